@@ -1,5 +1,5 @@
-/* autograd/inside.h - declarations of autograd/ for the other rooms and the program `mochi`. They promise nothing: any
- * release may change them. */
+/* autograd/inside.h - declarations of autograd/ for the library's other folders and the program `mochi`. They promise
+ * nothing: any release may change them. */
 #ifndef MO_AUTOGRAD_INSIDE_H
 #define MO_AUTOGRAD_INSIDE_H
 

@@ -1,5 +1,5 @@
-/* models/inside.h - declarations of models/ for the other rooms and the program `mochi`. They promise nothing: any
- * release may change them. */
+/* models/inside.h - declarations of models/ for the library's other folders and the program `mochi`. They promise
+ * nothing: any release may change them. */
 #ifndef MO_MODELS_INSIDE_H
 #define MO_MODELS_INSIDE_H
 

@@ -56,8 +56,10 @@ static void host_end(host_call *h) {
         if (h->device[i].data)
             free(h->view[i]->data);
     }
-    if (h->host)
+    if (h->host) {
         h->ctx->counters.factorizations += h->host->counters.factorizations;
+        h->ctx->counters.fit_steps += h->host->counters.fit_steps;
+    }
     mo_context_release(h->host);
 }
 

@@ -1,5 +1,5 @@
-/* tensor/inside.h - declarations of tensor/ for the other rooms and the program `mochi`. They promise nothing: any
- * release may change them. */
+/* tensor/inside.h - declarations of tensor/ for the library's other folders and the program `mochi`. They promise
+ * nothing: any release may change them. */
 #ifndef MO_TENSOR_INSIDE_H
 #define MO_TENSOR_INSIDE_H
 
@@ -20,6 +20,7 @@ typedef struct mo_counters {
     int64_t tape_live;      /* bytes that the values on the context's tapes take */
     int64_t tape_peak;      /* the largest value of tape_live */
     int64_t factorizations; /* Cholesky, LU, QR and eigendecompositions; each matrix of a batch counts */
+    int64_t fit_steps;      /* of fits: conjugate gradients of softmax regressions, rounds of support vector machines */
     int64_t device_peak;    /* the largest use of MO_CUDA memory, workspaces of its libraries too; 0 on MO_CPU */
 } mo_counters;
 
@@ -154,8 +155,9 @@ MO_API mo_tensor *mo_arrays_find(const mo_arrays *arrays, const char *name);
 MO_API void mo_arrays_release(mo_arrays *arrays);
 
 /* Readers return NULL on failure, writers the status; a file is replaced as a whole or not at all. .npz: stored or
- * deflated, zip64, CRC-32 verified. safetensors: metadata is JSON object text of strings to merge, or NULL; files of
- * this library carry the XXH3-128 of the header and of each tensor, which the reader verifies. */
+ * deflated, zip64, CRC-32 verified. safetensors: metadata is the text of a JSON object whose values are strings, or
+ * NULL. To it the writer adds the XXH3-128 of the header and of each tensor; the reader verifies them if it finds them.
+ */
 MO_API mo_arrays *mo_npz_read(mo_context *ctx, const char *path);
 MO_API mo_code mo_npz_write(const mo_arrays *arrays, const char *path);
 MO_API mo_arrays *mo_safetensors_read(mo_context *ctx, const char *path);

@@ -1,5 +1,5 @@
-/* tests/copies.h - a graph whose SVDs have large groups of equal singular values, its rows of examples, and an
- * invariant encoder none of whose parts is neutral. */
+/* tests/copies.h - a graph whose SVDs have large groups of equal singular values, the features of its examples, and an
+ * invariant encoder in which every part has an effect. */
 #ifndef COPIES_H
 #define COPIES_H
 
@@ -7,8 +7,8 @@
 
 enum { COPIES = 3, PART = 30, NODES = COPIES * PART, ROW_DIM = 128 };
 
-/* Copies of one random graph: every singular value of the adjacency has a multiplicity of COPIES. The attributes are
- * five groups of equal size: five equal singular values. */
+/* Several copies of one random graph: every singular value of the adjacency has a multiplicity of COPIES. The
+ * attributes are five groups of equal size, hence five equal singular values. */
 static inline mo_graph *graph_of_copies(mo_context *ctx) {
     mo_graph *graph = mo_graph_new(ctx, "copies", "copies");
     mo_edges edges = {0};
@@ -43,7 +43,7 @@ static inline mo_pool *pool_of_copies(mo_context *ctx, const char *cache) {
     return pool;
 }
 
-/* The model with every parameter moved, so that none of its parts is neutral. */
+/* The default model with noise on every parameter: at its start some parts have no effect. */
 static inline mo_model *moved_model(mo_context *ctx, mo_dtype real) {
     mo_model *model = mo_invariant_create(ctx, real, NULL);
     mo_random r = mo_random_at(2, MO_PURPOSE_CHECK, 2);

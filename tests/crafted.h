@@ -6,7 +6,7 @@
 
 #include <zlib.h>
 
-/* A tensor with bytes that no conversion would keep. */
+/* Returns a tensor whose bytes any conversion would change. */
 static inline mo_tensor *make_tensor(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape) {
     unsigned char host[4096];
     size_t n = mo_dtype_size(dtype);
@@ -31,7 +31,7 @@ static inline void assert_same(const mo_tensor *A, const mo_tensor *B) {
     assert_memory_equal(a, b, n ? n : 1);
 }
 
-/* An .npy array of version 1 with this dictionary. */
+/* Returns an .npy array of version 1 with this dictionary as its header. */
 static inline bytes make_npy(const char *dictionary, const void *data, size_t n) {
     bytes b = {0};
     bytes_append(&b, "\x93NUMPY\x01\x00", 8);
@@ -41,16 +41,16 @@ static inline bytes make_npy(const char *dictionary, const void *data, size_t n)
     return b;
 }
 
-/* A member of a zip archive, and the claims of the archive about it. */
+/* A member of a zip archive, with what the archive claims about it. */
 typedef struct zip_member {
     const char *name;
-    bytes content;     /* before deflating; taken over */
-    int method;        /* 0 stored, 8 deflated; others are only claimed */
-    bool local64;      /* sizes in a zip64 field of the local header, as NumPy writes them */
-    bool central64;    /* the same in the central directory */
+    bytes content;     /* the bytes before deflating; taken over */
+    int method;        /* 0 stored, 8 deflated; any other is claimed only, and the bytes are stored */
+    bool local64;      /* writes sizes in a zip64 field of the local header, as NumPy does */
+    bool central64;    /* writes sizes in a zip64 field of the central directory */
     bool encrypted;    /* claimed */
-    uint32_t crc_flip; /* bits of the CRC-32 that are wrong */
-    int64_t size_more; /* added to the claimed size */
+    uint32_t crc_flip; /* bits to flip in the claimed CRC-32 */
+    int64_t size_more; /* bytes to add to the claimed size */
 } zip_member;
 
 static inline bytes deflated(bytes content) {
@@ -69,7 +69,7 @@ static inline bytes deflated(bytes content) {
     return b;
 }
 
-/* The fields that a local header and an entry of the central directory share, sizes last. */
+/* Appends the fields that a local header and an entry of the central directory share, sizes last. */
 static inline void append_claims(bytes *b, const zip_member *m, size_t packed, bool zip64) {
     bytes_append_number(b, 45, 2);
     bytes_append_number(b, m->encrypted, 2);
@@ -89,7 +89,7 @@ static inline void append_zip64(bytes *b, const zip_member *m, size_t packed) {
     bytes_append_number(b, packed, 8);
 }
 
-/* An archive of these members, whose contents it releases. */
+/* Returns an archive of these members, and releases their contents. */
 static inline bytes make_zip(zip_member *members, int count) {
     bytes b = {0}, central = {0};
     for (int i = 0; i < count; i++) {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* F(x; A, c) = A x + x^3 / 3 - c of every item: x, c [items, m], A [items, m, m]. */
+/* Returns F(x; A, c) = A x + x^3 / 3 - c for each item: x, c [items, m], A [items, m, m]. */
 static inline mo_tensor *cubic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
     (void)n;
     (void)state;
@@ -21,14 +21,14 @@ static inline mo_tensor *cubic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta
     return mo_sub(t, mo_add(t, mo_reshape(t, Ax, 2, (int64_t[]){items, m}), cube), theta[1]);
 }
 
-/* dF/dx = A + diag(x^2) */
+/* Returns the Jacobian dF/dx = A + diag(x^2) of each item. */
 static inline mo_tensor *cubic_jacobian(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
     (void)n;
     (void)state;
     return mo_add(t, theta[0], mo_diagonal_embed(t, mo_square(t, x)));
 }
 
-/* Newton's method to rounding, leaving nothing on the tape. */
+/* Solves by Newton's method, exact to rounding; keeps only the solution on the tape. */
 static inline mo_tensor *solve_cubic(mo_tape *t, mo_tensor *const *theta, int iterations) {
     mo_scope scope = mo_scope_open(t);
     mo_tensor *x = mo_scale(t, theta[1], 0, 0);
@@ -47,7 +47,7 @@ static inline void root_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_
     out[0] = mo_implicit(t, solve_cubic(t, in, 30), cubic, in, n_in, state);
 }
 
-/* A = I + B / (2 m), symmetric where asked. */
+/* Draws A = I + B / 2m with normal B, symmetric if asked, and c. */
 static inline void draw_cubic(fixture *f, mo_dtype real, int64_t items, int64_t m, bool symmetric) {
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 0);
     double *A = malloc((size_t)(items * m * m) * sizeof *A), *c = malloc((size_t)(items * m) * sizeof *c);

@@ -1,4 +1,4 @@
-/* tests/data_at_hand.h - the folder in which tests find data sets in the form of their sources. */
+/* tests/data_at_hand.h - the folder in which tests find data sets in their original formats. */
 #ifndef DATA_AT_HAND_H
 #define DATA_AT_HAND_H
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A folder laid out as $MOCHI_DATA: the folder of all data sets below MOCHI_SHARED (default ../shared), or, if it is
+/* Returns a folder laid out like $MOCHI_DATA: the data sets below MOCHI_SHARED (default ../shared) or, if that is
  * absent, the few that come with the tests. */
 static inline const char *data_at_hand(void) {
     static char folder[512];

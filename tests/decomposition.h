@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/* A result on the host, in double. */
+/* An SVD of an [n, m] matrix with r columns, on the host, in double. */
 typedef struct result {
     int64_t n, m, r;
     double *U, *S, *V;
@@ -29,7 +29,7 @@ static inline void expect_ok(mo_context *ctx) {
         fail_msg("%s", mo_context_status(ctx)->message);
 }
 
-/* exact_below 0 forces the randomized method if the rank allows it. */
+/* Computes an SVD. exact_below 0 forces the randomized method if the rank allows it. */
 static inline result decompose(mo_context *ctx, const mo_csr *A, int rank, int power_iterations, int exact_below) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_svd_options options = {
@@ -50,7 +50,7 @@ static inline void free_result(result *x) {
     free(x->V);
 }
 
-/* The largest |X^T X - I|. */
+/* Returns the largest |X^T X - I| for X [n, r]. */
 static inline double orthogonality(const double *X, int64_t n, int64_t r) {
     double worst = 0;
     for (int64_t a = 0; a < r; a++)
@@ -69,7 +69,8 @@ static inline void expect_orthonormal(const result *x, double tolerance) {
         fail_msg("U^T U or V^T V differs from I by %g, %g; expected at most %g", u, v, tolerance);
 }
 
-/* In a column of U the first entry of largest magnitude (up to the square root of rounding) is positive. */
+/* Checks the signs: in each column of U the first entry of largest magnitude is positive. Magnitudes that differ by
+ * less than `tie` count as equal. */
 static inline void expect_signs(const result *x, double tie) {
     for (int64_t j = 0; j < x->r; j++) {
         double largest = 0;
@@ -98,7 +99,7 @@ static inline void expect_near(const char *what, const double *got, const double
             worst / largest);
 }
 
-/* sum_j f_j X_j X_j^T for the columns of X [n, r]. */
+/* Returns sum_j f_j X_j X_j^T for the columns of X [n, r]. */
 static inline double *outer(const double *X, const double *f, int64_t n, int64_t r) {
     double *P = calloc((size_t)(n * n), sizeof *P);
     for (int64_t i = 0; i < n; i++)
@@ -108,7 +109,7 @@ static inline double *outer(const double *X, const double *f, int64_t n, int64_t
     return P;
 }
 
-/* The non-zeros of a dense matrix. */
+/* Returns the non-zeros of a dense matrix as a sparse one. */
 static inline mo_csr *sparse(mo_context *ctx, const double *dense, int64_t rows, int64_t columns, mo_dtype real) {
     int64_t *pointer = calloc((size_t)rows + 1, sizeof *pointer), nnz = 0;
     int32_t *column = calloc((size_t)(rows * columns), sizeof *column);

@@ -1,4 +1,4 @@
-/* tests/device.h - the device that tests run on. */
+/* tests/device.h - the device on which tests run. */
 #ifndef TEST_DEVICE_H
 #define TEST_DEVICE_H
 
@@ -8,25 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The device of MOCHI_DEVICE: "cpu" (default) or "cuda". */
+/* Returns the device that MOCHI_DEVICE names: "cpu" (default) or "cuda". */
 static inline mo_device test_device(void) {
     const char *name = getenv("MOCHI_DEVICE");
     return name && strcmp(name, "cuda") == 0 ? MO_CUDA : MO_CPU;
 }
 
-/* Whether tests take the shorter of their lists, by MOCHI_BRIEF: on the emulated device, where one launch takes the
- * time of thousands; the suite `long` takes the whole lists there. */
+/* Whether MOCHI_BRIEF asks for the shorter lists of a test: the emulated device is thousands of times slower. Only the
+ * suite `long` runs the whole lists on it. */
 static inline bool test_is_brief(void) {
     return getenv("MOCHI_BRIEF") != NULL;
 }
 
-/* A context of the device; ends the program as skipped if there is none. */
+/* Returns a context on the device; ends the program as skipped if there is none. */
 static inline mo_context *device_context_of(mo_device device, int threads) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.device = device, .threads = threads});
     if (ctx && mo_ok(ctx))
         return ctx;
     printf("skipped: %s\n", ctx ? mo_context_status(ctx)->message : "out of memory");
-    exit(77); /* meson's code of a skipped test */
+    exit(77); /* meson's exit code for a skipped test */
 }
 
 static inline mo_context *device_context(mo_device device) {

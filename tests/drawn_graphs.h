@@ -1,4 +1,4 @@
-/* tests/drawn_graphs.h - random graphs and sets of graphs with node features, and their hop stacks on the host. */
+/* tests/drawn_graphs.h - random graphs and sets of graphs with node features, and hop stacks copied to the host. */
 #ifndef DRAWN_GRAPHS_H
 #define DRAWN_GRAPHS_H
 
@@ -16,8 +16,8 @@ static inline void expect_ok(mo_context *ctx) {
         fail_msg("%s", mo_context_status(ctx)->message);
 }
 
-/* Random edges inside each of the graphs whose sizes are given (0 ends them); the last node of each stays isolated.
- * columns: of random node features, 0 for none. */
+/* Draws random edges inside each of the graphs, whose sizes are given (-1 ends them); the last node of each graph stays
+ * isolated. columns: number of random node features. */
 static inline mo_graph *draw_graph(mo_context *ctx, const int64_t *sizes, int64_t columns, uint64_t seed) {
     int64_t nodes = 0, graphs = 0, count = 0, u[4000], v[4000], offset[16] = {0};
     mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 4);
@@ -35,7 +35,7 @@ static inline mo_graph *draw_graph(mo_context *ctx, const int64_t *sizes, int64_
     graph->graphs = graphs;
     graph->graph_offset = calloc((size_t)graphs + 1, sizeof(int64_t));
     memcpy(graph->graph_offset, offset, (size_t)(graphs + 1) * sizeof(int64_t));
-    graph->hash[0] = seed * 64 + (uint64_t)graphs; /* set here, as there is no loader */
+    graph->hash[0] = seed * 64 + (uint64_t)graphs; /* a loader would set it */
     graph->hash[1] = (uint64_t)columns;
     if (columns > 0) {
         graph->features = columns;
@@ -53,10 +53,10 @@ static inline mo_graph *draw_graph(mo_context *ctx, const int64_t *sizes, int64_
     return graph;
 }
 
-/* Sizes of graphs: decomposed exactly, at random, and a set of both. */
+/* Sizes of graphs: one whose SVD is exact, one with a randomized SVD, and a set of both. */
 static const int64_t small[] = {50, -1}, larger[] = {300, -1}, set[] = {7, 0, 120, 1, 33, 90, 2, -1};
 
-/* The hop stack on the host; the number of floats in *n. */
+/* Returns the hop stack on the host; *n receives its number of floats. */
 static inline float *hops_of(const mo_graph *graph, const mo_feature_options *options, int64_t *n, bool *cached) {
     mo_features *f = mo_features_open(graph, options);
     expect_ok(graph->ctx);

@@ -1,5 +1,5 @@
 /* tests/failing_disk.c - the C library's calls on files, counted and made to fail (failing_disk.h). */
-#undef _FILE_OFFSET_BITS /* open and open64 are defined apart here */
+#undef _FILE_OFFSET_BITS /* otherwise open would become open64, and here both are defined */
 #include "tests/failing_disk.h"
 
 #include <dlfcn.h>
@@ -21,14 +21,14 @@
 enum { LOG = 1 << 20 };
 
 static disk_plan plan;
-static char under[2][PATH_MAX]; /* as given and without symbolic links */
+static char under[2][PATH_MAX]; /* the folder as given, and without symbolic links */
 static bool counting;
 static long count, met;
 static char text[LOG];
 static size_t used;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Which faults a call can have, and whether it changes a file. */
+/* What a call does, as bits: it can fail, be interrupted, move fewer bytes, fill the disk; it changes a file. */
 enum { FAILS = 1, INTERRUPTED = 2, SHORTENED = 4, FILLS = 8, SAVES = 16 };
 
 void disk_begin(const disk_plan *p) {
@@ -66,7 +66,7 @@ static bool is_under(const char *path) {
     return false;
 }
 
-/* The path of an open file; one without a name is FOLDER/#1234. */
+/* Returns the path of an open file; FOLDER/#1234 for a file without a name. */
 static const char *path_of(int fd, char path[PATH_MAX]) {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -78,7 +78,8 @@ static const char *path_of(int fd, char path[PATH_MAX]) {
     return path;
 }
 
-/* The path that a name stands for, in an open folder or the current one; of /proc/self/fd/N that of the file. */
+/* Returns the path that a name has in an open folder or the current one. For /proc/self/fd/N returns the path of the
+ * open file. */
 static const char *path_at(int folder, const char *name, char path[PATH_MAX]) {
     if (!strncmp(name, "/proc/self/fd/", 14))
         return path_of(atoi(name + 14), path);
@@ -107,7 +108,7 @@ static bool can_have(int kind, enum disk_fault fault) {
     }
 }
 
-/* Counts a call on a path; returns the fault that meets it, errno being set. */
+/* Counts a call on a path. Returns the fault that meets it, and sets errno. */
 static enum disk_fault meet(int kind, const char *line, const char *path) {
     static const int codes[DISK_FAULTS] = {[DISK_EIO] = EIO, [DISK_ENOSPC] = ENOSPC, [DISK_EINTR] = EINTR};
     if (!counting || !is_under(path) || (plan.saves_only && !(kind & SAVES)))
@@ -120,7 +121,8 @@ static enum disk_fault meet(int kind, const char *line, const char *path) {
         used += n + 1;
     }
     long k = ++count;
-    bool passing = plan.fault == DISK_EINTR || plan.fault == DISK_SHORT; /* no loop would end otherwise */
+    bool passing = plan.fault == DISK_EINTR || plan.fault == DISK_SHORT; /* every other call succeeds, or a loop that
+                                                                          * tries again would not end */
     bool here = plan.at && (plan.always ? k >= plan.at && !(passing && (k - plan.at) % 2) : k == plan.at);
     here = here && can_have(kind, plan.fault);
     met += here;
@@ -148,7 +150,7 @@ static enum disk_fault meet_two(const char *what, int from_folder, const char *f
     return meet(FAILS | FILLS | SAVES, line, second);
 }
 
-/* n: the bytes to be moved; negative: not told. */
+/* n: bytes to be moved; negative: the log line has no number. */
 static enum disk_fault meet_fd(int kind, const char *what, int fd, long n) {
     char path[PATH_MAX], line[PATH_MAX + 64];
     int before = errno;
@@ -261,7 +263,7 @@ SHOWN int ftruncate64(int fd, off_t length) {
     return ftruncate(fd, length);
 }
 
-/* It returns its error. */
+/* Unlike the others it returns its error. */
 SHOWN int posix_fallocate(int fd, off_t offset, off_t length) {
     if (meet_fd(FAILS | INTERRUPTED | FILLS | SAVES, "reserve", fd, offset + length))
         return errno;
@@ -272,7 +274,7 @@ SHOWN int posix_fallocate64(int fd, off_t offset, off_t length) {
     return posix_fallocate(fd, offset, length);
 }
 
-/* As on Linux, a file is closed whatever close says. */
+/* As on Linux, a file is closed even if close fails. */
 SHOWN int close(int fd) {
     enum disk_fault fault = meet_fd(FAILS | INTERRUPTED, "close", fd, -1);
     int failure = errno, code = (int)syscall(SYS_close, fd);
@@ -304,7 +306,7 @@ SHOWN int mkdir(const char *path, mode_t mode) {
     return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
 }
 
-/* ---- streams, whose reads and writes the C library makes by itself ---- */
+/* ---- streams: fopen's own reads and writes call the C library inside, so a fopencookie stream replaces them ---- */
 
 static ssize_t stream_read(void *stream, char *bytes, size_t n) {
     return read(*(int *)stream, bytes, n);
@@ -312,7 +314,7 @@ static ssize_t stream_read(void *stream, char *bytes, size_t n) {
 
 static ssize_t stream_write(void *stream, const char *bytes, size_t n) {
     ssize_t put = write(*(int *)stream, bytes, n);
-    return put < 0 ? 0 : put; /* what fopencookie takes for an error */
+    return put < 0 ? 0 : put; /* a fopencookie writer reports an error by 0 */
 }
 
 static int stream_seek(void *stream, off64_t *offset, int from) {
@@ -367,7 +369,7 @@ SHOWN FILE *fopen64(const char *path, const char *mode) {
 
 /* ---- the order of a save ---- */
 
-/* The line that begins with these words, of those before `end`; the last one. NULL: there is none. */
+/* Returns the last line before `end` that begins with `what` and `path`; NULL if there is none. */
 static const char *last_line(const char *calls, const char *end, const char *what, const char *path) {
     char start[PATH_MAX + 64];
     const char *found = NULL;
@@ -378,7 +380,7 @@ static const char *last_line(const char *calls, const char *end, const char *wha
     return found;
 }
 
-/* The last line that gives the path to a file, whose former path is put into `former`. */
+/* Returns the last line before `end` in which a file gets the name `path`; `former` receives its former path. */
 static const char *last_naming(const char *calls, const char *end, const char *path, char former[PATH_MAX]) {
     const char *found = NULL;
     for (const char *line = calls; line < end && *line; line = strchr(line, '\n') + 1) {

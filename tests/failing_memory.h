@@ -1,9 +1,10 @@
-/* tests/failing_memory.h - every allocation of the library and of jansson fails in turn, once and with all behind it:
- * what a scenario calls reports it, gives back what it took, and the context can be used again.
+/* tests/failing_memory.h - makes every allocation of the library and of jansson fail in turn, first only that one, then
+ * all from it on. Checks that the functions which a scenario calls report it and free what they took, and that the
+ * context can be used again.
  *
- * The linker puts the functions __wrap_* in the place of the C library's (--wrap) in the objects of the library and of
- * the test. Of a scenario with more allocations than its `most`, or with the argument `every` than MANY, that many
- * drawn ones fail. */
+ * The linker replaces the C library's functions by __wrap_* (--wrap) in the objects of the library and of the test. If
+ * a scenario has more allocations than its `most`, or than MANY with the argument `every`, a random selection of that
+ * size fails. */
 #ifndef FAILING_MEMORY_H
 #define FAILING_MEMORY_H
 
@@ -23,7 +24,7 @@ void *__real_aligned_alloc(size_t alignment, size_t bytes);
 char *__real_strdup(const char *text);
 void __real_free(void *memory);
 
-/* Allocations since the count began, those that are not freed yet, and the first that fails (0: none). */
+/* Allocations since the count began; those that are not freed yet; the number of the first one that fails (0: none). */
 static long count, live, fail_at;
 static bool fail_always, every;
 
@@ -70,7 +71,7 @@ void __wrap_free(void *memory) {
 
 /* ---- scenarios ---- */
 
-/* Takes all its steps whatever fails, gives back all it made, and returns a figure that is not 0. */
+/* A scenario goes on after a failure, frees all that it made, and returns a figure that is not 0. */
 typedef double scenario(mo_context *ctx, scratch *s);
 
 typedef struct named_scenario {
@@ -79,7 +80,8 @@ typedef struct named_scenario {
     long most;
 } named_scenario;
 
-/* One run: a value, or a status; all memory back, the context usable. Returns the number of allocations. */
+/* Runs a scenario with allocation k failing: it must give the expected figure or an error, free all memory, and leave
+ * the context usable. Returns the number of allocations. */
 static long run_scenario(const named_scenario *of, scratch *s, long k, bool always, double expected) {
     long before = live;
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The number of entries whose names end with `ending` ("": all), and the path of the last one (NULL: not wanted). */
+/* Returns the number of entries whose names end with `ending` ("": all). path, unless NULL, receives the path of the
+ * last one. */
 static inline int folder_files(const char *folder, const char *ending, char path[1024]) {
     int count = 0;
     DIR *listing = opendir(folder);

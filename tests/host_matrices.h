@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LAPACK's tests pass a residual ratio below 30 (Anderson et al. 1999, LAPACK Working Note 41). */
+/* The largest residual ratio with which LAPACK's tests pass (Anderson et al. 1999, LAPACK Working Note 41). */
 static const double threshold = 30;
 static const int sizes[] = {1, 2, 3, 7, 32, 33, 70, 130};
 enum { SIZES = sizeof sizes / sizeof *sizes, COLUMNS = 3 };
@@ -53,7 +53,7 @@ static inline double *normals(fixture *f, int n, int m) {
     return x;
 }
 
-/* C = op(A) B with op a transpose where turned; A has n rows after op, B is [k, m]. */
+/* Returns C = op(A) B, where op transposes if `turned`. A has n rows after op; B is [k, m]. */
 static inline double *product(const double *A, const double *B, int n, int k, int m, bool turned) {
     double *C = zeros(n, m);
     for (int i = 0; i < n; i++)
@@ -63,7 +63,7 @@ static inline double *product(const double *A, const double *B, int n, int k, in
     return C;
 }
 
-/* Largest column sum. */
+/* Returns the largest column sum of |A|. */
 static inline double norm(const double *A, int n, int m) {
     double largest = 0;
     for (int j = 0; j < m; j++) {
@@ -81,7 +81,7 @@ static inline mo_tensor *tensor_of(fixture *f, mo_dtype dtype, int ndim, const i
     float *narrow = malloc((size_t)count * sizeof *narrow + 1);
     for (int64_t i = 0; i < count; i++) {
         narrow[i] = (float)x[i];
-        x[i] = dtype == MO_F32 ? narrow[i] : x[i]; /* the value that the library sees */
+        x[i] = dtype == MO_F32 ? narrow[i] : x[i]; /* keeps the value as rounded for the library */
     }
     mo_tensor_write(T, dtype == MO_F32 ? (void *)narrow : x, (size_t)count * mo_dtype_size(dtype));
     free(narrow);
@@ -119,7 +119,7 @@ static inline void expect_error(mo_context *ctx, const char *message) {
     mo_clear_error(ctx);
 }
 
-/* A batch of two: the identity, then A. */
+/* Returns a batch of two matrices: the identity, then A. */
 static inline mo_tensor *second_of_two(fixture *f, mo_dtype dtype, const double *A) {
     double both[18] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     memcpy(both + 9, A, 9 * sizeof *A);

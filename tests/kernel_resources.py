@@ -3,9 +3,10 @@
 
 Usage: kernel_resources.py LIBRARY [--cuobjdump PROGRAM] [--markdown]
 
-LIBRARY: libmochi-cuda.so, or an object of nvcc's. Its oldest architecture is read, with `cuobjdump` of the toolkit: the one
-that is named, else the one of the environment's CUOBJDUMP, on the path or in the toolkit's usual place. Exit code 1: a
-kernel has more local memory than LOCAL says, which is a spill, or one of STREAMS has no 16-byte load or store; 77: no cuobjdump."""
+LIBRARY: libmochi-cuda.so, or an object of nvcc's. Its oldest architecture is read, by the toolkit's
+`cuobjdump`: the program that is named, else that of the environment variable CUOBJDUMP, on the path, or in the toolkit's
+usual place. Exit code 1: a kernel has more local memory than LOCAL allows (a spill), or a kernel in STREAMS has no 16-byte
+load or store; 77: no cuobjdump."""
 import argparse
 import os
 import re
@@ -18,8 +19,8 @@ import sys
 STREAMS = {"operand_kernel of copyings": (1, 1), "norm_kernel of norm_parameters": (1, 0), "map1_kernel of cuda_nest": (1, 1),
            "map2_kernel of cuda_nest": (2, 1), "where_kernel of cuda_nest": (2, 1), "move_kernel of cuda_nest": (1, 1),
            "fill_kernel of cuda_nest": (0, 1), "attend_kernel of attended": (1, 1), "attend_adjoint_kernel of attended_bar": (1, 1)}
-# Kernels with arrays that are indexed by a variable, which no register can be: at most this many bytes. Anything else in local
-# memory is a spill.
+# The bytes of local memory that kernels may have for arrays indexed by a variable, which cannot be in registers. Any
+# more is a spill.
 LOCAL = {"fill_kernel": 128, "address_kernel": 128, "random_kernel": 64}
 PLACES = ("/usr/local/cuda/bin/cuobjdump", "/opt/cuda/bin/cuobjdump")
 USAGE = re.compile(r"Function (\S+):\s*REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)")
@@ -45,12 +46,12 @@ def oldest_architecture(listing):
 
 
 def usage_of(text):
-    """Registers, stack, static shared and local bytes of each kernel, by its mangled name."""
+    """Returns the registers, stack, static shared and local bytes of each kernel, by its mangled name."""
     return {name: tuple(int(n) for n in numbers) for name, *numbers in USAGE.findall(text)}
 
 
 def accesses_of(disassembly):
-    """16-byte loads and stores of each kernel."""
+    """Counts the 16-byte loads and stores of each kernel."""
     counts, kernel = {}, None
     for line in disassembly.splitlines():
         begins = re.search(r"Function : (\S+)", line)
@@ -63,7 +64,7 @@ def accesses_of(disassembly):
 
 
 def read_name(text):
-    """The name that text begins with, its length before it, and what follows."""
+    """Splits a mangled name at its start: returns the name that its length precedes, and the rest."""
     match = re.match(r"\d+", text)
     if not match:
         return "", text
@@ -72,8 +73,8 @@ def read_name(text):
 
 
 def plain_name(mangled):
-    """("norm_kernel", "double", "norm_parameters") of _Z11norm_kernelIdEv15norm_parametersIT_EPd: the name, the type that it
-    is a template of, and the first parameter if that is a struct."""
+    """("norm_kernel", "double", "norm_parameters") of _Z11norm_kernelIdEv15norm_parametersIT_EPd: the name, the
+    template's type, and the first parameter if that is a struct."""
     name, rest = read_name(re.sub(r"^_ZL?(N\d+\D\w*?E)?", "", mangled))
     template = re.match(r"I([dfjmth])\w*?Ev", rest)
     types = {"d": "double", "f": "float", "j": "uint32", "m": "uint64", "t": "uint16", "h": "uint8"}
@@ -87,7 +88,7 @@ def streams(mangled):
 
 
 def rows_of(usage, accesses):
-    """Name, type, registers, shared and local bytes, 16-byte loads and stores (of kernels that stream)."""
+    """Yields name, type, registers, shared and local bytes and, for kernels in STREAMS, 16-byte loads and stores."""
     return sorted((*plain_name(mangled)[:2], registers, shared, stack + local, *accesses.get(mangled, ("", "")))
                   for mangled, (registers, stack, shared, local) in usage.items())
 

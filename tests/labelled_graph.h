@@ -1,11 +1,11 @@
-/* tests/labelled_graph.h - a graph of which only the labels matter. */
+/* tests/labelled_graph.h - a graph for tests that read only labels. */
 #ifndef LABELLED_GRAPH_H
 #define LABELLED_GRAPH_H
 
 #include "scratch.h"
 #include "train/inside.h"
 
-/* A single graph with classes of these sizes, interleaved, and a node without a label at the end. */
+/* Returns a single graph with classes of these sizes, in turn, and a last node without a label. */
 static inline mo_graph *labelled_graph(mo_context *ctx, const int64_t *sizes, int64_t classes) {
     int64_t n = 1, left[64];
     for (int64_t c = 0; c < classes; c++) {

@@ -1,4 +1,4 @@
-/* tests/labelled_rows.h - embeddings whose classes are known. */
+/* tests/labelled_rows.h - embeddings of known classes. */
 #ifndef LABELLED_ROWS_H
 #define LABELLED_ROWS_H
 
@@ -7,7 +7,7 @@
 
 enum { N = 60, D = 20, C = 3 };
 
-/* N rows about C centres, class i % C; labels 10, 3, 7 in turn. */
+/* Draws N rows around C centres; row i has class i % C, and the labels of the classes are 10, 3, 7. */
 static inline mo_embeddings *make(scratch *s, mo_dtype real, double noise) {
     static const int64_t names[C] = {10, 3, 7};
     double z[N * D];

@@ -1,8 +1,8 @@
-/* tests/lapack_matrices.h - LAPACK's kinds of matrices (Anderson et al. 1999, LAPACK Working Note 41), drawn on the
- * host.
+/* tests/lapack_matrices.h - LAPACK's kinds of test matrices (Anderson et al. 1999, LAPACK Working Note 41), drawn on
+ * the host.
  *
- * Matrices are D scaled from both sides by products of reflections, D graded from 1 down to the reciprocal condition;
- * then diagonal, triangular, scaled to the edge of underflow and of overflow, and with columns of zeros. */
+ * A matrix is D, diagonal and graded from 1 down to 1 / condition, times products of reflections on both sides. Other
+ * kinds are diagonal, triangular, scaled near underflow or overflow, or have columns of zeros. */
 #ifndef MO_TESTS_LAPACK_MATRICES_H
 #define MO_TESTS_LAPACK_MATRICES_H
 
@@ -10,17 +10,17 @@
 
 typedef enum kind {
     WELL, /* condition 2 */
-    HALF, /* 0.1 / sqrt(eps) */
-    EDGE, /* 0.1 / eps: the solve may refuse it */
-    OVER, /* 1 / eps: as well */
+    HALF, /* condition 0.1 / sqrt(eps) */
+    EDGE, /* condition 0.1 / eps: a solve can refuse it */
+    OVER, /* condition 1 / eps: a solve can refuse it */
     DIAGONAL,
     UPPER,
     LOWER,
-    TINY,       /* condition 2, the largest entries at a quarter of the smallest normal number over eps */
+    TINY,       /* condition 2; the largest entries are near a quarter of (smallest normal number) / eps */
     VAST,       /* the reciprocal */
-    ZERO_FIRST, /* the first column is zero (and the row, in a symmetric matrix): singular */
+    ZERO_FIRST, /* first column zero (in a symmetric matrix the first row too): singular */
     ZERO_LAST,
-    ZERO_HALF, /* the last n / 2 */
+    ZERO_HALF, /* the last n / 2 columns are zero */
     KINDS
 } kind;
 
@@ -36,7 +36,7 @@ static inline bool is_singular(kind k, int n) {
     return n > 0 && (k == ZERO_FIRST || k == ZERO_LAST || (k == ZERO_HALF && n > 1));
 }
 
-/* A := H A, or A H, with H = I - 2 u u^T / u^T u. */
+/* Sets A := H A, or A H if `right`, with H = I - 2 u u^T / u^T u. */
 static inline void reflect(double *A, int n, const double *u, bool right) {
     double length = 0, *w = zeros(n, 1);
     for (int i = 0; i < n; i++)
@@ -98,7 +98,7 @@ static inline double scale_of(kind k, mo_dtype dtype) {
     return k == TINY ? small : k == VAST ? 1 / small : 1;
 }
 
-/* Makes a matrix of condition 2 one of its kind; a symmetric one stays symmetric, a triangle a triangle. */
+/* Turns a matrix of condition 2 into one of kind k; a symmetric matrix stays symmetric, a triangle a triangle. */
 static inline void shape_kind(double *A, int n, kind k, bool symmetric, mo_dtype dtype) {
     int first = k == ZERO_LAST ? n - 1 : k == ZERO_HALF ? n - n / 2 : 0, last = k == ZERO_FIRST ? 1 : n;
     for (int i = 0; i < n; i++)
@@ -109,7 +109,7 @@ static inline void shape_kind(double *A, int n, kind k, bool symmetric, mo_dtype
                 zero = (j >= first && j < last) || (symmetric && i >= first && i < last);
             *a = zero ? 0 : *a * scale_of(k, dtype);
             if ((k == UPPER || k == LOWER) && i == j)
-                *a += *a < 0 ? -1 : 1; /* a triangle of the entries alone may be far worse than 2 */
+                *a += *a < 0 ? -1 : 1; /* without this the triangle could have a far larger condition than 2 */
         }
 }
 

@@ -1,4 +1,4 @@
-/* tests/largest_difference.h - the largest difference of two tensors; infinite where one has NaN. */
+/* tests/largest_difference.h - the largest difference between two tensors; infinite if one has a NaN. */
 #ifndef LARGEST_DIFFERENCE_H
 #define LARGEST_DIFFERENCE_H
 

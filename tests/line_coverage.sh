@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The share of lines that the ordinary suites execute, of the library and the program: a build of its own with gcc's
-# counters, every test in it but those of the emulated device, and gcovr. Fails below 95%; lists the files below 90%.
+# Measures the share of lines of the library and the program that the ordinary suites execute: makes its own build with
+# gcc's counters, runs every test except those of the emulated device, and calls gcovr. Fails below 95%; lists the files
+# below 90%.
 # Usage: tests/line_coverage.sh SOURCES [LEAST]
 set -euo pipefail
 sources=$1 least=${2:-95}
@@ -11,7 +12,7 @@ cd "$sources"
 meson setup "$build" -Dtests=true -Dcuda=disabled -Dbuildtype=debugoptimized -Db_coverage=true >"$build.log" 2>&1 &&
     ninja -C "$build" >>"$build.log" 2>&1 || { tail -n 20 "$build.log"; rm -f "$build.log"; exit 1; }
 rm -f "$build.log"
-# A failure is told by the ordinary run; here only what ran counts.
+# Failures are ignored, as the ordinary run reports them.
 meson test -C "$build" --no-rebuild --no-suite cuda-host --no-suite long --no-suite hours --timeout-multiplier 4 >/dev/null 2>&1 </dev/null || true
 gcovr --root "$sources" "$build" --gcov-ignore-parse-errors --exclude '.*tests/' --exclude '.*tools/examples/' \
     --exclude '.*tensor/cuda/' --json-summary "$build/summary.json" >/dev/null

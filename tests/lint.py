@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""tests/lint.py - rules of the house that no other test sees: includes go one way and kernels are called from ops/ alone;
-nothing in the library prints, exits or aborts; every function, constant and file that a guide names exists; codespell finds
-no word, where it is installed.
+"""tests/lint.py - rules that no other test checks: includes go one way, and only ops/ calls kernels; nothing in the
+library prints, exits or aborts; every function, constant and file that a guide names exists; codespell, if it is
+installed, finds no misspelt word.
 
 Usage: tests/lint.py      from any folder; needs no build"""
 import pathlib
@@ -13,19 +13,19 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIBRARY = ("tensor", "autograd", "ops", "models", "train")
 TRAIN = ("ranks", "graphs", "svd", "features", "episodes", "evaluation")
-ARROWS = (  # a room includes what stands to its left
+ARROWS = (  # a room includes only rooms to its left
     ("", (*LIBRARY, "tools")),
     ("train/", (*TRAIN, "run")),
     ("train/", (*TRAIN, "fit")),
     ("train/", (*TRAIN, "few_shot")),
 )
 KERNEL = re.compile(r"\bmo_(kernels|fits)_of\b|->backend->")
-# Output to the process's own streams, and ends of the process.
+# Calls that write to the process's own streams or end the process.
 PRINTS = re.compile(r"(?<![\w.>])(?:v?printf|puts|putchar|perror|exit|_exit|abort|quick_exit)\s*\(|\bstd(?:out|err)\b")
 
 
 def without_comments(text):
-    """C without comments and strings, every line where it was."""
+    """Blanks comments and strings of C; every line stays where it was."""
     blank = lambda m: "\n" * m[0].count("\n")
     return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', re.sub(r"/\*.*?\*/|//[^\n]*", blank, text, flags=re.S))
 
@@ -64,27 +64,27 @@ def faults_of_output(path, text):
 
 
 def faults_of_guides(known):
-    """Names in backquotes of guides that no source has: mo_function, MO_CONSTANT, file.c."""
+    """Lists the names in backquotes that guides have and no source has: mo_function, MO_CONSTANT, file.c."""
     below = [p for top in (*LIBRARY, "tools", "tests", ".ci") for p in (ROOT / top).rglob("*")]
     files = {p.name for p in [*below, *ROOT.iterdir()]}
     for guide in [ROOT / "README.md", *sorted(p for p in below if p.suffix == ".md" and "sources" not in p.parts)]:
         path, text = guide.relative_to(ROOT).as_posix(), guide.read_text()
         for name in sorted(set(re.findall(r"\b(?:mo|MO)_\w+", " ".join(re.findall(r"`([^`\n]+)`", text))))):
             prefix = name.endswith("_") and any(k.startswith(name) for k in known)
-            if name not in known and not prefix and len(name) > 4:  # mo_x stands for any
+            if name not in known and not prefix and len(name) > 4:  # mo_x is a placeholder
                 yield f"{path}: {name} is in no source"
         for name in sorted(set(re.findall(r"`([\w./+-]+\.(?:c|h|cu|cpp|py|md|sh|build|scd))`", text))):
             if len(pathlib.Path(name).stem) > 1 and not (guide.parent / name).exists() and not (ROOT / name).exists() and \
-                    ("/" in name or name not in files):  # x.c stands for any
+                    ("/" in name or name not in files):  # x.c is a placeholder
                 yield f"{path}: {name} is not there"
 
 
 def faults_of_spelling():
-    """What codespell finds in sources, guides and tests; nothing where it is not installed."""
+    """Lists what codespell finds in sources, guides and tests; nothing if it is not installed."""
     files = subprocess.run(["git", "ls-files", "*.c", "*.h", "*.cu", "*.py", "*.md", "*.js", "*.html", "*.cases"], cwd=ROOT,
                            capture_output=True, text=True, check=False).stdout.split()
     if files and shutil.which("codespell"):
-        words = "numer,trian,paht,coo,nd,fo,ontext"  # a journal, and words of tests and codes
+        words = "numer,trian,paht,coo,nd,fo,ontext"  # a journal's title, and words of tests and codes
         yield from subprocess.run(["codespell", "-L", words, *files], cwd=ROOT, capture_output=True, text=True,
                                   check=False).stdout.splitlines()
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# tests/long_training.sh - the recipe `best` on one embedded set, 20,000 steps from each of 8 seeds: every step is
-# finite, and the run ends with weights. 400 steps are the default; what a long run does to numbers that no embedding
-# shows (the profile behind a block's rank) is seen here alone.
+# tests/long_training.sh - trains by the recipe `best` on one embedded set, 20,000 steps from each of 8 seeds: every
+# step must be finite, and the run must end with weights. Only this test runs longer than the default 400 steps:
+# rounding that grows in a profile behind a block's rank, which no embedding shows, would be seen here.
 # Usage: MOCHI=PROGRAM tests/long_training.sh SET [SEEDS [STEPS]]
 set -euo pipefail
 set_name=$1 seeds=${2:-8} steps=${3:-20000}

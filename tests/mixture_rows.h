@@ -1,4 +1,4 @@
-/* tests/mixture_rows.h - drawn rows and their labels for the tests of the mixture of ridges. */
+/* tests/mixture_rows.h - random rows and their labels for the tests of the mixture of ridges. */
 #ifndef MIXTURE_ROWS_H
 #define MIXTURE_ROWS_H
 
@@ -12,7 +12,7 @@ static inline int close_context(void **state) {
     return 0;
 }
 
-/* A float64 leaf of normal draws times scale. */
+/* Returns a float64 leaf of normal numbers times scale. */
 static inline mo_tensor *draw(mo_context *ctx, int ndim, const int64_t *shape, double scale, uint64_t stream) {
     mo_random r = mo_random_at(11, MO_PURPOSE_CHECK, stream);
     mo_tensor *T = mo_tensor_create(ctx, MO_F64, ndim, shape);
@@ -25,7 +25,7 @@ static inline mo_tensor *draw(mo_context *ctx, int ndim, const int64_t *shape, d
     return mo_require_grad(T);
 }
 
-/* One-hot rows, class i mod C. */
+/* Returns one-hot rows; row i has class i mod C. */
 static inline mo_tensor *labels(mo_context *ctx, int64_t n, int64_t C) {
     double *y = calloc((size_t)(n * C), sizeof *y);
     for (int64_t i = 0; i < n; i++)

@@ -1,7 +1,7 @@
-/* tests/op_layouts.h - an op as graph code of leaves that may be moved in any direction, in each layout of its inputs:
- * a leaf of a symmetric or triangular draw is projected onto that set, and then laid out.
+/* tests/op_layouts.h - an op as a function of leaves that can be moved in any direction, for each layout of its inputs.
+ * Leaves of symmetric or triangular inputs are projected onto that set, then all leaves are laid out.
  *
- * A variant is a sample with sizes replaced; one of its inputs may be a view with a stride of 0 along one axis. */
+ * The sizes of a sample can be replaced; an input can be a view with a stride of 0 along one axis. */
 #ifndef OP_LAYOUTS_H
 #define OP_LAYOUTS_H
 
@@ -10,18 +10,20 @@
 
 typedef enum layout { PLAIN, STRIDED, REPEATED } layout;
 
-/* An op, a sample of it, and the layout of its inputs. As the state of graph code it outlives the tape's reset. */
+/* An op, one of its samples, and the layout of its inputs. It is the state of graph code, so it outlives the tape's
+ * reset. */
 typedef struct laid_out {
     const mo_op *op;
     op_sample sample;
     layout layout;
-    int repeated_input, repeated_axis; /* of REPEATED: that axis of the leaf has size 1 */
+    int repeated_input, repeated_axis; /* for REPEATED: the input, and its axis of stride 0, along which the leaf has
+                                        * size 1 */
     mo_context *ctx;
     _Alignas(16) char prepared[256];
     mo_tensor *in[MO_MAX_INPUTS]; /* leaves */
 } laid_out;
 
-/* X on its set: the mean with its transpose, or its lower triangle. */
+/* Projects X: to the mean of X and its transpose, or to its lower triangle. */
 static inline mo_tensor *on_its_set(mo_tape *t, mo_draw draw, mo_tensor *X) {
     if (draw == MO_DRAW_TRIANGULAR)
         return mo_tril(t, X);
@@ -30,8 +32,8 @@ static inline mo_tensor *on_its_set(mo_tape *t, mo_draw draw, mo_tensor *X) {
     return mo_scale(t, mo_add(t, X, mo_transpose(t, X)), 0.5, 0);
 }
 
-/* X as a view of a larger array: its axes in reversed order in memory, and, where an axis is left for it, NaN (or -1)
- * between any two of its elements, which nothing may read. */
+/* Returns X as a view of a larger array, with its axes in reversed order in memory. If an axis is free for it, NaN lies
+ * between any two elements: nothing may read it. */
 static inline mo_tensor *strided(mo_tape *t, mo_tensor *X) {
     int axes[MO_MAX_AXES], n = X->ndim;
     int64_t size[MO_MAX_AXES];
@@ -59,7 +61,7 @@ static inline mo_tensor *lay_out(mo_tape *t, const laid_out *l, int i, mo_tensor
     return X;
 }
 
-/* The op on its inputs: a mo_function. */
+/* Applies the op to its inputs; a mo_function. */
 static inline void laid_out_function(
     mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     laid_out *l = state;
@@ -102,14 +104,14 @@ static inline const char *laid_out_name(const laid_out *l) {
     return text;
 }
 
-/* Whether input i can be repeated along an axis: not the axes of a drawn matrix, and not a draw without ties. */
+/* Whether input i can be repeated along an axis. A matrix axis, or an input whose elements must differ, cannot. */
 static inline bool may_repeat(const op_sample *s, int i, int axis) {
     const mo_sample_input *in = &s->in[i];
     return mo_draw_is_differentiable(in->draw) && in->draw != MO_DRAW_DISTINCT && in->shape[axis] > 1 &&
            (!is_matrix(in) || axis < in->ndim - 2);
 }
 
-/* Whether the op takes these sizes and strides. Else it has raised an error that is a refusal, and it is cleared. */
+/* Whether the op accepts these sizes and strides. If not, clears its error, which must be a refusal. */
 static inline bool laid_out_is_taken(laid_out *l) {
     mo_tape *t = mo_tape_create(l->ctx, MO_RECORD);
     mo_tensor *out[MO_MAX_OUTPUTS];
@@ -122,9 +124,9 @@ static inline bool laid_out_is_taken(laid_out *l) {
     return code == MO_OK;
 }
 
-/* <J v, w> and <v, J^T w> are sums of the same products in other orders, of systems of condition below 100. */
+/* <J v, w> and <v, J^T w> sum the same products in different orders; systems have conditions below 100. */
 static const double dot_tolerance = 1e-12;
-/* By order: the error of the difference quotient, 1e-9 mostly, and its rounding where f bends within a step. */
+/* The allowed error at each order: mostly 1e-9, but the quotient's rounding grows where f bends within a step. */
 static const double quotient_tolerance[] = {0, 1e-6, 1e-5};
 
 typedef struct layout_tally {
@@ -132,7 +134,7 @@ typedef struct layout_tally {
     double dot, quotient;
 } layout_tally;
 
-/* Both errors at orders one and two are within their tolerances. */
+/* Fails unless both errors, at orders one and two, are within their tolerances. */
 static inline void check_laid_out(laid_out *l, layout_tally *sum, uint64_t seed) {
     for (int order = 1; order <= 2; order++) {
         graph_code g = {.ctx = l->ctx, .f = laid_out_function, .state = l, .in = l->in, .n_in = l->sample.n_in};

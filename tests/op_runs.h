@@ -1,5 +1,5 @@
-/* tests/op_runs.h - one execution of an op on one of its samples, with values and gradients on the host, for the
- * generic op suite. Everything is drawn from fixed seeds, the same for float32 and float64. */
+/* tests/op_runs.h - one run of an op on one of its samples, with values and gradients on the host, for the generic op
+ * suite. All random numbers have fixed seeds, and are the same for float32 and float64. */
 #ifndef OP_RUNS_H
 #define OP_RUNS_H
 
@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/* Sample k of an op, with its inputs as numbers that a test may change. */
+/* Sample k of an op; a test can change its inputs' sizes and kinds. */
 typedef struct op_sample {
     const char *name;
     int k, n_in;
@@ -41,10 +41,10 @@ typedef struct op_case {
 } op_case;
 
 typedef struct op_value {
-    int64_t n; /* -1: there is none */
+    int64_t n; /* number of elements; -1: the op has no such value */
     size_t bytes;
     void *raw;
-    double *x; /* the same as doubles */
+    double *x; /* the elements of `raw` as doubles */
 } op_value;
 
 typedef struct op_result {
@@ -116,7 +116,7 @@ static inline void op_result_release(op_result *r) {
     }
 }
 
-/* Standard normal cotangents for the real outputs, NULL for the others; leaves, to be released. */
+/* Draws standard normal cotangents for the real outputs, and NULL for the others; the caller releases these leaves. */
 static inline void op_cotangents(const op_case *c, mo_tensor *const *out, mo_tensor **gs) {
     mo_random r = mo_random_at(18, MO_PURPOSE_CHECK, 0);
     for (int i = 0; i < mo_op_outputs(c->op); i++) {
@@ -126,8 +126,8 @@ static inline void op_cotangents(const op_case *c, mo_tensor *const *out, mo_ten
     }
 }
 
-/* Runs the op on `in`, which replace the inputs of the case, and takes the gradient in the inputs that need one. If the
- * op fails, the result is empty and the context in error. */
+/* Runs the op on `in`, which replaces the case's inputs, and computes the gradients of the inputs that need one. If the
+ * op fails, returns an empty result, and the context has the error. */
 static inline op_result op_case_run(op_case *c, mo_tape *t, mo_tensor *const *in) {
     op_result result;
     mo_tensor *out[MO_MAX_OUTPUTS], *gs[MO_MAX_OUTPUTS] = {0}, *xs[MO_MAX_INPUTS], *grads[MO_MAX_INPUTS];
@@ -154,7 +154,7 @@ static inline op_result op_case_run(op_case *c, mo_tape *t, mo_tensor *const *in
     return result;
 }
 
-/* The plain run: the drawn inputs as they are. */
+/* Runs the op on the case's own inputs. */
 static inline op_result op_case_plain(op_case *c) {
     mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
     op_result r = op_case_run(c, t, c->in);
@@ -163,7 +163,7 @@ static inline op_result op_case_plain(op_case *c) {
     return r;
 }
 
-/* Fails if values differ by more than tolerance times the largest (at least 1). */
+/* Fails if values differ by more than tolerance times the largest of them (or times 1, if that is larger). */
 static inline void assert_close(
     const op_case *c, const char *what, int i, const op_value *got, const op_value *expected, double tolerance) {
     double scale = 1;

@@ -1,4 +1,4 @@
-/* tests/op_variants.h - the samples of ops with one of their sizes replaced. */
+/* tests/op_variants.h - samples of ops in which one size is replaced. */
 #ifndef OP_VARIANTS_H
 #define OP_VARIANTS_H
 
@@ -6,15 +6,15 @@
 
 enum { NONE = -1 };
 
-/* Drawn matrices are well conditioned only at moderate sizes. */
+/* Random matrices are well conditioned only at moderate sizes. */
 static const int64_t largest_matrix = 33;
 static const int64_t most_elements = 12000;
 
-/* One sample with `from` replaced by `to` in the shapes of its inputs. */
+/* A sample in whose inputs' shapes `to` replaces `from`. */
 typedef struct variant {
     const mo_op *op;
     op_sample sample;
-    int64_t from, to; /* NONE: as it stands */
+    int64_t from, to; /* from NONE: the sample's own sizes */
 } variant;
 
 static inline const char *variant_name(const variant *v, mo_dtype real) {
@@ -30,7 +30,7 @@ static inline bool is_matrix(const mo_sample_input *in) {
            in->draw == MO_DRAW_GENERAL;
 }
 
-/* Replaces the size everywhere; returns false if the draws do not suit the result, or if it takes too long. */
+/* Replaces `from` by `to` everywhere. Returns false if a random matrix would become too large, or the sample would. */
 static inline bool resize(variant *v) {
     int64_t total = 0;
     for (int i = 0; i < v->sample.n_in; i++) {
@@ -46,7 +46,7 @@ static inline bool resize(variant *v) {
             in->limit = v->to;
         if (in->draw == MO_DRAW_INDEX && in->limit == 0)
             for (int axis = 0; axis < in->ndim; axis++)
-                in->shape[axis] = 0; /* there is nothing to point to */
+                in->shape[axis] = 0; /* no index is valid, so there are none */
         int64_t n = 1;
         for (int axis = 0; axis < in->ndim; axis++)
             n *= in->shape[axis];

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Times training on a hop stack that is a file, in a memory cgroup of a third of its size or less, beside training with
-the stack in memory.
+"""Times training on a hop stack that is a file, in a memory cgroup of at most a third of its size, and
+training with the stack in memory.
 
     tests/out_of_core.py                                     # 300,000 nodes, d = 512: 2.5 GB in 782 MiB
     tests/out_of_core.py --nodes 400000 --dim 256 --k 8 --q 16
@@ -34,9 +34,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 SKIPPED = 77
 CLASSES = 10
-FIRST = 3  # steps at the start that are not counted
+FIRST = 3  # first steps that the times leave out
 MIB = 1 << 20
-ENTER = 'echo $$ > "$0" && exec "$@"'  # a shell joins the group and becomes the program
+ENTER = 'echo $$ > "$0" && exec "$@"'  # a shell joins the group, then executes the program
 SIDES = {"in memory": ("host", False), "on disk": ("disk", False), "on disk, limited": ("disk", True)}
 
 
@@ -48,7 +48,7 @@ def skip(reason):
 # ---- the group ----
 
 def mounts():
-    """The mounted hierarchies that may count memory: (version, folder)."""
+    """Lists the mounted cgroup hierarchies that can count memory: (version, folder)."""
     for line in open("/proc/self/mounts"):
         _, folder, kind, options = line.split()[:4]
         if kind == "cgroup2":
@@ -58,7 +58,7 @@ def mounts():
 
 
 def own_group(version):
-    """This process's path in the hierarchy."""
+    """Returns the path of this process's group in a hierarchy."""
     for line in open("/proc/self/cgroup"):
         _, controllers, path = line.rstrip("\n").split(":", 2)
         if (controllers == "") if version == 2 else ("memory" in controllers.split(",")):
@@ -100,7 +100,7 @@ class Group:
         for _ in range(50):
             try:
                 return self.folder.rmdir()
-            except OSError:  # the last process is on its way out
+            except OSError:  # the last process has not ended yet
                 time.sleep(0.1)
         return print(f"out_of_core: {self.folder} stays behind")
 
@@ -111,7 +111,7 @@ class Group:
         return ["/bin/sh", "-c", ENTER, self.folder / "cgroup.procs", *words]
 
     def peak(self):
-        """The most that it held, in bytes; None on systems that do not say."""
+        """Returns the most memory that the group held, in bytes; None on systems that do not say."""
         with contextlib.suppress(OSError):
             return int((self.folder / ("memory.peak" if self.second else "memory.max_usage_in_bytes")).read_text())
         return None
@@ -150,7 +150,7 @@ def words(a, place, out, where, steps):
 
 
 def forget(folder):
-    """Takes the files of a folder out of the page cache."""
+    """Drops the files of a folder from the page cache."""
     for path in folder.iterdir():
         with open(path, "rb") as file:
             os.fsync(file.fileno())
@@ -158,7 +158,7 @@ def forget(folder):
 
 
 def watch(run, log, read):
-    """Notes what the run had read from the disk after each number of steps, while it takes them."""
+    """Records, while the run takes its steps, how much it had read from the disk after each."""
     with contextlib.suppress(OSError):
         while run.returncode is None and not (log.parent / "weights.safetensors").exists():
             steps = log.read_bytes().count(b"\n") if log.exists() else 0
@@ -169,7 +169,8 @@ def watch(run, log, read):
 
 
 def timed(a, place, side, group):
-    """One run: steps per second, what the group held at most, bytes read per step, and a digest of the weights."""
+    """Runs the program once: steps per second, the most memory of the group, bytes read per step, a digest of the
+    weights."""
     out, read = place / "run", {}
     shutil.rmtree(out, ignore_errors=True)
     if a.cache.exists():
@@ -252,7 +253,7 @@ def main():
         place = pathlib.Path(folder)
         a.cache = a.cache or place / "cache"
         draw(a, place / "graph")
-        return compare(a, place, parent)  # the first runs of each place, which have no limit, make the features
+        return compare(a, place, parent)  # the first run of each place has no limit, and computes the features
 
 
 sys.exit(main())

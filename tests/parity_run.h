@@ -1,5 +1,4 @@
-/* tests/parity_run.h - one short training run that contexts repeat: of which device, and in which math mode, is the
- * context's. */
+/* tests/parity_run.h - one short training run that tests repeat in contexts with other devices or math modes. */
 #ifndef MO_TESTS_PARITY_RUN_H
 #define MO_TESTS_PARITY_RUN_H
 
@@ -8,7 +7,7 @@
 
 enum { PARITY_STEPS = 200 };
 
-/* Losses and norms of the gradient of each step. */
+/* The loss and the gradient's norm at each step. */
 typedef struct parity_run {
     double loss[PARITY_STEPS];
     double norm[PARITY_STEPS];
@@ -16,14 +15,15 @@ typedef struct parity_run {
 
 static inline mo_pool *parity_pool(mo_context *ctx, const char *folder) {
     mo_feature_options features = planted_features();
-    features.cache = folder; /* the SVD of a graph of rings has a basis of each device's own */
+    features.cache = folder; /* one folder for all devices: the SVD of rings has equal singular values, so each device
+                              * would find another basis */
     mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
     mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 0);
     mo_pool_add(pool, planted_set(ctx, "rings", 60, 2), 0);
     return pool;
 }
 
-/* Trains from the same weights and features in every context. */
+/* Trains in a context; all contexts start with the same weights and features. */
 static inline void parity_train(
     mo_context *ctx, scratch *s, const char *name, int64_t max_rows, int steps, parity_run *r) {
     char out[600];

@@ -11,8 +11,8 @@
 
 enum { PLANTED_DIM = 16, PLANTED_HOPS = 3 };
 
-/* Nodes 0 .. n-1 of classes i % classes; pairs of one class are joined with probability `inside`, others with
- * `outside`. Without labels where classes is 1. */
+/* Returns a graph of n nodes; node i has class i % classes. Nodes of one class are joined with probability `inside`,
+ * others with `outside`. With one class, nodes have no labels. */
 static inline mo_graph *planted_graph(
     mo_context *ctx, const char *name, int64_t nodes, int64_t classes, double inside, double outside, uint64_t seed) {
     mo_graph *graph = mo_graph_new(ctx, name, name);
@@ -34,7 +34,8 @@ static inline mo_graph *planted_graph(
     return graph;
 }
 
-/* Graphs of 6 to 12 nodes: rings (class 0) and rings with every other pair joined too (class 1). */
+/* Returns a set of graphs of 6 to 12 nodes: rings (class 0), and rings in which nodes two apart are joined too (class
+ * 1). */
 static inline mo_graph *planted_set(mo_context *ctx, const char *name, int64_t graphs, uint64_t seed) {
     mo_graph *set = mo_graph_new(ctx, name, name);
     mo_edges edges = {0};
@@ -80,7 +81,7 @@ static inline mo_pool *planted_pool(mo_context *ctx) {
     return planted_pool_of(ctx, &features);
 }
 
-/* The first source of a family, or NULL. */
+/* Returns the first source of a family, or NULL. */
 static inline const mo_source *planted_source(const mo_pool *pool, mo_task task) {
     for (int i = 0; i < mo_pool_size(pool); i++)
         if (mo_pool_source(pool, i)->task == task)
@@ -98,7 +99,7 @@ static inline mo_model *planted_model(mo_context *ctx, uint64_t seed) {
     return model;
 }
 
-/* Group tear-down that fails where something is still held, but for the backend's own memory. */
+/* Group tear-down: fails if anything is still held, except the backend's own memory. */
 static inline int planted_release(void **state) {
     scratch *s = *state;
     s->ctx->backend->close(s->ctx);

@@ -2,7 +2,7 @@
 """Makes the tables of train/evaluation/RESULTS.md whose graphs are not embedded, a row a graph, or compares them.
 
 Usage: tests/results.py MOCHI TABLE [ROW ..] [--update] [--cache FOLDER]
-  TABLE      nodes, sets or training
+  TABLE      nodes, sets, training or refit
   ROW        first cells of its rows (default: all of them, which takes an hour or two)
   --update   writes what comes out into the page, instead of comparing with it
 
@@ -21,7 +21,6 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "train" / "evaluation" / "RESULTS.md"
 DATA = pathlib.Path(os.environ.get("MOCHI_SHARED", ROOT.parent / "shared")) / "data"
-SHOTS = (4, 16, 64)
 SKIPPED = 77
 
 ALIKE = {"ACM": "acm", "Photo": "amazon_electronics_photo", "BlogCatalog": "blogcatalog", "CiteSeer, full": "citeseer_full",
@@ -35,15 +34,18 @@ OTHERS = {"Actor": "actor", "Brazil's airports": "brazil_airports", "Chameleon":
 SETS = ("AIDS BZR DHFR ENZYMES IMDB-BINARY IMDB-MULTI KKI Letter-high MSRC_9 MUTAG Mutagenicity PROTEINS PTC_FM PTC_FR PTC_MM "
         "PTC_MR Peking_1 SYNTHETICnew").split()
 
-# The heading above a table; files by row; options of mochi eval; computed columns: a feature, or two whose difference is shown.
+# (heading above a table, files by row, options of mochi eval, the k that are shown, computed columns). A column is a
+# feature, or two whose difference is shown.
 TABLES = {
-    "nodes": ("## Twenty-five graphs", ALIKE | OTHERS, "--task nc --episodes 40 --shots 1,2,4,16,64",
+    "nodes": ("## Twenty-five graphs", ALIKE | OTHERS, "--task nc --episodes 40 --shots 1,2,4,16,64", (4, 16, 64),
               {"best": "trained", "untrained": "random", "best hop, ridge": "hop", "hop 0, ridge": "x0"}),
     "sets": ("## Graph sets", {name: name for name in SETS}, "--task gc --episodes 30 --shots 4,16,64 --transductive yes",
-             {"best": "trained", "inductive - best": ("trained-T", "trained"), "untrained": "random",
+             (4, 16, 64), {"best": "trained", "inductive - best": ("trained-T", "trained"), "untrained": "random",
               "best hop": "hop", "raw features": "x0"}),
-    "training": ("## What training buys", ALIKE, "--weights best,free --task nc --episodes 20 --shots 4,16,64",
+    "training": ("## What training buys", ALIKE, "--weights best,free --task nc --episodes 20 --shots 4,16,64", (4, 16, 64),
                  {"best": "best", "best - free": ("best", "free"), "best - untrained": ("best", "random")}),
+    "refit": ("## Refitted on its own predictions", ALIKE | OTHERS, "--task nc --episodes 10 --shots 1,2,4,16 --transductive auto",
+              (1, 2, 4, 16), {"best": "trained", "refitted where chosen": "trained+T?"}),
 }
 
 
@@ -57,7 +59,7 @@ def find(name):
 
 
 def evaluate(mochi, path, options, cache):
-    """The figures of a graph: {(features, k): mean}, {(features, other, k): (difference, half interval)}."""
+    """Returns the figures of a graph: {(features, k): mean}, {(features, other, k): (difference, half interval)}."""
     words = [mochi, "eval", "--data", str(path), *options.split(), "--protocol", "episode", "--metric", "accuracy", "--json",
              "--quiet"] + (["--cache", cache] if cache else [])
     run = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
@@ -71,11 +73,11 @@ def evaluate(mochi, path, options, cache):
     return mean, pair
 
 
-def render(column, figures):
+def render(column, figures, shots):
     mean, pair = figures
     if isinstance(column, str):
-        return ", ".join(f"{mean[column, k]:.1f}" for k in SHOTS)
-    return ", ".join("%+.1f ± %.1f" % pair[(*column, k)] for k in SHOTS)
+        return ", ".join(f"{mean[column, k]:.1f}" for k in shots)
+    return ", ".join("%+.1f ± %.1f" % pair[(*column, k)] for k in shots)
 
 
 def numbers(cell):
@@ -88,7 +90,7 @@ def equal(written, found):
 
 
 def means(rows, of_the_ten, names, columns):
-    """The means of the computed columns over the rows of graphs, {place: text}."""
+    """Returns the means over all graphs of the computed columns, {place: text}."""
     rows = [row for row in rows if not row[0].startswith(("mean", "of")) and (not of_the_ten or row[0] in ALIKE)]
     out = {}
     for column, of in columns.items():
@@ -106,7 +108,7 @@ def main():
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--cache")
     o = parser.parse_args()
-    heading, files, options, columns = TABLES[o.table]
+    heading, files, options, shots, columns = TABLES[o.table]
     if not DATA.is_dir():
         print(f"results: no data in {DATA}: nothing is compared")
         return SKIPPED
@@ -122,7 +124,7 @@ def main():
         if path:
             figures = evaluate(o.mochi, path, options, o.cache)
             for column, of in columns.items():
-                found, place = render(of, figures), names.index(column)
+                found, place = render(of, figures, shots), names.index(column)
                 same = equal(row[place], found)
                 compared += 1
                 if not same:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A release without sanitizers and a build with them compute the same bits: `mochi train` by both over recipes
-# and tasks, compared by their checkpoints: weights and moments. The second program is built here, unless SANITIZED names one.
+# Checks that a release build and a build with sanitizers compute the same bits: runs `mochi train` by both over recipes
+# and tasks, and compares weights and moments in the checkpoints. Builds the second program, unless SANITIZED names one.
 # Usage: MOCHI=PROGRAM tests/same_bits.sh SOURCES [STEPS]
 set -euo pipefail
 sources=$1 steps=${2:-6}
@@ -13,7 +13,7 @@ other=${SANITIZED:-$folder/build/tools/mochi}
         ninja -C "$folder/build" tools/mochi; } >"$folder/log" 2>&1 || { tail -n 20 "$folder/log"; exit 1; }
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 
-train() { # PROGRAM RUN RECIPE POOL
+train() { # train PROGRAM RUN RECIPE POOL
     MOCHI_CACHE=$2.cache "$1" train --recipe "$3" --pool "$4" --dim 32 --steps "$steps" --threads 1 --quiet --out "$2"
 }
 same=0

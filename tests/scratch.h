@@ -14,12 +14,12 @@
 
 typedef struct scratch {
     mo_context *ctx;
-    int64_t live; /* bytes the context holds when it is new */
+    int64_t live; /* bytes that a new context holds */
     char folder[256];
-    char path[512]; /* of the last scratch_path */
+    char path[512]; /* the path that scratch_path returned last */
 } scratch;
 
-/* A growing run of bytes. */
+/* A buffer of n bytes that grows. */
 typedef struct bytes {
     unsigned char *data;
     size_t n;
@@ -43,7 +43,7 @@ static inline void bytes_release(bytes *b) {
     *b = (bytes){0};
 }
 
-/* Set-up and tear-down: *state is a context. */
+/* Set-up and tear-down of a test: *state is a context. */
 static inline int context_open(void **state) {
     *state = mo_context_create(NULL);
     return *state && mo_ok(*state) ? 0 : -1;
@@ -53,7 +53,7 @@ static inline int context_close(void **state) {
     return mo_context_release(*state) == MO_OK ? 0 : -1;
 }
 
-/* Group set-up: *state becomes a scratch. */
+/* Set-up of a group: *state becomes a scratch. */
 static inline int scratch_create(void **state) {
     scratch *s = calloc(1, sizeof *s);
     const char *parent = getenv("TMPDIR");
@@ -64,7 +64,7 @@ static inline int scratch_create(void **state) {
     return s->ctx && mo_ok(s->ctx) && mkdtemp(s->folder) ? 0 : -1;
 }
 
-/* The number of files in the folder, which are removed if asked for. */
+/* Returns the number of files in the folder; `removed` removes them. */
 static inline int scratch_files(scratch *s, bool removed) {
     int count = 0;
     char path[600];
@@ -92,7 +92,7 @@ static inline int scratch_release(void **state) {
     return 0;
 }
 
-/* The last test of a group: earlier reads and refusals left nothing behind, in the context or in the folder. */
+/* The last test of a group: fails if earlier tests left memory in the context or files in the folder. */
 static inline void nothing_is_left_behind(void **state) {
     scratch *s = *state;
     assert_true(mo_ok(s->ctx));
@@ -105,7 +105,7 @@ static inline const char *scratch_path(scratch *s, const char *name) {
     return s->path;
 }
 
-/* Writes a file of the folder and returns its path. */
+/* Writes a file into the folder and returns its path. */
 static inline const char *scratch_write(scratch *s, const char *name, const void *data, size_t n) {
     FILE *file = fopen(scratch_path(s, name), "wb");
     assert_non_null(file);
@@ -114,7 +114,7 @@ static inline const char *scratch_write(scratch *s, const char *name, const void
     return s->path;
 }
 
-/* The bytes of a file; none if it cannot be opened. */
+/* Returns the bytes of a file; empty if it cannot be opened. */
 static inline bytes read_bytes(const char *path) {
     bytes b = {0};
     char buffer[65536];
@@ -126,7 +126,8 @@ static inline bytes read_bytes(const char *path) {
     return b;
 }
 
-/* Asserts that the context failed with this code and one line that holds every part (NULL ends them), and clears. */
+/* Asserts that the context failed with this code, and one line that contains all given texts (NULL ends them); clears
+ * the error. */
 static inline void assert_failed(mo_context *ctx, mo_code code, const char *const *parts) {
     mo_status status = *mo_context_status(ctx);
     mo_clear_error(ctx);

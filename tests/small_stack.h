@@ -1,4 +1,4 @@
-/* tests/small_stack.h - a hop stack of three nodes: small enough to damage everywhere. */
+/* tests/small_stack.h - a hop stack of three nodes: tests can damage each of its bytes. */
 #ifndef SMALL_STACK_H
 #define SMALL_STACK_H
 
@@ -8,8 +8,8 @@
 
 enum { SMALL_STACK_HOPS = 3 /* at most */ };
 
-/* Reads the stack in the folder, or makes it there unless read_only is given. Returns a figure of all of its values; 0
- * on failure. */
+/* Reads the stack from the folder, or makes it there unless read_only. Returns a number that depends on all of its
+ * values; 0 on failure. */
 static inline double small_stack_of(mo_context *ctx, const char *folder, const char *key, int hops, void *read_only) {
     mo_stack_file s = {.cache = {.ctx = ctx, .folder = folder}, .key = key, .ndim = 3, .shape = {hops, 3, 2}};
     mo_tensor *rows = mo_stack_open(&s);

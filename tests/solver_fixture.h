@@ -1,4 +1,4 @@
-/* tests/solver_fixture.h - a tape and the two tensors that a system of equations is given by. */
+/* tests/solver_fixture.h - a tape and the tensors theta = (A, c) that define a system of equations. */
 #ifndef SOLVER_FIXTURE_H
 #define SOLVER_FIXTURE_H
 
@@ -9,7 +9,7 @@
 typedef struct fixture {
     mo_context *ctx;
     mo_tape *t;
-    mo_tensor *theta[2]; /* A, c; or NULL */
+    mo_tensor *theta[2]; /* A, c, or NULL in their place */
 } fixture;
 
 static inline int set_up(void **state) {

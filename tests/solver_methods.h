@@ -1,4 +1,4 @@
-/* tests/solver_methods.h - every solver with a problem for it, and a fixture of their tensors. */
+/* tests/solver_methods.h - every solver, each with a problem for it, and a fixture with the problem's tensors. */
 #ifndef SOLVER_METHODS_H
 #define SOLVER_METHODS_H
 
@@ -13,7 +13,7 @@ enum { ITEMS = 3, M = 6 };
 typedef mo_tensor *(*mo_solve_function)(
     mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
 
-/* A method with a problem for it, in A [items, m, m] (its symmetric part, where that is asked) and c [items, m]. */
+/* A solver and its problem in A [items, m, m], made symmetric if the solver needs that, and c [items, m]. */
 typedef struct method {
     const char *name;
     mo_solve_function solve;
@@ -38,7 +38,7 @@ static inline mo_tensor *cubic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta
     return mo_add(t, affine(t, x, theta, n, state), mo_mul(t, mo_square(t, x), x));
 }
 
-/* x^T A x / 2 - c^T x, and with x^4 / 4: their gradients are those above. */
+/* Objectives x^T A x / 2 - c^T x, without and with the sum of x^4 / 4; the residuals above are their gradients. */
 static inline mo_tensor *quadratic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
     (void)n;
     (void)state;
@@ -80,7 +80,7 @@ static inline void draw(fixture *f, int64_t m) {
     free(c);
 }
 
-/* The tensors are those of `draw`. */
+/* Set-up with the tensors of draw_cubic. */
 static inline int set_up_drawn(void **state) {
     set_up(state);
     draw(*state, M);

@@ -3,7 +3,7 @@
 
 enum { MOST_TESTS = 64 };
 
-/* cmocka passes over those without a function. */
+/* The tests so far; cmocka skips the entries without a function. */
 static struct CMUnitTest tests[MOST_TESTS];
 static size_t count;
 static fixtures program;

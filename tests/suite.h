@@ -1,6 +1,6 @@
-/* tests/suite.h - the tests of a program. TEST(its_claim) { ... } is a function that is run by standing there, in the
- * order of the file. A file that defines `around_all` (set-up and tear-down of the program) or `around_each` (of each
- * TEST, not of a BARE_TEST) has them called; the state that they set is `*state` in the test. */
+/* tests/suite.h - the tests of a program. A function TEST(its_claim) { ... } runs without being listed, in the order of
+ * the file. If a file defines `around_all` (set-up and tear-down of the program) or `around_each` (of each TEST, not of
+ * a BARE_TEST), they are called; the state that they set is `*state` in the test. */
 #ifndef SUITE_H
 #define SUITE_H
 
@@ -19,7 +19,7 @@ static const fixtures around_all, around_each;
 
 /* Adds a test to those of the program. */
 void add_test(const char *name, CMUnitTestFunction test, const fixtures *each, const fixtures *all);
-/* Runs them; 0 if none failed. A program that defines no main does nothing else. */
+/* Runs the tests; returns 0 if none failed. It is the default main of a program. */
 int run_suite(void);
 
 #define TEST_AROUND(name, each)                                                                                        \

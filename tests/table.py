@@ -3,9 +3,9 @@
 
 Usage: tests/table.py [--table] LOG.json...      the testlog.json files of one or more runs
 
---table: a line per test with its time, its processor time where tests/processor_time ran it, and how much it ran: the number
-of its test functions, and the last line of figures that it printed. A test that passed and says nothing of what it ran has failed: it may have run nothing. The last line
-counts all: N passed, N failed, N skipped.
+--table: a line per test with its time, its processor time if tests/processor_time ran it, and what it ran: the number of
+its test functions, and the last line of figures that it printed. A test that passed but says nothing of what it ran counts
+as failed, as it may have run nothing. The last line counts all: N passed, N failed, N skipped.
 """
 import json
 import math
@@ -13,20 +13,20 @@ import re
 import sys
 
 PASSED = ("OK", "EXPECTEDFAIL")
-# What cmocka and the claims of scripts print around the words of a test.
+# The lines that cmocka and scripts print around a test's own lines.
 FRAME = re.compile(r"^\s*(\[[ =]|\d+ (FAILED|PASSED) TEST|$)|\.sh: line \d+: ")
 # The last line of tests/processor_time.
 PROCESSOR = re.compile(r"^processor: ([\d.]+) s$", re.M)
 
 
 def words(result):
-    """The lines that the test printed itself."""
+    """Returns the lines that the test itself printed."""
     text = PROCESSOR.sub("", result.get("stdout", "") + "\n" + result.get("stderr", ""))
     return [line.strip() for line in text.splitlines() if not FRAME.match(line) and not re.search(r"\.sh: line \d+: ", line)]
 
 
 def functions(result):
-    """How many test functions, or claims of a script, passed."""
+    """Counts the test functions, or claims of a script, that passed."""
     text = result.get("stdout", "") + "\n" + result.get("stderr", "")
     return len(re.findall(r"^\[ +OK +\]", text, re.M))
 

@@ -1,7 +1,8 @@
-/* tests/tangents.h - the derivative of graph code along a direction v in three ways: J v by mo_jvp, J^T w by mo_grad,
- * and a central difference. <J v, w> = <v, J^T w> up to rounding; J v is the difference quotient up to O(e^2).
+/* tests/tangents.h - computes the derivative of graph code along a direction v in three ways: J v by mo_jvp, J^T w by
+ * mo_grad, and by a central difference. <J v, w> = <v, J^T w> up to rounding; J v is the difference quotient up to
+ * O(e^2).
  *
- * Order 1: the function. Order 2: its gradient, as a function of the inputs and of the cotangents. */
+ * Order 1 differentiates the function; order 2 its gradient, as a function of the inputs and of the cotangents. */
 #ifndef TANGENTS_H
 #define TANGENTS_H
 
@@ -12,7 +13,7 @@
 #include <math.h>
 
 enum { MOST_TENSORS = MO_MAX_INPUTS + MO_MAX_OUTPUTS };
-/* The error is e^2 times a third derivative, and rounding over e: the largest step, and smaller ones where f bends. */
+/* The quotient's error is e^2 times a third derivative, plus rounding / e: smaller steps are for an f that bends. */
 static const double difference_steps[] = {1e-5, 1e-6, 1e-7};
 enum { DIFFERENCE_STEPS = 3 };
 static const double close_enough = 1e-6;
@@ -24,7 +25,7 @@ typedef struct graph_code {
     mo_tensor *const *in;
     int n_in, n_out, order;
     int n_cotangents;
-    mo_tensor *cotangent[MO_MAX_OUTPUTS]; /* of order 2: leaves */
+    mo_tensor *cotangent[MO_MAX_OUTPUTS]; /* for order 2; leaves */
     mo_random r;
 } graph_code;
 
@@ -56,7 +57,7 @@ static inline double inner_product(mo_tensor *const *A, mo_tensor *const *B, int
     return sum;
 }
 
-/* The inputs that move. */
+/* Lists the inputs that move; returns their number. */
 static inline int moving(const graph_code *g, mo_tensor **xs) {
     int n = 0;
     for (int i = 0; i < g->n_in; i++)
@@ -67,7 +68,7 @@ static inline int moving(const graph_code *g, mo_tensor **xs) {
     return n;
 }
 
-/* The real outputs of f that depend on an input. */
+/* Lists the real outputs of f that depend on an input; returns their number. */
 static inline int outputs_of(graph_code *g, mo_tape *t, mo_tensor **ys) {
     mo_tensor *out[MO_MAX_OUTPUTS];
     int n = 0;
@@ -78,7 +79,7 @@ static inline int outputs_of(graph_code *g, mo_tape *t, mo_tensor **ys) {
     return n;
 }
 
-/* Evaluates: the outputs, or for order 2 the gradients. */
+/* Evaluates the outputs or, for order 2, the gradients; returns their number. */
 static inline int evaluated(graph_code *g, mo_tape *t, mo_tensor **ys) {
     mo_tensor *xs[MOST_TENSORS], *out[MO_MAX_OUTPUTS];
     int ny = outputs_of(g, t, g->order == 1 ? ys : out);
@@ -116,7 +117,7 @@ static inline double *add_values(const mo_tensor *T, double factor, double *sum)
     return sum + n;
 }
 
-/* |tangents - (f(x + e v) - f(x - e v)) / 2e| with e the step; the inputs are moved back. */
+/* Returns |tangents - (f(x + e v) - f(x - e v)) / 2e| for e = step, and moves the inputs back. */
 static inline double quotient_distance(graph_code *g, mo_tensor *const *tangents, int ny, mo_tensor *const *xs,
     mo_tensor *const *vs, int nx, double step) {
     int64_t total = 0;
@@ -158,7 +159,7 @@ static inline void graph_code_close(graph_code *g) {
         mo_tensor_release(g->cotangent[i]);
 }
 
-/* Both errors along one drawn direction. An error of the context is left there. */
+/* Computes both errors along one random direction. An error of the context stays there. */
 static inline tangent_errors tangent_errors_of(graph_code *g) {
     tangent_errors e = {0};
     mo_tensor *xs[MOST_TENSORS], *ys[MOST_TENSORS], *vs[MOST_TENSORS], *ws[MOST_TENSORS], *tangents[MOST_TENSORS];
@@ -177,7 +178,8 @@ static inline tangent_errors tangent_errors_of(graph_code *g) {
         double v = inner_product(vs, vs, nx), w = inner_product(ws, ws, ny), scale = sqrt(Jv * w) + sqrt(JTw * v);
         double apart = fabs(inner_product(tangents, ws, ny) - inner_product(vs, grads, nx));
         e.any = scale > 0;
-        e.dot = apart == 0 ? 0 : apart / fmax(scale, sqrt(v * w)); /* J may cancel to 0 */
+        e.dot = apart == 0 ? 0 : apart / fmax(scale, sqrt(v * w)); /* rounding relative to |v| |w| too, as J v can
+                                                                    * cancel to 0 */
         e.quotient = INFINITY;
         for (int k = 0; k < DIFFERENCE_STEPS && e.quotient > close_enough && mo_ok(g->ctx); k++)
             e.quotient = fmin(

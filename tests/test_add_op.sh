@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tests/test_add_op.sh - an op without a kernel of its own is five files: its own, the list, the header, the build, the
-# table of adjoints. A copy of the tree, in a temporary folder, gets one; the op and the list are compiled.
+# tests/test_add_op.sh - an op without a kernel needs changes in five files: its own, the list, the header, the build, the
+# table of adjoints. Adds one to a copy of the tree in a temporary folder, and compiles the op and the list.
 # Usage: tests/test_add_op.sh [whole]      whole: all is built, and the op passes the gradient checks to order two.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""mochi-bench: a line of figures per case, operations as the algorithm needs them, the profile of a step, refusals in one line.
+"""Tests mochi-bench: a line of figures per case, the number of operations that the algorithm needs, the profile of a
+step, refusals in one line.
 
 Usage: test_bench.py MOCHI_BENCH"""
 import json
@@ -16,7 +17,7 @@ def run(*words, status=0):
 
 
 def cases(*words):
-    """The lines behind the first, which describes the run."""
+    """Returns the lines after the first, which describes the run."""
     first, *lines = map(json.loads, run(*words, "--json").splitlines())
     assert first["kind"] == "run" and first["device"] == "cpu" and first["threads"] >= 1, first
     for line in lines:
@@ -27,7 +28,7 @@ def cases(*words):
 def test_steps():
     lines = cases("step", "nc15", "lp", "gc_enzymes_mixed", "--dim", "16", "--runs", "3", "--warmup", "3")
     assert [(x["case"], x["rows"], x["allocations"]) for x in lines] == [("nc15", 900, 0), ("lp", 384, 0), ("gc_enzymes_mixed", 11880, 0)]
-    line, = cases("step", "nc15", "--runs", "1", "--warmup", "0")  # d = 512: 15.3 as bench_torch.py counts
+    line, = cases("step", "nc15", "--runs", "1", "--warmup", "0")  # d = 512; 15.3 GFLOP is what bench_torch.py counts
     u, ns, nq, C, D = 2 * 900 * 512**2, 300, 600, 15, 513
     readout = 3 * ns * ns * D + ns**3 / 3 + 6 * ns * ns * C + 6 * ns * D * C + 6 * nq * D * C
     assert abs(line["gflop"] - 1e-9 * (32 * u + readout)) < 1e-3, line
@@ -36,7 +37,7 @@ def test_steps():
 def test_profile():
     step = ("step", "nc15", "--dim", "16", "--runs", "2", "--warmup", "1", "--profile")
     text = run(*step)
-    assert "nc15 mochi++, 2 runs:\n" in text and "\neverything" in text and text.count("\nsolve_spd ") == 2, text  # forward, and in its own vjp
+    assert "nc15 mochi++, 2 runs:\n" in text and "\neverything" in text and text.count("\nsolve_spd ") == 2, text  # the op is called in forward, and in its own vjp
     assert "recompute" in run("step", "lp", "--dim", "16", "--runs", "1", "--max-rows", "100", "--profile")
 
 

@@ -26,7 +26,7 @@ def load(path):
 
 
 def steps(ours=0.3, eager=1.2):
-    """What part step finds where all went well."""
+    """What the part `step` finds if everything runs."""
     row = {"ours": {"min_ms": ours, "gflop": 1000.0, "peak_mb": 10}, "eager": {"min_ms": eager, "cuda_peak_mb": 100}}
     return {(case, math): json.loads(json.dumps(row)) for case in claims.SMALL + claims.LARGE for math in claims.RATE_SHARE}
 
@@ -37,7 +37,7 @@ def check_claims():
     found = {"step": steps(), "rate": {math: 1e6 for math in claims.RATE_SHARE}}
     met = claims.claims(found)
     assert met["2 small"] is True and met["2 large"] is True and met["5 memory"] is True, met
-    found["step"]["nc15", "tf32"]["ours"] = None  # it crashed: lp alone proves nothing
+    found["step"]["nc15", "tf32"]["ours"] = None  # after a crash, the other case proves nothing
     assert claims.claims(found)["2 small"] is None
     found["step"] = steps()
     del found["step"]["nc15", "fp32"]["eager"]
@@ -73,7 +73,7 @@ def check_runs():
         assert "lines.jsonl" in os.listdir(out) and len(os.listdir(out)) == 2, os.listdir(out)  # and what the program said
         os.mkdir(os.path.join(folder, "tools"))
         program = os.path.join(folder, "tools", "mochi")
-        with open(program, "w") as file:  # answers --version, and hangs at anything else
+        with open(program, "w") as file:  # answers --version, and hangs on any other option
             file.write('#!/bin/sh\n[ "$1" = --version ] || sleep 60\n')
         os.chmod(program, 0o755)
         status, lines, seconds = run("--prebuilt", folder, "--minutes", "0.2", "--out", out)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""No number is converted to another type in silence, in the sources of the library and the program but the kernels of
-tensor/cpu: gcc -Wconversion, with which a size that is cut short or changes its sign has to be written down as a cast.
+"""No source of the library and the program, except the kernels of tensor/cpu, converts a number to another type
+implicitly: gcc -Wconversion, with which a size that is cut short or changes its sign has to be written down as a cast.
 
 Usage: tests/test_conversions.py BUILD"""
 import concurrent.futures
@@ -14,12 +14,12 @@ import sys
 SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROOMS = ("tensor/", "autograd/", "ops/", "models/", "train/", "tools/")
-KERNELS = "tensor/cpu/"  # real is float or double there, and fabs, sqrt and exp are of either
+KERNELS = "tensor/cpu/"  # there `real` is float or double, and fabs, sqrt and exp have either type
 READERS = ("tensor/files/", "train/graphs/", "train/run/", "tools/data/", "tools/predict/")
 
 
 def sources(build):
-    """The command of each source file, by its path from the root."""
+    """Returns the compiler command of each source file, by its path from the root."""
     commands = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = os.path.relpath(os.path.join(entry["directory"], entry["file"]), ROOT)
@@ -29,7 +29,7 @@ def sources(build):
 
 
 def conversions(entry):
-    """What gcc says of one source."""
+    """Returns gcc's warnings on one source."""
     words, arguments = shlex.split(entry["command"]), []
     skip = False
     for word in words[1:] if words[0].endswith("ccache") else words:

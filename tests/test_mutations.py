@@ -5,8 +5,8 @@ a copy of the tree and run against the tests that execute its line, the fastest 
 Usage: tests/test_mutations.py [COUNT] [--seed N] [--work FOLDER] [--minutes M] [--files PREFIX,..] [--without TEST,..]
        default: 300 mutations, seed: the last commit's hash; --without: what would survive if these tests were not there
 
-The copy is built once with gcov's counters, and every test runs alone in it, which says what it executes (a quarter of an hour; --work
-keeps both for the next time). A mutation that does not compile is drawn again; one that never ends is caught."""
+The copy is built once with gcov's counters, and every test runs alone in it, which shows the lines that it executes (a quarter of an hour;
+--work keeps copy and lines for the next time). A mutation that does not compile is drawn again; one that never ends counts as caught."""
 import argparse
 import collections
 import contextlib
@@ -27,9 +27,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROOMS = ("tensor", "autograd", "ops", "models", "train", "tools")
 LEAST_SHARE = 0.95
 OUT = ("long", "hours", "cuda-host")  # suites
-LIMIT = 90  # seconds of tests for a mutation
+LIMIT = 90  # seconds that the tests of a mutation may take
 
-# A piece of code and what takes its place.
+# (text to find, texts that can replace it).
 SWAPS = {
     "comparison": ((" < ", " <= "), (" <= ", " < "), (" > ", " >= "), (" >= ", " > "), (" == ", " != "), (" != ", " == ")),
     "arithmetic": ((" + ", " - "), (" - ", " + "), (" * ", " / "), (" / ", " * "), ("++", "--"), (" += ", " -= "), (" -= ", " += ")),
@@ -48,7 +48,7 @@ Mutation = collections.namedtuple("Mutation", "room kind path line column length
 # ---- places ----
 
 def code_of(text):
-    """The text with comments, strings and lines of the preprocessor blanked, its places unchanged."""
+    """Blanks comments, strings and preprocessor lines of a text; all other characters keep their places."""
     return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|^#(?:[^\n]*\\\n)*[^\n]*',
                   lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=re.S | re.M)
 
@@ -64,7 +64,7 @@ def closing(text, opening):
 
 
 def places(line):
-    """(kind, column, length, replacement) of every mutation of a line of code."""
+    """Yields (kind, column, length, replacement) for every mutation of a line of code."""
     for kind, swaps in SWAPS.items():
         for old, new in swaps:
             for m in re.finditer((r"(?<!\w)" if old[0].isalpha() else "") + re.escape(old), line):
@@ -84,7 +84,8 @@ def places(line):
 
 
 def mutations(executed):
-    """{room: mutations of lines that a test executes}; none of messages, which tests of forms would have to hold."""
+    """Returns {room: mutations} for lines that a test executes, except mutations of messages: only tests of exact
+    wording would catch those."""
     found = collections.defaultdict(list)
     for path, lines in executed.items():
         text = (ROOT / path).read_text()
@@ -98,7 +99,7 @@ def mutations(executed):
 
 
 def drawn(found, seed):
-    """Mutations without end or repetition: every room in turn, of a drawn kind."""
+    """Yields mutations without repetition, from every room in turn, of a random kind."""
     r = random.Random(seed)
     left = {room: {kind: r.sample(some, len(some)) for kind in sorted({m.kind for m in all_of}) for some in [[m for m in all_of if m.kind == kind]]}
             for room, all_of in sorted(found.items())}
@@ -115,7 +116,8 @@ def drawn(found, seed):
 # ---- the copy ----
 
 def run(command, folder, seconds, **more):
-    """Runs it in a group of its own, which ends with it: what a mutant started would otherwise go on beside the next one."""
+    """Runs a command in its own process group, which is killed with it: a mutant's processes would otherwise disturb
+    the next one."""
     with tempfile.TemporaryFile("w+", errors="replace") as out:
         child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, **more)
         try:
@@ -142,7 +144,7 @@ def make_copy(folder):
 
 
 def tests_of(folder):
-    """{name: (command, environment, folder, targets of ninja)} of the programs of tests and of the command lines."""
+    """Returns {name: (command, environment, folder, ninja targets)} for the test programs and the .cases files."""
     listed = json.loads(subprocess.run(["meson", "introspect", "--tests", "build"], cwd=folder, capture_output=True, text=True, check=True).stdout)
     found, build = {}, str(folder / "build") + "/"
     for t in listed:
@@ -159,14 +161,14 @@ def run_test(test, seconds, **more):
 
 
 def lines_executed(folder, counts):
-    """{path: executed lines} of one test, whose counts lie below `counts`."""
+    """Returns {path: executed lines} of one test, from the counts below the folder `counts`."""
     folders = collections.defaultdict(list)
     for p in counts.rglob("*.gcda"):
         if not str(p).split("/build/")[-1].startswith("tests/"):
-            p.with_suffix(".gcno").symlink_to(pathlib.Path("/") / p.relative_to(counts).with_suffix(".gcno"))  # gcov wants the notes there
+            p.with_suffix(".gcno").symlink_to(pathlib.Path("/") / p.relative_to(counts).with_suffix(".gcno"))  # gcov expects the .gcno files beside the counts
             folders[p.parent].append(str(p))
     executed = collections.defaultdict(set)
-    for data in folders.values():  # one at a time: names are unique in a folder alone
+    for data in folders.values():  # one folder at a time: names are unique only within a folder
         with tempfile.TemporaryDirectory() as place:
             run(["gcov", "--json-format", *data], place, 600)
             for out in pathlib.Path(place).glob("*.gcov.json.gz"):
@@ -178,7 +180,7 @@ def lines_executed(folder, counts):
 
 
 def make_map(folder, tests):
-    """{test: [seconds, {path: executed lines}]} of the tests that pass."""
+    """Returns {test: [seconds, {path: executed lines}]} for the tests that pass."""
     found = {}
     for name, test in tests.items():
         with tempfile.TemporaryDirectory() as counts:
@@ -191,7 +193,7 @@ def make_map(folder, tests):
 # ---- one mutation ----
 
 def tried(folder, mutation, tests, reaching):
-    """The test that catches it, None, or "no" if it does not compile."""
+    """Returns the test that catches the mutation, None if none does, or "no" if it does not compile."""
     path = folder / mutation.path
     text = path.read_text()
     lines = text.split("\n")

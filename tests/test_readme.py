@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The READMEs say what is so: a block "$ command" prints what stands below it, in an installation as a user has it; every
-option that a command of theirs is given exists. (tests/lint.py: every file that they name is there.)
+"""Tests what the READMEs show: a block "$ command" prints what stands below it, in an installation as a user has it, and
+every option of a shown command exists. (tests/lint.py: every file that they name is there.)
 
 Usage: test_readme.py BUILD [--long] [--update]
   --long     commands whose comment names minutes are run as well
@@ -66,14 +66,14 @@ class Guide:
             i = stop
 
     def code(self):
-        """Lines of indented blocks, without the prompt."""
+        """Splits indented blocks into lines, without the prompt."""
         return [re.sub(r"^\$ ", "", line[len(INDENT):]) for line in self.lines if line.startswith(INDENT)]
 
 
 # ---- printed output ----
 
 def one_apart(a, b):
-    """Whether two words are equal, or numbers of equally many decimals that differ by one in the last."""
+    """Whether two words are equal, or numbers with equally many decimals that differ by one in the last."""
     if a == b:
         return True
     number = re.compile(r"^(-?\d+(?:\.(\d+))?)([%*,:;]*)$")
@@ -94,8 +94,8 @@ def comparable(lines):
 
 
 def shown(expected, printed):
-    """The part of what was printed that the guide shows: all, or, below a first line "...", what begins with the two words
-    that the guide has there."""
+    """Returns the part of the output that the guide shows: all of it or, if its first line is "...", the lines from the first
+    one that begins with the guide's next two words."""
     if not expected or expected[0] != "...":
         return printed
     starts = [i for i, line in enumerate(printed) if line.split()[:2] == expected[1].split()[:2]]
@@ -117,7 +117,7 @@ class Installation:
         subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--destdir", folder], check=True, capture_output=True)
         package = next(self.folder.rglob("mochi.pc"))
         prefix = folder + re.search("^prefix=(.*)", package.read_text(), re.M)[1]
-        self.here = self.folder / "here"  # where the commands run
+        self.here = self.folder / "here"  # the folder in which the commands run
         self.here.mkdir()
         for name in ("tools", "train"):
             (self.here / name).symlink_to(ROOT / name)
@@ -132,7 +132,7 @@ class Installation:
                               stdin=subprocess.DEVNULL)
 
     def missing(self, command):
-        """The data sets that the command names and that are missing."""
+        """Returns the data sets that a command names and that are missing."""
         known = {line.split()[0] for line in self.run("mochi data list").stdout.splitlines()}
         named = re.findall(r"--data ([a-z0-9,-]+)", command)
         return [name for words in named for name in words.split(",") if name not in known]
@@ -176,7 +176,7 @@ def check_block(block, place, options):
 # ---- names ----
 
 def check_options(guides, place):
-    """Every option behind `mochi COMMAND` is one of its --help."""
+    """Checks that every option shown after `mochi COMMAND` is in the command's --help."""
     helps = {}
     for guide in guides:
         unknown = []

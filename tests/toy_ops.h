@@ -1,4 +1,4 @@
-/* tests/toy_ops.h - a few user's ops, made with the public interface and the kernel table, and a tape to run them on,
+/* tests/toy_ops.h - a few ops as a user would write them, with the public interface and the kernel table, and a tape:
  * for tests of the tape and of the gradient checker. */
 #ifndef TOY_OPS_H
 #define TOY_OPS_H
@@ -23,7 +23,7 @@ static inline int toy_create(void **state) {
     return y->ctx && y->t && mo_ok(y->ctx) ? 0 : -1;
 }
 
-/* Fails if anything is still held once the tape is gone. */
+/* Tear-down: fails if anything is still held after the tape is released. */
 static inline int toy_release(void **state) {
     toy *y = *state;
     mo_tape_release(y->t);
@@ -35,12 +35,12 @@ static inline int toy_release(void **state) {
     return live == 0 ? 0 : -1;
 }
 
-/* A float64 leaf [2] that needs a gradient. */
+/* Returns a float64 leaf [2] that needs a gradient. */
 static inline mo_tensor *toy_leaf(mo_context *ctx, double first, double second) {
     return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){first, second}));
 }
 
-/* The value of one element of a float64 tensor. */
+/* Returns one element of a float64 tensor. */
 static inline double at(const mo_tensor *T, int64_t i) {
     double x[64];
     assert_false(mo_is_null(T));

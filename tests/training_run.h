@@ -1,4 +1,4 @@
-/* tests/training_run.h - a whole run on the planted pool, in its own context, and its files. */
+/* tests/training_run.h - a whole training run on the planted pool, in its own context, and its files. */
 #ifndef TRAINING_RUN_H
 #define TRAINING_RUN_H
 
@@ -13,7 +13,7 @@ typedef struct training_run {
     mo_trainer *trainer;
 } training_run;
 
-/* The options that differ between runs. */
+/* Options in which runs differ. */
 typedef struct run_options {
     int threads, episodes;
     int64_t steps, checkpoint_every, max_rows;
@@ -21,10 +21,11 @@ typedef struct run_options {
     double lr;
     const char *settings;
     mo_device device;
-    int index; /* of the device */
-    int shots; /* of support and of query, 3 classes and all; 0: those of planted_plans */
+    int index; /* index of the device */
+    int shots; /* number of support examples and of queries, all 3 classes together; 0: as in planted_plans */
     bool replay;
-    const mo_feature_options *features; /* NULL: planted_features; rows of examples are read by the invariant model */
+    const mo_feature_options *features; /* NULL: planted_features; rows of examples make the run use the invariant model
+                                         * */
 } run_options;
 
 static const run_options usual_run = {
@@ -59,7 +60,7 @@ static inline void run_close(training_run *run) {
     mo_trainer_release(run->trainer);
     mo_model_release(run->model);
     mo_pool_release(run->pool);
-    run->ctx->backend->close(run->ctx); /* the context's own memory */
+    run->ctx->backend->close(run->ctx); /* frees the backend's own memory */
     assert_int_equal(mo_context_counters(run->ctx).bytes_live, 0);
     mo_context_release(run->ctx);
     *run = (training_run){0};
@@ -74,7 +75,7 @@ static bool stop_at(const mo_step_report *r, void *state) {
     return r->step + 1 < *(const int64_t *)state;
 }
 
-/* Runs from the start, or from the checkpoint, until the given number of steps; finishes the run if all are taken. */
+/* Runs from the start, or from the checkpoint, until `steps` steps are taken; finishes the run if these are all. */
 static inline void run_until(const run_options *o, const char *folder, bool resume, int64_t steps) {
     training_run run = run_open(o, folder);
     if (resume)
@@ -119,13 +120,13 @@ static inline void assert_same_bytes(bytes a, bytes b) {
     bytes_release(&b);
 }
 
-/* Two runs ended with the same weights, and the same steps led there. */
+/* Fails unless two runs took the same steps and ended with the same weights. */
 static inline void assert_same_weights(const char *a, const char *b) {
     assert_same_bytes(run_file(a, "weights.safetensors"), run_file(b, "weights.safetensors"));
     assert_same_bytes(run_log(a), run_log(b));
 }
 
-/* Also compares the checkpoints, so that either run could continue the other. */
+/* As assert_same_weights, and compares the checkpoints: each run could continue the other. */
 static inline void assert_same_run(const char *a, const char *b) {
     assert_same_weights(a, b);
     assert_same_bytes(run_file(a, "checkpoint.safetensors"), run_file(b, "checkpoint.safetensors"));

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* The larger of both; infinite where the difference is NaN, which fmax would pass over. */
+/* Returns the larger number; infinity if the difference is NaN, which fmax would ignore. */
 static inline double worst_of(double worst, double difference) {
     return isnan(difference) ? INFINITY : fmax(worst, difference);
 }

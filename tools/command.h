@@ -34,12 +34,12 @@ _Noreturn void refuse_command_line(const struct argp_state *state, int code, con
 void usage_error(const struct argp_state *state, const char *option, const char *expected, const char *found);
 int64_t parse_integer(const struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high);
 double parse_real(const struct argp_state *state, const char *option, const char *text, double low, double high);
-/* "4G", "500M" or a plain number of bytes. */
+/* text: "4G", "500M" or a plain number of bytes. */
 int64_t parse_bytes(const struct argp_state *state, const char *option, const char *text);
 double parse_positive(const struct argp_state *state, const char *option, const char *text);
-/* "8:32", or "8" for both ends. */
+/* text: "8:32", or "8" for both ends. */
 void parse_range(const struct argp_state *state, const char *option, const char *text, int64_t range[2]);
-/* The index of text among the n choices. */
+/* Returns the index of text among the n choices. */
 int parse_choice(
     const struct argp_state *state, const char *option, const char *text, const char *const *choices, int n);
 extern const char *const math_names[3]; /* names of mo_math */
@@ -68,13 +68,13 @@ char *name_heads(int key, const char *text, void *input);
 /* The library's head of that name, or the mo_head_plugin of a shared object (text with a slash, or ending in .so). On
  * failure NULL, with one line in `why`. */
 const mo_head *open_head(const char *text, char *why, size_t bytes);
-/* The head that --head names, by open_head. If there is none, ends the program with the line of open_head: with
- * EXIT_USAGE for a name, EXIT_FAILED for a file. */
+/* Opens --head's value by open_head. On failure ends the program with the line in `why`, and EXIT_USAGE for a name or
+ * EXIT_FAILED for a file. */
 const mo_head *parse_head(const struct argp_state *state, const char *text);
 /* Whether a head has a hyper-parameter of this name. */
 bool head_has(const mo_head *head, const char *parameter);
 
-/* The mo_encoder_plugin of a shared object; failures as for open_head and parse_head. */
+/* Opens the mo_encoder_plugin of a shared object; failures as for open_head and parse_head. */
 const mo_encoder *open_encoder(const char *text, char *why, size_t bytes);
 const mo_encoder *parse_encoder(const struct argp_state *state, const char *text);
 
@@ -83,7 +83,7 @@ const mo_encoder *parse_encoder(const struct argp_state *state, const char *text
 /* The graphs to train on. */
 typedef struct pool_choice {
     names graphs;            /* in the syntax of mo_pool_open; owned */
-    double link_share;       /* 0: not given */
+    double link_share;       /* share of link tasks; 0: not given */
     double family[MO_TASKS]; /* weights */
 } pool_choice;
 
@@ -93,7 +93,7 @@ void parse_pool(const struct argp_state *state, const char *option, const char *
 
 /* ---- output.c ---- */
 
-/* A character that is safe on a terminal: '?' replaces a control character. */
+/* Returns c, or '?' for a control character, which could change the terminal. */
 static inline char printable(char c) {
     return (unsigned char)c < 32 || c == 127 ? '?' : c;
 }
@@ -105,32 +105,32 @@ char *make_printable(char *text);
 int report_failure(const mo_context *ctx);
 /* Prints a notice of the library on standard error; ignores state. */
 void print_notice(const char *line, void *state);
-/* Prints on standard error what the loader left out of a graph, if anything. */
+/* Prints on standard error what the loader dropped from a graph, if anything. */
 void print_left_out(const mo_graph *graph);
 /* As print_notice, but omits notices on the quality of a basis: for commands that print figures of their own on
  * standard error. */
 void print_event(const char *line, void *state);
-/* Sets max_expand for contexts that are opened from then on. */
+/* Sets max_expand for all contexts opened later. */
 void set_max_expand(double ratio);
-/* A context; NULL after a failure has been reported. */
+/* Opens a context; on failure reports it and returns NULL. */
 mo_context *open_context(int threads);
-/* A context on a device; NULL after a failure has been reported. */
+/* As open_context, on the device in options. */
 mo_context *open_context_on(mo_context_options options);
-/* Whether MOCHI_DEBUG asks for contexts in debug mode: it is set, but not to 0. */
+/* Whether contexts open in debug mode: MOCHI_DEBUG is set, but not to 0. */
 bool debug_mode(void);
 /* Prints an object as one line on standard output and frees it. Returns false if the line could not be written. */
 bool print_json(json_t *object);
-/* Prints an object's members as text, one per line, named as by --json; below lists of objects, texts to cite,
- * "manifest" and "metadata", one line per item. Omits null and empty lists. */
+/* Prints an object's members as text, one per line, with the names of --json. Prints lists of objects, texts to cite,
+ * "manifest" and "metadata" below their names, one item per line. Omits null and empty lists. */
 void print_members(const json_t *object, int indent);
 /* A JSON number, or null if the value is not finite. */
 json_t *json_number(double value);
 /* A new object for the first line of --json output: the words of the command line, versions, BLAS kernels. */
 json_t *command_object(int argc, char **argv);
-/* A new object of lists over the bins: n, right, and the sum of confidence. */
+/* Returns a new object with one list per field of the bins: n, right, and the sum of confidence. */
 json_t *calibration_bins(const mo_calibration *c);
-/* Makes every end of the program check standard output: if output was lost, the program says so in one line on standard
- * error and exits with EXIT_FAILED. */
+/* Checks standard output at every end of the program: if output was lost, prints one line on standard error and exits
+ * with EXIT_FAILED. */
 void watch_output(void);
 
 #endif

@@ -1,10 +1,10 @@
-/* tools/core.c - chooses the right OpenBLAS kernels for AVX-512 processors.
+/* tools/core.c - chooses faster OpenBLAS kernels on processors with AVX-512.
  *
- * OpenBLAS picks its kernels by processor model when it is loaded. Version 0.3.21 chooses AVX2 kernels (Haswell, Zen)
- * on AVX-512 processors newer than itself, which halves the rate; and it chooses AVX-512 kernels on Zen 4, which
- * executes them in two halves, 5% slower than AVX2 kernels. OPENBLAS_CORETYPE overrides the choice, but must be in the
- * environment before the library is loaded: hence a second exec. The variable also keeps the second process from
- * another exec; a user's own setting is respected. */
+ * OpenBLAS picks its kernels by processor model when it is loaded. Version 0.3.21 does not know newer AVX-512
+ * processors: it chooses AVX2 kernels (Haswell, Zen) for them, which halves the rate. On Zen 4 it chooses AVX-512
+ * kernels, which that processor executes in two halves, 5% slower than AVX2 kernels. OPENBLAS_CORETYPE overrides the
+ * choice, but must be set before the library is loaded: hence the program executes itself a second time. The set
+ * variable prevents a third time; if the user set it, nothing is changed. */
 #include "tools/core.h"
 
 #include "tools/memory.h"
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CORE_VARIABLE "OPENBLAS_CORETYPE"
-#define CHOICE_VARIABLE "MOCHI_BLAS_CHOICE" /* tells the second process OpenBLAS's first choice, for `mochi doctor` */
+#define CHOICE_VARIABLE "MOCHI_BLAS_CHOICE" /* for `mochi doctor`: OpenBLAS's own choice, in the second process */
 
 /* Tests the instruction sets that the SkylakeX kernels use; the compiler's builtin also checks that the operating
  * system supports them. */
@@ -45,14 +45,14 @@ static bool is_among(const char *core, const char *const *cores, size_t n) {
     return false;
 }
 
-/* The core to request instead; NULL if OpenBLAS chose the right one. */
+/* Returns the kernels to request instead of `core`; NULL if OpenBLAS chose the right ones. */
 static const char *better_core(const char *core) {
     static const char *const narrow[] = {"Haswell", "Zen", "Excavator", "Sandybridge", "Prescott", "Core2"};
     static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
     if (!has_avx512())
         return NULL;
 #if defined(__x86_64__)
-    if (__builtin_cpu_is("amdfam19h")) /* Zen 4: it has AVX-512 too */
+    if (__builtin_cpu_is("amdfam19h")) /* Zen 4: has_avx512() is true, but AVX2 kernels are faster */
         return is_among(core, wide, sizeof wide / sizeof *wide) ? "HASWELL" : NULL;
 #endif
     return is_among(core, narrow, sizeof narrow / sizeof *narrow) ? "SKYLAKEX" : NULL;

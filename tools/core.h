@@ -6,9 +6,9 @@
  * Returns if nothing needs to change. */
 void choose_blas_core(char **argv);
 
-/* The kernels in use: "Haswell"; NULL if another library implements CBLAS. */
+/* The name of the kernels in use: "Haswell"; NULL if another library implements CBLAS. */
 const char *blas_core(void);
-/* The kernels that OpenBLAS chose by itself; NULL if the user's environment chose them. */
+/* The name of the kernels that OpenBLAS chose by itself; NULL if the user's environment chose them. */
 const char *blas_core_of_openblas(void);
 
 #endif

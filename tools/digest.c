@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Opens the file of this name or, if there is none, FILE of FILE:NAME (an array of a file). */
+/* Opens the file at path or, if there is none and path is FILE:NAME (an array of a file), FILE. */
 static FILE *open_file(const char *path) {
     FILE *file = fopen(path, "rb");
     const char *colon = strrchr(path, ':');

@@ -18,10 +18,10 @@ static const option table[] = {
 };
 
 static const char about[] =
-    "Tells what the machine offers: processor, caches and memory; the BLAS library, the kernels it takes for this "
-    "processor and those that it would take by itself; how fast products of float32 are, and of --math bf16 if the "
-    "processor has them; whether BLAS may be called from several threads; the GPU; versions of libraries. Other "
-    "kernels: OPENBLAS_CORETYPE=Haswell mochi doctor.";
+    "Describes the machine: processor, caches and memory; the BLAS library, the kernels that it uses on this "
+    "processor and those that it would choose by itself; the speed of float32 products, and of --math bf16 products "
+    "if the processor has them; whether BLAS may be called from several threads; the GPU; versions of libraries. "
+    "Other kernels: OPENBLAS_CORETYPE=Haswell mochi doctor.";
 
 const command_line doctor_line = {.table = table, .about = about};
 
@@ -44,7 +44,7 @@ static json_t *machine_object(void) {
         m.huge_pages);
 }
 
-/* NULL after a failure has been reported. */
+/* Measures the machine as an object; NULL after a failure has been reported. */
 static json_t *examine(int wanted) {
     char gpu[1024], libraries[256] = "";
     mo_context *ctx = open_context(wanted);

@@ -26,18 +26,18 @@ typedef struct embed_options {
 
 static const option table[] = {
     {OPTION_TEXT, "weights", "FILE", AT(weights),
-        "weights.safetensors of a run; best: those that come with mochi (default); none: no encoder, the frozen "
+        "a run's weights.safetensors; best: the weights that come with mochi (default); none: no encoder, the "
         "features of one hop",
         .choices = "best|none"},
-    {OPTION_ENCODER, "encoder", "FILE.so", AT(encoder), "the encoder of your own that the weights were trained with"},
+    {OPTION_ENCODER, "encoder", "FILE.so", AT(encoder), "your own encoder, with which the weights were trained"},
     {OPTION_WORD, "recipe", "NAME", AT(recipe),
-        "refuse weights of another recipe: best, paper, paper++ or released; a file without the metadata of mochi, as "
-        "the released program's has none, is used as that program does",
+        "refuse weights of another recipe: best, paper, paper++ or released; a file without mochi's metadata, as the "
+        "released program writes it, counts as released",
         .choices = RECIPES},
     {OPTION_TEXT, "data", "NAME", AT(data), "a graph: a name of `mochi data list`, or a path", .choices = "@graphs"},
     {OPTION_OUTPUT, "out", "Z.npy", AT(out),
         "the file to write: float32 [nodes, d], or [graphs, d] for a set of graphs", .choices = ".npy"},
-    {OPTION_OUTPUT, "labels", "y.npy", AT(labels), "also write the labels: int64, -1 where there is none",
+    {OPTION_OUTPUT, "labels", "y.npy", AT(labels), "also write the labels: int64, -1 for an unlabelled example",
         .choices = ".npy"},
     {OPTION_INT, "hop", "K", AT(hop), "the hop of --weights none, 0 to 3 (default 2)", 0, 3},
     MAX_ROWS_OPTION(embed_options, max_rows,
@@ -72,7 +72,7 @@ static void check_options(void *options, const struct argp_state *state) {
 
 const command_line embed_line = {.table = table, .about = about, .end = check_options};
 
-/* The file of embeddings; the first block opens it. */
+/* The file of embeddings; write_block opens it with the first block. */
 typedef struct embed_file {
     mo_npy_writer *npy;
     const char *path;
@@ -91,7 +91,7 @@ static bool write_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t example
     return mo_npy_append(f->npy, Z);
 }
 
-/* Writes rows that one call computed, and releases them; NULL: that call failed. */
+/* Writes Z, the whole matrix of embeddings, and releases it. Z is NULL if computing it failed. */
 static void write_whole(mo_tensor *Z, embed_file *f) {
     f->dtype = mo_tensor_dtype(Z);
     for (int i = 0; i < 2 && Z && !mo_is_null(Z); i++)
@@ -104,13 +104,14 @@ static void write_whole(mo_tensor *Z, embed_file *f) {
 static void embed_by_model(const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
     mo_model_choice choice = {
         .encoder = o->encoder, .head = mo_find_head(weights->head) || !weights->head[0] ? NULL : &mo_head_ridge};
-    mo_model *model = mo_weights_model_as(weights, &choice); /* no head is used: any can replace a user's */
+    mo_model *model = mo_weights_model_as(weights, &choice); /* embedding uses no head: if the weights' head is the
+                                                              * user's, ridge replaces it */
     if (mo_ok(source->graph->ctx))
         mo_embed_each(model, source, o->max_rows, write_block, f);
     mo_model_release(model);
 }
 
-/* Writes the rows of one hop. */
+/* Writes one hop of the features, without an encoder. */
 static void embed_by_hop(const embed_options *o, const mo_source *source, embed_file *f) {
     int hop = o->hop < 0 ? 2 : o->hop;
     if (source->task == MO_TASK_NC)
@@ -130,7 +131,8 @@ static void write_embeddings(
         mo_npy_finish(f->npy);
 }
 
-/* Prints the path and content of a written file, as a line or an object. Returns false if it could not be written. */
+/* Prints the path and contents of a written file, as a line or, with --json, an object. Returns false if it could not
+ * print. */
 static bool print_embed_file(mo_context *ctx, const embed_options *o, const embed_file *f, int ndim, const char *of) {
     char shape[64];
     const char *dtype = mo_dtype_name(f->dtype);
@@ -148,7 +150,7 @@ static bool print_embed_file(mo_context *ctx, const embed_options *o, const embe
     return true;
 }
 
-/* Writes both files or neither. Returns false if standard output was lost. */
+/* Writes the embeddings and, if asked, the labels: both files or neither. Returns false if standard output was lost. */
 static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weights *weights, const mo_source *source) {
     const mo_graph *graph = source->graph;
     embed_file rows = {.path = o->out}, labels = {.path = o->labels, .dtype = MO_I64, .shape = {graph->n_labels, 0}};
@@ -166,7 +168,7 @@ static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weigh
     return written && (!mo_ok(ctx) || !o->labels || print_embed_file(ctx, o, &labels, 1, graph->name));
 }
 
-/* Bytes that a block of rows needs beside the features. */
+/* Announces the memory that a block of embeddings needs beside the features, so that --memory covers both. */
 static void count_block(const embed_options *e, const mo_graph *graph, bool encoded, mo_feature_options *o) {
     int64_t rows = encoded && o->form == MO_FEATURES_OF_NODES ? graph->nodes : mo_graph_examples(graph);
     int64_t block = e->max_rows > 0 && e->max_rows < rows ? e->max_rows : rows;
@@ -176,7 +178,7 @@ static void count_block(const embed_options *e, const mo_graph *graph, bool enco
         o->beside = block * o->dim * (int64_t)sizeof(float);
 }
 
-/* Returns false if standard output was lost. */
+/* Computes the features of a graph, then writes its embeddings. Returns false if standard output was lost. */
 static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weights *weights, mo_graph *graph) {
     mo_feature_options features =
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};

@@ -5,10 +5,10 @@
 #include <string.h>
 
 typedef struct gradcheck_options {
-    names ops;      /* none given: all ops of the objects or, without objects, of the program */
-    names objects;  /* shared objects with the user's ops */
-    names heads;    /* names and files; if given, only these and named ops are checked */
-    names encoders; /* files; if given, only these and named ops are checked */
+    names ops;      /* names of ops to check; if empty, all ops of the objects or, without objects, of the program */
+    names objects;  /* paths of shared objects with the user's ops */
+    names heads;    /* names, and paths of plug-ins; if given, only these heads and the named ops are checked */
+    names encoders; /* paths of plug-ins; if given, only these encoders and the named ops are checked */
     int order, threads;
     uint64_t seed;
     bool json, certificate;
@@ -49,11 +49,10 @@ static void take_op(void *options, const char *word, const struct argp_state *st
 
 static const option table[] = {
     {OPTION_INT, "order", "1|2", AT(order),
-        "highest order: 1, the vector-Jacobian product; 2, also the derivative of it (default 2)", 1, 2,
-        .choices = "1|2"},
+        "highest order: 1: the vector-Jacobian product; 2: also its derivative (default 2)", 1, 2, .choices = "1|2"},
     SEED_OPTION(gradcheck_options, seed, "the samples and directions"),
     {OPTION_FLAG, "certificate", NULL, AT(certificate),
-        "compare also <J v, w> with <v, J^T w>: exact, so to 1e-10; sees a vjp that cannot be differentiated"},
+        "also compare <J v, w> with <v, J^T w>, which must agree to 1e-10; finds a vjp that cannot be differentiated"},
     {OPTION_OTHER, "op", "FILE.so", AT(objects),
         "load the ops of a shared object (its mo_ops) and check those; may be repeated", .take = take_object},
     {OPTION_OTHER, "head", "NAMES", 0, "check heads, separated by commas: all, " HEADS ", or FILE.so with your own",
@@ -68,13 +67,12 @@ static const option table[] = {
 };
 
 static const char about[] =
-    "Compares the derivatives of ops with central differences in float64 on the samples each op declares, along random "
-    "directions. An op without samples fails. Heads are checked in support and query embeddings, labels and "
-    "hyper-parameters, and in that a batch gives what its episodes give one by one.\v"
-    "The error is relative; it passes up to 1e-6 at order 1 and 1e-5 at order 2, which is checked where order 1 holds. "
-    "Order 1 also asks whether the gradient stays the same where fewer inputs need one, after a change in place of "
-    "values that the op does not declare to read, in a batch, and in float32. Exit status 1 if any fails.\n\n"
-    "Examples:\n"
+    "Compares the derivatives of ops with central differences in float64 on the samples each op declares, along "
+    "random directions. An op without samples fails. For heads, checks derivatives in support and query embeddings, "
+    "labels and hyper-parameters, and that a batch gives the results of its episodes.\v"
+    "Errors are relative; up to 1e-6 passes at order 1 and 1e-5 at order 2, which is checked only if order 1 passes. "
+    "Order 1 also checks that the gradient stays the same if fewer inputs need one, after values that the op does not "
+    "declare to read are changed in place, in a batch, and in float32. Exit status 1 if any fails.\n\nExamples:\n"
     "  mochi gradcheck\n"
     "  mochi gradcheck solve_spd matmul --order 1\n"
     "  mochi gradcheck --op ./my_op.so\n"
@@ -83,7 +81,7 @@ static const char about[] =
 
 const command_line gradcheck_line = {.table = table, .words = "[OP...]", .about = about, .take_word = take_op};
 
-/* kind: "op", "head" or "encoder". Returns whether it passes. */
+/* Prints the result of one check; kind: "op", "head" or "encoder". Returns whether it passed. */
 static bool report_gradcheck(
     mo_context *ctx, const char *kind, const char *name, int order, const mo_check_result *r, bool json) {
     if (json)
@@ -110,7 +108,7 @@ static bool check_op(mo_context *ctx, const mo_op *op, const gradcheck_options *
     return passes;
 }
 
-/* The number of heads or encoders that fail. Heads with only first derivatives are checked at order 1. */
+/* Returns the number of heads or encoders that fail. A head with only first derivatives is checked at order 1. */
 static int check_plugins(mo_context *ctx, const gradcheck_options *o, const char *kind, const names *list) {
     int failed = 0;
     char why[1200];
@@ -132,8 +130,8 @@ static int check_plugins(mo_context *ctx, const gradcheck_options *o, const char
     return failed;
 }
 
-/* Whether a user's object defines a named op (objects' ops are numbered from `first` on); true if no op is named, or
- * there are no objects. */
+/* Whether a user's object defines one of the named ops; true if no op is named, or there are no objects. The objects'
+ * ops are numbered from `first` on. */
 static bool objects_are_asked(mo_context *ctx, const gradcheck_options *o, int first) {
     bool asked = !o->ops.count || !o->objects.count;
     for (int i = first; i < mo_n_ops(ctx); i++)
@@ -142,8 +140,8 @@ static bool objects_are_asked(mo_context *ctx, const gradcheck_options *o, int f
     return asked;
 }
 
-/* The number of failures among the named ops, or among all ops from number `first` on if none is named; -1 for a name
- * that is not registered. */
+/* Checks the named ops or, if none is named, all ops from number `first` on. Returns the number of failures; -1 if a
+ * name is not registered. */
 static int check_ops(mo_context *ctx, const gradcheck_options *o, int first) {
     int failed = 0;
     if ((o->heads.count || o->encoders.count) && !o->ops.count && !o->objects.count)

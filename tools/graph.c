@@ -9,8 +9,8 @@ enum { DIM = 8, MAX_LABELS = 64, FEW = 16, KEPT = 4096 };
 
 typedef struct graph_options {
     mo_task task;
-    const char *out; /* a file to write; NULL: none */
-    bool dot;        /* DOT instead of one line per node */
+    const char *out; /* path of a file to write; NULL: print */
+    bool dot;        /* prints DOT instead of one line per node */
     int64_t values;
     bool forward;
     given_options given;
@@ -23,11 +23,12 @@ static void take_values(void *values, const char *text, const struct argp_state 
 #define AT(field) offsetof(graph_options, field)
 
 static const option table[] = {
-    {OPTION_FLAG, "dot", NULL, AT(dot), "for graphviz, in place of a line per node; nodes recorded by backward are red",
-        .not_with = "out", .why = "--out writes another form of the graph"},
-    {OPTION_OTHER, "values", "[N]", AT(values), "with the elements of tensors that have at most N (default 16)",
-        .take = take_values},
-    {OPTION_FLAG, "forward", NULL, AT(forward), "without the gradient"},
+    {OPTION_FLAG, "dot", NULL, AT(dot),
+        "print the graph for graphviz, not as a line per node; nodes recorded by backward are red", .not_with = "out",
+        .why = "--out writes another form of the graph"},
+    {OPTION_OTHER, "values", "[N]", AT(values),
+        "also print the elements of tensors with at most N of them (default 16)", .take = take_values},
+    {OPTION_FLAG, "forward", NULL, AT(forward), "only the loss, without its gradient"},
     {OPTION_OUTPUT, "out", "FILE.tape", AT(out),
         "write the graph with elements and gradients, a safetensors file for other programs", .choices = ".tape"},
     {OPTION_END},
@@ -75,7 +76,8 @@ static void print_step(mo_tape *t, mo_model *model, const mo_episode *e, const g
     labels[n_labels++] = (mo_label){"logits", logits};
     for (int i = 0; i < n; i++)
         parameters[i] = mo_model_parameter(model, i);
-    bool shown = !o->out; /* a file needs the gradient of every value; printing needs none */
+    bool shown = !o->out; /* a file also gets the backward pass of every value, so mo_grad is called only for printing
+                           * */
     if (!o->forward && shown)
         mo_grad(t, &loss, NULL, 1, parameters, grads, n, MO_CREATE_GRAPH);
     for (int i = 0; i < n && !o->forward && shown; i++) {

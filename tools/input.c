@@ -11,7 +11,8 @@
 
 FILE *open_input(const char *path) {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    FILE *file = fd >= 0 && fcntl(fd, F_SETFL, O_RDONLY) == 0 ? fdopen(fd, "r") : NULL; /* reads may wait again */
+    FILE *file = fd >= 0 && fcntl(fd, F_SETFL, O_RDONLY) == 0 ? fdopen(fd, "r") : NULL; /* clears O_NONBLOCK, so that
+                                                                                         * reads wait for data */
     if (fd >= 0 && !file)
         close(fd);
     return file;

@@ -1,6 +1,6 @@
-/* inside.h - declarations beside mochi.h for the program `mochi` and its tests, in the archive libmochi.a only.
- * Installed as mochi/inside.h. No promise: any release can change it. Tables that a shared object exports carry a
- * version number (MO_ENCODER_ABI); a library with another version refuses them with a message. */
+/* inside.h - declarations beyond mochi.h for the program `mochi` and its tests; only the archive libmochi.a has their
+ * functions. Installed as mochi/inside.h. Any release can change them. Tables that a shared object exports carry a
+ * version number (MO_ENCODER_ABI): a library with another version refuses them with a message. */
 #ifndef MOCHI_INSIDE_H
 #define MOCHI_INSIDE_H
 

@@ -5,12 +5,13 @@
 
 #include <signal.h>
 
-/* From now on records the first signal of each kind, unless the process ignores it (nohup); a second one has its
- * default effect and kills. flags: SA_RESTART, or 0 to interrupt waiting calls. */
+/* From now on records the first signal of each kind, unless the process ignores it (nohup). A second signal of that
+ * kind kills the process, as by default. flags: SA_RESTART, or 0 to interrupt waiting calls. */
 void catch_interrupts(int flags);
-/* Points to the number of the first signal; 0: none yet. The value can change at any time. */
+/* Returns a pointer to the number of the first signal; the number is 0 before any signal, and can change at any time.
+ * */
 const volatile sig_atomic_t *interruption(void);
-/* The exit status that a shell reports for a process killed by the signal: 130, 143, 129. */
+/* Returns the exit status that a shell reports for a process killed by the first signal: 130, 143, 129. */
 int interrupted_code(void);
 
 #endif

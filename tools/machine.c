@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads the first line of a file that matches the pattern (with one conversion). */
+/* Reads a value from the first line of a file that matches the pattern, which has one conversion. */
 static bool scan_file(const char *path, const char *pattern, void *value) {
     char line[4096];
     bool found = false;
@@ -58,7 +58,7 @@ static double mib_of(const char *path, const char *pattern, double unit) {
     return scan_file(path, pattern, &value) ? value * unit / (1 << 20) : NAN;
 }
 
-/* cpu.max holds "quota period", or "max period". */
+/* cpu.max holds "quota period" in microseconds, or "max period" without a limit. */
 static double read_cpu_quota(void) {
     double microseconds, period;
     if (!scan_file("/sys/fs/cgroup/cpu.max", "%lf", &microseconds) ||
@@ -74,7 +74,7 @@ machine describe_machine(void) {
     scan_file("/proc/cpuinfo", "model name : %127[^\n]", m.processor);
     list_instructions(m.instructions, sizeof m.instructions);
     scan_file("/sys/kernel/mm/transparent_hugepage/enabled", "%*[^[][%15[^]]", m.huge_pages);
-    if (!m.huge_pages[0]) /* the active setting of the three is in brackets */
+    if (!m.huge_pages[0]) /* the file lists all three settings, the active one in brackets */
         scan_file("/sys/kernel/mm/transparent_hugepage/enabled", "[%15[^]]", m.huge_pages);
     for (int level = 0; level < 3; level++)
         m.cache_kib[level] = cache_kib(level);

@@ -16,8 +16,8 @@ static void *leave(void *state) {
     pthread_exit(state);
 }
 
-/* The C library loads libgcc_s when a thread first ends by pthread_exit, as OpenMP's do at the end of their work, and
- * aborts if it has no memory for that. So one thread does it before anything else. */
+/* When a thread first ends by pthread_exit, as OpenMP's threads do, the C library loads libgcc_s, and aborts if it has
+ * no memory for that. This thread makes it load at the start, when there is memory. */
 __attribute__((constructor)) static void load_unwinder(void) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, leave, NULL) == 0)
@@ -26,7 +26,7 @@ __attribute__((constructor)) static void load_unwinder(void) {
 
 typedef struct command {
     const char *name, *summary;
-    command_function *run; /* NULL: an action of the command listed before it */
+    command_function *run; /* NULL: `name` is an action of the command listed before it */
     const command_line *line;
 } command;
 
@@ -39,17 +39,17 @@ static const command commands[] = {
     {"compare", "evaluations side by side, or beside the paper's tables", compare_command, &compare_line},
     {"embed", "write the embeddings of a graph's nodes, or of a set's graphs", embed_command, &embed_line},
     {"data", "list, describe, get and convert graphs", data_command, &data_line},
-    {"data list", "the graphs that every command knows by name", NULL, &data_list_line},
-    {"data info", "what a graph or file holds", NULL, &data_info_line},
+    {"data list", "list the graphs that every command knows by name", NULL, &data_list_line},
+    {"data info", "describe a graph or a file", NULL, &data_info_line},
     {"data verify", "compare the data folder with the manifest", NULL, &data_verify_line},
-    {"data convert", "write a graph as .npz, older weights in today's form", NULL, &data_convert_line},
-    {"explain", "an op, a readout or a method on small numbers, line by line", explain_command, &explain_line},
+    {"data convert", "write a graph as .npz, or add digests to older weights", NULL, &data_convert_line},
+    {"explain", "explain an op, a readout or a method line by line", explain_command, &explain_line},
     {"lab", "experiments on gradients: error, memory and time", lab_command, &lab_line},
     {"graph", "the ops of one training step, as text or for graphviz", graph_command, &graph_line},
     {"pitfalls", "where prototypes fail and a ridge does not", pitfalls_command, &pitfalls_line},
     {"gradcheck", "check derivatives of ops and heads against differences", gradcheck_command, &gradcheck_line},
     {"new", "a head, an encoder or an op of your own to start from", new_command, &new_line},
-    {"doctor", "this machine, and whether the program makes use of it", doctor_command, &doctor_line},
+    {"doctor", "describe this machine and how the program uses it", doctor_command, &doctor_line},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -78,7 +78,7 @@ static void print_commands(void) {
         print_manual(commands[i].name, commands[i].summary, commands[i].line);
 }
 
-/* Prints possible next words, one per line, for the shell: `mochi --complete WORD.. BEFORE`. */
+/* Prints the possible next words for the shell, one per line: `mochi --complete WORD.. BEFORE`. */
 static void print_next_words(int argc, char **argv) {
     char two[64];
     snprintf(two, sizeof two, "%s %s", argc > 0 ? argv[0] : "", argc > 1 ? argv[1] : "");
@@ -102,8 +102,8 @@ static void spell_help(int argc, char **argv) {
             argv[i] = option;
 }
 
-/* The number of letters to add, drop or change to turn a into b (Wagner and Fischer 1974); words beyond 30 letters
- * count as far. */
+/* Returns the edit distance of a and b: how many letters to add, drop or change (Wagner and Fischer 1974). Words of
+ * more than 30 letters are 99 apart. */
 static int count_edits(const char *a, const char *b) {
     int row[32], n = (int)strlen(b);
     if (n > 30 || strlen(a) > 30)
@@ -126,7 +126,7 @@ static int run_command(int argc, char **argv) {
     if (chosen && chosen->run) {
         char full_name[32];
         snprintf(full_name, sizeof full_name, "mochi %s", chosen->name);
-        argv[1] = full_name; /* the program's name in help and errors */
+        argv[1] = full_name; /* argp prints it as the program's name in help and errors */
         return chosen->run(argc - 1, argv + 1);
     }
     if (!strcmp(argv[1], "report"))
@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
     choose_blas_core(argv);
     argp_err_exit_status = EXIT_USAGE;
     watch_output();
-    signal(SIGXFSZ, SIG_IGN); /* a write beyond `ulimit -f` then fails with an error message */
+    signal(SIGXFSZ, SIG_IGN); /* so that a write beyond `ulimit -f` fails with an error instead of a kill */
     need_json_memory();
     if (argc < 2) {
         fprintf(stderr, "mochi: expected a command; see mochi --help\n");

@@ -10,7 +10,7 @@
 void end_out_of_memory(void) {
     static const char line[] = "mochi: out of memory\n";
     ssize_t written = write(STDERR_FILENO, line, sizeof line - 1);
-    (void)written; /* if standard error fails too, the exit status remains */
+    (void)written; /* if this write fails too, the exit status still reports the failure */
     _exit(EXIT_FAILED);
 }
 

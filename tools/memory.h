@@ -1,4 +1,5 @@
-/* tools/memory.h - ends the program when memory runs out: one line and EXIT_FAILED, never a different result. */
+/* tools/memory.h - ends the program when memory runs out, with one line and EXIT_FAILED, instead of going on with less.
+ * */
 #ifndef MEMORY_H
 #define MEMORY_H
 
@@ -9,12 +10,12 @@ _Noreturn void end_out_of_memory(void);
 /* Returns the allocated memory; ends the program if it is NULL. */
 void *needed(void *memory);
 
-/* Open and close a stream into memory. close ends the program if text is missing: such a stream drops text when memory
- * runs out and sets no error. The caller frees *text. No call between the two may reset errno. */
+/* Open and close a stream into memory; the caller frees *text. Such a stream drops text when memory runs out and sets
+ * only errno, so close_text ends the program if text is missing, and no call between the two may reset errno. */
 FILE *open_text(char **text, size_t *bytes);
 void close_text(FILE *stream, char *const *text);
 
-/* From now on jansson too ends the program if memory runs out. By itself it would drop letters of texts and members of
+/* Makes jansson too end the program if memory runs out. By itself it would drop letters of texts and members of
  * objects, report good files as damaged, and fail an assert. */
 void need_json_memory(void);
 

@@ -1,4 +1,4 @@
-# Bash completion of mochi(1): the program itself says what may follow, from its tables of options.
+# Bash completion of mochi(1): asks the program for the possible next words.
 
 _mochi() {
     local current=${COMP_WORDS[COMP_CWORD]} words=("${COMP_WORDS[@]:1:COMP_CWORD-1}")

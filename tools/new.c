@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The kinds of plug-ins: each one's example, and its name inside the library. */
+/* A kind of plug-in: its example, and the example's name inside the library. */
 typedef struct kind {
     const char *name, *example, *plugin, *libraries;
 } kind;
@@ -67,7 +67,7 @@ const command_line new_line = {.table = (const option[]){{OPTION_END}},
     .take_word = take_new_word,
     .end = check_new_words};
 
-/* Writes the example to a new file, with `name` in place of the example's and the plug-in's names. */
+/* Copies the example to a new file and replaces the names of the example and its plug-in by `name`. */
 static void write_example(mo_context *ctx, const char *file, const new_options *o) {
     char example[64], path[PATH_MAX], *all;
     size_t n, bytes;

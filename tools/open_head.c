@@ -10,7 +10,7 @@ static bool is_file(const char *text) {
     return strchr(text, '/') || (n > 3 && !strcmp(text + n - 3, ".so"));
 }
 
-/* Writes "a, b, c". */
+/* Writes the names of all heads into text: "a, b, c". */
 static void list_heads(char *text, size_t bytes) {
     const mo_head *head;
     size_t used = 0;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_KEY = 0x100 }; /* argp's key of an option is this + its row in the table */
+enum { FIRST_KEY = 0x100 }; /* argp's key of an option is FIRST_KEY + its row in the table */
 
 static bool is_option(const option *row) {
     return row->kind != OPTION_GROUP;
@@ -74,7 +74,8 @@ static void take_value(const option *row, void *options, const char *text, const
         *(int64_t *)field = parse_bytes(state, name, text);
         break;
     case OPTION_OUTPUT:
-        *(const char **)field = take_output(state, needed(strdup(name)), text, row->choices); /* which keeps the name */
+        *(const char **)field = take_output(state, needed(strdup(name)), text, row->choices); /* take_output keeps the
+                                                                                               * copied name */
         break;
     case OPTION_HEAD:
         *(const mo_head **)field = parse_head(state, text);
@@ -151,7 +152,8 @@ void read_command_line(const command_line *line, int argc, char **argv, void *op
     given->table = line->table;
     given->command = argv[0];
     list_for_argp(line->table, list);
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) { /* argp would print an unknown option unchanged */
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) { /* argp would print control characters of an unknown
+                                                                    * option unchanged */
         size_t name = strcspn(argv[i], "=");
         for (size_t at = 0; argv[i][0] == '-' && at < name; at++)
             if (argv[i][at] != printable(argv[i][at]))
@@ -173,7 +175,7 @@ bool is_given(const given_options *g, const char *name) {
     int i = 0;
     while (g->table[i].kind && !(is_option(&g->table[i]) && !strcmp(g->table[i].name, name)))
         i++;
-    assert(g->table[i].kind); /* the name must be in the table */
+    assert(g->table[i].kind); /* no row has the name: a mistake in the program */
     return g->given[i];
 }
 
@@ -283,7 +285,7 @@ void print_completions(const command_line *line, const char *before) {
     for (const option *row = line->table; row->kind; row++)
         if (is_option(row))
             printf("--%s\n", row->name);
-    /* Lists the lower-case words, which are typed literally: "hull" of "hull Z y". */
+    /* Lists the lower-case words, which the user types literally: "hull" of "hull Z y". */
     for (const char *at = line->words; at && *at; at += strspn(at, " |\n")) {
         const size_t n = strcspn(at, " |\n");
         if (n && strspn(at, "abcdefghijklmnopqrstuvwxyz") == n)

@@ -1,6 +1,5 @@
-/* tools/options.h - a command's options as one table, one row per option. It gives the parser of the command line,
- * --help, the manual page, bash completion, and the refusal of options that have no effect.
- **/
+/* tools/options.h - a command's options as one table, one row per option. The table gives the parser of the command
+ * line, --help, the manual page, bash completion, and errors for options that would have no effect. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
@@ -12,7 +11,7 @@
 typedef enum option_kind {
     OPTION_END,      /* ends the table */
     OPTION_GROUP,    /* a heading of --help, `help`; not an option */
-    OPTION_FLAG,     /* bool; without a value */
+    OPTION_FLAG,     /* bool; the option takes no value */
     OPTION_INT,      /* int from low to high */
     OPTION_INT64,    /* int64_t, at least low and, unless high is 0, at most high */
     OPTION_REAL,     /* double from low to high */
@@ -26,27 +25,28 @@ typedef enum option_kind {
     OPTION_OUTPUT,   /* const char *: a file to write, with a suffix of `choices`; without choices a folder */
     OPTION_HEAD,     /* const mo_head * */
     OPTION_ENCODER,  /* const mo_encoder * */
-    OPTION_OTHER,    /* `take` parses it into the field; field 0: into the command's whole options */
+    OPTION_OTHER,    /* parsed by `take`, which gets the field or, if `field` is 0, the command's whole options */
 } option_kind;
 
 typedef struct option_row {
     option_kind kind;
-    const char *name, *value; /* "dim", "D"; "[N]": the value can be omitted, and the text is then NULL */
+    const char *name, *value; /* "dim", "D"; "[N]": the value can be omitted, and then reads as NULL */
     size_t field;             /* offset in the command's options */
     const char *help;
     double low, high;
-    const char *choices;          /* separated by |; for texts, names and others: offered by completion, "@graphs" */
+    const char *choices;          /* separated by |; OPTION_TEXT, OPTION_NAMES and OPTION_OTHER use them for completion
+                                   * only: "@graphs" */
     const char *needs, *not_with; /* an option without which, or with which, this one has no effect */
     const char *why;              /* the sentence that explains needs or not_with */
     void (*take)(void *field, const char *text, const struct argp_state *state);
 } option;
 
-/* The options given on a command line, by row of the table. Zero-initialise. */
+/* Which options a command line gave: given[i] for row i of the table. Zero-initialise. */
 enum { MOST_OPTIONS = 64 };
 typedef struct given_options {
     const option *table;
-    const char *command; /* "mochi eval": messages begin with it */
-    bool silent;         /* another process of this command prints the messages */
+    const char *command; /* "mochi eval", the start of messages */
+    bool silent;         /* prints no messages: another process of this command prints them */
     bool given[MOST_OPTIONS];
 } given_options;
 
@@ -54,7 +54,8 @@ typedef struct command_line {
     const option *table;
     const char *words; /* the words beside the options, for --help; NULL: none */
     const char *about; /* what the command does; after \v the text below the options of --help, with examples */
-    /* Called for each word in order, and at the end. take_word NULL: words are refused; end NULL: nothing happens. */
+    /* take_word is called for each word beside the options, in order (NULL: words are refused); end after the last one
+     * (NULL: nothing happens). */
     void (*take_word)(void *options, const char *word, const struct argp_state *state);
     void (*end)(void *options, const struct argp_state *state);
 } command_line;
@@ -62,7 +63,7 @@ typedef struct command_line {
 /* Parses the command line into `options` and records the given options in `given` (not NULL). Ends the program if a
  * word is wrong, an option has no effect beside another, or an output cannot be written. argv[0] is "mochi eval". */
 void read_command_line(const command_line *line, int argc, char **argv, void *options, given_options *given);
-/* Whether the option of this name was given. The name must be in the table. */
+/* Whether the command line gave the option of this name, which must be in the table. */
 bool is_given(const given_options *g, const char *name);
 /* If `useless` and one of these options (separated by blanks) was given, ends the program with EXIT_USAGE and "mochi
  * eval: --lambda: <why>". */
@@ -72,15 +73,15 @@ void refuse_math_on_cpu(const given_options *g, const mo_context_options *device
 
 /* Prints a command's options for the manual page, in scdoc syntax. */
 void print_manual(const char *command, const char *summary, const command_line *line);
-/* Prints possible next words, one per line: the options, or the values of the option `before`. */
+/* Prints possible next words, one per line: the options or, if the word `before` is an option, its values. */
 void print_completions(const command_line *line, const char *before);
 
 /* ---- rows that several commands share; T is the struct of their options, f its field ---- */
 
 #define THREADS_OPTION(T, f)                                                                                           \
     {                                                                                                                  \
-        OPTION_INT, "threads", "N", offsetof(T, f), "CPU threads; no figure depends on it (default: all processors)",  \
-            1, 1024                                                                                                    \
+        OPTION_INT, "threads", "N", offsetof(T, f),                                                                    \
+            "CPU threads; results do not depend on it (default: all processors)", 1, 1024                              \
     }
 #define SEED_OPTION(T, f, of)                                                                                          \
     { OPTION_INT64, "seed", "S", offsetof(T, f), "seed of " of " (default 0)" }
@@ -91,30 +92,30 @@ void print_completions(const command_line *line, const char *before);
 /* f: mo_context_options. */
 #define MATH_OPTIONS(T, f)                                                                                             \
     {OPTION_CHOICE, "math", "NAME", offsetof(T, f.math),                                                               \
-        "float32 products: fp32, bf16 or, on cuda, tf32 (default: fp32)", .choices = "fp32|tf32|bf16"},                \
+        "float32 matrix products: fp32, bf16 or, with cuda, tf32 (default: fp32)", .choices = "fp32|tf32|bf16"},       \
     {                                                                                                                  \
         OPTION_BYTES, "device-memory", "SIZE", offsetof(T, f.device_memory),                                           \
-            "bytes of cuda that may be held (4G; default: all)"                                                        \
+            "the most GPU memory that may be used, such as 4G (default: all)"                                          \
     }
 #define DEVICE_OPTIONS(T, f)                                                                                           \
-    {OPTION_OTHER, "device", "NAME", offsetof(T, f), "cpu, cuda or, of several, cuda:N (default: cpu)",                \
+    {OPTION_OTHER, "device", "NAME", offsetof(T, f), "cpu, cuda, or cuda:N for GPU N, from 0 (default: cpu)",          \
         .choices = "cpu|cuda|cuda:1", .take = take_device},                                                            \
         MATH_OPTIONS(T, f)
 void take_device(void *device, const char *text, const struct argp_state *state);
-/* For commands that read graphs or arrays; contexts that are opened from then on have its value. */
+/* For commands that read graphs or arrays. Sets the value for all contexts opened later. */
 #define EXPAND_OPTION                                                                                                  \
     {                                                                                                                  \
         OPTION_OTHER, "max-expand", "RATIO", 0,                                                                        \
             "compressed files may unfold to 64 MiB and RATIO times their size (default: 32)", .take = take_expand      \
     }
 void take_expand(void *unused, const char *text, const struct argp_state *state);
-/* For commands that make features: m is an int64_t, c a text. */
+/* For commands that make features: m is the int64_t field of --memory, c the text field of --cache. */
 #define KEEPING_OPTIONS(T, m, c)                                                                                       \
     {OPTION_BYTES, "memory", "SIZE", offsetof(T, m),                                                                   \
-        "bytes that the features of a graph, and what is taken beside them, may take (500M, 4G); a hop stack beyond "  \
-        "is a file in --cache (default: what is free)"},                                                               \
+        "the most memory for a graph's features and the arrays to compute them, such as 500M or 4G; a larger hop "     \
+        "stack becomes a file in --cache (default: the free memory)"},                                                 \
         EXPAND_OPTION, {                                                                                               \
-        OPTION_TEXT, "cache", "DIR", offsetof(T, c), "keep computed features in this folder (default $MOCHI_CACHE)"    \
+        OPTION_TEXT, "cache", "DIR", offsetof(T, c), "save computed features in this folder (default $MOCHI_CACHE)"    \
     }
 /* Where features are kept; f: mo_feature_place. */
 #define PLACE_OPTION(T, f)                                                                                             \

@@ -55,7 +55,7 @@ void print_event(const char *line, void *state) {
         print_notice(line, state);
 }
 
-static double max_expand; /* 0: the library's */
+static double max_expand; /* for the contexts to open; 0: the library's default */
 
 void set_max_expand(double ratio) {
     max_expand = ratio;
@@ -91,9 +91,9 @@ bool print_json(json_t *object) {
     return written;
 }
 
-enum { MOST_SHOWN = 64 }; /* elements of a list */
+enum { MOST_SHOWN = 64 }; /* elements of a list that are printed */
 
-/* "2708", "[2, 3]" or "nodes 4, edges 5". */
+/* Prints a value as "2708", "[2, 3]" or "nodes 4, edges 5". */
 static void print_value(const json_t *value) {
     size_t n = json_array_size(value);
     const char *key, *between = "";

@@ -1,6 +1,6 @@
-/* tools/outputs.c - the files that a command line asks to write. Checks before any computation that each has a suffix
- * the command can write and an existing folder, and that the command does not read it or write it twice. Every word of
- * the command line that names a file or folder counts as read. */
+/* tools/outputs.c - checks the files that a command line asks to write, before any computation: each needs a suffix
+ * that the command can write and an existing folder, and the command must not also read it or write it twice. Every
+ * word of the command line that names a file or folder counts as read. */
 #include "tools/command.h"
 #include "tools/memory.h"
 #include "tools/ranks.h"
@@ -15,18 +15,18 @@
 #include <unistd.h>
 
 typedef struct output {
-    const char *option, *word; /* the option's name; the word as given */
+    const char *option, *word; /* the option's name; its value as given */
     char *path;                /* the file, after following symbolic links */
-    const char *name;          /* in its folder */
+    const char *name;          /* the last part of path, within `folder` */
     struct stat folder, file;
-    bool exists, is_folder; /* is_folder: a folder to write files in */
+    bool exists, is_folder; /* is_folder: the output is a folder */
 } output;
 
 enum { MOST_OUTPUTS = 8 };
-static output outputs[MOST_OUTPUTS]; /* of the process, which runs a single command */
+static output outputs[MOST_OUTPUTS]; /* global, as a process runs one command */
 static int n_outputs;
 
-/* Whether a path has one of the suffixes in a text: ".csv, .tsv or .npy". */
+/* Whether a path ends in one of the suffixes that forms lists: ".csv, .tsv or .npy". */
 static bool has_form(const char *path, const char *forms) {
     char ending[32];
     for (const char *at = strchr(forms, '.'); at; at = strchr(at + 1, '.')) {
@@ -47,7 +47,7 @@ const char *take_output(const struct argp_state *state, const char *option, cons
     if (link && !target)
         refuse_command_line(
             state, EXIT_FAILED, "%s: '%s': cannot follow the symbolic link: %s", option, text, strerror(errno));
-    while (i < n_outputs && strcmp(outputs[i].option, option) != 0) /* the last one given counts */
+    while (i < n_outputs && strcmp(outputs[i].option, option) != 0) /* an option given again replaces its output */
         i++;
     if (i == MOST_OUTPUTS)
         abort(); /* no command has that many output options */
@@ -82,7 +82,7 @@ static bool is_same(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Whether the loader of a folder also reads a file of that name (train/FORMATS.md); other folder formats have suffixes
+/* Whether a graph's folder is read from files of this name too (train/FORMATS.md). Other folder formats have suffixes
  * that no output has. */
 static bool is_read_in_folder(const char *name) {
     static const char *const stems[] = {"edges", "features", "labels"};
@@ -93,7 +93,7 @@ static bool is_read_in_folder(const char *name) {
     return false;
 }
 
-/* Whether an output is the file at a path, or a file that is read in that folder. */
+/* Whether path names the output itself, or a graph's folder that is read from the output too. */
 static bool is_at(const output *o, const char *path) {
     struct stat st;
     if (!o->exists || stat(path, &st) != 0)
@@ -113,7 +113,7 @@ static void look_at_graph(const char *name, const char *path, bool embedded, voi
     k->found |= strcasecmp(name, k->name) == 0 && is_at(k->output, path);
 }
 
-/* Whether an output is the file that a word names as a path or as a known graph. */
+/* Whether a word names the output, as a path or as the name of a graph that is stored there. */
 static bool is_of_word(const output *o, mo_context *ctx, const char *word) {
     known_graph k = {.output = o, .name = word, .found = is_at(o, word)};
     if (!k.found)
@@ -121,7 +121,7 @@ static bool is_of_word(const output *o, mo_context *ctx, const char *word) {
     return k.found;
 }
 
-/* Whether a word, a part of a list (a,b) or FILE of FILE:NAME names the output. */
+/* Whether a word names the output, itself, in one part of a list (a,b), or as FILE in FILE:NAME. */
 static bool is_of_list(const output *o, mo_context *ctx, const char *word) {
     char *copy = needed(strdup(word)), *rest = copy, *part;
     bool found = is_of_word(o, ctx, word);
@@ -137,7 +137,7 @@ static bool is_of_list(const output *o, mo_context *ctx, const char *word) {
     return found;
 }
 
-/* Releases the context that inspected the files and ends the program. */
+/* Ends the program, as `word` reads or writes the output too; first releases ctx, which may be NULL. */
 static _Noreturn void refuse_output(const output *o, const char *command, const char *word, mo_context *ctx) {
     mo_context_release(ctx);
     fprintf(stderr, "%s: %s: expected another file than %s, which would be lost, found '%s'\n", command, o->option,
@@ -152,12 +152,13 @@ static bool is_output(const char *value) {
     return false;
 }
 
-/* Compares an existing output with the words of the command line. */
+/* Ends the program if a word of the command line names the output, an existing file. */
 static void check_words(const output *o, int argc, char *const *argv, mo_context *ctx) {
     for (int i = 1; i < argc; i++) {
         const char *equals = strncmp(argv[i], "--", 2) == 0 ? strchr(argv[i], '=') : NULL;
         const char *value = equals ? equals + 1 : argv[i];
-        bool cache = strncmp(argv[equals ? i : i - 1], "--cac", 5) == 0; /* a folder for features, not graphs */
+        bool cache = strncmp(argv[equals ? i : i - 1], "--cac", 5) == 0; /* --cache names a folder of features, not of
+                                                                          * graphs */
         if (!cache && !is_output(value) && is_of_list(o, ctx, value))
             refuse_output(o, argv[0], equals ? argv[i] : value, ctx);
     }
@@ -168,7 +169,7 @@ void check_outputs(int argc, char *const *argv) {
     for (int i = 0; i < n_outputs; i++) {
         output *o = &outputs[i];
         const char *why = find_output(o);
-        if (why && ranks_global() == 0) { /* the process that writes */
+        if (why && ranks_global() == 0) { /* only rank 0 writes */
             fprintf(stderr, "%s: %s: '%s': %s%s%s\n", argv[0], o->option, o->word, why, errno ? ": " : "",
                 errno ? strerror(errno) : "");
             mo_context_release(ctx);

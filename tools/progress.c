@@ -26,7 +26,7 @@ bool redraw(FILE *stream, const char *format, ...) {
     fputc('\r', stream);
     vfprintf(stream, format, arguments);
     va_end(arguments);
-    fputs("\033[K", stream); /* clears the rest of the previous line */
+    fputs("\033[K", stream); /* clears what remains of a longer previous line */
     return fflush(stream) == 0;
 }
 
@@ -39,14 +39,14 @@ void clear_line(FILE *stream) {
 enum { FIRST_SECONDS = 5, MOST_SECONDS = 60 };
 
 static struct {
-    bool going, shown; /* shown: a line to overwrite is on the terminal */
+    bool going, shown; /* shown: the terminal has a line that can be overwritten */
     char what[128];
     pthread_t thread;
-} phase; /* of the process: it has one phase at a time */
+} phase; /* global, as the process has one phase at a time */
 static pthread_mutex_t phase_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t phase_over = PTHREAD_COND_INITIALIZER;
 
-/* Allocates nothing and locks no stream: the command's own work goes on meanwhile. */
+/* Allocates nothing and locks no stream, as the command's own work goes on in another thread. */
 static void show_phase(double seconds, bool terminal) {
     char line[192];
     int n = snprintf(
@@ -81,9 +81,9 @@ void phase_begin(bool quiet, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(phase.what, sizeof phase.what, format, arguments);
     va_end(arguments);
-    phase.going = true; /* before the thread looks */
+    phase.going = true; /* set before the thread reads it */
     if (pthread_create(&phase.thread, NULL, watch_phase, NULL) != 0)
-        phase.going = false; /* nothing is said */
+        phase.going = false; /* without a thread, the phase prints nothing */
 }
 
 void phase_clear(void) {

@@ -8,15 +8,15 @@
 
 typedef enum progress_form {
     PROGRESS_QUIET = 0,
-    PROGRESS_LINES,    /* one line every few steps: pipes and files */
-    PROGRESS_TERMINAL, /* one line that is overwritten */
-    PROGRESS_JSON      /* one object per step */
+    PROGRESS_LINES,    /* one line every few steps, for pipes and files */
+    PROGRESS_TERMINAL, /* one line, overwritten at each step */
+    PROGRESS_JSON      /* one JSON object per step */
 } progress_form;
 
 typedef struct progress {
     progress_form form;
     int64_t every;                   /* steps between two lines */
-    int64_t shown;                   /* steps seen in this process */
+    int64_t shown;                   /* steps that progress_step has seen */
     double loss, accuracy[MO_TASKS]; /* running means; NaN before the first value */
     double started, shown_at;        /* seconds, monotonic */
 } progress;
@@ -28,12 +28,12 @@ bool redraw(FILE *stream, const char *format, ...) __attribute__((format(printf,
 /* Clears the line. */
 void clear_line(FILE *stream);
 
-/* A phase without output of its own. If it takes more than a few seconds, a thread prints its name and seconds on
- * standard error: on a terminal in one overwritten line, else in lines, ever more rarely. Starting a phase ends the one
- * before; end it before printing anything but notices. quiet: prints nothing. */
+/* A phase is work without output of its own. If it takes more than a few seconds, a thread prints its name and seconds
+ * on standard error: on a terminal in one overwritten line, else in lines, ever more rarely. Starting a phase ends the
+ * one before; end it before printing anything but notices. quiet: prints nothing. */
 void phase_begin(bool quiet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void phase_end(void);
-/* Clears the phase's line, for a notice during the phase. */
+/* Clears the phase's line on the terminal, before a notice is printed. */
 void phase_clear(void);
 
 progress progress_start(progress_form form, int64_t steps);

@@ -15,14 +15,14 @@
 
 /* ---- the environment ---- */
 
-/* The number of processes according to the environment, and the variable with it; 0 and NULL: none. */
+/* What the environment says: the number of processes, and the variable that holds it; 0 and NULL if none does. */
 typedef struct started {
     int size;
     const char *name;
 } started;
 
 static started read_environment(void) {
-    /* Open MPI; MPICH and Slurm's PMI-2; Slurm's PMIx, which also sets PMIX_RANK. */
+    /* The variables of Open MPI; of MPICH and Slurm's PMI-2; of Slurm's PMIx, which also sets PMIX_RANK. */
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
     size_t n = sizeof sizes / sizeof *sizes - !getenv("PMIX_RANK");
     for (size_t i = 0; i < n; i++) {
@@ -33,7 +33,7 @@ static started read_environment(void) {
     return (started){0, NULL};
 }
 
-/* The number in the first of n variables that holds one; 0 if none does. */
+/* Returns the first number that one of the n environment variables holds; 0 if none does. */
 static int first_number(const char *const *name, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const char *rank = getenv(name[i]);
@@ -44,7 +44,7 @@ static int first_number(const char *const *name, size_t n) {
 }
 
 int ranks_local(void) {
-    /* Open MPI; Intel MPI and MPICH; MVAPICH; Slurm without an mpirun. */
+    /* The variables of Open MPI; Intel MPI and MPICH; MVAPICH; Slurm without an mpirun. */
     return first_number((const char *const[]){"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
                             "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"},
         4);
@@ -56,7 +56,7 @@ int ranks_global(void) {
 
 /* ---- the shared object ---- */
 
-/* RANKS_INSTALLED and RANKS_BUILT: paths of the shared object relative to the program's folder. Returns false if it is
+/* Finds ranks_mpi.so at RANKS_INSTALLED or RANKS_BUILT, paths relative to the program's folder. Returns false if it is
  * at neither. */
 static bool find_engine(char *path, size_t bytes) {
     static const char *const places[] = {RANKS_INSTALLED, RANKS_BUILT};
@@ -77,7 +77,7 @@ static bool find_engine(char *path, size_t bytes) {
 
 /* Returns NULL after one line on standard error. */
 static const ranks_engine *load_engine(const char *path, const char *command) {
-    /* global: modules of Open MPI look up its symbols in the process */
+    /* global, as modules of Open MPI look up its symbols in the process */
     void *object = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     const ranks_engine *engine = object ? dlsym(object, "mo_ranks_engine") : NULL;
     if (!object)
@@ -99,7 +99,7 @@ static char *digest_text(mo_context *ctx, const char *path) {
     return text;
 }
 
-/* Digests of this program and of the message engine. */
+/* Returns the digests of this program and of the shared object that sends messages. */
 static char *digest_code(const char *engine) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     char *program = digest_text(ctx, "/proc/self/exe"), *messages = digest_text(ctx, engine), *text;
@@ -110,7 +110,7 @@ static char *digest_code(const char *engine) {
     return text;
 }
 
-/* The names of the hosts, one per rank, at rank 0; NULL elsewhere. */
+/* Collects the names of the hosts, one per rank. Returns them at rank 0; NULL elsewhere. */
 static const char *const *gather_hosts(const mo_ranks *ranks) {
     char mine[256] = "";
     gethostname(mine, sizeof mine - 1);
@@ -128,7 +128,7 @@ static const char *const *gather_hosts(const mo_ranks *ranks) {
     return host;
 }
 
-/* Returns false after one line: several processes were started, but MPI sees each one alone. */
+/* Returns false and prints one line if several processes were started, but MPI sees each one alone. */
 static bool join_ranks(
     mo_ranks *ranks, const ranks_engine *engine, const char *path, started told, const char *command) {
     engine->begin(&ranks->rank, &ranks->size);
@@ -136,8 +136,8 @@ static bool join_ranks(
         engine->end();
         if (told.size > 1)
             fprintf(stderr,
-                "%s: started as one of %d processes (%s), of which MPI sees one: start it with the mpirun of the MPI "
-                "that it was built with\n",
+                "%s: started as one of %d processes (%s), but MPI sees only this one: start it with the mpirun of the "
+                "MPI that it was built with\n",
                 command, told.size, told.name);
         return told.size <= 1;
     }
@@ -160,7 +160,7 @@ bool ranks_open(mo_ranks *ranks, const char *command) {
         const ranks_engine *engine = load_engine(path, command);
         return engine && join_ranks(ranks, engine, path, told, command);
     }
-    if (told.size > 1) /* each would do and write the same */
+    if (told.size > 1) /* each process would do the whole work and write the same files */
         fprintf(stderr,
             "%s: started as one of %d processes (%s), but this build works in one process, without MPI: start it "
             "without mpirun, or build it where MPI is (Debian package libopenmpi-dev; -Dmpi=enabled)\n",

@@ -16,12 +16,12 @@ void ranks_close(mo_ranks *ranks);
 
 #define RANKS_ENGINE_ABI 3
 
-/* Messages between processes. The shared object ranks_mpi.so, built if MPI is available, exports `const ranks_engine
- * mo_ranks_engine`; a process that was started alone opens neither ranks_mpi.so nor MPI. */
+/* Functions that send messages between processes. The shared object ranks_mpi.so, built if MPI is available, exports
+ * them as `const ranks_engine mo_ranks_engine`; a process that was started alone loads neither ranks_mpi.so nor MPI. */
 typedef struct ranks_engine {
     int abi; /* RANKS_ENGINE_ABI */
     void (*begin)(int *rank, int *size);
-    void (*send)(void *state, int to, const void *data, size_t bytes); /* as in mo_ranks; state is NULL */
+    void (*send)(void *state, int to, const void *data, size_t bytes); /* as mo_ranks.send; state is unused */
     void (*receive)(void *state, int from, void *data, size_t bytes);
     void (*end)(void); /* waits for all processes */
 } ranks_engine;

@@ -1,12 +1,11 @@
-/* tools/ranks_mpi.c - the shared object that sends messages by MPI. An MPI error ends all processes, which is MPI's
- * default. */
+/* tools/ranks_mpi.c - the shared object that sends messages by MPI. An MPI error ends all processes, as by default. */
 #include "tools/ranks.h"
 
 #include <mpi.h>
 
 enum { TAG = 21 };
 
-static const size_t largest_part = (size_t)1 << 30; /* MPI counts in int */
+static const size_t largest_part = (size_t)1 << 30; /* bytes per message, as MPI counts in int */
 
 static void mpi_begin(int *rank, int *size) {
     MPI_Init(NULL, NULL);
@@ -31,7 +30,7 @@ static void mpi_receive(void *state, int from, void *data, size_t bytes) {
 }
 
 static void mpi_end(void) {
-    MPI_Barrier(MPI_COMM_WORLD); /* mpirun kills all processes once one has failed; rank 0 may still be writing */
+    MPI_Barrier(MPI_COMM_WORLD); /* mpirun kills all processes when one fails, and rank 0 may still be writing */
     MPI_Finalize();
 }
 

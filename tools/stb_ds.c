@@ -1,5 +1,5 @@
-/* tools/stb_ds.c - compiles the implementation of stb_ds, which does not check realloc's result; here NULL ends the
- * program. */
+/* tools/stb_ds.c - compiles the implementation of stb_ds. It does not check realloc's result, so here its realloc ends
+ * the program instead of returning NULL. */
 #include "tools/memory.h"
 
 #include <stdlib.h>

@@ -33,13 +33,13 @@ mo_tensor *synthetic_normal(mo_context *ctx, int ndim, const int64_t *shape, uin
     return synthetic_normal_of(ctx, MO_F32, ndim, shape, stream);
 }
 
-/* The next n of the indices. */
+/* Returns the n indices at *next as a tensor, and advances *next. */
 static mo_tensor *take_indices(mo_context *ctx, int64_t **next, int64_t n) {
     *next += n;
     return mo_tensor_create_from(ctx, MO_I64, 1, &n, *next - n);
 }
 
-/* 0 0 0 1 1 1 ..: each class `each` times. */
+/* Returns the labels 0 0 0 1 1 1 .., `each` times each class. */
 static mo_tensor *make_synthetic_labels(mo_context *ctx, int64_t classes, int64_t each, int64_t *buffer) {
     int64_t n = classes * each;
     for (int64_t i = 0; i < n; i++)
@@ -47,7 +47,8 @@ static mo_tensor *make_synthetic_labels(mo_context *ctx, int64_t classes, int64_
     return mo_tensor_create_from(ctx, MO_I64, 1, &n, buffer);
 }
 
-/* The first row of each graph. Mixed sizes come in pairs c, 66 - c, so that their sum equals that of equal sizes. */
+/* Returns the first row of each graph. Mixed sizes come in pairs c, 2 nodes - c, so that their sum is that of equal
+ * sizes. */
 static mo_tensor *make_segment(mo_context *ctx, const synthetic *s, int64_t *buffer) {
     int64_t graphs = synthetic_examples(s), n = graphs + 1;
     mo_random r = mo_random_at(0, MO_PURPOSE_BENCH, 3);

@@ -4,23 +4,23 @@
 
 #include "tools/inside.h"
 
-enum { SYNTHETIC_BLOCKS = 4 }; /* hops + 1 */
+enum { SYNTHETIC_BLOCKS = 4 }; /* blocks of columns, one per hop: 3 hops + 1 */
 
 typedef struct synthetic {
     mo_task task;
-    int64_t classes, k, q, nodes; /* nodes: per graph; if mixed, on average */
-    bool mixed;                   /* sizes vary from 2 to 2 nodes - 2, twice the mean minus 2 */
+    int64_t classes, k, q, nodes; /* nodes: of each graph or, if mixed, on average */
+    bool mixed;                   /* graphs have from 2 to 2 nodes - 2 nodes */
 } synthetic;
 
 /* The number of rows of the episode. */
 int64_t synthetic_rows(const synthetic *s);
-/* An episode determined by s and dim. The caller owns its tensors; after a failure the context has the error, and the
- * caller still releases the episode. */
+/* Returns an episode determined by s and dim. The caller releases it by release_synthetic, also after a failure, whose
+ * error the context has. */
 mo_episode synthetic_episode(mo_context *ctx, const synthetic *s, int dim);
 void release_synthetic(mo_episode *e);
-/* A float32 tensor of standard normal numbers, determined by the stream; it outlives tapes. */
+/* Returns a float32 tensor of standard normal numbers, determined by `stream`; it outlives tapes. */
 mo_tensor *synthetic_normal(mo_context *ctx, int ndim, const int64_t *shape, uint64_t stream);
-/* As above, in float32 or float64. */
+/* As synthetic_normal, in float32 or float64. */
 mo_tensor *synthetic_normal_of(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, uint64_t stream);
 
 #endif

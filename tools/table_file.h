@@ -1,5 +1,4 @@
-/* tools/table_file.h - writes tables of text, to a file, whole or not at all, or to standard output.
- **/
+/* tools/table_file.h - writes tables of text to standard output, or to a file that is replaced only when complete. */
 #ifndef TABLE_FILE_H
 #define TABLE_FILE_H
 
@@ -11,15 +10,15 @@ typedef struct table_file {
     const char *path; /* NULL: standard output */
     FILE *out;
     char comma;    /* separator: a comma, or a tab for .tsv */
-    bool terminal; /* names are printable */
+    bool terminal; /* the output is a terminal: names are made printable */
     char *text;
     size_t bytes;
 } table_file;
 
 /* path is borrowed until close_table. */
 void open_table(table_file *t, const char *path);
-/* Replaces the file by what was written. Returns false on failure, with the error set, or if standard output was
- * lost. */
+/* Closes the table; a file is replaced only now. Returns false on failure, with the error set, or if standard output
+ * was lost. */
 bool close_table(mo_context *ctx, table_file *t);
 
 /* Writes a field; a field with a comma, tab, quote or line end is quoted, its quotes doubled (RFC 4180). */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without argp_failure, which prints "(null)" if it has no memory for the text. */
+/* Does not call argp_failure, which prints "(null)" if it has no memory for the text. */
 void refuse_command_line(const struct argp_state *state, int code, const char *format, ...) {
     char line[4096];
     va_list rest;

@@ -10,7 +10,7 @@ static const struct {
     const char *name, *function;
 } libraries[] = {{"zlib", "zlibVersion"}, {"libzip", "zip_libzip_version"}, {"jansson", "jansson_version_str"}};
 
-/* The text that a function without arguments returns, "" if there is no such function. */
+/* Calls a function that takes no arguments and returns a text; "" if the libraries have no such function. */
 static const char *version_text_of(const char *function) {
     void *address = dlsym(RTLD_DEFAULT, function);
     const char *(*call)(void);

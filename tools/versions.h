@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-/* A new object: library names, "mochi" first, with their versions, "" if unknown. */
+/* Returns a new object with the version of each library, "mochi" first; "" if unknown. */
 json_t *library_versions(void);
 /* OpenBLAS's description of its build; "" if another library implements CBLAS. */
 const char *blas_build(void);

@@ -64,7 +64,7 @@ typedef struct mo_fit_options {
 
 /* The episodes of one k: row numbers, and classes 0 .. classes - 1 of each episode. */
 typedef struct mo_draws {
-    int64_t k, classes, episodes, n_support, n_query; /* n_support: classes k, n_query: classes q, both per episode */
+    int64_t k, classes, episodes, n_support, n_query; /* per episode: n_support = classes * k, n_query = classes * q */
     int64_t most;                                     /* support rows of the largest class; k without a split */
     int64_t *support, *support_label;                 /* [episodes, n_support] */
     int64_t *query, *query_label;                     /* [episodes, n_query] */

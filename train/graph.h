@@ -27,6 +27,7 @@ struct mo_graph {
     int64_t nnz;           /* 2 x undirected edges */
     int64_t *row_pointer;  /* [nodes + 1] */
     int32_t *column;       /* [nnz] */
+    float *weight;         /* [nnz], above 0, equal in both directions; NULL: all equal */
     int64_t features;      /* columns of the node features; 0: none */
     int64_t attributes;    /* TU sets: number of leading columns that are attributes, not labels */
     int64_t feature_nnz;

@@ -30,19 +30,25 @@ static mo_tensor *ridge_solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_te
     return mo_solve_spd(t, mo_add_diag(t, K, lambda), B);
 }
 
-/* Returns W [.., width, C]. centred: X is centred, so K s = 0; s: columns, NULL: all ones. K is a matmul here, in
- * ridge_loo.c and in svm.c, and mo_gram everywhere else: mo_gram costs a fifth to a third less but rounds differently.
- * The shipped weights were trained with matmul in both ridges, and for almost equal rows the rounding of K decides
- * which rows become support vectors. */
-static mo_tensor *ridge_fit(
-    mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_ridge_form form, bool centred, mo_tensor *s) {
+/* How K = X X^T is computed. mo_gram costs half but rounds differently. The shipped weights were trained with a
+ * product, in the logits of `ridge` and in ridge_loo.c, and for almost equal rows the rounding of K decides which rows
+ * become support vectors in svm.c: these keep the product. */
+typedef enum { BY_PRODUCT, BY_GRAM, BY_GRAM_CENTRED } ridge_squares;
+
+static mo_tensor *squares_of(mo_tape *t, mo_tensor *X, ridge_squares squares) {
+    return squares == BY_PRODUCT ? mo_matmul(t, X, mo_transpose(t, X)) : mo_gram(t, X);
+}
+
+/* Returns W [.., width, C]. BY_GRAM_CENTRED: X is centred, so K s = 0; s: columns, NULL: all ones. */
+static mo_tensor *ridge_fit(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_ridge_form form,
+    ridge_squares squares, mo_tensor *s) {
     mo_tensor *Xt = mo_transpose(t, X);
     if (form == MO_RIDGE_AUTO)
         form = mo_dim(X, -2) <= mo_dim(X, -1) ? MO_RIDGE_DUAL : MO_RIDGE_PRIMAL;
     if (form == MO_RIDGE_PRIMAL)
-        return ridge_solve(t, mo_matmul(t, Xt, X), lambda, mo_matmul(t, Xt, Y));
-    mo_tensor *K = mo_matmul(t, X, Xt);
-    if (centred)
+        return ridge_solve(t, squares_of(t, Xt, squares), lambda, mo_matmul(t, Xt, Y));
+    mo_tensor *K = squares_of(t, X, squares);
+    if (squares == BY_GRAM_CENTRED)
         K = s ? mo_add(t, K, mo_matmul(t, s, mo_transpose(t, s))) : mo_scale(t, K, 1, 1);
     return mo_matmul(t, Xt, ridge_solve(t, K, lambda, Y));
 }
@@ -52,7 +58,7 @@ static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tens
     if (same_batch(Zs, Zq) && mo_dim(Zs, -1) == mo_dim(Zq, -1)) {
         if (!check_fit(t, "ridge_fit", Zs, Ys, lambda, &W, &b))
             return mo_null_tensor(mo_tape_context(t));
-        return mo_affine(t, Zq, ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, MO_RIDGE_AUTO, false, NULL));
+        return mo_affine(t, Zq, ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, MO_RIDGE_AUTO, BY_PRODUCT, NULL));
     }
     mo_ridge_fit(t, Zs, Ys, lambda, MO_RIDGE_AUTO, &W, &b);
     return mo_add(t, mo_matmul(t, Zq, W), b);
@@ -100,14 +106,14 @@ void mo_ridge_fit(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
     if (!check_fit(t, "ridge_fit", Zs, Ys, lambda, W, b))
         return;
-    mo_divide_weights(t, ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, form, false, NULL), W, b);
+    mo_divide_weights(t, ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, form, BY_PRODUCT, NULL), W, b);
 }
 
 static void ridge_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
     mo_tensor **W, mo_tensor **b) {
     mo_tensor *s = weight ? mo_root_columns(t, weight) : NULL, *X = mo_append_ones(t, Zs);
     mo_tensor *Y = s ? mo_mul(t, Ys, s) : Ys;
-    mo_divide_weights(t, ridge_fit(t, s ? mo_mul(t, X, s) : X, Y, parameters[0], MO_RIDGE_AUTO, false, NULL), W, b);
+    mo_divide_weights(t, ridge_fit(t, s ? mo_mul(t, X, s) : X, Y, parameters[0], MO_RIDGE_AUTO, BY_GRAM, NULL), W, b);
 }
 
 static void fit_about_means(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda,
@@ -120,7 +126,7 @@ static void fit_about_means(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor 
     mo_tensor *y = mo_mean(t, w ? mo_mul(t, Ys, w) : Ys, rows, MO_KEEP_AXES);
     mo_tensor *X = mo_sub(t, Zs, z), *Y = mo_sub(t, Ys, y);
     mo_tensor *s = weight ? mo_root_columns(t, weight) : NULL;
-    *W = ridge_fit(t, s ? mo_mul(t, X, s) : X, s ? mo_mul(t, Y, s) : Y, lambda, form, true, s);
+    *W = ridge_fit(t, s ? mo_mul(t, X, s) : X, s ? mo_mul(t, Y, s) : Y, lambda, form, BY_GRAM_CENTRED, s);
     *b = mo_sub(t, y, mo_matmul(t, z, *W));
 }
 

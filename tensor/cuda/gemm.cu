@@ -418,7 +418,7 @@ static bool may_ride(const mo_gemm *g, const product *p) {
     return forward + adjoint + (g->row_sums.data != nullptr) == 1;
 }
 
-constexpr int64_t bits_step = 128; /* the library's bits have a multiple of this as leading dimension */
+constexpr int64_t bits_step = 128; /* divides the leading dimension, in bits, of the library's mask of relu */
 
 /* From this number of values on, a layer in bf16 is one node of cuDNN's. What it saves, by reasoning: 12 bytes of
  * memory's traffic a value, as H is not read and rounded again for the two products that read it; what it costs is half

@@ -62,7 +62,7 @@ template <typename real> __device__ static real relu_and_score(int64_t m, real *
     return score;
 }
 
-/* Before the call P holds the products with W_k, afterwards P. */
+/* Computes P, a and Y. Before the call p.P holds the products H_k W_k^T; query is H_0 W_q^T + b. */
 template <typename real> static __global__ void attend_kernel(attended<real> p) {
     __shared__ block_sums<real> sums;
     __shared__ real weight[MO_MOST_ATTENDED];

@@ -41,9 +41,9 @@ __host__ __device__ static inline int tile_number(int i, int j) {
     return i * (i + 1) / 2 + j;
 }
 
-/* Returns the p-th pack of row 4 quad + rest of tile (i, j). Packs with equal p in rows that are 4 apart lie in
- * different banks, and so do those of neighbouring tiles. Row and pack are given in parts, so that what is constant is
- * computed at compile time. */
+/* Returns pack p of row 4 * quad + rest of tile (i, j). Packs with equal p in rows that are 4 apart lie in different
+ * banks, and so do those of neighbouring tiles. The row is given as quad and rest, so that what is constant is computed
+ * at compile time. */
 __device__ static inline four *pack_of(float *T, int i, int j, int quad, int rest, int p) {
     int odd = (i + j) & 1;
     return reinterpret_cast<four *>(T) + tile_number(i, j) * side * row_packs + (rest ^ odd) * row_packs + quad * side +

@@ -2,7 +2,7 @@
 
     python make_arrays.py FOLDER
 
-The tests read the files and need no Python. Element i of an array is 3 i - 4, or 3 i where the dtype has no sign."""
+The tests read the files and need no Python. Element i of an array is 3 i - 4; in unsigned dtypes 3 i."""
 import os
 import sys
 

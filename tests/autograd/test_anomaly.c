@@ -21,7 +21,7 @@ TEST(forward_names_op_output_index_and_value) {
     mo_tensor *b = mo_square(y->t, a), *c = mo_log(y->t, a);
     assert_false(mo_is_null(b));
     assert_true(mo_is_null(c));
-    mo_exp(y->t, c); /* only the first is reported */
+    mo_exp(y->t, c); /* a second error, which is not reported */
     assert_failed(y->ctx, MO_NUMERICAL,
         PARTS("log made nan at [1, 2] of output 0 [2, 3] float64 in the forward", "from finite inputs [2, 3] float64"));
     mo_scale(y->t, mo_square(y->t, mo_scale(y->t, a, 1e200, 0)), -1, 0);
@@ -44,7 +44,7 @@ TEST(backward_names_the_rule_it_ran_in) {
 
 TEST(second_order_is_looked_at_too) {
     toy *y = *state;
-    /* f = sqrt(x + 1e-300) at 0: the slope is 5e149, the curvature -2.5e449 */
+    /* f = sqrt(x + 1e-300) at x = 0: f' = 5e149, f'' = -2.5e449, which overflows */
     mo_tensor *a = leaf_of(y->ctx, 1, (int64_t[]){2}, (double[]){1, 0}), *g, *h;
     mo_tensor *f = mo_sum(y->t, mo_sqrt(y->t, mo_scale(y->t, a, 1, 1e-300)), MO_ALL, MO_DROP_AXES);
     assert_int_equal(mo_grad(y->t, &f, NULL, 1, &a, &g, 1, MO_CREATE_GRAPH), MO_OK);
@@ -101,8 +101,8 @@ TEST(gradients_are_those_of_the_usual_mode) {
 TEST(off_and_views_say_nothing) {
     toy *y = *state;
     mo_tensor *a = leaf_of(y->ctx, 2, (int64_t[]){2, 2}, (double[]){1, -INFINITY, 2, 3});
-    assert_false(mo_is_null(mo_transpose(y->t, a))); /* a view of data computes no value */
-    mo_tensor *p = mo_softmax(y->t, a, MO_AXIS(-1)); /* a masked entry: the result is finite */
+    assert_false(mo_is_null(mo_transpose(y->t, a))); /* a view computes nothing */
+    mo_tensor *p = mo_softmax(y->t, a, MO_AXIS(-1)); /* softmax of a masked entry, -inf, is 0: the result is finite */
     assert_true(at(p, 1) == 0);
     mo_tape_set_anomaly(y->t, false);
     assert_true(isinf(at(mo_scale(y->t, a, 2, 0), 1)));

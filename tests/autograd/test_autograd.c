@@ -6,7 +6,7 @@ static const fixtures around_each = {toy_create, toy_release};
 TEST(grad_equals_backward) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *grads[2];
-    mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, toy_mul(y->t, a, b), a)); /* a a b */
+    mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, toy_mul(y->t, a, b), a)); /* loss = sum(a a b) */
     assert_int_equal(mo_grad(y->t, &loss, NULL, 1, (mo_tensor *[]){a, b}, grads, 2, MO_RETAIN), MO_OK);
     assert_values(grads[0], 2 * 2 * 5, 2 * 3 * 7);
     assert_values(grads[1], 4, 9);
@@ -34,7 +34,7 @@ TEST(third_derivative_of_the_fourth_power) {
     toy *y = *state;
     mo_tensor *x = toy_leaf(y->ctx, 2, -3), *d = x;
     d = toy_mul(y->t, toy_mul(y->t, x, x), toy_mul(y->t, x, x));
-    const double expected[3][2] = {{32, -108}, {48, 108}, {48, -72}}; /* 4 x^3, 12 x^2, 24 x */
+    const double expected[3][2] = {{32, -108}, {48, 108}, {48, -72}}; /* derivatives of x^4: 4 x^3, 12 x^2, 24 x */
     for (int order = 0; order < 3; order++) {
         mo_tensor *root = d;
         assert_int_equal(mo_grad(y->t, &root, NULL, 1, &x, &d, 1, MO_CREATE_GRAPH), MO_OK);
@@ -58,7 +58,7 @@ TEST(cotangents_weigh_the_outputs_and_may_be_missing) {
 TEST(gradients_of_intermediate_values) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_mul(y->t, a, a), *c = toy_mul(y->t, b, b), *grads[3];
-    /* each as if it alone changed: in c, in b through c, in a through b and c */
+    /* dc/dc, dc/db and dc/da */
     assert_int_equal(mo_grad(y->t, &c, NULL, 1, (mo_tensor *[]){c, b, a}, grads, 3, 0), MO_OK);
     assert_values(grads[0], 1, 1);
     assert_values(grads[1], 8, 18);
@@ -79,7 +79,7 @@ TEST(unconnected_inputs_have_zero_gradient) {
     mo_tensor_release(data);
 }
 
-/* Zeros would look like a gradient: PyTorch raises too. */
+/* Zeros could be taken for a gradient; PyTorch raises here too. */
 TEST(outputs_that_need_no_gradient_are_an_error_unless_allowed) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *data = toy_leaf(y->ctx, 1, 1), *g, *h;
@@ -90,10 +90,10 @@ TEST(outputs_that_need_no_gradient_are_an_error_unless_allowed) {
     assert_true(mo_is_null(g));
     assert_int_equal(mo_grad(y->t, &root, NULL, 1, &a, &g, 1, MO_ALLOW_UNUSED), MO_OK);
     assert_values(g, 0, 0);
-    mo_tensor *both[] = {root, toy_mul(y->t, a, a)}; /* one of them is enough */
+    mo_tensor *both[] = {root, toy_mul(y->t, a, a)}; /* one output that depends on a is enough */
     assert_int_equal(mo_grad(y->t, both, NULL, 2, &a, &g, 1, MO_RETAIN), MO_OK);
     assert_values(g, 4, 6);
-    mo_tensor *slope = toy_sum(y->t, g); /* of a gradient without a record */
+    mo_tensor *slope = toy_sum(y->t, g); /* g has no graph, as mo_grad did not record it */
     assert_int_equal(mo_grad(y->t, &slope, NULL, 1, &a, &h, 1, 0), MO_INVALID);
     assert_failed(y->ctx, MO_INVALID, PARTS("made by toy_sum depends on nothing", "with MO_CREATE_GRAPH"));
     assert_int_equal(mo_grad(y->t, &both[1], NULL, 1, &a, &g, 1, MO_CREATE_GRAPH), MO_OK);
@@ -160,7 +160,7 @@ TEST(tapes_share_parameters) {
     mo_tensor_release(p);
 }
 
-/* Y = X^3, whose rule asks the tape for the gradient of X X X instead of knowing it. */
+/* Y = X^3. Its rule does not know the derivative: it asks the tape for the gradient of X X X. */
 static void cube_forward(mo_call *c) {
     mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
     mo_kernels_of(c->ctx, y.dtype)->map1(c->ctx, MO_MAP_POW, 3, 0, &x, &y);
@@ -203,7 +203,7 @@ TEST(a_rule_may_take_gradients_itself) {
     int64_t nodes = mo_tape_nodes(y->t);
     assert_int_equal(mo_backward(y->t, loss), MO_OK);
     assert_values(mo_grad_of(a), 12, 27);
-    assert_int_equal(mo_tape_nodes(y->t), nodes); /* the rule's own nodes are gone */
+    assert_int_equal(mo_tape_nodes(y->t), nodes); /* the nodes that the rule recorded are freed */
     mo_zero_grad(a);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, mo_apply(y->t, &cube_op, &a, 1, NULL))), MO_OK);
     assert_values(mo_grad_of(a), 12, 27);
@@ -263,7 +263,8 @@ static void refusing(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out
         mo_fail(mo_tape_context(t), MO_INVALID, "one axis alone");
 }
 
-/* Once for each first error, at the place that raised it; not what the checker tries and forgives. */
+/* on_error is called once for each first error, where it is raised; not for errors that the checker tries and clears.
+ * */
 BARE_TEST(on_error_hears_the_first_error) {
     (void)state;
     heard h = {0};
@@ -277,7 +278,7 @@ BARE_TEST(on_error_hears_the_first_error) {
     assert_int_equal(h.code, MO_INVALID);
     assert_non_null(strstr(h.message, "toy_mul: expected equal sizes"));
     toy_mul(t, a, NULL);
-    assert_int_equal(h.calls, 1); /* the first stands */
+    assert_int_equal(h.calls, 1); /* the first error stays, so no call */
     mo_clear_error(ctx);
     toy_mul(t, a, NULL);
     assert_int_equal(h.calls, 2);

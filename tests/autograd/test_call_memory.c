@@ -1,4 +1,4 @@
-/* tests/autograd/test_call_memory.c - the functions of tensor/tensor.h and autograd/autograd.h where memory runs out
+/* tests/autograd/test_call_memory.c - out of memory in the functions of tensor/tensor.h and autograd/autograd.h
  * (tests/failing_memory.h). */
 #include "autograd/inside.h"
 #include "tests/failing_memory.h"
@@ -8,7 +8,7 @@ static void gone(void *state) {
     *(double *)state += 1;
 }
 
-/* Tensors, what is asked of them, and windows onto memory of the caller. */
+/* Makes tensors, reads and prints them, and wraps the caller's memory. */
 static double tensors(mo_context *ctx, scratch *unused) {
     (void)unused;
     double memory[] = {1, 2, 3, 4, 5, 6}, read[6] = {0}, value = 0;
@@ -28,7 +28,7 @@ static double tensors(mo_context *ctx, scratch *unused) {
     mo_tensor_release(one);
     mo_tensor_release(T);
     mo_tensor_release(W);
-    if (mo_ok(ctx)) { /* what a caller raises and clears leaves nothing */
+    if (mo_ok(ctx)) { /* an error that the caller raises and clears takes no memory */
         mo_fail_at(ctx, MO_INVALID, "here", 1, "%s", "found");
         value += mo_context_status(ctx)->code;
         mo_clear_error(ctx);
@@ -36,9 +36,9 @@ static double tensors(mo_context *ctx, scratch *unused) {
     return value;
 }
 
-/* A context beside the first, which where its error is forgotten computes. */
+/* Makes a second context. It still computes after its error has been cleared. */
 static double contexts(mo_context *ctx, scratch *unused) {
-    enum { SHARED = 1 << 20 }; /* so many numbers are set to 0 by several threads */
+    enum { SHARED = 1 << 20 }; /* enough numbers that several threads set them to 0 */
     (void)unused;
     mo_context *own = mo_context_create(&(mo_context_options){.threads = 2});
     mo_tensor *T = mo_tensor_create(own, MO_F32, 1, (int64_t[]){4});
@@ -106,7 +106,7 @@ static double directions(mo_context *ctx, scratch *unused) {
     return value;
 }
 
-/* ---- ops of one's own ---- */
+/* ---- a user's ops ---- */
 
 static bool twice_shape(mo_call *c) {
     if (mo_ndim(c->in[0]) != 1)
@@ -163,7 +163,7 @@ static const mo_op ends = {.name = "call_memory_ends",
 static double own_ops(mo_context *ctx, scratch *unused) {
     (void)unused;
     double value = 0;
-    if (!mo_find_op(ctx, twice.name)) /* a second op of that name is an error */
+    if (!mo_find_op(ctx, twice.name)) /* registering it twice would be an error */
         value = mo_register_op(ctx, &twice);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *x = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){3}, (double[]){1, 2, 4})), *y,
@@ -180,7 +180,7 @@ static double own_ops(mo_context *ctx, scratch *unused) {
     return value;
 }
 
-/* ---- the checker, which reports what stopped it ---- */
+/* ---- the gradient checker: its result names the error that stopped it ---- */
 
 static double checked(mo_context *ctx, mo_check_result r) {
     if (!r.pass && mo_ok(ctx))

@@ -57,7 +57,7 @@ TEST(released_tensors_and_tapes_are_named_until_their_context_goes) {
     mo_tape *first = mo_tape_create(y->ctx, MO_RECORD);
     mo_tensor *b = toy_mul(first, a, a);
     mo_tape_release(first);
-    for (int i = 0; i < 10; i++) { /* what would take their memory */
+    for (int i = 0; i < 10; i++) { /* objects that would reuse their memory */
         mo_tensor_release(mo_parameter(y->ctx, "V", MO_F64, 1, (int64_t[]){2}));
         mo_tape *t = mo_tape_create(y->ctx, MO_RECORD);
         take_steps(t, a, 1);
@@ -90,7 +90,7 @@ TEST(a_released_sparse_matrix_is_named) {
     assert_failed(y->ctx, MO_STATE, PARTS("csr_release: the sparse matrix [1, 2] was released"));
 }
 
-/* Messages of any length keep the line. */
+/* A message of any length ends with the caller's line. */
 TEST_AROUND(errors_name_the_callers_line, &ordinary) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *one = mo_scalar(y->t, MO_F64, 1);
@@ -138,11 +138,11 @@ BARE_TEST(results_keep_their_bits) {
 
 static void expect_poison(toy *y) {
     if (!__asan_address_is_poisoned)
-        skip(); /* without AddressSanitizer nothing is poisoned */
+        skip(); /* only AddressSanitizer poisons memory */
     mo_tensor *T = mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 7), *kept = mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 8);
     const double *x = mo_tensor_view(T).data, *k = mo_tensor_view(kept).data;
     assert_false(__asan_address_is_poisoned(x + 2));
-    assert_true(__asan_address_is_poisoned(x + 3)); /* the bytes that round the size up */
+    assert_true(__asan_address_is_poisoned(x + 3)); /* padding after the 24 bytes */
     mo_scope scope = mo_scope_open(y->t);
     const double *inner = mo_tensor_view(mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 9)).data;
     mo_scope_close(y->t, &scope, NULL, 0);

@@ -1,10 +1,10 @@
-/* tests/autograd/test_gradcheck.c - the checker accepts right rules, certifies them, and names what it cannot check;
- * that it catches wrong ones is test_wrong_rules.c. */
+/* tests/autograd/test_gradcheck.c - the checker accepts right rules, certifies them, and names what it cannot check.
+ * test_wrong_rules.c tests that it finds wrong rules. */
 #include "tests/toy_ops.h"
 
 static const fixtures around_each = {toy_create, toy_release};
 
-/* ---- C = A B for [3, 3], with a rule to be chosen ---- */
+/* ---- C = A B for [3, 3]; each test chooses the rule ---- */
 
 static void product_forward(mo_call *c) {
     mo_gemm g = {.A = mo_tensor_view(c->in[0]), .B = mo_tensor_view(c->in[1]), .C = mo_tensor_view(c->out[0])};
@@ -52,7 +52,7 @@ static void right_vjp(mo_vjp *v) {
         v->in_bar[1] = product(v, swapped(v, v->in[0]), v->out_bar[0]);
 }
 
-/* Right at order 1, but with the cotangent as data: the jvp, which differentiates in the cotangent, is lost. */
+/* The rule treats the cotangent as data. Order 1 is right, but the jvp is lost: it differentiates in the cotangent. */
 static void cut_cotangent(mo_vjp *v) {
     mo_tensor *bar = mo_stop_gradient(v->t, v->out_bar[0]);
     if (v->needs[0])
@@ -161,7 +161,7 @@ TEST(functions_are_checked_like_ops) {
     mo_check_result r = mo_check_function(y->ctx, cubic, &cut, in, 2, 1, 1, 1e-7, 5);
     assert_false(r.pass);
     assert_non_null(strstr(r.worst, "input 0"));
-    /* a wrong Jacobian is wrong in the jvp alike: the certificate holds for it */
+    /* jvp and vjp have the same wrong Jacobian, so the certificate, which compares them, passes */
     assert_true(mo_check_function(y->ctx, cubic, &cut, in, 2, 1, 0, 1e-10, 5).pass);
     assert_values(in[0], 2, 3); /* the checker restored the values */
     mo_tensor_release(in[0]);

@@ -1,5 +1,5 @@
-/* tests/autograd/test_jvp.c - mo_jvp: derivatives along a direction, exact, of any order, that leave the graph alone.
- */
+/* tests/autograd/test_jvp.c - mo_jvp: exact derivatives along a direction, of any order, that leave the graph
+ * unchanged. */
 #include "tests/toy_ops.h"
 
 static const fixtures around_each = {toy_create, toy_release};
@@ -22,7 +22,7 @@ TEST(tangents_are_the_differential) {
     mo_tensor_release(b);
 }
 
-/* Along v = 1 the derivative of x^4 is 4 x^3, its derivative 12 x^2, then 24 x. */
+/* The derivatives of x^4 along v = 1: 4 x^3, 12 x^2, 24 x. */
 TEST(tangents_of_tangents) {
     toy *y = *state;
     mo_tensor *x = toy_leaf(y->ctx, 2, -3), *d = toy_mul(y->t, toy_mul(y->t, x, x), toy_mul(y->t, x, x));
@@ -52,7 +52,7 @@ TEST(tangent_of_a_gradient_is_the_product_with_the_hessian) {
     mo_tensor_release(xs[1]);
 }
 
-/* A second jvp and a backward find the graph as it was, and repeated calls add the tangents alone to the tape. */
+/* The graph still serves a second jvp and a backward; a jvp adds only its tangents to the tape. */
 TEST(the_graph_stays_as_it_was) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *v = pair(y, 1, 1), *tangent;
@@ -65,7 +65,8 @@ TEST(the_graph_stays_as_it_was) {
         assert_int_equal(mo_tape_nodes(y->t), nodes);
         assert_int_equal(y->t->n_tensors, tensors + i + 1);
     }
-    assert_int_equal(mo_jvp(y->t, &cube, 1, &square, &v, 1, &tangent, 0), MO_OK); /* an input inside the graph */
+    assert_int_equal(mo_jvp(y->t, &cube, 1, &square, &v, 1, &tangent, 0), MO_OK); /* the input is a value inside the
+                                                                                   * graph */
     assert_values(tangent, 2, 3);
     assert_int_equal(mo_backward(y->t, loss), MO_OK);
     assert_values(mo_grad_of(a), 12, 27);
@@ -107,7 +108,8 @@ TEST(wrong_arguments_are_named) {
     assert_failed(y->ctx, MO_INVALID, PARTS("direction 0 is null"));
     mo_jvp(y->t, &f, 1, &a, NULL, 1, &tangent, 0);
     assert_failed(y->ctx, MO_INVALID, PARTS("1 outputs and 0 inputs", "not NULL"));
-    assert_int_equal(mo_jvp(y->t, &f, 1, &a, &v, 1, &tangent, 0), MO_OK); /* usable after all these */
+    assert_int_equal(mo_jvp(y->t, &f, 1, &a, &v, 1, &tangent, 0), MO_OK); /* the tape is usable after all these errors
+                                                                           * */
     assert_values(tangent, 4, 6);
     mo_tensor_release(a);
 }

@@ -6,7 +6,7 @@
 
 static const mo_print_options plain = {.format = MO_PRINT_TEXT}, dot = {.format = MO_PRINT_DOT};
 
-/* Releases the context too: its kernels have scratch memory. */
+/* Releases the context too, as kernels keep scratch memory in it. */
 static int release_with_context(void **state) {
     toy *y = *state;
     mo_tape_release(y->t);
@@ -17,7 +17,7 @@ static int release_with_context(void **state) {
 
 static const fixtures around_each = {toy_create, toy_release}, freed_with_context = {toy_create, release_with_context};
 
-/* The text that the library writes through mo_write. */
+/* Collects the text that the library writes by mo_write. */
 typedef struct text_sink {
     char text[1 << 16];
     size_t n;
@@ -44,7 +44,7 @@ static void assert_text(const char *got, const char *expected) {
         fail_msg("expected:\n%s\nfound:\n%s", expected, got);
 }
 
-/* A parameter, a constant, data that was computed without being recorded, a view, and a product of the two. */
+/* Records a parameter, a constant, a value computed from constants (not recorded), a view, and a product. */
 static mo_tensor *small_graph(toy *y, mo_tensor **W) {
     *W = mo_parameter(y->ctx, "W", MO_F64, 2, (int64_t[]){2, 3});
     mo_tensor_write(*W, (double[]){1, 2, 3, 4, 5, 6.25}, 6 * sizeof(double));
@@ -133,7 +133,7 @@ TEST(names_are_quoted_for_graphviz) {
     mo_tensor_release(p);
 }
 
-/* Counts the lines and keeps no text. */
+/* A mo_write that only counts the lines. */
 static void count_line(const char *text, void *state) {
     *(int64_t *)state += strchr(text, '\n') != NULL;
 }
@@ -174,8 +174,8 @@ __attribute__((noinline)) static void assert_has(const char *text, const char *p
         fail_msg("expected '%s' in:\n%s", part, text);
 }
 
-/* loss = sum (W x)^2 with x = (1, 2): the encoder is W x, the head the rest. W x = (5, 11), the gradient 2 (W x) x^T.
- */
+/* loss = sum (W x)^2 for x = (1, 2): section encoder is W x = (5, 11), section head the rest; the gradient is 2 (W x)
+ * x^T. */
 static mo_tensor *two_sections(toy *y, mo_tensor **W) {
     *W = mo_parameter(y->ctx, "W", MO_F64, 2, (int64_t[]){2, 2});
     mo_tensor_write(*W, (double[]){1, 2, 3, 4}, 4 * sizeof(double));
@@ -220,7 +220,7 @@ TEST_AROUND(a_leaf_that_was_released_is_no_obstacle, &freed_with_context) {
     assert_has(content("x.dot"), "label=\"W\\nfloat64 [2, 2]\\nreleased\"];\n");
 }
 
-/* The metadata hold the graph, with quotes escaped once; the tensors its elements and gradients. */
+/* The metadata hold the graph, with quotes escaped once; the tensors hold its elements and gradients. */
 TEST_AROUND(a_tape_file_holds_the_graph, &freed_with_context) {
     toy *y = *state;
     mo_tensor *W, *loss = two_sections(y, &W);

@@ -7,7 +7,8 @@
 
 static const fixtures around_each = {toy_create, toy_release};
 
-/* The entry of an op in a place; fails if there is none. */
+/* Returns the profile's entry of an op in forward or backward, in the vjp of another op or none; fails if there is
+ * none. */
 static mo_profile_entry entry(const mo_context *ctx, const char *op, bool backward, const char *vjp_of) {
     mo_profile_entry e[256];
     int n = mo_profile_entries(ctx, e, 256);
@@ -34,7 +35,7 @@ TEST(calls_flops_and_bytes_are_counted) {
     mo_profile_stop(y->ctx);
     mo_profile_entry mul = entry(y->ctx, "toy_mul", false, NULL), sum = entry(y->ctx, "toy_sum", false, NULL);
     assert_int_equal(mul.calls, 3);
-    assert_true(mul.flops == 3 * 1000); /* one per output element: the op declares no count */
+    assert_true(mul.flops == 3 * 1000); /* one per output element, as the op does not declare a number */
     assert_true(mul.bytes == 3 * 3 * 1000 * 8);
     assert_true(sum.flops == 1 && sum.bytes == 1001 * 8);
     mo_profile_entry view = entry(y->ctx, "toy_spread", false, NULL);
@@ -71,7 +72,8 @@ TEST(forward_and_backward_are_apart) {
     assert_int_equal(entry(y->ctx, "toy_mul", false, NULL).calls, 1);
     assert_int_equal(entry(y->ctx, "toy_mul", true, "toy_mul").calls, 2);
     assert_int_equal(entry(y->ctx, "toy_spread", true, "toy_sum").calls, 1);
-    mo_profile_entry sum = entry(y->ctx, "accumulate", true, NULL); /* both factors, and the leaf's own buffer */
+    mo_profile_entry sum = entry(y->ctx, "accumulate", true, NULL); /* the contributions of both factors, and the sum
+                                                                     * into the leaf's gradient */
     assert_int_equal(sum.calls, 2);
     assert_true(sum.flops == 20 && sum.bytes == 2 * 3 * 10 * 8);
     mo_profile_entry e[16];
@@ -112,7 +114,7 @@ TEST(time_is_counted_once) {
     double whole = mo_profile_seconds(y->ctx);
     mo_profile_entry inner = entry(y->ctx, "inner", false, NULL), outer = entry(y->ctx, "outer", false, NULL);
     assert_true(inner.seconds >= 0.040 && outer.seconds >= 0.005);
-    assert_true(outer.seconds < inner.seconds); /* without the time of its two inner calls */
+    assert_true(outer.seconds < inner.seconds); /* excludes the time of the two inner calls */
     assert_true(inner.seconds + outer.seconds <= whole - 0.010);
     assert_true(mo_profile_seconds(y->ctx) == whole); /* stopped */
     mo_tensor_release(a);

@@ -35,7 +35,7 @@ TEST(what_is_kept_is_a_constant) {
     mo_scope_close(y->t, &scope, keep, 2);
     assert_values(kept, 8, 27);
     assert_false(mo_needs_grad(kept));
-    assert_true(mo_needs_grad(before)); /* made outside: untouched */
+    assert_true(mo_needs_grad(before)); /* made before the scope, so unchanged */
     mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, kept, before));
     assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &grad, 1, 0), MO_OK);
     assert_values(grad, 8 * 4, 27 * 6);
@@ -85,7 +85,7 @@ static void slope_forward(mo_call *c) {
         mo_tensor_copy(c->out[0], grad);
 }
 
-static void slope_vjp(mo_vjp *v) { /* 6 x y_bar */
+static void slope_vjp(mo_vjp *v) { /* returns 6 x y_bar */
     mo_tensor *six = mo_full(v->t, MO_F64, 1, (int64_t[]){2}, 6);
     v->in_bar[0] = toy_mul(v->t, toy_mul(v->t, v->in[0], v->out_bar[0]), six);
 }

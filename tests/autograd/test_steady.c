@@ -1,4 +1,5 @@
-/* tests/autograd/test_steady.c - after hundreds of thousands of small steps memory is as after the first ones. */
+/* tests/autograd/test_steady.c - after hundreds of thousands of small steps the memory is as large as after the first
+ * ones. */
 #include "models/inside.h"
 #include "tests/scratch.h"
 #include "train/inside.h"
@@ -38,8 +39,8 @@ static void take_step(training *s) {
     mo_tape_reset(t);
 }
 
-/* KiB of data in memory. Pages of code, which statm counts when they are first loaded, are no growth; statm lags by
- * some pages. -1: unknown. */
+/* Returns the KiB of anonymous memory; -1: unknown. statm would also count pages of code when they are first loaded,
+ * and lags by some pages. */
 static long data_kib(void) {
     long kib = -1;
     char line[256];

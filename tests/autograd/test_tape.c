@@ -26,7 +26,7 @@ TEST(backward_consumes_its_nodes_by_name) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_mul(y->t, a, a), *g;
     mo_tensor *loss = toy_sum(y->t, b);
     assert_int_equal(mo_backward(y->t, loss), MO_OK);
-    assert_true(mo_item(loss) == 13); /* the loss itself stays */
+    assert_true(mo_item(loss) == 13); /* backward keeps the loss's own value */
     assert_int_equal(mo_backward(y->t, loss), MO_STATE);
     assert_failed(y->ctx, MO_STATE, PARTS("toy_sum was consumed by an earlier backward", "MO_RETAIN"));
     toy_add(y->t, b, a);
@@ -69,7 +69,7 @@ TEST(changed_values_are_found_by_name) {
     mo_tensor *p = mo_parameter(y->ctx, "weight", MO_F64, 1, (int64_t[]){2});
     mo_tensor *square = toy_mul(y->t, p, p), *sum = toy_add(y->t, p, p);
     mo_tensor_write(p, (double[]){1, 2}, 16);
-    assert_int_equal(mo_backward(y->t, toy_sum(y->t, sum)), MO_OK); /* the rule of toy_add reads no value */
+    assert_int_equal(mo_backward(y->t, toy_sum(y->t, sum)), MO_OK); /* the rule of toy_add does not read p */
     mo_backward(y->t, toy_sum(y->t, square));
     assert_failed(y->ctx, MO_STATE, PARTS("backward: input 0 of toy_mul, weight was changed in place"));
     assert_values(mo_grad_of(p), 2, 2);
@@ -85,7 +85,7 @@ static void wrong_forward(mo_call *c) {
 }
 
 static void wrong_vjp(mo_vjp *v) {
-    v->in_bar[0] = v->out_bar[0]; /* a scalar in place of a vector */
+    v->in_bar[0] = v->out_bar[0]; /* too small: a scalar instead of a vector */
 }
 
 TEST(rules_that_break_the_contract_are_named) {
@@ -118,7 +118,7 @@ TEST(first_error_stops_all_later_ops) {
     mo_tensor_release(a);
 }
 
-/* The seconds for Y = ((a a) a) .. a and its gradient. */
+/* Returns the seconds that Y = a + a + .. + a, with n additions, and its gradient take. */
 static double chain_seconds(toy *y, mo_tensor *a, int64_t n) {
     struct timespec before, after;
     clock_gettime(CLOCK_MONOTONIC, &before);
@@ -137,11 +137,12 @@ static double chain_seconds(toy *y, mo_tensor *a, int64_t n) {
 TEST(million_nodes_take_linear_time_and_no_stack) {
     toy *y = *state;
     mo_tensor *a = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 0, NULL, &(double){1}));
-    chain_seconds(y, a, 1000000); /* from here on the largest pages are mapped */
+    chain_seconds(y, a, 1000000); /* the first run maps the memory */
     double eighth = chain_seconds(y, a, 125000), whole = chain_seconds(y, a, 1000000);
-    whole = fmin(whole, chain_seconds(y, a, 1000000)); /* the least of several runs, as other programs take time */
+    whole = fmin(whole, chain_seconds(y, a, 1000000)); /* the smaller of two times, as other programs take processor
+                                                        * time */
     print_message("1,000,000 nodes: %.2f s, an eighth of them: %.3f s\n", whole, eighth);
-    assert_true(whole < 8 * 4 * eighth); /* linear: 8, quadratic: 64 */
+    assert_true(whole < 8 * 4 * eighth); /* the ratio is 8 if time is linear, 64 if it is quadratic */
     mo_tensor_release(a);
 }
 
@@ -157,7 +158,7 @@ static void take_step(mo_tape *t, mo_tensor *a, mo_tensor *b) {
 
 TEST(second_step_allocates_nothing) {
     toy *y = *state;
-    int64_t n = 16000; /* 128 KB each: the first step outgrows the first slab many times */
+    int64_t n = 16000; /* 128 KB per tensor: the first step needs many slabs */
     mo_tensor *a = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n));
     mo_tensor *b = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n));
     take_step(y->t, a, b);
@@ -171,7 +172,7 @@ TEST(second_step_allocates_nothing) {
     mo_tensor_release(b);
 }
 
-/* The peak of bytes in backward of a chain of products. */
+/* Returns the peak of bytes in the backward of a chain of products. */
 static int64_t peak_of_chain(int layers, bool eval) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     mo_tape *t = mo_tape_create(ctx, eval ? MO_EVAL : MO_RECORD);
@@ -192,7 +193,8 @@ BARE_TEST(backward_reuses_what_it_has_released) {
     (void)state;
     int64_t bytes = 8 << 18, peak = peak_of_chain(32, false);
     print_message("32 products: %.1f times one value at the peak\n", (double)peak / (double)bytes);
-    /* 32 values, the leaf and its gradient, a few gradients on the way; the arena doubles, so up to twice that */
+    /* 32 values, the leaf and its gradient, a few gradients in between; the arena doubles its size, so up to twice as
+     * much */
     assert_true(peak <= 2 * (32 + 8) * bytes);
 }
 
@@ -210,7 +212,7 @@ TEST(reset_frees_and_release_returns_everything) {
     mo_tensor_release(mo_tensor_create(y->ctx, MO_F64, 0, NULL));
     assert_int_equal(mo_context_counters(y->ctx).bytes_live,
         before + (int64_t)(sizeof(struct mo_tensor) + sizeof(mo_storage) + 2 * sizeof(double)));
-    mo_tensor_release(a); /* with its gradient, which is the difference above */
+    mo_tensor_release(a); /* also frees its gradient, the difference above */
 }
 
 /* An invalid dtype is refused. */

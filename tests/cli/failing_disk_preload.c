@@ -1,8 +1,8 @@
-/* tests/cli/failing_disk_preload.c - failing_disk.c preloaded into a program, its plan in the environment.
+/* tests/cli/failing_disk_preload.c - preloads failing_disk.c into a program; the environment says which calls fail.
  *
- * DISK_UNDER=FOLDER: the files that count. DISK_FAULT=N with DISK_AT=K: fault N of failing_disk.h meets call K, with
- * DISK_ALWAYS all later ones too. DISK_CALLS=FILE: a program that ends by exit writes there how many calls were counted
- * and met, and then the calls. */
+ * DISK_UNDER=FOLDER: only calls on files in FOLDER count. DISK_FAULT=N with DISK_AT=K: call K gets fault N of
+ * failing_disk.h; with DISK_ALWAYS all later calls do too. DISK_CALLS=FILE: a program that ends by exit writes to FILE
+ * how many calls it counted and how many were faulty, and then the calls. */
 #include "tests/failing_disk.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static long number_of(const char *name) {
 
 __attribute__((constructor)) static void plan_faults(void) {
     const char *under = getenv("DISK_UNDER");
-    unsetenv("LD_PRELOAD"); /* of the programs that this one starts */
+    unsetenv("LD_PRELOAD"); /* not for programs that this one starts */
     if (under)
         disk_begin(&(disk_plan){.under = under,
             .fault = (enum disk_fault)number_of("DISK_FAULT"),

@@ -1,8 +1,8 @@
-/* tests/cli/failing_memory.c - makes chosen allocations of a program fail; preloaded into it.
+/* tests/cli/failing_memory.c - preloaded into a program, makes chosen allocations fail.
  *
- * It counts allocations from the start of main, in all libraries but those that map memory themselves. FAIL_AT=k: the
- * k-th allocation fails; with FAIL_ALWAYS all later ones fail too. COUNT_TO=FILE: a program that ends by exit writes
- * its count to FILE. */
+ * Allocations are counted from the start of main, in all libraries except those that map memory themselves. FAIL_AT=k:
+ * the k-th allocation fails; with FAIL_ALWAYS all later ones fail too. COUNT_TO=FILE: a program that ends by exit
+ * writes its count to FILE. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* glibc's own names of the functions below. */
+/* glibc's own names for the functions that are replaced below. */
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t n, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
@@ -67,7 +67,7 @@ static int counted_program(int argc, char **argv, char **environment) {
     const char *at = getenv("FAIL_AT");
     fail_at = at ? atol(at) : 0;
     fail_always = getenv("FAIL_ALWAYS") != NULL;
-    unsetenv("LD_PRELOAD"); /* of the programs that this one starts */
+    unsetenv("LD_PRELOAD"); /* not for programs that this one starts */
     counts = true;
     return program(argc, argv, environment);
 }

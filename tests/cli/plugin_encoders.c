@@ -1,4 +1,4 @@
-/* tests/cli/plugin_encoders.c - a shared object with a user's encoder, built once correctly and several times with one
+/* tests/cli/plugin_encoders.c - a user's encoder as a shared object: built once correctly, and several times with an
  * error that the build defines. */
 #include "models/inside.h"
 
@@ -21,7 +21,7 @@
 #define PLUGIN_WEIGHT parameter[1]
 #endif
 
-/* The hops' rows, weighed, through one layer. */
+/* Applies one layer to the weighted sum of the hops' rows. */
 static mo_tensor *encode(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
     mo_tensor *X = mo_episode_rows(t, e, "hops");
     mo_tensor *a = mo_reshape(t, mo_softmax(t, parameter[0], MO_AXIS(0)), 3, (int64_t[]){-1, 1, 1});

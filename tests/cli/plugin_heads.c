@@ -1,4 +1,4 @@
-/* tests/cli/plugin_heads.c - a shared object with a user's head, built once correctly and several times with one error
+/* tests/cli/plugin_heads.c - a user's head as a shared object: built once correctly, and several times with an error
  * that the build defines. */
 #include "models/inside.h"
 
@@ -18,7 +18,7 @@
 #define PLUGIN_SUPPORT Zs
 #endif
 
-/* Class sums as prototypes, of the projected embeddings. */
+/* Projects the embeddings; the logits are inner products with the class sums. */
 static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_tensor *P = mo_matmul(t, mo_transpose(t, Ys), mo_matmul(t, PLUGIN_SUPPORT, parameters[1]));
     mo_tensor *Y = mo_matmul(t, mo_matmul(t, Zq, parameters[1]), mo_transpose(t, P));

@@ -1,4 +1,4 @@
-/* tests/cli/plugin_ops.c - a shared object of a user's ops, built once correctly and several times with one error that
+/* tests/cli/plugin_ops.c - a user's ops as a shared object: built once correctly, and several times with an error that
  * the build defines. */
 #include "ops/inside.h"
 

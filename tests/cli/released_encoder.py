@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """The released program's encoder in NumPy, for released.cases.
 
-  released_encoder.py write FOLDER              mochi.safetensors and mochi++.safetensors: untrained encoders, d = 512, 4 hops
-  released_encoder.py compare FOLDER VARIANT    Z.npy with the embeddings that VARIANT computes from the frozen hops H0.npy .. H3.npy"""
+    released_encoder.py write FOLDER              writes mochi.safetensors and mochi++.safetensors: untrained encoders,
+    d = 512, 4 hops
+    released_encoder.py compare FOLDER VARIANT    compares Z.npy with VARIANT's embeddings of the hops H0.npy ..
+    H3.npy"""
 import json
 import struct
 import sys
@@ -14,7 +16,7 @@ LAYERS = {"mochi": 2, "mochi++": 3}
 
 
 def state(variant):
-    """Uniform, at most 1 / sqrt(columns) of the weight, as torch.nn.Linear draws; seeds 3 and 4."""
+    """As torch.nn.Linear draws it: uniform, at most 1 / sqrt(columns) in absolute value; 3 and 4 are the seeds."""
     random = np.random.default_rng(LAYERS[variant] + 1)
 
     def linear(name, rows, columns):
@@ -34,7 +36,7 @@ def state(variant):
 
 
 def write(path, values):
-    """As safetensors.torch.save_file writes a state dict."""
+    """Writes a state dict as safetensors.torch.save_file does."""
     header, at = {}, 0
     for name, value in values.items():
         header[name] = {"dtype": "F32", "shape": value.shape, "data_offsets": [at, at + value.nbytes]}
@@ -45,8 +47,8 @@ def write(path, values):
 
 
 def encode(x, values):
-    """x [hops, n, d]: relu(x_k W_k' + b_k), weighed by attention to hop 0, then the output layers; three of them are
-    added to the mix."""
+    """x [hops, n, d] -> relu(x_k W_k' + b_k), averaged with the weights of attention to hop 0, then the output layers;
+    three of these are residual."""
     def linear(rows, name):
         return rows @ values[f"encoder.{name}.weight"].T.astype("f8") + values[f"encoder.{name}.bias"]
 
@@ -67,7 +69,7 @@ def compare(folder, variant):
     ours = np.load(f"{folder}/Z.npy")
     worst, largest = np.abs(ours - theirs).max(), np.abs(theirs).max()
     print(variant, ours.shape, "worst difference", worst, "of", largest)
-    return ours.shape == (2708, D) and worst <= 1e-5 and largest > 0.1  # float32 beside float64: 1e-6 was met
+    return ours.shape == (2708, D) and worst <= 1e-5 and largest > 0.1  # float32 against float64: 1e-6 was measured
 
 
 if sys.argv[1] == "write":

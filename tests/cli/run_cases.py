@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Runs command lines of the program and compares what they print, write and end with. Usage: run_cases.py MOCHI FILE.cases [CLAIM]
+"""Runs command lines of the program; checks their output, files and exit codes. Usage: run_cases.py MOCHI FILE.cases [CLAIM]
 
-    == CLAIM               a case, to the next one; all cases of a file share a folder, which is removed
-    $ COMMAND              run there by bash, where `mochi` is the program; ends with 0 unless a line `!` says another code. Lines that
-                           begin with two spaces go on with it
-    ! CODE TEXT            it ends so and, where TEXT is given, says one line on standard error that holds it
+    == CLAIM               starts a case; all cases of a file share a folder, which is removed at the end
+    $ COMMAND              bash runs it in that folder, where `mochi` is the program. It must exit with 0 unless a line `!` follows.
+                           Lines that begin with two spaces continue it
+    ! CODE TEXT            the exit code; if TEXT is given, standard error has one line, which holds it
     > TEXT     >! TEXT     standard output holds the text, or does not
-    2> TEXT    2>! TEXT    standard error does, or does not; both without lines about phases that take long
-    * WORDS => CHECK       runs the last command, which had `{}` and was not run, with these words there; CHECK is one of the above
-    ? EXPRESSION           of Python is true; `out`, `err`, `code` are of the last command, J its lines as JSON (class Scope has the rest)
-    : STATEMENT            of Python
+    2> TEXT    2>! TEXT    standard error does, or does not; its lines about long phases are removed before
+    * WORDS => CHECK       puts WORDS in the place of `{}` in the last command, which was not run because of it; CHECK: one of the above
+    ? EXPRESSION           a Python expression that must be true; `out`, `err`, `code` are the last command's, J its lines as JSON; more
+                           names are in class Scope
+    : STATEMENT            a Python statement
 
 In TEXT, \\n, \\t, \\r and \\xHH are these characters. `#` begins a comment. A case that starts `skip unless COMMAND` is skipped, saying so.
 """
@@ -46,7 +47,7 @@ def unique(pairs):
 
 
 class Scope(dict):
-    """What expressions see."""
+    """The names that expressions can use."""
 
     def __init__(self, folder, environment):
         super().__init__(vars(__import__("math")))
@@ -74,15 +75,15 @@ class Scope(dict):
         return sorted(os.listdir(self.folder / name))
 
     def members(self, o, names):
-        """Whether these are the members of the object, and no others."""
+        """Whether the object has exactly these members."""
         return sorted(o) == sorted(names.split(","))
 
     def number(self, text, before):
-        """The number behind the first `before` of a text."""
+        """The number that follows the first `before` in a text."""
         return float(re.match(r"\s*([-+.\de]+|nan|inf)", text[text.index(before) + len(before):])[0])
 
     def npy(self, name, descr, shape, values):
-        """An array in NumPy's format; values: numbers, or its bytes."""
+        """Writes an array in NumPy's format; values: its numbers or its bytes."""
         if not isinstance(values, bytes):
             kind = {"f4": "f", "f8": "d", "i8": "q", "i4": "i", "i2": "h", "i1": "b", "u8": "Q", "u4": "I", "u2": "H", "u1": "B"}
             values = struct.pack((">" if descr[0] == ">" else "<") + f"{len(values)}{kind[descr[1:]]}", *values)
@@ -90,7 +91,7 @@ class Scope(dict):
         self.write(name, b"\x93NUMPY\x01\0\x76\0" + f"{header:117}\n".encode() + values)
 
     def rows(self, separation):
-        """Z.npy, Z8.npy: 90 rows of 4 about three centres; y.npy: their classes 0, 1, 2 in turn."""
+        """Writes Z.npy and Z8.npy, 90 rows of 4 around three centres, and y.npy, their classes 0, 1, 2 in turn."""
         state, values = 7, []
         for i in range(360):
             state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
@@ -101,7 +102,7 @@ class Scope(dict):
         return values
 
     def refuses(self, command, *parts):
-        """Whether the command ends with 1 and one line on standard error that holds the parts; for many of them."""
+        """Whether each command exits with 1 and prints to standard error one line that holds the parts."""
         done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, capture_output=True, stdin=subprocess.DEVNULL)
         said = done.stderr.decode(errors="surrogateescape")
         if done.returncode != 1 or said.count("\n") != 1 or not all(part in said for part in parts):
@@ -109,7 +110,8 @@ class Scope(dict):
         return True
 
     def graph(self, name):
-        """The arrays of what `mochi data convert` makes of a graph, by name; `edges`: its pairs, u < v, and `left_out`: what is said of them."""
+        """The arrays that `mochi data convert` makes of a graph, by name. Added: `edges`, its pairs u < v, and
+        `left_out`, the messages on what it left out."""
         path = self.folder / "graph.npz"
         done = subprocess.run(["mochi", "data", "convert", name, path], cwd=self.folder, env=self.environment, capture_output=True, text=True)
         if done.returncode:
@@ -130,7 +132,7 @@ class Scope(dict):
         return arrays
 
     def tensors(self, name, metadata, arrays):
-        """A file of tensors with our digests; arrays: by name its type, shape and bytes."""
+        """Writes a file of tensors with mochi's digests; arrays: {name: (type, shape, bytes)}."""
         header, at = {"__metadata__": metadata}, 0
         for key, (kind, shape, data) in arrays.items():
             header[key] = {"dtype": kind, "shape": shape, "data_offsets": [at, at + len(data)]}
@@ -138,7 +140,8 @@ class Scope(dict):
         self.stamp(name, header, b"".join(data for _, _, data in arrays.values()))
 
     def metadata(self, name, change=None):
-        """The metadata of a file of tensors; `change`, a function of it, has the file written anew."""
+        """Returns a tensor file's metadata; if `change` is given, applies it to the metadata and writes the file
+        again."""
         data = self.raw(name)
         (n,) = struct.unpack("<Q", data[:8])
         header = json.loads(data[8 : 8 + n])
@@ -161,7 +164,7 @@ class Runner:
         self.command, self.code = None, 0
 
     def run(self, command):
-        """Runs a command; what it ended with is looked at when its lines have been read."""
+        """Runs a command; its exit code is checked after its lines have been read."""
         for name in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):  # which nohup or a script's background may have ignored
             signal.signal(name, signal.SIG_DFL)
         done = subprocess.run(["bash", "-c", command], cwd=self.scope.folder, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True)
@@ -175,7 +178,7 @@ class Runner:
         self.command, self.looked = command, False
 
     def ended(self):
-        """The last command ended with 0 if no line said otherwise."""
+        """The last command must have ended with 0 unless a line `!` said otherwise."""
         if self.command and not self.looked and self.code:
             raise Wrong(f"ended with {self.code}: {self.scope['err']}")
         self.command = None
@@ -218,7 +221,7 @@ class Runner:
 
 
 def cases_of(path):
-    """Claims with the lines of each, and where these stand."""
+    """The claims, each with its lines and their numbers in the file."""
     cases = []
     for at, line in enumerate(path.read_text().splitlines(), 1):
         if line.startswith("== "):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The recipes `paper` and `paper++`, the suites, the pools and the evaluation against the article, setting by setting.
+"""Compares the recipes `paper` and `paper++`, the suites, the pools and the evaluation with the article, setting by
+setting.
 
-article.json quotes the article in a few words; where the article leaves a value open, `reading` says what we took. The
-recipes are read from the run.json of runs that are stopped as soon as they have written it; the shares of the
-evaluation are counted in what `mochi eval` does. Where the article is at hand (MOCHI_SHARED, default ../shared), every
-quotation is looked for in it.
+article.json quotes the article in a few words; where the article leaves a value open, `reading` says what mochi
+assumes. The recipes are read from the run.json of runs that are stopped as soon as it is written; the shares of the
+evaluation are computed from its counts in `mochi eval`. If the article's text is present (MOCHI_SHARED, default
+../shared), every quotation must occur in it.
 
 Usage: test_article.py MOCHI"""
 import glob
@@ -22,7 +23,7 @@ TASKS = ("nc", "lp", "gc")
 
 
 def recipe(name):
-    """What `mochi train --recipe NAME` would do, from the run.json that it writes before its first step."""
+    """The run that `mochi train --recipe NAME` would do, from the run.json that it writes before its first step."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "run", "run.json")
         words = [MOCHI, "train", "--quiet", "--recipe", name, "--pool", "mutag", "--out", os.path.dirname(path)]
@@ -33,19 +34,19 @@ def recipe(name):
         said = process.communicate()[1]
         assert os.path.exists(path), f"{' '.join(words)}: {said.decode()}"
         run = json.load(open(path))
-    run["settings"].setdefault("families", [1, 1, 1])  # written where they differ
+    run["settings"].setdefault("families", [1, 1, 1])  # only written if the weights differ
     return run
 
 
 def lines(name):
-    """The lines of a list, word by word: settings by their first word, and the others."""
+    """A file's lines, split into words: a dict of settings by their first word, and the other lines."""
     words = [line.split() for line in open(os.path.join(DATA, name)) if line.strip() and line[0] != "#"]
     settings = {w[0]: w[1:] for w in words if w[0] in ("link_share", "families", "protocol", "seeds", "heads")}
     return settings, [w for w in words if w[0] not in settings]
 
 
 def pool(name):
-    """A pool: its settings, and the names of its data sets by task."""
+    """A pool's settings, and its data sets' names by task."""
     settings, graphs = lines(f"{name}.pool")
     graphs = [(w[0].split(":")[0], w[0].split(":")[1].split("+")) for w in graphs]
     read = {"link_share": float(settings["link_share"][0]), "families": dict(zip(TASKS, map(int, settings["families"])))}
@@ -54,7 +55,7 @@ def pool(name):
 
 
 def suite(name):
-    """A suite: its settings, and by task the names of its data sets and the k of any of them."""
+    """A suite's settings; by task its data sets' names, and every k that any of them has."""
     settings, tasks = lines(f"{name}.suite")
     read = {"protocol": settings["protocol"][0], "seeds": int(settings["seeds"][0]), "heads": settings["heads"], "tasks": tasks}
     for task in TASKS:
@@ -64,7 +65,7 @@ def suite(name):
 
 
 def evaluation():
-    """The shares of an evaluation of Cora and MUTAG, to two digits."""
+    """The shares of examples that an evaluation of Cora and MUTAG uses, to two digits."""
     words = [MOCHI, "eval", "--weights", "none", "--dim", "8", "--data", "cora,mutag", "--head", "ridge", "--hop", "0",
              "--seeds", "1", "--shots", "4", "--json", "--quiet"]
     done = subprocess.run(words, capture_output=True, text=True)
@@ -102,7 +103,7 @@ def check_settings(entries):
 
 
 def check_offline():
-    """What is at hand of suite and pool is a part of them, with the same settings."""
+    """The quick suite and pool are subsets of the full ones with the same settings."""
     whole, part = suite("paper"), suite("paper-offline")
     assert part["tasks"] and all(task in whole["tasks"] for task in part["tasks"])
     assert all(part[key] == whole[key] for key in ("protocol", "seeds", "heads"))

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""The program where allocations (failing_memory.c, preloaded) and calls on its files (failing_disk_preload.c) fail one by one: it gives
-its normal result, or one line and exit code 1; each file is the former one, the next one, or not there, and none is left over. Runs killed
-at any call are those of tests/train/test_run_faults.c. Usage: test_cli_failing.py memory|disk MOCHI LIBRARIES [every]
+"""Makes allocations (failing_memory.c, preloaded) and calls on files (failing_disk_preload.c) of the program fail one
+by one. The program must give its normal result, or one line and exit code 1. Each output file is then the former one,
+the new one, or absent, and no other file is left. tests/train/test_run_faults.c kills runs at such calls.
 
-In each line the first FIRST allocations fail and DRAWN others, chosen by a fixed seed; with `every` all of them, of more than MOST
-MANY chosen ones. Of the calls on files each kind of fault meets CALLS chosen ones, with `every` all."""
+Usage: test_cli_failing.py memory|disk MOCHI LIBRARIES [every]
+
+For each line, the first FIRST allocations fail and DRAWN others, chosen by a fixed seed; with `every` all, or MANY
+chosen ones if there are more than MOST. Each kind of disk fault occurs at CALLS chosen calls on files; with `every` at
+all."""
 import collections
 import os
 import pathlib
@@ -18,11 +21,11 @@ import sys
 import tempfile
 
 FIRST, DRAWN, MANY, MOST, CALLS, SECONDS = 16, 20, 200, 2000, 3, 60
-EIO, ENOSPC, EINTR, SHORT = 1, 2, 3, 4  # as in failing_disk.h
+EIO, ENOSPC, EINTR, SHORT = 1, 2, 3, 4  # the faults of failing_disk.h
 FAULTS = ((EIO, 0), (EIO, 1), (ENOSPC, 1), (EINTR, 1), (SHORT, 1))
 TRAIN = "train --pool mutag --dim 8 --k 2:3 --q 2:3 --threads 1 --steps 2 --out @/run"
 RESUME = ("train --resume --threads 1 --out @/run --json", "cp -r $/stopped @/run")
-# @ is a folder that is empty before a run except for what the second column writes; $ is the folder with what the lines read.
+# @ is a folder, before a run empty except for what the second column writes; $ is the folder of input files.
 MEMORY = (
     ("data list --json", ""),
     ("data info mutag --json", ""),
@@ -36,7 +39,7 @@ MEMORY = (
     ("compare $/eval.jsonl paper --json", ""),
     ("predict --data mutag --labels $/seeds.csv --out @/p.jsonl --save @/readout.safetensors --threads 1", ""),
     ("predict --data mutag --readout $/readout.safetensors --threads 1 --quiet", ""),
-    ("suggest --data mutag --n 4 --out @/next.csv --threads 2", ""),  # threads that end
+    ("suggest --data mutag --n 4 --out @/next.csv --threads 2", ""),  # here threads end during the run
 )
 DISK = (
     ("embed --weights $/run/weights.safetensors --data mutag --out @/Z.npy --labels @/y.npy --threads 1 --quiet",
@@ -64,7 +67,7 @@ class Lines:
         self.folder, self.report = pathlib.Path(folder) / "files", pathlib.Path(folder) / "report"
         self.program, self.library = program, pathlib.Path(libraries) / library
         self.environment = {k: v for k, v in os.environ.items() if k != "MOCHI_CACHE"}
-        # else the program would start itself again, without the library
+        # otherwise the program would start itself again, without the preloaded library
         self.environment |= {"OPENBLAS_CORETYPE": os.environ.get("OPENBLAS_CORETYPE", "Haswell"), "OMP_NUM_THREADS": "1"}
         self.random = random.Random(1)
 
@@ -81,7 +84,7 @@ class Lines:
         return {name: re.sub(rb'"seconds":[^,}]*', b"", data) if ".jsonl" in name else data for name, data in found.items()}
 
     def run(self, words, limit=None, **settings):
-        """Runs a line in the folder as it is; with settings, the library is there."""
+        """Runs a line in the folder as it is; with settings, the failing library is preloaded."""
         env = self.environment | ({"LD_PRELOAD": str(self.library)} if settings else {}) | {k: str(v) for k, v in settings.items()}
         done = subprocess.run([self.program, *self.filled(words).split()], env=env, stdin=subprocess.DEVNULL, capture_output=True,
                               errors="replace", timeout=SECONDS, preexec_fn=limit)
@@ -89,7 +92,8 @@ class Lines:
         return Outcome(done.returncode, said, re.sub(r"^mochi [^\n]*, \d+ s\n", "", done.stderr, flags=re.M), self.files())
 
     def make_inputs(self):
-        """A finished run, the same before its last file was written, its evaluation, rows with labels, a few labels and a readout."""
+        """Makes the input files: a finished run, the same run before it wrote its last file, its evaluation, rows with
+        labels, a few labels, and a readout."""
         source = self.folder / "in"
         source.mkdir(parents=True)
         rows = [(i % 4 == i // 4 % 3) + self.random.random() for i in range(360)]
@@ -123,7 +127,8 @@ def expect_no_others(what, whole, files):
 
 
 def fail_allocations(lines, every):
-    """The program says that it has no memory, or does as usual; what a kill leaves, a temporary file, the next save takes away."""
+    """The program reports that memory is short, or succeeds. A temporary file that a killed run left is removed by the
+    next save."""
     for words, before in MEMORY:
         lines.prepare(before)
         whole = lines.run(words, COUNT_TO=lines.report)
@@ -144,8 +149,8 @@ def fail_allocations(lines, every):
 
 
 def limit_addresses(lines):
-    """Whatever the limit (ulimit -v), the program ends: as asked, or with one line. OpenBLAS would wait for a buffer for ever, OpenMP end
-    the process."""
+    """At any memory limit (ulimit -v) the program succeeds or ends with one line. Otherwise OpenBLAS would wait for a
+    buffer for ever and OpenMP would end the process."""
     refused = 0
     lines.environment.pop("OMP_NUM_THREADS")
     for mebibytes in (160, 200, 300, 500, 1000, 1500):
@@ -161,7 +166,7 @@ def limit_addresses(lines):
 
 
 def fault_once(lines, words, former, whole, fault, at, always):
-    """Whether the fault was met and told."""
+    """Whether the fault occurred and was reported."""
     what = f"mochi {words}, fault {fault} at call {at}{' and later' if always else ''}"
     o = lines.run(words, DISK_UNDER=lines.folder, DISK_CALLS=lines.report, DISK_FAULT=fault, DISK_AT=at, DISK_ALWAYS=always)
     n, met = map(int, lines.report.read_text().split("\n")[0].split())
@@ -174,7 +179,7 @@ def fault_once(lines, words, former, whole, fault, at, always):
                 assert "log.jsonl" in name or "checkpoint" in name or data in (former.get(name), whole.files.get(name)), \
                     f"{what}: {name} is neither the former file nor the next"
             assert not set(former) - set(o.files), f"{what}: lost {set(former) - set(o.files)}"
-            said = [line for line in o.err.splitlines() if line not in whole.err.splitlines()]  # a notice stays one
+            said = [line for line in o.err.splitlines() if line not in whole.err.splitlines()]  # a notice appears only once
             assert o.code == 1 and len(said) == 1 and str(lines.folder) in said[0] and fault != SHORT, \
                 f"{what}: expected one line that names a file, found exit code {o.code}: {o.err}"
     return o, n, o.code if met else None

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs of `mochi train` under mpirun: any number of processes gives the bits of one; a run goes on with other numbers of
-them; a signal to one process or a kill ends all of them, and the run goes on to the bits of one that was never stopped. What does
-not fit, and failures of one, are those of tests/train/test_ranks.c.
+"""Runs of `mochi train` under mpirun. Any number of processes gives the result of one, bit by bit; a run may resume
+with another number of processes. A signal or a kill of one process ends all; the resumed run equals one that was never
+stopped. Wrong settings and failures of single processes are tested in tests/train/test_ranks.c.
 
-Usage: test_cli_mpi.py MOCHI [many] [TEST...]. `many`: 200 steps, 20 kills. TEST: these
-tests alone. Skipped (77) without mpirun or in a build without MPI."""
+Usage: test_cli_mpi.py MOCHI [many] [TEST...]. `many`: 200 steps, 20 kills. TEST: only these tests. Skipped (77) without
+mpirun or in a build without MPI."""
 import hashlib
 import json
 import os
@@ -24,14 +24,14 @@ ENGINE = pathlib.Path(MOCHI).parent / "ranks_mpi.so"
 WORDS = ["--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:4", "--checkpoint-every", "5", "--episodes-per-step",
          "5", "--quiet"]
 STEPS = "200" if MANY else "20"
-LIMIT = 3600 if MANY else 120  # seconds; a run that hangs fails
-# A process that ends is followed by one line of ours, and by lines of mpirun.
+LIMIT = 3600 if MANY else 120  # seconds, after which a run fails as hanging
+# After a process has ended, one line of the program is followed by lines of mpirun; this is the start of ours.
 OURS = "mochi"
 
 
 def environment(**more):
-    """MPI itself holds memory at its end, which the leak checker of a sanitized build would report. Without a core type
-    the program would start itself again, without the preloaded library."""
+    """MPI itself holds memory at its end, which the leak checker of a sanitized build would report. A core type is set,
+    as otherwise the program would start itself again without the preloaded library."""
     asan = os.environ.get("ASAN_OPTIONS", "")
     core = os.environ.get("OPENBLAS_CORETYPE", "Haswell")
     return dict(os.environ, OPENBLAS_CORETYPE=core, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
@@ -39,7 +39,7 @@ def environment(**more):
 
 
 def mpirun(*parts):
-    """A command line of mpirun; a part is (processes, words of the program...) and may begin with options in a list."""
+    """An mpirun command line. A part is (processes, words of the program...); it may begin with options in a list."""
     line = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
     for i, (size, options, words) in enumerate(parts):
         line += ([":"] if i else []) + ["-n", str(size), *options, *words]
@@ -62,7 +62,7 @@ def resume(folder, size):
 
 
 def expect_line(run, *parts):
-    """The run failed, and the program said one line, which holds these parts."""
+    """The run must fail, with one line of the program that holds these parts."""
     said = [line for line in run.stderr.splitlines() if line.startswith(OURS)]
     assert run.returncode == 1, f"exit code {run.returncode}, expected 1: {run.stderr}"
     assert len(said) == 1 and all(part in said[0] for part in parts), f"expected one line with {parts}: {run.stderr}"
@@ -92,7 +92,8 @@ def any_number_of_processes_gives_the_bits_of_one(place, one):
 
 
 def copy_program(folder):
-    """Another installation. Returns its files: the program, which holds the library, and the module that knows MPI."""
+    """Makes another installation. Returns two of its files: the program, which contains the library, and the module
+    that calls MPI."""
     files = [folder / "tools" / "mochi", folder / "tools" / ENGINE.name]
     files[0].parent.mkdir(parents=True)
     for source, file in zip((MOCHI, ENGINE), files):
@@ -118,7 +119,7 @@ def other_code_is_refused(place, one):
 
 
 def one_process_needs_no_mpi(place, one):
-    """Neither to start nor to train; of several, each says what is missing."""
+    """Installations that can neither start nor train; each of several processes says what is missing."""
     said = subprocess.run(["ldd", MOCHI], capture_output=True, text=True, check=True).stdout
     assert "libmpi" not in said and "open-rte" not in said, said
     words = ["train", "--out", str(place / "alone"), "--steps", STEPS, "--threads", "1", *WORDS]
@@ -141,7 +142,7 @@ def one_process_needs_no_mpi(place, one):
 
 
 def start(folder, place, size, *words):
-    """A run in the background, and where its processes write their numbers."""
+    """Starts a run in the background; its processes write their process numbers to a file."""
     pids = place / "pids"
     shutil.rmtree(pids, ignore_errors=True)
     pids.mkdir()
@@ -163,8 +164,8 @@ def wait_for(what):
 
 
 def disturb(folder, place, size, rank, number, lines):
-    """Sends a signal to a process of a run whose log has that many lines. Returns the run's exit code and what it said,
-    or None where the run had come to its end before."""
+    """Sends a signal to a process once the run's log has that many lines. Returns the run's exit code and messages, or
+    None if it ended before."""
     run, pids = start(folder, place, size, "--steps", STEPS, *WORDS)
     wait_for(lambda: lines_of_log(folder) >= lines or run.poll() is not None)
     try:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Every option of every command, as --help lists them, has the effect that options.txt says, and is refused where it has none.
+"""Runs every option of every command: an option in --help must have the effect that options.txt says, and be refused
+where it has none.
 
 Usage: test_cli_options.py MOCHI [COMMAND .. | - COMMAND ..]
-  COMMAND  those to look at; behind - all others"""
+  COMMAND  the commands to test; after - the commands to leave out"""
 import os
 import pathlib
 import re
@@ -14,7 +15,7 @@ import tempfile
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TABLE = SOURCE / "tests/cli/options.txt"
 ACTIONS = ("list", "info", "get", "verify", "convert")  # of data
-# Files that lines read, and the lines that make them.
+# Input files of the lines, each with the command that makes it.
 MADE = {"@/y.npy": "embed --weights none --data enzymes --out @/Z.npy --labels @/y.npy --quiet",
         "@/done": "RUN_OF --quiet --out @/done",
         "@/own": "RUN_OF --quiet --encoder $/encoder_good.so --recipe paper --out @/own",
@@ -26,7 +27,7 @@ SUITE = "seeds 2\nmutag:gc %d\n"
 WRITTEN = {"pairs.csv": "from,to\n0,5000\n7,9\n", "A.csv": "2,1\n0,3\n", "seeds.csv": "graph,label\n0,a\n1,b\n2,b\n3,a\n4,b\n5,a\n",
            "few.txt": "".join(f"{i}\n" for i in range(0, 600, 2)), "rest.txt": "".join(f"{i}\n" for i in range(1, 600, 6)),
            "one.suite": SUITE % 4, "two.suite": SUITE % 8}
-# What differs between equal runs: times, and the words of the line itself.
+# Output that differs between equal runs: times, and the command line itself.
 CHANGING = re.compile(r'"(?:command|seconds|ms)":(?:\[[^]]*\]|[^,}\n]*)')
 
 
@@ -39,7 +40,7 @@ class Option:
 
 
 def read_table():
-    """The options, and the names that begin lines."""
+    """The table's rows, and the abbreviations with which lines may begin."""
     options, names, command = [], {}, None
     for line in TABLE.read_text().splitlines():
         if line.startswith("== "):
@@ -56,7 +57,7 @@ def read_table():
 
 
 class Outcome:
-    """What a line printed, wrote and ended with."""
+    """What a line printed and wrote, and its exit code."""
 
     def __init__(self, runner, line):
         self.place = f"run{runner.runs}"
@@ -102,7 +103,7 @@ class Runner:
         return Outcome(self, line)
 
     def prepare(self):
-        """Files that the lines read."""
+        """Makes the input files."""
         for name, text in WRITTEN.items():
             (self.folder / name).write_text(text)
         lines = " ".join(" ".join([*o.lines, *o.refused, ""]) for o in self.options)
@@ -115,7 +116,7 @@ class Runner:
                     (self.folder / name[2:]).write_text(made.raw)
 
     def without(self, o):
-        """The line without the option, run once; it has the result again that it had."""
+        """The line's result without the option, which is cached; the second run must be equal to the first."""
         line = o.lines[0]
         if line not in self.bases:
             self.bases[line] = self.run(line)
@@ -139,20 +140,21 @@ class Runner:
             self.wrong.append(f"{o.lines}: the option has not the effect {o.effect}: {self.base.out[:400]} | {line.out[:400]}")
 
     def look_at_refusals(self, o):
-        """One line on standard error that names the option, exit code 2, nothing on standard output."""
+        """The line must be refused: exit code 2, nothing on standard output, and one line on standard error that names
+        the option."""
         for line in o.refused:
             r = self.run(line)
             if r.code != 2 or r.out or r.err.count("\n") != 1 or f"--{o.name}" not in r.err:
                 self.wrong.append(f"{line}: exit code {r.code}, '{r.out}{r.err}'; expected 2 and one line with --{o.name}")
 
     def commands(self):
-        """Those that the program lists, and the actions of data."""
+        """The commands that the program lists, and the actions of data."""
         listed = re.findall(r"^  ([a-z-]+)  ", self.run("--help").out, re.M)
         assert len(listed) >= 15, listed
         return [c for c in listed if c not in ("data", "mochi")] + [f"data {a}" for a in ACTIONS]
 
     def look_for_forgotten(self, table):
-        """Every option of --help has a row of the table, and every row its option."""
+        """Every option in --help has a row in the table, and every row an option."""
         for command in self.commands():
             help = self.run(f"{command} --help")
             found = set(re.findall(r"^      --([a-z0-9-]+)", help.out, re.M)) - {"usage"}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tools/data/convert.py and tools/data/unpickle.py: their results and their refusals. Skipped (77) where no Python has NumPy; tests
-of GraphML (networkx) and Matrix Market (SciPy) without these."""
+"""Tests of tools/data/convert.py and tools/data/unpickle.py: what they write and what they refuse. Skipped (77) if no
+Python has NumPy; GraphML needs networkx, Matrix Market SciPy."""
 
 import array
 import gzip
@@ -19,7 +19,7 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SHARED = pathlib.Path(os.environ.get("MOCHI_SHARED", ROOT.parent / "shared")) / "data"
-SOURCES = SHARED if SHARED.exists() else ROOT / "tests" / "sources"  # data sets in the form of their publishers
+SOURCES = SHARED if SHARED.exists() else ROOT / "tests" / "sources"  # data sets in their publishers' formats
 MOCHI = os.environ.get("MOCHI")
 if not importlib.util.find_spec("numpy"):
     if sys.executable == "/usr/bin/python3" or subprocess.run(["/usr/bin/python3", "-c", "import numpy"], stderr=subprocess.DEVNULL).returncode:
@@ -33,7 +33,7 @@ import unpickle  # noqa: E402
 
 
 def convert(*words):
-    """The command, in this process: another would import NumPy again."""
+    """Runs convert.py in this process, so that NumPy is imported only once."""
     try:
         converter.main([*map(str, words)])
     except SystemExit as refusal:
@@ -47,7 +47,7 @@ def described(path):
 
 
 class Global:
-    """Pickles as a use of module.name with arguments, whether or not there is such a thing here."""
+    """When pickled, a call of module.name with arguments; the module need not exist."""
 
     def __init__(self, module, name, *arguments, state=None):
         self.text, self.arguments, self.state = f"c{module}\n{name}\n".encode(), arguments, state
@@ -80,7 +80,7 @@ def numpy_array(code, shape, values):
 
 
 def matrix(kind, shape, **arrays):
-    """A sparse matrix whose attributes are these."""
+    """A pickled sparse matrix with these attributes."""
     return Global(f"scipy.sparse.{kind}", f"{kind}_matrix", state={"_shape": shape, **arrays})
 
 
@@ -147,7 +147,7 @@ class Conversion(unittest.TestCase):
         for source in SOURCES.glob("*/planetoid"):
             name = source.parent.name
             other = SOURCES / name / f"planetoid_{name}.npz"
-            other = other if other.exists() else ROOT / "train" / "data" / f"{name}.npz"  # made from it
+            other = other if other.exists() else ROOT / "train" / "data" / f"{name}.npz"  # the graphs that convert.py makes from SOURCES
             self.made("planetoid", source, self.out)
             self.assertEqual(described(self.out)["hash"], described(other)["hash"])
 
@@ -243,7 +243,7 @@ class Conversion(unittest.TestCase):
 
 
 class OtherForms(unittest.TestCase):
-    """Files that mochi reads by way of convert.py."""
+    """Files that mochi reads through convert.py."""
 
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory()
@@ -259,7 +259,7 @@ class OtherForms(unittest.TestCase):
         return path
 
     def told(self, source, command=("data", "info")):
-        """What mochi finds in the .npz that its own words on the source make."""
+        """The graph that mochi reads after it has run the command that its message suggests for the source."""
         done = subprocess.run([MOCHI, *command, str(source)], capture_output=True, text=True)
         self.assertEqual(done.returncode, 1, done.stderr)
         words = shlex.split(done.stderr.split("convert it by ")[1])
@@ -360,7 +360,7 @@ class OtherForms(unittest.TestCase):
                 self.assertEqual((about["nodes"], about["edges"], about["features"]), (3, 3, 0))
                 self.assertEqual(self.members(self.folder / "a.npz")["adj_indices"], triangle)
         about = self.told(self.put("a.mtx", banner + "real general\n4 4 2\n1 2 0\n4 3 1\n"))
-        self.assertEqual((about["nodes"], about["edges"]), (4, 1))  # an entry that is 0 is no edge, and nodes count from 1
+        self.assertEqual((about["nodes"], about["edges"]), (4, 1))  # an entry 0 is not an edge; nodes are numbered from 1
         self.refused("square", self.put("b.mtx", banner + "pattern general\n2 3 1\n1 1\n"))
         self.refused("expected a matrix", self.put("b.mtx", banner + "pattern general\n2 2 1\n3 1\n"))
         self.refused("expected a matrix", self.put("b.mtx", "2 2 1\n1 1\n"))

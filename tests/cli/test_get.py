@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""tests/cli/test_get.py - `mochi data get` against a server that misbehaves: each failure is one line and leaves nothing behind,
-neither in the data folder nor for the next attempt.
+"""tests/cli/test_get.py - runs `mochi data get` against a server that misbehaves. Each failure gives one line and
+leaves nothing behind, either in the data folder or for the next attempt.
 
-Usage: test_get.py PROGRAM      skipped (77) where no Python has pooch"""
+Usage: test_get.py PROGRAM      skipped (77) if no Python has pooch"""
 import hashlib
 import http.server
 import io
@@ -40,7 +40,8 @@ def digest(content):
 # ---- the server ----
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Serves FILES[NAME] as /HOW/NAME: plain, half, corrupt, corrupt-once, stall, endless, to, away or loop."""
+    """Serves FILES[NAME] at /HOW/NAME, where HOW is the misbehaviour: plain, half, corrupt, corrupt-once, stall,
+    endless, to, away or loop."""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -88,7 +89,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 def archives():
-    """Archives that hold edges.txt in set/, and something else that decides whether they may be unpacked."""
+    """Returns archives with set/edges.txt and a second member, which decides whether they may be unpacked."""
     def packed(members):
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
@@ -156,7 +157,7 @@ class Get(unittest.TestCase):
         self.assertEqual((self.left(), self.left("cache")), (["p/edges.txt"], []))
 
     def refused(self, ran, line):
-        """One line, and no file in either folder."""
+        """The download must fail with one line and leave no file in either folder."""
         self.assertEqual(ran.returncode, 1, ran)
         self.assertIn(line, ran.stderr)
         self.assertEqual(len(ran.stderr.splitlines()), 1, ran.stderr)
@@ -231,7 +232,7 @@ class Get(unittest.TestCase):
     def test_options_without_effect_are_refused(self):
         for options in (["--sha256", "xyz"], ["--limit", "0"], ["--timeout", "-1"],
                         ["--sha256", "0" * 64, "--accept-unverified"], ["--nonsense"]):
-            ran = self.run_get(self.known("plain/edges.txt"), *options)  # which gives --timeout and --limit
+            ran = self.run_get(self.known("plain/edges.txt"), *options)  # the options are --timeout and --limit
             self.assertEqual(ran.returncode, 2, ran)
             self.assertIn(options[0] if options[0] != "--sha256" else "", ran.stderr)
         self.assertEqual(self.left(), [])
@@ -255,12 +256,12 @@ class Get(unittest.TestCase):
             self.assertEqual((self.left(), self.left("cache")), ([], []))
 
     def test_a_full_disk_leaves_nothing(self):
-        manifest = self.known("plain/edges.txt")  # a limit on file sizes stands for the disk
+        manifest = self.known("plain/edges.txt")  # a limit on file sizes stands for a full disk
         full = ["sh", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "sh"]
         self.refused(self.run_get(manifest, before=full), "File too large")
         self.got(self.run_get(manifest))
         shutil.rmtree(self.folder / "data")
-        (self.folder / "data").write_text("")  # a file in the place of the folder
+        (self.folder / "data").write_text("")  # a file where the data folder should be
         self.assertEqual(self.run_get(manifest).returncode, 1)
 
     # ---- archives ----
@@ -299,7 +300,7 @@ class Get(unittest.TestCase):
         self.assertEqual(ASKED, ["/plain/good.zip"] * 2)
 
     def test_pickles_are_converted_on_arrival(self):
-        """Planetoid's pickles become a graph, with the real manifest's checksums."""
+        """With the real manifest's checksums, Planetoid's pickles become a graph."""
         shared = pathlib.Path(os.environ.get("MOCHI_SHARED", ROOT / "../shared")) / "data"
         sources = shared if shared.is_dir() else ROOT / "tests/sources"
         FILES.update({path.name: path.read_bytes() for path in (sources / "cora/planetoid").iterdir()})

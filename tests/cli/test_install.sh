@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tests/cli/test_install.sh - an installation by `meson install` is enough for a C program outside the tree.
-# Usage: tests/cli/test_install.sh BUILD      the build folder, up to date
+# tests/cli/test_install.sh - tests that a C program outside the tree needs only what `meson install` installs.
+# Usage: tests/cli/test_install.sh BUILD      BUILD: the build folder, up to date
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=$1
@@ -21,18 +21,18 @@ claim() {
 DESTDIR=$root meson install -C "$build" --no-rebuild >"$root/log"
 prefix=$root$(sed -n 's/^prefix=//p' "$(find "$root" -name mochi.pc)")
 libraries=$(dirname "$(find "$prefix" -name libmochi.so)")
-# pkg-config puts the folder before the prefix of mochi.pc, as for any staged installation.
+# pkg-config prefixes mochi.pc's paths with the staging folder.
 export PKG_CONFIG_PATH=$libraries/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root LD_LIBRARY_PATH=$libraries
 export MOCHI_EMBEDDED=$prefix/share/mochi/data
 read -ra flags <<<"$(pkg-config --cflags mochi)"
 read -ra shared <<<"$(pkg-config --libs mochi)"
 read -ra static <<<"$(pkg-config --libs --static mochi)"
-archive=("${static[@]/#-lmochi/-l:libmochi.a}") # which has what mochi/inside.h declares
+archive=("${static[@]/#-lmochi/-l:libmochi.a}") # the archive also has what mochi/inside.h declares
 compiler=${CC:-cc}
 run_example() { "$root/$1" | tee "$root/$1.out" && grep -q "$2" "$root/$1.out"; }
 no_libmochi() { ! ldd "$1" | grep libmochi; }
 
-# Examples and guides are those of the installation.
+# The examples and guides are taken from the installation.
 guides=$prefix/share/doc/mochi
 examples=$guides/tools/examples
 for guide in README.md ops/ADJOINTS.md train/FORMATS.md train/evaluation/RESULTS.md \
@@ -48,7 +48,7 @@ for source in "$examples"/*.c; do
 done
 claim the_program_finds_its_library env -u LD_LIBRARY_PATH "$prefix/bin/mochi" --version
 claim ridge_trains run_example ridge "step 200  query loss 0\.[0-5]"
-# A program whose first object fails reaches its last line, which prints why.
+# The first object of this program fails; its last line must be reached and print why.
 sed 's/{4, 32}/{-4, 32}/' tools/examples/ridge.c >"$root/ridge_wrong.c"
 "$compiler" "$root/ridge_wrong.c" "${flags[@]}" "${shared[@]}" -lm -o "$root/ridge_wrong"
 says_why() {
@@ -64,9 +64,9 @@ claim hypergradient_beats_the_grid run_example hypergradient "step 60 .* gradien
 claim implicit_logistic_agrees_with_unrolled run_example implicit_logistic "embeddings: [0-9.]*e-\(0[789]\|1\)"
 claim custom_op_passes run_example custom_op "order 2: .* pass"
 
-# Lessons: their programs end well; the checker passes what is right, and neither a skeleton nor a right value that carries
-# no gradient.
-grades() { # LESSON NAME ANSWERS: builds the checker of a lesson
+# Lessons: their programs succeed. The checker accepts right answers; it rejects an unfilled skeleton, and a right value
+# without a gradient.
+grades() { # grades LESSON NAME ANSWERS: builds a lesson's checker
     "$compiler" -Wall -Wextra -Werror "$examples/checker/check.c" "$examples/$1/grade.c" "$3" "${flags[@]}" "${shared[@]}" \
         -lm -o "$root/$1_$2"
 }
@@ -98,7 +98,7 @@ claim a_value_without_its_gradient_is_not_yet says_not_yet "$root/qp_layer_half_
 claim gin_autoencoder_learns run_example gin_autoencoder "step 200  loss 0\.[345]"
 claim few_shot_predicts run_example few_shot "28 labels: expected accuracy [4-9][0-9]%"
 
-# The archive alone: found first, so that the linker cannot take the shared library.
+# Only the archive, in a folder that is searched first, so that the linker cannot use the shared library.
 mkdir "$root/archive"
 cp "$libraries/libmochi.a" "$root/archive"
 claim ridge_links_statically "$compiler" "$examples/ridge.c" "${flags[@]}" "-L$root/archive" "${static[@]}" \
@@ -142,7 +142,7 @@ claim the_program_evaluates_the_encoder "$prefix/bin/mochi" eval --weights "$roo
 claim the_program_embeds_by_the_encoder "$prefix/bin/mochi" embed --weights "$root/encoded/weights.safetensors" \
     --encoder "$root/custom_encoder.so" --data mutag --out "$root/Z.npy"
 
-# An op, a head and an encoder of one's own, from the skeleton on: with the build lines that the program prints.
+# A user's op, head and encoder, made from the skeletons by the build lines that the program prints.
 mkdir "$root/new"
 for kind in op head encoder; do
     own=$root/new/my_$kind
@@ -163,7 +163,8 @@ for header in mochi inside; do
     claim "${header}_h_is_strict_c11" "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c \
         "${flags[@]}" "$prefix/include/mochi/$header.h"
 done
-# A project with folders of the same names as ours: each side finds its own headers, whichever comes first.
+# A project whose folders have the library's names: either side finds its own headers, whichever include path comes
+# first.
 of_the_prefix_include_alone() { [ "$(printf '%s\n' "${flags[@]}" | grep -F -e "-I$prefix")" = "-I$prefix/include" ]; }
 for header in tensor/tensor autograd/autograd ops/ops models/models models/head train/train train/graph; do
     mkdir -p "$root/own/${header%/*}"
@@ -185,7 +186,7 @@ if command -v "${CXX:-c++}" >/dev/null; then
     done
 fi
 
-# Every command has its place in the manual, and completion knows it.
+# Every command has a page in the manual and is known to the shell's completion.
 commands=$("$prefix/bin/mochi" --help | sed -n 's/^  \([a-z-]\+\)  .*/\1/p')
 claim the_program_has_commands test "$(wc -w <<<"$commands")" -ge 8
 completes() {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""tests/cli/test_packages.py - every library that a link line of ours names comes with a package of tools/packages.txt, so that
-a machine that had nothing can link after tools/install; and the README lists those packages.
+"""tests/cli/test_packages.py - checks that each library in a link line belongs to a package of tools/packages.txt or to
+a dependency of one, so that an empty machine can link after tools/install, and that the README lists those packages.
 
-Usage: test_packages.py BUILD     skipped (77) where no dpkg knows which package a file is of"""
+Usage: test_packages.py BUILD     skipped (77) if no dpkg knows to which package a file belongs"""
 import os
 import pathlib
 import re
@@ -19,11 +19,11 @@ def output(*command, **environment):
 
 
 def installed_by(packages):
-    """The packages and all that they depend on, of those installed here."""
+    """The installed packages among these, with all that they depend on."""
     depends = {}
     for line in output("dpkg-query", "-W", "-f", "${Package}\t${Provides}\t${Pre-Depends}, ${Depends}\n").splitlines():
         name, provides, needs = line.split("\t")
-        words = set(re.findall(r"(?:^|,)\s*([a-z0-9][a-z0-9.+-]+)", needs))  # of alternatives the first, as apt takes it
+        words = set(re.findall(r"(?:^|,)\s*([a-z0-9][a-z0-9.+-]+)", needs))  # apt installs the first of several alternatives
         for provided in [name, *re.findall(r"(?:^|,)\s*([a-z0-9][a-z0-9.+-]+)", provides)]:
             depends.setdefault(provided, set()).update(words | {name})
     found, open_names = set(), list(packages)
@@ -36,18 +36,18 @@ def installed_by(packages):
 
 
 def places(library, folders):
-    """The files that the linker may take for -lLIBRARY, in its order."""
+    """The files that the linker may find for -lLIBRARY, in the order of its search."""
     for suffix in ("so", "a"):
         yield from (f"{folder}/lib{library}.{suffix}" for folder in folders)
         yield output("cc", f"-print-file-name=lib{library}.{suffix}").strip()
 
 
 def package_of(paths):
-    """The package that has the first of these files that is there, or None."""
+    """The package that owns the first of these files that exists, or None."""
     path = next((path for path in paths if os.path.isabs(path) and os.path.exists(path)), None)
     if path is None:
         return None
-    real = os.path.realpath(path)  # Debian lists files of /lib and /usr/lib, which are one folder, under either
+    real = os.path.realpath(path)  # /lib is a link to /usr/lib; Debian lists a file under either
     for place in (os.path.normpath(path), real, real.removeprefix("/usr"), "/usr" + real):
         owner = output("dpkg", "-S", place).split(":")[0]
         if owner:
@@ -56,7 +56,7 @@ def package_of(paths):
 
 
 def link_lines():
-    """(whose, flags) of each link line that a user or the build meets."""
+    """(origin, flags) for each link line of a user or of the build."""
     beside = {"PKG_CONFIG_PATH": f"{BUILD}/meson-private"}
     yield "pkg-config --libs mochi", output("pkg-config", "--libs", "mochi", **beside)
     yield "pkg-config --libs --static mochi", output("pkg-config", "--libs", "--static", "mochi", **beside)

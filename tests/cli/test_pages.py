@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Every page that the program writes opens in Chromium without a word on the console and without a request, and is no
-wider than a phone or a desk's screen; and the bar of every adjoint is seen above its letter.
+"""Opens every page that the program writes in Chromium. It must print nothing on the console, request nothing, and be
+no wider than the screens of a phone and a desk; the bar of every adjoint must be visible above its letter.
 
-Usage: test_pages.py MOCHI. Skipped (77) where chromium, matplotlib, node or KaTeX is not installed. The same check on a page that does
-all of it says that it would be seen."""
+Usage: test_pages.py MOCHI. Skipped (77) if chromium, matplotlib, node or KaTeX is missing. A page that breaks all of
+this tests the checks themselves."""
 import html
 import json
 import os
@@ -38,13 +38,13 @@ def run(command):
 
 
 def python_of_report():
-    """A Python that can write a report: this one, or Debian's; None without."""
+    """A Python with the packages for a report: this one or Debian's; None if neither."""
     return next((python for python in (sys.executable, "/usr/bin/python3") if not subprocess.run(
         [python, "-c", "import jinja2, matplotlib, xxhash"], stderr=subprocess.DEVNULL).returncode), None)
 
 
 def write_report(mochi, folder):
-    """A report, in which a path is longer than a phone is wide."""
+    """A report in which a path is longer than a phone's width."""
     lines, evaluation = (os.path.join(folder, name) for name in ("pitfalls.jsonl", "eval.jsonl"))
     weights = os.path.join(folder, "a-path-that-is-longer-than-a-phone-is-wide", "weights.safetensors")
     os.mkdir(os.path.dirname(weights))
@@ -79,7 +79,7 @@ def write_pages(mochi, folder):
 
 
 def open_page(page, folder, *options):
-    """What the browser said, and the page as its scripts left it. The browser's own requests go nowhere."""
+    """What the browser printed, and the page after its scripts have run. The browser's own requests are blocked."""
     done = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
                            "--disable-background-networking", "--user-data-dir=" + os.path.join(folder, "profile"),
                            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--enable-logging=stderr",
@@ -98,7 +98,7 @@ def frames_of(names, widths, folder, start):
 
 
 def faults_seen(names, folder):
-    """The console's messages, and the addresses that the pages requested."""
+    """The console's messages, and the addresses that pages requested."""
     log = os.path.join(folder, "net.json")
     done = open_page(frames_of(names, [DESK], folder, "<!DOCTYPE html>"), folder, "--log-net-log=" + log)
     said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
@@ -109,8 +109,8 @@ def faults_seen(names, folder):
 
 
 def widths_of(names, folder):
-    """How far each page reaches in a frame of either width: [(name, width, reach)]. The policy of a page, which forbids
-    scripts, is left out there, so that the page can say it."""
+    """How wide each page becomes in frames of the two widths: [(name, width, reach)]. The page's policy, which forbids
+    scripts, is removed so that a script can report the width."""
     for name in names:
         with open(os.path.join(folder, name)) as file:
             text = re.sub("<meta http-equiv=['\"]Content-Security-Policy[^>]*>", "", file.read())
@@ -136,7 +136,7 @@ def too_wide(names, folder):
 
 
 def pixels(path):
-    """The rows of a PNG of 8 bits a channel, as Chromium writes it: [[whether a pixel is dark]]."""
+    """The rows of a PNG with 8 bits per channel, as Chromium writes it: for each pixel, whether it is dark."""
     with open(path, "rb") as file:
         data = file.read()
     at, packed, header = 8, b"", None
@@ -163,7 +163,7 @@ def pixels(path):
 
 
 def picture_of(formulas, style, folder):
-    """The rows of a picture in which each formula has a strip of its own."""
+    """The rows of a screenshot in which each formula has its own strip."""
     page, picture = (os.path.join(folder, name) for name in ("strips.htm", "strips.png"))
     with open(page, "w") as file:
         file.write(f"<!DOCTYPE html><meta charset='utf-8'><style>{style}\nbody{{margin:0;padding:0;max-width:none}}"
@@ -175,10 +175,11 @@ def picture_of(formulas, style, folder):
 
 
 def bars_unseen(adjoints, style, folder):
-    """The adjoints whose first rows of ink are not a bar, wider than high, with a gap below it."""
+    """The adjoints above whose letter there is no bar: the first rows of ink must be wider than high and followed by a
+    gap."""
     unseen = []
     for adjoint, strip in zip(adjoints, picture_of(adjoints, style, folder)):
-        parts, dark = [], False  # [rows of ink without a gap]
+        parts, dark = [], False  # bands of adjacent rows with ink
         for row in strip:
             if any(row) and not dark:
                 parts.append([])
@@ -192,7 +193,7 @@ def bars_unseen(adjoints, style, folder):
 
 
 def bracket_spans(bracket, style, folder):
-    """Whether the bracket of a column of figures is as high as the column."""
+    """Whether a column vector's brackets are as high as its numbers."""
     column = f"<mrow>{bracket}<mtable>" + "<mtr><mtd><mn>8</mn></mtd></mtr>" * 2 + "</mtable></mrow>"
     [strip] = picture_of([column], style, folder)
     first = min(row.index(True) for row in strip if any(row))
@@ -201,7 +202,7 @@ def bracket_spans(bracket, style, folder):
 
 
 def check_formulas(names, folder):
-    """Returns what was seen."""
+    """Runs the checks and returns a summary."""
     adjoints, style = set(), None
     for name in names:
         with open(os.path.join(folder, name)) as file:
@@ -215,7 +216,7 @@ def check_formulas(names, folder):
     assert not bars_unseen(adjoints, style, folder), bars_unseen(adjoints, style, folder)
     assert bars_unseen(["<mi>B</mi>"], style, folder)
     fonts = subprocess.run(["fc-list", ":", "family"], capture_output=True, text=True).stdout
-    if not any(font in fonts for font in MATH_FONTS):  # of Debian: fonts-dejavu-extra
+    if not any(font in fonts for font in MATH_FONTS):  # from the Debian package fonts-dejavu-extra
         return f"{len(adjoints)} adjoints have bars; no font with a MATH table: brackets not looked at"
     assert bracket_spans("<mo>[</mo>", style, folder)
     assert not bracket_spans("<mo stretchy='false'>[</mo>", style, folder)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""tests/cli/test_report.py - mochi-report: a page that holds the measured figures under their names and fetches nothing; the
-paper's S; and messages about input that is not what it should be. test_pages.py opens such a page in a browser.
+"""tests/cli/test_report.py - tests mochi-report: its page shows the measured figures under their names and requests
+nothing; the paper's score S; and messages about wrong input. test_pages.py opens such a page in a browser.
 
-Usage: test_report.py      skipped (77) where no Python has matplotlib, jinja2 and xxhash"""
+Usage: test_report.py      skipped (77) if no Python has matplotlib, jinja2 and xxhash"""
 import importlib.util
 import json
 import math
@@ -44,7 +44,7 @@ def links(features, k):
 
 RUN = {"kind": "run", "format": 1, "command": ["mochi eval", "--weights", "it's $HOME/w", "--json"], "versions": {"mochi": "0.1.0"},
        "blas_core": "Haswell", "weights": [{"features": "<i>mine</i>", "file": "w", "recipe": "best",
-                                            "xxh3": "99aa06d3014798d86001c324468d497f"}]}  # of an empty file
+                                            "xxh3": "99aa06d3014798d86001c324468d497f"}]}  # the digest of an empty file
 ABOUT = {"settings": {"recipe": "best", "pool": ["citeseer", "a b"], "steps": 2, "episodes_per_step": 3, "lr": 0.01, "lr_min": 0, "k": [4, 64]},
          "pool": [{"data": "citeseer", "task": "nc", "hash": "c98"}], "version": "0.1.0", "blas_core": "Haswell"}
 STEPS = [{"step": 0, "loss": 1.5, "accuracy": {"nc": 0.5}, "seconds": 0.25}, {"step": 1, "loss": 1.25, "accuracy": {"nc": 0.75}, "seconds": 0.5}]
@@ -80,7 +80,7 @@ class Pages(unittest.TestCase):
         return page.replace("<span>", "").replace("</span>", "")
 
     def has(self, page, part):
-        self.assertTrue(part in page, f"no {part!r} in the page")  # assertIn would print the page
+        self.assertTrue(part in page, f"no {part!r} in the page")  # assertIn would print the whole page
 
     def lacks(self, page, part):
         self.assertFalse(part in page, f"{part!r} in the page: {page[max(page.find(part) - 60, 0):][:150]!r}")
@@ -108,7 +108,7 @@ class Pages(unittest.TestCase):
                      "<details><summary>All figures as tables</summary>", "prefers-color-scheme:dark", "@media print", "name='viewport'",
                      "mochi eval --weights &#39;it&#39;&#34;&#39;&#34;&#39;s $HOME/w&#39; --json"):
             self.has(page, part)
-        self.assertEqual(page.count("<svg class='chart'"), 4)  # accuracy, cost, loss, accuracy of the training
+        self.assertEqual(page.count("<svg class='chart'"), 4)  # accuracy, cost, loss, and the accuracy in training
         self.lacks(page, "nan")
 
     def test_the_papers_links_are_of_one_k(self):
@@ -116,7 +116,7 @@ class Pages(unittest.TestCase):
         page = self.page(lines(links("a", 4), links("a", 16)))
         self.has(page, "those of links stand beside k = 512 alone.")
         self.lacks(page, figure)
-        self.has(page, "paper: MOCHI++")  # a point of the chart, at a tick of its own
+        self.has(page, "paper: MOCHI++")  # a point of the chart, at its own tick
         self.has(page, ">512<")
         self.assertEqual(self.page(lines(links("a", 4), links("a", 16), links("a", 512))).count(figure), 1)
 
@@ -131,13 +131,14 @@ class Pages(unittest.TestCase):
             self.has(page, f"trained on the graph is unknown: cora ({unknown['features'].replace('hop', 'best hop')}).</p>")
 
     def test_S_is_the_papers(self):
-        """S_t = 1/|C_t| sum v/v*, S = mean_t S_t: by hand, and again in other words on drawn figures."""
+        """S_t = 1/|C_t| sum v/v*, S = mean_t S_t: on figures computed by hand, and against a second implementation on
+        random ones."""
         figures = [cell("a", 4, 40), cell("a", 16, 90), cell("b", 4, 80), cell("b", 16, 60), cell("a", 4, 50, task="gc"), cell("b", 4, 40, task="gc"),
                    cell("a", 4, 99, metric="nll"), cell("c", 4, 20)]
         S = report.aggregate([figures])
         self.assertAlmostEqual(S[0, "a", "ridge"], ((0.5 + 1) / 2 + 1) / 2)
         self.assertAlmostEqual(S[0, "b", "ridge"], ((1 + 60 / 90) / 2 + 0.8) / 2)
-        self.assertTrue(math.isnan(S[0, "c", "ridge"]))  # it lacks cells
+        self.assertTrue(math.isnan(S[0, "c", "ridge"]))  # some of its cells are missing
         draw = random.Random(3)
         drawn = [[cell(f, k, draw.uniform(10, 99), task=t, metric="auc" if t == "lp" else "accuracy", data=d)
                   for f in "abc" for t, k, d in (("nc", 4, "xX"[i]), ("nc", 8, "x"), ("gc", 4, "y"), ("lp", 512, "z"), ("nc", 4, f"own {i}"))]
@@ -149,7 +150,7 @@ class Pages(unittest.TestCase):
             self.assertAlmostEqual(report.aggregate(drawn)[i, f, "ridge"], expected)
         paper, hours = report.read_paper()
         self.assertEqual(hours["MOCHI"], 0.4)
-        beside = report.aggregate([[cell("mine", 4, 34.94), links("mine", 512), {**links("mine", 4), "mean": 9}], paper])  # links of k = 4 do not count beside the paper
+        beside = report.aggregate([[cell("mine", 4, 34.94), links("mine", 512), {**links("mine", 4), "mean": 9}], paper])  # only k = 512 of links is compared with the paper
         auc = {x["features"]: x["mean"] for x in paper if (x["data"], x["task"], x["metric"]) == ("cora", "lp", "auc")}
         self.assertAlmostEqual(beside[0, "mine", "ridge"], (1 + 80 / max(auc.values())) / 2)
         self.assertAlmostEqual(beside[1, "MOCHI", "ridge"], (24.94 / 34.94 + auc["MOCHI"] / max(auc.values())) / 2)
@@ -165,7 +166,7 @@ class Pages(unittest.TestCase):
             cell("</svg><script>alert(1)</script>", 4, 150), cell("x", 0, -3, ci95=1e200), cell("\u0001'-;`id` $x_1$ \ud800", 4, 50, data="</text><script src=x> url(y)")))
         for never in ("<script", "://", "src=x>\n", "@import", "<i>", "<image", "xmlns", "\u0001"):
             self.lacks(page, never)
-        self.assertEqual(page.count("<link"), 1)  # of an empty icon, so that no browser asks for one
+        self.assertEqual(page.count("<link"), 1)  # an empty icon, so that no browser requests one
         self.assertEqual(page.count("<svg class='chart'"), 7)
         self.assertEqual(page.count("<figure>"), page.count("</svg>\n<div class='legend'>"))
         self.has(page, "In its set-up A is 1.5 above B and C")
@@ -215,7 +216,7 @@ class Pages(unittest.TestCase):
         many = "".join(f"n{i},a,0.5,0.5,no,,{i},{i % 7}\n" for i in range(7000))
         page = self.page(self.put("p.csv", PLACED + "s,a,,,yes,,0,0\n" + many))
         self.has(page, "Of the predictions, the pictures have 2334.")  # every third
-        self.lacks(page, "By class")  # the data has none
+        self.lacks(page, "By class")  # the evaluation has no figures by class
         self.assertTrue(2335 <= page.count("<use ") <= 2335 + 40, page.count("<use "))
 
     def test_a_damaged_table_is_refused_with_its_line(self):
@@ -250,7 +251,7 @@ class Pages(unittest.TestCase):
                 ('{"kind":1,"kind":2}\n', "line 1: expected a JSON object, found a member that is there twice")):
             self.refused(part, self.put("in.jsonl", text))
         self.refused("/no/such.jsonl", "/no/such.jsonl")
-        os.mkfifo(f"{self.folder.name}/pipe")  # that nobody writes to
+        os.mkfifo(f"{self.folder.name}/pipe")  # nobody writes to this pipe
         self.refused("pipe: expected lines of --json, found an empty file", f"{self.folder.name}/pipe")
         self.refused(f"{self.folder.name}/run.json", self.folder.name)
         self.refused("run/log.jsonl: line 2", self.run_folder(log=lines(STEPS[0]) + '{"step":1,\n'))
@@ -264,13 +265,13 @@ class Pages(unittest.TestCase):
             self.refused("run.json: expected ", self.run_folder(about=about))
 
     def test_any_bytes_are_a_page_or_a_line(self):
-        """Mutations of good inputs, drawn by seed: a page without a script, or Refused."""
+        """Random changes of good inputs give a page without a script, or Refused."""
         draw = random.Random(1)
         good = lines(RUN, cell("<script", 4, 50), cell("hop", 4, 40), {"arithmetic": "f", "kappa": 1, "value_error": 2, "gradient_error": 2}).encode()
         table = (PLACED + "1,<script,0.5,0.5,no,a,1,1\n2,a,,,yes,a,0,0\n").encode()
         drawn = report.chart
         self.addCleanup(setattr, report, "chart", drawn)
-        report.chart = lambda title, *_, **__: {"title": title, "series": [], "svg": ""}  # described, not drawn
+        report.chart = lambda title, *_, **__: {"title": title, "series": [], "svg": ""}  # records the chart's data instead of drawing it
         counts = [0, 0]
         for i in range(400):
             name, data = (("in.csv", table) if i % 2 else ("in.jsonl", good))

@@ -1,4 +1,5 @@
-/* tests/cuda_host/block.cpp - the scheduler of a grid's blocks and of their threads, barriers and warps' exchanges. */
+/* tests/cuda_host/block.cpp - schedules the blocks of a grid and their threads, with barriers and exchanges in a warp.
+ * */
 #include "tests/cuda_host/block.h"
 
 #include "tests/cuda_host/fiber.h"
@@ -17,18 +18,18 @@ struct thread_record {
     condition now;
     fiber *on;
     place where;                /* it waits */
-    std::uint64_t gives, takes; /* of its warp's exchange; from which lane it takes */
+    std::uint64_t gives, takes; /* gives: the thread's value in an exchange; takes: the value that it received */
     unsigned source;
 };
 
-/* Lanes of a warp, one bit each. */
+/* Sets of a warp's lanes, one bit each. */
 struct warp_record {
-    unsigned present, exited; /* lanes that the block has; that have returned */
-    unsigned met;             /* wait for others of their exchange */
-    unsigned ready;           /* may go on */
+    unsigned present, exited; /* lanes that have a thread; lanes whose thread has returned */
+    unsigned met;             /* lanes that wait in an exchange */
+    unsigned ready;           /* lanes that can go on */
 };
 
-/* A block on the device. */
+/* A block that is on the device. */
 struct block_record {
     index3 index;
     unsigned threads, started, exited, current;
@@ -37,7 +38,7 @@ struct block_record {
     warp_record warp[max_threads / warp_size];
 };
 
-/* The grid that runs, and the fibers of all. */
+/* The running grid, and the fibers of all blocks. */
 static struct {
     const grid *g;
     void (*body)(void *arguments);
@@ -48,7 +49,7 @@ static struct {
 } all;
 
 static block_record blocks[resident];
-static block_record *run = blocks; /* the one that runs just now */
+static block_record *run = blocks; /* the running block */
 
 int name_length(const char *name) {
     int n = 0;
@@ -65,7 +66,7 @@ void describe_thread(char *text, std::size_t bytes) {
             thread_index.y, thread_index.z);
 }
 
-/* The position of an element of a shape whose x runs fastest. */
+/* Returns the position of element `linear` in a shape; x runs fastest. */
 static index3 position_in(index3 shape, std::uint64_t linear) {
     return {
         (unsigned)(linear % shape.x), (unsigned)(linear / shape.x % shape.y), (unsigned)(linear / shape.x / shape.y)};
@@ -76,7 +77,7 @@ static void become(unsigned thread) {
     thread_index = position_in(block_shape, thread);
 }
 
-/* The life of a fiber: threads that nobody has started yet, one after the other; then it rests. */
+/* Body of a fiber: runs threads that no fiber has started yet, one after another, then waits in all.idle. */
 static void live() {
     fiber_entered(&all.scheduler);
     for (;;) {
@@ -121,7 +122,7 @@ static unsigned warp_count() {
     return (run->threads + warp_size - 1) / warp_size;
 }
 
-/* Runs every warp as far as it gets without a barrier. */
+/* Runs every warp until its threads wait at a barrier or end. */
 static void run_ready() {
     unsigned warps = warp_count();
     for (unsigned i = 0; i < warps; i++) {
@@ -135,7 +136,7 @@ static void run_ready() {
     }
 }
 
-/* All threads wait or have exited: reports where they have not all reached the same barrier. */
+/* All threads wait or have exited: reports a violation unless all wait at the same barrier. */
 static void check_barrier() {
     unsigned waiting = 0;
     while (run->thread[waiting].now == condition::exited)
@@ -160,7 +161,7 @@ static void become_block(unsigned slot) {
     block_index = run->index;
 }
 
-/* Puts a block in a slot of the device and runs it as far as it gets without a barrier. */
+/* Puts a block into a slot of the device and runs it to its first barrier. */
 static void block_begin(unsigned slot, index3 index, bool backwards) {
     blocks[slot].index = index;
     become_block(slot);
@@ -176,7 +177,7 @@ static void block_begin(unsigned slot, index3 index, bool backwards) {
     run_ready();
 }
 
-/* Called after a block has run: returns true if it has ended; else saves its shared memory. */
+/* Called after a block has run. Returns true if the block has ended; else saves its shared memory. */
 static bool block_leave(unsigned slot) {
     bool over = run->exited == run->threads;
     if (over)
@@ -186,7 +187,7 @@ static bool block_leave(unsigned slot) {
     return over;
 }
 
-/* Runs a block from one barrier, which all its threads must have reached, to the next. */
+/* Runs a block from one barrier, at which all of its threads must wait, to the next. */
 static void block_continue(unsigned slot) {
     become_block(slot);
     shared_load(slot, all.g->shared_bytes);
@@ -205,7 +206,7 @@ unsigned lane() {
     return run->current % warp_size;
 }
 
-/* Waits until every lane of the warp has arrived here; the last one lets the others go on. */
+/* Waits until every lane of the warp has called; the last one exchanges the values and lets the others go on. */
 static void meet(unsigned mask, place where, void (*settle)(thread_record *lanes, unsigned present)) {
     unsigned self = lane(), base = run->current - self;
     warp_record &w = run->warp[run->current / warp_size];
@@ -264,7 +265,7 @@ unsigned ballot(unsigned mask, bool predicate, place where) {
     return (unsigned)me.takes;
 }
 
-/* ---- grids: which blocks are on the device together, and how they take turns ---- */
+/* ---- grids: which blocks are on the device together, and when each runs ---- */
 
 static std::uint64_t grids; /* so far */
 
@@ -272,8 +273,8 @@ static std::uint64_t count_of(index3 n) {
     return (std::uint64_t)n.x * n.y * n.z;
 }
 
-/* Runs the blocks from `first` on that are on the device together. In each turn a block passes one barrier more than
- * the one before it, so that none keeps step with another. */
+/* Runs `count` blocks from `first` on, which are on the device together. In each turn a block passes one barrier more
+ * than the block before it, so that no two are in step. */
 static void run_together(std::uint64_t first, unsigned count, bool falling) {
     std::uint64_t total = count_of(grid_shape);
     unsigned left = 0;
@@ -313,7 +314,7 @@ void grid_run(const grid &g, void (*body)(void *arguments), void *arguments) {
     block_shape = g.threads;
     grid_shape = g.blocks;
     std::uint64_t total = count_of(g.blocks);
-    bool falling = grids++ & 1; /* no order of blocks is promised */
+    bool falling = grids++ & 1; /* blocks have no promised order, so every second grid runs them backwards */
     for (std::uint64_t first = 0; first < total; first += resident)
         run_together(first, (unsigned)(total - first < resident ? total - first : resident), falling);
     all.g = nullptr;

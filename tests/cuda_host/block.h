@@ -1,10 +1,10 @@
-/* tests/cuda_host/block.h - runs the blocks of a grid, three on the device at a time. Each thread has a
- * stack of its own from its first wait for another thread.
+/* tests/cuda_host/block.h - runs the blocks of a grid, three at a time on the device. A thread gets its own stack when
+ * it first waits for another thread.
  *
- * Odd blocks run their threads from the last to the first, odd grids their blocks, and blocks that are on the device
- * together take turns at barriers, out of step: a kernel that relies on an order that nothing enforces fails. A barrier
- * that some threads of the block skip, or reach at different lines, is a violation; so are a warp's exchange
- * with a lane that has exited, and a write beyond the dynamic shared memory. */
+ * Odd blocks run their threads from last to first, odd grids their blocks, and blocks that are on the device together
+ * pass barriers out of step: a kernel fails if it relies on an order that nothing enforces. Violations are: a barrier
+ * that some threads of the block skip or reach at different lines, an exchange with a lane of the warp that has exited,
+ * and a write beyond the dynamic shared memory. */
 #ifndef CUDA_HOST_BLOCK_H
 #define CUDA_HOST_BLOCK_H
 
@@ -17,9 +17,9 @@ struct index3 {
     unsigned x = 1, y = 1, z = 1;
 };
 
-/* A kernel's launch without its stream. */
+/* A kernel's launch, without its stream. */
 struct grid {
-    const char *name; /* followed by ", " and the other arguments of the call, if any */
+    const char *name; /* the text of the launch: the kernel's name, then ", " and the other arguments, if any */
     index3 blocks, threads;
     std::size_t shared_bytes; /* dynamic */
 };
@@ -35,25 +35,25 @@ extern index3 thread_index, block_index, block_shape, grid_shape;
 void grid_check(const grid &g);
 void grid_run(const grid &g, void (*body)(void *arguments), void *arguments);
 
-/* Called by threads. The file and line of the wait. */
+/* The file and line at which a thread waits. */
 struct place {
     const char *file;
     int line;
 };
 
 void barrier(place where);
-/* Exchanges of all lanes of a warp: another mask is a violation. Every lane gives a value; each receives the value of
- * lane `source`. */
+/* Exchanges a value over all lanes of a warp; another mask is a violation. Each lane receives the value of lane
+ * `source`. */
 constexpr unsigned whole_warp = 0xffffffff;
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, place where);
-/* Bit i is set if lane i gave a predicate that is not 0. */
+/* Returns the predicates of all lanes: bit i is set if lane i's is not 0. */
 unsigned ballot(unsigned mask, bool predicate, place where);
 unsigned lane();
 
-/* The number of characters of a name. */
+/* The number of characters of the kernel's name at the start of `name`. */
 int name_length(const char *name);
 
-/* Writes the running "kernel, block, thread" to text, or nothing. */
+/* Writes "kernel, block, thread" of the running thread to text; an empty text if none runs. */
 void describe_thread(char *text, std::size_t bytes);
 
 } // namespace cuda_host

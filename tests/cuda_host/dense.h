@@ -1,4 +1,4 @@
-/* tests/cuda_host/dense.h - column-major matrices of the device, checked as the vendor's libraries document it. */
+/* tests/cuda_host/dense.h - column-major matrices on the device, checked as the vendor's libraries require. */
 #ifndef CUDA_HOST_DENSE_H
 #define CUDA_HOST_DENSE_H
 
@@ -14,19 +14,19 @@ inline std::size_t size_of(seam_type type) {
     return type == SEAM_F64 ? 8 : type == SEAM_F32 ? 4 : 2;
 }
 
-/* Matrices [rows, columns] at data + i stride, i below batch; strides in elements. */
+/* Matrices [rows, columns]; matrix i < batch is at data + i stride. Strides are in elements. */
 struct matrices {
     const void *data;
     seam_type type;
     std::int64_t rows, columns, ld, stride, batch;
 };
 
-/* Reports a violation if a size is below 1, the leading dimension is too small, the bytes are not the device's or not
- * aligned, or written matrices overlap. */
+/* Reports a violation if a size is below 1, the leading dimension is too small, the memory is not the device's or not
+ * aligned, or matrices to be written overlap. */
 void require_matrices(const matrices &A, bool written, const char *what);
 /* Reports a violation unless 1 <= size <= INT32_MAX. */
 int require_size(std::int64_t size, const char *what);
-/* The words of `n` elements of `bytes` each. */
+/* Reports a violation unless x has n elements of `bytes` bytes each in device memory. */
 void require_vector(const void *x, std::int64_t n, std::size_t bytes, const char *what);
 
 /* Calls f with a null pointer of the type: [](auto *A) { ... }. */

@@ -1,2 +1,2 @@
-# Scratch memory that is not to be had is used.
+# Uses scratch memory although it could not be allocated.
 s|    if (!scratch)|    if (!scratch \&\& n < 0)|

@@ -1,2 +1,2 @@
-# A recording whose capture a library broke is kept as if it had been made.
+# Keeps a recording although a library broke the capture.
 s|cuda_ok(ctx, "capture", failure);|(void)failure;|

@@ -1,2 +1,2 @@
-# Cholesky factors are asked to leave their info word in host memory.
+# Asks Cholesky to write its info word to host memory.
 s|n, info + b));|n, reinterpret_cast<int32_t *>(\&batch)));|

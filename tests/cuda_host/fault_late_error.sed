@@ -1,2 +1,2 @@
-# What the device says late is not asked for: neither by the wait nor by what it noted.
+# Ignores the device's late errors, both those of the wait and those noted before.
 s|if (!cuda_ok(ctx, "the device stopped", failure) .. !looked)|if (!looked)|

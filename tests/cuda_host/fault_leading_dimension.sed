@@ -1,2 +1,2 @@
-# Products are given a leading dimension of A that is one too large.
+# Gives products a leading dimension of A that is one too large.
 s|c->lda = p.B.ld,|c->lda = p.B.ld + 1,|

@@ -1,2 +1,2 @@
-# Results are read without waiting for the stream.
+# Reads results without waiting for the stream.
 s|const char \*failure = seam_wait(s);|const char *failure = nullptr;|

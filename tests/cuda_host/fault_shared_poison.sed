@@ -1,2 +1,2 @@
-# The flag of a warp begins as what shared memory holds.
+# Does not initialise a warp's flag in shared memory.
 s|bad\[threadIdx.x / 32\] = found != 0;|bad[threadIdx.x / 32] += found != 0;|

@@ -8,7 +8,7 @@
 
 #if defined __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
-static constexpr std::size_t stack_bytes = 256 << 10; /* instrumented frames are larger */
+static constexpr std::size_t stack_bytes = 256 << 10; /* large, as instrumented code has larger frames */
 #else
 static constexpr std::size_t stack_bytes = 64 << 10;
 #endif
@@ -50,7 +50,7 @@ static void cuda_host_switch(void **from, void *to) {
 
 namespace cuda_host {
 
-/* Where the sanitizer is told of a switch, before and after it. */
+/* leaving and entered tell AddressSanitizer of a switch, before and after it. */
 static void leaving([[maybe_unused]] fiber *from, [[maybe_unused]] fiber *to) {
 #if defined __SANITIZE_ADDRESS__
     __sanitizer_start_switch_fiber(&from->shadow, to->stack, to->bytes);
@@ -78,8 +78,8 @@ fiber *fiber_create(void (*body)()) {
     f->stack = static_cast<char *>(map) + page;
     f->bytes = stack_bytes;
 #if defined __x86_64__
-    /* As cuda_host_switch leaves a stack: six registers and the address to go on at; then one word, so that the body
-     * finds the stack as after a call. */
+    /* The stack as cuda_host_switch leaves it: six registers and the return address; one more word aligns the stack as
+     * after a call. */
     void **top = reinterpret_cast<void **>(static_cast<char *>(f->stack) + stack_bytes) - 8;
     top[6] = reinterpret_cast<void *>(body);
     f->pointer = top;

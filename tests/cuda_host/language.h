@@ -1,4 +1,4 @@
-/* tests/cuda_host/language.h - CUDA C++'s additions to C++, for the host compiler. */
+/* tests/cuda_host/language.h - defines CUDA C++'s additions to C++ for the host compiler. */
 #ifndef CUDA_HOST_LANGUAGE_H
 #define CUDA_HOST_LANGUAGE_H
 
@@ -12,9 +12,8 @@
 #define __global__
 #define __launch_bounds__(...)
 #define __align__(n) alignas(n)
-/* A variable that outlives the call is shared by the threads of a block, and saved when another block continues
- * (shared.cpp). As a storage class `thread_local` goes with `extern`, which dynamic shared memory is declared with,
- * where `static` does not. */
+/* `thread_local` makes a kernel's variable outlive the call, so that a block's threads share it; it is saved while
+ * another block runs (shared.cpp). `static` would not do: dynamic shared memory is declared `extern __shared__`. */
 #define __shared__ thread_local
 
 #define threadIdx cuda_host::thread_index
@@ -60,7 +59,7 @@ T __shfl_sync(unsigned mask, T value, int source, const char *file = __builtin_F
     return cuda_host::shuffle(mask, value, (unsigned)source % cuda_host::warp_size, {file, line});
 }
 
-/* A source outside the warp is the lane itself. */
+/* If the source is outside the warp, the lane gets its own value. */
 template <typename T>
 T __shfl_down_sync(
     unsigned mask, T value, unsigned delta, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
@@ -82,7 +81,7 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes, const char *file = __builti
 
 /* ---- functions ---- */
 
-/* Only for integers: floating-point sums must not depend on an unstated order. */
+/* Defined only for integers: floating-point sums would depend on the order of threads. */
 template <typename T> T atomicAdd(T *address, T value) {
     static_assert(!std::is_floating_point_v<T>, "no float atomics");
     T before = *address;

@@ -1,4 +1,4 @@
-/* tests/cuda_host/lapack.h - the routines of BLAS and LAPACK under one name for both float types; column-major. */
+/* tests/cuda_host/lapack.h - BLAS and LAPACK (column-major) with one name for both float types. */
 #ifndef CUDA_HOST_LAPACK_H
 #define CUDA_HOST_LAPACK_H
 

@@ -1,4 +1,4 @@
-/* tests/cuda_host/lu.h - LU factors with pivots other than LAPACK's, equally valid, as a vendor's may be. */
+/* tests/cuda_host/lu.h - LU factors with other pivots than LAPACK's but as valid: a vendor's can differ. */
 #ifndef CUDA_HOST_LU_H
 #define CUDA_HOST_LU_H
 
@@ -8,7 +8,8 @@
 
 namespace cuda_host {
 
-/* The last row whose magnitude is at least 0.9 of the largest: growth stays bounded, ties go elsewhere. */
+/* Returns the last row whose magnitude is at least 0.9 of the largest: growth stays bounded, and ties are resolved
+ * otherwise than in LAPACK. */
 template <typename real> int pivot_row(const real *column, int from, int n) {
     real largest = 0;
     int row = from;
@@ -19,7 +20,7 @@ template <typename real> int pivot_row(const real *column, int from, int n) {
     return row;
 }
 
-/* P A = L U in place, column-major; pivots count from 1; info as LAPACK's. */
+/* Factors P A = L U in place, column-major; pivots count from 1; info is as in LAPACK. */
 template <typename real> void factor_lu(int n, real *A, int lda, std::int32_t *pivot, std::int32_t *info) {
     *info = 0;
     for (int k = 0; k < n; k++) {

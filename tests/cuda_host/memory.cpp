@@ -1,4 +1,4 @@
-/* tests/cuda_host/memory.cpp - the protected pages of the device, page-locked memory, and who touched what. */
+/* tests/cuda_host/memory.cpp - the device's protected pages, page-locked memory, and who touched them. */
 #include "tests/cuda_host/memory.h"
 
 #include "tests/cuda_host/block.h"
@@ -18,7 +18,7 @@
 namespace cuda_host {
 
 static constexpr std::size_t page = 4096, alignment = 256, range = std::size_t{256} << 30;
-static constexpr unsigned char unset = 0xff; /* eight of them are a NaN */
+static constexpr unsigned char unset = 0xff; /* byte of new memory; eight such bytes are a NaN */
 
 struct allocation {
     std::size_t bytes;
@@ -31,14 +31,14 @@ struct locked {
     int queued; /* copies */
 };
 
-/* What has been touched since the window was opened. */
+/* Memory that was touched since the window was opened. */
 struct stretch {
     char *from;
     std::size_t bytes;
 };
 
 static struct {
-    char *base, *next; /* of the range; where the next allocation goes */
+    char *base, *next; /* start of the device's range of addresses; place of the next allocation */
     std::map<char *, allocation> live, released;
     std::map<char *, locked> pinned;
     std::size_t live_bytes, peak_bytes, held_bytes;
@@ -48,7 +48,7 @@ static struct {
     int opened;
 } device;
 
-/* The last entry that begins at or before the address. */
+/* Returns the last entry that begins at or before the address. */
 template <typename Map> static auto before(Map &map, const void *address) {
     auto entry = map.upper_bound(static_cast<char *>(const_cast<void *>(address)));
     return entry == map.begin() ? map.end() : --entry;
@@ -67,7 +67,7 @@ void violation(const char *format, ...) {
     describe_thread(where, sizeof where);
     std::fflush(nullptr);
     std::fprintf(stderr, "cuda-host: %s%s\n", text, where);
-    std::signal(SIGABRT, SIG_DFL); /* no test framework goes on after this */
+    std::signal(SIGABRT, SIG_DFL); /* so that abort ends the process, whatever handler a test framework has set */
     std::abort();
 }
 
@@ -83,10 +83,11 @@ static void close_all() {
     }
 }
 
-/* Makes what lies around the address accessible where it may be; most windows touch little of what there is. */
+/* Makes the memory around an address accessible, if it is part of an allocation. Only around it: most windows touch
+ * little of the memory. */
 static bool open_at(char *address) {
     const std::ptrdiff_t piece = 256 << 10;
-    auto entry = device.live.upper_bound(address); /* whose pages begin before its first byte */
+    auto entry = device.live.upper_bound(address); /* an allocation's pages can begin before its first byte */
     if (entry == device.live.end() || entry->second.pages > address)
         entry = before(device.live, address);
     if (!device.windows || entry == device.live.end())
@@ -104,7 +105,7 @@ static bool open_at(char *address) {
     return true;
 }
 
-/* A fault inside the range opens an allocation or says what was touched; any other is passed on. */
+/* A fault inside the range opens an allocation's memory, or is a violation. Any other fault is passed on. */
 static void on_fault(int, siginfo_t *info, void *) {
     if (in_range(info->si_addr) && open_at(static_cast<char *>(info->si_addr)))
         return;
@@ -112,7 +113,7 @@ static void on_fault(int, siginfo_t *info, void *) {
         violation("device code touched %p, which is no device memory", info->si_addr);
     if (!in_range(info->si_addr)) {
         std::signal(SIGSEGV, SIG_DFL);
-        return; /* and faults again */
+        return; /* returns to the instruction, which faults again */
     }
     const char *who = device.windows ? "device code" : "host code, outside a copy,";
     char *touched = static_cast<char *>(info->si_addr);
@@ -125,7 +126,7 @@ static void on_fault(int, siginfo_t *info, void *) {
         is_live ? "an" : "a released", entry.second.bytes);
 }
 
-/* A second stack for the handler: the fault may be that of a stack that is full. */
+/* The handler has its own stack, as the fault can be that of a full stack. */
 static void catch_faults() {
     stack_t stack = {};
     sigaltstack(nullptr, &stack);
@@ -143,7 +144,7 @@ static void catch_faults() {
 }
 
 static void begin() {
-    catch_faults(); /* again and again: test frameworks take the signal for each test */
+    catch_faults(); /* at each call, as test frameworks set their own handler for each test */
     if (device.base)
         return;
     void *map = mmap(nullptr, range, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -211,7 +212,7 @@ void *memory_allocate(std::size_t bytes) {
     return block;
 }
 
-/* The bytes around the block that its pages hold too are as they were. */
+/* Fails unless the other bytes on the pages of the block are unchanged. */
 static void check_margins(const char *block, const allocation &a) {
     for (const char *p = a.pages; p < a.pages + a.page_bytes; p++)
         if (p == block)
@@ -314,7 +315,7 @@ void require_aligned(const void *address, std::size_t multiple, const char *what
         violation("%s is not aligned to %zu bytes", what, multiple);
 }
 
-/* Whether the page of an address exists. */
+/* Whether an address is on a mapped page. */
 static bool is_mapped(std::uintptr_t address) {
     unsigned char resident;
     return mincore(reinterpret_cast<void *>(address / page * page), page, &resident) == 0;

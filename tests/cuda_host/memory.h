@@ -1,8 +1,9 @@
-/* tests/cuda_host/memory.h - device memory: pages that only running kernels, twins and copies may touch.
+/* tests/cuda_host/memory.h - device memory: pages that only running kernels, the twins of the seams, and copies can
+ * touch.
  *
- * An allocation ends where its pages end (up to 256 bytes, the alignment), and a page that is never accessible follows
- * it: an access beyond it faults. Addresses are not used again: an access after the release faults too. New memory
- * holds NaNs. The signal handler names the allocation and the kernel that touched it. */
+ * An allocation ends (rounded up to 256 bytes, the alignment) where its pages end, and an inaccessible page follows: an
+ * access beyond it faults. Addresses are never used again, so an access after the release faults too. New memory holds
+ * NaNs. The signal handler names the allocation and the kernel that touched it. */
 #ifndef CUDA_HOST_MEMORY_H
 #define CUDA_HOST_MEMORY_H
 
@@ -10,13 +11,13 @@
 
 namespace cuda_host {
 
-/* 256-byte aligned; NULL if the capacity is exhausted. */
+/* Returns memory aligned to 256 bytes; NULL if the capacity is exhausted. */
 void *memory_allocate(std::size_t bytes);
 void memory_release(void *block);
-/* Bytes that a device of MOCHI_CUDA_HOST_MEMORY bytes (default: 4 GiB) has and has left. */
+/* The bytes of the device, MOCHI_CUDA_HOST_MEMORY (default: 4 GiB), and those not in use. */
 std::size_t memory_capacity();
 std::size_t memory_left();
-/* Bytes of live allocations, and the most they have been since the start or the last restart. */
+/* The bytes of live allocations, and their maximum since the start or the last restart. */
 std::size_t memory_used();
 std::size_t memory_peak(bool restart);
 /* The bytes of the pool, which keeps what is released until it is trimmed. */
@@ -26,13 +27,13 @@ void memory_trim();
  * shall fail. The count starts again when the variable changes. */
 bool allocation_fails();
 
-/* Page-locked host memory, plain otherwise. */
+/* Allocates host memory and registers it as page-locked. */
 void *pinned_allocate(std::size_t bytes);
 void pinned_release(void *block);
-/* Notes queued copies from or to page-locked memory: releasing it meanwhile is a violation. */
+/* Adds to the number of queued copies that use page-locked memory: releasing it before they have run is a violation. */
 void pinned_queued(const void *address, int copies);
 
-/* Device memory is accessible to the process while one of these lives. */
+/* While such an object lives, the process can access device memory. */
 class memory_window {
   public:
     memory_window();
@@ -40,19 +41,19 @@ class memory_window {
     memory_window(const memory_window &) = delete;
 };
 
-/* The kind of an address: in a live allocation, in page-locked memory, in the device's range but in no live allocation,
- * or none of these. */
+/* What an address points to: a live allocation, page-locked memory, the device's range without a live allocation, or
+ * other host memory. */
 enum class space { device, pinned, stale, host };
 space space_of(const void *address);
-/* The kind in words, for the line of a violation. */
+/* The kind as words for the message of a violation. */
 const char *name_of(space s);
-/* Report a violation unless the bytes lie in one live allocation of the device, or in page-locked memory. `what` names
- * the argument: "gemm: A". 0 bytes are allowed anywhere. */
+/* Report a violation unless the bytes are within one live allocation of the device, or within page-locked memory.
+ * `what` names the argument: "gemm: A". 0 bytes can have any address. */
 void require_device(const void *address, std::size_t bytes, const char *what);
 void require_pinned(const void *address, std::size_t bytes, const char *what);
 /* Reports a violation if the address is not a multiple of `alignment`. */
 void require_aligned(const void *address, std::size_t alignment, const char *what);
-/* Reports a violation if a kernel's argument, or a word in it, is an address that the device cannot use. */
+/* Reports a violation if a word in a kernel's argument is an address that the device cannot use. */
 void require_device_words(const void *argument, std::size_t bytes, const char *kernel);
 
 } // namespace cuda_host

@@ -1,11 +1,11 @@
-/* tests/cuda_host/mo_cuda_language.h - included by tensor/cuda/launch.h if the compiler is not nvcc. */
+/* tests/cuda_host/mo_cuda_language.h - tensor/cuda/launch.h includes it if the compiler is not nvcc. */
 #ifndef MO_CUDA_LANGUAGE_H
 #define MO_CUDA_LANGUAGE_H
 
 #include "tests/cuda_host/language.h"
 #include "tests/cuda_host/seam.h"
 
-/* Reports name the kernel by the text of the call, and its place. */
+/* Messages name a kernel by the text of its launch, and the place. */
 #define mo_launch(...) cuda_host::launch(#__VA_ARGS__, __VA_ARGS__)
 
 namespace cuda_host {

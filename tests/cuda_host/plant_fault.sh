@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes SOURCE with the changes of FAULT.sed to OUT; fails if they change nothing.
+# Writes SOURCE, changed by FAULT.sed, to OUT; fails if nothing was changed.
 # Usage: plant_fault.sh FAULT.sed SOURCE OUT
 set -euo pipefail
 sed -f "$1" "$2" >"$3"

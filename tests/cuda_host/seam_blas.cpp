@@ -12,7 +12,7 @@
 
 using namespace cuda_host;
 
-/* An element as the product sees it: bfloat16 widened, float32 cut to the 10 bits of TF32 where asked for. */
+/* Returns an element as the product reads it: bfloat16 widened, float32 cut to the 10 bits of TF32 if asked for. */
 static float narrow(const void *data, std::int64_t i, seam_type type, seam_math math) {
     std::uint32_t bits;
     if (type == SEAM_BF16) {
@@ -21,14 +21,14 @@ static float narrow(const void *data, std::int64_t i, seam_type type, seam_math 
         std::memcpy(&bits, static_cast<const float *>(data) + i, sizeof bits);
         bool finite = (bits & 0x7f800000) != 0x7f800000;
         if (math == SEAM_TF32 && finite)
-            bits &= ~0x1fffu; /* cut off, as tensor cores do with what they are given: the worst that is documented */
+            bits &= ~0x1fffu; /* cut off, not rounded: the worst that is documented of tensor cores */
     }
     float x;
     std::memcpy(&x, &bits, sizeof x);
     return x;
 }
 
-/* A copy of one matrix in the precision of the product, of the same leading dimension. */
+/* Copies a matrix in the precision of the product, with its leading dimension. */
 static std::vector<float> narrowed(const void *data, std::int64_t n, seam_type type, seam_math math) {
     std::vector<float> copy((std::size_t)n);
     for (std::int64_t i = 0; i < n; i++)
@@ -40,7 +40,7 @@ static std::int64_t elements(std::int64_t rows, std::int64_t columns, std::int64
     return ld * (columns - 1) + rows;
 }
 
-/* Writes the bit of an element with relu, and reads it without. The order within a column is the library's own: here
+/* Writes the bit mask of relu or, without relu, reads it. The library chooses the order of bits within a column: here
  * backwards. */
 static bool pass(const seam_gemm &g, std::int64_t column, std::int64_t row, bool above) {
     std::int64_t bit = (column + 1) * g.ld_bits - 1 - row;
@@ -49,7 +49,7 @@ static bool pass(const seam_gemm &g, std::int64_t column, std::int64_t row, bool
     if (!g.relu)
         return byte & mask;
     byte = (unsigned char)(above ? byte | mask : byte & ~mask);
-    return true; /* the value is what relu left */
+    return true; /* keeps what relu left */
 }
 
 /* The layer as cuDNN has it: C goes to `rounded`, to the nearest bf16, even where two are as near; the adjoint sets C
@@ -75,7 +75,7 @@ static void add_terms(
         (int)g.ldb, (real)beta, C, (int)g.ldc);
 }
 
-/* The second half of the terms first: the library's order is its own, not that of the processor's. */
+/* Adds the second half of the terms first, as a library has its own order. */
 template <typename real> static void multiply_one(const seam_gemm &g, const real *A, const real *B, real *C) {
     std::int64_t half = g.k / 2;
     add_terms(g, A, B, g.beta, half, g.k - half, C);
@@ -123,7 +123,7 @@ static void multiply(const seam_gemm &g) {
     }
 }
 
-/* What the library documents of its epilogues. */
+/* Checks the conditions that the library documents for its epilogues. */
 static void require_epilogue(const seam_gemm &g) {
     if (!seam_has_epilogue(&g))
         return;
@@ -155,7 +155,7 @@ static void require_epilogue(const seam_gemm &g) {
     require_device(g.bits, (std::size_t)(g.ld_bits / 8 * g.n), "product: bits");
 }
 
-/* Not the library's condition but ours, in bf16: without it there is no kernel of tensor cores. */
+/* Our condition in bf16, not the library's: otherwise it has no kernel for tensor cores. */
 static void require_wide_loads(const seam_gemm &g) {
     bool batch = g.batch > 1;
     std::int64_t elements = g.lda | g.ldb | (batch ? g.stride_a | g.stride_b : 0);
@@ -167,7 +167,8 @@ static void require_wide_loads(const seam_gemm &g) {
     require_aligned(g.B, 16, "product: B in bf16");
 }
 
-/* MOCHI_CUDA_HOST_EPILOGUE: of which sizes all must be multiples, so that there is an algorithm with an epilogue. */
+/* Whether there is an epilogue: all sizes must be multiples of MOCHI_CUDA_HOST_EPILOGUE, and the library's conditions
+ * hold. */
 bool seam_epilogue(seam *, const seam_gemm *g) {
     if (g->rounded && (g->transposed_b || planned_failure("seam_has_layer")))
         return false;

@@ -1,5 +1,6 @@
 /* tests/cuda_host/seam_collective.cpp - the twin of tensor/cuda/seams/seam_collective.c: processes of one machine add
- * up through a file. A sum runs when its stream is waited for, and waits there for those of the others. */
+ * up their values through a file. A sum runs when its stream is waited for, and waits there for the sums of the other
+ * ranks. */
 #include "tests/cuda_host/dense.h"
 #include "tests/cuda_host/seam.h"
 
@@ -20,11 +21,12 @@ using namespace cuda_host;
 static constexpr int most_ranks = 64;
 static constexpr std::size_t page = 4096;
 
-/* The first page of the file. Behind it are the x of every rank, twice: nobody overwrites what another one still reads,
- * because he has read it before he takes part in the next sum. */
+/* The first page of the file. After it the file has room for two x of each rank: sums alternate, so no rank overwrites
+ * an x that another rank still reads. */
 struct board {
     std::atomic<int> joined;
-    std::atomic<std::int64_t> taken[most_ranks], n[most_ranks]; /* sums whose x a rank has written, and its length */
+    std::atomic<std::int64_t> taken[most_ranks], n[most_ranks]; /* number of sums for which the rank has written its x,
+                                                                 * and the length of x */
 };
 static_assert(sizeof(board) <= page && std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -40,10 +42,10 @@ struct membership {
 };
 
 struct cuda_host::group {
-    std::shared_ptr<membership> of; /* which queued sums hold too */
+    std::shared_ptr<membership> of; /* shared with queued sums */
 };
 
-/* Seconds that the device waits for another one. MOCHI_CUDA_HOST_PATIENCE shortens them. */
+/* The seconds for which a rank waits for another; MOCHI_CUDA_HOST_PATIENCE overrides them. */
 static double patience_of(double seconds) {
     const char *text = std::getenv("MOCHI_CUDA_HOST_PATIENCE");
     return text ? std::atof(text) : seconds;
@@ -97,7 +99,7 @@ const char *seam_join(seam *s, const seam_ranks *r) {
     return nullptr;
 }
 
-/* Of the sum that is being taken. */
+/* Returns the offset of a rank's x for the current sum. */
 static off_t place_of(const membership &m, int rank, std::int64_t n) {
     return off_t(page) + off_t((m.taken % 2 * m.size + rank) * n) * off_t(sizeof(float));
 }
@@ -111,8 +113,7 @@ static void read_rank(const membership &m, int rank, std::vector<float> &x) {
         violation("sum over ranks: rank %d has written less than it says", rank);
 }
 
-/* Piece i of the values is added from rank i + 1 on, as around a ring: neither in the order of the ranks nor in that of
- * a tree. */
+/* Adds piece i of the values from rank i + 1 on, as around a ring: the order of neither the ranks nor a tree. */
 static void add_ranks(const membership &m, float *x, std::int64_t n) {
     std::vector<std::vector<float>> all((std::size_t)m.size, std::vector<float>((std::size_t)n));
     for (int rank = 0; rank < m.size; rank++)
@@ -126,7 +127,8 @@ static void add_ranks(const membership &m, float *x, std::int64_t n) {
     }
 }
 
-/* Returns why the sum has not come. The pages of the device are copied first: no system call opens them. */
+/* Takes a sum; returns the reason if it fails. Copies the device's memory first, as system calls cannot access its
+ * protected pages. */
 static const char *take_sum(membership &m, float *x, std::int64_t n, double patience) {
     std::vector<float> mine(x, x + n);
     std::size_t bytes = mine.size() * sizeof(float);

@@ -13,12 +13,12 @@ using namespace cuda_host;
 
 struct seam {
     stream *on;
-    std::size_t most;    /* bytes of the device that may be in use; 0: no bound */
-    std::uint64_t moves; /* of the workspace */
+    std::size_t most;    /* most bytes of the device in use; 0: no limit */
+    std::uint64_t moves; /* how often the workspace has moved */
     void *workspace;
     std::size_t workspace_bytes;
-    bool broken;         /* the capture that is under way */
-    const char *failure; /* the first of what was queued */
+    bool broken;         /* the current capture is broken */
+    const char *failure; /* the first failure of a queued operation */
     int device;
     group *joined;
 };
@@ -69,12 +69,12 @@ const char *cuda_host::library_failure(seam *s, const char *function) {
     return before ? previous : "operation not permitted when stream is capturing";
 }
 
-/* What the device says from the piece of work on that MOCHI_CUDA_HOST_STOP counts: an error comes late, and stays. */
+/* Returns the device's error once it has stopped (MOCHI_CUDA_HOST_STOP): it comes late, and stays. */
 static const char *stopped() {
     return device_stopped() ? "an illegal memory access was encountered" : nullptr;
 }
 
-/* Whether a piece may be queued. Behind a broken capture it may not, and the failure is remembered. */
+/* Whether an operation can be queued. After a broken capture it cannot; the failure is recorded. */
 static bool may_queue(seam *s) {
     if (s->broken && is_capturing(stream_of(s)))
         s->failure = s->failure ? s->failure : previous;
@@ -86,7 +86,7 @@ int seam_count(void) {
     return count ? std::atoi(count) : 1;
 }
 
-/* Processes have the same devices, as those of one machine do. */
+/* All processes have the same devices, as on one machine. */
 void seam_identify(const seam *s, unsigned char device[SEAM_DEVICE_BYTES]) {
     std::memset(device, 0, SEAM_DEVICE_BYTES);
     std::snprintf(reinterpret_cast<char *>(device), SEAM_DEVICE_BYTES, "emulated %d", s->device);
@@ -102,7 +102,7 @@ const char *seam_open(seam **s, const seam_choice *which, char *text, size_t byt
     }
     device_chosen = true;
     *s = new seam{stream_create(), which->most, 0, nullptr, 0, false, nullptr, which->device, nullptr};
-    if (has_workspace(*s, 1 << 12)) /* that of products */
+    if (has_workspace(*s, 1 << 12)) /* the workspace for products */
         return nullptr;
     seam_close(*s);
     *s = nullptr;
@@ -160,7 +160,7 @@ void *seam_allocate(seam *s, size_t bytes) {
     void *block = within ? memory_allocate(bytes) : nullptr;
     if (block)
         return block;
-    stream_synchronize(stream_of(s)); /* what is released there can be had here */
+    stream_synchronize(stream_of(s)); /* frees what the stream's queued work releases */
     return !s->most || memory_used() + bytes <= s->most ? memory_allocate(bytes) : nullptr;
 }
 
@@ -204,7 +204,7 @@ size_t seam_peak(seam *, bool restart) {
 }
 
 void *seam_pin(size_t bytes) {
-    if (!device_chosen) /* a context of CUDA on device 0 would be made for it, by every rank */
+    if (!device_chosen) /* on a real device every rank would make a context on device 0 */
         violation("page-locked memory before a device is chosen");
     return planned_failure("seam_pin") ? nullptr : pinned_allocate(bytes);
 }
@@ -312,7 +312,7 @@ bool cuda_host::kernel_may_queue(seam *s) {
     return may_queue(s);
 }
 
-/* The default streams of the emulated device do their work at once. */
+/* Orders the stream with another. The default streams of the emulated device run at once, without a queue. */
 void seam_order(seam *s, void *other, bool theirs_first) {
     bool at_once = reinterpret_cast<std::uintptr_t>(other) <= 2;
     auto *theirs = static_cast<stream *>(other);

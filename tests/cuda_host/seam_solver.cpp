@@ -73,7 +73,7 @@ template <typename real> static void eigenvectors(bool lower, int n, real *A, in
     std::vector<real> work((std::size_t)words);
     std::vector<int> integers((std::size_t)size);
     lapack<real>::syevd("V", lower ? "L" : "U", &n, A, &lda, w, work.data(), &words, integers.data(), &size, info);
-    for (int j = 1; j < n; j += 2) /* the signs are free */
+    for (int j = 1; j < n; j += 2) /* flips signs, which a library can choose freely */
         for (int i = 0; i < n; i++)
             A[(std::int64_t)j * lda + i] = -A[(std::int64_t)j * lda + i];
 }

@@ -6,8 +6,8 @@ using namespace cuda_host;
 
 struct seam_sparse {
     seam_csr of;
-    void *buffer;   /* what the library would keep */
-    std::int64_t d; /* the width that it was made for */
+    void *buffer;   /* the library's buffer */
+    std::int64_t d; /* the width for which the buffer was made */
 };
 
 static void require_sparse(const void *x, std::int64_t n, std::size_t bytes, const char *what) {
@@ -50,7 +50,7 @@ static void multiply(const seam_csr &A, const real *X, std::int64_t ldx, real *Y
         }
 }
 
-/* Row-major: to the checks, columns of length d. */
+/* A row-major matrix is checked as columns of length d. */
 static void require_dense(const seam_dense &X, seam_type type, std::int64_t rows, bool written, const char *what) {
     require_aligned(X.data, 16, what);
     require_matrices({X.data, type, X.columns, rows, X.ld, 0, 1}, written, what);

@@ -1,6 +1,6 @@
-/* tests/cuda_host/shared.cpp - the shared memory of the block that runs: what kernels declare __shared__ is
- * thread-local to the compiler, so that all of it lies in the thread's block of this object, beside the dynamic part.
- */
+/* tests/cuda_host/shared.cpp - the shared memory of the running block. Variables that kernels declare __shared__ are
+ * thread-local for the compiler, so all of them lie together in this object's thread-local block, beside the dynamic
+ * part. */
 #include "tests/cuda_host/shared.h"
 
 #include "tests/cuda_host/violation.h"
@@ -11,12 +11,12 @@
 
 static constexpr std::size_t margin = 256;
 
-/* What a kernel declares as `extern __shared__`. */
+/* The variable that kernels declare as `extern __shared__`. */
 alignas(16) thread_local unsigned char mo_shared[cuda_host::max_shared_bytes + margin];
 
 namespace cuda_host {
 
-/* Bytes on either side of the dynamic part. */
+/* The thread-local block: its start, and its bytes before and after the dynamic part. */
 static struct {
     unsigned char *from;
     std::size_t before, behind;
@@ -56,7 +56,7 @@ void shared_end(std::size_t bytes) {
             violation("byte %zu of %zu bytes of shared memory was written", i, bytes);
 }
 
-/* What is put aside of the blocks that are on the device, as it lies in the thread's block. */
+/* Saved copies of the thread-local block, one for each block on the device. */
 static std::vector<unsigned char> kept_of[resident];
 
 void shared_save(unsigned slot, std::size_t bytes) {

@@ -8,11 +8,11 @@
 
 namespace cuda_host {
 
-/* Fills the variables declared __shared__ and the dynamic bytes with NaNs and puts marks behind them; the second call
- * checks the marks. */
+/* shared_begin fills the __shared__ variables and the dynamic bytes with NaNs and puts marks after the dynamic bytes;
+ * shared_end checks the marks. */
 void shared_begin(std::size_t bytes);
 void shared_end(std::size_t bytes);
-/* Saves the shared memory of the running block to a slot (0 to resident - 1), and restores it. */
+/* Save the running block's shared memory to a slot (0 to resident - 1), and restore it. */
 void shared_save(unsigned slot, std::size_t bytes);
 void shared_load(unsigned slot, std::size_t bytes);
 

@@ -1,4 +1,4 @@
-/* tests/cuda_host/stream.cpp - the queues of streams. */
+/* tests/cuda_host/stream.cpp - streams and their queues of work. */
 #include "tests/cuda_host/stream.h"
 
 #include "tests/cuda_host/violation.h"
@@ -22,7 +22,7 @@ stream *stream_create() {
     return new stream;
 }
 
-static struct { long planned, run; /* the piece at which the device stops; how many have run */ } stop;
+static struct { long planned, run; /* the device stops at operation `planned`; `run` operations have run */ } stop;
 
 bool device_stopped() {
     const char *text = std::getenv("MOCHI_CUDA_HOST_STOP");
@@ -33,7 +33,7 @@ bool device_stopped() {
     return planned && stop.run >= planned;
 }
 
-/* One piece of work. From the stop on the device does nothing. */
+/* Runs one operation; once stopped, the device does nothing. */
 static void run_piece(const piece &p) {
     device_stopped();
     stop.run += p.of_device;
@@ -147,7 +147,8 @@ static void move(void *to, const void *from, std::size_t bytes) {
         std::memcpy(to, from, bytes);
 }
 
-/* A copy that holds on to page-locked memory until it has run; one that is captured runs as often as its graph. */
+/* Queues a copy and keeps its page-locked memory until it has run. A captured copy keeps nothing: it runs whenever its
+ * graph does. */
 static void enqueue_pinned(stream *s, const void *host, work copy) {
     if (s->captured) {
         stream_enqueue(s, copy);

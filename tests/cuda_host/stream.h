@@ -1,5 +1,5 @@
 /* tests/cuda_host/stream.h - streams that run nothing until a wait: work is queued, and runs in order when its stream,
- * or an event recorded in it, is waited for. Code that reads results without waiting reads old values. */
+ * or an event recorded on it, is waited for. Code that reads results without waiting reads old values. */
 #ifndef CUDA_HOST_STREAM_H
 #define CUDA_HOST_STREAM_H
 
@@ -14,59 +14,59 @@
 
 namespace cuda_host {
 
-using work = std::function<void()>; /* owns copies of its arguments, as a launch does */
+using work = std::function<void()>; /* owns copies of its arguments, as a kernel's launch does */
 
 struct stream;
 
-/* A point in a stream; never recorded: complete. */
+/* A point in a stream; an event that was never recorded is complete. */
 struct event {
     stream *on = nullptr;
     std::uint64_t position = 0;
 };
 
-/* Work, or a wait of the stream for an event. */
+/* An entry of a queue: an operation, or a wait for an event. */
 struct piece {
     work run;
     bool of_device = false;
     event after;
 };
 
-/* What a capture of a stream has recorded. */
+/* What a capture has recorded. */
 struct graph {
     stream *on = nullptr;
     std::vector<piece> pieces;
 };
 
 stream *stream_create();
-void stream_release(stream *s); /* runs the remaining work */
+void stream_release(stream *s); /* runs the queued work first */
 void stream_enqueue(stream *s, work w);
-/* Queues the host's bookkeeping, which runs in its turn even if the device has stopped. */
+/* Queues bookkeeping of the host, which runs in order even if the device has stopped. */
 void stream_enqueue_books(stream *s, work w);
 void stream_synchronize(stream *s);
 bool stream_is_idle(const stream *s);
 
-/* MOCHI_CUDA_HOST_STOP (1, 2, ..): the piece of work at which the device stops, counted from when the variable is set.
- * That piece and all later ones do nothing. Returns whether the device has stopped. */
+/* Whether the device has stopped. It stops at operation MOCHI_CUDA_HOST_STOP (1, 2, ..), counted from when the variable
+ * was set: this and later operations do nothing. */
 bool device_stopped();
 
 event event_record(stream *s);
 void event_synchronize(const event &e);
-/* Work enqueued from here on runs after the event. Neither may be in a capture. */
+/* Work that is queued from now on runs after the event. Neither can be in a capture. */
 void stream_wait(stream *s, const event &e);
 
-/* Between these, work is recorded instead of queued; waiting for the stream is a violation. */
+/* From capture_begin to capture_end, work is recorded instead of queued; waiting for the stream is a violation. */
 void capture_begin(stream *s);
 graph capture_end(stream *s);
 bool is_capturing(const stream *s);
 void graph_launch(const graph &g);
 
-/* Copies of `bytes`, run in order; the host side is read or written when they run, and must be page-locked. */
+/* Queue copies of `bytes`. Host memory, which must be page-locked, is read or written when a copy runs. */
 void enqueue_upload(stream *s, void *device, const void *host, std::size_t bytes);
 void enqueue_download(stream *s, void *host, const void *device, std::size_t bytes);
 void enqueue_copy(stream *s, void *to, const void *from, std::size_t bytes);
 void enqueue_fill(stream *s, void *device, int byte, std::size_t bytes);
 
-/* Checks one argument of a kernel. Padding may hold anything. */
+/* Checks one argument of a kernel; padding can have any bytes. */
 template <typename T> void require_device_argument(T *argument, const char *kernel) {
 #if defined __clang__
     if (std::is_pointer_v<T>)
@@ -77,7 +77,7 @@ template <typename T> void require_device_argument(T *argument, const char *kern
 #endif
 }
 
-/* Calls a kernel: its arguments are copied now, converted to the declared types, and checked for addresses that the
+/* Launches a kernel: copies the arguments now, converted to the declared types, and checks them for addresses that the
  * device cannot use. */
 template <typename... Declared, typename... Given>
 void enqueue_grid(stream *s, const grid &g, void (*kernel)(Declared...), const Given &...given) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `mochi` on the emulated device: fit gives the figures of the CPU, embed rows of the CPU's shape; a device is chosen by number and its memory
-# bounded. Usage: test_device_options.sh MOCHI
+# Tests `mochi` on the emulated device: fit gives the CPU's figures, embed rows of the CPU's shape; --device takes a
+# number, --device-memory a limit. Usage: test_device_options.sh MOCHI
 set -euo pipefail
 mochi=$(realpath "$1")
 folder=$(mktemp -d)
@@ -11,14 +11,14 @@ fail() {
     echo "$1"
     exit 1
 }
-# Asserts one line on standard error that holds the text, and exit status 1.
+# refused TEXT COMMAND..: asserts exit status 1 and one line on standard error that contains TEXT.
 refused() {
     local text=$1 status=0
     shift
     "$mochi" "$@" >out 2>err || status=$?
     [ "$status" != 0 ] && [ "$(wc -l <err)" = 1 ] && grep -qF -- "$text" err || fail "mochi $*: expected a line with \"$text\": $(cat err)"
 }
-# Accuracy, nll and Brier score of every head.
+# Prints accuracy, nll and Brier score of every head.
 figures() { grep '"head"' "$1" | grep -oE '"(accuracy|nll|brier)":[0-9.]+' | awk -F: '{ print $1, $2 }'; }
 
 "$mochi" embed --weights none --data mutag --out cpu.npy --labels y.npy >/dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`mochi train` under mpirun on the emulated device: each process has a device of its own, and the run is that of one
-process to rounding, or to the bit with --deterministic; more processes than devices are refused in one line.
+"""`mochi train` under mpirun on the emulated device: each process has its own device, and the run equals that of one
+process up to rounding, or bit for bit with --deterministic; more processes than devices are refused in one line.
 
 Usage: test_device_ranks.py MOCHI. Skipped (77) without mpirun or in a build without MPI."""
 import json
@@ -18,8 +18,8 @@ TOLERANCE = 1e-5
 
 
 def run(folder, size, devices, *words):
-    core = os.environ.get("OPENBLAS_CORETYPE", "Haswell") # or the program would start itself again
-    asan = os.environ.get("ASAN_OPTIONS", "") # MPI holds memory at its end
+    core = os.environ.get("OPENBLAS_CORETYPE", "Haswell") # else each program would execute itself again
+    asan = os.environ.get("ASAN_OPTIONS", "") # leaks are ignored, as MPI holds memory at its end
     environment = dict(os.environ, OPENBLAS_CORETYPE=core, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                        MOCHI_CUDA_HOST_DEVICES=str(devices), ASAN_OPTIONS=asan + (":" if asan else "") + "detect_leaks=0")
     line = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", "-n", str(size)]

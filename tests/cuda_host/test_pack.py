@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An archive of tools/bench/bench_gpu_pack needs nothing of the machine that it runs on: every library stands
-in it, programs run in a root that holds nothing else, and bench_gpu finds its C library where the machine's will not do.
+"""An archive of tools/bench/bench_gpu_pack needs nothing else of a machine: every library is in it,
+programs run in a root that holds nothing else, and bench_gpu uses its C library if the machine's is too old.
 
 Usage: test_pack.py BUILD    a build with the emulated device"""
 import json
@@ -24,7 +24,7 @@ def library_path(root):
 
 
 def check_libraries(folder):
-    """The loader of the archive finds every library in the archive, and all of glibc in one folder."""
+    """The archive's loader finds every library in the archive, and all of glibc in one folder."""
     loader = os.path.join(folder, "lib", "libc", "ld-linux-x86-64.so.2")
     for program in PROGRAMS:
         said = subprocess.run([loader, "--inhibit-cache", "--library-path", library_path(folder), "--list", os.path.join(folder, program)],
@@ -38,9 +38,9 @@ def check_libraries(folder):
 
 
 def change_root(folder):
-    """The command that makes the folder the root; None if this user may not run it."""
+    """Returns the command that runs a program with the folder as root; None if this user cannot."""
     for command in (["chroot", folder], ["unshare", "--user", "--map-root-user", "chroot", folder]):
-        try:  # no such loader: 127 comes from inside the root, 125 or 1 from before it
+        try:  # without a loader a program exits with 127 inside the root, and with 125 or 1 before it
             if subprocess.run([*command, "/none"], capture_output=True).returncode == 127:
                 return command
         except OSError:
@@ -49,7 +49,7 @@ def change_root(folder):
 
 
 def check_bare_root(folder):
-    """Programs in a root that holds the archive and no file more."""
+    """Runs programs in a root that holds only the archive."""
     take_own_libc(folder, seen_as="/")
     root = change_root(folder)
     if not root:
@@ -63,11 +63,11 @@ def check_bare_root(folder):
         backend.write("no library")
     done = subprocess.run([*root, "/tests/test_capture"], env=environment, capture_output=True, text=True)
     reason = "cuda: the backend could not be opened: /lib/libmochi-cuda.so: file too short"
-    assert done.returncode == 77 and reason in done.stdout, done  # not that there is none beside the program
+    assert done.returncode == 77 and reason in done.stdout, done  # the message is not that the backend is missing
 
 
 def check_other_machine(archive):
-    """A machine without a loader at the programs' path."""
+    """Runs on a machine that has no loader at the programs' path."""
     folder = unpack(archive)
     for room in ("tests", "tools"):
         for name in os.listdir(os.path.join(folder, room)):
@@ -91,7 +91,7 @@ def main(build):
         print("skipped: this build has the device's own backend, whose libraries are CUDA's; -Dcuda=disabled packs the emulation")
         sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="pack-") as folder:
-        os.environ["GCOV_PREFIX"] = os.path.join(folder, "counted")  # these runs count for no coverage
+        os.environ["GCOV_PREFIX"] = os.path.join(folder, "counted")  # these runs must not count for coverage
         archive = os.path.join(folder, "pack.tar")
         subprocess.run([os.path.join(BENCH, "bench_gpu_pack"), archive, "--of", build], check=True)
         unpacked = unpack(archive)

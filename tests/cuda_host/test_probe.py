@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gpu_probe (tools/bench/probe) on the emulated device: each question is answered, with the device's own answer.
+"""gpu_probe (tools/bench/probe) on the emulated device: every question has an answer, and it is true of that device.
 
 Usage: test_probe.py GPU_PROBE"""
 import json
@@ -33,7 +33,7 @@ row = broken["potrf 9 upper"]
 assert row["replay_us"] is None and row["capture"] != "yes" and row["eager_us"] >= 0, row
 assert broken["trsm left 9 x 2"]["capture"] == "yes"
 
-status, without = ask(MOCHI_CUDA_HOST_EPILOGUE="32")  # d is 16
+status, without = ask(MOCHI_CUDA_HOST_EPILOGUE="32")  # 32 is no divisor of d = 16, so there are no epilogues
 assert status == 0 and without["search layer: relu, bias fp32"]["algorithm"] is False
 assert "layer: relu, bias fp32" not in without and "relu of NaN fp32" not in without
 

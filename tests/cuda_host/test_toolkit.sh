@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The backend is linked with the libraries of the toolkit that nvcc belongs to, also where nvcc is found through a link: a
+# The backend is linked with the libraries of nvcc's toolkit, also if nvcc is found through a symbolic link: a
 # build is configured with an nvcc that does nothing and empty libraries. Usage: test_toolkit.sh SOURCES
 set -euo pipefail
 sources=$1

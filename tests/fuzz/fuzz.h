@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz.h - libFuzzer's entry for a fuzz target, and the checks that hold for any bytes.
+/* tests/fuzz/fuzz.h - the entry point of a fuzz target for libFuzzer, and checks that must hold for any bytes.
  *
  * Under meson a target is linked to fuzz_driver.c; fuzz/run_long builds all with libFuzzer. One target alone, then:
  *     ninja -C build/fuzz tests/fuzz_npz && build/fuzz/tests/fuzz_npz -max_total_time=60 CORPUS tests/arrays */
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Inputs that were read without an error, which fuzz_driver.c counts too. */
+/* The number of inputs that were read without an error; fuzz_driver.c defines it too. */
 __attribute__((weak)) int64_t fuzz_accepted;
 
 /* Ends the program, saying what is wrong. */
@@ -22,7 +22,7 @@ _Noreturn static inline void fuzz_fail(const char *what, const char *message) {
     abort();
 }
 
-/* Fails unless the reader has succeeded or raised one line. */
+/* Fails unless the reader succeeded, or raised an error of one line. */
 static inline void fuzz_check_status(mo_context *ctx, bool succeeded) {
     const char *message = mo_context_status(ctx)->message;
     if (succeeded != mo_ok(ctx))
@@ -40,7 +40,7 @@ static inline mo_context *fuzz_start(int64_t *live) {
     return ctx;
 }
 
-/* The same, and the context has all its memory back. */
+/* As fuzz_check_status; also fails unless all memory is back, and releases the context. */
 static inline void fuzz_finish(mo_context *ctx, int64_t live, bool succeeded) {
     fuzz_check_status(ctx, succeeded);
     if (mo_context_counters(ctx).bytes_live != live)

@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_arrays.c - any bytes as an archive of arrays, which DECODE reads. */
+/* tests/fuzz/fuzz_arrays.c - reads any bytes by DECODE as an archive of arrays. */
 #include "fuzz.h"
 
 #include "tensor/files/arrays.h"

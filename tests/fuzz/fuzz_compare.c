@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_compare.c - any bytes as results of `mochi eval --json`, which `mochi compare` reads. */
+/* tests/fuzz/fuzz_compare.c - reads any bytes as lines of `mochi eval --json`, as `mochi compare` does. */
 #include "fuzz_files.h"
 #include "tools/eval/results.h"
 

@@ -13,7 +13,7 @@
 
 enum { SEED = 7, ROOM = 1 << 16 };
 
-static int64_t runs, seeds; /* seeds: files that are read as they are */
+static int64_t runs, seeds; /* runs: number of inputs; seeds: number of unchanged files that the target accepted */
 
 static void run(const unsigned char *bytes, size_t n) {
     unsigned char *copy = malloc(n ? n : 1);
@@ -25,7 +25,7 @@ static void run(const unsigned char *bytes, size_t n) {
     runs++;
 }
 
-/* Changes the n bytes of a buffer of ROOM bytes in one place; returns their new number. */
+/* Changes one place of a buffer, which has n of at most ROOM bytes; returns the new number of bytes. */
 static size_t mutate(mo_random *r, unsigned char *bytes, size_t n) {
     static const unsigned char edges[] = {0, 1, 0x7F, 0x80, 0xFF, '0', '9', '-', '\'', '"', ',', '(', '{', '\\', '\n'};
     size_t at = (size_t)mo_random_below(r, (int64_t)n), left = n - at;
@@ -45,7 +45,7 @@ static size_t mutate(mo_random *r, unsigned char *bytes, size_t n) {
             return n;
         memmove(bytes + at + length, bytes + at, left);
         return n + length;
-    default: /* copy from elsewhere */
+    default: /* copies bytes from another place */
         memmove(bytes + mo_random_below(r, (int64_t)(n - length) + 1), bytes + at, length);
         return n;
     }
@@ -95,5 +95,5 @@ int main(int argc, char **argv) {
             free(entries);
     }
     printf("%lld inputs, %lld of the files are read\n", (long long)runs, (long long)seeds);
-    return runs && seeds ? 0 : 2; /* where none is read, the target does not look behind its first check */
+    return runs && seeds ? 0 : 2; /* if no seed is accepted, the target never gets beyond its first check */
 }

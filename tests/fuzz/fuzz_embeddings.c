@@ -1,5 +1,5 @@
-/* tests/fuzz/fuzz_embeddings.c - any bytes as what `mochi fit` reads: the labels, ended by '|', then the rows. Labels
- * that begin with 'l' are a .csv, those that begin with another letter or a digit a .txt, all others an .npy array. */
+/* tests/fuzz/fuzz_embeddings.c - reads any bytes as the files of `mochi fit`: labels, ended by '|', then rows. If the
+ * first byte is 'l' the labels are a .csv, if another letter or a digit a .txt, else an .npy array. */
 #include "fuzz_files.h"
 #include "train/fit.h"
 

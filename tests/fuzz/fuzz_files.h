@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_files.h - bytes as the files of a folder, and our own formats behind their digests. */
+/* tests/fuzz/fuzz_files.h - makes files of a folder from bytes, and gives our own formats valid digests. */
 #ifndef FUZZ_FILES_H
 #define FUZZ_FILES_H
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A new folder of files, removed by fuzz_remove. */
+/* A temporary folder of files; fuzz_remove removes it. */
 typedef struct fuzz_folder {
     char path[64];
 } fuzz_folder;
@@ -26,8 +26,8 @@ static inline void fuzz_put(const fuzz_folder *f, const char *name, const uint8_
         abort();
 }
 
-/* Parts of the bytes, each but the last ended by '|', as these files; none where the bytes have ended. Returns the
- * number of files. */
+/* Writes the bytes to these files: each file but the last gets the bytes up to the next '|'. Files after the end of the
+ * bytes are not made. Returns the number of files. */
 static inline int fuzz_open(fuzz_folder *f, const char *const *names, int n, const uint8_t *data, size_t size) {
     int written = 0;
     snprintf(f->path, sizeof f->path, "%s/fuzz-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
@@ -47,8 +47,8 @@ static inline void fuzz_remove(const fuzz_folder *f) {
     folder_remove(f->path);
 }
 
-/* Gives a safetensors file without digests those of what it holds: else none of the mutated bytes would be looked at
- * behind them. Other bytes stay. */
+/* Adds right digests to a safetensors file that has none: otherwise a reader would look at no mutated byte. Other files
+ * stay. */
 static inline void fuzz_sign(const char *path) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     mo_arrays *arrays = mo_safetensors_read(ctx, path);

@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_graph.h - bytes as a file that a loader can open, and checks that any accepted graph must pass. */
+/* tests/fuzz/fuzz_graph.h - makes a file for a loader from bytes, and checks what any accepted graph must fulfil. */
 #ifndef FUZZ_GRAPH_H
 #define FUZZ_GRAPH_H
 
@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A file without a name, in memory; close the descriptor. */
+/* Makes a file in memory, without a name in the file system; close the descriptor. */
 static inline int fuzz_file(const uint8_t *data, size_t size, char *path, size_t bytes) {
     int fd = memfd_create("fuzz", 0);
     if (fd < 0 || (size && write(fd, data, size) != (ssize_t)size))
@@ -26,7 +26,7 @@ static inline void fuzz_check_rows(const mo_graph *g) {
                 abort();
 }
 
-/* Aborts if a graph breaks a promise of train.h; releases it. */
+/* Aborts if an accepted graph breaks a promise of train.h; releases it. */
 static inline void fuzz_finish_graph(mo_context *ctx, int64_t live, mo_graph *g) {
     bool read = g;
     if (g) {

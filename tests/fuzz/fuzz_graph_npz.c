@@ -1,7 +1,7 @@
-/* tests/fuzz/fuzz_graph_npz.c - any arrays as the members of a graph's .npz (fuzz_arrays.c has the archive itself).
+/* tests/fuzz/fuzz_graph_npz.c - reads any arrays as the members of a graph's .npz (fuzz_arrays.c tests the archive).
  *
- * For each key in order: a byte that chooses dtype and axes (0: the member is missing), a byte that counts elements,
- * and a signed byte per element, whose extremes stand for the extremes of wider types. */
+ * For each key in order the input has: a byte that chooses dtype and number of axes (0: no such member), a byte for the
+ * number of elements, and a signed byte per element; its extremes stand for the extremes of wider types. */
 #include "fuzz_graph.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_lists.c - any bytes as a pool and as a suite: read, or refused with one line. */
+/* tests/fuzz/fuzz_lists.c - reads any bytes as a pool and as a suite; each is accepted, or refused in one line. */
 #include "fuzz_graph.h"
 
 #include "train/lists.h"

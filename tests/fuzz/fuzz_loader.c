@@ -1,6 +1,5 @@
-/* tests/fuzz/fuzz_loader.c - any bytes as what a loader of graphs reads, plain or gzipped: one file, or the FILES of a
- * folder, each but the last ended by '|' and those behind the end of the bytes missing. LOAD(path) is the loader's
- * call. */
+/* tests/fuzz/fuzz_loader.c - reads any bytes, plain or gzipped, by a loader of graphs, LOAD(path): as one file or, with
+ * FILES, as the files of a folder (fuzz_files.h). */
 #include "fuzz_files.h"
 #include "fuzz_graph.h"
 

@@ -1,4 +1,5 @@
-/* tests/fuzz/fuzz_npy.c - any bytes as an .npy array: an array that is read is written and read again unchanged. */
+/* tests/fuzz/fuzz_npy.c - reads any bytes as an .npy array; an accepted array can be written and read again unchanged.
+ * */
 #include "fuzz.h"
 
 #include "tensor/files/arrays.h"

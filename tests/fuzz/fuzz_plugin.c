@@ -1,7 +1,7 @@
-/* tests/fuzz/fuzz_plugin.c - any values as the tables that a user's shared object exports: of a head and of an encoder.
+/* tests/fuzz/fuzz_plugin.c - reads any values as the tables of a head and of an encoder that a shared object exports.
  *
- * The first byte chooses; then come the fields in order, a signed byte each, numbers around those that are right, and
- * names of one letter each, of which 0 is no name. */
+ * The first byte chooses the table. Then come its fields in order, a signed byte each: numbers near the right ones, and
+ * names of one letter; 0 is NULL. */
 #include "fuzz.h"
 
 #include "models/head.h"

@@ -1,6 +1,6 @@
-/* tests/fuzz/fuzz_readout.c - any metadata and labels as a readout of `mochi predict --save`: metadata as JSON, where
- * weights and data named "right" stand for the digests that belong, ended by '|'; a byte that counts numbers; then the
- * ids and the labels, a signed byte each. */
+/* tests/fuzz/fuzz_readout.c - reads any metadata and labels as a readout of `mochi predict --save`. The input: metadata
+ * as JSON, ended by '|', in which weights and data named "right" get the right digests; a byte for the number of
+ * labels; then the ids and the labels, a signed byte each. */
 #include "fuzz_files.h"
 #include "tools/predict/predict.h"
 #include "train/inside.h"
@@ -20,7 +20,7 @@ static void put_right(json_t *metadata, const char *key, const char *digest) {
         json_object_set_new(metadata, key, json_string(digest));
 }
 
-/* The metadata that a file can have; NULL otherwise. */
+/* Returns the metadata of a file; NULL if the bytes are not JSON. */
 static char *make_metadata(const uint8_t *data, size_t size, const char *weights, const char *of_data) {
     json_t *metadata = json_loadb((const char *)data, size, 0, NULL);
     put_right(metadata, "weights", weights);

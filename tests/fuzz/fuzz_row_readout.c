@@ -1,7 +1,7 @@
-/* tests/fuzz/fuzz_row_readout.c - any metadata, rows and labels as a readout of `mochi fit --save`, and what it then
- * says of rows: metadata as JSON, ended by '|'; a byte each for the number n of rows, for their width d, and for their
- * dtype (even: float32, odd: float64); then n labels, a signed byte each, and n d numbers, sixteenths of a signed byte,
- * -128: infinite. */
+/* tests/fuzz/fuzz_row_readout.c - reads any metadata, rows and labels as a readout of `mochi fit --save`, and applies
+ * it to rows. The input: metadata as JSON, ended by '|'; a byte each for the number n of rows, their width d, and their
+ * dtype (even: float32, odd: float64); n labels, a signed byte each; n d numbers, sixteenths of a signed byte (-128:
+ * infinity). */
 #include "fuzz_files.h"
 #include "tools/fit/fit.h"
 #include "train/inside.h"
@@ -11,7 +11,7 @@
 
 enum { MOST = 12, ASKED = 3 };
 
-/* n d numbers of the dtype. */
+/* Returns n d numbers of the dtype. */
 static mo_tensor *numbers(mo_context *ctx, const uint8_t *data, int64_t n, int64_t d, bool wide) {
     double x[MOST * MOST];
     float narrow[MOST * MOST];
@@ -43,7 +43,7 @@ static bool write_file(mo_context *ctx, const uint8_t *data, size_t size, const 
     return written;
 }
 
-/* Probabilities of some rows: each row's sum to 1, or one line says why there are none. */
+/* Predicts some rows: each row's probabilities sum to 1, or an error of one line says why there are none. */
 static void apply(mo_context *ctx, const mo_row_readout *r) {
     double x[ASKED * MOST], p[ASKED * MOST];
     int64_t d = mo_dim(r->Z, 1), n = d > MOST || r->classes > MOST ? 0 : ASKED;

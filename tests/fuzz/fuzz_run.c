@@ -1,11 +1,11 @@
-/* tests/fuzz/fuzz_run.c - any bytes as the files of a run, run.json and log.jsonl, each ended by '|', then the
- * checkpoint, signed (fuzz_files.h): resumed, or refused in one line. */
+/* tests/fuzz/fuzz_run.c - reads any bytes as the files of a run, run.json and log.jsonl, each ended by '|', then the
+ * checkpoint, with right digests (fuzz_files.h): the run is resumed, or refused in one line. */
 #include "fuzz_run.h"
 #include "fuzz_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const char *const names[] = {"run.json", "log.jsonl", "checkpoint.safetensors"};
-    static mo_context *ctx; /* one pool for all inputs: its features take the time of many inputs */
+    static mo_context *ctx; /* one pool for all inputs, as its features take long */
     static mo_pool *pool;
     static mo_model *model;
     static int64_t live;
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int64_t accepted = fuzz_accepted;
     fuzz_check_status(ctx, mo_run_check(ctx, folder.path) == MO_OK);
     mo_clear_error(ctx);
-    fuzz_accepted = accepted; /* the next step decides */
+    fuzz_accepted = accepted; /* accepted only if the next check passes too */
     mo_trainer *trainer = fuzz_trainer(ctx, model, pool, folder.path);
     bool resumed = mo_trainer_resume(trainer) == MO_OK;
     if (resumed && (trainer->step < 0 || trainer->step > FUZZ_STEPS || trainer->optimizer->step != trainer->step))

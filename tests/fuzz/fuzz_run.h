@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_run.h - the run that fuzz_run.c resumes and make_seeds.c takes two steps of. */
+/* tests/fuzz/fuzz_run.h - the run that fuzz_run.c resumes; make_seeds.c takes its first two steps. */
 #ifndef FUZZ_RUN_H
 #define FUZZ_RUN_H
 

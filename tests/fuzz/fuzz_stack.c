@@ -1,4 +1,5 @@
-/* tests/fuzz/fuzz_stack.c - any bytes as a hop stack: the stack that its graph has, whatever the file holds. */
+/* tests/fuzz/fuzz_stack.c - puts any bytes into a cache as a hop stack: whatever the file holds, features equal those
+ * of the graph. */
 #include "fuzz_stack.h"
 #include "fuzz_files.h"
 

@@ -12,7 +12,7 @@ static inline void fuzz_stack_name(char file[MO_CACHE_NAME + 16]) {
     strcat(file, MO_STACK_ENDING);
 }
 
-/* A figure of all of its values; 0 on failure. */
+/* Returns a number that depends on all values of the stack; 0 on failure. */
 static inline double fuzz_open_stack(mo_context *ctx, const char *folder) {
     return open_small_stack(ctx, folder, fuzz_stack_key, 2);
 }

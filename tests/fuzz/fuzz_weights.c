@@ -1,4 +1,5 @@
-/* tests/fuzz/fuzz_weights.c - any bytes as weights, signed (fuzz_files.h): a model, or one line. */
+/* tests/fuzz/fuzz_weights.c - reads any bytes, with right digests (fuzz_files.h), as weights: they give a model, or an
+ * error of one line. */
 #include "fuzz_files.h"
 #include "train/inside.h"
 

@@ -1,4 +1,4 @@
-/* tests/fuzz/make_seeds.c - writes the seeds of fuzz targets that no command writes as small:
+/* tests/fuzz/make_seeds.c - writes the seeds of fuzz targets, as the commands' own files would be larger:
  *
  *     ninja -C build tests/make_seeds && build/tests/make_seeds tests/fuzz/seeds */
 #include "fuzz_files.h"
@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-/* A file's bytes; NULL, none, if it is missing. */
+/* Returns a file's bytes; NULL if it is missing. */
 static char *bytes_of(const char *path, size_t *n) {
     static char room[1 << 16];
     FILE *file = fopen(path, "rb");
@@ -22,7 +22,7 @@ static void write_to(FILE *out, const void *bytes, size_t n) {
         abort();
 }
 
-/* A safetensors file without its digests. */
+/* Writes a safetensors file without its digests. */
 static void write_stripped(FILE *out, const char *path) {
     size_t n, header_bytes = 0;
     unsigned char *b = (unsigned char *)bytes_of(path, &n), size[8];

@@ -1,4 +1,4 @@
-/* tests/fuzz/no_sync.c - fuzz targets wait for no disk. */
+/* tests/fuzz/no_sync.c - replaces fsync: fuzz targets do not wait for the disk. */
 #include <unistd.h>
 
 __attribute__((visibility("default"))) int fsync(int fd) {

@@ -67,7 +67,8 @@ static double *read_doubles(const mo_tensor *T) {
     return x;
 }
 
-/* "grad", "second" and "after" are kinds of many arrays; any other array is a kind of its own. */
+/* Returns the largest magnitude in the arrays of name's kind. The kinds "grad", "second" and "after" have many arrays;
+ * every other array is a kind of its own. */
 static double kind_magnitude(const golden *g, const char *test, const char *name) {
     static const char *const kinds[] = {"grad", "second", "after"};
     const char *prefix = NULL;
@@ -89,16 +90,16 @@ static double kind_magnitude(const golden *g, const char *test, const char *name
     return most;
 }
 
-/* The stored gradient in lambda of ridge.small_lambda came out of a dual system of condition about 1e5 and carries its
- * rounding: in exact rational arithmetic it is off by up to 2.3e-9 of the kind's magnitude (seeds 1 to 11), where our
- * primal solve is right to 1e-12. */
+/* make_golden.py computed the gradient in lambda of ridge.small_lambda from a dual system of condition about 1e5: by
+ * exact rational arithmetic the stored value is off by up to 2.3e-9 of its kind's magnitude (seeds 1 to 11). Our primal
+ * solve is right to 1e-12. */
 static bool rounded_itself(const golden *g, const char *test, const char *name) {
     return !strcmp(g->file_name, "ridge") && !strcmp(test, "small_lambda") && !strcmp(name, "grad_lam");
 }
 
-/* The bias of the attention's scores: a softmax over hops does not depend on it, so its gradient is rounding alone. In
- * float32 that is as large as the epsilon of AdamW, which makes of it steps of any direction, of up to the learning
- * rate: 9e-4 in the five steps of the trajectory. In float64 it is far below epsilon. */
+/* Softmax over hops does not depend on the bias of the attention's scores, so the bias's gradient is only rounding. In
+ * float32 that is as large as AdamW's epsilon, and becomes steps in any direction of up to the learning rate: 9e-4 in
+ * the trajectory's five steps. In float64 it is far below epsilon. */
 static bool moved_by_rounding(const char *test, const char *name) {
     return !strcmp(test, "traj") && !strcmp(name, "after.encoder.att_mlp.2.bias");
 }

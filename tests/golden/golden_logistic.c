@@ -1,5 +1,5 @@
-/* tests/golden/golden_logistic.c - logistic regression with and without a penalty on the intercept, and its implicit
- * gradients through the cross-entropy of the queries. */
+/* tests/golden/golden_logistic.c - logistic regression with and without a penalty on the intercept, and the implicit
+ * gradients of the queries' cross-entropy. */
 #include "models/inside.h"
 #include "tests/golden/golden.h"
 

@@ -135,7 +135,7 @@ int golden_parameters(mo_model *m, mo_tensor **P) {
     return n;
 }
 
-/* One step from the golden gradients at that clip; compares the parameters under prefix. */
+/* Takes one step with the stored gradients, clipped at `clip`; compares the parameters with the arrays PREFIX.name. */
 static void check_after(golden *g, const char *test, const char *prefix, double clip) {
     mo_model *m = golden_model(g, MO_TEMPERATURE_EMBED, 10);
     mo_tensor *P[MAX_PARAMETERS], *grads[MAX_PARAMETERS];
@@ -191,7 +191,7 @@ static void check_step(golden *g, const char *task, const char *mode) {
 
 static const char *const tasks[] = {"lp", "nc", "gc"};
 
-/* Gradients of the mean of the three losses; losses[3] as they are. */
+/* Computes the gradients of the mean of the three tasks' losses, and the losses[3]. */
 static void mean_gradients(golden *g, mo_model *m, mo_tensor **P, int n, mo_tensor **grads, double *losses) {
     mo_tensor *sum = NULL;
     for (int k = 0; k < 3; k++) {

@@ -61,7 +61,7 @@ static void check(golden *g, const char *op) {
     golden_compare(g, op, "y", y);
     mo_grad(g->t, &y, &G, 1, &x, &grad, 1, MO_CREATE_GRAPH);
     golden_compare(g, op, "grad_x", grad);
-    mo_grad(g->t, &grad, &v, 1, &x, &Hv, 1, MO_ALLOW_UNUSED); /* of a linear op: zeros */
+    mo_grad(g->t, &grad, &v, 1, &x, &Hv, 1, MO_ALLOW_UNUSED); /* zeros if the op is linear */
     golden_compare(g, op, "Hv", Hv);
 }
 
@@ -90,7 +90,7 @@ static void check_xent(golden *g, const char *test) {
     golden_compare(g, test, "log_softmax", mo_log_softmax(g->t, x, MO_AXIS(-1)));
     mo_grad(g->t, &loss, NULL, 1, &x, &grad, 1, MO_CREATE_GRAPH);
     golden_compare(g, test, "grad_logits", grad);
-    mo_grad(g->t, &grad, &v, 1, &x, &Hv, 1, MO_ALLOW_UNUSED); /* of a linear op: zeros */
+    mo_grad(g->t, &grad, &v, 1, &x, &Hv, 1, MO_ALLOW_UNUSED); /* zeros if the op is linear */
     golden_compare(g, test, "Hv", Hv);
 }
 

@@ -1,5 +1,5 @@
-/* tests/golden/golden_peer.c - a training run of the PyTorch peer, step by step: losses, gradient norms and the
- * parameters at the end, from the peer's weights, features and episodes.
+/* tests/golden/golden_peer.c - repeats a training run of the PyTorch peer from its weights, features and episodes, and
+ * compares each step's loss and gradient norm, and the parameters at the end.
  *
  * In float64 only: float32 would compare the rounding of a hundred steps. */
 #include "models/inside.h"
@@ -14,7 +14,7 @@
 enum { TASKS = 3 };
 static const char *const tasks[TASKS] = {"lp", "nc", "gc"};
 
-/* Row `step` of an array task.name [steps, n], or NULL. */
+/* Returns row `step` of the array task.name [steps, n], or NULL. */
 static mo_tensor *peer_row(golden *g, const char *task, const char *name, int64_t step) {
     mo_tensor *all = golden_find(g, task, name);
     if (!all)
@@ -42,7 +42,7 @@ static mo_episode peer_episode(golden *g, const char *task, int64_t step, const 
     return e;
 }
 
-/* One step over the three tasks; losses[TASKS]. Returns the norm of the gradient. */
+/* Takes one step over the three tasks, and writes their losses. Returns the norm of the gradient. */
 static double peer_step(golden *g, mo_model *m, mo_optimizer *o, int64_t step, double *losses) {
     mo_tensor *P[GOLDEN_PARAMETERS], *grads[GOLDEN_PARAMETERS], *sum = NULL;
     int n = golden_parameters(m, P);

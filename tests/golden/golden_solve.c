@@ -53,8 +53,8 @@ static void check_ridge_form(golden *g, const char *test, mo_ridge_form form) {
     golden_gradients(g, test, logits, xs, (const char *const[]){"grad_Zs", "grad_Ys", "grad_Zq", "grad_lam"}, 4);
 }
 
-/* The dual system of more rows than columns is singular but for lambda: float32 cannot solve it, so it is not
- * checked. */
+/* Skips the dual system with more rows than columns in float32: only lambda makes it regular, which float32 cannot
+ * resolve. */
 static void check_ridge(golden *g, const char *test) {
     check_ridge_form(g, test, MO_RIDGE_AUTO);
     if (g->real == MO_F64) {

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* The stored edges (each once) as rows of both triangles, self-loops once. */
+/* Returns the stored edges, each listed once, as a symmetric matrix; self-loops stay single entries. */
 static mo_csr *stored_graph(golden *g) {
     mo_tensor *row = golden_find(g, "", "row"), *col = golden_find(g, "", "col");
     int64_t n = (int64_t)golden_number(g, "", "n", 0), m = row ? mo_numel(row) : 0, nnz = 0;
@@ -13,7 +13,7 @@ static mo_csr *stored_graph(golden *g) {
     int32_t *column = malloc((size_t)m * 8 + 8);
     mo_tensor_read(row, u, (size_t)m * 8);
     mo_tensor_read(col, v, (size_t)m * 8);
-    for (int64_t i = 0; i < n; i++) { /* small: one pass over the edges per row */
+    for (int64_t i = 0; i < n; i++) { /* reads all edges for each row, as the graph is small */
         for (int64_t e = 0; e < m; e++) {
             if (u[e] == i)
                 column[nnz++] = (int32_t)v[e];
@@ -22,7 +22,7 @@ static mo_csr *stored_graph(golden *g) {
         }
         pointer[i + 1] = nnz;
     }
-    mo_csr *A = mo_normalize_block(g->ctx, 0, n, pointer, column, g->real);
+    mo_csr *A = mo_normalize_block(g->ctx, 0, n, pointer, column, NULL, g->real);
     free(u);
     free(v);
     free(pointer);
@@ -35,7 +35,7 @@ static mo_tensor *identity(golden *g, int64_t n) {
     return mo_add_diag(g->t, mo_full(g->t, g->real, 2, (int64_t[]){n, n}, 0), one);
 }
 
-/* A dense matrix as CSR with every entry stored. */
+/* Returns a dense matrix as CSR with every entry stored. */
 static mo_csr *dense_csr(golden *g, const char *name) {
     mo_tensor *X = golden_data(g, "", name);
     int64_t n = mo_dim(X, 0), m = mo_dim(X, 1), *pointer = malloc((size_t)(n + 1) * 8);
@@ -85,7 +85,8 @@ void golden_svd(golden *g) {
     mo_tensor *X0 = golden_data(g, "", "X0");
     golden_compare(g, "", "A_norm", mo_spmm(g->t, A, identity(g, mo_csr_rows(A))));
     golden_compare(g, "", "layer_norm", mo_layer_norm(g->t, X0, 1e-5));
-    mo_tensor *stack = mo_permute(g->t, mo_hop_stack(g->t, A, X0, 3), (int[]){1, 0, 2}); /* hops side by side */
+    mo_tensor *stack = mo_permute(g->t, mo_hop_stack(g->t, A, X0, 3), (int[]){1, 0, 2}); /* [n, hops d], with hops side
+                                                                                          * by side */
     golden_compare(g, "", "hop_stack", mo_contiguous(g->t, stack));
     check_structure(g, A);
     check_attributes(g);

@@ -14,11 +14,11 @@ import torch
 
 WIDTH, HOPS, ROWS, GRAPHS = 16, 4, 40, 14
 LR, WEIGHT_DECAY, CLIP, LAMBDA, SMOOTHING = 3e-3, 1e-4, 1.0, 10.0, 0.1
-NODES, LINKS, SETS = (4, 3, 5), (2, 5, 6), (2, 3, 4)  # classes, support and query examples of each
+NODES, LINKS, SETS = (4, 3, 5), (2, 5, 6), (2, 3, 4)  # (classes, support examples per class, queries per class) of each task
 
 
 def make_features(g):
-    """Rows with classes in them: x [ROWS, HOPS * WIDTH] and graphs of 1 to 6 nodes."""
+    """Draws rows x [ROWS, HOPS * WIDTH] in which classes can be told apart, and graphs of 1 to 6 nodes."""
     x = torch.randn(ROWS, HOPS * WIDTH, generator=g)
     x += 0.7 * torch.randn(4, HOPS * WIDTH, generator=g)[torch.arange(ROWS) % 4]
     count = torch.randint(1, 7, (GRAPHS,), generator=g)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# tests/golden/test_peer.sh - a run of the PyTorch peer made anew, from a seed that is not that of the stored one, gives
-# the losses, gradient norms and parameters of ours over 100 steps in float64, to 1e-9.
-# Usage: tests/golden/test_peer.sh GOLDEN      the program `golden`. Skipped without PyTorch (MOCHI_PYTHON names the
-# Python that has it) or without mochi_torch.py, which is looked for in MOCHI_SHARED/peer (default ../shared/peer).
+# tests/golden/test_peer.sh - makes a new run of the PyTorch peer, from another seed than the stored run's, and checks
+# that our losses, gradient norms and parameters equal its over 100 steps in float64, to 1e-9.
+# Usage: tests/golden/test_peer.sh GOLDEN      the program `golden`.
+# Skipped without PyTorch (MOCHI_PYTHON names the Python that has it), or without mochi_torch.py in MOCHI_SHARED/peer
+# (default ../shared/peer).
 set -euo pipefail
 golden=$(realpath "$1")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

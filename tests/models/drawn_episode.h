@@ -1,4 +1,4 @@
-/* tests/models/drawn_episode.h - an episode of drawn rows for the invariant encoder, and its loss as a function of the
+/* tests/models/drawn_episode.h - an episode of random rows for the invariant encoder, and its loss as a function of the
  * model's parameters. */
 #ifndef DRAWN_EPISODE_H
 #define DRAWN_EPISODE_H
@@ -7,7 +7,7 @@
 
 enum { SUPPORT = 6, QUERIES = 4, WIDTH = 5, EXTRAS = 3 };
 
-/* Standard normal values, at most 1024. */
+/* Returns at most 1024 standard normal values. */
 static inline mo_tensor *draw(mo_tape *t, mo_dtype real, int ndim, const int64_t *shape, uint64_t stream) {
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, stream);
     double x[1024];
@@ -19,7 +19,7 @@ static inline mo_tensor *draw(mo_tape *t, mo_dtype real, int ndim, const int64_t
     return mo_cast(t, mo_from(t, MO_F64, ndim, shape, x), real);
 }
 
-/* With the three kinds of rows that every encoder reads. */
+/* Returns an episode with the three kinds of rows that every invariant encoder reads. */
 static inline mo_episode drawn_episode(mo_tape *t, mo_dtype real, mo_task task) {
     static const int64_t labels[] = {0, 1, 0, 1, 1, 0};
     mo_episode e = {.task = task, .classes = 2, .n_rows = 3};
@@ -35,12 +35,12 @@ static inline mo_episode drawn_episode(mo_tape *t, mo_dtype real, mo_task task) 
 typedef struct problem {
     mo_model *model;
     mo_task task;
-    void (*more)(mo_tape *t, mo_episode *e); /* adds rows of parts; or NULL */
+    void (*more)(mo_tape *t, mo_episode *e); /* adds the rows of the encoder's optional parts; or NULL */
 } problem;
 
-/* For mo_check_function; state: a problem of float64. */
+/* The loss of a problem's episode in float64, for mo_check_function; state: the problem. */
 static inline void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)in; /* the model's own parameters */
+    (void)in; /* the inputs are the model's own parameters */
     (void)n_in;
     (void)n_out;
     const problem *p = state;

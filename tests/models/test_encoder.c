@@ -1,19 +1,19 @@
-/* tests/models/test_encoder.c - users' encoders: the checks on them, their initial values, every family of tasks at
- * once and in blocks, and their derivatives. */
+/* tests/models/test_encoder.c - users' encoders: what is checked on them, their initial values, every family of tasks,
+ * whole and in blocks, and their derivatives. */
 #include "tests/copies.h"
 
 static const fixtures around_all = {scratch_create, planted_release};
 
-/* X_0 a W + b, row by row. */
+/* Z = (sum_k a_k X_k) W + b, an encoder that reads the hops X_k of nodes. */
 static mo_tensor *encode(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
-    assert_null(e->support_label); /* an encoder sees no labels */
+    assert_null(e->support_label); /* the library passes no labels to an encoder */
     mo_tensor *X = mo_episode_rows(t, e, "hops");
     mo_tensor *a = mo_reshape(t, parameter[0], 3, (int64_t[]){-1, 1, 1});
     mo_tensor *Z = mo_matmul(t, mo_sum(t, mo_mul(t, X, a), MO_AXIS(0), MO_DROP_AXES), parameter[1]);
     return mo_add(t, Z, parameter[2]);
 }
 
-/* Attributes of hop 0 beside the extras. */
+/* Returns the scaled attributes of hop 0, with the extras beside them. */
 static mo_tensor *encode_examples(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
     mo_tensor *H = mo_episode_rows(t, e, "blocks"), *extras = mo_episode_rows(t, e, "extras");
     mo_tensor *X = mo_slice(t, mo_slice(t, H, MO_AXIS(0), 1, 2), MO_AXIS(1), 0, 1);
@@ -59,7 +59,7 @@ TEST(first_values_are_those_of_the_table) {
         assert_true(h[i] == 0.25);
     for (int i = 0; i < 16 * 9; i++)
         most = fmax(most, fabs(w[i]));
-    assert_true(most <= 2.0 / 3 && most > 0.6); /* U(-2, 2) / sqrt(9) */
+    assert_true(most <= 2.0 / 3 && most > 0.6); /* they are drawn from U(-2, 2) / sqrt(9) */
     assert_true(mo_model_setting(m, "hops") == 3 && mo_model_setting(m, "dim") == 16);
     mo_model_release(m);
 }
@@ -71,7 +71,7 @@ TEST(derivatives_hold) {
         fail_msg("%s; %s", a.worst, b.worst);
 }
 
-/* In blocks the sums have another order: float32 at 1e-5 of the largest logit. */
+/* In blocks, sums have another order: float32 logits agree to 1e-5 of the largest. */
 TEST(every_family_is_read_at_once_and_in_blocks) {
     scratch *s = *state;
     mo_pool *pools[2] = {planted_pool(s->ctx), pool_of_copies(s->ctx, NULL)};

@@ -1,4 +1,4 @@
-/* tests/models/test_head.c - the checks on a head, its arguments and its result; and the checker of heads. */
+/* tests/models/test_head.c - what is checked on a head, its arguments and its result; and the checker of heads. */
 #include "models/inside.h"
 
 #include <setjmp.h>
@@ -26,7 +26,7 @@ static mo_tensor *nothing(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Z
     return NULL;
 }
 
-/* Applies the head to n_s = n_q = 4, d = 3, C = 2 and expects the message. */
+/* Applies the head to n_s = n_q = 4, d = 3, C = 2, and expects an error with this message. */
 static void assert_refused(mo_context *ctx, const mo_head *head, int64_t n_q, const char *message) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Zs = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Ys = mo_full(t, MO_F64, 2, (int64_t[]){4, 2}, 0.5);
@@ -74,7 +74,7 @@ TEST(rows_and_labels_of_different_length_are_refused) {
                                                          "[.., n_s, C], queries [.., n_q, d]; got [4, 3], [5, 2], "
                                                          "[4, 3]");
     mo_clear_error(ctx);
-    for (int k = 0; k < 2; k++) { /* problems of one batch beside those of another: labels, or queries */
+    for (int k = 0; k < 2; k++) { /* labels (k = 0) or queries (k = 1) of another batch size */
         mo_tensor *in[3];
         for (int i = 0; i < 3; i++)
             in[i] = mo_full(t, MO_F64, 3, (int64_t[]){i == 1 + k ? 3 : 2, 4, 3}, 1);
@@ -90,7 +90,7 @@ static mo_tensor *without_gradient(
     return mo_head_prototype_inner.logits(t, mo_stop_gradient(t, Zs), Ys, Zq, parameters);
 }
 
-/* Takes the mean over the whole batch off the queries. */
+/* Subtracts from the queries their mean over the whole batch: episodes then depend on each other. */
 static mo_tensor *across_episodes(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     return mo_head_prototype_inner.logits(t, Zs, Ys, mo_sub(t, Zq, mo_mean(t, Zq, MO_ALL, MO_DROP_AXES)), parameters);

@@ -1,12 +1,12 @@
 /* tests/models/test_headed.c - an encoder under a head other than its own: gradients hold, embeddings are the
- * encoder's, logits are the head's on them, and weights are read back. */
+ * encoder's, logits are the head's applied to them, and weights can be read back. */
 #include "tests/models/drawn_episode.h"
 
 static const fixtures around_all = {scratch_create, planted_release};
 
-enum { EMBEDDED = 2 * WIDTH + EXTRAS /* of nodes and graphs twice that: the initial row too */ };
+enum { EMBEDDED = 2 * WIDTH + EXTRAS /* for nodes and graphs twice as wide, as the initial row stands beside it */ };
 
-/* Class means in a learned projection. */
+/* A head: inner products with the sums of the classes in a learned projection. */
 static mo_tensor *projected(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_tensor *P = mo_matmul(t, mo_transpose(t, Ys), mo_matmul(t, Zs, parameters[1]));
     return mo_mul(t, mo_matmul(t, mo_matmul(t, Zq, parameters[1]), mo_transpose(t, P)), parameters[0]);
@@ -24,7 +24,7 @@ static const mo_head projection = {.abi = MO_HEAD_ABI,
     .logits = projected,
     .order = 2};
 
-/* The moved encoder under the projection. */
+/* Returns an encoder with moved parameters under the head `projected`. */
 static mo_model *headed_model(mo_context *ctx, mo_temperature temperature) {
     mo_readout_options o = {.head = &projection,
         .temperature = temperature,
@@ -35,7 +35,7 @@ static mo_model *headed_model(mo_context *ctx, mo_temperature temperature) {
     return model;
 }
 
-/* 1e-5, as for the invariant model itself. */
+/* The tolerance is 1e-5, as for the invariant model itself. */
 TEST(gradients_hold_in_encoder_head_and_temperature) {
     scratch *s = *state;
     for (int i = 0; i < 2 * MO_TASKS; i++) {
@@ -55,7 +55,7 @@ TEST(gradients_hold_in_encoder_head_and_temperature) {
     }
 }
 
-/* Logits are the head's on the unchanged rows of mo_embed_all. */
+/* The logits are the head's, applied to the rows that mo_embed_all gives. */
 TEST(a_head_reads_the_rows_that_embed_gives) {
     scratch *s = *state;
     mo_pool *pool = pool_of_copies(s->ctx, NULL);
@@ -105,7 +105,7 @@ static mo_trainer_options short_run(const char *folder) {
         .settings = "{\"recipe\":\"best\"}"};
 }
 
-/* Every parameter of a equals b's bit for bit. */
+/* Fails unless all parameters of a and b have equal bits. */
 static void assert_same_parameters(mo_model *a, mo_model *b) {
     assert_int_equal(mo_model_n_parameters(a), mo_model_n_parameters(b));
     for (int i = 0; i < mo_model_n_parameters(a); i++) {
@@ -143,7 +143,7 @@ TEST(weights_come_back_with_what_the_head_has_learned) {
              *other = mo_weights_model_as(w, &(mo_model_choice){.head = &mo_head_svm});
     assert_same_parameters(model, again);
     assert_int_equal(mo_model_n_parameters(untrained), mo_model_n_parameters(model));
-    assert_int_equal(mo_model_n_parameters(other), 6); /* the encoder's and log_temp */
+    assert_int_equal(mo_model_n_parameters(other), 6); /* five of the encoder and log_temp */
     assert_memory_equal(mo_tensor_view(mo_model_parameter(other, 0)).data,
         mo_tensor_view(mo_model_parameter(model, 0)).data, 16 * sizeof(float));
     mo_model_release(again);

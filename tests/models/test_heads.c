@@ -1,4 +1,5 @@
-/* tests/models/test_heads.c - readouts: equal forms, values by hand, gradients to embeddings and hyper-parameters. */
+/* tests/models/test_heads.c - readouts: forms that must agree, values computed by hand, gradients in embeddings and
+ * hyper-parameters. */
 #include "models/inside.h"
 #include "tensor/storage.h"
 #include "tests/scratch.h"
@@ -16,7 +17,7 @@
 
 static const fixtures around_each = {context_open, context_close};
 
-/* A float64 leaf of normal draws; rows from `repeat` on copy earlier ones. */
+/* Returns a float64 leaf of normal numbers; rows from `repeat` on copy earlier rows. */
 static mo_tensor *draw(mo_context *ctx, int64_t rows, int64_t columns, int64_t repeat, uint64_t stream) {
     mo_random r = mo_random_at(7, MO_PURPOSE_CHECK, stream);
     double *x = malloc((size_t)(rows * columns) * sizeof *x);
@@ -112,7 +113,7 @@ TEST(ridge_names_itself_where_its_labels_do_not_fit) {
     mo_tape_release(t);
 }
 
-/* A row of weight 2 is two rows, a row of weight 0 none: W and b of every linear head. */
+/* A row of weight 2 counts as two rows, a row of weight 0 as none: tested on W and b of every linear head. */
 TEST(a_weight_of_a_row_counts_equal_rows) {
     mo_context *ctx = *state;
     static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_ridge_intercept, &mo_head_logistic,
@@ -202,7 +203,7 @@ TEST(prototypes_give_the_values_worked_by_hand) {
     mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, zs), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, ys);
     mo_tensor *Zq = mo_from(t, MO_F64, 2, (int64_t[]){1, 2}, zq);
     assert_int_equal(mo_tensor_read(mo_head_apply(t, &mo_head_prototype_inner, Zs, Ys, Zq, NULL), x, sizeof x),
-        MO_OK); /* P = (2, 0), (0, 2) */
+        MO_OK); /* prototypes P = (2, 0), (0, 2) */
     assert_true(x[0] == 2 && x[1] == 2);
     double shifted[] = {2, 1};
     Zq = mo_from(t, MO_F64, 2, (int64_t[]){1, 2}, shifted);
@@ -214,7 +215,7 @@ TEST(prototypes_give_the_values_worked_by_hand) {
 
 static void assert_numerical(mo_context *ctx, const mo_head *head, int64_t n_s, double parameter, const char *part) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    double z[] = {1, 2, 3, 1, 2, 3, 0, 1, 5, 2, 2, 2}, y[] = {1, 0, 0, 1, 1, 0, 0, 1}; /* rows 0 and 1 repeat */
+    double z[] = {1, 2, 3, 1, 2, 3, 0, 1, 5, 2, 2, 2}, y[] = {1, 0, 0, 1, 1, 0, 0, 1}; /* rows 0 and 1 are equal */
     mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){n_s, 3}, z), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){n_s, 2}, y);
     mo_tensor *value = mo_scalar(t, MO_F64, parameter);
     assert_true(mo_is_null(mo_head_apply(t, head, Zs, Ys, Zs, &value)));

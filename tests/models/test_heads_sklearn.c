@@ -1,5 +1,5 @@
-/* tests/models/test_heads_sklearn.c - ridge and shrinkage LDA against scikit-learn on hop features of Cora; skipped
- * where no Python has scikit-learn. */
+/* tests/models/test_heads_sklearn.c - ridge and shrinkage LDA against scikit-learn on hop features of Cora; skipped if
+ * no Python has scikit-learn. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 
@@ -7,8 +7,8 @@
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
-/* The first of MOCHI_PYTHON, python3 and Debian's own that imports the modules ("numpy, sklearn"); skips the test,
- * saying so, where none does. */
+/* Returns the first of MOCHI_PYTHON, python3 and Debian's Python that can import the modules ("numpy, sklearn"). If
+ * none can, prints so and skips the test. */
 static const char *python_with(const char *modules) {
     const char *const pythons[] = {getenv("MOCHI_PYTHON"), "python3", "/usr/bin/python3"};
     char command[600];
@@ -25,7 +25,7 @@ static const char *python_with(const char *modules) {
 
 enum { DIM = 48, KEPT = 40, CLASSES = 7, QUERIES = 5 };
 
-/* Reads Zs, ys, Zq; writes scikit-learn's scores of the queries, under the name of the case. */
+/* Reads Zs, ys, Zq; writes scikit-learn's scores of the queries to a file named after the case. */
 static const char oracle[] =
     "import sys\n"
     "import numpy as np\n"
@@ -51,8 +51,8 @@ typedef struct few_shot {
     mo_tensor *Zs, *ys, *Zq;
 } few_shot;
 
-/* The first k nodes of each class are the support, the next ones the queries; rows of hop 2, float64. Only the first
- * KEPT columns, as all columns sum to 0: the covariance is then regular. */
+/* Takes rows of hop 2 in float64: the first k nodes of each class are the support, the next nodes the queries. Only
+ * KEPT columns: all columns together sum to 0, which would make the covariance singular. */
 static few_shot make_few_shot(scratch *s, int64_t k) {
     few_shot f = {.t = mo_tape_create(s->ctx, MO_EVAL)};
     mo_graph *graph = mo_graph_open(s->ctx, "cora");
@@ -88,7 +88,7 @@ static void write_input(scratch *s, const char *name, int64_t k, mo_tensor *T) {
     assert_int_equal(mo_npy_write(T, scratch_path(s, file)), MO_OK);
 }
 
-/* Compares the head's logits at this parameter with the array of this name. */
+/* Compares the head's logits for this value of its parameter with scikit-learn's. */
 static void assert_scores(scratch *s, const few_shot *f, const char *name, double value) {
     char file[64];
     snprintf(file, sizeof file, "%s%g.npy", name, value);
@@ -97,7 +97,7 @@ static void assert_scores(scratch *s, const few_shot *f, const char *name, doubl
     mo_tensor *theirs = mo_npy_read(s->ctx, scratch_path(s, file));
     double scale = mo_item(mo_max(f->t, mo_abs(f->t, theirs), MO_ALL, MO_DROP_AXES));
     double error = mo_item(mo_max(f->t, mo_abs(f->t, mo_sub(f->t, ours, theirs)), MO_ALL, MO_DROP_AXES)) / scale;
-    if (!mo_ok(s->ctx) || !(error < 1e-8)) /* two solvers of systems of condition 1e5 at most */
+    if (!mo_ok(s->ctx) || !(error < 1e-8)) /* two solvers agree so far on systems of condition up to 1e5 */
         fail_msg("%s %g: %s, off by %.3g of %.3g", name, value, mo_context_status(s->ctx)->message, error, scale);
     mo_tensor_release(theirs);
 }

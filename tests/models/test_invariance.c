@@ -1,4 +1,4 @@
-/* tests/models/test_invariance.c - no logit of the invariant encoder depends on the choice between valid SVDs. */
+/* tests/models/test_invariance.c - no logit of the invariant encoder depends on which of several valid SVDs is used. */
 #include "tests/copies.h"
 #include "tests/worst_of.h"
 
@@ -6,7 +6,7 @@
 
 static const fixtures around_all = {scratch_create, planted_release};
 
-/* Logits of a few episodes of every source, one after another. */
+/* Writes the logits of a few episodes of every source, one after another; returns their number. */
 static int64_t logits_of(mo_pool *pool, mo_model *model, double *out, int64_t capacity) {
     mo_context *ctx = pool->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -15,7 +15,7 @@ static int64_t logits_of(mo_pool *pool, mo_model *model, double *out, int64_t ca
     for (uint64_t number = 0; number < 12; number++) {
         mo_episode e;
         assert_int_equal(mo_pool_draw(pool, t, number, MO_FAMILY_IN_TURN, &plans, &e, NULL), MO_OK);
-        for (int i = 0; i < e.n_rows; i++) /* features are float32; their logits are compared in float64 */
+        for (int i = 0; i < e.n_rows; i++) /* casts the float32 features, so that logits are compared in float64 */
             e.rows[i].tensor = mo_cast(t, e.rows[i].tensor, MO_F64);
         mo_tensor *logits = mo_contiguous(t, mo_model_logits(t, model, &e, NULL));
         int64_t n = mo_numel(logits);
@@ -31,7 +31,7 @@ static int64_t logits_of(mo_pool *pool, mo_model *model, double *out, int64_t ca
 
 /* ---- another valid SVD: the cached basis times an orthogonal matrix for each group of equal singular values ---- */
 
-/* Columns first .. first + g - 1 of B [n, d] times a random orthogonal matrix. */
+/* Multiplies columns first .. first + g - 1 of B [n, d] by a random orthogonal matrix. */
 static void rotate_columns(mo_tape *t, float *B, int64_t n, int64_t d, int64_t first, int64_t g, mo_random *r) {
     double *x = calloc((size_t)(g * g), sizeof *x), *q = calloc((size_t)(g * g), sizeof *q);
     mo_tensor *Q, *R;
@@ -54,8 +54,8 @@ static void rotate_columns(mo_tape *t, float *B, int64_t n, int64_t d, int64_t f
     free(q);
 }
 
-/* Singular values whose logarithms differ by less than `equal` form a group. Returns the number of columns in groups of
- * more than one. */
+/* Rotates the columns of each group in a cached file. Singular values whose logarithms differ by less than `equal` form
+ * a group. Returns the number of columns in groups of two or more. */
 static int64_t rotate_file(mo_context *ctx, const char *path, double equal) {
     mo_arrays *kept = mo_safetensors_read(ctx, path);
     assert_non_null(kept);
@@ -77,7 +77,7 @@ static int64_t rotate_file(mo_context *ctx, const char *path, double equal) {
     return shared;
 }
 
-/* The largest change of a logit when the cached bases are rotated inside groups of such singular values. */
+/* Returns the largest change of a logit when the cached bases are rotated within the groups of rotate_file. */
 static double largest_change(scratch *s, double equal) {
     enum { MOST = 8192 };
     static double before[MOST], after[MOST];
@@ -93,7 +93,8 @@ static double largest_change(scratch *s, double equal) {
         if (strstr(entry->d_name, ".safetensors")) {
             snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
             int64_t shared = rotate_file(s->ctx, path, equal);
-            assert_true(shared >= 5); /* the graph that lacks links has lost the symmetry of its copies, but not this */
+            assert_true(shared >= 5); /* holding out links breaks the symmetry of the copies, but not the five equal
+                                       * values of the attributes */
             most = shared > most ? shared : most;
         }
     closedir(listing);
@@ -107,7 +108,7 @@ static double largest_change(scratch *s, double equal) {
         worst = worst_of(worst, fabs(after[i] - before[i]));
         largest = fmax(largest, fabs(before[i]));
     }
-    assert_true(largest > 1); /* logits that say something */
+    assert_true(largest > 1); /* logits are not all near 0, where no change could be seen */
     mo_pool_release(pool);
     mo_model_release(model);
     folder_remove(folder);
@@ -120,7 +121,7 @@ TEST(another_valid_svd_changes_no_logit) {
         fail_msg("a logit moved by %g", change);
 }
 
-/* Rotations that no SVD would return do change logits: the test above can fail. */
+/* Shows that the test above can fail: rotations that mix unequal singular values do change logits. */
 TEST(a_rotation_between_unequal_singular_values_changes_logits) {
     assert_true(largest_change(*state, 0.5) > 1e-3);
 }

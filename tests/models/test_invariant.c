@@ -1,5 +1,5 @@
-/* tests/models/test_invariant.c - the invariant encoder: gradients hold, rows that do not fit are named, a run repeats
- * and resumes bit for bit. */
+/* tests/models/test_invariant.c - the invariant encoder: gradients hold, rows that do not fit are named, a run can be
+ * repeated and resumed bit for bit. */
 #include "tests/models/drawn_episode.h"
 
 #include <math.h>
@@ -26,9 +26,10 @@ TEST(gradients_of_every_parameter_hold_to_order_two) {
     mo_model_release(model);
 }
 
-/* ---- columns behind the rank ---- */
+/* ---- columns beyond the rank ---- */
 
-/* The last two columns of both blocks are zero, as behind the rank of a graph's features, and their l is as given. */
+/* Returns an episode whose last two columns in both blocks are zero, as for features of lower rank; their log singular
+ * value is l. */
 static mo_episode episode_of_low_rank(mo_tape *t, mo_task task, double l) {
     mo_episode e = drawn_episode(t, MO_F32, task);
     double live[] = {1, 1, 1, 0, 0}, spectrum[] = {0, -1, -3, l, l, 0, -0.5, -2, l, l};
@@ -54,7 +55,7 @@ static void assert_finite(mo_tensor *T) {
         assert_true(isfinite(x[i]));
 }
 
-/* c' = 1.9 is where exp(c' l^2 / 4) leaves float32 at l = log(1e-6). */
+/* For l = log(1e-6), exp(c' l^2 / 4) overflows float32 from c' = 1.9 on. */
 TEST(a_profile_of_any_size_leaves_loss_and_gradients_finite) {
     scratch *s = *state;
     static const float size[] = {-1e6F, -1e3F, -2, 0, 2, 1e3F, 1e6F};
@@ -152,7 +153,7 @@ static mo_code evaluate(mo_context *ctx, const mo_source *source, mo_model *mode
         {.features = "random+T", .model = model, .head = &mo_head_ridge, .transductive = true}};
     mo_eval_options o = {.protocol = MO_PROTOCOL_EPISODE,
         .n_shots = 2,
-        .shots = (const int64_t[]){2, 60}, /* 60: rows drawn again */
+        .shots = (const int64_t[]){2, 60}, /* with 60 per class, rows are drawn repeatedly */
         .episodes = 10,
         .queries = 8,
         .seeds = 1,
@@ -193,7 +194,7 @@ TEST(the_transductive_readout_is_a_candidate_on_nodes_and_graphs) {
 
 /* ---- runs ---- */
 
-/* Trains from the start or from the checkpoint to `steps` of 6. */
+/* Trains to `steps` of 6 steps, from the start or from the checkpoint. */
 static void run_steps(scratch *s, const char *folder, bool resume, int64_t steps) {
     mo_pool *pool = pool_of_copies(s->ctx, NULL);
     mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
@@ -238,7 +239,7 @@ TEST(a_resumed_run_ends_with_the_same_bytes_and_reads_back) {
     mo_tensor *all = mo_embed_all(model, mo_pool_source(pool, 0), 0),
               *parts = mo_embed_all(model, mo_pool_source(pool, 0), 7);
     assert_int_equal(mo_dim(all, 0), NODES);
-    assert_int_equal(mo_dim(all, 1), 2 * (2 * ROW_DIM + 1)); /* trained and initial */
+    assert_int_equal(mo_dim(all, 1), 2 * (2 * ROW_DIM + 1)); /* trained and initial row side by side */
     size_t bytes = (size_t)mo_numel(all) * sizeof(float);
     assert_memory_equal(mo_tensor_view(all).data, mo_tensor_view(parts).data, bytes);
     mo_tensor_release(all);

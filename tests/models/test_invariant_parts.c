@@ -1,6 +1,6 @@
-/* tests/models/test_invariant_parts.c - the parts of the invariant encoder that can be left out: gradients hold with
- * the rows that they read, an encoder without them is the first form, and a rotation of their coordinates changes no
- * logit. */
+/* tests/models/test_invariant_parts.c - the optional parts of the invariant encoder: gradients hold with the rows that
+ * the parts read, an encoder without parts equals the encoder's first version, and a rotation of the parts' coordinates
+ * changes no logit. */
 #include "tests/models/drawn_episode.h"
 
 #include "ops/inside.h"
@@ -10,7 +10,7 @@ static const fixtures around_all = {scratch_create, planted_release};
 
 enum { ROTATED = 8 };
 
-/* Adds the rows of every part of the task. */
+/* Adds the rows of every part that the task has. */
 static void add_parts(mo_tape *t, mo_episode *e) {
     static const char *const names[MO_TASKS][3] = {
         [MO_TASK_LP] = {"walks", "matches"}, [MO_TASK_GC] = {"statistics", "subtrees", "waves"}};
@@ -86,7 +86,7 @@ TEST(a_part_left_out_reads_no_row_of_it) {
     mo_model_release(first);
 }
 
-/* [z | z_0] / sqrt 2: behind the trained row of nodes that of an untrained model. */
+/* A node's embedding is [z | z_0] / sqrt 2: the trained row, then the row of an untrained model. */
 TEST(the_initial_row_stands_beside_the_trained_one) {
     scratch *s = *state;
     static double moved[4096], first[4096];
@@ -143,7 +143,7 @@ TEST(lists_of_parts_are_read_as_written) {
 
 /* ---- invariance ---- */
 
-/* X [n, w] := X Q, Q a random rotation of the first columns. */
+/* Multiplies the first columns of X [n, w] by a random rotation Q. */
 static void rotate(mo_tape *t, mo_tensor *X) {
     mo_tensor *Q, *R, *left = mo_slice(t, X, MO_AXIS(1), 0, ROTATED);
     mo_qr(t, mo_cast(t, draw(t, MO_F64, 2, (int64_t[]){ROTATED, ROTATED}, 11), MO_F32), &Q, &R);
@@ -151,7 +151,7 @@ static void rotate(mo_tape *t, mo_tensor *X) {
     mo_tensor_copy(left, turned);
 }
 
-/* The logits of a few episodes of graphs. */
+/* Writes the logits of a few episodes of graphs; returns their number. */
 static int64_t logits_of(mo_context *ctx, const mo_source *source, mo_model *model, double *out) {
     mo_plan_options options = {.k_min = 4, .k_max = 9, .q_min = 6, .q_max = 6, .max_classes = 2, .seed = 3};
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -189,7 +189,7 @@ static double change_of_logits(scratch *s, const char *part) {
     int64_t n = logits_of(s->ctx, source, model, before);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_tensor *X = mo_arrays_find(source->features->arrays, part);
-    if (mo_ndim(X) == 4) /* a block's own coordinates are no basis: they are the columns of what was counted */
+    if (mo_ndim(X) == 4) /* the coordinates of a block are counts, not a basis */
         X = mo_reshape(t, mo_slice(t, mo_slice(t, X, MO_AXIS(0), 0, 1), MO_AXIS(1), 0, 1), 2,
             (int64_t[]){mo_dim(X, 2), mo_dim(X, 3)});
     rotate(t, X);
@@ -208,7 +208,7 @@ static double change_of_logits(scratch *s, const char *part) {
     return worst;
 }
 
-/* The last line: what no rotation of an SVD does changes logits, so that the test can fail. */
+/* `blocks` shows that the test can fail: its rotation is none that an SVD allows, so logits must change. */
 TEST(a_rotation_of_the_subtrees_changes_no_logit) {
     double subtrees = change_of_logits(*state, "subtrees"), blocks = change_of_logits(*state, "blocks");
     if (!(subtrees < 1e-5 && blocks > 1e-3))

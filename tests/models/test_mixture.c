@@ -1,5 +1,5 @@
-/* tests/models/test_mixture.c - the mixture of kernels against the recipe written out: every support row predicted by a
- * fit of its own, in plain loops. */
+/* tests/models/test_mixture.c - the mixture of kernels against its formulas in plain loops, with a fit of its own for
+ * every left-out support row. */
 #include "models/inside.h"
 
 #include <math.h>
@@ -20,13 +20,13 @@ static const fixtures around_each = {open_context, close_context};
 enum { E = 3, R = 3, N = 10, C = 4, Q = 4, D = 4 };
 
 static const double lambda[R] = {0.03, 0.3, 3}, prior[E] = {1, 0, 0}, doublings[E] = {3, 2, 1};
-static const int64_t label[N] = {3, 0, 0, 0, 1, 1, 1, 1, 2, 2}; /* the first row is alone in its class */
+static const int64_t label[N] = {3, 0, 0, 0, 1, 1, 1, 1, 2, 2}; /* row 0 is the only one of its class */
 static const double times[N] = {2, 1, 3, 1, 1, 2, 1, 1, 1, 5};
 static const double class_weight[N] = {2.5, .9, .9, .9, .6, .6, .6, .6, 1.2, 1.2};
 
-/* ---- the recipe in loops, of examples without copies ---- */
+/* ---- the formulas in loops, for examples without copies ---- */
 
-/* x = A^-1 B of A [n, n], B [n, C]: elimination without pivoting, of a positive definite matrix. */
+/* Computes x = A^-1 B for a positive definite A [n, n] and B [n, C], by elimination without pivoting; x replaces B. */
 static void solve_in_place(int n, double A[N][N], double B[N][C]) {
     for (int k = 0; k < n; k++)
         for (int i = 0; i < n; i++) {
@@ -41,7 +41,7 @@ static void solve_in_place(int n, double A[N][N], double B[N][C]) {
             B[i][c] /= A[i][i];
 }
 
-/* The prediction f [C] for a point with kernel row k [N], by the fit without row `out` (-1: of all rows). */
+/* Predicts f [C] for a point with kernel row k [N], by the fit without row `out` (-1: with all rows). */
 static void predict_without(double K[N][N], const double *w, double r, int out, const double k[N], double f[C]) {
     double A[N][N] = {{0}}, B[N][C] = {{0}};
     int row[N], n = 0;
@@ -61,7 +61,8 @@ static void predict_without(double K[N][N], const double *w, double r, int out, 
     }
 }
 
-/* n times the cross-entropy of T L with the labels, over the n rows that are not alone in their class. */
+/* Returns n times the weighted mean cross-entropy of T L with the labels, over the n rows that are not alone in their
+ * class. */
 static double n_times_cross_entropy(double L[N][C], const double *w, double T) {
     double sum = 0, all = 0;
     for (int i = 1; i < N; i++) {
@@ -74,8 +75,8 @@ static double n_times_cross_entropy(double L[N][C], const double *w, double T) {
     return (N - 1) * sum / all;
 }
 
-/* The calibrated evidence of one expert and penalty, w of the rows and v of their parts in the fit; *T: its
- * temperature. */
+/* Returns the calibrated evidence of one expert and penalty, and its temperature *T. w: weights of the rows; v: their
+ * weights in the fit. */
 static double evidence(double K[N][N], const double *w, const double *v, double r, double expected, double *T) {
     double L[N][C], n_c[C] = {0}, least = INFINITY;
     for (int i = 0; i < N; i++)
@@ -95,7 +96,7 @@ static double evidence(double K[N][N], const double *w, const double *v, double 
     return n_times_cross_entropy(L, w, *T);
 }
 
-/* b [N]: class weights, or NULL. */
+/* Computes the mixture's logits and shares pi. b [N]: class weights, or NULL. */
 static void mix_in_loops(
     double K[E][N][N], double Kq[E][Q][N], const double *w, const double *b, double logits[Q][C], double pi[E][R]) {
     double T[E][R], v[N], sum = 0;
@@ -119,7 +120,7 @@ static void mix_in_loops(
 
 /* ---- kernels of drawn rows ---- */
 
-/* 1 + <x, y>; the first expert's rows tell the classes apart, the second's a little. */
+/* Draws kernels 1 + <x, y>. The rows of expert 0 separate the classes well, those of expert 1 only a little. */
 static void draw_kernels(double K[E][N][N], double Kq[E][Q][N]) {
     mo_random random = mo_random_at(3, MO_PURPOSE_CHECK, 0);
     for (int e = 0; e < E; e++) {
@@ -145,7 +146,7 @@ static mo_expert_mixture mixture_of(mo_tape *t, int experts, mo_tensor *weight) 
         .weight = weight};
 }
 
-/* sum_e Kq_e alpha_e of [.., E, n_q, n_s] and [.., E, n_s, C]. */
+/* Returns sum_e Kq_e alpha_e for Kq [.., E, n_q, n_s], alpha [.., E, n_s, C]. */
 static mo_tensor *read(mo_tape *t, mo_tensor *Kq, mo_tensor *alpha) {
     return mo_sum(t, mo_matmul(t, Kq, alpha), MO_AXIS(mo_ndim(Kq) - 3), MO_DROP_AXES);
 }
@@ -169,12 +170,13 @@ TEST(logits_and_shares_are_those_of_the_recipe) {
         mo_tensor *got = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, Q, N}, Kq), fit.learned);
         assert_true(largest_difference(got, mo_from(t, MO_F64, 2, (int64_t[]){Q, C}, logits)) < 1e-9);
         assert_true(largest_difference(fit.share, mo_from(t, MO_F64, 2, (int64_t[]){E, R}, pi)) < 1e-10);
-        assert_true(pi[0][0] + pi[0][1] + pi[0][2] > 0.5); /* else the draw shows nothing */
+        assert_true(pi[0][0] + pi[0][1] + pi[0][2] > 0.5); /* the experts differ, so the test means something */
     }
     mo_tape_release(t);
 }
 
-/* A class of two nodes asked for four: its rows come twice, and count twice, and say nothing of one another. */
+/* A class of two nodes of which four are asked for: each row comes twice and counts twice, but a copy must not help to
+ * predict its own example. */
 TEST(copies_leave_with_their_example) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     double K[E][N][N], Kq[E][Q][N], weight[N + 2];
@@ -187,7 +189,7 @@ TEST(copies_leave_with_their_example) {
     mo_tensor *at = mo_from(t, MO_I64, 1, (int64_t[]){N + 2}, row), *logits[2];
     mo_mixed_experts fit[2];
     mo_tensor *all = mo_from(t, MO_F64, 2, (int64_t[]){E * N, N}, K), *Ks[E], *Kqs[E];
-    for (int e = 0; e < E; e++) { /* rows, then columns, of the support with copies */
+    for (int e = 0; e < E; e++) { /* repeats rows, then columns, of the kernels */
         mo_tensor *k = mo_gather_rows(t, mo_slice(t, all, MO_AXIS(0), e * N, (e + 1) * N), at);
         Ks[e] = mo_with_axis(t, mo_gather_rows(t, mo_transpose(t, k), at), MO_AXIS(0), 1);
         mo_tensor *kq = mo_from(t, MO_F64, 2, (int64_t[]){Q, N}, Kq[e]);
@@ -205,7 +207,7 @@ TEST(copies_leave_with_their_example) {
     mo_tape_release(t);
 }
 
-/* in: rows [B, E, N, D], labels [B, N, C], log lambda, prior, sharpness; out: alpha and the shares. */
+/* in: rows [B, E, N, D], labels [B, N, C], log lambda, prior, sharpness. out: alpha and the shares. */
 static void kernel_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)n_in;
     (void)n_out;
@@ -270,7 +272,7 @@ TEST(equal_kernels_have_equal_shares_but_for_the_prior) {
     mo_tape_release(t);
 }
 
-/* One label a class: nothing is left of a class whose row is out, so shares are those of the prior. */
+/* With one label per class, leaving a row out leaves nothing of its class: the shares are the prior's. */
 TEST(one_label_of_each_class_leaves_the_prior) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *Z = draw(*state, 3, (int64_t[]){2, 3, D}, 0.5, 1), *Y = labels(*state, 3, 3);
@@ -290,7 +292,7 @@ TEST(one_label_of_each_class_leaves_the_prior) {
     mo_tensor_release(Y);
 }
 
-/* The rows of K [E, N, N] and of its columns that are not 2, 5 and 8. */
+/* Fits without rows 2, 5 and 8 equal fits on the other rows and columns of K [E, N, N]. */
 TEST(fits_without_rows_are_those_of_the_others) {
     enum { LEFT = 3 };
     static const int64_t left[LEFT] = {2, 5, 8}, rest[N - LEFT] = {0, 1, 3, 4, 6, 7, 9};
@@ -321,7 +323,8 @@ TEST(fits_without_rows_are_those_of_the_others) {
         expected = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, LEFT, N - LEFT}, of_left), fit.learned);
         assert_true(largest_difference(got, expected) < 1e-9);
     }
-    mo_tensor *Km = mo_from(t, MO_F64, 2, (int64_t[]){N - LEFT, N - LEFT}, part[1]); /* expert 1, the middle penalty */
+    mo_tensor *Km = mo_from(t, MO_F64, 2, (int64_t[]){N - LEFT, N - LEFT}, part[1]); /* fits expert 1 alone, with the
+                                                                                      * middle penalty */
     mo_tensor *alpha = mo_solve_spd(t, mo_add_diag(t, Km, mo_scalar(t, MO_F64, lambda[1])), mo_gather_rows(t, Y, at));
     mo_tensor *alone = mo_slice(t, mo_slice(t, each, MO_AXIS(0), 1, 2), MO_AXIS(1), 1, 2);
     expected = mo_matmul(t, mo_from(t, MO_F64, 2, (int64_t[]){LEFT, N - LEFT}, of_left[1]), alpha);
@@ -331,8 +334,8 @@ TEST(fits_without_rows_are_those_of_the_others) {
 
 /* ---- a large support ---- */
 
-/* Rows of four numbers have kernels of rank five, which nine of fourteen rows tell exactly: with one expert and penalty
- * the ridge in the span of the centres is that of all rows, at the temperature of the centres. */
+/* The kernel of rows of four numbers, 1 + <x, y>, has rank five, which nine centres among 14 rows span. With one expert
+ * and one penalty the fit in their span equals the ridge on all rows, at the centres' temperature. */
 TEST(centres_that_span_all_rows_lose_nothing) {
     enum { ALL = 14 };
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
@@ -343,7 +346,7 @@ TEST(centres_that_span_all_rows_lose_nothing) {
     mo_expert_mixture mix = mixture_of(t, 1, NULL);
     mix.lambda = mo_slice(t, mix.lambda, MO_AXIS(0), 1, 2);
     for (int unequal = 0; unequal < 2; unequal++) {
-        double b[ALL], part[ALL]; /* class weights, and lambda over them */
+        double b[ALL], part[ALL]; /* b: class weights; part: lambda / b */
         for (int i = 0; i < ALL; i++) {
             b[i] = unequal ? 0.5 + i % C : 1;
             part[i] = lambda[1] / b[i];
@@ -396,7 +399,7 @@ static mo_tensor *head_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tenso
     return mo_head_apply(t, &mo_head_mixture, Zs, Ys, Zq, parameter);
 }
 
-/* Also of rows that are narrower than many, whose systems are as wide as the rows. */
+/* d = 4 has fewer columns than rows: the head then solves systems of the columns' size. */
 TEST(the_head_is_the_mixture_of_one_kernel) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);

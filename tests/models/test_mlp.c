@@ -1,4 +1,4 @@
-/* tests/models/test_mlp.c - the head "mlp": its fits, its symmetries, its memory on the tape, and its learned
+/* tests/models/test_mlp.c - the head "mlp": what it can fit, its symmetries, its memory on the tape, and its learned
  * parameters. */
 #include "models/inside.h"
 
@@ -13,7 +13,8 @@ enum { LR = 0, STEPS, W1, B1 };
 
 static const fixtures around_each = {context_open, context_close};
 
-/* Two rings about the origin, of radius 1 and 3, alternating: no linear readout tells them apart. */
+/* Makes points that alternate between two rings around the origin, of radius 1 and 3: no linear readout can separate
+ * these classes. */
 static void make_rings(mo_tape *t, mo_tensor **Z, mo_tensor **Y) {
     double z[2 * 24], y[2 * 24];
     for (int i = 0; i < 24; i++) {
@@ -27,7 +28,7 @@ static void make_rings(mo_tape *t, mo_tensor **Z, mo_tensor **Y) {
     *Y = mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, y);
 }
 
-/* Rows whose largest logit is their label's. */
+/* Returns the number of rows whose largest logit is their label's. */
 static int count_right(mo_tensor *logits, mo_tensor *Y) {
     double l[48], y[48];
     int right = 0;
@@ -64,7 +65,7 @@ TEST(it_treats_classes_alike) {
     mo_tape_release(t);
 }
 
-/* Writes 24 logits after the given number of steps; returns the peak of bytes of a new tape. */
+/* Fits with this many steps and writes 24 x 2 logits. Returns the peak of bytes on a new tape. */
 static int64_t run(mo_context *ctx, bool recorded, double steps, double logits[48]) {
     mo_tape *t = mo_tape_create(ctx, recorded ? MO_RECORD : MO_EVAL);
     mo_tensor *Z, *Y, *parameter[4];
@@ -91,10 +92,11 @@ TEST(recorded_or_not_it_gives_the_same_bits) {
 TEST(without_gradients_memory_does_not_grow_with_steps) {
     double logits[48];
     assert_int_equal(run(*state, false, 10, logits), run(*state, false, 300, logits));
-    assert_true(run(*state, true, 300, logits) > 2 * run(*state, false, 300, logits)); /* recorded it does */
+    assert_true(run(*state, true, 300, logits) > 2 * run(*state, false, 300, logits)); /* if recorded, memory grows */
 }
 
-/* Each row twice is the same problem, with more rows than columns: the steps are taken on the weights themselves. */
+/* With each row twice the problem is the same, but there are more rows than columns, and the steps are taken on the
+ * weights themselves. */
 TEST(steps_on_rows_and_on_weights_agree) {
     enum { N = 5, D = 6, C = 2 };
     mo_context *ctx = *state;
@@ -150,7 +152,7 @@ TEST(its_first_layer_is_among_the_parameters_of_a_model) {
     float a[8 * 32], b[8 * 32];
     mo_tensor_read(W, a, sizeof a);
     mo_tensor_read(same, b, sizeof b);
-    assert_memory_equal(a, b, sizeof a); /* the seed determines the fit */
+    assert_memory_equal(a, b, sizeof a); /* the seed alone determines the fit */
     assert_true(a[0] != a[1] && fabsf(a[0]) <= sqrtf(3.0f / 8));
     mo_model_release(m);
     mo_model_release(again);

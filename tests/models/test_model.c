@@ -1,5 +1,5 @@
-/* tests/models/test_model.c - a user's own encoder, which has its own way with episodes and settings of its own, under
- * the library's head: it trains, is evaluated, embeds, and its weights are read back. */
+/* tests/models/test_model.c - a user's encoder with settings of its own and its own use of episodes, under the
+ * library's head: it trains, is evaluated, embeds, and its weights can be read back. */
 #include "tests/training_run.h"
 
 static const fixtures around_all = {scratch_create, planted_release};
@@ -68,11 +68,11 @@ static void keep_mean(const mo_eval_row *row, void *state) {
         *(double *)state = row->mean;
 }
 
-/* Blocks of embeddings as they come, compared with all of them. */
+/* A visitor of blocks of embeddings: compares each block with the whole matrix. */
 typedef struct block_visit {
     mo_tensor *all;
     int64_t rows;
-    int blocks, most; /* most: after as many it ends; 0: never */
+    int blocks, most; /* most: number of blocks after which the visit ends; 0: never */
 } block_visit;
 
 static bool compare_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *state) {
@@ -89,7 +89,7 @@ static bool compare_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examp
     return ++v->blocks != v->most;
 }
 
-/* On nodes, links and graphs. */
+/* The user's encoder works on nodes, links and graphs; the library knows nothing else about it. */
 TEST(an_encoder_of_ones_own_is_all_that_is_known) {
     scratch *s = *state;
     char folder[300], path[400];
@@ -115,7 +115,7 @@ TEST(an_encoder_of_ones_own_is_all_that_is_known) {
         assert_true(visit.blocks > 1);
         visit = (block_visit){.all = blocks, .most = 1};
         assert_int_equal(mo_embed_each(model, source, 7, compare_block, &visit), MO_OK);
-        assert_int_equal(visit.blocks, 1); /* ended by its visit */
+        assert_int_equal(visit.blocks, 1); /* the visitor ended the visit */
         mo_tensor_release(Z);
         mo_tensor_release(blocks);
     }
@@ -144,7 +144,7 @@ static int many_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCOD
     return MO_MAX_ENCODER_SETTINGS;
 }
 
-/* As many settings as an encoder may have leave room for those of a head that learns. */
+/* An encoder with the largest allowed number of settings leaves room for the settings of a head with parameters. */
 TEST(the_readouts_settings_have_room) {
     scratch *s = *state;
     mo_setting list[4 * MO_MAX_SETTINGS];
@@ -158,7 +158,7 @@ TEST(the_readouts_settings_have_room) {
     mo_model_release(m);
 }
 
-/* Where the encoder is valid, of its rows and of its readout alike. */
+/* If creation fails, the encoder's state is released, whether its rows or its readout were wrong. */
 TEST(a_failure_releases_the_state) {
     scratch *s = *state;
     mo_readout_options wrong = {.smoothing = 2}, right = {.smoothing = 0.1};

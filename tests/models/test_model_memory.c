@@ -1,4 +1,4 @@
-/* tests/models/test_model_memory.c - heads, models and what is computed with them where memory runs out
+/* tests/models/test_model_memory.c - out of memory in heads, models and what is computed with them
  * (tests/failing_memory.h). */
 #include "tests/failing_memory.h"
 #include "train/frozen_features.h"
@@ -22,7 +22,7 @@ static double heads(mo_context *ctx, scratch *unused) {
     (void)unused;
     char path[1024];
     snprintf(path, sizeof path, "%s/head_good.so", getenv("MOCHI_PLUGINS") ? getenv("MOCHI_PLUGINS") : ".");
-    const mo_head *loaded = mo_load_head(ctx, path); /* the loader's own memory is the C library's */
+    const mo_head *loaded = mo_load_head(ctx, path); /* dlopen's own allocations are not wrapped, so they never fail */
     double value = loaded ? 1 + loaded->n_parameters : 0;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *Zs = mo_require_grad(drawn(t, 6, 3, 1)), *Zq = drawn(t, 2, 3, 2), *W, *b, *grad;
@@ -88,7 +88,8 @@ static mo_graph *ring(mo_context *ctx) {
     return mo_graph_from_edges(ctx, "ring", NODES, 2 * NODES, u, v);
 }
 
-/* A ring, and a band of another shape, by random subspaces: both have more than twice the columns of a subspace. */
+/* Computes the SVDs of a ring and of a band matrix that is not square. Both have more than twice as many columns as a
+ * random subspace. */
 static double decompositions(mo_context *ctx, scratch *unused) {
     enum { SIDE = 70, MOST = 74 };
     (void)unused;

@@ -21,13 +21,13 @@ static int close_context(void **state) {
 
 static const fixtures around_each = {open_context, close_context};
 
-/* X^T (X W - Y) + lambda W: the zero is the ridge with a penalised bias. */
+/* F = X^T (X W - Y) + lambda W, which is 0 at the ridge with a penalised bias. */
 static mo_tensor *ridge_residual(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
     mo_tensor *X = mo_append_ones(t, Zs), *error = mo_sub(t, mo_matmul(t, X, W), Ys);
     return mo_add(t, mo_matmul(t, mo_transpose(t, X), error), mo_mul(t, W, parameters[0]));
 }
 
-/* Another function with the same zero, whose Jacobian is not symmetric: half of the next row is added to each. */
+/* The same zero with a Jacobian that is not symmetric: adds half of the next row to each row of F. */
 static mo_tensor *skewed_residual(
     mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
     mo_tensor *F = ridge_residual(t, W, Zs, Ys, parameters);
@@ -36,7 +36,7 @@ static mo_tensor *skewed_residual(
     return mo_add(t, F, mo_scale(t, next, 0.5, 0));
 }
 
-/* F = exp(W) + 1 has no zero. */
+/* F = exp(W) + 1, which is never 0. */
 static mo_tensor *without_zero(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
     (void)Zs;
     (void)Ys;
@@ -64,7 +64,7 @@ static mo_head residual_head(mo_head_residual residual, bool symmetric) {
         .order = 2};
 }
 
-/* A batch of two episodes: Zs [2, 9, d], Ys one-hot [2, 9, 3], Zq [2, 4, d], lambda; owned float64 leaves. */
+/* Makes a batch of two episodes: Zs [2, 9, d], Ys one-hot [2, 9, 3], Zq [2, 4, d], lambda; owned float64 leaves. */
 static void make_episodes(mo_context *ctx, int64_t d, mo_tensor *in[4]) {
     double x[2 * 9 * 40], y[2 * 9 * 3] = {0}, two = 2;
     mo_random r = mo_random_at(11, MO_PURPOSE_CHECK, (uint64_t)d);
@@ -84,7 +84,7 @@ static double distance(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_item(mo_max(t, mo_abs(t, mo_sub(t, A, B)), MO_ALL, MO_DROP_AXES));
 }
 
-/* Logits and gradients of both heads, on the same episodes. */
+/* Fails unless both heads have the same logits and gradients on the same episodes. */
 static void assert_equal_heads(mo_context *ctx, const mo_head *a, const mo_head *b, int64_t d) {
     mo_tensor *in[4], *grads[2][4], *logits[2];
     const mo_head *heads[] = {a, b};
@@ -107,7 +107,8 @@ static void assert_equal_heads(mo_context *ctx, const mo_head *a, const mo_head 
 
 TEST(a_residual_finds_the_ridge_and_its_gradients) {
     mo_head symmetric = residual_head(ridge_residual, true), skewed = residual_head(skewed_residual, false);
-    for (int64_t d = 5; d <= 40; d += 35) { /* 18 unknowns: factored; 123: conjugate gradients and GMRES */
+    for (int64_t d = 5; d <= 40; d += 35) { /* 18 unknowns are factored; with 123, conjugate gradients and GMRES solve
+                                             * */
         assert_equal_heads(*state, &mo_head_ridge, &symmetric, d);
         assert_equal_heads(*state, &mo_head_ridge, &skewed, d);
     }
@@ -122,7 +123,7 @@ TEST(residual_heads_pass_the_checker) {
     }
 }
 
-/* Rows of norm 1e3 in float32: only a residual relative to its start can be reached. */
+/* Rows of norm 1e3 in float32: the residual can only become small relative to its first value. */
 TEST(the_scale_of_embeddings_does_not_matter_in_float32) {
     mo_context *ctx = *state;
     mo_head head = residual_head(ridge_residual, true);

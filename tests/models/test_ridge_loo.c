@@ -1,4 +1,4 @@
-/* tests/models/test_ridge_loo.c - leave-one-out predictions against separate fits, of rows with copies too. */
+/* tests/models/test_ridge_loo.c - leave-one-out predictions against separate fits, also for rows with copies. */
 #include "models/inside.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 
 static const fixtures around_each = {open_context, close_context};
 
-/* Rows of X [n, d] but row i. */
+/* Returns the rows of X [n, d] except row i. */
 static mo_tensor *without_row(mo_tape *t, mo_tensor *X, int64_t i) {
     int64_t n = mo_dim(X, 0);
     return mo_concat(
@@ -61,7 +61,7 @@ TEST(leave_one_out_of_a_batch_equals_single_problems) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     int64_t n[] = {5, 9};
-    for (int i = 0; i < 2; i++) { /* dual and primal */
+    for (int i = 0; i < 2; i++) { /* n = 5: dual form; n = 9: primal form */
         mo_tensor *Z = draw(ctx, 3, (int64_t[]){2, n[i], 6}, 1, 2), *Y = draw(ctx, 3, (int64_t[]){2, n[i], 4}, 1, 3);
         const double lambda[] = {1, 2, 3, 4, 5, 6};
         mo_tensor *grid = mo_from(t, MO_F64, 2, (int64_t[]){2, 3}, lambda), *W, *Yloo, *W_b, *Yloo_b;
@@ -125,12 +125,13 @@ TEST(one_factorization_a_penalty_serves_readout_and_gradient) {
 
 /* ---- rows that repeat ---- */
 
-/* Six examples, of which the support has some more than once; the weights, at the first row of each. */
+/* A support of 13 rows from six examples, some repeated. The first row of each example has the weight of all its
+ * copies. */
 enum { EXAMPLES = 6, ROWS = 13 };
 static const int64_t example_of[ROWS] = {0, 1, 2, 1, 3, 4, 1, 4, 5, 0, 4, 4, 1};
 static const double weight_of[ROWS] = {2, 4, 1, 0, 1, 4, 0, 0, 1, 0, 0, 0, 0}, times[EXAMPLES] = {2, 4, 1, 1, 4, 1};
 
-/* The rows of X [.., EXAMPLES, d] that the support has. */
+/* Returns the support's rows from X [.., EXAMPLES, d]. */
 static mo_tensor *repeat(mo_tape *t, mo_tensor *X) {
     int axis = mo_ndim(X) - 2;
     mo_tensor *row[ROWS];
@@ -143,7 +144,7 @@ static mo_tensor *row_weights(mo_tape *t) {
     return mo_from(t, MO_F64, 1, (int64_t[]){ROWS}, weight_of);
 }
 
-/* The prediction for example i by the ridge of the rows of all others. */
+/* Predicts example i by the ridge on the rows of all other examples. */
 static mo_tensor *without_example(mo_tape *t, mo_tensor *Z, mo_tensor *Y, mo_tensor *lambda, int64_t example) {
     mo_tensor *kept[2][ROWS], *W, *b;
     int n = 0;
@@ -157,7 +158,7 @@ static mo_tensor *without_example(mo_tape *t, mo_tensor *Z, mo_tensor *Y, mo_ten
     return mo_add(t, mo_matmul(t, mo_slice(t, Z, MO_AXIS(0), example, example + 1), W), b);
 }
 
-/* Without weights, a copy in the fit gives the left-out row away. */
+/* An example leaves with all its copies. Without weights, a copy that stays would give its label away. */
 TEST(a_row_leaves_with_its_copies) {
     enum { R = 2 };
     mo_context *ctx = *state;
@@ -196,8 +197,8 @@ TEST(a_row_leaves_with_its_copies) {
     mo_tape_release(t);
 }
 
-/* Of 20 copies of each of 8 rows, in float32: the fit of all of them has G_ii near 1 / lambda, from which the block of
- * copies cannot be left out. */
+/* 20 copies of each of 8 rows, in float32: in the fit of all rows G_ii is near 1 / lambda, and leaving out a block of
+ * copies loses all digits. */
 TEST(many_copies_keep_the_digits_of_float32) {
     enum { N = 8, COPIES = 20, DIMS = 32, R = 3 };
     mo_context *ctx = *state;

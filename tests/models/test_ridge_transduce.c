@@ -1,4 +1,4 @@
-/* tests/models/test_ridge_transduce.c - an expert of a readout refitted on all rows, against loops that follow the
+/* tests/models/test_ridge_transduce.c - refits an expert of a readout on all rows, against loops that follow the
  * formulas. */
 #include "models/inside.h"
 #include "tests/worst_of.h"
@@ -22,7 +22,7 @@ static mo_tensor *support_labels(mo_tape *t) {
     return mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, label), C, MO_F64);
 }
 
-/* Solves A X = B by elimination with pivots; both are destroyed, X is left in B. */
+/* Solves A X = B by elimination with pivoting; destroys A, and X replaces B. */
 static void eliminate(int n, double A[n][n], double B[n][C]) {
     for (int p = 0; p < n; p++) {
         int best = p;
@@ -51,7 +51,7 @@ static void eliminate(int n, double A[n][n], double B[n][C]) {
             B[i][c] /= A[i][i];
 }
 
-/* softmax(sharpness logits), columns to sum 1, rows to sum 1, labels where they are known. */
+/* P = softmax(sharpness logits), then columns scaled to equal sums, rows to sum 1, and known labels put in. */
 static void reference_predictions(int n, double logits[n][C], const int64_t support[SUPPORT], double P[n][C]) {
     for (int i = 0; i < n; i++) {
         double sum = 0;
@@ -86,7 +86,7 @@ static double largest_difference(mo_tensor *got, int n, double expected[n][C]) {
     return worst;
 }
 
-static const int64_t support[SUPPORT] = {4, 20, 11, 4, 0, 25, 7}; /* row 4 twice */
+static const int64_t support[SUPPORT] = {4, 20, 11, 4, 0, 25, 7}; /* row 4 occurs twice */
 static const double penalty = 0.4, scale = 1.7;
 
 static mo_tensor *support_rows(mo_tape *t) {
@@ -122,7 +122,7 @@ static void reference_round(double Z[N][WIDTH], double fixed[N][C], double logit
         }
 }
 
-/* Rows [N, WIDTH], the last of a row 1; logits before, and the part that stays. */
+/* Z [N, WIDTH], rows whose last entry is 1; the logits so far, and the part of them that does not change. */
 typedef struct problem {
     double Z[N][WIDTH], logits[N][C], fixed[N][C];
 } problem;
@@ -198,7 +198,8 @@ TEST(one_factorization_serves_all_rounds) {
     mo_tape_release(t);
 }
 
-/* Two groups apart along one axis; their labelled rows differ by more along the other, which is uninformative. */
+/* Two groups are separated along the first axis. Their labelled rows differ more along the second, which is
+ * uninformative. */
 TEST(rows_without_labels_correct_a_misleading_support) {
     enum { ROWS = 60 };
     mo_tape *t = mo_tape_create(*state, MO_EVAL);

@@ -26,7 +26,7 @@ static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {
     return mo_from(t, MO_I64, 1, &n, value);
 }
 
-/* Puts the episode's rows among a graph's rows, in another order. */
+/* Moves the episode's rows into a larger array of a graph's rows, in another order, and sets their index. */
 static void put_index(mo_tape *t, mo_named *hops) {
     int64_t index[4 * ROWS];
     mo_tensor *X = hops->tensor;
@@ -40,7 +40,7 @@ static void put_index(mo_tape *t, mo_named *hops) {
             mo_slice(t, hops->tensor, MO_AXIS(1), index[i], index[i] + 1), mo_slice(t, X, MO_AXIS(1), i, i + 1));
 }
 
-/* Rows of nodes; graphs of which one is empty and one is larger than several blocks. */
+/* Returns an episode of nodes; in graph episodes one graph is empty, and one is larger than several blocks. */
 static mo_episode node_rows(mo_tape *t, mo_dtype real, mo_task task) {
     mo_episode e = {.task = task, .classes = 2, .n_rows = 1};
     bool graphs = task == MO_TASK_GC;
@@ -81,7 +81,7 @@ static mo_model *gamlp(mo_context *ctx, mo_dtype real, int layers, int hops, dou
     return mo_mochi_create(ctx, real, &o, 1);
 }
 
-/* Loss, all gradients one after another, and the final random position. */
+/* The loss, then all gradients; and the position of the random stream at the end. */
 typedef struct result {
     double value[4096];
     int n;
@@ -114,7 +114,7 @@ static void evaluate(
     mo_tape_release(t);
 }
 
-/* The largest difference of two results over the largest entry of a gradient. */
+/* Returns the largest difference between two results, relative to the largest entry of a gradient. */
 static double distance(const result *a, const result *b) {
     double most = 0, size = 0;
     assert_int_equal(a->n, b->n);
@@ -126,7 +126,7 @@ static double distance(const result *a, const result *b) {
     return most / size;
 }
 
-/* Sums in another order: a few roundings, which the small gradients of the graphs show most. */
+/* Blocks sum in another order: a few roundings, which show most in the small gradients of graph episodes. */
 static void expect_same(mo_context *ctx, mo_model *m, mo_dtype real, const char *name) {
     double allowed = real == MO_F64 ? 1e-12 : 1e-4, worst = 0;
     for (int task = 0; task < MO_TASKS; task++) {
@@ -167,7 +167,7 @@ TEST(rows_by_their_index_are_the_same_rows) {
     mo_model_release(m);
 }
 
-/* The parameters of the most hops that an encoder can have are inputs of one op. */
+/* With the most hops that an encoder can have, all parameters are inputs of one op. */
 TEST(the_largest_encoder_has_room) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_mochi_options o = mo_mochi_defaults();
@@ -189,7 +189,7 @@ typedef struct problem {
 } problem;
 
 static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)in; /* the model's own parameters */
+    (void)in; /* the inputs are the model's own parameters */
     (void)n_in;
     (void)n_out;
     const problem *p = state;

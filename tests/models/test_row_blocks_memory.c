@@ -1,4 +1,4 @@
-/* tests/models/test_row_blocks_memory.c - encoding in blocks of rows needs the memory of one block. */
+/* tests/models/test_row_blocks_memory.c - encoding in blocks of rows needs only the memory of one block. */
 #include "models/inside.h"
 #include "tests/scratch.h"
 
@@ -10,7 +10,7 @@ static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {
     return mo_from(t, MO_I64, 1, &n, value);
 }
 
-/* The bytes of a training step on graphs beyond its episode and the parameters' gradients. */
+/* Returns the peak of bytes in a training step on graphs, less its episode and the parameters' gradients. */
 static int64_t step_bytes(mo_context *ctx, mo_model *m, int64_t rows, int64_t max_rows) {
     enum { N = 40 };
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
@@ -40,7 +40,7 @@ static int64_t step_bytes(mo_context *ctx, mo_model *m, int64_t rows, int64_t ma
     return peak;
 }
 
-/* An episode shaped like D&D's, of narrower rows. */
+/* An episode with as many rows as D&D's, but narrower. */
 TEST(memory_is_that_of_one_block) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_mochi_options o = mo_mochi_defaults();
@@ -51,7 +51,7 @@ TEST(memory_is_that_of_one_block) {
     print_message("16000 rows: %.1f MB; in blocks of 1000: %.1f MB; 1000 rows alone: %.1f MB\n", 1e-6 * (double)whole,
         1e-6 * (double)blocks, 1e-6 * (double)block);
     assert_true(whole > 10 * block);
-    /* gradients of the parameters twice: the sum so far and a block's own */
+    /* two sets of parameter gradients: the sum so far, and one block's */
     int64_t gradients = 12 * 64 * 64 * (int64_t)sizeof(float);
     assert_true(blocks <= block + sums + 2 * gradients);
     mo_model_release(m);

@@ -1,5 +1,5 @@
-/* tests/models/test_wrong_rules.c - the checkers of ops and heads at their defaults against planted mistakes: each is
- * caught, and the right rule beside it passes. */
+/* tests/models/test_wrong_rules.c - the checkers of ops and heads, at their defaults, find planted mistakes, and pass
+ * the right rule. */
 #include "models/inside.h"
 #include "tensor/storage.h"
 #include "tests/scratch.h"
@@ -14,7 +14,7 @@ static void write_output(mo_call *c, int i, mo_tensor *Y) {
         c->ctx->backend->copy(c->ctx, &from, &to);
 }
 
-/* Input i as data. */
+/* Returns input i as data, without a gradient. */
 static mo_tensor *data(mo_call *c, int i) {
     return mo_stop_gradient(c->t, c->in[i]);
 }
@@ -72,7 +72,7 @@ static void cube_nothing(mo_vjp *v) {
     v->in_bar[0] = NULL;
 }
 
-/* Right at order 1: the derivative of its second factor is lost. */
+/* Right at order 1, but one of two factors X is data, so order 2 lacks half of the derivative. */
 static void cube_cut_input(mo_vjp *v) {
     mo_tensor *X = mo_stop_gradient(v->t, v->in[0]);
     v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_scale(v->t, mo_mul(v->t, v->in[0], X), 3, 0));
@@ -83,7 +83,7 @@ static void cube_cut_cotangent(mo_vjp *v) {
     v->in_bar[0] = mo_mul(v->t, Y_bar, mo_scale(v->t, mo_square(v->t, v->in[0]), 3, 0));
 }
 
-/* Wrong by a factor, but differentiated rightly, where a graph is created. */
+/* If a graph is created, the gradient has a wrong factor; its derivative is consistent. */
 static void cube_wrong_with_graph(mo_vjp *v) {
     cube_right(v);
     v->in_bar[0] = leading_factor(v, v->in_bar[0], 2, v->create_graph);
@@ -108,7 +108,7 @@ static void cube_wrong_if_oblong(mo_vjp *v) {
     v->in_bar[0] = leading_factor(v, v->in_bar[0], 2, mo_dim(v->in[0], -1) != mo_dim(v->in[0], -2));
 }
 
-/* One entry of many is doubled. */
+/* Doubles one entry of many. */
 static void cube_one_entry(mo_vjp *v) {
     mo_tensor *X = v->in[0],
               *one = mo_pad(v->t, mo_full(v->t, X->dtype, 1, (int64_t[]){1}, 1), MO_AXIS(0), 7, X->shape[0] - 8);
@@ -116,7 +116,7 @@ static void cube_one_entry(mo_vjp *v) {
     v->in_bar[0] = mo_add(v->t, v->in_bar[0], mo_mul(v->t, v->in_bar[0], one));
 }
 
-/* X of the last call of forward, whichever call the rule belongs to. */
+/* The rule below reads the X of the last forward, which can be another call's. */
 static double last_call[64];
 
 static void stateful_forward(mo_call *c) {
@@ -130,7 +130,7 @@ static void cube_stateful(mo_vjp *v) {
     v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_scale(v->t, mo_square(v->t, X), 3, 0));
 }
 
-/* Saves its input, which it does not declare to read. */
+/* Saves an input that the op does not declare to read. */
 static void saving_forward(mo_call *c) {
     cube_forward(c);
     mo_call_save(c, c->in[0]);
@@ -180,7 +180,7 @@ static void centre_missing_term(mo_vjp *v) {
     v->in_bar[0] = mo_scale(v->t, v->out_bar[0], 1, 0);
 }
 
-/* Divides by the number of columns. */
+/* Divides by the number of columns instead of rows. */
 static void centre_by_columns(mo_vjp *v) {
     mo_tensor *Y_bar = v->out_bar[0], *sum = mo_sum(v->t, Y_bar, MO_AXIS(-2), MO_KEEP_AXES);
     v->in_bar[0] = mo_sub(v->t, Y_bar, mo_scale(v->t, sum, 1 / (double)mo_dim(v->in[0], -1), 0));
@@ -254,7 +254,7 @@ static void product_needs_wrong_alone(mo_vjp *v) {
         v->in_bar[1] = mo_scale(v->t, v->in_bar[1], 2, 0);
 }
 
-/* B in a batch of A, B itself without leading axes: the mean in place of the sum. */
+/* If only A has batch axes, B_bar is the mean over the batch instead of the sum. */
 static void product_mean_over_batch(mo_vjp *v) {
     product_right(v);
     if (v->needs[1])
@@ -283,7 +283,7 @@ static void bias_mean(mo_vjp *v) {
     v->in_bar[1] = mo_mean(v->t, v->out_bar[0], MO_AXIS(0), MO_DROP_AXES);
 }
 
-/* The rows of the first matrix alone, where there are several. */
+/* b_bar sums only the rows of the first matrix of a batch. */
 static void bias_first_of_batch(mo_vjp *v) {
     mo_tensor *Y_bar = v->out_bar[0];
     bias_right(v);
@@ -350,7 +350,7 @@ static void form_right(mo_vjp *v) {
     form_rule(v, true);
 }
 
-/* 2 A x in place of (A + A^T) x. */
+/* 2 A x instead of (A + A^T) x. */
 static void form_half(mo_vjp *v) {
     form_rule(v, false);
 }
@@ -367,14 +367,14 @@ static void rows_forward(mo_call *c) {
     write_output(c, 0, mo_gather_rows(c->t, data(c, 0), c->in[1]));
 }
 
-/* Of X it reads the shape alone. */
+/* Right; it reads only the shape of X. */
 static void rows_right(mo_vjp *v) {
     v->in_bar[0] = mo_scatter_add_rows(v->t, v->out_bar[0], v->in[1], mo_dim(v->in[0], 0));
 }
 
 /* ---- the table of ops ---- */
 
-/* Everything of an op but its rule and what the rule reads. */
+/* An op except for its rule, and except for the values that the rule reads. */
 typedef struct family {
     const char *name;
     int n_in, n_out;
@@ -403,7 +403,7 @@ typedef struct rule {
     void (*vjp)(mo_vjp *v);
     uint64_t reads_in;
     unsigned reads_out;
-    const char *part; /* of what the checker says; may be NULL */
+    const char *part; /* part of the checker's message; or NULL */
 } rule;
 
 static const rule rules[] = {
@@ -504,13 +504,13 @@ TEST(an_op_of_which_nothing_is_differentiated_fails) {
 
 /* ---- heads ---- */
 
-/* X, with a gradient a times too large. */
+/* Returns the values of X with a gradient that is a times the right one. */
 static mo_tensor *tilted(mo_tape *t, mo_tensor *X, double a) {
     mo_tensor *value = mo_stop_gradient(t, X);
     return mo_add(t, value, mo_scale(t, mo_sub(t, X, value), a, 0));
 }
 
-/* Distances to the weighted means of the classes, times lambda^2. */
+/* Returns inner products of the queries with the sums of the classes, times lambda^2. */
 static mo_tensor *means(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_tensor *P = mo_matmul(t, mo_transpose(t, Ys), Zs);
     return mo_mul(t, mo_matmul(t, Zq, mo_transpose(t, P)), mo_square(t, parameters[0]));
@@ -535,7 +535,7 @@ static mo_tensor *means_query_sign(
     return means(t, Zs, Ys, tilted(t, Zq, -1), parameters);
 }
 
-/* 2 in place of 2 lambda: right at the initial value, which is 1. */
+/* The derivative of lambda^2 is 2 instead of 2 lambda: right only at the initial value, 1. */
 static mo_tensor *means_at_one(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_tensor *lambda = parameters[0], *value = mo_stop_gradient(t, lambda);
     mo_tensor *square = mo_add(t, mo_square(t, value), mo_scale(t, mo_sub(t, lambda, value), 2, 0));
@@ -558,7 +558,7 @@ static mo_tensor *means_last_class(
     return mo_concat(t, part, 2, MO_AXIS(axis));
 }
 
-/* X + X^2 - X^2, of which order 2 sees -2. */
+/* Adds (Zq - Zq)^2, one Zq as data: value and first derivative are 0, the second is not. */
 static mo_tensor *means_second(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_tensor *value = mo_stop_gradient(t, Zq), *gap = mo_sub(t, Zq, value);
     return means(t, Zs, Ys, mo_add(t, Zq, mo_square(t, gap)), parameters);
@@ -569,7 +569,7 @@ static mo_tensor *ridge_like(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor 
     return mo_add(t, mo_matmul(t, mo_transpose(t, X), R), mo_mul(t, W, parameters[0]));
 }
 
-/* The support has no gradient in the residual's own derivative. */
+/* The residual has no derivative in the support. */
 static mo_tensor *ridge_cut(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
     return ridge_like(t, W, mo_stop_gradient(t, Zs), Ys, parameters);
 }
@@ -597,7 +597,7 @@ static const planted_head heads[] = {
     {"a residual that forgets the support", NULL, ridge_cut},
 };
 
-/* With the checker's own samples, and with one that is no batch. */
+/* Checks with the checker's own samples, and with a sample that is not a batch. */
 TEST(wrong_heads_are_caught) {
     mo_context *ctx = *state;
     int failed = 0;
@@ -626,7 +626,7 @@ TEST(wrong_heads_are_caught) {
 
 /* ---- graph code at inputs that hide a mistake ---- */
 
-/* Y = X^3 by an op whose rule is the state. */
+/* Y = X^3; state: the op, whose rule can be wrong. */
 static void op_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)n_out;
     out[0] = mo_apply(t, state, in, n_in, NULL);
@@ -664,7 +664,7 @@ TEST(special_inputs_hide_nothing) {
     }
 }
 
-/* Takes a gradient in its input, and so cannot run where that needs none. */
+/* Calls mo_grad in its input, so it fails if the input needs no gradient. */
 static void inner_gradient(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     mo_tensor *y = mo_mul(t, mo_square(t, in[0]), in[1]), *g;
     (void)n_in;

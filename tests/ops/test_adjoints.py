@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tests/ops/test_adjoints.py - the table of adjoints in ops/ADJOINTS.md names every op, and its links lead to the code."""
+"""tests/ops/test_adjoints.py - checks that the table of adjoints in ops/ADJOINTS.md names every op, and that its links
+lead to the code."""
 import pathlib
 import re
 import sys

@@ -1,8 +1,8 @@
-/* tests/ops/test_bad_matrices.c - matrices without a solution, in every position of a batch: each gives its error by
- * name in both float types, and with or_nan NaN in its own place alone.
+/* tests/ops/test_bad_matrices.c - matrices without a solution, at every position of a batch, in both float types. Each
+ * gives its error by name; with or_nan only its own result is NaN.
  *
- * Sizes reach every path of the kernels: fixed loops, LAPACK, blocked factorizations, on a device (of MOCHI_DEVICE) one
- * block and many. */
+ * The sizes reach every path of the kernels: fixed loops, LAPACK, blocked factorizations and, on a device
+ * (MOCHI_DEVICE), one block and many. */
 #include "tests/host_matrices.h"
 
 #include <stdio.h>
@@ -14,13 +14,14 @@ typedef mo_tensor *(*solver)(mo_tape *t, mo_tensor *A, mo_tensor *B);
 typedef enum defect {
     ENTRY,     /* A[i][j] = A[j][i] = value */
     ONE_ENTRY, /* A[i][j] = value */
-    ROW,       /* row i is value */
-    COLUMN,    /* column i is value */
-    SAME_ROWS, /* row j is row i times value */
+    ROW,       /* all entries of row i are value */
+    COLUMN,    /* all entries of column i are value */
+    SAME_ROWS, /* row j is value times row i */
     SAME_COLUMNS,
-    COUPLED, /* A[i][j] = A[j][i] so that the minor after max(i, j) is the first that is not positive */
-    SCALED,  /* everything is multiplied by value */
-    DIAGONAL /* every diagonal entry is value */
+    COUPLED, /* A[i][j] = A[j][i] is so large that the leading minor of order max(i, j) + 1 is the first that is not
+              * positive */
+    SCALED,  /* all entries are multiplied by value */
+    DIAGONAL /* all diagonal entries are value */
 } defect;
 
 typedef struct bad_matrix {
@@ -28,7 +29,7 @@ typedef struct bad_matrix {
     defect kind;
     int i, j;
     double value;
-    const char *message; /* after the op's name and "matrix 1 of 4 " */
+    const char *message; /* the rest of the error, after the op's name and "matrix 1 of 4 " */
 } bad_matrix;
 
 static const bad_matrix indefinite[] = {
@@ -105,7 +106,7 @@ static const bad_matrix triangles[] = {
 
 /* ---- making them ---- */
 
-/* 3 on the diagonal, and beside it numbers of size 1/n in no pattern, symmetric: positive definite. */
+/* Draws a symmetric positive definite matrix: 3 on the diagonal, irregular numbers of size 1/n elsewhere. */
 static void draw_good(int n, double *A) {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
@@ -132,7 +133,7 @@ static void spoil(const bad_matrix *b, double *A) {
         A[i * n + j] = b->value;
     if (b->kind == ENTRY)
         A[j * n + i] = b->value;
-    if (b->kind == COUPLED) /* a minor of 9 - 100 in rows i and j */
+    if (b->kind == COUPLED) /* rows i and j then have the negative minor 9 - 100 */
         A[i * n + j] = A[j * n + i] = 10;
 }
 
@@ -156,7 +157,8 @@ static mo_tensor *columns_of(fixture *f, const bad_matrix *b, mo_dtype dtype) {
 static void expect_named(fixture *f, const char *op, const bad_matrix *b, solver solve, mo_dtype dtype) {
     char expected[160];
     mo_tensor *A = batch_of(f, b, dtype, true), *X = solve(f->t, A, columns_of(f, b, dtype));
-    bool on_host = mo_context_device(f->ctx) == MO_CPU; /* a device leaves its result and tells at the next wait */
+    bool on_host = mo_context_device(f->ctx) == MO_CPU; /* a device returns a result, and reports the error at the next
+                                                         * wait */
     mo_context_wait(f->ctx);
     const mo_status *status = mo_context_status(f->ctx);
     snprintf(expected, sizeof expected, "%s: matrix %d of %d %s", op, b->which, b->batch, b->message);
@@ -231,7 +233,7 @@ TEST(triangles_without_a_diagonal_are_named) {
     run_table(*state, "solve_triangular", triangles, sizeof triangles, solve_upper_transposed, NULL);
 }
 
-/* What lies above the diagonal of a matrix that is read as symmetric may be anything. */
+/* Of a matrix that is read as symmetric, entries above the diagonal are never read. */
 TEST(the_other_triangle_is_not_looked_at) {
     fixture *f = *state;
     const int orders[] = {5, 16, 40, 200};

@@ -1,13 +1,12 @@
-/* tests/ops/test_batched_solve.c - what a matrix gives does not depend on the batch it is in, nor on a bad one beside
- * it.
- */
+/* tests/ops/test_batched_solve.c - the result for a matrix depends neither on the batch it is in, nor on a bad matrix
+ * beside it. */
 #include "tests/host_matrices.h"
 
 static const fixtures around_each = {set_up, tear_down};
 
 typedef mo_tensor *(*solver)(mo_tape *t, mo_tensor *A, mo_tensor *B);
 
-/* X and the gradients of sum(X G) for matrices first .. first + count - 1 of A and B, as bytes. */
+/* Writes X and the gradients of sum(X G), as bytes, for `part[1]` matrices of A and B from matrix part[0] on. */
 static void run_part(fixture *f, solver solve, mo_dtype dtype, const double *problem[2], int64_t n, int64_t m,
     int64_t part[2], char *out[3]) {
     const double *A = problem[0] + part[0] * n * n, *B = problem[1] + part[0] * n * m;
@@ -31,7 +30,8 @@ static void run_part(fixture *f, solver solve, mo_dtype dtype, const double *pro
     mo_tape_reset(f->t);
 }
 
-/* Kernels go by groups of matrices: neither its place in one nor the size of the batch may show in a result. */
+/* Kernels compute matrices in groups: a result must not depend on the matrix's place in a group or on the batch's size.
+ * */
 static void expect_batch_is_its_singles(fixture *f, solver solve, mo_dtype dtype, int64_t n, int64_t m) {
     enum { BATCH = 21 };
     double *A = normals(f, (int)(BATCH * n), (int)n), *B = normals(f, (int)(BATCH * n), (int)m);
@@ -69,7 +69,7 @@ TEST(a_batch_has_the_bits_of_its_singles) {
 
 /* ---- leading axes that broadcast ---- */
 
-/* A = M M^T + 2 I of a leaf M [.., n, n], so that a difference quotient keeps it symmetric. */
+/* A = M M^T + 2 I from a leaf M [.., n, n]: symmetric however the checker moves M. */
 static mo_tensor *definite(mo_tape *t, mo_tensor *M) {
     return mo_add_diag(t, mo_gram(t, M), mo_scalar(t, MO_F64, 2));
 }
@@ -87,7 +87,7 @@ static void solved(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, 
     out[0] = (*(const solver *)state)(t, definite(t, in[0]), in[1]);
 }
 
-/* Against the same matrices repeated by hand, and against differences. */
+/* Compares with the same matrices repeated explicitly, and with central differences. */
 TEST(leading_axes_broadcast_with_gradients) {
     fixture *f = *state;
     const solver solvers[] = {mo_solve, mo_solve_spd, mo_cholesky_solve, lower, diagonals};
@@ -100,7 +100,7 @@ TEST(leading_axes_broadcast_with_gradients) {
         mo_tensor *in[2], *wide[2];
         for (int i = 0; i < 2; i++) {
             double *x = normals(f, 36, 1);
-            int skip = s[i][0] == 1 && s[i][1] == 1 ? 2 : 0; /* axes of 1 in front are left out */
+            int skip = s[i][0] == 1 && s[i][1] == 1 ? 2 : 0; /* drops two leading axes of size 1 */
             in[i] = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 4 - skip, s[i] + skip, x));
             int64_t size[] = {common[k % 3][0], common[k % 3][1], s[i][2], s[i][3]};
             wide[i] = mo_broadcast_to(f->t, i ? in[i] : definite(f->t, in[i]), 4, size);
@@ -123,7 +123,7 @@ TEST(leading_axes_broadcast_with_gradients) {
     }
 }
 
-/* One right-hand side is a matrix of one column: the error says how to make it one. */
+/* A right-hand side is a matrix with one column, not a vector: the error says how to convert it. */
 TEST(a_vector_is_refused_with_its_remedy) {
     fixture *f = *state;
     mo_tensor *A = mo_eye(f->t, MO_F64, 3), *b = mo_full(f->t, MO_F64, 1, (int64_t[]){3}, 1);

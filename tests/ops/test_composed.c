@@ -1,11 +1,11 @@
 /* tests/ops/test_composed.c - the functions of ops/composed/ against loops, against central differences to order two,
- * and with wrong inputs. */
+ * and on wrong inputs. */
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 
 static const fixtures around_each = {toy_create, toy_release};
 
-/* A float64 leaf of normal draws. */
+/* Returns a float64 leaf of normal numbers. */
 static mo_tensor *drawn(mo_context *ctx, int ndim, const int64_t *shape, uint64_t stream) {
     mo_random r = mo_random_at(7, MO_PURPOSE_CHECK, stream);
     double x[256];
@@ -70,7 +70,7 @@ TEST(losses_are_their_formulas) {
     free(v);
 }
 
-/* A sure answer costs e^-|z|, not 0; a wrong one |z|: to all digits of either type. */
+/* For a large logit z a right answer costs e^-|z|, not 0, and a wrong one |z|, to all digits of either type. */
 TEST(binary_cross_entropy_of_large_logits_is_exact) {
     toy *y = *state;
     const double logits[] = {30, 300, 1e4};
@@ -82,7 +82,7 @@ TEST(binary_cross_entropy_of_large_logits_is_exact) {
                 double one = mo_item(mo_binary_cross_entropy(y->t, z, mo_scalar(y->t, real, 1)));
                 double zero = mo_item(mo_binary_cross_entropy(y->t, z, mo_scalar(y->t, real, 0)));
                 double right = sign > 0 ? one : zero, wrong = sign > 0 ? zero : one, small = exp(-logits[i]);
-                if (type == 0 && small < 1e-37) /* float32 has no such number */
+                if (type == 0 && small < 1e-37) /* below the range of float32 */
                     small = 0;
                 assert_true(fabs(right - small) <= 1e-6 * small);
                 assert_true(fabs(wrong - logits[i] - small) <= (type ? 1e-15 : 1e-7) * logits[i]);
@@ -93,7 +93,8 @@ TEST(binary_cross_entropy_of_large_logits_is_exact) {
 
 TEST(accuracy_counts_rows) {
     toy *y = *state;
-    double z[] = {1, 2, 2, 5, 1, 0, 0, 1, 0, 0, 0, 0}; /* argmax 1 (the first of ties), 0, 1, 0 */
+    double z[] = {1, 2, 2, 5, 1, 0, 0, 1, 0, 0, 0, 0}; /* the largest entries have index 1 (the first of equal ones), 0,
+                                                        * 1, 0 */
     mo_tensor *L = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){4, 3}, z));
     mo_tensor *right = mo_from(y->t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){1, 0, 2, 2});
     mo_tensor *share = mo_accuracy(y->t, L, right);
@@ -109,7 +110,7 @@ TEST(accuracy_counts_rows) {
 
 enum { LINES = 17, WIDTH = 2, RUNS = 6 };
 
-static const int64_t offsets[RUNS + 1] = {0, 1, 1, 6, 8, 17, 17}; /* two are empty */
+static const int64_t offsets[RUNS + 1] = {0, 1, 1, 6, 8, 17, 17}; /* segments 1 and 5 are empty */
 
 static void segments_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_out, void *state) {
     (void)n, (void)n_out;
@@ -154,7 +155,7 @@ TEST(segments_at_their_limits) {
     mo_tensor *M = mo_segment_max(t, X, mo_from(t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){0, 3, 5, 6}));
     assert_true(at(M, 0) == 5 && at(M, 1) == 1e4 && isnan(at(M, 2)));
     assert_int_equal(mo_grad(t, &M, NULL, 1, &X, &g, 1, 0), MO_OK);
-    const double first[] = {0, 1, 0, 1, 0, 1}; /* of equal entries the first has the gradient */
+    const double first[] = {0, 1, 0, 1, 0, 1}; /* of equal maxima the first gets the gradient */
     for (int i = 0; i < 6; i++)
         assert_true(at(g, i) == first[i]);
     mo_tensor *pair = mo_from(t, MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 3, 5});
@@ -179,7 +180,7 @@ static void sparse_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out
 TEST(sparse_products_have_gradients_of_the_values) {
     toy *y = *state;
     const int64_t rows[] = {0, 2, 2, 5, 6};
-    const int32_t columns[] = {2, 0, 1, 0, 1, 2}; /* an empty row, and a column named twice in one row */
+    const int32_t columns[] = {2, 0, 1, 0, 1, 2}; /* one row is empty, and one names a column twice */
     mo_tensor *in[] = {drawn(y->ctx, 1, (int64_t[]){6}, 8), drawn(y->ctx, 2, (int64_t[]){3, 4}, 9)};
     double *v = host(in[0]);
     mo_csr *A = mo_csr_create(y->ctx, 4, 3, rows, columns, MO_F64, v);

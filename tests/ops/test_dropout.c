@@ -1,4 +1,4 @@
-/* tests/ops/test_dropout.c - dropout draws by position, keeps the mean, and is absent from evaluation. */
+/* tests/ops/test_dropout.c - dropout draws by an element's position, keeps the mean, and does nothing in evaluation. */
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 
@@ -39,7 +39,7 @@ TEST(rate_is_the_share_of_zeros) {
     }
     free(v);
     assert_int_equal(r.index, start().index + (uint64_t)n);
-    /* five standard deviations of a binomial count */
+    /* at most five standard deviations of a binomial count */
     assert_true(fabs((double)zeros - (double)n * rate) < 5 * sqrt((double)n * rate * (1 - rate)));
 }
 

@@ -1,13 +1,15 @@
-/* tests/ops/test_eigh.c - eigenvectors: residual, orthogonality and signs, and where they have no derivative. */
+/* tests/ops/test_eigh.c - eigenvectors: residual, orthogonality and signs, and the cases in which they have no
+ * derivative. */
 #include "tests/host_matrices.h"
 
 static const fixtures around_each = {set_up, tear_down};
 
-/* |A V - V diag(w)| / (n |A| eps), |V^T V - I| / (n eps), rising w, fixed signs. */
+/* Checks |A V - V diag(w)| / (n |A| eps), |V^T V - I| / (n eps), that w rises, and the signs. */
 static void eigh_once(fixture *f, mo_dtype dtype, int n) {
     double *A = normals(f, n, n);
     mo_tensor *w_tensor, *V_tensor;
-    mo_eigh(f->t, matrix(f, dtype, n, n, A), &w_tensor, &V_tensor); /* the upper triangle differs: not read */
+    mo_eigh(f->t, matrix(f, dtype, n, n, A), &w_tensor, &V_tensor); /* eigh reads only the lower triangle; the upper one
+                                                                     * differs here */
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++)
             A[i * n + j] = A[j * n + i];
@@ -53,7 +55,7 @@ TEST(equal_eigenvalues_refuse_a_gradient_through_vectors_alone) {
     mo_tensor *trace = mo_sum(f->t, w, MO_ALL, MO_DROP_AXES),
               *y = mo_sum(f->t, mo_square(f->t, V), MO_ALL, MO_DROP_AXES);
     assert_int_equal(mo_grad(f->t, &trace, NULL, 1, &A, &grad, 1, MO_RETAIN), MO_OK);
-    double *g = values_of(f, grad); /* the derivative of a trace is the identity */
+    double *g = values_of(f, grad); /* the trace's derivative is the identity */
     for (int i = 0; i < 18; i++)
         assert_true(fabs(g[i] - (i % 9 % 4 == 0)) < 1e-14);
     free(g);

@@ -1,5 +1,5 @@
-/* tests/ops/test_gradient_norm.c - the norm of all gradients: against a plain sum in float64, at any alignment, twice
- * the same bits, and the parameter whose sum is not finite. */
+/* tests/ops/test_gradient_norm.c - the norm of all gradients: against a plain sum in float64, at any alignment, the
+ * same bits twice; and it names the parameter whose sum is not finite. */
 #include "ops/fits/adamw.h"
 #include "ops/ops.h"
 #include "tests/device.h"
@@ -7,9 +7,9 @@
 #include "tests/suite.h"
 #include <math.h>
 
-enum { MANY = 70 }; /* more than one launch takes */
+enum { MANY = 70 }; /* more gradients than one launch takes */
 
-/* On either side of a piece of 8192 and of 16 bytes. */
+/* Lengths just below and above a piece of 8192 values, and above 16 bytes. */
 static const int64_t lengths[] = {1, 3, 8191, 8192, 8193, 0, 17, 30000};
 
 typedef struct gradients {
@@ -20,7 +20,7 @@ typedef struct gradients {
     double expected[MANY], norm;
 } gradients;
 
-/* Gradient i begins `offset` values behind an aligned address. */
+/* Gradient i begins `offset` values after an aligned address. */
 static gradients gradients_create(mo_context *ctx, mo_dtype real, int64_t offset) {
     gradients s = {.ctx = ctx, .t = mo_tape_create(ctx, MO_EVAL)};
     double *value = malloc(40000 * sizeof *value), total = 0;
@@ -57,10 +57,10 @@ static void find(gradients *s, double bound, double *squares, double *scale) {
 
 TEST(norm_is_the_sum_in_float64_at_any_alignment) {
     const mo_dtype types[] = {MO_F32, MO_F64};
-    const double tolerance[] = {1e-6, 1e-12}; /* the CPU adds runs in the gradients' type */
+    const double tolerance[] = {1e-6, 1e-12}; /* the CPU sums pieces in the gradients' type */
     for (int type = 0; type < 2; type++) {
         double squares[3][MANY], scale[3][2];
-        for (int64_t run = 0; run < 3; run++) { /* aligned, aligned again, not aligned */
+        for (int64_t run = 0; run < 3; run++) { /* runs 0 and 1 aligned, run 2 not */
             gradients s = gradients_create(*state, types[type], run == 2);
             find(&s, 1, squares[run], scale[run]);
             for (int i = 0; i < MANY; i++)
@@ -72,7 +72,7 @@ TEST(norm_is_the_sum_in_float64_at_any_alignment) {
         assert_memory_equal(squares[0], squares[1], sizeof squares[0]);
         assert_memory_equal(scale[0], scale[1], sizeof scale[0]);
         gradients s = gradients_create(*state, types[type], 1), again = gradients_create(*state, types[type], 0);
-        for (int i = 0; i < MANY; i++) /* the same values behind an address that is aligned and one that is not */
+        for (int i = 0; i < MANY; i++) /* copies values at an aligned address to one that is not */
             mo_tensor_copy(s.g[i], again.g[i]);
         find(&s, 0, squares[2], scale[2]);
         assert_memory_equal(squares[0], squares[2], sizeof squares[0]);
@@ -85,7 +85,7 @@ TEST(norm_is_the_sum_in_float64_at_any_alignment) {
 TEST(a_sum_that_is_not_finite_is_its_own_parameters) {
     gradients s = gradients_create(*state, MO_F32, 0);
     double squares[MANY], scale[2];
-    mo_tensor_fill(s.g[66], 1e30); /* finite in float64 alone */
+    mo_tensor_fill(s.g[66], 1e30); /* 1e30 squared is finite only in float64 */
     find(&s, 1, squares, scale);
     for (int i = 0; i < MANY; i++)
         assert_true(isfinite(squares[i]) == (i != 66));

@@ -1,6 +1,6 @@
-/* tests/ops/test_hop_attention.c - the layers of hops and attention over them, each in one op, against one op for each
- * hop: to rounding, and the same bits twice. Layers whose parameters lie in one memory, which a device multiplies in
- * one batch, against the same values apart. */
+/* tests/ops/test_hop_attention.c - the layers of all hops and the attention over them, as one op, against one op per
+ * hop: equal up to rounding, and the same bits twice. Parameters in one allocation, which a device multiplies in one
+ * batch, against the same values apart. */
 #include "ops/inside.h"
 #include "ops/ops.h"
 #include "tests/device.h"
@@ -14,7 +14,7 @@ enum { K = 3, N = 37, D = 40, M = 33, LEAVES = 2 * K + 4, MOST = 4 * 300 * 64 };
 typedef struct fixture {
     mo_context *ctx;
     mo_tape *t;
-    mo_tensor *X, *Y_bar, *a_bar, *leaf[LEAVES]; /* W_k, b_k of each hop; W, b, v, c */
+    mo_tensor *X, *Y_bar, *a_bar, *leaf[LEAVES]; /* leaf: W_k, b_k of each hop, then W, b, v, c of the attention */
 } fixture;
 
 static mo_tensor *drawn(mo_tape *t, mo_dtype real, uint64_t stream, int ndim, const int64_t *shape) {
@@ -72,7 +72,7 @@ static mo_tensor *unfused(fixture *f, mo_tensor **attention) {
     return Y;
 }
 
-/* exact: equal bits on the CPU are asked for. */
+/* exact: on the CPU, all bits must be equal. */
 static void compare(mo_tape *t, const char *what, int which, mo_tensor *got, mo_tensor *want, bool exact) {
     static char a[MOST * 8], b[MOST * 8];
     bool wide = mo_tensor_dtype(got) == MO_F64;
@@ -83,7 +83,8 @@ static void compare(mo_tape *t, const char *what, int which, mo_tensor *got, mo_
     assert_int_equal(mo_tensor_read(mo_contiguous(t, want), b, bytes), MO_OK);
     if (exact && memcmp(a, b, bytes) != 0)
         fail_msg("%s %d: other bits", what, which);
-    double difference = 0, largest = n == 1; /* of c: 0 but for rounding, as softmax does not depend on it */
+    double difference = 0, largest = n == 1; /* n = 1 is the gradient of c: only rounding, as softmax does not depend on
+                                              * c, so it is compared with 1 */
     for (int i = 0; i < n; i++) {
         double x = wide ? ((double *)a)[i] : ((float *)a)[i], y = wide ? ((double *)b)[i] : ((float *)b)[i];
         difference = worst_of(difference, fabs(x - y));
@@ -117,7 +118,7 @@ TEST(one_op_is_one_op_for_each_hop) {
     }
 }
 
-/* The gradient of the sum of squares of all gradients. */
+/* Takes the gradients of the sum of squares of all gradients. */
 static void second(fixture *f, mo_tensor *Y, mo_tensor **out) {
     mo_tensor *g[LEAVES], *sum = NULL;
     take(f, Y, NULL, g, MO_CREATE_GRAPH);
@@ -128,7 +129,7 @@ static void second(fixture *f, mo_tensor *Y, mo_tensor **out) {
     assert_int_equal(mo_grad(f->t, &sum, NULL, 1, f->leaf, out, LEAVES, MO_RETAIN), MO_OK);
 }
 
-/* Parameters in one memory with the values of the first 2 K leaves, which they replace. */
+/* Makes parameters in one allocation with the values of the first 2 K leaves, which they replace. */
 static void put_in_one_memory(fixture *f, mo_dtype real, mo_tensor **P) {
     mo_parameter_form form[2 * K];
     for (int i = 0; i < 2 * K; i++)
@@ -166,7 +167,8 @@ TEST(layers_of_one_memory_are_those_apart) {
     }
 }
 
-/* Y and the gradients, one after the other, of 300 rows and 4 hops of width 64 in a context of that many threads. */
+/* Writes Y and then the gradients, for 300 rows and 4 hops of width 64, computed in a context with this many threads.
+ * */
 static void attend_many(int threads, float *out, size_t bytes) {
     enum { HOPS = 4, ROWS = 300, WIDTH = 64, N_IN = 5 };
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});

@@ -37,7 +37,7 @@ TEST(gmres_restarts) {
     assert_true(report.adjoint_iterations > 4);
 }
 
-/* A is perturbed freely by the checker, but J = A + diag(x^2) is symmetric where it is evaluated. */
+/* The checker moves A freely, so the residual takes A's symmetric part: J = A + diag(x^2) is then symmetric. */
 static mo_tensor *symmetric_cubic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
     mo_tensor *A = mo_scale(t, mo_add(t, theta[0], mo_transpose(t, theta[0])), 0.5, 0);
     return cubic(t, x, (mo_tensor *[]){A, theta[1]}, n, state);
@@ -64,7 +64,7 @@ static const struct test_state {
     mo_tensor *dead;
 } twice = {2, NULL};
 
-/* x = theta s: the scale s is state. */
+/* The zero is x = theta s; the scale s is in the state. */
 static mo_tensor *scaled(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
     (void)n;
     return mo_sub(t, x, mo_scale(t, theta[0], ((const struct test_state *)state)->scale, 0));
@@ -86,7 +86,7 @@ TEST(state_may_go_once_it_was_copied) {
         expect_near(g[i], 2, 1e-14);
 }
 
-/* F = x^3 - theta: x = theta^(1/3), every order from the same rule. */
+/* F = x^3 - theta, with zero theta^(1/3): one rule gives derivatives of every order. */
 static mo_tensor *cube(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
     (void)n;
     (void)state;
@@ -99,7 +99,7 @@ TEST(third_derivative_of_a_cube_root) {
         mo_tensor *theta = mo_require_grad(mo_scalar(f->t, MO_F64, 8)), *d;
         d = mo_implicit(
             f->t, mo_scalar(f->t, MO_F64, 2), cube, &theta, 1, &(mo_implicit_options){.dense_limit = krylov ? -1 : 0});
-        /* 1/3 t^(-2/3), -2/9 t^(-5/3), 10/27 t^(-8/3) at 8 */
+        /* the derivatives t^(-2/3) / 3, -2 t^(-5/3) / 9, 10 t^(-8/3) / 27 at t = 8 */
         const double expected[3] = {1. / 12, -1. / 144, 10. / 27 / 256};
         for (int order = 0; order < 3; order++) {
             mo_tensor *y = d;
@@ -109,7 +109,7 @@ TEST(third_derivative_of_a_cube_root) {
     }
 }
 
-/* No items, and items without unknowns. */
+/* A batch of no items, and items without unknowns. */
 TEST(nothing_to_solve_is_fine) {
     fixture *f = *state;
     const int64_t sizes[2][2] = {{0, 3}, {3, 0}};
@@ -144,7 +144,7 @@ TEST(bad_problems_are_named) {
     mo_implicit(f->t, x, cubic, f->theta, 13, NULL);
     assert_failed(f->ctx, MO_INVALID, PARTS("implicit: 13 tensors theta, expected 0 to 12"));
     mo_tensor *zero = mo_scalar(f->t, MO_F64, 0), *theta = mo_require_grad(mo_scalar(f->t, MO_F64, 0));
-    mo_implicit(f->t, zero, cube, &theta, 1, NULL); /* 3 x^2 at 0 */
+    mo_implicit(f->t, zero, cube, &theta, 1, NULL); /* the Jacobian 3 x^2 is 0 at x = 0 */
     assert_failed(f->ctx, MO_NUMERICAL, PARTS("implicit: the Jacobian dF/dx is singular to working precision"));
     mo_tensor *y = mo_implicit(f->t, zero, cube, &theta, 1, &(mo_implicit_options){.dense_limit = -1});
     mo_grad(f->t, &y, NULL, 1, &theta, &g, 1, 0);

@@ -1,5 +1,5 @@
-/* tests/ops/test_implicit_solve.c - the linear systems of implicit differentiation: factors made once, constant memory,
- * batches as good as their items, and the report. */
+/* tests/ops/test_implicit_solve.c - the linear systems of implicit differentiation: each is factored once, memory is
+ * constant, a batch is as exact as its items, and the report is right. */
 #include "tests/cubic_systems.h"
 
 TEST(factors_are_made_in_forward_only) {
@@ -15,7 +15,8 @@ TEST(factors_are_made_in_forward_only) {
     assert_int_equal(mo_context_counters(f->ctx).factorizations, before + 3);
 }
 
-/* Peak bytes of the gradient, given the iterations for x_star and for the adjoint. */
+/* Returns the peak bytes of the gradient, after `newton` iterations for x_star; `tolerance` decides the iterations for
+ * the adjoint. */
 static int64_t peak_bytes(int newton, double tolerance, bool symmetric) {
     fixture f = {.ctx = mo_context_create(&(mo_context_options){.threads = 1})};
     mo_register_ops(f.ctx);
@@ -42,7 +43,7 @@ TEST(memory_does_not_grow_with_inner_iterations) {
     }
 }
 
-/* Item i alone, and among others. */
+/* Item i has the same result alone and in a batch. */
 TEST(a_batch_equals_its_items) {
     fixture *f = *state;
     enum { ITEMS = 5, M = 9 };
@@ -135,7 +136,7 @@ TEST(restarts_that_cannot_be_are_errors) {
     }
 }
 
-/* F = A x - c, with an item of c that is not a number. */
+/* F = A x - c; one item of c is NaN. */
 static mo_tensor *affine(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
     (void)n;
     (void)state;

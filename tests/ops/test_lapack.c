@@ -1,12 +1,10 @@
-/* tests/ops/test_lapack.c - test_lapack [every]: every solve as LAPACK's own tests look at one: residuals forward and
- * adjoint over sizes, right-hand sides, conditions up to 1/eps, and LAPACK's kinds of matrices. With "every", the large
- * sizes meet the large numbers of right-hand sides too.
+/* tests/ops/test_lapack.c - test_lapack [every]: checks solves as LAPACK's own tests do: residuals of X and of the
+ * gradients, over sizes, numbers of right-hand sides, conditions up to 1/eps, and LAPACK's kinds of matrices
+ * (lapack_matrices.h). "every" combines the large sizes with the large numbers of right-hand sides too.
  *
- * A ratio |A X - B| / (n eps |A| |X|) below 30 says that X solves a system that is A up to rounding, at any condition
- * (Anderson et al. 1999, LAPACK Working Note 41). Matrices are D scaled from both sides by products of reflections, D
- * graded from 1 down to the reciprocal condition; then the kinds of the same paper: diagonal, triangular, scaled to
- * the edge of underflow and of overflow, and with columns of zeros, which a solve refuses. A solve may refuse a matrix
- * whose condition is within 10 of 1/eps, by name: such a one may be singular to working precision. */
+ * A ratio |A X - B| / (n eps |A| |X|) below 30 means that X solves a system that is A up to rounding, whatever the
+ * condition (Anderson et al. 1999, LAPACK Working Note 41). A solve must refuse singular matrices by name; it can
+ * refuse a matrix whose condition is within a factor of 10 of 1/eps, which can be singular to working precision. */
 #include "tests/lapack_matrices.h"
 
 static const fixtures around_each = {set_up, tear_down};
@@ -16,7 +14,7 @@ enum { ORDERS = 8, RIGHT_HAND_SIDES = 5, FEW_ELEMENTS = 512 * 15 };
 
 static bool every;
 
-/* What a family of solves is: the op, its matrices, and which system the adjoint solves. */
+/* A family of solves: the op, the beginning of its refusal, and how its matrices are drawn. */
 typedef struct family {
     const char *name, *refusal;
     mo_tensor *(*solve)(mo_tape *t, mo_tensor *A, mo_tensor *B);
@@ -45,7 +43,7 @@ static mo_tensor *wide(fixture *f, mo_tensor *X) {
     return mo_cast(f->t, mo_stop_gradient(f->t, X), MO_F64);
 }
 
-/* |A X - B| / (n eps |A| |X|) */
+/* Returns |A X - B| / (n eps |A| |X|). */
 static double residual_ratio(fixture *f, mo_tensor *A, mo_tensor *X, mo_tensor *B, mo_dtype dtype) {
     double n = (double)mo_dim(A, 1), size = norm_of(f, A) * norm_of(f, X);
     double residual = norm_of(f, mo_sub(f->t, mo_matmul(f->t, A, X), B));
@@ -58,8 +56,8 @@ static void expect_ratio(const family *s, tally *sum, const char *what, double r
     sum->worst = fmax(sum->worst, ratio);
 }
 
-/* X, then for a random X_bar: A^T B_bar = X_bar, and A_bar (its symmetric part where A is symmetric, its triangle where
- * A is triangular) = -B_bar X^T. */
+/* Checks X and, for a random X_bar, the gradients: A^T B_bar = X_bar, and A_bar = -B_bar X^T, of which a symmetric A
+ * has the symmetric part, a triangular A the triangle. */
 static void check_solution(fixture *f, const family *s, tally *sum, mo_tensor *xs[2], mo_tensor *X) {
     int n = (int)mo_dim(xs[1], 0), m = (int)mo_dim(xs[1], 1);
     mo_dtype dtype = mo_tensor_dtype(X);
@@ -71,7 +69,7 @@ static void check_solution(fixture *f, const family *s, tally *sum, mo_tensor *x
     expect_ratio(s, sum, "forward", residual_ratio(f, A, wide(f, X), wide(f, xs[1]), dtype), n, m);
     expect_ratio(s, sum, "adjoint", residual_ratio(f, mo_transpose(f->t, A), B_bar, wide(f, G), dtype), n, m);
     sum->solved++;
-    if (sum->kind == TINY || sum->kind == VAST) /* A_bar = -B_bar X^T is beyond the range of numbers, or below it */
+    if (sum->kind == TINY || sum->kind == VAST) /* A_bar overflows or underflows */
         return;
     mo_tensor *M = mo_neg(f->t, mo_matmul(f->t, B_bar, mo_transpose(f->t, wide(f, X))));
     if (s->draw == draw_spd)
@@ -83,7 +81,7 @@ static void check_solution(fixture *f, const family *s, tally *sum, mo_tensor *x
     expect_ratio(s, sum, "A_bar", error == 0 ? 0 : error / size, n, m);
 }
 
-/* The solve has refused the matrix: by name, and with reason. */
+/* Checks that the solve refused the matrix by name, and for a good reason. */
 static void check_refusal(fixture *f, const family *s, mo_dtype dtype, int n, tally *sum) {
     const mo_status *status = mo_context_status(f->ctx);
     bool may =
@@ -115,7 +113,8 @@ static void run(fixture *f, const family *s, mo_dtype dtype, int n, int m, tally
     mo_tape_reset(f->t);
 }
 
-/* A triangular part is no matrix of a symmetric family, and not another one of a triangular family. */
+/* Triangular matrices are only for the general family: they are not symmetric, and the triangular family has its own.
+ * */
 static bool has_kind(const family *s, kind k) {
     return s->draw == draw_general || (k != UPPER && k != LOWER);
 }

@@ -1,4 +1,4 @@
-/* tests/ops/test_linear.c - the fused layer equals the ops it stands for, in value and in every gradient. */
+/* tests/ops/test_linear.c - the fused layer equals the ops that it replaces, in its value and in every gradient. */
 #include "ops/inside.h"
 #include "tensor/storage.h"
 #include "tests/worst_of.h"
@@ -13,8 +13,8 @@
 
 #include "tests/suite.h"
 
-/* Sizes of one layer; batch 0: X is a matrix. part: W is a slice of a matrix twice as wide. turned: X is a transposed
- * view. */
+/* The sizes and inputs of a layer. batch 0: X is a matrix; part: W is half of a matrix; turned: X is a transposed view.
+ * */
 typedef struct layer {
     int batch, rows, in, out;
     bool relu, b, R, part, turned;
@@ -33,7 +33,7 @@ static mo_tensor *leaf(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t 
     return mo_require_grad(T);
 }
 
-/* relu(X W^T + b + R) from single ops. */
+/* Returns relu(X W^T + b + R) from single ops. */
 static mo_tensor *composed(mo_tape *t, const layer *l, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R) {
     mo_tensor *Y = mo_matmul(t, X, mo_transpose(t, W));
     if (b)
@@ -55,8 +55,8 @@ static void read_doubles(const mo_tensor *T, double *x) {
     free(narrow);
 }
 
-/* Sums of k products in another order differ by at most about k eps times their magnitude; k and the magnitude of sums
- * of standard normals give 8 k eps as a safe bound. */
+/* Fails if sums of k products differ too much: another order changes them by at most about k eps times their magnitude;
+ * for standard normal numbers 8 k eps is a safe bound. */
 static void expect_close(const char *what, const mo_tensor *got, const mo_tensor *want, double k) {
     int64_t n = mo_numel(want);
     double *a = malloc((size_t)n * sizeof *a + 1), *b = malloc((size_t)n * sizeof *b + 1);
@@ -127,7 +127,7 @@ TEST(linear_equals_its_composition) {
     mo_context_release(ctx);
 }
 
-/* relu(X W1^T + b1 + R) W2^T + b2 in value, in every gradient and in those of a sum of their squares. */
+/* relu(X W1^T + b1 + R) W2^T + b2: its value, every gradient, and the gradients of the sum of their squares. */
 TEST(perceptron_equals_its_layers) {
     (void)state;
     enum { LEAVES = 6, ROWS = 60, IN = 9, HIDDEN = 33, OUT = 4 };

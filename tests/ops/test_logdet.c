@@ -1,4 +1,5 @@
-/* tests/ops/test_logdet.c - log determinants: beyond the range of a determinant, factors kept at every order. */
+/* tests/ops/test_logdet.c - log determinants: beyond the range of the determinant itself, and with factors reused at
+ * every order. */
 #include "tests/host_matrices.h"
 
 static const fixtures around_each = {set_up, tear_down};
@@ -27,7 +28,7 @@ TEST(the_sign_is_left_out) {
     free(y);
 }
 
-/* A batch of three symmetric diagonally dominant matrices of order 5 and columns for them. */
+/* Draws three symmetric diagonally dominant matrices of order 5, and columns for them. */
 static void draw_problem(fixture *f, mo_tensor *xs[2]) {
     double *A = zeros(75, 1), *X = normals(f, 30, 1);
     for (int i = 0; i < 75; i++)
@@ -42,7 +43,7 @@ static mo_tensor *sum_of_squares(mo_tape *t, mo_tensor *X) {
     return mo_sum(t, mo_square(t, X), MO_ALL, MO_DROP_AXES);
 }
 
-/* Gradients in A to order three: factorizations stay at the three of the forward. */
+/* Takes gradients in A up to order three: only forward factorizes, three times. */
 static void expect_three_factorizations(fixture *f, mo_tensor *A, int64_t before, mo_tensor *y) {
     for (int order = 1; order <= 3; order++) {
         mo_tensor *s = sum_of_squares(f->t, y);
@@ -64,7 +65,7 @@ TEST(factors_are_reused_at_every_order) {
     }
 }
 
-/* Not only up to rounding. */
+/* Exactly, not only up to rounding. */
 TEST(gradients_of_symmetric_matrices_are_symmetric) {
     fixture *f = *state;
     mo_tensor *xs[2], *grad;

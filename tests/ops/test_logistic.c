@@ -1,4 +1,5 @@
-/* tests/ops/test_logistic.c - logistic regression: optimal, and the same by every path, derivatives included. */
+/* tests/ops/test_logistic.c - logistic regression: the solution is optimal, and the same, with its derivatives, on
+ * every path of the code. */
 #include "models/inside.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 
 static const fixtures around_each = {context_open, context_close};
 
-/* A batch of problems: rows drawn about one mean per class, `spread` apart, with one-hot labels. */
+/* A batch of problems: rows around one mean per class, with means `spread` apart, and one-hot labels. */
 typedef struct problem {
     int64_t batch, n, d, classes;
     double spread, lambda;
@@ -52,7 +53,7 @@ static double largest_difference(mo_tape *t, mo_tensor *A, mo_tensor *B) {
         mo_max(t, mo_abs(t, mo_sub(t, mo_stop_gradient(t, A), mo_stop_gradient(t, B))), MO_ALL, MO_DROP_AXES));
 }
 
-/* The gradient of the objective at W, written out again. */
+/* Returns the gradient of the objective at W, written out independently. */
 static mo_tensor *objective_gradient(mo_tape *t, const problem *p, mo_tensor *W, mo_intercept intercept) {
     mo_tensor *Phi = intercept == MO_INTERCEPT_FREE ? mo_append_ones(t, p->X) : p->X;
     mo_tensor *R = mo_sub(t, mo_softmax(t, mo_matmul(t, Phi, W), MO_AXIS(-1)), p->Y);
@@ -67,9 +68,11 @@ TEST(the_gradient_vanishes_at_the_solution) {
     static const problem problems[] = {
         {.batch = 1, .n = 40, .d = 7, .classes = 3, .spread = 1, .lambda = 1},
         {.batch = 3, .n = 15, .d = 30, .classes = 5, .spread = 1, .lambda = 0.1},
-        {.batch = 1, .n = 20, .d = 30, .classes = 4, .spread = 4, .lambda = 1e-6}, /* nearly at infinity */
+        {.batch = 1, .n = 20, .d = 30, .classes = 4, .spread = 4, .lambda = 1e-6}, /* separable: only the small penalty
+                                                                                    * keeps W finite */
         {.batch = 2, .n = 60, .d = 5, .classes = 2, .spread = 0.1, .lambda = 1e-4},
-        {.batch = 1, .n = 300, .d = 280, .classes = 7, .spread = 0.3, .lambda = 1}, /* one large: composed */
+        {.batch = 1, .n = 300, .d = 280, .classes = 7, .spread = 0.3, .lambda = 1}, /* so large that graph code solves
+                                                                                     * it */
         {.batch = 2, .n = 30, .d = 12, .classes = 3, .spread = 30, .lambda = 100},
         {.batch = 1, .n = 1, .d = 4, .classes = 1, .spread = 1, .lambda = 1},
         {.batch = 2, .n = 40, .d = 60, .classes = 20, .spread = 1, .lambda = 1e-6},
@@ -90,15 +93,16 @@ TEST(the_gradient_vanishes_at_the_solution) {
         }
 }
 
-/* Solution and gradients of sum(W o G) in X, Y and lambda. */
+/* Returns the solution W, and the gradients of sum(W o G) for G = W in X, Y and lambda. */
 static mo_tensor *solve(mo_tape *t, mo_tensor *const in[3], mo_intercept intercept, mo_tensor *grads[3]) {
     mo_tensor *W = mo_logistic(t, in[0], in[1], in[2], intercept),
-              *G = mo_stop_gradient(t, W); /* weigh W with itself */
+              *G = mo_stop_gradient(t, W); /* W itself, without a gradient */
     mo_grad(t, &W, &G, 1, in, grads, 3, MO_RETAIN);
     return W;
 }
 
-/* Columns of zeros change nothing, but make the problem one of fewer rows than columns. */
+/* Appended columns of zeros change no result, but the problem then has fewer rows than columns, and is solved on the
+ * rows. */
 TEST(rows_and_columns_give_the_same_solution_and_gradients) {
     mo_context *ctx = *state;
     for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
@@ -124,8 +128,7 @@ TEST(rows_and_columns_give_the_same_solution_and_gradients) {
     }
 }
 
-/* The kernel of small systems and the graph code of large ones: a system above the bound alone, and twice in a batch.
- */
+/* A kernel solves small systems, graph code large ones. n = 400 is above the limit alone, n = 250 twice in a batch. */
 TEST(kernel_and_composed_iterations_agree) {
     mo_context *ctx = *state;
     for (int64_t n = 250; n <= 400; n += 150) {
@@ -146,7 +149,7 @@ TEST(kernel_and_composed_iterations_agree) {
     }
 }
 
-/* Items that need few steps beside items that need many. */
+/* One batch has items that need few steps and items that need many. */
 TEST(a_batch_equals_its_items) {
     mo_context *ctx = *state;
     for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
@@ -221,8 +224,8 @@ TEST(a_weight_of_two_is_a_row_twice) {
     mo_tape_release(t);
 }
 
-/* Two equal rows of more columns: X X^T is singular, and coordinates on the rows may be all rounding. The solution and
- * the gradient are those of one row with the sum of the labels. */
+/* With two equal rows of more columns X X^T is singular, and coordinates on the rows can be only rounding. Solution and
+ * gradient must be those of one row with the sum of the labels. */
 TEST(equal_rows_are_one_row_with_both_weights) {
     mo_context *ctx = *state;
     enum { ROWS = 2, COLUMNS = 5, CLASSES = 7 };
@@ -245,14 +248,15 @@ TEST(equal_rows_are_one_row_with_both_weights) {
         if (!mo_ok(ctx))
             fail_msg("seed %llu: %s", (unsigned long long)seed, mo_context_status(ctx)->message);
         double apart = largest_difference(t, W[0], W[1]), bent = largest_difference(t, grads[0], grads[1]);
-        if (!(apart < 1e-7 && bent < 1e-6)) /* the gradient of the objective is below 1e-8 */
+        if (!(apart < 1e-7 && bent < 1e-6)) /* the iterations stop at a gradient of the objective below 1e-8 */
             fail_msg("seed %llu: solutions differ by %g, gradients by %g", (unsigned long long)seed, apart, bent);
         mo_tape_reset(t);
     }
     mo_tape_release(t);
 }
 
-/* Columns of very different scale: the gradient falls to the noise of its own sum, 1e-8 of the largest column here. */
+/* Columns of very different scale: the gradient cannot fall below the rounding of its own sum, 1e-8 of the largest
+ * column. */
 TEST(columns_of_very_different_scale_are_no_obstacle) {
     mo_context *ctx = *state;
     for (int wide = 0; wide < 2; wide++)

@@ -1,4 +1,4 @@
-/* tests/ops/test_logistic_folds.c - fits without a fold, all at once, equal the fits one by one. */
+/* tests/ops/test_logistic_folds.c - fits without each fold, computed together, equal fits computed one by one. */
 #include "models/inside.h"
 
 #include <math.h>
@@ -19,8 +19,8 @@ static const mo_fold_options usual = {MO_INTERCEPT_FREE, 0};
 
 static const fixtures around_each = {context_open, context_close};
 
-/* Rows about one mean per class, times `scale`; labels as weights of several classes where `soft`. Where narrow, there
- * are fewer columns than rows, and those from REPEATED on are copies, with other labels: in one fold and in two. */
+/* Draws rows around one mean per class, times `scale`. soft: labels are weights over several classes. narrow: fewer
+ * columns than rows, and the rows from REPEATED on are copies with other labels, in the same fold or in another. */
 static void draw(mo_tape *t, mo_dtype real, double scale, bool soft, bool narrow, mo_tensor *in[3]) {
     static double x[BATCH * N * D], y[BATCH * N * C];
     double mean[C * D];
@@ -51,7 +51,8 @@ static mo_tensor *outside(mo_tape *t, mo_tensor *X, int f) {
     return mo_concat(t, (mo_tensor *[]){above, below}, 2, MO_AXIS(1));
 }
 
-/* The largest logit, and how far those of the op are from the ones of logistic, fold by fold. */
+/* Returns the largest distance of the op's logits from those of mo_logistic, fold by fold; *size receives the largest
+ * logit. */
 static double distance(mo_tape *t, mo_tensor *const in[3], mo_intercept intercept, mo_tensor *out[2], double *size) {
     mo_tensor *F = readout(t, in[0], mo_logistic(t, in[0], in[1], in[2], intercept), intercept);
     double worst = largest_difference(readout(t, in[0], mo_cast(t, out[0], MO_F64), intercept), F);
@@ -65,8 +66,8 @@ static double distance(mo_tape *t, mo_tensor *const in[3], mo_intercept intercep
     return worst;
 }
 
-/* Beside usual rows some so small that the penalty decides, and some that it lets separate far: what rounding leaves of
- * the shared inverse may not do there, but then nothing is done. Float32 is compared with float64. */
+/* Scales from rows so small that the penalty decides, to rows that it lets separate far. There the shared inverse can
+ * lose its digits: the op must then refuse, and not return a wrong result. Float32 is compared with float64. */
 TEST(folds_together_are_folds_one_by_one) {
     static const double scales[] = {1e-4, 0.1, 1, 3, 30};
     mo_context *ctx = *state;
@@ -116,7 +117,8 @@ BARE_TEST(threads_change_no_bit) {
     check_threads(true, 1);
 }
 
-/* No penalty, a class that only a fold has, a NaN: nothing is done, and no endless loop. */
+/* Without a penalty, with a class that only one fold has, or with a NaN, the op returns false and does not loop
+ * forever. */
 TEST(what_it_cannot_do_is_said) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -139,8 +141,8 @@ TEST(what_it_cannot_do_is_said) {
     mo_tape_release(t);
 }
 
-/* Six rows, of which three and three are equal: many fits do not converge in coordinates on the rows. The head has the
- * logits of one row per class of three times the weight, less the fold's. */
+/* Two groups of three equal rows, for which many fits do not converge in coordinates on the rows. The logits must be
+ * those of one row per class with three times the weight, less the weight of the fold. */
 TEST(equal_rows_have_their_fits) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);

@@ -1,5 +1,5 @@
-/* tests/ops/test_logistic_large.c - a softmax regression that is large enough for several threads in its products
- * (tensor/cpu/fits/logistic.h): its optimum at any thread count. */
+/* tests/ops/test_logistic_large.c - a softmax regression so large that its products use several threads
+ * (tensor/cpu/fits/logistic.h): it reaches its optimum at any thread count. */
 #include "ops/ops.h"
 #include "tensor/storage.h"
 
@@ -15,7 +15,7 @@ enum { N = 4200, D = 256, C = 5, LENGTH = (D + 1) * C };
 
 #define LAMBDA 2.0
 
-/* Rows about the mean of their class; column j is divided by spread^(j / D). */
+/* Draws rows around the means of their classes; column j is divided by spread^(j / D). */
 static double *rows_of(double spread) {
     double *X = malloc((size_t)N * D * sizeof *X);
     uint64_t state = 7;
@@ -32,7 +32,7 @@ static double *rows_of(double spread) {
     return X;
 }
 
-/* A tenth of the labels are others than the class that a row was drawn from, so that classes overlap. */
+/* Returns the label of row i: for one row in eleven not the class from which it was drawn, so that classes overlap. */
 static int64_t label_of(int64_t i) {
     return i * 7 % 11 == 0 ? (i + 1) % C : i % C;
 }
@@ -61,7 +61,7 @@ static void fit_with(int threads, mo_dtype dtype, const double *X, double *W) {
     mo_context_release(ctx);
 }
 
-/* The norm of the gradient of the objective at W, by plain loops, over that at 0. */
+/* Returns the norm of the objective's gradient at W, relative to that at 0, by plain loops. */
 static double relative_gradient(const double *X, const double *W) {
     double G[LENGTH] = {0}, G0[LENGTH] = {0}, now = 0, start = 0;
     for (int64_t i = 0; i < N; i++) {

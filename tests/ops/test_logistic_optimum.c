@@ -1,4 +1,4 @@
-/* tests/ops/test_logistic_optimum.c - which rows have an optimum of logistic regression, and what is said of those that
+/* tests/ops/test_logistic_optimum.c - for which rows logistic regression has an optimum, and the messages for rows that
  * have none. */
 #include "models/inside.h"
 
@@ -18,7 +18,7 @@ TEST(without_penalty_rows_that_overlap_have_their_optimum) {
     double x[] = {1, 1, 1, 0}, y[] = {1, 0, 1, 0, 0, 1, 0, 1}, w[4];
     mo_tensor *X = mo_from(t, MO_F64, 2, (int64_t[]){4, 1}, x), *Y = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, y);
     mo_tensor *W = mo_logistic(t, X, Y, mo_scalar(t, MO_F64, 0), MO_INTERCEPT_NONE);
-    assert_int_equal(mo_tensor_read(W, w, 2 * sizeof *w), MO_OK); /* odds of 2 to 1: W = +-log(2) / 2 */
+    assert_int_equal(mo_tensor_read(W, w, 2 * sizeof *w), MO_OK); /* odds of 2 to 1 give W = +-log(2) / 2 */
     assert_true(fabs(w[0] - log(2) / 2) < 1e-12 && fabs(w[1] + log(2) / 2) < 1e-12);
     mo_tape_release(t);
 }
@@ -54,7 +54,7 @@ TEST(what_has_no_optimum_is_refused_in_one_line) {
     }
 }
 
-/* Rows that say nothing: the gradient is rounding from the first, in float32 too. */
+/* All rows are equal, so the gradient is only rounding from the first step, in float32 too. */
 TEST(equal_rows_give_equal_classes) {
     mo_context *ctx = *state;
     for (int real = 0; real < 2; real++) {
@@ -72,7 +72,7 @@ TEST(equal_rows_give_equal_classes) {
     }
 }
 
-/* Rows that contradict one another and depend on one another: an optimum, but not one set of weights. */
+/* Contradicting labels on dependent rows: there is an optimum, but the weights are not unique. */
 TEST(without_a_penalty_dependent_rows_are_named_by_their_rank) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -92,7 +92,8 @@ TEST(without_a_penalty_dependent_rows_are_named_by_their_rank) {
     mo_tape_release(t);
 }
 
-/* Repeated rows, a class without support and a single row are fine where the penalty holds every weight. */
+/* If the penalty includes the intercept, repeated rows, a class without support and a single row all have an optimum.
+ * */
 TEST(a_penalty_on_everything_always_has_an_optimum) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -103,7 +104,7 @@ TEST(a_penalty_on_everything_always_has_an_optimum) {
         mo_tensor *L = mo_head_apply(t, &mo_head_logistic_penalised, Zs, Ys, Zq, &lambda);
         assert_int_equal(mo_tensor_read(L, logits, sizeof logits), MO_OK);
         assert_true(logits[0] > logits[1] && logits[1] >= logits[2] - 1e-12);
-        assert_true(n == 1 || fabs(logits[0] - logits[1] - log(2)) < 1e-2); /* two rows against one */
+        assert_true(n == 1 || fabs(logits[0] - logits[1] - log(2)) < 1e-2); /* two rows of class 0, one of class 1 */
     }
     mo_tape_release(t);
 }

@@ -1,12 +1,12 @@
-/* tests/ops/test_op_shapes.c - test_op_shapes [COUNT]: every registered op on COUNT drawn shapes, in drawn layouts:
- * <J v, w> = <v, J^T w> to 1e-12, with J v from mo_jvp, and J v is the difference quotient, at orders one and two.
+/* tests/ops/test_op_shapes.c - test_op_shapes [COUNT]: checks every registered op on COUNT random shapes and layouts,
+ * at orders one and two: <J v, w> = <v, J^T w> to 1e-12, with J v from mo_jvp, and J v against the difference quotient.
  *
- * A shape is a sample of the op with each of its sizes replaced by a drawn one, 0 and 1 among them. Where an op refuses
- * a shape (its options name a size), the sample's own sizes are used. */
+ * A shape is a sample of the op in which random sizes, some of them 0 or 1, replace the sample's. If an op refuses a
+ * shape (its options fix a size), the sample's own sizes are used. */
 #include "tests/op_layouts.h"
 
 enum { LARGEST = 9, ORDINARY = 8 };
-enum { STEPS = 2 }; /* ops whose derivative is zero everywhere: greater_equal, slope */
+enum { STEPS = 2 }; /* number of ops whose derivative is 0 everywhere: greater_equal and slope */
 
 static int count = ORDINARY;
 
@@ -22,7 +22,7 @@ static int64_t replaced(int64_t size, const int64_t *from, const int64_t *to, in
     return size;
 }
 
-/* Each distinct size of the sample becomes one drawn size. */
+/* Replaces each distinct size of the sample by one random size. */
 static void draw_sizes(op_sample *s, mo_random *r) {
     int64_t from[MO_MAX_INPUTS * MO_MAX_AXES], to[MO_MAX_INPUTS * MO_MAX_AXES];
     int n = sizes_of(s, from);
@@ -35,13 +35,13 @@ static void draw_sizes(op_sample *s, mo_random *r) {
         for (int axis = 0; axis < in->ndim; axis++) {
             in->shape[axis] = replaced(in->shape[axis], from, to, n);
             if (in->draw == MO_DRAW_INDEX && in->limit == 0)
-                in->shape[axis] = 0; /* there is nothing to point to */
+                in->shape[axis] = 0; /* no index is valid, so there are none */
         }
     }
 }
 
 static void draw_layout(laid_out *l, mo_random *r) {
-    l->layout = (layout)(mo_random_below(r, 4) % 3); /* PLAIN twice as often */
+    l->layout = (layout)(mo_random_below(r, 4) % 3); /* PLAIN is twice as likely */
     if (l->layout != REPEATED)
         return;
     int start = (int)mo_random_below(r, l->sample.n_in);
@@ -57,10 +57,10 @@ static void draw_layout(laid_out *l, mo_random *r) {
     l->layout = PLAIN;
 }
 
-/* Checks shape k of an op; returns whether it has the sample's own sizes. */
+/* Checks random shape k of an op. Returns whether the sample's own sizes were used. */
 static bool check_drawn(mo_context *ctx, const mo_op *op, int k, layout_tally *sum) {
     uint64_t seed = (uint64_t)k;
-    for (const char *c = op->name; *c; c++) /* FNV-1a: the draws of an op do not depend on its neighbours */
+    for (const char *c = op->name; *c; c++) /* FNV-1a of the name, so that an op's shapes do not depend on other ops */
         seed = (seed ^ (uint64_t)*c) * 0x100000001b3u;
     mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 0);
     op_sample own = op_sample_of(ctx, op, (int)mo_random_below(&r, mo_n_samples(op)));

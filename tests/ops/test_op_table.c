@@ -1,15 +1,15 @@
-/* tests/ops/test_op_table.c - one table that an op fills by being registered: its derivatives of orders one and two on
- * its samples as they are, strided, broadcast, with each size in turn made 0, and with all sizes 1.
+/* tests/ops/test_op_table.c - a table with a row for every registered op: its derivatives of orders one and two on its
+ * samples, as they are, strided, broadcast, with each size in turn 0, and with all sizes 1.
  *
- * Broadcast: every input in turn as a view with a stride of 0 along each of its axes, and, where the op broadcasts
- * itself, with that axis of size 1. A cell is the number of variants compared, by the dot-product test with mo_jvp and
- * by difference quotients; a cell of 0 is an op that refuses all variants of the column. */
+ * Broadcast: every input in turn is a view with a stride of 0 along each of its axes and, if the op itself broadcasts,
+ * has size 1 there. A cell is the number of variants checked, by the dot-product test with mo_jvp and by difference
+ * quotients; 0 means that the op refuses all variants of the column. */
 #include "tests/op_layouts.h"
 
 typedef enum column { AS_IT_IS, STRIDES, BROADCAST, EMPTY, ONE, COLUMNS } column;
 
 static const char *const titles[COLUMNS] = {"as is", "strided", "broadcast", "empty", "1 x 1"};
-/* Cells that may be empty; any other empty cell fails. */
+/* Cells that can be 0; any other 0 fails. */
 static const struct {
     const char *op;
     column column;
@@ -41,7 +41,7 @@ typedef struct table {
     uint64_t seed;
 } table;
 
-/* Compares one variant if the op takes it. */
+/* Checks a variant, unless the op refuses it. */
 static void check_variant(table *T, laid_out *l, column c) {
     mo_random r = mo_random_at(++T->seed, MO_PURPOSE_CHECK, 0);
     laid_out_open(l, T->ctx, &r);

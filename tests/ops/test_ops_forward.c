@@ -1,9 +1,9 @@
-/* tests/ops/test_ops_forward.c - every registered op gives the same whatever the float type, the strides of its inputs
- * and the number of threads. */
+/* tests/ops/test_ops_forward.c - every registered op gives the same result in both float types, for any strides of its
+ * inputs and any number of threads. */
 #include "tests/op_runs.h"
 
-/* 2^-24 a rounding: samples have rows of at most a dozen terms and matrices of condition below 100, and gradients pass
- * through two or three such operations. */
+/* 2^-24 per rounding: samples have rows of at most a dozen terms and matrices of condition below 100, and gradients
+ * pass through two or three such operations. */
 static const double float32_tolerance = 1e-5;
 
 static void compare_float_types(op_case *c) {
@@ -22,8 +22,8 @@ TEST(float32_agrees_with_float64) {
     mo_context_release(ctx);
 }
 
-/* X with its values, but every stride its own: axes in reversed order in memory, and between any two elements one of
- * NaN (or -1) that nothing may read. */
+/* Returns a view with X's values but other strides: its axes in reversed order in memory, and between any two elements
+ * NaN (or -1), which nothing may read. */
 static mo_tensor *scattered(op_case *c, mo_tape *t, const mo_tensor *X) {
     int gap = X->ndim < MO_MAX_AXES, axes[MO_MAX_AXES];
     int64_t size[MO_MAX_AXES], n = mo_numel(X);
@@ -36,7 +36,7 @@ static mo_tensor *scattered(op_case *c, mo_tape *t, const mo_tensor *X) {
     mo_tensor *M = mo_tape_tensor(t, X->dtype, X->ndim + gap, size);
     mo_tensor_fill(M, mo_dtype_is_real(X->dtype) ? NAN : X->dtype == MO_U8 ? 255 : -1);
     mo_tensor *view = M;
-    if (mo_needs_grad(X)) /* the values are written below, through the view */
+    if (mo_needs_grad(X)) /* the values are written later, through the view */
         mo_require_grad(M);
     if (gap)
         view = mo_reshape(t, mo_slice(t, M, MO_AXIS(X->ndim), 0, 1), X->ndim, size);
@@ -50,7 +50,7 @@ static mo_tensor *scattered(op_case *c, mo_tape *t, const mo_tensor *X) {
     return view;
 }
 
-/* Products take other code paths for other strides: the same up to rounding. */
+/* Compares results for other strides up to rounding, as products then take other code paths. */
 static void compare_strides(op_case *c) {
     mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
     mo_tensor *in[MO_MAX_INPUTS];
@@ -58,7 +58,7 @@ static void compare_strides(op_case *c) {
         in[i] = scattered(c, t, c->in[i]);
     op_result got = op_case_run(c, t, in);
     if (!mo_ok(c->ctx) && c->op->is_view && strstr(mo_context_status(c->ctx)->message, "mo_contiguous")) {
-        mo_clear_error(c->ctx); /* a view that these strides do not allow: no copy is hidden */
+        mo_clear_error(c->ctx); /* refused: a view op never copies, and these strides allow no view */
     } else {
         assert_case_fine(c);
         op_result expected = op_case_plain(c);
@@ -107,7 +107,7 @@ static void compare_threads(op_case *c) {
     compare_threads_of(c->op, &c->sample, c->real);
 }
 
-/* The first sample of an op with its first axis made long, so that two threads share the work. */
+/* Makes the first axis of sample k of an op long, so that two threads share the work. */
 static void compare_threads_of_long(mo_context *ctx, const char *name, int k, int64_t rows, mo_dtype real) {
     const mo_op *op = mo_find_op(ctx, name);
     op_sample s = op_sample_of(ctx, op, k);

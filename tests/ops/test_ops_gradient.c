@@ -1,5 +1,5 @@
-/* tests/ops/test_ops_gradient.c - every registered op has the gradient it claims, at orders one and two, and takes it
- * without factorizing again. */
+/* tests/ops/test_ops_gradient.c - every registered op has the gradients that it declares, at orders one and two, and
+ * computes them without another factorization. */
 #include "tests/op_runs.h"
 
 TEST(every_op_has_the_derivatives_it_claims) {
@@ -23,7 +23,7 @@ TEST(every_op_has_the_derivatives_it_claims) {
     mo_context_release(ctx);
 }
 
-/* Forward, gradient with a graph, gradient of the gradient: only the first may factorize. */
+/* Runs forward, the gradient with a graph, and the gradient of that: only forward may factorize. */
 static void backward_without_factorizing(op_case *c) {
     mo_tensor *out[MO_MAX_OUTPUTS], *gs[MO_MAX_OUTPUTS], *xs[MO_MAX_INPUTS], *first[MO_MAX_INPUTS];
     mo_tensor *second[MO_MAX_INPUTS];
@@ -73,10 +73,10 @@ TEST(solve_spd_factorizes_each_matrix_once) {
     mo_context_release(ctx);
 }
 
-static int sets; /* inputs seen, counted in this file alone */
+static int sets; /* number of inputs checked */
 
-/* A gradient in a symmetric matrix is symmetric; in a triangle it has zeros beside it: steps along it stay in the set.
- * Not that of implicit_solve, to which its matrix is any input of graph code. */
+/* A symmetric matrix must have a symmetric gradient, a triangle one that is 0 outside: steps along it stay in the set.
+ * Exempt is implicit_solve, whose matrix is the user's own graph code. */
 static void check_set_of_gradients(op_case *c) {
     if (!strcmp(c->op->name, "implicit_solve"))
         return;

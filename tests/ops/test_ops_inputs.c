@@ -1,8 +1,8 @@
-/* tests/ops/test_ops_inputs.c - every registered op treats its inputs as it should: one used twice, ones that need no
- * gradient, ones that are wrong. */
+/* tests/ops/test_ops_inputs.c - every registered op treats its inputs right: one that is used twice, some that need no
+ * gradient, and wrong ones. */
 #include "tests/op_runs.h"
 
-/* Whether one tensor can stand in both places: equal shapes, both differentiated, and a draw that fits both. */
+/* Whether one tensor can be both inputs i and j: equal shapes, both differentiable, and *both a draw that fits both. */
 static bool exchangeable(const op_sample *s, int i, int j, mo_sample_input *both) {
     const mo_sample_input *a = &s->in[i], *b = &s->in[j];
     *both = a->draw == MO_DRAW_NORMAL ? *b : *a;
@@ -11,9 +11,9 @@ static bool exchangeable(const op_sample *s, int i, int j, mo_sample_input *both
            (a->draw == b->draw || a->draw == MO_DRAW_NORMAL || b->draw == MO_DRAW_NORMAL);
 }
 
-static int repeated; /* cases seen, counted in this file alone */
+static int repeated; /* number of cases checked */
 
-/* X in slots i and j against X and an equal X' there. */
+/* Compares X as inputs i and j with X and an equal twin. */
 static void compare_repeated(op_case *c, int i, int j, const mo_sample_input *both) {
     mo_random r1 = mo_random_at(5, MO_PURPOSE_CHECK, 0), r2 = r1;
     mo_tensor *X = mo_sample_tensor(c->ctx, both, c->real, &r1), *twin = mo_sample_tensor(c->ctx, both, c->real, &r2);
@@ -55,7 +55,7 @@ TEST(an_input_used_twice_gets_both_gradients) {
     mo_context_release(ctx);
 }
 
-/* sum_i <G_i, out_i>, as graph code. */
+/* Returns sum_i <G_i, out_i>. */
 static mo_tensor *weighted(mo_tape *t, const op_case *c, mo_tensor *const *out, mo_tensor *const *gs) {
     mo_tensor *loss = NULL;
     for (int i = 0; i < mo_op_outputs(c->op); i++) {
@@ -67,7 +67,7 @@ static mo_tensor *weighted(mo_tape *t, const op_case *c, mo_tensor *const *out, 
     return loss;
 }
 
-/* mo_backward with only input k in need (-1: none). */
+/* Runs mo_backward while only input k needs a gradient (-1: none), and compares with the full result. */
 static void compare_alone(op_case *c, int k, const op_result *full) {
     mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
     mo_tensor *out[MO_MAX_OUTPUTS], *gs[MO_MAX_OUTPUTS];
@@ -115,9 +115,9 @@ TEST(inputs_that_need_no_gradient_get_none) {
     mo_context_release(ctx);
 }
 
-static int refused; /* counted in this file alone */
+static int refused; /* number of refusals */
 
-/* Input i with values of `dtype` in place of its own: the op takes it, or names what it is. */
+/* Gives input i another dtype: the op must take it, or refuse it and name the dtype. */
 static void compare_dtype(op_case *c, int i, mo_dtype dtype, const char *named) {
     mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
     mo_tensor *in[MO_MAX_INPUTS], *out[MO_MAX_OUTPUTS];
@@ -174,14 +174,14 @@ static void assert_rejected(mo_context *ctx, const mo_op *op, int k) {
         fail_msg(
             "%s: message \"%s\", expected one line \"%s.. %s ..\"", op_case_name(&c), status->message, start, e->error);
     if (mo_context_device(ctx) != MO_CPU)
-        mo_tape_reset(t); /* values are looked at after the call: it left its result */
+        mo_tape_reset(t); /* a device reads values after the call, so there is a result */
     for (int i = 0; i < mo_op_outputs(op) && mo_context_device(ctx) == MO_CPU; i++)
         assert_true(mo_is_null(out[i]));
     assert_int_equal(mo_tape_nodes(t), 0);
     mo_clear_error(ctx);
     op_case_close(&c);
     op_case again = op_case_open(ctx, op, &first, MO_F64);
-    op_result fine = op_case_run(&again, t, again.in); /* the same tape, the same context */
+    op_result fine = op_case_run(&again, t, again.in); /* tape and context can be used again */
     assert_case_fine(&again);
     op_result_release(&fine);
     op_case_close(&again);
@@ -201,7 +201,7 @@ TEST(wrong_inputs_give_their_error_and_no_harm) {
     mo_context_release(ctx);
 }
 
-/* What every op refuses, whatever its shape rule says. */
+/* Inputs that every op refuses before its shape rule is called. */
 TEST(null_and_foreign_inputs_are_refused) {
     (void)state;
     mo_context *ctx = op_context(1), *other = op_context(1);

@@ -1,20 +1,20 @@
-/* tests/ops/test_ops_memory.c - every op, and what is made of them, with its gradient, where memory runs out
+/* tests/ops/test_ops_memory.c - out of memory in every op, its gradient and the functions made of ops
  * (tests/failing_memory.h). */
 #include "autograd/sample.h"
 #include "ops/inside.h"
 #include "tests/failing_memory.h"
 #include "train/train.h"
 
-/* Leaves in float64, and the sum of the squares of what was computed from them. */
+/* Float64 leaves, and in `total` the sum of the squares of all results. */
 typedef struct sums {
     mo_tape *t;
-    mo_tensor *A, *B, *S, *x, *total; /* [3, 3]; [3, 3]; the same, positive definite; [3] */
+    mo_tensor *A, *B, *S, *x, *total; /* A and B are [3, 3]; S is too, and positive definite; x is [3] */
 } sums;
 
 static mo_tensor *leaf(mo_context *ctx, int ndim, double first, double step) {
     double values[9];
     for (int i = 0; i < 9; i++)
-        values[i] = first + step * i + (i % 4 == 0); /* regular: 1 is added on the diagonal */
+        values[i] = first + step * i + (i % 4 == 0); /* 1 more on the diagonal makes it regular */
     return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, ndim, (int64_t[]){3, 3}, values));
 }
 
@@ -31,7 +31,7 @@ static void take(sums *s, mo_tensor *Y) {
     s->total = mo_add(s->t, s->total, mo_sum(s->t, mo_square(s->t, Y), MO_ALL, MO_DROP_AXES));
 }
 
-/* The total and its gradients; frees all. */
+/* Returns the total plus its gradients, and frees everything. */
 static double sums_close(sums *s) {
     mo_tensor *xs[] = {s->A, s->B, s->S, s->x}, *grad[4];
     double value = mo_item(s->total);
@@ -44,7 +44,7 @@ static double sums_close(sums *s) {
     return value;
 }
 
-/* The first sample of an op, and its gradients. */
+/* Runs the first sample of an op and takes its gradients. */
 static double sample(mo_tape *t, const mo_op *op) {
     mo_context *ctx = mo_tape_context(t);
     const mo_sample *s = &op->samples[0];
@@ -87,7 +87,7 @@ static double registered_ops(mo_context *ctx, scratch *unused) {
     return value;
 }
 
-/* What is made of them. */
+/* Runs the functions of ops/composed/. */
 static double composed(mo_context *ctx, scratch *unused) {
     (void)unused;
     sums s = sums_open(ctx);
@@ -122,7 +122,7 @@ static double composed(mo_context *ctx, scratch *unused) {
 
 /* ---- solvers ---- */
 
-/* S x - b, and the function of which it is the gradient. */
+/* S x - b, then the objective that has this gradient. */
 static mo_tensor *affine(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
     (void)n;
     (void)state;

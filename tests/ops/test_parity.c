@@ -1,18 +1,18 @@
-/* tests/ops/test_parity.c - the CPU and CUDA agree: every registered op, its gradient and the gradient of that, in both
- * float types, on its samples and on every sample with one of its sizes made 0, 1, 31, 32, 33, 1023 and 1025, there
- * also on inputs that begin at the second element of their memory, which no kernel can take 16 bytes at a time. Random
- * values are the same bits.
+/* tests/ops/test_parity.c - CPU and CUDA agree: every registered op, its gradient and the gradient of that, in both
+ * float types. The samples are run as they are and with one size replaced by 0, 1, 31, 32, 33, 1023 and 1025; the last
+ * two also on inputs that begin at the second element of their memory, so that no kernel can load 16 bytes at a time.
+ * Random values are the same bits on both.
  *
- * Bounds, relative to the largest value of the array (at least 1). In float64 1e-8: sums are formed in other orders,
- * and solvers stop at other iterates, but nothing is computed in less. In float32 `units` machine epsilons; where the
- * two differ by more, both are held against the CPU in float64: what is badly conditioned may move both, CUDA `worse`
- * times as far as the CPU. Skipped where no CUDA device answers. */
+ * Bounds relative to the largest value of the array (at least 1): 1e-8 in float64, as sums have other orders and
+ * solvers stop at other iterates; `units` machine epsilons in float32. If float32 differs by more, both are compared
+ * with the CPU in float64: a badly conditioned problem can move both, and CUDA may be `worse` times as far off as the
+ * CPU. Skipped if there is no CUDA device. */
 #include "tests/op_variants.h"
 
 #include <float.h>
 
 enum { FORWARD = 0, ORDERS = 3 };
-#ifdef __SANITIZE_ADDRESS__ /* several times as slow: the sizes on either side of a warp and of a block alone */
+#ifdef __SANITIZE_ADDRESS__ /* several times slower: only some sizes next to a warp and a block */
 enum { SIZES = 4 };
 static const int64_t sizes[SIZES] = {0, 1, 33, 1025};
 #else
@@ -21,15 +21,15 @@ static const int64_t sizes[SIZES] = {0, 1, 31, 32, 33, 1023, 1025};
 #endif
 static const double wide = 1e-8, units = 512, worse = 64;
 
-/* Ops that some sizes cannot reach: those of their attributes (broadcast_to, spmm, implicit_solve), matrices above,
- * sizes that are no input (the mean over no row, and its adjoint), and ops without an empty problem (the fits of
- * logistic regression and of the SVM, and their folds). */
+/* The number of ops that cannot have some of these sizes: attributes fix them (broadcast_to, spmm, implicit_solve),
+ * they are matrices, the size is not an input's (the mean over no row, and its adjoint), or the op has no empty problem
+ * (logistic regression, the SVM, and their folds). */
 enum { FIXED_SIZES = 9 };
 
-/* Arrays of one execution: outputs, gradients, gradients of gradients; n is -1 where there is none. */
+/* The arrays of one run: outputs, gradients, gradients of gradients; n is -1 if there is no array. */
 typedef struct arrays {
     op_value of[ORDERS][MO_MAX_INPUTS];
-    bool refused; /* by the op: the sizes do not go together */
+    bool refused; /* the op refused the combination of sizes */
     mo_code code;
     char message[1024];
 } arrays;
@@ -38,7 +38,7 @@ typedef struct parity {
     mo_tape *cpu, *cuda;
     int compared, refused, unsupported;
     int ops_unsupported, covered[SIZES]; /* ops */
-    double worst[2];                     /* difference in epsilons, by float type */
+    double worst[2];                     /* largest difference in epsilons, by float type */
 } parity;
 
 static void arrays_release(arrays *a) {
@@ -49,14 +49,14 @@ static void arrays_release(arrays *a) {
         }
 }
 
-/* Standard normal cotangents like T, NULL for integers. */
+/* Returns standard normal cotangents in the shape of T; NULL for integers. */
 static mo_tensor *cotangent(mo_context *ctx, const mo_tensor *T, mo_random *r) {
     mo_sample_input like = {.draw = MO_DRAW_CONSTANT, .ndim = T->ndim};
     memcpy(like.shape, T->shape, sizeof like.shape);
     return mo_dtype_is_real(T->dtype) ? mo_sample_tensor(ctx, &like, T->dtype, r) : NULL;
 }
 
-/* Takes the gradient of ys, weighted by random cotangents, in the nx tensors xs; the cotangents are left in gs. */
+/* Takes the gradients of ys in the nx tensors xs, weighted by random cotangents, which gs receives. */
 static void differentiate(
     mo_tape *t, mo_tensor **ys, mo_tensor **gs, int ny, mo_tensor **xs, mo_tensor **grads, int nx) {
     mo_random r = mo_random_at(18, MO_PURPOSE_CHECK, 0);
@@ -70,7 +70,7 @@ static void keep(arrays *a, int order, mo_tensor *const *T, int n) {
         a->of[order][i] = op_value_of(T[i]);
 }
 
-/* X from the second element of its memory on. */
+/* Returns X as a view that begins at the second element of its memory. */
 static mo_tensor *shifted(mo_tape *t, mo_tensor *X) {
     int64_t n = mo_numel(X), one = 1;
     mo_tensor *both[] = {mo_full(t, mo_tensor_dtype(X), 1, &one, 0), mo_reshape(t, X, 1, &n)};
@@ -96,7 +96,7 @@ static arrays run(mo_tape *t, const variant *v, mo_dtype real, bool off) {
         in[i] = off && mo_dtype_is_real(c.in[i]->dtype) ? shifted(t, c.in[i]) : c.in[i];
     if (mo_ok(ctx))
         mo_apply_all(t, v->op, in, v->sample.n_in, op_case_attributes(&c), out);
-    if (mo_context_wait(ctx) == MO_OK) { /* a device finds some errors later */
+    if (mo_context_wait(ctx) == MO_OK) { /* a device reports some errors only at a wait */
         keep(&a, FORWARD, out, mo_op_outputs(v->op));
         if (nx) {
             differentiate(t, out, gs, mo_op_outputs(v->op), xs, first, nx);
@@ -127,7 +127,7 @@ static double largest_of(const op_value *v) {
     return largest;
 }
 
-/* Both not a number, or both the same infinity, or the distance. */
+/* Returns |a - b|; 0 if both are NaN or the same infinity. */
 static double distance(double a, double b) {
     return (isnan(a) && isnan(b)) || a == b ? 0 : isfinite(a) && isfinite(b) ? fabs(a - b) : INFINITY;
 }
@@ -139,8 +139,8 @@ static double greatest_distance(const op_value *a, const op_value *b) {
     return d;
 }
 
-/* Whether CUDA is as near to float64 as the CPU, whose errors in the arrays of one order are counted together: one of
- * them may happen to be right. */
+/* Whether CUDA is about as near to float64 as the CPU. Counts the CPU's largest error in all arrays of the order, as
+ * one array can be right by chance. */
 static bool as_good_as_cpu(const arrays *cpu, const arrays *cuda, const arrays *exact, int order, int i) {
     double allowed = units * FLT_EPSILON * largest_of(&exact->of[order][i]);
     for (int k = 0; k < MO_MAX_INPUTS; k++)
@@ -152,7 +152,7 @@ static void compare(parity *p, const variant *v, mo_dtype real, const arrays *cp
     static const char *const names[ORDERS] = {"output", "gradient", "gradient of the gradient"};
     if (cuda->refused != cpu->refused)
         fail_msg("%s: CPU \"%s\", CUDA \"%s\"", variant_name(v, real), cpu->message, cuda->message);
-    if (cpu->refused) /* CUDA may find out later, when there are results already */
+    if (cpu->refused) /* CUDA can have results, since it reports the error later */
         return;
     double epsilon = real == MO_F64 ? DBL_EPSILON : FLT_EPSILON;
     for (int order = 0; order < ORDERS; order++)
@@ -173,12 +173,13 @@ static void compare(parity *p, const variant *v, mo_dtype real, const arrays *cp
         }
 }
 
-/* Whether CPU and CUDA agree on a variant; false where the op refuses its sizes. */
+/* Whether CPU and CUDA agree on a variant; false if the op refuses its sizes. */
 static bool agree(parity *p, const variant *v, bool off) {
     bool fine = true;
     for (int real = MO_F64; real >= MO_F32; real--) {
         arrays cpu = run(p->cpu, v, (mo_dtype)real, off), cuda = run(p->cuda, v, (mo_dtype)real, off);
-        bool unsupported = cuda.code == MO_UNSUPPORTED && !cpu.refused; /* said so, instead of a silent copy */
+        bool unsupported = cuda.code == MO_UNSUPPORTED && !cpu.refused; /* CUDA must say so, not copy to the host
+                                                                         * silently */
         p->unsupported += unsupported;
         if (!unsupported)
             compare(p, v, (mo_dtype)real, &cpu, &cuda);
@@ -213,7 +214,7 @@ TEST(every_op_agrees) {
             for (int i = 0; i < n * SIZES; i++) {
                 variant v = {.op = op, .sample = s, .from = found[i / SIZES], .to = sizes[i % SIZES]};
                 if (covered[i % SIZES] && test_is_brief())
-                    continue; /* one sample of each size */
+                    continue; /* one sample per size is enough */
                 if (v.from != v.to && resize(&v) && agree(p, &v, false))
                     covered[i % SIZES] = v.to < 1023 || agree(p, &v, true);
             }

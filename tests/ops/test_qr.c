@@ -1,5 +1,5 @@
-/* tests/ops/test_qr.c - least squares against the normal equations and its gradient, dependent columns; Q R against A
- * is test_cpu_linalg.c. */
+/* tests/ops/test_qr.c - least squares: the normal equations, the gradient, dependent columns. test_cpu_linalg.c
+ * compares Q R with A. */
 #include "tests/host_matrices.h"
 
 static const fixtures around_each = {set_up, tear_down};
@@ -9,7 +9,7 @@ static void expect_ratio(const char *what, int m, int n, double ratio) {
         fail_msg("%s, %d x %d: ratio %g", what, m, n, ratio);
 }
 
-/* A^T (B - A X) = 0. */
+/* Checks A^T (B - A X) = 0. */
 TEST(the_residual_is_orthogonal_to_the_columns) {
     fixture *f = *state;
     for (int i = 0; i < SIZES; i++)
@@ -103,7 +103,8 @@ TEST(dependent_columns_are_named) {
         "precision; got [2, 4, 3] float64");
 }
 
-/* Rank is relative to each column's size: 1e-30 beside 1 is no defect, in float32 neither. */
+/* Rank is judged relative to each column's size, so a column of 1e-30 beside one of 1 is not dependent, even in
+ * float32. */
 TEST(scaled_columns_are_not_dependent) {
     fixture *f = *state;
     mo_tensor *Q, *R;

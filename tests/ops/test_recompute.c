@@ -1,5 +1,5 @@
-/* tests/ops/test_recompute.c - gradient checkpointing: nothing of the inside stays, every run begins with the same
- * state, and what the function must not do is an error. Derivatives to order two are checked with those of all ops. */
+/* tests/ops/test_recompute.c - gradient checkpointing: no intermediate value stays, every run starts with the same
+ * state, and what the function must not do is an error. The suites of all ops check its derivatives to order two. */
 #include "ops/inside.h"
 #include "tests/scratch.h"
 
@@ -9,7 +9,7 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { DEPTH = 24, WIDTH = 64 };
 
-/* Layers one after another, all of which a plain backward keeps. */
+/* A chain of layers; a plain backward keeps the values of all of them. */
 static mo_tensor *deep(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     (void)n;
     (void)state;
@@ -30,7 +30,7 @@ typedef struct cost {
     double gradient;
 } cost;
 
-/* Four stretches of layers, plain or recomputed. */
+/* Runs four chains of layers one after another, plain or recomputed. */
 static cost run_stretches(mo_context *ctx, mo_tensor *const in[2], bool recompute) {
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_context_reset_peaks(ctx);
@@ -60,14 +60,14 @@ TEST(memory_holds_the_inside_of_one_stretch) {
     assert_true(plain.after_forward > 8 * DEPTH * matrix);
     assert_true(recomputed.after_forward <= 6 * matrix);
     assert_true(recomputed.peak <= (2 * DEPTH + 16) * matrix);
-    /* the same ops on the same numbers in the same order; OpenBLAS's kernels for processors that it does not know round
-     * by where an operand lies */
+    /* The same ops on the same numbers in the same order, but OpenBLAS's kernels for unknown processors round by an
+     * operand's address. */
     assert_true(fabs(recomputed.gradient - plain.gradient) <= 1e-13 * fabs(plain.gradient));
     for (int i = 0; i < 2; i++)
         mo_tensor_release(in[i]);
 }
 
-/* Draws from its state, and moves it on. */
+/* Draws from its state, which advances. */
 static mo_tensor *masked(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     (void)n;
     return mo_dropout(t, mo_square(t, in[0]), 0.5, state);
@@ -80,7 +80,7 @@ TEST(every_run_begins_with_the_same_state) {
     mo_random *r = malloc(sizeof *r);
     *r = mo_random_at(5, MO_PURPOSE_DROPOUT, 2);
     mo_tensor *Y = mo_keep(mo_recompute(t, masked, &X, 1, r, sizeof *r)), *y = mo_sum(t, Y, MO_ALL, MO_DROP_AXES);
-    assert_int_equal(r->index, 0); /* the copy was drawn from */
+    assert_int_equal(r->index, 0); /* only the copy of the state has advanced */
     free(r);
     mo_grad(t, &y, NULL, 1, &X, &grad, 1, 0);
     double value[WIDTH * WIDTH], g[WIDTH * WIDTH];
@@ -97,7 +97,7 @@ TEST(every_run_begins_with_the_same_state) {
     mo_tensor_release(X);
 }
 
-/* Reads a tensor that is not among its inputs. */
+/* Reads a tensor that is not one of its inputs. */
 static mo_tensor *captures(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     (void)n;
     return mo_mul(t, in[0], state);
@@ -107,7 +107,8 @@ TEST(a_hidden_input_that_needs_a_gradient_is_an_error) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *X = filled(ctx, 1), *hidden = filled(ctx, 2);
-    mo_tensor *Y = mo_recompute(t, captures, &X, 1, mo_stop_gradient(t, hidden), 0); /* as data it may be read */
+    mo_tensor *Y = mo_recompute(t, captures, &X, 1, mo_stop_gradient(t, hidden), 0); /* allowed, as it needs no gradient
+                                                                                      * */
     assert_true(mo_ok(ctx) && mo_needs_grad(Y));
     assert_true(mo_is_null(mo_recompute(t, captures, &X, 1, hidden, 0)));
     assert_failed(ctx, MO_INVALID, PARTS("recompute: the function reads a tensor that needs a gradient", "[64, 64]"));

@@ -1,5 +1,5 @@
-/* tests/ops/test_reduce.c - sum, mean, variance, max and logsumexp over every set of axes, against loops; ties,
- * extremes, nothing. */
+/* tests/ops/test_reduce.c - sum, mean, variance, max and logsumexp over every set of axes, against loops; with ties,
+ * extreme values and empty axes. */
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 
@@ -15,7 +15,7 @@ static mo_tensor *cube_leaf(mo_context *ctx) {
     return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 3, cube, x));
 }
 
-/* The reduction of the cube by a plain loop: out[k] for the k-th kept index. Returns the count of kept indices. */
+/* Reduces the cube by a plain loop: out[k] for kept index k. Returns the number of kept indices. */
 static int loop_reduction(const double *x, unsigned axes, char kind, double *out) {
     int n = 0, terms = 0;
     for (int k = 0; k < 24; k++)
@@ -69,7 +69,8 @@ TEST(gradient_of_max_goes_to_the_first_of_ties) {
     toy *y = *state;
     double x[12] = {1, 5, 5, 5, 5, 2, 3, 3, 3, 0, 5, 5};
     mo_tensor *X = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){3, 4}, x)), *g;
-    const int first[][4] = {{1, 4, 10, -1}, {4, 1, 2, 3}, {1, -1, -1, -1}}; /* along rows, down columns, over all */
+    const int first[][4] = {{1, 4, 10, -1}, {4, 1, 2, 3}, {1, -1, -1, -1}}; /* indices of the first maxima: along rows,
+                                                                             * down columns, over all */
     const mo_axes axes[] = {MO_AXIS(1), MO_AXIS(0), MO_ALL};
     for (int k = 0; k < 3; k++) {
         mo_tensor *Y = mo_max(y->t, X, axes[k], MO_DROP_AXES);
@@ -102,10 +103,11 @@ static double entry(mo_tape *t, mo_tensor *Y, int64_t i) {
     return mo_item(mo_slice(t, Y, MO_AXIS(0), i, i + 1));
 }
 
-/* A running float32 sum of 0.1 is off by 1e-2 here; ours is the rounded exact sum. */
+/* Added one by one in float32, 0.1 would be off by 1e-2 here; our result is the exact sum, rounded. */
 BARE_TEST(float32_sum_of_a_million_keeps_seven_digits) {
     (void)state;
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 2}); /* which keeps room for its threads */
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 2}); /* allocated first, as its threads keep
+                                                                               * scratch memory */
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *X = mo_full(t, MO_F32, 2, (int64_t[]){1000, 1000}, 0.1);
     const double exact = 1e6 * (double)0.1f;
@@ -186,7 +188,7 @@ TEST(reductions_of_nothing_are_zero_or_an_error) {
         y->ctx, MO_INVALID, PARTS("max: axes 0x4, expected bits below 2, or MO_AXIS(-2) to MO_AXIS(-1); got [2, 0]"));
 }
 
-/* In one pass, E x^2 - (E x)^2, nothing would be left of it. */
+/* The one-pass formula E x^2 - (E x)^2 would have no digit left. */
 TEST(variance_is_exact_about_a_large_mean) {
     toy *y = *state;
     double x[] = {1e9 + 1, 1e9 + 2, 1e9 + 3, 1e9 + 6};

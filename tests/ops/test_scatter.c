@@ -1,5 +1,5 @@
-/* tests/ops/test_scatter.c - rows added where an index says: each destination adds in rising order of the positions, in
- * lists that a device scans and in those that it sorts, with equal bits on every device. */
+/* tests/ops/test_scatter.c - adding rows at the places that an index names: each place adds in rising order of
+ * positions, whether a device scans or sorts the list, and the bits are equal on every device. */
 #include "ops/ops.h"
 #include "tests/device.h"
 
@@ -9,7 +9,8 @@ typedef struct list {
     int64_t rows, width, destinations;
 } list;
 
-/* One position; parts of a warp; columns beyond a block; destinations that have none; more than one block sorts. */
+/* One position; parts of a warp; more columns than a block; places without rows; lists that one block sorts, and more.
+ * */
 static const list lists[] = {{1, 3, 2}, {33, 5, 7}, {70, 300, 9}, {400, 16, 900}, {4096, 2, 5}, {4097, 2, 5}};
 
 TEST(rows_are_added_in_rising_order) {

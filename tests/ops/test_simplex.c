@@ -1,7 +1,7 @@
 /* tests/ops/test_simplex.c - the projection onto the simplex against bisection, and its gradient. */
 #include "tests/cubic_systems.h"
 
-/* Projection by bisection on tau: sum max(v - tau, 0) = 1. */
+/* Projects by bisection on tau, such that sum max(v - tau, 0) = 1. */
 static void project_by_bisection(const double *v, double *x, int m) {
     double low = v[0], high = v[0];
     for (int i = 0; i < m; i++) {
@@ -37,7 +37,7 @@ TEST(the_projection_is_the_nearest_point) {
     }
 }
 
-/* Beside a large entry the 1 of sum - 1 is lost to rounding. */
+/* With a large entry the 1 of the sum is lost to rounding. */
 TEST(large_entries_stay_on_the_simplex) {
     fixture *f = *state;
     const float v[2][3] = {{1e8f, 0, -1}, {3e9f, 3e9f, -3e9f}}, expected[2][3] = {{1, 0, 0}, {0.5f, 0.5f, 0}};
@@ -57,7 +57,7 @@ TEST(a_point_without_coordinates_is_an_error) {
     assert_string_equal(s->message, "simplex_project: expected rows [.., m] with m >= 1; got []");
 }
 
-/* What an inner op refuses must not be read (a tensor of another context has no axes here). */
+/* A tensor of another context has no axes here: after the inner op's refusal its result must not be read. */
 TEST(a_point_of_another_context_is_an_error) {
     fixture *f = *state;
     mo_context *other = mo_context_create(&(mo_context_options){.threads = 1});

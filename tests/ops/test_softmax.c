@@ -13,7 +13,7 @@ static mo_tensor *logits_leaf(mo_context *ctx) {
     return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, shape, logits));
 }
 
-/* log softmax of the row of x that runs over n entries `step` apart, at entry i. */
+/* Returns entry i of log softmax over n entries of x, `step` apart. */
 static double log_softmax_of(const double *x, int n, int step, int i) {
     double sum = 0;
     for (int j = 0; j < n; j++)
@@ -43,7 +43,7 @@ TEST(softmax_runs_along_any_axis) {
     mo_tensor_release(X);
 }
 
-/* The sum of a row that holds inf is inf, of one of -inf alone -inf, and NaN spreads. */
+/* A row with inf gives inf, a row of -inf only gives -inf, and NaN gives NaN. */
 TEST(logsumexp_takes_infinite_entries) {
     toy *y = *state;
     const double x[5][3] = {{INFINITY, 1, 0}, {1, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY},

@@ -1,10 +1,10 @@
-/* tests/ops/test_solve.c - what singular means. The residuals of solves are those of test_lapack.c, triangles those of
- * test_cpu_linalg.c, bad matrices those of test_bad_matrices.c, factors that are kept those of test_logdet.c. */
+/* tests/ops/test_solve.c - which matrices count as singular. Other tests of solves: test_lapack.c residuals,
+ * test_cpu_linalg.c triangles, test_bad_matrices.c bad matrices, test_logdet.c reused factors. */
 #include "tests/host_matrices.h"
 
 static const fixtures around_each = {set_up, tear_down};
 
-/* A condition of 1e10 is far from singular in float64, and singular in float32. */
+/* A matrix of condition 1e10 is regular in float64 and singular in float32. */
 TEST(singular_is_relative_to_the_precision) {
     fixture *f = *state;
     double A[] = {1, 0, 0, 0, 1e-10, 0, 0, 0, 1}, ones[6] = {1, 1, 1, 1, 1, 1};

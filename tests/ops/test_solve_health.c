@@ -1,7 +1,6 @@
-/* tests/ops/test_solve_health.c - the health of solves: condition numbers of LAPACK's kinds of matrices against
- * inverses in long double, batches with one bad matrix, and the expected error against that of X and of its gradients
- * in float64.
- */
+/* tests/ops/test_solve_health.c - mo_solve_check: condition numbers of LAPACK's kinds of matrices against inverses in
+ * long double, batches with one bad matrix, and the estimated error against the true errors of X and of its gradients.
+ * */
 #include "autograd/sample.h"
 #include "tests/lapack_matrices.h"
 
@@ -16,7 +15,7 @@ static void assert_message(fixture *f, mo_code code, const char *part) {
     mo_clear_error(f->ctx);
 }
 
-/* The health of the solve of A X = B that gives NaN, and its X. */
+/* Solves A X = B (with NaN if A is singular) and returns the health of the solve; *X receives X. */
 static mo_solve_health check(fixture *f, mo_tensor *A, mo_tensor *B, bool spd, mo_tensor **X) {
     mo_solve_health h;
     mo_tensor *own = (spd ? mo_solve_spd_or_nan : mo_solve_or_nan)(f->t, A, B);
@@ -34,7 +33,7 @@ static double figure(fixture *f, mo_tensor *T, int64_t i) {
 
 /* ---- condition numbers ---- */
 
-/* |A^-1| by Gauss-Jordan in long double; infinite if A is singular. */
+/* Returns |A^-1| by Gauss-Jordan elimination in long double; infinity if A is singular. */
 static double inverse_norm(const double *A, int n) {
     long double *W = calloc((size_t)(2 * n * n) + 1, sizeof *W);
     double *V = zeros(n, n), size;
@@ -71,10 +70,10 @@ static double inverse_norm(const double *A, int n) {
 
 typedef struct tally {
     int compared;
-    double worst; /* factor between a figure and the true one */
+    double worst; /* largest factor between an estimate and the true value */
 } tally;
 
-/* The figures of one matrix. A float64 matrix near 1 / eps has the condition number of its rounding errors. */
+/* Checks the estimates for one matrix. If a float64 matrix has a condition near 1 / eps, rounding errors decide it. */
 static void check_condition(fixture *f, kind k, bool spd, mo_dtype dtype, int n, tally *sum) {
     double *A = zeros(n, n), *B = normals(f, n, 2), size;
     (spd ? draw_spd : draw_general)(f, A, n, condition_of(k, dtype));
@@ -114,8 +113,8 @@ TEST(condition_numbers_are_right_within_a_factor_of_ten) {
     assert_true(sum.compared > 200);
 }
 
-/* I + e_1 v^T with v = (0, 1, .., 1) and its transpose: their norms, and those of their inverses, are 2 by columns and
- * n by rows. */
+/* For I + e_1 v^T with v = (0, 1, .., 1) and for its transpose: the norms of matrix and inverse are 2 by columns, n by
+ * rows. */
 TEST(condition_numbers_are_those_of_columns) {
     enum { N_WIDE = 50 };
     fixture *f = *state;
@@ -138,7 +137,7 @@ enum { N = 4, M = 2, BATCH = 3 };
 
 static const int64_t matrices[] = {BATCH, N, N}, sides[] = {BATCH, N, M};
 
-/* Matrices of condition 10; item 1 is singular: its second row and column are its first, or (spd) zero. */
+/* Matrices of condition 10, but item 1 is singular: its second row and column equal its first or, if spd, are 0. */
 typedef struct batch {
     double A[BATCH * N * N], B[BATCH * N * M];
     mo_tensor *xs[2];
@@ -190,7 +189,7 @@ TEST(a_bad_matrix_and_one_that_is_not_finite_have_figures_of_their_own) {
     for_each_form(*state, run_batch);
 }
 
-/* One matrix and a batch of right-hand sides: a condition of the matrix, a residual of each system. */
+/* One matrix with a batch of right-hand sides has one condition number, and a residual for each system. */
 TEST(leading_axes_are_those_of_the_solve) {
     fixture *f = *state;
     double A[N * N] = {0}, *B = normals(f, BATCH * N, M);
@@ -204,7 +203,7 @@ TEST(leading_axes_are_those_of_the_solve) {
 
 /* ---- a condition of 1e8 in float32 ---- */
 
-/* |X - Y| / |Y|, Frobenius. */
+/* Returns |X - Y| / |Y| in the Frobenius norm. */
 static double relative_error(fixture *f, mo_tensor *X, mo_tensor *Y) {
     double *x = values_of(f, X), *y = values_of(f, Y), error = 0, size = 0;
     for (int64_t i = 0; i < mo_numel(X); i++) {
@@ -216,7 +215,7 @@ static double relative_error(fixture *f, mo_tensor *X, mo_tensor *Y) {
     return sqrt(error / size);
 }
 
-/* Errors of X and of the gradients of <G, X> in float32, against float64 on the same numbers. */
+/* Computes the errors of X and of the gradients of <G, X> in float32, against float64 on the same numbers. */
 static void errors_of(fixture *f, bool spd, mo_tensor *const in[3], double errors[3]) {
     mo_tensor *results[2][3];
     for (int wide = 0; wide < 2; wide++) {
@@ -239,7 +238,7 @@ TEST(the_expected_error_bounds_that_of_X_and_of_its_gradients) {
         bool spd = i & 2;
         double *A = zeros(n, n), *B = normals(f, n, m), *G = normals(f, n, m), errors[3];
         (spd ? draw_spd : draw_general)(f, A, n, 1e8);
-        if (spd) /* rounding to float32 moves the smallest eigenvalue by as much as it is */
+        if (spd) /* rounding to float32 moves the smallest eigenvalue by about its own size */
             for (int k = 0; k < n; k++)
                 A[k * n + k] += 2e-7;
         mo_tensor *in[] = {matrix(f, MO_F32, n, n, A), matrix(f, MO_F32, n, m, B), matrix(f, MO_F32, n, m, G)};

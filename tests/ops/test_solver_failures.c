@@ -1,6 +1,5 @@
-/* tests/ops/test_solver_failures.c - what is told where solvers do not converge, meet a NaN or get limits that cannot
- * be.
- */
+/* tests/ops/test_solver_failures.c - what solvers report if they do not converge, meet a NaN or get impossible limits.
+ * */
 #include "tests/solver_methods.h"
 
 static mo_tensor *no_root(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
@@ -40,7 +39,8 @@ TEST(a_missed_tolerance_is_an_error_or_a_report) {
         f->ctx, MO_INVALID, PARTS("minimise: the objective is [3, 2], expected one value for each of 3 items"));
 }
 
-/* Accepted, the others are what they are without it, and the report says that something has not converged. */
+/* If failures are accepted, the other items have the results that they have without the NaN, and the report says that
+ * an item has not converged. */
 TEST(a_nan_ends_its_own_item_alone) {
     fixture *f = *state;
     double c[ITEMS * M], clean[ITEMS * M], x[ITEMS * M];

@@ -1,5 +1,5 @@
-/* tests/ops/test_solvers.c - solvers as graph code: solutions, gradients to order two by the implicit function theorem
- * and unrolled, constant and growing memory. */
+/* tests/ops/test_solvers.c - solvers as graph code: solutions, and gradients to order two by the implicit function
+ * theorem (with constant memory) and unrolled (with growing memory). */
 #include "tests/solver_methods.h"
 
 static void expect_gradients(fixture *f, bool unrolled, int order) {
@@ -21,7 +21,7 @@ TEST(unrolled_iterations_have_it_too) {
     expect_gradients(*state, true, 1);
 }
 
-/* |F(x)|, of the worst item: for objectives the gradient is written out again. */
+/* Returns |F(x)| of the worst item; for objectives F is their gradient, written out. */
 static double worst_residual(fixture *f, const method *m, mo_tensor *x, mo_tensor *A) {
     mo_residual F = m->problem == quartic ? cubic : m->problem == quadratic ? affine : m->problem;
     mo_tensor *r = F(f->t, x, (mo_tensor *[]){A, f->theta[1]}, 2, NULL);
@@ -48,7 +48,7 @@ TEST(solutions_fulfil_their_equations) {
     }
 }
 
-/* Peak bytes of solution and gradient at a tolerance. */
+/* Returns the peak bytes of a solution at a tolerance and of its gradient. */
 static int64_t peak_bytes(const method *given, double tolerance, bool unrolled, int *iterations) {
     fixture f = {.ctx = mo_context_create(&(mo_context_options){.threads = 1})};
     mo_register_ops(f.ctx);

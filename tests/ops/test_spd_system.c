@@ -1,6 +1,6 @@
 /* tests/ops/test_spd_system.c - solve_spd, which a GPU computes in one kernel, against cholesky and two triangular
- * solves: values, gradients of both orders, sizes on either side of a panel, a warp and what one block can hold; the
- * same bits twice; which matrix is named, and that the others of its batch are solved. */
+ * solves: values, gradients of both orders, sizes just below and above those of a panel, a warp and a block's limit;
+ * the same bits twice; and the error names the bad matrix while the others of its batch are solved. */
 #include "ops/inside.h"
 #include "ops/ops.h"
 #include "tests/device.h"
@@ -20,7 +20,7 @@ static mo_tensor *drawn(mo_tape *t, mo_dtype real, uint64_t stream, const int64_
     return mo_cast(t, mo_from(t, MO_F64, 3, shape, value), real);
 }
 
-/* G G^T / n + I, a leaf. */
+/* Returns G G^T / n + I, a leaf. */
 static mo_tensor *system_of(mo_tape *t, mo_dtype real, int64_t batch, int64_t n) {
     mo_tensor *K = mo_scale(t, mo_gram(t, drawn(t, real, 1, (int64_t[]){batch, n, n})), 1 / (double)n, 0);
     return mo_require_grad(mo_stop_gradient(t, mo_add_diag(t, K, mo_scalar(t, real, 1))));
@@ -30,7 +30,7 @@ static void read_into(mo_tensor *T, double *out) {
     int64_t n = mo_numel(T);
     bool wide = mo_tensor_dtype(T) == MO_F64;
     assert_int_equal(mo_tensor_read(T, out, (size_t)n * (wide ? 8 : 4)), MO_OK);
-    for (int64_t i = n - 1; i >= 0 && !wide; i--) { /* in place, from the end */
+    for (int64_t i = n - 1; i >= 0 && !wide; i--) { /* widens in place, from the end */
         float x;
         memcpy(&x, (char *)out + i * (int64_t)sizeof x, sizeof x);
         out[i] = x;
@@ -69,7 +69,7 @@ static void second(mo_tape *t, mo_tensor *X, mo_tensor *bar, mo_tensor *const x[
 }
 
 static void check(mo_tape *t, mo_dtype real, int64_t batch, int64_t n, int64_t m, bool twice) {
-    double tolerance = real == MO_F64 ? 1e-12 : 5e-5; /* n roundings, of a condition below 10 */
+    double tolerance = real == MO_F64 ? 1e-12 : 5e-5; /* n roundings, and a condition below 10 */
     mo_tensor *A = system_of(t, real, batch, n), *B = mo_require_grad(drawn(t, real, 2, (int64_t[]){batch, n, m}));
     mo_tensor *x[2] = {A, B}, *bar = drawn(t, real, 3, (int64_t[]){batch, n, m}), *g[2], *want[2];
     mo_tensor *X = mo_keep(mo_solve_spd(t, A, B)), *Y = mo_keep(unfused(t, A, B));
@@ -97,9 +97,9 @@ TEST(one_kernel_is_cholesky_and_two_solves) {
         check(t, MO_F32, i % 2 ? 1 : 2, sizes[i], i % 3 ? 19 : 1, false);
     }
     check(t, MO_F32, 1, 210, 3, false);
-    check(t, MO_F32, 1, 288, 35, false); /* an even number of tiles; columns of B in three turns */
-    check(t, MO_F32, 1, 304, 16, false); /* the most that a block of 227 KiB holds */
-    check(t, MO_F64, 2, 181, 2, false);  /* more than a block of every device can hold */
+    check(t, MO_F32, 1, 288, 35, false); /* an even number of tiles; B's columns in three passes */
+    check(t, MO_F32, 1, 304, 16, false); /* the largest that a block with 227 KiB holds */
+    check(t, MO_F64, 2, 181, 2, false);  /* larger than a block of any device can hold */
     mo_tape_release(t);
 }
 

@@ -1,5 +1,5 @@
-/* tests/ops/test_svm.c - the Crammer-Singer machine: optimal by its own certificate, the same in a batch,
- * differentiable on its active set. */
+/* tests/ops/test_svm.c - the Crammer-Singer machine: optimal by its duality gap, the same in a batch, differentiable on
+ * its active set. */
 #include "models/inside.h"
 #include "tests/device.h"
 #include "tests/scratch.h"
@@ -8,11 +8,11 @@
 
 typedef struct problem {
     int64_t batch, n, d, classes, repeat; /* rows from `repeat` on copy earlier ones */
-    double lambda, offset;                /* of every column of X */
+    double lambda, offset;                /* offset is added to every column of X */
     mo_tensor *X, *Y, *lambda_tensor;
 } problem;
 
-enum { LONG = 110 }; /* dual variables of an item, whose fit takes thousands of launches */
+enum { LONG = 110 }; /* number of dual variables per item above which a fit takes thousands of launches */
 
 static void draw_problem(mo_tape *t, problem *p) {
     mo_random r = mo_random_at(21, MO_PURPOSE_CHECK, 2);
@@ -34,17 +34,20 @@ static double sum(mo_tape *t, mo_tensor *A) {
     return mo_item(mo_sum(t, A, MO_ALL, MO_DROP_AXES));
 }
 
-/* The weights of feasible dual variables have a primal value; where it equals the dual one, both are optimal. */
+/* Checks that the primal value of the weights equals the dual value of alpha: then both are optimal. */
 TEST(primal_and_dual_values_meet) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     static const problem problems[] = {
         {.batch = 1, .n = 12, .d = 20, .classes = 3, .repeat = 12, .lambda = 1},
         {.batch = 3, .n = 30, .d = 4, .classes = 5, .repeat = 90, .lambda = 0.5},
-        {.batch = 1, .n = 40, .d = 6, .classes = 2, .repeat = 15, .lambda = 0.1}, /* repeated rows, other labels too */
+        {.batch = 1, .n = 40, .d = 6, .classes = 2, .repeat = 15, .lambda = 0.1}, /* repeated rows, some with other
+                                                                                   * labels */
         {.batch = 2, .n = 25, .d = 50, .classes = 4, .repeat = 50, .lambda = 30},
         {.batch = 1, .n = 60, .d = 3, .classes = 3, .repeat = 60, .lambda = 1e-3},
         {.batch = 1, .n = 1, .d = 3, .classes = 2, .repeat = 1, .lambda = 1},
-        {.batch = 1, .n = 60, .d = 8, .classes = 3, .repeat = 60, .lambda = 1, .offset = 100}, /* sweeps make no way */
+        {.batch = 1, .n = 60, .d = 8, .classes = 3, .repeat = 60, .lambda = 1, .offset = 100}, /* sweeps over
+                                                                                                * coordinates make no
+                                                                                                * progress here */
     };
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
         problem p = problems[i];
@@ -98,7 +101,7 @@ TEST(gradients_hold_at_the_size_of_an_episode) {
         fail_msg("error %g; %s", r.error, r.worst);
 }
 
-/* Rows of norm 2e3 beside lambda = 1: float32 would have no digit of Y - alpha. */
+/* With rows of norm 2e3 and lambda = 1, Y - alpha would have no digit in float32. */
 TEST(long_rows_are_fitted_in_float32) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
@@ -129,7 +132,7 @@ TEST(lambda_has_to_be_above_zero) {
     mo_tape_release(t);
 }
 
-/* The gradient of the summed squares of the logits, or their sum alone. */
+/* Returns the sum of the squared logits; `gradient`, unless NULL, receives its gradient. */
 static double loss_of(mo_tape *t, const double z[12], double gradient[12]) {
     static const double y[] = {1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1};
     mo_tensor *Z = mo_from(t, MO_F64, 2, (int64_t[]){6, 2}, z), *Y = mo_from(t, MO_F64, 2, (int64_t[]){6, 3}, y), *bar;
@@ -144,7 +147,7 @@ static double loss_of(mo_tape *t, const double z[12], double gradient[12]) {
     return value;
 }
 
-/* Equal support vectors: their shares of alpha are not unique, the weights are. */
+/* Equal support vectors can share alpha in many ways, but the weights are unique. */
 TEST(equal_rows_have_a_gradient) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
@@ -152,7 +155,8 @@ TEST(equal_rows_have_a_gradient) {
     loss_of(t, z, gradient);
     if (!mo_ok(ctx))
         fail_msg("%s", mo_context_status(ctx)->message);
-    for (int i = 0; i < 4; i++) { /* row 0 with row 2, its copy; row 1 */
+    for (int i = 0; i < 4; i++) { /* i < 2: entries of row 0, moved together with those of its copy, row 2; else entries
+                                   * of row 1 */
         int other = i < 2 ? i + 4 : i;
         double moved[2], both = gradient[i] + (other != i ? gradient[other] : 0);
         for (int side = 0; side < 2; side++) {
@@ -185,7 +189,7 @@ TEST(rows_that_are_no_numbers_are_an_error) {
     mo_tape_release(t);
 }
 
-/* More rows than the kernel matrix has room for. */
+/* 4097 rows are more than the kernel matrix may have. */
 TEST(many_rows_are_refused_by_name) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -198,7 +202,7 @@ TEST(many_rows_are_refused_by_name) {
     mo_tape_release(t);
 }
 
-/* On the device of MOCHI_DEVICE. */
+/* A scratch whose context is on the device of MOCHI_DEVICE. */
 static int scratch_on_device(void **state) {
     int failed = scratch_create(state);
     scratch *s = *state;

@@ -1,4 +1,5 @@
-/* tests/ops/test_svm_folds.c - Crammer-Singer machines without a fold, all at once, equal the fits one by one. */
+/* tests/ops/test_svm_folds.c - Crammer-Singer machines without each fold, fitted together, equal machines fitted one by
+ * one. */
 #include "models/inside.h"
 
 #include <math.h>
@@ -16,14 +17,14 @@ enum { BATCH = 3, N = 30, D = 40, C = 4, FOLDS = 3 };
 static const int64_t stop[FOLDS] = {9, 16, 26}; /* the last four rows are in every fit */
 static const mo_folds folds = {FOLDS, stop};
 
-/* What rows are like: copies of others with the same label or another, in the fold and outside it; labels that are
- * shares of several classes; a class that one fold has alone; fewer columns than rows. */
+/* Kinds of rows. copies: of other rows, with the same label or another, within a fold and across folds; soft: labels
+ * are shares of several classes; lacking: only one fold has a class; narrow: fewer columns than rows. */
 typedef struct kind {
     bool copies, soft, lacking, narrow;
 } kind;
 
-/* Where copy i of the rows comes from: the row before in its fold, with its label; a row of its fold, one of another
- * and one behind the last fold with other labels; else -1. */
+/* Returns the row that row i copies: an earlier row of its fold, with the same or another label; a row of another fold;
+ * a row after the last fold; -1: no copy. */
 static int source(int i) {
     return i == 5 || i == 6 ? 1 : i == 12 ? 10 : i == 20 ? 3 : i == 28 ? 27 : i == 29 ? 0 : -1;
 }
@@ -51,7 +52,7 @@ static void draw(mo_tape *t, mo_dtype real, kind k, mo_tensor *in[3]) {
     in[2] = mo_cast(t, mo_scalar(t, MO_F64, k.soft ? 20 : 0.7), real);
 }
 
-/* The machines with K = X X^T. */
+/* Fits the machines with K = X X^T. */
 static bool apply_folds(mo_tape *t, mo_tensor *const in[3], mo_tensor *out[2]) {
     mo_tensor *K = mo_matmul(t, in[0], mo_transpose(t, in[0]));
     return mo_svm_folds(t, (mo_tensor *[]){K, in[1], in[2]}, &folds, out);
@@ -63,7 +64,8 @@ static mo_tensor *outside(mo_tape *t, mo_tensor *X, int f) {
     return mo_concat(t, (mo_tensor *[]){above, below}, 2, MO_AXIS(1));
 }
 
-/* The largest logit, and how far those of all fits at once are from the ones of the head, fit by fit. */
+/* Returns the largest distance of the logits of the fits together from the head's, fit by fold; *size receives the
+ * largest logit. */
 static double distance(mo_tape *t, mo_tensor *const in[3], mo_tensor *all, mo_tensor *held, double *size) {
     mo_tensor *lambda = in[2], *F = mo_head_apply(t, &mo_head_svm, in[0], in[1], in[0], &lambda);
     double worst = largest_difference(mo_cast(t, all, MO_F64), F);
@@ -78,7 +80,8 @@ static double distance(mo_tape *t, mo_tensor *const in[3], mo_tensor *all, mo_te
     return worst;
 }
 
-/* Float32 is compared with float64: near the optimum alpha moves far for little, so more than rounding is left. */
+/* Float32 is compared with float64: near the optimum alpha moves far for a small gain, so differences exceed rounding.
+ * */
 TEST(folds_together_are_folds_one_by_one) {
     mo_context *ctx = *state;
     for (int how = 0; how < 32; how++) {
@@ -97,7 +100,7 @@ TEST(folds_together_are_folds_one_by_one) {
     }
 }
 
-/* With a penalty per item, a batch equals its items fitted alone. */
+/* If each item has its own penalty, a batch equals its items fitted alone. */
 TEST(every_item_has_its_penalty) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *in[3], *out[2], *alone[2];
@@ -133,7 +136,7 @@ BARE_TEST(threads_change_no_bit) {
     assert_memory_equal(held[0], held[1], sizeof held[0]);
 }
 
-/* No alpha moves there, and that is the solution. */
+/* Rows of zeros: alpha never moves, and that is the solution. */
 TEST(rows_of_zeros_have_logits_of_zero) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *in[3], *out[2];
@@ -145,7 +148,7 @@ TEST(rows_of_zeros_have_logits_of_zero) {
     mo_tape_release(t);
 }
 
-/* No penalty: nothing is done. A NaN: an error, and no endless loop. */
+/* Without a penalty it returns false. A NaN is an error, and not an endless loop. */
 TEST(what_it_cannot_do_is_said) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);

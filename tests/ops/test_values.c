@@ -1,8 +1,9 @@
-/* tests/ops/test_values.c - values and gradients that a reader can check: functions at the edges of their domains, at
- * kinks, ties, infinities and NaN, and where an axis or a shape decides. The suite of registered ops has the rest.
+/* tests/ops/test_values.c - values and gradients that a reader can check by hand: functions at the edges of their
+ * domains, at kinks, ties, infinities and NaN, and for special axes and shapes. The suites of registered ops check the
+ * rest.
  *
- * A row is a function of one or two inputs, what it gives and, for the cotangent `bar`, the gradients. Every row runs
- * in float64 and float32. */
+ * A row is a function of one or two inputs with its expected values and, for the cotangent `bar`, its gradients. Every
+ * row runs in float64 and float32. */
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 
@@ -15,9 +16,9 @@ typedef struct row {
     const char *what;
     function f;
     function_of_two g;
-    int64_t shape[2][2]; /* of the inputs: [n], or [m, n] */
+    int64_t shape[2][2]; /* of each input: [n], or [m, n] */
     double in[2][MOST];
-    int n; /* elements of the result */
+    int n; /* number of elements of the result */
     double out[MOST];
     double bar[MOST]; /* zeros: ones */
     double grad[2][MOST];
@@ -79,7 +80,7 @@ static mo_tensor *real_condition(mo_tape *t, mo_tensor *C, mo_tensor *A) {
     return mo_where(t, C, A, mo_scalar(t, mo_tensor_dtype(A), 2));
 }
 
-/* A where the mask 1, 0, 255 holds. */
+/* Returns A where the mask (1, 0, 255) is not 0, else B. */
 static mo_tensor *masked(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_where(t, mo_from(t, MO_U8, 1, (int64_t[]){3}, (uint8_t[]){1, 0, 255}), A, B);
 }
@@ -194,14 +195,14 @@ TEST(rows_give_their_values_and_gradients) {
     }
 }
 
-/* What lies far below 1 keeps its relative precision. */
+/* Values far below 1 keep their relative precision. */
 TEST(small_values_keep_their_precision) {
     toy *y = *state;
     assert_true(fabs(mo_item(mo_sigmoid(y->t, mo_scalar(y->t, MO_F64, -40))) / exp(-40) - 1) <= 1e-15);
     assert_true(fabs(mo_item(mo_gelu(y->t, mo_scalar(y->t, MO_F64, -10))) / -7.6198530241605e-23 - 1) <= 1e-12);
 }
 
-/* gelu at order three: the third derivative is (x^3 - 4 x) phi(x), the fourth comes from the ops it is made of. */
+/* gelu to order four: order three is (x^3 - 4 x) phi(x), and since it is made of ops, order four follows. */
 TEST(gelu_has_no_last_order) {
     toy *y = *state;
     double x = 0.7, phi = exp(-0.5 * x * x) / sqrt(2 * acos(-1.0));
@@ -215,7 +216,8 @@ TEST(gelu_has_no_last_order) {
     }
 }
 
-/* Second derivatives where the first has a case of its own: 1 / A of B A^(B - 1) in B at B = 0, and |x| at 0. */
+/* Second derivatives at points where the first has a special case: of B A^(B - 1) in B at B = 0, which is 1 / A, and of
+ * |x| at 0. */
 TEST(second_derivatives_at_special_points) {
     toy *y = *state;
     mo_tensor *A = mo_require_grad(mo_full(y->t, MO_F64, 1, (int64_t[]){1}, 2)),
@@ -240,12 +242,12 @@ TEST(casts_carry_gradients_between_real_types_only) {
     assert_int_equal(mo_grad(y->t, &Y, NULL, 1, &X, &g, 1, MO_RETAIN), MO_OK);
     assert_true(at(g, 0) == (double)(2 * (1.0f / 3)) && at(g, 1) == 5.5);
     assert_false(mo_needs_grad(whole));
-    for (mo_dtype d = 0; d < MO_DTYPES; d++) /* integers: cut toward 0 */
+    for (mo_dtype d = 0; d < MO_DTYPES; d++) /* integer types round toward 0 */
         assert_true(at(mo_cast(y->t, mo_cast(y->t, X, d), MO_F64), 1) == (mo_dtype_is_real(d) || d > MO_U8 ? 2.75 : 2));
     mo_tensor_release(X);
 }
 
-/* 20 million ones in float32: a sum in float32 would stop at 2^24. */
+/* 20 million ones: added in float32, the sum would stop at 2^24. */
 TEST(running_sums_are_formed_in_double) {
     toy *y = *state;
     int64_t n = 20000000;
@@ -261,7 +263,7 @@ TEST(the_identity_has_ones_on_its_diagonal_alone) {
     assert_int_equal(mo_numel(mo_eye(y->t, MO_F64, 0)), 0);
 }
 
-/* What the shape rule of an op alone does not say: options out of range, and functions made of an op. */
+/* Errors beyond an op's shape rule: options out of range, and functions made of ops. */
 TEST(errors_say_expected_and_got) {
     toy *y = *state;
     mo_tape *t = y->t;
@@ -283,7 +285,7 @@ TEST(errors_say_expected_and_got) {
     assert_failed(y->ctx, MO_INVALID, PARTS("cumsum: axis -3 is not one of [3, 2]"));
     mo_trace(t, X);
     assert_failed(y->ctx, MO_INVALID, PARTS("diagonal: expected square matrices [.., n, n]; got [3, 2] float64"));
-    /* a batch is folded into one product, and yet named as it was given */
+    /* a batch is computed as one product, but the error has the shapes as given */
     mo_matmul(t, A, mo_full(t, MO_F64, 2, (int64_t[]){3, 4}, 1));
     assert_failed(
         y->ctx, MO_INVALID, PARTS("matmul: inner sizes 2 and 3, expected equal; got [2, 2, 2] float64, [3, 4]"));
@@ -291,7 +293,7 @@ TEST(errors_say_expected_and_got) {
     assert_failed(y->ctx, MO_MISMATCH, PARTS("matmul: inputs 0 and 1 differ in dtype; got [2, 2, 2] float64"));
 }
 
-/* Sorting and long sums leave scratch memory with the context: what it holds without a tape is counted after them. */
+/* Sorting and long sums keep scratch memory in the context, so `empty` is counted after them. */
 static int create(void **state) {
     if (toy_create(state) != 0)
         return -1;

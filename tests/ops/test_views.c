@@ -1,4 +1,4 @@
-/* tests/ops/test_views.c - which reshapes are views, what views share, and the messages for bad indices. */
+/* tests/ops/test_views.c - which reshapes are views, which memory views share, and the messages for bad indices. */
 #include "ops/inside.h"
 #include "tensor/storage.h"
 
@@ -32,7 +32,7 @@ static int tear_down(void **state) {
 
 static const fixtures around_each = {set_up, tear_down};
 
-/* 0, 1, 2 .. in that shape. */
+/* Returns 0, 1, 2 .. in this shape. */
 static mo_tensor *count_up(fixture *f, int ndim, const int64_t *shape) {
     double values[256];
     mo_tensor *T = mo_tape_tensor(f->t, MO_F64, ndim, shape);
@@ -66,7 +66,7 @@ TEST(reshape_refuses_a_hidden_copy) {
     expect_values(Y, (double[]){0, 3, 1, 4, 2, 5}, 6);
 }
 
-/* By trial: whether some strides reach these addresses in row-major order under the shape (one size -1, replaced). */
+/* Whether some strides give these addresses in row-major order of the shape, in which it replaces a size of -1. */
 static bool a_view_exists(const double *address, int64_t n, int64_t *shape) {
     int64_t stride[4], known = 1, step = n;
     for (int i = 0; i < 4; i++)
@@ -90,7 +90,7 @@ static bool a_view_exists(const double *address, int64_t n, int64_t *shape) {
     return true;
 }
 
-/* Splits, joins, axes of size 1, broadcast axes. The values are the addresses of the elements. */
+/* Splits and joins axes, also of size 1 and broadcast ones. The values are the elements' addresses. */
 TEST(reshape_is_a_view_exactly_where_one_exists) {
     fixture *f = *state;
     mo_tensor *X = count_up(f, 3, (int64_t[]){4, 6, 5});
@@ -117,14 +117,14 @@ TEST(reshape_is_a_view_exactly_where_one_exists) {
             expect_values(Y, address, (int)n);
             made++;
         }
-    assert_in_range(made, 30, 60); /* both answers occur */
+    assert_in_range(made, 30, 60); /* both outcomes occur */
 }
 
 TEST(strides_that_step_evenly_join) {
     fixture *f = *state;
     mo_tensor *X = count_up(f, 3, (int64_t[]){4, 6, 5});
     mo_tensor *rows =
-        mo_slice(f->t, mo_reshape(f->t, X, 2, (int64_t[]){24, 5}), MO_AXIS(1), 0, 2); /* stride 5 all the way */
+        mo_slice(f->t, mo_reshape(f->t, X, 2, (int64_t[]){24, 5}), MO_AXIS(1), 0, 2); /* rows are 5 apart everywhere */
     mo_tensor *Y = mo_reshape(f->t, rows, 4, (int64_t[]){2, 3, 4, 2});
     assert_false(mo_is_null(Y));
     assert_int_equal(Y->stride[0], 60);
@@ -171,7 +171,8 @@ TEST(a_new_axis_goes_anywhere_and_repeats) {
     assert_int_equal(mo_dim(last, 2), 2);
     expect_values(mo_contiguous(f->t, last), (double[]){0, 0, 1, 1, 2, 2, 3, 3}, 8);
     expect_values(mo_contiguous(f->t, mo_with_axis(f->t, X, MO_AXIS(1), 2)), (double[]){0, 1, 0, 1, 2, 3, 2, 3}, 8);
-    mo_tensor *first = mo_with_axis(f->t, mo_transpose(f->t, X), MO_AXIS(0), 1); /* of any strides */
+    mo_tensor *first = mo_with_axis(f->t, mo_transpose(f->t, X), MO_AXIS(0), 1); /* an axis of size 1 fits any strides
+                                                                                  * */
     assert_ptr_equal(first->storage, X->storage);
     assert_int_equal(mo_dim(first, 0), 1);
     expect_values(mo_contiguous(f->t, first), (double[]){0, 2, 1, 3}, 4);
@@ -208,7 +209,7 @@ TEST(a_bad_label_is_named_with_its_place) {
     expect_values(Y, (double[]){0, 0, 1, 1, 0, 0}, 6);
 }
 
-/* The 600th index lies behind the first piece that is read from the device. */
+/* Index 600 is beyond the first piece that is read from a device. */
 TEST(a_bad_index_is_found_anywhere) {
     fixture *f = *state;
     int64_t index[700] = {0};

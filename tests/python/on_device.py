@@ -1,7 +1,6 @@
-"""Tensors on a GPU by DLPack: what a consumer's stream waits for, lifetimes, and what is refused.
-
-Run by test_device.py on the emulated device, which does nothing that is queued before it is waited for: results that are read
-without an order between streams are wrong there every time."""
+"""Tests of tensors on a GPU and DLPack: which stream an import or export waits for, how long memory lives, and which
+requests are refused. test_device.py runs this file on the emulated device. That device runs queued work only when
+something waits for it, so a result that is read without an order between the streams is wrong there every time."""
 
 import gc
 
@@ -25,7 +24,8 @@ def reader():
 
 
 class Producer:
-    """Another library's array on the GPU: a tensor of another context, and what it was asked for."""
+    """An array of another library on the GPU, made from a tensor of another context; `asked` records the arguments of
+    each request for it."""
 
     def __init__(self, tensor, old=False):
         self.tensor, self.old, self.asked = tensor, old, []
@@ -67,7 +67,7 @@ def test_a_tensor_of_another_context_of_the_device_is_taken_as_it_is(writer, rea
     leaf = mochi.constant(y, context=reader)
     assert address(leaf) == address(y) and leaf.__dlpack_device__() == (2, 0)
     assert np.array_equal(leaf.numpy(), 3 * X)
-    assert np.array_equal(mochi.constant(y, context=mochi.Context(threads=1)).numpy(), 3 * X)  # a copy on the CPU
+    assert np.array_equal(mochi.constant(y, context=mochi.Context(threads=1)).numpy(), 3 * X)  # read by a copy to the CPU
 
 
 def test_an_array_is_copied_to_the_gpu_and_gradients_come_back(reader):

@@ -1,6 +1,5 @@
-/* tests/python/op_samples.c - every sample of every op as C computes it: inputs, adjoints, results and gradients, in an
- * .npz that test_ops.py compares bit by bit with what Python computes.
- * Usage: op_samples OUT.npz */
+/* tests/python/op_samples.c - computes every sample of every op in C and writes its inputs, adjoints, results and
+ * gradients to an .npz; test_ops.py compares Python's with them bit by bit. Usage: op_samples OUT.npz */
 #include "tests/op_runs.h"
 
 static mo_arrays *samples;

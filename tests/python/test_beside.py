@@ -1,4 +1,5 @@
-"""Arrays, graphs and tables of the libraries that people hold, as these libraries make them; run by run_beside."""
+"""Arrays, graphs and tables as other libraries make them (JAX, networkx, pandas, PyTorch Geometric); run by
+run_beside."""
 
 import ctypes
 
@@ -39,7 +40,7 @@ def test_a_result_goes_to_jax_and_its_gradient_too():
         there = [jax.numpy.from_dlpack(t) for t in (result, gradient)]
         assert there[0].unsafe_buffer_pointer() == np.asarray(result).__array_interface__["data"][0]
     tape.reset()
-    np.testing.assert_array_equal(there[0], np.arange(6).reshape(2, 3) ** 2)  # lives on without its tape
+    np.testing.assert_array_equal(there[0], np.arange(6).reshape(2, 3) ** 2)  # the exported value outlives its tape
     np.testing.assert_array_equal(there[1], 2 * np.arange(6).reshape(2, 3))
 
 
@@ -93,7 +94,7 @@ def test_the_karate_club_of_pyg_is_that_of_networkx():
     assert fit.predict().shape == (34,)
 
 
-# ---- memory that is not the library's to free ----
+# ---- memory that another library frees ----
 
 
 def test_memory_of_a_foreign_array_lives_as_long_as_its_tensor():

@@ -1,4 +1,4 @@
-"""Contexts: errors as exceptions, one thread at a time, forks, and what was made in them."""
+"""Contexts: errors as exceptions, use by one thread at a time, forks, and the tensors and tapes of a context."""
 
 import copy
 import gc
@@ -61,7 +61,7 @@ def test_a_context_is_pickled_with_all_that_it_was_made_with():
     for again in (pickle.loads(pickle.dumps(made)), copy.copy(made), copy.deepcopy(made)):
         assert (again.threads, again.device, again.math, again.device_memory) == (2, "cpu", "fp32", 0)
         assert repr(again) == repr(made) == "mochi.Context(threads=2, device='cpu')"
-    made.math, made.device_memory, made.device = "tf32", 1 << 30, "cuda:1"  # as of a context of a GPU
+    made.math, made.device_memory, made.device = "tf32", 1 << 30, "cuda:1"  # settings of a context on a GPU
     assert made.__reduce__() == (mochi.Context, (2, "cuda:1", "tf32", 1 << 30))
     assert repr(made) == "mochi.Context(threads=2, device='cuda:1', math='tf32', device_memory=1073741824)"
     try:
@@ -161,7 +161,7 @@ def test_a_forked_process_raises_and_has_a_context_of_its_own():
 
 
 def in_a_child(calls):
-    """How each call ends in a forked process: the name of its exception, or its result."""
+    """How a call ends in a forked process: the name of its exception, or its result."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""Gradients of gradients, checks, solvers with residuals in Python, optimisers."""
+"""Gradients of gradients, gradient checks, implicit solvers whose residual is a Python function, and optimisers."""
 
 import copy
 import gc

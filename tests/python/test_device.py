@@ -1,4 +1,4 @@
-"""on_device.py, in a process of its own that finds the emulated backend of CUDA, where the build has one."""
+"""Runs on_device.py in a process that loads the emulated CUDA backend, if the build has one."""
 
 import os
 import pathlib

@@ -1,4 +1,5 @@
-"""Graphs from every kind of source, features, embeddings and few-shot labels, beside what the program writes."""
+"""Graphs from every kind of source, features, embeddings and few-shot labels; results are compared with what the
+program writes."""
 
 import csv
 import os
@@ -16,7 +17,7 @@ import pytest
 PROGRAM = os.environ.get("MOCHI_PROGRAM", "")
 program = pytest.mark.skipif(not os.access(PROGRAM, os.X_OK), reason="no program mochi beside the library")
 
-# A square with a diagonal; self-loop and repetition to be dropped.
+# A square with a diagonal, a self-loop and a repeated edge; the last two are dropped.
 EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [2, 0], [1, 1], [3, 0]])
 X = np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 3], [0, 0, 0]])
 Y = np.array([0, 1, 0, -1])
@@ -28,7 +29,7 @@ def same(a, b):
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory):
-    """Features are made once, and kept for the tests and the program."""
+    """A folder for cached features, which the tests and the program share."""
     before = os.environ.get("MOCHI_CACHE")
     os.environ["MOCHI_CACHE"] = str(tmp_path_factory.mktemp("cache"))
     yield
@@ -68,7 +69,7 @@ def test_edges_become_a_graph(square):
 
 def test_a_matrix_of_scipy_becomes_a_graph(square):
     sparse = pytest.importorskip("scipy.sparse")
-    A = sparse.coo_matrix((np.ones(len(EDGES)), EDGES.T), shape=(4, 4))
+    A = sparse.coo_matrix((np.ones(len(EDGES), bool), EDGES.T), shape=(4, 4))  # numbers would add up where they repeat
     for make in (sparse.csr_matrix, sparse.coo_matrix, sparse.csc_array):
         assert same(mochi.graph(make(A), x=sparse.csr_matrix(X), y=Y), square)
     with pytest.raises(ValueError, match="square"):
@@ -158,12 +159,12 @@ def test_labels_of_any_type_are_classes():
 
 
 MISSING = [("None", None), ("nan", float("nan")), ("np.nan", np.float64("nan")), ("empty", ""), ("-1", -1)]
-FEW = ["b", "a", None, "a"]  # of the square
+FEW = ["b", "a", None, "a"]  # labels of the square's nodes
 
 
 @pytest.mark.parametrize("absent", [value for _, value in MISSING], ids=[name for name, _ in MISSING])
 def test_a_missing_label_beside_texts_is_no_class(square, absent):
-    """NumPy makes "nan" and "None" of these in an array of texts."""
+    """NumPy would turn these values into the texts "nan" and "None" in an array of texts."""
     values = [absent if label is None else label for label in FEW]
     column = np.empty(4, object)
     column[:] = values
@@ -233,11 +234,11 @@ def test_a_mask_of_labels_is_one_in_every_form(square):
             fit.fit(wrong)
         with pytest.raises(ValueError, match="mask|none of"):
             fit.predict(wrong)
-    assert fit.fit({0: True, 1: False}).classes.tolist() == [False, True]  # of a dict they are classes
+    assert fit.fit({0: True, 1: False}).classes.tolist() == [False, True]  # in a dict, booleans are classes
 
 
 def rings(names):
-    """Two rings with a bridge, a graph of networkx whose nodes have these names."""
+    """Returns a networkx graph: two rings joined by a bridge, its nodes called `names`."""
     networkx = pytest.importorskip("networkx")
     g = networkx.Graph()
     g.add_nodes_from(names)
@@ -297,7 +298,8 @@ def test_what_names_no_example_raises(square, fitted):
 
 @pytest.mark.parametrize("lam", [-1, float("nan"), float("inf"), 30.0, "x", None])
 def test_a_penalty_without_effect_is_refused(square, lam):
-    """The readout of `best` has none, nor has a prototype; a ridge has, above 0."""
+    """The readout of `best` and a prototype have no penalty, so any is refused; ridge has one, and a value above 0
+    changes it."""
     best, labels = mochi.load("best"), {0: 0, 1: 1}
     for head in (None, "prototype_euclidean", "ridge"):
         if head == "ridge" and lam == 30.0:
@@ -358,7 +360,8 @@ def test_the_program_reads_the_names_of_a_saved_graph(tmp_path):
 
 
 def told(make):
-    """What a graph says that it ignores of its source; quiet if nothing."""
+    """Returns the graph's `ignored`: what it left out of its source. A warning must come if and only if there is
+    anything."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         g = make()
@@ -374,7 +377,7 @@ def test_weights_and_directions_of_a_matrix_are_told():
     ring = np.roll(np.eye(4), 1, 1)
     for A, expected in (
         (ring + ring.T, ()), ((ring + ring.T).astype(bool), ()), (ring + ring.T + np.eye(4), ()),
-        (2 * (ring + ring.T), ("weights",)), (ring, ("directions",)), (0.5 * ring, ("weights", "directions")),
+        (2 * (ring + ring.T), ()), (ring, ("directions",)), (-0.5 * ring, ("weights", "directions")),
         (np.triu(ring + ring.T), ("directions",)),
     ):  # fmt: skip
         for kind in (sparse.csr_matrix, sparse.coo_array):
@@ -387,36 +390,64 @@ def test_weights_and_directions_of_networkx_are_told():
     networkx = pytest.importorskip("networkx")
     for g, expected in (
         (networkx.Graph([(0, 1), (1, 2)]), ()), (networkx.Graph([(0, 1, {"weight": 1.0})]), ()),
-        (networkx.Graph([(0, 1), (1, 2, {"weight": 3})]), ("weights",)), (networkx.DiGraph([(0, 1), (1, 0)]), ()),
+        (networkx.Graph([(0, 1), (1, 2, {"weight": -3})]), ("weights",)), (networkx.DiGraph([(0, 1), (1, 0)]), ()),
+        (networkx.Graph([(0, 1), (1, 2, {"weight": "far"})]), ("weights",)),
         (networkx.DiGraph([(0, 1), (1, 2)]), ("directions",)), (networkx.MultiGraph([(0, 1), (1, 0)]), ()),
-        (networkx.MultiDiGraph([(0, 1, {"weight": 2})]), ("weights", "directions")), (networkx.DiGraph([(0, 0)]), ()),
+        (networkx.MultiDiGraph([(0, 1, {"weight": np.nan})]), ("weights", "directions")), (networkx.DiGraph([(0, 0)]), ()),
     ):  # fmt: skip
         assert told(lambda: mochi.graph(g)) == expected  # noqa: B023
     directed, weighted = networkx.DiGraph([(0, 1)]), networkx.Graph([(0, 1, {"weight": 2})])
-    assert told(lambda: mochi.graph_set([directed, weighted], y=[0, 1])) == ("weights", "directions")
+    g = mochi.graph_set([weighted, networkx.Graph([(0, 1)])], y=[0, 1])
+    assert g.weights.tolist() == [2, 2, 1, 1]
+    assert mochi.graph_set([weighted, networkx.Graph([(0, 1)])], y=[0, 1], weights=False).weights is None
+    assert told(lambda: mochi.graph_set([directed, weighted], y=[0, 1])) == ("directions",)
 
 
 def test_weights_and_directions_of_pyg_dgl_and_tables_are_told():
     both, one = np.concatenate([EDGES, EDGES[:, ::-1]]).T, EDGES[:5].T
     for more, ends, expected in (
         ({}, both, ()), ({}, one, ("directions",)), ({"edge_weight": np.ones(16)}, both, ()),
-        ({"edge_weight": np.arange(16)}, both, ("weights",)),
+        ({"edge_weight": np.arange(16)}, both, ()), ({"edge_weight": np.ones((16, 2)) / 2}, both, ("weights",)),
         ({"edge_attr": np.full((5, 2), 0.5)}, one, ("weights", "directions")),
     ):  # fmt: skip
         data = types.SimpleNamespace(edge_index=ends, num_nodes=4, **more)
         assert told(lambda: mochi.graph(data)) == expected  # noqa: B023
     dgl = types.SimpleNamespace(edges=lambda: tuple(both), num_nodes=lambda: 4, ndata={}, edata={"w": np.arange(16)})
-    assert told(lambda: mochi.graph(dgl)) == ("weights",)
+    assert told(lambda: mochi.graph(dgl)) == () and mochi.graph(dgl).weights.max() == 15
     assert told(lambda: mochi.graph(EDGES)) == ()  # either direction, or both
-    with pytest.raises(ValueError, match="third column would be weights"):
+    with pytest.raises(ValueError, match="third column of a pandas table"):
         mochi.graph(np.ones((5, 3), int))
     with pytest.raises(ValueError, match="edge_index of float64"):
         mochi.graph(types.SimpleNamespace(edge_index=one + 0.5, num_nodes=9))
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"from": [0, 1], "to": [1, 2]})
     assert told(lambda: mochi.graph(table)) == told(lambda: mochi.graph(table.assign(w=1.0))) == ()
-    assert told(lambda: mochi.graph(table.assign(w=[0.5, 2]))) == ("weights",)
+    assert mochi.graph(table.assign(w=[0.5, 2])).weights.tolist() == [0.5, 0.5, 2, 2]
+    assert told(lambda: mochi.graph(table.assign(w=[0.5, -2]))) == ("weights",)
     assert mochi.graph(table.assign(w=1)).edges == 2  # three columns of two rows are two edges
+
+
+def test_embeddings_propagate_by_the_weights(tmp_path):
+    sparse = pytest.importorskip("scipy.sparse")
+    rng = np.random.default_rng(0)
+    W = np.triu(rng.random((40, 40)) * (rng.random((40, 40)) < 0.2), 1)
+    W = W + W.T
+    g, x = mochi.graph(sparse.csr_array(W)), rng.normal(size=(40, 3))
+    np.testing.assert_array_equal(g.to_scipy().toarray(), W.astype(np.float32))
+    g.save(tmp_path / "g.npz")
+    for other in (pickle.loads(pickle.dumps(g)), mochi.graph(tmp_path / "g.npz"), mochi.graph(g, y=np.arange(40) % 2)):
+        assert np.array_equal(other.weights, g.weights)
+    plain = mochi.graph(sparse.csr_array(W), weights=False)
+    assert plain.weights is None and plain.ignored == () and mochi.graph(g, weights=False).weights is None
+    assert np.array_equal(mochi.features(plain, 1), mochi.features(mochi.graph(sparse.csr_array(W != 0)), 1))
+    weighted = mochi.graph(sparse.csr_array(W), x=x)
+    own, hop = mochi.features(weighted, 0)[:, -256:], mochi.features(weighted, 1)[:, -256:]
+    degree = np.maximum(W.sum(1), 1e-30)
+    np.testing.assert_allclose(hop, W / np.sqrt(np.outer(degree, degree)) @ own, atol=1e-5)
+    with pytest.raises(ValueError, match="of its own"):
+        mochi.graph("cora", weights=False)
+    with pytest.raises(ValueError, match="weights is 2"):
+        mochi.graph(EDGES, weights=2)
 
 
 def test_what_would_be_ignored_or_cut_is_refused(square):
@@ -502,7 +533,7 @@ def test_ten_lines_find_the_subjects_of_cora(cora, fitted, seeds):
     assert P.shape == (2708, 7)
     scaled = np.exp((logits - logits.max(1, keepdims=True)) / e.temperature)
     np.testing.assert_allclose(P, scaled / scaled.sum(1, keepdims=True), rtol=1e-10)
-    np.testing.assert_allclose(P[[5, 3]], fitted.predict_proba([5, 3]), rtol=1e-4)  # float32 rows of another product
+    np.testing.assert_allclose(P[[5, 3]], fitted.predict_proba([5, 3]), rtol=1e-4)  # float32 rows of another matrix product
 
 
 def test_probabilities_of_few_labels_warn(cora, fitted, seeds):
@@ -686,7 +717,7 @@ def test_the_program_scores_links_the_same(cora, tmp_path):
 
 
 def test_cone_of_known_geometry():
-    """tools/examples/cone.py on a path 0 - 1 - 2 - 3, degrees 1, 2, 2, 1."""
+    """tools/examples/cone.py on the path 0 - 1 - 2 - 3, whose degrees are 1, 2, 2, 1."""
     cone = types.SimpleNamespace(**runpy.run_path(str(pathlib.Path(__file__).resolve().parents[2] / "tools/examples/cone.py")))
     path = mochi.graph(np.array([[0, 1], [1, 2], [2, 3]]), x=X)
     root = np.sqrt([1, 2, 2, 1])

@@ -1,4 +1,4 @@
-"""Heads: the library's, and those of Python through the library's own checks."""
+"""The library's heads, and heads written in Python, which pass the library's checks."""
 
 import pickle
 

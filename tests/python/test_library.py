@@ -1,4 +1,5 @@
-"""The door opens every function of the headers, keeps the wheel's promises, and stops where it is asked to."""
+"""The Python module binds every function of the headers, the wheel has what its metadata promises, and Ctrl-C
+interrupts calls."""
 
 import pathlib
 import re
@@ -15,7 +16,8 @@ from mochi._library import ffi, lib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PUBLIC = ("tensor/tensor.h", "autograd/autograd.h", "ops/ops.h", "models/head.h", "models/models.h", "train/train.h")
-# These have no gate: they make or free a context, or take any number of arguments.
+# These functions are called without a gate_ wrapper: they make or free a context, or take a variable number of
+# arguments.
 WITHOUT_GATE = {"mo_context_create", "mo_context_release", "mo_fail_at", "mo_call_fail"}
 
 
@@ -50,7 +52,7 @@ def test_the_extension_has_the_stable_interface():
 
 
 def interrupted_after(seconds, call):
-    """Sends SIGINT while the call runs; it must end in KeyboardInterrupt."""
+    """Sends SIGINT while a call runs; the call must end in KeyboardInterrupt."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(seconds, lambda: signal.raise_signal(signal.SIGINT))
     start = time.monotonic()

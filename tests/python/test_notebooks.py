@@ -1,4 +1,5 @@
-"""The notebooks: every cell of a page runs, and with nbclient and matplotlib the notebook made of it has its figures."""
+"""The notebooks: every cell of a page runs; if nbclient and matplotlib are installed, the notebook made of the page has
+its figures."""
 
 import os
 import pathlib
@@ -11,10 +12,12 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "tools/python/notebooks"
 sys.path.insert(0, str(FOLDER))
-import notebook  # noqa: E402  the page becomes cells there
+import notebook  # noqa: E402  splits a page into cells
 
 NOTEBOOKS = sorted(FOLDER.glob("*.md"))
-FIGURES = {"lecture": 4, "lecture_solutions": 2, "own_head": 1, "readouts": 3}
+FIGURES = {"lecture": 4, "lecture_solutions": 2, "meta_learning": 0, "own_head": 1, "readouts": 3}
+
+OF_TORCH = ("meta_learning",)
 
 notebooks = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
@@ -30,7 +33,7 @@ def test_text_stands_between_code(path):
 
 
 class NoFigure:
-    """Stands where an axis, a figure or a legend of matplotlib would: every call is taken."""
+    """Replaces an axis, a figure or a legend of matplotlib; accepts every call."""
 
     def __call__(self, *args, **named):
         return NoFigure()
@@ -51,7 +54,9 @@ def subplots(rows=1, columns=1, **named):
 
 @notebooks
 def test_every_cell_runs(path, monkeypatch, capsys):
-    """In this process and without figures, as an ordinary script; the notebooks' own assertions judge what they find."""
+    """Runs a page's cells in this process as one script without figures; assertions in the notebooks check their
+    results."""
+    torch = pytest.importorskip("torch") if path.stem in OF_TORCH else None
     pyplot = types.SimpleNamespace(subplots=subplots)
     for name, module in (("matplotlib", types.SimpleNamespace(pyplot=pyplot)), ("matplotlib.pyplot", pyplot)):
         monkeypatch.setitem(sys.modules, name, module)
@@ -63,13 +68,15 @@ def test_every_cell_runs(path, monkeypatch, capsys):
                 exec(compile(source, path.name, "exec"), names)
     finally:
         mochi.set_default_context(before)
+        if torch:
+            torch.set_default_dtype(torch.float32)
     assert capsys.readouterr().out
 
 
 @notebooks
 def test_the_notebook_is_a_page_with_figures(path, tmp_path):
-    """MOCHI_NOTEBOOK_PAGES names a folder that keeps the notebooks with their outputs."""
-    for needed in ("nbclient", "ipykernel", "matplotlib"):
+    """Runs each notebook and checks its outputs; saves it if MOCHI_NOTEBOOK_PAGES names a folder."""
+    for needed in ("nbclient", "ipykernel", "torch" if path.stem in OF_TORCH else "matplotlib"):
         pytest.importorskip(needed)
     import nbclient
     import nbformat

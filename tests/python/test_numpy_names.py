@@ -1,4 +1,5 @@
-"""NumPy's names and functions of tensors, indices, formats, and gradients of functions."""
+"""Names and functions that mochi shares with NumPy: of tensors, indices and number formats; and gradients of
+functions."""
 
 import mochi
 import numpy as np
@@ -98,7 +99,8 @@ def test_messages_speak_of_python():
 
 
 def test_heads_and_ops_are_freed():
-    """A notebook's cell that makes a head, run again and again; a tape whose nodes point to one holds it."""
+    """As in a notebook, a cell that makes a head runs repeatedly, while a tape still holds a node of the former
+    head."""
     import gc
     import weakref
 

@@ -1,4 +1,5 @@
-"""Every sample of every op through Python, with the bits of C: by the op's descriptor, and by its function where it has one."""
+"""Every sample of every op, computed from Python, equals C's result bit by bit: through the op's descriptor and, if it
+has one, its Python function."""
 
 import os
 import pathlib
@@ -17,7 +18,7 @@ REALS = {"float32": lib.MO_F32, "float64": lib.MO_F64}
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory):
-    """{(op, number, dtype): {"in0": array, ..}} as C has computed them, on the kernels that Python has."""
+    """What op_samples writes, {(op, number, dtype): {"in0": array, ..}}, on the same CPU kernels that Python uses."""
     if not BUILD:
         pytest.skip("MOCHI_TEST_BUILD names no build folder")
     file = tmp_path_factory.mktemp("samples") / "samples.npz"
@@ -38,7 +39,7 @@ def context():
 
 
 class Sample:
-    """A sample's descriptor, its attributes, and its inputs as Python makes them of C's arrays."""
+    """One sample: the op's descriptor, its attributes, and its inputs as Python tensors."""
 
     def __init__(self, context, key, parts):
         self.name, number, real = key
@@ -63,7 +64,7 @@ class Sample:
         return struct.unpack_from("=" + layout, bytes(ffi.buffer(self.attributes)))
 
     def apply(self, tape):
-        """The results by the op's descriptor."""
+        """Applies the op through its descriptor; returns the results."""
         inputs = ffi.new("mo_tensor *[]", [x.pointer() for x in self.inputs] or [ffi.NULL])
         out = ffi.new("mo_tensor *[4]")
         given = (self.op, inputs, len(self.inputs), self.attributes, out)
@@ -71,7 +72,7 @@ class Sample:
         return [mochi.Tensor(out[i], tape) for i in range(self.op.n_out or 1)]
 
     def compare(self, tape, results, what):
-        """Values and gradients have the bits of C."""
+        """The results and their gradients must equal C's bit by bit."""
         for i, y in enumerate(results):
             same(y.numpy(), self.parts[f"out{i}"], f"{what}, output {i}")
         xs = [x for i, x in enumerate(self.inputs) if f"grad{i}" in self.parts]
@@ -111,7 +112,7 @@ def dropout(s, x):
 
 
 class Matrix:
-    """The matrix of a sample of spmm."""
+    """The sparse matrix of a sample of spmm."""
 
     def __init__(self, s):
         (self.number,) = s.unpack("Q")
@@ -128,7 +129,8 @@ def reduction(function):
     return call
 
 
-# How the arguments of a function follow from a sample's attributes; None: the function does not reach that sample.
+# For each Python function, its call on a sample's attributes and inputs; None as a result: the function cannot express
+# that sample.
 CALLS = {
     "broadcast_to": lambda s, x: ops.broadcast_to(x[0], of_shape(s)),
     "cast": lambda s, x: ops.cast(x[0], mochi.arrays.name_of(*s.unpack("i"))),
@@ -161,7 +163,7 @@ CALLS = {
     "sum": reduction(ops.sum),
     "top_k": lambda s, x: ops.sort(x[0]) if s.unpack("q")[0] < 0 else ops.top_k(x[0], *s.unpack("q")),
 }
-# Ops without a function of their own: parts of others, reached through those or through gradients.
+# Ops without a Python function: steps of other ops, or their gradients.
 INTERNAL = {
     "accumulate", "affine", "affine_adjoint", "hop_attention", "hop_attention_adjoint", "hop_gradient", "hop_layers",
     "implicit_solve", "linear_adjoint", "logistic_folds", "logistic_solve", "matmul_adjoint", "perceptron", "recompute",
@@ -206,7 +208,7 @@ def test_every_sample_has_the_bits_of_c_by_its_function(samples, context):
 def test_every_op_has_a_docstring_and_every_method_is_one():
     for name in ops.__all__:
         assert len(getattr(ops, name).__doc__) > 20, name
-    for name in set(ops.METHODS) - {"reshape"}:  # a method that takes sizes one by one too
+    for name in set(ops.METHODS) - {"reshape"}:  # this method also takes sizes as separate arguments
         assert getattr(mochi.Tensor, name) is getattr(ops, name)
 
 

@@ -1,4 +1,4 @@
-"""Results have the public types and errors; the examples in docstrings run."""
+"""Results and errors have public types, and the examples in docstrings run."""
 
 import doctest
 import importlib
@@ -48,7 +48,7 @@ def test_a_report_tells_of_the_adjoint_systems():
     A, b = np.array([[3.0, 1.0], [0.0, 2.0]]), mochi.parameter(np.ones(2))
     report = mochi.Report()
     with mochi.Tape() as tape:
-        options = {"dense_limit": 1, "report": report}  # above it the adjoint system is solved by iterations
+        options = {"dense_limit": 1, "report": report}  # above this size the adjoint system is solved by iterations
         w = mochi.implicit(lambda w, b: (w.reshape((1, 2)) @ A.T).reshape(2) - b, np.zeros(2), [b], **options)
         (gradient,) = tape.grad(w.sum(), [b])
     np.testing.assert_allclose(gradient.numpy(), np.linalg.solve(A.T, np.ones(2)))
@@ -73,7 +73,7 @@ def test_examples_of_docstrings_run(name):
 
 
 def test_examples_are_found():
-    """At least these modules show how they are used."""
+    """At least these modules have an example in a docstring."""
     for name in ("mochi", *(f"mochi.{part}" for part in ("functions", "heads", "solvers", "optimizers", "fit", "graphs.graph"))):
         module = importlib.import_module(name)
         assert any(test.examples for test in doctest.DocTestFinder().find(module)), name

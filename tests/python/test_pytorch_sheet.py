@@ -1,4 +1,4 @@
-"""The cheat sheet from PyTorch: every row of expressions has the values of PyTorch, every name that it mentions is there."""
+"""The cheat sheet for users of PyTorch: both expressions of a row have the same values, and every name in it exists."""
 
 import pathlib
 import re
@@ -33,7 +33,7 @@ rows = pytest.mark.parametrize(("theirs", "ours"), ROWS, ids=[ours for _, ours i
 
 
 def ours_of(ours):
-    """The values of a row, whose gradients exist."""
+    """The values of a row's mochi expression, after a check that their gradients exist."""
     leaves = {name: mochi.parameter(a) if a.dtype.kind == "f" else a for name, a in ARRAYS.items()}
     with mochi.Tape() as tape:
         found = results(ours, {"ops": ops, "mochi": mochi, **leaves})

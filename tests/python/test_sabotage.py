@@ -1,4 +1,5 @@
-"""The checkers at their defaults against planted mistakes: each is caught, and the right rule beside it passes."""
+"""The gradient and head checkers, with default settings, find each planted mistake and accept the same rule without
+it."""
 
 import mochi
 import numpy as np
@@ -61,7 +62,7 @@ def two_bars(gs, scale):
 
 
 class Memory:
-    """A rule that keeps the input of its last forward."""
+    """An op that keeps the input of its last forward pass."""
 
     def __init__(self):
         self.op = mochi.Op(self.forward, self.vjp, name="memory")
@@ -148,7 +149,7 @@ def test_what_a_function_raises_where_it_is_tried_is_forgotten():
         return v * v
 
     assert mochi.gradcheck(of_vectors, [x]) and (2, 3) in seen
-    with mochi.Tape(), pytest.raises(mochi.InvalidError, match="matmul"):  # not the LookupError that came before
+    with mochi.Tape(), pytest.raises(mochi.InvalidError, match="matmul"):  # not the LookupError raised before
         ops.matmul(A, A)
 
 
@@ -169,7 +170,7 @@ def test_an_interrupt_in_a_function_comes_out():
 
 
 def tilted(X, a):
-    """X, with a gradient a times too large."""
+    """Returns X; its gradient is `a` times the right one."""
     return X.detach() + (X - X.detach()) * a
 
 

@@ -1,4 +1,4 @@
-"""Heads as estimators of scikit-learn, and the table of `mochi fit`."""
+"""Heads as estimators of scikit-learn, and few_shot_score, the table of `mochi fit` in Python."""
 
 import json
 import os
@@ -38,7 +38,8 @@ names = np.array(["d", "a", "c", "b"])[y]
 
 
 def fails(estimator):
-    """A calibrated temperature counts rows once; so does the choice of a penalty."""
+    """The scikit-learn checks that an estimator fails: calibration and the choice of a penalty ignore sample
+    weights."""
     weighs = not getattr(estimator, "calibrated", False) and "CV" not in type(estimator).__name__
     checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
     return {} if weighs else dict.fromkeys(checks, "rows count once")
@@ -101,13 +102,32 @@ def test_a_weight_counts_rows(estimator):
     np.testing.assert_allclose(made.predict_proba(Z), again.predict_proba(Z), atol=1e-7)
     if "class_weight" not in estimator.get_params():
         return
-    few = np.flatnonzero((y > 0) | (np.arange(400) % 9 == 0))  # class 0 is rare
+    few = np.flatnonzero((y > 0) | (np.arange(400) % 9 == 0))  # makes class 0 rare
     plain, fair = (clone(estimator).set_params(class_weight=w).fit(Z[few], y[few]) for w in (None, "balanced"))
     assert (fair.predict(Z) == 0).sum() >= (plain.predict(Z) == 0).sum()
 
 
+def test_iterations_are_counted():
+    for estimator in (LogisticHead(), SVMHead(), LogisticHeadCV()):
+        assert 0 < clone(estimator).fit(Z, y).n_iter_[0] < 500
+    assert RidgeHead().fit(Z, y).n_iter_ is None
+    assert LogisticHead().fit(Z, np.stack([y > 1, y == 0], 1)).n_iter_.shape == (2,)
+
+
+def test_logits_are_features_with_names():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(Z, columns=[f"z{i}" for i in range(8)])
+    for estimator in EVERY:
+        made = clone(estimator).set_output(transform="pandas").fit(table, names)
+        features = made.transform(table)
+        assert list(features.columns) == list(made.get_feature_names_out()) and features.index.equals(table.index)
+        assert features.columns[3] == f"{type(made).__name__.lower()}3"
+        np.testing.assert_array_equal(features.to_numpy(), made.logits(table))
+
+
 def test_figures_are_those_of_scikit_learn():
-    """C is scikit-learn's, and so are weights; the ridge with a free intercept is RidgeClassifier's on labels of 1 and -1."""
+    """C and the class weights mean what they do in scikit-learn; ridge without a penalty on the intercept equals
+    RidgeClassifier, whose labels are 1 and -1."""
     from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
     weight = np.random.default_rng(0).uniform(0.1, 3, 400)
@@ -262,7 +282,8 @@ def test_the_table_of_fit():
 
 
 def test_rows_that_are_drawn_repeatedly_are_told():
-    """A class has 100 rows: of 5000 of each, every row would be drawn some 50 times, and the table would look fine."""
+    """Classes have 100 rows. With 5000 examples of each, every row would be drawn about 50 times and the table would
+    not show it."""
     with pytest.warns(UserWarning) as caught:
         rows = few_shot_score(Z, y, ["ridge", "lda"], shots=(4, 71, 5000), episodes=2)
     assert [(row["k"], row["repeated"]) for row in rows[::2]] == [(4, 0), (71, 4), (5000, 4)]
@@ -304,7 +325,7 @@ def test_missing_labels_leave_their_rows_out():
 
 
 def test_estimators_refuse_missing_labels():
-    """-1 and "" are classes in scikit-learn; NaN beside texts would become a class "nan"."""
+    """-1 and "" are classes in scikit-learn; a NaN among texts would become a class "nan"."""
     texts = names[:40].tolist()
     column = np.array([*texts[:-1], None], object)
     for wrong in ([*texts[:-1], float("nan")], [*texts[:-1], None], column, np.ma.array(y[:40], mask=np.arange(40) > 38)):
@@ -367,7 +388,7 @@ def test_an_exception_in_progress_ends_the_call():
         seen.append(part)
         raise KeyboardInterrupt
 
-    # Progress comes from the calling thread, which of several may find no episodes left.
+    # Only the calling thread reports progress; if there are several threads, the others may take all episodes.
     alone = mochi.Context(threads=1)
     with pytest.raises(KeyboardInterrupt):
         few_shot_score(Z, y, "ridge", shots=[4, 8], progress=progress, context=alone)

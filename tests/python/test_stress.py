@@ -1,4 +1,5 @@
-"""Random calls from four threads with four contexts and random lifetimes: no crash, no growth; MOCHI_STRESS sets the number."""
+"""Random calls from four threads with four contexts and random lifetimes: no crash and no growth of memory.
+MOCHI_STRESS: the number of calls."""
 
 import gc
 import os
@@ -15,7 +16,7 @@ THREADS = 4
 
 
 def act(r, context, things):
-    """One call on random things: it makes one more, or raises an error of ours."""
+    """Makes one random call; it adds an object or raises an error of mochi."""
     tapes = [t for t in things if isinstance(t, mochi.Tape)]
     tensors = [x for x in things if isinstance(x, mochi.Tensor)]
     kind = r.randrange(12)
@@ -45,7 +46,7 @@ def act(r, context, things):
 
 
 def resident():
-    """Bytes of memory that the process holds."""
+    """Bytes of memory that the process uses."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -112,3 +113,47 @@ def test_contexts_are_freed():
         use()
     gc.collect()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20000
+
+
+def once(i, X, Y, W, own, context):
+    """One call: of every 20 eleven ops, a gradient, four heads (one new), two ops of one's own (one new), two fits."""
+    kind = i % 20
+    if kind == 11:
+        with mochi.Tape(context=context) as tape:
+            tape.grad(ops.tanh(W @ W.T).sum(), [W])
+        return
+    with mochi.Tape("eval", context=context):
+        if kind < 11:
+            (ops.exp, ops.softmax, ops.transpose, ops.square, ops.sqrt)[i % 5](X)
+        elif kind < 15:
+            mochi.head(("ridge", "logistic", "lda")[kind - 12])(X, Y, X)
+        elif kind == 15:
+            mochi.Head("own", logits=lambda Zs, Ys, Zq: Zq @ Zs.T @ Ys)(X, Y, X)
+        elif kind == 16:
+            own(X)
+        elif kind == 17:
+            mochi.Op(lambda x: x + 1, lambda y_bar, y, x: y_bar)(X)
+        else:
+            (mochi.sklearn.RidgeHead() if kind == 18 else mochi.sklearn.LogisticHead()).fit(X, Y.argmax(1))
+
+
+def test_calls_of_ops_heads_and_fits_leave_nothing():
+    import mochi.sklearn  # noqa: F401
+
+    rng, context = np.random.default_rng(0), mochi.Context(threads=1)
+    X, Y = np.abs(rng.normal(size=(12, 5))), np.eye(3)[np.arange(12) % 3]
+    W, own = mochi.parameter(X, context=context), mochi.Op(lambda x: x * 2, lambda y_bar, y, x: y_bar * 2.0)
+    before, held, live = mochi.set_default_context(context), [], []
+    try:
+        for i in range(CALLS):
+            once(i, X, Y, W, own, context)
+            if i * 10 // CALLS != (i + 1) * 10 // CALLS:
+                gc.collect()
+                context.drain()
+                held.append(resident())
+                live.append(context.counters["bytes_live"])
+    finally:
+        mochi.set_default_context(before)
+    print(f"{CALLS} calls of ops, heads and fits: {[h >> 10 for h in held]} KiB resident after each tenth")
+    assert live[-1] <= live[1], f"{live} bytes are held in the context"
+    assert held[-1] - held[1] < (1 << 20) + 2 * CALLS, "2 bytes a call"

@@ -1,4 +1,4 @@
-"""Tensors and arrays: no copy where none is needed, and no crash whatever is let go first."""
+"""Tensors and arrays: no copy where none is needed, and no crash in whatever order objects are freed."""
 
 import gc
 import pickle
@@ -243,7 +243,7 @@ def test_indexing_is_numpys():
 
 
 def test_a_mask_as_index_takes_its_true_rows():
-    """As an index of numbers, [True, False, True] would be rows 1, 0, 1."""
+    """Taken as row numbers, [True, False, True] would select rows 1, 0, 1."""
     X = np.arange(12.0).reshape(3, 4)
     A, mask = mochi.parameter(X, dtype="float64"), np.array([True, False, True])
     forms = [mask, mask.tolist(), mask.astype(object).tolist()]
@@ -273,7 +273,7 @@ def test_a_mask_as_index_takes_its_true_rows():
         for op in (lambda i: ops.gather_rows(A, i), lambda i: ops.scatter_add_rows(A, i, 3), lambda i: ops.segment_sum(A, i)):
             with pytest.raises(ValueError, match="an index of bool"):
                 op(mask)
-        assert np.array_equal(ops.one_hot(mask, 2, "float32").numpy(), [[0, 1], [1, 0], [0, 1]])  # as labels they are 0 and 1
+        assert np.array_equal(ops.one_hot(mask, 2, "float32").numpy(), [[0, 1], [1, 0], [0, 1]])  # as labels, False is 0, True 1
 
 
 def test_equality_is_entry_by_entry_and_identity_in_sets():
@@ -300,7 +300,7 @@ def test_equality_is_entry_by_entry_and_identity_in_sets():
     B = mochi.constant(X)
     assert len({A, B, A}) == 2 and A in {A, B} and {A: 1, B: 2}[B] == 2 and A in [A, B]
     with pytest.raises(mochi.Error):
-        assert B in [A]  # no identity: entries of the two would have to be one truth
+        assert B in [A]  # `in` compares entries by ==, whose result is a tensor with no single truth value
 
 
 def test_operators_are_numpys():
@@ -366,7 +366,7 @@ def test_a_tape_that_a_finalizer_revives_raises():
             revived.extend((self.tape, self.y))
 
     Holder()
-    gc.collect()  # garbage in a circle: the finalizers of all of it have run before anything of it is seen to live on
+    gc.collect()  # in a garbage cycle Python runs every finalizer before it finds that one has made an object reachable again
     tape, y = revived
     for use in (tape.reset, y.numpy, lambda: y + y, lambda: tape.grad(y, []), tape.__enter__):
         with pytest.raises(mochi.StateError):

@@ -1,4 +1,5 @@
-"""mochi.torch: the values and gradients of PyTorch's own formulas, its own checks, lifetimes, and training beside its solver."""
+"""mochi.torch: values and gradients are compared with formulas written in PyTorch and by gradcheck; lifetimes of tapes;
+and training beside PyTorch's solver."""
 
 import resource
 import threading
@@ -42,7 +43,7 @@ def test_gradgradcheck_of_every_head(name):
     assert gradgradcheck(lambda Zs, Zq: mt.readout(name, Zs, label, Zq), (Zs, Zq))
 
 
-@pytest.mark.parametrize("d", [3, 7])  # the primal and the dual system
+@pytest.mark.parametrize("d", [3, 7])  # for n = 5 rows: the primal and the dual system
 @pytest.mark.parametrize("bias", [None, "penalised"])
 def test_the_ridge_has_gradients_in_all_it_is_given(d, bias):
     Zs, label, Zq = episode(d=d)
@@ -139,7 +140,8 @@ def test_backward_twice():
 
 
 def derivatives(f, xs, order, backward):
-    """In xs, of the order of the squares of f(*xs), each the gradient of the squares of the one before it."""
+    """Derivatives in xs up to an order: each is the gradient of the sum of the squares of those before it, and f(*xs)
+    is the first."""
     found = [f(*xs)]
     for _ in range(order - 1):
         found = torch.autograd.grad(sum(g.square().sum() for g in found), xs, create_graph=True)
@@ -153,7 +155,7 @@ def derivatives(f, xs, order, backward):
 
 
 def pairs():
-    """Functions of ours and of PyTorch, with inputs."""
+    """Pairs of a function of mochi and the same one written in PyTorch, with inputs."""
     Zs, label, Zq = episode(n_s=4, n_q=2)
     lam, eye = torch.tensor(1.3, dtype=REAL, requires_grad=True), torch.eye(3, dtype=REAL)
     A, B = (torch.randn(2, 3, n, dtype=REAL, generator=torch.Generator().manual_seed(n)) for n in (3, 2))
@@ -224,7 +226,7 @@ def resident_kib():
 def test_memory_does_not_grow():
     Zs, label, Zq = episode((8,), 20, 20, 16)
     (g,) = torch.autograd.grad(mt.ridge(Zs, label, Zq).square().sum(), Zs, create_graph=True)
-    torch.autograd.grad(g.square().sum(), Zs)  # holds two tapes at once
+    torch.autograd.grad(g.square().sum(), Zs)  # two tapes live at once
     del g
     resident = []
     for step in range(2001):
@@ -232,7 +234,7 @@ def test_memory_does_not_grow():
         if step % 500 == 0:
             resident.append(resident_kib())
     growth = [b - a for a, b in zip(resident, resident[1:], strict=False)]
-    assert min(growth) < 256  # a matrix of a step has 20 KiB; allocators still settle in the first ones
+    assert min(growth) < 256  # a leaked step would cost 20 KiB; the first steps may still grow, as allocators fill
 
 
 def test_threads_have_contexts_of_their_own():
@@ -252,7 +254,8 @@ def test_threads_have_contexts_of_their_own():
 
 
 def train(readout, steps=60):
-    """R2-D2: an encoder and the penalty of its readout, learned over episodes of five classes; the loss of every step."""
+    """R2-D2: learns an encoder and its readout's penalty over episodes of five classes; returns the loss of every
+    step."""
     torch.manual_seed(0)
     encoder = torch.nn.Sequential(torch.nn.Linear(12, 24), torch.nn.ReLU(), torch.nn.Linear(24, 8)).to(REAL)
     log_lam = torch.zeros((), dtype=REAL, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Training from Python: the bytes of the program's weights, progress, Ctrl-C, and going on."""
+"""Training from Python: the weights equal the program's byte by byte; progress, Ctrl-C, and resumed runs."""
 
 import json
 import os
@@ -35,7 +35,8 @@ def test_the_program_writes_the_same_bytes(tmp_path, recipe):
 @program
 @pytest.mark.parametrize("recipe", ["best", "paper", "paper++", "released"])
 def test_the_recipes_are_the_programs(tmp_path, recipe):
-    """tools/train/recipe.c and mochi/graphs/recipes.py agree on every setting but steps and dim, which are given here."""
+    """tools/train/recipe.c and mochi/graphs/recipes.py agree on every setting except steps and dim, which the test
+    passes."""
     own = {"steps": 1} if recipe == "best" else {"steps": 1, "dim": 16}
     words = [word for name, value in own.items() for word in (f"--{name}", str(value))]
     command = [PROGRAM, "train", "--recipe", recipe, "--pool", "mutag", "--quiet", "--out", tmp_path / "run", *words]
@@ -71,7 +72,7 @@ def test_a_run_stops_and_goes_on_to_the_same_weights(tmp_path):
 
 
 def own_ridge(name):
-    """A head of Python that is the library's ridge, in float32 and float64."""
+    """A head written in Python as the library's ridge is, in float32 and float64."""
 
     def logits(Zs, Ys, Zq, lam):
         A, B = mochi.ops.append_ones(Zs), mochi.ops.append_ones(Zq)
@@ -129,7 +130,7 @@ def test_ctrl_c_stops_behind_a_step(tmp_path):
         if step.step == 1:
             os.kill(os.getpid(), signal.SIGINT)
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a script ignores it
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background job starts with SIGINT ignored
     try:
         run = mochi.train(tmp_path / "run", progress=progress, **{**SMALL, "steps": 50})
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,5 +1,5 @@
-"""Types: a user's code under `mypy --strict`, the package itself with the bodies of its functions, and the stubs beside what
-they describe, by mypy's stubtest."""
+"""Types: a user's code and the package itself pass `mypy --strict`; mypy's stubtest compares the stubs with the
+modules."""
 
 import pathlib
 import re
@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("mypy")
 HERE = pathlib.Path(__file__).resolve().parent
-# Signatures that a stub cannot or need not repeat, as patterns of names.
+# Names whose signatures a stub cannot repeat or need not, as patterns.
 ALLOWED = r"""
 mochi\.(?!tensor\b).*
 mochi\.tensor\.(Tensor|Leaf|Data)\.__(slots|init_subclass|class_getitem)__
@@ -33,13 +33,13 @@ def test_a_users_code_is_checked_strictly(tmp_path, cache):
 
 
 def test_the_package_means_what_it_declares(tmp_path, cache):
-    """By the settings of the package's own project file, on the package that is installed."""
+    """The installed package passes mypy with the settings of its pyproject.toml."""
     settings = HERE.parents[1] / "tools/python/pyproject.toml"
     done = run(["mypy", "--config-file", str(settings), "--cache-dir", cache], tmp_path)
     assert done.returncode == 0, done.stdout
     checked = int(re.search(r"no issues found in (\d+) source files", done.stdout).group(1))
     files = pathlib.Path(mochi.__file__).parent.rglob("*.py*")
-    assert checked >= len({p.with_suffix("") for p in files if p.suffix in (".py", ".pyi")})  # a stub stands before its module
+    assert checked >= len({p.with_suffix("") for p in files if p.suffix in (".py", ".pyi")})  # a module and its stub count as one
 
 
 def test_the_stubs_describe_what_is_there(tmp_path):

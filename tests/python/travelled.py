@@ -1,4 +1,4 @@
-"""Run by `travel` in an environment that has the wheel alone: the guide's lines on Cora, on each level of kernels."""
+"""Run by `travel` in an environment that has only the wheel: the guide's lines on Cora, on each level of kernels."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```\n(?:\n((?:    .*\n)+))?", GUIDE, re.S)
 
 
 def guides_lines():
-    """What the lines on Cora print, beside what the guide says; and the kernels that ran them."""
+    """The kernels that ran, and what the lines on Cora print, checked against the guide."""
     code, said = next((code, said) for code, said in BLOCKS if 'mochi.graph("cora")' in code)
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
@@ -23,14 +23,14 @@ def guides_lines():
 
     printed = out.getvalue().splitlines()
     expected = [line.strip() for line in said.splitlines()]
-    # Other kernels round otherwise: the classes of a few nodes and the last digits of the estimate may differ.
+    # Other kernels round differently, so the classes of a few nodes and the last digits of the estimate may differ.
     assert printed[0].split(",")[0].startswith("expected accuracy 7"), printed
     assert abs(float(printed[1]) - float(expected[1])) < 0.01, (printed, expected)
     return f"{_library.EXTENSION} {printed[0]}; {printed[1]}"
 
 
 def in_a_process(level):
-    """The lines on the kernels of a level; None: on those that the import chooses."""
+    """Runs the lines on the kernels of a level, or on the import's choice if it is None."""
     environment = {k: v for k, v in os.environ.items() if k != "MOCHI_KERNELS"} | ({"MOCHI_KERNELS": level} if level else {})
     command = [sys.executable, "-I", __file__, sys.argv[1], "here"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)

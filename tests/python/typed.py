@@ -1,4 +1,4 @@
-"""What users write, for `mypy --strict` (test_types.py): each assert_type states what a checker has to know."""
+"""A user's code for `mypy --strict` (test_types.py); each assert_type states the type that mypy must infer."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ assert_type(adamw.steps, int)
 
 
 def residual(w: mochi.Tensor, a: mochi.Tensor) -> mochi.Tensor:
-    """The equation of the square root."""
+    """The residual x^2 - a, which is 0 at the square root of a."""
     return w * w - a
 
 

@@ -1,7 +1,6 @@
-/* tests/tensor/cpu_views.h - views with values for the tests of the CPU kernels, which compare with plain loops in
- * double.
+/* tests/tensor/cpu_views.h - makes views with values, for tests that compare CPU kernels with plain loops in double.
  *
- * Include after cmocka's headers. */
+ * Include it after cmocka's headers. */
 #ifndef MO_TESTS_CPU_VIEWS_H
 #define MO_TESTS_CPU_VIEWS_H
 
@@ -12,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first. */
+/* cmocka.h needs the four headers above before it. */
 
 static const mo_dtype REALS[] = {MO_F32, MO_F64};
 
@@ -20,12 +19,12 @@ static inline double epsilon_of(mo_dtype dtype) {
     return dtype == MO_F32 ? 0x1p-23 : 0x1p-52;
 }
 
-/* Memory of views, and contexts, of the test that runs. */
+/* Memory of views, and contexts, of the running test; free_views frees them. */
 static void **kept_memory;
 static mo_context **kept_contexts;
 static size_t n_kept_memory, n_kept_contexts;
 
-/* Both return what they are given. */
+/* Both functions return their argument. */
 static inline void *keep_memory(void *block) {
     kept_memory = realloc(kept_memory, (n_kept_memory + 1) * sizeof *kept_memory);
     return kept_memory[n_kept_memory++] = block;
@@ -36,7 +35,7 @@ static inline mo_context *keep_context(mo_context *ctx) {
     return kept_contexts[n_kept_contexts++] = ctx;
 }
 
-/* Frees all views and contexts that there are. */
+/* Frees all views and contexts of the test. */
 static inline void free_views(void) {
     while (n_kept_memory)
         free(kept_memory[--n_kept_memory]);
@@ -86,7 +85,7 @@ static inline mo_view swapped(mo_view v, int i, int j) {
     return v;
 }
 
-/* Where element number i, counted row-major over the shape, lies. */
+/* Returns the offset of element i, counted row-major over the shape. */
 static inline int64_t offset_of(const mo_view *v, int64_t i) {
     int64_t offset = 0;
     for (int k = v->ndim - 1; k >= 0; k--) {
@@ -144,7 +143,7 @@ static inline void set_element(const mo_view *v, int64_t i, double value) {
     set_at(v, offset_of(v, i), value);
 }
 
-/* Values in [-1, 1) from a fixed seed; a linear congruence, as Philox would take most of a test's time. */
+/* Fills a view with values in [-1, 1) from a seed, by a linear congruence: Philox would take most of a test's time. */
 static inline void fill_uniform(const mo_view *v, uint64_t seed) {
     uint64_t state = seed * 2654435761u + 12345;
     int64_t n = count_of(v);
@@ -163,7 +162,7 @@ static inline mo_view uniform_view(mo_dtype dtype, int ndim, const int64_t *shap
 #define UNIFORM_VIEW(dtype, seed, ...)                                                                                 \
     uniform_view(dtype, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__}, seed)
 
-/* A contiguous copy of the bits of a contiguous view. */
+/* Returns a contiguous view with a copy of the bits of v, which is contiguous too. */
 static inline mo_view clone_view(const mo_view *v) {
     mo_view c = new_view(v->dtype, v->ndim, v->shape);
     memcpy(c.data, v->data, (size_t)count_of(v) * mo_dtype_size(v->dtype));

@@ -1,5 +1,5 @@
-/* tests/tensor/inert_calls.h - calls of every exported function with what a failed constructor returned, as
- * tests/tensor/make_inert_calls.py writes them, and what the calls are given. */
+/* tests/tensor/inert_calls.h - calls of every exported function with results of failed constructors, written by
+ * tests/tensor/make_inert_calls.py; and the arguments of these calls. */
 #ifndef INERT_CALLS_H
 #define INERT_CALLS_H
 
@@ -7,7 +7,7 @@
 
 enum { GIVEN_TENSORS = 64 };
 
-/* What one call is given: NULL, 0 and objects that failed, or that and a working tape. */
+/* The arguments of a call: NULL, 0 and failed objects; or a working tape with them. */
 typedef struct given {
     mo_context *context;
     mo_tape *tape;
@@ -15,9 +15,9 @@ typedef struct given {
     mo_tensor **tensors, **outputs; /* [GIVEN_TENSORS], or NULL */
     void *buffer;                   /* for options, arrays and results; zeroed, or NULL */
     const char *text;
-    int number;       /* of items, axes, classes .. */
+    int number;       /* number of items, axes, classes .. */
     mo_code failed;   /* the context's error before the call; MO_OK: none */
-    const char *gave; /* what the call returned where nothing was expected; NULL: nothing */
+    const char *gave; /* what the call returned although it should have failed; NULL: nothing */
 } given;
 
 typedef struct inert_call {
@@ -28,7 +28,8 @@ typedef struct inert_call {
 extern const inert_call inert_calls[];
 extern const int n_inert_calls;
 
-/* Results: of a context in the error state (or none) a tensor is null, an object NULL and a code is not MO_OK. */
+/* Check a result. If the context failed, or there is none, a tensor must be null, an object NULL and a code not MO_OK.
+ * */
 void take_tensor(given *g, mo_tensor *T);
 void take_object(given *g, const void *object);
 void take_code(given *g, mo_code code);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the calls of tests/tensor/test_inert.c and their table: one function for each function
-that a header declares with MO_API. A parameter of a kind that is not known here ends the build.
+"""Writes the calls of tests/tensor/test_inert.c and their table: one function for each function that a header declares
+with MO_API. A parameter of a type that this script does not know ends the build.
 
 Usage: make_inert_calls.py OUT.c OUT.d SOURCES
 """
@@ -8,13 +8,13 @@ import glob
 import re
 import sys
 
-# Objects of one block that a constructor returns, or the engine lends: what a failed constructor gives is NULL.
+# Objects for which the calls pass NULL: the engine lends them, and no constructor returns them.
 LENT = {"mo_call"}
 FOLDERS = ["tensor", "autograd", "ops", "models", "train"]
 NUMBERS = {"int", "unsigned", "int64_t", "uint32_t", "uint64_t", "size_t", "double", "bool"}
-# What these return belongs to their argument.
+# These functions return an object that belongs to their argument.
 BORROWED = {"mo_tape_at", "mo_tape_context", "mo_tensor_context"}
-# These return a context or a tape in any state; after those the object may be gone.
+# These functions return a context or a tape in any state, or release it: what to do with the result.
 OF_ITS_OWN = {
     "mo_context_create": "mo_context_release({});",
     "mo_tape_create": "mo_tape_release({});",
@@ -64,7 +64,7 @@ def split_parameters(text):
 
 
 def argument(headers, symbol, parameter):
-    """The C expression given for one parameter."""
+    """Returns the C expression to pass for one parameter."""
     if parameter == "...":
         return '"more"'
     if "(*" in parameter:  # a function

@@ -20,7 +20,8 @@ TEST(random_blocks_never_overlap_and_all_merge_again) {
         if (S[i]) {
             unsigned char *data = S[i]->data;
             for (size_t j = 0; j < S[i]->bytes; j++)
-                assert_int_equal(data[j], (unsigned char)(i * 7)); /* no other block overlaps */
+                assert_int_equal(data[j], (unsigned char)(i * 7)); /* the bytes are still those written: no other block
+                                                                    * overlaps */
             mo_storage_release(S[i]);
             S[i] = NULL;
         } else {
@@ -36,7 +37,8 @@ TEST(random_blocks_never_overlap_and_all_merge_again) {
     mo_arena_reset(arena);
     int64_t before = mo_context_counters(ctx).allocations;
     mo_storage *whole =
-        mo_arena_storage(arena, 1 << 20); /* all of the first slab: only possible when everything merged */
+        mo_arena_storage(arena, 1 << 20); /* the whole first slab, which is only free again if all of its blocks merged
+                                           * */
     assert_non_null(whole);
     assert_int_equal(mo_context_counters(ctx).allocations, before);
     mo_storage_release(whole);
@@ -72,7 +74,7 @@ TEST(freed_memory_is_used_again_within_a_round) {
         mo_storage_release(mo_arena_storage(arena, 500000));
     assert_true(mo_context_counters(ctx).bytes_live - base < 2 << 20);
     assert_int_equal(mo_context_counters(ctx).tape_live, 0);
-    assert_int_equal(mo_context_counters(ctx).tape_peak, (500000 + 63) / 64 * 64); /* chunks of 64 bytes */
+    assert_int_equal(mo_context_counters(ctx).tape_peak, (500000 + 63) / 64 * 64); /* rounded up to 64 bytes */
     mo_context_reset_peaks(ctx);
     assert_int_equal(mo_context_counters(ctx).tape_peak, 0);
     mo_arena_release(arena);

@@ -1,5 +1,5 @@
-/* tests/tensor/test_arithmetic_modes.c - a thread that rounds otherwise than to nearest, or flushes subnormal numbers
- * to zero, is refused by name and left as it is; once it is as usual, results have the usual bits. */
+/* tests/tensor/test_arithmetic_modes.c - a thread that does not round to nearest, or flushes subnormal numbers to zero,
+ * is refused by name and left unchanged; once it has the usual mode, results have the usual bits. */
 #include "ops/ops.h"
 #include "tests/scratch.h"
 
@@ -17,7 +17,7 @@ enum { ROUNDINGS = sizeof roundings / sizeof *roundings, N = 64 };
 static const char *const refused = "the calling thread does not round to nearest, with which results would have other "
                                    "bits: call fesetenv(FE_DFL_ENV)";
 
-/* Sums that depend on the rounding mode, and draws. */
+/* Computes sums that depend on the rounding mode, and random numbers. */
 static void compute(mo_context *ctx, double result[2 * N]) {
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 0);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
@@ -53,7 +53,7 @@ TEST(other_roundings_are_refused) {
     print_message("%d rounding modes refused\n", ROUNDINGS);
 }
 
-/* As a program linked with -ffast-math sets them. */
+/* Sets the flags that a program linked with -ffast-math has. */
 TEST(flushing_to_zero_is_refused) {
 #if defined(__x86_64__)
     scratch *s = *state;

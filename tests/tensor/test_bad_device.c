@@ -1,5 +1,5 @@
-/* tests/tensor/test_bad_device.c - a missing or too small device, and matrices that cannot be factored on it: one clear
- * line, after which the context still works. Skipped if there is no CUDA device. */
+/* tests/tensor/test_bad_device.c - a missing or too small device, and matrices that cannot be factored on it: each
+ * gives one clear line, after which the context still works. Skipped if there is no CUDA device. */
 #include "tests/device.h"
 #include "tests/scratch.h"
 
@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Of several matrices the one is named that holds no number, whatever order the device looks at them in. */
+/* Of five matrices one has a NaN: the error names that one, in whatever order the device reads them. */
 static void fail_at_matrix(int bad) {
     mo_context *ctx = device_context(MO_CUDA);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
@@ -26,13 +26,13 @@ static void fail_at_matrix(int bad) {
     mo_context_release(ctx);
 }
 
-/* Every one: the emulated device draws the order of blocks, and one order may hide that they depend on each other. */
+/* Tries every position: the emulated device runs blocks in random order, and one order could hide a dependence. */
 TEST(a_matrix_that_is_not_finite_is_named) {
     for (int bad = 0; bad < 5; bad++)
         fail_at_matrix(bad);
 }
 
-/* Its elimination overflows to inf - inf, so that the last pivot is NaN. */
+/* Elimination overflows to inf - inf: the last pivot is NaN. */
 TEST(a_pivot_that_is_not_a_number_is_singular) {
     mo_context *ctx = device_context(MO_CUDA);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
@@ -61,7 +61,7 @@ TEST(too_large_a_tensor_names_bytes_asked_held_and_free) {
     mo_context_release(ctx);
 }
 
-/* Only the emulated device can be taken away. */
+/* Only the emulated device can be made to disappear. */
 TEST(a_missing_device_is_one_line) {
     mo_context_release(device_context(MO_CUDA));
     setenv("MOCHI_CUDA_HOST_FAIL", "seam_open", 1);

@@ -1,4 +1,5 @@
-/* tests/tensor/test_bad_npz.c - .npz files that are damaged, contradict themselves or hold unreadable members. */
+/* tests/tensor/test_bad_npz.c - .npz files that are damaged, contradict themselves or hold members that cannot be read.
+ * */
 #include "tensor/files/arrays.h"
 #include "tensor/storage.h"
 
@@ -55,7 +56,7 @@ TEST(every_flipped_bit_is_refused_or_harmless) {
         for (size_t bit = 0; bit < 8 * b.n; bit++) {
             b.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
             mo_arrays *arrays = mo_npz_decode(s->ctx, "npz: bad.npz", b.data, b.n);
-            if (arrays) { /* a time, an attribute */
+            if (arrays) { /* the flipped bit is in a time or an attribute, which is not read */
                 assert_same_arrays(arrays, right);
                 mo_arrays_release(arrays);
             } else {
@@ -66,7 +67,8 @@ TEST(every_flipped_bit_is_refused_or_harmless) {
             b.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
         }
         print_message("%s: %d of %zu flipped bits refused, %d by CRC-32\n", files[f], refused, 8 * b.n, crc);
-        assert_true(crc > (f == 0 ? 8 * (152 + 134 + 144 + 136) - 1 : 0)); /* stored: every bit of every member */
+        assert_true(crc > (f == 0 ? 8 * (152 + 134 + 144 + 136) - 1 : 0)); /* a stored archive: CRC-32 finds every
+                                                                            * flipped bit of its members */
         mo_arrays_release(right);
         bytes_release(&b);
     }
@@ -87,7 +89,7 @@ TEST(sizes_that_are_wrong_are_refused) {
             zip_member m = {.name = "x.npy", .content = make_x(), .method = method, .size_more = more};
             assert_refused(s->ctx, make_zip(&m, 1), MO_FORMAT, PARTS("member 'x'"));
         }
-    for (int method = 0; method <= 8; method += 8) { /* nothing is allocated on the strength of a claim */
+    for (int method = 0; method <= 8; method += 8) { /* a claimed size alone must not allocate memory */
         int64_t peak = mo_context_counters(s->ctx).bytes_peak;
         zip_member m = {.name = "x.npy", .content = make_x(), .method = method, .local64 = true, .central64 = true};
         m.size_more = (int64_t)1 << 45;
@@ -105,7 +107,7 @@ TEST(a_bomb_is_refused_without_its_memory) {
     memset(bomb.data + bomb.n, 0, n - bomb.n);
     bomb.n = n;
     int64_t peak = mo_context_counters(s->ctx).bytes_peak;
-    s->ctx->max_expand = 2000; /* so that the array itself is looked at */
+    s->ctx->max_expand = 2000; /* so large that only the array's own check can fail */
     zip_member m = {.name = "x.npy", .content = bomb, .method = 8};
     assert_refused(s->ctx, make_zip(&m, 1), MO_FORMAT,
         PARTS("member 'x'", "expected 8 bytes of data for shape [2] of '<f4', found 1048575"));
@@ -113,14 +115,14 @@ TEST(a_bomb_is_refused_without_its_memory) {
     s->ctx->max_expand = 32;
 }
 
-/* Where the central directory of an archive begins. */
+/* Returns the offset of the central directory of an archive. */
 static size_t central_start(bytes b) {
     const unsigned char *end = b.data + b.n - 22;
     return (size_t)(end[16] | end[17] << 8);
 }
 
-/* An archive whose member a holds, as its data, the local header and content of member b: right in all but economy.
- * Many such members make a bomb that no check of a single member sees. */
+/* Makes an archive in which the data of member a are the local header and content of member b. Each member is valid,
+ * but many such members expand to far more than the file, which no check of a single member can see. */
 static bytes make_nested(void) {
     static const char zeros[1000];
     char dictionary[96];
@@ -149,7 +151,8 @@ TEST(members_cannot_share_their_bytes) {
     scratch *s = *state;
     zip_member m[2] = {{.name = "a.npy", .content = make_x()}, {.name = "b.npy", .content = make_x()}};
     bytes b = make_zip(m, 2);
-    memcpy(b.data + central_start(b) + 46 + 5 + 42, "\0\0\0\0", 4); /* the second begins where the first does */
+    memcpy(b.data + central_start(b) + 46 + 5 + 42, "\0\0\0\0", 4); /* moves the second member to the start of the first
+                                                                     * */
     assert_refused(s->ctx, b, MO_FORMAT, PARTS("expected a whole zip archive"));
     assert_refused(
         s->ctx, make_nested(), MO_FORMAT, PARTS("member 'b'", "compressed bytes, found", "left in the file"));

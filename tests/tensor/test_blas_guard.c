@@ -1,5 +1,5 @@
-/* tests/tensor/test_blas_guard.c - a context finds out whether OpenBLAS asks this library for its buffers. If another
- * library has loaded OpenBLAS before, as Debian's NumPy does, it does not, and products must run on one thread: two at
+/* tests/tensor/test_blas_guard.c - a context finds out whether OpenBLAS takes its buffers from this library. If another
+ * library loaded OpenBLAS before, as Debian's NumPy does, it does not. Products must then run on one thread, as two at
  * once in a serial OpenBLAS are sometimes wrong. Usage: test_blas_guard libmochi.so */
 #include "tensor/inside.h"
 

@@ -1,5 +1,5 @@
-/* tests/tensor/test_capture.c - a step that is captured and replayed is the step itself, bit for bit: new inputs, rates
- * and dropout masks, errors that name their step. Skipped if there is no CUDA device. */
+/* tests/tensor/test_capture.c - a step that is captured and replayed equals the step itself, bit for bit: new inputs,
+ * rates and dropout masks, and errors that name their step. Skipped if there is no CUDA device. */
 #include "tests/device.h"
 #include "tests/scratch.h"
 
@@ -13,10 +13,10 @@ enum { POINTS = 16, SUPPORT = 6, WIDTH = 8, STEPS = 12, WARM = 2, EPISODES = 3 }
 typedef struct training {
     mo_context *ctx;
     mo_tape *t;
-    mo_tensor *W, *X, *y, *loss; /* X, y: what the step reads; loss: what it leaves */
+    mo_tensor *W, *X, *y, *loss; /* X, y: inputs of the step; loss: its result */
     mo_optimizer *adamw;
     mo_capture *capture;
-    int captured; /* the step that it is of */
+    int captured; /* the number of the captured step */
 } training;
 
 static int training_create(void **state) {
@@ -52,7 +52,7 @@ static int training_release(void **state) {
 
 static const fixtures around_each = {training_create, training_release};
 
-/* What changes from step to step, written before it. */
+/* Writes the inputs and the learning rate of a step; spoiled: added to one entry of X. */
 static void prepare(training *s, int step, float spoiled) {
     float x[POINTS * WIDTH];
     int64_t y[POINTS];
@@ -67,7 +67,7 @@ static void prepare(training *s, int step, float spoiled) {
     mo_optimizer_advance(s->adamw, mo_cosine(1e-2, 0, step, STEPS));
 }
 
-/* Dropout, a ridge readout, its gradient through the solve, AdamW. */
+/* Records a step: dropout, a ridge readout, its gradient through the solve, AdamW. */
 static void take_step(training *s, int step) {
     mo_tape *t = s->t;
     mo_random dropout = mo_random_at(2, MO_PURPOSE_DROPOUT, (uint64_t)(step * EPISODES));
@@ -92,7 +92,7 @@ static void capture(training *s, int step) {
     s->captured = step;
 }
 
-/* Loss and weights after each step. */
+/* The loss and the weights after a step. */
 typedef struct trace {
     float loss, W[WIDTH * WIDTH];
 } trace;
@@ -161,7 +161,7 @@ TEST(a_check_that_fails_in_a_replay_names_its_step) {
     mo_capture_replay(s->capture, 7 - WARM);
     assert_int_equal(mo_context_wait(s->ctx), MO_NUMERICAL);
     const char *message = mo_context_status(s->ctx)->message;
-    if (!strstr(message, "step 8") && !strstr(message, "solve_spd")) /* AdamW counts from 1 */
+    if (!strstr(message, "step 8") && !strstr(message, "solve_spd")) /* or the optimizer, which counts steps from 1 */
         fail_msg("%s", message);
     mo_clear_error(s->ctx);
     assert_int_equal(mo_tensor_read(s->W, after.W, sizeof after.W), MO_OK);
@@ -172,7 +172,7 @@ TEST(a_check_that_fails_in_a_replay_names_its_step) {
     assert_true(isfinite(after.loss));
 }
 
-/* A parameter and its gradient that is not finite: the check of the optimizer alone. */
+/* A gradient that is not finite, without a solve: only the optimizer checks it. */
 TEST(the_optimizer_names_the_step_of_a_replay) {
     training *s = *state;
     float g[WIDTH * WIDTH] = {1};
@@ -249,13 +249,13 @@ BARE_TEST(what_a_capture_cannot_hold_is_refused) {
         void *fresh;
         training_create(&fresh);
         training *s = fresh;
-        mo_full(s->t, MO_U8, 1, (int64_t[]){1 << 21}, 1); /* room for the upload */
+        mo_full(s->t, MO_U8, 1, (int64_t[]){1 << 21}, 1); /* leaves room in the arena for the upload */
         mo_tape_reset(s->t);
         assert_int_equal(mo_capture_begin(s->ctx, 1), MO_OK);
         cases[i].call(s);
         assert_null(mo_capture_end(s->ctx));
         assert_failed(s->ctx, MO_STATE, PARTS("capture:", cases[i].part));
-        float w[WIDTH * WIDTH]; /* the context works on */
+        float w[WIDTH * WIDTH]; /* the context still works */
         assert_int_equal(mo_tensor_read(s->W, w, sizeof w), MO_OK);
         training_release(&fresh);
     }

@@ -1,8 +1,8 @@
 /* tests/tensor/test_contexts.c - contexts are independent, and the library leaves its host process unchanged.
  *
- * Under ThreadSanitizer, by clang, whose OpenMP has a tool, archer, that tells it of barriers (libgomp has none: gcc
- * reports hundreds of races there that are none). Debian: clang libomp-dev; then CC=clang meson setup tsan -Dtests=true
- * -Db_sanitize=thread -Db_lundef=false && ninja -C tsan
+ * To run it under ThreadSanitizer, use clang, whose OpenMP has the tool archer, which knows barriers (libgomp has none:
+ * gcc reports hundreds of races there that are none). Debian: clang libomp-dev; then CC=clang meson setup tsan
+ * -Dtests=true -Db_sanitize=thread -Db_lundef=false && ninja -C tsan
  *   OMP_TOOL_LIBRARIES=libarcher.so TSAN_OPTIONS=ignore_noninstrumented_modules=1:suppressions=tests/tsan.supp \
  *     tsan/tests/test_contexts
  * and so test_fit_crew, test_trainer_rows and test_feature_place. */
@@ -26,23 +26,23 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { STEPS = 6, MAX_VALUES = 1 << 14 };
 
-/* ThreadSanitizer does not know the barriers of OpenMP: under it each context runs in its own thread alone. */
+/* Without archer ThreadSanitizer does not see OpenMP's barriers, so under it each context uses only its own thread. */
 #ifdef __SANITIZE_THREAD__
 enum { MORE_THREADS = 0 };
 #else
 enum { MORE_THREADS = 1 };
 #endif
 
-/* ---- a whole training run, in whatever thread, without assertions ---- */
+/* ---- a whole training run, which can be in any thread and so asserts nothing ---- */
 
 typedef struct run {
     uint64_t seed;
     int threads;
-    char folder[600]; /* of the run's files */
+    char folder[600]; /* the folder of the run's files */
     mo_code code;
     char message[256];
     int64_t n;
-    float weights[MAX_VALUES]; /* of all parameters, one after the other */
+    float weights[MAX_VALUES]; /* all parameters, one after the other */
 } run;
 
 static void keep_weights(run *r, mo_model *model) {
@@ -130,7 +130,7 @@ TEST(two_threads_train_as_each_alone) {
     }
 }
 
-/* Products that several threads take part in; 0 where they are right. */
+/* Computes products on several threads; returns 0 if they are right. */
 static int multiply(mo_context *ctx) {
     enum { SIZE = 300 };
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -142,13 +142,13 @@ static int multiply(mo_context *ctx) {
     return mo_ok(ctx) && sum == 2.0 * SIZE * SIZE ? 0 : 1;
 }
 
-/* The threads of a process are not in its fork: there both an old and a new context work on one. */
+/* A fork does not have the process's threads: in it an old and a new context compute on one thread. */
 TEST(a_fork_computes) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1 + MORE_THREADS});
     assert_int_equal(multiply(ctx), 0);
     pid_t child = fork();
     if (child == 0) {
-        alarm(20); /* it would wait for ever */
+        alarm(20); /* waiting for threads that do not exist would never end */
         mo_context *own = mo_context_create(&(mo_context_options){.threads = 1 + MORE_THREADS});
         _exit(multiply(ctx) | multiply(own) << 1 | (mo_context_threads(own) != 1 && MORE_THREADS) << 2);
     }
@@ -196,7 +196,7 @@ typedef struct host {
     int flags[65];
     char locale[256], folder[1024];
     int rounding, exceptions, omp_threads, omp_dynamic, omp_levels;
-    unsigned control; /* of SSE arithmetic, without its sticky flags */
+    unsigned control; /* SSE's control register, without its sticky flags */
     mode_t mask;
     int blocked[65];
     char **environment;
@@ -210,7 +210,7 @@ static host look_at_host(void) {
     for (int i = 1; i <= 64; i++) {
         struct sigaction action;
         if (sigaction(i, NULL, &action) != 0)
-            continue; /* two that the C library keeps to itself */
+            continue; /* the C library reserves two signals */
         h.handler[i] = action.sa_handler;
         h.flags[i] = action.sa_flags;
         h.blocked[i] = sigismember(&blocked, i);
@@ -235,7 +235,7 @@ static void on_signal(int number) {
     (void)number;
 }
 
-/* What prints, exits or traps in careless libraries. */
+/* Makes errors at which a careless library prints, exits or traps. */
 static void provoke(scratch *s) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1 + MORE_THREADS});
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);

@@ -1,5 +1,5 @@
-/* tests/tensor/test_cpu_bf16.c - the mode bf16 on the CPU: which numbers factors become, and what the mode leaves as it
- * is (test_cpu_gemm.c has its products). Skipped if the processor has no AVX512-BF16. */
+/* tests/tensor/test_cpu_bf16.c - the mode bf16 on the CPU: how factors are rounded, and which results the mode does not
+ * change (test_cpu_gemm.c tests its products). Skipped if the processor has no AVX512-BF16. */
 #include "tests/tensor/cpu_views.h"
 
 #include "tensor/cpu/fast/avx512.h"
@@ -84,7 +84,7 @@ TEST(nan_and_infinity_pass_through) {
     }
 }
 
-/* ---- what else the mode concerns ---- */
+/* ---- which products the mode changes ---- */
 
 TEST(grams_are_symmetric_products) {
     need_the_instruction();
@@ -113,7 +113,7 @@ TEST(float64_stays_as_it_is) {
     free_views();
 }
 
-/* Runs on every processor. */
+/* Needs no AVX512-BF16. */
 TEST(a_context_has_the_mode_if_the_processor_has_it) {
     mo_context *ctx = keep_context(mo_context_create(&(mo_context_options){.threads = 1, .math = MO_MATH_BF16}));
     assert_int_equal(mo_context_status(ctx)->code, avx512_has_bf16() ? MO_OK : MO_UNSUPPORTED);

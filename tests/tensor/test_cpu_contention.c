@@ -1,6 +1,5 @@
-/* tests/tensor/test_cpu_contention.c - a context is not slowed down by another that waits for work on its processor.
- *
- * The whole test runs on one processor, so that a second thread that never rests takes half of it. */
+/* tests/tensor/test_cpu_contention.c - a context is not slowed down by another thread that waits for work on its
+ * processor. The test runs on one processor, so that a second thread that never rests takes half of it. */
 #include "tensor/cpu/fast/threads.h"
 #include "tensor/cpu/work.h"
 
@@ -29,7 +28,7 @@ static void *work_until_told(void *rest) {
     return NULL;
 }
 
-/* Works for at most that long, until that many threads are offered; whether they were. */
+/* Works for at most `most` seconds, until `threads` threads are offered. Returns whether they were. */
 static int works_until(contention *c, int threads, double most) {
     double end = seconds() + most;
     while (seconds() < end)
@@ -50,7 +49,7 @@ static void keep_to_one_processor(void) {
         skip();
 }
 
-/* Runs the check beside a thread that never rests. */
+/* Runs the check while a second thread never rests. */
 static void crowd(void (*check)(contention *c), contention *c) {
     _Atomic int rest = 0;
     pthread_t other;
@@ -82,7 +81,8 @@ TEST(one_thread_stays_one) {
     assert_true(c.start == 0);
 }
 
-/* Each test's first question finds no window measured yet, so that contention does not answer it. */
+/* Returns the threads that kernels of a new context use. No window has been measured yet, so contention does not limit
+ * them. */
 static int threads_of_kernels(int threads) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
     int used = free_threads(ctx);

@@ -13,7 +13,7 @@ TEST(every_pair_of_dtypes_and_strides_copies) {
                     x = swapped(x, 0, 1), y = swapped(y, 0, 2);
                 for (int i = 0; i < 3; i++)
                     y.shape[i] = x.shape[i];
-                if (turned & 1) { /* y: the shape of x, its own axis order */
+                if (turned & 1) { /* gives y the shape of x but another order of axes in memory */
                     y.stride[1] = 1, y.stride[0] = y.shape[1], y.stride[2] = y.shape[0] * y.shape[1];
                 }
                 if (turned & 2)
@@ -68,7 +68,7 @@ static double from_16(mo_context *ctx, mo_dtype dtype, uint16_t bits) {
     return value;
 }
 
-/* Halfway between two neighbours goes to the even one, a hair more to the farther one. */
+/* A value halfway between two neighbours goes to the even one, a slightly different value to the nearer one. */
 static void check_rounding(mo_context *ctx, mo_dtype dtype, uint16_t bits) {
     double low = from_16(ctx, dtype, bits), high = from_16(ctx, dtype, (uint16_t)(bits + 1)), middle = (low + high) / 2;
     assert_int_equal(to_16(ctx, dtype, low), bits);

@@ -1,5 +1,5 @@
-/* tests/tensor/test_cpu_gemm.c - matrix products against plain loops in double: float32, float64, and float32 whose
- * factors are rounded to bf16, where the processor has AVX512-BF16. */
+/* tests/tensor/test_cpu_gemm.c - matrix products against plain loops in double: float32, float64 and, if the processor
+ * has AVX512-BF16, float32 with factors rounded to bf16. */
 #include "tests/tensor/cpu_views.h"
 
 #include "tensor/cpu/fast/avx512.h"
@@ -9,7 +9,7 @@ typedef struct sizes {
     int64_t batch, m, n, k;
 } sizes;
 
-/* The type of a product, and how its factors are read. */
+/* The type of a product, and the math mode in which its factors are read. */
 typedef struct kind {
     mo_dtype dtype;
     mo_math math;
@@ -17,12 +17,12 @@ typedef struct kind {
 
 static const kind KINDS[] = {{MO_F32, MO_MATH_FP32}, {MO_F64, MO_MATH_FP32}, {MO_F32, MO_MATH_BF16}};
 
-/* How many of them there are here. */
+/* The number of KINDS that this processor has. */
 static int kinds(void) {
     return avx512_has_bf16() ? 3 : 2;
 }
 
-/* The nearest number with 7 bits behind the point, of two equally near the one with an even last bit. */
+/* Returns the nearest bf16, which has 7 bits after the point; of two equally near ones the even one. */
 static double rounded(double value) {
     float x = (float)value;
     uint32_t word;
@@ -32,13 +32,13 @@ static double rounded(double value) {
     return x;
 }
 
-/* Epilogues and scale factors. */
+/* The epilogue and the scale factors of a product. */
 typedef struct form {
     double alpha, beta;
-    bool bias, addend, relu, above, biases; /* biases: one for each matrix */
+    bool bias, addend, relu, above, biases; /* biases: a bias for each matrix */
 } form;
 
-/* Expected value of C[b, i, j] and the sum of its terms' magnitudes, which bounds the rounding error. */
+/* Returns the expected C[b, i, j]; *magnitude receives the sum of |terms|, which bounds the rounding error. */
 static double expected_entry(const mo_gemm *g, mo_math math, const mo_view *before, int64_t number, double *magnitude) {
     int64_t n = g->C.shape[2], m = g->C.shape[1], k = g->A.shape[2];
     int64_t b = number / (m * n), i = number / n % m, j = number % n;
@@ -64,7 +64,8 @@ static double expected_entry(const mo_gemm *g, mo_math math, const mo_view *befo
     return below || (g->relu && sum < 0) ? 0 : sum;
 }
 
-/* k roundings, of random sign. Factors that are not rounded would be off by 2^-9 of the magnitudes in bf16. */
+/* Allows k roundings of random sign. In bf16 mode, factors left unrounded would be off by 2^-9 of the magnitude, and
+ * fail. */
 static void check_entries(const mo_gemm *g, mo_math math, const mo_view *before, const char *what) {
     double tolerance = epsilon_of(g->C.dtype) * (4 + 2 * sqrt((double)g->A.shape[2]));
     int64_t count = count_of(&g->C), step = count > 20000 ? count / 5000 | 1 : 1;
@@ -130,10 +131,10 @@ TEST(small_products_of_every_form_equal_loops) {
 
 static const sizes LARGE[] = {
     {1, 1023, 130, 71}, {1, 513, 300, 257}, {1, 300, 1030, 64}, {1, 90, 600, 1601}, {1, 2000, 20, 40}, /* tiles */
-    {1, 9, 8200, 21}, {1, 20, 1500, 6001}, /* more columns, and more terms, than are packed together */
-    {3, 150, 140, 150}, {2, 4, 16000, 16}, /* batches whose matrices are not small; a thread's own, as they are */
+    {1, 9, 8200, 21}, {1, 20, 1500, 6001}, /* more columns, and more terms, than are packed at once */
+    {3, 150, 140, 150}, {2, 4, 16000, 16}, /* batches of larger matrices; matrices of few rows */
     {1, 5000, 1, 601}, {1, 1, 5000, 600}, {1, 1, 1, 100001}, {1, 600, 1, 9000}, {1, 1, 33, 9000}, /* vectors */
-    {2, 20, 30, 9001}, {1, 7, 130, 30001}, {1, 200, 10, 5000}, /* an inner size that is cut */
+    {2, 20, 30, 9001}, {1, 7, 130, 30001}, {1, 200, 10, 5000}, /* an inner size that is split */
     {1, 3000, 257, 1}, {3000, 5, 4, 7}, {50, 33, 40, 65},      /* outer products; many small ones */
 };
 
@@ -144,7 +145,7 @@ TEST(large_products_equal_loops) {
                 check_sizes(KINDS[k], LARGE[i], way & 1, way & 2, FORMS[(i + way) % 6]);
 }
 
-/* Operands without a unit stride, one of them common to the batch, and an addend stored in columns. */
+/* Operands without a unit stride, a matrix B that the whole batch shares, an addend stored in columns. */
 TEST(any_strides_equal_loops) {
     for (int k = 0; k < kinds(); k++) {
         mo_dtype dtype = KINDS[k].dtype;
@@ -166,7 +167,7 @@ TEST(any_strides_equal_loops) {
     }
 }
 
-/* B common to a batch, which joins the rows; a bias and an addend without a unit stride. */
+/* If the batch shares B, its rows are joined into one product; bias and addend have no unit stride. */
 TEST(one_B_may_serve_a_batch) {
     for (int k = 0; k < kinds(); k++) {
         mo_dtype dtype = KINDS[k].dtype;

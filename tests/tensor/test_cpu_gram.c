@@ -1,5 +1,5 @@
-/* tests/tensor/test_cpu_gram.c - X X^T against plain loops in double, at any thread count, symmetric to the last bit.
- */
+/* tests/tensor/test_cpu_gram.c - X X^T against plain loops in double, the same at any thread count, and exactly
+ * symmetric. */
 #include "tests/tensor/cpu_views.h"
 
 static void check_entries(const mo_view *X, const mo_view *Y, const char *what) {
@@ -34,7 +34,7 @@ static void check(mo_view X, const char *what) {
     }
 }
 
-/* Loops, one block, several blocks; rows and columns; matrices beside one another. */
+/* Small sizes, computed by loops; one block; several blocks; X by rows and by columns; batches. */
 TEST(gram_is_that_of_plain_loops) {
     static const int64_t sizes[][3] = {{1, 1, 1}, {1, 5, 0}, {4, 7, 9}, {1, 16, 40}, {2, 33, 65}, {1, 129, 70},
         {1, 300, 33}, {3, 257, 20}, {9, 130, 31}, {1, 513, 100}};

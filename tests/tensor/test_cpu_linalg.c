@@ -1,5 +1,5 @@
 /* tests/tensor/test_cpu_linalg.c - LU, eigenvectors and QR on the CPU: residuals against plain products. Cholesky and
- * triangles are those of test_lapack.c and test_large_factors.c, refused matrices those of test_bad_matrices.c. */
+ * triangles are tested by test_lapack.c and test_large_factors.c, refused matrices by test_bad_matrices.c. */
 #include "tests/tensor/cpu_views.h"
 
 typedef struct batch {
@@ -10,7 +10,7 @@ static const batch SHAPES[] = {{0, 3, 2}, {1, 1, 1}, {3, 31, 5}, {2, 33, 33}, {7
     {5, 60, 0}, {2, 0, 3}, {2, 200, 3}};
 enum { SHAPE_COUNT = 10 };
 
-/* Of the LU alone: in lanes, along rows, and by LAPACK from order 33 on. */
+/* More shapes for LU: its lanes, its rows, and LAPACK, which computes from order 33 on. */
 static const batch LU_SHAPES[] = {{3, 48, 1}, {2, 64, 1}, {9, 50, 1}, {1, 128, 1}, {1, 257, 1}, {37, 4, 1}, {21, 4, 3}};
 enum { LU_SHAPE_COUNT = 7 };
 
@@ -19,7 +19,7 @@ static double entry(const mo_view *A, int64_t b, int64_t i, int64_t j) {
     return element(A, (b * rows + i) * columns + j);
 }
 
-/* A = M M^T / n + I, of condition below about 10. */
+/* Returns A = M M^T / n + I, with condition below about 10. */
 static mo_view spd_view(mo_dtype dtype, int64_t b, int64_t n) {
     mo_view M = UNIFORM_VIEW(MO_F64, 3, b, n, n), A = NEW_VIEW(dtype, b, n, n);
     for (int64_t s = 0; s < b; s++)
@@ -39,7 +39,7 @@ static void assert_info_zero(const mo_view *info) {
         assert_int_equal((int)element(info, i), 0);
 }
 
-/* op(L) op(R), entry (i, j) of batch s, over n. */
+/* Returns entry (i, j) of op(L) op(R) for matrix s of the batch; the inner size is n. */
 static double product_entry(
     const mo_view *L, bool tl, const mo_view *R, bool tr, int64_t s, int64_t i, int64_t j, int64_t n) {
     double sum = 0;
@@ -48,7 +48,7 @@ static double product_entry(
     return sum;
 }
 
-/* Partial pivoting leaves no factor above 1 in L, whose transpose lies above the diagonal. */
+/* With partial pivoting no entry of L exceeds 1. L^T is stored above the diagonal. */
 static void assert_pivoted(const mo_view *LU) {
     int64_t n = LU->shape[1];
     for (int64_t s = 0; s < LU->shape[0]; s++)
@@ -60,7 +60,7 @@ static void assert_pivoted(const mo_view *LU) {
 static void check_lu(mo_dtype dtype, batch z, bool transposed) {
     mo_context *ctx = context_with(2);
     mo_view A = UNIFORM_VIEW(dtype, 3, z.b, z.n, z.n), LU = NEW_VIEW(dtype, z.b, z.n, z.n);
-    for (int64_t s = 0; s < z.b; s++) /* well conditioned, but in need of exchanges */
+    for (int64_t s = 0; s < z.b; s++) /* well conditioned, but elimination must exchange rows */
         for (int64_t i = 0; i < z.n; i++) {
             int64_t at = (s * z.n + i) * z.n + (i * 7 + 3) % z.n;
             set_element(&A, at, element(&A, at) + (z.n % 7 ? 2.0 * sqrt((double)z.n) : 0));

@@ -1,4 +1,4 @@
-/* tests/tensor/test_cpu_random.c - random numbers by position, on the host and of the kernels. */
+/* tests/tensor/test_cpu_random.c - random numbers by their position in a stream: on the host, and by the kernels. */
 #include "tests/tensor/cpu_views.h"
 
 #include "tensor/fits.h"
@@ -56,12 +56,12 @@ TEST(kernel_and_host_draw_the_same_numbers) {
         bool normal = c & 2;
         mo_dtype dtype = REALS[c >> 2];
         mo_random r = mo_random_at(7, MO_PURPOSE_INIT, 1ull << 40);
-        r.index = UINT32_MAX - 100; /* the low word of the counter wraps */
+        r.index = UINT32_MAX - 100; /* so that the low word of the counter wraps */
         mo_view y = NEW_VIEW(dtype, 41, 1001);
         mo_kernels_of(ctx, dtype)->random(ctx, normal, -2, 3, &r, &y);
         for (int64_t i = 0; i < count_of(&y); i++) {
             double expected = normal ? -2 + 3 * mo_random_normal(&r) : -2 + 5 * mo_random_uniform(&r);
-            /* Scaling and shift may be one rounding or two. */
+            /* The kernel can round once (fused) or twice. */
             assert_near("random", i, element(&y, i), expected, epsilon_of(dtype) * (2 + fabs(expected)));
         }
         free_views();

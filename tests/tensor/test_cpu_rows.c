@@ -1,4 +1,5 @@
-/* tests/tensor/test_cpu_rows.c - kernels on rows of the last axis: softmax and relatives, norms, losses, order. */
+/* tests/tensor/test_cpu_rows.c - kernels on the rows of the last axis: softmax and its relatives, norms, losses,
+ * sorting. */
 #include "tests/tensor/cpu_views.h"
 
 typedef struct fixture {
@@ -24,7 +25,7 @@ static fixture begin(int size, int d, double scale, int threads) {
     return f;
 }
 
-/* In long double, so that differences from values of 1e4 keep the digits of float64. */
+/* Computed in long double: differences of values near 1e4 keep the digits of float64. */
 static long double log_sum_exp(const fixture *f, int64_t row) {
     long double m = -INFINITY, sum = 0;
     for (int64_t j = 0; j < f->n; j++)
@@ -91,7 +92,7 @@ static void check_loss(int size, int d, double scale, double smoothing, bool lab
             expected += t * (lse - element(&f.x, i * f.n + c));
             size_of_terms += fabsl(t * (lse - element(&f.x, i * f.n + c)));
         }
-        /* Bounded by the loss, not by x. */
+        /* The rounding error is bounded by the loss, whatever the size of x. */
         double tolerance = 16 * epsilon_of(f.dtype) * ((double)size_of_terms + 1);
         assert_near("cross_entropy", i, element(&loss, i), (double)expected, tolerance);
     }

@@ -31,7 +31,7 @@ TEST(wrong_pointers_and_columns_are_named) {
 
 TEST(transposing_moves_entries_and_sorts_rows) {
     mo_context *ctx = mo_context_create(NULL);
-    /* [[0, 1, 2], [3, 0, 0]], the first row written backwards */
+    /* A = [[0, 1, 2], [3, 0, 0]]; the entries of the first row are given in descending order */
     mo_csr *A = mo_csr_create(ctx, 2, 3, (int64_t[]){0, 2, 3}, (int32_t[]){2, 1, 0}, MO_F64, (double[]){2, 1, 3});
     const mo_csr *T = mo_csr_transposed(A);
     int64_t pointer[4];

@@ -1,6 +1,6 @@
-/* tests/tensor/test_device_failures.c - an emulated device that has no memory for the k-th request, stops at the k-th
- * piece of work, or breaks a capture at a library call: one line each, and if the device
- * still works the run reaches the same weights. Skipped on other devices. */
+/* tests/tensor/test_device_failures.c - an emulated device that has no memory for allocation k, stops at its k-th
+ * operation, or breaks a capture at a library call. Each gives a one-line error; if the device still works, the run
+ * reaches the same weights. Skipped on other devices. */
 #include "ops/inside.h"
 #include "tests/device.h"
 #include "tests/training_run.h"
@@ -37,7 +37,7 @@ static void assert_one_line(const mo_context *ctx, const char *what, int64_t k) 
         fail_msg("%s %lld: expected one line, found \"%s\"", what, (long long)k, message);
 }
 
-/* Whether the context can be made although allocation k fails. */
+/* Makes a context while allocation k fails; if the context failed, checks that its error is one line. */
 static mo_context *context_without(int64_t k) {
     plan("MOCHI_CUDA_HOST_ALLOCATION", k);
     mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});
@@ -46,7 +46,7 @@ static mo_context *context_without(int64_t k) {
     return ctx;
 }
 
-/* A factorization, a product and the scratch of a sparse product: they allocate device memory while they compute. */
+/* Computes factorizations and solves, which allocate device memory for scratch. */
 static mo_code compute(mo_context *ctx, double *out) {
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *A = t ? mo_full(t, MO_F64, 3, (int64_t[]){3, 40, 40}, 0.01) : NULL;
@@ -56,7 +56,7 @@ static mo_code compute(mo_context *ctx, double *out) {
     mo_qr(t, mo_add_diag(t, A, mo_scalar(t, MO_F64, 3)), &Q, &R);
     mo_tensor *S = mo_solve(t, mo_add_diag(t, A, mo_scalar(t, MO_F64, 4)), A);
     mo_tensor *B =
-        t ? mo_full(t, MO_F64, 2, (int64_t[]){300, 300}, 0.01) : NULL; /* with more scratch than the others */
+        t ? mo_full(t, MO_F64, 2, (int64_t[]){300, 300}, 0.01) : NULL; /* needs more scratch than the others */
     mo_tensor *Y = mo_solve(t, mo_add_diag(t, B, mo_scalar(t, MO_F64, 5)), B);
     mo_tensor *solved = mo_add(t, mo_sum(t, mo_add(t, X, S), MO_ALL, MO_DROP_AXES), mo_sum(t, Y, MO_ALL, MO_DROP_AXES));
     mo_tensor *sum =
@@ -93,7 +93,7 @@ TEST(every_allocation_may_fail) {
     assert_true(failed >= 8);
 }
 
-/* From the stop on every wait fails, whatever is asked; nothing hangs or crashes. */
+/* After the stop every wait fails, whatever is called; nothing hangs or crashes. */
 TEST(an_error_that_comes_late_stays) {
     double out;
     int64_t k = 1;
@@ -112,7 +112,8 @@ TEST(an_error_that_comes_late_stays) {
         plain_device(NULL);
         mo_context_release(ctx);
     }
-    print_message("stopped at each of %lld pieces of work\n", (long long)k - 2); /* the last k stopped nothing */
+    print_message("stopped at each of %lld pieces of work\n", (long long)k - 2); /* stopping at k - 1 stopped nothing:
+                                                                                  * there are k - 2 operations */
     assert_true(k > 40);
 }
 
@@ -134,8 +135,8 @@ TEST(a_step_of_a_stopped_device_names_itself) {
     folder_remove(folder);
 }
 
-/* Each library call in turn may not be captured: the work is taken as it is, with the weights of a run without replay.
- */
+/* Each library call in turn cannot be captured: its step is run directly, and the weights are those of a run without
+ * replay. */
 BARE_TEST(a_capture_that_a_library_breaks_falls_back) {
     static const char *const calls[] = {"seam_multiply", "seam_potrf", "seam_trsm", "quietly,seam_multiply"};
     scratch *s = *state;

@@ -1,6 +1,6 @@
-/* tests/tensor/test_device_memory.c - a device that is too small: features that do not fit stay on the host, and other
- * allocations fail with one line that names bytes asked, held and free, after which the context still works. Only the
- * size of the emulated device can be set: skipped on other devices. */
+/* tests/tensor/test_device_memory.c - a device with too little memory: features that do not fit stay on the host. Other
+ * allocations fail with one line that gives the bytes asked for, held and free, after which the context still works.
+ * Only the size of the emulated device can be set: skipped on other devices. */
 #include "tests/device.h"
 #include "tests/training_run.h"
 
@@ -35,7 +35,7 @@ static void remember(const char *line, void *state) {
 static mo_pool *wide_pool(mo_context *ctx, mo_feature_place place, told *t) {
     mo_feature_options features = planted_features();
     features.place = place;
-    features.dim = 128; /* a stack takes 300 KB */
+    features.dim = 128; /* makes the hop stack 300 KB */
     mo_pool *pool = mo_pool_create(ctx, &features, 0.2, remember, t);
     mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
     return pool;
@@ -176,7 +176,7 @@ BARE_TEST(sent_memory_may_be_written_again) {
     mo_send(X, &p, 0);
     assert_failed(ctx, MO_STATE, PARTS("capture: page-locked memory was sent"));
     mo_send(X, &p, 0);
-    mo_unpin(ctx, &p); /* waits for it */
+    mo_unpin(ctx, &p); /* waits until the bytes are sent */
     mo_tensor_release(X);
     mo_tensor_release(Y);
     mo_context_release(ctx);

@@ -6,10 +6,11 @@ typedef double real;
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-/* cmocka wants the four above first. */
+/* cmocka.h needs the four headers above before it. */
 #include "tests/suite.h"
 
-/* Distance in units of the last place of the expected value (of the smallest normal number below that). */
+/* Fails if found is more than `limit` units in the last place of expected apart. The unit is at least that of `least`,
+ * the smallest normal number. */
 static void assert_within_ulps(double found, long double expected, double ulp_of_1, double least, double limit) {
     double unit = ulp_of_1 * fmax(ldexp(1, ilogb((double)expected)), least);
     double ulps = (double)fabsl((found - expected) / unit);

@@ -59,7 +59,7 @@ TEST(replace_keeps_the_mode_of_the_old_file) {
     scratch_files(s, true);
 }
 
-/* Whoever may write to a folder may leave a link there to a file of another user. */
+/* Anyone who can write to the folder can put a link to another user's file there. */
 TEST(replace_takes_the_place_of_a_symbolic_link) {
     scratch *s = *state;
     char link[600], target[600];

@@ -1,4 +1,4 @@
-/* tests/tensor/test_foreign_text.c - text of files in messages. */
+/* tests/tensor/test_foreign_text.c - text from files, as quoted in messages. */
 #include "tensor/files/foreign_text.h"
 
 #include "tests/suite.h"

@@ -1,5 +1,5 @@
-/* tests/tensor/test_hosts.c - a host with threads, OpenMP regions and BLAS calls of its own: its results and the
- * library's are those that each has alone. */
+/* tests/tensor/test_hosts.c - a host program with its own threads, OpenMP regions and BLAS calls: its results and the
+ * library's are the same as if each ran alone. */
 #include "ops/ops.h"
 #include "tests/scratch.h"
 
@@ -12,7 +12,7 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { SIZE = 96, ROUNDS = 12, REGION = 4 };
 
-/* Products, a factorization and draws: the bits that a context computes. */
+/* Computes products, a factorization and random numbers, whose bits can be compared. */
 static void compute(mo_context *ctx, double result[SIZE]) {
     static const int64_t shape[2] = {SIZE, SIZE};
     mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 0);
@@ -80,7 +80,7 @@ TEST(a_host_with_its_own_blas) {
     print_message("%d rounds beside %d products of the host\n", ROUNDS, h.products);
 }
 
-/* A context for each thread of the host's own parallel region. */
+/* Each thread of the host's own parallel region makes a context. */
 TEST(a_host_with_its_own_openmp) {
     scratch *s = *state;
     double alone[SIZE], within[REGION][SIZE];

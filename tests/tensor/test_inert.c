@@ -1,8 +1,8 @@
 /* tests/tensor/test_inert.c - every exported function accepts the result of a failed constructor: it does nothing,
- * returns an inert value, and keeps the first error. The calls are made from the headers (make_inert_calls.py),
- * so that a new function cannot be forgotten. All calls run in one process; if that fails, each runs in a process of
- * its own, which gives a crash its name. What a call gives in a context without an error is dropped, so leaks are not
- * looked for here; the tests of out of memory look for them. */
+ * returns an inert value, and keeps the first error. The calls are made from the headers (make_inert_calls.py), so that
+ * no function can be forgotten. All calls run in one process; if that fails, each runs in its own process, to find out
+ * which one crashes. Results in a context without an error are not released, so this test looks for no leaks; the tests
+ * of out of memory do. */
 #include "tests/scratch.h"
 #include "tests/tensor/inert_calls.h"
 
@@ -38,10 +38,10 @@ void take_code(given *g, mo_code code) {
 typedef enum round {
     NOTHING,        /* NULL and 0, no context */
     NULL_OBJECTS,   /* a context in the error state, NULL for all other objects */
-    INERT_OBJECTS,  /* the same, its tape and its null tensor */
-    FINE_CONTEXT,   /* a context without an error, NULL for the rest */
-    FINE_TAPE,      /* a tape of that, null tensors, zeroed options */
-    NULL_IN_ARRAYS, /* the same, NULL for tensors and in arrays */
+    INERT_OBJECTS,  /* a failed context with its tape and its null tensor */
+    FINE_CONTEXT,   /* a context without an error, NULL for all other objects */
+    FINE_TAPE,      /* a context without an error and its tape; null tensors, zeroed options */
+    NULL_IN_ARRAYS, /* as FINE_TAPE, but NULL for tensors, also in arrays */
     ROUNDS
 } round_of_calls;
 
@@ -58,7 +58,7 @@ static void prepare(given *g, round_of_calls round) {
         g->tape = mo_tape_create(g->context, MO_RECORD);
         g->tensor = round == NULL_IN_ARRAYS ? NULL : mo_null_tensor(g->context);
     }
-    memset(buffer, 0, sizeof buffer); /* of what the call before left there */
+    memset(buffer, 0, sizeof buffer); /* clears what the call before wrote */
     for (int i = 0; i < GIVEN_TENSORS; i++) {
         tensors[i] = g->tensor;
         outputs[i] = NULL;
@@ -74,7 +74,7 @@ static void prepare(given *g, round_of_calls round) {
         mo_fail(g->context, MO_MEMORY, "%s", first_error);
 }
 
-/* The exit status of one call. */
+/* Makes one call. Returns the exit status of the process. */
 static int run_call(const inert_call *c, round_of_calls round) {
     given g;
     prepare(&g, round);
@@ -103,7 +103,7 @@ static int run_apart(int first, int end, round_of_calls round) {
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        for (int i = 0; i < (int)(sizeof ends / sizeof *ends); i++) /* cmocka catches them and goes on */
+        for (int i = 0; i < (int)(sizeof ends / sizeof *ends); i++) /* cmocka's handlers would let the process go on */
             signal(ends[i], SIG_DFL);
 #ifdef __SANITIZE_ADDRESS__
         __lsan_disable();

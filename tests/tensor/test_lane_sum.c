@@ -1,6 +1,6 @@
-/* tests/tensor/test_lane_sum.c - inner products add in the order that tensor/cpu/lane_sum.h states, in every build: a
- * loop that a sanitizer keeps from vector instructions gives the same bits as the release. */
-/* Vectors of 64 bytes, here for any processor: no caller outside this file sees them. */
+/* tests/tensor/test_lane_sum.c - inner products add in the order that tensor/cpu/lane_sum.h states, in every build:
+ * loops without vector instructions, as under a sanitizer, give the same bits as the release. */
+/* -Wpsabi: passing vectors of 64 bytes depends on the processor, but no function outside this file gets them. */
 #pragma GCC diagnostic ignored "-Wpsabi"
 #define MO_REAL_BITS 32
 #include "tensor/cpu/lane_sum.h"
@@ -8,7 +8,7 @@
 
 enum { LONGEST = 100 };
 
-/* The sum of x in 16 interleaved parts, rounded after each addition. */
+/* Returns the sum of x in 16 interleaved parts, rounded after each addition. */
 static float interleaved_sum(const float *x, int64_t n) {
     float lane[16] = {0}, sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -35,5 +35,5 @@ TEST(inner_products_add_in_the_stated_order) {
             assert_near("lane_dot", n, dot, interleaved_sum(x.data, n), 0);
             free_views();
         }
-    assert_true(apart_in_order > 100); /* the rows tell one order from another */
+    assert_true(apart_in_order > 100); /* the plain order gives other bits in more than 100 of the cases */
 }

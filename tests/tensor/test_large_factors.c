@@ -1,7 +1,7 @@
-/* tests/tensor/test_large_factors.c - Cholesky, LU and eigenproblems of orders on either side of a warp, a tile, a
- * block, of what one kernel solves and of what is decomposed in one call: X and its gradients from residuals, zeros
- * above the diagonal, the same bits twice; only the lower triangle is read; the matrix and the leading minor that an
- * error names, and the verdict on singular ones. */
+/* tests/tensor/test_large_factors.c - Cholesky, LU and eigenproblems at orders just below and above the sizes of a
+ * warp, a tile, a block, one kernel's and one call's limit. X and its gradients have small residuals, and the same bits
+ * twice; only the lower triangle is read; factors have zeros above the diagonal; an error names the matrix and the
+ * leading minor; singular matrices are recognised. */
 #include "ops/inside.h"
 #include "ops/ops.h"
 #include "tests/device.h"
@@ -22,12 +22,12 @@ static double *normals(double *x, int64_t n, uint64_t stream) {
     return x;
 }
 
-/* [batch, n, m] */
+/* Returns normal random numbers [batch, n, m]. */
 static mo_tensor *drawn(mo_tape *t, mo_dtype real, int64_t batch, int64_t n, int64_t m, uint64_t stream) {
     return mo_cast(t, mo_from(t, MO_F64, 3, (int64_t[]){batch, n, m}, normals(matrix, batch * n * m, stream)), real);
 }
 
-/* Fails unless the residual is that of rounding errors, as in LAPACK's own tests. */
+/* Fails unless the residual has the size of rounding errors, by the measure of LAPACK's own tests. */
 static void assert_small(const char *what, int64_t n, mo_dtype real, double residual, double scale) {
     double ratio = residual / (scale * (double)n * (real == MO_F64 ? DBL_EPSILON : FLT_EPSILON));
     if (!(ratio < 30))
@@ -39,7 +39,8 @@ static double size_of(mo_tape *t, mo_tensor *X) {
     return sqrt(mo_item(mo_sum(t, mo_square(t, flat), MO_ALL, MO_DROP_AXES)));
 }
 
-/* A X = B, and of sum(X B): B_bar = A^-T B, A_bar = -B_bar X^T; each by its residual. */
+/* Solves A X = B, and takes the gradients of sum(X B): B_bar = A^-T B, A_bar = -B_bar X^T. Checks the residual of each.
+ * */
 static void solve_once(mo_tape *t, int64_t n) {
     mo_tensor *A = mo_require_grad(mo_stop_gradient(t, drawn(t, MO_F64, 2, n, n, 1)));
     mo_tensor *B = mo_require_grad(mo_stop_gradient(t, drawn(t, MO_F64, 2, n, COLUMNS, 2)));
@@ -64,7 +65,7 @@ TEST(solves_leave_no_residual) {
         solve_once(*state, orders[i]);
 }
 
-/* A Householder reflection times a diagonal whose last entry is small: the condition is 1 / small. */
+/* Solves with a Householder reflection times a diagonal whose last entry is `small`: the condition is 1 / small. */
 static mo_code solve_of_condition(mo_tape *t, int64_t n, double small) {
     double *v = normals(right, n, 3), square = 0;
     for (int64_t i = 0; i < n; i++)
@@ -92,7 +93,7 @@ TEST(singular_is_what_the_precision_says_at_every_order) {
     }
 }
 
-/* S V = V diag(w), V^T V = I; S is symmetric by its lower triangle. */
+/* Checks S V = V diag(w) and V^T V = I, and that only the lower triangle of S is read. */
 static void decompose_once(mo_tape *t, mo_dtype real, int64_t n) {
     mo_tensor *G = drawn(t, real, 2, n, n, 4), *w, *V, *other_w, *other_V;
     mo_tensor *S = mo_add(t, G, mo_transpose(t, G));
@@ -113,18 +114,18 @@ static void decompose_once(mo_tape *t, mo_dtype real, int64_t n) {
 TEST(eigenvectors_of_several_matrices_are_each_its_own) {
     decompose_once(*state, MO_F64, 33);
     decompose_once(*state, MO_F32, 130);
-    decompose_once(*state, MO_F32, MOST); /* one by one on a device */
+    decompose_once(*state, MO_F32, MOST); /* a device decomposes these one by one */
 }
 
 /* ---- Cholesky ---- */
 
-/* G G^T / n + I. */
+/* Returns the positive definite G G^T / n + I. */
 static mo_tensor *system_of(mo_tape *t, mo_dtype real, int64_t batch, int64_t n) {
     mo_tensor *K = mo_scale(t, mo_gram(t, drawn(t, real, batch, n, n, (uint64_t)n)), 1 / (double)n, 0);
     return mo_add_diag(t, K, mo_scalar(t, real, 1));
 }
 
-/* A with NaN and Inf above the diagonal, by way of `matrix`. */
+/* Returns A with NaN and Inf above the diagonal; overwrites `matrix`. */
 static mo_tensor *lower_of(mo_tape *t, mo_tensor *A) {
     int64_t n = mo_dim(A, -1), all = mo_numel(A);
     assert_int_equal(mo_tensor_read(mo_cast(t, A, MO_F64), matrix, (size_t)all * sizeof *matrix), MO_OK);
@@ -156,7 +157,7 @@ TEST(factors_leave_no_residual_and_read_the_lower_triangle) {
         factor_once(*state, MO_F32, i % 2 ? 1 : BATCH, orders[i]);
         factor_once(*state, MO_F64, i % 2 ? BATCH : 1, orders[i]);
     }
-    factor_once(*state, MO_F32, 2, MOST); /* one by one on a device */
+    factor_once(*state, MO_F32, 2, MOST); /* a device factors these one by one */
 }
 
 static int open_tape(void **state) {

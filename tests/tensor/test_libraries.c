@@ -1,5 +1,5 @@
-/* tests/tensor/test_libraries.c - the vendor's libraries and our kernels agree wherever both compute, and a library
- * that refuses leaves the work to the kernel. Skipped if there is no CUDA device. */
+/* tests/tensor/test_libraries.c - the vendor's libraries and our kernels give the same results, and our kernels compute
+ * what a library refuses. Skipped if there is no CUDA device. */
 #include "tests/device.h"
 #include "tests/scratch.h"
 
@@ -12,7 +12,7 @@
 
 enum { ROWS = 300, COLUMNS = 200, WIDTH = 64 };
 
-/* A context where libraries are used as the word says, and a tape on it. */
+/* Returns a tape on a new context whose MOCHI_CUDA_LIBRARIES is `word`. */
 static mo_tape *tape_with(const char *word) {
     setenv("MOCHI_CUDA_LIBRARIES", word, 1);
     mo_context *ctx = device_context(MO_CUDA);
@@ -60,7 +60,8 @@ static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, floa
     read_floats(mo_spmm(t, A, X), Y);
     int64_t allocations = mo_context_counters(ctx).allocations;
     read_floats(mo_spmm(t, A, X), again);
-    assert_true(mo_context_counters(ctx).allocations - allocations <= 1); /* its output, at most */
+    assert_true(mo_context_counters(ctx).allocations - allocations <= 1); /* at most its output; the library's workspace
+                                                                           * is kept */
     mo_tape_reset(t);
     mo_csr_release(A);
     mo_tensor_release(whole);
@@ -70,7 +71,7 @@ TEST(sparse_products_agree_both_ways) {
     static float library[ROWS * WIDTH], own[ROWS * WIDTH], again[ROWS * WIDTH];
     static const int64_t widths[] = {1, 2, 33, WIDTH};
     mo_tape *always = tape_with("always"), *never = tape_with("never");
-    for (int i = 0; i < 8; i++) { /* the second half starts at an address that libraries do not take */
+    for (int i = 0; i < 8; i++) { /* first = 1: X starts at an address that the library refuses */
         int64_t d = widths[i % 4], first = i / 4;
         int n = (int)(ROWS * d);
         sparse_products(always, d, first, library, again);

@@ -1,10 +1,10 @@
-/* tests/tensor/test_lifetime.c - a read after a release is reported by name (values of a step: test_wrong_uses.c), an
- * early release does no harm, and a context knows its live objects. */
+/* tests/tensor/test_lifetime.c - reading a released tensor gives an error with its name (test_wrong_uses.c: values of a
+ * step), an early release does no harm, and a context knows its live objects. */
 #include "tests/toy_ops.h"
 
 static const fixtures around_each = {toy_create, toy_release};
 
-/* A step: its value is freed by the reset that ends it. */
+/* Takes a step. The reset at its end frees b, which is returned. */
 static mo_tensor *take_step(mo_tape *t, mo_tensor *a) {
     mo_tensor *b = toy_mul(t, a, a);
     assert_int_equal(mo_backward(t, toy_sum(t, mo_keep(b))), MO_OK);
@@ -71,13 +71,13 @@ TEST(a_parameter_released_while_a_tape_holds_it_is_named) {
     assert_failed(y->ctx, MO_STATE, PARTS("release: W was released before"));
     assert_int_equal(mo_backward(y->t, loss), MO_STATE);
     assert_failed(y->ctx, MO_STATE, PARTS("backward:", "W was freed by mo_tensor_release"));
-    assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, MO_RETAIN), MO_STATE); /* the rule reads W */
+    assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, MO_RETAIN), MO_STATE); /* the vjp of toy_mul reads W */
     assert_failed(y->ctx, MO_STATE, PARTS("input 0 of toy_mul, W was freed by mo_tensor_release"));
     assert_int_equal(mo_grad(y->t, &sum, NULL, 1, &W, &g, 1, MO_RETAIN), MO_STATE);
     assert_failed(y->ctx, MO_STATE, PARTS("grad: input 0, W was freed by mo_tensor_release"));
-    assert_int_equal(mo_backward(y->t, sum), MO_STATE); /* W has nowhere to add its gradient to */
+    assert_int_equal(mo_backward(y->t, sum), MO_STATE); /* backward would add to W's gradient */
     assert_failed(y->ctx, MO_STATE, PARTS("backward: a leaf of the loss, W was freed by mo_tensor_release"));
-    assert_int_equal(mo_grad(y->t, &sum, NULL, 1, &a, &g, 1, 0), MO_OK); /* which neither needs nor reads W */
+    assert_int_equal(mo_grad(y->t, &sum, NULL, 1, &a, &g, 1, 0), MO_OK); /* the gradient in a does not read W */
     assert_values(g, 1, 1);
     mo_tape_release(y->t);
     mo_tensor_release(a);
@@ -99,7 +99,7 @@ TEST(parameters_of_one_memory_live_by_themselves) {
         assert_ptr_equal(P[i]->storage, P[0]->storage);
     }
     assert_int_equal(P[2]->offset, P[3]->offset - P[1]->offset);
-    mo_tensor_release(P[0]); /* the others keep the memory */
+    mo_tensor_release(P[0]); /* the memory is freed with the last of the four */
     mo_tensor_write(P[3], (double[]){1, 2}, 16);
     assert_values(P[1], 0, 0);
     assert_values(P[3], 1, 2);
@@ -116,24 +116,25 @@ TEST(parameters_of_one_memory_live_by_themselves) {
     assert_int_equal(mo_context_counters(y->ctx).bytes_live, before);
 }
 
-/* The mark of a released tensor goes when the tapes that had nodes at that moment have been reset, not before. */
+/* A released tensor leaves a mark, so that later uses can be named; it is freed when all tapes that had nodes at the
+ * release have been reset. */
 TEST(the_marks_of_released_tensors_are_freed) {
     toy *y = *state;
     mo_tape *other = mo_tape_create(y->ctx, MO_RECORD);
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 1, 1);
-    take_step(y->t, b); /* the tapes take their memory */
+    take_step(y->t, b); /* so that the tapes have allocated their memory */
     take_step(other, b);
     toy_mul(other, a, a);
     toy_mul(y->t, a, b);
     mo_tensor_release(b);
-    mo_tape_reset(other); /* y->t still points to b */
+    mo_tape_reset(other); /* y->t still has a node that reads b */
     mo_tensor *late = toy_leaf(y->ctx, 1, 1);
     toy_mul(other, late, late);
     int64_t marked = mo_context_counters(y->ctx).bytes_live;
     mo_tape_reset(y->t);
     assert_true(mo_context_counters(y->ctx).bytes_live < marked);
     int64_t live = mo_context_counters(y->ctx).bytes_live;
-    for (int i = 0; i < 1000; i++) { /* other holds nodes all the time, y->t is reset */
+    for (int i = 0; i < 1000; i++) { /* `other` has nodes all the time, but y->t, which used W, is reset */
         mo_tensor *W = toy_leaf(y->ctx, 1, 1);
         toy_mul(y->t, W, W);
         mo_tensor_release(W);
@@ -168,7 +169,7 @@ BARE_TEST(a_context_names_what_lives) {
     assert_int_equal(mo_context_release(NULL), MO_OK);
 }
 
-/* The gradient of a leaf belongs to it, and is not counted beside it. */
+/* A leaf's gradient belongs to the leaf: it is not counted as a live tensor of its own. */
 TEST(a_gradient_is_its_leafs) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);

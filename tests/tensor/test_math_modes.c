@@ -1,9 +1,9 @@
-/* tests/tensor/test_math_modes.c - products on CUDA in each math mode, plain, batched and with epilogues: within the
- * mode's bound of the exact product, by the library's epilogues and by our kernels. Skipped if there is no CUDA device.
+/* tests/tensor/test_math_modes.c - products on CUDA in each math mode, plain, batched and with epilogues, by the
+ * library and by our kernels: within the mode's bound of the exact product. Skipped if there is no CUDA device.
  *
- * The bound of an entry is a fraction of the sum of |a b|, its terms' magnitudes. tf32 keeps 10 bits behind the point
- * of either operand, which hardware may cut off: 2^-10 each. bf16 keeps 7, to the nearest: 2^-8 in all, 2^-9 each. Sums
- * are float32 in every mode; k of them round k times at most. */
+ * The bound of an entry is a fraction of the sum of its terms' magnitudes |a b|. tf32 keeps 10 bits after the point of
+ * each operand, and hardware can cut off the rest: 2^-10 each. bf16 keeps 7, rounded to nearest: 2^-9 each, 2^-8 in
+ * all. Sums are float32 in every mode, with at most k roundings. */
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "tensor/storage.h"
@@ -24,8 +24,8 @@ static double bound_of(mo_math math, int64_t k) {
     return rounding[math] + (double)(k + 2) * FLT_EPSILON;
 }
 
-/* A tape on CUDA; libraries: the word of MOCHI_CUDA_LIBRARIES; sizes: of which the sizes of products must be multiples,
- * so that the library has an epilogue for them (the emulated device alone reads it), or NULL. */
+/* How products are computed. libraries: value of MOCHI_CUDA_LIBRARIES. sizes: the library has an epilogue only if the
+ * sizes are multiples of this (only the emulated device reads it); NULL: always. */
 typedef struct way {
     const char *libraries, *sizes;
 } way;
@@ -63,7 +63,8 @@ static mo_tensor *drawn(mo_context *ctx, uint64_t seed, mo_dtype dtype, int ndim
 
 /* ---- single products ---- */
 
-/* Y = A B, each operand transposed in memory or not; A [batch, m, k]; B [k, n] for all of the batch or one each. */
+/* Y = A B, with A [batch, m, k] and B [k, n], shared by the batch if one_B, else one per matrix; turned: transposed in
+ * memory. */
 typedef struct product_case {
     int64_t batch, m, k, n;
     bool turned_A, turned_B, one_B;
@@ -115,8 +116,8 @@ TEST(products_stay_within_the_bound_of_their_mode) {
             if (!(worst <= bound_of((mo_math)math, c->k)))
                 fail_msg("case %zu, %s: off by %g of the magnitudes, bound %g", i, mode_names[math], worst,
                     bound_of((mo_math)math, c->k));
-            /* The mode is in force. TF32 is allowed, not demanded: cuBLAS computes small sizes, and leading dimensions
-             * that are no multiple of 4, in full. */
+            /* Fails if the mode is ignored. TF32 is only allowed: cuBLAS computes small sizes, and leading dimensions
+             * that are not a multiple of 4, in float32. */
             if (math == MO_MATH_BF16 || (math == MO_MATH_TF32 && c->m == LARGE))
                 assert_true(worst > bound_of(MO_MATH_FP32, c->k));
             release(t);
@@ -138,7 +139,7 @@ static void keep(results *out, int *n, const mo_tensor *T) {
     assert_int_equal(mo_tensor_read(T, out->x[(*n)++], (size_t)mo_numel(T) * sizeof(float)), MO_OK);
 }
 
-/* perceptron(X) and a layer on it: the value, every gradient, and the gradient of <gradients, gradients>. */
+/* Runs perceptron(X) and a layer after it: the value, every gradient, and the gradient of <gradients, gradients>. */
 static void run_layers(mo_tape *t, results *out) {
     static const int64_t shapes[LEAVES][2] = {
         {ROWS, IN}, {HIDDEN, IN}, {HIDDEN}, {ROWS, HIDDEN}, {OUT, HIDDEN}, {OUT}, {OUT, OUT}};
@@ -167,8 +168,8 @@ static void run_layers(mo_tape *t, results *out) {
         mo_tensor_release(leaf[i]);
 }
 
-/* The root mean square of the difference relative to the values': an entry of relu that changes sides affects few
- * others. */
+/* Returns the root mean square of the difference, relative to that of b: if one entry of relu changes sides, few others
+ * change. */
 static double distance(const float *a, const float *b, int64_t n) {
     double difference = 0, size = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -266,7 +267,7 @@ TEST(a_layer_is_the_same_in_one_node) {
 TEST(a_nan_behind_relu_reaches_the_gradient) {
     float x[4] = {1, NAN, 1, 1}, w[4] = {1, 1, 1, 1}, y[2] = {0, 0}, w_bar[2];
     mo_context_release(device_context(MO_CUDA));
-    for (size_t i = 0; i < 2; i++) { /* by rule, and never by the library */
+    for (size_t i = 0; i < 2; i++) { /* with the library if the rule takes it; then never */
         mo_tape *t = tape_in(MO_MATH_FP32, &ways[i]);
         mo_tensor *X = mo_from(t, MO_F32, 2, (int64_t[]){2, 2}, x), *W_bar;
         mo_tensor *W = mo_require_grad(mo_tensor_create_from(mo_tape_context(t), MO_F32, 2, (int64_t[]){1, 2}, w));
@@ -285,13 +286,13 @@ TEST(a_nan_behind_relu_reaches_the_gradient) {
     }
 }
 
-/* ---- operands in bf16 are rounded as a cast rounds, at any layout and address: a product with the identity gives them
- * back ---- */
+/* ---- operands in bf16 are rounded like a cast, at any layout and address: tested by products with the identity ----
+ * */
 
 enum { MOST_OPERAND = 513 * 513 };
 
-/* X [m, k] as an operand, in a batch of 2 if `batch`: turned, or without its first row or column, so that no address
- * fits 16 bytes. */
+/* An operand X [m, k] (2 matrices if `batch`): transposed, or without its first row or column, so that no address is a
+ * multiple of 16 bytes. */
 typedef struct operand_case {
     int64_t m, k;
     bool turned;
@@ -307,7 +308,7 @@ static mo_tensor *identity(mo_tape *t, int64_t n) {
     return mo_from(t, MO_F32, 2, (int64_t[]){n, n}, x);
 }
 
-/* Normal numbers and, at every fifth place, one half way between two of bf16. */
+/* Returns normal numbers and, at every fifth place, a number half way between two of bf16. */
 static mo_tensor *operand(mo_tape *t, const operand_case *c) {
     static float x[MOST_OPERAND];
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);

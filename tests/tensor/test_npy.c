@@ -1,5 +1,5 @@
-/* tests/tensor/test_npy.c - .npy: round trips, files that NumPy wrote (tests/arrays), files that are cut; headers that
- * contradict their data stand in tests/cli/arrays.cases. */
+/* tests/tensor/test_npy.c - .npy: round trips, files that NumPy wrote (tests/arrays), and truncated files.
+ * tests/cli/arrays.cases has headers that contradict their data. */
 #include "tensor/files/arrays.h"
 #include "tensor/files/file.h"
 #include "tensor/storage.h"
@@ -56,7 +56,7 @@ TEST(the_header_is_as_numpy_writes_it) {
     scratch_files(s, true);
 }
 
-/* The value of element i of T, from a copy of its bytes. */
+/* Returns element i of T, from a copy of its bytes. */
 static double element(const mo_tensor *T, const unsigned char *host, int64_t i) {
     union {
         float f;
@@ -79,7 +79,7 @@ static double element(const mo_tensor *T, const unsigned char *host, int64_t i) 
         return (double)v.l;
     case MO_U8:
         return v.u;
-    default: /* float16, normal numbers and zero */
+    default: /* float16; only normal numbers and zero occur */
         return (v.h & 0x8000 ? -1 : 1) * (v.h & 0x7FFF ? ldexp(1024 + (v.h & 0x3FF), ((v.h >> 10) & 31) - 25) : 0);
     }
 }
@@ -178,7 +178,7 @@ TEST(what_numpy_lacks_is_not_written) {
     assert_int_equal(scratch_files(s, true), 0);
 }
 
-/* Rows in blocks make the file of the whole array; a missing or foreign row makes none. */
+/* Rows written in blocks make the same file as the whole array; if rows are missing or do not fit, there is no file. */
 TEST(rows_may_come_in_blocks) {
     scratch *s = *state;
     float x[30];
@@ -188,7 +188,7 @@ TEST(rows_may_come_in_blocks) {
     snprintf(whole, sizeof whole, "%s", scratch_path(s, "whole.npy"));
     snprintf(parts, sizeof parts, "%s", scratch_path(s, "parts.npy"));
     mo_tensor *all = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){10, 3}, x), *block[3];
-    for (int i = 0; i < 3; i++) /* rows 0 to 3, 4 to 7, 8 and 9 */
+    for (int i = 0; i < 3; i++) /* rows 0 .. 3, 4 .. 7, 8 .. 9 */
         block[i] = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){i < 2 ? 4 : 2, 3}, x + 12 * i);
     assert_int_equal(mo_npy_write(all, whole), MO_OK);
     mo_npy_writer *w = mo_npy_start(s->ctx, parts, MO_F32, 10, 3);
@@ -222,7 +222,7 @@ TEST(rows_may_come_in_blocks) {
     mo_tensor_release(all);
 }
 
-/* More than the 16 MiB that are copied at once, and a view whose rows lie apart. */
+/* An array of more than the 16 MiB that one copy takes, and a view with gaps between its rows. */
 TEST(large_and_strided_arrays_round_trip) {
     scratch *s = *state;
     enum { ROWS = 3000, COLUMNS = 2000 };
@@ -270,7 +270,7 @@ TEST(every_truncation_is_refused) {
         snprintf(path, sizeof path, "tests/arrays/%s.npy", files[f]);
         bytes whole = read_bytes(path);
         for (size_t n = 0; n < whole.n; n++) {
-            bytes part = {0}; /* a block of its own, so that a sanitizer sees any step beyond it */
+            bytes part = {0}; /* its own allocation, so that a sanitizer sees any read beyond it */
             bytes_append(&part, whole.data, n);
             assert_refused(s->ctx, part, MO_FORMAT, PARTS("expected", "found"));
         }

@@ -1,4 +1,4 @@
-/* tests/tensor/test_npz.c - .npz: round trips, archives that NumPy wrote (tests/arrays), archives of tests/golden, of
+/* tests/tensor/test_npz.c - .npz: round trips, and archives that NumPy wrote (tests/arrays), of tests/golden, of
  * train/data and of the available data sets. */
 #include "tensor/files/arrays.h"
 
@@ -74,7 +74,7 @@ static void assert_numpy_members(mo_context *ctx, const char *path) {
     float x[6];
     int32_t labels[6];
     assert_non_null(arrays);
-    assert_int_equal(arrays->count, 3); /* the names are text */
+    assert_int_equal(arrays->count, 3); /* the member `names` is text, which is skipped */
     assert_null(mo_arrays_find(arrays, "names"));
     assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "x"), x, sizeof x), MO_OK);
     assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "labels"), labels, sizeof labels), MO_OK);
@@ -152,7 +152,7 @@ TEST(names_are_taken_once) {
     mo_arrays_release(NULL);
 }
 
-/* nftw has no argument of its own. */
+/* State of read_archive, as nftw passes none. */
 static mo_context *walk_context;
 static int walk_archives, walk_arrays;
 
@@ -174,17 +174,17 @@ TEST(every_archive_at_hand_is_read) {
     scratch *s = *state;
     char root[560];
     walk_context = s->ctx;
-    snprintf(root, sizeof root, "%s/.", data_at_hand()); /* the folder itself may be a link */
+    snprintf(root, sizeof root, "%s/.", data_at_hand()); /* with /. as the folder can be a link */
     nftw(root, read_archive, 16, FTW_PHYS);
     nftw("tests/golden", read_archive, 16, FTW_PHYS);
     nftw("train/data", read_archive, 16, FTW_PHYS);
     if (!mo_ok(s->ctx))
         fail_msg("%s", mo_context_status(s->ctx)->message);
     print_message("read %d archives of %d arrays\n", walk_archives, walk_arrays);
-    assert_true(walk_archives >= 10 + 9); /* goldens, embedded graphs */
+    assert_true(walk_archives >= 10 + 9); /* at least those of tests/golden and the embedded graphs */
 }
 
-/* The embedded copy has each edge once and no values, which are all 1. */
+/* The embedded copy has each edge once, and no values, since they are all 1. */
 TEST(cora_has_its_published_sizes) {
     scratch *s = *state;
     mo_arrays *arrays = mo_npz_read(s->ctx, "train/data/cora.npz");

@@ -1,5 +1,5 @@
-/* tests/tensor/test_plain.c - tensor/plain/ gives what BLAS and LAPACK give, in float64, on every case that the kernels
- * call. The plain routines are compiled under the names plain_... */
+/* tests/tensor/test_plain.c - tensor/plain/ gives the results of BLAS and LAPACK, in float64, in all cases that the
+ * kernels use. The plain routines are compiled under the names plain_... */
 #define MO_REAL_BITS 64
 #include "tensor/cpu/matrices.h"
 #include "tests/suite.h"
@@ -25,10 +25,10 @@ extern __typeof__(dorgqr_) plain_orgqr;
 enum { M = 7, N = 5, K = 6, LD = 9, SIZE = LD * LD };
 
 typedef struct matrices {
-    double A[SIZE], B[SIZE], C[SIZE], D[SIZE]; /* C by the library, D by plain loops */
+    double A[SIZE], B[SIZE], C[SIZE], D[SIZE]; /* C: result of the library; D: of plain loops */
 } matrices;
 
-/* Entries in -1 .. 1, and a heavy diagonal, so that triangles and systems are well conditioned. */
+/* Draws entries in -1 .. 1; A has a large diagonal, so that triangles and systems are well conditioned. */
 static matrices drawn(uint64_t seed) {
     matrices m;
     mo_random r = mo_random_at(seed, MO_PURPOSE_OWN, 0);
@@ -91,7 +91,7 @@ TEST(triangles_are_solved_as_by_a_blas) {
     }
 }
 
-/* C = D = B B^T + I, of order n. */
+/* Sets C = D = B B^T + I, of order n. */
 static void make_definite(matrices *m, int n) {
     for (int i = 0; i < SIZE; i++)
         m->C[i] = i / LD == i % LD;

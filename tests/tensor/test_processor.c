@@ -1,10 +1,10 @@
-/* tests/tensor/test_processor.c - a processor that cannot run the kernels is refused by name when a context is made,
- * and nothing of them has run. */
+/* tests/tensor/test_processor.c - making a context on a processor that cannot run the kernels fails with the
+ * processor's name, before any kernel has run. */
 #include "tests/scratch.h"
 
 #include "tensor/cpu/processor.h"
 
-/* In place of what the kernels need: also what no processor has. */
+/* Replaces the library's list of needed instructions by one with a bit that no processor has. */
 const unsigned kernels_need = NEED_SSE4_2 | 1u << 31;
 
 TEST(a_processor_is_refused_by_its_name) {

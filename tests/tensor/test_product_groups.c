@@ -1,7 +1,7 @@
-/* tests/tensor/test_product_groups.c - products queued as a group on CUDA are those queued one by one, bit by bit, in
- * every math mode: operands that several of them share, as they are, transposed and in part; epilogues; sums into one
- * C; batches whose matrices have a bias each; rows of 1, 7 and 513; shapes that differ or are empty. In float64 they
- * are the CPU's. Skipped if there is no CUDA device. */
+/* tests/tensor/test_product_groups.c - products queued as a group on CUDA have the same bits as products queued one by
+ * one, in every math mode: operands that several products share, whole, transposed and in part; epilogues; sums into
+ * one C; batches with a bias per matrix; rows of 1, 7 and 513; sizes that differ or are 0. In float64 they equal the
+ * CPU's. Skipped if there is no CUDA device. */
 #include "ops/inside.h"
 #include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
@@ -13,8 +13,8 @@
 
 enum { PRODUCTS = 25, N = 48, D = 40, M = 24, ODD = 513, ROOM = 4 * N * D, SUMS = 4 * D };
 
-/* The tensors of a group: X [N, D], W [M, 2 D], G [N, M], bias [M], O [14, ODD], and room for every result and row
- * sums. */
+/* The tensors of a group: X [N, D], W [M, 2 D], G [N, M], bias [M], O [14, ODD]; and room for each product's result and
+ * row sums. */
 typedef struct group {
     mo_tape *t;
     mo_tensor *X, *W, *G, *bias, *O, *C[PRODUCTS], *sums[PRODUCTS];
@@ -39,7 +39,7 @@ static mo_view flat(mo_tensor *T, int64_t first, int64_t rows, int64_t columns) 
     return v;
 }
 
-/* The next product, C = A B, of the two last axes. */
+/* Adds a product C = A B over the last two axes. */
 static mo_gemm *add(group *g, mo_view A, mo_view B) {
     mo_gemm *p = &g->product[g->n++];
     *p = (mo_gemm){.A = A, .B = B, .alpha = 1, .C = flat(g->C[g->n - 1], 0, A.shape[A.ndim - 2], B.shape[B.ndim - 1])};
@@ -67,7 +67,7 @@ static void make(group *g, mo_context *ctx, mo_dtype real) {
     mo_view X = mo_tensor_view(g->X), W = mo_tensor_view(g->W), G = mo_tensor_view(g->G);
     mo_view left = mo_window(W, 1, 0, D), right = mo_window(W, 1, D, D), head = mo_window(X, 0, 0, 9);
     mo_gemm *p =
-        add(g, X, mo_swap_view(left)); /* a layer, and one of its first rows by the other half of the weights */
+        add(g, X, mo_swap_view(left)); /* a layer; the next takes its first rows by the other half of the weights */
     p->bias = mo_tensor_view(g->bias);
     p->relu = true;
     add(g, head, mo_swap_view(right));
@@ -75,22 +75,23 @@ static void make(group *g, mo_context *ctx, mo_dtype real) {
     p->row_sums = sums_of(g, M);
     p = add(g, G, left);
     p->above = X;
-    p = add(g, mo_window(G, 0, 0, 9), right); /* a second product into C */
+    p = add(g, mo_window(G, 0, 0, 9), right); /* adds a second product to the same C */
     p->C = mo_window(g->product[3].C, 0, 0, 9);
     p->beta = 1;
     p->alpha = -0.5;
     add(g, X, mo_swap_view(X));
-    mo_view inner = mo_window(X, 1, 1, D - 1); /* no address fits 16 bytes */
+    mo_view inner = mo_window(X, 1, 1, D - 1); /* no address is a multiple of 16 bytes */
     add(g, mo_window(inner, 0, 1, 7), mo_swap_view(inner));
     p = add(g, mo_window(X, 1, 0, 0), mo_swap_view(mo_window(left, 1, 0, 0))); /* no terms: beta C + bias */
     p->beta = 0.25;
     p->bias = mo_tensor_view(g->bias);
     p = add(g, mo_window(X, 0, 0, 0), mo_swap_view(left)); /* no rows */
     p->addend = p->C;
-    p = add(g, mo_swap_view(mo_window(G, 0, 0, 0)), mo_window(X, 0, 0, 0)); /* no terms, and sums of them */
+    p = add(g, mo_swap_view(mo_window(G, 0, 0, 0)), mo_window(X, 0, 0, 0)); /* no terms, with row sums, which are 0 */
     p->row_sums = sums_of(g, M);
-    mo_view batch = {X.data, X.dtype, 3, {4, N / 4, D}, {N / 4 * D, D, 1}}; /* a batch, by one matrix and by its own */
-    p = add(g, mo_swap_view(batch), batch);                                 /* sums of rows in a batch */
+    mo_view batch = {X.data, X.dtype, 3, {4, N / 4, D}, {N / 4 * D, D, 1}}; /* a batch; below by a matrix that it
+                                                                             * shares, and by one matrix each */
+    p = add(g, mo_swap_view(batch), batch);                                 /* with row sums for each matrix */
     p->C = (mo_view){mo_tensor_view(g->C[g->n - 1]).data, X.dtype, 3, {4, D, D}, {D * D, D, 1}};
     p->row_sums = sums_of(g, 4 * D);
     p->row_sums.ndim = 2;
@@ -102,7 +103,8 @@ static void make(group *g, mo_context *ctx, mo_dtype real) {
         (mo_view){mo_tensor_view(g->C[g->n - 1]).data, X.dtype, 3, {4, N / 4, N / 4}, {N / 4 * N / 4, N / 4, 1}};
 }
 
-/* Batches with a bias for each matrix: the parts of one row of G; two of one weight, whose rows may not be merged. */
+/* Adds batches with a bias for each matrix: the bias is part of a row of G. In the second batch all matrices share the
+ * weight, but the differing biases forbid joining their rows. */
 static void add_biased(group *g) {
     mo_view X = mo_tensor_view(g->X), W = mo_tensor_view(g->W), G = mo_tensor_view(g->G);
     for (int i = 0; i < 3; i++) {
@@ -115,7 +117,8 @@ static void add_biased(group *g) {
     }
 }
 
-/* One matrix of odd width in many forms: as it is, transposed, its first rows and columns, a batch, one long row. */
+/* Adds products of one matrix O of odd width: whole, transposed, its first rows and columns, as a batch, as one long
+ * row. */
 static void add_odd(group *g) {
     mo_view O = mo_tensor_view(g->O), seven = mo_window(O, 0, 0, 7), narrow = mo_window(O, 1, 0, 7);
     mo_view row = mo_window(O, 0, 0, 1), column = mo_window(O, 1, 0, 1), line = flat(g->O, 0, 1, 14 * ODD);
@@ -125,7 +128,8 @@ static void add_odd(group *g) {
     add(g, mo_window(O, 0, 0, 3), mo_swap_view(row));
     add(g, column, row);
     add(g, line, mo_swap_view(line));
-    add(g, mo_window(mo_window(O, 1, 1, 7), 0, 1, 5), mo_swap_view(narrow)); /* no row of it fits 16 bytes */
+    add(g, mo_window(mo_window(O, 1, 1, 7), 0, 1, 5), mo_swap_view(narrow)); /* none of its rows starts at a multiple of
+                                                                              * 16 bytes */
     mo_gemm *p = add(g, batch, (mo_view){O.data, O.dtype, 3, {2, ODD, 7}, {7 * ODD, 1, ODD}});
     p->C = (mo_view){p->C.data, O.dtype, 3, {2, 7, 7}, {49, 7, 1}};
     p = add(g, batch, (mo_view){O.data, O.dtype, 3, {2, ODD, 7}, {0, 1, ODD}});
@@ -134,7 +138,7 @@ static void add_odd(group *g) {
     p->C = (mo_view){p->C.data, O.dtype, 3, {2, 7, 9}, {63, 9, 1}};
 }
 
-/* Every result, all rooms one after the other; the room beyond a result shows what nothing may touch. */
+/* Reads every result into `out`, with all of its room: beyond the result nothing may have been written. */
 static void results(mo_context *ctx, mo_dtype real, bool together, double *out) {
     static float narrow[ROOM];
     group g;

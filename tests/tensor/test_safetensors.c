@@ -1,5 +1,5 @@
-/* tests/tensor/test_safetensors.c - safetensors: round trips, fixed bytes, and a file of the reference implementation.
- */
+/* tests/tensor/test_safetensors.c - safetensors: round trips, fixed bytes, and a file that the reference implementation
+ * wrote. */
 #include "tensor/files/arrays.h"
 
 #include "tests/crafted.h"
@@ -85,7 +85,7 @@ TEST(metadata_is_kept_as_json) {
     assert_non_null(arrays);
     assert_int_equal(arrays->count, 0);
     assert_non_null(strstr(arrays->metadata, "\"note\":\"h\xC3\xA9 \\\"x\\\"\""));
-    bytes first = read_bytes(s->path); /* a tensor that was read may be written again, with new checksums */
+    bytes first = read_bytes(s->path); /* tensors that were read can be written again, with new checksums */
     assert_int_equal(mo_safetensors_write(arrays, arrays->metadata, s->path), MO_OK);
     bytes second = read_bytes(s->path);
     assert_int_equal(first.n, second.n);
@@ -157,7 +157,7 @@ static bytes make_file(const char *header, const char *data, size_t n) {
     return b;
 }
 
-/* A file of ours. */
+/* Returns the bytes of a file that the library wrote. */
 static bytes make_ours(scratch *s) {
     mo_arrays *arrays = mo_arrays_create(s->ctx);
     mo_arrays_take(arrays, "encoder.weight", make_tensor(s->ctx, MO_F32, 2, (int64_t[]){3, 2}));
@@ -202,7 +202,7 @@ TEST(checksums_are_verified_where_present) {
         PARTS("damaged header: expected XXH3-128 00, found"));
     assert_refused(s->ctx, make_file("{\"__metadata__\":{\"xxh3_tensors\":\"\"}}", "", 0), MO_FORMAT,
         PARTS("damaged header: expected xxh3_header beside xxh3_tensors, found none"));
-    /* the data's checksum, as older versions wrote it */
+    /* older versions wrote the checksum of the data under this key */
     bytes b = make_file("{\"__metadata__\": {\"xxh3\": \"a96faf705af16834e6c632b61e964e1f\"}, "
                         "\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
         "a", 1);

@@ -7,7 +7,7 @@
 
 enum { N = 1000 };
 
-/* The values of a tensor of one context, read by another. */
+/* Reads the values of another context's tensor by way of `reader`. */
 static void read_by(mo_context *reader, const mo_tensor *X, float *x) {
     mo_view memory = mo_tensor_view(X);
     mo_tensor *window = mo_tensor_wrap(reader, &memory, NULL, NULL);

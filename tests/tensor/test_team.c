@@ -1,5 +1,5 @@
-/* tests/tensor/test_team.c - the threads of a context are started once: no kernel ends one or starts another, however
- * few matrices it has to share out. */
+/* tests/tensor/test_team.c - a context starts its threads once: no kernel ends or starts one, even if it has few
+ * matrices to distribute. */
 #include "autograd/autograd.h"
 #include "ops/ops.h"
 #include "tensor/inside.h"
@@ -14,7 +14,8 @@
 
 enum { THREADS = 4, MOST = 256, SIZE = 48 };
 
-/* The numbers of this process's threads, in the order of the system's list, which is ascending. */
+/* Lists the numbers of this process's threads, which the system gives in ascending order. Returns how many there are.
+ * */
 static int list_threads(long *thread) {
     DIR *tasks = opendir("/proc/self/task");
     int n = 0;
@@ -27,7 +28,7 @@ static int list_threads(long *thread) {
     return n;
 }
 
-/* [batch, SIZE, SIZE]: normal random numbers, plus SIZE on the diagonal. */
+/* Returns matrices [batch, SIZE, SIZE]: normal random numbers, plus SIZE on the diagonal. */
 static mo_tensor *draw(mo_tape *t, int64_t batch) {
     static double values[2 * THREADS * SIZE * SIZE];
     mo_random r = mo_random_at(1, MO_PURPOSE_CHECK, batch);
@@ -36,7 +37,7 @@ static mo_tensor *draw(mo_tape *t, int64_t batch) {
     return mo_from(t, MO_F64, 3, (int64_t[]){batch, SIZE, SIZE}, values);
 }
 
-/* Kernels that share out the matrices of a batch. */
+/* Runs the kernels that distribute the matrices of a batch over threads. */
 static void factor_and_fit(mo_tape *t, int64_t batch) {
     mo_tensor *A = draw(t, batch), *w, *V, *Q, *R;
     mo_tensor *Y = mo_softmax(t, A, MO_AXIS(-1)), *lambda = mo_full(t, MO_F64, 0, NULL, 0.5);

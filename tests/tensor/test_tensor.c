@@ -1,4 +1,4 @@
-/* tests/tensor/test_tensor.c - context, status, tensors: values in and out, sticky errors, released memory. */
+/* tests/tensor/test_tensor.c - contexts, status and tensors: values in and out, errors that stay, released memory. */
 #include "tensor/storage.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ static int open_context(void **state) {
     return *state ? 0 : -1;
 }
 
-/* Every test must give back all it took. */
+/* Fails if the test has left memory in its context. */
 static int close_context(void **state) {
     mo_context *ctx = *state;
     int64_t live = mo_context_counters(ctx).bytes_live;
@@ -139,8 +139,7 @@ TEST(copy_converts_between_all_types) {
     mo_tensor_release(B);
 }
 
-/* A transposed window onto memory of the test; the copy has the values in the window's order, and outlives the memory.
- */
+/* T is a transposed window onto memory of the test. The clones have its values in T's order, and outlive the memory. */
 TEST(a_clone_has_the_values_and_memory_of_its_own) {
     mo_context *ctx = *state, *other = mo_context_create(NULL);
     float x[] = {1, 2, 3, 4, 5, 6}, got[6];
@@ -193,7 +192,7 @@ TEST(values_as_text_stop_where_the_buffer_ends) {
         mo_tensor_release(T);
     }
     assert_string_equal(mo_tensor_text(mo_null_tensor(ctx), text, sizeof text), "null");
-    int64_t counted = mo_context_counters(ctx).bytes_live; /* of many values only the first are looked at */
+    int64_t counted = mo_context_counters(ctx).bytes_live; /* only the first of many values are read */
     mo_tensor *large = mo_tensor_create(ctx, MO_U8, 2, (int64_t[]){1 << 20, 2});
     mo_context_reset_peaks(ctx);
     assert_string_equal(mo_tensor_text(large, text, 16), "[[0, 0], [0 ..");

@@ -1,4 +1,4 @@
-/* tests/tensor/test_wrap.c - memory of the caller as a tensor: nothing is copied, and its owner is told once, when the
+/* tests/tensor/test_wrap.c - the caller's memory as a tensor: nothing is copied, and the owner is called once, when the
  * tensor and all windows onto it are gone. */
 #include "ops/ops.h"
 #include "tests/toy_ops.h"
@@ -56,7 +56,7 @@ TEST(nothing_of_an_empty_tensor_is_read) {
     assert_int_equal(done, 1);
 }
 
-/* A tensor of 4 windows onto one number, which is read only. */
+/* A tensor of 4 elements with stride 0, all of them one number of the caller's. */
 TEST(a_stride_of_0_repeats) {
     toy *y = *state;
     double x = 3;

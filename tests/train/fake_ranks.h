@@ -1,5 +1,5 @@
-/* tests/train/fake_ranks.h - the ranks of a run as threads of this process: messages wait in lists, one for each pair
- * of ranks. */
+/* tests/train/fake_ranks.h - runs the ranks of a training run as threads of this process; messages wait in lists, one
+ * for each pair of ranks. */
 #ifndef FAKE_RANKS_H
 #define FAKE_RANKS_H
 
@@ -15,7 +15,7 @@ enum { MOST_RANKS = 40 };
 typedef struct fake_message {
     struct fake_message *next;
     size_t bytes;
-    bool *taken; /* of a sender that waits for it */
+    bool *taken; /* set when received; NULL unless the sender waits */
     char data[];
 } fake_message;
 
@@ -23,8 +23,8 @@ typedef struct fake_world {
     pthread_mutex_t lock;
     pthread_cond_t arrived;
     fake_message *first[MOST_RANKS][MOST_RANKS]; /* from, to */
-    bool patient;          /* a send waits until its message is received, as MPI's large ones do */
-    size_t waiting, bytes; /* messages not yet received; the bytes of all that were sent */
+    bool patient;          /* a send waits until its message is received, as MPI does for large messages */
+    size_t waiting, bytes; /* number of messages not yet received; bytes of all messages sent */
     struct fake_place {
         struct fake_world *world;
         int rank;
@@ -32,7 +32,7 @@ typedef struct fake_world {
     } place[MOST_RANKS];
 } fake_world;
 
-/* Adds a message to its list; the lock is held. */
+/* Appends a message to its list. The caller holds the lock. */
 static inline void fake_put(struct fake_place *place, int to, const void *data, size_t bytes, bool *taken) {
     fake_world *w = place->world;
     fake_message *m = calloc(1, sizeof *m + bytes), **last;
@@ -48,7 +48,7 @@ static inline void fake_put(struct fake_place *place, int to, const void *data, 
     pthread_cond_broadcast(&w->arrived);
 }
 
-/* Takes the first message, if there is one; the lock is held. */
+/* Takes the first message of the list, if there is one. The caller holds the lock. */
 static inline bool fake_take(struct fake_place *place, int from, void *data, size_t bytes) {
     fake_world *w = place->world;
     fake_message *m = w->first[from][place->rank];
@@ -61,7 +61,7 @@ static inline bool fake_take(struct fake_place *place, int from, void *data, siz
         pthread_cond_broadcast(&w->arrived);
     }
     if (m->bytes != bytes)
-        abort(); /* the ranks do not follow the same order of messages */
+        abort(); /* the ranks disagree on the order of messages */
     if (bytes)
         memcpy(data, m->data, bytes);
     free(m);
@@ -105,8 +105,8 @@ static inline mo_ranks fake_ranks(fake_world *w, int rank, int size) {
         .parted = &w->place[rank].parted};
 }
 
-/* Runs every rank in a thread of its own: `work` gets its member of `members`, `stride` bytes apart. All messages that
- * were sent have been received then. */
+/* Runs `work` in a thread for each rank; rank r gets the member at `members` + r `stride` bytes. Fails if a message has
+ * not been received at the end. */
 static inline void fake_world_run(fake_world *w, int size, void *(*work)(void *), void *members, size_t stride) {
     pthread_t thread[MOST_RANKS];
     assert_in_range(size, 1, MOST_RANKS);

@@ -1,5 +1,5 @@
-/* tests/train/forked_ranks.h - the ranks of a run as processes, each of which has its own device; messages go through
- * sockets, one pair for each pair of ranks. */
+/* tests/train/forked_ranks.h - runs the ranks of a training run as processes, each with its own device; messages go
+ * through sockets, one per pair of ranks. */
 #ifndef FORKED_RANKS_H
 #define FORKED_RANKS_H
 
@@ -14,7 +14,7 @@
 enum { MOST_FORKED = 4 };
 
 typedef struct forked_ranks {
-    int socket[MOST_FORKED][MOST_FORKED]; /* of a rank, to another one */
+    int socket[MOST_FORKED][MOST_FORKED]; /* socket[r][q]: of rank r, to rank q */
 } forked_ranks;
 
 typedef struct forked_place {
@@ -22,7 +22,7 @@ typedef struct forked_place {
     int rank;
 } forked_place;
 
-/* A rank whose other end is gone ends, as mpirun would end it. */
+/* If the other end is closed the process ends, as mpirun would end it. */
 static inline void forked_send(void *state, int to, const void *data, size_t bytes) {
     const forked_place *p = state;
     for (size_t at = 0; at < bytes;) {
@@ -43,8 +43,8 @@ static inline void forked_receive(void *state, int from, void *data, size_t byte
     }
 }
 
-/* Runs `work` in a process of its own for each rank. No context may have been made before: neither threads nor devices
- * outlive a fork. Returns whether all of them ended well. */
+/* Runs `work` in a process for each rank. No context may exist before, as threads and devices do not survive a fork.
+ * Returns whether all processes ended without failure. */
 static inline bool fork_ranks(int size, void (*work)(const mo_ranks *ranks, void *state), void *state) {
     forked_ranks all = {{{0}}};
     pid_t pid[MOST_FORKED];
@@ -60,7 +60,7 @@ static inline bool fork_ranks(int size, void (*work)(const mo_ranks *ranks, void
         pid[r] = fork();
         if (pid[r])
             continue;
-        for (int other = 0; other < size; other++) /* or the end of one would leave its sockets open */
+        for (int other = 0; other < size; other++) /* so that a socket closes when its rank ends */
             for (int q = 0; other != r && q < size; q++)
                 if (q != other)
                     close(all.socket[other][q]);
@@ -72,7 +72,7 @@ static inline bool fork_ranks(int size, void (*work)(const mo_ranks *ranks, void
             .receive = forked_receive,
             .state = &place};
         work(&ranks, state);
-        exit(0); /* with what counters of coverage do then */
+        exit(0); /* also writes the coverage counters */
     }
     for (int r = 0; r < size; r++)
         for (int q = 0; q < size; q++)
@@ -83,7 +83,7 @@ static inline bool fork_ranks(int size, void (*work)(const mo_ranks *ranks, void
     return well;
 }
 
-/* Memory that the processes have in common. */
+/* Allocates memory that all forked processes share. */
 static inline void *shared_memory(size_t bytes) {
     void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (block == MAP_FAILED)

@@ -1,11 +1,11 @@
-/* tests/train/test_best_hop.c - the best hop of a pool is the one whose rows tell the classes, and there is none
- * without labels. */
+/* tests/train/test_best_hop.c - the best hop of a pool is the hop whose rows separate the classes; without labels there
+ * is none. */
 #include "tests/planted.h"
 #include "train/evaluation/evaluation.h"
 
 static const fixtures around_all = {scratch_create, planted_release};
 
-/* Writes the label of each node into one hop, and nothing into the others. */
+/* Writes each node's label into one hop, and 0 into all others. */
 static void plant_hop(const mo_source *source, int informative) {
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
     float *x = mo_tensor_view(hops).data;

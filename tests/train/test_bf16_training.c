@@ -8,7 +8,7 @@
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
-/* Rounding a factor to 8 bits moves a product by 2^-9 of its terms, in either direction. */
+/* Rounding a factor to 8 bits moves a product by up to 2^-9 of its terms, in either direction. */
 static const double tolerance = 5e-3;
 
 TEST(two_hundred_steps_have_the_losses_of_float32) {
@@ -23,7 +23,7 @@ TEST(two_hundred_steps_have_the_losses_of_float32) {
     parity_train(ctx[0], *state, "full", 0, PARITY_STEPS, &full);
     parity_train(ctx[1], *state, "rounded", 0, PARITY_STEPS, &rounded);
     parity_train(ctx[2], *state, "again", 0, PARITY_STEPS, &again);
-    assert_memory_equal(&rounded, &again, sizeof again); /* on two threads */
+    assert_memory_equal(&rounded, &again, sizeof again); /* again on two threads */
     double worst = 0;
     for (int i = 0; i < PARITY_STEPS; i++)
         worst = worst_of(worst, fabs(rounded.loss[i] - full.loss[i]));

@@ -1,5 +1,5 @@
 /* tests/train/test_calibration.c - cross-entropy, Brier score, expected calibration error and temperature against
- * scikit-learn 1.9 and scipy 1.17, whose values are written here, and by their definitions. */
+ * stored values of scikit-learn 1.9 and scipy 1.17, and against their definitions. */
 #include "tests/scratch.h"
 #include "train/metrics.h"
 
@@ -14,7 +14,7 @@ static void fill_logits(double logits[N * C]) {
         logits[i] = ((i * i * 7 + 3 * i) % 23 - 11) / 5.0;
 }
 
-/* Sums of a few dozen terms. */
+/* Tolerance for sums of a few dozen terms. */
 static void assert_near(double got, double expected) {
     if (!(fabs(got - expected) <= 1e-14 * fmax(1, fabs(expected))))
         fail_msg("expected %.17g, got %.17g", expected, got);
@@ -57,7 +57,7 @@ TEST(adding_in_parts_adds_up) {
     assert_near(mo_calibration_ece(&first), mo_calibration_ece(&whole));
 }
 
-/* Two classes with logit difference log(p / (1 - p)): the confidence is p. */
+/* Counts a prediction with confidence p: two classes whose logits differ by log(p / (1 - p)). */
 static void add_confidence(mo_calibration *c, double p, bool right) {
     mo_calibration_add(c, (double[]){log(p / (1 - p)), 0}, (int64_t[]){!right}, 1, 2, 1);
 }
@@ -65,11 +65,12 @@ static void add_confidence(mo_calibration *c, double p, bool right) {
 TEST(a_bin_holds_its_upper_end_but_not_its_lower_one) {
     (void)state;
     mo_calibration c = {0};
-    mo_calibration_add(&c, (double[]){0, 0, 0}, (int64_t[]){0}, 1, 3, 1); /* a confidence of 1/3, the end of bin 4 */
+    mo_calibration_add(&c, (double[]){0, 0, 0}, (int64_t[]){0}, 1, 3, 1); /* a confidence of 1/3, the upper end of bin 4
+                                                                           * */
     assert_int_equal(c.bin[4].n, 1);
     mo_calibration_add(&c, (double[]){1000, 0}, (int64_t[]){0}, 1, 2, 1); /* of 1 */
     assert_int_equal(c.bin[14].n, 1);
-    add_confidence(&c, 0.67, true); /* just above 10/15 */
+    add_confidence(&c, 0.67, true); /* just above 10/15, the lower end of bin 10 */
     assert_int_equal(c.bin[10].n, 1);
 }
 
@@ -101,7 +102,7 @@ TEST(the_temperature_is_where_the_slope_vanishes) {
     assert_near(nll, 0.9656751190999677);
     assert_near(mo_fit_temperature(logits, label, N, C, 3 / 11.0, &nll), 2.89835383085464);
     assert_near(nll, 1.0295309414294267);
-    for (int i = 0; i < N * C; i++) /* the scale of the logits is the scale of the temperature */
+    for (int i = 0; i < N * C; i++) /* the temperature scales with the logits */
         logits[i] *= 1e6;
     assert_near(mo_fit_temperature(logits, label, N, C, 0, NULL) / 1e6, 2.006113811467045);
 }
@@ -115,10 +116,11 @@ TEST(right_everywhere_has_a_finite_temperature_by_platts_targets) {
         logits[2 * i + 1] = 0;
     }
     double T = mo_fit_temperature(logits, right, 20, 2, 2 / (n + 2), &nll);
-    double p = (n + 1) / (n + 2); /* the optimum: 1 / (1 + exp(-1 / T)) = p */
+    double p = (n + 1) / (n + 2); /* at the optimum 1 / (1 + exp(-1 / T)) = p */
     assert_near(T, 1 / log(p / (1 - p)));
     assert_near(nll, -p * log(p) - (1 - p) * log(1 - p));
-    assert_near(mo_fit_temperature(logits, right, 20, 2, 0, NULL), 1e-4); /* its bound: the optimum is at 0 */
+    assert_near(mo_fit_temperature(logits, right, 20, 2, 0, NULL), 1e-4); /* the lower limit of T, as the optimum is at
+                                                                           * 0 */
 }
 
 TEST(logits_that_say_nothing_get_temperature_one_and_misleading_ones_the_largest) {

@@ -1,6 +1,6 @@
-/* tests/train/test_captured_step.c - loss and gradients of a training step, of each model on each task, are queued
- * without one wait or one new block of memory: they can be captured, and the capture gives the same bits. Skipped if
- * there is no CUDA device. */
+/* tests/train/test_captured_step.c - loss and gradients of a training step, for each model and task, are queued without
+ * waiting or allocating. So they can be captured, and the capture gives the same bits. Skipped if there is no CUDA
+ * device. */
 #include "tests/device.h"
 #include "tests/planted.h"
 
@@ -13,7 +13,7 @@ typedef struct step {
     mo_model *model;
     mo_episode episode;
     int n;
-    mo_tensor *parameter[MOST], *grad[MOST], *kept[MOST + 1]; /* kept: gradients, then the loss */
+    mo_tensor *parameter[MOST], *grad[MOST], *kept[MOST + 1]; /* kept: copies of the gradients, then of the loss */
 } step;
 
 static void take(step *s) {
@@ -60,7 +60,7 @@ static void record_and_compare(step *s, const char *what) {
     free(replayed);
 }
 
-/* A copy that outlives its tape, for *list; NULL stays. */
+/* Replaces *T by a copy that outlives the tape, and appends the copy to `list`; a null tensor stays. */
 static void own(mo_context *ctx, mo_tensor **T, mo_tensor **list, int *count) {
     if (mo_is_null(*T))
         return;
@@ -69,7 +69,7 @@ static void own(mo_context *ctx, mo_tensor **T, mo_tensor **list, int *count) {
     *T = list[(*count)++] = copy;
 }
 
-/* Copies the tensors of an episode to memory of the caller's: a captured step needs inputs that stay in place. */
+/* Moves an episode's tensors to memory of the caller's, as a captured step needs inputs that stay in place. */
 static int own_episode(mo_context *ctx, mo_episode *e, mo_tensor **list) {
     int count = 0;
     for (int i = 0; i < e->n_rows; i++) {
@@ -86,7 +86,7 @@ static int own_episode(mo_context *ctx, mo_episode *e, mo_tensor **list) {
     return count;
 }
 
-/* Steps on one episode of each family. */
+/* Takes and captures a step on one episode of each family. */
 static void each_family(mo_context *ctx, mo_model *model, mo_pool *pool) {
     step s = {.t = mo_tape_create(ctx, MO_RECORD), .model = model, .n = mo_model_n_parameters(model)};
     mo_tape *data = mo_tape_create(ctx, MO_EVAL);

@@ -1,5 +1,5 @@
-/* tests/train/test_checkpoint.c - checkpoints of other settings or other tensors are refused; weights tell how to use
- * them. Files whose metadata make no sense stand in tests/cli/resume.cases. */
+/* tests/train/test_checkpoint.c - checkpoints with other settings or tensors are refused; weights say how to use them.
+ * tests/cli/resume.cases has files whose metadata are invalid. */
 #include "tests/training_run.h"
 
 static const fixtures around_all = {scratch_create, planted_release};
@@ -17,7 +17,7 @@ static int clean_up(void **state) {
 
 static const fixtures around_each = {NULL, clean_up};
 
-/* The parameters of a run as they are now. */
+/* Returns the current parameters of a run. */
 static bytes parameters_of(const training_run *run) {
     bytes all = {0};
     for (int i = 0; i < mo_model_n_parameters(run->model); i++) {
@@ -27,7 +27,7 @@ static bytes parameters_of(const training_run *run) {
     return all;
 }
 
-/* Resuming fails with that code and those words, and changes neither weights nor files. */
+/* Fails unless resuming gives this error, with these words, and changes neither weights nor files. */
 static void assert_refused(const run_options *o, const char *folder, mo_code code, const char *const *parts) {
     training_run run = run_open(o, folder);
     bytes weights = parameters_of(&run), log = run_file(folder, "log.jsonl");
@@ -43,7 +43,7 @@ TEST(missing_checkpoint_is_named) {
     training_run run = run_open(&usual_run, folder);
     mo_trainer_resume(run.trainer);
     assert_failed(run.ctx, MO_IO, PARTS("resume", "checkpoint.safetensors"));
-    assert_int_not_equal(access(folder, F_OK), 0); /* nothing was made */
+    assert_int_not_equal(access(folder, F_OK), 0); /* the folder was not created */
     run_close(&run);
 }
 
@@ -72,7 +72,7 @@ TEST(other_settings_are_refused_by_name) {
     run_until(&other, folder, true, o.steps);
 }
 
-/* A whole checkpoint with one tensor of another type, number of axes or shape, or without it. */
+/* Changes one tensor of a valid checkpoint: its type, its number of axes, its shape; or removes it. */
 TEST(tensors_of_another_form_are_refused) {
     scratch *s = *state;
     char *folder = folder_of(s), path[600], shape[160];
@@ -154,7 +154,7 @@ TEST(weights_tell_how_to_use_them) {
     mo_model *model = mo_weights_model(w), *opened = mo_model_open(s->ctx, path);
     assert_non_null(model);
     assert_true(mo_model_setting(model, "dim") == PLANTED_DIM);
-    float first[PLANTED_DIM], again[PLANTED_DIM]; /* the bias of the first layer: the same in both */
+    float first[PLANTED_DIM], again[PLANTED_DIM]; /* the bias of the first layer must be equal in both models */
     assert_int_equal(mo_tensor_read(mo_model_parameter(model, 1), first, sizeof first), MO_OK);
     assert_int_equal(mo_tensor_read(mo_model_parameter(opened, 1), again, sizeof again), MO_OK);
     assert_memory_equal(first, again, sizeof first);
@@ -168,7 +168,7 @@ TEST(weights_tell_how_to_use_them) {
     assert_failed(s->ctx, MO_FORMAT, PARTS("mochi weights", "mochi checkpoint"));
 }
 
-/* Writes the model's parameters with that metadata. */
+/* Writes the model's parameters with these metadata. */
 static const char *write_weights(scratch *s, mo_model *model, const char *metadata) {
     mo_array items[64];
     int n = mo_model_n_parameters(model);

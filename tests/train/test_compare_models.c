@@ -1,5 +1,5 @@
-/* tests/train/test_compare_models.c - two models on the same episodes: pairs by task, a worse model found, episodes
- * that training never draws. */
+/* tests/train/test_compare_models.c - compares two models on the same episodes: figures by task, finding the worse
+ * model, episodes that training never draws. */
 #include "tests/copies.h"
 
 static const fixtures around_all = {scratch_create, planted_release};
@@ -28,7 +28,7 @@ TEST(equal_models_do_not_differ) {
     mo_pool_release(pool);
 }
 
-/* Without structure and attributes (weights e^-30) only degrees remain, which say less about the classes. */
+/* With structure and attributes switched off (weights e^-30), only degrees remain, which say less about the classes. */
 TEST(a_spoiled_model_is_below) {
     scratch *s = *state;
     mo_pool *pool = pool_of_copies(s->ctx, NULL);

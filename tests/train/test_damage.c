@@ -1,6 +1,5 @@
-/* tests/train/test_damage.c - flipped bits and truncations of a small checkpoint, of small weights and of small entries
- * of a cache and a saved readout are refused: every one in the suite `long`, and of files above 1 KiB every seventh
- * otherwise. */
+/* tests/train/test_damage.c - flipped bits and truncations of small files (checkpoint, weights, cache entry, saved
+ * readout) are refused. The suite `long` tries all of them, other suites every seventh in files above 1 KiB. */
 #include "tests/small_stack.h"
 #include "tests/training_run.h"
 #include "tools/predict/predict.h"
@@ -12,15 +11,15 @@ typedef struct subject {
     mo_context *ctx;
     mo_trainer *trainer;
     const mo_cache *cache;
-    const mo_arrays *arrays; /* of the entry of that cache */
-    const mo_graph *graph;   /* of a readout, and its weights */
+    const mo_arrays *arrays; /* for a cache entry: its arrays */
+    const mo_graph *graph;   /* for a saved readout: its graph; below its weights */
     const char *weights;
     char path[600];
 } subject;
 
-enum { LARGE = 1024, STRIDE = 7 }; /* every seventh bit: each place of a byte is met, and each word of a header */
+enum { LARGE = 1024, STRIDE = 7 }; /* every seventh bit still meets each place in a byte, and each word of a header */
 
-static bool every; /* bit and length of a file of more than LARGE bytes, by the word `every` of the command line */
+static bool every; /* tries every bit and length of files above LARGE bytes too: the argument `every` */
 
 static const char entry_key[] = "format 1 graph 0123 dim 3";
 
@@ -59,7 +58,7 @@ static void put_file(const char *path, const unsigned char *data, size_t n) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* Whether a byte lies in the middle of 33 zeros, where one bit of it stands for all. */
+/* Whether a byte is in the middle of 33 zeros, where flipping one bit is as good as any. */
 static bool is_padding(bytes b, size_t at) {
     for (size_t i = at < 16 ? 0 : at - 16; i <= at + 16; i++)
         if (i >= b.n || b.data[i])
@@ -67,7 +66,7 @@ static bool is_padding(bytes b, size_t at) {
     return true;
 }
 
-/* Damages the file in every way and counts the versions that are read without an error. */
+/* Damages the file in every way; fails if a damaged version is read without an error. */
 static void expect_no_silent_damage(subject *s, bool (*reads)(subject *s)) {
     bytes whole = read_bytes(s->path);
     int64_t accepted = 0, flips = 0, cuts = 0;
@@ -106,7 +105,7 @@ static void expect_no_silent_damage(subject *s, bool (*reads)(subject *s)) {
     bytes_release(&whole);
 }
 
-/* A readout of four nodes over the weights of the subject, whose path and graph it becomes. */
+/* Writes a readout of four nodes over the subject's weights, and sets the subject's path and graph to it. */
 static void write_readout(subject *of, const char *folder) {
     mo_graph *graph = planted_graph(of->ctx, "planted", 30, 2, 0.5, 0.1, 1);
     mo_few_shot_options o = {.weights = of->weights, .head = &mo_head_ridge, .lambda = 0.5};
@@ -127,7 +126,7 @@ static void damage_readout(scratch *s, const char *weights) {
     mo_graph_release((mo_graph *)(uintptr_t)of.graph);
 }
 
-/* A finished run of the invariant encoder, whose files are small. */
+/* Files of a finished run of the invariant encoder, which are small. */
 TEST(small_files_are_refused_damaged) {
     scratch *s = *state;
     char folder[400];
@@ -143,14 +142,15 @@ TEST(small_files_are_refused_damaged) {
     expect_no_silent_damage(&of, reads_weights);
     damage_readout(s, of.path);
     snprintf(of.path, sizeof of.path, "%s/checkpoint.previous.safetensors", folder);
-    assert_int_equal(unlink(of.path), 0); /* or it would be read too each time, in order to be offered */
+    assert_int_equal(unlink(of.path), 0); /* without it, a failed load would also read the previous checkpoint, to
+                                           * suggest it */
     snprintf(of.path, sizeof of.path, "%s/checkpoint.safetensors", folder);
     expect_no_silent_damage(&of, reads_checkpoint);
     run_close(&run);
     folder_remove(folder);
 }
 
-/* Writes the file in the form of older versions, without digests. Returns its path. */
+/* Writes the file as older versions did, without digests. Returns its path. */
 static const char *strip(scratch *s, const char *path) {
     bytes b = read_bytes(path), old = {0};
     size_t n = b.data[0] | (size_t)b.data[1] << 8;
@@ -206,7 +206,7 @@ static void take_notice(const char *line, void *state) {
     snprintf(state, 1200, "%s", line);
 }
 
-/* An entry of another graph, whole, under this one's name: told, and not used. */
+/* A valid entry of another graph under this graph's name is reported and not used. */
 TEST(an_entry_is_bound_to_its_key) {
     scratch *s = *state;
     char name[MO_CACHE_NAME], folder[400], from[600], to[600], said[1200] = "";
@@ -227,7 +227,7 @@ TEST(an_entry_is_bound_to_its_key) {
     folder_remove(folder);
 }
 
-/* Values changed by a program that leaves the digests out. */
+/* An entry whose values another program has changed, without writing digests. */
 TEST(an_entry_without_digests_is_not_used) {
     scratch *s = *state;
     char name[MO_CACHE_NAME], folder[400], path[600], said[1200] = "";
@@ -262,7 +262,7 @@ TEST(files_without_digests_say_how_to_convert) {
     training_run run = run_open(&usual_run, folder);
     assert_int_not_equal(mo_trainer_resume(run.trainer), MO_OK);
     assert_failed(run.ctx, MO_FORMAT, PARTS("checkpoint.safetensors: expected digests", "`mochi data convert "));
-    /* As the command does: writes the same tensors and metadata again. */
+    /* Writes the same tensors and metadata again, as `mochi data convert` does. */
     mo_arrays *arrays = mo_safetensors_read(run.ctx, path);
     assert_int_equal(mo_safetensors_write(arrays, arrays->metadata, path), MO_OK);
     mo_arrays_release(arrays);
@@ -273,7 +273,7 @@ TEST(files_without_digests_say_how_to_convert) {
     scratch_files(s, true);
 }
 
-/* Writes the file again, with fresh digests, one text of its metadata in place of another. */
+/* Writes the file again with new digests and one text of its metadata replaced. */
 static void replace_metadata(mo_context *ctx, const char *path, const char *from, const char *to) {
     char text[8192];
     mo_arrays *arrays = mo_safetensors_read(ctx, path);
@@ -285,7 +285,7 @@ static void replace_metadata(mo_context *ctx, const char *path, const char *from
     mo_arrays_release(arrays);
 }
 
-/* Digests that are right say nothing of the values. */
+/* Right digests do not make values valid. */
 TEST(settings_are_refused_out_of_their_range) {
     scratch *s = *state;
     static const char *const of_weights[][3] = {

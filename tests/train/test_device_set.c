@@ -1,6 +1,5 @@
-/* tests/train/test_device_set.c - hop stacks of sets of graphs on a device: hop 0 has the bits of the CPU, whatever the
- * sizes of the graphs, their order and the threads. Runs on the device
- * of MOCHI_DEVICE. */
+/* tests/train/test_device_set.c - hop stacks of sets of graphs on a device: hop 0 has the CPU's bits, whatever the
+ * sizes of the graphs, their order and the number of threads. Runs on the device of MOCHI_DEVICE. */
 #include "tests/device.h"
 #include "tests/drawn_graphs.h"
 #include "tests/worst_of.h"
@@ -16,7 +15,7 @@ static float *stack_of(mo_device device, int threads, const int64_t *sizes, int6
     return x;
 }
 
-/* The largest difference of `count` values from `first` on. */
+/* Returns the largest difference over `count` values from index `first` on. */
 static double difference(const float *x, const float *y, int64_t first, int64_t count) {
     double largest = 0;
     for (int64_t i = first; i < first + count; i++)
@@ -33,7 +32,7 @@ static void expect_hops(const int64_t *sizes, int64_t columns, int dim) {
         float *y = stack_of(test_device(), threads, sizes, columns, dim, &m);
         assert_int_equal(n, m);
         assert_memory_equal(x, y, (size_t)(nodes * dim) * sizeof *x);
-        if (!(difference(x, y, 0, n) < 1e-5)) /* sums of some ten products of entries of size 1 */
+        if (!(difference(x, y, 0, n) < 1e-5)) /* sums of about ten products of entries of size 1 */
             fail_msg("%d columns, dim %d: off by %g", (int)columns, dim, difference(x, y, 0, n));
         free(y);
     }
@@ -58,7 +57,7 @@ TEST(the_graph_that_fails_is_named) {
     mo_graph *graph = draw_graph(ctx, sizes, 0, 7);
     int64_t first = graph->row_pointer[21];
     assert_true(graph->row_pointer[22] > first);
-    graph->column[first] = 3; /* of another graph */
+    graph->column[first] = 3; /* makes an edge to a node of another graph */
     assert_null(mo_features_open(graph, &plain));
     assert_failed(ctx, MO_INVALID, PARTS("features: graph 1 of 'drawn'", "leads to node"));
     mo_graph_release(graph);

@@ -1,6 +1,6 @@
-/* tests/train/test_device_sums.c - ranks with a device each, which add up the gradients: one sum a step, and the run of
- * one process to rounding; its bits where they are asked for. Sums that fail end all ranks. Each rank is a process
- * (forked_ranks.h). Skipped with fewer than three CUDA devices; the emulated one is as many as it is asked to be. */
+/* tests/train/test_device_sums.c - ranks with one device each add up gradients by one collective sum per step: the run
+ * of one process up to rounding, or bit for bit if asked. If a sum fails, all ranks end. Ranks are processes
+ * (forked_ranks.h). Skipped with fewer than three CUDA devices; the emulated device counts as any number. */
 #include "tests/device.h"
 #include "tests/train/forked_ranks.h"
 #include "tests/training_run.h"
@@ -10,24 +10,25 @@
 
 enum { STEPS = 10, EPISODES = 5, MOST_VALUES = 1 << 14, FAILED_STEP = 3 };
 
-/* Of the losses, relative to each, and of the weights, in norm: AdamW divides by the root of the second moment, which
- * enlarges the roundings of single small gradients. */
+/* Allowed difference: relative to each loss, and to the norm of the weights. AdamW divides by the root of the second
+ * moment, which enlarges the rounding of small gradients. */
 static const double tolerance = 1e-5;
-/* A softmax over hops cancels this weight: its gradient is rounding alone, of which AdamW makes steps of full size. */
+/* This weight has no effect, as softmax over hops cancels it: its gradient is only rounding, which AdamW turns into
+ * steps of full size. */
 static const char *const without_effect = "encoder.att_mlp.2.bias";
 
-/* What a rank tells of its run. */
+/* The result of a rank, in shared memory. */
 typedef struct outcome {
     mo_code code;
     char message[1024];
-    int sums, steps; /* that its device took part in; that it has taken */
+    int sums, steps; /* number of sums by the device, and of steps taken */
     double loss[STEPS];
-    int n, left_out;          /* parameters, and the index of the one without effect */
+    int n, left_out;          /* number of parameters, and the index of the parameter without effect */
     float value[MOST_VALUES]; /* its parameters */
 } outcome;
 
-/* A run of `size` ranks, and what happens at the last of them: MOCHI_CUDA_HOST_FAIL from the beginning, or from
- * FAILED_STEP on. */
+/* A run of `size` ranks. fail_first, fail_later: value of MOCHI_CUDA_HOST_FAIL for the last rank, from the start or
+ * from FAILED_STEP on. */
 typedef struct shared_run {
     const char *folder, *fail_first, *fail_later;
     bool deterministic, one_device;
@@ -49,7 +50,7 @@ static void count_sum(mo_context *ctx, const mo_view *x) {
     vendors->sum(ctx, x);
 }
 
-/* Lets the context count its sums. */
+/* Replaces the context's sum by one that counts calls. */
 static void watch_sums(mo_context *ctx) {
     static mo_backend backend;
     static mo_collective collective;
@@ -132,7 +133,7 @@ static void look_at_machine(const mo_ranks *ranks, void *state) {
 static void run_shared(shared_run *s, int size) {
     if (!s->of)
         s->of = shared_memory(MOST_FORKED * sizeof *s->of);
-    folder_remove(s->folder); /* what a failed test has left */
+    folder_remove(s->folder); /* remains of a failed test */
     memset(s->of, 0, MOST_FORKED * sizeof *s->of);
     assert_true(fork_ranks(size, take_part, s));
 }
@@ -159,7 +160,7 @@ static void expect_sums(const char *folder, const char *word) {
     bytes_release(&file);
 }
 
-/* The run of one process, which several tests compare with. */
+/* The run of one process, which several tests need. */
 static shared_run one;
 
 static int run_alone(void **state) {
@@ -195,7 +196,7 @@ static void compare_runs(const outcome *other, int size) {
                   "weights by %.2g of their norm; %d of %d differ\n",
         STEPS, EPISODES, size, other->sums, worst_loss, difference, differ, one.of->n);
     assert_true(worst_loss <= tolerance && difference <= tolerance);
-    assert_true(differ > 0); /* or this was the order of one process, and another test than it says */
+    assert_true(differ > 0); /* otherwise the sums had the order of one process, and the test shows nothing */
 }
 
 TEST(devices_add_up_once_a_step) {
@@ -228,7 +229,7 @@ TEST(deterministic_sums_have_the_bits_of_one_process) {
     }
 }
 
-/* Where a rank has no library for it, messages bring the bits of one process. */
+/* If one rank lacks the library for sums, the ranks use messages, with the bits of one process. */
 TEST(a_rank_without_the_library_leaves_it_to_messages) {
     scratch *s = *state;
     char folder[500];
@@ -242,7 +243,7 @@ TEST(a_rank_without_the_library_leaves_it_to_messages) {
     folder_remove(folder);
 }
 
-/* Every rank ends with an error of that step; one of them names the reason. */
+/* Fails unless every rank ends with an error at that step, and one of them names the reason. */
 static void expect_failure(shared_run s, const scratch *in, int steps, const char *part) {
     char folder[500];
     bool named = false;

@@ -1,5 +1,5 @@
 /* tests/train/test_evaluate.c - evaluation on graphs with a known answer: planted classes are found, unpredictable
- * links are not, and encoding once gives the same as encoding each episode. */
+ * links are not, and encoding all rows once gives the same result as encoding each episode's. */
 #include "tests/planted.h"
 #include "train/evaluation/evaluation.h"
 
@@ -52,11 +52,11 @@ TEST(planted_classes_are_found_by_both_protocols) {
     mo_candidate c[] = {hop_candidate("hop", 2), {.features = "random", .model = model, .head = &mo_head_ridge}};
     table t;
     for (int protocol = 0; protocol < 2; protocol++)
-        for (int task = 0; task < MO_TASKS; task += 2) { /* nodes and graphs */
+        for (int task = 0; task < MO_TASKS; task += 2) { /* tasks nc and gc */
             mo_eval_options o = usual_options((mo_protocol)protocol);
             evaluate(s->ctx, planted_source(pool, (mo_task)task), c, 2, &o, &t);
             assert_int_equal(t.n, 4);
-            assert_true(mean_of(&t, "hop", 16, "accuracy") > 85); /* chance: 33 and 50 */
+            assert_true(mean_of(&t, "hop", 16, "accuracy") > 85); /* chance is 33% and 50% */
             assert_int_equal(t.row[0].n, protocol == MO_PROTOCOL_SPLIT ? 3 : 20);
             assert_string_equal(t.row[0].task, task == MO_TASK_NC ? "nc" : "gc");
             assert_string_equal(t.row[0].head, "ridge");
@@ -65,7 +65,7 @@ TEST(planted_classes_are_found_by_both_protocols) {
     mo_pool_release(pool);
 }
 
-/* A division of the planted graph: 6 nodes of each class to learn from, the last 60 to be tested on. */
+/* Divides the planted graph: 6 training nodes of each class, and the last 60 nodes to test on. */
 static void divide_planted(mo_graph *graph) {
     graph->division = calloc((size_t)graph->nodes, 1);
     graph->divisions = 1;
@@ -92,7 +92,8 @@ TEST(the_division_of_a_graph_gives_one_figure) {
     assert_int_equal(t.row[0].n_test, 60);
     assert_true(t.row[0].mean > 85 && isnan(t.row[0].ci95));
     double first = t.row[0].mean;
-    mo_graph *graph = (mo_graph *)source->graph; /* a second division: 5 training nodes of two classes, none of one */
+    mo_graph *graph = (mo_graph *)source->graph; /* adds a second division, with 5 training nodes in two classes and
+                                                  * none in the third */
     graph->division = realloc(graph->division, (size_t)(2 * graph->nodes));
     graph->divisions = 2;
     uint8_t *second = graph->division + graph->nodes;
@@ -113,8 +114,7 @@ TEST(the_division_of_a_graph_gives_one_figure) {
     mo_pool_release(pool);
 }
 
-/* Figures of probabilities that are the class frequencies: nll log 3, ece 0; of planted classes the readout does
- * better. */
+/* If all probabilities are class frequencies, nll is log 3 and ece 0; on planted classes the readout does better. */
 TEST(probabilities_have_figures) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
@@ -123,7 +123,7 @@ TEST(probabilities_have_figures) {
     table t;
     c[0].head = &mo_head_logistic;
     c[0].lambda = 0.01;
-    c[1].lambda = 1e12; /* logits of 0 */
+    c[1].lambda = 1e12; /* so large that all logits are 0 */
     o.calibration = true;
     evaluate(s->ctx, planted_source(pool, MO_TASK_NC), c, 2, &o, &t);
     assert_int_equal(t.n, 2 * 2 * MO_CLASS_METRICS);
@@ -145,14 +145,14 @@ TEST(labels_without_meaning_give_chance) {
     table t;
     o.episodes = 50;
     evaluate(s->ctx, mo_pool_source(pool, 0), &c, 1, &o, &t);
-    for (int i = 0; i < 2; i++) /* 50 episodes of 120 queries: a standard error of 0.6, and some shared rows */
+    for (int i = 0; i < 2; i++) /* 50 episodes of 120 queries have a standard error of 0.6, and share some rows */
         assert_true(fabs(mean_of(&t, "x0", shots[i], "accuracy") - 25) < 2.5);
     mo_pool_release(pool);
 }
 
-/* 10 nodes a class, asked for 64, whose links say nothing of their class: a readout that leaves support rows out one by
- * one sees that nothing is learned, on rows that are embedded once, by a model that embeds each episode's, and refitted
- * on all nodes. */
+/* 10 nodes per class, of which 64 are asked for, and links unrelated to classes: readouts that leave out rows one by
+ * one must see that nothing is learned. Tested with rows embedded once, embedded for each episode, and refitted on all
+ * nodes. */
 TEST(copies_are_no_evidence) {
     scratch *s = *state;
     mo_feature_options examples = planted_features(), nodes = planted_features();
@@ -170,7 +170,7 @@ TEST(copies_are_no_evidence) {
         o.shots = (const int64_t[]){64};
         o.calibration = true;
         evaluate(s->ctx, mo_pool_source(pool, 0), of_examples ? c + 1 : c, of_examples ? 2 : 1, &o, &t);
-        for (int i = 0; i < t.n; i++) /* learned by heart: 2322, 823 and 807 */
+        for (int i = 0; i < t.n; i++) /* memorised copies would give 2322, 823 and 807 */
             assert_true(strcmp(t.row[i].metric, "nll") != 0 || t.row[i].mean < 220);
         mo_pool_release(pool);
     }
@@ -193,7 +193,7 @@ TEST(candidates_are_compared_on_the_same_plans) {
     mo_pool_release(pool);
 }
 
-/* The share of right queries when the episode's own rows are encoded. */
+/* Returns the share of right queries if the episode's own rows are encoded. */
 static double direct_accuracy(mo_tape *t, mo_model *model, const mo_source *source, const mo_plan *plan) {
     mo_episode e;
     mo_tape_reset(t);
@@ -240,7 +240,7 @@ TEST(row_blocks_give_the_same_embeddings) {
         for (int64_t max_rows = 1; max_rows < 2000; max_rows = 3 * max_rows + 2) {
             mo_tensor *parts = mo_embed_all(model, source, max_rows);
             const float *a = mo_tensor_view(whole).data, *b = mo_tensor_view(parts).data;
-            for (int64_t i = 0; i < mo_numel(whole); i++) /* products of other shapes round otherwise */
+            for (int64_t i = 0; i < mo_numel(whole); i++) /* products of other shapes round differently */
                 assert_true(fabsf(a[i] - b[i]) <= 1e-5f * (1 + fabsf(a[i])));
             mo_tensor_release(parts);
         }
@@ -250,7 +250,7 @@ TEST(row_blocks_give_the_same_embeddings) {
     mo_pool_release(pool);
 }
 
-/* The means of rows [n, w] over the nodes of each graph. */
+/* Returns the mean of rows [n, w] over the nodes of each graph. */
 static double *means_over_graphs(const mo_graph *set, const float *x, int64_t w) {
     double *mean = calloc((size_t)(set->graphs * w), sizeof *mean);
     for (int64_t g = 0; g < set->graphs; g++)
@@ -260,7 +260,7 @@ static double *means_over_graphs(const mo_graph *set, const float *x, int64_t w)
     return mean;
 }
 
-/* Rows of nodes: the hop of a graph is the mean of its nodes' rows, not their sum. */
+/* For rows of nodes, the hop of a graph is the mean over its nodes, not the sum. */
 TEST(the_hop_of_a_graph_is_its_nodes_mean) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
@@ -292,7 +292,7 @@ TEST(planted_links_are_found) {
     mo_candidate c[] = {hop_candidate("hop", 1), {.features = "dot", .hop = 1, .head = &mo_head_ridge, .dot = true}};
     table t;
     evaluate(s->ctx, mo_pool_source(pool, 0), c, 2, &o, &t);
-    assert_int_equal(t.n, 3 * MO_LINK_METRICS); /* inner products have no shots */
+    assert_int_equal(t.n, 3 * MO_LINK_METRICS); /* inner products have no k */
     assert_true(mean_of(&t, "hop", 64, "auc") > 90);
     assert_true(mean_of(&t, "hop", 64, "ap") > 85);
     assert_true(mean_of(&t, "dot", 0, "auc") > 85);
@@ -301,7 +301,7 @@ TEST(planted_links_are_found) {
     mo_pool_release(pool);
 }
 
-/* How a division shares out a source's links. */
+/* The sizes of a division of links. */
 typedef struct shares {
     int64_t test[2], problems;
 } shares;
@@ -315,7 +315,7 @@ static void count_test_pairs(const mo_source *source, const mo_plan *plan, int64
     of->problems++;
 }
 
-/* The article's division of edges: a fifth is the test, and the support comes from a tenth of the others. */
+/* The article's division: a fifth of the edges is the test set, and the support comes from a tenth of the others. */
 TEST(a_fifth_of_the_edges_is_the_test) {
     scratch *s = *state;
     mo_feature_options features = planted_features();
@@ -338,8 +338,8 @@ TEST(a_fifth_of_the_edges_is_the_test) {
     mo_pool_release(pool);
 }
 
-/* In a graph of pairs joined at random a link is predicted by nothing but itself: features that do not know the
- * held-out links leave the AUC at one half; features that know them do not, so this test can fail. */
+/* In a random graph nothing predicts an edge but the edge itself. With features that do not know held-out edges the AUC
+ * is one half; with features that know them it is higher, so the test can fail. */
 TEST(links_that_only_masked_edges_predict_are_not_found) {
     scratch *s = *state;
     mo_feature_options features = planted_features();

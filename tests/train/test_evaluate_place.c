@@ -1,5 +1,6 @@
-/* tests/train/test_evaluate_place.c - an evaluation gives the same for features on the device, in host memory and on
- * disk, and a pool that changes under a run changes the episodes planned ahead. Runs on the device of MOCHI_DEVICE. */
+/* tests/train/test_evaluate_place.c - an evaluation gives the same figures for features on the device, in host memory
+ * and on disk; and if the pool changes during a run, episodes planned ahead change too. Runs on the device of
+ * MOCHI_DEVICE. */
 #include "tests/device.h"
 #include "tests/training_run.h"
 
@@ -46,7 +47,7 @@ static figures evaluate(mo_context *ctx, const mo_source *source, mo_model *mode
     return f;
 }
 
-/* A block of rows is part of the whole. */
+/* Fails unless a block of rows equals that part of the whole. */
 static bool expect_block(mo_tape *t, mo_tensor *rows, int64_t first, int64_t examples, void *state) {
     mo_tensor *whole = state, *part = mo_slice(t, whole, MO_AXIS(0), first, first + mo_dim(rows, 0));
     mo_tensor *apart = mo_max(t, mo_abs(t, mo_sub(t, part, rows)), MO_ALL, MO_DROP_AXES);
@@ -55,7 +56,7 @@ static bool expect_block(mo_tape *t, mo_tensor *rows, int64_t first, int64_t exa
     return true;
 }
 
-/* Embeddings, hops and figures of every task. */
+/* Compares embeddings, hops and figures of every task. */
 static void compare_sources(mo_context *ctx, mo_pool *here, mo_pool *there, mo_model *model) {
     for (int i = 0; i < mo_pool_size(here); i++) {
         const mo_source *a = mo_pool_source(here, i), *b = mo_pool_source(there, i);
@@ -80,7 +81,7 @@ static void compare_sources(mo_context *ctx, mo_pool *here, mo_pool *there, mo_m
     }
 }
 
-/* Seeds draw other episodes, so that their best hops differ. Returns how many were not hop 0. */
+/* Compares the best hops for several seeds, which draw different episodes. Returns how many were not hop 0. */
 static int compare_best_hops(mo_context *ctx, const mo_pool *here, const mo_pool *there) {
     int others = 0;
     for (int task = 0; task < MO_TASKS; task++)
@@ -93,7 +94,7 @@ static int compare_best_hops(mo_context *ctx, const mo_pool *here, const mo_pool
     return others;
 }
 
-/* The CPU reads host memory in place; a device gets the rows of both copied to it. */
+/* The CPU reads host memory in place; to a device, rows are copied from memory and from disk. */
 TEST(rows_on_disk_evaluate_as_those_in_memory) {
     scratch *s = *state;
     char cache[512];
@@ -130,7 +131,7 @@ TEST(a_pool_that_changes_is_planned_anew) {
     training_run run = run_open(&o, folder);
     mo_pool_set_families(run.pool, lone);
     for (int step = 0; step < 6; step++) {
-        if (step == 3) /* the drawn source also moves in memory */
+        if (step == 3) /* adding graphs moves the pool's sources in memory */
             for (uint64_t seed = 5; seed < 25; seed++)
                 mo_pool_add(run.pool, planted_graph(run.ctx, "more", 40, 2, 0.3, 0.1, seed), 1u << MO_TASK_NC);
         assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
@@ -139,7 +140,7 @@ TEST(a_pool_that_changes_is_planned_anew) {
     lone[MO_TASK_NC] = 0;
     lone[MO_TASK_GC] = 1;
     mo_pool_set_families(run.pool, lone);
-    assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK); /* not the episode planned before */
+    assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK); /* the episode planned before is dropped */
     assert_false(isnan(r.accuracy[MO_TASK_GC]));
     mo_pool_set_families(run.pool, all);
     while (run.trainer->step < o.steps)
@@ -148,7 +149,7 @@ TEST(a_pool_that_changes_is_planned_anew) {
     folder_remove(folder);
 }
 
-/* The math mode rounds products of the model, not those that features are made of. */
+/* The math mode rounds the model's products, not those that make features. */
 TEST(features_are_made_in_full_precision) {
     (void)state;
     if (test_device() != MO_CUDA)

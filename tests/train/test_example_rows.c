@@ -1,4 +1,4 @@
-/* tests/train/test_example_rows.c - rows of examples: the same at any thread count and from the cache, counts against a
+/* tests/train/test_example_rows.c - rows of examples: equal at any thread count and from the cache, counts against a
  * dense matrix, no leak of the queried links, bad input. */
 #include "tests/copies.h"
 #include "train/evaluation/evaluation.h"
@@ -23,7 +23,7 @@ static void assert_same_arrays(const mo_features *a, const mo_features *b) {
         "blocks", "spectrum", "extras", "statistics", "subtrees", "waves", "walks", "matches"};
     for (int i = 0; i < 8; i++) {
         mo_tensor *x = mo_arrays_find(a->arrays, names[i]), *y = mo_arrays_find(b->arrays, names[i]);
-        if (i >= 3 && !x) /* of another task */
+        if (i >= 3 && !x) /* an array that only another task has */
             continue;
         assert_non_null(x);
         assert_int_equal(mo_numel(x), mo_numel(y));
@@ -40,7 +40,7 @@ TEST(rows_do_not_depend_on_threads_or_cache) {
         mo_features *one = open_task(s->ctx, (mo_task)task, folder), *again = open_task(s->ctx, (mo_task)task, folder),
                     *other = open_task(many, (mo_task)task, NULL);
         assert_false(one->from_cache);
-        assert_true(again->from_cache == (task != MO_TASK_GC)); /* sets of graphs need no decomposition */
+        assert_true(again->from_cache == (task != MO_TASK_GC)); /* sets of graphs have no SVD to cache */
         assert_same_arrays(one, again);
         assert_same_arrays(one, other);
         mo_features_release(one);
@@ -51,7 +51,7 @@ TEST(rows_do_not_depend_on_threads_or_cache) {
     folder_remove(folder);
 }
 
-/* The expected counts of a pair, from a dense adjacency. */
+/* Computes the expected counts of a pair from a dense adjacency. */
 static void dense_counts(const mo_graph *graph, int64_t u, int64_t v, double out[8]) {
     double common = 0, adamic = 0, allocation = 0, du = 0, dv = 0;
     for (int64_t w = 0; w < graph->nodes; w++) {
@@ -96,8 +96,8 @@ TEST(counts_of_links_are_those_of_the_masked_graph) {
     mo_graph_release(graph);
 }
 
-/* Columns of rows [outer, n, w] have mean 0 over the listed rows, and standard deviation 1 or, as epsilon is added to
- * it, less. */
+/* Fails unless the columns of rows [outer, n, w] have, over the listed rows, mean 0 and standard deviation 1, or less
+ * as epsilon is added to it. */
 static void assert_standardised(const mo_arrays *arrays, const char *name, const int64_t *row, int64_t m) {
     mo_tensor *rows = mo_arrays_find(arrays, name);
     const float *x = mo_tensor_view(rows).data;
@@ -115,8 +115,8 @@ static void assert_standardised(const mo_arrays *arrays, const char *name, const
         }
 }
 
-/* The counts of all pairs as they are before standardisation: of the source's pairs in the graph without any of them,
- * of the test's in the graph without the test links alone. */
+/* Computes the counts before standardisation: of the source's pairs in the graph without all of them, of the test's
+ * pairs in the graph without the test links. */
 static void raw_counts(const mo_source *s, const mo_link_test *test, double (*out)[8]) {
     const mo_links *links = s->links;
     int64_t n = links->n_positive + links->n_negative, *end[2];
@@ -140,7 +140,7 @@ static void raw_counts(const mo_source *s, const mo_link_test *test, double (*ou
         free(end[side]);
 }
 
-/* The source's links divided: every third positive and every second negative is of the test; heads are fitted on the
+/* Divides the source's links: every third positive and every second negative are the test set; heads are fitted on the
  * others. */
 enum { MOST_PAIRS = 600 };
 static mo_link_test every_third(const mo_links *links, int64_t test[2][MOST_PAIRS], int64_t fitted[MOST_PAIRS]) {
@@ -200,7 +200,7 @@ static void keep_mean(const mo_eval_row *row, void *state) {
     *(double *)state = row->mean;
 }
 
-/* A head that notes the mean of the support's rows [n_s, 1] and says nothing of the queries. */
+/* A head that records the mean of the support's rows [n_s, 1]; its logits are 0. */
 static double support_mean;
 static mo_tensor *logits_of_spy(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     (void)parameters;
@@ -208,7 +208,7 @@ static mo_tensor *logits_of_spy(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_ten
     return mo_scale(t, mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zs), Ys)), 0, 0);
 }
 
-/* If k is the number of all links that are no test, the support is all that the rows are standardised by. */
+/* If k is the number of all links outside the test set, rows are standardised over exactly the support. */
 TEST(an_evaluation_standardises_links_by_its_support) {
     scratch *s = *state;
     const mo_head spy = {
@@ -231,7 +231,8 @@ static void keep_auc(const mo_eval_row *row, void *state) {
         *(double *)state = row->mean;
 }
 
-/* AUC of the untrained encoder on links that nothing but themselves predicts. */
+/* Returns the AUC of the untrained encoder on links of a random graph, which nothing but the links themselves predicts.
+ * */
 static double auc_of_noise(mo_context *ctx, bool leak) {
     mo_feature_options o = example_features(NULL);
     mo_pool *pool = mo_pool_create(ctx, &o, MO_EVAL_LINK_SHARE, NULL, NULL);
@@ -245,7 +246,7 @@ static double auc_of_noise(mo_context *ctx, bool leak) {
     mo_model *model = mo_invariant_create(ctx, MO_F32, NULL);
     mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
     mo_eval_options eval = {.n_shots = 1, .shots = (const int64_t[]){200}, .seeds = 3, .seed = 1};
-    if (leak) { /* the released program's way: nothing is masked */
+    if (leak) { /* as in the released program, test links stay in the graph */
         seen.masked = whole;
         mo_tape *t = mo_tape_create(ctx, MO_EVAL);
         mo_features *f = mo_example_features_open(whole, MO_TASK_LP, &seen, &o);
@@ -269,10 +270,11 @@ static double auc_of_noise(mo_context *ctx, bool leak) {
 TEST(links_that_nothing_predicts_are_not_predicted) {
     scratch *s = *state;
     assert_true(fabs(auc_of_noise(s->ctx, false) - 50) < 6);
-    assert_true(auc_of_noise(s->ctx, true) > 75); /* the test can fail: with the links in the graph they are found */
+    assert_true(auc_of_noise(s->ctx, true) > 75); /* with the test links in the graph they are found, so the test above
+                                                   * can fail */
 }
 
-/* Blocks bound the memory of an episode of example rows, and change nothing else. */
+/* Blocks bound the memory of an episode of example rows; figures stay the same. */
 TEST(an_evaluation_encodes_in_blocks) {
     scratch *s = *state;
     mo_feature_options o = example_features(NULL);

@@ -1,6 +1,6 @@
-/* tests/train/test_expansion.c - an archive that unfolds to far more than it is: refused at the stated limit, before
- * memory is asked for, and read where the limit is raised, with one copy of an array; texts stand in
- * tests/cli/arrays.cases. */
+/* tests/train/test_expansion.c - an archive that expands to far more than its size: refused at the stated limit, before
+ * memory is allocated; read if the limit is raised, with one copy of each array. tests/cli/arrays.cases has text files.
+ * */
 #include "tests/crafted.h"
 #include "train/inside.h"
 
@@ -8,7 +8,7 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { LARGE = 80 << 20 };
 
-/* An archive of one array of LARGE zeros, below 100 KB. */
+/* Writes an archive of one array of LARGE zeros, below 100 KB. */
 static const char *write_zeros(scratch *s) {
     char dictionary[128];
     unsigned char *zeros = calloc(1, LARGE);

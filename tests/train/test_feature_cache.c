@@ -13,7 +13,7 @@ static mo_feature_options cached_options(scratch *s, const char *folder) {
     return o;
 }
 
-/* Opens with the cache; asserts where the features came from and that they equal those computed without it. */
+/* Opens features with the cache. Asserts that they come from the cache or not, and equal those computed without it. */
 static void expect_from(const mo_graph *graph, const mo_feature_options *options, bool from_cache) {
     mo_feature_options without = *options;
     int64_t n, m;
@@ -31,12 +31,12 @@ TEST(a_hit_equals_what_is_computed) {
     scratch *s = *state;
     mo_graph *graphs[] = {draw_graph(s->ctx, larger, 5, 8), draw_graph(s->ctx, set, 0, 8)};
     mkdir(scratch_path(s, "deep"), 0777);
-    mo_feature_options o = cached_options(s, "deep/er"); /* made as needed */
+    mo_feature_options o = cached_options(s, "deep/er"); /* the cache creates this folder */
     for (int i = 0; i < 2; i++) {
         expect_from(graphs[i], &o, false);
         expect_from(graphs[i], &o, true);
         mo_feature_options other = o;
-        other.hops = 1; /* the cache holds hop 0: other hops cost nothing */
+        other.hops = 1; /* the cache holds hop 0, which gives any number of hops */
         expect_from(graphs[i], &other, true);
         other = o;
         other.seed = 9;
@@ -77,7 +77,8 @@ TEST(a_use_sets_the_time_of_an_entry) {
     folder_remove(folder);
 }
 
-/* Names of entries follow from the graph and the options, so that another user of a shared folder knows them. */
+/* Names of entries follow from graph and options, so another user of a shared folder can put a link there under that
+ * name. */
 TEST(a_link_in_the_folder_is_not_written_through) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 5, 9);
@@ -94,7 +95,7 @@ TEST(a_link_in_the_folder_is_not_written_through) {
     bytes kept = read_bytes(thesis);
     assert_true(kept.n == 10 && memcmp(kept.data, "my thesis\n", 10) == 0);
     bytes_release(&kept);
-    assert_true(lstat(path, &st) == 0 && S_ISREG(st.st_mode)); /* the entry takes the link's place */
+    assert_true(lstat(path, &st) == 0 && S_ISREG(st.st_mode)); /* the entry replaces the link */
     expect_from(graph, &o, true);
     unlink(thesis);
     mo_graph_release(graph);

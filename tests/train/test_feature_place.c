@@ -1,5 +1,5 @@
-/* tests/train/test_feature_place.c - features on the device, in host memory and on disk: equal bits for any threads and
- * interruptions, memory that does not grow with the pool, and errors of the thread that reads. Runs on the device of
+/* tests/train/test_feature_place.c - features on the device, in host memory and on disk: equal bits with any threads
+ * and interruptions, memory that does not grow with the pool, and errors of the reading thread. Runs on the device of
  * MOCHI_DEVICE. */
 #include "tests/device.h"
 #include "tests/training_run.h"
@@ -26,11 +26,11 @@ static run_options placed_run(const mo_feature_options *features, int episodes, 
     o.features = features;
     o.episodes = episodes;
     o.threads = threads;
-    o.steps = test_device() == MO_CUDA ? 4 : 8; /* an emulated step is slow */
+    o.steps = test_device() == MO_CUDA ? 4 : 8; /* fewer, as emulated steps are slow */
     return o;
 }
 
-/* Copies the features of every source of `from` to `to`, as the device that computes them decides their last bits. */
+/* Copies all features from one pool to the other, since the device that computes them decides their last bits. */
 static void copy_features(const mo_pool *from, mo_pool *to) {
     for (int i = 0; i < to->n; i++) {
         const mo_arrays *x = from->source[i].features->arrays, *y = to->source[i].features->arrays;
@@ -45,7 +45,7 @@ static void copy_features(const mo_pool *from, mo_pool *to) {
     }
 }
 
-/* Runs to the end on features of the device that equal those of the host, whatever the device. */
+/* Runs to the end with features on the device whose bits are those computed on the host. */
 static void run_on_device(mo_feature_form form, int episodes, int threads, const char *folder) {
     mo_feature_options on_device = placed(MO_FEATURES_ON_DEVICE, form, NULL), on_host = on_device;
     on_host.place = MO_FEATURES_ON_HOST;
@@ -64,7 +64,7 @@ static void folder_of(scratch *s, const char *name, char path[512]) {
     snprintf(path, 512, "%s/%s", s->folder, name);
 }
 
-/* Weights, checkpoint and log of a run with that place equal those in `folder`. */
+/* Fails unless a run with features in that place has the weights, checkpoint and log of the run in `folder`. */
 static void expect_same(scratch *s, const mo_feature_options *features, int episodes, int threads, const char *folder) {
     char other[512];
     folder_of(s, place_names[features->place], other);
@@ -146,7 +146,7 @@ TEST(second_step_on_allocates_nothing) {
     folder_remove(cache);
 }
 
-/* Cuts every stack of the folder short. */
+/* Truncates every stack in the folder. */
 static void cut_stacks(const char *folder) {
     DIR *listing = opendir(folder);
     int cut = 0;
@@ -171,7 +171,7 @@ TEST(a_file_cut_short_ends_the_run_with_one_line) {
     training_run run = run_open(&o, folder);
     assert_int_equal(mo_trainer_step(run.trainer, NULL), MO_OK);
     cut_stacks(cache);
-    for (int step = 1; step < 3 && mo_ok(run.ctx); step++) /* rows fetched before may still be used */
+    for (int step = 1; step < 3 && mo_ok(run.ctx); step++) /* steps whose rows were fetched before can succeed */
         mo_trainer_step(run.trainer, NULL);
     assert_failed(run.ctx, MO_IO, PARTS("train: step ", cache, ".npy': it ends before byte ", "cut short?"));
     run_close(&run);
@@ -211,7 +211,7 @@ static mo_graph *wide_graph(mo_context *ctx, uint64_t seed) {
     return mo_graph_finish(graph);
 }
 
-/* A line of /proc/self/status, in bytes. */
+/* Returns a line of /proc/self/status, in bytes. */
 static int64_t memory_of(const char *name) {
     char line[256];
     long long kib = -1;
@@ -224,7 +224,7 @@ static int64_t memory_of(const char *name) {
     return 1024 * kib;
 }
 
-/* The bytes that a run on `graphs` graphs holds after some steps, and their peak. */
+/* Returns the bytes that a run on `graphs` graphs holds after some steps, and their peak. */
 static void run_wide(scratch *s, int graphs, int64_t *held, int64_t *most) {
     char folder[512], cache[512];
     folder_of(s, "run", folder);
@@ -256,12 +256,12 @@ static void run_wide(scratch *s, int graphs, int64_t *held, int64_t *most) {
     folder_remove(cache);
 }
 
-/* Each graph's stack takes 20 MB; its edges, labels and links 2 MB. */
+/* The stack of each graph takes 20 MB; its edges, labels and links take 2 MB. */
 TEST(memory_does_not_grow_with_the_pool) {
     const int more = 4;
     int64_t one, many, one_peak, many_peak, stack = (int64_t)WIDE_NODES * WIDE_DIM * (PLANTED_HOPS + 1) * 4;
 #ifdef __SANITIZE_ADDRESS__
-    skip(); /* the sanitizer keeps freed memory */
+    skip(); /* the sanitizer does not return freed memory */
 #endif
     run_wide(*state, 1, &one, &one_peak);
     run_wide(*state, 1 + more, &many, &many_peak);
@@ -271,7 +271,7 @@ TEST(memory_does_not_grow_with_the_pool) {
     assert_true(many_peak - one_peak < more * stack / 4);
 }
 
-/* Writes a file below a folder that stands for the root. */
+/* Writes a file below `root`, which stands for / in this test. */
 static void put_file(const char *root, const char *path, const char *text) {
     char command[1400];
     const char *slash = strrchr(path, '/');
@@ -290,11 +290,12 @@ TEST(free_memory_heeds_the_machine_and_every_group) {
     static const char *const v2 = "/sys/fs/cgroup", *const v1 = "/sys/fs/cgroup/memory";
     char root[400], path[200], command[500];
     snprintf(root, sizeof root, "%s/root", ((scratch *)*state)->folder);
-    expect_free(root, INFINITY, INFINITY); /* the system tells nothing */
+    expect_free(root, INFINITY, INFINITY); /* no files, so no limits are known */
     put_file(root, "/proc/meminfo", "MemTotal: 900 kB\\nMemAvailable:   600 kB\\nSwapFree: 50 kB\\n");
     expect_free(root, 600 * 1024, 650 * 1024);
     put_file(root, "/proc/self/cgroup", "0::/a/b\\n");
-    for (int i = 0; i < 3; i++) { /* a/b has no limit, a one that its cache may leave, the root's is lower */
+    for (int i = 0; i < 3; i++) { /* /a/b has no limit; /a has one, of which its cache can be dropped; the root's limit
+                                   * is the smallest */
         static const char *const group[] = {"/a/b", "/a", ""}, *const limit[] = {"max", "500000", "300000"},
                                  *const used[] = {"7", "100000", "250000"};
         snprintf(path, sizeof path, "%s%s/memory.max", v2, group[i]);
@@ -308,7 +309,8 @@ TEST(free_memory_heeds_the_machine_and_every_group) {
     }
     snprintf(command, sizeof command, "rm -rf '%s%s'", root, v2);
     assert_int_equal(system(command), 0);
-    put_file(root, "/proc/self/cgroup", "4:cpu,memory:/job\\n0::/\\n"); /* a container: its files are in the root */
+    put_file(root, "/proc/self/cgroup", "4:cpu,memory:/job\\n0::/\\n"); /* in a container the group's files are in the
+                                                                         * root */
     snprintf(path, sizeof path, "%s/memory.limit_in_bytes", v1);
     put_file(root, path, "200000");
     snprintf(path, sizeof path, "%s/memory.usage_in_bytes", v1);

@@ -1,5 +1,5 @@
-/* tests/train/test_features.c - the hop stack of graphs and sets of graphs: its values, and equal bits on
- * repetition. */
+/* tests/train/test_features.c - the hop stack of graphs and sets of graphs: its values, and equal bits when repeated.
+ * */
 #include "ops/inside.h"
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"
@@ -8,7 +8,7 @@
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
-/* X0 of one graph of a set, before LayerNorm, as doubles. */
+/* Returns X0 of one graph of a set, before LayerNorm, as doubles. */
 static double *basis_of(const mo_graph *graph, int64_t g, const mo_feature_options *options) {
     mo_tape *t = mo_tape_create(graph->ctx, MO_EVAL);
     mo_basis_quality quality;
@@ -40,7 +40,7 @@ TEST(a_hop_is_the_adjacency_times_the_hop_before) {
     mo_graph_release(graph);
 }
 
-/* Enough columns that most are zero before LayerNorm, and propagated as one. */
+/* So many columns that most are zero before LayerNorm; zero columns are propagated as one. */
 TEST(hops_of_a_set_have_the_bits_of_one_product) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_feature_options wide = plain;
@@ -81,7 +81,7 @@ TEST(hop_zero_has_rows_of_mean_zero_and_variance_one) {
             mean += x[i * DIM + j] / DIM;
             square += (double)x[i * DIM + j] * x[i * DIM + j] / DIM;
         }
-        assert_true(fabs(mean) < 1e-5 && fabs(square - 1) < 2e-2); /* 1e-5 is added to the variance */
+        assert_true(fabs(mean) < 1e-5 && fabs(square - 1) < 2e-2); /* the variance has 1e-5 added */
     }
     free(x);
     mo_graph_release(graph);
@@ -98,7 +98,7 @@ TEST(isolated_nodes_without_features_are_zero_rows) {
     mo_graph_release(graph);
 }
 
-/* In memory and on disk, of one graph and of a set, whose features are brought to one scale first. */
+/* In memory and on disk, for one graph and for a set, whose features are first brought to a common scale. */
 TEST(without_a_norm_hop_zero_is_the_basis) {
     scratch *s = *state;
     mo_graph *graphs[] = {draw_graph(s->ctx, larger, 6, 4), draw_graph(s->ctx, set, 6, 4)};
@@ -130,7 +130,8 @@ TEST(without_a_norm_hop_zero_is_the_basis) {
     folder_remove(disk.cache);
 }
 
-/* The sum of both sides reads: structure from the left, attributes from the right, both with their largest first. */
+/* In the sum structure comes from the left and attributes from the right, each beginning with its largest singular
+ * value. */
 TEST(the_sum_reverses_the_attributes_and_concat_puts_them_second) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_graph *both = draw_graph(ctx, small, 6, 4), *bare = draw_graph(ctx, small, 0, 4);
@@ -154,14 +155,13 @@ TEST(the_sum_reverses_the_attributes_and_concat_puts_them_second) {
     mo_graph_release(bare);
 }
 
-/* With as many columns as nodes P_A P_A^T is four times the positive part of A~: P_A P_A^T A~ = A~ P_A P_A^T, and its
- * trace is four times the sum of the positive eigenvalues, which is twice the sum of all magnitudes (the trace is 0).
- */
+/* With as many columns as nodes, M = P_A P_A^T is four times the positive part of A~. So M A~ = A~ M, and the trace of
+ * M is four times the sum of the positive eigenvalues, twice the sum of all magnitudes (as A~ has trace 0). */
 TEST(structure_is_four_times_the_positive_part) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_graph *graph = draw_graph(ctx, small, 0, 5);
     mo_feature_options wide = plain;
-    wide.dim = 60; /* above the 50 nodes: ten columns of zeros */
+    wide.dim = 60; /* more than the 50 nodes, so ten columns are zero */
     double *p = basis_of(graph, 0, &wide), trace = 0, magnitudes = 0;
     mo_csr *A = mo_normalized_adjacency(graph, MO_F64);
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -180,7 +180,7 @@ TEST(structure_is_four_times_the_positive_part) {
     mo_graph_release(graph);
 }
 
-/* Graphs of at most 64 nodes are decomposed exactly, so the seed of a graph's place in the set plays no part. */
+/* Graphs of at most 64 nodes have an exact SVD, so the seed of a graph's place in the set has no effect. */
 TEST(a_graph_of_a_set_has_the_features_it_has_alone) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     static const int64_t sizes[] = {40, 1, 0, 33, 12, -1};
@@ -253,7 +253,7 @@ TEST(wrong_settings_and_values_are_named) {
         s->ctx, MO_NUMERICAL, PARTS("features: 'drawn': feature 3 of node 2 is nan, expected a finite value"));
     mo_feature_options examples = plain;
     examples.form = MO_FEATURES_OF_EXAMPLES;
-    graph->feature_value[13] = 3e38f; /* its square is none of float32 */
+    graph->feature_value[13] = 3e38f; /* its square overflows float32 */
     for (int i = 0; i < 2; i++) {
         assert_null(mo_task_features_open(graph, MO_TASK_NC, NULL, i ? &examples : &plain));
         assert_failed(s->ctx, MO_NUMERICAL,
@@ -263,13 +263,13 @@ TEST(wrong_settings_and_values_are_named) {
     mo_features_release(mo_features_open(graph, &plain));
     expect_ok(s->ctx);
     graph->feature_value[13] = 0;
-    graph->column[0] = 49; /* one direction only */
+    graph->column[0] = 49; /* an edge in one direction only */
     assert_null(mo_features_open(graph, &plain));
     assert_failed(s->ctx, MO_INVALID, PARTS("differs from its transpose"));
     mo_graph_release(graph);
 }
 
-/* A table of zeros leaves a graph with columns and without an array of values. */
+/* If all features are zero, the graph has columns but no array of values. */
 TEST(features_that_are_all_zero_are_none) {
     scratch *s = *state;
     char path[512];
@@ -291,7 +291,7 @@ TEST(features_that_are_all_zero_are_none) {
 TEST(a_failing_graph_of_a_set_is_named) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, set, 0, 13);
-    graph->column[graph->row_pointer[130]] = 3; /* from graph 4 into graph 0 */
+    graph->column[graph->row_pointer[130]] = 3; /* an edge from graph 4 to graph 0 */
     assert_null(mo_features_open(graph, &plain));
     assert_failed(s->ctx, MO_INVALID, PARTS("features: graph 4 of 'drawn'", "leads to node -"));
     mo_graph_release(graph);

@@ -1,5 +1,5 @@
-/* tests/train/test_hop_store.c - hop stacks on disk equal those in memory, survive interruption and damage, and report
- * the memory they need. */
+/* tests/train/test_hop_store.c - hop stacks on disk equal those in memory, survive interruption and damage, and say how
+ * much memory they need. */
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"
 
@@ -38,7 +38,7 @@ static mo_feature_options on_disk(const char *folder, told *t) {
     return o;
 }
 
-/* Opens with the limit; the hops equal those without it. */
+/* Opens features with the memory limit of o. Fails unless the hops equal those without a limit. */
 static void expect_equal(const mo_graph *graph, const mo_feature_options *o, bool from_cache) {
     mo_feature_options any = *o;
     any.place = MO_FEATURES_AUTO;
@@ -113,7 +113,7 @@ TEST(blocks_kept_apart_are_the_same_on_disk) {
     folder_remove(folder);
 }
 
-/* A .partial file is what a killed run leaves: also where its rows are nearly all there. */
+/* A killed run leaves a .partial file, which is not used, even if nearly all of its rows are there. */
 TEST(what_a_killed_run_has_left_is_made_again) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 5);
@@ -160,8 +160,7 @@ TEST(damage_is_found_told_and_made_good) {
     folder_remove(folder);
 }
 
-/* In a folder that several users share. A stack is opened in place: nothing is written through a link that lies there
- * under its name. */
+/* A folder that several users share: a stack is written in place, but never through another user's link of its name. */
 TEST(a_link_in_the_cache_is_not_written_through) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 11);
@@ -181,7 +180,7 @@ TEST(a_link_in_the_cache_is_not_written_through) {
         assert_failed(s->ctx, MO_IO, PARTS(".npy.partial: expected a file of its own, found "));
         unlink(partial);
     }
-    assert_int_equal(symlink(thesis, path), 0); /* under the name of the whole stack: it takes the link's place */
+    assert_int_equal(symlink(thesis, path), 0); /* a link with the name of the finished stack is replaced */
     expect_equal(graph, &o, false);
     assert_true(lstat(path, &st) == 0 && S_ISREG(st.st_mode));
     bytes kept = read_bytes(thesis);
@@ -192,7 +191,7 @@ TEST(a_link_in_the_cache_is_not_written_through) {
     folder_remove(folder);
 }
 
-/* Takes the place of the library's own: what the machine has free. */
+/* Replaces the library's function, which asks the system. */
 static double free_bytes = INFINITY, free_with_swap = INFINITY;
 
 double mo_free_memory(const char *root, double *with_swap) {
@@ -215,14 +214,14 @@ TEST(without_a_limit_what_is_free_counts) {
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "free"));
     mo_feature_options o = on_disk(folder, &t);
     o.place = MO_FEATURES_AUTO;
-    o.beside = 100 << 20; /* what a user of the features takes beside them */
+    o.beside = 100 << 20; /* memory that the caller needs beside the features */
     free_bytes = free_with_swap = 120 << 20;
     double inside, outside;
     assert_null(mo_features_open(graph, &o));
     assert_int_equal(
         sscanf(mo_context_status(s->ctx)->message, "features: 'drawn' needs %lf bytes, %lf", &inside, &outside), 2);
     assert_failed(s->ctx, MO_MEMORY, PARTS("on disk; free memory is 125829120"));
-    assert_int_equal(access(folder, F_OK), -1); /* nothing has been computed */
+    assert_int_equal(access(folder, F_OK), -1); /* refused before anything is computed */
     assert_true(outside > (124 << 20) && inside > outside);
     free_bytes = free_with_swap = outside;
     open_features(graph, &o);
@@ -230,7 +229,7 @@ TEST(without_a_limit_what_is_free_counts) {
     assert_non_null(strstr(t.text, "features: drawn: 0.1 GB are needed, 0.1 GB are free: the hop stack goes to "));
     folder_remove(folder);
     t.text[0] = 0;
-    o.cache = NULL; /* then it may go into the swap, but not beyond */
+    o.cache = NULL; /* without a cache folder, swap may be used, but no more than there is */
     assert_null(mo_features_open(graph, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("needs ", "free memory is ", "name a cache folder"));
     free_with_swap = INFINITY;
@@ -240,7 +239,7 @@ TEST(without_a_limit_what_is_free_counts) {
     open_features(graph, &o);
     assert_int_equal(folder_files(folder, ".npy", path), 0);
     assert_null(strstr(t.text, "goes to"));
-    o.memory = 200 << 20; /* a limit is the user's word: more is asked for than is free */
+    o.memory = 200 << 20; /* if the user sets a limit, it counts instead of the free memory */
     free_bytes = free_with_swap = 1 << 20;
     folder_remove(folder);
     open_features(graph, &o);
@@ -265,7 +264,7 @@ TEST(too_little_memory_says_what_is_needed) {
     mo_graph_release(graph);
 }
 
-/* A limit on the size of files stands in for a full disk. */
+/* A limit on file sizes acts as a full disk. */
 TEST(a_full_disk_is_one_line_and_leaves_no_file) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 8);

@@ -1,4 +1,4 @@
-/* tests/train/test_suite.c - pools and suites as files; invalid ones stand in tests/graphs/files.cases. */
+/* tests/train/test_lists.c - pools and suites as files; tests/graphs/files.cases has invalid ones. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 
@@ -49,7 +49,7 @@ TEST(those_that_come_with_the_library_are_read) {
             fail_msg("%s", mo_context_status(s->ctx)->message);
         assert_int_equal(file->n, lists[i].graphs);
         assert_int_equal(suite->n, lists[i].tasks);
-        for (int j = 0; j < suite->n; j++) /* nothing is trained on for the task that evaluates it */
+        for (int j = 0; j < suite->n; j++) /* no graph of the pool is one that the suite evaluates */
             for (int k = 0; k < file->n; k++)
                 assert_true(strncmp(file->graph[k], suite->task[j].data, strlen(suite->task[j].data)) != 0 ||
                             strchr(":@", file->graph[k][strlen(suite->task[j].data)]) == NULL);

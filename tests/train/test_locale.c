@@ -1,7 +1,7 @@
-/* tests/train/test_locale.c - a host may set any locale: files, settings and messages are as in the locale C.
+/* tests/train/test_locale.c - a host program can set any locale: files, settings and messages are as in the locale C.
  *
- * The locales are made here: de_DE separates decimals by a comma, ps_AF by a sign of two bytes. Skipped where localedef
- * or its sources are missing. */
+ * The test makes its locales: de_DE has a decimal comma, ps_AF a separator of two bytes. Skipped without localedef or
+ * its sources. */
 #include "tests/training_run.h"
 
 #include "autograd/inside.h"
@@ -17,7 +17,7 @@ enum { LOCALES = sizeof locales / sizeof *locales };
 static bool made[LOCALES];
 static char locale_folder[256];
 
-/* Makes the locales in a folder of their own, which the C library then searches. */
+/* Makes the locales in a folder, in which the C library then looks for them. */
 static int make_locales(void **state) {
     char command[700];
     snprintf(
@@ -28,7 +28,7 @@ static int make_locales(void **state) {
         snprintf(command, sizeof command, "localedef -i %s -f UTF-8 %s/%s.UTF-8 >%s/said 2>&1", locales[i],
             locale_folder, locales[i], locale_folder);
         int status = system(command);
-        made[i] = WIFEXITED(status) && WEXITSTATUS(status) <= 1; /* 1: made, with warnings */
+        made[i] = WIFEXITED(status) && WEXITSTATUS(status) <= 1; /* status 1: made with warnings */
     }
     return scratch_create(state);
 }
@@ -41,7 +41,7 @@ static int remove_locales(void **state) {
 
 static const fixtures around_all = {make_locales, remove_locales};
 
-/* Sets a locale whose separator is not a point; skips the test if there is none. */
+/* Sets a locale whose decimal separator is not a point; skips the test if it could not be made. */
 static void enter_locale(int i) {
     char name[64], text[16];
     snprintf(name, sizeof name, "%s.UTF-8", locales[i]);
@@ -78,7 +78,7 @@ TEST(numbers_have_a_point) {
     }
 }
 
-/* A thread of the host may have a locale of its own. */
+/* A thread of the host can have its own locale. */
 TEST(the_locale_of_a_thread_is_put_back) {
     (void)state;
     char text[64];
@@ -107,7 +107,7 @@ TEST(messages_have_a_point) {
     }
 }
 
-/* A run of eight steps, half of them after an interruption: its files are those of a run under C. */
+/* Runs eight steps, with an interruption after four: the files equal those of a run under C. */
 TEST(runs_write_and_resume_the_same_files) {
     scratch *s = *state;
     char plain[400], other[400];
@@ -121,14 +121,14 @@ TEST(runs_write_and_resume_the_same_files) {
         run_until(&o, other, false, 4);
         run_until(&o, other, true, 8);
         leave_locale();
-        assert_same_run(plain, other); /* the logs are parsed here, in the locale C */
+        assert_same_run(plain, other); /* parses the logs in the locale C */
         assert_same_bytes(run_file(plain, "run.json"), run_file(other, "run.json"));
         folder_remove(other);
     }
     folder_remove(plain);
 }
 
-/* Numbers and the masks of dropout that a random position gives. */
+/* Draws numbers, and dropout masks at a random position. */
 static void draw(mo_context *ctx, double drawn[300]) {
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 7);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
@@ -177,7 +177,7 @@ TEST(weights_are_read) {
     folder_remove(folder);
 }
 
-/* Shares of links are written by the reader of pool files, and read by the pool. */
+/* The reader of pool files writes the share of links as text, which the pool reads. */
 TEST(shares_of_links_are_read) {
     scratch *s = *state;
     char ring[1024] = "", item[700];

@@ -1,18 +1,17 @@
-/* tests/train/test_metrics.c - metrics against scikit-learn 1.9 and scipy 1.17, whose values are written here, and by
- * hand.
- */
+/* tests/train/test_metrics.c - metrics against stored values of scikit-learn 1.9 and scipy 1.17, and against values
+ * computed by hand. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 
 #include <math.h>
 
-/* With ties within and across the lists. */
+/* Scores with ties, within a list and between the lists. */
 static const double pos[] = {2.6, -2.0, 1.0, 0.0, 0.1, 0.4, -1.4, 0.4, -0.3, 3.9, 0.8, 0.2};
 static const double neg[] = {
     -0.3, -0.7, -1.1, -0.4, 0.5, -0.2, 1.0, -0.2, 0.0, 1.5, 0.5, -0.5, -0.2, 0.5, 1.9, -0.3, -0.2};
 enum { NP = sizeof pos / sizeof *pos, NN = sizeof neg / sizeof *neg };
 
-/* Sums of a few dozen terms: a few units in the last place. */
+/* Tolerance for sums of a few dozen terms: a few units in the last place. */
 static void assert_near(double got, double expected) {
     if (!(fabs(got - expected) <= 1e-14 * fabs(expected)))
         fail_msg("expected %.17g, got %.17g", expected, got);
@@ -35,7 +34,7 @@ TEST(auc_is_one_zero_and_a_half_where_it_must_be) {
     assert_near(mo_average_precision((mo_scores){high, 3, NULL, 0}), 1);
 }
 
-/* AUC by its definition, over all pairs. */
+/* AUC by definition, over all pairs. */
 static double pairwise_auc(const double *p, int64_t n_p, const double *n, int64_t n_n) {
     double sum = 0;
     for (int64_t i = 0; i < n_p; i++)
@@ -44,7 +43,7 @@ static double pairwise_auc(const double *p, int64_t n_p, const double *n, int64_
     return sum / (double)(n_p * n_n);
 }
 
-/* Hits by their definitions: a positive's rank among negatives, ties last. */
+/* Hits by definition: ranks a positive among the negatives, behind those with the same score. */
 static double direct_hits(const double *p, int64_t n_p, const double *n, int64_t n_n, int64_t k) {
     int64_t hits = 0;
     for (int64_t i = 0; i < n_p; i++) {
@@ -77,19 +76,20 @@ TEST(drawn_scores_agree_with_the_definitions) {
 TEST(hits_have_their_values_by_hand) {
     (void)state;
     const double p[] = {9, 7, 5, 3}, n[] = {8, 7, 4, 2, 1};
-    /* OGB: above the second highest negative, 7, is 9 alone; above the third, 4, all but 3. */
+    /* OGB, k = 2: only 9 exceeds the second highest negative, 7; k = 3: all but 3 exceed the third, 4. */
     assert_true(mo_hits((mo_scores){p, 4, n, 5}, 2) == 0.25);
     assert_true(mo_hits((mo_scores){p, 4, n, 5}, 3) == 0.75);
-    assert_true(mo_hits((mo_scores){p, 4, n, 5}, 6) == 1); /* fewer negatives than k */
+    assert_true(mo_hits((mo_scores){p, 4, n, 5}, 6) == 1); /* all positives are hits if there are fewer negatives than k
+                                                            * */
     assert_true(mo_hits((mo_scores){p, 4, n, 5}, 1) == 0.25);
-    /* Pooled: 9 8 7- 7+ 5 4 3 2 1, the negative of a tie first. */
+    /* All scores in one list: 9 8 7- 7+ 5 4 3 2 1; at the tie the negative comes first. */
     assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 3) == 0.25);
     assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 4) == 0.5);
     assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 7) == 1);
     assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 1000) == 1);
 }
 
-/* OGB: the mean of the optimistic and the pessimistic rank. */
+/* OGB takes the mean of the optimistic and the pessimistic rank. */
 TEST(reciprocal_ranks_halve_ties) {
     (void)state;
     const double p[] = {9, 7, 0}, n[] = {8, 7, 7};
@@ -117,7 +117,7 @@ TEST(summaries_equal_scipy) {
     mo_summary s = mo_summarize(five, 5);
     assert_near(s.mean, 71.325);
     assert_near(s.sd, 1.6854153790683173);
-    assert_true(fabs(s.ci95 - 2.0927195982080775) < 1e-11); /* the table has 12 digits */
+    assert_true(fabs(s.ci95 - 2.0927195982080775) < 1e-11); /* the table of Student's quantiles has 12 digits */
     assert_int_equal(s.n, 5);
     s = mo_summarize(hundred, 100);
     assert_near(s.mean, 1.825);
@@ -125,7 +125,7 @@ TEST(summaries_equal_scipy) {
     assert_true(fabs(s.ci95 - 0.2322102493768845) < 1e-11);
 }
 
-/* Half width of n values whose standard deviation is 1: t / sqrt(n). */
+/* Returns the half width for n values with standard deviation 1: t / sqrt(n). */
 static double unit_interval(int64_t n) {
     double *values = calloc((size_t)n, sizeof *values);
     double spread = sqrt((double)(n - 1) / (double)(n - n % 2));
@@ -136,7 +136,7 @@ static double unit_interval(int64_t n) {
     return s.ci95 * sqrt((double)n) / s.sd;
 }
 
-/* The table has 12 digits; the expansion beyond it is best far from it. */
+/* The table has 12 digits; the expansion beyond it gets better with more degrees of freedom. */
 TEST(the_interval_has_student_quantiles) {
     (void)state;
     static const struct {
@@ -150,7 +150,7 @@ TEST(the_interval_has_student_quantiles) {
         assert_true(fabs(unit_interval(quantiles[i].degrees + 1) / quantiles[i].t - 1) < quantiles[i].error);
 }
 
-/* Both ends x solve (share - x)^2 = z^2 x (1 - x) / trials. */
+/* Both ends x of the interval solve (share - x)^2 = z^2 x (1 - x) / trials. */
 TEST(the_interval_of_a_share_is_wilsons) {
     (void)state;
     static const double share[] = {0.8, 0, 1, 0.5}, trials[] = {10, 20, 7, 1000}, z = 1.959963984540054;

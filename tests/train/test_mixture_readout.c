@@ -1,5 +1,5 @@
-/* tests/train/test_mixture_readout.c - the readout of nodes and graphs of the recipe best: it listens to the expert
- * that knows the classes, however its logits are asked for. */
+/* tests/train/test_mixture_readout.c - the readout of nodes and graphs in the recipe best: it gives weight to the
+ * expert that knows the classes, in every way to ask for its logits. */
 #include "tests/planted.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
@@ -11,8 +11,8 @@ static const fixtures around_all = {scratch_create, planted_release};
 
 enum { CLASSES = 3, COLUMNS = 12, SHOTS = 8, QUERIES = 20, WIDTH = 64 };
 
-/* Links say nothing; the attributes of a node, and they alone, tell its class. */
-/* Nodes of three classes that their attributes tell apart; links between any two, or inside classes. */
+/* Makes nodes of three classes, which their attributes separate. Links join any two nodes, or only nodes of one class
+ * if `inside`. */
 static mo_graph *graph_with_links(mo_context *ctx, int64_t nodes, bool inside) {
     mo_graph *graph = mo_graph_new(ctx, "attributes", "attributes");
     mo_edges edges = {0};
@@ -41,8 +41,8 @@ static mo_graph *graph_of_attributes(mo_context *ctx, int64_t nodes) {
     return graph_with_links(ctx, nodes, false);
 }
 
-/* Trees drawn at random, whose nodes have two attributes: equal in graphs of the first class, opposite in those of the
- * second, unrelated in those of the third. */
+/* Draws random trees whose nodes have two attributes: equal in graphs of class 0, opposite in class 1, unrelated in
+ * class 2. */
 static mo_graph *set_of_attributes(mo_context *ctx, int64_t graphs) {
     enum { SIZE = 30, PAIR = 2 };
     mo_graph *set = mo_graph_new(ctx, "pairs", "pairs");
@@ -73,7 +73,7 @@ static mo_graph *set_of_attributes(mo_context *ctx, int64_t graphs) {
     return set;
 }
 
-/* Nodes or graphs, their features and kernels, and an untrained model of best, which sees one attribute at a time: mean
+/* A graph or set with features and kernels, and an untrained model of best, which sees each attribute only by its mean
  * and deviation over a graph. */
 typedef struct fixture {
     mo_pool *pool;
@@ -109,7 +109,7 @@ static mo_plan draw_plan(const fixture *f, int64_t k, uint64_t number) {
     return plan;
 }
 
-/* Mean accuracy of ten episodes; share: of each expert, added up. */
+/* Returns the mean accuracy of ten episodes; `share` receives the sums of the experts' shares. */
 static double accuracy_of(mo_tape *t, const fixture *f, const mo_source *source, double share[MO_MAX_EXPERTS]) {
     mo_candidate c = {.features = "model", .model = f->model};
     double sum = 0;
@@ -145,7 +145,7 @@ TEST(attributes_are_heard_where_links_say_nothing) {
     close_fixture(&f);
 }
 
-/* What two attributes have to do with each other is seen by the expert of attributes, not by these embeddings. */
+/* The relation between two attributes is visible to the expert of attributes, but not in these embeddings. */
 TEST(node_attributes_of_graphs_are_heard) {
     scratch *s = *state;
     fixture f = open_fixture(s->ctx, set_of_attributes(s->ctx, 150));
@@ -205,14 +205,14 @@ static void expect_logits_of_an_episode(scratch *s, mo_graph *graph, const char 
     close_fixture(&f);
 }
 
-/* Queries in blocks, of a fit that is made once, have the logits of an episode. */
+/* Queries in blocks, with one fit, have the logits of an episode. */
 TEST(blocks_of_queries_have_the_logits_of_an_episode) {
     scratch *s = *state;
     expect_logits_of_an_episode(s, graph_of_attributes(s->ctx, 300), "own attributes ");
     expect_logits_of_an_episode(s, set_of_attributes(s->ctx, 150), "node attributes ");
 }
 
-/* Held-out logits, read from one fit of all labels, are those of a fit without the rows. */
+/* Held-out logits, computed from one fit of all labels, equal those of a fit without the rows. */
 TEST(a_fit_without_some_rows_is_read_from_that_of_all) {
     scratch *s = *state;
     for (int i = 0; i < 2; i++) {
@@ -267,7 +267,7 @@ static void expect_what_other_experts_know(scratch *s, mo_graph *graph) {
     close_fixture(&f);
 }
 
-/* +T refits T alone, so that what other experts know is not lost. */
+/* The transductive readout +T refits expert T only, so what other experts know is not lost. */
 TEST(a_transductive_readout_keeps_what_other_experts_know) {
     scratch *s = *state;
     expect_what_other_experts_know(s, graph_of_attributes(s->ctx, 300));
@@ -284,7 +284,7 @@ TEST(centres_are_distinct_rows_of_every_class) {
     for (int64_t c = 0; c < CLASSES; c++)
         for (int64_t i = 0; i < rows[c]; i++, n++) {
             label[n] = c;
-            node[n] = c == 1 ? 10000 + i % 950 : n; /* each of the second class twice */
+            node[n] = c == 1 ? 10000 + i % 950 : n; /* class 1 has every node twice */
         }
     int64_t m = mo_choose_centres(s->ctx, node, label, N, CLASSES, at);
     assert_true(m > MO_MOST_CENTRES - CLASSES && m <= MO_MOST_CENTRES);
@@ -293,15 +293,15 @@ TEST(centres_are_distinct_rows_of_every_class) {
         assert_true(label[at[i]] != 1 || at[i] < 2000 + 950); /* no copy */
         taken[label[at[i]]]++;
     }
-    assert_int_equal(taken[2], 100); /* all that it has */
+    assert_int_equal(taken[2], 100); /* all examples of class 2 */
     assert_int_equal(taken[0], taken[1]);
-    assert_true(at[0] < 10 && at[taken[0] - 1] > 1990); /* over the whole class */
+    assert_true(at[0] < 10 && at[taken[0] - 1] > 1990); /* spread over the whole class */
     assert_int_equal(mo_choose_centres(s->ctx, node, label, MO_MOST_CENTRES, CLASSES, at), 0);
     assert_true(mo_ok(s->ctx));
 }
 
-/* 1,400 labels, read by 1,024 centres, in evaluation and by blocks of queries: not worse than few labels, far from
- * chance, and alike. */
+/* 1,400 labels and 1,024 centres, in an evaluation and with queries in blocks: not worse than few labels, far from
+ * chance, and equal both ways. */
 TEST(many_labels_are_read_by_some_of_them) {
     scratch *s = *state;
     fixture f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 2100));

@@ -1,5 +1,5 @@
 /* tests/train/test_node_kernels.c - the kernels between nodes against dense matrices in float64, on small graphs with
- * an isolated node, a node without attributes, a constant column; their properties; and what is refused. */
+ * an isolated node, a node without attributes and a constant column; their properties; and bad input. */
 #include "tensor/hidden.h"
 #include "tests/drawn_graphs.h"
 #include "tests/worst_of.h"
@@ -21,7 +21,7 @@ static double *zeros(int64_t n) {
     return x;
 }
 
-/* A B for A [n, n], B [n, w]. */
+/* Returns A B for A [n, n], B [n, w]. */
 static double *product(const double *A, const double *B, int64_t n, int64_t w) {
     double *C = zeros(n * w);
     for (int64_t i = 0; i < n; i++)
@@ -31,7 +31,7 @@ static double *product(const double *A, const double *B, int64_t n, int64_t w) {
     return C;
 }
 
-/* D^-left A D^-right. */
+/* Returns D^-left A D^-right for the degrees D. */
 static double *scaled_adjacency(const mo_graph *graph, double left, double right) {
     int64_t n = graph->nodes;
     double *A = zeros(n * n);
@@ -92,7 +92,7 @@ static double *neighbour_expert(const mo_graph *graph) {
     return A;
 }
 
-/* From hop 0 of both blocks, as the features have them. */
+/* Returns the rows of expert H from hop 0 of both blocks, as the features have them. */
 static double *hop_expert(const mo_graph *graph, const mo_features *f) {
     mo_tensor *blocks = mo_arrays_find(f->arrays, "blocks");
     int64_t n = graph->nodes, d = mo_dim(blocks, 3), hops = mo_dim(blocks, 1);
@@ -110,7 +110,7 @@ static double *hop_expert(const mo_graph *graph, const mo_features *f) {
     return second;
 }
 
-/* Computes the fifteen columns from their formulas. Returns the number of columns that vary. */
+/* Computes the structure columns, fifteen, by their formulas. Returns how many of them vary. */
 static int structure_expert(const mo_graph *graph, double *S) {
     enum { C = MO_STRUCTURE_COLUMNS };
     int64_t n = graph->nodes;
@@ -173,7 +173,7 @@ static int structure_expert(const mo_graph *graph, double *S) {
 
 /* ---- comparison ---- */
 
-/* Lists that repeat nodes, with the odd ones among them. */
+/* Draws lists of nodes with repetitions; they include the isolated node and the node without attributes. */
 enum { N_A = 30, N_B = 17 };
 static void draw_lists(int64_t n, int64_t a[N_A], int64_t b[N_B]) {
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 9);
@@ -212,7 +212,7 @@ static void expect_gaussian(const float *K, const double *S, int kept, const int
         }
 }
 
-/* Every expert of the graph against its dense rows. */
+/* Compares every expert of the graph with its dense rows. */
 static void expect_experts(const mo_graph *graph, const mo_features *f, const char *const *names, int n_names) {
     mo_node_kernels *k = mo_node_kernels_create(graph, f, 0);
     expect_ok(graph->ctx);
@@ -253,7 +253,7 @@ static void expect_experts(const mo_graph *graph, const mo_features *f, const ch
 static const int64_t one[] = {N, -1};
 static const char *const all_names[] = {"Xc", "PX", "HX", "A1", "S", "H"};
 
-/* Drawn attributes; one column constant, one node without any. */
+/* Draws a graph with random attributes, of which one column is constant and one node has none. */
 static mo_graph *odd_graph(mo_context *ctx, uint64_t seed) {
     mo_graph *graph = draw_graph(ctx, one, M, seed);
     for (int64_t u = 0; u < N; u++)
@@ -283,14 +283,15 @@ TEST(kernels_are_those_of_dense_rows) {
     }
 }
 
-/* Rows of every column are multiplied as dense ones, few of many columns as sparse ones: the same kernels. */
+/* Kernels multiply rows with entries in every column as dense, and rows with few of many columns as sparse: the results
+ * must be the same. */
 TEST(dense_and_sparse_attributes_have_one_meaning) {
     scratch *s = *state;
     static const int64_t more[] = {MORE, -1};
     for (int sparse = 0; sparse < 2; sparse++)
         for (int order = 0; order < 2; order++) {
             mo_graph *graph = draw_graph(s->ctx, more, sparse ? 3 : M, 8);
-            if (sparse) /* three of many columns, which neighbours share at times */
+            if (sparse) /* three of many columns per node; neighbours sometimes share one */
                 graph->features = WIDE;
             for (int64_t e = 0; e < graph->feature_nnz; e++) {
                 int64_t u = e / 3, c = e % 3;
@@ -305,7 +306,8 @@ TEST(dense_and_sparse_attributes_have_one_meaning) {
         }
 }
 
-/* A neighbour's attributes are its own: what is left of HX and Xc is zero, to rounding and not noise of unit length. */
+/* All nodes have the same attributes: HX and Xc, less their means, are zero, and must not become rounding noise of unit
+ * length. */
 TEST(rows_equal_to_the_mean_are_zero) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, one, M, 9);
@@ -323,8 +325,8 @@ TEST(rows_equal_to_the_mean_are_zero) {
     mo_graph_release(graph);
 }
 
-/* Blocks of one list, and lists that change from call to call, have the values of a call by itself; sums of dense
- * products may be taken in another order. */
+/* Blocks of one list, and lists that change between calls, give the values of a single call, up to the order of sums in
+ * dense products. */
 TEST(what_is_kept_between_calls_changes_nothing) {
     scratch *s = *state;
     static const int64_t more[] = {MORE, -1};
@@ -351,7 +353,7 @@ TEST(what_is_kept_between_calls_changes_nothing) {
     }
 }
 
-/* Random edges, of which every fifth ends at one of three hubs; the last node stays isolated. */
+/* Draws random edges, every fifth to one of three hubs; the last node stays isolated. */
 static mo_graph *graph_with_hubs(mo_context *ctx) {
     enum { EDGES = 2500 };
     int64_t u[EDGES], v[EDGES];
@@ -365,7 +367,8 @@ static mo_graph *graph_with_hubs(mo_context *ctx) {
     return graph;
 }
 
-/* Triangles and three steps are exact; four steps and the nodes reached lie within the stated errors, on both sides. */
+/* Counts of triangles and of three steps are exact; counts of four steps and of reached nodes lie within the stated
+ * errors, above and below. */
 TEST(sampled_walks_are_near_the_exact_ones) {
     scratch *s = *state;
     static mo_closed_walks found[2][MORE];
@@ -409,7 +412,7 @@ TEST(sampled_walks_are_near_the_exact_ones) {
     mo_graph_release(graph);
 }
 
-/* The columns of a graph whose nodes are all too busy: thirteen are those of exact walks, two follow them. */
+/* If all nodes have too many edges for exact walks, thirteen columns still are exact, and two approximate. */
 TEST(columns_of_sampled_walks_follow_the_exact_ones) {
     scratch *s = *state;
     enum { C = MO_STRUCTURE_COLUMNS };
@@ -448,7 +451,7 @@ TEST(experts_that_a_graph_has_not_are_left_out) {
     mo_graph_release(graph);
     mo_graph_release(column);
     int64_t u[N], v[N];
-    for (int i = 0; i < N; i++) { /* a ring: all nodes are alike */
+    for (int i = 0; i < N; i++) { /* a ring, in which all nodes are alike */
         u[i] = i;
         v[i] = (i + 1) % N;
     }
@@ -460,7 +463,7 @@ TEST(experts_that_a_graph_has_not_are_left_out) {
     mo_graph_release(empty);
 }
 
-/* Symmetric; 2 on the diagonal, or 1 where the row is zero; equal bits for any number of threads. */
+/* Kernels are symmetric, with 2 on the diagonal, or 1 for a zero row, and have equal bits for any number of threads. */
 TEST(kernels_are_symmetric_with_unit_rows) {
     scratch *s = *state;
     static float first[6 * N * N], K[6 * N * N];
@@ -492,10 +495,10 @@ TEST(kernels_are_symmetric_with_unit_rows) {
                     assert_true(K[(e * N + i) * N + j] == 1);
             }
         }
-    assert_int_equal(zero, 2); /* the isolated node in A1 and H; centred, no row is zero */
+    assert_int_equal(zero, 2); /* of the isolated node in A1 and H; centred rows are never zero */
 }
 
-/* H reads the hop stack where it lies: in memory, or in a file. */
+/* H reads the hop stack from memory or from a file. */
 TEST(hops_are_read_from_files_too) {
     scratch *s = *state;
     enum { EXPERTS = 6, H = 5 };
@@ -553,7 +556,7 @@ TEST(rows_of_a_user_are_an_expert) {
     mo_graph_release(graph);
 }
 
-/* The mean cosine along edges over the root of the mean square of all pairs, from dense rows. */
+/* Returns the mean cosine along edges, over the root of the mean square of all pairs, from dense rows. */
 static double assortativity_of(const mo_graph *graph) {
     int64_t n = graph->nodes, m = graph->features;
     double *X = attribute_expert(graph, 1, 0), along = 0, squares = 0;
@@ -569,7 +572,7 @@ static double assortativity_of(const mo_graph *graph) {
     return along / sqrt(squares);
 }
 
-/* Drawn attributes, and then those of the neighbours added to each node's own, a few times. */
+/* Random attributes; then again after adding the neighbours' attributes to each node's, three times. */
 TEST(assortativity_is_that_of_dense_rows) {
     scratch *s = *state;
     static float before[N * M];

@@ -1,5 +1,5 @@
-/* tests/train/test_optimizer.c - AdamW and SGD: PyTorch's stored steps, plain double loops, clipping, and gradients
- * that must change nothing. */
+/* tests/train/test_optimizer.c - AdamW and SGD against PyTorch's stored steps and plain double loops; clipping;
+ * gradients that must change nothing. */
 #include "tests/scratch.h"
 #include "tests/worst_of.h"
 #include "train/run/optimizer.h"
@@ -13,7 +13,7 @@ enum { N = 2, ROWS = 3, COLUMNS = 5, SIZE = ROWS * COLUMNS };
 static const mo_adamw_options defaults = {
     .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-2, .clip = 1};
 
-/* Two parameters, a matrix and a scalar, with gradients of the given scale. */
+/* Two parameters, a matrix and a scalar, and gradients times a scale. */
 typedef struct problem {
     mo_context *ctx;
     mo_tensor *p[N], *g[N];
@@ -60,7 +60,7 @@ static void read_all(mo_tensor *const *T, double *out) {
 
 enum { TOTAL = SIZE + 1 };
 
-/* The formulas of Loshchilov and Hutter, one number at a time. Returns the norm. */
+/* Takes one step by the formulas of Loshchilov and Hutter, number by number. Returns the gradient's norm. */
 static double reference_step(const mo_adamw_options *o, int step, const double *g, double *p, double *m, double *v) {
     double norm = 0;
     for (int i = 0; i < TOTAL; i++)
@@ -77,7 +77,7 @@ static double reference_step(const mo_adamw_options *o, int step, const double *
     return norm;
 }
 
-/* Ten steps with growing gradients, so that some are clipped and some are not. */
+/* Takes ten steps with growing gradients: some are clipped, some not. */
 TEST(steps_equal_the_formulas) {
     scratch *s = *state;
     const mo_dtype types[] = {MO_F32, MO_F64};
@@ -103,7 +103,7 @@ TEST(steps_equal_the_formulas) {
     }
 }
 
-/* Moments and steps taken, written into another optimizer, make its next step the first one's. */
+/* An optimizer that gets another's moments and number of steps takes the same next step. */
 TEST(an_optimizer_goes_on_from_the_state_of_another) {
     scratch *s = *state;
     double after[2][TOTAL], values[SIZE];
@@ -198,8 +198,8 @@ TEST(wrong_gradients_and_options_are_refused) {
 
 /* ---- PyTorch's stored steps ---- */
 
-/* After one step from zero moments with clip 1 (`after`) and with half the norm (`after_tight`), largest error relative
- * to the largest value. */
+/* Takes one step from zero moments, clipped at 1 (array `after`) or, if `tight`, at half the norm (`after_tight`).
+ * Returns the largest error relative to the largest value. */
 static double stored_error(mo_context *ctx, const mo_arrays *file, const char *episode, bool tight) {
     enum { MAX = 64 };
     mo_tensor *p[MAX], *g[MAX], *want[MAX];
@@ -239,7 +239,7 @@ static double stored_error(mo_context *ctx, const mo_arrays *file, const char *e
     return error / scale;
 }
 
-/* Three steps from one start with each set of options; the parameters after them. */
+/* Takes three steps with these options; `after` receives the parameters. */
 static void after_three_steps(mo_context *ctx, const mo_adamw_options *options, double *after) {
     problem q = problem_create(ctx, MO_F64, 1);
     mo_optimizer *o = mo_adamw_create(ctx, q.p, N, options);
@@ -256,11 +256,12 @@ TEST(zeroed_options_are_the_usual_ones) {
     after_three_steps(s->ctx, &(mo_adamw_options){0}, zeroed);
     after_three_steps(s->ctx, &(mo_adamw_options){.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8}, usual);
     assert_memory_equal(zeroed, usual, sizeof usual);
-    after_three_steps(s->ctx, &(mo_adamw_options){.epsilon = 1e-8}, zeroed); /* betas of 0 are then meant */
+    after_three_steps(s->ctx, &(mo_adamw_options){.epsilon = 1e-8}, zeroed); /* if any option is set, betas of 0 mean 0
+                                                                              * */
     assert_true(memcmp(zeroed, usual, sizeof usual) != 0);
 }
 
-/* m <- momentum m + g, p <- (1 - lr decay) p - lr m, one number at a time; g clipped to the norm. */
+/* SGD number by number: m <- momentum m + g, p <- (1 - lr decay) p - lr m, with g clipped to the norm. */
 static void sgd_reference(const mo_sgd_options *o, double lr, const double *g, double *p, double *m) {
     double norm = 0;
     for (int i = 0; i < TOTAL; i++)

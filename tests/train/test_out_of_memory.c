@@ -1,5 +1,4 @@
-/* tests/train/test_out_of_memory.c - graphs, files, models and training where memory runs out (tests/failing_memory.h).
- */
+/* tests/train/test_out_of_memory.c - out of memory in graphs, files, models and training (tests/failing_memory.h). */
 #include "models/inside.h"
 #include "tests/failing_memory.h"
 #include "tests/folder.h"
@@ -11,7 +10,7 @@
 #include "train/inside.h"
 #include "train/run/trainer.h"
 
-/* A gradient of a gradient, and two steps of AdamW. */
+/* Takes a gradient of a gradient, and two steps of AdamW. */
 static double differentiate(mo_context *ctx, scratch *s) {
     (void)s;
     double norm = 0, value = 0;
@@ -42,7 +41,7 @@ static double differentiate(mo_context *ctx, scratch *s) {
     return value;
 }
 
-/* Arrays written and read in every format. */
+/* Writes and reads arrays in every format. */
 static double store(mo_context *ctx, scratch *s) {
     double value = 0;
     const double x[] = {1, 2, 3, 4};
@@ -70,7 +69,7 @@ static double store(mo_context *ctx, scratch *s) {
     return value;
 }
 
-/* Graphs of every form. */
+/* Reads graphs in every format. */
 static double load(mo_context *ctx, scratch *s) {
     static const char *const names[] = {"tests/graphs/edges.txt.gz", "tests/graphs/lists.txt", "tests/graphs/club.gml",
         "tests/graphs/TINY", "tests/graphs/train.txt", "mutag"};
@@ -84,7 +83,7 @@ static double load(mo_context *ctx, scratch *s) {
     return value;
 }
 
-/* Weights with their metadata, as a model. */
+/* Reads weights with their metadata as a model. */
 static double open_model(mo_context *ctx, scratch *s) {
     (void)s;
     mo_model *model = mo_model_open(ctx, "best");
@@ -93,7 +92,7 @@ static double open_model(mo_context *ctx, scratch *s) {
     return value;
 }
 
-/* A set of eight paths and rings, whose sides differ. */
+/* Returns a set of eight paths and rings of different sizes. */
 static mo_graph *small_set(mo_context *ctx) {
     return mo_graph_open(ctx, "tests/graphs/rings.txt");
 }
@@ -103,7 +102,7 @@ static bool add_loss(const mo_step_report *r, void *sum) {
     return true;
 }
 
-/* The settings of a run in JSON, with and without those of its maker. */
+/* Writes a run's settings as JSON, with and without the settings of the program that made it. */
 static double describe_run(mo_context *ctx, scratch *s) {
     (void)s;
     double value = 0;
@@ -121,7 +120,7 @@ static double describe_run(mo_context *ctx, scratch *s) {
     return value;
 }
 
-/* Two steps with a checkpoint each, resumed for a third, and the weights. */
+/* Takes two steps with a checkpoint each, resumes for a third, and writes the weights. */
 static double train(mo_context *ctx, scratch *s) {
     char folder[400];
     double sum = 0;
@@ -152,7 +151,7 @@ static double train(mo_context *ctx, scratch *s) {
     return sum;
 }
 
-/* Labels of a set from a few. */
+/* Predicts labels of a set's graphs from a few. */
 static double predict(mo_context *ctx, scratch *s) {
     (void)s;
     double p[6] = {0}, value = 0;
@@ -171,7 +170,7 @@ static void add_row(const mo_fit_row *row, void *sum) {
     *(double *)sum += row->failure ? 0 : row->accuracy + row->nll;
 }
 
-/* Heads on episodes of rows, and where the prototypes lie. */
+/* Fits heads on episodes of rows, and diagnoses the prototypes. */
 static double fit(mo_context *ctx, scratch *s) {
     (void)s;
     float z[48];
@@ -197,10 +196,10 @@ static double fit(mo_context *ctx, scratch *s) {
     return mo_ok(ctx) ? sum : 0;
 }
 
-/* Kernels of dense and of sparse attributes, of a user's rows, and walks that are sampled. */
+/* Computes kernels of dense and sparse attributes, of a user's rows, and sampled walks. */
 static double compare_nodes(mo_context *ctx, scratch *s) {
     (void)s;
-    enum { N = 150, COLUMNS = 3, EXPERTS = 6 }; /* nodes enough for dense rows to cost less */
+    enum { N = 150, COLUMNS = 3, EXPERTS = 6 }; /* with this many nodes dense rows cost less */
     int64_t u[3 * N], v[3 * N], node[] = {0, 3, 3, 7}, busy = 2;
     float x[N * COLUMNS], K[EXPERTS * 4 * 2] = {0};
     double sum = 0;
@@ -228,7 +227,7 @@ static double compare_nodes(mo_context *ctx, scratch *s) {
     return sum;
 }
 
-/* Kernels between three graphs with attributes and labels. */
+/* Computes kernels between three graphs with attributes and labels. */
 static double compare_graphs(mo_context *ctx, scratch *s) {
     (void)s;
     enum { N = 12, GRAPHS = 3, EXPERTS = 5 };

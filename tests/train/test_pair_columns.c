@@ -1,4 +1,4 @@
-/* tests/train/test_pair_columns.c - columns of links against dense matrices: walks of the masked graph, matches of
+/* tests/train/test_pair_columns.c - the columns of links against dense matrices: walks in the masked graph, matches of
  * attributes; and rows diffused by PageRank against the recursion that defines them. */
 #include "tests/copies.h"
 #include "train/features/nodes/diffuse.h"
@@ -6,7 +6,7 @@
 
 static const fixtures around_all = {scratch_create, planted_release};
 
-/* C = A B, [n, n]. */
+/* Computes C = A B, [n, n]. */
 static void multiply(const double *A, const double *B, double *C, int64_t n) {
     memset(C, 0, (size_t)(n * n) * sizeof *C);
     for (int64_t i = 0; i < n; i++)
@@ -28,7 +28,7 @@ static double *dense(const mo_graph *graph, bool normalized) {
 
 enum { PAIRS = 60 };
 
-/* Half of the pairs are random, half are close to one another, so that walks of every length occur; no edges. */
+/* Draws pairs that are not edges: half at random, half close to each other, so that walks of every length occur. */
 static void draw_pairs(const mo_graph *graph, int64_t *end[2]) {
     mo_random r = mo_random_at(4, MO_PURPOSE_CHECK, 4);
     for (int i = 0; i < PAIRS; i++)
@@ -77,7 +77,7 @@ TEST(walks_are_powers_of_the_adjacency) {
     mo_graph_release(graph);
 }
 
-/* The largest and the mean inner product of row v with the rows of u's neighbours. */
+/* Computes the largest and the mean inner product of row v with the rows of u's neighbours. */
 static void dense_match(const mo_graph *graph, const float *x, int64_t d, int64_t u, int64_t v, double out[2]) {
     out[0] = degree(graph, u) ? -2 : 0;
     out[1] = 0;
@@ -116,7 +116,7 @@ TEST(matches_are_the_best_and_the_mean_neighbours) {
         double a[2], b[2];
         dense_match(graph, x, D, first[i], second[i], a);
         dense_match(graph, x, D, second[i], first[i], b);
-        double same = first[i] % 5 == second[i] % 5; /* one of five groups is a node's only attribute */
+        double same = first[i] % 5 == second[i] % 5; /* the only attribute of a node is its group, one of five */
         const double want[MO_MATCH_COLUMNS] = {
             fmax(a[0], b[0]), fmin(a[0], b[0]), (a[0] + b[0]) / 2, (a[1] + b[1]) / 2, fmax(a[1], b[1]), same, same};
         for (int c = 0; c < MO_MATCH_COLUMNS; c++)
@@ -169,7 +169,7 @@ TEST(diffused_rows_are_those_of_the_recursion) {
     mo_graph_release(graph);
 }
 
-/* In every build, with and without sanitizers: four interleaved sums. Products with 1 are exact. */
+/* Every build, also with sanitizers, adds in four interleaved sums. Products with 1 are exact. */
 TEST(products_of_rows_add_in_the_stated_order) {
     (void)state;
     enum { LONGEST = 90 };
@@ -188,5 +188,5 @@ TEST(products_of_rows_add_in_the_stated_order) {
         assert_memory_equal(&found, &sum, sizeof sum);
         apart_in_order += found != one_by_one;
     }
-    assert_true(apart_in_order > 20); /* the rows tell one order from another */
+    assert_true(apart_in_order > 20); /* the plain order gives other bits in more than 20 of the cases */
 }

@@ -8,8 +8,8 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { STEPS = 50 };
 
-/* AdamW divides by the root of the second moment, which turns rounding in small gradients into steps of full size:
- * losses drift apart by more than the rounding of one step, the more, the higher the rate. */
+/* AdamW divides by the root of the second moment, which turns the rounding of small gradients into steps of full size:
+ * losses drift apart by more than one step's rounding, the more the higher the learning rate. */
 static const double tolerance[] = {[MO_MATH_FP32] = 1e-4, [MO_MATH_TF32] = 1e-3, [MO_MATH_BF16] = 5e-3};
 
 static void compare_runs(scratch *s, mo_math math, int64_t max_rows) {

@@ -1,12 +1,13 @@
-/* tests/train/test_plan.c - the examples of an episode: properties over thousands of episodes, small classes
- * included. */
+/* tests/train/test_plan.c - which examples an episode has: properties over thousands of episodes, also for small
+ * classes. */
 #include "tests/labelled_graph.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { LARGEST = 4096 };
 
-/* Support and query share no example; labels are 0 .. classes - 1, k and q of each, all of one class of the graph. */
+/* Fails unless support and query share no example, labels are 0 .. classes - 1, each label has k and q examples, and
+ * they all are from one class of the graph. */
 static void assert_episode(const mo_graph *graph, const mo_plan *plan) {
     int64_t class_of[64], count[2][64] = {{0}};
     bool in_support[LARGEST] = {false};
@@ -65,7 +66,7 @@ TEST(support_and_query_never_share_an_example) {
     }
 }
 
-/* How many different examples of the support and the query have the class's members. */
+/* Counts the distinct examples in a list. */
 static int64_t distinct(const int64_t *ids, int64_t n) {
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -79,7 +80,7 @@ static int64_t distinct(const int64_t *ids, int64_t n) {
 
 TEST(large_classes_are_drawn_without_replacement) {
     scratch *s = *state;
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){12, 30}, 2); /* 12 = k + q is large enough */
+    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){12, 30}, 2); /* 12 = k + q examples are enough */
     mo_plan_options options = {.k_min = 4, .k_max = 4, .q_min = 8, .q_max = 8, .max_classes = 64, .seed = 9};
     for (uint64_t number = 0; number < 500; number++) {
         mo_plan plan;
@@ -92,7 +93,7 @@ TEST(large_classes_are_drawn_without_replacement) {
     mo_graph_release(graph);
 }
 
-/* 11 members at k : q = 4 : 8 make parts of 3 and 8; 2 members at any k : q one each. */
+/* With k : q = 4 : 8, 11 members are divided into 3 and 8; 2 members always into 1 and 1. */
 TEST(small_classes_split_their_members_k_to_q) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){11, 11, 2}, 3);
@@ -121,7 +122,7 @@ TEST(small_classes_split_their_members_k_to_q) {
     mo_graph_release(graph);
 }
 
-/* At k = 9 and q = 6: of 20 members 14 : 6, of 12 members 6 : 6, of 5 members 3 : 2. */
+/* Support first, for k = 9 and q = 6: 20 members give 9 and 6, 12 members 6 and 6, 5 members 3 and 2. */
 TEST(support_first_leaves_no_member_of_a_small_class_unused) {
     static const int64_t size[] = {20, 12, 5, 2}, support[] = {9, 6, 3, 1}, query[] = {6, 6, 2, 1};
     scratch *s = *state;
@@ -181,7 +182,7 @@ TEST(plans_are_a_function_of_seed_and_number) {
     mo_graph_release(graph);
 }
 
-/* Every k, q, class, member and place comes up about as often as every other (six standard deviations). */
+/* Every k, q, class, member and place occurs about equally often, within six standard deviations (sd). */
 TEST(draws_are_even) {
     enum { EPISODES = 6000 };
     scratch *s = *state;
@@ -200,13 +201,13 @@ TEST(draws_are_even) {
         }
         mo_plan_release(&plan);
     }
-    for (int i = 0; i < 3; i++) /* binomial, sd 36 */
+    for (int i = 0; i < 3; i++) /* binomial with sd 36 */
         assert_true(llabs(k[i] - EPISODES / 3) < 6 * 37);
     for (int i = 0; i < 2; i++)
         assert_true(llabs(first_label[i] - EPISODES / 2) < 6 * 39);
-    for (int i = 0; i < 8; i++) /* three a draw of about 250, sd 3 x 15 */
+    for (int i = 0; i < 8; i++) /* about 250 draws of three, sd 3 x 15 */
         assert_true(llabs(first_class[i] - EPISODES / 8) < 6 * 3 * 16);
-    for (int i = 0; i < 160; i++) /* 2 of 8 classes, 3 of 20 members: 225, sd 15 */
+    for (int i = 0; i < 160; i++) /* 2 of 8 classes, 3 of 20 members: 225 expected, sd 15 */
         assert_true(llabs(in_support[i] - 225) < 6 * 16);
     mo_graph_release(graph);
 }
@@ -214,14 +215,14 @@ TEST(draws_are_even) {
 TEST(candidates_alone_take_part) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){40, 40, 40}, 3);
-    int64_t candidates[] = {119, 3, 0, 1, 4, 120, 7, 10, 6, 9}; /* 120 has no label */
+    int64_t candidates[] = {119, 3, 0, 1, 4, 120, 7, 10, 6, 9}; /* node 120 has no label */
     mo_plan_options options = {.k_min = 1, .k_max = 2, .q_min = 1, .q_max = 2, .max_classes = 64, .seed = 1};
     for (uint64_t number = 0; number < 300; number++) {
         mo_plan plan;
         assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, candidates, 10, &plan), MO_OK);
         assert_episode(graph, &plan);
         assert_int_equal(plan.classes, 2);
-        assert_int_equal(plan.left_out, 1); /* 119 is alone in class 2 */
+        assert_int_equal(plan.left_out, 1); /* node 119 is the only one of class 2 */
         for (int64_t i = 0; i < plan.n_query; i++)
             assert_true(plan.query[0][i] < 11 && plan.query[0][i] % 3 != 2);
         mo_plan_release(&plan);

@@ -1,11 +1,10 @@
-/* tests/train/test_plan_links.c - the pairs of an episode of links: edges with label one, other pairs with label
- * zero. */
+/* tests/train/test_plan_links.c - the pairs in an episode of links: edges have label one, other pairs label zero. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
-/* A pair's position in a list, or -1. */
+/* Returns the position of a pair in a list, or -1. */
 static int64_t find_pair(int64_t *const ends[2], int64_t n, int64_t u, int64_t v) {
     for (int64_t i = 0; i < n; i++)
         if (ends[0][i] == u && ends[1][i] == v)

@@ -1,10 +1,10 @@
-/* tests/train/test_plan_public.c - protocol "public": the division that came with a graph, whole and in the order of
+/* tests/train/test_plan_public.c - protocol "public": the division that came with a graph, complete and in the order of
  * its nodes. */
 #include "tests/labelled_graph.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
-/* 12 nodes of three classes in turn and one without a label; all are of the part. */
+/* Makes 12 nodes of three classes in turn and one node without a label; all nodes are in the given part. */
 static mo_graph *divided_graph(mo_context *ctx, mo_division part) {
     mo_graph *graph = labelled_graph(ctx, (int64_t[]){4, 4, 4}, 3);
     graph->division = malloc((size_t)graph->nodes);
@@ -16,23 +16,23 @@ static mo_graph *divided_graph(mo_context *ctx, mo_division part) {
 TEST(support_and_queries_are_the_parts) {
     scratch *s = *state;
     mo_graph *graph = divided_graph(s->ctx, MO_DIVISION_TEST);
-    memset(graph->division, MO_DIVISION_TRAIN, 5); /* classes 0, 1, 2, 0, 1 */
+    memset(graph->division, MO_DIVISION_TRAIN, 5); /* these nodes have classes 0, 1, 2, 0, 1 */
     graph->division[5] = MO_DIVISION_VALIDATION;
     mo_plan plan;
     assert_int_equal(mo_plan_public(graph, 0, &plan), MO_OK);
     assert_int_equal(plan.classes, 3);
-    assert_int_equal(plan.k, 1); /* of class 2 */
+    assert_int_equal(plan.k, 1); /* class 2 has one training node */
     assert_int_equal(plan.n_support, 5);
     assert_memory_equal(plan.support[0], ((int64_t[]){0, 1, 2, 3, 4}), 5 * sizeof(int64_t));
     assert_memory_equal(plan.support_label, ((int64_t[]){0, 1, 2, 0, 1}), 5 * sizeof(int64_t));
-    assert_int_equal(plan.n_query, 6); /* the last node is of the test part, and unlabelled */
+    assert_int_equal(plan.n_query, 6); /* the last node is in the test part, but unlabelled */
     assert_memory_equal(plan.query[0], ((int64_t[]){6, 7, 8, 9, 10, 11}), 6 * sizeof(int64_t));
     assert_memory_equal(plan.query_label, ((int64_t[]){0, 1, 2, 0, 1, 2}), 6 * sizeof(int64_t));
     mo_plan_release(&plan);
     mo_graph_release(graph);
 }
 
-/* Two divisions; in the second one class 1 has no training node: it is left out, with its queries. */
+/* Two divisions. In the second, class 1 has no training node: the class is left out, with its queries. */
 TEST(each_division_is_a_problem_of_the_classes_it_teaches) {
     scratch *s = *state;
     mo_graph *graph = divided_graph(s->ctx, MO_DIVISION_TEST);
@@ -40,7 +40,7 @@ TEST(each_division_is_a_problem_of_the_classes_it_teaches) {
     graph->divisions = 2;
     memset(graph->division + 13, MO_DIVISION_TEST, 13);
     memset(graph->division, MO_DIVISION_TRAIN, 5);
-    for (int i = 13; i < 13 + 6; i += 3) /* classes 0 and 2, twice */
+    for (int i = 13; i < 13 + 6; i += 3) /* two nodes each of classes 0 and 2 */
         graph->division[i] = graph->division[i + 2] = MO_DIVISION_TRAIN;
     mo_plan plan;
     assert_int_equal(mo_plan_public(graph, 0, &plan), MO_OK);
@@ -81,7 +81,8 @@ TEST(divisions_that_pose_no_problem_are_refused) {
     mo_graph_release(tested);
 }
 
-/* A user's own division: lists of text with a header or without, and arrays; a part without a list is the rest. */
+/* A user's own division is read from text lists, with or without a header, and from arrays; a part without a list gets
+ * the rest. */
 TEST(a_division_is_read_from_lists) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){4, 4, 4}, 3);
@@ -111,9 +112,8 @@ TEST(a_division_is_read_from_lists) {
     scratch_files(s, true);
 }
 
-/* 20 labels a class in proportion to the classes: 60 of 24 + 240 + 36 are 5, 48 and 7; half of the others are tested
- * on.
- */
+/* 20 labels times the number of classes, in proportion to the classes: of 24 + 240 + 36 nodes 5, 48 and 7. Half of the
+ * other nodes are tested on. */
 TEST(divisions_are_drawn_in_proportion) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3);
@@ -127,17 +127,18 @@ TEST(divisions_are_drawn_in_proportion) {
         for (int c = 0; c < 3; c++)
             assert_in_range(part[MO_DIVISION_TEST][c] - part[MO_DIVISION_VALIDATION][c] + 1, 0, 2);
         assert_int_equal(part[MO_DIVISION_NONE][0] + part[MO_DIVISION_NONE][1] + part[MO_DIVISION_NONE][2], 0);
-        assert_int_equal(graph->division[d * graph->nodes + 300], MO_DIVISION_NONE); /* without a label */
+        assert_int_equal(graph->division[d * graph->nodes + 300], MO_DIVISION_NONE); /* the node without a label */
     }
     assert_memory_not_equal(graph->division, graph->division + graph->nodes, (size_t)graph->nodes);
-    mo_graph *again = labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3); /* each is of its seed alone */
+    mo_graph *again = labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3); /* a division depends only on its seed */
     assert_int_equal(mo_graph_divide(again, 1, 8), 60);
     assert_memory_equal(again->division, graph->division + graph->nodes, (size_t)graph->nodes);
     assert_int_equal(mo_graph_divide(again, 1, 8), 0);
     assert_failed(s->ctx, MO_INVALID, PARTS("expected labelled nodes and no division, found a division"));
     mo_graph_release(again);
     mo_graph_release(graph);
-    graph = labelled_graph(s->ctx, (int64_t[]){1, 2, 12}, 3); /* a small one: four fifths, one of each class stays */
+    graph = labelled_graph(s->ctx, (int64_t[]){1, 2, 12}, 3); /* a small graph: four fifths train, but one node of each
+                                                               * class is left to test */
     assert_int_equal(mo_graph_divide(graph, 1, 0), 12);
     int64_t train[3] = {0};
     for (int64_t i = 0; i < 15; i++)
@@ -146,7 +147,7 @@ TEST(divisions_are_drawn_in_proportion) {
     mo_graph_release(graph);
 }
 
-/* Planetoid's: 20 nodes of each class first, 1,000 nodes in the test part. */
+/* Planetoid's division: first 20 nodes of each class to train, and 1,000 nodes to test. */
 TEST(planetoid_came_with_a_division) {
     scratch *s = *state;
     static const char *const names[] = {"cora", "citeseer"};

@@ -1,4 +1,5 @@
-/* tests/train/test_plan_split.c - protocol "split": a test part at natural frequencies, support from the rest. */
+/* tests/train/test_plan_split.c - protocol "split": a test part in which classes have their natural frequencies, and
+ * support from the rest. */
 #include "tests/labelled_graph.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};
@@ -22,7 +23,7 @@ TEST(support_and_test_part_never_share_an_example) {
         mo_graph *graph = labelled_graph(s->ctx, sizes, classes);
         mo_plan plan;
         assert_int_equal(mo_plan_split(graph, MO_TASK_NC, k, seed, &plan), MO_OK);
-        int64_t labelled = graph->n_labels - 1; /* a tenth, half rounded up */
+        int64_t labelled = graph->n_labels - 1; /* a tenth, rounded half up */
         assert_int_equal(plan.n_query, (labelled + 5) / 10);
         assert_int_equal(plan.classes, classes);
         assert_int_equal(plan.n_support, classes * k);
@@ -52,7 +53,7 @@ TEST(the_test_part_depends_on_the_seed_alone) {
     assert_int_equal(few.n_query, 45);
     assert_memory_equal(few.query[0], many.query[0], 45 * sizeof(int64_t));
     assert_memory_not_equal(few.query[0], other.query[0], 45 * sizeof(int64_t));
-    for (int64_t c = 0; c < 3; c++) /* and the few are the first of the many */
+    for (int64_t c = 0; c < 3; c++) /* few labels are the first of many */
         assert_memory_equal(few.support[0] + 4 * c, many.support[0] + 64 * c, 4 * sizeof(int64_t));
     mo_plan_release(&few);
     mo_plan_release(&many);
@@ -83,7 +84,7 @@ TEST(support_repeats_only_when_a_class_is_used_up) {
     mo_graph_release(graph);
 }
 
-/* Classes are at their natural frequencies: over the seeds each example is tested a tenth of the time. */
+/* As classes have their natural frequencies, each example is tested for a tenth of the seeds. */
 TEST(every_example_is_tested_equally_often) {
     enum { SEEDS = 3000 };
     scratch *s = *state;
@@ -96,7 +97,7 @@ TEST(every_example_is_tested_equally_often) {
             tested[plan.query[0][i]]++;
         mo_plan_release(&plan);
     }
-    for (int64_t i = 0; i < 120; i++) /* 300, sd 16.4; six of them */
+    for (int64_t i = 0; i < 120; i++) /* expected 300, sd 16.4; allows six sd */
         assert_true(llabs(tested[i] - SEEDS / 10) < 99);
     mo_graph_release(graph);
 }
@@ -112,7 +113,7 @@ TEST(classes_that_cannot_take_part_are_left_out) {
         assert_int_equal(mo_plan_split(graph, MO_TASK_NC, 5, seed, &plan), MO_OK);
         assert_int_equal(plan.classes, 2);
         assert_int_equal(plan.left_out, 1);
-        for (int64_t i = 0; i < plan.n_query; i++) { /* classes 0 and 3 become 0 and 1 */
+        for (int64_t i = 0; i < plan.n_query; i++) { /* classes 0 and 3 get labels 0 and 1 */
             assert_true(plan.query[0][i] != lone);
             assert_int_equal(plan.query_label[i], graph->label[plan.query[0][i]] == 3);
         }

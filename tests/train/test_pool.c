@@ -1,4 +1,4 @@
-/* tests/train/test_pool.c - pools: their sources, and the families of their episodes. */
+/* tests/train/test_pool.c - pools: their sources, and from which task families their episodes are. */
 #include "tests/planted.h"
 
 static const fixtures around_all = {scratch_create, planted_release};
@@ -26,7 +26,7 @@ TEST(name_may_choose_tasks) {
     int notices = 0;
     edge_list(s, "ring.txt");
     snprintf(name, sizeof name, "%s:lp", s->path);
-    for (int i = 0; i < 2; i++) { /* an edge list has no labels, so links are all it serves */
+    for (int i = 0; i < 2; i++) { /* an edge list has no labels, so it can only serve links */
         mo_pool *pool = open_one(s, i ? s->path : name, &notices);
         assert_non_null(pool);
         assert_int_equal(mo_pool_size(pool), 1);
@@ -34,7 +34,7 @@ TEST(name_may_choose_tasks) {
         assert_null(mo_pool_source(pool, 1));
         mo_pool_release(pool);
     }
-    assert_int_equal(notices, 4); /* each names a graph and the quality of its SVD */
+    assert_int_equal(notices, 4); /* each notice names a graph and the quality of its SVD */
 }
 
 TEST(wrong_tasks_are_refused_by_name) {
@@ -51,7 +51,7 @@ TEST(wrong_tasks_are_refused_by_name) {
     mo_graph *bare = mo_graph_from_edges(s->ctx, "bare", 3, 0, NULL, NULL);
     mo_feature_options features = planted_features();
     mo_pool *pool = mo_pool_create(s->ctx, &features, 0.2, NULL, NULL);
-    mo_pool_add(pool, bare, 1u << MO_TASK_LP); /* which the pool releases, taken or not */
+    mo_pool_add(pool, bare, 1u << MO_TASK_LP); /* the pool releases the graph in any case */
     assert_failed(s->ctx, MO_INVALID,
         PARTS("pool: bare cannot serve lp: expected a single graph with edges, found 1 graphs, 0 edges and 0 classes"));
     mo_pool_release(pool);
@@ -109,7 +109,7 @@ TEST(one_a_step_draws_families_equally) {
     for (uint64_t number = 0; number < 600; number++)
         count[draw_task(pool, t, number, MO_FAMILY_DRAWN)]++;
     for (int task = 0; task < MO_TASKS; task++)
-        assert_in_range(count[task], 200 - 46, 200 + 46); /* four standard deviations of a binomial */
+        assert_in_range(count[task], 200 - 46, 200 + 46); /* within four standard deviations of a binomial */
     mo_tape_release(t);
     mo_pool_release(pool);
 }
@@ -123,8 +123,9 @@ TEST(families_are_drawn_by_their_weights) {
     for (uint64_t number = 0; number < 600; number++)
         count[draw_task(pool, t, number, MO_FAMILY_DRAWN)]++;
     assert_int_equal(count[MO_TASK_NC], 0);
-    assert_in_range(count[MO_TASK_LP], 450 - 43, 450 + 43); /* four standard deviations of a binomial */
-    for (uint64_t number = 0; number < 6; number++)         /* of several per step: the families that have a weight */
+    assert_in_range(count[MO_TASK_LP], 450 - 43, 450 + 43); /* within four standard deviations of a binomial */
+    for (uint64_t number = 0; number < 6; number++)         /* with several episodes per step, families with a weight
+                                                             * take turns */
         assert_int_equal(draw_task(pool, t, number, MO_FAMILY_IN_TURN), number % 2 ? MO_TASK_GC : MO_TASK_LP);
     mo_tape_release(t);
     mo_pool_release(pool);
@@ -156,7 +157,7 @@ TEST(family_and_shots_are_independent) {
         low[e.task] += mo_numel(e.support[0]) / e.classes == plans.k_min;
     }
     assert_true(mo_ok(s->ctx));
-    for (int task = 0; task < MO_TASKS; task++) { /* a third, +- four standard deviations */
+    for (int task = 0; task < MO_TASKS; task++) { /* a third, within four standard deviations */
         double share = (double)low[task] / drawn[task], sd = sqrt(2.0 / 9 / drawn[task]);
         assert_true(fabs(share - 1.0 / 3) < 4 * sd);
     }

@@ -1,4 +1,4 @@
-/* tests/train/test_pool_episodes.c - episodes of a pool hold the features of their examples; features for links do not
+/* tests/train/test_pool_episodes.c - episodes of a pool have the features of their examples; features for links do not
  * know the held-out edges. */
 #include "tests/planted.h"
 
@@ -8,7 +8,7 @@ static const int64_t *ints(const mo_tensor *T) {
     return mo_tensor_view(T).data;
 }
 
-/* Row `row` of the episode equals the features of the node, at every hop. */
+/* Fails unless a row of the episode equals the node's features at every hop. */
 static void assert_row(const mo_episode *e, int64_t row, const mo_source *source, int64_t node) {
     mo_tensor *rows = e->rows[0].tensor, *hops = mo_arrays_find(source->features->arrays, "hops");
     assert_int_equal(mo_dim(rows, 0), PLANTED_HOPS + 1);
@@ -28,7 +28,7 @@ static void assert_rows(const mo_source *source, const mo_plan *plan, const mo_e
     }
 }
 
-/* Graph by graph: the segment's rows are the graph's nodes. */
+/* Fails unless the segment of each graph has the rows of the graph's nodes. */
 static void assert_segments(const mo_source *source, const mo_plan *plan, const mo_episode *e) {
     const int64_t *segment = ints(e->segment), *offset = source->graph->graph_offset;
     for (int64_t i = 0; i < plan->n_support + plan->n_query; i++) {
@@ -90,7 +90,7 @@ TEST(episode_is_a_function_of_seed_and_number) {
     for (uint64_t number = 0; number < 12; number++) {
         mo_episode e[2];
         for (int i = 0; i < 2; i++) {
-            if (i) /* other episodes in between change nothing */
+            if (i) /* drawing another episode in between changes nothing */
                 mo_pool_draw(pool, t[i], number + 100, MO_FAMILY_DRAWN, &plans, &e[i], NULL);
             mo_tape_reset(t[i]);
             mo_pool_draw(pool, t[i], number, MO_FAMILY_DRAWN, &plans, &e[i], NULL);
@@ -107,7 +107,7 @@ TEST(episode_is_a_function_of_seed_and_number) {
     mo_pool_release(pool);
 }
 
-/* The same example, of links the same pair. */
+/* Whether support rows i and j are the same example; for links, the same pair. */
 static bool same_example(const mo_plan *plan, int64_t i, int64_t j) {
     return plan->support[0][i] == plan->support[0][j] &&
            (!plan->support[1] || plan->support[1][i] == plan->support[1][j]);
@@ -125,7 +125,7 @@ TEST(an_example_that_repeats_has_its_weight_at_its_first_row) {
             mo_plan plan = {0};
             mo_episode e;
             mo_tape_reset(t);
-            plans.k_min = plans.k_max = number % 2 ? 4 : 600; /* fewer, and more, than the classes have */
+            plans.k_min = plans.k_max = number % 2 ? 4 : 600; /* fewer labels than a class has, or more */
             mo_plan_draw(source->graph, source->links, source->task, number, &plans, NULL, 0, &plan);
             assert_int_equal(mo_episode_build(t, source, &plan, &e), MO_OK);
             assert_int_equal(e.support_weight == NULL, number % 2);

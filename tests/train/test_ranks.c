@@ -1,5 +1,5 @@
-/* tests/train/test_ranks.c - a run that several ranks share has the bits of one process, whoever takes which episode;
- * ranks that do not fit, and failures of one, end all of them. The ranks are threads (fake_ranks.h). */
+/* tests/train/test_ranks.c - a run that several ranks share has the bits of one process, however episodes are
+ * distributed; if ranks do not fit together, or one fails, all end. Ranks are threads (fake_ranks.h). */
 #include "tests/train/fake_ranks.h"
 #include "tests/training_run.h"
 
@@ -7,22 +7,23 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 /* ---- sums ---- */
 
-enum { TENSORS = 2, VALUES = 7 }; /* of 3 and of 4 */
+enum { TENSORS = 2, VALUES = 7 }; /* one tensor of 3 values, one of 4 */
 
-/* What the gradient of episode j holds: no two sums of them in another order are likely to be equal. */
+/* Returns value i of the gradient of episode j, such that sums in another order are unlikely to be equal. */
 static float gradient_value(int E, int j, int i) {
     mo_random r = mo_random_at((uint64_t)E, MO_PURPOSE_CHECK, (uint64_t)(j * VALUES + i));
     return (float)(mo_random_uniform(&r) - 0.5) * (float)(1 << (j * 5 + i) % 11);
 }
 
-/* The sum over the 2^level episodes from j on, halves first. */
+/* Sums 2^level episodes from j on, as the sum of two halves. */
 static float sum_of_node(int E, int level, int j, int i) {
     if (level == 0)
         return gradient_value(E, j, i);
     return sum_of_node(E, level - 1, j, i) + sum_of_node(E, level - 1, j + (1 << (level - 1)), i);
 }
 
-/* The sum over the episodes from j on: E as a sum of powers of two, the largest first, joined from the smallest. */
+/* Sums the episodes from j to E: splits their number into powers of two, the largest first, and adds the parts from the
+ * smallest on. */
 static float sum_of_tree(int E, int j, int i) {
     int level = 0;
     while (2 << level <= E - j)
@@ -31,7 +32,7 @@ static float sum_of_tree(int E, int j, int i) {
     return j + (1 << level) == E ? first : first + sum_of_tree(E, j + (1 << level), i);
 }
 
-/* The gradients of episode j in X. */
+/* Writes the gradients of episode j to X. */
 static void write_gradient(mo_tensor *const *X, int E, int j) {
     float x[VALUES];
     for (int i = 0; i < VALUES; i++)
@@ -40,7 +41,7 @@ static void write_gradient(mo_tensor *const *X, int E, int j) {
     mo_tensor_write(X[1], x + 3, 4 * sizeof *x);
 }
 
-/* A rank that adds up the gradients of its episodes, and shares the sum. */
+/* A rank that sums its episodes' gradients and takes part in the sum over ranks. */
 typedef struct adding {
     mo_ranks ranks;
     int E;
@@ -74,7 +75,8 @@ static void *add_up(void *state) {
     return NULL;
 }
 
-/* The number of nodes that the episodes first .. end - 1 are: the largest whose places are multiples of their sizes. */
+/* Returns how many nodes of the tree the episodes first .. end - 1 make. A node of 2^l episodes begins at a multiple of
+ * 2^l. */
 static size_t count_nodes(int first, int end) {
     size_t n = 0;
     for (int size; first < end; first += size, n++)
@@ -83,7 +85,8 @@ static size_t count_nodes(int first, int end) {
     return n;
 }
 
-/* The sums that the ranks send: each its nodes and those of the ranks that sent to it, and the total to all but one. */
+/* Returns how many sums the ranks send: each rank its nodes and those of the ranks that sent to it, and rank 0 the
+ * total to each other rank. */
 static size_t count_sums(int E, int W) {
     size_t n = (size_t)W - 1;
     for (int r = 1; r < W; r++) {
@@ -100,7 +103,7 @@ static void expect_sum(int E, int W) {
     for (int r = 0; r < W; r++)
         a[r] = (adding){.ranks = fake_ranks(&world, r, W), .E = E};
     fake_world_run(&world, W, add_up, a, sizeof *a);
-    assert_int_equal(world.bytes, count_sums(E, W) * TENSORS * 256); /* parts begin at multiples of 256 bytes */
+    assert_int_equal(world.bytes, count_sums(E, W) * TENSORS * 256); /* a part takes a multiple of 256 bytes */
     for (int r = 0; r < W; r++) {
         assert_in_range(mo_ranks_first(E, W, r + 1) - mo_ranks_first(E, W, r), E / W, (E + W - 1) / W);
         assert_int_equal(a[r].code, MO_OK);
@@ -128,7 +131,7 @@ typedef struct member {
     training_run run;
     mo_ranks ranks;
     bool resume;
-    int64_t until, taken; /* steps after which this rank wants to stop, and when it did */
+    int64_t until, taken; /* until: steps after which this rank stops; taken: its steps at the end */
 } member;
 
 static bool member_goes_on(const mo_step_report *r, void *state) {
@@ -147,7 +150,7 @@ static void *run_member(void *state) {
     return NULL;
 }
 
-/* Opens `size` ranks with these options (one for each). */
+/* Opens `size` ranks; options has one entry for each. */
 static void open_members(member *m, fake_world *world, int size, const run_options *o, const char *folder) {
     fake_world_open(world);
     for (int r = 0; r < size; r++)
@@ -172,7 +175,7 @@ static void expect_same_parameters(const training_run *a, const training_run *b)
 
 static fake_world shared_world; /* of share_run */
 
-/* Runs to the end, or until rank `stopper` wants to stop after `until` steps. */
+/* Runs to the end, or until rank `stopper` stops after `until` steps. */
 static void share_run(const run_options *o, int size, const char *folder, bool resume, int stopper, int64_t until) {
     member m[4];
     run_options each[4] = {*o, *o, *o, *o};
@@ -221,7 +224,7 @@ TEST(a_run_goes_on_with_other_ranks) {
     o.episodes = 5;
     const char *one = run_folder(s, "one"), *several = run_folder(s, "several");
     run_until(&o, one, false, o.steps);
-    share_run(&o, 2, several, false, 1, 2); /* a signal that came to the second rank stops both */
+    share_run(&o, 2, several, false, 1, 2); /* rank 1 gets the signal, and both stop */
     run_until(&o, several, true, 4);
     share_run(&o, 3, several, true, 0, 5);
     bytes file = run_file(several, "run.json");
@@ -235,7 +238,7 @@ TEST(a_run_goes_on_with_other_ranks) {
     folder_remove(several);
 }
 
-/* Every rank ends with the status of the one that failed; the first one's message names it. */
+/* Fails unless every rank ends with the status of the rank that failed, and rank 0's message names it. */
 static void expect_refused(
     const run_options *o, int size, const char *folder, int failed, mo_code code, const char *part) {
     static fake_world world;
@@ -278,7 +281,7 @@ TEST(a_failure_of_one_rank_ends_all) {
     char path[640];
     const char *folder = run_folder(s, "full");
     run_until(&o[0], folder, false, o[0].steps);
-    expect_refused(o, 3, folder, 0, MO_STATE, "already"); /* the folder holds a run */
+    expect_refused(o, 3, folder, 0, MO_STATE, "already"); /* the folder already holds a run */
     folder_remove(folder);
     snprintf(path, sizeof path, "%s/file", s->folder);
     FILE *file = fopen(path, "w");
@@ -292,7 +295,7 @@ TEST(a_failure_of_one_rank_ends_all) {
 typedef struct watched {
     mo_ranks ranks;
     mo_context *ctx;
-    size_t bytes;        /* of a sum of gradients */
+    size_t bytes;        /* bytes of a sum of gradients */
     int fails_at, calls; /* such messages */
 } watched;
 
@@ -322,7 +325,7 @@ static void watch_member(member *m, watched *w, int fails_at) {
     m->ranks.state = w;
 }
 
-/* Of rank `failed` at one of its calls: all have its error, and the weights of the beginning. */
+/* Rank `failed` fails at one of its calls: all ranks must have its error, and still the first weights. */
 static void expect_failure_at(const scratch *s, int failed, int call) {
     static fake_world world;
     run_options o[3] = {usual_run, usual_run, usual_run};
@@ -350,7 +353,8 @@ static void expect_failure_at(const scratch *s, int failed, int call) {
 
 TEST(a_failure_amid_messages_ends_all) {
     for (int failed = 0; failed < 3; failed++)
-        for (int call = 0; call < (failed ? 2 : 4); call++) /* a node and the total, each of two others at rank 0 */
+        for (int call = 0; call < (failed ? 2 : 4); call++) /* each other rank has two messages with rank 0: its sum and
+                                                             * the total */
             expect_failure_at(*state, failed, call);
 }
 

@@ -1,5 +1,5 @@
-/* tests/train/test_replay.c - a run whose steps are replayed as graphs has the same bits as one without replay: losses,
- * norms and weights, with every change between steps. Skipped if there is no CUDA device. */
+/* tests/train/test_replay.c - a run whose steps are replayed as graphs has the bits of a run without replay: losses,
+ * norms and weights, with every kind of change between steps. Skipped if there is no CUDA device. */
 #include "tests/device.h"
 #include "tests/training_run.h"
 
@@ -12,7 +12,7 @@ typedef struct trace {
     int replayed; /* episodes */
 } trace;
 
-/* A change to a run before a step. */
+/* Changes a run before a step. */
 typedef void (*event)(training_run *run, int64_t step);
 
 static run_options replayed_run(const mo_feature_options *features, int episodes, bool replay) {
@@ -46,7 +46,7 @@ static void take_steps(const run_options *o, const char *folder, event before, t
     run_close(&run);
 }
 
-/* Takes the steps with and without replay; how many episodes were replayed. */
+/* Takes the steps with and without replay. Returns how many episodes were replayed. */
 static int compare(scratch *s, run_options o, event before) {
     static trace taken, replayed;
     char plain[512], graphs[512];
@@ -72,7 +72,7 @@ static mo_feature_options rows_of(mo_feature_form form, mo_feature_place place) 
     return o;
 }
 
-/* Rows of examples: every family has one shape, which is recorded at its third episode. */
+/* With rows of examples every family has one shape, which is recorded at its third episode. */
 TEST(one_shape_is_replayed_from_its_third_episode_on) {
     for (int place = MO_FEATURES_ON_DEVICE; place <= MO_FEATURES_ON_HOST; place++) {
         mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, (mo_feature_place)place);
@@ -82,7 +82,7 @@ TEST(one_shape_is_replayed_from_its_third_episode_on) {
     }
 }
 
-/* Graphs of 30 a class, asked for 32: the weights of copies are inputs too. */
+/* 30 graphs per class, of which 32 are asked for: the weights of copies are inputs of the replay too. */
 TEST(supports_with_copies_are_replayed) {
     mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
     run_options o = replayed_run(&features, 3, true);
@@ -91,7 +91,7 @@ TEST(supports_with_copies_are_replayed) {
     assert_int_equal(compare(*state, o, NULL), 3 * (5 - 2));
 }
 
-/* Of rows of nodes, links and graphs have another number every time: those episodes are computed as they are. */
+/* With rows of nodes, episodes of links and graphs have a new number of rows each time, and are run directly. */
 TEST(shapes_that_change_are_computed_as_they_are) {
     static const mo_feature_place place[] = {MO_FEATURES_ON_DEVICE, MO_FEATURES_ON_HOST};
     for (int i = 0; i < 2; i++) {
@@ -132,7 +132,7 @@ static void refuse_captures(training_run *run, int64_t step) {
         setenv("MOCHI_CUDA_HOST_FAIL", "seam_capture_end", 1);
 }
 
-/* Only the emulated device can be told to refuse. */
+/* Only the emulated device can be told to refuse a capture. */
 TEST(what_cannot_be_recorded_is_computed_as_it_is) {
     mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
     run_options o = replayed_run(&features, 3, true);
@@ -180,7 +180,7 @@ TEST(a_failing_replay_names_its_step_and_changes_nothing) {
     int n = mo_model_n_parameters(run.model);
     for (int i = 0; i < n; i++) {
         mo_tensor *P = mo_model_parameter(run.model, i);
-        if (strstr(mo_tensor_name(P), "log_weight")) /* of the rows' parts, which every readout reads */
+        if (strstr(mo_tensor_name(P), "log_weight")) /* weights of the rows' parts, which every readout reads */
             mo_tensor_fill(P, NAN);
     }
     mo_tensor *first = mo_model_parameter(run.model, 0);

@@ -1,6 +1,6 @@
-/* tests/train/test_run_faults.c - a run that is killed at any call with which it changes the disk, or whose disk fails
- * at any call, leaves a folder that --resume or a fresh start takes, and ends with the weights of a run that was never
- * stopped. */
+/* tests/train/test_run_faults.c - a run is killed at each call that changes the disk, or its disk fails at each call:
+ * it leaves a folder that --resume or a fresh start accepts, and ends with the weights of a run that was never stopped.
+ * */
 #include "tests/failing_disk.h"
 #include "tests/training_run.h"
 
@@ -10,12 +10,12 @@
 static const fixtures around_all = {scratch_create, planted_release};
 
 #ifdef __SANITIZE_ADDRESS__
-enum { STEP = 4 }; /* of the calls that are met: each run takes five times as long */
+enum { STEP = 4 }; /* tries every fourth call, as each run takes five times as long */
 #else
 enum { STEP = 1 };
 #endif
 
-/* All of a run in its folder while the plan holds; the status stays in the context. */
+/* Runs to the end in the folder, under the plan; the status stays in the context. */
 static void train(training_run *run, const char *folder, const disk_plan *plan) {
     *run = run_open(&usual_run, folder);
     disk_begin(plan);
@@ -23,7 +23,7 @@ static void train(training_run *run, const char *folder, const disk_plan *plan) 
     mo_trainer_finish(run->trainer);
 }
 
-/* In a child: the run, killed at call k. Returns whether the child came to the end. */
+/* Runs in a child process that is killed at call k. Returns whether the child came to its end. */
 static bool train_until_killed(const char *folder, disk_plan plan, long k) {
     plan.at = k;
     plan.fault = DISK_KILL;
@@ -42,7 +42,7 @@ static bool train_until_killed(const char *folder, disk_plan plan, long k) {
     return !WIFSIGNALED(status);
 }
 
-/* As a user would: --resume, and where that is refused, from the beginning. Returns whether --resume was taken. */
+/* Goes on as a user would: with --resume or, if that is refused, from the start. Returns whether it resumed. */
 static bool take_up(const char *folder) {
     training_run run = run_open(&usual_run, folder);
     bool resumed = mo_trainer_resume(run.trainer) == MO_OK;
@@ -58,12 +58,13 @@ static bool take_up(const char *folder) {
     return resumed;
 }
 
-/* Temporary files that a run has left. */
+/* Counts the temporary files that a run has left. */
 static int left_over(const char *folder) {
     return folder_files(folder, ".tmp", NULL);
 }
 
-/* The calls of a whole run in `folder`, which `whole` is made of; the plan without a fault. */
+/* Counts the calls of a whole run in `folder` under the plan, which has no fault; `whole` receives the folder of a
+ * finished run. */
 static long count_calls(scratch *s, char whole[400], char folder[400], const disk_plan *plan) {
     training_run run;
     snprintf(whole, 400, "%s/whole", s->folder);
@@ -75,7 +76,8 @@ static long count_calls(scratch *s, char whole[400], char folder[400], const dis
     return n;
 }
 
-/* The second checkpoint and all behind it have a former one, so that more calls are in them than in the first. */
+/* Kills the run from its second checkpoint on: as a former one then exists, more kinds of calls occur than in the
+ * first. */
 static void expect_cuts_are_taken_up(scratch *s, bool named_only) {
     char whole[400], folder[400];
     int resumed = 0, fresh = 0, kills = 0;
@@ -105,8 +107,7 @@ TEST(so_it_is_where_temporary_files_have_names) {
 
 /* ---- a disk that fails ---- */
 
-/* run.json is there before the first checkpoint, and the log is on the disk before the checkpoint that counts its
- * lines. */
+/* run.json is saved before the first checkpoint, and the log before the checkpoint that counts its lines. */
 TEST(the_files_of_a_run_are_saved_in_order) {
     scratch *s = *state;
     char whole[400], folder[400], path[600], wrong[400];
@@ -138,7 +139,7 @@ TEST(the_files_of_a_run_are_saved_in_order) {
     folder_remove(whole);
 }
 
-/* A folder with run.json alone is a run that has taken no step; of other settings it is refused. */
+/* A folder with only run.json is a run without a step; with other settings it is refused. */
 TEST(only_run_json_is_the_beginning_of_its_own_run) {
     scratch *s = *state;
     char folder[400], path[600];

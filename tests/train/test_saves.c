@@ -1,6 +1,6 @@
-/* tests/train/test_saves.c - every call on the disk of every save and every reader of the library fails, is interrupted
- * or moves fewer bytes than asked for: the right bytes, or one line that names the file, and the former file. The order
- * of the calls of a save. */
+/* tests/train/test_saves.c - every call of every save and every reader of the library fails, is interrupted or moves
+ * fewer bytes than asked for. The result must be the right bytes, or one line that names the file, which then is the
+ * former one. Also tests the order of a save's calls. */
 #include "tensor/files/file.h"
 #include "tests/drawn_graphs.h"
 #include "tests/failing_disk.h"
@@ -13,9 +13,9 @@ static const fixtures around_all = {scratch_create, planted_release};
 
 static const char entry_key[] = "format 1 graph 0123 dim 3";
 
-/* Of one kind of file: what writes version 0 or 1 of it, and a figure of what is read from it. */
+/* A kind of file: a function that writes version 0 or 1 of it, and a function that reads it as a number. */
 typedef struct kind {
-    const char *name; /* of the file */
+    const char *name; /* name of the file */
     void (*write)(mo_context *ctx, const char *path, int version);
     double (*read)(mo_context *ctx, const char *path);
 } kind;
@@ -107,7 +107,7 @@ static double read_graph(mo_context *ctx, const char *path) {
     return figure;
 }
 
-/* Edges as text, which are only read here. */
+/* Writes edges as text; only reading is tested for this kind. */
 static void write_edges(mo_context *ctx, const char *path, int version) {
     mo_file_replace(ctx, path, version ? "0 1\n1 2\n2 3\n" : "0 1\n", version ? 12 : 4);
 }
@@ -131,7 +131,7 @@ static double read_weights(mo_context *ctx, const char *path) {
     return figure;
 }
 
-/* A cache never fails, it tells: here that is raised. */
+/* A cache only prints notices; here a notice becomes an error. */
 static void raise_notice(const char *line, void *ctx) {
     mo_fail(ctx, MO_IO, "%s", line);
 }
@@ -175,7 +175,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* ---- one fault ---- */
 
-/* How many runs of each outcome. */
+/* The number of runs, and of each outcome. */
 typedef struct tally {
     long runs, whole, refused;
 } tally;
@@ -198,7 +198,7 @@ static bool holds(const char *path, bytes expected) {
     return same;
 }
 
-/* Whether call k closes the folder, with which nothing can be lost. */
+/* Whether call k closes the folder: its failure loses nothing. */
 static bool closes_folder(const char *folder, long k) {
     const char *line = disk_calls();
     char close[600];
@@ -207,13 +207,13 @@ static bool closes_folder(const char *folder, long k) {
     return !strncmp(line, close, (size_t)snprintf(close, sizeof close, "close %s\n", folder));
 }
 
-/* Replaces version 0 (or nothing) by version 1 while the plan holds. */
+/* Replaces version 0 (or no file) by version 1 under the plan. */
 static void save_once(
     scratch *s, const kind *k, const char *path, const bytes version[2], disk_plan plan, bool replaced, tally *t) {
     char what[200];
     snprintf(what, sizeof what, "%s, %s at call %ld%s", strrchr(path, '/') + 1, disk_fault_name(plan.fault), plan.at,
         plan.always ? " and later" : "");
-    unlink(path); /* first, since a file system may wait for the disk where a file is emptied */
+    unlink(path); /* a new file, as emptying the old one could wait for the disk */
     if (replaced) {
         FILE *file = fopen(path, "wb");
         assert_int_equal(fwrite(version[0].data, 1, version[0].n, file), version[0].n);
@@ -261,7 +261,7 @@ static const char *path_of_kind(scratch *s, const kind *k) {
     return scratch_path(s, k->name ? k->name : entry_name());
 }
 
-/* Both versions of the file, as bytes. */
+/* Makes both versions of the file, as bytes. */
 static void make_versions(scratch *s, const kind *k, const char *path, bytes version[2]) {
     for (int v = 0; v < 2; v++) {
         k->write(s->ctx, path, v);
@@ -359,17 +359,17 @@ TEST(a_fault_in_a_reader_is_told_or_changes_nothing) {
     assert_true(t.runs > 50 && t.whole > 20 && t.refused > 20);
 }
 
-/* ---- hop stacks, which grow in place under another name until they are whole ---- */
+/* ---- hop stacks, which are written in place, under another name until they are complete ---- */
 
 static double open_stack(scratch *s, const char *folder) {
     return open_small_stack(s->ctx, folder, entry_key, SMALL_STACK_HOPS);
 }
 
-/* With a whole stack there, or without. Fails unless the stack is right in spite of the fault, or told, and right when
- * it is opened again. */
+/* Opens a stack that is there, or not yet. Fails unless the stack is right in spite of the fault, or a notice is
+ * printed and the stack is right when opened again. */
 static void open_stack_at_every_call(scratch *s, const char *folder, bool there, double expected, tally *t) {
     long n = 1;
-    for (int f = -1; f < N_FAULTS; f++) /* first without a fault, which counts the calls */
+    for (int f = -1; f < N_FAULTS; f++) /* f = -1 has no fault, and counts the calls */
         for (long at = 1; at <= (f < 0 ? 1 : n); at++) {
             disk_plan plan = f < 0 ? (disk_plan){0} : faults[f];
             char what[200], path[1024];
@@ -429,7 +429,7 @@ TEST(a_save_is_written_synced_named_and_its_folder_synced) {
     for (int named_only = 0; named_only < 2; named_only++)
         for (int i = 0; i < KINDS; i++) {
             const char *path = path_of_kind(s, &kinds[i]);
-            for (int version = 0; version < 2; version++, saves++) { /* anew, and over the first */
+            for (int version = 0; version < 2; version++, saves++) { /* a new file, then a replaced one */
                 long written;
                 disk_begin(&(disk_plan){.under = s->folder, .named_only = named_only});
                 kinds[i].write(s->ctx, path, version);
@@ -465,7 +465,7 @@ TEST(a_hop_stack_is_synced_before_it_has_its_name) {
     folder_remove(folder);
 }
 
-/* The check above is one that can fail. */
+/* Shows that the check above can fail. */
 TEST(an_order_that_loses_files_is_recognized) {
     static const struct {
         const char *calls, *wrong;

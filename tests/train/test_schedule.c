@@ -1,4 +1,4 @@
-/* tests/train/test_schedule.c - the cosine schedule: ends, middle, and the rates that PyTorch stored. */
+/* tests/train/test_schedule.c - the cosine schedule: its ends and middle, and the rates that PyTorch gave (stored). */
 #include "tests/scratch.h"
 #include "train/inside.h"
 

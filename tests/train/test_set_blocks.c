@@ -1,6 +1,6 @@
-/* tests/train/test_set_blocks.c - blocks that describe the graphs of a set: statistics of known graphs, the optimal
- * assignment kernel against all pairs counted, Gaussians against their means over pairs of nodes, and no block depends
- * on the order of the nodes. */
+/* tests/train/test_set_blocks.c - the blocks of rows that describe the graphs of a set: statistics of known graphs, the
+ * optimal assignment kernel against counts over all pairs, Gaussians against means over pairs of nodes. No block
+ * depends on the order of nodes. */
 #include "tests/copies.h"
 #include "train/features/sets/set_blocks.h"
 
@@ -10,8 +10,8 @@ static const fixtures around_all = {scratch_create, planted_release};
 
 enum { MOST_NODES = 16, ROUNDS = 3 };
 
-/* Graphs of drawn edges, with one of three labels at each node where labelled; and where unit is not 0 with a measured
- * value in that unit. */
+/* Draws graphs; if labelled, each node has one of three labels; if unit is not 0, also a measured value in that unit.
+ * reversed: the order of nodes in each graph. */
 static mo_graph *measured_set(mo_context *ctx, int64_t graphs, bool labelled, bool reversed, float unit) {
     mo_graph *set = mo_graph_new(ctx, "drawn", "drawn");
     mo_edges edges = {0};
@@ -43,14 +43,14 @@ static mo_graph *measured_set(mo_context *ctx, int64_t graphs, bool labelled, bo
     return set;
 }
 
-/* order: of the nodes inside each graph. */
+/* As measured_set, without values. */
 static mo_graph *drawn_set(mo_context *ctx, int64_t graphs, bool labelled, bool reversed) {
     return measured_set(ctx, graphs, labelled, reversed, 0);
 }
 
 /* ---- statistics ---- */
 
-/* Edges of a complete graph of 5, a ring of 6, a star of 7 and two triangles. */
+/* Makes a complete graph of 5 nodes, a ring of 6, a star of 7 and two triangles. */
 static mo_graph *known_set(mo_context *ctx) {
     static const int64_t offset[] = {0, 5, 11, 18, 24};
     mo_graph *set = mo_graph_new(ctx, "known", "known");
@@ -73,7 +73,7 @@ static mo_graph *known_set(mo_context *ctx) {
     return mo_graph_finish(set);
 }
 
-/* The columns as they should be before they are standardised: triangles, paths, stars, cycles of four, components. */
+/* The expected columns before standardisation: triangles, paths, stars, cycles of four, components. */
 TEST(statistics_are_those_of_known_graphs) {
     scratch *s = *state;
     mo_graph *set = known_set(s->ctx);
@@ -104,7 +104,8 @@ TEST(statistics_are_those_of_known_graphs) {
 
 /* ---- subtrees ---- */
 
-/* Colours as ranks of what they stand for, over the nodes of the whole set: no hash. */
+/* Refines colours over the nodes of the whole set: numbers the distinct (colour, neighbours' colours) by comparing all
+ * pairs, without a hash. */
 static void refine(const mo_graph *set, const int64_t *before, int64_t *after) {
     int64_t n = set->nodes, kinds = 0;
     for (int64_t u = 0; u < n; u++) {
@@ -125,7 +126,7 @@ static void refine(const mo_graph *set, const int64_t *before, int64_t *after) {
     }
 }
 
-/* K[g, h] += sum over colours of min(n_c, n'_c), without what graph g alone has of a colour where g = h. */
+/* Adds to K[g, h] the sum over colours of min(n_c, n'_c); for g = h without what only graph g has of a colour. */
 static void add_intersections(const mo_graph *set, const int64_t *colour, double *K, double *norm) {
     int64_t G = set->graphs, (*count)[64] = calloc((size_t)set->nodes, sizeof *count);
     for (int64_t g = 0; g < G; g++)
@@ -167,7 +168,7 @@ TEST(subtrees_are_the_optimal_assignment_kernel) {
         for (int g = 0; g < G; g++)
             for (int h = 0; h < G; h++)
                 K[g * G + h] /= sqrt(norm[g] * norm[h]);
-        /* rows U S^1/2 of a matrix M with M M' = K have inner products K^1/2 */
+        /* If M M' = K and M = U S V', the rows U S^1/2 have inner products K^1/2. */
         mo_basis_quality quality = {0};
         mo_feature_options o = example_features(NULL);
         mo_tensor *P = mo_cast(t, mo_set_subtrees(t, set, &o, &quality), MO_F64), *w, *V;
@@ -192,7 +193,8 @@ TEST(subtrees_are_the_optimal_assignment_kernel) {
 
 /* ---- waves ---- */
 
-/* The rows [x | A~ x | A~^2 x] of all nodes, centred, from the structure and the label of each; returns the width. */
+/* Computes the centred rows [x | A~ x | A~^2 x] of all nodes, where x is a node's structure and label; returns the
+ * width. */
 static int64_t node_rows(const mo_graph *set, const mo_set_structure *structure, double **rows) {
     int64_t n = set->nodes, d = MO_STRUCTURE + set->features, w = 3 * d;
     double *h = *rows = calloc((size_t)(n * w), sizeof *h);
@@ -217,7 +219,7 @@ static int64_t node_rows(const mo_graph *set, const mo_set_structure *structure,
     return w;
 }
 
-/* The mean over pairs of nodes of exp(-|h_u - h_v|^2 / (2 s^2)) and exp(-2 |h_u - h_v|^2 / s^2), added. */
+/* Returns the mean over pairs of nodes of exp(-|h_u - h_v|^2 / (2 s^2)) + exp(-2 |h_u - h_v|^2 / s^2). */
 static double mean_gaussians(const mo_graph *set, const double *h, int64_t w, double s2, int64_t g, int64_t k) {
     const int64_t *o = set->graph_offset;
     double sum = 0;
@@ -231,7 +233,8 @@ static double mean_gaussians(const mo_graph *set, const double *h, int64_t w, do
     return sum / (double)((o[g + 1] - o[g]) * (o[k + 1] - o[k]));
 }
 
-/* Cosines between centred rows of the exact kernel, and those of the waves, which are random to 1 / sqrt(128). */
+/* Compares cosines between the waves' rows, which are random to 1 / sqrt(128), with cosines between centred rows of the
+ * exact kernel. */
 TEST(waves_are_gaussians_between_nodes) {
     scratch *s = *state;
     enum { G = 24 };
@@ -299,7 +302,7 @@ TEST(the_order_of_the_nodes_changes_no_inner_product) {
 
 /* ---- measured values beside labels, or alone ---- */
 
-/* The largest difference of two arrays of one shape; of matrices, between the inner products of their rows. */
+/* Returns the largest difference of two arrays of one shape; for matrices, of the inner products of their rows. */
 static double array_distance(mo_context *ctx, const mo_features *f, const mo_features *g, const char *name) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *X = mo_arrays_find(f->arrays, name), *Y = mo_arrays_find(g->arrays, name);
@@ -344,8 +347,8 @@ TEST(a_measured_value_counts_in_any_unit_and_makes_no_kinds) {
     }
 }
 
-/* Graphs without an edge, alone in their set, or all alike: rows are finite, and zero where nothing tells them apart.
- */
+/* Graphs without an edge, a set of one graph, or of equal graphs: rows are finite, and zero if graphs cannot be told
+ * apart. */
 TEST(poor_sets_have_finite_rows) {
     scratch *s = *state;
     static const char *const names[] = {"statistics", "subtrees", "waves"};

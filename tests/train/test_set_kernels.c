@@ -1,5 +1,5 @@
-/* tests/train/test_set_kernels.c - the kernels between the graphs of a set against the formulas, summed plainly in
- * float64; what a set lacks is left out; and what is refused. */
+/* tests/train/test_set_kernels.c - the kernels between the graphs of a set against their formulas, summed plainly in
+ * float64. Kernels that a set has no data for are left out; bad input is refused. */
 #include "tensor/hidden.h"
 #include "tests/drawn_graphs.h"
 #include "train/features/example_rows.h"
@@ -10,8 +10,8 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { GRAPHS = 24, MOST = 14, KINDS = 3, A = 3, ROUNDS = 3, MOST_COLUMNS = 80 };
 
-/* Graphs of 1 to MOST nodes, every fourth dense, with isolated nodes; labels and attributes at the nodes if asked.
- * Those from number `other` on are drawn anew. */
+/* Draws graphs of 1 to MOST nodes, every fourth dense, with isolated nodes and, if asked, labels and attributes. Graphs
+ * from number `other` on have other random numbers. */
 static mo_graph *partly_drawn_set(mo_context *ctx, bool labelled, int64_t attributes, int other) {
     mo_graph *set = mo_graph_new(ctx, "drawn", "drawn");
     mo_edges edges = {0};
@@ -48,7 +48,7 @@ static mo_graph *drawn_set(mo_context *ctx, bool labelled, int64_t attributes) {
 
 /* ---- the columns, from the formulas ---- */
 
-/* The columns of one graph as they are appended. */
+/* The columns of one graph, in the order in which they are appended. */
 typedef struct listed {
     double x[MOST_COLUMNS];
     int n;
@@ -76,7 +76,7 @@ static double mean_product(const double *x, const double *y, int64_t n) {
     return sum;
 }
 
-/* P x over the nodes of a graph that begins at `first`. */
+/* Computes P x over the nodes of the graph that begins at `first`. */
 static void average(const mo_graph *set, int64_t first, int64_t n, const double *x, double *near) {
     for (int64_t u = 0; u < n; u++) {
         near[u] = 0;
@@ -161,7 +161,7 @@ static void list_attributes(const mo_graph *set, int64_t first, int64_t n, liste
             put(l, mean_product(a[i], i == j ? near[i] : a[j], n));
 }
 
-/* K [GRAPHS, GRAPHS]: the Gaussian of columns at one scale. */
+/* Computes K [GRAPHS, GRAPHS], the Gaussian kernel of the columns at one scale. */
 static void gaussian_of(listed *l, double *K) {
     int p = 0;
     for (int c = 0; c < l->n; c++) {
@@ -185,7 +185,8 @@ static void gaussian_of(listed *l, double *K) {
 
 /* ---- wl, by counting ---- */
 
-/* What a node is after a round: its colour before, and how often each colour occurs among its neighbours. */
+/* Whether two nodes get the same colour after a round: equal colours before, and equally many neighbours of each
+ * colour. */
 static bool same_node(const mo_graph *set, const int *colour, int64_t u, int64_t v) {
     if (colour[u] != colour[v] || degree(set, u) != degree(set, v))
         return false;
@@ -201,7 +202,7 @@ static bool same_node(const mo_graph *set, const int *colour, int64_t u, int64_t
     return true;
 }
 
-/* Sums over colours of min(n_c, n'_c); on the diagonal, of what one other graph has too. */
+/* Adds the sums over colours of min(n_c, n'_c); on the diagonal only what another graph has too. */
 static void add_round(const mo_graph *set, const int *colour, double *k) {
     for (int c = 0; c < set->nodes; c++) {
         double count[GRAPHS] = {0};
@@ -224,7 +225,8 @@ static void subtrees_of(const mo_graph *set, double *K) {
     static int colour[GRAPHS * MOST], next[GRAPHS * MOST];
     static double k[GRAPHS * GRAPHS];
     memset(k, 0, sizeof k);
-    for (int64_t u = 0; u < set->nodes; u++) { /* attributes are drawn reals, no kinds */
+    for (int64_t u = 0; u < set->nodes; u++) { /* the first columns are attributes, real numbers that define no kinds of
+                                                * nodes */
         colour[u] = 0;
         for (int64_t j = set->attributes; j < set->features; j++)
             colour[u] += (int)(feature(set, u, j) * (double)(j - set->attributes + 1));
@@ -304,7 +306,7 @@ TEST(kernels_are_those_of_the_formulas) {
     }
 }
 
-/* A call of some pairs has the values of a call of all; equal bits for any number of threads. */
+/* A call for some pairs gives the values of a call for all; bits are equal for any number of threads. */
 TEST(parts_and_threads_change_nothing) {
     (void)state;
     static float all[5 * GRAPHS * GRAPHS], part[5 * 4 * 3];
@@ -329,8 +331,8 @@ TEST(parts_and_threads_change_nothing) {
     }
 }
 
-/* Inductive kernels of some graphs are the same whatever the others are, where those of all graphs are not; with all
- * graphs labelled the Gaussians are equal. */
+/* Inductive kernels between some graphs do not depend on the set's other graphs, as transductive ones do. If all graphs
+ * are labelled, the Gaussians of both are equal. */
 TEST(inductive_kernels_ask_the_labelled_graphs_alone) {
     scratch *s = *state;
     enum { SAME = 14, LABELLED = 5, ASKED = 6, EXPERTS = 5, MANY = EXPERTS * GRAPHS * GRAPHS };

@@ -1,5 +1,5 @@
-/* tests/train/test_svd.c - the truncated SVD of graphs whose spectrum is awkward (multiple, paired, missing, dense)
- * against dense eigenvalues; equal bits; refusals. */
+/* tests/train/test_svd.c - the truncated SVD of graphs with awkward spectra (multiple, paired, missing, dense) against
+ * dense eigenvalues; equal bits; refusals. */
 #include "tests/decomposition.h"
 #include "train/svd/svd_parts.h"
 
@@ -25,7 +25,7 @@ static mo_csr *adjacency_of(mo_context *ctx, int64_t n, const edges *e, mo_dtype
     return A;
 }
 
-/* The r largest |eigenvalues| of a symmetric matrix, falling, by a dense decomposition. */
+/* Returns the r largest |eigenvalues| of a symmetric matrix, falling, from a dense decomposition. */
 static double *dense_spectrum(mo_context *ctx, const mo_csr *A) {
     int64_t n = mo_csr_rows(A);
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -44,7 +44,7 @@ static double *dense_spectrum(mo_context *ctx, const mo_csr *A) {
     return spectrum;
 }
 
-/* Converged triplets: values, orthonormality, signs, residual against what the spectrum left out allows (none). */
+/* Checks converged triplets: values, orthonormality, signs, and a residual of no more than rounding. */
 static void check_converged(mo_context *ctx, int64_t n, const edges *e, int rank) {
     for (int real = MO_F32; real <= MO_F64; real++) {
         double tolerance = real == MO_F64 ? 1e-9 : 2e-5;
@@ -87,7 +87,7 @@ TEST(a_bipartite_graph_has_eigenvalues_in_pairs) {
         add(e, mo_random_below(&r, 50), 50 + mo_random_below(&r, 60));
     check_converged(s->ctx, 110, e, 16);
     mo_csr *A = adjacency_of(s->ctx, 110, e, MO_F64);
-    result x = decompose(s->ctx, A, 2, -1, 0); /* 1 and -1, one each: not rotated into one another */
+    result x = decompose(s->ctx, A, 2, -1, 0); /* eigenvalues 1 and -1: their vectors must not be mixed */
     for (int64_t i = 0; i < 110; i++) {
         assert_true(fabs(x.U[2 * i] - x.V[2 * i]) < 1e-9);
         assert_true(fabs(x.U[2 * i + 1] + x.V[2 * i + 1]) < 1e-9);
@@ -115,7 +115,7 @@ TEST(a_star_has_rank_two_and_zeros_after) {
 TEST(isolated_nodes_and_small_components_are_fine) {
     scratch *s = *state;
     edges *e = calloc(1, sizeof *e);
-    for (int64_t i = 0; i < 90; i += 3) /* thirty paths of three nodes, sixty nodes alone */
+    for (int64_t i = 0; i < 90; i += 3) /* thirty paths of three nodes, then sixty isolated nodes */
         add(e, i, i + 1), add(e, i + 1, i + 2);
     check_converged(s->ctx, 150, e, 30);
     mo_csr *A = adjacency_of(s->ctx, 150, e, MO_F32);
@@ -125,7 +125,7 @@ TEST(isolated_nodes_and_small_components_are_fine) {
     free_result(&x);
     mo_csr_release(A);
     e->count = 0;
-    check_converged(s->ctx, 100, e, 10); /* no edge at all */
+    check_converged(s->ctx, 100, e, 10); /* a graph without edges */
     free(e);
 }
 
@@ -139,9 +139,9 @@ TEST(a_random_graph_converges) {
     free(e);
 }
 
-/* A path has eigenvalues cos(pi j / (n - 1)), in pairs +-s and dense at both ends: the worst case of a power iteration.
- * Rayleigh-Ritz on the iterated block alone, which mixes s and -s, gives values as far off as 0.64; with its image
- * added the worst of these 64 is off by 0.033. */
+/* A path has the eigenvalues cos(pi j / (n - 1)), in pairs +-s and dense at both ends: the worst case for power
+ * iterations. Rayleigh-Ritz on the iterated block alone mixes s and -s, and its values are off by up to 0.64; with the
+ * block's image added, the worst of these 64 is off by 0.033. */
 TEST(two_power_iterations_find_the_values_of_a_path) {
     scratch *s = *state;
     edges *e = calloc(1, sizeof *e);
@@ -230,7 +230,7 @@ static mo_csr *cycle_of(mo_context *ctx, int64_t n, int64_t nodes) {
     return A;
 }
 
-/* Of 80,000 nodes on a cycle, and again with one isolated node beside them: the same problem, but for the size. */
+/* A cycle of 80,000 nodes; then with an isolated node added, which changes only the size. */
 TEST(a_large_graph_gets_a_product_more) {
     scratch *s = *state;
     double kept[2] = {0}, residual[2];
@@ -258,7 +258,7 @@ TEST(the_tape_keeps_nothing_but_the_result) {
     double values[3];
     assert_int_equal(mo_tensor_read(before, values, sizeof values), MO_OK);
     assert_true(values[0] == 7 && values[2] == 7);
-    mo_tape_reset(t); /* takes as much again for headers: those of the last round stay, marked */
+    mo_tape_reset(t); /* doubles the arena's headers, as those of the last round stay as marks */
     assert_int_equal(mo_sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);
     int64_t live = mo_context_counters(ctx).bytes_live;
     mo_tape_reset(t);

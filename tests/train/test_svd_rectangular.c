@@ -1,11 +1,11 @@
 /* tests/train/test_svd_rectangular.c - the SVD of attribute matrices, tall, wide and rank-deficient, and the
- * orthonormal bases it rests on. */
+ * orthonormal bases that it is made of. */
 #include "tests/decomposition.h"
 #include "train/svd/svd_parts.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
-/* Entries of a sparse matrix [n, m] of rank at most `rank` (0: full), seeded. */
+/* Returns the entries of a sparse [n, m] matrix of rank at most `rank` (0: full), determined by the seed. */
 static double *drawn(int64_t n, int64_t m, int64_t rank, uint64_t seed) {
     double *X = calloc((size_t)(n * m), sizeof *X);
     mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 1);
@@ -21,10 +21,11 @@ static double *drawn(int64_t n, int64_t m, int64_t rank, uint64_t seed) {
 static void check_rectangular(mo_context *ctx, int64_t n, int64_t m, int64_t true_rank, int rank, int exact_below) {
     double *X = drawn(n, m, true_rank, 6);
     for (int real = MO_F32; real <= MO_F64; real++) {
-        double tolerance = real == MO_F64 ? 1e-7 : 2e-4; /* of float32 1.02e-4 where OpenBLAS does not know the CPU */
+        double tolerance = real == MO_F64 ? 1e-7 : 2e-4; /* in float32 errors reach 1.02e-4 if OpenBLAS does not know
+                                                          * the CPU */
         mo_csr *A = sparse(ctx, X, n, m, (mo_dtype)real);
         result x = decompose(ctx, A, rank, 2, exact_below);
-        expect_orthonormal(&x, real == MO_F64 ? 1e-7 : 2e-3); /* V = B W / s: its error is eps / s */
+        expect_orthonormal(&x, real == MO_F64 ? 1e-7 : 2e-3); /* V = B W / s, so its error is eps / s */
         double *product = calloc((size_t)(n * m), sizeof *product);
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < m; j++)
@@ -72,7 +73,7 @@ TEST(missing_rank_is_filled_up) {
         mo_tape *t = mo_tape_create(ctx, MO_EVAL);
         double Y[50 * 6], condition;
         for (int i = 0; i < 50; i++)
-            for (int j = 0; j < 6; j++) /* the last three repeat the first three */
+            for (int j = 0; j < 6; j++) /* columns 3 to 5 repeat columns 0 to 2 */
                 Y[i * 6 + j] = j < 3 ? mo_random_normal(&r) : Y[i * 6 + j - 3];
         mo_tensor *T = mo_cast(t, mo_from(t, MO_F64, 2, (int64_t[]){50, 6}, Y), (mo_dtype)real);
         mo_orthonormalize(t, T, 2, &condition);

@@ -1,5 +1,5 @@
-/* tests/train/test_trainer.c - runs: they learn, repeat bit for bit, resume where they stopped, and do not touch the
- * user's files. */
+/* tests/train/test_trainer.c - runs: they learn, repeat bit for bit, resume at their last step, and leave the user's
+ * files alone. */
 #include "tests/training_run.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 static const fixtures around_all = {scratch_create, planted_release};
 
-/* A folder of the scratch for one run; not made yet. Two of them can be held at a time. */
+/* Returns the path of a run's folder, which is not made yet. Two paths can be held at a time. */
 static char *folder_of(scratch *s, int which) {
     static char path[2][512];
     snprintf(path[which], sizeof path[which], "%s/run%d", s->folder, which);
@@ -86,7 +86,7 @@ TEST(stopped_and_resumed_equals_uninterrupted) {
     }
 }
 
-/* A process that dies leaves its last checkpoint and a log that is ahead of it, perhaps with half a line. */
+/* A killed process leaves its last checkpoint, and a log that is ahead of it, sometimes with half a line. */
 TEST(killed_and_resumed_equals_uninterrupted) {
     run_options o = usual_run;
     char *whole = folder_of(*state, 0), *parts = folder_of(*state, 1), path[600];
@@ -136,7 +136,7 @@ TEST(second_step_on_allocates_nothing_at_fixed_shapes) {
     mo_context_release(ctx);
 }
 
-/* The norm of the mean gradient over episodes 0 .. E-1, added in double in a plain loop. */
+/* Returns the norm of the mean gradient over episodes 0 .. E-1, summed in double by a plain loop. */
 static double mean_gradient_norm(training_run *run, int E) {
     enum { MAX = 64 };
     mo_tape *t = mo_tape_create(run->ctx, MO_RECORD);
@@ -198,7 +198,7 @@ TEST(failing_checkpoint_leaves_the_old_one) {
     struct rlimit usual, tight;
     getrlimit(RLIMIT_FSIZE, &usual);
     tight = (struct rlimit){.rlim_cur = 4096, .rlim_max = usual.rlim_max};
-    signal(SIGXFSZ, SIG_IGN); /* so that write fails instead */
+    signal(SIGXFSZ, SIG_IGN); /* ignored, so that write fails */
     setrlimit(RLIMIT_FSIZE, &tight);
     mo_code code = mo_trainer_checkpoint(run.trainer);
     setrlimit(RLIMIT_FSIZE, &usual);
@@ -206,7 +206,7 @@ TEST(failing_checkpoint_leaves_the_old_one) {
     assert_failed(run.ctx, MO_IO, PARTS("checkpoint.safetensors", "cannot write"));
     assert_same_bytes(before, run_file(folder, "checkpoint.safetensors"));
     run_close(&run);
-    assert_int_equal(folder_files(folder, "", NULL), 4); /* no temporary file is left; the checkpoint before is */
+    assert_int_equal(folder_files(folder, "", NULL), 4); /* no temporary file, but the last checkpoint */
     run_until(&usual_run, folder, true, usual_run.steps);
 }
 
@@ -227,7 +227,7 @@ TEST(folder_with_anything_in_it_is_refused) {
     run_close(&run);
 }
 
-/* Moves a file of the run to another folder and leaves a link in its place. */
+/* Moves a file of the run to another folder, and puts a link in its place. */
 static void leave_link(const char *folder, const char *name, const char *target) {
     char path[600];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -241,7 +241,7 @@ TEST(nothing_is_written_through_a_link_in_the_folder) {
     for (int i = 0; i < 2; i++) {
         char *folder = folder_of(*state, 0), target[600];
         snprintf(target, sizeof target, "%s/elsewhere", ((scratch *)*state)->folder);
-        run_until(&o, folder, false, 5); /* two steps beyond the checkpoint, which a resumed run takes again */
+        run_until(&o, folder, false, 5); /* two steps after the checkpoint, which the resumed run takes again */
         leave_link(folder, names[i], target);
         bytes before = read_bytes(target);
         training_run run = run_open(&o, folder);
@@ -258,7 +258,7 @@ TEST(nothing_is_written_through_a_link_in_the_folder) {
     }
 }
 
-/* Replaces the C library's call: a file system that has no locks. */
+/* flock replaces the C library's: a file system without locks. */
 static bool no_locks;
 
 int flock(int fd, int operation) {
@@ -267,7 +267,7 @@ int flock(int fd, int operation) {
     return no_locks ? -1 : (int)syscall(SYS_flock, fd, operation);
 }
 
-/* A job queue that starts a run again while it runs: the steps of both would be in the log. */
+/* A job queue starts a run a second time: without a lock the log would have the steps of both. */
 TEST(a_run_is_continued_by_one_at_a_time) {
     run_options o = usual_run;
     char *whole = folder_of(*state, 0), *folder = folder_of(*state, 1), holder[64];
@@ -285,11 +285,11 @@ TEST(a_run_is_continued_by_one_at_a_time) {
     assert_run_ok(&first);
     run_close(&first);
     assert_same_run(whole, folder);
-    run_until(&o, folder, true, o.steps); /* it has ended */
+    run_until(&o, folder, true, o.steps); /* a finished run stays as it is */
     assert_same_run(whole, folder);
 }
 
-/* The same before the log is there: a run whose first save was cut short. */
+/* Also if there is no log yet, as for a run whose first save was cut short. */
 TEST(so_is_a_run_that_has_just_begun) {
     run_options o = usual_run;
     char *folder = folder_of(*state, 0), path[600];
@@ -352,7 +352,7 @@ TEST(step_that_is_not_finite_changes_nothing) {
     run_close(&run);
 }
 
-/* Takes the numbers out of all rows when three steps are done; episodes prepared ahead may still be trained on. */
+/* Fills all rows with NaN after three steps; episodes that were prepared before still train. */
 static bool spoil_features(const mo_step_report *r, void *state) {
     const training_run *run = state;
     for (int i = 0; r->step == 2 && i < mo_pool_size(run->pool); i++) {

@@ -1,5 +1,5 @@
 /* tests/train/test_trainer_rows.c - runs that encode in blocks of rows: the same bits at any thread count and after any
- * interruption, nearly those of a run without. */
+ * interruption, and nearly the weights of a run without blocks. */
 #include "tests/training_run.h"
 
 static const fixtures around_all = {scratch_create, planted_release};
@@ -34,7 +34,7 @@ TEST(thread_count_and_interruption_change_no_bit) {
     }
 }
 
-/* After a step the parameters have moved by about the rate; their gradients differ in the last places. */
+/* The first step moves parameters by about the learning rate; gradients differ in their last digits. */
 TEST(blocks_change_the_order_of_sums_alone) {
     run_options o = usual_run;
     mo_step_report r[2];

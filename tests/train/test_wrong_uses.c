@@ -1,5 +1,5 @@
-/* tests/train/test_wrong_uses.c - the mistakes of a user of the library, one after another: each ends in an error that
- * names op, tensor and line, in an ordinary context and in one in debug mode; none in wrong numbers or a crash. */
+/* tests/train/test_wrong_uses.c - mistakes that a user of the library can make, one after another: each ends in an
+ * error that names op, tensor and line, with and without debug mode; none in wrong numbers or a crash. */
 #include "tests/scratch.h"
 #include "train/train.h"
 
@@ -11,10 +11,10 @@ typedef struct use {
     mo_tensor *W; /* a parameter [3, 4] of ones */
 } use;
 
-/* The tape, told of the line that uses it. */
+/* The tape; records the line that uses it. */
 #define T MO_HERE(u->t)
 
-static bool debug; /* the mode of the tests' contexts */
+static bool debug; /* whether contexts are in debug mode */
 
 static const int64_t matrix[] = {3, 4};
 
@@ -38,7 +38,7 @@ static int close_use(void **state) {
 
 static const fixtures around_each = {open_use, close_use};
 
-/* The error says all of it, and where the op was called. */
+/* Expects an error with all of these texts and the line of the call. */
 #define EXPECT(u, code, ...) assert_failed((u)->ctx, code, PARTS(__VA_ARGS__, "wrong_uses.c:"))
 
 static mo_tensor *ones(use *u, mo_dtype dtype, int64_t rows, int64_t columns) {
@@ -135,7 +135,7 @@ TEST(gradients_of_nothing) {
     EXPECT(u, MO_INVALID, "grad:", "needs a gradient");
     mo_tensor *loss = cubes(u);
     assert_int_equal(mo_grad(T, &loss, NULL, 1, &u->W, &g, 1, 0), MO_OK);
-    mo_grad(T, &g, NULL, 1, &u->W, &h, 1, 0); /* a second derivative of what was not recorded */
+    mo_grad(T, &g, NULL, 1, &u->W, &h, 1, 0); /* g has no graph to differentiate */
     EXPECT(u, MO_INVALID, "MO_CREATE_GRAPH");
 }
 
@@ -144,7 +144,7 @@ TEST(values_read_after_a_reset) {
     mo_tensor *loss = mo_keep(cubes(u));
     mo_backward(T, loss);
     mo_tape_reset(T);
-    mo_tensor *next = mo_square(T, u->W); /* where the memory of the loss was */
+    mo_tensor *next = mo_square(T, u->W); /* reuses the memory of the loss */
     assert_true(isnan(mo_item(loss)));
     EXPECT(u, MO_STATE, "the value of a tensor, made by sum at ", "was freed by mo_tape_reset");
     mo_tensor_read(loss, (double[1]){0}, sizeof(double));
@@ -205,7 +205,7 @@ TEST(an_optimiser_without_what_it_needs) {
     mo_tape_reset(T);
     mo_optimizer_step(o, &none, 0.1, NULL);
     EXPECT(u, MO_STATE, "was freed by mo_tape_reset");
-    if (debug) { /* elsewhere its header is gone */
+    if (debug) { /* without debug mode its header is gone */
         mo_tensor_release(u->W);
         none = mo_full(T, MO_F64, 2, matrix, 1);
         mo_optimizer_step(o, &none, 0.1, NULL);
@@ -250,14 +250,14 @@ TEST(a_context_with_objects_that_live) {
         PARTS("context_release: 1 tape, 1 tensor (W [3, 4])",
             "must be released before their context; nothing was freed"));
     mo_tensor_release(u->W);
-    if (debug) { /* elsewhere its header is freed, as no node points to it */
+    if (debug) { /* without debug mode its header is freed, as no node points to it */
         mo_tensor_release(u->W);
         assert_failed(u->ctx, MO_STATE, PARTS("release: W was released before"));
     }
     u->W = NULL;
 }
 
-/* In ordinary contexts and in those of the debug mode. */
+/* Runs all tests in ordinary contexts, then in debug mode. */
 int main(void) {
     int failures = run_suite();
     debug = true;

@@ -1,11 +1,11 @@
-// tests/web/browser.js - a browser without a window, driven over a pipe (Chromium) or a socket (Firefox): no package
-// beside the browser itself.
+// tests/web/browser.js - drives a browser without a window, Chromium over a pipe or Firefox over a socket; needs no
+// other package.
 'use strict';
 const { spawn } = require('child_process'), fs = require('fs'), net = require('net'), os = require('os'), path = require('path');
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
-/** Chromium's DevTools protocol: messages of JSON, each ended by a zero, on descriptors 3 and 4. */
+/** Speaks Chromium's DevTools protocol: JSON messages, each ended by a zero byte, on file descriptors 3 and 4. */
 async function openChromium(program) {
     const home = fs.mkdtempSync(path.join(os.tmpdir(), 'web-'));
     const child = spawn(program, ['--headless=new', '--no-sandbox', '--disable-gpu', '--remote-debugging-pipe', `--user-data-dir=${home}`,
@@ -56,7 +56,7 @@ async function openChromium(program) {
     };
 }
 
-/** Firefox's Marionette: messages "LENGTH:[type, number, ..]" on a socket. */
+/** Speaks Firefox's Marionette protocol: messages "LENGTH:[type, number, ..]" on a socket. */
 async function openFirefox(program) {
     const home = fs.mkdtempSync(path.join(os.tmpdir(), 'web-'));
     const port = 20000 + (process.pid % 20000);

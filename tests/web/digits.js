@@ -1,13 +1,14 @@
 #!/usr/bin/env node
-// tests/web/digits.js - WebAssembly and the native build answer the same requests with the same digits, to 1e-12:
-// digits.js ENGINE WASM NATIVE. What central differences or an error estimate gave is rounding, and left out.
+// tests/web/digits.js - the WebAssembly build answers requests as the native build does, with digits equal to 1e-12.
+// Errors of central differences and error estimates are only rounding, and not compared. Usage: digits.js ENGINE WASM
+// NATIVE
 'use strict';
 const fs = require('fs'), { execFileSync } = require('child_process');
 
 const [engine, wasm, native] = process.argv.slice(2);
 const noise = new Set(['difference', 'differences', 'error', 'worst', 'why', 'unrolled_bytes', 'implicit_bytes']);
 
-/** The largest difference of two answers, relative above 1; infinite where they differ otherwise. */
+/** The largest difference of the numbers in two answers, relative for numbers above 1; infinite if their words differ. */
 function apart(a, b) {
     if (typeof a === 'number' && typeof b === 'number') return Math.abs(a - b) / Math.max(1, Math.abs(b));
     if (a === null || b === null || typeof a !== 'object') return a === b ? 0 : Infinity;
@@ -24,7 +25,8 @@ function requests(topics) {
         'forward X = solve(A, B)\n    forward G = gradient(sum(X^2), B)\n    loss sum(G^3)', 'forward Q, R = qr(B)\n    loss sum(Q^3) + sum(R)',
         'forward X = A^-1 B\n    forward H = tangent(gradient(sum(X^3), A), A, A)\n    loss sum(H)', 'forward u = A (A B)\n    loss log(sum(exp(u)))'];
     const answers = ['A^T Y_bar', 'Y_bar o B', '2 y_bar A', 'B Y_bar^T', 'A^-T X_bar', '-A^-T X_bar X^T', '-Y^T Y_bar Y^T', '2 y_bar (M M^T)^-1 M', 'Y o (Y_bar - row_sum(Y o Y_bar))', '-<(Z^T Z + lambda I)^-1 W_bar, W>'];
-    // LAPACK and Jacobi's rotations may give an eigenvector either sign: eigh is judged by its own differences alone.
+    // LAPACK and the page's Jacobi rotations may choose opposite signs for an eigenvector, so eigh is checked only
+    // against its own central differences.
     const lessons = topics.filter((name) => name !== 'eigh');
     return [...lessons.map((name) => `explain ${name} -1 -1 0`), ...lessons.map((name) => `explain ${name} -1 5 0`), ...lessons.map((name) => `explain ${name} 4 -1 0`),
         ...programs.map((text) => `write\n${inputs}    ${text}`), ...['prototype_euclidean', 'ridge', 'logistic', 'svm'].map((head) => `episode ${head} 0.5 9 6 3 4 0\n${points}\n0 0 1 1 -1 2 0 3`),

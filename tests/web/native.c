@@ -1,5 +1,5 @@
-/* tests/web/native.c - the page's requests answered by the program's own build: a request a line of standard input, its
- * lines joined by tabs; an answer a line of standard output. */
+/* tests/web/native.c - answers the page's requests with the native build. A line of standard input is a request, whose
+ * own lines are separated by tabs; a line of standard output is its answer. */
 #include "tools/web/page.h"
 
 #include <stdlib.h>

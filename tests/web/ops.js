@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// tests/web/ops.js - the checker, to order two, on every op of the library as WebAssembly: ops.js ENGINE WASM.
+// tests/web/ops.js - runs the gradient checker, up to second derivatives, on every op of the WebAssembly build. Usage:
+// ops.js ENGINE WASM
 'use strict';
 const fs = require('fs');
 

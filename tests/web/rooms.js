@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// tests/web/rooms.js - clicks through every room of mochi.html as a reader does: rooms.js PAGE BROWSER [FOLDER]. FOLDER
-// takes pictures. Exit 77: that browser is not here. Chromium also tells of the console, of requests and of times;
-// of Firefox only the page itself is seen.
+// tests/web/rooms.js - clicks through every room of mochi.html as a reader does. Usage: rooms.js PAGE BROWSER [FOLDER].
+// Pictures are saved to FOLDER; exit 77: the browser is not installed. Console messages, requests and times are checked
+// in Chromium only.
 'use strict';
 const assert = require('assert'), path = require('path'), { execFileSync } = require('child_process');
 const { openChromium, openFirefox, pause } = require('./browser.js');
@@ -23,7 +23,7 @@ const helpers = `
     const room = async (name) => { $('nav [data-room=' + name + ']').click(); await wait(); };
     const wait = async () => { ${settle} };`;
 
-/** What each room must do; each returns what the test then asserts. */
+/** One visit to each room; it returns what the test then asserts. */
 const visits = {
     write: [`await room('write'); const boxes = $$('.node').length, broken = [], first = $('main select').value;
         for (const name of [...$$('main option').map((o) => o.value), first]) { $('main select').value = name; $('main select').dispatchEvent(new Event('change')); await wait(); if ($('.wrong')) broken.push(name + ': ' + $('.wrong').textContent); }
@@ -108,7 +108,15 @@ async function times(browser) {
     await browser.send('Emulation.setCPUThrottlingRate', { rate: 1 });
     for (const name of ['solve', 'episode', 'unroll'])
         frames[name] = await browser.evaluate(`${helpers} await room('${name}'); const s = $$('input[type=range]').at(-1), all = []; const step = (Number(s.max) - Number(s.min)) / 20;
-            for (let i = 1; i < 20; i++) { set(s, Number(s.min) + i * step); await new Promise((d) => requestAnimationFrame((start) => setTimeout(() => { all.push(performance.now() - start); d(); }))); } // from the frame's start to behind its picture
+            for (let i = 1; i < 20; i++) { set(s, Number(s.min) + i * step); await new Promise((d) => requestAnimationFrame((start) => setTimeout(() => { all.push(performance.now() - start); d(); }))); } // from
+                                                                                                                                                                                                            // the
+                                                                                                                                                                                                            // frame's
+                                                                                                                                                                                                            // start
+                                                                                                                                                                                                            // until
+                                                                                                                                                                                                            // after
+                                                                                                                                                                                                            // it
+                                                                                                                                                                                                            // is
+                                                                                                                                                                                                            // drawn
             return all.sort((a, b) => a - b)[Math.floor(all.length / 2)];`);
     console.log(`first paint ${paint.toFixed(0)} ms, engine ${engine} ms (processor throttled four times); a redraw, ms: ${JSON.stringify(frames)}`);
 }

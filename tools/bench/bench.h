@@ -5,11 +5,11 @@
 #include "tools/command.h"
 
 typedef struct bench_options {
-    names cases; /* none given: all cases of the benchmark */
+    names cases; /* names of cases to run; if empty, all cases of the benchmark */
     int dim, runs, warmup;
     int64_t max_rows;
     mo_context_options device; /* device, math mode and threads */
-    bool replay;               /* step: the step is recorded once, then replayed */
+    bool replay;               /* `mochi-bench step`: record the step once, then replay it */
     bool json;
     bool profile; /* print a table of the ops after each case */
 } bench_options;
@@ -26,12 +26,13 @@ typedef struct bench_record {
     int64_t allocations; /* allocations by the timed runs */
 } bench_record;
 
-/* measure.c: calls `run` o->warmup times, times it o->runs times, fills the record and prints its line; with --profile
- * runs again under the profiler and prints its table. Returns false if the
- * context failed or a line could not be written. */
+/* measure.c: calls `run` o->warmup times, times it o->runs times, fills the record and prints it as a line; with
+ * --profile also runs once under the profiler and prints a table of its ops. Returns false if the context failed or a
+ * line could not be written. */
 bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record);
 
-/* Runs one case by its name, which must exist; rate: gemm_rate of its records. Returns false as bench_run does. */
+/* Runs one case by its name, which must exist; `rate` goes to gemm_rate of its records. Returns false as bench_run
+ * does. */
 typedef bool bench_case(mo_context *ctx, const bench_options *o, const char *name, double rate);
 bench_case bench_step, bench_gemm, bench_solve, bench_rows;
 /* Whether the benchmark has a case of this name. */

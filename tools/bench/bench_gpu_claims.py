@@ -2,7 +2,7 @@
 
 import os
 
-# The programs that run on the device of MOCHI_DEVICE: the emulated device runs the same (suite cuda-host).
+# The programs that test the device of MOCHI_DEVICE; the suite cuda-host runs them on the emulated device too.
 with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "tests", "cuda_host", "programs.txt")) as listed:
     PROGRAMS = tuple(name if name == "golden" else "test_" + name for name in listed.read().split())
 SMALL = ("nc15", "lp")  # up to 1,000 rows
@@ -45,14 +45,14 @@ def step_claims(found):
             large.append(all_known(lambda o, t: t >= 1.3 * o, ours, theirs))
             share.append(all_known(lambda o, r: row["ours"]["gflop"] / o * 1e3 >= RATE_SHARE[math] * r, ours, rate))
         peak = min((v["cuda_peak_mb"] for v in others.values() if v.get("cuda_peak_mb")), default=None)
-        mib = row["ours"].get("peak_mb", 0) * 1e6 / 2**20 if row.get("ours") else None  # theirs are MiB
+        mib = row["ours"].get("peak_mb", 0) * 1e6 / 2**20 if row.get("ours") else None  # PyTorch reports MiB
         memory.append(all_known(lambda o, p: o <= 0.6 * p, mib, peak))
     return {"2 small": verdict(small), "2 large": verdict(large), "2 share of the rate": verdict(share),
             "5 memory": verdict(memory)}
 
 
 def solve_claim(found):
-    """At least as fast as PyTorch everywhere, twice as fast somewhere."""
+    """Whether we are at least as fast as PyTorch in every case, and twice as fast in one."""
     rows, peer = found.get("solve", ([], []))
     theirs, ratios = {row.get("case"): row for row in peer}, []
     for row in rows:
@@ -64,7 +64,8 @@ def solve_claim(found):
 
 
 def train_claims(found):
-    """Seconds of 10,000 steps; and whether neither the place of the features nor replay changes the weights."""
+    """The seconds of 10,000 steps, and whether weights are equal for all places of the features, with and without
+    replay."""
     runs = found.get("train", {})
 
     def same(a, b):

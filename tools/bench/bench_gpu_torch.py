@@ -13,10 +13,10 @@ import torch
 
 
 def steps(peer, runs):
-    """All in one process: importing PyTorch takes longer than a case."""
+    """Runs all cases in one process, as importing PyTorch takes longer than a case."""
     sys.path.insert(0, peer)
     import bench_torch
-    # A Cholesky whose result the host reads cannot be captured.
+    # torch.linalg.cholesky reads its result on the host, so a graph could not capture it.
     torch.linalg.cholesky = lambda A, **k: torch.linalg.cholesky_ex(A, **k)[0]
     torch.linalg.solve(torch.eye(2, device="cuda"), torch.eye(2, device="cuda"))
     for run in runs:

@@ -22,11 +22,11 @@ RUNS = {  # name: steps, episodes per step, options
 
 
 def one_run(bench, folder, name):
-    """Milliseconds per step after the first steps, and the weights of the run."""
+    """Trains once. Returns the milliseconds per step after the first steps, a digest of the weights, and more."""
     steps, episodes, more = RUNS[name]
     if bench.dry:
         steps, more = 60, more + ["--dim", "16", *(["--pool", "citeseer:nc", "--k", "2", "--q", "2"] if more[:1] != ["--pool"] else [])]
-    out, maker = os.path.join(folder, name), "cpu" if name in ("host", "disk") else "device"  # of the features
+    out, maker = os.path.join(folder, name), "cpu" if name in ("host", "disk") else "device"  # maker: the device that computes the features
     status, text, seconds = bench.run(
         [bench.program, "train", "--device", "cuda", "--math", "tf32", "--recipe", "paper",
          "--steps", str(steps), "--episodes-per-step", str(episodes), "--cache", os.path.join(CACHE, maker),

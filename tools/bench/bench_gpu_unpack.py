@@ -9,7 +9,7 @@ LOADER = "ld-linux-x86-64.so.2"
 
 
 def unpack(path):
-    """The folder of the unpacked archive. Its name is short: the loader's path must fit into the programs."""
+    """Unpacks an archive into a new folder. Its name is short, as the loader's path must fit into the programs."""
     folder = tempfile.mkdtemp(prefix="bg-", dir="/tmp")
     with tarfile.open(path) as archive:
         archive.extractall(folder)
@@ -17,7 +17,7 @@ def unpack(path):
 
 
 def set_loader(program, loader):
-    """Makes the program ask for this loader; its path must not be longer than the old one's."""
+    """Makes a program ask for this loader, whose path must be shorter than the room for it in the program."""
     with open(program, "r+b") as file:
         header = file.read(64)
         (offset,), (size, count) = struct.unpack_from("<Q", header, 32), struct.unpack_from("<HH", header, 54)
@@ -33,8 +33,9 @@ def set_loader(program, loader):
 
 
 def take_own_libc(folder, seen_as=None):
-    """The programs of an unpacked archive run by the loader and the C library of the archive: the folder of these, which the
-    programs must be shown first (LD_LIBRARY_PATH), and no program of the machine's. seen_as: what the folder is called where they run."""
+    """Makes the programs of an unpacked archive start by its loader. Returns the folder of its C library, which must
+    come first in LD_LIBRARY_PATH for these programs, and only for them. seen_as: the folder's path where the programs
+    run."""
     libc, link = os.path.join(folder, "lib", "libc"), os.path.join(folder, "ld")
     if not os.path.lexists(link):
         os.symlink(os.path.join("lib", "libc", LOADER), link)

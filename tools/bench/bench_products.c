@@ -14,7 +14,7 @@
 
 enum { LARGEST = 1 << 24 };
 
-/* Inputs of one case, and its tape; inputs that the case does not use are NULL. */
+/* The tape and inputs of one case; inputs that the case does not use are NULL. */
 typedef struct work {
     mo_tape *t;
     mo_csr *S;
@@ -80,9 +80,9 @@ bool bench_solve_knows(const char *name) {
     return scan_sizes(name, 2, 3, size) && size[1] <= 1 << 14;
 }
 
-/* N + s I, or its symmetric part: the eigenvalues of the standard normal N lie within sqrt(n) of 0, those of its
- * symmetric part within sqrt(2 n), so that s = 2 sqrt(n) leaves both regular and the second positive definite; 4 more
- * for the tails of small orders. */
+/* Returns N + s I for standard normal N [n, n] or, if spd, its symmetric part. N's eigenvalues lie within sqrt(n) of 0,
+ * those of its symmetric part within sqrt(2 n): s = 2 sqrt(n) makes both regular, and the second positive definite. s
+ * has 4 more for the tails of small n. */
 static mo_tensor *make_matrices(mo_context *ctx, int64_t batch, int64_t n, bool spd) {
     mo_tensor *A = synthetic_normal(ctx, 3, (int64_t[]){batch, n, n}, 4);
     size_t bytes = (size_t)mo_numel(A) * sizeof(float);

@@ -66,7 +66,7 @@ typedef struct training {
     mo_tensor *parameter[MAX_PARAMETERS], *grad[MAX_PARAMETERS];
     double lr;
     mo_capture *capture; /* one captured step, with --replay */
-    int64_t ahead;       /* number of replays so far */
+    int64_t ahead;       /* the next step to replay, counted from 0 */
 } training;
 
 static void find_gradients(training *s) {
@@ -81,7 +81,7 @@ static void take_timed_step(void *state) {
     mo_tape_reset(s->t);
 }
 
-/* Records the third step: after two steps the tape has the addresses that all later steps use. */
+/* Records the third step: the first two give the tape the addresses that all later steps use. */
 static bool record_step(mo_context *ctx, training *s) {
     take_timed_step(s);
     take_timed_step(s);

@@ -26,18 +26,19 @@ static int compare_times(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* On a device: memory in use, including its libraries' workspaces. */
+/* Returns the peak memory in MB: on the CPU resident memory; on a device, memory in use with its libraries' workspaces.
+ * */
 static double peak_memory(mo_context *ctx) {
     return mo_context_device(ctx) == MO_CPU ? resident_memory(true)
                                             : 1e-6 * (double)mo_context_counters(ctx).device_peak;
 }
 
-/* Returns the memory in use, and restarts the count of the peak. */
+/* Returns the memory in use in MB, and restarts the measurement of the peak. */
 static double memory_before(mo_context *ctx) {
     mo_context_reset_peaks(ctx);
     FILE *file = fopen("/proc/self/clear_refs", "w");
     if (file) {
-        fputs("5", file); /* the resident peak */
+        fputs("5", file); /* "5" resets VmHWM, the peak */
         fclose(file);
     }
     return mo_context_device(ctx) == MO_CPU ? resident_memory(false) : peak_memory(ctx);
@@ -49,7 +50,7 @@ static json_t *bench_rounded(double value, double scale) {
 
 /* ---- the profile as a table ---- */
 
-/* A column that is empty if the value is unknown. */
+/* Formats a column of the table: "-" if the value is unknown. */
 static const char *column(char text[16], const char *format, double value) {
     if (!isfinite(value))
         return "-";
@@ -57,7 +58,7 @@ static const char *column(char text[16], const char *format, double value) {
     return text;
 }
 
-/* rate: of GEMM, in FLOP/s; seconds: of the whole profile. */
+/* rate: FLOP/s of a matrix product; seconds: time of the whole profile. */
 static void print_row(double rate, double seconds, const char *op, const char *where, const mo_profile_entry *e) {
     char gflop[16], speed[16], share[16], mb[16], bandwidth[16], part[16];
     double flops = e->flops > 0 ? e->flops / e->seconds : NAN;

@@ -1,5 +1,5 @@
-"""Converts graphs with node attributes (GraphML as read by networkx, node-link JSON) and Matrix Market files (as read by SciPy)
-to the members of mochi's .npz. train/FORMATS.md lists what becomes of each attribute."""
+"""Converts graphs with node attributes (GraphML as read by networkx, node-link JSON) and Matrix Market files (as read
+by SciPy) to the members of mochi's .npz. train/FORMATS.md says how it converts each attribute."""
 
 import csv
 import gzip
@@ -17,7 +17,7 @@ SUFFIXES = (".graphml", ".graphml.gz", ".json")
 
 
 class Graph:
-    """Names of the nodes, attributes of each and of the graph, and the ends of edges as node numbers."""
+    """A graph: names of the nodes, attributes of each node and of the graph, and edges as pairs of node numbers."""
 
     def __init__(self, path, of_graph):
         self.path, self.of_graph = path, of_graph
@@ -40,7 +40,7 @@ class Graph:
 # ---- files ----
 
 def name_of(node):
-    """An id of any type as text: itself if it is text, else its JSON."""
+    """Returns an id of any type as text: a text as it is, other types as JSON."""
     return node if isinstance(node, str) else json.dumps(node, sort_keys=True)
 
 
@@ -98,7 +98,7 @@ def read_graphml(path):
 # ---- classes ----
 
 def plain(value):
-    """A number, or a text without surrounding blanks; "" for anything else."""
+    """Returns a number as float, or a text without surrounding blanks; "" for any other type."""
     if isinstance(value, (bool, int, float)):
         return float(value)
     return value.strip() if isinstance(value, str) else ""
@@ -109,7 +109,8 @@ def text_of(value):
 
 
 def class_members(values):
-    """Labels and class names from texts; "" means no class, as does a negative number if all are whole numbers."""
+    """Returns labels and class names from texts; "" means no class. If all texts are whole numbers, a negative one
+    means no class too."""
     named = not all(re.fullmatch("([+-]?[0-9]{1,10})?", text) for text in values)
     of = [text.encode() if named else int(text or -1) for text in values]
     kept = sorted({x for x in of if (x if named else x >= 0)})
@@ -119,7 +120,7 @@ def class_members(values):
 
 
 def class_of_nodes(graph):
-    """The attribute that gives the classes of a graph's nodes, the first that fits, and its texts."""
+    """Returns the first attribute of CLASSES that can be the nodes' classes, and its text for each node."""
     for key in CLASSES:
         found = [plain(of_node.get(key)) for of_node in graph.attributes]
         given = [x for x in found if x != ""]
@@ -134,7 +135,7 @@ def class_of_graph(graph):
 
 
 def is_real(text):
-    """Whether values are real numbers, for regression: these are no classes."""
+    """Whether a text is a number, but not a whole one: a value for regression, not a class."""
     try:
         return not re.fullmatch("[+-]?[0-9]{1,10}", text) and math.isfinite(float(text))
     except ValueError:
@@ -142,7 +143,7 @@ def is_real(text):
 
 
 def labels_beside(path, names):
-    """The classes in a file with lines NAME,CLASS; a first line that names no graph is a header."""
+    """Returns the classes in a file with lines NAME,CLASS; a first line that names none of the graphs is a header."""
     found = {}
     with open(path, newline="", encoding="utf-8") as lines:
         for i, row in enumerate(csv.reader(lines, delimiter="\t" if path.suffix == ".tsv" else ","), 1):
@@ -182,7 +183,7 @@ def node_members(path, graphs, left_out):
                 raise Refused(f"{path}: expected {key!r} as a finite float32, found {max(distinct, key=abs):g}")
             found += [(node, n, x) for node, x in of_node.items()]
             n += 1
-        elif len(distinct) < len(of_node):  # else a name of the node
+        elif len(distinct) < len(of_node):  # otherwise all texts differ: they are names of nodes
             found += [(node, n + distinct.index(text), 1) for node, text in of_node.items()]
             n += len(distinct)
     row, column, value = numpy.array(found, float).reshape(-1, 3).T
@@ -230,7 +231,7 @@ def matrix(path):
 
 
 def matrix_members(path):
-    """The nonzero entries of a square matrix are edges; their values are left out."""
+    """Converts a square matrix to a graph, with an edge for each nonzero entry; the values are dropped."""
     A = matrix(path)
     if A.shape[0] != A.shape[1] or not A.shape[0]:
         raise Refused(f"{path}: expected an adjacency, which is square, found {A.shape[0]} x {A.shape[1]} (features become .npy: "
@@ -240,7 +241,7 @@ def matrix_members(path):
 
 
 def matrix_features(path):
-    """A matrix of Matrix Market as float32."""
+    """Converts a Matrix Market file to a float32 matrix."""
     A = matrix(path)
     if A.dtype.kind not in "biuf" or not numpy.isfinite(A.data.astype("f4")).all():
         raise Refused(f"{path}: expected finite float32 numbers, found others")

@@ -66,14 +66,14 @@ def entries(path, matrix):
 
 
 def one_hot(path, table):
-    """The class of every one-hot row; -1 if a row has none."""
+    """Returns the class of every one-hot row; -1 for a row of zeros."""
     require(isinstance(table, numpy.ndarray) and table.ndim == 2, path, "a table of one-hot rows", type(table).__name__)
     require(((table == 0) | (table == 1)).all() and (table.sum(1) <= 1).all(), path, "one-hot rows", "others")
     return numpy.where(table.any(1), table.argmax(1), -1)
 
 
 def planetoid(folder, out):
-    """Row i of allx is node i; row k of tx is node test.index[k]. Nodes of neither have no features and no class."""
+    """Row i of allx is node i, row k of tx is node test.index[k]; a node in neither has no features and no class."""
     graphs = [*pathlib.Path(folder).glob("ind.*.graph")]
     require(len(graphs) == 1, folder, "one file ind.NAME.graph", len(graphs))
     path = {key: graphs[0].with_suffix("." + key) for key in ("allx", "tx", "ally", "ty", "y", "graph", "test.index")}
@@ -95,13 +95,15 @@ def planetoid(folder, out):
     label = numpy.full(nodes, -1, "<i8")
     label[:known], label[test] = known_class, test_class
     both = (numpy.concatenate(pair) for pair in zip(of_known, (test[row], column, value)))
-    # The public split: the rows of x, the 500 nodes behind them, and the nodes of tx.
+    # The public split: training nodes are the rows of x, validation nodes the 500 after them, test nodes the rows of
+    # tx.
     division = {"idx_train": numpy.arange(trained), "idx_val": numpy.arange(trained, min(trained + 500, known)), "idx_test": numpy.sort(test)}
     write_npz(out, {**adjacency_members(nodes, *zip(*ends)), **feature_members((nodes, columns), *both), "labels": label, **division})
 
 
 def anygraph(folder, out):
-    """A square matrix is a graph; any other has users as rows and items as columns; item nodes follow the users."""
+    """Converts a square matrix to a graph on its rows, any other matrix to a graph of users (rows), then items
+    (columns)."""
     path = pathlib.Path(folder) / "trn_mat.pkl"
     (rows, columns), row, column, value = entries(path, unpickled(path, unpickle.MATRICES))
     shift = 0 if rows == columns else rows
@@ -113,7 +115,7 @@ def anygraph(folder, out):
         require(isinstance(table, numpy.ndarray) and table.ndim == 2 and len(table) <= nodes, path, f"a table of at most {nodes} rows",
                 getattr(table, "shape", type(table).__name__))
         row, column = numpy.indices(table.shape).reshape(2, -1)
-        # The program behind these files pads with zeros too.
+        # AnyGraph's own program pads missing rows with zeros too.
         members.update(feature_members((nodes, table.shape[1]), row, column, table.ravel()))
     write_npz(out, members)
 

@@ -15,15 +15,15 @@
 /* ---- options ---- */
 
 #define AT(field) offsetof(data_options, field)
-#define JSON JSON_OPTION(data_options, json, "one JSON object a line on standard output")
+#define JSON JSON_OPTION(data_options, json, "one JSON object per line on standard output")
 
 static void take_data_word(void *options, const char *word, const struct argp_state *state) {
     (void)state;
     append_name(&((data_options *)options)->words, word);
 }
 
-/* Takes the second word as a file to write. Tensors can be converted in place: the new file holds everything of the old
- * one. */
+/* Takes the command's second word as a file to write. Tensors can be converted in place, as the new file keeps
+ * everything that the old one held. */
 static void take_convert_word(void *options, const char *word, const struct argp_state *state) {
     names *words = &((data_options *)options)->words;
     bool in_place = words->count == 1 && mo_path_ends_with(word, ".safetensors") && !strcmp(word, words->items[0]);
@@ -32,7 +32,8 @@ static void take_convert_word(void *options, const char *word, const struct argp
 
 const command_line data_list_line = {
     .table = (const option[]){JSON,
-        {OPTION_FLAG, "all", NULL, AT(all), "also the data sets of the paper that are not there, with their licence"},
+        {OPTION_FLAG, "all", NULL, AT(all),
+            "also list the paper's data sets that are not installed, with their licences"},
         {OPTION_END}},
     .words = "",
     .about = "Lists the graphs that every command knows by name: those that come with the program, and those in the "
@@ -45,24 +46,27 @@ static const option described[] = {JSON, EXPAND_OPTION, {OPTION_END}};
 const command_line data_info_line = {.table = described,
     .words = "NAME|PATH...",
     .about =
-        "Says what a graph or file holds: any name of `mochi data list`, a graph as .npz, GML, TU folder, adjacency "
-        "list, edge list, interaction lists (train.txt), or a folder of features.npy, edges.txt and, if there, "
-        "labels.npy or labels.txt; an array (.npy, .npz), weights (.safetensors). Of a data set of the manifest also "
-        "licence, citation and the counts it must have.\v"
-        "Examples:\n  mochi data info cora\n  mochi data info runs/a/weights.safetensors Z.npy --json",
+        "Describes a graph or a file: a name of `mochi data list`; a graph as .npz, GML, TU folder, adjacency list, "
+        "edge list, interaction lists (train.txt), or a folder of features.npy, edges.txt and, optionally, labels.npy "
+        "or labels.txt; an array (.npy, .npz); or weights (.safetensors). For a data set of the manifest also prints "
+        "the licence, the citation and the expected counts.\vExamples:\n"
+        "  mochi data info cora\n"
+        "  mochi data info runs/a/weights.safetensors Z.npy --json",
     .take_word = take_data_word};
 
 const command_line data_verify_line = {.table = described,
     .words = "[NAME...]",
-    .about = "Compares files of the data folder with the manifest: by SHA-256, then what a loader finds.\v"
-             "Example:\n  mochi data verify",
+    .about =
+        "Compares the files in the data folder with the manifest: their SHA-256, then the counts of what is read from "
+        "them.\vExample:\n"
+        "  mochi data verify",
     .take_word = take_data_word};
 
 const command_line data_convert_line = {.table = (const option[]){EXPAND_OPTION, {OPTION_END}},
     .words = "NAME|PATH OUT.npz|OUT.safetensors",
-    .about = "Writes any graph that `mochi data info` describes as .npz. Weights and checkpoints of older versions, "
-             "which lack digests of their tensors, get them.\v"
-             "Examples:\n  mochi data convert football.gml football.npz\n"
+    .about = "Writes any graph that `mochi data info` can read as .npz. Adds digests of the tensors to weights and "
+             "checkpoints of older versions, which lack them.\vExamples:\n"
+             "  mochi data convert football.gml football.npz\n"
              "  mochi data convert runs/a/weights.safetensors runs/a/weights.safetensors",
     .take_word = take_convert_word};
 
@@ -76,12 +80,11 @@ static const struct {
 
 const command_line data_line = {.table = (const option[]){{OPTION_END}},
     .words = "list|info|get|verify|convert [OPTION...]",
-    .about = "Which graphs there are, what they hold, and how to get, check and convert them.\v"
-             "  list     the graphs that every command knows by name\n"
-             "  info     what a graph or file holds\n"
-             "  get      download data sets of the paper, verified\n"
+    .about = "Lists, describes, downloads, verifies and converts graphs.\v"
+             "  list     list the graphs that every command knows by name\n  info     describe a graph or a file\n"
+             "  get      download data sets of the paper and verify them\n"
              "  verify   compare the data folder with the manifest\n"
-             "  convert  write a graph as .npz, older weights in today's form\n\n"
+             "  convert  write a graph as .npz, or add digests to older weights\n\n"
              "mochi data ACTION --help has the options of an action, with examples."};
 
 /* ---- the manifest ---- */
@@ -125,7 +128,7 @@ bool find_data_file(const char *path, char found[PATH_MAX]) {
 
 /* ---- list ---- */
 
-/* An object for each installed graph. */
+/* Appends an object for an installed graph to the list. */
 static void keep_graph(const char *name, const char *path, bool embedded, void *list) {
     json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", name, "path", path, "embedded", embedded));
 }
@@ -142,7 +145,7 @@ const char *trust_of(const json_t *e) {
     return !any ? "by hand" : all ? "verified" : "unverified";
 }
 
-/* An entry of the manifest; here: the installed graph's object, or NULL. */
+/* Prints an entry of the manifest; here: the object of the installed graph, or NULL. */
 static void print_entry(const json_t *e, const json_t *here, bool json) {
     const char *where = !here ? "-" : json_is_true(json_object_get(here, "embedded")) ? "embedded" : "here";
     json_t *paper = json_object_get(e, "paper");
@@ -181,7 +184,7 @@ bool data_list(mo_context *ctx, const data_options *o, const json_t *m) {
 bool data_convert(mo_context *ctx, const data_options *o, const json_t *m) {
     const char *from = o->words.items[0], *to = o->words.items[1];
     (void)m;
-    if (mo_path_ends_with(to, ".safetensors")) { /* rewrites tensors and metadata in this version's format */
+    if (mo_path_ends_with(to, ".safetensors")) { /* rewrites tensors and their metadata in the current format */
         mo_arrays *arrays = mo_safetensors_read(ctx, from);
         if (arrays)
             mo_safetensors_write(arrays, arrays->metadata, to);
@@ -240,18 +243,18 @@ int data_command(int argc, char **argv) {
     while (a < sizeof actions / sizeof *actions && strcmp(name, actions[a].name) != 0)
         a++;
     if (a == sizeof actions / sizeof *actions) {
-        if (*name == '-') /* --help ends here */
+        if (*name == '-') /* an option, not an action: --help ends the program here */
             read_command_line(&data_line, 2, argv, NULL, &(given_options){0});
         fprintf(stderr, "mochi data: expected list, info, get, verify or convert%s%s\n",
             *name ? ", found " : " behind it", argc > 1 ? make_printable(argv[1]) : "");
         return EXIT_USAGE;
     }
     snprintf(full_name, sizeof full_name, "mochi data %s", name);
-    argv[1] = full_name; /* what argp calls the program in help and errors */
+    argv[1] = full_name; /* argp prints it as the program's name in help and errors */
     read_command_line(actions[a].line, argc - 1, argv + 1, &o, &(given_options){0});
     if (o.words.count < actions[a].fewest || o.words.count > actions[a].most) {
         const char *words = actions[a].line->words;
-        fprintf(stderr, "%s: expected `%s%s%s`, found %d words behind it\n", full_name, full_name, *words ? " " : "",
+        fprintf(stderr, "%s: expected `%s%s%s`, found %d words after it\n", full_name, full_name, *words ? " " : "",
             words, o.words.count);
         free_names(&o.words);
         return EXIT_USAGE;

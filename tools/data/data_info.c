@@ -15,7 +15,7 @@
 
 /* ---- arrays ---- */
 
-/* An object for an array: its range covers the finite elements; null if there are none. */
+/* Returns an object that describes an array. Its range covers the finite elements; null if there are none. */
 static json_t *array_object(mo_context *ctx, const char *name, const mo_tensor *T) {
     double low = NAN, high = NAN, sum = 0;
     int64_t n = mo_numel(T), size[MO_MAX_AXES], finite = 0;
@@ -28,7 +28,7 @@ static json_t *array_object(mo_context *ctx, const char *name, const mo_tensor *
     mo_tensor_read(wide, values, (size_t)n * sizeof *values);
     for (int64_t i = 0; mo_ok(ctx) && i < n; i++)
         if (isfinite(values[i])) {
-            low = fmin(low, values[i]); /* fmin ignores a NaN */
+            low = fmin(low, values[i]); /* if one argument is NaN, fmin returns the other */
             high = fmax(high, values[i]);
             sum += values[i];
             finite++;
@@ -41,7 +41,7 @@ static json_t *array_object(mo_context *ctx, const char *name, const mo_tensor *
         (json_int_t)(n - finite));
 }
 
-/* A file of arrays. */
+/* Returns an object that describes a file of arrays. */
 static json_t *arrays_object(mo_context *ctx, const char *path, const char *kind, const mo_arrays *arrays) {
     json_t *list = json_array();
     for (int64_t i = 0; i < arrays->count && mo_ok(ctx); i++)
@@ -69,7 +69,7 @@ const char *find_other_count(const json_t *entry, const json_t *found) {
     return NULL;
 }
 
-/* found: the counts of the graph, or NULL without a graph; "agrees" is then null. */
+/* Returns an object for the entry. found: the counts of the loaded graph; if NULL, "agrees" is null. */
 static json_t *entry_object(const json_t *entry, const json_t *found) {
     json_t *stated = json_object_get(entry, "counts");
     return json_pack("{s:s, s:s, s:s?, s:O?, s:s?, s:o, s:o}", "name", text_of(entry, "name"), "licence",
@@ -80,11 +80,11 @@ static json_t *entry_object(const json_t *entry, const json_t *found) {
 
 /* ---- graphs ---- */
 
-/* The counts of a graph. */
+/* Counts over a graph's nodes and labels; largest, mean: the degrees of nodes. */
 typedef struct counted {
     int64_t isolated, largest, unlabelled; /* largest: degree */
     double mean;                           /* degree */
-    int64_t *members;                      /* of each class; owned */
+    int64_t *members;                      /* number of examples in each class; owned */
 } counted;
 
 static counted count_graph(const mo_graph *graph) {
@@ -121,12 +121,15 @@ static json_t *graph_object(const mo_graph *graph, const counted *c) {
                (json_int_t)graph->feature_nnz, "classes", classes, "unlabelled", (json_int_t)c->unlabelled, "tasks",
                tasks, "hash", json_hash((uint64_t[]){graph->hash[1], graph->hash[0]}), "class_names", names, "left_out",
                graph->left_out));
+    if (graph->weight)
+        json_object_set_new(o, "weighted", json_true());
     if (graph->divisions)
         json_object_set_new(o, "divisions", json_integer(graph->divisions));
     return o;
 }
 
-/* Opens a graph; a name of the manifest at the path of `mochi data get`. entry: NULL for other names. */
+/* Opens a graph by name or path. If the manifest has an entry for the name, also looks at the path where `mochi data
+ * get` puts it; entry: NULL if there is none. */
 static mo_graph *open_graph(mo_context *ctx, const char *name, const json_t *entry) {
     char path[PATH_MAX];
     const char *own = text_of(entry, "path");
@@ -143,7 +146,7 @@ static json_t *describe_graph(mo_context *ctx, const char *name, const json_t *e
                           : NULL;
     counted c = count_graph(graph);
     json_t *o = graph_object(graph, &c), *found = find_counts(graph);
-    if (entry && strcmp(graph->source, name) != 0) /* for a path: the manifest's graph of this name is another one */
+    if (entry && strcmp(graph->source, name) != 0) /* a path whose name is the manifest's can hold another graph */
         json_object_set_new(o, "manifest", entry_object(entry, found));
     json_decref(found);
     free(c.members);
@@ -151,7 +154,7 @@ static json_t *describe_graph(mo_context *ctx, const char *name, const json_t *e
     return o;
 }
 
-/* Describes one file or graph; NULL after raising. */
+/* Describes one file or graph as an object. Raises and returns NULL on failure. */
 static json_t *describe_data(mo_context *ctx, const char *name, const json_t *m) {
     mo_arrays *arrays = NULL;
     const char *kind = "array";
@@ -181,7 +184,7 @@ static json_t *describe_data(mo_context *ctx, const char *name, const json_t *m)
 
 bool data_info(mo_context *ctx, const data_options *o, const json_t *m) {
     bool fine = true;
-    for (int i = 0; i < o->words.count; i++) { /* goes on after a bad file */
+    for (int i = 0; i < o->words.count; i++) { /* a bad file does not end the loop */
         json_t *found = describe_data(ctx, o->words.items[i], m);
         const char *name = text_of(found, "name"), *path = text_of(found, "path"),
                    *download = text_of(found, "download");

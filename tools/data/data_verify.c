@@ -12,7 +12,8 @@
 
 enum { SHA256_TEXT = 2 * SHA256_DIGEST_SIZE + 1 };
 
-/* The SHA-256 of a file; if `packed`, of the text in a gzipped file. Returns false after raising. */
+/* Writes the SHA-256 of a file as hexadecimal digits; if `packed`, of the text inside a gzipped file. Returns false
+ * after raising. */
 static bool hash_file(mo_context *ctx, const char *found, bool packed, char digits[SHA256_TEXT]) {
     struct sha256_ctx hash;
     uint8_t digest[SHA256_DIGEST_SIZE], buffer[1 << 16];
@@ -32,12 +33,12 @@ static bool hash_file(mo_context *ctx, const char *found, bool packed, char digi
     return true;
 }
 
-/* The state of an entry's file: "ok", "differs", "absent", or "unverified" without a SHA-256; if it cannot be read,
- * also sets the context's error. */
+/* Prints the state of an entry's file: "ok", "differs", "absent", or "unverified" without a SHA-256. Returns whether
+ * the state is fine; `may_lack` accepts "absent". Reports a file that cannot be read. */
 static bool verify_file(mo_context *ctx, const data_options *o, const char *name, const json_t *file, bool may_lack) {
     char found[PATH_MAX], digits[SHA256_TEXT] = "";
     const char *path = text_of(file, "path"), *known = text_of(file, "sha256"), *copy = text_of(file, "copy_sha256"),
-               *state = "absent"; /* a copy with equal content but other bytes */
+               *state = "absent"; /* copy_sha256: another file with the same content */
     if (find_data_file(path, found) &&
         hash_file(ctx, found, mo_path_ends_with(found, ".gz") && !mo_path_ends_with(path, ".gz"), digits))
         state = (known && !strcmp(digits, known)) || (copy && !strcmp(digits, copy)) ? "ok"
@@ -76,7 +77,8 @@ static void verify_counts(mo_context *ctx, const data_options *o, const json_t *
     json_decref(counts);
 }
 
-/* A file that only a conversion needs can be absent if the conversion's result is here. */
+/* Verifies an entry's files and counts. If the converted file is here, the files that it was made from can be absent.
+ * */
 static bool verify_entry(mo_context *ctx, const data_options *o, const json_t *e) {
     char path[PATH_MAX];
     size_t i;
@@ -91,7 +93,7 @@ static bool verify_entry(mo_context *ctx, const data_options *o, const json_t *e
     return went_well(ctx) && fine;
 }
 
-/* Verifies the named entries, or all entries with a file here. */
+/* Verifies the named entries; without names, all entries that have a file here. */
 bool data_verify(mo_context *ctx, const data_options *o, const json_t *m) {
     char folder[PATH_MAX], path[PATH_MAX];
     bool fine = true;

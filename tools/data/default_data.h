@@ -4,7 +4,7 @@
 
 #define DEFAULT_POOL "citeseer,photo,gnutella06,astroph,enzymes,imdb-binary"
 #define DEFAULT_HELD_OUT "cora,mutag,proteins"
-/* Node-labelled graphs that came with a division of their nodes. */
+/* Node-labelled graphs that come with a public split of their nodes. */
 #define PUBLIC_DATA "cora,citeseer,pubmed"
 
 #endif

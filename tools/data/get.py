@@ -35,13 +35,13 @@ PIECE = 1 << 16  # bytes
 
 HERE = pathlib.Path(__file__).resolve().parent
 FOLDER = pathlib.Path(os.environ.get("MOCHI_DATA") or pathlib.Path.home() / ".local/share/mochi")
-PROGRAM = os.environ.get("MOCHI_PROGRAM", "mochi")  # the one that runs this script
+PROGRAM = os.environ.get("MOCHI_PROGRAM", "mochi")  # the mochi that started this script
 DOWNLOADS = pathlib.Path(pooch.os_cache("mochi")) / "downloads"
 pooch.get_logger().setLevel("ERROR")
 
 
 class Refused(Exception):
-    """A data set cannot be obtained; the text is the reason, in one line."""
+    """Raised if a data set cannot be obtained; the text gives the reason in one line."""
 
 
 def arguments():
@@ -57,7 +57,7 @@ def arguments():
                         "data (default: 60)")
     parser.add_argument("--limit", metavar="GIB", type=positive, default=16, help="largest download, and largest "
                         "unpacked file (default: 16)")
-    parser.add_argument("--json", action="store_true", help="one JSON object a data set on standard output")
+    parser.add_argument("--json", action="store_true", help="one JSON object per data set on standard output")
     parser.add_argument("--max-expand", metavar="RATIO", help="compressed files may unfold to 64 MiB and RATIO times their size "
                         "(default: 32)")
     return parser.parse_args()
@@ -77,25 +77,25 @@ def positive(text):
 
 
 def verify(name, options, folder):
-    """Runs `mochi data verify` on a data set in a folder: returns whether it is complete, a line for each path, and the
+    """Runs `mochi data verify` on a data set in a folder. Returns whether it is complete, a line for each path, and the
     errors."""
     more = ["--max-expand", options.max_expand] * bool(options.max_expand)
     ran = subprocess.run([PROGRAM, "data", "verify", name, "--json", *more], capture_output=True, text=True,
                          env={**os.environ, "MOCHI_DATA": str(folder)})
     lines = [json.loads(line) for line in ran.stdout.splitlines()]
     errors = [line.removeprefix("mochi: ") for line in ran.stderr.splitlines()]
-    if ran.returncode and not lines:  # a manifest that cannot be read, or a name that it does not have
+    if ran.returncode and not lines:  # an unreadable manifest, or a name that it lacks
         raise Refused(errors[0] if errors else f"{PROGRAM}: ended with {ran.returncode}")
     return ran.returncode == 0, {line["path"]: line for line in lines}, errors
 
 
 def known_digits(file):
-    """The SHA-256 of the file's download; an archive's differs from its members'."""
+    """The SHA-256 of what is downloaded for a file; for a member of an archive, the archive's."""
     return None if "member" in file else file.get("sha256")
 
 
 def get(entry, options, states):
-    """Completes a data set of the manifest; states: the present states of its files. Returns its counts."""
+    """Completes a data set of the manifest and returns its counts. states: the state of each of its files."""
     name, files, downloads = entry["name"], [file for file in entry["files"] if "url" in file], {}
     may_download(entry, files, options)
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ def get(entry, options, states):
                     download(name, file, downloads[url], options)
                 unpack(downloads[url], file, place, options.limit) if "member" in file else link(downloads[url], place)
             counts = complete(entry, options, stage)
-        finally:  # after a failure the next attempt must download again
+        finally:  # after a failure, discard it: the next attempt must download again
             for path in downloads.values():
                 path.unlink(missing_ok=True)
         for path in sorted(stage.rglob("*")):
@@ -123,7 +123,7 @@ def get(entry, options, states):
 
 
 def may_download(entry, files, options):
-    """Refuses downloads without a known SHA-256, unless the user says what to take."""
+    """Refuses downloads without a known SHA-256, unless the user allows them."""
     name, unknown = entry["name"], sorted({file["url"] for file in files if not known_digits(file)})
     if not files:
         note = entry.get("note")
@@ -150,7 +150,7 @@ def download(name, file, path, options):
     except requests.RequestException as error:
         late = isinstance(error, requests.Timeout) or "Read timed out" in str(error)
         raise Refused(f"{url}: " + (f"nothing came for {options.timeout:g} s" if late else reason(error))) from None
-    except ValueError as error:  # from pooch: the hash differs
+    except ValueError as error:  # pooch raises ValueError if the hash differs
         raise Refused(f"{url}: expected SHA-256 {known}, found {str(error).partition('but got ')[2][:64]}") from None
     if not known and not options.json:
         print(f"{name}: {url} has SHA-256 {pooch.file_hash(str(path))}, which is not verified")
@@ -228,7 +228,7 @@ def reason(error):
 
 def interrupted(number, _):
     print("mochi: data get: interrupted", file=sys.stderr)
-    raise SystemExit(128 + number)  # temporary folders are removed
+    raise SystemExit(128 + number)  # SystemExit removes the temporary folders
 
 
 def main():
@@ -238,7 +238,7 @@ def main():
     own = [pathlib.Path(os.environ["MOCHI_EMBEDDED"])] if "MOCHI_EMBEDDED" in os.environ else [HERE, HERE / "../../train/data"]
     manifest = next((path / "manifest.json" for path in own if (path / "manifest.json").exists()), own[0] / "manifest.json")
     status = 0
-    for name in options.names:  # goes on after a failure
+    for name in options.names:  # a failure does not end the loop
         try:
             whole, states, _ = verify(name, options, FOLDER)
             entry = next(entry for entry in json.loads(manifest.read_text())["datasets"] if entry["name"].lower() == name.lower())

@@ -1,4 +1,4 @@
-"""The .npz of a graph: its members, and how they are written, whole or not at all."""
+"""Writes a graph as .npz: its members, and the file, whole or not at all."""
 
 import io
 import os
@@ -9,7 +9,7 @@ import numpy
 
 from unpickle import Refused
 
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of zip members: no time of day in the bytes
+EPOCH = (1980, 1, 1, 0, 0, 0)  # one date for all zip members, so that equal graphs give equal bytes
 
 
 def write_whole(path, write):
@@ -34,12 +34,13 @@ def write_npz(path, members):
 
 
 def pointers(row, rows):
-    """The index of each row's first entry, for entries sorted by row."""
+    """Returns the index of the first entry of each row, for entries sorted by row."""
     return numpy.concatenate([[0], numpy.cumsum(numpy.bincount(row, minlength=rows))]).astype("<i8")
 
 
 def adjacency_members(nodes, u, v):
-    """Keys adj_*: each undirected edge once, in the row of its lower node, without loops and repetitions."""
+    """Returns the adj_* members: each undirected edge once, in the row of its lower node, without loops and
+    repetitions."""
     u, v = (numpy.asarray(ends, "<i8") for ends in (u, v))
     number = (numpy.minimum(u, v) * nodes + numpy.maximum(u, v))[u != v]
     low, high = numpy.divmod(numpy.unique(number), nodes)
@@ -47,12 +48,12 @@ def adjacency_members(nodes, u, v):
 
 
 def texts(words):
-    """Words as a member of bytes: UTF-8, each followed by a zero."""
+    """Packs words as a member of bytes: UTF-8, each followed by a zero byte."""
     return numpy.frombuffer(b"".join(word.encode() + b"\0" for word in words), "u1")
 
 
 def feature_members(shape, row, column, value):
-    """Keys attr_* of a matrix whose entries these are; zeros are left out."""
+    """Returns the attr_* members of a sparse matrix, given by its entries; drops zeros."""
     with numpy.errstate(over="ignore"):
         single = numpy.asarray(value).astype("<f4")
     if not numpy.isfinite(single).all():

@@ -1,8 +1,8 @@
-"""Reads a pickle as data: nothing is imported, and only the stand-ins of this file are called.
+"""Reads a pickle as data: nothing is imported, and only this file's stand-ins are called.
 
-A pickle is a program. This reader knows a fixed list of the names it may use - those of NumPy's arrays, SciPy's sparse matrices
-and the containers of the standard library - and gives each a stand-in that only stores its arguments. Any other name is an error
-before it has an effect. NumPy's own classes would not do: they trust a pickle's description of their memory.
+A pickle is a program. This reader knows a fixed list of the names it may use - NumPy's arrays, SciPy's sparse matrices
+and containers of the standard library - and gives each a stand-in that only stores its arguments. Any other name is an
+error before it has an effect. NumPy's own classes would not be safe: they trust a pickle's description of their memory.
 """
 
 import collections
@@ -13,11 +13,11 @@ import numpy
 
 
 class Refused(Exception):
-    """The file asks for something that data does not need, or contradicts itself."""
+    """Raised if the file asks for something that data does not need, or contradicts itself."""
 
 
 class DType:
-    """numpy.dtype: byte order and code, such as "<" and "f4"."""
+    """Stands in for numpy.dtype: byte order and code, such as "<" and "f4"."""
 
     def __init__(self, code="", *_):
         self.order, self.code = "|", code
@@ -27,14 +27,14 @@ class DType:
 
 
 def decode(dtype, data):
-    """The numbers in the bytes of an array."""
+    """Decodes an array's numbers from its bytes."""
     if not isinstance(dtype, DType) or not re.fullmatch("[<>|=]([fiu][1248]|b1)", f"{dtype.order}{dtype.code}"):
         raise Refused(f"expected an array of numbers, found dtype {getattr(dtype, 'code', dtype)!r}")
     return numpy.frombuffer(data.encode("latin1") if isinstance(data, str) else data, dtype.order + dtype.code)
 
 
 class Array:
-    """numpy.ndarray: its values, as an array of this process."""
+    """Stands in for numpy.ndarray; holds the values as an array of this process."""
 
     def __setstate__(self, state):
         _, shape, dtype, fortran, data = state
@@ -42,7 +42,7 @@ class Array:
 
 
 class Sparse:
-    """scipy.sparse.csr_matrix or coo_matrix: the attributes as they were kept."""
+    """Stands in for scipy.sparse.csr_matrix or coo_matrix; holds the attributes as the pickle has them."""
 
     def __setstate__(self, state):
         self.__dict__.update(state)
@@ -54,7 +54,7 @@ def _encode(text, encoding):
     return text.encode("latin1")
 
 
-# The exact names in Planetoid's files.
+# The exact names in the pickles of Planetoid.
 PLANETOID = {
     ("scipy.sparse.csr", "csr_matrix"): Sparse,
     ("numpy.core.multiarray", "_reconstruct"): lambda *_: Array(),
@@ -64,7 +64,7 @@ PLANETOID = {
     ("__builtin__", "list"): list,
 }
 
-# The names that newer programs write for the same objects.
+# The names in pickles that newer programs write for the same objects.
 MATRICES = {
     **PLANETOID,
     **{(f"scipy.sparse.{_}{kind}", f"{kind}_matrix"): Sparse for kind in ("csr", "coo") for _ in ("", "_")},
@@ -91,5 +91,5 @@ def load(file, allowed):
         return _Reader(file, allowed).load()
     except Refused:
         raise
-    except Exception as error:  # any error that a damaged pickle causes
+    except Exception as error:  # a damaged pickle can raise any error
         raise Refused(f"expected a pickle, found a damaged one ({type(error).__name__}: {error})") from error

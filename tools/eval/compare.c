@@ -13,19 +13,18 @@ typedef struct compare_options {
     const char *files[MAX_FILES];
     int n;
     names heads, metrics; /* empty: all */
-    const char *features; /* NULL: the first of each block */
+    const char *features; /* the features to compare; NULL: in each table the first file's first */
     bool json;
 } compare_options;
 
 static const char about[] =
-    "Sets evaluations side by side that `mochi eval --json` wrote; `paper` stands for the paper's tables, `public` for "
-    "the figures of other methods on the public split (`mochi eval --protocol public`). A column for "
-    "each kind of features of each file, and the difference between the first file and every other one.\v"
-    "± is the half width of the 95% interval, of the paper the standard deviation. Differences are of pairs where both "
-    "files have the same number of seeds or episodes by one protocol, else Welch's; * marks those whose interval "
-    "leaves "
-    "out 0. † marks figures on a graph that the weights were trained on, ? those where that is unknown.\n\n"
-    "Examples:\n"
+    "Compares evaluations that `mochi eval --json` wrote; `paper` stands for the paper's tables, `public` for "
+    "published figures of other methods on the public split (`mochi eval --protocol public`). Prints a column for "
+    "each kind of features in each file, and the differences between the first file and every other one.\v"
+    "± is the half width of the 95% interval, for the paper the standard deviation. A difference is of paired values "
+    "if both files have the same number of seeds or episodes of one protocol, else Welch's; * marks an interval that "
+    "does not contain 0. † marks figures on a graph that the weights were trained on, ? those where that is "
+    "unknown.\n\nExamples:\n"
     "  mochi compare a.jsonl b.jsonl --head ridge --metric accuracy\n"
     "  mochi compare a.jsonl paper\n"
     "  mochi eval --protocol public --json > p.jsonl; mochi compare p.jsonl public";
@@ -40,7 +39,7 @@ static const option table[] = {
         "only figures of these metrics: accuracy, auc, ap, .. (default: all)",
         .choices = "accuracy|nll|ece|auc|ap|mrr|hits_rank|hits_ogb|hits_pooled"},
     {OPTION_TEXT, "features", "NAME", AT(features),
-        "the features whose figures are subtracted: trained, best, hop .. (default: the first of each block; of the "
+        "the features whose figures are subtracted: trained, best, hop .. (default: the first of each block; for the "
         "paper the best)"},
     JSON_OPTION(compare_options, json, "one JSON object per difference on standard output"),
     {OPTION_END},
@@ -72,16 +71,16 @@ static bool is_listed_name(const names *list, const char *name) {
 
 /* ---- differences ---- */
 
-/* The files and the state of the comparison. */
+/* The files to compare, and the state of the comparison. */
 typedef struct comparison {
     const compare_options *options;
     results files[MAX_FILES];
     bool lost_output;
-    int compared, apart; /* differences, and differences whose interval leaves out 0 */
-    seen_graphs seen;    /* graphs of the tables shown */
+    int compared, apart; /* number of differences, and of those whose interval leaves out 0 */
+    seen_graphs seen;    /* graphs of the printed tables */
 } comparison;
 
-/* The first figure of a subject's table in a list; -1: none. */
+/* Returns the index of the first figure in a list that belongs to the subject's table; -1 if there is none. */
 static int find_table(const results *list, const result *subject) {
     for (int i = 0; i < arrlen(list->items); i++)
         if (same_subject(subject, &list->items[i]) && !strcmp(subject->block, list->items[i].block))
@@ -89,8 +88,9 @@ static int find_table(const results *list, const result *subject) {
     return -1;
 }
 
-/* The features of a file that a difference compares: --features; else, for published figures, the best of any method;
- * else those of the first file, if this file has them; else this file's first. */
+/* Returns the features of a file that a difference compares: for published figures the best method; else --features;
+ * else `first`, the first file's features; else the file's own first. Skips features for which the file has no figure.
+ * */
 static const char *find_minuend(const comparison *c, int file, const result *subject, const char *first) {
     const results *r = &c->files[file];
     const char *const wanted[] = {c->options->features, first};
@@ -157,8 +157,8 @@ static void print_head(const comparison *c, const figure_table *t) {
     putchar('\n');
 }
 
-/* Prints how far a file's first column of the table is above its untrained encoder and its best hop; as JSON, the
- * difference of every pair of its columns. */
+/* Prints how far the first column of a file's table is above its untrained encoder and its best hop; as JSON, the
+ * difference of every pair of columns. */
 static void show_pairs(comparison *c, const results *list, const result *subject) {
     int first = find_table(list, subject);
     if (list->paper || first < 0)
@@ -171,7 +171,7 @@ static void show_pairs(comparison *c, const results *list, const result *subject
     release_table(&t);
 }
 
-/* Whether the paper has figures for these links, even if for another k. */
+/* Whether the paper has figures for the links of this data set, even if for another k. */
 static bool has_links(const comparison *c, const result *subject) {
     for (int file = 1; file < c->options->n && !strcmp(subject->task, "lp"); file++)
         for (int i = 0; i < arrlen(c->files[file].items) && c->files[file].paper; i++)
@@ -180,8 +180,8 @@ static bool has_links(const comparison *c, const result *subject) {
     return false;
 }
 
-/* Shows a table of the first file if another file has it too. For links it is shown beside the paper even if no k
- * agrees; the paper's columns are then missing. */
+/* Prints a table of the first file if another file has figures for it. A table of links is printed even if no k agrees
+ * with the paper's, without the paper's columns. */
 static void show_table(comparison *c, int first) {
     const results *lists[MAX_FILES];
     for (int file = 0; file < c->options->n; file++)

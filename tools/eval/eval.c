@@ -8,7 +8,7 @@
 
 /* ---- suites ---- */
 
-/* Takes from the suite the settings that the command line does not give. */
+/* Copies the suite's settings to the options, except those that the command line gives. */
 static void take_suite(evaluation *e) {
     eval_options *o = e->options;
     e->suite = mo_suite_read(e->ctx, o->suite);
@@ -47,7 +47,7 @@ static void evaluate_suite(evaluation *e) {
 
 /* ---- the end ---- */
 
-/* Whether there is a figure with these features and (unless NULL) this task. */
+/* Whether there is a figure with these features and this task (NULL: any task). */
 static bool has_figure(const evaluation *e, const char *features, const char *task) {
     for (int i = 0; i < arrlen(e->rows.items); i++)
         if (!strcmp(e->rows.items[i].features, features) && (!task || !strcmp(e->rows.items[i].task, task)))
@@ -55,7 +55,7 @@ static bool has_figure(const evaluation *e, const char *features, const char *ta
     return false;
 }
 
-/* Prints what the tables' baselines are. */
+/* Prints what each baseline in the tables is. */
 static void print_baselines(const evaluation *e) {
     if (has_figure(e, "random", NULL))
         puts("untrained: the encoder before its first step");

@@ -9,30 +9,30 @@
 
 enum { MAX_HEADS = 8, MAX_SHOTS = 64, MAX_WEIGHTS = 8 };
 
-/* Metric numbers: first the link metrics, numbered as in the library, then the metrics of nodes and graphs, accuracy
- * first. */
+/* Metrics are numbered in one list: first the link metrics, in the library's order, then the metrics of nodes and
+ * graphs, accuracy first. */
 enum { METRIC_ACCURACY = MO_LINK_METRICS, N_METRICS = MO_LINK_METRICS + MO_CLASS_METRICS };
 const char *metric_name(int i);
 
 typedef struct eval_options {
-    const char *recipe; /* the recipe required of the weights, or NULL */
-    names weights;      /* files, or "random", or "none" */
+    const char *recipe; /* the recipe that the weights must have, or NULL */
+    names weights;      /* weights files, or "random", or "none" */
     names data, pool;
     const mo_head *heads[MAX_HEADS]; /* if n_heads is 0: the head trained with the weights */
     int n_heads;
     const mo_encoder *encoder; /* the user's encoder, for weights trained with it; or NULL */
     bool dot;                  /* also score links by inner products */
-    const char *suite;         /* its name or path, or NULL */
+    const char *suite;         /* a name or path, or NULL */
     given_options given;
     unsigned metrics; /* bits 1 << metric number; 0: all */
-    bool seeds_said;  /* --seeds or the suite set the seeds */
+    bool seeds_said;  /* the command line or the suite sets the number of seeds */
     int task, hop;    /* -1: not given */
     int64_t shots[MAX_SHOTS];
     mo_eval_options evaluation;
     int dim;                   /* width of untrained encoders */
     double lambda;             /* 0: not given */
     const char *cache, *draws; /* folders, or NULL */
-    int64_t memory;            /* most bytes for the features of a graph; 0: any */
+    int64_t memory;            /* most bytes for the features of a graph; 0: no limit */
     mo_feature_place place;
     mo_context_options device; /* device, math mode and threads */
     bool json, quiet;
@@ -46,32 +46,33 @@ void parse_eval_options(eval_options *o, int argc, char **argv);
 void free_eval_options(eval_options *o);
 /* The metrics of a task, as bits of their numbers. */
 unsigned metrics_of(mo_task task);
-/* The name of a task's protocol in figures. */
+/* The name of a task's protocol in the results. */
 const char *eval_protocol_name(const eval_options *o, const char *task);
 
 /* ---- eval_subject.c: weights, or none, and their baselines ---- */
 
 enum { MAX_CANDIDATES = 6 * (MAX_HEADS + 1) };
-enum { TRAINED = 1, UNTRAINED }; /* numbers of the encoders of a subject's candidates */
+enum { TRAINED = 1, UNTRAINED }; /* mo_candidate.encoder: those of a subject with the same number share an encoder */
 
-/* Weights, or none, and the candidates that read the same features. */
+/* One --weights value ("none": no weights), and the candidates that read the same features. */
 typedef struct subject {
     char label[40], transductive_label[2][44];
     mo_feature_options features;
     mo_mochi_options mochi;
     double lambda;          /* penalty of heads on single hops */
-    const char *block_head; /* the readout whose table shows figures of all heads; NULL: each head has its own table */
+    const char *block_head; /* the readout whose table shows the figures of all readouts; NULL: each readout has its own
+                             * table */
     int best_hop[MO_TASKS];
-    mo_model *models[2 * (MAX_HEADS + 1)]; /* for each head: trained, and untrained */
+    mo_model *models[2 * (MAX_HEADS + 1)]; /* for each readout: the trained model, and an untrained one */
     mo_candidate candidates[MAX_CANDIDATES];
     int n_models, n_candidates;
     const char *file;
-    mo_weights *weights; /* NULL: none; they list the graphs they were trained on */
-    mo_seen seen;        /* whether they were trained on the current graph */
+    mo_weights *weights; /* NULL: none; the weights list the graphs they were trained on */
+    mo_seen seen;        /* whether the weights were trained on the current graph */
 } subject;
 
-/* Fills s from weights (a file, "none" or "random"), after n earlier subjects; only the first has baselines. Raises on
- * the context; release s even on failure. */
+/* Fills s from weights (a file, "none" or "random"); n earlier subjects are in `others`. Only the first subject has
+ * baselines. Raises on the context; release s even on failure. */
 void open_subject(mo_context *ctx, const eval_options *o, const char *name, const subject *others, int n, subject *s);
 void release_subject(subject *s);
 /* Ends the program if an option of the command line has no effect on these subjects and tasks (eval_options.c). */
@@ -79,9 +80,9 @@ void refuse_eval_options(const eval_options *o, const subject *subjects, int n, 
 
 /* ---- eval_draws.c ---- */
 
-/* The on_plan of mo_eval_options: writes support and test of a plan to the folder `state`, which it creates if
- * necessary; for links also the graph without the test links, from which `mochi predict` computes their rows. Raises on
- * the graph's context. */
+/* The on_plan of mo_eval_options: writes a plan's support and test examples to the folder `state`, which it creates if
+ * necessary. For links also writes the graph without the test links, so that `mochi predict` can compute features for
+ * the test pairs. Raises on the graph's context. */
 void write_draw(const mo_source *source, const mo_plan *plan, int64_t k, int64_t repeat, void *state);
 
 /* ---- eval_data.c ---- */
@@ -93,29 +94,29 @@ typedef struct evaluation {
     subject subjects[MAX_WEIGHTS]; /* only the first has baselines */
     int n_subjects;
     mo_suite *suite;
-    results rows, paper; /* all rows so far */
+    results rows, paper; /* rows: all figures so far */
     names absent;        /* "cs nc" */
     seen_graphs seen;    /* graphs that any of the weights have seen */
-    bool lost_output;    /* go no further */
+    bool lost_output;    /* standard output failed: stop */
     bool in_paper;
 } evaluation;
 
-/* Opens, evaluates and releases one data set, once for each form of features; task: -1 for all. Prints its table or
- * lines. */
+/* Opens, evaluates and releases one data set, once for each form of features; task: -1 for all. Prints its table or,
+ * with --json, its lines. */
 void evaluate_name(evaluation *e, const char *name, int task);
 /* Evaluates every data set of the options. For protocol public without named data sets, reports the missing ones. */
 void evaluate_data(evaluation *e);
-/* Records that a data set is missing, and prints it with --json. */
+/* Records that a task's data set is missing, and prints it with --json. */
 void report_absent(evaluation *e, const mo_suite_task *task);
 
 /* ---- eval_json.c: one object per line; README.md describes them ---- */
 
-/* Print one line each; return false if it could not be written. */
+/* Print the JSON line of the run, or of a data set; return false if it could not be written. */
 bool print_eval_run(const eval_options *o, const subject *subjects, int n);
 bool print_eval_data(const mo_source *source);
-/* A task of a suite whose data set is not installed. */
+/* Prints a task of a suite whose data set is not installed. */
 bool print_eval_absent(const mo_suite_task *task);
-/* A new object of kind "cell" for a figure. */
+/* Returns a new object of kind "cell" for a figure. */
 json_t *eval_cell(const evaluation *e, const mo_eval_row *row);
 
 #endif

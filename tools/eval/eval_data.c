@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of splits of links if more than CHEAP_LINKS are held out: each split then computes its own rows. */
+/* With more than CHEAP_LINKS test links, evaluates FEW_SEEDS splits: each split computes its own features. */
 enum { CHEAP_LINKS = 5000, FEW_SEEDS = 3 };
-enum { DRAWN_DIVISIONS = 3 }; /* for a graph that came with none, under protocol public */
+enum { DRAWN_DIVISIONS = 3 }; /* number of divisions that are drawn for a graph without one, under protocol public */
 
 static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
     int metric = 0;
@@ -42,7 +42,7 @@ static void print_eval_notice(const char *line, void *state) {
 
 /* ---- evaluation ---- */
 
-/* Chooses the best hop for a task on the pool, unless the weights or the user name one. */
+/* Chooses the hop that is best for a task on the pool, unless the weights or the user give it. */
 static void choose_hop(evaluation *e, subject *s, mo_task task) {
     const eval_options *o = e->options;
     if (s->best_hop[task] >= 0)
@@ -60,22 +60,23 @@ static void choose_hop(evaluation *e, subject *s, mo_task task) {
     }
 }
 
-/* Whether a candidate can do a task: inner products need links and rows of nodes; the transductive readout nodes or
- * graphs; the inductive readout graphs. */
+/* Whether a candidate can do a task: inner products only links; the transductive readout nodes and graphs; the
+ * inductive readout only graphs. */
 static bool can_do(const mo_candidate *c, mo_task task) {
     return !(c->transductive && task == MO_TASK_LP) &&
            !(c->transductive == MO_TRANSDUCTIVE_NEVER && task != MO_TASK_GC) && !(c->dot && task != MO_TASK_LP);
 }
 
-/* For protocol public, draws divisions for a graph that came with none. */
+/* For protocol public, draws divisions into training and test nodes if the graph's file has none. */
 static void divide_nodes(evaluation *e, mo_graph *graph, bool first) {
     const eval_options *o = e->options;
     if (o->evaluation.protocol != MO_PROTOCOL_PUBLIC || graph->division)
         return;
     char line[200];
     int64_t n = mo_graph_divide(graph, DRAWN_DIVISIONS, o->evaluation.seed);
-    snprintf(line, sizeof line, "%.100s: came with no division; %d are drawn, of %lld training nodes in proportion",
-        graph->name, DRAWN_DIVISIONS, (long long)n);
+    snprintf(line, sizeof line,
+        "%.100s: comes without a division; %d are drawn, each with %lld training nodes in proportion", graph->name,
+        DRAWN_DIVISIONS, (long long)n);
     if (n && first)
         print_eval_notice(line, e);
 }
@@ -119,7 +120,7 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
     mo_evaluate(e->ctx, source, able, n, &options, take_eval_row, e);
 }
 
-/* Opens, evaluates and releases each data set before the next, once for each form of features. */
+/* Every subject opens its own pool, as its form of features can differ. */
 void evaluate_name(evaluation *e, const char *name, int task) {
     char restricted[4096];
     const char *item = task >= 0 ? restricted : name;

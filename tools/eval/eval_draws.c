@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Writes lines of example and class, named as in the data, since an episode renumbers its classes. An example that a
- * small class repeats in the support appears repeatedly. */
+/* Writes a line for each example: its name and its class, as named in the data, since an episode renumbers classes.
+ * Examples that fill up the support of a small class appear repeatedly. */
 static void write_list(const mo_graph *graph, const char *path, const char *header, const int64_t *id, int64_t n) {
     table_file t;
     open_table(&t, path);
@@ -30,7 +30,7 @@ static void write_list(const mo_graph *graph, const char *path, const char *head
 
 /* ---- links ---- */
 
-/* Writes the graph without the test links, from which `mochi predict` computes the rows of test pairs. */
+/* Writes the graph without the test links, so that `mochi predict` can compute features for the test pairs. */
 static void write_masked_graph(const mo_source *source, const mo_plan *plan, const char *path) {
     int64_t n = 0;
     while (n < plan->n_query && plan->query_label[n])
@@ -41,7 +41,7 @@ static void write_masked_graph(const mo_source *source, const mo_plan *plan, con
     mo_graph_release(masked);
 }
 
-/* Writes lines of pairs by node numbers, which are valid in the masked graph too. */
+/* Writes a pair as two node numbers, which are valid in the masked graph too, and whether it is linked. */
 static void put_link(table_file *t, const mo_links *links, int64_t number, int64_t fit) {
     bool linked = number < links->n_positive;
     int64_t *const *end = linked ? links->positive : links->negative;
@@ -50,7 +50,8 @@ static void put_link(table_file *t, const mo_links *links, int64_t number, int64
     fprintf(t->out, fit < 0 ? "\n" : ",%" PRId64 "\n", fit);
 }
 
-/* Writes all pairs outside the test: all are held out, and some of them fitted. */
+/* Writes all pairs outside the test set. Column fit: how often the support holds the pair; 0: the readout is not fitted
+ * to it. */
 static void write_link_support(const mo_source *source, const mo_plan *plan, const char *path) {
     const mo_links *links = source->links;
     int64_t n = links->n_positive + links->n_negative, *fit = needed(calloc((size_t)n + 1, sizeof *fit));

@@ -53,7 +53,7 @@ static mo_task task_of(const mo_eval_row *r) {
     return (mo_task)task;
 }
 
-/* The head whose table shows a figure, if another head made it; NULL: its own. */
+/* Returns the head whose table shows a figure if another head made the figure, else NULL. */
 static const char *eval_block_of(const evaluation *e, const mo_eval_row *r) {
     const char *head = e->subjects[0].block_head;
     return head && strcmp(head, r->head) != 0 ? head : NULL;

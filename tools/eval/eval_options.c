@@ -62,28 +62,28 @@ static const option table[] = {
         "(default); random: an untrained encoder; none: baselines without an encoder",
         .high = MAX_WEIGHTS, .choices = "best|random|none"},
     {OPTION_WORD, "recipe", "NAME", AT(recipe),
-        "refuse weights of another recipe: best, paper, paper++ or released; a file without the metadata of mochi, as "
-        "the released program's has none, is used as that program does",
+        "refuse weights of another recipe: best, paper, paper++ or released; a file without mochi's metadata, as the "
+        "released program writes it, counts as released",
         .choices = RECIPES},
-    {OPTION_ENCODER, "encoder", "FILE.so", AT(encoder), "the encoder of your own that the weights were trained with"},
+    {OPTION_ENCODER, "encoder", "FILE.so", AT(encoder), "your own encoder, with which the weights were trained"},
     {OPTION_OTHER, "head", "NAMES", 0,
         "readouts, at most eight, separated by commas: " HEADS
-        ", or FILE.so with your own (default: the one trained with); on weights of the recipe best, mixture is its own "
-        "readout, and every other head reads its embeddings as `mochi embed` writes them; dot: links by inner "
+        ", or FILE.so with your own (default: the one trained with); with weights of the recipe best, mixture is "
+        "their own readout, and every other head reads the embeddings that `mochi embed` writes; dot: links by inner "
         "products, without a readout",
         .choices = HEADS, .take = take_heads},
     {OPTION_POSITIVE, "lambda", "L", AT(lambda), "ridge penalty (default: the weights' own, else 10)"},
     {OPTION_INT, "hop", "K", AT(hop), "hop of the baseline `hop` (default: the best on the training pool)", 0, 12},
     {OPTION_OTHER, "pool", "NAMES", 0,
-        "graphs that choose the best hop if the weights do not name one (default: the embedded pool)",
+        "graphs on which the best hop is chosen if the weights do not name one (default: the embedded pool)",
         .choices = "@graphs|paper|paper-offline", .take = take_eval_pool, .not_with = "hop",
         .why = "--hop says which hop is taken"},
     {OPTION_INT, "dim", "D", AT(dim), "width of the features without weights (default 512)", 1, 65536},
     {OPTION_CHOICE, "transductive", "WHETHER", AT(transductive),
-        "on nodes and graphs, further columns for all weights of the recipe best. yes: +T, the readout refitted on its "
-        "own predictions for all of them, with equally many assumed per class; of graphs also -T, which compares them "
-        "by statistics and vocabularies of the labelled ones alone. auto: +T?, with the refit where held-out labels "
-        "are then predicted no worse, as `mochi predict` does. Default no",
+        "for nodes and graphs, further columns for all weights of the recipe best. yes: +T, the readout refitted on "
+        "its own predictions for all examples, with equally many assumed per class; for graphs also -T, which uses "
+        "statistics and vocabularies of the labelled ones only. auto: +T?, with the refit if held-out labels are then "
+        "predicted no worse, as in `mochi predict`. Default no",
         .choices = "no|yes|auto"},
     {OPTION_GROUP, .help = "Data and protocol"},
     {OPTION_TEXT, "suite", "SUITE|FILE.suite", AT(suite),
@@ -94,14 +94,16 @@ static const option table[] = {
     {OPTION_NAMES, "data", "NAMES", AT(data), "graphs, separated by commas (default: the embedded held-out graphs)",
         .choices = "@graphs", .not_with = "suite", .why = NAMED_BY_SUITE},
     {OPTION_CHOICE, "task", "TASK", AT(task),
-        "nc (nodes), lp (links) or gc (graphs) only (default: all that a graph can serve)", .choices = "nc|lp|gc",
-        .not_with = "suite", .why = NAMED_BY_SUITE},
+        "only this task: nc (nodes), lp (links) or gc (graphs) (default: all that a graph "
+        "allows)",
+        .choices = "nc|lp|gc", .not_with = "suite", .why = NAMED_BY_SUITE},
     {OPTION_CHOICE, "protocol", "NAME", AT(evaluation.protocol),
-        "split: a tenth of the examples is the test set, support from the rest, as the paper does; episode: balanced "
-        "episodes (default split). Links: a fifth of the edges is the test set under both. public: the division of "
-        "nodes that came with a graph (Planetoid's: 20 labels a class, 1,000 test nodes), or the mean over several; "
-        "where none came, three are drawn, of 20 labels times the number of classes in proportion, half of the rest to "
-        "test on; --data is by default cora, citeseer and pubmed, as far as they are there",
+        "split (default): a tenth of the examples is the test set, and the support is drawn from the rest, as in the "
+        "paper; episode: balanced episodes; links have a fifth of the edges as the test set under both. public: the "
+        "division of nodes that comes with a graph (Planetoid's: 20 labels per class, 1,000 test nodes), or the mean "
+        "over several; a graph without one gets three: training nodes, 20 times the number of classes, drawn in "
+        "proportion to the classes, and half of the rest as test nodes; default of --data: cora, citeseer and pubmed, "
+        "those that are installed",
         .choices = "split|episode|public"},
     {OPTION_OTHER, "shots", "K,..", 0, "support examples per class (default 4,8,16,32,64,512)", .take = take_shots},
     {OPTION_OTHER, "metric", "NAMES", 0,
@@ -114,15 +116,15 @@ static const option table[] = {
     {OPTION_INT64, "queries", "Q", AT(evaluation.queries), "query examples per class in protocol episode (default 30)",
         1, INT32_MAX},
     {OPTION_INT64, "seeds", "N", AT(evaluation.seeds),
-        "splits of protocol split, and of links (default 10; 3 of links where more than 5,000 are held out, as their "
+        "splits of protocol split, and of links (default 10; 3 for links if more than 5,000 edges are held out, as "
         "rows are computed again for each split)",
         1, INT32_MAX},
     SEED_OPTION(eval_options, evaluation.seed, "splits, episodes and the untrained encoder"),
     {OPTION_GROUP, .help = "Execution"},
     {OPTION_OUTPUT, "draws", "DIR", AT(draws),
-        "write what is drawn: of repeat R at k = 4 of cora's nodes DIR/cora-nc-4-R.support.csv, which `mochi predict "
-        "--labels` reads, and .test.csv, with the classes that the data have; of links also .graph.npz, without the "
-        "test"},
+        "write the drawn examples: for repeat R at k = 4 on cora's nodes DIR/cora-nc-4-R.support.csv, which `mochi "
+        "predict --labels` reads, and .test.csv, with the classes of the data; for links also .graph.npz, the graph "
+        "without the test edges"},
     MAX_ROWS_OPTION(eval_options, evaluation.max_rows, "rows encoded at once; 0: all of an episode (default 32768)"),
     PLACE_OPTION(eval_options, place),
     KEEPING_OPTIONS(eval_options, memory, cache),
@@ -157,7 +159,7 @@ unsigned metrics_of(mo_task task) {
 
 /* ---- the subjects of the evaluation ---- */
 
-/* How many of the weights are this word; NULL: how many are files, not "random" or "none". */
+/* Returns how many of the weights are this word; if NULL, how many are files, neither "random" nor "none". */
 static int count_weights(const eval_options *o, const char *word) {
     int n = 0;
     for (int i = 0; i < o->weights.count; i++) {
@@ -245,7 +247,7 @@ static void refuse_by_tasks(const eval_options *o, const mo_suite *suite) {
     refuse_given(g, "head", o->dot && !links, "dot: expected links; only links are scored by inner products");
     for (int task = 0; task < MO_TASKS; task++)
         wanted |= tasks >> task & 1 ? metrics_of((mo_task)task) : 0;
-    refuse_given(g, "metric", o->metrics & ~wanted, "names one that the tasks to evaluate have not");
+    refuse_given(g, "metric", o->metrics & ~wanted, "names a metric that the tasks to evaluate do not have");
 }
 
 void refuse_eval_options(const eval_options *o, const subject *subjects, int n, const mo_suite *suite) {
@@ -266,7 +268,7 @@ void parse_eval_options(eval_options *o, int argc, char **argv) {
     bool public = o->evaluation.protocol == MO_PROTOCOL_PUBLIC;
     o->seeds_said = is_given(&o->given, "seeds");
     o->evaluation.shots = o->shots;
-    if (public) { /* public: only nodes, with the division's k */
+    if (public) { /* protocol public: only nodes, and k is the division's */
         o->task = o->task < 0 ? MO_TASK_NC : o->task;
         o->evaluation.n_shots = 1;
     }

@@ -1,5 +1,6 @@
-/* tools/eval/eval_subject.c - weights, or none, and the candidates of an evaluation: the trained encoder, the same
- * encoder untrained, and single hops, each under every head. Candidates with the same encoder share its rows. */
+/* tools/eval/eval_subject.c - a subject of an evaluation: its weights, if any, and its candidates. A candidate is the
+ * trained encoder, the same encoder untrained, or a single hop, each with every head. Candidates with the same encoder
+ * share the embeddings that it computes. */
 #include "tools/eval/eval.h"
 
 #include "tools/train/recipe.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Placeholder for a head when links are scored by inner products. */
+/* stands for inner products of links where a head is expected */
 static const mo_head dot = {.name = "dot"};
 
 static void add_candidate(subject *s, mo_candidate c) {
@@ -16,7 +17,7 @@ static void add_candidate(subject *s, mo_candidate c) {
     s->candidates[s->n_candidates++] = c;
 }
 
-/* All heads under one label share its encoder. */
+/* Adds a candidate; candidates with the same label share an encoder. */
 static void add_model(subject *s, mo_model *model, const mo_head *head, const char *label) {
     if (!model)
         return;
@@ -45,7 +46,8 @@ static void add_transductive(subject *s, mo_transductive asked) {
         }
 }
 
-/* A model with a head or (NULL) its own readout: with the weights' parameters or, if untrained, initial ones. */
+/* Creates a model with a head (NULL: its own readout) and the parameters of the weights or, if untrained, initial ones.
+ * */
 static mo_model *make_model(
     mo_context *ctx, const eval_options *o, const subject *s, const mo_head *head, bool untrained) {
     uint64_t seed = o->evaluation.seed;
@@ -65,15 +67,15 @@ static mo_model *make_model(
     return mo_mochi_create(ctx, MO_F32, &options, seed);
 }
 
-/* The readout of the weights: a head; for the recipe best a mixture of ridges. */
+/* The readout of the weights: a head; for the recipe best the mixture of ridges. */
 static const mo_head *own_head(const subject *s) {
     if (!s->weights || !strcmp(s->weights->kind, "mochi"))
         return s->mochi.head;
     return s->weights->head[0] ? s->weights->readout.head : &mo_head_mixture;
 }
 
-/* Adds the trained model with every head and, for the first subject, the untrained model (except for "none") and the
- * baselines without a model. Beside the readout of the recipe best, the ridge reads single hops. */
+/* Adds the trained model with every head. For the first subject also adds the untrained model (except for "none") and
+ * the single hops; if the readout is the mixture of the recipe best, a ridge reads the hops. */
 static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, bool first) {
     bool of_examples = s->features.form == MO_FEATURES_OF_EXAMPLES, given = o->n_heads || o->dot;
     int n_heads = given ? o->n_heads : 1;
@@ -101,7 +103,7 @@ static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, b
             "--head dot needs node embeddings; weights of the recipe best have none: use --head ridge");
 }
 
-/* Names a column by the file's recipe if there are several files. */
+/* Labels the columns: "trained" or, if there are several files, the recipe. */
 static void choose_label(const eval_options *o, const subject *others, int n, subject *s) {
     const mo_weights *weights = s->weights;
     bool alone = o->weights.count == 1 || !weights->recipe[0];

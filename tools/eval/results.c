@@ -132,8 +132,8 @@ static bool read_eval_run(results *r, const char *path, char *why, size_t bytes)
 
 /* ---- the paper, and other methods on the public split ---- */
 
-/* Reads a row of a table: a figure for every method in it, and the best of them as "paper best" or "public best". For
- * links the paper has one column for both of its readouts. */
+/* Reads a row of a table: a figure for every method in it, and again the best of them as "paper best" or "public best".
+ * For links the paper has one column for both of its readouts. */
 static void take_row(results *r, const json_t *table, const json_t *row) {
     const json_t *methods = json_object_get(table, "methods"), *means = json_object_get(row, "mean"),
                  *sds = json_object_get(row, "sd"), *protocol = json_object_get(table, "protocol");
@@ -199,7 +199,7 @@ bool results_read(results *r, const char *path, char *why, size_t bytes) {
     *r = (results){0};
     const char *name = strrchr(path, '/');
     put_printable(r->label, sizeof r->label, name ? name + 1 : path);
-    r->label[strcspn(r->label, ".")] = '\0'; /* a.jsonl is run a */
+    r->label[strcspn(r->label, ".")] = '\0'; /* "a.jsonl" becomes "a" */
     bool published = !strcmp(path, "paper") || !strcmp(path, "public");
     return published ? read_published(r, path, why, bytes) : read_eval_run(r, path, why, bytes);
 }
@@ -212,7 +212,7 @@ bool same_subject(const result *a, const result *b) {
 
 bool equal_shots(const results *r, const result *figure, int64_t k) {
     if (r->paper && !strcmp(figure->protocol, "public"))
-        return true; /* each division has its own k, not one per class */
+        return true; /* a public division has its own number of labels, not k per class */
     if (strcmp(figure->task, "lp") != 0 || figure->k > 0)
         return figure->k == k;
     return !r->paper || k == 0 || k == PAPER_LINKS_K;
@@ -220,12 +220,12 @@ bool equal_shots(const results *r, const result *figure, int64_t k) {
 
 const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *block) {
     if (r->paper && !strcmp(block, mo_head_mixture.name))
-        block = mo_head_ridge.name; /* the closest to the paper's readouts */
+        block = mo_head_ridge.name; /* the paper's tables have no mixture; ridge is the closest of its readouts */
     for (int i = 0; i < arrlen(r->items); i++) {
         const result *x = &r->items[i];
         bool any_head = r->paper && (!strcmp(x->task, "lp") || !x->head[0]);
         if (r->paper && !strcmp(x->protocol, "public") != !strcmp(subject->protocol, "public"))
-            continue; /* has its own split, unlike any other protocol */
+            continue; /* the public split cannot be compared with other protocols */
         if (same_subject(x, subject) && equal_shots(r, x, k) && !strcmp(x->features, features) &&
             (any_head || !strcmp(x->block, block)))
             return x;
@@ -233,7 +233,7 @@ const result *find_result(const results *r, const result *subject, int64_t k, co
     return NULL;
 }
 
-/* Welch's interval; Student's quantile at Welch's degrees of freedom, rounded down. */
+/* Half the width of Welch's 95% interval: Student's quantile at Welch's degrees of freedom, rounded down. */
 static double welch_interval(const result *a, const result *b) {
     double va = a->sd * a->sd / (double)a->n, vb = b->sd * b->sd / (double)b->n, v = va + vb;
     double degrees = v * v / (va * va / (double)(a->n - 1) + vb * vb / (double)(b->n - 1));

@@ -1,5 +1,5 @@
-/* tools/eval/table.c - accuracy by k, trained weights and baselines side by side, and paired differences between
- * columns: all readouts use the same splits or episodes. */
+/* tools/eval/table.c - tables of accuracy by k, with trained weights and baselines side by side, and differences
+ * between columns. These are paired, since all readouts use the same splits or episodes. */
 #include "tools/eval/table.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ bool starts_table(const results *list, int first, int i) {
     return earlier == i;
 }
 
-/* The title of a column: what a baseline is; other features by name. */
+/* The title of a column: baselines are described, other features have their name. */
 static const char *title_of(const char *features) {
     static const char *const titles[][2] = {{"random", "untrained"}, {"x0", "raw features"}, {"hop", "best hop"}};
     for (int i = 0; i < 3; i++)
@@ -43,19 +43,20 @@ static table_column *add_column(figure_table *t, const results *list, const char
     return c;
 }
 
-/* Whether a figure belongs to a row's table. A published figure does whatever its readout, unless it is the best of
- * several methods. */
+/* Whether a figure x belongs to the table of the figure `row`. Published figures belong to it whatever their readout,
+ * except the copies for the best method. */
 static bool is_of_table(const results *list, const result *x, const result *row) {
     if (!list->paper)
         return same_table(row, x);
     return strcmp(x->features, list->best) != 0 && find_result(list, row, row->k, x->features, row->block) == x;
 }
 
-/* Adds the columns of a list for the table of a row. */
+/* Adds the columns that a list has in the table of the figure `row`. */
 static void add_columns(figure_table *t, const results *list, const result *row) {
     static const char *const paper_columns[][2] = {
         {"MOCHI", "paper MOCHI"}, {"MOCHI++", "MOCHI++"}, {"paper best", "paper best"}};
-    bool tables = list->paper && !strcmp(list->label, "paper"); /* the paper has too many methods to show all */
+    bool tables = list->paper && !strcmp(list->label, "paper"); /* the paper has too many methods: show its own and the
+                                                                 * best */
     for (int i = 0; tables && i < 3; i++)
         if (find_result(list, row, row->k, paper_columns[i][0], row->block))
             add_column(t, list, paper_columns[i][0], paper_columns[i][1]);
@@ -109,7 +110,7 @@ int find_column(const figure_table *t, const char *features) {
 
 /* ---- printing it ---- */
 
-/* Prints the number of seeds or episodes behind a mean. Links use splits under either protocol. */
+/* Prints the number of seeds or episodes behind a mean. For links both are numbers of splits. */
 static void print_repeats(const result *x) {
     if (!strcmp(x->protocol, "public")) {
         printf(x->n > 1 ? ", n = %" PRId64 " public splits" : ", the public split", x->n);
@@ -134,7 +135,7 @@ void print_subject(const figure_table *t) {
 void print_titles(const figure_table *t) {
     printf("%6s", "k");
     for (int i = 0; i < t->n; i++) {
-        int room = t->column[i].seen ? 11 : 12; /* a mark takes one column but several bytes */
+        int room = t->column[i].seen ? 11 : 12; /* the mark is one column wide, but printf counts its bytes */
         printf("  %*.*s%s", room, room, t->column[i].title, seen_mark(t->column[i].seen));
     }
 }
@@ -145,7 +146,8 @@ void print_value(double mean, double width) {
     else if (isnan(width))
         printf("  %5.1f       ", mean);
     else
-        printf("  %5.1f ± %4.1f", mean, width); /* the plus-minus sign is two bytes */
+        printf("  %5.1f ± %4.1f", mean, width); /* printf counts bytes, and the plus-minus sign has two, so no width is
+                                                 * given for it */
 }
 
 void print_row(const figure_table *t, const table_row *row) {
@@ -170,7 +172,7 @@ static void print_small_classes(const figure_table *t) {
         puts("; their support is all of their examples, some repeated");
 }
 
-/* Prints one line if a problem leaves classes out. */
+/* Prints one line if a problem omits classes. */
 static void print_left_out_classes(const result *x) {
     bool divided = !strcmp(x->protocol, "public");
     const char *classes = x->left_out == 1 ? "class" : "classes";
@@ -181,7 +183,7 @@ static void print_left_out_classes(const result *x) {
         printf("left out: %" PRId64 " %s of a single example\n", x->left_out, classes);
 }
 
-/* Prints, for the weights' figures, the shares of the readout's experts at each k. */
+/* Prints the experts' shares in a mixture readout at each k, for the weights' figures. */
 static void print_experts(const figure_table *t, const char *trained) {
     int said = 0, column = find_column(t, trained);
     for (int row = 0; row < arrlen(t->rows) && column >= 0; row++) {
@@ -227,7 +229,7 @@ bool leaves_out_zero(difference d) {
     return fabs(d.mean) > d.ci95;
 }
 
-/* The figures of one column minus those of another; false if they cannot be paired. */
+/* Subtracts column b from column a; returns false if the figures cannot be paired. */
 static bool subtract_columns(const table_row *row, int a, int b, difference *d) {
     if (a < 0 || b < 0 || !row->cell[a] || !row->cell[b])
         return false;
@@ -250,9 +252,9 @@ static void print_differences(const figure_table *t, const char *features, const
         putchar('\n');
 }
 
-/* Prints a verdict and the k for which it holds; nothing if it holds for none. */
 typedef enum verdict { WITHIN_NOISE, WORSE } verdict;
 
+/* Prints for which k the column is within noise of the other, or worse; nothing if for none. */
 static void print_verdict(const figure_table *t, const char *features, const char *other, verdict v) {
     const char *metric = t->subject->metric;
     bool loss = !strcmp(metric, "nll") || !strcmp(metric, "ece");

@@ -14,11 +14,11 @@ import mochi
 
 
 def measure(Z, graph):
-    """Z [nodes, d]. Cosines leave out rows of zeros; NaN without a pair or a row."""
+    """Measures Z [nodes, d]. Cosines leave out rows of zeros; a figure is NaN if no pair or row is left."""
     Z = np.asarray(Z, float)
     if Z.ndim != 2 or len(Z) != graph.nodes or not np.isfinite(Z).all():
         raise ValueError(f"expected finite Z [{graph.nodes}, d], a row for each node, found {Z.shape}")
-    pointer, v = graph.adjacency  # both directions of each edge
+    pointer, v = graph.adjacency  # lists each edge in both directions
     norm, degree = np.linalg.norm(Z, axis=1), np.diff(pointer)
     u = np.repeat(np.arange(len(Z)), degree)
     unit = Z[norm > 0] / norm[norm > 0, None]

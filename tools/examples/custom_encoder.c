@@ -68,10 +68,10 @@ int main(void) {
     mo_eval_options o = {.n_shots = 1, .shots = (int64_t[]){16}, .seeds = 3};
     mo_candidate c = {.features = "trained", .model = model, .head = &mo_head_ridge};
     mo_evaluate(ctx, mo_pool_source(asked, 0), &c, 1, &o, print_ring_row, NULL);
-    c.model = mo_model_under_head(model, &logistic, 0); /* the same encoder */
+    c.model = mo_model_under_head(model, &logistic, 0); /* shares the encoder of `model` */
     c.head = logistic.head;
     mo_evaluate(ctx, mo_pool_source(asked, 0), &c, 1, &o, print_ring_row, NULL);
     mo_tensor *Z = mo_embed_all(c.model, mo_pool_source(asked, 0), 0);
     printf("embeddings of %d nodes, %d wide\n", (int)mo_dim(Z, 0), (int)mo_dim(Z, 1));
-    return !check.pass; /* the process ends: nothing is released */
+    return !check.pass; /* the program ends here, so nothing is released */
 }

@@ -22,7 +22,7 @@ static void lorentzian_forward(mo_call *c) {
             ((float *)y.data)[i] = log1pf(((float *)x.data)[i] * ((float *)x.data)[i]);
 }
 
-static void lorentzian_vjp(mo_vjp *v) { /* written with ops, so that it can be differentiated again */
+static void lorentzian_vjp(mo_vjp *v) { /* a rule made of ops can be differentiated again */
     mo_tensor *X = v->in[0], *slope = mo_div(v->t, mo_scale(v->t, X, 2, 0), mo_scale(v->t, mo_square(v->t, X), 1, 1));
     v->in_bar[0] = mo_mul(v->t, v->out_bar[0], slope);
 }

@@ -8,7 +8,7 @@
 
 enum { N = 128, H = 12, STEPS = 150 };
 
-/* F(z) = z - tanh(z A^T + x B^T + b), every row of z [N, H] a system of its own; theta = A, B, b, x */
+/* F(z) = z - tanh(z A^T + x B^T + b), where each row of z [N, H] is a system of its own; theta = A, B, b, x */
 static mo_tensor *equilibrium_layer(mo_tape *t, mo_tensor *z, mo_tensor *const *theta, int n, void *state) {
     (void)n, (void)state;
     mo_tensor *inside = mo_add(t, mo_linear(t, z, theta[0], NULL), mo_linear(t, theta[3], theta[1], theta[2]));
@@ -25,7 +25,7 @@ static void draw_points(mo_random *r, float x[N][2], int64_t label[N]) {
     for (int i = 0; i < N; i++) {
         for (int j = 0; j < 2; j++)
             x[i][j] = (float)mo_random_normal(r);
-        label[i] = x[i][0] * x[i][0] + x[i][1] * x[i][1] > 1.4f; /* about half of them */
+        label[i] = x[i][0] * x[i][0] + x[i][1] * x[i][1] > 1.4f; /* about half of the points are inside */
     }
 }
 

@@ -1,5 +1,5 @@
-/* Labels of a graph's nodes from four of each class, by the weights that come with mochi: probabilities for all others,
- * and what accuracy to expect of them, estimated from the labels alone.
+/* Predicts the classes of a graph's nodes from four labels per class, with the weights that come with mochi:
+ * probabilities for the other nodes, and the accuracy to expect, estimated from the labels alone.
  *     cc few_shot.c $(pkg-config --cflags --libs mochi) -o few_shot && ./few_shot */
 #include <mochi/mochi.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 enum { CLASSES = 7 };
 
-/* Of Cora: four papers on each of seven subjects. */
+/* Nodes of Cora (papers) with their labels: four papers on each of seven subjects. */
 static const int64_t node[] = {
     3, 6, 10, 11, 18, 36, 54, 85, 5, 9, 16, 28, 0, 4, 7, 8, 1, 2, 12, 22, 20, 37, 47, 50, 23, 26, 31, 41};
 static const int64_t subject[] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6};

@@ -1,6 +1,6 @@
-/* The paper's cheapest baseline: a graph isomorphism network trained as a graph autoencoder, H' = relu(((1 + e) H + A
- * H) W1) W2 twice, by the cross-entropy of z_u . z_v on edges and drawn pairs; 64 of the library's frozen features.
- * What inside.h declares is in the archive alone. Build:
+/* The cheapest of the paper's baselines: a graph isomorphism network trained as a graph autoencoder. Two layers H' =
+ * relu(((1 + e) H + A H) W1) W2 read 64 of the library's frozen features; the loss is the cross-entropy of z_u . z_v on
+ * edges and random pairs. Only the archive libmochi.a has the functions of inside.h. Build:
  * cc gin_autoencoder.c $(pkg-config --static --cflags --libs mochi | sed s/-lmochi/-l:libmochi.a/)
  * ./a.out citeseer cora Z.npy 200 && python cone.py Z.npy cora */
 #include <mochi/inside.h>
@@ -24,7 +24,7 @@ static mo_tensor *autoencoder_loss(mo_tape *t, const mo_graph *g, mo_tensor *Z, 
     for (int i = 0; i < 2 * BATCH; i++) {
         target[i] = i < BATCH;
         int64_t e = mo_random_below(random, g->nnz), low = 0, high = g->nodes;
-        while (high - low > 1) /* the row of entry e of the adjacency */
+        while (high - low > 1) /* finds the row of entry e in the adjacency */
             *(g->row_pointer[(low + high) / 2] <= e ? &low : &high) = (low + high) / 2;
         u[i] = i < BATCH ? low : mo_random_below(random, g->nodes);
         v[i] = i < BATCH ? g->column[e] : mo_random_below(random, g->nodes);

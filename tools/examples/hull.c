@@ -9,14 +9,14 @@
 
 enum { POINTS = 5, OTHERS = POINTS - 1, STEPS = 200 };
 
-/* |X P - q|^2 of every problem [POINTS]: X [POINTS, OTHERS], theta: P [POINTS, OTHERS, 2] and q [POINTS, 1, 2]. */
+/* |X P - q|^2 for each point: [POINTS], from X [POINTS, OTHERS]; theta: P [POINTS, OTHERS, 2] and q [POINTS, 1, 2]. */
 static mo_tensor *squared_distance(mo_tape *t, mo_tensor *X, mo_tensor *const *theta, int n, void *state) {
     (void)n, (void)state;
     mo_tensor *nearest = mo_matmul(t, mo_reshape(t, X, 3, (int64_t[]){POINTS, 1, OTHERS}), theta[0]);
     return mo_sum(t, mo_square(t, mo_sub(t, nearest, theta[1])), MO_AXES(1, 2), MO_DROP_AXES);
 }
 
-/* The distance of every point of P [POINTS, 2] to the hull of the others: [POINTS]. */
+/* The distance of each row of P [POINTS, 2] to the hull of the other rows: [POINTS]. */
 static mo_tensor *hull_distances(mo_tape *t, mo_tensor *P) {
     int64_t other[POINTS * OTHERS];
     for (int i = 0; i < POINTS * OTHERS; i++)

@@ -1,6 +1,6 @@
 /* Learns the penalty of a ridge regression (Bengio 2000; Pedregosa 2016): the loss on held-out points has a gradient in
  * lambda through the fitted weights, which conjugate gradients find and the implicit function theorem differentiates.
- * The end is compared with a grid. Build: cc hypergradient.c $(pkg-config --cflags --libs mochi) -lm */
+ * The learned penalty is compared with a grid. Build: cc hypergradient.c $(pkg-config --cflags --libs mochi) -lm */
 #include <math.h>
 #include <mochi/mochi.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ typedef struct points {
     mo_tensor *Z, *y;
 } points;
 
-/* y = Z truth + noise, where five features of the forty matter */
+/* Draws y = Z truth + noise, where only five of the forty features have an effect. */
 static points draw_sparse_points(mo_context *ctx, mo_random *r) {
     double z[N * D], y[N];
     for (int i = 0; i < N; i++) {

@@ -9,7 +9,8 @@
 enum { TASKS = 20, POINTS = 10, WIDTH = 40, LAYERS = 3, WEIGHTS = 2 * LAYERS, STEPS = 3000 };
 static const double inner_lr = 0.02;
 
-/* A network for every task: X [TASKS, POINTS, 1], w[2 i] [TASKS, in, out], w[2 i + 1] [TASKS, 1, out]. */
+/* A network with its own weights for every task: X [TASKS, POINTS, 1], w[2 i] [TASKS, in, out], w[2 i + 1] [TASKS, 1,
+ * out]. */
 static mo_tensor *task_network(mo_tape *t, mo_tensor *X, mo_tensor *const *w) {
     for (int i = 0; i < LAYERS; i++) {
         X = mo_add(t, mo_matmul(t, X, w[2 * i]), w[2 * i + 1]);
@@ -22,7 +23,8 @@ static mo_tensor *squared_error(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tenso
     return mo_mean(t, mo_square(t, mo_sub(t, task_network(t, X, w), Y)), MO_AXES(1, 2), MO_DROP_AXES);
 }
 
-/* Points of new waves a sin(x + p): in X and Y [2][TASKS, POINTS, 1], to learn from and to be tested on. */
+/* Draws points of new waves a sin(x + p). X and Y are [TASKS, POINTS, 1] each: entry 0 to learn from, entry 1 to be
+ * tested on. */
 static void draw_waves(mo_tape *t, mo_random *r, mo_tensor **X, mo_tensor **Y) {
     float x[2][TASKS][POINTS], y[2][TASKS][POINTS];
     for (int i = 0; i < TASKS; i++) {
@@ -51,7 +53,7 @@ int main(void) {
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_random r = mo_random_at(1, MO_PURPOSE_INIT, 0);
     mo_tensor *parameters[WEIGHTS], *w[WEIGHTS], *grads[WEIGHTS], *X[2], *Y[2];
-    for (int i = 0; i < WEIGHTS; i++) { /* 1 -> WIDTH -> WIDTH -> 1 */
+    for (int i = 0; i < WEIGHTS; i++) { /* layers of width 1 -> WIDTH -> WIDTH -> 1 */
         int64_t in = i < 2 ? 1 : WIDTH, out = i / 2 == LAYERS - 1 ? 1 : WIDTH, rows = i % 2 ? 1 : in;
         float first[WIDTH * WIDTH];
         parameters[i] = mo_parameter(ctx, i % 2 ? "bias" : "weight", MO_F32, 3, (int64_t[]){1, rows, out});

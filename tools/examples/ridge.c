@@ -1,6 +1,6 @@
-/* Learns a projection W for which a ridge readout, fitted on 12 labelled points, gets 48 others right: the gradient of
- * their loss flows through the solve. mo_ridge_fit is the same readout in one call.
- * Build: cc ridge.c $(pkg-config --cflags --libs mochi) */
+/* Learns a projection W for which a ridge readout, fitted on 12 labelled points, classifies 48 other points: the
+ * gradient of their loss flows through the readout's solve. mo_ridge_fit is the same readout in one call. Build: cc
+ * ridge.c $(pkg-config --cflags --libs mochi) */
 #include <mochi/mochi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ int main(void) {
         mo_tensor *support_label = mo_from(t, MO_I64, 1, (int64_t[]){12}, label);
         mo_tensor *query_label = mo_from(t, MO_I64, 1, (int64_t[]){48}, label + 12);
 
-        /* Embeddings Z = [X W^T | 1], of the support and of the queries. */
+        /* Embeddings Z = [X W^T | 1] of the support (the labelled points), then of the queries. */
         mo_tensor *Z = mo_append_ones(t, mo_linear(t, X, W, NULL));
         mo_tensor *Zs = mo_slice(t, Z, MO_AXIS(0), 0, 12);
         mo_tensor *Zq = mo_slice(t, Z, MO_AXIS(0), 12, 60);

@@ -9,7 +9,7 @@
 enum { MOST_TOPICS = 64 };
 
 typedef struct explain_options {
-    const char *const *chosen; /* the line of the topic's heading; NULL: none */
+    const char *const *chosen; /* the heading line of the topic; NULL: none */
     lesson_choice numbers;
     bool step, json;
     given_options given;
@@ -17,12 +17,12 @@ typedef struct explain_options {
 
 static const option table[] = {
     {OPTION_TEXT, "matrix", "FILE", offsetof(explain_options, numbers.matrix),
-        "your numbers for the first matrix of the topic: rows of a CSV or text file, or .npy, at most 8 x 8"},
+        "your own numbers for the topic's first matrix: rows of a CSV or text file, or .npy, at most 8 x 8"},
     {OPTION_INT64, "n", "N", offsetof(explain_options, numbers.n),
-        "its size, 2 to 7: the numbers are drawn (default: the topic's own numbers)", 2, MOST_N - 1,
+        "size of the matrices, 2 to 7, with random numbers (default: the topic's own numbers)", 2, MOST_N - 1,
         .not_with = "matrix", .why = "the matrix of --matrix has its size"},
     {OPTION_INT64, "seed", "S", offsetof(explain_options, numbers.seed),
-        "draw all numbers that --matrix does not give from this seed"},
+        "seed of the random numbers, which replace all that --matrix does not give"},
     {OPTION_FLAG, "step", NULL, offsetof(explain_options, step),
         "ask for each line of the adjoint before it is shown; answer, or press Enter", .not_with = "json",
         .why = "--json asks nothing"},
@@ -35,8 +35,7 @@ static const char about[] =
     "Walks through a small example: the values computed forward, the values saved, and each line of the adjoint with "
     "its numbers and central differences beside them. Everything is computed as you watch, in float64.\v"
     "Without a topic, lists them. Exit status 1 if a line differs from its differences, or from mo_grad, by more than "
-    "1e-6 of its largest number (1, if that is smaller); a matrix close to a singular one does that.\n\n"
-    "Examples:\n"
+    "1e-6 of its largest number (1, if that is smaller); a nearly singular matrix can cause that.\n\nExamples:\n"
     "  mochi explain solve\n"
     "  mochi explain cholesky --step\n"
     "  mochi explain solve --matrix A.csv --json | mochi-page > solve.html\n"

@@ -2,12 +2,13 @@
  * "-sym(U A^T) / lambda", on the lesson's values by the library's ops.
  *
  *     sum     = ["-"] product {("+" | "-") product}
- *     product = power {["o" | "*" | "/"] power}           a product without a sign is one of matrices
+ *     product = power {["o" | "*" | "/"] power}           without a sign: the matrix product
  *     power   = base {"^T" | "^-1" | "^-T" | "^2" | "^3"}
  *     base    = number | value | function power | function "(" sum {"," sum} ")" | "(" sum ")" | "<" sum "," sum ">"
  *
- * Values: those that the lesson has shown, the gradients that its lines have given (NAME_bar), its sizes n and m, and I
- * [n, n]; functions: functions.c. "o" multiplies and "/" divides elementwise; a scalar combines with any matrix. */
+ * A value is a name that the lesson has shown, a gradient that its lines have given (NAME_bar), a size n or m, or I
+ * [n, n]. Functions are in functions.c. "o" multiplies and "/" divides elementwise; a scalar combines with any
+ * matrix. */
 #include "tools/explain/lesson.h"
 
 #include <ctype.h>
@@ -16,7 +17,7 @@
 
 typedef struct reader {
     lesson *l;
-    const char *at, *asked; /* asked: the name whose formula is requested; the formula cannot use it */
+    const char *at, *asked; /* asked: the name whose formula the reader gives; the formula cannot use it */
     mo_tensor *second;      /* the second result of a function with two */
     char *why;
     size_t bytes;
@@ -25,7 +26,7 @@ typedef struct reader {
 static mo_tensor *take_sum(reader *r);
 static mo_tensor *take_power(reader *r);
 
-/* Keeps the first reason. */
+/* Writes the reason why the formula cannot be read, unless there is one already. Returns NULL. */
 static mo_tensor *refuse(reader *r, const char *format, const char *word, int length) {
     if (!r->why[0])
         snprintf(r->why, r->bytes, format, length, word);
@@ -45,7 +46,7 @@ static bool take(reader *r, char sign) {
 
 /* ---- names ---- */
 
-/* The value of a name: a shown value, a given gradient, a size, or I. NULL: there is none. */
+/* Returns the value of a name: a shown value, a given gradient, a size, or I. NULL if the name has no value. */
 static mo_tensor *find_value(reader *r, const char *name) {
     lesson *l = r->l;
     size_t length = strlen(name), end = strlen("_bar");
@@ -166,7 +167,8 @@ static mo_tensor *take_product(reader *r) {
             return NULL;
         bool scalar = mo_numel(X) == 1 || mo_numel(Y) == 1;
         if (scalar && mo_ndim(Y) && mo_ndim(X))
-            *(mo_numel(X) == 1 ? &X : &Y) = total(t, mo_numel(X) == 1 ? X : Y); /* as a scalar */
+            *(mo_numel(X) == 1 ? &X : &Y) = total(t, mo_numel(X) == 1 ? X : Y); /* the operand that is a scalar, without
+                                                                                 * its axes */
         X = divides ? mo_div(t, X, Y) : elementwise || scalar ? mo_mul(t, X, Y) : mo_matmul(t, X, Y);
     }
     return X;

@@ -1,5 +1,5 @@
 /* tools/explain/functions.c - the functions that lessons' formulas call: ops of the library, parts of a matrix, and
- * steps that a formula would not make clearer. */
+ * steps that would not be clearer as a formula. */
 #include "tools/explain/lesson.h"
 
 #include <math.h>
@@ -81,7 +81,7 @@ static mo_tensor *substitute(mo_tape *t, mo_tensor *L, mo_tensor *B) {
     return mo_solve_triangular(t, L, B, MO_LOWER);
 }
 
-/* The permutation P in P A = L U, by elimination with partial pivoting. */
+/* Returns the permutation P in P A = L U, by elimination with partial pivoting. */
 static mo_tensor *permutation(mo_tape *t, mo_tensor *A) {
     const int n = (int)mo_dim(A, 0);
     double a[MOST_VALUES] = {0}, P[MOST_VALUES] = {0};
@@ -106,8 +106,8 @@ static mo_tensor *permutation(mo_tape *t, mo_tensor *A) {
     return mo_from(t, MO_F64, 2, (int64_t[]){n, n}, P);
 }
 
-/* Elimination of P A as ops. Step k subtracts from the remaining matrix its first column, divided by the pivot, times
- * its first row. */
+/* Factors P A = L U by elimination, made of ops. Step k subtracts from the remaining matrix its first column, divided
+ * by the pivot, times its first row. */
 static void lu_factors(mo_tape *t, mo_tensor *PA, mo_tensor **L, mo_tensor **U) {
     mo_tensor *rest = PA, *columns[MOST_N], *rows[MOST_N];
     const int64_t n = mo_dim(PA, 0);
@@ -124,7 +124,7 @@ static void lu_factors(mo_tape *t, mo_tensor *PA, mo_tensor **L, mo_tensor **U) 
     *U = mo_concat(t, rows, (int)n, MO_AXIS(0));
 }
 
-/* F_ij = 1 / (w_j - w_i), 0 on the diagonal. */
+/* Returns F with F_ij = 1 / (w_j - w_i), and 0 on the diagonal. */
 static mo_tensor *eigenvalue_gaps(mo_tape *t, mo_tensor *w) {
     const int64_t n = mo_dim(w, 0);
     mo_tensor *row = mo_reshape(t, w, 2, (int64_t[]){1, n}), *column = mo_reshape(t, w, 2, (int64_t[]){n, 1});
@@ -132,19 +132,19 @@ static mo_tensor *eigenvalue_gaps(mo_tape *t, mo_tensor *w) {
     return mo_div_or_zero(t, off, mo_mul(t, off, mo_sub(t, row, column)));
 }
 
-/* For a symmetric matrix. */
+/* Returns the largest |eigenvalue| of a symmetric A. */
 static mo_tensor *spectral_radius(mo_tape *t, mo_tensor *A) {
     mo_tensor *w, *V;
     mo_eigh(t, A, &w, &V);
     return mo_max(t, mo_abs(t, w), MO_ALL, MO_DROP_AXES);
 }
 
-/* k in a reader's formula can be any number. */
+/* A reader's formula can have any number as k: limits it to 0 .. 100. */
 static int count_of(mo_tensor *k) {
     return (int)fmin(fmax(mo_item(k), 0), 100);
 }
 
-/* M^k v, and the sum of M^j v over j < k. */
+/* Returns M^k v, for X = M, v, k. */
 static mo_tensor *times(mo_tape *t, mo_tensor *const *X) {
     mo_tensor *v = X[1];
     for (int k = count_of(X[2]); k > 0; k--)
@@ -152,6 +152,7 @@ static mo_tensor *times(mo_tape *t, mo_tensor *const *X) {
     return v;
 }
 
+/* Returns the sum of M^j v over j < k, for X = M, v, k. */
 static mo_tensor *series(mo_tape *t, mo_tensor *const *X) {
     mo_tensor *term = X[1], *sum = term;
     for (int k = count_of(X[2]); k > 1; k--) {
@@ -168,7 +169,7 @@ static mo_tensor *linear_residual(mo_tape *t, mo_tensor *w, mo_tensor *const *th
     return mo_sub(t, mo_matmul(t, theta[0], w), theta[1]);
 }
 
-/* The solution w of A w = b, with its gradient by the implicit function theorem. */
+/* Returns the solution w of A w = b; its gradient is by the implicit function theorem. */
 static mo_tensor *linear_root(mo_tape *t, mo_tensor *A, mo_tensor *b) {
     mo_tensor *theta[] = {A, b};
     return mo_implicit(t, mo_stop_gradient(t, mo_solve(t, A, b)), linear_residual, theta, 2, NULL);
@@ -180,7 +181,7 @@ static mo_tensor *cubic_residual(mo_tape *t, mo_tensor *x, mo_tensor *const *the
     return mo_sub(t, mo_add(t, mo_matmul(t, theta[0], x), cube), theta[1]);
 }
 
-/* The solution x of A x + x^3 = b. */
+/* Returns the solution x of A x + x^3 = b (x^3 elementwise). */
 static mo_tensor *cubic_root(mo_tape *t, mo_tensor *A, mo_tensor *b) {
     mo_tensor *theta[] = {A, b}, *start = mo_scale(t, mo_stop_gradient(t, b), 0, 0);
     return mo_newton_krylov(t, start, cubic_residual, theta, 2, &(mo_solver_options){.tolerance = 1e-13});
@@ -188,7 +189,7 @@ static mo_tensor *cubic_root(mo_tape *t, mo_tensor *A, mo_tensor *b) {
 
 /* ---- gradients ---- */
 
-/* df / dA, on the tape. */
+/* Returns df / dA, recorded on the tape, so that it can be differentiated again. */
 static mo_tensor *gradient(mo_tape *t, mo_tensor *f, mo_tensor *A) {
     mo_tensor *G = mo_null_tensor(mo_tape_context(t));
     mo_grad(t, &f, NULL, 1, &A, &G, 1, MO_CREATE_GRAPH);
@@ -208,7 +209,8 @@ static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *x, mo_tensor *T) {
     return mo_softmax_cross_entropy(t, x, T, 0);
 }
 
-/* Z1, Y, lambda: the residual of each row under the ridge fitted to all other rows, by one fit for each row. */
+/* Returns the leave-one-out residuals for X = Z1, Y, lambda: row i under the ridge fitted to all other rows, one fit
+ * per row. */
 static mo_tensor *refits(mo_tape *t, mo_tensor *const *X) {
     const int64_t n = mo_dim(X[0], 0);
     mo_tensor *rest[MOST_N];
@@ -230,13 +232,13 @@ static mo_tensor *refits(mo_tape *t, mo_tensor *const *X) {
     return mo_concat(t, rest, (int)n, MO_AXIS(0));
 }
 
-/* Arguments: X, Y, lambda. */
+/* X = the rows, Y, lambda. */
 static mo_tensor *logistic(mo_tape *t, mo_tensor *const *X) {
     return mo_logistic(t, X[0], X[1], X[2], MO_INTERCEPT_NONE);
 }
 
-/* H^-1 W_bar of X, P, lambda, W_bar. H[(a, c), (b, e)] = sum_i x_ia x_ib (p_ic [c = e] - p_ic p_ie) + lambda [a = b]
- * [c = e]: the second derivative of what W minimises, as a matrix of d C rows. */
+/* Returns U = H^-1 W_bar for in = X, P, lambda, W_bar. H is the second derivative of the loss that W minimises, as a
+ * matrix of d C rows: H[(a, c), (b, e)] = sum_i x_ia x_ib (p_ic [c = e] - p_ic p_ie) + lambda [a = b] [c = e]. */
 static mo_tensor *logistic_adjoint(mo_tape *t, mo_tensor *const *in) {
     mo_tensor *X = in[0], *P = in[1];
     const int64_t n = mo_dim(X, 0), d = mo_dim(X, 1), C = mo_dim(P, 1);
@@ -244,26 +246,26 @@ static mo_tensor *logistic_adjoint(mo_tape *t, mo_tensor *const *in) {
     mo_tensor *PP = mo_mul(t, mo_reshape(t, P, 3, (int64_t[]){n, C, 1}), mo_reshape(t, P, 3, (int64_t[]){n, 1, C}));
     mo_tensor *B = mo_sub(t, mo_diagonal_embed(t, P), PP);
     mo_tensor *rows = mo_transpose(t, mo_reshape(t, XX, 2, (int64_t[]){n, d * d}));
-    mo_tensor *H = mo_matmul(t, rows, mo_reshape(t, B, 2, (int64_t[]){n, C * C})); /* [a b, c e] */
+    mo_tensor *H = mo_matmul(t, rows, mo_reshape(t, B, 2, (int64_t[]){n, C * C})); /* rows (a, b), columns (c, e) */
     H = mo_contiguous(t, mo_permute(t, mo_reshape(t, H, 4, (int64_t[]){d, d, C, C}), (int[]){0, 2, 1, 3}));
     H = mo_add_diag(t, mo_reshape(t, H, 2, (int64_t[]){d * C, d * C}), in[2]);
     mo_tensor *U = mo_solve_spd(t, H, mo_reshape(t, in[3], 2, (int64_t[]){d * C, 1}));
     return mo_reshape(t, U, 2, (int64_t[]){d, C});
 }
 
-/* Arguments: Z, Y, Q, lambda. */
+/* X = Z, Y, Q, lambda. */
 static mo_tensor *svm(mo_tape *t, mo_tensor *const *X) {
     mo_tensor *lambda = X[3];
     return mo_head_apply(t, mo_find_head("svm"), X[0], X[1], X[2], &lambda);
 }
 
-/* alpha, from K, Y, lambda. */
+/* Returns alpha, the dual variables, for X = K, Y, lambda. */
 static mo_tensor *svm_dual(mo_tape *t, mo_tensor *const *X) {
     return mo_svm_dual_variables(t, X[0], X[1], X[2], NULL);
 }
 
-/* The projection Pi onto the feasible directions of alpha [n, C]: rows keep their sum, zeros stay. Row-major over (i,
- * c). */
+/* Returns the projection Pi onto the directions in which alpha [n, C] can move: each row keeps its sum, zeros stay. Its
+ * rows and columns are the entries (i, c) of alpha, row-major. */
 static mo_tensor *svm_projection(mo_tape *t, mo_tensor *alpha) {
     const int n = (int)mo_dim(alpha, 0), C = (int)mo_dim(alpha, 1), size = n * C;
     double a[2 * MOST_N], Pi[4 * MOST_N * MOST_N] = {0};
@@ -281,8 +283,9 @@ static mo_tensor *svm_projection(mo_tape *t, mo_tensor *alpha) {
     return mo_from(t, MO_F64, 2, (int64_t[]){size, size}, Pi);
 }
 
-/* K, alpha, A_bar: the solution U of least norm of Pi K Pi U = Pi A_bar, with K as a matrix over (i, c). Dependent
- * support vectors make the system semidefinite, but its right-hand side lies in its range. */
+/* Returns the solution U of least norm of Pi K Pi U = Pi A_bar, for X = K, alpha, A_bar, with K extended to the entries
+ * (i, c) of alpha. The matrix is singular if support vectors are dependent, but the right-hand side lies in its range.
+ * */
 static mo_tensor *svm_adjoint(mo_tape *t, mo_tensor *const *X) {
     const int64_t n = mo_dim(X[1], 0), C = mo_dim(X[1], 1), size = n * C;
     mo_tensor *Pi = svm_projection(t, X[1]), *w, *V;

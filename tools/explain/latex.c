@@ -41,7 +41,7 @@ static int find_word(const char *at, size_t letters) {
     return known;
 }
 
-/* Letters, with digits behind them as an index. Returns how many characters. */
+/* Writes letters and the digits behind them, as an index. Returns the number of characters read. */
 static size_t put_word(writer *w, const char *at) {
     size_t letters = 0, digits = 0;
     while (isalpha((unsigned char)at[letters]))
@@ -71,7 +71,7 @@ static size_t put_word(writer *w, const char *at) {
     return letters + digits;
 }
 
-/* The end of the bracket that opens at `at`; NULL if it does not close. */
+/* Returns the end of the bracket that opens at `at`; NULL if it does not close. */
 static const char *find_close(const char *at) {
     const char open = *at, close = open == '(' ? ')' : open == '{' ? '}' : '>';
     for (int depth = 0; *at; at++) {
@@ -119,7 +119,7 @@ static const char *put_script(writer *w, const char *at) {
     return at + n;
 }
 
-/* How many characters at `at` lie under a bar: a name with its index; 0: none. */
+/* Returns the number of characters at `at` that stand under a bar, a name with its index; 0 if there is no "_bar". */
 static size_t bar_behind(const char *at) {
     const char *from = at;
     while (isalnum((unsigned char)*at))

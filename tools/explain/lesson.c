@@ -1,19 +1,19 @@
 /* tools/explain/lesson.c - reads the text of a topic and runs it: computes forward and the gradients of its named
- * values, then tells the lesson line by line, compared with central differences.
+ * values, then prints the lesson line by line, compared with central differences.
  *
  * Indented lines are statements; all others are prose, in which {h:4} is the value of h with four digits.
  *
  *     input A regular n n: 4 1 ..  a value with its kind, its sizes and its own numbers (lesson_inputs.c)
- *     hold h = 1 / trace A         a value that differences do not move
+ *     hold h = 1 / trace A         a value that central differences keep fixed
  *     forward X = solve(A, B)      a named value on the way to the loss; "Q, R = qr(A)" has two
  *     loss <X_bar, X>
  *     show A B                     values side by side
- *     formula dA X + A dX = dB     is shown, not computed
- *     know Z1 = with_ones(Z)       formulas behind it know the value
- *     let E = B - A X              the same, and it is shown
+ *     formula dA X + A dX = dB     shown, not computed
+ *     know Z1 = with_ones(Z)       names a value for the formulas below
+ *     let E = B - A X              names a value and shows the equation
  *     check X = U^-1 V             an equation: both sides are computed
- *     line A_bar = -B_bar X^T      the adjoint of A, beside differences; line-symmetric and line-lower: of such
- * matrices
+ *     line A_bar = -B_bar X^T      the adjoint of A, beside differences; line-symmetric, line-lower:
+ *                                  A is symmetric or lower triangular
  *
  * What is shown may differ from what is computed: "SHOWN :: COMPUTED". */
 #include "tools/explain/lesson.h"
@@ -47,7 +47,7 @@ static void lesson_put(lesson *l, block b) {
 /* ---- formulas ---- */
 
 typedef struct equation {
-    char shown[LINE_BYTES], left[LINE_BYTES]; /* left "": none */
+    char shown[LINE_BYTES], left[LINE_BYTES]; /* left: "" if the text has no " = " */
     const char *right;
 } equation;
 
@@ -68,7 +68,7 @@ static mo_tensor *compute(lesson *l, const char *formula, mo_tensor **second) {
     return X ? X : mo_null_tensor(l->ctx);
 }
 
-/* Gives a value its name: the value, or the moved one. */
+/* Names a value. If the name is that of the moving value, takes the moved one instead. */
 static void name_value(lesson *l, const char *name, mo_tensor *value) {
     if (l->n_named == MOST_NAMED) {
         mo_fail(l->ctx, MO_INVALID, "explain: %s: expected at most %d named values", name, MOST_NAMED);
@@ -88,7 +88,7 @@ static named_value *find_value(lesson *l, const char *name) {
     return NULL;
 }
 
-/* Computes "A = .." or "Q, R = .." and names the results. Returns the first. */
+/* Computes the equation "A = .." or "Q, R = .." and names its results. Returns the first result. */
 static mo_tensor *assign(lesson *l, const equation *e) {
     char name[2][NAME_BYTES];
     mo_tensor *second = NULL, *first = compute(l, e->right, &second);
@@ -122,7 +122,7 @@ mo_tensor *lesson_forward(lesson *l) {
     return loss;
 }
 
-/* Runs forward and computes the gradients of the loss in all named values. */
+/* Runs forward and computes the gradients of the loss with respect to all named values. */
 static void run_forward(lesson *l) {
     mo_tensor *xs[MOST_NAMED], *grads[MOST_NAMED], *loss = lesson_forward(l);
     int which[MOST_NAMED], n = 0;
@@ -150,7 +150,7 @@ bool read_matrix(lesson *l, const char *name, mo_tensor *T, matrix *m) {
     return mo_ok(l->ctx) && mo_tensor_read(T, m->values, (size_t)mo_numel(T) * sizeof *m->values) == MO_OK;
 }
 
-/* The loss, with the named value set to x. */
+/* Returns the loss with the named value set to x. */
 static double loss_at(lesson *l, const char *name, mo_tensor *like, const double *x) {
     named_value kept[MOST_NAMED];
     const int n_kept = l->n_named;
@@ -168,14 +168,14 @@ static double loss_at(lesson *l, const char *name, mo_tensor *like, const double
     return loss;
 }
 
-/* Moves element i of x by h; within symmetric matrices its mirror image too, by half each. */
+/* Adds h to element i of x; for a symmetric matrix h / 2 to the element and to its mirror image. */
 static void move_element(double *x, int i, int mirror, double h) {
     x[i] += mirror == i ? h : h / 2;
     if (mirror != i)
         x[mirror] += h / 2;
 }
 
-/* (8 (l(h) - l(-h)) - (l(2h) - l(-2h))) / 12 h: its error is O(h^4). */
+/* Returns the derivative of the loss in element i, (8 (l(h) - l(-h)) - (l(2h) - l(-2h))) / 12 h, with error O(h^4). */
 static double difference_in(lesson *l, const char *name, mo_tensor *like, double *x, int i, int mirror) {
     const double before = x[i], before_mirror = x[mirror], h = 2e-4 * fmax(1, fabs(before));
     double sum = 0;
@@ -205,8 +205,8 @@ bool lesson_differences(lesson *l, const char *name, mo_tensor *value, space mov
 
 /* ---- the lesson ---- */
 
-/* The largest difference, relative if the values are above 1. NaN counts as infinite, since fmax would ignore it.
- * Raises if the sizes differ: then the topic is wrong. */
+/* Returns the largest difference, divided by the largest |a_i| if that is above 1. NaN counts as infinite, since fmax
+ * would ignore it. If the sizes differ, the topic is wrong: raises an error. */
 static double largest_difference(lesson *l, const matrix *a, const matrix *b) {
     double largest = 0, size = 1;
     if (a->rows != b->rows || a->columns != b->columns) {
@@ -257,7 +257,7 @@ static void check(lesson *l, const char *text) {
     const equation e = read_equation(text);
     matrix both[2];
     mo_tensor *left = compute(l, e.left, NULL), *right = compute(l, e.right, NULL);
-    if (mo_ndim(right) == 0 && mo_ndim(left) > 0) /* X = 0 */
+    if (mo_ndim(right) == 0 && mo_ndim(left) > 0) /* an equation such as X = 0, whose right side is a scalar */
         right = mo_add(l->t, mo_scale(l->t, left, 0, 0), right);
     if (!read_matrix(l, "left side", left, &both[0]) || !read_matrix(l, "right side", right, &both[1]))
         return;
@@ -314,7 +314,7 @@ static const struct statement {
     {"    line-lower", line_of_lower}};
 enum { STATEMENTS = sizeof statements / sizeof *statements };
 
-/* Shows the prose so far, with {formula:digits} computed, and empties it. */
+/* Prints the prose gathered so far, with {formula:digits} computed, and empties it. */
 static void put_prose(lesson *l, char *prose) {
     char text[1024] = "", *at = prose;
     size_t used = 0;

@@ -85,7 +85,7 @@ static bool has_kind(const lesson_input *input, const char *kind) {
     return !strcmp(input->kind, kind);
 }
 
-/* Sets n and m from the sizes of the matrix. */
+/* Checks the reader's matrix against the first input's kind, and sets n and m from its sizes. */
 static void take_sizes(lesson *l, const char *path, const matrix *m) {
     const lesson_input *input = &l->input[0];
     const bool tall = input->size[0][0] == 'm', wide = input->size[1][0] == 'm';
@@ -133,7 +133,7 @@ static void draw_input(lesson_input *input, mo_random *r) {
             if (has_kind(input, "labels"))
                 *v = j == i % columns;
         }
-    for (int i = 0; i < rows * columns && has_kind(input, "definite"); i++) { /* I + G G^T */
+    for (int i = 0; i < rows * columns && has_kind(input, "definite"); i++) { /* x = I + G G^T */
         x[i] = i / columns == i % columns;
         for (int k = 0; k < columns; k++)
             x[i] += g[i / columns * columns + k] * g[i % columns * columns + k];
@@ -142,7 +142,7 @@ static void draw_input(lesson_input *input, mo_random *r) {
 
 /* ---- the inputs of a topic ---- */
 
-/* Reads "A regular n n: 4 1 ..". */
+/* Reads an input's line, "A regular n n: 4 1 ..". */
 static void read_input(lesson *l, const char *text) {
     lesson_input *input = &l->input[l->n_inputs++];
     *input = (lesson_input){0};
@@ -156,7 +156,8 @@ static int size_of(const lesson *l, const char *size) {
     return !*size ? 1 : *size == 'n' ? l->n : *size == 'm' ? l->m + (size[1] == '+') : atoi(size);
 }
 
-/* own: the reader's matrix, or NULL. Draws a value even with own, so that a seed gives the same other inputs. */
+/* Makes an input. own: the reader's matrix, or NULL. If `draw`, draws values even with own, so that a seed gives the
+ * same numbers to the other inputs. */
 static mo_tensor *make_input(lesson *l, lesson_input *input, const matrix *own, bool draw, mo_random *r) {
     const int ndim = (*input->size[0] != 0) + (*input->size[1] != 0);
     input->rows = size_of(l, input->size[0]);

@@ -10,7 +10,8 @@ static json_t *latex_string(const char *formula) {
     return lesson_latex(formula, text, sizeof text) ? json_string(text) : json_null();
 }
 
-/* [[..], ..]; for two matrices |a - b|, since rounding to nine digits would hide the difference. */
+/* Returns the rows of a as [[..], ..]. With b the rows of |a - b|, since rounding to nine digits would hide the
+ * difference. */
 static json_t *rows_of(const matrix *a, const matrix *b) {
     json_t *rows = json_array();
     for (int r = 0; r < a->rows; r++) {
@@ -22,7 +23,7 @@ static json_t *rows_of(const matrix *a, const matrix *b) {
     return rows;
 }
 
-/* Prose as a list of parts: texts, {"formula", "latex"}, and {"code"} for a command. */
+/* Returns prose as a list of parts: texts, {"formula", "latex"}, and {"code"} for a command. */
 static json_t *prose_parts(const char *text) {
     json_t *parts = json_array();
     for (bool formula = false; *text; formula = !formula) {

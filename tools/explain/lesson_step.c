@@ -1,12 +1,12 @@
-/* tools/explain/lesson_step.c - `mochi explain --step`: the reader answers before the lesson does, with numbers or a
- * formula; the formula is computed on the lesson's values (expression.c), and the answer is judged. */
+/* tools/explain/lesson_step.c - `mochi explain --step`: asks the reader for the next line before the lesson shows it.
+ * The answer is a list of numbers or a formula, which is computed on the lesson's values (expression.c). */
 #include "tools/explain/lesson.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A line of standard input; NULL at its end, after which the lesson goes on without questions. */
+/* Reads a line of standard input; NULL at its end, after which the lesson asks no more questions. */
 static char *read_answer(void) {
     char *line = NULL;
     size_t room = 0;
@@ -33,7 +33,8 @@ static bool is_near(double a, double b) {
 
 /* ---- numbers ---- */
 
-/* Parses an answer's numbers; returns -1 if a word is not a number. right: how many equal the matrix's. */
+/* Returns how many numbers an answer has; -1 if a word is not a number. *right: how many of them the matrix has in
+ * their place. */
 static int count_numbers(const char *answer, const matrix *m, int *right) {
     int given = 0;
     char *end;
@@ -59,7 +60,7 @@ static void judge_numbers(const matrix *m, int given, int right, char *text, siz
 
 /* ---- a formula ---- */
 
-/* Whether the answer is `factor` times the right value, or its transpose. */
+/* Whether the answer is `factor` times the right value or, if `transpose`, times its transpose. */
 static bool is_multiple(const matrix *answer, const matrix *m, double factor, bool transpose) {
     for (int i = 0; i < m->rows * m->columns; i++) {
         int other = transpose ? i % m->columns * m->rows + i / m->columns : i;
@@ -69,7 +70,7 @@ static bool is_multiple(const matrix *answer, const matrix *m, double factor, bo
     return true;
 }
 
-/* Hints for the most common mistakes. */
+/* Returns a hint if the answer shows one of the most common mistakes, else NULL. */
 static const char *find_slip(const matrix *answer, const matrix *m) {
     bool mirrored = answer->rows == m->columns && answer->columns == m->rows;
     if (mirrored && is_multiple(answer, m, 1, true))

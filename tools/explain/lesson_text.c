@@ -6,7 +6,8 @@
 
 enum { WIDTH = 9, INDENT = 5, COLUMNS = 79, BESIDE = 17, TEXT_BYTES = 1024 };
 
-/* Prints a text without the backquotes around formulas and the quotes around their words. Returns its width. */
+/* Copies a text to `bare`, without the backquotes around formulas and the quotes around their words. Returns its width.
+ * */
 static int strip(const char *text, char bare[TEXT_BYTES]) {
     int n = 0;
     for (; *text && n < TEXT_BYTES - 1; text++)
@@ -36,14 +37,14 @@ static void print_row(const matrix *m, int row) {
     }
 }
 
-/* The width of a matrix: of its numbers, or of its name. */
+/* Returns the columns that a matrix takes: for its numbers, or for its name if that is wider. */
 static int width_of(const matrix *m) {
     char bare[TEXT_BYTES];
     int name = strip(m->name, bare), numbers = m->columns * WIDTH;
     return name > numbers ? name : numbers;
 }
 
-/* Prints one cell of side-by-side matrices; blanks fill its columns beyond `used`. */
+/* Prints blanks up to the width of a matrix, of which `used` columns are printed; none if it is its line's last. */
 static void pad_cell(const matrix *m, int used, bool last) {
     printf("%*s", last || used >= width_of(m) ? 0 : width_of(m) - used, "");
 }
@@ -85,7 +86,7 @@ static void print_matrices(const matrix *m, int n) {
     }
 }
 
-/* Two matrices with a word between them: side by side if they fit, else one below the other. */
+/* Prints two matrices and a word between them: side by side if they fit, else one below the other. */
 static void print_both(const matrix *m, const char *between) {
     bool beside = INDENT + BESIDE + 2 * m->columns * WIDTH <= COLUMNS + 1;
     for (int which = 0; which < (beside ? 1 : 2); which++) {

@@ -1,3 +1,3 @@
-# Each line of a text as a string of C.
+# Writes each line of a text as a C string.
 s/["\\]/\\&/g
 s/.*/    "&",/

@@ -1,10 +1,11 @@
 #!/usr/bin/env node
-// mochi-page: a lesson of `mochi explain TOPIC --json` as a page: formulas in MathML, set by KaTeX while the page is
-// made, so that it has no script and loads nothing; for a screen of any width and for paper.
+// mochi-page: makes a page of a lesson from `mochi explain TOPIC --json`, for a screen of any width and for paper.
+// KaTeX sets the formulas in MathML while the page is made, so that the page has no script and loads nothing.
 //
 //     mochi explain solve --json | mochi-page [--fold] > solve.html
 //
-// --fold hides each line of the adjoint below its question. KaTeX is Debian's (libjs-katex), or the one that KATEX names.
+// --fold hides each line of the adjoint below its question. KaTeX is Debian's (libjs-katex), or the one that KATEX
+// names.
 "use strict";
 const {existsSync, readFileSync} = require("node:fs");
 
@@ -19,7 +20,7 @@ if (!existsSync(KATEX))
 const katex = require(KATEX);
 const fold = process.argv.includes("--fold");
 
-// What `mochi explain` printed.
+// Reads the lesson that `mochi explain` printed.
 function readLesson() {
     try {
         const lesson = JSON.parse(readFileSync(0, "utf8"));
@@ -44,8 +45,8 @@ break-inside:avoid}
 pre{white-space:pre-wrap}}`;
 
 const escaped = text => text.replace(/[&<>"]/g, c => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})[c]);
-// What KaTeX writes for readers of the source, the annotation, would show twice where MathML is not known. Chromium draws an
-// accent through its letter where no font has a MATH table: the bar is a rule of the style sheet's instead.
+// Sets a formula as MathML. Drops KaTeX's annotation with the source, which browsers without MathML would show as well.
+// Chromium draws an accent through its letter if no font has a MATH table, so the bar is drawn by the style sheet.
 function math(latex, displayMode = false) {
     let set;
     try {
@@ -59,7 +60,7 @@ function math(latex, displayMode = false) {
 }
 const number = (v, small) => (v === null ? "nan" : small ? (v ? v.toExponential(0) : "0") : Math.abs(v) < 5e-5 ? "0.0000"
     : Math.abs(v) < 1e3 ? v.toFixed(4) : v.toExponential(2)).replace("-", "−");
-// Digits that are not seen bring the numbers of a matrix under each other: browsers centre the cells of MathML.
+// Browsers centre the cells of a MathML table: invisible digits make all numbers equally wide, so that they align.
 function table(rows, small) {
     const texts = rows.map(row => row.map(v => number(v, small))), width = Math.max(...texts.flat().map(text => text.length));
     const cell = text => `<mtd><mphantom><mn>${"0".repeat(width - text.length)}</mn></mphantom><mn>${text}</mn></mtd>`;
@@ -71,7 +72,7 @@ const figure = (caption, rows, small = false) =>
 const prose = parts => "<p>" + parts.map(part => typeof part === "string" ? escaped(part)
     : part.code ? `<code>${escaped(part.code)}</code>` : math(part.latex)).join("") + "</p>\n";
 
-// Both sides and the column of their differences.
+// Shows both sides of a line or an equation, and their differences.
 function compared(block, left, right) {
     const [a, b] = block.matrices.map(m => m.rows);
     return `<div class="beside">\n${figure(left, a)}${figure(right, b)}${figure("difference", block.differences, true)}</div>\n`;

@@ -11,26 +11,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The state of the output of rows. */
+/* What the program keeps of the rows of its table, and the state of its output. */
 typedef struct report {
     mo_context *ctx;
     const fit_options *options;
     const mo_embeddings *E;
     mo_fit_row *rows; /* all rows, with copies of their outcomes */
     int n_rows;
-    mo_fit_row *swept;                 /* stretchy: rows of --sweep */
-    mo_draws split;                    /* from --train and --test */
-    mo_confusion confusion[FIT_SHOTS]; /* for the rows of the head of --confusion */
+    mo_fit_row *swept;                 /* stretchy buffer (stb_ds): the rows of --sweep */
+    mo_draws split;                    /* the split that --train and --test give */
+    mo_confusion confusion[FIT_SHOTS]; /* one per row of the head of --confusion */
     int confused[FIT_SHOTS], n_confused;
-    mo_arrays *draws; /* with --draws, else NULL */
+    mo_arrays *draws; /* the draws to write with --draws; else NULL */
     bool lost_output;
-    bool watched; /* standard error is a terminal: long parts show progress */
-    bool drawn;   /* a progress line is on the terminal */
+    bool watched; /* shows progress, as standard error is a terminal */
+    bool drawn;   /* a progress line is on the terminal now */
     const char *part;
     double started, shown_at;
 } report;
 
-/* Redraws one line of progress for a part that has run for half a second or more. */
+/* Redraws the line of progress of `part`, if that has run for half a second or more. */
 static void show_fit_progress(const char *part, int64_t done, int64_t of, void *state) {
     report *r = state;
     double now = mo_clock(CLOCK_MONOTONIC);
@@ -73,7 +73,7 @@ static void keep_draw(const report *r, int64_t k, const char *what, const int64_
     mo_arrays_take(r->draws, name, T);
 }
 
-/* Keeps the drawn row numbers, counted as in the file, unlabelled rows included. */
+/* Keeps the row numbers of a draw, counted as in the file, where unlabelled rows count too. */
 static void keep_rows(const report *r, int64_t k, const char *what, const int64_t *numbers, int64_t rows) {
     int64_t n = r->options->fit.episodes * rows, *given = needed(calloc((size_t)n + 1, sizeof *given));
     for (int64_t i = 0; i < n; i++)
@@ -82,7 +82,7 @@ static void keep_rows(const report *r, int64_t k, const char *what, const int64_
     free(given);
 }
 
-/* At the first head of each k: warns about its episodes, and keeps their draws. */
+/* Called at the first head of each k: warns about small classes, and keeps the draws. */
 static void on_draws(const report *r, const mo_draws *d) {
     warn_of_small_classes(r, d);
     char name[64];
@@ -95,7 +95,7 @@ static void on_draws(const report *r, const mo_draws *d) {
     keep_draw(r, d->k, "query_label", d->query_label, d->n_query);
 }
 
-/* Keeps the parts of a row that later output reads: its outcomes and its confusion matrix. */
+/* Keeps a row of the table with what later output reads: its outcomes and its confusion matrix. */
 static void keep_fit_row(report *r, const mo_fit_row *row) {
     const char *head = r->options->confusion;
     mo_fit_row *kept = &r->rows[r->n_rows];
@@ -164,7 +164,7 @@ static void diagnose_fit(report *r) {
     mo_diagnosis_release(&x);
 }
 
-/* Prints the heads compared with each other, and one of them class by class. */
+/* Prints the comparison of the heads, and the class-by-class figures of the head of --confusion. */
 static void compare_fits(report *r) {
     const fit_options *o = r->options;
     if (o->json)
@@ -213,7 +213,7 @@ static void run_fits(report *r) {
     mo_fit(r->E, o->heads, o->n_heads, &fit, take_fit_row, r);
     clear_progress(r);
     mo_status unfit = *mo_context_status(r->ctx);
-    if (unfit.code == MO_NUMERICAL) /* a head without a fit loses only its own rows */
+    if (unfit.code == MO_NUMERICAL) /* if a head cannot be fitted, only its own row lacks figures */
         mo_clear_error(r->ctx);
     if (mo_ok(r->ctx) && r->draws)
         mo_npz_write(r->draws, o->draws);

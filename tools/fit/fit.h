@@ -10,9 +10,10 @@ enum { FIT_HEADS = 32, FIT_SHOTS = 64 };
 
 typedef struct fit_options {
     const char *rows, *labels, *draws;
-    const char *train, *test;                   /* lists of a split's rows, or NULL */
-    const char *save, *readout, *predict, *out; /* files: readout to write, to read; rows, predictions; or NULL */
-    double least;                               /* rows with a smaller probability get no label */
+    const char *train, *test;                   /* files that list the rows of a split, or NULL */
+    const char *save, *readout, *predict, *out; /* paths of files, or NULL: save: the readout to write; readout: the one
+                                                 * to read; predict: rows; out: predictions */
+    double least;                               /* rows whose largest probability is smaller get no label */
     const char *confusion;                      /* the head whose confusion matrix is shown, or NULL */
     const mo_head *heads[FIT_HEADS];
     int n_heads;
@@ -23,7 +24,7 @@ typedef struct fit_options {
     const char *tune;          /* "loo", or NULL */
     int argc;
     char **argv;
-    bool standardise, centre, normalise; /* at most one */
+    bool standardise, centre, normalise; /* at most one is set */
     bool diagnose, no_geometry, pairs, probabilities, json, quiet;
     given_options given;
 } fit_options;
@@ -33,47 +34,47 @@ void parse_fit_options(fit_options *o, int argc, char **argv);
 
 /* ---- fit_report.c ---- */
 
-/* The table: a title with the data and, if the data have more classes, the classes of an episode, or the rows of a
- * split; column names; one line per row. */
+/* Print the table: a title with the data and, if the data have more classes, the number of classes in an episode, or
+ * the rows of a split; then column names; then one line per row. */
 void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_draws *split);
 void fit_print_row(const mo_fit_row *row);
-/* The diagnosis: three lines, or one per class and head; rows: all rows of the table. */
+/* Prints the diagnosis in three lines or, if `whole`, one per class and head; rows: all rows of the table. */
 void fit_print_diagnosis(
     const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows, bool whole, double epsilon);
-/* One sentence on the row whose confidence differs most between the outer quarters of the norms. */
+/* Prints one sentence on the row of the table (a head at a k) whose mean confidence differs most between the queries in
+ * the lowest and in the highest quarter of the norms |z| of embeddings. */
 void fit_print_norm_line(const mo_fit_row *rows, int n_rows);
 
-/* Row and diagnosis as JSON lines; return false if a line could not be written. */
+/* Print a row and the diagnosis as JSON lines; return false if a line could not be written. */
 bool fit_print_row_object(const mo_fit_row *row);
 bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows);
 
 /* ---- fit_compare.c ---- */
 
-/* rows: k by k, n_heads each, with their outcomes. */
-
-/* One line for each k: the best head, and the heads within noise of it: the 95% interval of their paired difference
- * contains 0. Nothing if there are fewer than two heads or two outcomes. */
+/* Prints one line for each k: the best head, and the heads within noise of it, whose paired difference has a 95%
+ * interval that contains 0. Prints nothing if there are fewer than two heads or two outcomes. rows: n_heads per k, with
+ * their outcomes. */
 void fit_print_verdict(const mo_fit_row *rows, int n_rows, int n_heads);
-/* Every difference of two heads with its interval, and * if the interval leaves out 0. */
+/* Prints every difference of two heads with its interval, and * if the interval leaves out 0. */
 void fit_print_pairs(const mo_fit_row *rows, int n_rows, int n_heads);
-/* The differences as JSON lines; returns false if a line could not be written. */
+/* Prints the differences as JSON lines; returns false if a line could not be written. */
 bool fit_print_pair_objects(const mo_fit_row *rows, int n_rows, int n_heads);
 
-/* The rows of a sweep: figures for each value of the regularisation, and how often --tune chose it. */
+/* Prints the rows of a sweep: figures for each value of the regularisation, and how often --tune chose it. */
 void fit_print_sweep(const mo_fit_row *rows, int n_rows);
 bool fit_print_sweep_objects(const mo_fit_row *rows, int n_rows);
 
 /* ---- fit_confusion.c ---- */
 
-/* The matrix (of at most 20 classes), the figures of each class and the ten worst pairs. Call it while row is
- * visited. */
+/* Prints the confusion matrix (of at most 20 classes), the figures of each class and the ten worst pairs. row must be a
+ * fitted row; call this inside its visit. */
 void fit_print_confusion(const mo_embeddings *E, const mo_fit_row *row, const mo_confusion *confusion);
 /* As fit_print_confusion, as JSON lines with the whole matrix; returns false if a line could not be written. */
 bool fit_print_confusion_objects(const mo_embeddings *E, const mo_fit_row *row, const mo_confusion *confusion);
 
 /* ---- fit_readout.c ---- */
 
-/* Writes a readout: the rows it was fitted on, their labels, and as metadata the head and its settings. Returns false
+/* Writes a readout: the rows it was fitted on, their labels, and the head and its settings as metadata. Returns false
  * on failure. */
 bool save_row_readout(mo_context *ctx, const char *path, const mo_row_readout *r);
 /* Reads a readout; release r even on failure. Returns false on failure. */

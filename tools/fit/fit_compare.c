@@ -7,7 +7,7 @@
 
 enum { MOST_HEADS = 32 };
 
-/* a - b, in percent; n is 0 if they have fewer than two outcomes in common. */
+/* Returns the mean of a - b in percent, paired; n is 0 if the two have fewer than two outcomes, or not equally many. */
 static mo_summary subtract_heads(const mo_fit_row *a, const mo_fit_row *b) {
     bool paired = a->outcome && b->outcome && a->n_outcomes == b->n_outcomes && a->n_outcomes > 1;
     return paired ? mo_summarize_pairs(a->outcome, b->outcome, a->n_outcomes) : (mo_summary){0};
@@ -24,7 +24,7 @@ static void print_problem(const mo_fit_row *row) {
         printf("k = %" PRId64 ": ", row->k);
 }
 
-/* The heads of one k. */
+/* Prints the verdict on n heads at one k. */
 static void print_one_verdict(const mo_fit_row *rows, int n, bool first) {
     const mo_fit_row *best = NULL, *near[MOST_HEADS];
     int found = 0, others = -1;

@@ -8,7 +8,7 @@
 
 enum { WIDEST_MATRIX = 20, WORST_PAIRS = 10, LONGEST_NAME = 24 };
 
-/* The width of the classes' names. */
+/* Returns the columns that the longest class name takes. */
 static int name_width(const mo_embeddings *E) {
     size_t width = 5;
     for (int64_t c = 0; c < E->graph->classes; c++)

@@ -45,33 +45,36 @@ static const option table[] = {
     {OPTION_REAL, "lambda", "L", AT(lambda), "penalty of the heads that have one, 0 or more (default: each head's own)",
         0, 1e300, .not_with = "tune", .why = "--tune loo chooses it"},
     {OPTION_WORD, "tune", "loo", AT(tune),
-        "each episode chooses its head's regularisation by the held-out rows of its own support", .choices = "loo"},
+        "each episode chooses its head's regularisation, on rows of its own support that are held "
+        "out in turn",
+        .choices = "loo"},
     {OPTION_FLAG, "standardise", NULL, AT(standardise),
-        "columns less their mean in the support, divided by their standard deviation there, before every fit; 0 where "
-        "a "
-        "column is constant in the support"},
-    {OPTION_FLAG, "centre", NULL, AT(centre), "columns less their mean in the support, before every fit"},
-    {OPTION_FLAG, "normalise", NULL, AT(normalise), "each row divided by its Euclidean norm, before every fit"},
+        "before every fit, subtract each column's mean in the support and divide by its standard deviation there; a "
+        "column that is constant there becomes 0"},
+    {OPTION_FLAG, "centre", NULL, AT(centre), "before every fit, subtract each column's mean in the support"},
+    {OPTION_FLAG, "normalise", NULL, AT(normalise), "before every fit, divide each row by its Euclidean norm"},
     {OPTION_GROUP, .help = "Episodes:"},
-    {OPTION_INT64, "episodes", "N", AT(fit.episodes), "episodes of each k (default 100)", 1, INT32_MAX},
+    {OPTION_INT64, "episodes", "N", AT(fit.episodes), "episodes per k (default 100)", 1, INT32_MAX},
     {OPTION_INT64, "queries", "Q", AT(fit.queries), "query rows per class (default 30)", 1, 1 << 20},
     {OPTION_INT64, "ways", "W", AT(fit.ways), "classes per episode, drawn if there are more (default 64)", 2, 1 << 20},
     SEED_OPTION(fit_options, fit.seed, "the episodes"),
     {OPTION_OUTPUT, "draws", "FILE.npz", AT(draws),
-        "write the episodes for another program: for k = 4 the arrays k4_support, k4_query [episodes, rows of one], "
-        "row "
-        "numbers in Z from 0, and k4_support_label, k4_query_label, classes of the episode from 0",
+        "write the episodes for other programs: for k = 4 the arrays k4_support and k4_query [episodes, rows per "
+        "episode], row numbers in Z from 0, and k4_support_label and k4_query_label, the classes numbered in the "
+        "episode from 0",
         .choices = ".npz"},
     {OPTION_GROUP, .help = "A split of your own in place of episodes:"},
     {OPTION_TEXT, "train", "FILE", AT(train),
-        "the rows to learn from: .npy or text, a number from 0 on each line; without it, all rows but those of --test"},
-    {OPTION_TEXT, "test", "FILE", AT(test), "the rows to test on; without it, all rows but those of --train"},
+        "numbers of the rows to learn from, counted from 0: .npy, or text with one number per line; without it, all "
+        "rows but those of --test"},
+    {OPTION_TEXT, "test", "FILE", AT(test),
+        "numbers of the rows to test on; without it, all rows but those of --train"},
     {OPTION_GROUP, .help = "One head as a tool, in place of episodes (expects --head NAME):"},
     {OPTION_OUTPUT, "save", "FILE", AT(save),
-        "keep the head fitted on all labelled rows (safetensors, with those rows)", .choices = ".safetensors"},
+        "save the head fitted to all labelled rows (safetensors, with those rows)", .choices = ".safetensors"},
     {OPTION_TEXT, "predict", "ROWS", AT(predict),
-        "predict rows of a file by the head fitted on all labelled rows, or by that of --readout"},
-    {OPTION_TEXT, "readout", "FILE", AT(readout), "in place of Z and y: a head that --save kept, for --predict",
+        "predict the rows of a file by the head fitted to all labelled rows, or by that of --readout"},
+    {OPTION_TEXT, "readout", "FILE", AT(readout), "instead of Z and y: a head that --save wrote, for --predict",
         .needs = "predict", .why = "expected --predict ROWS, which it is for"},
     {OPTION_OUTPUT, "out", "FILE", AT(out),
         "the predictions, as `mochi predict` writes them: .csv, .tsv, .jsonl or .npy (default: CSV on standard output)",
@@ -82,18 +85,18 @@ static const option table[] = {
         .needs = "predict", .why = "expected --predict ROWS"},
     {OPTION_GROUP, .help = "Output:"},
     {OPTION_FLAG, "sweep", NULL, AT(fit.sweep),
-        "each head's figures at every value of its lambda (or shrinkage) that --tune tries, and how many episodes "
-        "--tune "
-        "loo gave it"},
+        "each head's figures at every value of its lambda (or shrinkage) that --tune tries, and in how many episodes "
+        "--tune loo chose it"},
     {OPTION_FLAG, "pairs", NULL, AT(pairs),
-        "the difference of every two heads on the same problems, with its 95% interval; * where that leaves out 0"},
+        "the difference of every two heads on the same problems, with its 95% interval; * if it does not contain 0"},
     {OPTION_TEXT, "confusion", "HEAD", AT(confusion),
-        "which classes that head takes for which: the matrix, precision, recall and F1 of each class, the worst pairs",
+        "which classes that head confuses: the matrix, precision, recall and F1 of each class, the worst pairs",
         .choices = HEADS},
     {OPTION_FLAG, "diagnose", NULL, AT(diagnose), "the geometry class by class, and calibration by norm",
         .not_with = "no-geometry", .why = "it prints the geometry, which --no-geometry leaves out"},
     {OPTION_POSITIVE, "epsilon", "E", AT(epsilon),
-        "epsilon of inclusion in the hull, in mean distances of two prototypes (default 0.1)",
+        "the distance from the hull of the others up to which a prototype counts as included, in mean distances of "
+        "two prototypes (default 0.1)",
         .not_with = "no-geometry", .why = "--no-geometry leaves the hull out"},
     {OPTION_FLAG, "no-geometry", NULL, AT(no_geometry),
         "omit the geometry of the prototypes, which takes longer with more classes", .not_with = "json",
@@ -163,7 +166,8 @@ static bool may_tune(const mo_head *head) {
     bool may = head_has(head, "lambda");
     for (int i = 0; i < head->n_parameters; i++) {
         const mo_head_parameter *p = &head->parameters[i];
-        may |= p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1; /* a share, such as a shrinkage */
+        may |= p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1; /* a parameter between 0 and 1, such as
+                                                                                 * a shrinkage */
     }
     return may;
 }
@@ -186,7 +190,7 @@ static void refuse_fit_options(const fit_options *o) {
         "shots episodes queries ways draws train test pairs sweep confusion diagnose epsilon no-geometry json", one,
         MEASURES_NOTHING);
     refuse_given(
-        g, "head lambda tune seed standardise centre normalise save", o->readout, "a kept readout has its own");
+        g, "head lambda tune seed standardise centre normalise save", o->readout, "a saved readout has its own");
     refuse_given(g, o->save ? "save" : "predict", !o->readout && (!is_given(g, "head") || o->n_heads != 1),
         "expected one head: --head NAME");
     bool held_out = split || one;

@@ -1,4 +1,4 @@
-/* tools/fit/fit_readout.c - the part of `mochi fit` that predicts instead of measuring: it fits one readout, saves it
+/* tools/fit/fit_readout.c - the part of `mochi fit` that predicts instead of measuring. It fits one readout, saves it
  * (the rows it was fitted on, their labels, the head and its settings) and applies it to rows without labels. */
 #include "tools/fit/fit.h"
 #include "tools/memory.h"
@@ -14,7 +14,7 @@
 static const char format[] = "mochi readout of rows";
 static const char *const scalings[MO_SCALINGS] = {"none", "centre", "standardise", "normalise"};
 
-/* "none" is NaN. */
+/* Writes a number as text; NaN as "none". */
 static void print_real(double value, char text[40]) {
     snprintf(text, 40, isnan(value) ? "none" : "%.17g", value);
 }
@@ -59,7 +59,7 @@ static void take_settings(const kept_fit *f, mo_row_readout *r) {
         mo_fail(f->ctx, MO_FORMAT, "%s: expected a temperature above 0, found %g", f->path, r->temperature);
 }
 
-/* Checks the rows and one label for each, with all classes present. */
+/* Checks and takes the rows and one label for each; every class must have a row. */
 static void take_rows(const kept_fit *f, mo_row_readout *r) {
     mo_context *ctx = f->ctx;
     const char *path = f->path;
@@ -112,7 +112,7 @@ static void print_fit_summary(const mo_row_readout *r) {
     fputc('\n', stderr);
 }
 
-/* Predicts the rows of a file and writes them. */
+/* Predicts the rows of a file and writes the predictions. */
 static bool predict_rows(mo_context *ctx, const fit_options *o, const mo_row_readout *r) {
     mo_tensor *rows = mo_embedding_rows_read(ctx, o->predict);
     if (!mo_ok(ctx)) {

@@ -32,7 +32,7 @@ void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, con
     fflush(stdout);
 }
 
-/* Prints a number in that many columns: a dash for NaN, large numbers with an exponent. */
+/* Prints a number in `columns` columns: a dash for NaN, large numbers with an exponent. */
 static void print_number(const char *format, int columns, double value) {
     if (isnan(value))
         printf("%*s", columns, "-");
@@ -97,7 +97,7 @@ static void print_geometry(const mo_embeddings *E, const mo_diagnosis *x, double
 }
 
 static void print_prototypes(const mo_embeddings *E, const mo_diagnosis *x) {
-    int width = 12; /* width of the longest label */
+    int width = 12; /* columns of the longest label */
     for (int64_t c = 0; c < x->classes; c++) {
         int own = (int)strlen(E->name[c]);
         width = own > width ? own : width;
@@ -114,7 +114,7 @@ static void print_prototypes(const mo_embeddings *E, const mo_diagnosis *x) {
     }
 }
 
-/* Confidence and accuracy in each quarter of the norms. */
+/* Prints confidence and accuracy of the queries in each quarter of the norms |z|. */
 static void print_norms(const mo_fit_row *rows, int n_rows) {
     printf("\nconfidence / accuracy of queries by |z|, in quarters of all rows\n%6s  %-20s", "k", "head");
     for (int part = 0; part < MO_NORM_PARTS; part++)
@@ -176,7 +176,7 @@ static bool print_norm_object(const mo_fit_row *r, int part) {
         json_number(mo_calibration_ece(c))));
 }
 
-/* The queries of all norms, by bin of confidence. */
+/* Prints the calibration of the queries of all norms, one entry per bin of confidence. */
 static bool print_fit_reliability_object(const mo_fit_row *r) {
     mo_calibration all = {0};
     for (int part = 0; part < MO_NORM_PARTS; part++)

@@ -13,7 +13,7 @@ enum { LARGEST = 1 << 20, LAB_EXPERIMENTS = 3 };
 
 static const lab_experiment *const experiments[LAB_EXPERIMENTS] = {&lab_adjoint, &lab_conditioning, &lab_truncation};
 
-/* A command's line, and which of its options were given. */
+/* The options of the command, and which of them were given. */
 typedef struct lab_words {
     lab_options o;
     given_options given;
@@ -38,11 +38,12 @@ static void take_methods(void *options, const char *text, const struct argp_stat
 
 static const option table[] = {
     {OPTION_CHOICE, "problem", "NAME", offsetof(lab_words, o.problem),
-        "adjoint: ridge, logistic or root (default logistic)", .choices = "ridge|logistic|root"},
-    {OPTION_OTHER, "method", "NAMES", 0, "adjoint: a list of analytic, unrolled, implicit, neumann (default: all)",
+        "adjoint: the inner problem: ridge, logistic or root (default logistic)", .choices = "ridge|logistic|root"},
+    {OPTION_OTHER, "method", "NAMES", 0,
+        "adjoint: the methods: a list of analytic, unrolled, implicit, neumann (default: all)",
         .choices = "analytic|unrolled|implicit|neumann", .take = take_methods},
-    {OPTION_OTHER, "iterations", "LIST", 0, "adjoint, truncation: inner iterations, steps (default 10,30,100,300,1000)",
-        .take = take_iterations},
+    {OPTION_OTHER, "iterations", "LIST", 0,
+        "adjoint, truncation: numbers of inner iterations (default 10,30,100,300,1000)", .take = take_iterations},
     {OPTION_INT64, "n", "N", offsetof(lab_words, o.n),
         "size, 2 to 256 (default: adjoint 12, root 30; conditioning 24, truncation 12)", 2, 256},
     {OPTION_INT, "runs", "N", offsetof(lab_words, o.runs), "adjoint: timed runs; their median is printed (default 5)",
@@ -54,18 +55,16 @@ static const option table[] = {
 };
 
 static const char about[] =
-    "adjoint: the gradient of a loss in the hyper-parameters of an inner problem that is solved by gradient steps: "
-    "against central differences in float64 of the exact solution, with the peak bytes of the tape and the time, as "
-    "the inner iterations grow. Four methods: analytic (the solution in closed form or by Newton's method, its "
-    "Jacobian "
-    "written out; no iterations), unrolled (every iteration is recorded, backward runs through them all), implicit "
-    "(iterations leave nothing; conjugate gradients solve the adjoint system where they ended), neumann (the same with "
-    "a truncated Neumann series, as many terms as iterations).\n\n"
+    "adjoint: the gradient of a loss in the hyper-parameters of an inner problem, which gradient steps solve. Prints "
+    "its error against central differences of the exact solution in float64, the peak bytes of the tape and the time, "
+    "for growing numbers of inner iterations. Four methods: analytic (the solution in closed form or by Newton's "
+    "method, its Jacobian written out; no iterations), unrolled (every iteration is recorded, and backward runs "
+    "through them all), implicit (iterations are not recorded; conjugate gradients solve the adjoint system where "
+    "they ended), neumann (the same with a truncated Neumann series, as many terms as iterations).\n\n"
     "conditioning: the error of a solve and of its gradient against the condition number, in float64, float32 and "
     "TF32's 11 bits, with and without refinement.\n\n"
-    "truncation: the gradient through K steps, and the implicit one where they ended, against that of the solution, "
-    "for three spectral radii.\v"
-    "Examples:\n"
+    "truncation: the error of the gradient through K steps, and of the implicit one where they ended, against the "
+    "gradient of the solution, for three spectral radii.\vExamples:\n"
     "  mochi lab adjoint\n"
     "  mochi lab adjoint --problem root --method unrolled,implicit\n"
     "  mochi lab conditioning --json > lab.jsonl; mochi-report lab.jsonl --out lab.html\n"

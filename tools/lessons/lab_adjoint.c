@@ -1,7 +1,7 @@
 /* tools/lessons/lab_adjoint.c - `mochi lab adjoint`: the gradient of a loss in the hyper-parameters theta of an inner
- * problem F(w, theta) = 0, which iterations w <- w - h F(w, theta) solve. Four methods are compared with differences:
- * error, memory, time. The gradient is useful: following it finds penalties, or a right-hand side, whose solution does
- * well on held-out data. */
+ * problem F(w, theta) = 0, which iterations w <- w - h F(w, theta) solve. Four methods are compared by their error
+ * against differences, memory and time. The gradient is useful: following it finds penalties, or a right-hand side,
+ * whose solution does well on held-out data. */
 #include "tools/lessons/lab.h"
 
 #include "tools/memory.h"
@@ -22,28 +22,29 @@ enum { SAMPLES = 60, FEATURES = 12, CLASSES = 3, UNKNOWNS = 30 };
 
 typedef struct problem problem;
 
-/* F, J = dF/dw, and the loss of a solution, as graph code. */
+/* A kind of problem as graph code: F, J = dF/dw, and the loss of a solution w. */
 typedef struct problem_kind {
     const char *meaning;
-    int ndim; /* axes of w */
+    int ndim; /* number of axes of w */
     int64_t shape[2];
-    mo_residual residual, jacobian; /* state: the problem */
+    mo_residual residual, jacobian; /* their state is the problem */
     mo_tensor *(*loss)(mo_tape *t, const problem *p, mo_tensor *w);
-    /* w in closed form; NULL: Newton's method with the Jacobian above */
+    /* computes w in closed form; if NULL, Newton's method with `jacobian` finds w */
     mo_tensor *(*solution)(mo_tape *t, problem *p, mo_tensor *theta);
 } problem_kind;
 
 struct problem {
     mo_context *ctx;
-    problem_kind kind;                     /* at the size of this problem */
+    problem_kind kind;                     /* the kind, with the shape of w in this problem */
     mo_tensor *theta;                      /* float64 leaf */
-    mo_tensor *inputs, *targets;           /* data that w is fitted to; for root: A, without targets */
-    mo_tensor *held_inputs, *held_targets; /* data of the loss */
+    mo_tensor *inputs, *targets;           /* data that w is fitted to; for the problem root inputs = A, and no targets
+                                            * */
+    mo_tensor *held_inputs, *held_targets; /* data on which the loss is measured */
     double step;                           /* h = 1 / the largest eigenvalue of J */
-    double *reference;                     /* the gradient in theta by differences, owned */
+    double *reference;                     /* the gradient of the loss in theta by differences, owned */
 };
 
-/* theta [d] as a column, so that it multiplies rows of w [d, C]. */
+/* Returns exp(theta) [d] as a column, so that it multiplies the rows of w [d, C]. */
 static mo_tensor *penalty(mo_tape *t, mo_tensor *theta) {
     return mo_reshape(t, mo_exp(t, theta), 2, (int64_t[]){mo_dim(theta, 0), 1});
 }
@@ -52,7 +53,7 @@ static mo_tensor *mean_over_samples(mo_tape *t, mo_tensor *Z, mo_tensor *R) {
     return mo_scale(t, mo_matmul(t, mo_transpose(t, Z), R), 1. / SAMPLES, 0);
 }
 
-/* ridge: w [d, 1] */
+/* ridge: w is [d, 1] */
 
 static mo_tensor *ridge_residual(mo_tape *t, mo_tensor *w, mo_tensor *const *theta, int n, void *state) {
     const problem *p = state;
@@ -77,7 +78,7 @@ static mo_tensor *held_squares(mo_tape *t, const problem *p, mo_tensor *w) {
     return mo_mean(t, mo_square(t, mo_sub(t, mo_matmul(t, p->held_inputs, w), p->held_targets)), MO_ALL, MO_DROP_AXES);
 }
 
-/* logistic: W [d, C] */
+/* logistic: w is W [d, C] */
 
 static mo_tensor *logistic_residual(mo_tape *t, mo_tensor *W, mo_tensor *const *theta, int n, void *state) {
     const problem *p = state;
@@ -86,7 +87,7 @@ static mo_tensor *logistic_residual(mo_tape *t, mo_tensor *W, mo_tensor *const *
     return mo_add(t, mean_over_samples(t, p->inputs, R), mo_mul(t, penalty(t, theta[0]), W));
 }
 
-/* J[(a, c), (b, e)] = mean_i z_ia z_ib (p_ic [c = e] - p_ic p_ie) + exp(theta_a) [a = b] [c = e] */
+/* Returns J with J[(a, c), (b, e)] = mean_i z_ia z_ib (p_ic [c = e] - p_ic p_ie) + exp(theta_a) [a = b] [c = e]. */
 static mo_tensor *logistic_jacobian(mo_tape *t, mo_tensor *W, mo_tensor *const *theta, int n, void *state) {
     const problem *p = state;
     (void)n;
@@ -97,7 +98,8 @@ static mo_tensor *logistic_jacobian(mo_tape *t, mo_tensor *W, mo_tensor *const *
     mo_tensor *Za = mo_reshape(t, p->inputs, 3, (int64_t[]){N, d, 1}),
               *Zb = mo_reshape(t, p->inputs, 3, (int64_t[]){N, 1, d});
     mo_tensor *ZZ = mo_reshape(t, mo_mul(t, Za, Zb), 2, (int64_t[]){N, d * d});
-    mo_tensor *J = mean_over_samples(t, ZZ, mo_reshape(t, B, 2, (int64_t[]){N, C * C})); /* [a b, c e] */
+    mo_tensor *J = mean_over_samples(t, ZZ, mo_reshape(t, B, 2, (int64_t[]){N, C * C})); /* rows (a, b), columns (c, e)
+                                                                                          * */
     J = mo_permute(t, mo_reshape(t, J, 4, (int64_t[]){d, d, C, C}), (int[]){0, 2, 1, 3});
     J = mo_reshape(t, mo_contiguous(t, J), 2, (int64_t[]){d * C, d * C});
     mo_tensor *ones = mo_full(t, MO_F64, 2, (int64_t[]){d, C}, 1);
@@ -109,7 +111,7 @@ static mo_tensor *held_cross_entropy(mo_tape *t, const problem *p, mo_tensor *W)
     return mo_softmax_cross_entropy(t, mo_matmul(t, p->held_inputs, W), p->held_targets, 0);
 }
 
-/* root: x [m] */
+/* root: w is x [m] */
 
 static mo_tensor *root_residual(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
     const problem *p = state;
@@ -139,7 +141,7 @@ static const problem_kind kinds[] = {
     {"the root x of A x + x^3 = theta", 1, {UNKNOWNS}, root_residual, root_jacobian, held_distance, NULL},
 };
 
-/* The solution to rounding, differentiable in theta through the explicit Jacobian. */
+/* Returns the solution, exact to rounding; the explicit Jacobian makes it differentiable in theta. */
 static mo_tensor *solve_exactly(mo_tape *t, problem *p, mo_tensor *theta) {
     if (p->kind.solution)
         return p->kind.solution(t, p, theta);
@@ -150,7 +152,7 @@ static mo_tensor *solve_exactly(mo_tape *t, problem *p, mo_tensor *theta) {
 
 /* ---- their data ---- */
 
-/* Standard normal times scale, plus shift. */
+/* Returns float64 numbers, standard normal times `scale`, plus `shift`. */
 static mo_tensor *draw(mo_context *ctx, mo_random *r, int ndim, const int64_t *shape, double scale, double shift) {
     mo_tensor *T = mo_tensor_create(ctx, MO_F64, ndim, shape);
     size_t bytes = (size_t)mo_numel(T) * sizeof(double);
@@ -162,7 +164,8 @@ static mo_tensor *draw(mo_context *ctx, mo_random *r, int ndim, const int64_t *s
     return T;
 }
 
-/* Targets of a planted solution for the inputs Z: noisy scores, or one-hot rows for the class with the largest. */
+/* Plants a solution and returns its targets for the inputs Z: scores with noise or, for logistic, one-hot rows of the
+ * class with the largest score. */
 static mo_tensor *plant(mo_tape *t, const problem *p, mo_random *r, mo_tensor *Z, mo_tensor *truth) {
     mo_tensor *noise = draw(p->ctx, r, 2, (int64_t[]){SAMPLES, p->kind.shape[1]}, 1, 0);
     mo_tensor *scores = mo_add(t, mo_matmul(t, Z, truth), noise);
@@ -205,10 +208,10 @@ static double largest_eigenvalue(mo_tape *t, problem *p, mo_tensor *w) {
 
 /* ---- four methods
  *
- * analytic: no iterations; the solution by factors, with the adjoint of its formula, J written out by hand. unrolled:
- * the iterations are recorded and backward runs through every one. implicit: the iterations leave nothing; mo_implicit
- * solves J^T u = w_bar where they ended. neumann: the same with u = h (w_bar + (I - h J^T) w_bar + .. ), as many terms
- * as iterations (Lorraine et al. 2020). */
+ * analytic: no iterations; a solve finds w, with the adjoint of its formula and the explicit J. unrolled: the
+ * iterations are recorded, and backward runs through all of them. implicit: the iterations are not recorded;
+ * mo_implicit solves J^T u = w_bar at the last w. neumann: as implicit, but u = h (w_bar + (I - h J^T) w_bar + .. )
+ * with as many terms as iterations (Lorraine et al. 2020). */
 
 enum { ANALYTIC, UNROLLED, IMPLICIT, NEUMANN };
 
@@ -234,7 +237,8 @@ static mo_tensor *neumann_gradient(mo_tape *t, problem *p, int iterations) {
     mo_tensor *loss = p->kind.loss(t, p, w), *F;
     mo_gradients(t, loss, &w, &w_bar, 1);
     F = p->kind.residual(t, w, &theta, 1, p);
-    mo_tensor *state[2] = {mo_scale(t, w_bar, p->step, 0), mo_scale(t, w_bar, p->step, 0)}; /* the term, and the sum */
+    mo_tensor *state[2] = {mo_scale(t, w_bar, p->step, 0), mo_scale(t, w_bar, p->step, 0)}; /* state[0] is the current
+                                                                                             * term, state[1] the sum */
     mo_scope scope = mo_scope_open(t);
     for (int k = 1; k < iterations; k++) {
         mo_tensor *Jv;
@@ -259,11 +263,11 @@ static mo_tensor *differentiable_solution(mo_tape *t, problem *p, int method, in
         &(mo_implicit_options){.symmetric = true,
             .dense_limit = -1,
             .tolerance = 1e-12,
-            .residual = -1, /* the lab studies unconverged iterations too */
+            .residual = -1, /* no limit on |F|: the lab studies unconverged iterations too */
             .state = p});
 }
 
-/* The error of the loss's gradient in theta after that many inner iterations. */
+/* Returns the relative error of the loss's gradient in theta after `iterations` inner iterations. */
 static double gradient_error(problem *p, int method, int iterations) {
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
     mo_tensor *theta = p->theta, *theta_bar = NULL;
@@ -288,7 +292,8 @@ static double loss_at(problem *p, const double *theta, size_t bytes) {
     return loss;
 }
 
-/* (8 (L(e) - L(-e)) - (L(2 e) - L(-2 e))) / 12 e in each hyper-parameter: its error is O(e^4), about 1e-12. */
+/* Computes p->reference, in each theta_i by (8 (L(e) - L(-e)) - (L(2 e) - L(-2 e))) / 12 e: its error is O(e^4), about
+ * 1e-12. */
 static void take_differences(problem *p) {
     const int64_t n = mo_numel(p->theta);
     const size_t bytes = (size_t)n * sizeof(double);
@@ -331,7 +336,7 @@ static void *open_problem(mo_context *ctx, const lab_options *o, char *lines, si
     return p;
 }
 
-/* y: the error, the tape's peak bytes, the median time in milliseconds. */
+/* Writes y[0] = the error, y[1] = the tape's peak bytes, y[2] = the median time in milliseconds. */
 static void measure_method(void *state, const lab_options *o, int method, double iterations, double *y) {
     problem *p = state;
     double *times = needed(malloc((size_t)o->runs * sizeof *times));

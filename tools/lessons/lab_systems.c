@@ -21,8 +21,8 @@ enum { STEPS = 12 }; /* most refinements */
 typedef struct linear_system {
     mo_context *ctx;
     int64_t n;
-    mo_tensor *A, *B, *X_bar; /* float64: [n, n], [n, 1], [n, 1] */
-    double *X, *A_bar;        /* solution and gradient to the last digit: [n], [n, n]; one array, owned through X */
+    mo_tensor *A, *B, *X_bar; /* float64, of shape [n, n], [n, 1], [n, 1] */
+    double *X, *A_bar;        /* the exact solution [n] and gradient [n, n]; one array, to be freed as X */
 } linear_system;
 
 static linear_system *open_system(mo_context *ctx, int64_t n) {
@@ -43,14 +43,14 @@ static mo_tensor *gradient_of(mo_tape *t, mo_tensor *B_bar, mo_tensor *X) {
     return mo_neg(t, mo_matmul(t, B_bar, mo_transpose(t, X)));
 }
 
-/* Draws A with these eigenvalues, B and X_bar. */
+/* Draws a symmetric A with the eigenvalues in `values`, and B and X_bar. */
 static void draw_system(mo_tape *t, mo_random *r, const double *values, linear_system *s) {
     s->A = lab_with_spectrum(t, r, values, s->n);
     s->B = lab_normal(t, r, s->n, 1);
     s->X_bar = lab_normal(t, r, s->n, 1);
 }
 
-/* Computes the references for the errors; B_bar = A^-T X_bar. */
+/* Stores the exact solution X and the gradient in A; B_bar = A^-T X_bar. */
 static void keep_exact(mo_tape *t, linear_system *s, mo_tensor *X, mo_tensor *B_bar) {
     mo_tensor_read(X, s->X, (size_t)s->n * sizeof *s->X);
     mo_tensor_read(gradient_of(t, B_bar, X), s->A_bar, (size_t)(s->n * s->n) * sizeof *s->A_bar);
@@ -80,7 +80,7 @@ static mo_tensor *rounded_to_tf32(mo_tape *t, mo_tensor *T) {
     return rounded;
 }
 
-/* B - A X with sums in long double, rounded once at the end. */
+/* Returns B - A X; each sum is in long double and rounded once, at the end. */
 static mo_tensor *exact_residual(mo_tape *t, mo_tensor *A, mo_tensor *X, mo_tensor *B) {
     const int64_t n = mo_dim(A, 0);
     double *a = needed(malloc((size_t)(n * n + 2 * n) * sizeof *a)), *x = a + n * n, *b = x + n;
@@ -102,8 +102,8 @@ static double size_of(mo_tape *t, mo_tensor *X) {
     return mo_item(mo_sum(t, mo_square(t, X), MO_ALL, MO_DROP_AXES));
 }
 
-/* Solves A X = B with the factor of `rough` (A, or A rounded) and up to STEPS refinements, as long as each is smaller
- * than the one before. Residuals in float64, or exact. */
+/* Solves A X = B with the factor of `rough` (A, or A rounded) and at most STEPS refinements; stops when a step is not
+ * shorter than half the step before. exact: residuals by exact_residual instead of float64. */
 static mo_tensor *refined(mo_tape *t, mo_tensor *A, mo_tensor *rough, mo_tensor *B, bool exact) {
     const mo_dtype real = mo_tensor_dtype(rough);
     mo_tensor *X = mo_cast(t, mo_solve_or_nan(t, rough, mo_cast(t, B, real)), MO_F64);
@@ -120,10 +120,10 @@ static mo_tensor *refined(mo_tape *t, mo_tensor *A, mo_tensor *rough, mo_tensor 
     return X;
 }
 
-/* Solves as a program would: mo_solve, and mo_grad of <X_bar, X>. */
+/* Solves as a program without special care would: mo_solve, and mo_grad of <X_bar, X>. */
 static void solve_plainly(mo_tape *t, const linear_system *s, mo_tensor *A, mo_tensor **X, mo_tensor **A_bar) {
     const mo_dtype real = mo_tensor_dtype(A);
-    mo_tensor *leaf = mo_require_grad(mo_scale(t, A, 1, 0)); /* a constant of its own */
+    mo_tensor *leaf = mo_require_grad(mo_scale(t, A, 1, 0)); /* a new value, so that its gradient is apart from A's */
     mo_tensor *solved = mo_solve_or_nan(t, leaf, mo_cast(t, s->B, real)), *gradient;
     mo_tensor *loss = mo_sum(t, mo_mul(t, mo_cast(t, s->X_bar, real), solved), MO_ALL, MO_DROP_AXES);
     mo_grad(t, &loss, NULL, 1, &leaf, &gradient, 1, MO_RETAIN);
@@ -152,7 +152,8 @@ static void *open_conditioning(mo_context *ctx, const lab_options *o, char *line
     return s;
 }
 
-/* Singular values from 1 down to 1 / kappa, in geometric progression. */
+/* Measures one way to solve at condition number kappa: singular values fall from 1 to 1 / kappa, in geometric
+ * progression. */
 static void measure_way(void *state, const lab_options *o, int way, double kappa, double *y) {
     linear_system *s = state;
     mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
@@ -218,7 +219,7 @@ static double implicit_error(mo_tape *t, linear_system *s, mo_tensor *w_K) {
     return gradient_error(s, A_bar);
 }
 
-/* u_K = sum_{j<K} (I - A)^j w_bar */
+/* Returns the error of the gradient by u_K = sum_{j<K} (I - A)^j w_bar, with K = terms. */
 static double neumann_error(mo_tape *t, const linear_system *s, int terms, mo_tensor *w_K) {
     mo_tensor *A = mo_stop_gradient(t, s->A), *term = s->X_bar, *u = term;
     for (int j = 1; j < terms; j++) {
@@ -234,7 +235,7 @@ static void *open_truncation(mo_context *ctx, const lab_options *o, char *lines,
     return s;
 }
 
-/* A has eigenvalues from 1 - radius to 1, so that a step of 1 contracts by the radius. */
+/* Draws A with eigenvalues from 1 - radius to 1, so that a step of length 1 shrinks the error by the radius. */
 static void measure_steps(void *state, const lab_options *o, int which, double steps, double *y) {
     static const double radius[] = {0.5, 0.9, 0.99};
     linear_system *s = state;

@@ -1,6 +1,6 @@
-/* tools/lessons/pitfalls.c - `mochi pitfalls`: the paper's three synthetic experiments on prototypes: a shift of all
- * embeddings, a class with two modes, and unequal norms of prototypes spoil prototypes, but not a readout with an
- * intercept. Each draw fits readouts on its support and evaluates them on its queries. All in float64. */
+/* tools/lessons/pitfalls.c - `mochi pitfalls`: the paper's three synthetic experiments on prototypes. A shift of all
+ * embeddings, a class with two modes, and unequal norms each spoil prototypes, but not a readout with an intercept. An
+ * experiment fits readouts on a draw's support and evaluates them on its queries, in float64. */
 #include "tools/memory.h"
 #include "tools/options.h"
 
@@ -11,14 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- parameters: those that the paper gives (rows, D, classes, means, the ranges of t and delta), and those that it
- * leaves open (margin, noise, penalties, norms), chosen to reproduce its figures. Half of every class is support. ----
- */
+/* ---- parameters. The paper gives rows, D, classes, means and the ranges of t and delta; margin, noise, penalties and
+ * norms are chosen to reproduce its figures. Half of every class is support. ---- */
 
 enum { D = 64, PLOT = 31 };
 enum { PITFALL_ORIGIN = 1, PITFALL_HULL = 2, PITFALL_CALIBRATION = 4 };
 
-/* Accuracy as rows move: row i at a step x is base_i + x direction_i. */
+/* An experiment that moves rows: at step x, row i is base_i + x direction_i. */
 typedef struct path {
     const char *pitfall, *setting;
     int64_t per_class;
@@ -27,41 +26,42 @@ typedef struct path {
     double step[24];
 } path;
 
-/* Two Gaussians, MARGIN apart along u, moved by t u. */
+/* Two Gaussians at a distance of MARGIN along a vector u; step t moves both by t u. */
 static const double MARGIN = 4;
 static const path origin = {
     "origin", "t", 400, 0.5, 1, 17, {0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.25, 2.5, 2.75, 3, 3.5, 4, 4.5, 5}};
-/* A: two modes (-+ delta, 1, 0 ..); B, C: (-+ 0.6 delta, -0.5, 0 ..). */
+/* Class A has two modes (-+ delta, 1, 0 ..); B and C have one each, (-+ 0.6 delta, -0.5, 0 ..). */
 static const path hull = {
     "hull", "delta", 100, 0.38, 0.3, 16, {0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 10}};
 
-/* Classes in random directions at radii from low to high, all moved by a vector of the length `shift`. */
+/* Classes lie in random directions at radii from low to high; a vector of length `shift` moves all of them. */
 typedef struct geometry {
     const char *setting;
     double low, high, noise, shift, lambda;
-    double paper[3]; /* the paper's ece: of prototypes, of these with a temperature, of a logistic regression */
+    double paper[3]; /* the ece that the paper gives for prototypes, for prototypes with a temperature, and for logistic
+                      * regression */
 } geometry;
 
-enum { GEOMETRIES = 2, GEOMETRY_CLASSES = 5, GEOMETRY_ROWS = 100 /* rows of each class */ };
+enum { GEOMETRIES = 2, GEOMETRY_CLASSES = 5, GEOMETRY_ROWS = 100 /* of each class */ };
 static const geometry geometries[GEOMETRIES] = {
     {"shifted", 3.5, 3.5, 0.5, 25, 0.01, {0.44, 0.22, 0.001}}, {"radius", 0.4, 12, 0.3, 0, 0.007, {0.12, 0.08, 0.001}}};
 
 /* ---- draws ---- */
 
-/* Labelled rows of one seed: the support, then the queries, each class by class, all classes of equal size. Float64
- * tensors on the tape. */
+/* Labelled rows of one seed, float64 tensors on the tape: first the support, then the queries, each sorted by class.
+ * All classes have the same size. */
 typedef struct draw {
     int64_t classes, each; /* each: support rows per class, and query rows per class */
     mo_tensor *base;       /* [2 classes each, D] */
-    mo_tensor *direction;  /* the directions of the rows, or NULL */
+    mo_tensor *direction;  /* direction_i of each row [2 classes each, D], or NULL */
 } draw;
 
-/* Rows while they are drawn: class by class, or one row of each class in turn. */
+/* Rows while they are drawn: sorted by class or, if in_turn, one row of each class in turn. */
 typedef struct sheet {
     int64_t classes, each, rows;
     bool in_turn;
     mo_random r;
-    double *base, *direction, *vector; /* [rows, D], [rows, D], [classes + 1, D]; owned by base */
+    double *base, *direction, *vector; /* [rows, D], [rows, D], [classes + 1, D]; one array, to be freed as base */
 } sheet;
 
 static int64_t class_of(const sheet *s, int64_t row) {
@@ -99,8 +99,8 @@ static void add_vector(double *row, double scale, const double *v) {
         row[k] += scale * v[k];
 }
 
-/* The place of each row: each class is shuffled and its first half becomes support; within each half rows keep their
- * order. Owned. */
+/* Returns the place of each row after the split: each class is shuffled, and its first half becomes support; within
+ * each half rows keep their order. Owned. */
 static int64_t *split_classes(sheet *s) {
     enum { UNSEEN, SUPPORT };
     int64_t *place = needed(calloc((size_t)(s->rows + 2 * s->each), sizeof *place)), *member = place + s->rows;
@@ -109,7 +109,7 @@ static int64_t *split_classes(sheet *s) {
         for (int64_t i = 0; i < s->rows; i++)
             if (class_of(s, i) == c)
                 member[n++] = i;
-        for (int64_t i = 0; i + 1 < n; i++) { /* Fisher and Yates */
+        for (int64_t i = 0; i + 1 < n; i++) { /* shuffles (Fisher and Yates) */
             int64_t j = i + mo_random_below(&s->r, n - i), held = member[i];
             member[i] = member[j];
             member[j] = held;
@@ -123,7 +123,7 @@ static int64_t *split_classes(sheet *s) {
     return place;
 }
 
-/* Copies the rows to their places in a new tensor of the tape. */
+/* Returns a new tensor on the tape with the rows at their places. */
 static mo_tensor *place_rows(mo_tape *t, const sheet *s, const int64_t *place, const double *rows) {
     double *placed = needed(malloc((size_t)(s->rows * D) * sizeof *placed));
     for (int64_t i = 0; i < s->rows; i++)
@@ -155,7 +155,7 @@ static draw draw_origin(mo_tape *t, uint64_t seed) {
     return close_sheet(t, &s, true);
 }
 
-/* The left mode is the first half of A. */
+/* Draws the experiment hull; the first half of A's rows has the left mode. */
 static draw draw_hull(mo_tape *t, uint64_t seed) {
     sheet s = open_sheet(seed, 3, hull.per_class, false);
     draw_noise(&s, hull.noise);
@@ -176,30 +176,33 @@ static draw draw_geometry(mo_tape *t, uint64_t seed, const geometry *g) {
     draw_noise(&s, g->noise);
     for (int64_t i = 0; i < s.rows; i++) {
         add_vector(s.base + i * D, 1, s.vector + class_of(&s, i) * D);
-        add_vector(s.base + i * D, 1, s.vector + s.classes * D); /* the shift; 0 if there is none */
+        add_vector(s.base + i * D, 1, s.vector + s.classes * D); /* adds the shift, the last vector; it is 0 if there is
+                                                                  * none */
     }
     return close_sheet(t, &s, false);
 }
 
 /* ---- figures ---- */
 
-/* One figure of one readout, for every seed. Accuracy and recall are in percent. */
+/* A figure of one readout, for every seed. Accuracy and recall are in percent. */
 typedef struct figure {
     const char *pitfall; /* "origin", "hull", "calibration" */
     const char *setting; /* "t" or "delta", the meaning of x; "shifted", "radius" */
-    double x;            /* NaN in calibration */
+    double x;            /* value of t or delta; NaN for calibration */
     const char *head;    /* "prototype_inner", "ridge", "temperature" (prototype_inner after it), "logistic" */
-    const char *metric;  /* "accuracy", "recall_A" .., "hull_distance" (of p_A), "ece", "temperature" */
+    const char *metric;  /* "accuracy", "recall_A" .., "hull_distance" (from A's prototype to the others' hull), "ece",
+                          * "temperature" */
     double *values;      /* [seeds] */
 } figure;
 
-/* A readout's predictions by confidence, over all seeds. */
+/* The calibration of a readout's predictions, over all seeds. */
 typedef struct diagram {
     const char *setting, *head;
     mo_calibration counts;
 } diagram;
 
-/* Finds or adds a figure; figures keep the order in which the first seed added them. */
+/* The figures so far, in the order in which the first seed adds them; `record` finds a figure of later seeds by that
+ * order. */
 typedef struct run {
     mo_context *ctx;
     mo_tape *t;
@@ -223,7 +226,7 @@ static void record_diagram(run *r, const figure *row, const mo_calibration *coun
     mo_calibration_merge(&r->diagrams[r->next_diagram++].counts, counts);
 }
 
-/* Labels 0 0 .. 1 1 .., for support and queries. Owned. */
+/* Returns the labels 0 0 .. 1 1 .. of the support, which are also those of the queries. Owned. */
 static int64_t *labels_of(const draw *drawn) {
     int64_t n = drawn->classes * drawn->each, *label = needed(malloc((size_t)n * sizeof *label));
     for (int64_t i = 0; i < n; i++)
@@ -231,7 +234,8 @@ static int64_t *labels_of(const draw *drawn) {
     return label;
 }
 
-/* Logits [classes each, classes] of queries or support, by the readout fitted on the support. Owned. */
+/* Fits a readout on the support. Returns its logits [classes each, classes] for the queries or, if of_support, the
+ * support. Owned. */
 static double *read_logits(
     run *r, const draw *drawn, mo_tensor *Z, const mo_head *head, double lambda, bool of_support) {
     int64_t n = drawn->classes * drawn->each, *label = labels_of(drawn);
@@ -250,7 +254,7 @@ static double accuracy_percent(const mo_calibration *c) {
     return 100 * (double)c->right / (double)c->n;
 }
 
-/* Calibration sums of the queries; own: one per class, or NULL. */
+/* Returns the calibration sums of the queries; `own` receives the sums of each class, unless it is NULL. */
 static mo_calibration count_answers(const draw *drawn, const double *logits, double temperature, mo_calibration *own) {
     mo_calibration all = {0};
     for (int64_t c = 0; c < drawn->classes; c++) {
@@ -265,7 +269,7 @@ static mo_calibration count_answers(const draw *drawn, const double *logits, dou
     return all;
 }
 
-/* The distance from the first prototype to the hull of the others. */
+/* Returns the distance of the first class's prototype from the hull of the others. */
 static double hull_distance(run *r, const draw *drawn, mo_tensor *Z) {
     int64_t C = drawn->classes;
     double p[4 * D] = {0};
@@ -310,7 +314,7 @@ static void record_calibration(run *r, const draw *drawn, figure row, const doub
     record_diagram(r, &row, &counts);
 }
 
-/* The temperature minimises the cross-entropy on the support itself, as in the paper. */
+/* Runs one geometry. As in the paper, the temperature minimises the cross-entropy on the support. */
 static void run_geometry(run *r, const geometry *g) {
     const draw drawn = draw_geometry(r->t, (uint64_t)r->seed, g);
     figure row = {.pitfall = "calibration", .setting = g->setting, .x = NAN};
@@ -359,7 +363,7 @@ static double print_value(const run *r, const char *setting, double x, const cha
     return s.mean;
 }
 
-/* Prints p and r on an axis from low to high, * if they coincide. */
+/* Plots p and r as letters on an axis from low to high; * if they coincide. */
 static void print_plot(double p, double r, double low, double high) {
     char line[PLOT + 1];
     int at[2] = {
@@ -388,7 +392,7 @@ static void print_origin(const run *r) {
     puts("\n        Distances between rows stay as they are; the boundary of two prototypes stays at the origin.\n");
 }
 
-/* Notes where the paper's text contradicts its set-up. */
+/* Prints the experiment hull. The paper's text contradicts its set-up; a note below the table says how. */
 static void print_hull(const run *r) {
     printf("hull: A has two modes at (-+delta, 1), B and C lie at (-0.6 delta, -0.5) and (0.6 delta, -0.5), noise %g\n"
            "      (%" PRId64 " rows a class in %d dimensions, half of them support; ridge with lambda = %g)\n\n",
@@ -415,7 +419,7 @@ static void print_hull(const run *r) {
         "      outside, and the recall of A falls because the norms of p_B and p_C grow.\n");
 }
 
-/* The number of seeds for which the ece of one readout exceeds the other's. */
+/* Returns the number of seeds for which the ece of `above` exceeds that of `below`. */
 static int64_t count_above(const run *r, const char *setting, const char *above, const char *below) {
     const figure *a = find_figure(r, setting, NAN, above, "ece"), *b = find_figure(r, setting, NAN, below, "ece");
     int64_t count = 0;
@@ -488,7 +492,8 @@ static bool print_objects(const run *r) {
     return written;
 }
 
-/* Runs the experiments whose bits are set, with seeds 0 .. seeds - 1. Returns false if a line could not be written. */
+/* Runs the experiments whose bits are set in `which`, with seeds 0 .. seeds - 1. Returns false if a line could not be
+ * written. */
 static bool run_experiments(mo_context *ctx, int which, int64_t seeds, bool json) {
     run r = {.ctx = ctx, .t = mo_tape_create(ctx, MO_EVAL), .seeds = seeds};
     bool written = true;
@@ -539,11 +544,10 @@ static const option table[] = {
 
 static const char about[] =
     "Shows how class means fail as a readout under inner products: the paper's three synthetic experiments.\n\n"
-    "origin: all embeddings are moved; distances stay, prototypes fall to chance, a ridge does not.\n"
-    "hull: a class of two modes has its mean where others win; the same question to your embeddings: `mochi fit Z y "
-    "--diagnose`.\n"
-    "calibration: confidence against accuracy; one temperature cannot mend what a shift or unequal norms do.\v"
-    "Examples:\n"
+    "origin: all embeddings are moved by one vector; distances stay, prototypes fall to chance, ridge does not.\n"
+    "hull: the mean of a class with two modes lies where other classes win; `mochi fit Z y --diagnose` tests your "
+    "embeddings for it.\n"
+    "calibration: confidence against accuracy; one temperature cannot undo a shift or unequal norms.\vExamples:\n"
     "  mochi pitfalls all --json > pitfalls.jsonl; mochi-report pitfalls.jsonl --out pitfalls.html\n"
     "  mochi pitfalls calibration --seeds 120 --json";
 

@@ -1,5 +1,5 @@
-/* tools/predict/kept.c - the file of a saved fit: safetensors with the data it was fitted to, and its settings as text
- * metadata. The data and settings determine a readout, so to apply it, it is fitted again, to the same bits. */
+/* tools/predict/kept.c - the file of a saved fit: safetensors with the data that the readout was fitted to, and its
+ * settings as text metadata. Data and settings determine the readout: applying it fits it again, to the same bits. */
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
 
@@ -16,10 +16,11 @@ kept_fit open_kept(mo_context *ctx, const char *path, const char *format, const 
     if (mo_ok(ctx) && !found)
         mo_fail(ctx, MO_FORMAT, "%s: expected a file of %s, found no format in its metadata", path, what);
     else if (mo_ok(ctx) && !strcmp(found, "mochi readout"))
-        mo_fail(ctx, MO_FORMAT, "%s: kept by an older version, whose readout is gone; keep it anew (--labels)", path);
+        mo_fail(ctx, MO_FORMAT,
+            "%s: saved by an older version, whose readout is gone; fit and save it again (--labels)", path);
     else if (mo_ok(ctx) && strcmp(found, format) != 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected a file of %s, found %.40s", path, what, found);
-    if (mo_ok(ctx)) { /* digests have been verified, if there are any */
+    if (mo_ok(ctx)) { /* if the file has digests, mo_safetensors_read has verified them; here they must be there */
         kept_text(&f, "xxh3_header");
         kept_text(&f, "xxh3_tensors");
     }
@@ -34,7 +35,7 @@ void release_kept(kept_fit *f) {
 const char *kept_text(const kept_fit *f, const char *key) {
     const char *text = json_string_value(json_object_get(f->metadata, key));
     if (!text && mo_ok(f->ctx))
-        mo_fail(f->ctx, MO_FORMAT, "%s: expected a fit that is kept, found no %s in its metadata", f->path, key);
+        mo_fail(f->ctx, MO_FORMAT, "%s: expected a saved fit, found no %s in its metadata", f->path, key);
     return text;
 }
 

@@ -14,7 +14,7 @@
 
 typedef struct predict_options {
     const char *data, *labels, *pairs, *out, *save, *readout, *cache;
-    int task; /* -1: the data's */
+    int task; /* -1: node or graph classification, by the data */
     double least;
     mo_few_shot_options few_shot;
     names experts;
@@ -25,7 +25,7 @@ typedef struct predict_options {
 
 #define AT(field) offsetof(predict_options, field)
 #define OF_CLASSES .not_with = "pairs", .why = "links, of --pairs, have no such thing"
-#define ITS_OWN .not_with = "readout", .why = "a kept readout has its own"
+#define ITS_OWN .not_with = "readout", .why = "a saved readout has its own"
 
 static const option table[] = {
     {OPTION_TEXT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
@@ -34,47 +34,45 @@ static const option table[] = {
         "nc (nodes), gc (graphs) or lp (links); default: nodes of a single graph, graphs of a set",
         .choices = "nc|lp|gc"},
     {OPTION_TEXT, "labels", "FILE", AT(labels),
-        "the labels that are known: CSV or TSV of lines NODE,CLASS, below a header or none (nodes by their names in "
-        "the "
-        "data, or by their numbers from 0; a class is any text, empty where unknown), of a file, a pipe or -, standard "
-        "input, or of several with commas between; or .npy, for each example a whole number, negative where unknown, "
-        "or a text, empty where unknown; of links, CSV or TSV of columns from, to, linked (yes, no) and, if you like, "
-        "fit (how often, 1)"},
+        "the known labels: CSV or TSV with lines NODE,CLASS, with or without a header (NODE: the name in the data, "
+        "or the number from 0; CLASS: any text, empty if unknown), from a file, a pipe or - for standard input, or "
+        "several files, separated by commas; or .npy, for each example a whole number, negative if unknown, or a "
+        "text, empty if unknown; for links, CSV or TSV with columns from, to, linked (yes, no) and, optionally, fit "
+        "(how many times the fit counts the link; default 1)"},
     {OPTION_TEXT, "pairs", "FILE", AT(pairs),
-        "of --task lp: pairs of nodes to score, CSV or TSV; the readout is fitted on --labels, or on links of the "
-        "graph "
-        "itself"},
+        "with --task lp: the pairs of nodes to score, CSV or TSV; the readout is fitted to --labels, or to links of "
+        "the graph itself"},
     {OPTION_OUTPUT, "out", "FILE", AT(out),
-        "predictions of all other examples, by its suffix as .csv, .tsv, .jsonl (label, probability, margin to the "
-        "second class) or .npy (numbers of classes of all examples asked for); default: CSV on standard output",
+        "file for the predictions of all other examples, in the form of its suffix: .csv, .tsv, .jsonl (label, "
+        "probability, margin to the second class) or .npy (numbers of classes); default: CSV on standard output",
         .choices = PREDICTIONS},
     {OPTION_OUTPUT, "save", "FILE", AT(save),
-        "keep the fit: labels, readout and the digests of weights and data (safetensors)", .choices = ".safetensors",
-        .not_with = "readout", .why = "it is kept already"},
+        "save the fit: labels, readout and the digests of weights and data (safetensors)", .choices = ".safetensors",
+        .not_with = "readout", .why = "it is saved already"},
     {OPTION_TEXT, "readout", "FILE", AT(readout),
-        "in place of --labels: a fit that was kept, of the same weights and data; the predictions are the same bytes"},
+        "instead of --labels: a fit that --save wrote, for the same weights and data; gives the same predictions, "
+        "byte by byte"},
     {OPTION_FLAG, "probabilities", NULL, AT(probabilities), "also the probability of every class", OF_CLASSES},
     {OPTION_FLAG, "pca", NULL, AT(pca),
-        "for mochi-report: also the examples whose label is known, the class that the data itself has for each, and "
-        "its "
-        "place in the plane of the embedding's first two principal components (known, truth, x, y)",
+        "for mochi-report: also the examples whose label is known; and for each example its class in the data and its "
+        "place in the plane of the embedding's first two principal components (columns known, truth, x, y)",
         OF_CLASSES},
     {OPTION_REAL, "min-confidence", "P", AT(least),
         "examples whose probability is below P get no label; probabilities are rough below 4 labels of a class", 0, 1,
         OF_CLASSES},
     {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights),
-        "weights.safetensors of a run (default best: those that come with mochi)", .choices = "best"},
+        "weights.safetensors of a run (default best: the weights that come with mochi)", .choices = "best"},
     {OPTION_HEAD, "head", "NAME|FILE.so", AT(few_shot.head),
         "readout: " HEADS ", or FILE.so (default: that of the weights)", ITS_OWN},
     {OPTION_POSITIVE, "lambda", "L", AT(few_shot.lambda),
         "penalty of a --head that has one (default: that of the weights)", ITS_OWN},
     {OPTION_CHOICE, "transductive", "WHETHER", AT(few_shot.transductive),
-        "refit the readout on its own predictions for all examples, with equally many assumed per class: no, yes or "
-        "auto, unless labels left out in turn are predicted worse; of 100,000 examples or fewer (default: auto). "
-        "never, for a set of graphs: a prediction reads that graph and the labelled ones alone",
+        "refit the readout on its own predictions for all examples, with equally many assumed per class: no; yes; "
+        "auto (default): unless labels left out in turn are then predicted worse, and for 100,000 examples or fewer; "
+        "never, for a set of graphs: a prediction reads only that graph and the labelled ones",
         .choices = "no|yes|auto|never", OF_CLASSES},
     {OPTION_NAMES, "expert", "ROWS.npy,..", AT(experts),
-        "rows of your own for the nodes, by which they are compared too, beside those of the weights", OF_CLASSES},
+        "your own feature rows of the nodes, which are compared in addition to those of the weights", OF_CLASSES},
     KEEPING_OPTIONS(predict_options, few_shot.memory, cache),
     THREADS_OPTION(predict_options, device.threads),
     DEVICE_OPTIONS(predict_options, device),
@@ -83,9 +81,9 @@ static const option table[] = {
 };
 
 static const char about[] =
-    "Predicts the labels of a graph's nodes, or of the graphs of a set, from a few that are known. Says on standard "
-    "error how accurate the predictions should be, from known labels that are left out in turn. Or scores pairs that "
-    "lack a link.\vExamples:\n"
+    "Predicts the labels of a graph's nodes, or of the graphs of a set, from a few known ones. Prints on standard "
+    "error how accurate the predictions should be, found by leaving known labels out in turn. With --task lp, scores "
+    "pairs of nodes without a link.\vExamples:\n"
     "  mochi predict --data cora --labels seeds.csv --out predictions.csv\n"
     "  mochi predict --data cora --task lp --pairs pairs.csv --out links.csv\n"
     "  mochi predict --data mutag --labels y.npy --head logistic --probabilities";
@@ -105,15 +103,15 @@ static void check_options(void *options, const struct argp_state *state) {
     else if (links && npy)
         refuse_command_line(
             state, EXIT_USAGE, "--out: expected a file .csv, .tsv or .jsonl of links, found '%s'", o->out);
-    refuse_given(&o->given, "labels transductive expert", o->readout, "a kept readout has its own");
-    refuse_given(&o->given, "save", o->experts.count > 0, "a readout is kept without rows of --expert");
+    refuse_given(&o->given, "labels transductive expert", o->readout, "a saved readout has its own");
+    refuse_given(&o->given, "save", o->experts.count > 0, "a readout is saved without rows of --expert");
     refuse_given(&o->given, "pca", npy, "an array of classes has no places");
     refuse_math_on_cpu(&o->given, &o->device);
 }
 
 const command_line predict_line = {.table = table, .about = about, .end = check_options};
 
-/* Lists the examples without a known label; returns their number. */
+/* Writes the numbers of the examples without a known label to id; returns their number. */
 static int64_t list_unknown(const mo_labels *known, int64_t examples, int64_t *id) {
     int64_t n = 0, at = 0; /* known->id rises */
     for (int64_t i = 0; i < examples; i++)
@@ -124,7 +122,7 @@ static int64_t list_unknown(const mo_labels *known, int64_t examples, int64_t *i
     return n;
 }
 
-/* Notes on standard error if the weights were trained on the graph, or may have been. */
+/* Prints on standard error if the weights were trained on the graph, or may have been. */
 static void say_seen(const mo_graph *graph, const char *file) {
     mo_weights *weights = mo_weights_read(graph->ctx, file);
     mo_seen seen = mo_weights_seen(weights, graph);
@@ -135,7 +133,7 @@ static void say_seen(const mo_graph *graph, const char *file) {
     mo_weights_release(weights);
 }
 
-/* The arrays of --expert, each named after its file; owned. */
+/* Reads the arrays of --expert; each expert has the name of its file. Owned. */
 static mo_expert *read_experts(mo_context *ctx, const predict_options *o) {
     mo_expert *experts = needed(calloc((size_t)o->experts.count + 1, sizeof *experts));
     for (int i = 0; i < o->experts.count; i++) {
@@ -145,7 +143,7 @@ static mo_expert *read_experts(mo_context *ctx, const predict_options *o) {
     return experts;
 }
 
-/* Returns whether everything was written. */
+/* Fits the readout and writes the predictions. Returns whether everything was written. */
 static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const mo_labels *known) {
     bool set = graph->graphs > 1;
     int64_t examples = mo_graph_examples(graph);

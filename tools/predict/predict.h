@@ -1,4 +1,4 @@
-/* tools/predict/predict.h - labels that a user gives, and predictions of all others. */
+/* tools/predict/predict.h - labels that a user gives, and predictions for all other examples. */
 #ifndef PREDICT_H
 #define PREDICT_H
 
@@ -8,18 +8,20 @@
  * number, negative: unknown; or a text, empty: unknown). Returns false on failure; the status names file and line. */
 bool read_known(const mo_graph *graph, const char *labels, mo_labels *known);
 
-/* With fewer labels per class the temperature depends on a handful of left-out examples. */
+/* With fewer labels per class, predictions print ROUGH_PROBABILITIES: the temperature that calibrates probabilities
+ * then depends on a handful of left-out examples. */
 enum { LEAST_CALIBRATED = 4 };
-/* The measured errors of such probabilities (train/evaluation/RESULTS.md). */
+/* The measured errors of probabilities from few labels (train/evaluation/RESULTS.md). */
 #define ROUGH_PROBABILITIES                                                                                            \
     "probabilities are rough below 4 labels of a class: over 25 graphs their mean lay up to 41 points below the "      \
     "accuracy and up to 20 above it with 1, up to 20 below and 19 above with 2"
 
 /* How the data's own labels can check a prediction. */
 typedef enum truth_kind {
-    TRUTH_NONE = 0, /* they cannot: there are none, or a known class is none of their classes */
-    TRUTH_NAMES,    /* by name: every known class is one of the data's */
-    TRUTH_NUMBERS   /* by number: every known class is a class number of the data */
+    TRUTH_NONE = 0, /* they cannot: the data have no labels, or a class of the user's labels is not among their classes
+                     * */
+    TRUTH_NAMES,    /* by name: every class of the user's labels is one of the data's */
+    TRUTH_NUMBERS   /* by number: every class of the user's labels is a class number of the data */
 } truth_kind;
 
 /* Predictions of n examples. */
@@ -30,47 +32,47 @@ typedef struct predictions {
     const double *probability; /* [n, classes] */
     char *const *name;         /* [classes] */
     const char *what;          /* "node" or "graph" */
-    bool all;                  /* also every class's probability */
-    double least;              /* examples with a smaller probability get no label */
+    bool all;                  /* writes every class's probability, not only the largest */
+    double least;              /* examples whose largest probability is smaller get no label */
     const mo_labels *known;
     truth_kind truth;
-    const double *plane; /* [examples, 2]: each example's place in a picture of the embedding, for `mochi-report`; the
-                          * known examples are then written too. NULL: neither */
+    const double *plane; /* [examples, 2]: where a picture of the embeddings shows each example, for `mochi-report`. If
+                          * it is set, the known examples are written too; NULL: neither */
 } predictions;
 
 truth_kind find_truth(const mo_graph *graph, const mo_labels *known);
-/* The class of an example by the data's own labels, borrowed; NULL if it has none or truth is TRUTH_NONE. */
+/* Returns an example's class by the data's own labels, borrowed; NULL if it has none or truth is TRUTH_NONE. */
 const char *true_class(const predictions *p, int64_t id, char number[24]);
 
-/* The suffixes of predictions, for take_output. */
+/* The suffixes of a file of predictions, for take_output. */
 #define PREDICTIONS ".csv, .tsv, .jsonl or .npy"
 
 /* Writes the predictions in the format of path's suffix, whole or not at all: .csv, .tsv, .jsonl, or .npy (int64:
  * numbers of the classes, -1 below `least`). path NULL: CSV on standard output. Returns false on failure. */
 bool write_predictions(mo_context *ctx, const predictions *p, const char *path);
-/* The options for links: a table of pairs to score, and the readout: fitted on a table `labels`, read from a saved fit,
- * or (both NULL) fitted on drawn pairs. */
+/* Which links to score: a file of pairs, and a readout, which is fitted on the file `labels`, read from a saved fit, or
+ * (both NULL) fitted on drawn pairs. */
 typedef struct link_request {
     const char *pairs, *labels, *readout, *save, *out;
 } link_request;
-/* Writes pairs in the format of out's suffix (.csv, .tsv or .jsonl; NULL: CSV on standard output): from, to, score, and
- * whether they are linked, in which case there is no score. Returns false on failure. */
+/* Writes the pairs in the format of out's suffix (.csv, .tsv or .jsonl; NULL: CSV on standard output): from, to, score,
+ * and whether they are linked. Linked pairs have no score. Returns false on failure. */
 bool predict_links(mo_graph *graph, mo_few_shot_options *o, const link_request *r);
 /* Prints the number of labels, the expected accuracy and the number of predictions on standard error. */
 void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p);
 void print_number_of_predictions(const predictions *p);
 /* A row of the table: a prediction, or a known label. */
 typedef struct example {
-    int64_t id, best;           /* best: the predicted class, the first with the largest probability */
+    int64_t id, best;           /* best: the class with the largest probability, the first if several share it */
     const char *label;          /* NULL: below `least` */
-    const double *row;          /* probabilities; NULL: known */
-    double probability, margin; /* of best; margin: probability minus the second largest */
+    const double *row;          /* probabilities; NULL: the label is known */
+    double probability, margin; /* probability: of best; margin: its distance from the second largest */
 } example;
 example predicted_example(const predictions *p, int64_t i);
 
 /* ---- a saved fit: the labels, the readout, and the digests of weights and data ---- */
 
-extern const char *const transductive_names[4]; /* no, yes, auto, never: names of mo_transductive, in order */
+extern const char *const transductive_names[4]; /* names of mo_transductive, in order */
 
 /* Writes labels and readout with the digests of weights and data. Returns false on failure. */
 bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_labels *known);
@@ -78,14 +80,14 @@ bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_opt
  * graph's features depends on the whole graph, so a readout is valid for one graph only. */
 bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_labels *known);
 
-/* The same two functions for a readout of links, whose labels are pairs. */
+/* As save_readout and load_readout, for a readout of links, whose labels are pairs of nodes. */
 bool save_link_readout(
     const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_link_support *support);
 bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_link_support *support);
 
 /* ---- kept.c: the file of a saved fit, for any command: arrays, and texts as metadata ---- */
 
-/* A file being read. The functions below raise if an item is missing or invalid. */
+/* A saved fit, open for reading. The kept_ functions raise if an item is missing or invalid. */
 typedef struct kept_fit {
     mo_context *ctx;
     const char *path;
@@ -93,24 +95,25 @@ typedef struct kept_fit {
     json_t *metadata;
 } kept_fit;
 
-/* Opens a file of that format; what: for messages, such as "`mochi predict --save`". Release it even on failure. */
+/* Opens a file whose metadata have this format. what: its name in messages, such as "`mochi predict --save`". Release
+ * it even on failure. */
 kept_fit open_kept(mo_context *ctx, const char *path, const char *format, const char *what);
 void release_kept(kept_fit *f);
-/* The text of a key; NULL after an error. */
+/* Returns the text of a key; NULL after an error. */
 const char *kept_text(const kept_fit *f, const char *key);
-/* The number of a key, 0 or more; if `none`, the text "none" is allowed too and gives NaN. */
+/* Returns the number of a key, 0 or more; if `none`, the text "none" is allowed too and gives NaN. */
 double kept_real(const kept_fit *f, const char *key, bool none);
-/* The index of a text among n words. */
+/* Returns the index of a key's text in `words`, which has n. */
 int kept_word(const kept_fit *f, const char *key, const char *const *words, int n);
-/* The library's head of that name; NULL without an error if the text is empty. */
+/* Returns the library's head that the file names; NULL without an error if the text is empty. */
 const mo_head *kept_head(const kept_fit *f);
-/* The names of two or more different classes, owned: free each of *classes and the list, even on failure. */
+/* Returns the names of the classes, which are two or more and all different. Owned: free each of *classes names and the
+ * list, even on failure. */
 char **kept_names(const kept_fit *f, int64_t *classes);
-/* An int64 array [n] of the file, owned; if *n is 0 it receives the length. NULL on failure. */
+/* Returns an int64 array [n] of the file, owned; if *n is 0, sets it to the length. NULL on failure. */
 int64_t *kept_numbers(const kept_fit *f, const char *name, int64_t *n);
 
-/* Writes arrays and metadata, both of which it takes over; stores name [classes] as "classes". Returns false on
- * failure. */
+/* Writes a saved fit; takes over arrays and metadata. name [n] is stored as "classes". Returns false on failure. */
 bool write_kept(mo_context *ctx, const char *path, mo_arrays *arrays, json_t *metadata, char *const *name, int64_t n);
 
 #endif

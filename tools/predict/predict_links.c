@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Pairs of a file with their scores; NaN for linked nodes, or a node paired with itself. */
+/* The pairs of a file with their scores; NaN for linked nodes, or a node paired with itself. */
 typedef struct pair_list {
     int64_t n, *u, *v; /* borrowed */
     double *score;
@@ -19,7 +19,7 @@ static bool is_pair_known(const mo_graph *graph, int64_t u, int64_t v) {
     return u == v || mo_graph_has_edge(graph, u, v);
 }
 
-/* Scores the pairs that are no links. */
+/* Scores the pairs that are not linked. */
 static bool score_pair_list(mo_link_scorer *scorer, const mo_graph *graph, pair_list *p) {
     int64_t *u = needed(calloc(2 * (size_t)p->n + 1, sizeof *u)), *v = u + p->n, n = 0;
     double *score = needed(calloc((size_t)p->n + 1, sizeof *score));
@@ -46,7 +46,7 @@ static void put_pair(table_file *t, const mo_graph *graph, const pair_list *p, i
         fprintf(t->out, "%c%.6f%cno\n", t->comma, p->score[i], t->comma);
 }
 
-/* A new JSON string with an example's name, or its number. */
+/* Returns a new JSON string: an example's name, or its number if it has none. */
 static json_t *json_example(const mo_graph *graph, int64_t i) {
     char number[24];
     return graph->names ? json_string(mo_graph_example_name(graph, i, number)) : json_integer(i);

@@ -1,25 +1,25 @@
-/* tools/predict/predict_readout.c - a fit that `mochi predict` saves: numbers and classes of the labelled examples, or
- * pairs of nodes, links first; and the digests of weights and data. */
+/* tools/predict/predict_readout.c - the readouts that `mochi predict` saves: the labelled examples and their classes,
+ * or pairs of nodes, linked ones first; and the digests of weights and data. */
 #include "tools/predict/predict.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* 2: a mixture of kernels reads nodes and graphs; a fit saved by an older version would give other predictions. */
+/* format 2: the mixture of kernels reads nodes and graphs; a fit of format 1 would give other predictions */
 static const char format[] = "mochi readout 2", link_format[] = "mochi link readout";
 
 const char *const transductive_names[4] = {"no", "yes", "auto", "never"};
 
 /* ---- digests of weights and data ---- */
 
-/* For weights the first number is the high half, as `eval --json` prints it; for a graph the second is (`data
- * info`). */
+/* Writes the high half of a digest first: for weights it is the first number, as `eval --json` prints it; for a graph
+ * the second (`data info`). */
 static void print_digest(uint64_t first, uint64_t second, char text[33]) {
     snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, first, second);
 }
 
-/* The digests of the weights that these options name, and of the graph. */
+/* Writes the digests of the weights in o and of the graph. Returns false on failure. */
 static bool take_digests(const mo_graph *graph, const mo_few_shot_options *o, char weights[33], char data[33]) {
     mo_weights *read = mo_weights_read(graph->ctx, o->weights ? o->weights : "best");
     if (read)
@@ -38,7 +38,7 @@ static json_t *pack_readout(const char *kind, const mo_graph *graph, const mo_fe
         o->head ? o->head->name : "", "lambda", lambda, "transductive", transductive_names[o->transductive]);
 }
 
-/* Raises if a file belongs to other weights or other data. */
+/* Raises if a saved fit belongs to other weights or other data. */
 static void check_belongs(const kept_fit *f, const mo_graph *graph, const mo_few_shot_options *o) {
     char weights[33] = "", data[33];
     const char *of_weights = kept_text(f, "weights"), *of_data = kept_text(f, "data");
@@ -53,7 +53,7 @@ static void check_belongs(const kept_fit *f, const mo_graph *graph, const mo_few
             f->path, graph->name, of_data, data);
 }
 
-/* Opens a file for these weights and data, and sets the readout in o. */
+/* Opens a saved fit for these weights and data, and sets the readout in o. */
 static kept_fit open_readout(const char *path, const char *kind, const mo_graph *graph, mo_few_shot_options *o) {
     const char *what = kind == format ? "`mochi predict --save`" : "`mochi predict --save` of links";
     kept_fit f = open_kept(graph->ctx, path, kind, what);
@@ -86,8 +86,8 @@ bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *
     known->label = kept_numbers(&f, "label", &known->n);
     for (int64_t i = 0; mo_ok(f.ctx) && i < known->n; i++)
         if (known->label[i] < 0 || known->label[i] >= known->classes || (i && known->id[i] <= known->id[i - 1]))
-            mo_fail(f.ctx, MO_FORMAT, "%s: label %" PRId64 " is not one of its classes, or its examples do not rise",
-                path, i);
+            mo_fail(f.ctx, MO_FORMAT,
+                "%s: label %" PRId64 " is not one of its classes, or its examples are not in rising order", path, i);
     release_kept(&f);
     return mo_ok(graph->ctx);
 }

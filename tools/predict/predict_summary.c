@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The numbers of examples of the smallest and the largest class. Returns the smallest. */
+/* Prints the number of labels, and how many the smallest and the largest class have. Returns the smallest class's. */
 static int64_t print_counts(const mo_labels *known) {
     int64_t *count = needed(calloc((size_t)known->classes + 1, sizeof *count)), least = INT64_MAX, most = 0;
     for (int64_t i = 0; i < known->n; i++)
@@ -27,7 +27,7 @@ static int64_t print_counts(const mo_labels *known) {
     return least;
 }
 
-/* Checks by the data's own labels: the share of correct predictions. */
+/* Prints the share of correct predictions, by the data's own labels. */
 static void print_truth(const predictions *p) {
     int64_t right = 0, n = 0;
     for (int64_t i = 0; i < p->n; i++) {
@@ -41,7 +41,7 @@ static void print_truth(const predictions *p) {
             100.0 * (double)right / (double)n);
 }
 
-/* Prints whether predictions lie far from every label. */
+/* Prints how many examples lie far from every label. */
 static void print_cover(const mo_few_shot_cover *c) {
     if (c->labelled > 0)
         fprintf(stderr,
@@ -51,7 +51,7 @@ static void print_cover(const mo_few_shot_cover *c) {
             c->far > c->most ? "; `mochi suggest` says which to label next" : "");
 }
 
-/* Prints the shares of the experts in the predictions. */
+/* Prints the experts' shares in the predictions of a mixture. */
 static void print_experts(const mo_few_shot *f) {
     mo_expert_share share[MO_MAX_EXPERTS];
     char text[512];

@@ -1,4 +1,5 @@
-/* tools/predict/predict_truth.c - the labels that a user gives, and the data's own to check predictions. */
+/* tools/predict/predict_truth.c - reads the labels that a user gives; finds the data's own labels, to check
+ * predictions. */
 #include "tools/predict/predict.h"
 
 #include <inttypes.h>

@@ -22,7 +22,7 @@ example predicted_example(const predictions *p, int64_t i) {
         .margin = row[best] - second};
 }
 
-/* Calls visit, by rising id, for every prediction and, with a picture of the embedding, for every known example. */
+/* Calls visit for every prediction, by rising id; if p->plane is set, for every known example too. */
 static void visit_examples(
     const predictions *p, void (*visit)(const predictions *p, const example *e, void *state), void *state) {
     const mo_labels *known = p->known;

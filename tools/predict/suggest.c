@@ -24,13 +24,14 @@ static const option table[] = {
         .choices = "@graphs"},
     {OPTION_INT64, "n", "N", AT(n), "how many examples to name, the most useful first (default 20)", 1, INT32_MAX},
     {OPTION_TEXT, "labels", "FILE", AT(labels),
-        "what is labelled already, as `mochi predict` reads it: the lists of earlier rounds, with commas between"},
+        "the labels known so far, as `mochi predict` reads them: for example the lists of earlier rounds, separated "
+        "by commas"},
     {OPTION_OUTPUT, "out", "FILE", AT(out),
-        "a table for `mochi predict --labels` with its classes left to fill in: .csv or .tsv (default: CSV on standard "
+        "a table for `mochi predict --labels`, whose classes you fill in: .csv or .tsv (default: CSV on standard "
         "output)",
         .choices = ".csv or .tsv"},
     {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights),
-        "weights.safetensors of a run (default best: those that come with mochi)", .choices = "best"},
+        "weights.safetensors of a run (default best: the weights that come with mochi)", .choices = "best"},
     KEEPING_OPTIONS(suggest_options, few_shot.memory, cache),
     THREADS_OPTION(suggest_options, device.threads),
     DEVICE_OPTIONS(suggest_options, device),
@@ -39,8 +40,7 @@ static const option table[] = {
 
 static const char about[] =
     "Names the nodes of a graph, or the graphs of a set, that are worth labelling next: those that together tell a "
-    "ridge "
-    "readout the most about all others. The classes play no part; without any label the list covers the data.\v"
+    "ridge readout the most about all others. Classes are not used; without any label the list covers the data.\v"
     "Examples:\n"
     "  mochi suggest --data cora --n 28 --out first.csv\n"
     "  mochi suggest --data cora --labels first.csv --n 7 --out next.csv\n"
@@ -66,7 +66,7 @@ static bool write_suggestions(const mo_graph *graph, const char *path, const int
     return close_table(graph->ctx, &t);
 }
 
-/* Returns whether the list was written. */
+/* Makes the list and writes it. Returns whether it was written. */
 static bool suggest(const suggest_options *o, mo_graph *graph, const mo_labels *known) {
     int64_t *id = needed(calloc((size_t)o->n, sizeof *id));
     phase_begin(false, "mochi suggest: features of %.80s", graph->name);

@@ -21,13 +21,13 @@ NAN = math.nan
 
 
 class Refused(Exception):
-    """An invalid input; the text names the file and the line."""
+    """Raised for an invalid input; the text names the file and the line."""
 
 
 # ---- required members of --json lines ----
 
-# A line is of the first kind whose member `sign` it has, with the given value unless that is None; then the members that the page
-# reads, each with its type, behind : or, of those that need not be there, ?.
+# kind of line: (member `sign` that a line of this kind has, its value or None for any, the members that the page
+# reads). A line is of the first kind that fits. Members are NAME:TYPE if required, NAME?TYPE if optional.
 KINDS = {
     "run": ("kind", "run", "command:l versions:o weights?w rows?o labels?o"),
     "data": ("kind", "data", "data:t task:t xxh3:t nodes:i edges:i graphs:i classes:i"),
@@ -78,7 +78,7 @@ TYPES = {
 
 
 def check(o, members, place):
-    """Refuses an object without one of these members; puts NaN for null."""
+    """Raises Refused for an object without a required member; replaces null by NaN."""
     for name, need, letter in re.findall(r"(\w+)([:?])(\w)", members):
         expected, is_one = TYPES[letter]
         v = o.get(name, ...)
@@ -90,7 +90,7 @@ def check(o, members, place):
 
 
 def parse(data, place):
-    """The JSON object in these bytes."""
+    """Parses bytes as one JSON object."""
     def once(pairs):
         if len(dict(pairs)) < len(pairs):
             raise ValueError("a member that is there twice")
@@ -108,7 +108,7 @@ def parse(data, place):
 
 
 def read_bytes(path):
-    try:  # a pipe without a writer reads as empty, without waiting
+    try:  # a pipe without a writer reads as an empty file
         with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
             os.set_blocking(file.fileno(), True)
             return file.read()
@@ -214,11 +214,11 @@ def aggregate(lists):
 
         S_t = 1/|C_t| sum_c v_c / v*_c,    S = mean_t S_t,
 
-    v_c a method's accuracy (nodes, graphs) or AUC (links) on cell c, v*_c the best v_c of all methods. Only cells for which every
-    list has a figure count; beside the paper, only links with k = 512 or without a k. NaN if the method lacks a cell.
+    v_c is a method's accuracy (nodes, graphs) or AUC (links) on cell c, v*_c the best v_c of all methods. C_t are the cells of
+    task t for which every list has a figure; beside the paper, links only with k = 512 or without a k. NaN if the method lacks a cell.
     """
     published = any(x.get("paper") for cells in lists for x in cells)
-    values: dict = {}  # of a method: its figure of each cell
+    values: dict = {}  # {method: {cell: figure}}
     best: dict = {}
     lists_of: dict = {}
     for i, x in ((i, x) for i, cells in enumerate(lists) for x in cells):
@@ -241,8 +241,8 @@ def ratio(a, b):
 
 # ---- charts ----
 
-# matplotlib draws in #fade0N, which becomes a colour of the page: 0 the text's, 9 the grid's. The colours are apart for readers who
-# confuse red and green (Okabe and Ito 2008), and each has a dash, for print.
+# matplotlib draws in the colours #fade0N, which page_svg replaces by the page's: 0 the text's, 9 the grid's. The page's
+# colours can be told apart by readers who confuse red and green (Okabe and Ito 2008), and each has a dash, for print.
 DASHES = ["", "", "8 3", "2 3", "8 3 2 3", "5 5", "12 4", "2 6", "4 2"]
 STYLES: dict[str, dict] = {"line": {}, "line+": {"marker": "o", "markersize": 4}, "thin": {"linewidth": 0.8},
           "dots": {"linestyle": "none", "marker": "o", "markersize": 2.4}, "points": {"linestyle": "none", "marker": "o"},
@@ -253,12 +253,12 @@ LOOK = {"svg.fonttype": "none", "text.parse_math": False, "axes.unicode_minus": 
         "ytick.color": "#fade00", "grid.color": "#fade09", "grid.linewidth": 0.7, "axes.grid": True, "axes.axisbelow": True,
         "axes.spines.top": False, "axes.spines.right": False, "xtick.major.size": 3, "ytick.major.size": 3, "lines.linewidth": 2,
         "lines.markeredgewidth": 0, "lines.markersize": 6, "axes.labelpad": 6, "figure.constrained_layout.use": True}
-LARGEST = 1e100  # of a coordinate
+LARGEST = 1e100  # the largest coordinate
 
 
 def chart(title, x_label, y_label, series, names=(), bounds=(-LARGEST, LARGEST), **options):
     """A figure of the page. series: (label, colour, style of STYLES or bars, [(x, y) or (x, y, half width)]); names: (text, x, y);
-    bounds: of error bars; options: those of matplotlib's axes, such as xscale="log".
+    bounds: limits of error bars; options: for matplotlib's axes, such as xscale="log".
     """
     import matplotlib
     from matplotlib.figure import Figure
@@ -306,7 +306,7 @@ def page_svg(svg):
 
 
 def grouped(lines, member, x, y, half=None, colour=1):
-    """A series for each text of a member, in colours from this one on."""
+    """Returns a series for each text that a member has; their colours follow `colour`."""
     texts = dict.fromkeys(o[member] for o in lines)
     return [(text, (colour + i) % 9, "line+", [(o[x], o[y], o[half] if half else NAN) for o in lines if o[member] == text])
             for i, text in enumerate(texts)]
@@ -321,8 +321,8 @@ def reliability(title, lines, colour):
 
 # ---- sections ----
 
-# A section yields blocks: ("p", text, style, bold text before it), ("h3", text), ("figures", charts), ("table", heads, rows), ("names", pairs),
-# ("pre", words), ("fold", blocks, summary); and, last, its heading.
+# A section yields blocks: ("p", text, style, bold text before it), ("h3", text), ("figures", charts), ("table", heads,
+# rows), ("names", pairs), ("pre", words), ("fold", blocks, summary). Last it yields its heading, a string.
 
 
 class Left(str):
@@ -332,17 +332,17 @@ class Left(str):
 
 
 def figure(value, digits, half=NAN):
-    """A number with the half width of its interval; – for NaN."""
+    """A number ± the half width of its interval; – for NaN."""
     return "–" if math.isnan(value) else f"{value:.{digits}f}" + ("" if math.isnan(half) else f"\u00a0±\u00a0{half:.{digits}f}")
 
 
 def is_main(cell):
-    """Accuracy, or AUC of links: the figure that charts show."""
+    """Whether a figure is accuracy or, for links, AUC, which charts show."""
     return cell["metric"] in ("accuracy", "auc")
 
 
 def seen_of(cell):
-    """Whether the weights' record lists the graph; None if unknown (lines of older versions lack it). A baseline has no weights.
+    """Whether the weights were trained on the graph; None if unknown, as in lines of older versions. False for baselines.
     """
     if isinstance(cell.get("seen"), bool):
         return cell["seen"]
@@ -350,7 +350,8 @@ def seen_of(cell):
 
 
 def running_mean(log, value):
-    """(step, mean) of the values so far; the weight of a new value falls from 1 to 1/50, as in the terminal's mean."""
+    """Yields (step, mean) of the values so far; the weight of a new value falls from 1 to 1/50, as in the terminal's
+    mean."""
     mean, count = 0, 0
     for i, x in enumerate(map(value, log), 1):
         if is_number(x):
@@ -361,7 +362,7 @@ def running_mean(log, value):
 
 
 def setting(value):
-    """[4, 64] as 4:64, names separated by commas, numbers as typed."""
+    """[4, 64] as "4:64", names separated by commas, numbers as typed."""
     if isinstance(value, list):
         return (":" if value and is_number(value[0]) else ",").join(map(setting, value))
     return f"{value:.15g}" if is_number(value) else shlex.quote(str(value))
@@ -382,7 +383,8 @@ PAPER_ECE = {("shifted", "prototype_inner"): 0.44, ("shifted", "temperature"): 0
 
 
 class Report:
-    """The input lines, and the sections of the page. A line has its file's number as #file and the preceding run line as #run."""
+    """The input lines, and the sections of the page. A line's member #file is its file's number, #run the run line
+    before it."""
 
     def __init__(self, paths):
         self.lines: dict[str, list] = {kind: [] for kind in KINDS}
@@ -403,7 +405,7 @@ class Report:
         for c in self.lines["cell"]:
             key = (c["#file"], c["data"], c["task"], c.get("block", c["head"]), c["metric"], c["protocol"])
             blocks.setdefault(key, {}).setdefault(c["k"], []).append(c)
-        # a block is a table and a chart: {k: cells}, all its cells, its columns
+        # a block makes a table and a chart: (its {k: cells}, all its cells, its columns)
         flat = [[c for line in cells.values() for c in line] for cells in blocks.values()]
         self.blocks = [(of_k, cells, list(dict.fromkeys(c["features"] for c in cells))) for of_k, cells in zip(blocks.values(), flat)]
 
@@ -425,19 +427,21 @@ class Report:
             self.lines[kind].append(o)
 
     def by_file(self, kind):
-        """{path: its lines of a kind}, of the files that have some."""
+        """{path: lines}, for the files that have lines of a kind."""
         of_file: dict[str, list] = {}
         for line in self.lines[kind]:
             of_file.setdefault(self.files[line["#file"]]["path"], []).append(line)
         return of_file
 
     def colour(self, features):
-        """Each column has one colour on the whole page: baselines have fixed ones, others the rest in order of appearance."""
+        """Returns a column's colour, the same on the whole page: fixed for baselines, by order of appearance for
+        others."""
         fixed = {"best hop": 3, "raw features": 4, "untrained": 5}
         return fixed.get(features) or (1, 2, 7, 6)[[c for c in self.columns if c not in fixed].index(features) % 4]
 
     def paper_at(self, cell, features, k=None):
-        """The paper's figure of MOCHI or MOCHI++ for a cell, possibly at another k; None if it has none."""
+        """Returns the paper's figure of MOCHI or MOCHI++ for a cell, at its k or another; None if the paper has
+        none."""
         k = cell["k"] if k is None else k
         head = "ridge" if cell["head"] == "mixture" else cell["head"]  # the closest of the paper's readouts
         of_cell = (x for x in self.paper if x["features"] == features and x["data"].lower() == cell["data"].lower() and
@@ -476,7 +480,7 @@ class Report:
             yield f"Predictions: {t['path']}"
 
     def class_row(self, c, rows, judged):
-        """Recall and precision of one class."""
+        """Returns recall and precision of one class."""
         of_it = [r for r in rows if r["label"] == c]
         right, true = sum(r["right"] for r in of_it), sum(r["truth"] == c for r in judged)
         return [c, sum(r["known"] for r in of_it), sum(not r["known"] for r in of_it), true,
@@ -504,17 +508,17 @@ class Report:
 
     def eval_chart(self, cells, flat, columns):
         first, ks = flat[0], sorted(k for k in cells if k > 0)
-        aside = (ks[-1] / ks[0]) ** (1 / 60) if len(ks) > 1 else 1.02  # offset, so that bars do not overlap
+        aside = (ks[-1] / ks[0]) ** (1 / 60) if len(ks) > 1 else 1.02  # shifts columns apart, so that error bars do not overlap
         series: list = [(column, self.colour(column), "line+", sorted(
             (c["k"] * aside ** (j - (len(columns) - 1) / 2), c["mean"], c["ci95"]) for c in flat if c["features"] == column))
             for j, column in enumerate(columns)]
         ticks = set(ks)
         for features, colour, style in (("MOCHI", 8, "rings"), ("MOCHI++", 0, "points")):
-            at = [PAPER_LINKS_K] if first["task"] == "lp" else sorted(cells)  # of links the paper has one figure
+            at = [PAPER_LINKS_K] if first["task"] == "lp" else sorted(cells)  # the paper has one figure for links
             points = [(k, x["mean"]) for k in at if (x := self.paper_at(first, features, k))]
             series.append((f"paper: {features}", colour, style, points))
             ticks.update(k for k, _ in points if k)
-        return chart(f"{first['data']}, {first['task']}, {first['head']} head", "k, labelled examples a class", f"{first['metric']}, %",
+        return chart(f"{first['data']}, {first['task']}, {first['head']} head", "k, labelled examples per class", f"{first['metric']}, %",
                      series, bounds=(0, 100), **({"xscale": "log", "xticks": sorted(ticks)} if ticks else {}))
 
     def eval_table(self, cells, flat, columns):
@@ -552,13 +556,15 @@ class Report:
         yield "Few-shot accuracy" + ("" if seen or unknown else " on graphs that were not trained on")
 
     def aggregates(self):
-        """([((list, features, head), S)], best first, and whether the paper's are among them, which needs common cells)."""
+        """Returns [((list, features, head), S)], best first, and whether the paper's methods are among them. They are
+        if there are common cells."""
         own = list(self.by_file("cell").values())
         beside = aggregate([*own, self.paper])
         return sorted((beside or aggregate(own)).items(), key=lambda m: (math.isnan(m[1]), -m[1])), bool(beside)
 
     def costs(self):
-        """The paper's figure "Training cost (hours) vs. performance". Weights without their run among the inputs have no cost."""
+        """Shows S over the hours of training, as the paper's figure "Training cost (hours) vs. performance" does.
+        Weights whose run is not among the inputs are left out."""
         own = list(self.by_file("cell").values())
         methods, beside = self.aggregates()
         trained = {(i, w["features"]): run for i, cells in enumerate(own) for c in cells if c["#run"] for w in c["#run"].get("weights", [])
@@ -572,7 +578,7 @@ class Report:
         hours = [x for *_, [(x, S)] in series if x > 0 and not math.isnan(S)] + [x for _, x, _ in theirs]
         if not series or not hours:
             return
-        names = {name: (name, x, S) for name, x, S in theirs}  # once, at its lowest point
+        names = {name: (name, x, S) for name, x, S in theirs}  # one label per name, at its lowest point
         over, of, where = ((" here or in the paper", "the inputs and the paper have", ", on this machine; the paper's are of one NVIDIA RTX A6000")
                            if beside else ("", "all inputs have", ""))
         yield ("p", f"S is the mean share of the best figure of any method{over}, over the figures that {of}. Hours of a run are those of "
@@ -624,7 +630,7 @@ class Report:
             middle = [fmean(p[i] for p in corners) if corners else NAN for i in (0, 1)]
             corners.sort(key=lambda p: math.atan2(p[1] - middle[1], p[0] - middle[0]))
             where = ["flagged" if x["flagged"] else "on the outer hull" if x["outer"] else "interior" for x in lines]
-            few = len(lines) <= 40  # more names would overlap
+            few = len(lines) <= 40  # not for more classes, whose names would overlap
             yield ("figures", [
                 chart("Prototypes in the plane of their principal components", "first", "second", [("", 8, "thin", corners + corners[:1])] + [
                     (label, colour, style, [x["plane"] for x, w in zip(lines, where) if w == label]) for label, colour, style in (
@@ -666,7 +672,8 @@ class Report:
         yield "Where prototypes fail: synthetic"
 
     def labs(self):
-        """Tables of `mochi lab`: the first member names a chart's line, the second is x, each other one gets a chart."""
+        """Shows tables of `mochi lab`: the first member names a line, the second is x, every other member has its own
+        chart."""
         for lab in LABS:
             series, x, *panels = (pair.split(":")[0] for pair in KINDS[lab][2].split())
             for path, lines in self.by_file(lab).items():
@@ -680,7 +687,7 @@ class Report:
         yield ("p", "Digests are XXH3-128, as xxhsum -H2 prints them. Equal seeds give equal bits at any thread count, on one set of BLAS "
                "kernels.", "soft")
         for run in self.runs:
-            options = [(name, value) for name, value in run["settings"].items() if name != "lr_min"]  # fixed by the recipe
+            options = [(name, value) for name, value in run["settings"].items() if name != "lr_min"]  # leaves out what the recipe fixes
             yield ("h3", run["path"])
             yield ("pre", ["mochi train"] + [
                 word for name, value in options for word in (shlex.quote("--" + name.replace("_", "-")), setting(value))] + ["--out", "RUN"])
@@ -701,7 +708,7 @@ class Report:
         yield "To repeat it"
 
     def sections(self):
-        """[(heading, blocks)]; a section yields its heading last, or nothing if it is empty."""
+        """Yields (heading, blocks) for every section that is not empty."""
         for section in (self.predictions, self.evaluations, self.costs, self.trainings, self.fits, self.hulls, self.pitfalls, self.labs,
                         self.repeat):
             blocks: list = []
@@ -713,7 +720,7 @@ class Report:
                     blocks.append(part)
 
     def opening(self):
-        """The results in sentences; the page shows the first five."""
+        """Yields the results as sentences; the page shows the first five."""
         for run in self.runs[:1]:
             losses, more = [step["loss"] for step in run["log"]] or [NAN], len(self.runs) - 1
             yield (f"Training {run['path']} took {len(run['log'])} of {run['settings']['steps']} steps of recipe {run['settings']['recipe']} "

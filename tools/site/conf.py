@@ -1,11 +1,11 @@
-"""Sphinx settings for the site that tools/docs makes: the guides as they are, the C API from the public headers, the Python
-API from the package."""
+"""Sphinx settings for the site that tools/docs makes: the guides, the C API from the public headers, the Python API
+from the package."""
 
 import pathlib
 import re
 import sys
 
-SOURCE = pathlib.Path(__file__).resolve().parent  # a copy of the tree, this file at its root
+SOURCE = pathlib.Path(__file__).resolve().parent  # the root of a copy of the source tree
 sys.path.insert(0, str(SOURCE / "tools/python"))
 
 project = "libmochi"
@@ -20,7 +20,7 @@ html_show_sphinx = False
 pygments_style, pygments_dark_style = "default", "github-dark"
 highlight_language = "none"
 myst_heading_anchors = 4
-autodoc_mock_imports = ["mochi._native", "sklearn", "torch"]  # signatures and docstrings need no built extension
+autodoc_mock_imports = ["mochi._native", "sklearn", "torch"]  # replaced by stand-ins, so that signatures and docstrings need no built extension
 autodoc_default_options = {"members": True, "undoc-members": False}
 autodoc_typehints = "none"
 napoleon_use_ivar = True
@@ -67,7 +67,7 @@ def prose(comment):
 
 
 def directive(code):
-    """Sphinx's (directive, signature) for a declaration, or None if it is shown as written."""
+    """Returns Sphinx's (directive, signature) for a declaration; None if it is shown as written."""
     plain = re.sub(r"/\*.*?\*/|MO_API|MO_HIDDEN|__attribute__ *\(\(.*?\)\)\)?|extern", "", code, flags=re.S)
     plain = " ".join(plain.split()).rstrip(";")
     if found := re.match(r"typedef (struct|enum|union) \w+ \{.*\} (\w+)$", plain):
@@ -103,7 +103,7 @@ def page_of(header, text):
         if beside := re.compile(r" */\*(.*?)\*/", re.S).match(text, at):
             words, at, above = f"{words}\n{prose(beside[1])}".strip(), beside.end(), None
         if known and known[0] == "function" and above is not None and not words:
-            lines.insert(above, f"   {known[1]}")  # under the comment of the function above it
+            lines.insert(above, f"   {known[1]}")  # one comment documents several functions
             above += 1
             continue
         lines += [f".. c:{known[0]}:: {known[1]}", ""] if known else []
@@ -117,8 +117,8 @@ def page_of(header, text):
 
 
 def write_references(app):
-    """The pages c/ and python/, from the headers and the package."""
-    headers = (SOURCE / "headers.txt").read_text().split()[1:]  # the first, mochi.h, includes the others
+    """Writes the pages c/ and python/, from the headers and the package."""
+    headers = (SOURCE / "headers.txt").read_text().split()[1:]  # without the first, mochi.h, which includes the others
     (SOURCE / "c").mkdir(exist_ok=True)
     names = []
     for header in headers:
@@ -128,7 +128,7 @@ def write_references(app):
         "# C\n\n`#include <mochi/mochi.h>` has all of these. Sizes and errors: with each declaration.\n\n```{toctree}\n"
         + "\n".join(names) + "\n```\n")  # fmt: skip
     sys.path.insert(0, str(SOURCE / "tools/python/door"))
-    import operations  # noqa: PLC0415 - of the copy
+    import operations  # noqa: PLC0415 - imports the copy
 
     (SOURCE / "tools/python/mochi/ops.py").write_text(operations.module(SOURCE))
     (SOURCE / "python").mkdir(exist_ok=True)
@@ -139,7 +139,7 @@ def write_references(app):
 
 
 def plain_docstring(app, what, name, obj, options, lines):
-    """Escapes formulas in docstrings: |x| is no substitution and * no emphasis. Examples stay unchanged."""
+    """Escapes formulas in docstrings: |x| is not a substitution, * not emphasis. Leaves examples unchanged."""
     example = False
     for i, line in enumerate(lines):
         example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
@@ -148,6 +148,6 @@ def plain_docstring(app, what, name, obj, options, lines):
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", plain_docstring, priority=400)  # before napoleon reads the sections
+    app.connect("autodoc-process-docstring", plain_docstring, priority=400)  # before the extension napoleon reads the sections
     app.connect("builder-inited", write_references)
     app.connect("source-read", add_contents)

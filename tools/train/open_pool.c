@@ -1,12 +1,12 @@
-/* tools/train/open_pool.c - opens the argument of --pool: graphs, a pool that comes with the program, or a pool
- * file. */
+/* tools/train/open_pool.c - opens the argument of --pool: graphs, the name of a pool that comes with the program, or a
+ * pool file. */
 #include "tools/command.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns false, after one line that names all of them, if graphs are missing. */
+/* Whether all graphs of a pool are installed; if not, writes one line to `why` that names the missing ones. */
 static bool all_there(const char *text, const mo_pool_file *file, char *why, size_t bytes) {
     int absent = 0;
     size_t used = 0;

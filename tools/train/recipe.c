@@ -37,7 +37,7 @@ static void make_best(recipe *r) {
     r->invariant = mo_invariant_defaults();
     r->model.head = &mo_head_mixture;
     snprintf(r->head, sizeof r->head, "%s", r->model.head->name);
-    r->model.lambda = 3; /* as for the ridge on single hops: rows have unit norm */
+    r->model.lambda = 3; /* rows have unit norm, as for the ridge on single hops */
     r->steps = 400;
     r->adamw.lr = 1e-2;
     r->plan =
@@ -81,7 +81,7 @@ bool reads_itself(const recipe *r) {
     return r->number == RECIPE_BEST && !r->encoder && r->model.head == &mo_head_mixture;
 }
 
-/* Finds the width of each task's embeddings by encoding one example. */
+/* Sets width[task] to the width of the task's embeddings, by encoding one example. */
 static void measure_embeddings(mo_model *encoder, const mo_pool *pool, int64_t width[MO_TASKS]) {
     for (int i = 0; i < mo_pool_size(pool); i++) {
         const mo_source *source = mo_pool_source(pool, i);
@@ -97,7 +97,8 @@ static mo_readout_options readout_of(const recipe *r) {
         .smoothing = r->number == RECIPE_BEST ? r->invariant.smoothing : r->model.smoothing};
 }
 
-/* Sizes the tensors of a head over the user's encoder, or the encoder of best, by the width of its embeddings. */
+/* For a head over the user's encoder, or over the encoder of best, first measures the width of the embeddings: the
+ * head's tensors have that size. */
 mo_model *recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
     mo_encoder_rows rows = {r->features.hops, r->features.dim};
     mo_readout_options ridge = {.smoothing = 0}, o = readout_of(r);

@@ -1,7 +1,6 @@
 /* tools/train/recipe_json.c - the settings of a training run as the JSON object "settings" of its run.json.
  *
- * An object without a member was written before that setting existed; the setting then gets the value that such a run
- * used. */
+ * A run.json that lacks a setting was written before the setting existed: it gets the value that such a run used. */
 #include "tools/train/recipe.h"
 
 #include "tools/input.h"
@@ -12,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Packs the settings of best; the head only if it replaces the own readout. */
+/* Packs the settings of best, with the head only if it replaces best's own readout. */
 static json_t *pack_best(const recipe *r) {
     json_t *o = json_object();
     char parts[128];
@@ -52,7 +51,7 @@ static json_t *pack_steps(const recipe *r) {
     return steps;
 }
 
-/* Names the encoder only if it is the user's. */
+/* Packs the encoder's file only if the encoder is the user's. */
 static json_t *pack_encoder(const recipe *r) {
     return r->encoder ? json_pack("{s:s}", "encoder", r->encoder_file) : json_object();
 }
@@ -74,7 +73,7 @@ char *recipe_text(const recipe *r) {
     return needed(text);
 }
 
-/* The index of a name in a table; -1 if it is not in it. */
+/* Returns the index of a name in a table; -1 if it is missing. */
 static int find_name(const char *name, const char *const *table, int n) {
     for (int i = 0; i < n; i++)
         if (!strcmp(name, table[i]))
@@ -144,7 +143,7 @@ static bool unpack_encoder(recipe *r, const json_t *o, json_error_t *error) {
     return r->encoder;
 }
 
-/* Reads settings that both kinds of models have, each in its own struct. */
+/* Reads the settings that the models of best and of the other recipes share, each in its own struct. */
 static bool unpack_shared(recipe *r, json_t *o, json_error_t *error) {
     bool best = r->number == RECIPE_BEST;
     return !json_unpack_ex(o, error, 0, "{s?i, s?F}", "hops", best ? &r->invariant.hops : &r->model.encoder.hops,
@@ -192,7 +191,7 @@ static bool unpack_recipe(recipe *r, json_t *o, json_error_t *error) {
     return (number == RECIPE_BEST ? unpack_best : unpack_model)(r, o, error) && unpack_encoder(r, o, error);
 }
 
-/* run.json lacks `math` if products are float32, and in versions without other modes. */
+/* Reads the math mode. run.json lacks `math` if products are float32, as before other modes existed. */
 static bool unpack_math(json_t *run, mo_math *math, json_error_t *error) {
     const char *name = math_names[MO_MATH_FP32];
     if (json_unpack_ex(run, error, 0, "{s?s}", "math", &name))
@@ -204,7 +203,7 @@ static bool unpack_math(json_t *run, mo_math *math, json_error_t *error) {
     return number >= 0;
 }
 
-/* Reports that run.json is lost, with what the checkpoint still contains and what to do. */
+/* Reports that run.json is lost, what the checkpoint still contains and what the user can do. */
 static bool report_lost_settings(const char *folder, const char *path) {
     char checkpoint[4096], log[4096];
     snprintf(checkpoint, sizeof checkpoint, "%s/checkpoint.safetensors", folder);

@@ -13,7 +13,7 @@ typedef struct run {
     progress progress;
     mo_ranks ranks;
     bool lost_output;
-    int64_t done, episodes, replayed; /* steps done; episodes of this process; replayed episodes */
+    int64_t done, episodes, replayed; /* steps done, and episodes and replays of this process */
 } run;
 
 static bool on_step(const mo_step_report *r, void *state) {
@@ -43,13 +43,13 @@ static bool run_leads(const run *now) {
     return now->ranks.rank == 0;
 }
 
-/* Of several processes, which all have the same failure, the first reports it. */
+/* Reports a failure. All processes of a run have the same failure: only the first one reports it. */
 static int report_run(const mo_context *ctx, const run *now) {
     return run_leads(now) ? report_failure(ctx) : EXIT_FAILED;
 }
 
-/* Reports why a step failed, what is saved, and how to continue: at another rate, since a resumed run would repeat the
- * failing step. */
+/* Reports why a step failed, what is saved, and how to continue: at another learning rate, since a resumed run would
+ * fail at the same step. */
 static int report_step(const mo_context *ctx, const run *now) {
     const train_options *o = now->options;
     bool numerical = mo_context_status(ctx)->code == MO_NUMERICAL;
@@ -64,14 +64,14 @@ static int report_step(const mo_context *ctx, const run *now) {
 
 enum { HELD_OUT_EPISODES = 20 };
 
-/* A number above all episode numbers of a run. */
+/* Returns an episode number above those of the training run, for episodes that training has not seen. */
 static uint64_t first_held_out(const recipe *r) {
     uint64_t trained = (uint64_t)r->steps * (uint64_t)r->episodes_per_step, usual = (uint64_t)1 << 40;
     return trained > usual ? trained : usual;
 }
 
-/* Reports tasks on which the trained model is below the untrained one, on episodes of the pool that training has not
- * seen. */
+/* Reports the tasks on which the trained model is worse than the untrained one, on episodes of the pool that training
+ * has not seen. */
 static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_pool *pool, mo_model *model) {
     const recipe *r = &now->options->recipe;
     mo_model *models[2] = {model, recipe_model(ctx, r, pool)};
@@ -106,7 +106,7 @@ static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model *model, mo
     if (!mo_ok(ctx))
         return report_step(ctx, now);
     if (now->lost_output)
-        return EXIT_FAILED; /* reported at the end */
+        return EXIT_FAILED; /* the exit handler of watch_output reports it */
     bool by_another = now->ranks.size > 1 && now->episodes > 0;
     if (now->done < o->recipe.steps && (*interruption() || by_another))
         return report_interruption(now);
@@ -149,7 +149,7 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     return code;
 }
 
-/* Opens the pool; of several processes only the first one handles the folder. NULL on failure. */
+/* Opens the pool. The first process also makes or checks the run's folder. Returns NULL on failure. */
 static mo_pool *open_run_pool(mo_context *ctx, run *now) {
     const train_options *o = now->options;
     mo_feature_options features = o->recipe.features;
@@ -158,7 +158,7 @@ static mo_pool *open_run_pool(mo_context *ctx, run *now) {
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     bool new_folder = run_leads(now) && !o->resume && access(o->out, F_OK) != 0;
     if (run_leads(now) && !o->resume)
-        mo_run_folder(ctx, o->out); /* before features take minutes */
+        mo_run_folder(ctx, o->out); /* fails now, not after minutes of computing features */
     else if (run_leads(now))
         mo_run_check(ctx, o->out);
     mo_pool *pool = mo_pool_open(ctx, (const char *const *)o->recipe.pool.items, o->recipe.pool.count, &features,
@@ -182,7 +182,7 @@ static int train_in_context(mo_context *ctx, run *now) {
     return code;
 }
 
-/* Without a number in --device, the processes of a host use its devices in turn. */
+/* Chooses the device if --device has no number: the processes of a host use its devices in turn. */
 static void choose_device(train_options *o, const mo_ranks *ranks) {
     bool free_choice = ranks->size > 1 && o->device.device == MO_CUDA && !o->numbered;
     int devices = free_choice ? mo_device_count(MO_CUDA) : 0;

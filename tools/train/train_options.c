@@ -1,8 +1,8 @@
-/* tools/train/train_options.c - the command line of `mochi train`: its table, and the refusal of options without effect
- * or in conflict with a resumed run.
+/* tools/train/train_options.c - the command line of `mochi train`: its table of options, and the refusal of options
+ * that have no effect or contradict the run to resume.
  *
- * The words are read twice: first for the options that decide the defaults (--recipe, --resume, --out), then for those
- * that change them, so that their order does not matter. */
+ * The words are read twice: first for the options that decide the defaults (--recipe, --resume, --out), then for the
+ * options that change the defaults. So their order does not matter. */
 #include "tools/train/train_options.h"
 
 #include "tools/memory.h"
@@ -96,7 +96,7 @@ static const option table[] = {
         "(train/episodes/README.md)",
         .choices = "paper|paper-offline|@graphs", .take = take_train_pool},
     {OPTION_REAL, "link-share", "S", AT(recipe.link_share),
-        "share of each graph's edges held out of its features, for the link episodes (default 0.2)", 0.001, 0.9},
+        "share of each graph's edges that link episodes predict and its features do not use (default 0.2)", 0.001, 0.9},
     {OPTION_INT64, "max-classes", "C", AT(recipe.plan.max_classes), "most classes per episode (default 64)", 2,
         1 << 20},
     {OPTION_OTHER, "k", "A:B", AT(recipe.plan),
@@ -108,8 +108,8 @@ static const option table[] = {
         .take = take_q},
     {OPTION_GROUP, .help = "The model"},
     {OPTION_CHOICE, "recipe", "NAME", AT(recipe_number),
-        "best: an encoder that does not see the basis of an SVD, 28 numbers (default); paper: as the article says; "
-        "paper++: with one episode of each task family per step; released: as the authors' program does",
+        "best: an encoder of 28 numbers whose input does not depend on the basis of an SVD (default); paper: as the "
+        "article says; paper++: with one episode of each task family per step; released: as the authors' program does",
         .choices = RECIPES},
     {OPTION_INT, "layers", "2|3", AT(recipe.model.encoder.layers),
         "layers of the output MLP; 3 has a residual (default 3)", 2, 3, .choices = "2|3"},
@@ -133,13 +133,14 @@ static const option table[] = {
     {OPTION_CHOICE, "feature-norm", "WHICH", AT(recipe.features.norm),
         "normalisation of the rows before the hops: none (default), or layer, LayerNorm without affine (released)",
         .choices = "layer|none"},
-    {OPTION_OTHER, "hops", "L", AT(recipe), "hops read beside the row itself (default 3)", .take = take_hops},
+    {OPTION_OTHER, "hops", "L", AT(recipe), "hops read in addition to the node's own row (default 3)",
+        .take = take_hops},
     {OPTION_OTHER, "hop-activation", "WHICH", AT(recipe.model.encoder.relu_hops),
         "activation of each hop's layer: none (default), or relu (released)", .choices = "none|relu",
         .take = take_activation},
     {OPTION_OTHER, "without", "PARTS", AT(recipe.invariant.without),
-        "leave parts out of the encoder of the recipe best, a comma between: diffused, initial, statistics, subtrees, "
-        "waves, walks, matches",
+        "parts to leave out of the encoder of the recipe best, separated by commas: diffused, initial, statistics, "
+        "subtrees, waves, walks, matches",
         .choices = "diffused|initial|statistics|subtrees|waves|walks|matches", .take = take_without},
     {OPTION_REAL, "dropout", "RATE", AT(recipe.model.encoder.dropout), "dropout after every ReLU (default 0)", 0, 0.99},
     {OPTION_INT, "power-iterations", "N", AT(recipe.features.power_iterations),
@@ -148,13 +149,15 @@ static const option table[] = {
     {OPTION_INT64, "steps", "N", AT(recipe.steps), "optimiser steps (default 400; paper 10000; released 12991)", 1,
         INT32_MAX},
     {OPTION_INT, "episodes-per-step", "E", AT(recipe.episodes_per_step),
-        "episodes whose mean loss is a step's, 1 to 65535; from 2 on the task families take turns (default 3; paper 1)",
+        "episodes per step, whose losses are averaged, 1 to 65535; from 2 on the task families take turns (default 3; "
+        "paper 1)",
         1, 65535},
     {OPTION_POSITIVE, "lr", "RATE", AT(recipe.adamw.lr),
-        "learning rate at the start of the cosine (default 1e-2; paper 3e-4)"},
+        "learning rate at the start of the cosine schedule (default 1e-2; paper 3e-4)"},
     {OPTION_REAL, "weight-decay", "D", AT(recipe.adamw.weight_decay),
         "decoupled weight decay of all parameters, 0 or more (default 1e-4)", 0, 1e6},
-    {OPTION_REAL, "clip", "NORM", AT(recipe.adamw.clip), "largest norm of the gradient; 0: any (default 1)", 0, 1e300},
+    {OPTION_REAL, "clip", "NORM", AT(recipe.adamw.clip), "clip the gradient to this norm; 0: no clipping (default 1)",
+        0, 1e300},
     {OPTION_OTHER, "smoothing", "S", AT(recipe), "label smoothing of the loss, 0 or more and below 1 (default 0.1)",
         .take = take_smoothing},
     SEED_OPTION(train_options, recipe.seed, "all random numbers; equal seeds give equal weights"),
@@ -164,7 +167,7 @@ static const option table[] = {
     {OPTION_FLAG, "resume", NULL, AT(resume), "continue from RUN's checkpoint, with the settings of RUN/run.json"},
     {OPTION_POSITIVE, "new-lr", "RATE", AT(new_lr),
         "with --resume: continue at another learning rate after a failed step; the only setting that may change",
-        .needs = "resume", .why = "expected --resume, of a run that goes on at another rate"},
+        .needs = "resume", .why = "expected --resume: it changes the rate of a run that continues"},
     {OPTION_INT64, "checkpoint-every", "N", AT(checkpoint_every),
         "steps between checkpoints; 0: only at the end (default 500)"},
     MAX_ROWS_OPTION(train_options, recipe.max_rows,
@@ -172,15 +175,15 @@ static const option table[] = {
         "(default 0)"),
     PLACE_OPTION(train_options, place),
     KEEPING_OPTIONS(train_options, memory, cache),
-    {OPTION_OTHER, "device", "NAME", 0, "cpu, cuda or, of several, cuda:N (default: cpu)", .choices = "cpu|cuda|cuda:1",
-        .take = take_train_device},
+    {OPTION_OTHER, "device", "NAME", 0, "cpu, cuda, or cuda:N for GPU N, from 0 (default: cpu)",
+        .choices = "cpu|cuda|cuda:1", .take = take_train_device},
     MATH_OPTIONS(train_options, device),
     {OPTION_FLAG, "replay", NULL, AT(replay),
-        "record the work of an episode on cuda and replay it as a graph when one of its shape comes again; pays where "
-        "--k and --q are single numbers; the weights do not depend on it"},
+        "on cuda, record the work of an episode as a CUDA graph and replay it for later episodes of the same shape; "
+        "pays if --k and --q are single numbers; the weights do not depend on it"},
     {OPTION_FLAG, "deterministic", NULL, AT(deterministic),
-        "processes with a GPU each add up their gradients in the order of one process, through host memory, and not by "
-        "NCCL: the same weights for every number of them"},
+        "for processes with a GPU each: add up gradients in the order of one process, through host memory instead of "
+        "NCCL, so that weights do not depend on the number of processes"},
     THREADS_OPTION(train_options, device.threads),
     JSON_OPTION(train_options, json, "one JSON object per step on standard output"),
     {OPTION_FLAG, "quiet", NULL, AT(quiet), "no progress", .not_with = "json",
@@ -217,8 +220,8 @@ static void refuse_by_encoder(const train_options *o) {
         "the encoder reads rows of examples, which always keep structure and attributes separate");
 }
 
-/* Refuses options of encoders that the recipe `best` does not use; options of a head if the encoder's own readout is
- * used; and options of that readout if a head is used. */
+/* Refuses options of other encoders for the recipe best, options of a head if best's own readout is used, and options
+ * of that readout if a head is used. */
 static void refuse_by_recipe(const train_options *o) {
     bool best = o->recipe.number == RECIPE_BEST;
     refuse_given(&o->given, "layers combine feature-norm hop-activation dropout", best, BEST_HAS_OTHERS);
@@ -239,7 +242,8 @@ static void refuse_train_options(const train_options *o) {
 }
 
 bool share_is_used(const train_options *o, const mo_pool *pool) {
-    int links = 0, own = 0; /* links: sources with links; own: graphs with their own share */
+    int links = 0, own = 0; /* links: number of graphs with a task on links; own: number of those with their own share
+                             * (@) */
     for (int i = 0; i < mo_pool_size(pool); i++)
         links += mo_pool_source(pool, i)->task == MO_TASK_LP;
     for (int i = 0; i < o->recipe.pool.count; i++)
@@ -253,7 +257,8 @@ static char *encode_effect(const json_t *value) {
     return value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
 }
 
-/* Reports in one line a setting of run.json that differs, by its option's name, with both values. Returns true. */
+/* Reports in one line a setting in which the run to resume differs, by its option's name, with both values. Returns
+ * true. */
 static bool tell_contradiction(const train_options *o, const char *key, const json_t *kept, const json_t *now) {
     char option[64], *before = encode_effect(kept), *after = encode_effect(now);
     snprintf(option, sizeof option, "%s", strcmp(key, "families") ? key : "pool");
@@ -272,7 +277,7 @@ static bool is_compared(const char *key) {
     return strcmp(key, "pool") != 0;
 }
 
-/* Ends the program if an option differs from the resumed run's settings, as they were before options changed them. */
+/* Ends the program if an option differs from the settings of the run to resume, before options changed them. */
 static void refuse_contradictions(const train_options *o, const char *kept_text) {
     char *text = recipe_text(&o->recipe);
     json_t *kept = json_loads(kept_text, 0, NULL), *now = json_loads(text, 0, NULL), *value;
@@ -293,7 +298,7 @@ static void refuse_contradictions(const train_options *o, const char *kept_text)
         exit(EXIT_USAGE);
 }
 
-/* A resumed run keeps the arithmetic of its products; refuses another --math. */
+/* Takes the math mode from the run to resume; refuses another --math. */
 static void take_math_of_run(train_options *o, mo_math kept) {
     char why[4200];
     snprintf(why, sizeof why, "the run in %s has \"%s\", found \"%s\"; a resumed run keeps its settings", o->out,
@@ -302,7 +307,7 @@ static void take_math_of_run(train_options *o, mo_math kept) {
     o->device.math = kept;
 }
 
-/* Writes the new rate into the run's settings. */
+/* Writes the new learning rate into the run's settings. */
 static void take_new_rate(train_options *o) {
     json_t *settings = json_loads(o->kept_text, 0, NULL);
     o->recipe.adamw.lr = o->new_lr;
@@ -336,7 +341,7 @@ bool parse_train_options(train_options *o, int argc, char **argv) {
     refuse_train_options(o);
     if (o->recipe.number == RECIPE_RELEASED && o->recipe.model.encoder.layers == 2 && !o->resume &&
         !is_given(&o->given, "episodes-per-step"))
-        o->recipe.episodes_per_step = 1; /* as in the released program */
+        o->recipe.episodes_per_step = 1; /* with two layers, the released program has one episode per step */
     recipe_settle(&o->recipe);
     return true;
 }

@@ -8,7 +8,7 @@
 typedef struct train_options {
     recipe recipe;
     const char *out, *cache;
-    int64_t memory; /* most bytes for the features of a graph; 0: any */
+    int64_t memory; /* most bytes for the features of a graph; 0: no limit */
     mo_feature_place place;
     bool replay, deterministic;
     bool numbered;   /* --device has a number */
@@ -16,17 +16,17 @@ typedef struct train_options {
     bool resume, json, quiet;
     mo_context_options device; /* device, math mode and threads */
     int64_t checkpoint_every;
-    double new_lr; /* 0: the run's own */
+    double new_lr; /* --new-lr; 0: the run's own learning rate */
     int recipe_number;
     given_options given;
 } train_options;
 
-/* Reads the command line; ends the program on wrong usage. Returns false, after reporting it, if the settings of the
- * run to resume cannot be read. */
+/* Reads the command line; ends the program on wrong usage. Returns false if the settings of the run to resume cannot be
+ * read; it has then reported why. */
 bool parse_train_options(train_options *o, int argc, char **argv);
 void free_train_options(train_options *o);
 
-/* Whether a graph of the pool uses the share of --link-share; true if the option was not given. */
+/* Whether the pool has a graph that uses --link-share, or the option was not given. */
 bool share_is_used(const train_options *o, const mo_pool *pool);
 
 #endif

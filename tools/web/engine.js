@@ -10,7 +10,7 @@ export async function openEngine(bytes) {
             return 0;
         },
         environ_sizes_get: (count, size) => (zero(count, size), 0),
-        fd_write: () => 8, // there is no file
+        fd_write: () => 8, // EBADF: there are no files
         fd_fdstat_get: () => 8,
     };
     const imports = { get: (_, name) => host[name] ?? (() => 0) };
@@ -30,7 +30,7 @@ export async function openEngine(bytes) {
             const all = new Uint8Array(memory.buffer);
             return JSON.parse(new TextDecoder().decode(all.subarray(from, all.indexOf(0, from))));
         } catch (error) {
-            start(); // what a formula nested ten thousand times leaves behind
+            start(); // after a failure deep in a nested formula, for example, its memory cannot be used again
             return { error: `The engine stopped (${error.message}) and was started anew.` };
         }
     };

@@ -74,7 +74,7 @@ export function episode(place, ask) {
             } }, mark);
     }
 
-    /** The step that lowers the loss, longest arrow 60 pixels. */
+    /** Arrows against the gradient, which lower the loss; the longest has 60 pixels. */
     function arrows(list, bars) {
         const size = Math.max(...bars.map(Math.abs), 1e-12);
         return list.map((p, i) => {
@@ -100,7 +100,7 @@ export function episode(place, ask) {
         const sure = queries.map((_, i) => Math.max(...softmax(row(answer.logits, i))));
         told.replaceChildren(el('p', {}, `Loss ${short(answer.loss)}; ${right} of ${queries.length} queries right; surest ${(100 * Math.max(...sure)).toFixed(0)}%.`), story ? el('p', { class: 'quiet' }, story) : '');
         clearTimeout(later);
-        later = setTimeout(() => compare(answer.loss), 120); // the other readouts once the hand rests
+        later = setTimeout(() => compare(answer.loss), 120); // compares the other readouts once the pointer rests
     }
 
     function compare(loss) {

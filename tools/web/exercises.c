@@ -12,9 +12,9 @@ typedef struct exercise {
     struct {
         const char *name;
         int rows, columns; /* 0 and 0: a scalar */
-        const char *rule;  /* the right one */
+        const char *rule;  /* the correct rule */
     } in[MOST_ARGUMENTS];
-    int asked; /* which input's rule is asked for */
+    int asked; /* the input whose rule the reader writes */
     const char *hint;
 } exercise;
 
@@ -86,7 +86,7 @@ static void name_one(lesson *l, const char *name, const char *end, mo_tensor *va
     v->value = value;
 }
 
-/* A lesson that knows the exercise's values; I is of the order of a system. */
+/* Makes a lesson with the exercise's values; its I has the order of the systems, 3. */
 static lesson knows(mo_tape *t, const exercise *e, mo_tensor *const *in) {
     lesson l = {.ctx = mo_tape_context(t), .t = t, .n = 3};
     for (int i = 0; i < inputs_of(e); i++)
@@ -105,7 +105,7 @@ static mo_tensor *evaluate(lesson *l, attempt *a, const char *formula, const cha
 static bool exercise_shape(mo_call *c) {
     const attempt *a = c->op->state;
     const exercise *e = a->exercise;
-    for (int i = 0; i < c->n_in; i++) /* the checker tries a batch too, which formulas of lessons do not mean */
+    for (int i = 0; i < c->n_in; i++) /* the checker also tries a batch, which the formulas of lessons cannot express */
         if (mo_ndim(c->in[i]) != (e->in[i].rows ? 2 : 0))
             return mo_call_fail(c, MO_INVALID, "expected matrices");
     lesson l = knows(c->t, e, c->in);

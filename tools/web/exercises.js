@@ -6,7 +6,7 @@ const KEY = 'mochi exercises';
 function remember(progress) {
     try {
         localStorage.setItem(KEY, JSON.stringify(progress));
-    } catch { /* a browser that keeps nothing: the page still works */ }
+    } catch { /* without storage in the browser the page still works */ }
 }
 
 function remembered() {

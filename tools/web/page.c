@@ -29,8 +29,8 @@ enum { MOST_WORDS = 10, MOST_SHOWN = 160, MOST_LINES = 64 };
 typedef struct request {
     mo_context *ctx;
     mo_tape *t;
-    const char *word[MOST_WORDS]; /* "" behind the last */
-    const char *rest;             /* behind the first line */
+    const char *word[MOST_WORDS]; /* "" after the last */
+    const char *rest;             /* the text after the first line */
 } request;
 
 static double number_of(const request *r, int word) {
@@ -166,7 +166,7 @@ static json_t *list_values(drawing *d, const mo_tensor *loss) {
     return values;
 }
 
-/* Which values a backward that retains nothing has freed. */
+/* Lists the values that backward frees if nothing is retained. */
 static json_t *list_freed(drawing *d, mo_tensor *loss) {
     json_t *freed = json_array();
     mo_backward(d->l.t, loss);
@@ -289,7 +289,7 @@ static json_t *solve_in(mo_tape *t, const small_system *s, int steps) {
     json_t *answer = !mo_ok(ctx) ? json_null()
                                  : json_pack("{s:o, s:o, s:o}", "X", elements(ctx, X), "A_bar", elements(ctx, bars[0]),
                                        "B_bar", elements(ctx, bars[1]));
-    mo_clear_error(ctx); /* too close to a singular matrix: null says so */
+    mo_clear_error(ctx); /* a nearly singular matrix gives no value; null says so */
     return answer;
 }
 
@@ -360,7 +360,7 @@ static mo_tensor *unrolled_gradient(mo_tape *t, mo_tensor *A, mo_tensor *column[
     return G;
 }
 
-/* w after `steps` more steps, of which each frees the one before. */
+/* Returns w after `steps` more steps; each step frees the step before. */
 static mo_tensor *advance(mo_tape *t, mo_tensor *A, mo_tensor *b, mo_tensor *w, int64_t steps) {
     mo_scope scope = mo_scope_open(t);
     for (int64_t k = 0; k < steps; k++) {
@@ -450,7 +450,7 @@ __attribute__((visibility("default"))) const char *page_answer(void) {
     *end = '\0';
     for (int i = 0; i < MOST_WORDS; i++) {
         r.word[i] = at;
-        if (i == 5 && !strncmp(buffer, "explain", 7)) /* an answer has blanks */
+        if (i == 5 && !strncmp(buffer, "explain", 7)) /* an answer may hold blanks */
             at = end;
         at += strcspn(at, " ");
         if (*at)

@@ -57,7 +57,7 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int file, long lon
     return blocks[i];
 }
 
-/* Frees whole blocks alone: a part that is given back stays. */
+/* Frees a whole block; memory inside a block stays allocated. */
 int munmap(void *at, size_t bytes) {
     (void)bytes;
     for (int i = 0; i < MOST_BLOCKS; i++)

@@ -61,7 +61,7 @@ export function solve(place, ask) {
         el('p', { class: 'quiet' }, 'Relative errors. A digit is lost for each power of ten in κ. Refinement solves again for what is left over, the residual computed in float64; it helps while κ times float32’s 6e-8 stays below one.'));
     }
 
-    /** The error of the adjoint at every condition number, all else as it stands. */
+    /** The adjoint's error at every condition number; the other settings stay. */
     function sweep() {
         const kinds = { f64: [], f32: [], refined: [] };
         for (let decades = 0; decades <= 12; decades += 0.5) {

@@ -21,7 +21,8 @@ function fill(node, attributes, children) {
 
 /** A formula, set by KaTeX; the bar over a letter is drawn as a line of its own, in every browser. */
 export function tex(latex, display = false) {
-    const place = el(display ? 'div' : 'span', display ? { class: 'formula' } : {}); // set in a line, it breaks where a phone ends
+    const place = el(display ? 'div' : 'span', display ? { class: 'formula' } : {}); // an inline formula breaks at the
+                                                                                     // edge of a phone's screen
     globalThis.katex.render(display ? `\\displaystyle ${latex}` : latex, place, { throwOnError: false, strict: false });
     return place;
 }
@@ -83,7 +84,7 @@ export function editable(name, values, columns, changed) {
     return el('table', { class: 'numbers' }, el('tbody', {}, rows));
 }
 
-/** show: how its value reads. */
+/** show(value): the text for a value. */
 export function slider(text, { low, high, step, value, show = (x) => short(x) }, changed) {
     const output = el('output', {}, show(value));
     const input = el('input', { type: 'range', min: low, max: high, step, value, 'aria-label': text,

@@ -13,7 +13,7 @@ const examples = {
         text: "u = A B\nv = A u\nloss = <u, v>" },
 };
 
-/** What the reader types as what the engine reads. */
+/** Turns the reader's program into the engine's text. */
 function engineText({ inputs, text }) {
     const heads = inputs.map(([name, values, columns, fixed]) =>
         `    input ${name} ${fixed ? 'fixed' : 'free'}${columns ? ` ${values.length / columns} ${columns}` : ''}: ${values.join(' ')}`);
@@ -54,7 +54,7 @@ export function write(place, ask, rules) {
             editable(label, values, columns || 1, again))));
         again();
     }
-    /** "W 2 3": a matrix W of two rows and three columns, in the place of one of that name. */
+    /** Adds a matrix: "W 2 3" is W with two rows and three columns; it replaces one of the same name. */
     function add(event) {
         event.preventDefault();
         const [, name, rows, columns] = added.value.match(/^\s*([A-Za-z]\w*)\s+([1-8])\s+([1-8])\s*$/) ?? [];
@@ -78,7 +78,7 @@ export function write(place, ask, rules) {
             state.replaceChildren(el('p', { class: 'wrong' }, 'The last line names the loss: loss = …'));
             return;
         }
-        if (tape && step >= 2 * tape.nodes.length) step = Infinity; // the end stays the end
+        if (tape && step >= 2 * tape.nodes.length) step = Infinity; // at the end, stay at the end
         tape = answer;
         at.max = 2 * tape.nodes.length;
         if (step > at.max) step = 2 * tape.nodes.length;
@@ -88,7 +88,7 @@ export function write(place, ask, rules) {
 
     const madeBy = (i) => tape.nodes.findIndex((node) => node.out.includes(i));
 
-    /** Columns by the longest way from an input; the place of each value. */
+    /** Places each value; its column is the longest path from an input. */
     function layout() {
         const depth = tape.values.map(() => 0);
         for (const node of tape.nodes)
@@ -113,7 +113,8 @@ export function write(place, ask, rules) {
         const boxes = tape.values.map((value, i) => {
             const k = madeBy(i), users = tape.nodes.map((node, j) => (node.in.includes(i) ? j : -1)).filter((j) => j >= 0);
             const later = k >= 0 && step <= k;
-            const reached = backward && value.grad && (value.loss || users.every(visited)); // every part of it has come
+            const reached = backward && value.grad && (value.loss || users.every(visited)); // all of its contributions
+                                                                                            // have arrived
             const freed = backward && tape.freed[i] && k >= 0 && visited(k);
             const op = k < 0 ? (value.grad ? 'input' : 'data') : tape.nodes[k].op;
             const choose = () => ((chosen = i), draw(), graph.querySelector(`[data-value="${i}"]`)?.focus());

@@ -1,5 +1,5 @@
-/* train/evaluation/readout.c - a candidate's head on rows that are embedded once: rows of nodes or graphs, or for links
- * products of two rows; or rows of examples. */
+/* train/evaluation/readout.c - a candidate's head on rows that are embedded once, one per node or graph. A link is the
+ * product of its ends' rows or, if the source has rows of examples (mo_has_example_rows), the row of its pair. */
 #include "models/model.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"

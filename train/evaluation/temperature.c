@@ -91,7 +91,7 @@ static double least_beta(const problem *q, double low, double high) {
         temperature_derivatives(q, beta, &slope, &curvature, NULL);
         *(slope > 0 ? &high : &low) = beta;
         double next = beta - slope / curvature;
-        if (fabs(next - beta) <= 1e-8 * beta && step <= NEWTON_STEPS) /* error left: the step's square */
+        if (fabs(next - beta) <= 1e-8 * beta && step <= NEWTON_STEPS) /* Newton squares the error: 1e-16 is left */
             return next;
         beta = next > low && next < high && step <= NEWTON_STEPS ? next : sqrt(low * high);
     }

@@ -30,8 +30,9 @@ typedef struct needs {
 
 static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int sides) {
     double n = (double)graph->nodes, hop = n * o->dim * REAL, panels = graph->features > 0 ? 4 : 3;
-    double matrices = 24 * n + 12 * (double)graph->nnz + 24 * (double)graph->feature_nnz;
+    double matrices = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
     double q = o->dim + MO_SVD_OVERSAMPLING, svd = panels * n * q * REAL + SMALL * q * q;
+    svd += 16 * (double)graph->feature_nnz; /* a copy of the node features, and its transpose */
     double base = matrices + LIBRARIES, beside = (double)o->beside + mo_encoding_bytes(o, o->encoded);
     bool blocks = sides > 1;
     double basis = blocks ? sides * hop : 0, stack = sides * (o->hops + 1 + (blocks ? MO_DIFFUSED : 0)) * hop;

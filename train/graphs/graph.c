@@ -33,6 +33,7 @@ void mo_graph_release(mo_graph *graph) {
     free(graph->graph_offset);
     free(graph->row_pointer);
     free(graph->column);
+    free(graph->weight);
     free(graph->feature_pointer);
     free(graph->feature_column);
     free(graph->feature_value);
@@ -125,6 +126,7 @@ static bool hash_content(mo_graph *graph) {
     hash_array(state, graph->graph_offset, graph->graphs + 1, sizeof *graph->graph_offset);
     hash_array(state, graph->row_pointer, graph->nodes + 1, sizeof *graph->row_pointer);
     hash_array(state, graph->column, graph->nnz, sizeof *graph->column);
+    hash_array(state, graph->weight, graph->nnz, sizeof *graph->weight);
     hash_array(state, graph->feature_pointer, graph->nodes + 1, sizeof *graph->feature_pointer);
     hash_array(state, graph->feature_column, graph->feature_nnz, sizeof *graph->feature_column);
     hash_array(state, graph->feature_value, graph->feature_nnz, sizeof *graph->feature_value);
@@ -185,11 +187,7 @@ mo_graph *mo_graph_from_edges(
     return mo_graph_finish(graph);
 }
 
-bool mo_graph_has_edge(const mo_graph *graph, int64_t u, int64_t v) {
-    if (!graph)
-        return false;
-    if (u < 0 || u >= graph->nodes || v < 0 || v >= graph->nodes)
-        return false;
+int64_t mo_graph_place(const mo_graph *graph, int64_t u, int64_t v) {
     int64_t low = graph->row_pointer[u], high = graph->row_pointer[u + 1];
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
@@ -198,7 +196,13 @@ bool mo_graph_has_edge(const mo_graph *graph, int64_t u, int64_t v) {
         else
             high = middle;
     }
-    return low < graph->row_pointer[u + 1] && graph->column[low] == v;
+    return low < graph->row_pointer[u + 1] && graph->column[low] == v ? low : -1;
+}
+
+bool mo_graph_has_edge(const mo_graph *graph, int64_t u, int64_t v) {
+    if (!graph || u < 0 || u >= graph->nodes || v < 0 || v >= graph->nodes)
+        return false;
+    return mo_graph_place(graph, u, v) >= 0;
 }
 
 int64_t mo_graph_examples(const mo_graph *graph) {

@@ -13,6 +13,7 @@
 void mo_edges_release(mo_edges *edges) {
     free(edges->u);
     free(edges->v);
+    free(edges->weight);
     *edges = (mo_edges){0};
 }
 
@@ -104,6 +105,27 @@ static bool mirror_upper(mo_graph *graph, const uint32_t *upper, const int64_t *
     return true;
 }
 
+/* Sets the weights from both directions of the listed edges; equal weights are none. */
+static bool set_weights(mo_graph *graph, const mo_edges *edges) {
+    graph->weight = mo_host_array(graph->ctx, graph->nnz, sizeof *graph->weight);
+    if (!graph->weight)
+        return false;
+    for (int64_t i = 0; i < edges->count; i++)
+        for (int turned = 0; turned < 2 && edges->u[i] != edges->v[i]; turned++) {
+            uint32_t u = turned ? edges->v[i] : edges->u[i], v = turned ? edges->u[i] : edges->v[i];
+            float *weight = &graph->weight[mo_graph_place(graph, u, v)];
+            *weight = edges->weight[i] > *weight ? edges->weight[i] : *weight;
+        }
+    bool equal = true;
+    for (int64_t e = 0; equal && e < graph->nnz; e++)
+        equal = graph->weight[e] == graph->weight[0];
+    if (equal) {
+        free(graph->weight);
+        graph->weight = NULL;
+    }
+    return true;
+}
+
 /* Five int64 arrays per node: feature offsets, bucket ends of both sorts, row starts, next free places. */
 enum { BYTES_A_NODE = 5 * sizeof(int64_t) };
 
@@ -123,17 +145,19 @@ bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges) {
     int64_t *high_end = mo_host_array(graph->ctx, nodes + 1, sizeof *high_end);
     int64_t *low_end = mo_host_array(graph->ctx, nodes + 1, sizeof *low_end);
     uint32_t *by_high = mo_host_array(graph->ctx, edges->count, sizeof *by_high);
-    bool done = high_end && low_end && by_high;
+    uint32_t *own = edges->weight ? mo_host_array(graph->ctx, edges->count, sizeof *own) : NULL;
+    bool done = high_end && low_end && by_high && (own || !edges->weight);
     if (done) {
         int64_t count = sort_by_high(edges, nodes, high_end, by_high);
         graph->dropped_loops += edges->count - count;
-        uint32_t *by_low = edges->u; /* reuses the memory of the low ends */
+        uint32_t *by_low = own ? own : edges->u; /* without weights, reuses the memory of the low ends */
         sort_by_low(by_high, high_end, nodes, low_end, by_low);
         free(by_high);
         by_high = NULL;
         int64_t kept = count ? drop_repeated(by_low, low_end, nodes, &graph->dropped_duplicates) : 0;
-        done = mirror_upper(graph, by_low, low_end, kept);
+        done = mirror_upper(graph, by_low, low_end, kept) && (!edges->weight || set_weights(graph, edges));
     }
+    free(own);
     free(by_high);
     free(high_end);
     free(low_end);

@@ -11,8 +11,9 @@
 
 /* Directed edges in the order of the file; both ends are node numbers below MO_GRAPH_LARGEST. */
 typedef struct mo_edges {
-    int64_t count, capacity_u, capacity_v;
+    int64_t count, capacity_u, capacity_v, capacity_weight;
     uint32_t *u, *v;
+    float *weight; /* NULL: all equal */
 } mo_edges;
 
 /* Adds an edge; false when out of memory. */
@@ -26,6 +27,14 @@ static inline bool mo_edges_add(mo_context *ctx, mo_edges *edges, int64_t u, int
     return true;
 }
 
+/* Sets the weight, above 0, of the edge that was added last: of every edge, or of none. False when out of memory. */
+static inline bool mo_edges_weigh(mo_context *ctx, mo_edges *edges, float weight) {
+    if (!mo_host_array_grow(ctx, &edges->weight, &edges->capacity_weight, edges->count, sizeof *edges->weight))
+        return false;
+    edges->weight[edges->count - 1] = weight;
+    return true;
+}
+
 void mo_edges_release(mo_edges *edges);
 
 /* An empty graph without nodes; the caller releases it with mo_graph_release. NULL on failure. */
@@ -35,7 +44,8 @@ mo_graph *mo_graph_new(mo_context *ctx, const char *name, const char *source);
  * can expand (tensor/files/file.h). */
 int64_t mo_graph_claimable(const mo_context *ctx, int64_t file_bytes);
 /* Sets the graph's nodes and its undirected adjacency without loops and duplicates, in O(nodes + edges); counts dropped
- * loops and directed edges listed more than once. Takes over the edges. */
+ * loops and directed edges listed more than once. The weight of an edge is the largest that is listed for it, in either
+ * direction. Takes over the edges. */
 bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges);
 /* Sets the labels: the n values (copied) become classes 0.. in the order of the sorted distinct values. */
 bool mo_graph_set_classes(mo_graph *graph, const int64_t *value, int64_t n);
@@ -47,6 +57,8 @@ bool mo_graph_take_labels(mo_graph *graph, const mo_labels *labels);
 /* Sets the node features: the columns of value [nodes, columns], then one-hot columns of kind [nodes] (NULL: none), one
  * per distinct kind, sorted. */
 bool mo_graph_set_features(mo_graph *graph, const float *value, int64_t columns, const int64_t *kind);
+/* The place of v among the columns of row u, or -1. */
+int64_t mo_graph_place(const mo_graph *graph, int64_t u, int64_t v);
 /* Adds to graph->left_out. */
 void mo_graph_leave_out(mo_graph *graph, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The last step of a loader: leaves out features that carry no information, sets the offsets of a graph that is not a

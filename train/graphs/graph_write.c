@@ -1,5 +1,5 @@
 /* train/graphs/graph_write.c - a graph as .npz in the form that load_npz.c describes: the upper triangle of the
- * adjacency, without values if all are 1. */
+ * adjacency, with values if edges have weights. */
 #include "tensor/hidden.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/words.h"
@@ -16,17 +16,24 @@ static void add_member(mo_arrays *arrays, const char *name, mo_dtype dtype, int6
 static void add_adjacency(mo_arrays *arrays, const mo_graph *graph) {
     int64_t *pointer = mo_host_array(graph->ctx, graph->nodes + 1, sizeof *pointer), count = 0;
     int32_t *column = mo_host_array(graph->ctx, graph->nnz / 2, sizeof *column);
+    float *weight = graph->weight ? mo_host_array(graph->ctx, graph->nnz / 2, sizeof *weight) : NULL;
     for (int64_t u = 0; pointer && column && u < graph->nodes; u++) {
         for (int64_t i = graph->row_pointer[u]; i < graph->row_pointer[u + 1]; i++)
-            if (graph->column[i] > u)
+            if (graph->column[i] > u) {
+                if (weight)
+                    weight[count] = graph->weight[i];
                 column[count++] = graph->column[i];
+            }
         pointer[u + 1] = count;
     }
     if (pointer && column) {
         add_member(arrays, "adj_shape", MO_I64, 2, (int64_t[]){graph->nodes, graph->nodes});
         add_member(arrays, "adj_indptr", MO_I64, graph->nodes + 1, pointer);
         add_member(arrays, "adj_indices", MO_I32, count, column);
+        if (weight)
+            add_member(arrays, "adj_data", MO_F32, count, weight);
     }
+    free(weight);
     free(pointer);
     free(column);
 }

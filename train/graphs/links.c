@@ -118,7 +118,8 @@ static mo_graph *mask_edges(const upper_triangle *upper, const int64_t *rank, in
     bool fine = true;
     for (int64_t u = 0, e = 0; fine && u < graph->nodes; u++)
         for (int64_t i = upper->first[u]; fine && i < graph->row_pointer[u + 1]; i++, e++)
-            fine = held_out[e] || mo_edges_add(graph->ctx, &edges, u, graph->column[i]);
+            fine = held_out[e] || (mo_edges_add(graph->ctx, &edges, u, graph->column[i]) &&
+                                      (!graph->weight || mo_edges_weigh(graph->ctx, &edges, graph->weight[i])));
     free(held_out);
     if (fine && mo_graph_set_edges(masked, graph->nodes, &edges))
         copy_content(masked, graph);

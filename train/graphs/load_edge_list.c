@@ -23,8 +23,8 @@ static bool add_line(mo_text_reader *r, int64_t highest, mo_edge_ids *ids) {
     if (mo_text_blank(r))
         return true;
     return mo_text_unexpected(r,
-        "the end of the line after two node ids (edge weights are unsupported: keep two columns, as "
-        "awk '{print $1, $2}' does)");
+        "the end of the line after two node ids (a third column may be times: keep two, as awk '{print $1, $2}' does, "
+        "or write weights as the third column of a .csv)");
 }
 
 bool mo_edge_ids_read(mo_context *ctx, const char *path, int64_t highest, mo_edge_ids *ids) {

@@ -1,8 +1,9 @@
-/* train/graphs/load_named_edges.c - edges, or pairs, of named nodes: CSV or TSV with two columns, with or without a
- * header, or text with two words per line and comments.
+/* train/graphs/load_named_edges.c - edges, or pairs, of named nodes: CSV or TSV with two columns and, for edges, a
+ * third of weights, with or without a header, or text with two words per line and comments.
  *
  * The nodes are the rows of the features beside the edges or, without features, all names in edges, in byte order. */
 #include "tensor/files/file.h"
+#include "tensor/files/number_text.h"
 #include "tensor/inside.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
@@ -10,14 +11,17 @@
 #include "train/graphs/table_reader.h"
 #include "train/graphs/text_reader.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The ends of edges in file order: edge i joins words 2 i and 2 i + 1 and is on line line[i]. */
+/* The ends of edges in file order: edge i joins words 2 i and 2 i + 1, is on line line[i] and has the weight[i], NAN if
+ * it is no number (NULL: no weights). */
 typedef struct named_edges {
     mo_words words;
     int64_t *line;
-    int64_t lines; /* capacity */
+    float *weight;
+    int64_t lines, weights; /* capacities */
     int64_t comments;
 } named_edges;
 
@@ -27,6 +31,22 @@ static bool add_named_edge(mo_context *ctx, named_edges *e, const char *u, const
         return false;
     e->line[i] = line;
     return mo_words_add(ctx, &e->words, u) && mo_words_add(ctx, &e->words, v);
+}
+
+static bool add_weight(mo_context *ctx, named_edges *e, const char *text) {
+    int64_t i = e->words.n / 2 - 1;
+    char *end;
+    float weight = (float)mo_read_number(text, &end);
+    if (!mo_host_array_grow(ctx, &e->weight, &e->weights, i + 1, sizeof *e->weight))
+        return false;
+    e->weight[i] = *text && !*end ? weight : NAN;
+    return true;
+}
+
+static void release_named_edges(named_edges *e) {
+    mo_words_release(&e->words);
+    free(e->line);
+    free(e->weight);
 }
 
 /* ---- text ---- */
@@ -82,12 +102,16 @@ bool mo_edge_list_has_names(mo_context *ctx, const char *path) {
 
 static bool read_edge_table(mo_context *ctx, const char *path, named_edges *e) {
     mo_table row;
-    bool fine = mo_table_open(&row, ctx, path, false);
+    bool fine = mo_table_open(&row, ctx, path, false), weighted = false;
     while (fine && mo_table_next(&row)) {
-        fine = mo_table_columns(&row, 2, "the ends of an edge (edges have no weights)");
+        weighted = row.row == 0 ? row.n == 3 : weighted;
+        fine = mo_table_columns(&row, 2 + weighted,
+            weighted ? "the ends of an edge and its weight"
+                     : "the ends of an edge (a third: its weight, in every line)");
         for (int end = 0; end < 2 && fine; end++)
             fine = *row.field[end] || row.row == 0 || mo_table_unexpected(&row, "the name of a node", row.field[end]);
-        fine = fine && add_named_edge(ctx, e, row.field[0], row.field[1], row.line);
+        fine = fine && add_named_edge(ctx, e, row.field[0], row.field[1], row.line) &&
+               (!weighted || add_weight(ctx, e, row.field[2]));
     }
     mo_table_close(&row);
     return mo_ok(ctx);
@@ -121,6 +145,7 @@ static named_edges below_header(mo_graph *graph, const char *path, const named_e
     below.words.start += 2;
     below.words.n -= 2;
     below.line++;
+    below.weight += below.weight != NULL;
     return below;
 }
 
@@ -163,10 +188,16 @@ static bool find_named_ends(
 
 static bool join_named_ends(mo_graph *graph, const char *path, const named_edges *e, mo_edges *edges) {
     int64_t node[2];
-    for (int64_t i = 0; i < e->words.n / 2; i++)
+    for (int64_t i = 0; i < e->words.n / 2; i++) {
         if (!find_named_ends(graph, path, e, i, "the features beside it", node) ||
             !mo_edges_add(graph->ctx, edges, node[0], node[1]))
             return false;
+        if (e->weight && !(e->weight[i] > 0 && isfinite(e->weight[i])))
+            return mo_fail(graph->ctx, MO_FORMAT, "%s:%lld: expected a finite weight above 0 in the third column", path,
+                (long long)e->line[i]);
+        if (e->weight && !mo_edges_weigh(graph->ctx, edges, e->weight[i]))
+            return false;
+    }
     return true;
 }
 
@@ -180,8 +211,7 @@ bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name) {
     if (read_named_edges(ctx, path, &e))
         for (int64_t i = 0; i < e.words.n && !found; i++)
             found = !strcmp(mo_words_get(&e.words, i), name);
-    mo_words_release(&e.words);
-    free(e.line);
+    release_named_edges(&e);
     return found;
 }
 
@@ -202,7 +232,6 @@ bool mo_load_named_edges(mo_graph *graph, const char *path) {
     if (fine)
         mo_graph_set_edges(graph, graph->nodes, &edges);
     mo_edges_release(&edges);
-    mo_words_release(&e.words);
-    free(e.line);
+    release_named_edges(&e);
     return mo_ok(ctx);
 }

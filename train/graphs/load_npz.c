@@ -284,9 +284,22 @@ static bool read_offsets(const npz_members *m, mo_graph *graph, int64_t nodes) {
     return true;
 }
 
-/* Adds the entries of the matrix as edges; in a set of graphs an edge must stay in the graph of its row. */
-static bool add_entries(const npz_members *m, const mo_graph *graph, const npz_csr *csr, mo_edges *edges) {
+/* Whether the values are weights of edges; notes that they are ignored if one is negative. */
+static bool npz_weighs(const npz_csr *csr, mo_graph *graph) {
+    int64_t negative = 0;
+    for (int64_t i = 0; csr->value && i < csr->nnz; i++)
+        negative += csr->value[i] < 0;
+    if (negative)
+        mo_graph_leave_out(
+            graph, "%lld weights of edges, as %lld are negative (adj_data)", (long long)csr->nnz, (long long)negative);
+    return csr->value && !negative;
+}
+
+/* Adds the entries of the matrix as edges, whose weights are the values; in a set of graphs an edge must stay in the
+ * graph of its row. */
+static bool add_entries(const npz_members *m, mo_graph *graph, const npz_csr *csr, mo_edges *edges) {
     int64_t first = 0, stop = csr->rows, g = -1;
+    bool weighs = npz_weighs(csr, graph);
     for (int64_t row = 0; row < csr->rows; row++) {
         while (graph->graph_offset && row >= graph->graph_offset[g + 1]) {
             g++;
@@ -298,20 +311,12 @@ static bool add_entries(const npz_members *m, const mo_graph *graph, const npz_c
                 return mo_fail(m->ctx, MO_FORMAT,
                     "%s: adj_indices[%lld]: expected a node of graph %lld, %lld..%lld, found %lld", m->path,
                     (long long)i, (long long)g, (long long)first, (long long)stop - 1, (long long)csr->column[i]);
-            if ((!csr->value || csr->value[i] != 0) && !mo_edges_add(m->ctx, edges, row, csr->column[i]))
+            if ((!csr->value || csr->value[i] != 0) && (!mo_edges_add(m->ctx, edges, row, csr->column[i]) ||
+                                                           (weighs && !mo_edges_weigh(m->ctx, edges, csr->value[i]))))
                 return false;
         }
     }
     return true;
-}
-
-/* Notes that edge weights (values other than 0 and 1) are ignored. */
-static void leave_out_weights(const npz_csr *csr, mo_graph *graph) {
-    int64_t weights = 0;
-    for (int64_t i = 0; csr->value && i < csr->nnz; i++)
-        weights += csr->value[i] != 0 && csr->value[i] != 1;
-    if (weights)
-        mo_graph_leave_out(graph, "%lld weights of edges (adj_data)", (long long)weights);
 }
 
 static bool read_adjacency(const npz_members *m, mo_graph *graph) {
@@ -326,8 +331,6 @@ static bool read_adjacency(const npz_members *m, mo_graph *graph) {
     done = done && (!npz_has(m, "graph_offset") || read_offsets(m, graph, csr.rows)) &&
            add_entries(m, graph, &csr, &edges);
     int64_t nodes = csr.rows;
-    if (done)
-        leave_out_weights(&csr, graph);
     npz_release_csr(&csr);
     done = done && mo_graph_set_edges(graph, nodes, &edges);
     mo_edges_release(&edges);

@@ -30,8 +30,8 @@ typedef void (*mo_step_work)(mo_trainer *trainer, int place, const mo_episode *e
 
 typedef struct mo_watcher {
     mo_hook on[MO_MOMENTS]; /* NULL: does nothing at that moment */
-    /* Performs `work` in the trainer's stead; NULL: the trainer performs it. Can reset the tape, and with it e: no
-     * value on the tape is read later. Returns whether the work was replayed. */
+    /* Performs `work` in the trainer's stead; NULL: the trainer performs it. May reset the tape, which frees the values
+     * of e; the trainer reads no value on the tape afterwards. Returns whether the work was replayed from a capture. */
     bool (*perform)(mo_trainer *trainer, void *state, int place, const mo_episode *e, mo_step_work work);
 } mo_watcher;
 

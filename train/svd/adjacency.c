@@ -35,16 +35,16 @@ static bool cut_block(mo_context *ctx, int64_t first, int64_t n, const int64_t *
     return true;
 }
 
-/* The product under the root is the same for (i, j) and (j, i): the result is symmetric to the last bit. */
-double mo_normalized_entry(const int64_t *row_pointer, int64_t i, int64_t j) {
-    double product = (double)(row_pointer[i + 1] - row_pointer[i]) * (double)(row_pointer[j + 1] - row_pointer[j]);
-    return product > 0 ? 1 / sqrt(product) : 0;
-}
-
-static void fill_normalized(const block *b, int64_t n, mo_dtype real) {
+/* Fills in w_ij / sqrt(d_i d_j), 0 if a degree is 0. The product under the root is the same for (i, j) and (j, i): the
+ * result is symmetric to the last bit. weight: of the block's entries. */
+static void fill_normalized(const block *b, int64_t n, const float *weight, double *degree, mo_dtype real) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t e = b->row_pointer[i]; e < b->row_pointer[i + 1]; e++)
+            degree[i] += weight ? (double)weight[e] : 1;
     for (int64_t i = 0; i < n; i++)
         for (int64_t e = b->row_pointer[i]; e < b->row_pointer[i + 1]; e++) {
-            double value = mo_normalized_entry(b->row_pointer, i, b->column[e]);
+            double product = degree[i] * degree[b->column[e]];
+            double value = product > 0 ? (weight ? (double)weight[e] : 1) / sqrt(product) : 0;
             if (real == MO_F64)
                 ((double *)b->value)[e] = value;
             else
@@ -60,8 +60,8 @@ static bool columns_stay(mo_context *ctx, const block *b, int64_t n) {
     return true;
 }
 
-mo_csr *mo_normalize_block(
-    mo_context *ctx, int64_t first, int64_t n, const int64_t *row_pointer, const int32_t *column, mo_dtype real) {
+mo_csr *mo_normalize_block(mo_context *ctx, int64_t first, int64_t n, const int64_t *row_pointer, const int32_t *column,
+    const float *weight, mo_dtype real) {
     if (!mo_ok(ctx))
         return NULL;
     if (!mo_dtype_is_real(real)) {
@@ -70,10 +70,12 @@ mo_csr *mo_normalize_block(
     }
     block b = {0};
     mo_csr *A = NULL;
+    double *degree = mo_host_array(ctx, n, sizeof *degree);
     if (cut_block(ctx, first, n, row_pointer, column, first, mo_dtype_size(real), &b) && columns_stay(ctx, &b, n)) {
-        fill_normalized(&b, n, real);
+        fill_normalized(&b, n, weight ? weight + row_pointer[first] : NULL, degree, real);
         A = mo_csr_create(ctx, n, n, b.row_pointer, b.column, real, b.value);
     }
+    free(degree);
     free_block(&b);
     if (A && mo_csr_declare_symmetric(A) != MO_OK) {
         mo_csr_release(A);
@@ -85,7 +87,7 @@ mo_csr *mo_normalize_block(
 mo_csr *mo_normalized_adjacency(const mo_graph *graph, mo_dtype real) {
     if (!graph)
         return NULL;
-    return mo_normalize_block(graph->ctx, 0, graph->nodes, graph->row_pointer, graph->column, real);
+    return mo_normalize_block(graph->ctx, 0, graph->nodes, graph->row_pointer, graph->column, graph->weight, real);
 }
 
 mo_csr *mo_feature_block(mo_context *ctx, const mo_graph *graph, int64_t first, int64_t n) {

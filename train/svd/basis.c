@@ -69,7 +69,7 @@ mo_tensor *mo_attribute_basis(side *s, const mo_csr *X, bool reversed) {
 }
 
 static mo_tensor *structure_side(side *s, const mo_graph *graph, int64_t first, int64_t n) {
-    mo_csr *A = mo_normalize_block(s->t->ctx, first, n, graph->row_pointer, graph->column, MO_F32);
+    mo_csr *A = mo_normalize_block(s->t->ctx, first, n, graph->row_pointer, graph->column, graph->weight, MO_F32);
     mo_tensor *P = A ? mo_structure_basis(s, A) : mo_null_tensor(s->t->ctx);
     mo_csr_release(A);
     return P;

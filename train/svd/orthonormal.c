@@ -24,7 +24,7 @@ static double orthonormal_epsilon(const mo_tensor *X) {
     return X->dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
 }
 
-/* A view of a diagonal block of a square matrix. */
+/* The diagonal [n] of a contiguous matrix M [n, n], as a view; M itself if M is the null tensor. */
 static mo_tensor *diagonal_of(mo_tape *t, mo_tensor *M) {
     return mo_is_null(M) ? M : mo_tape_window(t, M, 1, M->shape, &(int64_t){M->shape[1] + 1}, 0);
 }

@@ -15,8 +15,8 @@ void panels_pack(const panels *p, const real *A, int64_t down, int64_t right) {
                 numbers[j] = first + j < p->columns ? A[k * down + (first + j) * right] : 0;
 }
 
-/* Packs rows from .. from + PANEL - 1 of the panel that starts at column `first`. Entries above the diagonal are read
- * from below it, as A is symmetric. */
+/* Packs up to PANEL rows, beginning with row `from`, of the panel that starts at column `first`. Instead of an entry
+ * above the diagonal its mirror image below is read, as A is symmetric. */
 static void pack_square(const real *A, int64_t n, int64_t first, int64_t from, real *numbers) {
     int64_t rows = min_of(PANEL, n - from), columns = min_of(PANEL, n - first);
     for (int64_t k = 0; k < rows; k++)

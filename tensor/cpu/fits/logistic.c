@@ -425,11 +425,13 @@ static mo_fit_code fit_laid_out(regression *g, const mo_logistic_call *call, int
     return code;
 }
 
-static mo_fit_code fit_item(const void *call, int threads, real *scratch, int64_t b, int *factorizations) {
+static mo_fit_code fit_item(const void *call, int threads, real *scratch, int64_t b, logistic_counts *counts) {
     regression g;
     regression_layout(&g, call, threads, scratch);
     mo_fit_code code = fit_laid_out(&g, call, b);
-    *factorizations = g.s.factorizations;
+    counts->factorizations = g.s.factorizations;
+    for (int k = 0; k <= MO_FOLDS_AT_ONCE; k++)
+        counts->steps += g.fits[k].taken;
     return code;
 }
 

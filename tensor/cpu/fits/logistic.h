@@ -45,7 +45,7 @@ typedef struct logistic_fit {
     double product;            /* inner product of r with itself in the last direction; 0 before the first */
     double moved;              /* the largest change of a logit in the last Newton step */
     double slope;              /* slope of the objective along x */
-    int steps, limit;          /* number of conjugate gradients in this Newton step, and its limit */
+    int steps, limit, taken;   /* number of conjugate gradients in this Newton step, its limit, and all so far */
     bool near, moves;          /* near: the gradient is little more than rounding; moves: the fit goes on */
 } logistic_fit;
 
@@ -105,8 +105,12 @@ double logistic_curve(const logistic_space *s, const logistic_fit *f, const real
  * fit k is solved, or has no further direction. */
 void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count, bool *there);
 
-/* Fits or solves item b of a call, with its own scratch; *factorizations receives their number. */
-typedef mo_fit_code logistic_item(const void *call, int threads, real *scratch, int64_t b, int *factorizations);
+/* What an item took: factorizations, and conjugate gradients of its fits. */
+typedef struct logistic_counts {
+    int factorizations, steps;
+} logistic_counts;
+/* Fits or solves item b of a call, with its own scratch. */
+typedef mo_fit_code logistic_item(const void *call, int threads, real *scratch, int64_t b, logistic_counts *counts);
 /* Runs the items of a batch, several at once, or a single item with `inside` threads, and writes their codes [B]. each:
  * the scratch size of an item, in reals. */
 void logistic_run_items(mo_context *ctx, int64_t batch, int inside, int64_t each, logistic_item *item, const void *call,

@@ -179,12 +179,12 @@ static mo_fit_code solve_laid_out(adjoint *a, const mo_logistic_solve_call *g, i
     return left <= LARGEST_LEFT * size ? MO_FIT_SOLVED : MO_FIT_UNSOLVED;
 }
 
-static mo_fit_code solve_item(const void *call, int threads, real *scratch, int64_t b, int *factorizations) {
+static mo_fit_code solve_item(const void *call, int threads, real *scratch, int64_t b, logistic_counts *counts) {
     const mo_logistic_solve_call *g = call;
     adjoint own, *a = &own;
     adjoint_layout(a, g, threads, scratch);
     mo_fit_code code = solve_laid_out(a, g, b);
-    *factorizations = a->s.factorizations;
+    counts->factorizations = a->s.factorizations;
     return code;
 }
 

@@ -299,6 +299,7 @@ static bool step(const logistic_space *s, logistic_fit *f, double curvature, con
     logistic_centre(s, f->r);
     f->slope -= (double)a * f->product;
     f->steps++;
+    f->taken++;
     return sqrt(dot(f->r, f->r, N)) <= f->target || f->steps >= f->limit;
 }
 
@@ -322,19 +323,22 @@ void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count
 
 void logistic_run_items(mo_context *ctx, int64_t batch, int inside, int64_t each, logistic_item *item, const void *call,
     const mo_view *code) {
-    int threads = batch > 1 ? blas_threads(ctx) : 1, factorizations = 0;
+    int threads = batch > 1 ? blas_threads(ctx) : 1, factorizations = 0, steps = 0;
+    logistic_counts single = {0};
     real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
     real *codes = code->data;
     if (!scratch)
         return;
     if (batch == 1) /* a single item: its products use the threads */
-        codes[0] = (real)item(call, inside, scratch, 0, &factorizations);
+        codes[0] = (real)item(call, inside, scratch, 0, &single);
     else
-#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : factorizations)
+#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : factorizations, steps)
         for (int64_t b = 0; b < batch; b++) {
-            int own = 0;
+            logistic_counts own = {0};
             codes[b] = (real)item(call, 1, scratch + each * workspace_of(b, batch, threads), b, &own);
-            factorizations += own;
+            factorizations += own.factorizations;
+            steps += own.steps;
         }
-    ctx->counters.factorizations += factorizations;
+    ctx->counters.factorizations += factorizations + single.factorizations;
+    ctx->counters.fit_steps += steps + single.steps;
 }

@@ -242,6 +242,7 @@ typedef struct svm_fit {
     real *F;                      /* [C, panels_row(n)]: logits K (Y - alpha) / lambda of all rows */
     bool *wanted, *working_row;   /* [n] */
     svm_working working;
+    int64_t rounds; /* of all its fits */
 } svm_fit;
 
 /* F = K (Y - alpha) / lambda */
@@ -376,6 +377,7 @@ static double fit_rows(svm_fit *f) {
         bool exact;
         if (count == 0)
             return -1;
+        f->rounds++;
         if (fresh > 0 || 4 * count < 3 * f->working.n)
             choose_working_rows(f);
         take(f);
@@ -458,10 +460,13 @@ void REAL(svm_cpu)(mo_context *ctx, const mo_svm_call *g) {
     real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
     if (!scratch)
         return;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    int64_t rounds = 0;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic) reduction(+ : rounds)
     for (int64_t b = 0; b < batch; b++) {
         svm_fit f = sizes;
         svm_layout(&f, scratch + each * workspace_of(b, batch, threads));
         ((real *)g->violation.data)[b] = (real)run_item(&f, g, b);
+        rounds += f.rounds;
     }
+    ctx->counters.fit_steps += rounds;
 }

@@ -1,5 +1,5 @@
-/* tests/cuda_host/null/blas.c - of cuBLAS what libraries.txt cannot say: the text of an error, and an algorithm for
- * every product. */
+/* tests/cuda_host/null/blas.c - the functions of cuBLAS that need more than libraries.txt can say: the text of an
+ * error, and an algorithm for every product. */
 #include "tests/cuda_host/null/vendor.h"
 
 #include <cublasLt.h>

@@ -1,5 +1,5 @@
-/* tests/cuda_host/null/mo_cuda_language.h - kernels for the host's compiler, launched as on a device: through
- * seam_launch, with the addresses of their arguments. None runs. */
+/* tests/cuda_host/null/mo_cuda_language.h - compiles kernels for the host, and launches them as on a device: through
+ * seam_launch, with the addresses of their arguments. No kernel runs. */
 #ifndef MO_CUDA_LANGUAGE_H
 #define MO_CUDA_LANGUAGE_H
 
@@ -9,9 +9,9 @@
 #include <tuple>
 #include <utility>
 
-extern "C" const char *vendor_kernel; /* vendor.h, which includes the vendor's language */
+extern "C" const char *vendor_kernel; /* declared here, as vendor.h would include the vendor's own language */
 
-/* The text of the call names the kernel in the trace. */
+/* The text of the launch names the kernel in the trace. */
 #define mo_launch(...) (vendor_kernel = #__VA_ARGS__, null_launch(__VA_ARGS__))
 
 template <typename Tuple, size_t... I>

@@ -1,4 +1,4 @@
-/* tests/cuda_host/null/runtime.c - the CUDA runtime without a device: memory is the host's, and nothing runs. */
+/* tests/cuda_host/null/runtime.c - the CUDA runtime without a device: memory is host memory, and nothing runs. */
 #include "tests/cuda_host/null/vendor.h"
 
 #include <stdarg.h>
@@ -10,7 +10,7 @@ const char *vendor_kernel = "";
 
 static FILE *trace_file(void) {
     static FILE *file;
-    static bool looked; /* the environment is searched once: the host's share of a step is measured here */
+    static bool looked; /* getenv is called once only, as the host's time for a step is measured */
     const char *path = looked ? NULL : getenv("MOCHI_CUDA_NULL_TRACE");
     looked = true;
     if (path)
@@ -40,7 +40,7 @@ bool vendor_done(bool queued) {
     return queued && vendor.last == cudaSuccess;
 }
 
-/* The runtime remembers every failure until it is asked for it. */
+/* As the runtime does, remembers a failure until it is read. */
 static cudaError_t said(cudaError_t code) {
     if (code != cudaSuccess)
         vendor.last = code;
@@ -200,7 +200,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     return cudaSuccess;
 }
 
-/* The result of a wait after work has failed. */
+/* Returns the result of a wait: the planned late error, once. */
 static cudaError_t waited(void) {
     cudaError_t code = vendor.asynchronous;
     vendor.asynchronous = cudaSuccess;

@@ -37,17 +37,17 @@ TEST(a_call_that_breaks_the_capture_leaves_nothing_behind) {
     float *A = seam_allocate(s, 4096);
     int32_t *info = seam_allocate(s, 4);
     seam_graph *graph = NULL;
-    assert_null(seam_potrf(s, SEAM_F32, true, 8, A, 8, info)); /* its workspace is there */
+    assert_null(seam_potrf(s, SEAM_F32, true, 8, A, 8, info)); /* allocates the workspace before the capture */
     vendor.uncaptured = "cusolverDnXpotrf";
     assert_null(seam_capture(s));
     assert_non_null(seam_potrf(s, SEAM_F32, true, 8, A, 8, info));
-    seam_fill(s, A, 0, 64); /* fails, as all later work */
+    seam_fill(s, A, 0, 64); /* fails, as all work after a broken capture */
     assert_non_null(strstr(seam_capture_end(s, &graph), "previous error during capture"));
     assert_null(graph);
     assert_int_equal(vendor.last, cudaSuccess);
     assert_null(seam_failure(s));
     seam_fill(s, A, 0, 64);
-    assert_null(seam_potrf(s, SEAM_F32, true, 8, A, 8, info)); /* taken as it is */
+    assert_null(seam_potrf(s, SEAM_F32, true, 8, A, 8, info)); /* outside the capture the call works */
     assert_null(seam_wait(s));
     assert_null(seam_failure(s));
     seam_release(s, A);
@@ -66,7 +66,7 @@ TEST(a_failure_before_the_capture_outlives_it) {
     assert_null(seam_capture(s));
     seam_graph_release(graph);
     graph = NULL;
-    seam_launch(s, NULL, &wrong, NULL); /* a graph without this kernel would be wrong */
+    seam_launch(s, NULL, &wrong, NULL); /* the launch fails; a graph without it would be wrong */
     assert_string_equal(seam_capture_end(s, &graph), "invalid argument");
     assert_null(graph);
     seam_close(s);

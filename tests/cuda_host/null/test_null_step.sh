@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# States what training steps queue on a device that does nothing, and the host's processor time for one, as mochi-bench
-# measures it; fails where a step queues more than the limit below. Usage: test_null_step.sh MOCHI_BENCH
+# Reports what training steps queue on a device that does nothing, and the host's processor time for one, as mochi-bench
+# measures it; fails if a step queues more than the limit below. Usage: test_null_step.sh MOCHI_BENCH
 set -euo pipefail
 bench=$1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# Writes the work of one step of a case in a mode to NAME: what the last run queues between two waits.
+# step CASE MODE NAME: writes what one step queues to NAME: the work of the last run between two waits.
 step() {
     MOCHI_CUDA_NULL_TRACE=$folder/trace "$bench" step "$1" --device cuda --math "$2" --warmup 2 --runs 1 --json >"$folder/json"
     awk '/^wait/ { if (n > 20) { last = work } n = 0; work = ""; next } !/load/ { n++; work = work $0 "\n" } END { printf "%s", last }' \
         "$folder/trace" | sed '/^event/d; /^order/d' >"$folder/$3"
 }
 
-# Fails where a step of a case queues more pieces of work than the limit.
+# Fails if a step of a case queues more work than the limit.
 limit() {
     local pieces
     step "$1" "$2" limited

@@ -1,5 +1,5 @@
-/* tests/cuda_host/null/vendor.h - the vendor's libraries as functions that compute nothing: they keep account of
- * memory, captures and errors, and write a line per piece of work. The seams of tensor/cuda call them unchanged. */
+/* tests/cuda_host/null/vendor.h - the vendor's libraries as functions that compute nothing. They keep track of memory,
+ * captures and errors, and write a line per queued operation. The seams of tensor/cuda call them unchanged. */
 #ifndef CUDA_HOST_NULL_VENDOR_H
 #define CUDA_HOST_NULL_VENDOR_H
 
@@ -14,8 +14,8 @@ extern "C" {
 /* State that a test sets and reads. All zero: one device of compute capability 9.0 on which everything succeeds. */
 typedef struct vendor_state {
     int current;              /* device */
-    const char *uncaptured;   /* the function that breaks a capture, or NULL */
-    cudaError_t asynchronous; /* the result of the next wait, once */
+    const char *uncaptured;   /* the function that breaks a capture, or NULL: none */
+    cudaError_t asynchronous; /* the result of the next wait; later waits succeed */
     bool capturing, broken;
     cudaError_t last; /* the runtime's last error */
     size_t used, high, reserved;
@@ -24,13 +24,13 @@ typedef struct vendor_state {
 } vendor_state;
 extern vendor_state vendor;
 
-/* One piece of work: a line "WHAT DETAILS" in the file that MOCHI_CUDA_NULL_TRACE names. Returns whether the work is
- * queued: not after a call that broke the capture, and not if `function` breaks it. */
+/* Queues an operation: writes a line "WHAT DETAILS" to the file that MOCHI_CUDA_NULL_TRACE names. Returns whether it
+ * was queued: not if `function` breaks the capture, or an earlier call broke it. */
 bool vendor_work(const char *function, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Whether a library's call has succeeded: after its launch it reads the runtime's last error, and takes another call's
- * error for its own. */
+/* Whether a library's call succeeds. After its launch it reads the runtime's last error, as the real library does, and
+ * takes an older error for its own. */
 bool vendor_done(bool queued);
-/* The kernel of the next launch, for its line. */
+/* The kernel of the next launch, for the trace. */
 extern const char *vendor_kernel;
 
 #ifdef __cplusplus

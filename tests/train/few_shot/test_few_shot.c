@@ -1,5 +1,5 @@
-/* tests/train/few_shot/test_few_shot.c - labels from a few: the readout is that of an evaluation, the estimate comes
- * from labels that were left out, and equal calls give equal bits. */
+/* tests/train/few_shot/test_few_shot.c - predicting from few labels: the readout equals that of an evaluation, the
+ * estimate comes from labels that were left out, and equal calls give equal bits. */
 #include "tests/labelled_graph.h"
 #include "tests/planted.h"
 #include "tests/worst_of.h"
@@ -25,7 +25,7 @@ static void first_labels(const mo_graph *graph, int64_t id[SUPPORT], int64_t lab
     assert_int_equal(n, SUPPORT);
 }
 
-/* 300 nodes of Cora from node 1000 on, by a context of that many threads. */
+/* Predicts 300 nodes of Cora, from node 1000 on, in a context with this many threads. */
 enum { ASKED = 300 };
 static void predict_cora(
     int threads, double probability[ASKED * CORA_CLASSES], mo_few_shot_estimate *estimate, mo_few_shot_cover *cover) {
@@ -74,7 +74,7 @@ TEST(every_thread_count_gives_the_same_bits) {
     assert_true(a.temperature > 0 && isfinite(a.temperature));
 }
 
-/* The plan of an evaluation, read by the few-shot object: the same logits. */
+/* Fits the labels of an evaluation's plan: the logits must be the evaluation's. */
 TEST(logits_are_those_of_an_evaluation) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
@@ -126,7 +126,7 @@ TEST(a_graph_takes_many_sets_of_labels) {
     assert_int_equal(mo_few_shot_logits(f, asked, 2, again), MO_OK);
     assert_memory_equal(first, again, sizeof first);
     assert_memory_not_equal(first, other, sizeof first);
-    /* One label a class: nothing can be left out. */
+    /* With one label per class none can be left out. */
     assert_int_equal(mo_few_shot_fit(f, (int64_t[]){id[0], id[2]}, (int64_t[]){0, 1}, 2), MO_OK);
     mo_few_shot_estimate e = mo_few_shot_expect(f);
     assert_true(isnan(e.accuracy) && e.temperature == 1);
@@ -164,14 +164,15 @@ TEST(bad_labels_are_refused_by_number) {
     mo_few_shot_logits(f, (int64_t[]){-1}, 1, logits);
     assert_failed(s->ctx, MO_INVALID, PARTS("few-shot: example 0 is -1, expected 0 to 2707"));
     double probabilities[28];
-    mo_few_shot_probabilities(f, (int64_t[]){0, 1, 2, 2708}, 4, probabilities); /* the id, no row of it */
+    mo_few_shot_probabilities(f, (int64_t[]){0, 1, 2, 2708}, 4, probabilities); /* the probabilities of node 2708, which
+                                                                                 * does not exist */
     assert_failed(s->ctx, MO_INVALID, PARTS("few-shot: example 3 is 2708, expected 0 to 2707"));
     mo_few_shot_release(f);
     mo_graph_release(graph);
 }
 
-/* By the definition: coordinates are the centred rows' inner products with an eigenvector, so that Z Z^T maps each
- * column of points to its squared length times itself; the first column is the longer one. */
+/* By definition a column of the plane is the centred rows times an eigenvector: Z Z^T maps it to its squared length
+ * times itself. The first column is the longer one. */
 TEST(the_plane_is_that_of_the_principal_components) {
     scratch *s = *state;
     mo_graph *graph = mo_graph_open(s->ctx, "mutag");
@@ -190,7 +191,7 @@ TEST(the_plane_is_that_of_the_principal_components) {
         mean[i % 2] += xy[i] / (double)N;
     }
     assert_true(length[0] > length[1] && length[1] > 0);
-    for (int64_t i = 0; i < 2 * N; i++) /* the products are of single precision */
+    for (int64_t i = 0; i < 2 * N; i++) /* the products are in float32 */
         assert_true(fabs(image[i] - length[i % 2] * xy[i]) < 1e-4 * length[0] * sqrt(length[i % 2]));
     assert_true(fabs(mean[0]) + fabs(mean[1]) < 1e-4);
     free(xy);
@@ -200,7 +201,7 @@ TEST(the_plane_is_that_of_the_principal_components) {
     mo_graph_release(graph);
 }
 
-/* Rows [ROWS, 3] of two classes, the even and the odd ones; the head reads them as it reads any. */
+/* Rows [ROWS, 3] of two classes, in turn. */
 enum { ROWS = 40 };
 static mo_tensor *rows_of_two_classes(mo_context *ctx, mo_dtype real) {
     double x[ROWS * 3];
@@ -270,7 +271,7 @@ TEST(rows_from_elsewhere_are_read_as_they_are) {
     }
 }
 
-/* Rows [3 MOST_LABELS, 3] of three classes that overlap, class by class. */
+/* Rows [3 MOST_LABELS, 3] of three overlapping classes, sorted by class. */
 enum { MOST_LABELS = 9, CLASSES = 3 };
 static mo_tensor *rows_that_overlap(mo_context *ctx) {
     float x[CLASSES * MOST_LABELS * 3];
@@ -280,8 +281,8 @@ static mo_tensor *rows_that_overlap(mo_context *ctx) {
     return mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){CLASSES * MOST_LABELS, 3}, x);
 }
 
-/* The share right of rows that are left out, k labels a class: each time the rows j .. j + left - 1 (from the last on
- * to the first) of every class, by a ridge on the others. */
+/* Returns the share of left-out rows that a ridge on the other rows gets right, with k labels per class. For each j it
+ * leaves out rows j .. j + left - 1 of every class, counted modulo k. */
 static double share_without(mo_context *ctx, mo_tensor *Z, int64_t k, int64_t left) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     int64_t right = 0, n = CLASSES * (k - left), m = CLASSES * left;
@@ -314,15 +315,15 @@ static double share_without(mo_context *ctx, mo_tensor *Z, int64_t k, int64_t le
     return (double)right / (double)(k * m);
 }
 
-/* An end of Wilson's interval is a share p of which the estimate is 1.96 standard deviations away. */
+/* Checks an end of Wilson's interval: a share from which the estimate is 1.96 standard deviations away. */
 static void assert_wilson(double estimate, double end, double trials) {
     double z = (estimate - end) / sqrt(end * (1 - end) / trials);
     if (fabs(fabs(z) - 1.959964) > 1e-4)
         fail_msg("%g is %g standard deviations of %g trials from %g", end, z, trials, estimate);
 }
 
-/* With 3 to 8 labels a class the errors at k - 1 and k - 2 give a and b of error = a + b / k, and so the error at k;
- * 1.6 examples that were left out count as one trial. */
+/* With 3 to 8 labels per class, error = a + b / k is fitted to the errors at k - 1 and k - 2, and gives the error at k.
+ * 1.6 left-out examples count as one trial. */
 TEST(the_estimate_is_carried_on_to_all_labels) {
     scratch *s = *state;
     mo_tensor *Z = rows_that_overlap(s->ctx);
@@ -349,16 +350,16 @@ TEST(the_estimate_is_carried_on_to_all_labels) {
         assert_wilson(e.accuracy, e.low, (double)e.held_out / 1.6);
         assert_wilson(e.accuracy, e.high, (double)e.held_out / 1.6);
     }
-    assert_true(most > 0.05); /* of the errors at k - 1 and k - 2: the test can fail */
+    assert_true(most > 0.05); /* the errors at k - 1 and k - 2 differ enough for the test to fail */
     mo_few_shot_release(f);
     mo_tensor_release(Z);
 }
 
-/* Rows on a half circle, at the angles 0, 1, .. 39 of 40: the nearest label by cosine is the nearest by angle. */
+/* Returns rows at the angles 0, 1, .. 39 times pi / 40: the label nearest by cosine is the nearest by angle. */
 static mo_tensor *rows_on_a_circle(mo_context *ctx) {
     float x[ROWS * 2];
     for (int i = 0; i < ROWS; i++) {
-        x[2 * i] = (float)(7 * cos(M_PI * i / ROWS)); /* their length does not matter */
+        x[2 * i] = (float)(7 * cos(M_PI * i / ROWS)); /* the length must not matter */
         x[2 * i + 1] = (float)(7 * sin(M_PI * i / ROWS));
     }
     return mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){ROWS, 2}, x);
@@ -373,11 +374,12 @@ TEST(labels_that_leave_a_side_out_are_told) {
     mo_few_shot_cover_of(f, others, 0, &cover);
     assert_failed(s->ctx, MO_STATE, PARTS("expected labels"));
     for (int i = 0; i < 10; i++) {
-        near[i] = 2 * i; /* the others' neighbours as far as row 20 */
+        near[i] = 2 * i; /* each other row up to 20 has a label beside it */
         label[i] = i % 2;
     }
     for (int i = 0; i < 30; i++)
-        others[i] = i < 10 ? 2 * i + 1 : 10 + i; /* 1, 3, .. 19, then 20, .. 39, of which 20 is as near as a label */
+        others[i] = i < 10 ? 2 * i + 1 : 10 + i; /* rows 1, 3, .. 19 and 20, .. 39; row 20 is as near to a label as
+                                                  * those before */
     assert_int_equal(mo_few_shot_fit(f, near, label, 10), MO_OK);
     assert_int_equal(mo_few_shot_cover_of(f, others, 30, &cover), MO_OK);
     assert_int_equal(cover.labelled, 10);
@@ -417,7 +419,7 @@ TEST(rows_that_cannot_be_read_are_refused) {
     mo_graph_release(graph);
 }
 
-/* The share of Cora's nodes that a readout of these labels gives their own class. */
+/* Returns the share of Cora's nodes that a readout of these labels predicts right. */
 static double share_right(mo_few_shot *f, const mo_graph *graph, const int64_t *id, const int64_t *label, int64_t n) {
     size_t nodes = (size_t)graph->n_labels, right = 0;
     int64_t *all = calloc(nodes, sizeof *all);
@@ -438,8 +440,8 @@ static double share_right(mo_few_shot *f, const mo_graph *graph, const int64_t *
     return (double)right / (double)nodes;
 }
 
-/* One or six labels a class: a ridge whose rows all count as much gives most nodes the classes with six, and 47%
- * of all nodes their own; with class weights it is 57%. */
+/* Some classes have one label, others six: a ridge without class weights gives most nodes to the classes with six, and
+ * gets 47% right; with class weights 57%. */
 TEST(classes_with_more_labels_do_not_take_the_others) {
     (void)state;
     enum { DRAWS = 4, MANY = 6 };
@@ -494,8 +496,8 @@ TEST(one_label_of_each_class_leaves_the_choice_to_the_attributes) {
     mo_context_release(ctx);
 }
 
-/* Of true labels Cora's readout is the better for its unlabelled nodes; of labels drawn at random it is whatever the
- * held-out labels say. The choice is one of the two readouts to the bit. */
+/* With true labels the readout refitted on Cora's unlabelled nodes is the better; with random labels the held-out
+ * labels decide. In both cases the result equals one of the two readouts, bit for bit. */
 TEST(held_out_labels_choose_whether_all_examples_are_read) {
     (void)state;
     mo_context *ctx = mo_context_create(NULL);
@@ -529,7 +531,7 @@ TEST(held_out_labels_choose_whether_all_examples_are_read) {
         }
         mo_few_shot_release(f);
     }
-    /* Where the rows of all have no room beside the features there is no choice. */
+    /* If memory has no room for all rows beside the features, there is no refit. */
     mo_few_shot *f = mo_few_shot_open(
         graph, MO_TASK_NC, &(mo_few_shot_options){.transductive = MO_TRANSDUCTIVE_AUTO, .memory = 300 << 20});
     mo_few_shot_fit(f, id, label, SUPPORT);

@@ -1,5 +1,5 @@
-/* tests/train/few_shot/test_link_scores.c - scores of missing links: links that were taken away are found again, a
- * score depends neither on threads nor, beyond rounding, on the other pairs, and what is no such pair is refused. */
+/* tests/train/few_shot/test_link_scores.c - scores of missing links: links that were removed are found again, a score
+ * depends neither on threads nor, beyond rounding, on the other pairs, and invalid pairs are refused. */
 #include "tests/scratch.h"
 #include "tests/worst_of.h"
 #include "train/few_shot/few_shot.h"
@@ -11,7 +11,7 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { ASKED = 200 };
 
-/* Scores of n links taken away from Cora and n pairs that never were: positives first. */
+/* Scores n links that were removed from Cora, then n pairs that never were links. */
 static void score_cora(int threads, int64_t first, int64_t n, double *score) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
     mo_register_ops(ctx);
@@ -23,7 +23,7 @@ static void score_cora(int threads, int64_t first, int64_t n, double *score) {
     for (int64_t i = 0; i < n; i++)
         for (int side = 0; side < 2; side++) {
             int64_t *const *end = side ? links->negative : links->positive;
-            u[side * n + i] = end[side][first + i]; /* non-edges the other way round */
+            u[side * n + i] = end[side][first + i]; /* non-edges with their ends swapped */
             v[side * n + i] = end[!side][first + i];
         }
     if (mo_few_shot_links(links->masked, NULL, u, v, 2 * n, score) != MO_OK)
@@ -43,7 +43,8 @@ TEST(links_that_were_taken_away_are_found) {
     score_cora(3, 0, ASKED, again);
     assert_memory_equal(again, score, sizeof score);
     score_cora(2, 5, 10, few);
-    double most = 0; /* float32 products of another number of rows round otherwise: up to 1.3e-4 of scores of 4 */
+    double most = 0; /* float32 products over other numbers of rows round differently: by up to 1.3e-4, for scores up to
+                      * 4 */
     for (int i = 0; i < 20; i++)
         most = worst_of(most, fabs(few[i] - score[i < 10 ? 5 + i : ASKED + i - 5]));
     print_message("20 scores of few pairs differ by at most %.1e\n", most);
@@ -71,7 +72,7 @@ TEST(what_is_no_missing_link_is_refused) {
 
 enum { MANY = 2500 };
 
-/* Scores of pairs of which there is no link, in parts that fit into the limit; 0: none. Returns the status. */
+/* Scores pairs that are not linked, in parts that fit into `memory` bytes (0: no limit). Returns the status. */
 static mo_code score_many(int64_t memory, int threads, double score[MANY], char message[1024]) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
     mo_graph *g = mo_graph_open(ctx, "cora");

@@ -1,5 +1,5 @@
-/* tests/train/few_shot/test_suggest.c - what to label next: each choice lowers the mean posterior variance the most, by
- * the definition instead of the updates of suggest.c; equal lists at any thread count; bad requests are refused. */
+/* tests/train/few_shot/test_suggest.c - what to label next: each choice lowers the mean posterior variance most, by its
+ * definition instead of the updates of suggest.c; lists are equal at any thread count; bad requests are refused. */
 #include "tests/scratch.h"
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
@@ -10,8 +10,7 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { LISTED = 8, KNOWN = 3 };
 
-/* The posterior covariance k [N, N] of the logits, by products G [N, N] of the rows: after a label of i every entry
- * k_ab changes by - k_ai k_bi / (1 + k_ii). */
+/* Updates the posterior covariance k [N, N] of the logits for a label of i: k_ab -= k_ai k_bi / (1 + k_ii). */
 static void condition(double *k, int64_t N, int64_t i) {
     double *column = malloc((size_t)N * sizeof *column), s = 1 + k[i * N + i];
     for (int64_t a = 0; a < N; a++)
@@ -22,7 +21,7 @@ static void condition(double *k, int64_t N, int64_t i) {
     free(column);
 }
 
-/* Mean over all examples of the variance that a label of i takes away. */
+/* Returns the variance that a label of i takes away, as a mean over all examples. */
 static double gain_of(const double *k, int64_t N, int64_t i) {
     double sum = 0;
     for (int64_t a = 0; a < N; a++)
@@ -30,7 +29,8 @@ static double gain_of(const double *k, int64_t N, int64_t i) {
     return sum / (double)N / (1 + k[i * N + i]);
 }
 
-/* k before any label, from the embeddings of the object's graph: unit rows around their mean, penalty 0.7. */
+/* Returns k before any label, from the embeddings of the object's graph: unit rows around their mean, with penalty 0.7.
+ * */
 static double *prior_of(mo_few_shot *f, int64_t *N) {
     mo_tensor *T = mo_embed_all(f->candidate.model, &f->source, 0);
     int64_t d = mo_dim(T, 1);
@@ -78,7 +78,8 @@ TEST(each_choice_lowers_the_variance_the_most) {
         double most = 0;
         for (int64_t i = 0; i < N; i++)
             most = fmax(most, gain_of(k, N, i));
-        /* embeddings of 4 experts are sketched: their products move by some percent, and so may the best by a little */
+        /* the products of 4 experts' embeddings are sketched and off by some percent, so the choice can be slightly
+         * below the best */
         if (gain_of(k, N, id[c]) < 0.85 * most)
             fail_msg("choice %d, graph %d: gain %g of at most %g", c, (int)id[c], gain_of(k, N, id[c]), most);
         assert_true(id[c] != 5 && id[c] != 100);
@@ -99,7 +100,7 @@ TEST(threads_and_calls_change_nothing) {
         mo_graph *graph = mo_graph_open(ctx, "mutag");
         mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
         assert_int_equal(mo_few_shot_suggest(f, NULL, 0, LISTED, id[run]), MO_OK);
-        if (run == 2) { /* what is known already is what was listed first: the list goes on */
+        if (run == 2) { /* the first four of list 0 are labelled, so the rest of the list follows */
             assert_int_equal(mo_few_shot_suggest(f, id[0], 4, LISTED - 4, id[2] + 4), MO_OK);
             assert_memory_equal(id[2], id[0], 4 * sizeof **id);
         }

@@ -1,5 +1,4 @@
-/* tests/train/fit/test_diagnosis.c - the effect of the geometry of embeddings on prototypes, on the paper's examples.
- */
+/* tests/train/fit/test_diagnosis.c - how the geometry of embeddings affects prototypes, on the paper's examples. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 
@@ -19,7 +18,8 @@ static mo_diagnosis diagnose(scratch *s, int64_t n, int64_t d, const double *z, 
     return x;
 }
 
-/* The paper's four points: prototypes -1/2 and 3/2, whose boundary 0 separates them; shifted by 5 it misses all. */
+/* The paper's four points: the boundary 0 of the prototypes -1/2 and 3/2 separates them; shifted by 5, all points lie
+ * on one side of it. */
 TEST(the_papers_four_points_are_missed_once_shifted) {
     scratch *s = *state;
     mo_diagnosis x = diagnose(s, 4, 1, (double[]){-1, -0.1, 1, 2}, (int64_t[]){0, 0, 1, 1}, 0.1);
@@ -48,8 +48,8 @@ TEST(the_papers_three_prototypes_have_one_inside) {
     mo_diagnosis_release(&x);
 }
 
-/* Prototypes on a line in space have two outer ones, whatever rounding makes of the second principal component; also on
- * the edges of a square, corners alone are outer. */
+/* Of prototypes on a line in space two are outer, whatever rounding makes of the second principal component; on the
+ * edges of a square only the corners are. */
 TEST(prototypes_between_others_are_not_outer) {
     scratch *s = *state;
     double line[7 * 3], square[8 * 2] = {0, 0, 1, 0, 2, 0, 2, 1, 2, 2, 1, 2, 0, 2, 0, 1};
@@ -82,7 +82,8 @@ TEST(equal_rows_have_no_spread) {
 
 enum { MANY = 90, EACH = 3, DIM = 4 };
 
-/* Normal rows about normal centres, some of which have boundaries that miss them; seed 21. Classes in turn. */
+/* Draws normal rows around normal centres, classes in turn. With seed 21 some boundaries have all their rows on one
+ * side. */
 static void draw_many(double *z, int64_t *y) {
     mo_random r = mo_random_at(21, MO_PURPOSE_CHECK, 0);
     for (int i = 0; i < MANY * EACH; i++) {
@@ -93,7 +94,7 @@ static void draw_many(double *z, int64_t *y) {
     }
 }
 
-/* How many pairs have a boundary that misses their rows, by the definition. */
+/* Counts the pairs of classes whose boundary has all their rows on one side, by definition. */
 static int count_missed(const double *z, const int64_t *y) {
     double P[MANY][DIM] = {{0}};
     int missed = 0;
@@ -137,8 +138,8 @@ static void on_progress(const char *part, int64_t done, int64_t of, void *state)
     t->last = of;
 }
 
-/* The ranking of candidates by inner products only decides which are tried. One row per class, so that rows are
- * prototypes, far from the origin, in fewer and in more dimensions than points. */
+/* Inner products only decide the order in which candidates are tried. Rows are prototypes (one per class), far from the
+ * origin, in fewer and in more dimensions than there are points. */
 TEST(hull_distances_are_those_of_each_point_alone) {
     enum { POINTS = 70, MOST = 90 };
     scratch *s = *state;

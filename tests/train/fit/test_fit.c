@@ -1,4 +1,4 @@
-/* tests/train/fit/test_fit.c - episodes on embeddings, the figures of heads. */
+/* tests/train/fit/test_fit.c - episodes on embeddings, and the figures of heads. */
 #include "tests/labelled_rows.h"
 #include "tests/scratch.h"
 #include "train/fit/fit_parts.h"
@@ -18,7 +18,7 @@ TEST(draws_share_no_row_between_support_and_queries) {
     assert_int_equal(d.n_query, 5 * C);
     for (int64_t e = 0; e < d.episodes; e++) {
         int seen[N] = {0};
-        int64_t class_of[C] = {-1, -1, -1}; /* the episode's own numbering */
+        int64_t class_of[C] = {-1, -1, -1}; /* the class of each of the episode's label numbers */
         for (int64_t i = 0; i < d.n_support; i++) {
             int64_t row = d.support[e * d.n_support + i], label = d.support_label[e * d.n_support + i];
             seen[row]++;
@@ -48,11 +48,11 @@ static void on_row(const mo_fit_row *row, void *state) {
     x->row[x->n++] = *row;
 }
 
-/* Prototypes by their definition. */
+/* Compares the prototype heads with their definition. */
 static void on_prototype_row(const mo_fit_row *row, void *state) {
     seen *x = state;
     const mo_draws *d = row->draws;
-    mo_embeddings *E = (mo_embeddings *)x->row[7].draws; /* passed in by the test */
+    mo_embeddings *E = (mo_embeddings *)x->row[7].draws; /* the test passes E in an unused field */
     double z[N * D], right = 0, n = 0;
     mo_tensor_read(E->Z, z, sizeof z);
     for (int64_t e = 0; e < d->episodes; e++) {
@@ -131,8 +131,8 @@ TEST(tuning_beats_a_penalty_that_is_far_off) {
     mo_embeddings_release(E);
 }
 
-/* Noise of 20 rows a class in 64 dimensions, asked for 64 a class: the mixture sees that nothing is learned, and does
- * not take its copies for evidence. */
+/* 20 rows of noise per class in 64 dimensions, of which 64 are asked for: the mixture must not take copies for evidence
+ * that it has learned. */
 TEST(copies_are_no_evidence_for_the_mixture) {
     enum { WIDE = 64 };
     scratch *s = *state;
@@ -152,7 +152,7 @@ TEST(copies_are_no_evidence_for_the_mixture) {
     options.shots = (int64_t[]){64};
     mo_fit(E, (const mo_head *[]){&mo_head_mixture}, 1, &options, on_row, &x);
     assert_true(mo_ok(s->ctx));
-    assert_true(x.row[0].nll < log(C) + 0.2); /* learned by heart: 4.3 above */
+    assert_true(x.row[0].nll < log(C) + 0.2); /* memorised copies would give 4.3 more */
     mo_embeddings_release(E);
     mo_tensor_release(Z);
     mo_tensor_release(label);
@@ -162,8 +162,8 @@ static mo_tensor *divided(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Z
     return mo_div(t, mo_matmul(t, Zq, mo_transpose(t, mo_matmul(t, mo_transpose(t, Ys), Zs))), parameters[0]);
 }
 
-/* A head whose logits the penalty only scales has the same held-out rows at every temperature: rounding does not
- * decide between its penalties. */
+/* If the penalty only scales a head's logits, all penalties have the same held-out loss at their temperatures: rounding
+ * must not choose between them. */
 TEST(of_equal_penalties_the_strongest_is_taken) {
     static const mo_head_parameter lambda[] = {{.name = "lambda", .value = 1}};
     const mo_head head = {.abi = MO_HEAD_ABI,
@@ -201,7 +201,7 @@ TEST(one_shot_has_no_temperature_but_figures) {
     mo_embeddings_release(E);
 }
 
-/* The first grows the workspace that the context keeps. */
+/* The first run grows the workspace that the context keeps; the second must not. */
 TEST(a_second_run_leaves_nothing_behind) {
     scratch *s = *state;
     int64_t live[2];
@@ -221,7 +221,7 @@ TEST(a_second_run_leaves_nothing_behind) {
     assert_int_equal(live[0], live[1]);
 }
 
-/* The rows of a sweep. */
+/* The rows of a sweep, and how often tuning chose each value. */
 typedef struct swept {
     mo_fit_row own, row[16];
     int n;
@@ -239,7 +239,7 @@ static void on_swept_row(const mo_fit_row *row, void *state) {
     x->row[x->n++] = *row;
 }
 
-/* A row of a sweep is that of its value, given as lambda; what tuning chose adds up to the episodes. */
+/* A sweep's row equals the row of a fit with that lambda; how often tuning chose each value adds up to the episodes. */
 TEST(a_sweep_has_the_figures_of_each_value) {
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F64, 1.5);
@@ -265,7 +265,7 @@ TEST(a_sweep_has_the_figures_of_each_value) {
     options.lambda = NULL;
     options.sweep = true;
     mo_fit(E, (const mo_head *[]){&mo_head_prototype_inner, &mo_head_lda}, 2, &options, on_swept_row, &untuned);
-    assert_int_equal(untuned.n, 8); /* prototypes have nothing to sweep */
+    assert_int_equal(untuned.n, 8); /* prototypes have no parameter to sweep */
     assert_int_equal(untuned.chosen, -8);
     mo_embeddings_release(E);
 }

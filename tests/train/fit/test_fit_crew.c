@@ -1,4 +1,4 @@
-/* tests/train/fit/test_fit_crew.c - episodes shared out to threads: the figures and the errors of one thread. */
+/* tests/train/fit/test_fit_crew.c - episodes distributed over threads: the figures and errors of one thread. */
 #include "tests/labelled_rows.h"
 
 typedef struct rows {
@@ -15,7 +15,7 @@ static void on_row(const mo_fit_row *row, void *state) {
     x->row[x->n++] = *row;
 }
 
-/* Fits all heads at two k, one of them larger than a class, with the given number of threads. */
+/* Fits all heads at two k, one of them larger than a class, with this many threads. */
 static mo_code run(const mo_head *const *heads, int n, int threads, bool tune, rows *x) {
     scratch s = {.ctx = mo_context_create(&(mo_context_options){.threads = threads})};
     mo_embeddings *E = make(&s, MO_F32, 1);
@@ -35,7 +35,7 @@ static void on_progress(const char *part, int64_t done, int64_t of, void *state)
     *last = done;
 }
 
-/* One thread reports every batch, in order, up to the last episode. */
+/* One thread reports every batch of episodes in order, and the last report names the last episode. */
 TEST(progress_counts_episodes) {
     (void)state;
     scratch s = {.ctx = mo_context_create(&(mo_context_options){.threads = 1})};
@@ -55,7 +55,7 @@ TEST(progress_counts_episodes) {
     mo_context_release(s.ctx);
 }
 
-/* NaN is equal to NaN here. */
+/* Fails unless figures are equal; NaN equals NaN. */
 static void assert_same_figures(const mo_fit_row *a, const mo_fit_row *b) {
     const double x[] = {a->accuracy, a->ci95, a->nll, a->brier, a->ece, a->ece_temperature};
     const double y[] = {b->accuracy, b->ci95, b->nll, b->brier, b->ece, b->ece_temperature};
@@ -75,7 +75,7 @@ TEST(threads_change_no_bit) {
     }
     for (int tune = 0; tune < 2; tune++) {
         static rows one, three;
-        int some = tune ? 2 : n; /* tuned, the first heads speak for all */
+        int some = tune ? 2 : n; /* tuning is slow, so only the first two heads */
         assert_int_equal(run(heads, some, 1, tune, &one), MO_OK);
         assert_int_equal(run(heads, some, 3, tune, &three), MO_OK);
         assert_int_equal(one.n, 2 * some);
@@ -85,7 +85,7 @@ TEST(threads_change_no_bit) {
     }
 }
 
-/* Has no fit where the first row of the support begins below 0, and says how it begins. */
+/* A head that fails if the support's first number is below 0, with that number in its error. */
 static mo_tensor *fails_now_and_then(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_tensor *corner = mo_slice(t, mo_slice(t, mo_slice(t, Zs, MO_AXIS(0), 0, 1), MO_AXIS(1), 0, 1), MO_AXIS(2), 0, 1);

@@ -1,5 +1,4 @@
-/* tests/train/fit/test_fit_split.c - a split of a user's own, the outcomes of heads on it, and which classes they take
- * for which. */
+/* tests/train/fit/test_fit_split.c - a user's own split, the outcomes of heads on it, and confusion matrices. */
 #include "tests/labelled_rows.h"
 
 #include <math.h>
@@ -14,7 +13,7 @@ static const char *list(scratch *s, const char *name, const char *text) {
     return s->path;
 }
 
-/* Rows 0 .. 7 of the labels 5, none, 9, 9, 5, none, 7, 5. */
+/* Rows 0 .. 7 with the labels 5, none, 9, 9, 5, none, 7, 5. */
 static mo_embeddings *eight_rows(scratch *s) {
     mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){8, 1}, (double[]){0, 9, 4, 5, 1, 9, 8, 4.4});
     mo_tensor *y = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){8}, (int64_t[]){5, -1, 9, 9, 5, -2, 7, 5});
@@ -34,7 +33,7 @@ TEST(unlabelled_rows_take_no_part) {
     assert_int_equal(mo_draws_read(E, train, list(s, "test.txt", "1\n7\n4\n"), &d), MO_OK);
     assert_true(d.split && d.episodes == 1 && d.classes == 2 && d.k == 1 && d.most == 2);
     assert_int_equal(d.n_support, 3);
-    assert_memory_equal(d.support, ((int64_t[]){0, 1, 2}), 24); /* among the labelled rows */
+    assert_memory_equal(d.support, ((int64_t[]){0, 1, 2}), 24); /* counted among the labelled rows */
     assert_memory_equal(d.support_label, ((int64_t[]){0, 1, 1}), 24);
     assert_int_equal(d.n_query, 2);
     assert_memory_equal(d.query, ((int64_t[]){3, 5}), 16);
@@ -66,7 +65,7 @@ typedef struct seen {
     int rows;
 } seen;
 
-/* The head nearest to class means, on one column: prototypes 0 of class 5 and 4.5 of class 9. */
+/* Checks the head of nearest class means on the split: prototypes 0 for class 5 and 4.5 for class 9. */
 static void on_split_row(const mo_fit_row *row, void *state) {
     seen *x = state;
     assert_true(row->draws->split);
@@ -76,7 +75,7 @@ static void on_split_row(const mo_fit_row *row, void *state) {
     mo_wilson(0.5, 2, interval);
     assert_true(fabs(row->ci95 - 50 * (interval[1] - interval[0])) <= 1e-9);
     assert_memory_equal(row->outcome, ((double[]){100, 0}), 16);
-    assert_memory_equal(row->predicted, ((int64_t[]){0, 2}), 16); /* classes 5, 7, 9 */
+    assert_memory_equal(row->predicted, ((int64_t[]){0, 2}), 16); /* class numbers of 5, 7, 9 */
     assert_int_equal(mo_confusion_count(x->E, row, &x->confusion), MO_OK);
 }
 
@@ -102,7 +101,8 @@ TEST(the_outcomes_of_a_split_are_those_of_its_rows) {
     scratch_files(s, true);
 }
 
-/* Of episodes: counts against the share of right ones, and pairs against the definition of their interval. */
+/* For episodes: compares counts with the share of right predictions, and paired differences with the definition of
+ * their interval. */
 static void on_episode_row(const mo_fit_row *row, void *state) {
     seen *x = state;
     mo_confusion c;

@@ -1,4 +1,4 @@
-/* tests/train/fit/test_held_out.c - logits of held-out rows equal explicit refits. */
+/* tests/train/fit/test_held_out.c - logits of held-out rows equal those of explicit refits. */
 #include "tests/labelled_rows.h"
 #include "tests/scratch.h"
 #include "train/fit/fit_parts.h"
@@ -13,7 +13,7 @@ static mo_fitting fitting(const mo_embeddings *E, const mo_head *head, mo_tape *
     return (mo_fitting){.ctx = mo_tensor_context(E->Z), .t = t, .Z = E->Z, .head = head, .classes = C, .tuned = -1};
 }
 
-/* Logits of row `at` of episode e's support by a fit on the rows that `keep` keeps. */
+/* Writes the logits of support row `at` of episode e, fitted on the rows for which `keep` is true. */
 static void refit(const mo_fitting *f, const mo_draws *d, int64_t e, const bool *keep, int64_t at, double *logits) {
     int64_t row[N], label[N], n = 0;
     for (int64_t i = 0; i < d->n_support; i++)
@@ -30,8 +30,8 @@ static mo_fit_batch support_of(const mo_draws *d, int64_t first, int64_t B) {
         B, d->n_support, 0, d->support + first * d->n_support, d->support_label + first * d->n_support, NULL};
 }
 
-/* Leave-one-out: every row by the n_s - 1 others. Cross-validation: by those outside its fold, the fold being its place
- * among the rows of its class, modulo the number of folds (k = 4: the place). */
+/* Leave-one-out: every row by a fit on the n_s - 1 others. Cross-validation: by a fit on the rows outside its fold,
+ * which is the row's place in its class modulo the number of folds (k = 4: its place). */
 TEST(held_out_rows_are_those_of_explicit_refits) {
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F64, 1);
@@ -64,8 +64,8 @@ TEST(held_out_rows_are_those_of_explicit_refits) {
     mo_embeddings_release(E);
 }
 
-/* Compares every head that has a shortcut with itself without it, in dual and in primal form (k C below and above D +
- * 1), with rows that repeat, and with a fold that takes the rest of a class. */
+/* Compares every head that has a shortcut with refits, in dual and primal form (k C below and above D + 1), with
+ * repeated rows, and with a fold that takes the rest of a class. */
 TEST(shortcuts_of_cross_validation_say_what_refits_say) {
     enum { MOST = 9 * C };
     scratch *s = *state;
@@ -101,8 +101,8 @@ TEST(shortcuts_of_cross_validation_say_what_refits_say) {
     mo_embeddings_release(E);
 }
 
-/* 20 rows a class and k + q = 40: rows repeat, and a copy in the fit would give the held-out one away. With a tiny
- * penalty a fit repeats the labels of its rows exactly. */
+/* 20 rows per class and k + q = 40, so rows repeat: a copy in the fit would give the held-out row's label away, since
+ * with a tiny penalty a fit repeats its labels exactly. */
 TEST(copies_of_a_held_out_row_are_never_fitted) {
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F64, 30);
@@ -127,7 +127,7 @@ TEST(copies_of_a_held_out_row_are_never_fitted) {
                 alone &= same || b.support_label[i] != b.support_label[j];
             }
             copies += copied && !alone;
-            /* a class with one row keeps it in every fit */
+            /* a row that is alone in its class is never held out */
             assert_true(alone ? isnan(held[i * C]) : fabs(held[i * C + b.support_label[i]] - 1) > 1e-3);
         }
     }

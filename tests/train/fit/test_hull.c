@@ -1,5 +1,5 @@
-/* tests/train/fit/test_hull.c - distances to convex hulls: 200 seeded instances, degenerate ones among them, against
- * the optimality conditions and an exhaustive search over faces. */
+/* tests/train/fit/test_hull.c - distances to convex hulls: 200 seeded instances, some of them degenerate, against the
+ * optimality conditions and an exhaustive search over faces. */
 #include "tests/scratch.h"
 #include "train/metrics.h"
 
@@ -14,7 +14,8 @@ typedef struct instance {
     double points[MOST * DIM], p[DIM], scale;
 } instance;
 
-/* Point i: a copy of another, between two others, or p itself moved into the hull; by the number of the instance. */
+/* Makes the last point, or p, degenerate by the number of the instance: a copy of a point, a point between two others,
+ * p in the hull. */
 static void degrade(instance *h, int number, mo_random *r) {
     int64_t n = h->n, d = h->d;
     for (int64_t k = 0; k < d; k++) {
@@ -22,7 +23,7 @@ static void degrade(instance *h, int number, mo_random *r) {
             h->points[(n - 1) * d + k] = h->points[k];
         if (number % 5 == 2 && n > 2) /* collinear */
             h->points[(n - 1) * d + k] = 0.25 * h->points[k] + 0.75 * h->points[d + k];
-        if (number % 5 == 3) { /* p inside: the mean, or (every other) on an edge */
+        if (number % 5 == 3) { /* moves p inside: to the mean of all points, or of two, on an edge */
             h->p[k] = 0;
             int64_t of = number % 2 && n > 1 ? 2 : n;
             for (int64_t i = 0; i < of; i++)
@@ -30,11 +31,11 @@ static void degrade(instance *h, int number, mo_random *r) {
         }
     }
     if (number % 25 == 4)
-        for (int64_t k = 0; k < d; k++) /* p is one of the points */
+        for (int64_t k = 0; k < d; k++) /* moves p onto a point */
             h->p[k] = h->points[mo_random_below(r, 1) * d + k];
 }
 
-/* Instance `number`: normal points of 1 to 8 in 1 to 9 dimensions, shifted and scaled by up to 1e3. */
+/* Draws an instance: 1 to 8 normal points in 1 to 9 dimensions, shifted and scaled by up to 1e3. */
 static instance make(int number) {
     mo_random r = mo_random_at(11, MO_PURPOSE_CHECK, (uint64_t)number);
     instance h = {.n = 1 + number % MOST, .d = 1 + mo_random_below(&r, DIM)};
@@ -54,7 +55,7 @@ static instance make(int number) {
     return h;
 }
 
-/* x = sum_j w_j points_j - p, and its length. */
+/* Computes x = sum_j w_j points_j - p; returns its length. */
 static double residual(const instance *h, const double *w, double x[DIM]) {
     double square = 0;
     for (int64_t k = 0; k < h->d; k++) {
@@ -66,8 +67,8 @@ static double residual(const instance *h, const double *w, double x[DIM]) {
     return sqrt(square);
 }
 
-/* Weights of the simplex whose x has the stated length; and x q_j >= |x|^2 for all j but for rounding. That bounds how
- * much nearer any other point of the hull can be: |x| - |x*| <= (|x|^2 - min_j x q_j) / |x|. */
+/* Checks that the weights are in the simplex, that x has the stated length, and that x q_j >= |x|^2 for all j up to
+ * rounding. This bounds how much nearer another point of the hull can be: |x| - |x*| <= (|x|^2 - min_j x q_j) / |x|. */
 TEST(distances_meet_the_optimality_conditions) {
     scratch *s = *state;
     for (int number = 0; number < INSTANCES; number++) {
@@ -156,7 +157,7 @@ TEST(the_papers_prototype_lies_on_the_segment) {
     assert_true(fabs(outside - sqrt(2)) <= 1e-15 && w[0] == 1 && w[1] == 0);
 }
 
-/* As many prototypes in as many dimensions as embeddings have; the centre of a simplex of unit vectors is 1 / sqrt(n)
+/* As many prototypes and dimensions as real embeddings have. The centre of the simplex of n unit vectors is 1 / sqrt(n)
  * from the origin. */
 TEST(many_points_in_many_dimensions) {
     scratch *s = *state;

@@ -1,4 +1,4 @@
-/* tests/train/fit/test_row_readout.c - a readout that is kept predicts what the same head predicts on a split. */
+/* tests/train/fit/test_row_readout.c - a saved readout predicts what the same head predicts on a split. */
 #include "tests/labelled_rows.h"
 
 #include <math.h>
@@ -69,7 +69,7 @@ TEST(predictions_are_those_of_the_split) {
     scratch_files(s, true);
 }
 
-/* Without a split all rows are learned from; rows of another width, or none, are refused. */
+/* Without a split the readout learns from all rows; queries of another width, or none, are refused. */
 TEST(rows_of_another_form_are_refused) {
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F32, 1);

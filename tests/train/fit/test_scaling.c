@@ -1,4 +1,4 @@
-/* tests/train/fit/test_scaling.c - rows scaled by what the support says, beside rows that were scaled by hand. */
+/* tests/train/fit/test_scaling.c - rows scaled by their support, against rows scaled by the test. */
 #include "tests/labelled_rows.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { LEARNED = 24 };
 
-static double z[N * D]; /* column 2 is constant in the rows to learn from */
+static double z[N * D]; /* column 2 is constant in the first LEARNED rows */
 
 static mo_embeddings *embeddings_of(scratch *s, const double *rows) {
     int64_t y[N];
@@ -28,7 +28,7 @@ static void draw_rows(void) {
         z[i] = i % D == 2 && i < LEARNED * D ? 3 : (i % D == i / D % C ? 2 : 0) + 5 * (i % D) + mo_random_normal(&r);
 }
 
-/* By the definitions, with means and spreads of the first LEARNED rows. */
+/* Scales x by the definitions, with means and deviations of the first LEARNED rows. */
 static void scale_by_hand(mo_scaling scaling, double *x) {
     for (int k = 0; k < D; k++) {
         double mean = 0, square = 0;
@@ -56,7 +56,7 @@ static void on_row(const mo_fit_row *row, void *state) {
     *(*at)++ = *row;
 }
 
-/* The heads on a split whose rows to learn from are the first. lambda: a penalty that is not tuned. */
+/* Fits heads on a split that learns from the first LEARNED rows. lambda: a fixed penalty. */
 static void fit_rows(scratch *s, const double *rows, mo_scaling scaling, mo_fit_row *result) {
     static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_logistic, &mo_head_prototype_inner};
     mo_embeddings *E = embeddings_of(s, rows);
@@ -86,12 +86,13 @@ TEST(rows_are_scaled_as_by_hand) {
         for (int h = 0; h < 3; h++) {
             assert_true(fabs(found[h].nll - expected[h].nll) <= 1e-9 * expected[h].nll);
             assert_true(fabs(found[h].accuracy - expected[h].accuracy) <= 1e-9);
-            assert_true(fabs(found[h].nll - plain[h].nll) > 1e-6 || h == 1); /* an intercept takes the mean */
+            assert_true(fabs(found[h].nll - plain[h].nll) > 1e-6 || h == 1); /* h = 1, logistic, has an intercept that
+                                                                              * absorbs the mean */
         }
     }
 }
 
-/* Other queries change nothing: of one query alone the outcome is the same. */
+/* Changes all queries but one: that one's outcome stays. */
 TEST(no_query_is_scaled_by_another) {
     scratch *s = *state;
     double x[N * D];
@@ -102,7 +103,7 @@ TEST(no_query_is_scaled_by_another) {
         x[i] += i % 2 ? 1e3 : -1e3;
     fit_rows(s, z, MO_SCALING_STANDARDISE, found);
     fit_rows(s, x, MO_SCALING_STANDARDISE, moved);
-    for (int h = 0; h < 3; h++) /* one row of N - LEARNED may change */
+    for (int h = 0; h < 3; h++) /* only one row may change its outcome */
         assert_true(fabs(found[h].accuracy - moved[h].accuracy) <= 100.0 / (N - LEARNED) + 1e-9);
 }
 

@@ -1,12 +1,15 @@
-/* tests/train/graphs/test_graph.c - graphs from host arrays: adjacency, counts, look-up, hash, tasks. */
+/* tests/train/graphs/test_graph.c - graphs from host arrays: adjacency, counts, looking up edges, hash, tasks. */
 #include "tests/scratch.h"
+#include "train/graphs/graph_build.h"
 #include "train/inside.h"
+
+#include <math.h>
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { NODES = 23 };
 
-/* Random directed edges with loops and repetitions; `dense` becomes the undirected truth. */
+/* Draws random directed edges with loops and repetitions; `dense` receives the undirected adjacency. */
 static int64_t draw_edges(mo_random *r, int64_t *u, int64_t *v, bool dense[NODES][NODES]) {
     int64_t n = mo_random_below(r, 200);
     memset(dense, 0, sizeof(bool[NODES][NODES]));
@@ -18,7 +21,7 @@ static int64_t draw_edges(mo_random *r, int64_t *u, int64_t *v, bool dense[NODES
     return n;
 }
 
-/* Directed pairs listed before, and loops, counted the slow way. */
+/* Counts, without an index, directed pairs that occur before, and loops. */
 static void count_dropped(const int64_t *u, const int64_t *v, int64_t n, int64_t *loops, int64_t *duplicates) {
     *loops = *duplicates = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -53,6 +56,62 @@ TEST(edges_become_the_undirected_adjacency) {
         assert_int_equal(g->dropped_duplicates, duplicates);
         mo_graph_release(g);
     }
+}
+
+/* A weighted path 0 - 1 - 2, whose first edge is listed in both directions, and a loop. */
+static mo_graph *weighted_path(mo_context *ctx, float second) {
+    static const int64_t u[] = {0, 1, 1, 2}, v[] = {1, 0, 2, 2};
+    const float weight[] = {2, 3, second, 9};
+    mo_edges edges = {0};
+    mo_graph *g = mo_graph_new(ctx, "path", "path");
+    for (int i = 0; i < 4; i++)
+        assert_true(mo_edges_add(ctx, &edges, u[i], v[i]) && mo_edges_weigh(ctx, &edges, weight[i]));
+    assert_true(mo_graph_set_edges(g, 3, &edges));
+    return mo_graph_finish(g);
+}
+
+TEST(weights_of_edges_enter_the_normalised_adjacency) {
+    scratch *s = *state;
+    mo_graph *g = weighted_path(s->ctx, 0.5f);
+    static const float expected[] = {3, 3, 0.5f, 0.5f};
+    assert_memory_equal(g->weight, expected, sizeof expected);
+    mo_csr *A = mo_normalized_adjacency(g, MO_F64);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    double dense[9], first = 3 / sqrt(3 * 3.5), second = 0.5 / sqrt(3.5 * 0.5);
+    assert_int_equal(mo_tensor_read(mo_spmm(t, A, mo_eye(t, MO_F64, 3)), dense, sizeof dense), MO_OK);
+    const double truth[] = {0, first, 0, first, 0, second, 0, second, 0};
+    for (int i = 0; i < 9; i++)
+        assert_true(fabs(dense[i] - truth[i]) < 1e-15);
+    mo_tape_release(t);
+    mo_csr_release(A);
+    const char *path = scratch_path(s, "path.npz");
+    assert_int_equal(mo_graph_write(g, path), MO_OK);
+    mo_graph *read = mo_graph_open(s->ctx, path), *equal = weighted_path(s->ctx, 3);
+    remove(path);
+    assert_memory_equal(read->weight, expected, sizeof expected);
+    assert_memory_equal(read->hash, g->hash, sizeof g->hash);
+    mo_graph *plain = mo_graph_from_edges(s->ctx, "path", 3, 2, (int64_t[]){0, 1}, (int64_t[]){1, 2});
+    assert_null(equal->weight); /* a common factor says nothing */
+    assert_memory_equal(equal->hash, plain->hash, sizeof plain->hash);
+    assert_memory_not_equal(g->hash, plain->hash, sizeof plain->hash);
+    mo_graph_release(g);
+    mo_graph_release(read);
+    mo_graph_release(equal);
+    mo_graph_release(plain);
+}
+
+TEST(held_out_edges_leave_the_weights_of_the_others) {
+    scratch *s = *state;
+    mo_edges edges = {0};
+    mo_graph *g = mo_graph_new(s->ctx, "path", "path");
+    for (int64_t i = 0; i < 3; i++)
+        assert_true(mo_edges_add(s->ctx, &edges, i, i + 1) && mo_edges_weigh(s->ctx, &edges, (float)(i + 1)));
+    assert_true(mo_graph_set_edges(g, 4, &edges));
+    g = mo_graph_finish(g);
+    mo_graph *rest = mo_graph_without(g, (int64_t *[]){(int64_t[]){1}, (int64_t[]){2}}, 1);
+    assert_memory_equal(rest->weight, ((const float[]){1, 1, 3, 3}), 4 * sizeof(float));
+    mo_graph_release(g);
+    mo_graph_release(rest);
 }
 
 TEST(graphs_may_be_empty) {

@@ -1,5 +1,5 @@
-/* tests/train/graphs/test_graph_files.c - every file of tests/graphs/files.cases, which says how they are written, is
- * read or refused as it says: graphs, and pools and suites of them. */
+/* tests/train/graphs/test_graph_files.c - reads every case of tests/graphs/files.cases (graphs, pools and suites),
+ * which says whether a file is read or refused, and what the message has. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 
@@ -12,10 +12,10 @@ typedef struct corpus {
     scratch *s;
     char *line[2000];
     int lines, cases;
-    FILE *file;  /* that is written */
-    int members; /* of an .npz */
+    FILE *file;  /* the file being written */
+    int members; /* number of members of an .npz */
     const char *member[16];
-    char alone[64]; /* the file that is opened by itself; "": the folder is */
+    char alone[64]; /* name of the file to open by itself; "": open the folder */
 } corpus;
 
 static void write_line(FILE *file, const char *text) {
@@ -38,13 +38,13 @@ static void close_file(corpus *c) {
     c->file = NULL;
 }
 
-/* What stands behind a word that the line begins with; NULL where it begins with another. */
+/* Returns the text after `word` at the start of a line; NULL if the line starts otherwise. */
 static const char *after(const char *line, const char *word) {
     size_t n = strlen(word);
     return strncmp(line, word, n) == 0 ? line + n : NULL;
 }
 
-/* The place of a member whose line begins with this name; behind all where there is none. */
+/* Returns the index of the member with the name that begins the line; the number of members if it is new. */
 static int find_member(const corpus *c, const char *line) {
     int at = 0;
     while (at < c->members && strncmp(c->member[at], line, strcspn(c->member[at], " ") + 1) != 0)
@@ -95,7 +95,7 @@ static void write_members(corpus *c) {
     c->members = 0;
 }
 
-/* Whether line i is one of a file. */
+/* Whether line i belongs to a file; if so, writes it. */
 static bool take_file(corpus *c, int i) {
     const char *line = c->line[i], *name = after(line, "file ") ? after(line, "file ") : after(line, "in ");
     if (*line == '|' && c->file)
@@ -161,7 +161,7 @@ static void expect_graph(const corpus *c, int i, const mo_graph *graph) {
         fail_msg("line %d: expected '%s', found '%s'", i + 1, c->line[i], found);
 }
 
-/* The end of a case. */
+/* Ends a case: opens what the case has written, and checks the result. */
 static void open_case(corpus *c, int i) {
     close_file(c);
     if (c->members)

@@ -1,4 +1,4 @@
-/* tests/train/graphs/test_links.c - held-out edges and the pool of non-edges: their definition, and their fair draw. */
+/* tests/train/graphs/test_links.c - held-out edges and non-edges: their definition, and that they are drawn evenly. */
 #include "tests/scratch.h"
 #include "train/graphs/draw.h"
 #include "train/inside.h"
@@ -7,7 +7,7 @@
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
-/* A drawn graph in which each pair is an edge with the given chance (and 0-1 is one always). */
+/* Draws a graph in which each pair is an edge with probability `density`, and 0-1 always is. */
 static mo_graph *draw_graph(mo_context *ctx, int64_t nodes, double density, uint64_t number) {
     int64_t u[2000], v[2000], n = 1;
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, number);
@@ -24,7 +24,7 @@ static mo_graph *draw_graph(mo_context *ctx, int64_t nodes, double density, uint
     return graph;
 }
 
-/* Pairs u < v, none twice, each an edge of the graph or not as stated. */
+/* Fails unless the pairs have u < v, differ from each other, and are edges of the graph or not, as stated. */
 static void assert_pairs(const mo_graph *graph, int64_t *const ends[2], int64_t n, bool edges) {
     bool *met = calloc((size_t)(graph->nodes * graph->nodes), sizeof *met);
     for (int64_t i = 0; i < n; i++) {
@@ -58,7 +58,7 @@ TEST(masked_edges_and_non_edges_are_what_they_say) {
         mo_graph *graph = draw_graph(s->ctx, nodes, densities[trial % 5], trial);
         int64_t edges = graph->nnz / 2, non_edges = nodes * (nodes - 1) / 2 - edges;
         double share = shares[trial % 4];
-        int64_t asked = non_edges * (int64_t)(trial % 7) / 6; /* from none to all */
+        int64_t asked = non_edges * (int64_t)(trial % 7) / 6; /* from none to all non-edges */
         mo_links *links = mo_links_create(graph, share, asked, trial);
         assert_non_null(links);
         int64_t expected = llround(share * (double)edges);
@@ -80,7 +80,7 @@ TEST(links_are_a_function_of_the_seed) {
         assert_memory_equal(a->negative[end], b->negative[end], (size_t)a->n_negative * sizeof(int64_t));
         assert_memory_not_equal(a->positive[end], c->positive[end], (size_t)a->n_positive * sizeof(int64_t));
         assert_memory_not_equal(a->negative[end], c->negative[end], (size_t)a->n_negative * sizeof(int64_t));
-        /* The number of negatives does not change the mask. */
+        /* the number of negatives does not change which edges are held out */
         assert_memory_equal(a->positive[end], fewer->positive[end], (size_t)a->n_positive * sizeof(int64_t));
     }
     assert_memory_equal(a->masked->hash, b->masked->hash, 16);
@@ -93,8 +93,8 @@ TEST(links_are_a_function_of_the_seed) {
     mo_graph_release(graph);
 }
 
-/* Over many seeds each pair is drawn about equally often: chi-square over the pairs, which has as many degrees of
- * freedom less one; six standard deviations above the mean are the limit. */
+/* Fails unless every pair is drawn about equally often over many seeds: chi-square with cells - 1 degrees of freedom,
+ * at most six standard deviations above its mean. */
 static void assert_even(const int64_t *count, int64_t cells, double expected) {
     double chi2 = 0;
     for (int64_t i = 0; i < cells; i++)
@@ -130,7 +130,7 @@ TEST(every_edge_and_non_edge_is_drawn_equally_often) {
     mo_graph_release(graph);
 }
 
-/* The beginning of the list is a random sample too, so that a reader may cut it anywhere. */
+/* The first part of the list is a random sample too, so the list can be cut anywhere. */
 TEST(lists_are_in_random_order) {
     scratch *s = *state;
     enum { ITEMS = 12, SEEDS = 6000 };
@@ -155,7 +155,7 @@ TEST(features_and_labels_stay_with_the_masked_graph) {
     assert_non_null(graph);
     mo_links *links = mo_links_create(graph, 0.2, 20000, 1);
     assert_non_null(links);
-    assert_int_equal(links->n_positive, 1056); /* 0.2 x 5278 */
+    assert_int_equal(links->n_positive, 1056); /* a fifth of 5278 edges */
     const mo_graph *masked = links->masked;
     assert_string_equal(masked->name, "cora");
     assert_int_equal(masked->features, graph->features);

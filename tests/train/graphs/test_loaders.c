@@ -1,12 +1,12 @@
-/* tests/train/graphs/test_loaders.c - every available data set (data_at_hand.h), and the embedded copies, against the
- * counts that were verified independently of this code (PROVENANCE.md beside the data). */
+/* tests/train/graphs/test_loaders.c - every available data set (data_at_hand.h) and the embedded graphs have the counts
+ * that were verified without this code (PROVENANCE.md beside the data). */
 #include "tests/data_at_hand.h"
 #include "tests/scratch.h"
 #include "train/inside.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
-/* The known counts of a data set; counts[..] = 0 ends the label counts. */
+/* The known counts of a data set; a 0 ends the list of counts per label. */
 typedef struct known {
     const char *name, *path;
     int64_t graphs, nodes, edges, features, feature_nnz, classes;
@@ -49,20 +49,21 @@ static const known data_sets[] = {
 };
 enum { DATA_SETS = sizeof data_sets / sizeof *data_sets };
 
-/* The adjacency as train.h promises it: rising columns, no loops, symmetric, within one graph. */
+/* Fails unless the adjacency is as train.h promises: rising columns, no loops, symmetric, edges only within a graph. */
 static void assert_adjacency(const mo_graph *g) {
     assert_int_equal(g->row_pointer[0], 0);
     assert_int_equal(g->row_pointer[g->nodes], g->nnz);
     assert_int_equal(g->graph_offset[0], 0);
     assert_int_equal(g->graph_offset[g->graphs], g->nodes);
-    int64_t *met = calloc((size_t)g->nodes + 1, sizeof *met); /* entries of each row matched by rows before it */
+    int64_t *met = calloc((size_t)g->nodes + 1, sizeof *met); /* number of entries of each row that earlier rows have
+                                                               * matched */
     for (int64_t k = 0, wrong = 0; k < g->graphs; k++) {
         for (int64_t u = g->graph_offset[k]; u < g->graph_offset[k + 1]; u++) {
             for (int64_t i = g->row_pointer[u]; i < g->row_pointer[u + 1]; i++) {
                 int64_t v = g->column[i];
                 wrong += v < g->graph_offset[k] || v >= g->graph_offset[k + 1] || v == u;
                 wrong += i > g->row_pointer[u] && g->column[i - 1] >= v;
-                /* Rows rise, so the next unmatched entry of row v must be u. */
+                /* Columns rise, so the next unmatched entry of row v must be u. */
                 wrong += g->column[g->row_pointer[v] + met[v]++] != u;
             }
         }
@@ -118,7 +119,7 @@ static mo_graph *open_or_fail(mo_context *ctx, const char *name) {
     return graph;
 }
 
-/* Points MOCHI_DATA at the available data sets and hides the embedded ones. */
+/* Sets MOCHI_DATA to the available data sets, and hides the embedded graphs. */
 static void use_sources(scratch *s) {
     setenv("MOCHI_DATA", data_at_hand(), 1);
     setenv("MOCHI_EMBEDDED", s->folder, 1);
@@ -196,7 +197,7 @@ TEST(embedded_graphs_equal_their_sources) {
         mo_graph_release(embedded);
         mo_graph_release(source);
     }
-    assert_true(sources >= 1); /* MUTAG comes with the tests */
+    assert_true(sources >= 1); /* at least MUTAG, which comes with the tests */
 }
 
 TEST(embedded_graphs_have_their_verified_counts) {
@@ -232,7 +233,7 @@ TEST(names_come_in_any_case_and_paths_work) {
     mo_graph_release(pathed);
 }
 
-/* A folder at the path of "mutag" that has attributes: the name leaves them aside, the path reads them. */
+/* The folder named "mutag" has node attributes: opened by name they are ignored, opened by path they are read. */
 TEST(names_have_no_attributes_and_paths_have) {
     scratch *s = *state;
     char target[1024], folder[600], path[700];

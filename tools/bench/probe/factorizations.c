@@ -1,5 +1,5 @@
-/* tools/bench/probe/factorizations.c - tests whether cuSOLVER's Cholesky and cuBLAS's triangular solves can be
- * recorded, which is undocumented, and which triangle and routine are faster. */
+/* tools/bench/probe/factorizations.c - tests whether a graph can record cuSOLVER's Cholesky and cuBLAS's triangular
+ * solves, which the vendor does not document, and which triangle and routine are faster. */
 #include "tools/bench/probe/probe.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 typedef struct system_of {
     int64_t n, columns;
     float *A, *B;
-    float **pointer; /* to A, in device memory */
+    float **pointer; /* address of A, in device memory */
     int32_t *info;
     bool lower, left;
 } system_of;

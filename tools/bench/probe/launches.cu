@@ -8,7 +8,7 @@ static __global__ void touch_kernel(float *x) {
         x[0] += 1;
 }
 
-/* Each entry is loaded only after the previous one is known to be finite. */
+/* Reads the diagonal one entry at a time: each load waits for the test of the entry before it. */
 static __global__ void walk_kernel(const float *A, int64_t n, int32_t *found) {
     if (threadIdx.x != 0)
         return;
@@ -31,7 +31,7 @@ const char *probe_walk(seam *s, const void *of) {
 
 struct copied {
     void *to;
-    const void *from; /* NULL: a fill */
+    const void *from; /* NULL: fill with zeros */
     size_t bytes;
 };
 

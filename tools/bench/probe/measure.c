@@ -1,4 +1,5 @@
-/* tools/bench/probe/measure.c - times a piece of work in three ways; allocates device memory. */
+/* tools/bench/probe/measure.c - times work on the host, on the device and in a replayed graph; allocates device memory.
+ * */
 #include "tools/bench/probe/probe.h"
 
 #include <stdio.h>
@@ -28,7 +29,7 @@ void probe_stop(const char *what, const char *reason) {
     exit(1);
 }
 
-/* Queues the work `times` times; returns the first refusal, NULL if there is none. */
+/* Queues the work `times` times. Returns the reason if a call is refused, else NULL. */
 static const char *repeat(seam *s, probe_work queue, const void *of, int times) {
     const char *refused = NULL;
     for (int i = 0; i < times && !refused; i++)
@@ -41,7 +42,7 @@ static const char *finish(seam *s) {
     return failed ? failed : queued;
 }
 
-/* Microseconds per piece, between two events around `times` of them. */
+/* Returns the microseconds per call of `queue`, times `times`, between two events on the device. */
 static double device_us(seam *s, probe_work queue, const void *of, int times) {
     seam_event *from = seam_event_create(s), *to = seam_event_create(s);
     if (!from || !to)
@@ -61,7 +62,8 @@ static const char *launch_graph(seam *s, const void *graph) {
     return NULL;
 }
 
-/* Records `times` pieces as one graph. Returns why they cannot be recorded, or NULL and the microseconds per piece. */
+/* Records `times` calls of `queue` as one graph. Returns why they cannot be recorded; else NULL, and *us = microseconds
+ * per call. */
 static const char *replay(seam *s, probe_work queue, const void *of, int times, int replays, double *us) {
     seam_graph *graph = NULL;
     const char *reason = seam_capture(s);

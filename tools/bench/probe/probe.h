@@ -1,5 +1,5 @@
-/* tools/bench/probe/probe.h - the first minute on a device: checks, through the backend's own seams, its assumptions on
- * the vendor's libraries. It prints one JSON object per line on standard output. */
+/* tools/bench/probe/probe.h - the program to run first on a new device: checks what the backend assumes of the vendor's
+ * libraries, through the backend's own wrappers (seams). Prints one JSON object per line on standard output. */
 #ifndef MO_CUDA_PROBE_H
 #define MO_CUDA_PROBE_H
 
@@ -17,15 +17,15 @@ typedef struct probe {
 
 /* ---- measure.c ---- */
 
-/* Queues one piece of work; returns the reason if it is refused, else NULL. */
+/* Queues a piece of work `of`, the work's arguments; returns the reason if it is refused, else NULL. */
 typedef const char *(*probe_work)(seam *s, const void *of);
 
-/* Prints {"what", "host_us", "eager_us", "replay_us", "capture"}: microseconds per piece on the host, on the device,
- * and as a node of a replayed graph; capture is "yes", or the reason why the work cannot be recorded, and then
- * replay_us is null. If the work is refused, prints {"what", "refused"}. */
+/* Prints {"what", "host_us", "eager_us", "replay_us", "capture"}: microseconds per call on the host, on the device, and
+ * as a node of a replayed graph. capture is "yes", or the reason why a graph cannot record the work; replay_us is then
+ * null. If the work is refused, prints {"what", "refused"}. */
 void probe_measure(const probe *p, const char *what, probe_work queue, const void *of);
 double probe_now_us(void);
-/* Device memory; ends the program if there is none. probe_values: n floats, uniform between -scale and scale. */
+/* Allocate device memory, or end the program. probe_values fills it with n floats, uniform between -scale and scale. */
 void *probe_memory(const probe *p, size_t bytes);
 float *probe_values(const probe *p, int64_t n, float scale);
 void probe_send(const probe *p, void *device, const void *values, size_t bytes);
@@ -36,10 +36,10 @@ void probe_stop(const char *what, const char *reason);
 /* ---- the questions ---- */
 
 void probe_launches(const probe *p);       /* launches.cu: the cost of a kernel, a fill, a copy, alone and in a graph */
-void probe_factorizations(const probe *p); /* factorizations.c: whether they can be captured, and their time */
+void probe_factorizations(const probe *p); /* factorizations.c: whether a graph can record them, and their time */
 void probe_products(const probe *p);       /* products.c: the available epilogues, and the search for them */
-void probe_values_kept(const probe *p);    /* products.c: NaN and 0 through relu; shapes that use TF32 */
-/* launches.cu: one thread loads the diagonal of A [n, n], entry by entry. */
+void probe_values_kept(const probe *p);    /* products.c: what relu makes of NaN and 0; which shapes use TF32 */
+/* The arguments of probe_walk (launches.cu): one thread loads the diagonal of A [n, n], entry by entry. */
 typedef struct probe_diagonal {
     const float *A;
     int64_t n;

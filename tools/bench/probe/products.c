@@ -17,7 +17,7 @@ typedef struct operands {
     void *bits;
 } operands;
 
-/* The upper half of a float32 is a bfloat16. */
+/* Returns a bfloat16 copy on the device: the upper halves of the n float32. */
 static uint16_t *halves(const probe *p, const float *wide, int64_t n) {
     uint32_t *from = malloc((size_t)n * sizeof *from);
     uint16_t *to = malloc((size_t)n * sizeof *to), *device = probe_memory(p, (size_t)n * sizeof *to);
@@ -54,7 +54,7 @@ static void release_operands(const probe *p, operands *o) {
     seam_release(p->s, o->bits);
 }
 
-/* One product of a step, column-major: C [m, n] from k terms. */
+/* One matrix product of a step, column-major: C [m, n], the sum of k terms per entry. */
 typedef struct product {
     const char *name;
     bool transposed_a, transposed_b;
@@ -68,7 +68,8 @@ static int64_t whole_eights(int64_t n) {
     return (n + 7) / 8 * 8;
 }
 
-/* Operands in the layout of bf16 copies (tensor/cuda/gemm.cu): a row becomes a column, and columns are aligned. */
+/* Gives the operands the layout of bf16 copies (tensor/cuda/gemm.cu): a single row is stored as a column, and columns
+ * are aligned. */
 static void lie_as_copies(seam_gemm *g) {
     g->transposed_a ^= (g->transposed_a ? g->k : g->m) == 1;
     g->transposed_b ^= (g->transposed_b ? g->n : g->k) == 1;
@@ -124,7 +125,7 @@ static void ask(const probe *p, const product *w, const operands *o) {
     }
 }
 
-/* Times the search for products of new shapes, as they occur when a training run draws episodes. */
+/* Times cuBLASLt's search for an algorithm on shapes that it has not met: a training run draws them all the time. */
 static void ask_new_shapes(const probe *p, const operands *o) {
     double us = 0;
     for (int i = 1; i <= SEARCHES; i++) {
@@ -174,7 +175,7 @@ static float first_of(const probe *p, const seam_gemm *g) {
     return value;
 }
 
-/* relu is max(x, 0), and a maximum can drop NaN; the bit of an element that is exactly 0 can be set or not. */
+/* Two open questions: relu as max(x, 0) can drop a NaN, and its mask bit for an x of exactly 0 can be set or not. */
 static void ask_relu(const probe *p, const operands *o) {
     const float nan = NAN;
     product layer = {"", true, false, p->d, p->rows, p->d, .relu = true, .bias = true};

@@ -1,4 +1,4 @@
-/* Grades the exercises of a lesson on drawn inputs: compares an answer's values with plain loops, and its first and
+/* Grades the exercises of a lesson on random inputs: compares an answer's values with plain loops, and its first and
  * second derivatives with central differences. With --json prints a line per exercise. In the folder of a lesson:
  *     cc ../checker/check.c grade.c exercises.c $(pkg-config --cflags --libs mochi) -lm -o check && ./check */
 #include "exercise.h"
@@ -20,7 +20,7 @@ static mo_tensor *draw(mo_context *ctx, const exercise_input *in, mo_random *r) 
     return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, in->ndim, in->shape, x));
 }
 
-/* Whether the values equal the loops'; if not, sets why. */
+/* Whether the answer has the values of the plain loops; if not, sets why. */
 static bool has_values(mo_context *ctx, const exercise *e, mo_tensor *const *in, int draw) {
     double x[MOST_INPUTS][MOST_ELEMENTS], want[MOST_ELEMENTS] = {0}, got[MOST_ELEMENTS] = {0}, worst = 0, size = 1e-300;
     const double *pointers[MOST_INPUTS];
@@ -33,7 +33,7 @@ static bool has_values(mo_context *ctx, const exercise *e, mo_tensor *const *in,
         pointers[i] = x[i];
     }
     e->expected(pointers, want);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD); /* answers may take gradients */
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD); /* records, as an answer may take gradients */
     mo_tensor *Y = e->answer(t, in);
     bool fits = mo_ok(ctx) && mo_numel(Y) == n;
     if (fits)

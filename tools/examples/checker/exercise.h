@@ -6,7 +6,7 @@
 
 enum { MOST_INPUTS = 4, MOST_ELEMENTS = 64 };
 
-/* An input of float64: standard normal, or positive. */
+/* A float64 input: standard normal numbers, or log-normal ones if positive. */
 typedef struct exercise_input {
     int ndim;
     int64_t shape[MO_MAX_AXES];
@@ -17,9 +17,9 @@ typedef struct exercise {
     const char *name;
     int n_in;
     exercise_input in[MOST_INPUTS];
-    mo_tensor *(*answer)(mo_tape *t, mo_tensor *const *in); /* graph code: yours */
+    mo_tensor *(*answer)(mo_tape *t, mo_tensor *const *in); /* graph code that you write in exercises.c */
     const char *shape;                                      /* the result's shape, "[3, 1]" */
-    void (*expected)(const double *const *in, double *out); /* by plain loops */
+    void (*expected)(const double *const *in, double *out); /* writes the right values, computed by plain loops */
     const char *hint;
 } exercise;
 

@@ -1,4 +1,4 @@
-/* What the exercises of this lesson are compared with: the normal equations by elimination in plain loops. */
+/* The right answers of this lesson: the normal equations, solved by elimination in plain loops. */
 #include "../checker/exercise.h"
 
 enum { MOST = 5 };

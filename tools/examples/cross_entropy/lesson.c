@@ -9,7 +9,7 @@
 enum { N = 60, D = 3, C = 3, STEPS = 400 };
 static const double lr = 0.5, lambda = 0.01;
 
-/* One step of W [D, C] in place, by the derivation. */
+/* One step of gradient descent on W [D, C], in place, by the gradient as derived by hand. */
 static void step_by_hand(const double *X, const double *Y, double *W) {
     double gradient[D * C];
     for (int k = 0; k < D * C; k++)

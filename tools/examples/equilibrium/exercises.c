@@ -1,7 +1,7 @@
-/* Yours to fill in; ./check says how far you are. in, of shape [4]: a and x of the first, M of the second. */
+/* Fill in layer and omega; ./check grades them. All inputs have shape [4]. equilibrium: in = a, x. omega: in = M. */
 #include <mochi/mochi.h>
 
-/* F(z) of z = tanh(tanh(a) z / 3 + x); theta = a, x. */
+/* Returns F(z), which is 0 where z = tanh(tanh(a) z / 3 + x); theta = a, x. */
 static mo_tensor *layer(mo_tape *t, mo_tensor *z, mo_tensor *const *theta, int n, void *state) {
     (void)n, (void)state;
     return mo_sub(t, z, theta[1]);
@@ -12,7 +12,7 @@ mo_tensor *equilibrium(mo_tape *t, mo_tensor *const *in) {
     return mo_newton_krylov(t, start, layer, in, 2, NULL);
 }
 
-/* u with u + exp(u) = M; in[0] is M. */
+/* Returns the u with u + exp(u) = M; in[0] is M. */
 mo_tensor *omega(mo_tape *t, mo_tensor *const *in) {
     return mo_scale(t, in[0], 1, 0);
 }

@@ -1,4 +1,4 @@
-/* What the exercises of this lesson are compared with: iterations in plain loops, until nothing changes. */
+/* The right answers of this lesson: iterations in plain loops, until nothing changes. */
 #include "../checker/exercise.h"
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* What the exercises of this lesson are compared with: elimination in plain loops. */
+/* The right answers of this lesson: elimination in plain loops. */
 #include "../checker/exercise.h"
 #include <math.h>
 

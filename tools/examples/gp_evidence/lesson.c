@@ -9,7 +9,8 @@
 
 enum { N = 40, STEPS = 200 };
 
-/* theta: log l, log s, log sigma; D [N, N]: squared distances; y [N, 1]. */
+/* Returns the evidence's negative, without its constant. theta: log l, log s, log sigma; D [N, N]: squared distances
+ * between the points; y [N, 1]. */
 static mo_tensor *negative_evidence(mo_tape *t, mo_tensor *const *theta, mo_tensor *D, mo_tensor *y) {
     mo_tensor *precision = mo_scale(t, mo_exp(t, mo_scale(t, theta[0], -2, 0)), -0.5, 0); /* -1 / (2 l^2) */
     mo_tensor *smooth = mo_mul(t, mo_exp(t, mo_scale(t, theta[1], 2, 0)), mo_exp(t, mo_mul(t, precision, D)));
@@ -36,7 +37,7 @@ int main(void) {
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_random r = mo_random_at(3, MO_PURPOSE_INIT, 0);
     double x[N], y[N], d[N * N];
-    for (int i = 0; i < N; i++) { /* a sine and noise of 0.1 */
+    for (int i = 0; i < N; i++) { /* a sine with noise of standard deviation 0.1 */
         x[i] = 6.0 * i / N;
         y[i] = sin(2 * x[i]) + 0.1 * mo_random_normal(&r);
     }

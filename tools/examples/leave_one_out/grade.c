@@ -1,4 +1,4 @@
-/* What the exercises of this lesson are compared with: the inverse of a 2 x 2 matrix. */
+/* The right answers of this lesson, by the inverse of a 2 x 2 matrix. */
 #include "../checker/exercise.h"
 
 enum { N = 4 };
@@ -6,7 +6,7 @@ enum { N = 4 };
 mo_tensor *degrees_of_freedom(mo_tape *t, mo_tensor *const *in);
 mo_tensor *generalized(mo_tape *t, mo_tensor *const *in);
 
-/* H [N, N] of X [N, 2] and lambda; returns its trace. */
+/* Writes H [N, N] for X [N, 2] and lambda; returns its trace. */
 static double hat(const double *x, double lambda, double H[N][N]) {
     double a = lambda, b = 0, c = lambda, trace = 0;
     for (int i = 0; i < N; i++) {

@@ -44,7 +44,7 @@ int main(void) {
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_random r = mo_random_at(2, MO_PURPOSE_INIT, 0);
     double x[N * D], y[N], e[N], worst = 0, value = 0, slope = 0;
-    for (int i = 0; i < N; i++) { /* five features of the forty matter */
+    for (int i = 0; i < N; i++) { /* only five of the forty features have an effect */
         y[i] = 3 * mo_random_normal(&r);
         for (int j = 0; j < D; j++) {
             x[i * D + j] = mo_random_normal(&r);

@@ -1,4 +1,4 @@
-/* The ops whose rules are the exercises of this lesson, and what their values are compared with. */
+/* The two ops whose rules are the exercises of this lesson, and the right values of the ops. */
 #include "../checker/exercise.h"
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* What the exercises of this lesson are compared with: Cramer's rule for two unknowns. */
+/* The right answers of this lesson: Cramer's rule for two unknowns. */
 #include "../checker/exercise.h"
 #include <math.h>
 

@@ -1,10 +1,10 @@
-/* What the exercises of this lesson are compared with. */
+/* The right answers of this lesson. */
 #include "../checker/exercise.h"
 
 mo_tensor *projection(mo_tape *t, mo_tensor *const *in);
 mo_tensor *price(mo_tape *t, mo_tensor *const *in);
 
-/* (a'c - b) / a'a */
+/* Returns (a'c - b) / a'a. */
 static double distance_along(const double *const *in) {
     double ac = 0, aa = 0;
     for (int i = 0; i < 4; i++) {

@@ -18,7 +18,7 @@ static mo_tensor *qp_layer(mo_tape *t, mo_tensor *Q, mo_tensor *q, mo_tensor *A,
     return mo_slice(t, mo_solve(t, K, right), MO_AXIS(0), 0, N); /* without nu */
 }
 
-/* For the checker: Q = LL' + I stays definite under any perturbation. */
+/* The layer for the checker: Q = LL' + I stays definite under any perturbation of L. */
 static void checked_layer(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)n_in, (void)n_out, (void)state;
     mo_tensor *Q = mo_add_diag(t, mo_gram(t, in[0]), mo_scalar(t, MO_F64, 1));

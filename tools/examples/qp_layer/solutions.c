@@ -1,7 +1,7 @@
-/* The same as exercises.c, filled in. */
+/* exercises.c with both functions filled in. */
 #include <mochi/mochi.h>
 
-/* [I a'; a 0] [x; nu] = [c; b]: Q = I and q = -c. */
+/* Solves [I a'; a 0] [x; nu] = [c; b], the lesson's system for Q = I and q = -c. */
 static mo_tensor *optimum(mo_tape *t, mo_tensor *const *in) {
     mo_tensor *zero = mo_full(t, MO_F64, 2, (int64_t[]){1, 1}, 0);
     mo_tensor *top = mo_concat(t, (mo_tensor *[]){mo_eye(t, MO_F64, 4), mo_transpose(t, in[1])}, 2, MO_AXIS(1));

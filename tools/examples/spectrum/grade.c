@@ -1,4 +1,4 @@
-/* What the exercises of this lesson are compared with: eigenvalues by Jacobi's rotations in plain loops. */
+/* The right answers of this lesson: eigenvalues by Jacobi's rotations in plain loops. */
 #include "../checker/exercise.h"
 #include <math.h>
 
@@ -7,7 +7,7 @@ enum { N = 3, SWEEPS = 30 };
 mo_tensor *root_trace(mo_tape *t, mo_tensor *const *in);
 mo_tensor *entropy(mo_tape *t, mo_tensor *const *in);
 
-/* One rotation in the plane of axes p and q, after which A[p][q] is 0. */
+/* Rotates the plane of axes p and q so that A[p][q] becomes 0. */
 static void rotate(double A[N][N], int p, int q) {
     double angle = 0.5 * atan2(2 * A[p][q], A[q][q] - A[p][p]), c = cos(angle), s = sin(angle);
     for (int k = 0; k < N; k++) {

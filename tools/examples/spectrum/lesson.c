@@ -9,11 +9,13 @@
 enum { N = 8, STEPS = 300 };
 static const double TOTAL = 14;
 
-/* theta [N, N]: the shares of roads are a softmax of all pairs; mask [N, N]: -1e9 on the diagonal, 0 beside it. */
+/* Returns the second smallest eigenvalue. theta [N, N]: a softmax over all pairs gives each road's share of TOTAL; mask
+ * [N, N]: -1e9 on the diagonal, 0 elsewhere, so that no place has a road to itself. */
 static mo_tensor *connectivity(mo_tape *t, mo_tensor *theta, mo_tensor *mask) {
     mo_tensor *both = mo_add(t, mo_add(t, theta, mo_transpose(t, theta)), mask), *w, *V;
     mo_tensor *share = mo_softmax(t, mo_reshape(t, both, 1, (int64_t[]){N * N}), MO_AXIS(0));
-    mo_tensor *A = mo_scale(t, mo_reshape(t, share, 2, (int64_t[]){N, N}), 2 * TOTAL, 0); /* each road counts twice */
+    mo_tensor *A = mo_scale(t, mo_reshape(t, share, 2, (int64_t[]){N, N}), 2 * TOTAL, 0); /* A has each road twice, as
+                                                                                           * A_ij and A_ji */
     mo_tensor *degree = mo_sum(t, A, MO_AXIS(1), MO_DROP_AXES);
     mo_eigh(t, mo_sub(t, mo_diagonal_embed(t, degree), A), &w, &V);
     return mo_sum(t, mo_slice(t, w, MO_AXIS(0), 1, 2), MO_AXIS(0), MO_DROP_AXES);

@@ -1,4 +1,4 @@
-/* What the exercises of this lesson are compared with: the gradient X' (X w - y) in plain loops. */
+/* The right answers of this lesson: the gradient X' (X w - y) in plain loops. */
 #include "../checker/exercise.h"
 
 enum { N = 4, D = 2 };

@@ -1,7 +1,7 @@
-/* The same as exercises.c, filled in. */
+/* exercises.c with both functions filled in. */
 #include <mochi/mochi.h>
 
-/* The gradient of |X w - y|^2 / 2, which can be differentiated again. */
+/* The gradient of |X w - y|^2 / 2 in w, which can be differentiated again. */
 static mo_tensor *gradient(mo_tape *t, mo_tensor *const *in, mo_tensor *w) {
     mo_tensor *apart = mo_sub(t, mo_matmul(t, in[0], w), in[1]), *g;
     mo_tensor *loss = mo_scale(t, mo_sum(t, mo_square(t, apart), MO_AXES(0, 1), MO_DROP_AXES), 0.5, 0);

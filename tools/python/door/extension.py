@@ -38,7 +38,7 @@ const char *door_version(void);
 
 
 def compiler():
-    """The compiler's command without options, but with a cache (ccache) before it."""
+    """The compiler's command without its options; a cache before it (ccache) stays."""
     words = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     return words[: 2 if words[0].endswith("ccache") else 1]
 

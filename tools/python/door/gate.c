@@ -89,7 +89,8 @@ static door_failure door_failed(void) {
     return door_last;
 }
 
-/* For code that runs between a call and the query of its result: a finalizer restores the previous result. */
+/* Sets this thread's result: a finalizer that makes calls between another call and the query of its result restores
+ * that result. */
 static void door_put_failure(door_failure failure) {
     door_last = failure;
 }

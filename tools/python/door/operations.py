@@ -9,7 +9,7 @@ import textwrap
 
 import headers
 
-# Tensors that can be omitted: the header says "or NULL".
+# Inputs for which the header allows NULL: they are optional in Python.
 OPTIONAL = {"linear": {"b"}}
 DEFAULTS = {
     "axis": "-1", "smoothing": "0.0", "correction": "0", "epsilon": "1e-12", "before": "0", "after": "0", "b": "0.0",
@@ -27,10 +27,10 @@ FORMULAS = {
     "cumsum": "Sums of the entries up to each one, along an axis", "softmax": "e^X divided by its sum along an axis",
     "log_softmax": "log softmax(X) along an axis", "reshape": "X in another shape; one size may be -1",
 }  # fmt: skip
-# Integers: given as a list they become int64.
+# Integer inputs, and the function that converts them: lists become int64.
 INDICES = {"index": "_index", "offset": "_index", "labels": "_labels", "target": "_labels"}
 ENUMS = {"mo_triangle": "triangle", "mo_intercept": "intercept"}
-# Functions of functions, and of structs, are written by hand (mochi/solvers.py, mochi/functions.py).
+# Functions that take functions or structs are written by hand (mochi/solvers.py, mochi/functions.py).
 BY_HAND = {"mo_register_ops", "mo_solve_check"}
 # Arguments whose Python type differs from the number that C takes.
 TYPES = {
@@ -147,7 +147,7 @@ class Argument:
             self.given = [f'_choice("{own}", {name})']
 
     def expression(self, like):
-        """How the argument is given to the gate."""
+        """The expression that passes the argument to the gate."""
         if not self.is_tensor:
             return ", ".join(self.given)
         how = "_optional" if self.default == "None" else INDICES[self.name] if self.is_index else "_in"
@@ -155,7 +155,7 @@ class Argument:
 
 
 def arguments(op, parameters):
-    """The arguments of Python for a function's parameters; None where a function of C is among them."""
+    """The Python arguments for a function's parameters; None if a parameter is a C function."""
     found = []
     for kind, name in parameters:
         if "(*" in kind or kind.split()[0] in ("mo_graph_code", "mo_residual") or "options" in name:
@@ -178,13 +178,13 @@ def type_of(argument):
     """The type of an argument."""
     if argument.is_tensor:
         return "ArrayLike"
-    if argument.kind == "mo_axes NAME":  # a set, of which None is all, or one axis
+    if argument.kind == "mo_axes NAME":  # a set of axes, where None means all, or one axis
         return "int | Sequence[int] | None" if argument.default == "None" else "int"
     return "Sequence[ArrayLike]" if argument.is_list else TYPES[argument.kind]
 
 
 def declared(op, found, method=False):
-    """The first line of an op, or of the method, without its colon."""
+    """The `def` line of an op's function or method, without its colon."""
     parts = []
     for a, default in given(found):
         if method and not parts:
@@ -290,7 +290,7 @@ def module(root):
 
 def methods(root):
     """The text of mochi/tensor.pyi: tensor.pyi of this folder, with the ops that are methods."""
-    own = {"reshape"}  # which tensor.pyi declares
+    own = {"reshape"}  # declared in tensor.pyi itself
     listed = ((op, found) for op, found in functions_of(root) if is_method(found) and op not in own)
     lines = [f"    {declared(op, found, method=True)}: ...\n" for op, found in listed]
     return pathlib.Path(__file__).with_name("tensor.pyi").read_text().replace("    # METHODS\n", "".join(lines))

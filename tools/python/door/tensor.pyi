@@ -1,6 +1,6 @@
 """Tensors with their types: the operators and the ops that are methods, which mochi/operators.py attaches."""
 
-from collections.abc import Sequence  # noqa: F401  of the methods, as Literal and Random
+from collections.abc import Sequence  # noqa: F401  for the methods, like Literal and Random
 from typing import Any, Literal  # noqa: F401
 
 from numpy.typing import ArrayLike, DTypeLike, NDArray

@@ -1,4 +1,4 @@
-"""Reverse-mode automatic differentiation through solvers: the Python door of libmochi.
+"""Reverse-mode automatic differentiation through solvers: the Python interface of libmochi.
 
 >>> import mochi, numpy as np
 >>> W = mochi.parameter(np.ones((2, 3)))

@@ -19,7 +19,7 @@ CORE = "OPENBLAS_CORETYPE"
 
 
 def processor():
-    """(instruction sets, vendor, family) of this machine's processor; empty if the system does not tell."""
+    """(instruction sets, vendor, family) of this machine's processor; empty if the system does not provide them."""
     told: dict[str, str] = {}
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
         first = file.read().partition("\n\n")[0]

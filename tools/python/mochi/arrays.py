@@ -13,7 +13,8 @@ NUMPY: dict[int, np.dtype] = {
     lib.MO_U8: np.dtype(np.uint8),
     lib.MO_F16: np.dtype(np.float16),
 }
-# By NumPy's dtype, whose name takes NumPy 3 us to make; another byte order is another key.
+# The library's number of each NumPy dtype. Keys are dtypes, as their names would take NumPy 3 us; another byte order is
+# another key.
 STORED = {dtype: number for number, dtype in NUMPY.items()}
 NAMES = {lib.MO_BF16: "bfloat16", **{number: dtype.name for number, dtype in NUMPY.items()}}
 NUMBERS = {name: number for number, name in NAMES.items()}
@@ -54,7 +55,7 @@ def lend(thing):
 
 @ffi.def_extern()
 def door_done(state):
-    """Called when the library no longer reads lent memory."""
+    """The library calls this when it no longer reads lent memory."""
     _lent.pop(int(ffi.cast("uintptr_t", state)), None)
 
 

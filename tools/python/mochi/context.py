@@ -18,7 +18,7 @@ MATH = {"fp32": lib.MO_MATH_FP32, "tf32": lib.MO_MATH_TF32, "bf16": lib.MO_MATH_
 
 lib.door_open()
 _thread = threading.local()
-# Contexts by the address of the library's, for functions of Python that the library calls.
+# Contexts by the address of the library's context, for Python functions that the library calls.
 _contexts: weakref.WeakValueDictionary[int, Context] = weakref.WeakValueDictionary()
 _exiting: list[bool] = []
 atexit.register(_exiting.append, True)
@@ -76,13 +76,14 @@ class Context:
             raise errors.OutOfMemoryError("Context: out of memory")
         self.pointer = pointer
         self.address = int(ffi.cast("uintptr_t", pointer))
-        # A context of ours frees it: of a cycle, the collector would free it before the objects that leave through it.
+        # An owned context frees its gate itself. In a garbage cycle, ffi.gc could free it before objects whose release
+        # goes through it.
         gate = lib.door_gate_create(pointer)
         self.gate = gate if owned else ffi.gc(gate, lib.door_gate_free)
-        self.handles: set[int] = set()  # those that live, by address
-        self.tapes = {}  # address of a tape: how many leaves had died when it was last empty
+        self.handles: set[int] = set()  # addresses of the objects that live
+        self.tapes = {}  # {a tape's address: how many leaves had died when the tape was last empty}
         self._owned = owned
-        self._leaving: collections.deque[tuple] = collections.deque()  # (function, pointer, what must live until then)
+        self._leaving: collections.deque[tuple] = collections.deque()  # (release function, pointer, what must live until then)
         self._dead: collections.deque[tuple] = collections.deque()  # (number, leaf) in the order of their deaths
         self._deaths = 0
         self._given_up = False
@@ -151,7 +152,7 @@ class Context:
         """Releases objects that wait for their release, if no thread is inside."""
         if _exiting or not lib.door_idle(self.gate):
             return
-        failure = lib.door_failed()  # of a call that a finalizer has come between
+        failure = lib.door_failed()  # the result of a call, between which and its query this finalizer may run
         self._drain()
         lib.door_put_failure(failure)
 
@@ -192,7 +193,7 @@ class Context:
             if lib.mo_context_release(self.pointer) == lib.MO_OK:
                 self._given_up = False
                 lib.door_gate_free(self.gate)
-            else:  # an object lives that the collector takes after the context
+            else:  # an object still lives, which the collector finalizes after the context
                 lib.mo_clear_error(self.pointer)
 
     def __del__(self):

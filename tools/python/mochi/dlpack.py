@@ -22,11 +22,12 @@ _new, _valid, _pointer, _rename = (
     _python.PyCapsule_SetName,
 )
 _new.restype, _new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-# By address: a capsule that is being freed is no object to hold any more.
+# The capsule is passed by its address: while it is being freed, Python may not hold it as an object.
 _valid.restype, _valid.argtypes = ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p)
 _rename.restype, _rename.argtypes = ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)
-# The names, by whether the capsule is versioned, before and after it is taken over; they must outlive the capsules.
+# A capsule's name, by whether it is versioned: before a consumer takes it over, and after. Capsules point to these
+# texts.
 NAMES = {False: b"dltensor", True: b"dltensor_versioned"}
 USED = {False: b"used_dltensor", True: b"used_dltensor_versioned"}
 STRUCTS = {False: "door_dl_managed", True: "door_dl_versioned"}
@@ -104,19 +105,19 @@ def _address(pointer):
 
 @ffi.def_extern()
 def door_dl_free(managed):
-    """A consumer has done with the memory."""
+    """Called when a consumer no longer needs the memory."""
     arrays.door_done(managed.state)
 
 
 @ffi.def_extern()
 def door_dl_free_versioned(managed):
-    """A consumer has done with the memory."""
+    """Called when a consumer no longer needs the memory."""
     arrays.door_done(managed.state)
 
 
 @ffi.def_extern()
 def door_dl_drop(capsule):
-    """A capsule is freed: releases its memory unless a consumer has taken it over (and so renamed it)."""
+    """Called when a capsule is freed: releases its memory unless a consumer has taken it over and so renamed it."""
     address = _address(capsule)
     for versioned, name in NAMES.items():
         if _valid(address, name):
@@ -130,7 +131,7 @@ class Guest:
         self.context, self.managed = context, managed
 
     def __del__(self):
-        if not _exiting:  # then its owner may be gone
+        if not _exiting:  # at exit, the owner may be gone already
             lib.mo_context_wait(self.context.pointer)
             self.managed.deleter(self.managed)
 

@@ -110,7 +110,7 @@ def last(context):
 
 
 def _axes(match):
-    """A set of axes as the library writes it, "axes 0x4, expected bits below 2, or ..", by the numbers of axes."""
+    """The library's "axes 0x4, expected bits below 2, or .." with the axes' numbers in place of the bits."""
     bits, n = int(match[1], 16), int(match[2])
     named = [i if i < 16 else i - 32 for i in range(32) if bits >> i & 1]
     return f"axis {', '.join(map(str, named))}, expected {-n} to {n - 1}"

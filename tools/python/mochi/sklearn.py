@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
@@ -27,11 +27,11 @@ from .heads import head
 from .tape import Tape
 from .tensor import constant
 
-MOST_DENSE = 2**31  # bytes that the fit to sparse rows may take for dense ones
+MOST_DENSE = 2**31  # if X is sparse: the most bytes of dense rows that a fit may make from it
 
 
-class _HeadClassifier(ClassifierMixin, BaseEstimator):
-    """A head as a classifier: fitted once, in float64; its fitted state consists of arrays.
+class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
+    """A head as a classifier: fitted once, in float64; its fitted state consists of arrays. As a transformer it gives the logits.
 
     Attributes
     ----------
@@ -41,11 +41,14 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         W [C, d] and b [C] of the decision function; for two classes [1, d] and [1], as in scikit-learn.
     temperature_ : float
         For the probabilities: 1, or calibrated.
+    n_iter_ : numpy.ndarray or None
+        Iterations of the fit [1]: conjugate gradients of logistic, rounds of the SVM; None for a head in closed form.
     n_features_in_ : int
         d.
     """
 
-    # The head's name, or the argument that chooses it with the names; arguments by the head's parameters.
+    # The head's name; or an argument of the estimator, and the head's name for each of its values. Then the estimator's
+    # arguments by the head's parameters.
     _name: str | tuple[str, dict[str, str]]
     _parameters: dict[str, str] = {"lam": "lam"}
     _scaling = lib.MO_SCALING_NONE  # applied to the rows before a fit
@@ -53,6 +56,8 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
     _several = False  # accepts several labels per row
     class_weight: Any = None
     weights_: Any
+    n_iter_: Any = None
+    _iterates = False
     _labels: Any = None
 
     def __sklearn_tags__(self):
@@ -87,14 +92,15 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
             checked.flag(f"{type(self).__name__}: {name}", getattr(self, name, False))
         _refuse_unlabelled(self, y)
         X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=self._sparse and "csr", multi_output=self._several)
-        check_classification_targets(y)
         weight = sample_weight
         if weight is not None:
             weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         self._labels = None
-        if type_of_target(y) == "multilabel-indicator":
-            return self._fit_several(X, np.asarray(y), weight)
-        y = column_or_1d(y, warn=True)
+        if y.ndim > 1 or y.dtype.kind not in "biuUS":  # whole numbers and texts are classes: the check takes half a small fit
+            check_classification_targets(y)
+            if type_of_target(y) == "multilabel-indicator":
+                return self._fit_several(X, np.asarray(y), weight)
+            y = column_or_1d(y, warn=True)
         self.classes_, label = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise errors.InvalidError(f"{type(self).__name__}: labels of one class, expected two classes or more")
@@ -105,7 +111,7 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
             lost = self.classes_[np.argmin(weight @ Y)]
             raise errors.InvalidError(f"{type(self).__name__}: the rows of class {lost!r} have no weight; leave them out")
         self._tune(X, label)
-        self._take(X, Y, weight)
+        self._fit(X, Y, weight)
         self.temperature_ = self._readout(X, label).temperature if self.calibrated else 1.0
         return self
 
@@ -114,13 +120,22 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         if self.calibrated or self.class_weight is not None:
             raise errors.InvalidError(f"{type(self).__name__}: calibrated and class_weight are for one label a row")
         self.classes_, self.temperature_ = np.arange(Y.shape[1]), 1.0
-        columns = []
+        columns, steps = [], []
         for label in (Y != 0).astype(int).T:
             self._tune(X, label)
-            self._take(X, np.eye(2)[label], weight)
+            self._fit(X, np.eye(2)[label], weight)
             columns.append(self.weights_[:, 1:] - self.weights_[:, :1])
+            steps.append(self.n_iter_)
         self.weights_, self._labels = np.concatenate(columns, 1), Y.dtype
+        self.n_iter_ = np.concatenate(steps) if self._iterates else None
         return self
+
+    def _fit(self, X, Y, weight):
+        """Takes the fit, and its number of iterations."""
+        before = default_context().counters["fit_steps"] if self._iterates else 0
+        self._take(X, Y, weight)
+        if self._iterates:
+            self.n_iter_ = np.array([default_context().counters["fit_steps"] - before])
 
     def _tune(self, X, label):
         """Chooses the estimator's tuned parameter, if any."""
@@ -187,6 +202,12 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         """Logits of the classes, float64 [n, C], up to a constant per row; with several labels per row, logits of each label."""
         check_is_fitted(self)
         return self._of_rows(validate_data(self, X, dtype=np.float64, reset=False, accept_sparse=self._sparse and "csr"))
+
+    transform = logits
+
+    @property
+    def _n_features_out(self):
+        return len(self.classes_)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Logits [n, C]; for two classes the second's minus the first's, [n], as in scikit-learn."""
@@ -288,6 +309,7 @@ class LogisticHead(_HeadClassifier):
 
     _name = "intercept", {"free": "logistic", "penalised": "logistic_penalised"}
     _several = True
+    _iterates = True
 
     def __init__(
         self, lam: float = 1.0, intercept: str = "free", calibrated: bool = False, C: Any = None, class_weight: Any = None
@@ -341,7 +363,7 @@ class RidgeHeadCV(_Tuned, RidgeHead):
         self.calibrated = calibrated
         self.class_weight = class_weight
 
-    lam = 10.0  # of RidgeHead: not an argument here
+    lam = 10.0  # of RidgeHead; not an argument here
 
 
 class LogisticHeadCV(_Tuned, LogisticHead):
@@ -389,6 +411,7 @@ class SVMHead(_HeadClassifier):
     """
 
     _name = "svm"
+    _iterates = True
 
     def __init__(
         self, lam: float = 1.0, centred: bool = True, calibrated: bool = False, C: float | None = None, class_weight: Any = None
@@ -521,13 +544,14 @@ def _ledoit_wolf(R, w):
     squares, trace = (gram**2).sum() / n**2, np.trace(gram) / n
     spread = squares - trace**2 / d  # |S - mu I|^2
     noise = ((w @ (R**2).sum(1) ** 2) / n - squares) / n
-    return float(min(max(noise, 1e-8 * spread), spread) / spread) if spread > 0 else 1.0  # above 0: S may be singular
+    return float(min(max(noise, 1e-8 * spread), spread) / spread) if spread > 0 else 1.0  # above 0, as S may be singular
 
 
 def _fit_dense(named, X, Y, weight):
     name, parameters = named
+    given = (None if x is None else constant(x) for x in (X, Y, weight))  # windows onto the arrays, where an op would copy them
     with Tape(mode="eval"):
-        W, b = head(name).fit(X, Y, weight, **parameters)
+        W, b = head(name).fit(*given, **parameters)
         return W.numpy(), b.numpy()
 
 

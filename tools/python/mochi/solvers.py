@@ -51,7 +51,7 @@ class Report:
         return f"mochi.Report(iterations={self.iterations}, residual={self.residual:.3g}, converged={self.converged})"
 
 
-# Of mo_implicit, by the names of its struct.
+# The options of mo_implicit, by the names in its struct.
 OPTIONS: dict[str, Callable[[str, Any], Any]] = {
     "batch_axes": checked.whole, "symmetric": checked.flag, "dense_limit": lambda what, n: checked.whole(what, n, -1),
     "tolerance": lambda what, x: checked.real(what, x, 0), "iterations": checked.whole, "restart": checked.whole,

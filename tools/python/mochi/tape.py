@@ -16,9 +16,9 @@ from .tensor import Frame, Leaf, Tensor
 
 MODES = ("record", "eval")  # as MO_RECORD, MO_EVAL
 _open = threading.local()
-# Tapes by the address of the library's, for functions of Python that the library calls.
+# Tapes by the address of the library's tape, for Python functions that the library calls.
 _tapes: weakref.WeakValueDictionary[int, Tape] = weakref.WeakValueDictionary()
-_stays: dict[int, Any] = {}  # nobody tells when the library resets a tape of its own
+_stays: dict[int, Any] = {}  # kept for ever: Python does not learn when the library resets its own tape
 
 
 def _open_tapes():
@@ -36,14 +36,14 @@ class Core:
     def __init__(self, context, pointer, owned):
         self.context, self.pointer, self.owned = context, pointer, owned
         self.address = int(ffi.cast("uintptr_t", pointer))
-        self.kept = []  # what nodes point to: matrices, functions
+        self.kept = []  # matrices and functions that nodes point to
         self.lent, self.gone, self.frame = 0, False, Frame()
         if owned:
             context.tapes[self.address] = context._deaths
 
     def __del__(self):
         if getattr(self, "owned", False):
-            self.gone = True  # for a Tape that the finalizer of something in the same garbage has revived
+            self.gone = True  # for a Tape of the same garbage cycle that a finalizer has revived
             self.frame.alive = False
             self.context.leave(_release, self, self.kept)
 
@@ -99,7 +99,7 @@ class Tape:
         if self._anomaly:
             self.context.call(lib.gate_mo_tape_set_anomaly, pointer, True)
         core.frame = self._frame
-        self.pointer, self._core = pointer, core  # nothing comes between
+        self.pointer, self._core = pointer, core  # in one statement, so that no signal comes between
         _tapes[core.address] = self
 
     @classmethod
@@ -159,7 +159,7 @@ class Tape:
         self._live()
         if self._depth:
             raise errors.StateError(f"{what}: the tape is in use by the call that runs this function")
-        left, self._frame = self._frame, Frame()  # before: a signal leaves the tape usable wherever it strikes
+        left, self._frame = self._frame, Frame()  # first, so that a signal at any point leaves the tape usable
         left.alive = False
 
     def _live(self):

@@ -14,10 +14,10 @@ json_t *json_array(void);
 json_t *json_null(void);
 json_t *json_string(const char *text);
 json_t *json_integer(json_int_t value);
-json_t *json_real(double value); /* 17 digits; finite */
-/* {s:s, s:o, s:i, s:f, s:b}: takes the objects. */
+json_t *json_real(double value); /* written with 17 digits; must be finite */
+/* For formats of {s:s, s:o, s:i, s:f, s:b}; takes ownership of the objects. */
 json_t *json_pack(const char *format, ...);
-/* Each takes its last argument. */
+/* These take ownership of their last argument. */
 int json_array_append_new(json_t *array, json_t *value);
 int json_object_set_new(json_t *object, const char *key, json_t *value);
 int json_object_update_new(json_t *object, json_t *members);

@@ -10,7 +10,7 @@
 struct json_t {
     char *text;
     size_t n, room;
-    char close; /* 0: none, or closed */
+    char close; /* the bracket that is still open; 0: none, or closed */
 };
 
 static void add(json_t *v, const char *text, size_t n) {

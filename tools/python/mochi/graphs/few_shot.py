@@ -85,11 +85,11 @@ class FewShot(Handle):
         super().__init__(g.context, made, keep=(g.owned(), kept))
         self.graph = g
         self._examples = g.examples
-        self._named = g.names is not None  # read here, as the graph may be closed
+        self._named = g.names is not None  # read now, as the graph may be closed later
         self.classes = np.zeros(0, np.int64)
         self._fewest = 0
         self._known = np.zeros(0, np.int64)
-        self._made: tuple[Any, dict[str, Any]] | None = None  # (the model, the options) that made it
+        self._made: tuple[Any, dict[str, Any]] | None = None  # (the model, the options) with which it was made
         self._given: Any = None
         if labels is not None:
             self.fit(labels)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
+from .. import checked, errors
 from .._library import ffi, lib
 from ..context import Context, default_context
 from ..handle import Handle
@@ -29,7 +29,7 @@ class Graph:
     Attributes
     ----------
     ignored : tuple of str
-        Properties of the source's edges that were dropped: "weights", "directions".
+        Properties of the source's edges that were dropped: "weights" (those that are not numbers of 0 or more), "directions".
     """
 
     def __init__(
@@ -122,6 +122,12 @@ class Graph:
         return _copied(p.row_pointer, p.nodes + 1, np.int64), _copied(p.column, p.nnz, np.int32)
 
     @property
+    def weights(self) -> np.ndarray | None:
+        """The edges' weights, float32 [2 edges] in the order of `adjacency`; None: they are equal."""
+        p = self.pointer()
+        return _copied(p.weight, p.nnz, np.float32) if p.weight else None
+
+    @property
     def offsets(self) -> np.ndarray:
         """int64 [graphs + 1]: the first node of each graph, and the number of nodes."""
         return _copied(self.pointer().graph_offset, self.graphs + 1, np.int64)
@@ -183,10 +189,10 @@ class Graph:
             try:
                 found = self._number_of.get(name, -1)
             except TypeError:
-                pass  # it has no hash
+                pass  # a name that cannot be hashed
         elif isinstance(name, (str, int, np.integer)) and "\0" not in str(name):
             found = lib.mo_graph_find_example(self.pointer(), str(name).encode(errors="surrogatepass"))
-        if isinstance(name, (bool, np.bool_)):  # equal to 0 or 1, and no name of either
+        if isinstance(name, (bool, np.bool_)):  # True == 1, but True is not the name 1
             found = -1
         if not 0 <= found < self.examples:
             raise errors.InvalidError(f"{self.name}: {name!r} is none of its {self.examples} examples")
@@ -207,21 +213,23 @@ class Graph:
                 warnings.warn(f"Graph.save: names of {what} {became}", stacklevel=2)
 
     def to_scipy(self) -> Any:
-        """The adjacency as a scipy.sparse.csr_array [nodes, nodes] of ones."""
+        """The adjacency as a scipy.sparse.csr_array [nodes, nodes] of the weights, or ones."""
         from scipy import sparse
 
-        indptr, indices = self.adjacency
-        return sparse.csr_array((np.ones(len(indices), np.float32), indices, indptr), (self.nodes, self.nodes))
+        (indptr, indices), weights = self.adjacency, self.weights
+        values = np.ones(len(indices), np.float32) if weights is None else weights
+        return sparse.csr_array((values, indices, indptr), (self.nodes, self.nodes))
 
     def to_networkx(self) -> Any:
-        """A networkx.Graph of the nodes' names, with attributes "x" (rows) and "y" (class names) if there are any."""
+        """A networkx.Graph of the nodes' names, with "weight" of edges, "x" (rows) and "y" (class names) if there are any."""
         import networkx
 
         made, (indptr, indices) = networkx.Graph(name=self.name), self.adjacency
         names = self.names if self.names is not None and self.graphs == 1 else list(range(self.nodes))
         row = np.repeat(np.arange(self.nodes), np.diff(indptr))
         made.add_nodes_from(names)
-        made.add_edges_from((names[u], names[v]) for u, v in zip(row, indices, strict=True) if u < v)
+        told = ({},) * len(indices) if self.weights is None else ({"weight": w} for w in self.weights.tolist())
+        made.add_edges_from((names[u], names[v], w) for u, v, w in zip(row, indices, told, strict=True) if u < v)
         if self.x is not None:
             networkx.set_node_attributes(made, dict(zip(names, self.x, strict=True)), "x")
         if self.y is not None and self.graphs == 1:
@@ -230,13 +238,13 @@ class Graph:
         return made
 
     def to_pyg(self) -> Any:
-        """A torch_geometric.data.Data: edge_index of both directions, x, y (-1: unlabelled) and the masks of the division."""
+        """A torch_geometric.data.Data: edge_index of both directions, edge_weight, x, y (-1: unlabelled), masks of the division."""
         import torch
         from torch_geometric.data import Data
 
         indptr, indices = self.adjacency
         ends = np.stack([np.repeat(np.arange(self.nodes), np.diff(indptr)), indices.astype(np.int64)])
-        found = {"x": self.x, "y": self.y}
+        found = {"x": self.x, "y": self.y, "edge_weight": self.weights}
         for part, key in (("train", "train"), ("validation", "val"), ("test", "test")):
             mask = self.division(part)
             found[f"{key}_mask"] = mask if mask is None or mask.ndim == 1 else mask.T.copy()
@@ -263,6 +271,7 @@ def graph(
     nodes: int | None = None,
     name: str | None = None,
     context: Context | None = None,
+    weights: bool = True,
 ) -> Graph:
     """Makes a graph from a name, a file, arrays or an object of another library.
 
@@ -284,7 +293,13 @@ def graph(
     name : str
         Name in messages; None: the source's.
 
-    Edges have neither weights nor directions: if the source has them, a warning says so, and `Graph.ignored` lists them.
+    weights : bool
+        Use the weights of the source's edges: values of a matrix, the third column of a table, "weight" of networkx, edge_weight.
+        Embeddings then propagate by the weighted adjacency; columns that count neighbours or walks count edges. An edge's weight
+        is the largest of its entries; one of weight 0 is no edge.
+
+    Edges have no directions: if the source has them, or weights that cannot be used, a warning says so, and `Graph.ignored` lists
+    them.
 
     Source: train/graphs/
 
@@ -294,18 +309,20 @@ def graph(
     >>> square.nodes, square.edges, square.y.tolist(), square.classes.tolist()
     (4, 4, [1, 0, -1, 1], ['blue', 'red'])
     """
-    plain = x is None and y is None and nodes is None and name is None
+    plain = x is None and y is None and nodes is None and name is None and checked.flag("graph: weights", weights)
     if isinstance(source, Graph) and plain and context in (None, source.context):
         return source
     context = context or (source.context if isinstance(source, Graph) else default_context())
     if isinstance(source, (str, os.PathLike)):
         if not plain:
-            raise errors.InvalidError(f"graph: {source} has all of its own, found x, y, nodes or name beside it")
+            raise errors.InvalidError(f"graph: {source} has all of its own, found x, y, nodes, name or weights beside it")
         return _told(Graph(context, context.call(lib.gate_mo_graph_open, context.pointer, os.fsencode(source))))
-    return _told(_assembled(context, parts_of(source, x, y, nodes), name, "graph"))
+    return _told(_assembled(context, parts_of(source, x, y, nodes, weights), name, "graph"))
 
 
-def graph_set(sources: Sequence[Any], y: Any = None, name: str | None = None, context: Context | None = None) -> Graph:
+def graph_set(
+    sources: Sequence[Any], y: Any = None, name: str | None = None, context: Context | None = None, weights: bool = True
+) -> Graph:
     """Makes a set of graphs, each with one label.
 
     Parameters
@@ -314,9 +331,11 @@ def graph_set(sources: Sequence[Any], y: Any = None, name: str | None = None, co
         Sources as for `graph`, all with attributes of one width or all without; a y of one number is a graph's label.
     y : array_like
         A label for each graph, instead of the sources'.
+    weights : bool
+        As for `graph`.
     """
     context = context or default_context()
-    parts = [parts_of(source, None, None, None) for source in sources]
+    parts = [parts_of(source, None, None, None, weights) for source in sources]
     if len(parts) < 2:
         raise errors.InvalidError(f"graph_set: {len(parts)} graphs, expected 2 or more")
     offset = np.cumsum([0] + [p["nodes"] for p in parts])
@@ -327,6 +346,9 @@ def graph_set(sources: Sequence[Any], y: Any = None, name: str | None = None, co
         "offset": offset,
         **{key: [word for p in parts for word in p.get(key, ())] for key in ("ignored", "told")},
     }
+    if any(p.get("weight") is not None for p in parts):
+        of_each = [np.ones(len(p["u"]), np.float32) if p.get("weight") is None else p["weight"] for p in parts]
+        whole["weight"] = np.concatenate(of_each)
     if y is None and any(p.get("y") is not None for p in parts):
         y = [_label_of(i, p.get("y")) for i, p in enumerate(parts)]
     whole["y"] = y
@@ -361,7 +383,7 @@ def _assembled(context, parts, name, caller):
     ignored = sorted(set(parts.get("ignored", ())), reverse=True)
     if ignored:
         found, edges = " and ".join(ignored), len(parts["u"])
-        text = f"edges have neither weights nor directions here; their {found} are ignored, of {edges} entries"
+        text = f"edges have weights of 0 or more, and no directions, here; their {found} are ignored, of {edges} entries"
         warnings.warn(f"{caller}: {text}", stacklevel=3)
     members, values = members_of(parts)
     label = "".join(c if c.isalnum() or c in "-_. " else "_" for c in name or "graph")[:LARGEST_NAME] or "graph"

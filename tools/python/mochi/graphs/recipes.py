@@ -8,7 +8,7 @@ from .. import checked, errors
 from .._library import ffi, lib
 from ..heads import head
 
-RECIPES = ("paper", "paper++", "released", "best")  # as RECIPE_PAPER .. of recipe.h
+RECIPES = ("paper", "paper++", "released", "best")  # in the order of RECIPE_PAPER .. in recipe.h
 TEMPERATURES = ("logit", "embed")
 # The program's fields for settings that can replace a recipe's.
 OPTIONS = {

@@ -10,7 +10,6 @@ from .. import checked, errors
 
 LARGEST = 2**63
 MOST_NODES = 2**31 - 2  # as train/graphs/graph_build.h: numbers of nodes are int32
-WEIGHTS_OF_PYG = ("edge_weight", "edge_attr")
 WEIGHTS_OF_DGL = ("weight", "w", "edge_weight")
 _MASKS = {"train": "train", "validation": "val", "test": "test"}
 
@@ -24,11 +23,11 @@ def array_of(value):
     return np.asarray(value)
 
 
-# ---- parts of a graph: {"nodes", "u", "v", "x", "y", "names", "division", "offset", "ignored", "told"} ----
+# ---- parts of a graph: {"nodes", "u", "v", "weight", "x", "y", "names", "division", "offset", "ignored", "told"} ----
 
 
-def parts_of(source, x, y, nodes):
-    """Nodes, ends of edges u and v; and, if present, attributes, labels, names, the division, and what was ignored."""
+def parts_of(source, x, y, nodes, weights=True):
+    """Nodes, ends of edges u and v; and, if present, weights, attributes, labels, names, the division, and what was ignored."""
     nodes = None if nodes is None else checked.whole("graph: nodes", nodes, 0, MOST_NODES)
     if hasattr(source, "adjacency") and hasattr(source, "offsets"):
         parts = _of_mochi(source)
@@ -42,6 +41,8 @@ def parts_of(source, x, y, nodes):
         parts = _of_sparse(source)
     else:
         parts = _of_edges(source, nodes)
+    if not weights:
+        parts.update(weight=None, ignored=tuple(name for name in parts.get("ignored", ()) if name != "weights"))
     x, y = (_attribute(source, parts, a) if isinstance(a, str) else a for a in (x, y))
     parts["x"] = x if x is not None else parts.get("x")
     parts["y"] = y if y is not None else parts.get("y")
@@ -58,22 +59,22 @@ def _attribute(source, parts, name):
     return found[name]
 
 
-def _weighted(values):
-    """Whether an edge's value differs from 1."""
+def _of_values(values, n, directed=False):
+    """The weights of n edges, if they are finite numbers of 0 or more, and what is ignored: other weights, directions."""
     try:
-        return bool((array_of(values) != 1).any())
+        weight = np.ones(n, np.float32) if values is None else np.asarray(array_of(values), np.float32)
     except (TypeError, ValueError):
-        return True
+        weight = np.full(n, np.nan)
+    plain = bool((weight == 1).all())
+    fine = plain or (weight.shape == (n,) and bool((np.isfinite(weight) & (weight >= 0)).all()))
+    ignored = tuple(name for name, found in (("weights", not fine), ("directions", directed)) if found)
+    return {"weight": weight if fine and not plain else None, "ignored": ignored}
 
 
 def _directed(u, v, nodes):
     """Whether an edge lacks its reverse."""
     one, other = (np.sort(number) for number in (u * nodes + v, v * nodes + u))
     return not np.array_equal(*(numbers[np.diff(numbers, prepend=-1) != 0] for numbers in (one, other)))
-
-
-def _ignored(weights, directions):
-    return tuple(name for name, found in (("weights", weights), ("directions", directions)) if found)
 
 
 def _number_after(u, v):
@@ -89,7 +90,7 @@ def _of_mochi(g):
     indptr, column = g.adjacency
     parts = {"nodes": g.nodes, "u": np.repeat(np.arange(g.nodes), np.diff(indptr)), "v": column.astype(np.int64)}
     parts.update(x=g.x, y=None if g.y is None else [g.classes[c] if c >= 0 else None for c in g.y])
-    parts.update(names=g.names, told=g.ignored)
+    parts.update(names=g.names, told=g.ignored, weight=g.weights)
     parts["division"] = {part: mask for part in _MASKS if (mask := g.division(part)) is not None}
     if g.graphs > 1:
         parts["offset"] = g.offsets
@@ -102,7 +103,7 @@ def _of_sparse(matrix):
     entries, nodes = matrix.tocoo(), matrix.shape[0]
     kept = entries.data != 0
     u, v = entries.row[kept].astype(np.int64), entries.col[kept].astype(np.int64)
-    return {"nodes": nodes, "u": u, "v": v, "ignored": _ignored(_weighted(entries.data[kept]), _directed(u, v, nodes))}
+    return {"nodes": nodes, "u": u, "v": v, **_of_values(entries.data[kept], len(u), _directed(u, v, nodes))}
 
 
 def _of_dense(matrix, names=None):
@@ -110,8 +111,8 @@ def _of_dense(matrix, names=None):
     if matrix.dtype.kind not in "biuf" or not np.isfinite(matrix).all():
         raise errors.InvalidError(f"graph: an adjacency of {matrix.dtype} {list(matrix.shape)}, expected finite numbers")
     u, v = np.nonzero(matrix)
-    ignored = _ignored(_weighted(matrix[u, v]), _directed(u, v, len(matrix)))
-    return {"nodes": len(matrix), "u": u, "v": v, "names": names, "ignored": ignored}
+    values = _of_values(matrix[u, v], len(u), _directed(u, v, len(matrix)))
+    return {"nodes": len(matrix), "u": u, "v": v, "names": names, **values}
 
 
 def _of_names(u, v, weights):
@@ -123,7 +124,7 @@ def _of_names(u, v, weights):
             raise errors.InvalidError(f"graph: edge {i // 2} has the end {end!r}, expected a name")
         number.setdefault(end, len(number))
     ids = np.array([number[end] for end in ends], np.int64).reshape(-1, 2)
-    return {"nodes": len(number), "u": ids[:, 0], "v": ids[:, 1], "names": list(number), "ignored": _ignored(weights, False)}
+    return {"nodes": len(number), "u": ids[:, 0], "v": ids[:, 1], "names": list(number), **_of_values(weights, len(ids))}
 
 
 def _of_table(table):
@@ -132,12 +133,12 @@ def _of_table(table):
         return _of_dense(table.to_numpy(), table.index.tolist())
     if len(table.columns) not in (2, 3):
         raise errors.InvalidError(f"graph: a table of {len(table.columns)} columns, expected two of ends, or a square adjacency")
-    weights = len(table.columns) == 3 and _weighted(table.iloc[:, 2])
+    weights = table.iloc[:, 2] if len(table.columns) == 3 else None
     ends = [table.iloc[:, i] for i in (0, 1)]
     if any(column.dtype.kind not in "iuf" and str(column.dtype)[:3] not in ("Int", "UIn") for column in ends):
         return _of_names(ends[0].tolist(), ends[1].tolist(), weights)
     u, v = (checked.indices(f"graph: column {column.name!r}", column) for column in ends)
-    return {"nodes": _number_after(u, v), "u": u, "v": v, "ignored": _ignored(weights, False)}
+    return {"nodes": _number_after(u, v), "u": u, "v": v, **_of_values(weights, len(u))}
 
 
 def _of_edges(edges, nodes):
@@ -150,9 +151,9 @@ def _of_edges(edges, nodes):
     if ends.ndim == 2 and ends.shape[0] == ends.shape[1] > 2:
         return _of_dense(ends)
     if ends.ndim == 2 and ends.shape[1] == 2 and ends.dtype.kind in "UO":
-        return _of_names(ends[:, 0], ends[:, 1], False)
+        return _of_names(ends[:, 0], ends[:, 1], None)
     if ends.ndim != 2 or 2 not in ends.shape or ends.dtype.kind not in "iu":
-        third = "; a third column would be weights, which edges have none of here" if ends.shape[1:] == (3,) else ""
+        third = "; weights are the third column of a pandas table" if ends.shape[1:] == (3,) else ""
         raise errors.InvalidError(
             f"graph: {type(edges).__name__} of {ends.dtype} {list(ends.shape)}, expected a graph, or edges [edges, 2] of "
             f"integers{third}"
@@ -166,7 +167,7 @@ def _of_networkx(g, x, y):
     number = {name: i for i, name in enumerate(names)}
     u, v = np.array([(number[e[0]], number[e[1]]) for e in g.edges], np.int64).reshape(-1, 2).T
     weights = [weight for *_, weight in g.edges(data="weight", default=1)]
-    ignored = _ignored(_weighted(weights), g.is_directed() and _directed(u, v, len(names)))
+    values = _of_values(weights, len(u), g.is_directed() and _directed(u, v, len(names)))
     found: dict[str, Any] = {a: [g.nodes[n].get(a) for n in names] for a in (x, y) if isinstance(a, str)}
     found = {a: values for a, values in found.items() if any(value is not None for value in values)}
     if isinstance(x, str) and x in found:
@@ -174,7 +175,7 @@ def _of_networkx(g, x, y):
         if missing is not None:
             raise errors.InvalidError(f"graph: the node {missing!r} has no attribute {x!r}, which others have")
         found[x] = np.array([np.asarray(row, float).reshape(-1) for row in found[x]])
-    return {"nodes": len(names), "u": u, "v": v, "names": names, "attributes": found, "ignored": ignored}
+    return {"nodes": len(names), "u": u, "v": v, "names": names, "attributes": found, **values}
 
 
 def _of_pyg(data):
@@ -186,25 +187,28 @@ def _of_pyg(data):
     if nodes is None:
         nodes = len(x) if x is not None else _number_after(u, v)
     keys = getattr(data, "keys", ())
-    weights = [w for name in WEIGHTS_OF_PYG if (w := getattr(data, name, None)) is not None]
+    weights, told = (getattr(data, name, None) for name in ("edge_weight", "edge_attr"))  # attributes can be kinds of edges
+    values = _of_values(weights, len(u), _directed(u, v, int(nodes)))
+    if told is not None and bool((array_of(told) != 1).any()):
+        values["ignored"] = ("weights", *values["ignored"])
     return {
         "nodes": int(nodes), "u": u, "v": v,
         "x": None if x is None else array_of(x), "y": None if y is None else array_of(y),
         "attributes": {k: data[k] for k in (keys() if callable(keys) else keys)},
         "division": _division(lambda name: getattr(data, name, None)),
-        "ignored": _ignored(any(map(_weighted, weights)), _directed(u, v, int(nodes))),
+        **values,
     }  # fmt: skip
 
 
 def _of_dgl(g):
     u, v = (array_of(end).astype(np.int64) for end in g.edges())
     nodes, of_nodes = int(g.num_nodes()), {name: g.ndata[name] for name in g.ndata}
-    weights = [g.edata[name] for name in WEIGHTS_OF_DGL if name in getattr(g, "edata", ())]
+    weights = next((g.edata[name] for name in WEIGHTS_OF_DGL if name in getattr(g, "edata", ())), None)
     return {
         "nodes": nodes, "u": u, "v": v, "attributes": of_nodes, "division": _division(of_nodes.get),
         "x": array_of(of_nodes["feat"]) if "feat" in of_nodes else None,
         "y": array_of(of_nodes["label"]) if "label" in of_nodes else None,
-        "ignored": _ignored(any(map(_weighted, weights)), _directed(u, v, nodes)),
+        **_of_values(weights, len(u), _directed(u, v, nodes)),
     }  # fmt: skip
 
 
@@ -213,8 +217,10 @@ def _of_dgl(g):
 
 def members_of(parts):
     """(the arrays of the library's .npz form, the values of the classes or None)."""
-    indptr, indices = _compressed(parts["u"], parts["v"], parts["nodes"])
-    members = _rows("adj", indptr, indices, (parts["nodes"], parts["nodes"]))
+    indptr, order = _compressed(parts["u"], parts["v"], parts["nodes"])
+    members = _rows("adj", indptr, parts["v"][order], (parts["nodes"], parts["nodes"]))
+    if parts.get("weight") is not None:
+        members["adj_data"] = parts["weight"][order]
     values = None
     if parts.get("x") is not None:
         members.update(_attributes(parts["x"], parts["nodes"]))
@@ -253,13 +259,13 @@ def _names(key, names):
 
 
 def _compressed(u, v, nodes):
-    """Rows of the edges; the library's own checks name an end that is no node."""
+    """(Row pointers, the order of the edges by their rows)."""
     for end in (u, v):
         if len(end) and not (0 <= end.min() and end.max() < nodes):
             wrong = int(np.flatnonzero((end < 0) | (end >= nodes))[0])
             raise errors.InvalidError(f"graph: edge {wrong}: {u[wrong]}, {v[wrong]}, expected nodes 0 .. {nodes - 1}")
     order = np.argsort(u, kind="stable")
-    return np.concatenate([[0], np.cumsum(np.bincount(u, minlength=nodes))]).astype(np.int64), v[order]
+    return np.concatenate([[0], np.cumsum(np.bincount(u, minlength=nodes))]).astype(np.int64), order
 
 
 def _rows(name, indptr, indices, shape):
@@ -330,7 +336,7 @@ def is_missing(value: Any) -> bool:
 
 def _plain_label(value):
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item") and value is not np.ma.masked:
-        value = value.item()  # a number of NumPy, of PyTorch
+        value = value.item()  # a number of NumPy or PyTorch
     if is_missing(value):
         return None
     if isinstance(value, bool):

@@ -17,7 +17,7 @@ from ..tensor import Leaf, arrays_of
 from .few_shot import FewShot, cache_folder, integers, options_of, reals, task_of
 from .graph import graph
 
-MAX_ROWS = 32768  # as the program: rows that are encoded at once
+MAX_ROWS = 32768  # rows that are encoded at once, as in the program
 
 
 def features(

@@ -149,7 +149,10 @@ def ridge(
         return compiled.call(f"ridge {bias}", [Zs, _one_hot(Ys, Zs), Zq], {"lam": lam})
     if bias == "free" or (bias is not None and Zs.shape[-2] > Zs.shape[-1]):
         return readout(heads[bias], Zs, Ys, Zq, lam=lam)
-    return apply(_ridge(bias is not None), Zs, _one_hot(Ys, Zs), Zq, torch.as_tensor(lam, dtype=Zs.dtype))
+    f, Ys = _ridge(bias is not None), _one_hot(Ys, Zs)
+    if isinstance(lam, torch.Tensor):
+        return apply(f, Zs, Ys, Zq, lam.to(Zs.dtype))
+    return apply(_batched(lambda *rows: f(*rows, lam)), Zs, Ys, Zq)
 
 
 def logistic(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0) -> torch.Tensor:
@@ -227,7 +230,7 @@ class _Head(torch.nn.Module):
         return self._lam if self.log_lam is None else self.log_lam.exp()
 
     def extra_repr(self) -> str:
-        return f"lam={float(self.lam):.4g}, learned={self.log_lam is not None}"
+        return f"lam={float(torch.as_tensor(self.lam).detach()):.4g}, learned={self.log_lam is not None}"
 
 
 class RidgeHead(_Head):

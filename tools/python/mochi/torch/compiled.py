@@ -16,7 +16,7 @@ def call(name: str, inputs: list[torch.Tensor], parameters: dict[str, Any]) -> t
 
 
 def _run(name, tensors, names, numbers):
-    """names: of the parameters; first those among the last inputs, then the numbers."""
+    """names: first those of parameters that are tensors, at the end of `tensors`; then those of the numbers."""
     from . import eager
 
     keys = names.split()

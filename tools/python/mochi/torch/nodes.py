@@ -5,12 +5,15 @@ import contextlib
 import threading
 
 import torch
+from torch.autograd import forward_ad
 
 from .. import errors
+from .._library import lib
+from ..arrays import copied
 from ..context import Context, default_context
 from ..dlpack import device_named
 from ..tape import Tape, current_tape
-from ..tensor import constant
+from ..tensor import Tensor, constant
 
 
 class _Devices(threading.local):
@@ -36,11 +39,20 @@ class _Devices(threading.local):
 _devices = _Devices()
 
 
-def leaf_of(x, needs=False, context=None):
-    """A leaf that shares a PyTorch tensor's memory; a copy if the context is on a GPU and the tensor is not."""
-    x = x.detach()
-    leaf = constant(x.numpy() if x.device.type == "cpu" else x, context=context)
-    return leaf.require_grad() if needs else leaf
+SMALL = 1 << 16  # bytes below which a copy on the tape costs less than sharing the memory
+
+
+def leaf_of(x, needs, tape):
+    """A leaf that shares a PyTorch tensor's memory; a copy if the context is on a GPU and the tensor is not, or if it is small."""
+    x, context = x.detach(), tape.context
+    array = x.numpy() if x.device.type == "cpu" else None
+    if array is not None and array.nbytes < SMALL:
+        leaf = Tensor(copied(tape, array), tape)
+    else:
+        leaf = constant(x if array is None else array, context=context)
+    if needs:
+        context.call(lib.gate_mo_require_grad, leaf.pointer())
+    return leaf
 
 
 class _Idle(threading.local):
@@ -50,11 +62,11 @@ class _Idle(threading.local):
         self.tapes: collections.deque[Tape] = collections.deque(maxlen=4)
 
     def take(self, context):
-        """An empty tape. Empties the others too: their nodes would keep dead leaves from being freed."""
+        """An empty tape. Resets the other free ones too: their nodes would keep dead leaves from being freed."""
         empty = []
         while self.tapes:
             tape = self.tapes.pop()
-            with contextlib.suppress(errors.Error):  # one from before a fork, or that backward is in
+            with contextlib.suppress(errors.Error):  # fails for a tape from before a fork, or one that backward is using
                 if tape.context is context:
                     tape.reset()
                     empty.append(tape)
@@ -72,13 +84,13 @@ class Record:
         self.context = _devices.context_of(inputs[0])
         self.tape, self.home = _idle.take(self.context), _idle.tapes
         self.needs, self.shapes = tuple(needs), [x.shape for x in inputs]
-        self.leaves = [leaf_of(x, need, self.context) for x, need in zip(inputs, needs, strict=True)]
+        self.leaves = [leaf_of(x, need, self.tape) for x, need in zip(inputs, needs, strict=True)]
         with self.tape:
             self.y = f(*self.leaves)  # or a list or tuple of several
 
     def __del__(self):
         if hasattr(self, "home"):
-            self.home.append(self.tape)  # reset by the thread that takes it
+            self.home.append(self.tape)  # the thread that takes the tape resets it
 
     def serves(self, inputs, needs):
         """Whether the record fits these inputs; under torch.func a node can be called for part of a batch or for the whole."""
@@ -98,13 +110,13 @@ def tensor_of(x, like):
 
 
 def tensors_of(xs, likes, needs):
-    """The values in the order of those that are needed."""
+    """PyTorch tensors of xs, the values for those of `likes` that are needed, in their order."""
     wanted = [like for like, need in zip(likes, needs, strict=True) if need]
     return tuple(tensor_of(x, like) for x, like in zip(xs, wanted, strict=True))
 
 
 def _spread(values, needs):
-    """One value for each that is needed, None for the others."""
+    """Puts the values, in order, at the needed places; None at the others."""
     values = iter(values)
     return tuple(next(values) if need else None for need in needs)
 
@@ -116,7 +128,7 @@ class Gradient:
         self.f, self.needs, self.n = f, needs, n
         self.batches = getattr(f, "batches", False)
         inner = getattr(f, "leaves", [False] * len(needs))
-        # Whose adjoints it asks for itself, in its own inputs.
+        # Its own inputs that need an adjoint: those in which it differentiates f, and those in which f does so itself.
         self.leaves = [False] * n + [a or b for a, b in zip(needs, inner, strict=True)]
 
     def __call__(self, *given):
@@ -127,7 +139,7 @@ class Gradient:
 
 
 class Asked:
-    """The work of a node: f, which inputs need an adjoint, the number of results, and the record once it exists."""
+    """What a node needs: f, which inputs need an adjoint, the number of results, and the record once it exists."""
 
     def __init__(self, f, needs, n=1, record=None):
         self.f, self.needs, self.n, self.record = f, tuple(needs), n, record
@@ -154,7 +166,7 @@ def _is_tracked(x):
         if inside.is_gradtrackingtensor(x):
             return True
         x = inside.get_unwrapped(x)
-    return x.requires_grad or torch.autograd.forward_ad.unpack_dual(x).tangent is not None
+    return x.requires_grad or (forward_ad._current_level >= 0 and forward_ad.unpack_dual(x).tangent is not None)
 
 
 def _pushed(f, n, inputs, tangents):
@@ -172,8 +184,8 @@ def _mapped(node, asked, dims, given, inputs, size):
     """A node under torch.func.vmap: at once, if f takes a leading axis of episodes, else item by item."""
     moved = [x if d is None else x.movedim(d, 0) for d, x in zip(dims, given, strict=True)]
     own = list(zip(dims[-inputs:], given[-inputs:], asked.needs, strict=True))
-    scalar = any((d is not None or need) and x.dim() < 2 + (d is not None) for d, x, need in own)  # of each item
-    of_one = all(d is None for d, _, _ in own)  # one fit, asked along several directions
+    scalar = any((d is not None or need) and x.dim() < 2 + (d is not None) for d, x, need in own)  # without the axis of the map
+    of_one = all(d is None for d, _, _ in own)  # the same inputs for all items: one fit, differentiated along several directions
     if getattr(asked.f, "batches", False) and not of_one and not scalar:
         whole = [x if d is not None or x.dim() < 2 else x.expand(size, *x.shape) for d, x in zip(dims, moved, strict=True)]
         found = node.apply(asked, *whole)
@@ -185,14 +197,27 @@ def _mapped(node, asked, dims, given, inputs, size):
 
 
 class Node(torch.autograd.Function):
-    """A PyTorch function, called without apply's handling of keyword arguments, which takes a fifth of a small episode's time."""
+    """A PyTorch function for torch.func, which needs setup_context. Elsewhere `plain` takes its place: the signature that PyTorch
+    binds for each call of the first form takes a fifth of a small episode's time.
+    """
+
+    def __init_subclass__(cls):
+        if cls.__bases__ == (Node,):
+
+            def forward(ctx, *inputs):
+                output = cls.forward(*inputs)
+                cls.setup_context(ctx, inputs, output)
+                return output
+
+            kept = {name: staticmethod(getattr(cls, name)) for name in ("backward", "jvp")}
+            cls.plain = type(cls.__name__, (torch.autograd.Function,), {"forward": staticmethod(forward), **kept})
 
     @classmethod
     def apply(cls, *inputs):
-        """Outside torch.func, PyTorch's own apply."""
+        """Outside torch.func, calls PyTorch's own apply directly."""
         if torch._C._are_functorch_transforms_active():
             return super().apply(*inputs)
-        return super(torch.autograd.Function, cls).apply(*inputs)
+        return super(torch.autograd.Function, cls.plain).apply(*inputs)
 
 
 class Function(Node):
@@ -220,7 +245,8 @@ class Function(Node):
         """The adjoints of the inputs, as a node of its own."""
         needs = ctx.needs_input_grad[1:]
         asked = Asked(ctx.f, needs, ctx.n, ctx.record)
-        return None, *_spread(Adjoint.apply(asked, *bars, *ctx.saved_tensors), needs)
+        last = not (torch.is_grad_enabled() or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0)
+        return None, *_spread((Adjoint.forward if last else Adjoint.apply)(asked, *bars, *ctx.saved_tensors), needs)
 
     @staticmethod
     def jvp(ctx, _, *tangents):
@@ -244,7 +270,7 @@ class Adjoint(Node):
         record = asked.record
         if record is None or not record.serves(inputs, asked.needs):
             record = asked.recorded(inputs)
-        bars = [leaf_of(bar, context=record.context) for bar in given[:n]]
+        bars = [leaf_of(bar, False, record.tape) for bar in given[:n]]
         return tensors_of(record.gradients(asked.needs, bars), inputs, asked.needs)
 
     @staticmethod
