@@ -42,7 +42,7 @@ static struct {
     std::map<char *, allocation> live, released;
     std::map<char *, locked> pinned;
     std::size_t live_bytes, peak_bytes, held_bytes;
-    long planned, asked; /* the allocation that fails; how many there were */
+    long planned, asked; /* number of the allocation that fails; number of allocations so far */
     int windows;
     stretch open[1024];
     int opened;

@@ -65,7 +65,7 @@ template <typename real> static void keep_or_mask(const seam_gemm &g, std::int64
         c = 0;
 }
 
-/* C = alpha A B + beta C over so many terms of k. */
+/* C = alpha A B + beta C over `terms` terms from `from` on. */
 template <typename real>
 static void add_terms(
     const seam_gemm &g, const real *A, const real *B, double beta, std::int64_t from, std::int64_t terms, real *C) {

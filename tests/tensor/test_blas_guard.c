@@ -47,7 +47,7 @@ static int ask_context(bool behind_openblas) {
     memcpy(&release, &symbol[2], sizeof release);
     bool found[2];
     char text[256];
-    for (int i = 0; i < 2; i++) { /* the second context finds what the first has left */
+    for (int i = 0; i < 2; i++) { /* the second context must find what the first one found */
         mo_context *ctx = create(&(mo_context_options){.threads = 2});
         found[i] = ctx && describe(MO_CPU, text, sizeof text) && !strstr(text, "one thread at a time");
         release(ctx);

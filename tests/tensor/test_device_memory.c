@@ -152,7 +152,7 @@ TEST(a_trim_gives_back_what_no_tensor_uses) {
     mo_context_release(ctx);
 }
 
-/* Bytes that are sent arrive once the device has come so far, not before; then the memory may be written again. */
+/* mo_send copies when the device gets there, not before; after that the memory can be written again. */
 BARE_TEST(sent_memory_may_be_written_again) {
     mo_context *ctx = device_context(MO_CUDA);
     mo_tensor *X = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4}),

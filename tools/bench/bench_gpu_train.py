@@ -8,7 +8,7 @@ import tempfile
 
 STEPS, FEW, WARM = 10000, 2000, 50
 FIRST, LATER = ("taken", "replayed"), ("one", "device", "three", "host", "disk")
-CACHE = os.path.join(tempfile.gettempdir(), "bench_gpu-features")  # stays: a second call on the machine finds it
+CACHE = os.path.join(tempfile.gettempdir(), "bench_gpu-features")  # kept, so that a second call on the machine finds it
 ONE_SHAPE = ["--pool", "citeseer:nc,photo:nc", "--k", "16", "--q", "32"]
 RUNS = {  # name: steps, episodes per step, options
     "one": (STEPS, 1, []),

@@ -85,7 +85,7 @@ TEST(a_trim_empties_the_pool) {
     seam_close(s);
 }
 
-/* cuBLAS looks at the runtime's last error behind its own launch. */
+/* After its own launch cuBLAS reads the runtime's last error, which can be an older one. */
 TEST(a_noted_failure_is_not_taken_for_a_librarys) {
     seam *s = open_seam();
     float *A = seam_allocate(s, 4096);

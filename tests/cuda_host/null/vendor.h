@@ -19,8 +19,8 @@ typedef struct vendor_state {
     bool capturing, broken;
     cudaError_t last; /* the runtime's last error */
     size_t used, high, reserved;
-    const void *shared_kernel; /* the last kernel for which shared memory was asked, */
-    int shared_bytes;          /* and how much */
+    const void *shared_kernel; /* the last kernel for which dynamic shared memory was requested, */
+    int shared_bytes;          /* and the number of bytes */
 } vendor_state;
 extern vendor_state vendor;
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A [n, n] is 12 on its diagonal and nearly 0 elsewhere. It is factored in place repeatedly: each factor is positive
- * definite too. */
+/* A X = B. A [n, n] is 12 on its diagonal and nearly 0 elsewhere, so that each factor is positive definite too: the
+ * probe factors A in place repeatedly. */
 typedef struct system_of {
     int64_t n, columns;
     float *A, *B;
