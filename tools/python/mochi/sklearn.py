@@ -549,9 +549,9 @@ def _ledoit_wolf(R, w):
 
 def _fit_dense(named, X, Y, weight):
     name, parameters = named
-    given = (None if x is None else constant(x) for x in (X, Y, weight))  # windows onto the arrays, where an op would copy them
+    X, Y, weight = (None if x is None else constant(x) for x in (X, Y, weight))  # windows onto the arrays: no copies
     with Tape(mode="eval"):
-        W, b = head(name).fit(*given, **parameters)
+        W, b = head(name).fit(X, Y, weight, **parameters)
         return W.numpy(), b.numpy()
 
 
