@@ -549,9 +549,9 @@ def _ledoit_wolf(R, w):
 
 def _fit_dense(named, X, Y, weight):
     name, parameters = named
-    given = (None if x is None else constant(x) for x in (X, Y, weight))  # share memory; an op would copy
+    X, Y, weight = (None if x is None else constant(x) for x in (X, Y, weight))  # share memory; an op would copy
     with Tape(mode="eval"):
-        W, b = head(name).fit(*given, **parameters)
+        W, b = head(name).fit(X, Y, weight, **parameters)
         return W.numpy(), b.numpy()
 
 

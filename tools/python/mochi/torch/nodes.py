@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import threading
+from typing import Any
 
 import torch
 from torch.autograd import forward_ad
@@ -204,23 +205,28 @@ class Node(torch.autograd.Function):
     outside torch.func `plain`, a function without setup_context, takes its place.
     """
 
+    plain: Any
+
     def __init_subclass__(cls):
         if cls.__bases__ == (Node,):
 
-            def forward(ctx, *inputs):
-                output = cls.forward(*inputs)
-                cls.setup_context(ctx, inputs, output)
-                return output
+            class Plain(torch.autograd.Function):
+                @staticmethod
+                def forward(ctx, *inputs):
+                    output = cls.forward(*inputs)
+                    cls.setup_context(ctx, inputs, output)
+                    return output
 
-            kept = {name: staticmethod(getattr(cls, name)) for name in ("backward", "jvp")}
-            cls.plain = type(cls.__name__, (torch.autograd.Function,), {"forward": staticmethod(forward), **kept})
+                backward, jvp = staticmethod(cls.backward), staticmethod(cls.jvp)
+
+            cls.plain = Plain
 
     @classmethod
     def apply(cls, *inputs):
         """Outside torch.func, calls PyTorch's own apply directly."""
         if torch._C._are_functorch_transforms_active():
             return super().apply(*inputs)
-        return super(torch.autograd.Function, cls.plain).apply(*inputs)
+        return super(torch.autograd.Function, cls.plain).apply(*inputs)  # type: ignore[misc]  # of PyTorch's C base
 
 
 class Function(Node):
