@@ -1,4 +1,4 @@
-/* autograd/anomaly.c - anomaly mode: the first op whose result is not finite is an error that says where and why.
+/* autograd/anomaly.c - anomaly mode: the first op whose result is not finite raises an error that says where and why.
  *
  * vjps are written with ops, so one check after each op covers backward too; the message names the rule that called the
  * op. Views compute nothing and are skipped. */

@@ -44,7 +44,7 @@ typedef struct verdict {
 typedef struct op_call {
     const mo_op *op;
     const void *attributes;
-    uint64_t poison; /* bit i: overwrite input i, bit MO_MAX_INPUTS + i: output i, after the call, if undeclared */
+    uint64_t poison; /* to overwrite after the call, if undeclared: bit i: input i; bit MO_MAX_INPUTS + i: output i */
 } op_call;
 
 /* A function and the leaves at which it is checked; inputs says how each leaf may be perturbed. */
@@ -269,8 +269,8 @@ static bool perturbed(problem *p, int i, const double *x, const double *v, doubl
     return fine;
 }
 
-/* The least scale of an error: rounding by 1e-16 of the terms of s, of intermediate values of f, or of other outputs
- * that f computes from the same values, becomes an error of 1e-11 in a difference quotient. */
+/* The least number that an error is divided by. Rounding by 1e-16 of the terms of s, of intermediate values of f, or of
+ * other outputs that f computes from the same values, becomes an error of 1e-11 in a difference quotient. */
 static double least_scale(const problem *p, double size) {
     return fmax(fmax(1e-4, 1e-2 * size), 1e-5 * p->all_sizes);
 }
@@ -349,9 +349,9 @@ static void compare_way(problem *p, const double *whole, way w, const char *what
             error);
 }
 
-/* Takes gradients with respect to every subset of at most MOST_SUBSETS inputs; of more inputs, to each input alone and
- * to all but each input. graph is MO_CREATE_GRAPH, to try each subset with and without it, as rules can differ there;
- * or 0. */
+/* Takes gradients with respect to every subset of the inputs. If there are more than MOST_SUBSETS inputs, tries only
+ * each input alone, and all inputs but one. graph: MO_CREATE_GRAPH, to try each subset with and without this flag,
+ * because rules can depend on it; or 0. */
 static void check_subsets(problem *p, const double *whole, unsigned graph) {
     int which[MAX_TENSORS], n = 0;
     for (int i = 0; i < p->n_in; i++)
@@ -494,7 +494,7 @@ typedef struct gradient_of {
     mo_function f;
     void *state;
     int n_in, n_out;
-    const int *output; /* n_cotangents outputs, those that have a cotangent */
+    const int *output; /* [n_cotangents]: numbers of the outputs that have a cotangent */
     int n_cotangents;
 } gradient_of;
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* LARGEST_ABSENT: the largest parameter, in bytes, that the weights file may lack (it lacks the readout's parameters
- * if another readout was chosen than the trained one). MEMORY_STEP: alignment, in bytes, of parameters in shared
+/* LARGEST_ABSENT: the largest parameter, in bytes, that the weights file may lack. It lacks the parameters of a
+ * readout that was chosen instead of the trained one. MEMORY_STEP: alignment, in bytes, of parameters in shared
  * memory. */
 enum { LARGEST_ABSENT = 1 << 20, MEMORY_STEP = 64 };
 

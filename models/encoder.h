@@ -23,8 +23,8 @@ typedef struct mo_named {
  * and `query` number nodes or graphs, and a link is two such numbers. Rows of examples ("blocks": [2, hops + 1, n_s +
  * n_q, d]; "spectrum": [2, d]; "extras": [n_s + n_q, p]): the n_s support examples come first, in the order of their
  * labels, then the queries; `support` and `query` are not read. Episodes of nodes or graphs may also carry "kernels"
- * [E, n_s, n_s] of the support and "query kernels" [E, n_q, n_s] between queries and support, with values 1 + k: E
- * further experts of the readout. */
+ * [E, n_s, n_s] of the support and "query kernels" [E, n_q, n_s] between queries and support. These hold the values
+ * k(x, y), 1 included, of E kernels, the further experts of the readout. */
 typedef struct mo_episode {
     mo_task task;
     int64_t classes;

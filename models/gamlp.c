@@ -48,7 +48,8 @@ static gamlp gamlp_of(const mo_encoder *encoder, mo_tensor *const *P) {
     return m;
 }
 
-/* The first row of a block, and the number of rows of the episode: dropout counts entries over all rows. */
+/* The first row of a block, and the number of rows of the episode. Dropout numbers the entries over all rows of the
+ * episode, so that its draws do not depend on the division into blocks. */
 typedef struct row_range {
     int64_t first, all;
 } row_range;
@@ -76,7 +77,7 @@ static bool check_hops(mo_tape *t, const gamlp *m, const mo_tensor *hops) {
     return mo_ok(ctx);
 }
 
-/* Dropout of the hops H [K, n, d], hop by hop: it counts the entries of a hop over all rows of the episode. */
+/* Dropout of the hops H [K, n, d], hop by hop. It numbers the entries of a hop over all rows of the episode. */
 static mo_tensor *drop_hops(mo_tape *t, const gamlp *m, mo_tensor *H, row_range rows, mo_random *r) {
     int K = m->options.hops + 1;
     mo_tensor *hop[MAX_HOPS + 1];

@@ -50,7 +50,7 @@ typedef struct mo_head_parameter {
     const char *name;
     double value;
     double low, high;
-    bool fixed; /* takes no gradient, as for a number of steps */
+    bool fixed; /* takes no gradient; for example a number of steps */
     int ndim;
     int64_t shape[2]; /* MO_HEAD_DIM: d */
 } mo_head_parameter;

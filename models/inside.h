@@ -86,7 +86,7 @@ struct mo_model {
     uint64_t seed;                                     /* draws the head's first values */
     bool one_head;                                     /* one head and temperature for all tasks, at one width */
     mo_tensor *log_temp;                               /* scalar, or [tasks]; a parameter, as are the tensors of head */
-    mo_tensor *head[MO_TASKS][MO_MAX_HEAD_PARAMETERS]; /* scalar parameters as constants, learned ones; or NULL */
+    mo_tensor *head[MO_TASKS][MO_MAX_HEAD_PARAMETERS]; /* of a task: constants and learned tensors; else NULL */
 };
 
 /* Copies parameters by name from arrays; an error names the first parameter that is missing or has another shape. The

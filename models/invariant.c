@@ -39,7 +39,7 @@ enum {
     HOP,        /* [BLOCKS, l + 1] */
     PROFILE,    /* [BLOCKS, 2] */
     WEIGHT,     /* [MO_TASKS, PARTS] */
-    DIFFUSED,   /* [BLOCKS, DIFFUSED_ROWS]: for nodes, in one softmax with HOP */
+    DIFFUSED,   /* [BLOCKS, DIFFUSED_ROWS]: for nodes; one softmax runs over HOP and these */
     SET_WEIGHT, /* [SET_BLOCKS]: for graphs, besides WEIGHT */
     N_PARAMETERS
 };
@@ -63,7 +63,7 @@ typedef struct invariant {
  * further experts; an inductive episode has only these. */
 static const double lambda_grid[] = {0.03, 0.3, 3}, evidence_sharpness = 0.3;
 static const double own_prior = 1,
-                    usual_doublings = 2; /* the prior of T and Tg (0 for the episode's kernels), and log2 T_e */
+                    usual_doublings = 2; /* prior of T and Tg (other experts: 0), and log2 T_e, both before trust */
 
 int mo_own_experts(mo_task task, bool inductive, const char *const **name) {
     static const char *const names[] = {"T", "Tg"};
@@ -201,7 +201,7 @@ static mo_tensor *apply_mixture(mo_tape *t, const mo_model *m, const mo_episode 
  * examples are the episode's queries. */
 static mo_tensor *transduce(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
     mo_tensor *Zs = mo_gather_rows(t, all->Z, e->support[0]), *Zst = mo_transpose(t, reference_rows(t, e, Zs));
-    mo_mixed_experts fit = learn_mixture(t, m, e, mo_matmul(t, Zs, Zst)); /* 1 + <x, y>: rows end in 1 */
+    mo_mixed_experts fit = learn_mixture(t, m, e, mo_matmul(t, Zs, Zst)); /* 1 + <x, y>: a row of Z is [x | 1] */
     mo_tensor *logits = apply_mixture(t, m, e, mo_matmul(t, all->Z, Zst), fit.learned);
     if (!mo_ok(m->ctx))
         return mo_null_tensor(m->ctx);

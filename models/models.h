@@ -75,8 +75,8 @@ MO_API mo_tensor *mo_model_loss(mo_tape *t, const mo_model *m, const mo_episode 
 
 /* GAMLP with node-adaptive hop attention (Zhang et al. 2022; paper, section Architecture). */
 typedef struct mo_gamlp_options {
-    int dim;        /* d: 512 */
-    int hops;       /* l: 3, so that l + 1 blocks are read */
+    int dim;        /* d; mo_mochi_defaults: 512 */
+    int hops;       /* l; mo_mochi_defaults: 3, so that l + 1 = 4 blocks are read */
     int layers;     /* output MLP: 3 (residual) or 2 (no residual) */
     bool relu_hops; /* ReLU after each hop layer (released program); false: linear, as the paper writes */
     double dropout; /* dropout rate after every ReLU, in MO_RECORD only */
@@ -85,9 +85,9 @@ typedef struct mo_gamlp_options {
 typedef struct mo_mochi_options {
     mo_gamlp_options encoder;
     mo_temperature temperature; /* exp(log_temp) multiplies the logits, or the examples at unit norm */
-    double smoothing;           /* label smoothing: 0.1 */
+    double smoothing;           /* label smoothing; mo_mochi_defaults: 0.1 */
     const mo_head *head;        /* NULL: ridge */
-    double lambda;              /* value of the head's parameter lambda, if it has one: 10 */
+    double lambda;              /* value of the head's parameter lambda, if it has one; mo_mochi_defaults: 10 */
 } mo_mochi_options;
 
 /* MOCHI: "encoder.*" with their published names, drawn from U(+-1/sqrt(fan_in)) by the seed, "log_temp", and "head.*",

@@ -81,7 +81,7 @@ mo_tensor *mo_gather_rows(mo_tape *t, mo_tensor *X, mo_tensor *index) {
 static bool scatter_add_rows_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     const scatter_options *o = c->attributes;
-    bool known = o->checked && c->ctx->backend->check; /* not known on the host, where the index can have changed */
+    bool known = o->checked && c->ctx->backend->check; /* on the host, the index can have changed since */
     int64_t n = o->n, size[MO_MAX_AXES];
     if (!index_vector(c, false))
         return false;

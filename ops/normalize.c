@@ -5,7 +5,7 @@
  *     l2_normalize: Y = X / M, M = max(|X|, epsilon).
  * Errors: other dtypes, no axis, epsilon not a finite number of 0 or more. Saved: nothing beyond input and output.
  *
- * layer_norm: dr = -r^2 mean(Y * dX), so dY = r (dX - mean dX - Y mean(Y * dX)), symmetric in dX and its dual:
+ * layer_norm: dr = -r^2 mean(Y * dX), so dY = r (dX - mean dX - Y mean(Y * dX)). This map of dX is symmetric, hence
  *     X_bar = r (Y_bar - mean Y_bar - Y * mean(Y * Y_bar))                                  (Ba et al. 2016).
  * l2_normalize: dM = <Y, dX> where |X| > epsilon, else 0; dY = (dX - Y dM) / M, hence
  *     X_bar = (Y_bar - Y * sum(Y * Y_bar) [|X| > epsilon]) / M.

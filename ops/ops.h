@@ -223,7 +223,7 @@ typedef struct mo_implicit_options {
     int batch_axes;       /* number of leading axes of x that count systems; each has m unknowns */
     bool symmetric;       /* dF/dx is symmetric and definite: use conjugate gradients, not GMRES */
     int64_t dense_limit;  /* up to this m, forward builds and factors dF/dx once; 0: 64, < 0: never */
-    mo_residual jacobian; /* gives dF/dx [.., m, m], without gradient, to be factored; NULL: m vjps of F do */
+    mo_residual jacobian; /* gives dF/dx [.., m, m], without gradient, to be factored; NULL: m vjps of F give it */
     double tolerance;     /* relative tolerance of a linear system; 0: 1e-10 in float64, 1e-5 in float32 */
     int iterations;       /* limit of iterations for a linear system; 0: 10 m, at least 100 */
     int restart;          /* GMRES restarts after this number of iterations, at most 10000; 0: 30 */

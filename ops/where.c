@@ -8,8 +8,8 @@
  *     A_bar = where(C, Y_bar, 0),   B_bar = where(C, 0, Y_bar),
  * each summed over the axes along which it was broadcast. Zeros are chosen, not multiplied, so a NaN on the side that
  * was not taken does not spread. greater_equal is flat in both inputs. larger is where(A >= B, A, B), smaller
- * where(B >= A, A, B): ties go to A. The gradient goes to the operand whose value was taken, if that is NaN as well: to
- * A where A is NaN, else to B where B is. */
+ * where(B >= A, A, B): ties go to A. The gradient goes to the operand whose value was taken, also if that is NaN: to A
+ * where A is NaN, else to B where B is NaN. */
 #include "ops/inside.h"
 #include "ops/rules/maps.h"
 #include "ops/rules/shapes.h"

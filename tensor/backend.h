@@ -322,7 +322,7 @@ typedef struct mo_backend {
     void *(*stream)(mo_context *ctx);
     void (*order)(mo_context *ctx, void *other, bool theirs_first);
     /* Work queued between capture_begin and capture_end is stored instead of done, and is done at each replay. A replay
-     * `ahead` steps after the captured step draws from random streams that are ahead * streams further on. The
+     * `ahead` steps after the captured step draws from random streams whose numbers are `ahead * streams` larger. The
      * functions return false or NULL if they raised. Functions that are NULL: the device cannot capture. */
     bool (*capture_begin)(mo_context *ctx, int64_t streams);
     void *(*capture_end)(mo_context *ctx);

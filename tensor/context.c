@@ -2,9 +2,9 @@
 #include "tensor/cpu/fast/avx512.h"
 #include "tensor/cpu/fast/blas_guard.h"
 #include "tensor/cpu/fast/threads.h"
+#include "tensor/platform.h"
 #include "tensor/storage.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

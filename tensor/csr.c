@@ -131,7 +131,7 @@ static mo_csr *transposed_copy(const mo_csr *A) {
 }
 
 const mo_csr *mo_csr_transposed(const mo_csr *A) {
-    if (!A || A->symmetric || A->released) /* spmm refuses a released matrix */
+    if (!A || A->symmetric || A->released) /* spmm raises the error about a released matrix */
         return A;
     if (!A->transposed)
         ((mo_csr *)(uintptr_t)A)->transposed = transposed_copy(A); /* a cache: logically const */

@@ -29,10 +29,10 @@ static void *try_object(const char *path, char *text, size_t bytes) {
     return object;
 }
 
-/* Tries the loader's own search path first (LD_LIBRARY_PATH, run paths), then the folder of this library. If both fail,
- * text is the second reason only if the first search found no such file: otherwise the first reason can name a missing
- * library that the object needs. The object is never closed: its handles, its kernels and the driver's threads outlive
- * contexts. */
+/* Tries the loader's own search path first (LD_LIBRARY_PATH, run paths), then the folder of this library. If both fail
+ * and the first search found no such file, text gets the second reason. Otherwise it keeps the first, which can name a
+ * missing library that the object needs. The object is never closed: its handles, its kernels and the driver's threads
+ * outlive contexts. */
 static void *open_object(char *text, size_t bytes) {
     char path[4096], second[512];
     void *object = try_object(CUDA_OBJECT, text, bytes);

@@ -81,7 +81,8 @@ static size_t room(const mo_host_arena *arena) {
 void mo_host_arena_match(mo_host_arena *arena, const mo_host_arena *other) {
     size_t have = room(arena), want = room(other);
     mo_status before = arena->ctx->status;
-    /* Not more than `other` has: two arenas that are matched in turn would grow forever. */
+    /* The arena gets no more bytes than `other` has: otherwise two arenas, each matched to the other in turn, would
+     * grow forever. */
     if (have < want && !insert_block(arena, want - have))
         arena->ctx->status = before;
     if (!arena->current)

@@ -20,7 +20,7 @@ typedef struct mo_counters {
     int64_t tape_live;      /* bytes that the values on the context's tapes take */
     int64_t tape_peak;      /* the largest value of tape_live */
     int64_t factorizations; /* Cholesky, LU, QR and eigendecompositions; each matrix of a batch counts */
-    int64_t fit_steps;      /* of fits: conjugate gradients of softmax regressions, rounds of support vector machines */
+    int64_t fit_steps;      /* conjugate gradients of softmax regressions plus rounds of support vector machines */
     int64_t device_peak;    /* the largest use of MO_CUDA memory, workspaces of its libraries too; 0 on MO_CPU */
 } mo_counters;
 
@@ -88,7 +88,7 @@ MO_API int64_t mo_csr_nnz(const mo_csr *A);
 
 /* All of the library's purposes except MO_PURPOSE_INIT, in one list, so that no two of them share a sequence. */
 enum {
-    MO_PURPOSE_EPISODE = 2, /* an episode's family, graph, k, q, classes and examples */
+    MO_PURPOSE_EPISODE = 2, /* an episode: its family, graph, sizes k and q, classes, rows */
     MO_PURPOSE_DROPOUT,
     MO_PURPOSE_MASK,     /* held-out links */
     MO_PURPOSE_NEGATIVE, /* non-edges */

@@ -36,7 +36,7 @@ static void free_header(mo_tensor *T) {
     mo_host_free(T->ctx, T, sizeof *T);
 }
 
-/* Frees the headers that were buried before every tape that now has nodes recorded its first one. */
+/* Frees the headers that were buried before the first node of every tape was recorded: no node can point to them. */
 static void free_buried(mo_context *ctx) {
     if (ctx->debug)
         return;

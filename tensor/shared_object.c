@@ -1,14 +1,13 @@
 /* tensor/shared_object.c - opening a user's shared object for the struct that it exports. */
 #include "tensor/files/file.h"
+#include "tensor/platform.h"
 
 #include <dlfcn.h>
-#include <elf.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#if defined(__ELF__)
 /* Returns whether an ELF file ends before its segments do: the loader would map the missing part and die of SIGBUS.
  * Every other defect is reported by the loader itself. */
 static bool is_cut(const char *path) {
@@ -32,6 +31,12 @@ static bool is_cut(const char *path) {
     close(fd);
     return cut;
 }
+#else
+static bool is_cut(const char *path) { /* macOS's loader refuses such a file itself */
+    (void)path;
+    return false;
+}
+#endif
 
 /* dlopen, after a check that the file is whole. Returns NULL on failure. */
 static void *open_object(mo_context *ctx, const char *label, const char *path) {

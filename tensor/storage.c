@@ -2,14 +2,13 @@
 #include "tensor/storage.h"
 
 #include "tensor/arena.h"
+#include "tensor/platform.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 mo_storage *mo_storage_create(mo_context *ctx, size_t bytes) {

@@ -6,6 +6,7 @@
 
 #include <argp.h>
 #include <jansson.h>
+#include <math.h>
 
 enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -124,7 +125,9 @@ bool print_json(json_t *object);
  * "manifest" and "metadata" below their names, one item per line. Omits null and empty lists. */
 void print_members(const json_t *object, int indent);
 /* A JSON number, or null if the value is not finite. */
-json_t *json_number(double value);
+static inline json_t *json_number(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
 /* A new object for the first line of --json output: the words of the command line, versions, BLAS kernels. */
 json_t *command_object(int argc, char **argv);
 /* Returns a new object with one list per field of the bins: n, right, and the sum of confidence. */

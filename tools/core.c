@@ -19,23 +19,13 @@
 #define CORE_VARIABLE "OPENBLAS_CORETYPE"
 #define CHOICE_VARIABLE "MOCHI_BLAS_CHOICE" /* for `mochi doctor`: OpenBLAS's own choice, in the second process */
 
+#if defined(__x86_64__)
 /* Tests the instruction sets that the SkylakeX kernels use; the compiler's builtin also checks that the operating
  * system supports them. */
 static bool has_avx512(void) {
-#if defined(__x86_64__)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512cd");
-#else
-    return false;
-#endif
-}
-
-const char *blas_core(void) {
-    void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_corename");
-    char *(*corename)(void);
-    memcpy(&corename, &symbol, sizeof corename);
-    return symbol ? corename() : NULL;
 }
 
 static bool is_among(const char *core, const char *const *cores, size_t n) {
@@ -51,11 +41,22 @@ static const char *better_core(const char *core) {
     static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
     if (!has_avx512())
         return NULL;
-#if defined(__x86_64__)
     if (__builtin_cpu_is("amdfam19h")) /* Zen 4: has_avx512() is true, but AVX2 kernels are faster */
         return is_among(core, wide, sizeof wide / sizeof *wide) ? "HASWELL" : NULL;
-#endif
     return is_among(core, narrow, sizeof narrow / sizeof *narrow) ? "SKYLAKEX" : NULL;
+}
+#else
+static const char *better_core(const char *core) {
+    (void)core;
+    return NULL;
+}
+#endif
+
+const char *blas_core(void) {
+    void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_corename");
+    char *(*corename)(void);
+    memcpy(&corename, &symbol, sizeof corename);
+    return symbol ? corename() : NULL;
 }
 
 void choose_blas_core(char **argv) {

@@ -104,8 +104,8 @@ static void write_whole(mo_tensor *Z, embed_file *f) {
 static void embed_by_model(const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
     mo_model_choice choice = {
         .encoder = o->encoder, .head = mo_find_head(weights->head) || !weights->head[0] ? NULL : &mo_head_ridge};
-    mo_model *model = mo_weights_model_as(weights, &choice); /* embedding uses no head: if the weights' head is the
-                                                              * user's, ridge replaces it */
+    mo_model *model = mo_weights_model_as(weights, &choice); /* embedding uses no head, so ridge can take the place
+                                                              * of a user's head, which is not loaded */
     if (mo_ok(source->graph->ctx))
         mo_embed_each(model, source, o->max_rows, write_block, f);
     mo_model_release(model);

@@ -3,10 +3,10 @@
 #include "tools/machine.h"
 
 #include "tensor/hidden.h"
+#include "tensor/platform.h"
 #include "tools/synthetic.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

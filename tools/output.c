@@ -146,10 +146,6 @@ void print_members(const json_t *o, int indent) {
     }
 }
 
-json_t *json_number(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 json_t *command_object(int argc, char **argv) {
     json_t *command = json_array();
     for (int i = 0; i < argc; i++)

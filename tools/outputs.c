@@ -137,7 +137,7 @@ static bool is_of_list(const output *o, mo_context *ctx, const char *word) {
     return found;
 }
 
-/* Ends the program, as `word` reads or writes the output too; first releases ctx, which may be NULL. */
+/* Ends the program because `word` reads or writes the output too. Releases ctx first, which may be NULL. */
 static _Noreturn void refuse_output(const output *o, const char *command, const char *word, mo_context *ctx) {
     mo_context_release(ctx);
     fprintf(stderr, "%s: %s: expected another file than %s, which would be lost, found '%s'\n", command, o->option,

@@ -3,6 +3,7 @@
  * a program built with MPI also runs without it. */
 #include "tools/ranks.h"
 
+#include "tensor/platform.h"
 #include "tools/digest.h"
 #include "tools/memory.h"
 #include "tools/ranks_place.h"
@@ -61,10 +62,8 @@ int ranks_global(void) {
 static bool find_engine(char *path, size_t bytes) {
     static const char *const places[] = {RANKS_INSTALLED, RANKS_BUILT};
     char folder[4096];
-    ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    if (n <= 0)
+    if (!mo_program_path(folder, sizeof folder))
         return false;
-    folder[n] = 0;
     *strrchr(folder, '/') = 0;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         bool whole = *places[i] == '/';

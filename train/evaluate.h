@@ -21,9 +21,9 @@ typedef struct mo_eval_options {
     int n_shots;
     const int64_t *shots; /* k for nc and gc; for protocol public one number, ignored; for lp the number of support
                            * links per class */
-    int64_t episodes;     /* for protocol episode: 100 */
+    int64_t episodes;     /* for protocol episode; `mochi eval` takes 100 */
     int64_t queries;      /* per class, for protocol episode; 0: 30 */
-    int64_t seeds;        /* for protocol split, and for links: 3 seeds */
+    int64_t seeds;        /* number of seeds, for protocol split and for links; `mochi eval` takes 10 */
     uint64_t seed;
     int64_t max_rows; /* rows encoded at once; 0: all */
     /* Called with each plan before it is evaluated, borrowed for the call; may be NULL. For links the queries are the
@@ -64,8 +64,8 @@ typedef void (*mo_eval_visit)(const mo_eval_row *row, void *state);
 typedef struct mo_candidate {
     const char *features; /* label: trained | random | x0 | hop */
     mo_model *model;
-    mo_transductive transductive; /* other than OFF, for a model's own readout of nodes or graphs (NEVER: of graphs);
-                                   * AUTO chooses in each problem, from the support alone */
+    mo_transductive transductive; /* anything but OFF needs a model's own readout of nodes or graphs (NEVER: of graphs).
+                                   * AUTO chooses ON or OFF in each problem, by its support */
     int hop;
     const mo_head *head;
     double lambda;
@@ -76,7 +76,7 @@ typedef struct mo_candidate {
 /* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
  * and metric. A model uses its own head, temperature and lambda; the row names the head. Links, under either protocol:
  * 5/7 of the source's positives (a fifth of the edges, at MO_EVAL_LINK_SHARE) are the test, against the same number of
- * non-edges, and the rest fits the heads; hits_rank and hits_pooled at 1000, hits_ogb at 50. */
+ * non-edges, and the rest fits the heads. k is 1000 in hits_rank and hits_pooled, and 50 in hits_ogb. */
 MO_API mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
     const mo_eval_options *options, mo_eval_visit visit, void *state);
 

@@ -50,8 +50,8 @@ typedef enum mo_scaling {
 typedef struct mo_fit_options {
     int n_shots;
     const int64_t *shots;      /* k: support rows per class */
-    int64_t episodes, queries; /* 100 episodes, 30 queries per class */
-    int64_t ways;              /* the most classes of an episode: 64. Of more classes, an episode draws this number */
+    int64_t episodes, queries; /* queries: per class. `mochi fit` takes 100 and 30 */
+    int64_t ways;              /* if the rows have more classes, an episode draws this number; `mochi fit` takes 64 */
     uint64_t seed;
     const double *lambda;         /* for every head that has a lambda; NULL: each head's own */
     const struct mo_draws *split; /* one problem given by the user instead of episodes; NULL: episodes */
@@ -100,7 +100,7 @@ typedef struct mo_fit_row {
     double nll, brier, ece;
     double ece_temperature; /* ece with a temperature per episode, fitted to held-out rows of its support; NaN: none */
     double seconds;
-    mo_calibration by_norm[MO_NORM_PARTS]; /* queries by quarter of |z| over all rows, lowest first */
+    mo_calibration by_norm[MO_NORM_PARTS]; /* of the queries in each quarter of the rows' |z|, lowest first */
     const mo_draws *draws;                 /* borrowed for the call, like the pointers below; NULL without a fit */
     const double *outcome;    /* [n_outcomes]: accuracy of each episode; for a split, 100 or 0 per query. Heads can be
                                * compared pairwise by them (mo_summarize_pairs). */
@@ -152,7 +152,7 @@ typedef struct mo_row_readout {
     int64_t *label, classes; /* [n] */
     char **name;             /* [classes] */
     const mo_head *head;     /* borrowed */
-    double lambda, value;    /* lambda: NaN: the head's own; value: tuning's choice */
+    double lambda, value;    /* lambda (NaN: the head's own); the value that tuning chose */
     double temperature;      /* of the probabilities */
     mo_scaling scaling;
     uint64_t seed;
@@ -186,7 +186,7 @@ typedef struct mo_diagnosis {
     int64_t classes;
     double offset;           /* |mean of all rows| */
     double spread;           /* root mean squared distance of a row to its prototype */
-    double radius;           /* R, the largest |z|: an included class wins by at most epsilon R */
+    double radius;           /* R, the largest |z|: an included class wins by at most epsilon R mean_distance */
     double mean_distance;    /* between two prototypes */
     int64_t pairs;           /* pairs of classes */
     int64_t missed;          /* pairs with all rows of both classes on one side of <z, p_i - p_j> = 0 */
@@ -194,7 +194,7 @@ typedef struct mo_diagnosis {
 } mo_diagnosis;
 
 typedef struct mo_diagnosis_options {
-    double epsilon;       /* for inclusion, in units of the mean distance */
+    double epsilon;       /* bound of `distance` for `included`, in units of mean_distance */
     mo_progress progress; /* or NULL */
     void *state;
 } mo_diagnosis_options;

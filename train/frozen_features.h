@@ -34,9 +34,9 @@ typedef enum mo_feature_place {
 typedef struct mo_feature_options {
     mo_feature_form form;
     mo_feature_place place; /* for pools; mo_features_open heeds only ON_DISK, else it uses the graph's context */
-    int dim;                /* d: 512; for rows of examples 256 */
-    int hops;               /* l: 3 */
-    int power_iterations;   /* of the randomized SVD: 2; negative: until converged */
+    int dim;                /* d; MOCHI has 512, the recipe `best` 256 */
+    int hops;               /* l; the recipes have 3 */
+    int power_iterations;   /* of the randomized SVD; the recipes have 2. Negative: until the SVD has converged */
     mo_combine combine;     /* structure and attributes: summed (columns of X reversed), or d/2 columns side by side */
     mo_feature_norm norm;   /* for rows of nodes; ignored for rows of examples, which have their own norms */
     uint64_t seed;          /* seed of the test matrices */
@@ -45,7 +45,7 @@ typedef struct mo_feature_options {
      * stack becomes a file in the cache folder. 0: the free memory; a graph without a cache folder may then use
      * swap. */
     int64_t memory;
-    int64_t beside, encoded; /* counted against `memory`: bytes needed beside the features; rows encoded together */
+    int64_t beside, encoded; /* bytes needed beside the features; rows encoded together: `memory` covers them too */
     mo_notice notice;        /* receives the cache's events and the progress of stack files; may be NULL */
     void *notice_state;
 } mo_feature_options;

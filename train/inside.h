@@ -100,7 +100,7 @@ typedef struct mo_weights {
     mo_feature_options features;    /* cache: NULL; the form gives the rows that the model reads */
     mo_mochi_options mochi;         /* if kind is "mochi"; head: NULL if it is not one of the library's */
     mo_invariant_options invariant; /* if kind is "invariant" */
-    mo_readout_options readout;     /* if the model has a head instead of its own readout; readout.head as mochi.head */
+    mo_readout_options readout;     /* if the model has a head; readout.head: NULL if it is not the library's */
     char head[64];                  /* the head's name; "" if the readout is the model's own */
     char recipe[32];                /* "" if unknown; "released" for a file without this library's metadata */
     uint64_t hash[2];               /* XXH3-128 of the file, as xxhsum -H2 prints it */

@@ -43,7 +43,7 @@ typedef struct mo_expert_mixture {
 } mo_expert_mixture;
 /* The result of a mixture; null tensors after a failure. pi and T: mixture.c. */
 typedef struct mo_mixed_experts {
-    mo_tensor *learned; /* sum_r pi_er T_er X_er, of weights X_er; T is included in the logits */
+    mo_tensor *learned; /* sum_r pi_er T_er X_er, X_er the weights of fit (e, r): its logits include T */
     mo_tensor *share;   /* pi [.., E, R], which sums to 1 */
     mo_tensor *factor;  /* pi T [.., E, R] */
 } mo_mixed_experts;

@@ -6,11 +6,12 @@
  * w_i times, and let n_c of its rows, copies counted, be of class c:
  *     L_ic     = Yloo_ic n_c / (n_c - 1) if c is the row's own class and n_c > 1, else Yloo_ic
  *     CE_er(T) = sum_i w_i / (sum w) (cross-entropy of softmax(T L_i) with the row's label)
- *     T_er     = argmin over 1, 2, 4, 8, 16, 32 of n CE_er(T) + (log2(T / T_e))^2
+ *     T_er     = argmin over T = 1, 2, 4, 8, 16, 32 of n CE_er(T) + (log2(T / T_e))^2
  *     pi       = softmax_er(prior_e - sharpness n CE_er(T_er))
  *     logits   = sum_er pi_er T_er f_er
  *
- * The shares pi are a Gibbs posterior over pairs (e, r), the likelihood raised to the power `sharpness` (stacking by
+ * The caller gives prior_e and T_e, the temperature of expert e that is expected before any label is seen. The shares
+ * pi are a Gibbs posterior over pairs (e, r), whose likelihood is raised to the power `sharpness` (stacking by
  * leave-one-out: Wolpert 1992; the posterior: Zhang 2006). The factor n_c / (n_c - 1) in L compensates a class for the
  * row that is left out: without the factor, a ridge with a strong penalty seems to predict worse than chance from few
  * labels. The only row of a class takes no part in CE and n: a fit without it has never seen the class, so its error

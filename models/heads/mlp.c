@@ -47,8 +47,8 @@ static mo_tensor *first_weight(mo_tape *t, const mo_tensor *X, mo_tensor *P, int
     return mo_needs_grad(w) ? w : mo_require_grad(w);
 }
 
-/* Takes all steps from w, in place; if no graph is recorded, each step's memory is freed. K = X X^T: w[IN] is A; NULL:
- * w[IN] is W1. */
+/* Takes all steps from w, in place; if no graph is recorded, each step's memory is freed. K is X X^T if w[IN] is A, and
+ * NULL if w[IN] is W1. */
 static void descend(mo_tape *t, mo_tensor *X, mo_tensor *K, mo_tensor *Y, mo_tensor *lr, int64_t steps, bool graph,
     mo_tensor *w[N_STATE]) {
     mo_tensor *g[N_WEIGHTS];

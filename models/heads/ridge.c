@@ -8,10 +8,11 @@
  *
  * Penalised bias: X = [Zs | 1], Y = Ys; the last row of W is the bias. Unpenalised intercept: the optimal one is b =
  * mean(Ys) - mean(Zs) W, so that W is the ridge of X = Zs - mean(Zs), Y = Ys - mean(Ys) (Hastie, Tibshirani, Friedman
- * 2009, section 3.4.1). Its dual K = X X^T has K 1 = 0, and Y is orthogonal to 1: K + 1 1^T has the same solution and
- * stays regular at lambda = 0.
+ * 2009, section 3.4.1). Its dual matrix K = X X^T has K 1 = 0, and the columns of Y are orthogonal to 1. So K + 1 1^T
+ * gives the same solution as K, and is regular at lambda = 0 too.
  *
- * A row of weight w counts as w rows: X_i and Y_i are scaled by s_i = sqrt(w_i), the means are weighted, and K s = 0.
+ * A row of weight w counts as w rows: X_i and Y_i are scaled by s_i = sqrt(w_i), and the means are weighted. In the
+ * dual form of the unpenalised intercept, s then takes the place of 1: K s = 0.
  */
 #include "models/heads/folds/folds.h"
 #include "models/heads/heads.h"
@@ -30,9 +31,9 @@ static mo_tensor *ridge_solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_te
     return mo_solve_spd(t, mo_add_diag(t, K, lambda), B);
 }
 
-/* How K = X X^T is computed. mo_gram costs half but rounds differently. The shipped weights were trained with a
- * product, in the logits of `ridge` and in ridge_loo.c, and for almost equal rows the rounding of K decides which rows
- * become support vectors in svm.c: these keep the product. */
+/* How K = X X^T is computed. mo_gram costs half but rounds differently from mo_matmul. The logits of `ridge` and
+ * ridge_loo.c keep mo_matmul, because the shipped weights were trained with it. svm.c keeps it too, because for almost
+ * equal rows the rounding of K decides which rows become support vectors. */
 typedef enum { BY_PRODUCT, BY_GRAM, BY_GRAM_CENTRED } ridge_squares;
 
 /* Xt is X^T as the caller has it: through another view of X, backward would copy a gradient to add it. */
@@ -40,7 +41,8 @@ static mo_tensor *squares_of(mo_tape *t, mo_tensor *X, mo_tensor *Xt, ridge_squa
     return squares == BY_PRODUCT ? mo_matmul(t, X, Xt) : mo_gram(t, X);
 }
 
-/* Returns W [.., width, C]. BY_GRAM_CENTRED: X is centred, so K s = 0; s: columns, NULL: all ones. */
+/* Returns W [.., width, C]. BY_GRAM_CENTRED: the rows X are centred, so K s = 0, and s s^T is added to K. s: columns,
+ * or NULL for ones. */
 static mo_tensor *ridge_fit(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_ridge_form form,
     ridge_squares squares, mo_tensor *s) {
     mo_tensor *Xt = mo_transpose(t, X);

@@ -5,11 +5,11 @@
  *     sum_i max_c (Z1_i W_c + 1 - Y_ic) - <Y_i, Z1_i W> + lambda / 2 |W|^2,
  * and is Z1^T A / lambda with A = Y - alpha from the dual (ops/fits/svm_dual.c). Entries of alpha that are 0 stay 0
  * near a solution, so there A = A_0 + Pi v, where Pi v keeps, row by row, the entries with alpha > 0 and subtracts
- * their mean. v solves Pi (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, a symmetric system; s, the mean of K's
- * diagonal, only scales it. Linearly dependent support vectors, such as equal rows, make the system singular, so it is
- * not factorized; but the weights are unique, so the adjoint of v lies in the system's range, and conjugate gradients
- * stay in this range. The gradient follows from the implicit function theorem: it reaches Zs, Zq and lambda, but not
- * the labels, and has only first order. At most 4,096 support rows.
+ * their mean. v solves Pi (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, a symmetric system. The factor s, the mean of
+ * K's diagonal, gives both terms the same scale. Linearly dependent support vectors, such as equal rows, make the
+ * system singular, so it is not factorized; but the weights are unique, so the adjoint of v lies in the system's range,
+ * and conjugate gradients stay in this range. The gradient follows from the implicit function theorem: it reaches Zs,
+ * Zq and lambda, but not the labels, and has only first order. At most 4,096 support rows.
  *
  * A row of weight w counts as w rows: w times its loss is the loss of w Z1_i at the margin w. */
 #include "models/heads/folds/folds.h"

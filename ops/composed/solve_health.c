@@ -43,7 +43,7 @@ static factored condition_factor(mo_tape *t, mo_tensor *A, bool spd) {
     mo_context *ctx = mo_tape_context(t);
     factored f = {.F = mo_tape_tensor(t, A->dtype, A->ndim, A->shape)};
     f.info = mo_full(t, MO_I32, A->ndim - 2, A->shape, 0);
-    if (!spd) /* valid row numbers also for matrices that are not factored (not finite) */
+    if (!spd) /* getrf sets no pivots if A is not finite, but getrs needs row numbers */
         f.pivot = mo_full(t, MO_I32, A->ndim - 1, A->shape, 1);
     if (!mo_ok(ctx))
         return f;

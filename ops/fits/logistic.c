@@ -4,10 +4,10 @@
  *     W = argmin sum_i -<Y_i, log softmax(Phi W)_i> + ½ lambda |W|^2,   Phi = X, or [X | 1],
  * where an intercept is not penalised. float32 or float64. Rows of Y are labels (one-hot), or any weights >= 0; row i
  * has the weight T_i = sum_c Y_ic. If the penalty leaves W undetermined (lambda = 0, the intercept), W has class sums
- * of zero. tensor/cpu/fits/logistic.c solves it to the level of rounding, in float64 to a gradient norm below 1e-8; if
- * n <= d, at the cost of n columns. Errors: sizes; lambda below 0; a class without support if its intercept is not
- * penalised, separable rows with lambda = 0 (the optimum is at infinity). Saved: curvatures and a factor of the
- * preconditioner.
+ * of zero. tensor/cpu/fits/logistic.c solves it to the level of rounding, in float64 to a gradient norm below 1e-8. If
+ * n <= d, it takes the time of a problem with n columns. Errors: sizes; lambda below 0; a class without support if its
+ * intercept is not penalised, separable rows with lambda = 0 (the optimum is at infinity). Saved: curvatures and a
+ * factor of the preconditioner.
  *
  * The gradient vanishes at W: Phi^T R + mu W = 0 with R = T P - Y, P = softmax(Phi W), T = Y 1, mu = lambda (0 on the
  * intercept). With S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>), the Hessian H[V] = Phi^T S[Phi V] + mu V, and W_0 for W

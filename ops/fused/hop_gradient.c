@@ -30,7 +30,8 @@ static void hop_gradient_forward(mo_call *c) {
         .row_sums = mo_tensor_view(c->out[1]),
         .alpha = 1};
     const mo_kernels *kernels = mo_kernels_of(c->ctx, all.C.dtype);
-    /* One batch. The CPU does not do this: it would cut a batch unlike single matrices, which changes bits. */
+    /* All hops as one batch. The CPU, which has no `gemms`, multiplies hop by hop: it would cut a batch into other
+     * tasks than single matrices, and so round sums differently. */
     if (kernels->gemms) {
         kernels->gemms(c->ctx, &all, 1);
         return;

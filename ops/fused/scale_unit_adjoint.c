@@ -36,7 +36,7 @@ static void scale_unit_adjoint_forward(mo_call *c) {
         scale_unit_adjoint_by_ops(c, epsilon);
         return;
     }
-    bool rows = c->in[2]->ndim == 2 && mo_tensor_view(c->in[2]).stride[1] == 1; /* rows of a wider matrix */
+    bool rows = c->in[2]->ndim == 2 && mo_tensor_view(c->in[2]).stride[1] == 1; /* rows can lie in a wider matrix */
     mo_view x = mo_call_dense(c, 0), s = mo_tensor_view(c->in[1]);
     mo_view g = rows ? mo_tensor_view(c->in[2]) : mo_call_dense(c, 2);
     mo_view x_bar = mo_tensor_view(c->out[0]), along = mo_tensor_view(c->out[1]);

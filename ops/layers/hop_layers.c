@@ -74,8 +74,9 @@ static mo_view evenly_spaced(const mo_call *c, int first) {
     return all;
 }
 
-/* Multiplies all hops as one batch if the parameters are evenly spaced. Not on the CPU, which would cut a batch unlike
- * single matrices and so change bits. Returns false, having done nothing, if the hops need separate products. */
+/* Multiplies all hops as one batch if the parameters are evenly spaced. Not on the CPU, which would cut a batch into
+ * other tasks than single matrices, and so round sums differently. Returns false, having done nothing, if the hops need
+ * separate products. */
 static bool multiply_batch(mo_call *c, mo_view X, mo_view Y, bool relu) {
     const mo_kernels *kernels = mo_kernels_of(c->ctx, Y.dtype);
     mo_gemm g = {.A = X, .B = mo_swap_view(evenly_spaced(c, 1)), .C = Y, .alpha = 1, .relu = relu};

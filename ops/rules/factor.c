@@ -158,6 +158,6 @@ bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pi
     c->ctx->backend->copy(c->ctx, &a, &lu);
     mo_kernels_of(c->ctx, A->dtype)->getrf(c->ctx, &lu, &p, &i);
     if (failure == MO_FAIL_ITEM)
-        mo_fill_failed(c, *info, *pivot, 1); /* a valid row number: the rows that it exchanges are NaN */
+        mo_fill_failed(c, *info, *pivot, 1); /* any valid row number: the rows are NaN */
     return resolve_info(c, failure, *info, *LU, "is singular (pivot %d is 0)");
 }

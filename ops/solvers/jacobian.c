@@ -127,8 +127,8 @@ static void copy_jacobian(mo_call *c, const mo_implicit_problem *p, const mo_imp
     mo_scope_close(c->t, &scope, NULL, 0);
 }
 
-/* Raises for the first item whose J has no factors; but if the options accept failures, not for a J that is not
- * finite. */
+/* Raises for the first item whose J is singular or not finite. If the options accept failures, an item whose J is not
+ * finite raises no error and is only reported as missed. */
 static bool check_factors(mo_call *c, const mo_implicit_options *o, const mo_tensor *info) {
     int64_t items = mo_numel(info);
     int32_t *word = mo_host_alloc(c->ctx, (size_t)items * sizeof *word);
@@ -167,7 +167,7 @@ bool mo_implicit_factor(
     mo_kernels_of(c->ctx, lu.dtype)->getrf(c->ctx, &lu, &piv, &word);
     if (p->options.accept) {
         mo_fill_failed(c, info, *LU, NAN);
-        mo_fill_failed(c, info, *pivot, 1); /* a valid row number: the rows that it exchanges are NaN */
+        mo_fill_failed(c, info, *pivot, 1); /* any valid row number: the rows are NaN */
     }
     return check_factors(c, &p->options, info);
 }

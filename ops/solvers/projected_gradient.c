@@ -3,8 +3,8 @@
  *
  *     x' = P(y - h grad f(y)),   y' = x' + beta (x' - x),   beta = (theta - 1) / theta',
  *     theta' = (1 + sqrt(1 + 4 theta^2)) / 2;
- * h is halved until <grad f(x') - grad f(y), x' - y> <= |x' - y|^2 / h, and grows by a quarter before each step:
- * differences of gradients are still meaningful near the solution, where differences of values are rounding. theta
+ * h is halved until <grad f(x') - grad f(y), x' - y> <= |x' - y|^2 / h, and grows by a quarter before each step. The
+ * test compares gradients because near the solution differences of the values of f are only rounding errors. theta
  * starts again at 1 if <y - x', x' - x> > 0. Items of a batch have their own h and theta: plain numbers, which unrolled
  * iterations do not differentiate. */
 #include "ops/solvers/solver.h"

@@ -3,15 +3,16 @@
  * V [.., m] -> X [.., m], X = argmin |X - V| over {X >= 0, sum X = 1}; float32 or float64. With the entries of a row
  * sorted, u_1 >= u_2 >= .., the support has k = max{j : j u_j > u_1 + .. + u_j - 1} entries, the k largest, and
  *     X = max(V - tau, 0),   tau = (u_1 + .. + u_k - 1) / k
- * (Held, Wolfe and Crowder 1974). Entries equal to the smallest entry of the support belong to it too: they equal tau
- * or change nothing.
+ * (Held, Wolfe and Crowder 1974). Entries equal to the smallest entry of the support belong to it too, because for
+ * u_(j+1) = u_j the condition on j + 1 is the condition on j.
  *
- * V less its largest entry, held fixed, has the same X; without that, a large u_1 would lose the 1 in rounding.
+ * The largest entry of each row, held fixed, is first subtracted from the row, which does not change X. Otherwise the 1
+ * would be lost in rounding beside a large u_1.
  *
  * Let s be 1 on the support, else 0. dX = s (dV - dtau), dtau = <s, dV> / k, hence (Martins and Astudillo 2016)
  *     V_bar = s (X_bar - <s, X_bar> / k).
- * Composed of ops with s held fixed: that is the same projection onto a face, linear in V. Where an entry equals tau it
- * has a kink; s excludes that entry. */
+ * X is composed of ops with s held fixed: this is the projection onto the plane of a face, which has the same
+ * derivative. X has a kink where an entry equals tau; s excludes that entry. */
 #include "ops/inside.h"
 #include "tensor/storage.h"
 

@@ -4,10 +4,10 @@
 #include "tensor/cpu/loop_nest.h"
 #include "tensor/cpu/processor.h"
 #include "tensor/cpu/work.h"
+#include "tensor/platform.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 extern const mo_kernels kernels_cpu_f32, kernels_cpu_f64;
 
@@ -78,7 +78,7 @@ static void *map_block(size_t bytes) {
         munmap(at, before);
     if (before < HUGE_PAGE)
         munmap(block + bytes, HUGE_PAGE - before);
-    madvise(block, bytes, MADV_HUGEPAGE); /* a hint: the block can be used if it fails too */
+    madvise(block, bytes, MADV_HUGEPAGE); /* only a hint: if it fails, the block has small pages */
     return block;
 }
 

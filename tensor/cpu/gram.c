@@ -1,5 +1,6 @@
 /* tensor/cpu/gram.c - Y = X X^T, batched: blocks on and below the diagonal by BLAS, the blocks above by copying. If the
- * batch is short, each block is a task, chosen from the sizes alone: the thread count changes no bit. */
+ * batch is short, each block is a task. The sizes alone decide the tasks, so Y has the same bits with any number of
+ * threads. */
 #include "tensor/cpu/fast/shares.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"

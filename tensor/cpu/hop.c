@@ -212,8 +212,8 @@ static void join_parts(const real *part, int64_t count, int64_t width, int64_t n
     }
 }
 
-/* D is the gradient at the scores of some rows of hop k. H_bar += D times W's half; W_bar's half = D^T times the rows,
- * or += if `add`. */
+/* For the rows r of hop k, D is the gradient at the argument of relu (or, for half 0 of W, its sum E over hops). Adds D
+ * times this half of W to H_bar. Sets this half of W_bar to D^T times the rows of H, or adds the product if `add`. */
 static void multiply_hop(
     mo_context *ctx, const mo_attention *g, mo_view D, int k, row_block r, int64_t half, bool add) {
     const mo_gemm weights = {

@@ -108,7 +108,7 @@ static inline bool all_finite(const real *x, int64_t n) {
 typedef struct triangle {
     const real *T;
     int64_t n;
-    bool lower, transposed, unit; /* lower: T is lower; transposed: op; unit: the diagonal is ones and not stored */
+    bool lower, transposed, unit; /* T is lower; op(T) = T^T; T has ones on its diagonal, not stored */
 } triangle;
 
 #define solve_triangle REAL(solve_triangle)

@@ -130,7 +130,9 @@ void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info) {
         factor_small_batch(ctx, a, batch, n, status);
         return;
     }
-    if (batch == 1) { /* not inside a parallel region, even one of a single thread: nested regions start new threads */
+    /* A single matrix stays outside the region below: `factor` has parallel regions of its own, and nested regions
+     * start new threads, even inside a region of one thread. */
+    if (batch == 1) {
         status[0] = factor(a, n, blas_threads(ctx));
         return;
     }

@@ -26,7 +26,7 @@ typedef struct reduction {
     int64_t n, step;        /* size and stride of the innermost axis of x */
     int64_t y_step;         /* stride of the innermost axis in y, if it is kept */
     bool columns;           /* the innermost axis is kept */
-    int64_t chunks, pieces; /* parts of the innermost axis: if it is kept; if it is reduced */
+    int64_t chunks, pieces; /* parts of the innermost axis: chunks if it is kept, pieces if it is reduced */
     int64_t blocks;         /* parts of the rows (reduced.total * pieces) of one result */
     double *partial;        /* [kept, chunk, block, width], if there are several blocks */
 } reduction;
@@ -116,7 +116,7 @@ INLINE void columns_value(
 }
 
 typedef struct reduce_task {
-    int64_t kept, first, last, start, width; /* index among the kept axes; reduced rows; columns */
+    int64_t kept, first, last, start, width; /* index among the kept axes; rows first .. last - 1; columns from start */
 } reduce_task;
 
 static reduce_task task_of(const reduction *p, int64_t number) {

@@ -6,7 +6,7 @@
  * sums are double. Which thread adds which value follows from the shapes alone, at any alignment. */
 #include "tensor/cuda/kernels.h"
 
-constexpr int most_parameters = 64;  /* per launch, whose arguments hold their addresses */
+constexpr int most_parameters = 64;  /* in one launch, whose arguments hold the addresses */
 constexpr int64_t norm_piece = 8192; /* elements of a piece: 2.4 million parameters are 290 pieces */
 
 template <typename real> struct norm_parameters {

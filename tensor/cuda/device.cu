@@ -257,8 +257,9 @@ static void cuda_order(mo_context *ctx, void *other, bool theirs_first) {
 static_assert((int)MO_DEVICE_BYTES == (int)SEAM_DEVICE_BYTES && (int)MO_GROUP_BYTES == (int)SEAM_NAME_BYTES,
     "the seams have names of these sizes");
 
-/* Seconds that processes may take to join; and that a sum may take once every process has queued it, so that only a
- * device can be late: least_patience, and the time of the bytes at the rate of a slow network, in bytes a second. */
+/* patience_to_join: seconds that processes may take to join. A sum may take least_patience seconds, plus the time of
+ * its bytes at `slowest` bytes per second, the rate of a slow network. This counts from when every process has queued
+ * the sum, so that only a device can be late. */
 constexpr double patience_to_join = 120, least_patience = 60, slowest = 1e7;
 
 static void identify_cuda(mo_context *ctx, unsigned char device[MO_DEVICE_BYTES]) {

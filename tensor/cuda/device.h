@@ -193,7 +193,7 @@ template <typename real> struct __align__(16) pack {
     real value[width];
 };
 
-/* The i-th 16 bytes of x, whose address need not be `aligned` to 16 bytes. */
+/* The i-th 16 bytes of x; `aligned`: the address of x is a multiple of 16 bytes. */
 template <typename real> __device__ inline pack<real> pack_at(bool aligned, const real *x, int64_t i) {
     pack<real> p;
     if (aligned)

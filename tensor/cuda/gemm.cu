@@ -30,7 +30,7 @@ template <typename to> struct copying {
     to *y;
 };
 
-constexpr int most_copied = 16; /* copies in one launch: 3 of the 4 KiB that its arguments may take */
+constexpr int most_copied = 16; /* most copies in one launch: they take 3 of the 4 KiB of its arguments */
 
 template <typename to> struct copyings { copying<to> of[most_copied]; };
 
@@ -171,8 +171,8 @@ struct planned_copies {
     operand_copy copy[2 * most_in_group];
     cuda_nest<2> nest[2 * most_in_group];
     int count;
-    operand *reader[2 * most_in_group]; /* the operands that are copied, and */
-    int of[2 * most_in_group];          /* the number of each one's copy */
+    operand *reader[2 * most_in_group]; /* the operands that are copied */
+    int of[2 * most_in_group];          /* reader[i] reads copy[of[i]] */
     int readers;
 };
 
@@ -207,7 +207,7 @@ static void add_copy(planned_copies *p, const operand_copy &c, operand *X) {
     p->of[p->readers++] = i;
 }
 
-/* Returns the elements that a copy takes, with the gaps between rows, up to a multiple of 128 bytes of bf16. */
+/* Returns the number of elements of a copy, gaps between rows included, rounded up to 128 bytes of bf16. */
 static int64_t room_for(const cuda_nest<2> &N) {
     int64_t last = 0;
     for (int64_t i = 0; i < N.ndim; i++)
@@ -450,7 +450,7 @@ static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     p->call.stride_vector = !p->axes ? 0 : g->row_sums.data ? g->row_sums.stride[0] : g->bias.stride[0];
     take_record(&g->record, &p->call);
     bool rides = seam_epilogue(seam_of(ctx), &p->call);
-    if (!rides && g->relu && g->record.data) { /* the library may have it without a record */
+    if (!rides && g->relu && g->record.data) { /* the library may have the epilogue without a record */
         take_record(nullptr, &p->call);
         rides = seam_epilogue(seam_of(ctx), &p->call);
     }

@@ -107,7 +107,7 @@ inline bool in_groups(const int64_t *stride, int64_t last, const void *data, int
     return can;
 }
 
-/* Returns the number of groups, which are the first elements; 0 if the loop cannot take groups. */
+/* Returns the number of groups, which hold the first `groups * width` elements; 0 if the loop cannot take groups. */
 template <typename real, typename... operand>
 int64_t groups_of(const cuda_nest<1 + sizeof...(operand)> &N, const real *y, const operand *...x) {
     constexpr int64_t width = 16 / sizeof(real);
@@ -126,8 +126,8 @@ int64_t groups_of(const cuda_nest<1 + sizeof...(operand)> &N, const real *y, con
 
 constexpr int64_t threads_at_once = 1 << 18; /* about 132 multiprocessors of 2048 threads */
 
-/* A group for each thread, or two if the threads would not all be on the device at once; without groups, an element for
- * each. */
+/* Gives each thread one group, or two groups if the threads would not all be on the device at once. Without groups,
+ * gives each thread one element. */
 inline dim3 blocks_for_map(int64_t total, int64_t groups) {
     int64_t threads = groups > threads_at_once ? most(threads_at_once, ceil_div(groups, 2)) : groups;
     return blocks_for(groups ? threads : total);

@@ -7,8 +7,8 @@ extern "C++" {
 #include "tensor/philox.h"
 }
 
-/* Returns the position r as it is in a replayed step, whose stream is `streams` further on per step after the captured
- * one. */
+/* Returns position r as a replayed step uses it: the number of its stream is larger by `streams` for each step after
+ * the captured one. */
 static __device__ mo_random moved(mo_random r, const moving_steps &steps) {
     if (steps.ahead)
         r.stream += (uint64_t)(*steps.ahead * steps.streams);

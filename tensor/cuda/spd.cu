@@ -19,12 +19,12 @@
  *
  * The rule: a float32 system whose tiles fit into one block's shared memory is computed here (n up to 304 where a block
  * has 227 KiB). The library computes larger systems, those of float64, and all systems under
- * MOCHI_CUDA_LIBRARIES=always: potrf and two trsm with 6 kernels of ours around them, each of which waits for the one
- * before. */
+ * MOCHI_CUDA_LIBRARIES=always. It does so by potrf and two trsm, with 6 kernels of ours around them; each of these
+ * calls waits for the one before it. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
-constexpr int side = 16, step = 32, columns = 4; /* of a tile; of a step; of a lane, in a pack */
+constexpr int side = 16, step = 32, columns = 4; /* side of a tile; columns of a step, of a lane */
 constexpr unsigned most_threads = 256;           /* so that a thread can have 255 registers */
 
 using four = pack<float>;
@@ -42,8 +42,8 @@ __host__ __device__ static inline int tile_number(int i, int j) {
 }
 
 /* Returns pack p of row 4 * quad + rest of tile (i, j). Packs with equal p in rows that are 4 apart lie in different
- * banks, and so do those of neighbouring tiles. The row is given as quad and rest, so that what is constant is computed
- * at compile time. */
+ * banks, and so do those of neighbouring tiles. The row is given by the two numbers `quad` and `rest`, because one of
+ * them is often constant, and its part of the address is then computed at compile time. */
 __device__ static inline four *pack_of(float *T, int i, int j, int quad, int rest, int p) {
     int odd = (i + j) & 1;
     return reinterpret_cast<four *>(T) + tile_number(i, j) * side * row_packs + (rest ^ odd) * row_packs + quad * side +
@@ -55,8 +55,8 @@ __device__ static inline float *entry_of(float *T, int r, int c) {
     return &pack_of(T, r / side, c / side, r % side / 4, r % 4, c % side / width)->value[c % width];
 }
 
-/* ---- products of strips of tiles, one strip per warp. Lanes are 4 x 8: a lane has the rows lane / 8 + 4 k of the
- * `rows` rows, and 4 columns of 32. ---- */
+/* ---- products of strips of tiles, one strip per warp. A strip has 4 * rows rows and 32 columns. Lanes are 4 x 8: a
+ * lane has the rows lane / 8 + 4 k for k < rows, and 4 columns. ---- */
 
 template <int rows> struct lane_part { float value[rows][columns]; };
 
@@ -65,9 +65,9 @@ __device__ static inline int tile_of_row(int i, int k, int bottom) {
     return min(i + k / 4, bottom); /* at the edge, rows that do not exist repeat the last tile row */
 }
 
-/* sum += the product of the rows of tile row i with the transposed tile rows j and j + 1 (transposed), or with tile
- * columns j and j + 1, over the tiles k + first .. k + end - 1 of the axis that is summed. So for each of `parts` sums
- * of 32 columns, whose j are 2 apart. */
+/* sum[p] += A B_p for each p < parts, summed over the tiles k + first .. k + end - 1. A is the strip that begins with
+ * tile row i. B_p is the transpose of the tile rows j + 2 p and j + 2 p + 1 (transposed), or the tile columns with
+ * these numbers. */
 template <int rows, bool transposed, int parts>
 __device__ static void add_product(
     float *T, int bottom, int i, int j, int k, int first, int end, lane_part<rows> (&sum)[parts]) {
@@ -131,8 +131,8 @@ template <int rows, bool transposed> __device__ static void multiply_panel(float
     __syncwarp();
 }
 
-/* Subtracts from the tile rows from i on, in steps K .. K + parts - 1, the product of the same rows in step J with the
- * tiles between J and these steps. */
+/* In the strip that begins with tile row i: subtracts from its part in each step k = K .. K + parts - 1 its part in
+ * step J times T_kJ^T (transposed) or T_Jk. T_rs is the block in the rows of step r and the columns of step s. */
 template <int rows, bool transposed, int parts>
 __device__ static void update(float *T, int bottom, int i, int J, int K) {
     lane_part<rows> sum[parts] = {};

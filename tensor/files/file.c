@@ -10,10 +10,10 @@
  * user's link could otherwise choose which file is overwritten. */
 #include "tensor/files/file.h"
 
+#include "tensor/platform.h"
 #include "tensor/storage.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

@@ -215,7 +215,7 @@ static void read_members(mo_arrays *arrays, const char *label, member *m, size_t
 static zip_t *open_archive(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
     zip_error_t error;
     zip_error_init(&error);
-    errno = 0; /* if memory runs out, libzip can report a damaged archive: zip_failed reads errno */
+    errno = 0; /* zip_failed reads errno, as libzip can report a damaged archive if memory runs out */
     zip_source_t *source = zip_source_buffer_create(bytes, n, 0, &error);
     zip_t *zip = source ? zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error) : NULL;
     if (source && !zip && zip_error_code_zip(&error) == ZIP_ER_EXISTS) /* find_member names it */

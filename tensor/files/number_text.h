@@ -8,6 +8,7 @@
 #define MO_NUMBER_TEXT_H
 
 #include "tensor/inside.h"
+#include "tensor/platform.h"
 
 #include <jansson.h>
 #include <locale.h>

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Opens every page that the program writes in Chromium. It must print nothing on the console, request nothing, and be
-no wider than the screens of a phone and a desk; the bar of every adjoint must be visible above its letter.
+no wider than the screens of a phone and a desk; the bar of every adjoint must be visible above its letter, there and in
+mochi.html, in Chromium and, if it is installed, in Firefox.
 
-Usage: test_pages.py MOCHI. Skipped (77) if chromium, matplotlib, node or KaTeX is missing. A page that breaks all of
+Usage: test_pages.py MOCHI [MOCHI.HTML]. Skipped (77) if chromium, matplotlib, node or KaTeX is missing. A page that breaks all of
 this tests the checks themselves."""
 import html
 import json
@@ -21,7 +22,6 @@ ASK = "<script>onload = () => parent.postMessage('%s ' + document.documentElemen
 COLLECT = "<!DOCTYPE html><pre></pre><script>onmessage = e => { document.querySelector('pre').append(e.data + '\\n') }</script>"
 BAD = ("<!DOCTYPE html><title>x</title><img src='http://127.0.0.1:9/x.png'><script>console.error('seen')</script>"
        "<div style='width: 500px'>wide</div></body></html>")
-MATH_FONTS = ("STIX Two Math", "Cambria Math", "Latin Modern Math", "DejaVu Math TeX Gyre")  # of page.js
 STRIP, LETTER = 240, 96  # pixels: of a strip with one formula, and its font's size
 KATEX = os.environ.get("KATEX", "/usr/share/javascript/katex/katex.js")
 LESSON = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "explain", "page.js")
@@ -162,23 +162,35 @@ def pixels(path):
     return rows
 
 
-def picture_of(formulas, style, folder):
+def firefox_draws(page, height, picture, folder):
+    """Firefox's picture of a page."""
+    command = ["firefox-esr", "--headless", "--no-remote", "--profile", os.path.join(folder, "firefox"),
+               f"--window-size=500,{height}", "--screenshot", picture, "file://" + page]
+    os.makedirs(command[4], exist_ok=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, env={**os.environ, "HOME": folder})
+    assert os.path.exists(picture), f"firefox: {done.returncode}: {done.stderr[-500:]}"
+
+
+def picture_of(formulas, style, folder, browser="chromium"):
     """The rows of a screenshot in which each formula has its own strip."""
     page, picture = (os.path.join(folder, name) for name in ("strips.htm", "strips.png"))
     with open(page, "w") as file:
         file.write(f"<!DOCTYPE html><meta charset='utf-8'><style>{style}\nbody{{margin:0;padding:0;max-width:none}}"
-                   f"div{{height:{STRIP}px;overflow:hidden;padding-left:40px}}math{{font-size:{LETTER}px}}</style>"
-                   + "".join(f"<div><math>{formula}</math></div>" for formula in formulas))
-    open_page(page, folder, "--hide-scrollbars", f"--window-size=500,{STRIP * len(formulas)}", "--screenshot=" + picture)
+                   f"div.strip{{height:{STRIP}px;overflow:hidden;padding-left:40px}}.strip math,.strip .katex,.strip .bar{{font-size:{LETTER}px}}"
+                   "</style>" + "".join(f"<div class='strip'>{formula}</div>" for formula in formulas))
+    if browser == "firefox":
+        firefox_draws(page, STRIP * len(formulas), picture, folder)
+    else:
+        open_page(page, folder, "--hide-scrollbars", f"--window-size=500,{STRIP * len(formulas)}", "--screenshot=" + picture)
     rows = pixels(picture)
     return [rows[i * STRIP:(i + 1) * STRIP] for i in range(len(formulas))]
 
 
-def bars_unseen(adjoints, style, folder):
+def bars_unseen(adjoints, style, folder, browser="chromium"):
     """The adjoints above whose letter there is no bar: the first rows of ink must be wider than high and followed by a
     gap."""
     unseen = []
-    for adjoint, strip in zip(adjoints, picture_of(adjoints, style, folder)):
+    for adjoint, strip in zip(adjoints, picture_of(adjoints, style, folder, browser)):
         parts, dark = [], False  # bands of adjacent rows with ink
         for row in strip:
             if any(row) and not dark:
@@ -192,16 +204,15 @@ def bars_unseen(adjoints, style, folder):
     return unseen
 
 
-def bracket_spans(bracket, style, folder):
-    """Whether a column vector's brackets are as high as its numbers."""
-    column = f"<mrow>{bracket}<mtable>" + "<mtr><mtd><mn>8</mn></mtd></mtr>" * 2 + "</mtable></mrow>"
-    [strip] = picture_of([column], style, folder)
-    first = min(row.index(True) for row in strip if any(row))
-    height = [sum(any(row[a:b]) for row in strip) for a, b in ((first, first + 8), (first + 20, 500))]
-    return height[0] >= height[1] > LETTER
+def lecture_formulas(page):
+    """Barred letters as mochi.html sets them, and its style."""
+    with open(page) as file:
+        style = re.search(r"<style>(.*?)</style>", file.read(), re.S)[1]
+    script = f"const k = require({json.dumps(KATEX)}); for (const l of 'ABXYKVw') console.log(k.renderToString('\\\\bar{{' + l + '}}', {{output: 'html'}}))"
+    return run(["node", "-e", script]).splitlines() + ["<span class='bar'>B</span>"], style
 
 
-def check_formulas(names, folder):
+def check_formulas(names, folder, lecture):
     """Runs the checks and returns a summary."""
     adjoints, style = set(), None
     for name in names:
@@ -209,18 +220,16 @@ def check_formulas(names, folder):
             text = file.read()
         assert "<merror" not in text, name
         if name.startswith("explain-"):
-            adjoints |= set(re.findall(r"<mover[^>]*>(?:(?!<mover).)*?</mover>", text))
+            adjoints |= {f"<math>{mover}</math>" for mover in re.findall(r"<mover[^>]*>(?:(?!<mover).)*?</mover>", text)}
             style = re.search(r"<style>\n(.*?)</style>", text, re.S)[1]
     adjoints = sorted(adjoints)
     assert any("<mi>B</mi>" in adjoint for adjoint in adjoints) and len(adjoints) > 10, adjoints
-    assert not bars_unseen(adjoints, style, folder), bars_unseen(adjoints, style, folder)
-    assert bars_unseen(["<mi>B</mi>"], style, folder)
-    fonts = subprocess.run(["fc-list", ":", "family"], capture_output=True, text=True).stdout
-    if not any(font in fonts for font in MATH_FONTS):  # from the Debian package fonts-dejavu-extra
-        return f"{len(adjoints)} adjoints have bars; no font with a MATH table: brackets not looked at"
-    assert bracket_spans("<mo>[</mo>", style, folder)
-    assert not bracket_spans("<mo stretchy='false'>[</mo>", style, folder)
-    return f"{len(adjoints)} adjoints have bars, and brackets the height of what they hold"
+    seen = [(adjoints, style)] + ([lecture_formulas(lecture)] if lecture else [])
+    for browser in ["chromium"] + (["firefox"] if shutil.which("firefox-esr") else []):
+        for formulas, of in seen:
+            assert not bars_unseen(formulas, of, folder, browser), (browser, bars_unseen(formulas, of, folder, browser))
+        assert bars_unseen(["<math><mi>B</mi></math>"], style, folder, browser), browser
+    return f"{len(adjoints)} adjoints have bars"
 
 
 def main():
@@ -235,7 +244,7 @@ def main():
         assert not said, said
         assert not asked, asked
         assert not too_wide(names, folder), too_wide(names, folder)
-        seen = check_formulas(names, folder)
+        seen = check_formulas(names, folder, sys.argv[2] if len(sys.argv) > 2 else None)
         with open(os.path.join(folder, "bad.html"), "w") as file:
             file.write(BAD)
         said, asked = faults_seen(["bad.html"], folder)

@@ -36,7 +36,7 @@ async function openChromium(program) {
     });
     for (const domain of ['Page', 'Runtime', 'Log', 'Network']) await send(`${domain}.enable`);
     return {
-        name: 'chromium', said, requests, send,
+        name: 'chromium', said, requests, send, listen: () => {},
         async evaluate(code) {
             const { result, exceptionDetails } = await send('Runtime.evaluate', { expression: `(async () => { ${code} })()`, awaitPromise: true, returnByValue: true });
             if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
@@ -56,12 +56,18 @@ async function openChromium(program) {
     };
 }
 
-/** Speaks Firefox's Marionette protocol: messages "LENGTH:[type, number, ..]" on a socket. */
+/** Speaks Firefox's Marionette protocol: messages "LENGTH:[type, number, ..]" on a socket. The page's console is read from standard
+ * output; its errors and its requests from the browser's own window. */
 async function openFirefox(program) {
     const home = fs.mkdtempSync(path.join(os.tmpdir(), 'web-'));
     const port = 20000 + (process.pid % 20000);
-    fs.writeFileSync(path.join(home, 'user.js'), `user_pref("marionette.port", ${port});\nuser_pref("app.update.enabled", false);\n`);
-    const child = spawn(program, ['--headless', '--marionette', '--profile', home, '--no-remote'], { stdio: 'ignore', env: { ...process.env, HOME: home } });
+    const settings = { 'marionette.port': port, 'app.update.enabled': false,
+        'devtools.console.stdout.content': true, 'devtools.console.stdout.chrome': false }; // the page's console, and no other voice
+    fs.writeFileSync(path.join(home, 'user.js'), Object.entries(settings).map(([name, value]) => `user_pref("${name}", ${value});\n`).join(''));
+    const child = spawn(program, ['--headless', '--marionette', '--remote-allow-system-access', '--profile', home, '--no-remote'],
+        { stdio: ['ignore', 'pipe', 'ignore'], env: { ...process.env, HOME: home } });
+    const said = [];
+    child.stdout.on('data', (text) => said.push(...String(text).split('\n').filter((line) => /^console\.\w+: (?!RSLoader)/.test(line)))); // RSLoader: the browser's own
     let socket;
     for (let tries = 0; !socket && tries < 120; tries++) {
         socket = await new Promise((done) => {
@@ -88,8 +94,24 @@ async function openFirefox(program) {
         socket.write(`${Buffer.byteLength(text)}:${text}`);
     });
     await send('WebDriver:NewSession', { capabilities: {} });
+    /** In the browser's own window, whose scripts see every page. */
+    async function inBrowser(script) {
+        await send('Marionette:SetContext', { value: 'chrome' });
+        const { value } = await send('WebDriver:ExecuteScript', { script, args: [] });
+        await send('Marionette:SetContext', { value: 'content' });
+        return value;
+    }
+    await inBrowser(`window.askedFor = [];
+        Services.obs.addObserver((channel) => { channel.QueryInterface(Ci.nsIHttpChannel);
+            if (!channel.loadInfo.triggeringPrincipal.isSystemPrincipal) window.askedFor.push(channel.URI.spec); }, 'http-on-opening-request');`);
     return {
-        name: 'firefox', said: [], requests: [],
+        name: 'firefox', said, requests: [],
+        async listen() {
+            const [errors, asked] = await inBrowser(`return [Services.console.getMessageArray().filter((m) => m instanceof Ci.nsIScriptError && /^(file|data|blob|about:blank)/.test(m.sourceName))
+                .map((m) => m.errorMessage), window.askedFor];`);
+            said.push(...errors);
+            this.requests.push(...asked);
+        },
         evaluate: async (code) => (await send('WebDriver:ExecuteAsyncScript', { script: `const done = arguments[0]; (async () => { ${code} })().then(done, (e) => done('error: ' + e));`, args: [] })).value,
         open: (url) => send('WebDriver:Navigate', { url }),
         size: (width, height = 900) => send('WebDriver:SetWindowRect', { width, height }),

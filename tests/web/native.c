@@ -5,22 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-char *read_text_file(const char *path, size_t *bytes);
-char *read_text_file(const char *path, size_t *bytes) {
-    (void)path;
-    *bytes = strlen(page_matrix);
-    return strdup(page_matrix);
-}
-
-void put_on_terminal(lesson *l, const block *b) {
-    (void)l, (void)b;
-}
-
-int report_failure(const mo_context *ctx) {
-    (void)ctx;
-    return EXIT_FAILED;
-}
-
 int main(void) {
     char *line = NULL;
     size_t room = 0;

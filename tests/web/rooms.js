@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 // tests/web/rooms.js - clicks through every room of mochi.html as a reader does. Usage: rooms.js PAGE BROWSER [FOLDER].
-// Pictures are saved to FOLDER; exit 77: the browser is not installed. Console messages, requests and times are checked
-// in Chromium only.
+// Pictures are saved to FOLDER; exit 77: the browser is not installed. Times are measured in Chromium only.
 'use strict';
 const assert = require('assert'), path = require('path'), { execFileSync } = require('child_process');
 const { openChromium, openFirefox, pause } = require('./browser.js');
@@ -79,6 +78,14 @@ const visits = {
         assert.strictEqual(r.errors, 0);
         assert(r.fonts, 'the fonts of formulas');
     }],
+    lab: [`await room('lab'); const finished = async () => { for (let i = 0; i < 400; i++) { const [, done, all] = $('[role=status]').textContent.match(/(\\d+) of (\\d+)/) ?? []; if (done && done === all) return all; await new Promise((d) => setTimeout(d, 50)); } };
+        const cells = []; for (const name of ['truncation', 'conditioning', 'adjoint']) { $('main select').value = name; $('main select').dispatchEvent(new Event('change')); await wait(); cells.push(await finished()); }
+        $('details').open = true; const row = (name, x) => [...$$('tbody tr')].map((r) => [...r.cells].map((c) => c.textContent)).find((r) => r[0] === name && r[1] === x);
+        return { cells, charts: $$('svg[role=img]').length, unrolled: row('unrolled', '300'), implicit: row('implicit', '300') };`, (r) => {
+        assert.deepStrictEqual(r.cells, ['12', '35', '16']);
+        assert.strictEqual(r.charts, 3);
+        assert(Number(r.implicit[2]) < 1e-10 && Number(r.unrolled[3]) > 100 * Number(r.implicit[3]), 'the implicit gradient, without the tape');
+    }],
     exercises: [`await room('exercises'); const answers = ['A^T Y_bar', 'Y_bar o B', '2 y_bar A', 'B Y_bar^T', 'A^-T X_bar', '-A^-T X_bar X^T', '-Y^T Y_bar Y^T', '2 y_bar (M M^T)^-1 M', 'Y o (Y_bar - row_sum(Y o Y_bar))', '-<(Z^T Z + lambda I)^-1 W_bar, W>'];
         const forms = $$('form'); set(forms[4].querySelector('input'), 'A^-1 X_bar'); forms[4].querySelector('button').click(); await wait(); const wrong = $$('form ~ [role=status]')[4].textContent;
         for (let i = 0; i < answers.length; i++) { set(forms[i].querySelector('input'), answers[i]); forms[i].querySelector('button').click(); await wait(); }
@@ -141,7 +148,7 @@ async function times(browser) {
         for (const width of [390, 1280, 1920]) {
             await browser.size(width);
             for (const name of Object.keys(visits)) {
-                const wide = await browser.evaluate(`${helpers} await room('${name}'); return document.documentElement.scrollWidth - innerWidth;`);
+                const wide = await browser.evaluate(`${helpers} await room('${name}'); return document.documentElement.scrollWidth - document.documentElement.clientWidth;`); // innerWidth grows with what is too wide
                 if (wide > 0) console.log(`not ok ${name}: ${wide} pixels too wide at ${width}`), failed++;
                 if (folder) await browser.picture(path.join(folder, `${kind}-${name}-${width}.png`));
             }
@@ -155,8 +162,14 @@ async function times(browser) {
             }
             await times(browser);
         }
+        await browser.listen();
         const asked = browser.requests.filter((url) => !url.startsWith('file://') || !url.split('?')[0].endsWith(path.basename(page)));
         if (browser.said.length || asked.length) console.log('not ok: said', browser.said, 'asked for', asked), failed++;
+        const before = browser.said.length;
+        await browser.evaluate(`console.error('seen'); setTimeout(() => { throw new Error('thrown'); }); fetch('http://127.0.0.1:9/').catch(() => {}); await new Promise((done) => setTimeout(done, 300));`);
+        await browser.listen();
+        const noticed = browser.said.slice(before).join('\n');
+        if (!/seen/.test(noticed) || !/thrown/.test(noticed) || !/Content.Security.Policy/i.test(noticed)) console.log('not ok: this test is deaf:', noticed), failed++;
     } finally {
         await browser.close();
     }

@@ -1,5 +1,7 @@
 /* tools/data/data.c - `mochi data`: lists, describes, checks and converts graphs; get.py downloads them. */
 #include "tools/data/data.h"
+
+#include "tensor/platform.h"
 #include "tools/input.h"
 #include "tools/memory.h"
 
@@ -145,7 +147,7 @@ const char *trust_of(const json_t *e) {
     return !any ? "by hand" : all ? "verified" : "unverified";
 }
 
-/* Prints an entry of the manifest; here: the object of the installed graph, or NULL. */
+/* Prints an entry of the manifest. `here`: the object of the installed graph; NULL: not installed. */
 static void print_entry(const json_t *e, const json_t *here, bool json) {
     const char *where = !here ? "-" : json_is_true(json_object_get(here, "embedded")) ? "embedded" : "here";
     json_t *paper = json_object_get(e, "paper");
@@ -204,10 +206,10 @@ bool data_convert(mo_context *ctx, const data_options *o, const json_t *m) {
 /* Replaces this process by get.py, which calls this program to identify the files it downloads. Returns only on
  * failure. */
 static int get_by_python(int argc, char **argv) {
-    char script[PATH_MAX], folder[PATH_MAX], own[PATH_MAX] = "mochi";
+    char script[PATH_MAX], folder[PATH_MAX], own[PATH_MAX];
     char **words = needed(calloc((size_t)argc + 4, sizeof *words));
-    ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
-    own[n > 0 ? (size_t)n : strlen("mochi")] = '\0';
+    if (!mo_program_path(own, sizeof own))
+        strcpy(own, "mochi");
     if (!mo_data_file("get.py", script, sizeof script) &&
         !mo_data_file("../../tools/data/get.py", script, sizeof script)) {
         fputs("mochi: get.py: not found among the files of the program\n", stderr);

@@ -13,7 +13,7 @@ typedef struct compare_options {
     const char *files[MAX_FILES];
     int n;
     names heads, metrics; /* empty: all */
-    const char *features; /* the features to compare; NULL: in each table the first file's first */
+    const char *features; /* the features to compare; NULL: of the first file's first column, per table */
     bool json;
 } compare_options;
 

@@ -52,7 +52,7 @@ const char *eval_protocol_name(const eval_options *o, const char *task);
 /* ---- eval_subject.c: weights, or none, and their baselines ---- */
 
 enum { MAX_CANDIDATES = 6 * (MAX_HEADS + 1) };
-enum { TRAINED = 1, UNTRAINED }; /* mo_candidate.encoder: those of a subject with the same number share an encoder */
+enum { TRAINED = 1, UNTRAINED }; /* mo_candidate.encoder: equal numbers in a subject share an encoder */
 
 /* One --weights value ("none": no weights), and the candidates that read the same features. */
 typedef struct subject {

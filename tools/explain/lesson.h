@@ -15,7 +15,7 @@ enum { MOST_N = 8, MOST_VALUES = MOST_N * (MOST_N + 1), MOST_INPUTS = 5, MOST_NA
 
 typedef struct lesson_input {
     char name[NAME_BYTES], kind[NAME_BYTES];
-    char size[2][8]; /* of rows and columns: a number, "n", "m" or "m+1"; "" if the input has fewer axes */
+    char size[2][8]; /* rows, columns: each a number, "n", "m" or "m+1"; "" if the input has fewer axes */
     int rows, columns;
     double values[MOST_VALUES]; /* the topic's own numbers, for its own sizes */
 } lesson_input;
@@ -72,11 +72,11 @@ typedef struct lesson {
                              * size */
     int64_t factorizations; /* the number that backward computed */
     int lines;
-    double largest,
-        from_mo_grad; /* the largest difference so far: of a line (or equation) from central differences; from mo_grad
-                       * */
-    bool ask;         /* --step */
-    int answered;     /* the number of the line that the reader has answered; 0: none */
+    /* The largest differences so far. largest: between the two matrices of a line or an equation. from_mo_grad: between
+     * a line's matrix and the gradient by mo_grad. */
+    double largest, from_mo_grad;
+    bool ask;     /* --step */
+    int answered; /* the number of the line that the reader has answered; 0: none */
     const char *answer;
     json_t *json; /* with --json: the blocks so far; NULL: blocks are printed on the terminal */
 } lesson;

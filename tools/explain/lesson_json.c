@@ -10,8 +10,8 @@ static json_t *latex_string(const char *formula) {
     return lesson_latex(formula, text, sizeof text) ? json_string(text) : json_null();
 }
 
-/* Returns the rows of a as [[..], ..]. With b the rows of |a - b|, since rounding to nine digits would hide the
- * difference. */
+/* Returns the rows of `a` as [[..], ..] or, if b is not NULL, the rows of |a - b|. The page cannot subtract the
+ * matrices itself, because it gets nine digits of their numbers. */
 static json_t *rows_of(const matrix *a, const matrix *b) {
     json_t *rows = json_array();
     for (int r = 0; r < a->rows; r++) {

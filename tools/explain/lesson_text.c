@@ -6,8 +6,8 @@
 
 enum { WIDTH = 9, INDENT = 5, COLUMNS = 79, BESIDE = 17, TEXT_BYTES = 1024 };
 
-/* Copies a text to `bare`, without the backquotes around formulas and the quotes around their words. Returns its width.
- * */
+/* Copies a text to `bare`, without the backquotes around formulas and the quotes around words in formulas. Returns the
+ * width of `bare`. */
 static int strip(const char *text, char bare[TEXT_BYTES]) {
     int n = 0;
     for (; *text && n < TEXT_BYTES - 1; text++)

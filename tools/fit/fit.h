@@ -11,8 +11,8 @@ enum { FIT_HEADS = 32, FIT_SHOTS = 64 };
 typedef struct fit_options {
     const char *rows, *labels, *draws;
     const char *train, *test;                   /* files that list the rows of a split, or NULL */
-    const char *save, *readout, *predict, *out; /* paths of files, or NULL: save: the readout to write; readout: the one
-                                                 * to read; predict: rows; out: predictions */
+    const char *save, *readout, *predict, *out; /* the files, or NULL, of the readout to write, the readout to read, the
+                                                 * rows to predict, and the predictions */
     double least;                               /* rows whose largest probability is smaller get no label */
     const char *confusion;                      /* the head whose confusion matrix is shown, or NULL */
     const mo_head *heads[FIT_HEADS];

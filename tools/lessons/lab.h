@@ -44,8 +44,6 @@ extern const char *const lab_problems[]; /* the problems of `adjoint`; ended by 
 
 /* Returns |x - T| / |x| (Euclidean norms) for a float64 tensor T and n numbers x. */
 double lab_relative_error(mo_tensor *T, const double *x, int64_t n);
-/* Compares doubles for qsort, ascending. */
-int lab_by_value(const void *a, const void *b);
 /* Returns standard normal numbers [rows, columns], float64, on the tape. */
 mo_tensor *lab_normal(mo_tape *t, mo_random *r, int64_t rows, int64_t columns);
 /* Returns Q diag(values) Q^T [n, n], exactly symmetric, with a random orthogonal Q. */

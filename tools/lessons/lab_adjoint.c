@@ -336,6 +336,11 @@ static void *open_problem(mo_context *ctx, const lab_options *o, char *lines, si
     return p;
 }
 
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 /* Writes y[0] = the error, y[1] = the tape's peak bytes, y[2] = the median time in milliseconds. */
 static void measure_method(void *state, const lab_options *o, int method, double iterations, double *y) {
     problem *p = state;
@@ -348,7 +353,7 @@ static void measure_method(void *state, const lab_options *o, int method, double
         gradient_error(p, method, (int)iterations);
         times[i] = mo_clock(CLOCK_MONOTONIC) - start;
     }
-    qsort(times, (size_t)o->runs, sizeof *times, lab_by_value);
+    qsort(times, (size_t)o->runs, sizeof *times, by_value);
     y[2] = 1e3 * times[o->runs / 2];
     free(times);
 }

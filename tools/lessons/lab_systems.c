@@ -1,12 +1,13 @@
 /* tools/lessons/lab_systems.c - two experiments on linear systems A X = B with a known spectrum.
  *
- * `mochi lab conditioning`: what is left of X, and of the gradient in A, as the condition number of A grows: in
- * float64, in float32, in float32 on a matrix rounded to the 11 bits of TF32; and with refinement, that is, steps X +=
- * A^-1 (B - A X) with the residual in float64 and the rough factor.
+ * `mochi lab conditioning`: how large the errors of X and of the gradient in A become as the condition number of A
+ * grows. The systems are solved in float64, in float32, and in float32 with A rounded to the 11 bits of TF32. Each of
+ * the last two is also refined by steps X += A^-1 (B - A X), with the residual in float64 and the factor of the rough
+ * A.
  *
- * `mochi lab truncation`: K steps X <- X - (A X - B), each of which shrinks the error by the spectral radius of I - A,
- * and three gradients of <X_bar, X> in A: through the steps, by the implicit function theorem at X_K, and that with K
- * terms of a Neumann series. */
+ * `mochi lab truncation`: K steps X <- X - (A X - B), each of which shrinks the error by the spectral radius of I - A.
+ * Three gradients of <X_bar, X> in A are compared: through the steps; by the implicit function theorem at X_K; and by
+ * the same theorem with K terms of a Neumann series in place of its solve. */
 #include "tools/lessons/lab.h"
 
 #include "tools/memory.h"

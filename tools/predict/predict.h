@@ -18,8 +18,8 @@ enum { LEAST_CALIBRATED = 4 };
 
 /* How the data's own labels can check a prediction. */
 typedef enum truth_kind {
-    TRUTH_NONE = 0, /* they cannot: the data have no labels, or a class of the user's labels is not among their classes
-                     * */
+    TRUTH_NONE = 0, /* not at all: the data have no labels, or a class of the user's labels is none of the data's
+                     * classes */
     TRUTH_NAMES,    /* by name: every class of the user's labels is one of the data's */
     TRUTH_NUMBERS   /* by number: every class of the user's labels is a class number of the data */
 } truth_kind;

@@ -65,7 +65,7 @@ class Sources(sdist):
     """The package with the library's sources, in library/, so that it builds without a clone."""
 
     def make_release_tree(self, base_dir, files):
-        """Adds the library's files in git, except test code and this folder's code, and door/."""
+        """Adds the folder door/ and, as library/, the files in git without the tests' and this folder's code."""
         super().make_release_tree(base_dir, [file for file in files if not file.startswith("..")])  # without an egg-info folder
         shutil.copytree(HERE / "door", pathlib.Path(base_dir) / "door", ignore=shutil.ignore_patterns("__pycache__"))
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=extension.ROOT, check=True, capture_output=True, text=True).stdout

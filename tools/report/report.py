@@ -306,7 +306,7 @@ def page_svg(svg):
 
 
 def grouped(lines, member, x, y, half=None, colour=1):
-    """Returns a series for each text that a member has; their colours follow `colour`."""
+    """Returns a series for each text that `member` has in the lines; the series' colours count up from `colour`."""
     texts = dict.fromkeys(o[member] for o in lines)
     return [(text, (colour + i) % 9, "line+", [(o[x], o[y], o[half] if half else NAN) for o in lines if o[member] == text])
             for i, text in enumerate(texts)]

@@ -12,8 +12,8 @@ const joined = new Set();
 function join(name) {
     if (joined.has(name)) return '';
     joined.add(name);
-    const text = here(name), imports = [...text.matchAll(/^import .* from '\.\/(.*)';$/gm)].map((found) => found[1]);
-    return imports.map(join).join('') + text.replace(/^import .*\n/gm, '').replace(/^export /gm, '');
+    const text = here(name), imports = [...text.matchAll(/^import .* from '(\..*)';$/gm)].map((found) => found[1]);
+    return imports.map(join).join('') + text.replace(/^import .*\n|^export \{.*\n/gm, '').replace(/^export /gm, '');
 }
 
 /** {op: {name, differential, adjoint, file}} of the rows "| `op` formula | differential | adjoint | [`file` function] |". */
@@ -39,7 +39,7 @@ function style() {
 }
 
 const parts = {
-    '/*STYLE*/': style() + here('page.css'),
+    '/*STYLE*/': style() + here('../explain/lesson.css') + here('page.css'),
     '/*KATEX*/': fs.readFileSync(path.join(katex, 'katex.min.js'), 'utf8').replace(/<\/script/g, '<\\/script'),
     '/*WASM*/': zlib.gzipSync(fs.readFileSync(wasm), { level: 9 }).toString('base64'),
     '/*RULES*/': JSON.stringify(rules()).replace(/</g, '\\u003c'),

@@ -1,5 +1,6 @@
 // tools/web/derive.js - the room Derive: the lessons of `mochi explain`; the reader writes each line of the adjoint.
-import { choice, el, matrix, short, tex } from './view.js';
+import { blocksOf } from '../explain/blocks.mjs';
+import { choice, el, tex } from './view.js';
 
 export function derive(place, ask) {
     const { topics } = ask('topics');
@@ -7,17 +8,13 @@ export function derive(place, ask) {
     const lesson = el('div');
     const numbers = el('textarea', { rows: 3, spellcheck: 'false', placeholder: '4 1 -1\n2 3 1\n-1 1 2', 'aria-label': 'Your numbers for the first matrix, a row a line' });
     const request = (line = 0, answer = '') => ask(`explain ${topic} -1 ${seed} ${line} ${answer}${own ? `\n${own}` : ''}`);
-    const part = (p) => (typeof p === 'string' ? p : p.code ? el('code', {}, p.code) : p.latex ? tex(p.latex) : p.formula);
-    const flat = (m) => matrix(m.rows.flat(), m.rows[0].length, m.latex ? tex(m.latex) : m.name);
-
-    function line(block) {
+    function line(block, found) {
         const answer = el('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', 'aria-label': `Line ${block.number}: your formula for ${block.text.split(' =')[0]}` });
         const verdict = el('div', { role: 'status' }), formula = el('div');
         const name = block.latex.split('=')[0], rows = block.matrices[0].rows;
         const reveal = () => {
             shown.add(block.number);
-            formula.replaceChildren(tex(block.latex, true), el('div', { class: 'scroll' }, block.matrices.map((m) => matrix(m.rows.flat(), m.rows[0].length, m.name))),
-                el('p', { class: 'quiet' }, `Largest difference from central differences: ${short(block.difference)}.`));
+            formula.replaceChildren(...found);
         };
         const check = () => {
             if (!answer.value.trim()) return;
@@ -28,21 +25,12 @@ export function derive(place, ask) {
         };
         const hint = () => verdict.replaceChildren(el('p', { class: 'quiet' }, `It has ${rows.length} row${rows.length > 1 ? 's' : ''} and ${rows[0].length} column${rows[0].length > 1 ? 's' : ''}. Use the values above it, and gradients already found. Products: A B; transposes: X^T, A^-T; an inner product: <A, B>. In the differential above, the factor beside the d of this value is its adjoint.`));
         if (shown.has(block.number)) reveal();
-        return el('div', { class: 'panel' }, el('h3', {}, `Line ${block.number}: `, tex(`${name} = \\;?`)),
+        return el('div', { class: 'panel' }, el('h4', {}, `Line ${block.number}: `, tex(`${name} = \\;?`)),
             el('form', { class: 'answer', onsubmit: (event) => (event.preventDefault(), check()) }, answer,
                 el('button', { class: 'main' }, 'Check'), el('button', { type: 'button', onclick: hint }, 'Hint'), el('button', { type: 'button', onclick: reveal }, 'Show')), verdict, formula);
     }
 
-    const kinds = {
-        title: (b) => [el('h3', {}, b.summary), tex(b.latex, true)],
-        section: (b) => el('h3', {}, b.text),
-        prose: (b) => el('p', { style: 'max-width:46em' }, b.parts.map(part)),
-        formula: (b) => (b.latex ? tex(b.latex, true) : el('p', {}, b.text)),
-        matrices: (b) => el('div', { class: 'scroll' }, b.matrices.map(flat)),
-        line,
-        agree: (b) => el('div', {}, tex(b.latex, true), el('p', { class: 'quiet' }, `Both sides are computed: they differ by ${short(b.difference)}.`)),
-        end: (b) => el('p', { class: 'quiet' }, b.parts.map(part)),
-    };
+    const kinds = blocksOf({ el, tex, top: 3, line });
 
     function tell() {
         const answer = request();

@@ -25,7 +25,8 @@ export async function openEngine(bytes) {
     return (request) => {
         const text = new TextEncoder().encode(request);
         try {
-            new Uint8Array(memory.buffer).set(text, engine.page_request(text.length));
+            const at = engine.page_request(text.length); // may grow the memory, which then has another buffer
+            new Uint8Array(memory.buffer).set(text, at);
             const from = engine.page_answer();
             const all = new Uint8Array(memory.buffer);
             return JSON.parse(new TextDecoder().decode(all.subarray(from, all.indexOf(0, from))));

@@ -2,7 +2,7 @@
 // through the fit.
 import { choice, el, oncePerFrame, short, slider, svg } from './view.js';
 
-const SIZE = 520, REACH = 4, CELLS = 44, CLASSES = 3;
+const SIZE = 520, REACH = 4, CELLS = 44, PIXELS = 176, CLASSES = 3;
 const heads = [['prototype_euclidean', 'prototypes'], ['ridge', 'ridge'], ['logistic', 'logistic regression'], ['svm', 'SVM (Crammer, Singer)']];
 const within = (v) => Math.max(-REACH, Math.min(REACH, v));
 const colours = ['var(--accent)', 'var(--ink)', 'var(--quiet)'];
@@ -14,7 +14,7 @@ function cloud() {
 
 export function episode(place, ask) {
     let points = cloud(), head = 'ridge', lambda = 0.1, shift = 0, focus = -1, story = '', later;
-    const canvas = el('canvas', { width: CELLS, height: CELLS, 'aria-hidden': 'true', style: 'image-rendering:auto' });
+    const canvas = el('canvas', { width: PIXELS, height: PIXELS, 'aria-hidden': 'true', style: 'image-rendering:auto' });
     const plane = svg('svg', { viewBox: `0 0 ${SIZE} ${SIZE}`, role: 'group', 'aria-label': 'Points of three classes in the plane' });
     const told = el('div', { role: 'status' }), table = el('div');
     const redraw = oncePerFrame(draw);
@@ -37,14 +37,20 @@ export function episode(place, ask) {
     };
     const row = (flat, i) => flat.slice(i * CLASSES, (i + 1) * CLASSES);
 
+    /** Colours each pixel by its most likely class, from logits interpolated between the four nearest cells. */
     function paint(grid) {
         const style = getComputedStyle(document.documentElement), context = canvas.getContext('2d');
-        const image = context.createImageData(CELLS, CELLS);
+        const image = context.createImageData(PIXELS, PIXELS), z = [0, 0, 0];
         const rgb = ['--accent', '--ink', '--quiet'].map((name) => style.getPropertyValue(name).trim().match(/[0-9a-f]{2}/gi).map((h) => parseInt(h, 16)));
-        for (let i = 0; i < CELLS * CELLS; i++) {
-            const p = softmax(row(grid, i)), best = p.indexOf(Math.max(...p));
-            const strength = best === 2 ? 12 : 46;
-            image.data.set([...rgb[best], strength + 60 * (p[best] - 1 / CLASSES) * (best === 2 ? 0.3 : 1)], 4 * i);
+        const between = Array.from({ length: PIXELS }, (_, x) => Math.max(0, Math.min(CELLS - 1.001, ((x + 0.5) / PIXELS) * CELLS - 0.5)));
+        for (let k = 0; k < PIXELS * PIXELS; k++) {
+            const x = between[k % PIXELS], y = between[Math.floor(k / PIXELS)], i = Math.floor(x), j = Math.floor(y), p = x - i, q = y - j;
+            for (let c = 0, at = (j * CELLS + i) * CLASSES; c < CLASSES; c++, at++)
+                z[c] = (1 - q) * ((1 - p) * grid[at] + p * grid[at + CLASSES]) + q * ((1 - p) * grid[at + CELLS * CLASSES] + p * grid[at + (CELLS + 1) * CLASSES]);
+            const best = z[1] > z[0] ? (z[2] > z[1] ? 2 : 1) : z[2] > z[0] ? 2 : 0, top = z[best];
+            const sure = 1 / (Math.exp(z[0] - top) + Math.exp(z[1] - top) + Math.exp(z[2] - top)) - 1 / CLASSES;
+            for (let c = 0; c < 3; c++) image.data[4 * k + c] = rgb[best][c];
+            image.data[4 * k + 3] = best === 2 ? 12 + 18 * sure : 46 + 60 * sure;
         }
         context.putImageData(image, 0, 0);
     }
@@ -134,6 +140,6 @@ export function episode(place, ask) {
             told, el('h3', {}, 'Three pitfalls'),
             el('div', { class: 'answer' }, el('button', { onclick: moveCloud }, 'Translate the cloud'), el('button', { onclick: hull }, 'A prototype in the hull'),
                 el('button', { onclick: norm }, 'Norm and confidence'), el('button', { onclick: reset }, 'Start again')), table),
-        el('figure', {}, el('div', { class: 'plane' }, canvas, plane), el('figcaption', {}, 'Circle, square, triangle: the three classes. Filled: support, fitted to. Hollow: queries, judged. Shading: the class of each place, stronger where it is surer.'))));
+        el('figure', { class: 'seen' }, el('div', { class: 'plane' }, canvas, plane), el('figcaption', {}, 'Circle, square, triangle: the three classes. Filled: support, fitted to. Hollow: queries, judged. Shading: the class of each place, stronger where it is surer.'))));
     draw();
 }

@@ -59,6 +59,6 @@ export function exercises(place, ask) {
 
     place.append(el('h2', {}, 'Exercises'),
         el('p', { class: 'lead' }, 'Write one line of an adjoint: A^T, A^-1, A^-T, A B, A o B, <A, B>, sum(A), solve(A, B), and Y_bar for the gradient that arrives. Your line becomes the rule of an op, and the library’s checker compares it with differences, at order one and at order two.'),
-        el('div', { class: 'answer' }, name, el('button', { onclick: save }, 'Save for the teacher')), count, ...list.map(one));
+        el('div', { class: 'answer' }, name, el('button', { onclick: save }, 'Save for the teacher')), count, el('div', { class: 'cards' }, list.map(one)));
     tell();
 }

@@ -7,6 +7,7 @@
  *     episode HEAD LAMBDA NS NQ C NG SHIFT     NS + NQ lines "x y class", then NG lines "x y"
  *     solve KIND                               a 2 x 2 system in three precisions: 8 numbers A, B, X_bar
  *     unroll N RHO K                           gradients through K steps, and the implicit one
+ *     labs, lab NAME PROBLEM SERIES X          the experiments of `mochi lab`; a row of one
  *     exercises, judge NUMBER FORMULA          exercises.c
  *     suite NUMBER ORDER                       the checker on one op of the library
  *
@@ -17,12 +18,15 @@
 #include "autograd/tape.h"
 #include "models/inside.h"
 #include "tensor/hidden.h"
+#include "tools/input.h"
+#include "tools/lessons/lab.h"
+#include "tools/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *page_matrix = "";
+static const char *own_matrix = ""; /* the reader's, rows of text, of `explain` */
 
 enum { MOST_WORDS = 10, MOST_SHOWN = 160, MOST_LINES = 64 };
 
@@ -35,10 +39,6 @@ typedef struct request {
 
 static double number_of(const request *r, int word) {
     return strtod(r->word[word], NULL);
-}
-
-json_t *json_number(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
 }
 
 static json_t *numbers(const double *x, int64_t n) {
@@ -58,7 +58,22 @@ static json_t *elements(mo_context *ctx, mo_tensor *T) {
     return list;
 }
 
-/* ---- explain ---- */
+/* ---- explain, which has no file and no terminal here ---- */
+
+char *read_text_file(const char *path, size_t *bytes) {
+    (void)path;
+    *bytes = strlen(own_matrix);
+    return strdup(own_matrix);
+}
+
+void put_on_terminal(lesson *l, const block *b) {
+    (void)l, (void)b;
+}
+
+int report_failure(const mo_context *ctx) {
+    (void)ctx;
+    return EXIT_FAILED;
+}
 
 static json_t *list_topics(const request *r) {
     json_t *topics = json_array();
@@ -81,7 +96,7 @@ static json_t *explain(const request *r) {
         mo_fail(r->ctx, MO_INVALID, "explain: there is no topic %s", r->word[1]);
         return l.json;
     }
-    page_matrix = r->rest;
+    own_matrix = r->rest;
     l.answered = (int)number_of(r, 4);
     l.answer = r->word[5];
     lesson_open_inputs(&l,
@@ -311,20 +326,12 @@ enum { UNROLL_POINTS = 11 };
 /* A [n, n] symmetric with eigenvalues from 1 - rho to 1, and two columns b, w_bar. */
 static void draw_iteration(mo_tape *t, int64_t n, double rho, mo_tensor **A, mo_tensor *column[2]) {
     mo_random random = mo_random_at(1, MO_PURPOSE_OWN, 0);
-    double g[32 * 32], w[32];
-    for (int64_t i = 0; i < n * n; i++)
-        g[i] = mo_random_normal(&random);
+    double w[32];
     for (int64_t i = 0; i < n; i++)
         w[i] = 1 - rho + rho * (double)i / (double)(n - 1);
-    mo_tensor *Q, *R;
-    mo_qr(t, mo_from(t, MO_F64, 2, (int64_t[]){n, n}, g), &Q, &R);
-    *A =
-        mo_require_grad(mo_matmul(t, mo_mul(t, Q, mo_from(t, MO_F64, 1, &n, w)), mo_contiguous(t, mo_transpose(t, Q))));
-    for (int c = 0; c < 2; c++) {
-        for (int64_t i = 0; i < n; i++)
-            g[i] = mo_random_normal(&random);
-        column[c] = mo_from(t, MO_F64, 2, (int64_t[]){n, 1}, g);
-    }
+    *A = mo_require_grad(lab_with_spectrum(t, &random, w, n));
+    for (int c = 0; c < 2; c++)
+        column[c] = lab_normal(t, &random, n, 1);
 }
 
 static mo_tensor *iterate(mo_tape *t, mo_tensor *A, mo_tensor *b, mo_tensor *w, int64_t steps) {
@@ -406,6 +413,59 @@ static json_t *unroll(const request *r) {
     return json_pack("{s:o}", "points", points);
 }
 
+/* ---- lab ---- */
+
+static const lab_experiment *const experiments[] = {&lab_adjoint, &lab_conditioning, &lab_truncation, NULL};
+
+void *needed(void *memory) {
+    if (!memory)
+        __builtin_trap(); /* a page then starts the engine anew */
+    return memory;
+}
+
+static json_t *list_labs(const request *r) {
+    json_t *labs = json_array();
+    (void)r;
+    for (const lab_experiment *const *at = experiments; *at; at++) {
+        const lab_experiment *e = *at;
+        json_t *series = json_array(), *x = json_array(), *columns = json_array();
+        for (int i = 0; i < LAB_SERIES && e->series[i]; i++)
+            json_array_append_new(series, json_string(e->series[i]));
+        for (int i = 0; i < e->n_x; i++)
+            json_array_append_new(x, json_real(e->x[i]));
+        for (int i = 0; i < LAB_COLUMNS && e->columns[i].name; i++)
+            json_array_append_new(columns, json_string(e->columns[i].head));
+        json_array_append_new(labs,
+            json_pack("{s:s, s:s, s:o, s:s, s:o, s:o, s:s}", "name", e->name, "series_name", e->series_head, "series",
+                series, "x_name", e->x_head, "x", x, "columns", columns, "reading", e->reading ? e->reading : ""));
+    }
+    return json_pack("{s:o}", "labs", labs);
+}
+
+static json_t *lab(const request *r) {
+    lab_options o = {.problem = (int)number_of(r, 2), .threads = 1, .runs = 1};
+    const int series = (int)number_of(r, 3);
+    const lab_experiment *const *at = experiments;
+    while (*at && strcmp((*at)->name, r->word[1]) != 0)
+        at++;
+    const lab_experiment *e = *at;
+    double y[LAB_COLUMNS] = {0};
+    char lines[256] = "";
+    if (!e || o.problem < 0 || o.problem > 2 || series < 0 || series >= LAB_SERIES || !e->series[series]) {
+        mo_fail(r->ctx, MO_INVALID, "lab: no experiment %s with such a series", r->word[1]);
+        return json_object();
+    }
+    void *state = e->open(r->ctx, &o, lines, sizeof lines);
+    if (mo_ok(r->ctx))
+        e->measure(state, &o, series, number_of(r, 4), y);
+    e->close(state);
+    json_t *row = json_object();
+    for (int i = 0; i < LAB_COLUMNS && e->columns[i].name; i++)
+        json_object_set_new(
+            row, e->columns[i].head, json_number(y[i] / (e->columns[i].unit > 0 ? e->columns[i].unit : 1)));
+    return json_pack("{s:s, s:o}", "about", lines, "row", row);
+}
+
 /* ---- the checker on an op of the library ---- */
 
 static json_t *check_op(const request *r) {
@@ -443,7 +503,8 @@ __attribute__((visibility("default"))) const char *page_answer(void) {
         const char *word;
         json_t *(*answer)(const request *r);
     } verbs[] = {{"topics", list_topics}, {"explain", explain}, {"write", write_tape}, {"episode", episode},
-        {"solve", solve}, {"unroll", unroll}, {"exercises", list_exercises}, {"judge", judge}, {"suite", check_op}};
+        {"solve", solve}, {"unroll", unroll}, {"labs", list_labs}, {"lab", lab}, {"exercises", list_exercises},
+        {"judge", judge}, {"suite", check_op}};
     request r = {.ctx = mo_context_create(&(mo_context_options){.threads = 1})};
     char *end = buffer + strcspn(buffer, "\n"), *at = buffer;
     r.rest = *end ? end + 1 : end;

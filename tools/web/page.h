@@ -4,9 +4,6 @@
 
 #include "tools/explain/lesson.h"
 
-/* The reader's matrix, rows of text, of `explain`; "" if there is none. */
-extern const char *page_matrix;
-
 /* Room for a request of that many bytes and its end, owned by the page until the next call; NULL without memory. */
 char *page_request(int bytes);
 /* Answers the request: an object, with "error" where it failed. Valid until the next call. What it may be: page.c. */

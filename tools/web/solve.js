@@ -3,7 +3,8 @@ import { chart, el, matrix, oncePerFrame, short, slider, svg, tex } from './view
 
 export function solve(place, ask) {
     const s = { top: 2, decades: 0.5, turn: 30, B: 60, bar: -40, lambda: 0 };
-    const picture = el('div'), numbers = el('div'), digits = el('div'), curve = el('div');
+    const plane = el('div'), numbers = el('div'), digits = el('div'), curve = el('div');
+    const names = [tex('A'), tex('X'), tex('\\bar{B}=A^{-\\top}\\bar{X}'), tex('\\bar{A}=-\\bar{B}X^{\\top}')]; // KaTeX takes longer than all else
     let later;
     const redraw = oncePerFrame(draw);
     const control = (text, key, options) => slider(text, { ...options, value: s[key] }, (value) => ((s[key] = value), redraw()));
@@ -42,16 +43,14 @@ export function solve(place, ask) {
         const kappa = m.w[0] / m.w[1];
         clearTimeout(later);
         later = setTimeout(sweep, 120);
-        picture.replaceChildren(el('figure', { style: 'max-width:620px' },
-            svg('svg', { viewBox: '0 0 520 520', role: 'img', 'aria-label': `The plane. X is ${m.X.map(short).join(', ')}; its adjoint ${m.B_bar.map(short).join(', ')}. The ellipses are stretched by the root of the condition number, ${short(Math.sqrt(kappa))}.` },
+        plane.replaceChildren(svg('svg', { viewBox: '0 0 520 520', role: 'img', 'aria-label': `The plane. X is ${m.X.map(short).join(', ')}; its adjoint ${m.B_bar.map(short).join(', ')}. The ellipses are stretched by the root of the condition number, ${short(Math.sqrt(kappa))}.` },
                 svg('path', { class: 'axis', d: 'M0 260H520M260 0V520' }),
                 ellipses(m.X, 'var(--ink)'), ellipses(m.B_bar, 'var(--accent)', '5 4'),
                 arrow(m.B, 'B', 'var(--quiet)', '2 4'), arrow(m.bar, 'X_', 'var(--accent)', '2 4'),
-                arrow(m.X, 'X', 'var(--ink)'), arrow(m.B_bar, 'B_', 'var(--accent)')),
-            el('figcaption', {}, 'Solid: level sets of ½ xᵀA x − Bᵀx, whose lowest point is the solution X. Dashed, blue: the level sets with ', el('span', { class: 'bar' }, 'X'), ' in the place of B; its lowest point is the adjoint ', el('span', { class: 'bar' }, 'B'), '. One matrix, one factorization, two solves.')));
+                arrow(m.X, 'X', 'var(--ink)'), arrow(m.B_bar, 'B_', 'var(--accent)')));
         const exact = answer.f64;
-        numbers.replaceChildren(el('div', { class: 'scroll' }, matrix(m.A, 2, tex('A')), exact ? [matrix(exact.X, 1, tex('X')),
-            matrix(exact.B_bar, 1, tex('\\bar{B}=A^{-\\top}\\bar{X}')), matrix(exact.A_bar, 2, tex('\\bar{A}=-\\bar{B}X^{\\top}'))]
+        numbers.replaceChildren(el('div', { class: 'scroll' }, matrix(m.A, 2, names[0]), exact ? [matrix(exact.X, 1, names[1]),
+            matrix(exact.B_bar, 1, names[2]), matrix(exact.A_bar, 2, names[3])]
             : el('p', { class: 'wrong' }, 'In float64 too this matrix cannot be told from a singular one: the engine refuses.')));
         const row = (name, part) => el('tr', {}, el('td', {}, name),
             el('td', {}, part ? error(part.X, m.X).toExponential(1) : 'refused'), el('td', {}, part ? error(part.B_bar, m.B_bar).toExponential(1) : 'refused'));
@@ -82,7 +81,8 @@ export function solve(place, ask) {
             control('Direction of its eigenvector', 'turn', { low: 0, high: 180, step: 1, show: (x) => `${x}°` }),
             control('Direction of B', 'B', { low: -180, high: 180, step: 1, show: (x) => `${x}°` }),
             control('Direction of the loss’s gradient in X', 'bar', { low: -180, high: 180, step: 1, show: (x) => `${x}°` }),
-            control('λ, added to both eigenvalues', 'lambda', { low: 0, high: 2, step: 0.01 }), digits, curve),
-        el('div', {}, picture, numbers)));
+            control('λ, added to both eigenvalues', 'lambda', { low: 0, high: 2, step: 0.01 }), digits), el('div', { class: 'seen', style: 'max-width:620px' }, plane)),
+        el('div', { class: 'charts' }, el('div', {}, el('p', { class: 'quiet prose' }, 'Solid: level sets of ½ xᵀA x − Bᵀx, whose lowest point is the solution X. Dashed, blue: the level sets with ', el('span', { class: 'bar' }, 'X'), ' in the place of B; its lowest point is the adjoint ', el('span', { class: 'bar' }, 'B'), '. One matrix, one factorization, two solves.'),
+            numbers), curve));
     draw();
 }

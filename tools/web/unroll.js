@@ -3,7 +3,7 @@ import { chart, el, oncePerFrame, short, slider } from './view.js';
 
 export function unroll(place, ask) {
     const s = { n: 8, rho: 0.9, K: 80 };
-    const charts = el('div', { class: 'two', style: 'grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr))' }), told = el('p', { role: 'status' });
+    const charts = el('div', { class: 'charts' }), told = el('p', { role: 'status' });
     const redraw = oncePerFrame(draw);
     const control = (text, key, options) => slider(text, { ...options, value: s[key] }, (value) => ((s[key] = value), redraw()));
 
@@ -23,7 +23,7 @@ export function unroll(place, ask) {
         el('p', { class: 'lead' }, 'w ← w − (A w − b), K times from zero, is one way to solve A w = b. Its gradient can go back through every step, or jump: the implicit function theorem needs only where the steps ended.'),
         el('div', { class: 'two' }, el('div', {},
             control('Steps K', 'K', { low: 1, high: 200, step: 1 }), control('Spectral radius of I − A', 'rho', { low: 0.1, high: 0.99, step: 0.01 }), control('Unknowns n', 'n', { low: 2, high: 30, step: 1 })),
-        el('div', {}, told, el('p', { class: 'quiet' }, 'Each step shrinks the error by the spectral radius. The unrolled gradient lags behind: both w and the sum of its adjoint are cut after K terms. The tape of K steps grows with K; the implicit one does not.'))),
+        el('div', {}, told, el('p', { class: 'quiet' }, 'Each step shrinks the error by the spectral radius. The unrolled gradient lags behind: both w and the sum of its adjoint are cut after K terms. The implicit one is off by as much as w itself, so their lines fall together. The tape of K steps grows with K; the implicit one does not.'))),
         charts);
     draw();
 }

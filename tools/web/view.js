@@ -1,4 +1,5 @@
 // tools/web/view.js - pieces of the page: elements, formulas, matrices, sliders, charts.
+import { matrixOf, short } from '../explain/blocks.mjs';
 
 const NAMES = 'http://www.w3.org/2000/svg';
 
@@ -27,22 +28,10 @@ export function tex(latex, display = false) {
     return place;
 }
 
-/** At most five digits, without an exponent where that is short. */
-export function short(x) {
-    if (x == null) return '–';
-    if (x === 0) return '0';
-    const size = Math.abs(x);
-    return size >= 1e5 || size < 1e-3 ? x.toExponential(2) : String(Number(x.toPrecision(5)));
-}
+export { short };
 
 /** Numbers in rows between brackets. */
-export function matrix(values, columns, label) {
-    const rows = [];
-    for (let i = 0; i < values.length; i += columns)
-        rows.push(el('tr', {}, values.slice(i, i + columns).map((x) => el('td', {}, short(x)))));
-    return el('div', { class: 'matrix' }, label ? el('span', {}, label, ' =') : null,
-        el('table', { class: 'numbers' }, el('tbody', {}, rows)));
-}
+export const matrix = (values, columns, label) => matrixOf(el, values, columns, label);
 
 /** A matrix to type into; a number is dragged sideways to change it. changed is called with the new values. */
 export function editable(name, values, columns, changed) {
@@ -122,12 +111,14 @@ export function barred(text) {
         part.endsWith('_bar') ? el('span', { class: 'bar' }, part.slice(0, -4)) : part);
 }
 
-/** Lines over x, y by powers of ten where log is set. series: [{name, dash, accent, points: [[x, y]]}]. */
-export function chart({ title, x, y, log, series }) {
-    const W = Math.max(330, Math.min(560, innerWidth - 40)), H = 316, left = 66, right = 16, top = 16, bottom = 62;
+/** Lines over x, y by powers of ten where log is set. series: [{name, dash, accent, points: [[x, y]]}]; ticks: the x that have
+ * a label, and it: [[x, label]]. */
+export function chart({ title, x, y, log, series, ticks }) {
+    const W = Math.max(330, Math.min(560, innerWidth - 40)), each = W < 420 ? 2 : 3, keys = Math.ceil(series.length / each);
+    const left = 66, right = 16, top = 20, bottom = 42 + 20 * keys, H = 254 + bottom;
     const all = series.flatMap((s) => s.points).filter(([, v]) => v > 0 || !log);
     const value = (v) => (log ? Math.log10(v) : v);
-    const xs = all.map(([a]) => a), ys = all.map(([, b]) => value(b));
+    const xs = ticks?.map(([a]) => a) ?? all.map(([a]) => a), ys = all.map(([, b]) => value(b));
     let [y0, y1] = [Math.min(...ys), Math.max(...ys)];
     if (log) [y0, y1] = [Math.floor(y0), Math.ceil(y1)];
     else y0 = 0;
@@ -135,7 +126,7 @@ export function chart({ title, x, y, log, series }) {
     const x1 = Math.max(...xs), x0 = Math.min(...xs);
     const X = (a) => left + ((a - x0) / (x1 - x0 || 1)) * (W - left - right);
     const Y = (b) => H - bottom - ((value(b) - y0) / (y1 - y0)) * (H - top - bottom);
-    const marks = [], key_width = (W - left) / 3;
+    const marks = [], key_width = (W - left) / each, key_row = (i) => H - 4 - 20 * (keys - 1 - Math.floor(i / each));
     const every = log ? Math.max(1, Math.ceil((y1 - y0) / 6)) : (y1 - y0) / 4;
     for (let v = y0; v <= y1 + 1e-9; v += every) {
         const at = H - bottom - ((v - y0) / (y1 - y0)) * (H - top - bottom);
@@ -143,15 +134,15 @@ export function chart({ title, x, y, log, series }) {
             svg('text', { class: 'quiet', x: left - 8, y: at + 4, 'text-anchor': 'end' },
                 log ? `1e${v}` : String(Math.round(v))));
     }
-    for (const a of [x0, Math.round((x0 + x1) / 2), x1])
-        marks.push(svg('text', { class: 'quiet', x: X(a), y: H - bottom + 20, 'text-anchor': 'middle' }, String(a)));
+    for (const [a, label] of ticks ?? [x0, Math.round((x0 + x1) / 2), x1].map((a) => [a, String(a)]))
+        marks.push(svg('text', { class: 'quiet', x: X(a), y: H - bottom + 20, 'text-anchor': 'middle' }, label));
     const lines = series.map((s) => svg('path', { fill: 'none', 'stroke-width': 2.6, 'stroke-dasharray': s.dash,
         stroke: s.accent ? 'var(--accent)' : 'var(--ink)',
         d: s.points.filter(([, v]) => v > 0 || !log).map(([a, b], i) => `${i ? 'L' : 'M'}${X(a)} ${Y(b)}`).join('') }));
     const key = series.map((s, i) => [
         svg('path', { stroke: s.accent ? 'var(--accent)' : 'var(--ink)', 'stroke-width': 2.6,
-            'stroke-dasharray': s.dash, d: `M${left + i * key_width} ${H - 8}h26` }),
-        svg('text', { class: 'quiet', x: left + 32 + i * key_width, y: H - 4 }, s.name)]).flat();
+            'stroke-dasharray': s.dash, d: `M${left + (i % each) * key_width} ${key_row(i) - 4}h26` }),
+        svg('text', { class: 'quiet', x: left + 32 + (i % each) * key_width, y: key_row(i) }, s.name)]).flat();
     const said = series.map((s) => `${s.name}: from ${short(s.points[0]?.[1])} to ${short(s.points.at(-1)?.[1])}`);
     return el('figure', {},
         el('h3', {}, title),

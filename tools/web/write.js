@@ -86,6 +86,7 @@ export function write(place, ask, rules) {
         draw();
     }
 
+    const wide = () => (innerWidth < 600 ? 88 : 120); // of a box
     const madeBy = (i) => tape.nodes.findIndex((node) => node.out.includes(i));
 
     /** Places each value; its column is the longest path from an input. */
@@ -99,17 +100,17 @@ export function write(place, ask, rules) {
                 depth[i] = Math.max(0, Math.min(...users.map((node) => depth[node.out[0]])) - 1);
             }
         const used = [];
-        return depth.map((column) => ({ x: 16 + column * 148, y: 14 + 74 * (used[column] = (used[column] ?? -1) + 1) }));
+        return depth.map((column) => ({ x: 4 + column * (wide() + 28), y: 14 + 74 * (used[column] = (used[column] ?? -1) + 1) }));
     }
 
     function draw() {
         at.value = step;
         const n = tape.nodes.length, backward = step > n, visited = (k) => step >= 2 * n - k;
         const places = layout();
-        const W = Math.max(...places.map((p) => p.x)) + 140, H = Math.max(...places.map((p) => p.y)) + 66;
+        const W = Math.max(...places.map((p) => p.x)) + wide() + 6, H = Math.max(...places.map((p) => p.y)) + 66;
         const edges = tape.nodes.flatMap((node, k) => node.in.flatMap((i) => node.out.map((o) => svg('path', {
             class: `edge${backward && step - n === n - k && tape.values[i].grad ? ' back' : ''}`,
-            d: `M${places[i].x + 120} ${places[i].y + 24}C${places[i].x + 136} ${places[i].y + 24} ${places[o].x - 18} ${places[o].y + 24} ${places[o].x} ${places[o].y + 24}` }))));
+            d: `M${places[i].x + wide()} ${places[i].y + 24}C${places[i].x + wide() + 16} ${places[i].y + 24} ${places[o].x - 18} ${places[o].y + 24} ${places[o].x} ${places[o].y + 24}` }))));
         const boxes = tape.values.map((value, i) => {
             const k = madeBy(i), users = tape.nodes.map((node, j) => (node.in.includes(i) ? j : -1)).filter((j) => j >= 0);
             const later = k >= 0 && step <= k;
@@ -122,7 +123,7 @@ export function write(place, ask, rules) {
                 transform: `translate(${places[i].x} ${places[i].y})`, tabindex: 0, role: 'button', 'data-value': i,
                 'aria-label': `${value.name || op}, ${value.rows} by ${value.columns}, by ${op}${reached ? ', its gradient is known' : ''}${freed ? ', freed' : ''}`,
                 onclick: choose, onkeydown: (event) => ['Enter', ' '].includes(event.key) && (event.preventDefault(), choose()) },
-            svg('rect', { width: 120, height: 48, rx: 6 }),
+            svg('rect', { width: wide(), height: 48, rx: 6 }),
             svg('text', { x: 10, y: 20 }, value.name || op),
             svg('text', { class: 'quiet', x: 10, y: 38 }, value.value?.length === 1 && !later ? short(value.value[0])
                 : `${k < 0 || !value.name ? '' : op + ' '}${value.rows}×${value.columns}`));
@@ -136,6 +137,10 @@ export function write(place, ask, rules) {
             : backward ? `Backward ${step - n} of ${n}: the rule of ${node.op} sends gradients to its inputs.`
                 : `Forward ${step} of ${n}: ${node.op} is computed and recorded.`;
         describe();
+        if (node) { // a long tape: what this step touches stays in sight
+            const x = (places[backward ? node.in[0] : node.out[0]].x * graph.firstChild.getBoundingClientRect().width) / W;
+            if (x < graph.scrollLeft || x + wide() > graph.scrollLeft + graph.clientWidth) graph.scrollLeft = x - graph.clientWidth / 2;
+        }
     }
 
     function describe() {

@@ -39,7 +39,8 @@ mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t B, int64_t n
 mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan);
 /* Weights float64 [n] of rows with these labels: the rows of a class, n_c of them, get the total weight s (n_c + 32),
  * with s such that the mean weight is 1. Without weights a ridge predicts mostly the class with most labels, but few
- * labels say little about class sizes. Means over 25 graphs of accuracy, negative log-likelihood, balanced accuracy:
+ * labels say little about class sizes. The figures are accuracy, negative log-likelihood and balanced accuracy, means
+ * over 25 graphs ("in proportion": to the class sizes):
  *     labels of a class             1 to 4 at random     3 on average, in proportion    30, in proportion
  *     every row counts 1            50.3 1.20  47.9      61.7 1.05  43.8                77.4 .596  59.4
  *     these weights                 52.1 1.13  50.2      63.3 .96   47.1                77.6 .582  61.9

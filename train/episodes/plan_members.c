@@ -10,7 +10,7 @@ void mo_members_release(mo_members *members) {
     *members = (mo_members){0};
 }
 
-/* Raises if an id is out of range or repeated: support and query could share a repeated example. */
+/* Raises if an id is out of range or repeated. A repeated example could be drawn for both support and query. */
 static bool check_examples(const mo_graph *graph, mo_task task, const int64_t *example, int64_t n) {
     bool *listed = mo_host_array(graph->ctx, graph->n_labels, sizeof *listed);
     for (int64_t i = 0; listed && i < n; i++) {

@@ -36,7 +36,7 @@ static int64_t *draw_test(const mo_graph *graph, uint64_t seed, int64_t *n, int6
  * for the others. Returns NULL after raising. */
 static int64_t *number_split_classes(
     const mo_graph *graph, const mo_members *train, const int64_t *test, int64_t n_test, mo_plan *plan) {
-    int64_t *number = mo_host_array(graph->ctx, graph->classes, sizeof *number); /* at first: test members per class */
+    int64_t *number = mo_host_array(graph->ctx, graph->classes, sizeof *number); /* first counts test members */
     for (int64_t i = 0; number && i < n_test; i++)
         number[graph->label[test[i]]]++;
     for (int64_t c = 0; number && c < graph->classes; c++) {

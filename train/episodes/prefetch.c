@@ -8,6 +8,7 @@
  **/
 #include "train/episodes/prefetch.h"
 
+#include "tensor/platform.h"
 #include "tensor/storage.h"
 #include "train/episodes/episode_rows.h"
 

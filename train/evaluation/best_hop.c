@@ -42,8 +42,8 @@ static mo_tensor *episode_hop(mo_tape *t, const mo_episode *e, int hop) {
     return e->segment ? mo_segment_mean(t, X, e->segment) : X;
 }
 
-/* As add_source_accuracies, for a hop stack outside the context's memory: fetches each episode's rows, as a whole hop
- * can exceed memory. */
+/* As add_source_accuracies, for a hop stack outside the context's memory. Fetches each episode's rows, because a whole
+ * hop can exceed memory. */
 static void add_fetched_accuracies(
     mo_tape *t, const mo_source *s, mo_candidate candidate, uint64_t seed, double *total) {
     mo_context *ctx = mo_tape_context(t);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Writes the test pairs to `seen`, as the links of a graph without the positives. */
+/* Makes *seen: the test pairs as links, and as `masked` the graph without the test links. */
 static bool list_test(const mo_source *s, const mo_link_test *test, mo_links *seen) {
     mo_context *ctx = s->graph->ctx;
     *seen = (mo_links){.n_positive = test->n_positive, .n_negative = test->n_negative};

@@ -3,9 +3,9 @@
  *
  * Features come from a graph without any of the source's positives. The seed divides these into the test (5/7: a fifth
  * of the edges) and the links for the heads' support (2/7: a tenth of the remaining edges). So the features' graph
- * lacks support links as it lacks test links: an edge there would show in its own rows, and the head would learn a
- * signal that test links lack. Rows of examples can be computed twice: a test link's rows come from all edges except
- * the test links (eval_link_rows.c). */
+ * lacks the support links as it lacks the test links. With them, the rows of a support link would show its own edge,
+ * and the head would learn a signal that test links do not have. Rows of examples can be computed twice: a test link's
+ * rows come from all edges except the test links (eval_link_rows.c). */
 #include "train/evaluation/evaluation.h"
 
 #include "tensor/hidden.h"
@@ -55,8 +55,8 @@ static int64_t support_pair(const pairs *p, int64_t i, mo_random *r) {
     return p->order[p->test + (i < pool ? i : mo_random_below(r, pool))];
 }
 
-/* One seed's division of the pairs. source and rows: the evaluation's; or, for rows of examples, owned ones with the
- * rows of all pairs, then of the test pairs. */
+/* One seed's division of the pairs. source and rows are the evaluation's. For rows of examples they are the division's
+ * own: the rows of all pairs, followed by the rows of the test pairs in the graph without test links. */
 typedef struct division {
     const mo_evaluation *ev;
     uint64_t seed;

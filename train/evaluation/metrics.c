@@ -51,7 +51,7 @@ double mo_auc(mo_scores s) {
     scored *ranked = s.n_negative > 0 ? rank_scores(s) : NULL;
     if (!ranked)
         return NAN;
-    double twice = 0; /* wins count 2, ties 1; exact up to 2^53 */
+    double twice = 0; /* per pair of a positive and a negative: a win counts 2, a tie 1; exact up to 2^53 */
     int64_t n = s.n_positive + s.n_negative, above = 0, positives, negatives;
     for (int64_t i = 0; i < n;) {
         i = count_tied(ranked, n, i, &positives, &negatives);
@@ -81,7 +81,7 @@ double mo_hits(mo_scores s, int64_t k) {
     scored *ranked = k > 0 ? rank_scores(s) : NULL;
     if (!ranked)
         return NAN;
-    int64_t hits = 0, reached = 0; /* negatives passed; a tied negative counts before its positive */
+    int64_t hits = 0, reached = 0; /* reached: negatives so far; at equal scores negatives come first */
     for (int64_t i = 0; i < s.n_positive + s.n_negative && reached < k; i++) {
         hits += ranked[i].positive;
         reached += !ranked[i].positive;

@@ -82,7 +82,7 @@ mo_tensor *mo_population_logits(
     return mo_gather_rows(t, mo_model_transduce(t, c->model, &e, all), e.query[0]);
 }
 
-/* Clamps (argmax - label)^2 to 1: it is exactly 0 or at least 1, as labels are exact in float64. */
+/* Counts a row as (argmax - label)^2, clamped to 1. Labels are exact in float64, so the square is 0 or at least 1. */
 mo_tensor *mo_count_wrong(mo_tape *t, mo_tensor *logits, mo_tensor *label) {
     mo_tensor *guess = mo_cast(t, mo_argmax(t, mo_stop_gradient(t, logits), MO_AXIS(-1)), MO_F64);
     mo_tensor *distance = mo_sub(t, guess, mo_cast(t, label, MO_F64));

@@ -83,15 +83,15 @@ static void temperature_derivatives(const problem *q, double beta, double *slope
         *f = logs - beta * q->target;
 }
 
-/* A step that leaves the interval becomes a bisection of log beta. If Newton's steps do not converge, every step does:
- * in the tail of f the slope keeps its sign, and they only move towards an end. */
+/* A step that leaves the interval is replaced by a bisection of log beta. From step NEWTON_STEPS + 1 on, every step is
+ * a bisection: in the tail of f the slope keeps its sign, and Newton's steps only creep towards one end. */
 static double least_beta(const problem *q, double low, double high) {
     double beta = sqrt(low * high), slope, curvature;
     for (int step = 0; step < STEPS && high > low * (1 + 1e-14); step++) {
         temperature_derivatives(q, beta, &slope, &curvature, NULL);
         *(slope > 0 ? &high : &low) = beta;
         double next = beta - slope / curvature;
-        if (fabs(next - beta) <= 1e-8 * beta && step <= NEWTON_STEPS) /* Newton squares the error: 1e-16 is left */
+        if (fabs(next - beta) <= 1e-8 * beta && step <= NEWTON_STEPS) /* Newton squares this error, to about 1e-16 */
             return next;
         beta = next > low && next < high && step <= NEWTON_STEPS ? next : sqrt(low * high);
     }

@@ -1,6 +1,7 @@
 /* train/features/closed_walks.c - return walks of P = D^-1 A at one node: probabilities, triangles, cycles of four.
  *
- * Only row u of Q = P^2 is needed, since the walk is reversible: Q_ju = Q_uj d_u / d_j. */
+ * The probability of return after four steps is sum_j Q_uj Q_ju with Q = P^2. The walk is reversible, that is, Q_ju =
+ * Q_uj d_u / d_j, so row u of Q is enough. */
 #include "train/features/closed_walks.h"
 
 mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, const mo_walk_ends *w) {

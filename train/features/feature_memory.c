@@ -25,7 +25,7 @@ double mo_encoding_bytes(const mo_feature_options *o, int64_t rows) {
 }
 
 typedef struct needs {
-    double inside, outside, stack; /* bytes in memory, if the stack is in memory or on disk; bytes of the stack */
+    double inside, outside, stack; /* bytes of memory with the stack in memory, and on disk; bytes of the stack */
 } needs;
 
 static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int sides) {

@@ -18,8 +18,8 @@ bool mo_features_fit(mo_context *ctx, const mo_graph *graph, mo_task task, const
 /* Bytes to encode `rows` rows of such features by a model of this library, as measured (MOCHI for rows of nodes, the
  * invariant encoder for rows of examples). */
 double mo_encoding_bytes(const mo_feature_options *options, int64_t rows);
-/* Bytes still available to this process: memory or, with_swap, memory and swap; infinite if the system does not tell.
- * root: "", or a folder that replaces the root directory. */
+/* Returns the bytes of memory still available to this process; *with_swap receives the bytes of memory and swap. Both
+ * are infinite if the system does not give them. root: "", or a folder that replaces the root directory. */
 double mo_free_memory(const char *root, double *with_swap);
 /* Raises MO_MEMORY if the kernels of a graph or a set need more bytes than the limit, or than the free memory (limit
  * 0). Returns whether they fit. */

@@ -7,6 +7,7 @@
 
 #include "autograd/tape.h"
 #include "tensor/files/file.h"
+#include "tensor/platform.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,7 @@ typedef struct row_run {
     int64_t outer, i, n; /* rows row[i] .. row[i] + n - 1 */
 } row_run;
 
-/* Moves *at to the next run (from zeros: to the first); returns false after the last. */
+/* Moves *at to the next run or, if *at is all zeros, to the first; returns false after the last. */
 static bool next_run(const mo_row_stack *s, const int64_t *row, int64_t n, row_run *at) {
     at->i += at->n;
     if (at->i == n) {

@@ -7,6 +7,7 @@
 #include "train/features/stack_file.h"
 
 #include "tensor/files/file.h"
+#include "tensor/platform.h"
 #include "tensor/storage.h"
 
 #include <errno.h>
@@ -109,7 +110,7 @@ static void close_fd(mo_stack_file *s) {
     s->fd = -1;
 }
 
-/* open, repeated if a signal interrupts it: an existing stack must not be computed again. */
+/* open, repeated if a signal interrupts it: a failure would look like a missing stack, which is then computed again. */
 static int open_uninterrupted(const char *path, int flags) {
     int fd;
     do
@@ -150,8 +151,8 @@ static bool lock_partial(const mo_stack_file *s) {
     return fstat(s->fd, &held) == 0 && stat(s->partial, &named) == 0 && held.st_ino == named.st_ino;
 }
 
-/* Empties the file and allocates its full size, repeating interrupted calls: writing to a mapped page cannot run out of
- * disk. */
+/* Empties the file and allocates its full size, so that a write to a mapped page cannot run out of disk. Repeats calls
+ * that a signal interrupts. */
 static bool reserve(const mo_stack_file *s) {
     int64_t bytes = PAGE + row_bytes(s);
     int reason;
@@ -242,7 +243,7 @@ static bool complete(mo_stack_file *s) {
     if (rename(s->partial, s->path) < 0)
         return stack_failed(s, "rename");
     s->whole = true;
-    flock(s->fd, LOCK_UN); /* the map would keep the lock, and waiting processes, as long as the rows are used */
+    flock(s->fd, LOCK_UN); /* else the map keeps the lock, and other processes wait while the rows are used */
     return sync_folder(s->path) || stack_failed(s, "sync the folder");
 }
 

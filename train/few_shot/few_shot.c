@@ -78,8 +78,8 @@ static double bytes_of_mixture(double labels, double queries) {
     return fmax(of_systems * m * m + (labels > m ? of_rows * labels * m : 0), of_queries * queries * m);
 }
 
-/* Bytes needed beside the features: for a block of rows that are encoded, and for the readout. The factors of the
- * readout's kernel and systems are measured on the recipe best. */
+/* Bytes needed beside the features: for a block of rows that are encoded, and for the readout. of_kernel and
+ * of_systems, the bytes per entry of the readout's kernel and systems, were measured with the recipe best. */
 static double bytes_beside(
     const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features, bool transductive) {
     const double of_kernel = 14, of_systems = 150, population = 3, gathered = 0.1, together = 65536, of_all = 90;

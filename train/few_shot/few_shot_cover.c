@@ -3,10 +3,11 @@
  * Two examples are near if the cosine of their embeddings is large. Every example, labelled or not, gets its cosine
  * with the nearest labelled example besides itself. If all examples are drawn from one distribution, the cosine of an
  * unlabelled example has every rank among the n labelled ones with equal probability, so it lies below the r-th
- * smallest of them with probability r / (n + 1) (the argument of conformal prediction: Vovk, Gammerman and Shafer 2005;
- * it holds nearly, as an unlabelled example has n labelled ones to be near, a labelled one n - 1). Over draws of the
- * labels the share of unlabelled examples below it has the distribution Beta(r, n + 1 - r), with that mean. With r =
- * n / 10, a share far above 10% means that whole regions of the examples have no label.
+ * smallest of them with probability r / (n + 1) (the argument of conformal prediction: Vovk, Gammerman and Shafer
+ * 2005). This holds only nearly, because an unlabelled example can be near n labelled ones, a labelled example near one
+ * fewer. Over draws of the labels, the share of unlabelled examples below the r-th smallest cosine has the distribution
+ * Beta(r, n + 1 - r), whose mean is r / (n + 1). With r = n / 10, a share far above 10% means that whole regions of the
+ * examples have no label.
  *
  * At most MOST examples of each kind are compared, evenly spaced in their order, so that neither time nor memory grows
  * with the graph; the share's standard error is at most 0.8%. */

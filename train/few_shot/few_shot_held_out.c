@@ -1,19 +1,21 @@
 /* train/few_shot/few_shot_held_out.c - estimates accuracy and temperature by fits that hold labelled examples out.
  *
  * One example of every class is left out at a time: fold j holds the j-th example of each class that has another one,
- * so that every fit stays as balanced as the labels are; there are as many folds as the largest class has examples, at
- * most 64 (then fold j holds every 64th), or 8 if centres stand for a large support: such a fit takes seconds and loses
- * little without an eighth of its labels. The accuracy is averaged over classes.
+ * so that every fit stays as balanced as the labels are. There are as many folds as the largest class has examples, but
+ * at most 64; beyond that, fold j holds every 64th example of a class. If centres stand for a large support, there are
+ * at most 8 folds, because such a fit takes seconds and loses little without an eighth of its labels. The accuracy is
+ * averaged over classes.
  *
  * Each fit lacks one label per class, which matters if there are few. So, with 3 to 8 labels per class, fits without
- * two per class follow, and the accuracy is extrapolated to all k labels along error = a + b / k: b / (k - 1) - b / k
- * is (k - 2) / k times b / (k - 2) - b / (k - 1).
+ * two per class follow, and the accuracy is extrapolated to all k labels by assuming the error a + b / k. From k - 1 to
+ * k labels this error falls by (k - 2) / k times its fall from k - 2 to k - 1 labels.
  *
  * The 95% interval is Wilson's (1927) for fewer trials than examples were held out, since the folds share most of their
  * examples, so that their errors vary together. No estimate of that covariance is unbiased (Bengio and Grandvalet
  * 2004); the factor below is measured (train/evaluation/RESULTS.md): at least 90 of 100 intervals then contain the
  * accuracy on the unlabelled examples. The temperature minimises the held-out cross-entropy with Platt's targets
- * (mo_fit_temperature); a mixture of kernels has fitted its own to all labels. Predictions do not change. */
+ * (mo_fit_temperature). A mixture of kernels keeps the temperatures that it has fitted to all labels itself. The
+ * estimate does not change the predicted classes. */
 #include "tensor/hidden.h"
 #include "train/features/example_kernels.h"
 #include "train/few_shot/few_shot.h"
@@ -25,11 +27,11 @@ enum { MOST_FOLDS = 64, FOLDS_OF_MANY = 8, LEAST_CORRECTED = 3, MOST_CORRECTED =
 
 /* Held-out examples per independent trial. */
 static const double shared = 1.6;
-/* Nats per label by which a transductive readout may look worse and still be chosen: its folds hold out an eighth of
- * the labels, the other readout's one label of each class. */
+/* Nats per label by which a transductive readout can look worse and still be chosen. It looks worse than it is, because
+ * its folds hold out an eighth of the labels, and the folds of the other readout only one label of each class. */
 static const double tie = 0.02;
-/* Where no label can be held out: the standard deviations by which neighbours' attributes are alike
- * (mo_example_kernels_assortativity) from which on the transductive readout is chosen (train/evaluation/RESULTS.md). */
+/* If no label can be held out, the transductive readout is chosen from this assortativity on: how alike neighbours'
+ * attributes are, in standard deviations (mo_example_kernels_assortativity; train/evaluation/RESULTS.md). */
 static const double alike = 0.8;
 
 /* The held examples of one fold, and the n others (id, label); each array has room for all. */
@@ -121,8 +123,8 @@ static double few_shot_carry_on(const mo_few_shot *f, double one, double two) {
     return isnan(one) || isnan(two) ? one : fmin(1, fmax(0, one + (k - 2) / k * (one - two)));
 }
 
-/* Makes the estimate from held-out logits [2, n, classes], by the readout and by the features two hops away, which it
- * compacts in place; NaN rows were not held out. two: the accuracies without two labels per class, or NaN. */
+/* Makes the estimate from held-out logits [2, n, classes]: [0] by the readout, [1] by the features two hops away. NaN
+ * rows were not held out; compacts the others in place. two: the accuracies without two labels per class, or NaN. */
 static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], const int64_t *count, int64_t *label) {
     int64_t C = f->classes, held = 0;
     double one = few_shot_class_accuracy(f, logits, count), interval[2];

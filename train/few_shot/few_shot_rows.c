@@ -58,7 +58,7 @@ static mo_tensor *principal_directions(mo_tape *t, mo_tensor *Z) {
 }
 
 /* Points from the products P [N, components] with the directions, the larger component first. An eigenvector's sign is
- * free: the first coordinate of the largest magnitude is positive. */
+ * arbitrary, so it is chosen here: the coordinate of largest magnitude, or the first of several, is positive. */
 static void place_points(const double *P, int64_t N, int64_t components, double *xy) {
     for (int64_t k = 0; k < 2; k++) {
         double largest = 0;

@@ -7,9 +7,9 @@
  * rounding.
  *
  * Pairs are scored a block of queries at a time. The rows of a block are those of the support, then those of the
- * queries. A readout in two steps (mo_own_readout) learns from the support once and is applied to parts of a block: its
- * kernels take one matrix over the queries per step. Without a limit of memory a part is a whole block; the rounding of
- * a product depends on its number of rows, so that scores of smaller parts may differ in their last digits.
+ * queries. A readout in two steps (mo_own_readout) learns from the support once and is applied to a block in parts,
+ * because the memory of its kernels grows with the queries. Without a limit of memory a part is a whole block; the
+ * rounding of a product depends on its number of rows, so that scores of smaller parts may differ in their last digits.
  *
  * The pairs of the fit come from a table, or are drawn from the graph itself. */
 #include "tensor/hidden.h"
@@ -35,8 +35,8 @@ enum {
     MOST_PAIRS = 1 << 20, /* most pairs whose columns are computed together */
     LEAST_PAIRS = 1 << 16,
     LEAST_PART = 1024,      /* fewest queries in a part of a block */
-    BYTES_PER_PAIR = 640,   /* its columns */
-    BYTES_PER_QUERY = 8192, /* its embedding, and temporaries to compute it */
+    BYTES_PER_PAIR = 640,   /* the columns of a pair */
+    BYTES_PER_QUERY = 8192, /* the embedding of a query, and temporaries to compute it */
     BYTES_PER_KERNEL = 40,  /* ten float32 matrices [queries, centres] */
     BYTES_PER_SYSTEM = 160  /* for each support example and centre: systems and solutions of all penalties */
 };
@@ -353,9 +353,9 @@ static void read_margins(mo_link_scorer *s, mo_tensor *Y, int64_t n, double *sco
     mo_tensor_read(mo_cast(s->t, margin, MO_F64), score, (size_t)n * sizeof *score);
 }
 
-/* Embeds the support and the queries [n, d] as tensors that outlive the tape, and learns from the first
- * support. Blocks embed the support anew, since the rounding of a row depends on where it stands among the rows of a
- * product. */
+/* Embeds the support and the queries [n, d] as tensors that outlive the tape. In the first block, a readout in two
+ * steps also learns from the support. Every block embeds the support anew, since the rounding of a row depends on its
+ * place among the rows of a product. */
 static bool embed_block(mo_link_scorer *s, const mo_source *source, const mo_plan *plan, mo_tensor *Z[2]) {
     const mo_model *m = s->candidate.model;
     mo_tensor *Zs, *Zq, *share;
@@ -404,7 +404,7 @@ static void score_block(mo_link_scorer *s, const query_block *b, double *score) 
     mo_features_release(source.features);
 }
 
-/* Scores pairs that fit in memory together, without checking them: one pass over all nodes. */
+/* Scores pairs that fit in memory together, in one pass over all nodes. Does not check the pairs. */
 static void score_pairs(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score) {
     query_block b = {.pairs = {s->graph, n,
                          (int64_t *const[]){mo_host_array(s->ctx, n, sizeof *u), mo_host_array(s->ctx, n, sizeof *v)}}};

@@ -134,7 +134,7 @@ static bool suggest_take(design *d, int64_t i) {
     suggest_apply(d, x, u);
     double s = 1 + inner(x, u, d->r);
     for (int64_t k = 0; k < d->r; k++)
-        x[k] = inner(d->C + k * d->r, u, d->r); /* C u: C is symmetric */
+        x[k] = inner(d->C + k * d->r, u, d->r); /* x = C u */
     double uCu = inner(u, x, d->r);
     suggest_apply(d, x, MCu);
     const double *a = suggest_products(d, u), *b = a ? a + d->N : NULL;

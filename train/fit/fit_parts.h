@@ -30,7 +30,7 @@ bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, dou
 
 /* held_out.c: both functions write logits [values, B, n_s, classes] of the support rows, each by a fit that has not
  * seen the row, for each value of the tuned parameter (NaN: the head's own). The queries of the batch are ignored. The
- * logits are NaN if there is no such fit: rows that cannot be held out, systems without a solution. Return false on
+ * logits are NaN if there is no such fit, because a row cannot be held out or a system has no solution. Return false on
  * failure. */
 
 /* Leaves out one row at a time, in closed form, for the head ridge only. */
@@ -63,7 +63,7 @@ enum { MO_FIT_VALUES = 13 };
 
 /* The sums over the queries of a batch. */
 typedef struct mo_fit_tally {
-    mo_calibration by_norm[MO_NORM_PARTS], scaled; /* by_norm: without temperatures; scaled: with them */
+    mo_calibration by_norm[MO_NORM_PARTS], scaled; /* scaled: at the fitted temperatures */
     bool tempered;                                 /* every episode had held-out rows to fit a temperature to */
 } mo_fit_tally;
 

@@ -142,7 +142,7 @@ static bool apply_shortcut(
     return mo_ok(f->ctx) && take_held(f, b, s, held, logits) && (!query || mo_fit_read(all, query));
 }
 
-/* False if the head has no shortcut, or if one of its fits fails: then each fold must be tried. */
+/* Returns false if the head has no shortcut, or if a fit of the shortcut fails. The caller then fits fold by fold. */
 static bool validate_by_shortcut(const mo_fitting *f, const mo_fit_batch *b, const int8_t *fold, const double *values,
     int n_values, double *logits, double *query) {
     sorted s = {0};

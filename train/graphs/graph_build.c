@@ -105,7 +105,7 @@ static bool mirror_upper(mo_graph *graph, const uint32_t *upper, const int64_t *
     return true;
 }
 
-/* Sets the weights from both directions of the listed edges; equal weights are none. */
+/* Sets the weights from both directions of the listed edges. If all weights are equal, the graph gets none. */
 static bool set_weights(mo_graph *graph, const mo_edges *edges) {
     graph->weight = mo_host_array(graph->ctx, graph->nnz, sizeof *graph->weight);
     if (!graph->weight)

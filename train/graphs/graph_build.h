@@ -27,7 +27,8 @@ static inline bool mo_edges_add(mo_context *ctx, mo_edges *edges, int64_t u, int
     return true;
 }
 
-/* Sets the weight, above 0, of the edge that was added last: of every edge, or of none. False when out of memory. */
+/* Sets the weight, above 0, of the edge that was added last. Call it after every edge or never. False when out of
+ * memory. */
 static inline bool mo_edges_weigh(mo_context *ctx, mo_edges *edges, float weight) {
     if (!mo_host_array_grow(ctx, &edges->weight, &edges->capacity_weight, edges->count, sizeof *edges->weight))
         return false;

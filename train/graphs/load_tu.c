@@ -60,7 +60,7 @@ static int64_t *read_column(mo_context *ctx, const char *path, const char *what,
     *count = 0;
     while (fine && mo_text_line(&r)) {
         if (mo_text_blank(&r)) {
-            ended = true; /* blank lines only at the end: else entry i is not on line i */
+            ended = true; /* only the end can have blank lines, as entry i must be on line i */
             continue;
         }
         if (ended) {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define FIRST_CAPACITY ((size_t)1 << 18)
-#define LONGEST_LINE ((size_t)1 << 24) /* a neighbour list of 2 million nodes; bounds a file without line ends */
+#define LONGEST_LINE ((size_t)1 << 24) /* holds 2 million neighbours; bounds a file without line ends */
 
 bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes) {
     for (const char *const *ending = (const char *const[]){"", ".gz", NULL}; *ending; ending++) {

@@ -5,6 +5,7 @@
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
 #include "tensor/hidden.h"
+#include "tensor/platform.h"
 #include "train/run/trainer.h"
 
 #include <errno.h>
@@ -102,7 +103,7 @@ static void become_previous(const mo_trainer *trainer, const char *second) {
     mo_run_path(trainer, MO_PREVIOUS_CHECKPOINT, to);
     if (mo_ok(ctx) && rename(second, to) < 0)
         mo_fail(ctx, MO_IO, "checkpoint: %s: cannot rename it to %s: %s", second, to, strerror(errno));
-    unlink(second); /* after a failure, or if both names are the same file: then rename does nothing */
+    unlink(second); /* rename failed, or did nothing because both names were the same file already */
 }
 
 /* fdatasync, repeated if a signal interrupts it. */
@@ -200,7 +201,7 @@ static mo_arrays *read_whole(mo_context *ctx, const char *path, json_t **metadat
     return NULL;
 }
 
-/* After the newest checkpoint failed: if the previous one is whole, names it in the error message. */
+/* Called when the newest checkpoint cannot be read. If the previous one is whole, names it in the error message. */
 static void offer_previous(mo_context *ctx, const char *folder) {
     mo_status failure = *mo_context_status(ctx);
     char path[MO_PATH];

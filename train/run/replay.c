@@ -2,9 +2,9 @@
  * which brings the tape's memory to its size; the third is captured; later ones copy their inputs over those of the
  * capture and replay it.
  *
- * An episode's inputs are copied to tensors that stay in place, unless no tape holds them: frozen features stay in
- * place already. No memory is freed while the trainer lives, as that would make every capture stale. If memory has
- * moved, the capture is made again; work that cannot be captured runs directly, without an error. */
+ * An episode's inputs are copied to tensors that stay in place. Inputs that no tape holds, the frozen features, stay in
+ * place anyway and are not copied. No memory is freed while the trainer lives, as that would make every capture stale.
+ * If memory has moved, the capture is made again; work that cannot be captured runs directly, without an error. */
 #include "train/run/trainer.h"
 
 #include "autograd/tape.h"

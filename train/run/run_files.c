@@ -96,7 +96,7 @@ static void open_log(mo_trainer *trainer, bool make) {
 }
 
 static void restore(mo_trainer *trainer) {
-    open_log(trainer, false); /* first the log's lock: then no other process can write a checkpoint meanwhile */
+    open_log(trainer, false); /* takes the log's lock, so that no other process writes a checkpoint */
     char path[MO_PATH];
     if (!mo_ok(trainer->ctx))
         return;
@@ -121,7 +121,7 @@ static void start_files(mo_trainer *trainer, void *state) {
     if (!mo_ok(ctx))
         return;
     tidy_folder(trainer->options.out);
-    mo_write_run(trainer); /* first: a run with run.json alone can resume at step 0 */
+    mo_write_run(trainer); /* before the checkpoint: a run that has only run.json resumes at step 0 */
     if (!trainer->restored)
         mo_checkpoint_write(trainer); /* from now on a run can resume from a checkpoint */
     open_log(trainer, true);

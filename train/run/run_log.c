@@ -6,6 +6,7 @@
 
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
+#include "tensor/platform.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* Returns whether a line is the JSON object of that step; lack of memory raises. */
@@ -69,7 +69,7 @@ static long holder_of(int fd) {
         if (sscanf(line, "%*s FLOCK %*s WRITE %ld %x:%x:%llu", &process, &high, &low, &inode) != 4 ||
             inode != st.st_ino)
             continue;
-        sure = high == major(st.st_dev) && low == minor(st.st_dev);
+        sure = high == (unsigned)major(st.st_dev) && low == (unsigned)minor(st.st_dev);
         holder = sure || !holder ? process : holder;
     }
     if (locks)

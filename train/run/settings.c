@@ -199,7 +199,7 @@ mo_code mo_write_run(const mo_trainer *trainer) {
     char *text = whole ? mo_json_encode(run, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     if (text) {
         size_t length = strlen(text);
-        text[length] = '\n'; /* the line feed replaces the terminating zero: the file holds bytes */
+        text[length] = '\n'; /* in the file, a line feed takes the place of the zero */
         mo_file_replace(ctx, mo_run_path(trainer, "run.json", path), text, length + 1);
     } else {
         mo_fail(ctx, MO_MEMORY, "train: out of memory for run.json");

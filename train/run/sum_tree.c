@@ -129,7 +129,7 @@ static void send_nodes(
     const mo_sum_tree *tree, const mo_ranks *ranks, int to, int64_t first, int64_t end, char *message) {
     size_t bytes = mo_sum_tree_bytes(tree->like, tree->n);
     for (int k = 0, n = count_nodes(first, end); k < n; k++) {
-        mo_tensor *whole = tree->node[k].sum ? tree->node[k].whole : tree->spare.whole; /* spare: of a failed rank */
+        mo_tensor *whole = tree->node[k].sum ? tree->node[k].whole : tree->spare.whole; /* a failed rank has no sum */
         ranks->send(ranks->state, to, bytes_of_sum(whole, message, true), bytes);
     }
 }

@@ -176,8 +176,8 @@ mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
     return mo_code_of(trainer->ctx);
 }
 
-/* Saves the state after the last good step: on the CPU a failed step changes nothing. The failure stays in the
- * context. */
+/* Saves the state after the last good step. On the CPU this is the present state, since a failed step changes nothing
+ * there. The failure stays in the context. */
 static void keep_last_good(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     mo_status failure = *mo_context_status(ctx);

@@ -96,7 +96,8 @@ static void require_width(const reading *r, const mo_weights *w, const char *nam
         width);
 }
 
-/* The setting dim. Raises if it is large and no tensor has an axis of that size: memory depends on it. */
+/* The setting dim. Raises if it is large and no tensor has an axis of that size, because a false value would allocate
+ * much memory. */
 static int get_dim(const reading *r, const mo_weights *w) {
     int dim = get_integer(r, "dim", 1, 65536);
     bool there = dim <= MO_LARGEST_UNPROVEN_DIM;
@@ -293,7 +294,7 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     if (!mo_given(ctx, "weights", "path", path))
         return NULL;
     char embedded[MO_PATH];
-    if (mo_locate_weights(path, embedded, sizeof embedded)) /* before a folder of that name, as for graphs */
+    if (mo_locate_weights(path, embedded, sizeof embedded)) /* embedded weights come before a file of that name */
         path = embedded;
     mo_weights *w = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *w) : NULL;
     if (!w)

@@ -35,8 +35,8 @@ static bool cut_block(mo_context *ctx, int64_t first, int64_t n, const int64_t *
     return true;
 }
 
-/* Fills in w_ij / sqrt(d_i d_j), 0 if a degree is 0. The product under the root is the same for (i, j) and (j, i): the
- * result is symmetric to the last bit. weight: of the block's entries. */
+/* Fills in w_ij / sqrt(d_i d_j), 0 if a degree is 0. The product under the root is the same for (i, j) and (j, i), so
+ * the result is symmetric to the last bit. weight: the weights of the block's entries. */
 static void fill_normalized(const block *b, int64_t n, const float *weight, double *degree, mo_dtype real) {
     for (int64_t i = 0; i < n; i++)
         for (int64_t e = b->row_pointer[i]; e < b->row_pointer[i + 1]; e++)

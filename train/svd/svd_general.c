@@ -3,7 +3,7 @@
  * A [n, m], Omega random [m, q]:
  *     Q = orth(A Omega);   k times:  Q = orth(A orth(A^T Q));
  *     B = A^T Q, B^T B = W diag(s^2) W^T, U = Q W, V = B W / s.
- * If the basis spans the whole space, Q is the identity, or A itself. */
+ * In an exact SVD q is the smaller side: Q is the identity if q = n, and orth(A) if q = m < n. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"

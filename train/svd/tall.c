@@ -13,9 +13,9 @@
 #include <string.h>
 
 enum {
-    SUM_ROWS = MO_TALL_ROWS, /* adding a block costs 1% of computing it */
-    TURN_ROWS = 2048,        /* the copy of a block stays in the cache */
-    PARTS = 3,               /* parts of the columns; for a triangle they save a third of the work */
+    SUM_ROWS = MO_TALL_ROWS, /* rows of a block: adding its product to the sum costs 1% of computing the product */
+    TURN_ROWS = 2048,        /* rows of a block that is copied: the copy stays in the cache */
+    PARTS = 3,               /* parts of the columns; leaving out parts of a triangle saves a third of the work */
     LEAST = 384              /* with at least this number of columns, the parts are wide enough for BLAS */
 };
 

@@ -1,15 +1,17 @@
 /* models/heads/folds/ridge_folds.c - ridge regression, and for each fold the predictions of a fit without the fold, at
  * little more than the cost of one fit.
  *
- * With X = [Zs | 1], F the rows of a fold and R all other rows, in dual and in primal form:
+ * With X = [Zs | 1], F the rows of a fold, R all other rows and held_F the predictions for F by the fit without F, in
+ * dual and in primal form:
  *     A = X X^T + lambda I, G = A^-1, alpha = G Y,   W = X^T alpha,         held_F = Y_F - G_FF^-1 alpha_F
  *     H = X^T X + lambda I, B = X^T Y,               W = H^-1 B,
  *                                    held_F = X_F (H - X_F^T X_F)^-1 (B - X_F^T Y_F)
  *
  * The dual form is the leave-one-out formula for blocks: the fit without F solves A_RR a = Y_R and predicts A_FR a for
- * F; by the inverse of a block matrix, alpha_F = G_FF (Y_F - A_FR A_RR^-1 Y_R) (Allen 1974; Cawley and Talbot 2003 for
- * kernels). With A = L L^T, G_FF = U^T U, where U is the columns F of L^-1. Block by block: U_I = 0 above F, U_F =
- * L_FF^-1, and below F, U_I = -L_II^-1 sum_J L_IJ U_J over the blocks J from F to the block before I. */
+ * F. The inverse of a block matrix gives alpha_F = G_FF (Y_F - A_FR A_RR^-1 Y_R), so G_FF^-1 alpha_F is the error of
+ * that prediction (Allen 1974; Cawley and Talbot 2003 for kernels). With A = L L^T, G_FF = U^T U, where U is the
+ * columns F of L^-1. Block by block: U_I = 0 above F, U_F = L_FF^-1, and below F, U_I = -L_II^-1 sum_J L_IJ U_J over
+ * the blocks J from F to the block before I. */
 #include "models/heads/folds/folds.h"
 
 /* L_II^-1 */
@@ -41,7 +43,7 @@ static mo_tensor *dual(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Y, mo_tensor *lambda, const mo_folds *folds, mo_tensor **held) {
     mo_tensor *rows[MO_MAX_FOLDS + 1], *inverse[MO_MAX_FOLDS + 1];
     int axis = mo_ndim(Zs) - 2,
-        blocks = folds->n + (folds->stop[folds->n - 1] < mo_dim(Zs, axis)); /* rows in no fold: one more block */
+        blocks = folds->n + (folds->stop[folds->n - 1] < mo_dim(Zs, axis)); /* one more, of the rows in no fold */
     mo_tensor *L = mo_cholesky(t, mo_add_diag(t, mo_scale(t, mo_gram(t, Zs), 1, 1), lambda));
     mo_tensor *alpha = mo_cholesky_solve(t, L, Y);
     for (int i = 0; i < blocks; i++) {

@@ -10,7 +10,7 @@
 /* C [m, n] := alpha op(A) op(B) + beta C + bias + addend of float32 matrices with leading dimensions. */
 typedef struct avx512_call {
     int64_t m, n, k;
-    int64_t terms; /* sums are added to C after this number of terms: terms(k) of the whole product's k */
+    int64_t terms; /* terms per block, after which sums are added to C: avx512_kernels.terms at the whole product's k */
     const float *A, *B;
     int64_t lda, ldb, ldc;
     bool transposed_A, transposed_B;

@@ -1,12 +1,12 @@
 /* tensor/cpu/fast/avx512_multiply.c - C = alpha op(A) op(B) + beta C + bias + addend of packed operands
  * (avx512_panels.h), on one thread: eight rows of one panel of A meet two panels of B in 16 registers of sums.
  *
- * Every entry of C is one sum in order of k, closed after each block of terms, wherever the entry lies and whichever
- * rows are computed together: X X^T is symmetric to the last bit. In bf16 a subnormal sum is zero, as the instruction
- * defines it.
+ * Every entry of C is summed in order of k, and each block's sum is added to C. This order does not depend on where the
+ * entry lies or on which rows are computed together, so X X^T is symmetric to the last bit. In bf16 a subnormal sum is
+ * zero, as the instruction defines it.
  *
- * A and C seldom lie in a cache: while one tile of C is formed, its lines and those of A that are packed next are
- * fetched. */
+ * A and C seldom lie in a cache. So, before a tile of C is formed, the processor is told to fetch the lines of this
+ * tile, and the lines of A that will be packed next. */
 #include "tensor/cpu/fast/avx512_panels.h"
 
 enum {
@@ -17,7 +17,7 @@ enum {
 
 #if defined(__x86_64__)
 
-/* sum + a b, or both products of the words' pairs. */
+/* Returns sum + a b in each lane. In bf16 a lane of a and of b holds two entries, and both products are added. */
 PANEL_INLINE __m512 add_products(__m512 sum, __m512i a, __m512i b) {
 #if MO_PANEL_BITS == 16
     return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
@@ -26,8 +26,8 @@ PANEL_INLINE __m512 add_products(__m512 sum, __m512i a, __m512i b) {
 #endif
 }
 
-/* Memory that is read soon: `rows` rows of `bytes` bytes, `step` bytes apart; in the first one, the bytes from `at`
- * on. */
+/* Memory that will be read soon and is still to be fetched: `rows` rows of `bytes` bytes, `step` bytes apart. The first
+ * `at` bytes of the first row have been fetched. */
 typedef struct upcoming {
     const char *row;
     int64_t rows, bytes, step, at;
@@ -73,8 +73,8 @@ PANEL_INLINE __m512 add_rest(const part *p, int64_t i, int64_t j, __mmask16 mask
     return _mm512_add_ps(rest, y);
 }
 
-/* Rows i .. i + rows - 1 and columns j .. of C from a panel of A and `panels` panels of B, the last of which has only
- * the columns in the mask `last`; rows and panels are constants after inlining. */
+/* Computes rows i .. i + rows - 1 and the columns from j on of C, from a panel of A and `panels` panels of B, the last
+ * of which has only the columns in the mask `last`. `rows` and `panels` are constants after inlining. */
 PANEL_INLINE void multiply(
     part *p, const uint32_t *A, const uint32_t *B, int rows, int panels, __mmask16 last, int64_t i, int64_t j) {
     float *C = p->g->C + i * p->g->ldc + j;
@@ -116,8 +116,8 @@ PANEL_INLINE void multiply_rows(part *p, const uint32_t *A, const uint32_t *B, i
         multiply(p, A, B, rows, 1, first_lanes(n), i, j);
 }
 
-/* Rows i0 .. i1 - 1 and at most two panels of columns from j on; A begins with row `top`, a multiple of ROWS before i0.
- * Rows that do not fill a group of eight go by four, two and one. */
+/* Computes rows i0 .. i1 - 1 of C, and at most two panels of columns from j on. The packed A begins with row `top`, and
+ * i0 - top is a multiple of ROWS. Rows that do not fill a group of eight are computed four, two and one at a time. */
 PANEL_FUNCTION void multiply_columns(
     part *p, const uint32_t *A, int64_t top, const uint32_t *B, int64_t i0, int64_t i1, int64_t j) {
     int64_t i = i0, panel = p->words * LANES;

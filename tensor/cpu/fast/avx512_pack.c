@@ -24,7 +24,8 @@ size_t panel_block_bytes(int64_t k) {
     return (size_t)packed_words(BLOCK_M, least(k, BLOCK_K)) * sizeof(uint32_t);
 }
 
-/* A task packs GROUP whole rows of the matrix as it is stored: its rows or columns if X->along, else its terms. */
+/* A task packs GROUP rows of the matrix as it is stored. If X->along, a stored row is a row of op(A) or a column of
+ * op(B); otherwise it is one term of all of them. */
 static int64_t tasks_of_block(const panel_operand *X, int64_t k) {
     return ((X->along ? X->n : k) + GROUP - 1) / GROUP;
 }

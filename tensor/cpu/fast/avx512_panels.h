@@ -24,7 +24,7 @@ enum {
     LANES = 16,
     IN_WORD = 32 / MO_PANEL_BITS, /* terms */
     BLOCK_M = 64,                 /* rows of A that a thread packs at once: 96 KiB at most */
-    BLOCK_K = 384 * IN_WORD       /* terms of a block; two panels of B: 48 KiB */
+    BLOCK_K = 384 * IN_WORD       /* terms of a block, so that two panels of B take 48 KiB */
 };
 
 static inline int64_t least(int64_t a, int64_t b) {

@@ -42,7 +42,7 @@ static free_buffer *releaser_of_openblas(void) {
 }
 
 static void *locked_alloc(int position) {
-    static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP; /* held for less time than a sleep costs */
+    static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP; /* spins first: a sleep would take longer */
     static allocate_buffer *next;
     pthread_mutex_lock(&lock);
     if (!next)
@@ -76,7 +76,8 @@ int blas_guard_reserve(int threads) {
     pthread_mutex_lock(&lock);
     void **held = threads > reserved ? calloc((size_t)threads, sizeof *held) : NULL;
     int n = 0;
-    for (; held && n < threads && has_room(n ? 4 : 1); n++) /* room for four leaves memory for other allocations */
+    /* Each buffer after the first is taken only if there is room for four, so that other allocations find memory. */
+    for (; held && n < threads && has_room(n ? 4 : 1); n++)
         held[n] = allocate(1);
     for (int i = 0; i < n; i++)
         release(held[i]);

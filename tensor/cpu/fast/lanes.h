@@ -145,7 +145,7 @@ static inline bool lanes_pay(int64_t batch, int64_t n, int64_t m) {
 typedef struct lane_system {
     const lanes *W;
     int64_t row, n, m;
-    bool lower, transposed, unit; /* lower: T is lower; transposed: op; unit: the diagonal is ones and not stored */
+    bool lower, transposed, unit; /* T is lower; op(T) = T^T; T has ones on its diagonal, not stored */
 } lane_system;
 
 LANE_FUNCTION void substitute(lane_system s, lanes *restrict x) {

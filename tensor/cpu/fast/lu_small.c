@@ -15,7 +15,7 @@ typedef struct lu_lanes {
     bool moved;                         /* a row of some matrix has been exchanged */
     int32_t order[LANES][SMALL_MATRIX]; /* row i of P M is row order[i] of M */
     lanes pivot[SMALL_MATRIX];          /* from 0 */
-    lane_words refused, singular;       /* per lane: a value is not finite; the first zero pivot, counted from 1 */
+    lane_words refused, singular;       /* per lane: whether a value is not finite; the first zero pivot from 1, or 0 */
     lanes norm;
 } lu_lanes;
 
@@ -153,7 +153,8 @@ LANE_FUNCTION lanes sum_magnitudes(const lanes *x, int64_t n) {
 }
 
 /* A lower bound of |M| |M^-1| in the 1-norm that is rarely off by more than a factor of 3 (Higham 2002, 15.3): the
- * growth of a graded alternating vector, and of the unit vector at the position where its signs grow most. */
+ * larger of |M| |M^-1 x| / |x| for an alternating, growing x, and |M| |M^-1 e_i|, where i is the position of the
+ * largest entry of M^-T sign(M^-1 x). */
 LANE_FUNCTION lanes estimate_condition(const lu_lanes *s, int64_t n) {
     lanes x[SMALL_MATRIX];
     for (int64_t i = 0; i < n; i++)

@@ -2,9 +2,9 @@
  *
  * All threads pack B together; then each thread takes some rows of C, packs these rows of A and multiplies. If a row of
  * op(A) is a column in memory, all threads also pack A together, along its lines. A thread that loses its processor to
- * other programs delays the others only by the part that it has begun, as they do the rest. Batches of small products
- * are cut by matrix instead. Neither the way nor the number of threads changes the terms of a sum or their order, hence
- * no bit. */
+ * other programs delays the others only by the part that it has begun, as they do the rest. In a batch of small
+ * products each thread computes whole matrices instead. The terms of a sum and their order depend neither on how the
+ * work is cut nor on the number of threads, so C always has the same bits. */
 #include "tensor/cpu/fast/product.h"
 #include "tensor/cpu/fast/shares.h"
 
@@ -129,7 +129,7 @@ static void multiply_each(const product *p, int threads, char *scratch) {
 typedef struct crew {
     const product *p;
     part_of_product part;
-    int64_t first, chunks; /* first: number of the first matrix; chunks: parts of the rows of one */
+    int64_t first, chunks; /* first: number of the first matrix; chunks: number of parts of the rows of a matrix */
     int64_t of_B;          /* number of packings of B, which come before those of A */
     shares packings, rows;
     atomic_llong unpacked;

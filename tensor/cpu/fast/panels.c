@@ -1,8 +1,8 @@
 /* tensor/cpu/fast/panels.c - products of some rows with one matrix.
  *
  * A library packs the matrix for every product; for a few dozen rows packing takes a third of the product's time. Here
- * the matrix lies in panels of two vectors of columns, one below the other: a panel passes through the first-level
- * cache once per eight rows of X, whose sums stay in registers. */
+ * the matrix is packed once, in panels: a panel has as many columns as two vectors have numbers, and its rows follow
+ * each other in memory. For each eight rows of X, whose sums stay in registers, a panel is read once. */
 #include "tensor/cpu/fast/panels.h"
 
 enum { ROWS = 8 };

@@ -31,7 +31,7 @@ void panels_pack(const panels *p, const real *A, int64_t down, int64_t right);
 /* Packs the symmetric A [depth, depth]; reads its lower triangle alone. */
 void panels_pack_symmetric(const panels *p, const real *A);
 
-/* Y = X A for m rows; the padding of the rows of Y becomes 0. The thread count changes no bit. */
+/* Y = X A for m rows; the padding of the rows of Y becomes 0. Y has the same bits with any number of threads. */
 void panels_product(const panels *p, const real *X, int64_t m, real *Y);
 
 #endif

@@ -12,8 +12,8 @@ enum {
     LEAST_ROWS = 192, /* least rows of a tile: with fewer, the cost of packing shows */
     LEAST_COLUMNS = 128,
     TILES = 8,           /* tiles of a product: enough for 8 threads */
-    PIECES_C = 1 << 19,  /* most elements of a C for which a long k is cut, not C: each operand is then read once */
-    PIECE = 192,         /* least length of a piece of k, also at least the sides of C: adding pieces must stay cheap */
+    PIECES_C = 1 << 19,  /* if C has at most this number of elements, a long k is cut instead of C: see product_cut */
+    PIECE = 192,         /* least length of a piece of k */
     VECTOR_TILE = 65536, /* elements of the matrix in one tile of a matrix-vector product */
     TINY = 4096,         /* multiplications not worth a BLAS call */
     TURNED = 1024        /* most elements of B that the plain loops transpose */
@@ -42,7 +42,7 @@ static void scale(real *restrict c, int64_t n, real beta) {
 /* c = beta c + alpha times the sum of B's rows, weighted by the row a of op(A). */
 static void add_rows(const call *g, const real *a, int64_t a_step, real *restrict c) {
     int64_t first = 0;
-    if (g->beta == 0 && g->k > 0) { /* the first row is written over c: no pass to zero it */
+    if (g->beta == 0 && g->k > 0) { /* the first row overwrites c, which saves a pass that zeroes c */
         real w = g->alpha * a[0];
         const real *restrict b = g->B;
         for (int64_t j = 0; j < g->n; j++)
@@ -114,6 +114,8 @@ static void cut_matrix(product *p) {
         p->tiles_n *= 2;
 }
 
+/* If C is small and k long, k is cut, because each operand is then read once. A piece of k is at least as long as the
+ * sides of C, so that adding the pieces stays cheap. */
 void product_cut(product *p) {
     p->tiles_m = p->tiles_n = p->pieces_k = 1;
     int64_t multiplications = p->m * p->n * p->k;
@@ -150,7 +152,7 @@ int64_t product_offset(const product *p, const int64_t *stride, int64_t b) {
         offset += b % p->size[i] * stride[i];
         b /= p->size[i];
     }
-    return p->axes ? offset + b * stride[0] : 0; /* no division by size[0]: it costs more than a small product */
+    return p->axes ? offset + b * stride[0] : 0; /* no division by size[0], which takes longer than a small product */
 }
 
 /* ---- one tile: its product, by BLAS or loops, and the epilogue ---- */

@@ -9,6 +9,7 @@
 #include "tensor/cpu/fast/threads.h"
 
 #include "tensor/hidden.h"
+#include "tensor/platform.h"
 
 #include <errno.h>
 #include <omp.h>
@@ -74,8 +75,9 @@ int team_start(int threads) {
  * the time of the thread that it waits for, and a step becomes ten times slower. So each context watches the thread
  * that calls it: if this was preempted during a window and got too little of its processor, other programs wanted the
  * processor. Then kernels use this thread alone for a while, and for longer if the next window with all threads is no
- * better. This changes no bit, because the number of threads never does. */
-static const double WINDOW = 0.03, SHARE = 0.85, FIRST_PAUSE = 0.25, LONGEST_PAUSE = 4; /* seconds; share of a window */
+ * better. Results do not change, because no kernel's result depends on the number of threads. SHARE is the least share
+ * of a window that the thread must get; the other constants are seconds. */
+static const double WINDOW = 0.03, SHARE = 0.85, FIRST_PAUSE = 0.25, LONGEST_PAUSE = 4;
 
 enum { PREEMPTIONS = 2 /* fewer in a window do not count: one happens even on an idle machine */ };
 

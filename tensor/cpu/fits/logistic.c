@@ -2,8 +2,9 @@
  *
  * A fit minimises
  *     sum_i m_i (T_i lse(F_i) - <Y_i, F_i>) + 1/2 <W, mu W>,   F = Phi W,   m_i = 0 where held out, else 1,
- * by Newton's method. Conjugate gradients in the coordinates of logistic.h solve its equation to the root of the
- * relative gradient (Eisenstat and Walker 1996). A search along each step, which needs logits alone, makes the method
+ * by Newton's method. Conjugate gradients in the coordinates of logistic.h solve its equation to a relative residual of
+ * sqrt(e), where e is the gradient's size relative to its terms (Eisenstat and Walker 1996). A search along each step,
+ * which needs logits alone, makes the method
  * converge from any start: the objective is convex, and the sign of its slope shows on which side the minimum lies.
  *
  * The curvatures D are equal at first. They are computed anew from the fit of all rows when it is near enough to show
@@ -22,7 +23,7 @@ enum { ROUNDS = 4000, TRIALS = 12, BLOCK = 64, FIRST_LIMIT = 40, RENEWALS = 16, 
 #define COARSE 0.2 /* relative gradient of the fit from which the curvatures are computed anew */
 #define SLOPE 0.5  /* a search ends when the slope has fallen to this share of the first slope */
 #define NEAR (sizeof(real) == sizeof(double) ? 4096 : 64) /* a gradient below this times its rounding need not fall */
-#define ROUGH 1e-4                                        /* relative gradient from which rounding hides the solution */
+#define ROUGH 1e-4                                        /* rounding hides the solution above this relative gradient */
 #define DRIFT 0.1                                         /* no finite optimum if the last step moves a logit by more */
 #define FOLD_TOLERANCE 10 /* tolerance of the fits without a fold, relative to the fit of all rows */
 
@@ -156,11 +157,11 @@ static double loss_gradient(const regression *g, const logistic_fit *f, real *Q,
         }
     }
     *penalty = sqrt(sum);
-    return EPSILON * sqrt(total); /* since D^1/2 Phi L^-T has orthogonal columns of length at most 1 */
+    return EPSILON * sqrt(total); /* as the matrix D^1/2 Phi L^-T has a norm of at most 1 */
 }
 
-/* An estimate of the penalty's gradient in coordinates, |L^-1 lambda W|, outside the dual: with M a few dozen times
- * lambda, it is a tenth of the root of lambda |W|^2. */
+/* Outside the dual: returns an estimate of |L^-1 lambda W|, the size of the penalty's gradient in coordinates. If M = L
+ * L^T is about c lambda, it is about sqrt(lambda |W|^2 / c). Here c = 100, as M is typically dozens of times lambda. */
 static double penalty_size(const logistic_space *s, const logistic_fit *f) {
     return 0.1 * sqrt(fmax(penalised(s, f->a, f->F, f->a, f->F), 0));
 }

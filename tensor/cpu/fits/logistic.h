@@ -39,10 +39,10 @@ typedef struct logistic_fit {
     real *a, *x, *p, *r;       /* the point, the Newton step, a direction of conjugate gradients, the residual */
     real *F, *Fx, *Fp, *P;     /* P: probabilities at a */
     real *fitted;              /* [row]: 1, or 0 for rows that are held out */
-    double tolerance;          /* a fit ends at |gradient| <= tolerance times its terms */
+    double tolerance;          /* a fit ends when |gradient| <= tolerance * size */
     double size, norm, before; /* norms of the gradient's terms, of the gradient, and of the previous gradient */
     double target, least;      /* Newton's equation is solved when |r| <= target or product <= least */
-    double product;            /* inner product of r with itself in the last direction; 0 before the first */
+    double product;            /* inner product of r with itself at the last direction; 0 before the first */
     double moved;              /* the largest change of a logit in the last Newton step */
     double slope;              /* slope of the objective along x */
     int steps, limit, taken;   /* number of conjugate gradients in this Newton step, its limit, and all so far */
@@ -76,7 +76,7 @@ int64_t logistic_space_layout(logistic_space *s, int count, real *scratch);
 int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int count, real *scratch);
 
 /* Sets D from the probabilities P [C, row]; D_i is at least `least` times T_i. */
-#define LEAST_CURVATURE 3e-3 /* as D serves other points and fits without a fold too */
+#define LEAST_CURVATURE 3e-3 /* for `least`: D also serves other points, and fits without a fold */
 void logistic_set_curvature(logistic_space *s, const real *P, real least);
 /* Computes the factor from D, and prepares the products. Returns false if M is not positive definite. */
 bool logistic_factor(logistic_space *s);

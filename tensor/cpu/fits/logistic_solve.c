@@ -2,8 +2,8 @@
  * (tensor/fits.h), by conjugate gradients in the coordinates of logistic.h.
  *
  * In the dual, B also has a part outside the span of the rows, where H multiplies by lambda. So U = B_0 / lambda + V,
- * B_0 the rows of B without the intercept's row b. V lies in the span: H V = [0; b] - Phi^T S with S = W (X B_0 /
- * lambda), whose coordinates are -S and, on the row of the intercept, b. */
+ * B_0 the rows of B without the intercept's row b. V lies in the span, and H V = [0; b] - Phi^T S with S = W (X B_0 /
+ * lambda). The coordinates of H V are -S and, on the row of the intercept, b. */
 #include "tensor/cpu/fits/logistic.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
@@ -48,7 +48,7 @@ static void set_probabilities(const logistic_space *s, const logistic_fit *f, co
         f->fitted[i] = i < s->n ? 1 : 0;
 }
 
-/* Sets f->r to the coordinates of B [m, C]; in the dual, of H V, and sets a->part. */
+/* Sets f->r to the coordinates of B [m, C] or, in the dual, to those of H V (above). In the dual, also sets a->part. */
 static void set_residual(const adjoint *a, const real *B) {
     const logistic_space *s = &a->s;
     const logistic_fit *f = &a->fit;

@@ -87,7 +87,7 @@ void logistic_set_curvature(logistic_space *s, const real *P, real least) {
         for (int64_t at = i; at < s->row * s->C; at += s->row)
             w += P[at] * (1 - P[at]) / (real)s->C;
         w = s->T[i] * (w > least ? w : least);
-        s->D[i] = i >= s->n ? 0 : w > (real)1e-6 ? w : (real)1e-6; /* also for rows without weight */
+        s->D[i] = i >= s->n ? 0 : w > (real)1e-6 ? w : (real)1e-6; /* above 0 even if T_i is 0 */
     }
 }
 

@@ -4,12 +4,12 @@
  * At the start alpha_i = Y_i, and row i has no part in the weights; a row for which that is optimal does not change the
  * problem. So each round works on the other rows alone, the working rows: those whose alpha has moved, and those whose
  * logits violate the optimality conditions. Two kinds of steps alternate: sweeps over the rows, which find the alpha
- * that are 0, and steps on the face of the other alpha, which give the solution, to rounding, on the right face.
+ * that are 0, and steps on the face of the other alpha. On the right face these give the solution, up to rounding.
  * Optimality: in every row g = F - m Y, m the row's margin, is largest where alpha > 0. Below, Y of a working row
  * stands for m Y.
  *
- * All fits of an item share K. The fit without a fold starts from the fit of all rows, with the fold's rows taken out
- * of the weights: their alpha is Y. It also gives the logits of these rows.
+ * All fits of an item share K. The fit without a fold starts from the fit of all rows. The alpha of the fold's rows are
+ * set to Y and stay there, so that these rows have no part in the weights; the fit also gives their logits.
  *
  * With logits F = K (Y - alpha) / lambda and g = F - Y the gradient in alpha is -g.
  * - A sweep over the rows (Crammer and Singer 2001; Keerthi et al. 2008): with the other rows fixed, the best alpha_i
@@ -127,7 +127,7 @@ static void onto_face(const svm_working *w, real *X) {
 }
 
 /* v = the step to the minimum over the face, by at most `limit` conjugate gradients. Returns true if they converged, at
- * least to the rounding of logits of `size`. */
+ * least to the level at which logits are rounded if the largest logit is `size`. */
 static bool minimise_face(const svm_working *w, int64_t limit, double size) {
     int64_t N = w->row * w->C;
     real least_step = w->step[0];
@@ -146,7 +146,7 @@ static bool minimise_face(const svm_working *w, int64_t limit, double size) {
         bool flat = !(curvature > 16 * EPSILON * pp / (double)least_step);
         if (flat && k > 0)
             return false;
-        real a = flat ? (real)(1e6 / sqrt(pp)) : (real)(rr / curvature); /* flat: a step to beyond the face */
+        real a = flat ? (real)(1e6 / sqrt(pp)) : (real)(rr / curvature); /* flat: a step that leaves the face */
         add_scaled(w->v, a, w->p, N);
         if (flat)
             return false;

@@ -45,8 +45,8 @@ void seam_identify(const seam *s, unsigned char device[SEAM_DEVICE_BYTES]);
 /* Returns the first failure of queued work, or NULL, and forgets it. */
 const char *seam_failure(seam *s);
 
-/* Returns the reason to report for the failure `text` (NULL: none): if another device is current in this thread, that;
- * otherwise text. */
+/* Returns the reason to report for the failure `text` (NULL: none). If another device is current in this thread, the
+ * reason says so; otherwise it is `text`. */
 const char *seam_reason(seam *s, const char *text);
 
 /* Allocates memory of the stream-ordered pool, 256-byte aligned, not cleared; NULL if the device has no more. */
@@ -118,7 +118,8 @@ typedef enum seam_math { SEAM_FULL, SEAM_TF32 } seam_math; /* of float32 product
  *   in bf16 too; without relu, C is 0 where rounded is not positive. ld_rounded is a multiple of 8, alpha 1, and B is
  *   not transposed.
  * - sums [n] receives the columns of op(B), summed over k.
- * A batch can have only bias, with or without relu, or sums; those of two matrices are stride_vector elements apart.
+ * A batch can have only bias, with or without relu, or sums. The bias or sums of two neighbouring matrices are
+ * stride_vector elements apart.
  * BF16: A, B, lda, ldb and the batch's strides are multiples of 16 bytes, as tensor cores load them. */
 typedef struct seam_gemm {
     seam_type input, output; /* types of A and B; of C, bias, alpha and beta. Input BF16 has output F32 */

@@ -247,8 +247,8 @@ const char *seam_capture(seam *s) {
     return NULL;
 }
 
-/* A call that cannot be captured ends the capture: later launches fail, and so does cudaStreamEndCapture. None of the
- * captured work has run, so s->failure, which is about work that has, must not keep these failures. */
+/* A call that cannot be captured ends the capture: later launches fail, and so does cudaStreamEndCapture. s->failure is
+ * for work that has run, and none of the captured work has, so it must not keep these failures. */
 const char *seam_capture_end(seam *s, seam_graph **out) {
     cudaGraph_t recorded = NULL;
     seam_graph *g = calloc(1, sizeof *g);
@@ -336,7 +336,7 @@ static bool within_bound(seam *s, size_t bytes) {
 
 void *seam_allocate(seam *s, size_t bytes) {
     void *block = NULL;
-    for (int attempt = 0; attempt < 2 && !s->capturing; attempt++) { /* else a graph would own the memory */
+    for (int attempt = 0; attempt < 2 && !s->capturing; attempt++) { /* a graph would own memory of a capture */
         if (attempt)                                                 /* after a wait, queued releases are done */
             cudaStreamSynchronize(s->stream);
         if (within_bound(s, bytes) && cudaMallocFromPoolAsync(&block, bytes, s->pool, s->stream) == cudaSuccess)

@@ -125,7 +125,8 @@ static void ask(const probe *p, const product *w, const operands *o) {
     }
 }
 
-/* Times cuBLASLt's search for an algorithm on shapes that it has not met: a training run draws them all the time. */
+/* Times cuBLASLt's search for an algorithm on shapes that are new to it, because a training run keeps drawing such
+ * shapes. */
 static void ask_new_shapes(const probe *p, const operands *o) {
     double us = 0;
     for (int i = 1; i <= SEARCHES; i++) {

@@ -13,8 +13,8 @@ NUMPY: dict[int, np.dtype] = {
     lib.MO_U8: np.dtype(np.uint8),
     lib.MO_F16: np.dtype(np.float16),
 }
-# The library's number of each NumPy dtype. Keys are dtypes, as their names would take NumPy 3 us; another byte order is
-# another key.
+# The library's number of each NumPy dtype. Keys are dtypes, because NumPy takes 3 us to give a dtype's name. The same
+# type in another byte order is another key.
 STORED = {dtype: number for number, dtype in NUMPY.items()}
 NAMES = {lib.MO_BF16: "bfloat16", **{number: dtype.name for number, dtype in NUMPY.items()}}
 NUMBERS = {name: number for number, name in NAMES.items()}

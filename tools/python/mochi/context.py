@@ -152,7 +152,7 @@ class Context:
         """Releases objects that wait for their release, if no thread is inside."""
         if _exiting or not lib.door_idle(self.gate):
             return
-        failure = lib.door_failed()  # the result of a call, between which and its query this finalizer may run
+        failure = lib.door_failed()  # of a call whose result is queried only after this finalizer
         self._drain()
         lib.door_put_failure(failure)
 

@@ -66,7 +66,7 @@ def _follow(gate, streams):
 
 
 def _order(context, stream):
-    """Makes the consumer's stream wait for ours; the handle as the library takes it."""
+    """Makes the consumer's stream wait for ours; returns the consumer's stream as the library's handle."""
     if stream == 0:
         raise BufferError("stream 0 is two streams of CUDA: 1 is the device's default one, 2 the thread's")
     handle = ffi.cast("void *", LEGACY_DEFAULT_STREAM if stream is None else stream)

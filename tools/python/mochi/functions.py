@@ -22,7 +22,7 @@ from .tensor import Tensor
 
 # Ops by the address of their descriptor; a tape whose nodes point to one holds it.
 _ops: weakref.WeakValueDictionary[int, Op] = weakref.WeakValueDictionary()
-_computed: dict[int, tuple] = {}  # results between shape and forward, by the address of the call
+_computed: dict[int, tuple] = {}  # what shape has computed and forward will write, by the address of the call
 
 
 def failed(context, exception, what):

@@ -47,9 +47,9 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
         d.
     """
 
-    # The head's name; or an argument of the estimator, and the head's name for each of its values. Then the estimator's
-    # arguments by the head's parameters.
+    # The head's name; or an argument of the estimator, and the head's name for each value of that argument.
     _name: str | tuple[str, dict[str, str]]
+    # {a parameter of the head: the estimator's argument that gives its value}
     _parameters: dict[str, str] = {"lam": "lam"}
     _scaling = lib.MO_SCALING_NONE  # applied to the rows before a fit
     _sparse: Any = True  # takes sparse rows
@@ -96,7 +96,7 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
         if weight is not None:
             weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         self._labels = None
-        if y.ndim > 1 or y.dtype.kind not in "biuUS":  # whole numbers and texts are classes: the check takes half a small fit
+        if y.ndim > 1 or y.dtype.kind not in "biuUS":  # others are classes; the check would take half of a small fit
             check_classification_targets(y)
             if type_of_target(y) == "multilabel-indicator":
                 return self._fit_several(X, np.asarray(y), weight)
@@ -549,7 +549,7 @@ def _ledoit_wolf(R, w):
 
 def _fit_dense(named, X, Y, weight):
     name, parameters = named
-    given = (None if x is None else constant(x) for x in (X, Y, weight))  # windows onto the arrays, where an op would copy them
+    given = (None if x is None else constant(x) for x in (X, Y, weight))  # share memory; an op would copy
     with Tape(mode="eval"):
         W, b = head(name).fit(*given, **parameters)
         return W.numpy(), b.numpy()

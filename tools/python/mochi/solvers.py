@@ -252,7 +252,7 @@ class Check:
 
     @classmethod
     def run(cls, context: Context, function: Callable[..., Any], *arguments: Any) -> Check:
-        """Calls a checker of the library, which may meet exceptions of Python functions where they need not work."""
+        """Calls a checker of the library. Drops the exceptions of functions at inputs that they may refuse."""
         result = context.call(function, *arguments)
         errors.drop(context.address)
         worst = ffi.string(result.worst).decode(errors="replace")

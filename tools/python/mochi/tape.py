@@ -43,7 +43,7 @@ class Core:
 
     def __del__(self):
         if getattr(self, "owned", False):
-            self.gone = True  # for a Tape of the same garbage cycle that a finalizer has revived
+            self.gone = True  # a finalizer can revive a Tape of the same garbage cycle, which must see this
             self.frame.alive = False
             self.context.leave(_release, self, self.kept)
 

@@ -5,8 +5,9 @@
  *
  *     <p_i, x_j> = mean of <x_u, x_j>,   <p_i, p_j> = mean of <x_u, p_j>   over the neighbours u of i,
  *
- * both sparse products too, so that no row of P X is multiplied. Then <r - mu, s - mu> = r s - r mu - s mu + mu mu. A
- * row of the tables is made when its node, or one of its neighbours, is first requested. */
+ * which are sparse products with P, so that no row of P X is multiplied. For two rows r and s of a kernel and the mean
+ * mu of its rows, <r - mu, s - mu> = r s - r mu - s mu + mu mu. A row of the tables is made when its node, or one of
+ * its neighbours, is first requested. */
 #include "autograd/inside.h"
 #include "ops/rules/in_place.h"
 #include "train/features/example_rows.h"
@@ -26,7 +27,7 @@ enum {
 /* Cost of a multiplication in sparse rows relative to dense rows, as measured. */
 static const double SPARSE_COST = 6;
 
-/* Assumes that an episode reads about EPISODE nodes with their neighbours, at most all nodes. */
+/* Compares the costs of an episode that reads EPISODE nodes and their neighbours, at most all nodes. */
 bool mo_attributes_are_sparse(const mo_graph *graph) {
     double n = (double)graph->nodes, entries = n > 0 ? (double)graph->feature_nnz / n : 0;
     double read = n > 0 ? fmin(1 + (double)graph->nnz / n, n / EPISODE) : 0;
@@ -42,7 +43,7 @@ static void scatter_row(const mo_attribute_rows *x, int64_t u, double c, float *
         W[g->feature_column[e] * TILE + j] += (float)(c * g->feature_value[e]);
 }
 
-/* Writes the rows of n nodes, X to own and P X to near, as columns [columns, TILE]. */
+/* Writes the rows of n nodes as columns: rows of X to own [columns, TILE], rows of P X to near [columns, TILE]. */
 static void fill_tile(const mo_attribute_rows *x, const int64_t *node, int64_t n, float *own, float *near) {
     const mo_graph *g = x->graph;
     size_t bytes = (size_t)(g->features * TILE) * sizeof *own;
@@ -167,7 +168,8 @@ static mo_csr *mean_of_neighbours(
     return P;
 }
 
-/* Computes row i of each kernel (kind k at K + k * step) from the given <p_i, x_j> and <p_i, p_j>. */
+/* Computes row i of each kernel from the given <p_i, x_j> and <p_i, p_j>, and writes it for kernel `kind` to K + kind *
+ * step. */
 static void combine_row(const mo_attribute_rows *x, const mo_attribute_products *t, const mo_row_pairs *p, int64_t i,
     const float *mean_own, const float *mean_near, float *K, int64_t step) {
     int64_t u = p->a[i], row = t->place[u] * t->n;
@@ -207,7 +209,7 @@ bool mo_attribute_products_fill(
     int64_t width = TABLE / x->graph->nodes > TILE ? TABLE / x->graph->nodes : TILE;
     for (int64_t j = 0; j < p->n_b && mo_ok(host); j += width) {
         mo_row_pairs part = {p->a, p->b + j, p->n_a, p->n_b - j < width ? p->n_b - j : width};
-        if (width < p->n_b) /* the tables hold the previous part's columns */
+        if (width < p->n_b) /* the tables still hold the columns of the part before */
             mo_attribute_products_free(t);
         if (!complete_tables(x, host, t, &part) || !combine_rows(x, host, t, &part, K + j, p->n_b))
             mo_attribute_products_free(t);

@@ -115,7 +115,7 @@ static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_t
         for (int64_t k = 1; k < hops && mo_ok(t->ctx); k++) {
             mo_view x = mo_tensor_view(row_of_block(t, blocks, b, k - 1));
             mo_view y = mo_tensor_view(row_of_block(t, blocks, b, k));
-            mo_spmm_into(A, 0, &x, &y); /* in place: a product on the tape would allocate a hop */
+            mo_spmm_into(A, 0, &x, &y); /* in place, as the tape would allocate another hop */
         }
         mo_tensor *sum[MO_DIFFUSED];
         for (int i = 0; i < MO_DIFFUSED; i++)

@@ -1,7 +1,8 @@
 /* train/features/nodes/kernels.c - kernels between the nodes of a graph, one per expert.
  *
- * An expert with dense rows computes and multiplies the rows of the requested nodes; A1 sums over common neighbours and
- * S uses differences (gram_blocks.c); sparse attributes use attribute_products.c. */
+ * The experts are defined in kernels.h. An expert with dense rows makes the rows of the requested nodes and multiplies
+ * them. A1 sums over common neighbours, S over squared differences (gram_blocks.c). Experts of
+ * sparse attributes multiply sparse rows (attribute_products.c). */
 #include "train/features/nodes/kernels.h"
 
 #include "autograd/tape.h"
@@ -41,8 +42,8 @@ struct mo_node_kernels {
     mo_attribute_rows attributes;
     bool has_attributes, attributes_are_sparse, has_edges;
     double assortativity;
-    row_maker attribute_maker;      /* if they are dense */
-    mo_attribute_products products; /* if they are sparse; for the last call's list b */
+    row_maker attribute_maker;      /* if the attributes are dense */
+    mo_attribute_products products; /* if the attributes are sparse: products with the last call's list b */
     float *structure;               /* [nodes, MO_STRUCTURE_COLUMNS] */
     int varying;                    /* number of columns of `structure` that vary */
     mo_row_stack hop[MO_BLOCKS];

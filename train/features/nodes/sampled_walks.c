@@ -1,12 +1,12 @@
 /* train/features/nodes/sampled_walks.c - walk statistics of nodes with too many two-step walks to enumerate.
  *
- * Triangles: with N+(v) the neighbours of v of higher degree, at most sqrt(2 m) of m edges, each triangle of u is one
- * pair of v in N(u) and w in N+(v) with w in N(u) (Latapy 2008); it adds 2 / (d_u d_v d_w) to the probability of return
- * after three steps.
+ * Triangles: N+(v) are the neighbours of v of higher degree; in a graph of m edges they are at most sqrt(2 m). Each
+ * triangle of u is one pair of v in N(u) and w in N+(v) with w in N(u) (Latapy 2008). It adds 2 / (d_u d_v d_w) to the
+ * probability of return after three steps.
  *
- * Return after four steps, by a walk u v w v' u: exact for w = u and for v' = v, with s_v the sum of 1 / d_w over N(v),
- *     (sum_v 1 / (d_u d_v))^2 + sum_v (s_v - 1 / d_u) / (d_u d_v^2);
- * the rest is estimated as the mean over random three-step walks of [w != u, v' != v, v' in N(u)] / d_v'.
+ * Return after four steps, by a walk u v w v' u: the walks with w = u or v' = v have the exact probability
+ *     (sum_v 1 / (d_u d_v))^2 + sum_v (s_v - 1 / d_u) / (d_u d_v^2),   s_v the sum of 1 / d_w over w in N(v).
+ * The rest is the mean of [w != u, v' != v, v' in N(u)] / d_v' over all three-step walks, estimated by random ones.
  *
  * Nodes reached: every node draws ranks from an exponential distribution; the least rank among n nodes has the mean 1 /
  * n, so if K such least ranks sum to r, the estimate of n is (K - 1) / r (Cohen 1997). */

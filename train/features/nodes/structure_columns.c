@@ -7,8 +7,8 @@
  *     the return probabilities of P after 2, 3, 4 steps; log(1 + nodes that P^2 reaches);
  *     P of clustering; P of 1 / d; P of log(n PageRank).
  *
- * PageRank restarts with .15 and is 30 rounds of r <- .15 / n + .85 P^T r (Page et al. 1999), times n, so that an
- * isolated node, for which P of it is 0, is no outlier. */
+ * PageRank restarts with .15 and is 30 rounds of r <- .15 / n + .85 P^T r (Page et al. 1999). Times n it is 1 on
+ * average, so its logarithm is near 0: the 0 that P of this logarithm gives an isolated node is then no outlier. */
 #include "train/features/nodes/structure_columns.h"
 
 #include "tensor/hidden.h"
@@ -39,8 +39,8 @@ enum {
 _Static_assert((int)COLUMNS == MO_STRUCTURE_COLUMNS, "as many columns as declared");
 
 enum { ROUNDS = 30, TASK = 256 };
-/* The most two-step walks that are enumerated: over all nodes (some seconds) or, if the graph has more, the least limit
- * per node. */
+/* A graph with at most EXACT_WALKS two-step walks has all of them enumerated, in some seconds. In a larger graph each
+ * node has a limit, at least EXACT_WALKS_OF_NODE (mo_most_exact_walks). */
 enum { EXACT_WALKS = 1 << 28, EXACT_WALKS_OF_NODE = 1 << 11 };
 static const double RESTART = 0.15;
 

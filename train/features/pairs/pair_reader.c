@@ -2,8 +2,8 @@
  *
  * For block b and hop k let n be the rows of A~^k P_b at unit length. The pair (u, v) has, for each dyadic band of
  * singular values (1st, 2nd, 3rd and 4th, ..., 129th to 256th), the sum over the band of n_uj n_vj: an inner product,
- * which is invariant to rotations inside the band. Equal singular values on both sides of a band's end would allow
- * rotations between bands: the product of such a group is divided in proportion to the group's columns in each band.
+ * which is invariant to rotations inside the band. A group of equal singular values on both sides of a band's end can
+ * be rotated across it. So the sum over such a group is divided in proportion to the group's columns in each band.
  *
  * Extras: counts of the graph - log1p of Adamic-Adar (Adamic and Adar 2003), of 10 times resource allocation
  * (Zhou et al. 2009) and of common neighbours, the root of (A~^2)_uv, Jaccard; sum, difference and product of the log

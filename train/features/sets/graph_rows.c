@@ -1,11 +1,12 @@
 /* train/features/sets/graph_rows.c - rows of graphs: every graph of a set in one basis, so that a coordinate means the
  * same in all.
  *
- * Structure of a node: structure.c. Attributes: the node features at one scale (scaled_set.c), or where there are more
- * than 256 columns their coordinates U sqrt(S) in one SVD of the whole set. Hops by A~; then mean and standard
- * deviation over the nodes of each graph; each column centred over the graphs and scaled to sqrt(s_j), s_j its
- * deviation at hop 0 over the largest. Extras: log nodes, log(1 + 2 edges), mean degree. Beside them the blocks that
- * describe a graph by itself: statistics.c, subtrees.c, waves.c. */
+ * A node has two rows. Structure: structure.c. Attributes: the node features at one scale (scaled_set.c) or, of more
+ * than 256 columns, their coordinates U sqrt(S) in one SVD of the whole set. Hop k multiplies them by A~^k. A graph's
+ * row at a hop is the mean and the standard deviation of its nodes' rows. Each column is then centred over the graphs
+ * and scaled to the standard deviation sqrt(s_j), with s_j its deviation at hop 0 divided by the largest deviation. The
+ * extras are log nodes, log(1 + 2 edges) and the mean degree. Other blocks describe a graph by itself: statistics.c,
+ * subtrees.c, waves.c. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "train/features/sets/set_blocks.h"
@@ -105,7 +106,7 @@ static void put_hop(const pooling *p, double largest, float *out) {
         }
 }
 
-/* Pools every hop of the node rows X into out [l + 1, graphs, width], and their spectrum into l [width]. */
+/* Pools every hop of the node rows X into out [l + 1, graphs, width]. Writes their spectrum to l [width]. */
 static void pool_block(mo_tape *t, pooling *p, const mo_csr *A, mo_tensor *X, int hops, float *out, float *l) {
     size_t bytes = (size_t)(p->graph->nodes * p->columns) * sizeof *p->nodes;
     double largest = 0;

@@ -42,7 +42,7 @@ struct mo_set_kernels {
     int count;
     bool inductive;
     node_columns nodes;            /* kept for inductive kernels */
-    int64_t *labelled, n_labelled; /* all columns are standardised over these graphs; NULL: over all, or none yet */
+    int64_t *labelled, n_labelled; /* columns are standardised over these graphs; NULL: over all, or not yet set */
     double *known;                 /* [columns]: 1 if a labelled graph has that column of wl, else 0; or NULL */
 };
 
@@ -191,8 +191,8 @@ static void find_widths(mo_set_kernels *k) {
         k->of[i].w = w[i];
 }
 
-/* Computes all columns, standardised over the labelled graphs, whose nodes are node[0 .. count - 1], or (NULL) over
- * all. */
+/* Computes all columns and standardises them over the labelled graphs, whose nodes are node[0 .. count - 1]; if `node`
+ * is NULL, over all graphs. */
 static bool make_columns(mo_set_kernels *k, const int64_t *node, int64_t count) {
     const node_columns *c = &k->nodes;
     const mo_graph *set = k->set;

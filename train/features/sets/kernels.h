@@ -16,17 +16,17 @@
  *     wl   subtrees.c: the columns of the optimal assignment kernel, in full
  *
  * k(X, Y) = 1 + exp(-|x - y|^2 / (2 p)) for the first four, with every column standardised over the graphs of the set,
- * clipped to -4 .. 4, and p the columns that vary; 1 + the cosine for wl. Node labels are the 0-1 feature columns that
- * are not attributes of a TU set; all others are attributes. Without attributes at and atx are left out, as is an
- * expert that is the same for all graphs.
+ * clipped to -4 .. 4, and p the number of columns that vary. For wl, k(X, Y) is 1 + the cosine of the rows. Node labels
+ * are the 0-1 feature columns that are not attributes of a TU set; all others are attributes. Without attributes at and
+ * atx are left out, as is an expert that is the same for all graphs.
  *
  * Inductive kernels use the labelled graphs alone: "all nodes" and "the graphs of the set" mean those of labelled
  * graphs, and wl reads only columns that a labelled graph has. So the kernel between a graph and a labelled one does
  * not depend on other graphs, except for rounding and the choice of which feature columns are attributes. */
 typedef struct mo_set_kernels mo_set_kernels;
 
-/* set: borrowed until release. inductive: see above; call mo_set_kernels_refer before reading kernels. memory: most
- * bytes to use, 0: the free memory; checked before the work. Raises MO_MEMORY if it does not suffice, MO_INVALID for a
+/* set: borrowed until release. inductive: see above; call mo_set_kernels_refer before reading kernels. memory: the
+ * most bytes to use (0: the free memory). Raises MO_MEMORY before the work if these are too few, MO_INVALID for a
  * single graph. Returns NULL on failure. */
 mo_set_kernels *mo_set_kernels_create(const mo_graph *set, bool inductive, int64_t memory);
 void mo_set_kernels_release(mo_set_kernels *k);

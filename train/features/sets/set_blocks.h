@@ -26,9 +26,9 @@ bool mo_set_scale(mo_graph *graph, float **own);
 /* statistics.c */
 bool mo_set_statistics(const mo_graph *graph, const mo_set_structure *s, float *out);
 /* subtrees.c: the kernel's columns [graphs, columns]: those that two or more graphs have, or with `single` those that
- * any graph has; NULL on failure. Release. */
+ * any graph has. The caller releases them. NULL on failure. */
 mo_csr *mo_set_subtree_columns(const mo_graph *graph, bool single);
-/* The coordinates of the kernel's columns in their SVD, on the tape; quality: of the SVD. */
+/* The coordinates of the kernel's columns in their SVD, on the tape. quality receives the SVD's quality. */
 mo_tensor *mo_set_subtrees(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_basis_quality *quality);
 /* waves.c */
 bool mo_set_waves(const mo_graph *graph, const mo_set_structure *s, uint64_t seed, float *out);

@@ -14,7 +14,7 @@
 
 /* Sums over the nodes and edges of one graph. */
 typedef struct sums {
-    double n, ends, triangles, cycles, paths, stars, most; /* ends: 2m; triangles, cycles: sums of structure.c's */
+    double n, ends, triangles, cycles, paths, stars, most; /* ends: 2m; triangles, cycles: sums over all nodes */
     double components;
     double x, xx, xy; /* sums over the ends of edges, with x = log(1 + d), of x, x^2, and x times the other end's x */
 } sums;

@@ -1,14 +1,13 @@
 /* train/features/sets/subtrees.c - the Weisfeiler-Lehman optimal assignment kernel (Kriege, Giscard, Wilson 2016) of a
  * set of graphs, in coordinates.
  *
- * A node's first colour is a hash of its features in columns of small whole numbers: measured values, which no two
- * nodes share, would give each node its own colour. Each of three rounds mixes the colour with the sum of its
- * neighbours' mixed colours, modulo 2^64, so that no order of the neighbours matters. With n_c nodes of colour c in a
- * graph, k(G, G') = sum over rounds and colours of min(n_c, n'_c). That is an inner product of rows with one column for
- * every colour c and every value v that n_c takes in some graph: the entry is (v - v_before)^(1/2) if n_c >= v, with
- * v_before the next smaller value. Columns of a single graph are left out, since they change only the diagonal. Rows
- * are divided by the root of k(G, G); the coordinates are those of their SVD.
- **/
+ * A node's first colour is a hash of its features in columns of small whole numbers. Columns of measured values are
+ * left out: two nodes rarely share such a value, so each node would get its own colour. Each of three rounds mixes the
+ * colour with the sum of its neighbours' mixed colours, modulo 2^64, so that no order of the neighbours matters. With
+ * n_c nodes of colour c in a graph, k(G, G') = sum over rounds and colours of min(n_c, n'_c). That is an inner product
+ * of rows with one column for every colour c and every value v that n_c takes in some graph: the entry is (v -
+ * v_before)^(1/2) if n_c >= v, with v_before the next smaller value. Columns of a single graph are left out, since they
+ * change only the diagonal. Rows are divided by the root of k(G, G); the coordinates are those of their SVD. */
 #include "train/features/sets/set_blocks.h"
 
 #include "ops/inside.h"
@@ -164,7 +163,7 @@ static void add_colour(cells *c, const entry *e, int64_t n, bool single, const d
         count[i] = e[i].count;
     qsort(count, (size_t)n, sizeof *count, compare_counts);
     int64_t before = 0;
-    for (int64_t k = 0; k < n - !single && mo_ok(c->ctx); k++) { /* only one graph has the largest count */
+    for (int64_t k = 0; k < n - !single && mo_ok(c->ctx); k++) { /* the largest count can be of one graph only */
         if (count[k] == before)
             continue;
         double root = sqrt((double)(count[k] - before));

@@ -42,7 +42,7 @@ class Graph:
     ):
         self.context = context
         self._owned: Handle | None = Handle(context, pointer, release=lib.gate_mo_graph_release)
-        self._names = names  # or None: those of the library's graph, once they are asked for
+        self._names = names  # None: read from the library's graph when first requested
         self._class_values = class_values
         self._number_of = None if names is None else {name: i for i, name in enumerate(names)}
         self.ignored = tuple(ignored)
@@ -238,7 +238,7 @@ class Graph:
         return made
 
     def to_pyg(self) -> Any:
-        """A torch_geometric.data.Data: edge_index of both directions, edge_weight, x, y (-1: unlabelled), masks of the division."""
+        """A torch_geometric.data.Data: edge_index of both directions, edge_weight, x, y (-1: unlabelled), division masks."""
         import torch
         from torch_geometric.data import Data
 

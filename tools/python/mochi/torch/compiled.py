@@ -16,7 +16,7 @@ def call(name: str, inputs: list[torch.Tensor], parameters: dict[str, Any]) -> t
 
 
 def _run(name, tensors, names, numbers):
-    """names: first those of parameters that are tensors, at the end of `tensors`; then those of the numbers."""
+    """names: of the parameters whose values end `tensors`, then of those whose values are `numbers`."""
     from . import eager
 
     keys = names.split()

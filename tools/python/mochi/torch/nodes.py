@@ -43,7 +43,7 @@ SMALL = 1 << 16  # bytes below which a copy on the tape costs less than sharing 
 
 
 def leaf_of(x, needs, tape):
-    """A leaf that shares a PyTorch tensor's memory; a copy if the context is on a GPU and the tensor is not, or if it is small."""
+    """A tensor that shares a PyTorch tensor's memory; a copy if it is small, or the context is on a GPU and it is not."""
     x, context = x.detach(), tape.context
     array = x.numpy() if x.device.type == "cpu" else None
     if array is not None and array.nbytes < SMALL:
@@ -128,7 +128,8 @@ class Gradient:
         self.f, self.needs, self.n = f, needs, n
         self.batches = getattr(f, "batches", False)
         inner = getattr(f, "leaves", [False] * len(needs))
-        # Its own inputs that need an adjoint: those in which it differentiates f, and those in which f does so itself.
+        # The inputs of this Gradient that need an adjoint: those by which it differentiates f and, if f is a Gradient
+        # too, those by which f differentiates its own function.
         self.leaves = [False] * n + [a or b for a, b in zip(needs, inner, strict=True)]
 
     def __call__(self, *given):
@@ -170,7 +171,7 @@ def _is_tracked(x):
 
 
 def _pushed(f, n, inputs, tangents):
-    """J v for the n results of f: the adjoint, in the adjoints u of the results, of <J^T u, v>, which is linear in u."""
+    """J v for the n results of f: the gradient of <J^T u, v> in the results' adjoints u; the same for every u."""
     needs = [v is not None for v in tangents]
     with torch.no_grad():
         shapes = Function.apply(Asked(f, [False] * len(inputs)), *inputs)
@@ -197,8 +198,10 @@ def _mapped(node, asked, dims, given, inputs, size):
 
 
 class Node(torch.autograd.Function):
-    """A PyTorch function for torch.func, which needs setup_context. Elsewhere `plain` takes its place: the signature that PyTorch
-    binds for each call of the first form takes a fifth of a small episode's time.
+    """A PyTorch function for torch.func, which needs setup_context.
+
+    For every call of such a function PyTorch binds its signature, which takes a fifth of a small episode's time. So
+    outside torch.func `plain`, a function without setup_context, takes its place.
     """
 
     def __init_subclass__(cls):
@@ -295,5 +298,5 @@ class Adjoint(Node):
 
     @staticmethod
     def vmap(info, dims, asked, *given):
-        """A leading axis of episodes, or several directions at one."""
+        """A leading axis of episodes, or several directions at the same inputs."""
         return _mapped(Adjoint, asked, dims[1:], given, len(given) - asked.n, info.batch_size)

@@ -1,18 +1,34 @@
-/* tools/web/platform.c - what the engine asks of an operating system, where there is none: WebAssembly in a page. One
- * thread, blocks of malloc, no files and no shared objects. Every refusal is an error of the context that says so. */
-#include "tools/web/page.h"
+/* tensor/platform.c - the functions of Linux that the library calls and another system lacks: macOS, or WebAssembly in
+ * a page, which has one thread, malloc, no files and no shared objects. Opening a file there raises an error. */
+#include "tensor/platform.h"
 
-#include "models/inside.h"
 #include "tensor/cpu/fast/blas_guard.h"
 #include "tensor/cpu/fast/threads.h"
 #include "tensor/files/file.h"
-#include "tools/input.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
-/* ---- threads, as tensor/cpu/fast/threads.h has them ---- */
+#if defined(__APPLE__)
+
+#include <dlfcn.h>
+#include <errno.h>
+
+int posix_fallocate(int fd, off_t from, off_t bytes) {
+    fstore_t blocks = {.fst_flags = F_ALLOCATEALL, .fst_posmode = F_PEOFPOSMODE, .fst_length = from + bytes};
+    return fcntl(fd, F_PREALLOCATE, &blocks) < 0 || ftruncate(fd, from + bytes) < 0 ? errno : 0;
+}
+
+/* Whether BLAS may be called from several threads. On macOS no other library can replace OpenBLAS's allocator, as
+ * blas_guard.c does on Linux. A serial OpenBLAS has no locks (openblas_get_parallel returns 0); its other builds have
+ * them, and so has Accelerate. */
+bool blas_guard_holds(void) {
+    void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_parallel");
+    int (*kind)(void);
+    memcpy(&kind, &symbol, sizeof kind);
+    return !symbol || kind() != 0;
+}
+
+#else
 
 int team_most(void) {
     return 1;
@@ -36,10 +52,6 @@ bool blas_guard_holds(void) {
     return true;
 }
 
-int blas_guard_reserve(int threads) {
-    return threads;
-}
-
 /* ---- memory ---- */
 
 enum { PAGE = 2 << 20, MOST_BLOCKS = 64 };
@@ -57,7 +69,6 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int file, long lon
     return blocks[i];
 }
 
-/* Frees a whole block; memory inside a block stays allocated. */
 int munmap(void *at, size_t bytes) {
     (void)bytes;
     for (int i = 0; i < MOST_BLOCKS; i++)
@@ -69,12 +80,6 @@ int munmap(void *at, size_t bytes) {
 }
 
 /* ---- files ---- */
-
-char *read_text_file(const char *path, size_t *bytes) {
-    (void)path;
-    *bytes = strlen(page_matrix);
-    return strdup(page_matrix);
-}
 
 static void refuse_file(mo_context *ctx, const char *what) {
     mo_fail(ctx, MO_UNSUPPORTED, "%s: a page has no files", what);
@@ -93,13 +98,8 @@ const void *mo_plugin_open(
     return NULL;
 }
 
-/* ---- the terminal ---- */
+#endif
 
-void put_on_terminal(lesson *l, const block *b) {
-    (void)l, (void)b;
-}
-
-int report_failure(const mo_context *ctx) {
-    (void)ctx;
-    return EXIT_FAILED;
+int blas_guard_reserve(int threads) {
+    return threads;
 }
