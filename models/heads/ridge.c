@@ -36,8 +36,9 @@ static mo_tensor *ridge_solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_te
  * equal rows the rounding of K decides which rows become support vectors. */
 typedef enum { BY_PRODUCT, BY_GRAM, BY_GRAM_CENTRED } ridge_squares;
 
-static mo_tensor *squares_of(mo_tape *t, mo_tensor *X, ridge_squares squares) {
-    return squares == BY_PRODUCT ? mo_matmul(t, X, mo_transpose(t, X)) : mo_gram(t, X);
+/* Xt is X^T as the caller has it: through another view of X, backward would copy a gradient to add it. */
+static mo_tensor *squares_of(mo_tape *t, mo_tensor *X, mo_tensor *Xt, ridge_squares squares) {
+    return squares == BY_PRODUCT ? mo_matmul(t, X, Xt) : mo_gram(t, X);
 }
 
 /* Returns W [.., width, C]. BY_GRAM_CENTRED: the rows X are centred, so K s = 0, and s s^T is added to K. s: columns,
@@ -48,8 +49,8 @@ static mo_tensor *ridge_fit(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *l
     if (form == MO_RIDGE_AUTO)
         form = mo_dim(X, -2) <= mo_dim(X, -1) ? MO_RIDGE_DUAL : MO_RIDGE_PRIMAL;
     if (form == MO_RIDGE_PRIMAL)
-        return ridge_solve(t, squares_of(t, Xt, squares), lambda, mo_matmul(t, Xt, Y));
-    mo_tensor *K = squares_of(t, X, squares);
+        return ridge_solve(t, squares_of(t, Xt, X, squares), lambda, mo_matmul(t, Xt, Y));
+    mo_tensor *K = squares_of(t, X, Xt, squares);
     if (squares == BY_GRAM_CENTRED)
         K = s ? mo_add(t, K, mo_matmul(t, s, mo_transpose(t, s))) : mo_scale(t, K, 1, 1);
     return mo_matmul(t, Xt, ridge_solve(t, K, lambda, Y));
