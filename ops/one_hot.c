@@ -36,12 +36,11 @@ static void one_hot_forward(mo_call *c) {
     mo_view y = mo_tensor_view(c->out[0]), index = mo_call_dense(c, 0);
     index.shape[index.ndim] = index.stride[index.ndim] = 1;
     index.ndim++;
-    mo_tensor *ones = mo_call_temporary(c, y.dtype, index.ndim, index.shape);
-    mo_tensor_fill(ones, 1);
-    if (!mo_ok(c->ctx))
-        return;
-    mo_view one = mo_tensor_view(ones);
-    mo_kernels_of(c->ctx, y.dtype)->put_along(c->ctx, &one, &index, &y);
+    mo_view ones = index;
+    ones.dtype = y.dtype;
+    ones.data = NULL;
+    if (mo_ok(c->ctx))
+        mo_kernels_of(c->ctx, y.dtype)->put_along(c->ctx, &ones, &index, &y);
 }
 
 static const mo_sample one_hot_samples[] = {

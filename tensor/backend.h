@@ -65,11 +65,11 @@ typedef struct mo_gemm {
     mo_view bias, addend;
     bool relu;
     mo_view above, row_sums;
-    /* For devices with relu_bits: uint8 [m, bytes per row], the device's own record of where C > 0. A product with
-     * `relu` fills it and sets *bits_written; a later product whose `above` is that C takes the record too. data may be
-     * NULL. */
-    mo_view bits;
-    bool *bits_written;
+    /* For devices with relu_record: the device's own record of where C > 0, [m, columns]: uint8 in an order of its own,
+     * or bf16: C itself, rounded, in the first n columns. A product with `relu` fills it and sets *recorded; a later
+     * product whose `above` is that C takes the record too. data may be NULL. */
+    mo_view record;
+    bool *recorded;
 } mo_gemm;
 
 /* v with contiguous strides and with broadcast batch axes (stride 0) cut to size 1: the layout of a copy without
@@ -224,7 +224,7 @@ typedef struct mo_kernels {
     void (*segment_spread)(mo_context *ctx, bool mean, const mo_view *x, const mo_view *offset, const mo_view *y);
     /* y[.., j] = x[.., index[.., j]]; contiguous */
     void (*take_along)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
-    /* y = 0, then y[.., index[.., j]] += x[.., j] in rising j */
+    /* y = 0, then y[.., index[.., j]] += x[.., j] in rising j; x.data NULL: x is all ones */
     void (*put_along)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
     /* Y = A X: X [m, d], Y [n, d] contiguous in the last axis. */
     void (*spmm)(mo_context *ctx, const mo_csr_view *A, const mo_view *X, const mo_view *Y);
@@ -285,6 +285,8 @@ typedef struct mo_backend {
     /* Writes the bytes of device memory that this process holds, and the bytes still free. NULL: errors about memory do
      * not name these numbers. */
     void (*memory)(mo_context *ctx, size_t *held, size_t *left);
+    /* Gives back the memory that no tensor or tape uses, after a wait. */
+    void (*trim)(mo_context *ctx);
     /* Returns the largest use of device memory in bytes, including the libraries' own; `restart` sets this record to
      * the present use. NULL: no record. */
     size_t (*peak)(const mo_context *ctx, bool restart);
@@ -311,8 +313,8 @@ typedef struct mo_backend {
      * the host. */
     void (*check)(mo_context *ctx, const mo_check *check);
     void (*forget)(mo_context *ctx, void *prepared); /* frees what spmm kept in `prepared`; NULL: it keeps nothing */
-    /* Returns the bytes per row of g->bits; 0 if the product g makes no such record. NULL: no product does. */
-    int64_t (*relu_bits)(mo_context *ctx, const mo_gemm *g);
+    /* Returns the columns of g->record and writes its type; 0 if the product g makes none. NULL: no product does. */
+    int64_t (*relu_record)(mo_context *ctx, const mo_gemm *g, mo_dtype *dtype);
     void (*wait)(mo_context *ctx); /* waits for all work, raises as a download does; NULL: no work is ever pending */
     /* stream: the vendor's handle of the stream in which work is queued. order: if theirs_first, work that the context
      * queues from here on begins once the stream `other` has done its present work; otherwise new work of `other`

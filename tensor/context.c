@@ -1,5 +1,6 @@
 /* tensor/context.c - a context: one device and its handles, counters, registry and status. */
 #include "tensor/cpu/fast/avx512.h"
+#include "tensor/cpu/fast/blas_guard.h"
 #include "tensor/cpu/fast/threads.h"
 #include "tensor/platform.h"
 #include "tensor/storage.h"
@@ -97,7 +98,8 @@ bool mo_device_describe(mo_device device, char *text, size_t bytes) {
     if (backend->describe)
         reason = backend->describe(text, bytes);
     else
-        snprintf(text, bytes, "%d processors", available_processors());
+        snprintf(text, bytes, "%d processors%s", available_processors(),
+            blas_guard_holds() ? "" : "; BLAS by one thread at a time: a serial OpenBLAS was loaded before libmochi");
     if (reason)
         snprintf(text, bytes, "%s: %s", backend->name, reason);
     return !reason;
@@ -146,6 +148,12 @@ mo_device mo_context_device(const mo_context *ctx) {
 mo_code mo_context_wait(mo_context *ctx) {
     if (ctx && ctx->backend->wait)
         ctx->backend->wait(ctx);
+    return mo_code_of(ctx);
+}
+
+mo_code mo_context_trim(mo_context *ctx) {
+    if (mo_ok(ctx))
+        ctx->backend->trim(ctx);
     return mo_code_of(ctx);
 }
 

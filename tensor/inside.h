@@ -28,6 +28,9 @@ MO_API mo_counters mo_context_counters(const mo_context *ctx);
 /* Sets bytes_peak, tape_peak and device_peak to their present values. */
 MO_API void mo_context_reset_peaks(mo_context *ctx);
 MO_API int mo_context_threads(const mo_context *ctx);
+/* Returns whether BLAS may be called from several threads. If not (another library loaded a serial OpenBLAS before this
+ * one), matrix products run on one thread. */
+MO_API bool mo_context_blas_is_safe(const mo_context *ctx);
 MO_API mo_device mo_context_device(const mo_context *ctx);
 /* Waits until the device has done all queued work and raises the errors found meanwhile. Returns the status. */
 MO_API mo_code mo_context_wait(mo_context *ctx);

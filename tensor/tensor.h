@@ -96,10 +96,11 @@ MO_API mo_context *mo_context_create(const mo_context_options *options);
 /* Frees the context and returns MO_OK, also for NULL. While tensors, tapes or CSR matrices of the context live, it
  * frees nothing and returns MO_STATE; the status then says how many objects live and names the newest tensors. */
 MO_API mo_code mo_context_release(mo_context *ctx);
-/* Returns whether BLAS may be called from several threads. If not (another library loaded a serial OpenBLAS before this
- * one), matrix products run on one thread. */
-MO_API bool mo_context_blas_is_safe(const mo_context *ctx);
-/* Returns whether contexts of that device can be made here. Writes the device's name, or the reason, as one line. */
+/* Gives back memory that the context keeps beside its tensors and tapes: unused blocks of the device, its kernels' and
+ * libraries' scratch, page-locked memory. Waits for queued work; captures must be made again. Returns the status. */
+MO_API mo_code mo_context_trim(mo_context *ctx);
+/* Returns whether contexts of that device can be made here. Writes the device's name, or the reason, as one line; of
+ * MO_CPU also where BLAS must be called from one thread at a time. */
 MO_API bool mo_device_describe(mo_device device, char *text, size_t bytes);
 
 /* ---- tensor ---- */

@@ -14,9 +14,9 @@ import shutil
 import subprocess
 import sys
 
-# Kernels that mostly read their rows in order, each with the name of its first struct parameter: the least number of
-# 16-byte loads and of stores.
-STREAMS = {"narrow_kernel of narrowings": (1, 1), "norm_kernel of norm_parameters": (1, 0), "map1_kernel of cuda_nest": (1, 1),
+# Kernels that read their rows in order and do little else, by the first of their mangled parameters: the least numbers of
+# 16-byte loads and stores.
+STREAMS = {"operand_kernel of copyings": (1, 1), "norm_kernel of norm_parameters": (1, 0), "map1_kernel of cuda_nest": (1, 1),
            "map2_kernel of cuda_nest": (2, 1), "where_kernel of cuda_nest": (2, 1), "move_kernel of cuda_nest": (1, 1),
            "fill_kernel of cuda_nest": (0, 1), "attend_kernel of attended": (1, 1), "attend_adjoint_kernel of attended_bar": (1, 1)}
 # The bytes of local memory that kernels may have for arrays indexed by a variable, which cannot be in registers. Any

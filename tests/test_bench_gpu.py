@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Tests tools/bench/bench_gpu without a device: a claim without evidence is null, profilers' tables are summed, a build
-that does not run ends the run, and a run ends by its own clock and leaves one archive."""
+"""tools/bench/bench_gpu without a device: a claim without evidence is null, profilers' tables are summed, a build that does not run ends the run, and
+the run ends by its own clock, all that it found is in its folder, and only what was measured decides."""
 import importlib.machinery
 import importlib.util
 import json
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 
@@ -16,6 +15,7 @@ BENCH = os.path.join(ROOT, "tools", "bench", "bench_gpu")
 sys.path.insert(0, os.path.join(ROOT, "tools", "bench"))
 sys.dont_write_bytecode = True
 import bench_gpu_claims as claims  # noqa: E402
+import bench_gpu_decisions as decisions  # noqa: E402
 
 
 def load(path):
@@ -67,24 +67,38 @@ def run(*arguments):
 
 def check_runs():
     with tempfile.TemporaryDirectory() as folder:
-        archive = os.path.join(folder, "results.tar.gz")
-        status, lines, _ = run("--prebuilt", folder, "--archive", archive)  # the folder has no build
+        out = os.path.join(folder, "results")
+        status, lines, _ = run("--prebuilt", folder, "--out", out)  # nothing is built there
         assert status == 1 and [line["part"] for line in lines] == ["build"] and lines[0]["fine"] is False, lines
-        with tarfile.open(archive) as kept:
-            assert "bench_gpu/bench.jsonl" in kept.getnames(), kept.getnames()
+        assert "lines.jsonl" in os.listdir(out) and len(os.listdir(out)) == 2, os.listdir(out)  # and what the program said
         os.mkdir(os.path.join(folder, "tools"))
         program = os.path.join(folder, "tools", "mochi")
         with open(program, "w") as file:  # answers --version, and hangs on any other option
             file.write('#!/bin/sh\n[ "$1" = --version ] || sleep 60\n')
         os.chmod(program, 0o755)
-        status, lines, seconds = run("--prebuilt", folder, "--minutes", "0.2", "--archive", archive)
+        status, lines, seconds = run("--prebuilt", folder, "--minutes", "0.2", "--out", out)
         assert status == 0 and seconds < 20, seconds
         assert lines[-1]["part"] == "claims" and lines[-1]["1 suite"] is None, lines[-1]
         order = [line["name"] for line in lines if line["part"] == "part"]
-        assert order[:4] == ["machine", "probe", "suite", "gemm"] and order[-1] == "sanitize", order
+        assert order[:5] == ["machine", "probe", "brief", "memcheck", "step"] and order[-1] == "sanitize", order
+        with open(os.path.join(out, "lines.jsonl")) as kept:
+            assert [json.loads(line) for line in kept] == lines
+
+
+def check_decisions():
+    """Only what was measured decides."""
+    empty = decisions.table({}).splitlines()
+    assert len(empty) > 10 and all("not measured |  |" in line for line in empty[2:]), empty
+    probe = {what: {"replay_us": us, "capture": "yes"} for what, us in (("spd 300 x 15", 90), ("potrf 300 lower", 60), ("trsm left 300 x 15", 40))}
+    table = decisions.table({"probe": probe, "step": steps()})
+    assert "| 90.0, 140.0 | ours |" in table and "potrf 300 lower in a graph |  | yes |" in table, table
+    probe["trsm left 300 x 15"] = {"eager_us": 10, "replay_us": None, "capture": "not permitted"}
+    table = decisions.table({"probe": probe})
+    assert "| 90.0, 80.0 | the library |" in table and "in a graph |  | not permitted |" in table, table
 
 
 check_claims()
+check_decisions()
 check_kernels()
 check_runs()
-print("3 parts hold: claims, kernels, runs")
+print("4 parts hold: claims, decisions, kernels, runs")

@@ -20,9 +20,9 @@ bool mo_hop_attention_adjoint(mo_vjp *v);
 bool mo_solve_spd_at_once(mo_call *c);
 
 /* All gradients of a layer, for in = D [n, out], X [n, in], W [out, in]. Returns X_bar = D W; bar receives W_bar = D^T
- * X and b_bar = 1^T D. masked: X_bar is 0 where X is not positive. bits: the device's record of X > 0, which it made
+ * X and b_bar = 1^T D. masked: X_bar is 0 where X is not positive. record: the device's record of X > 0, which it made
  * together with X, or NULL. */
-mo_tensor *mo_linear_adjoint(mo_tape *t, mo_tensor *const in[3], bool masked, mo_tensor *bits, mo_tensor *bar[2]);
+mo_tensor *mo_linear_adjoint(mo_tape *t, mo_tensor *const in[3], bool masked, mo_tensor *record, mo_tensor *bar[2]);
 /* For each hop k, W_bar_k = D_k^T X_k in W_bar [K, out, in] and b_bar_k = 1^T D_k in b_bar [K, out]; D [K, n, out], X
  * [K, n, in]. */
 void mo_hop_gradient(mo_tape *t, mo_tensor *D, mo_tensor *X, mo_tensor **W_bar, mo_tensor **b_bar);

@@ -2,8 +2,8 @@
  *
  * D [n, out], the gradient at the layer's Y = X W^T + b, X [n, in], W [out, in] -> X_bar = D W [n, in], W_bar = D^T X
  * [out, in] and b_bar = 1^T D [out]. masked: X is the result of a relu, and X_bar is 0 where X is not positive: the
- * gradient of the relu's input. A fourth input, uint8, is then the device's record of X > 0 (mo_gemm's bits). float32
- * or float64, views of any strides. Errors: sizes that do not fit. Saved: nothing beyond the inputs.
+ * gradient of the relu's input. A fourth input is then the device's record of X > 0 (mo_gemm's). float32 or float64,
+ * views of any strides. Errors: sizes that do not fit. Saved: nothing beyond the inputs.
  *
  * With M o .. the mask (the identity if not masked) and P = M o X_bar_bar, V = W_bar_bar and u = b_bar_bar:
  *     dX_bar = M o (dD W + D dW),   dW_bar = dD^T X + D^T dX,   db_bar = 1^T dD, hence
@@ -19,7 +19,7 @@ typedef struct linear_adjoint_options {
     bool masked;
 } linear_adjoint_options;
 
-enum { D_IN, X_IN, W_IN, BITS_IN };
+enum { D_IN, X_IN, W_IN, RECORD_IN };
 
 static bool linear_adjoint_shape(mo_call *c) {
     const mo_tensor *D = c->in[D_IN], *X = c->in[X_IN], *W = c->in[W_IN];
@@ -29,9 +29,10 @@ static bool linear_adjoint_shape(mo_call *c) {
         return mo_call_fail(c, MO_INVALID, "expected D [n, out], X [n, in] and W [out, in]");
     if (W->shape[0] != D->shape[1] || W->shape[1] != X->shape[1])
         return mo_call_fail(c, MO_INVALID, "expected W [%" PRId64 ", %" PRId64 "]", D->shape[1], X->shape[1]);
-    if (c->n_in == 4 &&
-        (c->in[BITS_IN]->dtype != MO_U8 || c->in[BITS_IN]->ndim != 2 || c->in[BITS_IN]->shape[0] != X->shape[0]))
-        return mo_call_fail(c, MO_INVALID, "expected the bits of X's rows, uint8");
+    const mo_tensor *R = c->n_in == 4 ? c->in[RECORD_IN] : NULL;
+    if (R && ((R->dtype != MO_U8 && R->dtype != MO_BF16) || R->ndim != 2 || R->shape[0] != X->shape[0] ||
+                 (R->dtype == MO_BF16 && R->shape[1] < X->shape[1])))
+        return mo_call_fail(c, MO_INVALID, "expected the record of X's rows");
     mo_call_output(c, 0, D->dtype, 2, X->shape);
     mo_call_output(c, 1, D->dtype, 2, W->shape);
     return mo_call_output(c, 2, D->dtype, 1, W->shape);
@@ -48,7 +49,9 @@ static void linear_adjoint_forward(mo_call *c) {
     if (((const linear_adjoint_options *)c->attributes)->masked)
         g[1].above = X;
     if (c->n_in == 4)
-        g[1].bits = mo_tensor_view(c->in[BITS_IN]);
+        g[1].record = mo_tensor_view(c->in[RECORD_IN]);
+    if (g[1].record.data && g[1].record.dtype == MO_BF16) /* X, rounded already */
+        g[0].B = mo_window(g[1].record, 1, 0, X.shape[1]);
     mo_multiply(c->ctx, g, 2);
 }
 
@@ -86,8 +89,8 @@ static const mo_sample linear_adjoint_samples[] = {
     {"rows", "[4, 3] [3, 5] [3, 5]",
         .error = "linear_adjoint: expected D [n, out], X [n, in] and W [out, in]; got [4, 3]"},
     {"weights", "[4, 3] [4, 5] [5, 3]", .error = "expected W [3, 5]"},
-    {"bits", "[4, 3] [4, 5] [3, 5] mask[3, 16]", &(const linear_adjoint_options){true},
-        .error = "expected the bits of X's rows"},
+    {"record", "[4, 3] [4, 5] [3, 5] mask[3, 16]", &(const linear_adjoint_options){true},
+        .error = "expected the record of X's rows"},
 };
 
 const mo_op mo_op_linear_adjoint = {
@@ -104,9 +107,9 @@ const mo_op mo_op_linear_adjoint = {
     MO_SAMPLES(linear_adjoint_samples),
 };
 
-mo_tensor *mo_linear_adjoint(mo_tape *t, mo_tensor *const in[3], bool masked, mo_tensor *bits, mo_tensor *bar[2]) {
+mo_tensor *mo_linear_adjoint(mo_tape *t, mo_tensor *const in[3], bool masked, mo_tensor *record, mo_tensor *bar[2]) {
     mo_tensor *out[3];
-    mo_apply_all(t, &mo_op_linear_adjoint, (mo_tensor *[]){in[0], in[1], in[2], bits}, bits ? 4 : 3,
+    mo_apply_all(t, &mo_op_linear_adjoint, (mo_tensor *[]){in[0], in[1], in[2], record}, record ? 4 : 3,
         &(linear_adjoint_options){masked}, out);
     bar[0] = out[1];
     bar[1] = out[2];

@@ -3,8 +3,8 @@
  *
  * X [.., in], W1 [hidden, in], W2 [out, hidden]; b1 [hidden], b2 [out] and R [.., hidden] can be left out -> Z
  * [.., out] and H [.., hidden], the result of the first layer. float32 or float64; the leading axes of X are rows of
- * tall products. Errors: sizes that do not fit. Saved: the device's bits of H > 0, if it makes them, which the masked
- * product of the adjoint reads instead of H.
+ * tall products. Errors: sizes that do not fit. Saved: the device's record of H > 0, if it makes one, which the masked
+ * product of the adjoint reads instead of H; if the record is H in bf16, all products that read H read it.
  *
  * Over flat rows, dZ = dH W2^T + H dW2^T + db2 and dH = [H > 0] o (dX W1^T + X dW1^T + db1 + dR), so with the whole
  * gradient of H, D = [H > 0] o (Z_bar W2 + H_bar):
@@ -56,15 +56,16 @@ static bool perceptron_shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-/* Makes memory for the device's bits of H > 0. Returns NULL if the device makes none or backward will not run. */
-static mo_tensor *room_for_bits(mo_call *c, mo_gemm *g) {
-    int64_t bytes = 0;
-    if (mo_call_recorded(c) && c->ctx->backend->relu_bits)
-        bytes = c->ctx->backend->relu_bits(c->ctx, g);
-    mo_tensor *bits = bytes ? mo_tape_tensor(c->t, MO_U8, 2, (int64_t[]){g->C.shape[0], bytes}) : NULL;
-    if (bits && mo_ok(c->ctx))
-        g->bits = mo_tensor_view(bits);
-    return bits;
+/* Makes memory for the device's record of H > 0. Returns NULL if the device makes none or backward will not run. */
+static mo_tensor *room_for_record(mo_call *c, mo_gemm *g) {
+    int64_t columns = 0;
+    mo_dtype dtype = MO_U8;
+    if (mo_call_recorded(c) && c->ctx->backend->relu_record)
+        columns = c->ctx->backend->relu_record(c->ctx, g, &dtype);
+    mo_tensor *record = columns ? mo_tape_tensor(c->t, dtype, 2, (int64_t[]){g->C.shape[0], columns}) : NULL;
+    if (record && mo_ok(c->ctx))
+        g->record = mo_tensor_view(record);
+    return record;
 }
 
 static void perceptron_forward(mo_call *c) {
@@ -75,7 +76,7 @@ static void perceptron_forward(mo_call *c) {
         .C = mo_flat_view(mo_tensor_view(c->out[1])),
         .alpha = 1,
         .relu = true,
-        .bits_written = &written};
+        .recorded = &written};
     mo_gemm second = {.A = first.C,
         .B = mo_swap_view(mo_tensor_view(c->in[W2_IN])),
         .C = mo_flat_view(mo_tensor_view(c->out[0])),
@@ -86,14 +87,16 @@ static void perceptron_forward(mo_call *c) {
         first.addend = mo_flat_input(c, o->R);
     if (o->b2)
         second.bias = mo_tensor_view(c->in[o->b2]);
-    mo_tensor *bits = room_for_bits(c, &first);
+    mo_tensor *record = room_for_record(c, &first);
     if (!mo_ok(c->ctx))
         return;
     const mo_kernels *k = mo_kernels_of(c->ctx, first.C.dtype);
     k->gemm(c->ctx, &first);
+    if (written && record->dtype == MO_BF16)
+        second.A = mo_window(first.record, 1, 0, first.C.shape[1]);
     k->gemm(c->ctx, &second);
     if (written)
-        mo_call_save(c, bits);
+        mo_call_save(c, record);
 }
 
 static mo_tensor **wanted(mo_vjp *v, int i) {
@@ -103,9 +106,9 @@ static mo_tensor **wanted(mo_vjp *v, int i) {
 /* Sets the gradients of W2 and b2 if they are wanted. Returns [H > 0] o (Z_bar W2) if the gradient of H is wanted. */
 static mo_tensor *second_gradients(mo_vjp *v, mo_tensor *Z_bar, mo_tensor *H, bool hidden) {
     const perceptron_options *o = v->attributes;
-    mo_tensor *bits = v->n_saved ? v->saved[0] : NULL, *W2 = v->in[W2_IN], *bar[2];
+    mo_tensor *record = v->n_saved ? v->saved[0] : NULL, *W2 = v->in[W2_IN], *bar[2];
     if (hidden && wanted(v, W2_IN) && wanted(v, o->b2)) {
-        mo_tensor *D = mo_linear_adjoint(v->t, (mo_tensor *[]){Z_bar, H, W2}, true, bits, bar);
+        mo_tensor *D = mo_linear_adjoint(v->t, (mo_tensor *[]){Z_bar, H, W2}, true, record, bar);
         v->in_bar[W2_IN] = bar[0];
         v->in_bar[o->b2] = bar[1];
         return D;

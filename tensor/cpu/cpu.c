@@ -98,11 +98,17 @@ static void cpu_free(mo_context *ctx, void *block, size_t bytes) {
         free(block);
 }
 
+static void cpu_trim(mo_context *ctx) {
+    cpu_state *state = ctx->backend_state;
+    mo_device_free(ctx, state->scratch, state->bytes);
+    state->scratch = NULL;
+    state->bytes = 0;
+}
+
 static void cpu_close(mo_context *ctx) {
     if (!ctx->backend_state)
         return;
-    cpu_state *state = ctx->backend_state;
-    mo_device_free(ctx, state->scratch, state->bytes);
+    cpu_trim(ctx);
     mo_host_free(ctx, ctx->backend_state, sizeof(cpu_state));
     ctx->backend_state = NULL;
 }
@@ -142,6 +148,7 @@ const mo_backend mo_backend_cpu = {
     .close = cpu_close,
     .alloc = cpu_alloc,
     .free = cpu_free,
+    .trim = cpu_trim,
     .upload = cpu_upload,
     .download = cpu_download,
     .zero = cpu_zero,

@@ -86,6 +86,6 @@ void REAL(put_along_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index
         real *row = (real *)y->data + i * n;
         memset(row, 0, (size_t)n * sizeof(real));
         for (int64_t j = 0; j < k; j++)
-            row[to[i * k + j]] += ((const real *)x->data)[i * k + j];
+            row[to[i * k + j]] += x->data ? ((const real *)x->data)[i * k + j] : (real)1;
     }
 }

@@ -90,6 +90,24 @@ static void cuda_memory(mo_context *ctx, size_t *held, size_t *left) {
     seam_memory(seam_of(ctx), held, left);
 }
 
+/* Scratch is given back first, so that the pool's blocks around it are whole. */
+static void cuda_trim(mo_context *ctx) {
+    cuda_state *state = state_of(ctx);
+    if (!not_capturing(ctx, "memory was given back"))
+        return;
+    checks_wait(ctx);
+    cuda_give(ctx, state->scratch, state->scratch_bytes);
+    state->scratch = nullptr;
+    state->scratch_bytes = state->staging_used = 0;
+    void *smaller = state->staging_bytes > first_staging ? seam_pin(first_staging) : nullptr;
+    if (smaller) {
+        seam_unpin(state->staging);
+        state->staging = smaller;
+        state->staging_bytes = first_staging;
+    }
+    cuda_ok(ctx, "memory cannot be given back", seam_trim(state->s));
+}
+
 static size_t cuda_peak(const mo_context *ctx, bool restart) {
     return state_of(ctx) ? seam_peak(seam_of(ctx), restart) : 0;
 }
@@ -287,6 +305,7 @@ const mo_backend mo_backend_cuda = {
     .alloc = cuda_alloc,
     .free = cuda_free,
     .memory = cuda_memory,
+    .trim = cuda_trim,
     .peak = cuda_peak,
     .describe = seam_describe,
     .devices = seam_count,
@@ -302,7 +321,7 @@ const mo_backend mo_backend_cuda = {
     .fill = fill_cuda,
     .check = check_cuda,
     .forget = forget_cuda,
-    .relu_bits = relu_bits_cuda,
+    .relu_record = relu_record_cuda,
     .wait = checks_wait,
     .stream = cuda_stream,
     .order = cuda_order,

@@ -57,7 +57,7 @@ inline seam *seam_of(const mo_context *ctx) {
 }
 
 /* Whether to try the library first: `rule`, unless MOCHI_CUDA_LIBRARIES overrules it. */
-inline bool library_first(mo_context *ctx, bool rule) {
+inline bool library_first(const mo_context *ctx, bool rule) {
     overrule use = state_of(ctx)->libraries;
     return use == ALWAYS || (use == BY_RULE && rule);
 }

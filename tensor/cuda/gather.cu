@@ -122,13 +122,17 @@ static __global__ void take_kernel(int64_t rows, int64_t k, int64_t n, const rea
         y[i] = index[i] >= 0 && index[i] < n ? x[i / k * n + index[i]] : (real)0;
 }
 
+/* A thread for each row; `zeroed`: y is 0 already. */
 template <typename real>
-static __global__ void put_kernel(int64_t rows, int64_t k, int64_t n, const real *x, const int64_t *index, real *y) {
+static __global__ void put_kernel(
+    bool zeroed, int64_t rows, int64_t k, int64_t n, const real *x, const int64_t *index, real *y) {
     for (int64_t i = first_item(); i < rows; i += item_step()) {
+        for (int64_t j = 0; j < n && !zeroed; j++)
+            y[i * n + j] = 0;
         for (int64_t j = 0; j < k; j++) {
             int64_t to = index[i * k + j];
             if (to >= 0 && to < n)
-                y[i * n + to] += x[i * k + j];
+                y[i * n + to] += x ? x[i * k + j] : (real)1;
         }
     }
 }
@@ -142,12 +146,15 @@ void take_along_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, co
 
 template <typename real>
 void put_along_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y) {
+    constexpr int64_t short_row = 64; /* a thread zeroes a row of so many values sooner than a launch takes */
     int64_t n = row_length(y), rows = row_count(index);
     if (rows * n == 0)
         return;
-    seam_fill(seam_of(ctx), y->data, 0, (size_t)(rows * n) * sizeof(real));
-    mo_launch(put_kernel<real>, blocks_for(rows), dim3(block_threads), 0, seam_of(ctx), rows, row_length(index), n,
-        static_cast<const real *>(x->data), static_cast<const int64_t *>(index->data), static_cast<real *>(y->data));
+    bool zeroed = n > short_row;
+    if (zeroed)
+        seam_fill(seam_of(ctx), y->data, 0, (size_t)(rows * n) * sizeof(real));
+    mo_launch(put_kernel<real>, blocks_for(rows), dim3(block_threads), 0, seam_of(ctx), zeroed, rows, row_length(index),
+        n, static_cast<const real *>(x->data), static_cast<const int64_t *>(index->data), static_cast<real *>(y->data));
 }
 
 template void gather_rows_cuda<float>(mo_context *, const mo_view *, const mo_view *, const mo_view *);

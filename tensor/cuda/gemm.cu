@@ -5,95 +5,96 @@
  * without batch axes are the library's epilogue if it has one (seam.h); otherwise one kernel computes them, and a
  * reduction sums A's rows.
  *
- * The products of a group share copies of their operands: in bf16 one launch rounds all of them. */
+ * The products of a group share copies of their operands, which one launch makes: in bf16 of all of them, otherwise of
+ * those that the library cannot read, or not in 16 bytes. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/map.h"
 #include "tensor/cuda/matrices.h"
 #include "tensor/files/conversion.h"
 
-/* ---- operands rounded to bf16. One launch copies the operands of a group; blockIdx.y is the operand. If all rows of a
- * copy begin at multiples of 16 bytes, a thread takes eight values at a time: it writes them as 16 bytes, and reads 16
- * bytes at once where x is aligned too. In [n, 513] the rows of the copy are aligned, as they are padded; those of x
- * are not. ---- */
+/* ---- copies of operands, rounded to bf16 or in float32: those of a group in one launch, a row of blocks each. Where a
+ * row of the copy has room for them a thread takes as many values as 16 bytes hold: they are written in 16 bytes, and
+ * read in 16 bytes where x is aligned. The rows of [n, 513] are aligned in the copy and not in x. ---- */
 
 /* x of any strides goes to y of the same shape. */
 struct operand_copy {
     mo_view x, y;
 };
 
-/* One copy. If `columns` is not 0, rows have that number of values, and an item of N is eight neighbours in a row, or
- * what is left at its end; otherwise an item is one value. */
-struct narrowing {
+/* One copy. If `columns` is not 0, rows have that number of values, and an item of N is a group of neighbours in a row,
+ * or what is left at its end; otherwise an item is one value. */
+template <typename to> struct copying {
     cuda_nest<2> N;
     int64_t columns;
     const float *x;
-    uint16_t *y;
+    to *y;
 };
 
-constexpr int most_narrowed = 16; /* most copies in one launch: they take 3 of the 4 KiB of its arguments */
+constexpr int most_copied = 16; /* most copies in one launch: they take 3 of the 4 KiB of its arguments */
 
-struct narrowings {
-    narrowing of[most_narrowed];
-};
+template <typename to> struct copyings { copying<to> of[most_copied]; };
 
-/* Rounds to bf16, as double_to_bfloat does. */
-__device__ static uint16_t bfloat_of(float x) {
+/* Rounds to bf16, as double_to_bfloat does, or keeps x. */
+template <typename to> __device__ static to stored(float x) {
+    if constexpr (sizeof(to) == sizeof x)
+        return x;
     uint32_t u = bits_of_float(x);
-    return (u & 0x7fffffff) > 0x7f800000 ? (uint16_t)(u >> 16 | 0x40) : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+    return (to)((u & 0x7fffffff) > 0x7f800000 ? u >> 16 | 0x40 : (u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-static __global__ void narrow_kernel(narrowings all) {
-    const narrowing &n = all.of[blockIdx.y];
+template <typename to> static __global__ void operand_kernel(copyings<to> all) {
+    constexpr int width = 16 / sizeof(to);
+    const copying<to> &n = all.of[blockIdx.y];
     for (int64_t i = first_item(); i < n.N.total; i += item_step()) {
-        int64_t at[2], eight = loop_nest_seek(n.N, i, at), there = n.columns - 8 * eight;
+        int64_t at[2], group = loop_nest_seek(n.N, i, at), there = n.columns - width * group;
         if (!n.columns) {
-            n.y[at[1]] = bfloat_of(n.x[at[0]]);
+            n.y[at[1]] = stored<to>(n.x[at[0]]);
             continue;
         }
-        neighbours<float, 4> low = load_part<4>(n.x + at[0], there), high = load_part<4>(n.x + at[0] + 4, there - 4);
-        neighbours<uint16_t, 8> y;
-        for (int k = 0; k < 4; k++) {
-            y.value[k] = bfloat_of(low.value[k]);
-            y.value[k + 4] = bfloat_of(high.value[k]);
+        neighbours<to, width> y;
+        for (int k = 0; k < width; k += 4) {
+            neighbours<float, 4> part = load_part<4>(n.x + at[0] + k, there - k);
+            for (int e = 0; e < 4; e++)
+                y.value[k + e] = stored<to>(part.value[e]);
         }
-        *reinterpret_cast<neighbours<uint16_t, 8> *>(n.y + at[1]) = y;
+        *reinterpret_cast<neighbours<to, width> *>(n.y + at[1]) = y;
     }
 }
 
-/* If all rows of y begin at multiples of 16 bytes, makes each item eight neighbours. */
-static void take_eights(narrowing *n) {
+/* If all rows of y begin at multiples of 16 bytes, makes each item a group of neighbours. */
+template <typename to> static void take_groups(copying<to> *n) {
+    constexpr int width = 16 / sizeof(to);
     cuda_nest<2> *N = &n->N;
     int64_t last = N->ndim - 1;
     if (N->total == 0 || last < 0 || N->stride[0][last] != 1 || N->stride[1][last] != 1 || (uintptr_t)n->y % 16)
         return;
     for (int64_t i = 0; i < last; i++)
-        if (N->stride[1][i] % 8)
+        if (N->stride[1][i] % width)
             return;
     n->columns = N->size[last];
-    N->size[last] = ceil_div(n->columns, 8);
-    N->stride[0][last] = N->stride[1][last] = 8;
+    N->size[last] = ceil_div(n->columns, width);
+    N->stride[0][last] = N->stride[1][last] = width;
     N->total = N->total / n->columns * N->size[last];
 }
 
-/* y := x rounded from float32 to bf16, for n copies, up to 16 in one launch. Empty views are legal. If all rows of y
- * begin at multiples of 16 bytes, each row is filled with zeros up to a multiple of 16 bytes, for which y must have
- * room. */
-static void round_operands(mo_context *ctx, const operand_copy *copies, int n) {
-    for (int first = 0; first < n; first += most_narrowed) {
-        narrowings all = {};
-        int count = (int)least(n - first, most_narrowed);
+/* y := x, for n copies of float32, up to 16 in one launch. Empty views are legal. If all rows of y begin at multiples
+ * of 16 bytes, each row is filled with zeros up to a multiple of 16 bytes, for which y must have room. */
+template <typename to> static void copy_operands(mo_context *ctx, const operand_copy *copies, int n) {
+    for (int first = 0; first < n; first += most_copied) {
+        copyings<to> all = {};
+        int count = (int)least(n - first, most_copied);
         int64_t items = 0;
         for (int o = 0; o < count; o++) {
             const operand_copy *c = &copies[first + o];
-            narrowing *to = &all.of[o];
-            to->N = loop_nest_of({&c->x, &c->y});
-            to->x = static_cast<const float *>(c->x.data);
-            to->y = static_cast<uint16_t *>(c->y.data);
-            take_eights(to);
-            items = most(items, to->N.total);
+            copying<to> *one = &all.of[o];
+            one->N = loop_nest_of({&c->x, &c->y});
+            one->x = static_cast<const float *>(c->x.data);
+            one->y = static_cast<to *>(c->y.data);
+            take_groups(one);
+            items = most(items, one->N.total);
         }
         dim3 blocks = blocks_for(items);
-        mo_launch(narrow_kernel, dim3(blocks.x, (unsigned)count), dim3(block_threads), 0, seam_of(ctx), all);
+        mo_launch(operand_kernel<to>, dim3(blocks.x, (unsigned)count), dim3(block_threads), 0, seam_of(ctx), all);
     }
 }
 
@@ -215,7 +216,8 @@ static int64_t room_for(const cuda_nest<2> &N) {
 }
 
 /* Places the copies in scratch memory and queues them. Returns false if there is no memory. */
-static bool make_copies(mo_context *ctx, planned_copies *p, bool narrow, size_t bytes) {
+static bool make_copies(mo_context *ctx, planned_copies *p, mo_dtype dtype) {
+    size_t bytes = dtype == MO_BF16 ? 2 : dtype == MO_F32 ? 4 : 8;
     int64_t elements = 0;
     for (int i = 0; i < p->count; i++)
         elements += room_for(p->nest[i]);
@@ -228,11 +230,28 @@ static bool make_copies(mo_context *ctx, planned_copies *p, bool narrow, size_t 
     }
     for (int i = 0; i < p->readers; i++)
         p->reader[i]->data = p->copy[p->of[i]].y.data;
-    if (narrow)
-        round_operands(ctx, p->copy, p->count);
-    for (int i = 0; i < p->count && !narrow; i++)
+    if (dtype == MO_BF16)
+        copy_operands<uint16_t>(ctx, p->copy, p->count);
+    if (dtype == MO_F32)
+        copy_operands<float>(ctx, p->copy, p->count);
+    for (int i = 0; i < p->count && dtype == MO_F64; i++)
         copy_cuda(ctx, &p->copy[i].x, &p->copy[i].y);
     return true;
+}
+
+/* From this number of multiplications on a copy with aligned rows costs less than it saves. Rows of 513 floats keep
+ * tensor cores from TF32: 10^8 multiplications in float32 take 5 us more than in TF32, the copy of an operand of 1 MB
+ * takes 3; in fp32 only the loads are narrower. Reasoned, not measured. */
+constexpr int64_t long_product[] = {(int64_t)1 << 30, (int64_t)1 << 27}; /* fp32, tf32 */
+
+/* Whether the library should read a copy of an operand that it could read as it is. */
+static bool worth_aligning(const mo_context *ctx, const mo_gemm *g, const operand *X) {
+    int64_t odd = X->ld;
+    for (int i = 0; i < X->view.ndim - 2; i++)
+        odd |= X->view.stride[i];
+    int64_t products = leading(&g->C, g->C.ndim) * g->A.shape[g->A.ndim - 1];
+    return (odd % 4 || (uintptr_t)X->data % 16) && products >= long_product[ctx->math == MO_MATH_TF32] &&
+           library_first(ctx, true);
 }
 
 /* Describes A and B of n <= most_in_group products that have entries to multiply. An operand that the library cannot
@@ -245,10 +264,10 @@ static bool find_operands(mo_context *ctx, const mo_gemm *const *g, int n, mo_dt
     for (int i = 0; i < 2 * n; i++) {
         const mo_view *v = i % 2 ? &g[i / 2]->B : &g[i / 2]->A;
         operand *X = &found[i / 2][i % 2];
-        if (input != v->dtype || !describe(v, X))
+        if (input != v->dtype || !describe(v, X) || (input == MO_F32 && worth_aligning(ctx, g[i / 2], X)))
             add_copy(&p, plan_copy(v, input, X), X);
     }
-    return make_copies(ctx, &p, input == MO_BF16, input == MO_BF16 ? 2 : input == MO_F32 ? 4 : 8);
+    return make_copies(ctx, &p, input);
 }
 
 /* ---- bias, addend, relu and scale by a kernel of ours ---- */
@@ -379,7 +398,7 @@ static bool unit_stride(const mo_view *v) {
 
 /* For a batch the library has two epilogues: row sums, or a bias for each product and relu. */
 static bool batch_may_ride(const mo_gemm *g, const product *p) {
-    if (g->C.ndim != 3 || g->addend.data || g->bits.data)
+    if (g->C.ndim != 3 || g->addend.data || g->record.data)
         return false;
     if (g->row_sums.data)
         return g->row_sums.stride[0] == g->C.shape[1];
@@ -388,7 +407,7 @@ static bool batch_may_ride(const mo_gemm *g, const product *p) {
 
 /* Whether what follows the product has the form of one of the library's epilogues. */
 static bool may_ride(const mo_gemm *g, const product *p) {
-    bool forward = g->bias.data || g->addend.data || g->relu, adjoint = g->above.data && g->bits.data;
+    bool forward = g->bias.data || g->addend.data || g->relu, adjoint = g->above.data && g->record.data;
     bool batch = p->axes || g->C.ndim != 2;
     if ((batch && !batch_may_ride(g, p)) || g->beta != 0 || !unit_stride(&g->bias) || !unit_stride(&g->row_sums))
         return false;
@@ -400,6 +419,20 @@ static bool may_ride(const mo_gemm *g, const product *p) {
 }
 
 constexpr int64_t bits_step = 128; /* divides the leading dimension, in bits, of the library's mask of relu */
+
+/* From this number of values on, a layer in bf16 is one node of cuDNN's. What it saves, by reasoning: 12 bytes of
+ * memory's traffic a value, as H is not read and rounded again for the two products that read it; what it costs is half
+ * a second for each of its kernels, once in a process. */
+constexpr int64_t wide_layer = (int64_t)1 << 20;
+
+/* NULL: no record. */
+static void take_record(const mo_view *record, seam_gemm *c) {
+    bool kept = record && record->data, rounded = kept && record->dtype == MO_BF16;
+    c->bits = kept && !rounded ? record->data : nullptr;
+    c->ld_bits = c->bits ? record->stride[0] * 8 : 0;
+    c->rounded = rounded ? record->data : nullptr;
+    c->ld_rounded = rounded ? record->stride[0] : 0;
+}
 
 /* Makes what follows the product the library's epilogue. Returns false if the library has no such epilogue. */
 static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
@@ -415,22 +448,15 @@ static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     p->call.relu = g->relu;
     p->call.sums = g->row_sums.data;
     p->call.stride_vector = !p->axes ? 0 : g->row_sums.data ? g->row_sums.stride[0] : g->bias.stride[0];
-    p->call.bits = g->bits.data;
-    p->call.ld_bits = g->bits.data ? g->bits.stride[0] * 8 : 0;
+    take_record(&g->record, &p->call);
     bool rides = seam_epilogue(seam_of(ctx), &p->call);
-    if (!rides && g->relu && g->bits.data) { /* the library may have the epilogue without bits */
-        p->call.bits = nullptr;
-        p->call.ld_bits = 0;
+    if (!rides && g->relu && g->record.data) { /* the library may have the epilogue without a record */
+        take_record(nullptr, &p->call);
         rides = seam_epilogue(seam_of(ctx), &p->call);
     }
     if (!rides)
         p->call = plain;
     return rides;
-}
-
-int64_t relu_bits_cuda(mo_context *ctx, const mo_gemm *g) {
-    bool may = g->C.dtype == MO_F32 && g->C.ndim == 2 && g->relu && library_first(ctx, true);
-    return may ? ceil_div(g->C.shape[1], bits_step) * bits_step / 8 : 0;
 }
 
 /* Whether there are entries of A and B to multiply. */
@@ -467,9 +493,29 @@ template <typename real> static product describe(mo_context *ctx, const mo_gemm 
     c->stride_b = p.axes ? p.A.view.stride[last] : 0;
     c->stride_c = p.axes ? p.C.stride[last] : 0;
     p.rides = take_epilogue(ctx, g, &p);
-    if (g->bits_written)
-        *g->bits_written = p.rides && g->relu && p.call.bits;
+    if (g->recorded)
+        *g->recorded = p.rides && g->relu && (p.call.bits || p.call.rounded);
     return p;
+}
+
+/* Whether the library has the product with its result rounded beside it. */
+static bool has_rounded(mo_context *ctx, const mo_gemm *g) {
+    operand of[2];
+    mo_gemm with = *g;
+    plan_copy(&g->A, MO_BF16, &of[0]);
+    plan_copy(&g->B, MO_BF16, &of[1]);
+    of[0].data = of[1].data = nullptr;
+    with.recorded = nullptr;
+    with.record = {g->C.data, MO_BF16, 2, {}, {row_step(g->C.shape[1], MO_BF16), 1}};
+    return describe<float>(ctx, &with, of).call.rounded;
+}
+
+int64_t relu_record_cuda(mo_context *ctx, const mo_gemm *g, mo_dtype *dtype) {
+    if (g->C.dtype != MO_F32 || g->C.ndim != 2 || !g->relu || !has_terms(g) || !library_first(ctx, true))
+        return 0;
+    bool wide = library_first(ctx, g->C.shape[0] * g->C.shape[1] >= wide_layer);
+    *dtype = narrows<float>(ctx) && wide && has_rounded(ctx, g) ? MO_BF16 : MO_U8;
+    return *dtype == MO_BF16 ? row_step(g->C.shape[1], MO_BF16) : ceil_div(g->C.shape[1], bits_step) * bits_step / 8;
 }
 
 /* Queues the product and what follows it, except row sums that are not the library's epilogue. */

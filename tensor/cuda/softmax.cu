@@ -1,13 +1,9 @@
 /* tensor/cuda/softmax.cu - softmax of the rows of the last axis, its logarithm, and the adjoints of both.
  *
- * Our kernels give each row a warp; they subtract the largest entry before any exponential, so that rows of +-1e4 are
- * exact. cuDNN (in its accurate mode) gives each row a block; it computes the wide rows, for which a warp is too
- * small. */
+ * Each row has a warp; the largest entry is subtracted before any exponential, so that rows of +-1e4 are exact. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 #include "tensor/cuda/row.h"
-
-constexpr int64_t wide_row = 1024; /* least elements of a wide row: 32 for each lane of a warp */
 
 template <typename real>
 static __global__ void softmax_kernel(bool log_of, int64_t rows, int64_t n, const real *x, real *y) {
@@ -37,9 +33,6 @@ static __global__ void softmax_adjoint_kernel(
 
 template <typename real> void softmax_cuda(mo_context *ctx, bool log, const mo_view *x, const mo_view *y) {
     int64_t rows = row_count(x), n = row_length(x);
-    seam_rows r = {seam_type_of<real>(), log, rows, n};
-    if (rows * n > 0 && library_first(ctx, n >= wide_row) && seam_softmax(seam_of(ctx), &r, x->data, y->data))
-        return;
     mo_launch(softmax_kernel<real>, blocks_for_rows(rows), dim3(row_threads), 0, seam_of(ctx), log, rows, n,
         static_cast<const real *>(x->data), static_cast<real *>(y->data));
 }
@@ -47,10 +40,6 @@ template <typename real> void softmax_cuda(mo_context *ctx, bool log, const mo_v
 template <typename real>
 void softmax_adjoint_cuda(mo_context *ctx, bool log, const mo_view *y, const mo_view *y_bar, const mo_view *x_bar) {
     int64_t rows = row_count(y), n = row_length(y);
-    seam_rows r = {seam_type_of<real>(), log, rows, n};
-    if (rows * n > 0 && library_first(ctx, n >= wide_row) &&
-        seam_softmax_adjoint(seam_of(ctx), &r, y->data, y_bar->data, x_bar->data))
-        return;
     mo_launch(softmax_adjoint_kernel<real>, blocks_for_rows(rows), dim3(row_threads), 0, seam_of(ctx), log, rows, n,
         static_cast<const real *>(y->data), static_cast<const real *>(y_bar->data), static_cast<real *>(x_bar->data));
 }

@@ -41,7 +41,7 @@ static struct {
     char *base, *next; /* start of the device's range of addresses; place of the next allocation */
     std::map<char *, allocation> live, released;
     std::map<char *, locked> pinned;
-    std::size_t live_bytes, peak_bytes;
+    std::size_t live_bytes, peak_bytes, held_bytes;
     long planned, asked; /* number of the allocation that fails; number of allocations so far */
     int windows;
     stretch open[1024];
@@ -174,6 +174,14 @@ std::size_t memory_peak(bool restart) {
     return peak;
 }
 
+std::size_t memory_held() {
+    return device.held_bytes;
+}
+
+void memory_trim() {
+    device.held_bytes = device.live_bytes;
+}
+
 bool allocation_fails() {
     const char *text = std::getenv("MOCHI_CUDA_HOST_ALLOCATION");
     long planned = text ? std::atol(text) : 0;
@@ -200,6 +208,7 @@ void *memory_allocate(std::size_t bytes) {
     device.live.emplace(block, a);
     device.live_bytes += bytes;
     device.peak_bytes = device.live_bytes > device.peak_bytes ? device.live_bytes : device.peak_bytes;
+    device.held_bytes = device.live_bytes > device.held_bytes ? device.live_bytes : device.held_bytes;
     return block;
 }
 

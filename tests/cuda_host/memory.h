@@ -20,8 +20,11 @@ std::size_t memory_left();
 /* The bytes of live allocations, and their maximum since the start or the last restart. */
 std::size_t memory_used();
 std::size_t memory_peak(bool restart);
-/* Counts requested allocations. Returns true for number MOCHI_CUDA_HOST_ALLOCATION (1, 2, ..), which must fail. The
- * count restarts when the variable changes. */
+/* The bytes of the pool, which keeps what is released until it is trimmed. */
+std::size_t memory_held();
+void memory_trim();
+/* Counts requested allocations: returns true for the one with the number MOCHI_CUDA_HOST_ALLOCATION (1, 2, ..), which
+ * shall fail. The count starts again when the variable changes. */
 bool allocation_fails();
 
 /* Allocates host memory and registers it as page-locked. */

@@ -172,10 +172,23 @@ void seam_release(seam *s, void *block) {
 
 void seam_memory(seam *s, size_t *held, size_t *left) {
     std::size_t bound = s->most ? s->most : memory_capacity();
-    *held = memory_used();
+    std::size_t used = memory_used();
+    *held = memory_held();
     *left = memory_left();
-    if (*left > bound - (*held < bound ? *held : bound))
-        *left = bound - (*held < bound ? *held : bound);
+    if (*left > bound - (used < bound ? used : bound))
+        *left = bound - (used < bound ? used : bound);
+}
+
+const char *seam_trim(seam *s) {
+    if (s->workspace) {
+        seam_release(s, s->workspace);
+        s->moves++;
+    }
+    s->workspace = nullptr;
+    s->workspace_bytes = 0;
+    const char *reason = seam_wait(s);
+    memory_trim();
+    return reason;
 }
 
 size_t seam_most_shared(const seam *) {

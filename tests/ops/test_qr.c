@@ -33,6 +33,19 @@ TEST(the_residual_is_orthogonal_to_the_columns) {
         }
 }
 
+/* Of the CPU's kernels here; of a device's see test_device_memory. */
+TEST(a_trim_gives_back_scratch) {
+    fixture *f = *state;
+    double *A = normals(f, 70, 30), *B = normals(f, 70, COLUMNS);
+    mo_least_squares(f->t, matrix(f, MO_F64, 70, 30, A), matrix(f, MO_F64, 70, COLUMNS, B));
+    int64_t live = mo_context_counters(f->ctx).bytes_live;
+    assert_int_equal(mo_context_trim(f->ctx), MO_OK);
+    assert_true(live - mo_context_counters(f->ctx).bytes_live >= 70 * 30 * (int64_t)sizeof *A);
+    assert_int_equal(mo_context_trim(NULL), MO_INVALID);
+    free(A);
+    free(B);
+}
+
 static void solution(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)state;
     assert_int_equal(n_in + n_out, 3);

@@ -28,7 +28,7 @@ static void *symbol_of(void *library, const char *name) {
     return symbol;
 }
 
-/* Loads the library, after OpenBLAS or without it, and returns what a context says about BLAS. */
+/* What the processor's description says of BLAS once the library is loaded, behind OpenBLAS or without. */
 static int ask_context(bool behind_openblas) {
     if (behind_openblas && !dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL))
         return BROKEN;
@@ -38,17 +38,18 @@ static int ask_context(bool behind_openblas) {
         return BROKEN;
     }
     mo_context *(*create)(const mo_context_options *);
-    bool (*safe)(const mo_context *);
+    bool (*describe)(mo_device, char *, size_t);
     void (*release)(mo_context *);
-    void *symbol[] = {symbol_of(library, "mo_context_create"), symbol_of(library, "mo_context_blas_is_safe"),
+    void *symbol[] = {symbol_of(library, "mo_context_create"), symbol_of(library, "mo_device_describe"),
         symbol_of(library, "mo_context_release")};
     memcpy(&create, &symbol[0], sizeof create);
-    memcpy(&safe, &symbol[1], sizeof safe);
+    memcpy(&describe, &symbol[1], sizeof describe);
     memcpy(&release, &symbol[2], sizeof release);
     bool found[2];
+    char text[256];
     for (int i = 0; i < 2; i++) { /* the second context must find what the first one found */
         mo_context *ctx = create(&(mo_context_options){.threads = 2});
-        found[i] = ctx && safe(ctx);
+        found[i] = ctx && describe(MO_CPU, text, sizeof text) && !strstr(text, "one thread at a time");
         release(ctx);
     }
     return found[0] != found[1] ? BROKEN : found[0] ? SAFE : ONE_AT_A_TIME;

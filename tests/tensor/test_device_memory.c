@@ -123,6 +123,35 @@ TEST(page_locked_memory_that_is_not_there_is_one_line) {
     mo_context_release(ctx);
 }
 
+/* What the pool keeps, scratch and workspaces go back; tensors stay, and later work asks for scratch again. */
+TEST(a_trim_gives_back_what_no_tensor_uses) {
+    mo_context *ctx = device_context(MO_CUDA);
+    mo_tensor *X = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){2 * MIB});
+    size_t bytes = (size_t)2 * MIB * sizeof(float), held[2], left;
+    float *host = malloc(bytes); /* more than the page-locked memory of a fresh context */
+    mo_tensor_fill(X, 1);
+    assert_int_equal(mo_tensor_read(X, host, bytes), MO_OK);
+    free(host);
+    for (int round = 0; round < 2; round++) {
+        mo_tape *t = mo_tape_create(ctx, 0);
+        assert_true(mo_item(mo_sum(t, X, MO_ALL, MO_DROP_AXES)) == 2 * MIB); /* in scratch */
+        mo_tape_release(t);
+        mo_device_memory(ctx, &held[0], &left);
+        assert_int_equal(mo_context_trim(ctx), MO_OK);
+        mo_device_memory(ctx, &held[1], &left);
+        assert_true(held[0] >= bytes + MIB && held[1] < bytes + MIB / 4);
+    }
+    mo_capture_begin(ctx, 0);
+    assert_int_equal(mo_context_trim(ctx), MO_STATE);
+    assert_failed(ctx, MO_STATE, PARTS("capture: memory was given back"));
+    setenv("MOCHI_CUDA_HOST_FAIL", "seam_wait", 1);
+    assert_int_equal(mo_context_trim(ctx), MO_IO);
+    unsetenv("MOCHI_CUDA_HOST_FAIL");
+    mo_clear_error(ctx);
+    mo_tensor_release(X);
+    mo_context_release(ctx);
+}
+
 /* mo_send copies when the device gets there, not before; after that the memory can be written again. */
 BARE_TEST(sent_memory_may_be_written_again) {
     mo_context *ctx = device_context(MO_CUDA);

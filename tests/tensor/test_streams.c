@@ -1,6 +1,7 @@
-/* tests/tensor/test_streams.c - two contexts of a device share memory: a read in one waits for the other's work that
- * writes it, as their streams are ordered. The emulated device runs nothing until it is waited for, so there a missing
- * order always shows. Skipped if there is no CUDA device. */
+/* tests/tensor/test_streams.c - memory that two contexts of a device share is read behind the work that writes it, by
+ * an order between their streams. The emulated device does nothing before it is waited for, so that a missing order is
+ * seen there every time. Skipped if there is no CUDA device. */
+#include "ops/inside.h"
 #include "tests/device.h"
 #include "tests/scratch.h"
 
@@ -51,6 +52,69 @@ TEST(default_streams_have_numbers) {
             assert_int_equal(mo_context_order(ctx, (void *)number, theirs_first), MO_OK);
     mo_tensor_release(X);
     assert_int_equal(mo_context_release(ctx), MO_OK);
+}
+
+/* The fields of an object with __cuda_array_interface__: strides count bytes, and the stream is to be waited for, with
+ * the numbers of mo_context_order for the default ones. */
+typedef struct foreign_array {
+    void *data;
+    int64_t shape[2], strides[2];
+    void *stream;
+} foreign_array;
+
+/* Every second column of X [40, 25], transposed, as another library would hand it out while it still writes. */
+static foreign_array turned_columns(mo_context *writer, mo_tensor **X) {
+    float x[N];
+    for (int i = 0; i < N; i++)
+        x[i] = (float)i;
+    *X = mo_tensor_create_from(writer, MO_F32, 2, (int64_t[]){40, 25}, x);
+    mo_tensor *twice = mo_tensor_create_from(writer, MO_F32, 2, (int64_t[]){40, 25}, x);
+    mo_tape *t = mo_tape_create(writer, 0);
+    mo_tensor_copy(*X, mo_add(t, twice, twice));
+    mo_tape_release(t);
+    mo_tensor_release(twice);
+    return (foreign_array){mo_tensor_view(*X).data, {13, 40}, {2 * 4, 25 * 4}, mo_context_stream(writer)};
+}
+
+TEST(an_array_of_another_library_is_read_in_place) {
+    mo_context *writer = device_context(MO_CUDA), *reader = device_context(MO_CUDA);
+    mo_tensor *X;
+    foreign_array a = turned_columns(writer, &X);
+    float x[13 * 40];
+    mo_view memory = {a.data, MO_F32, 2, {a.shape[0], a.shape[1]}, {a.strides[0] / 4, a.strides[1] / 4}};
+    assert_int_equal(mo_context_order(reader, a.stream, true), MO_OK);
+    mo_tensor *window = mo_tensor_wrap(reader, &memory, NULL, NULL);
+    assert_int_equal(mo_tensor_read(window, x, sizeof x), MO_OK);
+    for (int i = 0; i < 13; i++)
+        for (int j = 0; j < 40; j++)
+            assert_true(x[i * 40 + j] == 2 * (float)(j * 25 + 2 * i));
+    mo_tensor_release(window);
+    mo_context_order(writer, mo_context_stream(reader), true); /* the owner may write again behind what was read */
+    mo_tensor_release(X);
+    assert_int_equal(mo_context_release(reader), MO_OK);
+    assert_int_equal(mo_context_release(writer), MO_OK);
+}
+
+/* Between devices values pass through host memory. On hardware each device's context has a thread of its own: the
+ * runtime's current device is the thread's. */
+TEST(values_pass_between_devices) {
+    if (mo_device_count(MO_CUDA) == 1)
+        setenv("MOCHI_CUDA_HOST_DEVICES", "2", 1); /* the emulated device alone reads it */
+    mo_context *first = device_context(MO_CUDA), *second;
+    if (mo_device_count(MO_CUDA) < 2) {
+        mo_context_release(first);
+        skip();
+    }
+    second = mo_context_create(&(mo_context_options){.device = MO_CUDA, .index = 1});
+    mo_tensor *X = filled(first, 5), *Y = mo_tensor_clone(second, X);
+    float x[N];
+    assert_int_equal(mo_tensor_read(Y, x, sizeof x), MO_OK);
+    assert_true(x[0] == 5 && x[N - 1] == 5);
+    unsetenv("MOCHI_CUDA_HOST_DEVICES");
+    mo_tensor_release(X);
+    mo_tensor_release(Y);
+    assert_int_equal(mo_context_release(second), MO_OK);
+    assert_int_equal(mo_context_release(first), MO_OK);
 }
 
 TEST(a_capture_has_one_stream) {

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 
 STEPS, FEW, WARM = 10000, 2000, 50
+FIRST, LATER = ("taken", "replayed"), ("one", "device", "three", "host", "disk")
 CACHE = os.path.join(tempfile.gettempdir(), "bench_gpu-features")  # kept, so that a second call on the machine finds it
 ONE_SHAPE = ["--pool", "citeseer:nc,photo:nc", "--k", "16", "--q", "32"]
 RUNS = {  # name: steps, episodes per step, options
@@ -42,13 +43,16 @@ def one_run(bench, folder, name):
     return row
 
 
-def measure(bench):
-    """All runs by name, and the profile of a step."""
+def measure(bench, names):
+    """These runs, by name."""
     folder = tempfile.mkdtemp(prefix="bench_gpu-run-")
-    found = {name: one_run(bench, folder, name) for name in RUNS}
+    found = {name: one_run(bench, folder, name) for name in names}
     shutil.rmtree(folder, ignore_errors=True)
+    return found
+
+
+def profile(bench):
     small = ["--dim", "16", "--warmup", "1", "--runs", "1"] if bench.dry else []
     _, text, _ = bench.run([bench.bench, "step", "lp" if bench.dry else "nc15", *small, "--device", "cuda", "--math", "tf32",
                             "--profile"], 30)
     bench.say("profile", table=text[-4000:])
-    return found

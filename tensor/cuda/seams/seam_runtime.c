@@ -109,7 +109,8 @@ void seam_close(seam *s) {
     seam_leave(s, true);
     if (s->stream)
         cudaStreamSynchronize(s->stream);
-    seam_close_rows(s);
+    seam_close_dnn(s);
+    seam_close_sparse(s);
     seam_close_solver(s);
     seam_close_blas(s);
     free(s->host_workspace);
@@ -153,12 +154,13 @@ void seam_libraries(char *text, size_t bytes) {
         cublasGetProperty((libraryPropertyType)i, &blas[i]);
         cusolverGetProperty((libraryPropertyType)i, &solver[i]);
     }
-    int n = snprintf(
+    snprintf(
         text, bytes, "cuBLAS %d.%d.%d, cuSOLVER %d.%d.%d", blas[0], blas[1], blas[2], solver[0], solver[1], solver[2]);
-    if (n > 0 && (size_t)n < bytes)
-        seam_describe_rows(text + n, bytes - (size_t)n);
-    size_t used = strlen(text);
-    seam_describe_collective(text + used, bytes - used);
+    void (*const others[])(char *, size_t) = {seam_describe_sparse, seam_describe_dnn, seam_describe_collective};
+    for (int i = 0; i < 3; i++) {
+        size_t used = strlen(text);
+        others[i](text + used, bytes - used);
+    }
 }
 
 int seam_count(void) {
@@ -377,6 +379,20 @@ void *seam_workspace(seam *s, size_t bytes) {
     s->workspace = seam_allocate(s, bytes ? bytes : 1);
     s->workspace_bytes = s->workspace ? bytes : 0;
     return s->workspace;
+}
+
+const char *seam_trim(seam *s) {
+    if (s->workspace) {
+        seam_release(s, s->workspace);
+        s->moves++;
+    }
+    s->workspace = NULL;
+    s->workspace_bytes = 0;
+    const char *reason = seam_wait(s);
+    free(s->host_workspace);
+    s->host_workspace = NULL;
+    s->host_bytes = 0;
+    return reason ? reason : answer_of(cudaMemPoolTrimTo(s->pool, 0));
 }
 
 void *seam_pin(size_t bytes) {

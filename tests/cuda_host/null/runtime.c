@@ -132,7 +132,14 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr nam
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr name, void *value) {
-    *(unsigned long long *)value = name == cudaMemPoolAttrUsedMemHigh ? vendor.high : vendor.used;
+    *(unsigned long long *)value = name == cudaMemPoolAttrUsedMemHigh          ? vendor.high
+                                   : name == cudaMemPoolAttrReservedMemCurrent ? vendor.reserved
+                                                                               : vendor.used;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t kept) {
+    vendor.reserved = vendor.used > kept ? vendor.used : kept;
     return cudaSuccess;
 }
 
@@ -143,6 +150,7 @@ cudaError_t cudaMallocFromPoolAsync(void **block, size_t bytes, cudaMemPool_t po
     memcpy(base, &bytes, sizeof bytes);
     vendor.used += bytes;
     vendor.high = vendor.used > vendor.high ? vendor.used : vendor.high;
+    vendor.reserved = vendor.used > vendor.reserved ? vendor.used : vendor.reserved;
     *block = base + 256;
     return cudaSuccess;
 }

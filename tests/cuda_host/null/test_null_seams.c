@@ -72,6 +72,19 @@ TEST(a_failure_before_the_capture_outlives_it) {
     seam_close(s);
 }
 
+TEST(a_trim_empties_the_pool) {
+    seam *s = open_seam();
+    size_t fresh, full, left;
+    seam_memory(s, &fresh, &left);
+    seam_release(s, seam_allocate(s, 1 << 20));
+    seam_memory(s, &full, &left);
+    assert_true(full == fresh + (1 << 20) && vendor.used == fresh);
+    assert_null(seam_trim(s));
+    seam_memory(s, &full, &left);
+    assert_int_equal(full, fresh);
+    seam_close(s);
+}
+
 /* After its own launch cuBLAS reads the runtime's last error, which can be an older one. */
 TEST(a_noted_failure_is_not_taken_for_a_librarys) {
     seam *s = open_seam();

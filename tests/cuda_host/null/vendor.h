@@ -18,7 +18,7 @@ typedef struct vendor_state {
     cudaError_t asynchronous; /* the result of the next wait; later waits succeed */
     bool capturing, broken;
     cudaError_t last; /* the runtime's last error */
-    size_t used, high;
+    size_t used, high, reserved;
     const void *shared_kernel; /* the last kernel for which dynamic shared memory was requested, */
     int shared_bytes;          /* and the number of bytes */
 } vendor_state;

@@ -5,12 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { COLUMNS = 15 };
-
 /* A X = B. A [n, n] is 12 on its diagonal and nearly 0 elsewhere, so that each factor is positive definite too: the
  * probe factors A in place repeatedly. */
 typedef struct system_of {
-    int64_t n;
+    int64_t n, columns;
     float *A, *B;
     float **pointer; /* address of A, in device memory */
     int32_t *info;
@@ -30,14 +28,14 @@ static const char *factor_batch_of_one(seam *s, const void *of) {
 static const char *solve(seam *s, const void *of) {
     const system_of *a = of;
     seam_triangle t = {.type = SEAM_F32, .left = a->left, .lower = a->left, .ldt = a->n};
-    t.m = a->left ? a->n : COLUMNS;
-    t.n = a->left ? COLUMNS : a->n;
+    t.m = a->left ? a->n : a->columns;
+    t.n = a->left ? a->columns : a->n;
     t.ldb = t.m;
     return seam_trsm(s, &t, a->A, a->B);
 }
 
-static system_of make_system(const probe *p, int64_t n) {
-    system_of a = {.n = n};
+static system_of make_system(const probe *p, int64_t n, int64_t columns) {
+    system_of a = {.n = n, .columns = columns};
     size_t bytes = (size_t)(n * n) * sizeof(float);
     float *values = malloc(bytes);
     if (!values)
@@ -47,11 +45,18 @@ static system_of make_system(const probe *p, int64_t n) {
     a.A = probe_memory(p, bytes);
     a.pointer = probe_memory(p, sizeof a.A);
     a.info = probe_memory(p, sizeof *a.info);
-    a.B = probe_values(p, n * COLUMNS, 1);
+    a.B = probe_values(p, n * columns, 1);
     probe_send(p, a.A, values, bytes);
     probe_send(p, a.pointer, &a.A, sizeof a.A);
     free(values);
     return a;
+}
+
+static void release_system(const probe *p, system_of *a) {
+    seam_release(p->s, a->A);
+    seam_release(p->s, a->B);
+    seam_release(p->s, a->pointer);
+    seam_release(p->s, a->info);
 }
 
 static void ask(const probe *p, system_of *a) {
@@ -69,20 +74,37 @@ static void ask(const probe *p, system_of *a) {
     }
     for (int left = 0; left < 2; left++) {
         a->left = left;
-        snprintf(what, sizeof what, left ? "trsm left %lld x %d" : "trsm right %lld x %d", (long long)a->n, COLUMNS);
+        snprintf(what, sizeof what, left ? "trsm left %lld x %lld" : "trsm right %lld x %lld", (long long)a->n,
+            (long long)a->columns);
         probe_measure(p, what, solve, a);
     }
 }
 
+/* The kernel of ours that does all of it, and its adjoint. */
+static void ask_own(const probe *p, int64_t n, int64_t m) {
+    char what[64];
+    system_of a = make_system(p, n, m);
+    probe_system s = {n, m, a.A, probe_memory(p, (size_t)(n * n) * sizeof(float)), a.B,
+        probe_memory(p, (size_t)(n * m) * sizeof(float)), a.info, false};
+    for (int adjoint = 0; adjoint < 2; adjoint++) {
+        s.adjoint = adjoint;
+        snprintf(what, sizeof what, "spd%s %lld x %lld", adjoint ? " adjoint" : "", (long long)n, (long long)m);
+        probe_measure(p, what, probe_spd, &s);
+    }
+    release_system(p, &a);
+    seam_release(p->s, s.L);
+    seam_release(p->s, s.X);
+}
+
+/* The systems of gc_dd, lp, gc_enzymes, nc15 and nc64. */
 void probe_factorizations(const probe *p) {
-    static const int64_t orders[] = {75, 140, 300, 513}, small[] = {9};
-    size_t count = p->dry ? 1 : sizeof orders / sizeof *orders;
+    static const int64_t sizes[][2] = {{40, 2}, {64, 2}, {120, 6}, {300, 15}, {513, 64}}, small[2] = {9, 2};
+    size_t count = p->dry ? 1 : sizeof sizes / sizeof *sizes;
     for (size_t i = 0; i < count; i++) {
-        system_of a = make_system(p, p->dry ? small[i] : orders[i]);
+        const int64_t *size = p->dry ? small : sizes[i];
+        ask_own(p, size[0], size[1]);
+        system_of a = make_system(p, size[0], size[1]);
         ask(p, &a);
-        seam_release(p->s, a.A);
-        seam_release(p->s, a.B);
-        seam_release(p->s, a.pointer);
-        seam_release(p->s, a.info);
+        release_system(p, &a);
     }
 }

@@ -46,6 +46,14 @@ typedef struct probe_diagonal {
     int32_t *found;
 } probe_diagonal;
 const char *probe_walk(seam *s, const void *of);
+/* spd.cu: X = A^-1 B by the backend's kernel, A [n, n], B and X [n, m]; adjoint: by its factor L, which is given. */
+typedef struct probe_system {
+    int64_t n, m;
+    float *A, *L, *B, *X;
+    int32_t *info;
+    bool adjoint;
+} probe_system;
+const char *probe_spd(seam *s, const void *of);
 
 #ifdef __cplusplus
 }
