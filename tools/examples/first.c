@@ -1,5 +1,5 @@
-/* The gradient of a loss in the rows Zs that a ridge readout is fitted on: it flows through the readout's solve. Build:
- * cc first.c $(pkg-config --cflags --libs mochi) */
+/* The gradient of a loss through the solve of a ridge readout, in the rows that it is fitted on.
+ * Build: cc first.c $(pkg-config --cflags --libs mochi) */
 #include <mochi/mochi.h>
 #include <stdio.h>
 

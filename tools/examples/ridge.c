@@ -1,6 +1,6 @@
-/* Learns a projection W for which a ridge readout, fitted on 12 labelled points, classifies 48 other points: the
- * gradient of their loss flows through the readout's solve. mo_ridge_fit is the same readout in one call. Build: cc
- * ridge.c $(pkg-config --cflags --libs mochi) */
+/* Learns a projection W for which a ridge readout, fitted on 12 labelled points, gets 48 others right: the gradient of
+ * their loss flows through the solve. mo_ridge_fit is the same readout in one call.
+ * Build: cc ridge.c $(pkg-config --cflags --libs mochi) */
 #include <mochi/mochi.h>
 #include <stdio.h>
 #include <stdlib.h>
