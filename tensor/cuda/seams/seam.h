@@ -114,9 +114,9 @@ typedef enum seam_math { SEAM_FULL, SEAM_TF32 } seam_math; /* of float32 product
  *   stores for each element a bit, in its own order: whether it was above 0. bits [ld_bits, n] counts bits; ld_bits is
  *   at least m and a multiple of 128, and the address of bits a multiple of 16 bytes.
  * - bits without relu, the adjoint of that relu: C is 0 where the bit is 0.
- * - rounded [ld_rounded, n] instead of bits, by cuDNN (seam_dnn), for BF16 A and B: with relu the library stores C there
- *   in bf16 too; without relu, C is 0 where rounded is not positive. ld_rounded is a multiple of 8, alpha 1, and B is
- *   not transposed.
+ * - rounded [ld_rounded, n] instead of bits, by cuDNN (seam_dnn), for BF16 A and B: with relu the library stores C
+ * there in bf16 too; without relu, C is 0 where rounded is not positive. ld_rounded is a multiple of 8, alpha 1, and B
+ * is not transposed.
  * - sums [n] receives the columns of op(B), summed over k.
  * A batch can have only bias, with or without relu, or sums. The bias or sums of two neighbouring matrices are
  * stride_vector elements apart.

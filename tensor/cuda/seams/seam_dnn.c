@@ -382,7 +382,8 @@ static struct seam_dnn *open_dnn(seam *s) {
 
 bool seam_has_layer(seam *s, const seam_gemm *c) {
     uintptr_t addresses = (uintptr_t)c->A | (uintptr_t)c->B | (uintptr_t)c->C | (uintptr_t)c->addend;
-    bool may = c->input == SEAM_BF16 && !c->transposed_b && c->batch == 1 && c->alpha == 1 && (addresses | (uintptr_t)c->rounded) % 16 == 0;
+    bool may = c->input == SEAM_BF16 && !c->transposed_b && c->batch == 1 && c->alpha == 1 &&
+               (addresses | (uintptr_t)c->rounded) % 16 == 0;
     struct seam_dnn *d = may ? open_dnn(s) : NULL;
     return d && find_plan(s, d, c);
 }
