@@ -2,9 +2,9 @@
  *
  * An SVD is unique up to signs and rotations inside equal singular values, so matrices learned over its coordinates do
  * not carry over to another graph. Four things do: linear combinations of hops, functions of the singular values, norms
- * and inner products. An example is two blocks of rows (structure A, attributes X) at hops 0 .. l over a common
- * spectrum, H [2, l + 1, n, d] with l_b = log(s_b / s_b1), and extras e [n, p] that contain no basis. For block b and
- * task t, with x^ = x / |x|:
+ * and inner products. Each node, link or graph comes as two blocks of rows (structure A, attributes X) at hops 0 .. l
+ * over a common spectrum, for n of them H [2, l + 1, n, d] with l_b = log(s_b / s_b1), and extras e [n, p] that contain
+ * no basis. For block b and task t, with x^ = x / |x|:
  *     h_b = (sum_k softmax_k(hop_b)_k H_bk) * exp(min(c_b l_b + c'_b l_b^2 / 4, 30))
  *     z = [exp(w_tA) h^_A | exp(w_tX) h^_X | exp(w_tE) e / sqrt(p)]^
  * Nodes have two diffused rows (train/features/nodes/diffuse.c) behind the hops, in the same softmax. Links have two
@@ -18,7 +18,7 @@
  * result then rarely falls below the untrained encoder's.
  *
  * A rotation Q inside equal singular values turns H into HQ and commutes with the profile, so z becomes zQ and all
- * inner products stay equal. The readout, before the encoder below, reads inner products alone.
+ * inner products stay equal. The readout, the first part of this file, reads inner products alone.
  *
  * Why the bound of 30: beyond the rank of a block its columns are zero and l = log(1e-6). There, from c' = 1.9 on, the
  * exponent passes 88, the logarithm of the largest float32, and inf * 0 is NaN; training can reach such a c', as it has

@@ -109,7 +109,7 @@ typedef struct mo_plan {
     int64_t *support[2], *query[2]; /* second ends for lp, else NULL */
     int64_t *support_label, *query_label;
     int64_t *support_pair, *query_pair; /* lp: indices into the links, positives before negatives; else NULL */
-    int64_t small_classes;              /* classes with too few members (below k + q): drawn repeatedly */
+    int64_t small_classes;              /* classes of fewer than k + q members (in a division k): members can repeat */
     int64_t left_out; /* classes left out, because they have one member or, in a division, no training node */
 } mo_plan;
 

@@ -4,8 +4,8 @@
  *     J(x_k) d = -F(x_k),   x_(k+1) = x_k + alpha d,
  * where the system is solved to a relative residual that falls with |F| (inexact Newton: Dembo, Eisenstat and
  * Steihaug 1982), and alpha is halved from 1 until |F| has fallen by the factor 1 - alpha / 10^4. Items of a batch
- * have their own alpha. d is the result of the op implicit_solve, whose adjoint unrolled iterations take, with alpha
- * held fixed. */
+ * have their own alpha. d is the result of the op implicit_solve: if iterations are unrolled, the gradient passes
+ * through each d by that op's adjoint, with alpha held fixed. */
 #include "ops/solvers/solver.h"
 
 #include <math.h>

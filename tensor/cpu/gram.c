@@ -103,7 +103,7 @@ void REAL(gram_cpu)(mo_context *ctx, const mo_view *X, const mo_view *Y) {
     g.ld = X->stride[g.transposed ? along : down];
     if (g.n * g.batch == 0)
         return;
-    if (ctx->math == MO_MATH_BF16 && sizeof(real) == sizeof(float)) { /* bf16 rounds the factors of every product */
+    if (ctx->math == MO_MATH_BF16 && sizeof(real) == sizeof(float)) { /* gemm_cpu rounds X to bf16, BLAS does not */
         mo_view turned = *X;
         turned.shape[down] = g.d, turned.shape[along] = g.n;
         turned.stride[down] = X->stride[along], turned.stride[along] = X->stride[down];

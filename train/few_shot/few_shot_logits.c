@@ -189,7 +189,8 @@ static void forget_fitted(fitted *r) {
     free(r->centre);
 }
 
-/* A transductive readout does not use the fit of few_shot_learn, but takes its experts' shares from that fit. */
+/* Sets the experts' shares for a transductive readout, which does not report them: few_shot_learn fits the same experts
+ * to the support and notes their shares; the rest of its fit is dropped. */
 static void few_shot_find_shares(mo_few_shot *f, const mo_few_shot_support *s) {
     fitted r = {0};
     few_shot_learn(f, s, &r);

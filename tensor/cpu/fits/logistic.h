@@ -76,7 +76,9 @@ int64_t logistic_space_layout(logistic_space *s, int count, real *scratch);
 int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int count, real *scratch);
 
 /* Sets D from the probabilities P [C, row]; D_i is at least `least` times T_i. */
-#define LEAST_CURVATURE 3e-3 /* for `least`: D also serves other points, and fits without a fold */
+/* The usual `least`. The preconditioner also serves other points and the fits without a fold, where a row of almost no
+ * curvature at P can have some. */
+#define LEAST_CURVATURE 3e-3
 void logistic_set_curvature(logistic_space *s, const real *P, real least);
 /* Computes the factor from D, and prepares the products. Returns false if M is not positive definite. */
 bool logistic_factor(logistic_space *s);

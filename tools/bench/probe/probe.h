@@ -12,7 +12,7 @@ extern "C" {
 typedef struct probe {
     seam *s;
     bool dry;        /* small sizes, few repetitions: to test the output */
-    int64_t rows, d; /* sizes of the products, as in a step of nc15 */
+    int64_t rows, d; /* sizes of the products, as in `mochi-bench step nc15` */
 } probe;
 
 /* ---- measure.c ---- */

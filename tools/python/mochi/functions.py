@@ -33,7 +33,7 @@ def failed(context, exception, what):
 
 
 def tensors(tape, pointers, n):
-    """The library's array of n tensors as tensors of the visit (tape.py); None for null."""
+    """The library's array of n tensors as tensors valid while the function runs (Visit, tape.py); None for null."""
     return [Tensor(pointers[i], tape) if pointers[i] else None for i in range(n)]
 
 
