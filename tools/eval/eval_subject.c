@@ -39,8 +39,8 @@ static void add_transductive(subject *s, mo_transductive asked) {
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         if (columns[i].asked == asked) {
             char *label = s->transductive_label[n++];
-            snprintf(label, sizeof s->transductive_label[0], "%s%s", s->label, columns[i].suffix);
-            c.features = label;
+            memcpy(label, s->label, sizeof s->label);
+            c.features = strcat(label, columns[i].suffix);
             c.transductive = columns[i].readout;
             s->candidates[s->n_candidates++] = c;
         }
