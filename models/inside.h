@@ -67,8 +67,9 @@ typedef struct mo_own_readout {
         const int64_t *row, int64_t h, mo_tensor **each);
 } mo_own_readout;
 
-/* The number of experts that use embeddings: T for nodes, T and Tg for links and graphs, none if inductive. They
- * precede the episode's kernels in the mixture. name (may be NULL): receives their names. */
+/* The number of experts that use embeddings: 1 for nodes ("T", a linear kernel), 2 for links and graphs ("T" and "Tg",
+ * a Gaussian kernel), 0 if inductive. They precede the episode's kernels in the mixture. name (may be NULL): receives
+ * their names. */
 int mo_own_experts(mo_task task, bool inductive, const char *const **name);
 
 enum { MO_MAX_PARAMETERS = MO_MAX_ENCODER_PARAMETERS + 1 + MO_TASKS * MO_MAX_HEAD_PARAMETERS };

@@ -25,8 +25,8 @@ void disk_begin(const disk_plan *plan);
 /* Stops counting. Returns the number of calls. */
 long disk_end(void);
 
-/* Returns the number of calls that the fault met. A call that cannot have the fault, such as a short fsync, is not met.
- * */
+/* Returns the number of calls that the fault met. A call that cannot have the fault, such as a short fsync, is not
+ * met. */
 long disk_met(void);
 
 /* Returns the calls since disk_begin, one per line: "write PATH 100", "rename FROM TO". A file without a name has the

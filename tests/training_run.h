@@ -24,8 +24,8 @@ typedef struct run_options {
     int index; /* index of the device */
     int shots; /* number of support examples and of queries, all 3 classes together; 0: as in planted_plans */
     bool replay;
-    const mo_feature_options *features; /* NULL: planted_features; rows of examples make the run use the invariant model
-                                         * */
+    const mo_feature_options *features; /* NULL: planted_features; rows of examples make the run use the invariant
+                                         * model */
 } run_options;
 
 static const run_options usual_run = {

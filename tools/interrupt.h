@@ -8,8 +8,8 @@
 /* From now on records the first signal of each kind, unless the process ignores it (nohup). A second signal of that
  * kind kills the process, as by default. flags: SA_RESTART, or 0 to interrupt waiting calls. */
 void catch_interrupts(int flags);
-/* Returns a pointer to the number of the first signal; the number is 0 before any signal, and can change at any time.
- * */
+/* Returns a pointer to the number of the first signal; the number is 0 before any signal, and can change at any
+ * time. */
 const volatile sig_atomic_t *interruption(void);
 /* Returns the exit status that a shell reports for a process killed by the first signal: 130, 143, 129. */
 int interrupted_code(void);

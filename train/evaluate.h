@@ -74,9 +74,10 @@ typedef struct mo_candidate {
 } mo_candidate;
 
 /* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
- * and metric. A model uses its own head, temperature and lambda; the row names the head. Links, under either protocol:
- * 5/7 of the source's positives (a fifth of the edges, at MO_EVAL_LINK_SHARE) are the test, against the same number of
- * non-edges, and the rest fits the heads. k is 1000 in hits_rank and hits_pooled, and 50 in hits_ogb. */
+ * and metric. A model uses its own head, temperature and lambda; the row names the head. Links, under protocols split
+ * and episode alike: 5/7 of the source's positives are the test, against the same number of non-edges, and the rest
+ * fits the heads. If the source holds out MO_EVAL_LINK_SHARE of the edges, the test is 5/7 * 0.28, a fifth of them. k
+ * is 1000 in hits_rank and hits_pooled, and 50 in hits_ogb. */
 MO_API mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
     const mo_eval_options *options, mo_eval_visit visit, void *state);
 

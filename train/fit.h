@@ -107,7 +107,7 @@ typedef struct mo_fit_row {
     const int64_t *predicted; /* [episodes, n_query]: predicted classes, as in mo_embeddings */
     const mo_fit_choice *choice; /* [episodes] */
     int64_t n_outcomes;
-    bool swept;          /* a row of a sweep; sets the fields below */
+    bool swept;          /* whether this is a row of a sweep; only such rows use the next three fields */
     double value;        /* the regularisation, the same for all episodes; NaN outside a sweep */
     double held_nll;     /* mean over episodes of mo_fit_choice.held_nll; NaN outside a sweep */
     int64_t chosen;      /* episodes whose tuning chose the value; -1: nothing is tuned */

@@ -239,9 +239,10 @@ static bool make_copies(mo_context *ctx, planned_copies *p, mo_dtype dtype) {
     return true;
 }
 
-/* From this number of multiplications on a copy with aligned rows costs less than it saves. Rows of 513 floats keep
- * tensor cores from TF32: 10^8 multiplications in float32 take 5 us more than in TF32, the copy of an operand of 1 MB
- * takes 3; in fp32 only the loads are narrower. Reasoned, not measured. */
+/* The least number of multiplications at which copying an operand to aligned rows costs less time than it saves. In
+ * tf32, unaligned rows (of 513 floats, say) keep the tensor cores from being used: 10^8 multiplications then take 5 us
+ * more, and the copy of an operand of 1 MB takes 3 us. In fp32 unaligned rows only make the loads narrower, so the
+ * number is larger. Both are reasoned, not measured. */
 constexpr int64_t long_product[] = {(int64_t)1 << 30, (int64_t)1 << 27}; /* fp32, tf32 */
 
 /* Whether the library should read a copy of an operand that it could read as it is. */

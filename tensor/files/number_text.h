@@ -15,8 +15,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-/* Gives the calling thread the locale C. Returns the locale to put back. The C libraries keep C ready: this allocates
- * nothing and cannot fail. */
+/* Gives the calling thread the locale "C". Returns the locale to put back. Every libc holds that locale ready, so this
+ * allocates nothing and cannot fail. */
 locale_t mo_locale_enter_c(void);
 void mo_locale_leave_c(locale_t before);
 

@@ -263,8 +263,8 @@ static void refusing(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out
         mo_fail(mo_tape_context(t), MO_INVALID, "one axis alone");
 }
 
-/* on_error is called once for each first error, where it is raised; not for errors that the checker tries and clears.
- * */
+/* on_error is called once for each first error, where it is raised; not for errors that the checker tries and
+ * clears. */
 BARE_TEST(on_error_hears_the_first_error) {
     (void)state;
     heard h = {0};

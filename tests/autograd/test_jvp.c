@@ -108,8 +108,8 @@ TEST(wrong_arguments_are_named) {
     assert_failed(y->ctx, MO_INVALID, PARTS("direction 0 is null"));
     mo_jvp(y->t, &f, 1, &a, NULL, 1, &tangent, 0);
     assert_failed(y->ctx, MO_INVALID, PARTS("1 outputs and 0 inputs", "not NULL"));
-    assert_int_equal(mo_jvp(y->t, &f, 1, &a, &v, 1, &tangent, 0), MO_OK); /* the tape is usable after all these errors
-                                                                           * */
+    assert_int_equal(mo_jvp(y->t, &f, 1, &a, &v, 1, &tangent, 0), MO_OK); /* the tape is usable after all these
+                                                                           * errors */
     assert_values(tangent, 4, 6);
     mo_tensor_release(a);
 }

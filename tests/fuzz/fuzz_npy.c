@@ -1,5 +1,5 @@
-/* tests/fuzz/fuzz_npy.c - reads any bytes as an .npy array; an accepted array can be written and read again unchanged.
- * */
+/* tests/fuzz/fuzz_npy.c - reads any bytes as an .npy array; an accepted array can be written and read again
+ * unchanged. */
 #include "fuzz.h"
 
 #include "tensor/files/arrays.h"

@@ -20,8 +20,8 @@ typedef struct golden {
 
 /* Returns the stored array case.name, or NULL. `test` is the case. */
 mo_tensor *golden_find(const golden *g, const char *test, const char *name);
-/* Returns a leaf of type g->real with the stored values, which needs a gradient; counts a failure if there is no array.
- * */
+/* Returns a leaf of type g->real with the stored values, which needs a gradient; counts a failure if there is no
+ * array. */
 mo_tensor *golden_leaf(golden *g, const char *test, const char *name);
 /* Returns the stored values as a tensor without a gradient (index arrays stay int64). */
 mo_tensor *golden_data(golden *g, const char *test, const char *name);

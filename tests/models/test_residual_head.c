@@ -107,8 +107,8 @@ static void assert_equal_heads(mo_context *ctx, const mo_head *a, const mo_head 
 
 TEST(a_residual_finds_the_ridge_and_its_gradients) {
     mo_head symmetric = residual_head(ridge_residual, true), skewed = residual_head(skewed_residual, false);
-    for (int64_t d = 5; d <= 40; d += 35) { /* 18 unknowns are factored; with 123, conjugate gradients and GMRES solve
-                                             * */
+    for (int64_t d = 5; d <= 40; d += 35) { /* 18 unknowns are factored; with 123, conjugate gradients and GMRES
+                                             * solve */
         assert_equal_heads(*state, &mo_head_ridge, &symmetric, d);
         assert_equal_heads(*state, &mo_head_ridge, &skewed, d);
     }

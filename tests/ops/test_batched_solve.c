@@ -30,8 +30,8 @@ static void run_part(fixture *f, solver solve, mo_dtype dtype, const double *pro
     mo_tape_reset(f->t);
 }
 
-/* Kernels compute matrices in groups: a result must not depend on the matrix's place in a group or on the batch's size.
- * */
+/* Kernels compute matrices in groups: a result must not depend on the matrix's place in a group or on the batch's
+ * size. */
 static void expect_batch_is_its_singles(fixture *f, solver solve, mo_dtype dtype, int64_t n, int64_t m) {
     enum { BATCH = 21 };
     double *A = normals(f, (int)(BATCH * n), (int)n), *B = normals(f, (int)(BATCH * n), (int)m);

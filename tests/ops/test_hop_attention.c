@@ -167,8 +167,8 @@ TEST(layers_of_one_memory_are_those_apart) {
     }
 }
 
-/* Writes Y and then the gradients, for 300 rows and 4 hops of width 64, computed in a context with this many threads.
- * */
+/* Writes Y and then the gradients, for 300 rows and 4 hops of width 64, computed in a context with this many
+ * threads. */
 static void attend_many(int threads, float *out, size_t bytes) {
     enum { HOPS = 4, ROWS = 300, WIDTH = 64, N_IN = 5 };
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});

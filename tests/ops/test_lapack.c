@@ -113,8 +113,8 @@ static void run(fixture *f, const family *s, mo_dtype dtype, int n, int m, tally
     mo_tape_reset(f->t);
 }
 
-/* Triangular matrices are only for the general family: they are not symmetric, and the triangular family has its own.
- * */
+/* Triangular matrices are only for the general family: they are not symmetric, and the triangular family has its
+ * own. */
 static bool has_kind(const family *s, kind k) {
     return s->draw == draw_general || (k != UPPER && k != LOWER);
 }

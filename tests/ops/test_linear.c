@@ -13,8 +13,8 @@
 
 #include "tests/suite.h"
 
-/* The sizes and inputs of a layer. batch 0: X is a matrix; part: W is half of a matrix; turned: X is a transposed view.
- * */
+/* The sizes and inputs of a layer. batch 0: X is a matrix; part: W is half of a matrix; turned: X is a transposed
+ * view. */
 typedef struct layer {
     int batch, rows, in, out;
     bool relu, b, R, part, turned;

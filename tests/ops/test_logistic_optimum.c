@@ -92,8 +92,8 @@ TEST(without_a_penalty_dependent_rows_are_named_by_their_rank) {
     mo_tape_release(t);
 }
 
-/* If the penalty includes the intercept, repeated rows, a class without support and a single row all have an optimum.
- * */
+/* If the penalty includes the intercept, repeated rows, a class without support and a single row all have an
+ * optimum. */
 TEST(a_penalty_on_everything_always_has_an_optimum) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);

@@ -107,8 +107,8 @@ TEST(a_hidden_input_that_needs_a_gradient_is_an_error) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *X = filled(ctx, 1), *hidden = filled(ctx, 2);
-    mo_tensor *Y = mo_recompute(t, captures, &X, 1, mo_stop_gradient(t, hidden), 0); /* allowed, as it needs no gradient
-                                                                                      * */
+    mo_tensor *Y = mo_recompute(t, captures, &X, 1, mo_stop_gradient(t, hidden), 0); /* allowed, as it needs no
+                                                                                      * gradient */
     assert_true(mo_ok(ctx) && mo_needs_grad(Y));
     assert_true(mo_is_null(mo_recompute(t, captures, &X, 1, hidden, 0)));
     assert_failed(ctx, MO_INVALID, PARTS("recompute: the function reads a tensor that needs a gradient", "[64, 64]"));

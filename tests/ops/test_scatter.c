@@ -9,8 +9,8 @@ typedef struct list {
     int64_t rows, width, destinations;
 } list;
 
-/* One position; parts of a warp; more columns than a block; places without rows; lists that one block sorts, and more.
- * */
+/* One position; parts of a warp; more columns than a block; places without rows; lists that one block sorts, and
+ * more. */
 static const list lists[] = {{1, 3, 2}, {33, 5, 7}, {70, 300, 9}, {400, 16, 900}, {4096, 2, 5}, {4097, 2, 5}};
 
 TEST(rows_are_added_in_rising_order) {

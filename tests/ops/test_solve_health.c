@@ -1,6 +1,6 @@
 /* tests/ops/test_solve_health.c - mo_solve_check: condition numbers of LAPACK's kinds of matrices against inverses in
- * long double, batches with one bad matrix, and the estimated error against the true errors of X and of its gradients.
- * */
+ * long double, batches with one bad matrix, and the estimated error against the true errors of X and of its
+ * gradients. */
 #include "autograd/sample.h"
 #include "tests/lapack_matrices.h"
 

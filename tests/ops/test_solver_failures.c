@@ -1,5 +1,5 @@
-/* tests/ops/test_solver_failures.c - what solvers report if they do not converge, meet a NaN or get impossible limits.
- * */
+/* tests/ops/test_solver_failures.c - what solvers report if they do not converge, meet a NaN or get impossible
+ * limits. */
 #include "tests/solver_methods.h"
 
 static mo_tensor *no_root(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {

@@ -80,8 +80,8 @@ static double distance(mo_tape *t, mo_tensor *const in[3], mo_tensor *all, mo_te
     return worst;
 }
 
-/* Float32 is compared with float64: near the optimum alpha moves far for a small gain, so differences exceed rounding.
- * */
+/* Float32 is compared with float64: near the optimum alpha moves far for a small gain, so differences exceed
+ * rounding. */
 TEST(folds_together_are_folds_one_by_one) {
     mo_context *ctx = *state;
     for (int how = 0; how < 32; how++) {

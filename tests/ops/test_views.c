@@ -171,8 +171,8 @@ TEST(a_new_axis_goes_anywhere_and_repeats) {
     assert_int_equal(mo_dim(last, 2), 2);
     expect_values(mo_contiguous(f->t, last), (double[]){0, 0, 1, 1, 2, 2, 3, 3}, 8);
     expect_values(mo_contiguous(f->t, mo_with_axis(f->t, X, MO_AXIS(1), 2)), (double[]){0, 1, 0, 1, 2, 3, 2, 3}, 8);
-    mo_tensor *first = mo_with_axis(f->t, mo_transpose(f->t, X), MO_AXIS(0), 1); /* an axis of size 1 fits any strides
-                                                                                  * */
+    mo_tensor *first = mo_with_axis(f->t, mo_transpose(f->t, X), MO_AXIS(0), 1); /* an axis of size 1 fits any
+                                                                                  * strides */
     assert_ptr_equal(first->storage, X->storage);
     assert_int_equal(mo_dim(first, 0), 1);
     expect_values(mo_contiguous(f->t, first), (double[]){0, 2, 1, 3}, 4);

@@ -28,8 +28,8 @@ typedef struct inert_call {
 extern const inert_call inert_calls[];
 extern const int n_inert_calls;
 
-/* Check a result. If the context failed, or there is none, a tensor must be null, an object NULL and a code not MO_OK.
- * */
+/* Check a result. If the context failed, or there is none, a tensor must be null, an object NULL and a code not
+ * MO_OK. */
 void take_tensor(given *g, mo_tensor *T);
 void take_object(given *g, const void *object);
 void take_code(given *g, mo_code code);

@@ -36,9 +36,8 @@ TEST(random_blocks_never_overlap_and_all_merge_again) {
         mo_storage_release(S[i]);
     mo_arena_reset(arena);
     int64_t before = mo_context_counters(ctx).allocations;
-    mo_storage *whole =
-        mo_arena_storage(arena, 1 << 20); /* the whole first slab, which is only free again if all of its blocks merged
-                                           * */
+    mo_storage *whole = mo_arena_storage(arena, 1 << 20); /* the whole first slab, which is only free again if all of
+                                                           * its blocks merged */
     assert_non_null(whole);
     assert_int_equal(mo_context_counters(ctx).allocations, before);
     mo_storage_release(whole);

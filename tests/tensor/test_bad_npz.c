@@ -1,5 +1,5 @@
-/* tests/tensor/test_bad_npz.c - .npz files that are damaged, contradict themselves or hold members that cannot be read.
- * */
+/* tests/tensor/test_bad_npz.c - .npz files that are damaged, contradict themselves or hold members that cannot be
+ * read. */
 #include "tensor/files/arrays.h"
 #include "tensor/storage.h"
 
@@ -151,8 +151,8 @@ TEST(members_cannot_share_their_bytes) {
     scratch *s = *state;
     zip_member m[2] = {{.name = "a.npy", .content = make_x()}, {.name = "b.npy", .content = make_x()}};
     bytes b = make_zip(m, 2);
-    memcpy(b.data + central_start(b) + 46 + 5 + 42, "\0\0\0\0", 4); /* moves the second member to the start of the first
-                                                                     * */
+    memcpy(b.data + central_start(b) + 46 + 5 + 42, "\0\0\0\0", 4); /* moves the second member to the start of the
+                                                                     * first */
     assert_refused(s->ctx, b, MO_FORMAT, PARTS("expected a whole zip archive"));
     assert_refused(
         s->ctx, make_nested(), MO_FORMAT, PARTS("member 'b'", "compressed bytes, found", "left in the file"));

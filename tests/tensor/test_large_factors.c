@@ -39,8 +39,8 @@ static double size_of(mo_tape *t, mo_tensor *X) {
     return sqrt(mo_item(mo_sum(t, mo_square(t, flat), MO_ALL, MO_DROP_AXES)));
 }
 
-/* Solves A X = B, and takes the gradients of sum(X B): B_bar = A^-T B, A_bar = -B_bar X^T. Checks the residual of each.
- * */
+/* Solves A X = B, and takes the gradients of sum(X B): B_bar = A^-T B, A_bar = -B_bar X^T. Checks the residual of
+ * each. */
 static void solve_once(mo_tape *t, int64_t n) {
     mo_tensor *A = mo_require_grad(mo_stop_gradient(t, drawn(t, MO_F64, 2, n, n, 1)));
     mo_tensor *B = mo_require_grad(mo_stop_gradient(t, drawn(t, MO_F64, 2, n, COLUMNS, 2)));

@@ -286,8 +286,8 @@ TEST(a_nan_behind_relu_reaches_the_gradient) {
     }
 }
 
-/* ---- operands in bf16 are rounded like a cast, at any layout and address: tested by products with the identity ----
- * */
+/* ---- operands in bf16 are rounded like a cast, at any layout and address: tested by products with the identity
+ * ---- */
 
 enum { MOST_OPERAND = 513 * 513 };
 

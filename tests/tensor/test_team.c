@@ -14,8 +14,8 @@
 
 enum { THREADS = 4, MOST = 256, SIZE = 48 };
 
-/* Lists the numbers of this process's threads, which the system gives in ascending order. Returns how many there are.
- * */
+/* Lists the numbers of this process's threads, which the system gives in ascending order. Returns how many there
+ * are. */
 static int list_threads(long *thread) {
     DIR *tasks = opendir("/proc/self/task");
     int n = 0;

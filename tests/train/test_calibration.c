@@ -65,8 +65,8 @@ static void add_confidence(mo_calibration *c, double p, bool right) {
 TEST(a_bin_holds_its_upper_end_but_not_its_lower_one) {
     (void)state;
     mo_calibration c = {0};
-    mo_calibration_add(&c, (double[]){0, 0, 0}, (int64_t[]){0}, 1, 3, 1); /* a confidence of 1/3, the upper end of bin 4
-                                                                           * */
+    mo_calibration_add(&c, (double[]){0, 0, 0}, (int64_t[]){0}, 1, 3, 1); /* a confidence of 1/3, the upper end of bin
+                                                                           * 4 */
     assert_int_equal(c.bin[4].n, 1);
     mo_calibration_add(&c, (double[]){1000, 0}, (int64_t[]){0}, 1, 2, 1); /* of 1 */
     assert_int_equal(c.bin[14].n, 1);

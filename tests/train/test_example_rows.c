@@ -231,8 +231,8 @@ static void keep_auc(const mo_eval_row *row, void *state) {
         *(double *)state = row->mean;
 }
 
-/* Returns the AUC of the untrained encoder on links of a random graph, which nothing but the links themselves predicts.
- * */
+/* Returns the AUC of the untrained encoder on links of a random graph, which nothing but the links themselves
+ * predicts. */
 static double auc_of_noise(mo_context *ctx, bool leak) {
     mo_feature_options o = example_features(NULL);
     mo_pool *pool = mo_pool_create(ctx, &o, MO_EVAL_LINK_SHARE, NULL, NULL);

@@ -1,6 +1,6 @@
 /* tests/train/test_expansion.c - an archive that expands to far more than its size: refused at the stated limit, before
- * memory is allocated; read if the limit is raised, with one copy of each array. tests/cli/arrays.cases has text files.
- * */
+ * memory is allocated; read if the limit is raised, with one copy of each array. tests/cli/arrays.cases has text
+ * files. */
 #include "tests/crafted.h"
 #include "train/inside.h"
 

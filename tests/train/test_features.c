@@ -1,5 +1,5 @@
-/* tests/train/test_features.c - the hop stack of graphs and sets of graphs: its values, and equal bits when repeated.
- * */
+/* tests/train/test_features.c - the hop stack of graphs and sets of graphs: its values, and equal bits when
+ * repeated. */
 #include "ops/inside.h"
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"

@@ -79,8 +79,8 @@ TEST(hits_have_their_values_by_hand) {
     /* OGB, k = 2: only 9 exceeds the second highest negative, 7; k = 3: all but 3 exceed the third, 4. */
     assert_true(mo_hits((mo_scores){p, 4, n, 5}, 2) == 0.25);
     assert_true(mo_hits((mo_scores){p, 4, n, 5}, 3) == 0.75);
-    assert_true(mo_hits((mo_scores){p, 4, n, 5}, 6) == 1); /* all positives are hits if there are fewer negatives than k
-                                                            * */
+    assert_true(mo_hits((mo_scores){p, 4, n, 5}, 6) == 1); /* all positives are hits if there are fewer negatives than
+                                                            * k */
     assert_true(mo_hits((mo_scores){p, 4, n, 5}, 1) == 0.25);
     /* All scores in one list: 9 8 7- 7+ 5 4 3 2 1; at the tie the negative comes first. */
     assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 3) == 0.25);

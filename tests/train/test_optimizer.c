@@ -256,8 +256,8 @@ TEST(zeroed_options_are_the_usual_ones) {
     after_three_steps(s->ctx, &(mo_adamw_options){0}, zeroed);
     after_three_steps(s->ctx, &(mo_adamw_options){.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8}, usual);
     assert_memory_equal(zeroed, usual, sizeof usual);
-    after_three_steps(s->ctx, &(mo_adamw_options){.epsilon = 1e-8}, zeroed); /* if any option is set, betas of 0 mean 0
-                                                                              * */
+    after_three_steps(s->ctx, &(mo_adamw_options){.epsilon = 1e-8}, zeroed); /* if any option is set, betas of 0 mean
+                                                                              * 0 */
     assert_true(memcmp(zeroed, usual, sizeof usual) != 0);
 }
 

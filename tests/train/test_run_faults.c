@@ -1,6 +1,6 @@
 /* tests/train/test_run_faults.c - a run is killed at each call that changes the disk, or its disk fails at each call:
- * it leaves a folder that --resume or a fresh start accepts, and ends with the weights of a run that was never stopped.
- * */
+ * it leaves a folder that --resume or a fresh start accepts, and ends with the weights of a run that was never
+ * stopped. */
 #include "tests/failing_disk.h"
 #include "tests/training_run.h"
 

@@ -26,8 +26,8 @@ static int compare_times(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Returns the peak memory in MB: on the CPU resident memory; on a device, memory in use with its libraries' workspaces.
- * */
+/* Returns the peak memory in MB: on the CPU resident memory; on a device, memory in use with its libraries'
+ * workspaces. */
 static double peak_memory(mo_context *ctx) {
     return mo_context_device(ctx) == MO_CPU ? resident_memory(true)
                                             : 1e-6 * (double)mo_context_counters(ctx).device_peak;

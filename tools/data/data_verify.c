@@ -77,8 +77,8 @@ static void verify_counts(mo_context *ctx, const data_options *o, const json_t *
     json_decref(counts);
 }
 
-/* Verifies an entry's files and counts. If the converted file is here, the files that it was made from can be absent.
- * */
+/* Verifies an entry's files and counts. If the converted file is here, the files that it was made from can be
+ * absent. */
 static bool verify_entry(mo_context *ctx, const data_options *o, const json_t *e) {
     char path[PATH_MAX];
     size_t i;

@@ -89,8 +89,8 @@ static int find_table(const results *list, const result *subject) {
 }
 
 /* Returns the features of a file that a difference compares: for published figures the best method; else --features;
- * else `first`, the first file's features; else the file's own first. Skips features for which the file has no figure.
- * */
+ * else `first`, the first file's features; else the file's own first. Skips features for which the file has no
+ * figure. */
 static const char *find_minuend(const comparison *c, int file, const result *subject, const char *first) {
     const results *r = &c->files[file];
     const char *const wanted[] = {c->options->features, first};

@@ -46,8 +46,8 @@ static void add_transductive(subject *s, mo_transductive asked) {
         }
 }
 
-/* Creates a model with a head (NULL: its own readout) and the parameters of the weights or, if untrained, initial ones.
- * */
+/* Creates a model with a head (NULL: its own readout) and the parameters of the weights or, if untrained, initial
+ * ones. */
 static mo_model *make_model(
     mo_context *ctx, const eval_options *o, const subject *s, const mo_head *head, bool untrained) {
     uint64_t seed = o->evaluation.seed;

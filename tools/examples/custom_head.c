@@ -2,9 +2,15 @@
  *     sum_ic log cosh(([Zs | 1] W - Ys)_ic) + lambda / 2 |W|^2,   so that   F(W) = X^T tanh(X W - Ys) + lambda W = 0,
  * X = [Zs | 1]. Only F is written here: the engine finds W (Newton-Krylov) and derives its gradients, to embeddings,
  * labels and lambda, by the implicit function theorem. A head with a closed form gives `logits` (models/head.h)
- * instead. As a program:       cc custom_head.c $(pkg-config --cflags --libs mochi) -o custom_head && ./custom_head As
- * a shared object: cc -shared -fPIC custom_head.c $(pkg-config --cflags --libs mochi) -o custom_head.so mochi gradcheck
- * --head ./custom_head.so mochi eval --weights none --data cora --task nc --head ./custom_head.so,ridge */
+ * instead.
+ *
+ * As a program:
+ *     cc custom_head.c $(pkg-config --cflags --libs mochi) -o custom_head && ./custom_head
+ *
+ * As a shared object:
+ *     cc -shared -fPIC custom_head.c $(pkg-config --cflags --libs mochi) -o custom_head.so
+ *     mochi gradcheck --head ./custom_head.so
+ *     mochi eval --weights none --data cora --task nc --head ./custom_head.so,ridge */
 #include <mochi/mochi.h>
 #include <stdio.h>
 #include <stdlib.h>

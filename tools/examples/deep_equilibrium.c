@@ -1,7 +1,7 @@
 /* A deep equilibrium layer (Bai et al. 2019): z = tanh(A z + B x + b) is solved for z, as if the layer were repeated
  * without end, and trained through the solution by the implicit function theorem. It learns to tell the inside of a
- * ring from the outside. The layer stays a contraction, so that there is one solution: |A| below 1. Build: cc
- * deep_equilibrium.c $(pkg-config --cflags --libs mochi) */
+ * ring from the outside. The layer stays a contraction, so that there is one solution: |A| below 1.
+ * Build: cc deep_equilibrium.c $(pkg-config --cflags --libs mochi) */
 #include <mochi/mochi.h>
 #include <stdio.h>
 #include <stdlib.h>

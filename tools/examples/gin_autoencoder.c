@@ -1,8 +1,8 @@
 /* The cheapest of the paper's baselines: a graph isomorphism network trained as a graph autoencoder. Two layers H' =
  * relu(((1 + e) H + A H) W1) W2 read 64 of the library's frozen features; the loss is the cross-entropy of z_u . z_v on
- * edges and random pairs. Only the archive libmochi.a has the functions of inside.h. Build:
- * cc gin_autoencoder.c $(pkg-config --static --cflags --libs mochi | sed s/-lmochi/-l:libmochi.a/)
- * ./a.out citeseer cora Z.npy 200 && python cone.py Z.npy cora */
+ * edges and random pairs. Only the archive libmochi.a has the functions of inside.h.
+ * Build: cc gin_autoencoder.c $(pkg-config --static --cflags --libs mochi | sed s/-lmochi/-l:libmochi.a/)
+ *     ./a.out citeseer cora Z.npy 200 && python cone.py Z.npy cora */
 #include <mochi/inside.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Learns the penalty of a ridge regression (Bengio 2000; Pedregosa 2016): the loss on held-out points has a gradient in
  * lambda through the fitted weights, which conjugate gradients find and the implicit function theorem differentiates.
- * The learned penalty is compared with a grid. Build: cc hypergradient.c $(pkg-config --cflags --libs mochi) -lm */
+ * The learned penalty is compared with a grid.
+ * Build: cc hypergradient.c $(pkg-config --cflags --libs mochi) -lm */
 #include <math.h>
 #include <mochi/mochi.h>
 #include <stdio.h>

@@ -284,8 +284,8 @@ static mo_tensor *svm_projection(mo_tape *t, mo_tensor *alpha) {
 }
 
 /* Returns the solution U of least norm of Pi K Pi U = Pi A_bar, for X = K, alpha, A_bar, with K extended to the entries
- * (i, c) of alpha. The matrix is singular if support vectors are dependent, but the right-hand side lies in its range.
- * */
+ * (i, c) of alpha. The matrix is singular if support vectors are dependent, but the right-hand side lies in its
+ * range. */
 static mo_tensor *svm_adjoint(mo_tape *t, mo_tensor *const *X) {
     const int64_t n = mo_dim(X[1], 0), C = mo_dim(X[1], 1), size = n * C;
     mo_tensor *Pi = svm_projection(t, X[1]), *w, *V;

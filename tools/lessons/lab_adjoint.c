@@ -37,8 +37,8 @@ struct problem {
     mo_context *ctx;
     problem_kind kind;                     /* the kind, with the shape of w in this problem */
     mo_tensor *theta;                      /* float64 leaf */
-    mo_tensor *inputs, *targets;           /* data that w is fitted to; for the problem root inputs = A, and no targets
-                                            * */
+    mo_tensor *inputs, *targets;           /* data that w is fitted to; for the problem root inputs = A, and no
+                                            * targets */
     mo_tensor *held_inputs, *held_targets; /* data on which the loss is measured */
     double step;                           /* h = 1 / the largest eigenvalue of J */
     double *reference;                     /* the gradient of the loss in theta by differences, owned */
@@ -98,8 +98,8 @@ static mo_tensor *logistic_jacobian(mo_tape *t, mo_tensor *W, mo_tensor *const *
     mo_tensor *Za = mo_reshape(t, p->inputs, 3, (int64_t[]){N, d, 1}),
               *Zb = mo_reshape(t, p->inputs, 3, (int64_t[]){N, 1, d});
     mo_tensor *ZZ = mo_reshape(t, mo_mul(t, Za, Zb), 2, (int64_t[]){N, d * d});
-    mo_tensor *J = mean_over_samples(t, ZZ, mo_reshape(t, B, 2, (int64_t[]){N, C * C})); /* rows (a, b), columns (c, e)
-                                                                                          * */
+    mo_tensor *J = mean_over_samples(t, ZZ, mo_reshape(t, B, 2, (int64_t[]){N, C * C})); /* rows (a, b), columns (c,
+                                                                                          * e) */
     J = mo_permute(t, mo_reshape(t, J, 4, (int64_t[]){d, d, C, C}), (int[]){0, 2, 1, 3});
     J = mo_reshape(t, mo_contiguous(t, J), 2, (int64_t[]){d * C, d * C});
     mo_tensor *ones = mo_full(t, MO_F64, 2, (int64_t[]){d, C}, 1);

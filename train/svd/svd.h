@@ -15,7 +15,7 @@ typedef struct mo_svd {
     mo_tensor *U, *S;     /* [n, r], [r] */
     mo_tensor *V;         /* [m, r]; NULL if A is declared symmetric: then V = U diag(sign) */
     mo_tensor *sign;      /* [r] signs of the eigenvalues, 1 or -1; NULL if A is not declared symmetric */
-    mo_tensor *turn;      /* [r] of 1 and -1: U diag(turn) and V diag(turn) have the signs of the convention */
+    mo_tensor *turn;      /* [r] of 1 and -1, mo_column_signs of U: U diag(turn) and V diag(turn) have fixed signs */
     double residual;      /* |A V - U S|_F / |A|_F */
     double orthogonality; /* the largest |U^T U - I| */
     int iterations;       /* power iterations done */

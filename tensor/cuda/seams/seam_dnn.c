@@ -77,7 +77,7 @@ typedef struct graph {
 typedef struct kind {
     layer_key key;
     int64_t engine;
-    graph first; /* of the power of two itself; it made the kernel */
+    graph first; /* the graph whose number of rows is the power of two itself; the kernel was compiled for it */
     descriptor kernels;
 } kind;
 

@@ -29,8 +29,8 @@ static double gain_of(const double *k, int64_t N, int64_t i) {
     return sum / (double)N / (1 + k[i * N + i]);
 }
 
-/* Returns k before any label, from the embeddings of the object's graph: unit rows around their mean, with penalty 0.7.
- * */
+/* Returns k before any label, from the embeddings of the object's graph: unit rows around their mean, with penalty
+ * 0.7. */
 static double *prior_of(mo_few_shot *f, int64_t *N) {
     mo_tensor *T = mo_embed_all(f->candidate.model, &f->source, 0);
     int64_t d = mo_dim(T, 1);

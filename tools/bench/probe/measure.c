@@ -1,5 +1,5 @@
-/* tools/bench/probe/measure.c - times work on the host, on the device and in a replayed graph; allocates device memory.
- * */
+/* tools/bench/probe/measure.c - times work on the host, on the device and in a replayed graph; allocates device
+ * memory. */
 #include "tools/bench/probe/probe.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* Softmax regression on three clouds of points, fitted twice: by the gradient that the tape gives, and by
  *     X' (P - Y) / n + lambda W
- * in plain loops. Both end at the same weights. Build: cc lesson.c $(pkg-config --cflags --libs mochi) -lm */
+ * in plain loops. Both end at the same weights.
+ * Build: cc lesson.c $(pkg-config --cflags --libs mochi) -lm */
 #include <math.h>
 #include <mochi/mochi.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* The evidence of a Gaussian process, log p(y) = -(y' K^-1 y + log det K + n log 2 pi) / 2, with
  *     K = s^2 exp(-(x - x')^2 / (2 l^2)) + sigma^2 I,
  * and its gradient in l, s and sigma, which are learned. The quadratic form rewards a close fit; the determinant
- * penalises a kernel that could fit any data. Build: cc lesson.c $(pkg-config --cflags --libs mochi) -lm */
+ * penalises a kernel that could fit any data.
+ * Build: cc lesson.c $(pkg-config --cflags --libs mochi) -lm */
 #include <math.h>
 #include <mochi/mochi.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* A quadratic program as a layer: x minimises x'Qx / 2 + q'x subject to Ax = b. Its optimum solves one linear system,
  *     [Q A'; A 0] [x; nu] = [-q; b]          (Karush, Kuhn, Tucker),
  * so that one solve is the layer and its adjoint is the layer's gradient. Here an investor's decisions x are seen and
- * the expected returns -q that led to them are learned. Build: cc lesson.c $(pkg-config --cflags --libs mochi) -lm */
+ * the expected returns -q that led to them are learned.
+ * Build: cc lesson.c $(pkg-config --cflags --libs mochi) -lm */
 #include <math.h>
 #include <mochi/mochi.h>
 #include <stdio.h>
