@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <utility>
+#include <vector>
 
 namespace cuda_host {
 
@@ -66,8 +68,9 @@ static void run_until(stream *s, std::uint64_t position) {
 }
 
 void stream_release(stream *s) {
+    static std::vector<std::unique_ptr<stream>> released; /* other streams may still wait for its events */
     stream_synchronize(s);
-    delete s;
+    released.emplace_back(s);
 }
 
 static void push(stream *s, piece p) {
