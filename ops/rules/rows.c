@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Writes the numbers of the axes that are kept, then of those that are reduced. Returns how many are kept. */
+/* Lists the numbers of all axes: first the kept axes, then the reduced ones. Returns the number of kept axes. */
 static int order_of(const mo_tensor *X, unsigned axes, int *order) {
     int kept = 0, n = 0;
     for (int i = 0; i < X->ndim; i++)

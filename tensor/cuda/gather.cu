@@ -146,7 +146,7 @@ void take_along_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, co
 
 template <typename real>
 void put_along_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y) {
-    constexpr int64_t short_row = 64; /* a thread zeroes a row of so many values sooner than a launch takes */
+    constexpr int64_t short_row = 64; /* a thread zeroes a row of up to 64 values in less time than a launch takes */
     int64_t n = row_length(y), rows = row_count(index);
     if (rows * n == 0)
         return;

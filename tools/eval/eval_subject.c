@@ -27,23 +27,23 @@ static void add_model(subject *s, mo_model *model, const mo_head *head, const ch
         s, (mo_candidate){.features = label, .model = model, .head = head, .dot = head == &dot, .encoder = encoder});
 }
 
-/* Adds the last model again, with the readouts that --transductive names. */
+/* Adds the model c again, under its label with a suffix, with another use of the examples without a label. */
+static void add_readout(subject *s, mo_candidate c, mo_transductive readout, const char *suffix, char *label) {
+    memcpy(label, s->label, sizeof s->label);
+    c.features = strcat(label, suffix);
+    c.transductive = readout;
+    s->candidates[s->n_candidates++] = c;
+}
+
+/* Adds the columns that --transductive asks for, of the last model. */
 static void add_transductive(subject *s, mo_transductive asked) {
-    static const struct {
-        mo_transductive asked, readout;
-        const char *suffix;
-    } columns[] = {{MO_TRANSDUCTIVE_ON, MO_TRANSDUCTIVE_ON, "+T"}, {MO_TRANSDUCTIVE_ON, MO_TRANSDUCTIVE_NEVER, "-T"},
-        {MO_TRANSDUCTIVE_AUTO, MO_TRANSDUCTIVE_AUTO, "+T?"}};
-    mo_candidate c = s->candidates[s->n_candidates - 1];
-    int n = 0;
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        if (columns[i].asked == asked) {
-            char *label = s->transductive_label[n++];
-            memcpy(label, s->label, sizeof s->label);
-            c.features = strcat(label, columns[i].suffix);
-            c.transductive = columns[i].readout;
-            s->candidates[s->n_candidates++] = c;
-        }
+    const mo_candidate c = s->candidates[s->n_candidates - 1];
+    if (asked == MO_TRANSDUCTIVE_ON) {
+        add_readout(s, c, MO_TRANSDUCTIVE_ON, "+T", s->transductive_label[0]);
+        add_readout(s, c, MO_TRANSDUCTIVE_NEVER, "-T", s->transductive_label[1]);
+    } else if (asked == MO_TRANSDUCTIVE_AUTO) {
+        add_readout(s, c, MO_TRANSDUCTIVE_AUTO, "+T?", s->transductive_label[0]);
+    }
 }
 
 /* Creates a model with a head (NULL: its own readout) and the parameters of the weights or, if untrained, initial
@@ -87,7 +87,7 @@ static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, b
         bool mixture = of_examples && !given && !o->encoder && head == &mo_head_mixture;
         if (s->weights)
             add_model(s, make_model(ctx, o, s, readout, false), head, s->label);
-        if (s->weights && o->transductive && head == &mo_head_mixture && s->n_candidates)
+        if (s->weights && head == &mo_head_mixture && s->n_candidates)
             add_transductive(s, o->transductive);
         if (first && strcmp(s->file, "none") != 0)
             add_model(s, make_model(ctx, o, s, readout, true), head, "random");

@@ -288,7 +288,8 @@ mo_tensor *mo_few_shot_chosen(
             label[n++] = plan->support_label[i];
         }
     if (logits && id && seen && mo_few_shot_fit(&f, id, label, n) == MO_OK &&
-        mo_few_shot_logits(&f, plan->query[0], plan->n_query, logits) == MO_OK) {
+        mo_few_shot_read(&f, &(mo_few_shot_support){f.id, f.label, f.n, f.classes}, plan->query[0], plan->n_query,
+            logits) == MO_OK) {
         mo_tape_reset(t);
         Y = mo_from(t, MO_F64, 2, (int64_t[]){plan->n_query, plan->classes}, logits);
         Y = mo_scale(t, Y, 1 / f.temperature, 0);

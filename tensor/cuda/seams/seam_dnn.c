@@ -187,7 +187,7 @@ static descriptor pointwise(graph *g, cudnnPointwiseMode_t f, descriptor x, desc
     return d;
 }
 
-/* Adds the operations of the layer, for so many rows, to g. */
+/* Adds the operations of the layer to g, with `rows` in place of its n. */
 static void describe(graph *g, const seam_gemm *c, int64_t rows) {
     descriptor op[5];
     int n = 0;
@@ -380,17 +380,22 @@ static struct seam_dnn *open_dnn(seam *s) {
     return s->dnn;
 }
 
-bool seam_has_layer(seam *s, const seam_gemm *c) {
+/* The plan of a layer that cuDNN computes; NULL: not this one. */
+static graph *layer_plan(seam *s, const seam_gemm *c) {
     uintptr_t addresses = (uintptr_t)c->A | (uintptr_t)c->B | (uintptr_t)c->C | (uintptr_t)c->addend;
     bool may = c->input == SEAM_BF16 && !c->transposed_b && c->batch == 1 && c->alpha == 1 &&
                (addresses | (uintptr_t)c->rounded) % 16 == 0;
     struct seam_dnn *d = may ? open_dnn(s) : NULL;
-    return d && find_plan(s, d, c);
+    return d ? find_plan(s, d, c) : NULL;
+}
+
+bool seam_has_layer(seam *s, const seam_gemm *c) {
+    return layer_plan(s, c);
 }
 
 const char *seam_queue_layer(seam *s, const seam_gemm *c) {
     static const int64_t numbers[] = {X_AT, W_AT, C_AT, ROUNDED_AT, BIAS_AT, ADDEND_AT};
-    graph *of = seam_has_layer(s, c) ? find_plan(s, s->dnn, c) : NULL;
+    graph *of = layer_plan(s, c);
     if (!of)
         return "cuDNN has no engine for the layer";
     graph run = {.l = of->l, .fine = true};
