@@ -152,5 +152,10 @@ MO_API bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder);
  * options NULL: mo_invariant_defaults. At 3 hops it has 28 parameters, none of which depends on a width; initial values
  * are fixed. Returns NULL on failure. */
 MO_API mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
+/* The weights with which a model of mo_invariant_create sums the hops of nodes, and behind them the diffused rows if it
+ * reads these: [2, sides, K] for both blocks, where side 0 has the parameters and side 1, if there is one, their first
+ * values. Rows "mixed" [2, sides, n, d], summed by them, replace "blocks" and "diffused" in an episode of nodes. NULL
+ * for another model. */
+mo_tensor *mo_invariant_hop_weights(mo_tape *t, const mo_model *m);
 
 #endif

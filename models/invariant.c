@@ -7,7 +7,9 @@
  * no basis. For block b and task t, with x^ = x / |x|:
  *     h_b = (sum_k softmax_k(hop_b)_k H_bk) * exp(min(c_b l_b + c'_b l_b^2 / 4, 30))
  *     z = [exp(w_tA) h^_A | exp(w_tX) h^_X | exp(w_tE) e / sqrt(p)]^
- * Nodes have two diffused rows (train/features/nodes/diffuse.c) behind the hops, in the same softmax. Links have two
+ * Nodes have two diffused rows (train/features/nodes/diffuse.c) behind the hops, in the same softmax. If the parameters
+ * are fixed, an episode of nodes can bring the sums h_b before the profile, for both rows of the last paragraph, in
+ * place of hops and diffused rows. Links have two
  * more groups of extras, walks and matches (train/features/pairs/). Graphs have three more parts, each a unit row with
  * a weight of its own: statistics, subtrees, waves (train/features/sets/). A part whose rows an episode lacks counts as
  * zero.
@@ -282,6 +284,7 @@ static const struct {
 typedef struct episode {
     const invariant *m;
     mo_task task;
+    bool mixed;                         /* ROW_BLOCKS holds "mixed" [BLOCKS, sides, n, d], sums over the hops */
     mo_tensor *rows[ROWS];              /* NULL: not in the episode, or its part is left out */
     mo_tensor *parameter[N_PARAMETERS]; /* NULL: left out */
     mo_tensor *initial[N_PARAMETERS];   /* their first values */
@@ -299,12 +302,16 @@ static mo_tensor *profile(mo_tape *t, const episode *e, mo_tensor *c) {
     return mo_reshape(t, mo_exp(t, exponent), 4, (int64_t[]){BLOCKS, 1, 1, mo_dim(l, 1)});
 }
 
-/* Softmax weights of the K rows mixed, the hops and then the diffused rows: [BLOCKS, 1, K]. */
-static mo_tensor *hop_weights(mo_tape *t, const episode *e, mo_tensor *const *P) {
-    mo_tensor *logits = P[HOP];
-    if (e->rows[ROW_DIFFUSED])
-        logits = mo_concat(t, (mo_tensor *[]){logits, P[DIFFUSED]}, 2, MO_AXIS(1));
-    return mo_with_axis(t, mo_softmax(t, logits, MO_AXIS(-1)), MO_AXIS(1), 1);
+/* Softmax weights of the K rows mixed, the hops and then the diffused rows, for every side: [BLOCKS, sides, K]. */
+static mo_tensor *hop_weights(mo_tape *t, mo_tensor *const *const *side, int sides, bool diffused) {
+    mo_tensor *weights[2];
+    for (int s = 0; s < sides; s++) {
+        mo_tensor *logits = side[s][HOP];
+        if (diffused)
+            logits = mo_concat(t, (mo_tensor *[]){logits, side[s][DIFFUSED]}, 2, MO_AXIS(1));
+        weights[s] = mo_with_axis(t, mo_softmax(t, logits, MO_AXIS(-1)), MO_AXIS(1), 1);
+    }
+    return mo_concat(t, weights, sides, MO_AXIS(1));
 }
 
 /* sum_k w[b, s, first + k] H[b, k] for every block b and side s: [BLOCKS, sides, n d]. */
@@ -314,17 +321,24 @@ static mo_tensor *mixed_rows(mo_tape *t, mo_tensor *w, int64_t first, mo_tensor 
     return mo_matmul(t, mo_slice(t, w, MO_AXIS(2), first, first + k), flat);
 }
 
-/* Unit rows h^ of both blocks, [BLOCKS, sides, n, d]. One product serves all sides, so that the hops are read once. */
-static mo_tensor *unit_blocks(mo_tape *t, const episode *e, mo_tensor *const *const *side, int sides) {
-    mo_tensor *H = e->rows[ROW_BLOCKS], *D = e->rows[ROW_DIFFUSED], *weights[2], *profiles[2];
-    for (int s = 0; s < sides; s++) {
-        weights[s] = hop_weights(t, e, side[s]);
-        profiles[s] = profile(t, e, side[s][PROFILE]);
-    }
-    mo_tensor *w = mo_concat(t, weights, sides, MO_AXIS(1)), *mixed = mixed_rows(t, w, 0, H);
+/* The sums over hops and diffused rows, [BLOCKS, sides, n, d]. One product serves all sides, so that the hops are read
+ * once. */
+static mo_tensor *mixed_blocks(mo_tape *t, const episode *e, mo_tensor *const *const *side, int sides) {
+    mo_tensor *H = e->rows[ROW_BLOCKS], *D = e->rows[ROW_DIFFUSED];
+    if (e->mixed)
+        return H;
+    mo_tensor *w = hop_weights(t, side, sides, D != NULL), *mixed = mixed_rows(t, w, 0, H);
     if (D)
         mixed = mo_add(t, mixed, mixed_rows(t, w, mo_dim(H, 1), D));
-    mixed = mo_reshape(t, mixed, 4, (int64_t[]){BLOCKS, sides, mo_dim(H, 2), mo_dim(H, 3)});
+    return mo_reshape(t, mixed, 4, (int64_t[]){BLOCKS, sides, mo_dim(H, 2), mo_dim(H, 3)});
+}
+
+/* Unit rows h^ of both blocks, [BLOCKS, sides, n, d]. */
+static mo_tensor *unit_blocks(mo_tape *t, const episode *e, mo_tensor *const *const *side, int sides) {
+    mo_tensor *profiles[2];
+    for (int s = 0; s < sides; s++)
+        profiles[s] = profile(t, e, side[s][PROFILE]);
+    mo_tensor *mixed = mixed_blocks(t, e, side, sides);
     return mo_l2_normalize(t, mo_mul(t, mixed, mo_concat(t, profiles, sides, MO_AXIS(1))), 1e-6);
 }
 
@@ -402,16 +416,22 @@ static mo_tensor *invariant_encode_block(mo_tape *t, int64_t first, int64_t last
 
 /* ---- all of an episode ---- */
 
+static bool has_rows(const mo_episode *given, const char *name) {
+    for (int i = 0; i < given->n_rows; i++)
+        if (!strcmp(given->rows[i].name, name))
+            return true;
+    return false;
+}
+
 /* Finds the required rows, and the optional ones that the episode has; returns false if a required one is missing. */
 static bool find_rows(mo_tape *t, const mo_episode *given, episode *e) {
     mo_context *ctx = mo_tape_context(t);
+    e->mixed = given->task == MO_TASK_NC && has_rows(given, "mixed");
     for (int i = 0; i < ROWS && mo_ok(ctx); i++) {
-        bool there = rows_read[i].part < 0;
-        for (int j = 0; j < given->n_rows && !there; j++)
-            there =
-                !strcmp(given->rows[j].name, rows_read[i].name) && has_part(e->m, (mo_invariant_part)rows_read[i].part);
-        if (there)
-            e->rows[i] = mo_episode_rows(t, given, rows_read[i].name);
+        int part = rows_read[i].part;
+        const char *name = i == ROW_BLOCKS && e->mixed ? "mixed" : rows_read[i].name;
+        if (part < 0 || (has_rows(given, name) && has_part(e->m, (mo_invariant_part)part)))
+            e->rows[i] = mo_episode_rows(t, given, name);
     }
     return mo_ok(ctx);
 }
@@ -419,13 +439,12 @@ static bool find_rows(mo_tape *t, const mo_episode *given, episode *e) {
 static bool check_blocks(mo_context *ctx, const episode *e) {
     const mo_tensor *H = e->rows[ROW_BLOCKS], *l = e->rows[ROW_SPECTRUM], *x = e->rows[ROW_EXTRAS];
     char blocks[160], spectrum[160], more[160];
-    int hops = e->m->options.hops + 1;
+    int hops = !e->mixed ? e->m->options.hops + 1 : reads_initial(e->m, e->task) ? 2 : 1;
     if (mo_ndim(H) != 4 || mo_dim(H, 0) != BLOCKS || mo_dim(H, 1) != hops || mo_ndim(l) != 2 ||
         mo_dim(l, 0) != BLOCKS || mo_dim(l, 1) != mo_dim(H, 3) || mo_ndim(x) != 2 || mo_dim(x, 0) != mo_dim(H, 2))
-        mo_fail(ctx, MO_INVALID,
-            "invariant: expected blocks [2, %d, n, d], spectrum [2, d], extras [n, p]; got %s, %s, %s", hops,
-            mo_shape_string(H, blocks, sizeof blocks), mo_shape_string(l, spectrum, sizeof spectrum),
-            mo_shape_string(x, more, sizeof more));
+        mo_fail(ctx, MO_INVALID, "invariant: expected %s [2, %d, n, d], spectrum [2, d], extras [n, p]; got %s, %s, %s",
+            e->mixed ? "mixed" : "blocks", hops, mo_shape_string(H, blocks, sizeof blocks),
+            mo_shape_string(l, spectrum, sizeof spectrum), mo_shape_string(x, more, sizeof more));
     return mo_ok(ctx);
 }
 
@@ -444,22 +463,36 @@ static bool check_parts(mo_context *ctx, const episode *e) {
     return mo_ok(ctx);
 }
 
+/* Sets the parameters and their first values from the encoder's list of both. */
+static void set_parameters(const mo_encoder *encoder, mo_tensor *const *P, episode *e) {
+    for (int i = 0; i < N_PARAMETERS; i++)
+        if (e->m->at[i] >= 0) {
+            e->parameter[i] = P[e->m->at[i]];
+            e->initial[i] = P[encoder->n_parameters + e->m->at[i]];
+        }
+}
+
 static mo_tensor *invariant_encode(
     mo_tape *t, const mo_encoder *encoder, mo_tensor *const *P, const mo_episode *given, mo_random *r) {
     mo_context *ctx = mo_tape_context(t);
     episode e = {.m = encoder->state, .task = given->task};
     (void)r;
-    for (int i = 0; i < N_PARAMETERS; i++)
-        if (e.m->at[i] >= 0) {
-            e.parameter[i] = P[e.m->at[i]];
-            e.initial[i] = P[encoder->n_parameters + e.m->at[i]];
-        }
+    set_parameters(encoder, P, &e);
     if (!find_rows(t, given, &e) || !check_blocks(ctx, &e) || !check_parts(ctx, &e))
         return mo_null_tensor(ctx);
     int64_t n = mo_dim(e.rows[ROW_BLOCKS], 2);
     if (mo_needs_blocks(ctx, n, given->max_rows))
         return mo_encode_blocks(t, n, given->max_rows, 0, invariant_encode_block, &e);
     return invariant_embed_rows(t, &e);
+}
+
+mo_tensor *mo_invariant_hop_weights(mo_tape *t, const mo_model *m) {
+    if (!mo_ok(m->ctx) || m->encoder.whole != invariant_encode)
+        return NULL;
+    episode e = {.m = m->encoder.state};
+    set_parameters(&m->encoder, m->first, &e);
+    mo_tensor *const *const side[] = {e.parameter, e.initial};
+    return hop_weights(t, side, reads_initial(e.m, MO_TASK_NC) ? 2 : 1, has_part(e.m, MO_PART_DIFFUSED));
 }
 
 /* ---- parameters ---- */

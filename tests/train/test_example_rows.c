@@ -51,6 +51,61 @@ TEST(rows_do_not_depend_on_threads_or_cache) {
     folder_remove(folder);
 }
 
+/* The embeddings of all nodes by a model, from every hop or from the sums that are made for this model alone. disk: the
+ * folder where the rows stay, or NULL. */
+static mo_tensor *embed_copies(mo_context *ctx, mo_model *model, bool for_model, const char *disk) {
+    mo_feature_options o = example_features(disk);
+    mo_source source = {.graph = graph_of_copies(ctx), .task = MO_TASK_NC};
+    o.dim = 80; /* one slab of columns and a part of another */
+    o.place = disk ? MO_FEATURES_ON_DISK : MO_FEATURES_AUTO;
+    o.reader = for_model ? model : NULL;
+    source.features = mo_task_features_open(source.graph, MO_TASK_NC, NULL, &o);
+    if (!source.features)
+        fail_msg("%s", mo_context_status(ctx)->message);
+    assert_true(for_model == (mo_arrays_find(source.features->arrays, "mixed") != NULL));
+    mo_tensor *Z = mo_embed_all(model, &source, 7);
+    if (!mo_ok(ctx))
+        fail_msg("%s", mo_context_status(ctx)->message);
+    mo_features_release(source.features);
+    mo_graph_release(source.graph);
+    return Z;
+}
+
+/* For a model, one without the initial row, and one without diffused rows. */
+TEST(sums_made_for_one_model_are_its_sums_of_all_hops) {
+    scratch *s = *state;
+    static const unsigned without[] = {0, 1u << MO_PART_INITIAL, 1u << MO_PART_DIFFUSED};
+    char folder[300];
+    snprintf(folder, sizeof folder, "%s/sums", s->folder);
+    for (int i = 0; i < 3; i++) {
+        mo_model *model =
+            mo_invariant_create(s->ctx, MO_F32, &(mo_invariant_options){.hops = 3, .without = without[i]});
+        mo_random r = mo_random_at(2, MO_PURPOSE_CHECK, 2);
+        for (int j = 0; j < mo_model_n_parameters(model); j++) {
+            mo_tensor *p = mo_model_parameter(model, j);
+            float *x = mo_tensor_view(p).data;
+            for (int64_t k = 0; k < mo_numel(p); k++)
+                x[k] += (float)mo_random_normal(&r);
+        }
+        mo_tensor *all = embed_copies(s->ctx, model, false, NULL), *sums = embed_copies(s->ctx, model, true, NULL),
+                  *disk = embed_copies(s->ctx, model, true, folder), *again = embed_copies(s->ctx, model, true, folder);
+        const float *a = mo_tensor_view(all).data, *b = mo_tensor_view(sums).data;
+        assert_int_equal(mo_numel(all), mo_numel(sums));
+        for (int64_t k = 0; k < mo_numel(all); k++)
+            if (!(fabs((double)(a[k] - b[k])) < 1e-5))
+                fail_msg("without %u, entry %lld: %g of all hops, %g of sums", without[i], (long long)k, (double)a[k],
+                    (double)b[k]);
+        assert_memory_equal(b, mo_tensor_view(disk).data, (size_t)mo_numel(sums) * sizeof *b);
+        assert_memory_equal(b, mo_tensor_view(again).data, (size_t)mo_numel(sums) * sizeof *b);
+        mo_tensor_release(all);
+        mo_tensor_release(sums);
+        mo_tensor_release(disk);
+        mo_tensor_release(again);
+        mo_model_release(model);
+    }
+    folder_remove(folder);
+}
+
 /* Computes the expected counts of a pair from a dense adjacency. */
 static void dense_counts(const mo_graph *graph, int64_t u, int64_t v, double out[8]) {
     double common = 0, adamic = 0, allocation = 0, du = 0, dv = 0;

@@ -144,9 +144,12 @@ TEST(diffused_rows_are_those_of_the_recursion) {
         P[i] = mo_random_normal(&r);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_tensor *sum[MO_DIFFUSED];
-    for (int i = 0; i < MO_DIFFUSED; i++)
+    double c[MO_DIFFUSED][MO_POWERS];
+    for (int i = 0; i < MO_DIFFUSED; i++) {
         sum[i] = mo_tensor_create(s->ctx, MO_F64, 2, (int64_t[]){n, D});
-    mo_diffuse(t, A, mo_from(t, MO_F64, 2, (int64_t[]){n, D}, P), sum);
+        mo_diffusion_coefficients(i, c[i]);
+    }
+    mo_sum_powers(t, A, mo_from(t, MO_F64, 2, (int64_t[]){n, D}, P), c, sum, MO_DIFFUSED);
     for (int i = 0; i < MO_DIFFUSED; i++) {
         memcpy(Z, P, sizeof Z);
         for (int k = 0; k < rounds[i]; k++) {

@@ -86,10 +86,10 @@ bool mo_list_rows(mo_host_arena *host, const mo_source *source, const mo_plan *p
 }
 
 int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_tensor *array[MO_MOST_PIECES]) {
-    static const char *const first[] = {"hops", "blocks", "extras"};
-    const char *name[MO_MOST_PIECES + 1];
+    static const char *const first[] = {"hops", "blocks", "mixed", "extras"};
+    const char *name[MO_MOST_PIECES + 2];
     int n = 0, names = 0;
-    while (names < 3) {
+    while (names < 4) {
         name[names] = first[names];
         names++;
     }
@@ -190,7 +190,8 @@ mo_tensor *mo_class_weight(mo_tape *t, const int64_t *label, int64_t n, int64_t 
 }
 
 bool mo_has_example_rows(const mo_source *source) {
-    return source->features && mo_arrays_find(source->features->arrays, "blocks");
+    const mo_arrays *arrays = source->features ? source->features->arrays : NULL;
+    return arrays && (mo_arrays_find(arrays, "blocks") || mo_arrays_find(arrays, "mixed"));
 }
 
 static void put_nodes(mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_fetched *fetched, mo_episode *e) {

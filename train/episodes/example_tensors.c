@@ -32,8 +32,8 @@ const mo_part_row mo_part_rows[] = {{"statistics", 0}, {"subtrees", 0}, {"waves"
 void mo_example_tensors(
     mo_tape *t, const mo_source *source, const int64_t *example, int64_t n, const mo_fetched *fetched, mo_episode *e) {
     const mo_arrays *arrays = source->features->arrays;
-    mo_tensor *blocks = mo_arrays_find(arrays, "blocks"), *spectrum = mo_arrays_find(arrays, "spectrum"),
-              *extras = mo_arrays_find(arrays, "extras");
+    mo_tensor *mixed = mo_arrays_find(arrays, "mixed"), *blocks = mixed ? mixed : mo_arrays_find(arrays, "blocks"),
+              *spectrum = mo_arrays_find(arrays, "spectrum"), *extras = mo_arrays_find(arrays, "extras");
     if (!blocks || !spectrum || !extras) {
         mo_fail(t->ctx, MO_INVALID, "episode: the features of %s have no \"blocks\"", source->graph->name);
         return;
@@ -42,14 +42,14 @@ void mo_example_tensors(
     if (source->task == MO_TASK_LP)
         H = mo_clamp(t, H, -MO_BLOCK_LIMIT, MO_BLOCK_LIMIT);
     mo_tensor *x = mo_clamp(t, gather_examples(t, extras, example, n, fetched), -MO_EXTRAS_LIMIT, MO_EXTRAS_LIMIT);
-    int64_t hops = source->features->hops + 1;
+    int64_t hops = mixed ? mo_dim(H, 1) - 1 : source->features->hops + 1; /* the last of the mixed rows is a hop */
     if (spectrum->ctx != t->ctx)
         spectrum = mo_fetch_range(t, spectrum, 0, 0, mo_dim(spectrum, 0));
     e->n_rows = 3;
-    e->rows[0] = (mo_named){"blocks", mo_slice(t, H, MO_AXIS(1), 0, hops), NULL};
+    e->rows[0] = (mo_named){mixed ? "mixed" : "blocks", mo_slice(t, H, MO_AXIS(1), 0, hops), NULL};
     e->rows[1] = (mo_named){"spectrum", spectrum, NULL};
     e->rows[2] = (mo_named){"extras", x, NULL};
-    if (mo_ok(t->ctx) && mo_dim(H, 1) > hops)
+    if (mo_ok(t->ctx) && !mixed && mo_dim(H, 1) > hops)
         e->rows[e->n_rows++] = (mo_named){"diffused", mo_slice(t, H, MO_AXIS(1), hops, mo_dim(H, 1)), NULL};
     for (int i = 0; mo_part_rows[i].name; i++) {
         mo_tensor *X = mo_arrays_find(arrays, mo_part_rows[i].name);

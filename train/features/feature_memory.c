@@ -3,8 +3,8 @@
  * The SVD of the adjacency needs three matrices of n rows and d + 16 columns (svd_symmetric.c). With node features, its
  * result is held while their SVD needs three more. Add about fifty small float64 matrices (ritz.c), as measured, and
  * the libraries' memory. The hop stack is made after these are freed. With the stack on disk one hop stays in memory.
- * Separate blocks also keep both bases until their hops are made. Afterwards the features are held, beside the memory
- * of their user (mo_feature_options.beside). */
+ * Separate blocks also keep both bases until their hops are made; sums of hops are made in the bases' place. Afterwards
+ * the features are held, beside the memory of their user (mo_feature_options.beside). */
 #include "train/features/feature_memory.h"
 
 #include "tensor/files/foreign_text.h"
@@ -28,17 +28,19 @@ typedef struct needs {
     double inside, outside, stack; /* bytes of memory with the stack in memory, and on disk; bytes of the stack */
 } needs;
 
-static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int sides) {
+/* sums: of hops, kept instead of the hops (0: the hops). */
+static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int sides, int sums) {
     double n = (double)graph->nodes, hop = n * o->dim * REAL, panels = graph->features > 0 ? 4 : 3;
     double matrices = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
     double q = o->dim + MO_SVD_OVERSAMPLING, svd = panels * n * q * REAL + SMALL * q * q;
     svd += 16 * (double)graph->feature_nnz; /* a copy of the node features, and its transpose */
     double base = matrices + LIBRARIES, beside = (double)o->beside + mo_encoding_bytes(o, o->encoded);
     bool blocks = sides > 1;
-    double basis = blocks ? sides * hop : 0, stack = sides * (o->hops + 1 + (blocks ? MO_DIFFUSED : 0)) * hop;
+    double basis = blocks ? sides * hop : 0;
+    double stack = sides * (sums ? sums : o->hops + 1 + (blocks ? MO_DIFFUSED : 0)) * hop;
     double rows = blocks ? (MO_DIFFUSED + 3) * hop : 2 * hop; /* the current hop (and diffused rows), and A~ times it */
     rows += n < BLOCK ? hop : hop / n * BLOCK;                /* the block being written */
-    double making = basis + fmax(svd, stack + (blocks ? 2 * hop : 0));
+    double making = fmax(basis + svd, sums ? stack + hop : basis + stack + (blocks ? 2 * hop : 0));
     return (needs){base + fmax(making, stack + beside), base + fmax(basis + fmax(svd, rows), beside), stack};
 }
 
@@ -57,8 +59,7 @@ static void fail_memory(const mo_graph *graph, const mo_feature_options *o, cons
     else if (mo_context_device(ctx) != MO_CPU)
         mo_fail(ctx, MO_UNSUPPORTED,
             "features: '%s' needs %.0f bytes, above the limit of memory; on a device they cannot stay on disk "
-            "(--features "
-            "disk keeps them off it)",
+            "(--features disk keeps them off it)",
             graph->name, n->inside);
     else if (lacks_folder(o) && n->inside > limit)
         mo_fail(ctx, MO_INVALID,
@@ -80,8 +81,8 @@ static void tell_disk(const mo_graph *graph, const mo_feature_options *o, const 
     o->notice(line, o->notice_state);
 }
 
-bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *o, int sides) {
-    needs n = count_needs(graph, o, sides);
+bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *o, int sides, int sums) {
+    needs n = count_needs(graph, o, sides, sums);
     bool host = mo_context_device(graph->ctx) == MO_CPU, placed = o->place == MO_FEATURES_ON_DISK;
     double with_swap = INFINITY, left = host ? mo_free_memory("", &with_swap) : INFINITY;
     double limit = o->memory > 0 ? (double)o->memory : placed ? INFINITY : with_swap; /* the file may exist already */
@@ -102,7 +103,7 @@ bool mo_features_fit(
     mo_context *ctx, const mo_graph *graph, mo_task task, const mo_feature_options *o, double *needed, double *left) {
     size_t held = 0, unused = 0;
     bool of_examples = o->form == MO_FEATURES_OF_EXAMPLES;
-    needs n = count_needs(graph, o, of_examples && task != MO_TASK_GC ? 2 : 1);
+    needs n = count_needs(graph, o, of_examples && task != MO_TASK_GC ? 2 : 1, 0);
     *needed = of_examples && task != MO_TASK_NC ? n.outside : n.inside; /* rows of links and of graphs are small */
     bool bounded = mo_device_memory(ctx, &held, &unused);
     *left = (double)unused - FOR_STEPS * (double)(held + unused);

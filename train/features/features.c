@@ -279,7 +279,7 @@ static bool make_hops(const mo_graph *graph, const mo_feature_options *o, mo_fea
     mo_graph scaled = *graph;
     float *own = NULL;
     first_hop j = {.graph = &scaled, .options = o};
-    bool disk = mo_hops_go_to_disk(graph, o, 1);
+    bool disk = mo_hops_go_to_disk(graph, o, 1, 0);
     bool made = mo_ok(graph->ctx) && mo_set_scale(&scaled, &own) && (disk ? store_first_hop : hold_first_hop)(&j, f);
     free(own);
     return made;

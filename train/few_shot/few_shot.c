@@ -65,6 +65,7 @@ mo_code mo_few_shot_candidate(
         features->memory = o->memory;
         features->notice = o->notice;
         features->notice_state = o->notice_state;
+        features->reader = candidate->model;
     }
     mo_weights_release(weights);
     return mo_code_of(ctx);

@@ -2,7 +2,12 @@
  * coordinates, and their hops; behind the hops two diffused matrices (diffuse.c); also log(1 + degree).
  *
  * Structure P_A = (U + V) sqrt(S) of A~, attributes P_X = U sqrt(S) of X (basis.c), each divided by its mean row norm;
- * block b at hop k is A~^k P_b. If a graph has no attributes, its second block is zero. */
+ * block b at hop k is A~^k P_b. If a graph has no attributes, its second block is zero.
+ *
+ * The rows are read by an encoder whose parameters are still to be trained, or by one model that is finished. The model
+ * reads sums over the hops, whose weights it names; for it these sums are made hop by hop, and no other hop is kept but
+ * the second, which the kernels read. A few columns at a time pass all hops, and the last row of a block is at first
+ * P_b itself: the whole needs the memory of two hops beside its result. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
@@ -17,6 +22,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <xxhash.h>
 
 enum { FORMAT = 5, ATTRIBUTE_STREAM = 1 }; /* increase FORMAT when equal settings give other values */
 
@@ -106,8 +112,11 @@ static mo_tensor *row_of_block(mo_tape *t, mo_tensor *blocks, int64_t b, int64_t
     return mo_reshape(t, row, 2, (int64_t[]){mo_dim(blocks, 2), mo_dim(blocks, 3)});
 }
 
+/* ---- every hop ---- */
+
 /* Computes every hop of both blocks; the first is copied from the basis, and the diffused rows follow the last. */
 static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_tensor *blocks) {
+    double c[MO_DIFFUSED][MO_POWERS];
     int64_t hops = mo_dim(blocks, 1) - MO_DIFFUSED, n = mo_dim(blocks, 2), d = mo_dim(blocks, 3);
     for (int b = 0; b < MO_BLOCKS; b++) {
         mo_tensor *first = mo_reshape(t, mo_slice(t, basis, MO_AXIS(0), b, b + 1), 2, (int64_t[]){n, d});
@@ -118,12 +127,63 @@ static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_t
             mo_spmm_into(A, 0, &x, &y); /* in place, as the tape would allocate another hop */
         }
         mo_tensor *sum[MO_DIFFUSED];
-        for (int i = 0; i < MO_DIFFUSED; i++)
+        for (int i = 0; i < MO_DIFFUSED; i++) {
             sum[i] = row_of_block(t, blocks, b, hops + i);
-        mo_diffuse(t, A, first, sum);
+            mo_diffusion_coefficients(i, c[i]);
+        }
+        mo_sum_powers(t, A, first, c, sum, MO_DIFFUSED);
         mo_tape_reset(t);
     }
 }
+
+/* ---- sums of hops, for one model ---- */
+
+enum { SLAB = 64, MOST_SIDES = 2, KEPT_HOP = 2 };
+
+/* The polynomials in A~ whose values are kept of each block: the model's sums, and the hop KEPT_HOP behind them. */
+typedef struct mixture {
+    int sums; /* 0: every hop is kept */
+    double c[MO_BLOCKS][MOST_SIDES + 1][MO_POWERS];
+} mixture;
+
+/* Adds a model's weight of its row k of the hops and diffused rows to the coefficients of the powers. */
+static void add_weight(double c[MO_POWERS], int64_t k, int hops, double weight) {
+    double row[MO_POWERS] = {0};
+    if (k <= hops)
+        row[k] = 1;
+    else
+        mo_diffusion_coefficients((int)k - hops - 1, row);
+    for (int i = 0; i < MO_POWERS; i++)
+        c[i] += weight * row[i];
+}
+
+static void read_mixture(mo_tape *t, const mo_feature_options *o, mixture *m) {
+    mo_tensor *w = o->reader && o->hops < MO_POWERS ? mo_invariant_hop_weights(t, o->reader) : NULL;
+    double weight[MO_BLOCKS * MOST_SIDES * (MO_POWERS + MO_DIFFUSED)];
+    if (!w || mo_tensor_read(mo_cast(t, w, MO_F64), weight, (size_t)mo_numel(w) * sizeof *weight) != MO_OK)
+        return;
+    int64_t sides = mo_dim(w, 1), K = mo_dim(w, 2);
+    for (int64_t i = 0; i < mo_numel(w); i++)
+        add_weight(m->c[i / K / sides][i / K % sides], i % K, o->hops, weight[i]);
+    m->sums = (int)sides + 1;
+    for (int b = 0; b < MO_BLOCKS; b++)
+        m->c[b][sides][KEPT_HOP] = 1;
+}
+
+/* Replaces both blocks, of which the last row is P_b, by the sums of the mixture. */
+static void mix_blocks(mo_tape *t, const mo_csr *A, mixture *m, mo_tensor *mixed) {
+    int64_t d = mo_dim(mixed, 3);
+    for (int b = 0; b < MO_BLOCKS; b++)
+        for (int64_t j = 0; j < d && mo_ok(t->ctx); j += SLAB) {
+            mo_tensor *sum[MOST_SIDES + 1];
+            for (int i = 0; i < m->sums; i++)
+                sum[i] = mo_slice(t, row_of_block(t, mixed, b, i), MO_AXIS(1), j, j + SLAB < d ? j + SLAB : d);
+            mo_sum_powers(t, A, sum[m->sums - 1], m->c[b], sum, m->sums);
+            mo_tape_reset(t);
+        }
+}
+
+/* ---- both ---- */
 
 static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
     float *x = mo_host_array(graph->ctx, graph->nodes, sizeof *x);
@@ -136,36 +196,67 @@ static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
     free(x);
 }
 
-/* Every hop of the basis, and log degrees. */
-static void fill_block_hops(
-    const mo_graph *graph, const mo_feature_options *o, bool disk, mo_tensor *basis, mo_features *f) {
-    mo_context *ctx = graph->ctx;
-    char key[256], hops[300];
-    write_blocks_key(graph, o, key, sizeof key);
-    snprintf(hops, sizeof hops, "%s hops %d diffused %d float32", key, o->hops, MO_DIFFUSED);
-    mo_stack_file s = {.cache = mo_cache_of(ctx, o),
-        .key = hops,
+/* The rows' name and shape, and the file that holds them if they stay on disk. */
+static mo_stack_file describe_rows(
+    const mo_graph *graph, const mo_feature_options *o, const mixture *m, const mo_features *f, char key[400]) {
+    char basis[256];
+    write_blocks_key(graph, o, basis, sizeof basis);
+    if (m->sums)
+        snprintf(key, 400, "%s sums %016" PRIx64 " float32", basis, XXH3_64bits(m, sizeof *m));
+    else
+        snprintf(key, 400, "%s hops %d diffused %d float32", basis, o->hops, MO_DIFFUSED);
+    return (mo_stack_file){.cache = mo_cache_of(graph->ctx, o),
+        .key = key,
         .ndim = 4,
-        .shape = {MO_BLOCKS, o->hops + 1 + MO_DIFFUSED, graph->nodes, o->dim},
+        .shape = {MO_BLOCKS, m->sums ? m->sums : o->hops + 1 + MO_DIFFUSED, graph->nodes, o->dim},
         .quality = {f->svd_residual, f->svd_orthogonality}};
-    mo_tensor *blocks = disk ? mo_stack_open(&s) : mo_own_array(f, "blocks", s.ndim, s.shape);
-    mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){graph->nodes, 1});
+}
+
+/* Fills the rows from the basis, which is released as soon as it is not needed. */
+static void fill_rows(const mo_graph *graph, mixture *m, mo_features *basis, mo_tensor *rows) {
+    mo_context *ctx = graph->ctx;
+    mo_tensor *P = mo_arrays_find(basis->arrays, "basis");
     mo_csr *A = mo_ok(ctx) ? mo_normalized_adjacency(graph, MO_F32) : NULL;
     mo_tape *t = A ? mo_tape_create(ctx, MO_EVAL) : NULL;
-    if (t && !s.whole)
-        propagate_blocks(t, A, basis, blocks);
-    if (t)
-        put_degrees(graph, extras);
+    if (t && !m->sums)
+        propagate_blocks(t, A, P, rows);
+    if (t && m->sums) {
+        mo_tensor *last = mo_slice(t, rows, MO_AXIS(1), m->sums - 1, m->sums);
+        mo_tensor_copy(last, mo_with_axis(t, P, MO_AXIS(1), 1));
+        mo_tape_reset(t);
+        mo_arrays_release(basis->arrays); /* from here on, its last row stands for it */
+        basis->arrays = NULL;
+        mix_blocks(t, A, m, rows);
+    }
     mo_tape_release(t);
     mo_csr_release(A);
+}
+
+/* Adds the rows, and log degrees. */
+static void put_rows(
+    const mo_graph *graph, const mo_feature_options *o, bool disk, mixture *m, mo_features *basis, mo_features *f) {
+    char key[400];
+    const char *name = m->sums ? "mixed" : "blocks";
+    mo_stack_file s = describe_rows(graph, o, m, f, key);
+    mo_tensor *rows = disk ? mo_stack_open(&s) : mo_own_array(f, name, s.ndim, s.shape);
+    mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){graph->nodes, 1});
+    if (mo_ok(graph->ctx) && !s.whole)
+        fill_rows(graph, m, basis, rows);
+    if (mo_ok(graph->ctx))
+        put_degrees(graph, extras);
     if (disk)
-        mo_arrays_take(f->arrays, "blocks", mo_stack_close(&s));
+        mo_arrays_take(f->arrays, name, mo_stack_close(&s));
 }
 
 /* The basis is hop 0 of the blocks and is not stored separately. */
 bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
     mo_context *ctx = graph->ctx;
-    bool disk = mo_hops_go_to_disk(graph, o, MO_BLOCKS);
+    mixture m = {0};
+    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    if (t)
+        read_mixture(t, o, &m);
+    mo_tape_release(t);
+    bool disk = mo_hops_go_to_disk(graph, o, MO_BLOCKS, m.sums);
     mo_features basis = {.arrays = mo_ok(ctx) ? mo_arrays_create(ctx) : NULL};
     if (basis.arrays && mo_open_basis(graph, o, &basis)) {
         f->svd_residual = basis.svd_residual;
@@ -174,7 +265,7 @@ bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_feature
         mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, o->dim});
         if (mo_ok(ctx))
             mo_tensor_copy(spectrum, mo_arrays_find(basis.arrays, "spectrum"));
-        fill_block_hops(graph, o, disk, mo_arrays_find(basis.arrays, "basis"), f);
+        put_rows(graph, o, disk, &m, &basis, f);
     }
     mo_arrays_release(basis.arrays);
     return mo_ok(ctx);

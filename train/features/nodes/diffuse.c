@@ -1,9 +1,9 @@
-/* train/features/nodes/diffuse.c - rows diffused over a graph by personalised PageRank (Page et al. 1999; Gasteiger et
- * al. 2019).
+/* train/features/nodes/diffuse.c - sums of powers of the adjacency times rows; among them rows diffused over a graph by
+ * personalised PageRank (Page et al. 1999; Gasteiger et al. 2019).
  *
  * K rounds of Z <- (1 - a) A Z + a P from Z = P end at
  *     sum_{k < K} a (1 - a)^k A^k P + (1 - a)^K A^K P,
- * so one sequence of powers A^k P serves every restart probability a. */
+ * so one sequence of powers A^k P serves every restart probability a, and every sum of hops. */
 #include "train/features/nodes/diffuse.h"
 
 #include "autograd/tape.h"
@@ -32,15 +32,24 @@ static void add_term(mo_tape *t, mo_tensor *sum, mo_tensor *X, double c, bool fi
     }
 }
 
-void mo_diffuse(mo_tape *t, const mo_csr *A, mo_tensor *P, mo_tensor *const sum[MO_DIFFUSED]) {
+void mo_diffusion_coefficients(int i, double c[MO_POWERS]) {
+    double left = 1;
+    for (int k = 0; k < MO_POWERS; k++) {
+        int rounds = diffusion[i].rounds;
+        c[k] = k < rounds ? diffusion[i].restart * left : k == rounds ? left : 0;
+        left *= 1 - diffusion[i].restart;
+    }
+}
+
+void mo_sum_powers(
+    mo_tape *t, const mo_csr *A, mo_tensor *P, double c[][MO_POWERS], mo_tensor *const *sum, int n_sums) {
     mo_context *ctx = t->ctx;
     mo_tensor *X = P, *next[2] = {NULL, NULL};
-    double left[MO_DIFFUSED];
+    bool begun[MO_MAX_INPUTS] = {false};
     int most = 0;
-    for (int i = 0; i < MO_DIFFUSED; i++) {
-        left[i] = 1;
-        most = diffusion[i].rounds > most ? diffusion[i].rounds : most;
-    }
+    for (int i = 0; i < n_sums; i++)
+        for (int k = 0; k < MO_POWERS; k++)
+            most = c[i][k] != 0 && k > most ? k : most;
     for (int i = 0; i < 2 && mo_ok(ctx); i++)
         next[i] = mo_tensor_uninitialized(ctx, P->dtype, 2, P->shape);
     for (int k = 0; k <= most && mo_ok(ctx); k++) {
@@ -49,10 +58,10 @@ void mo_diffuse(mo_tape *t, const mo_csr *A, mo_tensor *P, mo_tensor *const sum[
             mo_spmm_into(A, 0, &x, &y);
             X = next[k % 2];
         }
-        for (int i = 0; i < MO_DIFFUSED; i++)
-            if (k <= diffusion[i].rounds) {
-                add_term(t, sum[i], X, k < diffusion[i].rounds ? diffusion[i].restart * left[i] : left[i], k == 0);
-                left[i] *= 1 - diffusion[i].restart;
+        for (int i = 0; i < n_sums; i++)
+            if (c[i][k] != 0) {
+                add_term(t, sum[i], X, c[i][k], !begun[i]);
+                begun[i] = true;
             }
     }
     mo_tensor_release(next[0]);

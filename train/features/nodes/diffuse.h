@@ -1,12 +1,17 @@
-/* train/features/nodes/diffuse.h - rows diffused over a graph by personalised PageRank (library internal). */
+/* train/features/nodes/diffuse.h - sums of powers of the adjacency times rows, and rows diffused by personalised
+ * PageRank (library internal). */
 #ifndef MO_DIFFUSE_H
 #define MO_DIFFUSE_H
 
 #include "autograd/inside.h"
 
 enum { MO_DIFFUSED = 2 }; /* restart probability .15 with 12 steps, .05 with 24 */
+enum { MO_POWERS = 25 };  /* powers 0 .. 24 of the adjacency */
 
-/* Writes the diffused rows of P [n, d] to each sum[i] [n, d]; needs memory for two such matrices and frees it. */
-void mo_diffuse(mo_tape *t, const mo_csr *A, mo_tensor *P, mo_tensor *const sum[MO_DIFFUSED]);
+/* c[k] := the coefficient of A^k P in diffused row i. */
+void mo_diffusion_coefficients(int i, double c[MO_POWERS]);
+/* sum[i] [n, d] := sum_k c[i][k] A^k P for n_sums sums, of which each has a coefficient other than 0; needs memory for
+ * two matrices as P [n, d] and frees it. A sum whose first coefficient is that of a power above 1 may be P itself. */
+void mo_sum_powers(mo_tape *t, const mo_csr *A, mo_tensor *P, double c[][MO_POWERS], mo_tensor *const *sum, int n_sums);
 
 #endif

@@ -304,7 +304,7 @@ static bool kernels_are_valid(const mo_graph *graph, int64_t memory) {
            mo_features_fit_products(graph);
 }
 
-/* Hop 2 of block b of a tensor [MO_BLOCKS, hops, nodes, d]. */
+/* A hop of block b of a tensor [MO_BLOCKS, hops, nodes, d]. */
 static mo_row_stack hop_of_block(const mo_tensor *blocks, int b, int64_t hop) {
     mo_row_stack s = mo_row_stack_of(blocks, 2);
     int64_t skipped = (b * mo_dim(blocks, 1) + hop) * s.rows * (int64_t)s.width;
@@ -314,12 +314,12 @@ static mo_row_stack hop_of_block(const mo_tensor *blocks, int b, int64_t hop) {
     return s;
 }
 
-/* A host copy of hop 2 of blocks on a device: [MO_BLOCKS, 1, nodes, d]. */
-static mo_tensor *copy_hop(mo_context *host, mo_tensor *blocks) {
+/* A host copy of a hop of blocks on a device: [MO_BLOCKS, 1, nodes, d]. */
+static mo_tensor *copy_hop(mo_context *host, mo_tensor *blocks, int64_t at) {
     const int64_t shape[] = {MO_BLOCKS, 1, mo_dim(blocks, 2), mo_dim(blocks, 3)};
     mo_tensor *copy = mo_tensor_create(host, MO_F32, 4, shape);
     mo_tape *t = mo_tape_create(blocks->ctx, MO_EVAL);
-    mo_tensor *hop = mo_contiguous(t, mo_slice(t, blocks, MO_AXIS(1), HOP, HOP + 1));
+    mo_tensor *hop = mo_contiguous(t, mo_slice(t, blocks, MO_AXIS(1), at, at + 1));
     if (mo_ok(host) && mo_ok(blocks->ctx))
         mo_tensor_read(hop, mo_tensor_view(copy).data, (size_t)mo_numel(copy) * sizeof(float));
     mo_tape_release(t);
@@ -328,15 +328,18 @@ static mo_tensor *copy_hop(mo_context *host, mo_tensor *blocks) {
 
 /* Adds the expert H if the features have hop 2 of both blocks. */
 static bool add_hops(mo_node_kernels *k, const mo_features *nodes) {
-    mo_tensor *blocks = nodes && nodes->hops >= HOP && k->has_edges ? mo_arrays_find(nodes->arrays, "blocks") : NULL;
+    bool known = nodes && nodes->hops >= HOP && k->has_edges;
+    mo_tensor *mixed = known ? mo_arrays_find(nodes->arrays, "mixed") : NULL; /* its last row is hop 2 */
+    mo_tensor *blocks = mixed ? mixed : known ? mo_arrays_find(nodes->arrays, "blocks") : NULL;
+    int64_t at = mixed ? mo_dim(mixed, 1) - 1 : HOP;
     if (!blocks || mo_dim(blocks, 2) != k->graph->nodes)
         return mo_ok(k->graph->ctx);
     bool on_device = mo_context_device(blocks->ctx) != MO_CPU;
-    k->hops = on_device ? copy_hop(k->host, blocks) : NULL;
+    k->hops = on_device ? copy_hop(k->host, blocks, at) : NULL;
     if (code_of_both(k) != MO_OK)
         return false;
     for (int b = 0; b < MO_BLOCKS; b++)
-        k->hop[b] = on_device ? hop_of_block(k->hops, b, 0) : hop_of_block(blocks, b, HOP);
+        k->hop[b] = on_device ? hop_of_block(k->hops, b, 0) : hop_of_block(blocks, b, at);
     return add_maker(k, "H", (row_maker){fill_hops, 1, mo_dim(blocks, 3), NULL, NULL});
 }
 
