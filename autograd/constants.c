@@ -1,5 +1,5 @@
-/* autograd/constants.c - tensors of a tape that no op computes: filled, copied from the host, cut from the graph, kept.
- */
+/* autograd/constants.c - tensors of a tape that no op computes: filled, copied from the host, cut from the graph,
+ * kept. */
 #include "autograd/tape.h"
 
 mo_tensor *mo_full(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, double value) {

@@ -1,8 +1,7 @@
 /* models/check_head.c - compares a head's derivatives with finite differences, and the logits of a batch with the
  * logits of its episodes one by one.
  *
- * Labels are soft (rows of positive numbers that sum to 1), so that derivatives by labels are checked too.
- */
+ * Labels are soft (rows of positive numbers that sum to 1), so that derivatives by labels are checked too. */
 #include "models/model.h"
 #include "tensor/files/number_text.h"
 #include "tensor/hidden.h"

@@ -1,5 +1,5 @@
-/* models/row_blocks.c - encoding in blocks of rows: memory holds one block and the results, however large the episode.
- */
+/* models/row_blocks.c - encoding in blocks of rows: memory holds one block and the results, however large the
+ * episode. */
 #include "models/model.h"
 
 #include <inttypes.h>

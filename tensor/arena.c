@@ -22,8 +22,8 @@ static void unpoison(const void *bytes, size_t n) {
 
 enum { ALIGNMENT = 64, BINS = 64 * 4, FIRST_SLAB = 1 << 20 };
 
-/* A stretch of a slab. prev and next are its neighbours in address order; bin links join free chunks of similar size.
- */
+/* A stretch of a slab. prev and next are its neighbours in address order; bin links join free chunks of similar
+ * size. */
 typedef struct mo_chunk {
     struct slab *slab;
     size_t offset, size;

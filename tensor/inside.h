@@ -72,8 +72,8 @@ MO_API const char *mo_dtype_name(mo_dtype dtype); /* "float32", "int64", ... */
 MO_API bool mo_dtype_is_real(mo_dtype dtype);     /* float32 or float64: the types in which the library computes */
 MO_API mo_context *mo_tensor_context(const mo_tensor *T);
 MO_API bool mo_is_contiguous(const mo_tensor *T);
-/* Copies src over dst (equal shapes, any strides, dtypes may differ); counts as an in-place change. Returns the status.
- */
+/* Copies src over dst (equal shapes, any strides, dtypes may differ); counts as an in-place change. Returns the
+ * status. */
 MO_API mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src);
 
 /* ---- sparse matrix ---- */
@@ -156,8 +156,8 @@ MO_API void mo_arrays_release(mo_arrays *arrays);
 
 /* Readers return NULL on failure, writers the status; a file is replaced as a whole or not at all. .npz: stored or
  * deflated, zip64, CRC-32 verified. safetensors: metadata is the text of a JSON object whose values are strings, or
- * NULL. To it the writer adds the XXH3-128 of the header and of each tensor; the reader verifies them if it finds them.
- */
+ * NULL. To it the writer adds the XXH3-128 of the header and of each tensor; the reader verifies them if it finds
+ * them. */
 MO_API mo_arrays *mo_npz_read(mo_context *ctx, const char *path);
 MO_API mo_code mo_npz_write(const mo_arrays *arrays, const char *path);
 MO_API mo_arrays *mo_safetensors_read(mo_context *ctx, const char *path);

@@ -83,8 +83,7 @@ MO_API mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int h
 MO_API mo_features *mo_example_features_open(
     const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options);
 /* Computes the features, or loads them from the cache; a set of graphs gets one basis per graph. Returns NULL on
- * failure.
- */
+ * failure. */
 MO_API mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options);
 /* Calls mo_features_open or, for rows of examples, mo_example_features_open with task and links (options->form). */
 MO_API mo_features *mo_task_features_open(

@@ -1,5 +1,4 @@
-/* train/train.h - trains weights on graphs: graphs, pools of them, their episodes, the optimizer and the trainer.
- **/
+/* train/train.h - trains weights on graphs: graphs, pools of them, their episodes, the optimizer and the trainer. */
 #ifndef MO_TRAIN_H
 #define MO_TRAIN_H
 
@@ -44,8 +43,7 @@ typedef struct mo_plan_options {
     int k_times[MO_TASKS], q_times[MO_TASKS]; /* per task, multiply k and q; 0: 1 */
     /* For classes with fewer than k + q members. true: q members, at most half, become queries; the support draws from
      * the other members and repeats one only once all are used. false: the members are split in the ratio k : q, and
-     * support and queries draw from their parts with replacement.
-     */
+     * support and queries draw from their parts with replacement. */
     bool support_first;
 } mo_plan_options;
 

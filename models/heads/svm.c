@@ -40,8 +40,7 @@ static mo_tensor *optimality(mo_tape *t, mo_tensor *v, mo_tensor *const *theta, 
 }
 
 /* A with its gradient: where alpha is 0, A is constant; the other entries solve the system above. slack: Y times the
- * row weights.
- */
+ * row weights. */
 static mo_tensor *differentiable(
     mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *slack, mo_tensor *lambda, mo_tensor *alpha) {
     int rows = mo_ndim(K) - 2;

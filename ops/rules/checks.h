@@ -1,6 +1,5 @@
 /* ops/rules/checks.h - conditions on the values of an op's inputs and by-products, checked on the device (library
- * internal).
- */
+ * internal). */
 #ifndef MO_CHECKS_H
 #define MO_CHECKS_H
 

@@ -121,8 +121,8 @@ typedef struct turn {
     size_t bytes;
 } turn;
 
-/* Copies rows i0 .. i1-1 of axis q in squares, so that every fetched line of x is used up before it leaves the cache.
- */
+/* Copies rows i0 .. i1-1 of axis q in squares, so that every fetched line of x is used up before it leaves the
+ * cache. */
 static void move_strip(const turn *p, int64_t x0, int64_t y0, int64_t i0, int64_t i1) {
     int64_t x_step = p->N->stride[0][p->N->ndim - 1], y_step = p->N->stride[1][p->q];
     for (int64_t j0 = 0; j0 < p->length; j0 += SQUARE)

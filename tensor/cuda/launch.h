@@ -1,8 +1,8 @@
 /* tensor/cuda/launch.h - how kernels are called, and where they find their shared memory.
  *
  * The same sources are compiled by nvcc and, for the emulated device of the tests, by the host's C++ compiler, which
- * finds the language of kernels and a mo_launch of its own in mo_cuda_language.h. README.md lists what kernels may use.
- */
+ * finds the language of kernels and a mo_launch of its own in mo_cuda_language.h. README.md lists what kernels may
+ * use. */
 #ifndef MO_CUDA_LAUNCH_H
 #define MO_CUDA_LAUNCH_H
 

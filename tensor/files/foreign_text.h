@@ -1,5 +1,5 @@
-/* tensor/files/foreign_text.h - text of files and names of files, made fit for a one-line message (library internal).
- */
+/* tensor/files/foreign_text.h - text of files and names of files, made fit for a one-line message (library
+ * internal). */
 #ifndef MO_FOREIGN_TEXT_H
 #define MO_FOREIGN_TEXT_H
 

@@ -1,5 +1,5 @@
-/* tests/cuda_host/seam_blas.cpp - the twin of tensor/cuda/seams/seam_blas.c: products, triangular solves, batched LU.
- */
+/* tests/cuda_host/seam_blas.cpp - the twin of tensor/cuda/seams/seam_blas.c: products, triangular solves, batched
+ * LU. */
 #include "tests/cuda_host/dense.h"
 #include "tests/cuda_host/lapack.h"
 #include "tests/cuda_host/lu.h"

@@ -1,6 +1,5 @@
 /* tests/ops/test_softmax.c - softmax, log_softmax and the cross-entropy: against formulas, at extremes, with wrong
- * labels.
- */
+ * labels. */
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 

@@ -1,5 +1,4 @@
-/* train/episodes/prefetch.h - plans a run's episodes and fetches their rows ahead (library internal).
- **/
+/* train/episodes/prefetch.h - plans a run's episodes and fetches their rows ahead (library internal). */
 #ifndef MO_PREFETCH_H
 #define MO_PREFETCH_H
 

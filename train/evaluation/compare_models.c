@@ -1,6 +1,5 @@
 /* train/evaluation/compare_models.c - two models on the same numbered episodes of a pool, compared by paired
- * differences.
- **/
+ * differences. */
 #include "tensor/hidden.h"
 #include "train/evaluation/evaluation.h"
 

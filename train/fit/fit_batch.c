@@ -1,6 +1,5 @@
 /* train/fit/fit_batch.c - one call of a head for many episodes at once: their rows are gathered into a leading batch
- * axis.
- */
+ * axis. */
 #include "train/fit/fit_parts.h"
 
 #include "models/model.h"

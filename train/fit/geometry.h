@@ -21,8 +21,8 @@ void mo_geometry_progress(const mo_geometry *g, const char *part, int64_t *done,
 /* boundaries.c: counts pairs of classes whose boundary misses their rows: x->pairs and x->missed. False on failure. */
 bool mo_count_missed(const mo_geometry *g, mo_diagnosis *x);
 
-/* hull.c: writes the distance of each of the n >= 2 points X [n, d] to the convex hull of the others. False on failure.
- */
+/* hull.c: writes the distance of each of the n >= 2 points X [n, d] to the convex hull of the others. False on
+ * failure. */
 bool mo_hull_leave_one_out(const mo_geometry *g, const double *X, int64_t n, int64_t d, double *distance);
 
 #endif

@@ -1,8 +1,7 @@
 /* train/graphs/graph_build.c - builds a graph's adjacency from directed edges as files list them.
  *
  * Every edge is kept as (low end, high end, direction). Two stable counting sorts, by high end and then by low end,
- * sort each row of the upper triangle; one sweep drops repetitions, another mirrors the triangle.
- **/
+ * sort each row of the upper triangle; one sweep drops repetitions, another mirrors the triangle. */
 #include "train/graphs/graph_build.h"
 
 #include "tensor/files/file.h"

@@ -1,6 +1,5 @@
 /* train/graphs/graph_build.h - shared by all loaders: builds a graph's adjacency from directed edges (library
- * internal).
- **/
+ * internal). */
 #ifndef MO_GRAPH_BUILD_H
 #define MO_GRAPH_BUILD_H
 

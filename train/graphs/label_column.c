@@ -1,6 +1,5 @@
 /* train/graphs/label_column.c - one label for each row or example: read from numbers, or from texts, which are
- * numbered.
- **/
+ * numbered. */
 #include "train/graphs/label_column.h"
 
 #include "tensor/files/arrays.h"

@@ -4,8 +4,7 @@
  * Classes become 0.. in the order of the sorted distinct graph labels; -1 is a label like any other, since the
  * collection's binary sets have -1 and 1. Node attributes are the first features, unchanged; node labels follow as
  * one-hot features, one column per distinct label. Labels and attributes of edges and attributes of graphs are left
- * out, with a notice, as are graphs without nodes (in Fingerprint); the other graphs keep their numbers as names.
- **/
+ * out, with a notice, as are graphs without nodes (in Fingerprint); the other graphs keep their numbers as names. */
 #include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"

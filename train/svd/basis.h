@@ -1,5 +1,5 @@
-/* train/svd/basis.h - the input features of the nodes of one graph, before normalisation and hops (library internal).
- */
+/* train/svd/basis.h - the input features of the nodes of one graph, before normalisation and hops (library
+ * internal). */
 #ifndef MO_BASIS_H
 #define MO_BASIS_H
 

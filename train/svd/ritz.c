@@ -63,8 +63,8 @@ mo_tensor *mo_leading_eigenvectors(mo_tape *t, mo_tensor *T, int64_t wanted, dou
     return mo_transpose(t, Wt);
 }
 
-/* Columns Z with Z^T S Z = I, without the directions in which S is below `least`: [q, k], k <= q; NULL if none remain.
- */
+/* Columns Z with Z^T S Z = I, without the directions in which S is below `least`: [q, k], k <= q; NULL if none
+ * remain. */
 static mo_tensor *ritz_whitening(mo_tape *t, mo_tensor *S, double least) {
     mo_context *ctx = t->ctx;
     int64_t q = mo_dim(S, 0), none = 0;

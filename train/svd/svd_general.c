@@ -87,8 +87,8 @@ static void svd_general_extract(mo_svd_problem *p, mo_tensor *Q, double *theta, 
     svd->residual = mo_svd_residual(p, mo_spmm(t, p->A, svd->V), svd->U, svd->S);
 }
 
-/* Power iterations, four at a time, until the residual is at the level of rounding, or near it and no longer falling.
- */
+/* Power iterations, four at a time, until the residual is at the level of rounding, or near it and no longer
+ * falling. */
 static void svd_general_converge(mo_svd_problem *p, mo_tensor *Q, double *theta, double *s, mo_svd *svd) {
     double before = INFINITY;
     for (int done = 0; done < MO_SVD_MOST_ITERATIONS && mo_ok(p->t->ctx); done += 4) {

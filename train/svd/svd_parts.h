@@ -1,5 +1,4 @@
-/* train/svd/svd_parts.h - the state of a truncated SVD while it is computed, and its parts (library internal).
- **/
+/* train/svd/svd_parts.h - the state of a truncated SVD while it is computed, and its parts (library internal). */
 #ifndef MO_SVD_PARTS_H
 #define MO_SVD_PARTS_H
 
@@ -37,8 +36,8 @@ double mo_svd_residual(mo_svd_problem *p, mo_tensor *AV, mo_tensor *U, mo_tensor
 /* Returns whether the residual is at the level of rounding, or near it and no longer falling. */
 bool mo_svd_converged(const mo_svd_problem *p, double residual, double before);
 
-/* The decompositions: they set U, S, V or sign, residual, orthogonality and iterations. theta [q] and s [r]: scratch.
- */
+/* The decompositions: they set U, S, V or sign, residual, orthogonality and iterations. theta [q] and s [r]:
+ * scratch. */
 void mo_svd_symmetric(mo_svd_problem *p, double *theta, double *s, mo_svd *svd);
 void mo_svd_general(mo_svd_problem *p, double *theta, double *s, mo_svd *svd);
 

@@ -3,8 +3,7 @@
  *
  * A generated function gate_X calls X between gate_enter and gate_leave. A second thread or a forked process is
  * refused. Before the gate opens again, the error is moved out of the context, so that the thread that caused it gets
- * it.
- **/
+ * it. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

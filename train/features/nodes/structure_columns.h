@@ -1,5 +1,5 @@
-/* train/features/nodes/structure_columns.h - numbers that describe a node's position in its graph (library internal).
- **/
+/* train/features/nodes/structure_columns.h - numbers that describe a node's position in its graph (library
+ * internal). */
 #ifndef MO_STRUCTURE_COLUMNS_H
 #define MO_STRUCTURE_COLUMNS_H
 
