@@ -1,10 +1,11 @@
 /* train/features/feature_memory.c - the memory that features need, compared with the memory allowed.
  *
  * The SVD of the adjacency needs three matrices of n rows and d + 16 columns (svd_symmetric.c). With node features, its
- * result is held while their SVD needs three more. Add about fifty small float64 matrices (ritz.c), as measured, and
- * the libraries' memory. The hop stack is made after these are freed. With the stack on disk one hop stays in memory.
- * Separate blocks also keep both bases until their hops are made; sums of hops are made in the bases' place. Afterwards
- * the features are held, beside the memory of their user (mo_feature_options.beside). */
+ * result is held while their SVD needs three more, which are narrower if there are few features. Add about fifty small
+ * float64 matrices (ritz.c), as measured, and the libraries' memory. The hop stack is made after these are freed. With
+ * the stack on disk one hop stays in memory. Separate blocks also keep both bases until their hops are made; sums of
+ * hops are made in the bases' place. Afterwards the features are held, beside the memory of their user
+ * (mo_feature_options.beside). */
 #include "train/features/feature_memory.h"
 
 #include "tensor/files/foreign_text.h"
@@ -30,17 +31,18 @@ typedef struct needs {
 
 /* sums: of hops, kept instead of the hops (0: the hops). */
 static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int sides, int sums) {
-    double n = (double)graph->nodes, hop = n * o->dim * REAL, panels = graph->features > 0 ? 4 : 3;
+    double n = (double)graph->nodes, hop = n * o->dim * REAL;
     double matrices = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
-    double q = o->dim + MO_SVD_OVERSAMPLING, svd = panels * n * q * REAL + SMALL * q * q;
-    svd += 16 * (double)graph->feature_nnz; /* a copy of the node features, and its transpose */
+    double q = o->dim + MO_SVD_OVERSAMPLING, narrow = fmin(q, (double)graph->features), small = SMALL * q * q;
+    double copies = 16 * (double)graph->feature_nnz; /* of the node features, and of their transpose */
+    double svd = small + fmax(3 * n * q * REAL, hop + 3 * n * narrow * REAL + copies);
     double base = matrices + LIBRARIES, beside = (double)o->beside + mo_encoding_bytes(o, o->encoded);
     bool blocks = sides > 1;
     double basis = blocks ? sides * hop : 0;
     double stack = sides * (sums ? sums : o->hops + 1 + (blocks ? MO_DIFFUSED : 0)) * hop;
     double rows = blocks ? (MO_DIFFUSED + 3) * hop : 2 * hop; /* the current hop (and diffused rows), and A~ times it */
     rows += n < BLOCK ? hop : hop / n * BLOCK;                /* the block being written */
-    double making = fmax(basis + svd, sums ? stack + hop : basis + stack + (blocks ? 2 * hop : 0));
+    double making = fmax(basis + svd, sums ? stack + 2 * n * MO_SLAB * REAL : basis + stack + (blocks ? 2 * hop : 0));
     return (needs){base + fmax(making, stack + beside), base + fmax(basis + fmax(svd, rows), beside), stack};
 }
 

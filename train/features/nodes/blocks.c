@@ -41,12 +41,21 @@ static void put_block_spectrum(mo_tape *t, mo_tensor *spectrum, int b, mo_tensor
         mo_tensor_copy(mo_slice(t, spectrum, MO_AXIS(0), b, b + 1), mo_reshape(t, l, 2, (int64_t[]){1, d}));
 }
 
-/* Writes P, divided by its mean row norm, as block b of the basis. */
+/* Writes P, divided by its mean row norm, as block b of the basis, some rows at a time. Frees the tape's other tensors.
+ */
 static void put_basis_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
-    mo_tensor *unit = mo_div_or_zero(t, P, mo_mean(t, mo_row_norm(t, P), MO_ALL, MO_DROP_AXES));
-    if (mo_ok(t->ctx))
-        mo_tensor_copy(mo_slice(t, basis, MO_AXIS(0), b, b + 1),
-            mo_reshape(t, unit, 3, (int64_t[]){1, mo_dim(P, 0), mo_dim(P, 1)}));
+    enum { ROWS = 4096 };
+    mo_tape_sweep(t, 0, &P, 1);
+    mo_tensor *norm = mo_mean(t, mo_row_norm(t, P), MO_ALL, MO_DROP_AXES);
+    int64_t n = mo_dim(basis, 1), d = mo_dim(basis, 2), mark = t->n_tensors;
+    for (int64_t i = 0; i < n && mo_ok(t->ctx); i += ROWS) {
+        int64_t end = i + ROWS < n ? i + ROWS : n;
+        mo_tensor *unit = mo_div_or_zero(t, mo_slice(t, P, MO_AXIS(0), i, end), norm);
+        mo_tensor *rows = mo_slice(t, mo_slice(t, basis, MO_AXIS(0), b, b + 1), MO_AXIS(1), i, end);
+        if (mo_ok(t->ctx))
+            mo_tensor_copy(rows, mo_reshape(t, unit, 3, (int64_t[]){1, end - i, d}));
+        mo_tape_sweep(t, mark, NULL, 0);
+    }
 }
 
 static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_tensor *basis,
@@ -57,21 +66,23 @@ static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_op
     mo_tensor_fill(spectrum, log(MO_LEAST_RATIO));
     mo_csr *A = mo_normalized_adjacency(graph, MO_F32), *X = NULL;
     if (A) {
-        put_basis_block(t, basis, 0, mo_structure_basis(&s, A));
+        mo_tensor *P = mo_structure_basis(&s, A);
         put_block_spectrum(t, spectrum, 0, s.S);
+        put_basis_block(t, basis, 0, P);
     }
     mo_tape_reset(t);
+    mo_csr_release(A);
     if (mo_ok(t->ctx) && graph->features > 0)
         X = mo_feature_block(t->ctx, graph, 0, graph->nodes);
-    if (X) {
-        s.svd.stream = ATTRIBUTE_STREAM;
-        put_basis_block(t, basis, 1, mo_attribute_basis(&s, X, false));
+    s.svd.stream = ATTRIBUTE_STREAM;
+    mo_tensor *P = X ? mo_attribute_basis(&s, X, false) : NULL;
+    mo_csr_release(X);
+    if (P) {
         put_block_spectrum(t, spectrum, 1, s.S);
+        put_basis_block(t, basis, 1, P);
     }
     mo_tape_reset(t);
     *quality = s.quality;
-    mo_csr_release(A);
-    mo_csr_release(X);
 }
 
 static void write_blocks_key(const mo_graph *graph, const mo_feature_options *o, char *key, size_t bytes) {
@@ -138,7 +149,7 @@ static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_t
 
 /* ---- sums of hops, for one model ---- */
 
-enum { SLAB = 64, MOST_SIDES = 2, KEPT_HOP = 2 };
+enum { MOST_SIDES = 2, KEPT_HOP = 2 };
 
 /* The polynomials in A~ whose values are kept of each block: the model's sums, and the hop KEPT_HOP behind them. */
 typedef struct mixture {
@@ -174,10 +185,10 @@ static void read_mixture(mo_tape *t, const mo_feature_options *o, mixture *m) {
 static void mix_blocks(mo_tape *t, const mo_csr *A, mixture *m, mo_tensor *mixed) {
     int64_t d = mo_dim(mixed, 3);
     for (int b = 0; b < MO_BLOCKS; b++)
-        for (int64_t j = 0; j < d && mo_ok(t->ctx); j += SLAB) {
+        for (int64_t j = 0; j < d && mo_ok(t->ctx); j += MO_SLAB) {
             mo_tensor *sum[MOST_SIDES + 1];
             for (int i = 0; i < m->sums; i++)
-                sum[i] = mo_slice(t, row_of_block(t, mixed, b, i), MO_AXIS(1), j, j + SLAB < d ? j + SLAB : d);
+                sum[i] = mo_slice(t, row_of_block(t, mixed, b, i), MO_AXIS(1), j, j + MO_SLAB < d ? j + MO_SLAB : d);
             mo_sum_powers(t, A, sum[m->sums - 1], m->c[b], sum, m->sums);
             mo_tape_reset(t);
         }
