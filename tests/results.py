@@ -2,15 +2,16 @@
 """Makes the tables of train/evaluation/RESULTS.md whose graphs are not embedded, a row a graph, or compares them.
 
 Usage: tests/results.py MOCHI TABLE [ROW ..] [--update] [--cache FOLDER]
-  TABLE      nodes, sets, training or refit
-  ROW        first cells of its rows (default: all of them, which takes an hour or two)
+  TABLE      nodes, sets, training, refit or paper
+  ROW        first cells of its rows (default: all of them, which takes an hour or two; of paper ten minutes)
   --update   writes what comes out into the page, instead of comparing with it
 
 Graphs lie in $MOCHI_SHARED/data (default ../shared/data); without it nothing is compared (77). Figures are compared to
 the digit that is printed, but for one unit of it: sums are rounded in another order on other processors. Columns that
-Mochi does not compute (logistic regression, GraphAny) stay as they are."""
+Mochi does not compute (logistic regression, GraphAny, the paper's) stay as they are."""
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -34,8 +35,12 @@ OTHERS = {"Actor": "actor", "Brazil's airports": "brazil_airports", "Chameleon":
 SETS = ("AIDS BZR DHFR ENZYMES IMDB-BINARY IMDB-MULTI KKI Letter-high MSRC_9 MUTAG Mutagenicity PROTEINS PTC_FM PTC_FR PTC_MM "
         "PTC_MR Peking_1 SYNTHETICnew").split()
 
+TASKS = {f"{data}, {task}": (data, short) for task, short, names in (
+    ("nodes", "nc", "cora photo"), ("links", "lp", "photo gowalla cora"), ("graphs", "gc", "mutag proteins imdb-binary collab"))
+    for data in names.split()}  # fmt: skip
+
 # (heading above a table, files by row, options of mochi eval, the k that are shown, computed columns). A column is a
-# feature, or two whose difference is shown.
+# feature, or two whose difference is shown. The rows of a suite are data sets with a task.
 TABLES = {
     "nodes": ("## Twenty-five graphs", ALIKE | OTHERS, "--task nc --episodes 40 --shots 1,2,4,16,64", (4, 16, 64),
               {"best": "trained", "untrained": "random", "best hop, ridge": "hop", "raw features, ridge": "x0"}),
@@ -46,6 +51,8 @@ TABLES = {
                  {"best - free": ("best", "free")}),
     "refit": ("## Refitted on its own predictions", ALIKE | OTHERS, "--task nc --episodes 10 --shots 1,2,4,16 --transductive auto",
               (1, 2, 4, 16), {"best": "trained", "refitted where chosen": "trained+T?"}),
+    "paper": ("## Beside the paper", TASKS, "--weights best --suite paper-offline --head mixture", (4, 16, 64, 512),
+              {"best": "trained", "its best hop": "hop"}),
 }
 
 
@@ -54,17 +61,30 @@ def cells(line):
 
 
 def find(name):
+    """Returns a graph's file, or None; the (data, task) of a suite's row as it is."""
+    if isinstance(name, tuple):
+        return name
     found = [p for p in DATA.rglob(name + "*") if p.name in (name, name + ".npz")]
     return found[0] if found else None
 
 
-def evaluate(mochi, path, options, cache):
-    """Returns the figures of a graph: {(features, k): mean}, {(features, other, k): (difference, half interval)}."""
-    words = [mochi, "eval", "--data", str(path), *options.split(), "--protocol", "episode", "--metric", "accuracy", "--json",
-             "--quiet"] + (["--cache", cache] if cache else [])
-    run = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
+@functools.cache
+def items(mochi, options, cache):
+    """Returns the objects that mochi eval prints as JSON."""
+    words = [mochi, "eval", *options, "--json", "--quiet"] + (["--cache", cache] if cache else [])
+    run = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | {"MOCHI_DATA": str(DATA)})
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def evaluate(mochi, source, options, cache):
+    """Returns the figures of a graph's file, or of a suite's (data, task): {(features, k): mean}, {(features, other, k):
+    (difference, half interval)}."""
+    of_suite = isinstance(source, tuple)
+    options = options.split() + ([] if of_suite else ["--data", str(source), "--protocol", "episode", "--metric", "accuracy"])
     mean, pair = {}, {}
-    for item in map(json.loads, run.stdout.splitlines()):
+    for item in items(mochi, tuple(options), cache):
+        if item.get("metric") not in ("accuracy", "auc") or (of_suite and (item["data"], item["task"]) != source):
+            continue
         if item["kind"] == "cell":
             mean[item["features"], item["k"]] = item["mean"]
         elif item["kind"] == "pair":
@@ -76,7 +96,7 @@ def evaluate(mochi, path, options, cache):
 def render(column, figures, shots):
     mean, pair = figures
     if isinstance(column, str):
-        return ", ".join(f"{mean[column, k]:.1f}" for k in shots)
+        return ", ".join(f"{mean[column, k]:.1f}" for k in shots if (column, k) in mean)
     return ", ".join("%+.1f ± %.1f" % pair[(*column, k)] for k in shots)
 
 
