@@ -32,6 +32,13 @@ mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_
     return mo_arrays_take(f->arrays, name, T) == MO_OK ? T : mo_null_tensor(ctx);
 }
 
+/* Such a tensor with any values: its pages take memory only as they are written. */
+static mo_tensor *own_unwritten(mo_features *f, const char *name, int ndim, const int64_t *shape) {
+    mo_context *ctx = f->arrays->ctx;
+    mo_tensor *T = mo_tensor_uninitialized(ctx, MO_F32, ndim, shape);
+    return mo_arrays_take(f->arrays, name, T) == MO_OK ? T : mo_null_tensor(ctx);
+}
+
 /* Writes log(s / s_1 + 1e-6) to row b of the spectrum; columns beyond the rank count as s = 0. */
 static void put_block_spectrum(mo_tape *t, mo_tensor *spectrum, int b, mo_tensor *S) {
     mo_tensor *top = mo_slice(t, S, MO_AXIS(0), 0, 1), *ratio = mo_div_or_zero(t, S, top);
@@ -249,7 +256,7 @@ static void put_rows(
     char key[400];
     const char *name = m->sums ? "mixed" : "blocks";
     mo_stack_file s = describe_rows(graph, o, m, f, key);
-    mo_tensor *rows = disk ? mo_stack_open(&s) : mo_own_array(f, name, s.ndim, s.shape);
+    mo_tensor *rows = disk ? mo_stack_open(&s) : own_unwritten(f, name, s.ndim, s.shape);
     mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){graph->nodes, 1});
     if (mo_ok(graph->ctx) && !s.whole)
         fill_rows(graph, m, basis, rows);
