@@ -76,8 +76,8 @@ struct mo_op {
     /* Computes the outputs (already allocated, contiguous); saves by-products with mo_call_save. It may run graph code
      * and take gradients itself (mo_tape_set_mode(t, MO_RECORD)); that graph is freed on return. */
     void (*forward)(mo_call *c);
-    /* NULL: the op has no derivative (its results are integers); backward through it raises an error that names the
-     * op. */
+    /* NULL: the op has no derivative (such as argmax, or an adjoint that is never recorded); backward through it raises
+     * an error that names the op. */
     void (*vjp)(mo_vjp *v);
     /* FLOPs of one execution (a multiply-add counts 2), for the profiler; NULL: one per output element. */
     double (*flops)(const mo_call *c);

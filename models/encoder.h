@@ -32,8 +32,8 @@ typedef struct mo_episode {
     mo_named rows[MO_MAX_ROWS];
     mo_tensor *support[2], *query[2];       /* int64 [n_s], [n_q]; lp: both ends; else [1] is NULL */
     mo_tensor *support_label, *query_label; /* int64, 0 .. classes-1 */
-    mo_tensor *support_weight; /* int64 [n_s]: the number of copies of an example, at its first row; 0 at its other
-                                * rows. NULL: no copies */
+    mo_tensor *support_weight; /* int64 [n_s]: an example's first row has the number of its copies, its other
+                                * rows 0. NULL: no copies */
     mo_tensor *class_weight;   /* float64 [n_s]: weight of each row in a fit, larger in small classes, with mean 1
                                 * (mo_class_weight). NULL: 1 each */
     mo_tensor *centres;        /* int64 [m], ascending: the support rows that represent a large support; "kernels" are

@@ -100,9 +100,9 @@ MO_API double mo_model_setting(const mo_model *m, const char *key);
 /* Embeddings of an episode's rows. Nodes: [N, d], or [G, d] for its graphs if e->segment is set. Examples: [n, d], the
  * support before the queries. r: dropout's random position, or NULL. */
 MO_API mo_tensor *mo_model_encode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r);
-/* Fits the readout on embeddings of the support and returns the queries' logits [n_q, C]. share (may be NULL) receives
- * the shares [E, R] of experts and penalties if the encoder has its own readout, else NULL; experts on embeddings
- * (mo_own_experts) come before the episode's "kernels". */
+/* Fits the readout on the support's embeddings and returns the queries' logits [n_q, C]. share may be NULL. If the
+ * encoder has its own readout, *share becomes the share [E, R] of each expert and penalty, where the experts on
+ * embeddings (mo_own_experts) precede the episode's "kernels"; else NULL. */
 MO_API mo_tensor *mo_model_readout(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq, mo_tensor **share);
 /* Logits [N, C] of all rows, from the labels of the support e->support[0] (row numbers of `all`) and from the

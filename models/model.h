@@ -46,7 +46,7 @@ mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs
 
 /* Encodes rows first .. last-1 by mo_recompute, so that backward encodes them again. */
 typedef mo_tensor *(*mo_block_of_rows)(mo_tape *t, int64_t first, int64_t last, const void *state);
-/* A join of blocks: an axis of 0 or more concatenates along it, MO_ADD_BLOCKS adds. */
+/* The parameter `join` below: the axis along which the blocks are concatenated, or MO_ADD_BLOCKS for their sum. */
 enum { MO_ADD_BLOCKS = -1 };
 /* Whether n rows are encoded in blocks; raises if max_rows is below 0. */
 bool mo_needs_blocks(mo_context *ctx, int64_t n, int64_t max_rows);

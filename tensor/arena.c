@@ -113,8 +113,8 @@ static bool add_slab(mo_arena *a, size_t size) {
     return true;
 }
 
-/* Returns the smallest chunk that fits in the size's own bin, else any chunk of the next bin that is not empty, or
- * NULL. */
+/* Of the first 64 chunks in the size's own bin, returns the smallest of at least `size` bytes; else any chunk of the
+ * next bin that is not empty, or NULL. */
 static chunk *find_chunk(mo_arena *a, size_t size) {
     int b = bin_of(size);
     chunk *best = NULL;

@@ -45,7 +45,7 @@ struct mo_graph {
                      * features that number the nodes); NULL: nothing */
     struct mo_node_names *names;      /* the nodes' names in the file; NULL: 0 .. nodes - 1 */
     char **class_name;                /* [classes], their names in the file; NULL: 0 .. classes - 1 */
-    bool node_numbers, class_numbers; /* whether the names of nodes, of classes, are whole numbers */
+    bool node_numbers, class_numbers; /* whether the nodes' names, and the classes', are whole numbers */
     uint64_t hash[2];                 /* XXH3-128 of the content */
 };
 

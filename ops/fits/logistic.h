@@ -16,7 +16,7 @@ bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda);
 /* Makes memory for the curvatures D [B, n + 1] and the factor [B, k, k] of fits of X [.., n, d]. */
 void mo_logistic_factors(mo_call *c, const mo_tensor *X, bool dual, bool free_intercept, mo_tensor *factors[2]);
 
-/* Raises for the first item of the batch whose code [B] is not MO_FIT_SOLVED. Returns whether there was none. */
+/* Raises for the first item of the batch whose code [B] is not MO_FIT_SOLVED. Returns whether all are solved. */
 bool mo_check_fits(mo_call *c, mo_tensor *code);
 
 /* Sums over the last axis, the classes, which is kept with size 1. */

@@ -3,16 +3,17 @@
  *
  * X [.., in], W1 [hidden, in], W2 [out, hidden]; b1 [hidden], b2 [out] and R [.., hidden] can be left out -> Z
  * [.., out] and H [.., hidden], the result of the first layer. float32 or float64; the leading axes of X are rows of
- * tall products. Errors: sizes that do not fit. Saved: the device's record of H > 0, if it makes one, which the masked
- * product of the adjoint reads instead of H; if the record is H in bf16, all products that read H read it.
+ * tall products. Errors: sizes that do not fit. Saved: the device's record of H > 0, if it makes one. The adjoint reads
+ * it instead of H if W2, b2 and the hidden layer all want gradients (linear_adjoint.c); a record that is H in bf16 then
+ * replaces H in the second product too.
  *
  * Over flat rows, dZ = dH W2^T + H dW2^T + db2 and dH = [H > 0] o (dX W1^T + X dW1^T + db1 + dR), so with the whole
  * gradient of H, D = [H > 0] o (Z_bar W2 + H_bar):
  *     W2_bar = Z_bar^T H,   b2_bar = 1^T Z_bar,   W1_bar = D^T X,   b1_bar = 1^T D,   X_bar = D W1,   R_bar = D.
  *
  * Compared with two ops of linear.c in a training step (`mochi-bench step nc15 lp`, one core), there is no gain on the
- * CPU: 1.02 (1.00, 0.98) times the processor time at d = 64 (256, 512), within the spread. On a GPU, nc15 has one
- * kernel less per op, which passed over [rows, d]; this has not been timed on a device. */
+ * CPU: 1.02 (1.00, 0.98) times the processor time at d = 64 (256, 512), within the spread. On a GPU, each op of nc15
+ * saves the mask's own kernel, a pass over [rows, d]; this has not been timed on a device. */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/layers.h"

@@ -70,7 +70,7 @@ static void back_substitute(cycle *y, int64_t item) {
 
 /* ---- all items together ---- */
 
-/* Computes V_(j+1), the product with V_j made orthogonal to the basis, and column j of every item's H. */
+/* V_(j+1) := A V_j, made orthogonal to V_0 .. V_j and of unit length; also writes column j of every item's H. */
 static void arnoldi(cycle *y, int j) {
     mo_tape *t = y->t;
     mo_scope scope = mo_scope_open(t);

@@ -34,7 +34,8 @@ static bool implicit_shape(mo_call *c) {
     return mo_call_output(c, 0, x->dtype, x->ndim, x->shape);
 }
 
-/* Returns whether x_star is a solution, writes the report, and raises if it is not. */
+/* Writes the residual to the report and raises if it is too large, unless `accept` is set. Returns false if it raised.
+ * A bound below 0: no check. */
 static bool check_residual(mo_call *c, const mo_implicit_problem *p, const mo_implicit_graph *g) {
     const mo_implicit_options *o = &p->options;
     if (o->residual < 0)

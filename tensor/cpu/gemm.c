@@ -187,7 +187,7 @@ static const avx512_kernels *packed_kernels(const mo_context *ctx, const product
     return large && avx512_has_f32() ? &avx512_f32 : NULL;
 }
 
-/* The scratch memory of the product without the copies of operands, in reals. */
+/* The length, in reals, of the product's scratch memory; copies of operands are not counted. */
 static int64_t scratch_length(const mo_context *ctx, const product *p) {
     if (p->packed)
         return (int64_t)(packed_product_bytes(p, ctx->threads) / sizeof(real));

@@ -144,10 +144,10 @@ __device__ static void update(float *T, int bottom, int i, int J, int K) {
 
 /* ---- the diagonal, by one warp ---- */
 
-/* Factors the diagonal block of step J, of `size` rows. Returns 0; the column, counted from 1, whose pivot is not
- * positive; or -1 if a pivot is not finite. Each lane has a row; the entries of column c in other rows come by shuffles
- * that do not wait for its pivot, so that from a pivot to the next there are one shuffle, one root and two products.
- * Entries right of the diagonal are undefined. */
+/* Factors the diagonal block of step J, of `size` rows. Returns 0, or the matrix's column, counted from 1, whose pivot
+ * is not positive or is NaN, or -1 if a pivot is infinite. Each lane has a row; the entries of column c in other rows
+ * come by shuffles that do not wait for its pivot, so that from a pivot to the next there are one shuffle, one root,
+ * two products and a multiply-add. Entries right of the diagonal are undefined. */
 __device__ static int factor_block(float *T, int J, int size) {
     int row = lane_of(), failed = 0;
     float a[step];

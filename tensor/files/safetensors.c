@@ -386,7 +386,7 @@ static bool reserve_digests(json_t *metadata, int64_t n) {
     return ok;
 }
 
-/* Returns the user's metadata with digests of zeros added; NULL on failure. */
+/* Returns the user's metadata with zeros in the digests' places (reserve_digests); NULL on failure. */
 static json_t *make_metadata(const build *b, const char *text) {
     mo_context *ctx = b->arrays->ctx;
     char shown[128];

@@ -180,8 +180,8 @@ static bool has_links(const comparison *c, const result *subject) {
     return false;
 }
 
-/* Prints a table of the first file if another file has figures for it. A table of links is printed even if no k agrees
- * with the paper's, without the paper's columns. */
+/* Prints a table of the first file if another file has figures for it. A table of links is printed also if the paper
+ * has this data set only at other k; it then lacks the paper's columns. */
 static void show_table(comparison *c, int first) {
     const results *lists[MAX_FILES];
     for (int file = 0; file < c->options->n; file++)

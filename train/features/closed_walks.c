@@ -1,4 +1,4 @@
-/* train/features/closed_walks.c - return walks of P = D^-1 A at one node: probabilities, triangles, cycles of four.
+/* train/features/closed_walks.c - closed walks of P = D^-1 A at one node: probabilities, triangles, cycles of four.
  *
  * The probability of return after four steps is sum_j Q_uj Q_ju with Q = P^2. The walk is reversible, that is, Q_ju =
  * Q_uj d_u / d_j, so row u of Q is enough. */

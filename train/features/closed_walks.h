@@ -1,4 +1,4 @@
-/* train/features/closed_walks.h - return walks of P = D^-1 A at one node (library internal). */
+/* train/features/closed_walks.h - closed walks of P = D^-1 A at one node (library internal). */
 #ifndef MO_CLOSED_WALKS_H
 #define MO_CLOSED_WALKS_H
 

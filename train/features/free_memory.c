@@ -46,8 +46,8 @@ static double group_left(const char *root, const group_files *v, const char *gro
     return isnan(left) ? INFINITY : left; /* no such group, or the limit is "max" */
 }
 
-/* The smallest number of bytes that the limits of the group and of all groups above it leave. A container's group can
- * have its files in the folder's root. */
+/* The fewest bytes left by the limit of any of these: the group and all groups above it, up to the root, where a
+ * container can have its group's files. */
 static double groups_left(const char *root, const group_files *v, char *group) {
     double least = INFINITY;
     for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {

@@ -109,7 +109,7 @@ void mo_row_readout_release(mo_row_readout *r) {
 
 /* ---- predictions ---- */
 
-/* Logits of m rows, in the dtype of Z. */
+/* Logits of m rows, which have the dtype of Z. */
 static bool predict_block(const mo_fitting *f, const mo_row_readout *r, const void *rows, int64_t m, double *logits) {
     mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS];
     int64_t n = mo_dim(r->Z, 0), d = mo_dim(r->Z, 1);

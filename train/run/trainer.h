@@ -133,7 +133,7 @@ json_t *mo_read_run(mo_context *ctx, const char *path);
 int mo_log_open(mo_context *ctx, const char *path, bool make, mo_notice notice, void *state);
 /* Cuts the log to its first `steps` lines, which must exist. */
 mo_code mo_log_cut(mo_context *ctx, int log, const char *path, int64_t steps);
-/* Writes one line per step, at once. */
+/* Writes the step's line to the log, unbuffered. */
 mo_code mo_log_step(const mo_trainer *trainer, const mo_step_report *r);
 
 /* ---- checkpoint.c ---- */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Row pointers of a block, relative to the block's first row and node. */
+/* Rows of a sparse matrix: row_pointer starts at 0; an adjacency's columns count from the block's first node. */
 typedef struct block {
     int64_t *row_pointer;
     int32_t *column;

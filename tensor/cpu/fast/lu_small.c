@@ -14,8 +14,9 @@ typedef struct lu_lanes {
     int64_t row;
     bool moved;                         /* a row of some matrix has been exchanged */
     int32_t order[LANES][SMALL_MATRIX]; /* row i of P M is row order[i] of M */
-    lanes pivot[SMALL_MATRIX];          /* from 0 */
-    lane_words refused, singular;       /* per lane: whether a value is not finite; the first zero pivot from 1, or 0 */
+    lanes pivot[SMALL_MATRIX];          /* the row exchanged with row j, counted from 0 */
+    lane_words refused,
+        singular; /* per lane: whether a value is not finite; the first zero pivot, counted from 1, or 0 */
     lanes norm;
 } lu_lanes;
 

@@ -21,7 +21,7 @@ enum {
 
 /* ---- the plain loop nest ---- */
 
-/* One multiplication C := alpha A B + beta C of plain matrices. */
+/* One multiplication C := alpha op(A) op(B) + beta C of plain matrices; op transposes if its flag is set. */
 typedef struct call {
     int64_t m, n, k;
     const real *A, *B;

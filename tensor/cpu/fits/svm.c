@@ -126,8 +126,8 @@ static void onto_face(const svm_working *w, real *X) {
             X[c * w->row + i] = w->movable[c * w->row + i] * (X[c * w->row + i] - sum[i]);
 }
 
-/* v = the step to the minimum over the face, by at most `limit` conjugate gradients. Returns true if they converged, at
- * least to the level at which logits are rounded if the largest logit is `size`. */
+/* v = the step to the minimum over the face, by at most `limit` conjugate gradients. Returns whether the residual fell
+ * to rounding error: its own at the start, or that of logits of magnitude `size`. */
 static bool minimise_face(const svm_working *w, int64_t limit, double size) {
     int64_t N = w->row * w->C;
     real least_step = w->step[0];

@@ -24,7 +24,7 @@ struct seam {
     cudaError_t failure; /* the first failure of queued work */
     cudaError_t before;  /* the value of `failure` when the capture began */
     bool capturing;
-    char foreign[128]; /* message that another device is current in a thread */
+    char foreign[128]; /* text of the error that the calling thread has another current device */
     uint64_t moves;    /* how often the libraries' workspaces have moved */
     void *workspace;   /* device memory for the libraries, grown on demand */
     size_t workspace_bytes;

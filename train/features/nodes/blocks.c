@@ -48,8 +48,8 @@ static void put_block_spectrum(mo_tape *t, mo_tensor *spectrum, int b, mo_tensor
         mo_tensor_copy(mo_slice(t, spectrum, MO_AXIS(0), b, b + 1), mo_reshape(t, l, 2, (int64_t[]){1, d}));
 }
 
-/* Writes P, divided by its mean row norm, as block b of the basis, some rows at a time. Frees the tape's other tensors.
- */
+/* Writes P, divided by its mean row norm, as block b of the basis, some rows at a time. The tape's other tensors are
+ * freed. */
 static void put_basis_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
     enum { ROWS = 4096 };
     mo_tape_sweep(t, 0, &P, 1);

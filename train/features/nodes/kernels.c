@@ -50,7 +50,7 @@ struct mo_node_kernels {
     mo_tensor *hops;      /* [MO_BLOCKS, nodes, d]: a host copy of hops on a device, or NULL */
     int32_t *place;       /* [nodes]: scratch of mo_cosine_block */
     double *root_inverse; /* [nodes]: d^-1/2 */
-    row_maker *maker;     /* [n_makers]: of H, then of users' rows */
+    row_maker *maker;     /* [n_makers]: of the expert H, then of the user's rows */
     int n_makers;
     int64_t *known, n_known; /* the last call's list b, which the next call is likely to repeat */
     char **name;             /* [count] */

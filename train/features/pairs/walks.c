@@ -1,6 +1,6 @@
 /* train/features/pairs/walks.c - walks of two to four steps between the ends of a pair (u, v):
  *
- *     (A~^3)_uv^(1/3), (A~^4)_uv^(1/4), log(1 + (A^3)_uv), 1 / length of the shortest path (0 above 4),
+ *     (A~^3)_uv^(1/3), (A~^4)_uv^(1/4), log(1 + (A^3)_uv), 1 / length of the shortest of these walks (0: none),
  *     log(1 + 2m (A~^k)_uv / (d_u d_v)^(1/2)) for k = 2, 3, 4
  *
  * where the last is the lift: the probability that a walk ends at v, relative to a walk from a random start. With s_w =
