@@ -49,10 +49,7 @@ static void read_list_array(example_list *l) {
         mo_fail(ctx, MO_INVALID, "%s: expected numbers of %s, integers [n], found %s %s", l->path, l->what,
             mo_dtype_name(dtype), mo_shape_string(T, shape, sizeof shape));
     int64_t n = mo_ok(ctx) ? mo_numel(T) : 0, examples = mo_graph_examples(l->graph);
-    mo_tensor *wide = mo_tensor_create(ctx, MO_I64, mo_ok(ctx) ? mo_ndim(T) : 1, (int64_t[]){n, 1});
-    int64_t *number = mo_host_array(ctx, n, sizeof *number);
-    if (mo_ok(ctx) && mo_tensor_copy(wide, T) == MO_OK)
-        mo_tensor_read(wide, number, (size_t)n * sizeof *number);
+    int64_t *number = mo_ok(ctx) ? mo_host_values(T, MO_I64) : NULL;
     for (int64_t i = 0; mo_ok(ctx) && i < n; i++)
         if (number[i] < 0 || number[i] >= examples)
             mo_fail(ctx, MO_INVALID,
@@ -61,7 +58,6 @@ static void read_list_array(example_list *l) {
         else
             add_example(l, number[i], i);
     free(number);
-    mo_tensor_release(wide);
     mo_tensor_release(T);
 }
 

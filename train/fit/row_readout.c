@@ -151,11 +151,10 @@ mo_code mo_row_readout_probabilities(const mo_row_readout *r, const mo_tensor *r
     mo_context *ctx = mo_tensor_context(r->Z);
     if (!check_rows(r, rows) || !mo_given(ctx, "readout", "the probabilities", p))
         return mo_code_of(ctx);
-    int64_t m = mo_dim(rows, 0), d = mo_dim(rows, 1);
+    int64_t m = mo_dim(rows, 0);
     mo_dtype real = mo_tensor_dtype(r->Z);
-    size_t row = (size_t)d * mo_dtype_size(real);
-    mo_tensor *same = mo_tensor_create(ctx, real, 2, (int64_t[]){m, d});
-    unsigned char *host = mo_host_array(ctx, m, row);
+    size_t row = (size_t)mo_dim(rows, 1) * mo_dtype_size(real);
+    unsigned char *host = mo_host_values(rows, real);
     mo_fitting f = {.ctx = ctx,
         .t = mo_tape_create(ctx, MO_EVAL),
         .Z = r->Z,
@@ -165,15 +164,12 @@ mo_code mo_row_readout_probabilities(const mo_row_readout *r, const mo_tensor *r
         .tuned = mo_fit_regularisation(r->head),
         .seed = r->seed,
         .scaling = r->scaling};
-    if (host && mo_tensor_copy(same, rows) == MO_OK)
-        mo_tensor_read(same, host, (size_t)m * row);
     for (int64_t first = 0; mo_ok(ctx) && first < m; first += READOUT_ROWS) {
         int64_t block = m - first < READOUT_ROWS ? m - first : READOUT_ROWS;
         if (predict_block(&f, r, host + (size_t)first * row, block, p + first * r->classes))
             temper_rows(r, first, block, p);
     }
     free(host);
-    mo_tensor_release(same);
     mo_tape_release(f.t);
     return mo_code_of(ctx);
 }
