@@ -32,8 +32,6 @@ bool mo_load_named_edges(mo_graph *graph, const char *path);
 bool mo_edge_list_has_names(mo_context *ctx, const char *path);
 /* Whether an edge of a table or text has that name as an end; also false on failure. */
 bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name);
-/* Sets a graph's nodes, their names and features; edges: the path of the edge file. False on failure. */
-bool mo_load_feature_table(mo_graph *graph, const char *path, const char *edges);
 /* GML, plain or gzipped. */
 mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path);
 /* Whether a file's name has the ending of GraphML, node-link JSON or Matrix Market. */
@@ -43,8 +41,6 @@ void mo_fail_foreign(mo_context *ctx, const char *path);
 /* LightGCN's interaction lists: one file, or a folder's train.txt and test.txt together. */
 mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *path, bool folder);
 bool mo_is_interactions(const char *folder);
-/* Reads the folder's labels, if present: labels.npy, or labels.txt, plain or gzipped. False on failure. */
-bool mo_load_labels(mo_graph *graph, const char *folder);
 /* A folder with edges and optionally features and labels (train/FORMATS.md). */
 mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder);
 bool mo_is_features(const char *folder);
