@@ -220,19 +220,6 @@ static bool load_labels(mo_graph *graph, const char *folder) {
 
 /* ---- the folder ---- */
 
-static bool read_edges_file(mo_graph *graph, const char *path) {
-    mo_edge_ids ids = {0};
-    mo_edges edges = {0};
-    bool fine = mo_edge_ids_read(graph->ctx, path, graph->nodes - 1, &ids);
-    for (int64_t i = 0; fine && i < ids.count; i += 2)
-        fine = mo_edges_add(graph->ctx, &edges, ids.id[i], ids.id[i + 1]);
-    free(ids.id);
-    mo_note_comments(graph, path, ids.comments);
-    fine = fine && mo_graph_set_edges(graph, graph->nodes, &edges);
-    mo_edges_release(&edges);
-    return fine;
-}
-
 /* Finds a file of the folder under one of some names; raises if there are several. Returns whether there is one. */
 static bool find_one(mo_context *ctx, const char *folder, const char *const *names, char *path, size_t bytes) {
     char other[PATH_MAX];
@@ -259,14 +246,6 @@ bool mo_is_features(const char *folder) {
     return found;
 }
 
-/* Reads the edges and, if there are no features, the nodes. */
-static bool load_edges(mo_graph *graph, const char *path) {
-    bool numbered = graph->nodes > 0 && !graph->names;
-    if (!mo_is_table(path) && numbered)
-        return read_edges_file(graph, path);
-    return mo_load_named_edges(graph, path);
-}
-
 mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder) {
     mo_graph *graph = mo_graph_new(ctx, name, folder);
     if (!graph)
@@ -284,7 +263,8 @@ mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder
         else
             read_features_file(graph, path);
     }
-    if (mo_ok(ctx) && load_edges(graph, edges))
+    bool numbered = graph->nodes > 0 && !graph->names && !mo_is_table(edges);
+    if (mo_ok(ctx) && (numbered ? mo_load_numbered_edges(graph, edges) : mo_load_named_edges(graph, edges)))
         load_labels(graph, folder);
     return mo_graph_finish(graph);
 }

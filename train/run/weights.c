@@ -4,7 +4,7 @@
  *
  * Weights converted from the released program carry no metadata of ours: their sizes come from the tensors, the other
  * settings from that program. */
-#include "train/graphs/graph_names.h"
+#include "train/graphs/loaders.h"
 #include "train/run/trainer.h"
 
 #include "tensor/files/file.h"
@@ -294,7 +294,8 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     if (!mo_given(ctx, "weights", "path", path))
         return NULL;
     char embedded[MO_PATH];
-    if (mo_locate_weights(path, embedded, sizeof embedded)) /* embedded weights come before a file of that name */
+    if (mo_locate_embedded(
+            path, ".safetensors", embedded, sizeof embedded)) /* embedded weights come before a file of that name */
         path = embedded;
     mo_weights *w = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *w) : NULL;
     if (!w)
