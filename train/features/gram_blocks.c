@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,28 +93,20 @@ static void compare_row(const mo_sparse_rows *X, const int32_t *place, const col
 
 bool mo_cosine_block(mo_context *ctx, const mo_sparse_rows *X, int32_t *place, const mo_row_pairs *p, float *K) {
     column_lists l;
-    bool listed = list_columns(ctx, X, place, p, &l), started = listed;
-#pragma omp parallel num_threads(mo_context_threads(ctx)) if (listed && p->n_a > 1)
-    {
-        double *sum = calloc((size_t)p->n_b, sizeof *sum);
-        if (!sum)
-#pragma omp atomic write
-            started = false;
-#pragma omp for schedule(dynamic, FEW)
-        for (int64_t i = 0; i < p->n_a; i++)
-            if (sum && listed)
-                compare_row(X, place, &l, p->a[i], p->n_b, sum, K + i * p->n_b);
-        free(sum);
-    }
+    double *sums = mo_host_array(ctx, mo_context_threads(ctx) * p->n_b, sizeof *sums); /* for each thread */
+    bool listed = list_columns(ctx, X, place, p, &l);
+#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, FEW) if (listed && p->n_a > 1)
+    for (int64_t i = 0; i < p->n_a; i++)
+        if (listed)
+            compare_row(X, place, &l, p->a[i], p->n_b, sums + omp_get_thread_num() * p->n_b, K + i * p->n_b);
     for (int64_t c = 0; c < l.n; c++)
         place[l.column[c]] = -1;
     free(l.column);
     free(l.first);
     free(l.row);
     free(l.value);
-    if (mo_ok(ctx) && !started)
-        mo_fail(ctx, MO_MEMORY, "kernels: out of memory for sums of products");
-    return started;
+    free(sums);
+    return listed;
 }
 
 /* ---- Gaussians of dense rows ---- */
