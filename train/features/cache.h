@@ -19,8 +19,6 @@ mo_cache mo_cache_of(mo_context *ctx, const mo_feature_options *options);
 /* The file name of a key's entry, without its ending: XXH3-128 in 32 digits. */
 enum { MO_CACHE_NAME = 33 };
 const char *mo_cache_name(const char *key, char name[MO_CACHE_NAME]);
-/* Whether an entry's metadata (JSON text, or NULL) has that key. */
-bool mo_cache_made_of(const char *metadata, const char *key);
 /* The path folder/<32 digits><ending> of a key; makes the folder if it is missing. The caller frees it with free().
  * Raises and returns NULL on failure. */
 char *mo_cache_path(const mo_cache *cache, const char *key, const char *ending);

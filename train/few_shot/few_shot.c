@@ -1,7 +1,8 @@
 /* train/few_shot/few_shot.c - predicts the labels of a graph's examples from a few given ones: computes features and
- * embeddings once, then fits a readout to every set of labels. */
+ * embeddings once, then fits a readout to every set of labels. Embeddings given by the caller are read unchanged: no
+ * model and no features are made. */
 #include "train/few_shot/few_shot.h"
-
+#include "models/inside.h"
 #include "tensor/hidden.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/evaluation/evaluation.h"
@@ -12,6 +13,70 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Raises if lambda is negative or not finite, or if it is above 0 and the head has no such parameter (NULL: a readout
+ * without a head). Returns whether lambda is accepted. */
+static bool accepts_lambda(mo_context *ctx, double lambda, const mo_head *head) {
+    bool has = false;
+    for (int i = 0; head && i < head->n_parameters; i++)
+        has |= !strcmp(head->parameters[i].name, "lambda");
+    if (!(lambda >= 0 && lambda < INFINITY))
+        mo_fail(
+            ctx, MO_INVALID, "few-shot: lambda is %g, expected a penalty above 0, or 0 for the trained one", lambda);
+    else if (lambda > 0 && !has)
+        mo_fail(ctx, MO_INVALID, "few-shot: lambda is %g, but the readout %s has none; expected a head with a lambda",
+            lambda, head ? head->name : "of these weights");
+    return mo_ok(ctx);
+}
+
+/* ---- given embeddings ---- */
+
+static bool given_rows_check(mo_context *ctx, const mo_graph *graph, const mo_few_shot_options *o) {
+    char shape[64];
+    mo_dtype real = mo_tensor_dtype(o->rows);
+    if (o->weights || o->transductive || o->cache || o->memory || o->n_experts)
+        mo_fail(ctx, MO_INVALID,
+            "few-shot: rows are embeddings already, expected no weights, cache, memory, experts or transductive "
+            "readout beside them");
+    else if (mo_tensor_context(o->rows) != ctx)
+        mo_fail(ctx, MO_INVALID, "few-shot: expected rows of the graph's context, found those of another one");
+    else if (mo_ndim(o->rows) != 2 || mo_dim(o->rows, 0) < 1 || mo_dim(o->rows, 1) < 1 ||
+             (graph && mo_dim(o->rows, 0) != mo_graph_examples(graph)) || (real != MO_F32 && real != MO_F64))
+        mo_fail(ctx, MO_INVALID, "few-shot: expected rows [%s, d] of float32 or float64, found %s %s",
+            graph ? "examples" : "n", mo_dtype_name(real), mo_shape_string(o->rows, shape, sizeof shape));
+    return mo_ok(ctx);
+}
+
+static bool given_rows_finite(mo_context *ctx, const mo_tensor *Z) {
+    int64_t n = mo_numel(Z), d = mo_dim(Z, 1);
+    bool wide = mo_tensor_dtype(Z) == MO_F64;
+    void *x = mo_host_array(ctx, n, mo_dtype_size(mo_tensor_dtype(Z)));
+    bool read = x && mo_tensor_read(Z, x, (size_t)n * mo_dtype_size(mo_tensor_dtype(Z))) == MO_OK;
+    for (int64_t i = 0; read && i < n && mo_ok(ctx); i++) {
+        double value = wide ? ((double *)x)[i] : (double)((float *)x)[i];
+        if (!isfinite(value))
+            mo_fail(ctx, MO_NUMERICAL, "few-shot: expected finite rows, found %g in row %" PRId64 ", column %" PRId64,
+                value, i / d, i % d);
+    }
+    free(x);
+    return mo_ok(ctx);
+}
+
+/* Takes a copy of the options' rows in place of a model's; makes a graph without edges where there is none. */
+static void take_rows(mo_few_shot *f, const mo_few_shot_options *o) {
+    const mo_head *head = o->head ? o->head : &mo_head_ridge;
+    if (!given_rows_check(f->ctx, f->source.graph, o) || !accepts_lambda(f->ctx, o->lambda, head))
+        return;
+    int64_t shape[] = {mo_dim(o->rows, 0), mo_dim(o->rows, 1)};
+    if (!f->source.graph)
+        f->source.graph = f->own = mo_graph_from_edges(f->ctx, "rows", shape[0], 0, NULL, NULL);
+    f->candidate = (mo_candidate){.features = "rows", .head = head, .lambda = o->lambda};
+    f->rows = mo_tensor_create(f->ctx, mo_tensor_dtype(o->rows), 2, shape);
+    if (mo_ok(f->ctx) && mo_tensor_copy(f->rows, o->rows) == MO_OK)
+        given_rows_finite(f->ctx, f->rows);
+}
+
+/* ---- the object ---- */
 
 /* The most examples for which a transductive readout may be chosen; a row takes 8 KB with the weights "best". */
 enum { MOST_CHOSEN = 100000 };
@@ -31,19 +96,6 @@ static bool few_shot_check(mo_context *ctx, const mo_graph *graph, mo_task task)
     return mo_ok(ctx);
 }
 
-bool mo_few_shot_check_lambda(mo_context *ctx, double lambda, const mo_head *head) {
-    bool has = false;
-    for (int i = 0; head && i < head->n_parameters; i++)
-        has |= !strcmp(head->parameters[i].name, "lambda");
-    if (!(lambda >= 0 && lambda < INFINITY))
-        mo_fail(
-            ctx, MO_INVALID, "few-shot: lambda is %g, expected a penalty above 0, or 0 for the trained one", lambda);
-    else if (lambda > 0 && !has)
-        mo_fail(ctx, MO_INVALID, "few-shot: lambda is %g, but the readout %s has none; expected a head with a lambda",
-            lambda, head ? head->name : "of these weights");
-    return mo_ok(ctx);
-}
-
 /* The head that reads the embeddings; NULL: the weights' own readout, which is no head. */
 static const mo_head *few_shot_head(const mo_weights *w, const mo_head *head) {
     bool own = strcmp(w->kind, "invariant") == 0 && !w->head[0] && (!head || head == &mo_head_mixture);
@@ -55,7 +107,7 @@ mo_code mo_few_shot_candidate(
     if (o->rows)
         mo_fail(ctx, MO_UNSUPPORTED, "few-shot: links are scored by a model of pairs, expected weights, found rows");
     mo_weights *weights = mo_ok(ctx) ? mo_weights_read(ctx, o->weights ? o->weights : "best") : NULL;
-    if (weights && mo_few_shot_check_lambda(ctx, o->lambda, few_shot_head(weights, o->head))) {
+    if (weights && accepts_lambda(ctx, o->lambda, few_shot_head(weights, o->head))) {
         mo_model_choice choice = {.head = o->head, .lambda = o->lambda};
         mo_transductive on = o->transductive == MO_TRANSDUCTIVE_ON ? MO_TRANSDUCTIVE_ON : MO_TRANSDUCTIVE_OFF;
         *candidate =
@@ -112,7 +164,7 @@ static bool may_choose(const mo_few_shot *f, const mo_few_shot_options *o, const
 static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
     mo_feature_options features;
     if (o->rows) {
-        mo_few_shot_take_rows(f, o);
+        take_rows(f, o);
         return;
     }
     if (mo_few_shot_candidate(f->ctx, o, &f->candidate, &features) != MO_OK)

@@ -3,7 +3,7 @@
  *
  * Leave-one-out for ridge, in closed form, all penalties from one call (models/heads/ridge_loo.c). Cross-validation for
  * any head: within each class, distinct rows go to the folds in turn, so that fits stay balanced and no copy of a
- * held-out row is fitted; a class with one distinct row keeps it in every fit. Rows are scaled (fit_batch.c) by the
+ * held-out row is fitted; a class with one distinct row keeps it in every fit. Rows are scaled (fit_episodes.c) by the
  * fitted rows or, if one call gives all fits, by the whole support (scaling reads no labels). A head with cheap folds
  * (mo_head.cross_validate) computes all folds and the queries in one call; if that finds no solution, and for other
  * heads, each fold is fitted separately. Leaving one row out of a balanced support biases the fit against its class:

@@ -46,13 +46,6 @@ static int64_t number_of_text(const char *text) {
     return errno || end == text || *end || number < 0 ? -1 : number;
 }
 
-int64_t mo_node_names_find(const struct mo_node_names *names, const char *name) {
-    if (names->id)
-        return mo_find_sorted(names->id, names->n, number_of_text(name));
-    const mo_word *word = mo_words_find(names->sorted, names->n, name);
-    return word ? word->at : -1;
-}
-
 void mo_node_names_release(struct mo_node_names *names) {
     if (!names)
         return;
@@ -65,10 +58,14 @@ void mo_node_names_release(struct mo_node_names *names) {
 int64_t mo_graph_find_example(const mo_graph *graph, const char *name) {
     if (!graph || !name)
         return -1;
-    if (graph->names)
-        return mo_node_names_find(graph->names, name);
+    const struct mo_node_names *names = graph->names;
     int64_t number = number_of_text(name);
-    return number < mo_graph_examples(graph) ? number : -1;
+    if (!names)
+        return number < mo_graph_examples(graph) ? number : -1;
+    if (names->id)
+        return mo_find_sorted(names->id, names->n, number);
+    const mo_word *word = mo_words_find(names->sorted, names->n, name);
+    return word ? word->at : -1;
 }
 
 const char *mo_graph_example_name(const mo_graph *graph, int64_t i, char number[24]) {

@@ -17,8 +17,6 @@ struct mo_node_names *mo_node_names_of_ids(mo_context *ctx, int64_t *id, int64_t
 /* Takes over the words: node i has name i. Returns NULL and releases the words on failure or if a name repeats:
  * *repeated receives its second position then, else -1. */
 struct mo_node_names *mo_node_names_of_words(mo_context *ctx, mo_words *words, int64_t *repeated);
-/* The node with that name, or -1. */
-int64_t mo_node_names_find(const struct mo_node_names *names, const char *name);
 void mo_node_names_release(struct mo_node_names *names);
 
 #endif
