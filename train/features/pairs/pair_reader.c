@@ -13,10 +13,10 @@
  * "matches_moments" hold the moments.
  *
  * A block's hops are computed one after another; memory holds two matrices over all nodes beside the basis. */
-#include "train/features/pairs/pair_reader.h"
 #include "ops/inside.h"
 #include "tensor/hidden.h"
 #include "tensor/storage.h"
+#include "train/features/pairs/pair_columns.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void find_segments(mo_pair_reader *p, const float *l) {
 /* The bands of every pair from the unit rows x [nodes, d], and their sum as an extra. */
 static void put_bands(const mo_pair_reader *r, const mo_pair_list *p, int row, const float *x, mo_pair_values *values) {
     int64_t d = r->dim;
-    float *bands = values->bands + row * p->n * r->n_bands;
+    float *bands = values->part[MO_PAIR_BANDS].x + row * p->n * r->n_bands;
 #pragma omp parallel for num_threads(mo_context_threads(r->ctx))
     for (int64_t i = 0; i < p->n; i++) {
         const float *u = x + p->end[0][i] * d, *v = x + p->end[1][i] * d;
@@ -74,7 +74,7 @@ static void put_bands(const mo_pair_reader *r, const mo_pair_list *p, int row, c
         }
         for (int band = 0; band < r->n_bands; band++)
             sum += out[band];
-        values->extras[i * r->n_extras + COUNTS + row] = sum;
+        values->part[MO_PAIR_EXTRAS].x[i * r->n_extras + COUNTS + row] = sum;
     }
 }
 
@@ -96,7 +96,7 @@ static void read_block(
             put_bands(r, p, block * (int)(r->hops + 1) + k, host, values);
         mo_tape_reset(t);
         if (block == 1 && k == 0 && mo_ok(r->ctx))
-            mo_pair_matches(p, host, r->dim, values->matches);
+            mo_pair_matches(p, host, r->dim, values->part[MO_PAIR_MATCHES].x);
     }
     mo_tensor_release(hop);
 }
@@ -169,18 +169,17 @@ void mo_pair_reader_release(mo_pair_reader *r) {
 }
 
 bool mo_pair_values_reserve(const mo_pair_reader *r, int64_t n, mo_pair_values *values) {
-    values->bands = mo_host_array(r->ctx, MO_BLOCKS * (r->hops + 1) * n * r->n_bands, sizeof(float));
-    values->extras = mo_host_array(r->ctx, n * r->n_extras, sizeof(float));
-    values->walks = mo_host_array(r->ctx, n * MO_WALK_COLUMNS, sizeof(float));
-    values->matches = mo_host_array(r->ctx, n * MO_MATCH_COLUMNS, sizeof(float));
+    const int64_t width[MO_PAIR_PARTS] = {r->n_bands, r->n_extras, MO_WALK_COLUMNS, MO_MATCH_COLUMNS};
+    for (int i = 0; i < MO_PAIR_PARTS; i++) {
+        int64_t outer = i == MO_PAIR_BANDS ? MO_BLOCKS * (r->hops + 1) : 1;
+        values->part[i] = (mo_rows){mo_host_array(r->ctx, outer * n * width[i], sizeof(float)), outer, n, width[i]};
+    }
     return mo_ok(r->ctx);
 }
 
 void mo_pair_values_release(mo_pair_values *values) {
-    free(values->bands);
-    free(values->extras);
-    free(values->walks);
-    free(values->matches);
+    for (int i = 0; i < MO_PAIR_PARTS; i++)
+        free(values->part[i].x);
 }
 
 mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *p, mo_pair_values *values) {
@@ -190,8 +189,8 @@ mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *p, mo_pair_va
     mo_math math = ctx->math;
     ctx->math = MO_MATH_FP32;
     if (t) {
-        put_counts(r, p, values->extras);
-        mo_pair_walks(p, values->walks);
+        put_counts(r, p, values->part[MO_PAIR_EXTRAS].x);
+        mo_pair_walks(p, values->part[MO_PAIR_WALKS].x);
         for (int block = 0; block < MO_BLOCKS; block++) /* without attributes the second block is zero */
             if (block == 0 || r->graph->features > 0)
                 read_block(r, t, p, block, host, values);
@@ -200,14 +199,6 @@ mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *p, mo_pair_va
     mo_tape_release(t);
     free(host);
     return mo_code_of(ctx);
-}
-
-void mo_pair_reader_spectrum(const mo_pair_reader *r, mo_tensor *spectrum) {
-    float start[MO_BLOCKS * MAX_BANDS];
-    for (int b = 0; b < MO_BLOCKS; b++)
-        for (int band = 0; band < r->n_bands; band++)
-            start[b * r->n_bands + band] = r->spectrum[b * r->dim + band_start(band)];
-    mo_tensor_write(spectrum, start, (size_t)(MO_BLOCKS * r->n_bands) * sizeof *start);
 }
 
 /* ---- rows of links ---- */
@@ -224,34 +215,44 @@ static bool list_pairs(mo_context *ctx, const mo_links *links, int64_t *end[2]) 
     return true;
 }
 
-/* Standardises rows, and stores them and their moments under two names. */
-static void write_rows(mo_features *f, mo_rows r, double epsilon, mo_tensor *rows, const char *name) {
+const mo_pair_part mo_pair_parts[MO_PAIR_PARTS] = {{"blocks", "block_moments", MO_BLOCK_EPSILON},
+    {"extras", "extras_moments", MO_EXTRAS_EPSILON}, {"walks", "walks_moments", MO_EXTRAS_EPSILON},
+    {"matches", "matches_moments", MO_EXTRAS_EPSILON}};
+
+/* Standardises a part's rows, and stores them and their moments. */
+static void store_part(mo_features *f, const mo_pair_part *part, mo_rows r, mo_tensor *rows) {
     mo_context *ctx = f->arrays->ctx;
     float *moments = mo_host_array(ctx, 2 * r.outer * r.w, sizeof *moments);
-    mo_tensor *kept = mo_own_array(f, name, 3, (int64_t[]){2, r.outer, r.w});
+    mo_tensor *kept = mo_own_array(f, part->moments, 3, (int64_t[]){2, r.outer, r.w});
     if (mo_ok(ctx)) {
-        mo_standardize(r, NULL, 0, epsilon, moments);
+        mo_standardize(r, NULL, 0, part->epsilon, moments);
         mo_tensor_write(kept, moments, (size_t)(2 * r.outer * r.w) * sizeof *moments);
         mo_tensor_write(rows, r.x, (size_t)(r.outer * r.n * r.w) * sizeof *r.x);
     }
     free(moments);
 }
 
+/* The spectrum at the first column of every band: [2, n_bands]. */
+static void write_spectrum(const mo_pair_reader *r, mo_tensor *spectrum) {
+    float start[MO_BLOCKS * MAX_BANDS];
+    for (int b = 0; b < MO_BLOCKS; b++)
+        for (int band = 0; band < r->n_bands; band++)
+            start[b * r->n_bands + band] = r->spectrum[b * r->dim + band_start(band)];
+    mo_tensor_write(spectrum, start, (size_t)(MO_BLOCKS * r->n_bands) * sizeof *start);
+}
+
 static void store_pairs(mo_pair_reader *r, const mo_pair_list *list, mo_pair_values *x, mo_features *f) {
-    int64_t n = list->n, hops = r->hops + 1;
-    mo_tensor *blocks = mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, hops, n, r->n_bands});
+    int64_t n = list->n;
+    mo_tensor *rows[MO_PAIR_PARTS];
+    rows[MO_PAIR_BANDS] = mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, r->hops + 1, n, r->n_bands});
     mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, r->n_bands});
-    mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){n, r->n_extras});
-    mo_tensor *walks = mo_own_array(f, "walks", 2, (int64_t[]){n, MO_WALK_COLUMNS});
-    mo_tensor *matches = mo_own_array(f, "matches", 2, (int64_t[]){n, MO_MATCH_COLUMNS});
+    for (int i = MO_PAIR_EXTRAS; i < MO_PAIR_PARTS; i++)
+        rows[i] = mo_own_array(f, mo_pair_parts[i].name, 2, (int64_t[]){n, x->part[i].w});
     if (!mo_ok(r->ctx) || mo_pair_reader_read(r, list, x) != MO_OK)
         return;
-    mo_rows of_bands = {x->bands, MO_BLOCKS * hops, n, r->n_bands};
-    mo_pair_reader_spectrum(r, spectrum);
-    write_rows(f, of_bands, MO_BLOCK_EPSILON, blocks, "block_moments");
-    write_rows(f, (mo_rows){x->extras, 1, n, r->n_extras}, MO_EXTRAS_EPSILON, extras, "extras_moments");
-    write_rows(f, (mo_rows){x->walks, 1, n, MO_WALK_COLUMNS}, MO_EXTRAS_EPSILON, walks, "walks_moments");
-    write_rows(f, (mo_rows){x->matches, 1, n, MO_MATCH_COLUMNS}, MO_EXTRAS_EPSILON, matches, "matches_moments");
+    write_spectrum(r, spectrum);
+    for (int i = 0; i < MO_PAIR_PARTS; i++)
+        store_part(f, &mo_pair_parts[i], x->part[i], rows[i]);
 }
 
 bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_features *f) {
