@@ -4,98 +4,17 @@
  * result is held while their SVD needs three more. Add about fifty small float64 matrices (ritz.c), as measured, and
  * the libraries' memory. The hop stack is made after these are freed. With the stack on disk one hop stays in memory.
  * Separate blocks also keep both bases until their hops are made. Afterwards the features are held, beside the memory
- * of their user (mo_feature_options.beside).
- *
- * The memory still available to a process is the smaller of the system's available memory and what the limits of its
- * control group, and of the groups above that, leave. Page cache that can be dropped counts as free. */
+ * of their user (mo_feature_options.beside). */
 #include "train/features/feature_memory.h"
+
 #include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 #include "train/features/nodes/diffuse.h"
 #include "train/svd/svd.h"
 
-#include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-
-/* ---- the memory still available ---- */
-
-/* The number that follows a name at the start of a line ("": in the first line); NaN if there is none. */
-static double read_number(const char *path, const char *name) {
-    char line[256];
-    double value = NAN;
-    FILE *file = fopen(path, "re");
-    while (file && isnan(value) && fgets(line, sizeof line, file)) {
-        unsigned long long number;
-        size_t n = strlen(name);
-        if (strncmp(line, name, n) == 0 && sscanf(line + n, "%llu", &number) == 1)
-            value = (double)number;
-    }
-    if (file)
-        fclose(file);
-    return value;
-}
-
-/* The names of a group's files, by the version of control groups. */
-typedef struct group_files {
-    const char *folder, *limit, *used, *forgettable;
-} group_files;
-
-static const group_files versions[] = {
-    {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "},
-    {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "},
-};
-
-static double group_left(const char *root, const group_files *v, const char *group) {
-    char path[PATH_MAX];
-    double figure[3];
-    const char *const file[] = {v->limit, v->used, "memory.stat"}, *const name[] = {"", "", v->forgettable};
-    for (int i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s%s%s/%s", root, v->folder, group, file[i]);
-        figure[i] = read_number(path, name[i]);
-    }
-    double left = figure[0] - figure[1] + (isnan(figure[2]) ? 0 : figure[2]);
-    return isnan(left) ? INFINITY : left; /* no such group, or the limit is "max" */
-}
-
-/* The smallest number of bytes that the limits of the group and of all groups above it leave. A container's group can
- * have its files in the folder's root. */
-static double groups_left(const char *root, const group_files *v, char *group) {
-    double least = INFINITY;
-    for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
-        *end = '\0';
-        least = fmin(least, group_left(root, v, group));
-    }
-    return least;
-}
-
-double mo_free_memory(const char *root, double *with_swap) {
-    char path[PATH_MAX], line[PATH_MAX + 64];
-    snprintf(path, sizeof path, "%s/proc/meminfo", root);
-    double available = read_number(path, "MemAvailable:") * 1024, swap = read_number(path, "SwapFree:") * 1024;
-    double left = INFINITY;
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    FILE *groups = fopen(path, "re");
-    while (groups && fgets(line, sizeof line, groups)) {
-        char *kinds = strchr(line, ':'), *group = kinds ? strchr(kinds + 1, ':') : NULL;
-        if (!group)
-            continue;
-        *group++ = '\0';
-        group[strcspn(group, "\n")] = '\0';
-        bool all = kinds[1] == '\0', memory = strstr(kinds, "memory") != NULL;
-        if (all || memory)
-            left = fmin(left, groups_left(root, &versions[memory], group));
-    }
-    if (groups)
-        fclose(groups);
-    available = isnan(available) ? INFINITY : available;
-    *with_swap = fmin(available + (isnan(swap) ? 0 : swap), left);
-    return fmin(available, left);
-}
-
-/* ---- the memory that features need ---- */
 
 enum { REAL = 4, SMALL = 400, LIBRARIES = 24 << 20, BLOCK = 32768 };
 static const double FOR_STEPS = 0.25; /* this share of a device's memory is left for episodes and gradients */
