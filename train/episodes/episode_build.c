@@ -8,6 +8,7 @@
 #include "ops/inside.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
+#include "train/episodes/plan_members.h"
 #include "train/features/example_rows.h"
 
 #include <inttypes.h>
@@ -208,22 +209,10 @@ static mo_tensor *example_positions(mo_tape *t, const mo_row_list *r, const int6
 }
 
 mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t B, int64_t n) {
-    int64_t *sorted = mo_tape_scratch(t, n, sizeof *sorted), *times = mo_tape_scratch(t, n, sizeof *times),
-            *weight = mo_tape_scratch(t, B * n, sizeof *weight);
+    int64_t *scratch = mo_tape_scratch(t, 2 * n, sizeof *scratch), *weight = mo_tape_scratch(t, B * n, sizeof *weight);
     bool repeated = false;
-    for (int64_t b = 0; sorted && times && weight && b < B; b++) {
-        const int64_t *own = id + b * n;
-        memcpy(sorted, own, (size_t)n * sizeof *sorted);
-        int64_t distinct = mo_sort_distinct(sorted, n);
-        for (int64_t i = 0; i < n; i++)
-            times[mo_find_sorted(sorted, distinct, own[i])]++;
-        for (int64_t i = 0; i < n; i++) { /* an example's first row gets its count, its other rows 0 */
-            int64_t *left = &times[mo_find_sorted(sorted, distinct, own[i])];
-            weight[b * n + i] = *left;
-            *left = 0;
-        }
-        repeated |= distinct < n;
-    }
+    for (int64_t b = 0; scratch && weight && b < B; b++)
+        repeated |= mo_count_repeats(id + b * n, n, scratch, weight + b * n) < n;
     return repeated ? mo_from(t, MO_I64, 2, (int64_t[]){B, n}, weight) : NULL;
 }
 

@@ -5,6 +5,7 @@
 #include "models/inside.h"
 #include "tensor/hidden.h"
 #include "train/episodes/episode_kernels.h"
+#include "train/episodes/plan_members.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_kernels.h"
 #include "train/features/feature_memory.h"
@@ -255,19 +256,21 @@ bool mo_few_shot_are_examples(mo_few_shot *f, const int64_t *id, int64_t n) {
 /* Checks that ids and labels are in range, that no example is given twice and that there are at least two classes, each
  * with an example. Returns the number of classes; 0 on failure. */
 static int64_t few_shot_check_labels(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n) {
-    int64_t examples = mo_graph_examples(f->source.graph), most = -1, present = 0;
-    uint8_t *seen = mo_few_shot_are_examples(f, id, n) ? mo_host_array(f->ctx, examples + 1, 1) : NULL;
-    for (int64_t i = 0; seen && i < n && mo_ok(f->ctx); i++) {
+    int64_t most = -1, present = 0;
+    int64_t *times = mo_few_shot_are_examples(f, id, n) ? mo_host_array(f->ctx, 3 * n, sizeof *times) : NULL;
+    if (times)
+        mo_count_repeats(id, n, times + n, times);
+    for (int64_t i = 0; times && i < n && mo_ok(f->ctx); i++) {
         if (label[i] < 0 || label[i] >= n)
             mo_fail(f->ctx, MO_INVALID,
                 "few-shot: the label of example %" PRId64 " is %" PRId64 ", expected 0 to the number of classes less 1",
                 id[i], label[i]);
-        else if (seen[id[i]]++)
+        else if (times[i] == 0)
             mo_fail(f->ctx, MO_INVALID, "few-shot: example %" PRId64 " is labelled twice", id[i]);
         else
             most = label[i] > most ? label[i] : most;
     }
-    free(seen);
+    free(times);
     uint8_t *used = mo_ok(f->ctx) ? mo_host_array(f->ctx, most + 2, 1) : NULL;
     for (int64_t i = 0; used && i < n; i++) {
         present += !used[label[i]];
@@ -285,18 +288,14 @@ static int64_t few_shot_check_labels(mo_few_shot *f, const int64_t *id, const in
 
 /* Copies the labels in the order of an episode: by class, and within a class as given. */
 static bool few_shot_sort(mo_few_shot *f, const int64_t *id, const int64_t *label) {
-    int64_t *next = mo_host_array(f->ctx, f->classes + 1, sizeof *next); /* the place of the class's next example */
-    for (int64_t i = 0; next && i < f->n; i++)
-        next[label[i] + 1]++;
-    for (int64_t c = 1; next && c < f->classes; c++)
-        next[c] += next[c - 1];
-    for (int64_t i = 0; next && i < f->n; i++) {
-        int64_t at = next[label[i]]++;
-        f->id[at] = id[i];
-        f->label[at] = label[i];
+    mo_members own;
+    bool grouped = mo_members_of_labels(f->ctx, label, f->n, f->classes, &own);
+    for (int64_t i = 0; grouped && i < f->n; i++) {
+        f->id[i] = id[own.member[i]];
+        f->label[i] = label[own.member[i]];
     }
-    free(next);
-    return next;
+    mo_members_release(&own);
+    return grouped;
 }
 
 mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n) {
@@ -331,15 +330,16 @@ mo_tensor *mo_few_shot_chosen(
     mo_context *ctx = f.ctx;
     mo_tensor *Y = mo_null_tensor(ctx);
     double *logits = mo_host_array(ctx, plan->n_query * plan->classes, sizeof *logits);
-    int64_t *id = mo_host_array(ctx, 2 * plan->n_support, sizeof *id), *label = id ? id + plan->n_support : NULL;
-    uint8_t *seen = mo_host_array(ctx, mo_graph_examples(source->graph), sizeof *seen);
-    int64_t n = 0;
-    for (int64_t i = 0; id && seen && i < plan->n_support; i++)
-        if (seen[plan->support[0][i]]++ == 0) { /* a small class's examples are drawn repeatedly */
+    int64_t n_s = plan->n_support, *times = mo_host_array(ctx, 3 * n_s, sizeof *times), n = 0;
+    int64_t *id = mo_host_array(ctx, 2 * n_s, sizeof *id), *label = id ? id + n_s : NULL;
+    if (times)
+        mo_count_repeats(plan->support[0], n_s, times + n_s, times);
+    for (int64_t i = 0; id && times && i < n_s; i++)
+        if (times[i] > 0) { /* a small class's examples are drawn repeatedly */
             id[n] = plan->support[0][i];
             label[n++] = plan->support_label[i];
         }
-    if (logits && id && seen && mo_few_shot_fit(&f, id, label, n) == MO_OK &&
+    if (logits && id && times && mo_few_shot_fit(&f, id, label, n) == MO_OK &&
         mo_few_shot_read(&f, &(mo_few_shot_support){f.id, f.label, f.n, f.classes}, plan->query[0], plan->n_query,
             logits) == MO_OK) {
         mo_tape_reset(t);
@@ -349,7 +349,7 @@ mo_tensor *mo_few_shot_chosen(
     few_shot_forget(&f);
     free(logits);
     free(id);
-    free(seen);
+    free(times);
     return Y;
 }
 

@@ -2,6 +2,7 @@
  * the offset of their mean relative to the spread of the classes, which boundaries of pairs miss their data, and which
  * prototypes lie in or near the convex hull of the others. */
 #include "tensor/hidden.h"
+#include "train/episodes/plan_members.h"
 #include "train/fit/fit_parts.h"
 
 #include <math.h>
@@ -73,22 +74,6 @@ static void measure_geometry(mo_geometry *g, mo_diagnosis *x) {
  * product Z_c P^T, row after row, each sum in the order of the columns, so that the signs do not depend on the
  * threads. */
 
-/* Rows by class: row[start[c]] .. row[start[c + 1] - 1]. */
-typedef struct members {
-    int64_t *start, *row;
-} members;
-
-static bool group_rows(const mo_geometry *g, members *m) {
-    const int64_t *label = g->E->graph->label;
-    m->start = mo_host_array(g->ctx, g->C + 2, sizeof *m->start);
-    m->row = mo_host_array(g->ctx, g->n, sizeof *m->row);
-    for (int64_t c = 0; mo_ok(g->ctx) && c < g->C; c++)
-        m->start[c + 2] = m->start[c + 1] + g->E->count[c];
-    for (int64_t i = 0; mo_ok(g->ctx) && i < g->n; i++)
-        m->row[m->start[label[i] + 1]++] = i;
-    return mo_ok(g->ctx);
-}
-
 /* score[c] = <z, prototype c>. columns: the prototypes as columns [d, C]. */
 static void score_row(const mo_geometry *g, int64_t row, const double *columns, double *score) {
     bool wide = mo_tensor_dtype(g->E->Z) == MO_F64;
@@ -103,9 +88,9 @@ static void score_row(const mo_geometry *g, int64_t row, const double *columns, 
 /* side [C]: bits for class c against each class b. Bit 0: some row of c scores higher for the class with the higher
  * number; bit 1: some row of c does not. */
 static void see_sides(
-    const mo_geometry *g, const members *m, int64_t c, const double *columns, double *score, uint8_t *side) {
+    const mo_geometry *g, const mo_members *m, int64_t c, const double *columns, double *score, uint8_t *side) {
     for (int64_t i = m->start[c]; i < m->start[c + 1]; i++) {
-        score_row(g, m->row[i], columns, score);
+        score_row(g, m->member[i], columns, score);
         for (int64_t b = 0; b < g->C; b++) {
             int64_t higher = c > b ? c : b, lower = c > b ? b : c;
             side[b] |= score[higher] > score[lower] ? 1 : 2;
@@ -114,7 +99,8 @@ static void see_sides(
 }
 
 /* Threads take classes in turn, each with its own scores; class c writes only row c of side [C, C]. */
-static void see_all_sides(const mo_geometry *g, const members *m, const double *columns, double *score, uint8_t *side) {
+static void see_all_sides(
+    const mo_geometry *g, const mo_members *m, const double *columns, double *score, uint8_t *side) {
     int64_t done = 0;
 #pragma omp parallel for num_threads(mo_context_threads(g->ctx)) schedule(dynamic)
     for (int64_t c = 0; c < g->C; c++) {
@@ -126,13 +112,13 @@ static void see_all_sides(const mo_geometry *g, const members *m, const double *
 /* Counts pairs of classes whose boundary misses their rows: x->pairs and x->missed. False on failure. */
 static bool count_missed(const mo_geometry *g, mo_diagnosis *x) {
     int64_t C = g->C;
-    members m = {0};
+    mo_members m = {0};
     double *columns = mo_host_array(g->ctx, g->d * C, sizeof *columns);
     double *score = mo_host_array(g->ctx, mo_context_threads(g->ctx) * C, sizeof *score);
     uint8_t *side = mo_host_array(g->ctx, C * C, 1);
     for (int64_t i = 0; columns && i < g->d * C; i++)
         columns[i] = g->P[i % C * g->d + i / C];
-    bool fine = mo_ok(g->ctx) && group_rows(g, &m);
+    bool fine = mo_ok(g->ctx) && mo_members_of_labels(g->ctx, g->E->graph->label, g->n, C, &m);
     if (fine)
         see_all_sides(g, &m, columns, score, side);
     x->pairs = C * (C - 1) / 2;
@@ -142,8 +128,7 @@ static bool count_missed(const mo_geometry *g, mo_diagnosis *x) {
     free(columns);
     free(score);
     free(side);
-    free(m.start);
-    free(m.row);
+    mo_members_release(&m);
     return fine;
 }
 
