@@ -49,21 +49,23 @@ mo_code mo_tensor_read(const mo_tensor *T, void *host, size_t bytes) {
     return ctx->status.code;
 }
 
-void *mo_host_values(const mo_tensor *T, mo_dtype dtype) {
+bool mo_read_as(const mo_tensor *T, mo_dtype dtype, void *host) {
     mo_context *ctx = mo_tensor_context(T);
-    int64_t n = mo_numel(T);
-    size_t element = mo_dtype_size(dtype);
-    void *host = mo_host_array(ctx, n, element);
-    bool other = host && mo_tensor_dtype(T) != dtype;
+    bool other = mo_ok(ctx) && !mo_is_null(T) && mo_tensor_dtype(T) != dtype;
     mo_tensor *converted = other ? mo_tensor_create(ctx, dtype, T->ndim, T->shape) : NULL;
     if (other)
         mo_tensor_copy(converted, T);
-    if (host && mo_tensor_read(other ? converted : T, host, (size_t)n * element) != MO_OK) {
-        free(host);
-        host = NULL;
-    }
+    mo_tensor_read(other ? converted : T, host, (size_t)mo_numel(T) * mo_dtype_size(dtype));
     mo_tensor_release(converted);
-    return host;
+    return mo_ok(ctx);
+}
+
+void *mo_host_values(const mo_tensor *T, mo_dtype dtype) {
+    void *host = mo_host_array(mo_tensor_context(T), mo_numel(T), mo_dtype_size(dtype));
+    if (host && mo_read_as(T, dtype, host))
+        return host;
+    free(host);
+    return NULL;
 }
 
 mo_code mo_tensor_write(mo_tensor *T, const void *host, size_t bytes) {

@@ -49,16 +49,12 @@ static bool given_rows_check(mo_context *ctx, const mo_graph *graph, const mo_fe
 }
 
 static bool given_rows_finite(mo_context *ctx, const mo_tensor *Z) {
-    int64_t n = mo_numel(Z), d = mo_dim(Z, 1);
-    bool wide = mo_tensor_dtype(Z) == MO_F64;
-    void *x = mo_host_array(ctx, n, mo_dtype_size(mo_tensor_dtype(Z)));
-    bool read = x && mo_tensor_read(Z, x, (size_t)n * mo_dtype_size(mo_tensor_dtype(Z))) == MO_OK;
-    for (int64_t i = 0; read && i < n && mo_ok(ctx); i++) {
-        double value = wide ? ((double *)x)[i] : (double)((float *)x)[i];
-        if (!isfinite(value))
+    int64_t d = mo_dim(Z, 1);
+    double *x = mo_host_values(Z, MO_F64);
+    for (int64_t i = 0; x && i < mo_numel(Z) && mo_ok(ctx); i++)
+        if (!isfinite(x[i]))
             mo_fail(ctx, MO_NUMERICAL, "few-shot: expected finite rows, found %g in row %" PRId64 ", column %" PRId64,
-                value, i / d, i % d);
-    }
+                x[i], i / d, i % d);
     free(x);
     return mo_ok(ctx);
 }

@@ -342,10 +342,10 @@ static bool plan_block(const mo_link_scorer *s, const query_block *b, mo_plan *p
 
 /* ---- the readout ---- */
 
-/* score = logit of "link" minus logit of "no link", of n queries. */
-static void read_margins(mo_link_scorer *s, mo_tensor *Y, int64_t n, double *score) {
+/* score = logit of "link" minus logit of "no link". */
+static void read_margins(mo_link_scorer *s, mo_tensor *Y, double *score) {
     mo_tensor *margin = mo_sub(s->t, mo_slice(s->t, Y, MO_AXIS(1), 1, 2), mo_slice(s->t, Y, MO_AXIS(1), 0, 1));
-    mo_tensor_read(mo_cast(s->t, margin, MO_F64), score, (size_t)n * sizeof *score);
+    mo_read_as(margin, MO_F64, score);
 }
 
 /* Embeds the support and the queries [n, d] as tensors that outlive the tape. In the first block, a readout in two
@@ -377,7 +377,7 @@ static void score_in_parts(mo_link_scorer *s, const mo_source *source, const mo_
         int64_t stop = first + s->part < plan->n_query ? first + s->part : plan->n_query;
         const mo_episode e = {.task = MO_TASK_LP, .classes = 2, .centres = mo_plan_centres(s->t, plan)};
         mo_tensor *Zq = mo_slice(s->t, Z[1], MO_AXIS(0), first, stop);
-        read_margins(s, m->readout->apply(s->t, m, &e, Z[0], s->alpha, Zq), stop - first, score + first);
+        read_margins(s, m->readout->apply(s->t, m, &e, Z[0], s->alpha, Zq), score + first);
     }
     mo_tensor_release(Z[0]);
     mo_tensor_release(Z[1]);
@@ -392,7 +392,7 @@ static void score_block(mo_link_scorer *s, const query_block *b, double *score) 
         if (s->candidate.model->readout)
             score_in_parts(s, &source, &plan, score);
         else
-            read_margins(s, mo_candidate_logits(s->t, &source, &s->candidate, NULL, &plan, 0, NULL), b->n, score);
+            read_margins(s, mo_candidate_logits(s->t, &source, &s->candidate, NULL, &plan, 0, NULL), score);
     }
     mo_tape_reset(s->t);
     mo_plan_release(&plan);

@@ -147,13 +147,13 @@ static bool project_prototypes(const mo_geometry *g, mo_tape *t, mo_tensor *G, d
     int64_t C = g->C;
     mo_tensor *w, *V;
     mo_eigh(t, G, &w, &V);
-    double *vector = mo_host_array(g->ctx, C * C + C, sizeof *vector), *value = vector ? vector + C * C : NULL;
-    if (vector && mo_tensor_read(V, vector, (size_t)(C * C) * sizeof *vector) == MO_OK &&
-        mo_tensor_read(w, value, (size_t)C * sizeof *value) == MO_OK)
+    double *vector = mo_host_values(V, MO_F64), *value = mo_host_values(w, MO_F64);
+    if (vector && value)
         for (int64_t c = 0; c < C; c++)
             for (int k = 0; k < 2; k++)
                 plane[2 * c + k] = vector[c * C + C - 1 - k] * sqrt(fmax(value[C - 1 - k], 0));
     free(vector);
+    free(value);
     return mo_ok(g->ctx);
 }
 
@@ -212,16 +212,15 @@ mo_code mo_diagnose(const mo_embeddings *E, const mo_diagnosis_options *options,
         .n = mo_dim(E->Z, 0),
         .d = mo_dim(E->Z, 1),
         .C = E->graph->classes};
-    size_t size = mo_dtype_size(mo_tensor_dtype(E->Z));
     *diagnosis = (mo_diagnosis){.classes = g.C};
     if (!mo_ok(g.ctx))
         return mo_context_status(g.ctx)->code;
     g.P = mo_host_array(g.ctx, g.C * g.d, sizeof *g.P);
     g.mean = mo_host_array(g.ctx, 2 * g.d, sizeof *g.mean);
     g.scratch = g.mean ? g.mean + g.d : NULL;
-    g.rows = mo_host_array(g.ctx, g.n * g.d, size);
+    g.rows = mo_host_values(E->Z, mo_tensor_dtype(E->Z));
     diagnosis->prototype = mo_host_array(g.ctx, g.C, sizeof *diagnosis->prototype);
-    if (mo_ok(g.ctx) && mo_tensor_read(E->Z, g.rows, (size_t)(g.n * g.d) * size) == MO_OK) {
+    if (mo_ok(g.ctx)) {
         measure_geometry(&g, diagnosis);
         if (count_missed(&g, diagnosis))
             measure_hull(&g, options->epsilon, diagnosis);

@@ -21,19 +21,6 @@ mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t B, 
     return mo_one_hot(f->t, y, f->classes, mo_tensor_dtype(f->Z));
 }
 
-bool mo_fit_read(mo_tensor *T, double *host) {
-    mo_context *ctx = mo_tensor_context(T);
-    int64_t n = mo_numel(T);
-    if (!mo_ok(ctx) || mo_tensor_dtype(T) == MO_F64)
-        return mo_tensor_read(T, host, (size_t)n * sizeof *host) == MO_OK;
-    float *narrow = mo_host_array(ctx, n, sizeof *narrow);
-    if (narrow && mo_tensor_read(T, narrow, (size_t)n * sizeof *narrow) == MO_OK)
-        for (int64_t i = 0; i < n; i++)
-            host[i] = (double)narrow[i];
-    free(narrow);
-    return mo_ok(ctx);
-}
-
 bool mo_fit_parameters(const mo_fitting *f, double value, mo_tensor **parameters) {
     mo_dtype real = mo_tensor_dtype(f->Z);
     mo_tape_reset(f->t);
@@ -87,7 +74,8 @@ bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, dou
     mo_tensor *Ys = mo_fit_one_hot(f, b->support_label, b->B, b->n_s);
     mo_fit_scale(f, &Zs, &Zq);
     mo_tensor *weight = mo_support_weight(f->t, b->support, b->B, b->n_s);
-    return mo_ok(f->ctx) && mo_fit_read(mo_head_apply_weighted(f->t, f->head, Zs, Ys, weight, Zq, parameters), logits);
+    return mo_ok(f->ctx) &&
+           mo_read_as(mo_head_apply_weighted(f->t, f->head, Zs, Ys, weight, Zq, parameters), MO_F64, logits);
 }
 
 bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale) {
@@ -95,7 +83,7 @@ bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale) {
     double *norm = mo_host_array(f->ctx, 2 * n, sizeof *norm), *sorted = norm ? norm + n : NULL;
     *row_scale = 0;
     mo_tensor *N = norm ? mo_row_norm(f->t, f->Z) : NULL;
-    if (norm && mo_fit_read(N, norm) && mo_fit_read(mo_sort(f->t, N, MO_AXIS(0)), sorted)) {
+    if (norm && mo_read_as(N, MO_F64, norm) && mo_read_as(mo_sort(f->t, N, MO_AXIS(0)), MO_F64, sorted)) {
         for (int64_t i = 0; i < n; i++) {
             part[i] = 0;
             for (int quarter = 1; quarter < MO_NORM_PARTS; quarter++)

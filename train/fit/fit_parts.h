@@ -42,12 +42,10 @@ bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bo
     int n_values, double *logits, double *query);
 
 /* Parts of the functions above. mo_fit_parameters: the head's parameters, the tuned one set to value, on a tape that is
- * reset first. mo_fit_rows: rows [B, m, d] of Z by number. mo_fit_one_hot: labels as [B, m, C]. mo_fit_read: a tensor
- * as doubles. */
+ * reset first. mo_fit_rows: rows [B, m, d] of Z by number. mo_fit_one_hot: labels as [B, m, C]. */
 bool mo_fit_parameters(const mo_fitting *f, double value, mo_tensor **parameters);
 mo_tensor *mo_fit_rows(const mo_fitting *f, const int64_t *row, int64_t B, int64_t m);
 mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t B, int64_t m);
-bool mo_fit_read(mo_tensor *T, double *host);
 /* The index of the head's parameter lambda, else of its first share (a scalar from 0 to 1); -1: none (fit.c). */
 int mo_fit_regularisation(const mo_head *head);
 /* Scales rows [B, m, d] by the support Zs, as the head reads them; Zq may be NULL. */

@@ -142,14 +142,12 @@ mo_pair_reader *mo_pair_reader_open(const mo_graph *graph, const mo_feature_opti
         r->n_bands++;
     r->n_extras = COUNTS + MO_BLOCKS * (o->hops + 1);
     r->segments = mo_host_array(ctx, 2 * MAX_BANDS * 2, sizeof *r->segments);
-    r->spectrum = mo_host_array(ctx, MO_BLOCKS * r->dim, sizeof *r->spectrum);
     r->basis.arrays = mo_arrays_create(ctx);
     mo_math math = ctx->math;
     ctx->math = MO_MATH_FP32; /* TF32 would round the factors of products */
     if (mo_ok(ctx) && mo_open_basis(graph, o, &r->basis)) {
         r->A = mo_normalized_adjacency(graph, MO_F32);
-        mo_tensor_read(mo_arrays_find(r->basis.arrays, "spectrum"), r->spectrum,
-            (size_t)(MO_BLOCKS * r->dim) * sizeof *r->spectrum);
+        r->spectrum = mo_host_values(mo_arrays_find(r->basis.arrays, "spectrum"), MO_F32);
     }
     ctx->math = math;
     if (mo_ok(ctx))
