@@ -3,7 +3,7 @@
  * Files are written beside their final path and renamed, and their checksums are verified on reading, so that processes
  * can share a folder: a later process replaces a file by equal content. A file's modification time records its last
  * use. */
-#include "train/features/cache.h"
+#include "train/features/stack_file.h"
 
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"

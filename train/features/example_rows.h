@@ -30,7 +30,7 @@ bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_feature
 bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_features *f);
 bool mo_graph_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
 
-/* standardize.c: x [outer, n, w] minus its mean over n, divided by its standard deviation + epsilon; both statistics
+/* gram_blocks.c: x [outer, n, w] minus its mean over n, divided by its standard deviation + epsilon; both statistics
  * are taken over the m rows listed in reference (NULL: all rows). moments (may be NULL): receives both, [2, outer, w].
  */
 typedef struct mo_rows {

@@ -1,6 +1,7 @@
 /* train/features/gram_blocks.c - kernels between listed rows of a matrix, and standardised columns. */
 #include "train/features/gram_blocks.h"
 #include "tensor/hidden.h"
+#include "train/features/example_rows.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -130,7 +131,9 @@ void mo_gaussian_block(
 /* A column counts as constant if its standard deviation is at most this times max(1, |mean|). */
 static const double CONSTANT = 1e-7;
 
-double mo_spread(const float *x, int64_t stride, const int64_t *row, int64_t n, double *mean) {
+/* The mean of n values x[row[i] * stride] (row NULL: 0 .. n - 1), and the sum of their squared distances to it, both
+ * added in float64 in order. */
+static double squares_about(const float *x, int64_t stride, const int64_t *row, int64_t n, double *mean) {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < n; i++)
         sum += x[(row ? row[i] : i) * stride];
@@ -139,6 +142,27 @@ double mo_spread(const float *x, int64_t stride, const int64_t *row, int64_t n, 
         double off = x[(row ? row[i] : i) * stride] - *mean;
         squares += off * off;
     }
+    return squares;
+}
+
+void mo_standardize(mo_rows r, const int64_t *reference, int64_t m, double epsilon, float *moments) {
+    for (int64_t o = 0; o < r.outer; o++)
+        for (int64_t j = 0; j < r.w; j++) {
+            float *column = r.x + o * r.n * r.w + j;
+            int64_t count = reference ? m : r.n;
+            double mean, sum = squares_about(column, r.w, reference, count, &mean);
+            double sd = count > 1 ? sqrt(sum / (double)(count - 1)) : 0;
+            for (int64_t i = 0; i < r.n; i++)
+                column[i * r.w] = (float)((column[i * r.w] - mean) / (sd + epsilon));
+            if (moments) {
+                moments[o * r.w + j] = (float)mean;
+                moments[(r.outer + o) * r.w + j] = (float)(sd + epsilon);
+            }
+        }
+}
+
+double mo_spread(const float *x, int64_t stride, const int64_t *row, int64_t n, double *mean) {
+    double squares = squares_about(x, stride, row, n, mean);
     return n > 0 ? sqrt(squares / (double)n) : 0;
 }
 

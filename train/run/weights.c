@@ -12,7 +12,6 @@
 #include "tensor/files/safetensors.h"
 #include "tensor/storage.h"
 #include "train/graphs/loaders.h"
-#include "train/run/description.h"
 #include "train/run/trainer.h"
 
 #include <errno.h>
