@@ -37,7 +37,8 @@ mo_word *mo_words_sort(mo_context *ctx, const mo_words *w) {
     return sorted;
 }
 
-const mo_word *mo_words_find(const mo_word *sorted, int64_t n, const char *text) {
+/* The first of n sorted words with that text; NULL: none. */
+static const mo_word *find_word(const mo_word *sorted, int64_t n, const char *text) {
     int64_t low = 0, high = n;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
@@ -111,7 +112,7 @@ int64_t mo_graph_find_example(const mo_graph *graph, const char *name) {
         return number < mo_graph_examples(graph) ? number : -1;
     if (names->id)
         return mo_find_sorted(names->id, names->n, number);
-    const mo_word *word = mo_words_find(names->sorted, names->n, name);
+    const mo_word *word = find_word(names->sorted, names->n, name);
     return word ? word->at : -1;
 }
 

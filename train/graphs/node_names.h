@@ -28,8 +28,6 @@ static inline const char *mo_words_get(const mo_words *w, int64_t i) {
 /* Sorts all texts by their bytes, equal ones by position; free() the result. The list must not grow afterwards. NULL on
  * failure. */
 mo_word *mo_words_sort(mo_context *ctx, const mo_words *w);
-/* The first of n sorted words with that text; NULL: none. */
-const mo_word *mo_words_find(const mo_word *sorted, int64_t n, const char *text);
 void mo_words_release(mo_words *w);
 
 /* ---- the names of nodes ---- */

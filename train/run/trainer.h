@@ -207,17 +207,6 @@ mo_code mo_write_run(const mo_trainer *trainer);
 /* The settings in a run.json; NULL on failure. */
 json_t *mo_read_run(mo_context *ctx, const char *path);
 
-/* ---- run_log.c ---- */
-
-/* Opens the log for appending and locks it against other processes that would continue the run; raises if another
- * process has the lock. Without file locks, only a notice. Returns -1 on failure, and if there is no log and `make` is
- * false. */
-int mo_log_open(mo_context *ctx, const char *path, bool make, mo_notice notice, void *state);
-/* Cuts the log to its first `steps` lines, which must exist. */
-mo_code mo_log_cut(mo_context *ctx, int log, const char *path, int64_t steps);
-/* Writes one line per step, at once. */
-mo_code mo_log_step(const mo_trainer *trainer, const mo_step_report *r);
-
 /* ---- checkpoint.c ---- */
 
 /* The tensors of part 0 .. 2 of a checkpoint, one per parameter: weights, first moments, second moments. */
