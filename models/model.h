@@ -42,7 +42,7 @@ mo_tensor *mo_gather_indexed(mo_tape *t, mo_tensor *X, mo_tensor *index);
 mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *Zq, mo_tensor *const *parameters);
 
-/* ---- row_blocks.c ---- */
+/* ---- blocks of rows (encoder.c) ---- */
 
 /* Encodes rows first .. last-1 by mo_recompute, so that backward encodes them again. */
 typedef mo_tensor *(*mo_block_of_rows)(mo_tape *t, int64_t first, int64_t last, const void *state);

@@ -49,6 +49,25 @@ mo_code mo_tensor_read(const mo_tensor *T, void *host, size_t bytes) {
     return ctx->status.code;
 }
 
+bool mo_read_as(const mo_tensor *T, mo_dtype dtype, void *host) {
+    mo_context *ctx = mo_tensor_context(T);
+    bool other = mo_ok(ctx) && !mo_is_null(T) && mo_tensor_dtype(T) != dtype;
+    mo_tensor *converted = other ? mo_tensor_create(ctx, dtype, T->ndim, T->shape) : NULL;
+    if (other)
+        mo_tensor_copy(converted, T);
+    mo_tensor_read(other ? converted : T, host, (size_t)mo_numel(T) * mo_dtype_size(dtype));
+    mo_tensor_release(converted);
+    return mo_ok(ctx);
+}
+
+void *mo_host_values(const mo_tensor *T, mo_dtype dtype) {
+    void *host = mo_host_array(mo_tensor_context(T), mo_numel(T), mo_dtype_size(dtype));
+    if (host && mo_read_as(T, dtype, host))
+        return host;
+    free(host);
+    return NULL;
+}
+
 mo_code mo_tensor_write(mo_tensor *T, const void *host, size_t bytes) {
     mo_context *ctx = mo_tensor_context(T);
     mo_view from;

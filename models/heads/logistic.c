@@ -5,7 +5,6 @@
  * ("logistic_penalised"). logits = Zq W + b, so softmax(logits) are class probabilities. Without a penalty on b every
  * class needs support. lambda = 0 needs rows that are not separable and have full rank. Gradients of both orders flow
  * to Zs, Ys, Zq and lambda. */
-#include "models/heads/folds/folds.h"
 #include "models/heads/heads.h"
 
 #include <inttypes.h>

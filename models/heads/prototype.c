@@ -6,7 +6,7 @@
  *     cosine         logits_ic = scale <Zq_i, P_c> / (|Zq_i| |P_c|)                 (Gidaris and Komodakis 2018)
  *     centred        the inner product after subtracting the support's mean from Zs and Zq (Wang et al. 2019, "CL2N"
  *                    without the norm): a shift of all embeddings changes nothing */
-#include "models/heads/folds/folds.h"
+#include "models/heads/heads.h"
 
 /* Sums over the support rows of each class [.., C, d], and the numbers of these rows [.., C, 1]. */
 typedef struct class_sums {

@@ -12,7 +12,6 @@
  * Zq and lambda, but not the labels, and has only first order. At most 4,096 support rows.
  *
  * A row of weight w counts as w rows: w times its loss is the loss of w Z1_i at the margin w. */
-#include "models/heads/folds/folds.h"
 #include "models/heads/heads.h"
 
 /* theta: K, lambda, Y, the mask of alpha > 0 in rows with two or more such entries, 1 / the number of these entries in

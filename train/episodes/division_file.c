@@ -1,5 +1,6 @@
 /* train/episodes/division_file.c - divides examples by a user's lists of training and test examples. */
 #include "tensor/hidden.h"
+#include "train/episodes/plan_members.h"
 #include "train/graphs/table_reader.h"
 #include "train/inside.h"
 
@@ -49,10 +50,7 @@ static void read_list_array(example_list *l) {
         mo_fail(ctx, MO_INVALID, "%s: expected numbers of %s, integers [n], found %s %s", l->path, l->what,
             mo_dtype_name(dtype), mo_shape_string(T, shape, sizeof shape));
     int64_t n = mo_ok(ctx) ? mo_numel(T) : 0, examples = mo_graph_examples(l->graph);
-    mo_tensor *wide = mo_tensor_create(ctx, MO_I64, mo_ok(ctx) ? mo_ndim(T) : 1, (int64_t[]){n, 1});
-    int64_t *number = mo_host_array(ctx, n, sizeof *number);
-    if (mo_ok(ctx) && mo_tensor_copy(wide, T) == MO_OK)
-        mo_tensor_read(wide, number, (size_t)n * sizeof *number);
+    int64_t *number = mo_ok(ctx) ? mo_host_values(T, MO_I64) : NULL;
     for (int64_t i = 0; mo_ok(ctx) && i < n; i++)
         if (number[i] < 0 || number[i] >= examples)
             mo_fail(ctx, MO_INVALID,
@@ -61,23 +59,24 @@ static void read_list_array(example_list *l) {
         else
             add_example(l, number[i], i);
     free(number);
-    mo_tensor_release(wide);
     mo_tensor_release(T);
 }
 
 static void refuse_repeated(const example_list *l, bool array) {
     mo_context *ctx = l->graph->ctx;
-    int64_t *first = mo_host_array(ctx, mo_graph_examples(l->graph), sizeof *first); /* its position, from 1 */
+    int64_t *times = mo_host_array(ctx, 3 * l->n, sizeof *times), before = 0;
     char number[24];
-    for (int64_t i = 0; first && i < l->n && mo_ok(ctx); i++) {
-        int64_t before = first[l->id[i]];
-        if (before)
+    if (times)
+        mo_count_repeats(l->id, l->n, times + l->n, times);
+    for (int64_t i = 0; times && i < l->n && mo_ok(ctx); i++)
+        if (times[i] == 0) {
+            while (l->id[before] != l->id[i])
+                before++;
             mo_fail(ctx, MO_INVALID, "%s: expected different %s, found %s in %s %" PRId64 " and %" PRId64, l->path,
                 l->what, mo_graph_example_name(l->graph, l->id[i], number), array ? "positions" : "lines",
-                l->line[before - 1], l->line[i]);
-        first[l->id[i]] = i + 1;
-    }
-    free(first);
+                l->line[before], l->line[i]);
+        }
+    free(times);
 }
 
 /* Assigns a list's examples to the part; raises if one is in the other list. */

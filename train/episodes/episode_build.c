@@ -4,15 +4,92 @@
  * Only the plan's rows are read, each once, in rising order of their nodes; for graphs, all nodes of each graph, one
  * graph after another. The episode's indices number these rows or graphs. If the features are in the context's memory
  * (resident), the encoder gathers the rows itself. */
+#include "autograd/tape.h"
+#include "ops/inside.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
-
-#include "autograd/tape.h"
-
+#include "train/episodes/plan_members.h"
 #include "train/features/example_rows.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+/* ---- rows of examples, as tensors of the tape ---- */
+
+/* Rows of X, which is not resident, as a tensor [.., n, w] of the tape: from `fetched`, or fetched now. */
+static mo_tensor *fetch_episode_rows(
+    mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n, const mo_fetched *fetched) {
+    int64_t shape[MO_MAX_AXES];
+    int piece = 0;
+    while (fetched && piece < fetched->n && fetched->array[piece] != X)
+        piece++;
+    if (!fetched || piece == fetched->n)
+        return mo_fetch_rows(t, X, row, n);
+    memcpy(shape, X->shape, sizeof shape);
+    shape[X->ndim - 2] = n;
+    mo_tensor *T = mo_tape_tensor(t, mo_tensor_dtype(X), X->ndim, shape);
+    mo_send(T, fetched->buffer, fetched->offset[piece]);
+    return T;
+}
+
+/* The rows `example` of a features tensor [.., E, w], in that order: [.., n, w]. */
+static mo_tensor *gather_examples(
+    mo_tape *t, mo_tensor *X, const int64_t *example, int64_t n, const mo_fetched *fetched) {
+    int64_t E = mo_dim(X, -2), w = mo_dim(X, -1), outer = 1, shape[MO_MAX_AXES];
+    if (mo_ok(t->ctx) && !mo_rows_resident(t->ctx, X))
+        return fetch_episode_rows(t, X, example, n, fetched);
+    for (int i = 0; i < mo_ndim(X); i++)
+        shape[i] = mo_dim(X, i);
+    shape[mo_ndim(X) - 2] = n;
+    for (int i = 0; i < mo_ndim(X) - 2; i++)
+        outer *= shape[i];
+    int64_t *row = mo_tape_scratch(t, outer * n, sizeof *row);
+    if (!row)
+        return mo_null_tensor(t->ctx);
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < n; i++)
+            row[o * n + i] = o * E + example[i];
+    mo_tensor *index = mo_from(t, MO_I64, 1, (int64_t[]){outer * n}, row);
+    return mo_reshape(t, mo_gather_rows(t, mo_reshape(t, X, 2, (int64_t[]){outer * E, w}), index), mo_ndim(X), shape);
+}
+
+/* Tensors that exist for some tasks only, besides "blocks", "spectrum" and "extras". */
+const mo_part_row mo_part_rows[] = {{"statistics", 0}, {"subtrees", 0}, {"waves", 0}, {"walks", MO_EXTRAS_LIMIT},
+    {"matches", MO_EXTRAS_LIMIT}, {NULL, 0}};
+
+void mo_example_tensors(
+    mo_tape *t, const mo_source *source, const int64_t *example, int64_t n, const mo_fetched *fetched, mo_episode *e) {
+    const mo_arrays *arrays = source->features->arrays;
+    mo_tensor *mixed = mo_arrays_find(arrays, "mixed"), *blocks = mixed ? mixed : mo_arrays_find(arrays, "blocks"),
+              *spectrum = mo_arrays_find(arrays, "spectrum"), *extras = mo_arrays_find(arrays, "extras");
+    if (!blocks || !spectrum || !extras) {
+        mo_fail(t->ctx, MO_INVALID, "episode: the features of %s have no \"blocks\"", source->graph->name);
+        return;
+    }
+    mo_tensor *H = gather_examples(t, blocks, example, n, fetched);
+    if (source->task == MO_TASK_LP)
+        H = mo_clamp(t, H, -MO_BLOCK_LIMIT, MO_BLOCK_LIMIT);
+    mo_tensor *x = mo_clamp(t, gather_examples(t, extras, example, n, fetched), -MO_EXTRAS_LIMIT, MO_EXTRAS_LIMIT);
+    int64_t hops = mixed ? mo_dim(H, 1) - 1 : source->features->hops + 1; /* the last of the mixed rows is a hop */
+    if (spectrum->ctx != t->ctx)
+        spectrum = mo_fetch_range(t, spectrum, 0, 0, mo_dim(spectrum, 0));
+    e->n_rows = 3;
+    e->rows[0] = (mo_named){mixed ? "mixed" : "blocks", mo_slice(t, H, MO_AXIS(1), 0, hops), NULL};
+    e->rows[1] = (mo_named){"spectrum", spectrum, NULL};
+    e->rows[2] = (mo_named){"extras", x, NULL};
+    if (mo_ok(t->ctx) && !mixed && mo_dim(H, 1) > hops)
+        e->rows[e->n_rows++] = (mo_named){"diffused", mo_slice(t, H, MO_AXIS(1), hops, mo_dim(H, 1)), NULL};
+    for (int i = 0; mo_part_rows[i].name; i++) {
+        mo_tensor *X = mo_arrays_find(arrays, mo_part_rows[i].name);
+        double most = mo_part_rows[i].limit;
+        if (!X)
+            continue;
+        X = gather_examples(t, X, example, n, fetched);
+        e->rows[e->n_rows++] = (mo_named){mo_part_rows[i].name, most > 0 ? mo_clamp(t, X, -most, most) : X, NULL};
+    }
+}
+
+/* ---- plans ---- */
 
 static void *episode_scratch(mo_context *ctx, mo_host_arena *host, int64_t count, size_t element) {
     size_t bytes;
@@ -105,20 +182,6 @@ int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_t
 
 /* ---- tensors ---- */
 
-mo_tensor *mo_fetch_episode_rows(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n, const mo_fetched *fetched) {
-    int64_t shape[MO_MAX_AXES];
-    int piece = 0;
-    while (fetched && piece < fetched->n && fetched->array[piece] != X)
-        piece++;
-    if (!fetched || piece == fetched->n)
-        return mo_fetch_rows(t, X, row, n);
-    memcpy(shape, X->shape, sizeof shape);
-    shape[X->ndim - 2] = n;
-    mo_tensor *T = mo_tape_tensor(t, mo_tensor_dtype(X), X->ndim, shape);
-    mo_send(T, fetched->buffer, fetched->offset[piece]);
-    return T;
-}
-
 /* Rows of nodes at every hop: fetched rows, or, if all rows are resident, an index into them. */
 static mo_named hop_rows(mo_tape *t, const mo_row_list *r, const mo_fetched *fetched) {
     mo_context *ctx = t->ctx;
@@ -126,7 +189,7 @@ static mo_named hop_rows(mo_tape *t, const mo_row_list *r, const mo_fetched *fet
     if (mo_ok(ctx) && (!hops || mo_ndim(hops) != 3))
         mo_fail(ctx, MO_INVALID, "episode: the features of %s have no \"hops\"", r->source->graph->name);
     if (mo_ok(ctx) && !mo_rows_resident(ctx, hops))
-        return (mo_named){"hops", mo_fetch_episode_rows(t, hops, r->row, r->n, fetched), NULL};
+        return (mo_named){"hops", fetch_episode_rows(t, hops, r->row, r->n, fetched), NULL};
     int64_t K = mo_ok(ctx) ? mo_dim(hops, 0) : 0, nodes = mo_ok(ctx) ? mo_dim(hops, 1) : 0;
     int64_t *row = mo_ok(ctx) ? mo_tape_scratch(t, K * r->n, sizeof *row) : NULL;
     if (!row)
@@ -146,22 +209,10 @@ static mo_tensor *example_positions(mo_tape *t, const mo_row_list *r, const int6
 }
 
 mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t B, int64_t n) {
-    int64_t *sorted = mo_tape_scratch(t, n, sizeof *sorted), *times = mo_tape_scratch(t, n, sizeof *times),
-            *weight = mo_tape_scratch(t, B * n, sizeof *weight);
+    int64_t *scratch = mo_tape_scratch(t, 2 * n, sizeof *scratch), *weight = mo_tape_scratch(t, B * n, sizeof *weight);
     bool repeated = false;
-    for (int64_t b = 0; sorted && times && weight && b < B; b++) {
-        const int64_t *own = id + b * n;
-        memcpy(sorted, own, (size_t)n * sizeof *sorted);
-        int64_t distinct = mo_sort_distinct(sorted, n);
-        for (int64_t i = 0; i < n; i++)
-            times[mo_find_sorted(sorted, distinct, own[i])]++;
-        for (int64_t i = 0; i < n; i++) { /* an example's first row gets its count, its other rows 0 */
-            int64_t *left = &times[mo_find_sorted(sorted, distinct, own[i])];
-            weight[b * n + i] = *left;
-            *left = 0;
-        }
-        repeated |= distinct < n;
-    }
+    for (int64_t b = 0; scratch && weight && b < B; b++)
+        repeated |= mo_count_repeats(id + b * n, n, scratch, weight + b * n) < n;
     return repeated ? mo_from(t, MO_I64, 2, (int64_t[]){B, n}, weight) : NULL;
 }
 

@@ -5,30 +5,13 @@
 
 #include "autograd/tape.h"
 #include "train/episodes/episode_rows.h"
+#include "train/episodes/plan_members.h"
 #include "train/features/example_kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- centres ---- */
-
-/* Marks the first row of every distinct example. */
-static bool mark_first(mo_context *ctx, const int64_t *id, int64_t n, uint8_t *first) {
-    int64_t *sorted = mo_host_array(ctx, n, sizeof *sorted);
-    uint8_t *seen = sorted ? mo_host_array(ctx, n, 1) : NULL;
-    if (seen) {
-        memcpy(sorted, id, (size_t)n * sizeof *sorted);
-        int64_t distinct = mo_sort_distinct(sorted, n);
-        for (int64_t i = 0; i < n; i++) {
-            uint8_t *known = &seen[mo_find_sorted(sorted, distinct, id[i])];
-            first[i] = !*known;
-            *known = 1;
-        }
-    }
-    free(sorted);
-    free(seen);
-    return seen != NULL;
-}
 
 /* The number q of centres per class: the largest with sum over c of min(q, distinct rows of c) <= MO_MOST_CENTRES. */
 static int64_t rows_of_each_class(const int64_t *count, int64_t classes) {
@@ -48,24 +31,24 @@ int64_t mo_choose_centres(
     int64_t chosen = 0;
     if (n <= MO_MOST_CENTRES || !mo_ok(ctx))
         return 0;
-    uint8_t *first = mo_host_array(ctx, n, 1);
-    int64_t *count = first ? mo_host_array(ctx, 2 * classes, sizeof *count) : NULL;
-    if (count && mark_first(ctx, id, n, first)) {
+    int64_t *times = mo_host_array(ctx, 3 * n, sizeof *times), *count = mo_host_array(ctx, 2 * classes, sizeof *count);
+    if (times && count) {
         int64_t *within = count + classes; /* distinct rows of each class seen so far */
+        mo_count_repeats(id, n, times + n, times);
         for (int64_t i = 0; i < n; i++)
-            count[label[i]] += first[i];
+            count[label[i]] += times[i] > 0;
         int64_t q = rows_of_each_class(count, classes);
         q = q ? q : 1;
         for (int64_t i = 0; i < n && chosen < MO_MOST_CENTRES; i++) {
             int64_t all = count[label[i]], wanted = all < q ? all : q;
-            if (!first[i])
+            if (times[i] == 0)
                 continue;
             int64_t j = within[label[i]]++;
             if ((j + 1) * wanted / all > j * wanted / all) /* spreads `wanted` choices evenly over j = 0 .. all - 1 */
                 at[chosen++] = i;
         }
     }
-    free(first);
+    free(times);
     free(count);
     return chosen;
 }

@@ -47,10 +47,8 @@ mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan);
  *     every class counts as much    52.2 1.13  50.4      63.5 .95   47.4                76.8 .596  63.1
  * NULL if all classes have the same number of rows, or on failure. */
 mo_tensor *mo_class_weight(mo_tape *t, const int64_t *label, int64_t n, int64_t classes);
-/* example_tensors.c: gives the episode e the rows of n examples, as tensors of the tape. */
+/* Gives the episode e the rows of n examples, as tensors of the tape. */
 void mo_example_tensors(
     mo_tape *t, const mo_source *source, const int64_t *example, int64_t n, const mo_fetched *fetched, mo_episode *e);
-/* Rows of X, which is not resident, as a tensor [.., n, w] of the tape: from `fetched`, or fetched now. */
-mo_tensor *mo_fetch_episode_rows(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n, const mo_fetched *fetched);
 
 #endif

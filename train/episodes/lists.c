@@ -3,7 +3,7 @@
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "tensor/hidden.h"
-#include "train/graphs/graph_names.h"
+#include "train/graphs/loaders.h"
 #include "train/graphs/text_reader.h"
 
 #include <limits.h>
@@ -24,33 +24,13 @@ static bool list_open(list *l, mo_context *ctx, const char *kind, const char *na
     if (!mo_given(ctx, kind, "the name or path", name_or_path) || !mo_ok(ctx))
         return false;
     snprintf(ending, sizeof ending, ".%s", kind);
-    if (!mo_locate_list(name_or_path, ending, l->path, sizeof l->path)) {
+    if (!mo_locate_embedded(name_or_path, ending, l->path, sizeof l->path)) {
         snprintf(l->path, sizeof l->path, "%s", name_or_path);
         if (!strchr(name_or_path, '/') && !mo_path_ends_with(name_or_path, ending))
             return mo_fail(ctx, MO_INVALID, "%s '%.200s': expected a path that ends in %s, or paper or paper-offline",
                 kind, name_or_path, ending);
     }
     return mo_text_open(&l->text, ctx, l->path);
-}
-
-/* Moves to the next line that is neither blank nor a comment. */
-static bool list_line(mo_text_reader *r) {
-    while (mo_text_line(r))
-        if (mo_text_data(r))
-            return true;
-    return false;
-}
-
-/* The next word of the line, ended by a zero byte; NULL: none is left. */
-static char *list_word(mo_text_reader *r) {
-    char *word = r->cursor;
-    if (mo_text_blank(r))
-        return NULL;
-    word = r->cursor;
-    r->cursor += strcspn(word, " \t");
-    if (*r->cursor)
-        *r->cursor++ = '\0';
-    return word;
 }
 
 /* Whether the line is a setting of that name; if so, skips the name. */
@@ -89,7 +69,7 @@ static void list_free(char **words, int n) {
 
 bool mo_is_pool_file(const char *text) {
     char path[PATH_MAX];
-    return text && (mo_path_ends_with(text, ".pool") || mo_locate_list(text, ".pool", path, sizeof path));
+    return text && (mo_path_ends_with(text, ".pool") || mo_locate_embedded(text, ".pool", path, sizeof path));
 }
 
 static bool read_pool_line(mo_text_reader *r, mo_pool_file *file, int64_t *room) {
@@ -102,7 +82,7 @@ static bool read_pool_line(mo_text_reader *r, mo_pool_file *file, int64_t *room)
                 return false;
         return sum > 0 ? mo_text_finished(r) : mo_text_unexpected(r, "a family above 0");
     }
-    return list_append(r->ctx, &file->graph, room, &file->n, list_word(r)) && mo_text_finished(r);
+    return list_append(r->ctx, &file->graph, room, &file->n, mo_text_word(r)) && mo_text_finished(r);
 }
 
 mo_pool_file *mo_pool_file_read(mo_context *ctx, const char *name_or_path) {
@@ -112,7 +92,7 @@ mo_pool_file *mo_pool_file_read(mo_context *ctx, const char *name_or_path) {
     bool fine = list_open(&l, ctx, "pool", name_or_path) && file;
     for (int task = 0; file && task < MO_TASKS; task++)
         file->family[task] = 1;
-    while (fine && list_line(&l.text))
+    while (fine && mo_text_data_line(&l.text))
         fine = read_pool_line(&l.text, file, &room);
     if (mo_ok(ctx) && fine && file->n == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected graphs to train on, found none", l.path);
@@ -146,7 +126,7 @@ static bool read_protocol(mo_text_reader *r, mo_suite *suite) {
 
 static bool read_heads(mo_text_reader *r, mo_suite *suite, int64_t *room) {
     while (!mo_text_blank(r)) {
-        char *start = r->cursor, *word = list_word(r);
+        char *start = r->cursor, *word = mo_text_word(r);
         if (!mo_find_head(word) && strcmp(word, "dot") != 0) {
             r->cursor = start;
             return mo_text_unexpected(r, "the name of a head (mochi eval --help lists them) or dot");
@@ -200,7 +180,7 @@ static bool read_suite_line(mo_text_reader *r, mo_suite *suite, suite_room *room
                mo_text_finished(r);
     if (list_setting(r, "heads"))
         return read_heads(r, suite, &room->heads);
-    char *start = r->cursor, *word = list_word(r);
+    char *start = r->cursor, *word = mo_text_word(r);
     int kind = split_task(word);
     if (kind < 0) {
         r->cursor = start;
@@ -222,7 +202,7 @@ mo_suite *mo_suite_read(mo_context *ctx, const char *name_or_path) {
     suite_room room = {0, 0};
     mo_suite *suite = mo_host_array(ctx, 1, sizeof *suite);
     bool fine = list_open(&l, ctx, "suite", name_or_path) && suite;
-    while (fine && list_line(&l.text))
+    while (fine && mo_text_data_line(&l.text))
         fine = read_suite_line(&l.text, suite, &room);
     if (mo_ok(ctx) && fine && suite->n == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected tasks to evaluate, found none", l.path);

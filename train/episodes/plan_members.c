@@ -3,6 +3,7 @@
 #include "tensor/hidden.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void mo_members_release(mo_members *members) {
     free(members->start);
@@ -10,21 +11,50 @@ void mo_members_release(mo_members *members) {
     *members = (mo_members){0};
 }
 
+int64_t mo_count_repeats(const int64_t *id, int64_t n, int64_t *scratch, int64_t *times) {
+    int64_t *sorted = scratch, *count = scratch + n;
+    memcpy(sorted, id, (size_t)n * sizeof *sorted);
+    int64_t distinct = mo_sort_distinct(sorted, n);
+    for (int64_t i = 0; i < n; i++)
+        count[mo_find_sorted(sorted, distinct, id[i])]++;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t *left = &count[mo_find_sorted(sorted, distinct, id[i])];
+        times[i] = *left;
+        *left = 0;
+    }
+    return distinct;
+}
+
 /* Raises if an id is out of range or repeated. A repeated example could be drawn for both support and query. */
 static bool check_examples(const mo_graph *graph, mo_task task, const int64_t *example, int64_t n) {
-    bool *listed = mo_host_array(graph->ctx, graph->n_labels, sizeof *listed);
-    for (int64_t i = 0; listed && i < n; i++) {
-        if (example[i] < 0 || example[i] >= graph->n_labels || listed[example[i]]) {
+    int64_t *times = mo_host_array(graph->ctx, 3 * n, sizeof *times);
+    if (times)
+        mo_count_repeats(example, n, times + n, times);
+    for (int64_t i = 0; times && i < n && mo_ok(graph->ctx); i++) {
+        bool known = example[i] >= 0 && example[i] < graph->n_labels;
+        if (!known || times[i] == 0)
             mo_fail(graph->ctx, MO_INVALID,
                 "plan of graph %s (%s): expected distinct candidates in 0..%lld, found %lld%s", graph->name,
-                mo_task_name(task), (long long)graph->n_labels - 1, (long long)example[i],
-                example[i] >= 0 && example[i] < graph->n_labels ? " twice" : "");
-            break;
-        }
-        listed[example[i]] = true;
+                mo_task_name(task), (long long)graph->n_labels - 1, (long long)example[i], known ? " twice" : "");
     }
-    free(listed);
+    free(times);
     return mo_ok(graph->ctx);
+}
+
+bool mo_members_of_labels(mo_context *ctx, const int64_t *label, int64_t n, int64_t classes, mo_members *members) {
+    int64_t *start = mo_host_array(ctx, classes + 2, sizeof *start);
+    *members = (mo_members){classes, start, mo_host_array(ctx, n, sizeof *members->member)};
+    if (!mo_ok(ctx))
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        if (label[i] >= 0)
+            start[label[i] + 2]++;
+    for (int64_t c = 0; c < classes; c++)
+        start[c + 2] += start[c + 1];
+    for (int64_t i = 0; i < n; i++) /* start[c + 1] goes from the first place of class c to its end */
+        if (label[i] >= 0)
+            members->member[start[label[i] + 1]++] = i;
+    return true;
 }
 
 bool mo_members_group(const mo_graph *graph, mo_task task, const int64_t *example, int64_t n, mo_members *members) {
@@ -34,28 +64,16 @@ bool mo_members_group(const mo_graph *graph, mo_task task, const int64_t *exampl
             "plan of graph %s: expected a graph for the task %s, found %lld graphs, %lld labels, %lld classes",
             graph->name, mo_task_name(task), (long long)graph->graphs, (long long)graph->n_labels,
             (long long)graph->classes);
-    if (example && !check_examples(graph, task, example, n))
-        return false;
-    n = example ? n : graph->n_labels;
-    members->start = mo_host_array(graph->ctx, graph->classes + 1, sizeof *members->start);
-    members->member = mo_host_array(graph->ctx, n, sizeof *members->member);
-    int64_t *next = mo_host_array(graph->ctx, graph->classes, sizeof *next);
-    for (int64_t i = 0; next && members->start && members->member && i < n; i++) {
-        int64_t label = graph->label[example ? example[i] : i];
-        if (label >= 0)
-            members->start[label + 1]++;
-    }
-    for (int64_t c = 0; next && members->start && members->member && c < graph->classes; c++) {
-        next[c] = members->start[c];
-        members->start[c + 1] += members->start[c];
-    }
-    for (int64_t i = 0; next && members->start && members->member && i < n; i++) {
-        int64_t id = example ? example[i] : i;
-        if (graph->label[id] >= 0)
-            members->member[next[graph->label[id]]++] = id;
-    }
-    free(next);
-    return mo_ok(graph->ctx);
+    if (!example)
+        return mo_members_of_labels(graph->ctx, graph->label, graph->n_labels, graph->classes, members);
+    int64_t *label = check_examples(graph, task, example, n) ? mo_host_array(graph->ctx, n, sizeof *label) : NULL;
+    for (int64_t i = 0; label && i < n; i++)
+        label[i] = graph->label[example[i]];
+    bool grouped = label && mo_members_of_labels(graph->ctx, label, n, graph->classes, members);
+    for (int64_t i = 0; grouped && i < members->start[graph->classes]; i++)
+        members->member[i] = example[members->member[i]];
+    free(label);
+    return grouped;
 }
 
 bool mo_members_of_links(const mo_graph *graph, const mo_links *links, mo_members *members) {

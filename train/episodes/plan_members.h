@@ -11,6 +11,9 @@ typedef struct mo_members {
     int64_t *member;
 } mo_members;
 
+/* Positions 0 .. n - 1 by their class label[i]; skips those with a negative label. Returns false after raising; release
+ * even then. */
+bool mo_members_of_labels(mo_context *ctx, const int64_t *label, int64_t n, int64_t classes, mo_members *members);
 /* Groups labelled examples by class: all of the graph's (example NULL), or the listed ones, which must be distinct and
  * in range; skips unlabelled ones. Returns false after raising; release even then. */
 bool mo_members_group(const mo_graph *graph, mo_task task, const int64_t *example, int64_t n, mo_members *members);
@@ -20,6 +23,10 @@ void mo_members_release(mo_members *members);
 static inline int64_t mo_members_count(const mo_members *members, int64_t c) {
     return members->start[c + 1] - members->start[c];
 }
+
+/* Counts how often each of n ids occurs: times [n] receives the count at an id's first position, and 0 at later ones.
+ * Returns the number of distinct ids. scratch [2 n]: its second half is zero before and after. */
+int64_t mo_count_repeats(const int64_t *id, int64_t n, int64_t *scratch, int64_t *times);
 
 /* Allocates support and query of these sizes; lp: with second ends. Returns false after raising, with an empty plan. */
 bool mo_plan_reserve(mo_context *ctx, mo_plan *plan, int64_t n_support, int64_t n_query);

@@ -17,11 +17,6 @@ struct mo_pool {
     mo_source *source;
 };
 
-/* pool_features.c: prepare a new source. Links: holds out links of the graph and as many non-edges (if there are
- * enough), with features of the remaining graph. Graph: features of the full graph, shared with another source of
- * it. */
-void mo_pool_prepare_links(mo_pool *pool, mo_source *s, double share);
-void mo_pool_prepare_graph(mo_pool *pool, mo_source *s);
 /* pool_draw.c: the source and the plan (release it) of an episode. Returns the status. */
 mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, mo_family_order order, const mo_plan_options *options,
     const mo_source **source, mo_plan *plan);
@@ -30,5 +25,22 @@ bool mo_has_example_rows(const mo_source *source);
 /* Zeroed host memory, valid until the tape's next reset; later episodes that are no larger allocate nothing. Returns
  * NULL on failure. */
 void *mo_tape_scratch(mo_tape *t, int64_t count, size_t element);
+
+/* ---- prefetch.c: plans a run's episodes and fetches their rows ahead ---- */
+
+typedef struct mo_prefetch mo_prefetch;
+
+/* Prepares to fetch episodes 0 .. end - 1 of mo_pool_draw under these options; borrows the pool. Returns NULL on
+ * failure. */
+mo_prefetch *mo_prefetch_create(mo_pool *pool, mo_family_order order, const mo_plan_options *options, uint64_t end);
+void mo_prefetch_release(mo_prefetch *p);
+/* Episode `number`, bitwise as from mo_pool_draw; raises the errors of planning and fetching it. */
+mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode *e, const mo_source **source);
+/* From now on takes only `count` of each `stride` episodes, from number `first` on. Call it before the first
+ * episode. */
+void mo_prefetch_share(mo_prefetch *p, uint64_t stride, uint64_t first, uint64_t count);
+/* Fetches ahead; call it when the work of episode `number`, the last one taken, is queued. Plans the fourth episode
+ * after it; the three between are planned already. Raises no error. */
+void mo_prefetch_ahead(mo_prefetch *p, uint64_t number);
 
 #endif

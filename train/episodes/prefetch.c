@@ -5,11 +5,10 @@
  * The i-th taken episode uses slot i mod 4. Once its work is queued, its slot is planned for episode i + 4; before
  * that, the host waits only for the upload of episode i (which precedes that work), so that no row is overwritten
  * during its upload. Episodes with resident rows need no fetching; they are planned ahead as well. */
-#include "train/episodes/prefetch.h"
-
 #include "tensor/platform.h"
 #include "tensor/storage.h"
 #include "train/episodes/episode_rows.h"
+#include "train/episodes/pool.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -5,7 +5,7 @@
  * rows that heads are fitted on, so no statistic of the test part enters. */
 #include "tensor/hidden.h"
 #include "train/evaluation/evaluation.h"
-#include "train/features/example_rows.h"
+#include "train/features/pairs/pair_columns.h"
 #include "train/graphs/graph_build.h"
 
 #include <stdlib.h>
@@ -30,40 +30,36 @@ static bool list_test(const mo_source *s, const mo_link_test *test, mo_links *se
 }
 
 /* Copies rows [outer, n, w], with their standardisation undone, to x [outer, room, w] from row `at` on. */
-static bool put_raw(const mo_features *f, const char *name, const char *moments, mo_rows all, int64_t at) {
-    mo_context *ctx = f->arrays->ctx;
-    mo_tensor *rows = mo_arrays_find(f->arrays, name), *kept = mo_arrays_find(f->arrays, moments);
-    int64_t n = mo_dim(rows, -2), count = all.outer * n * all.w;
-    float *x = mo_host_array(ctx, count, sizeof *x), *m = mo_host_array(ctx, 2 * all.outer * all.w, sizeof *m);
-    if (mo_ok(ctx)) {
-        mo_tensor_read(rows, x, (size_t)count * sizeof *x);
-        mo_tensor_read(kept, m, (size_t)(2 * all.outer * all.w) * sizeof *m);
-    }
-    for (int64_t o = 0; mo_ok(ctx) && o < all.outer; o++)
+static bool put_raw(const mo_features *f, const mo_pair_part *part, mo_rows all, int64_t at) {
+    mo_tensor *rows = mo_arrays_find(f->arrays, part->name);
+    int64_t n = mo_dim(rows, -2);
+    float *x = mo_host_values(rows, MO_F32), *m = mo_host_values(mo_arrays_find(f->arrays, part->moments), MO_F32);
+    bool read = x && m;
+    for (int64_t o = 0; read && o < all.outer; o++)
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < all.w; j++)
                 all.x[(o * all.n + at + i) * all.w + j] =
                     x[(o * n + i) * all.w + j] * m[(all.outer + o) * all.w + j] + m[o * all.w + j];
     free(x);
     free(m);
-    return mo_ok(ctx);
+    return read;
 }
 
-/* Concatenates the arrays `name` of both parts along the rows, and standardises them by the rows test->reference. */
-static void join_link_rows(mo_features *out, const mo_features *const parts[2], const char *name, const char *moments,
-    const mo_link_test *test, double epsilon) {
+/* Concatenates a part of both features along the rows, and standardises it by the rows test->reference. */
+static void join_link_rows(mo_features *out, const mo_features *own, const mo_features *asked, const mo_pair_part *part,
+    const mo_link_test *test) {
     mo_context *ctx = out->arrays->ctx;
-    const mo_tensor *first = mo_arrays_find(parts[0]->arrays, name), *second = mo_arrays_find(parts[1]->arrays, name);
+    const mo_tensor *first = mo_arrays_find(own->arrays, part->name);
     int64_t shape[4], n = mo_dim(first, -2), w = mo_dim(first, -1);
     int ndim = mo_ndim(first);
     for (int i = 0; i < ndim; i++)
         shape[i] = mo_dim(first, i);
-    shape[ndim - 2] += mo_dim(second, -2);
+    shape[ndim - 2] += mo_dim(mo_arrays_find(asked->arrays, part->name), -2);
     mo_rows all = {.outer = mo_numel(first) / (n * w), .n = shape[ndim - 2], .w = w};
     all.x = mo_host_array(ctx, all.outer * all.n * w, sizeof *all.x);
-    mo_tensor *rows = mo_own_array(out, name, ndim, shape);
-    if (mo_ok(ctx) && put_raw(parts[0], name, moments, all, 0) && put_raw(parts[1], name, moments, all, n)) {
-        mo_standardize(all, test->reference, test->n_reference, epsilon, NULL);
+    mo_tensor *rows = mo_own_array(out, part->name, ndim, shape);
+    if (mo_ok(ctx) && put_raw(own, part, all, 0) && put_raw(asked, part, all, n)) {
+        mo_standardize(all, test->reference, test->n_reference, part->epsilon, NULL);
         mo_tensor_write(rows, all.x, (size_t)(all.outer * all.n * w) * sizeof *all.x);
     }
     free(all.x);
@@ -71,11 +67,9 @@ static void join_link_rows(mo_features *out, const mo_features *const parts[2], 
 
 /* Copies between tensors of any two contexts. */
 static void copy_between(mo_tensor *to, const mo_tensor *from) {
-    mo_context *ctx = mo_tensor_context(to);
-    size_t bytes = (size_t)mo_numel(from) * sizeof(float);
-    float *x = mo_ok(ctx) ? mo_host_array(ctx, mo_numel(from), sizeof *x) : NULL;
-    if (x && mo_tensor_read(from, x, bytes) == MO_OK)
-        mo_tensor_write(to, x, bytes);
+    float *x = mo_ok(mo_tensor_context(to)) ? mo_host_values(from, MO_F32) : NULL;
+    if (x)
+        mo_tensor_write(to, x, (size_t)mo_numel(from) * sizeof *x);
     free(x);
 }
 
@@ -90,24 +84,15 @@ mo_features *mo_link_test_features(const mo_source *s, const mo_link_test *test)
     mo_links seen;
     bool listed = list_test(s, test, &seen);
     mo_features *asked = listed ? mo_example_features_open(seen.masked, MO_TASK_LP, &seen, &o) : NULL;
-    mo_features *all = asked ? calloc(1, sizeof *all) : NULL;
+    mo_features *all = asked ? mo_host_array(ctx, 1, sizeof *all) : NULL;
     if (all) {
         *all = *own;
         all->arrays = mo_arrays_create(ctx);
-        const mo_features *const parts[2] = {own, asked};
         const mo_tensor *l = mo_arrays_find(own->arrays, "spectrum");
         if (all->arrays)
             copy_between(mo_own_array(all, "spectrum", 2, (int64_t[]){MO_BLOCKS, mo_dim(l, 1)}), l);
-        if (all->arrays)
-            join_link_rows(all, parts, "blocks", "block_moments", test, MO_BLOCK_EPSILON);
-        if (all->arrays)
-            join_link_rows(all, parts, "extras", "extras_moments", test, MO_EXTRAS_EPSILON);
-        if (all->arrays)
-            join_link_rows(all, parts, "walks", "walks_moments", test, MO_EXTRAS_EPSILON);
-        if (all->arrays)
-            join_link_rows(all, parts, "matches", "matches_moments", test, MO_EXTRAS_EPSILON);
-    } else {
-        mo_fail(ctx, MO_MEMORY, "evaluate: out of memory");
+        for (int i = 0; i < MO_PAIR_PARTS && all->arrays; i++)
+            join_link_rows(all, own, asked, &mo_pair_parts[i], test);
     }
     mo_features_release(asked);
     for (int side = 0; side < 2; side++) {

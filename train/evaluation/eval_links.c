@@ -94,12 +94,6 @@ static void put_queries(const division *d, int side, int64_t first, mo_plan *pla
     }
 }
 
-static void read_scores(mo_tape *t, mo_tensor *X, double *score, int64_t n) {
-    mo_tensor *wide = mo_tape_tensor(t, MO_F64, 2, (int64_t[]){n, 1});
-    if (mo_ok(mo_tape_context(t)) && mo_tensor_copy(wide, X) == MO_OK)
-        mo_tensor_read(wide, score, (size_t)n * sizeof *score);
-}
-
 /* The logit of "link" minus that of "no link". */
 static mo_tensor *link_margin(mo_tape *t, mo_tensor *logits) {
     return mo_sub(t, mo_slice(t, logits, MO_AXIS(1), 1, 2), mo_slice(t, logits, MO_AXIS(1), 0, 1));
@@ -129,7 +123,7 @@ static void score_pairs(division *d, int c, int64_t k) {
                                     ? inner_products(t, d->rows[c], &plan)
                                     : link_margin(t, mo_candidate_logits(t, &d->source, &ev->candidate[c], d->rows[c],
                                                          &plan, ev->options->max_rows, NULL));
-            read_scores(t, scores, d->kind[side].score + first, n);
+            mo_read_as(scores, MO_F64, d->kind[side].score + first);
             mo_plan_release(&plan);
         }
 }

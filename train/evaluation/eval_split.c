@@ -30,12 +30,10 @@ static mo_code draw_split(const mo_evaluation *ev, int64_t k, int64_t repeat, mo
 
 /* Cross-entropy and calibration error of the logits: the metrics that follow accuracy. */
 static void put_calibration(const mo_evaluation *ev, mo_tensor *logits, const mo_plan *plan, double figure[]) {
-    int64_t C = plan->classes, count = plan->n_query * C;
-    double *host = mo_ok(ev->ctx) ? mo_host_array(ev->ctx, count, sizeof *host) : NULL;
+    double *host = mo_ok(ev->ctx) ? mo_host_values(logits, MO_F64) : NULL;
     mo_calibration c = {0};
-    mo_tensor *wide = mo_cast(ev->t, logits, MO_F64);
-    if (host && mo_tensor_read(wide, host, (size_t)count * sizeof *host) == MO_OK) {
-        mo_calibration_add(&c, host, plan->query_label, plan->n_query, C, 1);
+    if (host) {
+        mo_calibration_add(&c, host, plan->query_label, plan->n_query, plan->classes, 1);
         figure[1] = 100 * c.nll / (double)c.n;
         figure[2] = 100 * mo_calibration_ece(&c);
     }

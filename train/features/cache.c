@@ -3,7 +3,7 @@
  * Files are written beside their final path and renamed, and their checksums are verified on reading, so that processes
  * can share a folder: a later process replaces a file by equal content. A file's modification time records its last
  * use. */
-#include "train/features/cache.h"
+#include "train/features/stack_file.h"
 
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
@@ -85,7 +85,8 @@ static bool copy_all(const mo_arrays *kept, const mo_arrays *arrays) {
     return true;
 }
 
-bool mo_cache_made_of(const char *metadata, const char *key) {
+/* Whether an entry's metadata (JSON text, or NULL) has that key. */
+static bool made_of_key(const char *metadata, const char *key) {
     json_t *object = metadata ? mo_json_decode(metadata, strlen(metadata), 0, NULL) : NULL;
     const char *made_of = json_string_value(json_object_get(object, "made_of"));
     bool same = made_of && strcmp(made_of, key) == 0;
@@ -96,7 +97,7 @@ bool mo_cache_made_of(const char *metadata, const char *key) {
 /* The arrays of an intact entry with that key; NULL on failure. */
 static mo_arrays *read_cache_entry(mo_context *ctx, const char *path, const char *key) {
     mo_arrays *kept = mo_safetensors_read(ctx, path);
-    if (kept && mo_require_digests(ctx, path, kept->metadata) && !mo_cache_made_of(kept->metadata, key))
+    if (kept && mo_require_digests(ctx, path, kept->metadata) && !made_of_key(kept->metadata, key))
         mo_fail(ctx, MO_FORMAT, "%s: expected features made of \"%s\", found others", path, key);
     if (mo_ok(ctx))
         return kept;

@@ -6,10 +6,10 @@
 
 enum { MO_RETURNS = 3 };
 
-/* Scratch: the ends of two-step walks from one node; zero before and after mo_closed_walks_of. */
+/* Scratch: the ends of two-step walks from one node per thread; zero before and after mo_closed_walks_of. */
 typedef struct mo_walk_ends {
-    double *share;  /* [nodes]: the probability, row u of P^2 */
-    int32_t *count; /* [nodes]: how many walks */
+    double *share;  /* [threads, nodes]: the probability, row u of P^2 */
+    int32_t *count; /* [threads, nodes]: how many walks */
 } mo_walk_ends;
 
 typedef struct mo_closed_walks {

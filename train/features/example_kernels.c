@@ -63,12 +63,9 @@ mo_code mo_example_kernels_add(mo_example_kernels *k, const mo_graph *graph, con
     else if (mo_ndim(rows) != 2 || mo_dim(rows, 0) != graph->nodes || (real != MO_F32 && real != MO_F64))
         mo_fail(ctx, MO_INVALID, "kernels: expert %s: expected rows [%lld, w] of float32 or float64, found %s %s", name,
             (long long)graph->nodes, mo_dtype_name(real), mo_shape_string(rows, shape, sizeof shape));
-    int64_t n = mo_ok(ctx) ? mo_numel(rows) : 0;
-    mo_tensor *X = n ? mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){mo_dim(rows, 0), mo_dim(rows, 1)}) : NULL;
-    float *x = n ? mo_host_array(ctx, n, sizeof *x) : NULL;
-    if (x && mo_tensor_copy(X, rows) == MO_OK && mo_tensor_read(X, x, (size_t)n * sizeof *x) == MO_OK)
+    float *x = mo_ok(ctx) && mo_numel(rows) > 0 ? mo_host_values(rows, MO_F32) : NULL;
+    if (x)
         mo_node_kernels_add(k->nodes, name, x, mo_dim(rows, 1));
-    mo_tensor_release(X);
     free(x);
     return mo_code_of(ctx);
 }

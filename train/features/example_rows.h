@@ -16,7 +16,7 @@ typedef struct mo_part_row {
     const char *name;
     double limit;
 } mo_part_row;
-extern const mo_part_row mo_part_rows[]; /* example_tensors.c; the last entry has no name */
+extern const mo_part_row mo_part_rows[]; /* episode_build.c; the last entry has no name */
 
 /* The number of neighbours of node u. */
 static inline int64_t degree(const mo_graph *graph, int64_t u) {
@@ -25,12 +25,12 @@ static inline int64_t degree(const mo_graph *graph, int64_t u) {
 
 /* blocks.c: "basis" [2, nodes, d], of mean norm 1, and "spectrum" [2, d], from the cache or computed. */
 bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
-/* blocks.c, pairs/pair_rows.c, sets/graph_rows.c: add "blocks", "spectrum", "extras" and the parts for their task. */
+/* blocks.c, pairs/pair_reader.c, sets/graph_rows.c: add "blocks", "spectrum", "extras" and the parts for their task. */
 bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
 bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_features *f);
 bool mo_graph_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
 
-/* standardize.c: x [outer, n, w] minus its mean over n, divided by its standard deviation + epsilon; both statistics
+/* gram_blocks.c: x [outer, n, w] minus its mean over n, divided by its standard deviation + epsilon; both statistics
  * are taken over the m rows listed in reference (NULL: all rows). moments (may be NULL): receives both, [2, outer,
  * w]. */
 typedef struct mo_rows {

@@ -1,9 +1,11 @@
 /* train/features/gram_blocks.c - kernels between listed rows of a matrix, and standardised columns. */
 #include "train/features/gram_blocks.h"
 #include "tensor/hidden.h"
+#include "train/features/example_rows.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,28 +94,20 @@ static void compare_row(const mo_sparse_rows *X, const int32_t *place, const col
 
 bool mo_cosine_block(mo_context *ctx, const mo_sparse_rows *X, int32_t *place, const mo_row_pairs *p, float *K) {
     column_lists l;
-    bool listed = list_columns(ctx, X, place, p, &l), started = listed;
-#pragma omp parallel num_threads(mo_context_threads(ctx)) if (listed && p->n_a > 1)
-    {
-        double *sum = calloc((size_t)p->n_b, sizeof *sum);
-        if (!sum)
-#pragma omp atomic write
-            started = false;
-#pragma omp for schedule(dynamic, FEW)
-        for (int64_t i = 0; i < p->n_a; i++)
-            if (sum && listed)
-                compare_row(X, place, &l, p->a[i], p->n_b, sum, K + i * p->n_b);
-        free(sum);
-    }
+    double *sums = mo_host_array(ctx, mo_context_threads(ctx) * p->n_b, sizeof *sums); /* for each thread */
+    bool listed = list_columns(ctx, X, place, p, &l);
+#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, FEW) if (listed && p->n_a > 1)
+    for (int64_t i = 0; i < p->n_a; i++)
+        if (listed)
+            compare_row(X, place, &l, p->a[i], p->n_b, sums + omp_get_thread_num() * p->n_b, K + i * p->n_b);
     for (int64_t c = 0; c < l.n; c++)
         place[l.column[c]] = -1;
     free(l.column);
     free(l.first);
     free(l.row);
     free(l.value);
-    if (mo_ok(ctx) && !started)
-        mo_fail(ctx, MO_MEMORY, "kernels: out of memory for sums of products");
-    return started;
+    free(sums);
+    return listed;
 }
 
 /* ---- Gaussians of dense rows ---- */
@@ -137,7 +131,9 @@ void mo_gaussian_block(
 /* A column counts as constant if its standard deviation is at most this times max(1, |mean|). */
 static const double CONSTANT = 1e-7;
 
-double mo_spread(const float *x, int64_t stride, const int64_t *row, int64_t n, double *mean) {
+/* The mean of n values x[row[i] * stride] (row NULL: 0 .. n - 1), and the sum of their squared distances to it, both
+ * added in float64 in order. */
+static double squares_about(const float *x, int64_t stride, const int64_t *row, int64_t n, double *mean) {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < n; i++)
         sum += x[(row ? row[i] : i) * stride];
@@ -146,6 +142,27 @@ double mo_spread(const float *x, int64_t stride, const int64_t *row, int64_t n, 
         double off = x[(row ? row[i] : i) * stride] - *mean;
         squares += off * off;
     }
+    return squares;
+}
+
+void mo_standardize(mo_rows r, const int64_t *reference, int64_t m, double epsilon, float *moments) {
+    for (int64_t o = 0; o < r.outer; o++)
+        for (int64_t j = 0; j < r.w; j++) {
+            float *column = r.x + o * r.n * r.w + j;
+            int64_t count = reference ? m : r.n;
+            double mean, sum = squares_about(column, r.w, reference, count, &mean);
+            double sd = count > 1 ? sqrt(sum / (double)(count - 1)) : 0;
+            for (int64_t i = 0; i < r.n; i++)
+                column[i * r.w] = (float)((column[i * r.w] - mean) / (sd + epsilon));
+            if (moments) {
+                moments[o * r.w + j] = (float)mean;
+                moments[(r.outer + o) * r.w + j] = (float)(sd + epsilon);
+            }
+        }
+}
+
+double mo_spread(const float *x, int64_t stride, const int64_t *row, int64_t n, double *mean) {
+    double squares = squares_about(x, stride, row, n, mean);
     return n > 0 ? sqrt(squares / (double)n) : 0;
 }
 

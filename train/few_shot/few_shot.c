@@ -1,9 +1,11 @@
 /* train/few_shot/few_shot.c - predicts the labels of a graph's examples from a few given ones: computes features and
- * embeddings once, then fits a readout to every set of labels. */
+ * embeddings once, then fits a readout to every set of labels. Embeddings given by the caller are read unchanged: no
+ * model and no features are made. */
 #include "train/few_shot/few_shot.h"
-
+#include "models/inside.h"
 #include "tensor/hidden.h"
 #include "train/episodes/episode_kernels.h"
+#include "train/episodes/plan_members.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_kernels.h"
 #include "train/features/feature_memory.h"
@@ -12,6 +14,66 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Raises if lambda is negative or not finite, or if it is above 0 and the head has no such parameter (NULL: a readout
+ * without a head). Returns whether lambda is accepted. */
+static bool accepts_lambda(mo_context *ctx, double lambda, const mo_head *head) {
+    bool has = false;
+    for (int i = 0; head && i < head->n_parameters; i++)
+        has |= !strcmp(head->parameters[i].name, "lambda");
+    if (!(lambda >= 0 && lambda < INFINITY))
+        mo_fail(
+            ctx, MO_INVALID, "few-shot: lambda is %g, expected a penalty above 0, or 0 for the trained one", lambda);
+    else if (lambda > 0 && !has)
+        mo_fail(ctx, MO_INVALID, "few-shot: lambda is %g, but the readout %s has none; expected a head with a lambda",
+            lambda, head ? head->name : "of these weights");
+    return mo_ok(ctx);
+}
+
+/* ---- given embeddings ---- */
+
+static bool given_rows_check(mo_context *ctx, const mo_graph *graph, const mo_few_shot_options *o) {
+    char shape[64];
+    mo_dtype real = mo_tensor_dtype(o->rows);
+    if (o->weights || o->transductive || o->cache || o->memory || o->n_experts)
+        mo_fail(ctx, MO_INVALID,
+            "few-shot: rows are embeddings already, expected no weights, cache, memory, experts or transductive "
+            "readout beside them");
+    else if (mo_tensor_context(o->rows) != ctx)
+        mo_fail(ctx, MO_INVALID, "few-shot: expected rows of the graph's context, found those of another one");
+    else if (mo_ndim(o->rows) != 2 || mo_dim(o->rows, 0) < 1 || mo_dim(o->rows, 1) < 1 ||
+             (graph && mo_dim(o->rows, 0) != mo_graph_examples(graph)) || (real != MO_F32 && real != MO_F64))
+        mo_fail(ctx, MO_INVALID, "few-shot: expected rows [%s, d] of float32 or float64, found %s %s",
+            graph ? "examples" : "n", mo_dtype_name(real), mo_shape_string(o->rows, shape, sizeof shape));
+    return mo_ok(ctx);
+}
+
+static bool given_rows_finite(mo_context *ctx, const mo_tensor *Z) {
+    int64_t d = mo_dim(Z, 1);
+    double *x = mo_host_values(Z, MO_F64);
+    for (int64_t i = 0; x && i < mo_numel(Z) && mo_ok(ctx); i++)
+        if (!isfinite(x[i]))
+            mo_fail(ctx, MO_NUMERICAL, "few-shot: expected finite rows, found %g in row %" PRId64 ", column %" PRId64,
+                x[i], i / d, i % d);
+    free(x);
+    return mo_ok(ctx);
+}
+
+/* Takes a copy of the options' rows in place of a model's; makes a graph without edges where there is none. */
+static void take_rows(mo_few_shot *f, const mo_few_shot_options *o) {
+    const mo_head *head = o->head ? o->head : &mo_head_ridge;
+    if (!given_rows_check(f->ctx, f->source.graph, o) || !accepts_lambda(f->ctx, o->lambda, head))
+        return;
+    int64_t shape[] = {mo_dim(o->rows, 0), mo_dim(o->rows, 1)};
+    if (!f->source.graph)
+        f->source.graph = f->own = mo_graph_from_edges(f->ctx, "rows", shape[0], 0, NULL, NULL);
+    f->candidate = (mo_candidate){.features = "rows", .head = head, .lambda = o->lambda};
+    f->rows = mo_tensor_create(f->ctx, mo_tensor_dtype(o->rows), 2, shape);
+    if (mo_ok(f->ctx) && mo_tensor_copy(f->rows, o->rows) == MO_OK)
+        given_rows_finite(f->ctx, f->rows);
+}
+
+/* ---- the object ---- */
 
 /* The most examples for which a transductive readout may be chosen; a row takes 8 KB with the weights "best". */
 enum { MOST_CHOSEN = 100000 };
@@ -31,19 +93,6 @@ static bool few_shot_check(mo_context *ctx, const mo_graph *graph, mo_task task)
     return mo_ok(ctx);
 }
 
-bool mo_few_shot_check_lambda(mo_context *ctx, double lambda, const mo_head *head) {
-    bool has = false;
-    for (int i = 0; head && i < head->n_parameters; i++)
-        has |= !strcmp(head->parameters[i].name, "lambda");
-    if (!(lambda >= 0 && lambda < INFINITY))
-        mo_fail(
-            ctx, MO_INVALID, "few-shot: lambda is %g, expected a penalty above 0, or 0 for the trained one", lambda);
-    else if (lambda > 0 && !has)
-        mo_fail(ctx, MO_INVALID, "few-shot: lambda is %g, but the readout %s has none; expected a head with a lambda",
-            lambda, head ? head->name : "of these weights");
-    return mo_ok(ctx);
-}
-
 /* The head that reads the embeddings; NULL: the weights' own readout, which is no head. */
 static const mo_head *few_shot_head(const mo_weights *w, const mo_head *head) {
     bool own = strcmp(w->kind, "invariant") == 0 && !w->head[0] && (!head || head == &mo_head_mixture);
@@ -55,7 +104,7 @@ mo_code mo_few_shot_candidate(
     if (o->rows)
         mo_fail(ctx, MO_UNSUPPORTED, "few-shot: links are scored by a model of pairs, expected weights, found rows");
     mo_weights *weights = mo_ok(ctx) ? mo_weights_read(ctx, o->weights ? o->weights : "best") : NULL;
-    if (weights && mo_few_shot_check_lambda(ctx, o->lambda, few_shot_head(weights, o->head))) {
+    if (weights && accepts_lambda(ctx, o->lambda, few_shot_head(weights, o->head))) {
         mo_model_choice choice = {.head = o->head, .lambda = o->lambda};
         mo_transductive on = o->transductive == MO_TRANSDUCTIVE_ON ? MO_TRANSDUCTIVE_ON : MO_TRANSDUCTIVE_OFF;
         *candidate =
@@ -113,7 +162,7 @@ static bool may_choose(const mo_few_shot *f, const mo_few_shot_options *o, const
 static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
     mo_feature_options features;
     if (o->rows) {
-        mo_few_shot_take_rows(f, o);
+        take_rows(f, o);
         return;
     }
     if (mo_few_shot_candidate(f->ctx, o, &f->candidate, &features) != MO_OK)
@@ -204,19 +253,21 @@ bool mo_few_shot_are_examples(mo_few_shot *f, const int64_t *id, int64_t n) {
 /* Checks that ids and labels are in range, that no example is given twice and that there are at least two classes, each
  * with an example. Returns the number of classes; 0 on failure. */
 static int64_t few_shot_check_labels(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n) {
-    int64_t examples = mo_graph_examples(f->source.graph), most = -1, present = 0;
-    uint8_t *seen = mo_few_shot_are_examples(f, id, n) ? mo_host_array(f->ctx, examples + 1, 1) : NULL;
-    for (int64_t i = 0; seen && i < n && mo_ok(f->ctx); i++) {
+    int64_t most = -1, present = 0;
+    int64_t *times = mo_few_shot_are_examples(f, id, n) ? mo_host_array(f->ctx, 3 * n, sizeof *times) : NULL;
+    if (times)
+        mo_count_repeats(id, n, times + n, times);
+    for (int64_t i = 0; times && i < n && mo_ok(f->ctx); i++) {
         if (label[i] < 0 || label[i] >= n)
             mo_fail(f->ctx, MO_INVALID,
                 "few-shot: the label of example %" PRId64 " is %" PRId64 ", expected 0 to the number of classes less 1",
                 id[i], label[i]);
-        else if (seen[id[i]]++)
+        else if (times[i] == 0)
             mo_fail(f->ctx, MO_INVALID, "few-shot: example %" PRId64 " is labelled twice", id[i]);
         else
             most = label[i] > most ? label[i] : most;
     }
-    free(seen);
+    free(times);
     uint8_t *used = mo_ok(f->ctx) ? mo_host_array(f->ctx, most + 2, 1) : NULL;
     for (int64_t i = 0; used && i < n; i++) {
         present += !used[label[i]];
@@ -234,18 +285,14 @@ static int64_t few_shot_check_labels(mo_few_shot *f, const int64_t *id, const in
 
 /* Copies the labels in the order of an episode: by class, and within a class as given. */
 static bool few_shot_sort(mo_few_shot *f, const int64_t *id, const int64_t *label) {
-    int64_t *next = mo_host_array(f->ctx, f->classes + 1, sizeof *next); /* the place of the class's next example */
-    for (int64_t i = 0; next && i < f->n; i++)
-        next[label[i] + 1]++;
-    for (int64_t c = 1; next && c < f->classes; c++)
-        next[c] += next[c - 1];
-    for (int64_t i = 0; next && i < f->n; i++) {
-        int64_t at = next[label[i]]++;
-        f->id[at] = id[i];
-        f->label[at] = label[i];
+    mo_members own;
+    bool grouped = mo_members_of_labels(f->ctx, label, f->n, f->classes, &own);
+    for (int64_t i = 0; grouped && i < f->n; i++) {
+        f->id[i] = id[own.member[i]];
+        f->label[i] = label[own.member[i]];
     }
-    free(next);
-    return next;
+    mo_members_release(&own);
+    return grouped;
 }
 
 mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n) {
@@ -280,15 +327,16 @@ mo_tensor *mo_few_shot_chosen(
     mo_context *ctx = f.ctx;
     mo_tensor *Y = mo_null_tensor(ctx);
     double *logits = mo_host_array(ctx, plan->n_query * plan->classes, sizeof *logits);
-    int64_t *id = mo_host_array(ctx, 2 * plan->n_support, sizeof *id), *label = id ? id + plan->n_support : NULL;
-    uint8_t *seen = mo_host_array(ctx, mo_graph_examples(source->graph), sizeof *seen);
-    int64_t n = 0;
-    for (int64_t i = 0; id && seen && i < plan->n_support; i++)
-        if (seen[plan->support[0][i]]++ == 0) { /* a small class's examples are drawn repeatedly */
+    int64_t n_s = plan->n_support, *times = mo_host_array(ctx, 3 * n_s, sizeof *times), n = 0;
+    int64_t *id = mo_host_array(ctx, 2 * n_s, sizeof *id), *label = id ? id + n_s : NULL;
+    if (times)
+        mo_count_repeats(plan->support[0], n_s, times + n_s, times);
+    for (int64_t i = 0; id && times && i < n_s; i++)
+        if (times[i] > 0) { /* a small class's examples are drawn repeatedly */
             id[n] = plan->support[0][i];
             label[n++] = plan->support_label[i];
         }
-    if (logits && id && seen && mo_few_shot_fit(&f, id, label, n) == MO_OK &&
+    if (logits && id && times && mo_few_shot_fit(&f, id, label, n) == MO_OK &&
         mo_few_shot_read(&f, &(mo_few_shot_support){f.id, f.label, f.n, f.classes}, plan->query[0], plan->n_query,
             logits) == MO_OK) {
         mo_tape_reset(t);
@@ -298,7 +346,7 @@ mo_tensor *mo_few_shot_chosen(
     few_shot_forget(&f);
     free(logits);
     free(id);
-    free(seen);
+    free(times);
     return Y;
 }
 

@@ -33,13 +33,6 @@ mo_code mo_few_shot_candidate(
 
 /* few_shot.c: whether n ids are examples; raises at the first that is not. */
 bool mo_few_shot_are_examples(mo_few_shot *f, const int64_t *id, int64_t n);
-/* few_shot.c: raises if lambda is negative or not finite, or if it is above 0 and the head has no such parameter (NULL:
- * a readout without a head). Returns whether lambda is accepted. */
-bool mo_few_shot_check_lambda(mo_context *ctx, double lambda, const mo_head *head);
-
-/* few_shot_given.c: takes a copy of the options' rows in place of a model's; makes a graph without edges where there is
- * none. */
-void mo_few_shot_take_rows(mo_few_shot *f, const mo_few_shot_options *options);
 
 /* few_shot_logits.c: logits [n_query, classes] of examples by a readout fitted on `support`, computed in blocks of
  * MO_FEW_SHOT_ROWS examples. Returns the status. */

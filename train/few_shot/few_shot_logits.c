@@ -29,7 +29,8 @@ static mo_code few_shot_head_block(
     mo_tensor *Y = f->candidate.transductive
                        ? mo_population_logits(f->t, &f->source, &f->candidate, &f->all, &plan)
                        : mo_candidate_logits(f->t, &f->source, &f->candidate, f->rows, &plan, f->max_rows, NULL);
-    return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * s->classes) * sizeof *logits);
+    mo_read_as(Y, MO_F64, logits);
+    return mo_code_of(f->ctx);
 }
 
 /* ---- a readout of the model's own ---- */
@@ -97,7 +98,8 @@ static mo_code few_shot_own_block(mo_few_shot *f, const fitted *r, const mo_few_
     e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
     mo_put_query_kernels(f->t, &f->source, &of, &e);
     mo_tensor *Y = mo_ok(f->ctx) ? m->readout->apply(f->t, m, &e, r->Zs, r->alpha, Zq) : mo_null_tensor(f->ctx);
-    return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * s->classes) * sizeof *logits);
+    mo_read_as(Y, MO_F64, logits);
+    return mo_code_of(f->ctx);
 }
 
 /* ---- without some of the support ---- */
@@ -155,7 +157,7 @@ static void read_expert(mo_few_shot *f, mo_tensor *each, int expert, int64_t n, 
     int64_t middle = mo_dim(each, 1) / 2;
     mo_tensor *own =
         mo_slice(f->t, mo_slice(f->t, each, MO_AXIS(0), expert, expert + 1), MO_AXIS(1), middle, middle + 1);
-    mo_tensor_read(mo_contiguous(f->t, mo_cast(f->t, own, MO_F64)), logits, (size_t)(n * f->classes) * sizeof *logits);
+    mo_read_as(own, MO_F64, logits);
 }
 
 mo_code mo_few_shot_without(
@@ -172,7 +174,8 @@ mo_code mo_few_shot_without(
     mo_tensor *Y =
         mo_ok(f->ctx) ? m->readout->without(f->t, m, &e, whole->inverted, at, n, &each) : mo_null_tensor(f->ctx);
     read_expert(f, each, find_hop(f), n, hop);
-    return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * f->classes) * sizeof *logits);
+    mo_read_as(Y, MO_F64, logits);
+    return mo_code_of(f->ctx);
 }
 
 void mo_few_shot_whole_release(mo_few_shot_whole *whole) {

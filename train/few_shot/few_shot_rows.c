@@ -79,9 +79,9 @@ mo_code mo_few_shot_plane(mo_few_shot *f, double *xy) {
     mo_tape *t = mo_tape_create(f->ctx, MO_EVAL);
     mo_tensor *rows = mo_few_shot_short_rows(f);
     mo_tensor *Z = mo_sub(t, rows, mo_mean(t, rows, MO_AXIS(0), MO_KEEP_AXES));
-    mo_tensor *P = mo_cast(t, mo_matmul(t, Z, principal_directions(t, Z)), MO_F64);
-    double *host = mo_ok(f->ctx) ? mo_host_array(f->ctx, mo_numel(P), sizeof *host) : NULL;
-    if (host && mo_tensor_read(P, host, (size_t)mo_numel(P) * sizeof *host) == MO_OK)
+    mo_tensor *P = mo_matmul(t, Z, principal_directions(t, Z));
+    double *host = mo_ok(f->ctx) ? mo_host_values(P, MO_F64) : NULL;
+    if (host)
         place_points(host, mo_dim(P, 0), mo_dim(P, 1), xy);
     free(host);
     mo_tensor_release(rows);

@@ -17,7 +17,7 @@
 #include "train/episodes/plan_members.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/feature_memory.h"
-#include "train/features/pairs/pair_reader.h"
+#include "train/features/pairs/pair_columns.h"
 #include "train/few_shot/few_shot.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/table_reader.h"
@@ -277,26 +277,25 @@ typedef struct query_block {
     int64_t first, n;
 } query_block;
 
-/* Adds one named matrix to the block's features: the support's rows, then the queries' x [outer, pairs, w],
- * standardised by the support's moments. */
+/* Adds one part to the block's features: the support's rows, then the queries' raw values, standardised by the
+ * support's moments. */
 static void put_block_rows(
-    mo_link_scorer *s, const query_block *b, const float *x, const char *name, const char *moments, mo_features *f) {
+    mo_link_scorer *s, const query_block *b, const mo_pair_part *part, mo_rows values, mo_features *f) {
     mo_context *ctx = s->ctx;
-    mo_tensor *own = mo_arrays_find(s->own->arrays, name);
+    mo_tensor *own = mo_arrays_find(s->own->arrays, part->name);
     int ndim = mo_ndim(own);
-    int64_t n_s = mo_dim(own, -2), w = mo_dim(own, -1), outer = mo_numel(own) / (n_s * w), n = n_s + b->n, shape[4];
+    int64_t n_s = mo_dim(own, -2), w = values.w, outer = values.outer, n = n_s + b->n, shape[4];
     for (int i = 0; i < ndim; i++)
         shape[i] = i == ndim - 2 ? n : mo_dim(own, i);
-    float *rows = mo_host_array(ctx, outer * n * w, sizeof *rows), *m = mo_host_array(ctx, 2 * outer * w, sizeof *m);
-    float *support = mo_host_array(ctx, outer * n_s * w, sizeof *support);
-    mo_tensor *T = mo_own_array(f, name, ndim, shape);
-    if (mo_ok(ctx) && mo_tensor_read(own, support, (size_t)(outer * n_s * w) * sizeof *support) == MO_OK &&
-        mo_tensor_read(mo_arrays_find(s->own->arrays, moments), m, (size_t)(2 * outer * w) * sizeof *m) == MO_OK) {
+    float *rows = mo_host_array(ctx, outer * n * w, sizeof *rows), *support = mo_host_values(own, MO_F32);
+    float *m = mo_host_values(mo_arrays_find(s->own->arrays, part->moments), MO_F32);
+    mo_tensor *T = mo_own_array(f, part->name, ndim, shape);
+    if (mo_ok(ctx)) {
         for (int64_t o = 0; o < outer; o++) {
             memcpy(rows + o * n * w, support + o * n_s * w, (size_t)(n_s * w) * sizeof *rows);
             for (int64_t i = 0; i < b->n * w; i++)
                 rows[(o * n + n_s) * w + i] =
-                    (x[(o * b->pairs.n + b->first) * w + i] - m[o * w + i % w]) / m[(outer + o) * w + i % w];
+                    (values.x[(o * values.n + b->first) * w + i] - m[o * w + i % w]) / m[(outer + o) * w + i % w];
         }
         mo_tensor_write(T, rows, (size_t)(outer * n * w) * sizeof *rows);
     }
@@ -314,12 +313,8 @@ static mo_features *open_block_rows(mo_link_scorer *s, const query_block *b) {
     mo_tensor *spectrum = mo_arrays_find(s->own->arrays, "spectrum");
     if (f->arrays)
         mo_tensor_copy(mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, mo_dim(spectrum, 1)}), spectrum);
-    if (mo_ok(s->ctx)) {
-        put_block_rows(s, b, b->values.bands, "blocks", "block_moments", f);
-        put_block_rows(s, b, b->values.extras, "extras", "extras_moments", f);
-        put_block_rows(s, b, b->values.walks, "walks", "walks_moments", f);
-        put_block_rows(s, b, b->values.matches, "matches", "matches_moments", f);
-    }
+    for (int i = 0; i < MO_PAIR_PARTS && mo_ok(s->ctx); i++)
+        put_block_rows(s, b, &mo_pair_parts[i], b->values.part[i], f);
     if (mo_ok(s->ctx))
         return f;
     mo_features_release(f);
@@ -347,10 +342,10 @@ static bool plan_block(const mo_link_scorer *s, const query_block *b, mo_plan *p
 
 /* ---- the readout ---- */
 
-/* score = logit of "link" minus logit of "no link", of n queries. */
-static void read_margins(mo_link_scorer *s, mo_tensor *Y, int64_t n, double *score) {
+/* score = logit of "link" minus logit of "no link". */
+static void read_margins(mo_link_scorer *s, mo_tensor *Y, double *score) {
     mo_tensor *margin = mo_sub(s->t, mo_slice(s->t, Y, MO_AXIS(1), 1, 2), mo_slice(s->t, Y, MO_AXIS(1), 0, 1));
-    mo_tensor_read(mo_cast(s->t, margin, MO_F64), score, (size_t)n * sizeof *score);
+    mo_read_as(margin, MO_F64, score);
 }
 
 /* Embeds the support and the queries [n, d] as tensors that outlive the tape. In the first block, a readout in two
@@ -382,7 +377,7 @@ static void score_in_parts(mo_link_scorer *s, const mo_source *source, const mo_
         int64_t stop = first + s->part < plan->n_query ? first + s->part : plan->n_query;
         const mo_episode e = {.task = MO_TASK_LP, .classes = 2, .centres = mo_plan_centres(s->t, plan)};
         mo_tensor *Zq = mo_slice(s->t, Z[1], MO_AXIS(0), first, stop);
-        read_margins(s, m->readout->apply(s->t, m, &e, Z[0], s->alpha, Zq), stop - first, score + first);
+        read_margins(s, m->readout->apply(s->t, m, &e, Z[0], s->alpha, Zq), score + first);
     }
     mo_tensor_release(Z[0]);
     mo_tensor_release(Z[1]);
@@ -397,7 +392,7 @@ static void score_block(mo_link_scorer *s, const query_block *b, double *score) 
         if (s->candidate.model->readout)
             score_in_parts(s, &source, &plan, score);
         else
-            read_margins(s, mo_candidate_logits(s->t, &source, &s->candidate, NULL, &plan, 0, NULL), b->n, score);
+            read_margins(s, mo_candidate_logits(s->t, &source, &s->candidate, NULL, &plan, 0, NULL), score);
     }
     mo_tape_reset(s->t);
     mo_plan_release(&plan);

@@ -62,16 +62,12 @@ static mo_tensor *suggest_rows(mo_few_shot *f) {
     return Z;
 }
 
-static void suggest_read(design *d, mo_tensor *T, double *host) {
-    mo_tensor_read(mo_cast(d->t, T, MO_F64), host, (size_t)mo_numel(T) * sizeof *host);
-}
-
 /* lambda v and lambda^2 w of rows first .. stop - 1 before any example is labelled. */
 static void suggest_spread(design *d, int64_t first, int64_t stop) {
     mo_tensor *Z = mo_slice(d->t, d->Z, MO_AXIS(0), first, stop);
     mo_tensor *C = mo_cast(d->t, mo_from(d->t, MO_F64, 2, (int64_t[]){d->r, d->r}, d->C), MO_F32);
-    suggest_read(d, mo_sum(d->t, mo_mul(d->t, mo_matmul(d->t, Z, C), Z), MO_AXIS(1), MO_DROP_AXES), d->w + first);
-    suggest_read(d, mo_sum(d->t, mo_mul(d->t, Z, Z), MO_AXIS(1), MO_DROP_AXES), d->v + first);
+    mo_read_as(mo_sum(d->t, mo_mul(d->t, mo_matmul(d->t, Z, C), Z), MO_AXIS(1), MO_DROP_AXES), MO_F64, d->w + first);
+    mo_read_as(mo_sum(d->t, mo_mul(d->t, Z, Z), MO_AXIS(1), MO_DROP_AXES), MO_F64, d->v + first);
     mo_tape_reset(d->t);
 }
 
@@ -87,7 +83,7 @@ static bool suggest_start(design *d, int64_t most) {
     d->s = mo_host_array(d->ctx, most, sizeof *d->s);
     if (!mo_ok(d->ctx))
         return false;
-    suggest_read(d, mo_scale(d->t, mo_matmul(d->t, mo_transpose(d->t, d->Z), d->Z), 1 / (double)d->N, 0), d->C);
+    mo_read_as(mo_scale(d->t, mo_matmul(d->t, mo_transpose(d->t, d->Z), d->Z), 1 / (double)d->N, 0), MO_F64, d->C);
     mo_tape_reset(d->t);
     for (int64_t first = 0; first < d->N && mo_ok(d->ctx); first += MOST_ROWS)
         suggest_spread(d, first, first + MOST_ROWS < d->N ? first + MOST_ROWS : d->N);
@@ -122,7 +118,7 @@ static double *suggest_products(design *d, const double *x) {
     double *host = mo_tape_scratch(d->t, 2 * d->N, sizeof *host);
     mo_tensor *X = mo_cast(d->t, mo_from(d->t, MO_F64, 2, (int64_t[]){2, d->r}, x), MO_F32);
     if (host)
-        suggest_read(d, mo_matmul(d->t, X, mo_transpose(d->t, d->Z)), host);
+        mo_read_as(mo_matmul(d->t, X, mo_transpose(d->t, d->Z)), MO_F64, host);
     return mo_ok(d->ctx) ? host : NULL;
 }
 
@@ -130,7 +126,7 @@ static double *suggest_products(design *d, const double *x) {
 static bool suggest_take(design *d, int64_t i) {
     double *u = d->u + d->n * d->r, *MCu = u + d->r, *x = u + 2 * d->r;
     mo_tape_reset(d->t);
-    suggest_read(d, mo_slice(d->t, d->Z, MO_AXIS(0), i, i + 1), x);
+    mo_read_as(mo_slice(d->t, d->Z, MO_AXIS(0), i, i + 1), MO_F64, x);
     suggest_apply(d, x, u);
     double s = 1 + inner(x, u, d->r);
     for (int64_t k = 0; k < d->r; k++)

@@ -2,12 +2,13 @@
  * the offset of their mean relative to the spread of the classes, which boundaries of pairs miss their data, and which
  * prototypes lie in or near the convex hull of the others. */
 #include "tensor/hidden.h"
-#include "train/fit/geometry.h"
-#include "train/graph.h"
+#include "train/episodes/plan_members.h"
+#include "train/fit/fit_parts.h"
 
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 void mo_geometry_progress(const mo_geometry *g, const char *part, int64_t *done, int64_t of) {
     int64_t now;
@@ -66,6 +67,71 @@ static void measure_geometry(mo_geometry *g, mo_diagnosis *x) {
     x->mean_distance = sum / (double)pairs;
 }
 
+/* ---- pairs of classes whose boundary misses their data ----
+ *
+ * Under inner products the boundary of prototypes p_a, p_b is <z, p_a - p_b> = 0; if all rows of both classes lie on
+ * one side, one class never wins against the other. A row is scored by every prototype. The scores of a class are one
+ * product Z_c P^T, row after row, each sum in the order of the columns, so that the signs do not depend on the
+ * threads. */
+
+/* score[c] = <z, prototype c>. columns: the prototypes as columns [d, C]. */
+static void score_row(const mo_geometry *g, int64_t row, const double *columns, double *score) {
+    bool wide = mo_tensor_dtype(g->E->Z) == MO_F64;
+    memset(score, 0, (size_t)g->C * sizeof *score);
+    for (int64_t k = 0; k < g->d; k++) {
+        double z = wide ? ((const double *)g->rows)[row * g->d + k] : (double)((const float *)g->rows)[row * g->d + k];
+        for (int64_t c = 0; c < g->C; c++)
+            score[c] += z * columns[k * g->C + c];
+    }
+}
+
+/* side [C]: bits for class c against each class b. Bit 0: some row of c scores higher for the class with the higher
+ * number; bit 1: some row of c does not. */
+static void see_sides(
+    const mo_geometry *g, const mo_members *m, int64_t c, const double *columns, double *score, uint8_t *side) {
+    for (int64_t i = m->start[c]; i < m->start[c + 1]; i++) {
+        score_row(g, m->member[i], columns, score);
+        for (int64_t b = 0; b < g->C; b++) {
+            int64_t higher = c > b ? c : b, lower = c > b ? b : c;
+            side[b] |= score[higher] > score[lower] ? 1 : 2;
+        }
+    }
+}
+
+/* Threads take classes in turn, each with its own scores; class c writes only row c of side [C, C]. */
+static void see_all_sides(
+    const mo_geometry *g, const mo_members *m, const double *columns, double *score, uint8_t *side) {
+    int64_t done = 0;
+#pragma omp parallel for num_threads(mo_context_threads(g->ctx)) schedule(dynamic)
+    for (int64_t c = 0; c < g->C; c++) {
+        see_sides(g, m, c, columns, score + omp_get_thread_num() * g->C, side + c * g->C);
+        mo_geometry_progress(g, "boundaries of pairs", &done, g->C);
+    }
+}
+
+/* Counts pairs of classes whose boundary misses their rows: x->pairs and x->missed. False on failure. */
+static bool count_missed(const mo_geometry *g, mo_diagnosis *x) {
+    int64_t C = g->C;
+    mo_members m = {0};
+    double *columns = mo_host_array(g->ctx, g->d * C, sizeof *columns);
+    double *score = mo_host_array(g->ctx, mo_context_threads(g->ctx) * C, sizeof *score);
+    uint8_t *side = mo_host_array(g->ctx, C * C, 1);
+    for (int64_t i = 0; columns && i < g->d * C; i++)
+        columns[i] = g->P[i % C * g->d + i / C];
+    bool fine = mo_ok(g->ctx) && mo_members_of_labels(g->ctx, g->E->graph->label, g->n, C, &m);
+    if (fine)
+        see_all_sides(g, &m, columns, score, side);
+    x->pairs = C * (C - 1) / 2;
+    for (int64_t a = 0; fine && a < C; a++)
+        for (int64_t b = 0; b < a; b++)
+            x->missed += (side[a * C + b] | side[b * C + a]) != 3;
+    free(columns);
+    free(score);
+    free(side);
+    mo_members_release(&m);
+    return fine;
+}
+
 /* ---- hull distances, and the outer hull in the plane of the first two principal components ---- */
 
 /* The inner products [C, C] of the prototypes minus their mean. */
@@ -81,13 +147,13 @@ static bool project_prototypes(const mo_geometry *g, mo_tape *t, mo_tensor *G, d
     int64_t C = g->C;
     mo_tensor *w, *V;
     mo_eigh(t, G, &w, &V);
-    double *vector = mo_host_array(g->ctx, C * C + C, sizeof *vector), *value = vector ? vector + C * C : NULL;
-    if (vector && mo_tensor_read(V, vector, (size_t)(C * C) * sizeof *vector) == MO_OK &&
-        mo_tensor_read(w, value, (size_t)C * sizeof *value) == MO_OK)
+    double *vector = mo_host_values(V, MO_F64), *value = mo_host_values(w, MO_F64);
+    if (vector && value)
         for (int64_t c = 0; c < C; c++)
             for (int k = 0; k < 2; k++)
                 plane[2 * c + k] = vector[c * C + C - 1 - k] * sqrt(fmax(value[C - 1 - k], 0));
     free(vector);
+    free(value);
     return mo_ok(g->ctx);
 }
 
@@ -146,18 +212,17 @@ mo_code mo_diagnose(const mo_embeddings *E, const mo_diagnosis_options *options,
         .n = mo_dim(E->Z, 0),
         .d = mo_dim(E->Z, 1),
         .C = E->graph->classes};
-    size_t size = mo_dtype_size(mo_tensor_dtype(E->Z));
     *diagnosis = (mo_diagnosis){.classes = g.C};
     if (!mo_ok(g.ctx))
         return mo_context_status(g.ctx)->code;
     g.P = mo_host_array(g.ctx, g.C * g.d, sizeof *g.P);
     g.mean = mo_host_array(g.ctx, 2 * g.d, sizeof *g.mean);
     g.scratch = g.mean ? g.mean + g.d : NULL;
-    g.rows = mo_host_array(g.ctx, g.n * g.d, size);
+    g.rows = mo_host_values(E->Z, mo_tensor_dtype(E->Z));
     diagnosis->prototype = mo_host_array(g.ctx, g.C, sizeof *diagnosis->prototype);
-    if (mo_ok(g.ctx) && mo_tensor_read(E->Z, g.rows, (size_t)(g.n * g.d) * size) == MO_OK) {
+    if (mo_ok(g.ctx)) {
         measure_geometry(&g, diagnosis);
-        if (mo_count_missed(&g, diagnosis))
+        if (count_missed(&g, diagnosis))
             measure_hull(&g, options->epsilon, diagnosis);
     }
     free(g.P);

@@ -15,16 +15,11 @@
 
 /* Returns whether float32 represents every one of these integers exactly. */
 static bool fits_float32(const mo_tensor *Z) {
-    mo_context *ctx = mo_tensor_context(Z);
-    int64_t n = mo_numel(Z);
-    mo_tensor *wide = mo_tensor_create(ctx, MO_I64, 2, (int64_t[]){mo_dim(Z, 0), mo_dim(Z, 1)});
-    int64_t *host = mo_host_array(ctx, n, sizeof *host);
-    bool fits =
-        host && mo_tensor_copy(wide, Z) == MO_OK && mo_tensor_read(wide, host, (size_t)n * sizeof *host) == MO_OK;
-    for (int64_t i = 0; fits && i < n; i++)
+    int64_t *host = mo_host_values(Z, MO_I64);
+    bool fits = host;
+    for (int64_t i = 0; fits && i < mo_numel(Z); i++)
         fits = host[i] >= -(1 << FLT_MANT_DIG) && host[i] <= 1 << FLT_MANT_DIG;
     free(host);
-    mo_tensor_release(wide);
     return fits;
 }
 
@@ -41,10 +36,12 @@ static mo_dtype choose_dtype(const mo_tensor *Z, const char *name) {
 }
 
 /* Raises at the first number of a kept row that is not finite, and at the first kept row whose squared norm is not
- * finite, since every head computes with both. host: [n, d], the given rows. */
+ * finite, since every head computes with both. host: [n, d], the given rows Z in that dtype. */
 static void check_finite(
-    const mo_embeddings *E, int64_t kept, int64_t d, const void *host, bool wide, const char *name) {
-    mo_context *ctx = mo_tensor_context(E->Z);
+    const mo_embeddings *E, int64_t kept, const mo_tensor *Z, const void *host, mo_dtype dtype, const char *name) {
+    mo_context *ctx = mo_tensor_context(Z);
+    int64_t d = mo_dim(Z, 1);
+    bool wide = dtype == MO_F64;
     for (int64_t i = 0; i < kept && mo_ok(ctx); i++) {
         int64_t row = E->row[i];
         double squares = 0;
@@ -59,29 +56,22 @@ static void check_finite(
             mo_fail(ctx, MO_INVALID,
                 "%s: expected rows whose squared norm is a %s, found a larger one in row %" PRId64
                 ": scale the rows down",
-                name, mo_dtype_name(wide ? MO_F64 : MO_F32), row);
+                name, mo_dtype_name(dtype), row);
     }
 }
 
 /* Sets E->Z: the kept rows of Z, in `dtype`. */
 static void take_embedding_rows(mo_embeddings *E, const mo_tensor *Z, mo_dtype dtype, int64_t kept, const char *name) {
     mo_context *ctx = mo_tensor_context(Z);
-    int64_t n = mo_dim(Z, 0), d = mo_dim(Z, 1);
-    size_t row = (size_t)d * mo_dtype_size(dtype);
+    size_t row = (size_t)mo_dim(Z, 1) * mo_dtype_size(dtype);
     E->given = mo_tensor_dtype(Z);
-    E->Z = mo_tensor_create(ctx, dtype, 2, (int64_t[]){n, d});
-    unsigned char *host = mo_host_array(ctx, n, row);
-    if (!host || mo_tensor_copy(E->Z, Z) != MO_OK || mo_tensor_read(E->Z, host, (size_t)n * row) != MO_OK) {
-        free(host);
-        return;
-    }
-    check_finite(E, kept, d, host, dtype == MO_F64, name);
-    if (mo_ok(ctx) && kept < n) {
-        for (int64_t i = 0; i < kept; i++)
-            memmove(host + (size_t)i * row, host + (size_t)E->row[i] * row, row);
-        mo_tensor_release(E->Z);
-        E->Z = mo_tensor_create_from(ctx, dtype, 2, (int64_t[]){kept, d}, host);
-    }
+    unsigned char *host = mo_host_values(Z, dtype);
+    if (host)
+        check_finite(E, kept, Z, host, dtype, name);
+    for (int64_t i = 0; mo_ok(ctx) && i < kept; i++)
+        memmove(host + (size_t)i * row, host + (size_t)E->row[i] * row, row);
+    if (mo_ok(ctx))
+        E->Z = mo_tensor_create_from(ctx, dtype, 2, (int64_t[]){kept, mo_dim(Z, 1)}, host);
     free(host);
 }
 

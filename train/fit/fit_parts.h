@@ -42,15 +42,13 @@ bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bo
     int n_values, double *logits, double *query);
 
 /* Parts of the functions above. mo_fit_parameters: the head's parameters, the tuned one set to value, on a tape that is
- * reset first. mo_fit_rows: rows [B, m, d] of Z by number. mo_fit_one_hot: labels as [B, m, C]. mo_fit_read: a tensor
- * as doubles. */
+ * reset first. mo_fit_rows: rows [B, m, d] of Z by number. mo_fit_one_hot: labels as [B, m, C]. */
 bool mo_fit_parameters(const mo_fitting *f, double value, mo_tensor **parameters);
 mo_tensor *mo_fit_rows(const mo_fitting *f, const int64_t *row, int64_t B, int64_t m);
 mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t B, int64_t m);
-bool mo_fit_read(mo_tensor *T, double *host);
 /* The index of the head's parameter lambda, else of its first share (a scalar from 0 to 1); -1: none (fit.c). */
 int mo_fit_regularisation(const mo_head *head);
-/* fit_batch.c: scales rows [B, m, d] by the support Zs, as the head reads them; Zq may be NULL. */
+/* Scales rows [B, m, d] by the support Zs, as the head reads them; Zq may be NULL. */
 void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq);
 /* The approximate mean squared norm of a row of [Z | 1] after scaling; row_scale is that of a row before scaling. */
 double mo_fit_scaled_norm(const mo_fitting *f, double row_scale);
@@ -114,5 +112,23 @@ void mo_fit_crew_release(mo_fit_crew *crew);
 /* Runs all batches of the job under the head of crew->own, with its settings; the bits do not depend on which member
  * takes a batch. Returns false on failure and raises the error of the first failed batch. */
 bool mo_fit_crew_run(mo_fit_crew *crew, const mo_fit_job *job);
+
+/* ---- hull.c, and what it reads of a diagnosis (diagnosis.c) ---- */
+
+typedef struct mo_geometry {
+    mo_context *ctx;
+    const mo_embeddings *E;
+    const mo_diagnosis_options *options;
+    int64_t n, d, C;
+    double *P;       /* [C, d]: the prototypes */
+    double *mean;    /* [d], of all rows */
+    double *scratch; /* [d] */
+    void *rows;      /* the rows Z, in their dtype */
+} mo_geometry;
+
+/* Adds 1 to *done, which all threads share; on the caller's thread, reports *done of `of` to its progress function. */
+void mo_geometry_progress(const mo_geometry *g, const char *part, int64_t *done, int64_t of);
+/* Writes the distance of each of the n >= 2 points X [n, d] to the convex hull of the others. False on failure. */
+bool mo_hull_leave_one_out(const mo_geometry *g, const double *X, int64_t n, int64_t d, double *distance);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * Leave-one-out for ridge, in closed form, all penalties from one call (models/heads/ridge_loo.c). Cross-validation for
  * any head: within each class, distinct rows go to the folds in turn, so that fits stay balanced and no copy of a
- * held-out row is fitted; a class with one distinct row keeps it in every fit. Rows are scaled (fit_batch.c) by the
+ * held-out row is fitted; a class with one distinct row keeps it in every fit. Rows are scaled (fit_episodes.c) by the
  * fitted rows or, if one call gives all fits, by the whole support (scaling reads no labels). A head with cheap folds
  * (mo_head.cross_validate) computes all folds and the queries in one call; if that finds no solution, and for other
  * heads, each fold is fitted separately. Leaving one row out of a balanced support biases the fit against its class:
@@ -41,7 +41,7 @@ static void leave_out(const mo_fitting *f, const mo_fit_batch *b, const double *
         mo_fit_scale(f, &Zs, NULL);
         mo_tensor *L = mo_from(f->t, MO_F64, 2, (int64_t[]){b->B, R}, lambda);
         mo_ridge_loo_fit(f->t, Zs, Ys, NULL, mo_cast(f->t, L, mo_tensor_dtype(f->Z)), MO_RIDGE_AUTO, &W, &Yloo);
-        if (mo_fit_read(Yloo, Y))
+        if (mo_read_as(Yloo, MO_F64, Y))
             for (int64_t i = 0; i < b->B * R; i++)
                 memcpy(logits + (i % R * b->B + i / R) * block, Y + i * block, (size_t)block * sizeof *Y);
     }
@@ -117,7 +117,7 @@ static bool sort_by_fold(const mo_fitting *f, const mo_fit_batch *b, const int8_
 static bool take_held(const mo_fitting *f, const mo_fit_batch *b, const sorted *s, mo_tensor *held, double *logits) {
     int64_t C = f->classes, n = s->stop[s->folds.n - 1];
     double *buffer = mo_host_array(f->ctx, b->B * n * C, sizeof *buffer);
-    bool fine = buffer && mo_fit_read(held, buffer);
+    bool fine = buffer && mo_read_as(held, MO_F64, buffer);
     for (int64_t i = 0; fine && i < b->B * n; i++)
         memcpy(logits + s->at[i / n * b->n_s + i % n] * C, buffer + i * C, (size_t)C * sizeof *buffer);
     free(buffer);
@@ -139,7 +139,7 @@ static bool apply_shortcut(
             "head %s: its cross-validation gave %" PRId64 " logits of held-out rows and %" PRId64
             " of queries, expected %" PRId64 " and %" PRId64,
             f->head->name, mo_numel(held), mo_numel(all), n_held, n_all);
-    return mo_ok(f->ctx) && take_held(f, b, s, held, logits) && (!query || mo_fit_read(all, query));
+    return mo_ok(f->ctx) && take_held(f, b, s, held, logits) && (!query || mo_read_as(all, MO_F64, query));
 }
 
 /* Returns false if the head has no shortcut, or if a fit of the shortcut fails. The caller then fits fold by fold. */

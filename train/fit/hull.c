@@ -13,7 +13,7 @@
  * orthonormal basis that grows by one vector per point (Gram-Schmidt, twice). No Gram matrix squares the condition
  * number, so a distance of 0 is computed as rounding error, not as its root. */
 #include "tensor/hidden.h"
-#include "train/fit/geometry.h"
+#include "train/fit/fit_parts.h"
 
 #include <float.h>
 #include <math.h>

@@ -47,13 +47,13 @@ static bool readout_problem(const mo_embeddings *E, const mo_draws *split, mo_dr
 static void keep_problem(const mo_embeddings *E, const mo_draws *d, mo_row_readout *r) {
     mo_context *ctx = mo_tensor_context(E->Z);
     mo_dtype real = mo_tensor_dtype(E->Z);
-    int64_t all = mo_dim(E->Z, 0), width = mo_dim(E->Z, 1);
+    int64_t width = mo_dim(E->Z, 1);
     size_t row = (size_t)width * mo_dtype_size(real);
-    unsigned char *from = mo_host_array(ctx, all, row), *to = mo_host_array(ctx, d->n_support, row);
+    unsigned char *from = mo_host_values(E->Z, real), *to = mo_host_array(ctx, d->n_support, row);
     r->label = mo_host_array(ctx, d->n_support, sizeof *r->label);
     r->name = mo_host_array(ctx, d->classes, sizeof *r->name);
     r->classes = r->name ? d->classes : 0;
-    if (mo_ok(ctx) && mo_tensor_read(E->Z, from, (size_t)all * row) == MO_OK) {
+    if (mo_ok(ctx)) {
         for (int64_t i = 0; i < d->n_support; i++) {
             int64_t c = r->label[i] = d->support_label[i];
             memcpy(to + (size_t)i * row, from + (size_t)d->support[i] * row, row);
@@ -118,7 +118,7 @@ static bool predict_block(const mo_fitting *f, const mo_row_readout *r, const vo
     mo_tensor *Zs = mo_reshape(f->t, r->Z, 3, (int64_t[]){1, n, d}), *Ys = mo_fit_one_hot(f, r->label, 1, n);
     mo_tensor *Zq = mo_from(f->t, mo_tensor_dtype(r->Z), 3, (int64_t[]){1, m, d}, rows);
     mo_fit_scale(f, &Zs, &Zq);
-    return mo_ok(f->ctx) && mo_fit_read(mo_head_apply(f->t, f->head, Zs, Ys, Zq, parameters), logits);
+    return mo_ok(f->ctx) && mo_read_as(mo_head_apply(f->t, f->head, Zs, Ys, Zq, parameters), MO_F64, logits);
 }
 
 /* Raises unless the rows are [m, d] of numbers. */
@@ -151,11 +151,10 @@ mo_code mo_row_readout_probabilities(const mo_row_readout *r, const mo_tensor *r
     mo_context *ctx = mo_tensor_context(r->Z);
     if (!check_rows(r, rows) || !mo_given(ctx, "readout", "the probabilities", p))
         return mo_code_of(ctx);
-    int64_t m = mo_dim(rows, 0), d = mo_dim(rows, 1);
+    int64_t m = mo_dim(rows, 0);
     mo_dtype real = mo_tensor_dtype(r->Z);
-    size_t row = (size_t)d * mo_dtype_size(real);
-    mo_tensor *same = mo_tensor_create(ctx, real, 2, (int64_t[]){m, d});
-    unsigned char *host = mo_host_array(ctx, m, row);
+    size_t row = (size_t)mo_dim(rows, 1) * mo_dtype_size(real);
+    unsigned char *host = mo_host_values(rows, real);
     mo_fitting f = {.ctx = ctx,
         .t = mo_tape_create(ctx, MO_EVAL),
         .Z = r->Z,
@@ -165,15 +164,12 @@ mo_code mo_row_readout_probabilities(const mo_row_readout *r, const mo_tensor *r
         .tuned = mo_fit_regularisation(r->head),
         .seed = r->seed,
         .scaling = r->scaling};
-    if (host && mo_tensor_copy(same, rows) == MO_OK)
-        mo_tensor_read(same, host, (size_t)m * row);
     for (int64_t first = 0; mo_ok(ctx) && first < m; first += READOUT_ROWS) {
         int64_t block = m - first < READOUT_ROWS ? m - first : READOUT_ROWS;
         if (predict_block(&f, r, host + (size_t)first * row, block, p + first * r->classes))
             temper_rows(r, first, block, p);
     }
     free(host);
-    mo_tensor_release(same);
     mo_tape_release(f.t);
     return mo_code_of(ctx);
 }

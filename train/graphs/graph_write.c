@@ -2,7 +2,7 @@
  * adjacency, with values if edges have weights. */
 #include "tensor/hidden.h"
 #include "train/graphs/loaders.h"
-#include "train/graphs/words.h"
+#include "train/graphs/node_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>

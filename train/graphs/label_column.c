@@ -80,13 +80,11 @@ mo_tensor *mo_array_read(mo_context *ctx, const char *path) {
 
 /* Converts labels of a real dtype, which must be whole: NumPy writes labels as reals if they came from a table of
  * floats. */
-static void read_whole_numbers(const mo_tensor *label, int64_t n, int64_t *value, const char *name) {
+static int64_t *read_whole_numbers(const mo_tensor *label, int64_t n, const char *name) {
     mo_context *ctx = mo_tensor_context(label);
-    mo_tensor *wide = mo_tensor_create(ctx, MO_F64, mo_ndim(label), (int64_t[]){n, 1});
-    double *real = mo_host_array(ctx, n, sizeof *real);
-    bool read =
-        real && mo_tensor_copy(wide, label) == MO_OK && mo_tensor_read(wide, real, (size_t)n * sizeof *real) == MO_OK;
-    for (int64_t i = 0; read && i < n && mo_ok(ctx); i++) {
+    int64_t *value = mo_host_array(ctx, n, sizeof *value);
+    double *real = mo_host_values(label, MO_F64);
+    for (int64_t i = 0; real && value && i < n && mo_ok(ctx); i++) {
         value[i] = fabs(real[i]) <= 0x1p53 ? (int64_t)real[i] : INT64_MIN;
         if ((double)value[i] != real[i])
             mo_fail(ctx, MO_INVALID,
@@ -95,7 +93,7 @@ static void read_whole_numbers(const mo_tensor *label, int64_t n, int64_t *value
                 name, real[i], i, mo_dtype_name(mo_tensor_dtype(label)));
     }
     free(real);
-    mo_tensor_release(wide);
+    return value;
 }
 
 bool mo_label_column_of(const mo_tensor *label, const char *name, mo_label_column *column) {
@@ -107,15 +105,9 @@ bool mo_label_column_of(const mo_tensor *label, const char *name, mo_label_colum
     if (mo_ndim(label) != 1 && (mo_ndim(label) != 2 || mo_dim(label, 1) != 1))
         mo_fail(ctx, MO_INVALID, "%s: expected one label for each row, [n] or [n, 1], found labels %s", name,
             mo_shape_string(label, shape, sizeof shape));
-    column->value = mo_ok(ctx) ? mo_host_array(ctx, n, sizeof *column->value) : NULL;
-    if (column->value && dtype != MO_I32 && dtype != MO_I64 && dtype != MO_U8) {
-        read_whole_numbers(label, n, column->value, name);
-    } else if (column->value) {
-        mo_tensor *wide = mo_tensor_create(ctx, MO_I64, mo_ndim(label), (int64_t[]){n, 1});
-        if (mo_tensor_copy(wide, label) == MO_OK)
-            mo_tensor_read(wide, column->value, (size_t)n * sizeof *column->value);
-        mo_tensor_release(wide);
-    }
+    bool whole = dtype == MO_I32 || dtype == MO_I64 || dtype == MO_U8;
+    if (mo_ok(ctx))
+        column->value = whole ? mo_host_values(label, MO_I64) : read_whole_numbers(label, n, name);
     return mo_ok(ctx);
 }
 

@@ -2,7 +2,7 @@
 #ifndef MO_LABEL_COLUMN_H
 #define MO_LABEL_COLUMN_H
 
-#include "train/graphs/words.h"
+#include "train/graphs/node_names.h"
 
 /* Zero-initialise; release. */
 typedef struct mo_label_column {

@@ -64,34 +64,14 @@ static mo_tensor *find_vector(const npz_members *m, const char *key, int64_t exp
     return NULL;
 }
 
-/* Reads a member's bytes, in its dtype. */
-static void *read_member(const npz_members *m, const mo_tensor *T) {
-    int64_t n = mo_numel(T);
-    size_t element = mo_dtype_size(mo_tensor_dtype(T));
-    void *bytes = mo_host_array(m->ctx, n, element);
-    if (bytes && mo_tensor_read(T, bytes, (size_t)n * element) != MO_OK) {
-        free(bytes);
-        return NULL;
-    }
-    return bytes;
-}
-
 /* The integers of a member of any shape. */
 static int64_t *widen_member(const npz_members *m, const char *key, const mo_tensor *T) {
     mo_dtype dtype = mo_tensor_dtype(T);
-    int64_t n = mo_numel(T);
     if (dtype != MO_I64 && dtype != MO_I32 && dtype != MO_U8) {
         mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected integers, found %s", m->path, key, mo_dtype_name(dtype));
         return NULL;
     }
-    void *bytes = read_member(m, T);
-    if (!bytes || dtype == MO_I64)
-        return bytes;
-    int64_t *value = mo_host_array(m->ctx, n, sizeof *value);
-    for (int64_t i = 0; value && i < n; i++)
-        value[i] = dtype == MO_I32 ? ((const int32_t *)bytes)[i] : ((const uint8_t *)bytes)[i];
-    free(bytes);
-    return value;
+    return mo_host_values(T, MO_I64);
 }
 
 /* The integers of a one-dimensional member; `expected` fixes their number (-1: any). Returns NULL on failure; free()
@@ -130,7 +110,7 @@ static bool npz_texts(const npz_members *m, const char *key, int64_t expected, m
     if (T && mo_tensor_dtype(T) != MO_U8)
         mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected bytes (uint8) of texts, found %s", m->path, key,
             mo_dtype_name(mo_tensor_dtype(T)));
-    char *bytes = mo_ok(m->ctx) ? read_member(m, T) : NULL;
+    char *bytes = mo_ok(m->ctx) ? mo_host_values(T, MO_U8) : NULL;
     if (bytes && n && bytes[n - 1])
         mo_fail(
             m->ctx, MO_FORMAT, "%s: %s: expected a zero behind each text, found none behind the last", m->path, key);
@@ -150,21 +130,6 @@ static bool npz_texts(const npz_members *m, const char *key, int64_t expected, m
     return mo_ok(m->ctx);
 }
 
-static float real_at(const void *bytes, mo_dtype dtype, int64_t i) {
-    switch (dtype) {
-    case MO_F32:
-        return ((const float *)bytes)[i];
-    case MO_F64:
-        return (float)((const double *)bytes)[i];
-    case MO_I64:
-        return (float)((const int64_t *)bytes)[i];
-    case MO_I32:
-        return (float)((const int32_t *)bytes)[i];
-    default:
-        return ((const uint8_t *)bytes)[i];
-    }
-}
-
 /* Reads the values of a CSR matrix, which must be finite as float32. */
 static float *read_values(const npz_members *m, const char *key, const npz_csr *csr) {
     mo_tensor *T = find_vector(m, key, csr->nnz);
@@ -174,10 +139,8 @@ static float *read_values(const npz_members *m, const char *key, const npz_csr *
             mo_dtype_name(dtype));
         return NULL;
     }
-    void *bytes = T ? read_member(m, T) : NULL;
-    float *value = bytes ? mo_host_array(m->ctx, csr->nnz, sizeof *value) : NULL;
+    float *value = T ? mo_host_values(T, MO_F32) : NULL;
     for (int64_t i = 0, row = 0; value && i < csr->nnz; i++) {
-        value[i] = real_at(bytes, dtype, i);
         while (csr->pointer[row + 1] <= i)
             row++;
         if (!isfinite(value[i])) {
@@ -187,7 +150,6 @@ static float *read_values(const npz_members *m, const char *key, const npz_csr *
             value = NULL;
         }
     }
-    free(bytes);
     return value;
 }
 

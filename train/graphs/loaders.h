@@ -4,6 +4,8 @@
 
 #include "train/inside.h"
 
+/* Writes the path of an embedded file by its name and ending; false if there is none, or if the name is a path. */
+bool mo_locate_embedded(const char *name, const char *ending, char *path, size_t bytes);
 /* Names of the .npz members with each part of a division: [0] of one division, as lists of nodes; [1] of several, as
  * masks. */
 extern const char *const mo_division_keys[2][MO_DIVISIONS];
@@ -15,25 +17,15 @@ mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder, bool
 bool mo_is_tu(const char *folder);
 /* A set of graphs as adjacency lists, plain or gzipped. */
 mo_graph *mo_load_adjacency_list(mo_context *ctx, const char *name, const char *path);
-/* Ids in file order: edge i joins id[2 i] and id[2 i + 1]. */
-typedef struct mo_edge_ids {
-    int64_t *id;                       /* free() */
-    int64_t count, capacity, comments; /* comments: lines */
-} mo_edge_ids;
-
-/* Reads lines "u v" of ids in 0..highest; raises if the file has no edge. Returns false on failure; free ids->id in any
- * case. */
-bool mo_edge_ids_read(mo_context *ctx, const char *path, int64_t highest, mo_edge_ids *ids);
 /* SNAP's edge list, plain or gzipped. */
 mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path);
+/* Sets a graph's edges from lines of ids and, if it has none yet, its nodes; without them any id is one, else ids are
+ * node numbers. False on failure. */
+bool mo_load_numbered_edges(mo_graph *graph, const char *path);
 /* Sets a graph's edges from a table or from words, and its nodes if it has none yet. False on failure. */
 bool mo_load_named_edges(mo_graph *graph, const char *path);
-/* Whether the first edge of a text joins words that are not numbers. */
-bool mo_edge_list_has_names(mo_context *ctx, const char *path);
 /* Whether an edge of a table or text has that name as an end; also false on failure. */
 bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name);
-/* Sets a graph's nodes, their names and features; edges: the path of the edge file. False on failure. */
-bool mo_load_feature_table(mo_graph *graph, const char *path, const char *edges);
 /* GML, plain or gzipped. */
 mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path);
 /* Whether a file's name has the ending of GraphML, node-link JSON or Matrix Market. */
@@ -43,8 +35,6 @@ void mo_fail_foreign(mo_context *ctx, const char *path);
 /* LightGCN's interaction lists: one file, or a folder's train.txt and test.txt together. */
 mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *path, bool folder);
 bool mo_is_interactions(const char *folder);
-/* Reads the folder's labels, if present: labels.npy, or labels.txt, plain or gzipped. False on failure. */
-bool mo_load_labels(mo_graph *graph, const char *folder);
 /* A folder with edges and optionally features and labels (train/FORMATS.md). */
 mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder);
 bool mo_is_features(const char *folder);

@@ -1,6 +1,5 @@
-/* train/graphs/node_names.c - the names of a graph's nodes in the file it was read from. */
+/* train/graphs/node_names.c - lists of texts, and the names of a graph's nodes in the file it was read from. */
 #include "train/graphs/node_names.h"
-
 #include "tensor/hidden.h"
 #include "train/graph.h"
 
@@ -9,6 +8,55 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- lists of texts ---- */
+
+bool mo_words_add(mo_context *ctx, mo_words *w, const char *text) {
+    int64_t bytes = (int64_t)strlen(text) + 1;
+    if (!mo_host_array_grow(ctx, &w->start, &w->starts, w->n + 1, sizeof *w->start) ||
+        !mo_host_array_grow(ctx, &w->text, &w->room, w->bytes + bytes, 1))
+        return false;
+    w->start[w->n++] = w->bytes;
+    memcpy(w->text + w->bytes, text, (size_t)bytes);
+    w->bytes += bytes;
+    return true;
+}
+
+static int word_by_text(const void *a, const void *b) {
+    const mo_word *x = a, *y = b;
+    int order = strcmp(x->text, y->text);
+    return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+mo_word *mo_words_sort(mo_context *ctx, const mo_words *w) {
+    mo_word *sorted = mo_host_array(ctx, w->n, sizeof *sorted);
+    for (int64_t i = 0; sorted && i < w->n; i++)
+        sorted[i] = (mo_word){mo_words_get(w, i), i};
+    if (sorted)
+        qsort(sorted, (size_t)w->n, sizeof *sorted, word_by_text);
+    return sorted;
+}
+
+/* The first of n sorted words with that text; NULL: none. */
+static const mo_word *find_word(const mo_word *sorted, int64_t n, const char *text) {
+    int64_t low = 0, high = n;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (strcmp(sorted[middle].text, text) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n && strcmp(sorted[low].text, text) == 0 ? &sorted[low] : NULL;
+}
+
+void mo_words_release(mo_words *w) {
+    free(w->start);
+    free(w->text);
+    *w = (mo_words){0};
+}
+
+/* ---- the names of nodes ---- */
 
 struct mo_node_names *mo_node_names_of_ids(mo_context *ctx, int64_t *id, int64_t n) {
     struct mo_node_names *names = mo_host_array(ctx, 1, sizeof *names);
@@ -46,13 +94,6 @@ static int64_t number_of_text(const char *text) {
     return errno || end == text || *end || number < 0 ? -1 : number;
 }
 
-int64_t mo_node_names_find(const struct mo_node_names *names, const char *name) {
-    if (names->id)
-        return mo_find_sorted(names->id, names->n, number_of_text(name));
-    const mo_word *word = mo_words_find(names->sorted, names->n, name);
-    return word ? word->at : -1;
-}
-
 void mo_node_names_release(struct mo_node_names *names) {
     if (!names)
         return;
@@ -65,10 +106,14 @@ void mo_node_names_release(struct mo_node_names *names) {
 int64_t mo_graph_find_example(const mo_graph *graph, const char *name) {
     if (!graph || !name)
         return -1;
-    if (graph->names)
-        return mo_node_names_find(graph->names, name);
+    const struct mo_node_names *names = graph->names;
     int64_t number = number_of_text(name);
-    return number < mo_graph_examples(graph) ? number : -1;
+    if (!names)
+        return number < mo_graph_examples(graph) ? number : -1;
+    if (names->id)
+        return mo_find_sorted(names->id, names->n, number);
+    const mo_word *word = find_word(names->sorted, names->n, name);
+    return word ? word->at : -1;
 }
 
 const char *mo_graph_example_name(const mo_graph *graph, int64_t i, char number[24]) {

@@ -1,8 +1,36 @@
-/* train/graphs/node_names.h - the names of a graph's nodes in the file it was read from (library internal). */
+/* train/graphs/node_names.h - lists of texts, and the names of a graph's nodes in the file it was read from (library
+ * internal). */
 #ifndef MO_NODE_NAMES_H
 #define MO_NODE_NAMES_H
 
-#include "train/graphs/words.h"
+#include "tensor/inside.h"
+
+/* ---- a list of texts in one block of memory, and its order ---- */
+
+/* Zero-initialise; release. */
+typedef struct mo_words {
+    int64_t n, starts, bytes, room; /* starts, room: capacities */
+    int64_t *start;                 /* [n]: where a text begins */
+    char *text;                     /* each with its zero byte */
+} mo_words;
+
+/* A text of the list and its position in the list. */
+typedef struct mo_word {
+    const char *text;
+    int64_t at;
+} mo_word;
+
+/* Copies a text to the end of the list. False when out of memory. */
+bool mo_words_add(mo_context *ctx, mo_words *w, const char *text);
+static inline const char *mo_words_get(const mo_words *w, int64_t i) {
+    return w->text + w->start[i];
+}
+/* Sorts all texts by their bytes, equal ones by position; free() the result. The list must not grow afterwards. NULL on
+ * failure. */
+mo_word *mo_words_sort(mo_context *ctx, const mo_words *w);
+void mo_words_release(mo_words *w);
+
+/* ---- the names of nodes ---- */
 
 /* Either numbers in rising order, or texts. */
 struct mo_node_names {
@@ -17,8 +45,6 @@ struct mo_node_names *mo_node_names_of_ids(mo_context *ctx, int64_t *id, int64_t
 /* Takes over the words: node i has name i. Returns NULL and releases the words on failure or if a name repeats:
  * *repeated receives its second position then, else -1. */
 struct mo_node_names *mo_node_names_of_words(mo_context *ctx, mo_words *words, int64_t *repeated);
-/* The node with that name, or -1. */
-int64_t mo_node_names_find(const struct mo_node_names *names, const char *name);
 void mo_node_names_release(struct mo_node_names *names);
 
 #endif

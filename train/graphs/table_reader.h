@@ -3,8 +3,8 @@
 #define MO_TABLE_READER_H
 
 #include "train/graph.h"
+#include "train/graphs/node_names.h"
 #include "train/graphs/text_reader.h"
-#include "train/graphs/words.h"
 
 #include <csv.h>
 

@@ -155,13 +155,27 @@ bool mo_text_blank(mo_text_reader *r) {
     return *r->cursor == '\0';
 }
 
-bool mo_text_data(mo_text_reader *r) {
+bool mo_text_data_line(mo_text_reader *r) {
+    while (mo_text_line(r)) {
+        if (mo_text_blank(r))
+            continue;
+        if (*r->cursor != '#' && (r->begun || (*r->cursor != '%' && strncmp(r->cursor, "//", 2) != 0))) {
+            r->begun = true;
+            return true;
+        }
+        r->comments++;
+    }
+    return false;
+}
+
+char *mo_text_word(mo_text_reader *r) {
     if (mo_text_blank(r))
-        return false;
-    bool comment = *r->cursor == '#' || (!r->begun && (*r->cursor == '%' || strncmp(r->cursor, "//", 2) == 0));
-    r->comments += comment;
-    r->begun |= !comment;
-    return !comment;
+        return NULL;
+    char *word = r->cursor;
+    r->cursor += strcspn(word, " \t");
+    if (*r->cursor)
+        *r->cursor++ = '\0';
+    return word;
 }
 
 /* A word in quotes: at most 24 characters, those that could garble a terminal replaced. */

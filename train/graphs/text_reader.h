@@ -36,11 +36,13 @@ void mo_text_close(mo_text_reader *r);
 /* Moves to the next line; skips a UTF-8 byte order mark on the first. False at the end of the file and on failure:
  * mo_ok tells which. */
 bool mo_text_line(mo_text_reader *r);
-/* Whether the line of an edge list has data: it is neither blank nor a comment. A comment starts with '#' or, above the
- * first line of data, with '%' or "//"; below, a name may start with these. */
-bool mo_text_data(mo_text_reader *r);
+/* Moves to the next line of an edge list that has data: it is neither blank nor a comment. A comment starts with '#'
+ * or, above the first line of data, with '%' or "//"; below, a name may start with these. Returns as mo_text_line. */
+bool mo_text_data_line(mo_text_reader *r);
 /* Whether only blanks are left in the line. */
 bool mo_text_blank(mo_text_reader *r);
+/* Cuts the next word off the line and ends it by a zero byte; NULL: none is left. */
+char *mo_text_word(mo_text_reader *r);
 /* Reads one integer of magnitude at most MO_TEXT_LARGEST that blanks, a comma or the line's end follow. */
 bool mo_text_integer(mo_text_reader *r, const char *what, int64_t *value);
 /* mo_text_integer, within low..high. */

@@ -2,16 +2,26 @@
  *
  * No file is written before the first step, and the folder must be new, empty, or the run's own. A run writes run.json,
  * then its first checkpoint, then opens the log. If there is only run.json, no step has been taken: the run resumes
- * from its beginning. */
+ * from its beginning.
+ *
+ * log.jsonl has one JSON object per step, each written by one call to a file opened for appending. The process that has
+ * the log open holds a lock on it: two processes that continued one run would mix their steps. The system releases the
+ * lock whenever the process ends. */
 #include "tensor/files/file.h"
+#include "tensor/files/number_text.h"
 #include "tensor/hidden.h"
+#include "tensor/platform.h"
 #include "train/run/trainer.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,16 +94,163 @@ bool mo_run_is_begun(const char *folder) {
     return snprintf(path, sizeof path, "%s/run.json", folder) < MO_PATH && access(path, F_OK) == 0;
 }
 
-/* ---- the watcher ---- */
+/* ---- the log ---- */
 
-/* Opens and locks the log, unless this process has done so. */
+/* Returns whether a line is the JSON object of that step; lack of memory raises. */
+static bool is_step(mo_context *ctx, const char *label, const char *line, size_t n, int64_t step) {
+    json_error_t error;
+    json_t *object = mo_json_decode(line, n, JSON_REJECT_DUPLICATES, &error);
+    if (!object && mo_json_code(&error) == MO_MEMORY)
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory for step %" PRId64, label, step);
+    json_t *number = json_object_get(object, "step");
+    bool found = json_is_integer(number) && json_integer_value(number) == step;
+    json_decref(object);
+    return found;
+}
+
+/* The offset behind the lines of the first `steps` steps; -1 if they are incomplete. */
+static int64_t end_of_steps(mo_context *ctx, const char *path, int64_t steps) {
+    mo_file_bytes content;
+    char label[MO_LABEL];
+    if (steps == 0)
+        return 0;
+    mo_file_label("log", path, label);
+    if (!mo_file_read(ctx, label, path, &content))
+        return -1;
+    size_t at = 0;
+    for (int64_t step = 0; step < steps; step++) {
+        const char *line = (const char *)content.data + at, *end = memchr(line, '\n', content.n - at);
+        if (!end || !is_step(ctx, label, line, (size_t)(end - line), step)) {
+            mo_fail(ctx, MO_FORMAT, "%s: expected step %" PRId64 " in line %" PRId64 ", found %s", label, step,
+                step + 1, at < content.n ? "another text" : "the end of the file");
+            break;
+        }
+        at += (size_t)(end - line) + 1;
+    }
+    mo_file_bytes_free(ctx, &content);
+    return mo_ok(ctx) ? (int64_t)at : -1;
+}
+
+/* The process that holds a lock on an open file; 0 if the system does not know it (a process of another machine). A
+ * lock on the same inode of another device counts if there is no better match: some file systems report one device by
+ * fstat and another in /proc/locks. */
+static long holder_of(int fd) {
+    struct stat st;
+    char line[256];
+    long holder = 0, process;
+    bool sure = false;
+    FILE *locks = fstat(fd, &st) == 0 ? fopen("/proc/locks", "re") : NULL;
+    while (locks && !sure && fgets(line, sizeof line, locks)) {
+        unsigned long long inode;
+        unsigned high, low;
+        if (sscanf(line, "%*s FLOCK %*s WRITE %ld %x:%x:%llu", &process, &high, &low, &inode) != 4 ||
+            inode != st.st_ino)
+            continue;
+        sure = high == (unsigned)major(st.st_dev) && low == (unsigned)minor(st.st_dev);
+        holder = sure || !holder ? process : holder;
+    }
+    if (locks)
+        fclose(locks);
+    return holder;
+}
+
+/* Locks the log. A file system without locks only causes a notice. */
+static bool lock_log(const mo_trainer *trainer, int log, const char *path) {
+    const mo_feature_options *o = &trainer->pool->options;
+    int code;
+    do
+        code = flock(log, LOCK_EX | LOCK_NB);
+    while (code < 0 && errno == EINTR);
+    if (code == 0)
+        return true;
+    char text[MO_LABEL + 160], holder[40] = "another process", shown[320];
+    bool held = errno == EWOULDBLOCK;
+    long process = held ? holder_of(log) : 0;
+    if (process > 0)
+        snprintf(holder, sizeof holder, "process %ld", process);
+    mo_quote(path, strlen(path), shown, sizeof shown);
+    if (held)
+        mo_fail(trainer->ctx, MO_STATE, "log: %s: %s continues this run: wait for its end, or end it", shown, holder);
+    snprintf(text, sizeof text, "log: %s: cannot be locked: %s; start no other process that continues this run", shown,
+        strerror(errno));
+    if (!held && o->notice)
+        o->notice(text, o->notice_state);
+    return !held;
+}
+
+/* Opens the log for appending and locks it against other processes that would continue the run, unless this process has
+ * done so; without `make` only if there is a log. */
 static void open_log(mo_trainer *trainer, bool make) {
+    char path[MO_PATH], label[MO_LABEL];
+    mo_run_path(trainer, "log.jsonl", path);
+    if (trainer->log >= 0 || !mo_ok(trainer->ctx) || (!make && access(path, F_OK) < 0))
+        return;
+    int flags = O_WRONLY | O_APPEND | (make ? O_CREAT : 0);
+    int log = mo_file_open_own(trainer->ctx, mo_file_label("log", path, label), path, flags);
+    if (log >= 0 && lock_log(trainer, log, path))
+        trainer->log = log;
+    else if (log >= 0)
+        close(log);
+}
+
+/* Cuts the log to the lines of the steps taken, which must exist. */
+static void cut_log(const mo_trainer *trainer) {
     char path[MO_PATH];
     mo_run_path(trainer, "log.jsonl", path);
-    if (trainer->log < 0)
-        trainer->log =
-            mo_log_open(trainer->ctx, path, make, trainer->pool->options.notice, trainer->pool->options.notice_state);
+    int64_t end = mo_ok(trainer->ctx) ? end_of_steps(trainer->ctx, path, trainer->step) : -1;
+    if (end >= 0 && ftruncate(trainer->log, end) < 0)
+        mo_fail(trainer->ctx, MO_IO, "log: %s: cannot cut it to %" PRId64 " steps: %s", path, trainer->step,
+            strerror(errno));
 }
+
+/* Nine digits distinguish all float32 values. */
+static char *encode_log_line(const mo_trainer *trainer) {
+    const mo_step_report *r = &trainer->report;
+    json_t *accuracy = json_object(), *sources = json_array();
+    bool whole = true;
+    for (int task = 0; task < MO_TASKS; task++)
+        if (!isnan(r->accuracy[task]))
+            whole &= !json_object_set_new(accuracy, mo_task_name((mo_task)task), json_real(r->accuracy[task]));
+    for (int i = 0; i < trainer->options.episodes_per_step; i++) {
+        const mo_source *data = mo_episode_source(trainer, i);
+        whole &= !json_array_append_new(sources, json_pack("s++", data->graph->name, ":", mo_task_name(data->task)));
+    }
+    json_t *line = json_pack("{s:I, s:f, s:f, s:f, s:o, s:o, s:f}", "step", (json_int_t)r->step, "loss", r->loss, "lr",
+        r->lr, "gradient_norm", r->gradient_norm, "accuracy", accuracy, "data", sources, "seconds", r->seconds);
+    char *text = line && whole ? mo_json_encode(line, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(line);
+    return text;
+}
+
+/* Writes text and a line feed, which replaces the terminating zero. */
+static void write_log_line(const mo_trainer *trainer, char *text) {
+    size_t length = strlen(text);
+    text[length] = '\n';
+    for (size_t done = 0; done < length + 1;) {
+        ssize_t put = write(trainer->log, text + done, length + 1 - done);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0) {
+            mo_fail(trainer->ctx, MO_IO, "log: %s/log.jsonl: cannot write step %" PRId64 ": %s", trainer->options.out,
+                trainer->report.step, strerror(put < 0 ? errno : ENOSPC));
+            break;
+        }
+        done += (size_t)put;
+    }
+}
+
+/* Writes the step's line to the log, unbuffered. */
+static void log_step(mo_trainer *trainer, void *state) {
+    char *text = encode_log_line(trainer);
+    (void)state;
+    if (text)
+        write_log_line(trainer, text);
+    else
+        mo_fail(trainer->ctx, MO_MEMORY, "log: step %" PRId64 " cannot be written as JSON", trainer->report.step);
+    free(text);
+}
+
+/* ---- the watcher ---- */
 
 static void restore(mo_trainer *trainer) {
     open_log(trainer, false); /* takes the log's lock, so that no other process writes a checkpoint */
@@ -112,7 +269,6 @@ static void restore(mo_trainer *trainer) {
 
 static void start_files(mo_trainer *trainer, void *state) {
     mo_context *ctx = trainer->ctx;
-    char path[MO_PATH];
     (void)state;
     if (trainer->resumed)
         restore(trainer);
@@ -125,12 +281,7 @@ static void start_files(mo_trainer *trainer, void *state) {
     if (!trainer->restored)
         mo_checkpoint_write(trainer); /* from now on a run can resume from a checkpoint */
     open_log(trainer, true);
-    mo_log_cut(ctx, trainer->log, mo_run_path(trainer, "log.jsonl", path), trainer->step);
-}
-
-static void log_step(mo_trainer *trainer, void *state) {
-    (void)state;
-    mo_log_step(trainer, &trainer->report);
+    cut_log(trainer);
 }
 
 static void save(mo_trainer *trainer, void *state) {

@@ -1,7 +1,5 @@
 /* train/run/settings.c - everything that decides the result of a run as one JSON object, and how two such objects
  * differ. */
-#include "train/run/description.h"
-#include "train/run/ranks.h"
 #include "train/run/trainer.h"
 
 #include "tensor/files/file.h"

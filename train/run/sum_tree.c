@@ -1,6 +1,6 @@
 /* train/run/sum_tree.c - sums along a binary tree over the episodes of a step, joined as a binary counter carries. Sums
  * and rounding are the same whether one process computes the whole tree or several processes compute parts of it. */
-#include "train/run/sum_tree.h"
+#include "train/run/trainer.h"
 
 #include "tensor/storage.h"
 
@@ -62,7 +62,7 @@ mo_sum_tree *mo_sum_tree_create(mo_context *ctx, mo_tensor *const *like, int n) 
 
 /* ---- nodes ---- */
 
-/* The level of the first node of the row for episodes first .. end - 1 (sum_tree.h). */
+/* The level of the first node of the row for episodes first .. end - 1 (trainer.h). */
 static int level_of(int64_t first, int64_t end) {
     int level = 0;
     while (first % ((int64_t)2 << level) == 0 && first + ((int64_t)2 << level) <= end)

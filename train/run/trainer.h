@@ -2,10 +2,9 @@
 #ifndef MO_TRAINER_H
 #define MO_TRAINER_H
 
+#include "autograd/tape.h"
 #include "train/episodes/pool.h"
-#include "train/episodes/prefetch.h"
 #include "train/run/optimizer.h"
-#include "train/run/sum_tree.h"
 
 #include <jansson.h>
 
@@ -45,6 +44,64 @@ void mo_watch_replay(mo_trainer *trainer);
 void mo_watch(mo_trainer *trainer, const mo_watcher *watcher, void *state);
 void mo_unwatch(mo_trainer *trainer, const mo_watcher *watcher);
 void mo_tell(mo_trainer *trainer, mo_moment moment);
+
+/* ---- ranks.c: messages between the processes of one run, on mo_ranks (train/inside.h) ---- */
+
+/* The first episode of a rank: of the E episodes of a step, rank r has first(r) .. first(r + 1) - 1. */
+int mo_ranks_first(int E, int size, int rank);
+/* Before round `bit`, `rank` has the messages of ranks rank .. end - 1; returns that end. */
+int mo_ranks_end(const mo_ranks *ranks, int rank, int bit);
+/* settings.c: compares the ranks' programs, BLAS kernels and settings with those of rank 0; if they differ, raises on
+ * every rank, naming the member. mine: this rank's settings as a JSON object (borrowed; NULL: it has failed). Returns
+ * whether all are equal and no rank has failed. */
+bool mo_ranks_compare(mo_context *ctx, const mo_ranks *ranks, const char *mine);
+/* Copies rank 0's bytes to every rank. */
+void mo_ranks_broadcast(const mo_ranks *ranks, void *data, size_t bytes);
+
+/* ---- sum_tree.c: the gradients of a step as nodes of a fixed binary tree over its episodes ----
+ *
+ * Node (level, index) is the sum over the 2^level episodes from index * 2^level on. Episodes first .. end - 1 are a row
+ * of such nodes, each as large as fits; tree.node[k] holds node k of the row. */
+
+enum { MO_TREE_LEVELS = 16, MO_TREE_NODES = 2 * MO_TREE_LEVELS + 2 };
+
+typedef struct mo_tree_node {
+    mo_tensor *whole; /* owned by the tree, like sum; NULL before its first use */
+    mo_tensor **sum;  /* the parts of `whole`, one per tensor */
+} mo_tree_node;
+
+typedef struct mo_sum_tree {
+    mo_context *ctx;
+    mo_tensor *const *like; /* n tensors that give the shapes of a sum's tensors */
+    int n;
+    mo_tree_node node[MO_TREE_NODES];
+    mo_tree_node spare; /* memory for a sum that this process does not compute */
+} mo_sum_tree;
+
+/* The bytes of the values of one tensor: parameter, gradient or moment. */
+static inline size_t mo_gradient_bytes(const mo_tensor *X) {
+    return (size_t)mo_numel(X) * mo_dtype_size(X->dtype);
+}
+
+/* Borrows `like`. Returns NULL on failure. */
+mo_sum_tree *mo_sum_tree_create(mo_context *ctx, mo_tensor *const *like, int n);
+void mo_sum_tree_release(mo_sum_tree *tree);
+/* Adds X[n], the sum over the 2^level episodes from `at` on, behind the nodes of episodes first .. at - 1. Reads no
+ * value and keeps no count, so that it can be captured. If X is the spare node's sum, its memory is swapped in instead
+ * of copied. */
+void mo_sum_tree_push(mo_sum_tree *tree, mo_tape *t, int64_t first, int64_t at, int level, mo_tensor *const *X);
+/* The sum over the pushed episodes first .. end - 1; NULL if there are none. Valid until the next push. */
+mo_tensor *const *mo_sum_tree_join(mo_sum_tree *tree, mo_tape *t, int64_t first, int64_t end);
+
+/* Allocates the spare node, for sums of other ranks. Returns false if there is no memory. */
+bool mo_sum_tree_reserve(mo_sum_tree *tree);
+/* Gives every rank the sum over the `episodes` of a step, of which each rank has pushed its own. Every rank calls this,
+ * also one that has failed: it sends arbitrary numbers, and all ranks learn of the failure when they agree. message:
+ * mo_sum_tree_bytes bytes of host memory for a device's sums, NULL on a CPU. Valid until the next push. */
+mo_tensor *const *mo_sum_tree_share(
+    mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, int64_t episodes, char *message);
+/* The bytes of a node's memory for n tensors like these: float32, with zeros between the parts. */
+size_t mo_sum_tree_bytes(mo_tensor *const *like, int n);
 
 /* ---- trainer ---- */
 
@@ -110,6 +167,31 @@ void mo_read_figures(mo_trainer *trainer);
 /* Whether the folder holds run.json alone, as when a run's first save was cut short. */
 bool mo_run_is_begun(const char *folder);
 
+/* ---- a JSON object that is built from parts, whole or not at all ---- */
+
+/* A jansson object, and whether memory sufficed for all of its members so far. */
+typedef struct mo_description {
+    json_t *object;
+    bool whole;
+} mo_description;
+
+/* A description that starts from `object` (NULL: out of memory), which it takes over. */
+static inline mo_description mo_description_of(json_t *object) {
+    return (mo_description){object, object};
+}
+/* Adds value, which it takes over, as member `key` or (key NULL) as a list's next element. value NULL: out of
+ * memory. */
+static inline void mo_describe(mo_description *d, const char *key, json_t *value) {
+    d->whole &= !(key ? json_object_set_new(d->object, key, value) : json_array_append_new(d->object, value));
+}
+/* Returns the object, owned by the caller. If a member is missing, frees the object and returns NULL. */
+static inline json_t *mo_description_end(const mo_description *d) {
+    if (d->whole)
+        return d->object;
+    json_decref(d->object);
+    return NULL;
+}
+
 /* ---- settings.c ---- */
 
 /* Model, features, pool, trainer and the caller's settings as one object. NULL on failure. */
@@ -125,17 +207,6 @@ mo_code mo_write_run(const mo_trainer *trainer);
 /* The settings in a run.json; NULL on failure. */
 json_t *mo_read_run(mo_context *ctx, const char *path);
 
-/* ---- run_log.c ---- */
-
-/* Opens the log for appending and locks it against other processes that would continue the run; raises if another
- * process has the lock. Without file locks, only a notice. Returns -1 on failure, and if there is no log and `make` is
- * false. */
-int mo_log_open(mo_context *ctx, const char *path, bool make, mo_notice notice, void *state);
-/* Cuts the log to its first `steps` lines, which must exist. */
-mo_code mo_log_cut(mo_context *ctx, int log, const char *path, int64_t steps);
-/* Writes the step's line to the log, unbuffered. */
-mo_code mo_log_step(const mo_trainer *trainer, const mo_step_report *r);
-
 /* ---- checkpoint.c ---- */
 
 /* The tensors of part 0 .. 2 of a checkpoint, one per parameter: weights, first moments, second moments. */
@@ -148,7 +219,7 @@ mo_code mo_checkpoint_read(mo_trainer *trainer);
 enum { MO_PATH = 4096 };
 const char *mo_run_path(const mo_trainer *trainer, const char *name, char *path);
 
-/* ---- weights.c, weights_write.c ---- */
+/* ---- weights.c ---- */
 
 #define MO_WEIGHTS_FORMAT "mochi weights"
 #define MO_KIND_MOCHI "mochi"

@@ -50,9 +50,9 @@ mo_tensor *mo_leading_eigenvectors(mo_tape *t, mo_tensor *T, int64_t wanted, dou
     mo_context *ctx = t->ctx;
     mo_tensor *Wt = mo_null_tensor(ctx), *w = mo_ok(ctx) ? decompose_in_place(t, T) : Wt;
     int64_t n = mo_dim(T, 0);
-    double *value = mo_host_array(ctx, n, sizeof *value);
+    double *value = mo_ok(ctx) ? mo_host_values(w, MO_F64) : NULL;
     int64_t *order = mo_host_array(ctx, wanted, sizeof *order);
-    if (mo_ok(ctx) && mo_tensor_read(mo_cast(t, w, MO_F64), value, (size_t)n * sizeof *value) == MO_OK) {
+    if (mo_ok(ctx)) {
         order_by_magnitude(value, n, wanted, rounding, order);
         for (int64_t j = 0; j < wanted; j++)
             theta[j] = value[order[j]];
@@ -74,10 +74,9 @@ static mo_tensor *ritz_whitening(mo_tape *t, mo_tensor *S, double least) {
         mo_item(mo_max(t, mo_neg(t, mo_diagonal(t, L)), MO_ALL, MO_DROP_AXES)) < -sqrt(least))
         return mo_inverse_factor(t, L);
     mo_eigh(t, S, &w, &Z);
-    double *value = mo_host_array(ctx, q, sizeof *value);
-    if (mo_ok(ctx) && mo_tensor_read(w, value, (size_t)q * sizeof *value) == MO_OK)
-        while (none < q && !(value[none] > least))
-            none++;
+    double *value = mo_host_values(w, MO_F64);
+    while (value && none < q && !(value[none] > least))
+        none++;
     free(value);
     if (none == q || !mo_ok(ctx))
         return NULL;

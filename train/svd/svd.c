@@ -27,10 +27,8 @@ static double matrix_norm(mo_svd_problem *p) {
     const mo_csr *A = p->A;
     mo_tape *t = p->t;
     int64_t blocks = (p->n + MO_TALL_ROWS - 1) / MO_TALL_ROWS, mark = t->n_tensors;
-    int64_t *first = mo_host_array(t->ctx, p->n + 1, sizeof *first);
+    int64_t *first = mo_host_values(A->row_pointer, MO_I64);
     double sum = 0;
-    if (mo_ok(t->ctx))
-        mo_tensor_read(A->row_pointer, first, (size_t)(p->n + 1) * sizeof *first);
     for (int64_t b = 0; b < blocks && mo_ok(t->ctx); b++) {
         int64_t end = (b + 1) * MO_TALL_ROWS < p->n ? (b + 1) * MO_TALL_ROWS : p->n;
         sum += sum_of_squares(t, mo_slice(t, A->values, MO_AXIS(0), first[b * MO_TALL_ROWS], first[end]));

@@ -10,6 +10,7 @@
 #include "train/features/example_rows.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,22 +123,16 @@ static void find_lengths(const mo_attribute_rows *x, int64_t u, double *own, dou
 
 static bool find_all_lengths(const mo_attribute_rows *x) {
     const mo_graph *g = x->graph;
-    bool started = true;
-#pragma omp parallel num_threads(mo_context_threads(g->ctx))
-    {
-        double *scratch = calloc((size_t)g->features, 2 * sizeof *scratch);
-        if (!scratch)
-#pragma omp atomic write
-            started = false;
-#pragma omp for schedule(dynamic, TASK)
-        for (int64_t u = 0; u < g->nodes; u++)
-            if (scratch)
-                find_lengths(x, u, scratch, scratch + g->features);
-        free(scratch);
+    int64_t m = g->features;
+    double *scratch = mo_host_array(g->ctx, mo_context_threads(g->ctx) * m, 2 * sizeof *scratch);
+#pragma omp parallel for num_threads(mo_context_threads(g->ctx)) schedule(dynamic, TASK)
+    for (int64_t u = 0; u < g->nodes; u++) {
+        double *own = scratch + omp_get_thread_num() * 2 * m;
+        if (scratch)
+            find_lengths(x, u, own, own + m);
     }
-    if (!started)
-        mo_fail(g->ctx, MO_MEMORY, "kernels: out of memory for rows of %lld attributes", (long long)g->features);
-    return started;
+    free(scratch);
+    return mo_ok(g->ctx);
 }
 
 bool mo_attribute_rows_make(const mo_graph *graph, mo_attribute_rows *x) {
@@ -175,28 +170,20 @@ static void write_row(const mo_attribute_rows *x, mo_attribute_kind kind, int64_
 bool mo_attribute_rows_fill(const mo_attribute_rows *x, const int64_t *node, int64_t n, float *out) {
     const mo_graph *g = x->graph;
     int64_t m = g->features;
-    bool started = true;
-#pragma omp parallel num_threads(mo_context_threads(g->ctx)) if (n > 1)
-    {
-        double *own = malloc((size_t)m * 2 * sizeof *own); /* the node's own row, then the neighbours' mean */
-        if (!own)
-#pragma omp atomic write
-            started = false;
-#pragma omp for schedule(dynamic, FEW)
-        for (int64_t i = 0; i < n; i++) {
-            if (!own)
-                continue;
-            memset(own, 0, (size_t)m * 2 * sizeof *own);
-            add_row(x, node[i], x->scale[node[i]], own);
-            add_neighbours(x, node[i], own + m);
-            for (int kind = 0; kind < MO_ATTRIBUTE_KINDS; kind++)
-                write_row(x, (mo_attribute_kind)kind, node[i], own, out + (kind * n + i) * m);
-        }
-        free(own);
+    double *scratch = mo_host_array(g->ctx, mo_context_threads(g->ctx) * m, 2 * sizeof *scratch);
+    if (!scratch)
+        return false;
+#pragma omp parallel for num_threads(mo_context_threads(g->ctx)) schedule(dynamic, FEW) if (n > 1)
+    for (int64_t i = 0; i < n; i++) {
+        double *own = scratch + omp_get_thread_num() * 2 * m; /* the node's own row, then the neighbours' mean */
+        memset(own, 0, (size_t)m * 2 * sizeof *own);
+        add_row(x, node[i], x->scale[node[i]], own);
+        add_neighbours(x, node[i], own + m);
+        for (int kind = 0; kind < MO_ATTRIBUTE_KINDS; kind++)
+            write_row(x, (mo_attribute_kind)kind, node[i], own, out + (kind * n + i) * m);
     }
-    if (!started)
-        mo_fail(g->ctx, MO_MEMORY, "kernels: out of memory for rows of %lld attributes", (long long)m);
-    return started;
+    free(scratch);
+    return true;
 }
 
 /* ---- assortativity ---- */

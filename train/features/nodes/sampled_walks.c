@@ -14,6 +14,7 @@
 #include "tensor/hidden.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,22 +102,14 @@ static void describe_walks(const mo_graph *g, const surroundings *s, int64_t u, 
 
 static bool describe_all(
     const mo_graph *g, const surroundings *s, const int64_t *node, int64_t n, mo_closed_walks *out) {
-    bool started = true;
-#pragma omp parallel num_threads(mo_context_threads(g->ctx))
-    {
-        bool *near = calloc((size_t)g->nodes, sizeof *near);
-        if (!near)
-#pragma omp atomic write
-            started = false;
-#pragma omp for schedule(dynamic, FEW)
-        for (int64_t i = 0; i < n; i++)
-            if (near)
-                describe_walks(g, s, node[i], near, &out[i]);
-        free(near);
-    }
-    if (!started)
-        mo_fail(g->ctx, MO_MEMORY, "kernels: out of memory for the neighbours of a node");
-    return started;
+    bool *near = mo_host_array(g->ctx, mo_context_threads(g->ctx) * g->nodes, sizeof *near);
+    if (!near)
+        return false;
+#pragma omp parallel for num_threads(mo_context_threads(g->ctx)) schedule(dynamic, FEW)
+    for (int64_t i = 0; i < n; i++)
+        describe_walks(g, s, node[i], near + omp_get_thread_num() * g->nodes, &out[i]);
+    free(near);
+    return true;
 }
 
 /* ---- nodes reached ---- */

@@ -105,34 +105,24 @@ int64_t mo_most_exact_walks(const mo_graph *graph) {
 /* Lists nodes with more than `most` two-step walks, in order, in busy [nodes], and describes all others; returns the
  * number of busy nodes, or -1 on failure. */
 static int64_t describe_exactly(const mo_graph *graph, int64_t most, row *S, int64_t *busy) {
-    bool started = true;
-#pragma omp parallel num_threads(mo_context_threads(graph->ctx))
-    {
-        size_t n = (size_t)graph->nodes;
-        mo_walk_ends w = {calloc(n, sizeof *w.share), calloc(n, sizeof *w.count)};
-        bool own = w.share && w.count;
-        if (!own)
-#pragma omp atomic write
-            started = false;
-#pragma omp for schedule(dynamic, TASK)
-        for (int64_t u = 0; u < graph->nodes; u++)
-            if (own) {
-                describe_degrees(graph, u, S[u]);
-                if (walks_of_two(graph, u) <= most) {
-                    mo_closed_walks walks = mo_closed_walks_of(graph, u, &w);
-                    put_walks(graph, u, &walks, S[u]);
-                }
-            }
-        free(w.share);
-        free(w.count);
+    int64_t each = mo_context_threads(graph->ctx) * graph->nodes;
+    mo_walk_ends w = {
+        mo_host_array(graph->ctx, each, sizeof *w.share), mo_host_array(graph->ctx, each, sizeof *w.count)};
+    int64_t n_busy = 0, nodes = mo_ok(graph->ctx) ? graph->nodes : 0;
+#pragma omp parallel for num_threads(mo_context_threads(graph->ctx)) schedule(dynamic, TASK)
+    for (int64_t u = 0; u < nodes; u++) {
+        describe_degrees(graph, u, S[u]);
+        if (walks_of_two(graph, u) <= most) {
+            mo_closed_walks walks = mo_closed_walks_of(graph, u, &w);
+            put_walks(graph, u, &walks, S[u]);
+        }
     }
-    int64_t n_busy = 0;
+    free(w.share);
+    free(w.count);
     for (int64_t u = 0; u < graph->nodes; u++)
         if (walks_of_two(graph, u) > most)
             busy[n_busy++] = u;
-    if (!started)
-        mo_fail(graph->ctx, MO_MEMORY, "kernels: out of memory for the walks of '%s'", graph->name);
-    return started ? n_busy : -1;
+    return mo_ok(graph->ctx) ? n_busy : -1;
 }
 
 static bool describe_nodes(const mo_graph *graph, int64_t most, row *S) {

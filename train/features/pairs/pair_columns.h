@@ -1,5 +1,4 @@
-/* train/features/pairs/pair_columns.h - columns of pairs of nodes, beside the bands and counts of pair_rows.c (library
- * internal). */
+/* train/features/pairs/pair_columns.h - columns of pairs of nodes (library internal). */
 #ifndef MO_PAIR_COLUMNS_H
 #define MO_PAIR_COLUMNS_H
 
@@ -37,5 +36,43 @@ static inline float mo_pair_product(const float *restrict x, const float *restri
         sum[0] += x[j] * y[j];
     return sum[0] + sum[1] + sum[2] + sum[3];
 }
+
+/* ---- pair_reader.c: all columns of any pairs of nodes of one graph, whose basis is computed once ---- */
+
+typedef enum mo_pair_kind { MO_PAIR_BANDS, MO_PAIR_EXTRAS, MO_PAIR_WALKS, MO_PAIR_MATCHES, MO_PAIR_PARTS } mo_pair_kind;
+
+/* A part of the rows of links: its name, that of its moments [2, outer, w], and the epsilon of its standardisation. */
+typedef struct mo_pair_part {
+    const char *name, *moments;
+    double epsilon;
+} mo_pair_part;
+extern const mo_pair_part mo_pair_parts[MO_PAIR_PARTS];
+
+/* Raw columns of n pairs: bands [2 (l + 1), n, n_bands], all other parts [1, n, w]. */
+typedef struct mo_pair_values {
+    mo_rows part[MO_PAIR_PARTS];
+} mo_pair_values;
+
+typedef struct mo_pair_reader {
+    mo_context *ctx;
+    const mo_graph *graph; /* borrowed */
+    int64_t dim, hops;
+    int n_bands, n_extras;
+    mo_features basis;
+    mo_csr *A;
+    float *spectrum; /* [2, dim]: the basis' singular values, as in "spectrum" */
+    int n_segments;
+    struct mo_band_part *segments;
+} mo_pair_reader;
+
+/* Computes the basis, or loads it from the cache. Returns NULL on failure. */
+mo_pair_reader *mo_pair_reader_open(const mo_graph *graph, const mo_feature_options *o);
+void mo_pair_reader_release(mo_pair_reader *r);
+
+/* Zeroed arrays for n pairs; release them even on failure. */
+bool mo_pair_values_reserve(const mo_pair_reader *r, int64_t n, mo_pair_values *values);
+void mo_pair_values_release(mo_pair_values *values);
+/* Fills the arrays; one pass over the hops of all nodes, whatever the number of pairs. Returns the status. */
+mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *list, mo_pair_values *values);
 
 #endif

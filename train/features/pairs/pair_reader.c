@@ -9,14 +9,18 @@
  * (Zhou et al. 2009) and of common neighbours, the root of (A~^2)_uv, Jaccard; sum, difference and product of the log
  * degrees; the cosine of every block and hop. Walks: walks.c; matches: matches.c.
  *
+ * Rows of links are these columns, standardised over the pairs; "block_moments", "extras_moments", "walks_moments" and
+ * "matches_moments" hold the moments.
+ *
  * A block's hops are computed one after another; memory holds two matrices over all nodes beside the basis. */
-#include "train/features/pairs/pair_reader.h"
-
 #include "ops/inside.h"
+#include "tensor/hidden.h"
 #include "tensor/storage.h"
+#include "train/features/pairs/pair_columns.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { COUNTS = 8, MAX_BANDS = 33 };
 #define EQUAL 1e-5 /* singular values whose logarithms differ by at most this count as equal */
@@ -59,7 +63,7 @@ static void find_segments(mo_pair_reader *p, const float *l) {
 /* The bands of every pair from the unit rows x [nodes, d], and their sum as an extra. */
 static void put_bands(const mo_pair_reader *r, const mo_pair_list *p, int row, const float *x, mo_pair_values *values) {
     int64_t d = r->dim;
-    float *bands = values->bands + row * p->n * r->n_bands;
+    float *bands = values->part[MO_PAIR_BANDS].x + row * p->n * r->n_bands;
 #pragma omp parallel for num_threads(mo_context_threads(r->ctx))
     for (int64_t i = 0; i < p->n; i++) {
         const float *u = x + p->end[0][i] * d, *v = x + p->end[1][i] * d;
@@ -70,7 +74,7 @@ static void put_bands(const mo_pair_reader *r, const mo_pair_list *p, int row, c
         }
         for (int band = 0; band < r->n_bands; band++)
             sum += out[band];
-        values->extras[i * r->n_extras + COUNTS + row] = sum;
+        values->part[MO_PAIR_EXTRAS].x[i * r->n_extras + COUNTS + row] = sum;
     }
 }
 
@@ -92,7 +96,7 @@ static void read_block(
             put_bands(r, p, block * (int)(r->hops + 1) + k, host, values);
         mo_tape_reset(t);
         if (block == 1 && k == 0 && mo_ok(r->ctx))
-            mo_pair_matches(p, host, r->dim, values->matches);
+            mo_pair_matches(p, host, r->dim, values->part[MO_PAIR_MATCHES].x);
     }
     mo_tensor_release(hop);
 }
@@ -138,14 +142,12 @@ mo_pair_reader *mo_pair_reader_open(const mo_graph *graph, const mo_feature_opti
         r->n_bands++;
     r->n_extras = COUNTS + MO_BLOCKS * (o->hops + 1);
     r->segments = mo_host_array(ctx, 2 * MAX_BANDS * 2, sizeof *r->segments);
-    r->spectrum = mo_host_array(ctx, MO_BLOCKS * r->dim, sizeof *r->spectrum);
     r->basis.arrays = mo_arrays_create(ctx);
     mo_math math = ctx->math;
     ctx->math = MO_MATH_FP32; /* TF32 would round the factors of products */
     if (mo_ok(ctx) && mo_open_basis(graph, o, &r->basis)) {
         r->A = mo_normalized_adjacency(graph, MO_F32);
-        mo_tensor_read(mo_arrays_find(r->basis.arrays, "spectrum"), r->spectrum,
-            (size_t)(MO_BLOCKS * r->dim) * sizeof *r->spectrum);
+        r->spectrum = mo_host_values(mo_arrays_find(r->basis.arrays, "spectrum"), MO_F32);
     }
     ctx->math = math;
     if (mo_ok(ctx))
@@ -165,18 +167,17 @@ void mo_pair_reader_release(mo_pair_reader *r) {
 }
 
 bool mo_pair_values_reserve(const mo_pair_reader *r, int64_t n, mo_pair_values *values) {
-    values->bands = mo_host_array(r->ctx, MO_BLOCKS * (r->hops + 1) * n * r->n_bands, sizeof(float));
-    values->extras = mo_host_array(r->ctx, n * r->n_extras, sizeof(float));
-    values->walks = mo_host_array(r->ctx, n * MO_WALK_COLUMNS, sizeof(float));
-    values->matches = mo_host_array(r->ctx, n * MO_MATCH_COLUMNS, sizeof(float));
+    const int64_t width[MO_PAIR_PARTS] = {r->n_bands, r->n_extras, MO_WALK_COLUMNS, MO_MATCH_COLUMNS};
+    for (int i = 0; i < MO_PAIR_PARTS; i++) {
+        int64_t outer = i == MO_PAIR_BANDS ? MO_BLOCKS * (r->hops + 1) : 1;
+        values->part[i] = (mo_rows){mo_host_array(r->ctx, outer * n * width[i], sizeof(float)), outer, n, width[i]};
+    }
     return mo_ok(r->ctx);
 }
 
 void mo_pair_values_release(mo_pair_values *values) {
-    free(values->bands);
-    free(values->extras);
-    free(values->walks);
-    free(values->matches);
+    for (int i = 0; i < MO_PAIR_PARTS; i++)
+        free(values->part[i].x);
 }
 
 mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *p, mo_pair_values *values) {
@@ -186,8 +187,8 @@ mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *p, mo_pair_va
     mo_math math = ctx->math;
     ctx->math = MO_MATH_FP32;
     if (t) {
-        put_counts(r, p, values->extras);
-        mo_pair_walks(p, values->walks);
+        put_counts(r, p, values->part[MO_PAIR_EXTRAS].x);
+        mo_pair_walks(p, values->part[MO_PAIR_WALKS].x);
         for (int block = 0; block < MO_BLOCKS; block++) /* without attributes the second block is zero */
             if (block == 0 || r->graph->features > 0)
                 read_block(r, t, p, block, host, values);
@@ -198,10 +199,74 @@ mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *p, mo_pair_va
     return mo_code_of(ctx);
 }
 
-void mo_pair_reader_spectrum(const mo_pair_reader *r, mo_tensor *spectrum) {
+/* ---- rows of links ---- */
+
+/* The ends of the positives, then of the negatives; owned. */
+static bool list_pairs(mo_context *ctx, const mo_links *links, int64_t *end[2]) {
+    for (int side = 0; side < 2; side++) {
+        end[side] = mo_host_array(ctx, links->n_positive + links->n_negative, sizeof(int64_t));
+        if (!end[side])
+            return false;
+        memcpy(end[side], links->positive[side], (size_t)links->n_positive * sizeof(int64_t));
+        memcpy(end[side] + links->n_positive, links->negative[side], (size_t)links->n_negative * sizeof(int64_t));
+    }
+    return true;
+}
+
+const mo_pair_part mo_pair_parts[MO_PAIR_PARTS] = {{"blocks", "block_moments", MO_BLOCK_EPSILON},
+    {"extras", "extras_moments", MO_EXTRAS_EPSILON}, {"walks", "walks_moments", MO_EXTRAS_EPSILON},
+    {"matches", "matches_moments", MO_EXTRAS_EPSILON}};
+
+/* Standardises a part's rows, and stores them and their moments. */
+static void store_part(mo_features *f, const mo_pair_part *part, mo_rows r, mo_tensor *rows) {
+    mo_context *ctx = f->arrays->ctx;
+    float *moments = mo_host_array(ctx, 2 * r.outer * r.w, sizeof *moments);
+    mo_tensor *kept = mo_own_array(f, part->moments, 3, (int64_t[]){2, r.outer, r.w});
+    if (mo_ok(ctx)) {
+        mo_standardize(r, NULL, 0, part->epsilon, moments);
+        mo_tensor_write(kept, moments, (size_t)(2 * r.outer * r.w) * sizeof *moments);
+        mo_tensor_write(rows, r.x, (size_t)(r.outer * r.n * r.w) * sizeof *r.x);
+    }
+    free(moments);
+}
+
+/* The spectrum at the first column of every band: [2, n_bands]. */
+static void write_spectrum(const mo_pair_reader *r, mo_tensor *spectrum) {
     float start[MO_BLOCKS * MAX_BANDS];
     for (int b = 0; b < MO_BLOCKS; b++)
         for (int band = 0; band < r->n_bands; band++)
             start[b * r->n_bands + band] = r->spectrum[b * r->dim + band_start(band)];
     mo_tensor_write(spectrum, start, (size_t)(MO_BLOCKS * r->n_bands) * sizeof *start);
+}
+
+static void store_pairs(mo_pair_reader *r, const mo_pair_list *list, mo_pair_values *x, mo_features *f) {
+    int64_t n = list->n;
+    mo_tensor *rows[MO_PAIR_PARTS];
+    rows[MO_PAIR_BANDS] = mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, r->hops + 1, n, r->n_bands});
+    mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, r->n_bands});
+    for (int i = MO_PAIR_EXTRAS; i < MO_PAIR_PARTS; i++)
+        rows[i] = mo_own_array(f, mo_pair_parts[i].name, 2, (int64_t[]){n, x->part[i].w});
+    if (!mo_ok(r->ctx) || mo_pair_reader_read(r, list, x) != MO_OK)
+        return;
+    write_spectrum(r, spectrum);
+    for (int i = 0; i < MO_PAIR_PARTS; i++)
+        store_part(f, &mo_pair_parts[i], x->part[i], rows[i]);
+}
+
+bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_features *f) {
+    mo_context *ctx = links->masked->ctx;
+    mo_pair_reader *r = mo_pair_reader_open(links->masked, o);
+    int64_t n = links->n_positive + links->n_negative, *end[2] = {NULL, NULL};
+    mo_pair_values x = {0};
+    if (r && list_pairs(ctx, links, end) && mo_pair_values_reserve(r, n, &x)) {
+        store_pairs(r, &(mo_pair_list){r->graph, n, end}, &x, f);
+        f->svd_residual = r->basis.svd_residual;
+        f->svd_orthogonality = r->basis.svd_orthogonality;
+        f->from_cache = r->basis.from_cache;
+    }
+    mo_pair_reader_release(r);
+    mo_pair_values_release(&x);
+    free(end[0]);
+    free(end[1]);
+    return mo_ok(ctx);
 }

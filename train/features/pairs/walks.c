@@ -13,6 +13,7 @@
 #include "train/features/pairs/pair_columns.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 
 /* A pair by its ends: `from` is u in the formulas above. */
@@ -118,26 +119,19 @@ bool mo_pair_walks(const mo_pair_list *p, float *out) {
     mo_context *ctx = p->graph->ctx;
     walk *list = order_walks(p);
     int64_t *group = mo_host_array(ctx, p->n + 1, sizeof *group), groups = 0;
-    bool started = list && group;
-    if (started)
+    int64_t nodes = p->graph->nodes, threads = mo_context_threads(ctx);
+    reach r = {
+        mo_host_array(ctx, threads * nodes, sizeof(double)), mo_host_array(ctx, threads * nodes, sizeof(double))};
+    if (mo_ok(ctx))
         groups = find_groups(list, p->n, group);
-#pragma omp parallel num_threads(mo_context_threads(ctx)) if (groups > 1)
-    {
-        reach r = {calloc((size_t)p->graph->nodes, sizeof(double)), calloc((size_t)p->graph->nodes, sizeof(double))};
-        bool own = r.share && r.count;
-        if (!own)
-#pragma omp atomic write
-            started = false;
-#pragma omp for schedule(dynamic, 16)
-        for (int64_t g = 0; g < groups; g++)
-            if (own)
-                describe_group(p->graph, list + group[g], group[g + 1] - group[g], &r, out);
-        free(r.share);
-        free(r.count);
+#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 16) if (groups > 1)
+    for (int64_t g = 0; g < groups; g++) {
+        int64_t at = omp_get_thread_num() * nodes;
+        describe_group(p->graph, list + group[g], group[g + 1] - group[g], &(reach){r.share + at, r.count + at}, out);
     }
+    free(r.share);
+    free(r.count);
     free(list);
     free(group);
-    if (mo_ok(ctx) && !started)
-        mo_fail(ctx, MO_MEMORY, "features: out of memory for the walks between nodes");
     return mo_ok(ctx);
 }

@@ -235,17 +235,12 @@ static bool make_subtrees(mo_set_kernels *k) {
     if (!A)
         return false;
     k->columns = A->columns;
-    k->first = mo_host_array(ctx, A->rows + 1, sizeof *k->first);
-    k->column = mo_host_array(ctx, A->nnz, sizeof *k->column);
-    k->value = mo_host_array(ctx, A->nnz, sizeof *k->value);
+    k->first = mo_host_values(A->row_pointer, MO_I64);
+    k->column = mo_host_values(A->column, MO_I32);
+    k->value = mo_host_values(A->values, MO_F32);
     k->place = mo_host_array(ctx, A->columns, sizeof *k->place);
     for (int64_t c = 0; k->place && c < A->columns; c++)
         k->place[c] = -1;
-    if (mo_ok(ctx)) {
-        mo_tensor_read(A->row_pointer, k->first, (size_t)(A->rows + 1) * sizeof *k->first);
-        mo_tensor_read(A->column, k->column, (size_t)A->nnz * sizeof *k->column);
-        mo_tensor_read(A->values, k->value, (size_t)A->nnz * sizeof *k->value);
-    }
     mo_csr_release(A);
     return mo_ok(ctx);
 }

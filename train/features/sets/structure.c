@@ -25,23 +25,14 @@ bool mo_set_structure_find(const mo_graph *graph, mo_set_structure *s) {
     mo_context *ctx = graph->ctx;
     *s = (mo_set_structure){mo_host_array(ctx, graph->nodes * MO_STRUCTURE, sizeof *s->x),
         mo_host_array(ctx, graph->nodes * 2, sizeof *s->closed)};
-    bool started = s->x && s->closed;
-#pragma omp parallel num_threads(mo_context_threads(ctx)) if (s->x && s->closed)
-    {
-        mo_walk_ends w = {calloc((size_t)graph->nodes, sizeof *w.share), calloc((size_t)graph->nodes, sizeof *w.count)};
-        bool own = w.share && w.count;
-        if (!own)
-#pragma omp atomic write
-            started = false;
-#pragma omp for schedule(dynamic, 64)
-        for (int64_t u = 0; u < graph->nodes; u++)
-            if (own && s->x && s->closed)
-                describe_node(graph, u, &w, s);
-        free(w.share);
-        free(w.count);
-    }
-    if (mo_ok(ctx) && !started)
-        mo_fail(ctx, MO_MEMORY, "features: out of memory for the walks of a graph");
+    int64_t each = mo_context_threads(ctx) * graph->nodes;
+    mo_walk_ends w = {mo_host_array(ctx, each, sizeof *w.share), mo_host_array(ctx, each, sizeof *w.count)};
+    int64_t nodes = mo_ok(ctx) ? graph->nodes : 0;
+#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 64)
+    for (int64_t u = 0; u < nodes; u++)
+        describe_node(graph, u, &w, s);
+    free(w.share);
+    free(w.count);
     return mo_ok(ctx);
 }
 

@@ -11,6 +11,7 @@
 #include "train/features/sets/set_blocks.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 
 enum { DIRECTIONS = MO_WAVES / 2, GAMMAS = 2, STEPS = 3, WAVE_STREAM = 4 };
@@ -101,26 +102,18 @@ static bool each_wave(waves *v, void (*then)(waves *v, int64_t g, const float *z
     const mo_graph *graph = v->graph;
     mo_context *ctx = graph->ctx;
     int64_t most = 1;
-    bool started = true;
     for (int64_t g = 0; g < graph->graphs; g++)
         if (graph->graph_offset[g + 1] - graph->graph_offset[g] > most)
             most = graph->graph_offset[g + 1] - graph->graph_offset[g];
-#pragma omp parallel num_threads(mo_context_threads(ctx))
-    {
-        float *z = malloc((size_t)(2 * most * DIRECTIONS) * sizeof *z);
-        if (!z)
-#pragma omp atomic write
-            started = false;
-#pragma omp for schedule(dynamic, 4)
-        for (int64_t g = 0; g < graph->graphs; g++) {
-            int64_t first = graph->graph_offset[g], n = graph->graph_offset[g + 1] - first;
-            if (z && n > 0)
-                then(v, g, project(v, first, n, z, z + most * DIRECTIONS), n);
-        }
-        free(z);
+    float *scratch = mo_host_array(ctx, mo_context_threads(ctx) * 2 * most * DIRECTIONS, sizeof *scratch);
+#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 4)
+    for (int64_t g = 0; g < graph->graphs; g++) {
+        int64_t first = graph->graph_offset[g], n = graph->graph_offset[g + 1] - first;
+        float *z = scratch + omp_get_thread_num() * 2 * most * DIRECTIONS;
+        if (scratch && n > 0)
+            then(v, g, project(v, first, n, z, z + most * DIRECTIONS), n);
     }
-    if (!started)
-        mo_fail(ctx, MO_MEMORY, "features: out of memory for the waves of a graph");
+    free(scratch);
     return mo_ok(ctx);
 }
 

@@ -1,4 +1,4 @@
-/* models/heads/folds/ridge_folds.c - ridge regression, and for each fold the predictions of a fit without the fold, at
+/* models/heads/ridge_folds.c - ridge regression, and for each fold the predictions of a fit without the fold, at
  * little more than the cost of one fit.
  *
  * With X = [Zs | 1], F the rows of a fold, R all other rows and held_F the predictions for F by the fit without F, in
@@ -12,7 +12,7 @@
  * that prediction (Allen 1974; Cawley and Talbot 2003 for kernels). With A = L L^T, G_FF = U^T U, where U is the
  * columns F of L^-1. Block by block: U_I = 0 above F, U_F = L_FF^-1, and below F, U_I = -L_II^-1 sum_J L_IJ U_J over
  * the blocks J from F to the block before I. */
-#include "models/heads/folds/folds.h"
+#include "models/heads/heads.h"
 
 /* L_II^-1 */
 static mo_tensor *inverse_block(mo_tape *t, mo_tensor *rows, const mo_folds *folds, int i) {
