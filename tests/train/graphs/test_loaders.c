@@ -144,19 +144,6 @@ TEST(every_data_set_at_hand_has_its_verified_counts) {
     assert_true(found >= 2 && (strcmp(data_at_hand(), "tests/sources") == 0 || found == DATA_SETS));
 }
 
-TEST(planetoid_nodes_without_a_label_are_unlabelled) {
-    static const int64_t ids[] = {
-        2407, 2489, 2553, 2682, 2781, 2953, 3042, 3063, 3212, 3214, 3250, 3292, 3305, 3306, 3309};
-    scratch *s = *state;
-    unsetenv("MOCHI_EMBEDDED");
-    mo_graph *graph = open_or_fail(s->ctx, "citeseer");
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        assert_int_equal(graph->label[ids[i]], -1);
-        assert_int_equal(graph->feature_pointer[ids[i]], graph->feature_pointer[ids[i] + 1]);
-    }
-    mo_graph_release(graph);
-}
-
 typedef struct listed {
     int count, embedded;
     char names[32][32];
@@ -231,28 +218,6 @@ TEST(names_come_in_any_case_and_paths_work) {
     assert_memory_equal(named->hash, pathed->hash, sizeof named->hash);
     mo_graph_release(named);
     mo_graph_release(pathed);
-}
-
-/* The folder named "mutag" has node attributes: opened by name they are ignored, opened by path they are read. */
-TEST(names_have_no_attributes_and_paths_have) {
-    scratch *s = *state;
-    char target[1024], folder[600], path[700];
-    assert_non_null(getcwd(target, 900));
-    strcat(target, "/tests/graphs/TINY");
-    snprintf(folder, sizeof folder, "%s/tu", s->folder);
-    snprintf(path, sizeof path, "%s/MUTAG", folder);
-    assert_int_equal(mkdir(folder, 0700) | symlink(target, path), 0);
-    setenv("MOCHI_DATA", s->folder, 1);
-    setenv("MOCHI_EMBEDDED", s->folder, 1);
-    mo_graph *named = open_or_fail(s->ctx, "mutag"), *pathed = open_or_fail(s->ctx, path);
-    assert_int_equal(named->features, 3);
-    assert_int_equal(named->attributes, 0);
-    assert_int_equal(pathed->features, 5);
-    assert_int_equal(pathed->attributes, 2);
-    assert_memory_not_equal(named->hash, pathed->hash, sizeof named->hash);
-    mo_graph_release(named);
-    mo_graph_release(pathed);
-    assert_int_equal(unlink(path) | rmdir(folder), 0);
 }
 
 TEST(unknown_names_are_errors_that_list_what_is_known) {
