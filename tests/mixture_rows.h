@@ -2,15 +2,7 @@
 #ifndef MIXTURE_ROWS_H
 #define MIXTURE_ROWS_H
 
-static inline int open_context(void **state) {
-    *state = mo_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static inline int close_context(void **state) {
-    mo_context_release(*state);
-    return 0;
-}
+#include "scratch.h"
 
 /* Returns a float64 leaf of normal numbers times scale. */
 static inline mo_tensor *draw(mo_context *ctx, int ndim, const int64_t *shape, double scale, uint64_t stream) {

@@ -3,7 +3,7 @@
 #define SCRATCH_H
 
 #include "tensor/inside.h"
-#include "tests/suite.h"
+#include "tests/held.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -45,7 +45,7 @@ static const mo_encoder of_examples = {.abi = MO_ENCODER_ABI,
 TEST(first_values_are_those_of_the_table) {
     scratch *s = *state;
     mo_readout_options o = {.smoothing = 0.1};
-    mo_model *m = mo_encoder_create(s->ctx, MO_F64, &of_nodes, (mo_encoder_rows){3, 16}, &o, 5);
+    HELD(mo_model) *m = mo_encoder_create(s->ctx, MO_F64, &of_nodes, (mo_encoder_rows){3, 16}, &o, 5);
     assert_non_null(m);
     assert_string_equal(m->encoder.name, "outside");
     assert_int_equal(mo_model_n_parameters(m), 4);
@@ -61,7 +61,6 @@ TEST(first_values_are_those_of_the_table) {
         most = fmax(most, fabs(w[i]));
     assert_true(most <= 2.0 / 3 && most > 0.6); /* they are drawn from U(-2, 2) / sqrt(9) */
     assert_true(mo_model_setting(m, "hops") == 3 && mo_model_setting(m, "dim") == 16);
-    mo_model_release(m);
 }
 
 TEST(derivatives_hold) {

@@ -1,17 +1,9 @@
 /* tests/models/test_heads.c - readouts: forms that must agree, values computed by hand, gradients in embeddings and
  * hyper-parameters. */
-#include "models/inside.h"
 #include "tensor/storage.h"
 #include "tests/scratch.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "tests/suite.h"
 
 #include "tests/largest_difference.h"
 
@@ -95,7 +87,7 @@ TEST(ridge_gradients_hold_to_order_two) {
 
 TEST(ridge_names_itself_where_its_labels_do_not_fit) {
     mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *Zs = mo_full(t, MO_F32, 2, (int64_t[]){6, 9}, 1), *Ys = mo_full(t, MO_F32, 2, (int64_t[]){5, 3}, 1);
     mo_tensor *lambda = mo_scalar(t, MO_F32, 1), *row = mo_full(t, MO_F32, 1, (int64_t[]){6}, 1), *W, *b;
     mo_ridge_fit(t, Zs, Ys, lambda, MO_RIDGE_AUTO, &W, &b);
@@ -110,7 +102,6 @@ TEST(ridge_names_itself_where_its_labels_do_not_fit) {
     assert_failed(ctx, MO_MISMATCH, PARTS("ridge_fit: Zs is float32, Ys float64, lambda float32"));
     mo_ridge_fit(t, Zs, NULL, lambda, MO_RIDGE_AUTO, &W, &b);
     assert_failed(ctx, MO_INVALID, PARTS("ridge_fit: Ys is null"));
-    mo_tape_release(t);
 }
 
 /* A row of weight 2 counts as two rows, a row of weight 0 as none: tested on W and b of every linear head. */
@@ -122,7 +113,7 @@ TEST(a_weight_of_a_row_counts_equal_rows) {
     const double weight[ROWS] = {2, 1, 3, 1, 1, 0, 1, 2, 1}; /* sum SEVERAL */
     for (size_t h = 0; h < sizeof heads / sizeof *heads; h++)
         for (int64_t d = 4; d <= 20; d += 16) {
-            mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+            HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
             mo_tensor *Z = draw(ctx, ROWS, d, ROWS, 1), *parameters[1], *W[2], *b[2];
             double Y[ROWS * 3] = {0}, many_Z[SEVERAL * 20], many_Y[SEVERAL * 3] = {0};
             for (int i = 0, at = 0; i < ROWS; i++) {
@@ -140,14 +131,13 @@ TEST(a_weight_of_a_row_counts_equal_rows) {
             assert_true(mo_ok(ctx));
             assert_true(largest_difference(W[0], W[1]) < 1e-7);
             assert_true(largest_difference(b[0], b[1]) < 1e-7);
-            mo_tape_release(t);
             mo_tensor_release(Z);
         }
 }
 
 TEST(weights_that_do_not_fit_are_named) {
     mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){4, 2}, 0.5);
     mo_tensor *lambda = mo_scalar(t, MO_F64, 1), *W, *b;
     mo_head_fit(t, &mo_head_ridge, Z, Y, mo_full(t, MO_F64, 1, (int64_t[]){3}, 1), &lambda, &W, &b);
@@ -157,7 +147,6 @@ TEST(weights_that_do_not_fit_are_named) {
     assert_failed(ctx, MO_INVALID, PARTS("head ridge: a row has the weight -1, expected 0 or more"));
     mo_head_fit(t, &mo_head_prototype_cosine, Z, Y, NULL, &lambda, &W, &b);
     assert_failed(ctx, MO_UNSUPPORTED, PARTS("head prototype_cosine: its logits are not linear in the queries"));
-    mo_tape_release(t);
 }
 
 TEST(ridge_backward_never_factorizes) {
@@ -198,7 +187,7 @@ TEST(ridge_of_a_batch_equals_single_problems) {
 
 TEST(prototypes_give_the_values_worked_by_hand) {
     mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double zs[] = {1, 0, 3, 0, 0, 2}, ys[] = {1, 0, 1, 0, 0, 1}, zq[] = {1, 1}, x[2];
     mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, zs), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, ys);
     mo_tensor *Zq = mo_from(t, MO_F64, 2, (int64_t[]){1, 2}, zq);
@@ -210,11 +199,10 @@ TEST(prototypes_give_the_values_worked_by_hand) {
     assert_int_equal(
         mo_tensor_read(mo_head_apply(t, &mo_head_prototype_euclidean, Zs, Ys, Zq, NULL), x, sizeof x), MO_OK);
     assert_true(fabs(x[0] + 1) < 1e-12 && fabs(x[1] + 5) < 1e-12);
-    mo_tape_release(t);
 }
 
 static void assert_numerical(mo_context *ctx, const mo_head *head, int64_t n_s, double parameter, const char *part) {
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double z[] = {1, 2, 3, 1, 2, 3, 0, 1, 5, 2, 2, 2}, y[] = {1, 0, 0, 1, 1, 0, 0, 1}; /* rows 0 and 1 are equal */
     mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){n_s, 3}, z), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){n_s, 2}, y);
     mo_tensor *value = mo_scalar(t, MO_F64, parameter);
@@ -223,7 +211,6 @@ static void assert_numerical(mo_context *ctx, const mo_head *head, int64_t n_s, 
     if (!strstr(mo_context_status(ctx)->message, part))
         fail_msg("%s", mo_context_status(ctx)->message);
     mo_clear_error(ctx);
-    mo_tape_release(t);
 }
 
 TEST(singular_systems_are_refused_with_their_rank) {

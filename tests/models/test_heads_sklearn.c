@@ -1,7 +1,6 @@
 /* tests/models/test_heads_sklearn.c - ridge and shrinkage LDA against scikit-learn on hop features of Cora; skipped if
  * no Python has scikit-learn. */
 #include "tests/scratch.h"
-#include "train/inside.h"
 
 #include <math.h>
 
@@ -55,9 +54,9 @@ typedef struct few_shot {
  * KEPT columns: all columns together sum to 0, which would make the covariance singular. */
 static few_shot make_few_shot(scratch *s, int64_t k) {
     few_shot f = {.t = mo_tape_create(s->ctx, MO_EVAL)};
-    mo_graph *graph = mo_graph_open(s->ctx, "cora");
+    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
     assert_non_null(graph);
-    mo_features *features =
+    HELD(mo_features) *features =
         mo_features_open(graph, &(mo_feature_options){.dim = DIM, .hops = 2, .power_iterations = 2});
     assert_non_null(features);
     int64_t support[2000], label[2000], query[CLASSES * QUERIES], seen[CLASSES] = {0}, n_s = 0, n_q = 0;
@@ -77,8 +76,6 @@ static few_shot make_few_shot(scratch *s, int64_t k) {
     f.Zs = mo_gather_rows(f.t, rows, mo_from(f.t, MO_I64, 1, &n_s, support));
     f.Zq = mo_gather_rows(f.t, rows, mo_from(f.t, MO_I64, 1, &n_q, query));
     f.ys = mo_from(f.t, MO_I64, 1, &n_s, label);
-    mo_features_release(features);
-    mo_graph_release(graph);
     return f;
 }
 
@@ -94,12 +91,11 @@ static void assert_scores(scratch *s, const few_shot *f, const char *name, doubl
     snprintf(file, sizeof file, "%s%g.npy", name, value);
     mo_tensor *parameter = mo_scalar(f->t, MO_F64, value), *Ys = mo_one_hot(f->t, f->ys, CLASSES, MO_F64);
     mo_tensor *ours = mo_head_apply(f->t, mo_find_head(name), f->Zs, Ys, f->Zq, &parameter);
-    mo_tensor *theirs = mo_npy_read(s->ctx, scratch_path(s, file));
+    HELD(mo_tensor) *theirs = mo_npy_read(s->ctx, scratch_path(s, file));
     double scale = mo_item(mo_max(f->t, mo_abs(f->t, theirs), MO_ALL, MO_DROP_AXES));
     double error = mo_item(mo_max(f->t, mo_abs(f->t, mo_sub(f->t, ours, theirs)), MO_ALL, MO_DROP_AXES)) / scale;
     if (!mo_ok(s->ctx) || !(error < 1e-8)) /* two solvers agree so far on systems of condition up to 1e5 */
         fail_msg("%s %g: %s, off by %.3g of %.3g", name, value, mo_context_status(s->ctx)->message, error, scale);
-    mo_tensor_release(theirs);
 }
 
 static void compare(scratch *s, int64_t k) {

@@ -2,13 +2,11 @@
  * repeated and resumed bit for bit. */
 #include "tests/models/drawn_episode.h"
 
-#include <math.h>
-
 static const fixtures around_all = {scratch_create, planted_release};
 
 TEST(gradients_of_every_parameter_hold_to_order_two) {
     scratch *s = *state;
-    mo_model *model = moved_model(s->ctx, MO_F64);
+    HELD(mo_model) *model = moved_model(s->ctx, MO_F64);
     mo_tensor *in[24];
     int n = mo_model_n_parameters(model), numbers = 0;
     for (int i = 0; i < n; i++) {
@@ -23,7 +21,6 @@ TEST(gradients_of_every_parameter_hold_to_order_two) {
             print_message("%s\n", r.worst);
         assert_true(r.pass);
     }
-    mo_model_release(model);
 }
 
 /* ---- columns beyond the rank ---- */
@@ -60,13 +57,13 @@ TEST(a_profile_of_any_size_leaves_loss_and_gradients_finite) {
     scratch *s = *state;
     static const float size[] = {-1e6F, -1e3F, -2, 0, 2, 1e3F, 1e6F};
     enum { SIZES = sizeof size / sizeof *size };
-    mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     mo_tensor *parameter[24], *grad[24], *Zs, *Zq;
     int n = mo_model_n_parameters(model);
     for (int i = 0; i < n; i++)
         parameter[i] = mo_model_parameter(model, i);
     for (int i = 0; i < SIZES * SIZES * MO_TASKS; i++) {
-        mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
         mo_episode e = episode_of_low_rank(t, (mo_task)(i % MO_TASKS), log(1e-6));
         set_profile(model, size[i / MO_TASKS % SIZES], size[i / MO_TASKS / SIZES]);
         mo_model_embed(t, model, &e, NULL, &Zs, &Zq);
@@ -76,15 +73,13 @@ TEST(a_profile_of_any_size_leaves_loss_and_gradients_finite) {
         assert_finite(loss);
         for (int j = 0; j < n; j++)
             assert_finite(grad[j]);
-        mo_tape_release(t);
     }
-    mo_model_release(model);
 }
 
 TEST(what_a_profile_makes_of_zero_columns_reaches_no_embedding) {
     scratch *s = *state;
-    mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_tensor *Zs, *Z[2];
     set_profile(model, -0.5F, 3);
     for (int i = 0; i < 2; i++) {
@@ -94,8 +89,6 @@ TEST(what_a_profile_makes_of_zero_columns_reaches_no_embedding) {
         assert_finite(Z[i]);
     }
     assert_memory_equal(mo_tensor_view(Z[0]).data, mo_tensor_view(Z[1]).data, (size_t)mo_numel(Z[0]) * sizeof(float));
-    mo_tape_release(t);
-    mo_model_release(model);
 }
 
 TEST(rows_that_do_not_fit_are_named) {
@@ -119,9 +112,9 @@ TEST(rows_that_do_not_fit_are_named) {
 
 TEST(a_pool_of_the_other_form_is_refused) {
     scratch *s = *state;
-    mo_pool *nodes = planted_pool(s->ctx), *examples = pool_of_copies(s->ctx, NULL);
-    mo_model *invariant = mo_invariant_create(s->ctx, MO_F32, NULL);
-    mo_model *mochi = planted_model(s->ctx, 1);
+    HELD(mo_pool) *nodes = planted_pool(s->ctx), *examples = pool_of_copies(s->ctx, NULL);
+    HELD(mo_model) *invariant = mo_invariant_create(s->ctx, MO_F32, NULL);
+    HELD(mo_model) *mochi = planted_model(s->ctx, 1);
     mo_trainer_options o = {.steps = 1, .episodes_per_step = 1, .plan = planted_plans(1), .out = s->folder};
     assert_null(mo_trainer_create(invariant, nodes, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("rows of nodes", "invariant reads rows of examples"));
@@ -129,10 +122,6 @@ TEST(a_pool_of_the_other_form_is_refused) {
     assert_failed(s->ctx, MO_INVALID, PARTS("rows of examples", "mochi reads rows of nodes"));
     assert_true(mo_is_null(mo_embed_all(invariant, mo_pool_source(nodes, 0), 0)));
     assert_failed(s->ctx, MO_INVALID, PARTS("does not read the rows of planted:nc"));
-    mo_model_release(invariant);
-    mo_model_release(mochi);
-    mo_pool_release(nodes);
-    mo_pool_release(examples);
 }
 
 /* ---- all nodes, all graphs ---- */
@@ -165,9 +154,9 @@ static mo_code evaluate(mo_context *ctx, const mo_source *source, mo_model *mode
 
 TEST(the_transductive_readout_is_a_candidate_on_nodes_and_graphs) {
     scratch *s = *state;
-    mo_pool *pool = pool_of_copies(s->ctx, NULL), *nodes = planted_pool(s->ctx);
-    mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
-    mo_model *mochi = planted_model(s->ctx, 1);
+    HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL), *nodes = planted_pool(s->ctx);
+    HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    HELD(mo_model) *mochi = planted_model(s->ctx, 1);
     figures whole, parts;
     mo_pool_add(pool, planted_set(s->ctx, "rings", 60, 2), 0);
     assert_int_equal(mo_pool_size(pool), 3);
@@ -186,18 +175,14 @@ TEST(the_transductive_readout_is_a_candidate_on_nodes_and_graphs) {
     }
     assert_int_equal(evaluate(s->ctx, mo_pool_source(nodes, 0), mochi, 0, &whole), MO_UNSUPPORTED);
     assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("the model mochi has no transductive readout"));
-    mo_model_release(model);
-    mo_model_release(mochi);
-    mo_pool_release(pool);
-    mo_pool_release(nodes);
 }
 
 /* ---- runs ---- */
 
 /* Trains to `steps` of 6 steps, from the start or from the checkpoint. */
 static void run_steps(scratch *s, const char *folder, bool resume, int64_t steps) {
-    mo_pool *pool = pool_of_copies(s->ctx, NULL);
-    mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL);
+    HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     mo_trainer_options o = {.steps = 6,
         .episodes_per_step = 3,
         .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
@@ -205,7 +190,7 @@ static void run_steps(scratch *s, const char *folder, bool resume, int64_t steps
         .out = folder,
         .settings = "{\"recipe\":\"best\"}"};
     o.plan.k_times[MO_TASK_LP] = 2;
-    mo_trainer *trainer = mo_trainer_create(model, pool, &o);
+    HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
     if (resume)
         mo_trainer_resume(trainer);
     mo_trainer_run(trainer, stop_at, &steps);
@@ -213,9 +198,6 @@ static void run_steps(scratch *s, const char *folder, bool resume, int64_t steps
         mo_trainer_finish(trainer);
     if (!mo_ok(s->ctx))
         fail_msg("%s", mo_context_status(s->ctx)->message);
-    mo_trainer_release(trainer);
-    mo_model_release(model);
-    mo_pool_release(pool);
 }
 
 TEST(a_resumed_run_ends_with_the_same_bytes_and_reads_back) {
@@ -228,25 +210,20 @@ TEST(a_resumed_run_ends_with_the_same_bytes_and_reads_back) {
     run_steps(s, halves, true, 6);
     assert_same_weights(whole, halves);
     snprintf(path, sizeof path, "%s/weights.safetensors", whole);
-    mo_weights *w = mo_weights_read(s->ctx, path);
+    HELD(mo_weights) *w = mo_weights_read(s->ctx, path);
     assert_non_null(w);
     assert_string_equal(w->recipe, "best");
     assert_int_equal(w->features.form, MO_FEATURES_OF_EXAMPLES);
     assert_int_equal(w->features.dim, ROW_DIM);
-    mo_model *model = mo_weights_model(w);
+    HELD(mo_model) *model = mo_weights_model(w);
     assert_string_equal(model->encoder.name, "invariant");
-    mo_pool *pool = pool_of_copies(s->ctx, NULL);
-    mo_tensor *all = mo_embed_all(model, mo_pool_source(pool, 0), 0),
-              *parts = mo_embed_all(model, mo_pool_source(pool, 0), 7);
+    HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL);
+    HELD(mo_tensor) *all = mo_embed_all(model, mo_pool_source(pool, 0), 0),
+                    *parts = mo_embed_all(model, mo_pool_source(pool, 0), 7);
     assert_int_equal(mo_dim(all, 0), NODES);
     assert_int_equal(mo_dim(all, 1), 2 * (2 * ROW_DIM + 1)); /* trained and initial row side by side */
     size_t bytes = (size_t)mo_numel(all) * sizeof(float);
     assert_memory_equal(mo_tensor_view(all).data, mo_tensor_view(parts).data, bytes);
-    mo_tensor_release(all);
-    mo_tensor_release(parts);
-    mo_pool_release(pool);
-    mo_model_release(model);
-    mo_weights_release(w);
     folder_remove(whole);
     folder_remove(halves);
 }

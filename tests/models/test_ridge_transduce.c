@@ -1,13 +1,8 @@
 /* tests/models/test_ridge_transduce.c - refits an expert of a readout on all rows, against loops that follow the
  * formulas. */
-#include "models/inside.h"
 #include "tests/worst_of.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/scratch.h"
 
@@ -150,7 +145,7 @@ static mo_tensor *transduce(mo_tape *t, mo_tensor *Z, mo_tensor *lambda_Z, const
 }
 
 TEST(every_round_equals_the_formulas_in_loops) {
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
     static problem p;
     double logits[N][C];
     draw_problem(&p);
@@ -161,7 +156,6 @@ TEST(every_round_equals_the_formulas_in_loops) {
         reference_round(p.Z, p.fixed, logits);
     }
     assert_true(mo_ok(*state));
-    mo_tape_release(t);
 }
 
 /* in: Z, log lambda. */
@@ -186,7 +180,7 @@ TEST(gradients_hold_to_order_two) {
 }
 
 TEST(one_factorization_serves_all_rounds) {
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
     static problem p;
     draw_problem(&p);
     mo_tensor *Z = mo_from(t, MO_F64, 2, (int64_t[]){N, WIDTH}, p.Z);
@@ -195,14 +189,13 @@ TEST(one_factorization_serves_all_rounds) {
         assert_false(mo_is_null(transduce(t, Z, mo_scalar(t, MO_F64, penalty), &p, 1 + 4 * i)));
         assert_int_equal(mo_context_counters(*state).factorizations - before, 1);
     }
-    mo_tape_release(t);
 }
 
 /* Two groups are separated along the first axis. Their labelled rows differ more along the second, which is
  * uninformative. */
 TEST(rows_without_labels_correct_a_misleading_support) {
     enum { ROWS = 60 };
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
     mo_random r = mo_random_at(8, MO_PURPOSE_CHECK, 5);
     double z[ROWS][3], y[2][ROWS][2];
     int right[2] = {0};
@@ -230,16 +223,14 @@ TEST(rows_without_labels_correct_a_misleading_support) {
     }
     assert_true(right[0] < 45);
     assert_true(right[1] > right[0] + 5);
-    mo_tape_release(t);
 }
 
 TEST(shapes_that_do_not_fit_are_named) {
     mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     static problem p;
     mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){N - 1, WIDTH}, 1);
     assert_true(mo_is_null(transduce(t, Z, mo_scalar(t, MO_F64, 1), &p, 1)));
     assert_non_null(strstr(mo_context_status(ctx)->message, "ridge_transduce: expected Z [N, d + 1]"));
     assert_non_null(strstr(mo_context_status(ctx)->message, "[25, 4], [4, 4], [7, 3], [26, 3], [26, 3], 1"));
-    mo_tape_release(t);
 }

@@ -1,6 +1,5 @@
 /* tests/models/test_row_blocks.c - encoding in blocks of rows: the loss and the gradients equal those without blocks,
  * also with dropout. */
-#include "models/inside.h"
 #include "tests/scratch.h"
 #include "tests/worst_of.h"
 
@@ -90,7 +89,7 @@ typedef struct result {
 
 static void evaluate(
     mo_context *ctx, mo_model *m, mo_dtype real, mo_task task, int64_t max_rows, bool indexed, result *r) {
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *P[MAX_PARAMETERS], *G[MAX_PARAMETERS];
     mo_random random = mo_random_at(1, MO_PURPOSE_DROPOUT, 4);
     mo_episode e = episode_of(t, m, real, task);
@@ -111,7 +110,6 @@ static void evaluate(
         mo_tensor_read(mo_contiguous(t, g), r->value + r->n, (size_t)mo_numel(g) * sizeof(double));
         r->n += (int)mo_numel(g);
     }
-    mo_tape_release(t);
 }
 
 /* Returns the largest difference between two results, relative to the largest entry of a gradient. */
@@ -156,7 +154,7 @@ TEST(loss_and_gradients_are_those_of_the_whole) {
 
 TEST(rows_by_their_index_are_the_same_rows) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_model *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
+    HELD(mo_model) *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
     for (int task = 0; task < MO_TASKS; task++)
         for (int64_t max_rows = 0; max_rows <= 10; max_rows += 5) {
             result plain, indexed;
@@ -164,7 +162,6 @@ TEST(rows_by_their_index_are_the_same_rows) {
             evaluate(ctx, m, MO_F32, (mo_task)task, max_rows, true, &indexed);
             assert_memory_equal(plain.value, indexed.value, (size_t)plain.n * sizeof(double));
         }
-    mo_model_release(m);
 }
 
 /* With the most hops that an encoder can have, all parameters are inputs of one op. */
@@ -173,14 +170,12 @@ TEST(the_largest_encoder_has_room) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = DIM;
     o.encoder.hops = 12;
-    mo_model *m = mo_mochi_create(ctx, MO_F64, &o, 1);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);
     e.rows[0].tensor = draw(t, MO_F64, 3, (int64_t[]){13, ROWS, DIM}, 1);
     e.max_rows = 4;
     assert_int_equal(mo_backward(t, mo_model_loss(t, m, &e, NULL, NULL)), MO_OK);
-    mo_tape_release(t);
-    mo_model_release(m);
 }
 
 typedef struct problem {
@@ -222,11 +217,9 @@ TEST(thread_count_changes_no_bit) {
     for (int task = 0; task < MO_TASKS; task++) {
         result of[2];
         for (int threads = 1; threads <= 2; threads++) {
-            mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-            mo_model *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
+            HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+            HELD(mo_model) *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
             evaluate(ctx, m, MO_F32, (mo_task)task, 5, false, &of[threads - 1]);
-            mo_model_release(m);
-            mo_context_release(ctx);
         }
         assert_memory_equal(of[0].value, of[1].value, (size_t)of[0].n * sizeof(double));
     }
@@ -248,16 +241,14 @@ TEST(a_negative_number_of_rows_is_an_error) {
 
 TEST(offsets_that_do_not_fit_are_an_error) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_model *m = gamlp(ctx, MO_F64, 3, 3, 0);
+    HELD(mo_model) *m = gamlp(ctx, MO_F64, 3, 3, 0);
     for (int i = 0; i < 3; i++) {
-        mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
         mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);
         e.max_rows = 4;
         int64_t offset[GRAPHS + 1] = {i == 2, 2, 3, 3, 19, ROWS + (i == 0) - (i == 1)};
         e.segment = integers(t, GRAPHS + 1, offset);
         assert_true(mo_is_null(mo_model_loss(t, m, &e, NULL, NULL)));
         assert_failed(ctx, MO_INVALID, PARTS("segment_sum: ", "offset"));
-        mo_tape_release(t);
     }
-    mo_model_release(m);
 }

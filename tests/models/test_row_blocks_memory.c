@@ -1,5 +1,4 @@
 /* tests/models/test_row_blocks_memory.c - encoding in blocks of rows needs only the memory of one block. */
-#include "models/inside.h"
 #include "tests/scratch.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};
@@ -13,7 +12,7 @@ static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {
 /* Returns the peak of bytes in a training step on graphs, less its episode and the parameters' gradients. */
 static int64_t step_bytes(mo_context *ctx, mo_model *m, int64_t rows, int64_t max_rows) {
     enum { N = 40 };
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *P[MAX_PARAMETERS], *G[MAX_PARAMETERS];
     int64_t offset[N + 1], label[N], number[N];
     for (int64_t i = 0; i <= N; i++)
@@ -36,7 +35,6 @@ static int64_t step_bytes(mo_context *ctx, mo_model *m, int64_t rows, int64_t ma
     mo_tensor *loss = mo_model_loss(t, m, &e, NULL, NULL);
     assert_int_equal(mo_grad(t, &loss, NULL, 1, P, G, n, 0), MO_OK);
     int64_t peak = mo_context_counters(ctx).tape_peak - before;
-    mo_tape_release(t);
     return peak;
 }
 
@@ -45,7 +43,7 @@ TEST(memory_is_that_of_one_block) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = 64;
-    mo_model *m = mo_mochi_create(ctx, MO_F32, &o, 1);
+    HELD(mo_model) *m = mo_mochi_create(ctx, MO_F32, &o, 1);
     int64_t whole = step_bytes(ctx, m, 16000, 0), block = step_bytes(ctx, m, 1000, 0);
     int64_t blocks = step_bytes(ctx, m, 16000, 1000), sums = 16 * 2 * 40 * 2 * 64 * (int64_t)sizeof(float);
     print_message("16000 rows: %.1f MB; in blocks of 1000: %.1f MB; 1000 rows alone: %.1f MB\n", 1e-6 * (double)whole,
@@ -54,5 +52,4 @@ TEST(memory_is_that_of_one_block) {
     /* two sets of parameter gradients: the sum so far, and one block's */
     int64_t gradients = 12 * 64 * 64 * (int64_t)sizeof(float);
     assert_true(blocks <= block + sums + 2 * gradients);
-    mo_model_release(m);
 }

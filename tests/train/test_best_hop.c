@@ -19,7 +19,7 @@ static void plant_hop(const mo_source *source, int informative) {
 
 TEST(best_hop_is_the_one_that_tells_the_classes) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
     for (int hop = 0; hop <= PLANTED_HOPS; hop++) {
         plant_hop(planted_source(pool, MO_TASK_NC), hop);
         assert_int_equal(mo_best_hop(s->ctx, pool, MO_TASK_NC, &mo_head_ridge, 1, 3), hop);
@@ -30,5 +30,4 @@ TEST(best_hop_is_the_one_that_tells_the_classes) {
     mo_pool_add(pool, planted_graph(s->ctx, "unlabelled", 60, 1, 0.2, 0, 9), 0);
     assert_int_equal(mo_best_hop(s->ctx, pool, MO_TASK_NC, &mo_head_ridge, 1, 3), -1);
     assert_true(mo_ok(s->ctx));
-    mo_pool_release(pool);
 }

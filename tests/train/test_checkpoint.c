@@ -78,7 +78,7 @@ TEST(tensors_of_another_form_are_refused) {
     char *folder = folder_of(s), path[600], shape[160];
     run_until(&usual_run, folder, false, 2);
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
-    mo_arrays *arrays = mo_safetensors_read(s->ctx, path);
+    HELD(mo_arrays) *arrays = mo_safetensors_read(s->ctx, path);
     mo_array *first = &arrays->items[0], kept = *first;
     int64_t more[MO_MAX_AXES] = {1};
     int ndim = kept.tensor->ndim;
@@ -101,13 +101,12 @@ TEST(tensors_of_another_form_are_refused) {
     assert_int_equal(mo_safetensors_write(arrays, arrays->metadata, path), MO_OK);
     assert_refused(&usual_run, folder, MO_FORMAT, PARTS("expected a tensor", kept.name, "found none"));
     arrays->count++;
-    mo_arrays_release(arrays);
 }
 
 TEST(settings_that_are_no_object_are_refused) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    mo_model *model = planted_model(s->ctx, 1);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    HELD(mo_model) *model = planted_model(s->ctx, 1);
     mo_trainer_options o = {.steps = 1,
         .episodes_per_step = 1,
         .adamw = {.epsilon = 1e-8},
@@ -123,8 +122,6 @@ TEST(settings_that_are_no_object_are_refused) {
     o.steps = 0;
     assert_null(mo_trainer_create(model, pool, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("steps is 0"));
-    mo_model_release(model);
-    mo_pool_release(pool);
 }
 
 /* ---- weights ---- */
@@ -188,8 +185,8 @@ TEST(weights_without_metadata_are_the_released_program) {
         o.encoder.dim = 8;
         o.encoder.hops = 2;
         o.encoder.layers = layers;
-        mo_model *model = mo_mochi_create(s->ctx, MO_F32, &o, 1);
-        mo_weights *w = mo_weights_read(s->ctx, write_weights(s, model, NULL));
+        HELD(mo_model) *model = mo_mochi_create(s->ctx, MO_F32, &o, 1);
+        HELD(mo_weights) *w = mo_weights_read(s->ctx, write_weights(s, model, NULL));
         assert_non_null(w);
         assert_int_equal(w->mochi.encoder.dim, 8);
         assert_int_equal(w->mochi.encoder.hops, 2);
@@ -197,7 +194,5 @@ TEST(weights_without_metadata_are_the_released_program) {
         assert_int_equal(w->mochi.temperature, MO_TEMPERATURE_EMBED);
         assert_int_equal(w->best_hop[MO_TASK_NC], -1);
         assert_int_equal(mo_model_load(model, w->arrays), MO_OK);
-        mo_weights_release(w);
-        mo_model_release(model);
     }
 }

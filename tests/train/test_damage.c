@@ -3,7 +3,6 @@
 #include "tests/small_stack.h"
 #include "tests/training_run.h"
 #include "tools/predict/predict.h"
-#include "train/features/stack_file.h"
 
 static const fixtures around_all = {scratch_create, planted_release};
 
@@ -24,8 +23,7 @@ static bool every; /* tries every bit and length of files above LARGE bytes too:
 static const char entry_key[] = "format 1 graph 0123 dim 3";
 
 static bool reads_weights(subject *s) {
-    mo_weights *w = mo_weights_read(s->ctx, s->path);
-    mo_weights_release(w);
+    HELD(mo_weights) *w = mo_weights_read(s->ctx, s->path);
     return w;
 }
 
@@ -181,12 +179,11 @@ TEST(small_entries_are_refused_damaged) {
     char name[MO_CACHE_NAME], folder[400];
     snprintf(folder, sizeof folder, "%s/cache", s->folder);
     mo_cache cache = {.ctx = s->ctx, .folder = folder};
-    mo_arrays *arrays = make_entry(s->ctx, 1);
+    HELD(mo_arrays) *arrays = make_entry(s->ctx, 1);
     mo_cache_store(&cache, entry_key, arrays);
     subject of = {.ctx = s->ctx, .cache = &cache, .arrays = arrays};
     snprintf(of.path, sizeof of.path, "%s/%s.safetensors", folder, mo_cache_name(entry_key, name));
     expect_no_silent_damage(&of, reads_entry);
-    mo_arrays_release(arrays);
     folder_remove(folder);
 }
 
@@ -212,7 +209,7 @@ TEST(an_entry_is_bound_to_its_key) {
     char name[MO_CACHE_NAME], folder[400], from[600], to[600], said[1200] = "";
     snprintf(folder, sizeof folder, "%s/cache", s->folder);
     mo_cache cache = {.ctx = s->ctx, .folder = folder, .notice = take_notice, .state = said};
-    mo_arrays *other = make_entry(s->ctx, 7), *arrays = make_entry(s->ctx, 1);
+    HELD(mo_arrays) *other = make_entry(s->ctx, 7), *arrays = make_entry(s->ctx, 1);
     mo_cache_store(&cache, "another", other);
     snprintf(from, sizeof from, "%s/%s.safetensors", folder, mo_cache_name("another", name));
     snprintf(to, sizeof to, "%s/%s.safetensors", folder, mo_cache_name(entry_key, name));
@@ -222,8 +219,6 @@ TEST(an_entry_is_bound_to_its_key) {
     assert_true(mo_ok(s->ctx));
     assert_non_null(strstr(said, "expected features made of \"format 1 graph 0123 dim 3\", found others; made again"));
     assert_true(*(float *)mo_tensor_view(mo_arrays_find(arrays, "basis")).data == 1);
-    mo_arrays_release(other);
-    mo_arrays_release(arrays);
     folder_remove(folder);
 }
 
@@ -233,7 +228,7 @@ TEST(an_entry_without_digests_is_not_used) {
     char name[MO_CACHE_NAME], folder[400], path[600], said[1200] = "";
     snprintf(folder, sizeof folder, "%s/cache", s->folder);
     mo_cache cache = {.ctx = s->ctx, .folder = folder, .notice = take_notice, .state = said};
-    mo_arrays *arrays = make_entry(s->ctx, 1);
+    HELD(mo_arrays) *arrays = make_entry(s->ctx, 1);
     mo_cache_store(&cache, entry_key, arrays);
     snprintf(path, sizeof path, "%s/%s.safetensors", folder, mo_cache_name(entry_key, name));
     bytes old = read_bytes(strip(s, path));
@@ -241,7 +236,6 @@ TEST(an_entry_without_digests_is_not_used) {
     assert_false(mo_cache_load(&cache, entry_key, arrays));
     assert_non_null(strstr(said, "expected digests of its header and tensors"));
     bytes_release(&old);
-    mo_arrays_release(arrays);
     folder_remove(folder);
     scratch_files(s, true);
 }
@@ -276,13 +270,12 @@ TEST(files_without_digests_say_how_to_convert) {
 /* Writes the file again with new digests and one text of its metadata replaced. */
 static void replace_metadata(mo_context *ctx, const char *path, const char *from, const char *to) {
     char text[8192];
-    mo_arrays *arrays = mo_safetensors_read(ctx, path);
+    HELD(mo_arrays) *arrays = mo_safetensors_read(ctx, path);
     const char *at = arrays ? strstr(arrays->metadata, from) : NULL;
     if (!at)
         fail_msg("no %s in %s", from, arrays ? arrays->metadata : mo_context_status(ctx)->message);
     snprintf(text, sizeof text, "%.*s%s%s", (int)(at - arrays->metadata), arrays->metadata, to, at + strlen(from));
     assert_int_equal(mo_safetensors_write(arrays, text, path), MO_OK);
-    mo_arrays_release(arrays);
 }
 
 /* Right digests do not make values valid. */

@@ -5,13 +5,11 @@
 #include "tests/worst_of.h"
 
 static float *stack_of(mo_device device, int threads, const int64_t *sizes, int64_t columns, int dim, int64_t *n) {
-    mo_context *ctx = device_context_of(device, threads);
-    mo_graph *graph = draw_graph(ctx, sizes, columns, 7);
+    HELD(mo_context) *ctx = device_context_of(device, threads);
+    HELD(mo_graph) *graph = draw_graph(ctx, sizes, columns, 7);
     mo_feature_options o = plain;
     o.dim = dim;
     float *x = hops_of(graph, &o, n, NULL);
-    mo_graph_release(graph);
-    mo_context_release(ctx);
     return x;
 }
 
@@ -53,13 +51,11 @@ TEST(hop_zero_has_the_bits_of_the_cpu) {
 TEST(the_graph_that_fails_is_named) {
     (void)state;
     static const int64_t sizes[] = {20, 5, 9, -1};
-    mo_context *ctx = device_context(test_device());
-    mo_graph *graph = draw_graph(ctx, sizes, 0, 7);
+    HELD(mo_context) *ctx = device_context(test_device());
+    HELD(mo_graph) *graph = draw_graph(ctx, sizes, 0, 7);
     int64_t first = graph->row_pointer[21];
     assert_true(graph->row_pointer[22] > first);
     graph->column[first] = 3; /* makes an edge to a node of another graph */
     assert_null(mo_features_open(graph, &plain));
     assert_failed(ctx, MO_INVALID, PARTS("features: graph 1 of 'drawn'", "leads to node"));
-    mo_graph_release(graph);
-    mo_context_release(ctx);
 }

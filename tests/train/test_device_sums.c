@@ -6,8 +6,6 @@
 #include "tests/training_run.h"
 #include "tests/worst_of.h"
 
-#include <math.h>
-
 enum { STEPS = 10, EPISODES = 5, MOST_VALUES = 1 << 14, FAILED_STEP = 3 };
 
 /* Allowed difference: relative to each loss, and to the norm of the weights. AdamW divides by the root of the second

@@ -47,8 +47,8 @@ static void evaluate(
 
 TEST(planted_classes_are_found_by_both_protocols) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    mo_model *model = planted_model(s->ctx, 1);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    HELD(mo_model) *model = planted_model(s->ctx, 1);
     mo_candidate c[] = {hop_candidate("hop", 2), {.features = "random", .model = model, .head = &mo_head_ridge}};
     table t;
     for (int protocol = 0; protocol < 2; protocol++)
@@ -61,8 +61,6 @@ TEST(planted_classes_are_found_by_both_protocols) {
             assert_string_equal(t.row[0].task, task == MO_TASK_NC ? "nc" : "gc");
             assert_string_equal(t.row[0].head, "ridge");
         }
-    mo_model_release(model);
-    mo_pool_release(pool);
 }
 
 /* Divides the planted graph: 6 training nodes of each class, and the last 60 nodes to test on. */
@@ -75,7 +73,7 @@ static void divide_planted(mo_graph *graph) {
 
 TEST(the_division_of_a_graph_gives_one_figure) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
     const mo_source *source = planted_source(pool, MO_TASK_NC);
     mo_eval_options o = usual_options(MO_PROTOCOL_PUBLIC);
     mo_candidate c = hop_candidate("hop", 2);
@@ -111,13 +109,12 @@ TEST(the_division_of_a_graph_gives_one_figure) {
     o.n_shots = 2;
     mo_evaluate(s->ctx, source, &c, 1, &o, keep_row, &t);
     assert_failed(s->ctx, MO_INVALID, PARTS("protocol public of planted nc and 2 numbers of shots"));
-    mo_pool_release(pool);
 }
 
 /* If all probabilities are class frequencies, nll is log 3 and ece 0; on planted classes the readout does better. */
 TEST(probabilities_have_figures) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
     mo_candidate c[] = {hop_candidate("hop", 2), hop_candidate("flat", 2)};
     mo_eval_options o = usual_options(MO_PROTOCOL_EPISODE);
     table t;
@@ -132,13 +129,12 @@ TEST(probabilities_have_figures) {
     assert_true(mean_of(&t, "hop", 16, "ece") > 0 && mean_of(&t, "hop", 16, "ece") < 20);
     assert_true(mean_of(&t, "hop", 16, "accuracy") > 85);
     assert_null(mo_class_metric_name(MO_CLASS_METRICS));
-    mo_pool_release(pool);
 }
 
 TEST(labels_without_meaning_give_chance) {
     scratch *s = *state;
     mo_feature_options features = planted_features();
-    mo_pool *pool = mo_pool_create(s->ctx, &features, 0.2, NULL, NULL);
+    HELD(mo_pool) *pool = mo_pool_create(s->ctx, &features, 0.2, NULL, NULL);
     mo_pool_add(pool, planted_graph(s->ctx, "noise", 400, 4, 0.05, 0.05, 3), 1u << MO_TASK_NC);
     mo_eval_options o = usual_options(MO_PROTOCOL_EPISODE);
     mo_candidate c = hop_candidate("x0", 0);
@@ -147,7 +143,6 @@ TEST(labels_without_meaning_give_chance) {
     evaluate(s->ctx, mo_pool_source(pool, 0), &c, 1, &o, &t);
     for (int i = 0; i < 2; i++) /* 50 episodes of 120 queries have a standard error of 0.6, and share some rows */
         assert_true(fabs(mean_of(&t, "x0", shots[i], "accuracy") - 25) < 2.5);
-    mo_pool_release(pool);
 }
 
 /* 10 nodes per class, of which 64 are asked for, and links unrelated to classes: readouts that leave out rows one by
@@ -158,11 +153,11 @@ TEST(copies_are_no_evidence) {
     mo_feature_options examples = planted_features(), nodes = planted_features();
     examples.form = MO_FEATURES_OF_EXAMPLES;
     examples.dim = nodes.dim = 64;
-    mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     const mo_candidate c[] = {{.features = "x0", .hop = 0, .head = &mo_head_mixture, .lambda = 10},
         {.features = "model", .model = model}, {.features = "model+T", .model = model, .transductive = true}};
     for (int of_examples = 0; of_examples < 2; of_examples++) {
-        mo_pool *pool = mo_pool_create(s->ctx, of_examples ? &examples : &nodes, 0.2, NULL, NULL);
+        HELD(mo_pool) *pool = mo_pool_create(s->ctx, of_examples ? &examples : &nodes, 0.2, NULL, NULL);
         mo_pool_add(pool, planted_graph(s->ctx, "noise", 30, 3, 0.3, 0.3, 3), 1u << MO_TASK_NC);
         mo_eval_options o = usual_options(MO_PROTOCOL_EPISODE);
         table t;
@@ -172,14 +167,12 @@ TEST(copies_are_no_evidence) {
         evaluate(s->ctx, mo_pool_source(pool, 0), of_examples ? c + 1 : c, of_examples ? 2 : 1, &o, &t);
         for (int i = 0; i < t.n; i++) /* memorised copies would give 2322, 823 and 807 */
             assert_true(strcmp(t.row[i].metric, "nll") != 0 || t.row[i].mean < 220);
-        mo_pool_release(pool);
     }
-    mo_model_release(model);
 }
 
 TEST(candidates_are_compared_on_the_same_plans) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
     mo_candidate c[] = {hop_candidate("x0", 1), hop_candidate("hop", 1)};
     table t;
     for (int task = 0; task < MO_TASKS; task++) {
@@ -190,7 +183,6 @@ TEST(candidates_are_compared_on_the_same_plans) {
             assert_true(t.row[i].sd == t.row[i + t.n / 2].sd);
         }
     }
-    mo_pool_release(pool);
 }
 
 /* Returns the share of right queries if the episode's own rows are encoded. */
@@ -204,50 +196,41 @@ static double direct_accuracy(mo_tape *t, mo_model *model, const mo_source *sour
 
 TEST(encoding_once_gives_what_encoding_each_episode_gives) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    mo_model *model = planted_model(s->ctx, 1);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    HELD(mo_model) *model = planted_model(s->ctx, 1);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
     mo_plan_options plans = planted_plans(8);
     for (int task = 0; task < MO_TASKS; task++) {
         const mo_source *source = planted_source(pool, (mo_task)task);
-        mo_tensor *rows = mo_embed_all(model, source, 0);
+        HELD(mo_tensor) *rows = mo_embed_all(model, source, 0);
         for (uint64_t number = 0; number < 20; number++) {
-            mo_plan plan = {0};
+            HELD(mo_plan) plan = {0};
             mo_plan_draw(source->graph, source->links, source->task, number, &plans, NULL, 0, &plan);
             mo_tape_reset(t);
             double once = mo_plan_accuracy(t, mo_candidate_logits(t, source, &c, rows, &plan, 0, NULL), &plan);
             assert_true(once == direct_accuracy(t, model, source, &plan));
-            mo_plan_release(&plan);
         }
-        mo_tensor_release(rows);
     }
-    mo_tape_release(t);
-    mo_model_release(model);
-    mo_pool_release(pool);
 }
 
 TEST(row_blocks_give_the_same_embeddings) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    mo_model *model = planted_model(s->ctx, 1);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    HELD(mo_model) *model = planted_model(s->ctx, 1);
     for (int task = 0; task < MO_TASKS; task++) {
         const mo_source *source = planted_source(pool, (mo_task)task);
         int64_t examples = task == MO_TASK_GC ? source->graph->graphs : source->graph->nodes;
-        mo_tensor *whole = mo_embed_all(model, source, 0);
+        HELD(mo_tensor) *whole = mo_embed_all(model, source, 0);
         assert_int_equal(mo_dim(whole, 0), examples);
         assert_int_equal(mo_dim(whole, 1), PLANTED_DIM);
         for (int64_t max_rows = 1; max_rows < 2000; max_rows = 3 * max_rows + 2) {
-            mo_tensor *parts = mo_embed_all(model, source, max_rows);
+            HELD(mo_tensor) *parts = mo_embed_all(model, source, max_rows);
             const float *a = mo_tensor_view(whole).data, *b = mo_tensor_view(parts).data;
             for (int64_t i = 0; i < mo_numel(whole); i++) /* products of other shapes round differently */
                 assert_true(fabsf(a[i] - b[i]) <= 1e-5f * (1 + fabsf(a[i])));
-            mo_tensor_release(parts);
         }
-        mo_tensor_release(whole);
     }
-    mo_model_release(model);
-    mo_pool_release(pool);
 }
 
 /* Returns the mean of rows [n, w] over the nodes of each graph. */
@@ -263,21 +246,19 @@ static double *means_over_graphs(const mo_graph *set, const float *x, int64_t w)
 /* For rows of nodes, the hop of a graph is the mean over its nodes, not the sum. */
 TEST(the_hop_of_a_graph_is_its_nodes_mean) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
     const mo_source *source = planted_source(pool, MO_TASK_GC);
     const float *stack = mo_tensor_view(mo_arrays_find(source->features->arrays, "hops")).data;
     int64_t nodes = source->graph->nodes, graphs = source->graph->graphs;
     for (int hop = 0; hop <= PLANTED_HOPS; hop++) {
-        mo_tensor *Z = mo_embed_hop(source, hop);
+        HELD(mo_tensor) *Z = mo_embed_hop(source, hop);
         assert_int_equal(mo_dim(Z, 0), graphs);
         assert_int_equal(mo_dim(Z, 1), PLANTED_DIM);
         double *mean = means_over_graphs(source->graph, stack + hop * nodes * PLANTED_DIM, PLANTED_DIM);
         for (int64_t i = 0; i < graphs * PLANTED_DIM; i++)
             assert_float_equal(((const float *)mo_tensor_view(Z).data)[i], mean[i], 1e-5);
         free(mean);
-        mo_tensor_release(Z);
     }
-    mo_pool_release(pool);
 }
 
 /* ---- links ---- */
@@ -285,7 +266,7 @@ TEST(the_hop_of_a_graph_is_its_nodes_mean) {
 TEST(planted_links_are_found) {
     scratch *s = *state;
     mo_feature_options features = planted_features();
-    mo_pool *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
+    HELD(mo_pool) *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
     mo_pool_add(pool, planted_graph(s->ctx, "blocks", 300, 6, 0.3, 0.005, 2), 1u << MO_TASK_LP);
     mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);
     o.shots = (const int64_t[]){8, 64};
@@ -298,7 +279,6 @@ TEST(planted_links_are_found) {
     assert_true(mean_of(&t, "dot", 0, "auc") > 85);
     for (int i = 0; i < t.n; i++)
         assert_true(t.row[i].mean >= 0 && t.row[i].mean <= 100);
-    mo_pool_release(pool);
 }
 
 /* The sizes of a division of links. */
@@ -319,7 +299,7 @@ static void count_test_pairs(const mo_source *source, const mo_plan *plan, int64
 TEST(a_fifth_of_the_edges_is_the_test) {
     scratch *s = *state;
     mo_feature_options features = planted_features();
-    mo_pool *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
+    HELD(mo_pool) *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
     mo_pool_add(pool, planted_graph(s->ctx, "blocks", 300, 6, 0.3, 0.005, 2), 1u << MO_TASK_LP);
     const mo_source *source = mo_pool_source(pool, 0);
     double edges = (double)source->graph->nnz / 2;
@@ -335,7 +315,6 @@ TEST(a_fifth_of_the_edges_is_the_test) {
     assert_int_equal(of.test[1], of.test[0]);
     assert_int_equal(t.row[0].n_test, 2 * of.test[0]);
     assert_true(fabs((double)(source->links->n_positive - of.test[0]) - (edges - (double)of.test[0]) / 10) <= 1);
-    mo_pool_release(pool);
 }
 
 /* In a random graph nothing predicts an edge but the edge itself. With features that do not know held-out edges the AUC
@@ -344,12 +323,12 @@ TEST(links_that_only_masked_edges_predict_are_not_found) {
     scratch *s = *state;
     mo_feature_options features = planted_features();
     features.dim = 128;
-    mo_pool *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
+    HELD(mo_pool) *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
     mo_pool_add(pool, planted_graph(s->ctx, "random pairs", 1200, 1, 0.0125, 0, 9), 0);
     assert_true(mo_ok(s->ctx));
     mo_mochi_options model_options = mo_mochi_defaults();
     model_options.encoder.dim = 128;
-    mo_model *model = mo_mochi_create(s->ctx, MO_F32, &model_options, 1);
+    HELD(mo_model) *model = mo_mochi_create(s->ctx, MO_F32, &model_options, 1);
     mo_candidate c[] = {hop_candidate("x0", 0), hop_candidate("hop", 1),
         {.features = "random", .model = model, .head = &mo_head_ridge}};
     mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);
@@ -365,8 +344,6 @@ TEST(links_that_only_masked_edges_predict_are_not_found) {
     evaluate(s->ctx, &leaky, c, 3, &o, &t);
     assert_true(mean_of(&t, "x0", 512, "auc") > 60);
     mo_features_release(leaky.features);
-    mo_model_release(model);
-    mo_pool_release(pool);
 }
 
 /* ---- failures ---- */
@@ -383,7 +360,7 @@ TEST(a_readout_that_fails_costs_its_own_figure_alone) {
     const mo_head never = {
         .abi = MO_HEAD_ABI, .size = sizeof(mo_head), .name = "never", .order = 2, .logits = factor_minus_one};
     mo_feature_options features = planted_features();
-    mo_pool *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
+    HELD(mo_pool) *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
     mo_pool_add(pool, planted_graph(s->ctx, "blocks", 300, 6, 0.3, 0.005, 2), 0);
     mo_candidate c[] = {{.features = "bad", .hop = 1, .head = &never, .lambda = 1}, hop_candidate("hop", 1)};
     for (int i = 0; i < mo_pool_size(pool); i++) {
@@ -394,12 +371,11 @@ TEST(a_readout_that_fails_costs_its_own_figure_alone) {
         evaluate(s->ctx, source, c, 2, &o, &t);
         assert_true(isnan(mean_of(&t, "bad", 4, metric)) && mean_of(&t, "hop", 4, metric) > 50);
     }
-    mo_pool_release(pool);
 }
 
 TEST(impossible_requests_are_refused) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
     const mo_source *source = planted_source(pool, MO_TASK_NC);
     mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);
     mo_candidate c = hop_candidate("hop", 9), empty = {.features = "hop"};
@@ -417,5 +393,4 @@ TEST(impossible_requests_are_refused) {
     mo_evaluate(s->ctx, source, &c, 1, &o, keep_row, &t);
     assert_failed(s->ctx, MO_INVALID, PARTS("k is 0"));
     assert_int_equal(t.n, 0);
-    mo_pool_release(pool);
 }

@@ -99,22 +99,18 @@ TEST(rows_on_disk_evaluate_as_those_in_memory) {
     scratch *s = *state;
     char cache[512];
     snprintf(cache, sizeof cache, "%s/cache", s->folder);
-    mo_context *ctx = device_context(test_device());
+    HELD(mo_context) *ctx = device_context(test_device());
     int others = 0;
     for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
-        mo_pool *host = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_HOST, cache);
-        mo_pool *disk = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_DISK, cache);
-        mo_model *model =
+        HELD(mo_pool) *host = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_HOST, cache);
+        HELD(mo_pool) *disk = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_DISK, cache);
+        HELD(mo_model) *model =
             form == MO_FEATURES_OF_EXAMPLES ? mo_invariant_create(ctx, MO_F32, NULL) : planted_model(ctx, 1);
         compare_sources(ctx, host, disk, model);
         others += compare_best_hops(ctx, host, disk);
-        mo_model_release(model);
-        mo_pool_release(host);
-        mo_pool_release(disk);
     }
     print_message("%d best hops are not hop 0\n", others);
     assert_true(others > 0);
-    mo_context_release(ctx);
     folder_remove(cache);
 }
 
@@ -157,15 +153,13 @@ TEST(features_are_made_in_full_precision) {
     mo_context *full = device_context(MO_CUDA), *rounded;
     rounded = mo_context_create(&(mo_context_options){.device = MO_CUDA, .threads = 1, .math = MO_MATH_BF16});
     for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
-        mo_pool *a = pool_at(full, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
-        mo_pool *b = pool_at(rounded, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
+        HELD(mo_pool) *a = pool_at(full, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
+        HELD(mo_pool) *b = pool_at(rounded, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
         for (int i = 0; i < mo_pool_size(a); i++) {
             const mo_arrays *x = mo_pool_source(a, i)->features->arrays, *y = mo_pool_source(b, i)->features->arrays;
             for (int64_t k = 0; k < x->count; k++)
                 expect_equal(x->items[k].tensor, y->items[k].tensor);
         }
-        mo_pool_release(a);
-        mo_pool_release(b);
     }
     mo_context_release(full);
     mo_context_release(rounded);

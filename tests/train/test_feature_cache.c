@@ -3,12 +3,9 @@
  * share a folder are in tests/cli/cache.cases, test_saves.c and test_damage.c. */
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"
-
 #include "train/features/feature_memory.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
@@ -85,16 +82,15 @@ TEST(a_hit_equals_what_is_computed) {
     }
     folder_remove(folder);
     rmdir(scratch_path(s, "deep"));
-    mo_graph *graph = draw_graph(s->ctx, small, 5, 10);
+    HELD(mo_graph) *graph = draw_graph(s->ctx, small, 5, 10);
     o.cache = ""; /* an empty name is no folder */
     expect_equal(graph, &o, false);
     expect_equal(graph, &o, false);
-    mo_graph_release(graph);
 }
 
 TEST(a_use_sets_the_time_of_an_entry) {
     scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, larger, 5, 9);
+    HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 5, 9);
     char folder[512], path[1024];
     told t;
     struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
@@ -106,7 +102,6 @@ TEST(a_use_sets_the_time_of_an_entry) {
     assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
     expect_equal(graph, &o, true);
     assert_true(stat(path, &st) == 0 && st.st_mtim.tv_sec > 1000000);
-    mo_graph_release(graph);
     folder_remove(folder);
 }
 
@@ -141,7 +136,7 @@ TEST(a_stack_on_disk_equals_the_one_in_memory) {
  * if that is a link. */
 TEST(a_link_in_the_cache_is_not_written_through) {
     scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, larger, 5, 11);
+    HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 5, 11);
     char folder[512], path[1024], partial[1100], thesis[512];
     told t;
     struct stat st;
@@ -169,7 +164,6 @@ TEST(a_link_in_the_cache_is_not_written_through) {
         folder_remove(folder);
     }
     unlink(thesis);
-    mo_graph_release(graph);
 }
 
 /* Replaces the library's function, which asks the system. */
@@ -182,14 +176,13 @@ double mo_free_memory(const char *root, double *with_swap) {
 }
 
 static void open_features(const mo_graph *graph, const mo_feature_options *o) {
-    mo_features *f = mo_features_open(graph, o);
+    HELD(mo_features) *f = mo_features_open(graph, o);
     expect_ok(graph->ctx);
-    mo_features_release(f);
 }
 
 TEST(without_a_limit_what_is_free_counts) {
     scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, larger, 0, 12);
+    HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 0, 12);
     char folder[512], path[1024];
     told t;
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "free"));
@@ -225,6 +218,5 @@ TEST(without_a_limit_what_is_free_counts) {
     folder_remove(folder);
     open_features(graph, &o);
     free_bytes = free_with_swap = INFINITY;
-    mo_graph_release(graph);
     folder_remove(folder);
 }

@@ -6,7 +6,6 @@
 #include "train/features/feature_memory.h"
 
 #include <malloc.h>
-#include <unistd.h>
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
@@ -120,27 +119,23 @@ TEST(second_step_on_allocates_nothing) {
     folder_of(s, "run", folder);
     folder_of(s, "cache", cache);
     for (int place = MO_FEATURES_ON_HOST; place <= MO_FEATURES_ON_DISK; place++) {
-        mo_context *ctx = device_context(test_device());
+        HELD(mo_context) *ctx = device_context(test_device());
         mo_feature_options features = placed((mo_feature_place)place, MO_FEATURES_OF_NODES, cache);
-        mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+        HELD(mo_pool) *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
         mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
-        mo_model *model = planted_model(ctx, 1);
+        HELD(mo_model) *model = planted_model(ctx, 1);
         mo_trainer_options o = {.steps = 5,
             .episodes_per_step = 1,
             .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
             .plan = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64, .seed = 3},
             .out = folder};
-        mo_trainer *trainer = mo_trainer_create(model, pool, &o);
+        HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
         mo_trainer_step(trainer, NULL);
         int64_t before = mo_context_counters(ctx).allocations, bytes = mo_context_counters(ctx).bytes_live;
         while (trainer->step < o.steps)
             assert_int_equal(mo_trainer_step(trainer, NULL), MO_OK);
         assert_int_equal(mo_context_counters(ctx).allocations, before);
         assert_int_equal(mo_context_counters(ctx).bytes_live, bytes);
-        mo_trainer_release(trainer);
-        mo_model_release(model);
-        mo_pool_release(pool);
-        mo_context_release(ctx);
         folder_remove(folder);
     }
     folder_remove(cache);
@@ -181,14 +176,12 @@ TEST(a_file_cut_short_ends_the_run_with_one_line) {
 
 TEST(disk_needs_a_folder) {
     (void)state;
-    mo_context *ctx = device_context(test_device());
+    HELD(mo_context) *ctx = device_context(test_device());
     mo_feature_options features = placed(MO_FEATURES_ON_DISK, MO_FEATURES_OF_NODES, NULL);
-    mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+    HELD(mo_pool) *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
     mo_pool_add(pool, planted_graph(ctx, "planted", 60, 3, 0.25, 0.03, 1), 0);
     assert_failed(ctx, MO_INVALID, PARTS("features: 'planted': name a cache folder"));
     assert_int_equal(mo_pool_size(pool), 0);
-    mo_pool_release(pool);
-    mo_context_release(ctx);
 }
 
 /* ---- memory ---- */
@@ -229,29 +222,25 @@ static void run_wide(scratch *s, int graphs, int64_t *held, int64_t *most) {
     char folder[512], cache[512];
     folder_of(s, "run", folder);
     folder_of(s, "cache", cache);
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     mo_feature_options features = placed(MO_FEATURES_ON_DISK, MO_FEATURES_OF_NODES, cache);
     features.dim = WIDE_DIM;
-    mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+    HELD(mo_pool) *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
     for (int i = 0; i < graphs; i++)
         mo_pool_add(pool, wide_graph(ctx, (uint64_t)i + 1), 1u << MO_TASK_NC);
     mo_mochi_options m = mo_mochi_defaults();
     m.encoder.dim = WIDE_DIM;
-    mo_model *model = mo_mochi_create(ctx, MO_F32, &m, 1);
+    HELD(mo_model) *model = mo_mochi_create(ctx, MO_F32, &m, 1);
     mo_trainer_options o = {.steps = 20,
         .episodes_per_step = 1,
         .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
         .plan = planted_plans(1),
         .out = folder};
-    mo_trainer *trainer = mo_trainer_create(model, pool, &o);
+    HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
     assert_int_equal(mo_trainer_run(trainer, NULL, NULL), MO_OK);
     malloc_trim(0);
     *held = memory_of("VmRSS");
     *most = memory_of("VmHWM");
-    mo_trainer_release(trainer);
-    mo_model_release(model);
-    mo_pool_release(pool);
-    mo_context_release(ctx);
     folder_remove(folder);
     folder_remove(cache);
 }

@@ -2,11 +2,8 @@
  *
  * The test makes its locales: de_DE has a decimal comma, ps_AF a separator of two bytes. Skipped without localedef or
  * its sources. */
-#include "tests/training_run.h"
-
-#include "autograd/inside.h"
 #include "tensor/files/number_text.h"
-#include "train/lists.h"
+#include "tests/training_run.h"
 
 #include <locale.h>
 #include <sys/wait.h>
@@ -131,14 +128,13 @@ TEST(runs_write_and_resume_the_same_files) {
 /* Draws numbers, and dropout masks at a random position. */
 static void draw(mo_context *ctx, double drawn[300]) {
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 7);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     for (int i = 0; i < 100; i++) {
         drawn[i] = mo_random_normal(&r);
         drawn[100 + i] = (double)mo_random_below(&r, 1000003);
     }
     mo_tensor *kept = mo_dropout(t, mo_full(t, MO_F64, 1, (int64_t[]){100}, 1), 0.3, &r);
     mo_tensor_read(kept, drawn + 200, 100 * sizeof *drawn);
-    mo_tape_release(t);
 }
 
 TEST(random_draws_have_the_same_bits) {
@@ -161,19 +157,17 @@ TEST(weights_are_read) {
     snprintf(folder, sizeof folder, "%s/run", s->folder);
     snprintf(path, sizeof path, "%s/weights.safetensors", folder);
     run_until(&usual_run, folder, false, 8);
-    mo_weights *right = mo_weights_read(s->ctx, path);
+    HELD(mo_weights) *right = mo_weights_read(s->ctx, path);
     assert_non_null(right);
     assert_true(right->mochi.smoothing > 0 && right->mochi.smoothing < 1);
     for (int i = 0; i < LOCALES; i++) {
         enter_locale(i);
-        mo_weights *w = mo_weights_read(s->ctx, path);
+        HELD(mo_weights) *w = mo_weights_read(s->ctx, path);
         leave_locale();
         assert_non_null(w);
         assert_memory_equal(&w->mochi, &right->mochi, sizeof w->mochi);
         assert_true(w->lambda == right->lambda);
-        mo_weights_release(w);
     }
-    mo_weights_release(right);
     folder_remove(folder);
 }
 
@@ -189,14 +183,13 @@ TEST(shares_of_links_are_read) {
     for (int i = 0; i < LOCALES; i++) {
         mo_feature_options features = planted_features();
         enter_locale(i);
-        mo_pool *pool = mo_pool_open(s->ctx, &name, 1, &features, 0.2, NULL, NULL);
+        HELD(mo_pool) *pool = mo_pool_open(s->ctx, &name, 1, &features, 0.2, NULL, NULL);
         mo_pool_file *file = mo_pool_file_read(s->ctx, list);
         leave_locale();
         if (!pool || !file)
             fail_msg("%s", mo_context_status(s->ctx)->message);
         assert_true(file->link_share == 0.125);
         mo_pool_file_release(file);
-        mo_pool_release(pool);
     }
     scratch_files(s, true);
 }

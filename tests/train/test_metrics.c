@@ -1,8 +1,6 @@
 /* tests/train/test_metrics.c - metrics, figures of calibration and the temperature against stored values of
  * scikit-learn 1.9 and scipy 1.17, against their definitions, and against values computed by hand. */
 #include "tests/scratch.h"
-#include "train/inside.h"
-#include "train/metrics.h"
 
 #include <math.h>
 

@@ -114,7 +114,7 @@ static double accuracy_of(mo_tape *t, const fixture *f, const mo_source *source,
     mo_candidate c = {.features = "model", .model = f->model};
     double sum = 0;
     for (uint64_t i = 0; i < 10; i++) {
-        mo_plan plan = draw_plan(f, SHOTS, i);
+        HELD(mo_plan) plan = draw_plan(f, SHOTS, i);
         mo_expert_share of[MO_MAX_EXPERTS];
         mo_tensor *shares;
         mo_tape_reset(t);
@@ -122,7 +122,6 @@ static double accuracy_of(mo_tape *t, const fixture *f, const mo_source *source,
         int n = mo_shares_of(t, source, shares, of);
         for (int e = 0; e < n; e++)
             share[e] += of[e].share / 10;
-        mo_plan_release(&plan);
     }
     return sum;
 }
@@ -255,10 +254,9 @@ static void expect_what_other_experts_know(scratch *s, mo_graph *graph) {
     mo_population all = mo_embed_population(f.model, &f.source, 0);
     double share[MO_MAX_EXPERTS] = {0}, plain = accuracy_of(t, &f, &f.source, share), sum = 0;
     for (uint64_t i = 0; i < 10; i++) {
-        mo_plan plan = draw_plan(&f, SHOTS, i);
+        HELD(mo_plan) plan = draw_plan(&f, SHOTS, i);
         mo_tape_reset(t);
         sum += mo_plan_accuracy(t, mo_population_logits(t, &f.source, &c, &all, &plan), &plan) / 10;
-        mo_plan_release(&plan);
     }
     assert_true(sum > plain - 5);
     mo_tensor_release(all.Z);

@@ -3,7 +3,6 @@
 #include "tensor/hidden.h"
 #include "tests/drawn_graphs.h"
 #include "tests/worst_of.h"
-#include "train/features/example_rows.h"
 #include "train/features/nodes/attribute_rows.h"
 #include "train/features/nodes/kernels.h"
 #include "train/features/nodes/sampled_walks.h"
@@ -274,12 +273,10 @@ static mo_features *features_of(const mo_graph *graph) {
 TEST(kernels_are_those_of_dense_rows) {
     scratch *s = *state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
-        mo_graph *graph = odd_graph(s->ctx, seed);
-        mo_features *f = features_of(graph);
+        HELD(mo_graph) *graph = odd_graph(s->ctx, seed);
+        HELD(mo_features) *f = features_of(graph);
         assert_int_equal(degree(graph, ALONE), 0);
         expect_experts(graph, f, all_names, 6);
-        mo_features_release(f);
-        mo_graph_release(graph);
     }
 }
 
@@ -290,7 +287,7 @@ TEST(dense_and_sparse_attributes_have_one_meaning) {
     static const int64_t more[] = {MORE, -1};
     for (int sparse = 0; sparse < 2; sparse++)
         for (int order = 0; order < 2; order++) {
-            mo_graph *graph = draw_graph(s->ctx, more, sparse ? 3 : M, 8);
+            HELD(mo_graph) *graph = draw_graph(s->ctx, more, sparse ? 3 : M, 8);
             if (sparse) /* three of many columns per node; neighbours sometimes share one */
                 graph->features = WIDE;
             for (int64_t e = 0; e < graph->feature_nnz; e++) {
@@ -302,7 +299,6 @@ TEST(dense_and_sparse_attributes_have_one_meaning) {
             }
             assert_int_equal(mo_attributes_are_sparse(graph), sparse);
             expect_experts(graph, NULL, all_names, 5);
-            mo_graph_release(graph);
         }
 }
 
@@ -310,7 +306,7 @@ TEST(dense_and_sparse_attributes_have_one_meaning) {
  * length. */
 TEST(rows_equal_to_the_mean_are_zero) {
     scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, one, M, 9);
+    HELD(mo_graph) *graph = draw_graph(s->ctx, one, M, 9);
     for (int64_t e = 0; e < graph->feature_nnz; e++)
         graph->feature_value[e] = (float)(1 + e % M) / 3;
     mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
@@ -322,7 +318,6 @@ TEST(rows_equal_to_the_mean_are_zero) {
     for (int i = 0; i < N * N; i++)
         assert_true(K[i] == 1);
     mo_node_kernels_release(k);
-    mo_graph_release(graph);
 }
 
 /* Blocks of one list, and lists that change between calls, give the values of a single call, up to the order of sums in
@@ -333,7 +328,7 @@ TEST(what_is_kept_between_calls_changes_nothing) {
     static float whole[5 * N_A * N_B], part[5 * N_A * N_B];
     int64_t a[N_A], b[N_B], n = 11;
     for (int sparse = 0; sparse < 2; sparse++) {
-        mo_graph *graph = draw_graph(s->ctx, more, M, 8);
+        HELD(mo_graph) *graph = draw_graph(s->ctx, more, M, 8);
         graph->features = sparse ? 40 * M : M;
         assert_int_equal(mo_attributes_are_sparse(graph), sparse);
         mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
@@ -349,7 +344,6 @@ TEST(what_is_kept_between_calls_changes_nothing) {
                         fabsf(part[e * rows * N_B + j] - whole[(e * N_A + i) * N_B + j]) <= (sparse ? 0 : 1e-6F));
         }
         mo_node_kernels_release(k);
-        mo_graph_release(graph);
     }
 }
 
@@ -377,14 +371,12 @@ TEST(sampled_walks_are_near_the_exact_ones) {
     int32_t count[MORE] = {0};
     for (int i = 0; i < MORE; i++)
         node[i] = i;
-    mo_graph *graph = graph_with_hubs(s->ctx);
+    HELD(mo_graph) *graph = graph_with_hubs(s->ctx);
     for (int several = 0; several < 2; several++) {
-        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = several ? 3 : 1});
-        mo_graph *own = graph_with_hubs(ctx);
+        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = several ? 3 : 1});
+        HELD(mo_graph) *own = graph_with_hubs(ctx);
         memset(found[several], 0, sizeof found[several]);
         assert_true(mo_sampled_walks(own, node, MORE, found[several]));
-        mo_graph_release(own);
-        mo_context_release(ctx);
     }
     assert_memory_equal(found[0], found[1], sizeof found[0]);
     for (int u = 0; u < MORE; u++) {
@@ -409,7 +401,6 @@ TEST(sampled_walks_are_near_the_exact_ones) {
     }
     assert_true(errors < 1 && fabs(error_bias) < 0.2);
     assert_true(sqrt(squares) < 0.08 && fabs(bias) < 0.08);
-    mo_graph_release(graph);
 }
 
 /* If all nodes have too many edges for exact walks, thirteen columns still are exact, and two approximate. */
@@ -417,7 +408,7 @@ TEST(columns_of_sampled_walks_follow_the_exact_ones) {
     scratch *s = *state;
     enum { C = MO_STRUCTURE_COLUMNS };
     static float exact[MORE * C], sampled[MORE * C];
-    mo_graph *graph = graph_with_hubs(s->ctx);
+    HELD(mo_graph) *graph = graph_with_hubs(s->ctx);
     assert_true(mo_most_exact_walks(graph) == INT64_MAX);
     assert_int_equal(mo_structure_columns(graph, INT64_MAX, exact), C);
     assert_int_equal(mo_structure_columns(graph, 0, sampled), C);
@@ -436,7 +427,6 @@ TEST(columns_of_sampled_walks_follow_the_exact_ones) {
         else
             assert_true(difference < 1e-5);
     }
-    mo_graph_release(graph);
 }
 
 TEST(experts_that_a_graph_has_not_are_left_out) {
@@ -455,12 +445,10 @@ TEST(experts_that_a_graph_has_not_are_left_out) {
         u[i] = i;
         v[i] = (i + 1) % N;
     }
-    mo_graph *ring = mo_graph_from_edges(s->ctx, "ring", N, N, u, v),
-             *empty = mo_graph_from_edges(s->ctx, "empty", N, 0, u, v);
+    HELD(mo_graph) *ring = mo_graph_from_edges(s->ctx, "ring", N, N, u, v),
+                   *empty = mo_graph_from_edges(s->ctx, "empty", N, 0, u, v);
     expect_experts(ring, NULL, bare, 1);
     expect_experts(empty, NULL, bare, 0);
-    mo_graph_release(ring);
-    mo_graph_release(empty);
 }
 
 /* Kernels are symmetric, with 2 on the diagonal, or 1 for a zero row, and have equal bits for any number of threads. */
@@ -471,15 +459,12 @@ TEST(kernels_are_symmetric_with_unit_rows) {
     for (int i = 0; i < N; i++)
         nodes[i] = i;
     for (int threads = 1; threads <= 3; threads += 2) {
-        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-        mo_graph *graph = odd_graph(ctx, 1);
-        mo_features *f = features_of(graph);
+        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+        HELD(mo_graph) *graph = odd_graph(ctx, 1);
+        HELD(mo_features) *f = features_of(graph);
         mo_node_kernels *k = mo_node_kernels_create(graph, f, 0);
         assert_int_equal(mo_node_kernels_gram(k, nodes, N, nodes, N, threads == 1 ? first : K), MO_OK);
         mo_node_kernels_release(k);
-        mo_features_release(f);
-        mo_graph_release(graph);
-        assert_int_equal(mo_context_release(ctx), MO_OK);
     }
     assert_memory_equal(first, K, sizeof K);
     (void)s;
@@ -505,7 +490,7 @@ TEST(hops_are_read_from_files_too) {
     static float K[2][EXPERTS * N_A * N_B];
     int64_t a[N_A], b[N_B];
     draw_lists(N, a, b);
-    mo_graph *graph = odd_graph(s->ctx, 4);
+    HELD(mo_graph) *graph = odd_graph(s->ctx, 4);
     for (int i = 0; i < 2; i++) {
         mo_feature_options o = {.form = MO_FEATURES_OF_EXAMPLES,
             .dim = 16,
@@ -514,7 +499,7 @@ TEST(hops_are_read_from_files_too) {
             .seed = 3,
             .place = i ? MO_FEATURES_ON_DISK : MO_FEATURES_AUTO,
             .cache = i ? s->folder : NULL};
-        mo_features *f = mo_example_features_open(graph, MO_TASK_NC, NULL, &o);
+        HELD(mo_features) *f = mo_example_features_open(graph, MO_TASK_NC, NULL, &o);
         expect_ok(s->ctx);
         mo_node_kernels *k = mo_node_kernels_create(graph, f, 0);
         assert_string_equal(mo_node_kernels_name(k, H), "H");
@@ -522,15 +507,13 @@ TEST(hops_are_read_from_files_too) {
         for (int j = H * N_A * N_B; j < (H + 1) * N_A * N_B; j++)
             assert_true(fabsf(K[i][j] - K[0][j]) <= 1e-6F);
         mo_node_kernels_release(k);
-        mo_features_release(f);
     }
-    mo_graph_release(graph);
 }
 
 TEST(rows_of_a_user_are_an_expert) {
     scratch *s = *state;
     enum { W = 5 };
-    mo_graph *graph = draw_graph(s->ctx, one, 0, 6);
+    HELD(mo_graph) *graph = draw_graph(s->ctx, one, 0, 6);
     mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
     int64_t a[N_A], b[N_B];
     static float rows[N * W], K[3 * N_A * N_B];
@@ -553,7 +536,6 @@ TEST(rows_of_a_user_are_an_expert) {
     mo_clear_error(s->ctx);
     assert_int_equal(mo_node_kernels_count(k), 3);
     mo_node_kernels_release(k);
-    mo_graph_release(graph);
 }
 
 /* Returns the mean cosine along edges, over the root of the mean square of all pairs, from dense rows. */
@@ -577,7 +559,7 @@ TEST(assortativity_is_that_of_dense_rows) {
     scratch *s = *state;
     static float before[N * M];
     for (int times = 0; times < 4; times += 3) {
-        mo_graph *graph = odd_graph(s->ctx, 11);
+        HELD(mo_graph) *graph = odd_graph(s->ctx, 11);
         for (int i = 0; i < times; i++) {
             memcpy(before, graph->feature_value, sizeof before);
             for (int64_t u = 0; u < N; u++)
@@ -590,7 +572,6 @@ TEST(assortativity_is_that_of_dense_rows) {
         assert_true(times ? expected > 1 : fabs(expected) < 0.3);
         assert_true(fabs(mo_node_kernels_assortativity(k) - expected) < 0.05);
         mo_node_kernels_release(k);
-        mo_graph_release(graph);
     }
     assert_true(mo_node_kernels_assortativity(NULL) == 0);
 }
@@ -611,9 +592,8 @@ TEST(empty_lists_and_wrong_nodes_and_too_little_memory) {
     assert_int_equal(mo_code_of(s->ctx), MO_MEMORY);
     mo_clear_error(s->ctx);
     mo_graph_release(graph);
-    mo_graph *several = draw_graph(s->ctx, set, 0, 7);
+    HELD(mo_graph) *several = draw_graph(s->ctx, set, 0, 7);
     assert_null(mo_node_kernels_create(several, NULL, 0));
     assert_int_equal(mo_code_of(s->ctx), MO_INVALID);
     mo_clear_error(s->ctx);
-    mo_graph_release(several);
 }

@@ -23,9 +23,8 @@ static void fill(mo_tensor *T, uint64_t stream, double scale) {
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, stream);
     for (int64_t i = 0; i < mo_numel(T); i++)
         value[i] = scale * mo_random_normal(&r);
-    mo_tensor *wide = mo_tensor_create_from(mo_tensor_context(T), MO_F64, mo_ndim(T), T->shape, value);
+    HELD(mo_tensor) *wide = mo_tensor_create_from(mo_tensor_context(T), MO_F64, mo_ndim(T), T->shape, value);
     assert_int_equal(mo_tensor_copy(T, wide), MO_OK);
-    mo_tensor_release(wide);
 }
 
 static problem problem_create(mo_context *ctx, mo_dtype real, double scale) {
@@ -49,11 +48,10 @@ static void problem_release(problem *q) {
 
 static void read_all(mo_tensor *const *T, double *out) {
     for (int i = 0; i < N; i++) {
-        mo_tensor *wide = mo_tensor_create(T[i]->ctx, MO_F64, T[i]->ndim, T[i]->shape);
+        HELD(mo_tensor) *wide = mo_tensor_create(T[i]->ctx, MO_F64, T[i]->ndim, T[i]->shape);
         mo_tensor_copy(wide, T[i]);
         mo_tensor_read(wide, out, (size_t)mo_numel(T[i]) * sizeof *out);
         out += mo_numel(T[i]);
-        mo_tensor_release(wide);
     }
 }
 

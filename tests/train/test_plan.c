@@ -48,21 +48,19 @@ TEST(support_and_query_never_share_an_example) {
         }
         if (usable < 2)
             continue;
-        mo_graph *graph = labelled_graph(s->ctx, sizes, classes);
+        HELD(mo_graph) *graph = labelled_graph(s->ctx, sizes, classes);
         mo_plan_options options = {.k_min = 1,
             .k_max = 1 + mo_random_below(&r, 12),
             .q_min = 1,
             .q_max = 1 + mo_random_below(&r, 20),
             .max_classes = 2 + mo_random_below(&r, 8),
             .seed = trial};
-        mo_plan plan;
+        HELD(mo_plan) plan;
         assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, trial, &options, NULL, 0, &plan), MO_OK);
         assert_int_equal(plan.classes, usable < options.max_classes ? usable : options.max_classes);
         assert_true(plan.k >= 1 && plan.k <= options.k_max && plan.q >= 1 && plan.q <= options.q_max);
         assert_int_equal(plan.left_out, single);
         assert_episode(graph, &plan);
-        mo_plan_release(&plan);
-        mo_graph_release(graph);
     }
 }
 
@@ -80,10 +78,10 @@ static void count_members(const mo_graph *graph, const mo_plan *plan, int64_t cl
 
 TEST(large_classes_are_drawn_without_replacement) {
     scratch *s = *state;
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){12, 30}, 2); /* 12 = k + q examples are enough */
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){12, 30}, 2); /* 12 = k + q examples are enough */
     mo_plan_options options = {.k_min = 4, .k_max = 4, .q_min = 8, .q_max = 8, .max_classes = 64, .seed = 9};
     for (uint64_t number = 0; number < 500; number++) {
-        mo_plan plan;
+        HELD(mo_plan) plan;
         assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &plan), MO_OK);
         assert_int_equal(plan.small_classes, 0);
         for (int64_t c = 0; c < 2; c++) {
@@ -91,9 +89,7 @@ TEST(large_classes_are_drawn_without_replacement) {
             count_members(graph, &plan, c, members);
             assert_true(members[0] == 4 && members[1] == 8);
         }
-        mo_plan_release(&plan);
     }
-    mo_graph_release(graph);
 }
 
 /* With k : q = 4 : 8, 11 members are divided into at most 3 and 8; 2 members always into 1 and 1. Support first, for k
@@ -107,7 +103,7 @@ TEST(small_classes_split_their_members_k_to_q) {
     scratch *s = *state;
     for (int i = 0; i < 2; i++) {
         int64_t most[2] = {0, 0}, members[2];
-        mo_graph *graph = labelled_graph(s->ctx, cases[i].size, cases[i].classes);
+        HELD(mo_graph) *graph = labelled_graph(s->ctx, cases[i].size, cases[i].classes);
         mo_plan_options options = {.k_min = cases[i].k,
             .k_max = cases[i].k,
             .q_min = cases[i].q,
@@ -116,7 +112,7 @@ TEST(small_classes_split_their_members_k_to_q) {
             .seed = 9,
             .support_first = cases[i].support_first};
         for (uint64_t number = 0; number < 500; number++) {
-            mo_plan plan;
+            HELD(mo_plan) plan;
             assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &plan), MO_OK);
             assert_int_equal(plan.small_classes, cases[i].small);
             assert_episode(graph, &plan);
@@ -128,10 +124,8 @@ TEST(small_classes_split_their_members_k_to_q) {
                     most[side] = c == 0 && members[side] > most[side] ? members[side] : most[side];
                 }
             }
-            mo_plan_release(&plan);
         }
         assert_true(most[0] == cases[i].members[0][0] && most[1] >= cases[i].members[0][1] - 1);
-        mo_graph_release(graph);
     }
 }
 
@@ -146,12 +140,12 @@ static void assert_same_plan(const mo_plan *a, const mo_plan *b, bool same) {
 
 TEST(plans_are_a_function_of_seed_and_number) {
     scratch *s = *state;
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){50, 60, 70}, 3);
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){50, 60, 70}, 3);
     mo_plan_options options = {.k_min = 2, .k_max = 8, .q_min = 4, .q_max = 16, .max_classes = 64, .seed = 1},
                     other_seed = options;
     other_seed.seed = 2;
     for (uint64_t number = 0; number < 200; number++) {
-        mo_plan a, b, next, other;
+        HELD(mo_plan) a, b, next, other;
         mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &a);
         mo_plan_draw(graph, NULL, MO_TASK_NC, number + 1, &options, NULL, 0, &next);
         mo_plan_draw(graph, NULL, MO_TASK_NC, number, &other_seed, NULL, 0, &other);
@@ -159,12 +153,7 @@ TEST(plans_are_a_function_of_seed_and_number) {
         assert_same_plan(&a, &b, true);
         assert_same_plan(&a, &next, false);
         assert_same_plan(&a, &other, false);
-        mo_plan_release(&a);
-        mo_plan_release(&b);
-        mo_plan_release(&next);
-        mo_plan_release(&other);
     }
-    mo_graph_release(graph);
 }
 
 /* Every k, q, class, member and place occurs about equally often, within six standard deviations (sd). */
@@ -173,10 +162,10 @@ TEST(draws_are_even) {
     scratch *s = *state;
     int64_t k[3] = {0}, first_class[8] = {0}, in_support[160] = {0}, first_label[2] = {0};
     int64_t sizes[8] = {20, 20, 20, 20, 20, 20, 20, 20};
-    mo_graph *graph = labelled_graph(s->ctx, sizes, 8);
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, sizes, 8);
     mo_plan_options options = {.k_min = 2, .k_max = 4, .q_min = 3, .q_max = 3, .max_classes = 2, .seed = 5};
     for (uint64_t number = 0; number < EPISODES; number++) {
-        mo_plan plan;
+        HELD(mo_plan) plan;
         mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &plan);
         k[plan.k - 2]++;
         first_label[plan.support_label[0]]++;
@@ -184,7 +173,6 @@ TEST(draws_are_even) {
             in_support[plan.support[0][i]]++;
             first_class[graph->label[plan.support[0][i]]] += plan.support_label[i] == 0 && plan.k == 3;
         }
-        mo_plan_release(&plan);
     }
     for (int i = 0; i < 3; i++) /* binomial with sd 36 */
         assert_true(llabs(k[i] - EPISODES / 3) < 6 * 37);
@@ -194,25 +182,22 @@ TEST(draws_are_even) {
         assert_true(llabs(first_class[i] - EPISODES / 8) < 6 * 3 * 16);
     for (int i = 0; i < 160; i++) /* 2 of 8 classes, 3 of 20 members: 225 expected, sd 15 */
         assert_true(llabs(in_support[i] - 225) < 6 * 16);
-    mo_graph_release(graph);
 }
 
 TEST(candidates_alone_take_part) {
     scratch *s = *state;
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){40, 40, 40}, 3);
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){40, 40, 40}, 3);
     int64_t candidates[] = {119, 3, 0, 1, 4, 120, 7, 10, 6, 9}; /* node 120 has no label */
     mo_plan_options options = {.k_min = 1, .k_max = 2, .q_min = 1, .q_max = 2, .max_classes = 64, .seed = 1};
     for (uint64_t number = 0; number < 300; number++) {
-        mo_plan plan;
+        HELD(mo_plan) plan;
         assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, candidates, 10, &plan), MO_OK);
         assert_episode(graph, &plan);
         assert_int_equal(plan.classes, 2);
         assert_int_equal(plan.left_out, 1); /* node 119 is the only one of class 2 */
         for (int64_t i = 0; i < plan.n_query; i++)
             assert_true(plan.query[0][i] < 11 && plan.query[0][i] % 3 != 2);
-        mo_plan_release(&plan);
     }
-    mo_graph_release(graph);
 }
 
 static void assert_refused(mo_graph *graph, mo_task task, mo_plan_options options, const char *const *parts) {
@@ -227,8 +212,8 @@ TEST(plans_that_cannot_be_are_errors) {
     scratch *s = *state;
     mo_plan_options options = {.k_min = 1, .k_max = 2, .q_min = 1, .q_max = 2, .max_classes = 64, .seed = 1},
                     bad = options;
-    mo_graph *lone = labelled_graph(s->ctx, (int64_t[]){9, 1, 1, 0}, 4);
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){9, 9}, 2);
+    HELD(mo_graph) *lone = labelled_graph(s->ctx, (int64_t[]){9, 1, 1, 0}, 4);
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){9, 9}, 2);
     assert_refused(lone, MO_TASK_NC, options, PARTS("two classes of two or more", "found 1 of 4 (2 of one)"));
     assert_refused(graph, MO_TASK_GC, options, PARTS("labelled", "gc", "1 graphs"));
     assert_refused(graph, MO_TASK_LP, options, PARTS("needs links"));
@@ -245,8 +230,6 @@ TEST(plans_that_cannot_be_are_errors) {
     assert_failed(s->ctx, MO_INVALID, PARTS("distinct candidates", "0 twice"));
     assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, 0, &options, (int64_t[]){0, 19}, 2, &plan), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("0..18", "found 19"));
-    mo_graph_release(lone);
-    mo_graph_release(graph);
 }
 
 /* ---- links ---- */
@@ -262,13 +245,13 @@ static int64_t find_pair(int64_t *const ends[2], int64_t n, int64_t u, int64_t v
 TEST(link_plans_have_label_one_for_edges) {
     scratch *s = *state;
     unsetenv("MOCHI_EMBEDDED");
-    mo_graph *graph = mo_graph_open(s->ctx, "cora");
-    mo_links *links = mo_links_create(graph, 0.004, 300, 1); /* 21 positives */
+    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
+    HELD(mo_links) *links = mo_links_create(graph, 0.004, 300, 1); /* 21 positives */
     assert_non_null(links);
     mo_plan_options options = {.k_min = 3, .k_max = 12, .q_min = 3, .q_max = 12, .max_classes = 64, .seed = 1};
     int64_t small = 0;
     for (uint64_t number = 0; number < 300; number++) {
-        mo_plan plan;
+        HELD(mo_plan) plan;
         assert_int_equal(mo_plan_draw(graph, links, MO_TASK_LP, number, &options, NULL, 0, &plan), MO_OK);
         assert_int_equal(plan.classes, 2);
         assert_int_equal(plan.n_support, 2 * plan.k);
@@ -287,11 +270,8 @@ TEST(link_plans_have_label_one_for_edges) {
         assert_int_equal(edges, plan.k);
         for (int64_t i = 0; i < plan.n_query; i++)
             assert_int_equal(plan.query_label[i], mo_graph_has_edge(graph, plan.query[0][i], plan.query[1][i]));
-        mo_plan_release(&plan);
     }
     assert_true(small > 0);
-    mo_links_release(links);
-    mo_graph_release(graph);
 }
 
 /* ---- the protocol "split" ---- */
@@ -304,8 +284,8 @@ TEST(support_and_test_part_never_share_an_example) {
         int64_t sizes[6], classes = 2 + mo_random_below(&r, 5), k = 1 + mo_random_below(&r, 30);
         for (int64_t c = 0; c < classes; c++)
             sizes[c] = 30 + mo_random_below(&r, 60);
-        mo_graph *graph = labelled_graph(s->ctx, sizes, classes);
-        mo_plan plan;
+        HELD(mo_graph) *graph = labelled_graph(s->ctx, sizes, classes);
+        HELD(mo_plan) plan;
         assert_int_equal(mo_plan_split(graph, MO_TASK_NC, k, seed, &plan), MO_OK);
         int64_t labelled = graph->n_labels - 1; /* a tenth, rounded half up */
         assert_int_equal(plan.n_query, (labelled + 5) / 10);
@@ -323,15 +303,13 @@ TEST(support_and_test_part_never_share_an_example) {
         }
         for (int64_t c = 0; c < classes; c++)
             assert_int_equal(count[c], k);
-        mo_plan_release(&plan);
-        mo_graph_release(graph);
     }
 }
 
 TEST(the_test_part_depends_on_the_seed_alone) {
     scratch *s = *state;
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){100, 200, 150}, 3);
-    mo_plan few, many, other;
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){100, 200, 150}, 3);
+    HELD(mo_plan) few, many, other;
     assert_int_equal(mo_plan_split(graph, MO_TASK_NC, 4, 1, &few), MO_OK);
     assert_int_equal(mo_plan_split(graph, MO_TASK_NC, 64, 1, &many), MO_OK);
     assert_int_equal(mo_plan_split(graph, MO_TASK_NC, 4, 2, &other), MO_OK);
@@ -340,17 +318,13 @@ TEST(the_test_part_depends_on_the_seed_alone) {
     assert_memory_not_equal(few.query[0], other.query[0], 45 * sizeof(int64_t));
     for (int64_t c = 0; c < 3; c++) /* few labels are the first of many */
         assert_memory_equal(few.support[0] + 4 * c, many.support[0] + 64 * c, 4 * sizeof(int64_t));
-    mo_plan_release(&few);
-    mo_plan_release(&many);
-    mo_plan_release(&other);
-    mo_graph_release(graph);
 }
 
 TEST(support_repeats_only_when_a_class_is_used_up) {
     scratch *s = *state;
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){20, 400}, 2);
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){20, 400}, 2);
     for (uint64_t seed = 0; seed < 200; seed++) {
-        mo_plan plan;
+        HELD(mo_plan) plan;
         int64_t small[2], large[2];
         assert_int_equal(mo_plan_split(graph, MO_TASK_NC, 64, seed, &plan), MO_OK);
         assert_int_equal(plan.small_classes, 1);
@@ -358,9 +332,7 @@ TEST(support_repeats_only_when_a_class_is_used_up) {
         count_members(graph, &plan, 1, large);
         assert_int_equal(large[0], 64);
         assert_int_equal(small[0], 20 - small[1]);
-        mo_plan_release(&plan);
     }
-    mo_graph_release(graph);
 }
 
 /* As classes have their natural frequencies, each example is tested for a tenth of the seeds. */
@@ -368,27 +340,25 @@ TEST(every_example_is_tested_equally_often) {
     enum { SEEDS = 3000 };
     scratch *s = *state;
     int64_t tested[LARGEST] = {0};
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){30, 90}, 2);
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){30, 90}, 2);
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        mo_plan plan;
+        HELD(mo_plan) plan;
         assert_int_equal(mo_plan_split(graph, MO_TASK_NC, 1, seed, &plan), MO_OK);
         for (int64_t i = 0; i < plan.n_query; i++)
             tested[plan.query[0][i]]++;
-        mo_plan_release(&plan);
     }
     for (int64_t i = 0; i < 120; i++) /* expected 300, sd 16.4; allows six sd */
         assert_true(llabs(tested[i] - SEEDS / 10) < 99);
-    mo_graph_release(graph);
 }
 
 TEST(classes_that_cannot_take_part_are_left_out) {
     scratch *s = *state;
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){40, 1, 0, 40}, 4);
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){40, 1, 0, 40}, 4);
     int64_t lone = -1;
     for (int64_t i = 0; i < graph->nodes; i++)
         lone = graph->label[i] == 1 ? i : lone;
     for (uint64_t seed = 0; seed < 100; seed++) {
-        mo_plan plan;
+        HELD(mo_plan) plan;
         assert_int_equal(mo_plan_split(graph, MO_TASK_NC, 5, seed, &plan), MO_OK);
         assert_int_equal(plan.classes, 2);
         assert_int_equal(plan.left_out, 1);
@@ -396,31 +366,27 @@ TEST(classes_that_cannot_take_part_are_left_out) {
             assert_true(plan.query[0][i] != lone);
             assert_int_equal(plan.query_label[i], graph->label[plan.query[0][i]] == 3);
         }
-        mo_plan_release(&plan);
     }
-    mo_graph_release(graph);
 }
 
 TEST(sets_of_graphs_are_split_by_graph) {
     scratch *s = *state;
     unsetenv("MOCHI_EMBEDDED");
-    mo_graph *graph = mo_graph_open(s->ctx, "mutag");
+    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
     assert_non_null(graph);
-    mo_plan plan;
+    HELD(mo_plan) plan;
     assert_int_equal(mo_plan_split(graph, MO_TASK_GC, 16, 0, &plan), MO_OK);
     assert_int_equal(plan.n_query, 19); /* of 188 */
     assert_int_equal(plan.n_support, 32);
     for (int64_t i = 0; i < plan.n_support; i++)
         assert_true(plan.support[0][i] >= 0 && plan.support[0][i] < 188);
     assert_null(plan.support[1]);
-    mo_plan_release(&plan);
-    mo_graph_release(graph);
 }
 
 TEST(splits_that_cannot_be_are_errors) {
     scratch *s = *state;
     mo_plan plan;
-    mo_graph *lone = labelled_graph(s->ctx, (int64_t[]){9, 1}, 2);
+    HELD(mo_graph) *lone = labelled_graph(s->ctx, (int64_t[]){9, 1}, 2);
     assert_int_equal(mo_plan_split(lone, MO_TASK_NC, 4, 0, &plan), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("split of graph labelled (nc)", "two classes", "found 1"));
     assert_int_equal(mo_plan_split(lone, MO_TASK_NC, 0, 0, &plan), MO_INVALID);
@@ -429,7 +395,6 @@ TEST(splits_that_cannot_be_are_errors) {
     assert_failed(s->ctx, MO_INVALID, PARTS("gc"));
     assert_int_equal(mo_plan_split(lone, MO_TASK_LP, 1, 0, &plan), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("lp"));
-    mo_graph_release(lone);
 }
 
 /* ---- the protocol "public": the division that came with a graph ---- */
@@ -445,10 +410,10 @@ static mo_graph *divided_graph(mo_context *ctx, mo_division part) {
 
 TEST(support_and_queries_are_the_parts) {
     scratch *s = *state;
-    mo_graph *graph = divided_graph(s->ctx, MO_DIVISION_TEST);
+    HELD(mo_graph) *graph = divided_graph(s->ctx, MO_DIVISION_TEST);
     memset(graph->division, MO_DIVISION_TRAIN, 5); /* these nodes have classes 0, 1, 2, 0, 1 */
     graph->division[5] = MO_DIVISION_VALIDATION;
-    mo_plan plan;
+    HELD(mo_plan) plan;
     assert_int_equal(mo_plan_public(graph, 0, &plan), MO_OK);
     assert_int_equal(plan.classes, 3);
     assert_int_equal(plan.k, 1); /* class 2 has one training node */
@@ -458,14 +423,12 @@ TEST(support_and_queries_are_the_parts) {
     assert_int_equal(plan.n_query, 6); /* the last node is in the test part, but unlabelled */
     assert_memory_equal(plan.query[0], ((int64_t[]){6, 7, 8, 9, 10, 11}), 6 * sizeof(int64_t));
     assert_memory_equal(plan.query_label, ((int64_t[]){0, 1, 2, 0, 1, 2}), 6 * sizeof(int64_t));
-    mo_plan_release(&plan);
-    mo_graph_release(graph);
 }
 
 /* Two divisions. In the second, class 1 has no training node: the class is left out, with its queries. */
 TEST(each_division_is_a_problem_of_the_classes_it_teaches) {
     scratch *s = *state;
-    mo_graph *graph = divided_graph(s->ctx, MO_DIVISION_TEST);
+    HELD(mo_graph) *graph = divided_graph(s->ctx, MO_DIVISION_TEST);
     graph->division = realloc(graph->division, 26);
     graph->divisions = 2;
     memset(graph->division + 13, MO_DIVISION_TEST, 13);
@@ -488,13 +451,13 @@ TEST(each_division_is_a_problem_of_the_classes_it_teaches) {
     assert_memory_equal(plan.query[0], ((int64_t[]){6, 8, 9, 11}), 4 * sizeof(int64_t));
     assert_memory_equal(plan.query_label, ((int64_t[]){0, 1, 0, 1}), 4 * sizeof(int64_t));
     mo_plan_release(&plan);
-    mo_graph_release(graph);
 }
 
 TEST(divisions_that_pose_no_problem_are_refused) {
     scratch *s = *state;
-    mo_graph *plain = labelled_graph(s->ctx, (int64_t[]){4, 4}, 2), *trained = divided_graph(s->ctx, MO_DIVISION_TRAIN),
-             *tested = divided_graph(s->ctx, MO_DIVISION_TEST);
+    HELD(mo_graph) *plain = labelled_graph(s->ctx, (int64_t[]){4, 4}, 2),
+                   *trained = divided_graph(s->ctx, MO_DIVISION_TRAIN),
+                   *tested = divided_graph(s->ctx, MO_DIVISION_TEST);
     mo_plan plan;
     assert_int_equal(mo_plan_public(plain, 0, &plan), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("split of graph labelled", "idx_train and idx_test", "no division"));
@@ -506,16 +469,13 @@ TEST(divisions_that_pose_no_problem_are_refused) {
     assert_null(plan.support[0]);
     assert_int_equal(mo_plan_public(tested, 1, &plan), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("split of graph labelled: expected one of 1 divisions, found 1"));
-    mo_graph_release(plain);
-    mo_graph_release(trained);
-    mo_graph_release(tested);
 }
 
 /* A user's own division is read from text lists, with or without a header, and from arrays; a part without a list gets
  * the rest. */
 TEST(a_division_is_read_from_lists) {
     scratch *s = *state;
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){4, 4, 4}, 3);
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){4, 4, 4}, 3);
     uint8_t part[13];
     char train[600], test[600];
     assert_int_equal(graph->nodes, 13);
@@ -538,7 +498,6 @@ TEST(a_division_is_read_from_lists) {
     assert_true(mo_division_read(graph, train, NULL, "nodes", part));
     for (int i = 0; i < 13; i++)
         assert_int_equal(part[i], i == 0 || i == 3 || i == 12 ? MO_DIVISION_TRAIN : MO_DIVISION_TEST);
-    mo_graph_release(graph);
     scratch_files(s, true);
 }
 
@@ -546,7 +505,7 @@ TEST(a_division_is_read_from_lists) {
  * other nodes are tested on. */
 TEST(divisions_are_drawn_in_proportion) {
     scratch *s = *state;
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3);
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3);
     assert_int_equal(mo_graph_divide(graph, 3, 7), 60);
     assert_int_equal(graph->divisions, 3);
     for (int64_t d = 0; d < 3; d++) {
@@ -574,7 +533,6 @@ TEST(divisions_are_drawn_in_proportion) {
     for (int64_t i = 0; i < 15; i++)
         train[graph->label[i]] += graph->division[i] == MO_DIVISION_TRAIN;
     assert_memory_equal(train, ((int64_t[]){0, 1, 11}), sizeof train);
-    mo_graph_release(graph);
 }
 
 /* Planetoid's division: first 20 nodes of each class to train, and 1,000 nodes to test. */
@@ -583,15 +541,13 @@ TEST(planetoid_came_with_a_division) {
     static const char *const names[] = {"cora", "citeseer"};
     static const int64_t classes[] = {7, 6};
     for (int i = 0; i < 2; i++) {
-        mo_graph *graph = mo_graph_open(s->ctx, names[i]);
-        mo_plan plan;
+        HELD(mo_graph) *graph = mo_graph_open(s->ctx, names[i]);
+        HELD(mo_plan) plan;
         assert_non_null(graph);
         assert_int_equal(mo_plan_public(graph, 0, &plan), MO_OK);
         assert_int_equal(plan.k, 20);
         assert_int_equal(plan.n_support, 20 * classes[i]);
         assert_int_equal(plan.n_query, 1000);
-        mo_plan_release(&plan);
-        mo_graph_release(graph);
     }
 }
 

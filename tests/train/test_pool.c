@@ -27,12 +27,11 @@ TEST(name_may_choose_tasks) {
     edge_list(s, "ring.txt");
     snprintf(name, sizeof name, "%s:lp", s->path);
     for (int i = 0; i < 2; i++) { /* an edge list has no labels, so it can only serve links */
-        mo_pool *pool = open_one(s, i ? s->path : name, &notices);
+        HELD(mo_pool) *pool = open_one(s, i ? s->path : name, &notices);
         assert_non_null(pool);
         assert_int_equal(mo_pool_size(pool), 1);
         assert_int_equal(mo_pool_source(pool, 0)->task, MO_TASK_LP);
         assert_null(mo_pool_source(pool, 1));
-        mo_pool_release(pool);
     }
     assert_int_equal(notices, 4); /* each notice names a graph and the quality of its SVD */
 }
@@ -65,7 +64,7 @@ TEST(wrong_tasks_are_refused_by_name) {
 TEST(graph_named_twice_is_kept_once) {
     scratch *s = *state;
     mo_feature_options features = planted_features();
-    mo_pool *pool = mo_pool_create(s->ctx, &features, 0.2, NULL, NULL);
+    HELD(mo_pool) *pool = mo_pool_create(s->ctx, &features, 0.2, NULL, NULL);
     for (int i = 0; i < 2; i++)
         mo_pool_add(
             pool, planted_graph(s->ctx, "planted", 60, 2, 0.3, 0.1, 1), i ? 1u << MO_TASK_LP : 1u << MO_TASK_NC);
@@ -75,7 +74,6 @@ TEST(graph_named_twice_is_kept_once) {
     mo_pool_add(pool, planted_graph(s->ctx, "planted", 60, 2, 0.3, 0.1, 1), 1u << MO_TASK_LP);
     assert_failed(s->ctx, MO_INVALID, PARTS("planted", "lp already"));
     assert_int_equal(mo_pool_size(pool), 2);
-    mo_pool_release(pool);
 }
 
 /* ---- which episodes ---- */
@@ -92,32 +90,28 @@ static mo_task draw_task(mo_pool *pool, mo_tape *t, uint64_t number, mo_family_o
 
 TEST(several_a_step_take_links_nodes_graphs_in_turn) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     static const mo_task order[] = {MO_TASK_LP, MO_TASK_NC, MO_TASK_GC};
     for (uint64_t number = 0; number < 9; number++)
         assert_int_equal(draw_task(pool, t, number, MO_FAMILY_IN_TURN), order[number % 3]);
-    mo_tape_release(t);
-    mo_pool_release(pool);
 }
 
 TEST(one_a_step_draws_families_equally) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     int count[MO_TASKS] = {0};
     for (uint64_t number = 0; number < 600; number++)
         count[draw_task(pool, t, number, MO_FAMILY_DRAWN)]++;
     for (int task = 0; task < MO_TASKS; task++)
         assert_in_range(count[task], 200 - 46, 200 + 46); /* within four standard deviations of a binomial */
-    mo_tape_release(t);
-    mo_pool_release(pool);
 }
 
 TEST(families_are_drawn_by_their_weights) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     int count[MO_TASKS] = {0};
     mo_pool_set_families(pool, (double[]){[MO_TASK_NC] = 0, [MO_TASK_LP] = 3, [MO_TASK_GC] = 1});
     for (uint64_t number = 0; number < 600; number++)
@@ -127,8 +121,6 @@ TEST(families_are_drawn_by_their_weights) {
     for (uint64_t number = 0; number < 6; number++)         /* with several episodes per step, families with a weight
                                                              * take turns */
         assert_int_equal(draw_task(pool, t, number, MO_FAMILY_IN_TURN), number % 2 ? MO_TASK_GC : MO_TASK_LP);
-    mo_tape_release(t);
-    mo_pool_release(pool);
 }
 
 TEST(a_graph_may_have_its_own_share_of_links) {
@@ -145,8 +137,8 @@ TEST(a_graph_may_have_its_own_share_of_links) {
 
 TEST(family_and_shots_are_independent) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     mo_plan_options plans = planted_plans(1);
     int low[MO_TASKS] = {0}, drawn[MO_TASKS] = {0};
     for (uint64_t number = 0; number < 900; number++) {
@@ -161,8 +153,6 @@ TEST(family_and_shots_are_independent) {
         double share = (double)low[task] / drawn[task], sd = sqrt(2.0 / 9 / drawn[task]);
         assert_true(fabs(share - 1.0 / 3) < 4 * sd);
     }
-    mo_tape_release(t);
-    mo_pool_release(pool);
 }
 
 TEST(a_pool_for_a_model_has_the_rows_it_reads) {

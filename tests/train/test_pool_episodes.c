@@ -55,13 +55,13 @@ static int64_t distinct_ids(const mo_plan *plan) {
 
 TEST(rows_are_the_features_of_the_examples_each_once) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     mo_plan_options plans = planted_plans(4);
     for (int i = 0; i < mo_pool_size(pool); i++)
         for (uint64_t number = 0; number < 10; number++) {
             const mo_source *source = mo_pool_source(pool, i);
-            mo_plan plan = {0};
+            HELD(mo_plan) plan = {0};
             mo_episode e;
             mo_tape_reset(t);
             mo_plan_draw(source->graph, source->links, source->task, number, &plans, NULL, 0, &plan);
@@ -76,15 +76,12 @@ TEST(rows_are_the_features_of_the_examples_each_once) {
                 assert_rows(source, &plan, &e);
                 assert_int_equal(mo_dim(e.rows[0].tensor, 1), distinct_ids(&plan));
             }
-            mo_plan_release(&plan);
         }
-    mo_tape_release(t);
-    mo_pool_release(pool);
 }
 
 TEST(episode_is_a_function_of_seed_and_number) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
     mo_tape *t[2] = {mo_tape_create(s->ctx, MO_RECORD), mo_tape_create(s->ctx, MO_RECORD)};
     mo_plan_options plans = planted_plans(4);
     for (uint64_t number = 0; number < 12; number++) {
@@ -104,7 +101,6 @@ TEST(episode_is_a_function_of_seed_and_number) {
     }
     mo_tape_release(t[0]);
     mo_tape_release(t[1]);
-    mo_pool_release(pool);
 }
 
 /* Whether support rows i and j are the same example; for links, the same pair. */
@@ -115,14 +111,14 @@ static bool same_example(const mo_plan *plan, int64_t i, int64_t j) {
 
 TEST(an_example_that_repeats_has_its_weight_at_its_first_row) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     mo_plan_options plans = planted_plans(4);
     int repeated = 0, distinct = 0;
     for (int i = 0; i < mo_pool_size(pool); i++)
         for (uint64_t number = 0; number < 6; number++) {
             const mo_source *source = mo_pool_source(pool, i);
-            mo_plan plan = {0};
+            HELD(mo_plan) plan = {0};
             mo_episode e;
             mo_tape_reset(t);
             plans.k_min = plans.k_max = number % 2 ? 4 : 600; /* fewer labels than a class has, or more */
@@ -139,16 +135,13 @@ TEST(an_example_that_repeats_has_its_weight_at_its_first_row) {
                 }
                 assert_int_equal(ints(e.support_weight)[j], before ? 0 : all);
             }
-            mo_plan_release(&plan);
         }
     assert_true(repeated == 9 && distinct == 9);
-    mo_tape_release(t);
-    mo_pool_release(pool);
 }
 
 TEST(features_of_links_do_not_know_the_links) {
     scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
     for (int i = 0; i < mo_pool_size(pool); i++) {
         const mo_source *source = mo_pool_source(pool, i);
         if (source->task != MO_TASK_LP)
@@ -159,14 +152,11 @@ TEST(features_of_links_do_not_know_the_links) {
             assert_false(mo_graph_has_edge(links->masked, links->positive[0][j], links->positive[1][j]));
         }
         mo_feature_options options = planted_features();
-        mo_features *masked = mo_features_open(links->masked, &options),
-                    *full = mo_features_open(source->graph, &options);
+        HELD(mo_features) *masked = mo_features_open(links->masked, &options),
+                          *full = mo_features_open(source->graph, &options);
         size_t n = (size_t)mo_numel(mo_arrays_find(masked->arrays, "hops")) * sizeof(float);
         const void *used = mo_tensor_view(mo_arrays_find(source->features->arrays, "hops")).data;
         assert_memory_equal(used, mo_tensor_view(mo_arrays_find(masked->arrays, "hops")).data, n);
         assert_true(memcmp(used, mo_tensor_view(mo_arrays_find(full->arrays, "hops")).data, n) != 0);
-        mo_features_release(masked);
-        mo_features_release(full);
     }
-    mo_pool_release(pool);
 }

@@ -52,7 +52,7 @@ typedef struct adding {
 static void *add_up(void *state) {
     adding *a = state;
     const mo_ranks *r = &a->ranks;
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *X[TENSORS] = {
         mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){3}), mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){2, 2})};
@@ -71,7 +71,6 @@ static void *add_up(void *state) {
         mo_tensor_release(X[i]);
     mo_tape_release(t);
     a->code = mo_context_status(ctx)->code;
-    mo_context_release(ctx);
     return NULL;
 }
 

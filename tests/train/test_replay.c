@@ -199,9 +199,9 @@ TEST(a_failing_replay_names_its_step_and_changes_nothing) {
 
 TEST(a_device_that_records_nothing_is_an_error) {
     scratch *s = *state;
-    mo_context *ctx = mo_context_create(NULL);
-    mo_pool *pool = planted_pool(ctx);
-    mo_model *model = planted_model(ctx, 1);
+    HELD(mo_context) *ctx = mo_context_create(NULL);
+    HELD(mo_pool) *pool = planted_pool(ctx);
+    HELD(mo_model) *model = planted_model(ctx, 1);
     mo_trainer_options o = {.steps = 1,
         .episodes_per_step = 1,
         .adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.9, .epsilon = 1},
@@ -212,9 +212,6 @@ TEST(a_device_that_records_nothing_is_an_error) {
     assert_failed(
         ctx, MO_UNSUPPORTED, PARTS("train: the device cpu does its work at once, there is nothing to capture"));
     assert_int_equal(access(o.out, F_OK), -1);
-    mo_model_release(model);
-    mo_pool_release(pool);
-    mo_context_release(ctx);
 }
 
 int main(void) {

@@ -62,22 +62,19 @@ static double figure_of_arrays(mo_arrays *arrays) {
 }
 
 static void write_npy(mo_context *ctx, const char *path, int version) {
-    mo_arrays *arrays = arrays_of(ctx, version);
+    HELD(mo_arrays) *arrays = arrays_of(ctx, version);
     mo_npy_write(mo_arrays_find(arrays, "x"), path);
-    mo_arrays_release(arrays);
 }
 
 static double read_npy(mo_context *ctx, const char *path) {
-    mo_tensor *X = mo_npy_read(ctx, path);
+    HELD(mo_tensor) *X = mo_npy_read(ctx, path);
     double figure = figure_of(X);
-    mo_tensor_release(X);
     return figure;
 }
 
 static void write_npz(mo_context *ctx, const char *path, int version) {
-    mo_arrays *arrays = arrays_of(ctx, version);
+    HELD(mo_arrays) *arrays = arrays_of(ctx, version);
     mo_npz_write(arrays, path);
-    mo_arrays_release(arrays);
 }
 
 static double read_npz(mo_context *ctx, const char *path) {
@@ -85,9 +82,8 @@ static double read_npz(mo_context *ctx, const char *path) {
 }
 
 static void write_safetensors(mo_context *ctx, const char *path, int version) {
-    mo_arrays *arrays = arrays_of(ctx, version);
+    HELD(mo_arrays) *arrays = arrays_of(ctx, version);
     mo_safetensors_write(arrays, "{\"made_by\":\"a test\"}", path);
-    mo_arrays_release(arrays);
 }
 
 static double read_safetensors(mo_context *ctx, const char *path) {
@@ -95,15 +91,13 @@ static double read_safetensors(mo_context *ctx, const char *path) {
 }
 
 static void write_graph(mo_context *ctx, const char *path, int version) {
-    mo_graph *graph = planted_graph(ctx, "planted", 30, 3, 0.5, 0.1, 1 + (uint64_t)version);
+    HELD(mo_graph) *graph = planted_graph(ctx, "planted", 30, 3, 0.5, 0.1, 1 + (uint64_t)version);
     mo_graph_write(graph, path);
-    mo_graph_release(graph);
 }
 
 static double read_graph(mo_context *ctx, const char *path) {
-    mo_graph *graph = mo_graph_open(ctx, path);
+    HELD(mo_graph) *graph = mo_graph_open(ctx, path);
     double figure = graph ? (double)(graph->hash[0] >> 12) : 0;
-    mo_graph_release(graph);
     return figure;
 }
 
@@ -113,21 +107,19 @@ static void write_edges(mo_context *ctx, const char *path, int version) {
 }
 
 static void write_weights(mo_context *ctx, const char *path, int version) {
-    mo_model *model = planted_model(ctx, 1 + (uint64_t)version);
+    HELD(mo_model) *model = planted_model(ctx, 1 + (uint64_t)version);
     mo_feature_options features = planted_features();
     mo_weights_write(ctx, model, &(mo_weights_about){&features, (int[MO_TASKS]){0}, 1, "paper++", NULL}, path);
-    mo_model_release(model);
 }
 
 static double read_weights(mo_context *ctx, const char *path) {
-    mo_model *model = mo_model_open(ctx, path);
+    HELD(mo_model) *model = mo_model_open(ctx, path);
     float bias[PLANTED_DIM] = {0}, row[PLANTED_DIM * PLANTED_DIM];
     if (model)
         mo_tensor_read(mo_model_parameter(model, 0), row, sizeof row);
     if (model)
         mo_tensor_read(mo_model_parameter(model, 1), bias, sizeof bias);
     double figure = model && mo_ok(ctx) ? row[7] + 10 : 0;
-    mo_model_release(model);
     return figure;
 }
 
@@ -144,9 +136,8 @@ static const char *folder_of(const char *path, char folder[512]) {
 static void write_entry(mo_context *ctx, const char *path, int version) {
     char folder[512];
     mo_cache cache = {.ctx = ctx, .folder = folder_of(path, folder), .notice = raise_notice, .state = ctx};
-    mo_arrays *arrays = arrays_of(ctx, version);
+    HELD(mo_arrays) *arrays = arrays_of(ctx, version);
     mo_cache_store(&cache, entry_key, arrays);
-    mo_arrays_release(arrays);
 }
 
 static double read_entry(mo_context *ctx, const char *path) {

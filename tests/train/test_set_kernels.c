@@ -1,6 +1,5 @@
 /* tests/train/test_set_kernels.c - the kernels between the graphs of a set against their formulas, summed plainly in
  * float64. Kernels that a set has no data for are left out; bad input is refused. */
-#include "tensor/hidden.h"
 #include "tests/drawn_graphs.h"
 #include "train/features/example_rows.h"
 #include "train/features/sets/kernels.h"
@@ -295,14 +294,11 @@ TEST(kernels_are_those_of_the_formulas) {
     scratch *s = *state;
     static const char *const names[] = {"st", "lab", "at", "atx", "wl"}, *const bare[] = {"st", "lab", "wl"};
     for (int labelled = 0; labelled < 2; labelled++) {
-        mo_graph *plain_set = drawn_set(s->ctx, labelled, 0), *measured = drawn_set(s->ctx, labelled, A),
-                 *wider = drawn_set(s->ctx, labelled, A + 2);
+        HELD(mo_graph) *plain_set = drawn_set(s->ctx, labelled, 0), *measured = drawn_set(s->ctx, labelled, A),
+                       *wider = drawn_set(s->ctx, labelled, A + 2);
         expect_experts(plain_set, bare, 3);
         expect_experts(measured, names, 5);
         expect_experts(wider, names, 5);
-        mo_graph_release(plain_set);
-        mo_graph_release(measured);
-        mo_graph_release(wider);
     }
 }
 
@@ -315,8 +311,8 @@ TEST(parts_and_threads_change_nothing) {
     for (int g = 0; g < GRAPHS; g++)
         every[g] = g;
     for (int threads = 1; threads <= 3; threads += 2) {
-        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-        mo_graph *set = drawn_set(ctx, true, A);
+        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+        HELD(mo_graph) *set = drawn_set(ctx, true, A);
         mo_set_kernels *k = mo_set_kernels_create(set, false, 0);
         if (threads == 1)
             assert_int_equal(mo_set_kernels_gram(k, every, GRAPHS, every, GRAPHS, all), MO_OK);
@@ -326,8 +322,6 @@ TEST(parts_and_threads_change_nothing) {
                 for (int j = 0; j < 3; j++)
                     assert_true(part[(e * 4 + i) * 3 + j] == all[(e * GRAPHS + a[i]) * GRAPHS + b[j]]);
         mo_set_kernels_release(k);
-        mo_graph_release(set);
-        assert_int_equal(mo_context_release(ctx), MO_OK);
     }
 }
 
@@ -342,7 +336,7 @@ TEST(inductive_kernels_ask_the_labelled_graphs_alone) {
     for (int g = 0; g < GRAPHS; g++)
         every[g] = g;
     for (int drawn = 0; drawn < 2; drawn++) {
-        mo_graph *set = partly_drawn_set(s->ctx, true, A, drawn ? SAME : GRAPHS);
+        HELD(mo_graph) *set = partly_drawn_set(s->ctx, true, A, drawn ? SAME : GRAPHS);
         for (int inductive = 0; inductive < 2; inductive++) {
             mo_set_kernels *k = mo_set_kernels_create(set, inductive, 0);
             assert_int_equal(mo_set_kernels_count(k), EXPERTS);
@@ -353,7 +347,6 @@ TEST(inductive_kernels_ask_the_labelled_graphs_alone) {
             mo_set_kernels_release(k);
         }
         assert_memory_equal(all[0], all[1], 4 * GRAPHS * GRAPHS * sizeof **all);
-        mo_graph_release(set);
     }
     for (int e = 0; e < EXPERTS; e++) {
         double most[2] = {0, 0};
@@ -367,7 +360,7 @@ TEST(inductive_kernels_ask_the_labelled_graphs_alone) {
 
 TEST(inductive_kernels_before_any_label) {
     scratch *s = *state;
-    mo_graph *set = drawn_set(s->ctx, true, A);
+    HELD(mo_graph) *set = drawn_set(s->ctx, true, A);
     mo_set_kernels *k = mo_set_kernels_create(set, true, 0);
     int64_t graph = 3, beyond = GRAPHS;
     float K[5];
@@ -380,12 +373,11 @@ TEST(inductive_kernels_before_any_label) {
     for (int e = 0; e < 5; e++)
         assert_true(fabs(K[e] - 2) < 1e-6);
     mo_set_kernels_release(k);
-    mo_graph_release(set);
 }
 
 TEST(empty_lists_and_wrong_graphs_and_too_little_memory) {
     scratch *s = *state;
-    mo_graph *set = drawn_set(s->ctx, true, A), *single = draw_graph(s->ctx, small, 0, 3);
+    HELD(mo_graph) *set = drawn_set(s->ctx, true, A), *single = draw_graph(s->ctx, small, 0, 3);
     mo_set_kernels *k = mo_set_kernels_create(set, false, 0);
     int64_t graph = 3, beyond = GRAPHS;
     float K[5];
@@ -400,8 +392,6 @@ TEST(empty_lists_and_wrong_graphs_and_too_little_memory) {
     assert_null(mo_set_kernels_create(single, false, 0));
     assert_int_equal(mo_code_of(s->ctx), MO_INVALID);
     mo_clear_error(s->ctx);
-    mo_graph_release(set);
-    mo_graph_release(single);
 }
 
 TEST(nothing_is_left) {

@@ -23,7 +23,7 @@ static void check_rectangular(mo_context *ctx, int64_t n, int64_t m, int64_t tru
     for (int real = MO_F32; real <= MO_F64; real++) {
         double tolerance = real == MO_F64 ? 1e-7 : 2e-4; /* in float32 errors reach 1.02e-4 if OpenBLAS does not know
                                                           * the CPU */
-        mo_csr *A = sparse(ctx, X, n, m, (mo_dtype)real);
+        HELD(mo_csr) *A = sparse(ctx, X, n, m, (mo_dtype)real);
         result x = decompose(ctx, A, rank, 2, exact_below);
         expect_orthonormal(&x, real == MO_F64 ? 1e-7 : 2e-3); /* V = B W / s, so its error is eps / s */
         double *product = calloc((size_t)(n * m), sizeof *product);
@@ -35,7 +35,6 @@ static void check_rectangular(mo_context *ctx, int64_t n, int64_t m, int64_t tru
         assert_true(x.residual < tolerance);
         free(product);
         free_result(&x);
-        mo_csr_release(A);
     }
     free(X);
 }
@@ -54,14 +53,13 @@ TEST(a_matrix_of_the_rank_asked_for_is_reproduced) {
 TEST(two_power_iterations_come_near_the_best_approximation) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     double *X = drawn(300, 200, 0, 7);
-    mo_csr *A = sparse(ctx, X, 300, 200, MO_F32);
+    HELD(mo_csr) *A = sparse(ctx, X, 300, 200, MO_F32);
     result best = decompose(ctx, A, 40, 2, 200), fast = decompose(ctx, A, 40, 2, 0);
     for (int j = 0; j < 40; j++)
         assert_true(fast.S[j] <= best.S[j] * 1.00001 && fast.S[j] >= best.S[j] * 0.9);
     free(X);
     free_result(&best);
     free_result(&fast);
-    mo_csr_release(A);
 }
 
 /* ---- orthonormal bases ---- */
@@ -70,7 +68,7 @@ TEST(missing_rank_is_filled_up) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_random r = mo_random_at(8, MO_PURPOSE_CHECK, 2);
     for (int real = MO_F32; real <= MO_F64; real++) {
-        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
         double Y[50 * 6], condition;
         for (int i = 0; i < 50; i++)
             for (int j = 0; j < 6; j++) /* columns 3 to 5 repeat columns 0 to 2 */
@@ -88,6 +86,5 @@ TEST(missing_rank_is_filled_up) {
         expect_near("Q Q^T Y", PY, Y, 300, real == MO_F64 ? 1e-12 : 1e-5);
         free(Q);
         free(P);
-        mo_tape_release(t);
     }
 }

@@ -111,29 +111,25 @@ TEST(killed_and_resumed_equals_uninterrupted) {
 }
 
 TEST(second_step_on_allocates_nothing_at_fixed_shapes) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = 2});
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = 2});
     mo_feature_options features = planted_features();
     for (int episodes = 1; episodes <= 3; episodes += 2) {
-        mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+        HELD(mo_pool) *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
         mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
-        mo_model *model = planted_model(ctx, 1);
+        HELD(mo_model) *model = planted_model(ctx, 1);
         mo_trainer_options o = {.steps = 8,
             .episodes_per_step = episodes,
             .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
             .plan = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64, .seed = 3},
             .out = folder_of(*state, episodes / 2)};
-        mo_trainer *trainer = mo_trainer_create(model, pool, &o);
+        HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
         mo_trainer_step(trainer, NULL);
         int64_t before = mo_context_counters(ctx).allocations, bytes = mo_context_counters(ctx).bytes_live;
         for (int step = 1; step < 8; step++)
             assert_int_equal(mo_trainer_step(trainer, NULL), MO_OK);
         assert_int_equal(mo_context_counters(ctx).allocations, before);
         assert_int_equal(mo_context_counters(ctx).bytes_live, bytes);
-        mo_trainer_release(trainer);
-        mo_model_release(model);
-        mo_pool_release(pool);
     }
-    mo_context_release(ctx);
 }
 
 /* Returns the norm of the mean gradient over episodes 0 .. E-1, summed in double by a plain loop. */

@@ -62,13 +62,10 @@ TEST(a_run_keeps_its_blocks) {
     mo_trainer_resume(run.trainer);
     assert_failed(run.ctx, MO_INVALID, PARTS("trainer.max_rows = 7", "8"));
     run_close(&run);
-    mo_context *ctx = mo_context_create(NULL);
-    mo_pool *pool = planted_pool(ctx);
-    mo_model *model = planted_model(ctx, 1);
+    HELD(mo_context) *ctx = mo_context_create(NULL);
+    HELD(mo_pool) *pool = planted_pool(ctx);
+    HELD(mo_model) *model = planted_model(ctx, 1);
     assert_null(mo_trainer_create(
         model, pool, &(mo_trainer_options){.steps = 1, .episodes_per_step = 1, .max_rows = -1, .out = folder}));
     assert_failed(ctx, MO_INVALID, PARTS("train: max_rows is -1, expected 0 (all) or more"));
-    mo_model_release(model);
-    mo_pool_release(pool);
-    mo_context_release(ctx);
 }

@@ -1,6 +1,5 @@
 /* tests/train/fit/test_fit.c - episodes on embeddings, and the figures of heads. */
 #include "tests/labelled_rows.h"
-#include "tests/scratch.h"
 #include "train/fit/fit_parts.h"
 
 #include <math.h>
@@ -11,8 +10,8 @@ static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .
 
 TEST(draws_share_no_row_between_support_and_queries) {
     scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F32, 1);
-    mo_draws d;
+    HELD(mo_embeddings) *E = make(s, MO_F32, 1);
+    HELD(mo_draws) d;
     assert_int_equal(mo_draws_create(E, 4, &defaults, &d), MO_OK);
     assert_int_equal(d.n_support, 4 * C);
     assert_int_equal(d.n_query, 5 * C);
@@ -33,8 +32,6 @@ TEST(draws_share_no_row_between_support_and_queries) {
         for (int i = 0; i < N; i++)
             assert_true(seen[i] <= 1);
     }
-    mo_draws_release(&d);
-    mo_embeddings_release(E);
 }
 
 typedef struct seen {
@@ -84,7 +81,7 @@ static void on_prototype_row(const mo_fit_row *row, void *state) {
 
 TEST(figures_are_those_of_the_definitions) {
     scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F64, 1);
+    HELD(mo_embeddings) *E = make(s, MO_F64, 1);
     seen x = {0};
     x.row[7].draws = (void *)E;
     assert_int_equal(
@@ -97,16 +94,14 @@ TEST(figures_are_those_of_the_definitions) {
     for (int part = 0; part < MO_NORM_PARTS; part++)
         queries += x.row[0].by_norm[part].n;
     assert_int_equal(queries, 7 * 5 * C);
-    mo_embeddings_release(E);
 }
 
 TEST(float32_and_float64_agree) {
     scratch *s = *state;
     seen x = {0};
     for (int wide = 0; wide < 2; wide++) {
-        mo_embeddings *E = make(s, wide ? MO_F64 : MO_F32, 1);
+        HELD(mo_embeddings) *E = make(s, wide ? MO_F64 : MO_F32, 1);
         mo_fit(E, (const mo_head *[]){&mo_head_ridge, &mo_head_prototype_inner}, 2, &defaults, on_row, &x);
-        mo_embeddings_release(E);
     }
     assert_true(mo_ok(s->ctx));
     for (int h = 0; h < 2; h++) {
@@ -117,7 +112,7 @@ TEST(float32_and_float64_agree) {
 
 TEST(tuning_beats_a_penalty_that_is_far_off) {
     scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F64, 1.5);
+    HELD(mo_embeddings) *E = make(s, MO_F64, 1.5);
     mo_fit_options options = defaults;
     seen x = {0};
     options.episodes = 40;
@@ -128,7 +123,6 @@ TEST(tuning_beats_a_penalty_that_is_far_off) {
     mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &x);
     assert_int_equal(x.n, 2);
     assert_true(x.row[1].accuracy > x.row[0].accuracy);
-    mo_embeddings_release(E);
 }
 
 /* 20 rows of noise per class in 64 dimensions, of which 64 are asked for: the mixture must not take copies for evidence
@@ -143,9 +137,9 @@ TEST(copies_are_no_evidence_for_the_mixture) {
         z[i] = (float)mo_random_normal(&r) / 8;
     for (int i = 0; i < N; i++)
         y[i] = i % C;
-    mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){N, WIDE}, z);
-    mo_tensor *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
-    mo_embeddings *E = mo_embeddings_create(Z, label, "noise");
+    HELD(mo_tensor) *Z = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){N, WIDE}, z);
+    HELD(mo_tensor) *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
+    HELD(mo_embeddings) *E = mo_embeddings_create(Z, label, "noise");
     mo_fit_options options = defaults;
     seen x = {0};
     options.episodes = 20;
@@ -153,9 +147,6 @@ TEST(copies_are_no_evidence_for_the_mixture) {
     mo_fit(E, (const mo_head *[]){&mo_head_mixture}, 1, &options, on_row, &x);
     assert_true(mo_ok(s->ctx));
     assert_true(x.row[0].nll < log(C) + 0.2); /* memorised copies would give 4.3 more */
-    mo_embeddings_release(E);
-    mo_tensor_release(Z);
-    mo_tensor_release(label);
 }
 
 static mo_tensor *divided(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
@@ -173,7 +164,7 @@ TEST(of_equal_penalties_the_strongest_is_taken) {
         .parameters = lambda,
         .logits = divided,
         .order = 2};
-    mo_embeddings *E = make(*state, MO_F64, 1);
+    HELD(mo_embeddings) *E = make(*state, MO_F64, 1);
     seen tuned = {0}, strongest = {0};
     mo_fit_options options = defaults;
     options.tune = true;
@@ -187,18 +178,16 @@ TEST(of_equal_penalties_the_strongest_is_taken) {
     options.lambda = &scale;
     assert_int_equal(mo_fit(E, (const mo_head *[]){&head}, 1, &options, on_row, &strongest), MO_OK);
     assert_true(fabs(tuned.row[0].nll - strongest.row[0].nll) <= 1e-12);
-    mo_embeddings_release(E);
 }
 
 TEST(one_shot_has_no_temperature_but_figures) {
     scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F32, 1);
+    HELD(mo_embeddings) *E = make(s, MO_F32, 1);
     mo_fit_options options = defaults;
     seen x = {0};
     options.shots = (int64_t[]){1};
     mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &x);
     assert_true(isnan(x.row[0].ece_temperature) && x.row[0].accuracy > 50);
-    mo_embeddings_release(E);
 }
 
 /* The first run grows the workspace that the context keeps; the second must not. */
@@ -242,7 +231,7 @@ static void on_swept_row(const mo_fit_row *row, void *state) {
 /* A sweep's row equals the row of a fit with that lambda; how often tuning chose each value adds up to the episodes. */
 TEST(a_sweep_has_the_figures_of_each_value) {
     scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F64, 1.5);
+    HELD(mo_embeddings) *E = make(s, MO_F64, 1.5);
     mo_fit_options options = defaults;
     swept x = {0}, plain = {0}, fixed = {0}, untuned = {0};
     options.tune = true;
@@ -267,5 +256,4 @@ TEST(a_sweep_has_the_figures_of_each_value) {
     mo_fit(E, (const mo_head *[]){&mo_head_prototype_inner, &mo_head_lda}, 2, &options, on_swept_row, &untuned);
     assert_int_equal(untuned.n, 8); /* prototypes have no parameter to sweep */
     assert_int_equal(untuned.chosen, -8);
-    mo_embeddings_release(E);
 }

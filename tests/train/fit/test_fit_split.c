@@ -15,19 +15,19 @@ static const char *list(scratch *s, const char *name, const char *text) {
 
 /* Rows 0 .. 7 with the labels 5, none, 9, 9, 5, none, 7, 5. */
 static mo_embeddings *eight_rows(scratch *s) {
-    mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){8, 1}, (double[]){0, 9, 4, 5, 1, 9, 8, 4.4});
-    mo_tensor *y = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){8}, (int64_t[]){5, -1, 9, 9, 5, -2, 7, 5});
+    HELD(mo_tensor) *Z =
+        mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){8, 1}, (double[]){0, 9, 4, 5, 1, 9, 8, 4.4});
+    HELD(mo_tensor) *y =
+        mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){8}, (int64_t[]){5, -1, 9, 9, 5, -2, 7, 5});
     mo_embeddings *E = mo_embeddings_create(Z, y, "eight");
     assert_non_null(E);
-    mo_tensor_release(Z);
-    mo_tensor_release(y);
     return E;
 }
 
 TEST(unlabelled_rows_take_no_part) {
     scratch *s = *state;
     char train[600];
-    mo_embeddings *E = eight_rows(s);
+    HELD(mo_embeddings) *E = eight_rows(s);
     mo_draws d;
     snprintf(train, sizeof train, "%s", list(s, "train.txt", "0\n5\n2\n3\n"));
     assert_int_equal(mo_draws_read(E, train, list(s, "test.txt", "1\n7\n4\n"), &d), MO_OK);
@@ -53,7 +53,6 @@ TEST(unlabelled_rows_take_no_part) {
     assert_int_equal(mo_draws_read(E, train, list(s, "test.txt", "1\n5\n"), &d), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("expected labelled rows to test on, found none"));
     mo_draws_release(&d);
-    mo_embeddings_release(E);
     scratch_files(s, true);
 }
 

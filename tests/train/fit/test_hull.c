@@ -1,7 +1,6 @@
 /* tests/train/fit/test_hull.c - distances to convex hulls: 200 seeded instances, some of them degenerate, against the
  * optimality conditions and an exhaustive search over faces. */
 #include "tests/scratch.h"
-#include "train/metrics.h"
 
 #include <math.h>
 

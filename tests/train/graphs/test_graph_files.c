@@ -2,7 +2,6 @@
  * which says whether a file is read or refused, and what the message has; truncated graphs; what pools and suites hold.
  */
 #include "tests/scratch.h"
-#include "train/inside.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,6 @@
  * that were verified without this code (PROVENANCE.md beside the data). */
 #include "tests/data_at_hand.h"
 #include "tests/scratch.h"
-#include "train/inside.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
@@ -172,17 +171,15 @@ TEST(embedded_graphs_equal_their_sources) {
         sources++;
         unsetenv("MOCHI_EMBEDDED");
         setenv("MOCHI_DATA", s->folder, 1);
-        mo_graph *embedded = open_or_fail(s->ctx, l.names[i]);
+        HELD(mo_graph) *embedded = open_or_fail(s->ctx, l.names[i]);
         use_sources(s);
-        mo_graph *source = open_or_fail(s->ctx, l.names[i]);
+        HELD(mo_graph) *source = open_or_fail(s->ctx, l.names[i]);
         assert_string_not_equal(embedded->source, source->source);
         assert_string_equal(embedded->name, source->name);
         assert_memory_equal(embedded->hash, source->hash, sizeof source->hash);
         assert_true(!embedded->division == !source->division);
         if (source->division)
             assert_memory_equal(embedded->division, source->division, (size_t)source->nodes);
-        mo_graph_release(embedded);
-        mo_graph_release(source);
     }
     assert_true(sources >= 1); /* at least MUTAG, which comes with the tests */
 }
@@ -193,14 +190,13 @@ TEST(embedded_graphs_have_their_verified_counts) {
     setenv("MOCHI_DATA", s->folder, 1);
     unsetenv("MOCHI_EMBEDDED");
     for (int i = 0; i < DATA_SETS; i++) {
-        mo_graph *graph = mo_graph_open(s->ctx, data_sets[i].name);
+        HELD(mo_graph) *graph = mo_graph_open(s->ctx, data_sets[i].name);
         if (graph) {
             assert_known(graph, &data_sets[i]);
             found++;
         } else {
             assert_failed(s->ctx, MO_IO, PARTS(data_sets[i].name, "MOCHI_DATA", data_sets[i].path));
         }
-        mo_graph_release(graph);
     }
     assert_true(found >= 7);
 }
@@ -209,15 +205,13 @@ TEST(names_come_in_any_case_and_paths_work) {
     scratch *s = *state;
     use_sources(s);
     char path[600];
-    mo_graph *named = open_or_fail(s->ctx, "MUTAG");
+    HELD(mo_graph) *named = open_or_fail(s->ctx, "MUTAG");
     snprintf(path, sizeof path, "%s/tu/MUTAG/", getenv("MOCHI_DATA"));
     unsetenv("MOCHI_DATA");
-    mo_graph *pathed = open_or_fail(s->ctx, path);
+    HELD(mo_graph) *pathed = open_or_fail(s->ctx, path);
     assert_string_equal(named->name, "mutag");
     assert_string_equal(pathed->name, "MUTAG");
     assert_memory_equal(named->hash, pathed->hash, sizeof named->hash);
-    mo_graph_release(named);
-    mo_graph_release(pathed);
 }
 
 TEST(unknown_names_are_errors_that_list_what_is_known) {
