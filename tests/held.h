@@ -1,12 +1,22 @@
-/* tests/held.h - objects that a test holds until the end of a block: `HELD(mo_tape) *t = ...;` releases t there, after
- * the objects that are declared below it. */
+/* tests/held.h - what a test holds until the end of a block: `HELD(mo_tape) *t = ...;` releases t there, after the
+ * objects that are declared below it, and `HELD_MEMORY double *x = ...;` frees x. */
 #ifndef HELD_H
 #define HELD_H
 
 #include "tests/suite.h"
+#include "train/features/nodes/kernels.h"
+#include "train/features/sets/kernels.h"
 #include "train/inside.h"
 
+#include <stdlib.h>
+
 #define HELD(type) __attribute__((cleanup(held_##type))) type
+
+#define HELD_MEMORY __attribute__((cleanup(held_memory)))
+
+static inline void held_memory(void *pointer) {
+    free(*(void **)pointer);
+}
 
 static inline void held_mo_context(mo_context **ctx) {
     assert_int_equal(mo_context_release(*ctx), MO_OK);
@@ -46,6 +56,14 @@ static inline void held_mo_links(mo_links **links) {
 
 static inline void held_mo_features(mo_features **features) {
     mo_features_release(*features);
+}
+
+static inline void held_mo_node_kernels(mo_node_kernels **kernels) {
+    mo_node_kernels_release(*kernels);
+}
+
+static inline void held_mo_set_kernels(mo_set_kernels **kernels) {
+    mo_set_kernels_release(*kernels);
 }
 
 static inline void held_mo_plan(mo_plan *plan) {

@@ -7,17 +7,10 @@ static const fixtures around_each = {context_open, context_close};
 
 static mo_tensor *too_few_columns(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    (void)Zs;
-    (void)parameters;
     return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zq), mo_slice(t, Ys, MO_AXIS(1), 0, 1)));
 }
 
 static mo_tensor *nothing(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    (void)t;
-    (void)Zs;
-    (void)Ys;
-    (void)Zq;
-    (void)parameters;
     return NULL;
 }
 
@@ -59,8 +52,7 @@ TEST(wrong_logits_are_refused_with_both_shapes) {
     assert_refused(*state, &wrong, 4, "head mine: it returned no tensor");
 }
 
-TEST(rows_and_labels_of_different_length_are_refused) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, rows_and_labels_of_different_length_are_refused) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Ys = mo_full(t, MO_F64, 2, (int64_t[]){5, 2}, 1);
     assert_true(mo_is_null(mo_head_apply(t, &mo_head_prototype_inner, Z, Ys, Z, NULL)));
@@ -78,8 +70,7 @@ TEST(rows_and_labels_of_different_length_are_refused) {
     }
 }
 
-TEST(every_head_passes_the_checker) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, every_head_passes_the_checker) {
     const mo_head *head;
     int failed = 0;
     for (int i = 0; (head = mo_head_at(i)); i++) {
@@ -94,7 +85,6 @@ TEST(every_head_passes_the_checker) {
 }
 
 TEST(heads_are_found_by_name) {
-    (void)state;
     assert_ptr_equal(mo_find_head("ridge"), &mo_head_ridge);
     assert_ptr_equal(mo_find_head("prototype_inner"), &mo_head_prototype_inner);
     assert_null(mo_find_head("Ridge"));

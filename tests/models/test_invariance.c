@@ -30,7 +30,7 @@ static int64_t logits_of(mo_pool *pool, mo_model *model, double *out, int64_t ca
 
 /* Multiplies columns first .. first + g - 1 of B [n, d] by a random orthogonal matrix. */
 static void rotate_columns(mo_tape *t, float *B, int64_t n, int64_t d, int64_t first, int64_t g, mo_random *r) {
-    double *x = calloc((size_t)(g * g), sizeof *x), *q = calloc((size_t)(g * g), sizeof *q);
+    HELD_MEMORY double *x = calloc((size_t)(g * g), sizeof *x), *q = calloc((size_t)(g * g), sizeof *q);
     mo_tensor *Q, *R;
     for (int64_t i = 0; i < g * g; i++)
         x[i] = mo_random_normal(r);
@@ -47,8 +47,6 @@ static void rotate_columns(mo_tape *t, float *B, int64_t n, int64_t d, int64_t f
             B[i * d + first + j] = (float)(sign * x[j]);
     }
     mo_tape_reset(t);
-    free(x);
-    free(q);
 }
 
 /* Rotates the columns of each group in a cached file. Singular values whose logarithms differ by less than `equal` form
@@ -77,8 +75,8 @@ static int64_t rotate_file(mo_context *ctx, const char *path, double equal) {
 static double largest_change(scratch *s, double equal) {
     enum { MOST = 8192 };
     static double before[MOST], after[MOST];
-    char folder[300], path[600];
-    snprintf(folder, sizeof folder, "%s/bases", s->folder);
+    char path[600];
+    const char *folder = scratch_path(s, "bases");
     HELD(mo_model) *model = moved_model(s->ctx, MO_F64);
     HELD(mo_pool) *pool = pool_of_copies(s->ctx, folder);
     int64_t n = logits_of(pool, model, before, MOST), most = 0;

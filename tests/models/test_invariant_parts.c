@@ -36,8 +36,7 @@ static mo_model *create(mo_context *ctx, unsigned without) {
 
 /* ---- gradients ---- */
 
-TEST(gradients_hold_with_the_rows_of_every_part) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, gradients_hold_with_the_rows_of_every_part) {
     HELD(mo_model) *model = moved_model(s->ctx, MO_F64);
     mo_tensor *in[24];
     int n = mo_model_n_parameters(model);
@@ -60,8 +59,7 @@ static void read_embeddings(mo_tape *t, mo_model *model, const mo_episode *e, do
     assert_int_equal(mo_tensor_read(Z, out, (size_t)mo_numel(Z) * sizeof *out), MO_OK);
 }
 
-TEST(a_part_left_out_reads_no_row_of_it) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_part_left_out_reads_no_row_of_it) {
     static double with[4096], without[4096];
     int64_t width[2];
     HELD(mo_model) *first = create(s->ctx, MO_ALL_PARTS);
@@ -81,8 +79,7 @@ TEST(a_part_left_out_reads_no_row_of_it) {
 }
 
 /* A node's embedding is [z | z_0] / sqrt 2: the trained row, then the row of an untrained model. */
-TEST(the_initial_row_stands_beside_the_trained_one) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, the_initial_row_stands_beside_the_trained_one) {
     static double moved[4096], first[4096];
     int64_t width[2];
     HELD(mo_model) *trained = moved_model(s->ctx, MO_F64), *untrained = create(s->ctx, 1u << MO_PART_INITIAL);
@@ -101,8 +98,7 @@ TEST(the_initial_row_stands_beside_the_trained_one) {
     }
 }
 
-TEST(rows_of_parts_that_do_not_fit_are_named) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, rows_of_parts_that_do_not_fit_are_named) {
     HELD(mo_model) *model = create(s->ctx, 0);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_episode e = episode_with_parts(t, MO_TASK_NC);
@@ -116,7 +112,6 @@ TEST(rows_of_parts_that_do_not_fit_are_named) {
 }
 
 TEST(lists_of_parts_are_read_as_written) {
-    (void)state;
     char list[128], word[16];
     unsigned parts;
     for (unsigned all = 0; all <= MO_ALL_PARTS; all++) {
@@ -164,14 +159,11 @@ static int64_t logits_of(mo_context *ctx, const mo_source *source, mo_model *mod
 static double change_of_logits(scratch *s, const char *part) {
     static double before[256], after[256];
     mo_feature_options o = example_features(NULL);
-    if (!mo_ok(s->ctx))
-        fail_msg("%s", mo_context_status(s->ctx)->message);
+    expect_ok(s->ctx);
     HELD(mo_pool) *pool = mo_pool_create(s->ctx, &o, 0.2, NULL, NULL);
-    if (!mo_ok(s->ctx))
-        fail_msg("%s", mo_context_status(s->ctx)->message);
+    expect_ok(s->ctx);
     mo_pool_add(pool, planted_set(s->ctx, "rings", 60, 2), 0);
-    if (!mo_ok(s->ctx))
-        fail_msg("%s", mo_context_status(s->ctx)->message);
+    expect_ok(s->ctx);
     HELD(mo_model) *model = moved_model(s->ctx, MO_F64);
     const mo_source *source = mo_pool_source(pool, 0);
     int64_t n = logits_of(s->ctx, source, model, before);
@@ -181,8 +173,7 @@ static double change_of_logits(scratch *s, const char *part) {
         X = mo_reshape(t, mo_slice(t, mo_slice(t, X, MO_AXIS(0), 0, 1), MO_AXIS(1), 0, 1), 2,
             (int64_t[]){mo_dim(X, 2), mo_dim(X, 3)});
     rotate(t, X);
-    if (!mo_ok(s->ctx))
-        fail_msg("%s", mo_context_status(s->ctx)->message);
+    expect_ok(s->ctx);
     mo_tape_release(t);
     assert_int_equal(logits_of(s->ctx, source, model, after), n);
     double worst = 0, largest = 0;

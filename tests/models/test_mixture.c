@@ -19,21 +19,6 @@ static const double class_weight[N] = {2.5, .9, .9, .9, .6, .6, .6, .6, 1.2, 1.2
 
 /* ---- the formulas in loops, for examples without copies ---- */
 
-/* Computes x = A^-1 B for a positive definite A [n, n] and B [n, C], by elimination without pivoting; x replaces B. */
-static void solve_in_place(int n, double A[N][N], double B[N][C]) {
-    for (int k = 0; k < n; k++)
-        for (int i = 0; i < n; i++) {
-            double factor = i == k ? 0 : A[i][k] / A[k][k];
-            for (int j = 0; j < n; j++)
-                A[i][j] -= factor * A[k][j];
-            for (int c = 0; c < C; c++)
-                B[i][c] -= factor * B[k][c];
-        }
-    for (int i = 0; i < n; i++)
-        for (int c = 0; c < C; c++)
-            B[i][c] /= A[i][i];
-}
-
 /* Predicts f [C] for a point with kernel row k [N], by the fit without row `out` (-1: with all rows). */
 static void predict_without(double K[N][N], const double *w, double r, int out, const double k[N], double f[C]) {
     double A[N][N] = {{0}}, B[N][C] = {{0}};
@@ -46,7 +31,7 @@ static void predict_without(double K[N][N], const double *w, double r, int out, 
             A[i][j] = K[row[i]][row[j]] + (i == j ? r / w[row[i]] : 0);
         B[i][label[row[i]]] = 1;
     }
-    solve_in_place(n, A, B);
+    solve_in_place(n, N, C, A, B);
     for (int c = 0; c < C; c++) {
         f[c] = 0;
         for (int i = 0; i < n; i++)
@@ -200,8 +185,6 @@ TEST(copies_leave_with_their_example) {
 
 /* in: rows [B, E, N, D], labels [B, N, C], log lambda, prior, sharpness. out: alpha and the shares. */
 static void kernel_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_in;
-    (void)n_out;
     mo_expert_mixture mix = {
         mo_exp(t, in[2]), in[3], mo_from(t, MO_F64, 1, (int64_t[]){E}, doublings), in[4], NULL, NULL};
     if (state) {
@@ -214,8 +197,7 @@ static void kernel_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tenso
     out[1] = fit.share;
 }
 
-TEST(gradients_hold_to_order_two) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, gradients_hold_to_order_two) {
     const double sharp = 0.3;
     for (int weighted = 0; weighted < 2; weighted++)
         for (int order = 1; order <= 2; order++) {
@@ -230,34 +212,6 @@ TEST(gradients_hold_to_order_two) {
             for (int i = 0; i < 5; i++)
                 mo_tensor_release(in[i]);
         }
-}
-
-TEST(a_batch_is_its_problems) {
-    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
-    HELD(mo_tensor) *Z = draw(*state, 4, (int64_t[]){2, E, N, D}, 0.5, 1);
-    mo_tensor *K = mo_scale(t, mo_gram(t, Z), 1, 1), *Y = one_hot_labels(t);
-    mo_expert_mixture mix = mixture_of(t, E, NULL);
-    mo_mixed_experts both = mo_kernel_mixture(t, K, mo_with_axis(t, Y, MO_AXIS(0), 2), &mix);
-    for (int b = 0; b < 2; b++) {
-        mo_tensor *k = mo_reshape(t, mo_slice(t, K, MO_AXIS(0), b, b + 1), 3, (int64_t[]){E, N, N});
-        mo_mixed_experts alone = mo_kernel_mixture(t, k, Y, &mix);
-        assert_true(largest_difference(mo_slice(t, both.learned, MO_AXIS(0), b, b + 1), alone.learned) < 1e-12);
-        assert_true(largest_difference(mo_slice(t, both.share, MO_AXIS(0), b, b + 1), alone.share) < 1e-12);
-    }
-}
-
-TEST(equal_kernels_have_equal_shares_but_for_the_prior) {
-    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
-    double K[E][N][N], Kq[E][Q][N], pi[2][R];
-    draw_kernels(K, Kq);
-    memcpy(K[1], K[0], sizeof K[0]);
-    mo_expert_mixture mix = mixture_of(t, 2, NULL);
-    mix.doublings = mo_full(t, MO_F64, 1, (int64_t[]){2}, 2);
-    mo_mixed_experts fit =
-        mo_kernel_mixture(t, mo_from(t, MO_F64, 3, (int64_t[]){2, N, N}, K), one_hot_labels(t), &mix);
-    assert_int_equal(mo_tensor_read(fit.share, pi, sizeof pi), MO_OK);
-    for (int r = 0; r < R; r++)
-        assert_true(fabs(log(pi[0][r] / pi[1][r]) - 1) < 1e-9);
 }
 
 /* With one label per class, leaving a row out leaves nothing of its class: the shares are the prior's. */
@@ -351,8 +305,6 @@ TEST(centres_that_span_all_rows_lose_nothing) {
 
 /* in: rows [2, 12, D], log lambda. */
 static void centred_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_in;
-    (void)n_out;
     mo_expert_mixture mix = mixture_of(t, 2, NULL);
     mix.lambda = mo_exp(t, in[1]);
     mo_tensor *Zm = mo_slice(t, in[0], MO_AXIS(1), 0, D + 1), *Zmt = mo_transpose(t, Zm), *Y = state;
@@ -361,8 +313,7 @@ static void centred_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tens
                  .learned;
 }
 
-TEST(gradients_through_centres_hold_to_order_two) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, gradients_through_centres_hold_to_order_two) {
     mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 12, D}, 0.8, 1), draw(ctx, 1, (int64_t[]){R}, 0.5, 3)};
     HELD(mo_tensor) *Y = labels(ctx, 12, C);
     mo_check_result r = mo_check_function(ctx, centred_function, Y, in, 2, 1, 2, 1e-5, 9);
@@ -381,8 +332,7 @@ static mo_tensor *head_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tenso
 }
 
 /* d = 4 has fewer columns than rows: the head then solves systems of the columns' size. */
-TEST(the_head_is_the_mixture_of_one_kernel) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, the_head_is_the_mixture_of_one_kernel) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     for (int64_t d = 4; d <= 12; d += 8) {
         mo_tensor *Z = draw(ctx, 2, (int64_t[]){N + Q, d}, 0.5, 1), *Y = one_hot_labels(t);
@@ -400,8 +350,7 @@ TEST(the_head_is_the_mixture_of_one_kernel) {
     assert_true(mo_ok(ctx));
 }
 
-TEST(shapes_that_do_not_fit_are_named) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, shapes_that_do_not_fit_are_named) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *K = mo_full(t, MO_F64, 3, (int64_t[]){2, 6, 5}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){6, 2}, 1);
     mo_expert_mixture mix = mixture_of(t, 2, NULL);

@@ -90,9 +90,8 @@ TEST(without_gradients_memory_does_not_grow_with_steps) {
 
 /* With each row twice the problem is the same, but there are more rows than columns, and the steps are taken on the
  * weights themselves. */
-TEST(steps_on_rows_and_on_weights_agree) {
+TEST_WITH(mo_context *ctx, steps_on_rows_and_on_weights_agree) {
     enum { N = 5, D = 6, C = 2 };
-    mo_context *ctx = *state;
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double z[N * D], y[N * C] = {0}, logits[2][N * C];
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
@@ -113,8 +112,7 @@ TEST(steps_on_rows_and_on_weights_agree) {
         assert_true(fabs(logits[0][i] - logits[1][i]) <= 1e-11);
 }
 
-TEST(steps_that_are_no_number_of_them_are_refused) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, steps_that_are_no_number_of_them_are_refused) {
     static const double bad[] = {-1, 0.5, 1e7, NAN};
     for (int i = 0; i < 4; i++) {
         HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
@@ -126,23 +124,4 @@ TEST(steps_that_are_no_number_of_them_are_refused) {
         assert_non_null(strstr(mo_context_status(ctx)->message, "steps, expected a whole number from 0 to 1000000"));
         mo_clear_error(ctx);
     }
-}
-
-TEST(its_first_layer_is_among_the_parameters_of_a_model) {
-    mo_mochi_options o = mo_mochi_defaults();
-    o.encoder.dim = 8;
-    o.head = &mo_head_mlp;
-    HELD(mo_model) *m = mo_mochi_create(*state, MO_F32, &o, 3), *again = mo_mochi_create(*state, MO_F32, &o, 3);
-    int n = mo_model_n_parameters(m);
-    mo_tensor *W = mo_model_parameter(m, n - 2), *same = mo_model_parameter(again, n - 2);
-    assert_string_equal(mo_tensor_name(W), "head.W1");
-    assert_string_equal(mo_tensor_name(mo_model_parameter(m, n - 1)), "head.b1");
-    assert_int_equal(mo_dim(W, 0), 8);
-    assert_int_equal(mo_dim(W, 1), 32);
-    assert_true(mo_needs_grad(W));
-    float a[8 * 32], b[8 * 32];
-    mo_tensor_read(W, a, sizeof a);
-    mo_tensor_read(same, b, sizeof b);
-    assert_memory_equal(a, b, sizeof a); /* the seed alone determines the fit */
-    assert_true(a[0] != a[1] && fabsf(a[0]) <= sqrtf(3.0f / 8));
 }

@@ -17,11 +17,10 @@ static mo_mochi_options small(int layers) {
 
 static mo_tensor *rows(mo_tape *t, int64_t n) {
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
-    double *x = malloc((size_t)(4 * n * DIM) * sizeof *x);
+    HELD_MEMORY double *x = malloc((size_t)(4 * n * DIM) * sizeof *x);
     for (int64_t i = 0; i < 4 * n * DIM; i++)
         x[i] = mo_random_normal(&r);
     mo_tensor *T = mo_from(t, MO_F64, 3, (int64_t[]){4, n, DIM}, x);
-    free(x);
     return T;
 }
 
@@ -34,8 +33,7 @@ static mo_episode node_episode(mo_tape *t) {
     return e;
 }
 
-TEST(parameters_bear_the_released_names_and_bounds) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, parameters_bear_the_released_names_and_bounds) {
     mo_mochi_options o = small(3);
     HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
     assert_int_equal(mo_model_n_parameters(m), 2 * (4 + 2 + 3) + 1);
@@ -55,8 +53,7 @@ TEST(parameters_bear_the_released_names_and_bounds) {
     assert_true(mo_item(mo_model_parameter(m, 18)) == 0);
 }
 
-TEST(mean_before_the_last_layer_equals_mean_after_it) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, mean_before_the_last_layer_equals_mean_after_it) {
     for (int layers = 2; layers <= 3; layers++) {
         mo_mochi_options o = small(layers);
         HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
@@ -75,32 +72,7 @@ TEST(mean_before_the_last_layer_equals_mean_after_it) {
     }
 }
 
-static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)in;
-    (void)n_in;
-    (void)n_out;
-    mo_episode e = node_episode(t);
-    out[0] = mo_model_loss(t, state, &e, NULL, NULL);
-}
-
-TEST(gradients_of_the_loss_hold_in_every_parameter) {
-    mo_context *ctx = *state;
-    for (int temperature = MO_TEMPERATURE_LOGIT; temperature <= MO_TEMPERATURE_EMBED; temperature++) {
-        mo_mochi_options o = small(3);
-        o.temperature = (mo_temperature)temperature;
-        HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
-        for (int i = 0; i < mo_model_n_parameters(m); i++) {
-            mo_tensor *P = mo_model_parameter(m, i);
-            mo_check_result r = mo_check_function(ctx, loss_function, m, &P, 1, 1, 1, 1e-6, 3);
-            if (!r.pass)
-                print_message("%s: %s\n", mo_tensor_name(P), r.worst);
-            assert_true(r.pass);
-        }
-    }
-}
-
-TEST(backward_releases_all_but_the_logits_and_the_loss) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, backward_releases_all_but_the_logits_and_the_loss) {
     mo_mochi_options o = small(3);
     HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
@@ -120,8 +92,7 @@ TEST(backward_releases_all_but_the_logits_and_the_loss) {
     mo_clear_error(ctx);
 }
 
-TEST(loading_names_what_is_missing_and_changes_nothing) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, loading_names_what_is_missing_and_changes_nothing) {
     mo_mochi_options o = small(2);
     HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
     HELD(mo_arrays) *arrays = mo_arrays_create(ctx);
@@ -136,8 +107,7 @@ TEST(loading_names_what_is_missing_and_changes_nothing) {
     assert_true(sum > 0);
 }
 
-TEST(wrong_options_and_rows_are_named) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, wrong_options_and_rows_are_named) {
     mo_mochi_options o = small(4);
     assert_null(mo_mochi_create(ctx, MO_F64, &o, 1));
     assert_string_equal(mo_context_status(ctx)->message, "gamlp: layers is 4, expected 2 or 3");

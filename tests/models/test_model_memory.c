@@ -17,7 +17,6 @@ static double total(mo_tape *t, mo_tensor *X) {
 /* Every head of the library on rows, and a fitted ridge with its gradient. */
 static double heads(mo_context *ctx, scratch *unused) {
     static const char *const names[] = {"ridge", "logistic", "svm", "prototype_euclidean", "mixture", "mlp"};
-    (void)unused;
     char path[1024];
     snprintf(path, sizeof path, "%s/head_good.so", getenv("MOCHI_PLUGINS") ? getenv("MOCHI_PLUGINS") : ".");
     const mo_head *loaded = mo_load_head(ctx, path); /* dlopen's own allocations are not wrapped, so they never fail */
@@ -40,7 +39,6 @@ static double heads(mo_context *ctx, scratch *unused) {
 }
 
 static double check_head(mo_context *ctx, scratch *unused) {
-    (void)unused;
     mo_check_result r = mo_check_head(ctx, mo_find_head("prototype_inner"), 1, 1);
     if (!r.pass && mo_ok(ctx))
         mo_fail(ctx, strstr(r.worst, "memory") ? MO_MEMORY : MO_STATE, "%s", r.worst);
@@ -49,7 +47,6 @@ static double check_head(mo_context *ctx, scratch *unused) {
 
 /* A small MOCHI on drawn episodes of sets: embeddings, logits, loss and its gradient. */
 static double episodes(mo_context *ctx, scratch *unused) {
-    (void)unused;
     double value = mo_cosine(0.1, 0, 1, 4);
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = 8;
@@ -86,7 +83,6 @@ static mo_graph *ring(mo_context *ctx) {
  * random subspace. */
 static double decompositions(mo_context *ctx, scratch *unused) {
     enum { SIDE = 70, MOST = 74 };
-    (void)unused;
     int64_t pointer[MOST + 1] = {0};
     int32_t column[2 * MOST];
     float entry[2 * MOST];
@@ -112,7 +108,6 @@ static double decompositions(mo_context *ctx, scratch *unused) {
 }
 
 static double links(mo_context *ctx, scratch *unused) {
-    (void)unused;
     double score[2] = {0};
     mo_few_shot_options o = {.weights = "tests/fuzz/seeds/small.safetensors"};
     mo_graph *graph = ring(ctx);
@@ -123,7 +118,6 @@ static double links(mo_context *ctx, scratch *unused) {
 }
 
 static double suggestions(mo_context *ctx, scratch *unused) {
-    (void)unused;
     double logits[4] = {0};
     int64_t id[3] = {0};
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);

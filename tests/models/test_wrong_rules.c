@@ -389,8 +389,7 @@ static mo_op op_of(const rule *r) {
         .n_samples = 1};
 }
 
-TEST(wrong_rules_of_ops_are_caught) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, wrong_rules_of_ops_are_caught) {
     int failed = 0, wrong = 0;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         for (uint64_t seed = 0; seed < 3; seed++) {
@@ -482,7 +481,6 @@ static mo_tensor *means_second(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tens
 }
 
 static mo_tensor *nothing(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    (void)t, (void)Zs, (void)Ys, (void)Zq, (void)parameters;
     return NULL;
 }
 
@@ -533,8 +531,7 @@ static const planted_head heads[] = {
 };
 
 /* Checks with the checker's own samples, and with a sample that is not a batch. */
-TEST(wrong_heads_are_caught) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, wrong_heads_are_caught) {
     int failed = 0;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         for (int samples = 0; samples < 2; samples++) {
@@ -568,7 +565,6 @@ TEST(wrong_heads_are_caught) {
 
 /* Y = X^3; state: the op, whose rule can be wrong. */
 static void op_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_out;
     out[0] = mo_apply(t, state, in, n_in, NULL);
 }
 
@@ -580,8 +576,7 @@ static void expect_caught(mo_context *ctx, const rule *r, mo_tensor *const *in, 
             c.error, c.worst);
 }
 
-TEST(special_inputs_hide_nothing) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, special_inputs_hide_nothing) {
     double one[9], nothing[9] = {0}, unit[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, x[3] = {1, 2, 3};
     for (int i = 0; i < 9; i++)
         one[i] = 1;
@@ -607,8 +602,6 @@ TEST(special_inputs_hide_nothing) {
 /* Calls mo_grad in its input, so it fails if the input needs no gradient. */
 static void inner_gradient(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     mo_tensor *y = mo_mul(t, mo_square(t, in[0]), in[1]), *g;
-    (void)n_in;
-    (void)n_out;
     mo_grad(t, &y, NULL, 1, in, &g, 1, MO_CREATE_GRAPH);
     out[0] = *(bool *)state ? mo_mul(t, g, mo_stop_gradient(t, in[1])) : mo_mul(t, g, in[1]);
 }
@@ -627,8 +620,7 @@ TEST(graph_code_may_take_gradients_itself) {
         mo_tensor_release(in[i]);
 }
 
-TEST(inputs_that_need_no_gradient_are_no_pass) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, inputs_that_need_no_gradient_are_no_pass) {
     mo_op op = op_of(&rules[0]);
     HELD(mo_tensor) *X = mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2});
     mo_check_result c = mo_check_function(ctx, op_function, &op, &X, 1, 1, 2, 1e-5, 0);

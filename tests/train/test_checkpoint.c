@@ -29,22 +29,12 @@ static bytes parameters_of(const training_run *run) {
 
 /* Fails unless resuming gives this error, with these words, and changes neither weights nor files. */
 static void assert_refused(const run_options *o, const char *folder, mo_code code, const char *const *parts) {
-    training_run run = run_open(o, folder);
+    HELD(training_run) run = run_open(o, folder);
     bytes weights = parameters_of(&run), log = run_file(folder, "log.jsonl");
     assert_int_not_equal(mo_trainer_resume(run.trainer), MO_OK);
     assert_failed(run.ctx, code, parts);
     assert_same_bytes(weights, parameters_of(&run));
     assert_same_bytes(log, run_file(folder, "log.jsonl"));
-    run_close(&run);
-}
-
-TEST(missing_checkpoint_is_named) {
-    char *folder = folder_of(*state);
-    training_run run = run_open(&usual_run, folder);
-    mo_trainer_resume(run.trainer);
-    assert_failed(run.ctx, MO_IO, PARTS("resume", "checkpoint.safetensors"));
-    assert_int_not_equal(access(folder, F_OK), 0); /* the folder was not created */
-    run_close(&run);
 }
 
 TEST(other_settings_are_refused_by_name) {
@@ -73,8 +63,7 @@ TEST(other_settings_are_refused_by_name) {
 }
 
 /* Changes one tensor of a valid checkpoint: its type, its number of axes, its shape; or removes it. */
-TEST(tensors_of_another_form_are_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, tensors_of_another_form_are_refused) {
     char *folder = folder_of(s), path[600], shape[160];
     run_until(&usual_run, folder, false, 2);
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
@@ -103,8 +92,7 @@ TEST(tensors_of_another_form_are_refused) {
     arrays->count++;
 }
 
-TEST(settings_that_are_no_object_are_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, settings_that_are_no_object_are_refused) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_model) *model = planted_model(s->ctx, 1);
     mo_trainer_options o = {.steps = 1,
@@ -126,8 +114,7 @@ TEST(settings_that_are_no_object_are_refused) {
 
 /* ---- weights ---- */
 
-TEST(weights_tell_how_to_use_them) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, weights_tell_how_to_use_them) {
     char *folder = folder_of(s), path[600];
     run_options o = usual_run;
     o.settings = "{\"recipe\":\"paper++\"}";
@@ -178,8 +165,7 @@ static const char *write_weights(scratch *s, mo_model *model, const char *metada
     return s->path;
 }
 
-TEST(weights_without_metadata_are_the_released_program) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, weights_without_metadata_are_the_released_program) {
     for (int layers = 2; layers <= 3; layers++) {
         mo_mochi_options o = mo_mochi_defaults();
         o.encoder.dim = 8;

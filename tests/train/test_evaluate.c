@@ -41,12 +41,10 @@ static void evaluate(
     mo_context *ctx, const mo_source *s, const mo_candidate *c, int n, const mo_eval_options *o, table *t) {
     *t = (table){0};
     mo_evaluate(ctx, s, c, n, o, keep_row, t);
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
+    expect_ok(ctx);
 }
 
-TEST(planted_classes_are_found_by_both_protocols) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, planted_classes_are_found_by_both_protocols) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_model) *model = planted_model(s->ctx, 1);
     mo_candidate c[] = {hop_candidate("hop", 2), {.features = "random", .model = model, .head = &mo_head_ridge}};
@@ -71,8 +69,7 @@ static void divide_planted(mo_graph *graph) {
         graph->division[i] = i < 18 ? MO_DIVISION_TRAIN : i >= graph->nodes - 60 ? MO_DIVISION_TEST : MO_DIVISION_NONE;
 }
 
-TEST(the_division_of_a_graph_gives_one_figure) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, the_division_of_a_graph_gives_one_figure) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     const mo_source *source = planted_source(pool, MO_TASK_NC);
     mo_eval_options o = usual_options(MO_PROTOCOL_PUBLIC);
@@ -112,8 +109,7 @@ TEST(the_division_of_a_graph_gives_one_figure) {
 }
 
 /* If all probabilities are class frequencies, nll is log 3 and ece 0; on planted classes the readout does better. */
-TEST(probabilities_have_figures) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, probabilities_have_figures) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     mo_candidate c[] = {hop_candidate("hop", 2), hop_candidate("flat", 2)};
     mo_eval_options o = usual_options(MO_PROTOCOL_EPISODE);
@@ -131,25 +127,10 @@ TEST(probabilities_have_figures) {
     assert_null(mo_class_metric_name(MO_CLASS_METRICS));
 }
 
-TEST(labels_without_meaning_give_chance) {
-    scratch *s = *state;
-    mo_feature_options features = planted_features();
-    HELD(mo_pool) *pool = mo_pool_create(s->ctx, &features, 0.2, NULL, NULL);
-    mo_pool_add(pool, planted_graph(s->ctx, "noise", 400, 4, 0.05, 0.05, 3), 1u << MO_TASK_NC);
-    mo_eval_options o = usual_options(MO_PROTOCOL_EPISODE);
-    mo_candidate c = hop_candidate("x0", 0);
-    table t;
-    o.episodes = 50;
-    evaluate(s->ctx, mo_pool_source(pool, 0), &c, 1, &o, &t);
-    for (int i = 0; i < 2; i++) /* 50 episodes of 120 queries have a standard error of 0.6, and share some rows */
-        assert_true(fabs(mean_of(&t, "x0", shots[i], "accuracy") - 25) < 2.5);
-}
-
 /* 10 nodes per class, of which 64 are asked for, and links unrelated to classes: readouts that leave out rows one by
  * one must see that nothing is learned. Tested with rows embedded once, embedded for each episode, and refitted on all
  * nodes. */
-TEST(copies_are_no_evidence) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, copies_are_no_evidence) {
     mo_feature_options examples = planted_features(), nodes = planted_features();
     examples.form = MO_FEATURES_OF_EXAMPLES;
     examples.dim = nodes.dim = 64;
@@ -170,8 +151,7 @@ TEST(copies_are_no_evidence) {
     }
 }
 
-TEST(candidates_are_compared_on_the_same_plans) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, candidates_are_compared_on_the_same_plans) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     mo_candidate c[] = {hop_candidate("x0", 1), hop_candidate("hop", 1)};
     table t;
@@ -194,8 +174,7 @@ static double direct_accuracy(mo_tape *t, mo_model *model, const mo_source *sour
     return 100.0 * ((double)plan->n_query - wrong) / (double)plan->n_query;
 }
 
-TEST(encoding_once_gives_what_encoding_each_episode_gives) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, encoding_once_gives_what_encoding_each_episode_gives) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_model) *model = planted_model(s->ctx, 1);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -214,25 +193,6 @@ TEST(encoding_once_gives_what_encoding_each_episode_gives) {
     }
 }
 
-TEST(row_blocks_give_the_same_embeddings) {
-    scratch *s = *state;
-    HELD(mo_pool) *pool = planted_pool(s->ctx);
-    HELD(mo_model) *model = planted_model(s->ctx, 1);
-    for (int task = 0; task < MO_TASKS; task++) {
-        const mo_source *source = planted_source(pool, (mo_task)task);
-        int64_t examples = task == MO_TASK_GC ? source->graph->graphs : source->graph->nodes;
-        HELD(mo_tensor) *whole = mo_embed_all(model, source, 0);
-        assert_int_equal(mo_dim(whole, 0), examples);
-        assert_int_equal(mo_dim(whole, 1), PLANTED_DIM);
-        for (int64_t max_rows = 1; max_rows < 2000; max_rows = 3 * max_rows + 2) {
-            HELD(mo_tensor) *parts = mo_embed_all(model, source, max_rows);
-            const float *a = mo_tensor_view(whole).data, *b = mo_tensor_view(parts).data;
-            for (int64_t i = 0; i < mo_numel(whole); i++) /* products of other shapes round differently */
-                assert_true(fabsf(a[i] - b[i]) <= 1e-5f * (1 + fabsf(a[i])));
-        }
-    }
-}
-
 /* Returns the mean of rows [n, w] over the nodes of each graph. */
 static double *means_over_graphs(const mo_graph *set, const float *x, int64_t w) {
     double *mean = calloc((size_t)(set->graphs * w), sizeof *mean);
@@ -244,8 +204,7 @@ static double *means_over_graphs(const mo_graph *set, const float *x, int64_t w)
 }
 
 /* For rows of nodes, the hop of a graph is the mean over its nodes, not the sum. */
-TEST(the_hop_of_a_graph_is_its_nodes_mean) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, the_hop_of_a_graph_is_its_nodes_mean) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     const mo_source *source = planted_source(pool, MO_TASK_GC);
     const float *stack = mo_tensor_view(mo_arrays_find(source->features->arrays, "hops")).data;
@@ -254,17 +213,15 @@ TEST(the_hop_of_a_graph_is_its_nodes_mean) {
         HELD(mo_tensor) *Z = mo_embed_hop(source, hop);
         assert_int_equal(mo_dim(Z, 0), graphs);
         assert_int_equal(mo_dim(Z, 1), PLANTED_DIM);
-        double *mean = means_over_graphs(source->graph, stack + hop * nodes * PLANTED_DIM, PLANTED_DIM);
+        HELD_MEMORY double *mean = means_over_graphs(source->graph, stack + hop * nodes * PLANTED_DIM, PLANTED_DIM);
         for (int64_t i = 0; i < graphs * PLANTED_DIM; i++)
             assert_float_equal(((const float *)mo_tensor_view(Z).data)[i], mean[i], 1e-5);
-        free(mean);
     }
 }
 
 /* ---- links ---- */
 
-TEST(planted_links_are_found) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, planted_links_are_found) {
     mo_feature_options features = planted_features();
     HELD(mo_pool) *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
     mo_pool_add(pool, planted_graph(s->ctx, "blocks", 300, 6, 0.3, 0.005, 2), 1u << MO_TASK_LP);
@@ -288,7 +245,6 @@ typedef struct shares {
 
 static void count_test_pairs(const mo_source *source, const mo_plan *plan, int64_t k, int64_t repeat, void *state) {
     shares *of = state;
-    (void)source, (void)k, (void)repeat;
     of->test[0] = of->test[1] = 0;
     for (int64_t i = 0; i < plan->n_query; i++)
         of->test[plan->query_label[i] == 0]++;
@@ -296,8 +252,7 @@ static void count_test_pairs(const mo_source *source, const mo_plan *plan, int64
 }
 
 /* The article's division: a fifth of the edges is the test set, and the support comes from a tenth of the others. */
-TEST(a_fifth_of_the_edges_is_the_test) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_fifth_of_the_edges_is_the_test) {
     mo_feature_options features = planted_features();
     HELD(mo_pool) *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
     mo_pool_add(pool, planted_graph(s->ctx, "blocks", 300, 6, 0.3, 0.005, 2), 1u << MO_TASK_LP);
@@ -319,8 +274,7 @@ TEST(a_fifth_of_the_edges_is_the_test) {
 
 /* In a random graph nothing predicts an edge but the edge itself. With features that do not know held-out edges the AUC
  * is one half; with features that know them it is higher, so the test can fail. */
-TEST(links_that_only_masked_edges_predict_are_not_found) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, links_that_only_masked_edges_predict_are_not_found) {
     mo_feature_options features = planted_features();
     features.dim = 128;
     HELD(mo_pool) *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
@@ -346,17 +300,43 @@ TEST(links_that_only_masked_edges_predict_are_not_found) {
     mo_features_release(leaky.features);
 }
 
+/* ---- the best hop ---- */
+
+/* Writes each node's label into one hop, and 0 into all others. */
+static void plant_hop(const mo_source *source, int informative) {
+    mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
+    float *x = mo_tensor_view(hops).data;
+    mo_random r = mo_random_at(1, MO_PURPOSE_CHECK, 7);
+    for (int64_t i = 0; i < mo_numel(hops); i++) {
+        int64_t hop = i / (source->graph->nodes * PLANTED_DIM), node = i / PLANTED_DIM % source->graph->nodes;
+        bool says = hop == informative && i % PLANTED_DIM == source->graph->label[node];
+        x[i] = (float)(mo_random_normal(&r) + (says ? 5 : 0));
+    }
+}
+
+TEST_WITH(scratch *s, best_hop_is_the_one_that_tells_the_classes) {
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    for (int hop = 0; hop <= PLANTED_HOPS; hop++) {
+        plant_hop(planted_source(pool, MO_TASK_NC), hop);
+        assert_int_equal(mo_best_hop(s->ctx, pool, MO_TASK_NC, &mo_head_ridge, 1, 3), hop);
+    }
+    mo_pool_release(pool);
+    mo_feature_options features = planted_features();
+    pool = mo_pool_create(s->ctx, &features, 0.2, NULL, NULL);
+    mo_pool_add(pool, planted_graph(s->ctx, "unlabelled", 60, 1, 0.2, 0, 9), 0);
+    assert_int_equal(mo_best_hop(s->ctx, pool, MO_TASK_NC, &mo_head_ridge, 1, 3), -1);
+    assert_true(mo_ok(s->ctx));
+}
+
 /* ---- failures ---- */
 
 static mo_tensor *factor_minus_one(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *p) {
     mo_tensor *K = mo_matmul(t, Zs, mo_transpose(t, Zs));
-    (void)p;
     K = mo_add_diag(t, mo_scale(t, K, 0, 0), mo_scalar(t, MO_F32, -1));
     return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zs), mo_solve_spd(t, K, Ys)));
 }
 
-TEST(a_readout_that_fails_costs_its_own_figure_alone) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_readout_that_fails_costs_its_own_figure_alone) {
     const mo_head never = {
         .abi = MO_HEAD_ABI, .size = sizeof(mo_head), .name = "never", .order = 2, .logits = factor_minus_one};
     mo_feature_options features = planted_features();
@@ -373,8 +353,7 @@ TEST(a_readout_that_fails_costs_its_own_figure_alone) {
     }
 }
 
-TEST(impossible_requests_are_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, impossible_requests_are_refused) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     const mo_source *source = planted_source(pool, MO_TASK_NC);
     mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);

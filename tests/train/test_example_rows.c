@@ -29,10 +29,8 @@ static void assert_same_arrays(const mo_features *a, const mo_features *b) {
     }
 }
 
-TEST(rows_do_not_depend_on_threads_or_cache) {
-    scratch *s = *state;
-    char folder[300];
-    snprintf(folder, sizeof folder, "%s/cache", s->folder);
+TEST_WITH(scratch *s, rows_do_not_depend_on_threads_or_cache) {
+    const char *folder = scratch_path(s, "cache");
     for (int task = 0; task < MO_TASKS; task++) {
         HELD(mo_context) *many = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = 5});
         HELD(mo_features) *one = open_task(s->ctx, (mo_task)task, folder),
@@ -65,8 +63,7 @@ static void dense_counts(const mo_graph *graph, int64_t u, int64_t v, double out
     memcpy(out, all, sizeof all);
 }
 
-TEST(counts_of_links_are_those_of_the_masked_graph) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, counts_of_links_are_those_of_the_masked_graph) {
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     HELD(mo_links) *links = mo_links_create(graph, 0.2, 50, 3);
     mo_feature_options o = example_features(NULL);
@@ -151,8 +148,7 @@ static mo_link_test every_third(const mo_links *links, int64_t test[2][MOST_PAIR
     return t;
 }
 
-TEST(test_links_are_standardised_by_the_rows_that_heads_are_fitted_on) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, test_links_are_standardised_by_the_rows_that_heads_are_fitted_on) {
     HELD(mo_graph) *graph = planted_graph(s->ctx, "links", 120, 3, 0.2, 0.03, 5);
     HELD(mo_links) *links = mo_links_create(graph, 0.3, 150, 3);
     mo_feature_options o = example_features(NULL);
@@ -193,14 +189,12 @@ static void keep_mean(const mo_eval_row *row, void *state) {
 /* A head that records the mean of the support's rows [n_s, 1]; its logits are 0. */
 static double support_mean;
 static mo_tensor *logits_of_spy(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    (void)parameters;
     support_mean = mo_item(mo_mean(t, Zs, MO_ALL, MO_DROP_AXES));
     return mo_scale(t, mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zs), Ys)), 0, 0);
 }
 
 /* If k is the number of all links outside the test set, rows are standardised over exactly the support. */
-TEST(an_evaluation_standardises_links_by_its_support) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, an_evaluation_standardises_links_by_its_support) {
     const mo_head spy = {
         .abi = MO_HEAD_ABI, .size = sizeof(mo_head), .name = "spy", .order = 2, .logits = logits_of_spy};
     mo_feature_options o = example_features(NULL);
@@ -226,8 +220,7 @@ static double auc_of_noise(mo_context *ctx, bool leak) {
     mo_feature_options o = example_features(NULL);
     HELD(mo_pool) *pool = mo_pool_create(ctx, &o, MO_EVAL_LINK_SHARE, NULL, NULL);
     mo_pool_add(pool, planted_graph(ctx, "noise", 300, 1, 0.08, 0.08, 4), 1u << MO_TASK_LP);
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
+    expect_ok(ctx);
     mo_source source = *mo_pool_source(pool, 0);
     mo_links seen = *source.links;
     HELD(mo_graph) *whole = planted_graph(ctx, "noise", 300, 1, 0.08, 0.08, 4);
@@ -250,42 +243,13 @@ static double auc_of_noise(mo_context *ctx, bool leak) {
     return auc;
 }
 
-TEST(links_that_nothing_predicts_are_not_predicted) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, links_that_nothing_predicts_are_not_predicted) {
     assert_true(fabs(auc_of_noise(s->ctx, false) - 50) < 6);
     assert_true(auc_of_noise(s->ctx, true) > 75); /* with the test links in the graph they are found, so the test above
                                                    * can fail */
 }
 
-/* Blocks bound the memory of an episode of example rows; figures stay the same. */
-TEST(an_evaluation_encodes_in_blocks) {
-    scratch *s = *state;
-    mo_feature_options o = example_features(NULL);
-    HELD(mo_pool) *pool = mo_pool_create(s->ctx, &o, MO_EVAL_LINK_SHARE, NULL, NULL);
-    mo_pool_add(pool, planted_graph(s->ctx, "planted", 400, 2, 0.08, 0.01, 4), 1u << MO_TASK_NC | 1u << MO_TASK_LP);
-    HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
-    mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
-    for (int task = 0; task < 2; task++) {
-        double mean[2];
-        int64_t peak[2];
-        for (int i = 0; i < 2; i++) {
-            mo_eval_options eval = {.protocol = MO_PROTOCOL_SPLIT,
-                .n_shots = 1,
-                .shots = (const int64_t[]){100},
-                .seeds = 2,
-                .max_rows = i ? 16 : 0};
-            mo_context_reset_peaks(s->ctx);
-            assert_int_equal(mo_evaluate(s->ctx, mo_pool_source(pool, task), &c, 1, &eval, keep_mean, &mean[i]), MO_OK);
-            peak[i] = mo_context_counters(s->ctx).tape_peak;
-        }
-        assert_true(fabs(mean[0] - mean[1]) < 1e-3);
-        if (!(peak[1] < peak[0]))
-            fail_msg("task %d: %lld bytes at once, %lld in blocks", task, (long long)peak[0], (long long)peak[1]);
-    }
-}
-
-TEST(bad_features_are_named) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, bad_features_are_named) {
     mo_feature_options o = example_features(NULL);
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     assert_null(mo_example_features_open(graph, MO_TASK_LP, NULL, &o));

@@ -40,12 +40,10 @@ static void expect_equal(const mo_graph *graph, const mo_feature_options *o, boo
     any.cache = NULL;
     int64_t n, m;
     bool cached;
-    float *x = hops_of(graph, o, &n, &cached), *y = hops_of(graph, &any, &m, NULL);
+    HELD_MEMORY float *x = hops_of(graph, o, &n, &cached), *y = hops_of(graph, &any, &m, NULL);
     assert_int_equal(cached, from_cache);
     assert_int_equal(n, m);
     assert_memory_equal(x, y, (size_t)n * sizeof *x);
-    free(x);
-    free(y);
 }
 
 /* Flips a bit of the stack's first row. */
@@ -59,8 +57,7 @@ static void damage(const char *path) {
     fclose(file);
 }
 
-TEST(a_hit_equals_what_is_computed) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_hit_equals_what_is_computed) {
     mo_graph *graphs[] = {draw_graph(s->ctx, larger, 5, 8), draw_graph(s->ctx, set, 0, 8)};
     char folder[512];
     told t;
@@ -88,8 +85,7 @@ TEST(a_hit_equals_what_is_computed) {
     expect_equal(graph, &o, false);
 }
 
-TEST(a_use_sets_the_time_of_an_entry) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_use_sets_the_time_of_an_entry) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 5, 9);
     char folder[512], path[1024];
     told t;
@@ -105,8 +101,7 @@ TEST(a_use_sets_the_time_of_an_entry) {
     folder_remove(folder);
 }
 
-TEST(a_stack_on_disk_equals_the_one_in_memory) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_stack_on_disk_equals_the_one_in_memory) {
     mo_graph *graphs[] = {
         draw_graph(s->ctx, larger, 5, 1), draw_graph(s->ctx, larger, 0, 2), draw_graph(s->ctx, set, 4, 3)};
     char folder[512], path[1024];
@@ -134,8 +129,7 @@ TEST(a_stack_on_disk_equals_the_one_in_memory) {
 /* In a folder that several users share, another user can put a link where an entry or a stack will be, as names follow
  * from graph and options. The link is replaced; a stack, which is written in place under the name .partial, is refused
  * if that is a link. */
-TEST(a_link_in_the_cache_is_not_written_through) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_link_in_the_cache_is_not_written_through) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 5, 11);
     char folder[512], path[1024], partial[1100], thesis[512];
     told t;
@@ -158,9 +152,8 @@ TEST(a_link_in_the_cache_is_not_written_through) {
         expect_equal(graph, &o, false);
         assert_true(lstat(path, &st) == 0 && S_ISREG(st.st_mode));
         expect_equal(graph, &o, true);
-        bytes kept = read_bytes(thesis);
+        HELD(bytes) kept = read_bytes(thesis);
         assert_true(kept.n == 10 && memcmp(kept.data, "my thesis\n", 10) == 0);
-        bytes_release(&kept);
         folder_remove(folder);
     }
     unlink(thesis);
@@ -170,7 +163,6 @@ TEST(a_link_in_the_cache_is_not_written_through) {
 static double free_bytes = INFINITY, free_with_swap = INFINITY;
 
 double mo_free_memory(const char *root, double *with_swap) {
-    (void)root;
     *with_swap = free_with_swap;
     return free_bytes;
 }
@@ -180,8 +172,7 @@ static void open_features(const mo_graph *graph, const mo_feature_options *o) {
     expect_ok(graph->ctx);
 }
 
-TEST(without_a_limit_what_is_free_counts) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, without_a_limit_what_is_free_counts) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 0, 12);
     char folder[512], path[1024];
     told t;

@@ -30,7 +30,7 @@ TEST(a_hop_has_the_bits_of_the_adjacency_times_the_hop_before) {
         HELD(mo_csr) *A = mo_normalized_adjacency(graph, MO_F32);
         HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
         int64_t n = graph->nodes * wide.dim, shape[] = {graph->nodes, wide.dim};
-        float *x = calloc((size_t)n, sizeof *x), *y = calloc((size_t)n, sizeof *y);
+        HELD_MEMORY float *x = calloc((size_t)n, sizeof *x), *y = calloc((size_t)n, sizeof *y);
         for (int64_t k = 1; k <= HOPS; k++) {
             mo_tensor *before = mo_reshape(t, mo_slice(t, hops, MO_AXIS(0), k - 1, k), 2, shape);
             mo_tensor_read(mo_spmm(t, A, before), x, (size_t)n * sizeof *x);
@@ -38,8 +38,6 @@ TEST(a_hop_has_the_bits_of_the_adjacency_times_the_hop_before) {
             expect_ok(ctx);
             assert_memory_equal(x, y, (size_t)n * sizeof *x);
         }
-        free(x);
-        free(y);
     }
 }
 
@@ -47,7 +45,7 @@ TEST(hop_zero_has_rows_of_mean_zero_and_variance_one) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     HELD(mo_graph) *graph = draw_graph(ctx, larger, 9, 2);
     int64_t n;
-    float *x = hops_of(graph, &plain, &n, NULL);
+    HELD_MEMORY float *x = hops_of(graph, &plain, &n, NULL);
     for (int64_t i = 0; i < graph->nodes; i++) {
         double mean = 0, square = 0;
         for (int64_t j = 0; j < DIM; j++) {
@@ -56,22 +54,19 @@ TEST(hop_zero_has_rows_of_mean_zero_and_variance_one) {
         }
         assert_true(fabs(mean) < 1e-5 && fabs(square - 1) < 2e-2); /* the variance has 1e-5 added */
     }
-    free(x);
 }
 
 TEST(isolated_nodes_without_features_are_zero_rows) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     HELD(mo_graph) *graph = draw_graph(ctx, larger, 0, 3);
     int64_t n, last = graph->nodes - 1;
-    float *x = hops_of(graph, &plain, &n, NULL);
+    HELD_MEMORY float *x = hops_of(graph, &plain, &n, NULL);
     for (int64_t j = 0; j < DIM; j++)
         assert_true(fabsf(x[last * DIM + j]) < 1e-3f && x[(graph->nodes + last) * DIM + j] == 0);
-    free(x);
 }
 
 /* In memory and on disk, for one graph and for a set, whose features are first brought to a common scale. */
-TEST(without_a_norm_hop_zero_is_the_basis) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, without_a_norm_hop_zero_is_the_basis) {
     mo_graph *graphs[] = {draw_graph(s->ctx, larger, 6, 4), draw_graph(s->ctx, set, 6, 4)};
     mo_feature_options bare = plain, disk;
     bare.norm = MO_FEATURE_NORM_NONE;
@@ -88,10 +83,9 @@ TEST(without_a_norm_hop_zero_is_the_basis) {
         assert_true(i ? own != NULL : own == NULL);
         for (int64_t g = 0; g < graphs[i]->graphs; g++) {
             int64_t first = graphs[i]->graph_offset[g], rows = graphs[i]->graph_offset[g + 1] - first;
-            double *basis = rows ? basis_of(&scaled, g, &bare) : NULL;
+            HELD_MEMORY double *basis = rows ? basis_of(&scaled, g, &bare) : NULL;
             for (int64_t j = 0; j < rows * DIM; j++)
                 assert_true(basis[j] == (double)x[first * DIM + j]);
-            free(basis);
         }
         free(own);
         free(x);
@@ -108,8 +102,8 @@ TEST(the_sum_reverses_the_attributes_and_concat_puts_them_second) {
     HELD(mo_graph) *both = draw_graph(ctx, small, 6, 4), *bare = draw_graph(ctx, small, 0, 4);
     mo_feature_options sum = plain, concat = plain;
     concat.combine = MO_COMBINE_CONCAT;
-    double *s = basis_of(both, 0, &sum), *p = basis_of(bare, 0, &sum), *c = basis_of(both, 0, &concat),
-           *b = basis_of(bare, 0, &concat);
+    HELD_MEMORY double *s = basis_of(both, 0, &sum), *p = basis_of(bare, 0, &sum), *c = basis_of(both, 0, &concat),
+                       *b = basis_of(bare, 0, &concat);
     for (int64_t i = 0; i < both->nodes; i++)
         for (int64_t j = 0; j < DIM; j++) {
             double attribute = j >= DIM - 6 ? c[i * DIM + DIM / 2 + (DIM - 1 - j)] : 0;
@@ -118,10 +112,6 @@ TEST(the_sum_reverses_the_attributes_and_concat_puts_them_second) {
             assert_true(j < DIM / 2 || (j < DIM / 2 + 6 ? true : c[i * DIM + j] == 0));
             assert_true(b[i * DIM + j] == (j < DIM / 2 ? c[i * DIM + j] : 0));
         }
-    free(s);
-    free(p);
-    free(c);
-    free(b);
 }
 
 /* With as many columns as nodes, M = P_A P_A^T is four times the positive part of A~. So M A~ = A~ M, and the trace of
@@ -158,25 +148,20 @@ TEST(a_graph_of_a_set_has_the_features_it_has_alone) {
         alone.graph_offset = offset;
         if (n == 0)
             continue;
-        double *x = basis_of(all, g, &plain), *y = basis_of(&alone, 0, &plain);
+        HELD_MEMORY double *x = basis_of(all, g, &plain), *y = basis_of(&alone, 0, &plain);
         assert_memory_equal(x, y, (size_t)(n * DIM) * sizeof *x);
-        free(x);
-        free(y);
     }
 }
 
 static void expect_same(
     const mo_graph *a, const mo_feature_options *oa, const mo_graph *b, const mo_feature_options *ob, bool same) {
     int64_t n, m;
-    float *x = hops_of(a, oa, &n, NULL), *y = hops_of(b, ob, &m, NULL);
+    HELD_MEMORY float *x = hops_of(a, oa, &n, NULL), *y = hops_of(b, ob, &m, NULL);
     assert_int_equal(n, m);
     assert_int_equal(memcmp(x, y, (size_t)n * sizeof *x) == 0, same);
-    free(x);
-    free(y);
 }
 
 TEST(threads_change_no_bit) {
-    (void)state;
     HELD(mo_context) *one = mo_context_create(&(mo_context_options){.threads = 1});
     HELD(mo_context) *two = mo_context_create(&(mo_context_options){.threads = 2});
     for (int i = 0; i < 2; i++) {
@@ -189,14 +174,12 @@ TEST(threads_change_no_bit) {
     }
 }
 
-TEST(a_single_column_counts) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_single_column_counts) {
     HELD(mo_graph) *one = draw_graph(s->ctx, small, 1, 4), *bare = draw_graph(s->ctx, small, 0, 4);
     expect_same(one, &plain, bare, &plain, false);
 }
 
-TEST(wrong_settings_and_values_are_named) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, wrong_settings_and_values_are_named) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, small, 5, 12);
     mo_feature_options o = plain;
     o.dim = 0;
@@ -228,8 +211,7 @@ TEST(wrong_settings_and_values_are_named) {
 }
 
 /* If all features are zero, the graph has columns but no array of values. */
-TEST(features_that_are_all_zero_are_none) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, features_that_are_all_zero_are_none) {
     char path[512];
     scratch_write(s, "edges.csv", "a,b\nb,c\n", 8);
     scratch_write(s, "features.csv", "a,0,0\nb,0,0\nc,0,0\n", 18);
@@ -239,8 +221,7 @@ TEST(features_that_are_all_zero_are_none) {
     assert_int_equal(graph->feature_nnz, 0);
     assert_null(graph->feature_value);
     int64_t n;
-    float *x = hops_of(graph, &plain, &n, NULL);
+    HELD_MEMORY float *x = hops_of(graph, &plain, &n, NULL);
     for (int64_t i = 0; i < n; i++)
         assert_true(isfinite(x[i]));
-    free(x);
 }

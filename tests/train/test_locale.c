@@ -55,7 +55,6 @@ static void leave_locale(void) {
 }
 
 TEST(numbers_have_a_point) {
-    (void)state;
     for (int i = 0; i < LOCALES; i++) {
         char text[64], *end;
         enter_locale(i);
@@ -77,7 +76,6 @@ TEST(numbers_have_a_point) {
 
 /* A thread of the host can have its own locale. */
 TEST(the_locale_of_a_thread_is_put_back) {
-    (void)state;
     char text[64];
     enter_locale(0);
     locale_t own = newlocale(LC_ALL_MASK, "de_DE.UTF-8", (locale_t)0);
@@ -92,8 +90,7 @@ TEST(the_locale_of_a_thread_is_put_back) {
     freelocale(own);
 }
 
-TEST(messages_have_a_point) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, messages_have_a_point) {
     for (int i = 0; i < LOCALES; i++) {
         enter_locale(i);
         mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
@@ -105,13 +102,11 @@ TEST(messages_have_a_point) {
 }
 
 /* Runs eight steps, with an interruption after four: the files equal those of a run under C. */
-TEST(runs_write_and_resume_the_same_files) {
-    scratch *s = *state;
-    char plain[400], other[400];
+TEST_WITH(scratch *s, runs_write_and_resume_the_same_files) {
     run_options o = usual_run;
     o.settings = "{\"recipe\": \"mine\", \"rate\": 0.125}";
-    snprintf(plain, sizeof plain, "%s/plain", s->folder);
-    snprintf(other, sizeof other, "%s/other", s->folder);
+    const char *plain = scratch_path(s, "plain");
+    const char *other = scratch_path(s, "other");
     run_until(&o, plain, false, 8);
     for (int i = 0; i < LOCALES; i++) {
         enter_locale(i);
@@ -137,8 +132,7 @@ static void draw(mo_context *ctx, double drawn[300]) {
     mo_tensor_read(kept, drawn + 200, 100 * sizeof *drawn);
 }
 
-TEST(random_draws_have_the_same_bits) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, random_draws_have_the_same_bits) {
     double plain[300], other[300];
     draw(s->ctx, plain);
     for (int i = 0; i < LOCALES; i++) {
@@ -151,10 +145,9 @@ TEST(random_draws_have_the_same_bits) {
     print_message("300 draws under %d locales\n", (int)LOCALES);
 }
 
-TEST(weights_are_read) {
-    scratch *s = *state;
-    char folder[400], path[600];
-    snprintf(folder, sizeof folder, "%s/run", s->folder);
+TEST_WITH(scratch *s, weights_are_read) {
+    char path[600];
+    const char *folder = scratch_path(s, "run");
     snprintf(path, sizeof path, "%s/weights.safetensors", folder);
     run_until(&usual_run, folder, false, 8);
     HELD(mo_weights) *right = mo_weights_read(s->ctx, path);
@@ -172,8 +165,7 @@ TEST(weights_are_read) {
 }
 
 /* The reader of pool files writes the share of links as text, which the pool reads. */
-TEST(shares_of_links_are_read) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, shares_of_links_are_read) {
     char ring[1024] = "", item[700];
     for (int i = 0; i < 40; i++)
         snprintf(ring + strlen(ring), sizeof ring - strlen(ring), "%d %d\n%d %d\n", i, (i + 1) % 40, i, (i + 7) % 40);

@@ -17,13 +17,11 @@ static void assert_near(double got, double expected) {
 }
 
 TEST(auc_and_average_precision_equal_scikit_learn) {
-    (void)state;
     assert_near(mo_auc((mo_scores){pos, NP, neg, NN}), 0.5980392156862745);
     assert_near(mo_average_precision((mo_scores){pos, NP, neg, NN}), 0.5821042946933127);
 }
 
 TEST(auc_is_one_zero_and_a_half_where_it_must_be) {
-    (void)state;
     const double high[] = {3, 2, INFINITY}, low[] = {1, 0, -INFINITY, 1.5}, same[] = {7, 7, 7};
     assert_near(mo_auc((mo_scores){high, 3, low, 4}), 1);
     assert_true(mo_auc((mo_scores){low, 4, high, 3}) == 0);
@@ -55,7 +53,6 @@ static double direct_hits(const double *p, int64_t n_p, const double *n, int64_t
 }
 
 TEST(drawn_scores_agree_with_the_definitions) {
-    (void)state;
     double p[40], n[60];
     for (uint64_t trial = 0; trial < 300; trial++) {
         mo_random r = mo_random_at(2, MO_PURPOSE_CHECK, trial);
@@ -73,7 +70,6 @@ TEST(drawn_scores_agree_with_the_definitions) {
 }
 
 TEST(pooled_hits_have_their_values_by_hand) {
-    (void)state;
     const double p[] = {9, 7, 5, 3}, n[] = {8, 7, 4, 2, 1};
     /* All scores in one list: 9 8 7- 7+ 5 4 3 2 1; at the tie the negative comes first. */
     assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 3) == 0.25);
@@ -84,14 +80,12 @@ TEST(pooled_hits_have_their_values_by_hand) {
 
 /* OGB takes the mean of the optimistic and the pessimistic rank. */
 TEST(reciprocal_ranks_halve_ties) {
-    (void)state;
     const double p[] = {9, 7, 0}, n[] = {8, 7, 7};
     assert_near(mo_mean_reciprocal_rank((mo_scores){p, 3, n, 3}), (1 + 1 / 3.0 + 1 / 4.0) / 3);
     assert_true(isnan(mo_mean_reciprocal_rank((mo_scores){p, 3, n, 0})));
 }
 
 TEST(metrics_without_a_value_are_nan) {
-    (void)state;
     const double one[] = {1}, bad[] = {NAN};
     assert_true(isnan(mo_auc((mo_scores){one, 1, one, 0})) && isnan(mo_auc((mo_scores){one, 0, one, 1})) &&
                 isnan(mo_auc((mo_scores){one, 1, bad, 1})));
@@ -102,7 +96,6 @@ TEST(metrics_without_a_value_are_nan) {
 }
 
 TEST(summaries_equal_scipy) {
-    (void)state;
     const double five[] = {71.5, 69.25, 73.125, 70, 72.75};
     mo_summary s = mo_summarize(five, 5);
     assert_near(s.mean, 71.325);
@@ -124,7 +117,6 @@ static double unit_interval(int64_t n) {
 
 /* The table has 12 digits; the expansion beyond it gets better with more degrees of freedom. */
 TEST(the_interval_has_student_quantiles) {
-    (void)state;
     static const struct {
         int64_t degrees;
         double t, error;
@@ -138,7 +130,6 @@ TEST(the_interval_has_student_quantiles) {
 
 /* Both ends x of the interval solve (share - x)^2 = z^2 x (1 - x) / trials. */
 TEST(the_interval_of_a_share_is_wilsons) {
-    (void)state;
     static const double share[] = {0.8, 0, 1, 0.5}, trials[] = {10, 20, 7, 1000}, z = 1.959963984540054;
     for (size_t i = 0; i < sizeof share / sizeof *share; i++) {
         double end[2];
@@ -150,7 +141,6 @@ TEST(the_interval_of_a_share_is_wilsons) {
 }
 
 TEST(summaries_of_too_few_values_are_nan) {
-    (void)state;
     mo_summary one = mo_summarize((double[]){3}, 1), none = mo_summarize(NULL, 0);
     assert_true(one.mean == 3 && isnan(one.sd) && isnan(one.ci95));
     assert_true(isnan(none.mean) && isnan(none.sd) && isnan(none.ci95));
@@ -180,13 +170,11 @@ static void assert_figures(double temperature, double nll, double brier, double 
 }
 
 TEST(figures_equal_scikit_learn) {
-    (void)state;
     assert_figures(1, 1.0528339390646675, 0.6007961047399455, 0.509833350986603, 6);
     assert_figures(2.5, 0.9702263276255928, 0.5946694146883603, 0.5572966676897041, 6);
 }
 
 TEST(adding_in_parts_adds_up) {
-    (void)state;
     double logits[N * C];
     mo_calibration whole = {0}, first = {0}, rest = {0};
     fill_logits(logits);
@@ -207,7 +195,6 @@ static void add_confidence(mo_calibration *c, double p, bool right) {
 }
 
 TEST(a_bin_holds_its_upper_end_but_not_its_lower_one) {
-    (void)state;
     mo_calibration c = {0};
     mo_calibration_add(&c, (double[]){0, 0, 0}, (int64_t[]){0}, 1, 3, 1); /* a confidence of 1/3, the upper end of bin
                                                                            * 4 */
@@ -219,7 +206,6 @@ TEST(a_bin_holds_its_upper_end_but_not_its_lower_one) {
 }
 
 TEST(calibrated_predictions_have_no_error_and_bold_ones_have_theirs) {
-    (void)state;
     mo_calibration calibrated = {0}, bold = {0};
     for (int i = 0; i < 10; i++) {
         add_confidence(&calibrated, 0.7, i < 7);
@@ -230,7 +216,6 @@ TEST(calibrated_predictions_have_no_error_and_bold_ones_have_theirs) {
 }
 
 TEST(logits_far_apart_neither_overflow_nor_vanish) {
-    (void)state;
     mo_calibration c = {0};
     mo_calibration_add(&c, (double[]){1e5, -1e5}, (int64_t[]){1}, 1, 2, 1);
     assert_near(c.nll / 2e5, 1);
@@ -239,7 +224,6 @@ TEST(logits_far_apart_neither_overflow_nor_vanish) {
 }
 
 TEST(the_temperature_is_where_the_slope_vanishes) {
-    (void)state;
     double logits[N * C], nll;
     fill_logits(logits);
     assert_near(mo_fit_temperature(logits, label, N, C, 0, &nll), 2.006113811467045);
@@ -252,7 +236,6 @@ TEST(the_temperature_is_where_the_slope_vanishes) {
 }
 
 TEST(right_everywhere_has_a_finite_temperature_by_platts_targets) {
-    (void)state;
     double logits[40], n = 20, nll;
     int64_t right[20] = {0};
     for (int i = 0; i < 20; i++) {
@@ -268,7 +251,6 @@ TEST(right_everywhere_has_a_finite_temperature_by_platts_targets) {
 }
 
 TEST(logits_that_say_nothing_get_temperature_one_and_misleading_ones_the_largest) {
-    (void)state;
     assert_near(mo_fit_temperature((double[]){3, 3, 5, 5}, (int64_t[]){0, 1}, 2, 2, 0, NULL), 1);
     assert_near(mo_fit_temperature((double[]){1, 0, 0, 1}, (int64_t[]){1, 0}, 2, 2, 0, NULL), 1e4);
 }

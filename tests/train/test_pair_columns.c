@@ -38,8 +38,7 @@ static void draw_pairs(const mo_graph *graph, int64_t *end[2]) {
         } while (end[0][i] == end[1][i] || mo_graph_has_edge(graph, end[0][i], end[1][i]));
 }
 
-TEST(walks_are_powers_of_the_adjacency) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, walks_are_powers_of_the_adjacency) {
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     int64_t n = graph->nodes, first[PAIRS], second[PAIRS], *end[2] = {first, second};
     draw_pairs(graph, end);
@@ -91,8 +90,7 @@ static void dense_match(const mo_graph *graph, const float *x, int64_t d, int64_
     }
 }
 
-TEST(matches_are_the_best_and_the_mean_neighbours) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, matches_are_the_best_and_the_mean_neighbours) {
     enum { D = 8 };
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     int64_t first[PAIRS], second[PAIRS], *end[2] = {first, second};
@@ -127,15 +125,14 @@ TEST(matches_are_the_best_and_the_mean_neighbours) {
 
 /* ---- diffused rows ---- */
 
-TEST(diffused_rows_are_those_of_the_recursion) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, diffused_rows_are_those_of_the_recursion) {
     enum { D = 3 };
     static const double restart[] = {0.15, 0.05};
     static const int rounds[] = {12, 24};
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     int64_t n = graph->nodes;
     static double P[NODES * D], Z[NODES * D], next[NODES * D], got[NODES * D];
-    double *N = dense(graph, true);
+    HELD_MEMORY double *N = dense(graph, true);
     HELD(mo_csr) *A = mo_normalized_adjacency(graph, MO_F64);
     mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 6);
     for (int i = 0; i < NODES * D; i++)
@@ -161,12 +158,10 @@ TEST(diffused_rows_are_those_of_the_recursion) {
             assert_true(fabs(got[j] - Z[j]) < 1e-10);
         mo_tensor_release(sum[i]);
     }
-    free(N);
 }
 
 /* Every build, also with sanitizers, adds in four interleaved sums. Products with 1 are exact. */
 TEST(products_of_rows_add_in_the_stated_order) {
-    (void)state;
     enum { LONGEST = 90 };
     float x[LONGEST], ones[LONGEST];
     int apart_in_order = 0;

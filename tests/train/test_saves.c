@@ -183,9 +183,8 @@ static void assert_one_line(const mo_context *ctx, const char *name, const char 
 }
 
 static bool holds(const char *path, bytes expected) {
-    bytes b = read_bytes(path);
+    HELD(bytes) b = read_bytes(path);
     bool same = b.n == expected.n && (!b.n || !memcmp(b.data, expected.data, b.n));
-    bytes_release(&b);
     return same;
 }
 
@@ -330,8 +329,7 @@ static void read_at_every_call(scratch *s, const kind *k, const char *path, doub
         }
 }
 
-TEST(a_fault_in_a_reader_is_told_or_changes_nothing) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_fault_in_a_reader_is_told_or_changes_nothing) {
     tally t = {0};
     for (int i = 0; i < KINDS; i++) {
         char path[512];
@@ -396,11 +394,9 @@ static void open_stack_at_every_call(scratch *s, const char *folder, bool there,
         }
 }
 
-TEST(a_fault_in_a_hop_stack_is_told_and_made_good) {
-    scratch *s = *state;
-    char folder[400];
+TEST_WITH(scratch *s, a_fault_in_a_hop_stack_is_told_and_made_good) {
     tally t = {0};
-    snprintf(folder, sizeof folder, "%s/stacks", s->folder);
+    const char *folder = scratch_path(s, "stacks");
     double expected = open_stack(s, folder);
     expect_ok(s->ctx);
     assert_true(expected != 0);
@@ -413,8 +409,7 @@ TEST(a_fault_in_a_hop_stack_is_told_and_made_good) {
 
 /* ---- the order ---- */
 
-TEST(a_save_is_written_synced_named_and_its_folder_synced) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_save_is_written_synced_named_and_its_folder_synced) {
     int saves = 0;
     char wrong[400];
     for (int named_only = 0; named_only < 2; named_only++)
@@ -428,9 +423,8 @@ TEST(a_save_is_written_synced_named_and_its_folder_synced) {
                 expect_ok(s->ctx);
                 if (!disk_save_in_order(disk_calls(), path, &written, wrong))
                     fail_msg("%s\n%s", wrong, disk_calls());
-                bytes b = read_bytes(path);
+                HELD(bytes) b = read_bytes(path);
                 assert_int_equal(written, b.n);
-                bytes_release(&b);
             }
             unlink(path);
         }
@@ -438,11 +432,10 @@ TEST(a_save_is_written_synced_named_and_its_folder_synced) {
     assert_int_equal(saves, 4 * KINDS);
 }
 
-TEST(a_hop_stack_is_synced_before_it_has_its_name) {
-    scratch *s = *state;
-    char folder[400], path[1024], wrong[400];
+TEST_WITH(scratch *s, a_hop_stack_is_synced_before_it_has_its_name) {
+    char path[1024], wrong[400];
     long written;
-    snprintf(folder, sizeof folder, "%s/stacks", s->folder);
+    const char *folder = scratch_path(s, "stacks");
     folder_remove(folder);
     assert_int_equal(mkdir(folder, 0777), 0);
     disk_begin(&(disk_plan){.under = folder});
@@ -468,7 +461,6 @@ TEST(an_order_that_loses_files_is_recognized) {
         {"create /f/a\nwrite /f/a 5\nsync /f/a\nsync /f\n", "no file is renamed"},
         {"create /g/.t\nwrite /g/.t 5\nsync /g/.t\nname /g/.t /f/a\nsync /f\n", "another folder"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char wrong[400] = "";
         long written;

@@ -72,8 +72,7 @@ static mo_graph *known_set(mo_context *ctx) {
 }
 
 /* The expected columns before standardisation: triangles, paths, stars, cycles of four, components. */
-TEST(statistics_are_those_of_known_graphs) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, statistics_are_those_of_known_graphs) {
     HELD(mo_graph) *set = known_set(s->ctx);
     static const double n[] = {5, 6, 7, 6}, m[] = {10, 6, 6, 6}, T[] = {10, 0, 0, 2}, S2[] = {30, 6, 15, 6},
                         S3[] = {20, 0, 20, 0}, C4[] = {15, 0, 0, 0}, most[] = {4, 2, 6, 2}, c[] = {1, 1, 1, 2},
@@ -144,13 +143,13 @@ static void add_intersections(const mo_graph *set, const int64_t *colour, double
     free(count);
 }
 
-TEST(subtrees_are_the_optimal_assignment_kernel) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, subtrees_are_the_optimal_assignment_kernel) {
     enum { G = 40 };
     for (int labelled = 0; labelled < 2; labelled++) {
         HELD(mo_graph) *set = drawn_set(s->ctx, G, labelled, false);
         HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
-        int64_t *colour = calloc((size_t)set->nodes, sizeof *colour), *next = calloc((size_t)set->nodes, sizeof *next);
+        HELD_MEMORY int64_t *colour = calloc((size_t)set->nodes, sizeof *colour),
+                            *next = calloc((size_t)set->nodes, sizeof *next);
         double K[G * G] = {0}, norm[G] = {0};
         for (int64_t u = 0; labelled && u < set->nodes; u++)
             colour[u] = set->feature_column[set->feature_pointer[u]];
@@ -176,13 +175,10 @@ TEST(subtrees_are_the_optimal_assignment_kernel) {
         double want[G * G], got[G * G];
         mo_tensor_read(mo_contiguous(t, mo_matmul(t, root, mo_transpose(t, root))), want, sizeof want);
         mo_tensor_read(mo_contiguous(t, mo_matmul(t, P, mo_transpose(t, P))), got, sizeof got);
-        if (!mo_ok(s->ctx))
-            fail_msg("%s", mo_context_status(s->ctx)->message);
+        expect_ok(s->ctx);
         for (int i = 0; i < G * G; i++)
             if (fabs(got[i] - want[i]) > 1e-4)
                 fail_msg("labels %d, graphs %d and %d: expected %g, found %g", labelled, i / G, i % G, want[i], got[i]);
-        free(colour);
-        free(next);
     }
 }
 
@@ -230,8 +226,7 @@ static double mean_gaussians(const mo_graph *set, const double *h, int64_t w, do
 
 /* Compares cosines between the waves' rows, which are random to 1 / sqrt(128), with cosines between centred rows of the
  * exact kernel. */
-TEST(waves_are_gaussians_between_nodes) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, waves_are_gaussians_between_nodes) {
     enum { G = 24 };
     HELD(mo_graph) *set = drawn_set(s->ctx, G, true, false);
     mo_set_structure structure;
@@ -265,8 +260,7 @@ TEST(waves_are_gaussians_between_nodes) {
 
 /* ---- the order of the nodes ---- */
 
-TEST(the_order_of_the_nodes_changes_no_inner_product) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, the_order_of_the_nodes_changes_no_inner_product) {
     static const char *const names[] = {"statistics", "subtrees", "waves"};
     enum { G = 30 };
     mo_feature_options o = example_features(NULL);
@@ -306,13 +300,11 @@ static double array_distance(mo_context *ctx, const mo_features *f, const mo_fea
     mo_tensor *largest = mo_max(t, mo_abs(t, mo_sub(t, X, Y)), MO_ALL, MO_DROP_AXES);
     double distance = mo_item(largest);
     mo_tape_release(t);
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
+    expect_ok(ctx);
     return distance;
 }
 
-TEST(a_measured_value_counts_in_any_unit_and_makes_no_kinds) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_measured_value_counts_in_any_unit_and_makes_no_kinds) {
     enum { G = 30 };
     static const char *const names[] = {"blocks", "waves", "subtrees"};
     static const float units[] = {0, 1, 1000, 1e-4F};
@@ -341,8 +333,7 @@ TEST(a_measured_value_counts_in_any_unit_and_makes_no_kinds) {
 
 /* Graphs without an edge, a set of one graph, or of equal graphs: rows are finite, and zero if graphs cannot be told
  * apart. */
-TEST(poor_sets_have_finite_rows) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, poor_sets_have_finite_rows) {
     static const char *const names[] = {"statistics", "subtrees", "waves"};
     mo_feature_options o = example_features(NULL);
     for (int kind = 0; kind < 3; kind++) {

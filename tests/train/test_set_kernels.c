@@ -257,7 +257,7 @@ static void expect_experts(const mo_graph *set, const char *const *names, int n_
     int64_t all[GRAPHS];
     for (int g = 0; g < GRAPHS; g++)
         all[g] = GRAPHS - 1 - g;
-    mo_set_kernels *k = mo_set_kernels_create(set, false, 0);
+    HELD(mo_set_kernels) *k = mo_set_kernels_create(set, false, 0);
     expect_ok(set->ctx);
     assert_int_equal(mo_set_kernels_count(k), n_names);
     assert_int_equal(mo_set_kernels_gram(k, all, GRAPHS, all, GRAPHS, found), MO_OK);
@@ -287,11 +287,9 @@ static void expect_experts(const mo_graph *set, const char *const *names, int n_
                         (long long)all[h], x, y);
             }
     }
-    mo_set_kernels_release(k);
 }
 
-TEST(kernels_are_those_of_the_formulas) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, kernels_are_those_of_the_formulas) {
     static const char *const names[] = {"st", "lab", "at", "atx", "wl"}, *const bare[] = {"st", "lab", "wl"};
     for (int labelled = 0; labelled < 2; labelled++) {
         HELD(mo_graph) *plain_set = drawn_set(s->ctx, labelled, 0), *measured = drawn_set(s->ctx, labelled, A),
@@ -304,7 +302,6 @@ TEST(kernels_are_those_of_the_formulas) {
 
 /* A call for some pairs gives the values of a call for all; bits are equal for any number of threads. */
 TEST(parts_and_threads_change_nothing) {
-    (void)state;
     static float all[5 * GRAPHS * GRAPHS], part[5 * 4 * 3];
     static const int64_t a[] = {5, 2, 2, 17}, b[] = {0, 17, 9};
     int64_t every[GRAPHS];
@@ -313,7 +310,7 @@ TEST(parts_and_threads_change_nothing) {
     for (int threads = 1; threads <= 3; threads += 2) {
         HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
         HELD(mo_graph) *set = drawn_set(ctx, true, A);
-        mo_set_kernels *k = mo_set_kernels_create(set, false, 0);
+        HELD(mo_set_kernels) *k = mo_set_kernels_create(set, false, 0);
         if (threads == 1)
             assert_int_equal(mo_set_kernels_gram(k, every, GRAPHS, every, GRAPHS, all), MO_OK);
         assert_int_equal(mo_set_kernels_gram(k, a, 4, b, 3, part), MO_OK);
@@ -321,14 +318,12 @@ TEST(parts_and_threads_change_nothing) {
             for (int i = 0; i < 4; i++)
                 for (int j = 0; j < 3; j++)
                     assert_true(part[(e * 4 + i) * 3 + j] == all[(e * GRAPHS + a[i]) * GRAPHS + b[j]]);
-        mo_set_kernels_release(k);
     }
 }
 
 /* Inductive kernels between some graphs do not depend on the set's other graphs, as transductive ones do. If all graphs
  * are labelled, the Gaussians of both are equal. */
-TEST(inductive_kernels_ask_the_labelled_graphs_alone) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, inductive_kernels_ask_the_labelled_graphs_alone) {
     enum { SAME = 14, LABELLED = 5, ASKED = 6, EXPERTS = 5, MANY = EXPERTS * GRAPHS * GRAPHS };
     static const int64_t labelled[LABELLED] = {2, 5, 8, 12, 13}, asked[ASKED] = {0, 2, 4, 7, 10, 11};
     static float K[2][2][EXPERTS * ASKED * LABELLED], all[2][MANY];
@@ -338,13 +333,12 @@ TEST(inductive_kernels_ask_the_labelled_graphs_alone) {
     for (int drawn = 0; drawn < 2; drawn++) {
         HELD(mo_graph) *set = partly_drawn_set(s->ctx, true, A, drawn ? SAME : GRAPHS);
         for (int inductive = 0; inductive < 2; inductive++) {
-            mo_set_kernels *k = mo_set_kernels_create(set, inductive, 0);
+            HELD(mo_set_kernels) *k = mo_set_kernels_create(set, inductive, 0);
             assert_int_equal(mo_set_kernels_count(k), EXPERTS);
             assert_int_equal(mo_set_kernels_refer(k, every, GRAPHS), MO_OK);
             assert_int_equal(mo_set_kernels_gram(k, every, GRAPHS, every, GRAPHS, all[inductive]), MO_OK);
             assert_int_equal(mo_set_kernels_refer(k, labelled, LABELLED), MO_OK);
             assert_int_equal(mo_set_kernels_gram(k, asked, ASKED, labelled, LABELLED, K[drawn][inductive]), MO_OK);
-            mo_set_kernels_release(k);
         }
         assert_memory_equal(all[0], all[1], 4 * GRAPHS * GRAPHS * sizeof **all);
     }
@@ -358,10 +352,9 @@ TEST(inductive_kernels_ask_the_labelled_graphs_alone) {
     }
 }
 
-TEST(inductive_kernels_before_any_label) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, inductive_kernels_before_any_label) {
     HELD(mo_graph) *set = drawn_set(s->ctx, true, A);
-    mo_set_kernels *k = mo_set_kernels_create(set, true, 0);
+    HELD(mo_set_kernels) *k = mo_set_kernels_create(set, true, 0);
     int64_t graph = 3, beyond = GRAPHS;
     float K[5];
     assert_int_equal(mo_set_kernels_gram(k, &graph, 1, &graph, 1, K), MO_STATE);
@@ -372,11 +365,9 @@ TEST(inductive_kernels_before_any_label) {
     assert_int_equal(mo_set_kernels_gram(k, &graph, 1, &graph, 1, K), MO_OK);
     for (int e = 0; e < 5; e++)
         assert_true(fabs(K[e] - 2) < 1e-6);
-    mo_set_kernels_release(k);
 }
 
-TEST(empty_lists_and_wrong_graphs_and_too_little_memory) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, empty_lists_and_wrong_graphs_and_too_little_memory) {
     HELD(mo_graph) *set = drawn_set(s->ctx, true, A), *single = draw_graph(s->ctx, small, 0, 3);
     mo_set_kernels *k = mo_set_kernels_create(set, false, 0);
     int64_t graph = 3, beyond = GRAPHS;

@@ -69,15 +69,13 @@ static edges *complete_graph(int64_t n) {
     return e;
 }
 
-TEST(a_complete_graph_has_one_eigenvalue_many_times) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_complete_graph_has_one_eigenvalue_many_times) {
     edges *e = complete_graph(120);
     check_converged(s->ctx, 120, e, 20);
     free(e);
 }
 
-TEST(a_bipartite_graph_has_eigenvalues_in_pairs) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_bipartite_graph_has_eigenvalues_in_pairs) {
     edges *e = calloc(1, sizeof *e);
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
     for (int k = 0; k < 400; k++)
@@ -93,8 +91,7 @@ TEST(a_bipartite_graph_has_eigenvalues_in_pairs) {
     free(e);
 }
 
-TEST(a_star_has_rank_two_and_zeros_after) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_star_has_rank_two_and_zeros_after) {
     edges *e = calloc(1, sizeof *e);
     for (int64_t i = 1; i < 200; i++)
         add(e, 0, i);
@@ -107,8 +104,7 @@ TEST(a_star_has_rank_two_and_zeros_after) {
     free(e);
 }
 
-TEST(isolated_nodes_and_small_components_are_fine) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, isolated_nodes_and_small_components_are_fine) {
     edges *e = calloc(1, sizeof *e);
     for (int64_t i = 0; i < 90; i += 3) /* thirty paths of three nodes, then sixty isolated nodes */
         add(e, i, i + 1), add(e, i + 1, i + 2);
@@ -124,8 +120,7 @@ TEST(isolated_nodes_and_small_components_are_fine) {
     free(e);
 }
 
-TEST(a_random_graph_converges) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_random_graph_converges) {
     edges *e = calloc(1, sizeof *e);
     mo_random r = mo_random_at(4, MO_PURPOSE_CHECK, 0);
     for (int k = 0; k < 900; k++)
@@ -137,8 +132,7 @@ TEST(a_random_graph_converges) {
 /* A path has the eigenvalues cos(pi j / (n - 1)), in pairs +-s and dense at both ends: the worst case for power
  * iterations. Rayleigh-Ritz on the iterated block alone mixes s and -s, and its values are off by up to 0.64; with the
  * block's image added, the worst of these 64 is off by 0.033. */
-TEST(two_power_iterations_find_the_values_of_a_path) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, two_power_iterations_find_the_values_of_a_path) {
     edges *e = calloc(1, sizeof *e);
     for (int64_t i = 0; i + 1 < 400; i++)
         add(e, i, i + 1);
@@ -178,17 +172,12 @@ static float *bits_of(int threads, int64_t n, uint64_t seed, size_t *bytes) {
 }
 
 TEST(threads_change_no_bit_and_seeds_do) {
-    (void)state;
     size_t bytes;
-    float *one = bits_of(1, 3000, 1, &bytes), *two = bits_of(2, 3000, 1, &bytes), *again = bits_of(2, 3000, 1, &bytes),
-          *other = bits_of(2, 3000, 2, &bytes);
+    HELD_MEMORY float *one = bits_of(1, 3000, 1, &bytes), *two = bits_of(2, 3000, 1, &bytes),
+                      *again = bits_of(2, 3000, 1, &bytes), *other = bits_of(2, 3000, 2, &bytes);
     assert_memory_equal(one, two, bytes);
     assert_memory_equal(two, again, bytes);
     assert_true(memcmp(one, other, bytes) != 0);
-    free(one);
-    free(two);
-    free(again);
-    free(other);
 }
 
 TEST(wrong_ranks_and_values_that_are_not_finite_are_refused) {
@@ -219,8 +208,7 @@ static mo_csr *cycle_of(mo_context *ctx, int64_t n, int64_t nodes) {
 }
 
 /* A cycle of 80,000 nodes; then with an isolated node added, which changes only the size. */
-TEST(a_large_graph_gets_a_product_more) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_large_graph_gets_a_product_more) {
     double kept[2] = {0}, residual[2];
     for (int more = 0; more < 2; more++) {
         HELD(mo_csr) *A = cycle_of(s->ctx, 80000, 80000 + more);

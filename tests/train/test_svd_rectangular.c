@@ -19,7 +19,7 @@ static double *drawn(int64_t n, int64_t m, int64_t rank, uint64_t seed) {
 }
 
 static void check_rectangular(mo_context *ctx, int64_t n, int64_t m, int64_t true_rank, int rank, int exact_below) {
-    double *X = drawn(n, m, true_rank, 6);
+    HELD_MEMORY double *X = drawn(n, m, true_rank, 6);
     for (int real = MO_F32; real <= MO_F64; real++) {
         double tolerance = real == MO_F64 ? 1e-7 : 2e-4; /* in float32 errors reach 1.02e-4 if OpenBLAS does not know
                                                           * the CPU */
@@ -36,7 +36,6 @@ static void check_rectangular(mo_context *ctx, int64_t n, int64_t m, int64_t tru
         free(product);
         free_result(&x);
     }
-    free(X);
 }
 
 TEST(a_matrix_of_the_rank_asked_for_is_reproduced) {
@@ -75,7 +74,7 @@ TEST(missing_rank_is_filled_up) {
                 Y[i * 6 + j] = j < 3 ? mo_random_normal(&r) : Y[i * 6 + j - 3];
         mo_tensor *T = mo_cast(t, mo_from(t, MO_F64, 2, (int64_t[]){50, 6}, Y), (mo_dtype)real);
         mo_orthonormalize(t, T, 2, &condition);
-        double *Q = host(t, T), *P = outer(Q, NULL, 50, 6);
+        HELD_MEMORY double *Q = host(t, T), *P = outer(Q, NULL, 50, 6);
         assert_true(condition > 1e3);
         assert_true(orthogonality(Q, 50, 6) < (real == MO_F64 ? 1e-13 : 2e-6));
         double PY[50 * 6] = {0};
@@ -84,7 +83,5 @@ TEST(missing_rank_is_filled_up) {
                 for (int k = 0; k < 50; k++)
                     PY[i * 6 + j] += P[i * 50 + k] * Y[k * 6 + j];
         expect_near("Q Q^T Y", PY, Y, 300, real == MO_F64 ? 1e-12 : 1e-5);
-        free(Q);
-        free(P);
     }
 }

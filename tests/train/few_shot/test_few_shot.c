@@ -23,86 +23,7 @@ static void first_labels(const mo_graph *graph, int64_t id[SUPPORT], int64_t lab
     assert_int_equal(n, SUPPORT);
 }
 
-/* Predicts 300 nodes of Cora, from node 1000 on, in a context with this many threads. */
-enum { ASKED = 300 };
-static void predict_cora(
-    int threads, double probability[ASKED * CORA_CLASSES], mo_few_shot_estimate *estimate, mo_few_shot_cover *cover) {
-    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-    mo_register_ops(ctx);
-    HELD(mo_graph) *graph = mo_graph_open(ctx, "cora");
-    HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_NC, NULL);
-    int64_t id[SUPPORT], label[SUPPORT], asked[ASKED], right = 0;
-    first_labels(graph, id, label);
-    for (int64_t i = 0; i < ASKED; i++)
-        asked[i] = 1000 + i;
-    assert_int_equal(mo_few_shot_fit(f, id, label, SUPPORT), MO_OK);
-    assert_int_equal(mo_few_shot_probabilities(f, asked, ASKED, probability), MO_OK);
-    for (int64_t i = 0; i < ASKED; i++) {
-        const double *row = probability + i * CORA_CLASSES;
-        int best = 0;
-        double sum = 0;
-        for (int c = 0; c < CORA_CLASSES; c++) {
-            best = row[c] > row[best] ? c : best;
-            sum += row[c];
-        }
-        assert_true(fabs(sum - 1) < 1e-12);
-        right += best == graph->label[asked[i]];
-    }
-    assert_true(right > ASKED / 2); /* chance: a seventh */
-    *estimate = mo_few_shot_expect(f);
-    assert_int_equal(mo_few_shot_cover_of(f, asked, ASKED, cover), MO_OK);
-}
-
-TEST(every_thread_count_gives_the_same_bits) {
-    (void)state;
-    static double one[ASKED * CORA_CLASSES], three[ASKED * CORA_CLASSES];
-    mo_few_shot_estimate a, b;
-    mo_few_shot_cover c, d;
-    predict_cora(1, one, &a, &c);
-    predict_cora(3, three, &b, &d);
-    assert_true(c.far == d.far && c.far > 0 && c.far < 1);
-    assert_memory_equal(one, three, sizeof one);
-    assert_true(a.accuracy == b.accuracy && a.temperature == b.temperature);
-    assert_int_equal(a.classes, CORA_CLASSES);
-    assert_int_equal(a.held_out, SUPPORT);
-    assert_true(a.low < a.accuracy && a.accuracy < a.high && a.accuracy > 0.3);
-    assert_true(a.temperature > 0 && isfinite(a.temperature));
-}
-
-/* Fits the labels of an evaluation's plan: the logits must be the evaluation's. */
-TEST(logits_are_those_of_an_evaluation) {
-    scratch *s = *state;
-    HELD(mo_pool) *pool = planted_pool(s->ctx);
-    for (int task = 0; task < MO_TASKS; task += 2) {
-        const mo_source *source = planted_source(pool, (mo_task)task);
-        HELD(mo_model) *model = planted_model(s->ctx, 1);
-        HELD(mo_plan) plan;
-        assert_int_equal(mo_plan_split(source->graph, source->task, 4, 3, &plan), MO_OK);
-        mo_few_shot f = {.ctx = s->ctx, .source = *source, .candidate = {.model = model}, .temperature = 1};
-        f.t = mo_tape_create(s->ctx, MO_EVAL);
-        f.rows = mo_embed_all(model, source, 0);
-        mo_few_shot_support support = {plan.support[0], plan.support_label, plan.n_support, plan.classes};
-        double *logits = calloc((size_t)(plan.n_query * plan.classes), sizeof *logits);
-        assert_int_equal(mo_few_shot_read(&f, &support, plan.query[0], plan.n_query, logits), MO_OK);
-        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
-        mo_tensor *Y = mo_candidate_logits(t, source, &f.candidate, f.rows, &plan, 0, NULL);
-        double right = 0;
-        for (int64_t i = 0; i < plan.n_query; i++) {
-            int64_t best = 0;
-            for (int64_t c = 1; c < plan.classes; c++)
-                best = logits[i * plan.classes + c] > logits[i * plan.classes + best] ? c : best;
-            right += best == plan.query_label[i];
-        }
-        assert_true(mo_plan_accuracy(t, Y, &plan) == 100.0 * right / (double)plan.n_query);
-        free(logits);
-        mo_tape_release(t);
-        mo_tape_release(f.t);
-        mo_tensor_release(f.rows);
-    }
-}
-
-TEST(a_graph_takes_many_sets_of_labels) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_graph_takes_many_sets_of_labels) {
     HELD(mo_graph) *set = mo_graph_open(s->ctx, "mutag");
     HELD(mo_few_shot) *f = mo_few_shot_open(set, MO_TASK_GC, &(mo_few_shot_options){.head = &mo_head_logistic});
     int64_t id[4] = {0, 0, 0, 0}, label[4] = {0, 0, 1, 1}, n[2] = {0, 0}, asked[] = {50, 51};
@@ -127,8 +48,7 @@ TEST(a_graph_takes_many_sets_of_labels) {
     assert_int_equal(mo_few_shot_logits(f, asked, 2, first), MO_OK);
 }
 
-TEST(bad_labels_are_refused_by_number) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, bad_labels_are_refused_by_number) {
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
     assert_null(mo_few_shot_open(graph, MO_TASK_GC, NULL));
     assert_failed(s->ctx, MO_INVALID, PARTS("cora is a single graph, expected labels of nodes"));
@@ -161,8 +81,7 @@ TEST(bad_labels_are_refused_by_number) {
 
 /* By definition a column of the plane is the centred rows times an eigenvector: Z Z^T maps it to its squared length
  * times itself. The first column is the longer one. */
-TEST(the_plane_is_that_of_the_principal_components) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, the_plane_is_that_of_the_principal_components) {
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
     HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -199,8 +118,7 @@ static mo_tensor *rows_of_two_classes(mo_context *ctx, mo_dtype real) {
     return Z;
 }
 
-TEST(a_lambda_without_effect_is_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_lambda_without_effect_is_refused) {
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "tests/graphs/club.gml");
     HELD(mo_tensor) *Z = rows_of_two_classes(s->ctx, MO_F32);
     const struct {
@@ -225,8 +143,7 @@ TEST(a_lambda_without_effect_is_refused) {
     assert_non_null(f);
 }
 
-TEST(rows_from_elsewhere_are_read_as_they_are) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, rows_from_elsewhere_are_read_as_they_are) {
     for (int wide = 0; wide < 2; wide++) {
         HELD(mo_tensor) *Z = rows_of_two_classes(s->ctx, wide ? MO_F64 : MO_F32);
         const mo_few_shot_options o = {.rows = Z, .lambda = 2};
@@ -304,8 +221,7 @@ static void assert_wilson(double estimate, double end, double trials) {
 
 /* With 3 to 8 labels per class, error = a + b / k is fitted to the errors at k - 1 and k - 2, and gives the error at k.
  * 1.6 left-out examples count as one trial. */
-TEST(the_estimate_is_carried_on_to_all_labels) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, the_estimate_is_carried_on_to_all_labels) {
     HELD(mo_tensor) *Z = rows_that_overlap(s->ctx);
     HELD(mo_few_shot) *f = mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z, .lambda = 2});
     double most = 0;
@@ -343,8 +259,7 @@ static mo_tensor *rows_on_a_circle(mo_context *ctx) {
     return mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){ROWS, 2}, x);
 }
 
-TEST(labels_that_leave_a_side_out_are_told) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, labels_that_leave_a_side_out_are_told) {
     HELD(mo_tensor) *Z = rows_on_a_circle(s->ctx);
     HELD(mo_few_shot) *f = mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z});
     mo_few_shot_cover cover;
@@ -372,8 +287,7 @@ TEST(labels_that_leave_a_side_out_are_told) {
     assert_failed(s->ctx, MO_INVALID, PARTS("example 0 is 40, expected 0 to 39"));
 }
 
-TEST(rows_that_cannot_be_read_are_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, rows_that_cannot_be_read_are_refused) {
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
     HELD(mo_tensor) *Z = rows_of_two_classes(s->ctx, MO_F32),
                     *ids = mo_tensor_create(s->ctx, MO_I64, 2, (int64_t[]){2, 2});
@@ -416,7 +330,6 @@ static double share_right(mo_few_shot *f, const mo_graph *graph, const int64_t *
 /* Some classes have one label, others six: a ridge without class weights gives most nodes to the classes with six, and
  * gets 47% right; with class weights 57%. */
 TEST(classes_with_more_labels_do_not_take_the_others) {
-    (void)state;
     enum { DRAWS = 4, MANY = 6 };
     HELD(mo_context) *ctx = mo_context_create(NULL);
     mo_register_ops(ctx);
@@ -443,7 +356,6 @@ TEST(classes_with_more_labels_do_not_take_the_others) {
 /* One label of each class cannot be held out: attributes say whether neighbours are alike, as Cora's are; a graph
  * without attributes is not refitted. */
 TEST(one_label_of_each_class_leaves_the_choice_to_the_attributes) {
-    (void)state;
     HELD(mo_context) *ctx = mo_context_create(NULL);
     mo_register_ops(ctx);
     HELD(mo_graph) *graph = mo_graph_open(ctx, "cora"), *bare = labelled_graph(ctx, (int64_t[]){6, 6}, 2);
@@ -465,7 +377,6 @@ TEST(one_label_of_each_class_leaves_the_choice_to_the_attributes) {
 /* With true labels the readout refitted on Cora's unlabelled nodes is the better; with random labels the held-out
  * labels decide. In both cases the result equals one of the two readouts, bit for bit. */
 TEST(held_out_labels_choose_whether_all_examples_are_read) {
-    (void)state;
     HELD(mo_context) *ctx = mo_context_create(NULL);
     mo_register_ops(ctx);
     HELD(mo_graph) *graph = mo_graph_open(ctx, "cora");

@@ -30,7 +30,6 @@ static void score_cora(int threads, int64_t first, int64_t n, double *score) {
 }
 
 TEST(links_that_were_taken_away_are_found) {
-    (void)state;
     static double score[2 * ASKED], again[2 * ASKED], few[20];
     score_cora(1, 0, ASKED, score);
     double auc = mo_auc((mo_scores){score, ASKED, score + ASKED, ASKED});
@@ -47,8 +46,7 @@ TEST(links_that_were_taken_away_are_found) {
     assert_true(most < 5e-4);
 }
 
-TEST(what_is_no_missing_link_is_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, what_is_no_missing_link_is_refused) {
     double score[2];
     HELD(mo_graph) *g = mo_graph_open(s->ctx, "cora");
     int64_t v = g->column[g->row_pointer[3]];
@@ -83,7 +81,6 @@ static mo_code score_many(int64_t memory, int threads, double score[MANY], char 
 }
 
 TEST(a_limit_of_memory_makes_smaller_parts) {
-    (void)state;
     static double whole[MANY], parts[MANY], again[MANY];
     char message[1024];
     assert_int_equal(score_many(0, 2, whole, message), MO_OK);

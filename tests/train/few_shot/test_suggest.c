@@ -35,7 +35,7 @@ static double *prior_of(mo_few_shot *f, int64_t *N) {
     HELD(mo_tensor) *T = mo_embed_all(f->candidate.model, &f->source, 0);
     int64_t d = mo_dim(T, 1);
     *N = mo_dim(T, 0);
-    float *z = malloc((size_t)(*N * d) * sizeof *z);
+    HELD_MEMORY float *z = malloc((size_t)(*N * d) * sizeof *z);
     double *x = calloc((size_t)(*N * d), sizeof *x), *k = calloc((size_t)(*N * *N), sizeof *k);
     assert_int_equal(mo_tensor_read(T, z, (size_t)(*N * d) * sizeof *z), MO_OK);
     for (int64_t j = 0; j < d; j++) {
@@ -59,17 +59,15 @@ static double *prior_of(mo_few_shot *f, int64_t *N) {
             k[b * *N + a] = k[a * *N + b];
         }
     free(x);
-    free(z);
     return k;
 }
 
-TEST(each_choice_lowers_the_variance_the_most) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, each_choice_lowers_the_variance_the_most) {
     static const int64_t known[KNOWN] = {5, 100, 5};
     int64_t id[LISTED], N;
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
     HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
-    double *k = prior_of(f, &N);
+    HELD_MEMORY double *k = prior_of(f, &N);
     assert_int_equal(mo_few_shot_suggest(f, known, KNOWN, LISTED, id), MO_OK);
     condition(k, N, 5);
     condition(k, N, 100);
@@ -86,12 +84,10 @@ TEST(each_choice_lowers_the_variance_the_most) {
             assert_int_not_equal(id[b], id[c]);
         condition(k, N, id[c]);
     }
-    free(k);
 }
 
 TEST(threads_and_calls_change_nothing) {
     int64_t id[3][LISTED];
-    (void)state;
     for (int run = 0; run < 3; run++) {
         HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = run == 1 ? 3 : 1});
         HELD(mo_graph) *graph = mo_graph_open(ctx, "mutag");
@@ -105,8 +101,7 @@ TEST(threads_and_calls_change_nothing) {
     }
 }
 
-TEST(what_cannot_be_listed_is_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, what_cannot_be_listed_is_refused) {
     int64_t id[LISTED];
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
     HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);

@@ -71,8 +71,7 @@ static void fit_rows(scratch *s, const double *rows, mo_scaling scaling, mo_fit_
     assert_int_equal(mo_fit(E, heads, 3, &options, on_row, &result), MO_OK);
 }
 
-TEST(rows_are_scaled_as_by_hand) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, rows_are_scaled_as_by_hand) {
     double x[N * D];
     mo_fit_row plain[3], found[3], expected[3];
     draw_rows();
@@ -91,8 +90,7 @@ TEST(rows_are_scaled_as_by_hand) {
 }
 
 /* Changes all queries but one: that one's outcome stays. */
-TEST(no_query_is_scaled_by_another) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, no_query_is_scaled_by_another) {
     double x[N * D];
     mo_fit_row found[3], moved[3];
     draw_rows();
@@ -105,8 +103,7 @@ TEST(no_query_is_scaled_by_another) {
         assert_true(fabs(found[h].accuracy - moved[h].accuracy) <= 100.0 / (N - LEARNED) + 1e-9);
 }
 
-TEST(unknown_scalings_are_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, unknown_scalings_are_refused) {
     draw_rows();
     HELD(mo_embeddings) *E = embeddings_of(s, z);
     const mo_fit_options options = {

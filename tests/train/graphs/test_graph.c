@@ -32,8 +32,7 @@ static void count_dropped(const int64_t *u, const int64_t *v, int64_t n, int64_t
     }
 }
 
-TEST(edges_become_the_undirected_adjacency) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, edges_become_the_undirected_adjacency) {
     int64_t u[200], v[200], loops, duplicates;
     bool dense[NODES][NODES];
     for (uint64_t trial = 0; trial < 500; trial++) {
@@ -68,8 +67,7 @@ static mo_graph *weighted_path(mo_context *ctx, float second) {
     return mo_graph_finish(g);
 }
 
-TEST(weights_of_edges_enter_the_normalised_adjacency) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, weights_of_edges_enter_the_normalised_adjacency) {
     HELD(mo_graph) *g = weighted_path(s->ctx, 0.5f);
     static const float expected[] = {3, 3, 0.5f, 0.5f};
     assert_memory_equal(g->weight, expected, sizeof expected);
@@ -94,8 +92,7 @@ TEST(weights_of_edges_enter_the_normalised_adjacency) {
     assert_memory_not_equal(g->hash, plain->hash, sizeof plain->hash);
 }
 
-TEST(held_out_edges_leave_the_weights_of_the_others) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, held_out_edges_leave_the_weights_of_the_others) {
     mo_edges edges = {0};
     HELD(mo_graph) *g = mo_graph_new(s->ctx, "path", "path");
     for (int64_t i = 0; i < 3; i++)
@@ -106,8 +103,7 @@ TEST(held_out_edges_leave_the_weights_of_the_others) {
     assert_memory_equal(rest->weight, ((const float[]){1, 1, 3, 3}), 4 * sizeof(float));
 }
 
-TEST(graphs_may_be_empty) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, graphs_may_be_empty) {
     for (int64_t nodes = 0; nodes < 3; nodes++) {
         HELD(mo_graph) *g = mo_graph_from_edges(s->ctx, "empty", nodes, 0, NULL, NULL);
         assert_non_null(g);
@@ -121,16 +117,14 @@ TEST(graphs_may_be_empty) {
     mo_graph_release(NULL);
 }
 
-TEST(look_ups_outside_the_graph_are_false) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, look_ups_outside_the_graph_are_false) {
     HELD(mo_graph) *g = mo_graph_from_edges(s->ctx, "edge", 2, 1, (int64_t[]){0}, (int64_t[]){1});
     assert_true(mo_graph_has_edge(g, 0, 1) && mo_graph_has_edge(g, 1, 0));
     assert_false(mo_graph_has_edge(g, -1, 0) || mo_graph_has_edge(g, 0, -1));
     assert_false(mo_graph_has_edge(g, 2, 0) || mo_graph_has_edge(g, 0, INT64_MAX));
 }
 
-TEST(equal_content_has_equal_hashes_and_other_content_has_not) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, equal_content_has_equal_hashes_and_other_content_has_not) {
     mo_graph *graphs[] = {
         mo_graph_from_edges(s->ctx, "a", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3}),
         mo_graph_from_edges(s->ctx, "b", 4, 5, (int64_t[]){3, 2, 1, 0, 2}, (int64_t[]){2, 1, 0, 0, 3}),
@@ -144,8 +138,7 @@ TEST(equal_content_has_equal_hashes_and_other_content_has_not) {
         mo_graph_release(graphs[i]);
 }
 
-TEST(ends_outside_the_nodes_are_errors) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, ends_outside_the_nodes_are_errors) {
     assert_null(mo_graph_from_edges(s->ctx, "high", 3, 2, (int64_t[]){0, 1}, (int64_t[]){1, 3}));
     assert_failed(s->ctx, MO_INVALID, PARTS("0..2", "edge 1", "1, 3"));
     assert_null(mo_graph_from_edges(s->ctx, "negative", 3, 1, (int64_t[]){-1}, (int64_t[]){1}));

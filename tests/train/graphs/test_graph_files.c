@@ -185,7 +185,7 @@ static void open_case(corpus *c, int i) {
 
 TEST(every_case_is_read_or_refused_as_it_says) {
     static corpus c;
-    bytes text = read_bytes("tests/graphs/files.cases");
+    HELD(bytes) text = read_bytes("tests/graphs/files.cases");
     bytes_append(&text, "", 1);
     c.s = *state;
     for (char *rest = (char *)text.data; rest && c.lines < 2000;)
@@ -210,15 +210,13 @@ TEST(every_case_is_read_or_refused_as_it_says) {
         else if (!take_file(&c, i) && *c.line[i] && *c.line[i] != '#')
             fail_msg("line %d: %s", i + 1, c.line[i]);
     assert_in_range(c.cases, 150, 2000);
-    bytes_release(&text);
 }
 
 /* Every truncation of a gzipped file is refused, and so is a wrong checksum. */
-TEST(truncated_and_flipped_gzip_is_refused) {
+TEST_WITH(scratch *s, truncated_and_flipped_gzip_is_refused) {
     static const char *const files[] = {"tests/graphs/edges.txt.gz", "tests/graphs/lists.txt.gz"};
-    scratch *s = *state;
     for (int i = 0; i < 2; i++) {
-        bytes whole = read_bytes(files[i]);
+        HELD(bytes) whole = read_bytes(files[i]);
         for (size_t n = 3; n <= whole.n; n++) {
             if (n == whole.n)
                 whole.data[n - 5] ^= 1; /* a bit of the CRC-32 */
@@ -227,20 +225,17 @@ TEST(truncated_and_flipped_gzip_is_refused) {
             assert_true(after(mo_context_status(s->ctx)->message, path) != NULL);
             assert_failed(s->ctx, MO_FORMAT, PARTS("expected", "found"));
         }
-        bytes_release(&whole);
     }
     scratch_files(s, true);
 }
 
-TEST(every_beginning_of_an_adjacency_list_is_refused) {
-    scratch *s = *state;
-    bytes whole = read_bytes("tests/graphs/lists.txt");
+TEST_WITH(scratch *s, every_beginning_of_an_adjacency_list_is_refused) {
+    HELD(bytes) whole = read_bytes("tests/graphs/lists.txt");
     for (size_t n = 1; n + 1 < whole.n; n++) { /* without the last byte, a line end, the file is valid */
         mo_graph *graph = mo_graph_open(s->ctx, scratch_write(s, "cut.txt", whole.data, n));
         assert_null(graph);
         assert_failed(s->ctx, MO_FORMAT, PARTS("cut.txt:", "expected", "found"));
     }
-    bytes_release(&whole);
     scratch_files(s, true);
 }
 
@@ -252,8 +247,7 @@ static void assert_items(char *const *items, int n, const char *const *expected,
         assert_string_equal(items[i], expected[i]);
 }
 
-TEST(a_pool_is_read_into_items_of_a_pool) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_pool_is_read_into_items_of_a_pool) {
     mo_pool_file *file = mo_pool_file_read(s->ctx, "tests/lists/small.pool");
     assert_non_null(file);
     assert_items(file->graph, file->n, (const char *const[]){"cora:nc+lp@0.1", "mutag"}, 2);
@@ -261,8 +255,7 @@ TEST(a_pool_is_read_into_items_of_a_pool) {
     mo_pool_file_release(file);
 }
 
-TEST(a_suite_has_its_tasks_and_what_is_usual) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_suite_has_its_tasks_and_what_is_usual) {
     mo_suite *suite = mo_suite_read(s->ctx, "tests/lists/small.suite");
     assert_non_null(suite);
     assert_true(suite->episodes && suite->seeds == 5 && suite->n == 3);
@@ -277,8 +270,7 @@ TEST(a_suite_has_its_tasks_and_what_is_usual) {
     mo_suite_release(suite);
 }
 
-TEST(those_that_come_with_the_library_are_read) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, those_that_come_with_the_library_are_read) {
     const struct {
         const char *name;
         int graphs, tasks;

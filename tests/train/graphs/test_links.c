@@ -25,7 +25,7 @@ static mo_graph *draw_graph(mo_context *ctx, int64_t nodes, double density, uint
 
 /* Fails unless the pairs have u < v, differ from each other, and are edges of the graph or not, as stated. */
 static void assert_pairs(const mo_graph *graph, int64_t *const ends[2], int64_t n, bool edges) {
-    bool *met = calloc((size_t)(graph->nodes * graph->nodes), sizeof *met);
+    HELD_MEMORY bool *met = calloc((size_t)(graph->nodes * graph->nodes), sizeof *met);
     for (int64_t i = 0; i < n; i++) {
         int64_t u = ends[0][i], v = ends[1][i];
         assert_true(u >= 0 && u < v && v < graph->nodes);
@@ -33,7 +33,6 @@ static void assert_pairs(const mo_graph *graph, int64_t *const ends[2], int64_t 
         met[u * graph->nodes + v] = true;
         assert_int_equal(mo_graph_has_edge(graph, u, v), edges);
     }
-    free(met);
 }
 
 static void assert_links(const mo_graph *graph, const mo_links *links) {
@@ -48,10 +47,9 @@ static void assert_links(const mo_graph *graph, const mo_links *links) {
             assert_true(mo_graph_has_edge(graph, u, links->masked->column[i]));
 }
 
-TEST(masked_edges_and_non_edges_are_what_they_say) {
+TEST_WITH(scratch *s, masked_edges_and_non_edges_are_what_they_say) {
     static const double densities[] = {0, 0.05, 0.5, 0.95, 1};
     static const double shares[] = {0.001, 0.2, 0.5, 0.8};
-    scratch *s = *state;
     for (uint64_t trial = 0; trial < 400; trial++) {
         int64_t nodes = 2 + (int64_t)(trial % 31);
         HELD(mo_graph) *graph = draw_graph(s->ctx, nodes, densities[trial % 5], trial);
@@ -67,8 +65,7 @@ TEST(masked_edges_and_non_edges_are_what_they_say) {
     }
 }
 
-TEST(links_are_a_function_of_the_seed) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, links_are_a_function_of_the_seed) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, 50, 0.3, 0);
     HELD(mo_links) *a = mo_links_create(graph, 0.2, 100, 5), *b = mo_links_create(graph, 0.2, 100, 5);
     HELD(mo_links) *c = mo_links_create(graph, 0.2, 100, 6), *fewer = mo_links_create(graph, 0.2, 30, 5);
@@ -95,9 +92,8 @@ static void assert_even(const int64_t *count, int64_t cells, double expected) {
         fail_msg("chi-square %g over %lld cells", chi2, (long long)cells);
 }
 
-TEST(every_edge_and_non_edge_is_drawn_equally_often) {
+TEST_WITH(scratch *s, every_edge_and_non_edge_is_drawn_equally_often) {
     enum { NODES = 14, SEEDS = 4000 };
-    scratch *s = *state;
     int64_t count[2][NODES * NODES] = {{0}}, cell[NODES * NODES];
     HELD(mo_graph) *graph = draw_graph(s->ctx, NODES, 0.4, 1);
     int64_t edges = graph->nnz / 2, non_edges = NODES * (NODES - 1) / 2 - edges, masked = 0;
@@ -121,25 +117,22 @@ TEST(every_edge_and_non_edge_is_drawn_equally_often) {
 }
 
 /* The first part of the list is a random sample too, so the list can be cut anywhere. */
-TEST(lists_are_in_random_order) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, lists_are_in_random_order) {
     enum { ITEMS = 12, SEEDS = 6000 };
     for (int64_t m = 5; m <= ITEMS; m++) {
         int64_t first[ITEMS] = {0}, last[ITEMS] = {0};
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
             mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 0);
-            int64_t *drawn = mo_draw_distinct(s->ctx, &r, ITEMS, m);
+            HELD_MEMORY int64_t *drawn = mo_draw_distinct(s->ctx, &r, ITEMS, m);
             first[drawn[0]]++;
             last[drawn[m - 1]]++;
-            free(drawn);
         }
         assert_even(first, ITEMS, (double)SEEDS / ITEMS);
         assert_even(last, ITEMS, (double)SEEDS / ITEMS);
     }
 }
 
-TEST(features_and_labels_stay_with_the_masked_graph) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, features_and_labels_stay_with_the_masked_graph) {
     unsetenv("MOCHI_EMBEDDED");
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
     assert_non_null(graph);
@@ -157,8 +150,7 @@ TEST(features_and_labels_stay_with_the_masked_graph) {
     assert_true(mo_graph_has_task(masked, MO_TASK_NC) && mo_graph_has_task(masked, MO_TASK_LP));
 }
 
-TEST(impossible_links_are_errors) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, impossible_links_are_errors) {
     HELD(mo_graph) *graph = mo_graph_from_edges(s->ctx, "path", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3});
     HELD(mo_graph) *empty = mo_graph_from_edges(s->ctx, "empty", 4, 0, NULL, NULL);
     assert_null(mo_links_create(graph, 0.2, 4, 0));

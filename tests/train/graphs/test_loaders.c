@@ -54,8 +54,8 @@ static void assert_adjacency(const mo_graph *g) {
     assert_int_equal(g->row_pointer[g->nodes], g->nnz);
     assert_int_equal(g->graph_offset[0], 0);
     assert_int_equal(g->graph_offset[g->graphs], g->nodes);
-    int64_t *met = calloc((size_t)g->nodes + 1, sizeof *met); /* number of entries of each row that earlier rows have
-                                                               * matched */
+    HELD_MEMORY int64_t *met = calloc((size_t)g->nodes + 1, sizeof *met); /* number of entries of each row that earlier
+                                                                           * rows have matched */
     for (int64_t k = 0, wrong = 0; k < g->graphs; k++) {
         for (int64_t u = g->graph_offset[k]; u < g->graph_offset[k + 1]; u++) {
             for (int64_t i = g->row_pointer[u]; i < g->row_pointer[u + 1]; i++) {
@@ -68,7 +68,6 @@ static void assert_adjacency(const mo_graph *g) {
         }
         assert_int_equal(wrong, 0);
     }
-    free(met);
 }
 
 static void assert_features(const mo_graph *g) {
@@ -124,8 +123,7 @@ static void use_sources(scratch *s) {
     setenv("MOCHI_EMBEDDED", s->folder, 1);
 }
 
-TEST(every_data_set_at_hand_has_its_verified_counts) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, every_data_set_at_hand_has_its_verified_counts) {
     int found = 0;
     use_sources(s);
     for (int i = 0; i < DATA_SETS; i++) {
@@ -155,8 +153,7 @@ static void collect(const char *name, const char *path, bool embedded, void *sta
     l->embedded += embedded;
 }
 
-TEST(embedded_graphs_equal_their_sources) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, embedded_graphs_equal_their_sources) {
     listed l = {0};
     setenv("MOCHI_DATA", s->folder, 1);
     unsetenv("MOCHI_EMBEDDED");
@@ -184,8 +181,7 @@ TEST(embedded_graphs_equal_their_sources) {
     assert_true(sources >= 1); /* at least MUTAG, which comes with the tests */
 }
 
-TEST(embedded_graphs_have_their_verified_counts) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, embedded_graphs_have_their_verified_counts) {
     int found = 0;
     setenv("MOCHI_DATA", s->folder, 1);
     unsetenv("MOCHI_EMBEDDED");
@@ -201,8 +197,7 @@ TEST(embedded_graphs_have_their_verified_counts) {
     assert_true(found >= 7);
 }
 
-TEST(names_come_in_any_case_and_paths_work) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, names_come_in_any_case_and_paths_work) {
     use_sources(s);
     char path[600];
     HELD(mo_graph) *named = open_or_fail(s->ctx, "MUTAG");
@@ -214,8 +209,7 @@ TEST(names_come_in_any_case_and_paths_work) {
     assert_memory_equal(named->hash, pathed->hash, sizeof named->hash);
 }
 
-TEST(unknown_names_are_errors_that_list_what_is_known) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, unknown_names_are_errors_that_list_what_is_known) {
     unsetenv("MOCHI_EMBEDDED");
     assert_null(mo_graph_open(s->ctx, "corra"));
     assert_failed(s->ctx, MO_INVALID, PARTS("'corra'", "path", " cora", " mutag"));
@@ -227,16 +221,15 @@ TEST(unknown_names_are_errors_that_list_what_is_known) {
     assert_failed(s->ctx, MO_IO, PARTS("'cora'", "MOCHI_DATA", "none"));
 }
 
-TEST(data_lies_where_the_environment_says) {
-    char path[300], expected[300];
-    scratch *s = *state;
+TEST_WITH(scratch *s, data_lies_where_the_environment_says) {
+    char path[300];
     setenv("MOCHI_DATA", s->folder, 1);
     assert_true(mo_data_folder(path, sizeof path));
     assert_string_equal(path, s->folder);
     assert_false(mo_data_folder(path, strlen(s->folder)));
     unsetenv("MOCHI_DATA");
     setenv("XDG_DATA_HOME", s->folder, 1);
-    snprintf(expected, sizeof expected, "%s/mochi", s->folder);
+    const char *expected = scratch_path(s, "mochi");
     assert_true(mo_data_folder(path, sizeof path));
     assert_string_equal(path, expected);
     unsetenv("MOCHI_EMBEDDED");
