@@ -24,11 +24,6 @@ static inline double *host(mo_tape *t, mo_tensor *X) {
     return x;
 }
 
-static inline void expect_ok(mo_context *ctx) {
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
-}
-
 /* Computes an SVD. exact_below 0 forces the randomized method if the rank allows it. */
 static inline result decompose(mo_context *ctx, const mo_csr *A, int rank, int power_iterations, int exact_below) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);

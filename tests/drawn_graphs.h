@@ -11,11 +11,6 @@ enum { HOPS = 2, DIM = 24 };
 
 static const mo_feature_options plain = {.dim = DIM, .hops = HOPS, .power_iterations = 2, .seed = 3};
 
-static inline void expect_ok(mo_context *ctx) {
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
-}
-
 /* Draws random edges inside each of the graphs, whose sizes are given (-1 ends them); the last node of each graph stays
  * isolated. columns: number of random node features. */
 static inline mo_graph *draw_graph(mo_context *ctx, const int64_t *sizes, int64_t columns, uint64_t seed) {

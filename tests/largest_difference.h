@@ -2,6 +2,8 @@
 #ifndef LARGEST_DIFFERENCE_H
 #define LARGEST_DIFFERENCE_H
 
+#include "scratch.h"
+
 #include "tests/worst_of.h"
 
 static inline double largest_difference(mo_tensor *A, mo_tensor *B) {

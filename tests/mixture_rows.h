@@ -1,16 +1,8 @@
-/* tests/mixture_rows.h - random rows and their labels for the tests of the mixture of ridges. */
+/* tests/mixture_rows.h - random rows, their labels and a solver in loops for the tests of the mixture of ridges. */
 #ifndef MIXTURE_ROWS_H
 #define MIXTURE_ROWS_H
 
-static inline int open_context(void **state) {
-    *state = mo_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static inline int close_context(void **state) {
-    mo_context_release(*state);
-    return 0;
-}
+#include "scratch.h"
 
 /* Returns a float64 leaf of normal numbers times scale. */
 static inline mo_tensor *draw(mo_context *ctx, int ndim, const int64_t *shape, double scale, uint64_t stream) {
@@ -33,6 +25,22 @@ static inline mo_tensor *labels(mo_context *ctx, int64_t n, int64_t C) {
     mo_tensor *Y = mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){n, C}, y);
     free(y);
     return Y;
+}
+
+/* Computes X = A^-1 B for a positive definite A [n, n], whose rows are `width` apart, and B [n, C], by elimination
+ * without pivoting; X replaces B. */
+static inline void solve_in_place(int n, int width, int C, double A[][width], double B[][C]) {
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < n; i++) {
+            double factor = i == k ? 0 : A[i][k] / A[k][k];
+            for (int j = 0; j < n; j++)
+                A[i][j] -= factor * A[k][j];
+            for (int c = 0; c < C; c++)
+                B[i][c] -= factor * B[k][c];
+        }
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < C; c++)
+            B[i][c] /= A[i][i];
 }
 
 #endif

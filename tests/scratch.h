@@ -3,7 +3,7 @@
 #define SCRATCH_H
 
 #include "tensor/inside.h"
-#include "tests/suite.h"
+#include "tests/held.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -12,11 +12,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { SCRATCH_PATHS = 64 };
+
 typedef struct scratch {
     mo_context *ctx;
     int64_t live; /* bytes that a new context holds */
     char folder[256];
-    char path[512]; /* the path that scratch_path returned last */
+    const char *path; /* the path that scratch_path returned last */
+    char paths[SCRATCH_PATHS][512];
+    int n_paths;
 } scratch;
 
 /* A buffer of n bytes that grows. */
@@ -41,6 +45,15 @@ static inline void bytes_append_number(bytes *b, uint64_t value, int width) {
 static inline void bytes_release(bytes *b) {
     free(b->data);
     *b = (bytes){0};
+}
+
+static inline void held_bytes(bytes *b) {
+    bytes_release(b);
+}
+
+static inline void expect_ok(mo_context *ctx) {
+    if (!mo_ok(ctx))
+        fail_msg("%s", mo_context_status(ctx)->message);
 }
 
 /* Set-up and tear-down of a test: *state is a context. */
@@ -100,9 +113,17 @@ static inline void nothing_is_left_behind(void **state) {
     assert_int_equal(scratch_files(s, false), 0);
 }
 
+/* Returns the path of a name in the folder, which stays as it is until the scratch is released. */
 static inline const char *scratch_path(scratch *s, const char *name) {
-    snprintf(s->path, sizeof s->path, "%s/%s", s->folder, name);
-    return s->path;
+    char path[512];
+    int i = 0;
+    snprintf(path, sizeof path, "%s/%s", s->folder, name);
+    while (i < s->n_paths && strcmp(s->paths[i], path) != 0)
+        i++;
+    assert_in_range(i, 0, SCRATCH_PATHS - 1);
+    if (i == s->n_paths)
+        memcpy(s->paths[s->n_paths++], path, sizeof path);
+    return s->path = s->paths[i];
 }
 
 /* Writes a file into the folder and returns its path. */

@@ -29,6 +29,13 @@ int run_suite(void);
     }                                                                                                                  \
     static void name(void **state)
 #define TEST(name) TEST_AROUND(name, &around_each)
+/* A test to which the state is given as a parameter: TEST_WITH(scratch *s, its_claim) { ... }. */
+#define TEST_WITH(parameter, name)                                                                                     \
+    static void name##_with(parameter);                                                                                \
+    TEST(name) {                                                                                                       \
+        name##_with(*state);                                                                                           \
+    }                                                                                                                  \
+    static void name##_with(parameter)
 #define BARE_TEST(name) TEST_AROUND(name, &(const fixtures){0})
 
 #endif

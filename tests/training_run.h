@@ -66,9 +66,12 @@ static inline void run_close(training_run *run) {
     *run = (training_run){0};
 }
 
+static inline void held_training_run(training_run *run) {
+    run_close(run);
+}
+
 static inline void assert_run_ok(const training_run *run) {
-    if (!mo_ok(run->ctx))
-        fail_msg("%s", mo_context_status(run->ctx)->message);
+    expect_ok(run->ctx);
 }
 
 static bool stop_at(const mo_step_report *r, void *state) {

@@ -42,10 +42,9 @@ static const mo_encoder of_examples = {.abi = MO_ENCODER_ABI,
     .parameters = scales,
     .encode = encode_examples};
 
-TEST(first_values_are_those_of_the_table) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, first_values_are_those_of_the_table) {
     mo_readout_options o = {.smoothing = 0.1};
-    mo_model *m = mo_encoder_create(s->ctx, MO_F64, &of_nodes, (mo_encoder_rows){3, 16}, &o, 5);
+    HELD(mo_model) *m = mo_encoder_create(s->ctx, MO_F64, &of_nodes, (mo_encoder_rows){3, 16}, &o, 5);
     assert_non_null(m);
     assert_string_equal(m->encoder.name, "outside");
     assert_int_equal(mo_model_n_parameters(m), 4);
@@ -61,52 +60,15 @@ TEST(first_values_are_those_of_the_table) {
         most = fmax(most, fabs(w[i]));
     assert_true(most <= 2.0 / 3 && most > 0.6); /* they are drawn from U(-2, 2) / sqrt(9) */
     assert_true(mo_model_setting(m, "hops") == 3 && mo_model_setting(m, "dim") == 16);
-    mo_model_release(m);
 }
 
-TEST(derivatives_hold) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, derivatives_hold) {
     mo_check_result a = mo_check_encoder(s->ctx, &of_nodes, 2, 1), b = mo_check_encoder(s->ctx, &of_examples, 2, 1);
     if (!a.pass || !b.pass)
         fail_msg("%s; %s", a.worst, b.worst);
 }
 
-/* In blocks, sums have another order: float32 logits agree to 1e-5 of the largest. */
-TEST(every_family_is_read_at_once_and_in_blocks) {
-    scratch *s = *state;
-    mo_pool *pools[2] = {planted_pool(s->ctx), pool_of_copies(s->ctx, NULL)};
-    mo_readout_options o = {.head = &mo_head_ridge, .lambda = 1, .smoothing = 0.1};
-    mo_plan_options plans = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 8, .seed = 2};
-    for (int p = 0; p < 2; p++) {
-        mo_encoder_rows rows = {3, p ? ROW_DIM : PLANTED_DIM};
-        mo_model *m = mo_encoder_create(s->ctx, MO_F32, p ? &of_examples : &of_nodes, rows, &o, 1);
-        mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
-        for (uint64_t i = 0; i < 6; i++) {
-            mo_episode e;
-            const mo_source *source;
-            mo_tape_reset(t);
-            assert_int_equal(mo_pool_draw(pools[p], t, i, MO_FAMILY_IN_TURN, &plans, &e, &source), MO_OK);
-            mo_tensor *whole = mo_model_logits(t, m, &e, NULL), *W = mo_model_parameter(m, 0), *grad[2];
-            mo_tensor *loss = mo_model_loss(t, m, &e, NULL, NULL);
-            assert_int_equal(mo_grad(t, &loss, NULL, 1, &W, &grad[0], 1, 0), MO_OK);
-            e.max_rows = 3;
-            mo_tensor *blocks = mo_model_logits(t, m, &e, NULL), *apart = mo_sub(t, whole, blocks);
-            loss = mo_model_loss(t, m, &e, NULL, NULL);
-            assert_int_equal(mo_grad(t, &loss, NULL, 1, &W, &grad[1], 1, 0), MO_OK);
-            double scale = mo_item(mo_max(t, mo_abs(t, whole), MO_ALL, MO_DROP_AXES)),
-                   slope = mo_item(mo_max(t, mo_abs(t, grad[0]), MO_ALL, MO_DROP_AXES));
-            assert_true(mo_item(mo_max(t, mo_abs(t, apart), MO_ALL, MO_DROP_AXES)) <= 1e-5 * fmax(1, scale));
-            assert_true(
-                mo_item(mo_max(t, mo_abs(t, mo_sub(t, grad[0], grad[1])), MO_ALL, MO_DROP_AXES)) <= 1e-4 * slope);
-        }
-        mo_tape_release(t);
-        mo_model_release(m);
-        mo_pool_release(pools[p]);
-    }
-}
-
-TEST(what_an_encoder_lacks_is_named) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, what_an_encoder_lacks_is_named) {
     mo_encoder e = of_nodes;
     const mo_encoder wide = {.abi = MO_ENCODER_ABI,
         .size = sizeof wide,

@@ -1,10 +1,5 @@
-/* tests/models/test_head.c - what is checked on a head, its arguments and its result; and the checker of heads. */
-#include "models/inside.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
+/* tests/models/test_head.c - what is checked on a head, its arguments and its result; every head of the library passes
+ * the checker, whose own test is test_wrong_rules.c. */
 
 #include "tests/scratch.h"
 
@@ -12,30 +7,22 @@ static const fixtures around_each = {context_open, context_close};
 
 static mo_tensor *too_few_columns(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    (void)Zs;
-    (void)parameters;
     return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zq), mo_slice(t, Ys, MO_AXIS(1), 0, 1)));
 }
 
 static mo_tensor *nothing(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    (void)t;
-    (void)Zs;
-    (void)Ys;
-    (void)Zq;
-    (void)parameters;
     return NULL;
 }
 
 /* Applies the head to n_s = n_q = 4, d = 3, C = 2, and expects an error with this message. */
 static void assert_refused(mo_context *ctx, const mo_head *head, int64_t n_q, const char *message) {
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Zs = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Ys = mo_full(t, MO_F64, 2, (int64_t[]){4, 2}, 0.5);
     mo_tensor *Zq = mo_full(t, MO_F64, 2, (int64_t[]){n_q, 3}, 1);
     assert_true(mo_is_null(mo_head_apply(t, head, Zs, Ys, Zq, NULL)));
     assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
     assert_string_equal(mo_context_status(ctx)->message, message);
     mo_clear_error(ctx);
-    mo_tape_release(t);
 }
 
 TEST(a_head_of_another_build_is_refused) {
@@ -65,9 +52,8 @@ TEST(wrong_logits_are_refused_with_both_shapes) {
     assert_refused(*state, &wrong, 4, "head mine: it returned no tensor");
 }
 
-TEST(rows_and_labels_of_different_length_are_refused) {
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_WITH(mo_context *ctx, rows_and_labels_of_different_length_are_refused) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Ys = mo_full(t, MO_F64, 2, (int64_t[]){5, 2}, 1);
     assert_true(mo_is_null(mo_head_apply(t, &mo_head_prototype_inner, Z, Ys, Z, NULL)));
     assert_string_equal(mo_context_status(ctx)->message, "head prototype_inner: expected support [.., n_s, d], labels "
@@ -82,49 +68,9 @@ TEST(rows_and_labels_of_different_length_are_refused) {
         assert_non_null(strstr(mo_context_status(ctx)->message, "head prototype_inner: expected support [.., n_s, d]"));
         mo_clear_error(ctx);
     }
-    mo_tape_release(t);
 }
 
-static mo_tensor *without_gradient(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return mo_head_prototype_inner.logits(t, mo_stop_gradient(t, Zs), Ys, Zq, parameters);
-}
-
-/* Subtracts from the queries their mean over the whole batch: episodes then depend on each other. */
-static mo_tensor *across_episodes(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return mo_head_prototype_inner.logits(t, Zs, Ys, mo_sub(t, Zq, mo_mean(t, Zq, MO_ALL, MO_DROP_AXES)), parameters);
-}
-
-static mo_tensor *weighted_without_gradient(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return mo_head_mixture.weighted(t, mo_stop_gradient(t, Zs), Ys, weight, Zq, parameters);
-}
-
-TEST(the_checker_sees_a_wrong_gradient_and_a_mixed_batch) {
-    mo_head wrong = mo_head_prototype_inner;
-    wrong.logits = without_gradient;
-    mo_check_result r = mo_check_head(*state, &wrong, 1, 0);
-    assert_false(r.pass);
-    assert_non_null(strstr(r.worst, "input 0"));
-    wrong.logits = across_episodes;
-    r = mo_check_head(*state, &wrong, 1, 0);
-    assert_false(r.pass);
-    assert_non_null(strstr(r.worst, "logits of a batch differ"));
-    wrong.logits = nothing;
-    r = mo_check_head(*state, &wrong, 1, 0);
-    assert_false(r.pass);
-    assert_non_null(strstr(r.worst, "returned no tensor"));
-    wrong = mo_head_mixture;
-    wrong.weighted = weighted_without_gradient;
-    r = mo_check_head(*state, &wrong, 1, 0);
-    assert_false(r.pass);
-    assert_non_null(strstr(r.worst, "input 0"));
-    assert_true(mo_ok(*state));
-}
-
-TEST(every_head_passes_the_checker) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, every_head_passes_the_checker) {
     const mo_head *head;
     int failed = 0;
     for (int i = 0; (head = mo_head_at(i)); i++) {
@@ -139,7 +85,6 @@ TEST(every_head_passes_the_checker) {
 }
 
 TEST(heads_are_found_by_name) {
-    (void)state;
     assert_ptr_equal(mo_find_head("ridge"), &mo_head_ridge);
     assert_ptr_equal(mo_find_head("prototype_inner"), &mo_head_prototype_inner);
     assert_null(mo_find_head("Ridge"));

@@ -36,8 +36,7 @@ static mo_model *headed_model(mo_context *ctx, mo_temperature temperature) {
 }
 
 /* The tolerance is 1e-5, as for the invariant model itself. */
-TEST(gradients_hold_in_encoder_head_and_temperature) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, gradients_hold_in_encoder_head_and_temperature) {
     for (int i = 0; i < 2 * MO_TASKS; i++) {
         problem p = {headed_model(s->ctx, (mo_temperature)(i % 2)), (mo_task)(i / 2), NULL};
         mo_tensor *in[16];
@@ -56,19 +55,19 @@ TEST(gradients_hold_in_encoder_head_and_temperature) {
 }
 
 /* The logits are the head's, applied to the rows that mo_embed_all gives. */
-TEST(a_head_reads_the_rows_that_embed_gives) {
-    scratch *s = *state;
-    mo_pool *pool = pool_of_copies(s->ctx, NULL);
+TEST_WITH(scratch *s, a_head_reads_the_rows_that_embed_gives) {
+    HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL);
     mo_readout_options o = {.head = &mo_head_logistic, .smoothing = 0.1};
-    mo_model *plain = moved_model(s->ctx, MO_F32), *headed = mo_model_under_head(moved_model(s->ctx, MO_F32), &o, 0);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_model) *plain = moved_model(s->ctx, MO_F32),
+                   *headed = mo_model_under_head(moved_model(s->ctx, MO_F32), &o, 0);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_plan_options plans = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 8, .seed = 2};
     for (int i = 0; i < mo_pool_size(pool); i++) {
         const mo_source *source = mo_pool_source(pool, i);
-        mo_tensor *Z = mo_embed_all(plain, source, 0), *Y = mo_embed_all(headed, source, 0);
+        HELD(mo_tensor) *Z = mo_embed_all(plain, source, 0), *Y = mo_embed_all(headed, source, 0);
         assert_int_equal(mo_dim(Z, 1), mo_embedding_width(headed, source));
         assert_memory_equal(mo_tensor_view(Z).data, mo_tensor_view(Y).data, (size_t)mo_numel(Z) * sizeof(float));
-        mo_plan plan;
+        HELD(mo_plan) plan;
         mo_episode e;
         mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
         assert_int_equal(mo_plan_draw(source->graph, source->links, source->task, 0, &plans, NULL, 0, &plan), MO_OK);
@@ -84,14 +83,7 @@ TEST(a_head_reads_the_rows_that_embed_gives) {
         mo_tensor *apart = mo_sub(t, mo_model_logits(t, headed, &e, NULL), expected);
         double most = mo_item(mo_max(t, mo_abs(t, apart), MO_ALL, MO_DROP_AXES));
         assert_true(mo_ok(s->ctx) && most < 1e-4); /* Newton's last step, in float32 */
-        mo_plan_release(&plan);
-        mo_tensor_release(Z);
-        mo_tensor_release(Y);
     }
-    mo_tape_release(t);
-    mo_model_release(plain);
-    mo_model_release(headed);
-    mo_pool_release(pool);
 }
 
 /* ---- weights ---- */
@@ -124,40 +116,32 @@ static mo_model *under_mlp(mo_context *ctx, const mo_pool *pool) {
     return mo_model_under_head(encoder, &o, 1);
 }
 
-TEST(weights_come_back_with_what_the_head_has_learned) {
-    scratch *s = *state;
-    char folder[300], path[400];
-    mo_pool *pool = pool_of_copies(s->ctx, NULL);
-    mo_model *model = under_mlp(s->ctx, pool);
-    snprintf(folder, sizeof folder, "%s/headed", s->folder);
+TEST_WITH(scratch *s, weights_come_back_with_what_the_head_has_learned) {
+    char path[400];
+    HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL);
+    HELD(mo_model) *model = under_mlp(s->ctx, pool);
+    const char *folder = scratch_path(s, "headed");
     snprintf(path, sizeof path, "%s/weights.safetensors", folder);
     mo_trainer_options o = short_run(folder);
-    mo_trainer *trainer = mo_trainer_create(model, pool, &o);
+    HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
     mo_trainer_run(trainer, NULL, NULL);
     assert_int_equal(mo_trainer_finish(trainer), MO_OK);
-    mo_weights *w = mo_weights_read(s->ctx, path);
+    HELD(mo_weights) *w = mo_weights_read(s->ctx, path);
     assert_non_null(w);
     assert_string_equal(w->kind, "invariant");
     assert_string_equal(w->head, "mlp");
-    mo_model *again = mo_weights_model(w), *untrained = mo_weights_model_as(w, &(mo_model_choice){.untrained = true}),
-             *other = mo_weights_model_as(w, &(mo_model_choice){.head = &mo_head_svm});
+    HELD(mo_model) *again = mo_weights_model(w),
+                   *untrained = mo_weights_model_as(w, &(mo_model_choice){.untrained = true}),
+                   *other = mo_weights_model_as(w, &(mo_model_choice){.head = &mo_head_svm});
     assert_same_parameters(model, again);
     assert_int_equal(mo_model_n_parameters(untrained), mo_model_n_parameters(model));
     assert_int_equal(mo_model_n_parameters(other), 6); /* five of the encoder and log_temp */
     assert_memory_equal(mo_tensor_view(mo_model_parameter(other, 0)).data,
         mo_tensor_view(mo_model_parameter(model, 0)).data, 16 * sizeof(float));
-    mo_model_release(again);
-    mo_model_release(untrained);
-    mo_model_release(other);
-    mo_weights_release(w);
-    mo_trainer_release(trainer);
-    mo_model_release(model);
-    mo_pool_release(pool);
     folder_remove(folder);
 }
 
-TEST(options_out_of_their_domain_are_named) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, options_out_of_their_domain_are_named) {
     mo_readout_options o = {.smoothing = 2};
     assert_null(mo_model_under_head(mo_invariant_create(s->ctx, MO_F32, NULL), &o, 0));
     assert_failed(s->ctx, MO_INVALID, PARTS("head ridge: smoothing is 2"));

@@ -1,17 +1,9 @@
 /* tests/models/test_heads.c - readouts: forms that must agree, values computed by hand, gradients in embeddings and
  * hyper-parameters. */
-#include "models/inside.h"
 #include "tensor/storage.h"
 #include "tests/scratch.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "tests/suite.h"
 
 #include "tests/largest_difference.h"
 
@@ -20,11 +12,10 @@ static const fixtures around_each = {context_open, context_close};
 /* Returns a float64 leaf of normal numbers; rows from `repeat` on copy earlier rows. */
 static mo_tensor *draw(mo_context *ctx, int64_t rows, int64_t columns, int64_t repeat, uint64_t stream) {
     mo_random r = mo_random_at(7, MO_PURPOSE_CHECK, stream);
-    double *x = malloc((size_t)(rows * columns) * sizeof *x);
+    HELD_MEMORY double *x = malloc((size_t)(rows * columns) * sizeof *x);
     for (int64_t i = 0; i < rows * columns; i++)
         x[i] = i / columns >= repeat ? x[i - repeat * columns] : mo_random_normal(&r);
     mo_tensor *T = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){rows, columns}, x));
-    free(x);
     return T;
 }
 
@@ -74,28 +65,8 @@ TEST(ridge_dual_equals_primal_in_value_and_gradient) {
     compare_forms(*state, 1, 7, 1);
 }
 
-static void ridge_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_in;
-    (void)n_out;
-    out[0] = ridge_logits(t, in, *(mo_ridge_form *)state);
-}
-
-TEST(ridge_gradients_hold_to_order_two) {
-    mo_context *ctx = *state;
-    for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++) {
-        mo_ridge_form f = (mo_ridge_form)form;
-        ridge_problem p = make_ridge(ctx, 6, 4, 6, 2);
-        mo_check_result r = mo_check_function(ctx, ridge_function, &f, p.in, 4, 1, 2, 1e-5, 3);
-        if (!r.pass)
-            print_message("%s\n", r.worst);
-        assert_true(r.pass);
-        release_ridge(&p);
-    }
-}
-
-TEST(ridge_names_itself_where_its_labels_do_not_fit) {
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+TEST_WITH(mo_context *ctx, ridge_names_itself_where_its_labels_do_not_fit) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *Zs = mo_full(t, MO_F32, 2, (int64_t[]){6, 9}, 1), *Ys = mo_full(t, MO_F32, 2, (int64_t[]){5, 3}, 1);
     mo_tensor *lambda = mo_scalar(t, MO_F32, 1), *row = mo_full(t, MO_F32, 1, (int64_t[]){6}, 1), *W, *b;
     mo_ridge_fit(t, Zs, Ys, lambda, MO_RIDGE_AUTO, &W, &b);
@@ -110,19 +81,17 @@ TEST(ridge_names_itself_where_its_labels_do_not_fit) {
     assert_failed(ctx, MO_MISMATCH, PARTS("ridge_fit: Zs is float32, Ys float64, lambda float32"));
     mo_ridge_fit(t, Zs, NULL, lambda, MO_RIDGE_AUTO, &W, &b);
     assert_failed(ctx, MO_INVALID, PARTS("ridge_fit: Ys is null"));
-    mo_tape_release(t);
 }
 
 /* A row of weight 2 counts as two rows, a row of weight 0 as none: tested on W and b of every linear head. */
-TEST(a_weight_of_a_row_counts_equal_rows) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, a_weight_of_a_row_counts_equal_rows) {
     static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_ridge_intercept, &mo_head_logistic,
         &mo_head_logistic_penalised, &mo_head_svm, &mo_head_lda};
     enum { ROWS = 9, SEVERAL = 12 };
     const double weight[ROWS] = {2, 1, 3, 1, 1, 0, 1, 2, 1}; /* sum SEVERAL */
     for (size_t h = 0; h < sizeof heads / sizeof *heads; h++)
         for (int64_t d = 4; d <= 20; d += 16) {
-            mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+            HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
             mo_tensor *Z = draw(ctx, ROWS, d, ROWS, 1), *parameters[1], *W[2], *b[2];
             double Y[ROWS * 3] = {0}, many_Z[SEVERAL * 20], many_Y[SEVERAL * 3] = {0};
             for (int i = 0, at = 0; i < ROWS; i++) {
@@ -140,14 +109,12 @@ TEST(a_weight_of_a_row_counts_equal_rows) {
             assert_true(mo_ok(ctx));
             assert_true(largest_difference(W[0], W[1]) < 1e-7);
             assert_true(largest_difference(b[0], b[1]) < 1e-7);
-            mo_tape_release(t);
             mo_tensor_release(Z);
         }
 }
 
-TEST(weights_that_do_not_fit_are_named) {
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_WITH(mo_context *ctx, weights_that_do_not_fit_are_named) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){4, 2}, 0.5);
     mo_tensor *lambda = mo_scalar(t, MO_F64, 1), *W, *b;
     mo_head_fit(t, &mo_head_ridge, Z, Y, mo_full(t, MO_F64, 1, (int64_t[]){3}, 1), &lambda, &W, &b);
@@ -157,11 +124,9 @@ TEST(weights_that_do_not_fit_are_named) {
     assert_failed(ctx, MO_INVALID, PARTS("head ridge: a row has the weight -1, expected 0 or more"));
     mo_head_fit(t, &mo_head_prototype_cosine, Z, Y, NULL, &lambda, &W, &b);
     assert_failed(ctx, MO_UNSUPPORTED, PARTS("head prototype_cosine: its logits are not linear in the queries"));
-    mo_tape_release(t);
 }
 
-TEST(ridge_backward_never_factorizes) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, ridge_backward_never_factorizes) {
     ridge_problem p = make_ridge(ctx, 6, 9, 6, 1);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *logits = ridge_logits(t, p.in, MO_RIDGE_AUTO), *first[4], *second[4];
@@ -175,30 +140,8 @@ TEST(ridge_backward_never_factorizes) {
     release_ridge(&p);
 }
 
-TEST(ridge_of_a_batch_equals_single_problems) {
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    ridge_problem p[3];
-    mo_tensor *parts[3][3], *single[3], *batch[3];
-    for (int b = 0; b < 3; b++) {
-        p[b] = make_ridge(ctx, 4 + 0, 6, 4 - b, 2);
-        for (int i = 0; i < 3; i++)
-            parts[i][b] = p[b].in[i];
-        single[b] = mo_head_apply(t, &mo_head_ridge, p[b].in[0], p[b].in[1], p[b].in[2], &p[0].in[3]);
-    }
-    for (int i = 0; i < 3; i++)
-        batch[i] = mo_stack(t, parts[i], 3, MO_AXIS(0));
-    mo_tensor *logits = mo_head_apply(t, &mo_head_ridge, batch[0], batch[1], batch[2], &p[0].in[3]);
-    assert_true(mo_ok(ctx));
-    assert_true(largest_difference(logits, mo_stack(t, single, 3, MO_AXIS(0))) < 1e-12);
-    mo_tape_release(t);
-    for (int b = 0; b < 3; b++)
-        release_ridge(&p[b]);
-}
-
-TEST(prototypes_give_the_values_worked_by_hand) {
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_WITH(mo_context *ctx, prototypes_give_the_values_worked_by_hand) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double zs[] = {1, 0, 3, 0, 0, 2}, ys[] = {1, 0, 1, 0, 0, 1}, zq[] = {1, 1}, x[2];
     mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, zs), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, ys);
     mo_tensor *Zq = mo_from(t, MO_F64, 2, (int64_t[]){1, 2}, zq);
@@ -210,11 +153,10 @@ TEST(prototypes_give_the_values_worked_by_hand) {
     assert_int_equal(
         mo_tensor_read(mo_head_apply(t, &mo_head_prototype_euclidean, Zs, Ys, Zq, NULL), x, sizeof x), MO_OK);
     assert_true(fabs(x[0] + 1) < 1e-12 && fabs(x[1] + 5) < 1e-12);
-    mo_tape_release(t);
 }
 
 static void assert_numerical(mo_context *ctx, const mo_head *head, int64_t n_s, double parameter, const char *part) {
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double z[] = {1, 2, 3, 1, 2, 3, 0, 1, 5, 2, 2, 2}, y[] = {1, 0, 0, 1, 1, 0, 0, 1}; /* rows 0 and 1 are equal */
     mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){n_s, 3}, z), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){n_s, 2}, y);
     mo_tensor *value = mo_scalar(t, MO_F64, parameter);
@@ -223,11 +165,9 @@ static void assert_numerical(mo_context *ctx, const mo_head *head, int64_t n_s, 
     if (!strstr(mo_context_status(ctx)->message, part))
         fail_msg("%s", mo_context_status(ctx)->message);
     mo_clear_error(ctx);
-    mo_tape_release(t);
 }
 
-TEST(singular_systems_are_refused_with_their_rank) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, singular_systems_are_refused_with_their_rank) {
     assert_numerical(ctx, &mo_head_ridge, 4, 0, "ridge: lambda is 0 and the support's Gram matrix has rank 3 of 4");
     assert_numerical(ctx, &mo_head_ridge_intercept, 4, 0, "rank 2 of 3");
     assert_numerical(ctx, &mo_head_lda, 4, 0, "lda: shrinkage is 0 and the covariance has rank 2 of 3");

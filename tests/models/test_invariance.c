@@ -2,14 +2,12 @@
 #include "tests/copies.h"
 #include "tests/worst_of.h"
 
-#include <dirent.h>
-
 static const fixtures around_all = {scratch_create, planted_release};
 
 /* Writes the logits of a few episodes of every source, one after another; returns their number. */
 static int64_t logits_of(mo_pool *pool, mo_model *model, double *out, int64_t capacity) {
     mo_context *ctx = pool->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_plan_options plans = {.k_min = 3, .k_max = 9, .q_min = 6, .q_max = 6, .max_classes = 8, .seed = 3};
     int64_t count = 0;
     for (uint64_t number = 0; number < 12; number++) {
@@ -25,7 +23,6 @@ static int64_t logits_of(mo_pool *pool, mo_model *model, double *out, int64_t ca
         count += n;
         mo_tape_reset(t);
     }
-    mo_tape_release(t);
     return count;
 }
 
@@ -33,7 +30,7 @@ static int64_t logits_of(mo_pool *pool, mo_model *model, double *out, int64_t ca
 
 /* Multiplies columns first .. first + g - 1 of B [n, d] by a random orthogonal matrix. */
 static void rotate_columns(mo_tape *t, float *B, int64_t n, int64_t d, int64_t first, int64_t g, mo_random *r) {
-    double *x = calloc((size_t)(g * g), sizeof *x), *q = calloc((size_t)(g * g), sizeof *q);
+    HELD_MEMORY double *x = calloc((size_t)(g * g), sizeof *x), *q = calloc((size_t)(g * g), sizeof *q);
     mo_tensor *Q, *R;
     for (int64_t i = 0; i < g * g; i++)
         x[i] = mo_random_normal(r);
@@ -50,14 +47,12 @@ static void rotate_columns(mo_tape *t, float *B, int64_t n, int64_t d, int64_t f
             B[i * d + first + j] = (float)(sign * x[j]);
     }
     mo_tape_reset(t);
-    free(x);
-    free(q);
 }
 
 /* Rotates the columns of each group in a cached file. Singular values whose logarithms differ by less than `equal` form
  * a group. Returns the number of columns in groups of two or more. */
 static int64_t rotate_file(mo_context *ctx, const char *path, double equal) {
-    mo_arrays *kept = mo_safetensors_read(ctx, path);
+    HELD(mo_arrays) *kept = mo_safetensors_read(ctx, path);
     assert_non_null(kept);
     mo_tensor *basis = mo_arrays_find(kept, "basis"), *spectrum = mo_arrays_find(kept, "spectrum");
     int64_t n = mo_dim(basis, 1), d = mo_dim(basis, 2), shared = 0;
@@ -73,7 +68,6 @@ static int64_t rotate_file(mo_context *ctx, const char *path, double equal) {
         }
     mo_tape_release(t);
     assert_int_equal(mo_safetensors_write(kept, kept->metadata, path), MO_OK);
-    mo_arrays_release(kept);
     return shared;
 }
 
@@ -81,10 +75,10 @@ static int64_t rotate_file(mo_context *ctx, const char *path, double equal) {
 static double largest_change(scratch *s, double equal) {
     enum { MOST = 8192 };
     static double before[MOST], after[MOST];
-    char folder[300], path[600];
-    snprintf(folder, sizeof folder, "%s/bases", s->folder);
-    mo_model *model = moved_model(s->ctx, MO_F64);
-    mo_pool *pool = pool_of_copies(s->ctx, folder);
+    char path[600];
+    const char *folder = scratch_path(s, "bases");
+    HELD(mo_model) *model = moved_model(s->ctx, MO_F64);
+    HELD(mo_pool) *pool = pool_of_copies(s->ctx, folder);
     int64_t n = logits_of(pool, model, before, MOST), most = 0;
     mo_pool_release(pool);
     DIR *listing = opendir(folder);
@@ -109,8 +103,6 @@ static double largest_change(scratch *s, double equal) {
         largest = fmax(largest, fabs(before[i]));
     }
     assert_true(largest > 1); /* logits are not all near 0, where no change could be seen */
-    mo_pool_release(pool);
-    mo_model_release(model);
     folder_remove(folder);
     return worst;
 }

@@ -2,29 +2,7 @@
  * repeated and resumed bit for bit. */
 #include "tests/models/drawn_episode.h"
 
-#include <math.h>
-
 static const fixtures around_all = {scratch_create, planted_release};
-
-TEST(gradients_of_every_parameter_hold_to_order_two) {
-    scratch *s = *state;
-    mo_model *model = moved_model(s->ctx, MO_F64);
-    mo_tensor *in[24];
-    int n = mo_model_n_parameters(model), numbers = 0;
-    for (int i = 0; i < n; i++) {
-        in[i] = mo_model_parameter(model, i);
-        numbers += (int)mo_numel(in[i]);
-    }
-    assert_int_equal(numbers, 28);
-    for (int task = 0; task < MO_TASKS; task++) {
-        problem p = {model, (mo_task)task, NULL};
-        mo_check_result r = mo_check_function(s->ctx, loss_function, &p, in, n, 1, 2, 1e-5, 4);
-        if (!r.pass)
-            print_message("%s\n", r.worst);
-        assert_true(r.pass);
-    }
-    mo_model_release(model);
-}
 
 /* ---- columns beyond the rank ---- */
 
@@ -56,17 +34,16 @@ static void assert_finite(mo_tensor *T) {
 }
 
 /* For l = log(1e-6), exp(c' l^2 / 4) overflows float32 from c' = 1.9 on. */
-TEST(a_profile_of_any_size_leaves_loss_and_gradients_finite) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_profile_of_any_size_leaves_loss_and_gradients_finite) {
     static const float size[] = {-1e6F, -1e3F, -2, 0, 2, 1e3F, 1e6F};
     enum { SIZES = sizeof size / sizeof *size };
-    mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     mo_tensor *parameter[24], *grad[24], *Zs, *Zq;
     int n = mo_model_n_parameters(model);
     for (int i = 0; i < n; i++)
         parameter[i] = mo_model_parameter(model, i);
     for (int i = 0; i < SIZES * SIZES * MO_TASKS; i++) {
-        mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
         mo_episode e = episode_of_low_rank(t, (mo_task)(i % MO_TASKS), log(1e-6));
         set_profile(model, size[i / MO_TASKS % SIZES], size[i / MO_TASKS / SIZES]);
         mo_model_embed(t, model, &e, NULL, &Zs, &Zq);
@@ -76,15 +53,12 @@ TEST(a_profile_of_any_size_leaves_loss_and_gradients_finite) {
         assert_finite(loss);
         for (int j = 0; j < n; j++)
             assert_finite(grad[j]);
-        mo_tape_release(t);
     }
-    mo_model_release(model);
 }
 
-TEST(what_a_profile_makes_of_zero_columns_reaches_no_embedding) {
-    scratch *s = *state;
-    mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+TEST_WITH(scratch *s, what_a_profile_makes_of_zero_columns_reaches_no_embedding) {
+    HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_tensor *Zs, *Z[2];
     set_profile(model, -0.5F, 3);
     for (int i = 0; i < 2; i++) {
@@ -94,12 +68,9 @@ TEST(what_a_profile_makes_of_zero_columns_reaches_no_embedding) {
         assert_finite(Z[i]);
     }
     assert_memory_equal(mo_tensor_view(Z[0]).data, mo_tensor_view(Z[1]).data, (size_t)mo_numel(Z[0]) * sizeof(float));
-    mo_tape_release(t);
-    mo_model_release(model);
 }
 
-TEST(rows_that_do_not_fit_are_named) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, rows_that_do_not_fit_are_named) {
     mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_episode e = drawn_episode(t, MO_F32, MO_TASK_NC);
@@ -117,11 +88,10 @@ TEST(rows_that_do_not_fit_are_named) {
     assert_failed(s->ctx, MO_INVALID, PARTS("invariant: 99 hops"));
 }
 
-TEST(a_pool_of_the_other_form_is_refused) {
-    scratch *s = *state;
-    mo_pool *nodes = planted_pool(s->ctx), *examples = pool_of_copies(s->ctx, NULL);
-    mo_model *invariant = mo_invariant_create(s->ctx, MO_F32, NULL);
-    mo_model *mochi = planted_model(s->ctx, 1);
+TEST_WITH(scratch *s, a_pool_of_the_other_form_is_refused) {
+    HELD(mo_pool) *nodes = planted_pool(s->ctx), *examples = pool_of_copies(s->ctx, NULL);
+    HELD(mo_model) *invariant = mo_invariant_create(s->ctx, MO_F32, NULL);
+    HELD(mo_model) *mochi = planted_model(s->ctx, 1);
     mo_trainer_options o = {.steps = 1, .episodes_per_step = 1, .plan = planted_plans(1), .out = s->folder};
     assert_null(mo_trainer_create(invariant, nodes, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("rows of nodes", "invariant reads rows of examples"));
@@ -129,10 +99,6 @@ TEST(a_pool_of_the_other_form_is_refused) {
     assert_failed(s->ctx, MO_INVALID, PARTS("rows of examples", "mochi reads rows of nodes"));
     assert_true(mo_is_null(mo_embed_all(invariant, mo_pool_source(nodes, 0), 0)));
     assert_failed(s->ctx, MO_INVALID, PARTS("does not read the rows of planted:nc"));
-    mo_model_release(invariant);
-    mo_model_release(mochi);
-    mo_pool_release(nodes);
-    mo_pool_release(examples);
 }
 
 /* ---- all nodes, all graphs ---- */
@@ -163,11 +129,10 @@ static mo_code evaluate(mo_context *ctx, const mo_source *source, mo_model *mode
     return mo_evaluate(ctx, source, c, 2, &o, keep_mean, f);
 }
 
-TEST(the_transductive_readout_is_a_candidate_on_nodes_and_graphs) {
-    scratch *s = *state;
-    mo_pool *pool = pool_of_copies(s->ctx, NULL), *nodes = planted_pool(s->ctx);
-    mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
-    mo_model *mochi = planted_model(s->ctx, 1);
+TEST_WITH(scratch *s, the_transductive_readout_is_a_candidate_on_nodes_and_graphs) {
+    HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL), *nodes = planted_pool(s->ctx);
+    HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    HELD(mo_model) *mochi = planted_model(s->ctx, 1);
     figures whole, parts;
     mo_pool_add(pool, planted_set(s->ctx, "rings", 60, 2), 0);
     assert_int_equal(mo_pool_size(pool), 3);
@@ -186,67 +151,36 @@ TEST(the_transductive_readout_is_a_candidate_on_nodes_and_graphs) {
     }
     assert_int_equal(evaluate(s->ctx, mo_pool_source(nodes, 0), mochi, 0, &whole), MO_UNSUPPORTED);
     assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("the model mochi has no transductive readout"));
-    mo_model_release(model);
-    mo_model_release(mochi);
-    mo_pool_release(pool);
-    mo_pool_release(nodes);
 }
 
 /* ---- runs ---- */
 
-/* Trains to `steps` of 6 steps, from the start or from the checkpoint. */
-static void run_steps(scratch *s, const char *folder, bool resume, int64_t steps) {
-    mo_pool *pool = pool_of_copies(s->ctx, NULL);
-    mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
-    mo_trainer_options o = {.steps = 6,
-        .episodes_per_step = 3,
-        .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
-        .plan = {.k_min = 2, .k_max = 8, .q_min = 4, .q_max = 4, .max_classes = 8, .seed = 5, .log_uniform = true},
-        .out = folder,
-        .settings = "{\"recipe\":\"best\"}"};
-    o.plan.k_times[MO_TASK_LP] = 2;
-    mo_trainer *trainer = mo_trainer_create(model, pool, &o);
-    if (resume)
-        mo_trainer_resume(trainer);
-    mo_trainer_run(trainer, stop_at, &steps);
-    if (steps == o.steps)
-        mo_trainer_finish(trainer);
-    if (!mo_ok(s->ctx))
-        fail_msg("%s", mo_context_status(s->ctx)->message);
-    mo_trainer_release(trainer);
-    mo_model_release(model);
-    mo_pool_release(pool);
-}
-
-TEST(a_resumed_run_ends_with_the_same_bytes_and_reads_back) {
-    scratch *s = *state;
-    char whole[300], halves[300], path[400];
-    snprintf(whole, sizeof whole, "%s/whole", s->folder);
-    snprintf(halves, sizeof halves, "%s/halves", s->folder);
-    run_steps(s, whole, false, 6);
-    run_steps(s, halves, false, 3);
-    run_steps(s, halves, true, 6);
+TEST_WITH(scratch *s, a_resumed_run_ends_with_the_same_bytes_and_reads_back) {
+    const char *whole = scratch_path(s, "whole"), *halves = scratch_path(s, "halves");
+    const char *path = scratch_path(s, "whole/weights.safetensors");
+    mo_feature_options features = planted_features();
+    run_options o = usual_run;
+    features.form = MO_FEATURES_OF_EXAMPLES;
+    o.features = &features;
+    o.settings = "{\"recipe\":\"best\"}";
+    run_until(&o, whole, false, o.steps);
+    run_until(&o, halves, false, 3);
+    run_until(&o, halves, true, o.steps);
     assert_same_weights(whole, halves);
-    snprintf(path, sizeof path, "%s/weights.safetensors", whole);
-    mo_weights *w = mo_weights_read(s->ctx, path);
+    HELD(mo_weights) *w = mo_weights_read(s->ctx, path);
     assert_non_null(w);
     assert_string_equal(w->recipe, "best");
     assert_int_equal(w->features.form, MO_FEATURES_OF_EXAMPLES);
-    assert_int_equal(w->features.dim, ROW_DIM);
-    mo_model *model = mo_weights_model(w);
+    assert_int_equal(w->features.dim, PLANTED_DIM);
+    HELD(mo_model) *model = mo_weights_model(w);
     assert_string_equal(model->encoder.name, "invariant");
-    mo_pool *pool = pool_of_copies(s->ctx, NULL);
-    mo_tensor *all = mo_embed_all(model, mo_pool_source(pool, 0), 0),
-              *parts = mo_embed_all(model, mo_pool_source(pool, 0), 7);
-    assert_int_equal(mo_dim(all, 0), NODES);
-    assert_int_equal(mo_dim(all, 1), 2 * (2 * ROW_DIM + 1)); /* trained and initial row side by side */
+    HELD(mo_pool) *pool = planted_pool_of(s->ctx, &features);
+    HELD(mo_tensor) *all = mo_embed_all(model, mo_pool_source(pool, 0), 0),
+                    *parts = mo_embed_all(model, mo_pool_source(pool, 0), 7);
+    assert_int_equal(mo_dim(all, 0), 150);
+    assert_int_equal(mo_dim(all, 1), 2 * (2 * PLANTED_DIM + 1)); /* trained and initial row side by side */
     size_t bytes = (size_t)mo_numel(all) * sizeof(float);
     assert_memory_equal(mo_tensor_view(all).data, mo_tensor_view(parts).data, bytes);
-    mo_tensor_release(all);
-    mo_tensor_release(parts);
-    mo_pool_release(pool);
-    mo_model_release(model);
-    mo_weights_release(w);
     folder_remove(whole);
     folder_remove(halves);
 }

@@ -2,8 +2,6 @@
  * the parts read, an encoder without parts equals the encoder's first version, and a rotation of the parts' coordinates
  * changes no logit. */
 #include "tests/models/drawn_episode.h"
-
-#include "ops/inside.h"
 #include "tests/worst_of.h"
 
 static const fixtures around_all = {scratch_create, planted_release};
@@ -38,9 +36,8 @@ static mo_model *create(mo_context *ctx, unsigned without) {
 
 /* ---- gradients ---- */
 
-TEST(gradients_hold_with_the_rows_of_every_part) {
-    scratch *s = *state;
-    mo_model *model = moved_model(s->ctx, MO_F64);
+TEST_WITH(scratch *s, gradients_hold_with_the_rows_of_every_part) {
+    HELD(mo_model) *model = moved_model(s->ctx, MO_F64);
     mo_tensor *in[24];
     int n = mo_model_n_parameters(model);
     for (int i = 0; i < n; i++)
@@ -51,7 +48,6 @@ TEST(gradients_hold_with_the_rows_of_every_part) {
         if (!r.pass)
             fail_msg("%s: %s", mo_task_name((mo_task)task), r.worst);
     }
-    mo_model_release(model);
 }
 
 /* ---- forms ---- */
@@ -63,36 +59,31 @@ static void read_embeddings(mo_tape *t, mo_model *model, const mo_episode *e, do
     assert_int_equal(mo_tensor_read(Z, out, (size_t)mo_numel(Z) * sizeof *out), MO_OK);
 }
 
-TEST(a_part_left_out_reads_no_row_of_it) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_part_left_out_reads_no_row_of_it) {
     static double with[4096], without[4096];
     int64_t width[2];
-    mo_model *first = create(s->ctx, MO_ALL_PARTS);
+    HELD(mo_model) *first = create(s->ctx, MO_ALL_PARTS);
     assert_int_equal(mo_model_n_parameters(first), 3);
     for (int task = 0; task < MO_TASKS; task++) {
-        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
         mo_episode all = episode_with_parts(t, (mo_task)task), three = drawn_episode(t, MO_F64, (mo_task)task);
         read_embeddings(t, first, &all, with, &width[0]);
         read_embeddings(t, first, &three, without, &width[1]);
         assert_int_equal(width[0], 2 * WIDTH + EXTRAS);
         assert_int_equal(width[1], width[0]);
         assert_memory_equal(with, without, (size_t)((SUPPORT + QUERIES) * width[0]) * sizeof *with);
-        mo_model *whole = create(s->ctx, 0);
+        HELD(mo_model) *whole = create(s->ctx, 0);
         read_embeddings(t, whole, &all, with, &width[0]);
         assert_true(width[0] > width[1]);
-        mo_model_release(whole);
-        mo_tape_release(t);
     }
-    mo_model_release(first);
 }
 
 /* A node's embedding is [z | z_0] / sqrt 2: the trained row, then the row of an untrained model. */
-TEST(the_initial_row_stands_beside_the_trained_one) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, the_initial_row_stands_beside_the_trained_one) {
     static double moved[4096], first[4096];
     int64_t width[2];
-    mo_model *trained = moved_model(s->ctx, MO_F64), *untrained = create(s->ctx, 1u << MO_PART_INITIAL);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_model) *trained = moved_model(s->ctx, MO_F64), *untrained = create(s->ctx, 1u << MO_PART_INITIAL);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_episode e = episode_with_parts(t, MO_TASK_NC);
     read_embeddings(t, trained, &e, moved, &width[0]);
     read_embeddings(t, untrained, &e, first, &width[1]);
@@ -105,15 +96,11 @@ TEST(the_initial_row_stands_beside_the_trained_one) {
         for (int64_t j = 0; j < width[1]; j++)
             assert_true(fabs(moved[i * width[0] + width[1] + j] - first[i * width[1] + j] * sqrt(0.5)) < 1e-12);
     }
-    mo_tape_release(t);
-    mo_model_release(trained);
-    mo_model_release(untrained);
 }
 
-TEST(rows_of_parts_that_do_not_fit_are_named) {
-    scratch *s = *state;
-    mo_model *model = create(s->ctx, 0);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+TEST_WITH(scratch *s, rows_of_parts_that_do_not_fit_are_named) {
+    HELD(mo_model) *model = create(s->ctx, 0);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_episode e = episode_with_parts(t, MO_TASK_NC);
     e.rows[3].tensor = draw(t, MO_F64, 4, (int64_t[]){2, 3, SUPPORT + QUERIES, WIDTH}, 7);
     assert_true(mo_is_null(mo_model_encode(t, model, &e, NULL)));
@@ -122,12 +109,9 @@ TEST(rows_of_parts_that_do_not_fit_are_named) {
     e.rows[4].tensor = draw(t, MO_F64, 2, (int64_t[]){SUPPORT, 3}, 7);
     assert_true(mo_is_null(mo_model_encode(t, model, &e, NULL)));
     assert_failed(s->ctx, MO_INVALID, PARTS("expected subtrees [n, p]", "[6, 3]"));
-    mo_tape_release(t);
-    mo_model_release(model);
 }
 
 TEST(lists_of_parts_are_read_as_written) {
-    (void)state;
     char list[128], word[16];
     unsigned parts;
     for (unsigned all = 0; all <= MO_ALL_PARTS; all++) {
@@ -154,7 +138,7 @@ static void rotate(mo_tape *t, mo_tensor *X) {
 /* Writes the logits of a few episodes of graphs; returns their number. */
 static int64_t logits_of(mo_context *ctx, const mo_source *source, mo_model *model, double *out) {
     mo_plan_options options = {.k_min = 4, .k_max = 9, .q_min = 6, .q_max = 6, .max_classes = 2, .seed = 3};
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     int64_t count = 0;
     for (uint64_t number = 0; number < 4; number++) {
         mo_plan plan = {0};
@@ -169,22 +153,18 @@ static int64_t logits_of(mo_context *ctx, const mo_source *source, mo_model *mod
         mo_plan_release(&plan);
         mo_tape_reset(t);
     }
-    mo_tape_release(t);
     return count;
 }
 
 static double change_of_logits(scratch *s, const char *part) {
     static double before[256], after[256];
     mo_feature_options o = example_features(NULL);
-    if (!mo_ok(s->ctx))
-        fail_msg("%s", mo_context_status(s->ctx)->message);
-    mo_pool *pool = mo_pool_create(s->ctx, &o, 0.2, NULL, NULL);
-    if (!mo_ok(s->ctx))
-        fail_msg("%s", mo_context_status(s->ctx)->message);
+    expect_ok(s->ctx);
+    HELD(mo_pool) *pool = mo_pool_create(s->ctx, &o, 0.2, NULL, NULL);
+    expect_ok(s->ctx);
     mo_pool_add(pool, planted_set(s->ctx, "rings", 60, 2), 0);
-    if (!mo_ok(s->ctx))
-        fail_msg("%s", mo_context_status(s->ctx)->message);
-    mo_model *model = moved_model(s->ctx, MO_F64);
+    expect_ok(s->ctx);
+    HELD(mo_model) *model = moved_model(s->ctx, MO_F64);
     const mo_source *source = mo_pool_source(pool, 0);
     int64_t n = logits_of(s->ctx, source, model, before);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -193,8 +173,7 @@ static double change_of_logits(scratch *s, const char *part) {
         X = mo_reshape(t, mo_slice(t, mo_slice(t, X, MO_AXIS(0), 0, 1), MO_AXIS(1), 0, 1), 2,
             (int64_t[]){mo_dim(X, 2), mo_dim(X, 3)});
     rotate(t, X);
-    if (!mo_ok(s->ctx))
-        fail_msg("%s", mo_context_status(s->ctx)->message);
+    expect_ok(s->ctx);
     mo_tape_release(t);
     assert_int_equal(logits_of(s->ctx, source, model, after), n);
     double worst = 0, largest = 0;
@@ -203,8 +182,6 @@ static double change_of_logits(scratch *s, const char *part) {
         largest = fmax(largest, fabs(before[i]));
     }
     assert_true(largest > 1);
-    mo_model_release(model);
-    mo_pool_release(pool);
     return worst;
 }
 

@@ -1,21 +1,14 @@
 /* tests/models/test_mixture.c - the mixture of kernels against its formulas in plain loops, with a fit of its own for
  * every left-out support row. */
-#include "models/inside.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "tests/suite.h"
 
 #include "models/heads/heads.h"
 #include "models/model.h"
 #include "tests/largest_difference.h"
 #include "tests/mixture_rows.h"
 
-static const fixtures around_each = {open_context, close_context};
+static const fixtures around_each = {context_open, context_close};
 
 enum { E = 3, R = 3, N = 10, C = 4, Q = 4, D = 4 };
 
@@ -25,21 +18,6 @@ static const double times[N] = {2, 1, 3, 1, 1, 2, 1, 1, 1, 5};
 static const double class_weight[N] = {2.5, .9, .9, .9, .6, .6, .6, .6, 1.2, 1.2};
 
 /* ---- the formulas in loops, for examples without copies ---- */
-
-/* Computes x = A^-1 B for a positive definite A [n, n] and B [n, C], by elimination without pivoting; x replaces B. */
-static void solve_in_place(int n, double A[N][N], double B[N][C]) {
-    for (int k = 0; k < n; k++)
-        for (int i = 0; i < n; i++) {
-            double factor = i == k ? 0 : A[i][k] / A[k][k];
-            for (int j = 0; j < n; j++)
-                A[i][j] -= factor * A[k][j];
-            for (int c = 0; c < C; c++)
-                B[i][c] -= factor * B[k][c];
-        }
-    for (int i = 0; i < n; i++)
-        for (int c = 0; c < C; c++)
-            B[i][c] /= A[i][i];
-}
 
 /* Predicts f [C] for a point with kernel row k [N], by the fit without row `out` (-1: with all rows). */
 static void predict_without(double K[N][N], const double *w, double r, int out, const double k[N], double f[C]) {
@@ -53,7 +31,7 @@ static void predict_without(double K[N][N], const double *w, double r, int out, 
             A[i][j] = K[row[i]][row[j]] + (i == j ? r / w[row[i]] : 0);
         B[i][label[row[i]]] = 1;
     }
-    solve_in_place(n, A, B);
+    solve_in_place(n, N, C, A, B);
     for (int c = 0; c < C; c++) {
         f[c] = 0;
         for (int i = 0; i < n; i++)
@@ -147,7 +125,7 @@ static mo_expert_mixture mixture_of(mo_tape *t, int experts, mo_tensor *weight) 
 }
 
 /* Returns sum_e Kq_e alpha_e for Kq [.., E, n_q, n_s], alpha [.., E, n_s, C]. */
-static mo_tensor *read(mo_tape *t, mo_tensor *Kq, mo_tensor *alpha) {
+static mo_tensor *combined(mo_tape *t, mo_tensor *Kq, mo_tensor *alpha) {
     return mo_sum(t, mo_matmul(t, Kq, alpha), MO_AXIS(mo_ndim(Kq) - 3), MO_DROP_AXES);
 }
 
@@ -157,7 +135,7 @@ static mo_tensor *one_hot_labels(mo_tape *t) {
 
 TEST(logits_and_shares_are_those_of_the_recipe) {
     static const double once[N] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
     double K[E][N][N], Kq[E][Q][N], logits[Q][C], pi[E][R];
     draw_kernels(K, Kq);
     mo_tensor *Ks = mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K);
@@ -167,18 +145,17 @@ TEST(logits_and_shares_are_those_of_the_recipe) {
         mo_expert_mixture mix = mixture_of(t, E, repeated ? mo_from(t, MO_F64, 1, (int64_t[]){N}, times) : NULL);
         mix.class_weight = unequal ? mo_from(t, MO_F64, 1, (int64_t[]){N}, class_weight) : NULL;
         mo_mixed_experts fit = mo_kernel_mixture(t, Ks, one_hot_labels(t), &mix);
-        mo_tensor *got = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, Q, N}, Kq), fit.learned);
+        mo_tensor *got = combined(t, mo_from(t, MO_F64, 3, (int64_t[]){E, Q, N}, Kq), fit.learned);
         assert_true(largest_difference(got, mo_from(t, MO_F64, 2, (int64_t[]){Q, C}, logits)) < 1e-9);
         assert_true(largest_difference(fit.share, mo_from(t, MO_F64, 2, (int64_t[]){E, R}, pi)) < 1e-10);
         assert_true(pi[0][0] + pi[0][1] + pi[0][2] > 0.5); /* the experts differ, so the test means something */
     }
-    mo_tape_release(t);
 }
 
 /* A class of two nodes of which four are asked for: each row comes twice and counts twice, but a copy must not help to
  * predict its own example. */
 TEST(copies_leave_with_their_example) {
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
     double K[E][N][N], Kq[E][Q][N], weight[N + 2];
     int64_t row[N + 2];
     draw_kernels(K, Kq);
@@ -198,19 +175,16 @@ TEST(copies_leave_with_their_example) {
     mo_expert_mixture mix = mixture_of(t, E, mo_from(t, MO_F64, 1, (int64_t[]){N + 2}, weight));
     mo_tensor *Y = mo_gather_rows(t, one_hot_labels(t), at);
     fit[0] = mo_kernel_mixture(t, mo_concat(t, Ks, E, MO_AXIS(0)), Y, &mix);
-    logits[0] = read(t, mo_concat(t, Kqs, E, MO_AXIS(0)), fit[0].learned);
+    logits[0] = combined(t, mo_concat(t, Kqs, E, MO_AXIS(0)), fit[0].learned);
     mix.weight = mo_slice(t, mix.weight, MO_AXIS(0), 0, N);
     fit[1] = mo_kernel_mixture(t, mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K), one_hot_labels(t), &mix);
-    logits[1] = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, Q, N}, Kq), fit[1].learned);
+    logits[1] = combined(t, mo_from(t, MO_F64, 3, (int64_t[]){E, Q, N}, Kq), fit[1].learned);
     assert_true(largest_difference(fit[0].share, fit[1].share) < 1e-10);
     assert_true(largest_difference(logits[0], logits[1]) < 1e-10);
-    mo_tape_release(t);
 }
 
 /* in: rows [B, E, N, D], labels [B, N, C], log lambda, prior, sharpness. out: alpha and the shares. */
 static void kernel_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_in;
-    (void)n_out;
     mo_expert_mixture mix = {
         mo_exp(t, in[2]), in[3], mo_from(t, MO_F64, 1, (int64_t[]){E}, doublings), in[4], NULL, NULL};
     if (state) {
@@ -223,8 +197,7 @@ static void kernel_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tenso
     out[1] = fit.share;
 }
 
-TEST(gradients_hold_to_order_two) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, gradients_hold_to_order_two) {
     const double sharp = 0.3;
     for (int weighted = 0; weighted < 2; weighted++)
         for (int order = 1; order <= 2; order++) {
@@ -241,41 +214,10 @@ TEST(gradients_hold_to_order_two) {
         }
 }
 
-TEST(a_batch_is_its_problems) {
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
-    mo_tensor *Z = draw(*state, 4, (int64_t[]){2, E, N, D}, 0.5, 1);
-    mo_tensor *K = mo_scale(t, mo_gram(t, Z), 1, 1), *Y = one_hot_labels(t);
-    mo_expert_mixture mix = mixture_of(t, E, NULL);
-    mo_mixed_experts both = mo_kernel_mixture(t, K, mo_with_axis(t, Y, MO_AXIS(0), 2), &mix);
-    for (int b = 0; b < 2; b++) {
-        mo_tensor *k = mo_reshape(t, mo_slice(t, K, MO_AXIS(0), b, b + 1), 3, (int64_t[]){E, N, N});
-        mo_mixed_experts alone = mo_kernel_mixture(t, k, Y, &mix);
-        assert_true(largest_difference(mo_slice(t, both.learned, MO_AXIS(0), b, b + 1), alone.learned) < 1e-12);
-        assert_true(largest_difference(mo_slice(t, both.share, MO_AXIS(0), b, b + 1), alone.share) < 1e-12);
-    }
-    mo_tape_release(t);
-    mo_tensor_release(Z);
-}
-
-TEST(equal_kernels_have_equal_shares_but_for_the_prior) {
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
-    double K[E][N][N], Kq[E][Q][N], pi[2][R];
-    draw_kernels(K, Kq);
-    memcpy(K[1], K[0], sizeof K[0]);
-    mo_expert_mixture mix = mixture_of(t, 2, NULL);
-    mix.doublings = mo_full(t, MO_F64, 1, (int64_t[]){2}, 2);
-    mo_mixed_experts fit =
-        mo_kernel_mixture(t, mo_from(t, MO_F64, 3, (int64_t[]){2, N, N}, K), one_hot_labels(t), &mix);
-    assert_int_equal(mo_tensor_read(fit.share, pi, sizeof pi), MO_OK);
-    for (int r = 0; r < R; r++)
-        assert_true(fabs(log(pi[0][r] / pi[1][r]) - 1) < 1e-9);
-    mo_tape_release(t);
-}
-
 /* With one label per class, leaving a row out leaves nothing of its class: the shares are the prior's. */
 TEST(one_label_of_each_class_leaves_the_prior) {
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
-    mo_tensor *Z = draw(*state, 3, (int64_t[]){2, 3, D}, 0.5, 1), *Y = labels(*state, 3, 3);
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tensor) *Z = draw(*state, 3, (int64_t[]){2, 3, D}, 0.5, 1), *Y = labels(*state, 3, 3);
     mo_expert_mixture mix = mixture_of(t, 2, NULL);
     mo_mixed_experts fit = mo_kernel_mixture(t, mo_scale(t, mo_gram(t, Z), 1, 1), Y, &mix);
     double pi[2][R], factor[2][R];
@@ -287,16 +229,13 @@ TEST(one_label_of_each_class_leaves_the_prior) {
             assert_true(fabs(pi[e][r] - exp(prior[e]) / (R * (exp(1) + 1))) < 1e-12);
             assert_true(fabs(factor[e][r] / pi[e][r] - exp2(doublings[e])) < 1e-9);
         }
-    mo_tape_release(t);
-    mo_tensor_release(Z);
-    mo_tensor_release(Y);
 }
 
 /* Fits without rows 2, 5 and 8 equal fits on the other rows and columns of K [E, N, N]. */
 TEST(fits_without_rows_are_those_of_the_others) {
     enum { LEFT = 3 };
     static const int64_t left[LEFT] = {2, 5, 8}, rest[N - LEFT] = {0, 1, 3, 4, 6, 7, 9};
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
     double K[E][N][N], Kq[E][Q][N], part[E][N - LEFT][N - LEFT], of_left[E][LEFT][N - LEFT];
     draw_kernels(K, Kq);
     for (int e = 0; e < E; e++)
@@ -320,7 +259,7 @@ TEST(fits_without_rows_are_those_of_the_others) {
         mo_tensor *got = mo_kernel_mixture_without(t, &all, Y, &mix, left, LEFT, &each);
         mo_mixed_experts fit = mo_kernel_mixture(
             t, mo_from(t, MO_F64, 3, (int64_t[]){E, N - LEFT, N - LEFT}, part), mo_gather_rows(t, Y, at), &of_rest);
-        expected = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, LEFT, N - LEFT}, of_left), fit.learned);
+        expected = combined(t, mo_from(t, MO_F64, 3, (int64_t[]){E, LEFT, N - LEFT}, of_left), fit.learned);
         assert_true(largest_difference(got, expected) < 1e-9);
     }
     mo_tensor *Km = mo_from(t, MO_F64, 2, (int64_t[]){N - LEFT, N - LEFT}, part[1]); /* fits expert 1 alone, with the
@@ -329,7 +268,6 @@ TEST(fits_without_rows_are_those_of_the_others) {
     mo_tensor *alone = mo_slice(t, mo_slice(t, each, MO_AXIS(0), 1, 2), MO_AXIS(1), 1, 2);
     expected = mo_matmul(t, mo_from(t, MO_F64, 2, (int64_t[]){LEFT, N - LEFT}, of_left[1]), alpha);
     assert_true(largest_difference(mo_contiguous(t, alone), expected) < 1e-9);
-    mo_tape_release(t);
 }
 
 /* ---- a large support ---- */
@@ -338,8 +276,9 @@ TEST(fits_without_rows_are_those_of_the_others) {
  * and one penalty the fit in their span equals the ridge on all rows, at the centres' temperature. */
 TEST(centres_that_span_all_rows_lose_nothing) {
     enum { ALL = 14 };
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
-    mo_tensor *Z = draw(*state, 3, (int64_t[]){1, ALL, D}, 0.5, 1), *Zq = draw(*state, 3, (int64_t[]){1, Q, D}, 0.5, 2);
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tensor) *Z = draw(*state, 3, (int64_t[]){1, ALL, D}, 0.5, 1),
+                    *Zq = draw(*state, 3, (int64_t[]){1, Q, D}, 0.5, 2);
     mo_tensor *Zm = mo_slice(t, Z, MO_AXIS(1), 0, N), *Y = labels(*state, ALL, C), *Zmt = mo_transpose(t, Zm);
     mo_tensor *K = mo_scale(t, mo_matmul(t, Z, Zmt), 1, 1), *Km = mo_scale(t, mo_matmul(t, Zm, Zmt), 1, 1);
     mo_tensor *Kq = mo_scale(t, mo_matmul(t, Zq, Zmt), 1, 1);
@@ -357,20 +296,15 @@ TEST(centres_that_span_all_rows_lose_nothing) {
         mo_tensor *diagonal = mo_mul(t, mo_eye(t, MO_F64, ALL), mo_from(t, MO_F64, 1, (int64_t[]){ALL}, part));
         mo_tensor *G = mo_add(t, mo_scale(t, mo_gram(t, Z), 1, 1), diagonal);
         mo_tensor *alpha = mo_solve_spd(t, G, mo_with_axis(t, Y, MO_AXIS(0), 1));
-        mo_tensor *expected = read(t, mo_scale(t, mo_matmul(t, Zq, mo_transpose(t, Z)), 1, 1), alpha);
+        mo_tensor *expected = combined(t, mo_scale(t, mo_matmul(t, Zq, mo_transpose(t, Z)), 1, 1), alpha);
         double T = mo_item(mo_sum(t, fit.factor, MO_ALL, MO_DROP_AXES));
-        assert_true(largest_difference(read(t, Kq, fit.learned), mo_scale(t, expected, T, 0)) < 5e-3 * T);
+        assert_true(largest_difference(combined(t, Kq, fit.learned), mo_scale(t, expected, T, 0)) < 5e-3 * T);
     }
-    mo_tape_release(t);
-    mo_tensor_release(Z);
-    mo_tensor_release(Zq);
     mo_tensor_release(Y);
 }
 
 /* in: rows [2, 12, D], log lambda. */
 static void centred_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_in;
-    (void)n_out;
     mo_expert_mixture mix = mixture_of(t, 2, NULL);
     mix.lambda = mo_exp(t, in[1]);
     mo_tensor *Zm = mo_slice(t, in[0], MO_AXIS(1), 0, D + 1), *Zmt = mo_transpose(t, Zm), *Y = state;
@@ -379,17 +313,15 @@ static void centred_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tens
                  .learned;
 }
 
-TEST(gradients_through_centres_hold_to_order_two) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, gradients_through_centres_hold_to_order_two) {
     mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 12, D}, 0.8, 1), draw(ctx, 1, (int64_t[]){R}, 0.5, 3)};
-    mo_tensor *Y = labels(ctx, 12, C);
+    HELD(mo_tensor) *Y = labels(ctx, 12, C);
     mo_check_result r = mo_check_function(ctx, centred_function, Y, in, 2, 1, 2, 1e-5, 9);
     if (!r.pass)
         print_message("%s\n", r.worst);
     assert_true(r.pass);
     mo_tensor_release(in[0]);
     mo_tensor_release(in[1]);
-    mo_tensor_release(Y);
 }
 
 /* ---- the head ---- */
@@ -400,9 +332,8 @@ static mo_tensor *head_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tenso
 }
 
 /* d = 4 has fewer columns than rows: the head then solves systems of the columns' size. */
-TEST(the_head_is_the_mixture_of_one_kernel) {
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_WITH(mo_context *ctx, the_head_is_the_mixture_of_one_kernel) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     for (int64_t d = 4; d <= 12; d += 8) {
         mo_tensor *Z = draw(ctx, 2, (int64_t[]){N + Q, d}, 0.5, 1), *Y = one_hot_labels(t);
         mo_tensor *K = mo_scale(t, mo_gram(t, Z), 1, 1);
@@ -411,18 +342,16 @@ TEST(the_head_is_the_mixture_of_one_kernel) {
         mo_tensor *Kq = mo_with_axis(t, mo_slice(t, columns, MO_AXIS(0), N, N + Q), MO_AXIS(0), 1);
         mo_expert_mixture mix = mixture_of(t, 1, NULL);
         mix.doublings = mo_full(t, MO_F64, 1, (int64_t[]){1}, 2);
-        mo_tensor *expected = read(t, Kq, mo_kernel_mixture(t, Ks, Y, &mix).learned);
+        mo_tensor *expected = combined(t, Kq, mo_kernel_mixture(t, Ks, Y, &mix).learned);
         mo_tensor *got = head_logits(t, mo_slice(t, Z, MO_AXIS(0), 0, N), Y, mo_slice(t, Z, MO_AXIS(0), N, N + Q));
         assert_true(largest_difference(got, expected) < 1e-9);
         mo_tensor_release(Z);
     }
     assert_true(mo_ok(ctx));
-    mo_tape_release(t);
 }
 
-TEST(shapes_that_do_not_fit_are_named) {
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_WITH(mo_context *ctx, shapes_that_do_not_fit_are_named) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *K = mo_full(t, MO_F64, 3, (int64_t[]){2, 6, 5}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){6, 2}, 1);
     mo_expert_mixture mix = mixture_of(t, 2, NULL);
     mo_mixed_experts none = mo_kernel_mixture(t, K, Y, &mix);
@@ -433,5 +362,4 @@ TEST(shapes_that_do_not_fit_are_named) {
     mix.prior = mo_full(t, MO_F64, 1, (int64_t[]){3}, 0);
     mo_kernel_mixture(t, mo_full(t, MO_F64, 3, (int64_t[]){2, 6, 6}, 1), Y, &mix);
     assert_non_null(strstr(mo_context_status(ctx)->message, "prior [E]"));
-    mo_tape_release(t);
 }

@@ -1,11 +1,7 @@
 /* tests/models/test_mlp.c - the head "mlp": what it can fit, its symmetries, its memory on the tape, and its learned
  * parameters. */
-#include "models/inside.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
 
 #include "tests/scratch.h"
 
@@ -40,7 +36,7 @@ static int count_right(mo_tensor *logits, mo_tensor *Y) {
 }
 
 TEST(it_tells_rings_apart_where_ridge_cannot) {
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *Z, *Y, *parameter[4];
     make_rings(t, &Z, &Y);
     mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
@@ -48,11 +44,10 @@ TEST(it_tells_rings_apart_where_ridge_cannot) {
     assert_int_equal(count_right(mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter), Y), 24);
     mo_tensor *lambda = mo_scalar(t, MO_F64, 1);
     assert_true(count_right(mo_head_apply(t, &mo_head_ridge, Z, Y, Z, &lambda), Y) < 20);
-    mo_tape_release(t);
 }
 
 TEST(it_treats_classes_alike) {
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *Z, *Y, *parameter[4];
     make_rings(t, &Z, &Y);
     mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
@@ -62,12 +57,11 @@ TEST(it_treats_classes_alike) {
     mo_tensor *b = mo_head_apply(t, &mo_head_mlp, Z, swapped, Z, parameter);
     mo_tensor *gap = mo_sub(t, mo_slice(t, a, MO_AXIS(1), 0, 1), mo_slice(t, b, MO_AXIS(1), 1, 2));
     assert_true(mo_item(mo_max(t, mo_abs(t, gap), MO_ALL, MO_DROP_AXES)) < 1e-12);
-    mo_tape_release(t);
 }
 
 /* Fits with this many steps and writes 24 x 2 logits. Returns the peak of bytes on a new tape. */
 static int64_t run(mo_context *ctx, bool recorded, double steps, double logits[48]) {
-    mo_tape *t = mo_tape_create(ctx, recorded ? MO_RECORD : MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, recorded ? MO_RECORD : MO_EVAL);
     mo_tensor *Z, *Y, *parameter[4];
     make_rings(t, &Z, &Y);
     mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
@@ -78,7 +72,6 @@ static int64_t run(mo_context *ctx, bool recorded, double steps, double logits[4
     assert_int_equal(mo_tensor_read(out, logits, 48 * sizeof *logits), MO_OK);
     assert_int_equal(mo_tape_mode(t), recorded ? MO_RECORD : MO_EVAL);
     int64_t held = mo_context_counters(ctx).bytes_live;
-    mo_tape_release(t);
     return held;
 }
 
@@ -97,10 +90,9 @@ TEST(without_gradients_memory_does_not_grow_with_steps) {
 
 /* With each row twice the problem is the same, but there are more rows than columns, and the steps are taken on the
  * weights themselves. */
-TEST(steps_on_rows_and_on_weights_agree) {
+TEST_WITH(mo_context *ctx, steps_on_rows_and_on_weights_agree) {
     enum { N = 5, D = 6, C = 2 };
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double z[N * D], y[N * C] = {0}, logits[2][N * C];
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
     for (int i = 0; i < N * D; i++)
@@ -118,14 +110,12 @@ TEST(steps_on_rows_and_on_weights_agree) {
     }
     for (int i = 0; i < N * C; i++)
         assert_true(fabs(logits[0][i] - logits[1][i]) <= 1e-11);
-    mo_tape_release(t);
 }
 
-TEST(steps_that_are_no_number_of_them_are_refused) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, steps_that_are_no_number_of_them_are_refused) {
     static const double bad[] = {-1, 0.5, 1e7, NAN};
     for (int i = 0; i < 4; i++) {
-        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
         mo_tensor *Z, *Y, *parameter[4];
         make_rings(t, &Z, &Y);
         mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
@@ -133,27 +123,5 @@ TEST(steps_that_are_no_number_of_them_are_refused) {
         assert_true(mo_is_null(mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter)));
         assert_non_null(strstr(mo_context_status(ctx)->message, "steps, expected a whole number from 0 to 1000000"));
         mo_clear_error(ctx);
-        mo_tape_release(t);
     }
-}
-
-TEST(its_first_layer_is_among_the_parameters_of_a_model) {
-    mo_mochi_options o = mo_mochi_defaults();
-    o.encoder.dim = 8;
-    o.head = &mo_head_mlp;
-    mo_model *m = mo_mochi_create(*state, MO_F32, &o, 3), *again = mo_mochi_create(*state, MO_F32, &o, 3);
-    int n = mo_model_n_parameters(m);
-    mo_tensor *W = mo_model_parameter(m, n - 2), *same = mo_model_parameter(again, n - 2);
-    assert_string_equal(mo_tensor_name(W), "head.W1");
-    assert_string_equal(mo_tensor_name(mo_model_parameter(m, n - 1)), "head.b1");
-    assert_int_equal(mo_dim(W, 0), 8);
-    assert_int_equal(mo_dim(W, 1), 32);
-    assert_true(mo_needs_grad(W));
-    float a[8 * 32], b[8 * 32];
-    mo_tensor_read(W, a, sizeof a);
-    mo_tensor_read(same, b, sizeof b);
-    assert_memory_equal(a, b, sizeof a); /* the seed alone determines the fit */
-    assert_true(a[0] != a[1] && fabsf(a[0]) <= sqrtf(3.0f / 8));
-    mo_model_release(m);
-    mo_model_release(again);
 }

@@ -1,11 +1,6 @@
 /* tests/models/test_mochi.c - the encoder and the whole model: names, shapes, equal paths, errors. */
-#include "models/inside.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/scratch.h"
 
@@ -22,11 +17,10 @@ static mo_mochi_options small(int layers) {
 
 static mo_tensor *rows(mo_tape *t, int64_t n) {
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
-    double *x = malloc((size_t)(4 * n * DIM) * sizeof *x);
+    HELD_MEMORY double *x = malloc((size_t)(4 * n * DIM) * sizeof *x);
     for (int64_t i = 0; i < 4 * n * DIM; i++)
         x[i] = mo_random_normal(&r);
     mo_tensor *T = mo_from(t, MO_F64, 3, (int64_t[]){4, n, DIM}, x);
-    free(x);
     return T;
 }
 
@@ -39,10 +33,9 @@ static mo_episode node_episode(mo_tape *t) {
     return e;
 }
 
-TEST(parameters_bear_the_released_names_and_bounds) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, parameters_bear_the_released_names_and_bounds) {
     mo_mochi_options o = small(3);
-    mo_model *m = mo_mochi_create(ctx, MO_F64, &o, 1);
+    HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
     assert_int_equal(mo_model_n_parameters(m), 2 * (4 + 2 + 3) + 1);
     static const char *const names[] = {"encoder.input_proj.0.weight", "encoder.input_proj.0.bias"};
     assert_string_equal(mo_tensor_name(mo_model_parameter(m, 0)), names[0]);
@@ -58,15 +51,13 @@ TEST(parameters_bear_the_released_names_and_bounds) {
         most = fmax(most, fabs(x[i]));
     assert_true(most <= 1 / sqrt(2 * DIM) && most > 0.8 / sqrt(2 * DIM));
     assert_true(mo_item(mo_model_parameter(m, 18)) == 0);
-    mo_model_release(m);
 }
 
-TEST(mean_before_the_last_layer_equals_mean_after_it) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, mean_before_the_last_layer_equals_mean_after_it) {
     for (int layers = 2; layers <= 3; layers++) {
         mo_mochi_options o = small(layers);
-        mo_model *m = mo_mochi_create(ctx, MO_F64, &o, 1);
-        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
         mo_episode e = {.n_rows = 1, .rows = {{"hops", rows(t, ROWS), NULL}}};
         mo_tensor *offset = mo_from(t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){0, 2, 3, ROWS});
         mo_tensor *Z = mo_model_encode(t, m, &e, NULL);
@@ -78,41 +69,13 @@ TEST(mean_before_the_last_layer_equals_mean_after_it) {
         assert_true(mo_ok(ctx));
         for (int i = 0; i < 3 * DIM; i++)
             assert_true(fabs(a[i] - b[i]) < 1e-12);
-        mo_tape_release(t);
-        mo_model_release(m);
     }
 }
 
-static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)in;
-    (void)n_in;
-    (void)n_out;
-    mo_episode e = node_episode(t);
-    out[0] = mo_model_loss(t, state, &e, NULL, NULL);
-}
-
-TEST(gradients_of_the_loss_hold_in_every_parameter) {
-    mo_context *ctx = *state;
-    for (int temperature = MO_TEMPERATURE_LOGIT; temperature <= MO_TEMPERATURE_EMBED; temperature++) {
-        mo_mochi_options o = small(3);
-        o.temperature = (mo_temperature)temperature;
-        mo_model *m = mo_mochi_create(ctx, MO_F64, &o, 1);
-        for (int i = 0; i < mo_model_n_parameters(m); i++) {
-            mo_tensor *P = mo_model_parameter(m, i);
-            mo_check_result r = mo_check_function(ctx, loss_function, m, &P, 1, 1, 1, 1e-6, 3);
-            if (!r.pass)
-                print_message("%s: %s\n", mo_tensor_name(P), r.worst);
-            assert_true(r.pass);
-        }
-        mo_model_release(m);
-    }
-}
-
-TEST(backward_releases_all_but_the_logits_and_the_loss) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, backward_releases_all_but_the_logits_and_the_loss) {
     mo_mochi_options o = small(3);
-    mo_model *m = mo_mochi_create(ctx, MO_F64, &o, 1);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_episode e = node_episode(t);
     mo_tensor *Zs, *Zq, *logits;
     mo_model_embed(t, m, &e, NULL, &Zs, &Zq);
@@ -127,15 +90,12 @@ TEST(backward_releases_all_but_the_logits_and_the_loss) {
     assert_int_equal(mo_context_status(ctx)->code, MO_STATE);
     assert_non_null(strstr(mo_context_status(ctx)->message, "made by gather_rows"));
     mo_clear_error(ctx);
-    mo_tape_release(t);
-    mo_model_release(m);
 }
 
-TEST(loading_names_what_is_missing_and_changes_nothing) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, loading_names_what_is_missing_and_changes_nothing) {
     mo_mochi_options o = small(2);
-    mo_model *m = mo_mochi_create(ctx, MO_F64, &o, 1);
-    mo_arrays *arrays = mo_arrays_create(ctx);
+    HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
+    HELD(mo_arrays) *arrays = mo_arrays_create(ctx);
     mo_arrays_take(arrays, "encoder.input_proj.0.weight", mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){DIM, DIM}));
     assert_int_equal(mo_model_load(m, arrays), MO_FORMAT);
     assert_string_equal(mo_context_status(ctx)->message, "weights: encoder.input_proj.0.bias is absent, expected [6]");
@@ -145,12 +105,9 @@ TEST(loading_names_what_is_missing_and_changes_nothing) {
     for (int i = 0; i < DIM * DIM; i++)
         sum += fabs(x[i]);
     assert_true(sum > 0);
-    mo_arrays_release(arrays);
-    mo_model_release(m);
 }
 
-TEST(wrong_options_and_rows_are_named) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, wrong_options_and_rows_are_named) {
     mo_mochi_options o = small(4);
     assert_null(mo_mochi_create(ctx, MO_F64, &o, 1));
     assert_string_equal(mo_context_status(ctx)->message, "gamlp: layers is 4, expected 2 or 3");
@@ -161,8 +118,8 @@ TEST(wrong_options_and_rows_are_named) {
     assert_string_equal(mo_context_status(ctx)->message, "head ridge: lambda is -1, expected more than 0");
     mo_clear_error(ctx);
     o = small(3);
-    mo_model *m = mo_mochi_create(ctx, MO_F64, &o, 1);
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_episode e = node_episode(t);
     e.rows[0].name = "spectrum";
     assert_true(mo_is_null(mo_model_logits(t, m, &e, NULL)));
@@ -172,6 +129,4 @@ TEST(wrong_options_and_rows_are_named) {
     assert_true(mo_is_null(mo_model_encode(t, m, &e, NULL)));
     assert_string_equal(mo_context_status(ctx)->message, "gamlp: hop rows [4, 3, 7], expected [4, N, 6]");
     mo_clear_error(ctx);
-    mo_tape_release(t);
-    mo_model_release(m);
 }

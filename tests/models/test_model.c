@@ -9,7 +9,6 @@ enum { OWN_WIDTH = 4 };
 /* Z = X_2 W. */
 static mo_tensor *own_encode(
     mo_tape *t, const mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *e, mo_random *r) {
-    (void)r;
     mo_tensor *X = mo_slice(t, mo_episode_rows(t, e, "hops"), MO_AXIS(0), 2, 3);
     X = mo_reshape(t, X, 2, (int64_t[]){-1, PLANTED_DIM});
     mo_tensor *Z = mo_scale(t, mo_matmul(t, X, parameters[0]), *(const double *)encoder->state, 0);
@@ -17,7 +16,6 @@ static mo_tensor *own_encode(
 }
 
 static int own_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
-    (void)encoder;
     list[0] = (mo_setting){.key = "hops", .number = PLANTED_HOPS};
     list[1] = (mo_setting){.key = "dim", .number = PLANTED_DIM};
     list[2] = (mo_setting){.key = "flavour", .word = "plain"};
@@ -55,12 +53,10 @@ static void train_own(scratch *s, mo_pool *pool, mo_model *model, const char *fo
         .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
         .plan = planted_plans(1),
         .out = folder};
-    mo_trainer *trainer = mo_trainer_create(model, pool, &o);
+    HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
     mo_trainer_run(trainer, NULL, NULL);
     mo_trainer_finish(trainer);
-    if (!mo_ok(s->ctx))
-        fail_msg("%s", mo_context_status(s->ctx)->message);
-    mo_trainer_release(trainer);
+    expect_ok(s->ctx);
 }
 
 static void keep_mean(const mo_eval_row *row, void *state) {
@@ -78,7 +74,6 @@ typedef struct block_visit {
 static bool compare_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *state) {
     block_visit *v = state;
     size_t row = (size_t)mo_dim(Z, 1) * sizeof(float);
-    (void)t;
     assert_int_equal(first, v->rows);
     assert_int_equal(examples, mo_dim(v->all, 0));
     float *x = malloc((size_t)mo_dim(Z, 0) * row);
@@ -90,12 +85,11 @@ static bool compare_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examp
 }
 
 /* The user's encoder works on nodes, links and graphs; the library knows nothing else about it. */
-TEST(an_encoder_of_ones_own_is_all_that_is_known) {
-    scratch *s = *state;
-    char folder[300], path[400];
-    mo_pool *pool = planted_pool(s->ctx);
+TEST_WITH(scratch *s, an_encoder_of_ones_own_is_all_that_is_known) {
+    char path[400];
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
     mo_model *model = make_own(s->ctx, 1), *read = make_own(s->ctx, 2);
-    snprintf(folder, sizeof folder, "%s/own", s->folder);
+    const char *folder = scratch_path(s, "own");
     snprintf(path, sizeof path, "%s/weights.safetensors", folder);
     train_own(s, pool, model, folder);
     for (int i = 0; i < mo_pool_size(pool); i++) {
@@ -105,7 +99,7 @@ TEST(an_encoder_of_ones_own_is_all_that_is_known) {
         double mean = 100;
         assert_int_equal(mo_evaluate(s->ctx, source, &c, 1, &o, keep_mean, &mean), MO_OK);
         assert_true(mean > 30);
-        mo_tensor *Z = mo_embed_all(model, source, 0), *blocks = mo_embed_all(model, source, 7);
+        HELD(mo_tensor) *Z = mo_embed_all(model, source, 0), *blocks = mo_embed_all(model, source, 7);
         assert_int_equal(mo_dim(Z, 1), OWN_WIDTH);
         assert_int_equal(mo_embedding_width(model, source), OWN_WIDTH);
         assert_int_equal(mo_dim(blocks, 0), mo_dim(Z, 0));
@@ -116,8 +110,6 @@ TEST(an_encoder_of_ones_own_is_all_that_is_known) {
         visit = (block_visit){.all = blocks, .most = 1};
         assert_int_equal(mo_embed_each(model, source, 7, compare_block, &visit), MO_OK);
         assert_int_equal(visit.blocks, 1); /* the visitor ended the visit */
-        mo_tensor_release(Z);
-        mo_tensor_release(blocks);
     }
     mo_weights *w = mo_weights_read(s->ctx, path);
     assert_non_null(w);
@@ -133,34 +125,30 @@ TEST(an_encoder_of_ones_own_is_all_that_is_known) {
     mo_model_release(model);
     mo_model_release(read);
     assert_int_equal(released, 2);
-    mo_pool_release(pool);
     folder_remove(folder);
 }
 
 static int many_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
-    (void)encoder;
     for (int i = 0; i < MO_MAX_ENCODER_SETTINGS; i++)
         list[i] = (mo_setting){.key = "flavour", .number = i};
     return MO_MAX_ENCODER_SETTINGS;
 }
 
 /* An encoder with the largest allowed number of settings leaves room for the settings of a head with parameters. */
-TEST(the_readouts_settings_have_room) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, the_readouts_settings_have_room) {
     mo_setting list[4 * MO_MAX_SETTINGS];
     mo_encoder wordy = own;
     mo_readout_options mlp = {.head = &mo_head_mlp, .width = {OWN_WIDTH, OWN_WIDTH, OWN_WIDTH}};
     wordy.settings = many_settings;
-    mo_model *m = mo_encoder_create(s->ctx, MO_F32, &wordy, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &mlp, 1);
+    HELD(mo_model) *m =
+        mo_encoder_create(s->ctx, MO_F32, &wordy, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &mlp, 1);
     int n = mo_model_settings(m, list);
     assert_true(n > MO_MAX_ENCODER_SETTINGS && n <= MO_MAX_SETTINGS);
     assert_string_equal(list[n - 1].key, "width_gc");
-    mo_model_release(m);
 }
 
 /* If creation fails, the encoder's state is released, whether its rows or its readout were wrong. */
-TEST(a_failure_releases_the_state) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_failure_releases_the_state) {
     mo_readout_options wrong = {.smoothing = 2}, right = {.smoothing = 0.1};
     released = 0;
     assert_null(mo_encoder_create(s->ctx, MO_F32, &own, (mo_encoder_rows){-1, PLANTED_DIM}, &right, 1));
@@ -171,11 +159,10 @@ TEST(a_failure_releases_the_state) {
     assert_int_equal(released, 2);
 }
 
-TEST(an_episode_of_no_task_is_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, an_episode_of_no_task_is_refused) {
     mo_readout_options mlp = {.head = &mo_head_mlp, .width = {OWN_WIDTH, OWN_WIDTH, OWN_WIDTH}};
-    mo_model *m = mo_encoder_create(s->ctx, MO_F32, &own, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &mlp, 1);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_model) *m = mo_encoder_create(s->ctx, MO_F32, &own, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &mlp, 1);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     float values[OWN_WIDTH] = {0};
     mo_tensor *Z = mo_from(t, MO_F32, 2, (int64_t[]){1, OWN_WIDTH}, values);
     const int tasks[] = {MO_TASKS, -1};
@@ -184,17 +171,13 @@ TEST(an_episode_of_no_task_is_refused) {
         assert_true(mo_is_null(mo_model_readout(t, m, &e, Z, Z, NULL)));
         assert_failed(s->ctx, MO_INVALID, PARTS("an episode of task", "expected 0 to 2"));
     }
-    mo_tape_release(t);
-    mo_model_release(m);
 }
 
-TEST(no_model_is_named) {
-    scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
+TEST_WITH(scratch *s, no_model_is_named) {
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
     mo_trainer_options o = {.steps = 1, .episodes_per_step = 1, .plan = planted_plans(1), .out = s->folder};
     assert_null(mo_trainer_create(NULL, pool, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("the model"));
     assert_true(mo_is_null(mo_embed_all(NULL, mo_pool_source(pool, 0), 0)));
     assert_failed(s->ctx, MO_INVALID, PARTS("the model"));
-    mo_pool_release(pool);
 }

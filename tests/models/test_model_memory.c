@@ -1,8 +1,6 @@
 /* tests/models/test_model_memory.c - out of memory in heads, models and what is computed with them
  * (tests/failing_memory.h). */
 #include "tests/failing_memory.h"
-#include "train/frozen_features.h"
-#include "train/inside.h"
 
 static mo_tensor *drawn(mo_tape *t, int64_t rows, int64_t columns, uint64_t seed) {
     double values[64];
@@ -19,12 +17,11 @@ static double total(mo_tape *t, mo_tensor *X) {
 /* Every head of the library on rows, and a fitted ridge with its gradient. */
 static double heads(mo_context *ctx, scratch *unused) {
     static const char *const names[] = {"ridge", "logistic", "svm", "prototype_euclidean", "mixture", "mlp"};
-    (void)unused;
     char path[1024];
     snprintf(path, sizeof path, "%s/head_good.so", getenv("MOCHI_PLUGINS") ? getenv("MOCHI_PLUGINS") : ".");
     const mo_head *loaded = mo_load_head(ctx, path); /* dlopen's own allocations are not wrapped, so they never fail */
     double value = loaded ? 1 + loaded->n_parameters : 0;
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *Zs = mo_require_grad(drawn(t, 6, 3, 1)), *Zq = drawn(t, 2, 3, 2), *W, *b, *grad;
     mo_tensor *Ys = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){6}, (int64_t[]){0, 1, 0, 1, 0, 1}), 2, MO_F64);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -38,12 +35,10 @@ static double heads(mo_context *ctx, scratch *unused) {
     mo_tensor *sum = mo_sum(t, mo_add(t, mo_square(t, W), b), MO_ALL, MO_DROP_AXES);
     if (mo_grad(t, &sum, NULL, 1, &Zs, &grad, 1, 0) == MO_OK)
         value += total(t, grad);
-    mo_tape_release(t);
     return value;
 }
 
 static double check_head(mo_context *ctx, scratch *unused) {
-    (void)unused;
     mo_check_result r = mo_check_head(ctx, mo_find_head("prototype_inner"), 1, 1);
     if (!r.pass && mo_ok(ctx))
         mo_fail(ctx, strstr(r.worst, "memory") ? MO_MEMORY : MO_STATE, "%s", r.worst);
@@ -52,14 +47,13 @@ static double check_head(mo_context *ctx, scratch *unused) {
 
 /* A small MOCHI on drawn episodes of sets: embeddings, logits, loss and its gradient. */
 static double episodes(mo_context *ctx, scratch *unused) {
-    (void)unused;
     double value = mo_cosine(0.1, 0, 1, 4);
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = 8;
     o.encoder.hops = 2;
-    mo_model *m = mo_mochi_create(ctx, MO_F32, &o, 1);
-    mo_pool *pool = mo_pool_for(ctx, m, (const char *[]){"tests/graphs/rings.txt"}, 1);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_model) *m = mo_mochi_create(ctx, MO_F32, &o, 1);
+    HELD(mo_pool) *pool = mo_pool_for(ctx, m, (const char *[]){"tests/graphs/rings.txt"}, 1);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_plan_options plan = {.k_min = 1, .k_max = 1, .q_min = 1, .q_max = 1, .max_classes = 8, .seed = 1};
     mo_episode e;
     mo_tensor *Zs, *Zq, *logits, *grad, *W = mo_model_parameter(m, 0);
@@ -70,9 +64,6 @@ static double episodes(mo_context *ctx, scratch *unused) {
         if (mo_grad(t, &loss, NULL, 1, &W, &grad, 1, MO_ALLOW_UNUSED) == MO_OK)
             value += total(t, grad) + total(t, loss);
     }
-    mo_tape_release(t);
-    mo_pool_release(pool);
-    mo_model_release(m);
     return value;
 }
 
@@ -92,7 +83,6 @@ static mo_graph *ring(mo_context *ctx) {
  * random subspace. */
 static double decompositions(mo_context *ctx, scratch *unused) {
     enum { SIDE = 70, MOST = 74 };
-    (void)unused;
     int64_t pointer[MOST + 1] = {0};
     int32_t column[2 * MOST];
     float entry[2 * MOST];
@@ -105,22 +95,19 @@ static double decompositions(mo_context *ctx, scratch *unused) {
             column[2 * i + 1] = (int32_t)(a < b ? b : a);
             entry[2 * i] = entry[2 * i + 1] = rows == SIDE ? 1 : (float)(1 + i % 7);
         }
-        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-        mo_csr *A = mo_csr_create(ctx, rows, SIDE, pointer, column, MO_F32, entry);
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+        HELD(mo_csr) *A = mo_csr_create(ctx, rows, SIDE, pointer, column, MO_F32, entry);
         mo_tensor *U, *S, *V;
         double residual;
         if (rows == SIDE)
             mo_csr_declare_symmetric(A);
         if (mo_sparse_svd(t, A, 4, 1, 1, &U, &S, &V, &residual) == MO_OK)
             value += residual + total(t, S) + total(t, U) + total(t, V);
-        mo_csr_release(A);
-        mo_tape_release(t);
     }
     return value;
 }
 
 static double links(mo_context *ctx, scratch *unused) {
-    (void)unused;
     double score[2] = {0};
     mo_few_shot_options o = {.weights = "tests/fuzz/seeds/small.safetensors"};
     mo_graph *graph = ring(ctx);
@@ -131,7 +118,6 @@ static double links(mo_context *ctx, scratch *unused) {
 }
 
 static double suggestions(mo_context *ctx, scratch *unused) {
-    (void)unused;
     double logits[4] = {0};
     int64_t id[3] = {0};
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);

@@ -1,25 +1,10 @@
 /* tests/models/test_residual_head.c - heads that give only a residual: the weights and their gradients equal the closed
  * form if there is one. */
-#include "models/inside.h"
+#include "tests/scratch.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
 
-#include "tests/suite.h"
-
-static int open_context(void **state) {
-    *state = mo_context_create(NULL);
-    return *state && mo_register_ops(*state) == MO_OK ? 0 : -1;
-}
-
-static int close_context(void **state) {
-    mo_context_release(*state);
-    return 0;
-}
-
-static const fixtures around_each = {open_context, close_context};
+static const fixtures around_each = {context_open, context_close};
 
 /* F = X^T (X W - Y) + lambda W, which is 0 at the ridge with a penalised bias. */
 static mo_tensor *ridge_residual(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
@@ -38,16 +23,11 @@ static mo_tensor *skewed_residual(
 
 /* F = exp(W) + 1, which is never 0. */
 static mo_tensor *without_zero(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
-    (void)Zs;
-    (void)Ys;
-    (void)parameters;
     return mo_scale(t, mo_exp(t, W), 1, 1);
 }
 
 static mo_tensor *of_another_shape(
     mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
-    (void)parameters;
-    (void)Ys;
     return mo_matmul(t, Zs, mo_slice(t, W, MO_AXIS(mo_ndim(W) - 2), 0, mo_dim(Zs, -1)));
 }
 
@@ -95,8 +75,7 @@ static void assert_equal_heads(mo_context *ctx, const mo_head *a, const mo_head 
         mo_tensor *loss = mo_sum(t, mo_square(t, logits[i]), MO_ALL, MO_DROP_AXES);
         mo_grad(t, &loss, NULL, 1, in, grads[i], 4, 0);
     }
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
+    expect_ok(ctx);
     assert_true(distance(t, logits[0], logits[1]) < 1e-9);
     for (int i = 0; i < 4; i++)
         assert_true(distance(t, grads[0][i], grads[1][i]) < 1e-8);
@@ -114,18 +93,8 @@ TEST(a_residual_finds_the_ridge_and_its_gradients) {
     }
 }
 
-TEST(residual_heads_pass_the_checker) {
-    mo_head heads[] = {residual_head(ridge_residual, true), residual_head(skewed_residual, false)};
-    for (int i = 0; i < 2; i++) {
-        mo_check_result r = mo_check_head(*state, &heads[i], 2, 2);
-        if (!r.pass)
-            fail_msg("%s", r.worst);
-    }
-}
-
 /* Rows of norm 1e3 in float32: the residual can only become small relative to its first value. */
-TEST(the_scale_of_embeddings_does_not_matter_in_float32) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, the_scale_of_embeddings_does_not_matter_in_float32) {
     mo_head head = residual_head(ridge_residual, true);
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *in[4], *small[4];

@@ -1,20 +1,13 @@
 /* tests/models/test_ridge_loo.c - leave-one-out predictions against separate fits, also for rows with copies. */
-#include "models/inside.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "tests/suite.h"
 
 #include "models/heads/heads.h"
 #include "models/model.h"
 #include "tests/largest_difference.h"
 #include "tests/mixture_rows.h"
 
-static const fixtures around_each = {open_context, close_context};
+static const fixtures around_each = {context_open, context_close};
 
 /* Returns the rows of X [n, d] except row i. */
 static mo_tensor *without_row(mo_tape *t, mo_tensor *X, int64_t i) {
@@ -26,7 +19,7 @@ static mo_tensor *without_row(mo_tape *t, mo_tensor *X, int64_t i) {
 static void compare_with_separate_fits(mo_context *ctx, int64_t n, int64_t d, mo_ridge_form form) {
     enum { R = 3 };
     const double lambda[R] = {0.03, 1, 30};
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z = draw(ctx, 2, (int64_t[]){n, d}, 1, 1), *Y = labels(ctx, n, 3), *W, *Yloo, *A, *b;
     mo_tensor *grid = mo_from(t, MO_F64, 1, (int64_t[]){R}, lambda);
     mo_ridge_loo_fit(t, Z, Y, NULL, grid, form, &W, &Yloo);
@@ -43,7 +36,6 @@ static void compare_with_separate_fits(mo_context *ctx, int64_t n, int64_t d, mo
         }
     }
     assert_true(mo_ok(ctx));
-    mo_tape_release(t);
     mo_tensor_release(Z);
     mo_tensor_release(Y);
 }
@@ -57,54 +49,11 @@ TEST(leave_one_out_equals_refits) {
     }
 }
 
-TEST(leave_one_out_of_a_batch_equals_single_problems) {
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    int64_t n[] = {5, 9};
-    for (int i = 0; i < 2; i++) { /* n = 5: dual form; n = 9: primal form */
-        mo_tensor *Z = draw(ctx, 3, (int64_t[]){2, n[i], 6}, 1, 2), *Y = draw(ctx, 3, (int64_t[]){2, n[i], 4}, 1, 3);
-        const double lambda[] = {1, 2, 3, 4, 5, 6};
-        mo_tensor *grid = mo_from(t, MO_F64, 2, (int64_t[]){2, 3}, lambda), *W, *Yloo, *W_b, *Yloo_b;
-        mo_ridge_loo_fit(t, Z, Y, NULL, grid, MO_RIDGE_AUTO, &W, &Yloo);
-        for (int b = 0; b < 2; b++) {
-            mo_tensor *Zb = mo_reshape(t, mo_slice(t, Z, MO_AXIS(0), b, b + 1), 2, (int64_t[]){n[i], 6});
-            mo_tensor *Yb = mo_reshape(t, mo_slice(t, Y, MO_AXIS(0), b, b + 1), 2, (int64_t[]){n[i], 4});
-            mo_tensor *lambda_b = mo_reshape(t, mo_slice(t, grid, MO_AXIS(0), b, b + 1), 1, (int64_t[]){3});
-            mo_ridge_loo_fit(t, Zb, Yb, NULL, lambda_b, MO_RIDGE_AUTO, &W_b, &Yloo_b);
-            assert_true(largest_difference(mo_slice(t, W, MO_AXIS(0), b, b + 1), W_b) < 1e-12);
-            assert_true(largest_difference(mo_slice(t, Yloo, MO_AXIS(0), b, b + 1), Yloo_b) < 1e-12);
-        }
-        assert_true(mo_ok(ctx));
-        mo_tape_reset(t);
-        mo_tensor_release(Z);
-        mo_tensor_release(Y);
-    }
-    mo_tape_release(t);
-}
-
 static void loo_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_in;
-    (void)n_out;
     mo_ridge_loo_fit(t, in[0], in[1], NULL, mo_exp(t, in[2]), *(mo_ridge_form *)state, &out[0], &out[1]);
 }
 
-TEST(leave_one_out_gradients_hold_to_order_two) {
-    mo_context *ctx = *state;
-    for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++) {
-        mo_ridge_form f = (mo_ridge_form)form;
-        mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 6, 4}, 1, 4), draw(ctx, 3, (int64_t[]){2, 6, 3}, 1, 5),
-            draw(ctx, 2, (int64_t[]){2, 3}, 0.5, 6)};
-        mo_check_result r = mo_check_function(ctx, loo_function, &f, in, 3, 2, 2, 1e-5, 7);
-        if (!r.pass)
-            print_message("%s\n", r.worst);
-        assert_true(r.pass);
-        for (int i = 0; i < 3; i++)
-            mo_tensor_release(in[i]);
-    }
-}
-
-TEST(one_factorization_a_penalty_serves_readout_and_gradient) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, one_factorization_a_penalty_serves_readout_and_gradient) {
     for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++) {
         mo_ridge_form f = (mo_ridge_form)form;
         mo_tensor *in[] = {draw(ctx, 2, (int64_t[]){6, 4}, 1, 4), draw(ctx, 2, (int64_t[]){6, 3}, 1, 5),
@@ -159,13 +108,12 @@ static mo_tensor *without_example(mo_tape *t, mo_tensor *Z, mo_tensor *Y, mo_ten
 }
 
 /* An example leaves with all its copies. Without weights, a copy that stays would give its label away. */
-TEST(a_row_leaves_with_its_copies) {
+TEST_WITH(mo_context *ctx, a_row_leaves_with_its_copies) {
     enum { R = 2 };
-    mo_context *ctx = *state;
     const double lambda[R] = {0.03, 3};
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     for (int64_t d = 3; d <= 20; d += 17) {
-        mo_tensor *Z = draw(ctx, 2, (int64_t[]){EXAMPLES, d}, 1, 1), *Y = labels(ctx, EXAMPLES, 3);
+        HELD(mo_tensor) *Z = draw(ctx, 2, (int64_t[]){EXAMPLES, d}, 1, 1), *Y = labels(ctx, EXAMPLES, 3);
         mo_tensor *grid = mo_from(t, MO_F64, 1, (int64_t[]){R}, lambda), *W[3], *Yloo[3];
         mo_tensor *w = mo_from(t, MO_F64, 1, (int64_t[]){EXAMPLES}, times);
         for (int form = MO_RIDGE_AUTO; form <= MO_RIDGE_PRIMAL; form++) {
@@ -191,21 +139,17 @@ TEST(a_row_leaves_with_its_copies) {
         }
         assert_true(mo_ok(ctx));
         mo_tape_reset(t);
-        mo_tensor_release(Z);
-        mo_tensor_release(Y);
     }
-    mo_tape_release(t);
 }
 
 /* 20 copies of each of 8 rows, in float32: in the fit of all rows G_ii is near 1 / lambda, and leaving out a block of
  * copies loses all digits. */
-TEST(many_copies_keep_the_digits_of_float32) {
+TEST_WITH(mo_context *ctx, many_copies_keep_the_digits_of_float32) {
     enum { N = 8, COPIES = 20, DIMS = 32, R = 3 };
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     const double lambda[R] = {0.03, 1e-3, 1e-5};
     double weight[N * COPIES] = {0};
-    mo_tensor *Z = draw(ctx, 2, (int64_t[]){N, DIMS}, 0.2, 1), *Y = labels(ctx, N, 2);
+    HELD(mo_tensor) *Z = draw(ctx, 2, (int64_t[]){N, DIMS}, 0.2, 1), *Y = labels(ctx, N, 2);
     int64_t row[N * COPIES];
     for (int i = 0; i < N * COPIES; i++) {
         weight[i] = i < N ? COPIES : 0;
@@ -221,39 +165,37 @@ TEST(many_copies_keep_the_digits_of_float32) {
     mo_kernel_loo_fit(t, K, Ys, w, narrow, &alpha, &Yloo);
     assert_true(largest_difference(mo_cast(t, mo_slice(t, Yloo, MO_AXIS(1), 0, N), MO_F64), exact) < 2e-5);
     assert_true(mo_ok(ctx));
-    mo_tape_release(t);
-    mo_tensor_release(Z);
-    mo_tensor_release(Y);
 }
+
+typedef struct loo_problem {
+    mo_ridge_form form;
+    bool weighted; /* by the rows' copies */
+} loo_problem;
 
 /* in: Zs [2, ROWS, d], Ys, log lambda. */
 static void weighted_loo_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_in;
-    (void)n_out;
-    mo_tensor *w = mo_with_axis(t, row_weights(t), MO_AXIS(0), 2);
-    mo_ridge_loo_fit(t, in[0], in[1], w, mo_exp(t, in[2]), *(mo_ridge_form *)state, &out[0], &out[1]);
+    const loo_problem *p = state;
+    mo_tensor *w = p->weighted ? mo_with_axis(t, row_weights(t), MO_AXIS(0), 2) : NULL;
+    mo_ridge_loo_fit(t, in[0], in[1], w, mo_exp(t, in[2]), p->form, &out[0], &out[1]);
 }
 
-TEST(gradients_with_copies_hold_to_order_two) {
-    mo_context *ctx = *state;
-    for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++)
-        for (int order = 1; order <= 2; order++) {
-            mo_ridge_form f = (mo_ridge_form)form;
-            mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-            mo_tensor *Z = draw(ctx, 3, (int64_t[]){2, EXAMPLES, 4}, 1, 4),
-                      *Y = draw(ctx, 3, (int64_t[]){2, EXAMPLES, 3}, 1, 5);
-            mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, ROWS, 4}, 1, 4), draw(ctx, 3, (int64_t[]){2, ROWS, 3}, 1, 5),
-                draw(ctx, 2, (int64_t[]){2, 3}, 0.5, 6)};
+TEST_WITH(mo_context *ctx, gradients_hold_to_order_two_with_and_without_copies) {
+    for (int i = 0; i < 8; i++) {
+        loo_problem p = {i % 2 ? MO_RIDGE_PRIMAL : MO_RIDGE_DUAL, i / 4};
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        HELD(mo_tensor) *Z = draw(ctx, 3, (int64_t[]){2, EXAMPLES, 4}, 1, 4),
+                        *Y = draw(ctx, 3, (int64_t[]){2, EXAMPLES, 3}, 1, 5);
+        mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, ROWS, 4}, 1, 4), draw(ctx, 3, (int64_t[]){2, ROWS, 3}, 1, 5),
+            draw(ctx, 2, (int64_t[]){2, 3}, 0.5, 6)};
+        if (p.weighted) {
             mo_tensor_copy(in[0], repeat(t, Z));
             mo_tensor_copy(in[1], repeat(t, Y));
-            mo_check_result r = mo_check_function(ctx, weighted_loo_function, &f, in, 3, 2, order, 1e-5, 7);
-            if (!r.pass)
-                print_message("%s\n", r.worst);
-            assert_true(r.pass);
-            mo_tape_release(t);
-            for (int i = 0; i < 3; i++)
-                mo_tensor_release(in[i]);
-            mo_tensor_release(Z);
-            mo_tensor_release(Y);
         }
+        mo_check_result r = mo_check_function(ctx, weighted_loo_function, &p, in, 3, 2, 1 + i / 2 % 2, 1e-5, 7);
+        if (!r.pass)
+            fail_msg("%s", r.worst);
+        mo_tape_release(t);
+        for (int k = 0; k < 3; k++)
+            mo_tensor_release(in[k]);
+    }
 }

@@ -1,13 +1,9 @@
 /* tests/models/test_ridge_transduce.c - refits an expert of a readout on all rows, against loops that follow the
  * formulas. */
-#include "models/inside.h"
+#include "tests/mixture_rows.h"
 #include "tests/worst_of.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/scratch.h"
 
@@ -20,35 +16,6 @@ static const fixtures around_each = {context_open, context_close};
 
 static mo_tensor *support_labels(mo_tape *t) {
     return mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, label), C, MO_F64);
-}
-
-/* Solves A X = B by elimination with pivoting; destroys A, and X replaces B. */
-static void eliminate(int n, double A[n][n], double B[n][C]) {
-    for (int p = 0; p < n; p++) {
-        int best = p;
-        for (int i = p + 1; i < n; i++)
-            best = fabs(A[i][p]) > fabs(A[best][p]) ? i : best;
-        for (int j = 0; j < n; j++) {
-            double swap = A[p][j];
-            A[p][j] = A[best][j];
-            A[best][j] = swap;
-        }
-        for (int c = 0; c < C; c++) {
-            double swap = B[p][c];
-            B[p][c] = B[best][c];
-            B[best][c] = swap;
-        }
-        for (int i = 0; i < n; i++) {
-            double f = i == p ? 0 : A[i][p] / A[p][p];
-            for (int j = 0; j < n; j++)
-                A[i][j] -= f * A[p][j];
-            for (int c = 0; c < C; c++)
-                B[i][c] -= f * B[p][c];
-        }
-    }
-    for (int i = 0; i < n; i++)
-        for (int c = 0; c < C; c++)
-            B[i][c] /= A[i][i];
 }
 
 /* P = softmax(sharpness logits), then columns scaled to equal sums, rows to sum 1, and known labels put in. */
@@ -113,7 +80,7 @@ static void reference_round(double Z[N][WIDTH], double fixed[N][C], double logit
             B[i][label[s]] += Z[support[s]][i];
         }
     }
-    eliminate(WIDTH, A, B);
+    solve_in_place(WIDTH, WIDTH, C, A, B);
     for (int n = 0; n < N; n++)
         for (int c = 0; c < C; c++) {
             logits[n][c] = fixed[n][c];
@@ -150,7 +117,7 @@ static mo_tensor *transduce(mo_tape *t, mo_tensor *Z, mo_tensor *lambda_Z, const
 }
 
 TEST(every_round_equals_the_formulas_in_loops) {
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
     static problem p;
     double logits[N][C];
     draw_problem(&p);
@@ -161,13 +128,10 @@ TEST(every_round_equals_the_formulas_in_loops) {
         reference_round(p.Z, p.fixed, logits);
     }
     assert_true(mo_ok(*state));
-    mo_tape_release(t);
 }
 
 /* in: Z, log lambda. */
 static void transduce_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_in;
-    (void)n_out;
     out[0] = transduce(t, in[0], mo_exp(t, in[1]), state, 2);
 }
 
@@ -186,7 +150,7 @@ TEST(gradients_hold_to_order_two) {
 }
 
 TEST(one_factorization_serves_all_rounds) {
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
     static problem p;
     draw_problem(&p);
     mo_tensor *Z = mo_from(t, MO_F64, 2, (int64_t[]){N, WIDTH}, p.Z);
@@ -195,14 +159,13 @@ TEST(one_factorization_serves_all_rounds) {
         assert_false(mo_is_null(transduce(t, Z, mo_scalar(t, MO_F64, penalty), &p, 1 + 4 * i)));
         assert_int_equal(mo_context_counters(*state).factorizations - before, 1);
     }
-    mo_tape_release(t);
 }
 
 /* Two groups are separated along the first axis. Their labelled rows differ more along the second, which is
  * uninformative. */
 TEST(rows_without_labels_correct_a_misleading_support) {
     enum { ROWS = 60 };
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
     mo_random r = mo_random_at(8, MO_PURPOSE_CHECK, 5);
     double z[ROWS][3], y[2][ROWS][2];
     int right[2] = {0};
@@ -230,16 +193,13 @@ TEST(rows_without_labels_correct_a_misleading_support) {
     }
     assert_true(right[0] < 45);
     assert_true(right[1] > right[0] + 5);
-    mo_tape_release(t);
 }
 
-TEST(shapes_that_do_not_fit_are_named) {
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_WITH(mo_context *ctx, shapes_that_do_not_fit_are_named) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     static problem p;
     mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){N - 1, WIDTH}, 1);
     assert_true(mo_is_null(transduce(t, Z, mo_scalar(t, MO_F64, 1), &p, 1)));
     assert_non_null(strstr(mo_context_status(ctx)->message, "ridge_transduce: expected Z [N, d + 1]"));
     assert_non_null(strstr(mo_context_status(ctx)->message, "[25, 4], [4, 4], [7, 3], [26, 3], [26, 3], 1"));
-    mo_tape_release(t);
 }

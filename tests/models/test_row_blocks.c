@@ -1,6 +1,5 @@
 /* tests/models/test_row_blocks.c - encoding in blocks of rows: the loss and the gradients equal those without blocks,
- * also with dropout. */
-#include "models/inside.h"
+ * also with dropout, and need only the memory of one block. */
 #include "tests/scratch.h"
 #include "tests/worst_of.h"
 
@@ -90,7 +89,7 @@ typedef struct result {
 
 static void evaluate(
     mo_context *ctx, mo_model *m, mo_dtype real, mo_task task, int64_t max_rows, bool indexed, result *r) {
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *P[MAX_PARAMETERS], *G[MAX_PARAMETERS];
     mo_random random = mo_random_at(1, MO_PURPOSE_DROPOUT, 4);
     mo_episode e = episode_of(t, m, real, task);
@@ -102,8 +101,7 @@ static void evaluate(
         P[i] = mo_model_parameter(m, i);
     mo_tensor *loss = mo_model_loss(t, m, &e, &random, NULL);
     mo_grad(t, &loss, NULL, 1, P, G, n, 0);
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
+    expect_ok(ctx);
     *r = (result){.value = {mo_item(loss)}, .n = 1, .position = random.index};
     for (int i = 0; i < n; i++) {
         mo_tensor *g = mo_cast(t, G[i], MO_F64);
@@ -111,7 +109,6 @@ static void evaluate(
         mo_tensor_read(mo_contiguous(t, g), r->value + r->n, (size_t)mo_numel(g) * sizeof(double));
         r->n += (int)mo_numel(g);
     }
-    mo_tape_release(t);
 }
 
 /* Returns the largest difference between two results, relative to the largest entry of a gradient. */
@@ -156,7 +153,7 @@ TEST(loss_and_gradients_are_those_of_the_whole) {
 
 TEST(rows_by_their_index_are_the_same_rows) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_model *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
+    HELD(mo_model) *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
     for (int task = 0; task < MO_TASKS; task++)
         for (int64_t max_rows = 0; max_rows <= 10; max_rows += 5) {
             result plain, indexed;
@@ -164,7 +161,6 @@ TEST(rows_by_their_index_are_the_same_rows) {
             evaluate(ctx, m, MO_F32, (mo_task)task, max_rows, true, &indexed);
             assert_memory_equal(plain.value, indexed.value, (size_t)plain.n * sizeof(double));
         }
-    mo_model_release(m);
 }
 
 /* With the most hops that an encoder can have, all parameters are inputs of one op. */
@@ -173,14 +169,12 @@ TEST(the_largest_encoder_has_room) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = DIM;
     o.encoder.hops = 12;
-    mo_model *m = mo_mochi_create(ctx, MO_F64, &o, 1);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);
     e.rows[0].tensor = draw(t, MO_F64, 3, (int64_t[]){13, ROWS, DIM}, 1);
     e.max_rows = 4;
     assert_int_equal(mo_backward(t, mo_model_loss(t, m, &e, NULL, NULL)), MO_OK);
-    mo_tape_release(t);
-    mo_model_release(m);
 }
 
 typedef struct problem {
@@ -190,8 +184,6 @@ typedef struct problem {
 
 static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)in; /* the inputs are the model's own parameters */
-    (void)n_in;
-    (void)n_out;
     const problem *p = state;
     mo_episode e = episode_of(t, p->model, MO_F64, p->task);
     mo_random r = mo_random_at(1, MO_PURPOSE_DROPOUT, 4);
@@ -218,15 +210,12 @@ TEST(gradients_hold_to_order_two) {
 }
 
 TEST(thread_count_changes_no_bit) {
-    (void)state;
     for (int task = 0; task < MO_TASKS; task++) {
         result of[2];
         for (int threads = 1; threads <= 2; threads++) {
-            mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-            mo_model *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
+            HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+            HELD(mo_model) *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
             evaluate(ctx, m, MO_F32, (mo_task)task, 5, false, &of[threads - 1]);
-            mo_model_release(m);
-            mo_context_release(ctx);
         }
         assert_memory_equal(of[0].value, of[1].value, (size_t)of[0].n * sizeof(double));
     }
@@ -248,16 +237,61 @@ TEST(a_negative_number_of_rows_is_an_error) {
 
 TEST(offsets_that_do_not_fit_are_an_error) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_model *m = gamlp(ctx, MO_F64, 3, 3, 0);
+    HELD(mo_model) *m = gamlp(ctx, MO_F64, 3, 3, 0);
     for (int i = 0; i < 3; i++) {
-        mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
         mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);
         e.max_rows = 4;
         int64_t offset[GRAPHS + 1] = {i == 2, 2, 3, 3, 19, ROWS + (i == 0) - (i == 1)};
         e.segment = integers(t, GRAPHS + 1, offset);
         assert_true(mo_is_null(mo_model_loss(t, m, &e, NULL, NULL)));
         assert_failed(ctx, MO_INVALID, PARTS("segment_sum: ", "offset"));
-        mo_tape_release(t);
     }
-    mo_model_release(m);
+}
+
+/* ---- memory ---- */
+
+/* Returns the peak of bytes in a training step on graphs, less its episode and the parameters' gradients. */
+static int64_t step_bytes(mo_context *ctx, mo_model *m, int64_t rows, int64_t max_rows) {
+    enum { N = 40 };
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *P[MAX_PARAMETERS], *G[MAX_PARAMETERS];
+    int64_t offset[N + 1], label[N], number[N];
+    for (int64_t i = 0; i <= N; i++)
+        offset[i] = i * rows / N;
+    for (int64_t i = 0; i < N; i++) {
+        label[i] = i % 2;
+        number[i] = i;
+    }
+    mo_episode e = {.task = MO_TASK_GC, .classes = 2, .n_rows = 1, .max_rows = max_rows};
+    e.rows[0] = (mo_named){"hops", mo_full(t, MO_F32, 3, (int64_t[]){4, rows, 64}, 0.5), NULL};
+    e.segment = integers(t, N + 1, offset);
+    e.support[0] = integers(t, N / 2, number);
+    e.query[0] = integers(t, N / 2, number + N / 2);
+    e.support_label = e.query_label = integers(t, N / 2, label);
+    int n = mo_model_n_parameters(m);
+    for (int i = 0; i < n; i++)
+        P[i] = mo_model_parameter(m, i);
+    mo_context_reset_peaks(ctx);
+    int64_t before = mo_context_counters(ctx).tape_live;
+    mo_tensor *loss = mo_model_loss(t, m, &e, NULL, NULL);
+    assert_int_equal(mo_grad(t, &loss, NULL, 1, P, G, n, 0), MO_OK);
+    int64_t peak = mo_context_counters(ctx).tape_peak - before;
+    return peak;
+}
+
+/* An episode with as many rows as D&D's, but narrower. */
+TEST(memory_is_that_of_one_block) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_mochi_options o = mo_mochi_defaults();
+    o.encoder.dim = 64;
+    HELD(mo_model) *m = mo_mochi_create(ctx, MO_F32, &o, 1);
+    int64_t whole = step_bytes(ctx, m, 16000, 0), block = step_bytes(ctx, m, 1000, 0);
+    int64_t blocks = step_bytes(ctx, m, 16000, 1000), sums = 16 * 2 * 40 * 2 * 64 * (int64_t)sizeof(float);
+    print_message("16000 rows: %.1f MB; in blocks of 1000: %.1f MB; 1000 rows alone: %.1f MB\n", 1e-6 * (double)whole,
+        1e-6 * (double)blocks, 1e-6 * (double)block);
+    assert_true(whole > 10 * block);
+    /* two sets of parameter gradients: the sum so far, and one block's */
+    int64_t gradients = 12 * 64 * 64 * (int64_t)sizeof(float);
+    assert_true(blocks <= block + sums + 2 * gradients);
 }

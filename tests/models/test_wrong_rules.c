@@ -1,6 +1,5 @@
 /* tests/models/test_wrong_rules.c - the checkers of ops and heads, at their defaults, find planted mistakes, and pass
  * the right rule. */
-#include "models/inside.h"
 #include "tensor/storage.h"
 #include "tests/scratch.h"
 
@@ -42,10 +41,6 @@ static void cube_right(mo_vjp *v) {
     v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_scale(v->t, mo_square(v->t, v->in[0]), 3, 0));
 }
 
-static void cube_factor(mo_vjp *v) {
-    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_scale(v->t, mo_square(v->t, v->in[0]), 2, 0));
-}
-
 static void cube_nearly(mo_vjp *v) {
     cube_right(v);
     v->in_bar[0] = mo_scale(v->t, v->in_bar[0], 1 + 1e-5, 0);
@@ -58,14 +53,6 @@ static void cube_sign(mo_vjp *v) {
 
 static void cube_power(mo_vjp *v) {
     v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_scale(v->t, v->in[0], 3, 0));
-}
-
-static void cube_constant(mo_vjp *v) {
-    v->in_bar[0] = mo_scale(v->t, v->out_bar[0], 3, 0);
-}
-
-static void cube_no_cotangent(mo_vjp *v) {
-    v->in_bar[0] = mo_scale(v->t, mo_square(v->t, v->in[0]), 3, 0);
 }
 
 static void cube_nothing(mo_vjp *v) {
@@ -164,28 +151,6 @@ static void small_factor(mo_vjp *v) {
     v->in_bar[0] = mo_scale(v->t, v->out_bar[0], 2e-7, 0);
 }
 
-/* ---- Y = X - the mean of its rows ---- */
-
-static void centre_forward(mo_call *c) {
-    mo_tensor *X = data(c, 0);
-    write_output(c, 0, mo_sub(c->t, X, mo_mean(c->t, X, MO_AXIS(-2), MO_KEEP_AXES)));
-}
-
-static void centre_right(mo_vjp *v) {
-    mo_tensor *Y_bar = v->out_bar[0];
-    v->in_bar[0] = mo_sub(v->t, Y_bar, mo_mean(v->t, Y_bar, MO_AXIS(-2), MO_KEEP_AXES));
-}
-
-static void centre_missing_term(mo_vjp *v) {
-    v->in_bar[0] = mo_scale(v->t, v->out_bar[0], 1, 0);
-}
-
-/* Divides by the number of columns instead of rows. */
-static void centre_by_columns(mo_vjp *v) {
-    mo_tensor *Y_bar = v->out_bar[0], *sum = mo_sum(v->t, Y_bar, MO_AXIS(-2), MO_KEEP_AXES);
-    v->in_bar[0] = mo_sub(v->t, Y_bar, mo_scale(v->t, sum, 1 / (double)mo_dim(v->in[0], -1), 0));
-}
-
 /* ---- C = A B ---- */
 
 static bool product_shape(mo_call *c) {
@@ -226,11 +191,6 @@ static void product_not_transposed(mo_vjp *v) {
         v->in_bar[1] = mo_sum_to(v->t, mo_matmul(v->t, v->in[0], v->out_bar[0]), v->in[1]->ndim, v->in[1]->shape);
 }
 
-static void product_swapped(mo_vjp *v) {
-    v->in_bar[0] = B_bar(v);
-    v->in_bar[1] = A_bar(v);
-}
-
 static void product_forgotten_input(mo_vjp *v) {
     if (v->needs[0])
         v->in_bar[0] = A_bar(v);
@@ -259,37 +219,6 @@ static void product_mean_over_batch(mo_vjp *v) {
     product_right(v);
     if (v->needs[1])
         v->in_bar[1] = leading_factor(v, v->in_bar[1], 0.5, v->in[0]->ndim > v->in[1]->ndim);
-}
-
-/* ---- Y = X + b, X [.., n, d], b [d] ---- */
-
-static bool bias_shape(mo_call *c) {
-    if (c->in[1]->ndim != 1 || mo_dim(c->in[1], 0) != mo_dim(c->in[0], -1))
-        return mo_call_fail(c, MO_INVALID, "expected a vector as long as a row");
-    return mo_call_real(c, 0, 1) && like_first(c);
-}
-
-static void bias_forward(mo_call *c) {
-    write_output(c, 0, mo_add(c->t, data(c, 0), data(c, 1)));
-}
-
-static void bias_right(mo_vjp *v) {
-    v->in_bar[0] = mo_scale(v->t, v->out_bar[0], 1, 0);
-    v->in_bar[1] = mo_sum_to(v->t, v->out_bar[0], 1, v->in[1]->shape);
-}
-
-static void bias_mean(mo_vjp *v) {
-    bias_right(v);
-    v->in_bar[1] = mo_mean(v->t, v->out_bar[0], MO_AXIS(0), MO_DROP_AXES);
-}
-
-/* b_bar sums only the rows of the first matrix of a batch. */
-static void bias_first_of_batch(mo_vjp *v) {
-    mo_tensor *Y_bar = v->out_bar[0];
-    bias_right(v);
-    if (Y_bar->ndim == 3)
-        Y_bar = mo_slice(v->t, Y_bar, MO_AXIS(0), 0, 1);
-    v->in_bar[1] = mo_sum_to(v->t, Y_bar, 1, v->in[1]->shape);
 }
 
 /* ---- Y_0 = 1e6 X, Y_1 = X^2 ---- */
@@ -389,10 +318,8 @@ static const family stateful = {"stateful cube", 1, 1, like_first, stateful_forw
 static const family saving = {"saving cube", 1, 1, like_first, saving_forward, {.name = "vector", .in = "[5]"}};
 static const family exponential = {"exponential", 1, 1, like_first, exp_forward, {.name = "vector", .in = "[5]"}};
 static const family small = {"small", 1, 1, like_first, small_forward, {.name = "vector", .in = "[5]"}};
-static const family centre = {"centre", 1, 1, like_first, centre_forward, {.name = "square", .in = "[4, 4]"}};
 static const family product = {
     "product", 2, 1, product_shape, product_forward, {.name = "square", .in = "[3, 3] [3, 3]"}};
-static const family bias = {"bias", 2, 1, bias_shape, bias_forward, {.name = "rows", .in = "[3, 4] [4]"}};
 static const family two = {"two", 1, 2, like_first, two_forward, {.name = "vector", .in = "[5]"}};
 static const family form = {"form", 2, 1, form_shape, form_forward, {.name = "three", .in = "[3, 3] [3, 1]"}};
 static const family rows = {"rows", 2, 1, rows_shape, rows_forward, {.name = "picked", .in = "[4, 3] index<4>[6]"}};
@@ -408,12 +335,9 @@ typedef struct rule {
 
 static const rule rules[] = {
     {NULL, &cube, cube_right, 1, 0, NULL},
-    {"a factor", &cube, cube_factor, 1, 0, "input 0: vjp"},
     {"a factor of 1 + 1e-5", &cube, cube_nearly, 1, 0, "input 0: vjp"},
     {"the sign", &cube, cube_sign, 1, 0, NULL},
     {"the power", &cube, cube_power, 1, 0, NULL},
-    {"a constant", &cube, cube_constant, 1, 0, NULL},
-    {"no cotangent", &cube, cube_no_cotangent, 1, 0, NULL},
     {"nothing", &cube, cube_nothing, 1, 0, "input 0: vjp 0,"},
     {"the derivative in X is cut", &cube, cube_cut_input, 1, 0, "order 2"},
     {"the derivative in the cotangent is cut", &cube, cube_cut_cotangent, 1, 0, "order 2"},
@@ -432,12 +356,8 @@ static const rule rules[] = {
     {"undeclared output", &exponential, exp_right, 1, 0, "output 0, which reads_out does not declare"},
     {NULL, &small, small_right, 0, 0, NULL},
     {"a factor of a small derivative", &small, small_factor, 0, 0, NULL},
-    {NULL, &centre, centre_right, 0, 0, NULL},
-    {"a missing term", &centre, centre_missing_term, 0, 0, NULL},
-    {"columns for rows", &centre, centre_by_columns, 0, 0, "without the last column"},
     {NULL, &product, product_right, 3, 0, NULL},
     {"a transpose", &product, product_not_transposed, 3, 0, "input 1"},
-    {"swapped", &product, product_swapped, 3, 0, NULL},
     {"a forgotten input", &product, product_forgotten_input, 3, 0, "input 1: vjp 0,"},
     {"needs[0] for needs[1]", &product, product_needs_slip, 3, 0, "no other input needs a gradient than 1:"},
     {"where both are needed alone", &product, product_needs_both, 3, 0, "no other input needs a gradient than"},
@@ -445,9 +365,6 @@ static const rule rules[] = {
         "no other input needs a gradient than 1:"},
     {"undeclared B", &product, product_right, 1, 0, "input 1, which reads_in does not declare"},
     {"the mean over a batch", &product, product_mean_over_batch, 3, 0, "two in a batch"},
-    {NULL, &bias, bias_right, 0, 0, NULL},
-    {"the mean over rows", &bias, bias_mean, 0, 0, "input 1"},
-    {"the first matrix of a batch", &bias, bias_first_of_batch, 0, 0, "two in a batch"},
     {NULL, &two, two_right, 1, 0, NULL},
     {"1e-4 of the smaller output", &two, two_small_one_wrong, 1, 0, NULL},
     {"only where both have a cotangent", &two, two_only_together, 1, 0, NULL},
@@ -472,8 +389,7 @@ static mo_op op_of(const rule *r) {
         .n_samples = 1};
 }
 
-TEST(wrong_rules_of_ops_are_caught) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, wrong_rules_of_ops_are_caught) {
     int failed = 0, wrong = 0;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         for (uint64_t seed = 0; seed < 3; seed++) {
@@ -564,6 +480,15 @@ static mo_tensor *means_second(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tens
     return means(t, Zs, Ys, mo_add(t, Zq, mo_square(t, gap)), parameters);
 }
 
+static mo_tensor *nothing(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return NULL;
+}
+
+/* Subtracts from the queries their mean over the whole batch: episodes then depend on each other. */
+static mo_tensor *means_across(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return means(t, Zs, Ys, mo_sub(t, Zq, mo_mean(t, Zq, MO_ALL, MO_DROP_AXES)), parameters);
+}
+
 static mo_tensor *ridge_like(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
     mo_tensor *X = mo_append_ones(t, Zs), *R = mo_sub(t, mo_matmul(t, X, W), Ys);
     return mo_add(t, mo_matmul(t, mo_transpose(t, X), R), mo_mul(t, W, parameters[0]));
@@ -574,6 +499,11 @@ static mo_tensor *ridge_cut(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *
     return ridge_like(t, W, mo_stop_gradient(t, Zs), Ys, parameters);
 }
 
+static mo_tensor *weighted_without_gradient(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return mo_head_mixture.weighted(t, mo_stop_gradient(t, Zs), Ys, weight, Zq, parameters);
+}
+
 static const mo_head_parameter lambda = {.name = "lambda", .value = 1};
 static const mo_head_sample alone = {.support = 5, .queries = 3, .dim = 4, .classes = 3};
 
@@ -581,25 +511,27 @@ typedef struct planted_head {
     const char *mistake;
     mo_head_logits logits;
     mo_head_residual residual;
+    const char *part; /* part of the checker's message; or NULL */
 } planted_head;
 
 static const planted_head heads[] = {
-    {NULL, means, NULL},
-    {"twice too large", means_twice, NULL},
-    {"no gradient to the support", means_no_support, NULL},
-    {"no gradient to the labels", means_no_labels, NULL},
-    {"the sign of the queries", means_query_sign, NULL},
-    {"right where lambda is 1", means_at_one, NULL},
-    {"half in a batch", means_of_batch, NULL},
-    {"a thousandth of the last class", means_last_class, NULL},
-    {"a second derivative that the logits do not have", means_second, NULL},
-    {NULL, NULL, ridge_like},
-    {"a residual that forgets the support", NULL, ridge_cut},
+    {NULL, means, NULL, NULL},
+    {"twice too large", means_twice, NULL, NULL},
+    {"no gradient to the support", means_no_support, NULL, "input 0"},
+    {"no gradient to the labels", means_no_labels, NULL, NULL},
+    {"the sign of the queries", means_query_sign, NULL, NULL},
+    {"right where lambda is 1", means_at_one, NULL, NULL},
+    {"half in a batch", means_of_batch, NULL, NULL},
+    {"a thousandth of the last class", means_last_class, NULL, NULL},
+    {"a second derivative that the logits do not have", means_second, NULL, NULL},
+    {NULL, NULL, ridge_like, NULL},
+    {"a residual that forgets the support", NULL, ridge_cut, NULL},
+    {"no logits", nothing, NULL, "returned no tensor"},
+    {"the mean of a batch", means_across, NULL, "logits of a batch differ"},
 };
 
 /* Checks with the checker's own samples, and with a sample that is not a batch. */
-TEST(wrong_heads_are_caught) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, wrong_heads_are_caught) {
     int failed = 0;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         for (int samples = 0; samples < 2; samples++) {
@@ -615,12 +547,17 @@ TEST(wrong_heads_are_caught) {
                 .n_samples = samples,
                 .samples = samples ? &alone : NULL};
             mo_check_result r = mo_check_head(ctx, &head, 2, 0);
-            if (r.pass == !heads[i].mistake && mo_ok(ctx))
-                continue;
+            bool named = samples || !heads[i].part || strstr(r.worst, heads[i].part);
+            if ((samples && heads[i].logits == means_across) || (r.pass == !heads[i].mistake && named && mo_ok(ctx)))
+                continue; /* the mean of a batch of one episode is its own */
             print_error("%s: %s, error %g: %s\n", heads[i].mistake ? heads[i].mistake : "right",
                 r.pass ? "pass" : "FAIL", r.error, r.worst);
             failed++;
         }
+    mo_head weighted = mo_head_mixture;
+    weighted.weighted = weighted_without_gradient;
+    mo_check_result r = mo_check_head(ctx, &weighted, 1, 0);
+    assert_true(!r.pass && strstr(r.worst, "input 0") && mo_ok(ctx));
     assert_int_equal(failed, 0);
 }
 
@@ -628,7 +565,6 @@ TEST(wrong_heads_are_caught) {
 
 /* Y = X^3; state: the op, whose rule can be wrong. */
 static void op_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_out;
     out[0] = mo_apply(t, state, in, n_in, NULL);
 }
 
@@ -640,8 +576,7 @@ static void expect_caught(mo_context *ctx, const rule *r, mo_tensor *const *in, 
             c.error, c.worst);
 }
 
-TEST(special_inputs_hide_nothing) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, special_inputs_hide_nothing) {
     double one[9], nothing[9] = {0}, unit[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, x[3] = {1, 2, 3};
     for (int i = 0; i < 9; i++)
         one[i] = 1;
@@ -667,8 +602,6 @@ TEST(special_inputs_hide_nothing) {
 /* Calls mo_grad in its input, so it fails if the input needs no gradient. */
 static void inner_gradient(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     mo_tensor *y = mo_mul(t, mo_square(t, in[0]), in[1]), *g;
-    (void)n_in;
-    (void)n_out;
     mo_grad(t, &y, NULL, 1, in, &g, 1, MO_CREATE_GRAPH);
     out[0] = *(bool *)state ? mo_mul(t, g, mo_stop_gradient(t, in[1])) : mo_mul(t, g, in[1]);
 }
@@ -687,17 +620,15 @@ TEST(graph_code_may_take_gradients_itself) {
         mo_tensor_release(in[i]);
 }
 
-TEST(inputs_that_need_no_gradient_are_no_pass) {
-    mo_context *ctx = *state;
+TEST_WITH(mo_context *ctx, inputs_that_need_no_gradient_are_no_pass) {
     mo_op op = op_of(&rules[0]);
-    mo_tensor *X = mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2});
+    HELD(mo_tensor) *X = mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2});
     mo_check_result c = mo_check_function(ctx, op_function, &op, &X, 1, 1, 2, 1e-5, 0);
     assert_false(c.pass);
     assert_non_null(strstr(c.worst, "nothing was compared"));
     c = mo_check_function(ctx, op_function, &op, &X, 1, 1, 3, 1e-5, 0);
     assert_false(c.pass);
     assert_non_null(strstr(c.worst, "the order is not 0, 1 or 2"));
-    mo_tensor_release(X);
 }
 
 static int open_context(void **state) {

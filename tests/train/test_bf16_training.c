@@ -1,9 +1,8 @@
 /* tests/train/test_bf16_training.c - training in the mode bf16 on the CPU follows training in float32: 200 steps from
  * the same weights and features, one episode of each family per step. Skipped if the processor has no AVX512-BF16. */
-#include "tests/parity_run.h"
-
 #include "tensor/cpu/fast/avx512.h"
 #include "tests/device.h"
+#include "tests/parity_run.h"
 #include "tests/worst_of.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};

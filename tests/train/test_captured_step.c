@@ -4,8 +4,6 @@
 #include "tests/device.h"
 #include "tests/planted.h"
 
-#include "train/inside.h"
-
 enum { MOST = 64, WARM = 2 };
 
 typedef struct step {
@@ -44,7 +42,7 @@ static void record_and_compare(step *s, const char *what) {
         take(s);
     if (mo_context_wait(ctx) != MO_OK)
         fail_msg("%s: %s", what, mo_context_status(ctx)->message);
-    float *taken = read_kept(s, &bytes);
+    HELD_MEMORY float *taken = read_kept(s, &bytes);
     for (int i = 0; i <= s->n; i++)
         mo_tensor_fill(s->kept[i], -1);
     assert_int_equal(mo_capture_begin(ctx, 1), MO_OK);
@@ -53,11 +51,9 @@ static void record_and_compare(step *s, const char *what) {
     if (!r)
         fail_msg("%s: %s", what, mo_context_status(ctx)->message);
     assert_true(mo_capture_replay(r, 0));
-    float *replayed = read_kept(s, &bytes);
+    HELD_MEMORY float *replayed = read_kept(s, &bytes);
     assert_memory_equal(taken, replayed, bytes);
     mo_capture_release(r);
-    free(taken);
-    free(replayed);
 }
 
 /* Replaces *T by a copy that outlives the tape, and appends the copy to `list`; a null tensor stays. */
@@ -89,7 +85,7 @@ static int own_episode(mo_context *ctx, mo_episode *e, mo_tensor **list) {
 /* Takes and captures a step on one episode of each family. */
 static void each_family(mo_context *ctx, mo_model *model, mo_pool *pool) {
     step s = {.t = mo_tape_create(ctx, MO_RECORD), .model = model, .n = mo_model_n_parameters(model)};
-    mo_tape *data = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *data = mo_tape_create(ctx, MO_EVAL);
     mo_plan_options plans = planted_plans(1);
     const mo_source *source;
     assert_true(s.n > 0 && s.n <= MOST);
@@ -110,33 +106,23 @@ static void each_family(mo_context *ctx, mo_model *model, mo_pool *pool) {
     for (int i = 0; i <= s.n; i++)
         mo_tensor_release(s.kept[i]);
     mo_tape_release(s.t);
-    mo_tape_release(data);
 }
 
 TEST(a_step_of_mochi_waits_for_nothing) {
-    (void)state;
-    mo_context *ctx = device_context(MO_CUDA);
-    mo_pool *pool = planted_pool(ctx);
-    mo_model *model = planted_model(ctx, 1);
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
+    HELD(mo_pool) *pool = planted_pool(ctx);
+    HELD(mo_model) *model = planted_model(ctx, 1);
     each_family(ctx, model, pool);
-    mo_model_release(model);
-    mo_pool_release(pool);
-    mo_context_release(ctx);
 }
 
 TEST(a_step_of_the_invariant_model_waits_for_nothing) {
-    (void)state;
-    mo_context *ctx = device_context(MO_CUDA);
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
     mo_feature_options features = planted_features();
     features.form = MO_FEATURES_OF_EXAMPLES;
-    mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+    HELD(mo_pool) *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
     mo_pool_add(pool, planted_graph(ctx, "planted", 60, 3, 0.25, 0.03, 1), 0);
     mo_pool_add(pool, planted_set(ctx, "rings", 30, 2), 0);
-    mo_model *model = mo_invariant_create(ctx, MO_F32, NULL);
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
+    HELD(mo_model) *model = mo_invariant_create(ctx, MO_F32, NULL);
+    expect_ok(ctx);
     each_family(ctx, model, pool);
-    mo_model_release(model);
-    mo_pool_release(pool);
-    mo_context_release(ctx);
 }

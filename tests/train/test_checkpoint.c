@@ -29,22 +29,12 @@ static bytes parameters_of(const training_run *run) {
 
 /* Fails unless resuming gives this error, with these words, and changes neither weights nor files. */
 static void assert_refused(const run_options *o, const char *folder, mo_code code, const char *const *parts) {
-    training_run run = run_open(o, folder);
+    HELD(training_run) run = run_open(o, folder);
     bytes weights = parameters_of(&run), log = run_file(folder, "log.jsonl");
     assert_int_not_equal(mo_trainer_resume(run.trainer), MO_OK);
     assert_failed(run.ctx, code, parts);
     assert_same_bytes(weights, parameters_of(&run));
     assert_same_bytes(log, run_file(folder, "log.jsonl"));
-    run_close(&run);
-}
-
-TEST(missing_checkpoint_is_named) {
-    char *folder = folder_of(*state);
-    training_run run = run_open(&usual_run, folder);
-    mo_trainer_resume(run.trainer);
-    assert_failed(run.ctx, MO_IO, PARTS("resume", "checkpoint.safetensors"));
-    assert_int_not_equal(access(folder, F_OK), 0); /* the folder was not created */
-    run_close(&run);
 }
 
 TEST(other_settings_are_refused_by_name) {
@@ -73,12 +63,11 @@ TEST(other_settings_are_refused_by_name) {
 }
 
 /* Changes one tensor of a valid checkpoint: its type, its number of axes, its shape; or removes it. */
-TEST(tensors_of_another_form_are_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, tensors_of_another_form_are_refused) {
     char *folder = folder_of(s), path[600], shape[160];
     run_until(&usual_run, folder, false, 2);
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
-    mo_arrays *arrays = mo_safetensors_read(s->ctx, path);
+    HELD(mo_arrays) *arrays = mo_safetensors_read(s->ctx, path);
     mo_array *first = &arrays->items[0], kept = *first;
     int64_t more[MO_MAX_AXES] = {1};
     int ndim = kept.tensor->ndim;
@@ -101,13 +90,11 @@ TEST(tensors_of_another_form_are_refused) {
     assert_int_equal(mo_safetensors_write(arrays, arrays->metadata, path), MO_OK);
     assert_refused(&usual_run, folder, MO_FORMAT, PARTS("expected a tensor", kept.name, "found none"));
     arrays->count++;
-    mo_arrays_release(arrays);
 }
 
-TEST(settings_that_are_no_object_are_refused) {
-    scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    mo_model *model = planted_model(s->ctx, 1);
+TEST_WITH(scratch *s, settings_that_are_no_object_are_refused) {
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    HELD(mo_model) *model = planted_model(s->ctx, 1);
     mo_trainer_options o = {.steps = 1,
         .episodes_per_step = 1,
         .adamw = {.epsilon = 1e-8},
@@ -123,14 +110,11 @@ TEST(settings_that_are_no_object_are_refused) {
     o.steps = 0;
     assert_null(mo_trainer_create(model, pool, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("steps is 0"));
-    mo_model_release(model);
-    mo_pool_release(pool);
 }
 
 /* ---- weights ---- */
 
-TEST(weights_tell_how_to_use_them) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, weights_tell_how_to_use_them) {
     char *folder = folder_of(s), path[600];
     run_options o = usual_run;
     o.settings = "{\"recipe\":\"paper++\"}";
@@ -181,15 +165,14 @@ static const char *write_weights(scratch *s, mo_model *model, const char *metada
     return s->path;
 }
 
-TEST(weights_without_metadata_are_the_released_program) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, weights_without_metadata_are_the_released_program) {
     for (int layers = 2; layers <= 3; layers++) {
         mo_mochi_options o = mo_mochi_defaults();
         o.encoder.dim = 8;
         o.encoder.hops = 2;
         o.encoder.layers = layers;
-        mo_model *model = mo_mochi_create(s->ctx, MO_F32, &o, 1);
-        mo_weights *w = mo_weights_read(s->ctx, write_weights(s, model, NULL));
+        HELD(mo_model) *model = mo_mochi_create(s->ctx, MO_F32, &o, 1);
+        HELD(mo_weights) *w = mo_weights_read(s->ctx, write_weights(s, model, NULL));
         assert_non_null(w);
         assert_int_equal(w->mochi.encoder.dim, 8);
         assert_int_equal(w->mochi.encoder.hops, 2);
@@ -197,7 +180,5 @@ TEST(weights_without_metadata_are_the_released_program) {
         assert_int_equal(w->mochi.temperature, MO_TEMPERATURE_EMBED);
         assert_int_equal(w->best_hop[MO_TASK_NC], -1);
         assert_int_equal(mo_model_load(model, w->arrays), MO_OK);
-        mo_weights_release(w);
-        mo_model_release(model);
     }
 }

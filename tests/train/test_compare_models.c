@@ -8,9 +8,8 @@ static mo_plan_options plans(void) {
     return (mo_plan_options){.k_min = 4, .k_max = 4, .q_min = 8, .q_max = 8, .max_classes = 8, .seed = 5};
 }
 
-TEST(equal_models_do_not_differ) {
-    scratch *s = *state;
-    mo_pool *pool = pool_of_copies(s->ctx, NULL);
+TEST_WITH(scratch *s, equal_models_do_not_differ) {
+    HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL);
     mo_model *models[2] = {mo_invariant_create(s->ctx, MO_F32, NULL), mo_invariant_create(s->ctx, MO_F32, NULL)};
     mo_plan_options o = plans();
     mo_paired f[MO_TASKS];
@@ -25,13 +24,11 @@ TEST(equal_models_do_not_differ) {
     assert_failed(s->ctx, MO_INVALID, PARTS("compare: 0 episodes"));
     mo_model_release(models[0]);
     mo_model_release(models[1]);
-    mo_pool_release(pool);
 }
 
 /* With structure and attributes switched off (weights e^-30), only degrees remain, which say less about the classes. */
-TEST(a_spoiled_model_is_below) {
-    scratch *s = *state;
-    mo_pool *pool = pool_of_copies(s->ctx, NULL);
+TEST_WITH(scratch *s, a_spoiled_model_is_below) {
+    HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL);
     mo_model *models[2] = {mo_invariant_create(s->ctx, MO_F32, NULL), mo_invariant_create(s->ctx, MO_F32, NULL)};
     mo_plan_options o = plans();
     mo_paired f[MO_TASKS];
@@ -43,5 +40,4 @@ TEST(a_spoiled_model_is_below) {
     assert_true(fabs(f[MO_TASK_NC].mean[0] - f[MO_TASK_NC].mean[1] - f[MO_TASK_NC].difference) < 1e-9);
     mo_model_release(models[0]);
     mo_model_release(models[1]);
-    mo_pool_release(pool);
 }

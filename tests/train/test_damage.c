@@ -3,7 +3,6 @@
 #include "tests/small_stack.h"
 #include "tests/training_run.h"
 #include "tools/predict/predict.h"
-#include "train/features/stack_file.h"
 
 static const fixtures around_all = {scratch_create, planted_release};
 
@@ -24,8 +23,7 @@ static bool every; /* tries every bit and length of files above LARGE bytes too:
 static const char entry_key[] = "format 1 graph 0123 dim 3";
 
 static bool reads_weights(subject *s) {
-    mo_weights *w = mo_weights_read(s->ctx, s->path);
-    mo_weights_release(w);
+    HELD(mo_weights) *w = mo_weights_read(s->ctx, s->path);
     return w;
 }
 
@@ -68,7 +66,7 @@ static bool is_padding(bytes b, size_t at) {
 
 /* Damages the file in every way; fails if a damaged version is read without an error. */
 static void expect_no_silent_damage(subject *s, bool (*reads)(subject *s)) {
-    bytes whole = read_bytes(s->path);
+    HELD(bytes) whole = read_bytes(s->path);
     int64_t accepted = 0, flips = 0, cuts = 0;
     size_t step = every || whole.n <= LARGE ? 1 : STRIDE;
     FILE *file = fopen(s->path, "r+b");
@@ -102,7 +100,6 @@ static void expect_no_silent_damage(subject *s, bool (*reads)(subject *s)) {
         (long long)flips, (long long)cuts, whole.n, (long long)accepted);
     assert_true(flips > 0 && cuts > 0);
     assert_int_equal(accepted, 0);
-    bytes_release(&whole);
 }
 
 /* Writes a readout of four nodes over the subject's weights, and sets the subject's path and graph to it. */
@@ -127,16 +124,14 @@ static void damage_readout(scratch *s, const char *weights) {
 }
 
 /* Files of a finished run of the invariant encoder, which are small. */
-TEST(small_files_are_refused_damaged) {
-    scratch *s = *state;
-    char folder[400];
+TEST_WITH(scratch *s, small_files_are_refused_damaged) {
     mo_feature_options features = planted_features();
     run_options o = usual_run;
     features.form = MO_FEATURES_OF_EXAMPLES;
     o.features = &features;
-    snprintf(folder, sizeof folder, "%s/run", s->folder);
+    const char *folder = scratch_path(s, "run");
     run_until(&o, folder, false, o.steps);
-    training_run run = run_open(&o, folder);
+    HELD(training_run) run = run_open(&o, folder);
     subject of = {.ctx = run.ctx, .trainer = run.trainer};
     snprintf(of.path, sizeof of.path, "%s/weights.safetensors", folder);
     expect_no_silent_damage(&of, reads_weights);
@@ -146,7 +141,6 @@ TEST(small_files_are_refused_damaged) {
                                            * suggest it */
     snprintf(of.path, sizeof of.path, "%s/checkpoint.safetensors", folder);
     expect_no_silent_damage(&of, reads_checkpoint);
-    run_close(&run);
     folder_remove(folder);
 }
 
@@ -176,24 +170,21 @@ static mo_arrays *make_entry(mo_context *ctx, float first) {
     return arrays;
 }
 
-TEST(small_entries_are_refused_damaged) {
-    scratch *s = *state;
-    char name[MO_CACHE_NAME], folder[400];
-    snprintf(folder, sizeof folder, "%s/cache", s->folder);
+TEST_WITH(scratch *s, small_entries_are_refused_damaged) {
+    char name[MO_CACHE_NAME];
+    const char *folder = scratch_path(s, "cache");
     mo_cache cache = {.ctx = s->ctx, .folder = folder};
-    mo_arrays *arrays = make_entry(s->ctx, 1);
+    HELD(mo_arrays) *arrays = make_entry(s->ctx, 1);
     mo_cache_store(&cache, entry_key, arrays);
     subject of = {.ctx = s->ctx, .cache = &cache, .arrays = arrays};
     snprintf(of.path, sizeof of.path, "%s/%s.safetensors", folder, mo_cache_name(entry_key, name));
     expect_no_silent_damage(&of, reads_entry);
-    mo_arrays_release(arrays);
     folder_remove(folder);
 }
 
-TEST(small_stacks_are_refused_damaged) {
-    scratch *s = *state;
-    char name[MO_CACHE_NAME], folder[400];
-    snprintf(folder, sizeof folder, "%s/cache", s->folder);
+TEST_WITH(scratch *s, small_stacks_are_refused_damaged) {
+    char name[MO_CACHE_NAME];
+    const char *folder = scratch_path(s, "cache");
     assert_true(open_small_stack(s->ctx, folder, entry_key, 2) != 0);
     assert_true(mo_ok(s->ctx));
     subject of = {.ctx = s->ctx};
@@ -207,12 +198,11 @@ static void take_notice(const char *line, void *state) {
 }
 
 /* A valid entry of another graph under this graph's name is reported and not used. */
-TEST(an_entry_is_bound_to_its_key) {
-    scratch *s = *state;
-    char name[MO_CACHE_NAME], folder[400], from[600], to[600], said[1200] = "";
-    snprintf(folder, sizeof folder, "%s/cache", s->folder);
+TEST_WITH(scratch *s, an_entry_is_bound_to_its_key) {
+    char name[MO_CACHE_NAME], from[600], to[600], said[1200] = "";
+    const char *folder = scratch_path(s, "cache");
     mo_cache cache = {.ctx = s->ctx, .folder = folder, .notice = take_notice, .state = said};
-    mo_arrays *other = make_entry(s->ctx, 7), *arrays = make_entry(s->ctx, 1);
+    HELD(mo_arrays) *other = make_entry(s->ctx, 7), *arrays = make_entry(s->ctx, 1);
     mo_cache_store(&cache, "another", other);
     snprintf(from, sizeof from, "%s/%s.safetensors", folder, mo_cache_name("another", name));
     snprintf(to, sizeof to, "%s/%s.safetensors", folder, mo_cache_name(entry_key, name));
@@ -222,34 +212,28 @@ TEST(an_entry_is_bound_to_its_key) {
     assert_true(mo_ok(s->ctx));
     assert_non_null(strstr(said, "expected features made of \"format 1 graph 0123 dim 3\", found others; made again"));
     assert_true(*(float *)mo_tensor_view(mo_arrays_find(arrays, "basis")).data == 1);
-    mo_arrays_release(other);
-    mo_arrays_release(arrays);
     folder_remove(folder);
 }
 
 /* An entry whose values another program has changed, without writing digests. */
-TEST(an_entry_without_digests_is_not_used) {
-    scratch *s = *state;
-    char name[MO_CACHE_NAME], folder[400], path[600], said[1200] = "";
-    snprintf(folder, sizeof folder, "%s/cache", s->folder);
+TEST_WITH(scratch *s, an_entry_without_digests_is_not_used) {
+    char name[MO_CACHE_NAME], path[600], said[1200] = "";
+    const char *folder = scratch_path(s, "cache");
     mo_cache cache = {.ctx = s->ctx, .folder = folder, .notice = take_notice, .state = said};
-    mo_arrays *arrays = make_entry(s->ctx, 1);
+    HELD(mo_arrays) *arrays = make_entry(s->ctx, 1);
     mo_cache_store(&cache, entry_key, arrays);
     snprintf(path, sizeof path, "%s/%s.safetensors", folder, mo_cache_name(entry_key, name));
-    bytes old = read_bytes(strip(s, path));
+    HELD(bytes) old = read_bytes(strip(s, path));
     put_file(path, old.data, old.n);
     assert_false(mo_cache_load(&cache, entry_key, arrays));
     assert_non_null(strstr(said, "expected digests of its header and tensors"));
-    bytes_release(&old);
-    mo_arrays_release(arrays);
     folder_remove(folder);
     scratch_files(s, true);
 }
 
-TEST(files_without_digests_say_how_to_convert) {
-    scratch *s = *state;
-    char folder[400], path[600];
-    snprintf(folder, sizeof folder, "%s/run", s->folder);
+TEST_WITH(scratch *s, files_without_digests_say_how_to_convert) {
+    char path[600];
+    const char *folder = scratch_path(s, "run");
     run_until(&usual_run, folder, false, usual_run.steps);
     snprintf(path, sizeof path, "%s/weights.safetensors", folder);
     assert_null(mo_weights_read(s->ctx, strip(s, path)));
@@ -257,9 +241,9 @@ TEST(files_without_digests_say_how_to_convert) {
         PARTS("old.safetensors: expected digests of its header and tensors, found none", "`mochi data convert ",
             " NEW.safetensors`"));
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
-    bytes old = read_bytes(strip(s, path));
+    HELD(bytes) old = read_bytes(strip(s, path));
     put_file(path, old.data, old.n);
-    training_run run = run_open(&usual_run, folder);
+    HELD(training_run) run = run_open(&usual_run, folder);
     assert_int_not_equal(mo_trainer_resume(run.trainer), MO_OK);
     assert_failed(run.ctx, MO_FORMAT, PARTS("checkpoint.safetensors: expected digests", "`mochi data convert "));
     /* Writes the same tensors and metadata again, as `mochi data convert` does. */
@@ -267,8 +251,6 @@ TEST(files_without_digests_say_how_to_convert) {
     assert_int_equal(mo_safetensors_write(arrays, arrays->metadata, path), MO_OK);
     mo_arrays_release(arrays);
     assert_int_equal(mo_checkpoint_read(run.trainer), MO_OK);
-    run_close(&run);
-    bytes_release(&old);
     folder_remove(folder);
     scratch_files(s, true);
 }
@@ -276,18 +258,16 @@ TEST(files_without_digests_say_how_to_convert) {
 /* Writes the file again with new digests and one text of its metadata replaced. */
 static void replace_metadata(mo_context *ctx, const char *path, const char *from, const char *to) {
     char text[8192];
-    mo_arrays *arrays = mo_safetensors_read(ctx, path);
+    HELD(mo_arrays) *arrays = mo_safetensors_read(ctx, path);
     const char *at = arrays ? strstr(arrays->metadata, from) : NULL;
     if (!at)
         fail_msg("no %s in %s", from, arrays ? arrays->metadata : mo_context_status(ctx)->message);
     snprintf(text, sizeof text, "%.*s%s%s", (int)(at - arrays->metadata), arrays->metadata, to, at + strlen(from));
     assert_int_equal(mo_safetensors_write(arrays, text, path), MO_OK);
-    mo_arrays_release(arrays);
 }
 
 /* Right digests do not make values valid. */
-TEST(settings_are_refused_out_of_their_range) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, settings_are_refused_out_of_their_range) {
     static const char *const of_weights[][3] = {
         {"\"hop_lambda\":\"", "\"hop_lambda\":\"inf\",\"x\":\"",
             "expected hop_lambda as a number of 0 to 1.79769e+308"},
@@ -305,12 +285,11 @@ TEST(settings_are_refused_out_of_their_range) {
             "expected no, yes, auto or never as its transductive, found 'maybe'"},
         {"[\\\"0\\\",\\\"1\\\"]", "[\\\"a\\\",\\\"a\\\"]", "classes of different names, found 'a' twice"},
     };
-    char folder[400];
     mo_feature_options features = planted_features();
     run_options o = usual_run;
     features.form = MO_FEATURES_OF_EXAMPLES;
     o.features = &features;
-    snprintf(folder, sizeof folder, "%s/run", s->folder);
+    const char *folder = scratch_path(s, "run");
     run_until(&o, folder, false, o.steps);
     subject of = {.ctx = s->ctx};
     snprintf(of.path, sizeof of.path, "%s/weights.safetensors", folder);

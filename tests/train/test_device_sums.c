@@ -6,8 +6,6 @@
 #include "tests/training_run.h"
 #include "tests/worst_of.h"
 
-#include <math.h>
-
 enum { STEPS = 10, EPISODES = 5, MOST_VALUES = 1 << 14, FAILED_STEP = 3 };
 
 /* Allowed difference: relative to each loss, and to the norm of the weights. AdamW divides by the root of the second
@@ -101,7 +99,7 @@ static void take_part(const mo_ranks *ranks, void *state) {
     o.episodes = EPISODES;
     o.steps = STEPS;
     mine.deterministic = s->deterministic;
-    training_run run = run_open(&o, s->folder);
+    HELD(training_run) run = run_open(&o, s->folder);
     watch_sums(run.ctx);
     if (s->fail_first) {
         setenv("MOCHI_CUDA_HOST_PATIENCE", "2", 1);
@@ -117,13 +115,10 @@ static void take_part(const mo_ranks *ranks, void *state) {
     p.out->code = mo_context_status(run.ctx)->code;
     snprintf(p.out->message, sizeof p.out->message, "%s", mo_context_status(run.ctx)->message);
     unsetenv("MOCHI_CUDA_HOST_FAIL");
-    run_close(&run);
 }
 
 static void look_at_machine(const mo_ranks *ranks, void *state) {
     char text[512];
-    (void)ranks;
-    (void)state;
     machine->devices = mo_device_count(MO_CUDA);
     machine->emulated = mo_device_describe(MO_CUDA, text, sizeof text) && strstr(text, "emulated");
 }
@@ -153,11 +148,10 @@ static void expect_fine(const shared_run *s, int size, int expected_sums) {
 
 static void expect_sums(const char *folder, const char *word) {
     char expected[64];
-    bytes file = run_file(folder, "run.json");
+    HELD(bytes) file = run_file(folder, "run.json");
     bytes_append(&file, "", 1);
     snprintf(expected, sizeof expected, "\"sums\": \"%s\"", word);
     assert_non_null(strstr((char *)file.data, expected));
-    bytes_release(&file);
 }
 
 /* The run of one process, which several tests need. */
@@ -199,10 +193,8 @@ static void compare_runs(const outcome *other, int size) {
     assert_true(differ > 0); /* otherwise the sums had the order of one process, and the test shows nothing */
 }
 
-TEST(devices_add_up_once_a_step) {
-    scratch *s = *state;
-    char folder[500];
-    snprintf(folder, sizeof folder, "%s/several", s->folder);
+TEST_WITH(scratch *s, devices_add_up_once_a_step) {
+    const char *folder = scratch_path(s, "several");
     shared_run several = {.folder = folder};
     for (int size = 2; size <= 3; size++) {
         run_shared(&several, size);
@@ -213,10 +205,8 @@ TEST(devices_add_up_once_a_step) {
     }
 }
 
-TEST(deterministic_sums_have_the_bits_of_one_process) {
-    scratch *s = *state;
-    char folder[500];
-    snprintf(folder, sizeof folder, "%s/several", s->folder);
+TEST_WITH(scratch *s, deterministic_sums_have_the_bits_of_one_process) {
+    const char *folder = scratch_path(s, "several");
     shared_run several = {.folder = folder, .deterministic = true};
     for (int size = 2; size <= 3; size++) {
         several.one_device = size == 2;
@@ -230,12 +220,10 @@ TEST(deterministic_sums_have_the_bits_of_one_process) {
 }
 
 /* If one rank lacks the library for sums, the ranks use messages, with the bits of one process. */
-TEST(a_rank_without_the_library_leaves_it_to_messages) {
-    scratch *s = *state;
-    char folder[500];
+TEST_WITH(scratch *s, a_rank_without_the_library_leaves_it_to_messages) {
     if (!machine->emulated)
         skip();
-    snprintf(folder, sizeof folder, "%s/several", s->folder);
+    const char *folder = scratch_path(s, "several");
     shared_run several = {.folder = folder, .fail_first = "seam_no_collective"};
     run_shared(&several, 2);
     expect_fine(&several, 2, 0);

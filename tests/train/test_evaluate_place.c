@@ -16,13 +16,11 @@ static mo_pool *pool_at(mo_context *ctx, mo_feature_form form, mo_feature_place 
 
 static void expect_equal(const mo_tensor *X, const mo_tensor *Y) {
     size_t bytes = (size_t)mo_numel(X) * mo_dtype_size(mo_tensor_dtype(X));
-    char *x = malloc(bytes), *y = malloc(bytes);
+    HELD_MEMORY char *x = malloc(bytes), *y = malloc(bytes);
     assert_int_equal(mo_numel(X), mo_numel(Y));
     assert_int_equal(mo_tensor_read(X, x, bytes), MO_OK);
     assert_int_equal(mo_tensor_read(Y, y, bytes), MO_OK);
     assert_memory_equal(x, y, bytes);
-    free(x);
-    free(y);
 }
 
 typedef struct figures {
@@ -95,40 +93,32 @@ static int compare_best_hops(mo_context *ctx, const mo_pool *here, const mo_pool
 }
 
 /* The CPU reads host memory in place; to a device, rows are copied from memory and from disk. */
-TEST(rows_on_disk_evaluate_as_those_in_memory) {
-    scratch *s = *state;
-    char cache[512];
-    snprintf(cache, sizeof cache, "%s/cache", s->folder);
-    mo_context *ctx = device_context(test_device());
+TEST_WITH(scratch *s, rows_on_disk_evaluate_as_those_in_memory) {
+    const char *cache = scratch_path(s, "cache");
+    HELD(mo_context) *ctx = device_context(test_device());
     int others = 0;
     for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
-        mo_pool *host = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_HOST, cache);
-        mo_pool *disk = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_DISK, cache);
-        mo_model *model =
+        HELD(mo_pool) *host = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_HOST, cache);
+        HELD(mo_pool) *disk = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_DISK, cache);
+        HELD(mo_model) *model =
             form == MO_FEATURES_OF_EXAMPLES ? mo_invariant_create(ctx, MO_F32, NULL) : planted_model(ctx, 1);
         compare_sources(ctx, host, disk, model);
         others += compare_best_hops(ctx, host, disk);
-        mo_model_release(model);
-        mo_pool_release(host);
-        mo_pool_release(disk);
     }
     print_message("%d best hops are not hop 0\n", others);
     assert_true(others > 0);
-    mo_context_release(ctx);
     folder_remove(cache);
 }
 
-TEST(a_pool_that_changes_is_planned_anew) {
-    scratch *s = *state;
-    char folder[512];
+TEST_WITH(scratch *s, a_pool_that_changes_is_planned_anew) {
     mo_step_report r;
     double lone[MO_TASKS] = {[MO_TASK_NC] = 1}, all[MO_TASKS] = {1, 1, 1};
-    snprintf(folder, sizeof folder, "%s/run", s->folder);
+    const char *folder = scratch_path(s, "run");
     run_options o = usual_run;
     o.device = test_device();
     o.episodes = 1;
     o.steps = 12;
-    training_run run = run_open(&o, folder);
+    HELD(training_run) run = run_open(&o, folder);
     mo_pool_set_families(run.pool, lone);
     for (int step = 0; step < 6; step++) {
         if (step == 3) /* adding graphs moves the pool's sources in memory */
@@ -145,27 +135,23 @@ TEST(a_pool_that_changes_is_planned_anew) {
     mo_pool_set_families(run.pool, all);
     while (run.trainer->step < o.steps)
         assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
-    run_close(&run);
     folder_remove(folder);
 }
 
 /* The math mode rounds the model's products, not those that make features. */
 TEST(features_are_made_in_full_precision) {
-    (void)state;
     if (test_device() != MO_CUDA)
         skip();
     mo_context *full = device_context(MO_CUDA), *rounded;
     rounded = mo_context_create(&(mo_context_options){.device = MO_CUDA, .threads = 1, .math = MO_MATH_BF16});
     for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
-        mo_pool *a = pool_at(full, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
-        mo_pool *b = pool_at(rounded, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
+        HELD(mo_pool) *a = pool_at(full, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
+        HELD(mo_pool) *b = pool_at(rounded, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
         for (int i = 0; i < mo_pool_size(a); i++) {
             const mo_arrays *x = mo_pool_source(a, i)->features->arrays, *y = mo_pool_source(b, i)->features->arrays;
             for (int64_t k = 0; k < x->count; k++)
                 expect_equal(x->items[k].tensor, y->items[k].tensor);
         }
-        mo_pool_release(a);
-        mo_pool_release(b);
     }
     mo_context_release(full);
     mo_context_release(rounded);

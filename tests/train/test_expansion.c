@@ -2,7 +2,6 @@
  * memory is allocated; read if the limit is raised, with one copy of each array. tests/cli/arrays.cases has text
  * files. */
 #include "tests/crafted.h"
-#include "train/inside.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
@@ -25,8 +24,7 @@ static const char *write_zeros(scratch *s) {
     return s->path;
 }
 
-TEST(an_array_beyond_the_limit_is_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, an_array_beyond_the_limit_is_refused) {
     const char *path = write_zeros(s);
     mo_context_reset_peaks(s->ctx);
     int64_t before = mo_context_counters(s->ctx).bytes_live;
@@ -38,18 +36,15 @@ TEST(an_array_beyond_the_limit_is_refused) {
     scratch_files(s, true);
 }
 
-TEST(a_raised_limit_reads_it_with_one_copy) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_raised_limit_reads_it_with_one_copy) {
     const char *path = write_zeros(s);
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1, .max_expand = 2000});
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1, .max_expand = 2000});
     mo_context_reset_peaks(ctx);
     int64_t before = mo_context_counters(ctx).bytes_live;
-    mo_arrays *arrays = mo_npz_read(ctx, path);
+    HELD(mo_arrays) *arrays = mo_npz_read(ctx, path);
     if (!arrays)
         fail_msg("%s", mo_context_status(ctx)->message);
     assert_int_equal(mo_numel(mo_arrays_find(arrays, "zeros")), LARGE);
     assert_true(mo_context_counters(ctx).bytes_peak - before < LARGE + (1 << 20));
-    mo_arrays_release(arrays);
-    assert_int_equal(mo_context_release(ctx), MO_OK);
     scratch_files(s, true);
 }

@@ -1,113 +1,213 @@
-/* tests/train/test_feature_cache.c - cached features equal computed ones. Damaged entries, folders that cannot be
- * written and processes that share one are in tests/cli/cache.cases. */
+/* tests/train/test_feature_cache.c - cached features, and hop stacks on disk, equal computed ones and are bound to
+ * their options; what is free decides where a stack lies. Damaged entries, full disks, killed runs and processes that
+ * share a folder are in tests/cli/cache.cases, test_saves.c and test_damage.c. */
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"
+#include "train/features/feature_memory.h"
 
 #include <fcntl.h>
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
-static mo_feature_options cached_options(scratch *s, const char *folder) {
+enum { WIDE_HOPS = 7, PAGE = 4096 };
+
+typedef struct told {
+    char text[4096];
+} told;
+
+static void remember(const char *line, void *state) {
+    told *t = state;
+    strncat(t->text, line, sizeof t->text - strlen(t->text) - 2);
+    strcat(t->text, "\n");
+}
+
+static mo_feature_options cached(mo_feature_place place, const char *folder, told *t) {
     mo_feature_options o = plain;
-    o.cache = scratch_path(s, folder);
+    o.place = place;
+    o.hops = place == MO_FEATURES_ON_DISK ? WIDE_HOPS : HOPS;
+    o.cache = folder;
+    o.notice = remember;
+    o.notice_state = t;
+    t->text[0] = 0;
     return o;
 }
 
-/* Opens features with the cache. Asserts that they come from the cache or not, and equal those computed without it. */
-static void expect_from(const mo_graph *graph, const mo_feature_options *options, bool from_cache) {
-    mo_feature_options without = *options;
+/* Opens features with the cache and memory limit of o. Fails unless they come from the cache or not, as stated, and
+ * equal those of neither. */
+static void expect_equal(const mo_graph *graph, const mo_feature_options *o, bool from_cache) {
+    mo_feature_options any = *o;
+    any.place = MO_FEATURES_AUTO;
+    any.cache = NULL;
     int64_t n, m;
-    bool cached, no;
-    without.cache = NULL;
-    float *x = hops_of(graph, options, &n, &cached), *y = hops_of(graph, &without, &m, &no);
-    assert_false(no);
+    bool cached;
+    HELD_MEMORY float *x = hops_of(graph, o, &n, &cached), *y = hops_of(graph, &any, &m, NULL);
     assert_int_equal(cached, from_cache);
+    assert_int_equal(n, m);
     assert_memory_equal(x, y, (size_t)n * sizeof *x);
-    free(x);
-    free(y);
 }
 
-TEST(a_hit_equals_what_is_computed) {
-    scratch *s = *state;
+/* Flips a bit of the stack's first row. */
+static void damage(const char *path) {
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    fseek(file, PAGE + 5, SEEK_SET);
+    int c = fgetc(file);
+    fseek(file, -1, SEEK_CUR);
+    fputc(c ^ 0x10, file);
+    fclose(file);
+}
+
+TEST_WITH(scratch *s, a_hit_equals_what_is_computed) {
     mo_graph *graphs[] = {draw_graph(s->ctx, larger, 5, 8), draw_graph(s->ctx, set, 0, 8)};
+    char folder[512];
+    told t;
     mkdir(scratch_path(s, "deep"), 0777);
-    mo_feature_options o = cached_options(s, "deep/er"); /* the cache creates this folder */
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "deep/er")); /* the cache creates this folder */
+    mo_feature_options o = cached(MO_FEATURES_AUTO, folder, &t), other[] = {o, o, o, o, o, o};
+    other[0].hops = 1; /* the cache holds hop 0, which gives any number of hops */
+    other[1].seed = 9;
+    other[2].combine = MO_COMBINE_CONCAT;
+    other[3].norm = MO_FEATURE_NORM_NONE;
+    other[4].dim = DIM - 1;
+    other[5].power_iterations = 1;
     for (int i = 0; i < 2; i++) {
-        expect_from(graphs[i], &o, false);
-        expect_from(graphs[i], &o, true);
-        mo_feature_options other = o;
-        other.hops = 1; /* the cache holds hop 0, which gives any number of hops */
-        expect_from(graphs[i], &other, true);
-        other = o;
-        other.seed = 9;
-        expect_from(graphs[i], &other, false);
-        other = o;
-        other.combine = MO_COMBINE_CONCAT;
-        expect_from(graphs[i], &other, false);
-        other = o;
-        other.norm = MO_FEATURE_NORM_NONE;
-        expect_from(graphs[i], &other, false);
-        other = o;
-        other.dim = DIM - 1;
-        expect_from(graphs[i], &other, false);
-        other = o;
-        other.power_iterations = 1;
-        expect_from(graphs[i], &other, false);
+        expect_equal(graphs[i], &o, false);
+        expect_equal(graphs[i], &o, true);
+        for (int k = 0; k < 6; k++)
+            expect_equal(graphs[i], &other[k], k == 0);
         mo_graph_release(graphs[i]);
     }
-    folder_remove(o.cache);
+    folder_remove(folder);
     rmdir(scratch_path(s, "deep"));
+    HELD(mo_graph) *graph = draw_graph(s->ctx, small, 5, 10);
+    o.cache = ""; /* an empty name is no folder */
+    expect_equal(graph, &o, false);
+    expect_equal(graph, &o, false);
 }
 
-TEST(a_use_sets_the_time_of_an_entry) {
-    scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, larger, 5, 9);
-    mo_feature_options o = cached_options(s, "used");
+TEST_WITH(scratch *s, a_use_sets_the_time_of_an_entry) {
+    HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 5, 9);
     char folder[512], path[1024];
+    told t;
     struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
     struct stat st;
-    snprintf(folder, sizeof folder, "%s", o.cache);
-    o.cache = folder;
-    expect_from(graph, &o, false);
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "used"));
+    mo_feature_options o = cached(MO_FEATURES_AUTO, folder, &t);
+    expect_equal(graph, &o, false);
     assert_int_equal(folder_files(folder, "", path), 1);
     assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
-    expect_from(graph, &o, true);
+    expect_equal(graph, &o, true);
     assert_true(stat(path, &st) == 0 && st.st_mtim.tv_sec > 1000000);
-    mo_graph_release(graph);
     folder_remove(folder);
 }
 
-/* Names of entries follow from graph and options, so another user of a shared folder can put a link there under that
- * name. */
-TEST(a_link_in_the_folder_is_not_written_through) {
-    scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, larger, 5, 9);
-    mo_feature_options o = cached_options(s, "shared-by-users");
-    char folder[512], path[1024], thesis[512];
+TEST_WITH(scratch *s, a_stack_on_disk_equals_the_one_in_memory) {
+    mo_graph *graphs[] = {
+        draw_graph(s->ctx, larger, 5, 1), draw_graph(s->ctx, larger, 0, 2), draw_graph(s->ctx, set, 4, 3)};
+    char folder[512], path[1024];
+    told t;
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "equal"));
+    for (int i = 0; i < 3; i++) {
+        mo_feature_options o = cached(MO_FEATURES_ON_DISK, folder, &t);
+        expect_equal(graphs[i], &o, false);
+        expect_equal(graphs[i], &o, true);
+        assert_int_equal(folder_files(folder, ".npy", path), i + 1);
+        assert_int_equal(folder_files(folder, ".partial", path), 0);
+        assert_non_null(strstr(t.text, "features: drawn: residual of the SVD 0."));
+        assert_null(strstr(t.text, "cache:"));
+        if (i == 0) {
+            damage(path);
+            expect_equal(graphs[i], &o, false);
+            assert_non_null(strstr(t.text, "damaged; made again"));
+            t.text[0] = 0;
+        }
+        mo_graph_release(graphs[i]);
+    }
+    folder_remove(folder);
+}
+
+/* In a folder that several users share, another user can put a link where an entry or a stack will be, as names follow
+ * from graph and options. The link is replaced; a stack, which is written in place under the name .partial, is refused
+ * if that is a link. */
+TEST_WITH(scratch *s, a_link_in_the_cache_is_not_written_through) {
+    HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 5, 11);
+    char folder[512], path[1024], partial[1100], thesis[512];
+    told t;
     struct stat st;
-    snprintf(folder, sizeof folder, "%s", o.cache);
-    o.cache = folder;
-    expect_from(graph, &o, false);
-    assert_int_equal(folder_files(folder, "", path), 1);
     snprintf(thesis, sizeof thesis, "%s", scratch_write(s, "thesis.txt", "my thesis\n", 10));
-    assert_int_equal(unlink(path) | symlink(thesis, path), 0);
-    expect_from(graph, &o, false);
-    bytes kept = read_bytes(thesis);
-    assert_true(kept.n == 10 && memcmp(kept.data, "my thesis\n", 10) == 0);
-    bytes_release(&kept);
-    assert_true(lstat(path, &st) == 0 && S_ISREG(st.st_mode)); /* the entry replaces the link */
-    expect_from(graph, &o, true);
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "shared"));
+    for (int disk = 0; disk < 2; disk++) {
+        mo_feature_options o = cached(disk ? MO_FEATURES_ON_DISK : MO_FEATURES_AUTO, folder, &t);
+        expect_equal(graph, &o, false);
+        assert_int_equal(folder_files(folder, disk ? ".npy" : "", path), 1);
+        snprintf(partial, sizeof partial, "%s.partial", path);
+        assert_int_equal(unlink(path), 0);
+        for (int hard = 0; disk && hard < 2; hard++) {
+            assert_int_equal(hard ? link(thesis, partial) : symlink(thesis, partial), 0);
+            assert_null(mo_features_open(graph, &o));
+            assert_failed(s->ctx, MO_IO, PARTS(".npy.partial: expected a file of its own, found "));
+            unlink(partial);
+        }
+        assert_int_equal(symlink(thesis, path), 0);
+        expect_equal(graph, &o, false);
+        assert_true(lstat(path, &st) == 0 && S_ISREG(st.st_mode));
+        expect_equal(graph, &o, true);
+        HELD(bytes) kept = read_bytes(thesis);
+        assert_true(kept.n == 10 && memcmp(kept.data, "my thesis\n", 10) == 0);
+        folder_remove(folder);
+    }
     unlink(thesis);
-    mo_graph_release(graph);
-    folder_remove(folder);
 }
 
-TEST(an_empty_name_is_no_folder) {
-    scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, small, 5, 10);
-    mo_feature_options o = plain;
-    o.cache = "";
-    expect_from(graph, &o, false);
-    expect_from(graph, &o, false);
-    mo_graph_release(graph);
+/* Replaces the library's function, which asks the system. */
+static double free_bytes = INFINITY, free_with_swap = INFINITY;
+
+double mo_free_memory(const char *root, double *with_swap) {
+    *with_swap = free_with_swap;
+    return free_bytes;
+}
+
+static void open_features(const mo_graph *graph, const mo_feature_options *o) {
+    HELD(mo_features) *f = mo_features_open(graph, o);
+    expect_ok(graph->ctx);
+}
+
+TEST_WITH(scratch *s, without_a_limit_what_is_free_counts) {
+    HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 0, 12);
+    char folder[512], path[1024];
+    told t;
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "free"));
+    mo_feature_options o = cached(MO_FEATURES_ON_DISK, folder, &t);
+    o.place = MO_FEATURES_AUTO;
+    o.beside = 100 << 20; /* memory that the caller needs beside the features */
+    free_bytes = free_with_swap = 120 << 20;
+    double inside, outside;
+    assert_null(mo_features_open(graph, &o));
+    assert_int_equal(
+        sscanf(mo_context_status(s->ctx)->message, "features: 'drawn' needs %lf bytes, %lf", &inside, &outside), 2);
+    assert_failed(s->ctx, MO_MEMORY, PARTS("on disk; free memory is 125829120"));
+    assert_int_equal(access(folder, F_OK), -1); /* refused before anything is computed */
+    assert_true(outside > (124 << 20) && inside > outside);
+    free_bytes = free_with_swap = outside;
+    open_features(graph, &o);
+    assert_int_equal(folder_files(folder, ".npy", path), 1);
+    assert_non_null(strstr(t.text, "features: drawn: 0.1 GB are needed, 0.1 GB are free: the hop stack goes to "));
+    folder_remove(folder);
+    t.text[0] = 0;
+    o.cache = NULL; /* without a cache folder, swap may be used, but no more than there is */
+    assert_null(mo_features_open(graph, &o));
+    assert_failed(s->ctx, MO_INVALID, PARTS("needs ", "free memory is ", "name a cache folder"));
+    free_with_swap = INFINITY;
+    open_features(graph, &o);
+    o.cache = folder;
+    free_bytes = INFINITY;
+    open_features(graph, &o);
+    assert_int_equal(folder_files(folder, ".npy", path), 0);
+    assert_null(strstr(t.text, "goes to"));
+    o.memory = 200 << 20; /* if the user sets a limit, it counts instead of the free memory */
+    free_bytes = free_with_swap = 1 << 20;
+    folder_remove(folder);
+    open_features(graph, &o);
+    free_bytes = free_with_swap = INFINITY;
+    folder_remove(folder);
 }

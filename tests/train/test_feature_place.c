@@ -6,7 +6,6 @@
 #include "train/features/feature_memory.h"
 
 #include <malloc.h>
-#include <unistd.h>
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
@@ -50,14 +49,13 @@ static void run_on_device(mo_feature_form form, int episodes, int threads, const
     mo_feature_options on_device = placed(MO_FEATURES_ON_DEVICE, form, NULL), on_host = on_device;
     on_host.place = MO_FEATURES_ON_HOST;
     run_options o = placed_run(&on_device, episodes, threads);
-    training_run run = run_open(&o, folder);
+    HELD(training_run) run = run_open(&o, folder);
     mo_pool *pool = planted_pool_of(run.ctx, &on_host);
     copy_features(pool, run.pool);
     mo_pool_release(pool);
     mo_trainer_run(run.trainer, NULL, NULL);
     mo_trainer_finish(run.trainer);
     assert_run_ok(&run);
-    run_close(&run);
 }
 
 static void folder_of(scratch *s, const char *name, char path[512]) {
@@ -74,8 +72,7 @@ static void expect_same(scratch *s, const mo_feature_options *features, int epis
     folder_remove(other);
 }
 
-TEST(every_place_gives_the_same_bits) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, every_place_gives_the_same_bits) {
     char folder[512], cache[512];
     folder_of(s, "whole", folder);
     folder_of(s, "cache", cache);
@@ -93,54 +90,29 @@ TEST(every_place_gives_the_same_bits) {
     folder_remove(cache);
 }
 
-TEST(stopped_and_resumed_equals_uninterrupted) {
-    scratch *s = *state;
-    char whole[512], parts[512], cache[512];
-    folder_of(s, "whole", whole);
-    folder_of(s, "parts", parts);
-    folder_of(s, "cache", cache);
-    for (int place = MO_FEATURES_ON_HOST; place <= MO_FEATURES_ON_DISK; place++) {
-        mo_feature_options features = placed((mo_feature_place)place, MO_FEATURES_OF_NODES, cache);
-        run_options o = placed_run(&features, 1, 1);
-        run_until(&o, whole, false, o.steps);
-        for (int64_t stop = 1; stop < o.steps; stop += 2) {
-            run_until(&o, parts, false, stop);
-            run_until(&o, parts, true, o.steps);
-            assert_same_weights(whole, parts);
-            folder_remove(parts);
-        }
-        folder_remove(whole);
-    }
-    folder_remove(cache);
-}
-
-TEST(second_step_on_allocates_nothing) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, second_step_on_allocates_nothing) {
     char folder[512], cache[512];
     folder_of(s, "run", folder);
     folder_of(s, "cache", cache);
-    for (int place = MO_FEATURES_ON_HOST; place <= MO_FEATURES_ON_DISK; place++) {
-        mo_context *ctx = device_context(test_device());
-        mo_feature_options features = placed((mo_feature_place)place, MO_FEATURES_OF_NODES, cache);
-        mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+    for (int i = 0; i < 6; i++) {
+        static const mo_feature_place place[] = {MO_FEATURES_ON_DEVICE, MO_FEATURES_ON_HOST, MO_FEATURES_ON_DISK};
+        HELD(mo_context) *ctx = device_context(test_device());
+        mo_feature_options features = placed(place[i / 2], MO_FEATURES_OF_NODES, cache);
+        HELD(mo_pool) *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
         mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
-        mo_model *model = planted_model(ctx, 1);
+        HELD(mo_model) *model = planted_model(ctx, 1);
         mo_trainer_options o = {.steps = 5,
-            .episodes_per_step = 1,
+            .episodes_per_step = 1 + i % 2 * 2,
             .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
             .plan = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64, .seed = 3},
             .out = folder};
-        mo_trainer *trainer = mo_trainer_create(model, pool, &o);
+        HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
         mo_trainer_step(trainer, NULL);
         int64_t before = mo_context_counters(ctx).allocations, bytes = mo_context_counters(ctx).bytes_live;
         while (trainer->step < o.steps)
             assert_int_equal(mo_trainer_step(trainer, NULL), MO_OK);
         assert_int_equal(mo_context_counters(ctx).allocations, before);
         assert_int_equal(mo_context_counters(ctx).bytes_live, bytes);
-        mo_trainer_release(trainer);
-        mo_model_release(model);
-        mo_pool_release(pool);
-        mo_context_release(ctx);
         folder_remove(folder);
     }
     folder_remove(cache);
@@ -161,34 +133,20 @@ static void cut_stacks(const char *folder) {
     assert_true(cut > 0);
 }
 
-TEST(a_file_cut_short_ends_the_run_with_one_line) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_file_cut_short_ends_the_run_with_one_line) {
     char folder[512], cache[512];
     folder_of(s, "run", folder);
     folder_of(s, "cache", cache);
     mo_feature_options features = placed(MO_FEATURES_ON_DISK, MO_FEATURES_OF_NODES, cache);
     run_options o = placed_run(&features, 3, 1);
-    training_run run = run_open(&o, folder);
+    HELD(training_run) run = run_open(&o, folder);
     assert_int_equal(mo_trainer_step(run.trainer, NULL), MO_OK);
     cut_stacks(cache);
     for (int step = 1; step < 3 && mo_ok(run.ctx); step++) /* steps whose rows were fetched before can succeed */
         mo_trainer_step(run.trainer, NULL);
     assert_failed(run.ctx, MO_IO, PARTS("train: step ", cache, ".npy': it ends before byte ", "cut short?"));
-    run_close(&run);
     folder_remove(folder);
     folder_remove(cache);
-}
-
-TEST(disk_needs_a_folder) {
-    (void)state;
-    mo_context *ctx = device_context(test_device());
-    mo_feature_options features = placed(MO_FEATURES_ON_DISK, MO_FEATURES_OF_NODES, NULL);
-    mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
-    mo_pool_add(pool, planted_graph(ctx, "planted", 60, 3, 0.25, 0.03, 1), 0);
-    assert_failed(ctx, MO_INVALID, PARTS("features: 'planted': name a cache folder"));
-    assert_int_equal(mo_pool_size(pool), 0);
-    mo_pool_release(pool);
-    mo_context_release(ctx);
 }
 
 /* ---- memory ---- */
@@ -229,29 +187,25 @@ static void run_wide(scratch *s, int graphs, int64_t *held, int64_t *most) {
     char folder[512], cache[512];
     folder_of(s, "run", folder);
     folder_of(s, "cache", cache);
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     mo_feature_options features = placed(MO_FEATURES_ON_DISK, MO_FEATURES_OF_NODES, cache);
     features.dim = WIDE_DIM;
-    mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+    HELD(mo_pool) *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
     for (int i = 0; i < graphs; i++)
         mo_pool_add(pool, wide_graph(ctx, (uint64_t)i + 1), 1u << MO_TASK_NC);
     mo_mochi_options m = mo_mochi_defaults();
     m.encoder.dim = WIDE_DIM;
-    mo_model *model = mo_mochi_create(ctx, MO_F32, &m, 1);
+    HELD(mo_model) *model = mo_mochi_create(ctx, MO_F32, &m, 1);
     mo_trainer_options o = {.steps = 20,
         .episodes_per_step = 1,
         .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
         .plan = planted_plans(1),
         .out = folder};
-    mo_trainer *trainer = mo_trainer_create(model, pool, &o);
+    HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
     assert_int_equal(mo_trainer_run(trainer, NULL, NULL), MO_OK);
     malloc_trim(0);
     *held = memory_of("VmRSS");
     *most = memory_of("VmHWM");
-    mo_trainer_release(trainer);
-    mo_model_release(model);
-    mo_pool_release(pool);
-    mo_context_release(ctx);
     folder_remove(folder);
     folder_remove(cache);
 }
@@ -288,8 +242,8 @@ static void expect_free(const char *root, double bytes, double with_swap) {
 
 TEST(free_memory_heeds_the_machine_and_every_group) {
     static const char *const v2 = "/sys/fs/cgroup", *const v1 = "/sys/fs/cgroup/memory";
-    char root[400], path[200], command[500];
-    snprintf(root, sizeof root, "%s/root", ((scratch *)*state)->folder);
+    char path[200], command[500];
+    const char *root = scratch_path(*state, "root");
     expect_free(root, INFINITY, INFINITY); /* no files, so no limits are known */
     put_file(root, "/proc/meminfo", "MemTotal: 900 kB\\nMemAvailable:   600 kB\\nSwapFree: 50 kB\\n");
     expect_free(root, 600 * 1024, 650 * 1024);

@@ -2,11 +2,8 @@
  *
  * The test makes its locales: de_DE has a decimal comma, ps_AF a separator of two bytes. Skipped without localedef or
  * its sources. */
-#include "tests/training_run.h"
-
-#include "autograd/inside.h"
 #include "tensor/files/number_text.h"
-#include "train/lists.h"
+#include "tests/training_run.h"
 
 #include <locale.h>
 #include <sys/wait.h>
@@ -58,7 +55,6 @@ static void leave_locale(void) {
 }
 
 TEST(numbers_have_a_point) {
-    (void)state;
     for (int i = 0; i < LOCALES; i++) {
         char text[64], *end;
         enter_locale(i);
@@ -80,7 +76,6 @@ TEST(numbers_have_a_point) {
 
 /* A thread of the host can have its own locale. */
 TEST(the_locale_of_a_thread_is_put_back) {
-    (void)state;
     char text[64];
     enter_locale(0);
     locale_t own = newlocale(LC_ALL_MASK, "de_DE.UTF-8", (locale_t)0);
@@ -95,8 +90,7 @@ TEST(the_locale_of_a_thread_is_put_back) {
     freelocale(own);
 }
 
-TEST(messages_have_a_point) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, messages_have_a_point) {
     for (int i = 0; i < LOCALES; i++) {
         enter_locale(i);
         mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
@@ -108,13 +102,11 @@ TEST(messages_have_a_point) {
 }
 
 /* Runs eight steps, with an interruption after four: the files equal those of a run under C. */
-TEST(runs_write_and_resume_the_same_files) {
-    scratch *s = *state;
-    char plain[400], other[400];
+TEST_WITH(scratch *s, runs_write_and_resume_the_same_files) {
     run_options o = usual_run;
     o.settings = "{\"recipe\": \"mine\", \"rate\": 0.125}";
-    snprintf(plain, sizeof plain, "%s/plain", s->folder);
-    snprintf(other, sizeof other, "%s/other", s->folder);
+    const char *plain = scratch_path(s, "plain");
+    const char *other = scratch_path(s, "other");
     run_until(&o, plain, false, 8);
     for (int i = 0; i < LOCALES; i++) {
         enter_locale(i);
@@ -131,18 +123,16 @@ TEST(runs_write_and_resume_the_same_files) {
 /* Draws numbers, and dropout masks at a random position. */
 static void draw(mo_context *ctx, double drawn[300]) {
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 7);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     for (int i = 0; i < 100; i++) {
         drawn[i] = mo_random_normal(&r);
         drawn[100 + i] = (double)mo_random_below(&r, 1000003);
     }
     mo_tensor *kept = mo_dropout(t, mo_full(t, MO_F64, 1, (int64_t[]){100}, 1), 0.3, &r);
     mo_tensor_read(kept, drawn + 200, 100 * sizeof *drawn);
-    mo_tape_release(t);
 }
 
-TEST(random_draws_have_the_same_bits) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, random_draws_have_the_same_bits) {
     double plain[300], other[300];
     draw(s->ctx, plain);
     for (int i = 0; i < LOCALES; i++) {
@@ -155,31 +145,27 @@ TEST(random_draws_have_the_same_bits) {
     print_message("300 draws under %d locales\n", (int)LOCALES);
 }
 
-TEST(weights_are_read) {
-    scratch *s = *state;
-    char folder[400], path[600];
-    snprintf(folder, sizeof folder, "%s/run", s->folder);
+TEST_WITH(scratch *s, weights_are_read) {
+    char path[600];
+    const char *folder = scratch_path(s, "run");
     snprintf(path, sizeof path, "%s/weights.safetensors", folder);
     run_until(&usual_run, folder, false, 8);
-    mo_weights *right = mo_weights_read(s->ctx, path);
+    HELD(mo_weights) *right = mo_weights_read(s->ctx, path);
     assert_non_null(right);
     assert_true(right->mochi.smoothing > 0 && right->mochi.smoothing < 1);
     for (int i = 0; i < LOCALES; i++) {
         enter_locale(i);
-        mo_weights *w = mo_weights_read(s->ctx, path);
+        HELD(mo_weights) *w = mo_weights_read(s->ctx, path);
         leave_locale();
         assert_non_null(w);
         assert_memory_equal(&w->mochi, &right->mochi, sizeof w->mochi);
         assert_true(w->lambda == right->lambda);
-        mo_weights_release(w);
     }
-    mo_weights_release(right);
     folder_remove(folder);
 }
 
 /* The reader of pool files writes the share of links as text, which the pool reads. */
-TEST(shares_of_links_are_read) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, shares_of_links_are_read) {
     char ring[1024] = "", item[700];
     for (int i = 0; i < 40; i++)
         snprintf(ring + strlen(ring), sizeof ring - strlen(ring), "%d %d\n%d %d\n", i, (i + 1) % 40, i, (i + 7) % 40);
@@ -189,14 +175,13 @@ TEST(shares_of_links_are_read) {
     for (int i = 0; i < LOCALES; i++) {
         mo_feature_options features = planted_features();
         enter_locale(i);
-        mo_pool *pool = mo_pool_open(s->ctx, &name, 1, &features, 0.2, NULL, NULL);
+        HELD(mo_pool) *pool = mo_pool_open(s->ctx, &name, 1, &features, 0.2, NULL, NULL);
         mo_pool_file *file = mo_pool_file_read(s->ctx, list);
         leave_locale();
         if (!pool || !file)
             fail_msg("%s", mo_context_status(s->ctx)->message);
         assert_true(file->link_share == 0.125);
         mo_pool_file_release(file);
-        mo_pool_release(pool);
     }
     scratch_files(s, true);
 }

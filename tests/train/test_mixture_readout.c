@@ -114,7 +114,7 @@ static double accuracy_of(mo_tape *t, const fixture *f, const mo_source *source,
     mo_candidate c = {.features = "model", .model = f->model};
     double sum = 0;
     for (uint64_t i = 0; i < 10; i++) {
-        mo_plan plan = draw_plan(f, SHOTS, i);
+        HELD(mo_plan) plan = draw_plan(f, SHOTS, i);
         mo_expert_share of[MO_MAX_EXPERTS];
         mo_tensor *shares;
         mo_tape_reset(t);
@@ -122,13 +122,11 @@ static double accuracy_of(mo_tape *t, const fixture *f, const mo_source *source,
         int n = mo_shares_of(t, source, shares, of);
         for (int e = 0; e < n; e++)
             share[e] += of[e].share / 10;
-        mo_plan_release(&plan);
     }
     return sum;
 }
 
-TEST(attributes_are_heard_where_links_say_nothing) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, attributes_are_heard_where_links_say_nothing) {
     fixture f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 300));
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     double share[MO_MAX_EXPERTS] = {0}, alone[MO_MAX_EXPERTS] = {0}, all = 0;
@@ -146,8 +144,7 @@ TEST(attributes_are_heard_where_links_say_nothing) {
 }
 
 /* The relation between two attributes is visible to the expert of attributes, but not in these embeddings. */
-TEST(node_attributes_of_graphs_are_heard) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, node_attributes_of_graphs_are_heard) {
     fixture f = open_fixture(s->ctx, set_of_attributes(s->ctx, 150));
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     double share[MO_MAX_EXPERTS] = {0}, alone[MO_MAX_EXPERTS] = {0}, all = 0, at = 0;
@@ -206,15 +203,13 @@ static void expect_logits_of_an_episode(scratch *s, mo_graph *graph, const char 
 }
 
 /* Queries in blocks, with one fit, have the logits of an episode. */
-TEST(blocks_of_queries_have_the_logits_of_an_episode) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, blocks_of_queries_have_the_logits_of_an_episode) {
     expect_logits_of_an_episode(s, graph_of_attributes(s->ctx, 300), "own attributes ");
     expect_logits_of_an_episode(s, set_of_attributes(s->ctx, 150), "node attributes ");
 }
 
 /* Held-out logits, computed from one fit of all labels, equal those of a fit without the rows. */
-TEST(a_fit_without_some_rows_is_read_from_that_of_all) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_fit_without_some_rows_is_read_from_that_of_all) {
     for (int i = 0; i < 2; i++) {
         fixture f = open_fixture(s->ctx, i ? set_of_attributes(s->ctx, 150) : graph_with_links(s->ctx, 300, true));
         mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -255,10 +250,9 @@ static void expect_what_other_experts_know(scratch *s, mo_graph *graph) {
     mo_population all = mo_embed_population(f.model, &f.source, 0);
     double share[MO_MAX_EXPERTS] = {0}, plain = accuracy_of(t, &f, &f.source, share), sum = 0;
     for (uint64_t i = 0; i < 10; i++) {
-        mo_plan plan = draw_plan(&f, SHOTS, i);
+        HELD(mo_plan) plan = draw_plan(&f, SHOTS, i);
         mo_tape_reset(t);
         sum += mo_plan_accuracy(t, mo_population_logits(t, &f.source, &c, &all, &plan), &plan) / 10;
-        mo_plan_release(&plan);
     }
     assert_true(sum > plain - 5);
     mo_tensor_release(all.Z);
@@ -268,16 +262,14 @@ static void expect_what_other_experts_know(scratch *s, mo_graph *graph) {
 }
 
 /* The transductive readout +T refits expert T only, so what other experts know is not lost. */
-TEST(a_transductive_readout_keeps_what_other_experts_know) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_transductive_readout_keeps_what_other_experts_know) {
     expect_what_other_experts_know(s, graph_of_attributes(s->ctx, 300));
     expect_what_other_experts_know(s, set_of_attributes(s->ctx, 150));
 }
 
 /* ---- large supports ---- */
 
-TEST(centres_are_distinct_rows_of_every_class) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, centres_are_distinct_rows_of_every_class) {
     enum { N = 4000 };
     static const int64_t rows[CLASSES] = {2000, 1900, 100};
     int64_t node[N], label[N], at[MO_MOST_CENTRES], n = 0, taken[CLASSES] = {0};
@@ -302,8 +294,7 @@ TEST(centres_are_distinct_rows_of_every_class) {
 
 /* 1,400 labels and 1,024 centres, in an evaluation and with queries in blocks: not worse than few labels, far from
  * chance, and equal both ways. */
-TEST(many_labels_are_read_by_some_of_them) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, many_labels_are_read_by_some_of_them) {
     fixture f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 2100));
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL), *u = mo_tape_create(s->ctx, MO_EVAL);
     mo_plan plan = draw_plan(&f, 1400 / CLASSES, 0);

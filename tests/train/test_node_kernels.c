@@ -3,7 +3,6 @@
 #include "tensor/hidden.h"
 #include "tests/drawn_graphs.h"
 #include "tests/worst_of.h"
-#include "train/features/example_rows.h"
 #include "train/features/nodes/attribute_rows.h"
 #include "train/features/nodes/kernels.h"
 #include "train/features/nodes/sampled_walks.h"
@@ -76,13 +75,12 @@ static double *attribute_expert(const mo_graph *graph, double own, double near) 
     int64_t n = graph->nodes, m = graph->features;
     double *X = attributes_of(graph), *P = scaled_adjacency(graph, 1, 0);
     to_unit_length(X, n, m);
-    double *PX = product(P, X, n, m);
+    HELD_MEMORY double *PX = product(P, X, n, m);
     for (int64_t i = 0; i < n * m; i++)
         X[i] = own * X[i] + near * PX[i];
     centre(X, n, m);
     to_unit_length(X, n, m);
     free(P);
-    free(PX);
     return X;
 }
 
@@ -96,16 +94,13 @@ static double *neighbour_expert(const mo_graph *graph) {
 static double *hop_expert(const mo_graph *graph, const mo_features *f) {
     mo_tensor *blocks = mo_arrays_find(f->arrays, "blocks");
     int64_t n = graph->nodes, d = mo_dim(blocks, 3), hops = mo_dim(blocks, 1);
-    float *x = calloc((size_t)mo_numel(blocks), sizeof *x);
+    HELD_MEMORY float *x = calloc((size_t)mo_numel(blocks), sizeof *x);
     mo_tensor_read(blocks, x, (size_t)mo_numel(blocks) * sizeof *x);
-    double *sum = zeros(n * d), *A = scaled_adjacency(graph, 0.5, 0.5);
+    HELD_MEMORY double *sum = zeros(n * d), *A = scaled_adjacency(graph, 0.5, 0.5);
     for (int64_t i = 0; i < n * d; i++)
         sum[i] = (double)x[i] + x[hops * n * d + i];
     double *first = product(A, sum, n, d), *second = product(A, first, n, d);
     to_unit_length(second, n, d);
-    free(x);
-    free(sum);
-    free(A);
     free(first);
     return second;
 }
@@ -214,17 +209,17 @@ static void expect_gaussian(const float *K, const double *S, int kept, const int
 
 /* Compares every expert of the graph with its dense rows. */
 static void expect_experts(const mo_graph *graph, const mo_features *f, const char *const *names, int n_names) {
-    mo_node_kernels *k = mo_node_kernels_create(graph, f, 0);
+    HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, f, 0);
     expect_ok(graph->ctx);
     assert_int_equal(mo_node_kernels_count(k), n_names);
     int64_t a[N_A], b[N_B], n = graph->nodes;
     draw_lists(n, a, b);
-    float *K = calloc((size_t)n_names * N_A * N_B, sizeof *K);
+    HELD_MEMORY float *K = calloc((size_t)n_names * N_A * N_B, sizeof *K);
     assert_int_equal(mo_node_kernels_gram(k, a, N_A, b, N_B, K), MO_OK);
     for (int e = 0; e < n_names; e++) {
         const char *name = mo_node_kernels_name(k, e);
         const float *own = K + e * N_A * N_B;
-        double *X = NULL;
+        HELD_MEMORY double *X = NULL;
         assert_string_equal(name, names[e]);
         int64_t w = graph->features;
         if (!strcmp(name, "Xc"))
@@ -244,10 +239,7 @@ static void expect_experts(const mo_graph *graph, const mo_features *f, const ch
             int kept = structure_expert(graph, X);
             expect_gaussian(own, X, kept, a, b);
         }
-        free(X);
     }
-    free(K);
-    mo_node_kernels_release(k);
 }
 
 static const int64_t one[] = {N, -1};
@@ -271,26 +263,22 @@ static mo_features *features_of(const mo_graph *graph) {
     return f;
 }
 
-TEST(kernels_are_those_of_dense_rows) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, kernels_are_those_of_dense_rows) {
     for (uint64_t seed = 1; seed <= 3; seed++) {
-        mo_graph *graph = odd_graph(s->ctx, seed);
-        mo_features *f = features_of(graph);
+        HELD(mo_graph) *graph = odd_graph(s->ctx, seed);
+        HELD(mo_features) *f = features_of(graph);
         assert_int_equal(degree(graph, ALONE), 0);
         expect_experts(graph, f, all_names, 6);
-        mo_features_release(f);
-        mo_graph_release(graph);
     }
 }
 
 /* Kernels multiply rows with entries in every column as dense, and rows with few of many columns as sparse: the results
  * must be the same. */
-TEST(dense_and_sparse_attributes_have_one_meaning) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, dense_and_sparse_attributes_have_one_meaning) {
     static const int64_t more[] = {MORE, -1};
     for (int sparse = 0; sparse < 2; sparse++)
         for (int order = 0; order < 2; order++) {
-            mo_graph *graph = draw_graph(s->ctx, more, sparse ? 3 : M, 8);
+            HELD(mo_graph) *graph = draw_graph(s->ctx, more, sparse ? 3 : M, 8);
             if (sparse) /* three of many columns per node; neighbours sometimes share one */
                 graph->features = WIDE;
             for (int64_t e = 0; e < graph->feature_nnz; e++) {
@@ -302,18 +290,16 @@ TEST(dense_and_sparse_attributes_have_one_meaning) {
             }
             assert_int_equal(mo_attributes_are_sparse(graph), sparse);
             expect_experts(graph, NULL, all_names, 5);
-            mo_graph_release(graph);
         }
 }
 
 /* All nodes have the same attributes: HX and Xc, less their means, are zero, and must not become rounding noise of unit
  * length. */
-TEST(rows_equal_to_the_mean_are_zero) {
-    scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, one, M, 9);
+TEST_WITH(scratch *s, rows_equal_to_the_mean_are_zero) {
+    HELD(mo_graph) *graph = draw_graph(s->ctx, one, M, 9);
     for (int64_t e = 0; e < graph->feature_nnz; e++)
         graph->feature_value[e] = (float)(1 + e % M) / 3;
-    mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
+    HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, NULL, 0);
     static float K[5 * N * N];
     int64_t nodes[N];
     for (int i = 0; i < N; i++)
@@ -321,22 +307,19 @@ TEST(rows_equal_to_the_mean_are_zero) {
     assert_int_equal(mo_node_kernels_gram(k, nodes, N, nodes, N, K), MO_OK);
     for (int i = 0; i < N * N; i++)
         assert_true(K[i] == 1);
-    mo_node_kernels_release(k);
-    mo_graph_release(graph);
 }
 
 /* Blocks of one list, and lists that change between calls, give the values of a single call, up to the order of sums in
  * dense products. */
-TEST(what_is_kept_between_calls_changes_nothing) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, what_is_kept_between_calls_changes_nothing) {
     static const int64_t more[] = {MORE, -1};
     static float whole[5 * N_A * N_B], part[5 * N_A * N_B];
     int64_t a[N_A], b[N_B], n = 11;
     for (int sparse = 0; sparse < 2; sparse++) {
-        mo_graph *graph = draw_graph(s->ctx, more, M, 8);
+        HELD(mo_graph) *graph = draw_graph(s->ctx, more, M, 8);
         graph->features = sparse ? 40 * M : M;
         assert_int_equal(mo_attributes_are_sparse(graph), sparse);
-        mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
+        HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, NULL, 0);
         draw_lists(MORE, a, b);
         assert_int_equal(mo_node_kernels_gram(k, a, N_A, b, N_B, whole), MO_OK);
         assert_int_equal(mo_node_kernels_gram(k, b, N_B, a, N_A, part), MO_OK); /* another list */
@@ -348,8 +331,6 @@ TEST(what_is_kept_between_calls_changes_nothing) {
                     assert_true(
                         fabsf(part[e * rows * N_B + j] - whole[(e * N_A + i) * N_B + j]) <= (sparse ? 0 : 1e-6F));
         }
-        mo_node_kernels_release(k);
-        mo_graph_release(graph);
     }
 }
 
@@ -369,22 +350,19 @@ static mo_graph *graph_with_hubs(mo_context *ctx) {
 
 /* Counts of triangles and of three steps are exact; counts of four steps and of reached nodes lie within the stated
  * errors, above and below. */
-TEST(sampled_walks_are_near_the_exact_ones) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, sampled_walks_are_near_the_exact_ones) {
     static mo_closed_walks found[2][MORE];
     int64_t node[MORE];
     double share[MORE] = {0}, squares = 0, bias = 0, errors = 0, error_bias = 0;
     int32_t count[MORE] = {0};
     for (int i = 0; i < MORE; i++)
         node[i] = i;
-    mo_graph *graph = graph_with_hubs(s->ctx);
+    HELD(mo_graph) *graph = graph_with_hubs(s->ctx);
     for (int several = 0; several < 2; several++) {
-        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = several ? 3 : 1});
-        mo_graph *own = graph_with_hubs(ctx);
+        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = several ? 3 : 1});
+        HELD(mo_graph) *own = graph_with_hubs(ctx);
         memset(found[several], 0, sizeof found[several]);
         assert_true(mo_sampled_walks(own, node, MORE, found[several]));
-        mo_graph_release(own);
-        mo_context_release(ctx);
     }
     assert_memory_equal(found[0], found[1], sizeof found[0]);
     for (int u = 0; u < MORE; u++) {
@@ -409,15 +387,13 @@ TEST(sampled_walks_are_near_the_exact_ones) {
     }
     assert_true(errors < 1 && fabs(error_bias) < 0.2);
     assert_true(sqrt(squares) < 0.08 && fabs(bias) < 0.08);
-    mo_graph_release(graph);
 }
 
 /* If all nodes have too many edges for exact walks, thirteen columns still are exact, and two approximate. */
-TEST(columns_of_sampled_walks_follow_the_exact_ones) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, columns_of_sampled_walks_follow_the_exact_ones) {
     enum { C = MO_STRUCTURE_COLUMNS };
     static float exact[MORE * C], sampled[MORE * C];
-    mo_graph *graph = graph_with_hubs(s->ctx);
+    HELD(mo_graph) *graph = graph_with_hubs(s->ctx);
     assert_true(mo_most_exact_walks(graph) == INT64_MAX);
     assert_int_equal(mo_structure_columns(graph, INT64_MAX, exact), C);
     assert_int_equal(mo_structure_columns(graph, 0, sampled), C);
@@ -436,11 +412,9 @@ TEST(columns_of_sampled_walks_follow_the_exact_ones) {
         else
             assert_true(difference < 1e-5);
     }
-    mo_graph_release(graph);
 }
 
-TEST(experts_that_a_graph_has_not_are_left_out) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, experts_that_a_graph_has_not_are_left_out) {
     static const char *const bare[] = {"A1", "S", "H"};
     mo_graph *graph = draw_graph(s->ctx, one, 0, 4), *column = draw_graph(s->ctx, one, 1, 4);
     mo_features *f = features_of(graph);
@@ -455,34 +429,26 @@ TEST(experts_that_a_graph_has_not_are_left_out) {
         u[i] = i;
         v[i] = (i + 1) % N;
     }
-    mo_graph *ring = mo_graph_from_edges(s->ctx, "ring", N, N, u, v),
-             *empty = mo_graph_from_edges(s->ctx, "empty", N, 0, u, v);
+    HELD(mo_graph) *ring = mo_graph_from_edges(s->ctx, "ring", N, N, u, v),
+                   *empty = mo_graph_from_edges(s->ctx, "empty", N, 0, u, v);
     expect_experts(ring, NULL, bare, 1);
     expect_experts(empty, NULL, bare, 0);
-    mo_graph_release(ring);
-    mo_graph_release(empty);
 }
 
 /* Kernels are symmetric, with 2 on the diagonal, or 1 for a zero row, and have equal bits for any number of threads. */
-TEST(kernels_are_symmetric_with_unit_rows) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, kernels_are_symmetric_with_unit_rows) {
     static float first[6 * N * N], K[6 * N * N];
     int64_t nodes[N];
     for (int i = 0; i < N; i++)
         nodes[i] = i;
     for (int threads = 1; threads <= 3; threads += 2) {
-        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-        mo_graph *graph = odd_graph(ctx, 1);
-        mo_features *f = features_of(graph);
-        mo_node_kernels *k = mo_node_kernels_create(graph, f, 0);
+        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+        HELD(mo_graph) *graph = odd_graph(ctx, 1);
+        HELD(mo_features) *f = features_of(graph);
+        HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, f, 0);
         assert_int_equal(mo_node_kernels_gram(k, nodes, N, nodes, N, threads == 1 ? first : K), MO_OK);
-        mo_node_kernels_release(k);
-        mo_features_release(f);
-        mo_graph_release(graph);
-        assert_int_equal(mo_context_release(ctx), MO_OK);
     }
     assert_memory_equal(first, K, sizeof K);
-    (void)s;
     int zero = 0;
     for (int e = 0; e < 6; e++)
         for (int i = 0; i < N; i++) {
@@ -499,13 +465,12 @@ TEST(kernels_are_symmetric_with_unit_rows) {
 }
 
 /* H reads the hop stack from memory or from a file. */
-TEST(hops_are_read_from_files_too) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, hops_are_read_from_files_too) {
     enum { EXPERTS = 6, H = 5 };
     static float K[2][EXPERTS * N_A * N_B];
     int64_t a[N_A], b[N_B];
     draw_lists(N, a, b);
-    mo_graph *graph = odd_graph(s->ctx, 4);
+    HELD(mo_graph) *graph = odd_graph(s->ctx, 4);
     for (int i = 0; i < 2; i++) {
         mo_feature_options o = {.form = MO_FEATURES_OF_EXAMPLES,
             .dim = 16,
@@ -514,24 +479,20 @@ TEST(hops_are_read_from_files_too) {
             .seed = 3,
             .place = i ? MO_FEATURES_ON_DISK : MO_FEATURES_AUTO,
             .cache = i ? s->folder : NULL};
-        mo_features *f = mo_example_features_open(graph, MO_TASK_NC, NULL, &o);
+        HELD(mo_features) *f = mo_example_features_open(graph, MO_TASK_NC, NULL, &o);
         expect_ok(s->ctx);
-        mo_node_kernels *k = mo_node_kernels_create(graph, f, 0);
+        HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, f, 0);
         assert_string_equal(mo_node_kernels_name(k, H), "H");
         assert_int_equal(mo_node_kernels_gram(k, a, N_A, b, N_B, K[i]), MO_OK);
         for (int j = H * N_A * N_B; j < (H + 1) * N_A * N_B; j++)
             assert_true(fabsf(K[i][j] - K[0][j]) <= 1e-6F);
-        mo_node_kernels_release(k);
-        mo_features_release(f);
     }
-    mo_graph_release(graph);
 }
 
-TEST(rows_of_a_user_are_an_expert) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, rows_of_a_user_are_an_expert) {
     enum { W = 5 };
-    mo_graph *graph = draw_graph(s->ctx, one, 0, 6);
-    mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
+    HELD(mo_graph) *graph = draw_graph(s->ctx, one, 0, 6);
+    HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, NULL, 0);
     int64_t a[N_A], b[N_B];
     static float rows[N * W], K[3 * N_A * N_B];
     static double X[N * W];
@@ -552,8 +513,6 @@ TEST(rows_of_a_user_are_an_expert) {
     assert_non_null(strstr(mo_context_status(s->ctx)->message, "column 2 of node 3 is nan"));
     mo_clear_error(s->ctx);
     assert_int_equal(mo_node_kernels_count(k), 3);
-    mo_node_kernels_release(k);
-    mo_graph_release(graph);
 }
 
 /* Returns the mean cosine along edges, over the root of the mean square of all pairs, from dense rows. */
@@ -573,11 +532,10 @@ static double assortativity_of(const mo_graph *graph) {
 }
 
 /* Random attributes; then again after adding the neighbours' attributes to each node's, three times. */
-TEST(assortativity_is_that_of_dense_rows) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, assortativity_is_that_of_dense_rows) {
     static float before[N * M];
     for (int times = 0; times < 4; times += 3) {
-        mo_graph *graph = odd_graph(s->ctx, 11);
+        HELD(mo_graph) *graph = odd_graph(s->ctx, 11);
         for (int i = 0; i < times; i++) {
             memcpy(before, graph->feature_value, sizeof before);
             for (int64_t u = 0; u < N; u++)
@@ -585,18 +543,15 @@ TEST(assortativity_is_that_of_dense_rows) {
                     for (int64_t c = 0; c < M; c++)
                         graph->feature_value[u * M + c] += before[graph->column[e] * M + c] / (float)degree(graph, u);
         }
-        mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
+        HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, NULL, 0);
         double expected = assortativity_of(graph);
         assert_true(times ? expected > 1 : fabs(expected) < 0.3);
         assert_true(fabs(mo_node_kernels_assortativity(k) - expected) < 0.05);
-        mo_node_kernels_release(k);
-        mo_graph_release(graph);
     }
     assert_true(mo_node_kernels_assortativity(NULL) == 0);
 }
 
-TEST(empty_lists_and_wrong_nodes_and_too_little_memory) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, empty_lists_and_wrong_nodes_and_too_little_memory) {
     mo_graph *graph = draw_graph(s->ctx, one, M, 7);
     mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
     int64_t node = 3, beyond = N;
@@ -611,9 +566,8 @@ TEST(empty_lists_and_wrong_nodes_and_too_little_memory) {
     assert_int_equal(mo_code_of(s->ctx), MO_MEMORY);
     mo_clear_error(s->ctx);
     mo_graph_release(graph);
-    mo_graph *several = draw_graph(s->ctx, set, 0, 7);
+    HELD(mo_graph) *several = draw_graph(s->ctx, set, 0, 7);
     assert_null(mo_node_kernels_create(several, NULL, 0));
     assert_int_equal(mo_code_of(s->ctx), MO_INVALID);
     mo_clear_error(s->ctx);
-    mo_graph_release(several);
 }

@@ -38,9 +38,8 @@ static void draw_pairs(const mo_graph *graph, int64_t *end[2]) {
         } while (end[0][i] == end[1][i] || mo_graph_has_edge(graph, end[0][i], end[1][i]));
 }
 
-TEST(walks_are_powers_of_the_adjacency) {
-    scratch *s = *state;
-    mo_graph *graph = graph_of_copies(s->ctx);
+TEST_WITH(scratch *s, walks_are_powers_of_the_adjacency) {
+    HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     int64_t n = graph->nodes, first[PAIRS], second[PAIRS], *end[2] = {first, second};
     draw_pairs(graph, end);
     double *N = dense(graph, true), *A = dense(graph, false), *power[5], *A2 = calloc((size_t)(n * n), sizeof *A2),
@@ -74,7 +73,6 @@ TEST(walks_are_powers_of_the_adjacency) {
     free(A);
     free(A2);
     free(A3);
-    mo_graph_release(graph);
 }
 
 /* Computes the largest and the mean inner product of row v with the rows of u's neighbours. */
@@ -92,10 +90,9 @@ static void dense_match(const mo_graph *graph, const float *x, int64_t d, int64_
     }
 }
 
-TEST(matches_are_the_best_and_the_mean_neighbours) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, matches_are_the_best_and_the_mean_neighbours) {
     enum { D = 8 };
-    mo_graph *graph = graph_of_copies(s->ctx);
+    HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     int64_t first[PAIRS], second[PAIRS], *end[2] = {first, second};
     static float x[NODES * D];
     mo_random r = mo_random_at(8, MO_PURPOSE_CHECK, 5);
@@ -124,25 +121,23 @@ TEST(matches_are_the_best_and_the_mean_neighbours) {
                 fail_msg(
                     "pair %d, column %d: expected %g, found %g", i, c, want[c], (double)out[i * MO_MATCH_COLUMNS + c]);
     }
-    mo_graph_release(graph);
 }
 
 /* ---- diffused rows ---- */
 
-TEST(diffused_rows_are_those_of_the_recursion) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, diffused_rows_are_those_of_the_recursion) {
     enum { D = 3 };
     static const double restart[] = {0.15, 0.05};
     static const int rounds[] = {12, 24};
-    mo_graph *graph = graph_of_copies(s->ctx);
+    HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     int64_t n = graph->nodes;
     static double P[NODES * D], Z[NODES * D], next[NODES * D], got[NODES * D];
-    double *N = dense(graph, true);
-    mo_csr *A = mo_normalized_adjacency(graph, MO_F64);
+    HELD_MEMORY double *N = dense(graph, true);
+    HELD(mo_csr) *A = mo_normalized_adjacency(graph, MO_F64);
     mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 6);
     for (int i = 0; i < NODES * D; i++)
         P[i] = mo_random_normal(&r);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_tensor *sum[MO_DIFFUSED];
     double c[MO_DIFFUSED][MO_POWERS];
     for (int i = 0; i < MO_DIFFUSED; i++) {
@@ -166,15 +161,10 @@ TEST(diffused_rows_are_those_of_the_recursion) {
             assert_true(fabs(got[j] - Z[j]) < 1e-10);
         mo_tensor_release(sum[i]);
     }
-    mo_tape_release(t);
-    mo_csr_release(A);
-    free(N);
-    mo_graph_release(graph);
 }
 
 /* Every build, also with sanitizers, adds in four interleaved sums. Products with 1 are exact. */
 TEST(products_of_rows_add_in_the_stated_order) {
-    (void)state;
     enum { LONGEST = 90 };
     float x[LONGEST], ones[LONGEST];
     int apart_in_order = 0;

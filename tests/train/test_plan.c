@@ -1,5 +1,5 @@
-/* tests/train/test_plan.c - which examples an episode has: properties over thousands of episodes, also for small
- * classes. */
+/* tests/train/test_plan.c - which examples an episode has, for every protocol: properties over thousands of episodes,
+ * also for small classes; the pairs of links; test parts with natural frequencies; divisions that came with a graph. */
 #include "tests/labelled_graph.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};
@@ -35,8 +35,7 @@ static void assert_episode(const mo_graph *graph, const mo_plan *plan) {
     }
 }
 
-TEST(support_and_query_never_share_an_example) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, support_and_query_never_share_an_example) {
     int64_t sizes[12];
     for (uint64_t trial = 0; trial < 4000; trial++) {
         mo_random r = mo_random_at(4, MO_PURPOSE_CHECK, trial);
@@ -48,106 +47,83 @@ TEST(support_and_query_never_share_an_example) {
         }
         if (usable < 2)
             continue;
-        mo_graph *graph = labelled_graph(s->ctx, sizes, classes);
+        HELD(mo_graph) *graph = labelled_graph(s->ctx, sizes, classes);
         mo_plan_options options = {.k_min = 1,
             .k_max = 1 + mo_random_below(&r, 12),
             .q_min = 1,
             .q_max = 1 + mo_random_below(&r, 20),
             .max_classes = 2 + mo_random_below(&r, 8),
             .seed = trial};
-        mo_plan plan;
+        HELD(mo_plan) plan;
         assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, trial, &options, NULL, 0, &plan), MO_OK);
         assert_int_equal(plan.classes, usable < options.max_classes ? usable : options.max_classes);
         assert_true(plan.k >= 1 && plan.k <= options.k_max && plan.q >= 1 && plan.q <= options.q_max);
         assert_int_equal(plan.left_out, single);
         assert_episode(graph, &plan);
-        mo_plan_release(&plan);
-        mo_graph_release(graph);
     }
 }
 
-/* Counts the distinct examples in a list. */
-static int64_t distinct(const int64_t *ids, int64_t n) {
-    int64_t count = 0;
-    for (int64_t i = 0; i < n; i++) {
-        bool met = false;
-        for (int64_t j = 0; j < i; j++)
-            met |= ids[i] == ids[j];
-        count += !met;
+/* Writes how many distinct members of a class of the graph are in the support, and in the queries. */
+static void count_members(const mo_graph *graph, const mo_plan *plan, int64_t class, int64_t members[2]) {
+    bool met[2][LARGEST] = {{false}};
+    members[0] = members[1] = 0;
+    for (int64_t i = 0; i < plan->n_support + plan->n_query; i++) {
+        bool query = i >= plan->n_support;
+        int64_t id = query ? plan->query[0][i - plan->n_support] : plan->support[0][i];
+        members[query] += graph->label[id] == class && !met[query][id];
+        met[query][id] = true;
     }
-    return count;
 }
 
-TEST(large_classes_are_drawn_without_replacement) {
-    scratch *s = *state;
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){12, 30}, 2); /* 12 = k + q examples are enough */
+TEST_WITH(scratch *s, large_classes_are_drawn_without_replacement) {
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){12, 30}, 2); /* 12 = k + q examples are enough */
     mo_plan_options options = {.k_min = 4, .k_max = 4, .q_min = 8, .q_max = 8, .max_classes = 64, .seed = 9};
     for (uint64_t number = 0; number < 500; number++) {
-        mo_plan plan;
+        HELD(mo_plan) plan;
         assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &plan), MO_OK);
         assert_int_equal(plan.small_classes, 0);
-        assert_int_equal(distinct(plan.support[0], plan.n_support), plan.n_support);
-        assert_int_equal(distinct(plan.query[0], plan.n_query), plan.n_query);
-        mo_plan_release(&plan);
-    }
-    mo_graph_release(graph);
-}
-
-/* With k : q = 4 : 8, 11 members are divided into 3 and 8; 2 members always into 1 and 1. */
-TEST(small_classes_split_their_members_k_to_q) {
-    scratch *s = *state;
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){11, 11, 2}, 3);
-    mo_plan_options options = {.k_min = 4, .k_max = 4, .q_min = 8, .q_max = 8, .max_classes = 64, .seed = 9};
-    int64_t most_support = 0, most_query = 0;
-    for (uint64_t number = 0; number < 500; number++) {
-        mo_plan plan;
-        int64_t ids[2][64], n[2] = {0, 0};
-        assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &plan), MO_OK);
-        assert_int_equal(plan.small_classes, 3);
-        assert_episode(graph, &plan);
-        for (int64_t i = 0; i < plan.n_support; i++)
-            if (graph->label[plan.support[0][i]] == 0)
-                ids[0][n[0]++] = plan.support[0][i];
-        for (int64_t i = 0; i < plan.n_query; i++)
-            if (graph->label[plan.query[0][i]] == 0)
-                ids[1][n[1]++] = plan.query[0][i];
-        int64_t support = distinct(ids[0], n[0]), query = distinct(ids[1], n[1]);
-        assert_true(support <= 3 && query <= 8);
-        most_support = support > most_support ? support : most_support;
-        most_query = query > most_query ? query : most_query;
-        mo_plan_release(&plan);
-    }
-    assert_int_equal(most_support, 3);
-    assert_true(most_query >= 7);
-    mo_graph_release(graph);
-}
-
-/* Support first, for k = 9 and q = 6: 20 members give 9 and 6, 12 members 6 and 6, 5 members 3 and 2. */
-TEST(support_first_leaves_no_member_of_a_small_class_unused) {
-    static const int64_t size[] = {20, 12, 5, 2}, support[] = {9, 6, 3, 1}, query[] = {6, 6, 2, 1};
-    scratch *s = *state;
-    mo_graph *graph = labelled_graph(s->ctx, size, 4);
-    mo_plan_options options = {
-        .k_min = 9, .k_max = 9, .q_min = 6, .q_max = 6, .max_classes = 64, .seed = 9, .support_first = true};
-    for (uint64_t number = 0; number < 500; number++) {
-        mo_plan plan;
-        assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &plan), MO_OK);
-        assert_episode(graph, &plan);
-        assert_int_equal(plan.small_classes, 3);
-        for (int64_t c = 0; c < 4; c++) {
-            int64_t ids[2][64], n[2] = {0, 0};
-            for (int64_t i = 0; i < plan.n_support; i++)
-                if (graph->label[plan.support[0][i]] == c)
-                    ids[0][n[0]++] = plan.support[0][i];
-            for (int64_t i = 0; i < plan.n_query; i++)
-                if (graph->label[plan.query[0][i]] == c)
-                    ids[1][n[1]++] = plan.query[0][i];
-            assert_int_equal(distinct(ids[0], n[0]), support[c]);
-            assert_int_equal(distinct(ids[1], n[1]), query[c]);
+        for (int64_t c = 0; c < 2; c++) {
+            int64_t members[2];
+            count_members(graph, &plan, c, members);
+            assert_true(members[0] == 4 && members[1] == 8);
         }
-        mo_plan_release(&plan);
     }
-    mo_graph_release(graph);
+}
+
+/* With k : q = 4 : 8, 11 members are divided into at most 3 and 8; 2 members always into 1 and 1. Support first, for k
+ * = 9 and q = 6: 20 members give 9 and 6, 12 members 6 and 6, 5 members 3 and 2, and none of them stays unused. */
+TEST_WITH(scratch *s, small_classes_split_their_members_k_to_q) {
+    static const struct {
+        int64_t k, q, small, classes, size[4], members[4][2];
+        bool support_first;
+    } cases[] = {{4, 8, 3, 3, {11, 11, 2}, {{3, 8}, {3, 8}, {1, 1}}, false},
+        {9, 6, 3, 4, {20, 12, 5, 2}, {{9, 6}, {6, 6}, {3, 2}, {1, 1}}, true}};
+    for (int i = 0; i < 2; i++) {
+        int64_t most[2] = {0, 0}, members[2];
+        HELD(mo_graph) *graph = labelled_graph(s->ctx, cases[i].size, cases[i].classes);
+        mo_plan_options options = {.k_min = cases[i].k,
+            .k_max = cases[i].k,
+            .q_min = cases[i].q,
+            .q_max = cases[i].q,
+            .max_classes = 64,
+            .seed = 9,
+            .support_first = cases[i].support_first};
+        for (uint64_t number = 0; number < 500; number++) {
+            HELD(mo_plan) plan;
+            assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &plan), MO_OK);
+            assert_int_equal(plan.small_classes, cases[i].small);
+            assert_episode(graph, &plan);
+            for (int64_t c = 0; c < cases[i].classes; c++) {
+                count_members(graph, &plan, c, members);
+                for (int side = 0; side < 2; side++) {
+                    int64_t allowed = cases[i].members[c][side];
+                    assert_true(cases[i].support_first ? members[side] == allowed : members[side] <= allowed);
+                    most[side] = c == 0 && members[side] > most[side] ? members[side] : most[side];
+                }
+            }
+        }
+        assert_true(most[0] == cases[i].members[0][0] && most[1] >= cases[i].members[0][1] - 1);
+    }
 }
 
 static void assert_same_plan(const mo_plan *a, const mo_plan *b, bool same) {
@@ -159,14 +135,13 @@ static void assert_same_plan(const mo_plan *a, const mo_plan *b, bool same) {
     assert_int_equal(equal, same);
 }
 
-TEST(plans_are_a_function_of_seed_and_number) {
-    scratch *s = *state;
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){50, 60, 70}, 3);
+TEST_WITH(scratch *s, plans_are_a_function_of_seed_and_number) {
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){50, 60, 70}, 3);
     mo_plan_options options = {.k_min = 2, .k_max = 8, .q_min = 4, .q_max = 16, .max_classes = 64, .seed = 1},
                     other_seed = options;
     other_seed.seed = 2;
     for (uint64_t number = 0; number < 200; number++) {
-        mo_plan a, b, next, other;
+        HELD(mo_plan) a, b, next, other;
         mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &a);
         mo_plan_draw(graph, NULL, MO_TASK_NC, number + 1, &options, NULL, 0, &next);
         mo_plan_draw(graph, NULL, MO_TASK_NC, number, &other_seed, NULL, 0, &other);
@@ -174,24 +149,18 @@ TEST(plans_are_a_function_of_seed_and_number) {
         assert_same_plan(&a, &b, true);
         assert_same_plan(&a, &next, false);
         assert_same_plan(&a, &other, false);
-        mo_plan_release(&a);
-        mo_plan_release(&b);
-        mo_plan_release(&next);
-        mo_plan_release(&other);
     }
-    mo_graph_release(graph);
 }
 
 /* Every k, q, class, member and place occurs about equally often, within six standard deviations (sd). */
-TEST(draws_are_even) {
+TEST_WITH(scratch *s, draws_are_even) {
     enum { EPISODES = 6000 };
-    scratch *s = *state;
     int64_t k[3] = {0}, first_class[8] = {0}, in_support[160] = {0}, first_label[2] = {0};
     int64_t sizes[8] = {20, 20, 20, 20, 20, 20, 20, 20};
-    mo_graph *graph = labelled_graph(s->ctx, sizes, 8);
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, sizes, 8);
     mo_plan_options options = {.k_min = 2, .k_max = 4, .q_min = 3, .q_max = 3, .max_classes = 2, .seed = 5};
     for (uint64_t number = 0; number < EPISODES; number++) {
-        mo_plan plan;
+        HELD(mo_plan) plan;
         mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &plan);
         k[plan.k - 2]++;
         first_label[plan.support_label[0]]++;
@@ -199,7 +168,6 @@ TEST(draws_are_even) {
             in_support[plan.support[0][i]]++;
             first_class[graph->label[plan.support[0][i]]] += plan.support_label[i] == 0 && plan.k == 3;
         }
-        mo_plan_release(&plan);
     }
     for (int i = 0; i < 3; i++) /* binomial with sd 36 */
         assert_true(llabs(k[i] - EPISODES / 3) < 6 * 37);
@@ -209,25 +177,21 @@ TEST(draws_are_even) {
         assert_true(llabs(first_class[i] - EPISODES / 8) < 6 * 3 * 16);
     for (int i = 0; i < 160; i++) /* 2 of 8 classes, 3 of 20 members: 225 expected, sd 15 */
         assert_true(llabs(in_support[i] - 225) < 6 * 16);
-    mo_graph_release(graph);
 }
 
-TEST(candidates_alone_take_part) {
-    scratch *s = *state;
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){40, 40, 40}, 3);
+TEST_WITH(scratch *s, candidates_alone_take_part) {
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){40, 40, 40}, 3);
     int64_t candidates[] = {119, 3, 0, 1, 4, 120, 7, 10, 6, 9}; /* node 120 has no label */
     mo_plan_options options = {.k_min = 1, .k_max = 2, .q_min = 1, .q_max = 2, .max_classes = 64, .seed = 1};
     for (uint64_t number = 0; number < 300; number++) {
-        mo_plan plan;
+        HELD(mo_plan) plan;
         assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, candidates, 10, &plan), MO_OK);
         assert_episode(graph, &plan);
         assert_int_equal(plan.classes, 2);
         assert_int_equal(plan.left_out, 1); /* node 119 is the only one of class 2 */
         for (int64_t i = 0; i < plan.n_query; i++)
             assert_true(plan.query[0][i] < 11 && plan.query[0][i] % 3 != 2);
-        mo_plan_release(&plan);
     }
-    mo_graph_release(graph);
 }
 
 static void assert_refused(mo_graph *graph, mo_task task, mo_plan_options options, const char *const *parts) {
@@ -238,12 +202,11 @@ static void assert_refused(mo_graph *graph, mo_task task, mo_plan_options option
     assert_failed(graph->ctx, MO_INVALID, parts);
 }
 
-TEST(plans_that_cannot_be_are_errors) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, plans_that_cannot_be_are_errors) {
     mo_plan_options options = {.k_min = 1, .k_max = 2, .q_min = 1, .q_max = 2, .max_classes = 64, .seed = 1},
                     bad = options;
-    mo_graph *lone = labelled_graph(s->ctx, (int64_t[]){9, 1, 1, 0}, 4);
-    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){9, 9}, 2);
+    HELD(mo_graph) *lone = labelled_graph(s->ctx, (int64_t[]){9, 1, 1, 0}, 4);
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){9, 9}, 2);
     assert_refused(lone, MO_TASK_NC, options, PARTS("two classes of two or more", "found 1 of 4 (2 of one)"));
     assert_refused(graph, MO_TASK_GC, options, PARTS("labelled", "gc", "1 graphs"));
     assert_refused(graph, MO_TASK_LP, options, PARTS("needs links"));
@@ -260,8 +223,311 @@ TEST(plans_that_cannot_be_are_errors) {
     assert_failed(s->ctx, MO_INVALID, PARTS("distinct candidates", "0 twice"));
     assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, 0, &options, (int64_t[]){0, 19}, 2, &plan), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("0..18", "found 19"));
-    mo_graph_release(lone);
+}
+
+/* ---- links ---- */
+
+/* Returns the position of a pair in a list, or -1. */
+static int64_t find_pair(int64_t *const ends[2], int64_t n, int64_t u, int64_t v) {
+    for (int64_t i = 0; i < n; i++)
+        if (ends[0][i] == u && ends[1][i] == v)
+            return i;
+    return -1;
+}
+
+TEST_WITH(scratch *s, link_plans_have_label_one_for_edges) {
+    unsetenv("MOCHI_EMBEDDED");
+    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
+    HELD(mo_links) *links = mo_links_create(graph, 0.004, 300, 1); /* 21 positives */
+    assert_non_null(links);
+    mo_plan_options options = {.k_min = 3, .k_max = 12, .q_min = 3, .q_max = 12, .max_classes = 64, .seed = 1};
+    int64_t small = 0;
+    for (uint64_t number = 0; number < 300; number++) {
+        HELD(mo_plan) plan;
+        assert_int_equal(mo_plan_draw(graph, links, MO_TASK_LP, number, &options, NULL, 0, &plan), MO_OK);
+        assert_int_equal(plan.classes, 2);
+        assert_int_equal(plan.n_support, 2 * plan.k);
+        assert_int_equal(plan.n_query, 2 * plan.q);
+        assert_int_equal(plan.small_classes, plan.k + plan.q > links->n_positive);
+        small += plan.small_classes;
+        int64_t edges = 0;
+        for (int64_t i = 0; i < plan.n_support; i++) {
+            bool edge = plan.support_label[i] == 1;
+            int64_t *const *list = edge ? links->positive : links->negative;
+            int64_t n = edge ? links->n_positive : links->n_negative;
+            assert_true(find_pair(list, n, plan.support[0][i], plan.support[1][i]) >= 0);
+            assert_int_equal(find_pair(plan.query, plan.n_query, plan.support[0][i], plan.support[1][i]), -1);
+            edges += edge;
+        }
+        assert_int_equal(edges, plan.k);
+        for (int64_t i = 0; i < plan.n_query; i++)
+            assert_int_equal(plan.query_label[i], mo_graph_has_edge(graph, plan.query[0][i], plan.query[1][i]));
+    }
+    assert_true(small > 0);
+}
+
+/* ---- the protocol "split" ---- */
+
+TEST_WITH(scratch *s, support_and_test_part_never_share_an_example) {
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        bool tested[LARGEST] = {false};
+        mo_random r = mo_random_at(6, MO_PURPOSE_CHECK, seed);
+        int64_t sizes[6], classes = 2 + mo_random_below(&r, 5), k = 1 + mo_random_below(&r, 30);
+        for (int64_t c = 0; c < classes; c++)
+            sizes[c] = 30 + mo_random_below(&r, 60);
+        HELD(mo_graph) *graph = labelled_graph(s->ctx, sizes, classes);
+        HELD(mo_plan) plan;
+        assert_int_equal(mo_plan_split(graph, MO_TASK_NC, k, seed, &plan), MO_OK);
+        int64_t labelled = graph->n_labels - 1; /* a tenth, rounded half up */
+        assert_int_equal(plan.n_query, (labelled + 5) / 10);
+        assert_int_equal(plan.classes, classes);
+        assert_int_equal(plan.n_support, classes * k);
+        int64_t count[6] = {0};
+        for (int64_t i = 0; i < plan.n_query; i++) {
+            assert_int_equal(graph->label[plan.query[0][i]], plan.query_label[i]);
+            tested[plan.query[0][i]] = true;
+        }
+        for (int64_t i = 0; i < plan.n_support; i++) {
+            assert_false(tested[plan.support[0][i]]);
+            assert_int_equal(graph->label[plan.support[0][i]], plan.support_label[i]);
+            count[plan.support_label[i]]++;
+        }
+        for (int64_t c = 0; c < classes; c++)
+            assert_int_equal(count[c], k);
+    }
+}
+
+TEST_WITH(scratch *s, the_test_part_depends_on_the_seed_alone) {
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){100, 200, 150}, 3);
+    HELD(mo_plan) few, many, other;
+    assert_int_equal(mo_plan_split(graph, MO_TASK_NC, 4, 1, &few), MO_OK);
+    assert_int_equal(mo_plan_split(graph, MO_TASK_NC, 64, 1, &many), MO_OK);
+    assert_int_equal(mo_plan_split(graph, MO_TASK_NC, 4, 2, &other), MO_OK);
+    assert_int_equal(few.n_query, 45);
+    assert_memory_equal(few.query[0], many.query[0], 45 * sizeof(int64_t));
+    assert_memory_not_equal(few.query[0], other.query[0], 45 * sizeof(int64_t));
+    for (int64_t c = 0; c < 3; c++) /* few labels are the first of many */
+        assert_memory_equal(few.support[0] + 4 * c, many.support[0] + 64 * c, 4 * sizeof(int64_t));
+}
+
+TEST_WITH(scratch *s, support_repeats_only_when_a_class_is_used_up) {
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){20, 400}, 2);
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        HELD(mo_plan) plan;
+        int64_t small[2], large[2];
+        assert_int_equal(mo_plan_split(graph, MO_TASK_NC, 64, seed, &plan), MO_OK);
+        assert_int_equal(plan.small_classes, 1);
+        count_members(graph, &plan, 0, small);
+        count_members(graph, &plan, 1, large);
+        assert_int_equal(large[0], 64);
+        assert_int_equal(small[0], 20 - small[1]);
+    }
+}
+
+/* As classes have their natural frequencies, each example is tested for a tenth of the seeds. */
+TEST_WITH(scratch *s, every_example_is_tested_equally_often) {
+    enum { SEEDS = 3000 };
+    int64_t tested[LARGEST] = {0};
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){30, 90}, 2);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        HELD(mo_plan) plan;
+        assert_int_equal(mo_plan_split(graph, MO_TASK_NC, 1, seed, &plan), MO_OK);
+        for (int64_t i = 0; i < plan.n_query; i++)
+            tested[plan.query[0][i]]++;
+    }
+    for (int64_t i = 0; i < 120; i++) /* expected 300, sd 16.4; allows six sd */
+        assert_true(llabs(tested[i] - SEEDS / 10) < 99);
+}
+
+TEST_WITH(scratch *s, classes_that_cannot_take_part_are_left_out) {
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){40, 1, 0, 40}, 4);
+    int64_t lone = -1;
+    for (int64_t i = 0; i < graph->nodes; i++)
+        lone = graph->label[i] == 1 ? i : lone;
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        HELD(mo_plan) plan;
+        assert_int_equal(mo_plan_split(graph, MO_TASK_NC, 5, seed, &plan), MO_OK);
+        assert_int_equal(plan.classes, 2);
+        assert_int_equal(plan.left_out, 1);
+        for (int64_t i = 0; i < plan.n_query; i++) { /* classes 0 and 3 get labels 0 and 1 */
+            assert_true(plan.query[0][i] != lone);
+            assert_int_equal(plan.query_label[i], graph->label[plan.query[0][i]] == 3);
+        }
+    }
+}
+
+TEST_WITH(scratch *s, sets_of_graphs_are_split_by_graph) {
+    unsetenv("MOCHI_EMBEDDED");
+    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
+    assert_non_null(graph);
+    HELD(mo_plan) plan;
+    assert_int_equal(mo_plan_split(graph, MO_TASK_GC, 16, 0, &plan), MO_OK);
+    assert_int_equal(plan.n_query, 19); /* of 188 */
+    assert_int_equal(plan.n_support, 32);
+    for (int64_t i = 0; i < plan.n_support; i++)
+        assert_true(plan.support[0][i] >= 0 && plan.support[0][i] < 188);
+    assert_null(plan.support[1]);
+}
+
+TEST_WITH(scratch *s, splits_that_cannot_be_are_errors) {
+    mo_plan plan;
+    HELD(mo_graph) *lone = labelled_graph(s->ctx, (int64_t[]){9, 1}, 2);
+    assert_int_equal(mo_plan_split(lone, MO_TASK_NC, 4, 0, &plan), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("split of graph labelled (nc)", "two classes", "found 1"));
+    assert_int_equal(mo_plan_split(lone, MO_TASK_NC, 0, 0, &plan), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("k >= 1", "found 0"));
+    assert_int_equal(mo_plan_split(lone, MO_TASK_GC, 1, 0, &plan), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("gc"));
+    assert_int_equal(mo_plan_split(lone, MO_TASK_LP, 1, 0, &plan), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("lp"));
+}
+
+/* ---- the protocol "public": the division that came with a graph ---- */
+
+/* Makes 12 nodes of three classes in turn and one node without a label; all nodes are in the given part. */
+static mo_graph *divided_graph(mo_context *ctx, mo_division part) {
+    mo_graph *graph = labelled_graph(ctx, (int64_t[]){4, 4, 4}, 3);
+    graph->division = malloc((size_t)graph->nodes);
+    graph->divisions = 1;
+    memset(graph->division, part, (size_t)graph->nodes);
+    return graph;
+}
+
+TEST_WITH(scratch *s, support_and_queries_are_the_parts) {
+    HELD(mo_graph) *graph = divided_graph(s->ctx, MO_DIVISION_TEST);
+    memset(graph->division, MO_DIVISION_TRAIN, 5); /* these nodes have classes 0, 1, 2, 0, 1 */
+    graph->division[5] = MO_DIVISION_VALIDATION;
+    HELD(mo_plan) plan;
+    assert_int_equal(mo_plan_public(graph, 0, &plan), MO_OK);
+    assert_int_equal(plan.classes, 3);
+    assert_int_equal(plan.k, 1); /* class 2 has one training node */
+    assert_int_equal(plan.n_support, 5);
+    assert_memory_equal(plan.support[0], ((int64_t[]){0, 1, 2, 3, 4}), 5 * sizeof(int64_t));
+    assert_memory_equal(plan.support_label, ((int64_t[]){0, 1, 2, 0, 1}), 5 * sizeof(int64_t));
+    assert_int_equal(plan.n_query, 6); /* the last node is in the test part, but unlabelled */
+    assert_memory_equal(plan.query[0], ((int64_t[]){6, 7, 8, 9, 10, 11}), 6 * sizeof(int64_t));
+    assert_memory_equal(plan.query_label, ((int64_t[]){0, 1, 2, 0, 1, 2}), 6 * sizeof(int64_t));
+}
+
+/* Two divisions. In the second, class 1 has no training node: the class is left out, with its queries. */
+TEST_WITH(scratch *s, each_division_is_a_problem_of_the_classes_it_teaches) {
+    HELD(mo_graph) *graph = divided_graph(s->ctx, MO_DIVISION_TEST);
+    graph->division = realloc(graph->division, 26);
+    graph->divisions = 2;
+    memset(graph->division + 13, MO_DIVISION_TEST, 13);
+    memset(graph->division, MO_DIVISION_TRAIN, 5);
+    for (int i = 13; i < 13 + 6; i += 3) /* two nodes each of classes 0 and 2 */
+        graph->division[i] = graph->division[i + 2] = MO_DIVISION_TRAIN;
+    mo_plan plan;
+    assert_int_equal(mo_plan_public(graph, 0, &plan), MO_OK);
+    assert_int_equal(plan.left_out, 0);
+    assert_int_equal(plan.n_support, 5);
+    mo_plan_release(&plan);
+    assert_int_equal(mo_plan_public(graph, 1, &plan), MO_OK);
+    assert_int_equal(plan.classes, 2);
+    assert_int_equal(plan.left_out, 1);
+    assert_int_equal(plan.k, 2);
+    assert_int_equal(plan.n_support, 4);
+    assert_memory_equal(plan.support[0], ((int64_t[]){0, 2, 3, 5}), 4 * sizeof(int64_t));
+    assert_memory_equal(plan.support_label, ((int64_t[]){0, 1, 0, 1}), 4 * sizeof(int64_t));
+    assert_int_equal(plan.n_query, 4);
+    assert_memory_equal(plan.query[0], ((int64_t[]){6, 8, 9, 11}), 4 * sizeof(int64_t));
+    assert_memory_equal(plan.query_label, ((int64_t[]){0, 1, 0, 1}), 4 * sizeof(int64_t));
+    mo_plan_release(&plan);
+}
+
+TEST_WITH(scratch *s, divisions_that_pose_no_problem_are_refused) {
+    HELD(mo_graph) *plain = labelled_graph(s->ctx, (int64_t[]){4, 4}, 2),
+                   *trained = divided_graph(s->ctx, MO_DIVISION_TRAIN),
+                   *tested = divided_graph(s->ctx, MO_DIVISION_TEST);
+    mo_plan plan;
+    assert_int_equal(mo_plan_public(plain, 0, &plan), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("split of graph labelled", "idx_train and idx_test", "no division"));
+    assert_int_equal(mo_plan_public(trained, 0, &plan), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("and nodes of them to test on, found 12 of 3 classes and 0"));
+    memset(tested->division, MO_DIVISION_TRAIN, 1);
+    assert_int_equal(mo_plan_public(tested, 0, &plan), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("training nodes of two classes or more", "found 1 of 1 classes and 3"));
+    assert_null(plan.support[0]);
+    assert_int_equal(mo_plan_public(tested, 1, &plan), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("split of graph labelled: expected one of 1 divisions, found 1"));
+}
+
+/* A user's own division is read from text lists, with or without a header, and from arrays; a part without a list gets
+ * the rest. */
+TEST_WITH(scratch *s, a_division_is_read_from_lists) {
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){4, 4, 4}, 3);
+    uint8_t part[13];
+    char train[600], test[600];
+    assert_int_equal(graph->nodes, 13);
+    snprintf(train, sizeof train, "%s", scratch_path(s, "train.csv"));
+    FILE *file = fopen(train, "w");
+    fputs("node,label\n3,x\n0,y\n\n12,z\n", file);
+    fclose(file);
+    snprintf(test, sizeof test, "%s", scratch_path(s, "test.npy"));
+    mo_tensor *T = mo_tensor_create_from(s->ctx, MO_I32, 2, (int64_t[]){2, 1}, (int32_t[]){5, 1});
+    mo_npy_write(T, test);
+    mo_tensor_release(T);
+    assert_true(mo_division_read(graph, train, test, "nodes", part));
+    for (int i = 0; i < 13; i++)
+        assert_int_equal(part[i], i == 0 || i == 3 || i == 12 ? MO_DIVISION_TRAIN
+                                  : i == 1 || i == 5          ? MO_DIVISION_TEST
+                                                              : MO_DIVISION_NONE);
+    assert_true(mo_division_read(graph, NULL, test, "nodes", part));
+    for (int i = 0; i < 13; i++)
+        assert_int_equal(part[i], i == 1 || i == 5 ? MO_DIVISION_TEST : MO_DIVISION_TRAIN);
+    assert_true(mo_division_read(graph, train, NULL, "nodes", part));
+    for (int i = 0; i < 13; i++)
+        assert_int_equal(part[i], i == 0 || i == 3 || i == 12 ? MO_DIVISION_TRAIN : MO_DIVISION_TEST);
+    scratch_files(s, true);
+}
+
+/* 20 labels times the number of classes, in proportion to the classes: of 24 + 240 + 36 nodes 5, 48 and 7. Half of the
+ * other nodes are tested on. */
+TEST_WITH(scratch *s, divisions_are_drawn_in_proportion) {
+    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3);
+    assert_int_equal(mo_graph_divide(graph, 3, 7), 60);
+    assert_int_equal(graph->divisions, 3);
+    for (int64_t d = 0; d < 3; d++) {
+        int64_t part[4][3] = {{0}};
+        for (int64_t i = 0; i < 300; i++)
+            part[graph->division[d * graph->nodes + i]][graph->label[i]]++;
+        assert_memory_equal(part[MO_DIVISION_TRAIN], ((int64_t[]){5, 48, 7}), 3 * sizeof(int64_t));
+        for (int c = 0; c < 3; c++)
+            assert_in_range(part[MO_DIVISION_TEST][c] - part[MO_DIVISION_VALIDATION][c] + 1, 0, 2);
+        assert_int_equal(part[MO_DIVISION_NONE][0] + part[MO_DIVISION_NONE][1] + part[MO_DIVISION_NONE][2], 0);
+        assert_int_equal(graph->division[d * graph->nodes + 300], MO_DIVISION_NONE); /* the node without a label */
+    }
+    assert_memory_not_equal(graph->division, graph->division + graph->nodes, (size_t)graph->nodes);
+    mo_graph *again = labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3); /* a division depends only on its seed */
+    assert_int_equal(mo_graph_divide(again, 1, 8), 60);
+    assert_memory_equal(again->division, graph->division + graph->nodes, (size_t)graph->nodes);
+    assert_int_equal(mo_graph_divide(again, 1, 8), 0);
+    assert_failed(s->ctx, MO_INVALID, PARTS("expected labelled nodes and no division, found a division"));
+    mo_graph_release(again);
     mo_graph_release(graph);
+    graph = labelled_graph(s->ctx, (int64_t[]){1, 2, 12}, 3); /* a small graph: four fifths train, but one node of each
+                                                               * class is left to test */
+    assert_int_equal(mo_graph_divide(graph, 1, 0), 12);
+    int64_t train[3] = {0};
+    for (int64_t i = 0; i < 15; i++)
+        train[graph->label[i]] += graph->division[i] == MO_DIVISION_TRAIN;
+    assert_memory_equal(train, ((int64_t[]){0, 1, 11}), sizeof train);
+}
+
+/* Planetoid's division: first 20 nodes of each class to train, and 1,000 nodes to test. */
+TEST_WITH(scratch *s, planetoid_came_with_a_division) {
+    static const char *const names[] = {"cora", "citeseer"};
+    static const int64_t classes[] = {7, 6};
+    for (int i = 0; i < 2; i++) {
+        HELD(mo_graph) *graph = mo_graph_open(s->ctx, names[i]);
+        HELD(mo_plan) plan;
+        assert_non_null(graph);
+        assert_int_equal(mo_plan_public(graph, 0, &plan), MO_OK);
+        assert_int_equal(plan.k, 20);
+        assert_int_equal(plan.n_support, 20 * classes[i]);
+        assert_int_equal(plan.n_query, 1000);
+    }
 }
 
 TEST(nothing_is_left) {

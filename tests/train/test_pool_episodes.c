@@ -53,15 +53,14 @@ static int64_t distinct_ids(const mo_plan *plan) {
     return mo_sort_distinct(id, n);
 }
 
-TEST(rows_are_the_features_of_the_examples_each_once) {
-    scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+TEST_WITH(scratch *s, rows_are_the_features_of_the_examples_each_once) {
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     mo_plan_options plans = planted_plans(4);
     for (int i = 0; i < mo_pool_size(pool); i++)
         for (uint64_t number = 0; number < 10; number++) {
             const mo_source *source = mo_pool_source(pool, i);
-            mo_plan plan = {0};
+            HELD(mo_plan) plan = {0};
             mo_episode e;
             mo_tape_reset(t);
             mo_plan_draw(source->graph, source->links, source->task, number, &plans, NULL, 0, &plan);
@@ -76,35 +75,7 @@ TEST(rows_are_the_features_of_the_examples_each_once) {
                 assert_rows(source, &plan, &e);
                 assert_int_equal(mo_dim(e.rows[0].tensor, 1), distinct_ids(&plan));
             }
-            mo_plan_release(&plan);
         }
-    mo_tape_release(t);
-    mo_pool_release(pool);
-}
-
-TEST(episode_is_a_function_of_seed_and_number) {
-    scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    mo_tape *t[2] = {mo_tape_create(s->ctx, MO_RECORD), mo_tape_create(s->ctx, MO_RECORD)};
-    mo_plan_options plans = planted_plans(4);
-    for (uint64_t number = 0; number < 12; number++) {
-        mo_episode e[2];
-        for (int i = 0; i < 2; i++) {
-            if (i) /* drawing another episode in between changes nothing */
-                mo_pool_draw(pool, t[i], number + 100, MO_FAMILY_DRAWN, &plans, &e[i], NULL);
-            mo_tape_reset(t[i]);
-            mo_pool_draw(pool, t[i], number, MO_FAMILY_DRAWN, &plans, &e[i], NULL);
-            e[i].rows[0].tensor = mo_episode_rows(t[i], &e[i], "hops");
-        }
-        int64_t n = mo_numel(e[0].rows[0].tensor);
-        assert_int_equal(n, mo_numel(e[1].rows[0].tensor));
-        assert_memory_equal(mo_tensor_view(e[0].rows[0].tensor).data, mo_tensor_view(e[1].rows[0].tensor).data,
-            (size_t)n * sizeof(float));
-        assert_memory_equal(ints(e[0].query[0]), ints(e[1].query[0]), (size_t)mo_numel(e[0].query[0]) * 8);
-    }
-    mo_tape_release(t[0]);
-    mo_tape_release(t[1]);
-    mo_pool_release(pool);
 }
 
 /* Whether support rows i and j are the same example; for links, the same pair. */
@@ -113,16 +84,15 @@ static bool same_example(const mo_plan *plan, int64_t i, int64_t j) {
            (!plan->support[1] || plan->support[1][i] == plan->support[1][j]);
 }
 
-TEST(an_example_that_repeats_has_its_weight_at_its_first_row) {
-    scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+TEST_WITH(scratch *s, an_example_that_repeats_has_its_weight_at_its_first_row) {
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     mo_plan_options plans = planted_plans(4);
     int repeated = 0, distinct = 0;
     for (int i = 0; i < mo_pool_size(pool); i++)
         for (uint64_t number = 0; number < 6; number++) {
             const mo_source *source = mo_pool_source(pool, i);
-            mo_plan plan = {0};
+            HELD(mo_plan) plan = {0};
             mo_episode e;
             mo_tape_reset(t);
             plans.k_min = plans.k_max = number % 2 ? 4 : 600; /* fewer labels than a class has, or more */
@@ -139,34 +109,6 @@ TEST(an_example_that_repeats_has_its_weight_at_its_first_row) {
                 }
                 assert_int_equal(ints(e.support_weight)[j], before ? 0 : all);
             }
-            mo_plan_release(&plan);
         }
     assert_true(repeated == 9 && distinct == 9);
-    mo_tape_release(t);
-    mo_pool_release(pool);
-}
-
-TEST(features_of_links_do_not_know_the_links) {
-    scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    for (int i = 0; i < mo_pool_size(pool); i++) {
-        const mo_source *source = mo_pool_source(pool, i);
-        if (source->task != MO_TASK_LP)
-            continue;
-        const mo_links *links = source->links;
-        for (int64_t j = 0; j < links->n_positive; j++) {
-            assert_true(mo_graph_has_edge(source->graph, links->positive[0][j], links->positive[1][j]));
-            assert_false(mo_graph_has_edge(links->masked, links->positive[0][j], links->positive[1][j]));
-        }
-        mo_feature_options options = planted_features();
-        mo_features *masked = mo_features_open(links->masked, &options),
-                    *full = mo_features_open(source->graph, &options);
-        size_t n = (size_t)mo_numel(mo_arrays_find(masked->arrays, "hops")) * sizeof(float);
-        const void *used = mo_tensor_view(mo_arrays_find(source->features->arrays, "hops")).data;
-        assert_memory_equal(used, mo_tensor_view(mo_arrays_find(masked->arrays, "hops")).data, n);
-        assert_true(memcmp(used, mo_tensor_view(mo_arrays_find(full->arrays, "hops")).data, n) != 0);
-        mo_features_release(masked);
-        mo_features_release(full);
-    }
-    mo_pool_release(pool);
 }

@@ -52,7 +52,7 @@ typedef struct adding {
 static void *add_up(void *state) {
     adding *a = state;
     const mo_ranks *r = &a->ranks;
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *X[TENSORS] = {
         mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){3}), mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){2, 2})};
@@ -71,7 +71,6 @@ static void *add_up(void *state) {
         mo_tensor_release(X[i]);
     mo_tape_release(t);
     a->code = mo_context_status(ctx)->code;
-    mo_context_release(ctx);
     return NULL;
 }
 
@@ -117,7 +116,6 @@ static void expect_sum(int E, int W) {
 }
 
 TEST(sums_of_any_ranks_are_those_of_one) {
-    (void)state;
     for (int E = 1; E <= 20; E++)
         for (int W = 2; W <= E; W++)
             expect_sum(E, W);
@@ -200,8 +198,7 @@ static const char *run_folder(const scratch *s, const char *name) {
     return at;
 }
 
-TEST(any_number_of_ranks_gives_the_same_run) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, any_number_of_ranks_gives_the_same_run) {
     static const int episodes[] = {3, 4, 7};
     for (size_t k = 0; k < sizeof episodes / sizeof *episodes; k++) {
         run_options o = usual_run;
@@ -218,8 +215,7 @@ TEST(any_number_of_ranks_gives_the_same_run) {
     }
 }
 
-TEST(a_run_goes_on_with_other_ranks) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_run_goes_on_with_other_ranks) {
     run_options o = usual_run;
     o.episodes = 5;
     const char *one = run_folder(s, "one"), *several = run_folder(s, "several");
@@ -258,8 +254,7 @@ static void expect_refused(
     close_members(m, size);
 }
 
-TEST(ranks_that_differ_are_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, ranks_that_differ_are_refused) {
     run_options o[3] = {usual_run, usual_run, usual_run};
     const char *folder = run_folder(s, "refused");
     o[1].lr = 0.5;
@@ -275,8 +270,7 @@ TEST(more_ranks_than_episodes_are_refused) {
     expect_refused(o, 4, run_folder(*state, "refused"), 0, MO_INVALID, "4 processes share a step of 3 episodes");
 }
 
-TEST(a_failure_of_one_rank_ends_all) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_failure_of_one_rank_ends_all) {
     run_options o[3] = {usual_run, usual_run, usual_run};
     char path[640];
     const char *folder = run_folder(s, "full");

@@ -27,7 +27,7 @@ static run_options replayed_run(const mo_feature_options *features, int episodes
 }
 
 static void take_steps(const run_options *o, const char *folder, event before, trace *at) {
-    training_run run = run_open(o, folder);
+    HELD(training_run) run = run_open(o, folder);
     mo_step_report r;
     *at = (trace){0};
     for (int64_t step = 0; step < o->steps; step++) {
@@ -43,15 +43,13 @@ static void take_steps(const run_options *o, const char *folder, event before, t
     }
     mo_trainer_finish(run.trainer);
     assert_run_ok(&run);
-    run_close(&run);
 }
 
 /* Takes the steps with and without replay. Returns how many episodes were replayed. */
 static int compare(scratch *s, run_options o, event before) {
     static trace taken, replayed;
-    char plain[512], graphs[512];
-    snprintf(plain, sizeof plain, "%s/plain", s->folder);
-    snprintf(graphs, sizeof graphs, "%s/graphs", s->folder);
+    const char *plain = scratch_path(s, "plain");
+    const char *graphs = scratch_path(s, "graphs");
     o.replay = false;
     take_steps(&o, plain, NULL, &taken);
     o.replay = true;
@@ -127,7 +125,6 @@ TEST(a_stale_capture_is_made_anew) {
 }
 
 static void refuse_captures(training_run *run, int64_t step) {
-    (void)run;
     if (step == 0)
         setenv("MOCHI_CUDA_HOST_FAIL", "seam_capture_end", 1);
 }
@@ -146,11 +143,9 @@ TEST(what_cannot_be_recorded_is_computed_as_it_is) {
     assert_int_equal(replayed, 0);
 }
 
-TEST(resumed_equals_uninterrupted) {
-    scratch *s = *state;
-    char whole[512], parts[512];
-    snprintf(whole, sizeof whole, "%s/whole", s->folder);
-    snprintf(parts, sizeof parts, "%s/parts", s->folder);
+TEST_WITH(scratch *s, resumed_equals_uninterrupted) {
+    const char *whole = scratch_path(s, "whole");
+    const char *parts = scratch_path(s, "parts");
     mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_HOST);
     run_options o = replayed_run(&features, 3, true);
     o.shots = 3;
@@ -162,15 +157,13 @@ TEST(resumed_equals_uninterrupted) {
     folder_remove(parts);
 }
 
-TEST(a_failing_replay_names_its_step_and_changes_nothing) {
-    scratch *s = *state;
-    char folder[512];
+TEST_WITH(scratch *s, a_failing_replay_names_its_step_and_changes_nothing) {
     float before[64], after[64];
-    snprintf(folder, sizeof folder, "%s/bad", s->folder);
+    const char *folder = scratch_path(s, "bad");
     mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
     run_options o = replayed_run(&features, 1, true);
     o.shots = 3;
-    training_run run = run_open(&o, folder);
+    HELD(training_run) run = run_open(&o, folder);
     mo_step_report r = {0};
     int64_t step = 0;
     while (step < STEPS && !r.replayed) {
@@ -193,15 +186,13 @@ TEST(a_failing_replay_names_its_step_and_changes_nothing) {
     assert_failed(run.ctx, MO_NUMERICAL, PARTS("train: ", named));
     mo_tensor_read(first, after, bytes);
     assert_memory_equal(before, after, bytes);
-    run_close(&run);
     folder_remove(folder);
 }
 
-TEST(a_device_that_records_nothing_is_an_error) {
-    scratch *s = *state;
-    mo_context *ctx = mo_context_create(NULL);
-    mo_pool *pool = planted_pool(ctx);
-    mo_model *model = planted_model(ctx, 1);
+TEST_WITH(scratch *s, a_device_that_records_nothing_is_an_error) {
+    HELD(mo_context) *ctx = mo_context_create(NULL);
+    HELD(mo_pool) *pool = planted_pool(ctx);
+    HELD(mo_model) *model = planted_model(ctx, 1);
     mo_trainer_options o = {.steps = 1,
         .episodes_per_step = 1,
         .adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.9, .epsilon = 1},
@@ -212,9 +203,6 @@ TEST(a_device_that_records_nothing_is_an_error) {
     assert_failed(
         ctx, MO_UNSUPPORTED, PARTS("train: the device cpu does its work at once, there is nothing to capture"));
     assert_int_equal(access(o.out, F_OK), -1);
-    mo_model_release(model);
-    mo_pool_release(pool);
-    mo_context_release(ctx);
 }
 
 int main(void) {

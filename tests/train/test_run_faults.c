@@ -44,7 +44,7 @@ static bool train_until_killed(const char *folder, disk_plan plan, long k) {
 
 /* Goes on as a user would: with --resume or, if that is refused, from the start. Returns whether it resumed. */
 static bool take_up(const char *folder) {
-    training_run run = run_open(&usual_run, folder);
+    HELD(training_run) run = run_open(&usual_run, folder);
     bool resumed = mo_trainer_resume(run.trainer) == MO_OK;
     if (!resumed) {
         mo_clear_error(run.ctx);
@@ -54,7 +54,6 @@ static bool take_up(const char *folder) {
     mo_trainer_run(run.trainer, NULL, NULL);
     mo_trainer_finish(run.trainer);
     assert_run_ok(&run);
-    run_close(&run);
     return resumed;
 }
 
@@ -66,13 +65,12 @@ static int left_over(const char *folder) {
 /* Counts the calls of a whole run in `folder` under the plan, which has no fault; `whole` receives the folder of a
  * finished run. */
 static long count_calls(scratch *s, char whole[400], char folder[400], const disk_plan *plan) {
-    training_run run;
+    HELD(training_run) run;
     snprintf(whole, 400, "%s/whole", s->folder);
     snprintf(folder, 400, "%s/cut", s->folder);
     train(&run, whole, plan);
     long n = disk_end();
     assert_run_ok(&run);
-    run_close(&run);
     return n;
 }
 
@@ -108,8 +106,7 @@ TEST(so_it_is_where_temporary_files_have_names) {
 /* ---- a disk that fails ---- */
 
 /* run.json is saved before the first checkpoint, and the log before the checkpoint that counts its lines. */
-TEST(the_files_of_a_run_are_saved_in_order) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, the_files_of_a_run_are_saved_in_order) {
     char whole[400], folder[400], path[600], wrong[400];
     static const char *const saved[] = {"run.json", "checkpoint.safetensors", "weights.safetensors"};
     count_calls(s, whole, folder, &(disk_plan){.under = s->folder});
@@ -119,9 +116,8 @@ TEST(the_files_of_a_run_are_saved_in_order) {
         snprintf(path, sizeof path, "%s/%s", whole, saved[i]);
         if (!disk_save_in_order(calls, path, &written, wrong))
             fail_msg("%s\n%s", wrong, calls);
-        bytes b = run_file(whole, saved[i]);
+        HELD(bytes) b = run_file(whole, saved[i]);
         assert_int_equal(written, b.n);
-        bytes_release(&b);
     }
     snprintf(path, sizeof path, "%s/run.json\n", whole);
     const char *run = strstr(calls, path), *checkpoint = strstr(calls, "/checkpoint.safetensors\n");
@@ -140,11 +136,10 @@ TEST(the_files_of_a_run_are_saved_in_order) {
 }
 
 /* A folder with only run.json is a run without a step; with other settings it is refused. */
-TEST(only_run_json_is_the_beginning_of_its_own_run) {
-    scratch *s = *state;
-    char folder[400], path[600];
+TEST_WITH(scratch *s, only_run_json_is_the_beginning_of_its_own_run) {
+    char path[600];
     run_options other = usual_run;
-    snprintf(folder, sizeof folder, "%s/run", s->folder);
+    const char *folder = scratch_path(s, "run");
     run_until(&usual_run, folder, false, 1);
     static const char *const later[] = {"checkpoint.safetensors", "checkpoint.previous.safetensors", "log.jsonl"};
     for (int i = 0; i < 3; i++) {

@@ -62,22 +62,19 @@ static double figure_of_arrays(mo_arrays *arrays) {
 }
 
 static void write_npy(mo_context *ctx, const char *path, int version) {
-    mo_arrays *arrays = arrays_of(ctx, version);
+    HELD(mo_arrays) *arrays = arrays_of(ctx, version);
     mo_npy_write(mo_arrays_find(arrays, "x"), path);
-    mo_arrays_release(arrays);
 }
 
 static double read_npy(mo_context *ctx, const char *path) {
-    mo_tensor *X = mo_npy_read(ctx, path);
+    HELD(mo_tensor) *X = mo_npy_read(ctx, path);
     double figure = figure_of(X);
-    mo_tensor_release(X);
     return figure;
 }
 
 static void write_npz(mo_context *ctx, const char *path, int version) {
-    mo_arrays *arrays = arrays_of(ctx, version);
+    HELD(mo_arrays) *arrays = arrays_of(ctx, version);
     mo_npz_write(arrays, path);
-    mo_arrays_release(arrays);
 }
 
 static double read_npz(mo_context *ctx, const char *path) {
@@ -85,9 +82,8 @@ static double read_npz(mo_context *ctx, const char *path) {
 }
 
 static void write_safetensors(mo_context *ctx, const char *path, int version) {
-    mo_arrays *arrays = arrays_of(ctx, version);
+    HELD(mo_arrays) *arrays = arrays_of(ctx, version);
     mo_safetensors_write(arrays, "{\"made_by\":\"a test\"}", path);
-    mo_arrays_release(arrays);
 }
 
 static double read_safetensors(mo_context *ctx, const char *path) {
@@ -95,15 +91,13 @@ static double read_safetensors(mo_context *ctx, const char *path) {
 }
 
 static void write_graph(mo_context *ctx, const char *path, int version) {
-    mo_graph *graph = planted_graph(ctx, "planted", 30, 3, 0.5, 0.1, 1 + (uint64_t)version);
+    HELD(mo_graph) *graph = planted_graph(ctx, "planted", 30, 3, 0.5, 0.1, 1 + (uint64_t)version);
     mo_graph_write(graph, path);
-    mo_graph_release(graph);
 }
 
 static double read_graph(mo_context *ctx, const char *path) {
-    mo_graph *graph = mo_graph_open(ctx, path);
+    HELD(mo_graph) *graph = mo_graph_open(ctx, path);
     double figure = graph ? (double)(graph->hash[0] >> 12) : 0;
-    mo_graph_release(graph);
     return figure;
 }
 
@@ -113,21 +107,19 @@ static void write_edges(mo_context *ctx, const char *path, int version) {
 }
 
 static void write_weights(mo_context *ctx, const char *path, int version) {
-    mo_model *model = planted_model(ctx, 1 + (uint64_t)version);
+    HELD(mo_model) *model = planted_model(ctx, 1 + (uint64_t)version);
     mo_feature_options features = planted_features();
     mo_weights_write(ctx, model, &(mo_weights_about){&features, (int[MO_TASKS]){0}, 1, "paper++", NULL}, path);
-    mo_model_release(model);
 }
 
 static double read_weights(mo_context *ctx, const char *path) {
-    mo_model *model = mo_model_open(ctx, path);
+    HELD(mo_model) *model = mo_model_open(ctx, path);
     float bias[PLANTED_DIM] = {0}, row[PLANTED_DIM * PLANTED_DIM];
     if (model)
         mo_tensor_read(mo_model_parameter(model, 0), row, sizeof row);
     if (model)
         mo_tensor_read(mo_model_parameter(model, 1), bias, sizeof bias);
     double figure = model && mo_ok(ctx) ? row[7] + 10 : 0;
-    mo_model_release(model);
     return figure;
 }
 
@@ -144,9 +136,8 @@ static const char *folder_of(const char *path, char folder[512]) {
 static void write_entry(mo_context *ctx, const char *path, int version) {
     char folder[512];
     mo_cache cache = {.ctx = ctx, .folder = folder_of(path, folder), .notice = raise_notice, .state = ctx};
-    mo_arrays *arrays = arrays_of(ctx, version);
+    HELD(mo_arrays) *arrays = arrays_of(ctx, version);
     mo_cache_store(&cache, entry_key, arrays);
-    mo_arrays_release(arrays);
 }
 
 static double read_entry(mo_context *ctx, const char *path) {
@@ -192,9 +183,8 @@ static void assert_one_line(const mo_context *ctx, const char *name, const char 
 }
 
 static bool holds(const char *path, bytes expected) {
-    bytes b = read_bytes(path);
+    HELD(bytes) b = read_bytes(path);
     bool same = b.n == expected.n && (!b.n || !memcmp(b.data, expected.data, b.n));
-    bytes_release(&b);
     return same;
 }
 
@@ -339,8 +329,7 @@ static void read_at_every_call(scratch *s, const kind *k, const char *path, doub
         }
 }
 
-TEST(a_fault_in_a_reader_is_told_or_changes_nothing) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_fault_in_a_reader_is_told_or_changes_nothing) {
     tally t = {0};
     for (int i = 0; i < KINDS; i++) {
         char path[512];
@@ -405,11 +394,9 @@ static void open_stack_at_every_call(scratch *s, const char *folder, bool there,
         }
 }
 
-TEST(a_fault_in_a_hop_stack_is_told_and_made_good) {
-    scratch *s = *state;
-    char folder[400];
+TEST_WITH(scratch *s, a_fault_in_a_hop_stack_is_told_and_made_good) {
     tally t = {0};
-    snprintf(folder, sizeof folder, "%s/stacks", s->folder);
+    const char *folder = scratch_path(s, "stacks");
     double expected = open_stack(s, folder);
     expect_ok(s->ctx);
     assert_true(expected != 0);
@@ -422,8 +409,7 @@ TEST(a_fault_in_a_hop_stack_is_told_and_made_good) {
 
 /* ---- the order ---- */
 
-TEST(a_save_is_written_synced_named_and_its_folder_synced) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_save_is_written_synced_named_and_its_folder_synced) {
     int saves = 0;
     char wrong[400];
     for (int named_only = 0; named_only < 2; named_only++)
@@ -437,9 +423,8 @@ TEST(a_save_is_written_synced_named_and_its_folder_synced) {
                 expect_ok(s->ctx);
                 if (!disk_save_in_order(disk_calls(), path, &written, wrong))
                     fail_msg("%s\n%s", wrong, disk_calls());
-                bytes b = read_bytes(path);
+                HELD(bytes) b = read_bytes(path);
                 assert_int_equal(written, b.n);
-                bytes_release(&b);
             }
             unlink(path);
         }
@@ -447,11 +432,10 @@ TEST(a_save_is_written_synced_named_and_its_folder_synced) {
     assert_int_equal(saves, 4 * KINDS);
 }
 
-TEST(a_hop_stack_is_synced_before_it_has_its_name) {
-    scratch *s = *state;
-    char folder[400], path[1024], wrong[400];
+TEST_WITH(scratch *s, a_hop_stack_is_synced_before_it_has_its_name) {
+    char path[1024], wrong[400];
     long written;
-    snprintf(folder, sizeof folder, "%s/stacks", s->folder);
+    const char *folder = scratch_path(s, "stacks");
     folder_remove(folder);
     assert_int_equal(mkdir(folder, 0777), 0);
     disk_begin(&(disk_plan){.under = folder});
@@ -477,7 +461,6 @@ TEST(an_order_that_loses_files_is_recognized) {
         {"create /f/a\nwrite /f/a 5\nsync /f/a\nsync /f\n", "no file is renamed"},
         {"create /g/.t\nwrite /g/.t 5\nsync /g/.t\nname /g/.t /f/a\nsync /f\n", "another folder"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char wrong[400] = "";
         long written;

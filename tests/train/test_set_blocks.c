@@ -4,8 +4,6 @@
 #include "tests/copies.h"
 #include "train/features/sets/set_blocks.h"
 
-#include "ops/inside.h"
-
 static const fixtures around_all = {scratch_create, planted_release};
 
 enum { MOST_NODES = 16, ROUNDS = 3 };
@@ -74,9 +72,8 @@ static mo_graph *known_set(mo_context *ctx) {
 }
 
 /* The expected columns before standardisation: triangles, paths, stars, cycles of four, components. */
-TEST(statistics_are_those_of_known_graphs) {
-    scratch *s = *state;
-    mo_graph *set = known_set(s->ctx);
+TEST_WITH(scratch *s, statistics_are_those_of_known_graphs) {
+    HELD(mo_graph) *set = known_set(s->ctx);
     static const double n[] = {5, 6, 7, 6}, m[] = {10, 6, 6, 6}, T[] = {10, 0, 0, 2}, S2[] = {30, 6, 15, 6},
                         S3[] = {20, 0, 20, 0}, C4[] = {15, 0, 0, 0}, most[] = {4, 2, 6, 2}, c[] = {1, 1, 1, 2},
                         correlation[] = {0, 0, -1, 0};
@@ -99,7 +96,6 @@ TEST(statistics_are_those_of_known_graphs) {
             if (fabsf(got[g][j] - want[g][j]) > 1e-4F)
                 fail_msg("graph %d, column %d: expected %g, found %g", g, j, (double)want[g][j], (double)got[g][j]);
     mo_set_structure_free(&structure);
-    mo_graph_release(set);
 }
 
 /* ---- subtrees ---- */
@@ -147,13 +143,13 @@ static void add_intersections(const mo_graph *set, const int64_t *colour, double
     free(count);
 }
 
-TEST(subtrees_are_the_optimal_assignment_kernel) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, subtrees_are_the_optimal_assignment_kernel) {
     enum { G = 40 };
     for (int labelled = 0; labelled < 2; labelled++) {
-        mo_graph *set = drawn_set(s->ctx, G, labelled, false);
-        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
-        int64_t *colour = calloc((size_t)set->nodes, sizeof *colour), *next = calloc((size_t)set->nodes, sizeof *next);
+        HELD(mo_graph) *set = drawn_set(s->ctx, G, labelled, false);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
+        HELD_MEMORY int64_t *colour = calloc((size_t)set->nodes, sizeof *colour),
+                            *next = calloc((size_t)set->nodes, sizeof *next);
         double K[G * G] = {0}, norm[G] = {0};
         for (int64_t u = 0; labelled && u < set->nodes; u++)
             colour[u] = set->feature_column[set->feature_pointer[u]];
@@ -179,15 +175,10 @@ TEST(subtrees_are_the_optimal_assignment_kernel) {
         double want[G * G], got[G * G];
         mo_tensor_read(mo_contiguous(t, mo_matmul(t, root, mo_transpose(t, root))), want, sizeof want);
         mo_tensor_read(mo_contiguous(t, mo_matmul(t, P, mo_transpose(t, P))), got, sizeof got);
-        if (!mo_ok(s->ctx))
-            fail_msg("%s", mo_context_status(s->ctx)->message);
+        expect_ok(s->ctx);
         for (int i = 0; i < G * G; i++)
             if (fabs(got[i] - want[i]) > 1e-4)
                 fail_msg("labels %d, graphs %d and %d: expected %g, found %g", labelled, i / G, i % G, want[i], got[i]);
-        free(colour);
-        free(next);
-        mo_tape_release(t);
-        mo_graph_release(set);
     }
 }
 
@@ -235,10 +226,9 @@ static double mean_gaussians(const mo_graph *set, const double *h, int64_t w, do
 
 /* Compares cosines between the waves' rows, which are random to 1 / sqrt(128), with cosines between centred rows of the
  * exact kernel. */
-TEST(waves_are_gaussians_between_nodes) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, waves_are_gaussians_between_nodes) {
     enum { G = 24 };
-    mo_graph *set = drawn_set(s->ctx, G, true, false);
+    HELD(mo_graph) *set = drawn_set(s->ctx, G, true, false);
     mo_set_structure structure;
     static float rows[G * MO_WAVES];
     double *h, K[G][G], row[G] = {0}, all = 0, s2 = 0, error = 0, spread = 0;
@@ -266,22 +256,19 @@ TEST(waves_are_gaussians_between_nodes) {
         fail_msg("squares of errors %g, of cosines %g", error, spread);
     free(h);
     mo_set_structure_free(&structure);
-    mo_graph_release(set);
 }
 
 /* ---- the order of the nodes ---- */
 
-TEST(the_order_of_the_nodes_changes_no_inner_product) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, the_order_of_the_nodes_changes_no_inner_product) {
     static const char *const names[] = {"statistics", "subtrees", "waves"};
     enum { G = 30 };
     mo_feature_options o = example_features(NULL);
     mo_features *f[2];
     for (int i = 0; i < 2; i++) {
-        mo_graph *set = drawn_set(s->ctx, G, true, i);
+        HELD(mo_graph) *set = drawn_set(s->ctx, G, true, i);
         f[i] = mo_example_features_open(set, MO_TASK_GC, NULL, &o);
         assert_non_null(f[i]);
-        mo_graph_release(set);
     }
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     for (int b = 0; b < 3; b++) {
@@ -313,13 +300,11 @@ static double array_distance(mo_context *ctx, const mo_features *f, const mo_fea
     mo_tensor *largest = mo_max(t, mo_abs(t, mo_sub(t, X, Y)), MO_ALL, MO_DROP_AXES);
     double distance = mo_item(largest);
     mo_tape_release(t);
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
+    expect_ok(ctx);
     return distance;
 }
 
-TEST(a_measured_value_counts_in_any_unit_and_makes_no_kinds) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_measured_value_counts_in_any_unit_and_makes_no_kinds) {
     enum { G = 30 };
     static const char *const names[] = {"blocks", "waves", "subtrees"};
     static const float units[] = {0, 1, 1000, 1e-4F};
@@ -327,11 +312,10 @@ TEST(a_measured_value_counts_in_any_unit_and_makes_no_kinds) {
     for (int labelled = 0; labelled < 2; labelled++) {
         mo_features *f[4];
         for (int i = 0; i < 4; i++) {
-            mo_graph *set = measured_set(s->ctx, G, labelled, false, units[i]);
+            HELD(mo_graph) *set = measured_set(s->ctx, G, labelled, false, units[i]);
             f[i] = mo_example_features_open(set, MO_TASK_GC, NULL, &o);
             if (!f[i])
                 fail_msg("%s", mo_context_status(s->ctx)->message);
-            mo_graph_release(set);
         }
         for (int b = 0; b < 3; b++)
             for (int i = 2; i < 4; i++) {
@@ -349,13 +333,12 @@ TEST(a_measured_value_counts_in_any_unit_and_makes_no_kinds) {
 
 /* Graphs without an edge, a set of one graph, or of equal graphs: rows are finite, and zero if graphs cannot be told
  * apart. */
-TEST(poor_sets_have_finite_rows) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, poor_sets_have_finite_rows) {
     static const char *const names[] = {"statistics", "subtrees", "waves"};
     mo_feature_options o = example_features(NULL);
     for (int kind = 0; kind < 3; kind++) {
         int64_t graphs = kind == 1 ? 1 : 5;
-        mo_graph *set = mo_graph_new(s->ctx, "poor", "poor");
+        HELD(mo_graph) *set = mo_graph_new(s->ctx, "poor", "poor");
         mo_edges edges = {0};
         set->graphs = graphs;
         set->graph_offset = calloc((size_t)graphs + 1, sizeof *set->graph_offset);
@@ -366,7 +349,7 @@ TEST(poor_sets_have_finite_rows) {
         }
         mo_graph_set_edges(set, 3 * graphs, &edges);
         set = mo_graph_finish(set);
-        mo_features *f = mo_example_features_open(set, MO_TASK_GC, NULL, &o);
+        HELD(mo_features) *f = mo_example_features_open(set, MO_TASK_GC, NULL, &o);
         if (!f)
             fail_msg("%s", mo_context_status(s->ctx)->message);
         for (int b = 0; b < 3; b++) {
@@ -375,7 +358,5 @@ TEST(poor_sets_have_finite_rows) {
             for (int64_t i = 0; i < mo_numel(X); i++)
                 assert_true(isfinite(x[i]));
         }
-        mo_features_release(f);
-        mo_graph_release(set);
     }
 }

@@ -1,6 +1,5 @@
 /* tests/train/test_set_kernels.c - the kernels between the graphs of a set against their formulas, summed plainly in
  * float64. Kernels that a set has no data for are left out; bad input is refused. */
-#include "tensor/hidden.h"
 #include "tests/drawn_graphs.h"
 #include "train/features/example_rows.h"
 #include "train/features/sets/kernels.h"
@@ -258,7 +257,7 @@ static void expect_experts(const mo_graph *set, const char *const *names, int n_
     int64_t all[GRAPHS];
     for (int g = 0; g < GRAPHS; g++)
         all[g] = GRAPHS - 1 - g;
-    mo_set_kernels *k = mo_set_kernels_create(set, false, 0);
+    HELD(mo_set_kernels) *k = mo_set_kernels_create(set, false, 0);
     expect_ok(set->ctx);
     assert_int_equal(mo_set_kernels_count(k), n_names);
     assert_int_equal(mo_set_kernels_gram(k, all, GRAPHS, all, GRAPHS, found), MO_OK);
@@ -288,36 +287,30 @@ static void expect_experts(const mo_graph *set, const char *const *names, int n_
                         (long long)all[h], x, y);
             }
     }
-    mo_set_kernels_release(k);
 }
 
-TEST(kernels_are_those_of_the_formulas) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, kernels_are_those_of_the_formulas) {
     static const char *const names[] = {"st", "lab", "at", "atx", "wl"}, *const bare[] = {"st", "lab", "wl"};
     for (int labelled = 0; labelled < 2; labelled++) {
-        mo_graph *plain_set = drawn_set(s->ctx, labelled, 0), *measured = drawn_set(s->ctx, labelled, A),
-                 *wider = drawn_set(s->ctx, labelled, A + 2);
+        HELD(mo_graph) *plain_set = drawn_set(s->ctx, labelled, 0), *measured = drawn_set(s->ctx, labelled, A),
+                       *wider = drawn_set(s->ctx, labelled, A + 2);
         expect_experts(plain_set, bare, 3);
         expect_experts(measured, names, 5);
         expect_experts(wider, names, 5);
-        mo_graph_release(plain_set);
-        mo_graph_release(measured);
-        mo_graph_release(wider);
     }
 }
 
 /* A call for some pairs gives the values of a call for all; bits are equal for any number of threads. */
 TEST(parts_and_threads_change_nothing) {
-    (void)state;
     static float all[5 * GRAPHS * GRAPHS], part[5 * 4 * 3];
     static const int64_t a[] = {5, 2, 2, 17}, b[] = {0, 17, 9};
     int64_t every[GRAPHS];
     for (int g = 0; g < GRAPHS; g++)
         every[g] = g;
     for (int threads = 1; threads <= 3; threads += 2) {
-        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-        mo_graph *set = drawn_set(ctx, true, A);
-        mo_set_kernels *k = mo_set_kernels_create(set, false, 0);
+        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+        HELD(mo_graph) *set = drawn_set(ctx, true, A);
+        HELD(mo_set_kernels) *k = mo_set_kernels_create(set, false, 0);
         if (threads == 1)
             assert_int_equal(mo_set_kernels_gram(k, every, GRAPHS, every, GRAPHS, all), MO_OK);
         assert_int_equal(mo_set_kernels_gram(k, a, 4, b, 3, part), MO_OK);
@@ -325,16 +318,12 @@ TEST(parts_and_threads_change_nothing) {
             for (int i = 0; i < 4; i++)
                 for (int j = 0; j < 3; j++)
                     assert_true(part[(e * 4 + i) * 3 + j] == all[(e * GRAPHS + a[i]) * GRAPHS + b[j]]);
-        mo_set_kernels_release(k);
-        mo_graph_release(set);
-        assert_int_equal(mo_context_release(ctx), MO_OK);
     }
 }
 
 /* Inductive kernels between some graphs do not depend on the set's other graphs, as transductive ones do. If all graphs
  * are labelled, the Gaussians of both are equal. */
-TEST(inductive_kernels_ask_the_labelled_graphs_alone) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, inductive_kernels_ask_the_labelled_graphs_alone) {
     enum { SAME = 14, LABELLED = 5, ASKED = 6, EXPERTS = 5, MANY = EXPERTS * GRAPHS * GRAPHS };
     static const int64_t labelled[LABELLED] = {2, 5, 8, 12, 13}, asked[ASKED] = {0, 2, 4, 7, 10, 11};
     static float K[2][2][EXPERTS * ASKED * LABELLED], all[2][MANY];
@@ -342,18 +331,16 @@ TEST(inductive_kernels_ask_the_labelled_graphs_alone) {
     for (int g = 0; g < GRAPHS; g++)
         every[g] = g;
     for (int drawn = 0; drawn < 2; drawn++) {
-        mo_graph *set = partly_drawn_set(s->ctx, true, A, drawn ? SAME : GRAPHS);
+        HELD(mo_graph) *set = partly_drawn_set(s->ctx, true, A, drawn ? SAME : GRAPHS);
         for (int inductive = 0; inductive < 2; inductive++) {
-            mo_set_kernels *k = mo_set_kernels_create(set, inductive, 0);
+            HELD(mo_set_kernels) *k = mo_set_kernels_create(set, inductive, 0);
             assert_int_equal(mo_set_kernels_count(k), EXPERTS);
             assert_int_equal(mo_set_kernels_refer(k, every, GRAPHS), MO_OK);
             assert_int_equal(mo_set_kernels_gram(k, every, GRAPHS, every, GRAPHS, all[inductive]), MO_OK);
             assert_int_equal(mo_set_kernels_refer(k, labelled, LABELLED), MO_OK);
             assert_int_equal(mo_set_kernels_gram(k, asked, ASKED, labelled, LABELLED, K[drawn][inductive]), MO_OK);
-            mo_set_kernels_release(k);
         }
         assert_memory_equal(all[0], all[1], 4 * GRAPHS * GRAPHS * sizeof **all);
-        mo_graph_release(set);
     }
     for (int e = 0; e < EXPERTS; e++) {
         double most[2] = {0, 0};
@@ -365,10 +352,9 @@ TEST(inductive_kernels_ask_the_labelled_graphs_alone) {
     }
 }
 
-TEST(inductive_kernels_before_any_label) {
-    scratch *s = *state;
-    mo_graph *set = drawn_set(s->ctx, true, A);
-    mo_set_kernels *k = mo_set_kernels_create(set, true, 0);
+TEST_WITH(scratch *s, inductive_kernels_before_any_label) {
+    HELD(mo_graph) *set = drawn_set(s->ctx, true, A);
+    HELD(mo_set_kernels) *k = mo_set_kernels_create(set, true, 0);
     int64_t graph = 3, beyond = GRAPHS;
     float K[5];
     assert_int_equal(mo_set_kernels_gram(k, &graph, 1, &graph, 1, K), MO_STATE);
@@ -379,13 +365,10 @@ TEST(inductive_kernels_before_any_label) {
     assert_int_equal(mo_set_kernels_gram(k, &graph, 1, &graph, 1, K), MO_OK);
     for (int e = 0; e < 5; e++)
         assert_true(fabs(K[e] - 2) < 1e-6);
-    mo_set_kernels_release(k);
-    mo_graph_release(set);
 }
 
-TEST(empty_lists_and_wrong_graphs_and_too_little_memory) {
-    scratch *s = *state;
-    mo_graph *set = drawn_set(s->ctx, true, A), *single = draw_graph(s->ctx, small, 0, 3);
+TEST_WITH(scratch *s, empty_lists_and_wrong_graphs_and_too_little_memory) {
+    HELD(mo_graph) *set = drawn_set(s->ctx, true, A), *single = draw_graph(s->ctx, small, 0, 3);
     mo_set_kernels *k = mo_set_kernels_create(set, false, 0);
     int64_t graph = 3, beyond = GRAPHS;
     float K[5];
@@ -400,8 +383,6 @@ TEST(empty_lists_and_wrong_graphs_and_too_little_memory) {
     assert_null(mo_set_kernels_create(single, false, 0));
     assert_int_equal(mo_code_of(s->ctx), MO_INVALID);
     mo_clear_error(s->ctx);
-    mo_graph_release(set);
-    mo_graph_release(single);
 }
 
 TEST(nothing_is_left) {

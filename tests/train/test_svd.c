@@ -17,18 +17,17 @@ static void add(edges *e, int64_t u, int64_t v) {
 }
 
 static mo_csr *adjacency_of(mo_context *ctx, int64_t n, const edges *e, mo_dtype real) {
-    mo_graph *graph = mo_graph_from_edges(ctx, "drawn", n, e->count, e->u, e->v);
+    HELD(mo_graph) *graph = mo_graph_from_edges(ctx, "drawn", n, e->count, e->u, e->v);
     expect_ok(ctx);
     mo_csr *A = mo_normalized_adjacency(graph, real);
     expect_ok(ctx);
-    mo_graph_release(graph);
     return A;
 }
 
 /* Returns the r largest |eigenvalues| of a symmetric matrix, falling, from a dense decomposition. */
 static double *dense_spectrum(mo_context *ctx, const mo_csr *A) {
     int64_t n = mo_csr_rows(A);
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *w, *V, *M = mo_spmm(t, A, mo_eye(t, mo_tensor_dtype(A->values), n));
     mo_eigh(t, mo_cast(t, M, MO_F64), &w, &V);
     double *spectrum = host(t, w);
@@ -40,7 +39,6 @@ static double *dense_spectrum(mo_context *ctx, const mo_csr *A) {
             spectrum[j] = spectrum[j - 1];
             spectrum[j - 1] = swap;
         }
-    mo_tape_release(t);
     return spectrum;
 }
 
@@ -48,7 +46,7 @@ static double *dense_spectrum(mo_context *ctx, const mo_csr *A) {
 static void check_converged(mo_context *ctx, int64_t n, const edges *e, int rank) {
     for (int real = MO_F32; real <= MO_F64; real++) {
         double tolerance = real == MO_F64 ? 1e-9 : 2e-5;
-        mo_csr *A = adjacency_of(ctx, n, e, (mo_dtype)real);
+        HELD(mo_csr) *A = adjacency_of(ctx, n, e, (mo_dtype)real);
         double *spectrum = dense_spectrum(ctx, A);
         result x = decompose(ctx, A, rank, -1, 0);
         expect_near("sigma", x.S, spectrum, rank, tolerance);
@@ -60,7 +58,6 @@ static void check_converged(mo_context *ctx, int64_t n, const edges *e, int rank
             assert_true(x.S[j] <= x.S[j - 1]);
         free(spectrum);
         free_result(&x);
-        mo_csr_release(A);
     }
 }
 
@@ -72,48 +69,42 @@ static edges *complete_graph(int64_t n) {
     return e;
 }
 
-TEST(a_complete_graph_has_one_eigenvalue_many_times) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_complete_graph_has_one_eigenvalue_many_times) {
     edges *e = complete_graph(120);
     check_converged(s->ctx, 120, e, 20);
     free(e);
 }
 
-TEST(a_bipartite_graph_has_eigenvalues_in_pairs) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_bipartite_graph_has_eigenvalues_in_pairs) {
     edges *e = calloc(1, sizeof *e);
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
     for (int k = 0; k < 400; k++)
         add(e, mo_random_below(&r, 50), 50 + mo_random_below(&r, 60));
     check_converged(s->ctx, 110, e, 16);
-    mo_csr *A = adjacency_of(s->ctx, 110, e, MO_F64);
+    HELD(mo_csr) *A = adjacency_of(s->ctx, 110, e, MO_F64);
     result x = decompose(s->ctx, A, 2, -1, 0); /* eigenvalues 1 and -1: their vectors must not be mixed */
     for (int64_t i = 0; i < 110; i++) {
         assert_true(fabs(x.U[2 * i] - x.V[2 * i]) < 1e-9);
         assert_true(fabs(x.U[2 * i + 1] + x.V[2 * i + 1]) < 1e-9);
     }
     free_result(&x);
-    mo_csr_release(A);
     free(e);
 }
 
-TEST(a_star_has_rank_two_and_zeros_after) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_star_has_rank_two_and_zeros_after) {
     edges *e = calloc(1, sizeof *e);
     for (int64_t i = 1; i < 200; i++)
         add(e, 0, i);
     check_converged(s->ctx, 200, e, 12);
-    mo_csr *A = adjacency_of(s->ctx, 200, e, MO_F32);
+    HELD(mo_csr) *A = adjacency_of(s->ctx, 200, e, MO_F32);
     result x = decompose(s->ctx, A, 12, 2, 0);
     for (int j = 2; j < 12; j++)
         assert_true(x.S[j] == 0);
     free_result(&x);
-    mo_csr_release(A);
     free(e);
 }
 
-TEST(isolated_nodes_and_small_components_are_fine) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, isolated_nodes_and_small_components_are_fine) {
     edges *e = calloc(1, sizeof *e);
     for (int64_t i = 0; i < 90; i += 3) /* thirty paths of three nodes, then sixty isolated nodes */
         add(e, i, i + 1), add(e, i + 1, i + 2);
@@ -129,8 +120,7 @@ TEST(isolated_nodes_and_small_components_are_fine) {
     free(e);
 }
 
-TEST(a_random_graph_converges) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_random_graph_converges) {
     edges *e = calloc(1, sizeof *e);
     mo_random r = mo_random_at(4, MO_PURPOSE_CHECK, 0);
     for (int k = 0; k < 900; k++)
@@ -142,12 +132,11 @@ TEST(a_random_graph_converges) {
 /* A path has the eigenvalues cos(pi j / (n - 1)), in pairs +-s and dense at both ends: the worst case for power
  * iterations. Rayleigh-Ritz on the iterated block alone mixes s and -s, and its values are off by up to 0.64; with the
  * block's image added, the worst of these 64 is off by 0.033. */
-TEST(two_power_iterations_find_the_values_of_a_path) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, two_power_iterations_find_the_values_of_a_path) {
     edges *e = calloc(1, sizeof *e);
     for (int64_t i = 0; i + 1 < 400; i++)
         add(e, i, i + 1);
-    mo_csr *A = adjacency_of(s->ctx, 400, e, MO_F32);
+    HELD(mo_csr) *A = adjacency_of(s->ctx, 400, e, MO_F32);
     result x = decompose(s->ctx, A, 64, 2, 0);
     for (int j = 0; j < 64; j++)
         assert_true(fabs(x.S[j] - fabs(cos(3.14159265358979 * (j / 2) / 399))) < 0.05);
@@ -158,20 +147,19 @@ TEST(two_power_iterations_find_the_values_of_a_path) {
         assert_true(fabs(exact.S[j] - fabs(cos(3.14159265358979 * (j / 2) / 399))) < 1e-6);
     assert_true(exact.residual < 1e-6);
     free_result(&exact);
-    mo_csr_release(A);
     free(e);
 }
 
 /* ---- repetition and refusals ---- */
 
 static float *bits_of(int threads, int64_t n, uint64_t seed, size_t *bytes) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
     edges *e = calloc(1, sizeof *e);
     mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 3);
     for (int k = 0; k < 12000; k++)
         add(e, mo_random_below(&r, n), mo_random_below(&r, n));
-    mo_csr *A = adjacency_of(ctx, n, e, MO_F32);
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_csr) *A = adjacency_of(ctx, n, e, MO_F32);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *U, *S, *V;
     assert_int_equal(mo_sparse_svd(t, A, 60, 2, seed, &U, &S, &V, NULL), MO_OK);
     *bytes = (size_t)(2 * n + 1) * 60 * sizeof(float);
@@ -179,32 +167,24 @@ static float *bits_of(int threads, int64_t n, uint64_t seed, size_t *bytes) {
     mo_tensor_read(
         mo_concat(t, (mo_tensor *[]){U, mo_reshape(t, S, 2, (int64_t[]){1, 60}), V}, 3, MO_AXIS(0)), all, *bytes);
     expect_ok(ctx);
-    mo_tape_release(t);
-    mo_csr_release(A);
     free(e);
-    mo_context_release(ctx);
     return all;
 }
 
 TEST(threads_change_no_bit_and_seeds_do) {
-    (void)state;
     size_t bytes;
-    float *one = bits_of(1, 3000, 1, &bytes), *two = bits_of(2, 3000, 1, &bytes), *again = bits_of(2, 3000, 1, &bytes),
-          *other = bits_of(2, 3000, 2, &bytes);
+    HELD_MEMORY float *one = bits_of(1, 3000, 1, &bytes), *two = bits_of(2, 3000, 1, &bytes),
+                      *again = bits_of(2, 3000, 1, &bytes), *other = bits_of(2, 3000, 2, &bytes);
     assert_memory_equal(one, two, bytes);
     assert_memory_equal(two, again, bytes);
     assert_true(memcmp(one, other, bytes) != 0);
-    free(one);
-    free(two);
-    free(again);
-    free(other);
 }
 
 TEST(wrong_ranks_and_values_that_are_not_finite_are_refused) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     double X[] = {1, 2, 3, 4, 5, 6, 7, 8, NAN, 10, 11, 12};
-    mo_csr *A = sparse(ctx, X, 4, 3, MO_F64);
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_csr) *A = sparse(ctx, X, 4, 3, MO_F64);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *U, *S, *V;
     mo_sparse_svd(t, A, 0, 2, 1, &U, &S, &V, NULL);
     assert_failed(ctx, MO_INVALID, PARTS("svd: rank 0 of a matrix [4, 3], expected 1 to 3"));
@@ -212,8 +192,6 @@ TEST(wrong_ranks_and_values_that_are_not_finite_are_refused) {
     assert_failed(ctx, MO_INVALID, PARTS("svd: rank 4"));
     mo_sparse_svd(t, A, 2, 2, 1, &U, &S, &V, NULL);
     assert_failed(ctx, MO_NUMERICAL, PARTS("svd: the norm of the matrix [4, 3] is nan, expected a finite one"));
-    mo_tape_release(t);
-    mo_csr_release(A);
 }
 
 static mo_csr *cycle_of(mo_context *ctx, int64_t n, int64_t nodes) {
@@ -222,27 +200,24 @@ static mo_csr *cycle_of(mo_context *ctx, int64_t n, int64_t nodes) {
         u[i] = i;
         v[i] = (i + 1) % n;
     }
-    mo_graph *graph = mo_graph_from_edges(ctx, "cycle", nodes, n, u, v);
+    HELD(mo_graph) *graph = mo_graph_from_edges(ctx, "cycle", nodes, n, u, v);
     expect_ok(ctx);
     mo_csr *A = mo_normalized_adjacency(graph, MO_F64);
-    mo_graph_release(graph);
     free(u);
     return A;
 }
 
 /* A cycle of 80,000 nodes; then with an isolated node added, which changes only the size. */
-TEST(a_large_graph_gets_a_product_more) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, a_large_graph_gets_a_product_more) {
     double kept[2] = {0}, residual[2];
     for (int more = 0; more < 2; more++) {
-        mo_csr *A = cycle_of(s->ctx, 80000, 80000 + more);
+        HELD(mo_csr) *A = cycle_of(s->ctx, 80000, 80000 + more);
         result x = decompose(s->ctx, A, 4, 2, 0);
         for (int j = 0; j < 4; j++)
             kept[more] += x.S[j] * x.S[j];
         residual[more] = x.residual;
         expect_orthonormal(&x, 1e-9);
         free_result(&x);
-        mo_csr_release(A);
     }
     if (!(kept[1] > 1.01 * kept[0] && kept[1] <= 4 && residual[1] < residual[0]))
         fail_msg("kept %g of %g with a node more, residual %g of %g", kept[1], kept[0], residual[1], residual[0]);
@@ -251,8 +226,8 @@ TEST(a_large_graph_gets_a_product_more) {
 TEST(the_tape_keeps_nothing_but_the_result) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     edges *e = complete_graph(100);
-    mo_csr *A = adjacency_of(ctx, 100, e, MO_F64);
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_csr) *A = adjacency_of(ctx, 100, e, MO_F64);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *before = mo_full(t, MO_F64, 1, &(int64_t){3}, 7), *U, *S, *V;
     assert_int_equal(mo_sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);
     double values[3];
@@ -264,7 +239,5 @@ TEST(the_tape_keeps_nothing_but_the_result) {
     mo_tape_reset(t);
     assert_int_equal(mo_sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);
     assert_true(mo_context_counters(ctx).bytes_live <= live);
-    mo_tape_release(t);
-    mo_csr_release(A);
     free(e);
 }

@@ -1,5 +1,5 @@
-/* tests/train/test_trainer.c - runs: they learn, repeat bit for bit, resume at their last step, and leave the user's
- * files alone. */
+/* tests/train/test_trainer.c - runs: they repeat bit for bit at any thread count, resume at their last step, and leave
+ * the user's files alone. */
 #include "tests/training_run.h"
 
 #include <errno.h>
@@ -24,45 +24,13 @@ static int clean_up(void **state) {
 
 static const fixtures around_each = {NULL, clean_up};
 
-TEST(loss_falls) {
-    run_options o = usual_run;
-    o.steps = 120;
-    training_run run = run_open(&o, folder_of(*state, 0));
-    double first = 0, last = 0;
-    mo_step_report r;
-    for (int64_t step = 0; step < o.steps; step++) {
-        mo_trainer_step(run.trainer, &r);
-        assert_run_ok(&run);
-        first += step < 30 ? r.loss / 30 : 0;
-        last += step >= o.steps - 30 ? r.loss / 30 : 0;
-    }
-    if (!(last < first - 0.05))
-        fail_msg("loss of the first 30 steps %g, of the last 30 %g", first, last);
-    run_close(&run);
-}
-
-TEST(same_seed_gives_same_bytes) {
-    run_options o = usual_run;
-    char *a = folder_of(*state, 0), *b = folder_of(*state, 1);
-    run_until(&o, a, false, o.steps);
-    run_until(&o, b, false, o.steps);
-    assert_same_run(a, b);
-    assert_same_bytes(run_file(a, "run.json"), run_file(b, "run.json"));
-    folder_remove(b);
-    o.seed = 2;
-    run_until(&o, b, false, o.steps);
-    bytes x = run_file(a, "weights.safetensors"), y = run_file(b, "weights.safetensors");
-    assert_true(x.n != y.n || memcmp(x.data, y.data, x.n) != 0);
-    bytes_release(&x);
-    bytes_release(&y);
-}
-
 TEST(thread_count_changes_no_bit) {
     static const int threads[] = {2, 3, 8};
     char *a = folder_of(*state, 0), *b = folder_of(*state, 1);
-    for (int episodes = 1; episodes <= 3; episodes += 2) {
+    for (int k = 0; k < 3; k++) { /* one episode a step, three, and three in blocks of rows */
         run_options o = usual_run;
-        o.episodes = episodes;
+        o.episodes = k ? 3 : 1;
+        o.max_rows = k < 2 ? 0 : 7;
         run_until(&o, a, false, o.steps);
         for (int i = 0; i < 3; i++) {
             o.threads = threads[i];
@@ -75,14 +43,18 @@ TEST(thread_count_changes_no_bit) {
 }
 
 TEST(stopped_and_resumed_equals_uninterrupted) {
-    run_options o = usual_run;
     char *whole = folder_of(*state, 0), *parts = folder_of(*state, 1);
-    run_until(&o, whole, false, o.steps);
-    for (int64_t stop = 1; stop < o.steps; stop++) {
-        run_until(&o, parts, false, stop);
-        run_until(&o, parts, true, o.steps);
-        assert_same_run(whole, parts);
-        folder_remove(parts);
+    for (int blocks = 0; blocks < 2; blocks++) {
+        run_options o = usual_run;
+        o.max_rows = blocks ? 7 : 0;
+        run_until(&o, whole, false, o.steps);
+        for (int64_t stop = 1; stop < o.steps; stop++) {
+            run_until(&o, parts, false, stop);
+            run_until(&o, parts, true, o.steps);
+            assert_same_run(whole, parts);
+            folder_remove(parts);
+        }
+        folder_remove(whole);
     }
 }
 
@@ -108,32 +80,6 @@ TEST(killed_and_resumed_equals_uninterrupted) {
         assert_same_weights(whole, parts);
         folder_remove(parts);
     }
-}
-
-TEST(second_step_on_allocates_nothing_at_fixed_shapes) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = 2});
-    mo_feature_options features = planted_features();
-    for (int episodes = 1; episodes <= 3; episodes += 2) {
-        mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
-        mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
-        mo_model *model = planted_model(ctx, 1);
-        mo_trainer_options o = {.steps = 8,
-            .episodes_per_step = episodes,
-            .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
-            .plan = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64, .seed = 3},
-            .out = folder_of(*state, episodes / 2)};
-        mo_trainer *trainer = mo_trainer_create(model, pool, &o);
-        mo_trainer_step(trainer, NULL);
-        int64_t before = mo_context_counters(ctx).allocations, bytes = mo_context_counters(ctx).bytes_live;
-        for (int step = 1; step < 8; step++)
-            assert_int_equal(mo_trainer_step(trainer, NULL), MO_OK);
-        assert_int_equal(mo_context_counters(ctx).allocations, before);
-        assert_int_equal(mo_context_counters(ctx).bytes_live, bytes);
-        mo_trainer_release(trainer);
-        mo_model_release(model);
-        mo_pool_release(pool);
-    }
-    mo_context_release(ctx);
 }
 
 /* Returns the norm of the mean gradient over episodes 0 .. E-1, summed in double by a plain loop. */
@@ -186,30 +132,6 @@ TEST(gradients_of_several_episodes_add_to_their_mean) {
     }
 }
 
-TEST(failing_checkpoint_leaves_the_old_one) {
-    char *folder = folder_of(*state, 0);
-    training_run run = run_open(&usual_run, folder);
-    for (int step = 0; step < 2; step++)
-        mo_trainer_step(run.trainer, NULL);
-    mo_trainer_checkpoint(run.trainer);
-    assert_run_ok(&run);
-    bytes before = run_file(folder, "checkpoint.safetensors");
-    mo_trainer_step(run.trainer, NULL);
-    struct rlimit usual, tight;
-    getrlimit(RLIMIT_FSIZE, &usual);
-    tight = (struct rlimit){.rlim_cur = 4096, .rlim_max = usual.rlim_max};
-    signal(SIGXFSZ, SIG_IGN); /* ignored, so that write fails */
-    setrlimit(RLIMIT_FSIZE, &tight);
-    mo_code code = mo_trainer_checkpoint(run.trainer);
-    setrlimit(RLIMIT_FSIZE, &usual);
-    assert_int_equal(code, MO_IO);
-    assert_failed(run.ctx, MO_IO, PARTS("checkpoint.safetensors", "cannot write"));
-    assert_same_bytes(before, run_file(folder, "checkpoint.safetensors"));
-    run_close(&run);
-    assert_int_equal(folder_files(folder, "", NULL), 4); /* no temporary file, but the last checkpoint */
-    run_until(&usual_run, folder, true, usual_run.steps);
-}
-
 TEST(folder_with_anything_in_it_is_refused) {
     char *folder = folder_of(*state, 0), path[600];
     mkdir(folder, 0777);
@@ -217,14 +139,13 @@ TEST(folder_with_anything_in_it_is_refused) {
     FILE *notes = fopen(path, "w");
     fputs("mine", notes);
     fclose(notes);
-    training_run run = run_open(&usual_run, folder);
+    HELD(training_run) run = run_open(&usual_run, folder);
     assert_int_equal(mo_trainer_step(run.trainer, NULL), MO_STATE);
     assert_failed(run.ctx, MO_STATE, PARTS("notes.txt", "--resume", folder));
     bytes kept = run_file(folder, "notes.txt");
     assert_memory_equal(kept.data, "mine", 4);
     bytes_release(&kept);
     assert_int_equal(folder_files(folder, "", NULL), 1);
-    run_close(&run);
 }
 
 /* Moves a file of the run to another folder, and puts a link in its place. */
@@ -299,12 +220,10 @@ TEST(so_is_a_run_that_has_just_begun) {
         snprintf(path, sizeof path, "%s/%s", folder, later[i]);
         assert_int_equal(unlink(path), 0);
     }
-    training_run first = run_open(&o, folder), second = run_open(&o, folder);
+    HELD(training_run) first = run_open(&o, folder), second = run_open(&o, folder);
     assert_int_equal(mo_trainer_resume(first.trainer), MO_OK);
     mo_trainer_resume(second.trainer);
     assert_failed(second.ctx, MO_STATE, PARTS("continues this run"));
-    run_close(&second);
-    run_close(&first);
 }
 
 static void note_line(const char *line, void *state) {
@@ -315,29 +234,17 @@ TEST(without_locks_a_notice_says_so) {
     run_options o = usual_run;
     char line[600] = "";
     no_locks = true;
-    training_run run = run_open(&o, folder_of(*state, 0));
+    HELD(training_run) run = run_open(&o, folder_of(*state, 0));
     run.pool->options.notice = note_line;
     run.pool->options.notice_state = line;
     mo_trainer_run(run.trainer, NULL, NULL);
     no_locks = false;
     assert_run_ok(&run);
     assert_non_null(strstr(line, "log.jsonl: cannot be locked: No locks available; start no other process"));
-    run_close(&run);
-}
-
-TEST(second_run_into_a_finished_folder_is_refused) {
-    char *folder = folder_of(*state, 0);
-    run_until(&usual_run, folder, false, usual_run.steps);
-    bytes before = run_file(folder, "weights.safetensors");
-    training_run run = run_open(&usual_run, folder);
-    mo_trainer_run(run.trainer, NULL, NULL);
-    assert_failed(run.ctx, MO_STATE, PARTS("--resume"));
-    run_close(&run);
-    assert_same_bytes(before, run_file(folder, "weights.safetensors"));
 }
 
 TEST(step_that_is_not_finite_changes_nothing) {
-    training_run run = run_open(&usual_run, folder_of(*state, 0));
+    HELD(training_run) run = run_open(&usual_run, folder_of(*state, 0));
     mo_trainer_step(run.trainer, NULL);
     float *log_temp = mo_tensor_view(mo_model_parameter(run.model, mo_model_n_parameters(run.model) - 1)).data;
     float *weight = mo_tensor_view(mo_model_parameter(run.model, 0)).data, kept = *log_temp, before = *weight;
@@ -349,7 +256,6 @@ TEST(step_that_is_not_finite_changes_nothing) {
     mo_step_report r;
     assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
     assert_int_equal(r.step, 1);
-    run_close(&run);
 }
 
 /* Fills all rows with NaN after three steps; episodes that were prepared before still train. */
@@ -368,7 +274,7 @@ TEST(a_step_that_fails_leaves_the_last_good_checkpoint) {
     run_options o = usual_run;
     o.checkpoint_every = 0;
     o.steps = 40;
-    training_run run = run_open(&o, folder);
+    HELD(training_run) run = run_open(&o, folder);
     assert_int_equal(mo_trainer_run(run.trainer, spoil_features, &run), MO_NUMERICAL);
     int64_t good = run.trainer->step;
     assert_true(good >= 3 && good < 40);
@@ -384,25 +290,4 @@ TEST(a_step_that_fails_leaves_the_last_good_checkpoint) {
     mo_step_report r;
     assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
     assert_true(r.step == good && isfinite(r.loss) && r.lr == mo_cosine(o.lr, 0, good, 40));
-    run_close(&run);
-}
-
-TEST(log_tells_loss_rate_norm_accuracy_and_data) {
-    char *folder = folder_of(*state, 0);
-    run_until(&usual_run, folder, false, 1);
-    bytes log = run_file(folder, "log.jsonl");
-    json_t *line = json_loadb((char *)log.data, log.n - 1, 0, NULL);
-    assert_true(json_real_value(json_object_get(line, "loss")) > 0);
-    assert_true(json_real_value(json_object_get(line, "lr")) == usual_run.lr);
-    assert_true(json_real_value(json_object_get(line, "gradient_norm")) > 0);
-    assert_true(json_real_value(json_object_get(line, "seconds")) > 0);
-    static const char *const tasks[] = {"lp", "nc", "gc"};
-    static const char *const data[] = {"planted:lp", "planted:nc", "rings:gc"};
-    for (int i = 0; i < 3; i++) {
-        double accuracy = json_real_value(json_object_get(json_object_get(line, "accuracy"), tasks[i]));
-        assert_true(accuracy > 0 && accuracy <= 1);
-        assert_string_equal(json_string_value(json_array_get(json_object_get(line, "data"), (size_t)i)), data[i]);
-    }
-    json_decref(line);
-    bytes_release(&log);
 }

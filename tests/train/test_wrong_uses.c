@@ -1,7 +1,6 @@
 /* tests/train/test_wrong_uses.c - mistakes that a user of the library can make, one after another: each ends in an
  * error that names op, tensor and line, with and without debug mode; none in wrong numbers or a crash. */
 #include "tests/scratch.h"
-#include "train/train.h"
 
 #include <math.h>
 
@@ -49,8 +48,7 @@ static mo_tensor *cubes(use *u) {
     return mo_sum(T, mo_pow(T, u->W, 3), MO_ALL, MO_DROP_AXES);
 }
 
-TEST(shapes_and_dtypes) {
-    use *u = *state;
+TEST_WITH(use *u, shapes_and_dtypes) {
     mo_matmul(T, u->W, u->W);
     EXPECT(u, MO_INVALID, "matmul: inner sizes 4 and 3, expected equal; got [3, 4] float64, [3, 4] float64");
     mo_add(T, u->W, ones(u, MO_F32, 3, 4));
@@ -64,16 +62,14 @@ TEST(shapes_and_dtypes) {
     assert_int_equal(mo_numel(mo_sum(T, u->W, MO_AXIS(-1), MO_DROP_AXES)), 3); /* axes count from the end */
 }
 
-TEST(labels) {
-    use *u = *state;
+TEST_WITH(use *u, labels) {
     mo_softmax_cross_entropy(T, u->W, mo_from(T, MO_I64, 1, matrix, (int64_t[]){0, 4, 1}), 0);
     EXPECT(u, MO_INVALID, "softmax_cross_entropy: label 4 at [1], expected 0 to 3");
     mo_softmax_cross_entropy(T, u->W, mo_from(T, MO_I32, 1, matrix, (int32_t[]){0, 3, 1}), 0);
     EXPECT(u, MO_MISMATCH, "softmax_cross_entropy: target is int32, expected int64 labels");
 }
 
-TEST(a_graph_used_twice) {
-    use *u = *state;
+TEST_WITH(use *u, a_graph_used_twice) {
     mo_tensor *S = mo_square(T, u->W), *loss = mo_sum(T, mo_square(T, S), MO_ALL, MO_DROP_AXES);
     assert_int_equal(mo_backward(T, loss), MO_OK);
     mo_backward(T, loss);
@@ -84,40 +80,33 @@ TEST(a_graph_used_twice) {
     EXPECT(u, MO_STATE, "add: the value of input 0, made by square at ", "call mo_keep");
 }
 
-TEST(a_parameter_changed_in_place) {
-    use *u = *state;
+TEST_WITH(use *u, a_parameter_changed_in_place) {
     mo_tensor *loss = cubes(u);
     mo_tensor_fill(u->W, 2);
     mo_backward(T, loss);
     EXPECT(u, MO_STATE, "backward: input 0 of pow at ", "W was changed in place after it was recorded");
 }
 
-TEST(objects_that_do_not_belong) {
-    use *u = *state;
-    mo_tape *other = mo_tape_create(u->ctx, MO_RECORD);
-    mo_context *foreign = mo_context_create(&(mo_context_options){.threads = 1});
-    mo_tensor *X = mo_tensor_create(foreign, MO_F64, 2, matrix);
+TEST_WITH(use *u, objects_that_do_not_belong) {
+    HELD(mo_tape) *other = mo_tape_create(u->ctx, MO_RECORD);
+    HELD(mo_context) *foreign = mo_context_create(&(mo_context_options){.threads = 1});
+    HELD(mo_tensor) *X = mo_tensor_create(foreign, MO_F64, 2, matrix);
     mo_add(T, mo_square(MO_HERE(other), u->W), u->W);
     EXPECT(u, MO_MISMATCH, "add: input 0 belongs to another tape");
     mo_add(T, u->W, X);
     EXPECT(u, MO_MISMATCH, "add: input 1 belongs to another context");
     mo_add(T, u->W, NULL);
     EXPECT(u, MO_INVALID, "add: input 1 is null");
-    mo_tensor_release(X);
-    assert_int_equal(mo_context_release(foreign), MO_OK);
-    mo_tape_release(other);
 }
 
-TEST(matrices_without_a_solution) {
-    use *u = *state;
+TEST_WITH(use *u, matrices_without_a_solution) {
     mo_solve(T, ones(u, MO_F64, 2, 2), ones(u, MO_F64, 2, 1));
     EXPECT(u, MO_NUMERICAL, "solve:", "singular");
     mo_solve_spd(T, ones(u, MO_F64, 2, 2), ones(u, MO_F64, 2, 1));
     EXPECT(u, MO_NUMERICAL, "solve_spd:", "not positive definite (leading minor 2)");
 }
 
-TEST(values_that_are_not_finite) {
-    use *u = *state;
+TEST_WITH(use *u, values_that_are_not_finite) {
     mo_tape_set_anomaly(T, true);
     mo_log(T, mo_neg(T, u->W));
     EXPECT(u, MO_NUMERICAL, "log made nan at [0, 0] of output 0", "in the forward, from finite inputs");
@@ -126,8 +115,7 @@ TEST(values_that_are_not_finite) {
     EXPECT(u, MO_NUMERICAL, "in the backward, in the vjp of sqrt at ");
 }
 
-TEST(gradients_of_nothing) {
-    use *u = *state;
+TEST_WITH(use *u, gradients_of_nothing) {
     mo_tensor *data = mo_sum(T, ones(u, MO_F64, 3, 4), MO_ALL, MO_DROP_AXES), *g, *h;
     mo_backward(T, data);
     EXPECT(u, MO_INVALID, "backward: the loss depends on nothing that needs a gradient");
@@ -139,8 +127,7 @@ TEST(gradients_of_nothing) {
     EXPECT(u, MO_INVALID, "MO_CREATE_GRAPH");
 }
 
-TEST(values_read_after_a_reset) {
-    use *u = *state;
+TEST_WITH(use *u, values_read_after_a_reset) {
     mo_tensor *loss = mo_keep(cubes(u));
     mo_backward(T, loss);
     mo_tape_reset(T);
@@ -164,8 +151,7 @@ TEST(values_read_after_a_reset) {
         EXPECT(u, MO_STATE, "made by sum at ", "was freed by mo_tape_reset");
 }
 
-TEST(objects_that_are_gone) {
-    use *u = *state;
+TEST_WITH(use *u, objects_that_are_gone) {
     mo_tensor *V = mo_parameter(u->ctx, "V", MO_F64, 2, matrix);
     mo_tensor *loss = mo_sum(T, mo_mul(T, u->W, V), MO_ALL, MO_DROP_AXES);
     mo_tensor_release(V);
@@ -189,13 +175,12 @@ TEST(objects_that_are_gone) {
     EXPECT(u, debug ? MO_STATE : MO_INVALID, debug ? "was released by mo_csr_release" : "spmm: no sparse matrix");
 }
 
-TEST(an_optimiser_without_what_it_needs) {
-    use *u = *state;
+TEST_WITH(use *u, an_optimiser_without_what_it_needs) {
     mo_tensor *none = NULL;
     mo_adamw_options usual = {.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8}, wrong = {.beta1 = 0.9, .beta2 = 0.999};
     assert_null(mo_adamw_create(u->ctx, &u->W, 1, &wrong));
     assert_failed(u->ctx, MO_INVALID, PARTS("adamw: epsilon is 0, expected more than 0"));
-    mo_optimizer *o = mo_adamw_create(u->ctx, &u->W, 1, &usual);
+    HELD(mo_optimizer) *o = mo_adamw_create(u->ctx, &u->W, 1, &usual);
     mo_optimizer_step(o, &none, 0.1, NULL);
     assert_failed(u->ctx, MO_INVALID, PARTS("adamw: the gradient of W, parameter 0, is null, expected [3, 4] float64"));
     none = mo_full(T, MO_F64, 1, matrix, 1);
@@ -212,17 +197,14 @@ TEST(an_optimiser_without_what_it_needs) {
         EXPECT(u, MO_STATE, "adamw: the parameter, W was freed by mo_tensor_release");
         u->W = NULL;
     }
-    mo_optimizer_release(o);
 }
 
 static mo_tensor *transposed_logits(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    (void)Zs, (void)parameters;
     return mo_matmul(t, mo_transpose(t, Ys), mo_full(t, MO_F64, 2, (int64_t[]){mo_dim(Ys, 0), mo_dim(Zq, 0)}, 1));
 }
 
-TEST(heads) {
-    use *u = *state;
+TEST_WITH(use *u, heads) {
     const mo_head wrong = {
         .abi = MO_HEAD_ABI, .size = sizeof wrong, .name = "wrong", .logits = transposed_logits, .order = 1};
     mo_head old = wrong, nameless = wrong;
@@ -243,8 +225,7 @@ TEST(heads) {
     EXPECT(u, MO_INVALID, "ridge_fit:", "[3, 4]", "[4, 2]"); /* not: solve_spd */
 }
 
-TEST(a_context_with_objects_that_live) {
-    use *u = *state;
+TEST_WITH(use *u, a_context_with_objects_that_live) {
     assert_int_equal(mo_context_release(u->ctx), MO_STATE);
     assert_failed(u->ctx, MO_STATE,
         PARTS("context_release: 1 tape, 1 tensor (W [3, 4])",

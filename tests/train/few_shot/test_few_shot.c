@@ -6,8 +6,6 @@
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
 
-#include <math.h>
-
 static const fixtures around_all = {scratch_create, planted_release};
 
 enum { PER_CLASS = 4, CORA_CLASSES = 7, SUPPORT = PER_CLASS * CORA_CLASSES };
@@ -25,94 +23,9 @@ static void first_labels(const mo_graph *graph, int64_t id[SUPPORT], int64_t lab
     assert_int_equal(n, SUPPORT);
 }
 
-/* Predicts 300 nodes of Cora, from node 1000 on, in a context with this many threads. */
-enum { ASKED = 300 };
-static void predict_cora(
-    int threads, double probability[ASKED * CORA_CLASSES], mo_few_shot_estimate *estimate, mo_few_shot_cover *cover) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-    mo_register_ops(ctx);
-    mo_graph *graph = mo_graph_open(ctx, "cora");
-    mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_NC, NULL);
-    int64_t id[SUPPORT], label[SUPPORT], asked[ASKED], right = 0;
-    first_labels(graph, id, label);
-    for (int64_t i = 0; i < ASKED; i++)
-        asked[i] = 1000 + i;
-    assert_int_equal(mo_few_shot_fit(f, id, label, SUPPORT), MO_OK);
-    assert_int_equal(mo_few_shot_probabilities(f, asked, ASKED, probability), MO_OK);
-    for (int64_t i = 0; i < ASKED; i++) {
-        const double *row = probability + i * CORA_CLASSES;
-        int best = 0;
-        double sum = 0;
-        for (int c = 0; c < CORA_CLASSES; c++) {
-            best = row[c] > row[best] ? c : best;
-            sum += row[c];
-        }
-        assert_true(fabs(sum - 1) < 1e-12);
-        right += best == graph->label[asked[i]];
-    }
-    assert_true(right > ASKED / 2); /* chance: a seventh */
-    *estimate = mo_few_shot_expect(f);
-    assert_int_equal(mo_few_shot_cover_of(f, asked, ASKED, cover), MO_OK);
-    mo_few_shot_release(f);
-    mo_graph_release(graph);
-    assert_int_equal(mo_context_release(ctx), MO_OK);
-}
-
-TEST(every_thread_count_gives_the_same_bits) {
-    (void)state;
-    static double one[ASKED * CORA_CLASSES], three[ASKED * CORA_CLASSES];
-    mo_few_shot_estimate a, b;
-    mo_few_shot_cover c, d;
-    predict_cora(1, one, &a, &c);
-    predict_cora(3, three, &b, &d);
-    assert_true(c.far == d.far && c.far > 0 && c.far < 1);
-    assert_memory_equal(one, three, sizeof one);
-    assert_true(a.accuracy == b.accuracy && a.temperature == b.temperature);
-    assert_int_equal(a.classes, CORA_CLASSES);
-    assert_int_equal(a.held_out, SUPPORT);
-    assert_true(a.low < a.accuracy && a.accuracy < a.high && a.accuracy > 0.3);
-    assert_true(a.temperature > 0 && isfinite(a.temperature));
-}
-
-/* Fits the labels of an evaluation's plan: the logits must be the evaluation's. */
-TEST(logits_are_those_of_an_evaluation) {
-    scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    for (int task = 0; task < MO_TASKS; task += 2) {
-        const mo_source *source = planted_source(pool, (mo_task)task);
-        mo_model *model = planted_model(s->ctx, 1);
-        mo_plan plan;
-        assert_int_equal(mo_plan_split(source->graph, source->task, 4, 3, &plan), MO_OK);
-        mo_few_shot f = {.ctx = s->ctx, .source = *source, .candidate = {.model = model}, .temperature = 1};
-        f.t = mo_tape_create(s->ctx, MO_EVAL);
-        f.rows = mo_embed_all(model, source, 0);
-        mo_few_shot_support support = {plan.support[0], plan.support_label, plan.n_support, plan.classes};
-        double *logits = calloc((size_t)(plan.n_query * plan.classes), sizeof *logits);
-        assert_int_equal(mo_few_shot_read(&f, &support, plan.query[0], plan.n_query, logits), MO_OK);
-        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
-        mo_tensor *Y = mo_candidate_logits(t, source, &f.candidate, f.rows, &plan, 0, NULL);
-        double right = 0;
-        for (int64_t i = 0; i < plan.n_query; i++) {
-            int64_t best = 0;
-            for (int64_t c = 1; c < plan.classes; c++)
-                best = logits[i * plan.classes + c] > logits[i * plan.classes + best] ? c : best;
-            right += best == plan.query_label[i];
-        }
-        assert_true(mo_plan_accuracy(t, Y, &plan) == 100.0 * right / (double)plan.n_query);
-        free(logits);
-        mo_tape_release(t);
-        mo_tape_release(f.t);
-        mo_tensor_release(f.rows);
-        mo_plan_release(&plan);
-        mo_model_release(model);
-    }
-    mo_pool_release(pool);
-}
-
-TEST(a_graph_takes_many_sets_of_labels) {
-    scratch *s = *state;
-    mo_graph *set = mo_graph_open(s->ctx, "mutag");
-    mo_few_shot *f = mo_few_shot_open(set, MO_TASK_GC, &(mo_few_shot_options){.head = &mo_head_logistic});
+TEST_WITH(scratch *s, a_graph_takes_many_sets_of_labels) {
+    HELD(mo_graph) *set = mo_graph_open(s->ctx, "mutag");
+    HELD(mo_few_shot) *f = mo_few_shot_open(set, MO_TASK_GC, &(mo_few_shot_options){.head = &mo_head_logistic});
     int64_t id[4] = {0, 0, 0, 0}, label[4] = {0, 0, 1, 1}, n[2] = {0, 0}, asked[] = {50, 51};
     for (int64_t g = 0; g < 50; g++)
         if (set->label[g] >= 0 && n[set->label[g]] < 2)
@@ -133,20 +46,17 @@ TEST(a_graph_takes_many_sets_of_labels) {
     assert_int_equal(e.small_classes, 2);
     assert_int_equal(e.held_out, 0);
     assert_int_equal(mo_few_shot_logits(f, asked, 2, first), MO_OK);
-    mo_few_shot_release(f);
-    mo_graph_release(set);
 }
 
-TEST(bad_labels_are_refused_by_number) {
-    scratch *s = *state;
-    mo_graph *graph = mo_graph_open(s->ctx, "cora");
+TEST_WITH(scratch *s, bad_labels_are_refused_by_number) {
+    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
     assert_null(mo_few_shot_open(graph, MO_TASK_GC, NULL));
     assert_failed(s->ctx, MO_INVALID, PARTS("cora is a single graph, expected labels of nodes"));
     assert_null(mo_few_shot_open(graph, MO_TASK_LP, NULL));
     assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("found links"));
     assert_null(mo_few_shot_open(graph, MO_TASK_NC, &(mo_few_shot_options){.weights = "/nowhere"}));
     assert_failed(s->ctx, MO_IO, PARTS("/nowhere"));
-    mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_NC, NULL);
+    HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_NC, NULL);
     double logits[4];
     mo_few_shot_logits(f, (int64_t[]){0}, 1, logits);
     assert_failed(s->ctx, MO_STATE, PARTS("expected labels"));
@@ -167,17 +77,14 @@ TEST(bad_labels_are_refused_by_number) {
     mo_few_shot_probabilities(f, (int64_t[]){0, 1, 2, 2708}, 4, probabilities); /* the probabilities of node 2708, which
                                                                                  * does not exist */
     assert_failed(s->ctx, MO_INVALID, PARTS("few-shot: example 3 is 2708, expected 0 to 2707"));
-    mo_few_shot_release(f);
-    mo_graph_release(graph);
 }
 
 /* By definition a column of the plane is the centred rows times an eigenvector: Z Z^T maps it to its squared length
  * times itself. The first column is the longer one. */
-TEST(the_plane_is_that_of_the_principal_components) {
-    scratch *s = *state;
-    mo_graph *graph = mo_graph_open(s->ctx, "mutag");
-    mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+TEST_WITH(scratch *s, the_plane_is_that_of_the_principal_components) {
+    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
+    HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     int64_t N = graph->graphs;
     double *xy = calloc((size_t)(4 * N), sizeof *xy), *image = xy + 2 * N, length[2] = {0}, mean[2] = {0};
     assert_int_equal(mo_few_shot_plane(f, xy), MO_OK);
@@ -196,9 +103,6 @@ TEST(the_plane_is_that_of_the_principal_components) {
     assert_true(fabs(mean[0]) + fabs(mean[1]) < 1e-4);
     free(xy);
     mo_tensor_release(rows);
-    mo_tape_release(t);
-    mo_few_shot_release(f);
-    mo_graph_release(graph);
 }
 
 /* Rows [ROWS, 3] of two classes, in turn. */
@@ -208,17 +112,15 @@ static mo_tensor *rows_of_two_classes(mo_context *ctx, mo_dtype real) {
     mo_random random = mo_random_at(1, MO_PURPOSE_INIT, 0);
     for (int i = 0; i < ROWS * 3; i++)
         x[i] = mo_random_normal(&random) + (i / 3 % 2 ? 4 : 0);
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z = mo_tensor_create(ctx, real, 2, (int64_t[]){ROWS, 3});
     mo_tensor_copy(Z, mo_cast(t, mo_from(t, MO_F64, 2, (int64_t[]){ROWS, 3}, x), real));
-    mo_tape_release(t);
     return Z;
 }
 
-TEST(a_lambda_without_effect_is_refused) {
-    scratch *s = *state;
-    mo_graph *graph = mo_graph_open(s->ctx, "tests/graphs/club.gml");
-    mo_tensor *Z = rows_of_two_classes(s->ctx, MO_F32);
+TEST_WITH(scratch *s, a_lambda_without_effect_is_refused) {
+    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "tests/graphs/club.gml");
+    HELD(mo_tensor) *Z = rows_of_two_classes(s->ctx, MO_F32);
     const struct {
         mo_few_shot_options o;
         const char *says;
@@ -236,19 +138,16 @@ TEST(a_lambda_without_effect_is_refused) {
         assert_null(mo_few_shot_open(wrong[i].o.rows ? NULL : graph, MO_TASK_NC, &wrong[i].o));
         assert_failed(s->ctx, MO_INVALID, PARTS("few-shot: ", wrong[i].says));
     }
-    mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_NC, &(mo_few_shot_options){.lambda = 3, .head = &mo_head_ridge});
+    HELD(mo_few_shot) *f =
+        mo_few_shot_open(graph, MO_TASK_NC, &(mo_few_shot_options){.lambda = 3, .head = &mo_head_ridge});
     assert_non_null(f);
-    mo_few_shot_release(f);
-    mo_tensor_release(Z);
-    mo_graph_release(graph);
 }
 
-TEST(rows_from_elsewhere_are_read_as_they_are) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, rows_from_elsewhere_are_read_as_they_are) {
     for (int wide = 0; wide < 2; wide++) {
-        mo_tensor *Z = rows_of_two_classes(s->ctx, wide ? MO_F64 : MO_F32);
+        HELD(mo_tensor) *Z = rows_of_two_classes(s->ctx, wide ? MO_F64 : MO_F32);
         const mo_few_shot_options o = {.rows = Z, .lambda = 2};
-        mo_few_shot *f = mo_few_shot_open(NULL, MO_TASK_NC, &o);
+        HELD(mo_few_shot) *f = mo_few_shot_open(NULL, MO_TASK_NC, &o);
         int64_t all[ROWS], next[3];
         double logits[ROWS * 2], expected[ROWS * 2], xy[ROWS * 2];
         for (int i = 0; i < ROWS; i++)
@@ -266,8 +165,6 @@ TEST(rows_from_elsewhere_are_read_as_they_are) {
         assert_memory_equal(logits, expected, sizeof logits);
         assert_int_equal(mo_few_shot_suggest(f, all, 4, 3, next), MO_OK);
         assert_int_equal(mo_few_shot_plane(f, xy), MO_OK);
-        mo_few_shot_release(f);
-        mo_tensor_release(Z);
     }
 }
 
@@ -324,10 +221,9 @@ static void assert_wilson(double estimate, double end, double trials) {
 
 /* With 3 to 8 labels per class, error = a + b / k is fitted to the errors at k - 1 and k - 2, and gives the error at k.
  * 1.6 left-out examples count as one trial. */
-TEST(the_estimate_is_carried_on_to_all_labels) {
-    scratch *s = *state;
-    mo_tensor *Z = rows_that_overlap(s->ctx);
-    mo_few_shot *f = mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z, .lambda = 2});
+TEST_WITH(scratch *s, the_estimate_is_carried_on_to_all_labels) {
+    HELD(mo_tensor) *Z = rows_that_overlap(s->ctx);
+    HELD(mo_few_shot) *f = mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z, .lambda = 2});
     double most = 0;
     for (int64_t k = 2; k <= MOST_LABELS; k++) {
         int64_t id[CLASSES * MOST_LABELS], label[CLASSES * MOST_LABELS];
@@ -351,8 +247,6 @@ TEST(the_estimate_is_carried_on_to_all_labels) {
         assert_wilson(e.accuracy, e.high, (double)e.held_out / 1.6);
     }
     assert_true(most > 0.05); /* the errors at k - 1 and k - 2 differ enough for the test to fail */
-    mo_few_shot_release(f);
-    mo_tensor_release(Z);
 }
 
 /* Returns rows at the angles 0, 1, .. 39 times pi / 40: the label nearest by cosine is the nearest by angle. */
@@ -365,10 +259,9 @@ static mo_tensor *rows_on_a_circle(mo_context *ctx) {
     return mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){ROWS, 2}, x);
 }
 
-TEST(labels_that_leave_a_side_out_are_told) {
-    scratch *s = *state;
-    mo_tensor *Z = rows_on_a_circle(s->ctx);
-    mo_few_shot *f = mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z});
+TEST_WITH(scratch *s, labels_that_leave_a_side_out_are_told) {
+    HELD(mo_tensor) *Z = rows_on_a_circle(s->ctx);
+    HELD(mo_few_shot) *f = mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z});
     mo_few_shot_cover cover;
     int64_t near[10], label[10], others[30];
     mo_few_shot_cover_of(f, others, 0, &cover);
@@ -392,15 +285,13 @@ TEST(labels_that_leave_a_side_out_are_told) {
     assert_true(cover.labelled == 0 && isnan(cover.far));
     mo_few_shot_cover_of(f, (int64_t[]){40}, 1, &cover);
     assert_failed(s->ctx, MO_INVALID, PARTS("example 0 is 40, expected 0 to 39"));
-    mo_few_shot_release(f);
-    mo_tensor_release(Z);
 }
 
-TEST(rows_that_cannot_be_read_are_refused) {
-    scratch *s = *state;
-    mo_graph *graph = mo_graph_open(s->ctx, "cora");
-    mo_tensor *Z = rows_of_two_classes(s->ctx, MO_F32), *ids = mo_tensor_create(s->ctx, MO_I64, 2, (int64_t[]){2, 2});
-    mo_tensor *holed = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){2, 2}, (float[]){1, 2, 3, NAN});
+TEST_WITH(scratch *s, rows_that_cannot_be_read_are_refused) {
+    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
+    HELD(mo_tensor) *Z = rows_of_two_classes(s->ctx, MO_F32),
+                    *ids = mo_tensor_create(s->ctx, MO_I64, 2, (int64_t[]){2, 2});
+    HELD(mo_tensor) *holed = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){2, 2}, (float[]){1, 2, 3, NAN});
     assert_null(mo_few_shot_open(graph, MO_TASK_NC, &(mo_few_shot_options){.rows = Z}));
     assert_failed(s->ctx, MO_INVALID, PARTS("expected rows [examples, d]", "found float32 [40, 3]"));
     assert_null(mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = ids}));
@@ -413,10 +304,6 @@ TEST(rows_that_cannot_be_read_are_refused) {
     assert_failed(s->ctx, MO_INVALID, PARTS("rows are embeddings already"));
     mo_few_shot_links(graph, &(mo_few_shot_options){.rows = Z}, (int64_t[]){0}, (int64_t[]){1}, 1, &(double){0});
     assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("expected weights, found rows"));
-    mo_tensor_release(Z);
-    mo_tensor_release(ids);
-    mo_tensor_release(holed);
-    mo_graph_release(graph);
 }
 
 /* Returns the share of Cora's nodes that a readout of these labels predicts right. */
@@ -443,12 +330,11 @@ static double share_right(mo_few_shot *f, const mo_graph *graph, const int64_t *
 /* Some classes have one label, others six: a ridge without class weights gives most nodes to the classes with six, and
  * gets 47% right; with class weights 57%. */
 TEST(classes_with_more_labels_do_not_take_the_others) {
-    (void)state;
     enum { DRAWS = 4, MANY = 6 };
-    mo_context *ctx = mo_context_create(NULL);
+    HELD(mo_context) *ctx = mo_context_create(NULL);
     mo_register_ops(ctx);
-    mo_graph *graph = mo_graph_open(ctx, "cora");
-    mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_NC, NULL);
+    HELD(mo_graph) *graph = mo_graph_open(ctx, "cora");
+    HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_NC, NULL);
     double sum = 0;
     for (int draw = 0; draw < DRAWS; draw++) {
         int64_t id[MANY * CORA_CLASSES], label[MANY * CORA_CLASSES], n = 0, wanted[CORA_CLASSES];
@@ -465,18 +351,14 @@ TEST(classes_with_more_labels_do_not_take_the_others) {
         sum += share_right(f, graph, id, label, n);
     }
     assert_true(sum / DRAWS > 0.53);
-    mo_few_shot_release(f);
-    mo_graph_release(graph);
-    mo_context_release(ctx);
 }
 
 /* One label of each class cannot be held out: attributes say whether neighbours are alike, as Cora's are; a graph
  * without attributes is not refitted. */
 TEST(one_label_of_each_class_leaves_the_choice_to_the_attributes) {
-    (void)state;
-    mo_context *ctx = mo_context_create(NULL);
+    HELD(mo_context) *ctx = mo_context_create(NULL);
     mo_register_ops(ctx);
-    mo_graph *graph = mo_graph_open(ctx, "cora"), *bare = labelled_graph(ctx, (int64_t[]){6, 6}, 2);
+    HELD(mo_graph) *graph = mo_graph_open(ctx, "cora"), *bare = labelled_graph(ctx, (int64_t[]){6, 6}, 2);
     int64_t id[SUPPORT], label[SUPPORT], one[CORA_CLASSES], class[CORA_CLASSES];
     first_labels(graph, id, label);
     for (int c = 0; c < CORA_CLASSES; c++) {
@@ -484,25 +366,20 @@ TEST(one_label_of_each_class_leaves_the_choice_to_the_attributes) {
         class[c] = c;
     }
     mo_few_shot_options o = {.transductive = MO_TRANSDUCTIVE_AUTO};
-    mo_few_shot *alike = mo_few_shot_open(graph, MO_TASK_NC, &o), *unknown = mo_few_shot_open(bare, MO_TASK_NC, &o);
+    HELD(mo_few_shot) *alike = mo_few_shot_open(graph, MO_TASK_NC, &o),
+                      *unknown = mo_few_shot_open(bare, MO_TASK_NC, &o);
     assert_int_equal(mo_few_shot_fit(alike, one, class, CORA_CLASSES), MO_OK);
     assert_int_equal(mo_few_shot_fit(unknown, (int64_t[]){0, 1}, (int64_t[]){0, 1}, 2), MO_OK);
     assert_true(mo_few_shot_expect(alike).transductive && isnan(mo_few_shot_expect(alike).nll));
     assert_false(mo_few_shot_expect(unknown).transductive);
-    mo_few_shot_release(alike);
-    mo_few_shot_release(unknown);
-    mo_graph_release(graph);
-    mo_graph_release(bare);
-    mo_context_release(ctx);
 }
 
 /* With true labels the readout refitted on Cora's unlabelled nodes is the better; with random labels the held-out
  * labels decide. In both cases the result equals one of the two readouts, bit for bit. */
 TEST(held_out_labels_choose_whether_all_examples_are_read) {
-    (void)state;
-    mo_context *ctx = mo_context_create(NULL);
+    HELD(mo_context) *ctx = mo_context_create(NULL);
     mo_register_ops(ctx);
-    mo_graph *graph = mo_graph_open(ctx, "cora");
+    HELD(mo_graph) *graph = mo_graph_open(ctx, "cora");
     int64_t id[SUPPORT], label[SUPPORT];
     first_labels(graph, id, label);
     double nll[2][3], p[2][3];
@@ -537,6 +414,4 @@ TEST(held_out_labels_choose_whether_all_examples_are_read) {
     mo_few_shot_fit(f, id, label, SUPPORT);
     assert_true(mo_ok(ctx) && !mo_few_shot_expect(f).transductive && isnan(mo_few_shot_expect(f).other));
     mo_few_shot_release(f);
-    mo_graph_release(graph);
-    mo_context_release(ctx);
 }

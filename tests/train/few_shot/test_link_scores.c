@@ -3,7 +3,6 @@
 #include "tests/scratch.h"
 #include "tests/worst_of.h"
 #include "train/few_shot/few_shot.h"
-#include "train/metrics.h"
 
 #include <math.h>
 
@@ -13,10 +12,10 @@ enum { ASKED = 200 };
 
 /* Scores n links that were removed from Cora, then n pairs that never were links. */
 static void score_cora(int threads, int64_t first, int64_t n, double *score) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
     mo_register_ops(ctx);
-    mo_graph *cora = mo_graph_open(ctx, "cora");
-    mo_links *links = mo_links_create(cora, 0.05, ASKED, 7);
+    HELD(mo_graph) *cora = mo_graph_open(ctx, "cora");
+    HELD(mo_links) *links = mo_links_create(cora, 0.05, ASKED, 7);
     assert_non_null(links);
     assert_true(links->n_positive >= ASKED);
     int64_t u[2 * ASKED], v[2 * ASKED];
@@ -28,13 +27,9 @@ static void score_cora(int threads, int64_t first, int64_t n, double *score) {
         }
     if (mo_few_shot_links(links->masked, NULL, u, v, 2 * n, score) != MO_OK)
         fail_msg("%s", mo_context_status(ctx)->message);
-    mo_links_release(links);
-    mo_graph_release(cora);
-    assert_int_equal(mo_context_release(ctx), MO_OK);
 }
 
 TEST(links_that_were_taken_away_are_found) {
-    (void)state;
     static double score[2 * ASKED], again[2 * ASKED], few[20];
     score_cora(1, 0, ASKED, score);
     double auc = mo_auc((mo_scores){score, ASKED, score + ASKED, ASKED});
@@ -51,10 +46,9 @@ TEST(links_that_were_taken_away_are_found) {
     assert_true(most < 5e-4);
 }
 
-TEST(what_is_no_missing_link_is_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, what_is_no_missing_link_is_refused) {
     double score[2];
-    mo_graph *g = mo_graph_open(s->ctx, "cora");
+    HELD(mo_graph) *g = mo_graph_open(s->ctx, "cora");
     int64_t v = g->column[g->row_pointer[3]];
     assert_int_equal(mo_few_shot_links(NULL, NULL, &v, &v, 1, score), MO_INVALID);
     mo_few_shot_links(g, NULL, (int64_t[]){3}, &v, 1, score);
@@ -67,15 +61,14 @@ TEST(what_is_no_missing_link_is_refused) {
     g = mo_graph_from_edges(s->ctx, "short", 3, 1, (int64_t[]){0}, (int64_t[]){1});
     mo_few_shot_links(g, NULL, (int64_t[]){0}, (int64_t[]){2}, 1, score);
     assert_failed(s->ctx, MO_INVALID, PARTS("links: short has 1 edges in 1 graphs, expected 2 or more in one"));
-    mo_graph_release(g);
 }
 
 enum { MANY = 2500 };
 
 /* Scores pairs that are not linked, in parts that fit into `memory` bytes (0: no limit). Returns the status. */
 static mo_code score_many(int64_t memory, int threads, double score[MANY], char message[1024]) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-    mo_graph *g = mo_graph_open(ctx, "cora");
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+    HELD(mo_graph) *g = mo_graph_open(ctx, "cora");
     static int64_t u[MANY], v[MANY];
     for (int64_t i = 0, n = 0; n < MANY; i++) {
         u[n] = i % g->nodes;
@@ -84,13 +77,10 @@ static mo_code score_many(int64_t memory, int threads, double score[MANY], char 
     }
     mo_code code = mo_few_shot_links(g, &(mo_few_shot_options){.memory = memory}, u, v, MANY, score);
     snprintf(message, 1024, "%s", mo_context_status(ctx)->message);
-    mo_graph_release(g);
-    mo_context_release(ctx);
     return code;
 }
 
 TEST(a_limit_of_memory_makes_smaller_parts) {
-    (void)state;
     static double whole[MANY], parts[MANY], again[MANY];
     char message[1024];
     assert_int_equal(score_many(0, 2, whole, message), MO_OK);

@@ -32,10 +32,10 @@ static double gain_of(const double *k, int64_t N, int64_t i) {
 /* Returns k before any label, from the embeddings of the object's graph: unit rows around their mean, with penalty
  * 0.7. */
 static double *prior_of(mo_few_shot *f, int64_t *N) {
-    mo_tensor *T = mo_embed_all(f->candidate.model, &f->source, 0);
+    HELD(mo_tensor) *T = mo_embed_all(f->candidate.model, &f->source, 0);
     int64_t d = mo_dim(T, 1);
     *N = mo_dim(T, 0);
-    float *z = malloc((size_t)(*N * d) * sizeof *z);
+    HELD_MEMORY float *z = malloc((size_t)(*N * d) * sizeof *z);
     double *x = calloc((size_t)(*N * d), sizeof *x), *k = calloc((size_t)(*N * *N), sizeof *k);
     assert_int_equal(mo_tensor_read(T, z, (size_t)(*N * d) * sizeof *z), MO_OK);
     for (int64_t j = 0; j < d; j++) {
@@ -59,18 +59,15 @@ static double *prior_of(mo_few_shot *f, int64_t *N) {
             k[b * *N + a] = k[a * *N + b];
         }
     free(x);
-    free(z);
-    mo_tensor_release(T);
     return k;
 }
 
-TEST(each_choice_lowers_the_variance_the_most) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, each_choice_lowers_the_variance_the_most) {
     static const int64_t known[KNOWN] = {5, 100, 5};
     int64_t id[LISTED], N;
-    mo_graph *graph = mo_graph_open(s->ctx, "mutag");
-    mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
-    double *k = prior_of(f, &N);
+    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
+    HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
+    HELD_MEMORY double *k = prior_of(f, &N);
     assert_int_equal(mo_few_shot_suggest(f, known, KNOWN, LISTED, id), MO_OK);
     condition(k, N, 5);
     condition(k, N, 100);
@@ -87,35 +84,27 @@ TEST(each_choice_lowers_the_variance_the_most) {
             assert_int_not_equal(id[b], id[c]);
         condition(k, N, id[c]);
     }
-    free(k);
-    mo_few_shot_release(f);
-    mo_graph_release(graph);
 }
 
 TEST(threads_and_calls_change_nothing) {
     int64_t id[3][LISTED];
-    (void)state;
     for (int run = 0; run < 3; run++) {
-        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = run == 1 ? 3 : 1});
-        mo_graph *graph = mo_graph_open(ctx, "mutag");
-        mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
+        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = run == 1 ? 3 : 1});
+        HELD(mo_graph) *graph = mo_graph_open(ctx, "mutag");
+        HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
         assert_int_equal(mo_few_shot_suggest(f, NULL, 0, LISTED, id[run]), MO_OK);
         if (run == 2) { /* the first four of list 0 are labelled, so the rest of the list follows */
             assert_int_equal(mo_few_shot_suggest(f, id[0], 4, LISTED - 4, id[2] + 4), MO_OK);
             assert_memory_equal(id[2], id[0], 4 * sizeof **id);
         }
         assert_memory_equal(id[run], id[0], sizeof *id);
-        mo_few_shot_release(f);
-        mo_graph_release(graph);
-        assert_int_equal(mo_context_release(ctx), MO_OK);
     }
 }
 
-TEST(what_cannot_be_listed_is_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, what_cannot_be_listed_is_refused) {
     int64_t id[LISTED];
-    mo_graph *graph = mo_graph_open(s->ctx, "mutag");
-    mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
+    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
+    HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
     assert_int_equal(mo_few_shot_suggest(NULL, NULL, 0, 1, id), MO_INVALID);
     mo_few_shot_suggest(f, NULL, 0, 189, id);
     assert_failed(s->ctx, MO_INVALID, PARTS("suggest: 189 examples of 188, of which 0 are known"));
@@ -125,6 +114,4 @@ TEST(what_cannot_be_listed_is_refused) {
     assert_failed(s->ctx, MO_INVALID, PARTS("suggest: example 0 is 188, expected 0 to 187"));
     mo_few_shot_suggest(f, NULL, 1, 1, id);
     assert_failed(s->ctx, MO_INVALID, PARTS("suggest: known is NULL"));
-    mo_few_shot_release(f);
-    mo_graph_release(graph);
 }

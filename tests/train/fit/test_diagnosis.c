@@ -1,40 +1,33 @@
 /* tests/train/fit/test_diagnosis.c - how the geometry of embeddings affects prototypes, on the paper's examples. */
 #include "tests/scratch.h"
-#include "train/inside.h"
 
 #include <math.h>
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
 static mo_diagnosis diagnose(scratch *s, int64_t n, int64_t d, const double *z, const int64_t *y, double epsilon) {
-    mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){n, d}, z);
-    mo_tensor *label = mo_tensor_create_from(s->ctx, MO_I64, 1, &n, y);
-    mo_embeddings *E = mo_embeddings_create(Z, label, "example");
+    HELD(mo_tensor) *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){n, d}, z);
+    HELD(mo_tensor) *label = mo_tensor_create_from(s->ctx, MO_I64, 1, &n, y);
+    HELD(mo_embeddings) *E = mo_embeddings_create(Z, label, "example");
     mo_diagnosis x = {0};
     assert_int_equal(mo_diagnose(E, &(mo_diagnosis_options){.epsilon = epsilon}, &x), MO_OK);
-    mo_embeddings_release(E);
-    mo_tensor_release(Z);
-    mo_tensor_release(label);
     return x;
 }
 
 /* The paper's four points: the boundary 0 of the prototypes -1/2 and 3/2 separates them; shifted by 5, all points lie
  * on one side of it. */
-TEST(the_papers_four_points_are_missed_once_shifted) {
-    scratch *s = *state;
-    mo_diagnosis x = diagnose(s, 4, 1, (double[]){-1, -0.1, 1, 2}, (int64_t[]){0, 0, 1, 1}, 0.1);
+TEST_WITH(scratch *s, the_papers_four_points_are_missed_once_shifted) {
+    HELD(mo_diagnosis) x = diagnose(s, 4, 1, (double[]){-1, -0.1, 1, 2}, (int64_t[]){0, 0, 1, 1}, 0.1);
     assert_true(x.missed == 0 && x.pairs == 1);
     mo_diagnosis_release(&x);
     x = diagnose(s, 4, 1, (double[]){4, 5, 6, 7}, (int64_t[]){0, 0, 1, 1}, 0.1);
     assert_true(x.missed == 1 && fabs(x.offset - 5.5) <= 1e-15 && fabs(x.spread - 0.5) <= 1e-15);
     assert_true(fabs(x.mean_distance - 2) <= 1e-15 && x.radius == 7);
-    mo_diagnosis_release(&x);
 }
 
-TEST(the_papers_three_prototypes_have_one_inside) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, the_papers_three_prototypes_have_one_inside) {
     const double z[] = {3, 1, 1, 3, 1, 1, 0, 0}; /* A = (2, 2), B = (1, 1), C = (0, 0) */
-    mo_diagnosis x = diagnose(s, 4, 2, z, (int64_t[]){0, 0, 1, 2}, 0.1);
+    HELD(mo_diagnosis) x = diagnose(s, 4, 2, z, (int64_t[]){0, 0, 1, 2}, 0.1);
     assert_true(x.prototype[1].inside && x.prototype[1].included && x.prototype[1].flagged && !x.prototype[1].outer);
     for (int c = 0; c < 3; c += 2)
         assert_true(!x.prototype[c].inside && !x.prototype[c].flagged && x.prototype[c].outer);
@@ -45,37 +38,32 @@ TEST(the_papers_three_prototypes_have_one_inside) {
     x = diagnose(s, 3, 2, near, (int64_t[]){0, 1, 2}, 0.1);
     assert_true(!x.prototype[1].inside && x.prototype[1].included);
     assert_true(fabs(x.prototype[1].distance * x.mean_distance - 0.2 / sqrt(2)) <= 1e-14);
-    mo_diagnosis_release(&x);
 }
 
 /* Of prototypes on a line in space two are outer, whatever rounding makes of the second principal component; on the
  * edges of a square only the corners are. */
-TEST(prototypes_between_others_are_not_outer) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, prototypes_between_others_are_not_outer) {
     double line[7 * 3], square[8 * 2] = {0, 0, 1, 0, 2, 0, 2, 1, 2, 2, 1, 2, 0, 2, 0, 1};
     const int64_t y[] = {0, 1, 2, 3, 4, 5, 6, 7};
     for (int i = 0; i < 7; i++)
         for (int k = 0; k < 3; k++)
             line[i * 3 + k] = (0.1 * i * i + 0.7) * (k + 1) / 3;
-    mo_diagnosis x = diagnose(s, 7, 3, line, y, 0.01);
+    HELD(mo_diagnosis) x = diagnose(s, 7, 3, line, y, 0.01);
     for (int c = 0; c < 7; c++)
         assert_true(x.prototype[c].outer == (c == 0 || c == 6) && x.prototype[c].flagged == !x.prototype[c].outer);
     mo_diagnosis_release(&x);
     x = diagnose(s, 8, 2, square, y, 0.01);
     for (int c = 0; c < 8; c++)
         assert_true(x.prototype[c].outer == !(c % 2) && x.prototype[c].flagged == !x.prototype[c].outer);
-    mo_diagnosis_release(&x);
 }
 
-TEST(equal_rows_have_no_spread) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, equal_rows_have_no_spread) {
     double z[14];
     int64_t y[14];
     for (int i = 0; i < 14; i++)
         z[i] = (double)(y[i] = i % 2);
-    mo_diagnosis x = diagnose(s, 14, 1, z, y, 0.1);
+    HELD(mo_diagnosis) x = diagnose(s, 14, 1, z, y, 0.1);
     assert_true(x.spread == 0 && x.prototype[1].norm == 1);
-    mo_diagnosis_release(&x);
 }
 
 /* ---- many classes ---- */
@@ -120,11 +108,10 @@ TEST(pairs_are_missed_as_defined) {
     static double z[MANY * EACH * DIM];
     static int64_t y[MANY * EACH];
     draw_many(z, y);
-    mo_diagnosis x = diagnose(*state, MANY * EACH, DIM, z, y, 0.1);
+    HELD(mo_diagnosis) x = diagnose(*state, MANY * EACH, DIM, z, y, 0.1);
     assert_int_equal(x.pairs, MANY * (MANY - 1) / 2);
     assert_int_equal(x.missed, count_missed(z, y));
     assert_true(x.missed > x.pairs / 10 && x.missed < 9 * x.pairs / 10);
-    mo_diagnosis_release(&x);
 }
 
 typedef struct told {
@@ -140,9 +127,8 @@ static void on_progress(const char *part, int64_t done, int64_t of, void *state)
 
 /* Inner products only decide the order in which candidates are tried. Rows are prototypes (one per class), far from the
  * origin, in fewer and in more dimensions than there are points. */
-TEST(hull_distances_are_those_of_each_point_alone) {
+TEST_WITH(scratch *s, hull_distances_are_those_of_each_point_alone) {
     enum { POINTS = 70, MOST = 90 };
-    scratch *s = *state;
     static double z[POINTS * MOST], others[(POINTS - 1) * MOST];
     int64_t y[POINTS];
     mo_random r = mo_random_at(22, MO_PURPOSE_CHECK, 0);
@@ -151,10 +137,10 @@ TEST(hull_distances_are_those_of_each_point_alone) {
             z[i] = 100 + mo_random_normal(&r);
         for (int i = 0; i < POINTS; i++)
             y[i] = i;
-        mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){POINTS, d}, z);
-        mo_tensor *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){POINTS}, y);
-        mo_embeddings *E = mo_embeddings_create(Z, label, "points");
-        mo_diagnosis x = {0};
+        HELD(mo_tensor) *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){POINTS, d}, z);
+        HELD(mo_tensor) *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){POINTS}, y);
+        HELD(mo_embeddings) *E = mo_embeddings_create(Z, label, "points");
+        HELD(mo_diagnosis) x = {0};
         told t = {0};
         assert_int_equal(
             mo_diagnose(E, &(mo_diagnosis_options){.epsilon = 0.1, .progress = on_progress, .state = &t}, &x), MO_OK);
@@ -165,9 +151,5 @@ TEST(hull_distances_are_those_of_each_point_alone) {
             double alone = mo_hull_distance(s->ctx, others, POINTS - 1, d, z + p * d, NULL);
             assert_true(x.prototype[p].distance == alone / x.mean_distance);
         }
-        mo_diagnosis_release(&x);
-        mo_embeddings_release(E);
-        mo_tensor_release(Z);
-        mo_tensor_release(label);
     }
 }

@@ -1,6 +1,5 @@
 /* tests/train/fit/test_fit.c - episodes on embeddings, and the figures of heads. */
 #include "tests/labelled_rows.h"
-#include "tests/scratch.h"
 #include "train/fit/fit_parts.h"
 
 #include <math.h>
@@ -8,34 +7,6 @@
 static const fixtures around_all = {scratch_create, scratch_release};
 
 static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
-
-TEST(draws_share_no_row_between_support_and_queries) {
-    scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F32, 1);
-    mo_draws d;
-    assert_int_equal(mo_draws_create(E, 4, &defaults, &d), MO_OK);
-    assert_int_equal(d.n_support, 4 * C);
-    assert_int_equal(d.n_query, 5 * C);
-    for (int64_t e = 0; e < d.episodes; e++) {
-        int seen[N] = {0};
-        int64_t class_of[C] = {-1, -1, -1}; /* the class of each of the episode's label numbers */
-        for (int64_t i = 0; i < d.n_support; i++) {
-            int64_t row = d.support[e * d.n_support + i], label = d.support_label[e * d.n_support + i];
-            seen[row]++;
-            class_of[label] = class_of[label] < 0 ? E->graph->label[row] : class_of[label];
-            assert_int_equal(class_of[label], E->graph->label[row]);
-        }
-        for (int64_t i = 0; i < d.n_query; i++) {
-            int64_t row = d.query[e * d.n_query + i];
-            seen[row]++;
-            assert_int_equal(class_of[d.query_label[e * d.n_query + i]], E->graph->label[row]);
-        }
-        for (int i = 0; i < N; i++)
-            assert_true(seen[i] <= 1);
-    }
-    mo_draws_release(&d);
-    mo_embeddings_release(E);
-}
 
 typedef struct seen {
     int n;
@@ -82,9 +53,8 @@ static void on_prototype_row(const mo_fit_row *row, void *state) {
     x->row[x->n++] = *row;
 }
 
-TEST(figures_are_those_of_the_definitions) {
-    scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F64, 1);
+TEST_WITH(scratch *s, figures_are_those_of_the_definitions) {
+    HELD(mo_embeddings) *E = make(s, MO_F64, 1);
     seen x = {0};
     x.row[7].draws = (void *)E;
     assert_int_equal(
@@ -97,27 +67,10 @@ TEST(figures_are_those_of_the_definitions) {
     for (int part = 0; part < MO_NORM_PARTS; part++)
         queries += x.row[0].by_norm[part].n;
     assert_int_equal(queries, 7 * 5 * C);
-    mo_embeddings_release(E);
 }
 
-TEST(float32_and_float64_agree) {
-    scratch *s = *state;
-    seen x = {0};
-    for (int wide = 0; wide < 2; wide++) {
-        mo_embeddings *E = make(s, wide ? MO_F64 : MO_F32, 1);
-        mo_fit(E, (const mo_head *[]){&mo_head_ridge, &mo_head_prototype_inner}, 2, &defaults, on_row, &x);
-        mo_embeddings_release(E);
-    }
-    assert_true(mo_ok(s->ctx));
-    for (int h = 0; h < 2; h++) {
-        assert_true(fabs(x.row[h].nll - x.row[2 + h].nll) <= 1e-5);
-        assert_true(fabs(x.row[h].ece_temperature - x.row[2 + h].ece_temperature) <= 1e-4);
-    }
-}
-
-TEST(tuning_beats_a_penalty_that_is_far_off) {
-    scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F64, 1.5);
+TEST_WITH(scratch *s, tuning_beats_a_penalty_that_is_far_off) {
+    HELD(mo_embeddings) *E = make(s, MO_F64, 1.5);
     mo_fit_options options = defaults;
     seen x = {0};
     options.episodes = 40;
@@ -128,14 +81,12 @@ TEST(tuning_beats_a_penalty_that_is_far_off) {
     mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &x);
     assert_int_equal(x.n, 2);
     assert_true(x.row[1].accuracy > x.row[0].accuracy);
-    mo_embeddings_release(E);
 }
 
 /* 20 rows of noise per class in 64 dimensions, of which 64 are asked for: the mixture must not take copies for evidence
  * that it has learned. */
-TEST(copies_are_no_evidence_for_the_mixture) {
+TEST_WITH(scratch *s, copies_are_no_evidence_for_the_mixture) {
     enum { WIDE = 64 };
-    scratch *s = *state;
     static float z[N * WIDE];
     int64_t y[N];
     mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 0);
@@ -143,9 +94,9 @@ TEST(copies_are_no_evidence_for_the_mixture) {
         z[i] = (float)mo_random_normal(&r) / 8;
     for (int i = 0; i < N; i++)
         y[i] = i % C;
-    mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){N, WIDE}, z);
-    mo_tensor *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
-    mo_embeddings *E = mo_embeddings_create(Z, label, "noise");
+    HELD(mo_tensor) *Z = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){N, WIDE}, z);
+    HELD(mo_tensor) *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
+    HELD(mo_embeddings) *E = mo_embeddings_create(Z, label, "noise");
     mo_fit_options options = defaults;
     seen x = {0};
     options.episodes = 20;
@@ -153,9 +104,6 @@ TEST(copies_are_no_evidence_for_the_mixture) {
     mo_fit(E, (const mo_head *[]){&mo_head_mixture}, 1, &options, on_row, &x);
     assert_true(mo_ok(s->ctx));
     assert_true(x.row[0].nll < log(C) + 0.2); /* memorised copies would give 4.3 more */
-    mo_embeddings_release(E);
-    mo_tensor_release(Z);
-    mo_tensor_release(label);
 }
 
 static mo_tensor *divided(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
@@ -173,7 +121,7 @@ TEST(of_equal_penalties_the_strongest_is_taken) {
         .parameters = lambda,
         .logits = divided,
         .order = 2};
-    mo_embeddings *E = make(*state, MO_F64, 1);
+    HELD(mo_embeddings) *E = make(*state, MO_F64, 1);
     seen tuned = {0}, strongest = {0};
     mo_fit_options options = defaults;
     options.tune = true;
@@ -187,38 +135,15 @@ TEST(of_equal_penalties_the_strongest_is_taken) {
     options.lambda = &scale;
     assert_int_equal(mo_fit(E, (const mo_head *[]){&head}, 1, &options, on_row, &strongest), MO_OK);
     assert_true(fabs(tuned.row[0].nll - strongest.row[0].nll) <= 1e-12);
-    mo_embeddings_release(E);
 }
 
-TEST(one_shot_has_no_temperature_but_figures) {
-    scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F32, 1);
+TEST_WITH(scratch *s, one_shot_has_no_temperature_but_figures) {
+    HELD(mo_embeddings) *E = make(s, MO_F32, 1);
     mo_fit_options options = defaults;
     seen x = {0};
     options.shots = (int64_t[]){1};
     mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &x);
     assert_true(isnan(x.row[0].ece_temperature) && x.row[0].accuracy > 50);
-    mo_embeddings_release(E);
-}
-
-/* The first run grows the workspace that the context keeps; the second must not. */
-TEST(a_second_run_leaves_nothing_behind) {
-    scratch *s = *state;
-    int64_t live[2];
-    for (int run = 0; run < 2; run++) {
-        mo_embeddings *E = make(s, MO_F32, 1);
-        mo_diagnosis x;
-        seen rows = {0};
-        mo_fit_options options = defaults;
-        options.tune = true;
-        mo_fit(E, (const mo_head *[]){&mo_head_ridge, mo_find_head("lda")}, 2, &options, on_row, &rows);
-        mo_diagnose(E, &(mo_diagnosis_options){.epsilon = 0.1}, &x);
-        mo_diagnosis_release(&x);
-        mo_embeddings_release(E);
-        assert_true(mo_ok(s->ctx));
-        live[run] = mo_context_counters(s->ctx).bytes_live;
-    }
-    assert_int_equal(live[0], live[1]);
 }
 
 /* The rows of a sweep, and how often tuning chose each value. */
@@ -240,9 +165,8 @@ static void on_swept_row(const mo_fit_row *row, void *state) {
 }
 
 /* A sweep's row equals the row of a fit with that lambda; how often tuning chose each value adds up to the episodes. */
-TEST(a_sweep_has_the_figures_of_each_value) {
-    scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F64, 1.5);
+TEST_WITH(scratch *s, a_sweep_has_the_figures_of_each_value) {
+    HELD(mo_embeddings) *E = make(s, MO_F64, 1.5);
     mo_fit_options options = defaults;
     swept x = {0}, plain = {0}, fixed = {0}, untuned = {0};
     options.tune = true;
@@ -267,5 +191,4 @@ TEST(a_sweep_has_the_figures_of_each_value) {
     mo_fit(E, (const mo_head *[]){&mo_head_prototype_inner, &mo_head_lda}, 2, &options, on_swept_row, &untuned);
     assert_int_equal(untuned.n, 8); /* prototypes have no parameter to sweep */
     assert_int_equal(untuned.chosen, -8);
-    mo_embeddings_release(E);
 }

@@ -28,33 +28,6 @@ static mo_code run(const mo_head *const *heads, int n, int threads, bool tune, r
     return code;
 }
 
-static void on_progress(const char *part, int64_t done, int64_t of, void *state) {
-    int64_t *last = state;
-    assert_string_equal(part, "k = 4, ridge");
-    assert_true(done > *last && done <= of && of == 37);
-    *last = done;
-}
-
-/* One thread reports every batch of episodes in order, and the last report names the last episode. */
-TEST(progress_counts_episodes) {
-    (void)state;
-    scratch s = {.ctx = mo_context_create(&(mo_context_options){.threads = 1})};
-    mo_embeddings *E = make(&s, MO_F32, 1);
-    int64_t last = 0;
-    const mo_fit_options options = {.n_shots = 1,
-        .shots = (int64_t[]){4},
-        .episodes = 37,
-        .queries = 5,
-        .ways = 64,
-        .progress = on_progress,
-        .state = &last};
-    rows x = {0};
-    assert_int_equal(mo_fit(E, (const mo_head *const[]){&mo_head_ridge}, 1, &options, on_row, &x), MO_OK);
-    assert_int_equal(last, 37);
-    mo_embeddings_release(E);
-    mo_context_release(s.ctx);
-}
-
 /* Fails unless figures are equal; NaN equals NaN. */
 static void assert_same_figures(const mo_fit_row *a, const mo_fit_row *b) {
     const double x[] = {a->accuracy, a->ci95, a->nll, a->brier, a->ece, a->ece_temperature};
@@ -66,7 +39,6 @@ static void assert_same_figures(const mo_fit_row *a, const mo_fit_row *b) {
 }
 
 TEST(threads_change_no_bit) {
-    (void)state;
     const mo_head *heads[32];
     int n = 0;
     while (n < 32 && mo_head_at(n)) {
@@ -95,7 +67,6 @@ static mo_tensor *fails_now_and_then(
 }
 
 TEST(the_first_failure_is_the_one_that_is_told) {
-    (void)state;
     mo_head head = mo_head_prototype_inner;
     static rows one, many;
     head.name = "fails";
@@ -113,14 +84,10 @@ TEST(the_first_failure_is_the_one_that_is_told) {
 
 static mo_tensor *asks_for_too_much(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    (void)Ys;
-    (void)Zq;
-    (void)parameters;
     return mo_matmul(t, Zs, Zs);
 }
 
 TEST(a_wrong_call_ends_the_run) {
-    (void)state;
     mo_head head = mo_head_prototype_inner;
     static rows x;
     head.name = "wrong";

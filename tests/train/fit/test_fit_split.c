@@ -15,46 +15,13 @@ static const char *list(scratch *s, const char *name, const char *text) {
 
 /* Rows 0 .. 7 with the labels 5, none, 9, 9, 5, none, 7, 5. */
 static mo_embeddings *eight_rows(scratch *s) {
-    mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){8, 1}, (double[]){0, 9, 4, 5, 1, 9, 8, 4.4});
-    mo_tensor *y = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){8}, (int64_t[]){5, -1, 9, 9, 5, -2, 7, 5});
+    HELD(mo_tensor) *Z =
+        mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){8, 1}, (double[]){0, 9, 4, 5, 1, 9, 8, 4.4});
+    HELD(mo_tensor) *y =
+        mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){8}, (int64_t[]){5, -1, 9, 9, 5, -2, 7, 5});
     mo_embeddings *E = mo_embeddings_create(Z, y, "eight");
     assert_non_null(E);
-    mo_tensor_release(Z);
-    mo_tensor_release(y);
     return E;
-}
-
-TEST(unlabelled_rows_take_no_part) {
-    scratch *s = *state;
-    char train[600];
-    mo_embeddings *E = eight_rows(s);
-    mo_draws d;
-    snprintf(train, sizeof train, "%s", list(s, "train.txt", "0\n5\n2\n3\n"));
-    assert_int_equal(mo_draws_read(E, train, list(s, "test.txt", "1\n7\n4\n"), &d), MO_OK);
-    assert_true(d.split && d.episodes == 1 && d.classes == 2 && d.k == 1 && d.most == 2);
-    assert_int_equal(d.n_support, 3);
-    assert_memory_equal(d.support, ((int64_t[]){0, 1, 2}), 24); /* counted among the labelled rows */
-    assert_memory_equal(d.support_label, ((int64_t[]){0, 1, 1}), 24);
-    assert_int_equal(d.n_query, 2);
-    assert_memory_equal(d.query, ((int64_t[]){3, 5}), 16);
-    assert_memory_equal(d.query_label, ((int64_t[]){0, 0}), 16);
-    mo_draws_release(&d);
-    assert_int_equal(mo_draws_read(E, train, NULL, &d), MO_INVALID);
-    assert_failed(s->ctx, MO_INVALID, PARTS("none of class 7, which row 6 to test on is of"));
-    mo_draws_release(&d);
-    assert_int_equal(mo_draws_read(E, list(s, "one.txt", "0\n4\n"), s->path, &d), MO_INVALID);
-    assert_failed(s->ctx, MO_INVALID, PARTS("expected rows that are not learned from, found 0"));
-    mo_draws_release(&d);
-    snprintf(train, sizeof train, "%s", list(s, "one.txt", "0\n4\n"));
-    assert_int_equal(mo_draws_read(E, train, list(s, "test.txt", "7\n"), &d), MO_INVALID);
-    assert_failed(s->ctx, MO_INVALID, PARTS("two classes or more to learn from, found 2 of 1"));
-    mo_draws_release(&d);
-    snprintf(train, sizeof train, "%s", list(s, "train.txt", "0\n2\n"));
-    assert_int_equal(mo_draws_read(E, train, list(s, "test.txt", "1\n5\n"), &d), MO_INVALID);
-    assert_failed(s->ctx, MO_INVALID, PARTS("expected labelled rows to test on, found none"));
-    mo_draws_release(&d);
-    mo_embeddings_release(E);
-    scratch_files(s, true);
 }
 
 typedef struct seen {
@@ -79,8 +46,7 @@ static void on_split_row(const mo_fit_row *row, void *state) {
     assert_int_equal(mo_confusion_count(x->E, row, &x->confusion), MO_OK);
 }
 
-TEST(the_outcomes_of_a_split_are_those_of_its_rows) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, the_outcomes_of_a_split_are_those_of_its_rows) {
     char train[600];
     seen x = {.E = eight_rows(s)};
     mo_draws d;
@@ -126,8 +92,7 @@ static void on_episode_row(const mo_fit_row *row, void *state) {
     mo_confusion_release(&c);
 }
 
-TEST(heads_are_compared_episode_by_episode) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, heads_are_compared_episode_by_episode) {
     seen x = {.E = make(s, MO_F64, 1.5)};
     const mo_fit_options options = {
         .n_shots = 1, .shots = (int64_t[]){4}, .episodes = 40, .queries = 5, .ways = 64, .seed = 3};
@@ -140,7 +105,6 @@ TEST(heads_are_compared_episode_by_episode) {
 }
 
 TEST(the_worst_pairs_come_first) {
-    (void)state;
     int64_t count[16] = {9, 1, 0, 4, 2, 9, 0, 0, 4, 0, 9, 3, 0, 0, 5, 9}, pair[8];
     const mo_confusion c = {4, count};
     assert_int_equal(mo_confusion_worst(&c, 4, pair), 4);

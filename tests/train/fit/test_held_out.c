@@ -1,6 +1,5 @@
 /* tests/train/fit/test_held_out.c - logits of held-out rows equal those of explicit refits. */
 #include "tests/labelled_rows.h"
-#include "tests/scratch.h"
 #include "train/fit/fit_parts.h"
 
 #include <math.h>
@@ -32,12 +31,11 @@ static mo_fit_batch support_of(const mo_draws *d, int64_t first, int64_t B) {
 
 /* Leave-one-out: every row by a fit on the n_s - 1 others. Cross-validation: by a fit on the rows outside its fold,
  * which is the row's place in its class modulo the number of folds (k = 4: its place). */
-TEST(held_out_rows_are_those_of_explicit_refits) {
-    scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F64, 1);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+TEST_WITH(scratch *s, held_out_rows_are_those_of_explicit_refits) {
+    HELD(mo_embeddings) *E = make(s, MO_F64, 1);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_fitting f = fitting(E, &mo_head_ridge, t);
-    mo_draws d;
+    HELD(mo_draws) d;
     mo_draws_create(E, 4, &defaults, &d);
     mo_fit_batch b = support_of(&d, 2, 3);
     double held[2][3 * 4 * C * C], expected[C];
@@ -59,18 +57,14 @@ TEST(held_out_rows_are_those_of_explicit_refits) {
                     assert_true(fabs(held[how][(e * d.n_support + i) * C + c] - expected[c]) <= 1e-9);
             }
         }
-    mo_draws_release(&d);
-    mo_tape_release(t);
-    mo_embeddings_release(E);
 }
 
 /* Compares every head that has a shortcut with refits, in dual and primal form (k C below and above D + 1), with
  * repeated rows, and with a fold that takes the rest of a class. */
-TEST(shortcuts_of_cross_validation_say_what_refits_say) {
+TEST_WITH(scratch *s, shortcuts_of_cross_validation_say_what_refits_say) {
     enum { MOST = 9 * C };
-    scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F64, 2);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_embeddings) *E = make(s, MO_F64, 2);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     const mo_head *head;
     int shortcuts = 0;
     for (int i = 0; (head = mo_head_at(i)); i++)
@@ -97,21 +91,18 @@ TEST(shortcuts_of_cross_validation_say_what_refits_say) {
             shortcuts++;
         }
     assert_true(shortcuts >= 5 * 8);
-    mo_tape_release(t);
-    mo_embeddings_release(E);
 }
 
 /* 20 rows per class and k + q = 40, so rows repeat: a copy in the fit would give the held-out row's label away, since
  * with a tiny penalty a fit repeats its labels exactly. */
-TEST(copies_of_a_held_out_row_are_never_fitted) {
-    scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F64, 30);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+TEST_WITH(scratch *s, copies_of_a_held_out_row_are_never_fitted) {
+    HELD(mo_embeddings) *E = make(s, MO_F64, 30);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_fitting f = fitting(E, &mo_head_ridge, t);
     mo_fit_options options = defaults;
     options.queries = 34;
     f.lambda = &(double){1e-9};
-    mo_draws d;
+    HELD(mo_draws) d;
     mo_draws_create(E, 6, &options, &d);
     assert_int_equal(d.small_classes, C);
     int copies = 0;
@@ -132,7 +123,4 @@ TEST(copies_of_a_held_out_row_are_never_fitted) {
         }
     }
     assert_true(copies > 0);
-    mo_draws_release(&d);
-    mo_tape_release(t);
-    mo_embeddings_release(E);
 }

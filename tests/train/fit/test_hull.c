@@ -1,7 +1,6 @@
 /* tests/train/fit/test_hull.c - distances to convex hulls: 200 seeded instances, some of them degenerate, against the
  * optimality conditions and an exhaustive search over faces. */
 #include "tests/scratch.h"
-#include "train/metrics.h"
 
 #include <math.h>
 
@@ -69,8 +68,7 @@ static double residual(const instance *h, const double *w, double x[DIM]) {
 
 /* Checks that the weights are in the simplex, that x has the stated length, and that x q_j >= |x|^2 for all j up to
  * rounding. This bounds how much nearer another point of the hull can be: |x| - |x*| <= (|x|^2 - min_j x q_j) / |x|. */
-TEST(distances_meet_the_optimality_conditions) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, distances_meet_the_optimality_conditions) {
     for (int number = 0; number < INSTANCES; number++) {
         instance h = make(number);
         double w[MOST], x[DIM], sum = 0, gap = 0;
@@ -136,8 +134,7 @@ static double affine_distance(const instance *h, unsigned subset) {
     return (double)sqrtl(square) * h->scale;
 }
 
-TEST(distances_equal_the_least_over_all_faces) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, distances_equal_the_least_over_all_faces) {
     for (int number = 0; number < INSTANCES; number++) {
         instance h = make(number);
         double least = INFINITY, distance = mo_hull_distance(s->ctx, h.points, h.n, h.d, h.p, NULL);
@@ -148,8 +145,7 @@ TEST(distances_equal_the_least_over_all_faces) {
     }
 }
 
-TEST(the_papers_prototype_lies_on_the_segment) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, the_papers_prototype_lies_on_the_segment) {
     double w[2];
     assert_true(mo_hull_distance(s->ctx, (double[]){2, 2, 0, 0}, 2, 2, (double[]){1, 1}, w) <= 1e-15);
     assert_true(fabs(w[0] - 0.5) <= 1e-15 && fabs(w[1] - 0.5) <= 1e-15);
@@ -159,23 +155,19 @@ TEST(the_papers_prototype_lies_on_the_segment) {
 
 /* As many prototypes and dimensions as real embeddings have. The centre of the simplex of n unit vectors is 1 / sqrt(n)
  * from the origin. */
-TEST(many_points_in_many_dimensions) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, many_points_in_many_dimensions) {
     enum { n = 200, d = 256 };
-    double *points = calloc((size_t)n * d, sizeof *points), *p = calloc(d, sizeof *p), *w = calloc(n, sizeof *w);
+    HELD_MEMORY double *points = calloc((size_t)n * d, sizeof *points), *p = calloc(d, sizeof *p),
+                       *w = calloc(n, sizeof *w);
     for (int i = 0; i < n; i++)
         points[i * d + i] = 1;
     double distance = mo_hull_distance(s->ctx, points, n, d, p, w);
     assert_true(fabs(distance - 1 / sqrt(n)) <= 1e-14);
     for (int i = 0; i < n; i++)
         assert_true(fabs(w[i] - 1.0 / n) <= 1e-14);
-    free(points);
-    free(p);
-    free(w);
 }
 
-TEST(bad_input_is_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, bad_input_is_refused) {
     assert_true(isnan(mo_hull_distance(s->ctx, (double[]){0}, 0, 1, (double[]){0}, NULL)));
     assert_failed(s->ctx, MO_INVALID, PARTS("hull distance", "0 of 1"));
     assert_true(isnan(mo_hull_distance(s->ctx, (double[]){NAN}, 1, 1, (double[]){0}, NULL)));

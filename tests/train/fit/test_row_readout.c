@@ -27,17 +27,16 @@ static void on_row(const mo_fit_row *row, void *state) {
     x->choice = *row->choice;
 }
 
-TEST(predictions_are_those_of_the_split) {
+TEST_WITH(scratch *s, predictions_are_those_of_the_split) {
     static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_logistic, &mo_head_prototype_inner, &mo_head_lda};
     enum { LEARNED = 30 };
-    scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F64, 1.5);
-    mo_draws d;
+    HELD(mo_embeddings) *E = make(s, MO_F64, 1.5);
+    HELD(mo_draws) d;
     double z[N * D];
     write_first(s, LEARNED);
     assert_int_equal(mo_draws_read(E, s->path, NULL, &d), MO_OK);
     mo_tensor_read(E->Z, z, sizeof z);
-    mo_tensor *rest = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){N - LEARNED, D}, z + LEARNED * D);
+    HELD(mo_tensor) *rest = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){N - LEARNED, D}, z + LEARNED * D);
     for (int h = 0; h < 4; h++)
         for (int tuned = 0; tuned < 2; tuned++) {
             const mo_fit_options options = {.split = &d, .tune = tuned, .scaling = MO_SCALING_STANDARDISE};
@@ -63,33 +62,5 @@ TEST(predictions_are_those_of_the_split) {
             }
             mo_row_readout_release(&r);
         }
-    mo_tensor_release(rest);
-    mo_draws_release(&d);
-    mo_embeddings_release(E);
     scratch_files(s, true);
-}
-
-/* Without a split the readout learns from all rows; queries of another width, or none, are refused. */
-TEST(rows_of_another_form_are_refused) {
-    scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F32, 1);
-    const mo_fit_options options = {.lambda = &(double){0.5}};
-    mo_row_readout r;
-    double p[N * C];
-    assert_int_equal(mo_row_readout_fit(E, &mo_head_ridge, &options, &r), MO_OK);
-    assert_int_equal(mo_dim(r.Z, 0), N);
-    assert_true(r.lambda == 0.5 && isnan(r.value));
-    mo_tensor *narrow = mo_tensor_create(s->ctx, MO_F32, 2, (int64_t[]){3, D - 1});
-    assert_int_equal(mo_row_readout_probabilities(&r, narrow, p), MO_INVALID);
-    assert_failed(s->ctx, MO_INVALID, PARTS("rows [m, 20] as those it has learned from", "float32 [3, 19]"));
-    assert_int_equal(mo_row_readout_probabilities(&r, E->Z, NULL), MO_INVALID);
-    assert_failed(s->ctx, MO_INVALID, PARTS("readout", "probabilities"));
-    mo_tensor *bad = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){1, D}, (float[D]){1, 2, INFINITY, 4, 5, 6});
-    assert_int_equal(mo_row_readout_probabilities(&r, bad, p), MO_NUMERICAL);
-    assert_failed(s->ctx, MO_NUMERICAL, PARTS("head ridge: expected finite logits of row 0"));
-    mo_tensor_release(bad);
-    mo_tensor_release(narrow);
-    mo_row_readout_release(&r);
-    mo_row_readout_release(NULL);
-    mo_embeddings_release(E);
 }

@@ -59,8 +59,8 @@ static void on_row(const mo_fit_row *row, void *state) {
 /* Fits heads on a split that learns from the first LEARNED rows. lambda: a fixed penalty. */
 static void fit_rows(scratch *s, const double *rows, mo_scaling scaling, mo_fit_row *result) {
     static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_logistic, &mo_head_prototype_inner};
-    mo_embeddings *E = embeddings_of(s, rows);
-    mo_draws d;
+    HELD(mo_embeddings) *E = embeddings_of(s, rows);
+    HELD(mo_draws) d;
     FILE *file = fopen(scratch_path(s, "train.txt"), "w");
     for (int i = 0; i < LEARNED; i++)
         fprintf(file, "%d\n", i);
@@ -69,12 +69,9 @@ static void fit_rows(scratch *s, const double *rows, mo_scaling scaling, mo_fit_
     const double lambda = 0.7;
     const mo_fit_options options = {.split = &d, .scaling = scaling, .lambda = &lambda};
     assert_int_equal(mo_fit(E, heads, 3, &options, on_row, &result), MO_OK);
-    mo_draws_release(&d);
-    mo_embeddings_release(E);
 }
 
-TEST(rows_are_scaled_as_by_hand) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, rows_are_scaled_as_by_hand) {
     double x[N * D];
     mo_fit_row plain[3], found[3], expected[3];
     draw_rows();
@@ -93,8 +90,7 @@ TEST(rows_are_scaled_as_by_hand) {
 }
 
 /* Changes all queries but one: that one's outcome stays. */
-TEST(no_query_is_scaled_by_another) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, no_query_is_scaled_by_another) {
     double x[N * D];
     mo_fit_row found[3], moved[3];
     draw_rows();
@@ -107,15 +103,13 @@ TEST(no_query_is_scaled_by_another) {
         assert_true(fabs(found[h].accuracy - moved[h].accuracy) <= 100.0 / (N - LEARNED) + 1e-9);
 }
 
-TEST(unknown_scalings_are_refused) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, unknown_scalings_are_refused) {
     draw_rows();
-    mo_embeddings *E = embeddings_of(s, z);
+    HELD(mo_embeddings) *E = embeddings_of(s, z);
     const mo_fit_options options = {
         .n_shots = 1, .shots = (int64_t[]){2}, .episodes = 1, .queries = 2, .ways = 9, .scaling = MO_SCALINGS};
     mo_fit_row row, *at = &row;
     assert_int_equal(mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &at), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("scaling is 4, expected 0 to 3"));
-    mo_embeddings_release(E);
     scratch_files(s, true);
 }

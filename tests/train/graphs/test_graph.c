@@ -1,7 +1,6 @@
 /* tests/train/graphs/test_graph.c - graphs from host arrays: adjacency, counts, looking up edges, hash, tasks. */
 #include "tests/scratch.h"
 #include "train/graphs/graph_build.h"
-#include "train/inside.h"
 
 #include <math.h>
 
@@ -33,14 +32,13 @@ static void count_dropped(const int64_t *u, const int64_t *v, int64_t n, int64_t
     }
 }
 
-TEST(edges_become_the_undirected_adjacency) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, edges_become_the_undirected_adjacency) {
     int64_t u[200], v[200], loops, duplicates;
     bool dense[NODES][NODES];
     for (uint64_t trial = 0; trial < 500; trial++) {
         mo_random r = mo_random_at(1, MO_PURPOSE_CHECK, trial);
         int64_t n = draw_edges(&r, u, v, dense), k = 0;
-        mo_graph *g = mo_graph_from_edges(s->ctx, "drawn", NODES, n, u, v);
+        HELD(mo_graph) *g = mo_graph_from_edges(s->ctx, "drawn", NODES, n, u, v);
         assert_non_null(g);
         for (int64_t a = 0; a < NODES; a++) {
             assert_int_equal(g->row_pointer[a], k);
@@ -54,7 +52,6 @@ TEST(edges_become_the_undirected_adjacency) {
         count_dropped(u, v, n, &loops, &duplicates);
         assert_int_equal(g->dropped_loops, loops);
         assert_int_equal(g->dropped_duplicates, duplicates);
-        mo_graph_release(g);
     }
 }
 
@@ -70,9 +67,8 @@ static mo_graph *weighted_path(mo_context *ctx, float second) {
     return mo_graph_finish(g);
 }
 
-TEST(weights_of_edges_enter_the_normalised_adjacency) {
-    scratch *s = *state;
-    mo_graph *g = weighted_path(s->ctx, 0.5f);
+TEST_WITH(scratch *s, weights_of_edges_enter_the_normalised_adjacency) {
+    HELD(mo_graph) *g = weighted_path(s->ctx, 0.5f);
     static const float expected[] = {3, 3, 0.5f, 0.5f};
     assert_memory_equal(g->weight, expected, sizeof expected);
     mo_csr *A = mo_normalized_adjacency(g, MO_F64);
@@ -86,38 +82,30 @@ TEST(weights_of_edges_enter_the_normalised_adjacency) {
     mo_csr_release(A);
     const char *path = scratch_path(s, "path.npz");
     assert_int_equal(mo_graph_write(g, path), MO_OK);
-    mo_graph *read = mo_graph_open(s->ctx, path), *equal = weighted_path(s->ctx, 3);
+    HELD(mo_graph) *read = mo_graph_open(s->ctx, path), *equal = weighted_path(s->ctx, 3);
     remove(path);
     assert_memory_equal(read->weight, expected, sizeof expected);
     assert_memory_equal(read->hash, g->hash, sizeof g->hash);
-    mo_graph *plain = mo_graph_from_edges(s->ctx, "path", 3, 2, (int64_t[]){0, 1}, (int64_t[]){1, 2});
+    HELD(mo_graph) *plain = mo_graph_from_edges(s->ctx, "path", 3, 2, (int64_t[]){0, 1}, (int64_t[]){1, 2});
     assert_null(equal->weight); /* a common factor says nothing */
     assert_memory_equal(equal->hash, plain->hash, sizeof plain->hash);
     assert_memory_not_equal(g->hash, plain->hash, sizeof plain->hash);
-    mo_graph_release(g);
-    mo_graph_release(read);
-    mo_graph_release(equal);
-    mo_graph_release(plain);
 }
 
-TEST(held_out_edges_leave_the_weights_of_the_others) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, held_out_edges_leave_the_weights_of_the_others) {
     mo_edges edges = {0};
-    mo_graph *g = mo_graph_new(s->ctx, "path", "path");
+    HELD(mo_graph) *g = mo_graph_new(s->ctx, "path", "path");
     for (int64_t i = 0; i < 3; i++)
         assert_true(mo_edges_add(s->ctx, &edges, i, i + 1) && mo_edges_weigh(s->ctx, &edges, (float)(i + 1)));
     assert_true(mo_graph_set_edges(g, 4, &edges));
     g = mo_graph_finish(g);
-    mo_graph *rest = mo_graph_without(g, (int64_t *[]){(int64_t[]){1}, (int64_t[]){2}}, 1);
+    HELD(mo_graph) *rest = mo_graph_without(g, (int64_t *[]){(int64_t[]){1}, (int64_t[]){2}}, 1);
     assert_memory_equal(rest->weight, ((const float[]){1, 1, 3, 3}), 4 * sizeof(float));
-    mo_graph_release(g);
-    mo_graph_release(rest);
 }
 
-TEST(graphs_may_be_empty) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, graphs_may_be_empty) {
     for (int64_t nodes = 0; nodes < 3; nodes++) {
-        mo_graph *g = mo_graph_from_edges(s->ctx, "empty", nodes, 0, NULL, NULL);
+        HELD(mo_graph) *g = mo_graph_from_edges(s->ctx, "empty", nodes, 0, NULL, NULL);
         assert_non_null(g);
         assert_int_equal(g->nodes, nodes);
         assert_int_equal(g->nnz, 0);
@@ -125,22 +113,18 @@ TEST(graphs_may_be_empty) {
         assert_false(mo_graph_has_edge(g, 0, 0));
         for (int task = 0; task < MO_TASKS; task++)
             assert_false(mo_graph_has_task(g, (mo_task)task));
-        mo_graph_release(g);
     }
     mo_graph_release(NULL);
 }
 
-TEST(look_ups_outside_the_graph_are_false) {
-    scratch *s = *state;
-    mo_graph *g = mo_graph_from_edges(s->ctx, "edge", 2, 1, (int64_t[]){0}, (int64_t[]){1});
+TEST_WITH(scratch *s, look_ups_outside_the_graph_are_false) {
+    HELD(mo_graph) *g = mo_graph_from_edges(s->ctx, "edge", 2, 1, (int64_t[]){0}, (int64_t[]){1});
     assert_true(mo_graph_has_edge(g, 0, 1) && mo_graph_has_edge(g, 1, 0));
     assert_false(mo_graph_has_edge(g, -1, 0) || mo_graph_has_edge(g, 0, -1));
     assert_false(mo_graph_has_edge(g, 2, 0) || mo_graph_has_edge(g, 0, INT64_MAX));
-    mo_graph_release(g);
 }
 
-TEST(equal_content_has_equal_hashes_and_other_content_has_not) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, equal_content_has_equal_hashes_and_other_content_has_not) {
     mo_graph *graphs[] = {
         mo_graph_from_edges(s->ctx, "a", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3}),
         mo_graph_from_edges(s->ctx, "b", 4, 5, (int64_t[]){3, 2, 1, 0, 2}, (int64_t[]){2, 1, 0, 0, 3}),
@@ -154,8 +138,7 @@ TEST(equal_content_has_equal_hashes_and_other_content_has_not) {
         mo_graph_release(graphs[i]);
 }
 
-TEST(ends_outside_the_nodes_are_errors) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, ends_outside_the_nodes_are_errors) {
     assert_null(mo_graph_from_edges(s->ctx, "high", 3, 2, (int64_t[]){0, 1}, (int64_t[]){1, 3}));
     assert_failed(s->ctx, MO_INVALID, PARTS("0..2", "edge 1", "1, 3"));
     assert_null(mo_graph_from_edges(s->ctx, "negative", 3, 1, (int64_t[]){-1}, (int64_t[]){1}));

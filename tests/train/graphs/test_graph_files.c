@@ -1,7 +1,7 @@
 /* tests/train/graphs/test_graph_files.c - reads every case of tests/graphs/files.cases (graphs, pools and suites),
- * which says whether a file is read or refused, and what the message has. */
+ * which says whether a file is read or refused, and what the message has; truncated graphs; what pools and suites hold.
+ */
 #include "tests/scratch.h"
-#include "train/inside.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -185,7 +185,7 @@ static void open_case(corpus *c, int i) {
 
 TEST(every_case_is_read_or_refused_as_it_says) {
     static corpus c;
-    bytes text = read_bytes("tests/graphs/files.cases");
+    HELD(bytes) text = read_bytes("tests/graphs/files.cases");
     bytes_append(&text, "", 1);
     c.s = *state;
     for (char *rest = (char *)text.data; rest && c.lines < 2000;)
@@ -210,7 +210,87 @@ TEST(every_case_is_read_or_refused_as_it_says) {
         else if (!take_file(&c, i) && *c.line[i] && *c.line[i] != '#')
             fail_msg("line %d: %s", i + 1, c.line[i]);
     assert_in_range(c.cases, 150, 2000);
-    bytes_release(&text);
+}
+
+/* Every truncation of a gzipped file is refused, and so is a wrong checksum. */
+TEST_WITH(scratch *s, truncated_and_flipped_gzip_is_refused) {
+    static const char *const files[] = {"tests/graphs/edges.txt.gz", "tests/graphs/lists.txt.gz"};
+    for (int i = 0; i < 2; i++) {
+        HELD(bytes) whole = read_bytes(files[i]);
+        for (size_t n = 3; n <= whole.n; n++) {
+            if (n == whole.n)
+                whole.data[n - 5] ^= 1; /* a bit of the CRC-32 */
+            const char *path = scratch_write(s, "cut.txt.gz", whole.data, n);
+            assert_null(mo_graph_open(s->ctx, path));
+            assert_true(after(mo_context_status(s->ctx)->message, path) != NULL);
+            assert_failed(s->ctx, MO_FORMAT, PARTS("expected", "found"));
+        }
+    }
+    scratch_files(s, true);
+}
+
+TEST_WITH(scratch *s, every_beginning_of_an_adjacency_list_is_refused) {
+    HELD(bytes) whole = read_bytes("tests/graphs/lists.txt");
+    for (size_t n = 1; n + 1 < whole.n; n++) { /* without the last byte, a line end, the file is valid */
+        mo_graph *graph = mo_graph_open(s->ctx, scratch_write(s, "cut.txt", whole.data, n));
+        assert_null(graph);
+        assert_failed(s->ctx, MO_FORMAT, PARTS("cut.txt:", "expected", "found"));
+    }
+    scratch_files(s, true);
+}
+
+/* ---- pools and suites ---- */
+
+static void assert_items(char *const *items, int n, const char *const *expected, int n_expected) {
+    assert_int_equal(n, n_expected);
+    for (int i = 0; i < n; i++)
+        assert_string_equal(items[i], expected[i]);
+}
+
+TEST_WITH(scratch *s, a_pool_is_read_into_items_of_a_pool) {
+    mo_pool_file *file = mo_pool_file_read(s->ctx, "tests/lists/small.pool");
+    assert_non_null(file);
+    assert_items(file->graph, file->n, (const char *const[]){"cora:nc+lp@0.1", "mutag"}, 2);
+    assert_true(file->link_share == 0.25 && file->family[MO_TASK_NC] == 2 && file->family[MO_TASK_GC] == 0.5);
+    mo_pool_file_release(file);
+}
+
+TEST_WITH(scratch *s, a_suite_has_its_tasks_and_what_is_usual) {
+    mo_suite *suite = mo_suite_read(s->ctx, "tests/lists/small.suite");
+    assert_non_null(suite);
+    assert_true(suite->episodes && suite->seeds == 5 && suite->n == 3);
+    assert_items(suite->head, suite->n_heads, (const char *const[]){"ridge", "dot"}, 2);
+    const mo_suite_task *nodes = &suite->task[0], *links = &suite->task[1], *graphs = &suite->task[2];
+    assert_true(nodes->task == MO_TASK_NC && nodes->n_shots == 2 && nodes->shots[1] == 16);
+    assert_true(links->task == MO_TASK_LP && links->n_shots == 1 && links->shots[0] == 512);
+    assert_string_equal(mo_link_metric_name(2), "mrr");
+    assert_null(mo_link_metric_name(-1));
+    assert_null(mo_link_metric_name(6));
+    assert_true(graphs->task == MO_TASK_GC && graphs->n_shots == 6 && graphs->shots[5] == 512);
+    mo_suite_release(suite);
+}
+
+TEST_WITH(scratch *s, those_that_come_with_the_library_are_read) {
+    const struct {
+        const char *name;
+        int graphs, tasks;
+    } lists[] = {{"paper-offline", 9, 9}, {"paper", 21, 20}};
+    for (int i = 0; i < 2; i++) {
+        assert_true(mo_is_pool_file(lists[i].name));
+        mo_pool_file *file = mo_pool_file_read(s->ctx, lists[i].name);
+        mo_suite *suite = mo_suite_read(s->ctx, lists[i].name);
+        if (!file || !suite)
+            fail_msg("%s", mo_context_status(s->ctx)->message);
+        assert_int_equal(file->n, lists[i].graphs);
+        assert_int_equal(suite->n, lists[i].tasks);
+        for (int j = 0; j < suite->n; j++) /* no graph of the pool is one that the suite evaluates */
+            for (int k = 0; k < file->n; k++)
+                assert_true(strncmp(file->graph[k], suite->task[j].data, strlen(suite->task[j].data)) != 0 ||
+                            strchr(":@", file->graph[k][strlen(suite->task[j].data)]) == NULL);
+        mo_pool_file_release(file);
+        mo_suite_release(suite);
+    }
+    assert_false(mo_is_pool_file("cora") || mo_is_pool_file("cora,mutag"));
 }
 
 TEST(nothing_is_left) {

@@ -1,7 +1,6 @@
 /* tests/train/graphs/test_links.c - held-out edges and non-edges: their definition, and that they are drawn evenly. */
 #include "tests/scratch.h"
 #include "train/graphs/draw.h"
-#include "train/inside.h"
 
 #include <math.h>
 
@@ -26,7 +25,7 @@ static mo_graph *draw_graph(mo_context *ctx, int64_t nodes, double density, uint
 
 /* Fails unless the pairs have u < v, differ from each other, and are edges of the graph or not, as stated. */
 static void assert_pairs(const mo_graph *graph, int64_t *const ends[2], int64_t n, bool edges) {
-    bool *met = calloc((size_t)(graph->nodes * graph->nodes), sizeof *met);
+    HELD_MEMORY bool *met = calloc((size_t)(graph->nodes * graph->nodes), sizeof *met);
     for (int64_t i = 0; i < n; i++) {
         int64_t u = ends[0][i], v = ends[1][i];
         assert_true(u >= 0 && u < v && v < graph->nodes);
@@ -34,7 +33,6 @@ static void assert_pairs(const mo_graph *graph, int64_t *const ends[2], int64_t 
         met[u * graph->nodes + v] = true;
         assert_int_equal(mo_graph_has_edge(graph, u, v), edges);
     }
-    free(met);
 }
 
 static void assert_links(const mo_graph *graph, const mo_links *links) {
@@ -49,32 +47,28 @@ static void assert_links(const mo_graph *graph, const mo_links *links) {
             assert_true(mo_graph_has_edge(graph, u, links->masked->column[i]));
 }
 
-TEST(masked_edges_and_non_edges_are_what_they_say) {
+TEST_WITH(scratch *s, masked_edges_and_non_edges_are_what_they_say) {
     static const double densities[] = {0, 0.05, 0.5, 0.95, 1};
     static const double shares[] = {0.001, 0.2, 0.5, 0.8};
-    scratch *s = *state;
     for (uint64_t trial = 0; trial < 400; trial++) {
         int64_t nodes = 2 + (int64_t)(trial % 31);
-        mo_graph *graph = draw_graph(s->ctx, nodes, densities[trial % 5], trial);
+        HELD(mo_graph) *graph = draw_graph(s->ctx, nodes, densities[trial % 5], trial);
         int64_t edges = graph->nnz / 2, non_edges = nodes * (nodes - 1) / 2 - edges;
         double share = shares[trial % 4];
         int64_t asked = non_edges * (int64_t)(trial % 7) / 6; /* from none to all non-edges */
-        mo_links *links = mo_links_create(graph, share, asked, trial);
+        HELD(mo_links) *links = mo_links_create(graph, share, asked, trial);
         assert_non_null(links);
         int64_t expected = llround(share * (double)edges);
         assert_int_equal(links->n_positive, expected ? expected : 1);
         assert_int_equal(links->n_negative, asked);
         assert_links(graph, links);
-        mo_links_release(links);
-        mo_graph_release(graph);
     }
 }
 
-TEST(links_are_a_function_of_the_seed) {
-    scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, 50, 0.3, 0);
-    mo_links *a = mo_links_create(graph, 0.2, 100, 5), *b = mo_links_create(graph, 0.2, 100, 5);
-    mo_links *c = mo_links_create(graph, 0.2, 100, 6), *fewer = mo_links_create(graph, 0.2, 30, 5);
+TEST_WITH(scratch *s, links_are_a_function_of_the_seed) {
+    HELD(mo_graph) *graph = draw_graph(s->ctx, 50, 0.3, 0);
+    HELD(mo_links) *a = mo_links_create(graph, 0.2, 100, 5), *b = mo_links_create(graph, 0.2, 100, 5);
+    HELD(mo_links) *c = mo_links_create(graph, 0.2, 100, 6), *fewer = mo_links_create(graph, 0.2, 30, 5);
     for (int end = 0; end < 2; end++) {
         assert_memory_equal(a->positive[end], b->positive[end], (size_t)a->n_positive * sizeof(int64_t));
         assert_memory_equal(a->negative[end], b->negative[end], (size_t)a->n_negative * sizeof(int64_t));
@@ -86,11 +80,6 @@ TEST(links_are_a_function_of_the_seed) {
     assert_memory_equal(a->masked->hash, b->masked->hash, 16);
     assert_memory_not_equal(a->masked->hash, c->masked->hash, 16);
     assert_memory_not_equal(a->masked->hash, graph->hash, 16);
-    mo_links_release(a);
-    mo_links_release(b);
-    mo_links_release(c);
-    mo_links_release(fewer);
-    mo_graph_release(graph);
 }
 
 /* Fails unless every pair is drawn about equally often over many seeds: chi-square with cells - 1 degrees of freedom,
@@ -103,20 +92,18 @@ static void assert_even(const int64_t *count, int64_t cells, double expected) {
         fail_msg("chi-square %g over %lld cells", chi2, (long long)cells);
 }
 
-TEST(every_edge_and_non_edge_is_drawn_equally_often) {
+TEST_WITH(scratch *s, every_edge_and_non_edge_is_drawn_equally_often) {
     enum { NODES = 14, SEEDS = 4000 };
-    scratch *s = *state;
     int64_t count[2][NODES * NODES] = {{0}}, cell[NODES * NODES];
-    mo_graph *graph = draw_graph(s->ctx, NODES, 0.4, 1);
+    HELD(mo_graph) *graph = draw_graph(s->ctx, NODES, 0.4, 1);
     int64_t edges = graph->nnz / 2, non_edges = NODES * (NODES - 1) / 2 - edges, masked = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        mo_links *links = mo_links_create(graph, 0.25, 10, seed);
+        HELD(mo_links) *links = mo_links_create(graph, 0.25, 10, seed);
         masked = links->n_positive;
         for (int64_t i = 0; i < masked; i++)
             count[1][links->positive[0][i] * NODES + links->positive[1][i]]++;
         for (int64_t i = 0; i < 10; i++)
             count[0][links->negative[0][i] * NODES + links->negative[1][i]]++;
-        mo_links_release(links);
     }
     for (int edge = 0; edge < 2; edge++) {
         int64_t cells = 0;
@@ -127,33 +114,29 @@ TEST(every_edge_and_non_edge_is_drawn_equally_often) {
         assert_int_equal(cells, edge ? edges : non_edges);
         assert_even(cell, cells, (double)SEEDS * (edge ? (double)masked : 10) / (double)cells);
     }
-    mo_graph_release(graph);
 }
 
 /* The first part of the list is a random sample too, so the list can be cut anywhere. */
-TEST(lists_are_in_random_order) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, lists_are_in_random_order) {
     enum { ITEMS = 12, SEEDS = 6000 };
     for (int64_t m = 5; m <= ITEMS; m++) {
         int64_t first[ITEMS] = {0}, last[ITEMS] = {0};
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
             mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 0);
-            int64_t *drawn = mo_draw_distinct(s->ctx, &r, ITEMS, m);
+            HELD_MEMORY int64_t *drawn = mo_draw_distinct(s->ctx, &r, ITEMS, m);
             first[drawn[0]]++;
             last[drawn[m - 1]]++;
-            free(drawn);
         }
         assert_even(first, ITEMS, (double)SEEDS / ITEMS);
         assert_even(last, ITEMS, (double)SEEDS / ITEMS);
     }
 }
 
-TEST(features_and_labels_stay_with_the_masked_graph) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, features_and_labels_stay_with_the_masked_graph) {
     unsetenv("MOCHI_EMBEDDED");
-    mo_graph *graph = mo_graph_open(s->ctx, "cora");
+    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
     assert_non_null(graph);
-    mo_links *links = mo_links_create(graph, 0.2, 20000, 1);
+    HELD(mo_links) *links = mo_links_create(graph, 0.2, 20000, 1);
     assert_non_null(links);
     assert_int_equal(links->n_positive, 1056); /* a fifth of 5278 edges */
     const mo_graph *masked = links->masked;
@@ -165,14 +148,11 @@ TEST(features_and_labels_stay_with_the_masked_graph) {
     assert_memory_equal(masked->label, graph->label, (size_t)graph->nodes * sizeof(int64_t));
     assert_int_equal(masked->classes, graph->classes);
     assert_true(mo_graph_has_task(masked, MO_TASK_NC) && mo_graph_has_task(masked, MO_TASK_LP));
-    mo_links_release(links);
-    mo_graph_release(graph);
 }
 
-TEST(impossible_links_are_errors) {
-    scratch *s = *state;
-    mo_graph *graph = mo_graph_from_edges(s->ctx, "path", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3});
-    mo_graph *empty = mo_graph_from_edges(s->ctx, "empty", 4, 0, NULL, NULL);
+TEST_WITH(scratch *s, impossible_links_are_errors) {
+    HELD(mo_graph) *graph = mo_graph_from_edges(s->ctx, "path", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3});
+    HELD(mo_graph) *empty = mo_graph_from_edges(s->ctx, "empty", 4, 0, NULL, NULL);
     assert_null(mo_links_create(graph, 0.2, 4, 0));
     assert_failed(s->ctx, MO_INVALID, PARTS("path", "0..3 negatives", "found 4"));
     assert_null(mo_links_create(graph, 0.2, -1, 0));
@@ -185,8 +165,6 @@ TEST(impossible_links_are_errors) {
     assert_null(mo_links_create(empty, 0.2, 1, 0));
     assert_failed(s->ctx, MO_INVALID, PARTS("empty", "a single graph with edges", "0 edges"));
     mo_links_release(NULL);
-    mo_graph_release(empty);
-    mo_graph_release(graph);
 }
 
 TEST(nothing_is_left) {

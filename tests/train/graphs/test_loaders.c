@@ -2,7 +2,6 @@
  * that were verified without this code (PROVENANCE.md beside the data). */
 #include "tests/data_at_hand.h"
 #include "tests/scratch.h"
-#include "train/inside.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
@@ -55,8 +54,8 @@ static void assert_adjacency(const mo_graph *g) {
     assert_int_equal(g->row_pointer[g->nodes], g->nnz);
     assert_int_equal(g->graph_offset[0], 0);
     assert_int_equal(g->graph_offset[g->graphs], g->nodes);
-    int64_t *met = calloc((size_t)g->nodes + 1, sizeof *met); /* number of entries of each row that earlier rows have
-                                                               * matched */
+    HELD_MEMORY int64_t *met = calloc((size_t)g->nodes + 1, sizeof *met); /* number of entries of each row that earlier
+                                                                           * rows have matched */
     for (int64_t k = 0, wrong = 0; k < g->graphs; k++) {
         for (int64_t u = g->graph_offset[k]; u < g->graph_offset[k + 1]; u++) {
             for (int64_t i = g->row_pointer[u]; i < g->row_pointer[u + 1]; i++) {
@@ -69,7 +68,6 @@ static void assert_adjacency(const mo_graph *g) {
         }
         assert_int_equal(wrong, 0);
     }
-    free(met);
 }
 
 static void assert_features(const mo_graph *g) {
@@ -125,8 +123,7 @@ static void use_sources(scratch *s) {
     setenv("MOCHI_EMBEDDED", s->folder, 1);
 }
 
-TEST(every_data_set_at_hand_has_its_verified_counts) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, every_data_set_at_hand_has_its_verified_counts) {
     int found = 0;
     use_sources(s);
     for (int i = 0; i < DATA_SETS; i++) {
@@ -144,19 +141,6 @@ TEST(every_data_set_at_hand_has_its_verified_counts) {
     assert_true(found >= 2 && (strcmp(data_at_hand(), "tests/sources") == 0 || found == DATA_SETS));
 }
 
-TEST(planetoid_nodes_without_a_label_are_unlabelled) {
-    static const int64_t ids[] = {
-        2407, 2489, 2553, 2682, 2781, 2953, 3042, 3063, 3212, 3214, 3250, 3292, 3305, 3306, 3309};
-    scratch *s = *state;
-    unsetenv("MOCHI_EMBEDDED");
-    mo_graph *graph = open_or_fail(s->ctx, "citeseer");
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        assert_int_equal(graph->label[ids[i]], -1);
-        assert_int_equal(graph->feature_pointer[ids[i]], graph->feature_pointer[ids[i] + 1]);
-    }
-    mo_graph_release(graph);
-}
-
 typedef struct listed {
     int count, embedded;
     char names[32][32];
@@ -169,8 +153,7 @@ static void collect(const char *name, const char *path, bool embedded, void *sta
     l->embedded += embedded;
 }
 
-TEST(embedded_graphs_equal_their_sources) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, embedded_graphs_equal_their_sources) {
     listed l = {0};
     setenv("MOCHI_DATA", s->folder, 1);
     unsetenv("MOCHI_EMBEDDED");
@@ -185,78 +168,48 @@ TEST(embedded_graphs_equal_their_sources) {
         sources++;
         unsetenv("MOCHI_EMBEDDED");
         setenv("MOCHI_DATA", s->folder, 1);
-        mo_graph *embedded = open_or_fail(s->ctx, l.names[i]);
+        HELD(mo_graph) *embedded = open_or_fail(s->ctx, l.names[i]);
         use_sources(s);
-        mo_graph *source = open_or_fail(s->ctx, l.names[i]);
+        HELD(mo_graph) *source = open_or_fail(s->ctx, l.names[i]);
         assert_string_not_equal(embedded->source, source->source);
         assert_string_equal(embedded->name, source->name);
         assert_memory_equal(embedded->hash, source->hash, sizeof source->hash);
         assert_true(!embedded->division == !source->division);
         if (source->division)
             assert_memory_equal(embedded->division, source->division, (size_t)source->nodes);
-        mo_graph_release(embedded);
-        mo_graph_release(source);
     }
     assert_true(sources >= 1); /* at least MUTAG, which comes with the tests */
 }
 
-TEST(embedded_graphs_have_their_verified_counts) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, embedded_graphs_have_their_verified_counts) {
     int found = 0;
     setenv("MOCHI_DATA", s->folder, 1);
     unsetenv("MOCHI_EMBEDDED");
     for (int i = 0; i < DATA_SETS; i++) {
-        mo_graph *graph = mo_graph_open(s->ctx, data_sets[i].name);
+        HELD(mo_graph) *graph = mo_graph_open(s->ctx, data_sets[i].name);
         if (graph) {
             assert_known(graph, &data_sets[i]);
             found++;
         } else {
             assert_failed(s->ctx, MO_IO, PARTS(data_sets[i].name, "MOCHI_DATA", data_sets[i].path));
         }
-        mo_graph_release(graph);
     }
     assert_true(found >= 7);
 }
 
-TEST(names_come_in_any_case_and_paths_work) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, names_come_in_any_case_and_paths_work) {
     use_sources(s);
     char path[600];
-    mo_graph *named = open_or_fail(s->ctx, "MUTAG");
+    HELD(mo_graph) *named = open_or_fail(s->ctx, "MUTAG");
     snprintf(path, sizeof path, "%s/tu/MUTAG/", getenv("MOCHI_DATA"));
     unsetenv("MOCHI_DATA");
-    mo_graph *pathed = open_or_fail(s->ctx, path);
+    HELD(mo_graph) *pathed = open_or_fail(s->ctx, path);
     assert_string_equal(named->name, "mutag");
     assert_string_equal(pathed->name, "MUTAG");
     assert_memory_equal(named->hash, pathed->hash, sizeof named->hash);
-    mo_graph_release(named);
-    mo_graph_release(pathed);
 }
 
-/* The folder named "mutag" has node attributes: opened by name they are ignored, opened by path they are read. */
-TEST(names_have_no_attributes_and_paths_have) {
-    scratch *s = *state;
-    char target[1024], folder[600], path[700];
-    assert_non_null(getcwd(target, 900));
-    strcat(target, "/tests/graphs/TINY");
-    snprintf(folder, sizeof folder, "%s/tu", s->folder);
-    snprintf(path, sizeof path, "%s/MUTAG", folder);
-    assert_int_equal(mkdir(folder, 0700) | symlink(target, path), 0);
-    setenv("MOCHI_DATA", s->folder, 1);
-    setenv("MOCHI_EMBEDDED", s->folder, 1);
-    mo_graph *named = open_or_fail(s->ctx, "mutag"), *pathed = open_or_fail(s->ctx, path);
-    assert_int_equal(named->features, 3);
-    assert_int_equal(named->attributes, 0);
-    assert_int_equal(pathed->features, 5);
-    assert_int_equal(pathed->attributes, 2);
-    assert_memory_not_equal(named->hash, pathed->hash, sizeof named->hash);
-    mo_graph_release(named);
-    mo_graph_release(pathed);
-    assert_int_equal(unlink(path) | rmdir(folder), 0);
-}
-
-TEST(unknown_names_are_errors_that_list_what_is_known) {
-    scratch *s = *state;
+TEST_WITH(scratch *s, unknown_names_are_errors_that_list_what_is_known) {
     unsetenv("MOCHI_EMBEDDED");
     assert_null(mo_graph_open(s->ctx, "corra"));
     assert_failed(s->ctx, MO_INVALID, PARTS("'corra'", "path", " cora", " mutag"));
@@ -268,16 +221,15 @@ TEST(unknown_names_are_errors_that_list_what_is_known) {
     assert_failed(s->ctx, MO_IO, PARTS("'cora'", "MOCHI_DATA", "none"));
 }
 
-TEST(data_lies_where_the_environment_says) {
-    char path[300], expected[300];
-    scratch *s = *state;
+TEST_WITH(scratch *s, data_lies_where_the_environment_says) {
+    char path[300];
     setenv("MOCHI_DATA", s->folder, 1);
     assert_true(mo_data_folder(path, sizeof path));
     assert_string_equal(path, s->folder);
     assert_false(mo_data_folder(path, strlen(s->folder)));
     unsetenv("MOCHI_DATA");
     setenv("XDG_DATA_HOME", s->folder, 1);
-    snprintf(expected, sizeof expected, "%s/mochi", s->folder);
+    const char *expected = scratch_path(s, "mochi");
     assert_true(mo_data_folder(path, sizeof path));
     assert_string_equal(path, expected);
     unsetenv("MOCHI_EMBEDDED");

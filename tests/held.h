@@ -1,0 +1,101 @@
+/* tests/held.h - what a test holds until the end of a block: `HELD(mo_tape) *t = ...;` releases t there, after the
+ * objects that are declared below it, and `HELD_MEMORY double *x = ...;` frees x. */
+#ifndef HELD_H
+#define HELD_H
+
+#include "tests/suite.h"
+#include "train/features/nodes/kernels.h"
+#include "train/features/sets/kernels.h"
+#include "train/inside.h"
+
+#include <stdlib.h>
+
+#define HELD(type) __attribute__((cleanup(held_##type))) type
+
+#define HELD_MEMORY __attribute__((cleanup(held_memory)))
+
+static inline void held_memory(void *pointer) {
+    free(*(void **)pointer);
+}
+
+static inline void held_mo_context(mo_context **ctx) {
+    assert_int_equal(mo_context_release(*ctx), MO_OK);
+}
+
+static inline void held_mo_tape(mo_tape **t) {
+    mo_tape_release(*t);
+}
+
+static inline void held_mo_tensor(mo_tensor **T) {
+    mo_tensor_release(*T);
+}
+
+static inline void held_mo_csr(mo_csr **A) {
+    mo_csr_release(*A);
+}
+
+static inline void held_mo_arrays(mo_arrays **arrays) {
+    mo_arrays_release(*arrays);
+}
+
+static inline void held_mo_model(mo_model **model) {
+    mo_model_release(*model);
+}
+
+static inline void held_mo_weights(mo_weights **weights) {
+    mo_weights_release(*weights);
+}
+
+static inline void held_mo_graph(mo_graph **graph) {
+    mo_graph_release(*graph);
+}
+
+static inline void held_mo_links(mo_links **links) {
+    mo_links_release(*links);
+}
+
+static inline void held_mo_features(mo_features **features) {
+    mo_features_release(*features);
+}
+
+static inline void held_mo_node_kernels(mo_node_kernels **kernels) {
+    mo_node_kernels_release(*kernels);
+}
+
+static inline void held_mo_set_kernels(mo_set_kernels **kernels) {
+    mo_set_kernels_release(*kernels);
+}
+
+static inline void held_mo_plan(mo_plan *plan) {
+    mo_plan_release(plan);
+}
+
+static inline void held_mo_pool(mo_pool **pool) {
+    mo_pool_release(*pool);
+}
+
+static inline void held_mo_trainer(mo_trainer **trainer) {
+    mo_trainer_release(*trainer);
+}
+
+static inline void held_mo_optimizer(mo_optimizer **optimizer) {
+    mo_optimizer_release(*optimizer);
+}
+
+static inline void held_mo_few_shot(mo_few_shot **few_shot) {
+    mo_few_shot_release(*few_shot);
+}
+
+static inline void held_mo_embeddings(mo_embeddings **embeddings) {
+    mo_embeddings_release(*embeddings);
+}
+
+static inline void held_mo_draws(mo_draws *draws) {
+    mo_draws_release(draws);
+}
+
+static inline void held_mo_diagnosis(mo_diagnosis *diagnosis) {
+    mo_diagnosis_release(diagnosis);
+}
+
+#endif
