@@ -7,11 +7,6 @@
 #include "tests/device.h"
 #include "tests/suite.h"
 
-#include <float.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* The largest residual ratio with which LAPACK's tests pass (Anderson et al. 1999, LAPACK Working Note 41). */
 static const double threshold = 30;
 static const int sizes[] = {1, 2, 3, 7, 32, 33, 70, 130};
@@ -40,10 +35,16 @@ static inline int tear_down(void **state) {
     return 0;
 }
 
+/* Frees the tensors and the arrays so far. */
+static inline void end_round(fixture *f) {
+    mo_tape_reset(f->t);
+    free_test_memory();
+}
+
 /* ---- row-major, in double ---- */
 
 static inline double *zeros(int n, int m) {
-    return calloc((size_t)(n * m) + 1, sizeof(double));
+    return test_memory((size_t)(n * m + 1) * sizeof(double));
 }
 
 static inline double *normals(fixture *f, int n, int m) {
@@ -78,13 +79,12 @@ static inline double norm(const double *A, int n, int m) {
 static inline mo_tensor *tensor_of(fixture *f, mo_dtype dtype, int ndim, const int64_t *shape, double *x) {
     mo_tensor *T = mo_tape_tensor(f->t, dtype, ndim, shape);
     int64_t count = mo_numel(T);
-    float *narrow = malloc((size_t)count * sizeof *narrow + 1);
+    float *narrow = test_memory((size_t)count * sizeof *narrow + 1);
     for (int64_t i = 0; i < count; i++) {
         narrow[i] = (float)x[i];
         x[i] = dtype == MO_F32 ? narrow[i] : x[i]; /* keeps the value as rounded for the library */
     }
     mo_tensor_write(T, dtype == MO_F32 ? (void *)narrow : x, (size_t)count * mo_dtype_size(dtype));
-    free(narrow);
     return T;
 }
 
@@ -109,7 +109,7 @@ static inline void for_each_size(fixture *f, void (*run)(fixture *f, mo_dtype dt
     for (int i = 0; i < SIZES; i++)
         for (int d = 0; d < 2; d++) {
             run(f, d ? MO_F64 : MO_F32, sizes[i]);
-            mo_tape_reset(f->t);
+            end_round(f);
         }
 }
 

@@ -9,8 +9,6 @@
 #include "tests/device.h"
 #include "tests/scratch.h"
 
-#include <math.h>
-
 /* Sample k of an op; a test can change its inputs' sizes and kinds. */
 typedef struct op_sample {
     const char *name;

@@ -3,13 +3,12 @@
 #define SOLVER_FIXTURE_H
 
 #include "ops/inside.h"
-
-#include <stdlib.h>
+#include "tests/scratch.h"
 
 typedef struct fixture {
     mo_context *ctx;
     mo_tape *t;
-    mo_tensor *theta[2]; /* A, c, or NULL in their place */
+    mo_tensor *theta[2]; /* A, c: tensors of the test */
 } fixture;
 
 static inline int set_up(void **state) {
@@ -24,8 +23,6 @@ static inline int set_up(void **state) {
 static inline int tear_down(void **state) {
     fixture *f = *state;
     mo_tape_release(f->t);
-    mo_tensor_release(f->theta[0]);
-    mo_tensor_release(f->theta[1]);
     mo_context_release(f->ctx);
     free(f);
     return 0;

@@ -4,11 +4,16 @@
 #ifndef SUITE_H
 #define SUITE_H
 
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdint.h>
-
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka.h needs some of the headers above before it. */
 #include <cmocka.h>
 
 typedef struct fixtures {
@@ -18,14 +23,27 @@ typedef struct fixtures {
 static const fixtures around_all, around_each;
 
 /* Adds a test to those of the program. */
-void add_test(const char *name, CMUnitTestFunction test, const fixtures *each, const fixtures *all);
+void add_test(const char *name, CMUnitTestFunction test, CMFixtureFunction create, CMFixtureFunction release,
+    const fixtures *all);
 /* Runs the tests; returns 0 if none failed. It is the default main of a program. */
 int run_suite(void);
 
+/* Returns the object, which is released when the running test ends: before the file's own tear-down, the newest first.
+ */
+void *until_end(void *object, void (*release)(void *object));
+/* Returns zeroed memory that is freed when the running test ends, or at free_test_memory. */
+void *test_memory(size_t bytes);
+void free_test_memory(void);
+/* Tear-down of a test: releases what was given to until_end, then calls that of the file. */
+int end_test(void **state, const fixtures *each);
+
 #define TEST_AROUND(name, each)                                                                                        \
     static void name(void **state);                                                                                    \
+    static int end_##name(void **state) {                                                                              \
+        return end_test(state, each);                                                                                  \
+    }                                                                                                                  \
     __attribute__((constructor)) static void add_##name(void) {                                                        \
-        add_test(#name, name, each, &around_all);                                                                      \
+        add_test(#name, name, (each)->create, end_##name, &around_all);                                                \
     }                                                                                                                  \
     static void name(void **state)
 #define TEST(name) TEST_AROUND(name, &around_each)

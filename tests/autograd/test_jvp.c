@@ -18,8 +18,6 @@ TEST(tangents_are_the_differential) {
     assert_values(tangents[0], 2 * 2 * 5 * 1 + 2 * 2 * 10, 2 * 3 * 7 * -2 + 3 * 3 * 0.5);
     assert_int_equal(mo_ndim(tangents[1]), 0);
     assert_true(at(tangents[1], 0) == 2 * (5 * 10 + 7 * 0.5));
-    mo_tensor_release(a);
-    mo_tensor_release(b);
 }
 
 /* The derivatives of x^4 along v = 1: 4 x^3, 12 x^2, 24 x. */
@@ -35,7 +33,6 @@ TEST(tangents_of_tangents) {
     }
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, d)), MO_OK); /* a tangent has a gradient too */
     assert_values(mo_grad_of(x), 24, 24);
-    mo_tensor_release(x);
 }
 
 /* f = sum(a a b): H [u; v] = [2 b u + 2 a v; 2 a u]. */
@@ -48,8 +45,6 @@ TEST(tangent_of_a_gradient_is_the_product_with_the_hessian) {
     assert_int_equal(mo_jvp(y->t, grads, 2, xs, vs, 2, tangents, 0), MO_OK);
     assert_values(tangents[0], 2 * 5 + 2 * 2 * 4, -2 * 7 + 2 * 3 * 8);
     assert_values(tangents[1], 2 * 2, -2 * 3);
-    mo_tensor_release(xs[0]);
-    mo_tensor_release(xs[1]);
 }
 
 /* The graph still serves a second jvp and a backward; a jvp adds only its tangents to the tape. */
@@ -70,7 +65,6 @@ TEST(the_graph_stays_as_it_was) {
     assert_values(tangent, 2, 3);
     assert_int_equal(mo_backward(y->t, loss), MO_OK);
     assert_values(mo_grad_of(a), 12, 27);
-    mo_tensor_release(a);
 }
 
 TEST(no_path_gives_zeros) {
@@ -86,8 +80,6 @@ TEST(no_path_gives_zeros) {
     assert_int_equal(mo_jvp(y->t, &f, 1, NULL, NULL, 0, &tangent, 0), MO_OK);
     assert_values(tangent, 0, 0);
     assert_int_equal(mo_jvp(y->t, NULL, 0, NULL, NULL, 0, NULL, MO_ALLOW_UNUSED), MO_OK);
-    mo_tensor_release(a);
-    mo_tensor_release(b);
 }
 
 TEST(wrong_arguments_are_named) {
@@ -111,5 +103,4 @@ TEST(wrong_arguments_are_named) {
     assert_int_equal(mo_jvp(y->t, &f, 1, &a, &v, 1, &tangent, 0), MO_OK); /* the tape is usable after all these
                                                                            * errors */
     assert_values(tangent, 4, 6);
-    mo_tensor_release(a);
 }

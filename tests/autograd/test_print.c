@@ -89,12 +89,12 @@ TEST(recorded_backward_names_its_rules) {
     assert_non_null(strstr(text, ", in the vjp of %0 square\n"));
     assert_non_null(strstr(text, "(gradient of a) = accumulate("));
     assert_non_null(strstr(print(y, &dot), "mistyrose"));
-    mo_tensor_release(a);
 }
 
 TEST_AROUND(several_outputs_are_numbered, &freed_with_context) {
     toy *y = *state;
-    mo_tensor *A = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 0, 0, 2}));
+    mo_tensor *A = tensor_of_test(
+        mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 0, 0, 2})));
     mo_tensor *w, *V;
     mo_eigh(y->t, A, &w, &V);
     mo_square(y->t, V);
@@ -102,7 +102,6 @@ TEST_AROUND(several_outputs_are_numbered, &freed_with_context) {
                                   "%0.0 float64 [2], %0.1 float64 [2, 2] = eigh(data0)\n"
                                   "%1 float64 [2, 2] = square(%0.1)\n");
     assert_non_null(strstr(print(y, &dot), "n0 -> n1 [label=\"1\"];"));
-    mo_tensor_release(A);
 }
 
 TEST(dot_has_a_line_for_each_node_leaf_and_edge) {
@@ -127,10 +126,9 @@ TEST(dot_has_a_line_for_each_node_leaf_and_edge) {
 
 TEST(names_are_quoted_for_graphviz) {
     toy *y = *state;
-    mo_tensor *p = mo_parameter(y->ctx, "a\"b\\c", MO_F64, 0, NULL);
+    mo_tensor *p = tensor_of_test(mo_parameter(y->ctx, "a\"b\\c", MO_F64, 0, NULL));
     mo_square(y->t, p);
     assert_non_null(strstr(print(y, &dot), "label=\"a\\\"b\\\\c\\nfloat64 []\""));
-    mo_tensor_release(p);
 }
 
 /* A mo_write that only counts the lines. */
@@ -149,8 +147,6 @@ TEST(many_leaves_are_told_apart) {
     int64_t lines = 0;
     assert_int_equal(mo_tape_print(y->t, &plain, count_line, &lines), MO_OK);
     assert_int_equal(lines, N + N - 1);
-    for (int i = 0; i < N; i++)
-        mo_tensor_release(leaves[i]);
 }
 
 static char folder[] = "/tmp/mochi-print-XXXXXX", path[64];
@@ -244,12 +240,10 @@ TEST_AROUND(a_tape_file_holds_the_graph, &freed_with_context) {
 }
 
 static int open_folder(void **state) {
-    (void)state;
     return mkdtemp(folder) ? 0 : -1;
 }
 
 static int remove_folder(void **state) {
-    (void)state;
     remove(in_folder("x.dot"));
     remove(in_folder("x.tape"));
     return rmdir(folder);

@@ -5,8 +5,6 @@
  * (MOCHI_DEVICE), one block and many. */
 #include "tests/host_matrices.h"
 
-#include <stdio.h>
-
 static const fixtures around_each = {set_up, tear_down};
 
 typedef mo_tensor *(*solver)(mo_tape *t, mo_tensor *A, mo_tensor *B);
@@ -144,7 +142,6 @@ static mo_tensor *batch_of(fixture *f, const bad_matrix *b, mo_dtype dtype, bool
     if (bad)
         spoil(b, A + b->which * b->n * b->n);
     mo_tensor *T = tensor_of(f, dtype, 3, (int64_t[]){b->batch, b->n, b->n}, A);
-    free(A);
     return T;
 }
 
@@ -168,7 +165,7 @@ static void expect_named(fixture *f, const char *op, const bad_matrix *b, solver
     if (!strstr(status->message, dtype == MO_F32 ? "float32" : "float64") || strchr(status->message, '\n'))
         fail_msg("\"%s\": expected one line with shapes", status->message);
     mo_clear_error(f->ctx);
-    mo_tape_reset(f->t);
+    end_round(f);
 }
 
 static void expect_nan_there_alone(fixture *f, const char *op, const bad_matrix *b, solver or_nan, mo_dtype dtype) {
@@ -178,9 +175,7 @@ static void expect_nan_there_alone(fixture *f, const char *op, const bad_matrix 
         if (k / (b->n * 2) == b->which ? !isnan(x[k]) : x[k] != good[k])
             fail_msg("%s or NaN, \"%s\": matrix %d gives %.17g, %.17g without the bad one", op, b->message,
                 k / (b->n * 2), x[k], good[k]);
-    free(x);
-    free(good);
-    mo_tape_reset(f->t);
+    end_round(f);
 }
 
 static void run_table(fixture *f, const char *op, const bad_matrix *table, size_t bytes, solver solve, solver or_nan) {
@@ -203,17 +198,14 @@ static mo_tensor *solve_upper_transposed(mo_tape *t, mo_tensor *A, mo_tensor *B)
 }
 
 static mo_tensor *factor(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    (void)B;
     return mo_cholesky(t, A);
 }
 
 static mo_tensor *log_of_determinant(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    (void)B;
     return mo_logdet(t, A);
 }
 
 static mo_tensor *log_of_magnitude(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    (void)B;
     return mo_log_abs_det(t, A);
 }
 
@@ -249,9 +241,6 @@ TEST(the_other_triangle_is_not_looked_at) {
                 A[i * n + j] = (i + j) & 1 ? (double)NAN : (double)INFINITY;
         double *x = values_of(f, mo_solve_spd(f->t, matrix(f, dtype, n, n, A), B));
         assert_memory_equal(x, expected, (size_t)n * 2 * sizeof *x);
-        free(A);
-        free(expected);
-        free(x);
-        mo_tape_reset(f->t);
+        end_round(f);
     }
 }

@@ -14,9 +14,8 @@ static void run_part(fixture *f, solver solve, mo_dtype dtype, const double *pro
     for (int i = 0; i < 2; i++) {
         int64_t shape[] = {part[1], n, i ? m : n};
         size_t bytes = (size_t)(part[1] * n * shape[2]) * sizeof *A;
-        double *copy = memcpy(malloc(bytes), i ? B : A, bytes);
+        double *copy = memcpy(test_memory(bytes), i ? B : A, bytes);
         xs[i] = mo_require_grad(tensor_of(f, dtype, 3, shape, copy));
-        free(copy);
     }
     mo_tensor *X = solve(f->t, xs[0], xs[1]), *G = mo_stop_gradient(f->t, xs[1]);
     mo_grad(f->t, &X, &G, 1, xs, grads, 2, 0);
@@ -24,7 +23,7 @@ static void run_part(fixture *f, solver solve, mo_dtype dtype, const double *pro
     for (int i = 0; i < 3; i++) {
         mo_tensor *T = i == 0 ? X : grads[i - 1];
         size_t bytes = (size_t)mo_numel(T) * mo_dtype_size(dtype);
-        out[i] = malloc(bytes);
+        out[i] = test_memory(bytes);
         mo_tensor_read(T, out[i], bytes);
     }
     mo_tape_reset(f->t);
@@ -49,13 +48,9 @@ static void expect_batch_is_its_singles(fixture *f, solver solve, mo_dtype dtype
             size_t bytes = (size_t)(n * (i == 1 ? n : m)) * mo_dtype_size(dtype);
             if (memcmp(all[i] + (size_t)b * bytes, one[i], bytes) != 0)
                 fail_msg("n = %d, m = %d: result %d of matrix %d has other bits alone", (int)n, (int)m, i, (int)b);
-            free(one[i]);
         }
     }
-    for (int i = 0; i < 3; i++)
-        free(all[i]);
-    free(A);
-    free(B);
+    free_test_memory();
 }
 
 TEST(a_batch_has_the_bits_of_its_singles) {
@@ -83,7 +78,6 @@ static mo_tensor *diagonals(mo_tape *t, mo_tensor *A, mo_tensor *B) {
 }
 
 static void solved(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_in, (void)n_out;
     out[0] = (*(const solver *)state)(t, definite(t, in[0]), in[1]);
 }
 
@@ -104,7 +98,6 @@ TEST(leading_axes_broadcast_with_gradients) {
             in[i] = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 4 - skip, s[i] + skip, x));
             int64_t size[] = {common[k % 3][0], common[k % 3][1], s[i][2], s[i][3]};
             wide[i] = mo_broadcast_to(f->t, i ? in[i] : definite(f->t, in[i]), 4, size);
-            free(x);
         }
         double *got = values_of(f, solve(f->t, definite(f->t, in[0]), in[1]));
         mo_tensor *expected = solve(f->t, wide[0], wide[1]);
@@ -115,8 +108,6 @@ TEST(leading_axes_broadcast_with_gradients) {
         mo_check_result r = mo_check_function(f->ctx, solved, &solve, in, 2, 1, 2, 1e-5, 3);
         if (!r.pass)
             fail_msg("solver %d, shapes %d: %s", k / 3, k % 3, r.worst);
-        free(got);
-        free(want);
         mo_tape_reset(f->t);
         mo_tensor_release(in[0]);
         mo_tensor_release(in[1]);

@@ -1,15 +1,7 @@
 /* tests/ops/test_logistic_folds.c - fits without each fold, computed together, equal fits computed one by one. */
 #include "models/inside.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "tests/scratch.h"
-
 #include "tests/largest_difference.h"
+#include "tests/scratch.h"
 
 enum { BATCH = 3, N = 44, D = 60, NARROW = 35, REPEATED = 36, C = 5, FOLDS = 3, HELD = 41 };
 
@@ -111,7 +103,6 @@ static void check_threads(bool narrow, int64_t batch) {
 }
 
 BARE_TEST(threads_change_no_bit) {
-    (void)state;
     check_threads(false, BATCH);
     check_threads(true, BATCH);
     check_threads(true, 1);
@@ -121,7 +112,7 @@ BARE_TEST(threads_change_no_bit) {
  * forever. */
 TEST(what_it_cannot_do_is_said) {
     mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     mo_tensor *in[3], *out[2];
     draw(t, MO_F64, 1, false, false, in);
     mo_tensor *none[] = {in[0], in[1], mo_scale(t, in[2], 0, 0)};
@@ -138,14 +129,13 @@ TEST(what_it_cannot_do_is_said) {
     mo_tensor *broken[] = {mo_scale(t, in[0], NAN, 0), in[1], in[2]};
     assert_false(mo_logistic_folds(t, broken, &folds, &usual, out));
     assert_true(mo_ok(ctx));
-    mo_tape_release(t);
 }
 
 /* Two groups of three equal rows, for which many fits do not converge in coordinates on the rows. The logits must be
  * those of one row per class with three times the weight, less the weight of the fold. */
 TEST(equal_rows_have_their_fits) {
     mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     const mo_head *head = mo_find_head("logistic");
     int left = 0;
     for (uint64_t seed = 0; seed < 60; seed++) {
@@ -168,5 +158,4 @@ TEST(equal_rows_have_their_fits) {
         mo_tape_reset(t);
     }
     print_message("%d of 60 were left to logistic\n", left);
-    mo_tape_release(t);
 }

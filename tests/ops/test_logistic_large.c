@@ -2,13 +2,6 @@
  * (tensor/cpu/fits/logistic.h): it reaches its optimum at any thread count. */
 #include "ops/ops.h"
 #include "tensor/storage.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/suite.h"
 
 enum { N = 4200, D = 256, C = 5, LENGTH = (D + 1) * C };
@@ -17,7 +10,7 @@ enum { N = 4200, D = 256, C = 5, LENGTH = (D + 1) * C };
 
 /* Draws rows around the means of their classes; column j is divided by spread^(j / D). */
 static double *rows_of(double spread) {
-    double *X = malloc((size_t)N * D * sizeof *X);
+    double *X = test_memory((size_t)N * D * sizeof *X);
     uint64_t state = 7;
     assert_non_null(X);
     for (int64_t i = 0; i < N; i++)
@@ -38,12 +31,11 @@ static int64_t label_of(int64_t i) {
 }
 
 static mo_tensor *labels(mo_tape *t, mo_dtype dtype) {
-    int64_t *y = malloc(N * sizeof *y), size = N;
+    int64_t *y = test_memory(N * sizeof *y), size = N;
     assert_non_null(y);
     for (int64_t i = 0; i < N; i++)
         y[i] = label_of(i);
     mo_tensor *Y = mo_one_hot(t, mo_from(t, MO_I64, 1, &size, y), C, dtype);
-    free(y);
     return Y;
 }
 
@@ -89,7 +81,6 @@ static double relative_gradient(const double *X, const double *W) {
 }
 
 TEST(gradient_vanishes_at_any_thread_count) {
-    (void)state;
     static const double spread[] = {1, 1000};
     double first[LENGTH], again[LENGTH];
     for (int k = 0; k < 2; k++) {
@@ -104,6 +95,5 @@ TEST(gradient_vanishes_at_any_thread_count) {
                 assert_memory_equal(first, again, sizeof first);
             }
         }
-        free(X);
     }
 }

@@ -1,26 +1,18 @@
 /* tests/ops/test_logistic_optimum.c - for which rows logistic regression has an optimum, and the messages for rows that
  * have none. */
 #include "models/inside.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/scratch.h"
 
 static const fixtures around_each = {context_open, context_close};
 
 TEST(without_penalty_rows_that_overlap_have_their_optimum) {
     mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     double x[] = {1, 1, 1, 0}, y[] = {1, 0, 1, 0, 0, 1, 0, 1}, w[4];
     mo_tensor *X = mo_from(t, MO_F64, 2, (int64_t[]){4, 1}, x), *Y = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, y);
     mo_tensor *W = mo_logistic(t, X, Y, mo_scalar(t, MO_F64, 0), MO_INTERCEPT_NONE);
     assert_int_equal(mo_tensor_read(W, w, 2 * sizeof *w), MO_OK); /* odds of 2 to 1 give W = +-log(2) / 2 */
     assert_true(fabs(w[0] - log(2) / 2) < 1e-12 && fabs(w[1] + log(2) / 2) < 1e-12);
-    mo_tape_release(t);
 }
 
 typedef struct refusal {
@@ -75,7 +67,7 @@ TEST(equal_rows_give_equal_classes) {
 /* Contradicting labels on dependent rows: there is an optimum, but the weights are not unique. */
 TEST(without_a_penalty_dependent_rows_are_named_by_their_rank) {
     mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     double x[] = {1, 2, 3, 1, 2, 3, 3, 1, 0, 3, 1, 0}, y[] = {1, 0, 0, 1, 1, 0, 0, 1},
            apart[] = {1, 0, 1, 0, 0, 1, 0, 1};
     mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){4, 3}, x), *lambda = mo_scalar(t, MO_F64, 0);
@@ -89,14 +81,13 @@ TEST(without_a_penalty_dependent_rows_are_named_by_their_rank) {
                 fail_msg("%s: '%s'", heads[h]->name, mo_context_status(ctx)->message);
             mo_clear_error(ctx);
         }
-    mo_tape_release(t);
 }
 
 /* If the penalty includes the intercept, repeated rows, a class without support and a single row all have an
  * optimum. */
 TEST(a_penalty_on_everything_always_has_an_optimum) {
     mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     double x[] = {1, 2, 3, 1, 2, 3, 1, 2, 3}, y[] = {1, 0, 0, 0, 1, 0, 1, 0, 0}, logits[3];
     for (int64_t n = 1; n <= 3; n += 2) {
         mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){n, 3}, x), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){n, 3}, y);
@@ -106,5 +97,4 @@ TEST(a_penalty_on_everything_always_has_an_optimum) {
         assert_true(logits[0] > logits[1] && logits[1] >= logits[2] - 1e-12);
         assert_true(n == 1 || fabs(logits[0] - logits[1] - log(2)) < 1e-2); /* two rows of class 0, one of class 1 */
     }
-    mo_tape_release(t);
 }

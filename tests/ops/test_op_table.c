@@ -105,7 +105,6 @@ static void fill_row(table *T, const mo_op *op) {
 }
 
 TEST(every_op_has_its_derivatives_in_every_layout) {
-    (void)state;
     table T = {.ctx = device_context_of(MO_CPU, 1)};
     int ops = 0;
     assert_int_equal(mo_register_ops(T.ctx), MO_OK);

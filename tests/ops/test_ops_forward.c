@@ -16,10 +16,8 @@ static void compare_float_types(op_case *c) {
 }
 
 TEST(float32_agrees_with_float64) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     print_message("%d samples\n", for_each_case(ctx, MO_F64, compare_float_types));
-    mo_context_release(ctx);
 }
 
 /* Returns a view with X's values but other strides: its axes in reversed order in memory, and between any two elements
@@ -70,11 +68,9 @@ static void compare_strides(op_case *c) {
 }
 
 TEST(strides_of_inputs_do_not_matter) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     for_each_case(ctx, MO_F64, compare_strides);
     for_each_case(ctx, MO_F32, compare_strides);
-    mo_context_release(ctx);
 }
 
 static bool same_bits(const op_value *a, const op_value *b) {
@@ -119,8 +115,7 @@ static void compare_threads_of_long(mo_context *ctx, const char *name, int k, in
 }
 
 TEST(threads_give_equal_bits) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     for_each_case(ctx, MO_F32, compare_threads);
     const char *names[] = {"add", "mul", "exp", "relu", "sum", "max", "logsumexp", "softmax", "log_softmax",
         "softmax_cross_entropy", "layer_norm", "l2_normalize", "row_norm", "dropout", "contiguous", "append_ones",
@@ -132,5 +127,4 @@ TEST(threads_give_equal_bits) {
     compare_threads_of_long(ctx, "matmul", 0, 20011, MO_F32);
     compare_threads_of_long(ctx, "matmul", 1, 5003, MO_F32);
     compare_threads_of_long(ctx, "solve_spd", 1, 5003, MO_F32);
-    mo_context_release(ctx);
 }

@@ -47,12 +47,10 @@ static void compare_all_repeated(op_case *c) {
 }
 
 TEST(an_input_used_twice_gets_both_gradients) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     for_each_case(ctx, MO_F64, compare_all_repeated);
     print_message("%d pairs of slots\n", repeated);
     assert_true(repeated >= 10);
-    mo_context_release(ctx);
 }
 
 /* Returns sum_i <G_i, out_i>. */
@@ -109,10 +107,8 @@ static void compare_each_alone(op_case *c) {
 }
 
 TEST(inputs_that_need_no_gradient_get_none) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     for_each_case(ctx, MO_F64, compare_each_alone);
-    mo_context_release(ctx);
 }
 
 static int refused; /* number of refusals */
@@ -145,12 +141,10 @@ static void compare_dtypes(op_case *c) {
 }
 
 TEST(other_dtypes_are_refused_by_name) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     for_each_case(ctx, MO_F64, compare_dtypes);
     print_message("%d inputs of another dtype refused\n", refused);
     assert_true(refused >= 200);
-    mo_context_release(ctx);
 }
 
 static void assert_rejected(mo_context *ctx, const mo_op *op, int k) {
@@ -189,8 +183,7 @@ static void assert_rejected(mo_context *ctx, const mo_op *op, int k) {
 }
 
 TEST(wrong_inputs_give_their_error_and_no_harm) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     int count = 0;
     for (int i = 0; i < mo_n_ops(ctx); i++) {
         const mo_op *op = mo_op_at(ctx, i);
@@ -198,16 +191,14 @@ TEST(wrong_inputs_give_their_error_and_no_harm) {
             assert_rejected(ctx, op, k);
     }
     print_message("%d error samples\n", count);
-    mo_context_release(ctx);
 }
 
 /* Inputs that every op refuses before its shape rule is called. */
 TEST(null_and_foreign_inputs_are_refused) {
-    (void)state;
-    mo_context *ctx = op_context(1), *other = op_context(1);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD), *second = mo_tape_create(ctx, MO_RECORD);
+    mo_context *ctx = context_of_test(op_context(1)), *other = context_of_test(op_context(1));
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD)), *second = tape_of_test(mo_tape_create(ctx, MO_RECORD));
     mo_tensor *X = mo_full(t, MO_F64, 1, (int64_t[]){2}, 1);
-    mo_tensor *foreign = mo_tensor_create(other, MO_F64, 1, (int64_t[]){2});
+    mo_tensor *foreign = tensor_of_test(mo_tensor_create(other, MO_F64, 1, (int64_t[]){2}));
     mo_exp(t, NULL);
     assert_failed(ctx, MO_INVALID, PARTS("exp: input 0 is null"));
     mo_softmax(t, NULL, MO_AXIS(0));
@@ -220,9 +211,4 @@ TEST(null_and_foreign_inputs_are_refused) {
     assert_failed(ctx, MO_MISMATCH, PARTS("add: input 1 belongs to another context"));
     mo_add(second, X, X);
     assert_failed(ctx, MO_MISMATCH, PARTS("add: input 0 belongs to another tape"));
-    mo_tensor_release(foreign);
-    mo_tape_release(second);
-    mo_tape_release(t);
-    mo_context_release(other);
-    mo_context_release(ctx);
 }

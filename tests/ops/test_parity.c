@@ -9,8 +9,6 @@
  * CPU. Skipped if there is no CUDA device. */
 #include "tests/op_variants.h"
 
-#include <float.h>
-
 enum { FORWARD = 0, ORDERS = 3 };
 #ifdef __SANITIZE_ADDRESS__ /* several times slower: only some sizes next to a warp and a block */
 enum { SIZES = 4 };

@@ -3,16 +3,12 @@
 #include "ops/inside.h"
 #include "tests/scratch.h"
 
-#include <math.h>
-
 static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { DEPTH = 24, WIDTH = 64 };
 
 /* A chain of layers; a plain backward keeps the values of all of them. */
 static mo_tensor *deep(mo_tape *t, mo_tensor *const *in, int n, void *state) {
-    (void)n;
-    (void)state;
     mo_tensor *X = in[0];
     for (int i = 0; i < DEPTH; i++)
         X = mo_tanh(t, mo_matmul(t, X, in[1]));
@@ -69,14 +65,13 @@ TEST(memory_holds_the_inside_of_one_stretch) {
 
 /* Draws from its state, which advances. */
 static mo_tensor *masked(mo_tape *t, mo_tensor *const *in, int n, void *state) {
-    (void)n;
     return mo_dropout(t, mo_square(t, in[0]), 0.5, state);
 }
 
 TEST(every_run_begins_with_the_same_state) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    mo_tensor *X = filled(ctx, 3), *grad;
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
+    mo_tensor *X = tensor_of_test(filled(ctx, 3)), *grad;
     mo_random *r = malloc(sizeof *r);
     *r = mo_random_at(5, MO_PURPOSE_DROPOUT, 2);
     mo_tensor *Y = mo_keep(mo_recompute(t, masked, &X, 1, r, sizeof *r)), *y = mo_sum(t, Y, MO_ALL, MO_DROP_AXES);
@@ -93,20 +88,17 @@ TEST(every_run_begins_with_the_same_state) {
         assert_true(g[i] == (value[i] != 0 ? 12 : 0) && value[i] == (value[i] != 0 ? 18 : 0));
     }
     assert_true(kept > WIDTH * WIDTH / 3 && kept < 2 * WIDTH * WIDTH / 3);
-    mo_tape_release(t);
-    mo_tensor_release(X);
 }
 
 /* Reads a tensor that is not one of its inputs. */
 static mo_tensor *captures(mo_tape *t, mo_tensor *const *in, int n, void *state) {
-    (void)n;
     return mo_mul(t, in[0], state);
 }
 
 TEST(a_hidden_input_that_needs_a_gradient_is_an_error) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    mo_tensor *X = filled(ctx, 1), *hidden = filled(ctx, 2);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
+    mo_tensor *X = tensor_of_test(filled(ctx, 1)), *hidden = tensor_of_test(filled(ctx, 2));
     mo_tensor *Y = mo_recompute(t, captures, &X, 1, mo_stop_gradient(t, hidden), 0); /* allowed, as it needs no
                                                                                       * gradient */
     assert_true(mo_ok(ctx) && mo_needs_grad(Y));
@@ -115,19 +107,15 @@ TEST(a_hidden_input_that_needs_a_gradient_is_an_error) {
     char large[MO_MAX_STATE + 1] = {0};
     assert_true(mo_is_null(mo_recompute(t, captures, &X, 1, large, sizeof large)));
     assert_failed(ctx, MO_INVALID, PARTS("recompute: 257 bytes of state, expected at most 256"));
-    mo_tape_release(t);
-    mo_tensor_release(X);
-    mo_tensor_release(hidden);
 }
 
 TEST(in_eval_only_the_result_stays) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     mo_tensor *in[2] = {filled(ctx, 0.3), filled(ctx, 0.01)};
     mo_recompute(t, deep, in, 2, NULL, 0);
     assert_int_equal(mo_context_counters(ctx).tape_live, WIDTH * WIDTH * sizeof(double));
     assert_int_equal(mo_tape_nodes(t), 0);
-    mo_tape_release(t);
     for (int i = 0; i < 2; i++)
         mo_tensor_release(in[i]);
 }

@@ -4,8 +4,6 @@
 #include "autograd/sample.h"
 #include "tests/lapack_matrices.h"
 
-#include <stdio.h>
-
 static const fixtures around_each = {set_up, tear_down};
 
 static void assert_message(fixture *f, mo_code code, const char *part) {
@@ -26,16 +24,14 @@ static mo_solve_health check(fixture *f, mo_tensor *A, mo_tensor *B, bool spd, m
 }
 
 static double figure(fixture *f, mo_tensor *T, int64_t i) {
-    double *x = values_of(f, T), value = x[i];
-    free(x);
-    return value;
+    return values_of(f, T)[i];
 }
 
 /* ---- condition numbers ---- */
 
 /* Returns |A^-1| by Gauss-Jordan elimination in long double; infinity if A is singular. */
 static double inverse_norm(const double *A, int n) {
-    long double *W = calloc((size_t)(2 * n * n) + 1, sizeof *W);
+    long double *W = test_memory((size_t)(2 * n * n + 1) * sizeof *W);
     double *V = zeros(n, n), size;
     bool singular = false;
     for (int i = 0; i < n; i++) {
@@ -63,8 +59,6 @@ static double inverse_norm(const double *A, int n) {
     for (int i = 0; i < n * n; i++)
         V[i] = (double)W[i / n * 2 * n + n + i % n];
     size = singular ? INFINITY : norm(V, n, n);
-    free(W);
-    free(V);
     return size;
 }
 
@@ -97,9 +91,7 @@ static void check_condition(fixture *f, kind k, bool spd, mo_dtype dtype, int n,
         assert_true(fabs(error - fmin(1, epsilon(dtype) / rcond)) <= 1e-12 * error);
     }
     sum->compared++;
-    free(A);
-    free(B);
-    mo_tape_reset(f->t);
+    end_round(f);
 }
 
 TEST(condition_numbers_are_right_within_a_factor_of_ten) {
@@ -127,7 +119,6 @@ TEST(condition_numbers_are_those_of_columns) {
         double rcond = figure(f, h.rcond, 0);
         if (!(fabs(rcond - expected) < 1e-12))
             fail_msg("turned %d: rcond %g, expected %g", turned, rcond, expected);
-        free(A);
     }
 }
 
@@ -181,7 +172,7 @@ static void run_batch(fixture *f, mo_dtype dtype, bool spd) {
 static void for_each_form(fixture *f, void (*run)(fixture *f, mo_dtype dtype, bool spd)) {
     for (int i = 0; i < 4; i++) {
         run(f, i & 1 ? MO_F64 : MO_F32, i & 2);
-        mo_tape_reset(f->t);
+        end_round(f);
     }
 }
 
@@ -198,7 +189,6 @@ TEST(leading_axes_are_those_of_the_solve) {
     assert_int_equal(mo_ndim(h.rcond), 0);
     assert_int_equal(mo_dim(h.residual, 0), BATCH);
     assert_true(figure(f, h.residual, BATCH - 1) < threshold);
-    free(B);
 }
 
 /* ---- a condition of 1e8 in float32 ---- */
@@ -210,8 +200,6 @@ static double relative_error(fixture *f, mo_tensor *X, mo_tensor *Y) {
         error += (x[i] - y[i]) * (x[i] - y[i]);
         size += y[i] * y[i];
     }
-    free(x);
-    free(y);
     return sqrt(error / size);
 }
 
@@ -251,10 +239,7 @@ TEST(the_expected_error_bounds_that_of_X_and_of_its_gradients) {
                 assert_true(errors[k] < 10 * figure(f, h.error, 0));
             solved++;
         }
-        free(A);
-        free(B);
-        free(G);
-        mo_tape_reset(f->t);
+        end_round(f);
     }
     assert_true(solved > 2);
 }

@@ -3,15 +3,10 @@
 #include "tests/solver_methods.h"
 
 static mo_tensor *no_root(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
-    (void)n;
-    (void)state;
     return mo_add(t, mo_scale(t, mo_square(t, x), 1, 1), mo_scale(t, theta[0], 0, 0));
 }
 
 static mo_tensor *two_values(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
-    (void)theta;
-    (void)n;
-    (void)state;
     return mo_slice(t, x, MO_AXIS(1), 0, 2);
 }
 

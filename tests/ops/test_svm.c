@@ -4,8 +4,6 @@
 #include "tests/device.h"
 #include "tests/scratch.h"
 
-#include <math.h>
-
 typedef struct problem {
     int64_t batch, n, d, classes, repeat; /* rows from `repeat` on copy earlier ones */
     double lambda, offset;                /* offset is added to every column of X */
@@ -17,7 +15,8 @@ enum { LONG = 110 }; /* number of dual variables per item above which a fit take
 static void draw_problem(mo_tape *t, problem *p) {
     mo_random r = mo_random_at(21, MO_PURPOSE_CHECK, 2);
     int64_t rows = p->batch * p->n;
-    double *x = calloc((size_t)(rows * p->d), sizeof *x), *y = calloc((size_t)(rows * p->classes), sizeof *y);
+    double *x = test_memory((size_t)(rows * p->d) * sizeof *x),
+           *y = test_memory((size_t)(rows * p->classes) * sizeof *y);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < p->d; j++)
             x[i * p->d + j] = i >= p->repeat ? x[(i - p->repeat) * p->d + j] : p->offset + mo_random_normal(&r);
@@ -26,8 +25,6 @@ static void draw_problem(mo_tape *t, problem *p) {
     p->X = mo_from(t, MO_F64, 3, (int64_t[]){p->batch, p->n, p->d}, x);
     p->Y = mo_from(t, MO_F64, 3, (int64_t[]){p->batch, p->n, p->classes}, y);
     p->lambda_tensor = mo_scalar(t, MO_F64, p->lambda);
-    free(x);
-    free(y);
 }
 
 static double sum(mo_tape *t, mo_tensor *A) {
@@ -73,7 +70,7 @@ TEST(primal_and_dual_values_meet) {
 
 TEST(a_batch_equals_its_items) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     problem p = {.batch = 4, .n = 10, .d = 16, .classes = 5, .repeat = 40, .lambda = 2};
     draw_problem(t, &p);
     mo_tensor *all = mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor);
@@ -84,7 +81,6 @@ TEST(a_batch_equals_its_items) {
         mo_tensor *off = mo_abs(t, mo_sub(t, one, mo_slice(t, all, MO_AXIS(0), b, b + 1)));
         assert_true(mo_item(mo_max(t, off, MO_ALL, MO_DROP_AXES)) < 1e-9);
     }
-    mo_tape_release(t);
 }
 
 TEST(gradients_hold_at_the_size_of_an_episode) {
@@ -104,7 +100,7 @@ TEST(gradients_hold_at_the_size_of_an_episode) {
 /* With rows of norm 2e3 and lambda = 1, Y - alpha would have no digit in float32. */
 TEST(long_rows_are_fitted_in_float32) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
     problem p = {.batch = 2, .n = 12, .d = 6, .classes = 3, .repeat = 24, .lambda = 1};
     draw_problem(t, &p);
     mo_tensor *long_rows = mo_scale(t, p.X, 1e3, 0);
@@ -118,18 +114,16 @@ TEST(long_rows_are_fitted_in_float32) {
     assert_true(mo_item(mo_max(t, mo_stop_gradient(t, off), MO_ALL, MO_DROP_AXES)) < 1e-4);
     assert_int_equal(mo_grad(t, &total, NULL, 1, &X, &grad, 1, 0), MO_OK);
     assert_int_equal(mo_tensor_dtype(grad), MO_F32);
-    mo_tape_release(t);
 }
 
 TEST(lambda_has_to_be_above_zero) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     problem p = {.batch = 1, .n = 4, .d = 3, .classes = 2, .repeat = 4, .lambda = 0};
     draw_problem(t, &p);
     mo_item(mo_sum(t, mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor), MO_ALL, MO_DROP_AXES));
     assert_non_null(strstr(mo_context_status(ctx)->message, "svm_dual: lambda 0, expected above 0"));
     mo_clear_error(ctx);
-    mo_tape_release(t);
 }
 
 /* Returns the sum of the squared logits; `gradient`, unless NULL, receives its gradient. */
@@ -150,7 +144,7 @@ static double loss_of(mo_tape *t, const double z[12], double gradient[12]) {
 /* Equal support vectors can share alpha in many ways, but the weights are unique. */
 TEST(equal_rows_have_a_gradient) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
     double z[] = {1, 0.5, 0.9, 0.2, 1, 0.5, -1, 0.3, 0.1, -0.4, -1, 0.3}, gradient[12];
     loss_of(t, z, gradient);
     if (!mo_ok(ctx))
@@ -170,12 +164,11 @@ TEST(equal_rows_have_a_gradient) {
         if (!(fabs(slope - both) <= 1e-5 * fmax(1, fabs(slope))))
             fail_msg("element %d: %.9g, by differences %.9g", i, both, slope);
     }
-    mo_tape_release(t);
 }
 
 TEST(rows_that_are_no_numbers_are_an_error) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     const double wrong[] = {NAN, INFINITY};
     for (int i = 0; i < 2; i++) {
         const double z[] = {1, 2, wrong[i], 1, -1, -2}, y[] = {1, 0, 0, 1, 0, 1};
@@ -186,20 +179,18 @@ TEST(rows_that_are_no_numbers_are_an_error) {
         assert_non_null(strstr(mo_context_status(ctx)->message, "the rows or lambda hold a value that is not finite"));
         mo_clear_error(ctx);
     }
-    mo_tape_release(t);
 }
 
 /* 4097 rows are more than the kernel matrix may have. */
 TEST(many_rows_are_refused_by_name) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     mo_tensor *Z = mo_full(t, MO_F32, 2, (int64_t[]){4097, 2}, 1), *lambda = mo_scalar(t, MO_F32, 1);
     assert_true(mo_is_null(mo_head_apply(t, &mo_head_svm, Z, Z, Z, &lambda)));
     assert_int_equal(mo_context_status(ctx)->code, MO_UNSUPPORTED);
     assert_non_null(strstr(mo_context_status(ctx)->message, "4097 rows, expected at most 4096"));
     assert_non_null(strstr(mo_context_status(ctx)->message, "scikit-learn's LinearSVC"));
     mo_clear_error(ctx);
-    mo_tape_release(t);
 }
 
 /* A scratch whose context is on the device of MOCHI_DEVICE. */

@@ -52,6 +52,19 @@ static mo_tensor *root(mo_tape *t, mo_tensor *X) {
     return mo_pow(t, X, 0.5);
 }
 
+static mo_tensor *softmax(mo_tape *t, mo_tensor *X) {
+    return mo_softmax(t, X, MO_AXIS(-1));
+}
+
+static mo_tensor *log_softmax(mo_tape *t, mo_tensor *X) {
+    return mo_log_softmax(t, X, MO_AXIS(-1));
+}
+
+/* The loss of rows of two logits whose classes are 0, 1 and 1. */
+static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *X) {
+    return mo_softmax_cross_entropy(t, X, mo_from(t, MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 1, 1}), 0.1);
+}
+
 static mo_tensor *layer_norm(mo_tape *t, mo_tensor *X) {
     return mo_layer_norm(t, X, 1e-4);
 }
@@ -133,6 +146,17 @@ static const row rows[] = {
         {{1, 0, 1}, {0, 1, 0}}},
     {"smaller, to the NaN", NULL, mo_smaller, {{3}, {3}}, {{NAN, 1, NAN}, {1, NAN, NAN}}, 3, {NAN, NAN, NAN}, {0},
         {{1, 0, 1}, {0, 1, 0}}},
+    {"softmax of large entries", softmax, NULL, {{3}}, {{1e4, 9999, -1e4}}, 3,
+        {0.73105857863000487, 0.2689414213699951, 0}, {1, 0, 0}, {{0.19661193324148185, -0.19661193324148185, 0}}},
+    {"softmax of masked entries", softmax, NULL, {{3}}, {{-INF, 2, -INF}}, 3, {0, 1, 0}, {0}, {{0, 0, 0}}},
+    {"log_softmax of large entries", log_softmax, NULL, {{3}}, {{1e4, 9999, -1e4}}, 3,
+        {-0.31326168751822286, -1.3132616875182228, -20000.313261687518}, {1, 0, 0},
+        {{0.2689414213699951, -0.2689414213699951, 0}}},
+    {"softmax_cross_entropy", cross_entropy, NULL, {{3, 2}}, {{1e4, 9999, 0, 0, -1e4, 9999}}, 1, {333.66880295602635},
+        {3}, {{-0.2189414213699951, 0.2189414213699951, 0.45, -0.45, -0.05, 0.05}}},
+    {"layer_norm far from zero", layer_norm, NULL, {{2}}, {{1001, 1003}}, 2,
+        {-0.99995000374968752, 0.99995000374968752}, {1, 1}, {{0, 0}}},
+    {"l2_normalize of squares beyond float32", unit_rows, NULL, {{2}}, {{3e25, 4e25}}, 2, {0.6, 0.8}, {0}, {{0, 0}}},
     {"layer_norm of a constant row", layer_norm, NULL, {{2}}, {{7, 7}}, 2, {0, 0}, {1, 3}, {{-100, 100}}},
     {"layer_norm", layer_norm, NULL, {{2}}, {{1, 3}}, 2, {-0.99995000374968752, 0.99995000374968752}, {1, 1}, {{0, 0}}},
     {"l2_normalize", unit_rows, NULL, {{3, 2}}, {{3, 4, 0, 0, 3e-7, 4e-7}}, 6, {0.6, 0.8, 0, 0, 0.3, 0.4}, {0},
@@ -244,7 +268,6 @@ TEST(casts_carry_gradients_between_real_types_only) {
     assert_false(mo_needs_grad(whole));
     for (mo_dtype d = 0; d < MO_DTYPES; d++) /* integer types round toward 0 */
         assert_true(at(mo_cast(y->t, mo_cast(y->t, X, d), MO_F64), 1) == (mo_dtype_is_real(d) || d > MO_U8 ? 2.75 : 2));
-    mo_tensor_release(X);
 }
 
 /* 20 million ones: added in float32, the sum would stop at 2^24. */

@@ -1,12 +1,6 @@
 /* tests/ops/test_views.c - which reshapes are views, which memory views share, and the messages for bad indices. */
 #include "ops/inside.h"
 #include "tensor/storage.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/suite.h"
 
 typedef struct fixture {

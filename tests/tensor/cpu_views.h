@@ -7,12 +7,6 @@
 #include "tensor/storage.h"
 #include "tests/suite.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka.h needs the four headers above before it. */
-
 static const mo_dtype REALS[] = {MO_F32, MO_F64};
 
 static inline double epsilon_of(mo_dtype dtype) {

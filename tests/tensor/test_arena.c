@@ -1,11 +1,5 @@
 /* tests/tensor/test_arena.c - the free list: no overlap, merging, reuse, and one slab after a reset. */
 #include "tensor/arena.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/suite.h"
 
 enum { BLOCKS = 400 };

@@ -1,12 +1,8 @@
 /* tests/tensor/test_bad_device.c - a missing or too small device, and matrices that cannot be factored on it: each
  * gives one clear line, after which the context still works. Skipped if there is no CUDA device. */
+#include "ops/inside.h"
 #include "tests/device.h"
 #include "tests/scratch.h"
-
-#include "ops/inside.h"
-
-#include <inttypes.h>
-#include <math.h>
 
 /* Of five matrices one has a NaN: the error names that one, in whatever order the device reads them. */
 static void fail_at_matrix(int bad) {
@@ -34,19 +30,17 @@ TEST(a_matrix_that_is_not_finite_is_named) {
 
 /* Elimination overflows to inf - inf: the last pivot is NaN. */
 TEST(a_pivot_that_is_not_a_number_is_singular) {
-    mo_context *ctx = device_context(MO_CUDA);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_context *ctx = context_of_test(device_context(MO_CUDA));
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
     double h = 1.7e308, A[16] = {1, -0.9, -0.9, 0, 0, 1, 0, 0.5, 0, 0, 1, -0.5, h, h, h, 1}, B[4] = {1, 1, 1, 1}, X[4];
     mo_tensor *a = mo_from(t, MO_F64, 2, (int64_t[]){4, 4}, A), *b = mo_from(t, MO_F64, 2, (int64_t[]){4, 1}, B);
     assert_int_not_equal(mo_tensor_read(mo_solve(t, a, b), X, sizeof X), MO_OK);
     assert_failed(ctx, MO_NUMERICAL, PARTS("solve: the matrix is singular to working precision"));
-    mo_tape_release(t);
-    mo_context_release(ctx);
 }
 
 TEST(too_large_a_tensor_names_bytes_asked_held_and_free) {
-    mo_context *ctx = device_context(MO_CUDA);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_context *ctx = context_of_test(device_context(MO_CUDA));
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
     int64_t n = (int64_t)1 << 42;
     char asked[64];
     snprintf(asked, sizeof asked, "%" PRId64 " bytes", n * 4);
@@ -57,8 +51,6 @@ TEST(too_large_a_tensor_names_bytes_asked_held_and_free) {
     mo_tape_reset(t);
     assert_true(mo_item(mo_sum(t, mo_full(t, MO_F32, 1, (int64_t[]){4}, 3), MO_ALL, MO_DROP_AXES)) == 12);
     assert_true(mo_ok(ctx));
-    mo_tape_release(t);
-    mo_context_release(ctx);
 }
 
 /* Only the emulated device can be made to disappear. */

@@ -2,7 +2,6 @@
  * read. */
 #include "tensor/files/arrays.h"
 #include "tensor/storage.h"
-
 #include "tests/crafted.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};

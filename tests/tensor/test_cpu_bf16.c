@@ -1,11 +1,9 @@
 /* tests/tensor/test_cpu_bf16.c - the mode bf16 on the CPU: how factors are rounded, and which results the mode does not
  * change (test_cpu_gemm.c tests its products). Skipped if the processor has no AVX512-BF16. */
+#include "tensor/cpu/fast/avx512.h"
 #include "tests/tensor/cpu_views.h"
 
-#include "tensor/cpu/fast/avx512.h"
-
 #include <fenv.h>
-#include <float.h>
 
 static mo_context *rounding_context(int threads) {
     mo_context *ctx = keep_context(mo_context_create(&(mo_context_options){.threads = threads, .math = MO_MATH_BF16}));

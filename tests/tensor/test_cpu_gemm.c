@@ -1,9 +1,8 @@
 /* tests/tensor/test_cpu_gemm.c - matrix products against plain loops in double: float32, float64 and, if the processor
  * has AVX512-BF16, float32 with factors rounded to bf16. */
-#include "tests/tensor/cpu_views.h"
-
 #include "tensor/cpu/fast/avx512.h"
 #include "tensor/cpu/work.h"
+#include "tests/tensor/cpu_views.h"
 
 typedef struct sizes {
     int64_t batch, m, n, k;

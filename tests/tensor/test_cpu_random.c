@@ -1,8 +1,7 @@
 /* tests/tensor/test_cpu_random.c - random numbers by their position in a stream: on the host, and by the kernels. */
-#include "tests/tensor/cpu_views.h"
-
 #include "tensor/fits.h"
 #include "tensor/philox.h"
+#include "tests/tensor/cpu_views.h"
 
 /* The known answers that come with Random123 (kat_vectors): counter and key all zero, and all ones. */
 TEST(philox_gives_the_published_numbers) {

@@ -1,11 +1,5 @@
 /* tests/tensor/test_csr.c - sparse matrices: refused arrays, the transpose, the claim of symmetry. */
 #include "tensor/storage.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/suite.h"
 
 static void expect_refusal(

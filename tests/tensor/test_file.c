@@ -1,7 +1,6 @@
 /* tests/tensor/test_file.c - reading a whole file, replacing a file entirely or not at all, and quoting text for
  * messages. */
 #include "tensor/files/file.h"
-
 #include "tests/scratch.h"
 
 #include <errno.h>

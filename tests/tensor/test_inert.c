@@ -7,9 +7,6 @@
 #include "tests/tensor/inert_calls.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef __SANITIZE_ADDRESS__

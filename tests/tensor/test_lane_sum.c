@@ -19,7 +19,6 @@ static float interleaved_sum(const float *x, int64_t n) {
 }
 
 TEST(inner_products_add_in_the_stated_order) {
-    (void)state;
     int64_t apart_in_order = 0;
     float ones[LONGEST];
     for (int i = 0; i < LONGEST; i++)

@@ -1,14 +1,10 @@
 /* tests/tensor/test_libraries.c - the vendor's libraries and our kernels give the same results, and our kernels compute
  * what a library refuses. Skipped if there is no CUDA device. */
-#include "tests/device.h"
-#include "tests/scratch.h"
-
 #include "ops/inside.h"
 #include "tensor/storage.h"
+#include "tests/device.h"
+#include "tests/scratch.h"
 #include "tests/worst_of.h"
-
-#include <float.h>
-#include <math.h>
 
 enum { ROWS = 300, COLUMNS = 200, WIDTH = 64 };
 

@@ -11,10 +11,6 @@
 #include "tests/scratch.h"
 #include "tests/worst_of.h"
 
-#include <float.h>
-#include <inttypes.h>
-#include <math.h>
-
 enum { MODES = 3, ROWS = 70, IN = 64, HIDDEN = 40, OUT = 8, LARGE = 512, MOST = LARGE * LARGE };
 
 static const char *const mode_names[MODES] = {"fp32", "tf32", "bf16"};

@@ -3,11 +3,7 @@
 #include "tensor/files/arrays.h"
 #include "tensor/files/file.h"
 #include "tensor/storage.h"
-
 #include "tests/crafted.h"
-
-#include <inttypes.h>
-#include <math.h>
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
@@ -121,11 +117,10 @@ TEST(files_of_numpy_have_their_values) {
 TEST(booleans_become_bytes) {
     scratch *s = *state;
     uint8_t host[6];
-    mo_tensor *T = mo_npy_read(s->ctx, "tests/arrays/b1.npy");
+    mo_tensor *T = tensor_of_test(mo_npy_read(s->ctx, "tests/arrays/b1.npy"));
     assert_int_equal(mo_tensor_dtype(T), MO_U8);
     assert_int_equal(mo_tensor_read(T, host, sizeof host), MO_OK);
     assert_memory_equal(host, "\0\1\0\1\0\1", 6);
-    mo_tensor_release(T);
 }
 
 TEST(unsigned_64_bit_numbers_fit_or_are_named) {
@@ -187,7 +182,7 @@ TEST(rows_may_come_in_blocks) {
         x[i] = (float)i;
     snprintf(whole, sizeof whole, "%s", scratch_path(s, "whole.npy"));
     snprintf(parts, sizeof parts, "%s", scratch_path(s, "parts.npy"));
-    mo_tensor *all = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){10, 3}, x), *block[3];
+    mo_tensor *all = tensor_of_test(mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){10, 3}, x)), *block[3];
     for (int i = 0; i < 3; i++) /* rows 0 .. 3, 4 .. 7, 8 .. 9 */
         block[i] = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){i < 2 ? 4 : 2, 3}, x + 12 * i);
     assert_int_equal(mo_npy_write(all, whole), MO_OK);
@@ -219,17 +214,16 @@ TEST(rows_may_come_in_blocks) {
     assert_int_equal(scratch_files(s, true), 0);
     for (int i = 0; i < 3; i++)
         mo_tensor_release(block[i]);
-    mo_tensor_release(all);
 }
 
 /* An array of more than the 16 MiB that one copy takes, and a view with gaps between its rows. */
 TEST(large_and_strided_arrays_round_trip) {
     scratch *s = *state;
     enum { ROWS = 3000, COLUMNS = 2000 };
-    float *x = malloc((size_t)ROWS * COLUMNS * sizeof *x), *y = malloc((size_t)ROWS * COLUMNS * sizeof *y);
+    float *x = test_memory((size_t)ROWS * COLUMNS * sizeof *x), *y = test_memory((size_t)ROWS * COLUMNS * sizeof *y);
     for (int i = 0; i < ROWS * COLUMNS; i++)
         x[i] = (float)(i % 100003);
-    mo_tensor *T = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){ROWS, COLUMNS}, x);
+    mo_tensor *T = tensor_of_test(mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){ROWS, COLUMNS}, x));
     assert_int_equal(mo_npy_write(T, scratch_path(s, "large.npy")), MO_OK);
     mo_tensor *back = mo_npy_read(s->ctx, s->path);
     assert_int_equal(mo_tensor_read(back, y, (size_t)ROWS * COLUMNS * sizeof *y), MO_OK);
@@ -247,9 +241,6 @@ TEST(large_and_strided_arrays_round_trip) {
             assert_true(y[j * ROWS + i] == x[i * COLUMNS + j]);
     mo_tensor_release(back);
     unlink(s->path);
-    mo_tensor_release(T);
-    free(x);
-    free(y);
 }
 
 /* ---- files that are cut or damaged ---- */

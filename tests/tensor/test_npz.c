@@ -1,7 +1,6 @@
 /* tests/tensor/test_npz.c - .npz: round trips, and archives that NumPy wrote (tests/arrays), of tests/golden, of
  * train/data and of the available data sets. */
 #include "tensor/files/arrays.h"
-
 #include "tests/crafted.h"
 #include "tests/data_at_hand.h"
 
@@ -112,7 +111,7 @@ TEST(zip64_sizes_are_read_from_either_header) {
 TEST(a_large_member_passes_the_small_buffer) {
     scratch *s = *state;
     int64_t n = 100003;
-    double *values = malloc((size_t)n * sizeof *values), *host = malloc((size_t)n * sizeof *values);
+    double *values = test_memory((size_t)n * sizeof *values), *host = test_memory((size_t)n * sizeof *values);
     for (int64_t i = 0; i < n; i++)
         values[i] = (double)(i * i % 977);
     mo_arrays *arrays = mo_arrays_create(s->ctx);
@@ -123,8 +122,6 @@ TEST(a_large_member_passes_the_small_buffer) {
     assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "x"), host, (size_t)n * sizeof *host), MO_OK);
     assert_memory_equal(host, values, (size_t)n * sizeof *host);
     mo_arrays_release(arrays);
-    free(values);
-    free(host);
     scratch_files(s, true);
 }
 
@@ -157,7 +154,6 @@ static mo_context *walk_context;
 static int walk_archives, walk_arrays;
 
 static int read_archive(const char *path, const struct stat *st, int type, struct FTW *where) {
-    (void)st, (void)where;
     size_t n = strlen(path);
     if (type != FTW_F || n < 4 || strcmp(path + n - 4, ".npz") != 0)
         return 0;

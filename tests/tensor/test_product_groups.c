@@ -5,11 +5,7 @@
 #include "ops/inside.h"
 #include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
-#include "tests/device.h"
-#include "tests/scratch.h"
-
-#include <inttypes.h>
-#include <math.h>
+#include "tests/drawn.h"
 
 enum { PRODUCTS = 25, N = 48, D = 40, M = 24, ODD = 513, ROOM = 4 * N * D, SUMS = 4 * D };
 
@@ -21,14 +17,6 @@ typedef struct group {
     mo_gemm product[PRODUCTS];
     int n;
 } group;
-
-static mo_tensor *drawn(mo_tape *t, mo_dtype real, uint64_t stream, int ndim, const int64_t *shape) {
-    static double x[ROOM];
-    mo_random r = mo_random_at(31, MO_PURPOSE_CHECK, stream);
-    for (int i = 0; i < ROOM; i++)
-        x[i] = mo_random_normal(&r);
-    return mo_cast(t, mo_from(t, MO_F64, ndim, shape, x), real);
-}
 
 static mo_view flat(mo_tensor *T, int64_t first, int64_t rows, int64_t columns) {
     mo_view v = mo_tensor_view(T);

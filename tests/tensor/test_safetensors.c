@@ -1,7 +1,6 @@
 /* tests/tensor/test_safetensors.c - safetensors: round trips, fixed bytes, and a file that the reference implementation
  * wrote. */
 #include "tensor/files/arrays.h"
-
 #include "tests/crafted.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};

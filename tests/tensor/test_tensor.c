@@ -1,12 +1,5 @@
 /* tests/tensor/test_tensor.c - contexts, status and tensors: values in and out, errors that stay, released memory. */
 #include "tensor/storage.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/suite.h"
 
 static int open_context(void **state) {
