@@ -1,6 +1,7 @@
 /* tests/suite.h - the tests of a program. A function TEST(its_claim) { ... } runs without being listed, in the order of
  * the file. If a file defines `around_all` (set-up and tear-down of the program) or `around_each` (of each TEST, not of
- * a BARE_TEST), they are called; the state that they set is `*state` in the test. */
+ * a BARE_TEST), they are called; the state that they set is `*state`
+ * in the test, or the argument of a TEST_OF. */
 #ifndef SUITE_H
 #define SUITE_H
 
@@ -37,16 +38,26 @@ void free_test_memory(void);
 /* Tear-down of a test: releases what was given to until_end, then calls that of the file. */
 int end_test(void **state, const fixtures *each);
 
-#define TEST_AROUND(name, each)                                                                                        \
-    static void name(void **state);                                                                                    \
+#define ADD_TEST(name, function, each)                                                                                 \
     static int end_##name(void **state) {                                                                              \
         return end_test(state, each);                                                                                  \
     }                                                                                                                  \
     __attribute__((constructor)) static void add_##name(void) {                                                        \
-        add_test(#name, name, (each)->create, end_##name, &around_all);                                                \
-    }                                                                                                                  \
+        add_test(#name, function, (each)->create, end_##name, &around_all);                                            \
+    }
+#define TEST_AROUND(name, each)                                                                                        \
+    static void name(void **state);                                                                                    \
+    ADD_TEST(name, name, each)                                                                                         \
     static void name(void **state)
 #define TEST(name) TEST_AROUND(name, &around_each)
 #define BARE_TEST(name) TEST_AROUND(name, &(const fixtures){0})
+/* A test whose argument is the state: TEST_OF(its_claim, toy *y) { ... }. */
+#define TEST_OF(name, argument)                                                                                        \
+    static void name(argument);                                                                                        \
+    static void run_##name(void **state) {                                                                             \
+        name(*state);                                                                                                  \
+    }                                                                                                                  \
+    ADD_TEST(name, run_##name, &around_each)                                                                           \
+    static void name(argument)
 
 #endif

@@ -15,8 +15,7 @@ static mo_tensor *leaf_of(mo_context *ctx, int ndim, const int64_t *shape, const
     return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, ndim, shape, values));
 }
 
-TEST(forward_names_op_output_index_and_value) {
-    toy *y = *state;
+TEST_OF(forward_names_op_output_index_and_value, toy *y) {
     mo_tensor *a = tensor_of_test(leaf_of(y->ctx, 2, (int64_t[]){2, 3}, (double[]){1, 2, 3, 4, 5, -1}));
     mo_tensor *b = mo_square(y->t, a), *c = mo_log(y->t, a);
     assert_false(mo_is_null(b));
@@ -29,8 +28,7 @@ TEST(forward_names_op_output_index_and_value) {
     assert_int_equal(mo_backward(y->t, mo_sum(y->t, b, MO_ALL, MO_DROP_AXES)), MO_OK);
 }
 
-TEST(backward_names_the_rule_it_ran_in) {
-    toy *y = *state;
+TEST_OF(backward_names_the_rule_it_ran_in, toy *y) {
     mo_tensor *a = tensor_of_test(leaf_of(y->ctx, 1, (int64_t[]){3}, (double[]){4, 1, 0})), *g;
     mo_tensor *loss = mo_sum(y->t, mo_sqrt(y->t, mo_scale(y->t, a, 1, 0)), MO_ALL, MO_DROP_AXES);
     assert_true(mo_item(loss) == 3);
@@ -40,8 +38,7 @@ TEST(backward_names_the_rule_it_ran_in) {
     assert_true(mo_is_null(g));
 }
 
-TEST(second_order_is_looked_at_too) {
-    toy *y = *state;
+TEST_OF(second_order_is_looked_at_too, toy *y) {
     /* f = sqrt(x + 1e-300) at x = 0: f' = 5e149, f'' = -2.5e449, which overflows */
     mo_tensor *a = tensor_of_test(leaf_of(y->ctx, 1, (int64_t[]){2}, (double[]){1, 0})), *g, *h;
     mo_tensor *f = mo_sum(y->t, mo_sqrt(y->t, mo_scale(y->t, a, 1, 1e-300)), MO_ALL, MO_DROP_AXES);
@@ -51,8 +48,7 @@ TEST(second_order_is_looked_at_too) {
     assert_failed(y->ctx, MO_NUMERICAL, PARTS("in the backward, in the vjp of", "at [1]"));
 }
 
-TEST(values_that_were_bad_before_are_told_apart) {
-    toy *y = *state;
+TEST_OF(values_that_were_bad_before_are_told_apart, toy *y) {
     mo_tensor *w = tensor_of_test(mo_parameter(y->ctx, "weight", MO_F64, 1, (int64_t[]){2})),
               *a = toy_leaf(y->ctx, 1, 2), *g;
     mo_tensor_write(w, (double[]){1, INFINITY}, 16);
@@ -65,8 +61,7 @@ TEST(values_that_were_bad_before_are_told_apart) {
     assert_failed(y->ctx, MO_NUMERICAL, PARTS("in the vjp of square (node 0), given nan at [0] of input"));
 }
 
-TEST(sums_of_contributions_are_looked_at) {
-    toy *y = *state;
+TEST_OF(sums_of_contributions_are_looked_at, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 0.1, 0.2), *g;
     mo_tensor *ys[] = {mo_scale(y->t, a, 1e308, 0), mo_scale(y->t, a, 0.9e308, 0)};
     assert_int_equal(mo_grad(y->t, ys, NULL, 2, &a, &g, 1, 0), MO_NUMERICAL);
@@ -75,8 +70,7 @@ TEST(sums_of_contributions_are_looked_at) {
             "accumulate made inf at [0] of output 0 [2] float64 in the backward, adding contributions to a gradient"));
 }
 
-TEST(gradients_are_those_of_the_usual_mode) {
-    toy *y = *state;
+TEST_OF(gradients_are_those_of_the_usual_mode, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     for (int watched = 0; watched < 2; watched++) {
         mo_tape_set_anomaly(y->t, watched);
@@ -91,8 +85,7 @@ TEST(gradients_are_those_of_the_usual_mode) {
     }
 }
 
-TEST(off_and_views_say_nothing) {
-    toy *y = *state;
+TEST_OF(off_and_views_say_nothing, toy *y) {
     mo_tensor *a = tensor_of_test(leaf_of(y->ctx, 2, (int64_t[]){2, 2}, (double[]){1, -INFINITY, 2, 3}));
     assert_false(mo_is_null(mo_transpose(y->t, a))); /* a view computes nothing */
     mo_tensor *p = mo_softmax(y->t, a, MO_AXIS(-1)); /* softmax of a masked entry, -inf, is 0: the result is finite */
@@ -101,8 +94,7 @@ TEST(off_and_views_say_nothing) {
     assert_true(isinf(at(mo_scale(y->t, a, 2, 0), 1)));
 }
 
-TEST(every_float_type_and_mode_is_looked_at) {
-    toy *y = *state;
+TEST_OF(every_float_type_and_mode_is_looked_at, toy *y) {
     mo_tape_set_mode(y->t, MO_EVAL);
     mo_tensor *a = toy_leaf(y->ctx, 1, -1e6);
     mo_cast(y->t, a, MO_F16);

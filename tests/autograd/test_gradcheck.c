@@ -72,8 +72,7 @@ static mo_op product_with(void (*vjp)(mo_vjp *v)) {
         .n_samples = 1};
 }
 
-TEST(right_rules_pass_both_orders) {
-    toy *y = *state;
+TEST_OF(right_rules_pass_both_orders, toy *y) {
     mo_op op = product_with(right_vjp);
     for (int order = 1; order <= 2; order++) {
         mo_check_result r = mo_check_op(y->ctx, &op, order, 1);
@@ -82,8 +81,7 @@ TEST(right_rules_pass_both_orders) {
     }
 }
 
-TEST(the_certificate_sees_a_lost_cotangent) {
-    toy *y = *state;
+TEST_OF(the_certificate_sees_a_lost_cotangent, toy *y) {
     mo_op right = product_with(right_vjp), cut = product_with(cut_cotangent);
     mo_check_result r = mo_check_op(y->ctx, &right, 0, 1);
     if (!r.pass || r.samples != 1)
@@ -94,8 +92,7 @@ TEST(the_certificate_sees_a_lost_cotangent) {
     assert_non_null(strstr(r.worst, "sample \"square\": <J v, w> 0, <v, J^T w> "));
 }
 
-TEST(ops_without_samples_fail) {
-    toy *y = *state;
+TEST_OF(ops_without_samples_fail, toy *y) {
     mo_op op = product_with(right_vjp);
     op.n_samples = 0;
     assert_false(mo_check_op(y->ctx, &op, 1, 1).pass);
@@ -103,8 +100,7 @@ TEST(ops_without_samples_fail) {
     assert_failed(y->ctx, MO_INVALID, PARTS("op product has no samples"));
 }
 
-TEST(samples_that_fail_are_failures_by_name) {
-    toy *y = *state;
+TEST_OF(samples_that_fail_are_failures_by_name, toy *y) {
     mo_op op = product_with(right_vjp);
     mo_sample s = square_samples[0];
     s.in = "[3, 3] [4, 3]";
@@ -131,8 +127,7 @@ TEST(samples_that_cannot_be_read_are_failures_by_name) {
     }
 }
 
-TEST(a_sample_without_inputs_is_a_failure_by_name) {
-    toy *y = *state;
+TEST_OF(a_sample_without_inputs_is_a_failure_by_name, toy *y) {
     mo_op op = product_with(right_vjp);
     mo_sample s = square_samples[0];
     s.in = NULL;
@@ -151,8 +146,7 @@ static void cubic(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, i
     out[0] = toy_mul(t, toy_mul(t, x, in[1]), in[0]);
 }
 
-TEST(functions_are_checked_like_ops) {
-    toy *y = *state;
+TEST_OF(functions_are_checked_like_ops, toy *y) {
     mo_tensor *in[] = {toy_leaf(y->ctx, 2, 3), toy_leaf(y->ctx, -1, 0.5)};
     bool cut = false;
     for (int order = 0; order <= 2; order++)

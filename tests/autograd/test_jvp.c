@@ -9,8 +9,7 @@ static mo_tensor *pair(toy *y, double first, double second) {
 }
 
 /* y1 = a a b, y2 = sum(b b): dy1 = 2 a b da + a a db, dy2 = 2 <b, db>. */
-TEST(tangents_are_the_differential) {
-    toy *y = *state;
+TEST_OF(tangents_are_the_differential, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *tangents[2];
     mo_tensor *ys[] = {toy_mul(y->t, toy_mul(y->t, a, a), b), toy_sum(y->t, toy_mul(y->t, b, b))};
     mo_tensor *vs[] = {pair(y, 1, -2), pair(y, 10, 0.5)};
@@ -21,8 +20,7 @@ TEST(tangents_are_the_differential) {
 }
 
 /* The derivatives of x^4 along v = 1: 4 x^3, 12 x^2, 24 x. */
-TEST(tangents_of_tangents) {
-    toy *y = *state;
+TEST_OF(tangents_of_tangents, toy *y) {
     mo_tensor *x = toy_leaf(y->ctx, 2, -3), *d = toy_mul(y->t, toy_mul(y->t, x, x), toy_mul(y->t, x, x));
     mo_tensor *ones = pair(y, 1, 1);
     const double expected[3][2] = {{32, -108}, {48, 108}, {48, -72}};
@@ -36,8 +34,7 @@ TEST(tangents_of_tangents) {
 }
 
 /* f = sum(a a b): H [u; v] = [2 b u + 2 a v; 2 a u]. */
-TEST(tangent_of_a_gradient_is_the_product_with_the_hessian) {
-    toy *y = *state;
+TEST_OF(tangent_of_a_gradient_is_the_product_with_the_hessian, toy *y) {
     mo_tensor *xs[] = {toy_leaf(y->ctx, 2, 3), toy_leaf(y->ctx, 5, 7)}, *grads[2], *tangents[2];
     mo_tensor *f = toy_sum(y->t, toy_mul(y->t, toy_mul(y->t, xs[0], xs[0]), xs[1]));
     mo_tensor *vs[] = {pair(y, 1, -1), pair(y, 4, 8)};
@@ -48,8 +45,7 @@ TEST(tangent_of_a_gradient_is_the_product_with_the_hessian) {
 }
 
 /* The graph still serves a second jvp and a backward; a jvp adds only its tangents to the tape. */
-TEST(the_graph_stays_as_it_was) {
-    toy *y = *state;
+TEST_OF(the_graph_stays_as_it_was, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *v = pair(y, 1, 1), *tangent;
     mo_tensor *square = toy_mul(y->t, a, a), *cube = toy_mul(y->t, square, a), *loss = toy_sum(y->t, cube);
     int64_t nodes = mo_tape_nodes(y->t), tensors = y->t->n_tensors;
@@ -67,8 +63,7 @@ TEST(the_graph_stays_as_it_was) {
     assert_values(mo_grad_of(a), 12, 27);
 }
 
-TEST(no_path_gives_zeros) {
-    toy *y = *state;
+TEST_OF(no_path_gives_zeros, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *v = pair(y, 1, 1), *tangent;
     mo_tensor *f = toy_mul(y->t, b, b), *data = pair(y, 1, 2);
     assert_int_equal(mo_jvp(y->t, &f, 1, &a, &v, 1, &tangent, 0), MO_OK);
@@ -82,8 +77,7 @@ TEST(no_path_gives_zeros) {
     assert_int_equal(mo_jvp(y->t, NULL, 0, NULL, NULL, 0, NULL, MO_ALLOW_UNUSED), MO_OK);
 }
 
-TEST(wrong_arguments_are_named) {
-    toy *y = *state;
+TEST_OF(wrong_arguments_are_named, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *v = pair(y, 1, 1), *f = toy_mul(y->t, a, a), *data = pair(y, 1, 2);
     mo_tensor *wide = mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 1), *narrow = mo_full(y->t, MO_F32, 1, a->shape, 1);
     mo_tensor *tangent, *nothing = mo_null_tensor(y->ctx);

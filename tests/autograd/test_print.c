@@ -52,8 +52,7 @@ static mo_tensor *small_graph(toy *y, mo_tensor **W) {
     return mo_sum(y->t, mo_matmul(y->t, x, mo_transpose(y->t, *W)), MO_ALL, MO_DROP_AXES);
 }
 
-TEST(text_shows_ops_inputs_shapes_and_types) {
-    toy *y = *state;
+TEST_OF(text_shows_ops_inputs_shapes_and_types, toy *y) {
     mo_tensor *W, *loss = small_graph(y, &W);
     mo_label labels[] = {{"loss", loss}};
     assert_text(print(y, &(mo_print_options){.n_labels = 1, .labels = labels}),
@@ -65,8 +64,7 @@ TEST(text_shows_ops_inputs_shapes_and_types) {
     mo_tensor_release(W);
 }
 
-TEST(values_are_shown_where_few) {
-    toy *y = *state;
+TEST_OF(values_are_shown_where_few, toy *y) {
     mo_tensor *W;
     small_graph(y, &W);
     const char *text = print(y, &(mo_print_options){.values = 4});
@@ -78,8 +76,7 @@ TEST(values_are_shown_where_few) {
     mo_tensor_release(W);
 }
 
-TEST(recorded_backward_names_its_rules) {
-    toy *y = *state;
+TEST_OF(recorded_backward_names_its_rules, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *f = mo_sum(y->t, mo_mul(y->t, a, mo_square(y->t, a)), MO_ALL, MO_DROP_AXES),
               *g;
     mo_grad(y->t, &f, NULL, 1, &a, &g, 1, MO_CREATE_GRAPH);
@@ -104,8 +101,7 @@ TEST_AROUND(several_outputs_are_numbered, &freed_with_context) {
     assert_non_null(strstr(print(y, &dot), "n0 -> n1 [label=\"1\"];"));
 }
 
-TEST(dot_has_a_line_for_each_node_leaf_and_edge) {
-    toy *y = *state;
+TEST_OF(dot_has_a_line_for_each_node_leaf_and_edge, toy *y) {
     mo_tensor *W, *loss = small_graph(y, &W);
     mo_label labels[] = {{"loss", loss}};
     assert_text(print(y, &(mo_print_options){.format = MO_PRINT_DOT, .values = 1, .n_labels = 1, .labels = labels}),
@@ -124,8 +120,7 @@ TEST(dot_has_a_line_for_each_node_leaf_and_edge) {
     mo_tensor_release(W);
 }
 
-TEST(names_are_quoted_for_graphviz) {
-    toy *y = *state;
+TEST_OF(names_are_quoted_for_graphviz, toy *y) {
     mo_tensor *p = tensor_of_test(mo_parameter(y->ctx, "a\"b\\c", MO_F64, 0, NULL));
     mo_square(y->t, p);
     assert_non_null(strstr(print(y, &dot), "label=\"a\\\"b\\\\c\\nfloat64 []\""));
@@ -136,8 +131,7 @@ static void count_line(const char *text, void *state) {
     *(int64_t *)state += strchr(text, '\n') != NULL;
 }
 
-TEST(many_leaves_are_told_apart) {
-    toy *y = *state;
+TEST_OF(many_leaves_are_told_apart, toy *y) {
     enum { N = 3000 };
     mo_tensor *leaves[N], *x = NULL;
     for (int i = 0; i < N; i++) {

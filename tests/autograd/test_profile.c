@@ -23,8 +23,7 @@ static mo_tensor *vector(mo_context *ctx, int64_t n) {
     return mo_require_grad(mo_tensor_create(ctx, MO_F64, 1, &n));
 }
 
-TEST(calls_flops_and_bytes_are_counted) {
-    toy *y = *state;
+TEST_OF(calls_flops_and_bytes_are_counted, toy *y) {
     mo_tensor *a = tensor_of_test(vector(y->ctx, 1000));
     mo_profile_start(y->ctx);
     for (int i = 0; i < 3; i++)
@@ -46,8 +45,7 @@ static double hundred(const mo_call *c) {
     return 100;
 }
 
-TEST(the_op_says_its_flops_and_broadcasts_count_once) {
-    toy *y = *state;
+TEST_OF(the_op_says_its_flops_and_broadcasts_count_once, toy *y) {
     mo_op op = toy_mul_op;
     op.flops = hundred;
     mo_tensor *a = tensor_of_test(vector(y->ctx, 1000)), *s = toy_sum(y->t, a);
@@ -59,8 +57,7 @@ TEST(the_op_says_its_flops_and_broadcasts_count_once) {
     assert_true(e.bytes == (1 + 1000 + 1000) * 8);
 }
 
-TEST(forward_and_backward_are_apart) {
-    toy *y = *state;
+TEST_OF(forward_and_backward_are_apart, toy *y) {
     mo_tensor *a = tensor_of_test(vector(y->ctx, 10));
     mo_profile_start(y->ctx);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, a))), MO_OK);
@@ -99,8 +96,7 @@ static void outer_forward(mo_call *c) {
 
 static const mo_op outer_op = {.name = "outer", .n_in = 1, .shape = toy_shape, .forward = outer_forward};
 
-TEST(time_is_counted_once) {
-    toy *y = *state;
+TEST_OF(time_is_counted_once, toy *y) {
     mo_tensor *a = tensor_of_test(vector(y->ctx, 10));
     mo_profile_start(y->ctx);
     mo_apply(y->t, &outer_op, &a, 1, NULL);
@@ -114,8 +110,7 @@ TEST(time_is_counted_once) {
     assert_true(mo_profile_seconds(y->ctx) == whole); /* stopped */
 }
 
-TEST(off_counts_nothing_and_start_begins_at_zero) {
-    toy *y = *state;
+TEST_OF(off_counts_nothing_and_start_begins_at_zero, toy *y) {
     mo_tensor *a = tensor_of_test(vector(y->ctx, 10));
     assert_int_equal(mo_profile_entries(y->ctx, NULL, 0), 0);
     assert_true(mo_profile_seconds(y->ctx) == 0);
@@ -132,8 +127,7 @@ TEST(off_counts_nothing_and_start_begins_at_zero) {
     assert_int_equal(mo_profile_entries(y->ctx, NULL, 0), 1);
 }
 
-TEST(failed_ops_are_not_counted) {
-    toy *y = *state;
+TEST_OF(failed_ops_are_not_counted, toy *y) {
     mo_tensor *a = tensor_of_test(vector(y->ctx, 10)), *b = tensor_of_test(vector(y->ctx, 11));
     mo_profile_start(y->ctx);
     toy_mul(y->t, a, b);
@@ -141,8 +135,7 @@ TEST(failed_ops_are_not_counted) {
     assert_int_equal(mo_profile_entries(y->ctx, NULL, 0), 0);
 }
 
-TEST(any_number_of_ops_fits) {
-    toy *y = *state;
+TEST_OF(any_number_of_ops_fits, toy *y) {
     static mo_op ops[200];
     static char names[200][8];
     mo_tensor *a = tensor_of_test(vector(y->ctx, 10));

@@ -5,8 +5,7 @@
 
 static const fixtures around_each = {toy_create, toy_release};
 
-TEST(eval_records_nothing) {
-    toy *y = *state;
+TEST_OF(eval_records_nothing, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     mo_tape_set_mode(y->t, MO_EVAL);
     mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, a, a));
@@ -20,8 +19,7 @@ TEST(eval_records_nothing) {
     assert_values(mo_grad_of(a), 4, 6);
 }
 
-TEST(backward_consumes_its_nodes_by_name) {
-    toy *y = *state;
+TEST_OF(backward_consumes_its_nodes_by_name, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_mul(y->t, a, a), *g;
     mo_tensor *loss = toy_sum(y->t, b);
     assert_int_equal(mo_backward(y->t, loss), MO_OK);
@@ -39,8 +37,7 @@ TEST(backward_consumes_its_nodes_by_name) {
     assert_values(mo_grad_of(a), 4, 6); /* the failed calls have added nothing */
 }
 
-TEST(retain_lets_backward_run_again) {
-    toy *y = *state;
+TEST_OF(retain_lets_backward_run_again, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *loss = toy_sum(y->t, toy_mul(y->t, a, a)), *g;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, MO_RETAIN), MO_OK);
@@ -51,8 +48,7 @@ TEST(retain_lets_backward_run_again) {
     assert_failed(y->ctx, MO_STATE, PARTS("toy_sum was consumed by an earlier backward", "MO_RETAIN"));
 }
 
-TEST(kept_values_survive_backward) {
-    toy *y = *state;
+TEST_OF(kept_values_survive_backward, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = mo_keep(toy_mul(y->t, a, a)), *c = toy_mul(y->t, b, b);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, c)), MO_OK);
     assert_values(b, 4, 9);
@@ -60,8 +56,7 @@ TEST(kept_values_survive_backward) {
     assert_failed(y->ctx, MO_STATE, PARTS("released by backward: call mo_keep"));
 }
 
-TEST(changed_values_are_found_by_name) {
-    toy *y = *state;
+TEST_OF(changed_values_are_found_by_name, toy *y) {
     mo_tensor *p = tensor_of_test(mo_parameter(y->ctx, "weight", MO_F64, 1, (int64_t[]){2}));
     mo_tensor *square = toy_mul(y->t, p, p), *sum = toy_add(y->t, p, p);
     mo_tensor_write(p, (double[]){1, 2}, 16);
@@ -83,8 +78,7 @@ static void wrong_vjp(mo_vjp *v) {
     v->in_bar[0] = v->out_bar[0]; /* too small: a scalar instead of a vector */
 }
 
-TEST(rules_that_break_the_contract_are_named) {
-    toy *y = *state;
+TEST_OF(rules_that_break_the_contract_are_named, toy *y) {
     mo_op wrong = {.name = "wrong", .n_in = 1, .shape = wrong_shape};
     wrong.forward = wrong_forward;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
@@ -97,8 +91,7 @@ TEST(rules_that_break_the_contract_are_named) {
     assert_failed(y->ctx, MO_INVALID, PARTS("wrong: 2 inputs, expected 1 to 1"));
 }
 
-TEST(first_error_stops_all_later_ops) {
-    toy *y = *state;
+TEST_OF(first_error_stops_all_later_ops, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *one = mo_scalar(y->t, MO_F64, 1), *g;
     mo_tensor *bad = toy_mul(y->t, a, one), *after = toy_add(y->t, a, a);
     assert_true(mo_is_null(bad) && mo_is_null(after));
@@ -127,8 +120,7 @@ static double chain_seconds(toy *y, mo_tensor *a, int64_t n) {
     return (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec);
 }
 
-TEST(million_nodes_take_linear_time_and_no_stack) {
-    toy *y = *state;
+TEST_OF(million_nodes_take_linear_time_and_no_stack, toy *y) {
     mo_tensor *a = tensor_of_test(mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 0, NULL, &(double){1})));
     chain_seconds(y, a, 1000000); /* the first run maps the memory */
     double eighth = chain_seconds(y, a, 125000), whole = chain_seconds(y, a, 1000000);
@@ -148,8 +140,7 @@ static void take_step(mo_tape *t, mo_tensor *a, mo_tensor *b) {
     mo_tape_reset(t);
 }
 
-TEST(second_step_allocates_nothing) {
-    toy *y = *state;
+TEST_OF(second_step_allocates_nothing, toy *y) {
     int64_t n = 16000; /* 128 KB per tensor: the first step needs many slabs */
     mo_tensor *a = tensor_of_test(mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n)));
     mo_tensor *b = tensor_of_test(mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n)));
@@ -187,8 +178,7 @@ BARE_TEST(backward_reuses_what_it_has_released) {
     assert_true(peak <= 2 * (32 + 8) * bytes);
 }
 
-TEST(reset_frees_and_release_returns_everything) {
-    toy *y = *state;
+TEST_OF(reset_frees_and_release_returns_everything, toy *y) {
     mo_tensor *a = toy_leaf_apart(y->ctx, 2, 3);
     int64_t before = mo_context_counters(y->ctx).bytes_live;
     mo_tape *t = mo_tape_create(y->ctx, MO_RECORD);
@@ -205,8 +195,7 @@ TEST(reset_frees_and_release_returns_everything) {
 }
 
 /* An invalid dtype is refused. */
-TEST(unknown_dtypes_are_refused_on_tapes) {
-    toy *y = *state;
+TEST_OF(unknown_dtypes_are_refused_on_tapes, toy *y) {
     mo_dtype none = (mo_dtype)99;
     assert_true(mo_is_null(mo_tape_tensor(y->t, none, 0, NULL)));
     assert_failed(y->ctx, MO_INVALID, PARTS("tape: unknown dtype 99"));

@@ -226,8 +226,7 @@ TEST(triangles_without_a_diagonal_are_named) {
 }
 
 /* Of a matrix that is read as symmetric, entries above the diagonal are never read. */
-TEST(the_other_triangle_is_not_looked_at) {
-    fixture *f = *state;
+TEST_OF(the_other_triangle_is_not_looked_at, fixture *f) {
     const int orders[] = {5, 16, 40, 200};
     for (int k = 0; k < 8; k++) {
         int n = orders[k / 2];

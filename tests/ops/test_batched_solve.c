@@ -82,8 +82,7 @@ static void solved(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, 
 }
 
 /* Compares with the same matrices repeated explicitly, and with central differences. */
-TEST(leading_axes_broadcast_with_gradients) {
-    fixture *f = *state;
+TEST_OF(leading_axes_broadcast_with_gradients, fixture *f) {
     const solver solvers[] = {mo_solve, mo_solve_spd, mo_cholesky_solve, lower, diagonals};
     const int64_t shape[][2][4] = {
         {{1, 1, 3, 3}, {2, 1, 3, 2}}, {{2, 2, 3, 3}, {1, 1, 3, 2}}, {{2, 1, 3, 3}, {1, 2, 3, 1}}};
@@ -115,8 +114,7 @@ TEST(leading_axes_broadcast_with_gradients) {
 }
 
 /* A right-hand side is a matrix with one column, not a vector: the error says how to convert it. */
-TEST(a_vector_is_refused_with_its_remedy) {
-    fixture *f = *state;
+TEST_OF(a_vector_is_refused_with_its_remedy, fixture *f) {
     mo_tensor *A = mo_eye(f->t, MO_F64, 3), *b = mo_full(f->t, MO_F64, 1, (int64_t[]){3}, 1);
     mo_tensor *two = mo_broadcast_to(f->t, A, 3, (int64_t[]){2, 3, 3});
     const solver solvers[] = {mo_solve, mo_solve_spd, lower};

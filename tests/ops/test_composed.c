@@ -37,8 +37,7 @@ static void binary_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out
     out[0] = mo_binary_cross_entropy(t, in[0], in[1]);
 }
 
-TEST(losses_are_their_formulas) {
-    toy *y = *state;
+TEST_OF(losses_are_their_formulas, toy *y) {
     mo_tensor *in[] = {drawn_leaf(y->t, MO_F64, 1, 2, table), drawn_leaf(y->t, MO_F64, 2, 2, table)};
     double *z = host(in[0]), *v = host(in[1]), squares = 0, cross = 0;
     for (int i = 0; i < NUMBERS; i++) {
@@ -53,8 +52,7 @@ TEST(losses_are_their_formulas) {
 }
 
 /* For a large logit z a right answer costs e^-|z|, not 0, and a wrong one |z|, to all digits of either type. */
-TEST(binary_cross_entropy_of_large_logits_is_exact) {
-    toy *y = *state;
+TEST_OF(binary_cross_entropy_of_large_logits_is_exact, toy *y) {
     const double logits[] = {30, 300, 1e4};
     for (int i = 0; i < 3; i++)
         for (int type = 0; type < 2; type++)
@@ -73,8 +71,7 @@ TEST(binary_cross_entropy_of_large_logits_is_exact) {
 
 /* ---- accuracy ---- */
 
-TEST(accuracy_counts_rows) {
-    toy *y = *state;
+TEST_OF(accuracy_counts_rows, toy *y) {
     double z[] = {1, 2, 2, 5, 1, 0, 0, 1, 0, 0, 0, 0}; /* the largest entries have index 1 (the first of equal ones), 0,
                                                         * 1, 0 */
     mo_tensor *L = tensor_of_test(mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){4, 3}, z)));
@@ -109,8 +106,7 @@ static void check_segments(const double *x, const double *max, const double *sof
         assert_near(soft[i * WIDTH + c], exp(x[i * WIDTH + c]) / sum);
 }
 
-TEST(segments_equal_loops) {
-    toy *y = *state;
+TEST_OF(segments_equal_loops, toy *y) {
     mo_tensor *X = drawn_leaf(y->t, MO_F64, 6, 2, (int64_t[]){LINES, WIDTH});
     mo_tensor *offset = mo_from(y->t, MO_I64, 1, (int64_t[]){RUNS + 1}, offsets);
     double *x = host(X), *max = host(mo_segment_max(y->t, X, offset)),
@@ -123,8 +119,7 @@ TEST(segments_equal_loops) {
         assert_derivatives(y, segments_code, (void *)(uintptr_t)&functions[i], &X, 1);
 }
 
-TEST(segments_at_their_limits) {
-    toy *y = *state;
+TEST_OF(segments_at_their_limits, toy *y) {
     mo_tape *t = y->t;
     const double x[] = {3, 5, 5, 1e4, -1e4, NAN};
     mo_tensor *X = mo_require_grad(mo_from(t, MO_F64, 1, (int64_t[]){6}, x)), *g;
@@ -152,8 +147,7 @@ static void sparse_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out
     out[0] = mo_spmm_values(t, state, in[0], in[1]);
 }
 
-TEST(sparse_products_have_gradients_of_the_values) {
-    toy *y = *state;
+TEST_OF(sparse_products_have_gradients_of_the_values, toy *y) {
     const int64_t rows[] = {0, 2, 2, 5, 6};
     const int32_t columns[] = {2, 0, 1, 0, 1, 2}; /* one row is empty, and one names a column twice */
     mo_tensor *in[] = {
@@ -171,8 +165,7 @@ TEST(sparse_products_have_gradients_of_the_values) {
 
 /* ---- wrong inputs ---- */
 
-TEST(wrong_inputs_are_named) {
-    toy *y = *state;
+TEST_OF(wrong_inputs_are_named, toy *y) {
     mo_tape *t = y->t;
     mo_tensor *M = mo_full(t, MO_F64, 2, (int64_t[]){2, 3}, 1), *v = mo_full(t, MO_F64, 1, (int64_t[]){3}, 1);
     mo_tensor *n = mo_null_tensor(y->ctx), *one = mo_full(t, MO_I64, 1, (int64_t[]){2}, 1);

@@ -8,8 +8,7 @@ static mo_random start(void) {
     return mo_random_at(3, MO_PURPOSE_DROPOUT, 41);
 }
 
-TEST(evaluation_and_rate_zero_return_the_input) {
-    toy *y = *state;
+TEST_OF(evaluation_and_rate_zero_return_the_input, toy *y) {
     mo_tensor *X = toy_leaf(y->ctx, 2, 3);
     mo_random r = start();
     assert_ptr_equal(mo_dropout(y->t, X, 0, &r), X);
@@ -23,8 +22,7 @@ TEST(evaluation_and_rate_zero_return_the_input) {
     assert_int_equal(r.index, start().index);
 }
 
-TEST(rate_is_the_share_of_zeros) {
-    toy *y = *state;
+TEST_OF(rate_is_the_share_of_zeros, toy *y) {
     const int64_t n = 100000;
     const double rate = 0.3;
     mo_random r = start();
@@ -41,8 +39,7 @@ TEST(rate_is_the_share_of_zeros) {
     assert_true(fabs((double)zeros - (double)n * rate) < 5 * sqrt((double)n * rate * (1 - rate)));
 }
 
-TEST(position_alone_decides_the_mask) {
-    toy *y = *state;
+TEST_OF(position_alone_decides_the_mask, toy *y) {
     mo_random once = start(), parts = start(), again = start();
     const int64_t ten = 10, four = 4, six = 6;
     mo_tensor *whole = mo_dropout(y->t, mo_full(y->t, MO_F64, 1, &ten, 1), 0.5, &once);
@@ -62,8 +59,7 @@ TEST(position_alone_decides_the_mask) {
     assert_true(same < 10);
 }
 
-TEST(gradient_is_the_mask) {
-    toy *y = *state;
+TEST_OF(gradient_is_the_mask, toy *y) {
     const int64_t n = 20;
     mo_random r = start();
     mo_tensor *X = tensor_of_test(mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n))), *g;

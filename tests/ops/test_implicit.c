@@ -17,8 +17,7 @@ static void symmetric_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_te
 }
 
 /* By factors of the Jacobian, found or given; GMRES, which restarts; and conjugate gradients. */
-TEST(every_method_gives_first_and_second_derivatives) {
-    fixture *f = *state;
+TEST_OF(every_method_gives_first_and_second_derivatives, fixture *f) {
     mo_solver_report report = {0};
     mo_implicit_options methods[] = {{.batch_axes = 1}, {.batch_axes = 1, .jacobian = cubic_jacobian},
         {.batch_axes = 1, .dense_limit = -1}, {.batch_axes = 1, .dense_limit = -1, .restart = 4, .report = &report},
@@ -66,8 +65,7 @@ static mo_tensor *cube(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n,
     return mo_sub(t, mo_mul(t, mo_square(t, x), x), theta[0]);
 }
 
-TEST(third_derivative_of_a_cube_root) {
-    fixture *f = *state;
+TEST_OF(third_derivative_of_a_cube_root, fixture *f) {
     for (int krylov = 0; krylov < 2; krylov++) {
         mo_tensor *theta = mo_require_grad(mo_scalar(f->t, MO_F64, 8)), *d;
         d = mo_implicit(
@@ -103,8 +101,7 @@ static mo_tensor *misshapen(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, i
     return mo_sum(t, cubic(t, x, theta, n, state), MO_AXIS(0), MO_DROP_AXES);
 }
 
-TEST(bad_problems_are_named) {
-    fixture *f = *state;
+TEST_OF(bad_problems_are_named, fixture *f) {
     draw_cubic(f, MO_F64, 2, 3, false);
     mo_tensor *x = solve_cubic(f->t, f->theta, 30), *far = mo_scale(f->t, x, 1, 1), *g;
     mo_implicit(f->t, x, misshapen, f->theta, 2, NULL);

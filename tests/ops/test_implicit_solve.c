@@ -2,8 +2,7 @@
  * as exact as its items, and the report is right. */
 #include "tests/cubic_systems.h"
 
-TEST(factors_are_made_in_forward_only) {
-    fixture *f = *state;
+TEST_OF(factors_are_made_in_forward_only, fixture *f) {
     draw_cubic(f, MO_F64, 3, 4, false);
     mo_tensor *x_star = solve_cubic(f->t, f->theta, 30), *grads[2], *second[2];
     int64_t before = mo_context_counters(f->ctx).factorizations;
@@ -16,8 +15,7 @@ TEST(factors_are_made_in_forward_only) {
 }
 
 /* Item i has the same result alone and in a batch. */
-TEST(a_batch_equals_its_items) {
-    fixture *f = *state;
+TEST_OF(a_batch_equals_its_items, fixture *f) {
     enum { ITEMS = 5, M = 9 };
     for (int symmetric = 0; symmetric < 2; symmetric++) {
         draw_cubic(f, MO_F64, ITEMS, M, symmetric);
@@ -41,8 +39,7 @@ TEST(a_batch_equals_its_items) {
 }
 
 /* Gradients in float32 against those in float64, by factors, GMRES and conjugate gradients. */
-TEST(float32_is_as_good_as_its_tolerance) {
-    fixture *f = *state;
+TEST_OF(float32_is_as_good_as_its_tolerance, fixture *f) {
     enum { ITEMS = 4, M = 8 };
     for (int method = 0; method < 3; method++) {
         double g[2][ITEMS * M];
@@ -60,8 +57,7 @@ TEST(float32_is_as_good_as_its_tolerance) {
     }
 }
 
-TEST(evaluation_needs_no_factors) {
-    fixture *f = *state;
+TEST_OF(evaluation_needs_no_factors, fixture *f) {
     draw_cubic(f, MO_F32, 2, 4, false);
     mo_tape_set_mode(f->t, MO_EVAL);
     mo_tensor *x_star = solve_cubic(f->t, f->theta, 20);
@@ -73,8 +69,7 @@ TEST(evaluation_needs_no_factors) {
     assert_true(mo_ok(f->ctx));
 }
 
-TEST(a_miss_can_be_a_report) {
-    fixture *f = *state;
+TEST_OF(a_miss_can_be_a_report, fixture *f) {
     draw_cubic(f, MO_F64, 2, 9, false);
     mo_solver_report report = {0};
     mo_implicit_options o = {.batch_axes = 1, .dense_limit = -1, .iterations = 2, .accept = true, .report = &report};
@@ -88,8 +83,7 @@ TEST(a_miss_can_be_a_report) {
     assert_true(report.adjoint_residual > 1e-9 && report.adjoint_residual < 1);
 }
 
-TEST(restarts_that_cannot_be_are_errors) {
-    fixture *f = *state;
+TEST_OF(restarts_that_cannot_be_are_errors, fixture *f) {
     static const int wrong[] = {-1, 10001};
     draw_cubic(f, MO_F64, 2, 9, false);
     for (int i = 0; i < 2; i++) {

@@ -4,8 +4,7 @@
 
 static const fixtures around_each = {set_up, tear_down};
 
-TEST(a_determinant_beyond_the_range_has_a_logarithm) {
-    fixture *f = *state;
+TEST_OF(a_determinant_beyond_the_range_has_a_logarithm, fixture *f) {
     int n = 200;
     double *A = zeros(n, n);
     for (int i = 0; i < n; i++)
@@ -18,8 +17,7 @@ TEST(a_determinant_beyond_the_range_has_a_logarithm) {
     }
 }
 
-TEST(the_sign_is_left_out) {
-    fixture *f = *state;
+TEST_OF(the_sign_is_left_out, fixture *f) {
     double *y = values_of(f, mo_log_abs_det(f->t, second_of_two(f, MO_F64, (double[]){0, 2, 0, 3, 0, 0, 0, 0, 5})));
     assert_true(y[0] == 0 && fabs(y[1] - log(30)) < 1e-15);
 }
@@ -46,8 +44,7 @@ static void expect_three_factorizations(fixture *f, mo_tensor *A, int64_t before
     assert_int_equal(mo_context_counters(f->ctx).factorizations - before, 3);
 }
 
-TEST(factors_are_reused_at_every_order) {
-    fixture *f = *state;
+TEST_OF(factors_are_reused_at_every_order, fixture *f) {
     mo_tensor *xs[2];
     draw_problem(f, xs);
     mo_tensor *(*const of_one[])(mo_tape *, mo_tensor *) = {mo_logdet, mo_log_abs_det};
@@ -60,8 +57,7 @@ TEST(factors_are_reused_at_every_order) {
 }
 
 /* Exactly, not only up to rounding. */
-TEST(gradients_of_symmetric_matrices_are_symmetric) {
-    fixture *f = *state;
+TEST_OF(gradients_of_symmetric_matrices_are_symmetric, fixture *f) {
     mo_tensor *xs[2], *grad;
     draw_problem(f, xs);
     mo_tensor *y = mo_logdet(f->t, xs[0]);

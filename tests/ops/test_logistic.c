@@ -49,8 +49,7 @@ static mo_tensor *objective_gradient(mo_tape *t, const problem *p, mo_tensor *W,
     return mo_add(t, mo_matmul(t, mo_transpose(t, Phi), R), penalty);
 }
 
-TEST(the_gradient_vanishes_at_the_solution) {
-    mo_context *ctx = *state;
+TEST_OF(the_gradient_vanishes_at_the_solution, mo_context *ctx) {
     static const problem problems[] = {
         {.batch = 1, .n = 40, .d = 7, .classes = 3, .spread = 1, .lambda = 1},
         {.batch = 3, .n = 15, .d = 30, .classes = 5, .spread = 1, .lambda = 0.1},
@@ -87,8 +86,7 @@ static mo_tensor *solve(mo_tape *t, mo_tensor *const in[3], mo_intercept interce
 
 /* Appended columns of zeros change no result, but the problem then has fewer rows than columns, and is solved on the
  * rows. */
-TEST(rows_and_columns_give_the_same_solution_and_gradients) {
-    mo_context *ctx = *state;
+TEST_OF(rows_and_columns_give_the_same_solution_and_gradients, mo_context *ctx) {
     for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
         problem p = {.batch = 2, .n = 12, .d = 5, .classes = 3, .spread = 1, .lambda = 0.3};
         mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
@@ -111,8 +109,7 @@ TEST(rows_and_columns_give_the_same_solution_and_gradients) {
 }
 
 /* A kernel solves small systems, graph code large ones. n = 400 is above the limit alone, n = 250 twice in a batch. */
-TEST(kernel_and_composed_iterations_agree) {
-    mo_context *ctx = *state;
+TEST_OF(kernel_and_composed_iterations_agree, mo_context *ctx) {
     for (int64_t n = 250; n <= 400; n += 150) {
         problem p = {.batch = 1, .n = n, .d = 300, .classes = 3, .spread = 0.5, .lambda = 1};
         mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
@@ -130,8 +127,7 @@ TEST(kernel_and_composed_iterations_agree) {
 }
 
 /* One batch has items that need few steps and items that need many. */
-TEST(a_batch_equals_its_items) {
-    mo_context *ctx = *state;
+TEST_OF(a_batch_equals_its_items, mo_context *ctx) {
     for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
         problem p = {.batch = 3, .n = 10, .d = 14, .classes = 5, .spread = 1, .lambda = 0.05};
         mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
@@ -172,8 +168,7 @@ TEST(derivatives_hold_at_the_size_of_an_episode) {
     }
 }
 
-TEST(one_node_is_recorded_and_backward_never_factorizes) {
-    mo_context *ctx = *state;
+TEST_OF(one_node_is_recorded_and_backward_never_factorizes, mo_context *ctx) {
     problem p = {.batch = 4, .n = 8, .d = 12, .classes = 2, .spread = 1, .lambda = 0.5};
     mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
     draw_problem(ctx, &p, 16);
@@ -187,8 +182,7 @@ TEST(one_node_is_recorded_and_backward_never_factorizes) {
     assert_int_equal(mo_context_counters(ctx).factorizations, before);
 }
 
-TEST(a_weight_of_two_is_a_row_twice) {
-    mo_context *ctx = *state;
+TEST_OF(a_weight_of_two_is_a_row_twice, mo_context *ctx) {
     mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     double x[] = {1, 2, 0, 1, -1, 1, 1, 2}, y[] = {1, 0, 0, 1, 0, 1, 1, 0}, doubled[] = {2, 0, 0, 1, 0, 1};
     mo_tensor *lambda = mo_scalar(t, MO_F64, 0.5), *X = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, x);
@@ -201,8 +195,7 @@ TEST(a_weight_of_two_is_a_row_twice) {
 
 /* With two equal rows of more columns X X^T is singular, and coordinates on the rows can be only rounding. Solution and
  * gradient must be those of one row with the sum of the labels. */
-TEST(equal_rows_are_one_row_with_both_weights) {
-    mo_context *ctx = *state;
+TEST_OF(equal_rows_are_one_row_with_both_weights, mo_context *ctx) {
     enum { ROWS = 2, COLUMNS = 5, CLASSES = 7 };
     mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
     for (uint64_t seed = 0; seed < 300; seed++) {
@@ -231,8 +224,7 @@ TEST(equal_rows_are_one_row_with_both_weights) {
 
 /* Columns of very different scale: the gradient cannot fall below the rounding of its own sum, 1e-8 of the largest
  * column. */
-TEST(columns_of_very_different_scale_are_no_obstacle) {
-    mo_context *ctx = *state;
+TEST_OF(columns_of_very_different_scale_are_no_obstacle, mo_context *ctx) {
     for (int wide = 0; wide < 2; wide++)
         for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
             problem p = {.batch = 1, .n = wide ? 30 : 120, .d = 40, .classes = 20, .spread = 0.3, .lambda = 1e-6};

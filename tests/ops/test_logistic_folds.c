@@ -67,7 +67,7 @@ TEST(folds_together_are_folds_one_by_one) {
         for (int how = 0; how < 16; how++) {
             mo_intercept intercept = how & 1 ? MO_INTERCEPT_FREE : MO_INTERCEPT_NONE;
             mo_dtype real = how & 4 ? MO_F32 : MO_F64;
-            mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+            mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
             mo_tensor *in[3], *wide[3], *out[2];
             draw(t, real, scales[i], how & 2, how & 8, in);
             for (int k = 0; k < 3; k++)
@@ -78,7 +78,6 @@ TEST(folds_together_are_folds_one_by_one) {
             if (!mo_ok(ctx) || !((left && !moderate) || worst <= (real == MO_F64 ? 1e-8 : 1e-3) * fmax(size, 1)))
                 fail_msg("scale %g, case %d: off by %g of %g; %s", scales[i], how, worst, size,
                     mo_context_status(ctx)->message);
-            mo_tape_release(t);
         }
 }
 
@@ -86,8 +85,8 @@ static void check_threads(bool narrow, int64_t batch) {
     int64_t d = narrow ? NARROW : D;
     double W[2][BATCH * (D + 1) * C], held[2][BATCH * HELD * C];
     for (int k = 0; k < 2; k++) {
-        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = k + 1});
-        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.threads = k + 1}));
+        mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
         mo_tensor *in[3], *out[2];
         draw(t, MO_F64, 1, false, narrow, in);
         for (int i = 0; i < 3; i++)
@@ -95,8 +94,6 @@ static void check_threads(bool narrow, int64_t batch) {
         assert_true(mo_logistic_folds(t, in, &folds, &usual, out));
         assert_int_equal(mo_tensor_read(out[0], W[k], sizeof *W[k] * (size_t)(batch * (d + 1) * C)), MO_OK);
         assert_int_equal(mo_tensor_read(out[1], held[k], sizeof *held[k] * (size_t)(batch * HELD * C)), MO_OK);
-        mo_tape_release(t);
-        mo_context_release(ctx);
     }
     assert_memory_equal(W[0], W[1], sizeof *W[0] * (size_t)(batch * (d + 1) * C));
     assert_memory_equal(held[0], held[1], sizeof *held[0] * (size_t)(batch * HELD * C));
@@ -110,8 +107,7 @@ BARE_TEST(threads_change_no_bit) {
 
 /* Without a penalty, with a class that only one fold has, or with a NaN, the op returns false and does not loop
  * forever. */
-TEST(what_it_cannot_do_is_said) {
-    mo_context *ctx = *state;
+TEST_OF(what_it_cannot_do_is_said, mo_context *ctx) {
     mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     mo_tensor *in[3], *out[2];
     draw(t, MO_F64, 1, false, false, in);
@@ -133,8 +129,7 @@ TEST(what_it_cannot_do_is_said) {
 
 /* Two groups of three equal rows, for which many fits do not converge in coordinates on the rows. The logits must be
  * those of one row per class with three times the weight, less the weight of the fold. */
-TEST(equal_rows_have_their_fits) {
-    mo_context *ctx = *state;
+TEST_OF(equal_rows_have_their_fits, mo_context *ctx) {
     mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     const mo_head *head = mo_find_head("logistic");
     int left = 0;

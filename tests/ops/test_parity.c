@@ -190,8 +190,7 @@ static bool agree(parity *p, const variant *v, bool off) {
     return fine;
 }
 
-TEST(every_op_agrees) {
-    parity *p = *state;
+TEST_OF(every_op_agrees, parity *p) {
     mo_context *ctx = mo_tape_context(p->cpu);
     for (int o = 0; o < mo_n_ops(ctx); o++) {
         const mo_op *op = mo_op_at(ctx, o);

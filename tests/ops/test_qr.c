@@ -48,8 +48,7 @@ TEST(the_residual_is_orthogonal_to_the_columns) {
 }
 
 /* Of the CPU's kernels here; of a device's see test_device_memory. */
-TEST(a_trim_gives_back_scratch) {
-    fixture *f = *state;
+TEST_OF(a_trim_gives_back_scratch, fixture *f) {
     double *A = normals(f, 70, 30), *B = normals(f, 70, COLUMNS);
     mo_least_squares(f->t, matrix(f, MO_F64, 70, 30, A), matrix(f, MO_F64, 70, COLUMNS, B));
     int64_t live = mo_context_counters(f->ctx).bytes_live;
@@ -63,8 +62,7 @@ static void solution(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out
     out[0] = mo_least_squares(t, in[0], in[1]);
 }
 
-TEST(least_squares_has_its_gradient) {
-    fixture *f = *state;
+TEST_OF(least_squares_has_its_gradient, fixture *f) {
     double *A = normals(f, 36, 1), *B = normals(f, 24, 1);
     for (int i = 0; i < 36; i++)
         A[i] = 0.4 * A[i] + 2 * (i / 3 % 6 == i % 3);
@@ -88,8 +86,7 @@ static mo_tensor *second_tall(fixture *f, mo_dtype dtype, const double *A) {
     return tensor_of(f, dtype, 3, (int64_t[]){2, 4, 3}, both);
 }
 
-TEST(dependent_columns_are_named) {
-    fixture *f = *state;
+TEST_OF(dependent_columns_are_named, fixture *f) {
     const double twice[] = {1, 1, 5, 2, 2, 6, 3, 3, 7, 4, 4, 9}, zero[] = {0, 1, 2, 0, 1, 3, 0, 2, 4, 0, 3, 4},
                  sum[] = {0.1, 0.7, 0.8, 0.2, 0.6, 0.8, 0.3, 0.1, 0.4, 0.4, 0.9, 1.3};
     mo_tensor *Q, *R;
@@ -114,8 +111,7 @@ TEST(dependent_columns_are_named) {
 
 /* Rank is judged relative to each column's size, so a column of 1e-30 beside one of 1 is not dependent, even in
  * float32. */
-TEST(scaled_columns_are_not_dependent) {
-    fixture *f = *state;
+TEST_OF(scaled_columns_are_not_dependent, fixture *f) {
     mo_tensor *Q, *R;
     for (int d = 0; d < 2; d++) {
         double A[] = {1e-30, 1, 1e18, 2e-30, 1, 3e18, 1e-30, 2, -1e18, 0, 1, 1e18};

@@ -52,8 +52,7 @@ static void check_reduction(toy *y, mo_tensor *X, unsigned axes, mo_reduced keep
             fail_msg("%c over 0x%x, element %d: %g, expected %g", kind, axes, k, at(Y, k), expected[k]);
 }
 
-TEST(every_set_of_axes_matches_loops) {
-    toy *y = *state;
+TEST_OF(every_set_of_axes_matches_loops, toy *y) {
     mo_tensor *X = tensor_of_test(cube_leaf(y->ctx));
     for (unsigned axes = 0; axes < 8; axes++)
         for (int keep = 0; keep < 2; keep++) {
@@ -64,8 +63,7 @@ TEST(every_set_of_axes_matches_loops) {
         }
 }
 
-TEST(gradient_of_max_goes_to_the_first_of_ties) {
-    toy *y = *state;
+TEST_OF(gradient_of_max_goes_to_the_first_of_ties, toy *y) {
     double x[12] = {1, 5, 5, 5, 5, 2, 3, 3, 3, 0, 5, 5};
     mo_tensor *X = tensor_of_test(mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){3, 4}, x))), *g;
     const int first[][4] = {{1, 4, 10, -1}, {4, 1, 2, 3}, {1, -1, -1, -1}}; /* indices of the first maxima: along rows,
@@ -83,8 +81,7 @@ TEST(gradient_of_max_goes_to_the_first_of_ties) {
     }
 }
 
-TEST(logsumexp_is_exact_at_extremes) {
-    toy *y = *state;
+TEST_OF(logsumexp_is_exact_at_extremes, toy *y) {
     mo_tensor *high = toy_leaf(y->ctx, 1e4, 1e4), *low = toy_leaf(y->ctx, -1e4, -1e4), *far = toy_leaf(y->ctx, 1e4, 0);
     assert_true(mo_item(mo_logsumexp(y->t, high, MO_ALL, MO_DROP_AXES)) == 1e4 + log(2));
     assert_true(mo_item(mo_logsumexp(y->t, low, MO_ALL, MO_DROP_AXES)) == -1e4 + log(2));
@@ -124,8 +121,7 @@ TEST(maximum_of_not_a_number_is_one) {
     }
 }
 
-TEST(negative_axes_count_from_the_end) {
-    toy *y = *state;
+TEST_OF(negative_axes_count_from_the_end, toy *y) {
     mo_tensor *X = tensor_of_test(cube_leaf(y->ctx));
     mo_tensor *(*const ops[])(mo_tape *, mo_tensor *, mo_axes, mo_reduced) = {mo_sum, mo_mean, mo_max, mo_logsumexp};
     for (int o = 0; o < 4; o++)
@@ -147,8 +143,7 @@ TEST(negative_axes_count_from_the_end) {
     assert_failed(y->ctx, MO_INVALID, PARTS("logsumexp: axes 0x10000000", "or MO_AXIS(-3) to MO_AXIS(-1)"));
 }
 
-TEST(no_axes_leave_the_tensor_and_several_are_refused_by_ops_of_one) {
-    toy *y = *state;
+TEST_OF(no_axes_leave_the_tensor_and_several_are_refused_by_ops_of_one, toy *y) {
     mo_tensor *X = tensor_of_test(cube_leaf(y->ctx)), *same = mo_sum(y->t, X, (mo_axes){0}, MO_DROP_AXES);
     assert_int_equal(mo_numel(same), 24);
     for (int64_t i = 0; i < 24; i++)
@@ -161,8 +156,7 @@ TEST(no_axes_leave_the_tensor_and_several_are_refused_by_ops_of_one) {
     assert_failed(y->ctx, MO_INVALID, PARTS("stack: expected one axis"));
 }
 
-TEST(reductions_of_nothing_are_zero_or_an_error) {
-    toy *y = *state;
+TEST_OF(reductions_of_nothing_are_zero_or_an_error, toy *y) {
     mo_tensor *X = mo_tape_tensor(y->t, MO_F64, 2, (int64_t[]){2, 0});
     mo_tensor *S = mo_sum(y->t, X, MO_AXIS(1), MO_DROP_AXES);
     assert_values(S, 0, 0);
@@ -180,8 +174,7 @@ TEST(reductions_of_nothing_are_zero_or_an_error) {
 }
 
 /* The one-pass formula E x^2 - (E x)^2 would have no digit left. */
-TEST(variance_is_exact_about_a_large_mean) {
-    toy *y = *state;
+TEST_OF(variance_is_exact_about_a_large_mean, toy *y) {
     double x[] = {1e9 + 1, 1e9 + 2, 1e9 + 3, 1e9 + 6};
     float single[] = {16777216 + 2, 16777216 + 4, 16777216 + 6, 16777216 + 12};
     mo_tensor *X = mo_from(y->t, MO_F64, 2, (int64_t[]){2, 2}, x),
@@ -194,8 +187,7 @@ TEST(variance_is_exact_about_a_large_mean) {
     assert_failed(y->ctx, MO_INVALID, PARTS("var: correction 2, expected 0 or more and less than the 2 elements"));
 }
 
-TEST(sum_to_undoes_broadcasting) {
-    toy *y = *state;
+TEST_OF(sum_to_undoes_broadcasting, toy *y) {
     double x[24];
     for (int i = 0; i < 24; i++)
         x[i] = i;
@@ -215,8 +207,7 @@ TEST(sum_to_undoes_broadcasting) {
     assert_failed(y->ctx, MO_INVALID, PARTS("sum_to: [4]"));
 }
 
-TEST(argmax_finds_the_first_largest_along_any_axis) {
-    toy *y = *state;
+TEST_OF(argmax_finds_the_first_largest_along_any_axis, toy *y) {
     mo_tensor *X = tensor_of_test(cube_leaf(y->ctx));
     double x[24];
     mo_tensor_read(X, x, sizeof x);

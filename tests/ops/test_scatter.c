@@ -11,8 +11,7 @@ typedef struct list {
  * more. */
 static const list lists[] = {{1, 3, 2}, {33, 5, 7}, {70, 300, 9}, {400, 16, 900}, {4096, 2, 5}, {4097, 2, 5}};
 
-TEST(rows_are_added_in_rising_order) {
-    mo_tape *t = *state;
+TEST_OF(rows_are_added_in_rising_order, mo_tape *t) {
     for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
         int64_t m = lists[l].rows, d = lists[l].width, n = lists[l].destinations;
         float *x = test_memory((size_t)(m * d) * sizeof *x),

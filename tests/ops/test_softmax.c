@@ -21,8 +21,7 @@ static double log_softmax_of(const double *x, int n, int step, int i) {
     return -log(sum);
 }
 
-TEST(softmax_runs_along_any_axis) {
-    toy *y = *state;
+TEST_OF(softmax_runs_along_any_axis, toy *y) {
     mo_tensor *X = tensor_of_test(logits_leaf(y->ctx));
     for (int axis = -2; axis < 2; axis++) {
         mo_tensor *P = mo_softmax(y->t, X, MO_AXIS(axis)), *L = mo_log_softmax(y->t, X, MO_AXIS(axis));
@@ -43,8 +42,7 @@ TEST(softmax_runs_along_any_axis) {
 }
 
 /* A row with inf gives inf, a row of -inf only gives -inf, and NaN gives NaN. */
-TEST(logsumexp_takes_infinite_entries) {
-    toy *y = *state;
+TEST_OF(logsumexp_takes_infinite_entries, toy *y) {
     const double x[5][3] = {{INFINITY, 1, 0}, {1, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY},
         {INFINITY, NAN, 0}, {-INFINITY, 2, -INFINITY}};
     for (int i = 0; i < 2; i++) {
@@ -55,8 +53,7 @@ TEST(logsumexp_takes_infinite_entries) {
     }
 }
 
-TEST(wrong_targets_are_named) {
-    toy *y = *state;
+TEST_OF(wrong_targets_are_named, toy *y) {
     mo_tensor *X = tensor_of_test(logits_leaf(y->ctx));
     mo_tensor *high = mo_from(y->t, MO_I64, 1, shape, (int64_t[]){1, 2, 4});
     mo_tensor *low = mo_from(y->t, MO_I64, 1, shape, (int64_t[]){1, -7, 3});

@@ -181,8 +181,7 @@ TEST(a_bad_matrix_and_one_that_is_not_finite_have_figures_of_their_own) {
 }
 
 /* One matrix with a batch of right-hand sides has one condition number, and a residual for each system. */
-TEST(leading_axes_are_those_of_the_solve) {
-    fixture *f = *state;
+TEST_OF(leading_axes_are_those_of_the_solve, fixture *f) {
     double A[N * N] = {0}, *B = normals(f, BATCH * N, M);
     draw_general(f, A, N, 10);
     mo_solve_health h = check(f, matrix(f, MO_F64, N, N, A), tensor_of(f, MO_F64, 3, sides, B), false, NULL);
@@ -261,8 +260,7 @@ TEST(systems_without_entries_are_healthy) {
     for_each_form(*state, run_edges);
 }
 
-TEST(wrong_calls_are_named) {
-    fixture *f = *state;
+TEST_OF(wrong_calls_are_named, fixture *f) {
     mo_tape *t = f->t;
     mo_tensor *I = mo_eye(t, MO_F64, 3), *b = mo_full(t, MO_F64, 2, (int64_t[]){3, 1}, 1);
     mo_tensor *rows = mo_full(t, MO_F64, 2, (int64_t[]){2, 1}, 1), *narrow = mo_cast(t, b, MO_F32);

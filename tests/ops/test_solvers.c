@@ -31,8 +31,7 @@ static double worst_residual(fixture *f, const method *m, mo_tensor *x, mo_tenso
         mo_item(mo_max(f->t, mo_sum(f->t, mo_square(f->t, r), MO_AXIS(1), MO_DROP_AXES), MO_ALL, MO_DROP_AXES)));
 }
 
-TEST(solutions_fulfil_their_equations) {
-    fixture *f = *state;
+TEST_OF(solutions_fulfil_their_equations, fixture *f) {
     for (int i = 0; i < METHODS; i++) {
         mo_solver_report report = {0};
         method m = methods[i];

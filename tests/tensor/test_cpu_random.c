@@ -63,7 +63,7 @@ TEST(kernel_and_host_draw_the_same_numbers) {
             /* The kernel can round once (fused) or twice. */
             assert_near("random", i, element(&y, i), expected, epsilon_of(dtype) * (2 + fabs(expected)));
         }
-        free_views();
+        free_test_memory();
     }
 }
 
@@ -87,5 +87,4 @@ TEST(moments_are_those_of_the_distributions) {
         assert_near("variance", normal, squares / 1e6, variances[normal], 5e-3 * 1.5 * variances[normal]);
         assert_true(normal ? low < -4 && high > 4 && high < 8 : low >= 0 && low < 1e-5 && high < 1 && high > 1 - 1e-5);
     }
-    free_views();
 }

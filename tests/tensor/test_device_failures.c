@@ -117,8 +117,7 @@ TEST(an_error_that_comes_late_stays) {
     assert_true(k > 40);
 }
 
-TEST(a_step_of_a_stopped_device_names_itself) {
-    scratch *s = *state;
+TEST_OF(a_step_of_a_stopped_device_names_itself, scratch *s) {
     char folder[512];
     snprintf(folder, sizeof folder, "%s/stopped", s->folder);
     run_options o = short_run();

@@ -82,8 +82,7 @@ static mo_code solve_of_condition(mo_tape *t, mo_dtype real, int64_t n, double s
     return mo_context_wait(mo_tape_context(t));
 }
 
-TEST(singular_is_what_the_precision_says_at_every_order) {
-    mo_tape *t = *state;
+TEST_OF(singular_is_what_the_precision_says_at_every_order, mo_tape *t) {
     mo_context *ctx = mo_tape_context(t);
     const int64_t orders[] = {20, 32, 70, 130, 300};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
