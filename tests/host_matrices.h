@@ -5,7 +5,7 @@
 #include "ops/inside.h"
 #include "tensor/storage.h"
 #include "tests/device.h"
-#include "tests/suite.h"
+#include "tests/scratch.h"
 
 /* The largest residual ratio with which LAPACK's tests pass (Anderson et al. 1999, LAPACK Working Note 41). */
 static const double threshold = 30;
@@ -19,19 +19,11 @@ typedef struct fixture {
 } fixture;
 
 static inline int set_up(void **state) {
-    fixture *f = malloc(sizeof *f);
-    f->ctx = device_context_of(test_device(), 0);
-    f->t = mo_tape_create(f->ctx, MO_RECORD);
-    f->r = mo_random_at(11, MO_PURPOSE_CHECK, 0);
-    *state = f;
-    return 0;
-}
-
-static inline int tear_down(void **state) {
-    fixture *f = *state;
-    mo_tape_release(f->t);
-    mo_context_release(f->ctx);
-    free(f);
+    static fixture f;
+    f.ctx = context_of_test(device_context_of(test_device(), 0));
+    f.t = tape_of_test(mo_tape_create(f.ctx, MO_RECORD));
+    f.r = mo_random_at(11, MO_PURPOSE_CHECK, 0);
+    *state = &f;
     return 0;
 }
 

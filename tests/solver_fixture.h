@@ -12,19 +12,11 @@ typedef struct fixture {
 } fixture;
 
 static inline int set_up(void **state) {
-    fixture *f = calloc(1, sizeof *f);
-    f->ctx = mo_context_create(NULL);
-    mo_register_ops(f->ctx);
-    f->t = mo_tape_create(f->ctx, MO_RECORD);
-    *state = f;
-    return 0;
-}
-
-static inline int tear_down(void **state) {
-    fixture *f = *state;
-    mo_tape_release(f->t);
-    mo_context_release(f->ctx);
-    free(f);
+    static fixture f;
+    f.ctx = context_of_test(mo_context_create(NULL));
+    mo_register_ops(f.ctx);
+    f.t = tape_of_test(mo_tape_create(f.ctx, MO_RECORD));
+    *state = &f;
     return 0;
 }
 

@@ -90,6 +90,6 @@ static inline void run_method(mo_tape *t, mo_tensor *const *in, int n_in, mo_ten
     out[0] = m->solve(t, x0, m->problem, (mo_tensor *[]){A, in[1]}, n_in, &o);
 }
 
-static const fixtures around_each = {set_up_drawn, tear_down};
+static const fixtures around_each = {set_up_drawn, NULL};
 
 #endif

@@ -5,7 +5,7 @@
  * (MOCHI_DEVICE), one block and many. */
 #include "tests/host_matrices.h"
 
-static const fixtures around_each = {set_up, tear_down};
+static const fixtures around_each = {set_up, NULL};
 
 typedef mo_tensor *(*solver)(mo_tape *t, mo_tensor *A, mo_tensor *B);
 

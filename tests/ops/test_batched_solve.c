@@ -2,7 +2,7 @@
  * beside it. */
 #include "tests/host_matrices.h"
 
-static const fixtures around_each = {set_up, tear_down};
+static const fixtures around_each = {set_up, NULL};
 
 typedef mo_tensor *(*solver)(mo_tape *t, mo_tensor *A, mo_tensor *B);
 
@@ -94,7 +94,7 @@ TEST_OF(leading_axes_broadcast_with_gradients, fixture *f) {
         for (int i = 0; i < 2; i++) {
             double *x = normals(f, 36, 1);
             int skip = s[i][0] == 1 && s[i][1] == 1 ? 2 : 0; /* drops two leading axes of size 1 */
-            in[i] = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 4 - skip, s[i] + skip, x));
+            in[i] = tensor_of_test(mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 4 - skip, s[i] + skip, x)));
             int64_t size[] = {common[k % 3][0], common[k % 3][1], s[i][2], s[i][3]};
             wide[i] = mo_broadcast_to(f->t, i ? in[i] : definite(f->t, in[i]), 4, size);
         }
@@ -108,8 +108,6 @@ TEST_OF(leading_axes_broadcast_with_gradients, fixture *f) {
         if (!r.pass)
             fail_msg("solver %d, shapes %d: %s", k / 3, k % 3, r.worst);
         mo_tape_reset(f->t);
-        mo_tensor_release(in[0]);
-        mo_tensor_release(in[1]);
     }
 }
 
@@ -120,11 +118,8 @@ TEST_OF(a_vector_is_refused_with_its_remedy, fixture *f) {
     const solver solvers[] = {mo_solve, mo_solve_spd, lower};
     for (int k = 0; k < 3; k++) {
         solvers[k](f->t, A, b);
-        assert_non_null(
-            strstr(mo_context_status(f->ctx)->message, "reshape b to [n, 1]; got [3, 3] float64, [3] float64"));
-        mo_clear_error(f->ctx);
+        assert_failed(f->ctx, MO_INVALID, PARTS("reshape b to [n, 1]; got [3, 3] float64, [3] float64"));
         solvers[k](f->t, two, mo_broadcast_to(f->t, b, 2, (int64_t[]){2, 3}));
-        assert_non_null(strstr(mo_context_status(f->ctx)->message, "reshape b to [.., n, 1]"));
-        mo_clear_error(f->ctx);
+        assert_failed(f->ctx, MO_INVALID, PARTS("reshape b to [.., n, 1]"));
     }
 }

@@ -241,3 +241,44 @@ TEST_OF(columns_of_very_different_scale_are_no_obstacle, mo_context *ctx) {
                     mo_context_status(ctx)->message);
         }
 }
+
+/* Fits in a context of its own, in float32 or float64. */
+static void fit_with(int threads, mo_dtype real, const problem *p, double *W, size_t bytes) {
+    mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.threads = threads}));
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+    mo_tensor *const given[] = {p->X, p->Y, p->lambda_tensor};
+    mo_tensor *in[3];
+    for (int i = 0; i < 3; i++)
+        in[i] = mo_cast(t, tensor_of_test(mo_tensor_clone(ctx, given[i])), real);
+    mo_tensor *V = mo_logistic(t, in[0], in[1], in[2], MO_INTERCEPT_FREE);
+    if (mo_tensor_read(mo_cast(t, V, MO_F64), W, bytes) != MO_OK)
+        fail_msg("%s: %s", mo_dtype_name(real), mo_context_status(ctx)->message);
+}
+
+/* So large that its products use several threads (tensor/cpu/fits/logistic.h), with columns of one scale and of many:
+ * the optimum is reached, with the same bits at any thread count. */
+TEST_OF(a_large_problem_reaches_its_optimum_at_any_thread_count, mo_context *ctx) {
+    enum { D = 256, C = 5, LENGTH = (D + 1) * C };
+    for (int many = 0; many < 2; many++) {
+        problem p = {.batch = 1, .n = 4200, .d = D, .classes = C, .spread = 0.1, .lambda = 2};
+        mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+        double scale[D], first[LENGTH] = {0}, again[LENGTH];
+        draw_problem(ctx, &p, 15);
+        for (int j = 0; j < D; j++)
+            scale[j] = pow(many ? 1000 : 1, -(double)j / D);
+        p.X = mo_mul(t, mo_stop_gradient(t, p.X), mo_from(t, MO_F64, 1, (int64_t[]){D}, scale));
+        mo_tensor *W = mo_from(t, MO_F64, 3, (int64_t[]){1, D + 1, C}, first);
+        double start = norm(t, objective_gradient(t, &p, W, MO_INTERCEPT_FREE));
+        for (int real = MO_F32; real <= MO_F64; real++) {
+            fit_with(1, (mo_dtype)real, &p, first, sizeof first);
+            W = mo_from(t, MO_F64, 3, (int64_t[]){1, D + 1, C}, first);
+            double left = norm(t, objective_gradient(t, &p, W, MO_INTERCEPT_FREE)) / start;
+            if (!(left < (real == MO_F64 ? 1e-12 : 1e-4)))
+                fail_msg("%s, many scales %d: gradient %g of the first", mo_dtype_name((mo_dtype)real), many, left);
+            for (int threads = 2; threads <= 3; threads++) {
+                fit_with(threads, (mo_dtype)real, &p, again, sizeof again);
+                assert_memory_equal(first, again, sizeof first);
+            }
+        }
+    }
+}

@@ -10,8 +10,6 @@ static void compare_float_types(op_case *c) {
     op_case single = op_case_open(c->ctx, c->op, &c->sample, MO_F32);
     op_result got = op_case_plain(&single), expected = op_case_plain(c);
     assert_results_close(&single, &got, &expected, float32_tolerance);
-    op_result_release(&got);
-    op_result_release(&expected);
     op_case_close(&single);
 }
 
@@ -61,9 +59,7 @@ static void compare_strides(op_case *c) {
         assert_case_fine(c);
         op_result expected = op_case_plain(c);
         assert_results_close(c, &got, &expected, c->real == MO_F64 ? 1e-13 : 1e-6);
-        op_result_release(&expected);
     }
-    op_result_release(&got);
     mo_tape_release(t);
 }
 
@@ -91,8 +87,6 @@ static void compare_threads_of(const mo_op *op, const op_sample *s, mo_dtype rea
     op_case a = op_case_open(one, op, s, real), b = op_case_open(two, op, s, real);
     op_result expected = op_case_plain(&a), got = op_case_plain(&b);
     assert_same_bits(&b, &got, &expected);
-    op_result_release(&expected);
-    op_result_release(&got);
     op_case_close(&a);
     op_case_close(&b);
     mo_context_release(one);

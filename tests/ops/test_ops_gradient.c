@@ -90,7 +90,6 @@ static void check_set_of_gradients(op_case *c) {
                     (long long)row, (long long)column, r.grad[i].x[k], expected);
         }
     }
-    op_result_release(&r);
 }
 
 TEST(gradients_keep_to_the_set_of_their_input) {

@@ -39,14 +39,6 @@ typedef struct parity {
     double worst[2];                     /* largest difference in epsilons, by float type */
 } parity;
 
-static void arrays_release(arrays *a) {
-    for (int order = 0; order < ORDERS; order++)
-        for (int i = 0; i < MO_MAX_INPUTS; i++) {
-            free(a->of[order][i].raw);
-            free(a->of[order][i].x);
-        }
-}
-
 /* Returns standard normal cotangents in the shape of T; NULL for integers. */
 static mo_tensor *cotangent(mo_context *ctx, const mo_tensor *T, mo_random *r) {
     mo_sample_input like = {.draw = MO_DRAW_CONSTANT, .ndim = T->ndim};
@@ -167,7 +159,6 @@ static void compare(parity *p, const variant *v, mo_dtype real, const arrays *cp
             arrays exact = run(p->cpu, v, MO_F64, false);
             if (real == MO_F64 || !as_good_as_cpu(cpu, cuda, &exact, order, i))
                 fail_msg("%s: %s %d differs by %.3g epsilons", variant_name(v, real), names[order], i, difference);
-            arrays_release(&exact);
         }
 }
 
@@ -182,8 +173,7 @@ static bool agree(parity *p, const variant *v, bool off) {
         if (!unsupported)
             compare(p, v, (mo_dtype)real, &cpu, &cuda);
         fine = fine && !cpu.refused && !unsupported;
-        arrays_release(&cpu);
-        arrays_release(&cuda);
+        free_test_memory();
     }
     p->compared += fine;
     p->refused += !fine;
