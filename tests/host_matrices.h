@@ -27,6 +27,8 @@ static inline int set_up(void **state) {
     return 0;
 }
 
+static const fixtures around_each = {set_up, NULL};
+
 /* Frees the tensors and the arrays so far. */
 static inline void end_round(fixture *f) {
     mo_tape_reset(f->t);

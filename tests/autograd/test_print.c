@@ -46,7 +46,7 @@ static void assert_text(const char *got, const char *expected) {
 
 /* Records a parameter, a constant, a value computed from constants (not recorded), a view, and a product. */
 static mo_tensor *small_graph(toy *y, mo_tensor **W) {
-    *W = mo_parameter(y->ctx, "W", MO_F64, 2, (int64_t[]){2, 3});
+    *W = tensor_of_test(mo_parameter(y->ctx, "W", MO_F64, 2, (int64_t[]){2, 3}));
     mo_tensor_write(*W, (double[]){1, 2, 3, 4, 5, 6.25}, 6 * sizeof(double));
     mo_tensor *x = mo_scale(y->t, mo_full(y->t, MO_F64, 2, (int64_t[]){2, 3}, 2), 1, -1);
     return mo_sum(y->t, mo_matmul(y->t, x, mo_transpose(y->t, *W)), MO_ALL, MO_DROP_AXES);
@@ -61,7 +61,6 @@ TEST_OF(text_shows_ops_inputs_shapes_and_types, toy *y) {
         "data1 float64 [2, 3]\n"
         "%1 float64 [2, 2] = matmul(data1, %0)\n"
         "%2 float64 [] (loss) = sum(%1)\n");
-    mo_tensor_release(W);
 }
 
 TEST_OF(values_are_shown_where_few, toy *y) {
@@ -73,7 +72,6 @@ TEST_OF(values_are_shown_where_few, toy *y) {
     assert_non_null(strstr(text, "= sum(%1) = 42.5\n"));
     assert_non_null(
         strstr(print(y, &(mo_print_options){.values = 6}), "W float64 [2, 3]: parameter = [[1, 2, 3], [4, 5, 6.25]]"));
-    mo_tensor_release(W);
 }
 
 TEST_OF(recorded_backward_names_its_rules, toy *y) {
@@ -117,7 +115,6 @@ TEST_OF(dot_has_a_line_for_each_node_leaf_and_edge, toy *y) {
         "  n2 [fillcolor=white, label=\"%2 sum\\nfloat64 []\\nloss\\n42.5\"];\n"
         "  n1 -> n2;\n"
         "}\n");
-    mo_tensor_release(W);
 }
 
 TEST_OF(names_are_quoted_for_graphviz, toy *y) {

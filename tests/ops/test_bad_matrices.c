@@ -5,8 +5,6 @@
  * (MOCHI_DEVICE), one block and many. */
 #include "tests/host_matrices.h"
 
-static const fixtures around_each = {set_up, NULL};
-
 typedef mo_tensor *(*solver)(mo_tape *t, mo_tensor *A, mo_tensor *B);
 
 typedef enum defect {
@@ -223,23 +221,4 @@ TEST(singular_matrices_are_named_or_nan) {
 TEST(triangles_without_a_diagonal_are_named) {
     run_table(*state, "solve_triangular", triangles, sizeof triangles, solve_lower, NULL);
     run_table(*state, "solve_triangular", triangles, sizeof triangles, solve_upper_transposed, NULL);
-}
-
-/* Of a matrix that is read as symmetric, entries above the diagonal are never read. */
-TEST_OF(the_other_triangle_is_not_looked_at, fixture *f) {
-    const int orders[] = {5, 16, 40, 200};
-    for (int k = 0; k < 8; k++) {
-        int n = orders[k / 2];
-        mo_dtype dtype = k & 1 ? MO_F64 : MO_F32;
-        double *A = zeros(n, n);
-        draw_good(n, A);
-        mo_tensor *B = mo_full(f->t, dtype, 2, (int64_t[]){n, 2}, 1);
-        double *expected = values_of(f, mo_solve_spd(f->t, matrix(f, dtype, n, n, A), B));
-        for (int i = 0; i < n; i++)
-            for (int j = i + 1; j < n; j++)
-                A[i * n + j] = (i + j) & 1 ? (double)NAN : (double)INFINITY;
-        double *x = values_of(f, mo_solve_spd(f->t, matrix(f, dtype, n, n, A), B));
-        assert_memory_equal(x, expected, (size_t)n * 2 * sizeof *x);
-        end_round(f);
-    }
 }

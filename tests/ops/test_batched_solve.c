@@ -2,8 +2,6 @@
  * beside it. */
 #include "tests/host_matrices.h"
 
-static const fixtures around_each = {set_up, NULL};
-
 typedef mo_tensor *(*solver)(mo_tape *t, mo_tensor *A, mo_tensor *B);
 
 /* Writes X and the gradients of sum(X G), as bytes, for `part[1]` matrices of A and B from matrix part[0] on. */

@@ -2,8 +2,6 @@
  * derivative. */
 #include "tests/host_matrices.h"
 
-static const fixtures around_each = {set_up, NULL};
-
 /* Checks |A V - V diag(w)| / (n |A| eps), |V^T V - I| / (n eps), that w rises, and the signs. */
 static void eigh_once(fixture *f, mo_dtype dtype, int n) {
     double *A = normals(f, n, n);

@@ -7,8 +7,6 @@
  * refuse a matrix whose condition is within a factor of 10 of 1/eps, which can be singular to working precision. */
 #include "tests/lapack_matrices.h"
 
-static const fixtures around_each = {set_up, NULL};
-
 static const int orders[] = {0, 1, 2, 3, 5, 10, 50, 512}, right_hand_sides[] = {0, 1, 2, 15, 1025};
 enum { ORDERS = 8, RIGHT_HAND_SIDES = 5, FEW_ELEMENTS = 512 * 15 };
 

@@ -2,8 +2,6 @@
  * every order. */
 #include "tests/host_matrices.h"
 
-static const fixtures around_each = {set_up, NULL};
-
 TEST_OF(a_determinant_beyond_the_range_has_a_logarithm, fixture *f) {
     int n = 200;
     double *A = zeros(n, n);

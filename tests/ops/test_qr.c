@@ -2,8 +2,6 @@
  * equations, the gradient, dependent columns. */
 #include "tests/host_matrices.h"
 
-static const fixtures around_each = {set_up, NULL};
-
 static void expect_ratio(const char *what, int m, int n, double ratio) {
     if (!(ratio < threshold))
         fail_msg("%s, %d x %d: ratio %g", what, m, n, ratio);
@@ -66,8 +64,9 @@ TEST_OF(least_squares_has_its_gradient, fixture *f) {
     double *A = normals(f, 36, 1), *B = normals(f, 24, 1);
     for (int i = 0; i < 36; i++)
         A[i] = 0.4 * A[i] + 2 * (i / 3 % 6 == i % 3);
-    mo_tensor *in[] = {mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 3, (int64_t[]){2, 6, 3}, A)),
-        mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 3, (int64_t[]){2, 6, 2}, B))};
+    mo_tensor *in[] = {
+        tensor_of_test(mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 3, (int64_t[]){2, 6, 3}, A))),
+        tensor_of_test(mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 3, (int64_t[]){2, 6, 2}, B)))};
     mo_check_result r = mo_check_function(f->ctx, solution, NULL, in, 2, 1, 2, 1e-6, 3);
     if (!r.pass)
         fail_msg("%s", r.worst);
@@ -76,8 +75,6 @@ TEST_OF(least_squares_has_its_gradient, fixture *f) {
     mo_grad(f->t, &X, NULL, 1, in, grads, 2, MO_CREATE_GRAPH);
     assert_int_equal(mo_grad(f->t, grads, NULL, 2, in, second, 2, 0), MO_OK);
     assert_int_equal(mo_context_counters(f->ctx).factorizations - before, 2);
-    mo_tensor_release(in[0]);
-    mo_tensor_release(in[1]);
 }
 
 static mo_tensor *second_tall(fixture *f, mo_dtype dtype, const double *A) {

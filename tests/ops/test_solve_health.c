@@ -4,8 +4,6 @@
 #include "autograd/sample.h"
 #include "tests/lapack_matrices.h"
 
-static const fixtures around_each = {set_up, NULL};
-
 /* Solves A X = B (with NaN if A is singular) and returns the health of the solve; *X receives X. */
 static mo_solve_health check(fixture *f, mo_tensor *A, mo_tensor *B, bool spd, mo_tensor **X) {
     mo_solve_health h;

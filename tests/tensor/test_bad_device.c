@@ -6,8 +6,8 @@
 
 /* Of five matrices one has a NaN: the error names that one, in whatever order the device reads them. */
 static void fail_at_matrix(int bad) {
-    mo_context *ctx = device_context(MO_CUDA);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_context *ctx = context_of_test(device_context(MO_CUDA));
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
     double A[5 * 4];
     for (int i = 0; i < 5 * 4; i++)
         A[i] = i % 4 == 0 || i % 4 == 3;
@@ -18,8 +18,6 @@ static void fail_at_matrix(int bad) {
     mo_eigh(t, mo_from(t, MO_F64, 3, (int64_t[]){5, 2, 2}, A), &w, &V);
     assert_int_not_equal(mo_context_wait(ctx), MO_OK);
     assert_failed(ctx, MO_NUMERICAL, PARTS(named));
-    mo_tape_release(t);
-    mo_context_release(ctx);
 }
 
 /* Tries every position: the emulated device runs blocks in random order, and one order could hide a dependence. */
@@ -57,12 +55,9 @@ TEST(too_large_a_tensor_names_bytes_asked_held_and_free) {
 TEST(a_missing_device_is_one_line) {
     mo_context_release(device_context(MO_CUDA));
     setenv("MOCHI_CUDA_HOST_FAIL", "seam_open", 1);
-    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});
+    mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.device = MO_CUDA}));
     unsetenv("MOCHI_CUDA_HOST_FAIL");
-    if (mo_ok(ctx)) {
-        mo_context_release(ctx);
+    if (mo_ok(ctx))
         skip();
-    }
     assert_failed(ctx, MO_UNSUPPORTED, PARTS("cuda: no device to compute on: a failure planned by the test"));
-    mo_context_release(ctx);
 }

@@ -9,9 +9,7 @@ static const fixtures around_all = {scratch_create, scratch_release};
 enum { MIB = 1 << 20 };
 
 static void set_memory(int64_t bytes) {
-    char text[32];
-    snprintf(text, sizeof text, "%lld", (long long)bytes);
-    setenv("MOCHI_CUDA_HOST_MEMORY", text, 1);
+    plan_device("MOCHI_CUDA_HOST_MEMORY", bytes);
 }
 
 static int any_memory(void **state) {
@@ -175,12 +173,6 @@ BARE_TEST(sent_memory_may_be_written_again) {
 }
 
 int main(void) {
-    char text[256];
-    mo_context_release(device_context(MO_CUDA));
-    mo_device_describe(MO_CUDA, text, sizeof text);
-    if (!strstr(text, "emulated")) {
-        printf("skipped: %s, whose memory cannot be set\n", text);
-        return 77;
-    }
+    need_emulated_device();
     return run_suite();
 }
