@@ -2,9 +2,25 @@
 #ifndef CRAFTED_H
 #define CRAFTED_H
 
-#include "scratch.h"
+#include "tensor/files/arrays.h"
+#include "tests/scratch.h"
 
 #include <zlib.h>
+
+static inline void release_arrays(void *arrays) {
+    mo_arrays_release(arrays);
+}
+
+/* Returns its argument, which is released when the test ends. */
+static inline mo_arrays *arrays_of_test(mo_arrays *arrays) {
+    return until_end(arrays, release_arrays);
+}
+
+/* Tear-down of a test: removes the files of its folder. */
+static inline int remove_files(void **state) {
+    scratch_files(*state, true);
+    return 0;
+}
 
 /* Returns a tensor whose bytes any conversion would change. */
 static inline mo_tensor *make_tensor(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape) {

@@ -5,16 +5,9 @@
 #include "ops/inside.h"
 #include "tensor/storage.h"
 #include "tests/solver_fixture.h"
-#include "tests/suite.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Returns F(x; A, c) = A x + x^3 / 3 - c for each item: x, c [items, m], A [items, m, m]. */
 static inline mo_tensor *cubic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
-    (void)n;
-    (void)state;
     int64_t items = mo_dim(x, 0), m = mo_dim(x, 1);
     mo_tensor *Ax = mo_matmul(t, theta[0], mo_reshape(t, x, 3, (int64_t[]){items, m, 1}));
     mo_tensor *cube = mo_scale(t, mo_mul(t, mo_square(t, x), x), 1. / 3, 0);
@@ -23,8 +16,6 @@ static inline mo_tensor *cubic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta
 
 /* Returns the Jacobian dF/dx = A + diag(x^2) of each item. */
 static inline mo_tensor *cubic_jacobian(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
-    (void)n;
-    (void)state;
     return mo_add(t, theta[0], mo_diagonal_embed(t, mo_square(t, x)));
 }
 
@@ -43,14 +34,13 @@ static inline mo_tensor *solve_cubic(mo_tape *t, mo_tensor *const *theta, int it
 }
 
 static inline void root_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_out;
     out[0] = mo_implicit(t, solve_cubic(t, in, 30), cubic, in, n_in, state);
 }
 
 /* Draws A = I + B / 2m with normal B, symmetric if asked, and c. */
 static inline void draw_cubic(fixture *f, mo_dtype real, int64_t items, int64_t m, bool symmetric) {
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 0);
-    double *A = malloc((size_t)(items * m * m) * sizeof *A), *c = malloc((size_t)(items * m) * sizeof *c);
+    double *A = test_memory((size_t)(items * m * m) * sizeof *A), *c = test_memory((size_t)(items * m) * sizeof *c);
     for (int64_t i = 0; i < items; i++)
         for (int64_t j = 0; j < m; j++)
             for (int64_t k = 0; k < m; k++) {
@@ -63,13 +53,11 @@ static inline void draw_cubic(fixture *f, mo_dtype real, int64_t items, int64_t 
         c[i] = mo_random_normal(&r);
     for (int i = 0; i < 2; i++) {
         mo_tensor *wide = mo_tensor_create_from(f->ctx, MO_F64, i ? 2 : 3, (int64_t[]){items, m, m}, i ? c : A);
-        f->theta[i] = mo_tensor_create(f->ctx, real, i ? 2 : 3, (int64_t[]){items, m, m});
+        mo_tensor *leaf = mo_require_grad(mo_tensor_create(f->ctx, real, i ? 2 : 3, (int64_t[]){items, m, m}));
+        f->theta[i] = tensor_of_test(leaf);
         mo_tensor_copy(f->theta[i], wide);
-        mo_require_grad(f->theta[i]);
         mo_tensor_release(wide);
     }
-    free(A);
-    free(c);
 }
 
 static inline void expect_near(double got, double expected, double tolerance) {
@@ -77,6 +65,6 @@ static inline void expect_near(double got, double expected, double tolerance) {
         fail_msg("%.17g, expected %.17g to %g", got, expected, tolerance);
 }
 
-static const fixtures around_each = {set_up, tear_down};
+static const fixtures around_each = {set_up, NULL};
 
 #endif

@@ -33,4 +33,22 @@ static inline mo_context *device_context(mo_device device) {
     return device_context_of(device, 1);
 }
 
+/* Ends the program as skipped unless the device is the emulated one, whose memory and failures a test can plan. */
+static inline void need_emulated_device(void) {
+    char text[256];
+    mo_context_release(device_context(MO_CUDA));
+    mo_device_describe(MO_CUDA, text, sizeof text);
+    if (strstr(text, "emulated"))
+        return;
+    printf("skipped: memory and failures of %s cannot be planned\n", text);
+    exit(77);
+}
+
+/* Sets an environment variable of the emulated device. */
+static inline void plan_device(const char *variable, int64_t value) {
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    setenv(variable, text, 1);
+}
+
 #endif

@@ -5,8 +5,6 @@
 #include "scratch.h"
 #include "train/inside.h"
 
-#include <math.h>
-
 enum { HOPS = 2, DIM = 24 };
 
 static const mo_feature_options plain = {.dim = DIM, .hops = HOPS, .power_iterations = 2, .seed = 3};

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #define SHOWN __attribute__((visibility("default")))
+/* The same function under the name that programs with 64-bit file offsets call. */
+#define SAME(name) __attribute__((visibility("default"), alias(#name)))
 
 enum { LOG = 1 << 20 };
 
@@ -193,38 +195,26 @@ SHOWN int openat(int folder, const char *name, int flags, ...) {
     return open_as(folder, name, flags, mode);
 }
 
-SHOWN int openat64(int folder, const char *name, int flags, ...) {
-    OPENED(flags);
-    return open_as(folder, name, flags, mode);
-}
+SAME(openat) int openat64(int folder, const char *name, int flags, ...);
 
 SHOWN int open(const char *name, int flags, ...) {
     OPENED(flags);
     return open_as(AT_FDCWD, name, flags, mode);
 }
 
-SHOWN int open64(const char *name, int flags, ...) {
-    OPENED(flags);
-    return open_as(AT_FDCWD, name, flags, mode);
-}
+SAME(open) int open64(const char *name, int flags, ...);
 
 SHOWN ssize_t read(int fd, void *bytes, size_t n) {
     enum disk_fault fault = meet_fd(FAILS | INTERRUPTED | SHORTENED, "read", fd, (long)n);
     return fault && fault != DISK_SHORT ? -1 : syscall(SYS_read, fd, bytes, fault ? (n + 1) / 2 : n);
 }
 
-static ssize_t read_at(int fd, void *bytes, size_t n, off_t offset) {
+SHOWN ssize_t pread(int fd, void *bytes, size_t n, off_t offset) {
     enum disk_fault fault = meet_fd(FAILS | INTERRUPTED | SHORTENED, "read", fd, (long)n);
     return fault && fault != DISK_SHORT ? -1 : syscall(SYS_pread64, fd, bytes, fault ? (n + 1) / 2 : n, offset);
 }
 
-SHOWN ssize_t pread(int fd, void *bytes, size_t n, off_t offset) {
-    return read_at(fd, bytes, n, offset);
-}
-
-SHOWN ssize_t pread64(int fd, void *bytes, size_t n, off_t offset) {
-    return read_at(fd, bytes, n, offset);
-}
+SAME(pread) ssize_t pread64(int fd, void *bytes, size_t n, off_t offset);
 
 enum { WRITES = FAILS | INTERRUPTED | SHORTENED | FILLS | SAVES };
 
@@ -233,35 +223,25 @@ SHOWN ssize_t write(int fd, const void *bytes, size_t n) {
     return fault && fault != DISK_SHORT ? -1 : syscall(SYS_write, fd, bytes, fault ? (n + 1) / 2 : n);
 }
 
-static ssize_t write_at(int fd, const void *bytes, size_t n, off_t offset) {
+SHOWN ssize_t pwrite(int fd, const void *bytes, size_t n, off_t offset) {
     enum disk_fault fault = meet_fd(WRITES, "write", fd, (long)n);
     return fault && fault != DISK_SHORT ? -1 : syscall(SYS_pwrite64, fd, bytes, fault ? (n + 1) / 2 : n, offset);
 }
 
-SHOWN ssize_t pwrite(int fd, const void *bytes, size_t n, off_t offset) {
-    return write_at(fd, bytes, n, offset);
-}
-
-SHOWN ssize_t pwrite64(int fd, const void *bytes, size_t n, off_t offset) {
-    return write_at(fd, bytes, n, offset);
-}
+SAME(pwrite) ssize_t pwrite64(int fd, const void *bytes, size_t n, off_t offset);
 
 SHOWN int fsync(int fd) {
     return meet_fd(FAILS | INTERRUPTED | FILLS | SAVES, "sync", fd, -1) ? -1 : 0;
 }
 
-SHOWN int fdatasync(int fd) {
-    return meet_fd(FAILS | INTERRUPTED | FILLS | SAVES, "sync", fd, -1) ? -1 : 0;
-}
+SAME(fsync) int fdatasync(int fd);
 
 SHOWN int ftruncate(int fd, off_t length) {
     return meet_fd(FAILS | INTERRUPTED | FILLS | SAVES, "cut", fd, length) ? -1
                                                                            : (int)syscall(SYS_ftruncate, fd, length);
 }
 
-SHOWN int ftruncate64(int fd, off_t length) {
-    return ftruncate(fd, length);
-}
+SAME(ftruncate) int ftruncate64(int fd, off_t length);
 
 /* Unlike the others it returns its error. */
 SHOWN int posix_fallocate(int fd, off_t offset, off_t length) {
@@ -270,9 +250,7 @@ SHOWN int posix_fallocate(int fd, off_t offset, off_t length) {
     return syscall(SYS_fallocate, fd, 0, offset, length) < 0 ? errno : 0;
 }
 
-SHOWN int posix_fallocate64(int fd, off_t offset, off_t length) {
-    return posix_fallocate(fd, offset, length);
-}
+SAME(posix_fallocate) int posix_fallocate64(int fd, off_t offset, off_t length);
 
 /* As on Linux, a file is closed even if close fails. */
 SHOWN int close(int fd) {
@@ -363,9 +341,7 @@ SHOWN FILE *fopen(const char *path, const char *mode) {
     return counting && is_under(path) ? open_stream(path, mode) : real(path, mode);
 }
 
-SHOWN FILE *fopen64(const char *path, const char *mode) {
-    return fopen(path, mode);
-}
+SAME(fopen) FILE *fopen64(const char *path, const char *mode);
 
 /* ---- the order of a save ---- */
 

@@ -5,12 +5,7 @@
 #include "ops/inside.h"
 #include "tensor/storage.h"
 #include "tests/device.h"
-#include "tests/suite.h"
-
-#include <float.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/scratch.h"
 
 /* The largest residual ratio with which LAPACK's tests pass (Anderson et al. 1999, LAPACK Working Note 41). */
 static const double threshold = 30;
@@ -24,26 +19,26 @@ typedef struct fixture {
 } fixture;
 
 static inline int set_up(void **state) {
-    fixture *f = malloc(sizeof *f);
-    f->ctx = device_context_of(test_device(), 0);
-    f->t = mo_tape_create(f->ctx, MO_RECORD);
-    f->r = mo_random_at(11, MO_PURPOSE_CHECK, 0);
-    *state = f;
+    static fixture f;
+    f.ctx = context_of_test(device_context_of(test_device(), 0));
+    f.t = tape_of_test(mo_tape_create(f.ctx, MO_RECORD));
+    f.r = mo_random_at(11, MO_PURPOSE_CHECK, 0);
+    *state = &f;
     return 0;
 }
 
-static inline int tear_down(void **state) {
-    fixture *f = *state;
-    mo_tape_release(f->t);
-    mo_context_release(f->ctx);
-    free(f);
-    return 0;
+static const fixtures around_each = {set_up, NULL};
+
+/* Frees the tensors and the arrays so far. */
+static inline void end_round(fixture *f) {
+    mo_tape_reset(f->t);
+    free_test_memory();
 }
 
 /* ---- row-major, in double ---- */
 
 static inline double *zeros(int n, int m) {
-    return calloc((size_t)(n * m) + 1, sizeof(double));
+    return test_memory((size_t)(n * m + 1) * sizeof(double));
 }
 
 static inline double *normals(fixture *f, int n, int m) {
@@ -78,13 +73,12 @@ static inline double norm(const double *A, int n, int m) {
 static inline mo_tensor *tensor_of(fixture *f, mo_dtype dtype, int ndim, const int64_t *shape, double *x) {
     mo_tensor *T = mo_tape_tensor(f->t, dtype, ndim, shape);
     int64_t count = mo_numel(T);
-    float *narrow = malloc((size_t)count * sizeof *narrow + 1);
+    float *narrow = test_memory((size_t)count * sizeof *narrow + 1);
     for (int64_t i = 0; i < count; i++) {
         narrow[i] = (float)x[i];
         x[i] = dtype == MO_F32 ? narrow[i] : x[i]; /* keeps the value as rounded for the library */
     }
     mo_tensor_write(T, dtype == MO_F32 ? (void *)narrow : x, (size_t)count * mo_dtype_size(dtype));
-    free(narrow);
     return T;
 }
 
@@ -109,7 +103,7 @@ static inline void for_each_size(fixture *f, void (*run)(fixture *f, mo_dtype dt
     for (int i = 0; i < SIZES; i++)
         for (int d = 0; d < 2; d++) {
             run(f, d ? MO_F64 : MO_F32, sizes[i]);
-            mo_tape_reset(f->t);
+            end_round(f);
         }
 }
 

@@ -47,7 +47,6 @@ static inline void reflect(double *A, int n, const double *u, bool right) {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
             A[i * n + j] -= 2 / length * (right ? w[i] * u[j] : u[i] * w[j]);
-    free(w);
 }
 
 /* diag(1 .. 1/condition), falling geometrically. */
@@ -61,7 +60,6 @@ static inline void draw_general(fixture *f, double *A, int n, double condition) 
     for (int k = 0; k < 4; k++) {
         double *u = normals(f, n, 1);
         reflect(A, n, u, k & 1);
-        free(u);
     }
 }
 
@@ -71,7 +69,6 @@ static inline void draw_spd(fixture *f, double *A, int n, double condition) {
         double *u = normals(f, n, 1);
         reflect(A, n, u, false);
         reflect(A, n, u, true);
-        free(u);
     }
     for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++)
@@ -80,7 +77,7 @@ static inline void draw_spd(fixture *f, double *A, int n, double condition) {
 
 /* Rows of a well-conditioned triangle, each scaled; the grades in shuffled order. */
 static inline void draw_lower(fixture *f, double *A, int n, double condition) {
-    int64_t *order = malloc((size_t)n * sizeof *order + 1);
+    int64_t *order = test_memory((size_t)n * sizeof *order + 1);
     for (int i = 0; i < n; i++)
         order[i] = i;
     mo_random_shuffle(&f->r, order, n);
@@ -90,7 +87,6 @@ static inline void draw_lower(fixture *f, double *A, int n, double condition) {
             A[i * n + j] = scale * mo_random_normal(&f->r) / n;
         A[i * n + i] = scale * (mo_random_normal(&f->r) > 0 ? 1 : -1);
     }
-    free(order);
 }
 
 static inline double scale_of(kind k, mo_dtype dtype) {

@@ -66,7 +66,6 @@ static inline void laid_out_function(
     mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     laid_out *l = state;
     mo_tensor *X[MO_MAX_INPUTS];
-    (void)n_out;
     for (int i = 0; i < n_in; i++)
         X[i] = lay_out(t, l, i, in[i]);
     mo_apply_all(t, l->op, X, n_in, l->sample.prepare ? l->prepared : l->sample.attributes, out);

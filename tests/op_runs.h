@@ -9,8 +9,6 @@
 #include "tests/device.h"
 #include "tests/scratch.h"
 
-#include <math.h>
-
 /* Sample k of an op; a test can change its inputs' sizes and kinds. */
 typedef struct op_sample {
     const char *name;
@@ -95,25 +93,14 @@ static inline void assert_case_fine(const op_case *c) {
 static inline op_value op_value_of(const mo_tensor *T) {
     op_value v = {.n = mo_numel(T)};
     v.bytes = (size_t)v.n * mo_dtype_size(T->dtype);
-    v.raw = malloc(v.bytes + 1);
-    v.x = malloc((size_t)v.n * sizeof(double) + 1);
+    v.raw = test_memory(v.bytes + 1);
+    v.x = test_memory((size_t)v.n * sizeof(double) + 1);
     mo_tensor_read(T, v.raw, v.bytes);
     mo_tensor *wide = mo_tensor_create(T->ctx, MO_F64, T->ndim, T->shape);
     mo_tensor_copy(wide, T);
     mo_tensor_read(wide, v.x, (size_t)v.n * sizeof(double));
     mo_tensor_release(wide);
     return v;
-}
-
-static inline void op_result_release(op_result *r) {
-    for (int i = 0; i < MO_MAX_OUTPUTS; i++) {
-        free(r->out[i].raw);
-        free(r->out[i].x);
-    }
-    for (int i = 0; i < MO_MAX_INPUTS; i++) {
-        free(r->grad[i].raw);
-        free(r->grad[i].x);
-    }
 }
 
 /* Draws standard normal cotangents for the real outputs, and NULL for the others; the caller releases these leaves. */
@@ -186,7 +173,7 @@ static inline void assert_results_close(
         assert_close(c, "gradient of input", i, &got->grad[i], &expected->grad[i], tolerance);
 }
 
-/* Calls f for every sample of every registered op. */
+/* Calls f for every sample of every registered op; frees the memory of the test after each. */
 static inline int for_each_case(mo_context *ctx, mo_dtype real, void (*f)(op_case *c)) {
     int count = 0;
     for (int i = 0; i < mo_n_ops(ctx); i++) {
@@ -197,6 +184,7 @@ static inline int for_each_case(mo_context *ctx, mo_dtype real, void (*f)(op_cas
             assert_case_fine(&c);
             f(&c);
             op_case_close(&c);
+            free_test_memory();
         }
     }
     return count;

@@ -7,8 +7,6 @@
 #include "train/episodes/pool.h"
 #include "train/graphs/graph_build.h"
 
-#include <math.h>
-
 enum { PLANTED_DIM = 16, PLANTED_HOPS = 3 };
 
 /* Returns a graph of n nodes; node i has class i % classes. Nodes of one class are joined with probability `inside`,

@@ -2,13 +2,11 @@
 #ifndef SCRATCH_H
 #define SCRATCH_H
 
+#include "autograd/autograd.h"
 #include "tensor/inside.h"
 #include "tests/held.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,6 +52,31 @@ static inline void held_bytes(bytes *b) {
 static inline void expect_ok(mo_context *ctx) {
     if (!mo_ok(ctx))
         fail_msg("%s", mo_context_status(ctx)->message);
+}
+
+/* Return their argument, which is released when the test ends. */
+static inline void release_tensor(void *T) {
+    mo_tensor_release(T);
+}
+
+static inline mo_tensor *tensor_of_test(mo_tensor *T) {
+    return until_end(T, release_tensor);
+}
+
+static inline void release_tape(void *t) {
+    mo_tape_release(t);
+}
+
+static inline mo_tape *tape_of_test(mo_tape *t) {
+    return until_end(t, release_tape);
+}
+
+static inline void release_context(void *ctx) {
+    assert_int_equal(mo_context_release(ctx), MO_OK);
+}
+
+static inline mo_context *context_of_test(mo_context *ctx) {
+    return until_end(ctx, release_context);
 }
 
 /* Set-up and tear-down of a test: *state is a context. */

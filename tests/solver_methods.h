@@ -3,10 +3,7 @@
 #define SOLVER_METHODS_H
 
 #include "ops/inside.h"
-#include "tests/scratch.h"
 #include "tests/solver_fixture.h"
-
-#include <math.h>
 
 enum { ITEMS = 3, M = 6 };
 
@@ -29,8 +26,6 @@ static inline mo_tensor *times(mo_tape *t, mo_tensor *A, mo_tensor *x) {
 }
 
 static inline mo_tensor *affine(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
-    (void)n;
-    (void)state;
     return mo_sub(t, times(t, theta[0], x), theta[1]);
 }
 
@@ -40,8 +35,6 @@ static inline mo_tensor *cubic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta
 
 /* Objectives x^T A x / 2 - c^T x, without and with the sum of x^4 / 4; the residuals above are their gradients. */
 static inline mo_tensor *quadratic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
-    (void)n;
-    (void)state;
     mo_tensor *half = mo_scale(t, times(t, theta[0], x), 0.5, 0);
     return mo_sum(t, mo_mul(t, x, mo_sub(t, half, theta[1])), MO_AXIS(1), MO_DROP_AXES);
 }
@@ -69,15 +62,14 @@ enum { METHODS = sizeof methods / sizeof *methods };
 
 static inline void draw(fixture *f, int64_t m) {
     mo_random r = mo_random_at(31, MO_PURPOSE_CHECK, 0);
-    double *A = calloc((size_t)(ITEMS * m * m), sizeof *A), *c = calloc((size_t)(ITEMS * m), sizeof *c);
+    double *A = test_memory((size_t)(ITEMS * m * m) * sizeof *A), *c = test_memory((size_t)(ITEMS * m) * sizeof *c);
     for (int64_t i = 0; i < ITEMS * m * m; i++)
         A[i] = ((i / m) % m == i % m) * 2 + mo_random_normal(&r) / (2 * sqrt((double)m));
     for (int64_t i = 0; i < ITEMS * m; i++)
         c[i] = mo_random_normal(&r);
-    f->theta[0] = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 3, (int64_t[]){ITEMS, m, m}, A));
-    f->theta[1] = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 2, (int64_t[]){ITEMS, m}, c));
-    free(A);
-    free(c);
+    f->theta[0] =
+        tensor_of_test(mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 3, (int64_t[]){ITEMS, m, m}, A)));
+    f->theta[1] = tensor_of_test(mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 2, (int64_t[]){ITEMS, m}, c)));
 }
 
 /* Set-up with the tensors of draw_cubic. */
@@ -90,7 +82,6 @@ static inline int set_up_drawn(void **state) {
 static inline void run_method(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     const method *m = state;
     mo_solver_options o = m->options;
-    (void)n_out;
     o.implicit.batch_axes = 1;
     mo_tensor *A = in[0];
     if (m->symmetric)
@@ -99,6 +90,6 @@ static inline void run_method(mo_tape *t, mo_tensor *const *in, int n_in, mo_ten
     out[0] = m->solve(t, x0, m->problem, (mo_tensor *[]){A, in[1]}, n_in, &o);
 }
 
-static const fixtures around_each = {set_up_drawn, tear_down};
+static const fixtures around_each = {set_up_drawn, NULL};
 
 #endif

@@ -1,14 +1,20 @@
 /* tests/suite.h - the tests of a program. A function TEST(its_claim) { ... } runs without being listed, in the order of
  * the file. If a file defines `around_all` (set-up and tear-down of the program) or `around_each` (of each TEST, not of
- * a BARE_TEST), they are called; the state that they set is `*state` in the test. */
+ * a BARE_TEST), they are called; the state that they set is `*state`
+ * in the test, or the argument of a TEST_OF. */
 #ifndef SUITE_H
 #define SUITE_H
 
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdint.h>
-
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka.h needs some of the headers above before it. */
 #include <cmocka.h>
 
 typedef struct fixtures {
@@ -18,15 +24,30 @@ typedef struct fixtures {
 static const fixtures around_all, around_each;
 
 /* Adds a test to those of the program. */
-void add_test(const char *name, CMUnitTestFunction test, const fixtures *each, const fixtures *all);
+void add_test(const char *name, CMUnitTestFunction test, CMFixtureFunction create, CMFixtureFunction release,
+    const fixtures *all);
 /* Runs the tests; returns 0 if none failed. It is the default main of a program. */
 int run_suite(void);
 
+/* Returns the object, which is released when the running test ends: before the file's own tear-down, the newest first.
+ */
+void *until_end(void *object, void (*release)(void *object));
+/* Returns zeroed memory that is freed when the running test ends, or at free_test_memory. */
+void *test_memory(size_t bytes);
+void free_test_memory(void);
+/* Tear-down of a test: releases what was given to until_end, then calls that of the file. */
+int end_test(void **state, const fixtures *each);
+
+#define ADD_TEST(name, function, each)                                                                                 \
+    static int end_##name(void **state) {                                                                              \
+        return end_test(state, each);                                                                                  \
+    }                                                                                                                  \
+    __attribute__((constructor)) static void add_##name(void) {                                                        \
+        add_test(#name, function, (each)->create, end_##name, &around_all);                                            \
+    }
 #define TEST_AROUND(name, each)                                                                                        \
     static void name(void **state);                                                                                    \
-    __attribute__((constructor)) static void add_##name(void) {                                                        \
-        add_test(#name, name, each, &around_all);                                                                      \
-    }                                                                                                                  \
+    ADD_TEST(name, name, each)                                                                                         \
     static void name(void **state)
 #define TEST(name) TEST_AROUND(name, &around_each)
 /* A test to which the state is given as a parameter: TEST_WITH(scratch *s, its_claim) { ... }. */
@@ -37,5 +58,13 @@ int run_suite(void);
     }                                                                                                                  \
     static void name##_with(parameter)
 #define BARE_TEST(name) TEST_AROUND(name, &(const fixtures){0})
+/* A test whose argument is the state: TEST_OF(its_claim, toy *y) { ... }. */
+#define TEST_OF(name, argument)                                                                                        \
+    static void name(argument);                                                                                        \
+    static void run_##name(void **state) {                                                                             \
+        name(*state);                                                                                                  \
+    }                                                                                                                  \
+    ADD_TEST(name, run_##name, &around_each)                                                                           \
+    static void name(argument)
 
 #endif

@@ -10,8 +10,6 @@
 #include "autograd/tape.h"
 #include "tests/scratch.h"
 
-#include <math.h>
-
 enum { MOST_TENSORS = MO_MAX_INPUTS + MO_MAX_OUTPUTS };
 /* The quotient's error is e^2 times a third derivative, plus rounding / e: smaller steps are for an f that bends. */
 static const double difference_steps[] = {1e-5, 1e-6, 1e-7};

@@ -6,8 +6,6 @@
 #include "autograd/tape.h"
 #include "tests/scratch.h"
 
-#include <math.h>
-
 typedef struct toy {
     mo_context *ctx;
     mo_tape *t;
@@ -35,9 +33,14 @@ static inline int toy_release(void **state) {
     return live == 0 ? 0 : -1;
 }
 
-/* Returns a float64 leaf [2] that needs a gradient. */
-static inline mo_tensor *toy_leaf(mo_context *ctx, double first, double second) {
+/* Returns a float64 leaf [2] that needs a gradient, and that the test releases. */
+static inline mo_tensor *toy_leaf_apart(mo_context *ctx, double first, double second) {
     return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){first, second}));
+}
+
+/* Returns such a leaf, which is released when the test ends. */
+static inline mo_tensor *toy_leaf(mo_context *ctx, double first, double second) {
+    return tensor_of_test(toy_leaf_apart(ctx, first, second));
 }
 
 /* Returns one element of a float64 tensor. */

@@ -10,7 +10,6 @@ static void gone(void *state) {
 
 /* Makes tensors, reads and prints them, and wraps the caller's memory. */
 static double tensors(mo_context *ctx, scratch *unused) {
-    (void)unused;
     double memory[] = {1, 2, 3, 4, 5, 6}, read[6] = {0}, value = 0;
     char text[64] = "", device[200] = "";
     mo_view window = {.data = memory, .dtype = MO_F64, .ndim = 2, .shape = {2, 3}, .stride = {3, 1}};
@@ -39,7 +38,6 @@ static double tensors(mo_context *ctx, scratch *unused) {
 /* Makes a second context. It still computes after its error has been cleared. */
 static double contexts(mo_context *ctx, scratch *unused) {
     enum { SHARED = 1 << 20 }; /* enough numbers that several threads set them to 0 */
-    (void)unused;
     mo_context *own = mo_context_create(&(mo_context_options){.threads = 2});
     mo_tensor *T = mo_tensor_create(own, MO_F32, 1, (int64_t[]){4});
     double value = mo_ok(own) ? 1 + (double)mo_numel(T) : 0;
@@ -53,7 +51,6 @@ static double contexts(mo_context *ctx, scratch *unused) {
 }
 
 static double sparse(mo_context *ctx, scratch *unused) {
-    (void)unused;
     mo_random r = mo_random_at(1, MO_PURPOSE_OWN, 2);
     double values[] = {mo_random_uniform(&r), mo_random_normal(&r), 0};
     values[2] = values[1] + (double)mo_random_below(&r, 5);
@@ -94,7 +91,6 @@ static double tapes(mo_context *ctx, scratch *s) {
 }
 
 static double directions(mo_context *ctx, scratch *unused) {
-    (void)unused;
     double value = 0;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *x = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2})), *tangent;
@@ -161,7 +157,6 @@ static const mo_op ends = {.name = "call_memory_ends",
     MO_SAMPLES(of_three)};
 
 static double own_ops(mo_context *ctx, scratch *unused) {
-    (void)unused;
     double value = 0;
     if (!mo_find_op(ctx, twice.name)) /* registering it twice would be an error */
         value = mo_register_op(ctx, &twice);
@@ -189,18 +184,15 @@ static double checked(mo_context *ctx, mo_check_result r) {
 }
 
 static double check_op(mo_context *ctx, scratch *unused) {
-    (void)unused;
     return checked(ctx, mo_check_op(ctx, &twice, 1, 1));
 }
 
 static void squares(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)state;
     assert_true(n_in == 1 && n_out == 1);
     out[0] = mo_mul(t, in[0], in[0]);
 }
 
 static double check_function(mo_context *ctx, scratch *unused) {
-    (void)unused;
     mo_tensor *x = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2}));
     double value = checked(ctx, mo_check_function(ctx, squares, NULL, &x, 1, 1, 2, 1e-5, 1));
     mo_tensor_release(x);

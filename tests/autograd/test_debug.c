@@ -24,19 +24,16 @@ static void take_steps(mo_tape *t, mo_tensor *a, int n) {
     }
 }
 
-TEST(a_value_is_named_a_thousand_resets_later) {
-    toy *y = *state;
+TEST_OF(a_value_is_named_a_thousand_resets_later, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *kept = mo_keep(toy_mul(mo_tape_at(y->t, "fit.c", 31), a, a));
     mo_tape_at(y->t, NULL, 0);
     take_steps(y->t, a, 1000);
     assert_true(isnan(mo_item(toy_sum(y->t, kept))));
     assert_failed(y->ctx, MO_STATE,
         PARTS("toy_sum: the value of input 0, made by toy_mul at fit.c:31 was freed by mo_tape_reset"));
-    mo_tensor_release(a);
 }
 
-TEST(a_value_of_a_scope_is_named_after_later_ones) {
-    toy *y = *state;
+TEST_OF(a_value_of_a_scope_is_named_after_later_ones, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *stale = NULL;
     for (int i = 0; i < 10; i++) {
         mo_scope scope = mo_scope_open(y->t);
@@ -47,11 +44,9 @@ TEST(a_value_of_a_scope_is_named_after_later_ones) {
     }
     toy_sum(y->t, stale);
     assert_failed(y->ctx, MO_STATE, PARTS("made by toy_mul was freed by mo_scope_close"));
-    mo_tensor_release(a);
 }
 
-TEST(released_tensors_and_tapes_are_named_until_their_context_goes) {
-    toy *y = *state;
+TEST_OF(released_tensors_and_tapes_are_named_until_their_context_goes, toy *y) {
     mo_tensor *W = mo_parameter(y->ctx, "W", MO_F64, 1, (int64_t[]){2}), *a = toy_leaf(y->ctx, 2, 3);
     mo_tensor_release(W);
     mo_tape *first = mo_tape_create(y->ctx, MO_RECORD);
@@ -73,11 +68,9 @@ TEST(released_tensors_and_tapes_are_named_until_their_context_goes) {
     assert_failed(y->ctx, MO_MISMATCH, PARTS("input 0 belongs to another tape"));
     mo_tensor_read(b, (double[2]){0}, 16);
     assert_failed(y->ctx, MO_STATE, PARTS("made by toy_mul was freed by mo_tape_reset"));
-    mo_tensor_release(a);
 }
 
-TEST(a_released_sparse_matrix_is_named) {
-    toy *y = *state;
+TEST_OF(a_released_sparse_matrix_is_named, toy *y) {
     mo_csr *A = mo_csr_create(y->ctx, 1, 2, (int64_t[]){0, 2}, (int32_t[]){0, 1}, MO_F64, NULL);
     mo_tensor *X = mo_require_grad(mo_full(y->t, MO_F64, 2, (int64_t[]){2, 1}, 1)), *g;
     mo_tensor *Y = mo_spmm(y->t, A, X);
@@ -112,7 +105,6 @@ TEST_AROUND(errors_name_the_callers_line, &ordinary) {
     assert_null(strstr(mo_context_status(y->ctx)->message, "last call"));
     mo_clear_error(y->ctx);
     free(text);
-    mo_tensor_release(a);
 }
 
 static double gradient_of_a_step(bool debug, double x) {
@@ -129,7 +121,6 @@ static double gradient_of_a_step(bool debug, double x) {
 }
 
 BARE_TEST(results_keep_their_bits) {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         double plain = gradient_of_a_step(false, 0.3 + i), debug = gradient_of_a_step(true, 0.3 + i);
         assert_memory_equal(&plain, &debug, sizeof plain);

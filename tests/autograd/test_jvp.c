@@ -9,8 +9,7 @@ static mo_tensor *pair(toy *y, double first, double second) {
 }
 
 /* y1 = a a b, y2 = sum(b b): dy1 = 2 a b da + a a db, dy2 = 2 <b, db>. */
-TEST(tangents_are_the_differential) {
-    toy *y = *state;
+TEST_OF(tangents_are_the_differential, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *tangents[2];
     mo_tensor *ys[] = {toy_mul(y->t, toy_mul(y->t, a, a), b), toy_sum(y->t, toy_mul(y->t, b, b))};
     mo_tensor *vs[] = {pair(y, 1, -2), pair(y, 10, 0.5)};
@@ -18,13 +17,10 @@ TEST(tangents_are_the_differential) {
     assert_values(tangents[0], 2 * 2 * 5 * 1 + 2 * 2 * 10, 2 * 3 * 7 * -2 + 3 * 3 * 0.5);
     assert_int_equal(mo_ndim(tangents[1]), 0);
     assert_true(at(tangents[1], 0) == 2 * (5 * 10 + 7 * 0.5));
-    mo_tensor_release(a);
-    mo_tensor_release(b);
 }
 
 /* The derivatives of x^4 along v = 1: 4 x^3, 12 x^2, 24 x. */
-TEST(tangents_of_tangents) {
-    toy *y = *state;
+TEST_OF(tangents_of_tangents, toy *y) {
     mo_tensor *x = toy_leaf(y->ctx, 2, -3), *d = toy_mul(y->t, toy_mul(y->t, x, x), toy_mul(y->t, x, x));
     mo_tensor *ones = pair(y, 1, 1);
     const double expected[3][2] = {{32, -108}, {48, 108}, {48, -72}};
@@ -35,12 +31,10 @@ TEST(tangents_of_tangents) {
     }
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, d)), MO_OK); /* a tangent has a gradient too */
     assert_values(mo_grad_of(x), 24, 24);
-    mo_tensor_release(x);
 }
 
 /* f = sum(a a b): H [u; v] = [2 b u + 2 a v; 2 a u]. */
-TEST(tangent_of_a_gradient_is_the_product_with_the_hessian) {
-    toy *y = *state;
+TEST_OF(tangent_of_a_gradient_is_the_product_with_the_hessian, toy *y) {
     mo_tensor *xs[] = {toy_leaf(y->ctx, 2, 3), toy_leaf(y->ctx, 5, 7)}, *grads[2], *tangents[2];
     mo_tensor *f = toy_sum(y->t, toy_mul(y->t, toy_mul(y->t, xs[0], xs[0]), xs[1]));
     mo_tensor *vs[] = {pair(y, 1, -1), pair(y, 4, 8)};
@@ -48,13 +42,10 @@ TEST(tangent_of_a_gradient_is_the_product_with_the_hessian) {
     assert_int_equal(mo_jvp(y->t, grads, 2, xs, vs, 2, tangents, 0), MO_OK);
     assert_values(tangents[0], 2 * 5 + 2 * 2 * 4, -2 * 7 + 2 * 3 * 8);
     assert_values(tangents[1], 2 * 2, -2 * 3);
-    mo_tensor_release(xs[0]);
-    mo_tensor_release(xs[1]);
 }
 
 /* The graph still serves a second jvp and a backward; a jvp adds only its tangents to the tape. */
-TEST(the_graph_stays_as_it_was) {
-    toy *y = *state;
+TEST_OF(the_graph_stays_as_it_was, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *v = pair(y, 1, 1), *tangent;
     mo_tensor *square = toy_mul(y->t, a, a), *cube = toy_mul(y->t, square, a), *loss = toy_sum(y->t, cube);
     int64_t nodes = mo_tape_nodes(y->t), tensors = y->t->n_tensors;
@@ -70,11 +61,9 @@ TEST(the_graph_stays_as_it_was) {
     assert_values(tangent, 2, 3);
     assert_int_equal(mo_backward(y->t, loss), MO_OK);
     assert_values(mo_grad_of(a), 12, 27);
-    mo_tensor_release(a);
 }
 
-TEST(no_path_gives_zeros) {
-    toy *y = *state;
+TEST_OF(no_path_gives_zeros, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *v = pair(y, 1, 1), *tangent;
     mo_tensor *f = toy_mul(y->t, b, b), *data = pair(y, 1, 2);
     assert_int_equal(mo_jvp(y->t, &f, 1, &a, &v, 1, &tangent, 0), MO_OK);
@@ -86,12 +75,9 @@ TEST(no_path_gives_zeros) {
     assert_int_equal(mo_jvp(y->t, &f, 1, NULL, NULL, 0, &tangent, 0), MO_OK);
     assert_values(tangent, 0, 0);
     assert_int_equal(mo_jvp(y->t, NULL, 0, NULL, NULL, 0, NULL, MO_ALLOW_UNUSED), MO_OK);
-    mo_tensor_release(a);
-    mo_tensor_release(b);
 }
 
-TEST(wrong_arguments_are_named) {
-    toy *y = *state;
+TEST_OF(wrong_arguments_are_named, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *v = pair(y, 1, 1), *f = toy_mul(y->t, a, a), *data = pair(y, 1, 2);
     mo_tensor *wide = mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 1), *narrow = mo_full(y->t, MO_F32, 1, a->shape, 1);
     mo_tensor *tangent, *nothing = mo_null_tensor(y->ctx);
@@ -111,5 +97,4 @@ TEST(wrong_arguments_are_named) {
     assert_int_equal(mo_jvp(y->t, &f, 1, &a, &v, 1, &tangent, 0), MO_OK); /* the tape is usable after all these
                                                                            * errors */
     assert_values(tangent, 4, 6);
-    mo_tensor_release(a);
 }

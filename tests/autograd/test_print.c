@@ -46,14 +46,13 @@ static void assert_text(const char *got, const char *expected) {
 
 /* Records a parameter, a constant, a value computed from constants (not recorded), a view, and a product. */
 static mo_tensor *small_graph(toy *y, mo_tensor **W) {
-    *W = mo_parameter(y->ctx, "W", MO_F64, 2, (int64_t[]){2, 3});
+    *W = tensor_of_test(mo_parameter(y->ctx, "W", MO_F64, 2, (int64_t[]){2, 3}));
     mo_tensor_write(*W, (double[]){1, 2, 3, 4, 5, 6.25}, 6 * sizeof(double));
     mo_tensor *x = mo_scale(y->t, mo_full(y->t, MO_F64, 2, (int64_t[]){2, 3}, 2), 1, -1);
     return mo_sum(y->t, mo_matmul(y->t, x, mo_transpose(y->t, *W)), MO_ALL, MO_DROP_AXES);
 }
 
-TEST(text_shows_ops_inputs_shapes_and_types) {
-    toy *y = *state;
+TEST_OF(text_shows_ops_inputs_shapes_and_types, toy *y) {
     mo_tensor *W, *loss = small_graph(y, &W);
     mo_label labels[] = {{"loss", loss}};
     assert_text(print(y, &(mo_print_options){.n_labels = 1, .labels = labels}),
@@ -62,11 +61,9 @@ TEST(text_shows_ops_inputs_shapes_and_types) {
         "data1 float64 [2, 3]\n"
         "%1 float64 [2, 2] = matmul(data1, %0)\n"
         "%2 float64 [] (loss) = sum(%1)\n");
-    mo_tensor_release(W);
 }
 
-TEST(values_are_shown_where_few) {
-    toy *y = *state;
+TEST_OF(values_are_shown_where_few, toy *y) {
     mo_tensor *W;
     small_graph(y, &W);
     const char *text = print(y, &(mo_print_options){.values = 4});
@@ -75,11 +72,9 @@ TEST(values_are_shown_where_few) {
     assert_non_null(strstr(text, "= sum(%1) = 42.5\n"));
     assert_non_null(
         strstr(print(y, &(mo_print_options){.values = 6}), "W float64 [2, 3]: parameter = [[1, 2, 3], [4, 5, 6.25]]"));
-    mo_tensor_release(W);
 }
 
-TEST(recorded_backward_names_its_rules) {
-    toy *y = *state;
+TEST_OF(recorded_backward_names_its_rules, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *f = mo_sum(y->t, mo_mul(y->t, a, mo_square(y->t, a)), MO_ALL, MO_DROP_AXES),
               *g;
     mo_grad(y->t, &f, NULL, 1, &a, &g, 1, MO_CREATE_GRAPH);
@@ -89,12 +84,12 @@ TEST(recorded_backward_names_its_rules) {
     assert_non_null(strstr(text, ", in the vjp of %0 square\n"));
     assert_non_null(strstr(text, "(gradient of a) = accumulate("));
     assert_non_null(strstr(print(y, &dot), "mistyrose"));
-    mo_tensor_release(a);
 }
 
 TEST_AROUND(several_outputs_are_numbered, &freed_with_context) {
     toy *y = *state;
-    mo_tensor *A = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 0, 0, 2}));
+    mo_tensor *A = tensor_of_test(
+        mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 0, 0, 2})));
     mo_tensor *w, *V;
     mo_eigh(y->t, A, &w, &V);
     mo_square(y->t, V);
@@ -102,11 +97,9 @@ TEST_AROUND(several_outputs_are_numbered, &freed_with_context) {
                                   "%0.0 float64 [2], %0.1 float64 [2, 2] = eigh(data0)\n"
                                   "%1 float64 [2, 2] = square(%0.1)\n");
     assert_non_null(strstr(print(y, &dot), "n0 -> n1 [label=\"1\"];"));
-    mo_tensor_release(A);
 }
 
-TEST(dot_has_a_line_for_each_node_leaf_and_edge) {
-    toy *y = *state;
+TEST_OF(dot_has_a_line_for_each_node_leaf_and_edge, toy *y) {
     mo_tensor *W, *loss = small_graph(y, &W);
     mo_label labels[] = {{"loss", loss}};
     assert_text(print(y, &(mo_print_options){.format = MO_PRINT_DOT, .values = 1, .n_labels = 1, .labels = labels}),
@@ -122,15 +115,12 @@ TEST(dot_has_a_line_for_each_node_leaf_and_edge) {
         "  n2 [fillcolor=white, label=\"%2 sum\\nfloat64 []\\nloss\\n42.5\"];\n"
         "  n1 -> n2;\n"
         "}\n");
-    mo_tensor_release(W);
 }
 
-TEST(names_are_quoted_for_graphviz) {
-    toy *y = *state;
-    mo_tensor *p = mo_parameter(y->ctx, "a\"b\\c", MO_F64, 0, NULL);
+TEST_OF(names_are_quoted_for_graphviz, toy *y) {
+    mo_tensor *p = tensor_of_test(mo_parameter(y->ctx, "a\"b\\c", MO_F64, 0, NULL));
     mo_square(y->t, p);
     assert_non_null(strstr(print(y, &dot), "label=\"a\\\"b\\\\c\\nfloat64 []\""));
-    mo_tensor_release(p);
 }
 
 /* A mo_write that only counts the lines. */
@@ -138,8 +128,7 @@ static void count_line(const char *text, void *state) {
     *(int64_t *)state += strchr(text, '\n') != NULL;
 }
 
-TEST(many_leaves_are_told_apart) {
-    toy *y = *state;
+TEST_OF(many_leaves_are_told_apart, toy *y) {
     enum { N = 3000 };
     mo_tensor *leaves[N], *x = NULL;
     for (int i = 0; i < N; i++) {
@@ -149,8 +138,6 @@ TEST(many_leaves_are_told_apart) {
     int64_t lines = 0;
     assert_int_equal(mo_tape_print(y->t, &plain, count_line, &lines), MO_OK);
     assert_int_equal(lines, N + N - 1);
-    for (int i = 0; i < N; i++)
-        mo_tensor_release(leaves[i]);
 }
 
 static char folder[] = "/tmp/mochi-print-XXXXXX", path[64];
@@ -244,12 +231,10 @@ TEST_AROUND(a_tape_file_holds_the_graph, &freed_with_context) {
 }
 
 static int open_folder(void **state) {
-    (void)state;
     return mkdtemp(folder) ? 0 : -1;
 }
 
 static int remove_folder(void **state) {
-    (void)state;
     remove(in_folder("x.dot"));
     remove(in_folder("x.tape"));
     return rmdir(folder);

@@ -2,7 +2,6 @@
 #include "autograd/inspect.h"
 #include "tests/toy_ops.h"
 
-#include <stdio.h>
 #include <time.h>
 
 static const fixtures around_each = {toy_create, toy_release};
@@ -24,9 +23,8 @@ static mo_tensor *vector(mo_context *ctx, int64_t n) {
     return mo_require_grad(mo_tensor_create(ctx, MO_F64, 1, &n));
 }
 
-TEST(calls_flops_and_bytes_are_counted) {
-    toy *y = *state;
-    mo_tensor *a = vector(y->ctx, 1000);
+TEST_OF(calls_flops_and_bytes_are_counted, toy *y) {
+    mo_tensor *a = tensor_of_test(vector(y->ctx, 1000));
     mo_profile_start(y->ctx);
     for (int i = 0; i < 3; i++)
         toy_mul(y->t, a, a);
@@ -41,31 +39,26 @@ TEST(calls_flops_and_bytes_are_counted) {
     mo_profile_entry view = entry(y->ctx, "toy_spread", false, NULL);
     assert_int_equal(view.calls, 1);
     assert_true(view.bytes == 0 && view.flops == 0);
-    mo_tensor_release(a);
 }
 
 static double hundred(const mo_call *c) {
-    (void)c;
     return 100;
 }
 
-TEST(the_op_says_its_flops_and_broadcasts_count_once) {
-    toy *y = *state;
+TEST_OF(the_op_says_its_flops_and_broadcasts_count_once, toy *y) {
     mo_op op = toy_mul_op;
     op.flops = hundred;
-    mo_tensor *a = vector(y->ctx, 1000), *s = toy_sum(y->t, a);
+    mo_tensor *a = tensor_of_test(vector(y->ctx, 1000)), *s = toy_sum(y->t, a);
     mo_tensor *wide = mo_apply(y->t, &toy_spread_op, &s, 1, &(int64_t){1000});
     mo_profile_start(y->ctx);
     mo_apply(y->t, &op, (mo_tensor *[]){wide, a}, 2, NULL);
     mo_profile_entry e = entry(y->ctx, "toy_mul", false, NULL);
     assert_true(e.flops == 100);
     assert_true(e.bytes == (1 + 1000 + 1000) * 8);
-    mo_tensor_release(a);
 }
 
-TEST(forward_and_backward_are_apart) {
-    toy *y = *state;
-    mo_tensor *a = vector(y->ctx, 10);
+TEST_OF(forward_and_backward_are_apart, toy *y) {
+    mo_tensor *a = tensor_of_test(vector(y->ctx, 10));
     mo_profile_start(y->ctx);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, a))), MO_OK);
     mo_profile_stop(y->ctx);
@@ -81,7 +74,6 @@ TEST(forward_and_backward_are_apart) {
     for (int i = 1; i < n; i++)
         assert_true(e[i - 1].backward < e[i].backward ||
                     (e[i - 1].backward == e[i].backward && e[i - 1].seconds >= e[i].seconds));
-    mo_tensor_release(a);
 }
 
 static void wait_ms(double ms) {
@@ -104,9 +96,8 @@ static void outer_forward(mo_call *c) {
 
 static const mo_op outer_op = {.name = "outer", .n_in = 1, .shape = toy_shape, .forward = outer_forward};
 
-TEST(time_is_counted_once) {
-    toy *y = *state;
-    mo_tensor *a = vector(y->ctx, 10);
+TEST_OF(time_is_counted_once, toy *y) {
+    mo_tensor *a = tensor_of_test(vector(y->ctx, 10));
     mo_profile_start(y->ctx);
     mo_apply(y->t, &outer_op, &a, 1, NULL);
     wait_ms(10);
@@ -117,12 +108,10 @@ TEST(time_is_counted_once) {
     assert_true(outer.seconds < inner.seconds); /* excludes the time of the two inner calls */
     assert_true(inner.seconds + outer.seconds <= whole - 0.010);
     assert_true(mo_profile_seconds(y->ctx) == whole); /* stopped */
-    mo_tensor_release(a);
 }
 
-TEST(off_counts_nothing_and_start_begins_at_zero) {
-    toy *y = *state;
-    mo_tensor *a = vector(y->ctx, 10);
+TEST_OF(off_counts_nothing_and_start_begins_at_zero, toy *y) {
+    mo_tensor *a = tensor_of_test(vector(y->ctx, 10));
     assert_int_equal(mo_profile_entries(y->ctx, NULL, 0), 0);
     assert_true(mo_profile_seconds(y->ctx) == 0);
     mo_profile_stop(y->ctx);
@@ -136,25 +125,20 @@ TEST(off_counts_nothing_and_start_begins_at_zero) {
     mo_profile_start(y->ctx);
     toy_add(y->t, a, a);
     assert_int_equal(mo_profile_entries(y->ctx, NULL, 0), 1);
-    mo_tensor_release(a);
 }
 
-TEST(failed_ops_are_not_counted) {
-    toy *y = *state;
-    mo_tensor *a = vector(y->ctx, 10), *b = vector(y->ctx, 11);
+TEST_OF(failed_ops_are_not_counted, toy *y) {
+    mo_tensor *a = tensor_of_test(vector(y->ctx, 10)), *b = tensor_of_test(vector(y->ctx, 11));
     mo_profile_start(y->ctx);
     toy_mul(y->t, a, b);
     assert_failed(y->ctx, MO_INVALID, PARTS("toy_mul"));
     assert_int_equal(mo_profile_entries(y->ctx, NULL, 0), 0);
-    mo_tensor_release(a);
-    mo_tensor_release(b);
 }
 
-TEST(any_number_of_ops_fits) {
-    toy *y = *state;
+TEST_OF(any_number_of_ops_fits, toy *y) {
     static mo_op ops[200];
     static char names[200][8];
-    mo_tensor *a = vector(y->ctx, 10);
+    mo_tensor *a = tensor_of_test(vector(y->ctx, 10));
     mo_profile_start(y->ctx);
     for (int i = 0; i < 200; i++) {
         ops[i] = toy_mul_op;
@@ -164,5 +148,4 @@ TEST(any_number_of_ops_fits) {
     }
     assert_int_equal(mo_profile_entries(y->ctx, NULL, 0), 200);
     assert_int_equal(entry(y->ctx, "op199", false, NULL).calls, 1);
-    mo_tensor_release(a);
 }

@@ -3,8 +3,7 @@
 
 static const fixtures around_each = {toy_create, toy_release};
 
-TEST(a_loop_that_keeps_its_state_uses_constant_memory) {
-    toy *y = *state;
+TEST_OF(a_loop_that_keeps_its_state_uses_constant_memory, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 1.001, 0.999), *x = toy_mul(y->t, a, a), *grad;
     mo_scope scope = mo_scope_open(y->t);
     int64_t live = 0, tape = 0;
@@ -22,11 +21,9 @@ TEST(a_loop_that_keeps_its_state_uses_constant_memory) {
     assert_int_equal(mo_context_counters(y->ctx).tape_peak, tape);
     assert_int_equal(mo_tape_nodes(y->t), 1);
     assert_values(x, pow(1.001, 20002), pow(0.999, 20002));
-    mo_tensor_release(a);
 }
 
-TEST(what_is_kept_is_a_constant) {
-    toy *y = *state;
+TEST_OF(what_is_kept_is_a_constant, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *grad;
     mo_tensor *before = toy_mul(y->t, a, a);
     mo_scope scope = mo_scope_open(y->t);
@@ -39,11 +36,9 @@ TEST(what_is_kept_is_a_constant) {
     mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, kept, before));
     assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &grad, 1, 0), MO_OK);
     assert_values(grad, 8 * 4, 27 * 6);
-    mo_tensor_release(a);
 }
 
-TEST(the_mode_is_again_what_it_was) {
-    toy *y = *state;
+TEST_OF(the_mode_is_again_what_it_was, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     mo_tape_set_mode(y->t, MO_EVAL);
     mo_scope scope = mo_scope_open(y->t);
@@ -52,11 +47,9 @@ TEST(the_mode_is_again_what_it_was) {
     mo_scope_close(y->t, &scope, NULL, 0);
     assert_int_equal(mo_tape_mode(y->t), MO_EVAL);
     assert_false(mo_needs_grad(toy_mul(y->t, a, a)));
-    mo_tensor_release(a);
 }
 
-TEST(scopes_nest) {
-    toy *y = *state;
+TEST_OF(scopes_nest, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     mo_scope outer = mo_scope_open(y->t);
     mo_tensor *b = toy_mul(y->t, a, a);
@@ -71,7 +64,6 @@ TEST(scopes_nest) {
     mo_tape_reset(y->t);
     assert_int_equal(live, 64); /* one value, in a chunk of 64 bytes */
     assert_int_equal(mo_context_counters(y->ctx).tape_live, 0);
-    mo_tensor_release(a);
 }
 
 /* ---- an op whose forward takes a gradient: Y = d (sum x^3) / dx ---- */
@@ -93,8 +85,7 @@ static void slope_vjp(mo_vjp *v) { /* returns 6 x y_bar */
 static const mo_op slope_op = {
     .name = "slope_of_cube", .n_in = 1, .reads_in = 1, .shape = toy_shape, .forward = slope_forward, .vjp = slope_vjp};
 
-TEST(a_forward_may_take_gradients) {
-    toy *y = *state;
+TEST_OF(a_forward_may_take_gradients, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *grad;
     mo_tensor *slope = mo_apply(y->t, &slope_op, &a, 1, NULL);
     assert_values(slope, 12, 27);
@@ -106,5 +97,4 @@ TEST(a_forward_may_take_gradients) {
     assert_values(mo_apply(y->t, &slope_op, &data, 1, NULL), 12, 27);
     assert_int_equal(mo_tape_nodes(y->t), 1);
     assert_int_equal(mo_tape_mode(y->t), MO_EVAL);
-    mo_tensor_release(a);
 }

@@ -53,8 +53,7 @@ static long data_kib(void) {
     return kib;
 }
 
-TEST(a_hundred_thousand_steps_grow_nothing) {
-    scratch *scratch = *state;
+TEST_OF(a_hundred_thousand_steps_grow_nothing, scratch *scratch) {
     training s = {.ctx = scratch->ctx, .r = mo_random_at(1, MO_PURPOSE_CHECK, 0)};
     s.t = mo_tape_create(s.ctx, MO_RECORD);
     s.W = mo_parameter(s.ctx, "W", MO_F32, 2, (int64_t[]){WIDTH, WIDTH});

@@ -5,8 +5,7 @@
 
 static const fixtures around_each = {toy_create, toy_release};
 
-TEST(eval_records_nothing) {
-    toy *y = *state;
+TEST_OF(eval_records_nothing, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     mo_tape_set_mode(y->t, MO_EVAL);
     mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, a, a));
@@ -18,11 +17,9 @@ TEST(eval_records_nothing) {
     mo_tape_set_mode(y->t, MO_RECORD);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, a))), MO_OK);
     assert_values(mo_grad_of(a), 4, 6);
-    mo_tensor_release(a);
 }
 
-TEST(backward_consumes_its_nodes_by_name) {
-    toy *y = *state;
+TEST_OF(backward_consumes_its_nodes_by_name, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_mul(y->t, a, a), *g;
     mo_tensor *loss = toy_sum(y->t, b);
     assert_int_equal(mo_backward(y->t, loss), MO_OK);
@@ -38,11 +35,9 @@ TEST(backward_consumes_its_nodes_by_name) {
     mo_grad(y->t, &b, NULL, 1, &a, &g, 1, 0);
     assert_failed(y->ctx, MO_STATE, PARTS("grad: output 0, made by toy_mul was released"));
     assert_values(mo_grad_of(a), 4, 6); /* the failed calls have added nothing */
-    mo_tensor_release(a);
 }
 
-TEST(retain_lets_backward_run_again) {
-    toy *y = *state;
+TEST_OF(retain_lets_backward_run_again, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *loss = toy_sum(y->t, toy_mul(y->t, a, a)), *g;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, MO_RETAIN), MO_OK);
@@ -51,29 +46,24 @@ TEST(retain_lets_backward_run_again) {
     assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, 0), MO_OK);
     mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, 0);
     assert_failed(y->ctx, MO_STATE, PARTS("toy_sum was consumed by an earlier backward", "MO_RETAIN"));
-    mo_tensor_release(a);
 }
 
-TEST(kept_values_survive_backward) {
-    toy *y = *state;
+TEST_OF(kept_values_survive_backward, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = mo_keep(toy_mul(y->t, a, a)), *c = toy_mul(y->t, b, b);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, c)), MO_OK);
     assert_values(b, 4, 9);
     mo_tensor_read(c, (double[2]){0}, 16);
     assert_failed(y->ctx, MO_STATE, PARTS("released by backward: call mo_keep"));
-    mo_tensor_release(a);
 }
 
-TEST(changed_values_are_found_by_name) {
-    toy *y = *state;
-    mo_tensor *p = mo_parameter(y->ctx, "weight", MO_F64, 1, (int64_t[]){2});
+TEST_OF(changed_values_are_found_by_name, toy *y) {
+    mo_tensor *p = tensor_of_test(mo_parameter(y->ctx, "weight", MO_F64, 1, (int64_t[]){2}));
     mo_tensor *square = toy_mul(y->t, p, p), *sum = toy_add(y->t, p, p);
     mo_tensor_write(p, (double[]){1, 2}, 16);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, sum)), MO_OK); /* the rule of toy_add does not read p */
     mo_backward(y->t, toy_sum(y->t, square));
     assert_failed(y->ctx, MO_STATE, PARTS("backward: input 0 of toy_mul, weight was changed in place"));
     assert_values(mo_grad_of(p), 2, 2);
-    mo_tensor_release(p);
 }
 
 static bool wrong_shape(mo_call *c) {
@@ -88,8 +78,7 @@ static void wrong_vjp(mo_vjp *v) {
     v->in_bar[0] = v->out_bar[0]; /* too small: a scalar instead of a vector */
 }
 
-TEST(rules_that_break_the_contract_are_named) {
-    toy *y = *state;
+TEST_OF(rules_that_break_the_contract_are_named, toy *y) {
     mo_op wrong = {.name = "wrong", .n_in = 1, .shape = wrong_shape};
     wrong.forward = wrong_forward;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
@@ -100,11 +89,9 @@ TEST(rules_that_break_the_contract_are_named) {
     assert_failed(y->ctx, MO_INVALID, PARTS("the vjp of wrong gave [] float64 for input 0", "expected [2] float64"));
     mo_apply(y->t, &wrong, (mo_tensor *[]){a, a}, 2, NULL);
     assert_failed(y->ctx, MO_INVALID, PARTS("wrong: 2 inputs, expected 1 to 1"));
-    mo_tensor_release(a);
 }
 
-TEST(first_error_stops_all_later_ops) {
-    toy *y = *state;
+TEST_OF(first_error_stops_all_later_ops, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *one = mo_scalar(y->t, MO_F64, 1), *g;
     mo_tensor *bad = toy_mul(y->t, a, one), *after = toy_add(y->t, a, a);
     assert_true(mo_is_null(bad) && mo_is_null(after));
@@ -115,7 +102,6 @@ TEST(first_error_stops_all_later_ops) {
     mo_tape_reset(y->t);
     assert_failed(y->ctx, MO_INVALID, PARTS("toy_mul: expected equal sizes; got [2] float64, [] float64"));
     assert_values(toy_add(y->t, a, a), 4, 6);
-    mo_tensor_release(a);
 }
 
 /* Returns the seconds that Y = a + a + .. + a, with n additions, and its gradient take. */
@@ -134,16 +120,14 @@ static double chain_seconds(toy *y, mo_tensor *a, int64_t n) {
     return (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec);
 }
 
-TEST(million_nodes_take_linear_time_and_no_stack) {
-    toy *y = *state;
-    mo_tensor *a = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 0, NULL, &(double){1}));
+TEST_OF(million_nodes_take_linear_time_and_no_stack, toy *y) {
+    mo_tensor *a = tensor_of_test(mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 0, NULL, &(double){1})));
     chain_seconds(y, a, 1000000); /* the first run maps the memory */
     double eighth = chain_seconds(y, a, 125000), whole = chain_seconds(y, a, 1000000);
     whole = fmin(whole, chain_seconds(y, a, 1000000)); /* the smaller of two times, as other programs take processor
                                                         * time */
     print_message("1,000,000 nodes: %.2f s, an eighth of them: %.3f s\n", whole, eighth);
     assert_true(whole < 8 * 4 * eighth); /* the ratio is 8 if time is linear, 64 if it is quadratic */
-    mo_tensor_release(a);
 }
 
 /* A step of fixed shapes: a forward of 20 layers, second order, and a backward. */
@@ -156,11 +140,10 @@ static void take_step(mo_tape *t, mo_tensor *a, mo_tensor *b) {
     mo_tape_reset(t);
 }
 
-TEST(second_step_allocates_nothing) {
-    toy *y = *state;
+TEST_OF(second_step_allocates_nothing, toy *y) {
     int64_t n = 16000; /* 128 KB per tensor: the first step needs many slabs */
-    mo_tensor *a = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n));
-    mo_tensor *b = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n));
+    mo_tensor *a = tensor_of_test(mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n)));
+    mo_tensor *b = tensor_of_test(mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n)));
     take_step(y->t, a, b);
     mo_counters first = mo_context_counters(y->ctx);
     for (int i = 0; i < 5; i++)
@@ -168,8 +151,6 @@ TEST(second_step_allocates_nothing) {
     mo_counters later = mo_context_counters(y->ctx);
     assert_int_equal(later.allocations, first.allocations);
     assert_int_equal(later.bytes_live, first.bytes_live);
-    mo_tensor_release(a);
-    mo_tensor_release(b);
 }
 
 /* Returns the peak of bytes in the backward of a chain of products. */
@@ -190,7 +171,6 @@ static int64_t peak_of_chain(int layers, bool eval) {
 }
 
 BARE_TEST(backward_reuses_what_it_has_released) {
-    (void)state;
     int64_t bytes = 8 << 18, peak = peak_of_chain(32, false);
     print_message("32 products: %.1f times one value at the peak\n", (double)peak / (double)bytes);
     /* 32 values, the leaf and its gradient, a few gradients in between; the arena doubles its size, so up to twice as
@@ -198,9 +178,8 @@ BARE_TEST(backward_reuses_what_it_has_released) {
     assert_true(peak <= 2 * (32 + 8) * bytes);
 }
 
-TEST(reset_frees_and_release_returns_everything) {
-    toy *y = *state;
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+TEST_OF(reset_frees_and_release_returns_everything, toy *y) {
+    mo_tensor *a = toy_leaf_apart(y->ctx, 2, 3);
     int64_t before = mo_context_counters(y->ctx).bytes_live;
     mo_tape *t = mo_tape_create(y->ctx, MO_RECORD);
     mo_tensor *constant = mo_require_grad(mo_full(t, MO_F64, 1, (int64_t[]){2}, 3));
@@ -216,8 +195,7 @@ TEST(reset_frees_and_release_returns_everything) {
 }
 
 /* An invalid dtype is refused. */
-TEST(unknown_dtypes_are_refused_on_tapes) {
-    toy *y = *state;
+TEST_OF(unknown_dtypes_are_refused_on_tapes, toy *y) {
     mo_dtype none = (mo_dtype)99;
     assert_true(mo_is_null(mo_tape_tensor(y->t, none, 0, NULL)));
     assert_failed(y->ctx, MO_INVALID, PARTS("tape: unknown dtype 99"));

@@ -8,7 +8,12 @@
 
 using namespace cuda_host;
 
-static const char no_memory[] = "no memory for the workspace of cuSOLVER";
+/* Returns why the library does not begin: a failure, or no memory for its workspace; NULL: it begins. */
+static const char *refusal(seam *s, const char *function, std::size_t workspace) {
+    if (const char *why = library_failure(s, function))
+        return why;
+    return has_workspace(s, workspace) ? nullptr : "no memory for the workspace of cuSOLVER";
+}
 
 static void factor_cholesky(seam_type type, bool lower, int n, void *A, int lda, std::int32_t *info) {
     require_matrices({A, type, n, n, lda, 0, 1}, true, "potrf: A");
@@ -19,10 +24,8 @@ static void factor_cholesky(seam_type type, bool lower, int n, void *A, int lda,
 }
 
 const char *seam_potrf(seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, int32_t *info) {
-    if (const char *why = library_failure(s, "seam_potrf"))
+    if (const char *why = refusal(s, "seam_potrf", (std::size_t)(n)*128))
         return why;
-    if (!has_workspace(s, (std::size_t)(n)*128))
-        return no_memory;
     int order = require_size(n, "potrf: n"), ld = require_size(lda, "potrf: lda");
     require_matrices({A, type, n, n, lda, 0, 1}, true, "potrf: A");
     require_vector(info, 1, sizeof *info, "potrf: info");
@@ -45,10 +48,8 @@ const char *seam_potrf_batched(
 }
 
 const char *seam_getrf(seam *s, seam_type type, int64_t n, void *A, int64_t lda, int64_t *pivot, int32_t *info) {
-    if (const char *why = library_failure(s, "seam_getrf"))
+    if (const char *why = refusal(s, "seam_getrf", (std::size_t)(n)*160))
         return why;
-    if (!has_workspace(s, (std::size_t)(n)*160))
-        return no_memory;
     int order = require_size(n, "getrf: n"), ld = require_size(lda, "getrf: lda");
     require_matrices({A, type, n, n, lda, 0, 1}, true, "getrf: A");
     require_vector(pivot, n, sizeof *pivot, "getrf: pivot");
@@ -79,10 +80,8 @@ template <typename real> static void eigenvectors(bool lower, int n, real *A, in
 }
 
 const char *seam_syevd(seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, void *w, int32_t *info) {
-    if (const char *why = library_failure(s, "seam_syevd"))
+    if (const char *why = refusal(s, "seam_syevd", (std::size_t)(n)*256))
         return why;
-    if (!has_workspace(s, (std::size_t)(n)*256))
-        return no_memory;
     int order = require_size(n, "syevd: n"), ld = require_size(lda, "syevd: lda");
     require_matrices({A, type, n, n, lda, 0, 1}, true, "syevd: A");
     require_vector(w, n, size_of(type), "syevd: w");
@@ -102,10 +101,8 @@ bool seam_has_syevd_batched(void) {
 
 const char *seam_syevd_batched(
     seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, void *w, int32_t *info, int64_t batch) {
-    if (const char *why = library_failure(s, "seam_syevd_batched"))
+    if (const char *why = refusal(s, "seam_syevd_batched", (std::size_t)(n * batch) * 256))
         return why;
-    if (!has_workspace(s, (std::size_t)(n * batch) * 256))
-        return no_memory;
     int order = require_size(n, "syevd_batched: n"), ld = require_size(lda, "syevd_batched: lda");
     require_size(batch, "syevd_batched: batch");
     require_matrices({A, type, n, n, lda, n * lda, batch}, true, "syevd_batched: A");
@@ -123,10 +120,8 @@ const char *seam_syevd_batched(
 }
 
 const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, void *tau, int32_t *info) {
-    if (const char *why = library_failure(s, "seam_geqrf"))
+    if (const char *why = refusal(s, "seam_geqrf", (std::size_t)(m + n) * 192))
         return why;
-    if (!has_workspace(s, (std::size_t)(m + n) * 192))
-        return no_memory;
     int rows = require_size(m, "geqrf: m"), columns = require_size(n, "geqrf: n"), ld = require_size(lda, "geqrf: lda");
     require_matrices({A, type, m, n, lda, 0, 1}, true, "geqrf: A");
     require_vector(tau, m < n ? m : n, size_of(type), "geqrf: tau");
@@ -145,10 +140,8 @@ const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, i
 
 const char *seam_orgqr(
     seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, const void *tau, int32_t *info) {
-    if (const char *why = library_failure(s, "seam_orgqr"))
+    if (const char *why = refusal(s, "seam_orgqr", (std::size_t)(m + n) * 224))
         return why;
-    if (!has_workspace(s, (std::size_t)(m + n) * 224))
-        return no_memory;
     int rows = require_size(m, "orgqr: m"), columns = require_size(n, "orgqr: n"), ld = require_size(lda, "orgqr: lda");
     if (m < n)
         violation("orgqr: %lld rows, %lld columns", (long long)m, (long long)n);

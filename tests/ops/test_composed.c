@@ -1,25 +1,13 @@
 /* tests/ops/test_composed.c - the functions of ops/composed/ against loops, against central differences to order two,
  * and on wrong inputs. */
 #include "ops/inside.h"
+#include "tests/drawn.h"
 #include "tests/toy_ops.h"
 
 static const fixtures around_each = {toy_create, toy_release};
 
-/* Returns a float64 leaf of normal numbers. */
-static mo_tensor *drawn(mo_context *ctx, int ndim, const int64_t *shape, uint64_t stream) {
-    mo_random r = mo_random_at(7, MO_PURPOSE_CHECK, stream);
-    double x[256];
-    int64_t n = 1;
-    for (int i = 0; i < ndim; i++)
-        n *= shape[i];
-    assert_true(n <= 256);
-    for (int64_t i = 0; i < n; i++)
-        x[i] = mo_random_normal(&r);
-    return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, ndim, shape, x));
-}
-
 static double *host(const mo_tensor *T) {
-    double *x = malloc((size_t)mo_numel(T) * sizeof *x + 1);
+    double *x = test_memory((size_t)mo_numel(T) * sizeof *x + 1);
     assert_int_equal(mo_tensor_read(T, x, (size_t)mo_numel(T) * sizeof *x), MO_OK);
     return x;
 }
@@ -42,18 +30,15 @@ static const int64_t table[] = {ROWS, CLASSES};
 /* ---- losses ---- */
 
 static void mse_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_out, void *state) {
-    (void)n, (void)n_out, (void)state;
     out[0] = mo_mse(t, in[0], in[1]);
 }
 
 static void binary_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_out, void *state) {
-    (void)n, (void)n_out, (void)state;
     out[0] = mo_binary_cross_entropy(t, in[0], in[1]);
 }
 
-TEST(losses_are_their_formulas) {
-    toy *y = *state;
-    mo_tensor *in[] = {drawn(y->ctx, 2, table, 1), drawn(y->ctx, 2, table, 2)};
+TEST_OF(losses_are_their_formulas, toy *y) {
+    mo_tensor *in[] = {drawn_leaf(y->t, MO_F64, 1, 2, table), drawn_leaf(y->t, MO_F64, 2, 2, table)};
     double *z = host(in[0]), *v = host(in[1]), squares = 0, cross = 0;
     for (int i = 0; i < NUMBERS; i++) {
         double p = 1 / (1 + exp(-z[i]));
@@ -64,15 +49,10 @@ TEST(losses_are_their_formulas) {
     assert_near(mo_item(mo_binary_cross_entropy(y->t, in[0], in[1])), cross);
     assert_derivatives(y, mse_code, NULL, in, 2);
     assert_derivatives(y, binary_code, NULL, in, 2);
-    for (int i = 0; i < 2; i++)
-        mo_tensor_release(in[i]);
-    free(z);
-    free(v);
 }
 
 /* For a large logit z a right answer costs e^-|z|, not 0, and a wrong one |z|, to all digits of either type. */
-TEST(binary_cross_entropy_of_large_logits_is_exact) {
-    toy *y = *state;
+TEST_OF(binary_cross_entropy_of_large_logits_is_exact, toy *y) {
     const double logits[] = {30, 300, 1e4};
     for (int i = 0; i < 3; i++)
         for (int type = 0; type < 2; type++)
@@ -91,11 +71,10 @@ TEST(binary_cross_entropy_of_large_logits_is_exact) {
 
 /* ---- accuracy ---- */
 
-TEST(accuracy_counts_rows) {
-    toy *y = *state;
+TEST_OF(accuracy_counts_rows, toy *y) {
     double z[] = {1, 2, 2, 5, 1, 0, 0, 1, 0, 0, 0, 0}; /* the largest entries have index 1 (the first of equal ones), 0,
                                                         * 1, 0 */
-    mo_tensor *L = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){4, 3}, z));
+    mo_tensor *L = tensor_of_test(mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){4, 3}, z)));
     mo_tensor *right = mo_from(y->t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){1, 0, 2, 2});
     mo_tensor *share = mo_accuracy(y->t, L, right);
     assert_true(mo_item(share) == 0.5 && !mo_needs_grad(share));
@@ -103,7 +82,6 @@ TEST(accuracy_counts_rows) {
     assert_true(mo_item(mo_accuracy(y->t, batch, mo_reshape(y->t, right, 2, (int64_t[]){2, 2}))) == 0.5);
     mo_accuracy(y->t, L, mo_full(y->t, MO_I64, 1, (int64_t[]){4}, 3));
     assert_failed(y->ctx, MO_INVALID, PARTS("3", "expected 0 to 2"));
-    mo_tensor_release(L);
 }
 
 /* ---- segments ---- */
@@ -113,7 +91,6 @@ enum { LINES = 17, WIDTH = 2, RUNS = 6 };
 static const int64_t offsets[RUNS + 1] = {0, 1, 1, 6, 8, 17, 17}; /* segments 1 and 5 are empty */
 
 static void segments_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_out, void *state) {
-    (void)n, (void)n_out;
     mo_tensor *(*const *f)(mo_tape *, mo_tensor *, mo_tensor *) = state;
     out[0] = mo_square(t, (*f)(t, in[0], mo_from(t, MO_I64, 1, (int64_t[]){RUNS + 1}, offsets)));
 }
@@ -129,9 +106,8 @@ static void check_segments(const double *x, const double *max, const double *sof
         assert_near(soft[i * WIDTH + c], exp(x[i * WIDTH + c]) / sum);
 }
 
-TEST(segments_equal_loops) {
-    toy *y = *state;
-    mo_tensor *X = drawn(y->ctx, 2, (int64_t[]){LINES, WIDTH}, 6);
+TEST_OF(segments_equal_loops, toy *y) {
+    mo_tensor *X = drawn_leaf(y->t, MO_F64, 6, 2, (int64_t[]){LINES, WIDTH});
     mo_tensor *offset = mo_from(y->t, MO_I64, 1, (int64_t[]){RUNS + 1}, offsets);
     double *x = host(X), *max = host(mo_segment_max(y->t, X, offset)),
            *soft = host(mo_segment_softmax(y->t, X, offset));
@@ -141,14 +117,9 @@ TEST(segments_equal_loops) {
     mo_tensor *(*const functions[])(mo_tape *, mo_tensor *, mo_tensor *) = {mo_segment_max, mo_segment_softmax};
     for (int i = 0; i < 2; i++)
         assert_derivatives(y, segments_code, (void *)(uintptr_t)&functions[i], &X, 1);
-    mo_tensor_release(X);
-    free(x);
-    free(max);
-    free(soft);
 }
 
-TEST(segments_at_their_limits) {
-    toy *y = *state;
+TEST_OF(segments_at_their_limits, toy *y) {
     mo_tape *t = y->t;
     const double x[] = {3, 5, 5, 1e4, -1e4, NAN};
     mo_tensor *X = mo_require_grad(mo_from(t, MO_F64, 1, (int64_t[]){6}, x)), *g;
@@ -173,15 +144,14 @@ TEST(segments_at_their_limits) {
 /* ---- sparse products ---- */
 
 static void sparse_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_out, void *state) {
-    (void)n, (void)n_out;
     out[0] = mo_spmm_values(t, state, in[0], in[1]);
 }
 
-TEST(sparse_products_have_gradients_of_the_values) {
-    toy *y = *state;
+TEST_OF(sparse_products_have_gradients_of_the_values, toy *y) {
     const int64_t rows[] = {0, 2, 2, 5, 6};
     const int32_t columns[] = {2, 0, 1, 0, 1, 2}; /* one row is empty, and one names a column twice */
-    mo_tensor *in[] = {drawn(y->ctx, 1, (int64_t[]){6}, 8), drawn(y->ctx, 2, (int64_t[]){3, 4}, 9)};
+    mo_tensor *in[] = {
+        drawn_leaf(y->t, MO_F64, 8, 1, (int64_t[]){6}), drawn_leaf(y->t, MO_F64, 9, 2, (int64_t[]){3, 4})};
     double *v = host(in[0]);
     mo_csr *A = mo_csr_create(y->ctx, 4, 3, rows, columns, MO_F64, v);
     mo_csr *bare = mo_csr_create(y->ctx, 4, 3, rows, columns, MO_F64, NULL);
@@ -191,17 +161,11 @@ TEST(sparse_products_have_gradients_of_the_values) {
     assert_derivatives(y, sparse_code, bare, in, 2);
     mo_csr_release(A);
     mo_csr_release(bare);
-    for (int i = 0; i < 2; i++)
-        mo_tensor_release(in[i]);
-    free(v);
-    free(got);
-    free(expected);
 }
 
 /* ---- wrong inputs ---- */
 
-TEST(wrong_inputs_are_named) {
-    toy *y = *state;
+TEST_OF(wrong_inputs_are_named, toy *y) {
     mo_tape *t = y->t;
     mo_tensor *M = mo_full(t, MO_F64, 2, (int64_t[]){2, 3}, 1), *v = mo_full(t, MO_F64, 1, (int64_t[]){3}, 1);
     mo_tensor *n = mo_null_tensor(y->ctx), *one = mo_full(t, MO_I64, 1, (int64_t[]){2}, 1);

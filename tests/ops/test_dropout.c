@@ -8,8 +8,7 @@ static mo_random start(void) {
     return mo_random_at(3, MO_PURPOSE_DROPOUT, 41);
 }
 
-TEST(evaluation_and_rate_zero_return_the_input) {
-    toy *y = *state;
+TEST_OF(evaluation_and_rate_zero_return_the_input, toy *y) {
     mo_tensor *X = toy_leaf(y->ctx, 2, 3);
     mo_random r = start();
     assert_ptr_equal(mo_dropout(y->t, X, 0, &r), X);
@@ -21,30 +20,26 @@ TEST(evaluation_and_rate_zero_return_the_input) {
     mo_dropout(y->t, X, NAN, &r);
     assert_failed(y->ctx, MO_INVALID, PARTS("dropout: rate nan"));
     assert_int_equal(r.index, start().index);
-    mo_tensor_release(X);
 }
 
-TEST(rate_is_the_share_of_zeros) {
-    toy *y = *state;
+TEST_OF(rate_is_the_share_of_zeros, toy *y) {
     const int64_t n = 100000;
     const double rate = 0.3;
     mo_random r = start();
     mo_tensor *Y = mo_dropout(y->t, mo_full(y->t, MO_F32, 1, &n, 1), rate, &r);
-    float *v = malloc((size_t)n * sizeof *v);
+    float *v = test_memory((size_t)n * sizeof *v);
     mo_tensor_read(Y, v, (size_t)n * sizeof *v);
     int64_t zeros = 0;
     for (int64_t i = 0; i < n; i++) {
         assert_true(v[i] == 0 || v[i] == (float)(1 / (1 - rate)));
         zeros += v[i] == 0;
     }
-    free(v);
     assert_int_equal(r.index, start().index + (uint64_t)n);
     /* at most five standard deviations of a binomial count */
     assert_true(fabs((double)zeros - (double)n * rate) < 5 * sqrt((double)n * rate * (1 - rate)));
 }
 
-TEST(position_alone_decides_the_mask) {
-    toy *y = *state;
+TEST_OF(position_alone_decides_the_mask, toy *y) {
     mo_random once = start(), parts = start(), again = start();
     const int64_t ten = 10, four = 4, six = 6;
     mo_tensor *whole = mo_dropout(y->t, mo_full(y->t, MO_F64, 1, &ten, 1), 0.5, &once);
@@ -64,15 +59,13 @@ TEST(position_alone_decides_the_mask) {
     assert_true(same < 10);
 }
 
-TEST(gradient_is_the_mask) {
-    toy *y = *state;
+TEST_OF(gradient_is_the_mask, toy *y) {
     const int64_t n = 20;
     mo_random r = start();
-    mo_tensor *X = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n)), *g;
+    mo_tensor *X = tensor_of_test(mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n))), *g;
     mo_tensor_fill(X, 2);
     mo_tensor *Y = mo_keep(mo_dropout(y->t, X, 0.25, &r));
     mo_grad(y->t, &Y, NULL, 1, &X, &g, 1, 0);
     for (int i = 0; i < n; i++)
         assert_true(2 * at(g, i) == at(Y, i));
-    mo_tensor_release(X);
 }

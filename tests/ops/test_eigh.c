@@ -2,8 +2,6 @@
  * derivative. */
 #include "tests/host_matrices.h"
 
-static const fixtures around_each = {set_up, tear_down};
-
 /* Checks |A V - V diag(w)| / (n |A| eps), |V^T V - I| / (n eps), that w rises, and the signs. */
 static void eigh_once(fixture *f, mo_dtype dtype, int n) {
     double *A = normals(f, n, n);
@@ -29,27 +27,20 @@ static void eigh_once(fixture *f, mo_dtype dtype, int n) {
     double skew = norm(VV, n, n) / (n * epsilon(dtype));
     if (!(residual < threshold && skew < threshold))
         fail_msg("n = %d: eigenvector ratio %g, orthogonality ratio %g", n, residual, skew);
-    free(A);
-    free(w);
-    free(V);
-    free(AV);
-    free(VV);
 }
 
 TEST(eigh_diagonalizes_with_fixed_signs) {
     for_each_size(*state, eigh_once);
 }
 
-TEST(a_matrix_that_is_not_finite_is_named) {
-    fixture *f = *state;
+TEST_OF(a_matrix_that_is_not_finite_is_named, fixture *f) {
     mo_tensor *w, *V;
     mo_eigh(f->t, second_of_two(f, MO_F64, (double[]){1, 2, 0, 2, 1, 0, INFINITY, 0, 1}), &w, &V);
     expect_error(f->ctx, "eigh: matrix 1 of 2 holds a value that is not finite; got [2, 3, 3] float64");
     assert_true(mo_is_null(w) && mo_is_null(V));
 }
 
-TEST(equal_eigenvalues_refuse_a_gradient_through_vectors_alone) {
-    fixture *f = *state;
+TEST_OF(equal_eigenvalues_refuse_a_gradient_through_vectors_alone, fixture *f) {
     mo_tensor *A = mo_require_grad(second_of_two(f, MO_F64, (double[]){1, 0, 0, 0, 2, 0, 0, 0, 2})), *w, *V, *grad;
     mo_eigh(f->t, A, &w, &V);
     mo_tensor *trace = mo_sum(f->t, w, MO_ALL, MO_DROP_AXES),
@@ -58,7 +49,6 @@ TEST(equal_eigenvalues_refuse_a_gradient_through_vectors_alone) {
     double *g = values_of(f, grad); /* the trace's derivative is the identity */
     for (int i = 0; i < 18; i++)
         assert_true(fabs(g[i] - (i % 9 % 4 == 0)) < 1e-14);
-    free(g);
     assert_int_equal(mo_grad(f->t, &y, NULL, 1, &A, &grad, 1, MO_RETAIN), MO_NUMERICAL);
     expect_error(f->ctx,
         "eigh: a gradient through V was asked for, but eigenvalues 0 and 1 of matrix 0 of 2 agree to a "

@@ -2,10 +2,7 @@
  * same bits twice; and it names the parameter whose sum is not finite. */
 #include "ops/fits/adamw.h"
 #include "ops/ops.h"
-#include "tests/device.h"
-
-#include "tests/suite.h"
-#include <math.h>
+#include "tests/drawn.h"
 
 enum { MANY = 70 }; /* more gradients than one launch takes */
 
@@ -13,17 +10,16 @@ enum { MANY = 70 }; /* more gradients than one launch takes */
 static const int64_t lengths[] = {1, 3, 8191, 8192, 8193, 0, 17, 30000};
 
 typedef struct gradients {
-    mo_context *ctx;
-    mo_tape *t;
     mo_tensor *g[MANY], *squares, *scale;
     mo_view views[MANY];
     double expected[MANY], norm;
 } gradients;
 
 /* Gradient i begins `offset` values after an aligned address. */
-static gradients gradients_create(mo_context *ctx, mo_dtype real, int64_t offset) {
-    gradients s = {.ctx = ctx, .t = mo_tape_create(ctx, MO_EVAL)};
-    double *value = malloc(40000 * sizeof *value), total = 0;
+static gradients gradients_create(mo_tape *t, mo_dtype real, int64_t offset) {
+    gradients s = {
+        .squares = mo_full(t, MO_F64, 1, (int64_t[]){MANY}, 0), .scale = mo_full(t, MO_F64, 1, (int64_t[]){2}, 0)};
+    double *value = test_memory(40000 * sizeof *value), total = 0;
     mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 0);
     for (int i = 0; i < MANY; i++) {
         int64_t n = lengths[i % 8];
@@ -33,20 +29,11 @@ static gradients gradients_create(mo_context *ctx, mo_dtype real, int64_t offset
             s.expected[i] += k < offset ? 0 : value[k] * value[k];
         }
         total += s.expected[i];
-        mo_tensor *all = mo_cast(s.t, mo_from(s.t, MO_F64, 1, (int64_t[]){n + offset}, value), real);
-        s.g[i] = mo_slice(s.t, all, MO_AXIS(0), offset, n + offset);
+        mo_tensor *all = mo_cast(t, mo_from(t, MO_F64, 1, (int64_t[]){n + offset}, value), real);
+        s.g[i] = mo_slice(t, all, MO_AXIS(0), offset, n + offset);
     }
     s.norm = sqrt(total);
-    s.squares = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){MANY});
-    s.scale = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){2});
-    free(value);
     return s;
-}
-
-static void gradients_release(gradients *s) {
-    mo_tensor_release(s->squares);
-    mo_tensor_release(s->scale);
-    mo_tape_release(s->t);
 }
 
 static void find(gradients *s, double bound, double *squares, double *scale) {
@@ -67,7 +54,6 @@ TEST(norm_is_the_sum_in_float64_at_any_alignment) {
                 assert_true(fabs(squares[run][i] - s.expected[i]) <= tolerance[type] * s.expected[i]);
             assert_true(fabs(scale[run][0] - s.norm) <= tolerance[type] * s.norm);
             assert_true(fabs(scale[run][1] - 1 / (s.norm + 1e-6)) <= tolerance[type]);
-            gradients_release(&s);
         }
         assert_memory_equal(squares[0], squares[1], sizeof squares[0]);
         assert_memory_equal(scale[0], scale[1], sizeof scale[0]);
@@ -77,8 +63,7 @@ TEST(norm_is_the_sum_in_float64_at_any_alignment) {
         find(&s, 0, squares[2], scale[2]);
         assert_memory_equal(squares[0], squares[2], sizeof squares[0]);
         assert_true(scale[2][0] == scale[0][0] && scale[2][1] == 1);
-        gradients_release(&s);
-        gradients_release(&again);
+        mo_tape_reset(*state);
     }
 }
 
@@ -89,17 +74,7 @@ TEST(a_sum_that_is_not_finite_is_its_own_parameters) {
     find(&s, 1, squares, scale);
     for (int i = 0; i < MANY; i++)
         assert_true(isfinite(squares[i]) == (i != 66));
-    gradients_release(&s);
-}
-
-static int open_device(void **state) {
-    *state = device_context(test_device());
-    return 0;
-}
-
-static int close_device(void **state) {
-    mo_context_release(*state);
-    return 0;
+    mo_tape_reset(*state);
 }
 
 static const fixtures around_all = {open_device, close_device};

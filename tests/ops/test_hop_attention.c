@@ -3,34 +3,19 @@
  * batch, against the same values apart. */
 #include "ops/inside.h"
 #include "ops/ops.h"
-#include "tests/device.h"
-#include "tests/worst_of.h"
+#include "tests/drawn.h"
+#include "tests/largest_difference.h"
 
-#include "tests/suite.h"
-#include <math.h>
-
-enum { K = 3, N = 37, D = 40, M = 33, LEAVES = 2 * K + 4, MOST = 4 * 300 * 64 };
+enum { K = 3, N = 37, D = 40, M = 33, LEAVES = 2 * K + 4 };
 
 typedef struct fixture {
-    mo_context *ctx;
     mo_tape *t;
     mo_tensor *X, *Y_bar, *a_bar, *leaf[LEAVES]; /* leaf: W_k, b_k of each hop, then W, b, v, c of the attention */
 } fixture;
 
-static mo_tensor *drawn(mo_tape *t, mo_dtype real, uint64_t stream, int ndim, const int64_t *shape) {
-    static double value[MOST];
-    int64_t n = 1;
-    for (int i = 0; i < ndim; i++)
-        n *= shape[i];
-    mo_random r = mo_random_at(23, MO_PURPOSE_CHECK, stream);
-    for (int i = 0; i < n; i++)
-        value[i] = 0.3 * mo_random_normal(&r);
-    return mo_cast(t, mo_from(t, MO_F64, ndim, shape, value), real);
-}
-
 static void draw_all(fixture *f, mo_dtype real) {
     mo_tape *t = f->t;
-    f->X = drawn(t, real, 1, 3, (int64_t[]){K, N, D});
+    f->X = mo_scale(t, drawn(t, real, 1, 3, (int64_t[]){K, N, D}), 0.3, 0);
     f->Y_bar = drawn(t, real, 2, 2, (int64_t[]){N, D});
     f->a_bar = drawn(t, real, 3, 2, (int64_t[]){N, K});
     for (int k = 0; k < K; k++) {
@@ -42,7 +27,7 @@ static void draw_all(fixture *f, mo_dtype real) {
     f->leaf[2 * K + 2] = drawn(t, real, 32, 2, (int64_t[]){1, M});
     f->leaf[2 * K + 3] = drawn(t, real, 33, 1, (int64_t[]){1});
     for (int i = 0; i < LEAVES; i++)
-        f->leaf[i] = mo_require_grad(mo_stop_gradient(t, f->leaf[i]));
+        f->leaf[i] = mo_require_grad(mo_stop_gradient(t, mo_scale(t, f->leaf[i], 0.3, 0)));
 }
 
 static mo_tensor *fused(fixture *f, mo_tensor **attention) {
@@ -72,24 +57,15 @@ static mo_tensor *unfused(fixture *f, mo_tensor **attention) {
     return Y;
 }
 
-/* exact: on the CPU, all bits must be equal. */
+/* exact: on the CPU, all values must be equal. */
 static void compare(mo_tape *t, const char *what, int which, mo_tensor *got, mo_tensor *want, bool exact) {
-    static char a[MOST * 8], b[MOST * 8];
     bool wide = mo_tensor_dtype(got) == MO_F64;
-    int n = (int)mo_numel(want);
-    size_t bytes = (size_t)n * (wide ? 8 : 4);
-    assert_int_equal(mo_numel(got), n);
-    mo_tensor_read(mo_contiguous(t, got), a, bytes);
-    assert_int_equal(mo_tensor_read(mo_contiguous(t, want), b, bytes), MO_OK);
-    if (exact && memcmp(a, b, bytes) != 0)
+    mo_tensor *expected = mo_cast(t, want, MO_F64);
+    double difference = largest_difference(mo_cast(t, got, MO_F64), expected);
+    if (exact && difference != 0)
         fail_msg("%s %d: other bits", what, which);
-    double difference = 0, largest = n == 1; /* n = 1 is the gradient of c: only rounding, as softmax does not depend on
-                                              * c, so it is compared with 1 */
-    for (int i = 0; i < n; i++) {
-        double x = wide ? ((double *)a)[i] : ((float *)a)[i], y = wide ? ((double *)b)[i] : ((float *)b)[i];
-        difference = worst_of(difference, fabs(x - y));
-        largest = fmax(largest, fabs(y));
-    }
+    /* One element is the gradient of c: only rounding, as softmax does not depend on c, so it is compared with 1. */
+    double largest = mo_numel(want) == 1 ? 1 : mo_item(mo_max(t, mo_abs(t, expected), MO_ALL, MO_DROP_AXES));
     if (!(difference <= (wide ? 1e-13 : 2e-5) * largest) || largest == 0)
         fail_msg("%s %d: off by %g of %g", what, which, difference, largest);
 }
@@ -100,7 +76,7 @@ static void take(fixture *f, mo_tensor *Y, mo_tensor *a, mo_tensor **g, unsigned
 }
 
 TEST(one_op_is_one_op_for_each_hop) {
-    fixture *f = *state;
+    fixture *f = &(fixture){.t = *state};
     for (int wide = 0; wide < 2; wide++) {
         mo_tensor *a[2], *g[2][LEAVES], *again[LEAVES];
         draw_all(f, wide ? MO_F64 : MO_F32);
@@ -134,7 +110,7 @@ static void put_in_one_memory(fixture *f, mo_dtype real, mo_tensor **P) {
     mo_parameter_form form[2 * K];
     for (int i = 0; i < 2 * K; i++)
         form[i] = (mo_parameter_form){.name = "layer", .ndim = i % 2 ? 1 : 2, .shape = {D, D}};
-    mo_parameters(f->ctx, real, 2 * K, form, P);
+    mo_parameters(mo_tape_context(f->t), real, 2 * K, form, P);
     for (int i = 0; i < 2 * K; i++) {
         assert_int_equal(mo_tensor_copy(P[i], f->leaf[i]), MO_OK);
         f->leaf[i] = P[i];
@@ -142,7 +118,7 @@ static void put_in_one_memory(fixture *f, mo_dtype real, mo_tensor **P) {
 }
 
 TEST(layers_of_one_memory_are_those_apart) {
-    fixture *f = *state;
+    fixture *f = &(fixture){.t = *state};
     bool cpu = test_device() == MO_CPU;
     for (int wide = 0; wide < 2; wide++) {
         mo_tensor *a, *Y[3], *g[2][LEAVES], *seconds[2][LEAVES], *P[2 * K];
@@ -171,13 +147,14 @@ TEST(layers_of_one_memory_are_those_apart) {
  * threads. */
 static void attend_many(int threads, float *out, size_t bytes) {
     enum { HOPS = 4, ROWS = 300, WIDTH = 64, N_IN = 5 };
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.threads = threads}));
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
     const int64_t size[N_IN][3] = {{HOPS, ROWS, WIDTH}, {WIDTH, 2 * WIDTH}, {WIDTH}, {1, WIDTH}, {1}};
     const int ndim[N_IN] = {3, 2, 1, 2, 1};
     mo_tensor *in[N_IN], *g[N_IN];
     for (int i = 0; i < N_IN; i++)
-        in[i] = mo_require_grad(mo_stop_gradient(t, drawn(t, MO_F32, 40 + (uint64_t)i, ndim[i], size[i])));
+        in[i] = mo_require_grad(
+            mo_stop_gradient(t, mo_scale(t, drawn(t, MO_F32, 40 + (uint64_t)i, ndim[i], size[i]), 0.3, 0)));
     mo_tensor *Y = mo_hop_attention(t, in[0], in + 1, NULL), *loss = mo_sum(t, mo_square(t, Y), MO_ALL, MO_DROP_AXES);
     assert_int_equal(mo_grad(t, &loss, NULL, 1, in, g, N_IN, 0), MO_OK);
     float *end = out + bytes / sizeof *out;
@@ -187,12 +164,9 @@ static void attend_many(int threads, float *out, size_t bytes) {
         assert_int_equal(mo_tensor_read(mo_contiguous(t, g[i]), out, own), MO_OK);
         out += own / sizeof *out;
     }
-    mo_tape_release(t);
-    mo_context_release(ctx);
 }
 
 TEST(threads_change_no_bit) {
-    (void)state;
     enum { VALUES = 4 * 300 * 64 + 64 * 128 + 64 + 64 + 1 };
     static float one[VALUES], other[VALUES];
     if (test_device() != MO_CPU)
@@ -202,22 +176,6 @@ TEST(threads_change_no_bit) {
         attend_many(threads, other, sizeof other);
         assert_memory_equal(one, other, sizeof one);
     }
-}
-
-static int open_device(void **state) {
-    fixture *f = calloc(1, sizeof *f);
-    f->ctx = device_context(test_device());
-    f->t = mo_tape_create(f->ctx, MO_RECORD);
-    *state = f;
-    return 0;
-}
-
-static int close_device(void **state) {
-    fixture *f = *state;
-    mo_tape_release(f->t);
-    mo_context_release(f->ctx);
-    free(f);
-    return 0;
 }
 
 static const fixtures around_all = {open_device, close_device};

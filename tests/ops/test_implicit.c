@@ -1,41 +1,8 @@
 /* tests/ops/test_implicit.c - implicit differentiation: gradients to order two by dense factors, conjugate gradients
  * and GMRES, and the messages for bad problems. */
 #include "tests/cubic_systems.h"
-#include "tests/scratch.h"
 
 /* ---- gradients ---- */
-
-static void expect_gradients(fixture *f, mo_implicit_options o) {
-    mo_check_result r = mo_check_function(f->ctx, root_function, &o, f->theta, 2, 1, 2, 1e-5, 7);
-    if (!r.pass)
-        fail_msg("error %.3g; %s", r.error, r.worst);
-}
-
-TEST(factors_give_first_and_second_derivatives) {
-    fixture *f = *state;
-    draw_cubic(f, MO_F64, 3, 4, false);
-    expect_gradients(f, (mo_implicit_options){.batch_axes = 1});
-}
-
-TEST(a_given_jacobian_gives_the_same) {
-    fixture *f = *state;
-    draw_cubic(f, MO_F64, 3, 4, false);
-    expect_gradients(f, (mo_implicit_options){.batch_axes = 1, .jacobian = cubic_jacobian});
-}
-
-TEST(gmres_gives_first_and_second_derivatives) {
-    fixture *f = *state;
-    draw_cubic(f, MO_F64, 3, 7, false);
-    expect_gradients(f, (mo_implicit_options){.batch_axes = 1, .dense_limit = -1});
-}
-
-TEST(gmres_restarts) {
-    fixture *f = *state;
-    draw_cubic(f, MO_F64, 2, 12, false);
-    mo_solver_report report = {0};
-    expect_gradients(f, (mo_implicit_options){.batch_axes = 1, .dense_limit = -1, .restart = 4, .report = &report});
-    assert_true(report.adjoint_iterations > 4);
-}
 
 /* The checker moves A freely, so the residual takes A's symmetric part: J = A + diag(x^2) is then symmetric. */
 static mo_tensor *symmetric_cubic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
@@ -44,19 +11,27 @@ static mo_tensor *symmetric_cubic(mo_tape *t, mo_tensor *x, mo_tensor *const *th
 }
 
 static void symmetric_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_out;
     mo_tensor *A = mo_scale(t, mo_add(t, in[0], mo_transpose(t, in[0])), 0.5, 0);
     mo_tensor *x = solve_cubic(t, (mo_tensor *[]){A, in[1]}, 30);
     out[0] = mo_implicit(t, x, symmetric_cubic, in, n_in, state);
 }
 
-TEST(conjugate_gradients_give_first_and_second_derivatives) {
-    fixture *f = *state;
-    draw_cubic(f, MO_F64, 3, 7, true);
-    mo_implicit_options o = {.batch_axes = 1, .symmetric = true, .dense_limit = -1};
-    mo_check_result r = mo_check_function(f->ctx, symmetric_function, &o, f->theta, 2, 1, 2, 1e-5, 7);
-    if (!r.pass)
-        fail_msg("error %.3g; %s", r.error, r.worst);
+/* By factors of the Jacobian, found or given; GMRES, which restarts; and conjugate gradients. */
+TEST_OF(every_method_gives_first_and_second_derivatives, fixture *f) {
+    mo_solver_report report = {0};
+    mo_implicit_options methods[] = {{.batch_axes = 1}, {.batch_axes = 1, .jacobian = cubic_jacobian},
+        {.batch_axes = 1, .dense_limit = -1}, {.batch_axes = 1, .dense_limit = -1, .restart = 4, .report = &report},
+        {.batch_axes = 1, .symmetric = true, .dense_limit = -1}};
+    const int sizes[][2] = {{3, 4}, {3, 4}, {3, 7}, {2, 12}, {3, 7}};
+    for (int i = 0; i < 5; i++) {
+        mo_implicit_options *o = &methods[i];
+        draw_cubic(f, MO_F64, sizes[i][0], sizes[i][1], o->symmetric);
+        mo_function function = o->symmetric ? symmetric_function : root_function;
+        mo_check_result r = mo_check_function(f->ctx, function, o, f->theta, 2, 1, 2, 1e-5, 7);
+        if (!r.pass)
+            fail_msg("method %d: error %.3g; %s", i, r.error, r.worst);
+    }
+    assert_true(report.adjoint_iterations > 4);
 }
 
 static const struct test_state {
@@ -66,7 +41,6 @@ static const struct test_state {
 
 /* The zero is x = theta s; the scale s is in the state. */
 static mo_tensor *scaled(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
-    (void)n;
     return mo_sub(t, x, mo_scale(t, theta[0], ((const struct test_state *)state)->scale, 0));
 }
 
@@ -88,13 +62,10 @@ TEST(state_may_go_once_it_was_copied) {
 
 /* F = x^3 - theta, with zero theta^(1/3): one rule gives derivatives of every order. */
 static mo_tensor *cube(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
-    (void)n;
-    (void)state;
     return mo_sub(t, mo_mul(t, mo_square(t, x), x), theta[0]);
 }
 
-TEST(third_derivative_of_a_cube_root) {
-    fixture *f = *state;
+TEST_OF(third_derivative_of_a_cube_root, fixture *f) {
     for (int krylov = 0; krylov < 2; krylov++) {
         mo_tensor *theta = mo_require_grad(mo_scalar(f->t, MO_F64, 8)), *d;
         d = mo_implicit(
@@ -130,8 +101,7 @@ static mo_tensor *misshapen(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, i
     return mo_sum(t, cubic(t, x, theta, n, state), MO_AXIS(0), MO_DROP_AXES);
 }
 
-TEST(bad_problems_are_named) {
-    fixture *f = *state;
+TEST_OF(bad_problems_are_named, fixture *f) {
     draw_cubic(f, MO_F64, 2, 3, false);
     mo_tensor *x = solve_cubic(f->t, f->theta, 30), *far = mo_scale(f->t, x, 1, 1), *g;
     mo_implicit(f->t, x, misshapen, f->theta, 2, NULL);

@@ -7,8 +7,6 @@
  * refuse a matrix whose condition is within a factor of 10 of 1/eps, which can be singular to working precision. */
 #include "tests/lapack_matrices.h"
 
-static const fixtures around_each = {set_up, tear_down};
-
 static const int orders[] = {0, 1, 2, 3, 5, 10, 50, 512}, right_hand_sides[] = {0, 1, 2, 15, 1025};
 enum { ORDERS = 8, RIGHT_HAND_SIDES = 5, FEW_ELEMENTS = 512 * 15 };
 
@@ -34,9 +32,7 @@ static mo_tensor *solve_lower(mo_tape *t, mo_tensor *A, mo_tensor *B) {
 /* ---- residuals, in float64 ---- */
 
 static double norm_of(fixture *f, mo_tensor *X) {
-    double *x = values_of(f, X), largest = norm(x, (int)mo_dim(X, 0), (int)mo_dim(X, 1));
-    free(x);
-    return largest;
+    return norm(values_of(f, X), (int)mo_dim(X, 0), (int)mo_dim(X, 1));
 }
 
 static mo_tensor *wide(fixture *f, mo_tensor *X) {
@@ -63,7 +59,6 @@ static void check_solution(fixture *f, const family *s, tally *sum, mo_tensor *x
     mo_dtype dtype = mo_tensor_dtype(X);
     double *g = normals(f, n, m);
     mo_tensor *G = matrix(f, dtype, n, m, g), *grads[2], *A = wide(f, xs[0]);
-    free(g);
     assert_int_equal(mo_grad(f->t, &X, &G, 1, xs, grads, 2, 0), MO_OK);
     mo_tensor *B_bar = wide(f, grads[1]), *A_bar = wide(f, grads[0]);
     expect_ratio(s, sum, "forward", residual_ratio(f, A, wide(f, X), wide(f, xs[1]), dtype), n, m);
@@ -108,9 +103,7 @@ static void run(fixture *f, const family *s, mo_dtype dtype, int n, int m, tally
         if (n && m)
             check_solution(f, s, sum, xs, X);
     }
-    free(A);
-    free(B);
-    mo_tape_reset(f->t);
+    end_round(f);
 }
 
 /* Triangular matrices are only for the general family: they are not symmetric, and the triangular family has its

@@ -2,10 +2,7 @@
  * every order. */
 #include "tests/host_matrices.h"
 
-static const fixtures around_each = {set_up, tear_down};
-
-TEST(a_determinant_beyond_the_range_has_a_logarithm) {
-    fixture *f = *state;
+TEST_OF(a_determinant_beyond_the_range_has_a_logarithm, fixture *f) {
     int n = 200;
     double *A = zeros(n, n);
     for (int i = 0; i < n; i++)
@@ -15,17 +12,12 @@ TEST(a_determinant_beyond_the_range_has_a_logarithm) {
         double *z = values_of(f, mo_log_abs_det(f->t, matrix(f, d ? MO_F64 : MO_F32, n, n, A)));
         assert_true(fabs(y[0] / (n * log(1e4)) - 1) < 100 * epsilon(d ? MO_F64 : MO_F32));
         assert_true(fabs(z[0] - y[0]) < 100 * epsilon(d ? MO_F64 : MO_F32) * y[0]);
-        free(y);
-        free(z);
     }
-    free(A);
 }
 
-TEST(the_sign_is_left_out) {
-    fixture *f = *state;
+TEST_OF(the_sign_is_left_out, fixture *f) {
     double *y = values_of(f, mo_log_abs_det(f->t, second_of_two(f, MO_F64, (double[]){0, 2, 0, 3, 0, 0, 0, 0, 5})));
     assert_true(y[0] == 0 && fabs(y[1] - log(30)) < 1e-15);
-    free(y);
 }
 
 /* Draws three symmetric diagonally dominant matrices of order 5, and columns for them. */
@@ -35,8 +27,6 @@ static void draw_problem(fixture *f, mo_tensor *xs[2]) {
         A[i] = (i % 25) % 6 == 0 ? 4 : 0.1 * (i % 25 % 5 + i % 25 / 5);
     xs[0] = mo_require_grad(tensor_of(f, MO_F64, 3, (int64_t[]){3, 5, 5}, A));
     xs[1] = mo_require_grad(tensor_of(f, MO_F64, 3, (int64_t[]){3, 5, 2}, X));
-    free(A);
-    free(X);
 }
 
 static mo_tensor *sum_of_squares(mo_tape *t, mo_tensor *X) {
@@ -52,8 +42,7 @@ static void expect_three_factorizations(fixture *f, mo_tensor *A, int64_t before
     assert_int_equal(mo_context_counters(f->ctx).factorizations - before, 3);
 }
 
-TEST(factors_are_reused_at_every_order) {
-    fixture *f = *state;
+TEST_OF(factors_are_reused_at_every_order, fixture *f) {
     mo_tensor *xs[2];
     draw_problem(f, xs);
     mo_tensor *(*const of_one[])(mo_tape *, mo_tensor *) = {mo_logdet, mo_log_abs_det};
@@ -66,8 +55,7 @@ TEST(factors_are_reused_at_every_order) {
 }
 
 /* Exactly, not only up to rounding. */
-TEST(gradients_of_symmetric_matrices_are_symmetric) {
-    fixture *f = *state;
+TEST_OF(gradients_of_symmetric_matrices_are_symmetric, fixture *f) {
     mo_tensor *xs[2], *grad;
     draw_problem(f, xs);
     mo_tensor *y = mo_logdet(f->t, xs[0]);
@@ -75,5 +63,4 @@ TEST(gradients_of_symmetric_matrices_are_symmetric) {
     double *g = values_of(f, grad);
     for (int k = 0; k < 75; k++)
         assert_true(g[k] == g[k / 25 * 25 + k % 5 * 5 + k % 25 / 5]);
-    free(g);
 }

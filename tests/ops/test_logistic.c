@@ -1,13 +1,6 @@
 /* tests/ops/test_logistic.c - logistic regression: the solution is optimal, and the same, with its derivatives, on
  * every path of the code. */
 #include "models/inside.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/scratch.h"
 
 static const fixtures around_each = {context_open, context_close};
@@ -23,7 +16,7 @@ static void draw_problem(mo_context *ctx, problem *p, uint64_t seed) {
     mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 1);
     int64_t rows = p->batch * p->n;
     int64_t d = p->d, C = p->classes;
-    double *x = calloc((size_t)(rows * d + rows * C + C * d), sizeof *x), *y = x + rows * d, *mean = y + rows * C;
+    double *x = test_memory((size_t)(rows * d + rows * C + C * d) * sizeof *x), *y = x + rows * d, *mean = y + rows * C;
     for (int64_t i = 0; i < C * d; i++)
         mean[i] = p->spread * mo_random_normal(&r);
     for (int64_t i = 0; i < rows; i++) {
@@ -32,16 +25,9 @@ static void draw_problem(mo_context *ctx, problem *p, uint64_t seed) {
         for (int64_t j = 0; j < d; j++)
             x[i * d + j] = mean[c * d + j] + mo_random_normal(&r);
     }
-    p->X = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 3, (int64_t[]){p->batch, p->n, d}, x));
-    p->Y = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 3, (int64_t[]){p->batch, p->n, C}, y));
-    p->lambda_tensor = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &p->lambda));
-    free(x);
-}
-
-static void release_problem(problem *p) {
-    mo_tensor_release(p->X);
-    mo_tensor_release(p->Y);
-    mo_tensor_release(p->lambda_tensor);
+    p->X = tensor_of_test(mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 3, (int64_t[]){p->batch, p->n, d}, x)));
+    p->Y = tensor_of_test(mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 3, (int64_t[]){p->batch, p->n, C}, y)));
+    p->lambda_tensor = tensor_of_test(mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &p->lambda)));
 }
 
 static double norm(mo_tape *t, mo_tensor *A) {
@@ -63,8 +49,7 @@ static mo_tensor *objective_gradient(mo_tape *t, const problem *p, mo_tensor *W,
     return mo_add(t, mo_matmul(t, mo_transpose(t, Phi), R), penalty);
 }
 
-TEST(the_gradient_vanishes_at_the_solution) {
-    mo_context *ctx = *state;
+TEST_OF(the_gradient_vanishes_at_the_solution, mo_context *ctx) {
     static const problem problems[] = {
         {.batch = 1, .n = 40, .d = 7, .classes = 3, .spread = 1, .lambda = 1},
         {.batch = 3, .n = 15, .d = 30, .classes = 5, .spread = 1, .lambda = 0.1},
@@ -81,15 +66,13 @@ TEST(the_gradient_vanishes_at_the_solution) {
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
         for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
             problem p = problems[i];
-            mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+            mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
             draw_problem(ctx, &p, 11);
             mo_tensor *W = mo_logistic(t, p.X, p.Y, p.lambda_tensor, (mo_intercept)intercept);
             double residual = norm(t, objective_gradient(t, &p, W, (mo_intercept)intercept));
             if (!mo_ok(ctx) || !(residual <= 1e-8))
                 fail_msg("problem %zu, intercept %d: gradient norm %g; %s", i, intercept, residual,
                     mo_context_status(ctx)->message);
-            mo_tape_release(t);
-            release_problem(&p);
         }
 }
 
@@ -103,11 +86,10 @@ static mo_tensor *solve(mo_tape *t, mo_tensor *const in[3], mo_intercept interce
 
 /* Appended columns of zeros change no result, but the problem then has fewer rows than columns, and is solved on the
  * rows. */
-TEST(rows_and_columns_give_the_same_solution_and_gradients) {
-    mo_context *ctx = *state;
+TEST_OF(rows_and_columns_give_the_same_solution_and_gradients, mo_context *ctx) {
     for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
         problem p = {.batch = 2, .n = 12, .d = 5, .classes = 3, .spread = 1, .lambda = 0.3};
-        mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+        mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
         draw_problem(ctx, &p, 12);
         mo_tensor *narrow[3], *wide[3], *in[] = {p.X, p.Y, p.lambda_tensor};
         mo_tensor *W = solve(t, in, (mo_intercept)intercept, narrow);
@@ -123,17 +105,14 @@ TEST(rows_and_columns_give_the_same_solution_and_gradients) {
         assert_true(largest_difference(t, narrow[0], mo_slice(t, wide[0], MO_AXIS(2), 0, 5)) < 1e-9);
         assert_true(largest_difference(t, narrow[1], wide[1]) < 1e-9);
         assert_true(largest_difference(t, narrow[2], wide[2]) < 1e-9);
-        mo_tape_release(t);
-        release_problem(&p);
     }
 }
 
 /* A kernel solves small systems, graph code large ones. n = 400 is above the limit alone, n = 250 twice in a batch. */
-TEST(kernel_and_composed_iterations_agree) {
-    mo_context *ctx = *state;
+TEST_OF(kernel_and_composed_iterations_agree, mo_context *ctx) {
     for (int64_t n = 250; n <= 400; n += 150) {
         problem p = {.batch = 1, .n = n, .d = 300, .classes = 3, .spread = 0.5, .lambda = 1};
-        mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+        mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
         draw_problem(ctx, &p, 13);
         mo_tensor *one[3], *two[3], *in[] = {p.X, p.Y, p.lambda_tensor};
         mo_tensor *W = solve(t, in, MO_INTERCEPT_FREE, one);
@@ -144,17 +123,14 @@ TEST(kernel_and_composed_iterations_agree) {
         assert_true(largest_difference(t, W, mo_slice(t, V, MO_AXIS(0), 1, 2)) < 1e-9);
         assert_true(largest_difference(t, one[0], mo_slice(t, two[0], MO_AXIS(0), 1, 2)) < 1e-9);
         assert_true(largest_difference(t, one[1], mo_slice(t, two[1], MO_AXIS(0), 1, 2)) < 1e-9);
-        mo_tape_release(t);
-        release_problem(&p);
     }
 }
 
 /* One batch has items that need few steps and items that need many. */
-TEST(a_batch_equals_its_items) {
-    mo_context *ctx = *state;
+TEST_OF(a_batch_equals_its_items, mo_context *ctx) {
     for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
         problem p = {.batch = 3, .n = 10, .d = 14, .classes = 5, .spread = 1, .lambda = 0.05};
-        mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+        mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
         draw_problem(ctx, &p, 14);
         double scale[] = {0.01, 1, 50};
         mo_tensor *scales = mo_from(t, MO_F64, 3, (int64_t[]){3, 1, 1}, scale), *X = mo_mul(t, p.X, scales);
@@ -172,8 +148,6 @@ TEST(a_batch_equals_its_items) {
             lambda_bar += mo_item(single[2]);
         }
         assert_true(fabs(lambda_bar - mo_item(all[2])) < 1e-9 * fabs(lambda_bar));
-        mo_tape_release(t);
-        release_problem(&p);
     }
 }
 
@@ -194,10 +168,9 @@ TEST(derivatives_hold_at_the_size_of_an_episode) {
     }
 }
 
-TEST(one_node_is_recorded_and_backward_never_factorizes) {
-    mo_context *ctx = *state;
+TEST_OF(one_node_is_recorded_and_backward_never_factorizes, mo_context *ctx) {
     problem p = {.batch = 4, .n = 8, .d = 12, .classes = 2, .spread = 1, .lambda = 0.5};
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
     draw_problem(ctx, &p, 16);
     mo_tensor *in[] = {p.X, p.Y, p.lambda_tensor}, *first[3], *second[3];
     mo_tensor *W = mo_logistic(t, in[0], in[1], in[2], MO_INTERCEPT_FREE);
@@ -207,13 +180,10 @@ TEST(one_node_is_recorded_and_backward_never_factorizes) {
     mo_grad(t, first, NULL, 3, in, second, 3, 0);
     assert_true(mo_ok(ctx));
     assert_int_equal(mo_context_counters(ctx).factorizations, before);
-    mo_tape_release(t);
-    release_problem(&p);
 }
 
-TEST(a_weight_of_two_is_a_row_twice) {
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_OF(a_weight_of_two_is_a_row_twice, mo_context *ctx) {
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     double x[] = {1, 2, 0, 1, -1, 1, 1, 2}, y[] = {1, 0, 0, 1, 0, 1, 1, 0}, doubled[] = {2, 0, 0, 1, 0, 1};
     mo_tensor *lambda = mo_scalar(t, MO_F64, 0.5), *X = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, x);
     mo_tensor *twice = mo_logistic(t, X, mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, y), lambda, MO_INTERCEPT_FREE);
@@ -221,15 +191,13 @@ TEST(a_weight_of_two_is_a_row_twice) {
         mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, doubled), lambda, MO_INTERCEPT_FREE);
     assert_true(mo_ok(ctx));
     assert_true(largest_difference(t, twice, weighted) < 1e-12);
-    mo_tape_release(t);
 }
 
 /* With two equal rows of more columns X X^T is singular, and coordinates on the rows can be only rounding. Solution and
  * gradient must be those of one row with the sum of the labels. */
-TEST(equal_rows_are_one_row_with_both_weights) {
-    mo_context *ctx = *state;
+TEST_OF(equal_rows_are_one_row_with_both_weights, mo_context *ctx) {
     enum { ROWS = 2, COLUMNS = 5, CLASSES = 7 };
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
     for (uint64_t seed = 0; seed < 300; seed++) {
         mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 2);
         double x[COLUMNS], y[ROWS * CLASSES];
@@ -252,30 +220,65 @@ TEST(equal_rows_are_one_row_with_both_weights) {
             fail_msg("seed %llu: solutions differ by %g, gradients by %g", (unsigned long long)seed, apart, bent);
         mo_tape_reset(t);
     }
-    mo_tape_release(t);
 }
 
 /* Columns of very different scale: the gradient cannot fall below the rounding of its own sum, 1e-8 of the largest
  * column. */
-TEST(columns_of_very_different_scale_are_no_obstacle) {
-    mo_context *ctx = *state;
+TEST_OF(columns_of_very_different_scale_are_no_obstacle, mo_context *ctx) {
     for (int wide = 0; wide < 2; wide++)
         for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
             problem p = {.batch = 1, .n = wide ? 30 : 120, .d = 40, .classes = 20, .spread = 0.3, .lambda = 1e-6};
-            mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+            mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
             draw_problem(ctx, &p, 5);
             double scale[40];
             for (int j = 0; j < 40; j++)
                 scale[j] = pow(10, j % 7 - 3);
-            mo_tensor *X = p.X;
-            p.X = mo_mul(t, mo_stop_gradient(t, X), mo_from(t, MO_F64, 1, (int64_t[]){40}, scale));
+            p.X = mo_mul(t, mo_stop_gradient(t, p.X), mo_from(t, MO_F64, 1, (int64_t[]){40}, scale));
             mo_tensor *W = mo_logistic(t, p.X, p.Y, p.lambda_tensor, (mo_intercept)intercept);
             double residual = norm(t, objective_gradient(t, &p, W, (mo_intercept)intercept));
             if (!mo_ok(ctx) || !(residual <= 1e3 * 1e-8))
                 fail_msg("wide %d, intercept %d: gradient norm %g; %s", wide, intercept, residual,
                     mo_context_status(ctx)->message);
-            p.X = X;
-            mo_tape_release(t);
-            release_problem(&p);
         }
+}
+
+/* Fits in a context of its own, in float32 or float64. */
+static void fit_with(int threads, mo_dtype real, const problem *p, double *W, size_t bytes) {
+    mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.threads = threads}));
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+    mo_tensor *const given[] = {p->X, p->Y, p->lambda_tensor};
+    mo_tensor *in[3];
+    for (int i = 0; i < 3; i++)
+        in[i] = mo_cast(t, tensor_of_test(mo_tensor_clone(ctx, given[i])), real);
+    mo_tensor *V = mo_logistic(t, in[0], in[1], in[2], MO_INTERCEPT_FREE);
+    if (mo_tensor_read(mo_cast(t, V, MO_F64), W, bytes) != MO_OK)
+        fail_msg("%s: %s", mo_dtype_name(real), mo_context_status(ctx)->message);
+}
+
+/* So large that its products use several threads (tensor/cpu/fits/logistic.h), with columns of one scale and of many:
+ * the optimum is reached, with the same bits at any thread count. */
+TEST_OF(a_large_problem_reaches_its_optimum_at_any_thread_count, mo_context *ctx) {
+    enum { D = 256, C = 5, LENGTH = (D + 1) * C };
+    for (int many = 0; many < 2; many++) {
+        problem p = {.batch = 1, .n = 4200, .d = D, .classes = C, .spread = 0.1, .lambda = 2};
+        mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+        double scale[D], first[LENGTH] = {0}, again[LENGTH];
+        draw_problem(ctx, &p, 15);
+        for (int j = 0; j < D; j++)
+            scale[j] = pow(many ? 1000 : 1, -(double)j / D);
+        p.X = mo_mul(t, mo_stop_gradient(t, p.X), mo_from(t, MO_F64, 1, (int64_t[]){D}, scale));
+        mo_tensor *W = mo_from(t, MO_F64, 3, (int64_t[]){1, D + 1, C}, first);
+        double start = norm(t, objective_gradient(t, &p, W, MO_INTERCEPT_FREE));
+        for (int real = MO_F32; real <= MO_F64; real++) {
+            fit_with(1, (mo_dtype)real, &p, first, sizeof first);
+            W = mo_from(t, MO_F64, 3, (int64_t[]){1, D + 1, C}, first);
+            double left = norm(t, objective_gradient(t, &p, W, MO_INTERCEPT_FREE)) / start;
+            if (!(left < (real == MO_F64 ? 1e-12 : 1e-4)))
+                fail_msg("%s, many scales %d: gradient %g of the first", mo_dtype_name((mo_dtype)real), many, left);
+            for (int threads = 2; threads <= 3; threads++) {
+                fit_with(threads, (mo_dtype)real, &p, again, sizeof again);
+                assert_memory_equal(first, again, sizeof first);
+            }
+        }
+    }
 }

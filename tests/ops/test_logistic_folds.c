@@ -1,15 +1,7 @@
 /* tests/ops/test_logistic_folds.c - fits without each fold, computed together, equal fits computed one by one. */
 #include "models/inside.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "tests/scratch.h"
-
 #include "tests/largest_difference.h"
+#include "tests/scratch.h"
 
 enum { BATCH = 3, N = 44, D = 60, NARROW = 35, REPEATED = 36, C = 5, FOLDS = 3, HELD = 41 };
 
@@ -75,7 +67,7 @@ TEST(folds_together_are_folds_one_by_one) {
         for (int how = 0; how < 16; how++) {
             mo_intercept intercept = how & 1 ? MO_INTERCEPT_FREE : MO_INTERCEPT_NONE;
             mo_dtype real = how & 4 ? MO_F32 : MO_F64;
-            mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+            mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
             mo_tensor *in[3], *wide[3], *out[2];
             draw(t, real, scales[i], how & 2, how & 8, in);
             for (int k = 0; k < 3; k++)
@@ -86,7 +78,6 @@ TEST(folds_together_are_folds_one_by_one) {
             if (!mo_ok(ctx) || !((left && !moderate) || worst <= (real == MO_F64 ? 1e-8 : 1e-3) * fmax(size, 1)))
                 fail_msg("scale %g, case %d: off by %g of %g; %s", scales[i], how, worst, size,
                     mo_context_status(ctx)->message);
-            mo_tape_release(t);
         }
 }
 
@@ -94,8 +85,8 @@ static void check_threads(bool narrow, int64_t batch) {
     int64_t d = narrow ? NARROW : D;
     double W[2][BATCH * (D + 1) * C], held[2][BATCH * HELD * C];
     for (int k = 0; k < 2; k++) {
-        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = k + 1});
-        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.threads = k + 1}));
+        mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
         mo_tensor *in[3], *out[2];
         draw(t, MO_F64, 1, false, narrow, in);
         for (int i = 0; i < 3; i++)
@@ -103,15 +94,12 @@ static void check_threads(bool narrow, int64_t batch) {
         assert_true(mo_logistic_folds(t, in, &folds, &usual, out));
         assert_int_equal(mo_tensor_read(out[0], W[k], sizeof *W[k] * (size_t)(batch * (d + 1) * C)), MO_OK);
         assert_int_equal(mo_tensor_read(out[1], held[k], sizeof *held[k] * (size_t)(batch * HELD * C)), MO_OK);
-        mo_tape_release(t);
-        mo_context_release(ctx);
     }
     assert_memory_equal(W[0], W[1], sizeof *W[0] * (size_t)(batch * (d + 1) * C));
     assert_memory_equal(held[0], held[1], sizeof *held[0] * (size_t)(batch * HELD * C));
 }
 
 BARE_TEST(threads_change_no_bit) {
-    (void)state;
     check_threads(false, BATCH);
     check_threads(true, BATCH);
     check_threads(true, 1);
@@ -119,9 +107,8 @@ BARE_TEST(threads_change_no_bit) {
 
 /* Without a penalty, with a class that only one fold has, or with a NaN, the op returns false and does not loop
  * forever. */
-TEST(what_it_cannot_do_is_said) {
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_OF(what_it_cannot_do_is_said, mo_context *ctx) {
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     mo_tensor *in[3], *out[2];
     draw(t, MO_F64, 1, false, false, in);
     mo_tensor *none[] = {in[0], in[1], mo_scale(t, in[2], 0, 0)};
@@ -138,14 +125,12 @@ TEST(what_it_cannot_do_is_said) {
     mo_tensor *broken[] = {mo_scale(t, in[0], NAN, 0), in[1], in[2]};
     assert_false(mo_logistic_folds(t, broken, &folds, &usual, out));
     assert_true(mo_ok(ctx));
-    mo_tape_release(t);
 }
 
 /* Two groups of three equal rows, for which many fits do not converge in coordinates on the rows. The logits must be
  * those of one row per class with three times the weight, less the weight of the fold. */
-TEST(equal_rows_have_their_fits) {
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_OF(equal_rows_have_their_fits, mo_context *ctx) {
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     const mo_head *head = mo_find_head("logistic");
     int left = 0;
     for (uint64_t seed = 0; seed < 60; seed++) {
@@ -168,5 +153,4 @@ TEST(equal_rows_have_their_fits) {
         mo_tape_reset(t);
     }
     print_message("%d of 60 were left to logistic\n", left);
-    mo_tape_release(t);
 }

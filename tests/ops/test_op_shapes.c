@@ -96,8 +96,7 @@ static void check_op(mo_context *ctx, const mo_op *op, layout_tally *sum) {
 }
 
 TEST(derivatives_hold_on_drawn_shapes) {
-    (void)state;
-    mo_context *ctx = device_context_of(MO_CPU, 1);
+    mo_context *ctx = context_of_test(device_context_of(MO_CPU, 1));
     layout_tally all = {0};
     int ops = 0, without = 0, constant = 0;
     assert_int_equal(mo_register_ops(ctx), MO_OK);
@@ -115,7 +114,6 @@ TEST(derivatives_hold_on_drawn_shapes) {
     print_message("%d ops, %d without a derivative: %d shapes; worst dot %.2g, quotient %.2g\n", ops, without,
         all.checked, all.dot, all.quotient);
     assert_true(ops >= 60 && count > 0 && all.checked == ops * count && constant <= STEPS);
-    mo_context_release(ctx);
 }
 
 int main(int argc, char **argv) {

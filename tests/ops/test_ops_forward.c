@@ -10,16 +10,12 @@ static void compare_float_types(op_case *c) {
     op_case single = op_case_open(c->ctx, c->op, &c->sample, MO_F32);
     op_result got = op_case_plain(&single), expected = op_case_plain(c);
     assert_results_close(&single, &got, &expected, float32_tolerance);
-    op_result_release(&got);
-    op_result_release(&expected);
     op_case_close(&single);
 }
 
 TEST(float32_agrees_with_float64) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     print_message("%d samples\n", for_each_case(ctx, MO_F64, compare_float_types));
-    mo_context_release(ctx);
 }
 
 /* Returns a view with X's values but other strides: its axes in reversed order in memory, and between any two elements
@@ -63,18 +59,14 @@ static void compare_strides(op_case *c) {
         assert_case_fine(c);
         op_result expected = op_case_plain(c);
         assert_results_close(c, &got, &expected, c->real == MO_F64 ? 1e-13 : 1e-6);
-        op_result_release(&expected);
     }
-    op_result_release(&got);
     mo_tape_release(t);
 }
 
 TEST(strides_of_inputs_do_not_matter) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     for_each_case(ctx, MO_F64, compare_strides);
     for_each_case(ctx, MO_F32, compare_strides);
-    mo_context_release(ctx);
 }
 
 static bool same_bits(const op_value *a, const op_value *b) {
@@ -95,8 +87,6 @@ static void compare_threads_of(const mo_op *op, const op_sample *s, mo_dtype rea
     op_case a = op_case_open(one, op, s, real), b = op_case_open(two, op, s, real);
     op_result expected = op_case_plain(&a), got = op_case_plain(&b);
     assert_same_bits(&b, &got, &expected);
-    op_result_release(&expected);
-    op_result_release(&got);
     op_case_close(&a);
     op_case_close(&b);
     mo_context_release(one);
@@ -119,8 +109,7 @@ static void compare_threads_of_long(mo_context *ctx, const char *name, int k, in
 }
 
 TEST(threads_give_equal_bits) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     for_each_case(ctx, MO_F32, compare_threads);
     const char *names[] = {"add", "mul", "exp", "relu", "sum", "max", "logsumexp", "softmax", "log_softmax",
         "softmax_cross_entropy", "layer_norm", "l2_normalize", "row_norm", "dropout", "contiguous", "append_ones",
@@ -132,5 +121,4 @@ TEST(threads_give_equal_bits) {
     compare_threads_of_long(ctx, "matmul", 0, 20011, MO_F32);
     compare_threads_of_long(ctx, "matmul", 1, 5003, MO_F32);
     compare_threads_of_long(ctx, "solve_spd", 1, 5003, MO_F32);
-    mo_context_release(ctx);
 }

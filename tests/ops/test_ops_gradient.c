@@ -3,8 +3,7 @@
 #include "tests/op_runs.h"
 
 TEST(every_op_has_the_derivatives_it_claims) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     double worst = 0;
     int failed = 0, samples = 0;
     for (int i = 0; i < mo_n_ops(ctx); i++) {
@@ -20,7 +19,6 @@ TEST(every_op_has_the_derivatives_it_claims) {
     }
     print_message("%d ops, %d samples, worst error %.2g\n", mo_n_ops(ctx), samples, worst);
     assert_int_equal(failed, 0);
-    mo_context_release(ctx);
 }
 
 /* Runs forward, the gradient with a graph, and the gradient of that: only forward may factorize. */
@@ -49,16 +47,13 @@ static void backward_without_factorizing(op_case *c) {
 }
 
 TEST(no_backward_factorizes) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     for_each_case(ctx, MO_F64, backward_without_factorizing);
     for_each_case(ctx, MO_F32, backward_without_factorizing);
-    mo_context_release(ctx);
 }
 
 TEST(solve_spd_factorizes_each_matrix_once) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     const mo_op *op = mo_find_op(ctx, "solve_spd");
     for (int k = 0; k < mo_n_samples(op); k++) {
         op_sample s = op_sample_of(ctx, op, k);
@@ -70,7 +65,6 @@ TEST(solve_spd_factorizes_each_matrix_once) {
         assert_int_equal(mo_context_counters(ctx).factorizations - before, matrices);
         op_case_close(&c);
     }
-    mo_context_release(ctx);
 }
 
 static int sets; /* number of inputs checked */
@@ -96,21 +90,17 @@ static void check_set_of_gradients(op_case *c) {
                     (long long)row, (long long)column, r.grad[i].x[k], expected);
         }
     }
-    op_result_release(&r);
 }
 
 TEST(gradients_keep_to_the_set_of_their_input) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     for_each_case(ctx, MO_F64, check_set_of_gradients);
     print_message("%d symmetric and triangular inputs\n", sets);
     assert_true(sets >= 10);
-    mo_context_release(ctx);
 }
 
 TEST(ops_without_samples_are_refused) {
-    (void)state;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = context_of_test(op_context(1));
     const mo_op *add = mo_find_op(ctx, "add");
     mo_op bare = *add;
     bare.name = "bare";
@@ -120,5 +110,4 @@ TEST(ops_without_samples_are_refused) {
     assert_null(mo_find_op(ctx, "bare"));
     assert_int_equal(mo_register_op(ctx, add), MO_INVALID);
     assert_failed(ctx, MO_INVALID, PARTS("an op named add already"));
-    mo_context_release(ctx);
 }

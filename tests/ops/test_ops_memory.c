@@ -77,7 +77,6 @@ static double sample(mo_tape *t, const mo_op *op) {
 }
 
 static double registered_ops(mo_context *ctx, scratch *unused) {
-    (void)unused;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     double value = 0;
     mo_register_ops(ctx);
@@ -89,7 +88,6 @@ static double registered_ops(mo_context *ctx, scratch *unused) {
 
 /* Runs the functions of ops/composed/. */
 static double composed(mo_context *ctx, scratch *unused) {
-    (void)unused;
     sums s = sums_open(ctx);
     mo_tape *t = s.t;
     mo_tensor *offset = mo_from(t, MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 2, 3}), *both[] = {s.A, s.B};
@@ -124,8 +122,6 @@ static double composed(mo_context *ctx, scratch *unused) {
 
 /* S x - b, then the objective that has this gradient. */
 static mo_tensor *affine(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
-    (void)n;
-    (void)state;
     return mo_sub(
         t, mo_reshape(t, mo_matmul(t, theta[0], mo_reshape(t, x, 2, (int64_t[]){3, 1})), 1, (int64_t[]){3}), theta[1]);
 }
@@ -136,13 +132,10 @@ static mo_tensor *quadratic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, i
 }
 
 static mo_tensor *product(mo_tape *t, mo_tensor *const *in, int n, void *state) {
-    (void)n;
-    (void)state;
     return mo_tanh(t, mo_matmul(t, in[0], in[1]));
 }
 
 static double solvers(mo_context *ctx, scratch *unused) {
-    (void)unused;
     sums s = sums_open(ctx);
     mo_tape *t = s.t;
     mo_tensor *theta[] = {s.S, s.x}, *x0 = mo_full(t, MO_F64, 1, (int64_t[]){3}, 0.3);

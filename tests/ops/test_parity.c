@@ -9,8 +9,6 @@
  * CPU. Skipped if there is no CUDA device. */
 #include "tests/op_variants.h"
 
-#include <float.h>
-
 enum { FORWARD = 0, ORDERS = 3 };
 #ifdef __SANITIZE_ADDRESS__ /* several times slower: only some sizes next to a warp and a block */
 enum { SIZES = 4 };
@@ -40,14 +38,6 @@ typedef struct parity {
     int ops_unsupported, covered[SIZES]; /* ops */
     double worst[2];                     /* largest difference in epsilons, by float type */
 } parity;
-
-static void arrays_release(arrays *a) {
-    for (int order = 0; order < ORDERS; order++)
-        for (int i = 0; i < MO_MAX_INPUTS; i++) {
-            free(a->of[order][i].raw);
-            free(a->of[order][i].x);
-        }
-}
 
 /* Returns standard normal cotangents in the shape of T; NULL for integers. */
 static mo_tensor *cotangent(mo_context *ctx, const mo_tensor *T, mo_random *r) {
@@ -169,7 +159,6 @@ static void compare(parity *p, const variant *v, mo_dtype real, const arrays *cp
             arrays exact = run(p->cpu, v, MO_F64, false);
             if (real == MO_F64 || !as_good_as_cpu(cpu, cuda, &exact, order, i))
                 fail_msg("%s: %s %d differs by %.3g epsilons", variant_name(v, real), names[order], i, difference);
-            arrays_release(&exact);
         }
 }
 
@@ -184,16 +173,14 @@ static bool agree(parity *p, const variant *v, bool off) {
         if (!unsupported)
             compare(p, v, (mo_dtype)real, &cpu, &cuda);
         fine = fine && !cpu.refused && !unsupported;
-        arrays_release(&cpu);
-        arrays_release(&cuda);
+        free_test_memory();
     }
     p->compared += fine;
     p->refused += !fine;
     return fine;
 }
 
-TEST(every_op_agrees) {
-    parity *p = *state;
+TEST_OF(every_op_agrees, parity *p) {
     mo_context *ctx = mo_tape_context(p->cpu);
     for (int o = 0; o < mo_n_ops(ctx); o++) {
         const mo_op *op = mo_op_at(ctx, o);

@@ -3,16 +3,12 @@
 #include "ops/inside.h"
 #include "tests/scratch.h"
 
-#include <math.h>
-
-static const fixtures around_all = {scratch_create, scratch_release};
+static const fixtures around_each = {context_open, context_close};
 
 enum { DEPTH = 24, WIDTH = 64 };
 
 /* A chain of layers; a plain backward keeps the values of all of them. */
 static mo_tensor *deep(mo_tape *t, mo_tensor *const *in, int n, void *state) {
-    (void)n;
-    (void)state;
     mo_tensor *X = in[0];
     for (int i = 0; i < DEPTH; i++)
         X = mo_tanh(t, mo_matmul(t, X, in[1]));
@@ -22,7 +18,7 @@ static mo_tensor *deep(mo_tape *t, mo_tensor *const *in, int n, void *state) {
 static mo_tensor *filled(mo_context *ctx, double value) {
     mo_tensor *X = mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){WIDTH, WIDTH});
     mo_tensor_fill(X, value);
-    return mo_require_grad(X);
+    return tensor_of_test(mo_require_grad(X));
 }
 
 typedef struct cost {
@@ -49,8 +45,7 @@ static cost run_stretches(mo_context *ctx, mo_tensor *const in[2], bool recomput
     return c;
 }
 
-TEST(memory_holds_the_inside_of_one_stretch) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(memory_holds_the_inside_of_one_stretch, mo_context *ctx) {
     mo_tensor *in[2] = {filled(ctx, 0.3), filled(ctx, 0.01)};
     cost plain = run_stretches(ctx, in, false), recomputed = run_stretches(ctx, in, true);
     const int64_t matrix = WIDTH * WIDTH * (int64_t)sizeof(double);
@@ -63,19 +58,15 @@ TEST(memory_holds_the_inside_of_one_stretch) {
     /* The same ops on the same numbers in the same order, but OpenBLAS's kernels for unknown processors round by an
      * operand's address. */
     assert_true(fabs(recomputed.gradient - plain.gradient) <= 1e-13 * fabs(plain.gradient));
-    for (int i = 0; i < 2; i++)
-        mo_tensor_release(in[i]);
 }
 
 /* Draws from its state, which advances. */
 static mo_tensor *masked(mo_tape *t, mo_tensor *const *in, int n, void *state) {
-    (void)n;
     return mo_dropout(t, mo_square(t, in[0]), 0.5, state);
 }
 
-TEST(every_run_begins_with_the_same_state) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+TEST_OF(every_run_begins_with_the_same_state, mo_context *ctx) {
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
     mo_tensor *X = filled(ctx, 3), *grad;
     mo_random *r = malloc(sizeof *r);
     *r = mo_random_at(5, MO_PURPOSE_DROPOUT, 2);
@@ -93,19 +84,15 @@ TEST(every_run_begins_with_the_same_state) {
         assert_true(g[i] == (value[i] != 0 ? 12 : 0) && value[i] == (value[i] != 0 ? 18 : 0));
     }
     assert_true(kept > WIDTH * WIDTH / 3 && kept < 2 * WIDTH * WIDTH / 3);
-    mo_tape_release(t);
-    mo_tensor_release(X);
 }
 
 /* Reads a tensor that is not one of its inputs. */
 static mo_tensor *captures(mo_tape *t, mo_tensor *const *in, int n, void *state) {
-    (void)n;
     return mo_mul(t, in[0], state);
 }
 
-TEST(a_hidden_input_that_needs_a_gradient_is_an_error) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+TEST_OF(a_hidden_input_that_needs_a_gradient_is_an_error, mo_context *ctx) {
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
     mo_tensor *X = filled(ctx, 1), *hidden = filled(ctx, 2);
     mo_tensor *Y = mo_recompute(t, captures, &X, 1, mo_stop_gradient(t, hidden), 0); /* allowed, as it needs no
                                                                                       * gradient */
@@ -115,19 +102,12 @@ TEST(a_hidden_input_that_needs_a_gradient_is_an_error) {
     char large[MO_MAX_STATE + 1] = {0};
     assert_true(mo_is_null(mo_recompute(t, captures, &X, 1, large, sizeof large)));
     assert_failed(ctx, MO_INVALID, PARTS("recompute: 257 bytes of state, expected at most 256"));
-    mo_tape_release(t);
-    mo_tensor_release(X);
-    mo_tensor_release(hidden);
 }
 
-TEST(in_eval_only_the_result_stays) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_OF(in_eval_only_the_result_stays, mo_context *ctx) {
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     mo_tensor *in[2] = {filled(ctx, 0.3), filled(ctx, 0.01)};
     mo_recompute(t, deep, in, 2, NULL, 0);
     assert_int_equal(mo_context_counters(ctx).tape_live, WIDTH * WIDTH * sizeof(double));
     assert_int_equal(mo_tape_nodes(t), 0);
-    mo_tape_release(t);
-    for (int i = 0; i < 2; i++)
-        mo_tensor_release(in[i]);
 }

@@ -52,9 +52,8 @@ static void check_reduction(toy *y, mo_tensor *X, unsigned axes, mo_reduced keep
             fail_msg("%c over 0x%x, element %d: %g, expected %g", kind, axes, k, at(Y, k), expected[k]);
 }
 
-TEST(every_set_of_axes_matches_loops) {
-    toy *y = *state;
-    mo_tensor *X = cube_leaf(y->ctx);
+TEST_OF(every_set_of_axes_matches_loops, toy *y) {
+    mo_tensor *X = tensor_of_test(cube_leaf(y->ctx));
     for (unsigned axes = 0; axes < 8; axes++)
         for (int keep = 0; keep < 2; keep++) {
             check_reduction(y, X, axes, keep, 's', mo_sum);
@@ -62,13 +61,11 @@ TEST(every_set_of_axes_matches_loops) {
             check_reduction(y, X, axes, keep, 'm', mo_max);
             check_reduction(y, X, axes, keep, 'l', mo_logsumexp);
         }
-    mo_tensor_release(X);
 }
 
-TEST(gradient_of_max_goes_to_the_first_of_ties) {
-    toy *y = *state;
+TEST_OF(gradient_of_max_goes_to_the_first_of_ties, toy *y) {
     double x[12] = {1, 5, 5, 5, 5, 2, 3, 3, 3, 0, 5, 5};
-    mo_tensor *X = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){3, 4}, x)), *g;
+    mo_tensor *X = tensor_of_test(mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){3, 4}, x))), *g;
     const int first[][4] = {{1, 4, 10, -1}, {4, 1, 2, 3}, {1, -1, -1, -1}}; /* indices of the first maxima: along rows,
                                                                              * down columns, over all */
     const mo_axes axes[] = {MO_AXIS(1), MO_AXIS(0), MO_ALL};
@@ -82,11 +79,9 @@ TEST(gradient_of_max_goes_to_the_first_of_ties) {
             assert_true(at(g, i) == chosen);
         }
     }
-    mo_tensor_release(X);
 }
 
-TEST(logsumexp_is_exact_at_extremes) {
-    toy *y = *state;
+TEST_OF(logsumexp_is_exact_at_extremes, toy *y) {
     mo_tensor *high = toy_leaf(y->ctx, 1e4, 1e4), *low = toy_leaf(y->ctx, -1e4, -1e4), *far = toy_leaf(y->ctx, 1e4, 0);
     assert_true(mo_item(mo_logsumexp(y->t, high, MO_ALL, MO_DROP_AXES)) == 1e4 + log(2));
     assert_true(mo_item(mo_logsumexp(y->t, low, MO_ALL, MO_DROP_AXES)) == -1e4 + log(2));
@@ -94,9 +89,6 @@ TEST(logsumexp_is_exact_at_extremes) {
     assert_true(mo_item(Y) == 1e4);
     mo_grad(y->t, &Y, NULL, 1, &far, &g, 1, 0);
     assert_true(at(g, 0) == 1 && at(g, 1) == 0);
-    mo_tensor_release(high);
-    mo_tensor_release(low);
-    mo_tensor_release(far);
 }
 
 static double entry(mo_tape *t, mo_tensor *Y, int64_t i) {
@@ -105,10 +97,10 @@ static double entry(mo_tape *t, mo_tensor *Y, int64_t i) {
 
 /* Added one by one in float32, 0.1 would be off by 1e-2 here; our result is the exact sum, rounded. */
 BARE_TEST(float32_sum_of_a_million_keeps_seven_digits) {
-    (void)state;
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 2}); /* allocated first, as its threads keep
-                                                                               * scratch memory */
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_context *ctx =
+        context_of_test(mo_context_create(&(mo_context_options){.threads = 2})); /* allocated first, as its threads keep
+                                                                                  * scratch memory */
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     mo_tensor *X = mo_full(t, MO_F32, 2, (int64_t[]){1000, 1000}, 0.1);
     const double exact = 1e6 * (double)0.1f;
     for (int turned = 0; turned < 2; turned++, X = mo_transpose(t, X)) {
@@ -116,8 +108,6 @@ BARE_TEST(float32_sum_of_a_million_keeps_seven_digits) {
         double column = entry(t, mo_sum(t, X, MO_AXIS(0), MO_DROP_AXES), 999);
         assert_true(fabs(column - exact / 1000) <= 2e-7 * exact / 1000);
     }
-    mo_tape_release(t);
-    assert_int_equal(mo_context_release(ctx), MO_OK);
 }
 
 TEST(maximum_of_not_a_number_is_one) {
@@ -131,9 +121,8 @@ TEST(maximum_of_not_a_number_is_one) {
     }
 }
 
-TEST(negative_axes_count_from_the_end) {
-    toy *y = *state;
-    mo_tensor *X = cube_leaf(y->ctx);
+TEST_OF(negative_axes_count_from_the_end, toy *y) {
+    mo_tensor *X = tensor_of_test(cube_leaf(y->ctx));
     mo_tensor *(*const ops[])(mo_tape *, mo_tensor *, mo_axes, mo_reduced) = {mo_sum, mo_mean, mo_max, mo_logsumexp};
     for (int o = 0; o < 4; o++)
         for (int a = 0; a < 3; a++)
@@ -152,12 +141,10 @@ TEST(negative_axes_count_from_the_end) {
         y->ctx, MO_INVALID, PARTS("sum: axes 0x10000000, expected bits below 3, or MO_AXIS(-3) to MO_AXIS(-1)"));
     mo_logsumexp(y->t, X, MO_AXIS(-4), MO_DROP_AXES);
     assert_failed(y->ctx, MO_INVALID, PARTS("logsumexp: axes 0x10000000", "or MO_AXIS(-3) to MO_AXIS(-1)"));
-    mo_tensor_release(X);
 }
 
-TEST(no_axes_leave_the_tensor_and_several_are_refused_by_ops_of_one) {
-    toy *y = *state;
-    mo_tensor *X = cube_leaf(y->ctx), *same = mo_sum(y->t, X, (mo_axes){0}, MO_DROP_AXES);
+TEST_OF(no_axes_leave_the_tensor_and_several_are_refused_by_ops_of_one, toy *y) {
+    mo_tensor *X = tensor_of_test(cube_leaf(y->ctx)), *same = mo_sum(y->t, X, (mo_axes){0}, MO_DROP_AXES);
     assert_int_equal(mo_numel(same), 24);
     for (int64_t i = 0; i < 24; i++)
         assert_true(at(same, i) == at(X, i));
@@ -167,11 +154,9 @@ TEST(no_axes_leave_the_tensor_and_several_are_refused_by_ops_of_one) {
     assert_failed(y->ctx, MO_INVALID, PARTS("slice: expected one axis"));
     mo_stack(y->t, &X, 1, (mo_axes){0});
     assert_failed(y->ctx, MO_INVALID, PARTS("stack: expected one axis"));
-    mo_tensor_release(X);
 }
 
-TEST(reductions_of_nothing_are_zero_or_an_error) {
-    toy *y = *state;
+TEST_OF(reductions_of_nothing_are_zero_or_an_error, toy *y) {
     mo_tensor *X = mo_tape_tensor(y->t, MO_F64, 2, (int64_t[]){2, 0});
     mo_tensor *S = mo_sum(y->t, X, MO_AXIS(1), MO_DROP_AXES);
     assert_values(S, 0, 0);
@@ -189,8 +174,7 @@ TEST(reductions_of_nothing_are_zero_or_an_error) {
 }
 
 /* The one-pass formula E x^2 - (E x)^2 would have no digit left. */
-TEST(variance_is_exact_about_a_large_mean) {
-    toy *y = *state;
+TEST_OF(variance_is_exact_about_a_large_mean, toy *y) {
     double x[] = {1e9 + 1, 1e9 + 2, 1e9 + 3, 1e9 + 6};
     float single[] = {16777216 + 2, 16777216 + 4, 16777216 + 6, 16777216 + 12};
     mo_tensor *X = mo_from(y->t, MO_F64, 2, (int64_t[]){2, 2}, x),
@@ -203,8 +187,7 @@ TEST(variance_is_exact_about_a_large_mean) {
     assert_failed(y->ctx, MO_INVALID, PARTS("var: correction 2, expected 0 or more and less than the 2 elements"));
 }
 
-TEST(sum_to_undoes_broadcasting) {
-    toy *y = *state;
+TEST_OF(sum_to_undoes_broadcasting, toy *y) {
     double x[24];
     for (int i = 0; i < 24; i++)
         x[i] = i;
@@ -224,9 +207,8 @@ TEST(sum_to_undoes_broadcasting) {
     assert_failed(y->ctx, MO_INVALID, PARTS("sum_to: [4]"));
 }
 
-TEST(argmax_finds_the_first_largest_along_any_axis) {
-    toy *y = *state;
-    mo_tensor *X = cube_leaf(y->ctx);
+TEST_OF(argmax_finds_the_first_largest_along_any_axis, toy *y) {
+    mo_tensor *X = tensor_of_test(cube_leaf(y->ctx));
     double x[24];
     mo_tensor_read(X, x, sizeof x);
     for (int axis = -3; axis < 3; axis++) {
@@ -248,5 +230,4 @@ TEST(argmax_finds_the_first_largest_along_any_axis) {
     assert_true(mo_item(mo_slice(y->t, mo_argmax(y->t, ties, MO_AXIS(1)), MO_AXIS(0), 1, 2)) == 0);
     mo_argmax(y->t, X, MO_AXIS(3));
     assert_failed(y->ctx, MO_INVALID, PARTS("argmax: axes 0x8, expected bits below 3"));
-    mo_tensor_release(X);
 }

@@ -19,8 +19,7 @@ static void project_by_bisection(const double *v, double *x, int m) {
         x[i] = fmax(v[i] - low, 0);
 }
 
-TEST(the_projection_is_the_nearest_point) {
-    fixture *f = *state;
+TEST_OF(the_projection_is_the_nearest_point, fixture *f) {
     enum { ROWS = 50, SIZE = 9 };
     double v[ROWS][SIZE], x[ROWS][SIZE], expected[SIZE];
     mo_random r = mo_random_at(4, MO_PURPOSE_CHECK, 0);
@@ -38,8 +37,7 @@ TEST(the_projection_is_the_nearest_point) {
 }
 
 /* With a large entry the 1 of the sum is lost to rounding. */
-TEST(large_entries_stay_on_the_simplex) {
-    fixture *f = *state;
+TEST_OF(large_entries_stay_on_the_simplex, fixture *f) {
     const float v[2][3] = {{1e8f, 0, -1}, {3e9f, 3e9f, -3e9f}}, expected[2][3] = {{1, 0, 0}, {0.5f, 0.5f, 0}};
     float x[2][3];
     mo_tensor *P = mo_simplex_project(f->t, mo_from(f->t, MO_F32, 2, (int64_t[]){2, 3}, v));
@@ -49,8 +47,7 @@ TEST(large_entries_stay_on_the_simplex) {
             assert_true(x[i][j] == expected[i][j]);
 }
 
-TEST(a_point_without_coordinates_is_an_error) {
-    fixture *f = *state;
+TEST_OF(a_point_without_coordinates_is_an_error, fixture *f) {
     mo_simplex_project(f->t, mo_scalar(f->t, MO_F64, 1));
     const mo_status *s = mo_context_status(f->ctx);
     assert_int_equal(s->code, MO_INVALID);
@@ -58,8 +55,7 @@ TEST(a_point_without_coordinates_is_an_error) {
 }
 
 /* A tensor of another context has no axes here: after the inner op's refusal its result must not be read. */
-TEST(a_point_of_another_context_is_an_error) {
-    fixture *f = *state;
+TEST_OF(a_point_of_another_context_is_an_error, fixture *f) {
     mo_context *other = mo_context_create(&(mo_context_options){.threads = 1});
     mo_tensor *V = mo_tensor_create(other, MO_F64, 1, (int64_t[]){3});
     assert_true(mo_is_null(mo_simplex_project(f->t, V)));

@@ -20,9 +20,8 @@ static double log_softmax_of(const double *x, int n, int step, int i) {
     return -log(sum);
 }
 
-TEST(softmax_runs_along_any_axis) {
-    toy *y = *state;
-    mo_tensor *X = logits_leaf(y->ctx);
+TEST_OF(softmax_runs_along_any_axis, toy *y) {
+    mo_tensor *X = tensor_of_test(logits_leaf(y->ctx));
     for (int axis = -2; axis < 2; axis++) {
         mo_tensor *P = mo_softmax(y->t, X, MO_AXIS(axis)), *L = mo_log_softmax(y->t, X, MO_AXIS(axis));
         assert_int_equal(mo_dim(P, 0), 3);
@@ -39,12 +38,10 @@ TEST(softmax_runs_along_any_axis) {
     assert_failed(y->ctx, MO_INVALID, PARTS("softmax: axis 2 is not one of [3, 4]"));
     mo_log_softmax(y->t, X, MO_AXIS(-3));
     assert_failed(y->ctx, MO_INVALID, PARTS("log_softmax: axis -3"));
-    mo_tensor_release(X);
 }
 
 /* A row with inf gives inf, a row of -inf only gives -inf, and NaN gives NaN. */
-TEST(logsumexp_takes_infinite_entries) {
-    toy *y = *state;
+TEST_OF(logsumexp_takes_infinite_entries, toy *y) {
     const double x[5][3] = {{INFINITY, 1, 0}, {1, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY},
         {INFINITY, NAN, 0}, {-INFINITY, 2, -INFINITY}};
     for (int i = 0; i < 2; i++) {
@@ -55,9 +52,8 @@ TEST(logsumexp_takes_infinite_entries) {
     }
 }
 
-TEST(wrong_targets_are_named) {
-    toy *y = *state;
-    mo_tensor *X = logits_leaf(y->ctx);
+TEST_OF(wrong_targets_are_named, toy *y) {
+    mo_tensor *X = tensor_of_test(logits_leaf(y->ctx));
     mo_tensor *high = mo_from(y->t, MO_I64, 1, shape, (int64_t[]){1, 2, 4});
     mo_tensor *low = mo_from(y->t, MO_I64, 1, shape, (int64_t[]){1, -7, 3});
     mo_tensor *narrow = mo_from(y->t, MO_I32, 1, shape, (int32_t[]){1, 2, 3});
@@ -69,5 +65,4 @@ TEST(wrong_targets_are_named) {
     assert_failed(y->ctx, MO_MISMATCH, PARTS("target is int32, expected int64 labels"));
     mo_softmax_cross_entropy(y->t, X, low, NAN);
     assert_failed(y->ctx, MO_INVALID, PARTS("smoothing nan, expected 0 to 1"));
-    mo_tensor_release(X);
 }

@@ -4,17 +4,6 @@
 #include "autograd/sample.h"
 #include "tests/lapack_matrices.h"
 
-#include <stdio.h>
-
-static const fixtures around_each = {set_up, tear_down};
-
-static void assert_message(fixture *f, mo_code code, const char *part) {
-    const mo_status *status = mo_context_status(f->ctx);
-    if (status->code != code || !strstr(status->message, part))
-        fail_msg("code %d, \"%s\"; expected %d, \"%s\"", status->code, status->message, code, part);
-    mo_clear_error(f->ctx);
-}
-
 /* Solves A X = B (with NaN if A is singular) and returns the health of the solve; *X receives X. */
 static mo_solve_health check(fixture *f, mo_tensor *A, mo_tensor *B, bool spd, mo_tensor **X) {
     mo_solve_health h;
@@ -26,16 +15,14 @@ static mo_solve_health check(fixture *f, mo_tensor *A, mo_tensor *B, bool spd, m
 }
 
 static double figure(fixture *f, mo_tensor *T, int64_t i) {
-    double *x = values_of(f, T), value = x[i];
-    free(x);
-    return value;
+    return values_of(f, T)[i];
 }
 
 /* ---- condition numbers ---- */
 
 /* Returns |A^-1| by Gauss-Jordan elimination in long double; infinity if A is singular. */
 static double inverse_norm(const double *A, int n) {
-    long double *W = calloc((size_t)(2 * n * n) + 1, sizeof *W);
+    long double *W = test_memory((size_t)(2 * n * n + 1) * sizeof *W);
     double *V = zeros(n, n), size;
     bool singular = false;
     for (int i = 0; i < n; i++) {
@@ -63,8 +50,6 @@ static double inverse_norm(const double *A, int n) {
     for (int i = 0; i < n * n; i++)
         V[i] = (double)W[i / n * 2 * n + n + i % n];
     size = singular ? INFINITY : norm(V, n, n);
-    free(W);
-    free(V);
     return size;
 }
 
@@ -97,9 +82,7 @@ static void check_condition(fixture *f, kind k, bool spd, mo_dtype dtype, int n,
         assert_true(fabs(error - fmin(1, epsilon(dtype) / rcond)) <= 1e-12 * error);
     }
     sum->compared++;
-    free(A);
-    free(B);
-    mo_tape_reset(f->t);
+    end_round(f);
 }
 
 TEST(condition_numbers_are_right_within_a_factor_of_ten) {
@@ -115,9 +98,8 @@ TEST(condition_numbers_are_right_within_a_factor_of_ten) {
 
 /* For I + e_1 v^T with v = (0, 1, .., 1) and for its transpose: the norms of matrix and inverse are 2 by columns, n by
  * rows. */
-TEST(condition_numbers_are_those_of_columns) {
+TEST_OF(condition_numbers_are_those_of_columns, fixture *f) {
     enum { N_WIDE = 50 };
-    fixture *f = *state;
     for (int turned = 0; turned < 2; turned++) {
         double *A = zeros(N_WIDE, N_WIDE), expected = turned ? 1.0 / N_WIDE / N_WIDE : 0.25;
         for (int i = 0; i < N_WIDE; i++)
@@ -127,7 +109,6 @@ TEST(condition_numbers_are_those_of_columns) {
         double rcond = figure(f, h.rcond, 0);
         if (!(fabs(rcond - expected) < 1e-12))
             fail_msg("turned %d: rcond %g, expected %g", turned, rcond, expected);
-        free(A);
     }
 }
 
@@ -181,7 +162,7 @@ static void run_batch(fixture *f, mo_dtype dtype, bool spd) {
 static void for_each_form(fixture *f, void (*run)(fixture *f, mo_dtype dtype, bool spd)) {
     for (int i = 0; i < 4; i++) {
         run(f, i & 1 ? MO_F64 : MO_F32, i & 2);
-        mo_tape_reset(f->t);
+        end_round(f);
     }
 }
 
@@ -190,15 +171,13 @@ TEST(a_bad_matrix_and_one_that_is_not_finite_have_figures_of_their_own) {
 }
 
 /* One matrix with a batch of right-hand sides has one condition number, and a residual for each system. */
-TEST(leading_axes_are_those_of_the_solve) {
-    fixture *f = *state;
+TEST_OF(leading_axes_are_those_of_the_solve, fixture *f) {
     double A[N * N] = {0}, *B = normals(f, BATCH * N, M);
     draw_general(f, A, N, 10);
     mo_solve_health h = check(f, matrix(f, MO_F64, N, N, A), tensor_of(f, MO_F64, 3, sides, B), false, NULL);
     assert_int_equal(mo_ndim(h.rcond), 0);
     assert_int_equal(mo_dim(h.residual, 0), BATCH);
     assert_true(figure(f, h.residual, BATCH - 1) < threshold);
-    free(B);
 }
 
 /* ---- a condition of 1e8 in float32 ---- */
@@ -210,8 +189,6 @@ static double relative_error(fixture *f, mo_tensor *X, mo_tensor *Y) {
         error += (x[i] - y[i]) * (x[i] - y[i]);
         size += y[i] * y[i];
     }
-    free(x);
-    free(y);
     return sqrt(error / size);
 }
 
@@ -229,9 +206,8 @@ static void errors_of(fixture *f, bool spd, mo_tensor *const in[3], double error
         errors[i] = relative_error(f, results[0][i], results[1][i]);
 }
 
-TEST(the_expected_error_bounds_that_of_X_and_of_its_gradients) {
+TEST_OF(the_expected_error_bounds_that_of_X_and_of_its_gradients, fixture *f) {
     static const int orders[] = {4, 10, 33, 70};
-    fixture *f = *state;
     int solved = 0;
     for (int i = 0; i < 16; i++) {
         int n = orders[i / 4], m = i & 1 ? 5 : 1;
@@ -251,10 +227,7 @@ TEST(the_expected_error_bounds_that_of_X_and_of_its_gradients) {
                 assert_true(errors[k] < 10 * figure(f, h.error, 0));
             solved++;
         }
-        free(A);
-        free(B);
-        free(G);
-        mo_tape_reset(f->t);
+        end_round(f);
     }
     assert_true(solved > 2);
 }
@@ -276,23 +249,23 @@ TEST(systems_without_entries_are_healthy) {
     for_each_form(*state, run_edges);
 }
 
-TEST(wrong_calls_are_named) {
-    fixture *f = *state;
+TEST_OF(wrong_calls_are_named, fixture *f) {
     mo_tape *t = f->t;
     mo_tensor *I = mo_eye(t, MO_F64, 3), *b = mo_full(t, MO_F64, 2, (int64_t[]){3, 1}, 1);
     mo_tensor *rows = mo_full(t, MO_F64, 2, (int64_t[]){2, 1}, 1), *narrow = mo_cast(t, b, MO_F32);
     mo_solve_health h;
     mo_solve_check(t, I, rows, rows, false, &h);
-    assert_message(f, MO_INVALID, "solve_check: expected A [.., n, n], B [.., n, m] and the X of their solve");
+    assert_failed(
+        f->ctx, MO_INVALID, PARTS("solve_check: expected A [.., n, n], B [.., n, m] and the X of their solve"));
     mo_solve_check(t, I, b, rows, false, &h);
-    assert_message(f, MO_INVALID, "got [3, 3] float64, [3, 1] float64, [2, 1] float64");
+    assert_failed(f->ctx, MO_INVALID, PARTS("got [3, 3] float64, [3, 1] float64, [2, 1] float64"));
     mo_solve_check(t, b, I, I, false, &h);
-    assert_message(f, MO_INVALID, "got [3, 1] float64, [3, 3] float64");
+    assert_failed(f->ctx, MO_INVALID, PARTS("got [3, 1] float64, [3, 3] float64"));
     mo_solve_check(t, I, b, narrow, false, &h);
-    assert_message(f, MO_MISMATCH, "got [3, 3] float64, [3, 1] float64, [3, 1] float32");
+    assert_failed(f->ctx, MO_MISMATCH, PARTS("got [3, 3] float64, [3, 1] float64, [3, 1] float32"));
     mo_solve_check(t, I, NULL, b, false, &h);
-    assert_message(f, MO_INVALID, "solve_check: input 1 is null");
+    assert_failed(f->ctx, MO_INVALID, PARTS("solve_check: input 1 is null"));
     assert_true(mo_is_null(h.info) && mo_is_null(h.error));
     mo_solve_check(t, I, b, b, false, NULL);
-    assert_message(f, MO_INVALID, "solve_check");
+    assert_failed(f->ctx, MO_INVALID, PARTS("solve_check"));
 }

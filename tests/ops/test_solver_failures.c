@@ -3,20 +3,14 @@
 #include "tests/solver_methods.h"
 
 static mo_tensor *no_root(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
-    (void)n;
-    (void)state;
     return mo_add(t, mo_scale(t, mo_square(t, x), 1, 1), mo_scale(t, theta[0], 0, 0));
 }
 
 static mo_tensor *two_values(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
-    (void)theta;
-    (void)n;
-    (void)state;
     return mo_slice(t, x, MO_AXIS(1), 0, 2);
 }
 
-TEST(a_missed_tolerance_is_an_error_or_a_report) {
-    fixture *f = *state;
+TEST_OF(a_missed_tolerance_is_an_error_or_a_report, fixture *f) {
     mo_solver_report report = {0};
     mo_tensor *one = mo_require_grad(mo_full(f->t, MO_F64, 1, (int64_t[]){1}, 0.7)), *x;
     mo_newton_krylov(f->t, one, no_root, &one, 1, &(mo_solver_options){.iterations = 5});
@@ -41,8 +35,7 @@ TEST(a_missed_tolerance_is_an_error_or_a_report) {
 
 /* If failures are accepted, the other items have the results that they have without the NaN, and the report says that
  * an item has not converged. */
-TEST(a_nan_ends_its_own_item_alone) {
-    fixture *f = *state;
+TEST_OF(a_nan_ends_its_own_item_alone, fixture *f) {
     double c[ITEMS * M], clean[ITEMS * M], x[ITEMS * M];
     mo_tensor_read(f->theta[1], c, sizeof c);
     c[M] = NAN; /* item 1 */
@@ -64,8 +57,7 @@ TEST(a_nan_ends_its_own_item_alone) {
     }
 }
 
-TEST(negative_limits_are_refused) {
-    fixture *f = *state;
+TEST_OF(negative_limits_are_refused, fixture *f) {
     mo_tensor *x;
     for (int i = 0; i < METHODS; i++)
         for (int which = 0; which < 3; which++) {

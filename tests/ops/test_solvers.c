@@ -31,8 +31,7 @@ static double worst_residual(fixture *f, const method *m, mo_tensor *x, mo_tenso
         mo_item(mo_max(f->t, mo_sum(f->t, mo_square(f->t, r), MO_AXIS(1), MO_DROP_AXES), MO_ALL, MO_DROP_AXES)));
 }
 
-TEST(solutions_fulfil_their_equations) {
-    fixture *f = *state;
+TEST_OF(solutions_fulfil_their_equations, fixture *f) {
     for (int i = 0; i < METHODS; i++) {
         mo_solver_report report = {0};
         method m = methods[i];
@@ -48,11 +47,11 @@ TEST(solutions_fulfil_their_equations) {
     }
 }
 
-/* Returns the peak bytes of a solution at a tolerance and of its gradient. */
+/* Returns the peak bytes of a solution and of its gradient, both at a tolerance. */
 static int64_t peak_bytes(const method *given, double tolerance, bool unrolled, int *iterations) {
-    fixture f = {.ctx = mo_context_create(&(mo_context_options){.threads = 1})};
+    fixture f = {.ctx = context_of_test(mo_context_create(&(mo_context_options){.threads = 1}))};
     mo_register_ops(f.ctx);
-    f.t = mo_tape_create(f.ctx, MO_RECORD);
+    f.t = tape_of_test(mo_tape_create(f.ctx, MO_RECORD));
     draw(&f, 40);
     mo_solver_report report = {0};
     method m = *given;
@@ -60,23 +59,18 @@ static int64_t peak_bytes(const method *given, double tolerance, bool unrolled, 
     m.options.unrolled = unrolled;
     m.options.implicit.report = &report;
     m.options.implicit.residual = -1;
+    m.options.implicit.tolerance = unrolled ? 0 : tolerance;
     m.options.implicit.restart = 4;
     m.options.memory = 1;
     mo_tensor *x;
     run_method(f.t, f.theta, 2, &x, 1, &m);
     mo_backward(f.t, mo_sum(f.t, x, MO_ALL, MO_DROP_AXES));
     assert_string_equal(mo_context_status(f.ctx)->message, "");
-    int64_t peak = mo_context_counters(f.ctx).tape_peak;
     *iterations = report.iterations;
-    mo_tape_release(f.t);
-    mo_tensor_release(f.theta[0]);
-    mo_tensor_release(f.theta[1]);
-    mo_context_release(f.ctx);
-    return peak;
+    return mo_context_counters(f.ctx).tape_peak;
 }
 
 TEST(only_unrolled_memory_grows_with_the_iterations) {
-    (void)state;
     for (int i = 0; i < METHODS; i++) {
         int few, many;
         int64_t first = peak_bytes(&methods[i], 1e-2, false, &few), last = peak_bytes(&methods[i], 1e-11, false, &many);

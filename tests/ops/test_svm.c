@@ -1,10 +1,7 @@
 /* tests/ops/test_svm.c - the Crammer-Singer machine: optimal by its duality gap, the same in a batch, differentiable on
  * its active set. */
 #include "models/inside.h"
-#include "tests/device.h"
-#include "tests/scratch.h"
-
-#include <math.h>
+#include "tests/drawn.h"
 
 typedef struct problem {
     int64_t batch, n, d, classes, repeat; /* rows from `repeat` on copy earlier ones */
@@ -17,7 +14,8 @@ enum { LONG = 110 }; /* number of dual variables per item above which a fit take
 static void draw_problem(mo_tape *t, problem *p) {
     mo_random r = mo_random_at(21, MO_PURPOSE_CHECK, 2);
     int64_t rows = p->batch * p->n;
-    double *x = calloc((size_t)(rows * p->d), sizeof *x), *y = calloc((size_t)(rows * p->classes), sizeof *y);
+    double *x = test_memory((size_t)(rows * p->d) * sizeof *x),
+           *y = test_memory((size_t)(rows * p->classes) * sizeof *y);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < p->d; j++)
             x[i * p->d + j] = i >= p->repeat ? x[(i - p->repeat) * p->d + j] : p->offset + mo_random_normal(&r);
@@ -26,8 +24,6 @@ static void draw_problem(mo_tape *t, problem *p) {
     p->X = mo_from(t, MO_F64, 3, (int64_t[]){p->batch, p->n, p->d}, x);
     p->Y = mo_from(t, MO_F64, 3, (int64_t[]){p->batch, p->n, p->classes}, y);
     p->lambda_tensor = mo_scalar(t, MO_F64, p->lambda);
-    free(x);
-    free(y);
 }
 
 static double sum(mo_tape *t, mo_tensor *A) {
@@ -35,8 +31,8 @@ static double sum(mo_tape *t, mo_tensor *A) {
 }
 
 /* Checks that the primal value of the weights equals the dual value of alpha: then both are optimal. */
-TEST(primal_and_dual_values_meet) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(primal_and_dual_values_meet, mo_tape *t) {
+    mo_context *ctx = mo_tape_context(t);
     static const problem problems[] = {
         {.batch = 1, .n = 12, .d = 20, .classes = 3, .repeat = 12, .lambda = 1},
         {.batch = 3, .n = 30, .d = 4, .classes = 5, .repeat = 90, .lambda = 0.5},
@@ -53,7 +49,6 @@ TEST(primal_and_dual_values_meet) {
         problem p = problems[i];
         if (test_is_brief() && p.n * p.classes > LONG)
             continue;
-        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
         draw_problem(t, &p);
         mo_tensor *Xt = mo_transpose(t, p.X), *K = mo_matmul(t, p.X, Xt);
         mo_tensor *alpha = mo_svm_dual_variables(t, K, p.Y, p.lambda_tensor, NULL), *A = mo_sub(t, p.Y, alpha);
@@ -67,13 +62,11 @@ TEST(primal_and_dual_values_meet) {
         mo_tensor *off = mo_scale(t, mo_sum(t, alpha, MO_AXIS(2), MO_KEEP_AXES), 1, -1);
         if (!(fabs(primal - dual) <= 1e-9 * (1 + fabs(primal))) || below < 0 || sum(t, mo_abs(t, off)) > 1e-11)
             fail_msg("problem %zu: primal %.12g, dual %.12g, least alpha %g", i, primal, dual, below);
-        mo_tape_release(t);
     }
 }
 
-TEST(a_batch_equals_its_items) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_OF(a_batch_equals_its_items, mo_tape *t) {
+    mo_context *ctx = mo_tape_context(t);
     problem p = {.batch = 4, .n = 10, .d = 16, .classes = 5, .repeat = 40, .lambda = 2};
     draw_problem(t, &p);
     mo_tensor *all = mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor);
@@ -84,7 +77,6 @@ TEST(a_batch_equals_its_items) {
         mo_tensor *off = mo_abs(t, mo_sub(t, one, mo_slice(t, all, MO_AXIS(0), b, b + 1)));
         assert_true(mo_item(mo_max(t, off, MO_ALL, MO_DROP_AXES)) < 1e-9);
     }
-    mo_tape_release(t);
 }
 
 TEST(gradients_hold_at_the_size_of_an_episode) {
@@ -96,15 +88,13 @@ TEST(gradients_hold_at_the_size_of_an_episode) {
     mo_head head = mo_head_svm;
     head.samples = samples;
     head.n_samples = 3;
-    mo_check_result r = mo_check_head(((scratch *)*state)->ctx, &head, 1, 22);
+    mo_check_result r = mo_check_head(mo_tape_context(*state), &head, 1, 22);
     if (!r.pass || !(r.error <= 1e-6))
         fail_msg("error %g; %s", r.error, r.worst);
 }
 
 /* With rows of norm 2e3 and lambda = 1, Y - alpha would have no digit in float32. */
-TEST(long_rows_are_fitted_in_float32) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+TEST_OF(long_rows_are_fitted_in_float32, mo_tape *t) {
     problem p = {.batch = 2, .n = 12, .d = 6, .classes = 3, .repeat = 24, .lambda = 1};
     draw_problem(t, &p);
     mo_tensor *long_rows = mo_scale(t, p.X, 1e3, 0);
@@ -118,18 +108,15 @@ TEST(long_rows_are_fitted_in_float32) {
     assert_true(mo_item(mo_max(t, mo_stop_gradient(t, off), MO_ALL, MO_DROP_AXES)) < 1e-4);
     assert_int_equal(mo_grad(t, &total, NULL, 1, &X, &grad, 1, 0), MO_OK);
     assert_int_equal(mo_tensor_dtype(grad), MO_F32);
-    mo_tape_release(t);
 }
 
-TEST(lambda_has_to_be_above_zero) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_OF(lambda_has_to_be_above_zero, mo_tape *t) {
+    mo_context *ctx = mo_tape_context(t);
     problem p = {.batch = 1, .n = 4, .d = 3, .classes = 2, .repeat = 4, .lambda = 0};
     draw_problem(t, &p);
     mo_item(mo_sum(t, mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor), MO_ALL, MO_DROP_AXES));
     assert_non_null(strstr(mo_context_status(ctx)->message, "svm_dual: lambda 0, expected above 0"));
     mo_clear_error(ctx);
-    mo_tape_release(t);
 }
 
 /* Returns the sum of the squared logits; `gradient`, unless NULL, receives its gradient. */
@@ -148,9 +135,8 @@ static double loss_of(mo_tape *t, const double z[12], double gradient[12]) {
 }
 
 /* Equal support vectors can share alpha in many ways, but the weights are unique. */
-TEST(equal_rows_have_a_gradient) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+TEST_OF(equal_rows_have_a_gradient, mo_tape *t) {
+    mo_context *ctx = mo_tape_context(t);
     double z[] = {1, 0.5, 0.9, 0.2, 1, 0.5, -1, 0.3, 0.1, -0.4, -1, 0.3}, gradient[12];
     loss_of(t, z, gradient);
     if (!mo_ok(ctx))
@@ -170,47 +156,26 @@ TEST(equal_rows_have_a_gradient) {
         if (!(fabs(slope - both) <= 1e-5 * fmax(1, fabs(slope))))
             fail_msg("element %d: %.9g, by differences %.9g", i, both, slope);
     }
-    mo_tape_release(t);
 }
 
-TEST(rows_that_are_no_numbers_are_an_error) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_OF(rows_that_are_no_numbers_are_an_error, mo_tape *t) {
+    mo_context *ctx = mo_tape_context(t);
     const double wrong[] = {NAN, INFINITY};
     for (int i = 0; i < 2; i++) {
         const double z[] = {1, 2, wrong[i], 1, -1, -2}, y[] = {1, 0, 0, 1, 0, 1};
         mo_tensor *Z = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, z), *Y = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, y);
         mo_tensor *lambda = mo_scalar(t, MO_F64, 1);
         mo_item(mo_sum(t, mo_head_apply(t, &mo_head_svm, Z, Y, Z, &lambda), MO_ALL, MO_DROP_AXES));
-        assert_int_equal(mo_context_status(ctx)->code, MO_NUMERICAL);
-        assert_non_null(strstr(mo_context_status(ctx)->message, "the rows or lambda hold a value that is not finite"));
-        mo_clear_error(ctx);
+        assert_failed(ctx, MO_NUMERICAL, PARTS("the rows or lambda hold a value that is not finite"));
     }
-    mo_tape_release(t);
 }
 
 /* 4097 rows are more than the kernel matrix may have. */
-TEST(many_rows_are_refused_by_name) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_OF(many_rows_are_refused_by_name, mo_tape *t) {
+    mo_context *ctx = mo_tape_context(t);
     mo_tensor *Z = mo_full(t, MO_F32, 2, (int64_t[]){4097, 2}, 1), *lambda = mo_scalar(t, MO_F32, 1);
     assert_true(mo_is_null(mo_head_apply(t, &mo_head_svm, Z, Z, Z, &lambda)));
-    assert_int_equal(mo_context_status(ctx)->code, MO_UNSUPPORTED);
-    assert_non_null(strstr(mo_context_status(ctx)->message, "4097 rows, expected at most 4096"));
-    assert_non_null(strstr(mo_context_status(ctx)->message, "scikit-learn's LinearSVC"));
-    mo_clear_error(ctx);
-    mo_tape_release(t);
+    assert_failed(ctx, MO_UNSUPPORTED, PARTS("4097 rows, expected at most 4096", "scikit-learn's LinearSVC"));
 }
 
-/* A scratch whose context is on the device of MOCHI_DEVICE. */
-static int scratch_on_device(void **state) {
-    int failed = scratch_create(state);
-    scratch *s = *state;
-    if (!failed) {
-        mo_context_release(s->ctx);
-        s->ctx = device_context(test_device());
-    }
-    return failed;
-}
-
-static const fixtures around_all = {scratch_on_device, scratch_release};
+static const fixtures around_all = {open_device, close_device};

@@ -1,16 +1,8 @@
 /* tests/ops/test_svm_folds.c - Crammer-Singer machines without each fold, fitted together, equal machines fitted one by
  * one. */
 #include "models/inside.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "tests/scratch.h"
-
 #include "tests/largest_difference.h"
+#include "tests/scratch.h"
 
 enum { BATCH = 3, N = 30, D = 40, C = 4, FOLDS = 3 };
 
@@ -82,12 +74,11 @@ static double distance(mo_tape *t, mo_tensor *const in[3], mo_tensor *all, mo_te
 
 /* Float32 is compared with float64: near the optimum alpha moves far for a small gain, so differences exceed
  * rounding. */
-TEST(folds_together_are_folds_one_by_one) {
-    mo_context *ctx = *state;
+TEST_OF(folds_together_are_folds_one_by_one, mo_context *ctx) {
     for (int how = 0; how < 32; how++) {
         const kind k = {how & 1, how & 2, how & 4, how & 8};
         mo_dtype real = how & 16 ? MO_F32 : MO_F64;
-        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
         mo_tensor *in[3], *wide[3], *held = NULL;
         draw(t, real, k, in);
         for (int i = 0; i < 3; i++)
@@ -96,13 +87,12 @@ TEST(folds_together_are_folds_one_by_one) {
         double size = 0, worst = mo_ok(ctx) ? distance(t, wide, all, held, &size) : NAN;
         if (!(worst <= (real == MO_F64 ? 1e-9 : 1e-3) * fmax(size, 1)))
             fail_msg("case %d: off by %g of %g; %s", how, worst, size, mo_context_status(ctx)->message);
-        mo_tape_release(t);
     }
 }
 
 /* If each item has its own penalty, a batch equals its items fitted alone. */
 TEST(every_item_has_its_penalty) {
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    mo_tape *t = tape_of_test(mo_tape_create(*state, MO_EVAL));
     mo_tensor *in[3], *out[2], *alone[2];
     draw(t, MO_F64, (kind){.copies = true}, in);
     in[2] = mo_from(t, MO_F64, 1, (int64_t[]){BATCH}, (double[]){0.1, 3, 50});
@@ -115,22 +105,18 @@ TEST(every_item_has_its_penalty) {
         for (int i = 0; i < 2; i++)
             assert_true(largest_difference(mo_contiguous(t, mo_slice(t, out[i], MO_AXIS(0), b, b + 1)), alone[i]) == 0);
     }
-    mo_tape_release(t);
 }
 
 BARE_TEST(threads_change_no_bit) {
     static double all[2][BATCH * N * C], held[2][BATCH * 26 * C];
-    (void)state;
     for (int k = 0; k < 2; k++) {
-        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 2 * k + 1});
-        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.threads = 2 * k + 1}));
+        mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
         mo_tensor *in[3], *rows = NULL;
         draw(t, MO_F64, (kind){.copies = true}, in);
         mo_tensor *F = mo_head_svm.cross_validate(t, in[0], in[1], in[0], &in[2], &folds, &rows);
         assert_int_equal(mo_tensor_read(F, all[k], sizeof all[k]), MO_OK);
         assert_int_equal(mo_tensor_read(rows, held[k], sizeof held[k]), MO_OK);
-        mo_tape_release(t);
-        mo_context_release(ctx);
     }
     assert_memory_equal(all[0], all[1], sizeof all[0]);
     assert_memory_equal(held[0], held[1], sizeof held[0]);
@@ -138,20 +124,18 @@ BARE_TEST(threads_change_no_bit) {
 
 /* Rows of zeros: alpha never moves, and that is the solution. */
 TEST(rows_of_zeros_have_logits_of_zero) {
-    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    mo_tape *t = tape_of_test(mo_tape_create(*state, MO_EVAL));
     mo_tensor *in[3], *out[2];
     draw(t, MO_F64, (kind){0}, in);
     in[0] = mo_scale(t, in[0], 0, 0);
     assert_true(apply_folds(t, in, out));
     assert_true(largest_difference(out[0], in[1]) == 0);
     assert_true(mo_item(mo_max(t, mo_abs(t, out[1]), MO_ALL, MO_DROP_AXES)) == 0);
-    mo_tape_release(t);
 }
 
 /* Without a penalty it returns false. A NaN is an error, and not an endless loop. */
-TEST(what_it_cannot_do_is_said) {
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+TEST_OF(what_it_cannot_do_is_said, mo_context *ctx) {
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
     mo_tensor *in[3], *out[2];
     draw(t, MO_F64, (kind){0}, in);
     mo_tensor *none[] = {in[0], in[1], mo_scale(t, in[2], 0, 0)};
@@ -162,12 +146,8 @@ TEST(what_it_cannot_do_is_said) {
     for (int i = 0; i < 2; i++) {
         mo_tensor *broken[] = {mo_scale(t, in[0], wrong[i], 0), in[1], in[2]};
         assert_true(apply_folds(t, broken, out));
-        assert_int_equal(mo_context_status(ctx)->code, MO_NUMERICAL);
-        assert_non_null(
-            strstr(mo_context_status(ctx)->message, "svm_folds: a fit has not converged, or the rows hold"));
-        mo_clear_error(ctx);
+        assert_failed(ctx, MO_NUMERICAL, PARTS("svm_folds: a fit has not converged, or the rows hold"));
     }
-    mo_tape_release(t);
 }
 
 static const fixtures around_each = {context_open, context_close};

@@ -52,6 +52,19 @@ static mo_tensor *root(mo_tape *t, mo_tensor *X) {
     return mo_pow(t, X, 0.5);
 }
 
+static mo_tensor *softmax(mo_tape *t, mo_tensor *X) {
+    return mo_softmax(t, X, MO_AXIS(-1));
+}
+
+static mo_tensor *log_softmax(mo_tape *t, mo_tensor *X) {
+    return mo_log_softmax(t, X, MO_AXIS(-1));
+}
+
+/* The loss of rows of two logits whose classes are 0, 1 and 1. */
+static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *X) {
+    return mo_softmax_cross_entropy(t, X, mo_from(t, MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 1, 1}), 0.1);
+}
+
 static mo_tensor *layer_norm(mo_tape *t, mo_tensor *X) {
     return mo_layer_norm(t, X, 1e-4);
 }
@@ -133,6 +146,17 @@ static const row rows[] = {
         {{1, 0, 1}, {0, 1, 0}}},
     {"smaller, to the NaN", NULL, mo_smaller, {{3}, {3}}, {{NAN, 1, NAN}, {1, NAN, NAN}}, 3, {NAN, NAN, NAN}, {0},
         {{1, 0, 1}, {0, 1, 0}}},
+    {"softmax of large entries", softmax, NULL, {{3}}, {{1e4, 9999, -1e4}}, 3,
+        {0.73105857863000487, 0.2689414213699951, 0}, {1, 0, 0}, {{0.19661193324148185, -0.19661193324148185, 0}}},
+    {"softmax of masked entries", softmax, NULL, {{3}}, {{-INF, 2, -INF}}, 3, {0, 1, 0}, {0}, {{0, 0, 0}}},
+    {"log_softmax of large entries", log_softmax, NULL, {{3}}, {{1e4, 9999, -1e4}}, 3,
+        {-0.31326168751822286, -1.3132616875182228, -20000.313261687518}, {1, 0, 0},
+        {{0.2689414213699951, -0.2689414213699951, 0}}},
+    {"softmax_cross_entropy", cross_entropy, NULL, {{3, 2}}, {{1e4, 9999, 0, 0, -1e4, 9999}}, 1, {333.66880295602635},
+        {3}, {{-0.2189414213699951, 0.2189414213699951, 0.45, -0.45, -0.05, 0.05}}},
+    {"layer_norm far from zero", layer_norm, NULL, {{2}}, {{1001, 1003}}, 2,
+        {-0.99995000374968752, 0.99995000374968752}, {1, 1}, {{0, 0}}},
+    {"l2_normalize of squares beyond float32", unit_rows, NULL, {{2}}, {{3e25, 4e25}}, 2, {0.6, 0.8}, {0}, {{0, 0}}},
     {"layer_norm of a constant row", layer_norm, NULL, {{2}}, {{7, 7}}, 2, {0, 0}, {1, 3}, {{-100, 100}}},
     {"layer_norm", layer_norm, NULL, {{2}}, {{1, 3}}, 2, {-0.99995000374968752, 0.99995000374968752}, {1, 1}, {{0, 0}}},
     {"l2_normalize", unit_rows, NULL, {{3, 2}}, {{3, 4, 0, 0, 3e-7, 4e-7}}, 6, {0.6, 0.8, 0, 0, 0.3, 0.4}, {0},
@@ -171,8 +195,7 @@ static mo_tensor *real_from(toy *y, mo_dtype real, const int64_t *shape, const d
     return mo_stop_gradient(y->t, mo_cast(y->t, X, real));
 }
 
-TEST(rows_give_their_values_and_gradients) {
-    toy *y = *state;
+TEST_OF(rows_give_their_values_and_gradients, toy *y) {
     for (size_t k = 0; k < 2 * sizeof rows / sizeof *rows; k++) {
         const row *r = &rows[k / 2];
         mo_dtype real = k % 2 ? MO_F64 : MO_F32;
@@ -196,15 +219,13 @@ TEST(rows_give_their_values_and_gradients) {
 }
 
 /* Values far below 1 keep their relative precision. */
-TEST(small_values_keep_their_precision) {
-    toy *y = *state;
+TEST_OF(small_values_keep_their_precision, toy *y) {
     assert_true(fabs(mo_item(mo_sigmoid(y->t, mo_scalar(y->t, MO_F64, -40))) / exp(-40) - 1) <= 1e-15);
     assert_true(fabs(mo_item(mo_gelu(y->t, mo_scalar(y->t, MO_F64, -10))) / -7.6198530241605e-23 - 1) <= 1e-12);
 }
 
 /* gelu to order four: order three is (x^3 - 4 x) phi(x), and since it is made of ops, order four follows. */
-TEST(gelu_has_no_last_order) {
-    toy *y = *state;
+TEST_OF(gelu_has_no_last_order, toy *y) {
     double x = 0.7, phi = exp(-0.5 * x * x) / sqrt(2 * acos(-1.0));
     double expected[] = {(2 - x * x) * phi, (x * x * x - 4 * x) * phi, (-x * x * x * x + 7 * x * x - 4) * phi};
     mo_tensor *X = mo_require_grad(mo_full(y->t, MO_F64, 1, (int64_t[]){1}, x)), *Y = mo_gelu(y->t, X), *grad;
@@ -218,8 +239,7 @@ TEST(gelu_has_no_last_order) {
 
 /* Second derivatives at points where the first has a special case: of B A^(B - 1) in B at B = 0, which is 1 / A, and of
  * |x| at 0. */
-TEST(second_derivatives_at_special_points) {
-    toy *y = *state;
+TEST_OF(second_derivatives_at_special_points, toy *y) {
     mo_tensor *A = mo_require_grad(mo_full(y->t, MO_F64, 1, (int64_t[]){1}, 2)),
               *B = mo_require_grad(mo_full(y->t, MO_F64, 1, (int64_t[]){1}, 0)), *g, *second;
     mo_tensor *Y = mo_pow_entries(y->t, A, B);
@@ -233,8 +253,7 @@ TEST(second_derivatives_at_special_points) {
     assert_values(second, 0, 0);
 }
 
-TEST(casts_carry_gradients_between_real_types_only) {
-    toy *y = *state;
+TEST_OF(casts_carry_gradients_between_real_types_only, toy *y) {
     mo_tensor *X = toy_leaf(y->ctx, 1.0 / 3, 2.75), *g;
     assert_ptr_equal(mo_cast(y->t, X, MO_F64), X);
     mo_tensor *single = mo_cast(y->t, X, MO_F32), *whole = mo_cast(y->t, X, MO_I64), *Y = mo_mul(y->t, single, single);
@@ -244,19 +263,16 @@ TEST(casts_carry_gradients_between_real_types_only) {
     assert_false(mo_needs_grad(whole));
     for (mo_dtype d = 0; d < MO_DTYPES; d++) /* integer types round toward 0 */
         assert_true(at(mo_cast(y->t, mo_cast(y->t, X, d), MO_F64), 1) == (mo_dtype_is_real(d) || d > MO_U8 ? 2.75 : 2));
-    mo_tensor_release(X);
 }
 
 /* 20 million ones: added in float32, the sum would stop at 2^24. */
-TEST(running_sums_are_formed_in_double) {
-    toy *y = *state;
+TEST_OF(running_sums_are_formed_in_double, toy *y) {
     int64_t n = 20000000;
     mo_tensor *Y = mo_cumsum(y->t, mo_full(y->t, MO_F32, 1, &n, 1), MO_AXIS(0));
     assert_true(mo_item(mo_slice(y->t, Y, MO_AXIS(0), n - 1, n)) == (double)n);
 }
 
-TEST(the_identity_has_ones_on_its_diagonal_alone) {
-    toy *y = *state;
+TEST_OF(the_identity_has_ones_on_its_diagonal_alone, toy *y) {
     mo_tensor *I = mo_cast(y->t, mo_eye(y->t, MO_F32, 3), MO_F64);
     for (int i = 0; i < 9; i++)
         assert_true(at(I, i) == (i % 4 == 0));
@@ -264,8 +280,7 @@ TEST(the_identity_has_ones_on_its_diagonal_alone) {
 }
 
 /* Errors beyond an op's shape rule: options out of range, and functions made of ops. */
-TEST(errors_say_expected_and_got) {
-    toy *y = *state;
+TEST_OF(errors_say_expected_and_got, toy *y) {
     mo_tape *t = y->t;
     mo_tensor *X = mo_full(t, MO_F64, 2, (int64_t[]){3, 2}, 1), *A = mo_full(t, MO_F64, 3, (int64_t[]){2, 2, 2}, 1);
     const double wrong[] = {-1e-9, NAN, INFINITY};

@@ -1,41 +1,14 @@
 /* tests/ops/test_views.c - which reshapes are views, which memory views share, and the messages for bad indices. */
 #include "ops/inside.h"
 #include "tensor/storage.h"
+#include "tests/drawn.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "tests/suite.h"
-
-typedef struct fixture {
-    mo_context *ctx;
-    mo_tape *t;
-} fixture;
-
-static int set_up(void **state) {
-    fixture *f = malloc(sizeof *f);
-    f->ctx = mo_context_create(NULL);
-    f->t = mo_tape_create(f->ctx, MO_RECORD);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    fixture *f = *state;
-    mo_tape_release(f->t);
-    mo_context_release(f->ctx);
-    free(f);
-    return 0;
-}
-
-static const fixtures around_each = {set_up, tear_down};
+static const fixtures around_all = {open_device, close_device};
 
 /* Returns 0, 1, 2 .. in this shape. */
-static mo_tensor *count_up(fixture *f, int ndim, const int64_t *shape) {
+static mo_tensor *count_up(mo_tape *t, int ndim, const int64_t *shape) {
     double values[256];
-    mo_tensor *T = mo_tape_tensor(f->t, MO_F64, ndim, shape);
+    mo_tensor *T = mo_tape_tensor(t, MO_F64, ndim, shape);
     for (int i = 0; i < mo_numel(T); i++)
         values[i] = i;
     mo_tensor_write(T, values, (size_t)mo_numel(T) * sizeof *values);
@@ -50,19 +23,15 @@ static void expect_values(const mo_tensor *T, const double *want, int n) {
         assert_true(got[i] == want[i]);
 }
 
-static void expect_error(mo_context *ctx, mo_code code, const char *message) {
-    assert_int_equal(mo_context_status(ctx)->code, code);
-    assert_string_equal(mo_context_status(ctx)->message, message);
-    mo_clear_error(ctx);
+static void expect_error(mo_tape *t, const char *message) {
+    assert_failed(mo_tape_context(t), MO_INVALID, PARTS(message));
 }
 
-TEST(reshape_refuses_a_hidden_copy) {
-    fixture *f = *state;
-    mo_tensor *X = mo_transpose(f->t, count_up(f, 2, (int64_t[]){2, 3}));
-    assert_true(mo_is_null(mo_reshape(f->t, X, 1, (int64_t[]){-1})));
-    expect_error(f->ctx, MO_INVALID,
-        "reshape: no view has shape [6] over these strides: call mo_contiguous first; got [3, 2] float64");
-    mo_tensor *Y = mo_reshape(f->t, mo_contiguous(f->t, X), 1, (int64_t[]){-1});
+TEST_OF(reshape_refuses_a_hidden_copy, mo_tape *t) {
+    mo_tensor *X = mo_transpose(t, count_up(t, 2, (int64_t[]){2, 3}));
+    assert_true(mo_is_null(mo_reshape(t, X, 1, (int64_t[]){-1})));
+    expect_error(t, "reshape: no view has shape [6] over these strides: call mo_contiguous first; got [3, 2] float64");
+    mo_tensor *Y = mo_reshape(t, mo_contiguous(t, X), 1, (int64_t[]){-1});
     expect_values(Y, (double[]){0, 3, 1, 4, 2, 5}, 6);
 }
 
@@ -91,14 +60,12 @@ static bool a_view_exists(const double *address, int64_t n, int64_t *shape) {
 }
 
 /* Splits and joins axes, also of size 1 and broadcast ones. The values are the elements' addresses. */
-TEST(reshape_is_a_view_exactly_where_one_exists) {
-    fixture *f = *state;
-    mo_tensor *X = count_up(f, 3, (int64_t[]){4, 6, 5});
-    mo_tensor *views[] = {X, mo_slice(f->t, X, MO_AXIS(0), 1, 3), mo_slice(f->t, X, MO_AXIS(1), 2, 6),
-        mo_slice(f->t, X, MO_AXIS(2), 1, 5), mo_permute(f->t, X, (int[]){2, 0, 1}),
-        mo_permute(f->t, X, (int[]){1, 2, 0}),
-        mo_broadcast_to(f->t, mo_slice(f->t, X, MO_AXIS(0), 0, 1), 3, (int64_t[]){4, 6, 5}),
-        mo_slice(f->t, X, MO_AXIS(1), 3, 4)};
+TEST_OF(reshape_is_a_view_exactly_where_one_exists, mo_tape *t) {
+    mo_tensor *X = count_up(t, 3, (int64_t[]){4, 6, 5});
+    mo_tensor *views[] = {X, mo_slice(t, X, MO_AXIS(0), 1, 3), mo_slice(t, X, MO_AXIS(1), 2, 6),
+        mo_slice(t, X, MO_AXIS(2), 1, 5), mo_permute(t, X, (int[]){2, 0, 1}), mo_permute(t, X, (int[]){1, 2, 0}),
+        mo_broadcast_to(t, mo_slice(t, X, MO_AXIS(0), 0, 1), 3, (int64_t[]){4, 6, 5}),
+        mo_slice(t, X, MO_AXIS(1), 3, 4)};
     int64_t shapes[][4] = {{-1, 1, 1, 1}, {2, -1, 1, 1}, {4, -1, 1, 1}, {-1, 5, 1, 1}, {2, 2, -1, 5}, {-1, 4, 1, 1},
         {5, 4, -1, 1}, {1, 5, -1, 4}, {-1, 2, 2, 1}, {5, -1, 3, 1}, {2, 3, -1, 4}};
     int made = 0;
@@ -108,9 +75,9 @@ TEST(reshape_is_a_view_exactly_where_one_exists) {
             double address[256];
             memcpy(shape, shapes[j], sizeof shape);
             mo_tensor_read(views[i], address, (size_t)n * sizeof *address);
-            mo_tensor *Y = mo_reshape(f->t, views[i], 4, shape);
+            mo_tensor *Y = mo_reshape(t, views[i], 4, shape);
             assert_int_equal(!mo_is_null(Y), a_view_exists(address, n, shape));
-            mo_clear_error(f->ctx);
+            mo_clear_error(mo_tape_context(t));
             if (mo_is_null(Y))
                 continue;
             assert_ptr_equal(Y->storage, X->storage);
@@ -120,12 +87,11 @@ TEST(reshape_is_a_view_exactly_where_one_exists) {
     assert_in_range(made, 30, 60); /* both outcomes occur */
 }
 
-TEST(strides_that_step_evenly_join) {
-    fixture *f = *state;
-    mo_tensor *X = count_up(f, 3, (int64_t[]){4, 6, 5});
+TEST_OF(strides_that_step_evenly_join, mo_tape *t) {
+    mo_tensor *X = count_up(t, 3, (int64_t[]){4, 6, 5});
     mo_tensor *rows =
-        mo_slice(f->t, mo_reshape(f->t, X, 2, (int64_t[]){24, 5}), MO_AXIS(1), 0, 2); /* rows are 5 apart everywhere */
-    mo_tensor *Y = mo_reshape(f->t, rows, 4, (int64_t[]){2, 3, 4, 2});
+        mo_slice(t, mo_reshape(t, X, 2, (int64_t[]){24, 5}), MO_AXIS(1), 0, 2); /* rows are 5 apart everywhere */
+    mo_tensor *Y = mo_reshape(t, rows, 4, (int64_t[]){2, 3, 4, 2});
     assert_false(mo_is_null(Y));
     assert_int_equal(Y->stride[0], 60);
     assert_int_equal(Y->stride[1], 20);
@@ -133,97 +99,86 @@ TEST(strides_that_step_evenly_join) {
     assert_int_equal(Y->stride[3], 1);
 }
 
-TEST(contiguous_returns_what_already_is) {
-    fixture *f = *state;
-    mo_tensor *X = count_up(f, 2, (int64_t[]){3, 4});
-    assert_ptr_equal(mo_contiguous(f->t, X), X);
-    mo_tensor *Y = mo_contiguous(f->t, mo_transpose(f->t, X));
+TEST_OF(contiguous_returns_what_already_is, mo_tape *t) {
+    mo_tensor *X = count_up(t, 2, (int64_t[]){3, 4});
+    assert_ptr_equal(mo_contiguous(t, X), X);
+    mo_tensor *Y = mo_contiguous(t, mo_transpose(t, X));
     assert_true(mo_is_contiguous(Y));
     assert_ptr_not_equal(Y->storage, X->storage);
 }
 
-TEST(views_share_their_storage) {
-    fixture *f = *state;
-    mo_tensor *X = count_up(f, 2, (int64_t[]){3, 3});
-    mo_tensor *views[] = {mo_reshape(f->t, X, 1, (int64_t[]){9}), mo_transpose(f->t, X),
-        mo_permute(f->t, X, (int[]){1, 0}), mo_slice(f->t, X, MO_AXIS(0), 1, 2),
-        mo_broadcast_to(f->t, X, 3, (int64_t[]){5, 3, 3}), mo_diagonal(f->t, X)};
+TEST_OF(views_share_their_storage, mo_tape *t) {
+    mo_tensor *X = count_up(t, 2, (int64_t[]){3, 3});
+    mo_tensor *views[] = {mo_reshape(t, X, 1, (int64_t[]){9}), mo_transpose(t, X), mo_permute(t, X, (int[]){1, 0}),
+        mo_slice(t, X, MO_AXIS(0), 1, 2), mo_broadcast_to(t, X, 3, (int64_t[]){5, 3, 3}), mo_diagonal(t, X)};
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)
         assert_ptr_equal(views[i]->storage, X->storage);
     expect_values(views[5], (double[]){0, 4, 8}, 3);
 }
 
-TEST(a_write_through_a_view_is_noticed_by_backward) {
-    fixture *f = *state;
-    mo_tensor *X = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 2, 3, 4}));
-    mo_tensor *Y = mo_matmul(f->t, X, mo_transpose(f->t, X));
-    mo_tensor_fill(mo_slice(f->t, X, MO_AXIS(0), 0, 1), 7);
-    assert_int_equal(mo_backward(f->t, mo_sum(f->t, Y, MO_ALL, MO_DROP_AXES)), MO_STATE);
-    assert_non_null(strstr(mo_context_status(f->ctx)->message, "of matmul was changed in place"));
-    mo_clear_error(f->ctx);
-    mo_tape_reset(f->t);
-    mo_tensor_release(X);
+TEST_OF(a_write_through_a_view_is_noticed_by_backward, mo_tape *t) {
+    mo_tensor *X = mo_require_grad(mo_from(t, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 2, 3, 4}));
+    mo_tensor *Y = mo_matmul(t, X, mo_transpose(t, X));
+    mo_tensor_fill(mo_slice(t, X, MO_AXIS(0), 0, 1), 7);
+    assert_int_equal(mo_backward(t, mo_sum(t, Y, MO_ALL, MO_DROP_AXES)), MO_STATE);
+    assert_non_null(strstr(mo_context_status(mo_tape_context(t))->message, "of matmul was changed in place"));
+    mo_clear_error(mo_tape_context(t));
 }
 
-TEST(a_new_axis_goes_anywhere_and_repeats) {
-    fixture *f = *state;
-    mo_tensor *X = count_up(f, 2, (int64_t[]){2, 2}), *last = mo_with_axis(f->t, X, MO_AXIS(-1), 2);
+TEST_OF(a_new_axis_goes_anywhere_and_repeats, mo_tape *t) {
+    mo_tensor *X = count_up(t, 2, (int64_t[]){2, 2}), *last = mo_with_axis(t, X, MO_AXIS(-1), 2);
     assert_int_equal(mo_dim(last, 2), 2);
-    expect_values(mo_contiguous(f->t, last), (double[]){0, 0, 1, 1, 2, 2, 3, 3}, 8);
-    expect_values(mo_contiguous(f->t, mo_with_axis(f->t, X, MO_AXIS(1), 2)), (double[]){0, 1, 0, 1, 2, 3, 2, 3}, 8);
-    mo_tensor *first = mo_with_axis(f->t, mo_transpose(f->t, X), MO_AXIS(0), 1); /* an axis of size 1 fits any
-                                                                                  * strides */
+    expect_values(mo_contiguous(t, last), (double[]){0, 0, 1, 1, 2, 2, 3, 3}, 8);
+    expect_values(mo_contiguous(t, mo_with_axis(t, X, MO_AXIS(1), 2)), (double[]){0, 1, 0, 1, 2, 3, 2, 3}, 8);
+    mo_tensor *first = mo_with_axis(t, mo_transpose(t, X), MO_AXIS(0), 1); /* an axis of size 1 fits any
+                                                                            * strides */
     assert_ptr_equal(first->storage, X->storage);
     assert_int_equal(mo_dim(first, 0), 1);
-    expect_values(mo_contiguous(f->t, first), (double[]){0, 2, 1, 3}, 4);
-    mo_with_axis(f->t, X, MO_AXIS(3), 1);
-    expect_error(f->ctx, MO_INVALID, "with_axis: axis 3, expected -3 to 2; got [2, 2]");
-    mo_with_axis(f->t, count_up(f, 6, (int64_t[]){1, 1, 1, 1, 1, 1}), MO_AXIS(0), 1);
-    expect_error(f->ctx, MO_INVALID, "reshape: 7 axes, expected 0 to 6; got [1, 1, 1, 1, 1, 1] float64");
+    expect_values(mo_contiguous(t, first), (double[]){0, 2, 1, 3}, 4);
+    mo_with_axis(t, X, MO_AXIS(3), 1);
+    expect_error(t, "with_axis: axis 3, expected -3 to 2; got [2, 2]");
+    mo_with_axis(t, count_up(t, 6, (int64_t[]){1, 1, 1, 1, 1, 1}), MO_AXIS(0), 1);
+    expect_error(t, "reshape: 7 axes, expected 0 to 6; got [1, 1, 1, 1, 1, 1] float64");
 }
 
-TEST(stack_puts_a_new_axis_anywhere) {
-    fixture *f = *state;
-    mo_tensor *X[] = {count_up(f, 1, (int64_t[]){2}), mo_scale(f->t, count_up(f, 1, (int64_t[]){2}), 1, 10)};
-    expect_values(mo_stack(f->t, X, 2, MO_AXIS(0)), (double[]){0, 1, 10, 11}, 4);
-    expect_values(mo_stack(f->t, X, 2, MO_AXIS(-1)), (double[]){0, 10, 1, 11}, 4);
-    assert_true(mo_is_null(mo_stack(f->t, X, 2, MO_AXIS(2))));
-    expect_error(f->ctx, MO_INVALID, "stack: axis 2, expected -2 to 1");
-    mo_stack(f->t, X, MO_MAX_INPUTS + 1, MO_AXIS(0));
-    expect_error(f->ctx, MO_INVALID, "stack: 41 inputs, expected 1 to 40");
-    mo_concat(f->t, X, 0, MO_AXIS(0));
-    expect_error(f->ctx, MO_INVALID, "concat: 0 inputs, expected 1 to 40");
+TEST_OF(stack_puts_a_new_axis_anywhere, mo_tape *t) {
+    mo_tensor *X[] = {count_up(t, 1, (int64_t[]){2}), mo_scale(t, count_up(t, 1, (int64_t[]){2}), 1, 10)};
+    expect_values(mo_stack(t, X, 2, MO_AXIS(0)), (double[]){0, 1, 10, 11}, 4);
+    expect_values(mo_stack(t, X, 2, MO_AXIS(-1)), (double[]){0, 10, 1, 11}, 4);
+    assert_true(mo_is_null(mo_stack(t, X, 2, MO_AXIS(2))));
+    expect_error(t, "stack: axis 2, expected -2 to 1");
+    mo_stack(t, X, MO_MAX_INPUTS + 1, MO_AXIS(0));
+    expect_error(t, "stack: 41 inputs, expected 1 to 40");
+    mo_concat(t, X, 0, MO_AXIS(0));
+    expect_error(t, "concat: 0 inputs, expected 1 to 40");
 }
 
-static mo_tensor *integers(fixture *f, int ndim, const int64_t *shape, const int64_t *values) {
-    return mo_from(f->t, MO_I64, ndim, shape, values);
+static mo_tensor *integers(mo_tape *t, int ndim, const int64_t *shape, const int64_t *values) {
+    return mo_from(t, MO_I64, ndim, shape, values);
 }
 
-TEST(a_bad_label_is_named_with_its_place) {
-    fixture *f = *state;
-    mo_one_hot(f->t, integers(f, 2, (int64_t[]){2, 3}, (int64_t[]){0, 1, 2, 3, 4, 7}), 5, MO_F32);
-    expect_error(f->ctx, MO_INVALID, "one_hot: label 7 at [1, 2], expected 0 to 4; got [2, 3] int64");
-    mo_one_hot(f->t, integers(f, 1, (int64_t[]){2}, (int64_t[]){0, -1}), 5, MO_F32);
-    expect_error(f->ctx, MO_INVALID, "one_hot: label -1 at [1], expected 0 to 4; got [2] int64");
-    mo_tensor *Y = mo_one_hot(f->t, integers(f, 1, (int64_t[]){2}, (int64_t[]){2, 0}), 3, MO_F64);
+TEST_OF(a_bad_label_is_named_with_its_place, mo_tape *t) {
+    mo_one_hot(t, integers(t, 2, (int64_t[]){2, 3}, (int64_t[]){0, 1, 2, 3, 4, 7}), 5, MO_F32);
+    expect_error(t, "one_hot: label 7 at [1, 2], expected 0 to 4; got [2, 3] int64");
+    mo_one_hot(t, integers(t, 1, (int64_t[]){2}, (int64_t[]){0, -1}), 5, MO_F32);
+    expect_error(t, "one_hot: label -1 at [1], expected 0 to 4; got [2] int64");
+    mo_tensor *Y = mo_one_hot(t, integers(t, 1, (int64_t[]){2}, (int64_t[]){2, 0}), 3, MO_F64);
     expect_values(Y, (double[]){0, 0, 1, 1, 0, 0}, 6);
 }
 
 /* Index 600 is beyond the first piece that is read from a device. */
-TEST(a_bad_index_is_found_anywhere) {
-    fixture *f = *state;
+TEST_OF(a_bad_index_is_found_anywhere, mo_tape *t) {
     int64_t index[700] = {0};
     index[600] = INT64_MIN;
-    mo_tensor *X = count_up(f, 2, (int64_t[]){3, 2}), *many = integers(f, 1, (int64_t[]){700}, index);
-    mo_gather_rows(f->t, X, many);
-    expect_error(f->ctx, MO_INVALID,
-        "gather_rows: index -9223372036854775808 at [600], expected 0 to 2; got [3, 2] float64, [700] int64");
-    mo_take_along(f->t, X, integers(f, 2, (int64_t[]){3, 1}, (int64_t[]){0, 1, 2}));
+    mo_tensor *X = count_up(t, 2, (int64_t[]){3, 2}), *many = integers(t, 1, (int64_t[]){700}, index);
+    mo_gather_rows(t, X, many);
     expect_error(
-        f->ctx, MO_INVALID, "take_along: index 2 at [2, 0], expected 0 to 1; got [3, 2] float64, [3, 1] int64");
-    mo_segment_sum(f->t, X, integers(f, 1, (int64_t[]){4}, (int64_t[]){0, 2, 1, 3}));
-    expect_error(f->ctx, MO_INVALID,
-        "segment_sum: offset 2 is 1, expected no less than its predecessor 2; got [3, 2] float64, [4] int64");
-    mo_segment_mean(f->t, X, integers(f, 1, (int64_t[]){2}, (int64_t[]){1, 3}));
-    expect_error(f->ctx, MO_INVALID, "segment_mean: offset 0 is 1, expected 0; got [3, 2] float64, [2] int64");
+        t, "gather_rows: index -9223372036854775808 at [600], expected 0 to 2; got [3, 2] float64, [700] int64");
+    mo_take_along(t, X, integers(t, 2, (int64_t[]){3, 1}, (int64_t[]){0, 1, 2}));
+    expect_error(t, "take_along: index 2 at [2, 0], expected 0 to 1; got [3, 2] float64, [3, 1] int64");
+    mo_segment_sum(t, X, integers(t, 1, (int64_t[]){4}, (int64_t[]){0, 2, 1, 3}));
+    expect_error(
+        t, "segment_sum: offset 2 is 1, expected no less than its predecessor 2; got [3, 2] float64, [4] int64");
+    mo_segment_mean(t, X, integers(t, 1, (int64_t[]){2}, (int64_t[]){1, 3}));
+    expect_error(t, "segment_mean: offset 0 is 1, expected 0; got [3, 2] float64, [2] int64");
 }

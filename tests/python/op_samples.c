@@ -13,10 +13,7 @@ static void take(const op_case *c, const char *part, int i, const mo_tensor *lik
 }
 
 static void take_tensor(const op_case *c, const char *part, int i, const mo_tensor *T) {
-    op_value v = op_value_of(T);
-    take(c, part, i, T, v.raw);
-    free(v.raw);
-    free(v.x);
+    take(c, part, i, T, op_value_of(T).raw);
 }
 
 static void write_sample(op_case *c) {
@@ -36,7 +33,6 @@ static void write_sample(op_case *c) {
         if (r.grad[i].n >= 0)
             take(c, "grad", i, c->in[i], r.grad[i].raw);
     }
-    op_result_release(&r);
     mo_tape_release(t);
 }
 

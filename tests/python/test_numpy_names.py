@@ -7,7 +7,7 @@ import pytest
 from mochi import ops
 
 rng = np.random.default_rng(0)
-X = rng.normal(size=(4, 3))
+X, C, P, Q = rng.normal(size=(4, 3)), rng.normal(size=(2, 3, 4)), rng.uniform(1, 2, (3, 3)), rng.uniform(1, 2, (3, 3))
 EXPRESSIONS = [
     "X.min()", "X.min(1)", "X.min(axis=0, keepdims=True)", "X.std(0)", "X.std(axis=1, ddof=1)", "X.prod()", "X.prod(0)",
     "X.prod(axis=1, keepdims=True)", "X.flatten()", "X.reshape(3, 4)", "X.reshape((2, -1))", "X.mT", "X[:, None].squeeze()",
@@ -18,6 +18,9 @@ EXPRESSIONS = [
     "np.maximum(X, -X)", "np.concatenate([X, X])", "np.stack([X, X], 1)", "np.abs(X) ** 2", "np.einsum('ij,kj->ik', X, X)",
     "np.einsum('ij->j', X)", "np.einsum('ij,kj,kl', X, X, X)", "np.einsum('ij,ij->i', X, X)", "np.einsum('ij,k->kji', X, X[0])",
     "np.einsum('ij,ij', X, X)", "np.ones((2, 4)) @ X", "np.float64(2) * X", "np.arange(3.0) - X", "np.arange(3.0) < X",
+    "P + Q", "Q + P", "P - Q", "Q - P", "P * Q", "P / Q", "Q / P", "P @ Q", "Q @ P", "P**2", "P**Q", "-P", "P + 1", "1 - P", "2 / P",
+    "P**0.5", "2**P", "abs(-P)", "P.sum(axis=0)", "P.mean()", "P.max(axis=(0, 1), keepdims=True)", "P >= Q", "C[0]", "C[-1]", "C[1, 2]",
+    "C[1, 2, 3]", "C[0:1]", "C[:, 1]", "C[..., 2]", "C[None, 1]", "C[:, :, 2]", "C[0, ..., 1:3]", "C[[1, 0, 1]]", "C[np.array([0])]",
     "np.isfinite(X)", "np.linalg.norm(X)", "np.array_equal(X, X)", "np.clip(X, -0.5, 0.5)", "np.where(X > 0, X, -X)",
 ]  # fmt: skip
 
@@ -25,8 +28,9 @@ EXPRESSIONS = [
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_an_expression_has_numpys_value(expression):
     with mochi.Tape():
-        found = eval(expression, {"np": np, "X": mochi.constant(X) * 1.0})  # noqa: S307
-        expected = eval(expression, {"np": np, "X": X})  # noqa: S307
+        tensors = {"X": mochi.constant(X) * 1.0, "C": mochi.constant(C), "P": mochi.constant(P)}
+        found = eval(expression, {"np": np, "Q": Q, **tensors})  # noqa: S307
+        expected = eval(expression, {"np": np, "Q": Q, "X": X, "C": C, "P": P})  # noqa: S307
         values = found.numpy() if isinstance(found, mochi.Tensor) else found
     assert np.shape(values) == np.shape(expected)
     np.testing.assert_allclose(values, expected, rtol=1e-6 if "float32" in expression else 1e-13)

@@ -216,26 +216,9 @@ def test_tensors_are_pickled_by_their_values():
     assert repr(pickle.loads(pickle.dumps(mochi.Context(threads=1)))) == "mochi.Context(threads=1, device='cpu')"
 
 
-def test_indexing_is_numpys():
-    x = np.arange(24.0).reshape(2, 3, 4)
-    cases = [
-        0,
-        -1,
-        (1, 2),
-        (1, 2, 3),
-        slice(0, 1),
-        (slice(None), 1),
-        (Ellipsis, 2),
-        (None, 1),
-        (slice(None), None, 2),
-        (0, Ellipsis, slice(1, 3)),
-        [1, 0, 1],
-        np.array([0]),
-    ]
+def test_indices_that_no_axis_has_are_refused():
     with mochi.Tape():
-        X = mochi.constant(x)
-        for case in cases:
-            assert np.array_equal(X[case].numpy(), x[case]), case
+        X = mochi.constant(np.zeros((2, 3, 4)))
         for wrong in (2, (0, 0, 0, 0), "a", (0, 3)):
             with pytest.raises(IndexError):
                 X[wrong]
@@ -301,21 +284,6 @@ def test_equality_is_entry_by_entry_and_identity_in_sets():
     assert len({A, B, A}) == 2 and A in {A, B} and {A: 1, B: 2}[B] == 2 and A in [A, B]
     with pytest.raises(mochi.Error):
         assert B in [A]  # `in` compares entries by ==, whose result is a tensor with no single truth value
-
-
-def test_operators_are_numpys():
-    rng = np.random.default_rng(1)
-    x, y = rng.uniform(1, 2, (3, 3)), rng.uniform(1, 2, (3, 3))
-    with mochi.Tape():
-        X = mochi.constant(x)
-        pairs = [
-            (X + y, x + y), (y + X, y + x), (X - y, x - y), (y - X, y - x), (X * y, x * y), (X / y, x / y), (y / X, y / x),
-            (X @ y, x @ y), (y @ X, y @ x), (X**2, x**2), (X**y, x**y), (-X, -x), (X + 1, x + 1), (1 - X, 1 - x), (2 / X, 2 / x),
-            (X ** 0.5, x**0.5), (2**X, 2**x), (abs(-X), x), (X.sum(axis=0), x.sum(axis=0)), (X.mean(), x.mean()),
-            (X.max(axis=(0, 1), keepdims=True), x.max(axis=(0, 1), keepdims=True)), (X >= y, x >= y),
-        ]  # fmt: skip
-        for ours, theirs in pairs:
-            np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-15, atol=1e-15)
 
 
 def test_a_result_goes_out_by_dlpack_at_its_address():

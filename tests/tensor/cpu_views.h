@@ -1,17 +1,9 @@
-/* tests/tensor/cpu_views.h - makes views with values, for tests that compare CPU kernels with plain loops in double.
- *
- * Include it after cmocka's headers. */
+/* tests/tensor/cpu_views.h - makes views with values, for tests that compare CPU kernels with plain loops in double. */
 #ifndef MO_TESTS_CPU_VIEWS_H
 #define MO_TESTS_CPU_VIEWS_H
 
 #include "tensor/storage.h"
 #include "tests/suite.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka.h needs the four headers above before it. */
 
 static const mo_dtype REALS[] = {MO_F32, MO_F64};
 
@@ -19,38 +11,27 @@ static inline double epsilon_of(mo_dtype dtype) {
     return dtype == MO_F32 ? 0x1p-23 : 0x1p-52;
 }
 
-/* Memory of views, and contexts, of the running test; free_views frees them. */
-static void **kept_memory;
-static mo_context **kept_contexts;
-static size_t n_kept_memory, n_kept_contexts;
+/* The contexts of the program, one for each number of threads and math mode. */
+static mo_context *contexts[9][3];
 
-/* Both functions return their argument. */
-static inline void *keep_memory(void *block) {
-    kept_memory = realloc(kept_memory, (n_kept_memory + 1) * sizeof *kept_memory);
-    return kept_memory[n_kept_memory++] = block;
+static int release_contexts(void **state) {
+    for (int i = 0; i < 9 * 3; i++)
+        mo_context_release(contexts[i / 3][i % 3]);
+    return 0;
 }
 
-static inline mo_context *keep_context(mo_context *ctx) {
-    kept_contexts = realloc(kept_contexts, (n_kept_contexts + 1) * sizeof *kept_contexts);
-    return kept_contexts[n_kept_contexts++] = ctx;
-}
+static const fixtures around_all = {NULL, release_contexts};
 
-/* Frees all views and contexts of the test. */
-static inline void free_views(void) {
-    while (n_kept_memory)
-        free(kept_memory[--n_kept_memory]);
-    while (n_kept_contexts)
-        mo_context_release(kept_contexts[--n_kept_contexts]);
-    free(kept_memory);
-    free(kept_contexts);
-    kept_memory = NULL;
-    kept_contexts = NULL;
+static inline mo_context *context_of(int threads, mo_math math) {
+    mo_context **ctx = &contexts[threads][math];
+    if (!*ctx)
+        *ctx = mo_context_create(&(mo_context_options){.threads = threads, .math = math});
+    assert_true(mo_ok(*ctx));
+    return *ctx;
 }
 
 static inline mo_context *context_with(int threads) {
-    mo_context *ctx = keep_context(mo_context_create(&(mo_context_options){.threads = threads}));
-    assert_true(mo_ok(ctx));
-    return ctx;
+    return context_of(threads, MO_MATH_FP32);
 }
 
 static inline int64_t count_of(const mo_view *v) {
@@ -60,7 +41,7 @@ static inline int64_t count_of(const mo_view *v) {
     return n;
 }
 
-/* A contiguous view on zeroed memory of its own, which free_views frees. */
+/* A contiguous view on zeroed memory of the test. */
 static inline mo_view new_view(mo_dtype dtype, int ndim, const int64_t *shape) {
     mo_view v = {.dtype = dtype, .ndim = ndim};
     int64_t n = 1;
@@ -69,7 +50,7 @@ static inline mo_view new_view(mo_dtype dtype, int ndim, const int64_t *shape) {
         v.stride[i] = n;
         n *= shape[i];
     }
-    v.data = keep_memory(calloc((size_t)n + 1, 8));
+    v.data = test_memory(8 * ((size_t)n + 1));
     return v;
 }
 

@@ -1,17 +1,12 @@
 /* tests/tensor/test_arena.c - the free list: no overlap, merging, reuse, and one slab after a reset. */
 #include "tensor/arena.h"
+#include "tests/scratch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "tests/suite.h"
+static const fixtures around_each = {context_open, context_close};
 
 enum { BLOCKS = 400 };
 
-TEST(random_blocks_never_overlap_and_all_merge_again) {
-    mo_context *ctx = mo_context_create(NULL);
+TEST_OF(random_blocks_never_overlap_and_all_merge_again, mo_context *ctx) {
     mo_arena *arena = mo_arena_create(ctx);
     mo_storage *S[BLOCKS] = {0};
     mo_random r = mo_random_at(1, MO_PURPOSE_CHECK, 0);
@@ -43,11 +38,9 @@ TEST(random_blocks_never_overlap_and_all_merge_again) {
     mo_storage_release(whole);
     mo_arena_release(arena);
     assert_true(mo_ok(ctx));
-    mo_context_release(ctx);
 }
 
-TEST(the_same_requests_ask_the_system_for_nothing_more) {
-    mo_context *ctx = mo_context_create(NULL);
+TEST_OF(the_same_requests_ask_the_system_for_nothing_more, mo_context *ctx) {
     mo_arena *arena = mo_arena_create(ctx);
     int64_t after[4];
     for (int round = 0; round < 4; round++) {
@@ -62,11 +55,9 @@ TEST(the_same_requests_ask_the_system_for_nothing_more) {
     assert_int_equal(after[1], after[0]);
     assert_int_equal(after[3], after[0]);
     mo_arena_release(arena);
-    mo_context_release(ctx);
 }
 
-TEST(freed_memory_is_used_again_within_a_round) {
-    mo_context *ctx = mo_context_create(NULL);
+TEST_OF(freed_memory_is_used_again_within_a_round, mo_context *ctx) {
     mo_arena *arena = mo_arena_create(ctx);
     int64_t base = mo_context_counters(ctx).bytes_live;
     for (int i = 0; i < 10000; i++)
@@ -77,14 +68,11 @@ TEST(freed_memory_is_used_again_within_a_round) {
     mo_context_reset_peaks(ctx);
     assert_int_equal(mo_context_counters(ctx).tape_peak, 0);
     mo_arena_release(arena);
-    mo_context_release(ctx);
 }
 
-TEST(a_request_without_end_is_an_error) {
-    mo_context *ctx = mo_context_create(NULL);
+TEST_OF(a_request_without_end_is_an_error, mo_context *ctx) {
     mo_arena *arena = mo_arena_create(ctx);
     assert_null(mo_arena_storage(arena, SIZE_MAX - 5));
     assert_int_equal(mo_context_status(ctx)->code, MO_MEMORY);
     mo_arena_release(arena);
-    mo_context_release(ctx);
 }

@@ -20,24 +20,22 @@ static const char *const refused = "the calling thread does not round to nearest
 /* Computes sums that depend on the rounding mode, and random numbers. */
 static void compute(mo_context *ctx, double result[2 * N]) {
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 0);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
     double values[N];
     for (int i = 0; i < N; i++)
         result[N + i] = values[i] = mo_random_normal(&r);
     mo_tensor *X = mo_from(t, MO_F64, 2, (int64_t[]){8, 8}, values);
     mo_tensor *Y = mo_exp(t, mo_matmul(t, X, mo_softmax(t, X, MO_AXIS(1))));
     mo_tensor_read(Y, result, N * sizeof *result);
-    mo_tape_release(t);
 }
 
-TEST(other_roundings_are_refused) {
-    scratch *s = *state;
+TEST_OF(other_roundings_are_refused, scratch *s) {
     double usual[2 * N], after[2 * N];
     compute(s->ctx, usual);
     for (int i = 0; i < ROUNDINGS; i++) {
         fesetround(roundings[i]);
         compute(s->ctx, after);
-        mo_context *own = mo_context_create(&(mo_context_options){.threads = 2});
+        mo_context *own = context_of_test(mo_context_create(&(mo_context_options){.threads = 2}));
         int left = fegetround();
         fesetround(FE_TONEAREST);
         assert_int_equal(left, roundings[i]);
@@ -48,7 +46,6 @@ TEST(other_roundings_are_refused) {
         compute(own, after);
         assert_memory_equal(after, usual, sizeof usual);
         assert_true(mo_ok(s->ctx) && mo_ok(own));
-        mo_context_release(own);
     }
     print_message("%d rounding modes refused\n", ROUNDINGS);
 }

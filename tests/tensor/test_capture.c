@@ -1,12 +1,9 @@
 /* tests/tensor/test_capture.c - a step that is captured and replayed equals the step itself, bit for bit: new inputs,
  * rates and dropout masks, and errors that name their step. Skipped if there is no CUDA device. */
+#include "ops/inside.h"
 #include "tests/device.h"
 #include "tests/scratch.h"
-
-#include "ops/inside.h"
 #include "train/inside.h"
-
-#include <math.h>
 
 enum { POINTS = 16, SUPPORT = 6, WIDTH = 8, STEPS = 12, WARM = 2, EPISODES = 3 };
 
@@ -92,6 +89,16 @@ static void capture(training *s, int step) {
     s->captured = step;
 }
 
+/* Takes the first steps and captures the next one. */
+static void warm_up(training *s) {
+    for (int step = 0; step < WARM; step++) {
+        prepare(s, step, 0);
+        take_step(s, step);
+    }
+    prepare(s, WARM, 0);
+    capture(s, WARM);
+}
+
 /* The loss and the weights after a step. */
 typedef struct trace {
     float loss, W[WIDTH * WIDTH];
@@ -125,14 +132,8 @@ TEST(replayed_steps_have_the_bits_of_steps_taken_one_by_one) {
     training_release(&other);
 }
 
-TEST(replays_ask_for_no_memory) {
-    training *s = *state;
-    for (int step = 0; step < WARM; step++) {
-        prepare(s, step, 0);
-        take_step(s, step);
-    }
-    prepare(s, WARM, 0);
-    capture(s, WARM);
+TEST_OF(replays_ask_for_no_memory, training *s) {
+    warm_up(s);
     mo_counters before = mo_context_counters(s->ctx);
     for (int step = WARM; step < STEPS; step++) {
         assert_true(mo_capture_replay(s->capture, step - WARM));
@@ -144,15 +145,9 @@ TEST(replays_ask_for_no_memory) {
     assert_int_equal(mo_context_wait(s->ctx), MO_OK);
 }
 
-TEST(a_check_that_fails_in_a_replay_names_its_step) {
-    training *s = *state;
+TEST_OF(a_check_that_fails_in_a_replay_names_its_step, training *s) {
     trace before, after;
-    for (int step = 0; step < WARM; step++) {
-        prepare(s, step, 0);
-        take_step(s, step);
-    }
-    prepare(s, WARM, 0);
-    capture(s, WARM);
+    warm_up(s);
     for (int step = WARM; step < 7; step++) {
         mo_capture_replay(s->capture, step - WARM);
         read_trace(s, &before);
@@ -173,10 +168,9 @@ TEST(a_check_that_fails_in_a_replay_names_its_step) {
 }
 
 /* A gradient that is not finite, without a solve: only the optimizer checks it. */
-TEST(the_optimizer_names_the_step_of_a_replay) {
-    training *s = *state;
+TEST_OF(the_optimizer_names_the_step_of_a_replay, training *s) {
     float g[WIDTH * WIDTH] = {1};
-    mo_tensor *G = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){WIDTH, WIDTH}, g);
+    mo_tensor *G = tensor_of_test(mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){WIDTH, WIDTH}, g));
     mo_optimizer_step(s->adamw, &G, 1e-3, NULL);
     mo_optimizer_step(s->adamw, &G, 1e-3, NULL);
     mo_optimizer_advance(s->adamw, 1e-3);
@@ -192,18 +186,11 @@ TEST(the_optimizer_names_the_step_of_a_replay) {
     mo_capture_replay(s->capture, 5);
     mo_context_wait(s->ctx);
     assert_failed(s->ctx, MO_NUMERICAL, PARTS("adamw: step 8: the norm of the gradient is inf in W"));
-    mo_tensor_release(G);
 }
 
-TEST(a_capture_whose_memory_moved_is_not_replayed) {
-    training *s = *state;
+TEST_OF(a_capture_whose_memory_moved_is_not_replayed, training *s) {
     mo_tensor *other = mo_tensor_create(s->ctx, MO_F32, 1, (int64_t[]){10});
-    for (int step = 0; step < WARM; step++) {
-        prepare(s, step, 0);
-        take_step(s, step);
-    }
-    prepare(s, WARM, 0);
-    capture(s, WARM);
+    warm_up(s);
     mo_tensor_release(other);
     assert_false(mo_capture_replay(s->capture, 0));
     assert_true(mo_ok(s->ctx));
@@ -261,8 +248,7 @@ BARE_TEST(what_a_capture_cannot_hold_is_refused) {
     }
 }
 
-TEST(a_capture_needs_a_beginning_and_a_device) {
-    training *s = *state;
+TEST_OF(a_capture_needs_a_beginning_and_a_device, training *s) {
     mo_context *cpu = mo_context_create(NULL);
     mo_capture_begin(cpu, 1);
     assert_failed(cpu, MO_UNSUPPORTED, PARTS("capture: the device cpu does its work at once"));

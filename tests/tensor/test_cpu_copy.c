@@ -24,7 +24,6 @@ TEST(every_pair_of_dtypes_and_strides_copies) {
                 for (int64_t i = 0; i < count_of(&x); i++)
                     assert_true(element(&x, i) == element(&y, i));
             }
-    free_views();
 }
 
 TEST(large_integers_copy_exactly) {
@@ -34,7 +33,6 @@ TEST(large_integers_copy_exactly) {
     ((int64_t *)x.data)[1] = (1ll << 53) + 1;
     ctx->backend->copy(ctx, &x, &y);
     assert_same_bits(&x, &y);
-    free_views();
 }
 
 TEST(reals_become_integers_by_truncation_and_saturation) {
@@ -51,7 +49,6 @@ TEST(reals_become_integers_by_truncation_and_saturation) {
         assert_true(element(&i32, i) == words[i]);
     }
     assert_true(((int64_t *)i64.data)[2] == INT64_MAX && ((int64_t *)i64.data)[3] == INT64_MIN);
-    free_views();
 }
 
 static uint16_t to_16(mo_context *ctx, mo_dtype dtype, double value) {
@@ -88,7 +85,6 @@ TEST(every_half_converts_back_and_rounds_to_even) {
     assert_int_equal(to_16(ctx, MO_F16, 65520), 0x7c00);
     assert_int_equal(to_16(ctx, MO_F16, -INFINITY), 0xfc00);
     assert_true(isnan(from_16(ctx, MO_F16, to_16(ctx, MO_F16, NAN))));
-    free_views();
 }
 
 TEST(every_bfloat_converts_back_and_rounds_to_even) {
@@ -98,7 +94,6 @@ TEST(every_bfloat_converts_back_and_rounds_to_even) {
         check_rounding(ctx, MO_BF16, bits);
     assert_int_equal(to_16(ctx, MO_BF16, 1e300), 0x7f80);
     assert_true(isnan(from_16(ctx, MO_BF16, to_16(ctx, MO_BF16, NAN))));
-    free_views();
 }
 
 TEST(fill_keeps_to_the_view) {
@@ -110,7 +105,6 @@ TEST(fill_keeps_to_the_view) {
         for (int64_t i = 0; i < count_of(&y); i++)
             assert_true(element(&y, i) == (i % 101 == 100 ? 0 : 7));
     }
-    free_views();
 }
 
 TEST(blocks_are_aligned_and_zero_clears_them) {
@@ -128,5 +122,4 @@ TEST(blocks_are_aligned_and_zero_clears_them) {
     }
     assert_null(ctx->backend->alloc(ctx, SIZE_MAX - 5));
     assert_true(mo_ok(ctx));
-    free_views();
 }

@@ -1,9 +1,8 @@
 /* tests/tensor/test_cpu_gemm.c - matrix products against plain loops in double: float32, float64 and, if the processor
- * has AVX512-BF16, float32 with factors rounded to bf16. */
-#include "tests/tensor/cpu_views.h"
-
+ * has AVX512-BF16, float32 with factors rounded to bf16; grams. */
 #include "tensor/cpu/fast/avx512.h"
 #include "tensor/cpu/work.h"
+#include "tests/tensor/cpu_views.h"
 
 typedef struct sizes {
     int64_t batch, m, n, k;
@@ -75,14 +74,18 @@ static void check_entries(const mo_gemm *g, mo_math math, const mo_view *before,
     }
 }
 
-/* Runs g with 1, 2 and 5 threads from the same C; checks the values once and the bits always. */
-static void check_product(mo_gemm g, mo_math math, const char *what) {
+/* Runs g, as the gram X X^T of A = X if `gram`, with 1, 2 and 5 threads from the same C; checks the values once and the
+ * bits always. */
+static void check_runs(mo_gemm g, mo_math math, bool gram, const char *what) {
     mo_view before = clone_view(&g.C), first = {0};
     const int threads[] = {1, 2, 5};
     for (int i = 0; i < 3; i++) {
-        mo_context *ctx = keep_context(mo_context_create(&(mo_context_options){.threads = threads[i], .math = math}));
+        mo_context *ctx = context_of(threads[i], math);
         memcpy(g.C.data, before.data, (size_t)count_of(&g.C) * mo_dtype_size(g.C.dtype));
-        mo_kernels_of(ctx, g.C.dtype)->gemm(ctx, &g);
+        if (gram)
+            mo_kernels_of(ctx, g.C.dtype)->gram(ctx, &g.A, &g.C);
+        else
+            mo_kernels_of(ctx, g.C.dtype)->gemm(ctx, &g);
         assert_true(mo_ok(ctx));
         if (i == 0) {
             check_entries(&g, math, &before, what);
@@ -90,6 +93,10 @@ static void check_product(mo_gemm g, mo_math math, const char *what) {
         }
         assert_same_bits(&first, &g.C);
     }
+}
+
+static void check_product(mo_gemm g, mo_math math, const char *what) {
+    check_runs(g, math, false, what);
 }
 
 static void check_sizes(kind of, sizes s, bool transpose_A, bool transpose_B, form f) {
@@ -113,7 +120,6 @@ static void check_sizes(kind of, sizes s, bool transpose_A, bool transpose_B, fo
     if (f.above)
         g.above = UNIFORM_VIEW(of.dtype, 6, s.batch, s.m, s.n);
     check_product(g, of.math, what);
-    free_views();
 }
 
 static const form FORMS[] = {{.alpha = 1}, {.alpha = -0.5, .beta = 2}, {.alpha = 1, .bias = true, .relu = true},
@@ -163,7 +169,7 @@ TEST(any_strides_equal_loops) {
         check_product(g, math, "broadcast rows");
         g.addend = swapped(UNIFORM_VIEW(dtype, 4, 3, 60, 40), 1, 2);
         check_product(g, math, "transposed addend");
-        free_views();
+        free_test_memory();
     }
 }
 
@@ -184,7 +190,7 @@ TEST(one_B_may_serve_a_batch) {
         check_product(g, math, "numbers of the bias");
         g.addend = (mo_view){0};
         check_product(g, math, "bias alone");
-        free_views();
+        free_test_memory();
     }
 }
 
@@ -202,13 +208,11 @@ TEST(beta_zero_ignores_what_was_there) {
         for (int64_t j = 0; j < count_of(&C); j++)
             assert_true(isfinite(element(&C, j)));
     }
-    free_views();
 }
 
 TEST(blas_may_be_called_by_every_thread) {
     mo_context *ctx = context_with(3);
     assert_int_equal(blas_threads(ctx), 3);
-    free_views();
 }
 
 TEST(repeated_calls_allocate_nothing) {
@@ -216,8 +220,7 @@ TEST(repeated_calls_allocate_nothing) {
     for (int k = 0; k < kinds(); k++)
         for (int i = 0; i < 2; i++) {
             mo_dtype dtype = KINDS[k].dtype;
-            mo_context *ctx =
-                keep_context(mo_context_create(&(mo_context_options){.threads = 2, .math = KINDS[k].math}));
+            mo_context *ctx = context_of(2, KINDS[k].math);
             mo_gemm g = {.A = UNIFORM_VIEW(dtype, 1, 1, list[i].m, list[i].k),
                 .B = UNIFORM_VIEW(dtype, 2, 1, list[i].k, list[i].n),
                 .C = NEW_VIEW(dtype, 1, list[i].m, list[i].n),
@@ -227,7 +230,35 @@ TEST(repeated_calls_allocate_nothing) {
             mo_kernels_of(ctx, dtype)->gemm(ctx, &g);
             assert_int_equal(before, mo_context_counters(ctx).allocations);
         }
-    free_views();
+}
+
+/* The gram X X^T is exactly symmetric. */
+static void check_gram(mo_view X) {
+    char what[96];
+    snprintf(what, sizeof what, "gram of %s [%d,%d,%d]", mo_dtype_name(X.dtype), (int)X.shape[0], (int)X.shape[1],
+        (int)X.shape[2]);
+    int64_t n = X.shape[1];
+    mo_view Y = UNIFORM_VIEW(X.dtype, 3, X.shape[0], n, n), turned = swapped(Y, 1, 2);
+    check_runs((mo_gemm){.A = X, .B = swapped(X, 1, 2), .C = Y, .alpha = 1}, MO_MATH_FP32, true, what);
+    for (int64_t i = 0; i < count_of(&Y); i++)
+        assert_true(element(&Y, i) == element(&turned, i));
+}
+
+/* Small sizes, computed by loops; one block; several blocks; X by rows, by columns and in part; batches. */
+TEST(gram_is_that_of_plain_loops) {
+    const sizes list[] = {{.batch = 1, .m = 1, .k = 1}, {.batch = 1, .m = 5, .k = 0}, {.batch = 4, .m = 7, .k = 9},
+        {.batch = 1, .m = 16, .k = 40}, {.batch = 2, .m = 33, .k = 65}, {.batch = 1, .m = 129, .k = 70},
+        {.batch = 1, .m = 300, .k = 33}, {.batch = 3, .m = 257, .k = 20}, {.batch = 9, .m = 130, .k = 31},
+        {.batch = 1, .m = 513, .k = 100}};
+    for (int i = 0; i < 20; i++) {
+        sizes s = list[i / 2];
+        check_gram(UNIFORM_VIEW(REALS[i % 2], 1, s.batch, s.m, s.k));
+        check_gram(swapped(UNIFORM_VIEW(REALS[i % 2], 2, s.batch, s.k, s.m), 1, 2));
+        mo_view part = UNIFORM_VIEW(REALS[i % 2], 4, s.batch, s.m, s.k + 5);
+        part.shape[2] = s.k;
+        check_gram(part);
+        free_test_memory();
+    }
 }
 
 int main(void) {

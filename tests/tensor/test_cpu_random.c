@@ -1,8 +1,7 @@
 /* tests/tensor/test_cpu_random.c - random numbers by their position in a stream: on the host, and by the kernels. */
-#include "tests/tensor/cpu_views.h"
-
 #include "tensor/fits.h"
 #include "tensor/philox.h"
+#include "tests/tensor/cpu_views.h"
 
 /* The known answers that come with Random123 (kat_vectors): counter and key all zero, and all ones. */
 TEST(philox_gives_the_published_numbers) {
@@ -64,7 +63,7 @@ TEST(kernel_and_host_draw_the_same_numbers) {
             /* The kernel can round once (fused) or twice. */
             assert_near("random", i, element(&y, i), expected, epsilon_of(dtype) * (2 + fabs(expected)));
         }
-        free_views();
+        free_test_memory();
     }
 }
 
@@ -88,5 +87,4 @@ TEST(moments_are_those_of_the_distributions) {
         assert_near("variance", normal, squares / 1e6, variances[normal], 5e-3 * 1.5 * variances[normal]);
         assert_true(normal ? low < -4 && high > 4 && high < 8 : low >= 0 && low < 1e-5 && high < 1 && high > 1 - 1e-5);
     }
-    free_views();
 }

@@ -1,12 +1,8 @@
 /* tests/tensor/test_csr.c - sparse matrices: refused arrays, the transpose, the claim of symmetry. */
 #include "tensor/storage.h"
+#include "tests/scratch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "tests/suite.h"
+static const fixtures around_each = {context_open, context_close};
 
 static void expect_refusal(
     mo_context *ctx, int64_t columns, const int64_t *pointer, const int32_t *column, const char *message) {
@@ -16,8 +12,7 @@ static void expect_refusal(
     mo_clear_error(ctx);
 }
 
-TEST(wrong_pointers_and_columns_are_named) {
-    mo_context *ctx = mo_context_create(NULL);
+TEST_OF(wrong_pointers_and_columns_are_named, mo_context *ctx) {
     int32_t column[] = {0, 1, 2};
     expect_refusal(ctx, 3, (int64_t[]){1, 2, 3}, column, "csr: row pointer 0 is 1, expected 0");
     expect_refusal(ctx, 3, (int64_t[]){0, 3, 2}, column, "csr: row pointer 2 is 2, below its predecessor 3");
@@ -26,11 +21,9 @@ TEST(wrong_pointers_and_columns_are_named) {
         "csr: shape [2, -1], expected sizes of 0 or more and columns below 2^31");
     assert_null(mo_csr_create(ctx, 2, 3, (int64_t[]){0, 1, 3}, column, MO_I32, NULL));
     assert_int_equal(mo_context_status(ctx)->code, MO_MISMATCH);
-    mo_context_release(ctx);
 }
 
-TEST(transposing_moves_entries_and_sorts_rows) {
-    mo_context *ctx = mo_context_create(NULL);
+TEST_OF(transposing_moves_entries_and_sorts_rows, mo_context *ctx) {
     /* A = [[0, 1, 2], [3, 0, 0]]; the entries of the first row are given in descending order */
     mo_csr *A = mo_csr_create(ctx, 2, 3, (int64_t[]){0, 2, 3}, (int32_t[]){2, 1, 0}, MO_F64, (double[]){2, 1, 3});
     const mo_csr *T = mo_csr_transposed(A);
@@ -46,11 +39,9 @@ TEST(transposing_moves_entries_and_sorts_rows) {
     assert_ptr_equal(mo_csr_transposed(A), T);
     mo_csr_release(A);
     assert_true(mo_ok(ctx));
-    mo_context_release(ctx);
 }
 
-TEST(symmetry_is_checked_not_believed) {
-    mo_context *ctx = mo_context_create(NULL);
+TEST_OF(symmetry_is_checked_not_believed, mo_context *ctx) {
     mo_csr *A = mo_csr_create(ctx, 2, 2, (int64_t[]){0, 2, 3}, (int32_t[]){1, 0, 0}, MO_F32, (float[]){5, 1, 5});
     assert_int_equal(mo_csr_declare_symmetric(A), MO_OK);
     assert_ptr_equal(mo_csr_transposed(A), A);
@@ -59,5 +50,4 @@ TEST(symmetry_is_checked_not_believed) {
     assert_string_equal(mo_context_status(ctx)->message, "csr: the matrix [2, 2] differs from its transpose");
     mo_csr_release(A);
     mo_csr_release(B);
-    mo_context_release(ctx);
 }

@@ -25,12 +25,6 @@ static int plain_device(void **state) {
 
 static const fixtures around_each = {NULL, plain_device};
 
-static void plan(const char *variable, int64_t k) {
-    char text[32];
-    snprintf(text, sizeof text, "%lld", (long long)k);
-    setenv(variable, text, 1);
-}
-
 static void assert_one_line(const mo_context *ctx, const char *what, int64_t k) {
     const char *message = mo_context_status(ctx)->message;
     if (!*message || strchr(message, '\n'))
@@ -39,7 +33,7 @@ static void assert_one_line(const mo_context *ctx, const char *what, int64_t k) 
 
 /* Makes a context while allocation k fails; if the context failed, checks that its error is one line. */
 static mo_context *context_without(int64_t k) {
-    plan("MOCHI_CUDA_HOST_ALLOCATION", k);
+    plan_device("MOCHI_CUDA_HOST_ALLOCATION", k);
     mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});
     if (!mo_ok(ctx))
         assert_one_line(ctx, "allocation", k);
@@ -99,7 +93,7 @@ TEST(an_error_that_comes_late_stays) {
     int64_t k = 1;
     for (bool all = false; !all; k++) {
         mo_context *ctx = device_context(MO_CUDA);
-        plan("MOCHI_CUDA_HOST_STOP", k);
+        plan_device("MOCHI_CUDA_HOST_STOP", k);
         mo_code code = compute(ctx, &out);
         all = code == MO_OK;
         for (int again = 0; again < 2 && !all; again++) {
@@ -117,15 +111,14 @@ TEST(an_error_that_comes_late_stays) {
     assert_true(k > 40);
 }
 
-TEST(a_step_of_a_stopped_device_names_itself) {
-    scratch *s = *state;
+TEST_OF(a_step_of_a_stopped_device_names_itself, scratch *s) {
     char folder[512];
     snprintf(folder, sizeof folder, "%s/stopped", s->folder);
     run_options o = short_run();
     training_run run = run_open(&o, folder);
     mo_step_report r;
     assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
-    plan("MOCHI_CUDA_HOST_STOP", 30);
+    plan_device("MOCHI_CUDA_HOST_STOP", 30);
     assert_int_not_equal(mo_trainer_step(run.trainer, &r), MO_OK);
     assert_failed(run.ctx, MO_IO, PARTS("train: step 1: cuda: the device stopped: an illegal memory access"));
     assert_int_not_equal(mo_trainer_step(run.trainer, &r), MO_OK);
@@ -165,12 +158,6 @@ BARE_TEST(a_capture_that_a_library_breaks_falls_back) {
 }
 
 int main(void) {
-    char text[512];
-    mo_context_release(device_context(MO_CUDA));
-    mo_device_describe(MO_CUDA, text, sizeof text);
-    if (!strstr(text, "emulated")) {
-        printf("skipped: failures can be planned on the emulated device alone\n");
-        return 77;
-    }
+    need_emulated_device();
     return run_suite();
 }

@@ -9,9 +9,7 @@ static const fixtures around_all = {scratch_create, scratch_release};
 enum { MIB = 1 << 20 };
 
 static void set_memory(int64_t bytes) {
-    char text[32];
-    snprintf(text, sizeof text, "%lld", (long long)bytes);
-    setenv("MOCHI_CUDA_HOST_MEMORY", text, 1);
+    plan_device("MOCHI_CUDA_HOST_MEMORY", bytes);
 }
 
 static int any_memory(void **state) {
@@ -43,7 +41,7 @@ static mo_pool *wide_pool(mo_context *ctx, mo_feature_place place, told *t) {
 
 TEST(features_that_do_not_fit_stay_on_the_host) {
     told t = {""}, quiet = {""};
-    mo_context *ctx = device_context(MO_CUDA);
+    mo_context *ctx = context_of_test(device_context(MO_CUDA));
     set_memory(512 * MIB);
     mo_pool *all = wide_pool(ctx, MO_FEATURES_AUTO, &quiet);
     assert_ptr_equal(mo_pool_source(all, 0)->features->arrays->ctx, ctx);
@@ -56,12 +54,11 @@ TEST(features_that_do_not_fit_stay_on_the_host) {
     assert_non_null(strstr(t.text, "features: planted:nc need 0.0"));
     assert_non_null(strstr(t.text, " GB, the device has 0.00 GB left for features: they stay in host memory\n"));
     mo_pool_release(pool);
-    mo_context_release(ctx);
 }
 
 TEST(features_that_must_fit_name_the_bytes) {
     told t = {""};
-    mo_context *ctx = device_context(MO_CUDA);
+    mo_context *ctx = context_of_test(device_context(MO_CUDA));
     set_memory(MIB / 4);
     mo_pool *pool = wide_pool(ctx, MO_FEATURES_ON_DEVICE, &t);
     assert_failed(ctx, MO_MEMORY, PARTS("out of memory: ", " bytes asked of cuda, ", " held, ", " free"));
@@ -71,7 +68,6 @@ TEST(features_that_must_fit_name_the_bytes) {
     assert_true(mo_ok(ctx));
     assert_int_equal(mo_pool_size(pool), 1);
     mo_pool_release(pool);
-    mo_context_release(ctx);
 }
 
 /* After a failed step the weights are unchanged, and the run continues. */
@@ -110,7 +106,7 @@ TEST(a_step_without_memory_names_itself_and_can_be_taken_again) {
 
 TEST(page_locked_memory_that_is_not_there_is_one_line) {
     static const char *const missing[] = {"seam_pin", "seam_event_create"};
-    mo_context *ctx = device_context(MO_CUDA);
+    mo_context *ctx = context_of_test(device_context(MO_CUDA));
     int64_t live = mo_context_counters(ctx).bytes_live;
     for (int i = 0; i < 2; i++) {
         mo_pinned p;
@@ -120,13 +116,12 @@ TEST(page_locked_memory_that_is_not_there_is_one_line) {
         assert_failed(ctx, MO_MEMORY, PARTS("out of memory: 1000 bytes of page-locked host memory"));
         assert_int_equal(mo_context_counters(ctx).bytes_live, live);
     }
-    mo_context_release(ctx);
 }
 
 /* What the pool keeps, scratch and workspaces go back; tensors stay, and later work asks for scratch again. */
 TEST(a_trim_gives_back_what_no_tensor_uses) {
-    mo_context *ctx = device_context(MO_CUDA);
-    mo_tensor *X = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){2 * MIB});
+    mo_context *ctx = context_of_test(device_context(MO_CUDA));
+    mo_tensor *X = tensor_of_test(mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){2 * MIB}));
     size_t bytes = (size_t)2 * MIB * sizeof(float), held[2], left;
     float *host = malloc(bytes); /* more than the page-locked memory of a fresh context */
     mo_tensor_fill(X, 1);
@@ -148,15 +143,13 @@ TEST(a_trim_gives_back_what_no_tensor_uses) {
     assert_int_equal(mo_context_trim(ctx), MO_IO);
     unsetenv("MOCHI_CUDA_HOST_FAIL");
     mo_clear_error(ctx);
-    mo_tensor_release(X);
-    mo_context_release(ctx);
 }
 
 /* mo_send copies when the device gets there, not before; after that the memory can be written again. */
 BARE_TEST(sent_memory_may_be_written_again) {
-    mo_context *ctx = device_context(MO_CUDA);
-    mo_tensor *X = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4}),
-              *Y = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4});
+    mo_context *ctx = context_of_test(device_context(MO_CUDA));
+    mo_tensor *X = tensor_of_test(mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4})),
+              *Y = tensor_of_test(mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4}));
     mo_pinned p;
     float x[4];
     assert_true(mo_pin(ctx, 1024, &p));
@@ -177,18 +170,9 @@ BARE_TEST(sent_memory_may_be_written_again) {
     assert_failed(ctx, MO_STATE, PARTS("capture: page-locked memory was sent"));
     mo_send(X, &p, 0);
     mo_unpin(ctx, &p); /* waits until the bytes are sent */
-    mo_tensor_release(X);
-    mo_tensor_release(Y);
-    mo_context_release(ctx);
 }
 
 int main(void) {
-    char text[256];
-    mo_context_release(device_context(MO_CUDA));
-    mo_device_describe(MO_CUDA, text, sizeof text);
-    if (!strstr(text, "emulated")) {
-        printf("skipped: %s, whose memory cannot be set\n", text);
-        return 77;
-    }
+    need_emulated_device();
     return run_suite();
 }

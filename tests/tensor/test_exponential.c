@@ -1,12 +1,6 @@
 /* tests/tensor/test_exponential.c - our e^x and log(1 + u) against the C library's in a wider type. */
 typedef double real;
 #include "tensor/exponential.h"
-
-#include <float.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-/* cmocka.h needs the four headers above before it. */
 #include "tests/suite.h"
 
 /* Fails if found is more than `limit` units in the last place of expected apart. The unit is at least that of `least`,

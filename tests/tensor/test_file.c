@@ -1,7 +1,6 @@
 /* tests/tensor/test_file.c - reading a whole file, replacing a file entirely or not at all, and quoting text for
  * messages. */
 #include "tensor/files/file.h"
-
 #include "tests/scratch.h"
 
 #include <errno.h>
@@ -20,8 +19,7 @@ static void assert_content(const char *path, const char *expected) {
     bytes_release(&b);
 }
 
-TEST(replace_creates_and_overwrites) {
-    scratch *s = *state;
+TEST_OF(replace_creates_and_overwrites, scratch *s) {
     const char *path = scratch_path(s, "a");
     assert_int_equal(mo_file_replace(s->ctx, path, "one", 3), MO_OK);
     assert_content(path, "one");
@@ -32,8 +30,7 @@ TEST(replace_creates_and_overwrites) {
     assert_int_equal(scratch_files(s, true), 1);
 }
 
-TEST(replace_works_on_a_bare_name) {
-    scratch *s = *state;
+TEST_OF(replace_works_on_a_bare_name, scratch *s) {
     int here = open(".", O_RDONLY | O_DIRECTORY);
     assert_int_equal(chdir(s->folder), 0);
     assert_int_equal(mo_file_replace(s->ctx, "bare", "x", 1), MO_OK);
@@ -43,8 +40,7 @@ TEST(replace_works_on_a_bare_name) {
     assert_int_equal(scratch_files(s, true), 1);
 }
 
-TEST(replace_keeps_the_mode_of_the_old_file) {
-    scratch *s = *state;
+TEST_OF(replace_keeps_the_mode_of_the_old_file, scratch *s) {
     struct stat st;
     const char *path = scratch_write(s, "private", "x", 1);
     assert_int_equal(chmod(path, 0600), 0);
@@ -60,8 +56,7 @@ TEST(replace_keeps_the_mode_of_the_old_file) {
 }
 
 /* Anyone who can write to the folder can put a link to another user's file there. */
-TEST(replace_takes_the_place_of_a_symbolic_link) {
-    scratch *s = *state;
+TEST_OF(replace_takes_the_place_of_a_symbolic_link, scratch *s) {
     char link[600], target[600];
     struct stat st;
     snprintf(link, sizeof link, "%s/link", s->folder);
@@ -78,8 +73,7 @@ TEST(replace_takes_the_place_of_a_symbolic_link) {
     assert_int_equal(scratch_files(s, true), 1);
 }
 
-TEST(a_file_changed_in_place_has_one_name_and_no_link) {
-    scratch *s = *state;
+TEST_OF(a_file_changed_in_place_has_one_name_and_no_link, scratch *s) {
     char path[600], other[600];
     snprintf(path, sizeof path, "%s/log", s->folder);
     snprintf(other, sizeof other, "%s", scratch_write(s, "other", "x", 1));
@@ -105,8 +99,7 @@ TEST(a_file_changed_in_place_has_one_name_and_no_link) {
     scratch_files(s, true);
 }
 
-TEST(replace_skips_temporary_names_left_by_a_crash) {
-    scratch *s = *state;
+TEST_OF(replace_skips_temporary_names_left_by_a_crash, scratch *s) {
     char name[64];
     snprintf(name, sizeof name, ".mochi-%ld-0.tmp", (long)getpid());
     scratch_write(s, name, "left", 4);
@@ -116,8 +109,7 @@ TEST(replace_skips_temporary_names_left_by_a_crash) {
     scratch_files(s, true);
 }
 
-TEST(a_device_is_never_replaced) {
-    scratch *s = *state;
+TEST_OF(a_device_is_never_replaced, scratch *s) {
     struct stat st;
     mo_file_replace(s->ctx, "/dev/full", "x", 1);
     assert_failed(s->ctx, MO_IO, PARTS("/dev/full", "expected a file or nothing", "device"));
@@ -125,8 +117,7 @@ TEST(a_device_is_never_replaced) {
     assert_true(S_ISCHR(st.st_mode));
 }
 
-TEST(bad_places_are_named) {
-    scratch *s = *state;
+TEST_OF(bad_places_are_named, scratch *s) {
     char name[400];
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = 0;
@@ -141,16 +132,14 @@ TEST(bad_places_are_named) {
     assert_int_equal(scratch_files(s, true), 0);
 }
 
-TEST(a_failed_context_writes_nothing) {
-    scratch *s = *state;
+TEST_OF(a_failed_context_writes_nothing, scratch *s) {
     mo_fail(s->ctx, MO_INVALID, "first");
     assert_int_equal(mo_file_replace(s->ctx, scratch_path(s, "a"), "x", 1), MO_INVALID);
     assert_int_equal(scratch_files(s, true), 0);
     assert_failed(s->ctx, MO_INVALID, PARTS("first"));
 }
 
-TEST(a_file_is_read_whole) {
-    scratch *s = *state;
+TEST_OF(a_file_is_read_whole, scratch *s) {
     mo_file_bytes content;
     assert_true(mo_file_read(s->ctx, "label", scratch_write(s, "a", "a\0b", 3), &content));
     assert_int_equal(content.n, 3);
@@ -159,8 +148,7 @@ TEST(a_file_is_read_whole) {
     scratch_files(s, true);
 }
 
-TEST(what_is_no_file_is_not_read) {
-    scratch *s = *state;
+TEST_OF(what_is_no_file_is_not_read, scratch *s) {
     mo_file_bytes content;
     assert_false(mo_file_read(s->ctx, "label", scratch_path(s, "missing"), &content));
     assert_failed(s->ctx, MO_IO, PARTS("label: cannot open: No such file"));

@@ -1,6 +1,5 @@
 /* tests/tensor/test_foreign_text.c - text from files, as quoted in messages. */
 #include "tensor/files/foreign_text.h"
-
 #include "tests/suite.h"
 
 TEST(quoted_text_is_one_short_line_of_utf8) {

@@ -59,8 +59,7 @@ static void *multiply_until_the_end(void *state) {
     return NULL;
 }
 
-TEST(a_host_with_its_own_blas) {
-    scratch *s = *state;
+TEST_OF(a_host_with_its_own_blas, scratch *s) {
     double alone[SIZE], beside[SIZE];
     host h = {.products = 0};
     pthread_t thread;
@@ -81,8 +80,7 @@ TEST(a_host_with_its_own_blas) {
 }
 
 /* Each thread of the host's own parallel region makes a context. */
-TEST(a_host_with_its_own_openmp) {
-    scratch *s = *state;
+TEST_OF(a_host_with_its_own_openmp, scratch *s) {
     double alone[SIZE], within[REGION][SIZE];
     int failed = 0, met = 0;
     compute(s->ctx, alone);

@@ -1,29 +1,19 @@
 /* tests/tensor/test_libraries.c - the vendor's libraries and our kernels give the same results, and our kernels compute
  * what a library refuses. Skipped if there is no CUDA device. */
-#include "tests/device.h"
-#include "tests/scratch.h"
-
 #include "ops/inside.h"
 #include "tensor/storage.h"
+#include "tests/device.h"
+#include "tests/scratch.h"
 #include "tests/worst_of.h"
-
-#include <float.h>
-#include <math.h>
 
 enum { ROWS = 300, COLUMNS = 200, WIDTH = 64 };
 
 /* Returns a tape on a new context whose MOCHI_CUDA_LIBRARIES is `word`. */
 static mo_tape *tape_with(const char *word) {
     setenv("MOCHI_CUDA_LIBRARIES", word, 1);
-    mo_context *ctx = device_context(MO_CUDA);
+    mo_context *ctx = context_of_test(device_context(MO_CUDA));
     unsetenv("MOCHI_CUDA_LIBRARIES");
-    return mo_tape_create(ctx, MO_RECORD);
-}
-
-static void release(mo_tape *t) {
-    mo_context *ctx = mo_tape_context(t);
-    mo_tape_release(t);
-    mo_context_release(ctx);
+    return tape_of_test(mo_tape_create(ctx, MO_RECORD));
 }
 
 /* The largest difference of two arrays on the host. */
@@ -55,7 +45,7 @@ static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, floa
     for (int i = 0; i < COLUMNS * (WIDTH + 8); i++)
         x[i] = (float)mo_random_normal(&r);
     mo_csr *A = mo_csr_create(ctx, ROWS, COLUMNS, row, column, MO_F32, value);
-    mo_tensor *whole = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){COLUMNS, WIDTH + 8}, x);
+    mo_tensor *whole = tensor_of_test(mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){COLUMNS, WIDTH + 8}, x));
     mo_tensor *X = mo_slice(t, whole, MO_AXIS(1), first, first + d);
     read_floats(mo_spmm(t, A, X), Y);
     int64_t allocations = mo_context_counters(ctx).allocations;
@@ -64,7 +54,6 @@ static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, floa
                                                                            * is kept */
     mo_tape_reset(t);
     mo_csr_release(A);
-    mo_tensor_release(whole);
 }
 
 TEST(sparse_products_agree_both_ways) {
@@ -80,8 +69,6 @@ TEST(sparse_products_agree_both_ways) {
         assert_memory_equal(own, again, (size_t)n * sizeof *again);
         assert_true(difference(library, own, n) <= 64 * FLT_EPSILON);
     }
-    release(always);
-    release(never);
 }
 
 /* Only the emulated device's libraries can be made to refuse. */
@@ -90,12 +77,10 @@ TEST(what_a_library_refuses_our_kernels_compute) {
     static float Y[ROWS * WIDTH], again[ROWS * WIDTH], other[ROWS * WIDTH];
     mo_tape *never = tape_with("never");
     sparse_products(never, WIDTH, 0, other, again);
-    release(never);
     for (int i = 0; i < 2; i++) {
         setenv("MOCHI_CUDA_HOST_FAIL", refusals[i], 1);
         mo_tape *always = tape_with("always");
         sparse_products(always, WIDTH, 0, Y, again);
-        release(always);
         unsetenv("MOCHI_CUDA_HOST_FAIL");
         assert_true(difference(Y, other, ROWS * WIDTH) <= 64 * FLT_EPSILON);
     }
@@ -104,10 +89,9 @@ TEST(what_a_library_refuses_our_kernels_compute) {
 TEST(an_unknown_word_is_refused) {
     mo_context_release(device_context(MO_CUDA));
     setenv("MOCHI_CUDA_LIBRARIES", "sometimes", 1);
-    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});
+    mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.device = MO_CUDA}));
     unsetenv("MOCHI_CUDA_LIBRARIES");
     assert_failed(ctx, MO_INVALID, PARTS("cuda: MOCHI_CUDA_LIBRARIES is 'sometimes', expected rule, always or never"));
-    mo_context_release(ctx);
 }
 
 TEST(the_libraries_are_named) {

@@ -12,8 +12,7 @@ static mo_tensor *take_step(mo_tape *t, mo_tensor *a) {
     return b;
 }
 
-TEST(resets_use_the_memory_of_two_steps) {
-    toy *y = *state;
+TEST_OF(resets_use_the_memory_of_two_steps, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     take_step(y->t, a);
     mo_counters first = mo_context_counters(y->ctx);
@@ -22,11 +21,9 @@ TEST(resets_use_the_memory_of_two_steps) {
     mo_counters later = mo_context_counters(y->ctx);
     assert_int_equal(later.allocations, first.allocations);
     assert_int_equal(later.bytes_live, first.bytes_live);
-    mo_tensor_release(a);
 }
 
-TEST(a_value_of_a_closed_scope_is_named) {
-    toy *y = *state;
+TEST_OF(a_value_of_a_closed_scope_is_named, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     mo_scope scope = mo_scope_open(y->t);
     mo_tensor *b = toy_mul(y->t, a, a);
@@ -35,11 +32,9 @@ TEST(a_value_of_a_closed_scope_is_named) {
     assert_failed(y->ctx, MO_INVALID, PARTS("item: tensor [2]"));
     mo_tensor_read(b, (double[2]){0}, 16);
     assert_failed(y->ctx, MO_STATE, PARTS("freed by mo_scope_close"));
-    mo_tensor_release(a);
 }
 
-TEST(a_released_tape_is_named) {
-    toy *y = *state;
+TEST_OF(a_released_tape_is_named, toy *y) {
     mo_tape *t = mo_tape_create(y->ctx, MO_RECORD);
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_mul(t, a, a), *g;
     mo_tape_release(t);
@@ -58,13 +53,11 @@ TEST(a_released_tape_is_named) {
     assert_failed(y->ctx, MO_STATE, told);
     mo_tensor_read(b, (double[2]){0}, 16);
     assert_failed(y->ctx, MO_STATE, PARTS("made by toy_mul was freed by mo_tape_reset"));
-    mo_tensor_release(a);
 }
 
-TEST(a_parameter_released_while_a_tape_holds_it_is_named) {
-    toy *y = *state;
+TEST_OF(a_parameter_released_while_a_tape_holds_it_is_named, toy *y) {
     int64_t before = mo_context_counters(y->ctx).bytes_live;
-    mo_tensor *W = mo_parameter(y->ctx, "W", MO_F64, 1, (int64_t[]){2}), *a = toy_leaf(y->ctx, 2, 3), *g;
+    mo_tensor *W = mo_parameter(y->ctx, "W", MO_F64, 1, (int64_t[]){2}), *a = toy_leaf_apart(y->ctx, 2, 3), *g;
     mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, W, a)), *sum = toy_sum(y->t, toy_add(y->t, W, a));
     mo_tensor_release(W);
     mo_tensor_release(W);
@@ -86,8 +79,7 @@ TEST(a_parameter_released_while_a_tape_holds_it_is_named) {
     y->t = mo_tape_create(y->ctx, MO_RECORD);
 }
 
-TEST(parameters_of_one_memory_live_by_themselves) {
-    toy *y = *state;
+TEST_OF(parameters_of_one_memory_live_by_themselves, toy *y) {
     int64_t before = mo_context_counters(y->ctx).bytes_live;
     const mo_parameter_form form[] = {{"W", 2, {3, 2}}, {"b", 1, {2}}, {"V", 2, {3, 2}}, {"c", 1, {2}}};
     mo_tensor *P[4], *bad[2];
@@ -118,10 +110,9 @@ TEST(parameters_of_one_memory_live_by_themselves) {
 
 /* A released tensor leaves a mark, so that later uses can be named; it is freed when all tapes that had nodes at the
  * release have been reset. */
-TEST(the_marks_of_released_tensors_are_freed) {
-    toy *y = *state;
-    mo_tape *other = mo_tape_create(y->ctx, MO_RECORD);
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 1, 1);
+TEST_OF(the_marks_of_released_tensors_are_freed, toy *y) {
+    mo_tape *other = tape_of_test(mo_tape_create(y->ctx, MO_RECORD));
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf_apart(y->ctx, 1, 1);
     take_step(y->t, b); /* so that the tapes have allocated their memory */
     take_step(other, b);
     toy_mul(other, a, a);
@@ -135,16 +126,13 @@ TEST(the_marks_of_released_tensors_are_freed) {
     assert_true(mo_context_counters(y->ctx).bytes_live < marked);
     int64_t live = mo_context_counters(y->ctx).bytes_live;
     for (int i = 0; i < 1000; i++) { /* `other` has nodes all the time, but y->t, which used W, is reset */
-        mo_tensor *W = toy_leaf(y->ctx, 1, 1);
+        mo_tensor *W = toy_leaf_apart(y->ctx, 1, 1);
         toy_mul(y->t, W, W);
         mo_tensor_release(W);
         mo_tape_reset(y->t);
     }
     mo_tape_reset(other);
     assert_int_equal(mo_context_counters(y->ctx).bytes_live, live);
-    mo_tape_release(other);
-    mo_tensor_release(a);
-    mo_tensor_release(late);
 }
 
 BARE_TEST(a_context_names_what_lives) {
@@ -170,11 +158,9 @@ BARE_TEST(a_context_names_what_lives) {
 }
 
 /* A leaf's gradient belongs to the leaf: it is not counted as a live tensor of its own. */
-TEST(a_gradient_is_its_leafs) {
-    toy *y = *state;
+TEST_OF(a_gradient_is_its_leafs, toy *y) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, a))), MO_OK);
     assert_int_equal(mo_context_release(y->ctx), MO_STATE);
     assert_failed(y->ctx, MO_STATE, PARTS("1 tape, 1 tensor ([2])"));
-    mo_tensor_release(a);
 }

@@ -11,10 +11,6 @@
 #include "tests/scratch.h"
 #include "tests/worst_of.h"
 
-#include <float.h>
-#include <inttypes.h>
-#include <math.h>
-
 enum { MODES = 3, ROWS = 70, IN = 64, HIDDEN = 40, OUT = 8, LARGE = 512, MOST = LARGE * LARGE };
 
 static const char *const mode_names[MODES] = {"fp32", "tf32", "bf16"};
@@ -36,16 +32,10 @@ static const way ways[] = {{"rule", NULL}, {"never", NULL}, {"rule", "4096"}, {"
 
 static mo_tape *tape_in(mo_math math, const way *w) {
     setenv("MOCHI_CUDA_LIBRARIES", w->libraries, 1);
-    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA, .math = math});
+    mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.device = MO_CUDA, .math = math}));
     unsetenv("MOCHI_CUDA_LIBRARIES");
     assert_true(mo_ok(ctx));
-    return mo_tape_create(ctx, MO_RECORD);
-}
-
-static void release(mo_tape *t) {
-    mo_context *ctx = mo_tape_context(t);
-    mo_tape_release(t);
-    mo_context_release(ctx);
+    return tape_of_test(mo_tape_create(ctx, MO_RECORD));
 }
 
 static mo_tensor *drawn(mo_context *ctx, uint64_t seed, mo_dtype dtype, int ndim, const int64_t *shape) {
@@ -58,8 +48,15 @@ static mo_tensor *drawn(mo_context *ctx, uint64_t seed, mo_dtype dtype, int ndim
     assert_true(n <= MOST);
     for (int64_t i = 0; i < n; i++)
         wide[i] = x[i] = (float)mo_random_normal(&r);
-    return mo_require_grad(mo_tensor_create_from(ctx, dtype, ndim, shape, dtype == MO_F32 ? (void *)x : wide));
+    return tensor_of_test(
+        mo_require_grad(mo_tensor_create_from(ctx, dtype, ndim, shape, dtype == MO_F32 ? (void *)x : wide)));
 }
+
+static int need_device(void **state) {
+    return mo_context_release(device_context(MO_CUDA)) == MO_OK ? 0 : -1;
+}
+
+static const fixtures around_all = {need_device, NULL};
 
 /* ---- single products ---- */
 
@@ -86,8 +83,6 @@ static void read_product(mo_tape *t, const product_case *c, mo_dtype dtype, bool
     if (mo_tensor_read(Y, host, (size_t)mo_numel(Y) * mo_dtype_size(dtype)) != MO_OK)
         fail_msg("%s", mo_context_status(mo_tape_context(t))->message);
     mo_tape_reset(t);
-    mo_tensor_release(leaf[0]);
-    mo_tensor_release(leaf[1]);
 }
 
 TEST(products_stay_within_the_bound_of_their_mode) {
@@ -101,8 +96,7 @@ TEST(products_stay_within_the_bound_of_their_mode) {
     };
     static double exact[MOST], magnitude[MOST];
     static float got[MOST];
-    mo_context_release(device_context(MO_CUDA));
-    mo_tape *cpu = mo_tape_create(device_context(MO_CPU), MO_RECORD);
+    mo_tape *cpu = tape_of_test(mo_tape_create(context_of_test(device_context(MO_CPU)), MO_RECORD));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int math = 0; math < MODES; math++) {
             const product_case *c = &cases[i];
@@ -120,9 +114,7 @@ TEST(products_stay_within_the_bound_of_their_mode) {
              * that are not a multiple of 4, in float32. */
             if (math == MO_MATH_BF16 || (math == MO_MATH_TF32 && c->m == LARGE))
                 assert_true(worst > bound_of(MO_MATH_FP32, c->k));
-            release(t);
         }
-    release(cpu);
 }
 
 /* ---- two layers and their gradients ---- */
@@ -164,8 +156,6 @@ static void run_layers(mo_tape *t, results *out) {
     if (!mo_ok(ctx))
         fail_msg("%s", mo_context_status(ctx)->message);
     mo_tape_reset(t);
-    for (int i = 0; i < LEAVES; i++)
-        mo_tensor_release(leaf[i]);
 }
 
 /* Returns the root mean square of the difference, relative to that of b: if one entry of relu changes sides, few others
@@ -182,8 +172,7 @@ static double distance(const float *a, const float *b, int64_t n) {
 TEST(layers_agree_with_the_cpu_in_every_mode_and_way) {
     static const double bounds[MODES] = {1e-5, 2e-2, 1e-1};
     static results expected, got;
-    mo_context_release(device_context(MO_CUDA));
-    mo_tape *cpu = mo_tape_create(device_context(MO_CPU), MO_RECORD);
+    mo_tape *cpu = tape_of_test(mo_tape_create(context_of_test(device_context(MO_CPU)), MO_RECORD));
     run_layers(cpu, &expected);
     for (int math = 0; math < MODES; math++)
         for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
@@ -191,7 +180,6 @@ TEST(layers_agree_with_the_cpu_in_every_mode_and_way) {
                 setenv("MOCHI_CUDA_HOST_EPILOGUE", ways[w].sizes, 1);
             mo_tape *t = tape_in((mo_math)math, &ways[w]);
             run_layers(t, &got);
-            release(t);
             unsetenv("MOCHI_CUDA_HOST_EPILOGUE");
             for (int i = 0; i < RESULTS; i++) {
                 double d = distance(got.x[i], expected.x[i], expected.n[i]);
@@ -200,12 +188,10 @@ TEST(layers_agree_with_the_cpu_in_every_mode_and_way) {
                         ways[w].libraries, ways[w].sizes ? ways[w].sizes : "1", i, d);
             }
         }
-    release(cpu);
 }
 
 /* The device keeps bits where the library has them, and the result itself in bf16 where its layers are one node. */
 TEST(relu_leaves_a_record) {
-    mo_context_release(device_context(MO_CUDA));
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         for (int math = 0; math < MODES; math++) {
             mo_tape *t = tape_in((mo_math)math, &ways[w]);
@@ -222,7 +208,6 @@ TEST(relu_leaves_a_record) {
             assert_int_equal(columns, never ? 0 : rounded ? IN : 16); /* 128 bits */
             assert_int_equal(dtype, rounded ? MO_BF16 : MO_U8);
             mo_tensor_release(A);
-            release(t);
         }
 }
 
@@ -242,15 +227,11 @@ static void run_odd_layer(const char *libraries, results *out) {
     for (int i = 0; i < 5; i++)
         keep(out, &n, grad[i]);
     mo_tape_reset(t);
-    for (int i = 0; i < 5; i++)
-        mo_tensor_release(leaf[i]);
-    release(t);
 }
 
 /* Products read the same rounded values whoever rounds them, and an engine that is missing is done without. */
 TEST(a_layer_is_the_same_in_one_node) {
     static results one, apart, refused;
-    mo_context_release(device_context(MO_CUDA));
     run_odd_layer("rule", &apart);
     run_odd_layer("always", &one);
     setenv("MOCHI_CUDA_HOST_FAIL", "seam_has_layer", 1);
@@ -266,7 +247,6 @@ TEST(a_layer_is_the_same_in_one_node) {
  * Where it drops the NaN, the gradient of the weights has it all the same: 0 times NaN. So no step is taken. */
 TEST(a_nan_behind_relu_reaches_the_gradient) {
     float x[4] = {1, NAN, 1, 1}, w[4] = {1, 1, 1, 1}, y[2] = {0, 0}, w_bar[2];
-    mo_context_release(device_context(MO_CUDA));
     for (size_t i = 0; i < 2; i++) { /* with the library if the rule takes it; then never */
         mo_tape *t = tape_in(MO_MATH_FP32, &ways[i]);
         mo_tensor *X = mo_from(t, MO_F32, 2, (int64_t[]){2, 2}, x), *W_bar;
@@ -282,7 +262,6 @@ TEST(a_nan_behind_relu_reaches_the_gradient) {
         else
             assert_true(isnan(y[0]));
         mo_tensor_release(W);
-        release(t);
     }
 }
 
@@ -344,7 +323,6 @@ TEST(operands_of_bf16_are_rounded_as_a_cast_rounds) {
         {.m = 33, .k = 1, .batch = true},
     };
     static float expected[MOST_OPERAND], got[MOST_OPERAND];
-    mo_context_release(device_context(MO_CUDA));
     mo_tape *t = tape_in(MO_MATH_BF16, &ways[0]);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         mo_tensor *X = operand(t, &cases[i]), *Y[2];
@@ -362,5 +340,4 @@ TEST(operands_of_bf16_are_rounded_as_a_cast_rounds) {
         }
         mo_tape_reset(t);
     }
-    release(t);
 }

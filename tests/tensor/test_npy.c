@@ -1,59 +1,43 @@
 /* tests/tensor/test_npy.c - .npy: round trips, files that NumPy wrote (tests/arrays), and truncated files.
  * tests/cli/arrays.cases has headers that contradict their data. */
-#include "tensor/files/arrays.h"
 #include "tensor/files/file.h"
 #include "tensor/storage.h"
-
 #include "tests/crafted.h"
 
-#include <inttypes.h>
-#include <math.h>
+static const fixtures around_all = {scratch_create, scratch_release}, around_each = {NULL, remove_files};
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
-TEST(every_dtype_and_number_of_axes_round_trips) {
-    scratch *s = *state;
+TEST_OF(every_dtype_and_number_of_axes_round_trips, scratch *s) {
     static const int64_t shape[MO_MAX_AXES] = {3, 1, 2, 4, 1, 2};
     static const mo_dtype dtypes[] = {MO_F32, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16};
     for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
         for (int ndim = 0; ndim <= MO_MAX_AXES; ndim++) {
-            mo_tensor *T = make_tensor(s->ctx, dtypes[d], ndim, shape);
+            mo_tensor *T = tensor_of_test(make_tensor(s->ctx, dtypes[d], ndim, shape));
             assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_OK);
-            mo_tensor *U = mo_npy_read(s->ctx, s->path);
+            mo_tensor *U = tensor_of_test(mo_npy_read(s->ctx, s->path));
             assert_same(T, U);
-            mo_tensor_release(T);
-            mo_tensor_release(U);
         }
-    scratch_files(s, true);
 }
 
-TEST(empty_arrays_round_trip) {
-    scratch *s = *state;
+TEST_OF(empty_arrays_round_trip, scratch *s) {
     static const int64_t shapes[][3] = {{0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {0, 0, 0}};
     for (int i = 0; i < 4; i++) {
-        mo_tensor *T = mo_tensor_create(s->ctx, MO_F32, 3, shapes[i]);
+        mo_tensor *T = tensor_of_test(mo_tensor_create(s->ctx, MO_F32, 3, shapes[i]));
         assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_OK);
-        mo_tensor *U = mo_npy_read(s->ctx, s->path);
+        mo_tensor *U = tensor_of_test(mo_npy_read(s->ctx, s->path));
         assert_same(T, U);
-        mo_tensor_release(T);
-        mo_tensor_release(U);
     }
-    scratch_files(s, true);
 }
 
-TEST(the_header_is_as_numpy_writes_it) {
-    scratch *s = *state;
+TEST_OF(the_header_is_as_numpy_writes_it, scratch *s) {
     static const int64_t shape[] = {2, 3};
     static const float values[] = {-4, -1, 2, 5, 8, 11};
-    mo_tensor *T = mo_tensor_create_from(s->ctx, MO_F32, 2, shape, values);
+    mo_tensor *T = tensor_of_test(mo_tensor_create_from(s->ctx, MO_F32, 2, shape, values));
     assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_OK);
-    mo_tensor_release(T);
     bytes ours = read_bytes(s->path), theirs = read_bytes("tests/arrays/f4.npy");
     assert_int_equal(ours.n, theirs.n);
     assert_memory_equal(ours.data, theirs.data, theirs.n);
     bytes_release(&ours);
     bytes_release(&theirs);
-    scratch_files(s, true);
 }
 
 /* Returns element i of T, from a copy of its bytes. */
@@ -84,8 +68,7 @@ static double element(const mo_tensor *T, const unsigned char *host, int64_t i) 
     }
 }
 
-TEST(files_of_numpy_have_their_values) {
-    scratch *s = *state;
+TEST_OF(files_of_numpy_have_their_values, scratch *s) {
     static const struct {
         const char *file;
         mo_dtype dtype;
@@ -104,7 +87,7 @@ TEST(files_of_numpy_have_their_values) {
         char path[128];
         unsigned char host[512];
         snprintf(path, sizeof path, "tests/arrays/%s.npy", files[f].file);
-        mo_tensor *T = mo_npy_read(s->ctx, path);
+        mo_tensor *T = tensor_of_test(mo_npy_read(s->ctx, path));
         assert_true(mo_ok(s->ctx));
         assert_int_equal(mo_tensor_dtype(T), files[f].dtype);
         assert_int_equal(mo_ndim(T), files[f].ndim);
@@ -114,30 +97,25 @@ TEST(files_of_numpy_have_their_values) {
         for (int64_t i = 0; i < mo_numel(T); i++)
             if (element(T, host, i) != files[f].scale * (double)i + files[f].first)
                 fail_msg("%s: element %" PRId64 " is %g", path, i, element(T, host, i));
-        mo_tensor_release(T);
     }
 }
 
-TEST(booleans_become_bytes) {
-    scratch *s = *state;
+TEST_OF(booleans_become_bytes, scratch *s) {
     uint8_t host[6];
-    mo_tensor *T = mo_npy_read(s->ctx, "tests/arrays/b1.npy");
+    mo_tensor *T = tensor_of_test(mo_npy_read(s->ctx, "tests/arrays/b1.npy"));
     assert_int_equal(mo_tensor_dtype(T), MO_U8);
     assert_int_equal(mo_tensor_read(T, host, sizeof host), MO_OK);
     assert_memory_equal(host, "\0\1\0\1\0\1", 6);
-    mo_tensor_release(T);
 }
 
-TEST(unsigned_64_bit_numbers_fit_or_are_named) {
-    scratch *s = *state;
+TEST_OF(unsigned_64_bit_numbers_fit_or_are_named, scratch *s) {
     static const char header[] = "{'descr': '<u8', 'fortran_order': False, 'shape': (2,)}";
     uint64_t values[] = {7, INT64_MAX};
     int64_t host[2];
     bytes b = make_npy(header, values, sizeof values);
-    mo_tensor *T = mo_npy_decode(s->ctx, "npy: x", b.data, b.n);
+    mo_tensor *T = tensor_of_test(mo_npy_decode(s->ctx, "npy: x", b.data, b.n));
     assert_int_equal(mo_tensor_read(T, host, sizeof host), MO_OK);
     assert_true(host[0] == 7 && host[1] == INT64_MAX);
-    mo_tensor_release(T);
     bytes_release(&b);
     values[1]++;
     b = make_npy(header, values, sizeof values);
@@ -147,8 +125,7 @@ TEST(unsigned_64_bit_numbers_fit_or_are_named) {
     bytes_release(&b);
 }
 
-TEST(dictionaries_may_vary_in_layout) {
-    scratch *s = *state;
+TEST_OF(dictionaries_may_vary_in_layout, scratch *s) {
     static const char *const headers[] = {"{'shape':(1,2),'descr':'<f4','fortran_order':False}",
         "{\"fortran_order\": False, \"shape\": (1, 2,), \"descr\": \"=f4\",}",
         " { 'descr' : '<f4' , 'fortran_order' : False , 'shape' : ( 1 , 2 , ) , } \n\n",
@@ -157,21 +134,18 @@ TEST(dictionaries_may_vary_in_layout) {
     for (int i = 0; i < 4; i++) {
         float host[2];
         bytes b = make_npy(headers[i], values, sizeof values);
-        mo_tensor *T = mo_npy_decode(s->ctx, "npy: x", b.data, b.n);
+        mo_tensor *T = tensor_of_test(mo_npy_decode(s->ctx, "npy: x", b.data, b.n));
         assert_int_equal(mo_tensor_read(T, host, sizeof host), MO_OK);
         assert_int_equal(mo_ndim(T), 2);
         assert_true(host[0] == 1 && host[1] == 2);
-        mo_tensor_release(T);
         bytes_release(&b);
     }
 }
 
-TEST(what_numpy_lacks_is_not_written) {
-    scratch *s = *state;
-    mo_tensor *T = mo_tensor_create(s->ctx, MO_BF16, 1, (int64_t[]){2});
+TEST_OF(what_numpy_lacks_is_not_written, scratch *s) {
+    mo_tensor *T = tensor_of_test(mo_tensor_create(s->ctx, MO_BF16, 1, (int64_t[]){2}));
     assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_UNSUPPORTED);
     assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("a.npy", "bfloat16"));
-    mo_tensor_release(T);
     assert_int_equal(mo_npy_write(mo_null_tensor(s->ctx), s->path), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("a.npy", "null tensor"));
     assert_int_equal(mo_npy_write(NULL, s->path), MO_INVALID);
@@ -179,15 +153,14 @@ TEST(what_numpy_lacks_is_not_written) {
 }
 
 /* Rows written in blocks make the same file as the whole array; if rows are missing or do not fit, there is no file. */
-TEST(rows_may_come_in_blocks) {
-    scratch *s = *state;
+TEST_OF(rows_may_come_in_blocks, scratch *s) {
     float x[30];
     char whole[512], parts[512];
     for (int i = 0; i < 30; i++)
         x[i] = (float)i;
     snprintf(whole, sizeof whole, "%s", scratch_path(s, "whole.npy"));
     snprintf(parts, sizeof parts, "%s", scratch_path(s, "parts.npy"));
-    mo_tensor *all = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){10, 3}, x), *block[3];
+    mo_tensor *all = tensor_of_test(mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){10, 3}, x)), *block[3];
     for (int i = 0; i < 3; i++) /* rows 0 .. 3, 4 .. 7, 8 .. 9 */
         block[i] = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){i < 2 ? 4 : 2, 3}, x + 12 * i);
     assert_int_equal(mo_npy_write(all, whole), MO_OK);
@@ -219,37 +192,30 @@ TEST(rows_may_come_in_blocks) {
     assert_int_equal(scratch_files(s, true), 0);
     for (int i = 0; i < 3; i++)
         mo_tensor_release(block[i]);
-    mo_tensor_release(all);
 }
 
 /* An array of more than the 16 MiB that one copy takes, and a view with gaps between its rows. */
-TEST(large_and_strided_arrays_round_trip) {
-    scratch *s = *state;
+TEST_OF(large_and_strided_arrays_round_trip, scratch *s) {
     enum { ROWS = 3000, COLUMNS = 2000 };
-    float *x = malloc((size_t)ROWS * COLUMNS * sizeof *x), *y = malloc((size_t)ROWS * COLUMNS * sizeof *y);
+    float *x = test_memory((size_t)ROWS * COLUMNS * sizeof *x), *y = test_memory((size_t)ROWS * COLUMNS * sizeof *y);
     for (int i = 0; i < ROWS * COLUMNS; i++)
         x[i] = (float)(i % 100003);
-    mo_tensor *T = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){ROWS, COLUMNS}, x);
+    mo_tensor *T = tensor_of_test(mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){ROWS, COLUMNS}, x));
     assert_int_equal(mo_npy_write(T, scratch_path(s, "large.npy")), MO_OK);
-    mo_tensor *back = mo_npy_read(s->ctx, s->path);
+    mo_tensor *back = tensor_of_test(mo_npy_read(s->ctx, s->path));
     assert_int_equal(mo_tensor_read(back, y, (size_t)ROWS * COLUMNS * sizeof *y), MO_OK);
     assert_memory_equal(x, y, (size_t)ROWS * COLUMNS * sizeof *x);
-    mo_tensor_release(back);
     unlink(s->path);
     mo_tensor view = *T; /* its transpose */
     view.shape[0] = COLUMNS, view.shape[1] = ROWS;
     view.stride[0] = 1, view.stride[1] = COLUMNS;
     assert_int_equal(mo_npy_write(&view, scratch_path(s, "turned.npy")), MO_OK);
-    back = mo_npy_read(s->ctx, s->path);
+    back = tensor_of_test(mo_npy_read(s->ctx, s->path));
     assert_int_equal(mo_tensor_read(back, y, (size_t)ROWS * COLUMNS * sizeof *y), MO_OK);
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < COLUMNS; j++)
             assert_true(y[j * ROWS + i] == x[i * COLUMNS + j]);
-    mo_tensor_release(back);
     unlink(s->path);
-    mo_tensor_release(T);
-    free(x);
-    free(y);
 }
 
 /* ---- files that are cut or damaged ---- */
@@ -262,8 +228,7 @@ static void assert_refused(mo_context *ctx, bytes b, mo_code code, const char *c
     bytes_release(&b);
 }
 
-TEST(every_truncation_is_refused) {
-    scratch *s = *state;
+TEST_OF(every_truncation_is_refused, scratch *s) {
     static const char *const files[] = {"f4", "version_2", "fortran_f4", "b1", "scalar"};
     for (int f = 0; f < 5; f++) {
         char path[64];

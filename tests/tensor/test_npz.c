@@ -1,19 +1,16 @@
 /* tests/tensor/test_npz.c - .npz: round trips, and archives that NumPy wrote (tests/arrays), of tests/golden, of
  * train/data and of the available data sets. */
-#include "tensor/files/arrays.h"
-
 #include "tests/crafted.h"
 #include "tests/data_at_hand.h"
 
 #include <ftw.h>
 #include <time.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
+static const fixtures around_all = {scratch_create, scratch_release}, around_each = {NULL, remove_files};
 
-TEST(every_dtype_round_trips) {
-    scratch *s = *state;
+TEST_OF(every_dtype_round_trips, scratch *s) {
     static const mo_dtype dtypes[] = {MO_F32, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16};
-    mo_arrays *arrays = mo_arrays_create(s->ctx);
+    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
     for (int d = 0; d < 6; d++)
         for (int ndim = 0; ndim < 3; ndim++) {
             char name[32];
@@ -23,41 +20,32 @@ TEST(every_dtype_round_trips) {
     mo_arrays_take(arrays, "", mo_tensor_create(s->ctx, MO_F32, 2, (int64_t[]){0, 3}));
     mo_arrays_take(arrays, "h\xC3\xA9", make_tensor(s->ctx, MO_F32, 1, (int64_t[]){2}));
     assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
-    mo_arrays *again = mo_npz_read(s->ctx, s->path);
+    mo_arrays *again = arrays_of_test(mo_npz_read(s->ctx, s->path));
     assert_non_null(again);
     assert_int_equal(again->count, arrays->count);
     for (int64_t i = 0; i < arrays->count; i++) {
         assert_string_equal(again->items[i].name, arrays->items[i].name);
         assert_same(again->items[i].tensor, arrays->items[i].tensor);
     }
-    mo_arrays_release(arrays);
-    mo_arrays_release(again);
-    scratch_files(s, true);
 }
 
-TEST(an_archive_without_members_round_trips) {
-    scratch *s = *state;
-    mo_arrays *arrays = mo_arrays_create(s->ctx);
+TEST_OF(an_archive_without_members_round_trips, scratch *s) {
+    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
     assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
-    mo_arrays_release(arrays);
-    arrays = mo_npz_read(s->ctx, s->path);
+    arrays = arrays_of_test(mo_npz_read(s->ctx, s->path));
     assert_non_null(arrays);
     assert_int_equal(arrays->count, 0);
-    mo_arrays_release(arrays);
-    scratch_files(s, true);
 }
 
-TEST(equal_arrays_give_equal_bytes_in_every_time_zone) {
-    scratch *s = *state;
+TEST_OF(equal_arrays_give_equal_bytes_in_every_time_zone, scratch *s) {
     static const char *const zones[] = {"UTC", "Pacific/Apia", "America/Los_Angeles"};
     bytes written[3];
     for (int i = 0; i < 3; i++) {
         setenv("TZ", zones[i], 1);
         tzset();
-        mo_arrays *arrays = mo_arrays_create(s->ctx);
+        mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
         mo_arrays_take(arrays, "x", make_tensor(s->ctx, MO_F32, 2, (int64_t[]){7, 3}));
         assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
-        mo_arrays_release(arrays);
         written[i] = read_bytes(s->path);
         assert_int_equal(written[i].n, written[0].n);
         assert_memory_equal(written[i].data, written[0].data, written[0].n);
@@ -66,11 +54,10 @@ TEST(equal_arrays_give_equal_bytes_in_every_time_zone) {
     tzset();
     for (int i = 0; i < 3; i++)
         bytes_release(&written[i]);
-    scratch_files(s, true);
 }
 
 static void assert_numpy_members(mo_context *ctx, const char *path) {
-    mo_arrays *arrays = mo_npz_read(ctx, path);
+    mo_arrays *arrays = arrays_of_test(mo_npz_read(ctx, path));
     float x[6];
     int32_t labels[6];
     assert_non_null(arrays);
@@ -81,56 +68,44 @@ static void assert_numpy_members(mo_context *ctx, const char *path) {
     for (int i = 0; i < 6; i++)
         assert_true(x[i] == (float)(3 * i - 4) && labels[i] == 3 * i - 4);
     assert_true(mo_item(mo_arrays_find(arrays, "n")) == 7);
-    mo_arrays_release(arrays);
 }
 
-TEST(stored_and_deflated_archives_of_numpy_are_read) {
-    scratch *s = *state;
+TEST_OF(stored_and_deflated_archives_of_numpy_are_read, scratch *s) {
     assert_numpy_members(s->ctx, "tests/arrays/stored.npz");
     assert_numpy_members(s->ctx, "tests/arrays/deflated.npz");
 }
 
-TEST(zip64_sizes_are_read_from_either_header) {
-    scratch *s = *state;
+TEST_OF(zip64_sizes_are_read_from_either_header, scratch *s) {
     static const float values[] = {1, 2};
     for (int i = 0; i < 8; i++) {
         zip_member m = {.name = "x.npy", .method = i & 1 ? 8 : 0, .local64 = i & 2, .central64 = i & 4};
         m.content = make_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", values, sizeof values);
         float host[2];
         bytes b = make_zip(&m, 1);
-        mo_arrays *arrays = mo_npz_read(s->ctx, scratch_write(s, "a.npz", b.data, b.n));
+        mo_arrays *arrays = arrays_of_test(mo_npz_read(s->ctx, scratch_write(s, "a.npz", b.data, b.n)));
         if (!arrays)
             fail_msg("variant %d: %s", i, mo_context_status(s->ctx)->message);
         assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "x"), host, sizeof host), MO_OK);
         assert_memory_equal(host, values, sizeof values);
-        mo_arrays_release(arrays);
         bytes_release(&b);
     }
-    scratch_files(s, true);
 }
 
-TEST(a_large_member_passes_the_small_buffer) {
-    scratch *s = *state;
+TEST_OF(a_large_member_passes_the_small_buffer, scratch *s) {
     int64_t n = 100003;
-    double *values = malloc((size_t)n * sizeof *values), *host = malloc((size_t)n * sizeof *values);
+    double *values = test_memory((size_t)n * sizeof *values), *host = test_memory((size_t)n * sizeof *values);
     for (int64_t i = 0; i < n; i++)
         values[i] = (double)(i * i % 977);
-    mo_arrays *arrays = mo_arrays_create(s->ctx);
+    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
     mo_arrays_take(arrays, "x", mo_tensor_create_from(s->ctx, MO_F64, 1, &n, values));
     assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
-    mo_arrays_release(arrays);
-    arrays = mo_npz_read(s->ctx, s->path);
+    arrays = arrays_of_test(mo_npz_read(s->ctx, s->path));
     assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "x"), host, (size_t)n * sizeof *host), MO_OK);
     assert_memory_equal(host, values, (size_t)n * sizeof *host);
-    mo_arrays_release(arrays);
-    free(values);
-    free(host);
-    scratch_files(s, true);
 }
 
-TEST(names_are_taken_once) {
-    scratch *s = *state;
-    mo_arrays *arrays = mo_arrays_create(s->ctx);
+TEST_OF(names_are_taken_once, scratch *s) {
+    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
     for (int i = 0; i < 20; i++) {
         char name[16];
         snprintf(name, sizeof name, "t%d", i);
@@ -140,15 +115,13 @@ TEST(names_are_taken_once) {
     assert_failed(s->ctx, MO_INVALID, PARTS("'t7'", "already"));
     mo_arrays_take(arrays, "null", mo_null_tensor(s->ctx));
     assert_failed(s->ctx, MO_INVALID, PARTS("'null'", "null tensor"));
-    mo_context *other = mo_context_create(NULL);
+    mo_context *other = context_of_test(mo_context_create(NULL));
     mo_arrays_take(arrays, "other", make_tensor(other, MO_I32, 0, NULL));
     assert_failed(s->ctx, MO_MISMATCH, PARTS("'other'", "another context"));
-    mo_context_release(other);
     assert_int_equal(arrays->count, 20);
     assert_int_equal(mo_dim(mo_arrays_find(arrays, "t19"), 0), 19);
     assert_null(mo_arrays_find(arrays, "t20"));
     assert_null(mo_arrays_find(NULL, "t20"));
-    mo_arrays_release(arrays);
     mo_arrays_release(NULL);
 }
 
@@ -157,21 +130,18 @@ static mo_context *walk_context;
 static int walk_archives, walk_arrays;
 
 static int read_archive(const char *path, const struct stat *st, int type, struct FTW *where) {
-    (void)st, (void)where;
     size_t n = strlen(path);
     if (type != FTW_F || n < 4 || strcmp(path + n - 4, ".npz") != 0)
         return 0;
-    mo_arrays *arrays = mo_npz_read(walk_context, path);
+    mo_arrays *arrays = arrays_of_test(mo_npz_read(walk_context, path));
     if (!arrays)
         return 1;
     walk_archives++;
     walk_arrays += (int)arrays->count;
-    mo_arrays_release(arrays);
     return 0;
 }
 
-TEST(every_archive_at_hand_is_read) {
-    scratch *s = *state;
+TEST_OF(every_archive_at_hand_is_read, scratch *s) {
     char root[560];
     walk_context = s->ctx;
     snprintf(root, sizeof root, "%s/.", data_at_hand()); /* with /. as the folder can be a link */
@@ -185,15 +155,13 @@ TEST(every_archive_at_hand_is_read) {
 }
 
 /* The embedded copy has each edge once, and no values, since they are all 1. */
-TEST(cora_has_its_published_sizes) {
-    scratch *s = *state;
-    mo_arrays *arrays = mo_npz_read(s->ctx, "train/data/cora.npz");
+TEST_OF(cora_has_its_published_sizes, scratch *s) {
+    mo_arrays *arrays = arrays_of_test(mo_npz_read(s->ctx, "train/data/cora.npz"));
     assert_non_null(arrays);
     assert_int_equal(mo_dim(mo_arrays_find(arrays, "adj_indptr"), 0), 2709);
     assert_int_equal(mo_dim(mo_arrays_find(arrays, "adj_indices"), 0), 5278);
     assert_int_equal(mo_dim(mo_arrays_find(arrays, "attr_indices"), 0), 49216);
     assert_int_equal(mo_dim(mo_arrays_find(arrays, "labels"), 0), 2708);
-    mo_arrays_release(arrays);
 }
 
 TEST(nothing_is_left) {

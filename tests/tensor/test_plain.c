@@ -4,10 +4,6 @@
 #include "tensor/cpu/matrices.h"
 #include "tests/suite.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 extern __typeof__(cblas_dgemm) plain_gemm;
 extern __typeof__(cblas_dgemv) plain_gemv;
 extern __typeof__(cblas_dsymm) plain_symm;

@@ -5,11 +5,7 @@
 #include "ops/inside.h"
 #include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
-#include "tests/device.h"
-#include "tests/scratch.h"
-
-#include <inttypes.h>
-#include <math.h>
+#include "tests/drawn.h"
 
 enum { PRODUCTS = 25, N = 48, D = 40, M = 24, ODD = 513, ROOM = 4 * N * D, SUMS = 4 * D };
 
@@ -21,14 +17,6 @@ typedef struct group {
     mo_gemm product[PRODUCTS];
     int n;
 } group;
-
-static mo_tensor *drawn(mo_tape *t, mo_dtype real, uint64_t stream, int ndim, const int64_t *shape) {
-    static double x[ROOM];
-    mo_random r = mo_random_at(31, MO_PURPOSE_CHECK, stream);
-    for (int i = 0; i < ROOM; i++)
-        x[i] = mo_random_normal(&r);
-    return mo_cast(t, mo_from(t, MO_F64, ndim, shape, x), real);
-}
 
 static mo_view flat(mo_tensor *T, int64_t first, int64_t rows, int64_t columns) {
     mo_view v = mo_tensor_view(T);
@@ -178,12 +166,13 @@ TEST(a_group_is_its_products_one_by_one) {
     static const char *const modes[] = {"fp32", "tf32", "bf16"};
     int compared = 0;
     mo_context_release(device_context(MO_CUDA));
-    mo_context *host = device_context(MO_CPU);
+    mo_context *host = context_of_test(device_context(MO_CPU));
     results(host, MO_F64, false, cpu);
     for (int k = 0; k < 6; k++) {
         int mode = k / 2;
         setenv("MOCHI_CUDA_LIBRARIES", libraries[k % 2], 1);
-        mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA, .math = (mo_math)mode});
+        mo_context *ctx =
+            context_of_test(mo_context_create(&(mo_context_options){.device = MO_CUDA, .math = (mo_math)mode}));
         unsetenv("MOCHI_CUDA_LIBRARIES");
         assert_true(mo_ok(ctx));
         for (int wide = 0; wide < 2; wide++) {
@@ -196,8 +185,6 @@ TEST(a_group_is_its_products_one_by_one) {
             compare("the CPU's", grouped, cpu, wide ? 1e-12 : mode == MO_MATH_BF16 ? 0.3 : 0.1);
             compared++;
         }
-        mo_context_release(ctx);
     }
-    mo_context_release(host);
     print_message("%d groups of %d products\n", compared, PRODUCTS);
 }

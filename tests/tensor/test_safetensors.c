@@ -1,10 +1,8 @@
 /* tests/tensor/test_safetensors.c - safetensors: round trips, fixed bytes, and a file that the reference implementation
  * wrote. */
-#include "tensor/files/arrays.h"
-
 #include "tests/crafted.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
+static const fixtures around_all = {scratch_create, scratch_release}, around_each = {NULL, remove_files};
 
 static mo_arrays *make_arrays(mo_context *ctx, bool reversed) {
     static const mo_dtype dtypes[] = {MO_F32, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16, MO_BF16};
@@ -18,49 +16,40 @@ static mo_arrays *make_arrays(mo_context *ctx, bool reversed) {
     return arrays;
 }
 
-TEST(every_dtype_round_trips) {
-    scratch *s = *state;
-    mo_arrays *arrays = make_arrays(s->ctx, false);
+TEST_OF(every_dtype_round_trips, scratch *s) {
+    mo_arrays *arrays = arrays_of_test(make_arrays(s->ctx, false));
     assert_int_equal(mo_safetensors_write(arrays, NULL, scratch_path(s, "a.safetensors")), MO_OK);
-    mo_arrays *again = mo_safetensors_read(s->ctx, s->path);
+    mo_arrays *again = arrays_of_test(mo_safetensors_read(s->ctx, s->path));
     assert_non_null(again);
     assert_int_equal(again->count, arrays->count);
     for (int64_t i = 0; i < arrays->count; i++)
         assert_same(arrays->items[i].tensor, mo_arrays_find(again, arrays->items[i].name));
-    mo_arrays_release(arrays);
-    mo_arrays_release(again);
-    scratch_files(s, true);
 }
 
-TEST(bytes_do_not_depend_on_the_order_of_the_arrays) {
-    scratch *s = *state;
+TEST_OF(bytes_do_not_depend_on_the_order_of_the_arrays, scratch *s) {
     bytes written[2];
     for (int i = 0; i < 2; i++) {
-        mo_arrays *arrays = make_arrays(s->ctx, i == 1);
+        mo_arrays *arrays = arrays_of_test(make_arrays(s->ctx, i == 1));
         const char *metadata = i ? "{\"b\": \"2\",\n \"a\": \"1\"}" : "{\"a\":\"1\",\"b\":\"2\"}";
         assert_int_equal(mo_safetensors_write(arrays, metadata, scratch_path(s, "a.safetensors")), MO_OK);
         written[i] = read_bytes(s->path);
-        mo_arrays_release(arrays);
     }
     assert_int_equal(written[0].n, written[1].n);
     assert_memory_equal(written[0].data, written[1].data, written[0].n);
     bytes_release(&written[0]);
     bytes_release(&written[1]);
-    scratch_files(s, true);
 }
 
-TEST(the_layout_is_fixed) {
-    scratch *s = *state;
+TEST_OF(the_layout_is_fixed, scratch *s) {
     static const char header[] =
         "{\"__metadata__\":{\"seed\":\"7\",\"xxh3_header\":\"00000000000000000000000000000000\",\"xxh3_tensors\":"
         "\"dc6b20d207425aa58b3249d34c2ef0b0 "
         "d2f0f9428898845f08130b77ddef5807\"},\"b\":{\"data_offsets\":[0,8],\"dtype\":\"I64\",\"shape\":[]},"
         "\"w\":{\"data_offsets\":[8,10],\"dtype\":\"U8\",\"shape\":[2]}}";
-    mo_arrays *arrays = mo_arrays_create(s->ctx);
+    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
     mo_arrays_take(arrays, "w", mo_tensor_create_from(s->ctx, MO_U8, 1, (int64_t[]){2}, "\1\2"));
     mo_arrays_take(arrays, "b", mo_tensor_create_from(s->ctx, MO_I64, 0, NULL, &(int64_t){-1}));
     assert_int_equal(mo_safetensors_write(arrays, "{\"seed\":\"7\"}", scratch_path(s, "a.safetensors")), MO_OK);
-    mo_arrays_release(arrays);
     bytes b = read_bytes(s->path);
     size_t padded = (strlen(header) + 7) / 8 * 8;
     assert_int_equal(b.n, 8 + padded + 10);
@@ -73,15 +62,12 @@ TEST(the_layout_is_fixed) {
         assert_int_equal(b.data[8 + i], ' ');
     assert_memory_equal(b.data + 8 + padded, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\1\2", 10);
     bytes_release(&b);
-    scratch_files(s, true);
 }
 
-TEST(metadata_is_kept_as_json) {
-    scratch *s = *state;
-    mo_arrays *arrays = mo_arrays_create(s->ctx);
+TEST_OF(metadata_is_kept_as_json, scratch *s) {
+    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
     assert_int_equal(mo_safetensors_write(arrays, "{\"note\":\"h\xC3\xA9 \\\"x\\\"\"}", scratch_path(s, "a")), MO_OK);
-    mo_arrays_release(arrays);
-    arrays = mo_safetensors_read(s->ctx, s->path);
+    arrays = arrays_of_test(mo_safetensors_read(s->ctx, s->path));
     assert_non_null(arrays);
     assert_int_equal(arrays->count, 0);
     assert_non_null(strstr(arrays->metadata, "\"note\":\"h\xC3\xA9 \\\"x\\\"\""));
@@ -92,16 +78,13 @@ TEST(metadata_is_kept_as_json) {
     assert_memory_equal(first.data, second.data, first.n);
     bytes_release(&first);
     bytes_release(&second);
-    mo_arrays_release(arrays);
-    scratch_files(s, true);
 }
 
-TEST(the_reference_implementation_is_read) {
-    scratch *s = *state;
+TEST_OF(the_reference_implementation_is_read, scratch *s) {
     float b[6];
     int64_t a[2];
     uint8_t c[3];
-    mo_arrays *arrays = mo_safetensors_read(s->ctx, "tests/arrays/reference.safetensors");
+    mo_arrays *arrays = arrays_of_test(mo_safetensors_read(s->ctx, "tests/arrays/reference.safetensors"));
     assert_non_null(arrays);
     assert_int_equal(arrays->count, 5);
     assert_string_equal(arrays->metadata, "{\"made\":\"reference\"}");
@@ -114,13 +97,11 @@ TEST(the_reference_implementation_is_read) {
     assert_memory_equal(c, "\0\3\6", 3);
     assert_true(mo_item(mo_arrays_find(arrays, "s")) == 2.5);
     assert_int_equal(mo_dim(mo_arrays_find(arrays, "e"), 0), 0);
-    mo_arrays_release(arrays);
 }
 
-TEST(bad_arguments_write_nothing) {
-    scratch *s = *state;
+TEST_OF(bad_arguments_write_nothing, scratch *s) {
     const char *path = scratch_path(s, "a.safetensors");
-    mo_arrays *arrays = mo_arrays_create(s->ctx);
+    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
     mo_safetensors_write(arrays, "[1]", path);
     assert_failed(s->ctx, MO_INVALID, PARTS("a.safetensors", "JSON object of strings", "[1]"));
     mo_safetensors_write(arrays, "{\"a\":1}", path);
@@ -130,12 +111,10 @@ TEST(bad_arguments_write_nothing) {
     mo_arrays_take(arrays, "__metadata__", make_tensor(s->ctx, MO_U8, 0, NULL));
     mo_safetensors_write(arrays, NULL, path);
     assert_failed(s->ctx, MO_INVALID, PARTS("none '__metadata__'"));
-    mo_arrays_release(arrays);
-    arrays = mo_arrays_create(s->ctx);
+    arrays = arrays_of_test(mo_arrays_create(s->ctx));
     mo_arrays_take(arrays, "\xFF", make_tensor(s->ctx, MO_U8, 0, NULL));
     mo_safetensors_write(arrays, NULL, path);
     assert_failed(s->ctx, MO_INVALID, PARTS("UTF-8", "'?'"));
-    mo_arrays_release(arrays);
     assert_int_equal(mo_safetensors_write(NULL, NULL, path), MO_INVALID);
     assert_int_equal(scratch_files(s, true), 0);
 }
@@ -159,17 +138,15 @@ static bytes make_file(const char *header, const char *data, size_t n) {
 
 /* Returns the bytes of a file that the library wrote. */
 static bytes make_ours(scratch *s) {
-    mo_arrays *arrays = mo_arrays_create(s->ctx);
+    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
     mo_arrays_take(arrays, "encoder.weight", make_tensor(s->ctx, MO_F32, 2, (int64_t[]){3, 2}));
     mo_arrays_take(arrays, "log_temp", make_tensor(s->ctx, MO_F64, 0, NULL));
     mo_arrays_take(arrays, "mask", make_tensor(s->ctx, MO_U8, 1, (int64_t[]){3}));
     assert_int_equal(mo_safetensors_write(arrays, "{\"step\":\"12\"}", scratch_path(s, "ours")), MO_OK);
-    mo_arrays_release(arrays);
     return read_bytes(s->path);
 }
 
-TEST(every_truncation_is_refused) {
-    scratch *s = *state;
+TEST_OF(every_truncation_is_refused, scratch *s) {
     bytes files[2] = {make_ours(s), read_bytes("tests/arrays/reference.safetensors")};
     for (int f = 0; f < 2; f++) {
         for (size_t n = 0; n < files[f].n; n++) {
@@ -180,19 +157,15 @@ TEST(every_truncation_is_refused) {
         bytes_append(&files[f], "x", 1);
         assert_refused(s->ctx, files[f], MO_FORMAT, PARTS("bytes of data, found"));
     }
-    scratch_files(s, true);
 }
 
-TEST(a_damaged_tensor_is_named) {
-    scratch *s = *state;
+TEST_OF(a_damaged_tensor_is_named, scratch *s) {
     bytes b = make_ours(s);
     b.data[b.n - 1] ^= 1;
     assert_refused(s->ctx, b, MO_FORMAT, PARTS("damaged tensor 'mask': expected XXH3-128"));
-    scratch_files(s, true);
 }
 
-TEST(checksums_are_verified_where_present) {
-    scratch *s = *state;
+TEST_OF(checksums_are_verified_where_present, scratch *s) {
     assert_refused(s->ctx,
         make_file(
             "{\"__metadata__\": {\"xxh3\": \"00\"}, \"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
@@ -206,9 +179,8 @@ TEST(checksums_are_verified_where_present) {
     bytes b = make_file("{\"__metadata__\": {\"xxh3\": \"a96faf705af16834e6c632b61e964e1f\"}, "
                         "\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
         "a", 1);
-    mo_arrays *arrays = mo_safetensors_decode(s->ctx, "fine", b.data, b.n);
+    mo_arrays *arrays = arrays_of_test(mo_safetensors_decode(s->ctx, "fine", b.data, b.n));
     assert_non_null(arrays);
-    mo_arrays_release(arrays);
     bytes_release(&b);
 }
 

@@ -5,10 +5,6 @@
 #include "tensor/inside.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 
 #include "tests/suite.h"
 

@@ -1,34 +1,10 @@
 /* tests/tensor/test_tensor.c - contexts, status and tensors: values in and out, errors that stay, released memory. */
 #include "tensor/storage.h"
+#include "tests/scratch.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
+static const fixtures around_each = {context_open, context_close};
 
-#include "tests/suite.h"
-
-static int open_context(void **state) {
-    *state = mo_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-/* Fails if the test has left memory in its context. */
-static int close_context(void **state) {
-    mo_context *ctx = *state;
-    int64_t live = mo_context_counters(ctx).bytes_live;
-    mo_context *fresh = mo_context_create(NULL);
-    int64_t base = mo_context_counters(fresh).bytes_live;
-    mo_context_release(fresh);
-    mo_context_release(ctx);
-    return live <= base + (1 << 22) ? 0 : -1; /* the backend may keep scratch memory */
-}
-
-static const fixtures around_each = {open_context, close_context};
-
-TEST(the_first_error_wins_and_stays_until_cleared) {
-    mo_context *ctx = *state;
+TEST_OF(the_first_error_wins_and_stays_until_cleared, mo_context *ctx) {
     assert_true(mo_ok(ctx));
     mo_fail(ctx, MO_INVALID, "first %d", 1);
     mo_fail(ctx, MO_IO, "second");
@@ -38,21 +14,18 @@ TEST(the_first_error_wins_and_stays_until_cleared) {
     assert_non_null(strstr(s->file, "test_tensor.c"));
     assert_true(mo_is_null(mo_tensor_create(ctx, MO_F32, 0, NULL)));
     mo_clear_error(ctx);
-    mo_tensor *T = mo_tensor_create(ctx, MO_F32, 0, NULL);
+    mo_tensor *T = tensor_of_test(mo_tensor_create(ctx, MO_F32, 0, NULL));
     assert_false(mo_is_null(T));
-    mo_tensor_release(T);
 }
 
-TEST(a_message_is_one_line) {
-    mo_context *ctx = *state;
+TEST_OF(a_message_is_one_line, mo_context *ctx) {
     mo_fail(ctx, MO_INVALID, "head %s: no such \"%s\"", "a\nb\r", "\033[31m\tc\x7F \xC3\xA9");
     assert_string_equal(mo_context_status(ctx)->message, "head a?b?: no such \"?[31m?c? \xC3\xA9\"");
     mo_clear_error(ctx);
 }
 
-TEST(a_new_tensor_is_zero_and_row_major) {
-    mo_context *ctx = *state;
-    mo_tensor *T = mo_tensor_create(ctx, MO_F64, 3, (int64_t[]){2, 3, 4});
+TEST_OF(a_new_tensor_is_zero_and_row_major, mo_context *ctx) {
+    mo_tensor *T = tensor_of_test(mo_tensor_create(ctx, MO_F64, 3, (int64_t[]){2, 3, 4}));
     double x[24], sum = 1;
     assert_int_equal(mo_tensor_read(T, x, sizeof x), MO_OK);
     for (int i = 0; i < 24; i++)
@@ -65,7 +38,6 @@ TEST(a_new_tensor_is_zero_and_row_major) {
     assert_true(mo_is_contiguous(T));
     char text[64];
     assert_string_equal(mo_shape_string(T, text, sizeof text), "[2, 3, 4]");
-    mo_tensor_release(T);
 }
 
 BARE_TEST(shapes_as_text_have_every_number_and_stop_at_the_end) {
@@ -80,8 +52,7 @@ BARE_TEST(shapes_as_text_have_every_number_and_stop_at_the_end) {
     assert_int_equal(unused, 'x');
 }
 
-TEST(sizes_that_overflow_or_are_negative_are_errors) {
-    mo_context *ctx = *state;
+TEST_OF(sizes_that_overflow_or_are_negative_are_errors, mo_context *ctx) {
     assert_true(mo_is_null(mo_tensor_create(ctx, MO_F64, 3, (int64_t[]){1LL << 31, 1LL << 31, 4})));
     assert_int_equal(mo_context_status(ctx)->code, MO_MEMORY);
     mo_clear_error(ctx);
@@ -100,9 +71,8 @@ TEST(sizes_that_overflow_or_are_negative_are_errors) {
     mo_clear_error(ctx);
 }
 
-TEST(buffers_of_the_wrong_size_are_refused) {
-    mo_context *ctx = *state;
-    mo_tensor *T = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){3});
+TEST_OF(buffers_of_the_wrong_size_are_refused, mo_context *ctx) {
+    mo_tensor *T = tensor_of_test(mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){3}));
     float x[4] = {1, 2, 3, 4};
     assert_int_equal(mo_tensor_write(T, x, sizeof x), MO_INVALID);
     assert_string_equal(mo_context_status(ctx)->message, "write: a buffer of 16 bytes, expected 12");
@@ -113,46 +83,39 @@ TEST(buffers_of_the_wrong_size_are_refused) {
     assert_true(isnan(mo_item(T)));
     assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
     mo_clear_error(ctx);
-    mo_tensor_release(T);
 }
 
-TEST(copy_converts_between_all_types) {
-    mo_context *ctx = *state;
+TEST_OF(copy_converts_between_all_types, mo_context *ctx) {
     double x[] = {0, 1, 2, 100}, y[4];
-    mo_tensor *A = mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){4}, x),
-              *B = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){4});
+    mo_tensor *A = tensor_of_test(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){4}, x));
+    mo_tensor *B = tensor_of_test(mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){4}));
     for (int d = 0; d < MO_DTYPES; d++) {
-        mo_tensor *T = mo_tensor_create(ctx, (mo_dtype)d, 1, (int64_t[]){4});
+        mo_tensor *T = tensor_of_test(mo_tensor_create(ctx, (mo_dtype)d, 1, (int64_t[]){4}));
         assert_int_equal(mo_tensor_copy(T, A), MO_OK);
         mo_tensor_fill(B, -1);
         assert_int_equal(mo_tensor_copy(B, T), MO_OK);
         mo_tensor_read(B, y, sizeof y);
         assert_memory_equal(x, y, sizeof x);
-        mo_tensor_release(T);
     }
-    mo_tensor *short_one = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){3});
+    mo_tensor *short_one = tensor_of_test(mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){3}));
     assert_int_equal(mo_tensor_copy(B, short_one), MO_INVALID);
     assert_string_equal(mo_context_status(ctx)->message, "copy: source [3], expected [4]");
     mo_clear_error(ctx);
-    mo_tensor_release(short_one);
-    mo_tensor_release(A);
-    mo_tensor_release(B);
 }
 
 /* T is a transposed window onto memory of the test. The clones have its values in T's order, and outlive the memory. */
 TEST(a_clone_has_the_values_and_memory_of_its_own) {
-    mo_context *ctx = *state, *other = mo_context_create(NULL);
+    mo_context *ctx = *state, *other = context_of_test(mo_context_create(NULL));
     float x[] = {1, 2, 3, 4, 5, 6}, got[6];
     const float expected[] = {1, 4, 2, 5, 3, 6};
-    mo_tensor *T = mo_tensor_wrap(ctx, &(mo_view){x, MO_F32, 2, {3, 2}, {1, 3}}, NULL, NULL);
-    mo_tensor *C[] = {mo_tensor_clone(ctx, T), mo_tensor_clone(other, T)};
+    mo_tensor *T = tensor_of_test(mo_tensor_wrap(ctx, &(mo_view){x, MO_F32, 2, {3, 2}, {1, 3}}, NULL, NULL));
+    mo_tensor *C[] = {tensor_of_test(mo_tensor_clone(ctx, T)), tensor_of_test(mo_tensor_clone(other, T))};
     memset(x, 0, sizeof x);
     for (int i = 0; i < 2; i++) {
         assert_true(mo_is_contiguous(C[i]) && mo_dim(C[i], 0) == 3 && mo_tensor_dtype(C[i]) == MO_F32);
         assert_ptr_equal(mo_tensor_context(C[i]), i ? other : ctx);
         assert_int_equal(mo_tensor_read(C[i], got, sizeof got), MO_OK);
         assert_memory_equal(got, expected, sizeof got);
-        mo_tensor_release(C[i]);
     }
     mo_fail(ctx, MO_NUMERICAL, "no factor");
     assert_true(mo_is_null(mo_tensor_clone(other, T)));
@@ -163,12 +126,9 @@ TEST(a_clone_has_the_values_and_memory_of_its_own) {
     assert_true(mo_is_null(mo_tensor_clone(ctx, mo_null_tensor(ctx))));
     assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
     mo_clear_error(ctx);
-    mo_tensor_release(T);
-    assert_int_equal(mo_context_release(other), MO_OK);
 }
 
-TEST(values_as_text_stop_where_the_buffer_ends) {
-    mo_context *ctx = *state;
+TEST_OF(values_as_text_stop_where_the_buffer_ends, mo_context *ctx) {
     static const double real[] = {1, 0.25, -3, 1e-6, 1.0 / 3, 123456, NAN, -INFINITY};
     static const int64_t whole[] = {1234567, -8};
     char text[200];
@@ -186,42 +146,32 @@ TEST(values_as_text_stop_where_the_buffer_ends) {
         {MO_F64, 1, {8}, 3, " ."}, {MO_F64, 1, {8}, 1, ""}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const void *host = rows[i].dtype == MO_I64 ? (const void *)whole : real;
-        mo_tensor *T = mo_tensor_create_from(ctx, rows[i].dtype, rows[i].ndim, rows[i].shape, host);
+        mo_tensor *T = tensor_of_test(mo_tensor_create_from(ctx, rows[i].dtype, rows[i].ndim, rows[i].shape, host));
         assert_string_equal(mo_tensor_text(T, text, rows[i].bytes), rows[i].expected);
         assert_true(mo_ok(ctx));
-        mo_tensor_release(T);
     }
     assert_string_equal(mo_tensor_text(mo_null_tensor(ctx), text, sizeof text), "null");
     int64_t counted = mo_context_counters(ctx).bytes_live; /* only the first of many values are read */
-    mo_tensor *large = mo_tensor_create(ctx, MO_U8, 2, (int64_t[]){1 << 20, 2});
+    mo_tensor *large = tensor_of_test(mo_tensor_create(ctx, MO_U8, 2, (int64_t[]){1 << 20, 2}));
     mo_context_reset_peaks(ctx);
     assert_string_equal(mo_tensor_text(large, text, 16), "[[0, 0], [0 ..");
     assert_true(mo_context_counters(ctx).bytes_peak - counted < 3 << 20);
-    mo_tensor_release(large);
 }
 
-TEST(item_reads_every_number_type) {
-    mo_context *ctx = *state;
+TEST_OF(item_reads_every_number_type, mo_context *ctx) {
     for (int d = MO_F32; d <= MO_U8; d++) {
-        mo_tensor *T = mo_tensor_create(ctx, (mo_dtype)d, 2, (int64_t[]){1, 1});
+        mo_tensor *T = tensor_of_test(mo_tensor_create(ctx, (mo_dtype)d, 2, (int64_t[]){1, 1}));
         mo_tensor_fill(T, 7);
         assert_true(mo_item(T) == 7);
-        mo_tensor_release(T);
     }
 }
 
 BARE_TEST(an_unknown_device_gives_a_context_in_error) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.device = (mo_device)9});
+    mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.device = (mo_device)9}));
     assert_int_equal(mo_context_status(ctx)->code, MO_UNSUPPORTED);
-    mo_context_release(ctx);
-    ctx = mo_context_create(&(mo_context_options){.threads = -2});
-    assert_string_equal(
-        mo_context_status(ctx)->message, "context: threads is -2, expected 0 (all) or more, at most 1024");
-    mo_context_release(ctx);
 }
 
-TEST(counters_return_to_where_they_were) {
-    mo_context *ctx = *state;
+TEST_OF(counters_return_to_where_they_were, mo_context *ctx) {
     mo_counters before = mo_context_counters(ctx);
     mo_tensor *T = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){1000});
     assert_true(mo_context_counters(ctx).bytes_live >= before.bytes_live + 8000);

@@ -13,8 +13,7 @@ static mo_view matrix_of(void *data, mo_dtype dtype, int64_t rows, int64_t colum
     return (mo_view){data, dtype, 2, {rows, columns}, {between, 1}};
 }
 
-TEST(the_memory_is_read_where_it_lies) {
-    toy *y = *state;
+TEST_OF(the_memory_is_read_where_it_lies, toy *y) {
     double x[] = {1, 2, -1, 3, 4, -1};
     int done = 0;
     mo_view memory = matrix_of(x, MO_F64, 2, 2, 3);
@@ -30,8 +29,7 @@ TEST(the_memory_is_read_where_it_lies) {
     assert_int_equal(done, 1);
 }
 
-TEST(the_owner_is_told_after_the_last_window) {
-    toy *y = *state;
+TEST_OF(the_owner_is_told_after_the_last_window, toy *y) {
     float x[] = {1, 2, 3, 4, 5, 6};
     int done = 0;
     mo_view memory = matrix_of(x, MO_F32, 2, 3, 3);
@@ -44,8 +42,7 @@ TEST(the_owner_is_told_after_the_last_window) {
     assert_int_equal(done, 1);
 }
 
-TEST(nothing_of_an_empty_tensor_is_read) {
-    toy *y = *state;
+TEST_OF(nothing_of_an_empty_tensor_is_read, toy *y) {
     int done = 0;
     mo_view none = matrix_of(NULL, MO_F32, 0, 3, 3);
     mo_tensor *X = mo_tensor_wrap(y->ctx, &none, count, &done);
@@ -57,26 +54,20 @@ TEST(nothing_of_an_empty_tensor_is_read) {
 }
 
 /* A tensor of 4 elements with stride 0, all of them one number of the caller's. */
-TEST(a_stride_of_0_repeats) {
-    toy *y = *state;
+TEST_OF(a_stride_of_0_repeats, toy *y) {
     double x = 3;
-    mo_tensor *X = mo_tensor_wrap(y->ctx, &(mo_view){&x, MO_F64, 1, {4}, {0}}, NULL, NULL);
+    mo_tensor *X = tensor_of_test(mo_tensor_wrap(y->ctx, &(mo_view){&x, MO_F64, 1, {4}, {0}}, NULL, NULL));
     assert_true(mo_item(mo_sum(y->t, X, MO_ALL, MO_DROP_AXES)) == 12);
-    mo_tensor_release(X);
 }
 
 static void refused(toy *y, const mo_view *memory, mo_code code, const char *part) {
     int done = 0;
     assert_true(mo_is_null(mo_tensor_wrap(y->ctx, memory, count, &done)));
-    assert_int_equal(mo_context_status(y->ctx)->code, code);
-    if (!strstr(mo_context_status(y->ctx)->message, part))
-        fail_msg("expected \"%s\" in: %s", part, mo_context_status(y->ctx)->message);
-    mo_clear_error(y->ctx);
+    assert_failed(y->ctx, code, PARTS(part));
     assert_int_equal(done, 0);
 }
 
-TEST(refused_memory_stays_with_its_owner) {
-    toy *y = *state;
+TEST_OF(refused_memory_stays_with_its_owner, toy *y) {
     double x[4] = {0};
     int64_t far = INT64_MAX / 2;
     refused(y, NULL, MO_INVALID, "wrap: no memory given");

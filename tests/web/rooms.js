@@ -115,15 +115,8 @@ async function times(browser) {
     await browser.send('Emulation.setCPUThrottlingRate', { rate: 1 });
     for (const name of ['solve', 'episode', 'unroll'])
         frames[name] = await browser.evaluate(`${helpers} await room('${name}'); const s = $$('input[type=range]').at(-1), all = []; const step = (Number(s.max) - Number(s.min)) / 20;
-            for (let i = 1; i < 20; i++) { set(s, Number(s.min) + i * step); await new Promise((d) => requestAnimationFrame((start) => setTimeout(() => { all.push(performance.now() - start); d(); }))); } // from
-                                                                                                                                                                                                            // the
-                                                                                                                                                                                                            // frame's
-                                                                                                                                                                                                            // start
-                                                                                                                                                                                                            // until
-                                                                                                                                                                                                            // after
-                                                                                                                                                                                                            // it
-                                                                                                                                                                                                            // is
-                                                                                                                                                                                                            // drawn
+            // each from the frame's start until after it is drawn
+            for (let i = 1; i < 20; i++) { set(s, Number(s.min) + i * step); await new Promise((d) => requestAnimationFrame((start) => setTimeout(() => { all.push(performance.now() - start); d(); }))); }
             return all.sort((a, b) => a - b)[Math.floor(all.length / 2)];`);
     console.log(`first paint ${paint.toFixed(0)} ms, engine ${engine} ms (processor throttled four times); a redraw, ms: ${JSON.stringify(frames)}`);
 }
