@@ -90,7 +90,7 @@ MO_API mo_code mo_head_start(
     mo_tape *t, const mo_head *head, mo_dtype real, int64_t d, const double *lambda, uint64_t seed, mo_tensor **out);
 /* Computes a head's logits, by its `logits`, `linear` or `residual`. Checks the head, its inputs and its result: raises
  * MO_INVALID or MO_MISMATCH with the head's name and the shapes. Every row counts as a separate example, even if rows
- * are equal. */
+ * are equal. parameters: as many as the table has (mo_head_start writes them). */
 MO_API mo_tensor *mo_head_apply(
     mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters);
 /* Fits a linear head and returns the status; arguments as in mo_head_linear. Raises MO_UNSUPPORTED for a head that is

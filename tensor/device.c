@@ -42,6 +42,8 @@ static void *open_object(char *text, size_t bytes) {
     object = strchr(path, '/') ? try_object(path, second, sizeof second) : NULL;
     if (!object && strchr(path, '/') && strstr(text, ": " CUDA_OBJECT ": "))
         snprintf(text, bytes, "%s", second);
+    if (!object && strstr(text, CUDA_OBJECT ": cannot open shared object file"))
+        snprintf(text, bytes, "cuda: there is no GPU backend: " CUDA_OBJECT " is not here; a build with nvcc makes it");
     return object;
 }
 

@@ -5,6 +5,8 @@
 
 #include <signal.h>
 
+/* From now on the signals kill the process as by default, after writing the line, a constant, to standard error. */
+void say_interrupted(const char *line);
 /* From now on records the first signal of each kind, unless the process ignores it (nohup). A second signal of that
  * kind kills the process, as by default. flags: SA_RESTART, or 0 to interrupt waiting calls. */
 void catch_interrupts(int flags);

@@ -12,13 +12,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A kind of plug-in: its example, and the example's name inside the library. */
+/* A kind of plug-in: its example, the example's name inside the library, and a first use of the plug-in NAME.so. */
 typedef struct kind {
-    const char *name, *example, *plugin, *libraries;
+    const char *name, *example, *plugin, *libraries, *use;
 } kind;
 
-static const kind kinds[] = {{"head", "custom_head", "log_cosh", ""}, {"encoder", "custom_encoder", "mixed_hops", ""},
-    {"op", "custom_op", "lorentzian", " -lm"}};
+static const kind kinds[] = {
+    {"head", "custom_head", "log_cosh", "", "  mochi eval --data cora --task nc --shots 4,16 --head ridge,./%s.so\n"},
+    {"encoder", "custom_encoder", "mixed_hops", "",
+        "  mochi train --encoder ./%s.so --pool cora,photo --out runs/%s\n"},
+    {"op", "custom_op", "lorentzian", " -lm", ""}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static const char description[] =
@@ -110,12 +113,15 @@ int new_command(int argc, char **argv) {
         return EXIT_FAILED;
     write_example(ctx, file, &o);
     const char *libraries = o.kind->libraries;
-    if (mo_ok(ctx))
-        printf("%s written; build and check it:\n"
+    if (mo_ok(ctx)) {
+        printf("%s written; build and check it (pkg-config finds the library once it is installed: meson install -C "
+               "build):\n"
                "  cc -shared -fPIC %s $(pkg-config --cflags --libs mochi)%s -o %s.so\n"
                "  mochi gradcheck --%s ./%s.so\n"
                "  cc %s $(pkg-config --cflags --libs mochi)%s -o %s && ./%s\n",
             file, file, libraries, o.name, o.kind->name, o.name, file, libraries, o.name, o.name);
+        printf(o.kind->use, o.name, o.name);
+    }
     int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
     mo_context_release(ctx);
     return code;

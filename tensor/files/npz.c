@@ -231,7 +231,9 @@ static zip_t *open_archive(mo_context *ctx, const char *label, const unsigned ch
 mo_arrays *mo_npz_decode(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
     if (n < SMALLEST_ZIP || memcmp(bytes, "PK", 2) != 0) {
         char found[16];
-        mo_fail(ctx, MO_FORMAT, "%s: expected a zip archive of %d bytes or more (it begins with PK), found %zu: '%s'",
+        mo_fail(ctx, MO_FORMAT,
+            "%s: expected a zip archive, which begins with PK and has %d bytes or more; found %zu bytes that begin "
+            "with '%s'",
             label, SMALLEST_ZIP, n, mo_quote((const char *)bytes, n < 4 ? n : 4, found, sizeof found));
         return NULL;
     }

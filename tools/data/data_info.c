@@ -97,6 +97,8 @@ static counted count_graph(const mo_graph *graph) {
     }
     for (int64_t i = 0; i < graph->n_labels; i++)
         ++*(graph->label[i] < 0 ? &c.unlabelled : &c.members[graph->label[i]]);
+    if (!graph->n_labels)
+        c.unlabelled = mo_graph_examples(graph);
     return c;
 }
 

@@ -45,8 +45,10 @@ static bool forgives_an_outlier(mo_context *ctx) {
         y[2 * i + 1] = 1 - y[2 * i];
     }
     mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){12, 2}, z), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){12, 2}, y);
-    mo_tensor *Zq = mo_from(t, MO_F64, 2, (int64_t[]){2, 2}, zq), *lambda = mo_scalar(t, MO_F64, 1);
-    mo_tensor_read(mo_head_apply(t, &mo_head_plugin, Zs, Ys, Zq, &lambda), logits, sizeof logits);
+    mo_tensor *Zq = mo_from(t, MO_F64, 2, (int64_t[]){2, 2}, zq);
+    mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
+    mo_head_start(t, &mo_head_plugin, MO_F64, 2, NULL, 0, parameter);
+    mo_tensor_read(mo_head_apply(t, &mo_head_plugin, Zs, Ys, Zq, parameter), logits, sizeof logits);
     printf("logits of (1, 0): %.3f %.3f, of (-1, 0): %.3f %.3f\n", logits[0], logits[1], logits[2], logits[3]);
     mo_tape_release(t);
     return logits[0] > logits[1] && logits[2] < logits[3];

@@ -157,6 +157,8 @@ static mo_pool *open_run_pool(mo_context *ctx, run *now) {
     features.place = o->place;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     bool new_folder = run_leads(now) && !o->resume && access(o->out, F_OK) != 0;
+    if (run_leads(now))
+        say_interrupted("mochi: interrupted before the first step; --cache FOLDER keeps features for the next run\n");
     if (run_leads(now) && !o->resume)
         mo_run_folder(ctx, o->out); /* fails now, not after minutes of computing features */
     else if (run_leads(now))

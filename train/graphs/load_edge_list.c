@@ -172,8 +172,6 @@ static bool read_edge_table(mo_context *ctx, const char *path, named_edges *e) {
 /* Whether the first line of a table is a header: a usual heading, or two fields that are no nodes. Without features a
  * node is a number, or a name that occurs again below. */
 static bool begins_with_header(const mo_graph *graph, const named_edges *e) {
-    if (e->words.n == 0)
-        return false;
     const char *u = mo_words_get(&e->words, 0), *v = mo_words_get(&e->words, 1);
     if (!*u || !*v || mo_is_pair_heading(u, v))
         return true;
@@ -190,9 +188,11 @@ static bool begins_with_header(const mo_graph *graph, const named_edges *e) {
 /* The edges without the header's words, borrowed. */
 static named_edges below_header(mo_graph *graph, const char *path, const named_edges *e) {
     named_edges below = *e;
-    if (!mo_is_table(path) || !begins_with_header(graph, e))
+    if (e->words.n == 0)
         return below;
     const char *const field[] = {mo_words_get(&e->words, 0), mo_words_get(&e->words, 1)};
+    if (mo_is_table(path) ? !begins_with_header(graph, e) : !mo_is_pair_heading(field[0], field[1]))
+        return below;
     mo_note_header(graph->ctx, &graph->left_out, path, field, 2);
     below.words.start += 2;
     below.words.n -= 2;
