@@ -113,6 +113,9 @@ static void lu_factors(mo_tape *t, mo_tensor *PA, mo_tensor **L, mo_tensor **U) 
     const int64_t n = mo_dim(PA, 0);
     for (int64_t k = 0; k < n && k < MOST_N; k++) {
         mo_tensor *first_row = mo_slice(t, rest, MO_AXIS(0), 0, 1), *pivot = mo_slice(t, first_row, MO_AXIS(1), 0, 1);
+        if (mo_ok(mo_tape_context(t)) && mo_item(pivot) == 0)
+            mo_fail(mo_tape_context(t), MO_NUMERICAL,
+                "lu: pivot %d is 0: the matrix is singular, where L and U have no gradient", (int)k + 1);
         mo_tensor *multipliers = mo_div(t, mo_slice(t, rest, MO_AXIS(1), 0, 1), pivot);
         columns[k] = mo_pad(t, multipliers, MO_AXIS(0), k, 0);
         rows[k] = mo_pad(t, first_row, MO_AXIS(1), k, 0);
