@@ -24,10 +24,11 @@ from .fit import few_shot_score
 from .graphs.sources import is_missing
 from .handle import Handle, struct
 from .heads import head
-from .tape import Tape
+from .tape import Tape, idle
 from .tensor import constant
 
 MOST_DENSE = 2**31  # if X is sparse: the most bytes of dense rows that a fit may make from it
+MOST_KEPT = 2**24  # bytes of rows up to which a fit's tape keeps its memory for the next fit
 
 
 class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -549,10 +550,13 @@ def _ledoit_wolf(R, w):
 
 def _fit_dense(named, X, Y, weight):
     name, parameters = named
+    tape, kept = idle.take(default_context()), X.nbytes <= MOST_KEPT
     X, Y, weight = (None if x is None else constant(x) for x in (X, Y, weight))  # share memory; an op would copy
-    with Tape(mode="eval"):
-        W, b = head(name).fit(X, Y, weight, **parameters)
-        return W.numpy(), b.numpy()
+    with tape:
+        found = tuple(x.numpy() for x in head(name).fit(X, Y, weight, **parameters))
+    if kept:
+        idle.tapes.append(tape)
+    return found
 
 
 def _refuse_unlabelled(self, y):
