@@ -33,8 +33,9 @@ static double exponential_sum(const real *x, int64_t n, real shift) {
     return lane_sum_total(&sum);
 }
 
-/* Softmax of up to LANES short rows, such as the weights of hops: one row per lane, so that all loops are long. */
-static void softmax_short(const real *x, int64_t rows, int64_t n, real *restrict y) {
+/* Softmax, or its logarithm, of up to LANES short rows, such as the weights of hops: one row per lane, so that all
+ * loops are long. */
+static void softmax_short(bool logarithm, const real *x, int64_t rows, int64_t n, real *restrict y) {
     real z[SHORT][LANES], m[LANES], scale[LANES];
     double sum[LANES] = {0};
     for (int64_t j = 0; j < n; j++)
@@ -49,14 +50,15 @@ static void softmax_short(const real *x, int64_t rows, int64_t n, real *restrict
         m[i] = m[i] == -INFINITY ? 0 : m[i];
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < LANES; i++) {
-            z[j][i] = exp_of(z[j][i] - m[i]);
-            sum[i] += z[j][i];
+            real shifted = z[j][i] - m[i], e = exp_of(shifted);
+            z[j][i] = logarithm ? shifted : e;
+            sum[i] += e;
         }
     for (int64_t i = 0; i < LANES; i++)
-        scale[i] = (real)(1 / sum[i]);
+        scale[i] = (real)(logarithm ? log(sum[i]) : 1 / sum[i]);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < n; j++)
-            y[i * n + j] = z[j][i] * scale[i];
+            y[i * n + j] = logarithm ? z[j][i] - scale[i] : z[j][i] * scale[i];
 }
 
 static double inner_product(const real *x, const real *y, int64_t n) {
@@ -86,16 +88,16 @@ static void log_softmax_row(const real *x, int64_t n, real *y) {
 }
 
 void REAL(softmax_cpu)(mo_context *ctx, bool log, const mo_view *x, const mo_view *y) {
-    int64_t n = row_length(x), rows = row_count(x), together = !log && n <= SHORT ? LANES : 1;
+    int64_t n = row_length(x), rows = row_count(x), together = n <= SHORT ? LANES : 1;
     const real *X = x->data;
     real *Y = y->data;
     int threads = threads_for(ctx, 8 * rows * n);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < rows; i += together) {
-        if (log)
+        if (n <= SHORT)
+            softmax_short(log, X + i * n, min_of(LANES, rows - i), n, Y + i * n);
+        else if (log)
             log_softmax_row(X + i * n, n, Y + i * n);
-        else if (n <= SHORT)
-            softmax_short(X + i * n, min_of(LANES, rows - i), n, Y + i * n);
         else
             softmax_row(X + i * n, n, Y + i * n);
     }

@@ -20,20 +20,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 INSIDE = HERE.parent / "library"  # the library's sources in an sdist
 ROOT = INSIDE if INSIDE.is_dir() else HERE.parents[2]
 BUILD = pathlib.Path(os.environ.get("MOCHI_PYTHON_BUILD", ROOT / "build-python"))
-# Functions of the gate for Python, as gate.c defines them.
-GATE = """
+GATE = (HERE / "gate.c").read_text()
+# The types of the gate for Python; its functions are those of gate.c that are named door_.
+GATE_TYPES = """
 typedef struct door_gate door_gate;
 typedef enum door_failure { DOOR_FINE, DOOR_ERROR, DOOR_BUSY, DOOR_FORKED } door_failure;
-void door_open(void);
-door_gate *door_gate_create(mo_context *ctx);
-void door_gate_free(door_gate *g);
-bool door_idle(door_gate *g);
-bool door_is_forked(door_gate *g);
-door_failure door_failed(void);
-void door_put_failure(door_failure failure);
-const mo_status *door_error(void);
-void door_raise(mo_context *ctx, mo_code code, const char *message);
-const char *door_version(void);
 """
 
 
@@ -89,6 +80,11 @@ def declared(name):
     return list(headers.statements(headers.without_attributes(text)))
 
 
+def gate_functions():
+    """The declarations of the functions of gate.c that Python calls."""
+    return "".join(f"{head};\n" for head in re.findall(r"^static ([^=;]*?\bdoor_\w+\([^)]*\)) \{", GATE, re.M))
+
+
 def builder(name):
     """The cffi builder of an extension, without the library's path, which the build adds."""
     text = headers.declarations(ROOT, compiler())
@@ -96,12 +92,12 @@ def builder(name):
     structs, callbacks = "\n".join(declared("dlpack.h")), declared("callbacks.h")
     recipes = "\n".join(declared("recipes.h"))
     opened = text + "mo_model *mo_recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool);\n"
-    ffi.cdef(text + GATE + structs + recipes + gates.declarations(opened))
+    ffi.cdef(text + GATE_TYPES + gate_functions() + structs + recipes + gates.declarations(opened))
     ffi.cdef('extern "Python" {\n' + "\n".join(callbacks) + "\n}")
     included = (*headers.HEADERS, "tools/train/recipe.h", "math.h")
     source = "".join(f'#include "{header}"\n' for header in included)
     source += structs + "".join(f"static {line}\n" for line in callbacks)
-    source += RECIPES + (HERE / "gate.c").read_text() + gates.definitions(opened)
+    source += RECIPES + GATE + gates.definitions(opened)
     ffi.set_source(
         f"mochi.{name}",
         source,

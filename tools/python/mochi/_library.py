@@ -32,8 +32,11 @@ def better():
     flags, vendor, family = processor()
     if not flags >= LEVELS["v4"]:
         return None
-    # Zen 4 runs AVX-512 in two halves, 5% slower than AVX2; OpenBLAS 0.3.21 takes AVX2 on newer processors of Intel.
-    return "HASWELL" if vendor == "AuthenticAMD" and family == 0x19 else "SKYLAKEX"
+    # Zen 4 runs AVX-512 in two halves, 5% slower than AVX2; OpenBLAS 0.3.21 takes AVX2 on newer processors of Intel, and on
+    # Zen 5 its kernels for Cooperlake, which the program keeps.
+    if vendor == "AuthenticAMD":
+        return "HASWELL" if family == 0x19 else None
+    return "SKYLAKEX"
 
 
 def _extension():

@@ -173,7 +173,7 @@ def few_shot_score(
     )
     pointers = ffi.new("mo_head *[]", [h.pointer for h in used])
     draws = ffi.new("mo_draws *")
-    with _embeddings(context, rows, label, "few_shot_score") as E:
+    with embeddings_of(context, rows, label, "few_shot_score") as E:
         try:
             if split is not None:
                 _read_split(context, E, split, draws, len(rows))
@@ -206,7 +206,8 @@ def _labelled_rows(what, Z, y):
     return rows, label, values
 
 
-def _embeddings(context, rows, label, what):
+def embeddings_of(context, rows, label, what):
+    """The library's embeddings of labelled rows; what: their name in messages."""
     given = constant(rows, context=context), constant(label, context=context)
     made = context.call(lib.gate_mo_embeddings_create, given[0].pointer(), given[1].pointer(), what.encode())
     return Handle(context, made, release=lib.gate_mo_embeddings_release)
@@ -295,7 +296,7 @@ def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = Non
     rows, label, values = _labelled_rows("diagnose", Z, y)
     options = struct("mo_diagnosis_options", epsilon=checked.real("diagnose: epsilon", epsilon, 0))[0]
     found = ffi.new("mo_diagnosis *")
-    with _embeddings(context, rows, label, "diagnose") as E:
+    with embeddings_of(context, rows, label, "diagnose") as E:
         try:
             context.call(lib.gate_mo_diagnose, E.pointer(), options, found)
             told: dict[str, Any] = {name: getattr(found, name) for name in ("offset", "spread", "radius", "mean_distance")}

@@ -20,14 +20,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from . import checked, errors, ops
 from ._library import ffi, lib
 from .context import default_context
-from .fit import few_shot_score
+from .fit import embeddings_of, few_shot_score
 from .graphs.sources import is_missing
-from .handle import Handle, struct
+from .handle import struct
 from .heads import head
-from .tape import Tape
+from .tape import Tape, idle
 from .tensor import constant
 
 MOST_DENSE = 2**31  # if X is sparse: the most bytes of dense rows that a fit may make from it
+MOST_KEPT = 2**24  # bytes of rows up to which a fit's tape keeps its memory for the next fit
 
 
 class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -172,10 +173,7 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
         name, parameters = self._head()
         context, readout = default_context(), ffi.new("mo_row_readout *")
         options, chosen = struct("mo_fit_options", scaling=self._scaling, tune=tune)[0], head(name).at(**parameters)
-        rows = constant(X.toarray() if sparse.issparse(X) else X, context=context)
-        labels = constant(label.astype(np.int64), context=context)
-        made = context.call(lib.gate_mo_embeddings_create, rows.pointer(), labels.pointer(), name.encode())
-        with Handle(context, made, release=lib.gate_mo_embeddings_release) as E:
+        with embeddings_of(context, X.toarray() if sparse.issparse(X) else X, label.astype(np.int64), name) as E:
             try:
                 context.call(lib.gate_mo_row_readout_fit, E.pointer(), chosen.pointer, options, readout)
                 return ffi.new("mo_row_readout *", readout[0])  # its numbers; what it points to is released
@@ -549,10 +547,13 @@ def _ledoit_wolf(R, w):
 
 def _fit_dense(named, X, Y, weight):
     name, parameters = named
+    tape, kept = idle.take(default_context()), X.nbytes <= MOST_KEPT
     X, Y, weight = (None if x is None else constant(x) for x in (X, Y, weight))  # share memory; an op would copy
-    with Tape(mode="eval"):
-        W, b = head(name).fit(X, Y, weight, **parameters)
-        return W.numpy(), b.numpy()
+    with tape:
+        found = tuple(x.numpy() for x in head(name).fit(X, Y, weight, **parameters))
+    if kept:
+        idle.tapes.append(tape)
+    return found
 
 
 def _refuse_unlabelled(self, y):

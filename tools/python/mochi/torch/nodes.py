@@ -1,7 +1,5 @@
 """A function written with the library's ops as a PyTorch function: its node holds a tape that computes the adjoint."""
 
-import collections
-import contextlib
 import threading
 from typing import Any
 
@@ -13,7 +11,7 @@ from .._library import lib
 from ..arrays import copied
 from ..context import Context, default_context
 from ..dlpack import device_named
-from ..tape import Tape, current_tape
+from ..tape import current_tape, idle
 from ..tensor import Tensor, constant
 
 
@@ -56,34 +54,12 @@ def leaf_of(x, needs, tape):
     return leaf
 
 
-class _Idle(threading.local):
-    """Tapes whose nodes PyTorch has freed, for the thread's next calls: their memory is already allocated."""
-
-    def __init__(self):
-        self.tapes: collections.deque[Tape] = collections.deque(maxlen=4)
-
-    def take(self, context):
-        """An empty tape. Resets the other free ones too: their nodes would keep dead leaves from being freed."""
-        empty = []
-        while self.tapes:
-            tape = self.tapes.pop()
-            with contextlib.suppress(errors.Error):  # fails for a tape from before a fork, or one that backward is using
-                if tape.context is context:
-                    tape.reset()
-                    empty.append(tape)
-        self.tapes.extend(empty[1:])
-        return empty[0] if empty else Tape(context=context)
-
-
-_idle = _Idle()
-
-
 class Record:
     """A function recorded on a tape of its own, which lives as long as PyTorch's node."""
 
     def __init__(self, f, inputs, needs):
         self.context = _devices.context_of(inputs[0])
-        self.tape, self.home = _idle.take(self.context), _idle.tapes
+        self.tape, self.home = idle.take(self.context), idle.tapes
         self.needs, self.shapes = tuple(needs), [x.shape for x in inputs]
         self.leaves = [leaf_of(x, need, self.tape) for x, need in zip(inputs, needs, strict=True)]
         with self.tape:
