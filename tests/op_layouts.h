@@ -84,7 +84,9 @@ static inline void laid_out_open(laid_out *l, mo_context *ctx, mo_random *r) {
     }
 }
 
+/* Also frees the memory of the test. */
 static inline void laid_out_close(laid_out *l) {
+    free_test_memory();
     for (int i = 0; i < l->sample.n_in; i++)
         mo_tensor_release(l->in[i]);
     if (l->sample.finish)

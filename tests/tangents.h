@@ -44,13 +44,11 @@ static inline double inner_product(mo_tensor *const *A, mo_tensor *const *B, int
     double sum = 0;
     for (int i = 0; i < n; i++) {
         int64_t count = mo_numel(A[i]);
-        double *a = malloc((size_t)count * sizeof *a + 1), *b = malloc((size_t)count * sizeof *b + 1);
+        double *a = test_memory((size_t)count * sizeof *a), *b = test_memory((size_t)count * sizeof *b);
         mo_tensor_read(A[i], a, (size_t)count * sizeof *a);
         mo_tensor_read(B[i], b, (size_t)count * sizeof *b);
         for (int64_t k = 0; k < count; k++)
             sum += a[k] * b[k];
-        free(a);
-        free(b);
     }
     return sum;
 }
@@ -92,14 +90,12 @@ static inline void move(graph_code *g, mo_tensor *const *xs, mo_tensor *const *v
     for (int j = 0; j < nx; j++) {
         int64_t n = mo_numel(xs[j]);
         size_t bytes = (size_t)n * sizeof(double);
-        double *x = malloc(bytes + 1), *v = malloc(bytes + 1);
+        double *x = test_memory(bytes), *v = test_memory(bytes);
         mo_tensor_read(xs[j], x, bytes);
         mo_tensor_read(vs[j], v, bytes);
         for (int64_t k = 0; k < n; k++)
             x[k] += by * v[k];
         mo_tensor_write(xs[j], x, bytes);
-        free(x);
-        free(v);
     }
     assert_true(mo_ok(g->ctx));
 }
@@ -107,11 +103,10 @@ static inline void move(graph_code *g, mo_tensor *const *xs, mo_tensor *const *v
 /* Adds factor * T to the numbers at sum. */
 static inline double *add_values(const mo_tensor *T, double factor, double *sum) {
     int64_t n = mo_numel(T);
-    double *x = malloc((size_t)n * sizeof *x + 1);
+    double *x = test_memory((size_t)n * sizeof *x);
     mo_tensor_read(T, x, (size_t)n * sizeof *x);
     for (int64_t k = 0; k < n; k++)
         sum[k] += factor * x[k];
-    free(x);
     return sum + n;
 }
 
@@ -121,7 +116,7 @@ static inline double quotient_distance(graph_code *g, mo_tensor *const *tangents
     int64_t total = 0;
     for (int i = 0; i < ny; i++)
         total += mo_numel(tangents[i]);
-    double *distance = calloc((size_t)total + 1, sizeof *distance), *at = distance, sum = 0;
+    double *distance = test_memory((size_t)total * sizeof *distance), *at = distance, sum = 0;
     for (int i = 0; i < ny; i++)
         at = add_values(tangents[i], -1, at);
     for (int side = 1; side >= -1 && mo_ok(g->ctx); side -= 2) {
@@ -138,7 +133,6 @@ static inline double quotient_distance(graph_code *g, mo_tensor *const *tangents
     }
     for (int64_t k = 0; k < total; k++)
         sum += distance[k] * distance[k];
-    free(distance);
     return sqrt(sum);
 }
 

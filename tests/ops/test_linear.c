@@ -80,10 +80,9 @@ TEST(linear_equals_its_composition) {
 }
 
 /* relu(X W1^T + b1 + R) W2^T + b2: its value, every gradient, and the gradients of the sum of their squares. */
-TEST(perceptron_equals_its_layers) {
+TEST_OF(perceptron_equals_its_layers, mo_tape *t) {
     enum { LEAVES = 6, ROWS = 60, IN = 9, HIDDEN = 33, OUT = 4 };
     static const int64_t shapes[LEAVES][2] = {{ROWS, IN}, {HIDDEN, IN}, {HIDDEN}, {ROWS, HIDDEN}, {OUT, HIDDEN}, {OUT}};
-    mo_tape *t = *state;
     mo_tensor *l[LEAVES], *value[2], *first[2][LEAVES], *second[2][LEAVES];
     for (int i = 0; i < LEAVES; i++)
         l[i] = drawn_leaf(t, MO_F64, (uint64_t)i, shapes[i][1] ? 2 : 1, shapes[i]);

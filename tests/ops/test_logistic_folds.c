@@ -60,9 +60,8 @@ static double distance(mo_tape *t, mo_tensor *const in[3], mo_intercept intercep
 
 /* Scales from rows so small that the penalty decides, to rows that it lets separate far. There the shared inverse can
  * lose its digits: the op must then refuse, and not return a wrong result. Float32 is compared with float64. */
-TEST(folds_together_are_folds_one_by_one) {
+TEST_OF(folds_together_are_folds_one_by_one, mo_context *ctx) {
     static const double scales[] = {1e-4, 0.1, 1, 3, 30};
-    mo_context *ctx = *state;
     for (int i = 0; i < 5; i++)
         for (int how = 0; how < 16; how++) {
             mo_intercept intercept = how & 1 ? MO_INTERCEPT_FREE : MO_INTERCEPT_NONE;

@@ -218,31 +218,16 @@ TEST_OF(every_op_agrees, parity *p) {
 }
 
 static mo_tape *open_device(mo_device device) {
-    mo_context *ctx = device_context(device);
+    mo_context *ctx = context_of_test(device_context(device));
     assert_int_equal(mo_register_ops(ctx), MO_OK);
-    return mo_tape_create(ctx, MO_RECORD);
-}
-
-static void close_device(mo_tape *t) {
-    mo_context *ctx = mo_tape_context(t);
-    mo_tape_release(t);
-    mo_context_release(ctx);
+    return tape_of_test(mo_tape_create(ctx, MO_RECORD));
 }
 
 static int open_devices(void **state) {
-    parity *p = calloc(1, sizeof *p);
-    p->cpu = open_device(MO_CPU);
-    p->cuda = open_device(MO_CUDA);
-    *state = p;
+    static parity p;
+    p = (parity){.cpu = open_device(MO_CPU), .cuda = open_device(MO_CUDA)};
+    *state = &p;
     return 0;
 }
 
-static int close_devices(void **state) {
-    parity *p = *state;
-    close_device(p->cpu);
-    close_device(p->cuda);
-    free(p);
-    return 0;
-}
-
-static const fixtures around_all = {open_devices, close_devices};
+static const fixtures around_each = {open_devices, NULL};

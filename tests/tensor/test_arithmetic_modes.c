@@ -51,9 +51,8 @@ TEST_OF(other_roundings_are_refused, scratch *s) {
 }
 
 /* Sets the flags that a program linked with -ffast-math has. */
-TEST(flushing_to_zero_is_refused) {
+TEST_OF(flushing_to_zero_is_refused, scratch *s) {
 #if defined(__x86_64__)
-    scratch *s = *state;
     static const unsigned flushes[] = {0x8000, 0x0040, 0x8040};
     double usual[2 * N], after[2 * N];
     compute(s->ctx, usual);

@@ -109,10 +109,9 @@ static void read_trace(training *s, trace *at) {
     assert_int_equal(mo_tensor_read(s->W, at->W, sizeof at->W), MO_OK);
 }
 
-TEST(replayed_steps_have_the_bits_of_steps_taken_one_by_one) {
+TEST_OF(replayed_steps_have_the_bits_of_steps_taken_one_by_one, training *s) {
     static trace taken[STEPS], replayed[STEPS];
     void *other;
-    training *s = *state;
     training_create(&other);
     for (int step = 0; step < STEPS; step++) {
         prepare(other, step, 0);

@@ -89,7 +89,7 @@ static void *train(void *state) {
 }
 
 static run *make_run(scratch *s, const char *name, uint64_t seed, int threads) {
-    run *r = calloc(1, sizeof *r);
+    run *r = test_memory(sizeof *r);
     r->seed = seed;
     r->threads = threads;
     snprintf(r->folder, sizeof r->folder, "%s", scratch_path(s, name));
@@ -123,10 +123,6 @@ TEST_OF(two_threads_train_as_each_alone, scratch *s) {
         assert_memory_equal(together[i]->weights, alone[i]->weights, (size_t)alone[i]->n * sizeof(float));
     }
     assert_memory_not_equal(together[0]->weights, together[1]->weights, (size_t)alone[0]->n * sizeof(float));
-    for (int i = 0; i < 2; i++) {
-        free(alone[i]);
-        free(together[i]);
-    }
 }
 
 /* Computes products on several threads; returns 0 if they are right. */
@@ -253,7 +249,6 @@ static void provoke(scratch *s) {
     train(r);
     folder_remove(r->folder);
     assert_run(r);
-    free(r);
 }
 
 TEST_OF(settings_of_the_host_are_left_alone, scratch *s) {

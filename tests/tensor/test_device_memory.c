@@ -123,10 +123,9 @@ TEST(a_trim_gives_back_what_no_tensor_uses) {
     mo_context *ctx = context_of_test(device_context(MO_CUDA));
     mo_tensor *X = tensor_of_test(mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){2 * MIB}));
     size_t bytes = (size_t)2 * MIB * sizeof(float), held[2], left;
-    float *host = malloc(bytes); /* more than the page-locked memory of a fresh context */
+    float *host = test_memory(bytes); /* more than the page-locked memory of a fresh context */
     mo_tensor_fill(X, 1);
     assert_int_equal(mo_tensor_read(X, host, bytes), MO_OK);
-    free(host);
     for (int round = 0; round < 2; round++) {
         mo_tape *t = mo_tape_create(ctx, 0);
         assert_true(mo_item(mo_sum(t, X, MO_ALL, MO_DROP_AXES)) == 2 * MIB); /* in scratch */
