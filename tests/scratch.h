@@ -56,6 +56,11 @@ static inline void expect_ok(mo_context *ctx) {
         fail_msg("%s", mo_context_status(ctx)->message);
 }
 
+static inline void expect_pass(mo_check_result r) {
+    if (!r.pass)
+        fail_msg("%s", r.worst);
+}
+
 /* Set-up and tear-down of a test: *state is a context. */
 static inline int context_open(void **state) {
     *state = mo_context_create(NULL);

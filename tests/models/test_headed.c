@@ -46,10 +46,7 @@ TEST_WITH(scratch *s, gradients_hold_in_encoder_head_and_temperature) {
             in[j] = mo_model_parameter(p.model, j);
         assert_string_equal(mo_tensor_name(in[5]), "log_temp");
         assert_string_equal(mo_tensor_name(in[7]), "head.lp.projection");
-        mo_check_result r = mo_check_function(s->ctx, loss_function, &p, in, n, 1, 2, 1e-5, 4);
-        if (!r.pass)
-            print_message("%s\n", r.worst);
-        assert_true(r.pass);
+        expect_pass(mo_check_function(s->ctx, loss_function, &p, in, n, 1, 2, 1e-5, 4));
         mo_model_release(p.model);
     }
 }

@@ -191,9 +191,7 @@ TEST_WITH(mo_context *ctx, gradients_hold_to_order_two_with_and_without_copies) 
             mo_tensor_copy(in[0], repeat(t, Z));
             mo_tensor_copy(in[1], repeat(t, Y));
         }
-        mo_check_result r = mo_check_function(ctx, weighted_loo_function, &p, in, 3, 2, 1 + i / 2 % 2, 1e-5, 7);
-        if (!r.pass)
-            fail_msg("%s", r.worst);
+        expect_pass(mo_check_function(ctx, weighted_loo_function, &p, in, 3, 2, 1 + i / 2 % 2, 1e-5, 7));
         mo_tape_release(t);
         for (int k = 0; k < 3; k++)
             mo_tensor_release(in[k]);

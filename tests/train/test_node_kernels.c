@@ -435,60 +435,6 @@ TEST_WITH(scratch *s, experts_that_a_graph_has_not_are_left_out) {
     expect_experts(empty, NULL, bare, 0);
 }
 
-/* Kernels are symmetric, with 2 on the diagonal, or 1 for a zero row, and have equal bits for any number of threads. */
-TEST_WITH(scratch *s, kernels_are_symmetric_with_unit_rows) {
-    static float first[6 * N * N], K[6 * N * N];
-    int64_t nodes[N];
-    for (int i = 0; i < N; i++)
-        nodes[i] = i;
-    for (int threads = 1; threads <= 3; threads += 2) {
-        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-        HELD(mo_graph) *graph = odd_graph(ctx, 1);
-        HELD(mo_features) *f = features_of(graph);
-        HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, f, 0);
-        assert_int_equal(mo_node_kernels_gram(k, nodes, N, nodes, N, threads == 1 ? first : K), MO_OK);
-    }
-    assert_memory_equal(first, K, sizeof K);
-    int zero = 0;
-    for (int e = 0; e < 6; e++)
-        for (int i = 0; i < N; i++) {
-            float own = K[(e * N + i) * N + i];
-            zero += own == 1;
-            assert_true(own == 1 || fabsf(own - 2) < 1e-5F);
-            for (int j = 0; j < N; j++) {
-                assert_true(fabsf(K[(e * N + i) * N + j] - K[(e * N + j) * N + i]) < 1e-5F);
-                if (own == 1)
-                    assert_true(K[(e * N + i) * N + j] == 1);
-            }
-        }
-    assert_int_equal(zero, 2); /* of the isolated node in A1 and H; centred rows are never zero */
-}
-
-/* H reads the hop stack from memory or from a file. */
-TEST_WITH(scratch *s, hops_are_read_from_files_too) {
-    enum { EXPERTS = 6, H = 5 };
-    static float K[2][EXPERTS * N_A * N_B];
-    int64_t a[N_A], b[N_B];
-    draw_lists(N, a, b);
-    HELD(mo_graph) *graph = odd_graph(s->ctx, 4);
-    for (int i = 0; i < 2; i++) {
-        mo_feature_options o = {.form = MO_FEATURES_OF_EXAMPLES,
-            .dim = 16,
-            .hops = 3,
-            .power_iterations = 2,
-            .seed = 3,
-            .place = i ? MO_FEATURES_ON_DISK : MO_FEATURES_AUTO,
-            .cache = i ? s->folder : NULL};
-        HELD(mo_features) *f = mo_example_features_open(graph, MO_TASK_NC, NULL, &o);
-        expect_ok(s->ctx);
-        HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, f, 0);
-        assert_string_equal(mo_node_kernels_name(k, H), "H");
-        assert_int_equal(mo_node_kernels_gram(k, a, N_A, b, N_B, K[i]), MO_OK);
-        for (int j = H * N_A * N_B; j < (H + 1) * N_A * N_B; j++)
-            assert_true(fabsf(K[i][j] - K[0][j]) <= 1e-6F);
-    }
-}
-
 TEST_WITH(scratch *s, rows_of_a_user_are_an_expert) {
     enum { W = 5 };
     HELD(mo_graph) *graph = draw_graph(s->ctx, one, 0, 6);

@@ -120,15 +120,6 @@ TEST_WITH(scratch *s, isolated_nodes_and_small_components_are_fine) {
     free(e);
 }
 
-TEST_WITH(scratch *s, a_random_graph_converges) {
-    edges *e = calloc(1, sizeof *e);
-    mo_random r = mo_random_at(4, MO_PURPOSE_CHECK, 0);
-    for (int k = 0; k < 900; k++)
-        add(e, mo_random_below(&r, 180), mo_random_below(&r, 180));
-    check_converged(s->ctx, 180, e, 12);
-    free(e);
-}
-
 /* A path has the eigenvalues cos(pi j / (n - 1)), in pairs +-s and dense at both ends: the worst case for power
  * iterations. Rayleigh-Ritz on the iterated block alone mixes s and -s, and its values are off by up to 0.64; with the
  * block's image added, the worst of these 64 is off by 0.033. */

@@ -57,15 +57,6 @@ TEST_WITH(scratch *s, prototypes_between_others_are_not_outer) {
         assert_true(x.prototype[c].outer == !(c % 2) && x.prototype[c].flagged == !x.prototype[c].outer);
 }
 
-TEST_WITH(scratch *s, equal_rows_have_no_spread) {
-    double z[14];
-    int64_t y[14];
-    for (int i = 0; i < 14; i++)
-        z[i] = (double)(y[i] = i % 2);
-    HELD(mo_diagnosis) x = diagnose(s, 14, 1, z, y, 0.1);
-    assert_true(x.spread == 0 && x.prototype[1].norm == 1);
-}
-
 /* ---- many classes ---- */
 
 enum { MANY = 90, EACH = 3, DIM = 4 };

@@ -117,13 +117,6 @@ TEST_WITH(scratch *s, graphs_may_be_empty) {
     mo_graph_release(NULL);
 }
 
-TEST_WITH(scratch *s, look_ups_outside_the_graph_are_false) {
-    HELD(mo_graph) *g = mo_graph_from_edges(s->ctx, "edge", 2, 1, (int64_t[]){0}, (int64_t[]){1});
-    assert_true(mo_graph_has_edge(g, 0, 1) && mo_graph_has_edge(g, 1, 0));
-    assert_false(mo_graph_has_edge(g, -1, 0) || mo_graph_has_edge(g, 0, -1));
-    assert_false(mo_graph_has_edge(g, 2, 0) || mo_graph_has_edge(g, 0, INT64_MAX));
-}
-
 TEST_WITH(scratch *s, equal_content_has_equal_hashes_and_other_content_has_not) {
     mo_graph *graphs[] = {
         mo_graph_from_edges(s->ctx, "a", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3}),

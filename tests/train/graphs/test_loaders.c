@@ -197,18 +197,6 @@ TEST_WITH(scratch *s, embedded_graphs_have_their_verified_counts) {
     assert_true(found >= 7);
 }
 
-TEST_WITH(scratch *s, names_come_in_any_case_and_paths_work) {
-    use_sources(s);
-    char path[600];
-    HELD(mo_graph) *named = open_or_fail(s->ctx, "MUTAG");
-    snprintf(path, sizeof path, "%s/tu/MUTAG/", getenv("MOCHI_DATA"));
-    unsetenv("MOCHI_DATA");
-    HELD(mo_graph) *pathed = open_or_fail(s->ctx, path);
-    assert_string_equal(named->name, "mutag");
-    assert_string_equal(pathed->name, "MUTAG");
-    assert_memory_equal(named->hash, pathed->hash, sizeof named->hash);
-}
-
 TEST_WITH(scratch *s, unknown_names_are_errors_that_list_what_is_known) {
     unsetenv("MOCHI_EMBEDDED");
     assert_null(mo_graph_open(s->ctx, "corra"));
