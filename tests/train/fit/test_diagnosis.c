@@ -1,14 +1,12 @@
 /* tests/train/fit/test_diagnosis.c - how the geometry of embeddings affects prototypes, on the paper's examples. */
-#include "tests/scratch.h"
+#include "tests/labelled_rows.h"
 
 #include <math.h>
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
 static mo_diagnosis diagnose(scratch *s, int64_t n, int64_t d, const double *z, const int64_t *y, double epsilon) {
-    HELD(mo_tensor) *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){n, d}, z);
-    HELD(mo_tensor) *label = mo_tensor_create_from(s->ctx, MO_I64, 1, &n, y);
-    HELD(mo_embeddings) *E = mo_embeddings_create(Z, label, "example");
+    HELD(mo_embeddings) *E = embeddings_of(s->ctx, MO_F64, n, d, z, y);
     mo_diagnosis x = {0};
     assert_int_equal(mo_diagnose(E, &(mo_diagnosis_options){.epsilon = epsilon}, &x), MO_OK);
     return x;
@@ -128,9 +126,7 @@ TEST_WITH(scratch *s, hull_distances_are_those_of_each_point_alone) {
             z[i] = 100 + mo_random_normal(&r);
         for (int i = 0; i < POINTS; i++)
             y[i] = i;
-        HELD(mo_tensor) *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){POINTS, d}, z);
-        HELD(mo_tensor) *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){POINTS}, y);
-        HELD(mo_embeddings) *E = mo_embeddings_create(Z, label, "points");
+        HELD(mo_embeddings) *E = embeddings_of(s->ctx, MO_F64, POINTS, d, z, y);
         HELD(mo_diagnosis) x = {0};
         told t = {0};
         assert_int_equal(

@@ -87,16 +87,14 @@ TEST_WITH(scratch *s, tuning_beats_a_penalty_that_is_far_off) {
  * that it has learned. */
 TEST_WITH(scratch *s, copies_are_no_evidence_for_the_mixture) {
     enum { WIDE = 64 };
-    static float z[N * WIDE];
+    static double z[N * WIDE];
     int64_t y[N];
     mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 0);
     for (int i = 0; i < N * WIDE; i++)
-        z[i] = (float)mo_random_normal(&r) / 8;
+        z[i] = mo_random_normal(&r) / 8;
     for (int i = 0; i < N; i++)
         y[i] = i % C;
-    HELD(mo_tensor) *Z = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){N, WIDE}, z);
-    HELD(mo_tensor) *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
-    HELD(mo_embeddings) *E = mo_embeddings_create(Z, label, "noise");
+    HELD(mo_embeddings) *E = embeddings_of(s->ctx, MO_F32, N, WIDE, z, y);
     mo_fit_options options = defaults;
     seen x = {0};
     options.episodes = 20;
