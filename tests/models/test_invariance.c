@@ -58,7 +58,7 @@ static int64_t rotate_file(mo_context *ctx, const char *path, double equal) {
     int64_t n = mo_dim(basis, 1), d = mo_dim(basis, 2), shared = 0;
     float *B = mo_tensor_view(basis).data, *l = mo_tensor_view(spectrum).data;
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 9);
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     for (int b = 0; b < 2; b++)
         for (int64_t first = 0, stop; first < d; first = stop) {
             for (stop = first + 1; stop < d && fabs(l[b * d + stop] - l[b * d + stop - 1]) < equal; stop++)
@@ -66,7 +66,6 @@ static int64_t rotate_file(mo_context *ctx, const char *path, double equal) {
             rotate_columns(t, B + b * n * d, n, d, first, stop - first, &r);
             shared += stop - first > 1 && l[b * d + first] > -10 ? stop - first : 0;
         }
-    mo_tape_release(t);
     assert_int_equal(mo_safetensors_write(kept, kept->metadata, path), MO_OK);
     return shared;
 }

@@ -225,12 +225,11 @@ TEST(a_negative_number_of_rows_is_an_error) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_model *model[2] = {gamlp(ctx, MO_F64, 3, 3, 0), mo_invariant_create(ctx, MO_F64, NULL)};
     for (int i = 0; i < 2; i++) {
-        mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
         mo_episode e = episode_of(t, model[i], MO_F64, MO_TASK_NC);
         e.max_rows = -1;
         assert_true(mo_is_null(mo_model_loss(t, model[i], &e, NULL, NULL)));
         assert_failed(ctx, MO_INVALID, PARTS("encode: max_rows is -1, expected 0 (all) or more"));
-        mo_tape_release(t);
         mo_model_release(model[i]);
     }
 }

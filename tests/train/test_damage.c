@@ -146,7 +146,7 @@ TEST_WITH(scratch *s, small_files_are_refused_damaged) {
 
 /* Writes the file as older versions did, without digests. Returns its path. */
 static const char *strip(scratch *s, const char *path) {
-    bytes b = read_bytes(path), old = {0};
+    HELD(bytes) b = read_bytes(path), old = {0};
     size_t n = b.data[0] | (size_t)b.data[1] << 8;
     json_t *header = json_loadb((char *)b.data + 8, n, 0, NULL), *metadata = json_object_get(header, "__metadata__");
     assert_int_equal(json_object_del(metadata, "xxh3_header") | json_object_del(metadata, "xxh3_tensors"), 0);
@@ -157,8 +157,6 @@ static const char *strip(scratch *s, const char *path) {
     scratch_write(s, "old.safetensors", old.data, old.n);
     free(text);
     json_decref(header);
-    bytes_release(&b);
-    bytes_release(&old);
     return s->path;
 }
 
@@ -247,9 +245,8 @@ TEST_WITH(scratch *s, files_without_digests_say_how_to_convert) {
     assert_int_not_equal(mo_trainer_resume(run.trainer), MO_OK);
     assert_failed(run.ctx, MO_FORMAT, PARTS("checkpoint.safetensors: expected digests", "`mochi data convert "));
     /* Writes the same tensors and metadata again, as `mochi data convert` does. */
-    mo_arrays *arrays = mo_safetensors_read(run.ctx, path);
+    HELD(mo_arrays) *arrays = mo_safetensors_read(run.ctx, path);
     assert_int_equal(mo_safetensors_write(arrays, arrays->metadata, path), MO_OK);
-    mo_arrays_release(arrays);
     assert_int_equal(mo_checkpoint_read(run.trainer), MO_OK);
     folder_remove(folder);
     scratch_files(s, true);

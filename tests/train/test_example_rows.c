@@ -118,13 +118,12 @@ static void raw_counts(const mo_source *s, const mo_link_test *test, double (*ou
     }
     for (int64_t i = 0; i < 2 * test->n_positive; i++)
         end[i % 2][i / 2] = links->positive[i % 2][test->positive[i / 2]];
-    mo_graph *seen = mo_graph_without(s->graph, end, test->n_positive);
+    HELD(mo_graph) *seen = mo_graph_without(s->graph, end, test->n_positive);
     for (int64_t i = 0; i < test->n_positive; i++)
         dense_counts(seen, end[0][i], end[1][i], out[n + i]);
     for (int64_t i = 0; i < test->n_negative; i++)
         dense_counts(seen, links->negative[0][test->negative[i]], links->negative[1][test->negative[i]],
             out[n + test->n_positive + i]);
-    mo_graph_release(seen);
     for (int side = 0; side < 2; side++)
         free(end[side]);
 }
@@ -156,7 +155,7 @@ TEST_WITH(scratch *s, test_links_are_standardised_by_the_rows_that_heads_are_fit
     source.features = mo_example_features_open(graph, MO_TASK_LP, links, &o);
     int64_t test[2][MOST_PAIRS], fitted[MOST_PAIRS];
     const mo_link_test t = every_third(links, test, fitted);
-    mo_features *f = mo_link_test_features(&source, &t);
+    HELD(mo_features) *f = mo_link_test_features(&source, &t);
     if (!f)
         fail_msg("%s", mo_context_status(s->ctx)->message);
     static const char *const names[] = {"blocks", "extras", "walks", "matches"};
@@ -178,7 +177,6 @@ TEST_WITH(scratch *s, test_links_are_standardised_by_the_rows_that_heads_are_fit
         for (int64_t i = 0; i < n; i++)
             assert_float_equal(x[i * p + c], (raw[i][c] - mean) / sd, 1e-4);
     }
-    mo_features_release(f);
     mo_features_release(source.features);
 }
 

@@ -50,9 +50,8 @@ static void run_on_device(mo_feature_form form, int episodes, int threads, const
     on_host.place = MO_FEATURES_ON_HOST;
     run_options o = placed_run(&on_device, episodes, threads);
     HELD(training_run) run = run_open(&o, folder);
-    mo_pool *pool = planted_pool_of(run.ctx, &on_host);
+    HELD(mo_pool) *pool = planted_pool_of(run.ctx, &on_host);
     copy_features(pool, run.pool);
-    mo_pool_release(pool);
     mo_trainer_run(run.trainer, NULL, NULL);
     mo_trainer_finish(run.trainer);
     assert_run_ok(&run);

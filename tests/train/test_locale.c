@@ -93,9 +93,8 @@ TEST(the_locale_of_a_thread_is_put_back) {
 TEST_WITH(scratch *s, messages_have_a_point) {
     for (int i = 0; i < LOCALES; i++) {
         enter_locale(i);
-        mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
         mo_dropout(t, mo_full(t, MO_F32, 1, (int64_t[]){3}, 1), 1.5, &(mo_random){0});
-        mo_tape_release(t);
         assert_failed(s->ctx, MO_INVALID, PARTS("rate 1.5"));
         leave_locale();
     }

@@ -416,14 +416,11 @@ TEST_WITH(scratch *s, columns_of_sampled_walks_follow_the_exact_ones) {
 
 TEST_WITH(scratch *s, experts_that_a_graph_has_not_are_left_out) {
     static const char *const bare[] = {"A1", "S", "H"};
-    mo_graph *graph = draw_graph(s->ctx, one, 0, 4), *column = draw_graph(s->ctx, one, 1, 4);
-    mo_features *f = features_of(graph);
+    HELD(mo_graph) *graph = draw_graph(s->ctx, one, 0, 4), *column = draw_graph(s->ctx, one, 1, 4);
+    HELD(mo_features) *f = features_of(graph);
     expect_experts(graph, f, bare, 3);
     expect_experts(graph, NULL, bare, 2);
     expect_experts(column, NULL, bare, 2);
-    mo_features_release(f);
-    mo_graph_release(graph);
-    mo_graph_release(column);
     int64_t u[N], v[N];
     for (int i = 0; i < N; i++) { /* a ring, in which all nodes are alike */
         u[i] = i;
@@ -498,8 +495,8 @@ TEST_WITH(scratch *s, assortativity_is_that_of_dense_rows) {
 }
 
 TEST_WITH(scratch *s, empty_lists_and_wrong_nodes_and_too_little_memory) {
-    mo_graph *graph = draw_graph(s->ctx, one, M, 7);
-    mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
+    HELD(mo_graph) *graph = draw_graph(s->ctx, one, M, 7);
+    HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, NULL, 0);
     int64_t node = 3, beyond = N;
     float K[5];
     assert_int_equal(mo_node_kernels_gram(k, NULL, 0, &node, 1, NULL), MO_OK);
@@ -507,11 +504,9 @@ TEST_WITH(scratch *s, empty_lists_and_wrong_nodes_and_too_little_memory) {
     assert_int_equal(mo_node_kernels_gram(k, &node, 1, &beyond, 1, K), MO_INVALID);
     assert_non_null(strstr(mo_context_status(s->ctx)->message, "node 60, expected 0 to 59"));
     mo_clear_error(s->ctx);
-    mo_node_kernels_release(k);
     assert_null(mo_node_kernels_create(graph, NULL, 1000));
     assert_int_equal(mo_code_of(s->ctx), MO_MEMORY);
     mo_clear_error(s->ctx);
-    mo_graph_release(graph);
     HELD(mo_graph) *several = draw_graph(s->ctx, set, 0, 7);
     assert_null(mo_node_kernels_create(several, NULL, 0));
     assert_int_equal(mo_code_of(s->ctx), MO_INVALID);

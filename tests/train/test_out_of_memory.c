@@ -134,18 +134,14 @@ static double fit(mo_context *ctx, scratch *s) {
     for (int i = 0; i < 24; i++)
         y[i] = i % 2;
     static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_svm, &mo_head_prototype_inner};
-    mo_tensor *Z = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){24, 2}, z);
-    mo_tensor *label = mo_tensor_create_from(ctx, MO_I64, 1, (int64_t[]){24}, y);
-    mo_embeddings *E = mo_ok(ctx) ? mo_embeddings_create(Z, label, "rows") : NULL;
+    HELD(mo_tensor) *Z = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){24, 2}, z);
+    HELD(mo_tensor) *label = mo_tensor_create_from(ctx, MO_I64, 1, (int64_t[]){24}, y);
+    HELD(mo_embeddings) *E = mo_ok(ctx) ? mo_embeddings_create(Z, label, "rows") : NULL;
     mo_fit_options o = {.n_shots = 1, .shots = (int64_t[]){3}, .episodes = 2, .queries = 2, .ways = 64};
-    mo_diagnosis d = {0};
+    HELD(mo_diagnosis) d = {0};
     mo_diagnosis_options diagnosed = {.epsilon = 0.1};
     if (E && mo_fit(E, heads, 3, &o, add_row, &sum) == MO_OK && mo_diagnose(E, &diagnosed, &d) == MO_OK)
         sum += d.offset;
-    mo_diagnosis_release(&d);
-    mo_embeddings_release(E);
-    mo_tensor_release(Z);
-    mo_tensor_release(label);
     return mo_ok(ctx) ? sum : 0;
 }
 
@@ -317,24 +313,21 @@ static double decompositions(mo_context *ctx, scratch *unused) {
 static double links(mo_context *ctx, scratch *unused) {
     double score[2] = {0};
     mo_few_shot_options o = {.weights = "tests/fuzz/seeds/small.safetensors"};
-    mo_graph *graph = ring(ctx);
+    HELD(mo_graph) *graph = ring(ctx);
     if (graph)
         mo_few_shot_links(graph, &o, (int64_t[]){0, 3}, (int64_t[]){7, 18}, 2, score);
-    mo_graph_release(graph);
     return 100 + score[0] + 2 * score[1];
 }
 
 static double suggestions(mo_context *ctx, scratch *unused) {
     double logits[4] = {0};
     int64_t id[3] = {0};
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_few_shot_options o = {.rows = drawn(t, 12, 4, 5)};
-    mo_few_shot *f = mo_ok(ctx) ? mo_few_shot_open(NULL, MO_TASK_NC, &o) : NULL;
+    HELD(mo_few_shot) *f = mo_ok(ctx) ? mo_few_shot_open(NULL, MO_TASK_NC, &o) : NULL;
     if (f && mo_few_shot_suggest(f, (int64_t[]){0}, 1, 3, id) == MO_OK &&
         mo_few_shot_fit(f, (int64_t[]){0, 1, 2, 3}, (int64_t[]){0, 1, 0, 1}, 4) == MO_OK)
         mo_few_shot_logits(f, (int64_t[]){4, 5}, 2, logits);
-    mo_few_shot_release(f);
-    mo_tape_release(t);
     return 1000 + (double)(id[0] + 10 * id[1] + 100 * id[2]) + logits[0] + 2 * logits[3];
 }
 

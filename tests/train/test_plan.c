@@ -195,10 +195,9 @@ TEST_WITH(scratch *s, candidates_alone_take_part) {
 }
 
 static void assert_refused(mo_graph *graph, mo_task task, mo_plan_options options, const char *const *parts) {
-    mo_plan plan = {.n_support = 7};
+    HELD(mo_plan) plan = {.n_support = 7};
     assert_int_equal(mo_plan_draw(graph, NULL, task, 0, &options, NULL, 0, &plan), MO_INVALID);
     assert_int_equal(plan.n_support, 0);
-    mo_plan_release(&plan);
     assert_failed(graph->ctx, MO_INVALID, parts);
 }
 
@@ -457,12 +456,12 @@ TEST_WITH(scratch *s, divisions_are_drawn_in_proportion) {
         assert_int_equal(graph->division[d * graph->nodes + 300], MO_DIVISION_NONE); /* the node without a label */
     }
     assert_memory_not_equal(graph->division, graph->division + graph->nodes, (size_t)graph->nodes);
-    mo_graph *again = labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3); /* a division depends only on its seed */
+    HELD(mo_graph) *again =
+        labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3); /* a division depends only on its seed */
     assert_int_equal(mo_graph_divide(again, 1, 8), 60);
     assert_memory_equal(again->division, graph->division + graph->nodes, (size_t)graph->nodes);
     assert_int_equal(mo_graph_divide(again, 1, 8), 0);
     assert_failed(s->ctx, MO_INVALID, PARTS("expected labelled nodes and no division, found a division"));
-    mo_graph_release(again);
     mo_graph_release(graph);
     graph = labelled_graph(s->ctx, (int64_t[]){1, 2, 12}, 3); /* a small graph: four fifths train, but one node of each
                                                                * class is left to test */

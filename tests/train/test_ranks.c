@@ -53,7 +53,7 @@ static void *add_up(void *state) {
     adding *a = state;
     const mo_ranks *r = &a->ranks;
     HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1});
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *X[TENSORS] = {
         mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){3}), mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){2, 2})};
     mo_sum_tree *tree = mo_sum_tree_create(ctx, X, TENSORS);
@@ -69,7 +69,6 @@ static void *add_up(void *state) {
     mo_sum_tree_release(tree);
     for (int i = 0; i < TENSORS; i++)
         mo_tensor_release(X[i]);
-    mo_tape_release(t);
     a->code = mo_context_status(ctx)->code;
     return NULL;
 }
@@ -223,11 +222,10 @@ TEST_WITH(scratch *s, a_run_goes_on_with_other_ranks) {
     share_run(&o, 2, several, false, 1, 2); /* rank 1 gets the signal, and both stop */
     run_until(&o, several, true, 4);
     share_run(&o, 3, several, true, 0, 5);
-    bytes file = run_file(several, "run.json");
+    HELD(bytes) file = run_file(several, "run.json");
     bytes_append(&file, "", 1);
     assert_non_null(strstr((char *)file.data, "\"size\": 3"));
     assert_non_null(strstr((char *)file.data, "\"third\""));
-    bytes_release(&file);
     share_run(&o, 4, several, true, 3, o.steps);
     assert_same_run(one, several);
     folder_remove(one);
@@ -326,7 +324,7 @@ static void expect_failure_at(const scratch *s, int failed, int call) {
     member m[3];
     watched w;
     const char *folder = run_folder(s, "failed");
-    training_run fresh = run_open(&usual_run, folder);
+    HELD(training_run) fresh = run_open(&usual_run, folder);
     open_members(m, &world, 3, o, folder);
     watch_member(&m[failed], &w, call);
     fake_world_run(&world, 3, run_member, m, sizeof *m);
@@ -340,7 +338,6 @@ static void expect_failure_at(const scratch *s, int failed, int call) {
         mo_clear_error(m[r].run.ctx);
         expect_same_parameters(&fresh, &m[r].run);
     }
-    run_close(&fresh);
     close_members(m, 3);
     folder_remove(folder);
 }

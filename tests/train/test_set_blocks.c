@@ -208,7 +208,7 @@ TEST_WITH(scratch *s, waves_are_gaussians_between_nodes) {
 
 /* Returns the largest difference of two arrays of one shape; for matrices, of the inner products of their rows. */
 static double array_distance(mo_context *ctx, const mo_features *f, const mo_features *g, const char *name) {
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *X = mo_arrays_find(f->arrays, name), *Y = mo_arrays_find(g->arrays, name);
     if (mo_ndim(X) == 2) {
         X = mo_matmul(t, X, mo_transpose(t, X));
@@ -216,7 +216,6 @@ static double array_distance(mo_context *ctx, const mo_features *f, const mo_fea
     }
     mo_tensor *largest = mo_max(t, mo_abs(t, mo_sub(t, X, Y)), MO_ALL, MO_DROP_AXES);
     double distance = mo_item(largest);
-    mo_tape_release(t);
     expect_ok(ctx);
     return distance;
 }

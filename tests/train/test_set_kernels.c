@@ -323,14 +323,13 @@ TEST_WITH(scratch *s, inductive_kernels_before_any_label) {
 
 TEST_WITH(scratch *s, empty_lists_and_wrong_graphs_and_too_little_memory) {
     HELD(mo_graph) *set = drawn_set(s->ctx, true, A), *single = draw_graph(s->ctx, small, 0, 3);
-    mo_set_kernels *k = mo_set_kernels_create(set, false, 0);
+    HELD(mo_set_kernels) *k = mo_set_kernels_create(set, false, 0);
     int64_t graph = 3, beyond = GRAPHS;
     float K[5];
     assert_int_equal(mo_set_kernels_gram(k, NULL, 0, &graph, 1, NULL), MO_OK);
     assert_int_equal(mo_set_kernels_gram(k, &beyond, 1, &graph, 1, K), MO_INVALID);
     assert_non_null(strstr(mo_context_status(s->ctx)->message, "graph 24, expected 0 to 23"));
     mo_clear_error(s->ctx);
-    mo_set_kernels_release(k);
     assert_null(mo_set_kernels_create(set, false, 1000));
     assert_int_equal(mo_code_of(s->ctx), MO_MEMORY);
     mo_clear_error(s->ctx);

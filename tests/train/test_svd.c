@@ -27,7 +27,7 @@ static double *host(mo_tape *t, mo_tensor *X) {
 
 /* Computes an SVD. exact_below 0 forces the randomized method if the rank allows it. */
 static result decompose(mo_context *ctx, const mo_csr *A, int rank, int power_iterations, int exact_below) {
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_svd_options options = {
         .rank = rank, .power_iterations = power_iterations, .exact_below = exact_below, .seed = 5};
     mo_svd svd;
@@ -36,7 +36,6 @@ static result decompose(mo_context *ctx, const mo_csr *A, int rank, int power_it
     mo_tensor *V = svd.V ? svd.V : mo_mul(t, svd.U, svd.sign);
     result x = {mo_csr_rows(A), mo_csr_columns(A), rank, host(t, mo_mul(t, svd.U, svd.turn)), host(t, svd.S),
         host(t, mo_mul(t, V, svd.turn)), svd.residual};
-    mo_tape_release(t);
     return x;
 }
 
@@ -232,12 +231,11 @@ TEST_WITH(scratch *s, isolated_nodes_and_small_components_are_fine) {
     for (int64_t i = 0; i < 90; i += 3) /* thirty paths of three nodes, then sixty isolated nodes */
         add(e, i, i + 1), add(e, i + 1, i + 2);
     check_converged(s->ctx, 150, e, 30);
-    mo_csr *A = adjacency_of(s->ctx, 150, e, MO_F32);
+    HELD(mo_csr) *A = adjacency_of(s->ctx, 150, e, MO_F32);
     result x = decompose(s->ctx, A, 30, 2, 0);
     for (int64_t k = 90 * 30; k < 150 * 30; k++)
         assert_true(fabs(x.U[k]) < 1e-5);
     free_result(&x);
-    mo_csr_release(A);
     e->count = 0;
     check_converged(s->ctx, 100, e, 10); /* a graph without edges */
     free(e);

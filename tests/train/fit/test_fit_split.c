@@ -37,7 +37,7 @@ TEST_WITH(scratch *s, the_outcomes_of_a_split_are_those_of_its_rows) {
     const char *train = scratch_write(s, "train.txt", "0\n2\n3\n", 6),
                *test = scratch_write(s, "test.txt", "4\n7\n", 4);
     seen x = {.E = eight_rows(s)};
-    mo_draws d;
+    HELD(mo_draws) d;
     assert_int_equal(mo_draws_read(x.E, train, test, &d), MO_OK);
     const mo_fit_options options = {.split = &d};
     assert_int_equal(
@@ -49,7 +49,6 @@ TEST_WITH(scratch *s, the_outcomes_of_a_split_are_those_of_its_rows) {
     assert_true(fabs(five.f1 - 2.0 / 3) <= 1e-12);
     assert_true(seven.n == 0 && isnan(seven.precision) && isnan(seven.recall) && isnan(seven.f1));
     mo_confusion_release(&x.confusion);
-    mo_draws_release(&d);
     mo_embeddings_release((mo_embeddings *)x.E);
     scratch_files(s, true);
 }

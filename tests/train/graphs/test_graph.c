@@ -71,15 +71,13 @@ TEST_WITH(scratch *s, weights_of_edges_enter_the_normalised_adjacency) {
     HELD(mo_graph) *g = weighted_path(s->ctx, 0.5f);
     static const float expected[] = {3, 3, 0.5f, 0.5f};
     assert_memory_equal(g->weight, expected, sizeof expected);
-    mo_csr *A = mo_normalized_adjacency(g, MO_F64);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_csr) *A = mo_normalized_adjacency(g, MO_F64);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     double dense[9], first = 3 / sqrt(3 * 3.5), second = 0.5 / sqrt(3.5 * 0.5);
     assert_int_equal(mo_tensor_read(mo_spmm(t, A, mo_eye(t, MO_F64, 3)), dense, sizeof dense), MO_OK);
     const double truth[] = {0, first, 0, first, 0, second, 0, second, 0};
     for (int i = 0; i < 9; i++)
         assert_true(fabs(dense[i] - truth[i]) < 1e-15);
-    mo_tape_release(t);
-    mo_csr_release(A);
     const char *path = scratch_path(s, "path.npz");
     assert_int_equal(mo_graph_write(g, path), MO_OK);
     HELD(mo_graph) *read = mo_graph_open(s->ctx, path), *equal = weighted_path(s->ctx, 3);

@@ -129,12 +129,11 @@ TEST_WITH(scratch *s, every_data_set_at_hand_has_its_verified_counts) {
     for (int i = 0; i < DATA_SETS; i++) {
         if (!mo_graph_exists(data_sets[i].name))
             continue;
-        mo_graph *graph = open_or_fail(s->ctx, data_sets[i].name);
+        HELD(mo_graph) *graph = open_or_fail(s->ctx, data_sets[i].name);
         assert_known(graph, &data_sets[i]);
         assert_int_equal(graph->dropped_loops, data_sets[i].loops);
         assert_int_equal(graph->dropped_duplicates, data_sets[i].duplicates);
         assert_non_null(strstr(graph->source, data_sets[i].path));
-        mo_graph_release(graph);
         found++;
     }
     print_message("%d of %d data sets below %s\n", found, DATA_SETS, data_at_hand());
