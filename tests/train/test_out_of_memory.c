@@ -8,32 +8,6 @@
 #include "train/graphs/graph_build.h"
 #include "train/run/trainer.h"
 
-/* Takes a gradient of a gradient, and two steps of AdamW. */
-static double differentiate(mo_context *ctx, scratch *s) {
-    double norm = 0, value = 0;
-    const float x[] = {1, 2, 3, 4, 5, 6};
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
-    HELD(mo_tensor) *W = mo_parameter(ctx, "W", MO_F32, 2, (int64_t[]){3, 3});
-    mo_tensor_fill(W, 0.5);
-    HELD(mo_optimizer) *o = mo_adamw_create(
-        ctx, &W, 1, &(mo_adamw_options){.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8, .clip = 1});
-    HELD(mo_optimizer) *plain = mo_sgd_create(ctx, &W, 1, &(mo_sgd_options){.momentum = 0.9});
-    for (int step = 0; step < 2; step++) {
-        mo_tensor *X = mo_from(t, MO_F32, 2, (int64_t[]){2, 3}, x), *first, *second;
-        mo_tensor *loss = mo_mean(t, mo_gelu(t, mo_matmul(t, X, W)), MO_AXES(0, 1), MO_DROP_AXES);
-        mo_grad(t, &loss, NULL, 1, &W, &first, 1, MO_CREATE_GRAPH);
-        mo_tensor *size = mo_ok(ctx) ? mo_sum(t, mo_mul(t, first, first), MO_AXES(0, 1), MO_DROP_AXES) : loss;
-        mo_grad(t, &size, NULL, 1, &W, &second, 1, 0);
-        if (mo_ok(ctx))
-            mo_optimizer_step(o, &second, 0.1, &norm);
-        if (mo_ok(ctx))
-            mo_optimizer_step(plain, &second, 0.1, NULL);
-        value += norm;
-        mo_tape_reset(t);
-    }
-    return value;
-}
-
 /* Writes and reads arrays in every format. */
 static double store(mo_context *ctx, scratch *s) {
     double value = 0;
@@ -332,11 +306,11 @@ static double suggestions(mo_context *ctx, scratch *unused) {
 }
 
 static void lack_of_memory_is_a_status(void **state) {
-    static const named_scenario all[] = {{"differentiate", differentiate, 400}, {"store", store, 400},
-        {"load", load, 600}, {"train", train, 40}, {"predict", predict, 40}, {"fit", fit, 100},
-        {"compare nodes", compare_nodes, 400}, {"compare graphs", compare_graphs, 400}, {"heads", heads, 60},
-        {"check a head", check_head, 40}, {"episodes", episodes, 60}, {"decompositions", decompositions, 1000},
-        {"links", links, 40}, {"suggestions", suggestions, 100}};
+    static const named_scenario all[] = {{"store", store, 400}, {"load", load, 600}, {"train", train, 40},
+        {"predict", predict, 40}, {"fit", fit, 100}, {"compare nodes", compare_nodes, 400},
+        {"compare graphs", compare_graphs, 400}, {"heads", heads, 60}, {"check a head", check_head, 40},
+        {"episodes", episodes, 60}, {"decompositions", decompositions, 1000}, {"links", links, 40},
+        {"suggestions", suggestions, 100}};
     fail_allocations(*state, all, sizeof all / sizeof *all);
 }
 

@@ -268,21 +268,6 @@ TEST(more_ranks_than_episodes_are_refused) {
     expect_refused(o, 4, run_folder(*state, "refused"), 0, MO_INVALID, "4 processes share a step of 3 episodes");
 }
 
-TEST_WITH(scratch *s, a_failure_of_one_rank_ends_all) {
-    run_options o[3] = {usual_run, usual_run, usual_run};
-    char path[640];
-    const char *folder = run_folder(s, "full");
-    run_until(&o[0], folder, false, o[0].steps);
-    expect_refused(o, 3, folder, 0, MO_STATE, "already"); /* the folder already holds a run */
-    folder_remove(folder);
-    snprintf(path, sizeof path, "%s/file", s->folder);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fclose(file);
-    snprintf(path, sizeof path, "%s/file/run", s->folder);
-    expect_refused(o, 3, path, 0, MO_IO, "cannot make the folder");
-}
-
 /* A rank that fails at one of its messages with gradients. */
 typedef struct watched {
     mo_ranks ranks;

@@ -101,20 +101,6 @@ TEST_WITH(scratch *s, held_out_edges_leave_the_weights_of_the_others) {
     assert_memory_equal(rest->weight, ((const float[]){1, 1, 3, 3}), 4 * sizeof(float));
 }
 
-TEST_WITH(scratch *s, graphs_may_be_empty) {
-    for (int64_t nodes = 0; nodes < 3; nodes++) {
-        HELD(mo_graph) *g = mo_graph_from_edges(s->ctx, "empty", nodes, 0, NULL, NULL);
-        assert_non_null(g);
-        assert_int_equal(g->nodes, nodes);
-        assert_int_equal(g->nnz, 0);
-        assert_int_equal(g->graph_offset[1], nodes);
-        assert_false(mo_graph_has_edge(g, 0, 0));
-        for (int task = 0; task < MO_TASKS; task++)
-            assert_false(mo_graph_has_task(g, (mo_task)task));
-    }
-    mo_graph_release(NULL);
-}
-
 TEST_WITH(scratch *s, equal_content_has_equal_hashes_and_other_content_has_not) {
     mo_graph *graphs[] = {
         mo_graph_from_edges(s->ctx, "a", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3}),
