@@ -209,18 +209,6 @@ TEST(gradients_hold_to_order_two) {
     }
 }
 
-TEST(thread_count_changes_no_bit) {
-    for (int task = 0; task < MO_TASKS; task++) {
-        result of[2];
-        for (int threads = 1; threads <= 2; threads++) {
-            HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-            HELD(mo_model) *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
-            evaluate(ctx, m, MO_F32, (mo_task)task, 5, false, &of[threads - 1]);
-        }
-        assert_memory_equal(of[0].value, of[1].value, (size_t)of[0].n * sizeof(double));
-    }
-}
-
 TEST(a_negative_number_of_rows_is_an_error) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_model *model[2] = {gamlp(ctx, MO_F64, 3, 3, 0), mo_invariant_create(ctx, MO_F64, NULL)};

@@ -189,23 +189,15 @@ static void share_run(const run_options *o, int size, const char *folder, bool r
     close_members(m, size);
 }
 
-static const char *run_folder(const scratch *s, const char *name) {
-    static char path[4][600];
-    static int turn;
-    char *at = path[turn++ % 4];
-    snprintf(at, sizeof path[0], "%s/%s", s->folder, name);
-    return at;
-}
-
 TEST_WITH(scratch *s, any_number_of_ranks_gives_the_same_run) {
     static const int episodes[] = {3, 4, 7};
     for (size_t k = 0; k < sizeof episodes / sizeof *episodes; k++) {
         run_options o = usual_run;
         o.episodes = episodes[k];
-        const char *one = run_folder(s, "one");
+        const char *one = scratch_path(s, "one");
         run_until(&o, one, false, o.steps);
         for (int size = 2; size <= 4 && size <= o.episodes; size++) {
-            const char *several = run_folder(s, "several");
+            const char *several = scratch_path(s, "several");
             share_run(&o, size, several, false, 0, o.steps);
             assert_same_run(one, several);
             folder_remove(several);
@@ -217,7 +209,7 @@ TEST_WITH(scratch *s, any_number_of_ranks_gives_the_same_run) {
 TEST_WITH(scratch *s, a_run_goes_on_with_other_ranks) {
     run_options o = usual_run;
     o.episodes = 5;
-    const char *one = run_folder(s, "one"), *several = run_folder(s, "several");
+    const char *one = scratch_path(s, "one"), *several = scratch_path(s, "several");
     run_until(&o, one, false, o.steps);
     share_run(&o, 2, several, false, 1, 2); /* rank 1 gets the signal, and both stop */
     run_until(&o, several, true, 4);
@@ -254,7 +246,7 @@ static void expect_refused(
 
 TEST_WITH(scratch *s, ranks_that_differ_are_refused) {
     run_options o[3] = {usual_run, usual_run, usual_run};
-    const char *folder = run_folder(s, "refused");
+    const char *folder = scratch_path(s, "refused");
     o[1].lr = 0.5;
     expect_refused(o, 3, folder, 1, MO_INVALID, "train: expected trainer.adamw.lr = 0.01, as rank 0 has it, found 0.5");
     assert_int_equal(access(folder, F_OK), -1);
@@ -265,7 +257,7 @@ TEST_WITH(scratch *s, ranks_that_differ_are_refused) {
 
 TEST(more_ranks_than_episodes_are_refused) {
     run_options o[4] = {usual_run, usual_run, usual_run, usual_run};
-    expect_refused(o, 4, run_folder(*state, "refused"), 0, MO_INVALID, "4 processes share a step of 3 episodes");
+    expect_refused(o, 4, scratch_path(*state, "refused"), 0, MO_INVALID, "4 processes share a step of 3 episodes");
 }
 
 /* A rank that fails at one of its messages with gradients. */
@@ -303,12 +295,12 @@ static void watch_member(member *m, watched *w, int fails_at) {
 }
 
 /* Rank `failed` fails at one of its calls: all ranks must have its error, and still the first weights. */
-static void expect_failure_at(const scratch *s, int failed, int call) {
+static void expect_failure_at(scratch *s, int failed, int call) {
     static fake_world world;
     run_options o[3] = {usual_run, usual_run, usual_run};
     member m[3];
     watched w;
-    const char *folder = run_folder(s, "failed");
+    const char *folder = scratch_path(s, "failed");
     HELD(training_run) fresh = run_open(&usual_run, folder);
     open_members(m, &world, 3, o, folder);
     watch_member(&m[failed], &w, call);
@@ -353,7 +345,7 @@ TEST(a_failure_between_steps_ends_all_at_one_step) {
     static fake_world world;
     run_options o[3] = {usual_run, usual_run, usual_run};
     member m[3];
-    open_members(m, &world, 3, o, run_folder(*state, "spoiled"));
+    open_members(m, &world, 3, o, scratch_path(*state, "spoiled"));
     fake_world_run(&world, 3, run_spoiled, m, sizeof *m);
     for (int r = 0; r < 3; r++) {
         assert_int_equal(m[r].taken, 2);

@@ -423,26 +423,3 @@ TEST_WITH(scratch *s, a_hop_stack_is_synced_before_it_has_its_name) {
     assert_true(written > 0);
     folder_remove(folder);
 }
-
-/* Shows that the check above can fail. */
-TEST(an_order_that_loses_files_is_recognized) {
-    static const struct {
-        const char *calls, *wrong;
-    } all[] = {
-        {"create /f\nmade /f/#1\nwrite /f/#1 5\nsync /f/#1\nname /f/#1 /f/.t\nname /f/.t /f/a\nsync /f\n", NULL},
-        {"create /f\nmade /f/#1\nwrite /f/#1 5\nname /f/#1 /f/a\nsync /f/#1\nsync /f\n", "not synced before"},
-        {"create /f/.t\nwrite /f/.t 3\nsync /f/.t\nwrite /f/.t 2\nname /f/.t /f/a\nsync /f\n", "behind the sync"},
-        {"create /f/.t\nwrite /f/.t 5\nsync /f/.t\nname /f/.t /f/a\n", "folder is not synced"},
-        {"create /f/a\nwrite /f/a 5\nsync /f/a\nsync /f\n", "no file is renamed"},
-        {"create /g/.t\nwrite /g/.t 5\nsync /g/.t\nname /g/.t /f/a\nsync /f\n", "another folder"},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        char wrong[400] = "";
-        long written;
-        assert_int_equal(disk_save_in_order(all[i].calls, "/f/a", &written, wrong), !all[i].wrong);
-        if (all[i].wrong)
-            assert_non_null(strstr(wrong, all[i].wrong));
-        else
-            assert_int_equal(written, 5);
-    }
-}
