@@ -226,6 +226,30 @@ TEST_WITH(scratch *s, links_that_nothing_predicts_are_not_predicted) {
     assert_true(fabs(auc - 50) < 6);
 }
 
+/* Blocks bound the memory of an episode of example rows; figures stay the same. */
+TEST_WITH(scratch *s, an_evaluation_encodes_in_blocks) {
+    mo_feature_options o = example_features(NULL);
+    HELD(mo_pool) *pool = mo_pool_create(s->ctx, &o, MO_EVAL_LINK_SHARE, NULL, NULL);
+    mo_pool_add(pool, planted_graph(s->ctx, "planted", 400, 2, 0.08, 0.01, 4), 1u << MO_TASK_NC | 1u << MO_TASK_LP);
+    HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
+    for (int task = 0; task < 2; task++) {
+        double mean[2];
+        int64_t peak[2];
+        for (int i = 0; i < 2; i++) {
+            mo_eval_options eval = {.protocol = MO_PROTOCOL_SPLIT,
+                .n_shots = 1,
+                .shots = (const int64_t[]){100},
+                .seeds = 2,
+                .max_rows = i ? 16 : 0};
+            mo_context_reset_peaks(s->ctx);
+            assert_int_equal(mo_evaluate(s->ctx, mo_pool_source(pool, task), &c, 1, &eval, keep_mean, &mean[i]), MO_OK);
+            peak[i] = mo_context_counters(s->ctx).tape_peak;
+        }
+        assert_true(fabs(mean[0] - mean[1]) < 1e-3 && peak[1] < peak[0]);
+    }
+}
+
 TEST_WITH(scratch *s, bad_features_are_named) {
     mo_feature_options o = example_features(NULL);
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);

@@ -269,3 +269,22 @@ TEST(a_step_that_fails_leaves_the_last_good_checkpoint) {
     assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
     assert_true(r.step == good && isfinite(r.loss) && r.lr == mo_cosine(o.lr, 0, good, 40));
 }
+
+TEST_WITH(scratch *s, log_tells_loss_rate_norm_accuracy_and_data) {
+    char *folder = folder_of(s, 0);
+    run_until(&usual_run, folder, false, 1);
+    HELD(bytes) log = run_file(folder, "log.jsonl");
+    json_t *line = json_loadb((char *)log.data, log.n - 1, 0, NULL);
+    assert_true(json_real_value(json_object_get(line, "loss")) > 0);
+    assert_true(json_real_value(json_object_get(line, "lr")) == usual_run.lr);
+    assert_true(json_real_value(json_object_get(line, "gradient_norm")) > 0);
+    assert_true(json_real_value(json_object_get(line, "seconds")) > 0);
+    static const char *const tasks[] = {"lp", "nc", "gc"};
+    static const char *const data[] = {"planted:lp", "planted:nc", "rings:gc"};
+    for (int i = 0; i < 3; i++) {
+        double accuracy = json_real_value(json_object_get(json_object_get(line, "accuracy"), tasks[i]));
+        assert_true(accuracy > 0 && accuracy <= 1);
+        assert_string_equal(json_string_value(json_array_get(json_object_get(line, "data"), (size_t)i)), data[i]);
+    }
+    json_decref(line);
+}

@@ -8,6 +8,23 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
 
+TEST_WITH(scratch *s, draws_are_plans_of_the_rows) {
+    HELD(mo_embeddings) *E = make(s, MO_F32, 1);
+    HELD(mo_draws) d;
+    const mo_plan_options o = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64};
+    assert_int_equal(mo_draws_create(E, 4, &defaults, &d), MO_OK);
+    for (int64_t e = 0; e < d.episodes; e++) {
+        HELD(mo_plan) plan;
+        size_t support = (size_t)(4 * C) * sizeof(int64_t), query = (size_t)(5 * C) * sizeof(int64_t);
+        assert_int_equal(mo_plan_draw(E->graph, NULL, MO_TASK_NC, (uint64_t)e, &o, NULL, 0, &plan), MO_OK);
+        assert_true(d.n_support == plan.n_support && d.n_query == plan.n_query);
+        assert_memory_equal(d.support + e * d.n_support, plan.support[0], support);
+        assert_memory_equal(d.support_label + e * d.n_support, plan.support_label, support);
+        assert_memory_equal(d.query + e * d.n_query, plan.query[0], query);
+        assert_memory_equal(d.query_label + e * d.n_query, plan.query_label, query);
+    }
+}
+
 typedef struct seen {
     int n;
     mo_fit_row row[8];
