@@ -7,6 +7,26 @@
 
 enum { N = 60, D = 20, C = 3 };
 
+/* Returns rows z [n, d] with labels y [n]. */
+static inline mo_embeddings *embeddings_of(
+    mo_context *ctx, mo_dtype real, int64_t n, int64_t d, const double *z, const int64_t *y) {
+    HELD(mo_tensor) *wide = mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){n, d}, z);
+    HELD(mo_tensor) *Z = mo_tensor_create(ctx, real, 2, (int64_t[]){n, d});
+    HELD(mo_tensor) *label = mo_tensor_create_from(ctx, MO_I64, 1, &n, y);
+    mo_tensor_copy(Z, wide);
+    mo_embeddings *E = mo_embeddings_create(Z, label, "made");
+    assert_non_null(E);
+    return E;
+}
+
+/* Writes a list of the numbers 0 .. n - 1. */
+static inline const char *write_first(scratch *s, int n) {
+    char text[1024] = "";
+    for (int i = 0; i < n; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%d\n", i);
+    return scratch_write(s, "train.txt", text, strlen(text));
+}
+
 /* Draws N rows around C centres; row i has class i % C, and the labels of the classes are 10, 3, 7. */
 static inline mo_embeddings *make(scratch *s, mo_dtype real, double noise) {
     static const int64_t names[C] = {10, 3, 7};
@@ -18,16 +38,7 @@ static inline mo_embeddings *make(scratch *s, mo_dtype real, double noise) {
         for (int k = 0; k < D; k++)
             z[i * D + k] = (k == i % C ? 2 : 0) + noise * mo_random_normal(&r);
     }
-    mo_tensor *wide = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){N, D}, z);
-    mo_tensor *Z = mo_tensor_create(s->ctx, real, 2, (int64_t[]){N, D});
-    mo_tensor *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
-    mo_tensor_copy(Z, wide);
-    mo_embeddings *E = mo_embeddings_create(Z, label, "made");
-    mo_tensor_release(wide);
-    mo_tensor_release(Z);
-    mo_tensor_release(label);
-    assert_non_null(E);
-    return E;
+    return embeddings_of(s->ctx, real, N, D, z, y);
 }
 
 #endif

@@ -54,6 +54,11 @@ static inline void expect_ok(mo_context *ctx) {
         fail_msg("%s", mo_context_status(ctx)->message);
 }
 
+static inline void expect_pass(mo_check_result r) {
+    if (!r.pass)
+        fail_msg("%s", r.worst);
+}
+
 /* Return their argument, which is released when the test ends. */
 static inline void release_tensor(void *T) {
     mo_tensor_release(T);

@@ -1,5 +1,5 @@
-/* tests/models/drawn_episode.h - an episode of random rows for the invariant encoder, and its loss as a function of the
- * model's parameters. */
+/* tests/models/drawn_episode.h - an episode of random rows for the invariant encoder, its loss as a function of the
+ * model's parameters, and the logits of a pool's episodes. */
 #ifndef DRAWN_EPISODE_H
 #define DRAWN_EPISODE_H
 
@@ -48,6 +48,28 @@ static inline void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_
     if (p->more)
         p->more(t, &e);
     out[0] = mo_model_loss(t, p->model, &e, NULL, NULL);
+}
+
+/* Writes the logits of a few episodes of every source, one after another; returns their number. */
+static inline int64_t logits_of(mo_pool *pool, mo_model *model, double *out, int64_t capacity) {
+    mo_context *ctx = pool->ctx;
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+    mo_plan_options plans = {.k_min = 3, .k_max = 9, .q_min = 6, .q_max = 6, .max_classes = 8, .seed = 3};
+    int64_t count = 0;
+    for (uint64_t number = 0; number < 12; number++) {
+        mo_episode e;
+        assert_int_equal(mo_pool_draw(pool, t, number, MO_FAMILY_IN_TURN, &plans, &e, NULL), MO_OK);
+        for (int i = 0; i < e.n_rows; i++) /* casts the float32 features, so that logits are compared in float64 */
+            e.rows[i].tensor = mo_cast(t, e.rows[i].tensor, MO_F64);
+        mo_tensor *logits = mo_contiguous(t, mo_model_logits(t, model, &e, NULL));
+        int64_t n = mo_numel(logits);
+        assert_true(count + n <= capacity);
+        if (mo_tensor_read(logits, out + count, (size_t)n * sizeof *out) != MO_OK)
+            fail_msg("%s", mo_context_status(ctx)->message);
+        count += n;
+        mo_tape_reset(t);
+    }
+    return count;
 }
 
 #endif

@@ -69,7 +69,6 @@ TEST_WITH(scratch *s, derivatives_hold) {
 }
 
 TEST_WITH(scratch *s, what_an_encoder_lacks_is_named) {
-    mo_encoder e = of_nodes;
     const mo_encoder wide = {.abi = MO_ENCODER_ABI,
         .size = sizeof wide,
         .name = "wide",
@@ -80,36 +79,20 @@ TEST_WITH(scratch *s, what_an_encoder_lacks_is_named) {
     assert_false(mo_encoder_validate(s->ctx, &wide));
     assert_failed(s->ctx, MO_INVALID, PARTS("parameter layer is as wide as rows of examples"));
     mo_encoder_parameter twice[] = {parameters[0], parameters[0]}, axes[] = {{.name = "x", .ndim = 4}};
-    const struct {
-        int field;
-        const char *part;
-    } bad[] = {{0, "abi 9"}, {1, "it has no name"}, {2, "expected another name"}, {3, "it has no encode"},
-        {4, "both named hop"}, {5, "has 4 axes"}, {6, "37 parameters"}};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        e = of_nodes;
-        switch (bad[i].field) {
-        case 0:
-            e.abi = 9;
-            break;
-        case 1:
-            e.name = "";
-            break;
-        case 2:
-            e.name = "mochi";
-            break;
-        case 3:
-            e.encode = NULL;
-            break;
-        case 4:
-            e.parameters = twice, e.n_parameters = 2;
-            break;
-        case 5:
-            e.parameters = axes, e.n_parameters = 1;
-            break;
-        default:
-            e.n_parameters = MO_MAX_ENCODER_PARAMETERS + 1;
-        }
-        assert_false(mo_encoder_validate(s->ctx, &e));
-        assert_failed(s->ctx, MO_INVALID, PARTS("encoder", bad[i].part));
+    static const char *const parts[] = {"abi 9", "it has no name", "expected another name", "it has no encode",
+        "both named hop", "has 4 axes", "37 parameters"};
+    mo_encoder bad[] = {of_nodes, of_nodes, of_nodes, of_nodes, of_nodes, of_nodes, of_nodes};
+    bad[0].abi = 9;
+    bad[1].name = "";
+    bad[2].name = "mochi";
+    bad[3].encode = NULL;
+    bad[4].parameters = twice;
+    bad[4].n_parameters = 2;
+    bad[5].parameters = axes;
+    bad[5].n_parameters = 1;
+    bad[6].n_parameters = MO_MAX_ENCODER_PARAMETERS + 1;
+    for (int i = 0; i < 7; i++) {
+        assert_false(mo_encoder_validate(s->ctx, &bad[i]));
+        assert_failed(s->ctx, MO_INVALID, PARTS("encoder", parts[i]));
     }
 }

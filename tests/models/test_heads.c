@@ -42,7 +42,7 @@ static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *const *in, mo_ridge_form f
 
 static void compare_forms(mo_context *ctx, int64_t n_s, int64_t d, int64_t repeat) {
     ridge_problem p = make_ridge(ctx, n_s, d, repeat, 0.5);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *G = draw(ctx, 5, 3, 5, 4), *grads[2][4], *logits[2];
     for (int form = 0; form < 2; form++) {
         logits[form] = ridge_logits(t, p.in, form ? MO_RIDGE_PRIMAL : MO_RIDGE_DUAL);
@@ -53,7 +53,6 @@ static void compare_forms(mo_context *ctx, int64_t n_s, int64_t d, int64_t repea
     for (int i = 0; i < 4; i++)
         assert_true(largest_difference(grads[0][i], grads[1][i]) < 1e-9);
     mo_tensor_release(G);
-    mo_tape_release(t);
     release_ridge(&p);
 }
 
@@ -128,7 +127,7 @@ TEST_WITH(mo_context *ctx, weights_that_do_not_fit_are_named) {
 
 TEST_WITH(mo_context *ctx, ridge_backward_never_factorizes) {
     ridge_problem p = make_ridge(ctx, 6, 9, 6, 1);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *logits = ridge_logits(t, p.in, MO_RIDGE_AUTO), *first[4], *second[4];
     int64_t before = mo_context_counters(ctx).factorizations;
     assert_int_equal(before, 1);
@@ -136,7 +135,6 @@ TEST_WITH(mo_context *ctx, ridge_backward_never_factorizes) {
     mo_grad(t, first, NULL, 4, p.in, second, 4, 0);
     assert_true(mo_ok(ctx));
     assert_int_equal(mo_context_counters(ctx).factorizations, before);
-    mo_tape_release(t);
     release_ridge(&p);
 }
 

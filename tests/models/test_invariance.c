@@ -1,30 +1,8 @@
 /* tests/models/test_invariance.c - no logit of the invariant encoder depends on which of several valid SVDs is used. */
-#include "tests/copies.h"
+#include "tests/models/drawn_episode.h"
 #include "tests/worst_of.h"
 
 static const fixtures around_all = {scratch_create, planted_release};
-
-/* Writes the logits of a few episodes of every source, one after another; returns their number. */
-static int64_t logits_of(mo_pool *pool, mo_model *model, double *out, int64_t capacity) {
-    mo_context *ctx = pool->ctx;
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-    mo_plan_options plans = {.k_min = 3, .k_max = 9, .q_min = 6, .q_max = 6, .max_classes = 8, .seed = 3};
-    int64_t count = 0;
-    for (uint64_t number = 0; number < 12; number++) {
-        mo_episode e;
-        assert_int_equal(mo_pool_draw(pool, t, number, MO_FAMILY_IN_TURN, &plans, &e, NULL), MO_OK);
-        for (int i = 0; i < e.n_rows; i++) /* casts the float32 features, so that logits are compared in float64 */
-            e.rows[i].tensor = mo_cast(t, e.rows[i].tensor, MO_F64);
-        mo_tensor *logits = mo_contiguous(t, mo_model_logits(t, model, &e, NULL));
-        int64_t n = mo_numel(logits);
-        assert_true(count + n <= capacity);
-        if (mo_tensor_read(logits, out + count, (size_t)n * sizeof *out) != MO_OK)
-            fail_msg("%s", mo_context_status(ctx)->message);
-        count += n;
-        mo_tape_reset(t);
-    }
-    return count;
-}
 
 /* ---- another valid SVD: the cached basis times an orthogonal matrix for each group of equal singular values ---- */
 
@@ -58,7 +36,7 @@ static int64_t rotate_file(mo_context *ctx, const char *path, double equal) {
     int64_t n = mo_dim(basis, 1), d = mo_dim(basis, 2), shared = 0;
     float *B = mo_tensor_view(basis).data, *l = mo_tensor_view(spectrum).data;
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 9);
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     for (int b = 0; b < 2; b++)
         for (int64_t first = 0, stop; first < d; first = stop) {
             for (stop = first + 1; stop < d && fabs(l[b * d + stop] - l[b * d + stop - 1]) < equal; stop++)
@@ -66,7 +44,6 @@ static int64_t rotate_file(mo_context *ctx, const char *path, double equal) {
             rotate_columns(t, B + b * n * d, n, d, first, stop - first, &r);
             shared += stop - first > 1 && l[b * d + first] > -10 ? stop - first : 0;
         }
-    mo_tape_release(t);
     assert_int_equal(mo_safetensors_write(kept, kept->metadata, path), MO_OK);
     return shared;
 }

@@ -71,8 +71,8 @@ TEST_WITH(scratch *s, what_a_profile_makes_of_zero_columns_reaches_no_embedding)
 }
 
 TEST_WITH(scratch *s, rows_that_do_not_fit_are_named) {
-    mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_episode e = drawn_episode(t, MO_F32, MO_TASK_NC);
     e.rows[0].name = "hops";
     assert_true(mo_is_null(mo_model_logits(t, model, &e, NULL)));
@@ -81,8 +81,6 @@ TEST_WITH(scratch *s, rows_that_do_not_fit_are_named) {
     e.rows[1].tensor = draw(t, MO_F32, 2, (int64_t[]){2, WIDTH + 1}, 2);
     assert_true(mo_is_null(mo_model_logits(t, model, &e, NULL)));
     assert_failed(s->ctx, MO_INVALID, PARTS("invariant: expected blocks [2, 4, n, d]", "[2, 6]"));
-    mo_tape_release(t);
-    mo_model_release(model);
     mo_invariant_options bad = {.hops = 99, .smoothing = 0.1};
     assert_null(mo_invariant_create(s->ctx, MO_F32, &bad));
     assert_failed(s->ctx, MO_INVALID, PARTS("invariant: 99 hops"));

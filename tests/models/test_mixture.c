@@ -204,11 +204,8 @@ TEST_WITH(mo_context *ctx, gradients_hold_to_order_two) {
             mo_tensor *in[] = {draw(ctx, 4, (int64_t[]){2, E, N, D}, 0.5, 1), draw(ctx, 3, (int64_t[]){2, N, C}, 1, 2),
                 draw(ctx, 1, (int64_t[]){R}, 0.5, 3), draw(ctx, 1, (int64_t[]){E}, 0.5, 4),
                 mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &sharp))};
-            mo_check_result r = mo_check_function(
-                ctx, kernel_function, weighted ? ctx : NULL, in, 5, 2, order, order == 1 ? 1e-6 : 1e-5, 9);
-            if (!r.pass)
-                print_message("%s\n", r.worst);
-            assert_true(r.pass);
+            expect_pass(mo_check_function(
+                ctx, kernel_function, weighted ? ctx : NULL, in, 5, 2, order, order == 1 ? 1e-6 : 1e-5, 9));
             for (int i = 0; i < 5; i++)
                 mo_tensor_release(in[i]);
         }
@@ -316,10 +313,7 @@ static void centred_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tens
 TEST_WITH(mo_context *ctx, gradients_through_centres_hold_to_order_two) {
     mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 12, D}, 0.8, 1), draw(ctx, 1, (int64_t[]){R}, 0.5, 3)};
     HELD(mo_tensor) *Y = labels(ctx, 12, C);
-    mo_check_result r = mo_check_function(ctx, centred_function, Y, in, 2, 1, 2, 1e-5, 9);
-    if (!r.pass)
-        print_message("%s\n", r.worst);
-    assert_true(r.pass);
+    expect_pass(mo_check_function(ctx, centred_function, Y, in, 2, 1, 2, 1e-5, 9));
     mo_tensor_release(in[0]);
     mo_tensor_release(in[1]);
 }

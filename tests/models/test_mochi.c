@@ -72,26 +72,6 @@ TEST_WITH(mo_context *ctx, mean_before_the_last_layer_equals_mean_after_it) {
     }
 }
 
-TEST_WITH(mo_context *ctx, backward_releases_all_but_the_logits_and_the_loss) {
-    mo_mochi_options o = small(3);
-    HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
-    mo_episode e = node_episode(t);
-    mo_tensor *Zs, *Zq, *logits;
-    mo_model_embed(t, m, &e, NULL, &Zs, &Zq);
-    logits = mo_keep(mo_model_readout(t, m, &e, Zs, Zq, NULL));
-    mo_tensor *loss = mo_softmax_cross_entropy(t, logits, e.query_label, 0.1);
-    assert_int_equal(mo_backward(t, loss), MO_OK);
-    assert_true(isfinite(mo_item(loss)));
-    double x[10];
-    assert_int_equal(mo_tensor_read(logits, x, sizeof x), MO_OK);
-    assert_non_null(mo_grad_of(mo_model_parameter(m, 0)));
-    mo_neg(t, Zs);
-    assert_int_equal(mo_context_status(ctx)->code, MO_STATE);
-    assert_non_null(strstr(mo_context_status(ctx)->message, "made by gather_rows"));
-    mo_clear_error(ctx);
-}
-
 TEST_WITH(mo_context *ctx, loading_names_what_is_missing_and_changes_nothing) {
     mo_mochi_options o = small(2);
     HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);

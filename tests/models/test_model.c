@@ -86,11 +86,10 @@ static bool compare_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examp
 
 /* The user's encoder works on nodes, links and graphs; the library knows nothing else about it. */
 TEST_WITH(scratch *s, an_encoder_of_ones_own_is_all_that_is_known) {
-    char path[400];
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     mo_model *model = make_own(s->ctx, 1), *read = make_own(s->ctx, 2);
     const char *folder = scratch_path(s, "own");
-    snprintf(path, sizeof path, "%s/weights.safetensors", folder);
+    const char *path = scratch_path(s, "own/weights.safetensors");
     train_own(s, pool, model, folder);
     for (int i = 0; i < mo_pool_size(pool); i++) {
         const mo_source *source = mo_pool_source(pool, i);

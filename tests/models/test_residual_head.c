@@ -68,7 +68,7 @@ static double distance(mo_tape *t, mo_tensor *A, mo_tensor *B) {
 static void assert_equal_heads(mo_context *ctx, const mo_head *a, const mo_head *b, int64_t d) {
     mo_tensor *in[4], *grads[2][4], *logits[2];
     const mo_head *heads[] = {a, b};
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     make_episodes(ctx, d, in);
     for (int i = 0; i < 2; i++) {
         logits[i] = mo_keep(mo_head_apply(t, heads[i], in[0], in[1], in[2], &in[3]));
@@ -79,7 +79,6 @@ static void assert_equal_heads(mo_context *ctx, const mo_head *a, const mo_head 
     assert_true(distance(t, logits[0], logits[1]) < 1e-9);
     for (int i = 0; i < 4; i++)
         assert_true(distance(t, grads[0][i], grads[1][i]) < 1e-8);
-    mo_tape_release(t);
     for (int i = 0; i < 4; i++)
         mo_tensor_release(in[i]);
 }
@@ -96,7 +95,7 @@ TEST(a_residual_finds_the_ridge_and_its_gradients) {
 /* Rows of norm 1e3 in float32: the residual can only become small relative to its first value. */
 TEST_WITH(mo_context *ctx, the_scale_of_embeddings_does_not_matter_in_float32) {
     mo_head head = residual_head(ridge_residual, true);
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *in[4], *small[4];
     make_episodes(ctx, 40, in);
     for (int i = 0; i < 4; i++)
@@ -105,13 +104,12 @@ TEST_WITH(mo_context *ctx, the_scale_of_embeddings_does_not_matter_in_float32) {
     mo_tensor *exact = mo_head_apply(t, &mo_head_ridge, small[0], small[1], small[2], &small[3]);
     assert_true(mo_ok(ctx));
     assert_true(distance(t, found, exact) < 1e-2);
-    mo_tape_release(t);
     for (int i = 0; i < 4; i++)
         mo_tensor_release(in[i]);
 }
 
 static void assert_refused(mo_context *ctx, const mo_head *head, mo_code code, const char *part) {
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *in[4];
     make_episodes(ctx, 5, in);
     assert_true(mo_is_null(mo_head_apply(t, head, in[0], in[1], in[2], &in[3])));
@@ -119,7 +117,6 @@ static void assert_refused(mo_context *ctx, const mo_head *head, mo_code code, c
     if (!strstr(mo_context_status(ctx)->message, part))
         fail_msg("%s", mo_context_status(ctx)->message);
     mo_clear_error(ctx);
-    mo_tape_release(t);
     for (int i = 0; i < 4; i++)
         mo_tensor_release(in[i]);
 }

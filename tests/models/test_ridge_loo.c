@@ -58,7 +58,7 @@ TEST_WITH(mo_context *ctx, one_factorization_a_penalty_serves_readout_and_gradie
         mo_ridge_form f = (mo_ridge_form)form;
         mo_tensor *in[] = {draw(ctx, 2, (int64_t[]){6, 4}, 1, 4), draw(ctx, 2, (int64_t[]){6, 3}, 1, 5),
             draw(ctx, 1, (int64_t[]){3}, 0.5, 6)};
-        mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
         mo_tensor *out[2], *first[3], *second[3];
         int64_t before = mo_context_counters(ctx).factorizations;
         loo_function(t, in, 3, out, 2, &f);
@@ -66,7 +66,6 @@ TEST_WITH(mo_context *ctx, one_factorization_a_penalty_serves_readout_and_gradie
         mo_grad(t, first, NULL, 3, in, second, 3, 0);
         assert_true(mo_ok(ctx));
         assert_int_equal(mo_context_counters(ctx).factorizations - before, 3);
-        mo_tape_release(t);
         for (int i = 0; i < 3; i++)
             mo_tensor_release(in[i]);
     }
@@ -182,7 +181,7 @@ static void weighted_loo_function(mo_tape *t, mo_tensor *const *in, int n_in, mo
 TEST_WITH(mo_context *ctx, gradients_hold_to_order_two_with_and_without_copies) {
     for (int i = 0; i < 8; i++) {
         loo_problem p = {i % 2 ? MO_RIDGE_PRIMAL : MO_RIDGE_DUAL, i / 4};
-        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
         HELD(mo_tensor) *Z = draw(ctx, 3, (int64_t[]){2, EXAMPLES, 4}, 1, 4),
                         *Y = draw(ctx, 3, (int64_t[]){2, EXAMPLES, 3}, 1, 5);
         mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, ROWS, 4}, 1, 4), draw(ctx, 3, (int64_t[]){2, ROWS, 3}, 1, 5),
@@ -191,10 +190,7 @@ TEST_WITH(mo_context *ctx, gradients_hold_to_order_two_with_and_without_copies) 
             mo_tensor_copy(in[0], repeat(t, Z));
             mo_tensor_copy(in[1], repeat(t, Y));
         }
-        mo_check_result r = mo_check_function(ctx, weighted_loo_function, &p, in, 3, 2, 1 + i / 2 % 2, 1e-5, 7);
-        if (!r.pass)
-            fail_msg("%s", r.worst);
-        mo_tape_release(t);
+        expect_pass(mo_check_function(ctx, weighted_loo_function, &p, in, 3, 2, 1 + i / 2 % 2, 1e-5, 7));
         for (int k = 0; k < 3; k++)
             mo_tensor_release(in[k]);
     }

@@ -141,10 +141,7 @@ TEST(gradients_hold_to_order_two) {
     const double log_penalty = log(penalty);
     mo_tensor *in[] = {mo_require_grad(mo_tensor_create_from(*state, MO_F64, 2, (int64_t[]){N, WIDTH}, p.Z)),
         mo_require_grad(mo_tensor_create_from(*state, MO_F64, 0, NULL, &log_penalty))};
-    mo_check_result r = mo_check_function(*state, transduce_function, &p, in, 2, 1, 2, 1e-5, 3);
-    if (!r.pass)
-        print_message("%s\n", r.worst);
-    assert_true(r.pass);
+    expect_pass(mo_check_function(*state, transduce_function, &p, in, 2, 1, 2, 1e-5, 3));
     mo_tensor_release(in[0]);
     mo_tensor_release(in[1]);
 }

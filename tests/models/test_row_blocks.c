@@ -209,28 +209,15 @@ TEST(gradients_hold_to_order_two) {
     }
 }
 
-TEST(thread_count_changes_no_bit) {
-    for (int task = 0; task < MO_TASKS; task++) {
-        result of[2];
-        for (int threads = 1; threads <= 2; threads++) {
-            HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-            HELD(mo_model) *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
-            evaluate(ctx, m, MO_F32, (mo_task)task, 5, false, &of[threads - 1]);
-        }
-        assert_memory_equal(of[0].value, of[1].value, (size_t)of[0].n * sizeof(double));
-    }
-}
-
 TEST(a_negative_number_of_rows_is_an_error) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_model *model[2] = {gamlp(ctx, MO_F64, 3, 3, 0), mo_invariant_create(ctx, MO_F64, NULL)};
     for (int i = 0; i < 2; i++) {
-        mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
         mo_episode e = episode_of(t, model[i], MO_F64, MO_TASK_NC);
         e.max_rows = -1;
         assert_true(mo_is_null(mo_model_loss(t, model[i], &e, NULL, NULL)));
         assert_failed(ctx, MO_INVALID, PARTS("encode: max_rows is -1, expected 0 (all) or more"));
-        mo_tape_release(t);
         mo_model_release(model[i]);
     }
 }

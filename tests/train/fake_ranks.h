@@ -15,7 +15,6 @@ enum { MOST_RANKS = 40 };
 typedef struct fake_message {
     struct fake_message *next;
     size_t bytes;
-    bool *taken; /* set when received; NULL unless the sender waits */
     char data[];
 } fake_message;
 
@@ -23,8 +22,7 @@ typedef struct fake_world {
     pthread_mutex_t lock;
     pthread_cond_t arrived;
     fake_message *first[MOST_RANKS][MOST_RANKS]; /* from, to */
-    bool patient;          /* a send waits until its message is received, as MPI does for large messages */
-    size_t waiting, bytes; /* number of messages not yet received; bytes of all messages sent */
+    size_t waiting, bytes;                       /* number of messages not yet received; bytes of all messages sent */
     struct fake_place {
         struct fake_world *world;
         int rank;
@@ -33,11 +31,10 @@ typedef struct fake_world {
 } fake_world;
 
 /* Appends a message to its list. The caller holds the lock. */
-static inline void fake_put(struct fake_place *place, int to, const void *data, size_t bytes, bool *taken) {
+static inline void fake_put(struct fake_place *place, int to, const void *data, size_t bytes) {
     fake_world *w = place->world;
     fake_message *m = calloc(1, sizeof *m + bytes), **last;
     m->bytes = bytes;
-    m->taken = taken;
     if (bytes)
         memcpy(m->data, data, bytes);
     for (last = &w->first[place->rank][to]; *last; last = &(*last)->next)
@@ -56,10 +53,6 @@ static inline bool fake_take(struct fake_place *place, int from, void *data, siz
         return false;
     w->first[from][place->rank] = m->next;
     w->waiting--;
-    if (m->taken) {
-        *m->taken = true;
-        pthread_cond_broadcast(&w->arrived);
-    }
     if (m->bytes != bytes)
         abort(); /* the ranks disagree on the order of messages */
     if (bytes)
@@ -71,11 +64,8 @@ static inline bool fake_take(struct fake_place *place, int from, void *data, siz
 static inline void fake_send(void *state, int to, const void *data, size_t bytes) {
     struct fake_place *place = state;
     fake_world *w = place->world;
-    bool taken = false;
     pthread_mutex_lock(&w->lock);
-    fake_put(place, to, data, bytes, w->patient ? &taken : NULL);
-    while (w->patient && !taken)
-        pthread_cond_wait(&w->arrived, &w->lock);
+    fake_put(place, to, data, bytes);
     pthread_mutex_unlock(&w->lock);
 }
 

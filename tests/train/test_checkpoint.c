@@ -120,7 +120,7 @@ TEST_WITH(scratch *s, weights_tell_how_to_use_them) {
     o.settings = "{\"recipe\":\"paper++\"}";
     run_until(&o, folder, false, o.steps);
     snprintf(path, sizeof path, "%s/weights.safetensors", folder);
-    mo_weights *w = mo_weights_read(s->ctx, path);
+    HELD(mo_weights) *w = mo_weights_read(s->ctx, path);
     assert_non_null(w);
     assert_int_equal(w->mochi.encoder.dim, PLANTED_DIM);
     assert_int_equal(w->mochi.encoder.layers, 3);
@@ -135,18 +135,15 @@ TEST_WITH(scratch *s, weights_tell_how_to_use_them) {
     assert_non_null(strstr(w->arrays->metadata, "\"recipe\""));
     assert_string_equal(w->recipe, "paper++");
     assert_true(w->features.form == MO_FEATURES_OF_NODES && w->lambda == 1);
-    mo_model *model = mo_weights_model(w), *opened = mo_model_open(s->ctx, path);
+    HELD(mo_model) *model = mo_weights_model(w), *opened = mo_model_open(s->ctx, path);
     assert_non_null(model);
     assert_true(mo_model_setting(model, "dim") == PLANTED_DIM);
     float first[PLANTED_DIM], again[PLANTED_DIM]; /* the bias of the first layer must be equal in both models */
     assert_int_equal(mo_tensor_read(mo_model_parameter(model, 1), first, sizeof first), MO_OK);
     assert_int_equal(mo_tensor_read(mo_model_parameter(opened, 1), again, sizeof again), MO_OK);
     assert_memory_equal(first, again, sizeof first);
-    mo_model_release(model);
-    mo_model_release(opened);
     assert_null(mo_model_open(s->ctx, "/nowhere/w.safetensors"));
     assert_failed(s->ctx, MO_IO, PARTS("/nowhere/w.safetensors"));
-    mo_weights_release(w);
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
     assert_null(mo_weights_read(s->ctx, path));
     assert_failed(s->ctx, MO_FORMAT, PARTS("mochi weights", "mochi checkpoint"));

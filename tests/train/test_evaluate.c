@@ -61,53 +61,6 @@ TEST_WITH(scratch *s, planted_classes_are_found_by_both_protocols) {
         }
 }
 
-/* Divides the planted graph: 6 training nodes of each class, and the last 60 nodes to test on. */
-static void divide_planted(mo_graph *graph) {
-    graph->division = calloc((size_t)graph->nodes, 1);
-    graph->divisions = 1;
-    for (int64_t i = 0; i < graph->nodes; i++)
-        graph->division[i] = i < 18 ? MO_DIVISION_TRAIN : i >= graph->nodes - 60 ? MO_DIVISION_TEST : MO_DIVISION_NONE;
-}
-
-TEST_WITH(scratch *s, the_division_of_a_graph_gives_one_figure) {
-    HELD(mo_pool) *pool = planted_pool(s->ctx);
-    const mo_source *source = planted_source(pool, MO_TASK_NC);
-    mo_eval_options o = usual_options(MO_PROTOCOL_PUBLIC);
-    mo_candidate c = hop_candidate("hop", 2);
-    table t = {0};
-    o.n_shots = 1;
-    o.seeds = o.episodes = 0;
-    mo_evaluate(s->ctx, source, &c, 1, &o, keep_row, &t);
-    assert_failed(s->ctx, MO_INVALID, PARTS("split of graph planted", "found no division"));
-    divide_planted((mo_graph *)source->graph);
-    evaluate(s->ctx, source, &c, 1, &o, &t);
-    assert_int_equal(t.n, 1);
-    assert_int_equal(t.row[0].n, 1);
-    assert_int_equal(t.row[0].k, 6);
-    assert_int_equal(t.row[0].n_test, 60);
-    assert_true(t.row[0].mean > 85 && isnan(t.row[0].ci95));
-    double first = t.row[0].mean;
-    mo_graph *graph = (mo_graph *)source->graph; /* adds a second division, with 5 training nodes in two classes and
-                                                  * none in the third */
-    graph->division = realloc(graph->division, (size_t)(2 * graph->nodes));
-    graph->divisions = 2;
-    uint8_t *second = graph->division + graph->nodes;
-    memset(second, MO_DIVISION_TEST, (size_t)graph->nodes);
-    for (int64_t i = 0, n[3] = {0}; i < graph->nodes; i++)
-        if (graph->label[i] < 2 && n[graph->label[i]]++ < 5)
-            second[i] = MO_DIVISION_TRAIN;
-    t.n = 0;
-    evaluate(s->ctx, source, &c, 1, &o, &t);
-    assert_int_equal(t.n, 1);
-    assert_int_equal(t.row[0].n, 2);
-    assert_int_equal(t.row[0].k, 5);
-    assert_int_equal(t.row[0].left_out, 1);
-    assert_true(t.row[0].mean != first && fabs(t.row[0].mean - first) < 15 && t.row[0].ci95 > 0);
-    o.n_shots = 2;
-    mo_evaluate(s->ctx, source, &c, 1, &o, keep_row, &t);
-    assert_failed(s->ctx, MO_INVALID, PARTS("protocol public of planted nc and 2 numbers of shots"));
-}
-
 /* If all probabilities are class frequencies, nll is log 3 and ece 0; on planted classes the readout does better. */
 TEST_WITH(scratch *s, probabilities_have_figures) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);

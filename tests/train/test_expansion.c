@@ -16,10 +16,9 @@ static const char *write_zeros(scratch *s) {
         snprintf(dictionary, sizeof dictionary, "{'descr': '|u1', 'fortran_order': False, 'shape': (%d,), }\n", LARGE);
     assert_true(n > 0);
     zip_member member = {.name = "zeros.npy", .content = make_npy(dictionary, zeros, LARGE), .method = 8};
-    bytes file = make_zip(&member, 1);
+    HELD(bytes) file = make_zip(&member, 1);
     assert_true(file.n < 100000);
     scratch_write(s, "zeros.npz", file.data, file.n);
-    bytes_release(&file);
     free(zeros);
     return s->path;
 }

@@ -205,16 +205,6 @@ TEST(a_bin_holds_its_upper_end_but_not_its_lower_one) {
     assert_int_equal(c.bin[10].n, 1);
 }
 
-TEST(calibrated_predictions_have_no_error_and_bold_ones_have_theirs) {
-    mo_calibration calibrated = {0}, bold = {0};
-    for (int i = 0; i < 10; i++) {
-        add_confidence(&calibrated, 0.7, i < 7);
-        add_confidence(&bold, 0.99, i < 7);
-    }
-    assert_near(mo_calibration_ece(&calibrated), 0);
-    assert_near(mo_calibration_ece(&bold), 0.29);
-}
-
 TEST(logits_far_apart_neither_overflow_nor_vanish) {
     mo_calibration c = {0};
     mo_calibration_add(&c, (double[]){1e5, -1e5}, (int64_t[]){1}, 1, 2, 1);

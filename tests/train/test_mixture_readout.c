@@ -128,7 +128,7 @@ static double accuracy_of(mo_tape *t, const fixture *f, const mo_source *source,
 
 TEST_WITH(scratch *s, attributes_are_heard_where_links_say_nothing) {
     fixture f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 300));
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     double share[MO_MAX_EXPERTS] = {0}, alone[MO_MAX_EXPERTS] = {0}, all = 0;
     mo_source without = f.source;
     without.kernels = NULL;
@@ -139,14 +139,13 @@ TEST_WITH(scratch *s, attributes_are_heard_where_links_say_nothing) {
     for (int e = 0; e <= mo_example_kernels_count(f.source.kernels); e++)
         all += share[e];
     assert_true(fabs(all - 1) < 1e-5 && share[1] > 0.3);
-    mo_tape_release(t);
     close_fixture(&f);
 }
 
 /* The relation between two attributes is visible to the expert of attributes, but not in these embeddings. */
 TEST_WITH(scratch *s, node_attributes_of_graphs_are_heard) {
     fixture f = open_fixture(s->ctx, set_of_attributes(s->ctx, 150));
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     double share[MO_MAX_EXPERTS] = {0}, alone[MO_MAX_EXPERTS] = {0}, all = 0, at = 0;
     mo_source without = f.source;
     without.kernels = NULL;
@@ -160,7 +159,6 @@ TEST_WITH(scratch *s, node_attributes_of_graphs_are_heard) {
     assert_true(fabs(all - 1) < 1e-5 && at > 0.5);
     assert_string_equal(mo_expert_name(&f.source, 0), "T");
     assert_string_equal(mo_expert_name(&f.source, 1), "Tg");
-    mo_tape_release(t);
     close_fixture(&f);
 }
 
@@ -175,8 +173,8 @@ static mo_few_shot few_shot_of(const fixture *f, mo_tape *t) {
 
 static void expect_logits_of_an_episode(scratch *s, mo_graph *graph, const char *words) {
     fixture f = open_fixture(s->ctx, graph);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL), *u = mo_tape_create(s->ctx, MO_EVAL);
-    mo_plan plan = draw_plan(&f, SHOTS, 0);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL), *u = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_plan) plan = draw_plan(&f, SHOTS, 0);
     mo_few_shot few = few_shot_of(&f, t);
     mo_few_shot_support support = {plan.support[0], plan.support_label, plan.n_support, plan.classes};
     enum { ASKED = MO_FEW_SHOT_ROWS + 500, CELLS = CLASSES * QUERIES * CLASSES };
@@ -196,9 +194,6 @@ static void expect_logits_of_an_episode(scratch *s, mo_graph *graph, const char 
     assert_non_null(strstr(text, words));
     free(asked);
     free(logits);
-    mo_plan_release(&plan);
-    mo_tape_release(t);
-    mo_tape_release(u);
     close_fixture(&f);
 }
 
@@ -212,8 +207,8 @@ TEST_WITH(scratch *s, blocks_of_queries_have_the_logits_of_an_episode) {
 TEST_WITH(scratch *s, a_fit_without_some_rows_is_read_from_that_of_all) {
     for (int i = 0; i < 2; i++) {
         fixture f = open_fixture(s->ctx, i ? set_of_attributes(s->ctx, 150) : graph_with_links(s->ctx, 300, true));
-        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
-        mo_plan plan = draw_plan(&f, SHOTS, 0);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
+        HELD(mo_plan) plan = draw_plan(&f, SHOTS, 0);
         mo_few_shot few = few_shot_of(&f, t);
         enum { HELD = 3, REST = CLASSES * SHOTS - HELD };
         int64_t at[HELD] = {0, SHOTS, 2 * SHOTS + 3}, id[HELD], rest[REST], label[REST], n = 0;
@@ -237,15 +232,13 @@ TEST_WITH(scratch *s, a_fit_without_some_rows_is_read_from_that_of_all) {
         for (int j = 0; j < HELD * CLASSES; j++)
             assert_true(fabs(read[j] - fitted[j]) < 1e-3 * (1 + fabs(fitted[j])) && isfinite(hop[j]) == (i == 0));
         mo_few_shot_whole_release(whole);
-        mo_plan_release(&plan);
-        mo_tape_release(t);
         close_fixture(&f);
     }
 }
 
 static void expect_what_other_experts_know(scratch *s, mo_graph *graph) {
     fixture f = open_fixture(s->ctx, graph);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_candidate c = {.features = "model", .model = f.model, .transductive = true};
     mo_population all = mo_embed_population(f.model, &f.source, 0);
     double share[MO_MAX_EXPERTS] = {0}, plain = accuracy_of(t, &f, &f.source, share), sum = 0;
@@ -257,7 +250,6 @@ static void expect_what_other_experts_know(scratch *s, mo_graph *graph) {
     assert_true(sum > plain - 5);
     mo_tensor_release(all.Z);
     mo_tensor_release(all.gram);
-    mo_tape_release(t);
     close_fixture(&f);
 }
 
@@ -296,8 +288,8 @@ TEST_WITH(scratch *s, centres_are_distinct_rows_of_every_class) {
  * chance, and equal both ways. */
 TEST_WITH(scratch *s, many_labels_are_read_by_some_of_them) {
     fixture f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 2100));
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL), *u = mo_tape_create(s->ctx, MO_EVAL);
-    mo_plan plan = draw_plan(&f, 1400 / CLASSES, 0);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL), *u = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_plan) plan = draw_plan(&f, 1400 / CLASSES, 0);
     mo_few_shot few = few_shot_of(&f, t);
     mo_few_shot_support support = {plan.support[0], plan.support_label, plan.n_support, plan.classes};
     double logits[CLASSES * QUERIES * CLASSES], expected[CLASSES * QUERIES * CLASSES];
@@ -307,8 +299,5 @@ TEST_WITH(scratch *s, many_labels_are_read_by_some_of_them) {
     assert_int_equal(mo_few_shot_read(&few, &support, plan.query[0], plan.n_query, logits), MO_OK);
     for (size_t i = 0; i < sizeof logits / sizeof *logits; i++)
         assert_true(fabs(logits[i] - expected[i]) < 1e-2 * (1 + fabs(expected[i])));
-    mo_plan_release(&plan);
-    mo_tape_release(t);
-    mo_tape_release(u);
     close_fixture(&f);
 }

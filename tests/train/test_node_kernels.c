@@ -416,14 +416,11 @@ TEST_WITH(scratch *s, columns_of_sampled_walks_follow_the_exact_ones) {
 
 TEST_WITH(scratch *s, experts_that_a_graph_has_not_are_left_out) {
     static const char *const bare[] = {"A1", "S", "H"};
-    mo_graph *graph = draw_graph(s->ctx, one, 0, 4), *column = draw_graph(s->ctx, one, 1, 4);
-    mo_features *f = features_of(graph);
+    HELD(mo_graph) *graph = draw_graph(s->ctx, one, 0, 4), *column = draw_graph(s->ctx, one, 1, 4);
+    HELD(mo_features) *f = features_of(graph);
     expect_experts(graph, f, bare, 3);
     expect_experts(graph, NULL, bare, 2);
     expect_experts(column, NULL, bare, 2);
-    mo_features_release(f);
-    mo_graph_release(graph);
-    mo_graph_release(column);
     int64_t u[N], v[N];
     for (int i = 0; i < N; i++) { /* a ring, in which all nodes are alike */
         u[i] = i;
@@ -433,60 +430,6 @@ TEST_WITH(scratch *s, experts_that_a_graph_has_not_are_left_out) {
                    *empty = mo_graph_from_edges(s->ctx, "empty", N, 0, u, v);
     expect_experts(ring, NULL, bare, 1);
     expect_experts(empty, NULL, bare, 0);
-}
-
-/* Kernels are symmetric, with 2 on the diagonal, or 1 for a zero row, and have equal bits for any number of threads. */
-TEST_WITH(scratch *s, kernels_are_symmetric_with_unit_rows) {
-    static float first[6 * N * N], K[6 * N * N];
-    int64_t nodes[N];
-    for (int i = 0; i < N; i++)
-        nodes[i] = i;
-    for (int threads = 1; threads <= 3; threads += 2) {
-        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-        HELD(mo_graph) *graph = odd_graph(ctx, 1);
-        HELD(mo_features) *f = features_of(graph);
-        HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, f, 0);
-        assert_int_equal(mo_node_kernels_gram(k, nodes, N, nodes, N, threads == 1 ? first : K), MO_OK);
-    }
-    assert_memory_equal(first, K, sizeof K);
-    int zero = 0;
-    for (int e = 0; e < 6; e++)
-        for (int i = 0; i < N; i++) {
-            float own = K[(e * N + i) * N + i];
-            zero += own == 1;
-            assert_true(own == 1 || fabsf(own - 2) < 1e-5F);
-            for (int j = 0; j < N; j++) {
-                assert_true(fabsf(K[(e * N + i) * N + j] - K[(e * N + j) * N + i]) < 1e-5F);
-                if (own == 1)
-                    assert_true(K[(e * N + i) * N + j] == 1);
-            }
-        }
-    assert_int_equal(zero, 2); /* of the isolated node in A1 and H; centred rows are never zero */
-}
-
-/* H reads the hop stack from memory or from a file. */
-TEST_WITH(scratch *s, hops_are_read_from_files_too) {
-    enum { EXPERTS = 6, H = 5 };
-    static float K[2][EXPERTS * N_A * N_B];
-    int64_t a[N_A], b[N_B];
-    draw_lists(N, a, b);
-    HELD(mo_graph) *graph = odd_graph(s->ctx, 4);
-    for (int i = 0; i < 2; i++) {
-        mo_feature_options o = {.form = MO_FEATURES_OF_EXAMPLES,
-            .dim = 16,
-            .hops = 3,
-            .power_iterations = 2,
-            .seed = 3,
-            .place = i ? MO_FEATURES_ON_DISK : MO_FEATURES_AUTO,
-            .cache = i ? s->folder : NULL};
-        HELD(mo_features) *f = mo_example_features_open(graph, MO_TASK_NC, NULL, &o);
-        expect_ok(s->ctx);
-        HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, f, 0);
-        assert_string_equal(mo_node_kernels_name(k, H), "H");
-        assert_int_equal(mo_node_kernels_gram(k, a, N_A, b, N_B, K[i]), MO_OK);
-        for (int j = H * N_A * N_B; j < (H + 1) * N_A * N_B; j++)
-            assert_true(fabsf(K[i][j] - K[0][j]) <= 1e-6F);
-    }
 }
 
 TEST_WITH(scratch *s, rows_of_a_user_are_an_expert) {
@@ -552,8 +495,8 @@ TEST_WITH(scratch *s, assortativity_is_that_of_dense_rows) {
 }
 
 TEST_WITH(scratch *s, empty_lists_and_wrong_nodes_and_too_little_memory) {
-    mo_graph *graph = draw_graph(s->ctx, one, M, 7);
-    mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
+    HELD(mo_graph) *graph = draw_graph(s->ctx, one, M, 7);
+    HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, NULL, 0);
     int64_t node = 3, beyond = N;
     float K[5];
     assert_int_equal(mo_node_kernels_gram(k, NULL, 0, &node, 1, NULL), MO_OK);
@@ -561,11 +504,9 @@ TEST_WITH(scratch *s, empty_lists_and_wrong_nodes_and_too_little_memory) {
     assert_int_equal(mo_node_kernels_gram(k, &node, 1, &beyond, 1, K), MO_INVALID);
     assert_non_null(strstr(mo_context_status(s->ctx)->message, "node 60, expected 0 to 59"));
     mo_clear_error(s->ctx);
-    mo_node_kernels_release(k);
     assert_null(mo_node_kernels_create(graph, NULL, 1000));
     assert_int_equal(mo_code_of(s->ctx), MO_MEMORY);
     mo_clear_error(s->ctx);
-    mo_graph_release(graph);
     HELD(mo_graph) *several = draw_graph(s->ctx, set, 0, 7);
     assert_null(mo_node_kernels_create(several, NULL, 0));
     assert_int_equal(mo_code_of(s->ctx), MO_INVALID);

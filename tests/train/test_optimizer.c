@@ -97,7 +97,7 @@ TEST_WITH(scratch *s, steps_equal_the_formulas) {
         int type = k / 4;
         const mo_sgd_options *sgd = k % 4 ? &options[k % 4 - 1] : NULL;
         problem q = problem_create(s->ctx, types[type], 0.1);
-        mo_optimizer *o = sgd ? mo_sgd_create(s->ctx, q.p, N, sgd) : mo_adamw_create(s->ctx, q.p, N, &defaults);
+        HELD(mo_optimizer) *o = sgd ? mo_sgd_create(s->ctx, q.p, N, sgd) : mo_adamw_create(s->ctx, q.p, N, &defaults);
         double p[TOTAL], m[TOTAL] = {0}, v[TOTAL] = {0}, g[TOTAL], got[TOTAL], norm, lr = sgd ? 0.1 : defaults.lr;
         read_all(q.p, p);
         for (int step = 1; step <= 10; step++) {
@@ -111,7 +111,6 @@ TEST_WITH(scratch *s, steps_equal_the_formulas) {
         read_all(q.p, got);
         for (int i = 0; i < TOTAL; i++)
             assert_true(fabs(got[i] - p[i]) < tolerance[type]);
-        mo_optimizer_release(o);
         problem_release(&q);
     }
 }
@@ -120,8 +119,8 @@ TEST_WITH(scratch *s, steps_equal_the_formulas) {
 TEST_WITH(scratch *s, an_optimizer_goes_on_from_the_state_of_another) {
     double after[2][TOTAL], values[SIZE];
     problem q = problem_create(s->ctx, MO_F64, 1);
-    mo_optimizer *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
-    mo_optimizer *other = mo_adamw_create(s->ctx, q.p, N, &defaults);
+    HELD(mo_optimizer) *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
+    HELD(mo_optimizer) *other = mo_adamw_create(s->ctx, q.p, N, &defaults);
     for (int step = 0; step < 3; step++)
         mo_optimizer_step(o, q.g, 1e-2, NULL);
     assert_int_equal(mo_optimizer_set_steps(other, mo_optimizer_steps(o)), MO_OK);
@@ -144,8 +143,6 @@ TEST_WITH(scratch *s, an_optimizer_goes_on_from_the_state_of_another) {
     assert_null(mo_optimizer_moment(o, 0, 3));
     mo_optimizer_set_steps(o, -1);
     assert_failed(s->ctx, MO_INVALID, PARTS("adamw: -1 steps taken"));
-    mo_optimizer_release(o);
-    mo_optimizer_release(other);
     problem_release(&q);
 }
 
@@ -153,7 +150,7 @@ TEST_WITH(scratch *s, norm_that_is_not_finite_changes_nothing) {
     const double bad[] = {NAN, INFINITY, -INFINITY};
     for (int k = 0; k < 3; k++) {
         problem q = problem_create(s->ctx, MO_F32, 1);
-        mo_optimizer *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
+        HELD(mo_optimizer) *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
         double before[TOTAL], after[TOTAL];
         mo_optimizer_step(o, q.g, 1e-3, NULL);
         read_all(q.p, before);
@@ -163,7 +160,6 @@ TEST_WITH(scratch *s, norm_that_is_not_finite_changes_nothing) {
         read_all(q.p, after);
         assert_memory_equal(before, after, sizeof before);
         assert_int_equal(o->step, 1);
-        mo_optimizer_release(o);
         problem_release(&q);
     }
 }
@@ -172,8 +168,8 @@ TEST_WITH(scratch *s, gradient_may_have_any_strides) {
     double got[2][TOTAL];
     for (int strided = 0; strided < 2; strided++) {
         problem q = problem_create(s->ctx, MO_F64, 1);
-        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
-        mo_optimizer *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
+        HELD(mo_optimizer) *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
         double value[SIZE], turned[SIZE];
         mo_tensor_read(q.g[0], value, sizeof value);
         for (int i = 0; i < SIZE; i++)
@@ -183,8 +179,6 @@ TEST_WITH(scratch *s, gradient_may_have_any_strides) {
             G[0] = mo_transpose(t, mo_from(t, MO_F64, 2, (int64_t[]){COLUMNS, ROWS}, turned));
         assert_int_equal(mo_optimizer_step(o, G, 1e-2, NULL), MO_OK);
         read_all(q.p, got[strided]);
-        mo_tape_release(t);
-        mo_optimizer_release(o);
         problem_release(&q);
     }
     assert_memory_equal(got[0], got[1], sizeof got[0]);
@@ -193,11 +187,10 @@ TEST_WITH(scratch *s, gradient_may_have_any_strides) {
 /* Takes three steps with these options; `after` receives the parameters. */
 static void after_three_steps(mo_context *ctx, const mo_adamw_options *options, double *after) {
     problem q = problem_create(ctx, MO_F64, 1);
-    mo_optimizer *o = mo_adamw_create(ctx, q.p, N, options);
+    HELD(mo_optimizer) *o = mo_adamw_create(ctx, q.p, N, options);
     for (int step = 0; step < 3; step++)
         assert_int_equal(mo_optimizer_step(o, q.g, 1e-2, NULL), MO_OK);
     read_all(q.p, after);
-    mo_optimizer_release(o);
     problem_release(&q);
 }
 
@@ -226,7 +219,7 @@ TEST_WITH(scratch *s, wrong_gradients_and_options_are_named) {
     assert_failed(s->ctx, MO_INVALID, PARTS("sgd: clip is -1, expected 0 (none) or more"));
     assert_null(mo_sgd_create(s->ctx, NULL, N, &(mo_sgd_options){0}));
     assert_failed(s->ctx, MO_INVALID, PARTS("sgd: parameters is NULL"));
-    mo_optimizer *o = mo_sgd_create(s->ctx, q.p, N, &(mo_sgd_options){0});
+    HELD(mo_optimizer) *o = mo_sgd_create(s->ctx, q.p, N, &(mo_sgd_options){0});
     mo_optimizer_step(o, NULL, 0.1, NULL);
     assert_failed(s->ctx, MO_INVALID, PARTS("sgd: grads is NULL"));
     mo_optimizer_step(o, q.g, -1, NULL);
@@ -238,6 +231,5 @@ TEST_WITH(scratch *s, wrong_gradients_and_options_are_named) {
     mo_tensor_fill(q.g[1], NAN);
     mo_optimizer_step(o, q.g, 0.1, &(double){0});
     assert_failed(s->ctx, MO_NUMERICAL, PARTS("sgd: step 1: the norm of the gradient is nan in temperature"));
-    mo_optimizer_release(o);
     problem_release(&q);
 }

@@ -1,4 +1,5 @@
-/* tests/train/test_out_of_memory.c - out of memory in graphs, files, models and training (tests/failing_memory.h). */
+/* tests/train/test_out_of_memory.c - out of memory in graphs, files, heads, models and training
+ * (tests/failing_memory.h). */
 #include "tests/failing_memory.h"
 #include "tests/folder.h"
 #include "train/features/nodes/kernels.h"
@@ -6,32 +7,6 @@
 #include "train/features/sets/kernels.h"
 #include "train/graphs/graph_build.h"
 #include "train/run/trainer.h"
-
-/* Takes a gradient of a gradient, and two steps of AdamW. */
-static double differentiate(mo_context *ctx, scratch *s) {
-    double norm = 0, value = 0;
-    const float x[] = {1, 2, 3, 4, 5, 6};
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
-    HELD(mo_tensor) *W = mo_parameter(ctx, "W", MO_F32, 2, (int64_t[]){3, 3});
-    mo_tensor_fill(W, 0.5);
-    HELD(mo_optimizer) *o = mo_adamw_create(
-        ctx, &W, 1, &(mo_adamw_options){.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8, .clip = 1});
-    HELD(mo_optimizer) *plain = mo_sgd_create(ctx, &W, 1, &(mo_sgd_options){.momentum = 0.9});
-    for (int step = 0; step < 2; step++) {
-        mo_tensor *X = mo_from(t, MO_F32, 2, (int64_t[]){2, 3}, x), *first, *second;
-        mo_tensor *loss = mo_mean(t, mo_gelu(t, mo_matmul(t, X, W)), MO_AXES(0, 1), MO_DROP_AXES);
-        mo_grad(t, &loss, NULL, 1, &W, &first, 1, MO_CREATE_GRAPH);
-        mo_tensor *size = mo_ok(ctx) ? mo_sum(t, mo_mul(t, first, first), MO_AXES(0, 1), MO_DROP_AXES) : loss;
-        mo_grad(t, &size, NULL, 1, &W, &second, 1, 0);
-        if (mo_ok(ctx))
-            mo_optimizer_step(o, &second, 0.1, &norm);
-        if (mo_ok(ctx))
-            mo_optimizer_step(plain, &second, 0.1, NULL);
-        value += norm;
-        mo_tape_reset(t);
-    }
-    return value;
-}
 
 /* Writes and reads arrays in every format. */
 static double store(mo_context *ctx, scratch *s) {
@@ -133,18 +108,14 @@ static double fit(mo_context *ctx, scratch *s) {
     for (int i = 0; i < 24; i++)
         y[i] = i % 2;
     static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_svm, &mo_head_prototype_inner};
-    mo_tensor *Z = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){24, 2}, z);
-    mo_tensor *label = mo_tensor_create_from(ctx, MO_I64, 1, (int64_t[]){24}, y);
-    mo_embeddings *E = mo_ok(ctx) ? mo_embeddings_create(Z, label, "rows") : NULL;
+    HELD(mo_tensor) *Z = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){24, 2}, z);
+    HELD(mo_tensor) *label = mo_tensor_create_from(ctx, MO_I64, 1, (int64_t[]){24}, y);
+    HELD(mo_embeddings) *E = mo_ok(ctx) ? mo_embeddings_create(Z, label, "rows") : NULL;
     mo_fit_options o = {.n_shots = 1, .shots = (int64_t[]){3}, .episodes = 2, .queries = 2, .ways = 64};
-    mo_diagnosis d = {0};
+    HELD(mo_diagnosis) d = {0};
     mo_diagnosis_options diagnosed = {.epsilon = 0.1};
     if (E && mo_fit(E, heads, 3, &o, add_row, &sum) == MO_OK && mo_diagnose(E, &diagnosed, &d) == MO_OK)
         sum += d.offset;
-    mo_diagnosis_release(&d);
-    mo_embeddings_release(E);
-    mo_tensor_release(Z);
-    mo_tensor_release(label);
     return mo_ok(ctx) ? sum : 0;
 }
 
@@ -206,10 +177,140 @@ static double compare_graphs(mo_context *ctx, scratch *s) {
     return sum;
 }
 
+/* ---- heads, models and what is computed with them ---- */
+
+static mo_tensor *drawn(mo_tape *t, int64_t rows, int64_t columns, uint64_t seed) {
+    double values[64];
+    mo_random r = mo_random_at(seed, MO_PURPOSE_OWN, 0);
+    for (int64_t i = 0; i < rows * columns; i++)
+        values[i] = mo_random_normal(&r);
+    return mo_from(t, MO_F64, 2, (int64_t[]){rows, columns}, values);
+}
+
+static double total(mo_tape *t, mo_tensor *X) {
+    return mo_ok(mo_tape_context(t)) ? mo_item(mo_sum(t, mo_cast(t, mo_abs(t, X), MO_F64), MO_ALL, MO_DROP_AXES)) : 0;
+}
+
+/* Every head of the library on rows, and a fitted ridge with its gradient. */
+static double heads(mo_context *ctx, scratch *unused) {
+    static const char *const names[] = {"ridge", "logistic", "svm", "prototype_euclidean", "mixture", "mlp"};
+    char path[1024];
+    snprintf(path, sizeof path, "%s/head_good.so", getenv("MOCHI_PLUGINS") ? getenv("MOCHI_PLUGINS") : ".");
+    const mo_head *loaded = mo_load_head(ctx, path); /* dlopen's own allocations are not wrapped, so they never fail */
+    double value = loaded ? 1 + loaded->n_parameters : 0;
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *Zs = mo_require_grad(drawn(t, 6, 3, 1)), *Zq = drawn(t, 2, 3, 2), *W, *b, *grad;
+    mo_tensor *Ys = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){6}, (int64_t[]){0, 1, 0, 1, 0, 1}), 2, MO_F64);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS] = {0};
+        const mo_head *head = mo_find_head(names[i]);
+        assert_non_null(head);
+        if (mo_head_start(t, head, MO_F64, 3, NULL, 1, parameters) == MO_OK)
+            value += total(t, mo_head_apply(t, head, Zs, Ys, Zq, parameters));
+    }
+    mo_ridge_fit(t, Zs, Ys, mo_scalar(t, MO_F64, 0.5), MO_RIDGE_DUAL, &W, &b);
+    mo_tensor *sum = mo_sum(t, mo_add(t, mo_square(t, W), b), MO_ALL, MO_DROP_AXES);
+    if (mo_grad(t, &sum, NULL, 1, &Zs, &grad, 1, 0) == MO_OK)
+        value += total(t, grad);
+    return value;
+}
+
+static double check_head(mo_context *ctx, scratch *unused) {
+    mo_check_result r = mo_check_head(ctx, mo_find_head("prototype_inner"), 1, 1);
+    if (!r.pass && mo_ok(ctx))
+        mo_fail(ctx, strstr(r.worst, "memory") ? MO_MEMORY : MO_STATE, "%s", r.worst);
+    return 1 + r.samples + r.error;
+}
+
+/* A small MOCHI on drawn episodes of sets: embeddings, logits, loss and its gradient. */
+static double episodes(mo_context *ctx, scratch *unused) {
+    double value = mo_cosine(0.1, 0, 1, 4);
+    mo_mochi_options o = mo_mochi_defaults();
+    o.encoder.dim = 8;
+    o.encoder.hops = 2;
+    HELD(mo_model) *m = mo_mochi_create(ctx, MO_F32, &o, 1);
+    HELD(mo_pool) *pool = mo_pool_for(ctx, m, (const char *[]){"tests/graphs/rings.txt"}, 1);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+    mo_plan_options plan = {.k_min = 1, .k_max = 1, .q_min = 1, .q_max = 1, .max_classes = 8, .seed = 1};
+    mo_episode e;
+    mo_tensor *Zs, *Zq, *logits, *grad, *W = mo_model_parameter(m, 0);
+    if (mo_pool_draw(pool, t, 3, MO_FAMILY_DRAWN, &plan, &e, NULL) == MO_OK) {
+        mo_model_embed(t, m, &e, NULL, &Zs, &Zq);
+        value += total(t, Zs) + total(t, mo_model_logits(t, m, &e, NULL));
+        mo_tensor *loss = mo_model_loss(t, m, &e, NULL, &logits);
+        if (mo_grad(t, &loss, NULL, 1, &W, &grad, 1, MO_ALLOW_UNUSED) == MO_OK)
+            value += total(t, grad) + total(t, loss);
+    }
+    return value;
+}
+
+/* A ring with chords, from its edges. */
+static mo_graph *ring(mo_context *ctx) {
+    enum { NODES = 24 };
+    int64_t u[2 * NODES], v[2 * NODES];
+    for (int64_t i = 0; i < NODES; i++) {
+        u[2 * i] = u[2 * i + 1] = i;
+        v[2 * i] = (i + 1) % NODES;
+        v[2 * i + 1] = (i * i + 5) % NODES;
+    }
+    return mo_graph_from_edges(ctx, "ring", NODES, 2 * NODES, u, v);
+}
+
+/* Computes the SVDs of a ring and of a band matrix that is not square. Both have more than twice as many columns as a
+ * random subspace. */
+static double decompositions(mo_context *ctx, scratch *unused) {
+    enum { SIDE = 70, MOST = 74 };
+    int64_t pointer[MOST + 1] = {0};
+    int32_t column[2 * MOST];
+    float entry[2 * MOST];
+    double value = 0;
+    for (int rows = SIDE; rows <= MOST; rows += MOST - SIDE) {
+        for (int i = 0; i < rows; i++) {
+            int a = (i + SIDE - 1) % SIDE, b = (i + 1) % SIDE;
+            pointer[i + 1] = 2 * (i + 1);
+            column[2 * i] = (int32_t)(a < b ? a : b);
+            column[2 * i + 1] = (int32_t)(a < b ? b : a);
+            entry[2 * i] = entry[2 * i + 1] = rows == SIDE ? 1 : (float)(1 + i % 7);
+        }
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+        HELD(mo_csr) *A = mo_csr_create(ctx, rows, SIDE, pointer, column, MO_F32, entry);
+        mo_tensor *U, *S, *V;
+        double residual;
+        if (rows == SIDE)
+            mo_csr_declare_symmetric(A);
+        if (mo_sparse_svd(t, A, 4, 1, 1, &U, &S, &V, &residual) == MO_OK)
+            value += residual + total(t, S) + total(t, U) + total(t, V);
+    }
+    return value;
+}
+
+static double links(mo_context *ctx, scratch *unused) {
+    double score[2] = {0};
+    mo_few_shot_options o = {.weights = "tests/fuzz/seeds/small.safetensors"};
+    HELD(mo_graph) *graph = ring(ctx);
+    if (graph)
+        mo_few_shot_links(graph, &o, (int64_t[]){0, 3}, (int64_t[]){7, 18}, 2, score);
+    return 100 + score[0] + 2 * score[1];
+}
+
+static double suggestions(mo_context *ctx, scratch *unused) {
+    double logits[4] = {0};
+    int64_t id[3] = {0};
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+    mo_few_shot_options o = {.rows = drawn(t, 12, 4, 5)};
+    HELD(mo_few_shot) *f = mo_ok(ctx) ? mo_few_shot_open(NULL, MO_TASK_NC, &o) : NULL;
+    if (f && mo_few_shot_suggest(f, (int64_t[]){0}, 1, 3, id) == MO_OK &&
+        mo_few_shot_fit(f, (int64_t[]){0, 1, 2, 3}, (int64_t[]){0, 1, 0, 1}, 4) == MO_OK)
+        mo_few_shot_logits(f, (int64_t[]){4, 5}, 2, logits);
+    return 1000 + (double)(id[0] + 10 * id[1] + 100 * id[2]) + logits[0] + 2 * logits[3];
+}
+
 static void lack_of_memory_is_a_status(void **state) {
-    static const named_scenario all[] = {{"differentiate", differentiate, 400}, {"store", store, 400},
-        {"load", load, 600}, {"train", train, 40}, {"predict", predict, 40}, {"fit", fit, 100},
-        {"compare nodes", compare_nodes, 400}, {"compare graphs", compare_graphs, 400}};
+    static const named_scenario all[] = {{"store", store, 400}, {"load", load, 600}, {"train", train, 40},
+        {"predict", predict, 40}, {"fit", fit, 100}, {"compare nodes", compare_nodes, 400},
+        {"compare graphs", compare_graphs, 400}, {"heads", heads, 60}, {"check a head", check_head, 40},
+        {"episodes", episodes, 60}, {"decompositions", decompositions, 1000}, {"links", links, 40},
+        {"suggestions", suggestions, 100}};
     fail_allocations(*state, all, sizeof all / sizeof *all);
 }
 

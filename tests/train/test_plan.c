@@ -195,10 +195,9 @@ TEST_WITH(scratch *s, candidates_alone_take_part) {
 }
 
 static void assert_refused(mo_graph *graph, mo_task task, mo_plan_options options, const char *const *parts) {
-    mo_plan plan = {.n_support = 7};
+    HELD(mo_plan) plan = {.n_support = 7};
     assert_int_equal(mo_plan_draw(graph, NULL, task, 0, &options, NULL, 0, &plan), MO_INVALID);
     assert_int_equal(plan.n_support, 0);
-    mo_plan_release(&plan);
     assert_failed(graph->ctx, MO_INVALID, parts);
 }
 
@@ -356,19 +355,6 @@ TEST_WITH(scratch *s, classes_that_cannot_take_part_are_left_out) {
     }
 }
 
-TEST_WITH(scratch *s, sets_of_graphs_are_split_by_graph) {
-    unsetenv("MOCHI_EMBEDDED");
-    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
-    assert_non_null(graph);
-    HELD(mo_plan) plan;
-    assert_int_equal(mo_plan_split(graph, MO_TASK_GC, 16, 0, &plan), MO_OK);
-    assert_int_equal(plan.n_query, 19); /* of 188 */
-    assert_int_equal(plan.n_support, 32);
-    for (int64_t i = 0; i < plan.n_support; i++)
-        assert_true(plan.support[0][i] >= 0 && plan.support[0][i] < 188);
-    assert_null(plan.support[1]);
-}
-
 TEST_WITH(scratch *s, splits_that_cannot_be_are_errors) {
     mo_plan plan;
     HELD(mo_graph) *lone = labelled_graph(s->ctx, (int64_t[]){9, 1}, 2);
@@ -453,35 +439,6 @@ TEST_WITH(scratch *s, divisions_that_pose_no_problem_are_refused) {
     assert_failed(s->ctx, MO_INVALID, PARTS("split of graph labelled: expected one of 1 divisions, found 1"));
 }
 
-/* A user's own division is read from text lists, with or without a header, and from arrays; a part without a list gets
- * the rest. */
-TEST_WITH(scratch *s, a_division_is_read_from_lists) {
-    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){4, 4, 4}, 3);
-    uint8_t part[13];
-    char train[600], test[600];
-    assert_int_equal(graph->nodes, 13);
-    snprintf(train, sizeof train, "%s", scratch_path(s, "train.csv"));
-    FILE *file = fopen(train, "w");
-    fputs("node,label\n3,x\n0,y\n\n12,z\n", file);
-    fclose(file);
-    snprintf(test, sizeof test, "%s", scratch_path(s, "test.npy"));
-    mo_tensor *T = mo_tensor_create_from(s->ctx, MO_I32, 2, (int64_t[]){2, 1}, (int32_t[]){5, 1});
-    mo_npy_write(T, test);
-    mo_tensor_release(T);
-    assert_true(mo_division_read(graph, train, test, "nodes", part));
-    for (int i = 0; i < 13; i++)
-        assert_int_equal(part[i], i == 0 || i == 3 || i == 12 ? MO_DIVISION_TRAIN
-                                  : i == 1 || i == 5          ? MO_DIVISION_TEST
-                                                              : MO_DIVISION_NONE);
-    assert_true(mo_division_read(graph, NULL, test, "nodes", part));
-    for (int i = 0; i < 13; i++)
-        assert_int_equal(part[i], i == 1 || i == 5 ? MO_DIVISION_TEST : MO_DIVISION_TRAIN);
-    assert_true(mo_division_read(graph, train, NULL, "nodes", part));
-    for (int i = 0; i < 13; i++)
-        assert_int_equal(part[i], i == 0 || i == 3 || i == 12 ? MO_DIVISION_TRAIN : MO_DIVISION_TEST);
-    scratch_files(s, true);
-}
-
 /* 20 labels times the number of classes, in proportion to the classes: of 24 + 240 + 36 nodes 5, 48 and 7. Half of the
  * other nodes are tested on. */
 TEST_WITH(scratch *s, divisions_are_drawn_in_proportion) {
@@ -499,12 +456,12 @@ TEST_WITH(scratch *s, divisions_are_drawn_in_proportion) {
         assert_int_equal(graph->division[d * graph->nodes + 300], MO_DIVISION_NONE); /* the node without a label */
     }
     assert_memory_not_equal(graph->division, graph->division + graph->nodes, (size_t)graph->nodes);
-    mo_graph *again = labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3); /* a division depends only on its seed */
+    HELD(mo_graph) *again =
+        labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3); /* a division depends only on its seed */
     assert_int_equal(mo_graph_divide(again, 1, 8), 60);
     assert_memory_equal(again->division, graph->division + graph->nodes, (size_t)graph->nodes);
     assert_int_equal(mo_graph_divide(again, 1, 8), 0);
     assert_failed(s->ctx, MO_INVALID, PARTS("expected labelled nodes and no division, found a division"));
-    mo_graph_release(again);
     mo_graph_release(graph);
     graph = labelled_graph(s->ctx, (int64_t[]){1, 2, 12}, 3); /* a small graph: four fifths train, but one node of each
                                                                * class is left to test */
@@ -513,21 +470,6 @@ TEST_WITH(scratch *s, divisions_are_drawn_in_proportion) {
     for (int64_t i = 0; i < 15; i++)
         train[graph->label[i]] += graph->division[i] == MO_DIVISION_TRAIN;
     assert_memory_equal(train, ((int64_t[]){0, 1, 11}), sizeof train);
-}
-
-/* Planetoid's division: first 20 nodes of each class to train, and 1,000 nodes to test. */
-TEST_WITH(scratch *s, planetoid_came_with_a_division) {
-    static const char *const names[] = {"cora", "citeseer"};
-    static const int64_t classes[] = {7, 6};
-    for (int i = 0; i < 2; i++) {
-        HELD(mo_graph) *graph = mo_graph_open(s->ctx, names[i]);
-        HELD(mo_plan) plan;
-        assert_non_null(graph);
-        assert_int_equal(mo_plan_public(graph, 0, &plan), MO_OK);
-        assert_int_equal(plan.k, 20);
-        assert_int_equal(plan.n_support, 20 * classes[i]);
-        assert_int_equal(plan.n_query, 1000);
-    }
 }
 
 TEST(nothing_is_left) {

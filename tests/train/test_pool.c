@@ -110,9 +110,8 @@ TEST_WITH(scratch *s, families_are_drawn_by_their_weights) {
 TEST_WITH(scratch *s, a_graph_may_have_its_own_share_of_links) {
     mo_feature_options features = planted_features();
     const char *names[] = {"cora:lp@0.05"};
-    mo_pool *pool = mo_pool_open(s->ctx, names, 1, &features, 0.2, NULL, NULL);
+    HELD(mo_pool) *pool = mo_pool_open(s->ctx, names, 1, &features, 0.2, NULL, NULL);
     assert_int_equal(mo_pool_source(pool, 0)->links->n_positive, 264); /* of 5278 */
-    mo_pool_release(pool);
     names[0] = "cora:lp@2";
     assert_null(mo_pool_open(s->ctx, names, 1, &features, 0.2, NULL, NULL));
     assert_failed(s->ctx, MO_INVALID, (const char *const[]){"between 0 and 1 after @, found \"2\"", NULL});
@@ -141,25 +140,22 @@ TEST_WITH(scratch *s, family_and_shots_are_independent) {
 TEST_WITH(scratch *s, a_pool_for_a_model_has_the_rows_it_reads) {
     mo_model *models[] = {planted_model(s->ctx, 1), mo_invariant_create(s->ctx, MO_F32, NULL)};
     for (int i = 0; i < 2; i++) {
-        mo_pool *pool = mo_pool_for(s->ctx, models[i], (const char *[]){"mutag"}, 1);
-        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+        HELD(mo_pool) *pool = mo_pool_for(s->ctx, models[i], (const char *[]){"mutag"}, 1);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
         mo_plan_options plans = planted_plans(1);
         mo_episode e;
         assert_int_equal(mo_pool_draw(pool, t, 0, MO_FAMILY_DRAWN, &plans, &e, NULL), MO_OK);
         assert_true(mo_item(mo_model_loss(t, models[i], &e, NULL, NULL)) > 0);
-        mo_tape_release(t);
-        mo_pool_release(pool);
         mo_model_release(models[i]);
     }
 }
 
 TEST_WITH(scratch *s, a_pool_for_a_model_may_start_empty) {
     mo_model *model = planted_model(s->ctx, 1);
-    mo_pool *pool = mo_pool_for(s->ctx, model, NULL, 0);
+    HELD(mo_pool) *pool = mo_pool_for(s->ctx, model, NULL, 0);
     mo_graph *path = mo_graph_from_edges(s->ctx, "path", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3});
     assert_int_equal(mo_pool_add(pool, path, 1u << MO_TASK_LP), MO_OK);
     assert_int_equal(mo_pool_size(pool), 1);
-    mo_pool_release(pool);
     mo_model_release(model);
     assert_null(mo_pool_for(s->ctx, NULL, NULL, 0));
     assert_failed(s->ctx, MO_INVALID, PARTS("the model is NULL"));

@@ -53,7 +53,7 @@ static void *add_up(void *state) {
     adding *a = state;
     const mo_ranks *r = &a->ranks;
     HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1});
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *X[TENSORS] = {
         mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){3}), mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){2, 2})};
     mo_sum_tree *tree = mo_sum_tree_create(ctx, X, TENSORS);
@@ -69,7 +69,6 @@ static void *add_up(void *state) {
     mo_sum_tree_release(tree);
     for (int i = 0; i < TENSORS; i++)
         mo_tensor_release(X[i]);
-    mo_tape_release(t);
     a->code = mo_context_status(ctx)->code;
     return NULL;
 }
@@ -190,23 +189,15 @@ static void share_run(const run_options *o, int size, const char *folder, bool r
     close_members(m, size);
 }
 
-static const char *run_folder(const scratch *s, const char *name) {
-    static char path[4][600];
-    static int turn;
-    char *at = path[turn++ % 4];
-    snprintf(at, sizeof path[0], "%s/%s", s->folder, name);
-    return at;
-}
-
 TEST_WITH(scratch *s, any_number_of_ranks_gives_the_same_run) {
     static const int episodes[] = {3, 4, 7};
     for (size_t k = 0; k < sizeof episodes / sizeof *episodes; k++) {
         run_options o = usual_run;
         o.episodes = episodes[k];
-        const char *one = run_folder(s, "one");
+        const char *one = scratch_path(s, "one");
         run_until(&o, one, false, o.steps);
         for (int size = 2; size <= 4 && size <= o.episodes; size++) {
-            const char *several = run_folder(s, "several");
+            const char *several = scratch_path(s, "several");
             share_run(&o, size, several, false, 0, o.steps);
             assert_same_run(one, several);
             folder_remove(several);
@@ -218,16 +209,15 @@ TEST_WITH(scratch *s, any_number_of_ranks_gives_the_same_run) {
 TEST_WITH(scratch *s, a_run_goes_on_with_other_ranks) {
     run_options o = usual_run;
     o.episodes = 5;
-    const char *one = run_folder(s, "one"), *several = run_folder(s, "several");
+    const char *one = scratch_path(s, "one"), *several = scratch_path(s, "several");
     run_until(&o, one, false, o.steps);
     share_run(&o, 2, several, false, 1, 2); /* rank 1 gets the signal, and both stop */
     run_until(&o, several, true, 4);
     share_run(&o, 3, several, true, 0, 5);
-    bytes file = run_file(several, "run.json");
+    HELD(bytes) file = run_file(several, "run.json");
     bytes_append(&file, "", 1);
     assert_non_null(strstr((char *)file.data, "\"size\": 3"));
     assert_non_null(strstr((char *)file.data, "\"third\""));
-    bytes_release(&file);
     share_run(&o, 4, several, true, 3, o.steps);
     assert_same_run(one, several);
     folder_remove(one);
@@ -256,7 +246,7 @@ static void expect_refused(
 
 TEST_WITH(scratch *s, ranks_that_differ_are_refused) {
     run_options o[3] = {usual_run, usual_run, usual_run};
-    const char *folder = run_folder(s, "refused");
+    const char *folder = scratch_path(s, "refused");
     o[1].lr = 0.5;
     expect_refused(o, 3, folder, 1, MO_INVALID, "train: expected trainer.adamw.lr = 0.01, as rank 0 has it, found 0.5");
     assert_int_equal(access(folder, F_OK), -1);
@@ -267,22 +257,7 @@ TEST_WITH(scratch *s, ranks_that_differ_are_refused) {
 
 TEST(more_ranks_than_episodes_are_refused) {
     run_options o[4] = {usual_run, usual_run, usual_run, usual_run};
-    expect_refused(o, 4, run_folder(*state, "refused"), 0, MO_INVALID, "4 processes share a step of 3 episodes");
-}
-
-TEST_WITH(scratch *s, a_failure_of_one_rank_ends_all) {
-    run_options o[3] = {usual_run, usual_run, usual_run};
-    char path[640];
-    const char *folder = run_folder(s, "full");
-    run_until(&o[0], folder, false, o[0].steps);
-    expect_refused(o, 3, folder, 0, MO_STATE, "already"); /* the folder already holds a run */
-    folder_remove(folder);
-    snprintf(path, sizeof path, "%s/file", s->folder);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fclose(file);
-    snprintf(path, sizeof path, "%s/file/run", s->folder);
-    expect_refused(o, 3, path, 0, MO_IO, "cannot make the folder");
+    expect_refused(o, 4, scratch_path(*state, "refused"), 0, MO_INVALID, "4 processes share a step of 3 episodes");
 }
 
 /* A rank that fails at one of its messages with gradients. */
@@ -320,13 +295,13 @@ static void watch_member(member *m, watched *w, int fails_at) {
 }
 
 /* Rank `failed` fails at one of its calls: all ranks must have its error, and still the first weights. */
-static void expect_failure_at(const scratch *s, int failed, int call) {
+static void expect_failure_at(scratch *s, int failed, int call) {
     static fake_world world;
     run_options o[3] = {usual_run, usual_run, usual_run};
     member m[3];
     watched w;
-    const char *folder = run_folder(s, "failed");
-    training_run fresh = run_open(&usual_run, folder);
+    const char *folder = scratch_path(s, "failed");
+    HELD(training_run) fresh = run_open(&usual_run, folder);
     open_members(m, &world, 3, o, folder);
     watch_member(&m[failed], &w, call);
     fake_world_run(&world, 3, run_member, m, sizeof *m);
@@ -340,7 +315,6 @@ static void expect_failure_at(const scratch *s, int failed, int call) {
         mo_clear_error(m[r].run.ctx);
         expect_same_parameters(&fresh, &m[r].run);
     }
-    run_close(&fresh);
     close_members(m, 3);
     folder_remove(folder);
 }
@@ -371,7 +345,7 @@ TEST(a_failure_between_steps_ends_all_at_one_step) {
     static fake_world world;
     run_options o[3] = {usual_run, usual_run, usual_run};
     member m[3];
-    open_members(m, &world, 3, o, run_folder(*state, "spoiled"));
+    open_members(m, &world, 3, o, scratch_path(*state, "spoiled"));
     fake_world_run(&world, 3, run_spoiled, m, sizeof *m);
     for (int r = 0; r < 3; r++) {
         assert_int_equal(m[r].taken, 2);

@@ -143,20 +143,6 @@ TEST(what_cannot_be_recorded_is_computed_as_it_is) {
     assert_int_equal(replayed, 0);
 }
 
-TEST_WITH(scratch *s, resumed_equals_uninterrupted) {
-    const char *whole = scratch_path(s, "whole");
-    const char *parts = scratch_path(s, "parts");
-    mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_HOST);
-    run_options o = replayed_run(&features, 3, true);
-    o.shots = 3;
-    run_until(&o, whole, false, STEPS);
-    run_until(&o, parts, false, 6);
-    run_until(&o, parts, true, STEPS);
-    assert_same_weights(whole, parts);
-    folder_remove(whole);
-    folder_remove(parts);
-}
-
 TEST_WITH(scratch *s, a_failing_replay_names_its_step_and_changes_nothing) {
     float before[64], after[64];
     const char *folder = scratch_path(s, "bad");

@@ -147,10 +147,9 @@ TEST_WITH(scratch *s, only_run_json_is_the_beginning_of_its_own_run) {
         assert_int_equal(unlink(path), 0);
     }
     other.lr = 2e-2;
-    training_run run = run_open(&other, folder);
+    HELD(training_run) run = run_open(&other, folder);
     assert_int_not_equal(mo_trainer_resume(run.trainer), MO_OK);
     assert_failed(run.ctx, MO_INVALID, PARTS("run.json was written with trainer.adamw.lr = 0.01", "has 0.02"));
-    run_close(&run);
     assert_true(take_up(folder));
     folder_remove(folder);
 }

@@ -22,21 +22,6 @@ typedef struct kind {
 
 /* ---- kinds ---- */
 
-static void write_words(mo_context *ctx, const char *path, int version) {
-    static const char *const words[] = {"former words", "other words than those"};
-    mo_file_replace(ctx, path, words[version], strlen(words[version]));
-}
-
-static double read_words(mo_context *ctx, const char *path) {
-    mo_file_bytes content;
-    char label[MO_LABEL];
-    if (!mo_file_read(ctx, mo_file_label("words", path, label), path, &content))
-        return 0;
-    double figure = (double)content.n + content.data[0];
-    mo_file_bytes_free(ctx, &content);
-    return figure;
-}
-
 static mo_arrays *arrays_of(mo_context *ctx, int version) {
     mo_arrays *arrays = mo_arrays_create(ctx);
     double x[600];
@@ -79,15 +64,6 @@ static void write_npz(mo_context *ctx, const char *path, int version) {
 
 static double read_npz(mo_context *ctx, const char *path) {
     return figure_of_arrays(mo_npz_read(ctx, path));
-}
-
-static void write_safetensors(mo_context *ctx, const char *path, int version) {
-    HELD(mo_arrays) *arrays = arrays_of(ctx, version);
-    mo_safetensors_write(arrays, "{\"made_by\":\"a test\"}", path);
-}
-
-static double read_safetensors(mo_context *ctx, const char *path) {
-    return figure_of_arrays(mo_safetensors_read(ctx, path));
 }
 
 static void write_graph(mo_context *ctx, const char *path, int version) {
@@ -156,8 +132,7 @@ static const char *entry_name(void) {
 }
 
 static const kind kinds[] = {
-    {"words", write_words, read_words}, {"x.npy", write_npy, read_npy}, {"x.npz", write_npz, read_npz},
-    {"x.safetensors", write_safetensors, read_safetensors}, {"graph.npz", write_graph, read_graph},
+    {"x.npy", write_npy, read_npy}, {"x.npz", write_npz, read_npz}, {"graph.npz", write_graph, read_graph},
     {"edges.txt", write_edges, read_graph}, {"weights.safetensors", write_weights, read_weights},
     {NULL, write_entry, read_entry}, /* entry_name() */
 };
@@ -447,27 +422,4 @@ TEST_WITH(scratch *s, a_hop_stack_is_synced_before_it_has_its_name) {
         fail_msg("%s\n%s", wrong, disk_calls());
     assert_true(written > 0);
     folder_remove(folder);
-}
-
-/* Shows that the check above can fail. */
-TEST(an_order_that_loses_files_is_recognized) {
-    static const struct {
-        const char *calls, *wrong;
-    } all[] = {
-        {"create /f\nmade /f/#1\nwrite /f/#1 5\nsync /f/#1\nname /f/#1 /f/.t\nname /f/.t /f/a\nsync /f\n", NULL},
-        {"create /f\nmade /f/#1\nwrite /f/#1 5\nname /f/#1 /f/a\nsync /f/#1\nsync /f\n", "not synced before"},
-        {"create /f/.t\nwrite /f/.t 3\nsync /f/.t\nwrite /f/.t 2\nname /f/.t /f/a\nsync /f\n", "behind the sync"},
-        {"create /f/.t\nwrite /f/.t 5\nsync /f/.t\nname /f/.t /f/a\n", "folder is not synced"},
-        {"create /f/a\nwrite /f/a 5\nsync /f/a\nsync /f\n", "no file is renamed"},
-        {"create /g/.t\nwrite /g/.t 5\nsync /g/.t\nname /g/.t /f/a\nsync /f\n", "another folder"},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        char wrong[400] = "";
-        long written;
-        assert_int_equal(disk_save_in_order(all[i].calls, "/f/a", &written, wrong), !all[i].wrong);
-        if (all[i].wrong)
-            assert_non_null(strstr(wrong, all[i].wrong));
-        else
-            assert_int_equal(written, 5);
-    }
 }

@@ -1,7 +1,7 @@
 /* tests/train/test_set_blocks.c - the blocks of rows that describe the graphs of a set: statistics of known graphs, the
- * optimal assignment kernel against counts over all pairs, Gaussians against means over pairs of nodes. No block
- * depends on the order of nodes. */
+ * optimal assignment kernel against counts over all pairs, Gaussians against means over pairs of nodes. */
 #include "tests/copies.h"
+#include "tests/train/subtrees.h"
 #include "train/features/sets/set_blocks.h"
 
 static const fixtures around_all = {scratch_create, planted_release};
@@ -9,8 +9,8 @@ static const fixtures around_all = {scratch_create, planted_release};
 enum { MOST_NODES = 16, ROUNDS = 3 };
 
 /* Draws graphs; if labelled, each node has one of three labels; if unit is not 0, also a measured value in that unit.
- * reversed: the order of nodes in each graph. */
-static mo_graph *measured_set(mo_context *ctx, int64_t graphs, bool labelled, bool reversed, float unit) {
+ */
+static mo_graph *measured_set(mo_context *ctx, int64_t graphs, bool labelled, float unit) {
     mo_graph *set = mo_graph_new(ctx, "drawn", "drawn");
     mo_edges edges = {0};
     mo_random r = mo_random_at(6, MO_PURPOSE_CHECK, 3);
@@ -22,11 +22,11 @@ static mo_graph *measured_set(mo_context *ctx, int64_t graphs, bool labelled, bo
         int64_t first = set->graph_offset[g], n = 4 + mo_random_below(&r, MOST_NODES - 4);
         set->graph_offset[g + 1] = first + n;
         for (int64_t i = 0; i < n; i++) {
-            int64_t a = first + (reversed ? n - 1 - i : i);
+            int64_t a = first + i;
             kind[a] = mo_random_below(&r, 3);
             for (int64_t j = 0; j < i; j++)
                 if (mo_random_uniform(&r) < 0.2 + 0.1 * (double)(g % 3))
-                    mo_edges_add(ctx, &edges, a, first + (reversed ? n - 1 - j : j));
+                    mo_edges_add(ctx, &edges, a, first + j);
         }
     }
     mo_graph_set_edges(set, set->graph_offset[graphs], &edges);
@@ -39,11 +39,6 @@ static mo_graph *measured_set(mo_context *ctx, int64_t graphs, bool labelled, bo
     set = mo_graph_finish(set);
     assert_non_null(set);
     return set;
-}
-
-/* As measured_set, without values. */
-static mo_graph *drawn_set(mo_context *ctx, int64_t graphs, bool labelled, bool reversed) {
-    return measured_set(ctx, graphs, labelled, reversed, 0);
 }
 
 /* ---- statistics ---- */
@@ -100,67 +95,18 @@ TEST_WITH(scratch *s, statistics_are_those_of_known_graphs) {
 
 /* ---- subtrees ---- */
 
-/* Refines colours over the nodes of the whole set: numbers the distinct (colour, neighbours' colours) by comparing all
- * pairs, without a hash. */
-static void refine(const mo_graph *set, const int64_t *before, int64_t *after) {
-    int64_t n = set->nodes, kinds = 0;
-    for (int64_t u = 0; u < n; u++) {
-        int64_t same = -1;
-        for (int64_t v = 0; v < u && same < 0; v++) {
-            bool equal = before[u] == before[v] && degree(set, u) == degree(set, v);
-            for (int64_t e = set->row_pointer[u]; equal && e < set->row_pointer[u + 1]; e++) {
-                int64_t colour = before[set->column[e]], balance = 0;
-                for (int64_t f = set->row_pointer[u]; f < set->row_pointer[u + 1]; f++)
-                    balance += before[set->column[f]] == colour;
-                for (int64_t f = set->row_pointer[v]; f < set->row_pointer[v + 1]; f++)
-                    balance -= before[set->column[f]] == colour;
-                equal = balance == 0;
-            }
-            same = equal ? v : -1;
-        }
-        after[u] = same >= 0 ? after[same] : kinds++;
-    }
-}
-
-/* Adds to K[g, h] the sum over colours of min(n_c, n'_c); for g = h without what only graph g has of a colour. */
-static void add_intersections(const mo_graph *set, const int64_t *colour, double *K, double *norm) {
-    int64_t G = set->graphs, (*count)[64] = calloc((size_t)set->nodes, sizeof *count);
-    for (int64_t g = 0; g < G; g++)
-        for (int64_t u = set->graph_offset[g]; u < set->graph_offset[g + 1]; u++) {
-            count[colour[u]][g]++;
-            norm[g]++;
-        }
-    for (int64_t c = 0; c < set->nodes; c++)
-        for (int64_t g = 0; g < G; g++)
-            for (int64_t h = 0; h < G; h++) {
-                int64_t shared = 0;
-                for (int64_t other = 0; other < G; other++)
-                    if (other != g && count[c][other] > shared)
-                        shared = count[c][other];
-                int64_t least = count[c][g] < count[c][h] ? count[c][g] : count[c][h];
-                K[g * G + h] += (double)(g == h && least > shared ? shared : least);
-            }
-    free(count);
-}
-
 TEST_WITH(scratch *s, subtrees_are_the_optimal_assignment_kernel) {
     enum { G = 40 };
     for (int labelled = 0; labelled < 2; labelled++) {
-        HELD(mo_graph) *set = drawn_set(s->ctx, G, labelled, false);
+        HELD(mo_graph) *set = measured_set(s->ctx, G, labelled, 0);
         HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
-        HELD_MEMORY int64_t *colour = calloc((size_t)set->nodes, sizeof *colour),
-                            *next = calloc((size_t)set->nodes, sizeof *next);
-        double K[G * G] = {0}, norm[G] = {0};
+        HELD_MEMORY int64_t *colour = calloc((size_t)set->nodes, sizeof *colour);
+        double K[G * G] = {0}, norm[G];
         for (int64_t u = 0; labelled && u < set->nodes; u++)
             colour[u] = set->feature_column[set->feature_pointer[u]];
-        for (int round = 0; round <= ROUNDS; round++) {
-            if (round) {
-                refine(set, colour, next);
-                memcpy(colour, next, (size_t)set->nodes * sizeof *colour);
-            }
-            if (round || labelled)
-                add_intersections(set, colour, K, norm);
-        }
+        count_subtrees(set, colour, labelled, ROUNDS, K);
+        for (int64_t g = 0; g < G; g++) /* every node has one colour a round */
+            norm[g] = (double)((ROUNDS + labelled) * (set->graph_offset[g + 1] - set->graph_offset[g]));
         for (int g = 0; g < G; g++)
             for (int h = 0; h < G; h++)
                 K[g * G + h] /= sqrt(norm[g] * norm[h]);
@@ -228,7 +174,7 @@ static double mean_gaussians(const mo_graph *set, const double *h, int64_t w, do
  * exact kernel. */
 TEST_WITH(scratch *s, waves_are_gaussians_between_nodes) {
     enum { G = 24 };
-    HELD(mo_graph) *set = drawn_set(s->ctx, G, true, false);
+    HELD(mo_graph) *set = measured_set(s->ctx, G, true, 0);
     mo_set_structure structure;
     static float rows[G * MO_WAVES];
     double *h, K[G][G], row[G] = {0}, all = 0, s2 = 0, error = 0, spread = 0;
@@ -258,40 +204,11 @@ TEST_WITH(scratch *s, waves_are_gaussians_between_nodes) {
     mo_set_structure_free(&structure);
 }
 
-/* ---- the order of the nodes ---- */
-
-TEST_WITH(scratch *s, the_order_of_the_nodes_changes_no_inner_product) {
-    static const char *const names[] = {"statistics", "subtrees", "waves"};
-    enum { G = 30 };
-    mo_feature_options o = example_features(NULL);
-    mo_features *f[2];
-    for (int i = 0; i < 2; i++) {
-        HELD(mo_graph) *set = drawn_set(s->ctx, G, true, i);
-        f[i] = mo_example_features_open(set, MO_TASK_GC, NULL, &o);
-        assert_non_null(f[i]);
-    }
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
-    for (int b = 0; b < 3; b++) {
-        static float gram[2][G * G];
-        for (int i = 0; i < 2; i++) {
-            mo_tensor *X = mo_arrays_find(f[i]->arrays, names[b]);
-            mo_tensor_read(mo_contiguous(t, mo_matmul(t, X, mo_transpose(t, X))), gram[i], sizeof gram[i]);
-        }
-        for (int i = 0; i < G * G; i++)
-            if (!(fabsf(gram[0][i] - gram[1][i]) < 1e-4F))
-                fail_msg("%s: %g and %g", names[b], (double)gram[0][i], (double)gram[1][i]);
-        assert_true(fabsf(gram[0][0] - 1) < 1e-4F);
-    }
-    mo_tape_release(t);
-    mo_features_release(f[0]);
-    mo_features_release(f[1]);
-}
-
 /* ---- measured values beside labels, or alone ---- */
 
 /* Returns the largest difference of two arrays of one shape; for matrices, of the inner products of their rows. */
 static double array_distance(mo_context *ctx, const mo_features *f, const mo_features *g, const char *name) {
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *X = mo_arrays_find(f->arrays, name), *Y = mo_arrays_find(g->arrays, name);
     if (mo_ndim(X) == 2) {
         X = mo_matmul(t, X, mo_transpose(t, X));
@@ -299,7 +216,6 @@ static double array_distance(mo_context *ctx, const mo_features *f, const mo_fea
     }
     mo_tensor *largest = mo_max(t, mo_abs(t, mo_sub(t, X, Y)), MO_ALL, MO_DROP_AXES);
     double distance = mo_item(largest);
-    mo_tape_release(t);
     expect_ok(ctx);
     return distance;
 }
@@ -312,7 +228,7 @@ TEST_WITH(scratch *s, a_measured_value_counts_in_any_unit_and_makes_no_kinds) {
     for (int labelled = 0; labelled < 2; labelled++) {
         mo_features *f[4];
         for (int i = 0; i < 4; i++) {
-            HELD(mo_graph) *set = measured_set(s->ctx, G, labelled, false, units[i]);
+            HELD(mo_graph) *set = measured_set(s->ctx, G, labelled, units[i]);
             f[i] = mo_example_features_open(set, MO_TASK_GC, NULL, &o);
             if (!f[i])
                 fail_msg("%s", mo_context_status(s->ctx)->message);

@@ -1,6 +1,7 @@
 /* tests/train/test_set_kernels.c - the kernels between the graphs of a set against their formulas, summed plainly in
  * float64. Kernels that a set has no data for are left out; bad input is refused. */
 #include "tests/drawn_graphs.h"
+#include "tests/train/subtrees.h"
 #include "train/features/example_rows.h"
 #include "train/features/sets/kernels.h"
 #include "train/graphs/graph_build.h"
@@ -184,44 +185,8 @@ static void gaussian_of(listed *l, double *K) {
 
 /* ---- wl, by counting ---- */
 
-/* Whether two nodes get the same colour after a round: equal colours before, and equally many neighbours of each
- * colour. */
-static bool same_node(const mo_graph *set, const int *colour, int64_t u, int64_t v) {
-    if (colour[u] != colour[v] || degree(set, u) != degree(set, v))
-        return false;
-    for (int64_t e = set->row_pointer[u]; e < set->row_pointer[u + 1]; e++) {
-        int here = 0, there = 0, c = colour[set->column[e]];
-        for (int64_t i = 0; i < degree(set, u); i++) {
-            here += colour[set->column[set->row_pointer[u] + i]] == c;
-            there += colour[set->column[set->row_pointer[v] + i]] == c;
-        }
-        if (here != there)
-            return false;
-    }
-    return true;
-}
-
-/* Adds the sums over colours of min(n_c, n'_c); on the diagonal only what another graph has too. */
-static void add_round(const mo_graph *set, const int *colour, double *k) {
-    for (int c = 0; c < set->nodes; c++) {
-        double count[GRAPHS] = {0};
-        for (int g = 0; g < GRAPHS; g++)
-            for (int64_t u = set->graph_offset[g]; u < set->graph_offset[g + 1]; u++)
-                count[g] += colour[u] == c;
-        for (int g = 0; g < GRAPHS; g++) {
-            double other = 0;
-            for (int h = 0; h < GRAPHS; h++)
-                if (h != g) {
-                    other = fmax(other, count[h]);
-                    k[g * GRAPHS + h] += fmin(count[g], count[h]);
-                }
-            k[g * GRAPHS + g] += fmin(count[g], other);
-        }
-    }
-}
-
 static void subtrees_of(const mo_graph *set, double *K) {
-    static int colour[GRAPHS * MOST], next[GRAPHS * MOST];
+    static int64_t colour[GRAPHS * MOST];
     static double k[GRAPHS * GRAPHS];
     memset(k, 0, sizeof k);
     for (int64_t u = 0; u < set->nodes; u++) { /* the first columns are attributes, real numbers that define no kinds of
@@ -230,18 +195,7 @@ static void subtrees_of(const mo_graph *set, double *K) {
         for (int64_t j = set->attributes; j < set->features; j++)
             colour[u] += (int)(feature(set, u, j) * (double)(j - set->attributes + 1));
     }
-    if (set->features)
-        add_round(set, colour, k);
-    for (int round = 0; round < ROUNDS; round++) {
-        for (int u = 0; u < set->nodes; u++) {
-            next[u] = u;
-            for (int v = 0; v < u && next[u] == u; v++)
-                if (same_node(set, colour, u, v))
-                    next[u] = next[v];
-        }
-        memcpy(colour, next, sizeof colour);
-        add_round(set, colour, k);
-    }
+    count_subtrees(set, colour, set->features > 0, ROUNDS, k);
     for (int g = 0; g < GRAPHS; g++)
         for (int h = 0; h < GRAPHS; h++) {
             double both = k[g * GRAPHS + g] * k[h * GRAPHS + h];
@@ -369,14 +323,13 @@ TEST_WITH(scratch *s, inductive_kernels_before_any_label) {
 
 TEST_WITH(scratch *s, empty_lists_and_wrong_graphs_and_too_little_memory) {
     HELD(mo_graph) *set = drawn_set(s->ctx, true, A), *single = draw_graph(s->ctx, small, 0, 3);
-    mo_set_kernels *k = mo_set_kernels_create(set, false, 0);
+    HELD(mo_set_kernels) *k = mo_set_kernels_create(set, false, 0);
     int64_t graph = 3, beyond = GRAPHS;
     float K[5];
     assert_int_equal(mo_set_kernels_gram(k, NULL, 0, &graph, 1, NULL), MO_OK);
     assert_int_equal(mo_set_kernels_gram(k, &beyond, 1, &graph, 1, K), MO_INVALID);
     assert_non_null(strstr(mo_context_status(s->ctx)->message, "graph 24, expected 0 to 23"));
     mo_clear_error(s->ctx);
-    mo_set_kernels_release(k);
     assert_null(mo_set_kernels_create(set, false, 1000));
     assert_int_equal(mo_code_of(s->ctx), MO_MEMORY);
     mo_clear_error(s->ctx);

@@ -188,28 +188,6 @@ int flock(int fd, int operation) {
     return no_locks ? -1 : (int)syscall(SYS_flock, fd, operation);
 }
 
-/* A job queue starts a run a second time: without a lock the log would have the steps of both. */
-TEST(a_run_is_continued_by_one_at_a_time) {
-    run_options o = usual_run;
-    char *whole = folder_of(*state, 0), *folder = folder_of(*state, 1), holder[64];
-    run_until(&o, whole, false, o.steps);
-    run_until(&o, folder, false, 4);
-    training_run first = run_open(&o, folder), second = run_open(&o, folder);
-    assert_int_equal(mo_trainer_resume(first.trainer), MO_OK);
-    mo_trainer_step(first.trainer, NULL);
-    mo_trainer_resume(second.trainer);
-    snprintf(holder, sizeof holder, "log.jsonl: process %ld continues this run", (long)getpid());
-    assert_failed(second.ctx, MO_STATE, PARTS(holder));
-    run_close(&second);
-    mo_trainer_run(first.trainer, NULL, NULL);
-    mo_trainer_finish(first.trainer);
-    assert_run_ok(&first);
-    run_close(&first);
-    assert_same_run(whole, folder);
-    run_until(&o, folder, true, o.steps); /* a finished run stays as it is */
-    assert_same_run(whole, folder);
-}
-
 /* Also if there is no log yet, as for a run whose first save was cut short. */
 TEST(so_is_a_run_that_has_just_begun) {
     run_options o = usual_run;
@@ -290,4 +268,23 @@ TEST(a_step_that_fails_leaves_the_last_good_checkpoint) {
     mo_step_report r;
     assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
     assert_true(r.step == good && isfinite(r.loss) && r.lr == mo_cosine(o.lr, 0, good, 40));
+}
+
+TEST_WITH(scratch *s, log_tells_loss_rate_norm_accuracy_and_data) {
+    char *folder = folder_of(s, 0);
+    run_until(&usual_run, folder, false, 1);
+    HELD(bytes) log = run_file(folder, "log.jsonl");
+    json_t *line = json_loadb((char *)log.data, log.n - 1, 0, NULL);
+    assert_true(json_real_value(json_object_get(line, "loss")) > 0);
+    assert_true(json_real_value(json_object_get(line, "lr")) == usual_run.lr);
+    assert_true(json_real_value(json_object_get(line, "gradient_norm")) > 0);
+    assert_true(json_real_value(json_object_get(line, "seconds")) > 0);
+    static const char *const tasks[] = {"lp", "nc", "gc"};
+    static const char *const data[] = {"planted:lp", "planted:nc", "rings:gc"};
+    for (int i = 0; i < 3; i++) {
+        double accuracy = json_real_value(json_object_get(json_object_get(line, "accuracy"), tasks[i]));
+        assert_true(accuracy > 0 && accuracy <= 1);
+        assert_string_equal(json_string_value(json_array_get(json_object_get(line, "data"), (size_t)i)), data[i]);
+    }
+    json_decref(line);
 }

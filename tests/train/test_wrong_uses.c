@@ -62,13 +62,6 @@ TEST_WITH(use *u, shapes_and_dtypes) {
     assert_int_equal(mo_numel(mo_sum(T, u->W, MO_AXIS(-1), MO_DROP_AXES)), 3); /* axes count from the end */
 }
 
-TEST_WITH(use *u, labels) {
-    mo_softmax_cross_entropy(T, u->W, mo_from(T, MO_I64, 1, matrix, (int64_t[]){0, 4, 1}), 0);
-    EXPECT(u, MO_INVALID, "softmax_cross_entropy: label 4 at [1], expected 0 to 3");
-    mo_softmax_cross_entropy(T, u->W, mo_from(T, MO_I32, 1, matrix, (int32_t[]){0, 3, 1}), 0);
-    EXPECT(u, MO_MISMATCH, "softmax_cross_entropy: target is int32, expected int64 labels");
-}
-
 TEST_WITH(use *u, a_graph_used_twice) {
     mo_tensor *S = mo_square(T, u->W), *loss = mo_sum(T, mo_square(T, S), MO_ALL, MO_DROP_AXES);
     assert_int_equal(mo_backward(T, loss), MO_OK);
@@ -97,22 +90,6 @@ TEST_WITH(use *u, objects_that_do_not_belong) {
     EXPECT(u, MO_MISMATCH, "add: input 1 belongs to another context");
     mo_add(T, u->W, NULL);
     EXPECT(u, MO_INVALID, "add: input 1 is null");
-}
-
-TEST_WITH(use *u, matrices_without_a_solution) {
-    mo_solve(T, ones(u, MO_F64, 2, 2), ones(u, MO_F64, 2, 1));
-    EXPECT(u, MO_NUMERICAL, "solve:", "singular");
-    mo_solve_spd(T, ones(u, MO_F64, 2, 2), ones(u, MO_F64, 2, 1));
-    EXPECT(u, MO_NUMERICAL, "solve_spd:", "not positive definite (leading minor 2)");
-}
-
-TEST_WITH(use *u, values_that_are_not_finite) {
-    mo_tape_set_anomaly(T, true);
-    mo_log(T, mo_neg(T, u->W));
-    EXPECT(u, MO_NUMERICAL, "log made nan at [0, 0] of output 0", "in the forward, from finite inputs");
-    mo_tensor_fill(u->W, 0);
-    mo_backward(T, mo_sum(T, mo_sqrt(T, u->W), MO_ALL, MO_DROP_AXES));
-    EXPECT(u, MO_NUMERICAL, "in the backward, in the vjp of sqrt at ");
 }
 
 TEST_WITH(use *u, gradients_of_nothing) {
@@ -197,32 +174,6 @@ TEST_WITH(use *u, an_optimiser_without_what_it_needs) {
         EXPECT(u, MO_STATE, "adamw: the parameter, W was freed by mo_tensor_release");
         u->W = NULL;
     }
-}
-
-static mo_tensor *transposed_logits(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return mo_matmul(t, mo_transpose(t, Ys), mo_full(t, MO_F64, 2, (int64_t[]){mo_dim(Ys, 0), mo_dim(Zq, 0)}, 1));
-}
-
-TEST_WITH(use *u, heads) {
-    const mo_head wrong = {
-        .abi = MO_HEAD_ABI, .size = sizeof wrong, .name = "wrong", .logits = transposed_logits, .order = 1};
-    mo_head old = wrong, nameless = wrong;
-    old.abi = MO_HEAD_ABI - 1;
-    nameless.n_parameters = 1;
-    nameless.parameters = &(const mo_head_parameter){.value = 1};
-    mo_tensor *Ys = ones(u, MO_F64, 3, 2), *Zq = ones(u, MO_F64, 5, 4), *b, *V;
-    mo_head_apply(T, &wrong, u->W, Ys, Zq, NULL);
-    EXPECT(u, MO_INVALID, "head wrong: it returned logits [2, 5] float64, expected [5, 2] float64");
-    mo_head_apply(T, &old, u->W, Ys, Zq, NULL);
-    EXPECT(u, MO_INVALID, "head: abi", "rebuild it against this library");
-    mo_head_start(T, &nameless, MO_F64, 4, NULL, 0, &b);
-    EXPECT(u, MO_INVALID, "head wrong: parameter 0, without a name, has 0 axes");
-    assert_null(mo_find_head("rigde"));
-    mo_head_apply(T, mo_find_head("rigde"), u->W, Ys, Zq, NULL);
-    EXPECT(u, MO_INVALID, "head: the head is NULL");
-    mo_ridge_fit(T, u->W, ones(u, MO_F64, 4, 2), mo_scalar(T, MO_F64, 10), MO_RIDGE_AUTO, &V, &b);
-    EXPECT(u, MO_INVALID, "ridge_fit:", "[3, 4]", "[4, 2]"); /* not: solve_spd */
 }
 
 TEST_WITH(use *u, a_context_with_objects_that_live) {

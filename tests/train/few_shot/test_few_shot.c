@@ -154,14 +154,13 @@ TEST_WITH(scratch *s, rows_from_elsewhere_are_read_as_they_are) {
             all[i] = i;
         assert_int_equal(mo_few_shot_fit(f, all, (int64_t[]){0, 1, 0, 1}, 4), MO_OK);
         assert_int_equal(mo_few_shot_logits(f, all, ROWS, logits), MO_OK);
-        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
         mo_tensor *Zs = mo_gather_rows(t, Z, mo_from(t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){0, 2, 1, 3}));
         mo_tensor *Ys =
             mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){0, 0, 1, 1}), 2, mo_tensor_dtype(Z));
         mo_tensor *lambda = mo_scalar(t, mo_tensor_dtype(Z), 2);
         mo_tensor *Y = mo_cast(t, mo_head_apply(t, &mo_head_ridge, Zs, Ys, Z, &lambda), MO_F64);
         assert_int_equal(mo_tensor_read(Y, expected, sizeof expected), MO_OK);
-        mo_tape_release(t);
         assert_memory_equal(logits, expected, sizeof logits);
         assert_int_equal(mo_few_shot_suggest(f, all, 4, 3, next), MO_OK);
         assert_int_equal(mo_few_shot_plane(f, xy), MO_OK);
@@ -181,7 +180,7 @@ static mo_tensor *rows_that_overlap(mo_context *ctx) {
 /* Returns the share of left-out rows that a ridge on the other rows gets right, with k labels per class. For each j it
  * leaves out rows j .. j + left - 1 of every class, counted modulo k. */
 static double share_without(mo_context *ctx, mo_tensor *Z, int64_t k, int64_t left) {
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     int64_t right = 0, n = CLASSES * (k - left), m = CLASSES * left;
     mo_tensor *lambda = mo_scalar(t, MO_F32, 2);
     for (int64_t j = 0; j < k; j++) {
@@ -208,7 +207,6 @@ static double share_without(mo_context *ctx, mo_tensor *Z, int64_t k, int64_t le
         }
     }
     assert_true(mo_ok(ctx));
-    mo_tape_release(t);
     return (double)right / (double)(k * m);
 }
 

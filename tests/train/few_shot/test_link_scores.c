@@ -10,42 +10,6 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { ASKED = 200 };
 
-/* Scores n links that were removed from Cora, then n pairs that never were links. */
-static void score_cora(int threads, int64_t first, int64_t n, double *score) {
-    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-    mo_register_ops(ctx);
-    HELD(mo_graph) *cora = mo_graph_open(ctx, "cora");
-    HELD(mo_links) *links = mo_links_create(cora, 0.05, ASKED, 7);
-    assert_non_null(links);
-    assert_true(links->n_positive >= ASKED);
-    int64_t u[2 * ASKED], v[2 * ASKED];
-    for (int64_t i = 0; i < n; i++)
-        for (int side = 0; side < 2; side++) {
-            int64_t *const *end = side ? links->negative : links->positive;
-            u[side * n + i] = end[side][first + i]; /* non-edges with their ends swapped */
-            v[side * n + i] = end[!side][first + i];
-        }
-    if (mo_few_shot_links(links->masked, NULL, u, v, 2 * n, score) != MO_OK)
-        fail_msg("%s", mo_context_status(ctx)->message);
-}
-
-TEST(links_that_were_taken_away_are_found) {
-    static double score[2 * ASKED], again[2 * ASKED], few[20];
-    score_cora(1, 0, ASKED, score);
-    double auc = mo_auc((mo_scores){score, ASKED, score + ASKED, ASKED});
-    print_message("AUC %.3f\n", auc);
-    assert_true(auc > 0.93);
-    score_cora(3, 0, ASKED, again);
-    assert_memory_equal(again, score, sizeof score);
-    score_cora(2, 5, 10, few);
-    double most = 0; /* float32 products over other numbers of rows round differently: by up to 1.3e-4, for scores up to
-                      * 4 */
-    for (int i = 0; i < 20; i++)
-        most = worst_of(most, fabs(few[i] - score[i < 10 ? 5 + i : ASKED + i - 5]));
-    print_message("20 scores of few pairs differ by at most %.1e\n", most);
-    assert_true(most < 5e-4);
-}
-
 TEST_WITH(scratch *s, what_is_no_missing_link_is_refused) {
     double score[2];
     HELD(mo_graph) *g = mo_graph_open(s->ctx, "cora");

@@ -1,14 +1,12 @@
 /* tests/train/fit/test_diagnosis.c - how the geometry of embeddings affects prototypes, on the paper's examples. */
-#include "tests/scratch.h"
+#include "tests/labelled_rows.h"
 
 #include <math.h>
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
 static mo_diagnosis diagnose(scratch *s, int64_t n, int64_t d, const double *z, const int64_t *y, double epsilon) {
-    HELD(mo_tensor) *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){n, d}, z);
-    HELD(mo_tensor) *label = mo_tensor_create_from(s->ctx, MO_I64, 1, &n, y);
-    HELD(mo_embeddings) *E = mo_embeddings_create(Z, label, "example");
+    HELD(mo_embeddings) *E = embeddings_of(s->ctx, MO_F64, n, d, z, y);
     mo_diagnosis x = {0};
     assert_int_equal(mo_diagnose(E, &(mo_diagnosis_options){.epsilon = epsilon}, &x), MO_OK);
     return x;
@@ -55,15 +53,6 @@ TEST_WITH(scratch *s, prototypes_between_others_are_not_outer) {
     x = diagnose(s, 8, 2, square, y, 0.01);
     for (int c = 0; c < 8; c++)
         assert_true(x.prototype[c].outer == !(c % 2) && x.prototype[c].flagged == !x.prototype[c].outer);
-}
-
-TEST_WITH(scratch *s, equal_rows_have_no_spread) {
-    double z[14];
-    int64_t y[14];
-    for (int i = 0; i < 14; i++)
-        z[i] = (double)(y[i] = i % 2);
-    HELD(mo_diagnosis) x = diagnose(s, 14, 1, z, y, 0.1);
-    assert_true(x.spread == 0 && x.prototype[1].norm == 1);
 }
 
 /* ---- many classes ---- */
@@ -137,9 +126,7 @@ TEST_WITH(scratch *s, hull_distances_are_those_of_each_point_alone) {
             z[i] = 100 + mo_random_normal(&r);
         for (int i = 0; i < POINTS; i++)
             y[i] = i;
-        HELD(mo_tensor) *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){POINTS, d}, z);
-        HELD(mo_tensor) *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){POINTS}, y);
-        HELD(mo_embeddings) *E = mo_embeddings_create(Z, label, "points");
+        HELD(mo_embeddings) *E = embeddings_of(s->ctx, MO_F64, POINTS, d, z, y);
         HELD(mo_diagnosis) x = {0};
         told t = {0};
         assert_int_equal(

@@ -8,6 +8,23 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
 
+TEST_WITH(scratch *s, draws_are_plans_of_the_rows) {
+    HELD(mo_embeddings) *E = make(s, MO_F32, 1);
+    HELD(mo_draws) d;
+    const mo_plan_options o = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64};
+    assert_int_equal(mo_draws_create(E, 4, &defaults, &d), MO_OK);
+    for (int64_t e = 0; e < d.episodes; e++) {
+        HELD(mo_plan) plan;
+        size_t support = (size_t)(4 * C) * sizeof(int64_t), query = (size_t)(5 * C) * sizeof(int64_t);
+        assert_int_equal(mo_plan_draw(E->graph, NULL, MO_TASK_NC, (uint64_t)e, &o, NULL, 0, &plan), MO_OK);
+        assert_true(d.n_support == plan.n_support && d.n_query == plan.n_query);
+        assert_memory_equal(d.support + e * d.n_support, plan.support[0], support);
+        assert_memory_equal(d.support_label + e * d.n_support, plan.support_label, support);
+        assert_memory_equal(d.query + e * d.n_query, plan.query[0], query);
+        assert_memory_equal(d.query_label + e * d.n_query, plan.query_label, query);
+    }
+}
+
 typedef struct seen {
     int n;
     mo_fit_row row[8];
@@ -87,16 +104,14 @@ TEST_WITH(scratch *s, tuning_beats_a_penalty_that_is_far_off) {
  * that it has learned. */
 TEST_WITH(scratch *s, copies_are_no_evidence_for_the_mixture) {
     enum { WIDE = 64 };
-    static float z[N * WIDE];
+    static double z[N * WIDE];
     int64_t y[N];
     mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 0);
     for (int i = 0; i < N * WIDE; i++)
-        z[i] = (float)mo_random_normal(&r) / 8;
+        z[i] = mo_random_normal(&r) / 8;
     for (int i = 0; i < N; i++)
         y[i] = i % C;
-    HELD(mo_tensor) *Z = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){N, WIDE}, z);
-    HELD(mo_tensor) *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
-    HELD(mo_embeddings) *E = mo_embeddings_create(Z, label, "noise");
+    HELD(mo_embeddings) *E = embeddings_of(s->ctx, MO_F32, N, WIDE, z, y);
     mo_fit_options options = defaults;
     seen x = {0};
     options.episodes = 20;

@@ -38,25 +38,6 @@ static void assert_same_figures(const mo_fit_row *a, const mo_fit_row *b) {
     assert_memory_equal(a->by_norm, b->by_norm, sizeof a->by_norm);
 }
 
-TEST(threads_change_no_bit) {
-    const mo_head *heads[32];
-    int n = 0;
-    while (n < 32 && mo_head_at(n)) {
-        heads[n] = mo_head_at(n);
-        n++;
-    }
-    for (int tune = 0; tune < 2; tune++) {
-        static rows one, three;
-        int some = tune ? 2 : n; /* tuning is slow, so only the first two heads */
-        assert_int_equal(run(heads, some, 1, tune, &one), MO_OK);
-        assert_int_equal(run(heads, some, 3, tune, &three), MO_OK);
-        assert_int_equal(one.n, 2 * some);
-        assert_int_equal(three.n, one.n);
-        for (int i = 0; i < one.n; i++)
-            assert_same_figures(&one.row[i], &three.row[i]);
-    }
-}
-
 /* A head that fails if the support's first number is below 0, with that number in its error. */
 static mo_tensor *fails_now_and_then(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {

@@ -5,23 +5,10 @@
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
-static const char *list(scratch *s, const char *name, const char *text) {
-    FILE *file = fopen(scratch_path(s, name), "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-    return s->path;
-}
-
 /* Rows 0 .. 7 with the labels 5, none, 9, 9, 5, none, 7, 5. */
 static mo_embeddings *eight_rows(scratch *s) {
-    HELD(mo_tensor) *Z =
-        mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){8, 1}, (double[]){0, 9, 4, 5, 1, 9, 8, 4.4});
-    HELD(mo_tensor) *y =
-        mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){8}, (int64_t[]){5, -1, 9, 9, 5, -2, 7, 5});
-    mo_embeddings *E = mo_embeddings_create(Z, y, "eight");
-    assert_non_null(E);
-    return E;
+    return embeddings_of(
+        s->ctx, MO_F64, 8, 1, (double[]){0, 9, 4, 5, 1, 9, 8, 4.4}, (int64_t[]){5, -1, 9, 9, 5, -2, 7, 5});
 }
 
 typedef struct seen {
@@ -47,11 +34,11 @@ static void on_split_row(const mo_fit_row *row, void *state) {
 }
 
 TEST_WITH(scratch *s, the_outcomes_of_a_split_are_those_of_its_rows) {
-    char train[600];
+    const char *train = scratch_write(s, "train.txt", "0\n2\n3\n", 6),
+               *test = scratch_write(s, "test.txt", "4\n7\n", 4);
     seen x = {.E = eight_rows(s)};
-    mo_draws d;
-    snprintf(train, sizeof train, "%s", list(s, "train.txt", "0\n2\n3\n"));
-    assert_int_equal(mo_draws_read(x.E, train, list(s, "test.txt", "4\n7\n"), &d), MO_OK);
+    HELD(mo_draws) d;
+    assert_int_equal(mo_draws_read(x.E, train, test, &d), MO_OK);
     const mo_fit_options options = {.split = &d};
     assert_int_equal(
         mo_fit(x.E, (const mo_head *[]){&mo_head_prototype_euclidean}, 1, &options, on_split_row, &x), MO_OK);
@@ -62,7 +49,6 @@ TEST_WITH(scratch *s, the_outcomes_of_a_split_are_those_of_its_rows) {
     assert_true(fabs(five.f1 - 2.0 / 3) <= 1e-12);
     assert_true(seven.n == 0 && isnan(seven.precision) && isnan(seven.recall) && isnan(seven.f1));
     mo_confusion_release(&x.confusion);
-    mo_draws_release(&d);
     mo_embeddings_release((mo_embeddings *)x.E);
     scratch_files(s, true);
 }

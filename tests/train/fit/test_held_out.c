@@ -75,7 +75,7 @@ TEST_WITH(scratch *s, shortcuts_of_cross_validation_say_what_refits_say) {
             mo_fit_options options = defaults;
             bool repeated = k % 2;
             options.queries = repeated ? 34 : 5;
-            mo_draws d;
+            HELD(mo_draws) d;
             mo_draws_create(E, k, &options, &d);
             mo_fit_batch b = support_of(&d, 1, repeated ? 1 : 3);
             b.n_q = d.n_query;
@@ -87,7 +87,6 @@ TEST_WITH(scratch *s, shortcuts_of_cross_validation_say_what_refits_say) {
                 assert_true(isnan(held[0][j]) ? isnan(held[1][j]) : fabs(held[0][j] - held[1][j]) <= 1e-9);
             for (int64_t j = 0; j < b.B * b.n_q * C; j++)
                 assert_true(fabs(query[0][j] - query[1][j]) <= 1e-9);
-            mo_draws_release(&d);
             shortcuts++;
         }
     assert_true(shortcuts >= 5 * 8);

@@ -5,14 +5,6 @@
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
-static void write_first(scratch *s, int n) {
-    FILE *file = fopen(scratch_path(s, "train.txt"), "w");
-    assert_non_null(file);
-    for (int i = 0; i < n; i++)
-        fprintf(file, "%d\n", i);
-    fclose(file);
-}
-
 typedef struct seen {
     int64_t predicted[N], n;
     double accuracy;
@@ -33,8 +25,7 @@ TEST_WITH(scratch *s, predictions_are_those_of_the_split) {
     HELD(mo_embeddings) *E = make(s, MO_F64, 1.5);
     HELD(mo_draws) d;
     double z[N * D];
-    write_first(s, LEARNED);
-    assert_int_equal(mo_draws_read(E, s->path, NULL, &d), MO_OK);
+    assert_int_equal(mo_draws_read(E, write_first(s, LEARNED), NULL, &d), MO_OK);
     mo_tensor_read(E->Z, z, sizeof z);
     HELD(mo_tensor) *rest = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){N - LEARNED, D}, z + LEARNED * D);
     for (int h = 0; h < 4; h++)

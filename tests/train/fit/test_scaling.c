@@ -9,20 +9,11 @@ enum { LEARNED = 24 };
 
 static double z[N * D]; /* column 2 is constant in the first LEARNED rows */
 
-static mo_embeddings *embeddings_of(scratch *s, const double *rows) {
-    int64_t y[N];
-    for (int i = 0; i < N; i++)
-        y[i] = i % C;
-    mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){N, D}, rows);
-    mo_tensor *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
-    mo_embeddings *E = mo_embeddings_create(Z, label, "scaled");
-    mo_tensor_release(Z);
-    mo_tensor_release(label);
-    assert_non_null(E);
-    return E;
-}
+static int64_t y[N];
 
 static void draw_rows(void) {
+    for (int i = 0; i < N; i++)
+        y[i] = i % C;
     mo_random r = mo_random_at(8, MO_PURPOSE_CHECK, 0);
     for (int i = 0; i < N * D; i++)
         z[i] = i % D == 2 && i < LEARNED * D ? 3 : (i % D == i / D % C ? 2 : 0) + 5 * (i % D) + mo_random_normal(&r);
@@ -59,13 +50,9 @@ static void on_row(const mo_fit_row *row, void *state) {
 /* Fits heads on a split that learns from the first LEARNED rows. lambda: a fixed penalty. */
 static void fit_rows(scratch *s, const double *rows, mo_scaling scaling, mo_fit_row *result) {
     static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_logistic, &mo_head_prototype_inner};
-    HELD(mo_embeddings) *E = embeddings_of(s, rows);
+    HELD(mo_embeddings) *E = embeddings_of(s->ctx, MO_F64, N, D, rows, y);
     HELD(mo_draws) d;
-    FILE *file = fopen(scratch_path(s, "train.txt"), "w");
-    for (int i = 0; i < LEARNED; i++)
-        fprintf(file, "%d\n", i);
-    fclose(file);
-    assert_int_equal(mo_draws_read(E, s->path, NULL, &d), MO_OK);
+    assert_int_equal(mo_draws_read(E, write_first(s, LEARNED), NULL, &d), MO_OK);
     const double lambda = 0.7;
     const mo_fit_options options = {.split = &d, .scaling = scaling, .lambda = &lambda};
     assert_int_equal(mo_fit(E, heads, 3, &options, on_row, &result), MO_OK);
@@ -105,7 +92,7 @@ TEST_WITH(scratch *s, no_query_is_scaled_by_another) {
 
 TEST_WITH(scratch *s, unknown_scalings_are_refused) {
     draw_rows();
-    HELD(mo_embeddings) *E = embeddings_of(s, z);
+    HELD(mo_embeddings) *E = embeddings_of(s->ctx, MO_F64, N, D, z, y);
     const mo_fit_options options = {
         .n_shots = 1, .shots = (int64_t[]){2}, .episodes = 1, .queries = 2, .ways = 9, .scaling = MO_SCALINGS};
     mo_fit_row row, *at = &row;

@@ -71,15 +71,13 @@ TEST_WITH(scratch *s, weights_of_edges_enter_the_normalised_adjacency) {
     HELD(mo_graph) *g = weighted_path(s->ctx, 0.5f);
     static const float expected[] = {3, 3, 0.5f, 0.5f};
     assert_memory_equal(g->weight, expected, sizeof expected);
-    mo_csr *A = mo_normalized_adjacency(g, MO_F64);
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    HELD(mo_csr) *A = mo_normalized_adjacency(g, MO_F64);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     double dense[9], first = 3 / sqrt(3 * 3.5), second = 0.5 / sqrt(3.5 * 0.5);
     assert_int_equal(mo_tensor_read(mo_spmm(t, A, mo_eye(t, MO_F64, 3)), dense, sizeof dense), MO_OK);
     const double truth[] = {0, first, 0, first, 0, second, 0, second, 0};
     for (int i = 0; i < 9; i++)
         assert_true(fabs(dense[i] - truth[i]) < 1e-15);
-    mo_tape_release(t);
-    mo_csr_release(A);
     const char *path = scratch_path(s, "path.npz");
     assert_int_equal(mo_graph_write(g, path), MO_OK);
     HELD(mo_graph) *read = mo_graph_open(s->ctx, path), *equal = weighted_path(s->ctx, 3);
@@ -101,27 +99,6 @@ TEST_WITH(scratch *s, held_out_edges_leave_the_weights_of_the_others) {
     g = mo_graph_finish(g);
     HELD(mo_graph) *rest = mo_graph_without(g, (int64_t *[]){(int64_t[]){1}, (int64_t[]){2}}, 1);
     assert_memory_equal(rest->weight, ((const float[]){1, 1, 3, 3}), 4 * sizeof(float));
-}
-
-TEST_WITH(scratch *s, graphs_may_be_empty) {
-    for (int64_t nodes = 0; nodes < 3; nodes++) {
-        HELD(mo_graph) *g = mo_graph_from_edges(s->ctx, "empty", nodes, 0, NULL, NULL);
-        assert_non_null(g);
-        assert_int_equal(g->nodes, nodes);
-        assert_int_equal(g->nnz, 0);
-        assert_int_equal(g->graph_offset[1], nodes);
-        assert_false(mo_graph_has_edge(g, 0, 0));
-        for (int task = 0; task < MO_TASKS; task++)
-            assert_false(mo_graph_has_task(g, (mo_task)task));
-    }
-    mo_graph_release(NULL);
-}
-
-TEST_WITH(scratch *s, look_ups_outside_the_graph_are_false) {
-    HELD(mo_graph) *g = mo_graph_from_edges(s->ctx, "edge", 2, 1, (int64_t[]){0}, (int64_t[]){1});
-    assert_true(mo_graph_has_edge(g, 0, 1) && mo_graph_has_edge(g, 1, 0));
-    assert_false(mo_graph_has_edge(g, -1, 0) || mo_graph_has_edge(g, 0, -1));
-    assert_false(mo_graph_has_edge(g, 2, 0) || mo_graph_has_edge(g, 0, INT64_MAX));
 }
 
 TEST_WITH(scratch *s, equal_content_has_equal_hashes_and_other_content_has_not) {

@@ -87,11 +87,10 @@ static void write_member(corpus *c, mo_arrays *arrays, const char *text) {
 }
 
 static void write_members(corpus *c) {
-    mo_arrays *arrays = mo_arrays_create(c->s->ctx);
+    HELD(mo_arrays) *arrays = mo_arrays_create(c->s->ctx);
     for (int i = 0; i < c->members; i++)
         write_member(c, arrays, c->member[i]);
     assert_int_equal(mo_npz_write(arrays, scratch_path(c->s, c->alone)), MO_OK);
-    mo_arrays_release(arrays);
     c->members = 0;
 }
 
@@ -170,14 +169,13 @@ static void open_case(corpus *c, int i) {
     const char *path = *c->alone ? scratch_path(c->s, c->alone) : c->s->folder;
     mo_pool_file *pool = mo_path_ends_with(path, ".pool") ? mo_pool_file_read(ctx, path) : NULL;
     mo_suite *suite = mo_path_ends_with(path, ".suite") ? mo_suite_read(ctx, path) : NULL;
-    mo_graph *graph = mo_path_ends_with(path, ".json") ? NULL : mo_graph_open(ctx, path);
+    HELD(mo_graph) *graph = mo_path_ends_with(path, ".json") ? NULL : mo_graph_open(ctx, path);
     if (*c->line[i] == '!')
         expect_refusal(c, i, pool || suite || graph);
     else
         expect_graph(c, i, graph);
     mo_pool_file_release(pool);
     mo_suite_release(suite);
-    mo_graph_release(graph);
     scratch_files(c->s, true);
     c->alone[0] = '\0';
     c->cases++;

@@ -116,22 +116,6 @@ TEST_WITH(scratch *s, every_edge_and_non_edge_is_drawn_equally_often) {
     }
 }
 
-/* The first part of the list is a random sample too, so the list can be cut anywhere. */
-TEST_WITH(scratch *s, lists_are_in_random_order) {
-    enum { ITEMS = 12, SEEDS = 6000 };
-    for (int64_t m = 5; m <= ITEMS; m++) {
-        int64_t first[ITEMS] = {0}, last[ITEMS] = {0};
-        for (uint64_t seed = 0; seed < SEEDS; seed++) {
-            mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 0);
-            HELD_MEMORY int64_t *drawn = mo_draw_distinct(s->ctx, &r, ITEMS, m);
-            first[drawn[0]]++;
-            last[drawn[m - 1]]++;
-        }
-        assert_even(first, ITEMS, (double)SEEDS / ITEMS);
-        assert_even(last, ITEMS, (double)SEEDS / ITEMS);
-    }
-}
-
 TEST_WITH(scratch *s, features_and_labels_stay_with_the_masked_graph) {
     unsetenv("MOCHI_EMBEDDED");
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
