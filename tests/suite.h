@@ -1,7 +1,6 @@
 /* tests/suite.h - the tests of a program. A function TEST(its_claim) { ... } runs without being listed, in the order of
  * the file. If a file defines `around_all` (set-up and tear-down of the program) or `around_each` (of each TEST, not of
- * a BARE_TEST), they are called; the state that they set is `*state`
- * in the test, or the argument of a TEST_OF. */
+ * a BARE_TEST), they are called; the state that they set is `*state` in the test, or the argument of a TEST_OF. */
 #ifndef SUITE_H
 #define SUITE_H
 
@@ -29,8 +28,8 @@ void add_test(const char *name, CMUnitTestFunction test, CMFixtureFunction creat
 /* Runs the tests; returns 0 if none failed. It is the default main of a program. */
 int run_suite(void);
 
-/* Returns the object, which is released when the running test ends: before the file's own tear-down, the newest first.
- */
+/* Returns the object, which is released when the running test ends: the newest first, before the file's own
+ * tear-down. */
 void *until_end(void *object, void (*release)(void *object));
 /* Returns zeroed memory that is freed when the running test ends, or at free_test_memory. */
 void *test_memory(size_t bytes);
@@ -50,13 +49,6 @@ int end_test(void **state, const fixtures *each);
     ADD_TEST(name, name, each)                                                                                         \
     static void name(void **state)
 #define TEST(name) TEST_AROUND(name, &around_each)
-/* A test to which the state is given as a parameter: TEST_WITH(scratch *s, its_claim) { ... }. */
-#define TEST_WITH(parameter, name)                                                                                     \
-    static void name##_with(parameter);                                                                                \
-    TEST(name) {                                                                                                       \
-        name##_with(*state);                                                                                           \
-    }                                                                                                                  \
-    static void name##_with(parameter)
 #define BARE_TEST(name) TEST_AROUND(name, &(const fixtures){0})
 /* A test whose argument is the state: TEST_OF(its_claim, toy *y) { ... }. */
 #define TEST_OF(name, argument)                                                                                        \

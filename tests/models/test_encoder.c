@@ -42,7 +42,7 @@ static const mo_encoder of_examples = {.abi = MO_ENCODER_ABI,
     .parameters = scales,
     .encode = encode_examples};
 
-TEST_WITH(scratch *s, first_values_are_those_of_the_table) {
+TEST_OF(first_values_are_those_of_the_table, scratch *s) {
     mo_readout_options o = {.smoothing = 0.1};
     HELD(mo_model) *m = mo_encoder_create(s->ctx, MO_F64, &of_nodes, (mo_encoder_rows){3, 16}, &o, 5);
     assert_non_null(m);
@@ -62,13 +62,13 @@ TEST_WITH(scratch *s, first_values_are_those_of_the_table) {
     assert_true(mo_model_setting(m, "hops") == 3 && mo_model_setting(m, "dim") == 16);
 }
 
-TEST_WITH(scratch *s, derivatives_hold) {
+TEST_OF(derivatives_hold, scratch *s) {
     mo_check_result a = mo_check_encoder(s->ctx, &of_nodes, 2, 1), b = mo_check_encoder(s->ctx, &of_examples, 2, 1);
     if (!a.pass || !b.pass)
         fail_msg("%s; %s", a.worst, b.worst);
 }
 
-TEST_WITH(scratch *s, what_an_encoder_lacks_is_named) {
+TEST_OF(what_an_encoder_lacks_is_named, scratch *s) {
     const mo_encoder wide = {.abi = MO_ENCODER_ABI,
         .size = sizeof wide,
         .name = "wide",

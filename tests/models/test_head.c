@@ -52,7 +52,7 @@ TEST(wrong_logits_are_refused_with_both_shapes) {
     assert_refused(*state, &wrong, 4, "head mine: it returned no tensor");
 }
 
-TEST_WITH(mo_context *ctx, rows_and_labels_of_different_length_are_refused) {
+TEST_OF(rows_and_labels_of_different_length_are_refused, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Ys = mo_full(t, MO_F64, 2, (int64_t[]){5, 2}, 1);
     assert_true(mo_is_null(mo_head_apply(t, &mo_head_prototype_inner, Z, Ys, Z, NULL)));
@@ -70,7 +70,7 @@ TEST_WITH(mo_context *ctx, rows_and_labels_of_different_length_are_refused) {
     }
 }
 
-TEST_WITH(mo_context *ctx, every_head_passes_the_checker) {
+TEST_OF(every_head_passes_the_checker, mo_context *ctx) {
     const mo_head *head;
     int failed = 0;
     for (int i = 0; (head = mo_head_at(i)); i++) {

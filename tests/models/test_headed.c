@@ -36,7 +36,7 @@ static mo_model *headed_model(mo_context *ctx, mo_temperature temperature) {
 }
 
 /* The tolerance is 1e-5, as for the invariant model itself. */
-TEST_WITH(scratch *s, gradients_hold_in_encoder_head_and_temperature) {
+TEST_OF(gradients_hold_in_encoder_head_and_temperature, scratch *s) {
     for (int i = 0; i < 2 * MO_TASKS; i++) {
         problem p = {headed_model(s->ctx, (mo_temperature)(i % 2)), (mo_task)(i / 2), NULL};
         mo_tensor *in[16];
@@ -52,7 +52,7 @@ TEST_WITH(scratch *s, gradients_hold_in_encoder_head_and_temperature) {
 }
 
 /* The logits are the head's, applied to the rows that mo_embed_all gives. */
-TEST_WITH(scratch *s, a_head_reads_the_rows_that_embed_gives) {
+TEST_OF(a_head_reads_the_rows_that_embed_gives, scratch *s) {
     HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL);
     mo_readout_options o = {.head = &mo_head_logistic, .smoothing = 0.1};
     HELD(mo_model) *plain = moved_model(s->ctx, MO_F32),
@@ -113,7 +113,7 @@ static mo_model *under_mlp(mo_context *ctx, const mo_pool *pool) {
     return mo_model_under_head(encoder, &o, 1);
 }
 
-TEST_WITH(scratch *s, weights_come_back_with_what_the_head_has_learned) {
+TEST_OF(weights_come_back_with_what_the_head_has_learned, scratch *s) {
     HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL);
     HELD(mo_model) *model = under_mlp(s->ctx, pool);
     const char *folder = scratch_path(s, "headed");
@@ -137,7 +137,7 @@ TEST_WITH(scratch *s, weights_come_back_with_what_the_head_has_learned) {
     folder_remove(folder);
 }
 
-TEST_WITH(scratch *s, options_out_of_their_domain_are_named) {
+TEST_OF(options_out_of_their_domain_are_named, scratch *s) {
     mo_readout_options o = {.smoothing = 2};
     assert_null(mo_model_under_head(mo_invariant_create(s->ctx, MO_F32, NULL), &o, 0));
     assert_failed(s->ctx, MO_INVALID, PARTS("head ridge: smoothing is 2"));

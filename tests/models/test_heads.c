@@ -64,7 +64,7 @@ TEST(ridge_dual_equals_primal_in_value_and_gradient) {
     compare_forms(*state, 1, 7, 1);
 }
 
-TEST_WITH(mo_context *ctx, ridge_names_itself_where_its_labels_do_not_fit) {
+TEST_OF(ridge_names_itself_where_its_labels_do_not_fit, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *Zs = mo_full(t, MO_F32, 2, (int64_t[]){6, 9}, 1), *Ys = mo_full(t, MO_F32, 2, (int64_t[]){5, 3}, 1);
     mo_tensor *lambda = mo_scalar(t, MO_F32, 1), *row = mo_full(t, MO_F32, 1, (int64_t[]){6}, 1), *W, *b;
@@ -83,7 +83,7 @@ TEST_WITH(mo_context *ctx, ridge_names_itself_where_its_labels_do_not_fit) {
 }
 
 /* A row of weight 2 counts as two rows, a row of weight 0 as none: tested on W and b of every linear head. */
-TEST_WITH(mo_context *ctx, a_weight_of_a_row_counts_equal_rows) {
+TEST_OF(a_weight_of_a_row_counts_equal_rows, mo_context *ctx) {
     static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_ridge_intercept, &mo_head_logistic,
         &mo_head_logistic_penalised, &mo_head_svm, &mo_head_lda};
     enum { ROWS = 9, SEVERAL = 12 };
@@ -112,7 +112,7 @@ TEST_WITH(mo_context *ctx, a_weight_of_a_row_counts_equal_rows) {
         }
 }
 
-TEST_WITH(mo_context *ctx, weights_that_do_not_fit_are_named) {
+TEST_OF(weights_that_do_not_fit_are_named, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){4, 2}, 0.5);
     mo_tensor *lambda = mo_scalar(t, MO_F64, 1), *W, *b;
@@ -125,7 +125,7 @@ TEST_WITH(mo_context *ctx, weights_that_do_not_fit_are_named) {
     assert_failed(ctx, MO_UNSUPPORTED, PARTS("head prototype_cosine: its logits are not linear in the queries"));
 }
 
-TEST_WITH(mo_context *ctx, ridge_backward_never_factorizes) {
+TEST_OF(ridge_backward_never_factorizes, mo_context *ctx) {
     ridge_problem p = make_ridge(ctx, 6, 9, 6, 1);
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *logits = ridge_logits(t, p.in, MO_RIDGE_AUTO), *first[4], *second[4];
@@ -138,7 +138,7 @@ TEST_WITH(mo_context *ctx, ridge_backward_never_factorizes) {
     release_ridge(&p);
 }
 
-TEST_WITH(mo_context *ctx, prototypes_give_the_values_worked_by_hand) {
+TEST_OF(prototypes_give_the_values_worked_by_hand, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double zs[] = {1, 0, 3, 0, 0, 2}, ys[] = {1, 0, 1, 0, 0, 1}, zq[] = {1, 1}, x[2];
     mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, zs), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, ys);
@@ -165,7 +165,7 @@ static void assert_numerical(mo_context *ctx, const mo_head *head, int64_t n_s, 
     mo_clear_error(ctx);
 }
 
-TEST_WITH(mo_context *ctx, singular_systems_are_refused_with_their_rank) {
+TEST_OF(singular_systems_are_refused_with_their_rank, mo_context *ctx) {
     assert_numerical(ctx, &mo_head_ridge, 4, 0, "ridge: lambda is 0 and the support's Gram matrix has rank 3 of 4");
     assert_numerical(ctx, &mo_head_ridge_intercept, 4, 0, "rank 2 of 3");
     assert_numerical(ctx, &mo_head_lda, 4, 0, "lda: shrinkage is 0 and the covariance has rank 2 of 3");

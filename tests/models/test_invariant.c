@@ -34,7 +34,7 @@ static void assert_finite(mo_tensor *T) {
 }
 
 /* For l = log(1e-6), exp(c' l^2 / 4) overflows float32 from c' = 1.9 on. */
-TEST_WITH(scratch *s, a_profile_of_any_size_leaves_loss_and_gradients_finite) {
+TEST_OF(a_profile_of_any_size_leaves_loss_and_gradients_finite, scratch *s) {
     static const float size[] = {-1e6F, -1e3F, -2, 0, 2, 1e3F, 1e6F};
     enum { SIZES = sizeof size / sizeof *size };
     HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
@@ -56,7 +56,7 @@ TEST_WITH(scratch *s, a_profile_of_any_size_leaves_loss_and_gradients_finite) {
     }
 }
 
-TEST_WITH(scratch *s, what_a_profile_makes_of_zero_columns_reaches_no_embedding) {
+TEST_OF(what_a_profile_makes_of_zero_columns_reaches_no_embedding, scratch *s) {
     HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_tensor *Zs, *Z[2];
@@ -70,7 +70,7 @@ TEST_WITH(scratch *s, what_a_profile_makes_of_zero_columns_reaches_no_embedding)
     assert_memory_equal(mo_tensor_view(Z[0]).data, mo_tensor_view(Z[1]).data, (size_t)mo_numel(Z[0]) * sizeof(float));
 }
 
-TEST_WITH(scratch *s, rows_that_do_not_fit_are_named) {
+TEST_OF(rows_that_do_not_fit_are_named, scratch *s) {
     HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_episode e = drawn_episode(t, MO_F32, MO_TASK_NC);
@@ -86,7 +86,7 @@ TEST_WITH(scratch *s, rows_that_do_not_fit_are_named) {
     assert_failed(s->ctx, MO_INVALID, PARTS("invariant: 99 hops"));
 }
 
-TEST_WITH(scratch *s, a_pool_of_the_other_form_is_refused) {
+TEST_OF(a_pool_of_the_other_form_is_refused, scratch *s) {
     HELD(mo_pool) *nodes = planted_pool(s->ctx), *examples = pool_of_copies(s->ctx, NULL);
     HELD(mo_model) *invariant = mo_invariant_create(s->ctx, MO_F32, NULL);
     HELD(mo_model) *mochi = planted_model(s->ctx, 1);
@@ -127,7 +127,7 @@ static mo_code evaluate(mo_context *ctx, const mo_source *source, mo_model *mode
     return mo_evaluate(ctx, source, c, 2, &o, keep_mean, f);
 }
 
-TEST_WITH(scratch *s, the_transductive_readout_is_a_candidate_on_nodes_and_graphs) {
+TEST_OF(the_transductive_readout_is_a_candidate_on_nodes_and_graphs, scratch *s) {
     HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL), *nodes = planted_pool(s->ctx);
     HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     HELD(mo_model) *mochi = planted_model(s->ctx, 1);
@@ -153,7 +153,7 @@ TEST_WITH(scratch *s, the_transductive_readout_is_a_candidate_on_nodes_and_graph
 
 /* ---- runs ---- */
 
-TEST_WITH(scratch *s, a_resumed_run_ends_with_the_same_bytes_and_reads_back) {
+TEST_OF(a_resumed_run_ends_with_the_same_bytes_and_reads_back, scratch *s) {
     const char *whole = scratch_path(s, "whole"), *halves = scratch_path(s, "halves");
     const char *path = scratch_path(s, "whole/weights.safetensors");
     mo_feature_options features = planted_features();

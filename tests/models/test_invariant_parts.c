@@ -36,7 +36,7 @@ static mo_model *create(mo_context *ctx, unsigned without) {
 
 /* ---- gradients ---- */
 
-TEST_WITH(scratch *s, gradients_hold_with_the_rows_of_every_part) {
+TEST_OF(gradients_hold_with_the_rows_of_every_part, scratch *s) {
     HELD(mo_model) *model = moved_model(s->ctx, MO_F64);
     mo_tensor *in[24];
     int n = mo_model_n_parameters(model);
@@ -59,7 +59,7 @@ static void read_embeddings(mo_tape *t, mo_model *model, const mo_episode *e, do
     assert_int_equal(mo_tensor_read(Z, out, (size_t)mo_numel(Z) * sizeof *out), MO_OK);
 }
 
-TEST_WITH(scratch *s, a_part_left_out_reads_no_row_of_it) {
+TEST_OF(a_part_left_out_reads_no_row_of_it, scratch *s) {
     static double with[4096], without[4096];
     int64_t width[2];
     HELD(mo_model) *first = create(s->ctx, MO_ALL_PARTS);
@@ -79,7 +79,7 @@ TEST_WITH(scratch *s, a_part_left_out_reads_no_row_of_it) {
 }
 
 /* A node's embedding is [z | z_0] / sqrt 2: the trained row, then the row of an untrained model. */
-TEST_WITH(scratch *s, the_initial_row_stands_beside_the_trained_one) {
+TEST_OF(the_initial_row_stands_beside_the_trained_one, scratch *s) {
     static double moved[4096], first[4096];
     int64_t width[2];
     HELD(mo_model) *trained = moved_model(s->ctx, MO_F64), *untrained = create(s->ctx, 1u << MO_PART_INITIAL);
@@ -98,7 +98,7 @@ TEST_WITH(scratch *s, the_initial_row_stands_beside_the_trained_one) {
     }
 }
 
-TEST_WITH(scratch *s, rows_of_parts_that_do_not_fit_are_named) {
+TEST_OF(rows_of_parts_that_do_not_fit_are_named, scratch *s) {
     HELD(mo_model) *model = create(s->ctx, 0);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_episode e = episode_with_parts(t, MO_TASK_NC);

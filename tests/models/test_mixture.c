@@ -197,7 +197,7 @@ static void kernel_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tenso
     out[1] = fit.share;
 }
 
-TEST_WITH(mo_context *ctx, gradients_hold_to_order_two) {
+TEST_OF(gradients_hold_to_order_two, mo_context *ctx) {
     const double sharp = 0.3;
     for (int weighted = 0; weighted < 2; weighted++)
         for (int order = 1; order <= 2; order++) {
@@ -310,7 +310,7 @@ static void centred_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tens
                  .learned;
 }
 
-TEST_WITH(mo_context *ctx, gradients_through_centres_hold_to_order_two) {
+TEST_OF(gradients_through_centres_hold_to_order_two, mo_context *ctx) {
     mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 12, D}, 0.8, 1), draw(ctx, 1, (int64_t[]){R}, 0.5, 3)};
     HELD(mo_tensor) *Y = labels(ctx, 12, C);
     expect_pass(mo_check_function(ctx, centred_function, Y, in, 2, 1, 2, 1e-5, 9));
@@ -326,7 +326,7 @@ static mo_tensor *head_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tenso
 }
 
 /* d = 4 has fewer columns than rows: the head then solves systems of the columns' size. */
-TEST_WITH(mo_context *ctx, the_head_is_the_mixture_of_one_kernel) {
+TEST_OF(the_head_is_the_mixture_of_one_kernel, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     for (int64_t d = 4; d <= 12; d += 8) {
         mo_tensor *Z = draw(ctx, 2, (int64_t[]){N + Q, d}, 0.5, 1), *Y = one_hot_labels(t);
@@ -344,7 +344,7 @@ TEST_WITH(mo_context *ctx, the_head_is_the_mixture_of_one_kernel) {
     assert_true(mo_ok(ctx));
 }
 
-TEST_WITH(mo_context *ctx, shapes_that_do_not_fit_are_named) {
+TEST_OF(shapes_that_do_not_fit_are_named, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *K = mo_full(t, MO_F64, 3, (int64_t[]){2, 6, 5}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){6, 2}, 1);
     mo_expert_mixture mix = mixture_of(t, 2, NULL);

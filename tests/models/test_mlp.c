@@ -90,7 +90,7 @@ TEST(without_gradients_memory_does_not_grow_with_steps) {
 
 /* With each row twice the problem is the same, but there are more rows than columns, and the steps are taken on the
  * weights themselves. */
-TEST_WITH(mo_context *ctx, steps_on_rows_and_on_weights_agree) {
+TEST_OF(steps_on_rows_and_on_weights_agree, mo_context *ctx) {
     enum { N = 5, D = 6, C = 2 };
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double z[N * D], y[N * C] = {0}, logits[2][N * C];
@@ -112,7 +112,7 @@ TEST_WITH(mo_context *ctx, steps_on_rows_and_on_weights_agree) {
         assert_true(fabs(logits[0][i] - logits[1][i]) <= 1e-11);
 }
 
-TEST_WITH(mo_context *ctx, steps_that_are_no_number_of_them_are_refused) {
+TEST_OF(steps_that_are_no_number_of_them_are_refused, mo_context *ctx) {
     static const double bad[] = {-1, 0.5, 1e7, NAN};
     for (int i = 0; i < 4; i++) {
         HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);

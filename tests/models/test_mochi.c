@@ -33,7 +33,7 @@ static mo_episode node_episode(mo_tape *t) {
     return e;
 }
 
-TEST_WITH(mo_context *ctx, parameters_bear_the_released_names_and_bounds) {
+TEST_OF(parameters_bear_the_released_names_and_bounds, mo_context *ctx) {
     mo_mochi_options o = small(3);
     HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
     assert_int_equal(mo_model_n_parameters(m), 2 * (4 + 2 + 3) + 1);
@@ -53,7 +53,7 @@ TEST_WITH(mo_context *ctx, parameters_bear_the_released_names_and_bounds) {
     assert_true(mo_item(mo_model_parameter(m, 18)) == 0);
 }
 
-TEST_WITH(mo_context *ctx, mean_before_the_last_layer_equals_mean_after_it) {
+TEST_OF(mean_before_the_last_layer_equals_mean_after_it, mo_context *ctx) {
     for (int layers = 2; layers <= 3; layers++) {
         mo_mochi_options o = small(layers);
         HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
@@ -72,7 +72,7 @@ TEST_WITH(mo_context *ctx, mean_before_the_last_layer_equals_mean_after_it) {
     }
 }
 
-TEST_WITH(mo_context *ctx, loading_names_what_is_missing_and_changes_nothing) {
+TEST_OF(loading_names_what_is_missing_and_changes_nothing, mo_context *ctx) {
     mo_mochi_options o = small(2);
     HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
     HELD(mo_arrays) *arrays = mo_arrays_create(ctx);
@@ -87,7 +87,7 @@ TEST_WITH(mo_context *ctx, loading_names_what_is_missing_and_changes_nothing) {
     assert_true(sum > 0);
 }
 
-TEST_WITH(mo_context *ctx, wrong_options_and_rows_are_named) {
+TEST_OF(wrong_options_and_rows_are_named, mo_context *ctx) {
     mo_mochi_options o = small(4);
     assert_null(mo_mochi_create(ctx, MO_F64, &o, 1));
     assert_string_equal(mo_context_status(ctx)->message, "gamlp: layers is 4, expected 2 or 3");

@@ -85,7 +85,7 @@ static bool compare_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examp
 }
 
 /* The user's encoder works on nodes, links and graphs; the library knows nothing else about it. */
-TEST_WITH(scratch *s, an_encoder_of_ones_own_is_all_that_is_known) {
+TEST_OF(an_encoder_of_ones_own_is_all_that_is_known, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     mo_model *model = make_own(s->ctx, 1), *read = make_own(s->ctx, 2);
     const char *folder = scratch_path(s, "own");
@@ -134,7 +134,7 @@ static int many_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCOD
 }
 
 /* An encoder with the largest allowed number of settings leaves room for the settings of a head with parameters. */
-TEST_WITH(scratch *s, the_readouts_settings_have_room) {
+TEST_OF(the_readouts_settings_have_room, scratch *s) {
     mo_setting list[4 * MO_MAX_SETTINGS];
     mo_encoder wordy = own;
     mo_readout_options mlp = {.head = &mo_head_mlp, .width = {OWN_WIDTH, OWN_WIDTH, OWN_WIDTH}};
@@ -147,7 +147,7 @@ TEST_WITH(scratch *s, the_readouts_settings_have_room) {
 }
 
 /* If creation fails, the encoder's state is released, whether its rows or its readout were wrong. */
-TEST_WITH(scratch *s, a_failure_releases_the_state) {
+TEST_OF(a_failure_releases_the_state, scratch *s) {
     mo_readout_options wrong = {.smoothing = 2}, right = {.smoothing = 0.1};
     released = 0;
     assert_null(mo_encoder_create(s->ctx, MO_F32, &own, (mo_encoder_rows){-1, PLANTED_DIM}, &right, 1));
@@ -158,7 +158,7 @@ TEST_WITH(scratch *s, a_failure_releases_the_state) {
     assert_int_equal(released, 2);
 }
 
-TEST_WITH(scratch *s, an_episode_of_no_task_is_refused) {
+TEST_OF(an_episode_of_no_task_is_refused, scratch *s) {
     mo_readout_options mlp = {.head = &mo_head_mlp, .width = {OWN_WIDTH, OWN_WIDTH, OWN_WIDTH}};
     HELD(mo_model) *m = mo_encoder_create(s->ctx, MO_F32, &own, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &mlp, 1);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -172,7 +172,7 @@ TEST_WITH(scratch *s, an_episode_of_no_task_is_refused) {
     }
 }
 
-TEST_WITH(scratch *s, no_model_is_named) {
+TEST_OF(no_model_is_named, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     mo_trainer_options o = {.steps = 1, .episodes_per_step = 1, .plan = planted_plans(1), .out = s->folder};
     assert_null(mo_trainer_create(NULL, pool, &o));

@@ -93,7 +93,7 @@ TEST(a_residual_finds_the_ridge_and_its_gradients) {
 }
 
 /* Rows of norm 1e3 in float32: the residual can only become small relative to its first value. */
-TEST_WITH(mo_context *ctx, the_scale_of_embeddings_does_not_matter_in_float32) {
+TEST_OF(the_scale_of_embeddings_does_not_matter_in_float32, mo_context *ctx) {
     mo_head head = residual_head(ridge_residual, true);
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *in[4], *small[4];

@@ -53,7 +53,7 @@ static void loo_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor *
     mo_ridge_loo_fit(t, in[0], in[1], NULL, mo_exp(t, in[2]), *(mo_ridge_form *)state, &out[0], &out[1]);
 }
 
-TEST_WITH(mo_context *ctx, one_factorization_a_penalty_serves_readout_and_gradient) {
+TEST_OF(one_factorization_a_penalty_serves_readout_and_gradient, mo_context *ctx) {
     for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++) {
         mo_ridge_form f = (mo_ridge_form)form;
         mo_tensor *in[] = {draw(ctx, 2, (int64_t[]){6, 4}, 1, 4), draw(ctx, 2, (int64_t[]){6, 3}, 1, 5),
@@ -107,7 +107,7 @@ static mo_tensor *without_example(mo_tape *t, mo_tensor *Z, mo_tensor *Y, mo_ten
 }
 
 /* An example leaves with all its copies. Without weights, a copy that stays would give its label away. */
-TEST_WITH(mo_context *ctx, a_row_leaves_with_its_copies) {
+TEST_OF(a_row_leaves_with_its_copies, mo_context *ctx) {
     enum { R = 2 };
     const double lambda[R] = {0.03, 3};
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
@@ -143,7 +143,7 @@ TEST_WITH(mo_context *ctx, a_row_leaves_with_its_copies) {
 
 /* 20 copies of each of 8 rows, in float32: in the fit of all rows G_ii is near 1 / lambda, and leaving out a block of
  * copies loses all digits. */
-TEST_WITH(mo_context *ctx, many_copies_keep_the_digits_of_float32) {
+TEST_OF(many_copies_keep_the_digits_of_float32, mo_context *ctx) {
     enum { N = 8, COPIES = 20, DIMS = 32, R = 3 };
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     const double lambda[R] = {0.03, 1e-3, 1e-5};
@@ -178,7 +178,7 @@ static void weighted_loo_function(mo_tape *t, mo_tensor *const *in, int n_in, mo
     mo_ridge_loo_fit(t, in[0], in[1], w, mo_exp(t, in[2]), p->form, &out[0], &out[1]);
 }
 
-TEST_WITH(mo_context *ctx, gradients_hold_to_order_two_with_and_without_copies) {
+TEST_OF(gradients_hold_to_order_two_with_and_without_copies, mo_context *ctx) {
     for (int i = 0; i < 8; i++) {
         loo_problem p = {i % 2 ? MO_RIDGE_PRIMAL : MO_RIDGE_DUAL, i / 4};
         HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);

@@ -192,7 +192,7 @@ TEST(rows_without_labels_correct_a_misleading_support) {
     assert_true(right[1] > right[0] + 5);
 }
 
-TEST_WITH(mo_context *ctx, shapes_that_do_not_fit_are_named) {
+TEST_OF(shapes_that_do_not_fit_are_named, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     static problem p;
     mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){N - 1, WIDTH}, 1);

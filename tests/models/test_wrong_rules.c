@@ -389,7 +389,7 @@ static mo_op op_of(const rule *r) {
         .n_samples = 1};
 }
 
-TEST_WITH(mo_context *ctx, wrong_rules_of_ops_are_caught) {
+TEST_OF(wrong_rules_of_ops_are_caught, mo_context *ctx) {
     int failed = 0, wrong = 0;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         for (uint64_t seed = 0; seed < 3; seed++) {
@@ -531,7 +531,7 @@ static const planted_head heads[] = {
 };
 
 /* Checks with the checker's own samples, and with a sample that is not a batch. */
-TEST_WITH(mo_context *ctx, wrong_heads_are_caught) {
+TEST_OF(wrong_heads_are_caught, mo_context *ctx) {
     int failed = 0;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         for (int samples = 0; samples < 2; samples++) {
@@ -576,7 +576,7 @@ static void expect_caught(mo_context *ctx, const rule *r, mo_tensor *const *in, 
             c.error, c.worst);
 }
 
-TEST_WITH(mo_context *ctx, special_inputs_hide_nothing) {
+TEST_OF(special_inputs_hide_nothing, mo_context *ctx) {
     double one[9], nothing[9] = {0}, unit[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, x[3] = {1, 2, 3};
     for (int i = 0; i < 9; i++)
         one[i] = 1;
@@ -620,7 +620,7 @@ TEST(graph_code_may_take_gradients_itself) {
         mo_tensor_release(in[i]);
 }
 
-TEST_WITH(mo_context *ctx, inputs_that_need_no_gradient_are_no_pass) {
+TEST_OF(inputs_that_need_no_gradient_are_no_pass, mo_context *ctx) {
     mo_op op = op_of(&rules[0]);
     HELD(mo_tensor) *X = mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2});
     mo_check_result c = mo_check_function(ctx, op_function, &op, &X, 1, 1, 2, 1e-5, 0);

@@ -1,12 +1,12 @@
-/* tests/train/subtrees.h - the optimal assignment kernel of Weisfeiler-Lehman colours, by comparing all pairs of nodes.
- */
+/* tests/train/subtrees.h - the optimal assignment kernel of Weisfeiler-Lehman colours, by comparing all pairs of
+ * nodes. */
 #ifndef SUBTREES_H
 #define SUBTREES_H
 
 #include "tests/scratch.h"
 
-/* Refines colours over the nodes of the whole set: numbers the distinct (colour, neighbours' colours) without a hash.
- */
+/* Refines colours over the nodes of the whole set: numbers the distinct (colour, neighbours' colours) without a
+ * hash. */
 static inline void refine_colours(const mo_graph *set, const int64_t *before, int64_t *after) {
     int64_t n = set->nodes, kinds = 0;
     for (int64_t u = 0; u < n; u++) {

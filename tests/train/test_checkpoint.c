@@ -63,7 +63,7 @@ TEST(other_settings_are_refused_by_name) {
 }
 
 /* Changes one tensor of a valid checkpoint: its type, its number of axes, its shape; or removes it. */
-TEST_WITH(scratch *s, tensors_of_another_form_are_refused) {
+TEST_OF(tensors_of_another_form_are_refused, scratch *s) {
     char *folder = folder_of(s), path[600], shape[160];
     run_until(&usual_run, folder, false, 2);
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
@@ -92,7 +92,7 @@ TEST_WITH(scratch *s, tensors_of_another_form_are_refused) {
     arrays->count++;
 }
 
-TEST_WITH(scratch *s, settings_that_are_no_object_are_refused) {
+TEST_OF(settings_that_are_no_object_are_refused, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_model) *model = planted_model(s->ctx, 1);
     mo_trainer_options o = {.steps = 1,
@@ -114,7 +114,7 @@ TEST_WITH(scratch *s, settings_that_are_no_object_are_refused) {
 
 /* ---- weights ---- */
 
-TEST_WITH(scratch *s, weights_tell_how_to_use_them) {
+TEST_OF(weights_tell_how_to_use_them, scratch *s) {
     char *folder = folder_of(s), path[600];
     run_options o = usual_run;
     o.settings = "{\"recipe\":\"paper++\"}";
@@ -162,7 +162,7 @@ static const char *write_weights(scratch *s, mo_model *model, const char *metada
     return s->path;
 }
 
-TEST_WITH(scratch *s, weights_without_metadata_are_the_released_program) {
+TEST_OF(weights_without_metadata_are_the_released_program, scratch *s) {
     for (int layers = 2; layers <= 3; layers++) {
         mo_mochi_options o = mo_mochi_defaults();
         o.encoder.dim = 8;

@@ -8,7 +8,7 @@ static mo_plan_options plans(void) {
     return (mo_plan_options){.k_min = 4, .k_max = 4, .q_min = 8, .q_max = 8, .max_classes = 8, .seed = 5};
 }
 
-TEST_WITH(scratch *s, equal_models_do_not_differ) {
+TEST_OF(equal_models_do_not_differ, scratch *s) {
     HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL);
     mo_model *models[2] = {mo_invariant_create(s->ctx, MO_F32, NULL), mo_invariant_create(s->ctx, MO_F32, NULL)};
     mo_plan_options o = plans();
@@ -27,7 +27,7 @@ TEST_WITH(scratch *s, equal_models_do_not_differ) {
 }
 
 /* With structure and attributes switched off (weights e^-30), only degrees remain, which say less about the classes. */
-TEST_WITH(scratch *s, a_spoiled_model_is_below) {
+TEST_OF(a_spoiled_model_is_below, scratch *s) {
     HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL);
     mo_model *models[2] = {mo_invariant_create(s->ctx, MO_F32, NULL), mo_invariant_create(s->ctx, MO_F32, NULL)};
     mo_plan_options o = plans();

@@ -124,7 +124,7 @@ static void damage_readout(scratch *s, const char *weights) {
 }
 
 /* Files of a finished run of the invariant encoder, which are small. */
-TEST_WITH(scratch *s, small_files_are_refused_damaged) {
+TEST_OF(small_files_are_refused_damaged, scratch *s) {
     mo_feature_options features = planted_features();
     run_options o = usual_run;
     features.form = MO_FEATURES_OF_EXAMPLES;
@@ -168,7 +168,7 @@ static mo_arrays *make_entry(mo_context *ctx, float first) {
     return arrays;
 }
 
-TEST_WITH(scratch *s, small_entries_are_refused_damaged) {
+TEST_OF(small_entries_are_refused_damaged, scratch *s) {
     char name[MO_CACHE_NAME];
     const char *folder = scratch_path(s, "cache");
     mo_cache cache = {.ctx = s->ctx, .folder = folder};
@@ -180,7 +180,7 @@ TEST_WITH(scratch *s, small_entries_are_refused_damaged) {
     folder_remove(folder);
 }
 
-TEST_WITH(scratch *s, small_stacks_are_refused_damaged) {
+TEST_OF(small_stacks_are_refused_damaged, scratch *s) {
     char name[MO_CACHE_NAME];
     const char *folder = scratch_path(s, "cache");
     assert_true(open_small_stack(s->ctx, folder, entry_key, 2) != 0);
@@ -196,7 +196,7 @@ static void take_notice(const char *line, void *state) {
 }
 
 /* A valid entry of another graph under this graph's name is reported and not used. */
-TEST_WITH(scratch *s, an_entry_is_bound_to_its_key) {
+TEST_OF(an_entry_is_bound_to_its_key, scratch *s) {
     char name[MO_CACHE_NAME], from[600], to[600], said[1200] = "";
     const char *folder = scratch_path(s, "cache");
     mo_cache cache = {.ctx = s->ctx, .folder = folder, .notice = take_notice, .state = said};
@@ -214,7 +214,7 @@ TEST_WITH(scratch *s, an_entry_is_bound_to_its_key) {
 }
 
 /* An entry whose values another program has changed, without writing digests. */
-TEST_WITH(scratch *s, an_entry_without_digests_is_not_used) {
+TEST_OF(an_entry_without_digests_is_not_used, scratch *s) {
     char name[MO_CACHE_NAME], path[600], said[1200] = "";
     const char *folder = scratch_path(s, "cache");
     mo_cache cache = {.ctx = s->ctx, .folder = folder, .notice = take_notice, .state = said};
@@ -229,7 +229,7 @@ TEST_WITH(scratch *s, an_entry_without_digests_is_not_used) {
     scratch_files(s, true);
 }
 
-TEST_WITH(scratch *s, files_without_digests_say_how_to_convert) {
+TEST_OF(files_without_digests_say_how_to_convert, scratch *s) {
     char path[600];
     const char *folder = scratch_path(s, "run");
     run_until(&usual_run, folder, false, usual_run.steps);

@@ -193,7 +193,7 @@ static void compare_runs(const outcome *other, int size) {
     assert_true(differ > 0); /* otherwise the sums had the order of one process, and the test shows nothing */
 }
 
-TEST_WITH(scratch *s, devices_add_up_once_a_step) {
+TEST_OF(devices_add_up_once_a_step, scratch *s) {
     const char *folder = scratch_path(s, "several");
     shared_run several = {.folder = folder};
     for (int size = 2; size <= 3; size++) {
@@ -205,7 +205,7 @@ TEST_WITH(scratch *s, devices_add_up_once_a_step) {
     }
 }
 
-TEST_WITH(scratch *s, deterministic_sums_have_the_bits_of_one_process) {
+TEST_OF(deterministic_sums_have_the_bits_of_one_process, scratch *s) {
     const char *folder = scratch_path(s, "several");
     shared_run several = {.folder = folder, .deterministic = true};
     for (int size = 2; size <= 3; size++) {
@@ -220,7 +220,7 @@ TEST_WITH(scratch *s, deterministic_sums_have_the_bits_of_one_process) {
 }
 
 /* If one rank lacks the library for sums, the ranks use messages, with the bits of one process. */
-TEST_WITH(scratch *s, a_rank_without_the_library_leaves_it_to_messages) {
+TEST_OF(a_rank_without_the_library_leaves_it_to_messages, scratch *s) {
     if (!machine->emulated)
         skip();
     const char *folder = scratch_path(s, "several");

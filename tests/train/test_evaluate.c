@@ -44,7 +44,7 @@ static void evaluate(
     expect_ok(ctx);
 }
 
-TEST_WITH(scratch *s, planted_classes_are_found_by_both_protocols) {
+TEST_OF(planted_classes_are_found_by_both_protocols, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_model) *model = planted_model(s->ctx, 1);
     mo_candidate c[] = {hop_candidate("hop", 2), {.features = "random", .model = model, .head = &mo_head_ridge}};
@@ -62,7 +62,7 @@ TEST_WITH(scratch *s, planted_classes_are_found_by_both_protocols) {
 }
 
 /* If all probabilities are class frequencies, nll is log 3 and ece 0; on planted classes the readout does better. */
-TEST_WITH(scratch *s, probabilities_have_figures) {
+TEST_OF(probabilities_have_figures, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     mo_candidate c[] = {hop_candidate("hop", 2), hop_candidate("flat", 2)};
     mo_eval_options o = usual_options(MO_PROTOCOL_EPISODE);
@@ -83,7 +83,7 @@ TEST_WITH(scratch *s, probabilities_have_figures) {
 /* 10 nodes per class, of which 64 are asked for, and links unrelated to classes: readouts that leave out rows one by
  * one must see that nothing is learned. Tested with rows embedded once, embedded for each episode, and refitted on all
  * nodes. */
-TEST_WITH(scratch *s, copies_are_no_evidence) {
+TEST_OF(copies_are_no_evidence, scratch *s) {
     mo_feature_options examples = planted_features(), nodes = planted_features();
     examples.form = MO_FEATURES_OF_EXAMPLES;
     examples.dim = nodes.dim = 64;
@@ -104,7 +104,7 @@ TEST_WITH(scratch *s, copies_are_no_evidence) {
     }
 }
 
-TEST_WITH(scratch *s, candidates_are_compared_on_the_same_plans) {
+TEST_OF(candidates_are_compared_on_the_same_plans, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     mo_candidate c[] = {hop_candidate("x0", 1), hop_candidate("hop", 1)};
     table t;
@@ -127,7 +127,7 @@ static double direct_accuracy(mo_tape *t, mo_model *model, const mo_source *sour
     return 100.0 * ((double)plan->n_query - wrong) / (double)plan->n_query;
 }
 
-TEST_WITH(scratch *s, encoding_once_gives_what_encoding_each_episode_gives) {
+TEST_OF(encoding_once_gives_what_encoding_each_episode_gives, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_model) *model = planted_model(s->ctx, 1);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -157,7 +157,7 @@ static double *means_over_graphs(const mo_graph *set, const float *x, int64_t w)
 }
 
 /* For rows of nodes, the hop of a graph is the mean over its nodes, not the sum. */
-TEST_WITH(scratch *s, the_hop_of_a_graph_is_its_nodes_mean) {
+TEST_OF(the_hop_of_a_graph_is_its_nodes_mean, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     const mo_source *source = planted_source(pool, MO_TASK_GC);
     const float *stack = mo_tensor_view(mo_arrays_find(source->features->arrays, "hops")).data;
@@ -174,7 +174,7 @@ TEST_WITH(scratch *s, the_hop_of_a_graph_is_its_nodes_mean) {
 
 /* ---- links ---- */
 
-TEST_WITH(scratch *s, planted_links_are_found) {
+TEST_OF(planted_links_are_found, scratch *s) {
     mo_feature_options features = planted_features();
     HELD(mo_pool) *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
     mo_pool_add(pool, planted_graph(s->ctx, "blocks", 300, 6, 0.3, 0.005, 2), 1u << MO_TASK_LP);
@@ -205,7 +205,7 @@ static void count_test_pairs(const mo_source *source, const mo_plan *plan, int64
 }
 
 /* The article's division: a fifth of the edges is the test set, and the support comes from a tenth of the others. */
-TEST_WITH(scratch *s, a_fifth_of_the_edges_is_the_test) {
+TEST_OF(a_fifth_of_the_edges_is_the_test, scratch *s) {
     mo_feature_options features = planted_features();
     HELD(mo_pool) *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
     mo_pool_add(pool, planted_graph(s->ctx, "blocks", 300, 6, 0.3, 0.005, 2), 1u << MO_TASK_LP);
@@ -227,7 +227,7 @@ TEST_WITH(scratch *s, a_fifth_of_the_edges_is_the_test) {
 
 /* In a random graph nothing predicts an edge but the edge itself. With features that do not know held-out edges the AUC
  * is one half; with features that know them it is higher, so the test can fail. */
-TEST_WITH(scratch *s, links_that_only_masked_edges_predict_are_not_found) {
+TEST_OF(links_that_only_masked_edges_predict_are_not_found, scratch *s) {
     mo_feature_options features = planted_features();
     features.dim = 128;
     HELD(mo_pool) *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
@@ -267,7 +267,7 @@ static void plant_hop(const mo_source *source, int informative) {
     }
 }
 
-TEST_WITH(scratch *s, best_hop_is_the_one_that_tells_the_classes) {
+TEST_OF(best_hop_is_the_one_that_tells_the_classes, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     for (int hop = 0; hop <= PLANTED_HOPS; hop++) {
         plant_hop(planted_source(pool, MO_TASK_NC), hop);
@@ -289,7 +289,7 @@ static mo_tensor *factor_minus_one(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_
     return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zs), mo_solve_spd(t, K, Ys)));
 }
 
-TEST_WITH(scratch *s, a_readout_that_fails_costs_its_own_figure_alone) {
+TEST_OF(a_readout_that_fails_costs_its_own_figure_alone, scratch *s) {
     const mo_head never = {
         .abi = MO_HEAD_ABI, .size = sizeof(mo_head), .name = "never", .order = 2, .logits = factor_minus_one};
     mo_feature_options features = planted_features();
@@ -306,7 +306,7 @@ TEST_WITH(scratch *s, a_readout_that_fails_costs_its_own_figure_alone) {
     }
 }
 
-TEST_WITH(scratch *s, impossible_requests_are_refused) {
+TEST_OF(impossible_requests_are_refused, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     const mo_source *source = planted_source(pool, MO_TASK_NC);
     mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);

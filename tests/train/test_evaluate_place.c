@@ -93,7 +93,7 @@ static int compare_best_hops(mo_context *ctx, const mo_pool *here, const mo_pool
 }
 
 /* The CPU reads host memory in place; to a device, rows are copied from memory and from disk. */
-TEST_WITH(scratch *s, rows_on_disk_evaluate_as_those_in_memory) {
+TEST_OF(rows_on_disk_evaluate_as_those_in_memory, scratch *s) {
     const char *cache = scratch_path(s, "cache");
     HELD(mo_context) *ctx = device_context(test_device());
     int others = 0;
@@ -110,7 +110,7 @@ TEST_WITH(scratch *s, rows_on_disk_evaluate_as_those_in_memory) {
     folder_remove(cache);
 }
 
-TEST_WITH(scratch *s, a_pool_that_changes_is_planned_anew) {
+TEST_OF(a_pool_that_changes_is_planned_anew, scratch *s) {
     mo_step_report r;
     double lone[MO_TASKS] = {[MO_TASK_NC] = 1}, all[MO_TASKS] = {1, 1, 1};
     const char *folder = scratch_path(s, "run");

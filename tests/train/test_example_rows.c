@@ -29,7 +29,7 @@ static void assert_same_arrays(const mo_features *a, const mo_features *b) {
     }
 }
 
-TEST_WITH(scratch *s, rows_do_not_depend_on_threads_or_cache) {
+TEST_OF(rows_do_not_depend_on_threads_or_cache, scratch *s) {
     const char *folder = scratch_path(s, "cache");
     for (int task = 0; task < MO_TASKS; task++) {
         HELD(mo_context) *many = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = 5});
@@ -118,7 +118,7 @@ static void dense_counts(const mo_graph *graph, int64_t u, int64_t v, double out
     memcpy(out, all, sizeof all);
 }
 
-TEST_WITH(scratch *s, counts_of_links_are_those_of_the_masked_graph) {
+TEST_OF(counts_of_links_are_those_of_the_masked_graph, scratch *s) {
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     HELD(mo_links) *links = mo_links_create(graph, 0.2, 50, 3);
     mo_feature_options o = example_features(NULL);
@@ -202,7 +202,7 @@ static mo_link_test every_third(const mo_links *links, int64_t test[2][MOST_PAIR
     return t;
 }
 
-TEST_WITH(scratch *s, test_links_are_standardised_by_the_rows_that_heads_are_fitted_on) {
+TEST_OF(test_links_are_standardised_by_the_rows_that_heads_are_fitted_on, scratch *s) {
     HELD(mo_graph) *graph = planted_graph(s->ctx, "links", 120, 3, 0.2, 0.03, 5);
     HELD(mo_links) *links = mo_links_create(graph, 0.3, 150, 3);
     mo_feature_options o = example_features(NULL);
@@ -247,7 +247,7 @@ static mo_tensor *logits_of_spy(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_ten
 }
 
 /* If k is the number of all links outside the test set, rows are standardised over exactly the support. */
-TEST_WITH(scratch *s, an_evaluation_standardises_links_by_its_support) {
+TEST_OF(an_evaluation_standardises_links_by_its_support, scratch *s) {
     const mo_head spy = {
         .abi = MO_HEAD_ABI, .size = sizeof(mo_head), .name = "spy", .order = 2, .logits = logits_of_spy};
     mo_feature_options o = example_features(NULL);
@@ -269,7 +269,7 @@ static void keep_auc(const mo_eval_row *row, void *state) {
 
 /* The untrained encoder on links of a random graph, which nothing but the links themselves predicts; test_evaluate.c
  * shows that rows which know the links find them. */
-TEST_WITH(scratch *s, links_that_nothing_predicts_are_not_predicted) {
+TEST_OF(links_that_nothing_predicts_are_not_predicted, scratch *s) {
     mo_feature_options o = example_features(NULL);
     HELD(mo_pool) *pool = mo_pool_create(s->ctx, &o, MO_EVAL_LINK_SHARE, NULL, NULL);
     mo_pool_add(pool, planted_graph(s->ctx, "noise", 300, 1, 0.08, 0.08, 4), 1u << MO_TASK_LP);
@@ -282,7 +282,7 @@ TEST_WITH(scratch *s, links_that_nothing_predicts_are_not_predicted) {
 }
 
 /* Blocks bound the memory of an episode of example rows; figures stay the same. */
-TEST_WITH(scratch *s, an_evaluation_encodes_in_blocks) {
+TEST_OF(an_evaluation_encodes_in_blocks, scratch *s) {
     mo_feature_options o = example_features(NULL);
     HELD(mo_pool) *pool = mo_pool_create(s->ctx, &o, MO_EVAL_LINK_SHARE, NULL, NULL);
     mo_pool_add(pool, planted_graph(s->ctx, "planted", 400, 2, 0.08, 0.01, 4), 1u << MO_TASK_NC | 1u << MO_TASK_LP);
@@ -305,7 +305,7 @@ TEST_WITH(scratch *s, an_evaluation_encodes_in_blocks) {
     }
 }
 
-TEST_WITH(scratch *s, bad_features_are_named) {
+TEST_OF(bad_features_are_named, scratch *s) {
     mo_feature_options o = example_features(NULL);
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     assert_null(mo_example_features_open(graph, MO_TASK_LP, NULL, &o));

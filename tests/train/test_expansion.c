@@ -23,7 +23,7 @@ static const char *write_zeros(scratch *s) {
     return s->path;
 }
 
-TEST_WITH(scratch *s, an_array_beyond_the_limit_is_refused) {
+TEST_OF(an_array_beyond_the_limit_is_refused, scratch *s) {
     const char *path = write_zeros(s);
     mo_context_reset_peaks(s->ctx);
     int64_t before = mo_context_counters(s->ctx).bytes_live;
@@ -35,7 +35,7 @@ TEST_WITH(scratch *s, an_array_beyond_the_limit_is_refused) {
     scratch_files(s, true);
 }
 
-TEST_WITH(scratch *s, a_raised_limit_reads_it_with_one_copy) {
+TEST_OF(a_raised_limit_reads_it_with_one_copy, scratch *s) {
     const char *path = write_zeros(s);
     HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1, .max_expand = 2000});
     mo_context_reset_peaks(ctx);

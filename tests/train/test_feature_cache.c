@@ -57,7 +57,7 @@ static void damage(const char *path) {
     fclose(file);
 }
 
-TEST_WITH(scratch *s, a_hit_equals_what_is_computed) {
+TEST_OF(a_hit_equals_what_is_computed, scratch *s) {
     mo_graph *graphs[] = {draw_graph(s->ctx, larger, 5, 8), draw_graph(s->ctx, set, 0, 8)};
     char folder[512];
     told t;
@@ -85,7 +85,7 @@ TEST_WITH(scratch *s, a_hit_equals_what_is_computed) {
     expect_equal(graph, &o, false);
 }
 
-TEST_WITH(scratch *s, a_use_sets_the_time_of_an_entry) {
+TEST_OF(a_use_sets_the_time_of_an_entry, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 5, 9);
     char folder[512], path[1024];
     told t;
@@ -101,7 +101,7 @@ TEST_WITH(scratch *s, a_use_sets_the_time_of_an_entry) {
     folder_remove(folder);
 }
 
-TEST_WITH(scratch *s, a_stack_on_disk_equals_the_one_in_memory) {
+TEST_OF(a_stack_on_disk_equals_the_one_in_memory, scratch *s) {
     mo_graph *graphs[] = {
         draw_graph(s->ctx, larger, 5, 1), draw_graph(s->ctx, larger, 0, 2), draw_graph(s->ctx, set, 4, 3)};
     char folder[512], path[1024];
@@ -129,7 +129,7 @@ TEST_WITH(scratch *s, a_stack_on_disk_equals_the_one_in_memory) {
 /* In a folder that several users share, another user can put a link where an entry or a stack will be, as names follow
  * from graph and options. The link is replaced; a stack, which is written in place under the name .partial, is refused
  * if that is a link. */
-TEST_WITH(scratch *s, a_link_in_the_cache_is_not_written_through) {
+TEST_OF(a_link_in_the_cache_is_not_written_through, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 5, 11);
     char folder[512], path[1024], partial[1100], thesis[512];
     told t;
@@ -172,7 +172,7 @@ static void open_features(const mo_graph *graph, const mo_feature_options *o) {
     expect_ok(graph->ctx);
 }
 
-TEST_WITH(scratch *s, without_a_limit_what_is_free_counts) {
+TEST_OF(without_a_limit_what_is_free_counts, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 0, 12);
     char folder[512], path[1024];
     told t;

@@ -66,7 +66,7 @@ static void expect_same(scratch *s, const mo_feature_options *features, int epis
     folder_remove(other);
 }
 
-TEST_WITH(scratch *s, every_place_gives_the_same_bits) {
+TEST_OF(every_place_gives_the_same_bits, scratch *s) {
     const char *folder = scratch_path(s, "whole");
     const char *cache = scratch_path(s, "cache");
     for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++)
@@ -83,7 +83,7 @@ TEST_WITH(scratch *s, every_place_gives_the_same_bits) {
     folder_remove(cache);
 }
 
-TEST_WITH(scratch *s, second_step_on_allocates_nothing) {
+TEST_OF(second_step_on_allocates_nothing, scratch *s) {
     const char *folder = scratch_path(s, "run");
     const char *cache = scratch_path(s, "cache");
     int step = test_device() == MO_CUDA ? 2 : 1; /* fewer on a device, as emulated steps are slow */
@@ -126,7 +126,7 @@ static void cut_stacks(const char *folder) {
     assert_true(cut > 0);
 }
 
-TEST_WITH(scratch *s, a_file_cut_short_ends_the_run_with_one_line) {
+TEST_OF(a_file_cut_short_ends_the_run_with_one_line, scratch *s) {
     const char *folder = scratch_path(s, "run");
     const char *cache = scratch_path(s, "cache");
     mo_feature_options features = placed(MO_FEATURES_ON_DISK, MO_FEATURES_OF_NODES, cache);

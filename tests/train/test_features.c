@@ -66,7 +66,7 @@ TEST(isolated_nodes_without_features_are_zero_rows) {
 }
 
 /* In memory and on disk, for one graph and for a set, whose features are first brought to a common scale. */
-TEST_WITH(scratch *s, without_a_norm_hop_zero_is_the_basis) {
+TEST_OF(without_a_norm_hop_zero_is_the_basis, scratch *s) {
     mo_graph *graphs[] = {draw_graph(s->ctx, larger, 6, 4), draw_graph(s->ctx, set, 6, 4)};
     mo_feature_options bare = plain, disk;
     bare.norm = MO_FEATURE_NORM_NONE;
@@ -174,12 +174,12 @@ TEST(threads_change_no_bit) {
     }
 }
 
-TEST_WITH(scratch *s, a_single_column_counts) {
+TEST_OF(a_single_column_counts, scratch *s) {
     HELD(mo_graph) *one = draw_graph(s->ctx, small, 1, 4), *bare = draw_graph(s->ctx, small, 0, 4);
     expect_same(one, &plain, bare, &plain, false);
 }
 
-TEST_WITH(scratch *s, wrong_settings_and_values_are_named) {
+TEST_OF(wrong_settings_and_values_are_named, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, small, 5, 12);
     mo_feature_options o = plain;
     o.dim = 0;
@@ -211,7 +211,7 @@ TEST_WITH(scratch *s, wrong_settings_and_values_are_named) {
 }
 
 /* If all features are zero, the graph has columns but no array of values. */
-TEST_WITH(scratch *s, features_that_are_all_zero_are_none) {
+TEST_OF(features_that_are_all_zero_are_none, scratch *s) {
     char path[512];
     scratch_write(s, "edges.csv", "a,b\nb,c\n", 8);
     scratch_write(s, "features.csv", "a,0,0\nb,0,0\nc,0,0\n", 18);

@@ -90,7 +90,7 @@ TEST(the_locale_of_a_thread_is_put_back) {
     freelocale(own);
 }
 
-TEST_WITH(scratch *s, messages_have_a_point) {
+TEST_OF(messages_have_a_point, scratch *s) {
     for (int i = 0; i < LOCALES; i++) {
         enter_locale(i);
         HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
@@ -102,7 +102,7 @@ TEST_WITH(scratch *s, messages_have_a_point) {
 
 /* Runs eight steps, with an interruption after four: the files equal those of a run under C, and the
  * weights are read as they are there. */
-TEST_WITH(scratch *s, runs_write_and_resume_the_same_files) {
+TEST_OF(runs_write_and_resume_the_same_files, scratch *s) {
     run_options o = usual_run;
     o.settings = "{\"recipe\": \"mine\", \"rate\": 0.125}";
     const char *plain = scratch_path(s, "plain");
@@ -127,7 +127,7 @@ TEST_WITH(scratch *s, runs_write_and_resume_the_same_files) {
 }
 
 /* The reader of pool files writes the share of links as text, which the pool reads. */
-TEST_WITH(scratch *s, shares_of_links_are_read) {
+TEST_OF(shares_of_links_are_read, scratch *s) {
     char ring[1024] = "", item[700];
     for (int i = 0; i < 40; i++)
         snprintf(ring + strlen(ring), sizeof ring - strlen(ring), "%d %d\n%d %d\n", i, (i + 1) % 40, i, (i + 7) % 40);

@@ -126,7 +126,7 @@ static double accuracy_of(mo_tape *t, const fixture *f, const mo_source *source,
     return sum;
 }
 
-TEST_WITH(scratch *s, attributes_are_heard_where_links_say_nothing) {
+TEST_OF(attributes_are_heard_where_links_say_nothing, scratch *s) {
     fixture f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 300));
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     double share[MO_MAX_EXPERTS] = {0}, alone[MO_MAX_EXPERTS] = {0}, all = 0;
@@ -143,7 +143,7 @@ TEST_WITH(scratch *s, attributes_are_heard_where_links_say_nothing) {
 }
 
 /* The relation between two attributes is visible to the expert of attributes, but not in these embeddings. */
-TEST_WITH(scratch *s, node_attributes_of_graphs_are_heard) {
+TEST_OF(node_attributes_of_graphs_are_heard, scratch *s) {
     fixture f = open_fixture(s->ctx, set_of_attributes(s->ctx, 150));
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     double share[MO_MAX_EXPERTS] = {0}, alone[MO_MAX_EXPERTS] = {0}, all = 0, at = 0;
@@ -198,13 +198,13 @@ static void expect_logits_of_an_episode(scratch *s, mo_graph *graph, const char 
 }
 
 /* Queries in blocks, with one fit, have the logits of an episode. */
-TEST_WITH(scratch *s, blocks_of_queries_have_the_logits_of_an_episode) {
+TEST_OF(blocks_of_queries_have_the_logits_of_an_episode, scratch *s) {
     expect_logits_of_an_episode(s, graph_of_attributes(s->ctx, 300), "own attributes ");
     expect_logits_of_an_episode(s, set_of_attributes(s->ctx, 150), "node attributes ");
 }
 
 /* Held-out logits, computed from one fit of all labels, equal those of a fit without the rows. */
-TEST_WITH(scratch *s, a_fit_without_some_rows_is_read_from_that_of_all) {
+TEST_OF(a_fit_without_some_rows_is_read_from_that_of_all, scratch *s) {
     for (int i = 0; i < 2; i++) {
         fixture f = open_fixture(s->ctx, i ? set_of_attributes(s->ctx, 150) : graph_with_links(s->ctx, 300, true));
         HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -254,14 +254,14 @@ static void expect_what_other_experts_know(scratch *s, mo_graph *graph) {
 }
 
 /* The transductive readout +T refits expert T only, so what other experts know is not lost. */
-TEST_WITH(scratch *s, a_transductive_readout_keeps_what_other_experts_know) {
+TEST_OF(a_transductive_readout_keeps_what_other_experts_know, scratch *s) {
     expect_what_other_experts_know(s, graph_of_attributes(s->ctx, 300));
     expect_what_other_experts_know(s, set_of_attributes(s->ctx, 150));
 }
 
 /* ---- large supports ---- */
 
-TEST_WITH(scratch *s, centres_are_distinct_rows_of_every_class) {
+TEST_OF(centres_are_distinct_rows_of_every_class, scratch *s) {
     enum { N = 4000 };
     static const int64_t rows[CLASSES] = {2000, 1900, 100};
     int64_t node[N], label[N], at[MO_MOST_CENTRES], n = 0, taken[CLASSES] = {0};
@@ -286,7 +286,7 @@ TEST_WITH(scratch *s, centres_are_distinct_rows_of_every_class) {
 
 /* 1,400 labels and 1,024 centres, in an evaluation and with queries in blocks: not worse than few labels, far from
  * chance, and equal both ways. */
-TEST_WITH(scratch *s, many_labels_are_read_by_some_of_them) {
+TEST_OF(many_labels_are_read_by_some_of_them, scratch *s) {
     fixture f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 2100));
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL), *u = mo_tape_create(s->ctx, MO_EVAL);
     HELD(mo_plan) plan = draw_plan(&f, 1400 / CLASSES, 0);

@@ -263,7 +263,7 @@ static mo_features *features_of(const mo_graph *graph) {
     return f;
 }
 
-TEST_WITH(scratch *s, kernels_are_those_of_dense_rows) {
+TEST_OF(kernels_are_those_of_dense_rows, scratch *s) {
     for (uint64_t seed = 1; seed <= 3; seed++) {
         HELD(mo_graph) *graph = odd_graph(s->ctx, seed);
         HELD(mo_features) *f = features_of(graph);
@@ -274,7 +274,7 @@ TEST_WITH(scratch *s, kernels_are_those_of_dense_rows) {
 
 /* Kernels multiply rows with entries in every column as dense, and rows with few of many columns as sparse: the results
  * must be the same. */
-TEST_WITH(scratch *s, dense_and_sparse_attributes_have_one_meaning) {
+TEST_OF(dense_and_sparse_attributes_have_one_meaning, scratch *s) {
     static const int64_t more[] = {MORE, -1};
     for (int sparse = 0; sparse < 2; sparse++)
         for (int order = 0; order < 2; order++) {
@@ -295,7 +295,7 @@ TEST_WITH(scratch *s, dense_and_sparse_attributes_have_one_meaning) {
 
 /* All nodes have the same attributes: HX and Xc, less their means, are zero, and must not become rounding noise of unit
  * length. */
-TEST_WITH(scratch *s, rows_equal_to_the_mean_are_zero) {
+TEST_OF(rows_equal_to_the_mean_are_zero, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, one, M, 9);
     for (int64_t e = 0; e < graph->feature_nnz; e++)
         graph->feature_value[e] = (float)(1 + e % M) / 3;
@@ -311,7 +311,7 @@ TEST_WITH(scratch *s, rows_equal_to_the_mean_are_zero) {
 
 /* Blocks of one list, and lists that change between calls, give the values of a single call, up to the order of sums in
  * dense products. */
-TEST_WITH(scratch *s, what_is_kept_between_calls_changes_nothing) {
+TEST_OF(what_is_kept_between_calls_changes_nothing, scratch *s) {
     static const int64_t more[] = {MORE, -1};
     static float whole[5 * N_A * N_B], part[5 * N_A * N_B];
     int64_t a[N_A], b[N_B], n = 11;
@@ -350,7 +350,7 @@ static mo_graph *graph_with_hubs(mo_context *ctx) {
 
 /* Counts of triangles and of three steps are exact; counts of four steps and of reached nodes lie within the stated
  * errors, above and below. */
-TEST_WITH(scratch *s, sampled_walks_are_near_the_exact_ones) {
+TEST_OF(sampled_walks_are_near_the_exact_ones, scratch *s) {
     static mo_closed_walks found[2][MORE];
     int64_t node[MORE];
     double share[MORE] = {0}, squares = 0, bias = 0, errors = 0, error_bias = 0;
@@ -390,7 +390,7 @@ TEST_WITH(scratch *s, sampled_walks_are_near_the_exact_ones) {
 }
 
 /* If all nodes have too many edges for exact walks, thirteen columns still are exact, and two approximate. */
-TEST_WITH(scratch *s, columns_of_sampled_walks_follow_the_exact_ones) {
+TEST_OF(columns_of_sampled_walks_follow_the_exact_ones, scratch *s) {
     enum { C = MO_STRUCTURE_COLUMNS };
     static float exact[MORE * C], sampled[MORE * C];
     HELD(mo_graph) *graph = graph_with_hubs(s->ctx);
@@ -414,7 +414,7 @@ TEST_WITH(scratch *s, columns_of_sampled_walks_follow_the_exact_ones) {
     }
 }
 
-TEST_WITH(scratch *s, experts_that_a_graph_has_not_are_left_out) {
+TEST_OF(experts_that_a_graph_has_not_are_left_out, scratch *s) {
     static const char *const bare[] = {"A1", "S", "H"};
     HELD(mo_graph) *graph = draw_graph(s->ctx, one, 0, 4), *column = draw_graph(s->ctx, one, 1, 4);
     HELD(mo_features) *f = features_of(graph);
@@ -432,7 +432,7 @@ TEST_WITH(scratch *s, experts_that_a_graph_has_not_are_left_out) {
     expect_experts(empty, NULL, bare, 0);
 }
 
-TEST_WITH(scratch *s, rows_of_a_user_are_an_expert) {
+TEST_OF(rows_of_a_user_are_an_expert, scratch *s) {
     enum { W = 5 };
     HELD(mo_graph) *graph = draw_graph(s->ctx, one, 0, 6);
     HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, NULL, 0);
@@ -475,7 +475,7 @@ static double assortativity_of(const mo_graph *graph) {
 }
 
 /* Random attributes; then again after adding the neighbours' attributes to each node's, three times. */
-TEST_WITH(scratch *s, assortativity_is_that_of_dense_rows) {
+TEST_OF(assortativity_is_that_of_dense_rows, scratch *s) {
     static float before[N * M];
     for (int times = 0; times < 4; times += 3) {
         HELD(mo_graph) *graph = odd_graph(s->ctx, 11);
@@ -494,7 +494,7 @@ TEST_WITH(scratch *s, assortativity_is_that_of_dense_rows) {
     assert_true(mo_node_kernels_assortativity(NULL) == 0);
 }
 
-TEST_WITH(scratch *s, empty_lists_and_wrong_nodes_and_too_little_memory) {
+TEST_OF(empty_lists_and_wrong_nodes_and_too_little_memory, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, one, M, 7);
     HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, NULL, 0);
     int64_t node = 3, beyond = N;

@@ -89,7 +89,7 @@ static double sgd_reference(const mo_sgd_options *o, double lr, const double *g,
 }
 
 /* Takes ten steps with growing gradients, of which some are clipped: AdamW, then three forms of SGD. */
-TEST_WITH(scratch *s, steps_equal_the_formulas) {
+TEST_OF(steps_equal_the_formulas, scratch *s) {
     const mo_sgd_options options[] = {{0}, {.momentum = 0.9}, {.momentum = 0.5, .weight_decay = 0.1, .clip = 1}};
     const mo_dtype types[] = {MO_F32, MO_F64};
     const double tolerance[] = {2e-6, 1e-14}; /* ten steps of rounding on values of order 1 */
@@ -116,7 +116,7 @@ TEST_WITH(scratch *s, steps_equal_the_formulas) {
 }
 
 /* An optimizer that gets another's moments and number of steps takes the same next step. */
-TEST_WITH(scratch *s, an_optimizer_goes_on_from_the_state_of_another) {
+TEST_OF(an_optimizer_goes_on_from_the_state_of_another, scratch *s) {
     double after[2][TOTAL], values[SIZE];
     problem q = problem_create(s->ctx, MO_F64, 1);
     HELD(mo_optimizer) *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
@@ -146,7 +146,7 @@ TEST_WITH(scratch *s, an_optimizer_goes_on_from_the_state_of_another) {
     problem_release(&q);
 }
 
-TEST_WITH(scratch *s, norm_that_is_not_finite_changes_nothing) {
+TEST_OF(norm_that_is_not_finite_changes_nothing, scratch *s) {
     const double bad[] = {NAN, INFINITY, -INFINITY};
     for (int k = 0; k < 3; k++) {
         problem q = problem_create(s->ctx, MO_F32, 1);
@@ -164,7 +164,7 @@ TEST_WITH(scratch *s, norm_that_is_not_finite_changes_nothing) {
     }
 }
 
-TEST_WITH(scratch *s, gradient_may_have_any_strides) {
+TEST_OF(gradient_may_have_any_strides, scratch *s) {
     double got[2][TOTAL];
     for (int strided = 0; strided < 2; strided++) {
         problem q = problem_create(s->ctx, MO_F64, 1);
@@ -194,7 +194,7 @@ static void after_three_steps(mo_context *ctx, const mo_adamw_options *options, 
     problem_release(&q);
 }
 
-TEST_WITH(scratch *s, zeroed_options_are_the_usual_ones) {
+TEST_OF(zeroed_options_are_the_usual_ones, scratch *s) {
     double zeroed[TOTAL], usual[TOTAL];
     after_three_steps(s->ctx, &(mo_adamw_options){0}, zeroed);
     after_three_steps(s->ctx, &(mo_adamw_options){.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8}, usual);
@@ -205,7 +205,7 @@ TEST_WITH(scratch *s, zeroed_options_are_the_usual_ones) {
 }
 
 /* tests/train/test_wrong_uses.c has gradients of another shape, freed ones, and released parameters. */
-TEST_WITH(scratch *s, wrong_gradients_and_options_are_named) {
+TEST_OF(wrong_gradients_and_options_are_named, scratch *s) {
     problem q = problem_create(s->ctx, MO_F64, 1);
     mo_adamw_options bad = defaults;
     bad.beta2 = 1;

@@ -38,7 +38,7 @@ static void draw_pairs(const mo_graph *graph, int64_t *end[2]) {
         } while (end[0][i] == end[1][i] || mo_graph_has_edge(graph, end[0][i], end[1][i]));
 }
 
-TEST_WITH(scratch *s, walks_are_powers_of_the_adjacency) {
+TEST_OF(walks_are_powers_of_the_adjacency, scratch *s) {
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     int64_t n = graph->nodes, first[PAIRS], second[PAIRS], *end[2] = {first, second};
     draw_pairs(graph, end);
@@ -90,7 +90,7 @@ static void dense_match(const mo_graph *graph, const float *x, int64_t d, int64_
     }
 }
 
-TEST_WITH(scratch *s, matches_are_the_best_and_the_mean_neighbours) {
+TEST_OF(matches_are_the_best_and_the_mean_neighbours, scratch *s) {
     enum { D = 8 };
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     int64_t first[PAIRS], second[PAIRS], *end[2] = {first, second};
@@ -125,7 +125,7 @@ TEST_WITH(scratch *s, matches_are_the_best_and_the_mean_neighbours) {
 
 /* ---- diffused rows ---- */
 
-TEST_WITH(scratch *s, diffused_rows_are_those_of_the_recursion) {
+TEST_OF(diffused_rows_are_those_of_the_recursion, scratch *s) {
     enum { D = 3 };
     static const double restart[] = {0.15, 0.05};
     static const int rounds[] = {12, 24};

@@ -35,7 +35,7 @@ static void assert_episode(const mo_graph *graph, const mo_plan *plan) {
     }
 }
 
-TEST_WITH(scratch *s, support_and_query_never_share_an_example) {
+TEST_OF(support_and_query_never_share_an_example, scratch *s) {
     int64_t sizes[12];
     for (uint64_t trial = 0; trial < 4000; trial++) {
         mo_random r = mo_random_at(4, MO_PURPOSE_CHECK, trial);
@@ -75,7 +75,7 @@ static void count_members(const mo_graph *graph, const mo_plan *plan, int64_t cl
     }
 }
 
-TEST_WITH(scratch *s, large_classes_are_drawn_without_replacement) {
+TEST_OF(large_classes_are_drawn_without_replacement, scratch *s) {
     HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){12, 30}, 2); /* 12 = k + q examples are enough */
     mo_plan_options options = {.k_min = 4, .k_max = 4, .q_min = 8, .q_max = 8, .max_classes = 64, .seed = 9};
     for (uint64_t number = 0; number < 500; number++) {
@@ -92,7 +92,7 @@ TEST_WITH(scratch *s, large_classes_are_drawn_without_replacement) {
 
 /* With k : q = 4 : 8, 11 members are divided into at most 3 and 8; 2 members always into 1 and 1. Support first, for k
  * = 9 and q = 6: 20 members give 9 and 6, 12 members 6 and 6, 5 members 3 and 2, and none of them stays unused. */
-TEST_WITH(scratch *s, small_classes_split_their_members_k_to_q) {
+TEST_OF(small_classes_split_their_members_k_to_q, scratch *s) {
     static const struct {
         int64_t k, q, small, classes, size[4], members[4][2];
         bool support_first;
@@ -135,7 +135,7 @@ static void assert_same_plan(const mo_plan *a, const mo_plan *b, bool same) {
     assert_int_equal(equal, same);
 }
 
-TEST_WITH(scratch *s, plans_are_a_function_of_seed_and_number) {
+TEST_OF(plans_are_a_function_of_seed_and_number, scratch *s) {
     HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){50, 60, 70}, 3);
     mo_plan_options options = {.k_min = 2, .k_max = 8, .q_min = 4, .q_max = 16, .max_classes = 64, .seed = 1},
                     other_seed = options;
@@ -153,7 +153,7 @@ TEST_WITH(scratch *s, plans_are_a_function_of_seed_and_number) {
 }
 
 /* Every k, q, class, member and place occurs about equally often, within six standard deviations (sd). */
-TEST_WITH(scratch *s, draws_are_even) {
+TEST_OF(draws_are_even, scratch *s) {
     enum { EPISODES = 6000 };
     int64_t k[3] = {0}, first_class[8] = {0}, in_support[160] = {0}, first_label[2] = {0};
     int64_t sizes[8] = {20, 20, 20, 20, 20, 20, 20, 20};
@@ -179,7 +179,7 @@ TEST_WITH(scratch *s, draws_are_even) {
         assert_true(llabs(in_support[i] - 225) < 6 * 16);
 }
 
-TEST_WITH(scratch *s, candidates_alone_take_part) {
+TEST_OF(candidates_alone_take_part, scratch *s) {
     HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){40, 40, 40}, 3);
     int64_t candidates[] = {119, 3, 0, 1, 4, 120, 7, 10, 6, 9}; /* node 120 has no label */
     mo_plan_options options = {.k_min = 1, .k_max = 2, .q_min = 1, .q_max = 2, .max_classes = 64, .seed = 1};
@@ -201,7 +201,7 @@ static void assert_refused(mo_graph *graph, mo_task task, mo_plan_options option
     assert_failed(graph->ctx, MO_INVALID, parts);
 }
 
-TEST_WITH(scratch *s, plans_that_cannot_be_are_errors) {
+TEST_OF(plans_that_cannot_be_are_errors, scratch *s) {
     mo_plan_options options = {.k_min = 1, .k_max = 2, .q_min = 1, .q_max = 2, .max_classes = 64, .seed = 1},
                     bad = options;
     HELD(mo_graph) *lone = labelled_graph(s->ctx, (int64_t[]){9, 1, 1, 0}, 4);
@@ -234,7 +234,7 @@ static int64_t find_pair(int64_t *const ends[2], int64_t n, int64_t u, int64_t v
     return -1;
 }
 
-TEST_WITH(scratch *s, link_plans_have_label_one_for_edges) {
+TEST_OF(link_plans_have_label_one_for_edges, scratch *s) {
     unsetenv("MOCHI_EMBEDDED");
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
     HELD(mo_links) *links = mo_links_create(graph, 0.004, 300, 1); /* 21 positives */
@@ -267,7 +267,7 @@ TEST_WITH(scratch *s, link_plans_have_label_one_for_edges) {
 
 /* ---- the protocol "split" ---- */
 
-TEST_WITH(scratch *s, support_and_test_part_never_share_an_example) {
+TEST_OF(support_and_test_part_never_share_an_example, scratch *s) {
     for (uint64_t seed = 0; seed < 2000; seed++) {
         bool tested[LARGEST] = {false};
         mo_random r = mo_random_at(6, MO_PURPOSE_CHECK, seed);
@@ -296,7 +296,7 @@ TEST_WITH(scratch *s, support_and_test_part_never_share_an_example) {
     }
 }
 
-TEST_WITH(scratch *s, the_test_part_depends_on_the_seed_alone) {
+TEST_OF(the_test_part_depends_on_the_seed_alone, scratch *s) {
     HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){100, 200, 150}, 3);
     HELD(mo_plan) few, many, other;
     assert_int_equal(mo_plan_split(graph, MO_TASK_NC, 4, 1, &few), MO_OK);
@@ -309,7 +309,7 @@ TEST_WITH(scratch *s, the_test_part_depends_on_the_seed_alone) {
         assert_memory_equal(few.support[0] + 4 * c, many.support[0] + 64 * c, 4 * sizeof(int64_t));
 }
 
-TEST_WITH(scratch *s, support_repeats_only_when_a_class_is_used_up) {
+TEST_OF(support_repeats_only_when_a_class_is_used_up, scratch *s) {
     HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){20, 400}, 2);
     for (uint64_t seed = 0; seed < 200; seed++) {
         HELD(mo_plan) plan;
@@ -324,7 +324,7 @@ TEST_WITH(scratch *s, support_repeats_only_when_a_class_is_used_up) {
 }
 
 /* As classes have their natural frequencies, each example is tested for a tenth of the seeds. */
-TEST_WITH(scratch *s, every_example_is_tested_equally_often) {
+TEST_OF(every_example_is_tested_equally_often, scratch *s) {
     enum { SEEDS = 3000 };
     int64_t tested[LARGEST] = {0};
     HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){30, 90}, 2);
@@ -338,7 +338,7 @@ TEST_WITH(scratch *s, every_example_is_tested_equally_often) {
         assert_true(llabs(tested[i] - SEEDS / 10) < 99);
 }
 
-TEST_WITH(scratch *s, classes_that_cannot_take_part_are_left_out) {
+TEST_OF(classes_that_cannot_take_part_are_left_out, scratch *s) {
     HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){40, 1, 0, 40}, 4);
     int64_t lone = -1;
     for (int64_t i = 0; i < graph->nodes; i++)
@@ -355,7 +355,7 @@ TEST_WITH(scratch *s, classes_that_cannot_take_part_are_left_out) {
     }
 }
 
-TEST_WITH(scratch *s, splits_that_cannot_be_are_errors) {
+TEST_OF(splits_that_cannot_be_are_errors, scratch *s) {
     mo_plan plan;
     HELD(mo_graph) *lone = labelled_graph(s->ctx, (int64_t[]){9, 1}, 2);
     assert_int_equal(mo_plan_split(lone, MO_TASK_NC, 4, 0, &plan), MO_INVALID);
@@ -379,7 +379,7 @@ static mo_graph *divided_graph(mo_context *ctx, mo_division part) {
     return graph;
 }
 
-TEST_WITH(scratch *s, support_and_queries_are_the_parts) {
+TEST_OF(support_and_queries_are_the_parts, scratch *s) {
     HELD(mo_graph) *graph = divided_graph(s->ctx, MO_DIVISION_TEST);
     memset(graph->division, MO_DIVISION_TRAIN, 5); /* these nodes have classes 0, 1, 2, 0, 1 */
     graph->division[5] = MO_DIVISION_VALIDATION;
@@ -396,7 +396,7 @@ TEST_WITH(scratch *s, support_and_queries_are_the_parts) {
 }
 
 /* Two divisions. In the second, class 1 has no training node: the class is left out, with its queries. */
-TEST_WITH(scratch *s, each_division_is_a_problem_of_the_classes_it_teaches) {
+TEST_OF(each_division_is_a_problem_of_the_classes_it_teaches, scratch *s) {
     HELD(mo_graph) *graph = divided_graph(s->ctx, MO_DIVISION_TEST);
     graph->division = realloc(graph->division, 26);
     graph->divisions = 2;
@@ -422,7 +422,7 @@ TEST_WITH(scratch *s, each_division_is_a_problem_of_the_classes_it_teaches) {
     mo_plan_release(&plan);
 }
 
-TEST_WITH(scratch *s, divisions_that_pose_no_problem_are_refused) {
+TEST_OF(divisions_that_pose_no_problem_are_refused, scratch *s) {
     HELD(mo_graph) *plain = labelled_graph(s->ctx, (int64_t[]){4, 4}, 2),
                    *trained = divided_graph(s->ctx, MO_DIVISION_TRAIN),
                    *tested = divided_graph(s->ctx, MO_DIVISION_TEST);
@@ -441,7 +441,7 @@ TEST_WITH(scratch *s, divisions_that_pose_no_problem_are_refused) {
 
 /* 20 labels times the number of classes, in proportion to the classes: of 24 + 240 + 36 nodes 5, 48 and 7. Half of the
  * other nodes are tested on. */
-TEST_WITH(scratch *s, divisions_are_drawn_in_proportion) {
+TEST_OF(divisions_are_drawn_in_proportion, scratch *s) {
     HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3);
     assert_int_equal(mo_graph_divide(graph, 3, 7), 60);
     assert_int_equal(graph->divisions, 3);

@@ -20,7 +20,7 @@ static mo_pool *open_one(scratch *s, const char *name, int *notices) {
     return mo_pool_open(s->ctx, &name, 1, &features, 0.2, notices ? count_notice : NULL, notices);
 }
 
-TEST_WITH(scratch *s, name_may_choose_tasks) {
+TEST_OF(name_may_choose_tasks, scratch *s) {
     char name[600];
     int notices = 0;
     edge_list(s, "ring.txt");
@@ -35,7 +35,7 @@ TEST_WITH(scratch *s, name_may_choose_tasks) {
     assert_int_equal(notices, 4); /* each notice names a graph and the quality of its SVD */
 }
 
-TEST_WITH(scratch *s, wrong_tasks_are_refused_by_name) {
+TEST_OF(wrong_tasks_are_refused_by_name, scratch *s) {
     char name[600];
     static const char *const bad[][2] = {{":nc", "cannot serve nc"}, {":lp+gc", "cannot serve gc"},
         {":xy", "found \"xy\""}, {":lp+", "found \"\""}, {":lpx", "found \"lpx\""}, {":", "found \"\""}};
@@ -59,7 +59,7 @@ TEST_WITH(scratch *s, wrong_tasks_are_refused_by_name) {
     assert_failed(s->ctx, MO_INVALID, PARTS("pool", "1.5"));
 }
 
-TEST_WITH(scratch *s, graph_named_twice_is_kept_once) {
+TEST_OF(graph_named_twice_is_kept_once, scratch *s) {
     mo_feature_options features = planted_features();
     HELD(mo_pool) *pool = mo_pool_create(s->ctx, &features, 0.2, NULL, NULL);
     for (int i = 0; i < 2; i++)
@@ -85,7 +85,7 @@ static mo_task draw_task(mo_pool *pool, mo_tape *t, uint64_t number, mo_family_o
     return source->task;
 }
 
-TEST_WITH(scratch *s, several_a_step_take_links_nodes_graphs_in_turn) {
+TEST_OF(several_a_step_take_links_nodes_graphs_in_turn, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     static const mo_task order[] = {MO_TASK_LP, MO_TASK_NC, MO_TASK_GC};
@@ -93,7 +93,7 @@ TEST_WITH(scratch *s, several_a_step_take_links_nodes_graphs_in_turn) {
         assert_int_equal(draw_task(pool, t, number, MO_FAMILY_IN_TURN), order[number % 3]);
 }
 
-TEST_WITH(scratch *s, families_are_drawn_by_their_weights) {
+TEST_OF(families_are_drawn_by_their_weights, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     int count[MO_TASKS] = {0};
@@ -107,7 +107,7 @@ TEST_WITH(scratch *s, families_are_drawn_by_their_weights) {
         assert_int_equal(draw_task(pool, t, number, MO_FAMILY_IN_TURN), number % 2 ? MO_TASK_GC : MO_TASK_LP);
 }
 
-TEST_WITH(scratch *s, a_graph_may_have_its_own_share_of_links) {
+TEST_OF(a_graph_may_have_its_own_share_of_links, scratch *s) {
     mo_feature_options features = planted_features();
     const char *names[] = {"cora:lp@0.05"};
     HELD(mo_pool) *pool = mo_pool_open(s->ctx, names, 1, &features, 0.2, NULL, NULL);
@@ -117,7 +117,7 @@ TEST_WITH(scratch *s, a_graph_may_have_its_own_share_of_links) {
     assert_failed(s->ctx, MO_INVALID, (const char *const[]){"between 0 and 1 after @, found \"2\"", NULL});
 }
 
-TEST_WITH(scratch *s, family_and_shots_are_independent) {
+TEST_OF(family_and_shots_are_independent, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     mo_plan_options plans = planted_plans(1);
@@ -137,7 +137,7 @@ TEST_WITH(scratch *s, family_and_shots_are_independent) {
     }
 }
 
-TEST_WITH(scratch *s, a_pool_for_a_model_has_the_rows_it_reads) {
+TEST_OF(a_pool_for_a_model_has_the_rows_it_reads, scratch *s) {
     mo_model *models[] = {planted_model(s->ctx, 1), mo_invariant_create(s->ctx, MO_F32, NULL)};
     for (int i = 0; i < 2; i++) {
         HELD(mo_pool) *pool = mo_pool_for(s->ctx, models[i], (const char *[]){"mutag"}, 1);
@@ -150,7 +150,7 @@ TEST_WITH(scratch *s, a_pool_for_a_model_has_the_rows_it_reads) {
     }
 }
 
-TEST_WITH(scratch *s, a_pool_for_a_model_may_start_empty) {
+TEST_OF(a_pool_for_a_model_may_start_empty, scratch *s) {
     mo_model *model = planted_model(s->ctx, 1);
     HELD(mo_pool) *pool = mo_pool_for(s->ctx, model, NULL, 0);
     mo_graph *path = mo_graph_from_edges(s->ctx, "path", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3});

@@ -53,7 +53,7 @@ static int64_t distinct_ids(const mo_plan *plan) {
     return mo_sort_distinct(id, n);
 }
 
-TEST_WITH(scratch *s, rows_are_the_features_of_the_examples_each_once) {
+TEST_OF(rows_are_the_features_of_the_examples_each_once, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     mo_plan_options plans = planted_plans(4);
@@ -84,7 +84,7 @@ static bool same_example(const mo_plan *plan, int64_t i, int64_t j) {
            (!plan->support[1] || plan->support[1][i] == plan->support[1][j]);
 }
 
-TEST_WITH(scratch *s, an_example_that_repeats_has_its_weight_at_its_first_row) {
+TEST_OF(an_example_that_repeats_has_its_weight_at_its_first_row, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     mo_plan_options plans = planted_plans(4);

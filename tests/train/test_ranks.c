@@ -189,7 +189,7 @@ static void share_run(const run_options *o, int size, const char *folder, bool r
     close_members(m, size);
 }
 
-TEST_WITH(scratch *s, any_number_of_ranks_gives_the_same_run) {
+TEST_OF(any_number_of_ranks_gives_the_same_run, scratch *s) {
     static const int episodes[] = {3, 4, 7};
     for (size_t k = 0; k < sizeof episodes / sizeof *episodes; k++) {
         run_options o = usual_run;
@@ -206,7 +206,7 @@ TEST_WITH(scratch *s, any_number_of_ranks_gives_the_same_run) {
     }
 }
 
-TEST_WITH(scratch *s, a_run_goes_on_with_other_ranks) {
+TEST_OF(a_run_goes_on_with_other_ranks, scratch *s) {
     run_options o = usual_run;
     o.episodes = 5;
     const char *one = scratch_path(s, "one"), *several = scratch_path(s, "several");
@@ -244,7 +244,7 @@ static void expect_refused(
     close_members(m, size);
 }
 
-TEST_WITH(scratch *s, ranks_that_differ_are_refused) {
+TEST_OF(ranks_that_differ_are_refused, scratch *s) {
     run_options o[3] = {usual_run, usual_run, usual_run};
     const char *folder = scratch_path(s, "refused");
     o[1].lr = 0.5;

@@ -143,7 +143,7 @@ TEST(what_cannot_be_recorded_is_computed_as_it_is) {
     assert_int_equal(replayed, 0);
 }
 
-TEST_WITH(scratch *s, a_failing_replay_names_its_step_and_changes_nothing) {
+TEST_OF(a_failing_replay_names_its_step_and_changes_nothing, scratch *s) {
     float before[64], after[64];
     const char *folder = scratch_path(s, "bad");
     mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
@@ -175,7 +175,7 @@ TEST_WITH(scratch *s, a_failing_replay_names_its_step_and_changes_nothing) {
     folder_remove(folder);
 }
 
-TEST_WITH(scratch *s, a_device_that_records_nothing_is_an_error) {
+TEST_OF(a_device_that_records_nothing_is_an_error, scratch *s) {
     HELD(mo_context) *ctx = mo_context_create(NULL);
     HELD(mo_pool) *pool = planted_pool(ctx);
     HELD(mo_model) *model = planted_model(ctx, 1);

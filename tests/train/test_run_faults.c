@@ -106,7 +106,7 @@ TEST(so_it_is_where_temporary_files_have_names) {
 /* ---- a disk that fails ---- */
 
 /* run.json is saved before the first checkpoint, and the log before the checkpoint that counts its lines. */
-TEST_WITH(scratch *s, the_files_of_a_run_are_saved_in_order) {
+TEST_OF(the_files_of_a_run_are_saved_in_order, scratch *s) {
     char whole[400], folder[400], path[600], wrong[400];
     static const char *const saved[] = {"run.json", "checkpoint.safetensors", "weights.safetensors"};
     count_calls(s, whole, folder, &(disk_plan){.under = s->folder});
@@ -136,7 +136,7 @@ TEST_WITH(scratch *s, the_files_of_a_run_are_saved_in_order) {
 }
 
 /* A folder with only run.json is a run without a step; with other settings it is refused. */
-TEST_WITH(scratch *s, only_run_json_is_the_beginning_of_its_own_run) {
+TEST_OF(only_run_json_is_the_beginning_of_its_own_run, scratch *s) {
     char path[600];
     run_options other = usual_run;
     const char *folder = scratch_path(s, "run");

@@ -304,7 +304,7 @@ static void read_at_every_call(scratch *s, const kind *k, const char *path, doub
         }
 }
 
-TEST_WITH(scratch *s, a_fault_in_a_reader_is_told_or_changes_nothing) {
+TEST_OF(a_fault_in_a_reader_is_told_or_changes_nothing, scratch *s) {
     tally t = {0};
     for (int i = 0; i < KINDS; i++) {
         char path[512];
@@ -369,7 +369,7 @@ static void open_stack_at_every_call(scratch *s, const char *folder, bool there,
         }
 }
 
-TEST_WITH(scratch *s, a_fault_in_a_hop_stack_is_told_and_made_good) {
+TEST_OF(a_fault_in_a_hop_stack_is_told_and_made_good, scratch *s) {
     tally t = {0};
     const char *folder = scratch_path(s, "stacks");
     double expected = open_stack(s, folder);
@@ -384,7 +384,7 @@ TEST_WITH(scratch *s, a_fault_in_a_hop_stack_is_told_and_made_good) {
 
 /* ---- the order ---- */
 
-TEST_WITH(scratch *s, a_save_is_written_synced_named_and_its_folder_synced) {
+TEST_OF(a_save_is_written_synced_named_and_its_folder_synced, scratch *s) {
     int saves = 0;
     char wrong[400];
     for (int named_only = 0; named_only < 2; named_only++)
@@ -407,7 +407,7 @@ TEST_WITH(scratch *s, a_save_is_written_synced_named_and_its_folder_synced) {
     assert_int_equal(saves, 4 * KINDS);
 }
 
-TEST_WITH(scratch *s, a_hop_stack_is_synced_before_it_has_its_name) {
+TEST_OF(a_hop_stack_is_synced_before_it_has_its_name, scratch *s) {
     char path[1024], wrong[400];
     long written;
     const char *folder = scratch_path(s, "stacks");

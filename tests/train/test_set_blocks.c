@@ -8,8 +8,8 @@ static const fixtures around_all = {scratch_create, planted_release};
 
 enum { MOST_NODES = 16, ROUNDS = 3 };
 
-/* Draws graphs; if labelled, each node has one of three labels; if unit is not 0, also a measured value in that unit.
- */
+/* Draws graphs; if labelled, each node has one of three labels; if unit is not 0, also a measured value in that
+ * unit. */
 static mo_graph *measured_set(mo_context *ctx, int64_t graphs, bool labelled, float unit) {
     mo_graph *set = mo_graph_new(ctx, "drawn", "drawn");
     mo_edges edges = {0};
@@ -67,7 +67,7 @@ static mo_graph *known_set(mo_context *ctx) {
 }
 
 /* The expected columns before standardisation: triangles, paths, stars, cycles of four, components. */
-TEST_WITH(scratch *s, statistics_are_those_of_known_graphs) {
+TEST_OF(statistics_are_those_of_known_graphs, scratch *s) {
     HELD(mo_graph) *set = known_set(s->ctx);
     static const double n[] = {5, 6, 7, 6}, m[] = {10, 6, 6, 6}, T[] = {10, 0, 0, 2}, S2[] = {30, 6, 15, 6},
                         S3[] = {20, 0, 20, 0}, C4[] = {15, 0, 0, 0}, most[] = {4, 2, 6, 2}, c[] = {1, 1, 1, 2},
@@ -95,7 +95,7 @@ TEST_WITH(scratch *s, statistics_are_those_of_known_graphs) {
 
 /* ---- subtrees ---- */
 
-TEST_WITH(scratch *s, subtrees_are_the_optimal_assignment_kernel) {
+TEST_OF(subtrees_are_the_optimal_assignment_kernel, scratch *s) {
     enum { G = 40 };
     for (int labelled = 0; labelled < 2; labelled++) {
         HELD(mo_graph) *set = measured_set(s->ctx, G, labelled, 0);
@@ -172,7 +172,7 @@ static double mean_gaussians(const mo_graph *set, const double *h, int64_t w, do
 
 /* Compares cosines between the waves' rows, which are random to 1 / sqrt(128), with cosines between centred rows of the
  * exact kernel. */
-TEST_WITH(scratch *s, waves_are_gaussians_between_nodes) {
+TEST_OF(waves_are_gaussians_between_nodes, scratch *s) {
     enum { G = 24 };
     HELD(mo_graph) *set = measured_set(s->ctx, G, true, 0);
     mo_set_structure structure;
@@ -220,7 +220,7 @@ static double array_distance(mo_context *ctx, const mo_features *f, const mo_fea
     return distance;
 }
 
-TEST_WITH(scratch *s, a_measured_value_counts_in_any_unit_and_makes_no_kinds) {
+TEST_OF(a_measured_value_counts_in_any_unit_and_makes_no_kinds, scratch *s) {
     enum { G = 30 };
     static const char *const names[] = {"blocks", "waves", "subtrees"};
     static const float units[] = {0, 1, 1000, 1e-4F};
@@ -249,7 +249,7 @@ TEST_WITH(scratch *s, a_measured_value_counts_in_any_unit_and_makes_no_kinds) {
 
 /* Graphs without an edge, a set of one graph, or of equal graphs: rows are finite, and zero if graphs cannot be told
  * apart. */
-TEST_WITH(scratch *s, poor_sets_have_finite_rows) {
+TEST_OF(poor_sets_have_finite_rows, scratch *s) {
     static const char *const names[] = {"statistics", "subtrees", "waves"};
     mo_feature_options o = example_features(NULL);
     for (int kind = 0; kind < 3; kind++) {

@@ -243,7 +243,7 @@ static void expect_experts(const mo_graph *set, const char *const *names, int n_
     }
 }
 
-TEST_WITH(scratch *s, kernels_are_those_of_the_formulas) {
+TEST_OF(kernels_are_those_of_the_formulas, scratch *s) {
     static const char *const names[] = {"st", "lab", "at", "atx", "wl"}, *const bare[] = {"st", "lab", "wl"};
     for (int labelled = 0; labelled < 2; labelled++) {
         HELD(mo_graph) *plain_set = drawn_set(s->ctx, labelled, 0), *measured = drawn_set(s->ctx, labelled, A),
@@ -277,7 +277,7 @@ TEST(parts_and_threads_change_nothing) {
 
 /* Inductive kernels between some graphs do not depend on the set's other graphs, as transductive ones do. If all graphs
  * are labelled, the Gaussians of both are equal. */
-TEST_WITH(scratch *s, inductive_kernels_ask_the_labelled_graphs_alone) {
+TEST_OF(inductive_kernels_ask_the_labelled_graphs_alone, scratch *s) {
     enum { SAME = 14, LABELLED = 5, ASKED = 6, EXPERTS = 5, MANY = EXPERTS * GRAPHS * GRAPHS };
     static const int64_t labelled[LABELLED] = {2, 5, 8, 12, 13}, asked[ASKED] = {0, 2, 4, 7, 10, 11};
     static float K[2][2][EXPERTS * ASKED * LABELLED], all[2][MANY];
@@ -306,7 +306,7 @@ TEST_WITH(scratch *s, inductive_kernels_ask_the_labelled_graphs_alone) {
     }
 }
 
-TEST_WITH(scratch *s, inductive_kernels_before_any_label) {
+TEST_OF(inductive_kernels_before_any_label, scratch *s) {
     HELD(mo_graph) *set = drawn_set(s->ctx, true, A);
     HELD(mo_set_kernels) *k = mo_set_kernels_create(set, true, 0);
     int64_t graph = 3, beyond = GRAPHS;
@@ -321,7 +321,7 @@ TEST_WITH(scratch *s, inductive_kernels_before_any_label) {
         assert_true(fabs(K[e] - 2) < 1e-6);
 }
 
-TEST_WITH(scratch *s, empty_lists_and_wrong_graphs_and_too_little_memory) {
+TEST_OF(empty_lists_and_wrong_graphs_and_too_little_memory, scratch *s) {
     HELD(mo_graph) *set = drawn_set(s->ctx, true, A), *single = draw_graph(s->ctx, small, 0, 3);
     HELD(mo_set_kernels) *k = mo_set_kernels_create(set, false, 0);
     int64_t graph = 3, beyond = GRAPHS;

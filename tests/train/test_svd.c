@@ -191,13 +191,13 @@ static edges *complete_graph(int64_t n) {
     return e;
 }
 
-TEST_WITH(scratch *s, a_complete_graph_has_one_eigenvalue_many_times) {
+TEST_OF(a_complete_graph_has_one_eigenvalue_many_times, scratch *s) {
     edges *e = complete_graph(120);
     check_converged(s->ctx, 120, e, 20);
     free(e);
 }
 
-TEST_WITH(scratch *s, a_bipartite_graph_has_eigenvalues_in_pairs) {
+TEST_OF(a_bipartite_graph_has_eigenvalues_in_pairs, scratch *s) {
     edges *e = calloc(1, sizeof *e);
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
     for (int k = 0; k < 400; k++)
@@ -213,7 +213,7 @@ TEST_WITH(scratch *s, a_bipartite_graph_has_eigenvalues_in_pairs) {
     free(e);
 }
 
-TEST_WITH(scratch *s, a_star_has_rank_two_and_zeros_after) {
+TEST_OF(a_star_has_rank_two_and_zeros_after, scratch *s) {
     edges *e = calloc(1, sizeof *e);
     for (int64_t i = 1; i < 200; i++)
         add(e, 0, i);
@@ -226,7 +226,7 @@ TEST_WITH(scratch *s, a_star_has_rank_two_and_zeros_after) {
     free(e);
 }
 
-TEST_WITH(scratch *s, isolated_nodes_and_small_components_are_fine) {
+TEST_OF(isolated_nodes_and_small_components_are_fine, scratch *s) {
     edges *e = calloc(1, sizeof *e);
     for (int64_t i = 0; i < 90; i += 3) /* thirty paths of three nodes, then sixty isolated nodes */
         add(e, i, i + 1), add(e, i + 1, i + 2);
@@ -244,7 +244,7 @@ TEST_WITH(scratch *s, isolated_nodes_and_small_components_are_fine) {
 /* A path has the eigenvalues cos(pi j / (n - 1)), in pairs +-s and dense at both ends: the worst case for power
  * iterations. Rayleigh-Ritz on the iterated block alone mixes s and -s, and its values are off by up to 0.64; with the
  * block's image added, the worst of these 64 is off by 0.033. */
-TEST_WITH(scratch *s, two_power_iterations_find_the_values_of_a_path) {
+TEST_OF(two_power_iterations_find_the_values_of_a_path, scratch *s) {
     edges *e = calloc(1, sizeof *e);
     for (int64_t i = 0; i + 1 < 400; i++)
         add(e, i, i + 1);
@@ -403,7 +403,7 @@ static mo_csr *cycle_of(mo_context *ctx, int64_t n, int64_t nodes) {
 }
 
 /* A cycle of 80,000 nodes; then with an isolated node added, which changes only the size. */
-TEST_WITH(scratch *s, a_large_graph_gets_a_product_more) {
+TEST_OF(a_large_graph_gets_a_product_more, scratch *s) {
     double kept[2] = {0}, residual[2];
     for (int more = 0; more < 2; more++) {
         HELD(mo_csr) *A = cycle_of(s->ctx, 80000, 80000 + more);

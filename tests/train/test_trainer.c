@@ -270,7 +270,7 @@ TEST(a_step_that_fails_leaves_the_last_good_checkpoint) {
     assert_true(r.step == good && isfinite(r.loss) && r.lr == mo_cosine(o.lr, 0, good, 40));
 }
 
-TEST_WITH(scratch *s, log_tells_loss_rate_norm_accuracy_and_data) {
+TEST_OF(log_tells_loss_rate_norm_accuracy_and_data, scratch *s) {
     char *folder = folder_of(s, 0);
     run_until(&usual_run, folder, false, 1);
     HELD(bytes) log = run_file(folder, "log.jsonl");

@@ -48,7 +48,7 @@ static mo_tensor *cubes(use *u) {
     return mo_sum(T, mo_pow(T, u->W, 3), MO_ALL, MO_DROP_AXES);
 }
 
-TEST_WITH(use *u, shapes_and_dtypes) {
+TEST_OF(shapes_and_dtypes, use *u) {
     mo_matmul(T, u->W, u->W);
     EXPECT(u, MO_INVALID, "matmul: inner sizes 4 and 3, expected equal; got [3, 4] float64, [3, 4] float64");
     mo_add(T, u->W, ones(u, MO_F32, 3, 4));
@@ -62,7 +62,7 @@ TEST_WITH(use *u, shapes_and_dtypes) {
     assert_int_equal(mo_numel(mo_sum(T, u->W, MO_AXIS(-1), MO_DROP_AXES)), 3); /* axes count from the end */
 }
 
-TEST_WITH(use *u, a_graph_used_twice) {
+TEST_OF(a_graph_used_twice, use *u) {
     mo_tensor *S = mo_square(T, u->W), *loss = mo_sum(T, mo_square(T, S), MO_ALL, MO_DROP_AXES);
     assert_int_equal(mo_backward(T, loss), MO_OK);
     mo_backward(T, loss);
@@ -73,14 +73,14 @@ TEST_WITH(use *u, a_graph_used_twice) {
     EXPECT(u, MO_STATE, "add: the value of input 0, made by square at ", "call mo_keep");
 }
 
-TEST_WITH(use *u, a_parameter_changed_in_place) {
+TEST_OF(a_parameter_changed_in_place, use *u) {
     mo_tensor *loss = cubes(u);
     mo_tensor_fill(u->W, 2);
     mo_backward(T, loss);
     EXPECT(u, MO_STATE, "backward: input 0 of pow at ", "W was changed in place after it was recorded");
 }
 
-TEST_WITH(use *u, objects_that_do_not_belong) {
+TEST_OF(objects_that_do_not_belong, use *u) {
     HELD(mo_tape) *other = mo_tape_create(u->ctx, MO_RECORD);
     HELD(mo_context) *foreign = mo_context_create(&(mo_context_options){.threads = 1});
     HELD(mo_tensor) *X = mo_tensor_create(foreign, MO_F64, 2, matrix);
@@ -92,7 +92,7 @@ TEST_WITH(use *u, objects_that_do_not_belong) {
     EXPECT(u, MO_INVALID, "add: input 1 is null");
 }
 
-TEST_WITH(use *u, gradients_of_nothing) {
+TEST_OF(gradients_of_nothing, use *u) {
     mo_tensor *data = mo_sum(T, ones(u, MO_F64, 3, 4), MO_ALL, MO_DROP_AXES), *g, *h;
     mo_backward(T, data);
     EXPECT(u, MO_INVALID, "backward: the loss depends on nothing that needs a gradient");
@@ -104,7 +104,7 @@ TEST_WITH(use *u, gradients_of_nothing) {
     EXPECT(u, MO_INVALID, "MO_CREATE_GRAPH");
 }
 
-TEST_WITH(use *u, values_read_after_a_reset) {
+TEST_OF(values_read_after_a_reset, use *u) {
     mo_tensor *loss = mo_keep(cubes(u));
     mo_backward(T, loss);
     mo_tape_reset(T);
@@ -128,7 +128,7 @@ TEST_WITH(use *u, values_read_after_a_reset) {
         EXPECT(u, MO_STATE, "made by sum at ", "was freed by mo_tape_reset");
 }
 
-TEST_WITH(use *u, objects_that_are_gone) {
+TEST_OF(objects_that_are_gone, use *u) {
     mo_tensor *V = mo_parameter(u->ctx, "V", MO_F64, 2, matrix);
     mo_tensor *loss = mo_sum(T, mo_mul(T, u->W, V), MO_ALL, MO_DROP_AXES);
     mo_tensor_release(V);
@@ -152,7 +152,7 @@ TEST_WITH(use *u, objects_that_are_gone) {
     EXPECT(u, debug ? MO_STATE : MO_INVALID, debug ? "was released by mo_csr_release" : "spmm: no sparse matrix");
 }
 
-TEST_WITH(use *u, an_optimiser_without_what_it_needs) {
+TEST_OF(an_optimiser_without_what_it_needs, use *u) {
     mo_tensor *none = NULL;
     mo_adamw_options usual = {.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8}, wrong = {.beta1 = 0.9, .beta2 = 0.999};
     assert_null(mo_adamw_create(u->ctx, &u->W, 1, &wrong));
@@ -176,7 +176,7 @@ TEST_WITH(use *u, an_optimiser_without_what_it_needs) {
     }
 }
 
-TEST_WITH(use *u, a_context_with_objects_that_live) {
+TEST_OF(a_context_with_objects_that_live, use *u) {
     assert_int_equal(mo_context_release(u->ctx), MO_STATE);
     assert_failed(u->ctx, MO_STATE,
         PARTS("context_release: 1 tape, 1 tensor (W [3, 4])",

@@ -23,7 +23,7 @@ static void first_labels(const mo_graph *graph, int64_t id[SUPPORT], int64_t lab
     assert_int_equal(n, SUPPORT);
 }
 
-TEST_WITH(scratch *s, a_graph_takes_many_sets_of_labels) {
+TEST_OF(a_graph_takes_many_sets_of_labels, scratch *s) {
     HELD(mo_graph) *set = mo_graph_open(s->ctx, "mutag");
     HELD(mo_few_shot) *f = mo_few_shot_open(set, MO_TASK_GC, &(mo_few_shot_options){.head = &mo_head_logistic});
     int64_t id[4] = {0, 0, 0, 0}, label[4] = {0, 0, 1, 1}, n[2] = {0, 0}, asked[] = {50, 51};
@@ -48,7 +48,7 @@ TEST_WITH(scratch *s, a_graph_takes_many_sets_of_labels) {
     assert_int_equal(mo_few_shot_logits(f, asked, 2, first), MO_OK);
 }
 
-TEST_WITH(scratch *s, bad_labels_are_refused_by_number) {
+TEST_OF(bad_labels_are_refused_by_number, scratch *s) {
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
     assert_null(mo_few_shot_open(graph, MO_TASK_GC, NULL));
     assert_failed(s->ctx, MO_INVALID, PARTS("cora is a single graph, expected labels of nodes"));
@@ -81,7 +81,7 @@ TEST_WITH(scratch *s, bad_labels_are_refused_by_number) {
 
 /* By definition a column of the plane is the centred rows times an eigenvector: Z Z^T maps it to its squared length
  * times itself. The first column is the longer one. */
-TEST_WITH(scratch *s, the_plane_is_that_of_the_principal_components) {
+TEST_OF(the_plane_is_that_of_the_principal_components, scratch *s) {
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
     HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -118,7 +118,7 @@ static mo_tensor *rows_of_two_classes(mo_context *ctx, mo_dtype real) {
     return Z;
 }
 
-TEST_WITH(scratch *s, a_lambda_without_effect_is_refused) {
+TEST_OF(a_lambda_without_effect_is_refused, scratch *s) {
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "tests/graphs/club.gml");
     HELD(mo_tensor) *Z = rows_of_two_classes(s->ctx, MO_F32);
     const struct {
@@ -143,7 +143,7 @@ TEST_WITH(scratch *s, a_lambda_without_effect_is_refused) {
     assert_non_null(f);
 }
 
-TEST_WITH(scratch *s, rows_from_elsewhere_are_read_as_they_are) {
+TEST_OF(rows_from_elsewhere_are_read_as_they_are, scratch *s) {
     for (int wide = 0; wide < 2; wide++) {
         HELD(mo_tensor) *Z = rows_of_two_classes(s->ctx, wide ? MO_F64 : MO_F32);
         const mo_few_shot_options o = {.rows = Z, .lambda = 2};
@@ -219,7 +219,7 @@ static void assert_wilson(double estimate, double end, double trials) {
 
 /* With 3 to 8 labels per class, error = a + b / k is fitted to the errors at k - 1 and k - 2, and gives the error at k.
  * 1.6 left-out examples count as one trial. */
-TEST_WITH(scratch *s, the_estimate_is_carried_on_to_all_labels) {
+TEST_OF(the_estimate_is_carried_on_to_all_labels, scratch *s) {
     HELD(mo_tensor) *Z = rows_that_overlap(s->ctx);
     HELD(mo_few_shot) *f = mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z, .lambda = 2});
     double most = 0;
@@ -257,7 +257,7 @@ static mo_tensor *rows_on_a_circle(mo_context *ctx) {
     return mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){ROWS, 2}, x);
 }
 
-TEST_WITH(scratch *s, labels_that_leave_a_side_out_are_told) {
+TEST_OF(labels_that_leave_a_side_out_are_told, scratch *s) {
     HELD(mo_tensor) *Z = rows_on_a_circle(s->ctx);
     HELD(mo_few_shot) *f = mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z});
     mo_few_shot_cover cover;
@@ -285,7 +285,7 @@ TEST_WITH(scratch *s, labels_that_leave_a_side_out_are_told) {
     assert_failed(s->ctx, MO_INVALID, PARTS("example 0 is 40, expected 0 to 39"));
 }
 
-TEST_WITH(scratch *s, rows_that_cannot_be_read_are_refused) {
+TEST_OF(rows_that_cannot_be_read_are_refused, scratch *s) {
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
     HELD(mo_tensor) *Z = rows_of_two_classes(s->ctx, MO_F32),
                     *ids = mo_tensor_create(s->ctx, MO_I64, 2, (int64_t[]){2, 2});

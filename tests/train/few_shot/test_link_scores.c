@@ -10,7 +10,7 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { ASKED = 200 };
 
-TEST_WITH(scratch *s, what_is_no_missing_link_is_refused) {
+TEST_OF(what_is_no_missing_link_is_refused, scratch *s) {
     double score[2];
     HELD(mo_graph) *g = mo_graph_open(s->ctx, "cora");
     int64_t v = g->column[g->row_pointer[3]];

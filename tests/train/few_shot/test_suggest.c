@@ -62,7 +62,7 @@ static double *prior_of(mo_few_shot *f, int64_t *N) {
     return k;
 }
 
-TEST_WITH(scratch *s, each_choice_lowers_the_variance_the_most) {
+TEST_OF(each_choice_lowers_the_variance_the_most, scratch *s) {
     static const int64_t known[KNOWN] = {5, 100, 5};
     int64_t id[LISTED], N;
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
@@ -101,7 +101,7 @@ TEST(threads_and_calls_change_nothing) {
     }
 }
 
-TEST_WITH(scratch *s, what_cannot_be_listed_is_refused) {
+TEST_OF(what_cannot_be_listed_is_refused, scratch *s) {
     int64_t id[LISTED];
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
     HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);

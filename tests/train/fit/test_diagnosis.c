@@ -14,7 +14,7 @@ static mo_diagnosis diagnose(scratch *s, int64_t n, int64_t d, const double *z, 
 
 /* The paper's four points: the boundary 0 of the prototypes -1/2 and 3/2 separates them; shifted by 5, all points lie
  * on one side of it. */
-TEST_WITH(scratch *s, the_papers_four_points_are_missed_once_shifted) {
+TEST_OF(the_papers_four_points_are_missed_once_shifted, scratch *s) {
     HELD(mo_diagnosis) x = diagnose(s, 4, 1, (double[]){-1, -0.1, 1, 2}, (int64_t[]){0, 0, 1, 1}, 0.1);
     assert_true(x.missed == 0 && x.pairs == 1);
     mo_diagnosis_release(&x);
@@ -23,7 +23,7 @@ TEST_WITH(scratch *s, the_papers_four_points_are_missed_once_shifted) {
     assert_true(fabs(x.mean_distance - 2) <= 1e-15 && x.radius == 7);
 }
 
-TEST_WITH(scratch *s, the_papers_three_prototypes_have_one_inside) {
+TEST_OF(the_papers_three_prototypes_have_one_inside, scratch *s) {
     const double z[] = {3, 1, 1, 3, 1, 1, 0, 0}; /* A = (2, 2), B = (1, 1), C = (0, 0) */
     HELD(mo_diagnosis) x = diagnose(s, 4, 2, z, (int64_t[]){0, 0, 1, 2}, 0.1);
     assert_true(x.prototype[1].inside && x.prototype[1].included && x.prototype[1].flagged && !x.prototype[1].outer);
@@ -40,7 +40,7 @@ TEST_WITH(scratch *s, the_papers_three_prototypes_have_one_inside) {
 
 /* Of prototypes on a line in space two are outer, whatever rounding makes of the second principal component; on the
  * edges of a square only the corners are. */
-TEST_WITH(scratch *s, prototypes_between_others_are_not_outer) {
+TEST_OF(prototypes_between_others_are_not_outer, scratch *s) {
     double line[7 * 3], square[8 * 2] = {0, 0, 1, 0, 2, 0, 2, 1, 2, 2, 1, 2, 0, 2, 0, 1};
     const int64_t y[] = {0, 1, 2, 3, 4, 5, 6, 7};
     for (int i = 0; i < 7; i++)
@@ -116,7 +116,7 @@ static void on_progress(const char *part, int64_t done, int64_t of, void *state)
 
 /* Inner products only decide the order in which candidates are tried. Rows are prototypes (one per class), far from the
  * origin, in fewer and in more dimensions than there are points. */
-TEST_WITH(scratch *s, hull_distances_are_those_of_each_point_alone) {
+TEST_OF(hull_distances_are_those_of_each_point_alone, scratch *s) {
     enum { POINTS = 70, MOST = 90 };
     static double z[POINTS * MOST], others[(POINTS - 1) * MOST];
     int64_t y[POINTS];

@@ -8,7 +8,7 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
 
-TEST_WITH(scratch *s, draws_are_plans_of_the_rows) {
+TEST_OF(draws_are_plans_of_the_rows, scratch *s) {
     HELD(mo_embeddings) *E = make(s, MO_F32, 1);
     HELD(mo_draws) d;
     const mo_plan_options o = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64};
@@ -70,7 +70,7 @@ static void on_prototype_row(const mo_fit_row *row, void *state) {
     x->row[x->n++] = *row;
 }
 
-TEST_WITH(scratch *s, figures_are_those_of_the_definitions) {
+TEST_OF(figures_are_those_of_the_definitions, scratch *s) {
     HELD(mo_embeddings) *E = make(s, MO_F64, 1);
     seen x = {0};
     x.row[7].draws = (void *)E;
@@ -86,7 +86,7 @@ TEST_WITH(scratch *s, figures_are_those_of_the_definitions) {
     assert_int_equal(queries, 7 * 5 * C);
 }
 
-TEST_WITH(scratch *s, tuning_beats_a_penalty_that_is_far_off) {
+TEST_OF(tuning_beats_a_penalty_that_is_far_off, scratch *s) {
     HELD(mo_embeddings) *E = make(s, MO_F64, 1.5);
     mo_fit_options options = defaults;
     seen x = {0};
@@ -102,7 +102,7 @@ TEST_WITH(scratch *s, tuning_beats_a_penalty_that_is_far_off) {
 
 /* 20 rows of noise per class in 64 dimensions, of which 64 are asked for: the mixture must not take copies for evidence
  * that it has learned. */
-TEST_WITH(scratch *s, copies_are_no_evidence_for_the_mixture) {
+TEST_OF(copies_are_no_evidence_for_the_mixture, scratch *s) {
     enum { WIDE = 64 };
     static double z[N * WIDE];
     int64_t y[N];
@@ -152,7 +152,7 @@ TEST(of_equal_penalties_the_strongest_is_taken) {
     assert_true(fabs(tuned.row[0].nll - strongest.row[0].nll) <= 1e-12);
 }
 
-TEST_WITH(scratch *s, one_shot_has_no_temperature_but_figures) {
+TEST_OF(one_shot_has_no_temperature_but_figures, scratch *s) {
     HELD(mo_embeddings) *E = make(s, MO_F32, 1);
     mo_fit_options options = defaults;
     seen x = {0};
@@ -180,7 +180,7 @@ static void on_swept_row(const mo_fit_row *row, void *state) {
 }
 
 /* A sweep's row equals the row of a fit with that lambda; how often tuning chose each value adds up to the episodes. */
-TEST_WITH(scratch *s, a_sweep_has_the_figures_of_each_value) {
+TEST_OF(a_sweep_has_the_figures_of_each_value, scratch *s) {
     HELD(mo_embeddings) *E = make(s, MO_F64, 1.5);
     mo_fit_options options = defaults;
     swept x = {0}, plain = {0}, fixed = {0}, untuned = {0};

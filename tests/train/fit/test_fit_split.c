@@ -33,7 +33,7 @@ static void on_split_row(const mo_fit_row *row, void *state) {
     assert_int_equal(mo_confusion_count(x->E, row, &x->confusion), MO_OK);
 }
 
-TEST_WITH(scratch *s, the_outcomes_of_a_split_are_those_of_its_rows) {
+TEST_OF(the_outcomes_of_a_split_are_those_of_its_rows, scratch *s) {
     const char *train = scratch_write(s, "train.txt", "0\n2\n3\n", 6),
                *test = scratch_write(s, "test.txt", "4\n7\n", 4);
     seen x = {.E = eight_rows(s)};
@@ -78,7 +78,7 @@ static void on_episode_row(const mo_fit_row *row, void *state) {
     mo_confusion_release(&c);
 }
 
-TEST_WITH(scratch *s, heads_are_compared_episode_by_episode) {
+TEST_OF(heads_are_compared_episode_by_episode, scratch *s) {
     seen x = {.E = make(s, MO_F64, 1.5)};
     const mo_fit_options options = {
         .n_shots = 1, .shots = (int64_t[]){4}, .episodes = 40, .queries = 5, .ways = 64, .seed = 3};

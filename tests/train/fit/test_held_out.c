@@ -31,7 +31,7 @@ static mo_fit_batch support_of(const mo_draws *d, int64_t first, int64_t B) {
 
 /* Leave-one-out: every row by a fit on the n_s - 1 others. Cross-validation: by a fit on the rows outside its fold,
  * which is the row's place in its class modulo the number of folds (k = 4: its place). */
-TEST_WITH(scratch *s, held_out_rows_are_those_of_explicit_refits) {
+TEST_OF(held_out_rows_are_those_of_explicit_refits, scratch *s) {
     HELD(mo_embeddings) *E = make(s, MO_F64, 1);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_fitting f = fitting(E, &mo_head_ridge, t);
@@ -61,7 +61,7 @@ TEST_WITH(scratch *s, held_out_rows_are_those_of_explicit_refits) {
 
 /* Compares every head that has a shortcut with refits, in dual and primal form (k C below and above D + 1), with
  * repeated rows, and with a fold that takes the rest of a class. */
-TEST_WITH(scratch *s, shortcuts_of_cross_validation_say_what_refits_say) {
+TEST_OF(shortcuts_of_cross_validation_say_what_refits_say, scratch *s) {
     enum { MOST = 9 * C };
     HELD(mo_embeddings) *E = make(s, MO_F64, 2);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -94,7 +94,7 @@ TEST_WITH(scratch *s, shortcuts_of_cross_validation_say_what_refits_say) {
 
 /* 20 rows per class and k + q = 40, so rows repeat: a copy in the fit would give the held-out row's label away, since
  * with a tiny penalty a fit repeats its labels exactly. */
-TEST_WITH(scratch *s, copies_of_a_held_out_row_are_never_fitted) {
+TEST_OF(copies_of_a_held_out_row_are_never_fitted, scratch *s) {
     HELD(mo_embeddings) *E = make(s, MO_F64, 30);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_fitting f = fitting(E, &mo_head_ridge, t);

@@ -68,7 +68,7 @@ static double residual(const instance *h, const double *w, double x[DIM]) {
 
 /* Checks that the weights are in the simplex, that x has the stated length, and that x q_j >= |x|^2 for all j up to
  * rounding. This bounds how much nearer another point of the hull can be: |x| - |x*| <= (|x|^2 - min_j x q_j) / |x|. */
-TEST_WITH(scratch *s, distances_meet_the_optimality_conditions) {
+TEST_OF(distances_meet_the_optimality_conditions, scratch *s) {
     for (int number = 0; number < INSTANCES; number++) {
         instance h = make(number);
         double w[MOST], x[DIM], sum = 0, gap = 0;
@@ -89,7 +89,7 @@ TEST_WITH(scratch *s, distances_meet_the_optimality_conditions) {
 
 /* As many prototypes and dimensions as real embeddings have. The centre of the simplex of n unit vectors is 1 / sqrt(n)
  * from the origin. */
-TEST_WITH(scratch *s, many_points_in_many_dimensions) {
+TEST_OF(many_points_in_many_dimensions, scratch *s) {
     enum { n = 200, d = 256 };
     HELD_MEMORY double *points = calloc((size_t)n * d, sizeof *points), *p = calloc(d, sizeof *p),
                        *w = calloc(n, sizeof *w);
@@ -101,7 +101,7 @@ TEST_WITH(scratch *s, many_points_in_many_dimensions) {
         assert_true(fabs(w[i] - 1.0 / n) <= 1e-14);
 }
 
-TEST_WITH(scratch *s, bad_input_is_refused) {
+TEST_OF(bad_input_is_refused, scratch *s) {
     assert_true(isnan(mo_hull_distance(s->ctx, (double[]){0}, 0, 1, (double[]){0}, NULL)));
     assert_failed(s->ctx, MO_INVALID, PARTS("hull distance", "0 of 1"));
     assert_true(isnan(mo_hull_distance(s->ctx, (double[]){NAN}, 1, 1, (double[]){0}, NULL)));

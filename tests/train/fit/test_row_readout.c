@@ -19,7 +19,7 @@ static void on_row(const mo_fit_row *row, void *state) {
     x->choice = *row->choice;
 }
 
-TEST_WITH(scratch *s, predictions_are_those_of_the_split) {
+TEST_OF(predictions_are_those_of_the_split, scratch *s) {
     static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_logistic, &mo_head_prototype_inner, &mo_head_lda};
     enum { LEARNED = 30 };
     HELD(mo_embeddings) *E = make(s, MO_F64, 1.5);

@@ -58,7 +58,7 @@ static void fit_rows(scratch *s, const double *rows, mo_scaling scaling, mo_fit_
     assert_int_equal(mo_fit(E, heads, 3, &options, on_row, &result), MO_OK);
 }
 
-TEST_WITH(scratch *s, rows_are_scaled_as_by_hand) {
+TEST_OF(rows_are_scaled_as_by_hand, scratch *s) {
     double x[N * D];
     mo_fit_row plain[3], found[3], expected[3];
     draw_rows();
@@ -77,7 +77,7 @@ TEST_WITH(scratch *s, rows_are_scaled_as_by_hand) {
 }
 
 /* Changes all queries but one: that one's outcome stays. */
-TEST_WITH(scratch *s, no_query_is_scaled_by_another) {
+TEST_OF(no_query_is_scaled_by_another, scratch *s) {
     double x[N * D];
     mo_fit_row found[3], moved[3];
     draw_rows();
@@ -90,7 +90,7 @@ TEST_WITH(scratch *s, no_query_is_scaled_by_another) {
         assert_true(fabs(found[h].accuracy - moved[h].accuracy) <= 100.0 / (N - LEARNED) + 1e-9);
 }
 
-TEST_WITH(scratch *s, unknown_scalings_are_refused) {
+TEST_OF(unknown_scalings_are_refused, scratch *s) {
     draw_rows();
     HELD(mo_embeddings) *E = embeddings_of(s->ctx, MO_F64, N, D, z, y);
     const mo_fit_options options = {

@@ -32,7 +32,7 @@ static void count_dropped(const int64_t *u, const int64_t *v, int64_t n, int64_t
     }
 }
 
-TEST_WITH(scratch *s, edges_become_the_undirected_adjacency) {
+TEST_OF(edges_become_the_undirected_adjacency, scratch *s) {
     int64_t u[200], v[200], loops, duplicates;
     bool dense[NODES][NODES];
     for (uint64_t trial = 0; trial < 500; trial++) {
@@ -67,7 +67,7 @@ static mo_graph *weighted_path(mo_context *ctx, float second) {
     return mo_graph_finish(g);
 }
 
-TEST_WITH(scratch *s, weights_of_edges_enter_the_normalised_adjacency) {
+TEST_OF(weights_of_edges_enter_the_normalised_adjacency, scratch *s) {
     HELD(mo_graph) *g = weighted_path(s->ctx, 0.5f);
     static const float expected[] = {3, 3, 0.5f, 0.5f};
     assert_memory_equal(g->weight, expected, sizeof expected);
@@ -90,7 +90,7 @@ TEST_WITH(scratch *s, weights_of_edges_enter_the_normalised_adjacency) {
     assert_memory_not_equal(g->hash, plain->hash, sizeof plain->hash);
 }
 
-TEST_WITH(scratch *s, held_out_edges_leave_the_weights_of_the_others) {
+TEST_OF(held_out_edges_leave_the_weights_of_the_others, scratch *s) {
     mo_edges edges = {0};
     HELD(mo_graph) *g = mo_graph_new(s->ctx, "path", "path");
     for (int64_t i = 0; i < 3; i++)
@@ -101,7 +101,7 @@ TEST_WITH(scratch *s, held_out_edges_leave_the_weights_of_the_others) {
     assert_memory_equal(rest->weight, ((const float[]){1, 1, 3, 3}), 4 * sizeof(float));
 }
 
-TEST_WITH(scratch *s, equal_content_has_equal_hashes_and_other_content_has_not) {
+TEST_OF(equal_content_has_equal_hashes_and_other_content_has_not, scratch *s) {
     mo_graph *graphs[] = {
         mo_graph_from_edges(s->ctx, "a", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3}),
         mo_graph_from_edges(s->ctx, "b", 4, 5, (int64_t[]){3, 2, 1, 0, 2}, (int64_t[]){2, 1, 0, 0, 3}),
@@ -115,7 +115,7 @@ TEST_WITH(scratch *s, equal_content_has_equal_hashes_and_other_content_has_not) 
         mo_graph_release(graphs[i]);
 }
 
-TEST_WITH(scratch *s, ends_outside_the_nodes_are_errors) {
+TEST_OF(ends_outside_the_nodes_are_errors, scratch *s) {
     assert_null(mo_graph_from_edges(s->ctx, "high", 3, 2, (int64_t[]){0, 1}, (int64_t[]){1, 3}));
     assert_failed(s->ctx, MO_INVALID, PARTS("0..2", "edge 1", "1, 3"));
     assert_null(mo_graph_from_edges(s->ctx, "negative", 3, 1, (int64_t[]){-1}, (int64_t[]){1}));

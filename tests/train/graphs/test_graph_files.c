@@ -1,6 +1,6 @@
 /* tests/train/graphs/test_graph_files.c - reads every case of tests/graphs/files.cases (graphs, pools and suites),
- * which says whether a file is read or refused, and what the message has; truncated graphs; what pools and suites hold.
- */
+ * which says whether a file is read or refused, and what the message has; truncated graphs; what pools and suites
+ * hold. */
 #include "tests/scratch.h"
 
 #include <inttypes.h>
@@ -211,7 +211,7 @@ TEST(every_case_is_read_or_refused_as_it_says) {
 }
 
 /* Every truncation of a gzipped file is refused, and so is a wrong checksum. */
-TEST_WITH(scratch *s, truncated_and_flipped_gzip_is_refused) {
+TEST_OF(truncated_and_flipped_gzip_is_refused, scratch *s) {
     static const char *const files[] = {"tests/graphs/edges.txt.gz", "tests/graphs/lists.txt.gz"};
     for (int i = 0; i < 2; i++) {
         HELD(bytes) whole = read_bytes(files[i]);
@@ -227,7 +227,7 @@ TEST_WITH(scratch *s, truncated_and_flipped_gzip_is_refused) {
     scratch_files(s, true);
 }
 
-TEST_WITH(scratch *s, every_beginning_of_an_adjacency_list_is_refused) {
+TEST_OF(every_beginning_of_an_adjacency_list_is_refused, scratch *s) {
     HELD(bytes) whole = read_bytes("tests/graphs/lists.txt");
     for (size_t n = 1; n + 1 < whole.n; n++) { /* without the last byte, a line end, the file is valid */
         mo_graph *graph = mo_graph_open(s->ctx, scratch_write(s, "cut.txt", whole.data, n));
@@ -245,7 +245,7 @@ static void assert_items(char *const *items, int n, const char *const *expected,
         assert_string_equal(items[i], expected[i]);
 }
 
-TEST_WITH(scratch *s, a_pool_is_read_into_items_of_a_pool) {
+TEST_OF(a_pool_is_read_into_items_of_a_pool, scratch *s) {
     mo_pool_file *file = mo_pool_file_read(s->ctx, "tests/lists/small.pool");
     assert_non_null(file);
     assert_items(file->graph, file->n, (const char *const[]){"cora:nc+lp@0.1", "mutag"}, 2);
@@ -253,7 +253,7 @@ TEST_WITH(scratch *s, a_pool_is_read_into_items_of_a_pool) {
     mo_pool_file_release(file);
 }
 
-TEST_WITH(scratch *s, a_suite_has_its_tasks_and_what_is_usual) {
+TEST_OF(a_suite_has_its_tasks_and_what_is_usual, scratch *s) {
     mo_suite *suite = mo_suite_read(s->ctx, "tests/lists/small.suite");
     assert_non_null(suite);
     assert_true(suite->episodes && suite->seeds == 5 && suite->n == 3);
@@ -268,7 +268,7 @@ TEST_WITH(scratch *s, a_suite_has_its_tasks_and_what_is_usual) {
     mo_suite_release(suite);
 }
 
-TEST_WITH(scratch *s, those_that_come_with_the_library_are_read) {
+TEST_OF(those_that_come_with_the_library_are_read, scratch *s) {
     const struct {
         const char *name;
         int graphs, tasks;

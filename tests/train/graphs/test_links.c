@@ -47,7 +47,7 @@ static void assert_links(const mo_graph *graph, const mo_links *links) {
             assert_true(mo_graph_has_edge(graph, u, links->masked->column[i]));
 }
 
-TEST_WITH(scratch *s, masked_edges_and_non_edges_are_what_they_say) {
+TEST_OF(masked_edges_and_non_edges_are_what_they_say, scratch *s) {
     static const double densities[] = {0, 0.05, 0.5, 0.95, 1};
     static const double shares[] = {0.001, 0.2, 0.5, 0.8};
     for (uint64_t trial = 0; trial < 400; trial++) {
@@ -65,7 +65,7 @@ TEST_WITH(scratch *s, masked_edges_and_non_edges_are_what_they_say) {
     }
 }
 
-TEST_WITH(scratch *s, links_are_a_function_of_the_seed) {
+TEST_OF(links_are_a_function_of_the_seed, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, 50, 0.3, 0);
     HELD(mo_links) *a = mo_links_create(graph, 0.2, 100, 5), *b = mo_links_create(graph, 0.2, 100, 5);
     HELD(mo_links) *c = mo_links_create(graph, 0.2, 100, 6), *fewer = mo_links_create(graph, 0.2, 30, 5);
@@ -92,7 +92,7 @@ static void assert_even(const int64_t *count, int64_t cells, double expected) {
         fail_msg("chi-square %g over %lld cells", chi2, (long long)cells);
 }
 
-TEST_WITH(scratch *s, every_edge_and_non_edge_is_drawn_equally_often) {
+TEST_OF(every_edge_and_non_edge_is_drawn_equally_often, scratch *s) {
     enum { NODES = 14, SEEDS = 4000 };
     int64_t count[2][NODES * NODES] = {{0}}, cell[NODES * NODES];
     HELD(mo_graph) *graph = draw_graph(s->ctx, NODES, 0.4, 1);
@@ -116,7 +116,7 @@ TEST_WITH(scratch *s, every_edge_and_non_edge_is_drawn_equally_often) {
     }
 }
 
-TEST_WITH(scratch *s, features_and_labels_stay_with_the_masked_graph) {
+TEST_OF(features_and_labels_stay_with_the_masked_graph, scratch *s) {
     unsetenv("MOCHI_EMBEDDED");
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
     assert_non_null(graph);
@@ -134,7 +134,7 @@ TEST_WITH(scratch *s, features_and_labels_stay_with_the_masked_graph) {
     assert_true(mo_graph_has_task(masked, MO_TASK_NC) && mo_graph_has_task(masked, MO_TASK_LP));
 }
 
-TEST_WITH(scratch *s, impossible_links_are_errors) {
+TEST_OF(impossible_links_are_errors, scratch *s) {
     HELD(mo_graph) *graph = mo_graph_from_edges(s->ctx, "path", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3});
     HELD(mo_graph) *empty = mo_graph_from_edges(s->ctx, "empty", 4, 0, NULL, NULL);
     assert_null(mo_links_create(graph, 0.2, 4, 0));

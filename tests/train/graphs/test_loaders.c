@@ -123,7 +123,7 @@ static void use_sources(scratch *s) {
     setenv("MOCHI_EMBEDDED", s->folder, 1);
 }
 
-TEST_WITH(scratch *s, every_data_set_at_hand_has_its_verified_counts) {
+TEST_OF(every_data_set_at_hand_has_its_verified_counts, scratch *s) {
     int found = 0;
     use_sources(s);
     for (int i = 0; i < DATA_SETS; i++) {
@@ -152,7 +152,7 @@ static void collect(const char *name, const char *path, bool embedded, void *sta
     l->embedded += embedded;
 }
 
-TEST_WITH(scratch *s, embedded_graphs_equal_their_sources) {
+TEST_OF(embedded_graphs_equal_their_sources, scratch *s) {
     listed l = {0};
     setenv("MOCHI_DATA", s->folder, 1);
     unsetenv("MOCHI_EMBEDDED");
@@ -180,7 +180,7 @@ TEST_WITH(scratch *s, embedded_graphs_equal_their_sources) {
     assert_true(sources >= 1); /* at least MUTAG, which comes with the tests */
 }
 
-TEST_WITH(scratch *s, embedded_graphs_have_their_verified_counts) {
+TEST_OF(embedded_graphs_have_their_verified_counts, scratch *s) {
     int found = 0;
     setenv("MOCHI_DATA", s->folder, 1);
     unsetenv("MOCHI_EMBEDDED");
@@ -196,7 +196,7 @@ TEST_WITH(scratch *s, embedded_graphs_have_their_verified_counts) {
     assert_true(found >= 7);
 }
 
-TEST_WITH(scratch *s, unknown_names_are_errors_that_list_what_is_known) {
+TEST_OF(unknown_names_are_errors_that_list_what_is_known, scratch *s) {
     unsetenv("MOCHI_EMBEDDED");
     assert_null(mo_graph_open(s->ctx, "corra"));
     assert_failed(s->ctx, MO_INVALID, PARTS("'corra'", "path", " cora", " mutag"));
@@ -208,7 +208,7 @@ TEST_WITH(scratch *s, unknown_names_are_errors_that_list_what_is_known) {
     assert_failed(s->ctx, MO_IO, PARTS("'cora'", "MOCHI_DATA", "none"));
 }
 
-TEST_WITH(scratch *s, data_lies_where_the_environment_says) {
+TEST_OF(data_lies_where_the_environment_says, scratch *s) {
     char path[300];
     setenv("MOCHI_DATA", s->folder, 1);
     assert_true(mo_data_folder(path, sizeof path));
