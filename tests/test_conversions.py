@@ -56,7 +56,7 @@ def main():
     print(*found, sep="\n", end="\n" if found else "")
     readers = sum(path.startswith(READERS) for path in commands)
     print(f"{len(commands)} sources, {readers} of them in rooms of readers, {len(found)} conversions")
-    return bool(found) or readers < 50
+    return bool(found) or readers < 40
 
 
 if __name__ == "__main__":

@@ -120,8 +120,9 @@ static bool split(parts *p, const unsigned char *bytes, size_t n) {
         length |= (uint64_t)bytes[i] << (8 * i);
     if (length > n - 8 || length > LONGEST_HEADER) {
         size_t most = n - 8 < LONGEST_HEADER ? n - 8 : LONGEST_HEADER;
-        mo_fail(p->ctx, MO_FORMAT, "%s: expected a safetensors header of at most %zu bytes, found %" PRIu64 " claimed",
-            p->label, most, length);
+        mo_fail(p->ctx, MO_FORMAT,
+            "%s: expected a safetensors header of at most %zu bytes, found %" PRIu64 " claimed%s", p->label, most,
+            length, bytes[8] == '{' ? "" : ": this is no safetensors file");
         return false;
     }
     p->header = (const char *)bytes + 8;
