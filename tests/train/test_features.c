@@ -17,7 +17,8 @@ static double *basis_of(const mo_graph *graph, int64_t g, const mo_feature_optio
     return x;
 }
 
-/* In sets so many columns that most are zero before LayerNorm; zero columns are propagated as one. */
+/* The graphs of a set have fewer nodes than columns, so most columns are zero before LayerNorm; columns of zeros are
+ * propagated as one. */
 TEST(a_hop_has_the_bits_of_the_adjacency_times_the_hop_before) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_feature_options wide = plain;

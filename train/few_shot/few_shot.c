@@ -114,7 +114,6 @@ mo_code mo_few_shot_candidate(
         features->memory = o->memory;
         features->notice = o->notice;
         features->notice_state = o->notice_state;
-        features->reader = candidate->model;
     }
     mo_weights_release(weights);
     return mo_code_of(ctx);
@@ -169,6 +168,8 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
         return;
     if (features.form == MO_FEATURES_OF_EXAMPLES)
         f->max_rows = MO_EXAMPLE_ROWS;
+    if (f->source.task == MO_TASK_NC)
+        features.reader = f->candidate.model;
     f->source.inductive = o->transductive == MO_TRANSDUCTIVE_NEVER;
     if (f->source.inductive && (f->source.task != MO_TASK_GC || !f->candidate.model->readout)) {
         mo_fail(f->ctx, MO_UNSUPPORTED,

@@ -26,17 +26,13 @@
 
 enum { FORMAT = 5, ATTRIBUTE_STREAM = 1 }; /* increase FORMAT when equal settings give other values */
 
-mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_t *shape) {
-    mo_context *ctx = f->arrays->ctx;
-    mo_tensor *T = mo_tensor_create(ctx, MO_F32, ndim, shape);
-    return mo_arrays_take(f->arrays, name, T) == MO_OK ? T : mo_null_tensor(ctx);
+/* Gives the features the tensor T, under its name. */
+static mo_tensor *take_array(mo_features *f, const char *name, mo_tensor *T) {
+    return mo_arrays_take(f->arrays, name, T) == MO_OK ? T : mo_null_tensor(f->arrays->ctx);
 }
 
-/* Such a tensor with any values: its pages take memory only as they are written. */
-static mo_tensor *own_unwritten(mo_features *f, const char *name, int ndim, const int64_t *shape) {
-    mo_context *ctx = f->arrays->ctx;
-    mo_tensor *T = mo_tensor_uninitialized(ctx, MO_F32, ndim, shape);
-    return mo_arrays_take(f->arrays, name, T) == MO_OK ? T : mo_null_tensor(ctx);
+mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_t *shape) {
+    return take_array(f, name, mo_tensor_create(f->arrays->ctx, MO_F32, ndim, shape));
 }
 
 /* Writes log(s / s_1 + 1e-6) to row b of the spectrum; columns beyond the rank count as s = 0. */
@@ -220,7 +216,7 @@ static mo_stack_file describe_rows(
     char basis[256];
     write_blocks_key(graph, o, basis, sizeof basis);
     if (m->sums)
-        snprintf(key, 400, "%s sums %016" PRIx64 " float32", basis, XXH3_64bits(m, sizeof *m));
+        snprintf(key, 400, "%s sums %016" PRIx64 " float32", basis, XXH3_64bits(m->c, sizeof m->c));
     else
         snprintf(key, 400, "%s hops %d diffused %d float32", basis, o->hops, MO_DIFFUSED);
     return (mo_stack_file){.cache = mo_cache_of(graph->ctx, o),
@@ -256,7 +252,8 @@ static void put_rows(
     char key[400];
     const char *name = m->sums ? "mixed" : "blocks";
     mo_stack_file s = describe_rows(graph, o, m, f, key);
-    mo_tensor *rows = disk ? mo_stack_open(&s) : own_unwritten(f, name, s.ndim, s.shape);
+    mo_tensor *rows = disk ? mo_stack_open(&s) /* else with any values: pages take memory only as they are written */
+                           : take_array(f, name, mo_tensor_uninitialized(graph->ctx, MO_F32, s.ndim, s.shape));
     mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){graph->nodes, 1});
     if (mo_ok(graph->ctx) && !s.whole)
         fill_rows(graph, m, basis, rows);
