@@ -252,6 +252,11 @@ static bool reads_initial(const invariant *m, mo_task task) {
     return has_part(m, MO_PART_INITIAL) && task != MO_TASK_LP;
 }
 
+/* How many rows an embedding is made of: the trained one, and the initial one if the task reads it. */
+static int sides_of(const invariant *m, mo_task task) {
+    return reads_initial(m, task) ? 2 : 1;
+}
+
 /* The tensors read from an episode; the first three are required. */
 enum {
     ROW_BLOCKS,
@@ -379,7 +384,7 @@ static mo_tensor *embed_side(mo_tape *t, const episode *e, mo_tensor *h, int sid
 static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
     mo_tensor *const *const side[] = {e->parameter, e->initial};
     mo_tensor *z[2];
-    int sides = reads_initial(e->m, e->task) ? 2 : 1;
+    int sides = sides_of(e->m, e->task);
     mo_tensor *h = unit_blocks(t, e, side, sides);
     for (int s = 0; s < sides; s++)
         z[s] = embed_side(t, e, h, s, side[s]);
@@ -439,7 +444,7 @@ static bool find_rows(mo_tape *t, const mo_episode *given, episode *e) {
 static bool check_blocks(mo_context *ctx, const episode *e) {
     const mo_tensor *H = e->rows[ROW_BLOCKS], *l = e->rows[ROW_SPECTRUM], *x = e->rows[ROW_EXTRAS];
     char blocks[160], spectrum[160], more[160];
-    int hops = !e->mixed ? e->m->options.hops + 1 : reads_initial(e->m, e->task) ? 2 : 1;
+    int hops = e->mixed ? sides_of(e->m, e->task) : e->m->options.hops + 1;
     if (mo_ndim(H) != 4 || mo_dim(H, 0) != BLOCKS || mo_dim(H, 1) != hops || mo_ndim(l) != 2 ||
         mo_dim(l, 0) != BLOCKS || mo_dim(l, 1) != mo_dim(H, 3) || mo_ndim(x) != 2 || mo_dim(x, 0) != mo_dim(H, 2))
         mo_fail(ctx, MO_INVALID, "invariant: expected %s [2, %d, n, d], spectrum [2, d], extras [n, p]; got %s, %s, %s",
@@ -492,7 +497,7 @@ mo_tensor *mo_invariant_hop_weights(mo_tape *t, const mo_model *m) {
     episode e = {.m = m->encoder.state};
     set_parameters(&m->encoder, m->first, &e);
     mo_tensor *const *const side[] = {e.parameter, e.initial};
-    return hop_weights(t, side, reads_initial(e.m, MO_TASK_NC) ? 2 : 1, has_part(e.m, MO_PART_DIFFUSED));
+    return hop_weights(t, side, sides_of(e.m, MO_TASK_NC), has_part(e.m, MO_PART_DIFFUSED));
 }
 
 /* ---- parameters ---- */

@@ -84,6 +84,17 @@ static inline mo_context *context_of_test(mo_context *ctx) {
     return until_end(ctx, release_context);
 }
 
+/* The lines that a mo_notice has received. */
+typedef struct notices {
+    char text[4096];
+} notices;
+
+static inline void remember(const char *line, void *state) {
+    notices *t = state;
+    strncat(t->text, line, sizeof t->text - strlen(t->text) - 2);
+    strcat(t->text, "\n");
+}
+
 /* Set-up and tear-down of a test: *state is a context. */
 static inline int context_open(void **state) {
     *state = mo_context_create(NULL);

@@ -20,17 +20,7 @@ static int any_memory(void **state) {
 
 static const fixtures around_each = {NULL, any_memory};
 
-typedef struct told {
-    char text[4096];
-} told;
-
-static void remember(const char *line, void *state) {
-    told *t = state;
-    strncat(t->text, line, sizeof t->text - strlen(t->text) - 2);
-    strcat(t->text, "\n");
-}
-
-static mo_pool *wide_pool(mo_context *ctx, mo_feature_place place, told *t) {
+static mo_pool *wide_pool(mo_context *ctx, mo_feature_place place, notices *t) {
     mo_feature_options features = planted_features();
     features.place = place;
     features.dim = 128; /* makes the hop stack 300 KB */
@@ -40,7 +30,7 @@ static mo_pool *wide_pool(mo_context *ctx, mo_feature_place place, told *t) {
 }
 
 TEST(features_that_do_not_fit_stay_on_the_host) {
-    told t = {""}, quiet = {""};
+    notices t = {""}, quiet = {""};
     mo_context *ctx = context_of_test(device_context(MO_CUDA));
     set_memory(512 * MIB);
     mo_pool *all = wide_pool(ctx, MO_FEATURES_AUTO, &quiet);
@@ -57,7 +47,7 @@ TEST(features_that_do_not_fit_stay_on_the_host) {
 }
 
 TEST(features_that_must_fit_name_the_bytes) {
-    told t = {""};
+    notices t = {""};
     mo_context *ctx = context_of_test(device_context(MO_CUDA));
     set_memory(MIB / 4);
     mo_pool *pool = wide_pool(ctx, MO_FEATURES_ON_DEVICE, &t);

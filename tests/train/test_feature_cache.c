@@ -11,17 +11,7 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { WIDE_HOPS = 7, PAGE = 4096 };
 
-typedef struct told {
-    char text[4096];
-} told;
-
-static void remember(const char *line, void *state) {
-    told *t = state;
-    strncat(t->text, line, sizeof t->text - strlen(t->text) - 2);
-    strcat(t->text, "\n");
-}
-
-static mo_feature_options cached(mo_feature_place place, const char *folder, told *t) {
+static mo_feature_options cached(mo_feature_place place, const char *folder, notices *t) {
     mo_feature_options o = plain;
     o.place = place;
     o.hops = place == MO_FEATURES_ON_DISK ? WIDE_HOPS : HOPS;
@@ -60,7 +50,7 @@ static void damage(const char *path) {
 TEST_OF(a_hit_equals_what_is_computed, scratch *s) {
     mo_graph *graphs[] = {draw_graph(s->ctx, larger, 5, 8), draw_graph(s->ctx, set, 0, 8)};
     char folder[512];
-    told t;
+    notices t;
     mkdir(scratch_path(s, "deep"), 0777);
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "deep/er")); /* the cache creates this folder */
     mo_feature_options o = cached(MO_FEATURES_AUTO, folder, &t), other[] = {o, o, o, o, o, o};
@@ -88,7 +78,7 @@ TEST_OF(a_hit_equals_what_is_computed, scratch *s) {
 TEST_OF(a_use_sets_the_time_of_an_entry, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 5, 9);
     char folder[512], path[1024];
-    told t;
+    notices t;
     struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
     struct stat st;
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "used"));
@@ -105,7 +95,7 @@ TEST_OF(a_stack_on_disk_equals_the_one_in_memory, scratch *s) {
     mo_graph *graphs[] = {
         draw_graph(s->ctx, larger, 5, 1), draw_graph(s->ctx, larger, 0, 2), draw_graph(s->ctx, set, 4, 3)};
     char folder[512], path[1024];
-    told t;
+    notices t;
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "equal"));
     for (int i = 0; i < 3; i++) {
         mo_feature_options o = cached(MO_FEATURES_ON_DISK, folder, &t);
@@ -132,7 +122,7 @@ TEST_OF(a_stack_on_disk_equals_the_one_in_memory, scratch *s) {
 TEST_OF(a_link_in_the_cache_is_not_written_through, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 5, 11);
     char folder[512], path[1024], partial[1100], thesis[512];
-    told t;
+    notices t;
     struct stat st;
     snprintf(thesis, sizeof thesis, "%s", scratch_write(s, "thesis.txt", "my thesis\n", 10));
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "shared"));
@@ -175,7 +165,7 @@ static void open_features(const mo_graph *graph, const mo_feature_options *o) {
 TEST_OF(without_a_limit_what_is_free_counts, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 0, 12);
     char folder[512], path[1024];
-    told t;
+    notices t;
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "free"));
     mo_feature_options o = cached(MO_FEATURES_ON_DISK, folder, &t);
     o.place = MO_FEATURES_AUTO;

@@ -5,6 +5,7 @@
 #include "train/inside.h"
 
 enum { MO_BLOCKS = 2 };     /* structure, attributes */
+enum { MO_KERNEL_HOP = 2 }; /* the hop that the kernel H of nodes compares; "mixed" rows end with it */
 #define MO_LEAST_RATIO 1e-6 /* least ratio of a singular value to the largest, in the log-spectrum */
 
 /* Adds a zeroed float32 tensor of that name; the features own it. Returns the null tensor on failure. */

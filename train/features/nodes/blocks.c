@@ -152,9 +152,10 @@ static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_t
 
 /* ---- sums of hops, for one model ---- */
 
-enum { MOST_SIDES = 2, KEPT_HOP = 2 };
+enum { MOST_SIDES = 2 };
 
-/* The polynomials in A~ whose values are kept of each block: the model's sums, and the hop KEPT_HOP behind them. */
+/* The polynomials in A~ whose values are kept of each block: the model's sums, and the hop MO_KERNEL_HOP behind them.
+ */
 typedef struct mixture {
     int sums; /* 0: every hop is kept */
     double c[MO_BLOCKS][MOST_SIDES + 1][MO_POWERS];
@@ -181,7 +182,7 @@ static void read_mixture(mo_tape *t, const mo_feature_options *o, mixture *m) {
         add_weight(m->c[i / K / sides][i / K % sides], i % K, o->hops, weight[i]);
     m->sums = (int)sides + 1;
     for (int b = 0; b < MO_BLOCKS; b++)
-        m->c[b][sides][KEPT_HOP] = 1;
+        m->c[b][sides][MO_KERNEL_HOP] = 1;
 }
 
 /* Replaces both blocks, of which the last row is P_b, by the sums of the mixture. */

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOP = 2, TILE = 1024 /* rows of list a computed at once */ };
+enum { TILE = 1024 /* rows of list a computed at once */ };
 
 typedef struct row_maker row_maker;
 /* Writes the rows of n listed nodes to out [kinds, n, w]. */
@@ -328,10 +328,10 @@ static mo_tensor *copy_hop(mo_context *host, mo_tensor *blocks, int64_t at) {
 
 /* Adds the expert H if the features have hop 2 of both blocks. */
 static bool add_hops(mo_node_kernels *k, const mo_features *nodes) {
-    bool known = nodes && nodes->hops >= HOP && k->has_edges;
+    bool known = nodes && nodes->hops >= MO_KERNEL_HOP && k->has_edges;
     mo_tensor *mixed = known ? mo_arrays_find(nodes->arrays, "mixed") : NULL; /* its last row is hop 2 */
     mo_tensor *blocks = mixed ? mixed : known ? mo_arrays_find(nodes->arrays, "blocks") : NULL;
-    int64_t at = mixed ? mo_dim(mixed, 1) - 1 : HOP;
+    int64_t at = mixed ? mo_dim(mixed, 1) - 1 : MO_KERNEL_HOP;
     if (!blocks || mo_dim(blocks, 2) != k->graph->nodes)
         return mo_ok(k->graph->ctx);
     bool on_device = mo_context_device(blocks->ctx) != MO_CPU;
