@@ -5,8 +5,8 @@
  * number `bottom`, holds up to 16 columns of B as rows, B^T. Factoring [A; B^T] gives [L; (L^-1 B)^T], so the first
  * solve is part of it. A step takes 32 columns; those of step J are tile columns 2 J and 2 J + 1:
  *
- * - one warp factors the 32 x 32 block on the diagonal, whose rows its lanes keep in registers, and replaces it by its
- *   inverse;
+ * - one warp factors the 32 x 32 block on the diagonal, whose rows its lanes keep in registers, and replaces it by the
+ *   inverse of its factor;
  * - the panel below that block is multiplied by the transpose of that inverse;
  * - the panel times its own transpose is subtracted from the rest, 32 x 64 entries per warp.
  *
@@ -36,6 +36,12 @@ struct spd_system {
     float *L, *X;
     int32_t *info;
 };
+
+/* The number of the thread's warp, in a form by which the compiler knows that all lanes have the same: else it makes
+ * every shuffle behind a condition on it ask whether they do, which doubles the time of invert_diagonal. */
+__device__ static inline int warp_of() {
+    return __shfl_sync(whole_warp, (int)threadIdx.x / 32, 0);
+}
 
 __host__ __device__ static inline int tile_number(int i, int j) {
     return i * (i + 1) / 2 + j;
@@ -144,80 +150,54 @@ __device__ static void update(float *T, int bottom, int i, int J, int K) {
 
 /* ---- the diagonal, by one warp ---- */
 
-/* Factors the diagonal block of step J, of `size` rows. Returns 0, or the matrix's column, counted from 1, whose pivot
- * is not positive or is NaN, or -1 if a pivot is infinite. Each lane has a row; the entries of column c in other rows
- * come by shuffles that do not wait for its pivot, so that from a pivot to the next there are one shuffle, one root,
- * two products and a multiply-add. Entries right of the diagonal are undefined. */
-__device__ static int factor_block(float *T, int J, int size) {
-    int row = lane_of(), failed = 0;
-    float a[step];
+/* Replaces the diagonal block D of step J, of `size` rows, by the inverse of its Cholesky factor, which it writes to L
+ * [n, n]; or, if `given`, D is that factor. Returns 0, or the matrix's column, counted from 1, whose pivot is not
+ * positive or is NaN, or -1 if a pivot is infinite.
+ *
+ * Each lane has a row of [D | I], which is eliminated: pivot c subtracts its row from those below, times d_rc / d_cc.
+ * That leaves U = M^-1 to the right, for D = M diag(d) M^T, hence L = M diag(sqrt(d)) and L^-1 = diag(sqrt(d))^-1 U. Of
+ * the left half, columns up to c are done with, of the right half those after c are still those of I: so a row has one
+ * register for each column of D, and all move by one place at every pivot. This keeps the loop short: straight code for
+ * 32 pivots would be read from memory at every step, which takes longer than the arithmetic. */
+template <bool given> __device__ static int invert_diagonal(float *T, int J, int size, int n, float *L) {
+    int row = lane_of(), at = J * step, failed = 0;
+    float a[step], scale = 1;
     for (int p = 0; p < step / width; p++) {
         four own = {};
-        if (row < size && p * width <= row)
+        if (row < size && (p < row_packs || row >= side))
             own = *pack_of(T, 2 * J + row / side, 2 * J + p / row_packs, row % side / 4, row % 4, p % row_packs);
         for (int v = 0; v < width; v++)
             a[p * width + v] = own.value[v];
     }
-#pragma unroll
-    for (int c = 0; c < step; c++) {
-        if (c == side && size == side)
-            break;
-        float own = a[c], pivot = __shfl_sync(whole_warp, own, c), root = rsqrt(pivot), scaled = own * (root * root);
-        if (failed == 0)
-            failed = !(pivot > 0) ? J * step + c + 1 : pivot - pivot != 0 ? -1 : 0;
-        a[c] = own * root;
-        for (int j = c + 1; j < step; j++)
-            a[j] -= scaled * __shfl_sync(whole_warp, own, j);
+    for (int k = 0; k < step; k++) {
+        if (!given && k > row && k < size) /* the block above its diagonal, where the tiles hold anything */
+            a[k] = *entry_of(T, at + k, at + row);
+        if (row >= size) /* rows that do not exist */
+            a[k] = k == row;
     }
-    for (int c = 0; c < step; c++)
-        if (c <= row && row < size)
-            *entry_of(T, J * step + row, J * step + c) = a[c];
+    __syncwarp(); /* every lane has read the block, which the end overwrites */
+#pragma unroll 1
+    for (int c = 0; c < step; c++) {
+        float own = a[0], pivot = __shfl_sync(whole_warp, own, c), root = given ? 1 / pivot : rsqrt(pivot);
+        if (!given && failed == 0)
+            failed = !(pivot > 0) ? at + c + 1 : pivot - pivot != 0 ? -1 : 0;
+        if (!given && at + row < n && at + c < n)
+            L[(int64_t)(at + row) * n + at + c] = row < c ? (float)0 : own * root;
+        float factor = row > c ? own * (given ? root : root * root) : (float)0;
+        scale = row == c ? root : scale;
+        for (int j = 1; j < step; j++)
+            a[j - 1] = a[j] - factor * __shfl_sync(whole_warp, a[j], c);
+        a[step - 1] = row == c ? (float)1 : -factor;
+    }
+    for (int p = 0; p < step / width; p++) {
+        four own;
+        for (int v = 0; v < width; v++)
+            own.value[v] = scale * a[p * width + v];
+        if (row < size && (p < row_packs || row >= side))
+            *pack_of(T, 2 * J + row / side, 2 * J + p / row_packs, row % side / 4, row % 4, p % row_packs) = own;
+    }
     __syncwarp();
     return failed;
-}
-
-/* Replaces L's diagonal block of step J by its inverse. Each lane has a column: x_i = (e_i - sum_k<i L_ik x_k) / L_ii,
- * four k at a time, so that the sums of different rows do not wait for each other. */
-__device__ static void invert_block(float *T, int J, int size) {
-    int column = lane_of(), at = J * step;
-    float x[step], reciprocal = column < size ? 1 / *entry_of(T, at + column, at + column) : (float)0;
-    for (int i = 0; i < step; i++)
-        x[i] = i == column;
-#pragma unroll
-    for (int p = 0; p < step / width; p++) {
-        if (p * width == side && size == side)
-            break;
-#pragma unroll
-        for (int i = p * width; i < step; i++) {
-            if (i == side && size == side)
-                break;
-            if (i == p * width)
-                __syncwarp(); /* keeps loads near their use, to save registers */
-            four l = *pack_of(T, 2 * J + i / side, 2 * J + p / row_packs, i % side / 4, i % 4, p % row_packs);
-            for (int v = 0; v < width && p * width + v < i; v++)
-                x[i] -= l.value[v] * x[p * width + v];
-            if (i < (p + 1) * width)
-                x[i] *= __shfl_sync(whole_warp, reciprocal, i);
-        }
-    }
-    __syncwarp();
-    for (int i = 0; i < step; i++)
-        if (i < size && column / side <= i / side)
-            *entry_of(T, at + i, at + column) = x[i];
-    __syncwarp();
-}
-
-/* Factors the diagonal block of step J, writes it to L, which has n columns, and inverts it. Sets *failed if the block
- * has no factor and *failed is 0. */
-__device__ static void finish_diagonal(float *T, int bottom, int J, int n, float *L, int *failed) {
-    int size = tiles_in(J, bottom) * side, at = J * step, column = at + lane_of();
-    int found = factor_block(T, J, size);
-    if (lane_of() == 0 && found && *failed == 0)
-        *failed = found;
-    for (int i = at; i < at + size && i < n; i++)
-        if (column < n)
-            L[(int64_t)i * n + column] = column <= i ? *entry_of(T, i, column) : (float)0;
-    invert_block(T, J, size);
 }
 
 /* ---- the whole matrix ---- */
@@ -226,11 +206,13 @@ __device__ static void finish_diagonal(float *T, int bottom, int J, int n, float
  * factors; the other warps share the rest. */
 __device__ static void update_rest(float *T, int bottom, int J) {
     constexpr int most_parts = 2; /* number of sums for which there are registers */
-    int warp = (int)threadIdx.x / 32, others = (int)blockDim.x / 32 - 1, item = 0;
+    int warp = warp_of(), others = (int)blockDim.x / 32 - 1, turn = 0;
     for (int I = J + 1; 2 * I <= bottom; I++)
-        for (int K = J + 1, parts = 1; K <= I && 2 * K < bottom; K += parts, item++) {
+        for (int K = J + 1, parts = 1; K <= I && 2 * K < bottom; K += parts) {
+            bool own = turn == warp;
+            turn = turn == others ? 1 : turn + 1;
             parts = K < I && 2 * (K + 1) < bottom ? most_parts : 1;
-            if (warp != (item ? 1 + (item - 1) % others : 0))
+            if (!own)
                 continue;
             if (parts == most_parts)
                 update<8, true, most_parts>(T, bottom, 2 * I, J, K);
@@ -241,12 +223,15 @@ __device__ static void update_rest(float *T, int bottom, int J) {
 
 /* Replaces [A; B^T] in T by [L; (L^-1 B)^T], with inverses on the diagonal. */
 __device__ static void factor(float *T, int bottom, int n, float *L, int *failed) {
-    int warp = (int)threadIdx.x / 32, warps = (int)blockDim.x / 32;
+    int warp = warp_of(), warps = (int)blockDim.x / 32;
     for (int J = 0; 2 * J < bottom; J++) {
         if (J)
             update_rest(T, bottom, J - 1);
-        if (warp == 0)
-            finish_diagonal(T, bottom, J, n, L, failed);
+        if (warp == 0) {
+            int found = invert_diagonal<false>(T, J, tiles_in(J, bottom) * side, n, L);
+            if (lane_of() == 0 && found && *failed == 0)
+                *failed = found;
+        }
         __syncthreads();
         if (*failed)
             return;
@@ -260,7 +245,7 @@ __device__ static void factor(float *T, int bottom, int n, float *L, int *failed
 /* Replaces B^T in T by (L^-1 B)^T (transposed) or B^T L^-1. The first warp is one step ahead of the updates by the
  * others. */
 template <bool transposed> __device__ static void substitute(float *T, int bottom) {
-    int warp = (int)threadIdx.x / 32, others = (int)blockDim.x / 32 - 1, steps = (bottom + 1) / 2;
+    int warp = warp_of(), others = (int)blockDim.x / 32 - 1, steps = (bottom + 1) / 2;
     for (int s = 0; s < steps; s++) {
         int J = transposed ? s : steps - 1 - s, before = transposed ? J - 1 : J + 1;
         for (int k = warp; s && k < steps - s; k += k ? others : steps)
@@ -271,47 +256,31 @@ template <bool transposed> __device__ static void substitute(float *T, int botto
     }
 }
 
-constexpr int together = 8; /* number of loads that a thread has in flight */
-
-/* Loads the lower triangle of A (or L) into T, and ones for the rest of the diagonal. Sets *failed if a value of A is
- * not finite. */
+/* Loads the lower triangle of A (or L) into T, and ones for the rest of the diagonal: 32 columns of a tile row per warp
+ * at a time, so that a lane has 16 loads in flight. Sets *failed if a value of A is not finite. */
 __device__ static void load(float *T, int bottom, const spd_system &s, int64_t b, int *failed) {
-    constexpr int packs = side * row_packs;
     const float *from = (s.A ? s.A : s.L) + b * s.n * s.n;
-    bool aligned = s.n % width == 0 && reinterpret_cast<uintptr_t>(from) % 16 == 0;
-    int n = (int)s.n, step_of = (int)blockDim.x;
-    for (int first = (int)threadIdx.x; first < tile_number(bottom, 0) * packs; first += together * step_of) {
-        four own[together];
-        int row[together], column[together];
-        for (int u = 0; u < together; u++) {
-            int e = first + u * step_of, t = e / packs;
-            int i = (int)((sqrtf(8 * (float)t + 1) - 1) / 2); /* off by at most one: t is below 2^13 */
-            i += tile_number(i + 1, 0) <= t;
-            i -= tile_number(i, 0) > t;
-            row[u] = i * side + e % packs / row_packs;
-            column[u] = (t - tile_number(i, 0)) * side + e % row_packs * width;
-            bool whole = aligned && row[u] < n && column[u] < n;
-            if (whole)
-                own[u] = *reinterpret_cast<const four *>(from + (int64_t)row[u] * n + column[u]);
-            for (int v = 0; v < width; v++) {
-                int c = column[u] + v;
-                bool there = c <= row[u] && row[u] < n;
-                if (!whole)
-                    own[u].value[v] = there ? from[(int64_t)row[u] * n + c] : (float)(c == row[u]);
-                else if (!there)
-                    own[u].value[v] = 0;
+    int n = (int)s.n, warp = warp_of(), last = (int)blockDim.x / 32 - 1, turn = 0;
+    for (int i = 0; i < bottom; i++)
+        for (int first = 0; first <= i * side; first += step) {
+            bool mine = turn == warp;
+            turn = turn == last ? 0 : turn + 1;
+            if (!mine)
+                continue;
+            int column = first + lane_of();
+            float own[side], off = 0;
+            for (int r = 0; r < side; r++) {
+                int row = i * side + r;
+                bool there = column <= row && row < n;
+                own[r] = there ? from[(int64_t)row * n + column] : (float)(column == row);
             }
-        }
-        for (int u = 0; u < together && first + u * step_of < tile_number(bottom, 0) * packs; u++) {
-            float off = 0;
-            for (int v = 0; v < width; v++)
-                off += own[u].value[v] - own[u].value[v];
+            for (int r = 0; r < side && column < (i + 1) * side; r++) {
+                off += own[r] - own[r];
+                *entry_of(T, i * side + r, column) = own[r];
+            }
             if (s.A && off != 0)
                 atomicCAS(failed, 0, -1);
-            *pack_of(T, row[u] / side, column[u] / side, row[u] % side / 4, row[u] % 4, column[u] % side / width) =
-                own[u];
         }
-    }
 }
 
 /* Writes L below the diagonal blocks, and zeros above them. */
@@ -325,10 +294,16 @@ __device__ static void store_factor(float *T, int n, float *L) {
 /* load_columns copies the columns of the right-hand sides from `first` on to the rows of B^T; store_columns copies
  * these rows to the columns of X. */
 __device__ static void load_columns(float *T, int bottom, const spd_system &s, int64_t b, int64_t first) {
-    for (int e = (int)threadIdx.x; e < bottom * side * side; e += (int)blockDim.x) {
-        int i = e / side, c = e % side;
-        bool there = i < s.n && first + c < s.m;
-        *entry_of(T, bottom * side + c, i) = there ? s.B[(b * s.n + i) * s.m + first + c] : (float)0;
+    constexpr int together = 8; /* loads in flight */
+    int step_of = (int)blockDim.x, end = bottom * side * side;
+    for (int e = (int)threadIdx.x; e < end; e += together * step_of) {
+        float own[together];
+        for (int u = 0; u < together; u++) {
+            int i = (e + u * step_of) / side, c = (e + u * step_of) % side;
+            own[u] = i < s.n && first + c < s.m ? s.B[(b * s.n + i) * s.m + first + c] : (float)0;
+        }
+        for (int u = 0; u < together && e + u * step_of < end; u++)
+            *entry_of(T, bottom * side + (e + u * step_of) % side, (e + u * step_of) / side) = own[u];
     }
 }
 
@@ -357,8 +332,8 @@ __global__ void __launch_bounds__(most_threads) spd_kernel(spd_system s) {
             if (threadIdx.x == 0)
                 s.info[b] = failed;
         } else {
-            for (int J = (int)threadIdx.x / 32; 2 * J < bottom; J += (int)blockDim.x / 32)
-                invert_block(T, J, tiles_in(J, bottom) * side);
+            for (int J = warp_of(); 2 * J < bottom; J += (int)blockDim.x / 32)
+                invert_diagonal<true>(T, J, tiles_in(J, bottom) * side, n, nullptr);
             __syncthreads();
         }
         for (int64_t first = 0; first < s.m; first += side) {

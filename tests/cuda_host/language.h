@@ -41,6 +41,10 @@ inline unsigned __ballot_sync(
     return cuda_host::ballot(mask, predicate != 0, {file, line});
 }
 
+inline int __ffs(int x) {
+    return __builtin_ffs(x);
+}
+
 namespace cuda_host {
 
 template <typename T> T shuffle(unsigned mask, T value, unsigned source, place where) {

@@ -211,6 +211,47 @@ TEST(relu_leaves_a_record) {
         }
 }
 
+/* A layer and its adjoint write the rows of their results and none behind them, whatever number of rows the library's
+ * kernel was compiled for. */
+TEST(a_layer_writes_its_own_rows_alone) {
+    enum { MORE = 256 };
+    static const int64_t rows[] = {1, ROWS, 127, 128, 129};
+    static float kept[MORE * IN];
+    mo_tape *t = tape_in(MO_MATH_BF16, &(way){"always", NULL});
+    mo_context *ctx = mo_tape_context(t);
+    mo_tensor *X = drawn(ctx, 1, MO_F32, 2, (int64_t[]){MORE, IN}), *W = drawn(ctx, 2, MO_F32, 2, (int64_t[]){IN, IN});
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        mo_tensor *of[] = {mo_full(t, MO_F32, 2, (int64_t[]){MORE, IN}, 7),
+            mo_full(t, MO_F32, 2, (int64_t[]){MORE, IN}, 7),
+            mo_cast(t, mo_full(t, MO_F32, 2, (int64_t[]){MORE, IN}, 7), MO_BF16)};
+        bool recorded = false;
+        mo_gemm g = {.A = mo_tensor_view(X),
+            .B = mo_tensor_view(W),
+            .C = mo_tensor_view(of[0]),
+            .alpha = 1,
+            .relu = true,
+            .record = mo_tensor_view(of[2]),
+            .recorded = &recorded};
+        g.A.shape[0] = g.C.shape[0] = g.record.shape[0] = rows[i];
+        mo_kernels_of(ctx, MO_F32)->gemm(ctx, &g);
+        if (recorded) {
+            mo_gemm adjoint = {
+                .A = g.A, .B = g.B, .C = mo_tensor_view(of[1]), .alpha = 1, .above = g.C, .record = g.record};
+            adjoint.C.shape[0] = rows[i];
+            mo_kernels_of(ctx, MO_F32)->gemm(ctx, &adjoint);
+        }
+        for (int k = 0; k < 3; k++) {
+            assert_int_equal(mo_tensor_read(mo_cast(t, of[k], MO_F32), kept, sizeof kept), MO_OK);
+            for (int64_t e = rows[i] * IN; e < MORE * IN; e++)
+                if (kept[e] != 7)
+                    fail_msg("%" PRId64 " rows: value %" PRId64 " of row %" PRId64
+                             " of result %d was overwritten by %g",
+                        rows[i], e % IN, e / IN, k, (double)kept[e]);
+        }
+        mo_tape_reset(t);
+    }
+}
+
 /* The loss of a perceptron of odd sizes and its gradients, in bf16. */
 static void run_odd_layer(const char *libraries, results *out) {
     static const int64_t shapes[][2] = {{ROWS, 33}, {41, 33}, {41}, {7, 41}, {7}};

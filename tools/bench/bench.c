@@ -55,6 +55,7 @@ static const option table[] = {
     {OPTION_INT, "warmup", "N", AT(warmup), "untimed runs before the timed ones (default 3)", 0, 100000},
     DEVICE_OPTIONS(bench_input, options.device),
     THREADS_OPTION(bench_input, options.device.threads),
+    {OPTION_FLAG, "bits", NULL, AT(bits), "step: first compare the bits of repeated gradients"},
     {OPTION_FLAG, "replay", NULL, AT(replay), "step on a GPU: recorded once and replayed as a CUDA graph"},
     {OPTION_FLAG, "profile", NULL, AT(profile), "then as many runs under the profiler, and the time of each op",
         .not_with = "json", .why = "the profile is a table"},
@@ -82,7 +83,7 @@ static void check_bench_options(void *input, const struct argp_state *state) {
     const bench_input *in = input;
     if (!in->chosen)
         refuse_command_line(state, EXIT_USAGE, "expected step, gemm, solve or rows");
-    refuse_given(&in->given, "dim max-rows replay", in->chosen->run != bench_step, "expected the benchmark step");
+    refuse_given(&in->given, "dim max-rows bits replay", in->chosen->run != bench_step, "expected the benchmark step");
     refuse_given(&in->given, "replay", in->options.device.device == MO_CPU,
         "expected --device cuda; the cpu has nothing to replay");
     refuse_math_on_cpu(&in->given, &in->options.device);

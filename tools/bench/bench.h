@@ -10,6 +10,7 @@ typedef struct bench_options {
     int64_t max_rows;
     mo_context_options device; /* device, math mode and threads */
     bool replay;               /* `mochi-bench step`: record the step once, then replay it */
+    bool bits;                 /* `mochi-bench step`: first compare the bits of repeated gradients */
     bool json;
     bool profile; /* print a table of the ops after each case */
 } bench_options;
@@ -24,6 +25,7 @@ typedef struct bench_record {
     double peak_mb;      /* peak memory, in 1e6 bytes: resident on the CPU, in use on a device */
     double growth_mb;    /* growth of this memory since before the first run */
     int64_t allocations; /* allocations by the timed runs */
+    const char *bits;    /* "repeat" or "differ" from one run to the next; NULL: not compared */
 } bench_record;
 
 /* measure.c: calls `run` o->warmup times, times it o->runs times, fills the record and prints it as a line; with

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PARAMETERS = 64, LAYERS = 3 };
+enum { MAX_PARAMETERS = 64, LAYERS = 3, REPEATS = 3 };
 
 typedef struct step_case {
     const char *name;
@@ -74,6 +74,33 @@ static void find_gradients(training *s) {
     mo_gradients(s->t, loss, s->parameter, s->grad, s->n);
 }
 
+/* The gradients at the model's first parameters, one behind the other; NULL if there is no memory. */
+static float *read_gradients(training *s, size_t *bytes) {
+    *bytes = 0;
+    find_gradients(s);
+    for (int i = 0; i < s->n; i++)
+        *bytes += (size_t)mo_numel(s->grad[i]) * sizeof(float);
+    float *values = malloc(*bytes), *at = values;
+    for (int i = 0; i < s->n && values; at += mo_numel(s->grad[i++]))
+        mo_tensor_read(s->grad[i], at, (size_t)mo_numel(s->grad[i]) * sizeof *at);
+    mo_tape_reset(s->t);
+    return values;
+}
+
+/* Whether the gradients of a step have the same bits every time, which no sum in changing order would have. */
+static bool repeats_bits(training *s) {
+    size_t bytes, again;
+    float *first = read_gradients(s, &bytes);
+    bool same = first;
+    for (int i = 0; i < REPEATS && same; i++) {
+        float *next = read_gradients(s, &again);
+        same = next && memcmp(first, next, bytes) == 0;
+        free(next);
+    }
+    free(first);
+    return same;
+}
+
 static void take_timed_step(void *state) {
     training *s = state;
     find_gradients(s);
@@ -130,7 +157,10 @@ bool bench_step(mo_context *ctx, const bench_options *o, const char *name, doubl
         .rows = synthetic_rows(&c->episode),
         .gflop = count_step_gflop(&c->episode, o),
         .gemm_rate = rate};
-    bool fine = mo_ok(ctx) && start_training(ctx, &s, o) && (!o->replay || record_step(ctx, &s)) &&
+    bool started = mo_ok(ctx) && start_training(ctx, &s, o);
+    if (started && o->bits)
+        record.bits = repeats_bits(&s) ? "repeat" : "differ";
+    bool fine = started && (!o->replay || record_step(ctx, &s)) &&
                 bench_run(ctx, o, o->replay ? replay_step : take_timed_step, &s, &record);
     mo_capture_release(s.capture);
     mo_tape_release(s.t);
