@@ -121,7 +121,6 @@ typedef struct mo_spd_system {
 /* A sparse matrix [n, m]: row_pointer int64 [n + 1], column int32, values real. */
 typedef struct mo_csr_view {
     mo_view row_pointer, column, values;
-    void **prepared; /* where a device keeps data derived from the matrix for later products; NULL: it keeps none */
 } mo_csr_view;
 
 static inline bool mo_triangle_is_lower(mo_triangle triangle) {
@@ -312,7 +311,6 @@ typedef struct mo_backend {
     /* Queues a check of values on the device; the next download raises its error. NULL: values are checked at once, on
      * the host. */
     void (*check)(mo_context *ctx, const mo_check *check);
-    void (*forget)(mo_context *ctx, void *prepared); /* frees what spmm kept in `prepared`; NULL: it keeps nothing */
     /* Returns the columns of g->record and writes its type; 0 if the product g makes none. NULL: no product does. */
     int64_t (*relu_record)(mo_context *ctx, const mo_gemm *g, mo_dtype *dtype);
     void (*wait)(mo_context *ctx); /* waits for all work, raises as a download does; NULL: no work is ever pending */

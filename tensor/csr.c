@@ -166,8 +166,7 @@ mo_code mo_csr_declare_symmetric(mo_csr *A) {
 mo_csr_view mo_view_csr(const mo_csr *A) {
     return (mo_csr_view){.row_pointer = mo_tensor_view(A->row_pointer),
         .column = mo_tensor_view(A->column),
-        .values = mo_tensor_view(A->values),
-        .prepared = &((mo_csr *)(uintptr_t)A)->prepared}; /* a cache: logically const */
+        .values = mo_tensor_view(A->values)};
 }
 
 int64_t mo_csr_rows(const mo_csr *A) {
@@ -213,8 +212,6 @@ void mo_csr_release(mo_csr *A) {
         return;
     mo_csr_release(A->transposed);
     A->ctx->n_csr--;
-    if (A->prepared)
-        A->ctx->backend->forget(A->ctx, A->prepared);
     mo_tensor_release(A->row_pointer);
     mo_tensor_release(A->column);
     mo_tensor_release(A->values);

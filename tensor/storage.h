@@ -118,7 +118,6 @@ struct mo_csr {
     bool released;      /* debug mode: the user has released it; freed with its context */
     mo_csr *older;      /* debug mode: the matrix released before this one */
     mo_csr *transposed; /* built on demand, owned; never for symmetric matrices */
-    void *prepared;     /* the backend's data for products; NULL before the first product */
 };
 
 /* Returns whether the matrix has not been released; raises "<what>: ..", MO_STATE, if it has. Only in debug mode is a

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 
-MEMBERS = "case variant rows gflop min_ms med_ms max_ms processor_ms gemm_share peak_mb growth_mb allocations".split()
+MEMBERS = "case variant rows gflop min_ms med_ms max_ms processor_ms gemm_share peak_mb growth_mb allocations bits".split()
 
 
 def run(*words, status=0):

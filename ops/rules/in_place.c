@@ -24,8 +24,6 @@ void mo_spmm_into(const mo_csr *A, int64_t first, const mo_view *X, const mo_vie
         return;
     mo_csr_view rows = mo_view_csr(A);
     rows.row_pointer.data = (int64_t *)rows.row_pointer.data + first;
-    if (first > 0 || Y->shape[0] < A->rows)
-        rows.prepared = NULL; /* prepared data belong to the whole matrix */
     if (mo_ok(ctx))
         mo_kernels_of(ctx, Y->dtype)->spmm(ctx, &rows, X, Y);
 }

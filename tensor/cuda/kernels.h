@@ -9,7 +9,6 @@ extern const mo_kernels kernels_cuda_f32, kernels_cuda_f64;
 
 void copy_cuda(mo_context *ctx, const mo_view *x, const mo_view *y);
 void fill_cuda(mo_context *ctx, double value, const mo_view *y);
-void forget_cuda(mo_context *ctx, void *prepared);
 
 template <typename real> void gemm_cuda(mo_context *ctx, const mo_gemm *g);
 template <typename real> void gemms_cuda(mo_context *ctx, const mo_gemm *g, int n);

@@ -158,8 +158,10 @@ __device__ static void update(float *T, int bottom, int i, int J, int K) {
  * That leaves U = M^-1 to the right, for D = M diag(d) M^T, hence L = M diag(sqrt(d)) and L^-1 = diag(sqrt(d))^-1 U. Of
  * the left half, columns up to c are done with, of the right half those after c are still those of I: so a row has one
  * register for each column of D, and all move by one place at every pivot. This keeps the loop short: straight code for
- * 32 pivots would be read from memory at every step, which takes longer than the arithmetic. */
-template <bool given> __device__ static int invert_diagonal(float *T, int J, int size, int n, float *L) {
+ * 32 pivots would be read from memory at every step, which takes longer than the arithmetic. The pivot's row comes
+ * through the warp's `rows` [2, 32] in shared memory, every other time through its second half, so that nobody waits
+ * for its last reader. */
+template <bool given> __device__ static int invert_diagonal(float *T, int J, int size, int n, float *L, float *rows) {
     int row = lane_of(), at = J * step, failed = 0;
     float a[step], scale = 1;
     for (int p = 0; p < step / width; p++) {
@@ -178,7 +180,15 @@ template <bool given> __device__ static int invert_diagonal(float *T, int J, int
     __syncwarp(); /* every lane has read the block, which the end overwrites */
 #pragma unroll 1
     for (int c = 0; c < step; c++) {
-        float own = a[0], pivot = __shfl_sync(whole_warp, own, c), root = given ? 1 / pivot : rsqrt(pivot);
+        four of_pivot[step / width], *sent = reinterpret_cast<four *>(rows + c % 2 * step);
+        float own = a[0], pivot = __shfl_sync(whole_warp, own, c);
+        for (int p = 0; p < step / width && row == c; p++)
+            for (int v = 0; v < width; v++)
+                sent[p].value[v] = a[p * width + v];
+        __syncwarp();
+        for (int p = 0; p < step / width; p++)
+            of_pivot[p] = sent[p];
+        float root = given ? 1 / pivot : rsqrt(pivot);
         if (!given && failed == 0)
             failed = !(pivot > 0) ? at + c + 1 : pivot - pivot != 0 ? -1 : 0;
         if (!given && at + row < n && at + c < n)
@@ -186,7 +196,7 @@ template <bool given> __device__ static int invert_diagonal(float *T, int J, int
         float factor = row > c ? own * (given ? root : root * root) : (float)0;
         scale = row == c ? root : scale;
         for (int j = 1; j < step; j++)
-            a[j - 1] = a[j] - factor * __shfl_sync(whole_warp, a[j], c);
+            a[j - 1] = a[j] - factor * of_pivot[j / width].value[j % width];
         a[step - 1] = row == c ? (float)1 : -factor;
     }
     for (int p = 0; p < step / width; p++) {
@@ -222,13 +232,13 @@ __device__ static void update_rest(float *T, int bottom, int J) {
 }
 
 /* Replaces [A; B^T] in T by [L; (L^-1 B)^T], with inverses on the diagonal. */
-__device__ static void factor(float *T, int bottom, int n, float *L, int *failed) {
+__device__ static void factor(float *T, int bottom, int n, float *L, float *rows, int *failed) {
     int warp = warp_of(), warps = (int)blockDim.x / 32;
     for (int J = 0; 2 * J < bottom; J++) {
         if (J)
             update_rest(T, bottom, J - 1);
         if (warp == 0) {
-            int found = invert_diagonal<false>(T, J, tiles_in(J, bottom) * side, n, L);
+            int found = invert_diagonal<false>(T, J, tiles_in(J, bottom) * side, n, L, rows);
             if (lane_of() == 0 && found && *failed == 0)
                 *failed = found;
         }
@@ -317,6 +327,8 @@ __device__ static void store_columns(float *T, int bottom, const spd_system &s, 
 
 __global__ void __launch_bounds__(most_threads) spd_kernel(spd_system s) {
     __shared__ int failed;
+    __shared__ four of_warps[most_threads / 32][2 * step / width];
+    float *rows = of_warps[warp_of()]->value;
     int n = (int)s.n, bottom = (n + side - 1) / side;
     float *T = mo_shared_as<float>();
     for (int64_t b = blockIdx.x; b < s.batch; b += gridDim.x) {
@@ -327,13 +339,13 @@ __global__ void __launch_bounds__(most_threads) spd_kernel(spd_system s) {
         load_columns(T, bottom, s, b, 0);
         __syncthreads();
         if (s.A) {
-            factor(T, bottom, n, s.L + b * n * n, &failed);
+            factor(T, bottom, n, s.L + b * n * n, rows, &failed);
             store_factor(T, n, s.L + b * n * n);
             if (threadIdx.x == 0)
                 s.info[b] = failed;
         } else {
             for (int J = warp_of(); 2 * J < bottom; J += (int)blockDim.x / 32)
-                invert_diagonal<true>(T, J, tiles_in(J, bottom) * side, n, nullptr);
+                invert_diagonal<true>(T, J, tiles_in(J, bottom) * side, n, nullptr, rows);
             __syncthreads();
         }
         for (int64_t first = 0; first < s.m; first += side) {
@@ -357,7 +369,8 @@ bool solve_spd_cuda(mo_context *ctx, const mo_spd_system *g) {
     unsigned threads = n <= 64 ? row_threads : most_threads;
     int64_t bottom = ceil_div(n, side), tiles = bottom * (bottom + 1) / 2 + bottom;
     int64_t bytes = tiles * side * side * (int64_t)sizeof(float);
-    if (n == 0 || n > 1024 || bytes > (int64_t)seam_most_shared(seam_of(ctx)) || library_first(ctx, false))
+    constexpr int64_t beside = 4096; /* room for the kernel's own shared variables */
+    if (n == 0 || n > 1024 || bytes + beside > (int64_t)seam_most_shared(seam_of(ctx)) || library_first(ctx, false))
         return false;
     if (!g->X.data)
         return true;

@@ -1,101 +1,99 @@
 /* tensor/cuda/spmm.cu - Y = A X for a CSR matrix.
  *
- * Our kernel has one block per row of Y and one thread per column, which adds the entries of the row of A in their
- * order: the same bits every time. cuSPARSE divides the work by entries, which spreads rows with many entries over the
- * device. It computes the larger matrices; their int32 row pointers and its analysis are kept with the matrix. */
+ * A warp computes a row of Y; of a row with many entries, all warps of its block add a share each, and the shares are
+ * added in their order. So the order of a sum follows from the row's length alone, and a product repeats its bits.
+ * cuSPARSE did not on an H100, though its algorithm (CSR_ALG3) is documented to: features made twice differed in their
+ * last digits. */
 #include "tensor/cuda/kernels.h"
-#include "tensor/cuda/matrices.h"
+#include "tensor/cuda/map.h"
 
-#include <cstdlib>
+constexpr int warps = 8;          /* of a block */
+constexpr int64_t long_row = 256; /* entries, above which a block shares a row */
 
-constexpr unsigned spmm_threads = 128;
-constexpr int64_t many_entries = 1 << 16; /* with fewer entries, our one launch is faster than the library's several */
+/* The columns that a warp adds at once: each lane has `packs` groups of 16 bytes, 32 groups apart. */
+constexpr int packs = 4;
+template <typename real> constexpr int in_pack = 16 / sizeof(real);
+template <typename real> struct lane_columns { neighbours<real, in_pack<real>> of[packs]; };
 
-struct csr_rows {
+template <typename real> struct csr_rows {
     const int64_t *first;
     const int32_t *column;
+    const real *value, *X;
+    real *Y;
     int64_t n, d, x_step, y_step;
 };
 
-template <typename real> static __global__ void spmm_kernel(csr_rows A, const real *value, const real *X, real *Y) {
-    for (int64_t i = blockIdx.x; i < A.n; i += gridDim.x) {
-        int64_t first = A.first[i], last = A.first[i + 1];
-        for (int64_t j = threadIdx.x; j < A.d; j += blockDim.x) {
-            real sum = 0;
-            for (int64_t k = first; k < last; k++)
-                sum += value[k] * X[A.column[k] * A.x_step + j];
-            Y[i * A.y_step + j] = sum;
+/* Returns the first column of a lane's group q, in the columns that begin with `begin`. */
+template <typename real> __device__ static int64_t column_of(int64_t begin, int q) {
+    return begin + (q * 32 + lane_of()) * in_pack<real>;
+}
+
+/* Adds the entries first .. last - 1, in their order. */
+template <typename real>
+__device__ static lane_columns<real> add_entries(const csr_rows<real> &A, int64_t first, int64_t last, int64_t begin) {
+    constexpr int width = in_pack<real>;
+    lane_columns<real> sum = {};
+#pragma unroll 4 /* loads in flight */
+    for (int64_t k = first; k < last; k++) {
+        const real *x = A.X + A.column[k] * A.x_step, value = A.value[k];
+        for (int q = 0; q < packs; q++) {
+            int64_t j = column_of<real>(begin, q);
+            neighbours<real, width> part = load_part<width>(x + j, A.d - j);
+            for (int e = 0; e < width; e++)
+                sum.of[q].value[e] += value * part.value[e];
         }
     }
-}
-
-/* ---- by the library ---- */
-
-struct prepared_csr {
-    seam_sparse *of;
-    void *row_pointer; /* int32 */
-    size_t bytes;
-};
-
-void forget_cuda(mo_context *ctx, void *prepared) {
-    prepared_csr *P = static_cast<prepared_csr *>(prepared);
-    if (P->of)
-        seam_sparse_release(seam_of(ctx), P->of);
-    cuda_give(ctx, P->row_pointer, P->bytes);
-    free(P);
-}
-
-/* Returns the matrix in the library's form, which the first product makes; NULL if that failed, also for all later
- * products. */
-static seam_sparse *prepare(mo_context *ctx, seam_type type, const mo_csr_view *A, int64_t columns) {
-    if (*A->prepared)
-        return static_cast<prepared_csr *>(*A->prepared)->of;
-    prepared_csr *P = static_cast<prepared_csr *>(calloc(1, sizeof *P));
-    mo_view narrow = A->row_pointer;
-    int64_t n = narrow.shape[0];
-    *A->prepared = P;
-    if (P)
-        P->row_pointer = cuda_take(ctx, P->bytes = (size_t)n * sizeof(int32_t));
-    if (!P || !P->row_pointer)
-        return nullptr;
-    narrow.dtype = MO_I32;
-    narrow.data = P->row_pointer;
-    copy_cuda(ctx, &A->row_pointer, &narrow);
-    seam_csr matrix = {type, n - 1, columns, A->values.shape[0], static_cast<const int32_t *>(P->row_pointer),
-        static_cast<const int32_t *>(A->column.data), A->values.data};
-    P->of = seam_sparse_create(seam_of(ctx), &matrix);
-    return P->of;
-}
-
-static bool aligned(const void *address) {
-    return (uintptr_t)address % 16 == 0;
-}
-
-/* Whether cuSPARSE can take the product. For one column it would use another routine, which does not promise the same
- * bits every time. */
-static bool fits_library(const mo_csr_view *A, const mo_view *X, const mo_view *Y) {
-    int64_t nnz = A->values.shape[0], limit = INT32_MAX;
-    return A->prepared && nnz > 0 && nnz < limit && Y->shape[0] < limit && X->shape[0] < limit && X->shape[1] > 1 &&
-           X->shape[1] < limit && aligned(A->column.data) && aligned(A->values.data) && aligned(X->data) &&
-           aligned(Y->data) && X->stride[0] >= X->shape[1];
+    return sum;
 }
 
 template <typename real>
-static bool multiply(mo_context *ctx, const mo_csr_view *A, const mo_view *X, const mo_view *Y) {
-    if (!fits_library(A, X, Y) || !library_first(ctx, A->values.shape[0] >= many_entries))
-        return false;
-    seam_sparse *of = prepare(ctx, seam_type_of<real>(), A, X->shape[0]);
-    seam_dense x = {X->data, X->shape[1], X->stride[0]}, y = {Y->data, X->shape[1], Y->stride[0]};
-    return of && seam_sparse_multiply(seam_of(ctx), of, &x, &y);
+__device__ static void store(const csr_rows<real> &A, int64_t row, int64_t begin, const lane_columns<real> &sum) {
+    for (int q = 0; q < packs; q++) {
+        int64_t j = column_of<real>(begin, q);
+        store_part(A.Y + row * A.y_step + j, sum.of[q], A.d - j);
+    }
+}
+
+/* One row by all warps of the block; share [warps, 32] holds what each lane has added. */
+template <typename real>
+__device__ static void share_row(const csr_rows<real> &A, int64_t row, int64_t begin, lane_columns<real> *share) {
+    int warp = (int)threadIdx.x / 32;
+    int64_t first = A.first[row], entries = A.first[row + 1] - first;
+    share[threadIdx.x] = add_entries(A, first + entries * warp / warps, first + entries * (warp + 1) / warps, begin);
+    __syncthreads();
+    if (warp == 0) {
+        lane_columns<real> sum = share[lane_of()];
+        for (int w = 1; w < warps; w++)
+            for (int q = 0; q < packs; q++)
+                for (int e = 0; e < in_pack<real>; e++)
+                    sum.of[q].value[e] += share[32 * w + lane_of()].of[q].value[e];
+        store(A, row, begin, sum);
+    }
+    __syncthreads();
+}
+
+template <typename real> static __global__ void __launch_bounds__(32 * warps) spmm_kernel(csr_rows<real> A) {
+    auto share = mo_shared_as<lane_columns<real>>();
+    constexpr int64_t columns = 32 * packs * in_pack<real>;
+    for (int64_t top = (int64_t)blockIdx.x * warps; top < A.n; top += (int64_t)gridDim.x * warps) {
+        int64_t own = top + threadIdx.x / 32;
+        if (own < A.n && A.first[own + 1] - A.first[own] <= long_row)
+            for (int64_t begin = 0; begin < A.d; begin += columns)
+                store(A, own, begin, add_entries(A, A.first[own], A.first[own + 1], begin));
+        for (int64_t row = top; row < top + warps && row < A.n; row++)
+            for (int64_t begin = 0; begin < A.d && A.first[row + 1] - A.first[row] > long_row; begin += columns)
+                share_row(A, row, begin, share);
+    }
 }
 
 template <typename real> void spmm_cuda(mo_context *ctx, const mo_csr_view *A, const mo_view *X, const mo_view *Y) {
-    csr_rows rows = {static_cast<const int64_t *>(A->row_pointer.data), static_cast<const int32_t *>(A->column.data),
-        Y->shape[0], Y->shape[1], X->stride[0], Y->stride[0]};
-    if (rows.d == 0 || multiply<real>(ctx, A, X, Y))
-        return;
-    mo_launch(spmm_kernel<real>, blocks_for(rows.n, 1), dim3(spmm_threads), 0, seam_of(ctx), rows,
-        static_cast<const real *>(A->values.data), static_cast<const real *>(X->data), static_cast<real *>(Y->data));
+    csr_rows<real> rows = {static_cast<const int64_t *>(A->row_pointer.data),
+        static_cast<const int32_t *>(A->column.data), static_cast<const real *>(A->values.data),
+        static_cast<const real *>(X->data), static_cast<real *>(Y->data), Y->shape[0], Y->shape[1], X->stride[0],
+        Y->stride[0]};
+    if (rows.n > 0 && rows.d > 0)
+        mo_launch(spmm_kernel<real>, blocks_for(rows.n, warps), dim3(32 * warps),
+            32 * warps * sizeof(lane_columns<real>), seam_of(ctx), rows);
 }
 
 template void spmm_cuda<float>(mo_context *, const mo_csr_view *, const mo_view *, const mo_view *);

@@ -142,7 +142,7 @@ const char *seam_describe(char *text, size_t bytes) {
 }
 
 void seam_libraries(char *text, size_t bytes) {
-    std::snprintf(text, bytes, "twins of cuBLAS, cuSOLVER, cuSPARSE, cuDNN and NCCL");
+    std::snprintf(text, bytes, "twins of cuBLAS, cuSOLVER, cuDNN and NCCL");
 }
 
 const char *seam_failure(seam *s) {

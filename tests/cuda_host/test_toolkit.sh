@@ -9,7 +9,7 @@ mkdir -p "$folder"/{toolkit/{bin,lib64,include},elsewhere/bin}
 printf '#!/bin/sh\n' >"$folder/toolkit/bin/nvcc"
 chmod +x "$folder/toolkit/bin/nvcc"
 ln -s ../../toolkit/bin/nvcc "$folder/elsewhere/bin/nvcc"
-for name in cudart cublas cublasLt cusolver cusparse; do
+for name in cudart cublas cublasLt cusolver; do
     ${CC:-cc} -shared -x c /dev/null -o "$folder/toolkit/lib64/lib$name.so"
 done
 PATH=$folder/elsewhere/bin:$PATH meson setup "$folder/build" "$sources" -Dcuda=enabled -Dtests=false >"$folder/said" || { cat "$folder/said"; exit 1; }

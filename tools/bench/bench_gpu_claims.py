@@ -47,7 +47,8 @@ def step_claims(found):
         peak = min((v["cuda_peak_mb"] for v in others.values() if v.get("cuda_peak_mb")), default=None)
         mib = row["ours"].get("peak_mb", 0) * 1e6 / 2**20 if row.get("ours") else None  # PyTorch reports MiB
         memory.append(all_known(lambda o, p: o <= 0.6 * p, mib, peak))
-    return {"2 small": verdict(small), "2 large": verdict(large), "2 share of the rate": verdict(share),
+    bits = [all_known(lambda b: b == "repeat", (row.get("ours") or {}).get("bits")) for row in steps.values()]
+    return {"1 bits of a step": verdict(bits), "2 small": verdict(small), "2 large": verdict(large), "2 share of the rate": verdict(share),
             "5 memory": verdict(memory)}
 
 
@@ -73,7 +74,7 @@ def train_claims(found):
 
     limits = {"one": 15, "three": 40}
     return {"3 training": verdict([all_known(lambda ms: 10 * ms <= limits[r], runs.get(r, {}).get("ms")) for r in limits]),
-            "3 replay has the weights": same("taken", "replayed"), "3 disk has the weights of host": same("host", "disk")}
+            "3 a second run has the weights": same("taken", "again"), "3 replay has the weights": same("taken", "replayed"), "3 disk has the weights of host": same("host", "disk")}
 
 
 def claims(found):

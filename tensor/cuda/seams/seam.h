@@ -37,7 +37,7 @@ void seam_close(seam *s); /* waits for queued work first */
 /* Writes "NVIDIA H200, compute capability 9.0, 139.8 GiB, driver 13.0, runtime 13.0", then each other device after ";
  * cuda:1 ". Returns a reason if there is no device to compute on. */
 const char *seam_describe(char *text, size_t bytes);
-/* Writes "cuBLAS 13.1.0, cuSOLVER 12.0.4, cuSPARSE 12.6.3, cuDNN 9.19.0, NCCL 2.28.9"; works without a device. */
+/* Writes "cuBLAS 13.1.0, cuSOLVER 12.0.4, cuDNN 9.19.0, NCCL 2.28.9"; works without a device. */
 void seam_libraries(char *text, size_t bytes);
 int seam_count(void); /* the number of devices that this process may open */
 /* Writes an identifier of the device, unique across machines. */
@@ -186,27 +186,6 @@ const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, i
 /* Replaces the reflections of seam_geqrf by the first n columns of Q. */
 const char *seam_orgqr(
     seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, const void *tau, int32_t *info);
-
-/* ---- seam_sparse: work that our kernels can do too. The functions return false or NULL, and queue nothing, if the
- * library refuses ---- */
-
-/* A matrix in compressed rows. Its arrays, 16-byte aligned, must outlive the seam_sparse that is made of it. */
-typedef struct seam_csr {
-    seam_type type;
-    int64_t rows, columns, nnz; /* below 2^31 */
-    const int32_t *row_pointer, *column;
-    const void *values;
-} seam_csr;
-/* Row-major, 16-byte aligned. */
-typedef struct seam_dense {
-    void *data;
-    int64_t columns, ld;
-} seam_dense;
-typedef struct seam_sparse seam_sparse; /* a matrix with the library's analysis of it */
-seam_sparse *seam_sparse_create(seam *s, const seam_csr *A);
-void seam_sparse_release(seam *s, seam_sparse *A);
-/* Y = A X, the same bits every time. Allocates device memory if the width of X has changed since the last call. */
-bool seam_sparse_multiply(seam *s, seam_sparse *A, const seam_dense *X, const seam_dense *Y);
 
 /* ---- seam_collective: sums over the devices of several processes, one device each ---- */
 

@@ -8,7 +8,6 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <cusolverDn.h>
-#include <cusparse.h>
 
 struct seam_plans; /* seam_blas.c: a plan for each shape of product */
 struct seam_dnn;   /* seam_dnn.c: cuDNN, opened at its first use */
@@ -36,7 +35,6 @@ struct seam {
     struct seam_plans *plans;
     cusolverDnHandle_t solver;
     cusolverDnParams_t parameters;
-    cusparseHandle_t sparse; /* NULL before the first product */
     struct seam_dnn *dnn;    /* NULL: not installed */
     bool looked_for_dnn;
     struct seam_group *group;  /* NULL: no group was joined */
@@ -53,9 +51,6 @@ const char *seam_open_blas(seam *s);
 void seam_close_blas(seam *s);
 const char *seam_open_solver(seam *s);
 void seam_close_solver(seam *s);
-void seam_close_sparse(seam *s);
-/* Writes ", cuSPARSE 12.6.3". */
-void seam_describe_sparse(char *text, size_t bytes);
 /* What seam_epilogue and seam_multiply do for a product with `rounded`. */
 bool seam_has_layer(seam *s, const seam_gemm *g);
 const char *seam_queue_layer(seam *s, const seam_gemm *g);

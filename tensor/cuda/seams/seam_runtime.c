@@ -110,7 +110,6 @@ void seam_close(seam *s) {
     if (s->stream)
         cudaStreamSynchronize(s->stream);
     seam_close_dnn(s);
-    seam_close_sparse(s);
     seam_close_solver(s);
     seam_close_blas(s);
     free(s->host_workspace);
@@ -156,8 +155,8 @@ void seam_libraries(char *text, size_t bytes) {
     }
     snprintf(
         text, bytes, "cuBLAS %d.%d.%d, cuSOLVER %d.%d.%d", blas[0], blas[1], blas[2], solver[0], solver[1], solver[2]);
-    void (*const others[])(char *, size_t) = {seam_describe_sparse, seam_describe_dnn, seam_describe_collective};
-    for (int i = 0; i < 3; i++) {
+    void (*const others[])(char *, size_t) = {seam_describe_dnn, seam_describe_collective};
+    for (int i = 0; i < 2; i++) {
         size_t used = strlen(text);
         others[i](text + used, bytes - used);
     }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes functions of cuBLAS, cuSOLVER and cuSPARSE that compute nothing: "FUNCTION WORK" in libraries.txt queues one piece of work, "FUNCTION -"
+"""Writes functions of cuBLAS and cuSOLVER that compute nothing: "FUNCTION WORK" in libraries.txt queues one piece of work, "FUNCTION -"
 none. They look at no argument, and so leave what they are asked to fill in as it is. Usage: make_libraries.py libraries.txt OUTPUT"""
 import sys
 
-EXECUTION_FAILED = {"cub": 13, "cus": 6}  # the status of a failure in cuBLAS, and in cuSOLVER and cuSPARSE
+EXECUTION_FAILED = {"cub": 13, "cus": 6}  # the status of a failure in cuBLAS, and in cuSOLVER
 with open(sys.argv[2], "w") as out:
     out.write('#include "tests/cuda_host/null/vendor.h"\n')
     for line in open(sys.argv[1]):
