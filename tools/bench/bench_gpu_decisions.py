@@ -28,7 +28,7 @@ def least(steps, case, math, way):
 
 def rows(found):
     """(question, figures, answer)"""
-    probe, steps, sparse = found.get("probe", {}), found.get("step", {}), found.get("rows", {})
+    probe, steps, ways = found.get("probe", {}), found.get("step", {}), found.get("rows", {})
     for n, m, case in SYSTEMS:
         solves = us(probe, f"trsm left {n} x {m}")
         library = add_up(us(probe, f"potrf {n} lower"), solves, solves)
@@ -43,10 +43,8 @@ def rows(found):
         for case in ("nc15", "nc64"):
             yield (f"step of {case}, {math}, ms: by rule, by libraries", *decide(least(steps, case, math, "ours_replayed"), least(steps, case, math, "libraries"), ("the rule", "libraries")))
             yield (f"step of {case}, {math}, ms: by rule, by our kernels", *decide(least(steps, case, math, "ours_replayed"), least(steps, case, math, "kernels"), ("the rule", "our kernels")))
-    yield ("layer of many rows, bf16, us: one node of cuDNN, cuBLASLt without rounding the result", *decide(
-        us(probe, "layer in one node: relu, bias bf16"), us(probe, "layer of many rows: relu, bias bf16"), ("one node", "one node if the rest is less than a launch that rounds")))
-    for case in sorted(sparse.get("never", {})):
-        yield (f"{case}, ms: `spmm.cu`, cuSPARSE", *decide(sparse["never"][case].get("min_ms"), sparse.get("always", {}).get(case, {}).get("min_ms")))
+    for case in sorted(ways.get("never", {})):
+        yield (f"{case}, ms: `spmm.cu`, cuSPARSE", *decide(ways["never"][case].get("min_ms"), ways.get("always", {}).get(case, {}).get("min_ms")))
     for what in sorted(probe):
         if what.startswith("tf32 - fp32"):
             yield what, f"{probe[what].get('largest')}", "TF32" if probe[what].get("largest") else "float32 although TF32 is allowed"
