@@ -44,7 +44,8 @@ def rows(found):
             yield (f"step of {case}, {math}, ms: by rule, by libraries", *decide(least(steps, case, math, "ours_replayed"), least(steps, case, math, "libraries"), ("the rule", "libraries")))
             yield (f"step of {case}, {math}, ms: by rule, by our kernels", *decide(least(steps, case, math, "ours_replayed"), least(steps, case, math, "kernels"), ("the rule", "our kernels")))
     for case in sorted(ways.get("never", {})):
-        yield (f"{case}, ms: `spmm.cu`, cuSPARSE", *decide(ways["never"][case].get("min_ms"), ways.get("always", {}).get(case, {}).get("min_ms")))
+        kernel, library = ("softmax.cu", "cuDNN") if case.startswith("softmax") else ("spmm.cu", "cuSPARSE")
+        yield (f"{case}, ms: `{kernel}`, {library}", *decide(ways["never"][case].get("min_ms"), ways.get("always", {}).get(case, {}).get("min_ms")))
     for what in sorted(probe):
         if what.startswith("tf32 - fp32"):
             yield what, f"{probe[what].get('largest')}", "TF32" if probe[what].get("largest") else "float32 although TF32 is allowed"
