@@ -65,9 +65,9 @@ typedef struct mo_gemm {
     mo_view bias, addend;
     bool relu;
     mo_view above, row_sums;
-    /* For devices with relu_record: the device's own record of where C > 0, [m, columns]: uint8 in an order of its own,
-     * or bf16: C itself, rounded, in the first n columns. A product with `relu` fills it and sets *recorded; a later
-     * product whose `above` is that C takes the record too. data may be NULL. */
+    /* For devices with relu_record: the device's own record of where C > 0, uint8 [m, columns] in an order of its own.
+     * A product with `relu` fills it and sets *recorded; a later product whose `above` is that C takes the record too.
+     * data may be NULL. */
     mo_view record;
     bool *recorded;
 } mo_gemm;
@@ -311,8 +311,8 @@ typedef struct mo_backend {
     /* Queues a check of values on the device; the next download raises its error. NULL: values are checked at once, on
      * the host. */
     void (*check)(mo_context *ctx, const mo_check *check);
-    /* Returns the columns of g->record and writes its type; 0 if the product g makes none. NULL: no product does. */
-    int64_t (*relu_record)(mo_context *ctx, const mo_gemm *g, mo_dtype *dtype);
+    /* Returns the columns of g->record; 0 if the product g makes none. NULL: no product does. */
+    int64_t (*relu_record)(mo_context *ctx, const mo_gemm *g);
     void (*wait)(mo_context *ctx); /* waits for all work, raises as a download does; NULL: no work is ever pending */
     /* stream: the vendor's handle of the stream in which work is queued. order: if theirs_first, work that the context
      * queues from here on begins once the stream `other` has done its present work; otherwise new work of `other`

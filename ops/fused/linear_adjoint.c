@@ -30,8 +30,7 @@ static bool linear_adjoint_shape(mo_call *c) {
     if (W->shape[0] != D->shape[1] || W->shape[1] != X->shape[1])
         return mo_call_fail(c, MO_INVALID, "expected W [%" PRId64 ", %" PRId64 "]", D->shape[1], X->shape[1]);
     const mo_tensor *R = c->n_in == 4 ? c->in[RECORD_IN] : NULL;
-    if (R && ((R->dtype != MO_U8 && R->dtype != MO_BF16) || R->ndim != 2 || R->shape[0] != X->shape[0] ||
-                 (R->dtype == MO_BF16 && R->shape[1] < X->shape[1])))
+    if (R && (R->dtype != MO_U8 || R->ndim != 2 || R->shape[0] != X->shape[0]))
         return mo_call_fail(c, MO_INVALID, "expected the record of X's rows");
     mo_call_output(c, 0, D->dtype, 2, X->shape);
     mo_call_output(c, 1, D->dtype, 2, W->shape);
@@ -50,8 +49,6 @@ static void linear_adjoint_forward(mo_call *c) {
         g[1].above = X;
     if (c->n_in == 4)
         g[1].record = mo_tensor_view(c->in[RECORD_IN]);
-    if (g[1].record.data && g[1].record.dtype == MO_BF16) /* X, rounded already */
-        g[0].B = mo_window(g[1].record, 1, 0, X.shape[1]);
     mo_multiply(c->ctx, g, 2);
 }
 

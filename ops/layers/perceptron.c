@@ -3,9 +3,8 @@
  *
  * X [.., in], W1 [hidden, in], W2 [out, hidden]; b1 [hidden], b2 [out] and R [.., hidden] can be left out -> Z
  * [.., out] and H [.., hidden], the result of the first layer. float32 or float64; the leading axes of X are rows of
- * tall products. Errors: sizes that do not fit. Saved: the device's record of H > 0, if it makes one. The adjoint reads
- * it instead of H if W2, b2 and the hidden layer all want gradients (linear_adjoint.c); a record that is H in bf16 then
- * replaces H in the second product too.
+ * tall products. Errors: sizes that do not fit. Saved: the device's record of H > 0, if it makes one. The masked
+ * product of the adjoint reads it instead of H if W2, b2 and the hidden layer all want gradients (linear_adjoint.c).
  *
  * Over flat rows, dZ = dH W2^T + H dW2^T + db2 and dH = [H > 0] o (dX W1^T + X dW1^T + db1 + dR), so with the whole
  * gradient of H, D = [H > 0] o (Z_bar W2 + H_bar):
@@ -60,10 +59,9 @@ static bool perceptron_shape(mo_call *c) {
 /* Makes memory for the device's record of H > 0. Returns NULL if the device makes none or backward will not run. */
 static mo_tensor *room_for_record(mo_call *c, mo_gemm *g) {
     int64_t columns = 0;
-    mo_dtype dtype = MO_U8;
     if (mo_call_recorded(c) && c->ctx->backend->relu_record)
-        columns = c->ctx->backend->relu_record(c->ctx, g, &dtype);
-    mo_tensor *record = columns ? mo_tape_tensor(c->t, dtype, 2, (int64_t[]){g->C.shape[0], columns}) : NULL;
+        columns = c->ctx->backend->relu_record(c->ctx, g);
+    mo_tensor *record = columns ? mo_tape_tensor(c->t, MO_U8, 2, (int64_t[]){g->C.shape[0], columns}) : NULL;
     if (record && mo_ok(c->ctx))
         g->record = mo_tensor_view(record);
     return record;
@@ -93,8 +91,6 @@ static void perceptron_forward(mo_call *c) {
         return;
     const mo_kernels *k = mo_kernels_of(c->ctx, first.C.dtype);
     k->gemm(c->ctx, &first);
-    if (written && record->dtype == MO_BF16)
-        second.A = mo_window(first.record, 1, 0, first.C.shape[1]);
     k->gemm(c->ctx, &second);
     if (written)
         mo_call_save(c, record);

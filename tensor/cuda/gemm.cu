@@ -421,20 +421,6 @@ static bool may_ride(const mo_gemm *g, const product *p) {
 
 constexpr int64_t bits_step = 128; /* divides the leading dimension, in bits, of the library's mask of relu */
 
-/* From this number of values on, a layer in bf16 is one node of cuDNN's. What it saves, by reasoning: 12 bytes of
- * memory's traffic a value, as H is not read and rounded again for the two products that read it; what it costs is half
- * a second for each of its kernels, once in a process. */
-constexpr int64_t wide_layer = (int64_t)1 << 20;
-
-/* NULL: no record. */
-static void take_record(const mo_view *record, seam_gemm *c) {
-    bool kept = record && record->data, rounded = kept && record->dtype == MO_BF16;
-    c->bits = kept && !rounded ? record->data : nullptr;
-    c->ld_bits = c->bits ? record->stride[0] * 8 : 0;
-    c->rounded = rounded ? record->data : nullptr;
-    c->ld_rounded = rounded ? record->stride[0] : 0;
-}
-
 /* Makes what follows the product the library's epilogue. Returns false if the library has no such epilogue. */
 static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     const seam_gemm plain = p->call;
@@ -449,15 +435,22 @@ static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     p->call.relu = g->relu;
     p->call.sums = g->row_sums.data;
     p->call.stride_vector = !p->axes ? 0 : g->row_sums.data ? g->row_sums.stride[0] : g->bias.stride[0];
-    take_record(&g->record, &p->call);
+    p->call.bits = g->record.data;
+    p->call.ld_bits = g->record.data ? g->record.stride[0] * 8 : 0;
     bool rides = seam_epilogue(seam_of(ctx), &p->call);
     if (!rides && g->relu && g->record.data) { /* the library may have the epilogue without a record */
-        take_record(nullptr, &p->call);
+        p->call.bits = nullptr;
+        p->call.ld_bits = 0;
         rides = seam_epilogue(seam_of(ctx), &p->call);
     }
     if (!rides)
         p->call = plain;
     return rides;
+}
+
+int64_t relu_record_cuda(mo_context *ctx, const mo_gemm *g) {
+    bool may = g->C.dtype == MO_F32 && g->C.ndim == 2 && g->relu && library_first(ctx, true);
+    return may ? ceil_div(g->C.shape[1], bits_step) * bits_step / 8 : 0;
 }
 
 /* Whether there are entries of A and B to multiply. */
@@ -495,28 +488,8 @@ template <typename real> static product describe(mo_context *ctx, const mo_gemm 
     c->stride_c = p.axes ? p.C.stride[last] : 0;
     p.rides = take_epilogue(ctx, g, &p);
     if (g->recorded)
-        *g->recorded = p.rides && g->relu && (p.call.bits || p.call.rounded);
+        *g->recorded = p.rides && g->relu && p.call.bits;
     return p;
-}
-
-/* Whether the library has the product with its result rounded beside it. */
-static bool has_rounded(mo_context *ctx, const mo_gemm *g) {
-    operand of[2];
-    mo_gemm with = *g;
-    plan_copy(&g->A, MO_BF16, &of[0]);
-    plan_copy(&g->B, MO_BF16, &of[1]);
-    of[0].data = of[1].data = nullptr;
-    with.recorded = nullptr;
-    with.record = {g->C.data, MO_BF16, 2, {}, {row_step(g->C.shape[1], MO_BF16), 1}};
-    return describe<float>(ctx, &with, of).call.rounded;
-}
-
-int64_t relu_record_cuda(mo_context *ctx, const mo_gemm *g, mo_dtype *dtype) {
-    if (g->C.dtype != MO_F32 || g->C.ndim != 2 || !g->relu || !has_terms(g) || !library_first(ctx, true))
-        return 0;
-    bool wide = library_first(ctx, g->C.shape[0] * g->C.shape[1] >= wide_layer);
-    *dtype = narrows<float>(ctx) && wide && has_rounded(ctx, g) ? MO_BF16 : MO_U8;
-    return *dtype == MO_BF16 ? row_step(g->C.shape[1], MO_BF16) : ceil_div(g->C.shape[1], bits_step) * bits_step / 8;
 }
 
 /* Queues the product and what follows it, except row sums that are not the library's epilogue. */

@@ -1,9 +1,20 @@
 /* tensor/cuda/softmax.cu - softmax of the rows of the last axis, its logarithm, and the adjoints of both.
  *
- * Each row has a warp; the largest entry is subtracted before any exponential, so that rows of +-1e4 are exact. */
+ * Our kernels give each row a warp; the largest entry is subtracted before any exponential, so that rows of +-1e4 are
+ * exact. A warp is slow on a row of thousands of values; cuDNN gives a row a block, and computes the wide ones. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 #include "tensor/cuda/row.h"
+
+/* Rows of this many values and more are cuDNN's. With its adjoint, by it and by us on an H100, us: 4096 x 1024 42 and
+ * 50, 2048 x 4096 85 and 234, 256 x 16384 77 and 556. */
+constexpr int64_t wide_row = 2048;
+
+/* Whether to try cuDNN. The alignment that it needs is not documented: it gets multiples of 16 bytes. addresses: those
+ * of all arrays, joined by |. */
+static bool by_library(const mo_context *ctx, const seam_rows *r, uintptr_t addresses) {
+    return r->rows * r->n > 0 && addresses % 16 == 0 && library_first(ctx, r->n >= wide_row);
+}
 
 template <typename real>
 static __global__ void softmax_kernel(bool log_of, int64_t rows, int64_t n, const real *x, real *y) {
@@ -33,6 +44,10 @@ static __global__ void softmax_adjoint_kernel(
 
 template <typename real> void softmax_cuda(mo_context *ctx, bool log, const mo_view *x, const mo_view *y) {
     int64_t rows = row_count(x), n = row_length(x);
+    seam_rows r = {seam_type_of<real>(), log, rows, n};
+    if (by_library(ctx, &r, (uintptr_t)x->data | (uintptr_t)y->data) &&
+        seam_softmax(seam_of(ctx), &r, x->data, y->data))
+        return;
     mo_launch(softmax_kernel<real>, blocks_for_rows(rows), dim3(row_threads), 0, seam_of(ctx), log, rows, n,
         static_cast<const real *>(x->data), static_cast<real *>(y->data));
 }
@@ -40,6 +55,10 @@ template <typename real> void softmax_cuda(mo_context *ctx, bool log, const mo_v
 template <typename real>
 void softmax_adjoint_cuda(mo_context *ctx, bool log, const mo_view *y, const mo_view *y_bar, const mo_view *x_bar) {
     int64_t rows = row_count(y), n = row_length(y);
+    seam_rows r = {seam_type_of<real>(), log, rows, n};
+    if (by_library(ctx, &r, (uintptr_t)y->data | (uintptr_t)y_bar->data | (uintptr_t)x_bar->data) &&
+        seam_softmax_adjoint(seam_of(ctx), &r, y->data, y_bar->data, x_bar->data))
+        return;
     mo_launch(softmax_adjoint_kernel<real>, blocks_for_rows(rows), dim3(row_threads), 0, seam_of(ctx), log, rows, n,
         static_cast<const real *>(y->data), static_cast<const real *>(y_bar->data), static_cast<real *>(x_bar->data));
 }

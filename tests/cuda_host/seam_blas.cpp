@@ -5,7 +5,6 @@
 #include "tests/cuda_host/lu.h"
 #include "tests/cuda_host/seam.h"
 
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -52,19 +51,6 @@ static bool pass(const seam_gemm &g, std::int64_t column, std::int64_t row, bool
     return true; /* keeps what relu left */
 }
 
-/* The layer as cuDNN has it: C goes to `rounded`, to the nearest bf16, even where two are as near; the adjoint sets C
- * to 0 where that is not positive. */
-template <typename real> static void keep_or_mask(const seam_gemm &g, std::int64_t column, std::int64_t row, real &c) {
-    auto *kept = static_cast<std::uint16_t *>(g.rounded) + column * g.ld_rounded + row;
-    float value = (float)c;
-    std::uint32_t word;
-    std::memcpy(&word, &value, sizeof word);
-    if (g.relu)
-        *kept = std::uint16_t(std::isnan(value) ? word >> 16 | 0x40 : (word + 0x7fff + (word >> 16 & 1)) >> 16);
-    else if (!(narrow(kept, 0, SEAM_BF16, SEAM_FULL) > 0))
-        c = 0;
-}
-
 /* C = alpha A B + beta C over `terms` terms from `from` on. */
 template <typename real>
 static void add_terms(
@@ -87,11 +73,9 @@ template <typename real> static void multiply_one(const seam_gemm &g, const real
             real &c = C[j * g.ldc + i];
             c = addend ? c + addend[j * g.ld_addend + i] : c;
             c = bias ? c + bias[i] : c;
-            c = g.relu && (g.rounded ? c < 0 : !(c > 0)) ? 0 : c; /* cuBLAS: a maximum with 0, which drops NaN */
+            c = g.relu && !(c > 0) ? 0 : c; /* a maximum with 0, which drops NaN */
             if (g.bits)
                 c = pass(g, j, i, c > 0) ? c : 0;
-            if (g.rounded)
-                keep_or_mask(g, j, i, c);
         }
     real *sums = static_cast<real *>(g.sums);
     for (std::int64_t j = 0; sums && j < g.n; j++) {
@@ -138,12 +122,6 @@ static void require_epilogue(const seam_gemm &g) {
         require_vector(g.bias, (g.batch - 1) * g.stride_vector + g.m, size_of(g.output), "product: bias");
     if (g.sums)
         require_vector(g.sums, (g.batch - 1) * g.stride_vector + g.n, size_of(g.output), "product: sums");
-    if (g.rounded && (g.input != SEAM_BF16 || g.bits || g.sums || g.transposed_b || g.alpha != 1 || g.ld_rounded < g.m))
-        violation("product: a rounded result, of type %d, beside another epilogue", g.input);
-    if (g.rounded && !g.relu && (g.bias || g.addend))
-        violation("product: the adjoint of a layer beside bias or addend");
-    if (g.rounded)
-        require_matrices({g.rounded, SEAM_BF16, g.m, g.n, g.ld_rounded, 0, 1}, g.relu, "product: rounded");
     if (g.addend)
         require_matrices({g.addend, g.output, g.m, g.n, g.ld_addend, 0, 1}, false, "product: addend");
     if (!g.bits)
@@ -170,8 +148,6 @@ static void require_wide_loads(const seam_gemm &g) {
 /* Whether there is an epilogue: all sizes must be multiples of MOCHI_CUDA_HOST_EPILOGUE, and the library's conditions
  * hold. */
 bool seam_epilogue(seam *, const seam_gemm *g) {
-    if (g->rounded && (g->transposed_b || planned_failure("seam_has_layer")))
-        return false;
     const char *text = std::getenv("MOCHI_CUDA_HOST_EPILOGUE");
     std::int64_t step = text ? std::atoi(text) : 1;
     return g->output == SEAM_F32 && g->m % step == 0 && g->n % step == 0 && g->k % step == 0 &&

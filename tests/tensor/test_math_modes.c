@@ -26,9 +26,8 @@ typedef struct way {
     const char *libraries, *sizes;
 } way;
 
-/* always: layers of any width are one node in bf16. 16: the layers below have epilogues in part of their products;
- * 4096: in none. */
-static const way ways[] = {{"rule", NULL}, {"never", NULL}, {"rule", "4096"}, {"rule", "16"}, {"always", NULL}};
+/* 16: the layers below have epilogues in part of their products; 4096: in none. */
+static const way ways[] = {{"rule", NULL}, {"never", NULL}, {"rule", "4096"}, {"rule", "16"}};
 
 static mo_tape *tape_in(mo_math math, const way *w) {
     setenv("MOCHI_CUDA_LIBRARIES", w->libraries, 1);
@@ -190,97 +189,56 @@ TEST(layers_agree_with_the_cpu_in_every_mode_and_way) {
         }
 }
 
-/* The device keeps bits where the library has them, and the result itself in bf16 where its layers are one node. */
-TEST(relu_leaves_a_record) {
+TEST(relu_leaves_a_record_unless_libraries_are_left_out) {
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         for (int math = 0; math < MODES; math++) {
-            mo_tape *t = tape_in((mo_math)math, &ways[w]);
-            mo_context *ctx = mo_tape_context(t);
+            mo_context *ctx = mo_tape_context(tape_in((mo_math)math, &ways[w]));
             static float zero[ROWS * IN];
-            mo_tensor *A = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){ROWS, IN}, zero);
-            mo_gemm g = {
-                .A = mo_tensor_view(A), .B = mo_tensor_view(A), .C = mo_tensor_view(A), .alpha = 1, .relu = true};
-            g.B.shape[0] = IN;
-            mo_dtype dtype = MO_U8;
-            bool never = strcmp(ways[w].libraries, "never") == 0, node = strcmp(ways[w].libraries, "always") == 0;
-            int64_t columns = ctx->backend->relu_record(ctx, &g, &dtype);
-            bool rounded = node && math == MO_MATH_BF16;
-            assert_int_equal(columns, never ? 0 : rounded ? IN : 16); /* 128 bits */
-            assert_int_equal(dtype, rounded ? MO_BF16 : MO_U8);
-            mo_tensor_release(A);
+            mo_tensor *A = tensor_of_test(mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){ROWS, IN}, zero));
+            mo_gemm g = {.A = mo_tensor_view(A), .C = mo_tensor_view(A), .relu = true};
+            bool never = strcmp(ways[w].libraries, "never") == 0;
+            assert_int_equal(ctx->backend->relu_record(ctx, &g), never ? 0 : 16); /* 128 bits */
         }
 }
 
-/* A layer and its adjoint write the rows of their results and none behind them, whatever number of rows the library's
- * kernel was compiled for. */
+/* A layer and its adjoint write the rows of their results and none behind them. */
 TEST(a_layer_writes_its_own_rows_alone) {
     enum { MORE = 256 };
     static const int64_t rows[] = {1, ROWS, 127, 128, 129};
     static float kept[MORE * IN];
-    mo_tape *t = tape_in(MO_MATH_BF16, &(way){"always", NULL});
-    mo_context *ctx = mo_tape_context(t);
-    mo_tensor *X = drawn(ctx, 1, MO_F32, 2, (int64_t[]){MORE, IN}), *W = drawn(ctx, 2, MO_F32, 2, (int64_t[]){IN, IN});
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        mo_tensor *of[] = {mo_full(t, MO_F32, 2, (int64_t[]){MORE, IN}, 7),
-            mo_full(t, MO_F32, 2, (int64_t[]){MORE, IN}, 7),
-            mo_cast(t, mo_full(t, MO_F32, 2, (int64_t[]){MORE, IN}, 7), MO_BF16)};
+    for (int i = 0; i < MODES * 5; i++) {
+        int64_t n = rows[i / MODES];
+        mo_tape *t = tape_in((mo_math)(i % MODES), &ways[0]);
+        mo_context *ctx = mo_tape_context(t);
+        mo_tensor *X = drawn(ctx, 1, MO_F32, 2, (int64_t[]){MORE, IN});
+        mo_tensor *W = drawn(ctx, 2, MO_F32, 2, (int64_t[]){IN, IN});
+        mo_gemm g = {.A = mo_tensor_view(X), .B = mo_tensor_view(W), .C = mo_tensor_view(X), .alpha = 1, .relu = true};
+        int64_t columns[] = {IN, IN, ctx->backend->relu_record(ctx, &g)};
+        assert_int_equal(columns[2], 16);
+        mo_tensor *of[3];
+        for (int k = 0; k < 3; k++)
+            of[k] = mo_cast(t, mo_full(t, MO_F32, 2, (int64_t[]){MORE, columns[k]}, 7), k == 2 ? MO_U8 : MO_F32);
         bool recorded = false;
-        mo_gemm g = {.A = mo_tensor_view(X),
-            .B = mo_tensor_view(W),
-            .C = mo_tensor_view(of[0]),
-            .alpha = 1,
-            .relu = true,
-            .record = mo_tensor_view(of[2]),
-            .recorded = &recorded};
-        g.A.shape[0] = g.C.shape[0] = g.record.shape[0] = rows[i];
+        g.C = mo_tensor_view(of[0]);
+        g.record = mo_tensor_view(of[2]);
+        g.recorded = &recorded;
+        g.A.shape[0] = g.C.shape[0] = g.record.shape[0] = n;
         mo_kernels_of(ctx, MO_F32)->gemm(ctx, &g);
         if (recorded) {
             mo_gemm adjoint = {
                 .A = g.A, .B = g.B, .C = mo_tensor_view(of[1]), .alpha = 1, .above = g.C, .record = g.record};
-            adjoint.C.shape[0] = rows[i];
+            adjoint.C.shape[0] = n;
             mo_kernels_of(ctx, MO_F32)->gemm(ctx, &adjoint);
         }
         for (int k = 0; k < 3; k++) {
-            assert_int_equal(mo_tensor_read(mo_cast(t, of[k], MO_F32), kept, sizeof kept), MO_OK);
-            for (int64_t e = rows[i] * IN; e < MORE * IN; e++)
+            size_t bytes = (size_t)(MORE * columns[k]) * sizeof *kept;
+            assert_int_equal(mo_tensor_read(mo_cast(t, of[k], MO_F32), kept, bytes), MO_OK);
+            for (int64_t e = n * columns[k]; e < MORE * columns[k]; e++)
                 if (kept[e] != 7)
-                    fail_msg("%" PRId64 " rows: value %" PRId64 " of row %" PRId64
+                    fail_msg("%s, %" PRId64 " rows: value %" PRId64 " of row %" PRId64
                              " of result %d was overwritten by %g",
-                        rows[i], e % IN, e / IN, k, (double)kept[e]);
+                        mode_names[i % MODES], n, e % columns[k], e / columns[k], k, (double)kept[e]);
         }
-        mo_tape_reset(t);
-    }
-}
-
-/* The loss of a perceptron of odd sizes and its gradients, in bf16. */
-static void run_odd_layer(const char *libraries, results *out) {
-    static const int64_t shapes[][2] = {{ROWS, 33}, {41, 33}, {41}, {7, 41}, {7}};
-    mo_tape *t = tape_in(MO_MATH_BF16, &(way){libraries, NULL});
-    mo_context *ctx = mo_tape_context(t);
-    mo_tensor *leaf[5], *grad[5];
-    for (int i = 0; i < 5; i++)
-        leaf[i] = drawn(ctx, (uint64_t)i, MO_F32, shapes[i][1] ? 2 : 1, shapes[i]);
-    int n = 0;
-    mo_tensor *Z = mo_perceptron(t, leaf[0], leaf[1], leaf[2], NULL, leaf[3], leaf[4]);
-    keep(out, &n, Z);
-    mo_tensor *loss = mo_mean(t, mo_square(t, Z), MO_ALL, MO_DROP_AXES);
-    mo_grad(t, &loss, NULL, 1, leaf, grad, 5, 0);
-    for (int i = 0; i < 5; i++)
-        keep(out, &n, grad[i]);
-    mo_tape_reset(t);
-}
-
-/* Products read the same rounded values whoever rounds them, and an engine that is missing is done without. */
-TEST(a_layer_is_the_same_in_one_node) {
-    static results one, apart, refused;
-    run_odd_layer("rule", &apart);
-    run_odd_layer("always", &one);
-    setenv("MOCHI_CUDA_HOST_FAIL", "seam_has_layer", 1);
-    run_odd_layer("always", &refused);
-    unsetenv("MOCHI_CUDA_HOST_FAIL");
-    for (int i = 0; i < 6; i++) {
-        assert_true(distance(one.x[i], apart.x[i], one.n[i]) <= 1e-5);
-        assert_true(distance(refused.x[i], apart.x[i], one.n[i]) <= 1e-5);
     }
 }
 

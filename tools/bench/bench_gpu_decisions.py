@@ -43,8 +43,6 @@ def rows(found):
         for case in ("nc15", "nc64"):
             yield (f"step of {case}, {math}, ms: by rule, by libraries", *decide(least(steps, case, math, "ours_replayed"), least(steps, case, math, "libraries"), ("the rule", "libraries")))
             yield (f"step of {case}, {math}, ms: by rule, by our kernels", *decide(least(steps, case, math, "ours_replayed"), least(steps, case, math, "kernels"), ("the rule", "our kernels")))
-    yield ("layer of many rows, bf16, us: one node of cuDNN, cuBLASLt without rounding the result", *decide(
-        us(probe, "layer in one node: relu, bias bf16"), us(probe, "layer of many rows: relu, bias bf16"), ("one node", "one node if the rest is less than a launch that rounds")))
     for case in sorted(case for case in wide.get("never", {}) if case.startswith("softmax")):
         yield (f"{case} with its adjoint, ms: `softmax.cu`, cuDNN", *decide(wide["never"][case].get("min_ms"), wide.get("always", {}).get(case, {}).get("min_ms")))
     for what in sorted(probe):

@@ -114,9 +114,6 @@ typedef enum seam_math { SEAM_FULL, SEAM_TF32 } seam_math; /* of float32 product
  *   stores for each element a bit, in its own order: whether it was above 0. bits [ld_bits, n] counts bits; ld_bits is
  *   at least m and a multiple of 128, and the address of bits a multiple of 16 bytes.
  * - bits without relu, the adjoint of that relu: C is 0 where the bit is 0.
- * - rounded [ld_rounded, n] instead of bits, by cuDNN (seam_dnn), for BF16 A and B: with relu the library stores C
- * there in bf16 too; without relu, C is 0 where rounded is not positive. ld_rounded is a multiple of 8, alpha 1, and B
- * is not transposed.
  * - sums [n] receives the columns of op(B), summed over k.
  * A batch can have only bias, with or without relu, or sums. The bias or sums of two neighbouring matrices are
  * stride_vector elements apart.
@@ -136,13 +133,11 @@ typedef struct seam_gemm {
     bool relu;
     void *bits;
     int64_t ld_bits;
-    void *rounded;
-    int64_t ld_rounded;
     void *sums;
     int64_t stride_vector; /* between the bias or sums of two matrices */
 } seam_gemm;
 static inline bool seam_has_epilogue(const seam_gemm *g) {
-    return g->bias || g->addend || g->relu || g->bits || g->rounded || g->sums;
+    return g->bias || g->addend || g->relu || g->bits || g->sums;
 }
 const char *seam_multiply(seam *s, const seam_gemm *g);
 /* Whether the library has g's epilogue for a product of this shape, type and alignment; never if C is float64. */
@@ -186,6 +181,19 @@ const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, i
 /* Replaces the reflections of seam_geqrf by the first n columns of Q. */
 const char *seam_orgqr(
     seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, const void *tau, int32_t *info);
+
+/* ---- seam_dnn: work that our kernels can do too. The functions return false, and queue nothing, if the library is
+ * missing or refuses ---- */
+
+/* Contiguous rows of n; the address of the first is a multiple of 16 bytes. */
+typedef struct seam_rows {
+    seam_type type;
+    bool log; /* the logarithm of softmax */
+    int64_t rows, n;
+} seam_rows;
+bool seam_softmax(seam *s, const seam_rows *r, const void *x, void *y);
+/* x_bar from y, which is softmax(x) or its logarithm, and y_bar. */
+bool seam_softmax_adjoint(seam *s, const seam_rows *r, const void *y, const void *y_bar, void *x_bar);
 
 /* ---- seam_collective: sums over the devices of several processes, one device each ---- */
 

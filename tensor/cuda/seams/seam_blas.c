@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BLAS_WORKSPACE = 32 << 20 }; /* bytes */
+
 /* ---- plans: how cuBLASLt computes a product of some shape. They are kept, because the search for an algorithm takes
  * longer than most products, and because a shape must be computed by the same algorithm every time, in a graph or not.
  * ---- */
@@ -182,7 +184,7 @@ static cublasStatus_t search(seam *s, struct seam_plan *p, uint32_t alignment) {
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
     cublasLtMatmulPreference_t preference = NULL;
     cublasLtMatmulHeuristicResult_t found = {0};
-    size_t most = SEAM_PRODUCT_WORKSPACE;
+    size_t most = BLAS_WORKSPACE;
     int count = 0;
     cublasStatus_t code = cublasLtMatmulPreferenceCreate(&preference);
     code = code ? code
@@ -241,10 +243,10 @@ const char *seam_open_blas(seam *s) {
     code = code ? code : cublasSetMathMode(s->blas, CUBLAS_DEFAULT_MATH);
     /* All graphs use this workspace of ours; one of the library's own would become part of each graph. cuBLASLt uses it
      * too, because on one stream each library's work ends before the next begins. */
-    s->blas_workspace = seam_allocate(s, SEAM_PRODUCT_WORKSPACE);
+    s->blas_workspace = seam_allocate(s, BLAS_WORKSPACE);
     if (!s->blas_workspace)
         return "no memory for the workspace of cuBLAS";
-    code = code ? code : cublasSetWorkspace(s->blas, s->blas_workspace, SEAM_PRODUCT_WORKSPACE);
+    code = code ? code : cublasSetWorkspace(s->blas, s->blas_workspace, BLAS_WORKSPACE);
     code = code ? code : cublasLtCreate(&s->blas_lt);
     s->plans = plans_create();
     return code ? text_of(code) : s->plans ? NULL : "out of host memory";
@@ -277,7 +279,7 @@ static scalar scalar_of(seam_type type, double value) {
 }
 
 bool seam_epilogue(seam *s, const seam_gemm *g) {
-    return g->rounded ? seam_has_layer(s, g) : g->output == SEAM_F32 && find_plan(s, g);
+    return g->output == SEAM_F32 && find_plan(s, g);
 }
 
 static cublasStatus_t multiply_by_plan(seam *s, const seam_gemm *g, struct seam_plan *p) {
@@ -285,8 +287,8 @@ static cublasStatus_t multiply_by_plan(seam *s, const seam_gemm *g, struct seam_
     cublasStatus_t code = set_addresses(p->operation, g);
     return code ? code
                 : cublasLtMatmul(s->blas_lt, p->operation, &alpha, g->A, p->a, g->B, p->b, &beta,
-                      g->addend ? g->addend : g->C, p->c, g->C, p->d, &p->algorithm, s->blas_workspace,
-                      SEAM_PRODUCT_WORKSPACE, s->stream);
+                      g->addend ? g->addend : g->C, p->c, g->C, p->d, &p->algorithm, s->blas_workspace, BLAS_WORKSPACE,
+                      s->stream);
 }
 
 /* Computes products for which cuBLASLt has no algorithm; in parts, as the library counts matrices by an int. */
@@ -307,8 +309,6 @@ static cublasStatus_t multiply_without_plan(seam *s, const seam_gemm *g) {
 }
 
 const char *seam_multiply(seam *s, const seam_gemm *g) {
-    if (g->rounded)
-        return seam_queue_layer(s, g);
     struct seam_plan *p = find_plan(s, g);
     if (p)
         return text_of(multiply_by_plan(s, g, p));

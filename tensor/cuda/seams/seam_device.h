@@ -13,8 +13,6 @@ struct seam_plans; /* seam_blas.c: a plan for each shape of product */
 struct seam_dnn;   /* seam_dnn.c: cuDNN, opened at its first use */
 struct seam_group; /* seam_collective.c: NCCL, opened when processes join */
 
-enum { SEAM_PRODUCT_WORKSPACE = 32 << 20 }; /* bytes; one for all that multiplies, in the order of the stream */
-
 struct seam {
     int device;
     cudaStream_t stream;
@@ -30,7 +28,7 @@ struct seam {
     void *host_workspace; /* host memory for the libraries */
     size_t host_bytes;
     cublasHandle_t blas;
-    void *blas_workspace; /* shared by cuBLAS, cuBLASLt and cuDNN, whose work runs in the stream's order */
+    void *blas_workspace; /* shared by cuBLAS and cuBLASLt, whose work runs in the stream's order */
     cublasLtHandle_t blas_lt;
     struct seam_plans *plans;
     cusolverDnHandle_t solver;
@@ -51,9 +49,6 @@ const char *seam_open_blas(seam *s);
 void seam_close_blas(seam *s);
 const char *seam_open_solver(seam *s);
 void seam_close_solver(seam *s);
-/* What seam_epilogue and seam_multiply do for a product with `rounded`. */
-bool seam_has_layer(seam *s, const seam_gemm *g);
-const char *seam_queue_layer(seam *s, const seam_gemm *g);
 void seam_close_dnn(seam *s);
 /* Writes ", cuDNN 9.19.0". */
 void seam_describe_dnn(char *text, size_t bytes);

@@ -1,8 +1,9 @@
 /* tests/cuda_host/null/test_null_seams.c - the seams of tensor/cuda on libraries that compute nothing: broken captures,
- * late errors. */
+ * late errors, softmax in several calls. */
 #include "tensor/cuda/seams/seam.h"
 #include "tests/cuda_host/null/vendor.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -107,3 +108,77 @@ TEST(a_noted_failure_is_not_taken_for_a_librarys) {
     seam_release(s, A);
     seam_close(s);
 }
+
+#ifdef MO_CUDNN
+#include <cudnn_version.h>
+
+#define TEXT_OF(x) #x
+#define LIBRARY_OF(major) "libcudnn.so." TEXT_OF(major)
+
+/* The calls that the library, which the seams have opened, has had. */
+static vendor_softmaxes *softmax_calls(void) {
+    void *library = dlopen(LIBRARY_OF(CUDNN_MAJOR), RTLD_NOW | RTLD_NOLOAD);
+    vendor_softmaxes *calls = library ? dlsym(library, "softmaxes") : NULL;
+    assert_non_null(calls);
+    dlclose(library);
+    return calls;
+}
+
+TEST(cudnn_is_not_opened_in_a_capture) {
+    seam *s = open_seam();
+    float *A = seam_allocate(s, 4096);
+    seam_graph *graph = NULL;
+    seam_rows r = {SEAM_F32, false, 3, 8};
+    for (int opened = 0; opened < 2; opened++) {
+        assert_null(seam_capture(s));
+        assert_int_equal(seam_softmax(s, &r, A, A), opened);
+        assert_null(seam_capture_end(s, &graph));
+        seam_graph_release(graph);
+        assert_true(seam_softmax(s, &r, A, A));
+    }
+    seam_release(s, A);
+    seam_close(s);
+}
+
+/* The library counts the values of a call by an int; each call begins at a multiple of 16 bytes. Nothing is read or
+ * written at these addresses. */
+TEST(many_rows_of_softmax_are_several_calls) {
+    enum { N = 5001, MOST = INT32_MAX / N / 4 * 4 };
+    const int64_t rows = 2 * (int64_t)MOST + 7;
+    char *x = (char *)(uintptr_t)(1 << 20), *y_bar = x + rows * N * 16, *y = y_bar + rows * N * 16;
+    seam *s = open_seam();
+    for (int adjoint = 0; adjoint < 2; adjoint++) {
+        seam_rows r = {SEAM_F32, adjoint, rows, N};
+        assert_true(seam_softmax(s, &(seam_rows){SEAM_F32, false, 1, 1}, x, y)); /* opens the library */
+        vendor_softmaxes *calls = softmax_calls();
+        calls->count = 0;
+        assert_true(adjoint ? seam_softmax_adjoint(s, &r, x, y_bar, y) : seam_softmax(s, &r, x, y));
+        assert_int_equal(calls->count, 3);
+        for (int i = 0; i < 3; i++) {
+            vendor_softmax *c = &calls->of[i];
+            int64_t skip = (int64_t)i * MOST * N * 4;
+            assert_true(c->rows == (i < 2 ? MOST : 7) && c->n == N && c->bytes == 4 && c->log == adjoint);
+            assert_true(c->x == x + skip && c->y == y + skip && c->y_bar == (adjoint ? y_bar + skip : NULL));
+        }
+    }
+    seam_close(s);
+}
+
+TEST(softmax_is_refused_if_a_row_is_too_long_or_the_library_fails) {
+    seam *s = open_seam();
+    float *A = seam_allocate(s, 4096);
+    seam_rows r = {SEAM_F64, false, 1, 8}, wide = {SEAM_F64, false, 1, (int64_t)1 << 31};
+    assert_true(seam_softmax(s, &r, A, A));
+    vendor_softmaxes *calls = softmax_calls();
+    assert_int_equal(calls->of[calls->count - 1].bytes, 8);
+    calls->count = 0;
+    assert_false(seam_softmax(s, &wide, A, A));
+    assert_int_equal(calls->count, 0);
+    calls->count = VENDOR_SOFTMAXES; /* the next call fails */
+    assert_false(seam_softmax(s, &r, A, A));
+    calls->count = 0;
+    assert_true(seam_softmax(s, &r, A, A));
+    seam_release(s, A);
+    seam_close(s);
+}
+#endif

@@ -24,6 +24,20 @@ typedef struct vendor_state {
 } vendor_state;
 extern vendor_state vendor;
 
+/* What one call of softmax in cudnn.c was asked for: rows of n values of `bytes` bytes; y_bar is NULL except in the
+ * adjoint, where x is y, and y is x_bar. */
+typedef struct vendor_softmax {
+    int rows, n, bytes;
+    bool log;
+    const void *x, *y_bar, *y;
+} vendor_softmax;
+enum { VENDOR_SOFTMAXES = 8 }; /* later calls fail */
+/* The library's symbol `softmaxes`. */
+typedef struct vendor_softmaxes {
+    int count;
+    vendor_softmax of[VENDOR_SOFTMAXES];
+} vendor_softmaxes;
+
 /* Queues an operation: writes a line "WHAT DETAILS" to the file that MOCHI_CUDA_NULL_TRACE names. Returns whether it
  * was queued: not if `function` breaks the capture, or an earlier call broke it. */
 bool vendor_work(const char *function, const char *format, ...) __attribute__((format(printf, 2, 3)));

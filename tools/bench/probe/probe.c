@@ -42,6 +42,7 @@ int main(int count, char **arguments) {
     probe_factorizations(&p);
     probe_products(&p);
     probe_values_kept(&p);
+    probe_rows(&p);
     seam_close(p.s);
     return 0;
 }

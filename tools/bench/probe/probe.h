@@ -39,6 +39,7 @@ void probe_launches(const probe *p);       /* launches.cu: the cost of a kernel,
 void probe_factorizations(const probe *p); /* factorizations.c: whether a graph can record them, and their time */
 void probe_products(const probe *p);       /* products.c: the available epilogues, and the search for them */
 void probe_values_kept(const probe *p);    /* products.c: what relu makes of NaN and 0; which shapes use TF32 */
+void probe_rows(const probe *p);           /* rows.c: the time of softmax by cuDNN */
 /* The arguments of probe_walk (launches.cu): one thread loads the diagonal of A [n, n], entry by entry. */
 typedef struct probe_diagonal {
     const float *A;

@@ -60,8 +60,7 @@ typedef struct product {
     bool transposed_a, transposed_b;
     int64_t m, n, k;
     bool relu, bias, bits, sums;
-    bool rounded; /* bf16 alone */
-    int batch;    /* 0: one product */
+    int batch; /* 0: one product */
 } product;
 
 static int64_t whole_eights(int64_t n) {
@@ -101,8 +100,6 @@ static seam_gemm gemm_of(const product *w, const operands *o, int math) {
     g.sums = w->sums ? o->vector : NULL;
     g.bits = w->bits ? o->bits : NULL;
     g.ld_bits = w->bits ? (w->m + 127) / 128 * 128 : 0;
-    g.rounded = w->rounded ? o->bits : NULL;
-    g.ld_rounded = whole_eights(w->m);
     return g;
 }
 
@@ -112,7 +109,7 @@ static const char *multiply(seam *s, const void *of) {
 
 static void ask(const probe *p, const product *w, const operands *o) {
     char what[96];
-    for (int math = w->rounded ? MATHS - 1 : 0; math < MATHS; math++) {
+    for (int math = 0; math < MATHS; math++) {
         seam_gemm g = gemm_of(w, o, math);
         double begin = probe_now_us();
         bool there = seam_epilogue(p->s, &g);
@@ -156,8 +153,6 @@ void probe_products(const probe *p) {
         {"layer of many rows: relu, bias", true, false, d, all, d, .relu = true, .bias = true},
         {"gradient of many rows: sums", false, true, d, d, all, .sums = true},
         {"gradient of many rows: plain", false, true, d, d, all},
-        {"layer in one node: relu, bias", true, false, d, all, d, .relu = true, .bias = true, .rounded = true},
-        {"adjoint of a layer in one node", false, false, d, all, d, .rounded = true},
     };
     operands o = make_operands(p);
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
