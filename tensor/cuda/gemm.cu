@@ -6,7 +6,8 @@
  * reduction sums A's rows.
  *
  * The products of a group share copies of their operands, which one launch makes: in bf16 of all of them, otherwise of
- * those that the library cannot read, or not in 16 bytes. */
+ * those that the library cannot read. (Aligned copies of rows of 513 floats gained nothing on an H100: the product has
+ * a side of 513 all the same, and cuBLAS chose the same kernels, of 4-byte loads.) */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/map.h"
 #include "tensor/cuda/matrices.h"
@@ -239,22 +240,6 @@ static bool make_copies(mo_context *ctx, planned_copies *p, mo_dtype dtype) {
     return true;
 }
 
-/* The least number of multiplications at which copying an operand to aligned rows costs less time than it saves. In
- * tf32, unaligned rows (of 513 floats, say) keep the tensor cores from being used: 10^8 multiplications then take 5 us
- * more, and the copy of an operand of 1 MB takes 3 us. In fp32 unaligned rows only make the loads narrower, so the
- * number is larger. Both are reasoned, not measured. */
-constexpr int64_t long_product[] = {(int64_t)1 << 30, (int64_t)1 << 27}; /* fp32, tf32 */
-
-/* Whether the library should read a copy of an operand that it could read as it is. */
-static bool worth_aligning(const mo_context *ctx, const mo_gemm *g, const operand *X) {
-    int64_t odd = X->ld;
-    for (int i = 0; i < X->view.ndim - 2; i++)
-        odd |= X->view.stride[i];
-    int64_t products = leading(&g->C, g->C.ndim) * g->A.shape[g->A.ndim - 1];
-    return (odd % 4 || (uintptr_t)X->data % 16) && products >= long_product[ctx->math == MO_MATH_TF32] &&
-           library_first(ctx, true);
-}
-
 /* Describes A and B of n <= most_in_group products that have entries to multiply. An operand that the library cannot
  * read, or that has another type than `input`, is copied to scratch memory, once for all products: a matrix and its
  * transpose share a copy, and so do a matrix and its first rows. Rows of a copy begin at multiples of 16 bytes. Returns
@@ -265,7 +250,7 @@ static bool find_operands(mo_context *ctx, const mo_gemm *const *g, int n, mo_dt
     for (int i = 0; i < 2 * n; i++) {
         const mo_view *v = i % 2 ? &g[i / 2]->B : &g[i / 2]->A;
         operand *X = &found[i / 2][i % 2];
-        if (input != v->dtype || !describe(v, X) || (input == MO_F32 && worth_aligning(ctx, g[i / 2], X)))
+        if (input != v->dtype || !describe(v, X))
             add_copy(&p, plan_copy(v, input, X), X);
     }
     return make_copies(ctx, &p, input);

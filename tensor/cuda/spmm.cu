@@ -28,19 +28,30 @@ template <typename real> __device__ static int64_t column_of(int64_t begin, int 
     return begin + (q * 32 + lane_of()) * in_pack<real>;
 }
 
-/* Adds the entries first .. last - 1, in their order. */
-template <typename real>
+/* Adds the entries first .. last - 1, in their order; the lanes read 32 of them at once. `aligned`: every group of X
+ * begins at a multiple of 16 bytes and ends within its row, so that loads wait for nothing but their entry. */
+template <bool aligned, typename real>
 __device__ static lane_columns<real> add_entries(const csr_rows<real> &A, int64_t first, int64_t last, int64_t begin) {
-    constexpr int width = in_pack<real>;
+    using group = neighbours<real, in_pack<real>>;
     lane_columns<real> sum = {};
+    for (; first < last; first += 32) {
+        int count = (int)(last - first < 32 ? last - first : 32);
+        int32_t column = lane_of() < count ? A.column[first + lane_of()] : 0;
+        real value = lane_of() < count ? A.value[first + lane_of()] : (real)0;
 #pragma unroll 4 /* loads in flight */
-    for (int64_t k = first; k < last; k++) {
-        const real *x = A.X + A.column[k] * A.x_step, value = A.value[k];
-        for (int q = 0; q < packs; q++) {
-            int64_t j = column_of<real>(begin, q);
-            neighbours<real, width> part = load_part<width>(x + j, A.d - j);
-            for (int e = 0; e < width; e++)
-                sum.of[q].value[e] += value * part.value[e];
+        for (int k = 0; k < count; k++) {
+            const real *x = A.X + __shfl_sync(whole_warp, column, k) * A.x_step;
+            real factor = __shfl_sync(whole_warp, value, k);
+            for (int q = 0; q < packs; q++) {
+                int64_t j = column_of<real>(begin, q);
+                group part = {};
+                if (!aligned)
+                    part = load_part<in_pack<real>>(x + j, A.d - j);
+                else if (j < A.d)
+                    part = *reinterpret_cast<const group *>(x + j);
+                for (int e = 0; e < in_pack<real>; e++)
+                    sum.of[q].value[e] += factor * part.value[e];
+            }
         }
     }
     return sum;
@@ -55,11 +66,12 @@ __device__ static void store(const csr_rows<real> &A, int64_t row, int64_t begin
 }
 
 /* One row by all warps of the block; share [warps, 32] holds what each lane has added. */
-template <typename real>
+template <bool aligned, typename real>
 __device__ static void share_row(const csr_rows<real> &A, int64_t row, int64_t begin, lane_columns<real> *share) {
     int warp = (int)threadIdx.x / 32;
     int64_t first = A.first[row], entries = A.first[row + 1] - first;
-    share[threadIdx.x] = add_entries(A, first + entries * warp / warps, first + entries * (warp + 1) / warps, begin);
+    share[threadIdx.x] =
+        add_entries<aligned>(A, first + entries * warp / warps, first + entries * (warp + 1) / warps, begin);
     __syncthreads();
     if (warp == 0) {
         lane_columns<real> sum = share[lane_of()];
@@ -72,17 +84,18 @@ __device__ static void share_row(const csr_rows<real> &A, int64_t row, int64_t b
     __syncthreads();
 }
 
-template <typename real> static __global__ void __launch_bounds__(32 * warps) spmm_kernel(csr_rows<real> A) {
+template <bool aligned, typename real>
+static __global__ void __launch_bounds__(32 * warps, 2) spmm_kernel(csr_rows<real> A) {
     auto share = mo_shared_as<lane_columns<real>>();
     constexpr int64_t columns = 32 * packs * in_pack<real>;
     for (int64_t top = (int64_t)blockIdx.x * warps; top < A.n; top += (int64_t)gridDim.x * warps) {
         int64_t own = top + threadIdx.x / 32;
         if (own < A.n && A.first[own + 1] - A.first[own] <= long_row)
             for (int64_t begin = 0; begin < A.d; begin += columns)
-                store(A, own, begin, add_entries(A, A.first[own], A.first[own + 1], begin));
+                store(A, own, begin, add_entries<aligned>(A, A.first[own], A.first[own + 1], begin));
         for (int64_t row = top; row < top + warps && row < A.n; row++)
             for (int64_t begin = 0; begin < A.d && A.first[row + 1] - A.first[row] > long_row; begin += columns)
-                share_row(A, row, begin, share);
+                share_row<aligned>(A, row, begin, share);
     }
 }
 
@@ -91,9 +104,10 @@ template <typename real> void spmm_cuda(mo_context *ctx, const mo_csr_view *A, c
         static_cast<const int32_t *>(A->column.data), static_cast<const real *>(A->values.data),
         static_cast<const real *>(X->data), static_cast<real *>(Y->data), Y->shape[0], Y->shape[1], X->stride[0],
         Y->stride[0]};
+    bool aligned = (uintptr_t)rows.X % 16 == 0 && rows.x_step % in_pack<real> == 0 && rows.d % in_pack<real> == 0;
     if (rows.n > 0 && rows.d > 0)
-        mo_launch(spmm_kernel<real>, blocks_for(rows.n, warps), dim3(32 * warps),
-            32 * warps * sizeof(lane_columns<real>), seam_of(ctx), rows);
+        mo_launch(aligned ? spmm_kernel<true, real> : spmm_kernel<false, real>, blocks_for(rows.n, warps),
+            dim3(32 * warps), 32 * warps * sizeof(lane_columns<real>), seam_of(ctx), rows);
 }
 
 template void spmm_cuda<float>(mo_context *, const mo_csr_view *, const mo_view *, const mo_view *);
