@@ -133,7 +133,7 @@ def reduction(function):
 # that sample.
 CALLS = {
     "broadcast_to": lambda s, x: ops.broadcast_to(x[0], of_shape(s)),
-    "cast": lambda s, x: ops.cast(x[0], mochi.arrays.name_of(*s.unpack("i"))),
+    "cast": lambda s, x: ops.cast(x[0], mochi.arrays.NAMES[s.unpack("i")[0]]),
     "clamp": lambda s, x: ops.clamp(x[0], *s.unpack("dd")),
     "concat": lambda s, x: ops.concat(x, *s.unpack("i")),
     "cumsum": lambda s, x: None if s.unpack("?")[0] else ops.cumsum(x[0]),
@@ -146,7 +146,7 @@ CALLS = {
     "linear": linear,
     "logsumexp": lambda s, x: ops.logsumexp(x[0], -1),
     "max": lambda s, x: ops.max(x[0], -1),
-    "one_hot": lambda s, x: ops.one_hot(x[0], s.unpack("qi")[0], mochi.arrays.name_of(s.unpack("qi")[1])),
+    "one_hot": lambda s, x: ops.one_hot(x[0], s.unpack("qi")[0], mochi.arrays.NAMES[s.unpack("qi")[1]]),
     "pad": lambda s, x: ops.pad(x[0], *s.unpack("ixxxxqq")),
     "permute": lambda s, x: ops.permute(x[0], s.unpack("6i")[: x[0].ndim]),
     "pow": lambda s, x: ops.pow(x[0], *s.unpack("d")),

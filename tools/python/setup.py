@@ -26,14 +26,8 @@ class BuildExtension(build_ext):
         """Links libmochi.a into the extension."""
         folder = extension.library_folder(extension.KERNELS[ext.name.rpartition(".")[2]])
         archive = folder / "libmochi.a"
-        ext.extra_link_args += [
-            "-Wl,--whole-archive",
-            str(archive),
-            "-Wl,--no-whole-archive",
-            str(folder / extension.PROGRAM),
-            "-Wl,--as-needed",
-            *extension.link_flags(folder),
-        ]
+        whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", str(folder / extension.PROGRAM)]
+        ext.extra_link_args += [*whole, "-Wl,--as-needed", *extension.link_flags(folder)]
         ext.sources = [os.path.abspath(source) for source in ext.sources]
         self.force = True  # the flags may have changed
         super().build_extension(ext)

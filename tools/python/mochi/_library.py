@@ -69,4 +69,9 @@ def _load():
 EXTENSION = _extension()
 _module = _load()
 ffi, lib = _module.ffi, _module.lib
-__all__ = ["ffi", "lib"]
+__all__ = ["address", "ffi", "lib"]
+
+
+def address(pointer):
+    """The address that a pointer of the library holds."""
+    return int(ffi.cast("uintptr_t", pointer))

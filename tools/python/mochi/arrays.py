@@ -3,7 +3,7 @@
 import numpy as np
 
 from . import checked, errors
-from ._library import ffi, lib
+from ._library import address, ffi, lib
 
 NUMPY: dict[int, np.dtype] = {
     lib.MO_F32: np.dtype(np.float32),
@@ -41,11 +41,6 @@ def number_of(dtype):
     return NUMBERS[name]
 
 
-def name_of(number):
-    """The name of one of the library's dtypes: "float32"."""
-    return NAMES[number]
-
-
 def lend(thing):
     """Keeps a thing alive; returns the number by which door_done releases it."""
     _lent_last[0] += 1
@@ -56,7 +51,7 @@ def lend(thing):
 @ffi.def_extern()
 def door_done(state):
     """The library calls this when it no longer reads lent memory."""
-    _lent.pop(int(ffi.cast("uintptr_t", state)), None)
+    _lent.pop(address(state), None)
 
 
 def array_of(value, dtype=None):
@@ -156,16 +151,11 @@ class Export:
         self.owner = tensor.lent()
         self.__array_interface__ = {
             "version": 3,
-            "data": (int(ffi.cast("uintptr_t", view.data)), True),
+            "data": (address(view.data), True),
             "typestr": dtype.str,
             "shape": shape,
             "strides": tuple(s * dtype.itemsize for s in view.stride[0 : view.ndim]),
         }
-
-
-def view_of(tensor):
-    """A read-only array that shares a tensor's memory."""
-    return np.asarray(Export(tensor))
 
 
 def copy_of(tensor):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import checked, errors
-from ._library import ffi, lib
+from ._library import address, ffi, lib
 
 DEVICES = {"cpu": lib.MO_CPU, "cuda": lib.MO_CUDA}
 MOST_THREADS = 1024  # as tensor/context.c
@@ -62,7 +62,7 @@ class Context:
     @classmethod
     def of(cls, pointer: Any) -> Context:
         """The context of a pointer of the library; one that the library made itself is borrowed."""
-        known = _contexts.get(int(ffi.cast("uintptr_t", pointer)))
+        known = _contexts.get(address(pointer))
         if known is not None:
             return known
         borrowed = cls.__new__(cls)
@@ -75,7 +75,7 @@ class Context:
         if not pointer:
             raise errors.OutOfMemoryError("Context: out of memory")
         self.pointer = pointer
-        self.address = int(ffi.cast("uintptr_t", pointer))
+        self.address = address(pointer)
         # An owned context frees its gate itself. In a garbage cycle, ffi.gc could free it before objects whose release
         # goes through it.
         gate = lib.door_gate_create(pointer)
@@ -103,7 +103,7 @@ class Context:
     @property
     def stream(self) -> int:
         """The stream of the GPU in which the context queues its work, a cudaStream_t as a number; 0 on the CPU."""
-        return int(ffi.cast("uintptr_t", self.call(lib.gate_mo_context_stream, self.pointer)))
+        return address(self.call(lib.gate_mo_context_stream, self.pointer))
 
     def reset_peaks(self) -> None:
         """Resets the peaks among the counters to the current values."""
@@ -139,7 +139,7 @@ class Context:
         """Releases an object of the context by that gate once no thread is inside, and then lets `keep` go."""
         self._leaving.append((function, pointer, keep))
         if isinstance(pointer, ffi.CData):
-            self.handles.discard(int(ffi.cast("uintptr_t", pointer)))
+            self.handles.discard(address(pointer))
         self.drain()
 
     def bury(self, leaf: Any) -> None:

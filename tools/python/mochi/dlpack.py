@@ -9,23 +9,17 @@ import ctypes
 import numpy as np
 
 from . import arrays, errors
-from ._library import ffi, lib
+from ._library import address, ffi, lib
 from .context import _exiting
 
 CPU, CUDA = 1, 2
 LEGACY_DEFAULT_STREAM = 1
-_python = ctypes.pythonapi
-_new, _valid, _pointer, _rename = (
-    _python.PyCapsule_New,
-    _python.PyCapsule_IsValid,
-    _python.PyCapsule_GetPointer,
-    _python.PyCapsule_SetName,
-)
+_of_capsules = ("New", "IsValid", "GetPointer", "SetName")
+_new, _valid, _pointer, _rename = (getattr(ctypes.pythonapi, f"PyCapsule_{name}") for name in _of_capsules)
 _new.restype, _new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 # The capsule is passed by its address: while it is being freed, Python may not hold it as an object.
-_valid.restype, _valid.argtypes = ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)
-_pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p)
-_rename.restype, _rename.argtypes = ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)
+_valid.argtypes = _pointer.argtypes = _rename.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
+_pointer.restype = ctypes.c_void_p
 # A capsule's name, by whether it is versioned: before a consumer takes it over, and after. Capsules point to these
 # texts.
 NAMES = {False: b"dltensor", True: b"dltensor_versioned"}
@@ -38,11 +32,6 @@ CODES = {
     lib.MO_I32: (0, 32), lib.MO_I64: (0, 64), lib.MO_U8: (1, 8),
 }  # fmt: skip
 DTYPES = {code: dtype for dtype, code in CODES.items()}
-
-
-def device_of(tensor):
-    """(kind, number) of the tensor's device."""
-    return device_named(tensor.context.device)
 
 
 def device_named(device):
@@ -80,10 +69,10 @@ def capsule_of(tensor, max_version=None, dl_device=None, copy=None, stream=None)
     stream: of a tensor on a GPU, where the consumer will read it: None or 1, the device's default stream; 2, the thread's; -1:
     the consumer orders the streams itself; else a cudaStream_t as a number, which lives as long as the capsule.
     """
-    if copy or (dl_device is not None and tuple(dl_device) != device_of(tensor)):
+    if copy or (dl_device is not None and tuple(dl_device) != device_named(tensor.context.device)):
         raise BufferError("a tensor is given as it is: no copy, and no other device")
     context, lent = tensor.context, tensor.lent()
-    if device_of(tensor)[0] == CUDA and stream != -1:
+    if device_named(context.device)[0] == CUDA and stream != -1:
         lent = Shared(lent, context, _order(context, stream))
     view = context.call(lib.gate_mo_tensor_view, tensor.pointer())
     versioned = max_version is not None and max_version[0] >= 1
@@ -94,23 +83,14 @@ def capsule_of(tensor, max_version=None, dl_device=None, copy=None, stream=None)
         managed.deleter = lib.door_dl_free
     T, shape, strides = managed.tensor, ffi.new("int64_t[]", list(view.shape)), ffi.new("int64_t[]", list(view.stride))
     T.data, T.ndim, T.shape, T.strides, T.lanes = view.data, view.ndim, shape, strides, 1
-    (T.device_type, T.device_id), (T.code, T.bits) = device_of(tensor), CODES[view.dtype]
+    (T.device_type, T.device_id), (T.code, T.bits) = device_named(context.device), CODES[view.dtype]
     managed.state = arrays.lend((lent, managed, shape, strides))
-    return _new(_address(managed), NAMES[versioned], _address(lib.door_dl_drop))
+    return _new(address(managed), NAMES[versioned], address(lib.door_dl_drop))
 
 
-def _address(pointer):
-    return int(ffi.cast("uintptr_t", pointer))
-
-
-@ffi.def_extern()
-def door_dl_free(managed):
-    """Called when a consumer no longer needs the memory."""
-    arrays.door_done(managed.state)
-
-
-@ffi.def_extern()
-def door_dl_free_versioned(managed):
+@ffi.def_extern("door_dl_free")
+@ffi.def_extern("door_dl_free_versioned")
+def _free(managed):
     """Called when a consumer no longer needs the memory."""
     arrays.door_done(managed.state)
 
@@ -118,10 +98,10 @@ def door_dl_free_versioned(managed):
 @ffi.def_extern()
 def door_dl_drop(capsule):
     """Called when a capsule is freed: releases its memory unless a consumer has taken it over and so renamed it."""
-    address = _address(capsule)
+    at = address(capsule)
     for versioned, name in NAMES.items():
-        if _valid(address, name):
-            arrays.door_done(ffi.cast(STRUCTS[versioned] + " *", _pointer(address, name)).state)
+        if _valid(at, name):
+            arrays.door_done(ffi.cast(STRUCTS[versioned] + " *", _pointer(at, name)).state)
 
 
 class Guest:

@@ -158,9 +158,7 @@ def few_shot_score(
     sizes = {"episodes": episodes, "queries": queries, "ways": ways}
     sizes = {name: checked.whole(f"few_shot_score: {name}", value, 1) for name, value in sizes.items()}
     if split is not None and {"shots": tuple(ks), **sizes} != EPISODES:
-        raise errors.InvalidError(
-            "few_shot_score: a split is one problem, on which shots, episodes, queries and ways have no effect"
-        )
+        raise errors.InvalidError("few_shot_score: a split is one problem: shots, episodes, queries and ways have no effect")
     lam = _lambda_of(used, lam, tune, split is None and all(k == 1 for k in ks))
     visit = _Visit(context, progress, outcomes, queries)
     handle = ffi.new_handle(visit)
@@ -329,9 +327,7 @@ def _lambda_of(heads, lam, tune, one_row):
 def _read_split(context, E, split, draws, n):
     """One problem given by the user, as lists of rows that the program can read."""
     if not isinstance(split, (tuple, list)) or len(split) != 2 or all(rows is None for rows in split):
-        raise errors.InvalidError(
-            "few_shot_score: split, expected (rows to learn from, rows to test on), one of them at most None"
-        )
+        raise errors.InvalidError("few_shot_score: split, expected (rows to learn, rows to test), one of them may be None")
     with tempfile.TemporaryDirectory() as folder:
         paths = [ffi.NULL, ffi.NULL]
         for i, rows in enumerate(split):

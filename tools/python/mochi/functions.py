@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import arrays, errors
-from ._library import ffi, lib
+from ._library import address, ffi, lib
 from .arrays import number_of
 from .context import Context
 from .inputs import input_of, list_of, room, tape_of
@@ -160,7 +160,7 @@ class Op:
         op.reads_in, op.reads_out = 2**lib.MO_MAX_INPUTS - 1, 2**outputs - 1
         op.shape, op.forward = lib.door_op_shape, lib.door_op_forward
         op.vjp = lib.door_op_vjp if vjp else ffi.NULL
-        _ops[_address(op)] = self
+        _ops[address(op)] = self
 
     def __call__(self, *inputs: ArrayLike) -> Any:
         """The result, or a tuple of several, on the tape of the inputs."""
@@ -176,10 +176,6 @@ class Op:
         return f"mochi.Op({self.name!r})"
 
 
-def _address(pointer):
-    return int(ffi.cast("uintptr_t", pointer))
-
-
 def _results(op, results):
     """The arrays of forward's results; a single one need not be a tuple."""
     results = results if isinstance(results, tuple) else (results,)
@@ -191,14 +187,14 @@ def _results(op, results):
 @ffi.def_extern(onerror=struck)
 def door_op_shape(c):
     """Runs forward to give the library its results' shapes."""
-    op = _ops[_address(c.op)]
+    op = _ops[address(c.op)]
 
     def run(tape):
         results = _results(op, op.forward(*(arrays.copy_of(x) for x in tensors(tape, getattr(c, "in"), c.n_in))))
         for i, r in enumerate(results):
             if not lib.mo_call_output(c, i, number_of(r.dtype), r.ndim, ffi.new("int64_t[]", r.shape or (0,))):
                 return False
-        _computed[_address(c)] = results
+        _computed[address(c)] = results
         return True
 
     return bool(guarded(c.t, op.name, run))
@@ -207,14 +203,14 @@ def door_op_shape(c):
 @ffi.def_extern(onerror=struck)
 def door_op_forward(c):
     """Writes the results to the outputs, which the library has made meanwhile."""
-    for i, r in enumerate(_computed.pop(_address(c))):
+    for i, r in enumerate(_computed.pop(address(c))):
         lib.mo_tensor_write(c.out[i], ffi.cast("void *", r.ctypes.data), r.nbytes)
 
 
 @ffi.def_extern(onerror=struck)
 def door_op_vjp(v):
     """The adjoints of the inputs."""
-    op = _ops[_address(v.op)]
+    op = _ops[address(v.op)]
 
     def run(tape):
         bars, outs = (tuple(tensors(tape, pointers, v.n_out)) for pointers in (v.out_bar, v.out))

@@ -6,7 +6,7 @@ import os
 from typing import Any, TypeVar
 
 from . import errors
-from ._library import ffi
+from ._library import address, ffi
 from .context import Context
 
 Self = TypeVar("Self", bound="Handle")
@@ -25,7 +25,7 @@ class Handle:
         self._pointer = pointer
         self._keep = keep
         self._release = release or type(self).release
-        context.handles.add(int(ffi.cast("uintptr_t", pointer)))
+        context.handles.add(address(pointer))
 
     def pointer(self) -> Any:
         """The library's pointer; raises `StateError` once the object is closed."""

@@ -47,11 +47,8 @@ class Sparse(Handle):
         data = None if matrix[2] is None else np.ascontiguousarray(matrix[2])
         if data is not None and data.dtype.kind != "f":
             data = data.astype(np.float32)
-        if (
-            len(indptr) != shape[0] + 1
-            or (len(indptr) and indptr[-1] != len(indices))
-            or (data is not None and len(data) != len(indices))
-        ):
+        fits = len(indptr) == shape[0] + 1 and indptr[-1] == len(indices)
+        if not fits or (data is not None and len(data) != len(indices)):
             raise ValueError(f"{len(indptr)} row pointers, {len(indices)} columns: not those of a matrix {tuple(shape)}")
         self.shape, self.nnz = tuple(shape), len(indices)
         values = ffi.NULL if data is None else ffi.cast("void *", data.ctypes.data)

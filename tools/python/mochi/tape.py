@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from numpy.typing import ArrayLike
 
 from . import checked, errors
-from ._library import ffi, lib
+from ._library import address, ffi, lib
 from .context import Context, default_context
 from .tensor import Frame, Leaf, Tensor
 
@@ -37,7 +37,7 @@ class Core:
 
     def __init__(self, context, pointer, owned):
         self.context, self.pointer, self.owned = context, pointer, owned
-        self.address = int(ffi.cast("uintptr_t", pointer))
+        self.address = address(pointer)
         self.kept = []  # matrices and functions that nodes point to
         self.lent, self.gone, self.frame = 0, False, Frame()
         if owned:
@@ -107,7 +107,7 @@ class Tape:
     @classmethod
     def of(cls, pointer: Any) -> Tape:
         """The tape of a pointer of the library; one that the library made itself is borrowed."""
-        known = _tapes.get(int(ffi.cast("uintptr_t", pointer)))
+        known = _tapes.get(address(pointer))
         if known is not None and known.pointer == pointer:
             return known
         tape = cls.__new__(cls)

@@ -6,7 +6,7 @@ import numpy as np
 
 from . import arrays, dlpack, errors
 from ._library import ffi, lib
-from .arrays import name_of, number_of
+from .arrays import NAMES, number_of
 from .context import default_context
 from .handle import Handle
 
@@ -99,7 +99,7 @@ class Tensor:
     @property
     def dtype(self):
         """The name of the dtype: "float32"."""
-        return name_of(lib.mo_tensor_dtype(self.pointer()))
+        return NAMES[lib.mo_tensor_dtype(self.pointer())]
 
     @property
     def requires_grad(self):
@@ -127,7 +127,7 @@ class Tensor:
 
     def __array__(self, dtype=None, copy=None):
         """A read-only view of the values; a copy if dtype differs or a callback made the tensor."""
-        view = arrays.view_of(self) if self.context.device == "cpu" and not self.passing else self.numpy()
+        view = np.asarray(arrays.Export(self)) if self.context.device == "cpu" and not self.passing else self.numpy()
         if dtype is not None and view.dtype != dtype:
             if copy is False:
                 raise ValueError(f"a view of {view.dtype} as {np.dtype(dtype)} needs a copy")
@@ -140,7 +140,7 @@ class Tensor:
         return dlpack.capsule_of(kept, max_version, dl_device, copy, stream)
 
     def __dlpack_device__(self):
-        return dlpack.device_of(self)
+        return dlpack.device_named(self.context.device)
 
     def __float__(self):
         return float(self.item())

@@ -209,14 +209,13 @@ def implicit(residual: Callable, w0: torch.Tensor, *theta: torch.Tensor, **optio
         Of `mochi.implicit`.
     """
 
-    def at(w0, *theta):
-        return _implicit(residual, w0, theta, **options)
-
-    return apply(at, w0.detach(), *theta)
+    return apply(lambda w0, *theta: _implicit(residual, w0, theta, **options), w0.detach(), *theta)
 
 
 class _Head(torch.nn.Module):
     """A head as a module: forward(Zs, Ys, Zq) -> logits; its penalty is exp(log_lam), a parameter if it is learned."""
+
+    _logits: Callable[..., torch.Tensor]
 
     def __init__(self, lam: float = 1.0, learned: bool = False):
         super().__init__()
@@ -228,6 +227,10 @@ class _Head(torch.nn.Module):
     def lam(self) -> Any:
         """The penalty: a number, or a tensor if it is learned."""
         return self._lam if self.log_lam is None else self.log_lam.exp()
+
+    def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor) -> torch.Tensor:
+        """Logits [.., n_q, C]."""
+        return self._logits(Zs, Ys, Zq, self.lam)
 
     def extra_repr(self) -> str:
         return f"lam={float(torch.as_tensor(self.lam).detach()):.4g}, learned={self.log_lam is not None}"
@@ -257,25 +260,20 @@ class RidgeHead(_Head):
         super().__init__(lam, learned)
         self.bias = bias
 
-    def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor) -> torch.Tensor:
-        """Logits [.., n_q, C]."""
-        return ridge(Zs, Ys, Zq, self.lam, self.bias)
+    def _logits(self, Zs, Ys, Zq, lam):
+        return ridge(Zs, Ys, Zq, lam, self.bias)
 
 
 class LogisticHead(_Head):
     """`logistic` as a module."""
 
-    def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor) -> torch.Tensor:
-        """Logits [.., n_q, C]."""
-        return logistic(Zs, Ys, Zq, self.lam)
+    _logits = staticmethod(logistic)
 
 
 class SVMHead(_Head):
     """`svm` as a module (MetaOptNet, Lee et al. 2019)."""
 
-    def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor) -> torch.Tensor:
-        """Scores [.., n_q, C]."""
-        return svm(Zs, Ys, Zq, self.lam)
+    _logits = staticmethod(svm)
 
 
 class ProtoHead(torch.nn.Module):
