@@ -216,8 +216,12 @@ template <bool given> __device__ static int invert_diagonal(float *T, int J, int
  * factors; the other warps share the rest. */
 __device__ static void update_rest(float *T, int bottom, int J) {
     constexpr int most_parts = 2; /* number of sums for which there are registers */
-    int warp = warp_of(), others = (int)blockDim.x / 32 - 1, turn = 0;
-    for (int I = J + 1; 2 * I <= bottom; I++)
+    int warp = warp_of(), others = (int)blockDim.x / 32 - 1, turn = 1;
+    if (warp == 0) {
+        update<8, true, 1>(T, bottom, 2 * (J + 1), J, J + 1);
+        return;
+    }
+    for (int I = J + 2; 2 * I <= bottom; I++)
         for (int K = J + 1, parts = 1; K <= I && 2 * K < bottom; K += parts) {
             bool own = turn == warp;
             turn = turn == others ? 1 : turn + 1;
