@@ -16,9 +16,9 @@ RUNS = {  # name: steps, episodes per step, options
     "device": (FEW, 1, ["--features", "device"]),
     "host": (FEW, 1, ["--features", "host"]),
     "disk": (FEW, 1, ["--features", "disk"]),
-    "taken": (FEW, 1, ONE_SHAPE),
-    "again": (FEW, 1, ONE_SHAPE),
-    "replayed": (FEW, 1, ONE_SHAPE + ["--replay"]),
+    "taken": (FEW, 1, ONE_SHAPE + ["--replay=no"]),
+    "again": (FEW, 1, ONE_SHAPE + ["--replay=no"]),
+    "replayed": (FEW, 1, ONE_SHAPE),
 }
 
 

@@ -115,7 +115,7 @@ static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model *model, mo
     if (!run_leads(now))
         return EXIT_FINE;
     if (now->progress.form == PROGRESS_LINES || now->progress.form == PROGRESS_TERMINAL) {
-        if (o->replay)
+        if (replays(o))
             printf("%lld of %lld episodes replayed\n", (long long)now->replayed, (long long)now->episodes);
         printf("%s/weights.safetensors written\n", o->out);
         fflush(stdout);
@@ -132,7 +132,7 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     mo_model *model = recipe_model(ctx, r, pool);
     mo_trainer_options options = recipe_training(r);
     options.checkpoint_every = o->checkpoint_every;
-    options.replay = o->replay;
+    options.replay = replays(o);
     options.out = o->out;
     options.settings = o->kept_text ? o->kept_text : text;
     options.other_rate = o->new_lr > 0;

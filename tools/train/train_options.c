@@ -178,9 +178,11 @@ static const option table[] = {
     {OPTION_OTHER, "device", "NAME", 0, "cpu, cuda, or cuda:N for GPU N, from 0 (default: cpu)",
         .choices = "cpu|cuda|cuda:1", .take = take_train_device},
     MATH_OPTIONS(train_options, device),
-    {OPTION_FLAG, "replay", NULL, AT(replay),
+    {OPTION_CHOICE, "replay", "WHETHER", AT(replay),
         "on cuda, record the work of an episode as a CUDA graph and replay it for later episodes of the same shape; "
-        "pays if --k and --q are single numbers; the weights do not depend on it"},
+        "the "
+        "weights do not depend on it. auto (default): if --k and --q are single numbers",
+        .choices = "auto|yes|no"},
     {OPTION_FLAG, "deterministic", NULL, AT(deterministic),
         "for processes with a GPU each: add up gradients in the order of one process, through host memory instead of "
         "NCCL, so that weights do not depend on the number of processes"},
@@ -228,6 +230,12 @@ static void refuse_by_recipe(const train_options *o) {
     refuse_given(&o->given, "lambda temperature", reads_itself(&o->recipe),
         "the recipe best's own readout, mixture, has its own; name another --head or --recipe");
     refuse_given(&o->given, "without", !best, "expected --recipe best: only its encoder has parts to leave out");
+}
+
+bool replays(const train_options *o) {
+    const mo_plan_options *p = &o->recipe.plan;
+    bool repeats = p->k_min == p->k_max && p->q_min == p->q_max;
+    return o->device.device != MO_CPU && (o->replay == REPLAY_YES || (o->replay == REPLAY_AUTO && repeats));
 }
 
 static void refuse_train_options(const train_options *o) {

@@ -5,12 +5,16 @@
 #include "tools/options.h"
 #include "tools/train/recipe.h"
 
+/* Whether work on a GPU is replayed. AUTO: if every episode of a graph has the same numbers of examples. */
+enum { REPLAY_AUTO, REPLAY_YES, REPLAY_NO };
+
 typedef struct train_options {
     recipe recipe;
     const char *out, *cache;
     int64_t memory; /* most bytes for the features of a graph; 0: no limit */
     mo_feature_place place;
-    bool replay, deterministic;
+    int replay; /* REPLAY_AUTO .. */
+    bool deterministic;
     bool numbered;   /* --device has a number */
     char *kept_text; /* for resumed runs: the settings in run.json, owned */
     bool resume, json, quiet;
@@ -25,6 +29,7 @@ typedef struct train_options {
  * read; it has then reported why. */
 bool parse_train_options(train_options *o, int argc, char **argv);
 void free_train_options(train_options *o);
+bool replays(const train_options *o);
 
 /* Whether the pool has a graph that uses --link-share, or the option was not given. */
 bool share_is_used(const train_options *o, const mo_pool *pool);
