@@ -102,24 +102,6 @@ static void spell_help(int argc, char **argv) {
             argv[i] = option;
 }
 
-/* Returns the edit distance of a and b: how many letters to add, drop or change (Wagner and Fischer 1974). Words of
- * more than 30 letters are 99 apart. */
-static int count_edits(const char *a, const char *b) {
-    int row[32], n = (int)strlen(b);
-    if (n > 30 || strlen(a) > 30)
-        return 99;
-    for (int j = 0; j <= n; j++)
-        row[j] = j;
-    for (; *a; a++)
-        for (int j = 0, corner = row[0]++; j < n; j++) {
-            int least = corner + (*a != b[j]), left = row[j] + 1, above = row[j + 1] + 1;
-            corner = row[j + 1];
-            least = left < least ? left : least;
-            row[j + 1] = above < least ? above : least;
-        }
-    return row[n];
-}
-
 static int run_command(int argc, char **argv) {
     spell_help(argc, argv);
     const command *chosen = find_command(argv[1]);
@@ -131,15 +113,10 @@ static int run_command(int argc, char **argv) {
     }
     if (!strcmp(argv[1], "report"))
         refuse_command_line(NULL, EXIT_USAGE, "mochi-report writes the page of figures; see mochi-report --help");
-    const char *near = NULL;
-    int least = 3; /* accepts at most two wrong letters, and fewer than half */
-    for (int i = 0; i < N_COMMANDS; i++) {
-        int edits = count_edits(argv[1], commands[i].name);
-        if (commands[i].run && edits < least && 2 * edits < (int)strlen(commands[i].name)) {
-            least = edits;
-            near = commands[i].name;
-        }
-    }
+    const char *names[N_COMMANDS];
+    for (int i = 0; i < N_COMMANDS; i++)
+        names[i] = commands[i].run ? commands[i].name : NULL;
+    const char *near = nearest_name(argv[1], names, N_COMMANDS);
     refuse_command_line(NULL, EXIT_USAGE, "no command named '%s'%s%s%s; see mochi --help", argv[1],
         near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
 }

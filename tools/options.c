@@ -141,6 +141,42 @@ static void refuse_useless(const given_options *g) {
     }
 }
 
+/* Ends the program if the word, of n letters behind "--", is no option, nor the beginning of one. */
+static void refuse_unknown(const option *table, const char *word, size_t n, const char *command) {
+    const char *names[MOST_OPTIONS + 3] = {"help", "usage", "version"};
+    char spelt[32];
+    int count = 3;
+    for (const option *row = table; row->kind; row++)
+        if (is_option(row))
+            names[count++] = row->name;
+    for (int i = 0; i < count; i++)
+        if (!strncmp(names[i], word, n))
+            return;
+    snprintf(spelt, sizeof spelt, "%.*s", (int)n, word);
+    const char *near = nearest_name(spelt, names, count);
+    refuse_command_line(NULL, EXIT_USAGE, "no option is named '--%.*s'%s%s%s; see %s --help", (int)n, word,
+        near ? "; did you mean '--" : "", near ? near : "", near ? "'" : "", command);
+}
+
+/* Ends the program if an option is unknown: argp would not say which one is near, and would print its control
+ * characters. */
+static void look_for_unknown(const option *table, int argc, char **argv) {
+    bool value = false; /* the word before is an option whose value comes next */
+    for (int i = 1; i < argc && (value || strcmp(argv[i], "--") != 0); i++) {
+        const char *word = argv[i] + 2;
+        bool dashed = !value && argv[i][0] == '-', named = dashed && argv[i][1] == '-';
+        size_t n = named ? strcspn(word, "=") : 0;
+        for (const char *at = argv[i]; dashed && !named && *at; at++)
+            if (*at != printable(*at))
+                refuse_command_line(NULL, EXIT_USAGE, "no option is named '%s'; see %s --help", argv[i], argv[0]);
+        if (named)
+            refuse_unknown(table, word, n, argv[0]);
+        value = false;
+        for (const option *row = table; named && !word[n] && row->kind; row++)
+            value |= is_option(row) && row->value && row->value[0] != '[' && !strncmp(row->name, word, n);
+    }
+}
+
 void read_command_line(const command_line *line, int argc, char **argv, void *options, given_options *given) {
     struct argp_option list[MOST_OPTIONS + 1] = {0};
     struct argp argp = {.options = list,
@@ -152,14 +188,7 @@ void read_command_line(const command_line *line, int argc, char **argv, void *op
     given->table = line->table;
     given->command = argv[0];
     list_for_argp(line->table, list);
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) { /* argp would print control characters of an unknown
-                                                                    * option unchanged */
-        size_t name = strcspn(argv[i], "=");
-        for (size_t at = 0; argv[i][0] == '-' && at < name; at++)
-            if (argv[i][at] != printable(argv[i][at]))
-                refuse_command_line(
-                    NULL, EXIT_USAGE, "no option is named '%.*s'; see %s --help", (int)name, argv[i], argv[0]);
-    }
+    look_for_unknown(line->table, argc, argv);
     error_t code = argp_parse(&argp, argc, argv, 0, NULL, &r);
     if (code == ENOMEM)
         end_out_of_memory();

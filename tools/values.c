@@ -26,6 +26,37 @@ void usage_error(const struct argp_state *state, const char *option, const char 
     refuse_command_line(state, EXIT_USAGE, "%s: expected %s, found '%s'", option, expected, found);
 }
 
+/* Returns the edit distance of a and b: how many letters to add, drop or change (Wagner and Fischer 1974). Words of
+ * more than 30 letters are 99 apart. */
+static int count_edits(const char *a, const char *b) {
+    int row[32], n = (int)strlen(b);
+    if (n > 30 || strlen(a) > 30)
+        return 99;
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (; *a; a++)
+        for (int j = 0, corner = row[0]++; j < n; j++) {
+            int least = corner + (*a != b[j]), left = row[j] + 1, above = row[j + 1] + 1;
+            corner = row[j + 1];
+            least = left < least ? left : least;
+            row[j + 1] = above < least ? above : least;
+        }
+    return row[n];
+}
+
+const char *nearest_name(const char *word, const char *const *names, int n) {
+    const char *near = NULL;
+    int least = 3; /* accepts at most two wrong letters, and fewer than half */
+    for (int i = 0; i < n; i++) {
+        int edits = names[i] ? count_edits(word, names[i]) : least;
+        if (edits < least && 2 * edits < (int)strlen(names[i])) {
+            least = edits;
+            near = names[i];
+        }
+    }
+    return near;
+}
+
 /* Reads the integer at the start of text; returns false if there is none or it does not fit. */
 static bool scan_integer(const char *text, const char **end, int64_t *value) {
     char *stop;
