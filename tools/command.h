@@ -98,7 +98,7 @@ void parse_pool(const struct argp_state *state, const char *option, const char *
 static inline char printable(char c) {
     return (unsigned char)c < 32 || c == 127 ? '?' : c;
 }
-/* Prints a text in lines of at most 79 columns, each with that indent. */
+/* Prints a text in lines of at most 79 columns, each indented by `indent` columns. */
 void print_wrapped(const char *text, int indent);
 /* Replaces control characters in a text, in place; returns it. */
 char *make_printable(char *text);
@@ -132,8 +132,8 @@ static inline json_t *json_number(double value) {
 json_t *command_object(int argc, char **argv);
 /* Returns a new object with one list per field of the bins: n, right, and the sum of confidence. */
 json_t *calibration_bins(const mo_calibration *c);
-/* Checks standard output at every end of the program: if output was lost, prints one line on standard error and exits
- * with EXIT_FAILED. */
+/* Makes the program check standard output whenever it ends: if output was lost, it prints one line on standard error
+ * and exits with EXIT_FAILED. */
 void watch_output(void);
 
 #endif

@@ -80,10 +80,10 @@ static json_t *entry_object(const json_t *entry, const json_t *found) {
 
 /* ---- graphs ---- */
 
-/* Counts over a graph's nodes and labels; largest, mean: the degrees of nodes. */
+/* Counts over a graph's nodes and labels. */
 typedef struct counted {
-    int64_t isolated, largest, unlabelled; /* largest: degree */
-    double mean;                           /* degree */
+    int64_t isolated, largest, unlabelled; /* largest: the highest degree */
+    double mean;                           /* mean degree */
     int64_t *members;                      /* number of examples in each class; owned */
 } counted;
 
@@ -148,7 +148,7 @@ static json_t *describe_graph(mo_context *ctx, const char *name, const json_t *e
                           : NULL;
     counted c = count_graph(graph);
     json_t *o = graph_object(graph, &c), *found = find_counts(graph);
-    if (entry && strcmp(graph->source, name) != 0) /* a path whose name is the manifest's can hold another graph */
+    if (entry && strcmp(graph->source, name) != 0) /* not for a path: its file can be another graph of the same name */
         json_object_set_new(o, "manifest", entry_object(entry, found));
     json_decref(found);
     free(c.members);

@@ -21,7 +21,7 @@ bool starts_table(const results *list, int first, int i) {
     return earlier == i;
 }
 
-/* The title of a column: baselines are described, other features have their name. */
+/* The title of a column: a description for baselines, else the features' name. */
 static const char *title_of(const char *features) {
     static const char *const titles[][2] = {{"random", "untrained"}, {"x0", "raw features"}, {"hop", "best hop"}};
     for (int i = 0; i < 3; i++)
@@ -254,7 +254,7 @@ static void print_differences(const figure_table *t, const char *features, const
 
 typedef enum verdict { WITHIN_NOISE, WORSE } verdict;
 
-/* Prints for which k the column is within noise of the other, or worse; nothing if for none. */
+/* Prints at which k the column is within noise of the other, or worse. Prints nothing if there is no such k. */
 static void print_verdict(const figure_table *t, const char *features, const char *other, verdict v) {
     const char *metric = t->subject->metric;
     bool loss = !strcmp(metric, "nll") || !strcmp(metric, "ece");

@@ -17,7 +17,7 @@ typedef struct probe {
 
 /* ---- measure.c ---- */
 
-/* Queues a piece of work `of`, the work's arguments; returns the reason if it is refused, else NULL. */
+/* Queues a piece of work whose arguments are `of`. Returns the reason if it is refused, else NULL. */
 typedef const char *(*probe_work)(seam *s, const void *of);
 
 /* Prints {"what", "host_us", "eager_us", "replay_us", "capture"}: microseconds per call on the host, on the device, and
@@ -47,7 +47,8 @@ typedef struct probe_diagonal {
     int32_t *found;
 } probe_diagonal;
 const char *probe_walk(seam *s, const void *of);
-/* spd.cu: X = A^-1 B by the backend's kernel, A [n, n], B and X [n, m]; adjoint: by its factor L, which is given. */
+/* spd.cu: X = A^-1 B by the backend's kernel, A [n, n], B and X [n, m]; adjoint: solves by the given factor L of A
+ * instead. */
 typedef struct probe_system {
     int64_t n, m;
     float *A, *L, *B, *X;
