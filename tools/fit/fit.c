@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the program keeps of the rows of its table, and the state of its output. */
+/* The rows of the table that the program keeps, and the state of its output. */
 typedef struct report {
     mo_context *ctx;
     const fit_options *options;

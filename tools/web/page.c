@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *own_matrix = ""; /* the reader's, rows of text, of `explain` */
+static const char *own_matrix = ""; /* the reader's matrix for `explain`: rows of text */
 
 enum { MOST_WORDS = 10, MOST_SHOWN = 160, MOST_LINES = 64 };
 
@@ -48,7 +48,7 @@ static json_t *numbers(const double *x, int64_t n) {
     return list;
 }
 
-/* The elements of a tensor in row-major order; null where it has no value. */
+/* Returns a float64 tensor's elements as a list, row-major; JSON null if they cannot be read. */
 static json_t *elements(mo_context *ctx, mo_tensor *T) {
     double *x = malloc((size_t)(mo_numel(T) + 1) * sizeof *x);
     bool read = x && mo_ok(ctx) && mo_tensor_dtype(T) == MO_F64 &&
@@ -199,7 +199,7 @@ static json_t *write_tape(const request *r) {
     d.l.text = d.line;
     d.l.n = 2;
     lesson_open_inputs(&d.l, &(lesson_choice){.n = -1, .seed = -1});
-    d.l.n = d.l.n_inputs && mo_ndim(d.l.in[0]) == 2 ? (int)mo_dim(d.l.in[0], 0) : 1; /* of I */
+    d.l.n = d.l.n_inputs && mo_ndim(d.l.in[0]) == 2 ? (int)mo_dim(d.l.in[0], 0) : 1; /* the order of I */
     mo_tensor *loss = lesson_forward(&d.l);
     json_t *answer = json_pack("{s:o}", "nodes", list_nodes(&d));
     if (mo_ok(r->ctx) && r->t->n_nodes)
