@@ -44,12 +44,12 @@ typedef struct mo_expert_share {
 typedef struct mo_eval_row {
     const char *data, *task, *head, *features; /* features: label of the candidate */
     int64_t k;
-    const char *metric;    /* of mo_class_metric_name or, for links, mo_link_metric_name */
+    const char *metric;    /* a name of mo_class_metric_name or, for links, of mo_link_metric_name */
     double mean, ci95, sd; /* in percent */
     int64_t n;             /* number of seeds, episodes or divisions */
     const double *values;  /* one per seed, episode or division, paired between candidates; borrowed for the visit */
     int64_t n_test;        /* queries per seed or episode */
-    int64_t classes;       /* in a problem; 2 for links */
+    int64_t classes;       /* number of classes in a problem; 2 for links */
     int64_t small_classes; /* classes with fewer than k support examples, which are drawn repeatedly; of several
                             * problems, the largest number */
     int64_t left_out;      /* classes left out, as in mo_plan; of several problems, the largest number */

@@ -135,7 +135,7 @@ static bool list_graphs(mo_context *ctx, mo_host_arena *host, mo_row_list *r) {
     return r->row != NULL;
 }
 
-/* The ids of the support's examples, then of the queries'. */
+/* Lists the ids of the support's examples, then those of the queries. */
 static bool list_pairs_or_nodes(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_row_list *r) {
     bool links = plan->task == MO_TASK_LP;
     r->n = plan->n_support + plan->n_query;

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Lists the labelled nodes of a part whose class has a number, in order: node and label (NULL: counts only). Returns
- * their number. */
+/* Writes the nodes of a part whose class has a number, in order, and their labels to the plan, if it has room yet.
+ * Returns the number of these nodes. */
 static int64_t take_part(
     const mo_graph *graph, const uint8_t *division, mo_division part, const int64_t *number, mo_plan *plan) {
     int64_t n = 0, *node = part == MO_DIVISION_TRAIN ? plan->support[0] : plan->query[0],

@@ -87,7 +87,7 @@ static void prepare_links(mo_pool *pool, mo_source *s, double share) {
     open_features(pool, s);
 }
 
-/* Features of the full graph, shared with another source of it. */
+/* Gives a source features of the full graph, shared with other sources of this graph. */
 static void prepare_graph(mo_pool *pool, mo_source *s) {
     for (int i = 0; i < pool->n - 1; i++)
         if (pool->source[i].graph == s->graph && pool->source[i].task != MO_TASK_LP)

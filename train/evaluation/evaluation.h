@@ -31,7 +31,7 @@ typedef struct mo_evaluation {
     int64_t repeats;
     mo_eval_problem last;
     double *value;                   /* [n, n_shots, metrics + experts, repeats]: metrics in percent, then shares */
-    int64_t *small;                  /* [n_shots]: of all problems, the most classes with too few examples */
+    int64_t *small;                  /* [n_shots]: the most classes with too few examples in one problem */
     char (*failure)[MO_EVAL_REASON]; /* [n, n_shots]: the first error of a candidate; "": none */
 } mo_evaluation;
 

@@ -1,11 +1,11 @@
 /* train/features/feature_memory.c - the memory that features need, compared with the memory allowed.
  *
- * The SVD of the adjacency needs three matrices of n rows and d + 16 columns (svd_symmetric.c). With node features, its
- * result is held while their SVD needs three more, which are narrower if there are few features. Add about fifty small
- * float64 matrices (ritz.c), as measured, and the libraries' memory. The hop stack is made after these are freed. With
- * the stack on disk one hop stays in memory. Separate blocks also keep both bases until their hops are made; sums of
- * hops are made in the bases' place. Afterwards the features are held, beside the memory of their user
- * (mo_feature_options.beside). */
+ * The SVD of the adjacency needs three matrices of n rows and d + 16 columns (svd_symmetric.c). If the nodes have
+ * features, this result is held while the SVD of the features needs three more matrices, which are narrower if there
+ * are few features. About fifty small float64 matrices (ritz.c), as measured, and the libraries' memory are added. The
+ * hop stack is made after all of these are freed. If it is on disk, one hop stays in memory. Separate blocks also keep
+ * both bases until their hops are made; sums of hops are made in the bases' place. Afterwards the features are held,
+ * beside the memory of their user (mo_feature_options.beside). */
 #include "train/features/feature_memory.h"
 
 #include "tensor/files/foreign_text.h"
@@ -30,7 +30,7 @@ typedef struct needs {
     double inside, outside, stack; /* bytes of memory with the stack in memory, and on disk; bytes of the stack */
 } needs;
 
-/* sums: of hops, kept instead of the hops (0: the hops). */
+/* sums: the number of sums of hops that are kept of each side instead of its hops; 0: the hops are kept. */
 static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int sides, int sums) {
     double n = (double)graph->nodes, hop = n * o->dim * REAL;
     double matrices = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
@@ -52,7 +52,7 @@ static bool lacks_folder(const mo_feature_options *o) {
 }
 
 /* Raises if the stack cannot go to disk, or if the features exceed `limit` (the options' limit or the free memory) even
- * then. */
+ * with the stack on disk. */
 static void fail_memory(const mo_graph *graph, const mo_feature_options *o, const needs *n, double limit) {
     mo_context *ctx = graph->ctx;
     const char *bound = o->memory > 0 ? "the limit of memory is" : "free memory is";

@@ -7,9 +7,9 @@
 
 /* Decides, before features are computed, whether a graph's hop stack goes to a file: if its place is ON_DISK, or if the
  * features with the stack in memory exceed options->memory or, without that limit, the free memory (a notice reports
- * this). sides: 1, or 2 for separate blocks. sums: 0, or the number of sums of hops that are kept of each block instead
- * of its hops. Raises if the features exceed the limit even with the stack on disk, if
- * there is no folder for the file, or if the graph's context is not on the CPU. */
+ * this). sides: 1, or 2 for separate blocks. sums: the number of sums of hops that are kept of each block instead of
+ * its hops; 0: the hops are kept. Raises if the features exceed the limit even with the stack on disk, if there is no
+ * folder for the file, or if the graph's context is not on the CPU. */
 bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *options, int sides, int sums);
 /* Returns whether the features of a task can be made and kept on the device of a context; writes the bytes needed and
  * the bytes available for features. Always true for the CPU. */

@@ -205,7 +205,7 @@ static bool propagate_hops(const mo_graph *graph, mo_tensor *hops) {
     return mo_ok(graph->ctx);
 }
 
-/* Everything that hop 0 depends on. */
+/* Writes the key: everything that hop 0 depends on. */
 static void write_hop_key(const mo_graph *graph, const mo_feature_options *o, char *key, size_t bytes) {
     snprintf(key, bytes, "format %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d combine %d seed %" PRIu64 "%s",
         FORMAT, graph->hash[0], graph->hash[1], o->dim, o->power_iterations, (int)o->combine, o->seed,

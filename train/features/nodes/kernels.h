@@ -18,9 +18,9 @@
 typedef struct mo_node_kernels mo_node_kernels;
 
 /* graph: not a set; nodes: the features of its nodes, or NULL (no H); both borrowed until release. memory: the most
- * bytes to use (0: the free memory). Raises MO_MEMORY before the work, with the bytes needed, if these are too few,
- * MO_INVALID for a set of graphs, and MO_NUMERICAL for attributes whose squares float32 cannot hold. Bits do
- * not depend on the number of threads. Returns NULL on failure, with the status in the graph's context. */
+ * bytes to use (0: the free memory); if the kernels need more, raises MO_MEMORY, with the bytes needed, before the
+ * work. Raises MO_INVALID for a set of graphs, and MO_NUMERICAL for attributes whose squares float32 cannot hold. Bits
+ * do not depend on the number of threads. Returns NULL on failure, with the status in the graph's context. */
 mo_node_kernels *mo_node_kernels_create(const mo_graph *graph, const mo_features *nodes, int64_t memory);
 void mo_node_kernels_release(mo_node_kernels *k);
 

@@ -139,7 +139,7 @@ static bool sum_least_ranks(const mo_graph *g, const int64_t *node, int64_t n, d
         for (int64_t u = 0; u < g->nodes; u++) {
             mo_random r = mo_random_at(1, MO_PURPOSE_WALK, (uint64_t)u);
             r.index = (uint64_t)first / 2;
-            for (int k = 0; k < AT_ONCE; k += 2) { /* of 32 bits each */
+            for (int k = 0; k < AT_ONCE; k += 2) { /* 64 random bits give two ranks */
                 uint64_t bits = mo_random_bits(&r);
                 own[u][k] = -log1pf(-((float)(bits >> 32) + 0.5F) * 0x1p-32F);
                 own[u][k + 1] = -log1pf(-((float)(uint32_t)bits + 0.5F) * 0x1p-32F);

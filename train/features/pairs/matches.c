@@ -2,9 +2,10 @@
  * neighbours.
  *
  * x_w: the unit attribute row of node w. For the pair (u, v), over w in N(u): the largest and the mean of <x_w, x_v>;
- * over w in N(v), the largest and the mean of <x_w, x_u>. Columns: the larger, the smaller and the mean of both
- * largest; the mean and the larger of both means; the cosine of the attributes, unweighted and weighted by log(n /
- * n_j), n_j the number of nodes with attribute j. Of more than 64 neighbours, 64 at even distances are taken. */
+ * over w in N(v), the largest and the mean of <x_w, x_u>. Columns: the larger, the smaller and the mean of the two
+ * largest values; the mean and the larger of the two means; the cosine of the attributes, unweighted and weighted by
+ * log(n / n_j), n_j the number of nodes with attribute j. Of more than 64 neighbours, 64 at even distances are
+ * taken. */
 #include "tensor/hidden.h"
 #include "train/features/pairs/pair_columns.h"
 
