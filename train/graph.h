@@ -79,8 +79,8 @@ MO_API bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *l
 /* Reads labels of all examples from a file without example names, as mo_embeddings_open does; at least one must be
  * labelled. Returns false on failure. */
 MO_API bool mo_labels_read_column(const mo_graph *graph, const char *path, mo_labels *labels);
-/* Makes labels from an array label [n]: those of 0 or more whose mask is not 0 (NULL: no mask). Returns false on
- * failure. */
+/* Makes labels from an array label [n]: keeps entries of 0 or more whose mask is not 0 (NULL: no mask). Returns false
+ * on failure. */
 MO_API bool mo_labels_of(mo_context *ctx, const int64_t *label, const double *mask, int64_t n, mo_labels *labels);
 MO_API void mo_labels_release(mo_labels *labels);
 
@@ -109,8 +109,8 @@ typedef struct mo_plan {
     int64_t *support[2], *query[2]; /* second ends for lp, else NULL */
     int64_t *support_label, *query_label;
     int64_t *support_pair, *query_pair; /* lp: indices into the links, positives before negatives; else NULL */
-    int64_t small_classes;              /* classes of fewer than k + q members (in a division k): members can repeat */
-    int64_t left_out; /* classes left out, because they have one member or, in a division, no training node */
+    int64_t small_classes; /* classes with fewer than k + q members (in a division: than k), which can repeat */
+    int64_t left_out;      /* classes left out, because they have one member or, in a division, no training node */
 } mo_plan;
 
 /* Links as examples: positives held out of the adjacency, and a fixed pool of non-edges (pairs without an edge in

@@ -185,8 +185,8 @@ MO_API mo_code mo_few_shot_probabilities(mo_few_shot *f, const int64_t *id, int6
  * the status. */
 MO_API mo_code mo_few_shot_suggest(mo_few_shot *f, const int64_t *known, int64_t n_known, int64_t n, int64_t *id);
 /* Scores n pairs of nodes (u[i], v[i]) that are not linked; the higher the score, the more likely a link is missing
- * there. A score is the readout's logit of "link" minus that of "no link". The readout is fitted on at most 512 of the
- * graph's own links, which are held out, and on no more non-edges than links. Apart from rounding, a score does not
+ * there. A score is the readout's logit of "link" minus its logit of "no link". The readout is fitted on at most 512 of
+ * the graph's own links, which are held out, and on no more non-edges than links. Apart from rounding, a score does not
  * depend on the other pairs. Returns the status. */
 MO_API mo_code mo_few_shot_links(
     mo_graph *graph, const mo_few_shot_options *options, const int64_t *u, const int64_t *v, int64_t n, double *score);

@@ -59,7 +59,7 @@ static bool given_rows_finite(mo_context *ctx, const mo_tensor *Z) {
     return mo_ok(ctx);
 }
 
-/* Takes a copy of the options' rows in place of a model's; makes a graph without edges where there is none. */
+/* Takes a copy of the options' rows in place of a model's; if the caller gave no graph, makes one without edges. */
 static void take_rows(mo_few_shot *f, const mo_few_shot_options *o) {
     const mo_head *head = o->head ? o->head : &mo_head_ridge;
     if (!given_rows_check(f->ctx, f->source.graph, o) || !accepts_lambda(f->ctx, o->lambda, head))

@@ -61,10 +61,10 @@ void mo_tall_spmm(const mo_csr *A, mo_tensor *X, mo_tensor *Y);
 
 /* ---- orthonormal.c: orthonormal bases of tall matrices ---- */
 
-/* Y [m, n], m >= n, contiguous, becomes Q with Q^T Q = I whose columns span those of Y. passes 1: orthonormal up to eps
- * cond(Y)^2, enough between the products of a power iteration; 2: to rounding. If Y is rank-deficient to rounding,
- * random columns complete it. If the columns are independent enough, their order is kept: Y = Q R with R upper
- * triangular, diagonal positive. No gradient flows. condition (may be NULL): receives a lower bound of cond(Y),
+/* Y [m, n], m >= n, contiguous, becomes Q with Q^T Q = I, whose columns span the columns of Y. passes 1: orthonormal up
+ * to eps cond(Y)^2, enough between the products of a power iteration; 2: to rounding. If Y is rank-deficient to
+ * rounding, random columns complete it. If the columns are independent enough, their order is kept: Y = Q R with R
+ * upper triangular, diagonal positive. No gradient flows. condition (may be NULL): receives a lower bound of cond(Y),
  * infinite if that is too large for Cholesky. */
 void mo_orthonormalize(mo_tape *t, mo_tensor *Y, int passes, double *condition);
 /* Scales columns to norm 1, in place; replaces those that are zero to rounding, relative to the largest, by random
