@@ -33,7 +33,7 @@ typedef struct bench_record {
  * line could not be written. */
 bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record);
 
-/* Runs one case by its name, which must exist; `rate` goes to gemm_rate of its records. Returns false as bench_run
+/* Runs the case of this name, which must exist; its records get `rate` as gemm_rate. Returns false as bench_run
  * does. */
 typedef bool bench_case(mo_context *ctx, const bench_options *o, const char *name, double rate);
 bench_case bench_step, bench_gemm, bench_solve, bench_rows;

@@ -130,8 +130,8 @@ static json_t *graph_object(const mo_graph *graph, const counted *c) {
     return o;
 }
 
-/* Opens a graph by name or path. If the manifest has an entry for the name, also looks at the path where `mochi data
- * get` puts it; entry: NULL if there is none. */
+/* Opens a graph by name or path. If none is found and the manifest has an entry for the name, opens the file where
+ * `mochi data get` puts it. entry: NULL if the manifest has none. */
 static mo_graph *open_graph(mo_context *ctx, const char *name, const json_t *entry) {
     char path[PATH_MAX];
     const char *own = text_of(entry, "path");

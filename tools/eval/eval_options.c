@@ -159,7 +159,7 @@ unsigned metrics_of(mo_task task) {
 
 /* ---- the subjects of the evaluation ---- */
 
-/* Returns how many of the weights are this word; if NULL, how many are files, neither "random" nor "none". */
+/* Counts the weights given as this word; if NULL, the weights that are files, neither "random" nor "none". */
 static int count_weights(const eval_options *o, const char *word) {
     int n = 0;
     for (int i = 0; i < o->weights.count; i++) {

@@ -55,8 +55,8 @@ static bool is_of_table(const results *list, const result *x, const result *row)
 static void add_columns(figure_table *t, const results *list, const result *row) {
     static const char *const paper_columns[][2] = {
         {"MOCHI", "paper MOCHI"}, {"MOCHI++", "MOCHI++"}, {"paper best", "paper best"}};
-    bool tables = list->paper && !strcmp(list->label, "paper"); /* of the paper's many methods, shows only its own and
-                                                                 * the best */
+    bool tables =
+        list->paper && !strcmp(list->label, "paper"); /* shows only the paper's own methods and the best of all */
     for (int i = 0; tables && i < 3; i++)
         if (find_result(list, row, row->k, paper_columns[i][0], row->block))
             add_column(t, list, paper_columns[i][0], paper_columns[i][1]);

@@ -278,7 +278,8 @@ typedef struct small_system {
     mo_tensor *A, *B, *X_bar; /* float64 */
 } small_system;
 
-/* T X = R by a float32 factorization; `steps` times X += T^-1 (R - T X), with the residual in float64. */
+/* Solves T X = R by a float32 factorization, then refines `steps` times: X += T^-1 (R - T X), with the residual in
+ * float64. */
 static mo_tensor *solve_roughly(mo_tape *t, mo_tensor *T, mo_tensor *R, int steps) {
     mo_tensor *rough = mo_cast(t, T, MO_F32), *X = mo_cast(t, mo_solve(t, rough, mo_cast(t, R, MO_F32)), MO_F64);
     for (int i = 0; i < steps; i++) {
@@ -288,7 +289,7 @@ static mo_tensor *solve_roughly(mo_tape *t, mo_tensor *T, mo_tensor *R, int step
     return X;
 }
 
-/* X, B_bar = A^-T X_bar and A_bar = -B_bar X^T; steps < 0: in float64, by the tape. */
+/* Returns X, B_bar = A^-T X_bar and A_bar = -B_bar X^T; steps < 0: all in float64, by the tape. */
 static json_t *solve_in(mo_tape *t, const small_system *s, int steps) {
     mo_context *ctx = mo_tape_context(t);
     mo_tensor *X, *bars[2];

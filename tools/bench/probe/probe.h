@@ -1,5 +1,6 @@
-/* tools/bench/probe/probe.h - the program to run first on a new device: checks what the backend assumes of the vendor's
- * libraries, through the backend's own wrappers (seams). Prints one JSON object per line on standard output. */
+/* tools/bench/probe/probe.h - the program to run first on a new device: checks the backend's assumptions about the
+ * vendor's libraries, through the backend's own wrappers (seams). Prints one JSON object per line on standard
+ * output. */
 #ifndef MO_CUDA_PROBE_H
 #define MO_CUDA_PROBE_H
 
@@ -25,7 +26,8 @@ typedef const char *(*probe_work)(seam *s, const void *of);
  * null. If the work is refused, prints {"what", "refused"}. */
 void probe_measure(const probe *p, const char *what, probe_work queue, const void *of);
 double probe_now_us(void);
-/* Allocate device memory, or end the program. probe_values fills it with n floats, uniform between -scale and scale. */
+/* Allocate device memory, or end the program. probe_values fills the memory with n floats, uniform between -scale and
+ * scale. */
 void *probe_memory(const probe *p, size_t bytes);
 float *probe_values(const probe *p, int64_t n, float scale);
 void probe_send(const probe *p, void *device, const void *values, size_t bytes);
@@ -38,7 +40,7 @@ void probe_stop(const char *what, const char *reason);
 void probe_launches(const probe *p);       /* launches.cu: the cost of a kernel, a fill, a copy, alone and in a graph */
 void probe_factorizations(const probe *p); /* factorizations.c: whether a graph can record them, and their time */
 void probe_products(const probe *p);       /* products.c: the available epilogues, and the search for them */
-void probe_values_kept(const probe *p);    /* products.c: what relu makes of NaN and 0; which shapes use TF32 */
+void probe_values_kept(const probe *p);    /* products.c: relu of NaN and of 0; the shapes that use TF32 */
 void probe_rows(const probe *p);           /* rows.c: the time of softmax by cuDNN */
 /* The arguments of probe_walk (launches.cu): one thread loads the diagonal of A [n, n], entry by entry. */
 typedef struct probe_diagonal {
