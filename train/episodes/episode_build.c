@@ -16,7 +16,8 @@
 
 /* ---- rows of examples, as tensors of the tape ---- */
 
-/* Rows of X, which is not resident, as a tensor [.., n, w] of the tape: from `fetched`, or fetched now. */
+/* Returns rows of X, which is not resident, as a tensor [.., n, w] of the tape: from `fetched` if it has them, else
+ * reads them now. */
 static mo_tensor *fetch_episode_rows(
     mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n, const mo_fetched *fetched) {
     int64_t shape[MO_MAX_AXES];

@@ -173,7 +173,7 @@ static bool has_source(const mo_pool *pool, const mo_graph *graph, mo_task task)
     return false;
 }
 
-/* Releases what the last source owns; links borrow from their graph, so they are released before it. */
+/* Releases what the last source owns: its links before its graph, from which they borrow. */
 static void drop_last(mo_pool *pool) {
     mo_source *s = &pool->source[--pool->n];
     if (s->owns_features)

@@ -94,7 +94,7 @@ static void put_queries(const division *d, int side, int64_t first, mo_plan *pla
     }
 }
 
-/* The logit of "link" minus that of "no link". */
+/* The logit of "link" minus the logit of "no link". */
 static mo_tensor *link_margin(mo_tape *t, mo_tensor *logits) {
     return mo_sub(t, mo_slice(t, logits, MO_AXIS(1), 1, 2), mo_slice(t, logits, MO_AXIS(1), 0, 1));
 }

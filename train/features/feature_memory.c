@@ -88,7 +88,9 @@ bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *o, int 
     needs n = count_needs(graph, o, sides, sums);
     bool host = mo_context_device(graph->ctx) == MO_CPU, placed = o->place == MO_FEATURES_ON_DISK;
     double with_swap = INFINITY, left = host ? mo_free_memory("", &with_swap) : INFINITY;
-    double limit = o->memory > 0 ? (double)o->memory : placed ? INFINITY : with_swap; /* the file may exist already */
+    double limit = o->memory > 0 ? (double)o->memory
+                   : placed      ? INFINITY
+                                 : with_swap; /* placed: its file may exist already */
     bool beyond = n.inside > limit, squeezed = !beyond && n.inside > left && !lacks_folder(o);
     if (!mo_ok(graph->ctx) || !(placed || beyond || squeezed))
         return false;

@@ -16,8 +16,8 @@ bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *options
 bool mo_features_fit(mo_context *ctx, const mo_graph *graph, mo_task task, const mo_feature_options *options,
     double *needed, double *left);
 
-/* Bytes to encode `rows` rows of such features by a model of this library, as measured (MOCHI for rows of nodes, the
- * invariant encoder for rows of examples). */
+/* Bytes to encode `rows` rows of features with these options by a model of this library, as measured (MOCHI for rows of
+ * nodes, the invariant encoder for rows of examples). */
 double mo_encoding_bytes(const mo_feature_options *options, int64_t rows);
 /* Returns the bytes of memory still available to this process; *with_swap receives the bytes of memory and swap. Both
  * are infinite if the system does not give them. root: "", or a folder that replaces the root directory. */

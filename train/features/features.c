@@ -5,10 +5,10 @@
  * hops[0]; the other hops are faster to compute than to read. A stack above the limit of memory is a file
  * (stack_file.c).
  *
- * Every graph of a set has its own SVD, so threads share the graphs, each thread with a context of one thread: kernels
- * give the same bits at any thread count, so each graph's features do too. This holds for a device as well, where an
- * SVD of even a small graph would queue a hundred kernels and wait twenty times: hop 0 of a set is computed in host
- * memory and copied to the device at once. */
+ * Every graph of a set has its own SVD, so threads share the graphs, each thread with a context of one thread. Kernels
+ * give the same bits at any thread count, so each graph's features do too. For a device these threads also compute hop
+ * 0 of a set, which is then copied at once: on the device the SVD of even a small graph would queue a hundred kernels
+ * and wait twenty times. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"

@@ -46,8 +46,8 @@ static double group_left(const char *root, const group_files *v, const char *gro
     return isnan(left) ? INFINITY : left; /* no such group, or the limit is "max" */
 }
 
-/* The fewest bytes that a limit still allows, of the limits on the group and on all groups above it. The root counts
- * too, because a container can have its group's files there. */
+/* The fewest bytes that the limits on the group and on all groups above it still allow. The root counts too, because a
+ * container can have its group's files there. */
 static double groups_left(const char *root, const group_files *v, char *group) {
     double least = INFINITY;
     for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {

@@ -184,7 +184,7 @@ static void read_mixture(mo_tape *t, const mo_feature_options *o, mixture *m) {
         m->c[b][sides][MO_KERNEL_HOP] = 1;
 }
 
-/* Replaces both blocks, of which the last row is P_b, by the sums of the mixture. */
+/* Replaces both blocks, whose last rows hold P_b, by the sums of the mixture. */
 static void mix_blocks(mo_tape *t, const mo_csr *A, mixture *m, mo_tensor *mixed) {
     int64_t d = mo_dim(mixed, 3);
     for (int b = 0; b < MO_BLOCKS; b++)

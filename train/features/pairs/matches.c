@@ -42,7 +42,7 @@ static double sparse_product(const mo_graph *graph, int64_t u, int64_t v, const 
     return sum;
 }
 
-/* The weight of every attribute: 1, or log(n / n_j); and the length of every row under it. */
+/* The weight of every attribute: 1, or log(n / n_j); and the length of every row with these weights. */
 static bool weigh(const mo_graph *graph, bool by_rarity, double *weight, double *length) {
     double *having = mo_host_array(graph->ctx, graph->features, sizeof *having);
     if (!having)

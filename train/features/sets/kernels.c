@@ -222,8 +222,8 @@ static bool make_columns(mo_set_kernels *k, const int64_t *node, int64_t count) 
     return mo_ok(set->ctx);
 }
 
-/* Whether columns i form an expert. If k is inductive: whether there are such columns; else whether one of them differs
- * between graphs. */
+/* Whether columns i form an expert: if k is inductive, whether there are any; else whether one differs between
+ * graphs. */
 static bool is_expert(const mo_set_kernels *k, int i) {
     return k->inductive ? k->of[i].w > 0 : k->of[i].varying > 0;
 }
