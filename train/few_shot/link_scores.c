@@ -45,7 +45,7 @@ struct mo_link_scorer {
     mo_context *ctx;
     mo_graph *graph; /* borrowed */
     mo_candidate candidate;
-    int64_t memory;          /* bytes, of the options */
+    int64_t memory;          /* the options' limit, in bytes */
     mo_link_support support; /* links before others */
     mo_links *links;         /* the support as links */
     int64_t n_fit, *fit;     /* [n_fit]: fitted pairs in order, each as often as it is fitted */

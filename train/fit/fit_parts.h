@@ -113,7 +113,7 @@ void mo_fit_crew_release(mo_fit_crew *crew);
  * takes a batch. Returns false on failure and raises the error of the first failed batch. */
 bool mo_fit_crew_run(mo_fit_crew *crew, const mo_fit_job *job);
 
-/* ---- hull.c, and what it reads of a diagnosis (diagnosis.c) ---- */
+/* ---- hull.c, and the part of a diagnosis that it reads (diagnosis.c) ---- */
 
 typedef struct mo_geometry {
     mo_context *ctx;

@@ -168,7 +168,7 @@ static void restore_trainer(mo_trainer *trainer, const mo_arrays *arrays, const 
         }
 }
 
-/* The step of a checkpoint whose settings equal those of this run; -1 on failure. */
+/* Returns the step of a checkpoint, whose settings must equal this run's; -1 on failure. */
 static int64_t check_metadata(mo_trainer *trainer, const json_t *metadata, const char *path) {
     mo_context *ctx = trainer->ctx;
     const char *step = checkpoint_text(metadata, "step"), *settings = checkpoint_text(metadata, "settings");

@@ -79,9 +79,9 @@ mo_tensor *mo_inverse_factor(mo_tape *t, mo_tensor *L);
 /* ---- ritz.c: eigenpairs of a symmetric matrix from a subspace and its image ---- */
 
 /* Rayleigh-Ritz on the columns of Q = panel[0], nearly orthonormal, or, if images, on the columns of [Q, A Q]. The
- * panels are [n, q]; the first `wanted` columns of panel[2] become the Ritz vectors, orthonormal to rounding, of the
- * values theta [wanted] of largest magnitude in falling order; of values +-s, equal up to the share `rounding`, s comes
- * first. The other two panels are scratch. Returns the largest |U^T U - I|. */
+ * panels are [n, q]; the first `wanted` columns of panel[2] become Ritz vectors, orthonormal to rounding, and theta
+ * [wanted] their values, in falling order of magnitude. Of a pair +-s, equal up to the share `rounding`, s comes first.
+ * The other two panels are scratch. Returns the largest |U^T U - I|. */
 double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], bool images, int64_t wanted,
     double rounding, double *theta);
 /* Eigenpairs by magnitude of a small symmetric matrix T, contiguous, which is overwritten: vectors [.., wanted] in T's
