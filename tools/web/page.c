@@ -305,7 +305,7 @@ static json_t *solve_in(mo_tape *t, const small_system *s, int steps) {
     json_t *answer = !mo_ok(ctx) ? json_null()
                                  : json_pack("{s:o, s:o, s:o}", "X", elements(ctx, X), "A_bar", elements(ctx, bars[0]),
                                        "B_bar", elements(ctx, bars[1]));
-    mo_clear_error(ctx); /* a nearly singular matrix gives no value; null says so */
+    mo_clear_error(ctx); /* a nearly singular matrix gives no value: the answer has null */
     return answer;
 }
 

@@ -71,7 +71,7 @@ void mo_example_tensors(
     if (source->task == MO_TASK_LP)
         H = mo_clamp(t, H, -MO_BLOCK_LIMIT, MO_BLOCK_LIMIT);
     mo_tensor *x = mo_clamp(t, gather_examples(t, extras, example, n, fetched), -MO_EXTRAS_LIMIT, MO_EXTRAS_LIMIT);
-    int64_t hops = mixed ? mo_dim(H, 1) - 1 : source->features->hops + 1; /* the last of the mixed rows is a hop */
+    int64_t hops = mixed ? mo_dim(H, 1) - 1 : source->features->hops + 1; /* only kernels read the last mixed row */
     if (spectrum->ctx != t->ctx)
         spectrum = mo_fetch_range(t, spectrum, 0, 0, mo_dim(spectrum, 0));
     e->n_rows = 3;

@@ -18,7 +18,7 @@ typedef struct mo_evaluation {
     mo_context *ctx;
     const mo_source *source; /* points to `own`: the caller's source, with the kernels that readouts read */
     mo_source own;
-    struct mo_example_kernels *kernels; /* owned; NULL: the caller's, or none */
+    struct mo_example_kernels *kernels; /* owned; NULL: the caller owns them, or there are none */
     mo_source inductive; /* the source with inductive kernels, owned; NULL kernels if no candidate reads them */
     const mo_candidate *candidate;
     int n; /* candidates */

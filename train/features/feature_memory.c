@@ -21,7 +21,7 @@ enum { REAL = 4, SMALL = 400, LIBRARIES = 24 << 20, BLOCK = 32768 };
 static const double FOR_STEPS = 0.25; /* this share of a device's memory is left for episodes and gradients */
 
 double mo_encoding_bytes(const mo_feature_options *o, int64_t rows) {
-    int mixed = o->reader ? 1 : 0; /* sums of hops are fewer rows than the hops */
+    int mixed = o->reader ? 1 : 0; /* a reader reads sums of hops, which are fewer rows */
     double floats = o->form == MO_FEATURES_OF_EXAMPLES ? 12 * (o->hops + 3 - mixed) : 4.3 * (o->hops + 1);
     return (double)rows * o->dim * floats * REAL;
 }

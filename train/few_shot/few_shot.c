@@ -137,7 +137,7 @@ static double bytes_beside(
     double n = (double)N, d = examples ? 8.0 * features->dim + 4 : features->dim, labels = (double)o->labels;
     double encoded = mo_encoding_bytes(features, N < f->max_rows ? N : f->max_rows);
     double kept = examples ? 0 : n * d * sizeof(float), shorter = d < 512 ? d : 512;
-    if (transductive) /* and kernels between all examples and the support */
+    if (transductive) /* kernels between all examples and the support */
         return encoded + n * d * sizeof(float) + population * d * d * sizeof(double) +
                of_all * n * fmin(labels, MO_MOST_CENTRES);
     if (!o->labels) /* for suggestions: the short rows of all examples */

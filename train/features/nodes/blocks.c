@@ -252,9 +252,8 @@ static void put_rows(
     char key[400];
     const char *name = m->sums ? "mixed" : "blocks";
     mo_stack_file s = describe_rows(graph, o, m, f, key);
-    mo_tensor *rows =
-        disk ? mo_stack_open(&s) /* in memory uninitialized, as a page takes memory only once it is written */
-             : take_array(f, name, mo_tensor_uninitialized(graph->ctx, MO_F32, s.ndim, s.shape));
+    mo_tensor *rows = disk ? mo_stack_open(&s) /* else uninitialized: a page takes memory only once it is written */
+                           : take_array(f, name, mo_tensor_uninitialized(graph->ctx, MO_F32, s.ndim, s.shape));
     mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){graph->nodes, 1});
     if (mo_ok(graph->ctx) && !s.whole)
         fill_rows(graph, m, basis, rows);

@@ -20,7 +20,7 @@
 
 enum { WALKS = 256, RANKS = 256, AT_ONCE = 8, TASK = 256, FEW = 8 };
 
-/* Figures of all nodes that are computed once. */
+/* Figures of all nodes, computed once. */
 typedef struct surroundings {
     int64_t *first;  /* [nodes + 1] */
     int32_t *higher; /* N+(v) from first[v] on */
@@ -57,7 +57,7 @@ static int64_t chosen_neighbour(const mo_graph *g, int64_t u, uint32_t bits) {
     return g->column[g->row_pointer[u] + (int64_t)(((uint64_t)bits * (uint64_t)degree(g, u)) >> 32)];
 }
 
-/* near [nodes]: marks the neighbours of one node. */
+/* near [nodes]: marks the neighbours of u. */
 static double back_after_four(const mo_graph *g, const surroundings *s, int64_t u, const bool *near) {
     double du = (double)degree(g, u), there = 0, same = 0, sampled = 0;
     for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++) {
