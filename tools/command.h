@@ -60,8 +60,8 @@ void free_names(names *list);
  * ".csv, .tsv or .npy". Returns the path to write: if text is a symbolic link, the path of its target. Ends the program
  * with EXIT_USAGE if no suffix matches. forms NULL: a folder, which is created if its parent exists. */
 const char *take_output(const struct argp_state *state, const char *option, const char *text, const char *forms);
-/* Ends the program, with EXIT_FAILED or EXIT_USAGE and one line, if an output cannot be written, or if another word of
- * the command line reads or writes the same file, directly or within a folder. */
+/* Ends the program if an output cannot be written, or if another word of the command line reads or writes the same
+ * file, directly or within a folder. Prints one line; the exit code is EXIT_FAILED or EXIT_USAGE. */
 void check_outputs(int argc, char *const *argv);
 
 /* ---- open_head.c ---- */
@@ -101,7 +101,7 @@ void parse_pool(const struct argp_state *state, const char *option, const char *
 static inline char printable(char c) {
     return (unsigned char)c < 32 || c == 127 ? '?' : c;
 }
-/* Prints a text in lines of at most 79 columns, each with that indent. */
+/* Prints a text in lines of at most 79 columns, each indented by `indent` columns. */
 void print_wrapped(const char *text, int indent);
 /* Replaces control characters in a text, in place; returns it. */
 char *make_printable(char *text);
@@ -135,8 +135,8 @@ static inline json_t *json_number(double value) {
 json_t *command_object(int argc, char **argv);
 /* Returns a new object with one list per field of the bins: n, right, and the sum of confidence. */
 json_t *calibration_bins(const mo_calibration *c);
-/* Checks standard output at every end of the program: if output was lost, prints one line on standard error and exits
- * with EXIT_FAILED. */
+/* Makes the program check standard output whenever it ends: if output was lost, it prints one line on standard error
+ * and exits with EXIT_FAILED. */
 void watch_output(void);
 
 #endif

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Opens the file at path or, if there is none and path is FILE:NAME (an array of a file), FILE. */
+/* Opens the file at path. If there is none and path is FILE:NAME, an array of a file, opens FILE. */
 static FILE *open_file(const char *path) {
     FILE *file = fopen(path, "rb");
     const char *colon = strrchr(path, ':');

@@ -168,7 +168,7 @@ static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weigh
     return written && (!mo_ok(ctx) || !o->labels || print_embed_file(ctx, o, &labels, 1, graph->name));
 }
 
-/* Announces the memory that a block of embeddings needs beside the features, so that --memory covers both. */
+/* Sets how much memory a block of embeddings needs beside the features, so that --memory covers both. */
 static void count_block(const embed_options *e, const mo_graph *graph, bool encoded, mo_feature_options *o) {
     int64_t rows = encoded && o->form == MO_FEATURES_OF_NODES ? graph->nodes : mo_graph_examples(graph);
     int64_t block = e->max_rows > 0 && e->max_rows < rows ? e->max_rows : rows;

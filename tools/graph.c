@@ -76,8 +76,7 @@ static void print_step(mo_tape *t, mo_model *model, const mo_episode *e, const g
     labels[n_labels++] = (mo_label){"logits", logits};
     for (int i = 0; i < n; i++)
         parameters[i] = mo_model_parameter(model, i);
-    bool shown = !o->out; /* a file also gets the backward pass of every value, so mo_grad is called only for
-                           * printing */
+    bool shown = !o->out; /* a file lists every backward pass by itself, so mo_grad is called only for printing */
     if (!o->forward && shown)
         mo_grad(t, &loss, NULL, 1, parameters, grads, n, MO_CREATE_GRAPH);
     for (int i = 0; i < n && !o->forward && shown; i++) {

@@ -12,7 +12,7 @@ static void note_signal(int number) {
         first_signal = number;
 }
 
-static const char *last_words; /* of say_interrupted */
+static const char *last_words; /* the line that say_interrupted was given */
 
 static void say_and_end(int number) {
     ssize_t written = write(STDERR_FILENO, last_words, strlen(last_words));

@@ -5,10 +5,11 @@
 
 #include <signal.h>
 
-/* From now on the signals kill the process as by default, after writing the line, a constant, to standard error. */
+/* From now on the signals first write the line, a constant, to standard error, then kill the process as by default. */
 void say_interrupted(const char *line);
-/* From now on records the first signal of each kind, unless the process ignores it (nohup). A second signal of that
- * kind kills the process, as by default. flags: SA_RESTART, or 0 to interrupt waiting calls. */
+/* From now on catches one signal of each kind, unless the process ignores it (nohup), and records the first of them. A
+ * second signal of the same kind kills the process, as by default. flags: SA_RESTART, or 0 to interrupt waiting
+ * calls. */
 void catch_interrupts(int flags);
 /* Returns a pointer to the number of the first signal; the number is 0 before any signal, and can change at any
  * time. */

@@ -41,7 +41,7 @@ static void list_instructions(char *text, size_t bytes) {
 #endif
 }
 
-/* The cache of the first core; on some processors sysconf counts shared caches several times. */
+/* Reads the first core's cache from /sys, because on some processors sysconf counts shared caches several times. */
 static double cache_kib(int level) {
     static const char *const paths[] = {"/sys/devices/system/cpu/cpu0/cache/index0/size",
         "/sys/devices/system/cpu/cpu0/cache/index2/size", "/sys/devices/system/cpu/cpu0/cache/index3/size"};

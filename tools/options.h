@@ -54,8 +54,8 @@ typedef struct command_line {
     const option *table;
     const char *words; /* the words beside the options, for --help; NULL: none */
     const char *about; /* what the command does; after \v the text below the options of --help, with examples */
-    /* take_word is called for each word beside the options, in order (NULL: words are refused); end after the last one
-     * (NULL: nothing happens). */
+    /* take_word is called for each word beside the options, in order; if NULL, words are refused. end, unless NULL, is
+     * called after the whole command line. */
     void (*take_word)(void *options, const char *word, const struct argp_state *state);
     void (*end)(void *options, const struct argp_state *state);
 } command_line;

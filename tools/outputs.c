@@ -82,8 +82,8 @@ static bool is_same(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Whether a graph's folder is read from files of this name too (train/FORMATS.md). Other folder formats have suffixes
- * that no output has. */
+/* Whether a file of this name is read as part of a graph's folder (train/FORMATS.md). The other formats of folders have
+ * file names with suffixes that no output has. */
 static bool is_read_in_folder(const char *name) {
     static const char *const stems[] = {"edges", "features", "labels"};
     size_t n = strcspn(name, ".");
@@ -93,7 +93,7 @@ static bool is_read_in_folder(const char *name) {
     return false;
 }
 
-/* Whether path names the output itself, or a graph's folder that is read from the output too. */
+/* Whether path names the output itself, or a graph's folder that the output is a part of. */
 static bool is_at(const output *o, const char *path) {
     struct stat st;
     if (!o->exists || stat(path, &st) != 0)
@@ -121,7 +121,7 @@ static bool is_of_word(const output *o, mo_context *ctx, const char *word) {
     return k.found;
 }
 
-/* Whether a word names the output, itself, in one part of a list (a,b), or as FILE in FILE:NAME. */
+/* Whether a word, one part of a list (a,b), or FILE in FILE:NAME names the output. */
 static bool is_of_list(const output *o, mo_context *ctx, const char *word) {
     char *copy = needed(strdup(word)), *rest = copy, *part;
     bool found = is_of_word(o, ctx, word);

@@ -30,7 +30,7 @@ void clear_line(FILE *stream);
 
 /* A phase is work without output of its own. If it takes more than a few seconds, a thread prints its name and seconds
  * on standard error: on a terminal in one overwritten line, else in lines, ever more rarely. Starting a phase ends the
- * one before; end it before printing anything but notices. quiet: prints nothing. */
+ * one before; end the phase before printing anything but notices. quiet: prints nothing. */
 void phase_begin(bool quiet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void phase_end(void);
 /* Clears the phase's line on the terminal, before a notice is printed. */

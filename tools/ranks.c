@@ -1,6 +1,6 @@
-/* tools/ranks.c - joins the processes that mpirun or a scheduler started, which the environment variables reveal. Only
- * such processes load MPI, through the shared object ranks_mpi.so: loading it takes a tenth of the program's start, and
- * a program built with MPI also runs without it. */
+/* tools/ranks.c - joins the processes that mpirun or a scheduler started; it recognises them by environment variables.
+ * Only such processes load MPI, through the shared object ranks_mpi.so: loading it takes a tenth of the program's
+ * start, and a program built with MPI also runs without it. */
 #include "tools/ranks.h"
 
 #include "tensor/platform.h"

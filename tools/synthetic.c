@@ -47,8 +47,8 @@ static mo_tensor *make_synthetic_labels(mo_context *ctx, int64_t classes, int64_
     return mo_tensor_create_from(ctx, MO_I64, 1, &n, buffer);
 }
 
-/* Returns the first row of each graph. Mixed sizes come in pairs c, 2 nodes - c, so that their sum is that of equal
- * sizes. */
+/* Returns the first row of each graph. Mixed sizes come in pairs c, 2 nodes - c, which sum to 2 nodes as equal sizes
+ * do. */
 static mo_tensor *make_segment(mo_context *ctx, const synthetic *s, int64_t *buffer) {
     int64_t graphs = synthetic_examples(s), n = graphs + 1;
     mo_random r = mo_random_at(0, MO_PURPOSE_BENCH, 3);

@@ -44,15 +44,15 @@ typedef struct mo_expert_share {
 typedef struct mo_eval_row {
     const char *data, *task, *head, *features; /* features: label of the candidate */
     int64_t k;
-    const char *metric;    /* of mo_class_metric_name or, for links, mo_link_metric_name */
+    const char *metric;    /* a name of mo_class_metric_name or, for links, of mo_link_metric_name */
     double mean, ci95, sd; /* in percent */
     int64_t n;             /* number of seeds, episodes or divisions */
     const double *values;  /* one per seed, episode or division, paired between candidates; borrowed for the visit */
     int64_t n_test;        /* queries per seed or episode */
-    int64_t classes;       /* in a problem; 2 for links */
-    int64_t small_classes; /* classes with fewer than k support examples, which are drawn repeatedly; of several
-                            * problems, the largest number */
-    int64_t left_out;      /* classes left out, as in mo_plan; of several problems, the largest number */
+    int64_t classes;       /* number of classes in a problem; 2 for links */
+    int64_t small_classes; /* classes with fewer than k support examples, which are drawn repeatedly; the largest number
+                            * over the problems */
+    int64_t left_out;      /* classes left out, as in mo_plan; the largest number over the problems */
     int n_experts;         /* number of experts; 0 for a readout without experts */
     const mo_expert_share *experts; /* [n_experts]: mean shares over the repeats; borrowed for the visit */
     const char *failure;            /* why the figures are NaN: the first numerical error of the readout; else NULL */
@@ -74,10 +74,10 @@ typedef struct mo_candidate {
 } mo_candidate;
 
 /* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
- * and metric. A model uses its own head, temperature and lambda; the row names the head. Links, under protocols split
- * and episode alike: 5/7 of the source's positives are the test, against the same number of non-edges, and the rest
- * fits the heads. If the source holds out MO_EVAL_LINK_SHARE of the edges, the test is 5/7 * 0.28, a fifth of them. k
- * is 1000 in hits_rank and hits_pooled, and 50 in hits_ogb. */
+ * and metric. A model uses its own head, temperature and lambda; the row names the head. For links, protocols split and
+ * episode are the same: the test is 5/7 of the source's positives and as many non-edges, and heads are fitted on the
+ * rest. If the source holds out MO_EVAL_LINK_SHARE of the edges, the test is 5/7 * 0.28, a fifth of them. k is 1000 in
+ * hits_rank and hits_pooled, and 50 in hits_ogb. */
 MO_API mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
     const mo_eval_options *options, mo_eval_visit visit, void *state);
 

@@ -19,10 +19,10 @@ typedef struct mo_embeddings {
     mo_dtype given;         /* dtype of the given rows, before they became Z */
 } mo_embeddings;
 
-/* Makes embeddings from rows [n, d] of numbers (float64 stays float64, as do integers that float32 cannot represent;
- * else float32) and one label per row, [n] or [n, 1], of any integer dtype or whole numbers; both are copied. A row
- * with a negative label is unlabelled and left out. Raises if lengths differ, a number or the squared norm of a kept
- * row is not finite, or there are fewer than two classes. NULL on failure; errors begin with name. */
+/* Makes embeddings from rows [n, d] of numbers (float64 stays float64, integers that float32 cannot represent become
+ * float64, all others float32) and one label per row, [n] or [n, 1], of any integer dtype or whole numbers; both are
+ * copied. A row with a negative label is unlabelled and left out. Raises if lengths differ, a number or the squared
+ * norm of a kept row is not finite, or there are fewer than two classes. NULL on failure; errors begin with name. */
 MO_API mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *label, const char *name);
 /* Reads rows and labels from files: .npy, .npz or .safetensors; FILE:NAME picks one of several arrays of a file. Labels
  * can also be texts: an .npy array, a .txt with one label per line, or a column of a .csv or .tsv with a header (its
@@ -179,7 +179,7 @@ typedef struct mo_prototype {
     bool included;   /* epsilon-inclusion: the distance is below epsilon */
     double x, y;     /* in the plane of the first two principal components of the prototypes, not normalised */
     bool outer;      /* a corner of the convex hull of all prototypes in that plane */
-    bool flagged;    /* distance below that of every outer prototype, as the paper marks interior prototypes */
+    bool flagged;    /* nearer to the hull than every outer prototype, as the paper marks interior prototypes */
 } mo_prototype;
 
 typedef struct mo_diagnosis {

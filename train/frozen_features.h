@@ -45,7 +45,7 @@ typedef struct mo_feature_options {
      * stack becomes a file in the cache folder. 0: the free memory; a graph without a cache folder may then use
      * swap. */
     int64_t memory;
-    int64_t beside, encoded; /* bytes needed beside the features; rows encoded together: `memory` covers them too */
+    int64_t beside, encoded; /* bytes needed beside the features; rows encoded together: `memory` covers both */
     mo_notice notice;        /* receives the cache's events and the progress of stack files; may be NULL */
     void *notice_state;
     /* The one model that will read rows of nodes, borrowed while they are made, or NULL. A model of the kind
@@ -56,8 +56,8 @@ typedef struct mo_feature_options {
 /* Rows of examples are encoded in blocks of this size; a row's bits do not depend on the block. */
 enum { MO_EXAMPLE_ROWS = 2048 };
 /* Named tensors of one graph, owned, in its pool's context or in a context of the CPU. Rows of nodes: "hops" float32
- * [l + 1, nodes, d]. Rows of E examples: "blocks" float32 [2, l + 1, E, w] or, for one model of
- * nodes, "mixed" [2, sums, E, w]; "spectrum" [2, w], "extras" [E, p]. */
+ * [l + 1, nodes, d]. Rows of E examples: "blocks" float32 [2, l + 1, E, w] or, for nodes that one `reader` reads,
+ * "mixed" [2, sums, E, w]; "spectrum" [2, w], "extras" [E, p]. */
 typedef struct mo_features {
     mo_arrays *arrays;
     int64_t nodes;

@@ -41,7 +41,7 @@ struct mo_graph {
     uint8_t *division; /* [divisions, nodes]: the mo_division of each node; NULL if none came. Not hashed */
     int64_t dropped_loops, dropped_duplicates; /* edges that the loader removed */
     char *source;                              /* path or name it was read from */
-    char *left_out; /* for users: what else was not read from the files (headers, comments, graphs without nodes,
+    char *left_out; /* for users: other content of the files that was not read (headers, comments, graphs without nodes,
                      * features that number the nodes); NULL: nothing */
     struct mo_node_names *names;      /* the nodes' names in the file; NULL: 0 .. nodes - 1 */
     char **class_name;                /* [classes], their names in the file; NULL: 0 .. classes - 1 */
@@ -79,8 +79,8 @@ MO_API bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *l
 /* Reads labels of all examples from a file without example names, as mo_embeddings_open does; at least one must be
  * labelled. Returns false on failure. */
 MO_API bool mo_labels_read_column(const mo_graph *graph, const char *path, mo_labels *labels);
-/* Makes labels from an array label [n]: those of 0 or more whose mask is not 0 (NULL: no mask). Returns false on
- * failure. */
+/* Makes labels from an array label [n]: keeps entries of 0 or more whose mask is not 0 (NULL: no mask). Returns false
+ * on failure. */
 MO_API bool mo_labels_of(mo_context *ctx, const int64_t *label, const double *mask, int64_t n, mo_labels *labels);
 MO_API void mo_labels_release(mo_labels *labels);
 
@@ -109,8 +109,8 @@ typedef struct mo_plan {
     int64_t *support[2], *query[2]; /* second ends for lp, else NULL */
     int64_t *support_label, *query_label;
     int64_t *support_pair, *query_pair; /* lp: indices into the links, positives before negatives; else NULL */
-    int64_t small_classes;              /* classes of fewer than k + q members (in a division k): members can repeat */
-    int64_t left_out; /* classes left out, because they have one member or, in a division, no training node */
+    int64_t small_classes; /* classes with fewer than k + q members (in a division: than k), which can repeat */
+    int64_t left_out;      /* classes left out, because they have one member or, in a division, no training node */
 } mo_plan;
 
 /* Links as examples: positives held out of the adjacency, and a fixed pool of non-edges (pairs without an edge in
@@ -133,19 +133,19 @@ MO_API mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2],
  * two classes remain. */
 MO_API mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task, uint64_t number,
     const mo_plan_options *options, const int64_t *candidates, int64_t n_candidates, mo_plan *plan);
-/* Protocol "split": the support has k examples per class from the training part (of a smaller class: all, then
- * repeats); all of the test part are queries, at natural frequencies. The test part is 10% of the labelled examples, a
- * function of the seed. */
+/* Protocol "split": the support has k examples per class from the training part (if a class has fewer: all of them,
+ * then repeats); the queries are the whole test part, at natural frequencies. The test part is 10% of the labelled
+ * examples, a function of the seed. */
 MO_API mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t seed, mo_plan *plan);
-/* Protocol "public": the support is the training part of one of the divisions that came with the graph, all of its test
- * part are queries, and plan->k is the number of training nodes in the smallest class. Classes without a training node
- * are left out, with their queries; the others are numbered in order. Raises MO_INVALID if the graph has no such
- * division, or fewer than two classes remain. */
+/* Protocol "public", on one of the divisions that came with the graph: the support is its training part, the queries
+ * are its whole test part, and plan->k is the number of training nodes in the smallest class. Classes without a
+ * training node are left out, with their queries; the others are numbered in order. Raises MO_INVALID if the graph has
+ * no such division, or fewer than two classes remain. */
 MO_API mo_code mo_plan_public(const mo_graph *graph, int64_t division, mo_plan *plan);
-/* Adds `divisions` divisions, drawn by the seed, to a graph of labelled nodes that came without any: 20 training nodes
- * times the number of classes, in proportion to the classes (the rule of Zhao et al., GraphAny, ICLR 2025; at most four
- * fifths of the labelled nodes), and half of the remaining labelled nodes as test nodes. Returns the number of training
- * nodes, 0 after raising. */
+/* Adds `divisions` divisions, drawn by the seed, to a graph of labelled nodes that came without any. Each has 20
+ * training nodes times the number of classes, in proportion to class sizes (the rule of Zhao et al., GraphAny, ICLR
+ * 2025; at most four fifths of the labelled nodes). Half of the remaining labelled nodes are test nodes. Returns the
+ * number of training nodes, 0 after raising. */
 MO_API int64_t mo_graph_divide(mo_graph *graph, int64_t divisions, uint64_t seed);
 /* Reads a user's own division [examples]: the file `train` lists the training examples, `test` the test examples; if
  * one of the two is NULL, its part is all other examples. A list is .npy (whole numbers from 0) or text, the first

@@ -85,14 +85,14 @@ MO_API bool mo_ranks_agree(mo_context *ctx, const mo_ranks *ranks, bool go_on);
  * copied, its pointers borrowed; a size of 1 changes nothing. Returns the status. */
 MO_API mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks);
 
-/* ---- weights: what mo_trainer_finish writes, and converted released weights ---- */
+/* ---- weights: the files of mo_trainer_finish, and converted released weights ---- */
 
 typedef struct mo_trained_graph {
     char name[256];
     uint64_t hash[2]; /* hash of the graph's content, as in mo_graph */
 } mo_trained_graph;
-/* The tensors of a weights file and the settings to use them with. For a file without this library's metadata, dim,
- * hops and layers are read off the shapes, and the other settings are those of the released program. */
+/* The tensors of a weights file and the settings to use them with. For a file without this library's metadata, the
+ * shapes give dim, hops and layers, and the released program gives the other settings. */
 typedef struct mo_weights {
     mo_context *ctx;
     mo_arrays *arrays;
@@ -174,7 +174,7 @@ typedef struct mo_few_shot_cover {
     int64_t labelled, others; /* compared examples, at most 4096 of each; labelled 0: no figure */
     double far;               /* share of the others that are farther from the nearest labelled example than 90% of the
                                * labelled examples are */
-    double expected, most;    /* of `far`, if labels are drawn at random: mean, and two standard deviations above it */
+    double expected, most;    /* mean of `far` if labels are drawn at random; two standard deviations above this mean */
 } mo_few_shot_cover;
 /* How well the labelled examples of the last fit cover n other examples. Equal bits at any thread count. Returns the
  * status. */
@@ -198,7 +198,7 @@ MO_API bool mo_link_support_read(const mo_graph *graph, const char *path, bool l
 MO_API void mo_link_support_release(mo_link_support *s);
 
 /* A readout of links, fitted once. Its support is held out of the graph from which the support's rows are computed;
- * scored pairs get their rows from the whole graph. All rows are standardised by the support's. */
+ * scored pairs get their rows from the whole graph. All rows are standardised by the support's moments. */
 typedef struct mo_link_scorer mo_link_scorer;
 /* support: pairs with their `linked` as in the graph; NULL: drawn from the graph, as by mo_few_shot_links. Returns NULL
  * on failure. */

@@ -118,9 +118,9 @@ MO_API mo_model *mo_model_open(mo_context *ctx, const char *path_or_name);
 
 /* How the readout uses unlabelled examples. OFF: only through the features. ON: the readout is fitted again on its own
  * predictions for all examples, with classes assumed of equal size. AUTO, for at most 100,000 examples whose rows fit
- * in memory: ON unless that predicts held-out labels worse, by more than 0.02 nats of cross-entropy. NEVER, for graphs
- * of a set and the weights' own readout: not at all; graphs are compared by statistics and vocabularies of the labelled
- * ones, without the trained embedding, so that a prediction does not depend on other graphs. */
+ * in memory: ON unless that predicts held-out labels worse, by more than 0.02 nats of cross-entropy. NEVER: not at all;
+ * only for graphs of a set and the weights' own readout. It compares graphs by statistics and vocabularies of the
+ * labelled graphs, without the trained embedding, so that a prediction does not depend on other graphs. */
 typedef enum mo_transductive {
     MO_TRANSDUCTIVE_OFF,
     MO_TRANSDUCTIVE_ON,
@@ -159,9 +159,9 @@ typedef struct mo_few_shot_estimate {
     int64_t classes, labelled, held_out; /* held_out: examples that were left out once */
     int64_t small_classes;               /* number of classes with one example, which cannot be left out */
     double accuracy, low, high;          /* mean over classes, and its 95% interval; NaN without held-out examples */
-    double baseline;         /* the accuracy of a ridge on features two hops away alone, estimated alike; NaN if the
-                              * readout does not mix kernels of nodes, or centres represent a large support
-                              * (train/few_shot/README.md) */
+    double baseline; /* the accuracy of a ridge on features two hops away alone, estimated in the same way; NaN if the
+                        readout does not mix kernels of nodes, or centres represent a large support
+                        (train/few_shot/README.md) */
     double temperature;      /* of the probabilities */
     double nll;              /* mean cross-entropy of the held-out labels, in nats; NaN without any */
     bool transductive;       /* whether the readout was fitted again on its predictions */
@@ -185,8 +185,8 @@ MO_API mo_code mo_few_shot_probabilities(mo_few_shot *f, const int64_t *id, int6
  * the status. */
 MO_API mo_code mo_few_shot_suggest(mo_few_shot *f, const int64_t *known, int64_t n_known, int64_t n, int64_t *id);
 /* Scores n pairs of nodes (u[i], v[i]) that are not linked; the higher the score, the more likely a link is missing
- * there. A score is the readout's logit of "link" minus that of "no link". The readout is fitted on at most 512 of the
- * graph's own links, which are held out, and on no more non-edges than links. Apart from rounding, a score does not
+ * there. A score is the readout's logit of "link" minus its logit of "no link". The readout is fitted on at most 512 of
+ * the graph's own links, which are held out, and on no more non-edges than links. Apart from rounding, a score does not
  * depend on the other pairs. Returns the status. */
 MO_API mo_code mo_few_shot_links(
     mo_graph *graph, const mo_few_shot_options *options, const int64_t *u, const int64_t *v, int64_t n, double *score);

@@ -28,12 +28,12 @@ typedef struct bench_record {
     const char *bits;    /* "repeat" or "differ" from one run to the next; NULL: not compared */
 } bench_record;
 
-/* measure.c: calls `run` o->warmup times, times it o->runs times, fills the record and prints it as a line; with
- * --profile also runs once under the profiler and prints a table of its ops. Returns false if the context failed or a
+/* measure.c: calls `run` o->warmup times, then o->runs times with a clock, fills the record and prints it as a line.
+ * With --profile, one more run under the profiler gives a table of its ops. Returns false if the context failed or a
  * line could not be written. */
 bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record);
 
-/* Runs one case by its name, which must exist; `rate` goes to gemm_rate of its records. Returns false as bench_run
+/* Runs the case of this name, which must exist; its records get `rate` as gemm_rate. Returns false as bench_run
  * does. */
 typedef bool bench_case(mo_context *ctx, const bench_options *o, const char *name, double rate);
 bench_case bench_step, bench_gemm, bench_solve, bench_rows;

@@ -3,8 +3,9 @@
  *
  * Operations counted. gemm: 2 m k n. solve, for one system of order n with m columns: LU 2 n^3 / 3 or Cholesky n^3 / 3,
  * and 2 n^2 m for the two triangular solves; the adjoint 2 n^2 m for B_bar = A^-T X_bar and 2 n^2 m for A_bar =
- * -B_bar X^T. rows: 5 per entry for softmax and 4 for its adjoint; 2 per entry of the sparse matrix and column of the
- * dense one. The sparse matrix has DEGREE entries in every row but the first, which has one in every column: a hub. */
+ * -B_bar X^T. rows: softmax 5 per entry and its adjoint 4; a sparse product 2 per sparse entry, for each column of the
+ * dense matrix. The sparse matrix has DEGREE entries in every row but the first, which has one in every column: a
+ * hub. */
 #include "tools/bench/bench.h"
 #include "tools/synthetic.h"
 

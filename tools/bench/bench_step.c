@@ -74,7 +74,7 @@ static void find_gradients(training *s) {
     mo_gradients(s->t, loss, s->parameter, s->grad, s->n);
 }
 
-/* The gradients at the model's first parameters, one behind the other; NULL if there is no memory. */
+/* Returns the gradients at the initial parameters, concatenated; NULL if memory is short. */
 static float *read_gradients(training *s, size_t *bytes) {
     *bytes = 0;
     find_gradients(s);
@@ -87,7 +87,7 @@ static float *read_gradients(training *s, size_t *bytes) {
     return values;
 }
 
-/* Whether the gradients of a step have the same bits every time, which no sum in changing order would have. */
+/* Whether a step's gradients have the same bits every time. A sum whose order changes would change them. */
 static bool repeats_bits(training *s) {
     size_t bytes, again;
     float *first = read_gradients(s, &bytes);

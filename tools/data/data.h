@@ -29,7 +29,7 @@ const char *text_of(const json_t *o, const char *key);
  * entry has no download. */
 const char *trust_of(const json_t *entry);
 /* Returns a new object with a loaded graph's counts: graphs, nodes, edges, features, classes. For a TU set, features
- * leave out the node attributes, as when it is opened by name. */
+ * leave out the node attributes, as when the set is opened by name. */
 json_t *find_counts(const mo_graph *graph);
 /* Returns the name of the first count that differs between the entry and `found`; NULL if none does. */
 const char *find_other_count(const json_t *entry, const json_t *found);

@@ -80,10 +80,10 @@ static json_t *entry_object(const json_t *entry, const json_t *found) {
 
 /* ---- graphs ---- */
 
-/* Counts over a graph's nodes and labels; largest, mean: the degrees of nodes. */
+/* Counts over a graph's nodes and labels. */
 typedef struct counted {
-    int64_t isolated, largest, unlabelled; /* largest: degree */
-    double mean;                           /* degree */
+    int64_t isolated, largest, unlabelled; /* largest: the highest degree */
+    double mean;                           /* mean degree */
     int64_t *members;                      /* number of examples in each class; owned */
 } counted;
 
@@ -130,8 +130,8 @@ static json_t *graph_object(const mo_graph *graph, const counted *c) {
     return o;
 }
 
-/* Opens a graph by name or path. If the manifest has an entry for the name, also looks at the path where `mochi data
- * get` puts it; entry: NULL if there is none. */
+/* Opens a graph by name or path. If none is found and the manifest has an entry for the name, opens the file where
+ * `mochi data get` puts it. entry: NULL if the manifest has none. */
 static mo_graph *open_graph(mo_context *ctx, const char *name, const json_t *entry) {
     char path[PATH_MAX];
     const char *own = text_of(entry, "path");
@@ -148,7 +148,7 @@ static json_t *describe_graph(mo_context *ctx, const char *name, const json_t *e
                           : NULL;
     counted c = count_graph(graph);
     json_t *o = graph_object(graph, &c), *found = find_counts(graph);
-    if (entry && strcmp(graph->source, name) != 0) /* a path whose name is the manifest's can hold another graph */
+    if (entry && strcmp(graph->source, name) != 0) /* not for a path: its file can be another graph of the same name */
         json_object_set_new(o, "manifest", entry_object(entry, found));
     json_decref(found);
     free(c.members);

@@ -13,7 +13,7 @@ typedef struct compare_options {
     const char *files[MAX_FILES];
     int n;
     names heads, metrics; /* empty: all */
-    const char *features; /* the features to compare; NULL: of the first file's first column, per table */
+    const char *features; /* the features to compare; NULL: those of each table's first column */
     bool json;
 } compare_options;
 
@@ -76,7 +76,7 @@ typedef struct comparison {
     const compare_options *options;
     results files[MAX_FILES];
     bool lost_output;
-    int compared, apart; /* number of differences, and of those whose interval leaves out 0 */
+    int compared, apart; /* number of differences; number whose interval leaves out 0 */
     seen_graphs seen;    /* graphs of the printed tables */
 } comparison;
 
@@ -88,8 +88,8 @@ static int find_table(const results *list, const result *subject) {
     return -1;
 }
 
-/* Returns the features of a file that a difference compares: for published figures the best method; else --features;
- * else `first`, the first file's features; else the file's own first. Skips features for which the file has no
+/* Returns the features that a difference takes from a file. Published figures: the best method's. Other files: the
+ * first of --features, `first` (the first file's features) and the table's first column for which the file has a
  * figure. */
 static const char *find_minuend(const comparison *c, int file, const result *subject, const char *first) {
     const results *r = &c->files[file];
@@ -157,8 +157,8 @@ static void print_head(const comparison *c, const figure_table *t) {
     putchar('\n');
 }
 
-/* Prints how far the first column of a file's table is above its untrained encoder and its best hop; as JSON, the
- * difference of every pair of columns. */
+/* Prints how far the first column of a file's table is above the columns of the untrained encoder and of single hops;
+ * as JSON, the differences of all pairs of columns. */
 static void show_pairs(comparison *c, const results *list, const result *subject) {
     int first = find_table(list, subject);
     if (list->paper || first < 0)

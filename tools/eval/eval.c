@@ -55,7 +55,7 @@ static bool has_figure(const evaluation *e, const char *features, const char *ta
     return false;
 }
 
-/* Prints what each baseline in the tables is. */
+/* Explains each baseline in the tables. */
 static void print_baselines(const evaluation *e) {
     if (has_figure(e, "random", NULL))
         puts("untrained: the encoder before its first step");

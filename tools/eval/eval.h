@@ -95,7 +95,7 @@ typedef struct evaluation {
     int n_subjects;
     mo_suite *suite;
     results rows, paper; /* rows: all figures so far */
-    names absent;        /* "cs nc" */
+    names absent;        /* missing data sets with their task: "cs nc" */
     seen_graphs seen;    /* graphs that any of the weights have seen */
     bool lost_output;    /* standard output failed: stop */
     bool in_paper;

@@ -159,7 +159,7 @@ unsigned metrics_of(mo_task task) {
 
 /* ---- the subjects of the evaluation ---- */
 
-/* Returns how many of the weights are this word; if NULL, how many are files, neither "random" nor "none". */
+/* Counts the weights given as this word; if NULL, the weights that are files, neither "random" nor "none". */
 static int count_weights(const eval_options *o, const char *word) {
     int n = 0;
     for (int i = 0; i < o->weights.count; i++) {
@@ -268,7 +268,7 @@ void parse_eval_options(eval_options *o, int argc, char **argv) {
     bool public = o->evaluation.protocol == MO_PROTOCOL_PUBLIC;
     o->seeds_said = is_given(&o->given, "seeds");
     o->evaluation.shots = o->shots;
-    if (public) { /* protocol public: only nodes, and k is the division's */
+    if (public) { /* protocol public has only nodes, and its division sets k */
         o->task = o->task < 0 ? MO_TASK_NC : o->task;
         o->evaluation.n_shots = 1;
     }

@@ -27,7 +27,7 @@ static void add_model(subject *s, mo_model *model, const mo_head *head, const ch
         s, (mo_candidate){.features = label, .model = model, .head = head, .dot = head == &dot, .encoder = encoder});
 }
 
-/* Adds the model c again, under its label with a suffix, with another use of the examples without a label. */
+/* Adds candidate c again, with the suffix at its label and another use of the unlabelled examples. */
 static void add_readout(subject *s, mo_candidate c, mo_transductive readout, const char *suffix, char *label) {
     memcpy(label, s->label, sizeof s->label);
     c.features = strcat(label, suffix);
@@ -35,7 +35,7 @@ static void add_readout(subject *s, mo_candidate c, mo_transductive readout, con
     s->candidates[s->n_candidates++] = c;
 }
 
-/* Adds the columns that --transductive asks for, of the last model. */
+/* Adds the last model's columns that --transductive asks for. */
 static void add_transductive(subject *s, mo_transductive asked) {
     const mo_candidate c = s->candidates[s->n_candidates - 1];
     if (asked == MO_TRANSDUCTIVE_ON) {

@@ -132,7 +132,7 @@ static bool read_eval_run(results *r, const char *path, char *why, size_t bytes)
 
 /* ---- the paper, and other methods on the public split ---- */
 
-/* Reads a row of a table: a figure for every method in it, and again the best of them as "paper best" or "public best".
+/* Reads a row of a table: one figure per method, and the best figure a second time as "paper best" or "public best".
  * For links the paper has one column for both of its readouts. */
 static void take_row(results *r, const json_t *table, const json_t *row) {
     const json_t *methods = json_object_get(table, "methods"), *means = json_object_get(row, "mean"),

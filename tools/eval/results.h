@@ -49,8 +49,8 @@ bool equal_shots(const results *r, const result *figure, int64_t k);
  * one); NULL if there is none. */
 const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *block);
 
-/* The difference of two means and the half width of its 95% interval: paired if both figures have the same protocol and
- * number of values, else Welch's (1947). ci95 is NaN if there are too few values. */
+/* The difference of two means and the half width of its 95% interval. The interval is paired if both figures have the
+ * same protocol and number of values, else Welch's (1947). ci95 is NaN if there are too few values. */
 typedef struct difference {
     double mean, ci95;
     bool paired;

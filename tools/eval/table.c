@@ -21,7 +21,7 @@ bool starts_table(const results *list, int first, int i) {
     return earlier == i;
 }
 
-/* The title of a column: baselines are described, other features have their name. */
+/* The title of a column: a description for baselines, else the features' name. */
 static const char *title_of(const char *features) {
     static const char *const titles[][2] = {{"random", "untrained"}, {"x0", "raw features"}, {"hop", "best hop"}};
     for (int i = 0; i < 3; i++)
@@ -55,8 +55,8 @@ static bool is_of_table(const results *list, const result *x, const result *row)
 static void add_columns(figure_table *t, const results *list, const result *row) {
     static const char *const paper_columns[][2] = {
         {"MOCHI", "paper MOCHI"}, {"MOCHI++", "MOCHI++"}, {"paper best", "paper best"}};
-    bool tables = list->paper && !strcmp(list->label, "paper"); /* of the paper's many methods, shows only its own and
-                                                                 * the best */
+    bool tables =
+        list->paper && !strcmp(list->label, "paper"); /* shows only the paper's own methods and the best of all */
     for (int i = 0; tables && i < 3; i++)
         if (find_result(list, row, row->k, paper_columns[i][0], row->block))
             add_column(t, list, paper_columns[i][0], paper_columns[i][1]);
@@ -254,7 +254,7 @@ static void print_differences(const figure_table *t, const char *features, const
 
 typedef enum verdict { WITHIN_NOISE, WORSE } verdict;
 
-/* Prints for which k the column is within noise of the other, or worse; nothing if for none. */
+/* Prints at which k the column is within noise of the other, or worse. Prints nothing if there is no such k. */
 static void print_verdict(const figure_table *t, const char *features, const char *other, verdict v) {
     const char *metric = t->subject->metric;
     bool loss = !strcmp(metric, "nll") || !strcmp(metric, "ece");

@@ -30,8 +30,8 @@ typedef struct figure_table {
 /* Whether item i is the first figure of its table; ignores items before `first`. */
 bool starts_table(const results *list, int first, int i);
 /* Makes the table of the figure `first` of the first list, with columns for the features of every list in order of
- * appearance. A list of published figures has the columns of the first row for which it has any; the paper only its own
- * method and the best of all. Release it. */
+ * appearance. A list of published figures gives the columns of the first row for which it has figures; of the paper's
+ * methods, only its own and the best. Release it. */
 figure_table make_table(const results *const *lists, int n, int first);
 void release_table(figure_table *t);
 /* Returns the index of the first list's column with these features; -1 if there is none. */
@@ -48,9 +48,9 @@ void print_value(double mean, double width);
  * `trained` is above the baselines, and where it is below. Returns true if the paper had a figure. */
 bool print_eval_tables(const results *list, int first, const results *paper, const char *trained);
 
-/* Prints below a table the differences of a column of the first list from each baseline (the untrained encoder, x0,
- * hop), at every k with its 95% interval, and * if the interval leaves out 0; then the k at which the column is within
- * noise of the baseline, and the k at which it is worse by more than the interval. */
+/* Prints below a table how a column of the first list differs from each baseline (the untrained encoder, x0, hop): at
+ * every k the difference with its 95% interval, and * if the interval leaves out 0. Then prints the k at which the
+ * column is within noise of the baseline, and the k at which it is worse by more than the interval. */
 void print_pairs(const figure_table *t, const char *features);
 /* Prints one object per k for every pair of columns of the first list. label: the file's, or NULL. Returns false if
  * standard output was lost. */
@@ -60,7 +60,7 @@ bool leaves_out_zero(difference d);
 /* Returns the mark behind a title or a star: "†" if the weights were trained on the graph, "?" if they may have been,
  * else "". */
 const char *seen_mark(mo_seen seen);
-/* Names of graphs, each once, listed by what is known of their use in training. print_seen explains the marks. */
+/* Names of graphs, each once: one list per value of mo_seen. print_seen explains the marks. */
 typedef names seen_graphs[MO_SEEN + 1];
 void note_seen(seen_graphs graphs, const char *data, mo_seen seen);
 void print_seen(const seen_graphs graphs);

@@ -1,4 +1,4 @@
-/* An encoder of your own: trained on one graph, evaluated on another under two heads, and its embeddings taken.
+/* Defines an encoder, trains it on one graph, evaluates it on another under two heads, and computes embeddings.
  *     Z = sum_k softmax(a)_k X_k W_k      X_k [n, d] the rows k hops out, W_k [d, 32]
  * These ten lines are the whole encoder: the library has head, temperature, loss, links, graphs and weights files.
  * As a program:       cc custom_encoder.c $(pkg-config --cflags --libs mochi) -o custom_encoder && ./custom_encoder

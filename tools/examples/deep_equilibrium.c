@@ -1,6 +1,6 @@
 /* A deep equilibrium layer (Bai et al. 2019): z = tanh(A z + B x + b) is solved for z, as if the layer were repeated
  * without end, and trained through the solution by the implicit function theorem. It learns to tell the inside of a
- * ring from the outside. The layer stays a contraction, so that there is one solution: |A| below 1.
+ * ring from the outside. |A| stays below 1, so the layer is a contraction and has one solution.
  * Build: cc deep_equilibrium.c $(pkg-config --cflags --libs mochi) */
 #include <mochi/mochi.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Pushes prototypes out of each other's convex hull. A class whose prototype lies in the hull of the others can never
  * have the largest inner product, so the distance to that hull is a useful loss. The nearest point of a hull is X P
  * with X on the simplex: found by projected gradients, differentiated by the implicit function theorem. Five points of
- * the unit circle whose hull distances grow end as a regular pentagon, each 1 - cos(72 degrees) from the others.
+ * the unit circle end as a regular pentagon, each 1 - cos(72 degrees) from the hull of the others.
  * Build: cc hull.c $(pkg-config --cflags --libs mochi) -lm */
 #include <mochi/mochi.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Logistic regression fitted by L-BFGS, and the gradient of its loss on held-out points in the embeddings it was fitted
- * to and in the penalty: through every recorded iteration, and by the implicit function theorem. The gradients agree;
- * the memory does not. Only libmochi.a has the functions of inside.h.
+/* Logistic regression fitted by L-BFGS. Its loss on held-out points has a gradient in the embeddings that it was fitted
+ * to and in the penalty, computed twice: through every recorded iteration, and by the implicit function theorem. The
+ * gradients agree; the second way takes less memory. Only libmochi.a has the functions of inside.h.
  * Build: cc implicit_logistic.c $(pkg-config --static --cflags --libs mochi | sed s/-lmochi/-l:libmochi.a/) */
 #include <math.h>
 #include <mochi/inside.h> /* declares mo_counters, which give the bytes that a tape took */

@@ -23,8 +23,8 @@ static mo_tensor *squared_error(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tenso
     return mo_mean(t, mo_square(t, mo_sub(t, task_network(t, X, w), Y)), MO_AXES(1, 2), MO_DROP_AXES);
 }
 
-/* Draws points of new waves a sin(x + p). X and Y are [TASKS, POINTS, 1] each: entry 0 to learn from, entry 1 to be
- * tested on. */
+/* Draws points of new waves a sin(x + p). X[0], Y[0] [TASKS, POINTS, 1] are points to learn from, X[1], Y[1] points to
+ * test on. */
 static void draw_waves(mo_tape *t, mo_random *r, mo_tensor **X, mo_tensor **Y) {
     float x[2][TASKS][POINTS], y[2][TASKS][POINTS];
     for (int i = 0; i < TASKS; i++) {

@@ -18,7 +18,7 @@
 typedef struct reader {
     lesson *l;
     const char *at, *asked; /* asked: the name whose formula the reader gives; the formula cannot use it */
-    mo_tensor *second;      /* the second result of a function with two */
+    mo_tensor *second;      /* the second result of a function that has two */
     char *why;
     size_t bytes;
 } reader;

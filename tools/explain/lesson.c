@@ -68,7 +68,7 @@ static mo_tensor *compute(lesson *l, const char *formula, mo_tensor **second) {
     return X ? X : mo_null_tensor(l->ctx);
 }
 
-/* Names a value. If the name is that of the moving value, takes the moved one instead. */
+/* Names a value. If differences perturb the value of this name, takes the perturbed value instead. */
 static void name_value(lesson *l, const char *name, mo_tensor *value) {
     if (l->n_named == MOST_NAMED) {
         mo_fail(l->ctx, MO_INVALID, "explain: %s: expected at most %d named values", name, MOST_NAMED);

@@ -33,8 +33,8 @@ static bool is_near(double a, double b) {
 
 /* ---- numbers ---- */
 
-/* Returns how many numbers an answer has; -1 if a word is not a number. *right: how many of them the matrix has in
- * their place. */
+/* Returns how many numbers an answer has; -1 if a word is not a number. *right: how many of them equal the matrix's
+ * number at the same place. */
 static int count_numbers(const char *answer, const matrix *m, int *right) {
     int given = 0;
     char *end;

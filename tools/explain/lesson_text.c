@@ -37,14 +37,14 @@ static void print_row(const matrix *m, int row) {
     }
 }
 
-/* Returns the columns that a matrix takes: for its numbers, or for its name if that is wider. */
+/* Returns the width of a matrix in columns: the width of its numbers or, if it is wider, of its name. */
 static int width_of(const matrix *m) {
     char bare[TEXT_BYTES];
     int name = strip(m->name, bare), numbers = m->columns * WIDTH;
     return name > numbers ? name : numbers;
 }
 
-/* Prints blanks up to the width of a matrix, of which `used` columns are printed; none if it is its line's last. */
+/* Prints blanks after `used` printed columns, up to the width of a matrix; none after a line's last matrix. */
 static void pad_cell(const matrix *m, int used, bool last) {
     printf("%*s", last || used >= width_of(m) ? 0 : width_of(m) - used, "");
 }

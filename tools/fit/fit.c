@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the program keeps of the rows of its table, and the state of its output. */
+/* The rows of the table that the program keeps, and the state of its output. */
 typedef struct report {
     mo_context *ctx;
     const fit_options *options;
@@ -95,7 +95,7 @@ static void on_draws(const report *r, const mo_draws *d) {
     keep_draw(r, d->k, "query_label", d->query_label, d->n_query);
 }
 
-/* Keeps a row of the table with what later output reads: its outcomes and its confusion matrix. */
+/* Keeps a row of the table with its outcomes and its confusion matrix, which later output reads. */
 static void keep_fit_row(report *r, const mo_fit_row *row) {
     const char *head = r->options->confusion;
     mo_fit_row *kept = &r->rows[r->n_rows];

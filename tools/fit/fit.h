@@ -34,8 +34,8 @@ void parse_fit_options(fit_options *o, int argc, char **argv);
 
 /* ---- fit_report.c ---- */
 
-/* Print the table: a title with the data and, if the data have more classes, the number of classes in an episode, or
- * the rows of a split; then column names; then one line per row. */
+/* Print the table: a title and column names, then one line per row. The title names the data, the rows of a split, and
+ * the number of classes in an episode if the data have more. */
 void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_draws *split);
 void fit_print_row(const mo_fit_row *row);
 /* Prints the diagnosis in three lines or, if `whole`, one per class and head; rows: all rows of the table. */
@@ -51,9 +51,9 @@ bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, 
 
 /* ---- fit_compare.c ---- */
 
-/* Prints one line for each k: the best head, and the heads within noise of it, whose paired difference has a 95%
- * interval that contains 0. Prints nothing if there are fewer than two heads or two outcomes. rows: n_heads per k, with
- * their outcomes. */
+/* Prints one line for each k: the best head, and the heads within noise of it. A head is within noise if the 95%
+ * interval of the paired difference contains 0. Prints nothing if there are fewer than two heads or two outcomes. rows:
+ * n_heads per k, with their outcomes. */
 void fit_print_verdict(const mo_fit_row *rows, int n_rows, int n_heads);
 /* Prints every difference of two heads with its interval, and * if the interval leaves out 0. */
 void fit_print_pairs(const mo_fit_row *rows, int n_rows, int n_heads);

@@ -31,7 +31,7 @@ typedef struct lab_experiment {
         const char *format; /* "%9.1e" */
         double unit;        /* printed values are divided by unit; 0: not divided, and a real number in JSON */
     } columns[LAB_COLUMNS];
-    const char *reading; /* printed below the table: what it shows; NULL: nothing */
+    const char *reading; /* an explanation, printed below the table; or NULL */
     /* Draws the data, and writes the text above the table to `lines`. Returns the state for `measure` and `close`; the
      * context has any failure. */
     void *(*open)(mo_context *ctx, const lab_options *o, char *lines, size_t bytes);

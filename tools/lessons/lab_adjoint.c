@@ -292,7 +292,7 @@ static double loss_at(problem *p, const double *theta, size_t bytes) {
     return loss;
 }
 
-/* Computes p->reference, in each theta_i by (8 (L(e) - L(-e)) - (L(2 e) - L(-2 e))) / 12 e: its error is O(e^4), about
+/* Computes p->reference: for each theta_i, (8 (L(e) - L(-e)) - (L(2 e) - L(-2 e))) / 12 e, with error O(e^4), about
  * 1e-12. */
 static void take_differences(problem *p) {
     const int64_t n = mo_numel(p->theta);

@@ -201,8 +201,8 @@ typedef struct diagram {
     mo_calibration counts;
 } diagram;
 
-/* The figures so far, in the order in which the first seed adds them; `record` finds a figure of later seeds by that
- * order. */
+/* The figures so far. The first seed adds them; later seeds visit them in the same order, by which `record` finds
+ * them. */
 typedef struct run {
     mo_context *ctx;
     mo_tape *t;
@@ -226,7 +226,7 @@ static void record_diagram(run *r, const figure *row, const mo_calibration *coun
     mo_calibration_merge(&r->diagrams[r->next_diagram++].counts, counts);
 }
 
-/* Returns the labels 0 0 .. 1 1 .. of the support, which are also those of the queries. Owned. */
+/* Returns the labels 0 0 .. 1 1 .. of the support; the queries have the same labels. Owned. */
 static int64_t *labels_of(const draw *drawn) {
     int64_t n = drawn->classes * drawn->each, *label = needed(malloc((size_t)n * sizeof *label));
     for (int64_t i = 0; i < n; i++)

@@ -20,7 +20,7 @@ kept_fit open_kept(mo_context *ctx, const char *path, const char *format, const 
             "%s: saved by an older version, whose readout is gone; fit and save it again (--labels)", path);
     else if (mo_ok(ctx) && strcmp(found, format) != 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected a file of %s, found %.40s", path, what, found);
-    if (mo_ok(ctx)) { /* if the file has digests, mo_safetensors_read has verified them; here they must be there */
+    if (mo_ok(ctx)) { /* a saved fit must have digests: mo_safetensors_read verifies only those that a file has */
         kept_text(&f, "xxh3_header");
         kept_text(&f, "xxh3_tensors");
     }

@@ -37,7 +37,7 @@ typedef struct predictions {
     const mo_labels *known;
     truth_kind truth;
     const double *plane; /* [examples, 2]: where a picture of the embeddings shows each example, for `mochi-report`. If
-                          * it is set, the known examples are written too; NULL: neither */
+                            it is set, the known examples are written too */
 } predictions;
 
 truth_kind find_truth(const mo_graph *graph, const mo_labels *known);

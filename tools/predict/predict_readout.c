@@ -13,8 +13,8 @@ const char *const transductive_names[4] = {"no", "yes", "auto", "never"};
 
 /* ---- digests of weights and data ---- */
 
-/* Writes the high half of a digest first: for weights it is the first number, as `eval --json` prints it; for a graph
- * the second (`data info`). */
+/* Writes a digest, high half first. The high half is the first of the two numbers of weights (`eval --json`), but the
+ * second of a graph (`data info`). */
 static void print_digest(uint64_t first, uint64_t second, char text[33]) {
     snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, first, second);
 }

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prints the number of labels, and how many the smallest and the largest class have. Returns the smallest class's. */
+/* Prints the number of labels, and how many the smallest and the largest class have. Returns the smallest class's
+ * number of labels. */
 static int64_t print_counts(const mo_labels *known) {
     int64_t *count = needed(calloc((size_t)known->classes + 1, sizeof *count)), least = INT64_MAX, most = 0;
     for (int64_t i = 0; i < known->n; i++)

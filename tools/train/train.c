@@ -48,8 +48,8 @@ static int report_run(const mo_context *ctx, const run *now) {
     return run_leads(now) ? report_failure(ctx) : EXIT_FAILED;
 }
 
-/* Reports why a step failed, what is saved, and how to continue. This takes another learning rate: with the same one, a
- * resumed run would fail at the same step. */
+/* Reports why a step failed, what is saved, and how to continue. Continuing takes another learning rate: with the same
+ * one, the run would fail at the same step again. */
 static int report_step(const mo_context *ctx, const run *now) {
     const train_options *o = now->options;
     bool numerical = mo_context_status(ctx)->code == MO_NUMERICAL;

@@ -285,7 +285,7 @@ static bool is_compared(const char *key) {
     return strcmp(key, "pool") != 0;
 }
 
-/* Ends the program if an option differs from the settings of the run to resume, before options changed them. */
+/* Ends the program if an option gives another value than kept_text, the settings of the run to resume. */
 static void refuse_contradictions(const train_options *o, const char *kept_text) {
     char *text = recipe_text(&o->recipe);
     json_t *kept = json_loads(kept_text, 0, NULL), *now = json_loads(text, 0, NULL), *value;

@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *own_matrix = ""; /* the reader's, rows of text, of `explain` */
+static const char *own_matrix = ""; /* the reader's matrix for `explain`: rows of text */
 
 enum { MOST_WORDS = 10, MOST_SHOWN = 160, MOST_LINES = 64 };
 
@@ -48,7 +48,7 @@ static json_t *numbers(const double *x, int64_t n) {
     return list;
 }
 
-/* The elements of a tensor in row-major order; null where it has no value. */
+/* Returns a float64 tensor's elements as a list, row-major; JSON null if they cannot be read. */
 static json_t *elements(mo_context *ctx, mo_tensor *T) {
     double *x = malloc((size_t)(mo_numel(T) + 1) * sizeof *x);
     bool read = x && mo_ok(ctx) && mo_tensor_dtype(T) == MO_F64 &&
@@ -199,7 +199,7 @@ static json_t *write_tape(const request *r) {
     d.l.text = d.line;
     d.l.n = 2;
     lesson_open_inputs(&d.l, &(lesson_choice){.n = -1, .seed = -1});
-    d.l.n = d.l.n_inputs && mo_ndim(d.l.in[0]) == 2 ? (int)mo_dim(d.l.in[0], 0) : 1; /* of I */
+    d.l.n = d.l.n_inputs && mo_ndim(d.l.in[0]) == 2 ? (int)mo_dim(d.l.in[0], 0) : 1; /* the order of I */
     mo_tensor *loss = lesson_forward(&d.l);
     json_t *answer = json_pack("{s:o}", "nodes", list_nodes(&d));
     if (mo_ok(r->ctx) && r->t->n_nodes)
@@ -278,7 +278,8 @@ typedef struct small_system {
     mo_tensor *A, *B, *X_bar; /* float64 */
 } small_system;
 
-/* T X = R by a float32 factorization; `steps` times X += T^-1 (R - T X), with the residual in float64. */
+/* Solves T X = R by a float32 factorization, then refines `steps` times: X += T^-1 (R - T X), with the residual in
+ * float64. */
 static mo_tensor *solve_roughly(mo_tape *t, mo_tensor *T, mo_tensor *R, int steps) {
     mo_tensor *rough = mo_cast(t, T, MO_F32), *X = mo_cast(t, mo_solve(t, rough, mo_cast(t, R, MO_F32)), MO_F64);
     for (int i = 0; i < steps; i++) {
@@ -288,7 +289,7 @@ static mo_tensor *solve_roughly(mo_tape *t, mo_tensor *T, mo_tensor *R, int step
     return X;
 }
 
-/* X, B_bar = A^-T X_bar and A_bar = -B_bar X^T; steps < 0: in float64, by the tape. */
+/* Returns X, B_bar = A^-T X_bar and A_bar = -B_bar X^T; steps < 0: all in float64, by the tape. */
 static json_t *solve_in(mo_tape *t, const small_system *s, int steps) {
     mo_context *ctx = mo_tape_context(t);
     mo_tensor *X, *bars[2];
@@ -304,7 +305,7 @@ static json_t *solve_in(mo_tape *t, const small_system *s, int steps) {
     json_t *answer = !mo_ok(ctx) ? json_null()
                                  : json_pack("{s:o, s:o, s:o}", "X", elements(ctx, X), "A_bar", elements(ctx, bars[0]),
                                        "B_bar", elements(ctx, bars[1]));
-    mo_clear_error(ctx); /* a nearly singular matrix gives no value; null says so */
+    mo_clear_error(ctx); /* a nearly singular matrix gives no value: the answer has null */
     return answer;
 }
 

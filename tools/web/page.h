@@ -4,9 +4,11 @@
 
 #include "tools/explain/lesson.h"
 
-/* Room for a request of that many bytes and its end, owned by the page until the next call; NULL without memory. */
+/* Returns room for a request of `bytes` bytes and a null byte, which the page owns until the next call; NULL without
+ * memory. */
 char *page_request(int bytes);
-/* Answers the request: an object, with "error" where it failed. Valid until the next call. What it may be: page.c. */
+/* Answers the request (page.c lists all) by a JSON object, valid until the next call. It has "error" if the request
+ * failed. */
 const char *page_answer(void);
 
 /* exercises.c: an exercise as an op whose rule is the reader's formula, judged by the checker of gradients. */

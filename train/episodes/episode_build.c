@@ -16,7 +16,8 @@
 
 /* ---- rows of examples, as tensors of the tape ---- */
 
-/* Rows of X, which is not resident, as a tensor [.., n, w] of the tape: from `fetched`, or fetched now. */
+/* Returns rows of X, which is not resident, as a tensor [.., n, w] of the tape: from `fetched` if it has them, else
+ * reads them now. */
 static mo_tensor *fetch_episode_rows(
     mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n, const mo_fetched *fetched) {
     int64_t shape[MO_MAX_AXES];
@@ -70,7 +71,7 @@ void mo_example_tensors(
     if (source->task == MO_TASK_LP)
         H = mo_clamp(t, H, -MO_BLOCK_LIMIT, MO_BLOCK_LIMIT);
     mo_tensor *x = mo_clamp(t, gather_examples(t, extras, example, n, fetched), -MO_EXTRAS_LIMIT, MO_EXTRAS_LIMIT);
-    int64_t hops = mixed ? mo_dim(H, 1) - 1 : source->features->hops + 1; /* the last of the mixed rows is a hop */
+    int64_t hops = mixed ? mo_dim(H, 1) - 1 : source->features->hops + 1; /* only kernels read the last mixed row */
     if (spectrum->ctx != t->ctx)
         spectrum = mo_fetch_range(t, spectrum, 0, 0, mo_dim(spectrum, 0));
     e->n_rows = 3;
@@ -135,7 +136,7 @@ static bool list_graphs(mo_context *ctx, mo_host_arena *host, mo_row_list *r) {
     return r->row != NULL;
 }
 
-/* The ids of the support's examples, then of the queries'. */
+/* Lists the ids of the support's examples, then those of the queries. */
 static bool list_pairs_or_nodes(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_row_list *r) {
     bool links = plan->task == MO_TASK_LP;
     r->n = plan->n_support + plan->n_query;

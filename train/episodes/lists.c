@@ -118,7 +118,7 @@ typedef struct suite_room {
 } suite_room;
 
 static bool read_protocol(mo_text_reader *r, mo_suite *suite) {
-    mo_text_blank(r); /* skips what is between */
+    mo_text_blank(r); /* skips the blanks before the protocol's name */
     suite->episodes = list_setting(r, "episode");
     return suite->episodes || list_setting(r, "split") ? mo_text_finished(r)
                                                        : mo_text_unexpected(r, "split or episode");

@@ -11,7 +11,7 @@ typedef struct mo_members {
     int64_t *member;
 } mo_members;
 
-/* Positions 0 .. n - 1 by their class label[i]; skips those with a negative label. Returns false after raising; release
+/* Groups positions i = 0 .. n - 1 by their class label[i]; skips negative labels. Returns false after raising; release
  * even then. */
 bool mo_members_of_labels(mo_context *ctx, const int64_t *label, int64_t n, int64_t classes, mo_members *members);
 /* Groups labelled examples by class: all of the graph's (example NULL), or the listed ones, which must be distinct and
@@ -28,7 +28,8 @@ static inline int64_t mo_members_count(const mo_members *members, int64_t c) {
  * Returns the number of distinct ids. scratch [2 n]: its second half is zero before and after. */
 int64_t mo_count_repeats(const int64_t *id, int64_t n, int64_t *scratch, int64_t *times);
 
-/* Allocates support and query of these sizes; lp: with second ends. Returns false after raising, with an empty plan. */
+/* Allocates a plan's support and queries; for links also their second ends. Returns false after raising, with an empty
+ * plan. */
 bool mo_plan_reserve(mo_context *ctx, mo_plan *plan, int64_t n_support, int64_t n_query);
 
 #endif

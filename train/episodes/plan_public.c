@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Lists the labelled nodes of a part whose class has a number, in order: node and label (NULL: counts only). Returns
- * their number. */
+/* Writes to the plan, in order, the nodes of a part whose class has a number, and their labels; only counts these nodes
+ * while the plan has no arrays. Returns their number. */
 static int64_t take_part(
     const mo_graph *graph, const uint8_t *division, mo_division part, const int64_t *number, mo_plan *plan) {
     int64_t n = 0, *node = part == MO_DIVISION_TRAIN ? plan->support[0] : plan->query[0],
@@ -26,8 +26,8 @@ static int64_t take_part(
     return n;
 }
 
-/* Numbers the classes that have a training node (-1: none); returns the number of training nodes in the smallest
- * class. */
+/* Numbers the classes that have a training node (-1: none); sets plan->k to the number of training nodes in the
+ * smallest class. */
 static void number_classes(const mo_graph *graph, const uint8_t *division, int64_t *number, mo_plan *plan) {
     for (int64_t i = 0; i < graph->nodes; i++)
         if (division[i] == MO_DIVISION_TRAIN && graph->label[i] >= 0)

@@ -87,7 +87,7 @@ static void prepare_links(mo_pool *pool, mo_source *s, double share) {
     open_features(pool, s);
 }
 
-/* Features of the full graph, shared with another source of it. */
+/* Gives a source features of the full graph, shared with other sources of this graph. */
 static void prepare_graph(mo_pool *pool, mo_source *s) {
     for (int i = 0; i < pool->n - 1; i++)
         if (pool->source[i].graph == s->graph && pool->source[i].task != MO_TASK_LP)
@@ -173,7 +173,7 @@ static bool has_source(const mo_pool *pool, const mo_graph *graph, mo_task task)
     return false;
 }
 
-/* Releases what the last source owns; links borrow from their graph, so they are released before it. */
+/* Releases what the last source owns: its links before its graph, from which they borrow. */
 static void drop_last(mo_pool *pool) {
     mo_source *s = &pool->source[--pool->n];
     if (s->owns_features)

@@ -1,4 +1,4 @@
-/* train/episodes/pool.h - what a pool holds, and the rows of its sources on a tape (library internal). */
+/* train/episodes/pool.h - the fields of a pool, and the rows of its sources on a tape (library internal). */
 #ifndef MO_POOL_H
 #define MO_POOL_H
 
@@ -10,7 +10,7 @@ struct mo_pool {
     mo_feature_options options; /* cache: an owned copy */
     double link_share;
     double family[MO_TASKS]; /* relative frequency of each task */
-    uint64_t version;        /* increases at each change that can affect what is drawn */
+    uint64_t version;        /* increases at each change that can affect the draws */
     mo_notice notice;
     void *state;
     int n, capacity;

@@ -235,7 +235,7 @@ static bool prefetch_reserve(mo_prefetch *p, slot *s, size_t bytes) {
     return mo_pin(p->ctx, bytes > more ? bytes : more, &s->buffer);
 }
 
-/* Orders the rows that are not in memory from the thread. */
+/* Gives the thread an order for the rows that are not in memory. */
 static void order_rows(mo_prefetch *p, slot *s) {
     mo_fetched *f = &s->fetched;
     size_t bytes = 0;

@@ -45,7 +45,7 @@ static bool put_raw(const mo_features *f, const mo_pair_part *part, mo_rows all,
     return read;
 }
 
-/* Concatenates a part of both features along the rows, and standardises it by the rows test->reference. */
+/* Concatenates one part of `own` and `asked` along the rows, and standardises it by the rows test->reference. */
 static void join_link_rows(mo_features *out, const mo_features *own, const mo_features *asked, const mo_pair_part *part,
     const mo_link_test *test) {
     mo_context *ctx = out->arrays->ctx;

@@ -55,8 +55,8 @@ static int64_t support_pair(const pairs *p, int64_t i, mo_random *r) {
     return p->order[p->test + (i < pool ? i : mo_random_below(r, pool))];
 }
 
-/* One seed's division of the pairs. source and rows are the evaluation's. For rows of examples they are the division's
- * own: the rows of all pairs, followed by the rows of the test pairs in the graph without test links. */
+/* One seed's division of the pairs. source and rows are the evaluation's, unless the source has rows of examples: then
+ * the division owns rows of all pairs, followed by rows of the test pairs in the graph without test links. */
 typedef struct division {
     const mo_evaluation *ev;
     uint64_t seed;
@@ -94,7 +94,7 @@ static void put_queries(const division *d, int side, int64_t first, mo_plan *pla
     }
 }
 
-/* The logit of "link" minus that of "no link". */
+/* The logit of "link" minus the logit of "no link". */
 static mo_tensor *link_margin(mo_tape *t, mo_tensor *logits) {
     return mo_sub(t, mo_slice(t, logits, MO_AXIS(1), 1, 2), mo_slice(t, logits, MO_AXIS(1), 0, 1));
 }

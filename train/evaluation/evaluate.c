@@ -89,7 +89,7 @@ static void require_example_rows(const mo_evaluation *ev) {
 
 static bool same_rows(const mo_candidate *a, const mo_candidate *b) {
     if (a->transductive || b->transductive)
-        return false; /* they read a population, or other kernels */
+        return false; /* a transductive readout reads a population or other kernels */
     if (a->model && b->model)
         return a->encoder > 0 && a->encoder == b->encoder;
     return !a->model && !b->model && a->hop == b->hop;

@@ -18,7 +18,7 @@ typedef struct mo_evaluation {
     mo_context *ctx;
     const mo_source *source; /* points to `own`: the caller's source, with the kernels that readouts read */
     mo_source own;
-    struct mo_example_kernels *kernels; /* owned; NULL: the caller's, or none */
+    struct mo_example_kernels *kernels; /* owned; NULL: the caller owns them, or there are none */
     mo_source inductive; /* the source with inductive kernels, owned; NULL kernels if no candidate reads them */
     const mo_candidate *candidate;
     int n; /* candidates */
@@ -31,7 +31,7 @@ typedef struct mo_evaluation {
     int64_t repeats;
     mo_eval_problem last;
     double *value;                   /* [n, n_shots, metrics + experts, repeats]: metrics in percent, then shares */
-    int64_t *small;                  /* [n_shots]: of all problems, the most classes with too few examples */
+    int64_t *small;                  /* [n_shots]: the most classes with too few examples in one problem */
     char (*failure)[MO_EVAL_REASON]; /* [n, n_shots]: the first error of a candidate; "": none */
 } mo_evaluation;
 

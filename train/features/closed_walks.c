@@ -31,7 +31,7 @@ mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, const mo_wa
             out.back[2] += share[v] * share[v] * du / (double)degree(graph, v);
             out.cycles += n * (n - 1) / 2;
             out.reached += share[v] > 0;
-            share[v] = 0; /* counted once */
+            share[v] = 0; /* so that v counts once */
             count[v] = 0;
         }
     return out;

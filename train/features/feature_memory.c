@@ -1,11 +1,11 @@
 /* train/features/feature_memory.c - the memory that features need, compared with the memory allowed.
  *
- * The SVD of the adjacency needs three matrices of n rows and d + 16 columns (svd_symmetric.c). With node features, its
- * result is held while their SVD needs three more, which are narrower if there are few features. Add about fifty small
- * float64 matrices (ritz.c), as measured, and the libraries' memory. The hop stack is made after these are freed. With
- * the stack on disk one hop stays in memory. Separate blocks also keep both bases until their hops are made; sums of
- * hops are made in the bases' place. Afterwards the features are held, beside the memory of their user
- * (mo_feature_options.beside). */
+ * The SVD of the adjacency needs three matrices of n rows and d + 16 columns (svd_symmetric.c). If the nodes have
+ * features, this result is held while the SVD of the features needs three more matrices, which are narrower if there
+ * are few features. About fifty small float64 matrices (ritz.c), as measured, and the libraries' memory are added. The
+ * hop stack is made after all of these are freed. If it is on disk, one hop stays in memory. Separate blocks also keep
+ * both bases until their hops are made; sums of hops are made in the bases' place. Afterwards the features are held,
+ * beside the memory of their user (mo_feature_options.beside). */
 #include "train/features/feature_memory.h"
 
 #include "tensor/files/foreign_text.h"
@@ -21,7 +21,7 @@ enum { REAL = 4, SMALL = 400, LIBRARIES = 24 << 20, BLOCK = 32768 };
 static const double FOR_STEPS = 0.25; /* this share of a device's memory is left for episodes and gradients */
 
 double mo_encoding_bytes(const mo_feature_options *o, int64_t rows) {
-    int mixed = o->reader ? 1 : 0; /* sums of hops are fewer rows than the hops */
+    int mixed = o->reader ? 1 : 0; /* a reader reads sums of hops, which are fewer rows */
     double floats = o->form == MO_FEATURES_OF_EXAMPLES ? 12 * (o->hops + 3 - mixed) : 4.3 * (o->hops + 1);
     return (double)rows * o->dim * floats * REAL;
 }
@@ -30,7 +30,7 @@ typedef struct needs {
     double inside, outside, stack; /* bytes of memory with the stack in memory, and on disk; bytes of the stack */
 } needs;
 
-/* sums: of hops, kept instead of the hops (0: the hops). */
+/* sums: the number of sums of hops that are kept of each side instead of its hops; 0: the hops are kept. */
 static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int sides, int sums) {
     double n = (double)graph->nodes, hop = n * o->dim * REAL;
     double matrices = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
@@ -52,7 +52,7 @@ static bool lacks_folder(const mo_feature_options *o) {
 }
 
 /* Raises if the stack cannot go to disk, or if the features exceed `limit` (the options' limit or the free memory) even
- * then. */
+ * with the stack on disk. */
 static void fail_memory(const mo_graph *graph, const mo_feature_options *o, const needs *n, double limit) {
     mo_context *ctx = graph->ctx;
     const char *bound = o->memory > 0 ? "the limit of memory is" : "free memory is";
@@ -88,7 +88,9 @@ bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *o, int 
     needs n = count_needs(graph, o, sides, sums);
     bool host = mo_context_device(graph->ctx) == MO_CPU, placed = o->place == MO_FEATURES_ON_DISK;
     double with_swap = INFINITY, left = host ? mo_free_memory("", &with_swap) : INFINITY;
-    double limit = o->memory > 0 ? (double)o->memory : placed ? INFINITY : with_swap; /* the file may exist already */
+    double limit = o->memory > 0 ? (double)o->memory
+                   : placed      ? INFINITY
+                                 : with_swap; /* placed: its file may exist already */
     bool beyond = n.inside > limit, squeezed = !beyond && n.inside > left && !lacks_folder(o);
     if (!mo_ok(graph->ctx) || !(placed || beyond || squeezed))
         return false;

@@ -5,10 +5,10 @@
  * hops[0]; the other hops are faster to compute than to read. A stack above the limit of memory is a file
  * (stack_file.c).
  *
- * Every graph of a set has its own SVD, so threads share the graphs, each thread with a context of one thread: kernels
- * give the same bits at any thread count, so each graph's features do too. This holds for a device as well, where an
- * SVD of even a small graph would queue a hundred kernels and wait twenty times: hop 0 of a set is computed in host
- * memory and copied to the device at once. */
+ * Every graph of a set has its own SVD, so threads share the graphs, each thread with a context of one thread. Kernels
+ * give the same bits at any thread count, so each graph's features do too. For a device these threads also compute hop
+ * 0 of a set, which is then copied at once: on the device the SVD of even a small graph would queue a hundred kernels
+ * and wait twenty times. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
@@ -205,7 +205,7 @@ static bool propagate_hops(const mo_graph *graph, mo_tensor *hops) {
     return mo_ok(graph->ctx);
 }
 
-/* Everything that hop 0 depends on. */
+/* Writes the key: everything that hop 0 depends on. */
 static void write_hop_key(const mo_graph *graph, const mo_feature_options *o, char *key, size_t bytes) {
     snprintf(key, bytes, "format %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d combine %d seed %" PRIu64 "%s",
         FORMAT, graph->hash[0], graph->hash[1], o->dim, o->power_iterations, (int)o->combine, o->seed,

@@ -1,6 +1,6 @@
-/* train/features/free_memory.c - the memory still available to a process: the smaller of the system's available memory
- * and what the limits of its control group, and of the groups above that, leave. Page cache that can be dropped counts
- * as free. */
+/* train/features/free_memory.c - the memory still available to a process: the system's available memory, or less if a
+ * limit on the process's control group, or on a group above it, allows less. Page cache that can be dropped counts as
+ * free. */
 #include "train/features/feature_memory.h"
 
 #include <limits.h>
@@ -46,8 +46,8 @@ static double group_left(const char *root, const group_files *v, const char *gro
     return isnan(left) ? INFINITY : left; /* no such group, or the limit is "max" */
 }
 
-/* The fewest bytes left by the limit of any of these: the group and all groups above it, up to the root, where a
- * container can have its group's files. */
+/* The fewest bytes that the limits on the group and on all groups above it still allow. The root counts too, because a
+ * container can have its group's files there. */
 static double groups_left(const char *root, const group_files *v, char *group) {
     double least = INFINITY;
     for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {

@@ -2,8 +2,8 @@
  * that the rows can be mapped.
  *
  * The page ends in a comment: the digest (XXH3) of the page itself, with zeros in the digest's place, and of the rows;
- * the quality of the SVDs; the key. It is written last. While rows are written through a map, the file has another name
- * and is locked. A file that does not match its page is made again. */
+ * the quality of the SVDs; the key. The page is written last. While rows are written through a map, the file has
+ * another name and is locked. A file that does not match its page is made again. */
 #include "train/features/stack_file.h"
 
 #include "tensor/files/file.h"

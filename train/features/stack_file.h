@@ -45,7 +45,7 @@ typedef struct mo_stack_file {
     double quality[2]; /* residual and orthogonality of the SVDs, stored with the rows */
     bool whole;        /* the file is complete: nothing to compute */
     mo_tensor *rows;
-    int fd; /* descriptor of the file; until `whole`, of the partial file, locked */
+    int fd; /* descriptor of the file or, until `whole`, of the locked partial file */
     char *path, *partial;
 } mo_stack_file;
 

@@ -59,7 +59,7 @@ static bool given_rows_finite(mo_context *ctx, const mo_tensor *Z) {
     return mo_ok(ctx);
 }
 
-/* Takes a copy of the options' rows in place of a model's; makes a graph without edges where there is none. */
+/* Takes a copy of the options' rows in place of a model's; if the caller gave no graph, makes one without edges. */
 static void take_rows(mo_few_shot *f, const mo_few_shot_options *o) {
     const mo_head *head = o->head ? o->head : &mo_head_ridge;
     if (!given_rows_check(f->ctx, f->source.graph, o) || !accepts_lambda(f->ctx, o->lambda, head))
@@ -137,7 +137,7 @@ static double bytes_beside(
     double n = (double)N, d = examples ? 8.0 * features->dim + 4 : features->dim, labels = (double)o->labels;
     double encoded = mo_encoding_bytes(features, N < f->max_rows ? N : f->max_rows);
     double kept = examples ? 0 : n * d * sizeof(float), shorter = d < 512 ? d : 512;
-    if (transductive) /* and kernels between all examples and the support */
+    if (transductive) /* kernels between all examples and the support */
         return encoded + n * d * sizeof(float) + population * d * d * sizeof(double) +
                of_all * n * fmin(labels, MO_MOST_CENTRES);
     if (!o->labels) /* for suggestions: the short rows of all examples */

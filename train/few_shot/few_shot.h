@@ -48,10 +48,11 @@ bool mo_few_shot_mixes_kernels(const mo_few_shot *f);
 /* few_shot_logits.c: whether centres, a part of the labelled examples, represent all of them in the readout. */
 bool mo_few_shot_reads_centres(const mo_few_shot *f);
 
-/* few_shot_logits.c: mo_few_shot_fit_whole fits all labelled examples once, so that fits without some of them are
- * cheap; NULL if the readout has no such shortcut, if centres stand for the examples, or on failure.
- * mo_few_shot_without: logits [n, classes] of the labelled examples at at[0 .. n - 1] by the fit without them, and hop:
- * logits of a ridge on the features two hops away alone (NaN if there is none); returns the status. */
+/* few_shot_logits.c: mo_few_shot_fit_whole fits all labelled examples once, which makes fits without some of them
+ * cheap. It returns NULL if the readout has no such shortcut, if centres stand for the examples, or on failure.
+ * mo_few_shot_without gives the logits [n, classes] of the labelled examples at at[0 .. n - 1] by the fit without them,
+ * and in hop the logits of a ridge on the features two hops away alone (NaN if there is none); it returns the
+ * status. */
 typedef struct mo_few_shot_whole mo_few_shot_whole;
 mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f);
 mo_code mo_few_shot_without(

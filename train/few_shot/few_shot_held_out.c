@@ -30,8 +30,9 @@ static const double shared = 1.6;
 /* Nats per label by which a transductive readout can look worse and still be chosen. It looks worse than it is, because
  * its folds hold out an eighth of the labels, and the folds of the other readout only one label of each class. */
 static const double tie = 0.02;
-/* If no label can be held out, the transductive readout is chosen from this assortativity on: how alike neighbours'
- * attributes are, in standard deviations (mo_example_kernels_assortativity; train/evaluation/RESULTS.md). */
+/* If no label can be held out, the transductive readout is chosen if the assortativity is at least this. Assortativity
+ * is the similarity of neighbours' attributes, in standard deviations (mo_example_kernels_assortativity;
+ * train/evaluation/RESULTS.md). */
 static const double alike = 0.8;
 
 /* The held examples of one fold, and the n others (id, label); each array has room for all. */
@@ -64,8 +65,9 @@ static void few_shot_split(const mo_few_shot *f, const int64_t *count, int64_t j
     }
 }
 
-/* Fits the rest and reads the held examples: `logits`, and hop: logits from the features two hops away alone, or NaN.
- * Returns whether it succeeded; a fit without a solution leaves its examples out of the estimate. */
+/* Fits the other examples and gives the logits of the held ones: in `logits` by the readout, in hop from the features
+ * two hops away alone, or NaN. Returns whether it succeeded; a fit without a solution leaves its examples out of the
+ * estimate. */
 static bool few_shot_read_fold(mo_few_shot *f, const partition *p, double *logits, double *hop) {
     if (p->whole)
         return mo_few_shot_without(f, p->whole, p->at, p->n_held, logits, hop) == MO_OK;

@@ -1,6 +1,6 @@
 /* train/few_shot/few_shot_logits.c - logits and probabilities of examples, in blocks, so that memory does not grow with
- * the graph. Neither the blocks nor the bits depend on the number of threads. A readout of the model's own is fitted
- * once for all blocks. */
+ * the graph. Neither the blocks nor the bits depend on the number of threads. The model's own readout is fitted once
+ * for all blocks. */
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"

@@ -2,14 +2,14 @@
  * nodes without a link.
  *
  * The readout is fitted on links, and as many non-edges, whose rows come from a graph without these links: else the
- * rows would contain the answer. The rows of the scored pairs come from the whole graph, where they are no links
- * either. All columns are standardised by the fitted rows, so that a score does not depend on the other pairs, beyond
- * rounding.
+ * rows would contain the answer. The rows of the scored pairs come from the whole graph, because the scored pairs are
+ * no links in it. All columns are standardised by the fitted rows, so that a score does not depend on the other pairs,
+ * beyond rounding.
  *
- * Pairs are scored a block of queries at a time. The rows of a block are those of the support, then those of the
- * queries. A readout in two steps (mo_own_readout) learns from the support once and is applied to a block in parts,
- * because the memory of its kernels grows with the queries. Without a limit of memory a part is a whole block; the
- * rounding of a product depends on its number of rows, so that scores of smaller parts may differ in their last digits.
+ * Pairs are scored a block of queries at a time. A block has the support's rows, then the queries' rows. A readout in
+ * two steps (mo_own_readout) learns from the support once and is applied to a block in parts, because the memory of its
+ * kernels grows with the queries. Without a limit of memory a part is a whole block; the rounding of a product depends
+ * on its number of rows, so that scores of smaller parts may differ in their last digits.
  *
  * The pairs of the fit come from a table, or are drawn from the graph itself. */
 #include "tensor/hidden.h"
@@ -45,7 +45,7 @@ struct mo_link_scorer {
     mo_context *ctx;
     mo_graph *graph; /* borrowed */
     mo_candidate candidate;
-    int64_t memory;          /* bytes, of the options */
+    int64_t memory;          /* the options' limit, in bytes */
     mo_link_support support; /* links before others */
     mo_links *links;         /* the support as links */
     int64_t n_fit, *fit;     /* [n_fit]: fitted pairs in order, each as often as it is fitted */
@@ -240,7 +240,8 @@ static mo_links *link_support_take(const mo_graph *graph, const mo_link_support 
 
 /* ---- memory ---- */
 
-/* The bytes needed by a block that is read in parts of `part` queries, or by the fit before it if these are more. */
+/* The bytes needed by a block that is read in parts of `part` queries, or by the fit before it if the fit needs
+ * more. */
 static double block_bytes(const mo_link_scorer *s, int64_t part) {
     double n = (double)s->n_fit, m = fmin(n, MO_MOST_CENTRES);
     bool kept = s->candidate.model->readout;
@@ -249,9 +250,9 @@ static double block_bytes(const mo_link_scorer *s, int64_t part) {
     return fmax(queries, n * m * BYTES_PER_SYSTEM);
 }
 
-/* Divides the memory that the limit leaves beside `base` bytes between the readout and a chunk of pairs, whose columns
- * are computed together, at most `most`. Returns the pairs of a chunk, a multiple of the block; 0, with an error, if
- * the memory does not suffice. */
+/* Divides the memory that the limit allows beside `base` bytes between the readout and a chunk: at most `most` pairs,
+ * whose columns are computed together. Returns the number of pairs of a chunk, a multiple of LINK_QUERIES; 0, with an
+ * error, if the memory does not suffice. */
 static int64_t divide_memory(mo_link_scorer *s, double base, double most) {
     double left = (double)s->memory - base, least = LEAST_PAIRS * (double)BYTES_PER_PAIR;
     s->part = LINK_QUERIES;

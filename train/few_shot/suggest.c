@@ -25,7 +25,8 @@
 
 enum { MOST_ROWS = 65536 /* rows whose intermediate results share scratch memory */ };
 
-/* The penalty on rows of unit length: 0.1 to 1.5 choose alike; this value lies mid-range for most graphs. */
+/* The penalty on rows of unit length. Values from 0.1 to 1.5 choose almost the same examples; this one is in the middle
+ * for most graphs. */
 static const double penalty = 0.7;
 
 typedef struct design {

@@ -158,7 +158,7 @@ static bool project_prototypes(const mo_geometry *g, mo_tape *t, mo_tensor *G, d
 }
 
 /* The positions in the plane, and the corners of the outer hull there: points outside the hull of all others by more
- * than rounding. Coordinates are roots of eigenvalues, so their rounding is that of single precision. */
+ * than rounding. Coordinates are roots of eigenvalues, so they are exact only to single precision. */
 static void mark_outer(const mo_geometry *g, mo_tape *t, mo_tensor *G, mo_prototype *prototype) {
     double *plane = mo_host_array(g->ctx, 3 * g->C, sizeof *plane), *distance = plane ? plane + 2 * g->C : NULL;
     if (plane && project_prototypes(g, t, G, plane) && mo_hull_leave_one_out(g, plane, g->C, 2, distance)) {

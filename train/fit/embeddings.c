@@ -107,7 +107,7 @@ static char *name_class(mo_context *ctx, const mo_label_column *column, int64_t 
     return mo_text_copy(ctx, column->name ? column->name[value] : number);
 }
 
-/* Makes the graph that plans are drawn from, and the table of the given labels, of which the first n are kept. */
+/* Makes the graph that plans are drawn from and the classes' values, counts and names, all from the first n labels. */
 static void take_labels(mo_embeddings *E, const mo_label_column *column, int64_t n, const char *name) {
     mo_context *ctx = mo_tensor_context(E->Z);
     const int64_t *label = column->value;

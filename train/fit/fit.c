@@ -39,8 +39,8 @@ int mo_fit_regularisation(const mo_head *head) {
     return share;
 }
 
-/* Sets the values that tuning tries, ascending. Of a share: a fixed grid. Of a penalty: six decades about the scale of
- * the rows, in finer steps for the head ridge, whose values all come from one closed form. */
+/* Sets the values that tuning tries, ascending. For a share: a fixed grid. For a penalty: six decades about the scale
+ * of the rows, in finer steps for the head ridge, which fits all values in one closed form. */
 static void choose_values(const run *r, bool tune, mo_fit_job *job) {
     static const double shares[] = {0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9};
     const mo_head_parameter *p = r->crew.own.tuned >= 0 ? &r->crew.own.head->parameters[r->crew.own.tuned] : NULL;
@@ -110,7 +110,7 @@ static void sum_up_fit(const mo_fit_job *job, mo_fit_row *row) {
 }
 
 /* Writes row->outcome, by which heads are compared pairwise, and turns predictions into classes of E. outcome
- * [n_query]: memory for it in the case of a split. */
+ * [n_query]: its memory if the problem is a split. */
 static void name_predictions(
     const mo_embeddings *E, const mo_fit_job *job, double *outcome, int64_t *class_of, mo_fit_row *row) {
     const mo_draws *d = job->draws;

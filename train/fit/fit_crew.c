@@ -1,8 +1,8 @@
 /* train/fit/fit_crew.c - threads, each with its own context, take batches of episodes in turn.
  *
- * The products of one episode are small: threads that share one op would mostly wait at barriers. With whole episodes
- * there are no barriers, and the data stay in one core's cache. Episodes too large for each thread to hold one, and
- * those on a device, go one after another with all threads inside an op. */
+ * The products of one episode are small: threads that share one op would mostly wait at barriers. A thread that
+ * computes whole episodes meets no barrier, and its data stay in its core's cache. Episodes too large for each thread
+ * to hold one, and those on a device, go one after another with all threads inside an op. */
 #include "train/fit/fit_parts.h"
 
 #include "tensor/storage.h"

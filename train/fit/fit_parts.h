@@ -50,7 +50,7 @@ mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t B, 
 int mo_fit_regularisation(const mo_head *head);
 /* Scales rows [B, m, d] by the support Zs, as the head reads them; Zq may be NULL. */
 void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq);
-/* The approximate mean squared norm of a row of [Z | 1] after scaling; row_scale is that of a row before scaling. */
+/* The approximate mean squared norm of a row of [Z | 1] after scaling; row_scale: the same before scaling. */
 double mo_fit_scaled_norm(const mo_fitting *f, double row_scale);
 /* part [n]: the quarter (by norm) of each row of Z; row_scale: the mean squared norm of a row of [Z | 1]. */
 bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale);
@@ -113,7 +113,7 @@ void mo_fit_crew_release(mo_fit_crew *crew);
  * takes a batch. Returns false on failure and raises the error of the first failed batch. */
 bool mo_fit_crew_run(mo_fit_crew *crew, const mo_fit_job *job);
 
-/* ---- hull.c, and what it reads of a diagnosis (diagnosis.c) ---- */
+/* ---- hull.c, and the part of a diagnosis that it reads (diagnosis.c) ---- */
 
 typedef struct mo_geometry {
     mo_context *ctx;

@@ -6,8 +6,8 @@
  * held-out row is fitted; a class with one distinct row keeps it in every fit. Rows are scaled (fit_episodes.c) by the
  * fitted rows or, if one call gives all fits, by the whole support (scaling reads no labels). A head with cheap folds
  * (mo_head.cross_validate) computes all folds and the queries in one call; if that finds no solution, and for other
- * heads, each fold is fitted separately. Leaving one row out of a balanced support biases the fit against its class:
- * good enough to rank penalties, too pessimistic to fit a temperature. */
+ * heads, each fold is fitted separately. Leaving one row out of a balanced support biases the fit against the row's
+ * class. Such fits are good enough to rank penalties, but too pessimistic to fit a temperature. */
 #include "tensor/hidden.h"
 #include "train/fit/fit_parts.h"
 
@@ -49,7 +49,7 @@ static void leave_out(const mo_fitting *f, const mo_fit_batch *b, const double *
     free(Y);
 }
 
-/* The number of penalties whose systems fit in a few megabytes. */
+/* Takes only so many penalties at once that their systems fit in a few megabytes. */
 bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *values, int n_values, double *logits) {
     int64_t block = b->B * b->n_s * f->classes, width = mo_dim(f->Z, 1) + 1;
     int64_t order = b->n_s < width ? b->n_s : width, most = 1 + SYSTEM_NUMBERS / (b->B * b->n_s * order);

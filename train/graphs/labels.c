@@ -100,7 +100,7 @@ static int64_t *number_classes(mo_context *ctx, mo_labels *labels) {
     return NULL;
 }
 
-/* Sorts numeric labels as numbers, other texts by their bytes; a class is named as its first example has it. */
+/* Sorts numeric labels as numbers, other texts by their bytes; a class gets its name from its first example. */
 static void take_entries(const label_table *t, mo_labels *labels) {
     mo_context *ctx = t->graph->ctx;
     mo_label_column column = {0};

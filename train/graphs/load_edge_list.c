@@ -2,9 +2,9 @@
  *
  * SNAP's edge list: lines "u v" with blanks or tabs between; a comment starts at '#' or, above the first edge, at '%'
  * or "//"; LF or CR LF. Ids are any non-negative integers; they become 0..n-1 in rising order and are kept as the
- * nodes' names. If the first edge joins words, the lines name nodes, as do the rows of a CSV or TSV: two columns and,
- * optionally, a third of weights, with or without a header. The named nodes are the rows of the features beside the
- * edges or, without features, all names in edges, in byte order. */
+ * nodes' names. If the first edge joins words, the words are names of nodes. A CSV or TSV has names too: two columns
+ * and, optionally, a third of weights, with or without a header. The nodes are then the rows of the features in the
+ * same folder or, without features, all names in edges, in byte order. */
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "tensor/inside.h"

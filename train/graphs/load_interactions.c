@@ -15,7 +15,7 @@ typedef struct interactions {
     int64_t users, items, file_bytes; /* both files together */
 } interactions;
 
-/* Reads a user's line, which can be without items: all of them can be in the other file. */
+/* Reads a user's line. It has no items if all of the user's items are in the other file. */
 static bool add_user(mo_text_reader *r, interactions *list, int64_t *last) {
     int64_t user, item;
     if (!mo_text_integer_in(r, "a user above that of the line before", *last + 1, MO_GRAPH_LARGEST - 2, &user))

@@ -171,7 +171,7 @@ static void read_graph_labels(mo_graph *graph, const char *path, int64_t *id) {
     free(value);
 }
 
-/* Reads the real numbers of all nodes, [nodes, columns], one line per node; the first line fixes the number of
+/* The real numbers of all nodes, [nodes, columns], from one line per node; the first line fixes the number of
  * columns. */
 typedef struct attributes {
     float *value;

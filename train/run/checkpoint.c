@@ -1,6 +1,7 @@
 /* train/run/checkpoint.c - checkpoint.safetensors: weights under their names, moments under adamw.m. and adamw.v., and
  * in the metadata the step, the settings and the BLAS cores. Written all or nothing; on resume everything is checked
- * before the first value is restored. A new checkpoint replaces the newest one, which stays under another name. */
+ * before the first value is restored. A new checkpoint takes the name of the newest one, which is kept under another
+ * name. */
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
@@ -167,7 +168,7 @@ static void restore_trainer(mo_trainer *trainer, const mo_arrays *arrays, const 
         }
 }
 
-/* The step of a checkpoint whose settings equal those of this run; -1 on failure. */
+/* Returns the step of a checkpoint, whose settings must equal this run's; -1 on failure. */
 static int64_t check_metadata(mo_trainer *trainer, const json_t *metadata, const char *path) {
     mo_context *ctx = trainer->ctx;
     const char *step = checkpoint_text(metadata, "step"), *settings = checkpoint_text(metadata, "settings");

@@ -1,4 +1,4 @@
-/* train/run/optimizer.h - what an optimizer holds; checkpoints save and restore it (library internal). */
+/* train/run/optimizer.h - the fields of an optimizer, which checkpoints save and restore (library internal). */
 #ifndef MO_OPTIMIZER_H
 #define MO_OPTIMIZER_H
 

@@ -31,7 +31,7 @@ typedef struct verdict {
     int32_t stop;       /* whether a rank wants to stop */
 } verdict;
 
-/* The failure of one rank becomes that of every rank. */
+/* The failure of one rank becomes the failure of every rank. */
 static void share_failure(mo_context *ctx, const mo_ranks *ranks, const verdict *v) {
     char message[sizeof mo_context_status(NULL)->message] = "";
     bool mine = ranks->rank == v->rank;

@@ -179,7 +179,7 @@ static bool lock_log(const mo_trainer *trainer, int log, const char *path) {
 }
 
 /* Opens the log for appending and locks it against other processes that would continue the run, unless this process has
- * done so; without `make` only if there is a log. */
+ * done so. If `make` is false, opens only a log that exists. */
 static void open_log(mo_trainer *trainer, bool make) {
     char path[MO_PATH], label[MO_LABEL];
     mo_run_path(trainer, "log.jsonl", path);

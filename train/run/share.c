@@ -1,9 +1,8 @@
 /* train/run/share.c - several processes share a run: each has the same weights and computes some of the episodes of a
  * step. The gradients are added along the tree that one process would use (sum_tree.c), and every process takes the
- * same step with the sum: the bits do not depend on the number of processes. Devices that can add up the gradients
- * themselves (NCCL) do so, unless equal bits are asked for: one sum of one buffer per step, in that library's order;
- * the weights then agree with those of one process to rounding, and all ranks have the same bits. Only rank 0 writes
- * files. */
+ * same step with the sum: the bits do not depend on the number of processes. Devices with NCCL add up the gradients
+ * themselves, as one buffer per step and in NCCL's order, unless equal bits are asked for. All ranks then have the same
+ * bits, but agree with one process only to rounding. Only rank 0 writes files. */
 #include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 #include "train/run/trainer.h"

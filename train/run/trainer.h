@@ -1,4 +1,4 @@
-/* train/run/trainer.h - what a trainer holds, and its parts: settings, log, checkpoint (library internal). */
+/* train/run/trainer.h - the fields of a trainer, and its parts: settings, log, checkpoint (library internal). */
 #ifndef MO_TRAINER_H
 #define MO_TRAINER_H
 
@@ -95,8 +95,8 @@ mo_tensor *const *mo_sum_tree_join(mo_sum_tree *tree, mo_tape *t, int64_t first,
 
 /* Allocates the spare node, for sums of other ranks. Returns false if there is no memory. */
 bool mo_sum_tree_reserve(mo_sum_tree *tree);
-/* Gives every rank the sum over the `episodes` of a step, of which each rank has pushed its own. Every rank calls this,
- * also one that has failed: it sends arbitrary numbers, and all ranks learn of the failure when they agree. message:
+/* Gives every rank the sum over the `episodes` of a step, after each rank has pushed its own episodes. A failed rank
+ * calls this too and sends arbitrary numbers; all ranks learn of its failure when they agree. message:
  * mo_sum_tree_bytes bytes of host memory for a device's sums, NULL on a CPU. Valid until the next push. */
 mo_tensor *const *mo_sum_tree_share(
     mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, int64_t episodes, char *message);

@@ -1,6 +1,6 @@
 /* train/run/trainer_step.c - one optimizer step: draws and fetches each episode, encodes it and computes its loss on
  * one tape; backward gives its gradients, which are added along a fixed binary tree over the episodes (sum_tree.c); the
- * optimizer takes the step with their sum. Watchers (trainer.h) do the log, solve health, replay and exchange with
+ * optimizer takes the step with their sum. Watchers (trainer.h) write the log, replay steps and exchange sums with
  * other processes.
  *
  * The loss is the mean over episodes. With one episode the optimizer reads the tape's gradients; with several, memory

@@ -1,10 +1,10 @@
 /* train/svd/orthonormal.c - orthonormal bases by Cholesky QR (Yamamoto et al. 2015).
  *
  * Y^T Y = L L^T,  Q = Y L^-T: almost all of the work is two matrix products. Q is orthonormal up to eps cond(Y)^2; a
- * second pass over Q, whose condition is near 1, brings that to eps. If Y is too ill-conditioned for it (a graph of low
- * rank, an eigenvector already found), its columns are first rotated by the eigenvectors of Y^T Y, which makes them
- * orthogonal, with very different norms, then scaled. Directions that consist of rounding error are replaced by random
- * ones. */
+ * second pass over Q, whose condition is near 1, brings that to eps. If Y is too ill-conditioned for Cholesky (a graph
+ * of low rank, an eigenvector already found), its columns are first rotated by the eigenvectors of Y^T Y, which makes
+ * them orthogonal, with very different norms, then scaled. Directions that consist of rounding error are replaced by
+ * random ones. */
 #include "train/svd/svd_parts.h"
 
 #include "autograd/tape.h"

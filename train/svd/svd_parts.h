@@ -61,10 +61,10 @@ void mo_tall_spmm(const mo_csr *A, mo_tensor *X, mo_tensor *Y);
 
 /* ---- orthonormal.c: orthonormal bases of tall matrices ---- */
 
-/* Y [m, n], m >= n, contiguous, becomes Q with Q^T Q = I whose columns span those of Y. passes 1: orthonormal up to eps
- * cond(Y)^2, enough between the products of a power iteration; 2: to rounding. If Y is rank-deficient to rounding,
- * random columns complete it. If the columns are independent enough, their order is kept: Y = Q R with R upper
- * triangular, diagonal positive. No gradient flows. condition (may be NULL): receives a lower bound of cond(Y),
+/* Y [m, n], m >= n, contiguous, becomes Q with Q^T Q = I, whose columns span the columns of Y. passes 1: orthonormal up
+ * to eps cond(Y)^2, enough between the products of a power iteration; 2: to rounding. If Y is rank-deficient to
+ * rounding, random columns complete it. If the columns are independent enough, their order is kept: Y = Q R with R
+ * upper triangular, diagonal positive. No gradient flows. condition (may be NULL): receives a lower bound of cond(Y),
  * infinite if that is too large for Cholesky. */
 void mo_orthonormalize(mo_tape *t, mo_tensor *Y, int passes, double *condition);
 /* Scales columns to norm 1, in place; replaces those that are zero to rounding, relative to the largest, by random
@@ -79,9 +79,9 @@ mo_tensor *mo_inverse_factor(mo_tape *t, mo_tensor *L);
 /* ---- ritz.c: eigenpairs of a symmetric matrix from a subspace and its image ---- */
 
 /* Rayleigh-Ritz on the columns of Q = panel[0], nearly orthonormal, or, if images, on the columns of [Q, A Q]. The
- * panels are [n, q]; the first `wanted` columns of panel[2] become the Ritz vectors, orthonormal to rounding, of the
- * values theta [wanted] of largest magnitude in falling order; of values +-s, equal up to the share `rounding`, s comes
- * first. The other two panels are scratch. Returns the largest |U^T U - I|. */
+ * panels are [n, q]; the first `wanted` columns of panel[2] become Ritz vectors, orthonormal to rounding, and theta
+ * [wanted] their values, in falling order of magnitude. Of a pair +-s, equal up to the share `rounding`, s comes first.
+ * The other two panels are scratch. Returns the largest |U^T U - I|. */
 double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], bool images, int64_t wanted,
     double rounding, double *theta);
 /* Eigenpairs by magnitude of a small symmetric matrix T, contiguous, which is overwritten: vectors [.., wanted] in T's

@@ -52,7 +52,7 @@ static void svd_symmetric_iterate(mo_svd_problem *p, mo_tensor **panel, int coun
         bool gentle = p->condition < MO_SVD_FLAT && p->norm < MO_SVD_MODEST;
         svd_symmetric_step(p, panel, gentle ? 0 : 1);
         svd_symmetric_step(p, panel, 1);
-        p->condition = gentle ? sqrt(p->condition) : p->condition; /* of one product */
+        p->condition = gentle ? sqrt(p->condition) : p->condition; /* the condition of one product */
     }
 }
 
@@ -98,7 +98,7 @@ void mo_svd_symmetric(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) 
     for (int i = 0; i < 3; i++)
         panel[i] = mo_tall_create(p->t, p->real, p->n, p->q);
     mo_test_matrix(p, panel[0]);
-    p->condition = 1; /* of Omega */
+    p->condition = 1; /* the condition of Omega */
     if (count < 0) {
         svd_symmetric_converge(p, panel, theta, s, svd);
         return;

@@ -1,12 +1,12 @@
-/* tools/bench/probe/factorizations.c - tests whether a graph can record cuSOLVER's Cholesky and cuBLAS's triangular
- * solves, which the vendor does not document, and which triangle and routine are faster. */
+/* tools/bench/probe/factorizations.c - tests whether a CUDA graph can record cuSOLVER's Cholesky and cuBLAS's
+ * triangular solves, as the vendor does not say; and which triangle and routine are faster. */
 #include "tools/bench/probe/probe.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A X = B. A [n, n] is 12 on its diagonal and nearly 0 elsewhere, so that each factor is positive definite too: the
- * probe factors A in place repeatedly. */
+/* A X = B. The probe factors A in place, again and again, so each factor must be positive definite too: A [n, n] is 12
+ * on its diagonal and nearly 0 elsewhere. */
 typedef struct system_of {
     int64_t n, columns;
     float *A, *B;
@@ -80,7 +80,7 @@ static void ask(const probe *p, system_of *a) {
     }
 }
 
-/* The kernel of ours that does all of it, and its adjoint. */
+/* Times our kernel, which factors and solves at once, and then the kernel of its adjoint. */
 static void ask_own(const probe *p, int64_t n, int64_t m) {
     char what[64];
     system_of a = make_system(p, n, m);

@@ -42,7 +42,7 @@ static const char *finish(seam *s) {
     return failed ? failed : queued;
 }
 
-/* Returns the microseconds per call of `queue`, times `times`, between two events on the device. */
+/* Calls `queue` `times` times between two events on the device. Returns microseconds per call. */
 static double device_us(seam *s, probe_work queue, const void *of, int times) {
     seam_event *from = seam_event_create(s), *to = seam_event_create(s);
     if (!from || !to)

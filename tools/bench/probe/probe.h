@@ -1,5 +1,6 @@
-/* tools/bench/probe/probe.h - the program to run first on a new device: checks what the backend assumes of the vendor's
- * libraries, through the backend's own wrappers (seams). Prints one JSON object per line on standard output. */
+/* tools/bench/probe/probe.h - the program to run first on a new device: checks the backend's assumptions about the
+ * vendor's libraries, through the backend's own wrappers (seams). Prints one JSON object per line on standard
+ * output. */
 #ifndef MO_CUDA_PROBE_H
 #define MO_CUDA_PROBE_H
 
@@ -17,7 +18,7 @@ typedef struct probe {
 
 /* ---- measure.c ---- */
 
-/* Queues a piece of work `of`, the work's arguments; returns the reason if it is refused, else NULL. */
+/* Queues a piece of work whose arguments are `of`. Returns the reason if it is refused, else NULL. */
 typedef const char *(*probe_work)(seam *s, const void *of);
 
 /* Prints {"what", "host_us", "eager_us", "replay_us", "capture"}: microseconds per call on the host, on the device, and
@@ -25,7 +26,8 @@ typedef const char *(*probe_work)(seam *s, const void *of);
  * null. If the work is refused, prints {"what", "refused"}. */
 void probe_measure(const probe *p, const char *what, probe_work queue, const void *of);
 double probe_now_us(void);
-/* Allocate device memory, or end the program. probe_values fills it with n floats, uniform between -scale and scale. */
+/* Allocate device memory, or end the program. probe_values fills the memory with n floats, uniform between -scale and
+ * scale. */
 void *probe_memory(const probe *p, size_t bytes);
 float *probe_values(const probe *p, int64_t n, float scale);
 void probe_send(const probe *p, void *device, const void *values, size_t bytes);
@@ -36,9 +38,9 @@ void probe_stop(const char *what, const char *reason);
 /* ---- the questions ---- */
 
 void probe_launches(const probe *p);       /* launches.cu: the cost of a kernel, a fill, a copy, alone and in a graph */
-void probe_factorizations(const probe *p); /* factorizations.c: whether a graph can record them, and their time */
+void probe_factorizations(const probe *p); /* factorizations.c: their time, and whether a graph can record them */
 void probe_products(const probe *p);       /* products.c: the available epilogues, and the search for them */
-void probe_values_kept(const probe *p);    /* products.c: what relu makes of NaN and 0; which shapes use TF32 */
+void probe_values_kept(const probe *p);    /* products.c: relu of NaN and of 0; the shapes that use TF32 */
 void probe_rows(const probe *p);           /* rows.c: the time of softmax by cuDNN */
 /* The arguments of probe_walk (launches.cu): one thread loads the diagonal of A [n, n], entry by entry. */
 typedef struct probe_diagonal {
@@ -47,7 +49,8 @@ typedef struct probe_diagonal {
     int32_t *found;
 } probe_diagonal;
 const char *probe_walk(seam *s, const void *of);
-/* spd.cu: X = A^-1 B by the backend's kernel, A [n, n], B and X [n, m]; adjoint: by its factor L, which is given. */
+/* spd.cu: X = A^-1 B by the backend's kernel, A [n, n], B and X [n, m]; adjoint: solves by the given factor L of A
+ * instead. */
 typedef struct probe_system {
     int64_t n, m;
     float *A, *L, *B, *X;

@@ -17,7 +17,7 @@ typedef struct operands {
     void *bits;
 } operands;
 
-/* Returns a bfloat16 copy on the device: the upper halves of the n float32. */
+/* Returns a bfloat16 copy on the device: the upper 16 bits of each of n float32. */
 static uint16_t *halves(const probe *p, const float *wide, int64_t n) {
     uint32_t *from = malloc((size_t)n * sizeof *from);
     uint16_t *to = malloc((size_t)n * sizeof *to), *device = probe_memory(p, (size_t)n * sizeof *to);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* Softmax of x, or its adjoint from x, taken for y, and y_bar. */
+/* Softmax of x, or its adjoint from y and y_bar, with x in place of y. */
 typedef struct softmax {
     seam_rows rows;
     float *x, *y_bar, *out;

@@ -1,4 +1,4 @@
-/* The penalty of a ridge regression by the gradient of its leave-one-out error, without a held-out point:
+/* Learns the penalty of a ridge regression by the gradient of its leave-one-out error, which needs no held-out point:
  *     e_i = (y_i - yhat_i) / (1 - H_ii),     H = X (X'X + lambda I)^-1 X',
  * is exactly the error at point i of the fit without it. Checked against n fits, then lambda descends its gradient.
  * Build: cc lesson.c $(pkg-config --cflags --libs mochi) -lm */

@@ -1,5 +1,5 @@
-/* The network that is hardest to cut: roads between all pairs of N places share TOTAL, and the second smallest
- * eigenvalue of the Laplacian L = diag(A 1) - A is raised by its gradient. Equal roads are best: 2 TOTAL / (N - 1).
+/* Finds the network that is hardest to cut: roads between all pairs of N places share TOTAL, and gradient steps raise
+ * the second smallest eigenvalue of the Laplacian L = diag(A 1) - A. Equal roads are best: 2 TOTAL / (N - 1).
  * Build: cc lesson.c $(pkg-config --cflags --libs mochi) -lm */
 #include <math.h>
 #include <mochi/mochi.h>

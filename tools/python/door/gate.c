@@ -88,8 +88,8 @@ static door_failure door_failed(void) {
     return door_last;
 }
 
-/* Sets this thread's result. A finalizer can make calls between another call and the query of that call's result; it
- * then restores that result. */
+/* Sets this thread's result. A finalizer that makes calls can run between a call and the query of its result; it then
+ * restores this result. */
 static void door_put_failure(door_failure failure) {
     door_last = failure;
 }

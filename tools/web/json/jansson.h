@@ -1,5 +1,5 @@
-/* tools/web/json/jansson.h - what lessons and the page write of JSON (json.c): a value is its text. The names are those
- * of the library that the program uses elsewhere. */
+/* tools/web/json/jansson.h - the part of JSON that lessons and the page write (json.c); a value is its text. The names
+ * are jansson's, the library that the program uses elsewhere. */
 #ifndef JANSSON_H
 #define JANSSON_H
 
@@ -22,7 +22,7 @@ int json_array_append_new(json_t *array, json_t *value);
 int json_object_set_new(json_t *object, const char *key, json_t *value);
 int json_object_update_new(json_t *object, json_t *members);
 void json_decref(json_t *value);
-/* Its text, closed, valid until the value is freed. */
+/* Returns the value's text with all brackets closed, valid until the value is freed. */
 const char *json_text(json_t *value);
 
 #endif

@@ -1,13 +1,14 @@
 /* train/features/nodes/attribute_products.c - kernels of wide, sparse attributes.
  *
- * With x_u the attributes of node u at unit length and p_u their mean over its neighbours, row u of P X, the tables
- * <x_u, x_j> and <x_u, p_j> over the nodes j of a list are sparse products, and
+ * x_u: the attributes of node u at unit length. p_u: the mean of x_v over the neighbours v of u, that is, row u of P X.
+ * Two tables, <x_u, x_j> and <x_u, p_j> for the nodes j of a list, are computed by sparse products. The other products
+ * are
  *
  *     <p_i, x_j> = mean of <x_u, x_j>,   <p_i, p_j> = mean of <x_u, p_j>   over the neighbours u of i,
  *
- * which are sparse products with P, so that no row of P X is multiplied. For two rows r and s of a kernel and the mean
- * mu of its rows, <r - mu, s - mu> = r s - r mu - s mu + mu mu. A row of the tables is made when its node, or one of
- * its neighbours, is first requested. */
+ * which are sparse products of P with the tables, so that no p_i is multiplied. For two rows r and s of a kernel and
+ * the mean mu of its rows, <r - mu, s - mu> = r s - r mu - s mu + mu mu. A row of the tables is made when its node, or
+ * one of its neighbours, is first requested. */
 #include "autograd/inside.h"
 #include "ops/rules/in_place.h"
 #include "train/features/example_rows.h"

@@ -81,7 +81,7 @@ typedef struct row_sums {
 /* Adds column c to the sums, and clears it in own and near. */
 static void take_column(const mo_attribute_rows *x, int64_t c, double *own, double *near, row_sums *sums) {
     const double r[MO_ATTRIBUTE_KINDS] = {own[c], near[c], own[c] - near[c]};
-    if (own[c] == 0 && near[c] == 0) /* taken, or nothing */
+    if (own[c] == 0 && near[c] == 0) /* already taken, or no entry */
         return;
     for (int kind = 0; kind < MO_ATTRIBUTE_KINDS; kind++) {
         sums->squares[kind] += r[kind] * r[kind];

@@ -38,7 +38,7 @@ typedef struct mo_attribute_products {
     int64_t n;      /* length of the list */
     int64_t met;    /* number of nodes that have a row */
     int32_t *place; /* [nodes]: a node's row, or -1; NULL: no table yet */
-    float *own;     /* [nodes, n], of which `met` rows are made: <x_u, x_j> */
+    float *own;     /* [nodes, n]: <x_u, x_j>; only the first `met` rows are made */
     float *near;    /* as own: <x_u, row j of P X> */
 } mo_attribute_products;
 

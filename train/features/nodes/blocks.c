@@ -4,10 +4,10 @@
  * Structure P_A = (U + V) sqrt(S) of A~, attributes P_X = U sqrt(S) of X (basis.c), each divided by its mean row norm;
  * block b at hop k is A~^k P_b. If a graph has no attributes, its second block is zero.
  *
- * The rows are read by an encoder whose parameters are still to be trained, or by one model that is finished. The model
- * reads sums over the hops, whose weights it names; for it these sums are made hop by hop, and no other hop is kept but
- * the second, which the kernels read. A few columns at a time pass all hops, and the last row of a block is at first
- * P_b itself: the whole needs the memory of two hops beside its result. */
+ * An encoder in training reads all hops. A trained model reads only sums over the hops, whose weights it gives. For
+ * such a model these sums are made hop by hop, and only hop 2 is kept beside them, for the kernels. A few columns at a
+ * time pass all hops, and P_b first lies in the last row of its block, so that this needs little memory beside its
+ * result. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
@@ -154,14 +154,13 @@ static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_t
 
 enum { MOST_SIDES = 2 };
 
-/* The polynomials in A~ whose values are kept of each block: the model's sums, and the hop MO_KERNEL_HOP behind them.
- */
+/* The polynomials in A~ that are kept of each block: the model's sums, then hop MO_KERNEL_HOP. */
 typedef struct mixture {
     int sums; /* 0: every hop is kept */
     double c[MO_BLOCKS][MOST_SIDES + 1][MO_POWERS];
 } mixture;
 
-/* Adds a model's weight of its row k of the hops and diffused rows to the coefficients of the powers. */
+/* Adds the model's weight for row k, a hop or (k > hops) a diffused row, to the coefficients of the powers. */
 static void add_weight(double c[MO_POWERS], int64_t k, int hops, double weight) {
     double row[MO_POWERS] = {0};
     if (k <= hops)
@@ -185,7 +184,7 @@ static void read_mixture(mo_tape *t, const mo_feature_options *o, mixture *m) {
         m->c[b][sides][MO_KERNEL_HOP] = 1;
 }
 
-/* Replaces both blocks, of which the last row is P_b, by the sums of the mixture. */
+/* Replaces both blocks, whose last rows hold P_b, by the sums of the mixture. */
 static void mix_blocks(mo_tape *t, const mo_csr *A, mixture *m, mo_tensor *mixed) {
     int64_t d = mo_dim(mixed, 3);
     for (int b = 0; b < MO_BLOCKS; b++)
@@ -239,7 +238,7 @@ static void fill_rows(const mo_graph *graph, mixture *m, mo_features *basis, mo_
         mo_tensor *last = mo_slice(t, rows, MO_AXIS(1), m->sums - 1, m->sums);
         mo_tensor_copy(last, mo_with_axis(t, P, MO_AXIS(1), 1));
         mo_tape_reset(t);
-        mo_arrays_release(basis->arrays); /* from here on, its last row stands for it */
+        mo_arrays_release(basis->arrays); /* from here on, P_b is in the last row */
         basis->arrays = NULL;
         mix_blocks(t, A, m, rows);
     }
@@ -253,7 +252,7 @@ static void put_rows(
     char key[400];
     const char *name = m->sums ? "mixed" : "blocks";
     mo_stack_file s = describe_rows(graph, o, m, f, key);
-    mo_tensor *rows = disk ? mo_stack_open(&s) /* else with any values: pages take memory only as they are written */
+    mo_tensor *rows = disk ? mo_stack_open(&s) /* else uninitialized: a page takes memory only once it is written */
                            : take_array(f, name, mo_tensor_uninitialized(graph->ctx, MO_F32, s.ndim, s.shape));
     mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){graph->nodes, 1});
     if (mo_ok(graph->ctx) && !s.whole)

@@ -1,8 +1,8 @@
 /* train/features/nodes/kernels.c - kernels between the nodes of a graph, one per expert.
  *
  * The experts are defined in kernels.h. An expert with dense rows makes the rows of the requested nodes and multiplies
- * them. A1 sums over common neighbours, S over squared differences (gram_blocks.c). Experts of
- * sparse attributes multiply sparse rows (attribute_products.c). */
+ * them. A1 sums over common neighbours, S over squared differences (gram_blocks.c). Experts on sparse attributes
+ * multiply sparse rows (attribute_products.c). */
 #include "train/features/nodes/kernels.h"
 
 #include "autograd/tape.h"

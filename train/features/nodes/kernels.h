@@ -18,9 +18,9 @@
 typedef struct mo_node_kernels mo_node_kernels;
 
 /* graph: not a set; nodes: the features of its nodes, or NULL (no H); both borrowed until release. memory: the most
- * bytes to use (0: the free memory). Raises MO_MEMORY before the work, with the bytes needed, if these are too few,
- * MO_INVALID for a set of graphs, and MO_NUMERICAL for attributes whose squares float32 cannot hold. Bits do
- * not depend on the number of threads. Returns NULL on failure, with the status in the graph's context. */
+ * bytes to use (0: the free memory); if the kernels need more, raises MO_MEMORY, with the bytes needed, before the
+ * work. Raises MO_INVALID for a set of graphs, and MO_NUMERICAL for attributes whose squares float32 cannot hold. Bits
+ * do not depend on the number of threads. Returns NULL on failure, with the status in the graph's context. */
 mo_node_kernels *mo_node_kernels_create(const mo_graph *graph, const mo_features *nodes, int64_t memory);
 void mo_node_kernels_release(mo_node_kernels *k);
 
@@ -38,9 +38,9 @@ mo_code mo_node_kernels_add(mo_node_kernels *k, const char *name, const float *r
 
 /* Writes K [E, n_a, n_b] float32: the kernels between the nodes a [n_a] and b [n_b], which can repeat and can be empty.
  * Rows made for b are kept for the next call with the same b: pass the support as b, and blocks of queries as a. Dense
- * attributes keep 12 bytes per node of b and column, and use as much for up to 1,024 nodes of a; sparse ones keep 8
- * bytes per node of b and node requested so far (or its neighbour), at most 2 GiB. Raises MO_INVALID for a node outside
- * the graph. Not thread-safe. Returns the status. */
+ * attributes keep 12 bytes per column for each node of b, and use as much for up to 1,024 nodes of a at a time. Sparse
+ * attributes keep 8 bytes per node of b for each node requested so far and each of its neighbours, at most 2 GiB.
+ * Raises MO_INVALID for a node outside the graph. Not thread-safe. Returns the status. */
 mo_code mo_node_kernels_gram(
     mo_node_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K);
 

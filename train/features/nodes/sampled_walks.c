@@ -20,7 +20,7 @@
 
 enum { WALKS = 256, RANKS = 256, AT_ONCE = 8, TASK = 256, FEW = 8 };
 
-/* Figures of all nodes that are computed once. */
+/* Figures of all nodes, computed once. */
 typedef struct surroundings {
     int64_t *first;  /* [nodes + 1] */
     int32_t *higher; /* N+(v) from first[v] on */
@@ -57,7 +57,7 @@ static int64_t chosen_neighbour(const mo_graph *g, int64_t u, uint32_t bits) {
     return g->column[g->row_pointer[u] + (int64_t)(((uint64_t)bits * (uint64_t)degree(g, u)) >> 32)];
 }
 
-/* near [nodes]: marks the neighbours of one node. */
+/* near [nodes]: marks the neighbours of u. */
 static double back_after_four(const mo_graph *g, const surroundings *s, int64_t u, const bool *near) {
     double du = (double)degree(g, u), there = 0, same = 0, sampled = 0;
     for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++) {
@@ -139,7 +139,7 @@ static bool sum_least_ranks(const mo_graph *g, const int64_t *node, int64_t n, d
         for (int64_t u = 0; u < g->nodes; u++) {
             mo_random r = mo_random_at(1, MO_PURPOSE_WALK, (uint64_t)u);
             r.index = (uint64_t)first / 2;
-            for (int k = 0; k < AT_ONCE; k += 2) { /* of 32 bits each */
+            for (int k = 0; k < AT_ONCE; k += 2) { /* 64 random bits give two ranks */
                 uint64_t bits = mo_random_bits(&r);
                 own[u][k] = -log1pf(-((float)(bits >> 32) + 0.5F) * 0x1p-32F);
                 own[u][k + 1] = -log1pf(-((float)(uint32_t)bits + 0.5F) * 0x1p-32F);

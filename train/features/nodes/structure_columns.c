@@ -7,8 +7,8 @@
  *     the return probabilities of P after 2, 3, 4 steps; log(1 + nodes that P^2 reaches);
  *     P of clustering; P of 1 / d; P of log(n PageRank).
  *
- * PageRank restarts with .15 and is 30 rounds of r <- .15 / n + .85 P^T r (Page et al. 1999). Times n it is 1 on
- * average, so its logarithm is near 0: the 0 that P of this logarithm gives an isolated node is then no outlier. */
+ * PageRank restarts with .15 and is 30 rounds of r <- .15 / n + .85 P^T r (Page et al. 1999). n PageRank is 1 on
+ * average, so its logarithm is near 0. An isolated node gets 0 for P of this logarithm, which is then no outlier. */
 #include "train/features/nodes/structure_columns.h"
 
 #include "tensor/hidden.h"
@@ -39,7 +39,7 @@ enum {
 _Static_assert((int)COLUMNS == MO_STRUCTURE_COLUMNS, "as many columns as declared");
 
 enum { ROUNDS = 30, TASK = 256 };
-/* A graph with at most EXACT_WALKS two-step walks has all of them enumerated, in some seconds. In a larger graph each
+/* In a graph with at most EXACT_WALKS two-step walks all are enumerated, which takes seconds. In a larger graph each
  * node has a limit, at least EXACT_WALKS_OF_NODE (mo_most_exact_walks). */
 enum { EXACT_WALKS = 1 << 28, EXACT_WALKS_OF_NODE = 1 << 11 };
 static const double RESTART = 0.15;

@@ -2,9 +2,10 @@
  * neighbours.
  *
  * x_w: the unit attribute row of node w. For the pair (u, v), over w in N(u): the largest and the mean of <x_w, x_v>;
- * over w in N(v), the largest and the mean of <x_w, x_u>. Columns: the larger, the smaller and the mean of both
- * largest; the mean and the larger of both means; the cosine of the attributes, unweighted and weighted by log(n /
- * n_j), n_j the number of nodes with attribute j. Of more than 64 neighbours, 64 at even distances are taken. */
+ * over w in N(v), the largest and the mean of <x_w, x_u>. Columns: the larger, the smaller and the mean of the two
+ * largest values; the mean and the larger of the two means; the cosine of the attributes, unweighted and weighted by
+ * log(n / n_j), n_j the number of nodes with attribute j. Of more than 64 neighbours, 64 at even distances are
+ * taken. */
 #include "tensor/hidden.h"
 #include "train/features/pairs/pair_columns.h"
 
@@ -41,7 +42,7 @@ static double sparse_product(const mo_graph *graph, int64_t u, int64_t v, const 
     return sum;
 }
 
-/* The weight of every attribute: 1, or log(n / n_j); and the length of every row under it. */
+/* The weight of every attribute: 1, or log(n / n_j); and the length of every row with these weights. */
 static bool weigh(const mo_graph *graph, bool by_rarity, double *weight, double *length) {
     double *having = mo_host_array(graph->ctx, graph->features, sizeof *having);
     if (!having)

@@ -41,7 +41,8 @@ static inline float mo_pair_product(const float *restrict x, const float *restri
 
 typedef enum mo_pair_kind { MO_PAIR_BANDS, MO_PAIR_EXTRAS, MO_PAIR_WALKS, MO_PAIR_MATCHES, MO_PAIR_PARTS } mo_pair_kind;
 
-/* A part of the rows of links: its name, that of its moments [2, outer, w], and the epsilon of its standardisation. */
+/* A part of the rows of links: its name, the name of its moments [2, outer, w], and the epsilon that standardises
+ * it. */
 typedef struct mo_pair_part {
     const char *name, *moments;
     double epsilon;

@@ -25,7 +25,7 @@
 enum { COUNTS = 8, MAX_BANDS = 33 };
 #define EQUAL 1e-5 /* singular values whose logarithms differ by at most this count as equal */
 
-/* Columns first .. stop - 1, and the share of their sum of n_uj n_vj that goes to a band. */
+/* The share of the sum of n_uj n_vj over columns first .. stop - 1 that goes to a band. */
 typedef struct mo_band_part {
     int64_t first, stop;
     int band;

@@ -3,7 +3,7 @@
  *     (A~^3)_uv^(1/3), (A~^4)_uv^(1/4), log(1 + (A^3)_uv), 1 / length of the shortest of these walks (0: none),
  *     log(1 + 2m (A~^k)_uv / (d_u d_v)^(1/2)) for k = 2, 3, 4
  *
- * where the last is the lift: the probability that a walk ends at v, relative to a walk from a random start. With s_w =
+ * where the last are lifts: the probability that a walk ends at v, relative to a walk from a random start. With s_w =
  * sum over a in N(u) and N(w) of 1 / d_a,
  *     (A~^2)_uv = s_v / (d_u d_v)^(1/2),    (A~^3)_uv = sum_b s_b / d_b / (d_u d_v)^(1/2)  over b in N(v),
  *     (A~^4)_uv = sum_b (1 / d_b) sum_w s_w / d_w / (d_u d_v)^(1/2)  over b in N(v), w in N(b).

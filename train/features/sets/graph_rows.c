@@ -1,12 +1,12 @@
 /* train/features/sets/graph_rows.c - rows of graphs: every graph of a set in one basis, so that a coordinate means the
  * same in all.
  *
- * A node has two rows. Structure: structure.c. Attributes: the node features at one scale (scaled_set.c) or, of more
- * than 256 columns, their coordinates U sqrt(S) in one SVD of the whole set. Hop k multiplies them by A~^k. A graph's
- * row at a hop is the mean and the standard deviation of its nodes' rows. Each column is then centred over the graphs
- * and scaled to the standard deviation sqrt(s_j), with s_j its deviation at hop 0 divided by the largest deviation. The
- * extras are log nodes, log(1 + 2 edges) and the mean degree. Other blocks describe a graph by itself: statistics.c,
- * subtrees.c, waves.c. */
+ * A node has two rows. Structure: structure.c. Attributes: the node features at one scale (scaled_set.c) or, if these
+ * have more than 256 columns, their coordinates U sqrt(S) in one SVD of the whole set. Hop k multiplies both by A~^k. A
+ * graph's row at a hop is the mean and the standard deviation of its nodes' rows. Each column is then centred over the
+ * graphs and scaled to the standard deviation sqrt(s_j), with s_j its deviation at hop 0 divided by the largest
+ * deviation. The extras are log nodes, log(1 + 2 edges) and the mean degree. Other blocks describe a graph by itself:
+ * statistics.c, subtrees.c, waves.c. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "train/features/sets/set_blocks.h"

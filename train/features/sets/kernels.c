@@ -57,7 +57,7 @@ static void sort_columns(const mo_graph *set, node_columns *c) {
         c->place[j] = c->attribute[j] ? c->n_attributes++ : c->n_labels++;
 }
 
-/* Standardises a column over listed nodes, or over all. */
+/* Fills the attributes, each standardised over the listed nodes (NULL: over all). */
 static void fill_attributes(const mo_graph *set, const node_columns *c, const int64_t *node, int64_t n) {
     memset(c->a, 0, (size_t)(set->nodes * c->n_attributes) * sizeof *c->a);
     for (int64_t u = 0; u < set->nodes && set->features > 0; u++)
@@ -155,7 +155,7 @@ static int64_t attribute_columns(int64_t n) {
     return 5 * n + (n <= FEW_ATTRIBUTES ? n + n * (n - 1) / 2 : 0);
 }
 
-/* near [nodes of the graph, attributes]: P a. */
+/* Writes the attribute columns of graph g. near [its nodes, attributes]: scratch for P a. */
 static void describe_attributes(const mo_graph *set, const node_columns *c, int64_t g, float *near, float *out) {
     int64_t first = set->graph_offset[g], n = set->graph_offset[g + 1] - first, w = c->n_attributes;
     const float *a = c->a + first * w;
@@ -222,8 +222,8 @@ static bool make_columns(mo_set_kernels *k, const int64_t *node, int64_t count) 
     return mo_ok(set->ctx);
 }
 
-/* Whether columns i form an expert. If k is inductive: whether there are such columns; else whether one of them differs
- * between graphs. */
+/* Whether columns i form an expert: if k is inductive, whether there are any; else whether one differs between
+ * graphs. */
 static bool is_expert(const mo_set_kernels *k, int i) {
     return k->inductive ? k->of[i].w > 0 : k->of[i].varying > 0;
 }

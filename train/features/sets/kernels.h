@@ -25,9 +25,9 @@
  * not depend on other graphs, except for rounding and the choice of which feature columns are attributes. */
 typedef struct mo_set_kernels mo_set_kernels;
 
-/* set: borrowed until release. inductive: see above; call mo_set_kernels_refer before reading kernels. memory: the
- * most bytes to use (0: the free memory). Raises MO_MEMORY before the work if these are too few, MO_INVALID for a
- * single graph. Returns NULL on failure. */
+/* set: borrowed until release. inductive: see above; call mo_set_kernels_refer before reading kernels. memory: the most
+ * bytes to use (0: the free memory); if the kernels need more, raises MO_MEMORY before the work. Raises MO_INVALID for
+ * a single graph. Returns NULL on failure. */
 mo_set_kernels *mo_set_kernels_create(const mo_graph *set, bool inductive, int64_t memory);
 void mo_set_kernels_release(mo_set_kernels *k);
 

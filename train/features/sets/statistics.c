@@ -16,7 +16,7 @@
 typedef struct sums {
     double n, ends, triangles, cycles, paths, stars, most; /* ends: 2m; triangles, cycles: sums over all nodes */
     double components;
-    double x, xx, xy; /* sums over the ends of edges, with x = log(1 + d), of x, x^2, and x times the other end's x */
+    double x, xx, xy; /* sums of x, of x^2 and of x times the other end's x over the ends of edges; x = log(1 + d) */
 } sums;
 
 static int64_t find_root(int64_t *parent, int64_t i) {

@@ -7,7 +7,7 @@
  * n_c nodes of colour c in a graph, k(G, G') = sum over rounds and colours of min(n_c, n'_c). That is an inner product
  * of rows with one column for every colour c and every value v that n_c takes in some graph: the entry is (v -
  * v_before)^(1/2) if n_c >= v, with v_before the next smaller value. Columns of a single graph are left out, since they
- * change only the diagonal. Rows are divided by the root of k(G, G); the coordinates are those of their SVD. */
+ * change only the diagonal. Rows are divided by the root of k(G, G); their SVD gives the coordinates. */
 #include "train/features/sets/set_blocks.h"
 
 #include "ops/inside.h"
@@ -163,7 +163,7 @@ static void add_colour(cells *c, const entry *e, int64_t n, bool single, const d
         count[i] = e[i].count;
     qsort(count, (size_t)n, sizeof *count, compare_counts);
     int64_t before = 0;
-    for (int64_t k = 0; k < n - !single && mo_ok(c->ctx); k++) { /* the largest count can be of one graph only */
+    for (int64_t k = 0; k < n - !single && mo_ok(c->ctx); k++) { /* a single graph can have the largest count alone */
         if (count[k] == before)
             continue;
         double root = sqrt((double)(count[k] - before));
