@@ -96,6 +96,12 @@ typedef struct reading {
     given_options *given;
 } reading;
 
+static bool has_option(const option *table, const char *name) {
+    while (table->kind && !(is_option(table) && !strcmp(table->name, name)))
+        table++;
+    return table->kind;
+}
+
 static error_t take_argument(int key, char *text, struct argp_state *state) {
     reading *r = state->input;
     if (key >= FIRST_KEY && key < FIRST_KEY + MOST_OPTIONS) {
@@ -104,7 +110,9 @@ static error_t take_argument(int key, char *text, struct argp_state *state) {
     } else if (key == ARGP_KEY_ARG && r->line->take_word) {
         r->line->take_word(r->options, text, state);
     } else if (key == ARGP_KEY_ARG) {
-        refuse_command_line(state, EXIT_USAGE, "'%s': expected options only", text);
+        bool data = has_option(r->line->table, "data"); /* most words beside options are meant to be the data */
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected options only%s%s", text,
+            data ? "; did you mean --data " : "", data ? text : "");
     } else if (key == ARGP_KEY_END && r->line->end) {
         r->line->end(r->options, state);
     } else {
