@@ -42,7 +42,7 @@ TABLES = {
     "sets": ("## Graph sets", {name: name for name in SETS}, "--task gc --episodes 30 --shots 4,16,64 --transductive yes",
              (4, 16, 64), {"best": "trained", "untrained": "random", "best hop": "hop", "raw features": "x0"}),
     "training": ("## What training buys", ALIKE, "--weights best,free --task nc --episodes 20 --shots 4,16,64", (4, 16, 64),
-                 {"best - free": ("best", "free"), "best - untrained": ("best", "random")}),
+                 {"best - free": ("best", "free")}),
     "refit": ("## Refitted on its own predictions", ALIKE, "--task nc --episodes 10 --shots 1,2,4,16 --transductive auto",
               (1, 2, 4, 16), {"best": "trained", "refitted where chosen": "trained+T?"}),
 }
