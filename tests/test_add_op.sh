@@ -60,7 +60,7 @@ EOF
 sed -i 's/^OP(implicit_solve)$/OP(half_square)\n&/' ops/ops.list
 sed -i 's/^MO_API mo_tensor \*mo_square(.*/&\nMO_API mo_tensor *mo_half_square(mo_tape *t, mo_tensor *X);/' ops/ops.h
 sed -i "s/^  'logdet.c',$/  'half_square.c',\n&/" ops/meson.build
-row='| `half_square` Y = X² \/ 2 | X dX | X_bar = X Y_bar | [`half_square.c` half_square_vjp](half_square.c) |'
+row='| `half_square` Y = X² \/ 2 | X dX | X_bar = X Y_bar | [half_square_vjp](half_square.c) |'
 sed -i "s/^| \`neg\`, \`exp\`/$row\n&/" ops/ADJOINTS.md
 
 touched=$(for part in "${parts[@]}"; do diff -rq "$tree/$part" "$part" || true; done | sed 's/.*[/ ]\([^/ ]*\) differ$/\1/; s/.*: //')

@@ -16,13 +16,13 @@ function join(name) {
     return imports.map(join).join('') + text.replace(/^import .*\n|^export \{.*\n/gm, '').replace(/^export /gm, '');
 }
 
-/** {op: {name, differential, adjoint, file}} of the rows "| `op` formula | differential | adjoint | [`file` function] |". */
+/** {op: {name, differential, adjoint, file}} of the rows "| `op` formula | differential | adjoint | [function](file) |". */
 function rules() {
     const all = {};
-    for (const row of fs.readFileSync(readme, 'utf8').matchAll(/^\| (`.*) \| \[`(\S+) .*$/gm)) {
+    for (const row of fs.readFileSync(readme, 'utf8').matchAll(/^\| (`.*) \| \[\w+\]\((\S+)\).*$/gm)) {
         const [title, differential, adjoint] = row[1].replace(/\\\|/g, '∣').split(' | ').map((cell) => cell.replace(/∣/g, '|').trim());
         for (const op of title.matchAll(/`(\w+)`/g))
-            all[op[1]] ??= { name: title.replace(/`/g, ''), differential, adjoint, file: row[2].replace(/`$/, '') };
+            all[op[1]] ??= { name: title.replace(/`/g, ''), differential, adjoint, file: row[2] };
     }
     return all;
 }
