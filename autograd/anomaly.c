@@ -17,7 +17,7 @@ void mo_tape_set_anomaly(mo_tape *t, bool on) {
 
 /* The first element that is not finite. */
 typedef struct culprit {
-    int64_t at; /* row-major; -1: there is none */
+    int64_t at; /* row-major; -1: every element is finite */
     const char *value;
 } culprit;
 

@@ -78,7 +78,8 @@ void mo_call_save(mo_call *c, mo_tensor *T) {
     if (!c || mo_is_null(T))
         return;
     for (int i = 0; i < c->n_in; i++)
-        if (T == c->in[i]) { /* X is another node's output: save a header of our own, which is released separately */
+        if (T == c->in[i]) { /* another node can own T: save a second header of the same values, which is released
+                              * separately */
             T = mo_tape_window(c->t, T, T->ndim, T->shape, T->stride, 0);
             break;
         }
