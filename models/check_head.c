@@ -113,7 +113,8 @@ static void head_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
     }
 }
 
-/* The largest difference between the logits of a batch and of its episodes one by one, over the largest logit. */
+/* The largest difference between the logits of a batch and of its episodes one by one, divided by the largest logit or
+ * by 1, whichever is larger. */
 static double batch_error(problem *p) {
     mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
     mo_tensor *together, *in[MAX_IN];

@@ -23,8 +23,8 @@ typedef struct mo_named {
  * and `query` number nodes or graphs, and a link is two such numbers. Rows of examples ("blocks": [2, hops + 1, n_s +
  * n_q, d]; "spectrum": [2, d]; "extras": [n_s + n_q, p]): the n_s support examples come first, in the order of their
  * labels, then the queries; `support` and `query` are not read. Episodes of nodes or graphs may also carry "kernels"
- * [E, n_s, n_s] of the support and "query kernels" [E, n_q, n_s] between queries and support. These hold the values
- * k(x, y), 1 included, of E kernels, the further experts of the readout. */
+ * [E, n_s, n_s] of the support and "query kernels" [E, n_q, n_s] between queries and support. They hold the values of E
+ * kernels, each with 1 added for the intercept; each kernel is a further expert of the readout. */
 typedef struct mo_episode {
     mo_task task;
     int64_t classes;
@@ -91,7 +91,7 @@ typedef struct mo_encoder {
     bool of_examples; /* reads rows of examples; false: rows of nodes */
     int n_parameters;
     const mo_encoder_parameter *parameters;
-    mo_encode encode; /* NULL: whole */
+    mo_encode encode; /* NULL: the encoder has `whole` instead */
     /* The fields below are 0 for most encoders. whole: encodes the whole episode -> [n, k] and itself handles blocks of
      * e->max_rows rows and means over graphs. r: dropout's random position, or NULL. */
     mo_tensor *(*whole)(

@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-/* Returns Wb. Raises an error if lambda is 0 and [Zs | 1] has not full rank: the weights would not be unique. */
+/* Returns Wb. Raises an error if lambda is 0 and [Zs | 1] lacks full rank: the weights would not be unique. */
 static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *lambda) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_ok(ctx) || mo_item(lambda) != 0)

@@ -180,8 +180,8 @@ mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, cons
     return mix_experts(t, alpha, Yloo, Ys, mix);
 }
 
-/* Added to the diagonal of the centres' kernel, because float32 does not resolve its smallest eigenvalues; far below
- * the smallest penalty. */
+/* Added to the diagonal of the centres' kernel, because float32 does not resolve its smallest eigenvalues. It is far
+ * below the smallest penalty. */
 static const double centre_ridge = 1e-3;
 
 mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_tensor *Ys, mo_tensor *Ym,
