@@ -106,7 +106,8 @@ MO_API mo_tensor *mo_gelu(mo_tape *t, mo_tensor *X);     /* x Phi(x), the exact 
 typedef enum mo_reduced { MO_DROP_AXES = 0, MO_KEEP_AXES } mo_reduced;
 MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
 MO_API mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
-/* Mean squared distance from the mean, but divided by n - correction: correction 0 is biased, 1 unbiased */
+/* The variance: squared distances from the mean, summed and divided by n - correction; correction 0 is biased, 1
+ * unbiased */
 MO_API mo_tensor *mo_var(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced, int64_t correction);
 MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced); /* ties: gradient to the first */
 MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
@@ -168,8 +169,9 @@ typedef struct mo_solve_health {
     mo_tensor *error;    /* expected relative error of X and of gradients, eps / rcond; 1: no digit is right */
 } mo_solve_health;
 
-/* How accurate X is, the result of mo_solve or (spd) mo_solve_spd, or of their _or_nan forms, for A and B; leading axes
- * broadcast as there. Costs an inverse in float64. Returns the status; the tensors are null on failure. */
+/* Measures how accurately X solves A X = B. X is the result of mo_solve or, if spd, of mo_solve_spd, or of their
+ * _or_nan forms; leading axes broadcast as there. Costs an inverse in float64. Returns the status; the tensors are null
+ * on failure. */
 MO_API mo_code mo_solve_check(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *X, bool spd, mo_solve_health *health);
 
 /* ---- composed/: losses, accuracy, segments, sparse values ---- */

@@ -59,8 +59,8 @@ static factored condition_factor(mo_tape *t, mo_tensor *A, bool spd) {
     return f;
 }
 
-/* Returns |A^-1| for every float64 matrix of A, and its factors in *f; meaningless for a matrix that, by f->info, has
- * none. */
+/* Returns |A^-1| for every float64 matrix of A, and its factors in *f; meaningless for a matrix that has no inverse by
+ * f->info. */
 static mo_tensor *inverse_norm(mo_tape *t, mo_tensor *A, factored *f) {
     mo_context *ctx = mo_tape_context(t);
     *f = condition_factor(t, A, false);
@@ -74,7 +74,7 @@ static mo_tensor *inverse_norm(mo_tape *t, mo_tensor *A, factored *f) {
     return matrix_norm(t, V);
 }
 
-/* 1 / (|A| |A^-1|); 0 if by the info `word` A has no inverse. */
+/* 1 / (|A| |A^-1|); 0 if `word`, the info of the factorization, says that A has no inverse. */
 static double reciprocal(double size, double inverse, int32_t word) {
     double rcond = 1 / size / inverse;
     return word == -1 || word > 0 || !(rcond > 0 && isfinite(rcond)) ? 0 : rcond;

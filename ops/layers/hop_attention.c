@@ -52,7 +52,7 @@ static void hop_attention_forward(mo_call *c) {
     mo_kernels_of(c->ctx, Y->dtype)->hop_attention(c->ctx, &g);
 }
 
-/* ---- the rule of ops ---- */
+/* ---- the rule, made of ops ---- */
 
 /* Returns z [n, K], the gradient at the scores, from the gradients at Y and a, of which one can be NULL; NULL if both
  * are. */
