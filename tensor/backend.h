@@ -58,7 +58,7 @@ typedef enum mo_reduction { MO_REDUCE_SUM, MO_REDUCE_MAX, MO_REDUCE_SUM_OF_SQUAR
  * each part only if its data is not NULL: add `bias`: [n], or [.., n] with one bias per matrix of the batch; add
  * `addend` [.., m, n]; if `relu`, clip at zero; set C to 0 wherever `above` [.., m, n] is not positive (the adjoint of
  * relu). row_sums [.., m] receives the sums of the rows of A: if A is the transposed adjoint of a layer's output,
- * row_sums is the gradient of its bias, and the product that of its weights. */
+ * row_sums is the gradient of the layer's bias, and C the gradient of its weights. */
 typedef struct mo_gemm {
     mo_view A, B, C;
     double alpha, beta;
@@ -284,7 +284,7 @@ typedef struct mo_backend {
     /* Writes the bytes of device memory that this process holds, and the bytes still free. NULL: errors about memory do
      * not name these numbers. */
     void (*memory)(mo_context *ctx, size_t *held, size_t *left);
-    /* Gives back the memory that no tensor or tape uses, after a wait. */
+    /* Waits, then gives back the memory that no tensor or tape uses. */
     void (*trim)(mo_context *ctx);
     /* Returns the largest use of device memory in bytes, including the libraries' own; `restart` sets this record to
      * the present use. NULL: no record. */

@@ -1,7 +1,7 @@
 /* tensor/check.h - conditions on values that only the device knows (library internal).
  *
  * The CPU checks at once. A device that works ahead of the host queues the check and goes on; when values are next
- * read, it raises the error of the first condition that failed, from a note of what the op knew (mo_note). */
+ * read, it raises the error of the first condition that failed, from the note that the op left (mo_note). */
 #ifndef MO_CHECK_H
 #define MO_CHECK_H
 

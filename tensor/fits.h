@@ -47,7 +47,8 @@ typedef struct mo_logistic_solve_call {
 typedef struct mo_svm_call {
     int folds; /* 0 to MO_FOLDS_AT_ONCE */
     const int64_t *stop;
-    mo_view K, Y, lambda, alpha, held, violation; /* [B, n, n], [B, n, C], [B or 1, 1, 1], [B, n, C], held, [B] */
+    mo_view K, Y, lambda, alpha, held, violation; /* [B, n, n], [B, n, C], [B or 1, 1, 1], [B, n, C], held as above,
+                                                   * [B] */
     mo_view margin;                               /* [B, n]; data NULL: margins of 1 */
 } mo_svm_call;
 

@@ -120,8 +120,8 @@ struct mo_csr {
     mo_csr *transposed; /* built on demand, owned; never for symmetric matrices */
 };
 
-/* Returns whether the matrix has not been released; raises "<what>: ..", MO_STATE, if it has. Only in debug mode is a
- * released matrix still there to be asked. */
+/* Returns whether the matrix has not been released; raises "<what>: ..", MO_STATE, if it has. Only in debug mode does a
+ * released matrix stay, so that this can find it. */
 bool mo_csr_lives(const mo_csr *A, const char *what);
 void mo_free_released_csr(mo_context *ctx);
 /* The arrays of a matrix as kernels see them. */

@@ -26,7 +26,7 @@ void lapack_orgqr(const int *m, const int *n, const int *k, real *A, const int *
 /* Factors count <= MATRIX_LANES matrices of order n <= SMALL_MATRIX; info as for potrf in tensor/backend.h. */
 void potrf_small(real *A, int64_t count, int64_t n, int32_t *info);
 
-enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* SMALL_MATRIX: to this order plain loops beat LAPACK */
+enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* SMALL_MATRIX: up to this order plain loops beat LAPACK */
 
 /* <x, y>, summed in double. */
 static inline double dot(const real *x, const real *y, int64_t n) {

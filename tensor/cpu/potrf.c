@@ -48,7 +48,7 @@ typedef struct step {
     int64_t n, k0, k1;
 } step;
 
-/* Rows r0 .. r1-1 of the panel P below that block: P := P L^-T. */
+/* Rows r0 .. r1-1 of the panel P, which lies below the diagonal block: P := P L^-T. */
 static void solve_panel(const step *s, int64_t r0, int64_t r1) {
     blas_trsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (blasint)(r1 - r0),
         (blasint)(s->k1 - s->k0), 1, s->A + s->k0 * s->n + s->k0, (blasint)s->n, s->A + r0 * s->n + s->k0,

@@ -34,8 +34,8 @@ __device__ static double join_warp(int64_t kind, double value) {
     return value;
 }
 
-/* Joins the elements first, first + step .. below last; with eight loads in flight where `flat`: a single axis is
- * reduced, and no place takes a division. */
+/* Joins the elements first, first + step .. below last. flat: a single axis is reduced, so that positions take no
+ * division, and eight loads are in flight. */
 template <bool flat, typename real>
 __device__ static double piece_value(const reduction &p, const real *x, int64_t first, int64_t last, int64_t step) {
     constexpr int together = flat ? 8 : 1;
@@ -49,7 +49,7 @@ __device__ static double piece_value(const reduction &p, const real *x, int64_t 
                 loop_nest_seek(p.reduced, from, at);
             term[u] = x[at[0]];
         }
-        for (int u = 0; u < together; u++) { /* what lies behind the end changes nothing */
+        for (int u = 0; u < together; u++) { /* elements behind the end change nothing */
             double t = r + u * step < last ? (double)term[u] : start_value(p.kind);
             value = join(p.kind, value, p.kind == MO_REDUCE_SUM_OF_SQUARES ? t * t : t);
         }

@@ -1,12 +1,12 @@
 /* tensor/cpu/fits/svm.c - the Crammer-Singer machine by its dual, on all rows and without each fold (tensor/fits.h):
  * each item of the batch on one thread.
  *
- * At the start alpha_i = Y_i, and row i has no part in the weights; a row for which that is optimal does not change the
+ * At the start alpha_i = Y_i, and row i has no part in the weights. A row whose alpha_i stays Y_i does not change the
  * problem. So each round works on the other rows alone, the working rows: those whose alpha has moved, and those whose
  * logits violate the optimality conditions. Two kinds of steps alternate: sweeps over the rows, which find the alpha
- * that are 0, and steps on the face of the other alpha. On the right face these give the solution, up to rounding.
- * Optimality: in every row g = F - m Y, m the row's margin, is largest where alpha > 0. Below, Y of a working row
- * stands for m Y.
+ * that are 0, and steps on the face of the other alpha. On the right face a step of the second kind gives the solution,
+ * up to rounding. Optimality: in every row g = F - m Y, m the row's margin, is largest where alpha > 0. Below, Y of a
+ * working row stands for m Y.
  *
  * All fits of an item share K. The fit without a fold starts from the fit of all rows. The alpha of the fold's rows are
  * set to Y and stay there, so that these rows have no part in the weights; the fit also gives their logits.
@@ -127,7 +127,7 @@ static void onto_face(const svm_working *w, real *X) {
 }
 
 /* v = the step to the minimum over the face, by at most `limit` conjugate gradients. Returns whether the residual fell
- * to rounding error: its own at the start, or that of logits of magnitude `size`. */
+ * to rounding error, relative to its start or to logits of magnitude `size`. */
 static bool minimise_face(const svm_working *w, int64_t limit, double size) {
     int64_t N = w->row * w->C;
     real least_step = w->step[0];
@@ -242,7 +242,7 @@ typedef struct svm_fit {
     real *F;                      /* [C, panels_row(n)]: logits K (Y - alpha) / lambda of all rows */
     bool *wanted, *working_row;   /* [n] */
     svm_working working;
-    int64_t rounds; /* of all its fits */
+    int64_t rounds; /* number of rounds of all fits */
 } svm_fit;
 
 /* F = K (Y - alpha) / lambda */

@@ -14,7 +14,7 @@
 #define TEXT_OF(x) #x
 #define LIBRARY_OF(major) "libcudnn.so." TEXT_OF(major)
 
-/* The functions that we call, and what they need. */
+/* cuDNN's functions that we call, its handle, and the form of the rows. */
 struct seam_dnn {
     void *object;
     size_t (*version)(void);
