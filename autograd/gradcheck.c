@@ -314,7 +314,7 @@ static void check_input(problem *p, int i, double *const *single) {
 /* ---- against each other ---- */
 
 /* Returns the largest difference of the gradients a and b with respect to the inputs in `set` (a bit per input),
- * divided by the largest entry of b for the same input; *input is that input. */
+ * divided by the largest entry of b for the same input or by least_scale, whichever is larger; *input is that input. */
 static double apart(const problem *p, const double *a, const double *b, uint64_t set, int *input) {
     double most = 0;
     for (int i = 0; i < p->n_in; i++) {
@@ -847,7 +847,8 @@ mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_
 
 /* ---- a function at given inputs ---- */
 
-/* A leaf near X: each entry moved by about `nearby` times its size; an entry of 0, times the root mean square of X. */
+/* A leaf near X: each entry is moved by about `nearby` times its size, an entry of 0 by about `nearby` times the root
+ * mean square of X. */
 static mo_tensor *moved(problem *p, mo_tensor *X) {
     int64_t n = mo_numel(X);
     double *x = check_numbers(p->ctx, n), usual = 0;

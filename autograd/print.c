@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW = 64 }; /* elements that mo_tape_dot shows */
+enum { FEW = 64 }; /* mo_tape_dot shows the elements of values up to this size */
 
 typedef struct value {
     const mo_tensor *tensor, *gradient; /* gradient NULL: not known */
@@ -103,8 +103,8 @@ static void free_values(printer *p) {
 
 /* ---- gradients ---- */
 
-/* Marks the values that the newest scalar of forward depends on. Returns whether backward has consumed a node on the
- * way. */
+/* Marks the loss, which is the newest scalar of forward that needs a gradient, and the values that need a gradient and
+ * on which it depends. Returns whether backward has consumed a node on the way. */
 static bool mark_reached(printer *p) {
     bool consumed = false;
     for (p->loss = p->n - 1; p->loss >= 0; p->loss--) {

@@ -39,8 +39,9 @@ typedef struct mo_episode {
     mo_tensor *centres;        /* int64 [m], ascending: the support rows that represent a large support; "kernels" are
                                   then [E, n_s, m]. NULL: all rows */
     mo_tensor *segment;        /* gc: int64 [graphs + 1], first row of each graph; else NULL */
-    double assortativity;      /* nc: how much more alike neighbours' attributes are than those of two random nodes, in
-                                * standard deviations over random pairs; 0: not more alike, or unknown */
+    double assortativity;      /* nc: how much more alike the attributes of neighbours are than the attributes of random
+                                * pairs of nodes, in standard deviations over random pairs; 0: not more alike, or
+                                * unknown */
     bool inductive;            /* gc: the readout's only experts are the episode's kernels; embeddings are not used */
     int64_t max_rows; /* rows per block; backward encodes each block again. 0: all rows at once, kept in memory */
 } mo_episode;
@@ -105,8 +106,8 @@ typedef struct mo_encoder {
     void (*release)(void *state);
 } mo_encoder;
 
-/* The encoder that a shared object exports as `const mo_encoder mo_encoder_plugin`; path: with a slash, or a name that
- * the loader finds. The object stays loaded. Returns NULL on failure; the status names the file. */
+/* The encoder that the shared object at path exports as `const mo_encoder mo_encoder_plugin`. A path without a slash is
+ * a file in the current folder. The object stays loaded. Returns NULL on failure; the status names the file. */
 MO_API const mo_encoder *mo_load_encoder(mo_context *ctx, const char *path);
 /* Checks an encoder on drawn rows in float64: the gradients to its parameters (to 1e-6 at order 1, 1e-5 at order 2),
  * and that rows encoded in blocks equal rows encoded at once. */

@@ -306,7 +306,8 @@ static mo_tensor *profile(mo_tape *t, const episode *e, mo_tensor *c) {
     return mo_reshape(t, mo_exp(t, exponent), 4, (int64_t[]){BLOCKS, 1, 1, mo_dim(l, 1)});
 }
 
-/* Softmax weights of the K rows mixed, the hops and then the diffused rows, for every side: [BLOCKS, sides, K]. */
+/* Softmax weights of the K rows that are mixed, the hops and then the diffused rows, for every side: [BLOCKS, sides,
+ * K]. */
 static mo_tensor *hop_weights(mo_tape *t, mo_tensor *const *const *side, int sides, bool diffused) {
     mo_tensor *weights[2];
     for (int s = 0; s < sides; s++) {

@@ -220,7 +220,7 @@ typedef struct mo_solver_report {
     bool missed;             /* a solve has missed its tolerance */
 } mo_solver_report;
 
-/* For a batch of systems that are solved together but do not depend on each other. */
+/* Options of mo_implicit, for a batch of systems that are solved together but do not depend on each other. */
 typedef struct mo_implicit_options {
     int batch_axes;       /* number of leading axes of x that count systems; each has m unknowns */
     bool symmetric;       /* dF/dx is symmetric and definite: use conjugate gradients, not GMRES */
@@ -253,8 +253,8 @@ typedef struct mo_solver_options {
 /* Every solver takes a start x0 [.., item ..] and returns x with F(x, theta) = 0, differentiable in theta any number of
  * times: by the implicit function theorem, without recorded iterations; or, if unrolled, through the iterations, with
  * the results of line searches held fixed. mo_newton_krylov: any F, by Newton steps with backtracking, whose systems
- * are factored or, beyond implicit.dense_limit, solved by conjugate gradients or GMRES; one step if F(x) = A(theta) x -
- * b(theta). */
+ * are factored or, beyond implicit.dense_limit, solved by conjugate gradients or GMRES. If F(x) = A(theta) x -
+ * b(theta), one step is enough. */
 MO_API mo_tensor *mo_newton_krylov(
     mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
 /* The minimiser of a smooth f(x, theta) -> [..], one value per item. mo_lbfgs: over all x; mo_projected_gradient: over

@@ -150,7 +150,7 @@ void *cuda_scratch(mo_context *ctx, size_t bytes) {
 /* ---- copies ---- */
 
 /* Returns page-locked memory that no queued copy uses, and sets *wanted to its size, at most the *wanted bytes asked
- * for. Waits only if all of this memory is in use, so that the small uploads of a step do not wait. */
+ * for. Waits only if too little of this memory is unused, so that the small uploads of a step do not wait. */
 static char *find_staging(mo_context *ctx, size_t *wanted) {
     cuda_state *state = state_of(ctx);
     size_t bytes = *wanted < last_staging ? *wanted : last_staging;

@@ -62,7 +62,8 @@ template <typename to> static __global__ void operand_kernel(copyings<to> all) {
     }
 }
 
-/* If all rows of y begin at multiples of 16 bytes, makes each item a group of neighbours. */
+/* Makes each item a group of neighbours if the rows of x and y have unit stride and all rows of y begin at multiples of
+ * 16 bytes. */
 template <typename to> static void take_groups(copying<to> *n) {
     constexpr int width = 16 / sizeof(to);
     cuda_nest<2> *N = &n->N;
@@ -78,8 +79,8 @@ template <typename to> static void take_groups(copying<to> *n) {
     N->total = N->total / n->columns * N->size[last];
 }
 
-/* y := x, for n copies of float32, up to 16 in one launch. Empty views are legal. If all rows of y begin at multiples
- * of 16 bytes, each row is filled with zeros up to a multiple of 16 bytes, for which y must have room. */
+/* y := x, for n copies of float32, up to 16 in one launch. Empty views are legal. If take_groups makes groups, each row
+ * of y is filled with zeros up to a multiple of 16 bytes, for which y must have room. */
 template <typename to> static void copy_operands(mo_context *ctx, const operand_copy *copies, int n) {
     for (int first = 0; first < n; first += most_copied) {
         copyings<to> all = {};

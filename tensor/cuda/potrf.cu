@@ -7,7 +7,7 @@
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
-constexpr int64_t side = 32;                                /* of a tile */
+constexpr int64_t side = 32;                                /* rows and columns of a tile */
 constexpr int together = side * side / block_threads;       /* entries of a tile for each thread */
 template <typename real> using tile = real[side][side + 1]; /* in shared memory; side + 1 avoids bank conflicts */
 

@@ -1,4 +1,4 @@
-/* tensor/cpu/fast/avx512.h - products of float32 matrices by vectors of 512 bits: the parts that one thread computes.
+/* tensor/cpu/fast/avx512.h - products of float32 matrices by 512-bit instructions: the parts that one thread computes.
  * The entries of the factors are rounded to bf16 (for AVX512-BF16) or left as they are. */
 #ifndef MO_CPU_AVX512_H
 #define MO_CPU_AVX512_H

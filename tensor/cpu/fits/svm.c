@@ -223,8 +223,8 @@ static bool face_search(const svm_working *w) {
     return false;
 }
 
-/* Moves towards the minimum over the face, by at most `limit` conjugate gradients; size: the largest logit. *exact: the
- * minimum was found, to rounding. Returns true if no bound stopped the step. */
+/* Moves towards the minimum over the face, by at most `limit` conjugate gradients; size: the largest magnitude of a
+ * logit. *exact: the minimum was found, to rounding. Returns true if no bound stopped the step. */
 static bool svm_face_step(const svm_working *w, int64_t limit, double size, bool *exact) {
     find_face(w);
     *exact = minimise_face(w, limit, size);
@@ -264,7 +264,8 @@ static real margin_of(const svm_fit *f, int64_t i) {
     return f->margin ? f->margin[i] : 1;
 }
 
-/* Returns the largest g of row i minus the smallest g with alpha > 0; raises *size to the row's largest logit. */
+/* Returns the largest g of row i minus the smallest g with alpha > 0; 0 if K_ii is 0, INFINITY if a value is not
+ * finite. Raises *size to the largest magnitude of the row's logits. */
 static double row_violation(const svm_fit *f, int64_t i, double *size) {
     int64_t row = panels_row(f->n);
     real top = -(real)INFINITY, low = (real)INFINITY, own = f->K[i * f->n + i];
@@ -357,7 +358,8 @@ static bool walk_face(const svm_fit *f, double size, bool *exact) {
     return inside;
 }
 
-/* Runs a fit; returns the largest violation of the optimality conditions, below 0 if they hold.
+/* Runs a fit. Returns a number below 0 if the optimality conditions hold, else their largest violation in the best
+ * round.
  *
  * A sweep changes the alpha of one row at a time. If the rows lie far from 0 and near each other, any such change moves
  * all logits much, so that sweeps undo a step that a bound has stopped. Such a fit (`stuck`) walks each face to its end
@@ -424,7 +426,7 @@ static int64_t svm_layout(svm_fit *f, real *scratch) {
     return at;
 }
 
-/* Runs all fits of an item; returns their largest violation. */
+/* Runs the fits of an item until one fails. Returns the violation of the fit that failed, below 0 if none did. */
 static double run_item(svm_fit *f, const mo_svm_call *g, int64_t b) {
     int64_t n = f->n, C = f->C, row = panels_row(n), bytes = n * C * (int64_t)sizeof(real);
     real *alpha = (real *)g->alpha.data + b * n * C, *held = (real *)g->held.data + b * entry_length(&g->held);

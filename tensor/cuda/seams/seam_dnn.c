@@ -30,7 +30,7 @@ struct seam_dnn {
         const cudnnTensorDescriptor_t, const void *, const cudnnTensorDescriptor_t, const void *, const void *,
         const cudnnTensorDescriptor_t, void *);
     cudnnHandle_t handle;
-    cudnnTensorDescriptor_t rows; /* of x, y and their adjoints, which have one shape */
+    cudnnTensorDescriptor_t rows; /* the form of x, y and their adjoints */
 };
 
 static bool find_functions(struct seam_dnn *d) {
@@ -58,7 +58,7 @@ static void close_dnn(struct seam_dnn *d) {
     free(d);
 }
 
-/* cuDNN with a handle on our stream; NULL, in every call, if it is not installed. */
+/* cuDNN with a handle on our stream; NULL if it is not installed, or if it would have to be opened in a capture. */
 static struct seam_dnn *open_dnn(seam *s) {
     if (s->looked_for_dnn)
         return s->dnn;
