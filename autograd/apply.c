@@ -99,7 +99,7 @@ static void fail_freed(mo_call *c, int i) {
     mo_fail_freed(c->in[i], what);
 }
 
-/* Makes the checks of an input that need no knowledge of the op. Returns false if one of them raised. */
+/* Checks an input as far as that needs no knowledge of the op. Returns false if a check raised. */
 static bool check_input(mo_call *c, int i) {
     mo_tensor *X = c->in[i];
     const char *name = c->op->name;

@@ -2,8 +2,8 @@
  *
  * Define by run: an op executes when it is called. In mode MO_RECORD it also leaves a node if an input needs a
  * gradient. The tape owns an arena: mo_tape_reset frees everything made on the tape at once. vjps (vector-Jacobian
- * products) are written with ops, so what backward does can itself be recorded and differentiated. The engine calls one
- * op itself: the sum of contributions. */
+ * products) are written with ops, so backward itself can be recorded and differentiated. The engine calls only one op
+ * of its own, the sum of contributions to a gradient. */
 #ifndef MO_AUTOGRAD_H
 #define MO_AUTOGRAD_H
 
@@ -35,10 +35,10 @@ MO_API mo_tape *mo_tape_at(mo_tape *t, const char *file, int line);
  * NaN or an infinity. The mode costs one more read of every result. */
 MO_API void mo_tape_set_anomaly(mo_tape *t, bool on);
 
-/* Draws the recorded graph as a file for graphviz (dot -Tsvg): shapes, the elements of small values, sections, what
- * backward has freed, and gradients. Before mo_backward, while the graph still holds its values, these are the
- * gradients of the newest scalar with respect to every value; afterwards, the gradients of the leaves. The tape does
- * not change. Works in the error state too, and keeps the error. Returns the status. */
+/* Draws the recorded graph as a file for graphviz (dot -Tsvg): shapes, the elements of small values, sections,
+ * gradients, and which values backward has freed. Before mo_backward, while the graph still holds its values, the file
+ * shows the gradients of the newest scalar with respect to every value; afterwards, the gradients of the leaves. The
+ * tape does not change. Works in the error state too, and keeps the error. Returns the status. */
 MO_API mo_code mo_tape_dot(mo_tape *t, const char *path);
 /* Tensors of the tape: uninitialised; a scalar; filled with value; copied from row-major host memory. They have no
  * gradient; to differentiate with respect to one, make it a leaf. */
@@ -82,7 +82,8 @@ MO_API void mo_zero_grad(mo_tensor *leaf);
 /* ---- gradients ---- */
 
 typedef enum mo_grad_flags {
-    MO_CREATE_GRAPH = 1, /* record what backward does, so that the gradients can be differentiated; implies MO_RETAIN */
+    MO_CREATE_GRAPH = 1, /* record the ops of backward, so that the gradients can be differentiated; implies
+                          * MO_RETAIN */
     MO_RETAIN = 2,       /* keep saved tensors: backward can run again over the same nodes */
     MO_ALLOW_UNUSED = 4  /* an output that depends on no tensor with a gradient gives zeros instead of an error */
 } mo_grad_flags;

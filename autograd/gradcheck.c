@@ -106,8 +106,8 @@ static void judge(problem *p, double error, double tolerance, const char *format
         p->order == 2 ? ", order 2, " : ", ", text);
 }
 
-/* Turns an error of the context into a failure of the check. Returns whether there was no error. what: "", or when it
- * happened. tried: f may refuse its inputs, so only a lack of memory is a failure. */
+/* Turns an error of the context into a failure of the check. Returns whether there was no error. what: the situation in
+ * which it occurred, or "". tried: f may refuse its inputs, so only a lack of memory is a failure. */
 static bool settle(problem *p, const char *what, bool tried) {
     if (mo_context_wait(p->ctx) == MO_OK) /* waits, because a device can raise errors after the call has returned */
         return true;

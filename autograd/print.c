@@ -187,7 +187,7 @@ static void put_elements(printer *p, const mo_tensor *T) {
     mo_host_free(p->ctx, text, bytes);
 }
 
-/* Prints the elements of a small value after `before`, and those of its gradient after `before_gradient`. */
+/* Prints the elements of a small value after `before`, and the elements of its gradient after `before_gradient`. */
 static void put_values(printer *p, const value *v, const char *before, const char *before_gradient) {
     if (!is_small(p, v->tensor))
         return;
@@ -282,7 +282,7 @@ static void dot_leaf(printer *p, const value *v) {
     put(p, "\"];\n");
 }
 
-/* Nodes that backward recorded have another colour than those of forward. */
+/* Nodes that backward recorded have another colour than nodes of forward. */
 static void dot_node(printer *p, const mo_node *node) {
     put(p, "  n%" PRId64 " [fillcolor=%s, label=\"%%%" PRId64 " ", node->index, node->vjp_of ? "mistyrose" : "white",
         node->index);

@@ -82,7 +82,7 @@ static void let_go(mo_tensor *T, mo_freed by) {
     T->freed = by;
 }
 
-/* Keeps the headers freed by this reset, which are marked, until the next reset, and frees those of the reset
+/* Keeps the headers freed by this reset, which are marked, until the next reset. Frees the headers of the reset
  * before. */
 static void change_host(mo_tape *t) {
     mo_host_arena *last = t->host;

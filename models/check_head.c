@@ -12,7 +12,8 @@
 #include <string.h>
 
 enum { INPUTS = 3, MAX_IN = INPUTS + MO_MAX_HEAD_PARAMETERS + 1 };
-/* What a check differentiates: the logits; the logits of a support with copies; a linear fit to weighted rows. */
+/* The values that a check differentiates: the logits; the logits of a support with copies; a linear fit to weighted
+ * rows. */
 enum { PLAIN = 0, COPIES, WEIGHTS, CHECKS };
 
 /* One sample. in: the float64 leaves Zs, Ys, Zq, the head's parameters and, for a weighted fit, the rows' weights.

@@ -1,11 +1,11 @@
-/* models/encoder.h - encoders: graph code from the rows of an episode to embeddings, and what a model sees of one
- * few-shot problem. */
+/* models/encoder.h - encoders: graph code from the rows of an episode to embeddings, and the episode, which holds the
+ * data of one few-shot problem. */
 #ifndef MO_ENCODER_H
 #define MO_ENCODER_H
 
 #include "models/head.h"
 
-/* ---- episode: what a model sees of one few-shot problem ---- */
+/* ---- episode: the data of one few-shot problem, as a model sees them ---- */
 
 typedef enum mo_task { MO_TASK_NC = 0, MO_TASK_LP, MO_TASK_GC, MO_TASKS } mo_task; /* nodes, links, graphs */
 

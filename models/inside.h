@@ -149,7 +149,7 @@ MO_API void mo_invariant_write_parts(unsigned parts, char *list, size_t bytes);
 /* Returns whether the encoder was built for this library and is complete; if not, raises MO_INVALID with the field. */
 MO_API bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder);
 
-/* The model of the recipe `best`, which reads only what every valid SVD of a graph agrees on (models/invariant.c).
+/* The model of the recipe `best`, which gives the same results for every valid SVD of a graph (models/invariant.c).
  * options NULL: mo_invariant_defaults. At 3 hops it has 28 parameters, none of which depends on a width; initial values
  * are fixed. Returns NULL on failure. */
 MO_API mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);

@@ -101,7 +101,7 @@ MO_API mo_tensor *mo_sigmoid(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_softplus(mo_tape *t, mo_tensor *X); /* log(1 + e^x) */
 MO_API mo_tensor *mo_gelu(mo_tape *t, mo_tensor *X);     /* x Phi(x), the exact form */
 
-/* ---- reduce.c, max.c, logsumexp.c: over a set of axes; an empty set gives X ---- */
+/* ---- reduce.c, max.c, logsumexp.c: over a set of axes; an empty set gives X, or 0 for mo_var ---- */
 /* Whether a reduction removes the axes that it reduces over, or keeps them with size 1. */
 typedef enum mo_reduced { MO_DROP_AXES = 0, MO_KEEP_AXES } mo_reduced;
 MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
@@ -152,7 +152,7 @@ MO_API mo_tensor *mo_gather_rows(
 MO_API mo_tensor *mo_scatter_add_rows(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t n); /* the adjoint */
 MO_API mo_tensor *mo_take_along(mo_tape *t, mo_tensor *X, mo_tensor *index); /* [.., m], int64 [.., k] -> [.., k] */
 MO_API mo_tensor *mo_put_along(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t m); /* the adjoint */
-/* Row s is the sum or mean of rows offset[s] .. offset[s+1]-1 of X [n, d], 0 if there are none; offset int64 [S + 1],
+/* Row s is the sum or mean of rows offset[s] .. offset[s+1]-1 of X [n, ..], 0 if there are none; offset int64 [S + 1],
  * from 0 to n. */
 MO_API mo_tensor *mo_segment_sum(mo_tape *t, mo_tensor *X, mo_tensor *offset);
 MO_API mo_tensor *mo_segment_mean(mo_tape *t, mo_tensor *X, mo_tensor *offset);

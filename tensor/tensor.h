@@ -61,8 +61,8 @@ MO_API void mo_clear_error(mo_context *ctx);
 typedef enum mo_device { MO_CPU = 0, MO_CUDA } mo_device;
 
 /* How float32 products are formed: of exact factors, of factors rounded to 10 bits after the point (relative error of a
- * product up to 2^-10), or to 7 bits (2^-7); the range of exponents stays that of float32. All other work is float32 in
- * every mode: sums of products, addends, factorizations, solves, parameters. */
+ * product up to 2^-10), or to 7 bits (2^-7); exponents keep the range of float32. All other work is float32 in every
+ * mode: sums of products, addends, factorizations, solves, parameters. */
 typedef enum mo_math { MO_MATH_FP32 = 0, MO_MATH_TF32, MO_MATH_BF16 } mo_math;
 
 typedef struct mo_context_options {

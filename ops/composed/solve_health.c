@@ -18,7 +18,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Returns the symmetric matrices whose lower triangles are those of A. */
+/* Returns the symmetric matrices that have the lower triangles of A. */
 static mo_tensor *mirrored(mo_tape *t, mo_tensor *A) {
     mo_tensor *L = mo_tril(t, A), *D = mo_diagonal_embed(t, mo_diagonal(t, A));
     return mo_add(t, mo_sub(t, L, D), mo_transpose(t, L));

@@ -63,9 +63,9 @@ static inline int64_t matrix_count(const mo_view *A) {
     return leading(A, A->ndim - 2);
 }
 
-/* The number of workspaces for a batch: one per thread or, if there are fewer items than threads, one per item. They
- * are then numbered by item: a team always has all of the context's threads (tensor/cpu/fast/threads.c), and any of
- * them may take an item. */
+/* The number of workspaces for a batch: one per thread or, if there are fewer items than threads, one per item.
+ * Workspaces per item are numbered by item, because a team always has all of the context's threads
+ * (tensor/cpu/fast/threads.c), and any thread may take an item. */
 static inline int64_t workspace_count(int64_t items, int threads) {
     return max_of(1, min_of(items, threads));
 }

@@ -12,8 +12,8 @@
 enum { BLOCK = 96, BLOCKED_FROM = 192 };
 
 /* Factors one matrix, whose lower triangle is finite: column j of L after column j - 1, L[i][j] = (A[i][j] - sum_k
- * L[i][k] L[j][k]) / L[j][j]. The operations are those of a lane in potrf_small.c, in the same order, so the bits are
- * the same. */
+ * L[i][k] L[j][k]) / L[j][j]. A lane in potrf_small.c does the same operations in the same order, so the bits are the
+ * same. */
 static int factor_plain(real *A, int64_t n) {
     real T[SMALL_MATRIX][SMALL_MATRIX]; /* row k: column k of L */
     int info = 0;

@@ -187,7 +187,7 @@ static void cuda_upload(mo_context *ctx, void *device, const void *host, size_t 
 static void cuda_download(mo_context *ctx, void *host, const void *device, size_t bytes) {
     cuda_state *state = state_of(ctx);
     if (bytes)
-        memset(host, 0, bytes); /* what the caller sees after a failure */
+        memset(host, 0, bytes); /* the caller sees zeros after a failure */
     for (size_t at = 0; at < bytes && not_capturing(ctx, "a value was read") && mo_ok(ctx);) {
         size_t piece = bytes - at;
         char *room = find_staging(ctx, &piece);

@@ -130,7 +130,7 @@ static __global__ void take_kernel(int64_t rows, int64_t k, int64_t n, const rea
         y[i] = index[i] >= 0 && index[i] < n ? x[i / k * n + index[i]] : (real)0;
 }
 
-/* A thread for each entry of y, which adds what the row's k indices put there. */
+/* A thread for each entry of y, which adds the entries of x that the row's k indices put there. */
 template <typename real>
 static __global__ void put_kernel(int64_t rows, int64_t k, int64_t n, const real *x, const int64_t *index, real *y) {
     for (int64_t i = first_item(); i < rows * n; i += item_step()) {

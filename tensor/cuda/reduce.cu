@@ -13,7 +13,7 @@ constexpr int64_t thread_piece = 128, warp_piece = 4096;
 struct reduction {
     int64_t kind;         /* mo_reduction */
     cuda_nest<2> kept;    /* x and y */
-    cuda_nest<2> reduced; /* strides of x; those of y are 0 */
+    cuda_nest<2> reduced; /* strides of x; the strides of y are 0 */
     int64_t pieces;
     int64_t rows; /* a warp sums each piece; else a thread does */
 };

@@ -3,7 +3,7 @@
  *
  * Tiles of 16 x 16 entries: tile (i, j) of the lower triangle is number i (i + 1) / 2 + j, and the last tile row,
  * number `bottom`, holds up to 16 columns of B as rows, B^T. Factoring [A; B^T] gives [L; (L^-1 B)^T], so the first
- * solve is part of it. A step takes 32 columns; those of step J are tile columns 2 J and 2 J + 1:
+ * solve is part of it. Step J takes 32 columns, the tile columns 2 J and 2 J + 1:
  *
  * - one warp factors the 32 x 32 block on the diagonal, whose rows its lanes keep in registers, and replaces it by the
  *   inverse of its factor;
@@ -18,7 +18,7 @@
  * alone.
  *
  * The rule: a float32 system whose tiles fit into one block's shared memory is computed here (n up to 304 where a block
- * has 227 KiB). The library computes larger systems, those of float64, and all systems under
+ * has 227 KiB). The library computes larger systems, all systems of float64, and every system under
  * MOCHI_CUDA_LIBRARIES=always. It does so by potrf and two trsm, with 6 kernels of ours around them; each of these
  * calls waits for the one before it. */
 #include "tensor/cuda/kernels.h"
@@ -49,8 +49,8 @@ __host__ __device__ static inline int tile_number(int i, int j) {
 }
 
 /* Returns pack p of row 4 * quad + rest of tile (i, j). Packs with equal p in rows that are 4 apart lie in different
- * banks, and so do those of neighbouring tiles. The row is given by the two numbers `quad` and `rest`, because one of
- * them is often constant, and its part of the address is then computed at compile time. */
+ * banks, and so do the packs of neighbouring tiles. The row is given by the two numbers `quad` and `rest`, because one
+ * of them is often constant, and its part of the address is then computed at compile time. */
 __device__ static inline four *pack_of(float *T, int i, int j, int quad, int rest, int p) {
     int odd = (i + j) & 1;
     return reinterpret_cast<four *>(T) + tile_number(i, j) * side * row_packs + (rest ^ odd) * row_packs + quad * side +

@@ -65,7 +65,7 @@ __device__ static void store(const csr_rows<real> &A, int64_t row, int64_t begin
     }
 }
 
-/* One row by all warps of the block; share [warps, 32] holds what each lane has added. */
+/* All warps of the block add one row; share [warps, 32] holds the sums of each lane. */
 template <bool aligned, typename real>
 __device__ static void share_row(const csr_rows<real> &A, int64_t row, int64_t begin, lane_columns<real> *share) {
     int warp = (int)threadIdx.x / 32;

@@ -20,7 +20,7 @@
 enum { HEAD = 16384 };
 enum { SMALLEST_ZIP = 22 };
 
-/* One member of an archive: what the directory claims, and its first bytes. */
+/* One member of an archive: the directory's entry, which can be false, and the member's first bytes. */
 typedef struct member {
     zip_t *zip;
     zip_stat_t st;

@@ -1,5 +1,5 @@
 /* tensor/cpu/fits/logistic.h - the Hessian of a penalised softmax regression in preconditioned coordinates, and
- * Newton's equation in them: what fits (logistic.c) and their adjoint (logistic_solve.c) share.
+ * Newton's equation in them, for fits (logistic.c) and their adjoint (logistic_solve.c).
  *
  * With rows Phi = [X | 1] (or X), m columns, and mu = lambda on the columns of X and 0 on the intercept, the Hessian at
  * probabilities P is H = Phi^T W Phi + mu, W_i = T_i (diag P_i - P_i P_i^T). The preconditioner replaces W_i by one
