@@ -38,7 +38,7 @@ mo_tensor *mo_gather_indexed(mo_tape *t, mo_tensor *X, mo_tensor *index);
 
 /* ---- head.c ---- */
 
-/* mo_head_apply for a support with copies; weight: as in mo_head_weighted, of any dtype; NULL: no copies. */
+/* mo_head_apply for a support with copies; weight: as in mo_head_weighted, but of any dtype, or NULL for no copies. */
 mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *Zq, mo_tensor *const *parameters);
 

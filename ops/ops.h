@@ -28,8 +28,8 @@ MO_API mo_tensor *mo_gram(mo_tape *t, mo_tensor *X); /* X X^T: [.., n, d] -> [..
 MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b);
 
 /* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, qr.c, eigh.c: batch axes broadcast ---- */
-/* X with A X = B for A [.., n, n] and B [.., n, m]. mo_solve: A regular; mo_solve_spd: A symmetric positive definite,
- * of which the lower triangle is read. */
+/* X with A X = B for A [.., n, n] and B [.., n, m]. mo_solve: A regular; mo_solve_spd: A symmetric positive definite;
+ * only its lower triangle is read. */
 MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* As mo_solve and mo_solve_spd, but a matrix without a solution is no error: its X, and the gradients of its A and B,

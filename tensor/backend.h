@@ -54,11 +54,11 @@ typedef enum mo_map2 {
 typedef enum mo_reduction { MO_REDUCE_SUM, MO_REDUCE_MAX, MO_REDUCE_SUM_OF_SQUARES } mo_reduction;
 
 /* C = epilogue(alpha A B + beta C): A [.., m, k], B [.., k, n], C [.., m, n] contiguous in its last axis; batch axes of
- * A and B broadcast to those of C through strides of 0. Transposed operands are views. The epilogue runs in this order,
- * each part only if its data is not NULL: add `bias`: [n], or [.., n] with one bias per matrix of the batch; add
- * `addend` [.., m, n]; if `relu`, clip at zero; set C to 0 wherever `above` [.., m, n] is not positive (the adjoint of
- * relu). row_sums [.., m] receives the sums of the rows of A: if A is the transposed adjoint of a layer's output,
- * row_sums is the gradient of the layer's bias, and C the gradient of its weights. */
+ * A and B broadcast to the batch axes of C through strides of 0. Transposed operands are views. The epilogue runs in
+ * this order, each part only if its data is not NULL: add `bias`: [n], or [.., n] with one bias per matrix of the
+ * batch; add `addend` [.., m, n]; if `relu`, clip at zero; set C to 0 wherever `above` [.., m, n] is not positive (the
+ * adjoint of relu). row_sums [.., m] receives the sums of the rows of A: if A is the transposed adjoint of a layer's
+ * output, row_sums is the gradient of the layer's bias, and C the gradient of its weights. */
 typedef struct mo_gemm {
     mo_view A, B, C;
     double alpha, beta;

@@ -209,7 +209,7 @@ mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_
 
 /* ---- without some rows ----
  *
- * Given G = (K + r I)^-1 and alpha = G Y of all rows, the inverse of a block matrix gives the fit without the rows J
+ * Given G = (K + r I)^-1 and alpha = G Y for all rows, the inverse of a block matrix gives the fit without the rows J
  * (for one row this is the leave-one-out formula of ridge_loo.c):
  *     f(J) = Y_J - G_JJ^-1 alpha_J,
  *     G'_ii = G_ii - G_iJ G_JJ^-1 G_Ji,  alpha' = alpha - G_J G_JJ^-1 alpha_J,  Yloo'_i = Y_i - alpha'_i / G'_ii,

@@ -157,11 +157,11 @@ __device__ static void update(float *T, int bottom, int i, int J, int K) {
  *
  * Each lane has a row of [D | I], which is eliminated: pivot c subtracts its row from the rows below, times d_rc /
  * d_cc. The right half then holds U = M^-1, for D = M diag(d) M^T, hence L = M diag(sqrt(d)) and L^-1 =
- * diag(sqrt(d))^-1 U. After pivot c, the columns up to c of the left half are not needed again, and the columns after c
- * of the right half are still those of I. So a row has one register for each column of D, and all move by one place at
- * every pivot. This keeps the loop short: straight code for 32 pivots would be read from memory at every step, which
- * takes longer than the arithmetic. The lanes read the pivot's row from the warp's `rows` [2, 32] in shared memory.
- * Every other pivot uses its second half, so that no pivot waits until the row before has been read. */
+ * diag(sqrt(d))^-1 U. After pivot c, the columns up to c of the left half are not needed again, and the right half
+ * still equals I in the columns after c. So a row has one register for each column of D, and all registers move by one
+ * place at every pivot. This keeps the loop short: straight code for 32 pivots would be read from memory at every step,
+ * which takes longer than the arithmetic. The lanes read the pivot's row from the warp's `rows` [2, 32] in shared
+ * memory. Every other pivot uses its second half, so that no pivot waits until the row before has been read. */
 template <bool given> __device__ static int invert_diagonal(float *T, int J, int size, int n, float *L, float *rows) {
     int row = lane_of(), at = J * step, failed = 0;
     float a[step], scale = 1;

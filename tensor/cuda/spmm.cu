@@ -1,9 +1,9 @@
 /* tensor/cuda/spmm.cu - Y = A X for a CSR matrix.
  *
- * A warp computes a row of Y; of a row with many entries, all warps of its block add a share each, and the shares are
- * added in their order. So the order of a sum follows from the row's length alone, and a product repeats its bits.
- * cuSPARSE did not repeat them on an H100, although its algorithm CSR_ALG3 is documented to do so: features made twice
- * differed in their last digits. */
+ * A warp computes a row of Y. If a row has many entries, all warps of its block add a share each, and the shares are
+ * added in order. So the order of a sum follows from the row's length alone, and a product repeats its bits. cuSPARSE
+ * did not repeat them on an H100, although its algorithm CSR_ALG3 is documented to do so: features made twice differed
+ * in their last digits. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/map.h"
 

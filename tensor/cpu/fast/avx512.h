@@ -29,7 +29,7 @@ typedef struct avx512_packed {
 
 typedef struct avx512_kernels {
     /* Returns the number of terms in a block, even and at least 2. A product may be split along k into several calls,
-     * if the k of all but the last is a multiple of this number. */
+     * if k is a multiple of this number in every call but the last. */
     int64_t (*terms)(int64_t k);
     /* packed_bytes: memory of a packed operand of n columns or rows; block_bytes: a thread's memory for a block of rows
      * of A. Both are multiples of 64 bytes, and do not fall when a size grows. */

@@ -242,7 +242,7 @@ typedef struct svm_fit {
     real *F;                      /* [C, panels_row(n)]: logits K (Y - alpha) / lambda of all rows */
     bool *wanted, *working_row;   /* [n] */
     svm_working working;
-    int64_t rounds; /* number of rounds of all fits */
+    int64_t rounds; /* number of rounds in all fits so far */
 } svm_fit;
 
 /* F = K (Y - alpha) / lambda */

@@ -76,8 +76,8 @@ static struct seam_dnn *open_dnn(seam *s) {
 }
 
 /* out = softmax(x) or, where y_bar is not NULL, the adjoint of x; x is then y. cuDNN's rows are images of n channels
- * and one pixel. It counts images, and the elements of all of them, by an int, so many rows take several calls: each of
- * a multiple of 4 rows, so that the next begins at a multiple of 16 bytes. */
+ * and one pixel. It counts images and their elements in ints, so many rows take several calls. Each call takes a
+ * multiple of 4 rows, so that the next begins at a multiple of 16 bytes. */
 static bool softmax(seam *s, const seam_rows *r, const void *x, const void *y_bar, void *out) {
     static const float one_f = 1, zero_f = 0;
     static const double one_d = 1, zero_d = 0;

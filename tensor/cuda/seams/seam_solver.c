@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define FIRST_WITH_SYEV_BATCHED 11701 /* cuSOLVER 11.7.1, of the toolkit 12.6, update 2 */
+#define FIRST_WITH_SYEV_BATCHED 11701 /* cuSOLVER 11.7.1, in the toolkit 12.6, update 2 */
 
 static const char *text_of(cusolverStatus_t code) {
     switch (code) {
