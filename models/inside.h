@@ -127,7 +127,7 @@ typedef struct mo_invariant_options {
 /* The options that mo_invariant_create uses if it is given NULL. */
 MO_API mo_invariant_options mo_invariant_defaults(void);
 
-/* Parts of the encoder that can be left out. Without all of them it is the first form of the recipe `best`. */
+/* Parts of the encoder that can be left out. The encoder without any of them is the first form of `best`. */
 typedef enum mo_invariant_part {
     MO_PART_DIFFUSED = 0, /* nodes: rows diffused by personalised PageRank, beside the hops */
     MO_PART_INITIAL,      /* the untrained encoder's row beside the trained one */

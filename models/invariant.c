@@ -419,7 +419,7 @@ static mo_tensor *invariant_encode_block(mo_tape *t, int64_t first, int64_t last
     return mo_recompute(t, invariant_encode_recomputed, in, n, e, sizeof *e);
 }
 
-/* ---- all of an episode ---- */
+/* ---- a whole episode ---- */
 
 static bool has_rows(const mo_episode *given, const char *name) {
     for (int i = 0; i < given->n_rows; i++)

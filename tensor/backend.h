@@ -162,7 +162,8 @@ typedef struct mo_kernels {
      * of T that `triangle` names is read. */
     void (*trsm)(mo_context *ctx, mo_triangle triangle, const mo_view *T, const mo_view *B);
     /* Factors A and solves for X in one call. Returns false, having done nothing, if the caller must use potrf and trsm
-     * for systems of X's shape. X.data NULL: only returns whether it would. May be NULL: callers use potrf and trsm. */
+     * for systems of X's shape. If X.data is NULL, only returns this answer. The pointer may be NULL; callers then use
+     * potrf and trsm. */
     bool (*solve_spd)(mo_context *ctx, const mo_spd_system *s);
     /* LU with partial pivoting in place; pivot int32 [.., n]; info int32 [batch]: i > 0: U(i,i) is 0; -1: A is not
      * finite; -2: the estimated reciprocal condition is below the machine epsilon. */

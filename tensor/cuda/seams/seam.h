@@ -26,13 +26,13 @@ typedef struct seam_graph seam_graph;
 
 /* ---- seam_runtime: device, memory, stream ---- */
 
-/* A device by its number among the devices that CUDA_VISIBLE_DEVICES leaves. The seam makes a stream of its own on
- * it. */
+/* A device by its number among the devices that CUDA_VISIBLE_DEVICES leaves visible. The seam makes a stream of its own
+ * on it. */
 typedef struct seam_choice {
     int device;
     size_t most; /* bytes of device memory that may be in use; 0: no bound */
 } seam_choice;
-/* Opens the device. The buffer `text` is used if the returned reason is not the vendor's. */
+/* Opens the device. Returns NULL, or the reason of a failure, which may lie in the buffer `text`. */
 const char *seam_open(seam **s, const seam_choice *which, char *text, size_t bytes);
 void seam_close(seam *s); /* waits for queued work first */
 /* Writes "NVIDIA H200, compute capability 9.0, 139.8 GiB, driver 13.0, runtime 13.0", then each other device after ";
