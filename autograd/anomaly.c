@@ -74,7 +74,7 @@ static void describe(char *text, size_t bytes, culprit found, const char *side, 
         mo_dtype_name(T->dtype));
 }
 
-/* "in the forward", "in the backward, in the vjp of log (node 4)" */
+/* Writes "in the forward", or "in the backward, in the vjp of log (node 4)". */
 static void describe_place(char *text, size_t bytes, const mo_call *c) {
     const mo_node *node = c->t->visiting;
     char line[256];

@@ -25,9 +25,9 @@ MO_API void mo_tape_reset(mo_tape *t);
 MO_API void mo_tape_release(mo_tape *t);
 MO_API void mo_tape_set_mode(mo_tape *t, mo_mode mode);
 MO_API mo_context *mo_tape_context(const mo_tape *t);
-/* Names the caller's line: until the next such call, errors of the context name it, and so do later errors about the
- * tensors that are made until then. file must outlive the context; NULL: the line is unknown again. Returns t, so that
- * mo_add(MO_HERE(t), A, B) names its line. */
+/* Names the caller's line. Until the next such call, errors of the context name this line; an error about a tensor
+ * names the line at which the tensor was made. file must outlive the context; NULL: the line is unknown again. Returns
+ * t, so that mo_add(MO_HERE(t), A, B) names its line. */
 MO_API mo_tape *mo_tape_at(mo_tape *t, const char *file, int line);
 #define MO_HERE(t) mo_tape_at((t), __FILE__, __LINE__)
 /* Anomaly mode, off at first: an op whose result holds a NaN or an infinity raises MO_NUMERICAL. The message names op,

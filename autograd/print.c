@@ -1,8 +1,8 @@
 /* autograd/print.c - a recorded graph as text, for graphviz, or as a .tape file for other programs.
  *
  * Values are numbered: leaves before the first node that reads them, the outputs of a node side by side. A node is
- * named by its position on the tape, %4 (its outputs %4.0, %4.1 if it has several); a leaf by its name, or data0,
- * data1, .. in order of use: parameters without a name, and values that were computed without being recorded.
+ * named by its position on the tape, %4 (its outputs %4.0, %4.1 if it has several); a leaf by its name or, if it has
+ * none, as data0, data1, .. in order of use. A value that was computed without being recorded is a leaf too.
  *
  * A .tape file is a safetensors file. Its metadata are "format" "mochi-tape", "version" "1", and "graph", JSON text:
  * {"values": [{"dtype", "shape", name, label, leaf, released, kept, reached}, ..], "nodes": [{"op", "in", "out",

@@ -32,8 +32,8 @@ MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b
  * only its lower triangle is read. */
 MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* As mo_solve and mo_solve_spd, but a matrix without a solution is no error: its X, and the gradients of its A and B,
- * are NaN. */
+/* As mo_solve and mo_solve_spd, but a system that cannot be solved is no error: its X, and the gradients of its A and
+ * B, are NaN. */
 MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* X with T X = B or T^T X = B, as `triangle` says, for T [.., n, n] (the other triangle is ignored) and B [.., n, m] */

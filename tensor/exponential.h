@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) real exp_of(real x) {
 }
 
 /* log(1 + u) for u in 0 .. 1: with s = u / (2 + u), at most 1/3, it is 2 atanh s = 2 s (1 + s^2 / 3 + s^4 / 5 + ..),
- * long enough that the rest is below the rounding error. Within 3 units in the last place. */
+ * long enough that the rest is below the rounding error. The error is at most 3 units in the last place. */
 static inline __attribute__((always_inline)) real log1p_of(real u) {
     real s = u / (2 + u), z = s * s, y = sizeof(real) == sizeof(float) ? (real)1 / 17 : (real)1 / 35;
     if (sizeof(real) != sizeof(float)) {

@@ -74,7 +74,7 @@ typedef struct mo_context_options {
     /* MO_MATH_TF32: only on MO_CUDA. MO_MATH_BF16 on MO_CPU needs AVX512-BF16 (else MO_UNSUPPORTED); subnormal factors
      * and sums then count as zero. */
     mo_math math;
-    int index;             /* MO_CUDA: number of the device among those that CUDA_VISIBLE_DEVICES leaves */
+    int index;             /* MO_CUDA: number of the device among those that CUDA_VISIBLE_DEVICES leaves visible */
     int64_t device_memory; /* MO_CUDA: bytes of device memory that the context may hold; 0: no bound */
     double max_expand;     /* compressed files may expand to 64 MiB plus this many times their size; 0: 32 times */
     /* For finding mistakes: every use of a freed tensor raises an error that names it, however long ago it was freed.

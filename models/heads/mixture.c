@@ -2,8 +2,8 @@
  * were left out of its fit.
  *
  * Expert e is a kernel k_e of the same examples. With penalty r it gives the readout f_er(q) = k_e(q, S) alpha_er and
- * the leave-one-out predictions Yloo_er of the support rows (ridge_loo.c). Let the support have n different rows, row i
- * w_i times, and let n_c of its rows, copies counted, be of class c:
+ * the leave-one-out predictions Yloo_er of the support rows (ridge_loo.c). The support has n different rows, row i w_i
+ * times; n_c of its rows, copies counted, have class c:
  *     L_ic     = Yloo_ic n_c / (n_c - 1) if c is the row's own class and n_c > 1, else Yloo_ic
  *     CE_er(T) = sum_i w_i / (sum w) (cross-entropy of softmax(T L_i) with the row's label)
  *     T_er     = argmin over T = 1, 2, 4, 8, 16, 32 of n CE_er(T) + (log2(T / T_e))^2

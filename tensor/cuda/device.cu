@@ -258,8 +258,8 @@ static_assert((int)MO_DEVICE_BYTES == (int)SEAM_DEVICE_BYTES && (int)MO_GROUP_BY
     "the seams have names of these sizes");
 
 /* patience_to_join: seconds that processes may take to join. A sum may take least_patience seconds, plus the time of
- * its bytes at `slowest` bytes per second, the rate of a slow network. This counts from when every process has queued
- * the sum, so that only a device can be late. */
+ * its bytes at `slowest` bytes per second, the rate of a slow network. The time counts from the moment when every
+ * process has queued the sum, so that only a device can be late. */
 constexpr double patience_to_join = 120, least_patience = 60, slowest = 1e7;
 
 static void identify_cuda(mo_context *ctx, unsigned char device[MO_DEVICE_BYTES]) {

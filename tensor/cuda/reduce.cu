@@ -6,8 +6,8 @@
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/loop_nest.h"
 
-/* Elements of a piece: 16 rounds of 8 loads in a thread, or in each lane of a warp. Shorter pieces would take a second
- * launch, to join them, where these take one. */
+/* Elements of a piece: 16 rounds of 8 loads in a thread, or in each lane of a warp. With shorter pieces, more sums
+ * would need a second launch, which joins the pieces. */
 constexpr int64_t thread_piece = 128, warp_piece = 4096;
 
 struct reduction {

@@ -6,7 +6,7 @@
  * beyond the edges are zero.
  *
  * Each source that includes this is compiled twice, with MO_PANEL_BITS 16 and 32: the bits of an entry. PANEL(name) is
- * the name of a symbol of that kind. */
+ * name_bf16 or name_f32. */
 #ifndef MO_CPU_AVX512_PANELS_H
 #define MO_CPU_AVX512_PANELS_H
 

@@ -161,7 +161,8 @@ static double loss_gradient(const regression *g, const logistic_fit *f, real *Q,
 }
 
 /* Outside the dual: returns an estimate of |L^-1 lambda W|, the size of the penalty's gradient in coordinates. If M = L
- * L^T is about c lambda, it is about sqrt(lambda |W|^2 / c). Here c = 100, as M is typically dozens of times lambda. */
+ * L^T is about c lambda, this size is about sqrt(lambda |W|^2 / c). Here c = 100, as M is typically dozens of times
+ * lambda. */
 static double penalty_size(const logistic_space *s, const logistic_fit *f) {
     return 0.1 * sqrt(fmax(penalised(s, f->a, f->F, f->a, f->F), 0));
 }

@@ -70,8 +70,8 @@ static inline int logistic_threads(const mo_context *ctx, const mo_view *X, int6
     return X->shape[0] == 1 && X->shape[1] * X->shape[2] * classes > MO_PARALLEL_FLOP ? blas_threads(ctx) : 1;
 }
 
-/* Return scratch sizes in reals: the first of a space for `count` fits, the second of the fits. If scratch is not NULL,
- * they also set the pointers to its parts. The sizes, threads and flags of the space must be set. */
+/* Return scratch sizes in reals: the first function for a space of `count` fits, the second for the fits. If scratch is
+ * not NULL, they also set the pointers to its parts. The sizes, threads and flags of the space must be set. */
 int64_t logistic_space_layout(logistic_space *s, int count, real *scratch);
 int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int count, real *scratch);
 
