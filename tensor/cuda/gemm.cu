@@ -23,7 +23,7 @@ struct operand_copy {
 };
 
 /* One copy. If `columns` is not 0, rows have that number of values, and an item of N is a group of neighbours in a row,
- * or the rest of a group at its end; otherwise an item is one value. */
+ * or the values left at the row's end; otherwise an item is one value. */
 template <typename to> struct copying {
     cuda_nest<2> N;
     int64_t columns;
