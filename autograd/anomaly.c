@@ -17,7 +17,7 @@ void mo_tape_set_anomaly(mo_tape *t, bool on) {
 
 /* The first element that is not finite. */
 typedef struct culprit {
-    int64_t at; /* row-major; -1: there is none */
+    int64_t at; /* row-major; -1: every element is finite */
     const char *value;
 } culprit;
 
@@ -74,7 +74,7 @@ static void describe(char *text, size_t bytes, culprit found, const char *side, 
         mo_dtype_name(T->dtype));
 }
 
-/* "in the forward", "in the backward, in the vjp of log (node 4)" */
+/* Writes "in the forward", or "in the backward, in the vjp of log (node 4)". */
 static void describe_place(char *text, size_t bytes, const mo_call *c) {
     const mo_node *node = c->t->visiting;
     char line[256];

@@ -78,7 +78,8 @@ void mo_call_save(mo_call *c, mo_tensor *T) {
     if (!c || mo_is_null(T))
         return;
     for (int i = 0; i < c->n_in; i++)
-        if (T == c->in[i]) { /* X is another node's output: save a header of our own, which is released separately */
+        if (T == c->in[i]) { /* another node can own T: save a second header of the same values, which is released
+                              * separately */
             T = mo_tape_window(c->t, T, T->ndim, T->shape, T->stride, 0);
             break;
         }
@@ -98,7 +99,7 @@ static void fail_freed(mo_call *c, int i) {
     mo_fail_freed(c->in[i], what);
 }
 
-/* Makes the checks of an input that need no knowledge of the op. Returns false if one of them raised. */
+/* Checks an input as far as that needs no knowledge of the op. Returns false if a check raised. */
 static bool check_input(mo_call *c, int i) {
     mo_tensor *X = c->in[i];
     const char *name = c->op->name;

@@ -2,8 +2,8 @@
  *
  * Define by run: an op executes when it is called. In mode MO_RECORD it also leaves a node if an input needs a
  * gradient. The tape owns an arena: mo_tape_reset frees everything made on the tape at once. vjps (vector-Jacobian
- * products) are written with ops, so what backward does can itself be recorded and differentiated. The engine calls one
- * op itself: the sum of contributions. */
+ * products) are written with ops, so backward itself can be recorded and differentiated. The engine calls only one op
+ * of its own, the sum of contributions to a gradient. */
 #ifndef MO_AUTOGRAD_H
 #define MO_AUTOGRAD_H
 
@@ -25,9 +25,9 @@ MO_API void mo_tape_reset(mo_tape *t);
 MO_API void mo_tape_release(mo_tape *t);
 MO_API void mo_tape_set_mode(mo_tape *t, mo_mode mode);
 MO_API mo_context *mo_tape_context(const mo_tape *t);
-/* Says where the caller is: until the next such call, errors of the context and of the tensors made now name the line.
- * file must outlive the context; NULL: the line is unknown again. Returns t, so that mo_add(MO_HERE(t), A, B) names its
- * line. */
+/* Names the caller's line. Until the next such call, errors of the context name this line; an error about a tensor
+ * names the line at which the tensor was made. file must outlive the context; NULL: the line is unknown again. Returns
+ * t, so that mo_add(MO_HERE(t), A, B) names its line. */
 MO_API mo_tape *mo_tape_at(mo_tape *t, const char *file, int line);
 #define MO_HERE(t) mo_tape_at((t), __FILE__, __LINE__)
 /* Anomaly mode, off at first: an op whose result holds a NaN or an infinity raises MO_NUMERICAL. The message names op,
@@ -35,10 +35,10 @@ MO_API mo_tape *mo_tape_at(mo_tape *t, const char *file, int line);
  * NaN or an infinity. The mode costs one more read of every result. */
 MO_API void mo_tape_set_anomaly(mo_tape *t, bool on);
 
-/* Draws the recorded graph as a file for graphviz (dot -Tsvg): shapes, the elements of small values, sections, what
- * backward has freed, and gradients. Before mo_backward, while the graph still holds its values, these are the
- * gradients of the newest scalar with respect to every value; afterwards, the gradients of the leaves. The tape does
- * not change. Works in the error state too, and keeps the error. Returns the status. */
+/* Draws the recorded graph as a file for graphviz (dot -Tsvg): shapes, the elements of small values, sections,
+ * gradients, and which values backward has freed. Before mo_backward, while the graph still holds its values, the file
+ * shows the gradients of the newest scalar with respect to every value; afterwards, the gradients of the leaves. The
+ * tape does not change. Works in the error state too, and keeps the error. Returns the status. */
 MO_API mo_code mo_tape_dot(mo_tape *t, const char *path);
 /* Tensors of the tape: uninitialised; a scalar; filled with value; copied from row-major host memory. They have no
  * gradient; to differentiate with respect to one, make it a leaf. */
@@ -52,7 +52,7 @@ MO_API mo_tensor *mo_stop_gradient(mo_tape *t, mo_tensor *X);
  * Returns X. */
 MO_API mo_tensor *mo_keep(mo_tensor *X);
 
-/* A position on the tape and the mode it was in, for iterations that leave nothing behind. Scopes nest. */
+/* A position on the tape and the tape's mode there, so that a loop can free what each iteration made. Scopes nest. */
 typedef struct mo_scope {
     mo_mode mode;
     bool recording;
@@ -82,7 +82,8 @@ MO_API void mo_zero_grad(mo_tensor *leaf);
 /* ---- gradients ---- */
 
 typedef enum mo_grad_flags {
-    MO_CREATE_GRAPH = 1, /* record what backward does, so that the gradients can be differentiated; implies MO_RETAIN */
+    MO_CREATE_GRAPH = 1, /* record the ops of backward, so that the gradients can be differentiated; implies
+                          * MO_RETAIN */
     MO_RETAIN = 2,       /* keep saved tensors: backward can run again over the same nodes */
     MO_ALLOW_UNUSED = 4  /* an output that depends on no tensor with a gradient gives zeros instead of an error */
 } mo_grad_flags;

@@ -1,6 +1,6 @@
 /* autograd/backward.c - the reverse sweep: from the newest node to the oldest, each node's vjp turns the gradients of
- * its outputs into contributions to those of its inputs. It loops over a list, so a tape of any length needs no
- * stack. */
+ * its outputs into contributions to the gradients of its inputs. The sweep loops over a list, so a tape of any length
+ * needs no stack. */
 #include "autograd/slots.h"
 
 #include <stdio.h>

@@ -48,7 +48,7 @@ static mo_tensor *certificate_direction(
     return V;
 }
 
-/* Runs p->f: y gets its float64 outputs that have a gradient, w the cotangents of these. Returns their number. */
+/* Runs p->f. Writes its float64 outputs that have a gradient to y, and their cotangents to w. Returns their number. */
 static int certificate_outputs(const mo_certified *p, mo_tape *t, mo_tensor **y, mo_tensor **w) {
     mo_tensor *out[CERTIFIED];
     int n = 0;

@@ -44,7 +44,8 @@ typedef struct verdict {
 typedef struct op_call {
     const mo_op *op;
     const void *attributes;
-    uint64_t poison; /* to overwrite after the call, if undeclared: bit i: input i; bit MO_MAX_INPUTS + i: output i */
+    uint64_t poison; /* overwrite these values after the call if the op does not declare to read them; bit i: input i;
+                      * bit MO_MAX_INPUTS + i: output i */
 } op_call;
 
 /* A function and the leaves at which it is checked; inputs says how each leaf may be perturbed. */
@@ -85,7 +86,7 @@ static double *check_numbers(mo_context *ctx, int64_t n) {
     return x;
 }
 
-/* Takes an error relative to its tolerance into the verdict; NaN counts as largest. */
+/* Counts an error, relative to its tolerance, in the verdict; NaN counts as largest. */
 static void judge(problem *p, double error, double tolerance, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -105,10 +106,10 @@ static void judge(problem *p, double error, double tolerance, const char *format
         p->order == 2 ? ", order 2, " : ", ", text);
 }
 
-/* Turns an error of the context into a failure of the check. Returns whether there was no error. what: "", or when it
- * happened. tried: f may refuse its inputs, so only a lack of memory is a failure. */
+/* Turns an error of the context into a failure of the check. Returns whether there was no error. what: the situation in
+ * which it occurred, or "". tried: f may refuse its inputs, so only a lack of memory is a failure. */
 static bool settle(problem *p, const char *what, bool tried) {
-    if (mo_context_wait(p->ctx) == MO_OK) /* a device looks at values after the call */
+    if (mo_context_wait(p->ctx) == MO_OK) /* waits, because a device can raise errors after the call has returned */
         return true;
     verdict *v = p->v;
     const mo_status *s = mo_context_status(p->ctx);
@@ -269,8 +270,8 @@ static bool perturbed(problem *p, int i, const double *x, const double *v, doubl
     return fine;
 }
 
-/* The least number that an error is divided by. Rounding by 1e-16 of the terms of s, of intermediate values of f, or of
- * other outputs that f computes from the same values, becomes an error of 1e-11 in a difference quotient. */
+/* The smallest number by which an error is divided. The terms of s, the intermediate values of f and the other outputs
+ * are rounded to 1e-16 of their size, and a difference quotient turns that into an error of 1e-11 of their size. */
 static double least_scale(const problem *p, double size) {
     return fmax(fmax(1e-4, 1e-2 * size), 1e-5 * p->all_sizes);
 }
@@ -313,7 +314,7 @@ static void check_input(problem *p, int i, double *const *single) {
 /* ---- against each other ---- */
 
 /* Returns the largest difference of the gradients a and b with respect to the inputs in `set` (a bit per input),
- * divided by the largest entry of b for the same input; *input is that input. */
+ * divided by the largest entry of b for the same input or by least_scale, whichever is larger; *input is that input. */
 static double apart(const problem *p, const double *a, const double *b, uint64_t set, int *input) {
     double most = 0;
     for (int i = 0; i < p->n_in; i++) {
@@ -331,8 +332,8 @@ static double apart(const problem *p, const double *a, const double *b, uint64_t
     return most;
 }
 
-/* Takes the gradient in the way w and compares it with `whole`, that of all outputs with respect to all inputs. Returns
- * NAN, and leaves the error, if the gradient cannot be taken. */
+/* Takes the gradient in the way w and compares it with `whole`, the gradient of all outputs with respect to all inputs.
+ * Returns NAN, and leaves the error, if the gradient cannot be taken. */
 static double way_apart(problem *p, const double *whole, const way *w, int *input) {
     double *g = check_numbers(p->ctx, p->at[p->n_in]), error = NAN;
     if (g && take_gradient(p, w, g))
@@ -401,7 +402,7 @@ static void check_declarations(problem *p, const double *whole) {
 }
 
 /* Writes the gradient of each single output into one of p->n_out arrays; their sum must be the whole gradient. Returns
- * whether they could be taken. */
+ * whether all gradients could be taken. */
 static bool check_outputs(problem *p, const double *whole, double *const *single) {
     int64_t n = p->at[p->n_in];
     double *sum = check_numbers(p->ctx, n);
@@ -737,7 +738,7 @@ static void compare_float32(problem *p, problem *q) {
     if (same && whole && take_gradient(p, &(way){.needs = all, .outputs = all}, whole)) {
         double error = way_apart(q, whole, &(way){.needs = all, .outputs = all}, &input);
         double tolerance = p->ctx->math == MO_MATH_FP32 ? 1e-3 : 5e-2;
-        if (fine_so_far(q, "in float32") && !(error <= tolerance)) /* float32 rounds more */
+        if (fine_so_far(q, "in float32") && !(error <= tolerance)) /* float32 rounds more, hence this tolerance */
             judge(q, error, tolerance, "input %d: in float32 the gradient is off by %.3g of its largest entry", input,
                 error);
     }
@@ -846,7 +847,8 @@ mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_
 
 /* ---- a function at given inputs ---- */
 
-/* A leaf near X: each entry moved by about `nearby` times its size; an entry of 0, times the root mean square of X. */
+/* A leaf near X: each entry is moved by about `nearby` times its size, an entry of 0 by about `nearby` times the root
+ * mean square of X. */
 static mo_tensor *moved(problem *p, mo_tensor *X) {
     int64_t n = mo_numel(X);
     double *x = check_numbers(p->ctx, n), usual = 0;

@@ -19,9 +19,9 @@ typedef struct mo_parameter_form {
     int64_t shape[MO_MAX_AXES];
 } mo_parameter_form;
 
-/* n parameters in one memory, in this order, each at the next multiple of 64 bytes. Layers of one shape then lie at
- * equal distances, so that one batched product can read them. The memory is freed with the last parameter. Each behaves
- * like a parameter of mo_parameter; on failure all of P are null tensors. */
+/* n parameters in one block of memory, in this order, each at the next multiple of 64 bytes. Layers of one shape then
+ * lie at equal distances, so that one batched product can read them. The memory is freed with the last parameter. Each
+ * behaves like a parameter of mo_parameter; on failure all of P are null tensors. */
 MO_API void mo_parameters(mo_context *ctx, mo_dtype dtype, int n, const mo_parameter_form *form, mo_tensor **P);
 
 /* The ops registered in a context. */
@@ -29,8 +29,8 @@ MO_API int mo_n_ops(const mo_context *ctx);
 MO_API const mo_op *mo_op_at(const mo_context *ctx, int i);
 MO_API const mo_op *mo_find_op(const mo_context *ctx, const char *name); /* NULL if there is none */
 
-/* Opens a shared object (a path with a slash, or a name that the loader finds) and registers the ops that its symbol
- * mo_ops lists. The object stays loaded. Returns the status. */
+/* Opens the shared object at path (a name without a slash is a file in the current folder) and registers the ops that
+ * its symbol mo_ops lists. The object stays loaded. Returns the status. */
 MO_API mo_code mo_load_ops(mo_context *ctx, const char *path);
 
 /* Names the section of the nodes recorded from now on, such as "encoder" (copied; NULL: no name), until the reset.

@@ -3,13 +3,12 @@
 
 #include <string.h>
 
-/* LARGEST_ABSENT: the largest parameter, in bytes, that the weights file may lack. It lacks the parameters of a
- * readout that was chosen instead of the trained one. MEMORY_STEP: alignment, in bytes, of parameters in shared
- * memory. */
+/* LARGEST_ABSENT: the largest parameter, in bytes, that the weights file may lack. A file lacks a readout's parameters
+ * if it was trained with another readout. MEMORY_STEP: alignment, in bytes, of parameters in shared memory. */
 enum { LARGEST_ABSENT = 1 << 20, MEMORY_STEP = 64 };
 
-/* Compares a parameter, before it takes memory, with the tensor of its name in the file that it will be read from: the
- * sizes in the file's metadata can be false. */
+/* Compares a parameter, before memory is allocated for it, with the tensor of that name in the file from which it will
+ * be read: the sizes in the file's metadata can be false. */
 static void compare_with_promised(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape) {
     const mo_tensor *X = mo_arrays_find(ctx->promised, name);
     char want[160], got[160] = "absent";

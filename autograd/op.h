@@ -1,4 +1,4 @@
-/* autograd/op.h - defining an op: one descriptor (mo_op) each, in a program or in a shared object. */
+/* autograd/op.h - defining an op, which is one descriptor (mo_op) in a program or in a shared object. */
 #ifndef MO_OP_H
 #define MO_OP_H
 
@@ -31,7 +31,7 @@ typedef struct mo_vjp {
     const bool *needs;
     const void *attributes;
     mo_tensor **in_bar;
-    bool create_graph; /* what the rule does is recorded */
+    bool create_graph; /* the ops that the rule calls are recorded */
     int n_saved;
 } mo_vjp;
 
@@ -63,15 +63,16 @@ typedef struct mo_sample {
 
 struct mo_op {
     const char *name;
-    const void *state;      /* data for the op's own functions, such as what distinguishes ops that share functions */
+    const void *state;      /* data for the op's functions, by which ops that share functions differ */
     int n_in, max_in;       /* number of inputs: n_in (0: 1), or n_in to max_in if max_in is set */
     int n_out;              /* number of outputs; 0: 1 */
     size_t attributes_size; /* bytes of the options struct, at most MO_MAX_ATTRIBUTES, copied into the node */
     uint64_t reads_in;      /* bit i: the vjp reads the value of input i */
     unsigned reads_out;     /* bit i: the vjp reads the value of output i */
     bool is_view;           /* outputs share the storage of input 0 and are made by forward itself */
-    /* Checks the inputs, as nothing else does: raises errors that name what was expected and found, declares outputs
-     * with mo_call_output. NULL: the inputs must have one real dtype and one shape, which are the output's too. */
+    /* The only check of the inputs against the op's rules: its errors name what was expected and found. Declares
+     * outputs with mo_call_output. NULL: the inputs must have one real dtype and one shape, which are the output's
+     * too. */
     bool (*shape)(mo_call *c);
     /* Computes the outputs (already allocated, contiguous); saves by-products with mo_call_save. It may run graph code
      * and take gradients itself (mo_tape_set_mode(t, MO_RECORD)); that graph is freed on return. */

@@ -1,8 +1,8 @@
 /* autograd/print.c - a recorded graph as text, for graphviz, or as a .tape file for other programs.
  *
  * Values are numbered: leaves before the first node that reads them, the outputs of a node side by side. A node is
- * named by its position on the tape, %4 (its outputs %4.0, %4.1 if it has several); a leaf by its name, or data0,
- * data1, .. in order of use: parameters without a name, and values that were computed without being recorded.
+ * named by its position on the tape, %4 (its outputs %4.0, %4.1 if it has several); a leaf by its name or, if it has
+ * none, as data0, data1, .. in order of use. A value that was computed without being recorded is a leaf too.
  *
  * A .tape file is a safetensors file. Its metadata are "format" "mochi-tape", "version" "1", and "graph", JSON text:
  * {"values": [{"dtype", "shape", name, label, leaf, released, kept, reached}, ..], "nodes": [{"op", "in", "out",
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW = 64 }; /* elements that mo_tape_dot shows */
+enum { FEW = 64 }; /* mo_tape_dot shows the elements of values up to this size */
 
 typedef struct value {
     const mo_tensor *tensor, *gradient; /* gradient NULL: not known */
@@ -103,8 +103,8 @@ static void free_values(printer *p) {
 
 /* ---- gradients ---- */
 
-/* Marks the values that the newest scalar of forward depends on. Returns whether backward has consumed a node on the
- * way. */
+/* Marks the loss, which is the newest scalar of forward that needs a gradient, and the values that need a gradient and
+ * on which it depends. Returns whether backward has consumed a node on the way. */
 static bool mark_reached(printer *p) {
     bool consumed = false;
     for (p->loss = p->n - 1; p->loss >= 0; p->loss--) {
@@ -187,7 +187,7 @@ static void put_elements(printer *p, const mo_tensor *T) {
     mo_host_free(p->ctx, text, bytes);
 }
 
-/* Prints the elements of a small value after `before`, and those of its gradient after `before_gradient`. */
+/* Prints the elements of a small value after `before`, and the elements of its gradient after `before_gradient`. */
 static void put_values(printer *p, const value *v, const char *before, const char *before_gradient) {
     if (!is_small(p, v->tensor))
         return;
@@ -282,7 +282,7 @@ static void dot_leaf(printer *p, const value *v) {
     put(p, "\"];\n");
 }
 
-/* Nodes that backward recorded have another colour than those of forward. */
+/* Nodes that backward recorded have another colour than nodes of forward. */
 static void dot_node(printer *p, const mo_node *node) {
     put(p, "  n%" PRId64 " [fillcolor=%s, label=\"%%%" PRId64 " ", node->index, node->vjp_of ? "mistyrose" : "white",
         node->index);

@@ -2,8 +2,8 @@
  *
  * An entry is an op in one place: in the forward pass, or in the rule (vjp) of an op. Its seconds run from entering to
  * leaving mo_apply, less the seconds of the ops that it called itself, so that the sum over entries counts no time
- * twice. Its bytes count each distinct element of inputs and outputs once: what the algorithm must touch. With caches,
- * a kernel can move less, and many move more. */
+ * twice. Its bytes count each distinct element of inputs and outputs once, which is the least that the algorithm must
+ * touch. A kernel can move fewer bytes if they are in a cache; many kernels move more. */
 #include "autograd/watch.h"
 #include "tensor/hidden.h"
 

@@ -16,8 +16,8 @@ typedef struct mo_leaf_slot {
     mo_slot slot;
 } mo_leaf_slot;
 
-/* `dense` holds the slots of the outputs of nodes first..last; `leaves`, a hash table by address, the slots of the
- * leaves that these nodes read. */
+/* `dense` holds the slots of the outputs of nodes first..last; `leaves`, a hash table by address, holds the slots of
+ * the leaves that these nodes read. */
 typedef struct mo_slots {
     mo_tape *t;
     int64_t first, last; /* nodes */

@@ -82,8 +82,8 @@ static void let_go(mo_tensor *T, mo_freed by) {
     T->freed = by;
 }
 
-/* Keeps the headers freed by this reset, which are marked, until the next reset, and frees those of the reset
- * before. */
+/* Keeps the headers freed by this reset, which are marked, until the next reset. Frees the headers that the reset
+ * before kept. */
 static void change_host(mo_tape *t) {
     mo_host_arena *last = t->host;
     t->host = t->dead;

@@ -44,8 +44,8 @@ struct mo_tape {
     mo_holder holder;        /* the tape's entry in the context's list of tapes */
 };
 
-/* Whether the tape can be used. Returns false for NULL, silently as there is no context, and for a released tape
- * (raises MO_STATE). */
+/* Whether the tape can be used. Returns false for NULL, without an error because there is no context, and for a
+ * released tape, after raising MO_STATE. */
 bool mo_tape_lives(const mo_tape *t, const char *what);
 /* The context of the tape; NULL if t is NULL, as public functions need. */
 static inline mo_context *mo_context_of_tape(const mo_tape *t) {

@@ -12,7 +12,8 @@
 #include <string.h>
 
 enum { INPUTS = 3, MAX_IN = INPUTS + MO_MAX_HEAD_PARAMETERS + 1 };
-/* What a check differentiates: the logits; the logits of a support with copies; a linear fit to weighted rows. */
+/* The values that a check differentiates: the logits; the logits of a support with copies; a linear fit to weighted
+ * rows. */
 enum { PLAIN = 0, COPIES, WEIGHTS, CHECKS };
 
 /* One sample. in: the float64 leaves Zs, Ys, Zq, the head's parameters and, for a weighted fit, the rows' weights.
@@ -113,7 +114,8 @@ static void head_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
     }
 }
 
-/* The largest difference between the logits of a batch and of its episodes one by one, over the largest logit. */
+/* The largest difference between the logits of a batch and of its episodes one by one, divided by the largest logit or
+ * by 1, whichever is larger. */
 static double batch_error(problem *p) {
     mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
     mo_tensor *together, *in[MAX_IN];

@@ -1,11 +1,11 @@
-/* models/encoder.h - encoders: graph code from the rows of an episode to embeddings, and what a model sees of one
- * few-shot problem. */
+/* models/encoder.h - encoders: graph code from the rows of an episode to embeddings, and the episode, which holds the
+ * data of one few-shot problem. */
 #ifndef MO_ENCODER_H
 #define MO_ENCODER_H
 
 #include "models/head.h"
 
-/* ---- episode: what a model sees of one few-shot problem ---- */
+/* ---- episode: the data of one few-shot problem, as a model sees them ---- */
 
 typedef enum mo_task { MO_TASK_NC = 0, MO_TASK_LP, MO_TASK_GC, MO_TASKS } mo_task; /* nodes, links, graphs */
 
@@ -23,8 +23,8 @@ typedef struct mo_named {
  * and `query` number nodes or graphs, and a link is two such numbers. Rows of examples ("blocks": [2, hops + 1, n_s +
  * n_q, d]; "spectrum": [2, d]; "extras": [n_s + n_q, p]): the n_s support examples come first, in the order of their
  * labels, then the queries; `support` and `query` are not read. Episodes of nodes or graphs may also carry "kernels"
- * [E, n_s, n_s] of the support and "query kernels" [E, n_q, n_s] between queries and support. These hold the values
- * k(x, y), 1 included, of E kernels, the further experts of the readout. */
+ * [E, n_s, n_s] of the support and "query kernels" [E, n_q, n_s] between queries and support. They hold the values of E
+ * kernels, each with 1 added for the intercept; each kernel is a further expert of the readout. */
 typedef struct mo_episode {
     mo_task task;
     int64_t classes;
@@ -39,8 +39,9 @@ typedef struct mo_episode {
     mo_tensor *centres;        /* int64 [m], ascending: the support rows that represent a large support; "kernels" are
                                   then [E, n_s, m]. NULL: all rows */
     mo_tensor *segment;        /* gc: int64 [graphs + 1], first row of each graph; else NULL */
-    double assortativity;      /* nc: how much more alike neighbours' attributes are than those of two random nodes, in
-                                * standard deviations over random pairs; 0: not more alike, or unknown */
+    double assortativity;      /* nc: how much more alike the attributes of neighbours are than the attributes of random
+                                * pairs of nodes, in standard deviations over random pairs; 0: not more alike, or
+                                * unknown */
     bool inductive;            /* gc: the readout's only experts are the episode's kernels; embeddings are not used */
     int64_t max_rows; /* rows per block; backward encodes each block again. 0: all rows at once, kept in memory */
 } mo_episode;
@@ -91,7 +92,7 @@ typedef struct mo_encoder {
     bool of_examples; /* reads rows of examples; false: rows of nodes */
     int n_parameters;
     const mo_encoder_parameter *parameters;
-    mo_encode encode; /* NULL: whole */
+    mo_encode encode; /* NULL: the encoder has `whole` instead */
     /* The fields below are 0 for most encoders. whole: encodes the whole episode -> [n, k] and itself handles blocks of
      * e->max_rows rows and means over graphs. r: dropout's random position, or NULL. */
     mo_tensor *(*whole)(
@@ -105,8 +106,8 @@ typedef struct mo_encoder {
     void (*release)(void *state);
 } mo_encoder;
 
-/* The encoder that a shared object exports as `const mo_encoder mo_encoder_plugin`; path: with a slash, or a name that
- * the loader finds. The object stays loaded. Returns NULL on failure; the status names the file. */
+/* The encoder that the shared object at path exports as `const mo_encoder mo_encoder_plugin`. A path without a slash is
+ * a file in the current folder. The object stays loaded. Returns NULL on failure; the status names the file. */
 MO_API const mo_encoder *mo_load_encoder(mo_context *ctx, const char *path);
 /* Checks an encoder on drawn rows in float64: the gradients to its parameters (to 1e-6 at order 1, 1e-5 at order 2),
  * and that rows encoded in blocks equal rows encoded at once. */

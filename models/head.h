@@ -79,8 +79,8 @@ typedef struct mo_head {
 } mo_head;
 
 /* mo_find_head returns the library's head of this name, such as "ridge" or "logistic" (`mochi fit --head` lists them),
- * or NULL. mo_load_head returns the head that a shared object exports as `const mo_head mo_head_plugin`; path has a
- * slash, or is a name that the loader finds; the object stays loaded. It returns NULL on failure, and the status names
+ * or NULL. mo_load_head returns the head that a shared object exports as `const mo_head mo_head_plugin`; a path without
+ * a slash is a file in the current folder; the object stays loaded. It returns NULL on failure, and the status names
  * the file. */
 MO_API const mo_head *mo_find_head(const char *name);
 MO_API const mo_head *mo_load_head(mo_context *ctx, const char *path);

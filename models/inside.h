@@ -39,7 +39,8 @@ typedef struct mo_transduction {
     int rounds;
     mo_tensor *sharpness; /* scalar */
 } mo_transduction;
-/* A readout with logits = fixed + scale Z W, both [N, C], in which the ridge W, of penalty lambda, is fitted again. */
+/* A readout with logits = fixed + scale Z W, each term [N, C]. Self-training fits the ridge W again, with penalty
+ * lambda. */
 typedef struct mo_refitted {
     mo_tensor *logits, *fixed, *scale, *lambda;
 } mo_refitted;
@@ -87,7 +88,7 @@ struct mo_model {
     uint64_t seed;                                     /* draws the head's first values */
     bool one_head;                                     /* one head and temperature for all tasks, at one width */
     mo_tensor *log_temp;                               /* scalar, or [tasks]; a parameter, as are the tensors of head */
-    mo_tensor *head[MO_TASKS][MO_MAX_HEAD_PARAMETERS]; /* of a task: constants and learned tensors; else NULL */
+    mo_tensor *head[MO_TASKS][MO_MAX_HEAD_PARAMETERS]; /* one task's constants and learned tensors; else NULL */
 };
 
 /* Copies parameters by name from arrays; an error names the first parameter that is missing or has another shape. The
@@ -126,7 +127,7 @@ typedef struct mo_invariant_options {
 /* The options that mo_invariant_create uses if it is given NULL. */
 MO_API mo_invariant_options mo_invariant_defaults(void);
 
-/* Parts of the encoder that can be left out; without any of them it is the first form of the recipe `best`. */
+/* Parts of the encoder that can be left out. The encoder without any of them is the first form of `best`. */
 typedef enum mo_invariant_part {
     MO_PART_DIFFUSED = 0, /* nodes: rows diffused by personalised PageRank, beside the hops */
     MO_PART_INITIAL,      /* the untrained encoder's row beside the trained one */
@@ -134,7 +135,7 @@ typedef enum mo_invariant_part {
     MO_PART_SUBTREES,     /* graphs: the Weisfeiler-Lehman optimal assignment kernel */
     MO_PART_WAVES,        /* graphs: random Fourier features of the nodes' hops */
     MO_PART_WALKS,        /* links: walks of two to four steps between both ends */
-    MO_PART_MATCHES,      /* links: one end's attributes against those of the other's neighbours */
+    MO_PART_MATCHES,      /* links: one end's attributes compared with the attributes of the other end's neighbours */
     MO_INVARIANT_PARTS
 } mo_invariant_part;
 #define MO_ALL_PARTS ((1u << MO_INVARIANT_PARTS) - 1)
@@ -148,14 +149,14 @@ MO_API void mo_invariant_write_parts(unsigned parts, char *list, size_t bytes);
 /* Returns whether the encoder was built for this library and is complete; if not, raises MO_INVALID with the field. */
 MO_API bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder);
 
-/* The model of the recipe `best`, which reads only what every valid SVD of a graph agrees on (models/invariant.c).
+/* The model of the recipe `best`, which gives the same results for every valid SVD of a graph (models/invariant.c).
  * options NULL: mo_invariant_defaults. At 3 hops it has 28 parameters, none of which depends on a width; initial values
  * are fixed. Returns NULL on failure. */
 MO_API mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
-/* The weights with which a model of mo_invariant_create sums the hops of nodes, and behind them the diffused rows if it
- * reads these: [2, sides, K] for both blocks, where side 0 has the parameters and side 1, if there is one, their first
- * values. Rows "mixed" [2, sides, n, d], summed by them, replace "blocks" and "diffused" in an episode of nodes. NULL
- * for another model. */
+/* The weights [2, sides, K] with which a model of mo_invariant_create sums, in each of the two blocks, the K rows of a
+ * node: its hops, then its diffused rows if the model reads these. Side 0 has the parameters and side 1, if there is
+ * one, their first values. An episode of nodes can bring the sums, "mixed" [2, sides, n, d], in place of "blocks" and
+ * "diffused". NULL for another model. */
 mo_tensor *mo_invariant_hop_weights(mo_tape *t, const mo_model *m);
 
 #endif

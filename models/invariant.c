@@ -8,11 +8,10 @@
  *     h_b = (sum_k softmax_k(hop_b)_k H_bk) * exp(min(c_b l_b + c'_b l_b^2 / 4, 30))
  *     z = [exp(w_tA) h^_A | exp(w_tX) h^_X | exp(w_tE) e / sqrt(p)]^
  * Nodes have two diffused rows (train/features/nodes/diffuse.c) behind the hops, in the same softmax. If the parameters
- * are fixed, an episode of nodes can bring the sums h_b before the profile, for both rows of the last paragraph, in
- * place of hops and diffused rows. Links have two
- * more groups of extras, walks and matches (train/features/pairs/). Graphs have three more parts, each a unit row with
- * a weight of its own: statistics, subtrees, waves (train/features/sets/). A part whose rows an episode lacks counts as
- * zero.
+ * are fixed, an episode of nodes can bring the sums h_b before the profile, for z and z_0 below, in place of hops and
+ * diffused rows. Links have two more groups of extras, walks and matches (train/features/pairs/). Graphs have three
+ * more parts, each a unit row with a weight of its own: statistics, subtrees, waves (train/features/sets/). A part
+ * whose rows an episode lacks counts as zero.
  *
  * For nodes and graphs, the row z_0 of the encoder with its first parameters stands beside z:
  *     [z | z_0] / sqrt 2,
@@ -64,8 +63,8 @@ typedef struct invariant {
  * kernel 1 + exp(-|x - y|^2 / mean |x|^2) of the same rows. The kernels that an episode of nodes or graphs carries are
  * further experts; an inductive episode has only these. */
 static const double lambda_grid[] = {0.03, 0.3, 3}, evidence_sharpness = 0.3;
-static const double own_prior = 1,
-                    usual_doublings = 2; /* prior of T and Tg (other experts: 0), and log2 T_e, both before trust */
+static const double own_prior = 1, usual_doublings = 2; /* prior of T and Tg (other experts: 0), and log2 T_e of every
+                                                         * expert; trust (below) is added to both for T and Tg */
 
 int mo_own_experts(mo_task task, bool inductive, const char *const **name) {
     static const char *const names[] = {"T", "Tg"};
@@ -307,7 +306,8 @@ static mo_tensor *profile(mo_tape *t, const episode *e, mo_tensor *c) {
     return mo_reshape(t, mo_exp(t, exponent), 4, (int64_t[]){BLOCKS, 1, 1, mo_dim(l, 1)});
 }
 
-/* Softmax weights of the K rows mixed, the hops and then the diffused rows, for every side: [BLOCKS, sides, K]. */
+/* Softmax weights of the K rows that are mixed, the hops and then the diffused rows, for every side: [BLOCKS, sides,
+ * K]. */
 static mo_tensor *hop_weights(mo_tape *t, mo_tensor *const *const *side, int sides, bool diffused) {
     mo_tensor *weights[2];
     for (int s = 0; s < sides; s++) {
@@ -419,7 +419,7 @@ static mo_tensor *invariant_encode_block(mo_tape *t, int64_t first, int64_t last
     return mo_recompute(t, invariant_encode_recomputed, in, n, e, sizeof *e);
 }
 
-/* ---- all of an episode ---- */
+/* ---- a whole episode ---- */
 
 static bool has_rows(const mo_episode *given, const char *name) {
     for (int i = 0; i < given->n_rows; i++)
@@ -509,7 +509,8 @@ static bool uses_parameter(const invariant *m, int i) {
            has_part(m, MO_PART_WAVES);
 }
 
-/* Later hops start above earlier ones, attributes above structure, and extras at a weight per task. */
+/* Hops from 2 on start above hops 0 and 1, attributes start above structure, and extras have a first weight per
+ * task. */
 static void fill_first_values(invariant *m) {
     static const double block_weight[2] = {-0.5, 0.5}, extras_weight[MO_TASKS] = {-2, 0.5, -0.5};
     int hops = m->options.hops + 1;

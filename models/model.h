@@ -7,7 +7,7 @@
 /* ---- model.c ---- */
 
 /* Makes a model of an encoder, without a readout yet, and takes over the encoder's state, even on failure. Returns NULL
- * if memory is out. Other failures are set in the context, and mo_model_made then returns NULL. */
+ * if out of memory. Other failures are set in the context, and mo_model_made then returns NULL. */
 mo_model *mo_model_make(mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows, uint64_t seed);
 /* Gives the model its encoder's own readout, which is borrowed. */
 void mo_model_own_readout(mo_model *m, const mo_own_readout *readout, double smoothing);
@@ -38,7 +38,7 @@ mo_tensor *mo_gather_indexed(mo_tape *t, mo_tensor *X, mo_tensor *index);
 
 /* ---- head.c ---- */
 
-/* mo_head_apply for a support with copies; weight: as in mo_head_weighted, of any dtype; NULL: no copies. */
+/* mo_head_apply for a support with copies; weight: as in mo_head_weighted, but of any dtype, or NULL for no copies. */
 mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *Zq, mo_tensor *const *parameters);
 

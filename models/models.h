@@ -64,8 +64,8 @@ MO_API void mo_model_release(mo_model *m);
 /* All parameters, by number; borrowed. */
 MO_API int mo_model_n_parameters(const mo_model *m);
 MO_API mo_tensor *mo_model_parameter(const mo_model *m, int i);
-/* Embeddings of an episode's examples, Zs [n_s, d] and Zq [n_q, d]. A link of nodes is the
- * product of its ends, a graph the mean of its nodes. r: dropout's random position, NULL without dropout. */
+/* Embeddings of an episode's examples, Zs [n_s, d] and Zq [n_q, d]. A link of nodes is the product of its ends, a graph
+ * the mean of its nodes. r: dropout's random position, NULL without dropout. */
 MO_API void mo_model_embed(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq);
 /* mo_model_logits: logits [n_q, C] by the readout fitted on the support's embeddings. mo_model_loss: the cross-entropy

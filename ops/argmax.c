@@ -1,7 +1,7 @@
 /* ops/argmax.c - the position of the largest entry along an axis; the first one of equal entries.
  *
- * The op: X [.., m] -> index int64 [..], 0 .. m - 1, of each row; float32 or float64. mo_argmax brings any axis to
- * the end first. Errors: other dtypes, no axis, empty rows (m = 0). Saved: nothing. No derivative: positions are
+ * The op: X [.., m], float32 or float64 -> int64 [..], the position 0 .. m - 1 in each row. mo_argmax brings any axis
+ * to the end first. Errors: other dtypes, no axis, empty rows (m = 0). Saved: nothing. No derivative: positions are
  * integers. */
 #include "ops/inside.h"
 #include "ops/rules/rows.h"

@@ -1,8 +1,8 @@
 /* ops/concat.c - concat joins tensors along one axis; stack joins them along a new one.
  *
- * concat: X_1 .. X_n (at most MO_MAX_INPUTS), equal in dtype and in every size but that of the axis, any dtype -> one
- * tensor. Negative axes count from the end. stack composes it from views with an axis of size 1. Errors: an axis
- * outside, sizes or dtypes that differ. Saved: nothing.
+ * concat: X_1 .. X_n (at most MO_MAX_INPUTS), of one dtype, which can be any, and equal in every size except along the
+ * axis -> one tensor. Negative axes count from the end. stack composes it from views with an axis of size 1. Errors: an
+ * axis outside, sizes or dtypes that differ. Saved: nothing.
  *
  * <Y_bar, dY> = sum_i <the slice of Y_bar that X_i fills, dX_i>, so X_i_bar is that slice. */
 #include "ops/inside.h"

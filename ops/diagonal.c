@@ -1,7 +1,7 @@
 /* ops/diagonal.c - the diagonal of square matrices, and its adjoint: a diagonal set into zeros; identity and trace.
  *
- * diagonal: A [.., n, n] -> y [.., n], y_i = A_ii; a view whose stride is that of a row plus that of a column, any
- * dtype. diagonal_embed: x [.., n] -> Y [.., n, n], Y_ii = x_i, zeros off the diagonal; a copy. Errors: not square;
+ * diagonal: A [.., n, n] -> y [.., n], y_i = A_ii; a view whose stride is the sum of the strides of rows and columns,
+ * any dtype. diagonal_embed: x [.., n] -> Y [.., n, n], Y_ii = x_i, zeros off the diagonal; a copy. Errors: not square;
  * axes that are missing or too many. Saved: nothing.
  *
  * <y_bar, dy> = sum_i y_bar_i dA_ii = <diagonal_embed(y_bar), dA>, so each is the adjoint of the other. */

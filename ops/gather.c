@@ -4,7 +4,7 @@
  * scatter_add_rows: X [m, ..], index [m] -> Y [n, ..], Y_index(i) += X_i from zeros, in rising i. float32 or float64.
  * Errors: sizes that do not fit; an index out of range, named with its position. Saved: nothing beyond the inputs.
  *
- * Reading is Y = P X with a 0/1 matrix P that has a single one in each row, adding is Y = P^T X. Both are linear, so
+ * Reading is Y = P X with a 0/1 matrix P that has a single 1 in each row, adding is Y = P^T X. Both are linear, so
  *     gather_rows: X_bar = scatter_add_rows(Y_bar),   scatter_add_rows: X_bar = gather_rows(Y_bar). */
 #include "ops/inside.h"
 #include "ops/rules/indices.h"

@@ -1,8 +1,8 @@
 /* ops/matmul.c - Y = A B, batched.
  *
  * A [.., m, k], B [.., k, n] -> Y [.., m, n]; leading axes broadcast without copies (a stride of 0), transposed views
- * are read in place. float32 or float64. Errors: fewer than two axes, inner sizes that differ,
- * leading axes that do not broadcast. Saved: nothing beyond the inputs.
+ * are read in place. float32 or float64. Errors: fewer than two axes, inner sizes that differ, leading axes that do not
+ * broadcast. Saved: nothing beyond the inputs.
  *
  * dY = dA B + A dB; <Y_bar, dY> = <Y_bar B^T, dA> + <A^T Y_bar, dB>, hence
  *     A_bar = Y_bar B^T,   B_bar = A^T Y_bar,

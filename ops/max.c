@@ -26,7 +26,7 @@ static void max_forward(mo_call *c) {
         return;
     rows.ndim--; /* the last axis, of size 1, is dropped */
     y.shape[y.ndim] = y.stride[y.ndim] = 1;
-    y.ndim++; /* with that axis */
+    y.ndim++; /* y gets such an axis, as take_along needs it */
     const mo_kernels *k = mo_kernels_of(c->ctx, y.dtype);
     k->argmax(c->ctx, &x, &rows);
     k->take_along(c->ctx, &x, &i, &y);

@@ -1,4 +1,4 @@
-/* ops/one_hot.c - turns labels into rows of zeros with a single one.
+/* ops/one_hot.c - turns labels into rows of zeros with a single 1.
  *
  * labels int64 [..] -> Y [.., classes] of a real dtype, Y[.., c] = 1 where c is the label. Errors: a label outside
  * 0 .. classes-1, named with its position. No derivative: labels are integers. */
@@ -31,7 +31,7 @@ static bool one_hot_shape(mo_call *c) {
     return mo_call_output(c, 0, o->real, labels->ndim + 1, size);
 }
 
-/* Writes a one at each label's position into zeros. */
+/* Writes a 1 at each label's position into zeros. */
 static void one_hot_forward(mo_call *c) {
     mo_view y = mo_tensor_view(c->out[0]), index = mo_call_dense(c, 0);
     index.shape[index.ndim] = index.stride[index.ndim] = 1;

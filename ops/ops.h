@@ -28,12 +28,12 @@ MO_API mo_tensor *mo_gram(mo_tape *t, mo_tensor *X); /* X X^T: [.., n, d] -> [..
 MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b);
 
 /* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, qr.c, eigh.c: batch axes broadcast ---- */
-/* X with A X = B for A [.., n, n] and B [.., n, m]. mo_solve: A regular; mo_solve_spd: A symmetric positive definite,
- * of which the lower triangle is read. */
+/* X with A X = B for A [.., n, n] and B [.., n, m]. mo_solve: A regular; mo_solve_spd: A symmetric positive definite;
+ * only its lower triangle is read. */
 MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* As mo_solve and mo_solve_spd, but a matrix without a solution is no error: its X, and the gradients of its A and B,
- * are NaN. */
+/* As mo_solve and mo_solve_spd, but a system that cannot be solved is no error: its X, and the gradients of its A and
+ * B, are NaN. */
 MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* X with T X = B or T^T X = B, as `triangle` says, for T [.., n, n] (the other triangle is ignored) and B [.., n, m] */
@@ -101,12 +101,13 @@ MO_API mo_tensor *mo_sigmoid(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_softplus(mo_tape *t, mo_tensor *X); /* log(1 + e^x) */
 MO_API mo_tensor *mo_gelu(mo_tape *t, mo_tensor *X);     /* x Phi(x), the exact form */
 
-/* ---- reduce.c, max.c, logsumexp.c: over a set of axes; an empty set gives X ---- */
+/* ---- reduce.c, max.c, logsumexp.c: over a set of axes; an empty set gives X, or 0 for mo_var ---- */
 /* Whether a reduction removes the axes that it reduces over, or keeps them with size 1. */
 typedef enum mo_reduced { MO_DROP_AXES = 0, MO_KEEP_AXES } mo_reduced;
 MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
 MO_API mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
-/* Mean squared distance from the mean, but divided by n - correction: correction 0 is biased, 1 unbiased */
+/* The variance: squared distances from the mean, summed and divided by n - correction; correction 0 is biased, 1
+ * unbiased */
 MO_API mo_tensor *mo_var(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced, int64_t correction);
 MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced); /* ties: gradient to the first */
 MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
@@ -151,7 +152,7 @@ MO_API mo_tensor *mo_gather_rows(
 MO_API mo_tensor *mo_scatter_add_rows(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t n); /* the adjoint */
 MO_API mo_tensor *mo_take_along(mo_tape *t, mo_tensor *X, mo_tensor *index); /* [.., m], int64 [.., k] -> [.., k] */
 MO_API mo_tensor *mo_put_along(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t m); /* the adjoint */
-/* Row s is the sum or mean of rows offset[s] .. offset[s+1]-1 of X [n, d], 0 if there are none; offset int64 [S + 1],
+/* Row s is the sum or mean of rows offset[s] .. offset[s+1]-1 of X [n, ..], 0 if there are none; offset int64 [S + 1],
  * from 0 to n. */
 MO_API mo_tensor *mo_segment_sum(mo_tape *t, mo_tensor *X, mo_tensor *offset);
 MO_API mo_tensor *mo_segment_mean(mo_tape *t, mo_tensor *X, mo_tensor *offset);
@@ -168,8 +169,9 @@ typedef struct mo_solve_health {
     mo_tensor *error;    /* expected relative error of X and of gradients, eps / rcond; 1: no digit is right */
 } mo_solve_health;
 
-/* How accurate X is, the result of mo_solve or (spd) mo_solve_spd, or of their _or_nan forms, for A and B; leading axes
- * broadcast as there. Costs an inverse in float64. Returns the status; the tensors are null on failure. */
+/* Measures how accurately X solves A X = B. X is the result of mo_solve or, if spd, of mo_solve_spd, or of their
+ * _or_nan forms; leading axes broadcast as there. Costs an inverse in float64. Returns the status; the tensors are null
+ * on failure. */
 MO_API mo_code mo_solve_check(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *X, bool spd, mo_solve_health *health);
 
 /* ---- composed/: losses, accuracy, segments, sparse values ---- */
@@ -218,7 +220,7 @@ typedef struct mo_solver_report {
     bool missed;             /* a solve has missed its tolerance */
 } mo_solver_report;
 
-/* For a batch of systems that are solved together but do not depend on each other. */
+/* Options of mo_implicit, for a batch of systems that are solved together but do not depend on each other. */
 typedef struct mo_implicit_options {
     int batch_axes;       /* number of leading axes of x that count systems; each has m unknowns */
     bool symmetric;       /* dF/dx is symmetric and definite: use conjugate gradients, not GMRES */
@@ -251,8 +253,8 @@ typedef struct mo_solver_options {
 /* Every solver takes a start x0 [.., item ..] and returns x with F(x, theta) = 0, differentiable in theta any number of
  * times: by the implicit function theorem, without recorded iterations; or, if unrolled, through the iterations, with
  * the results of line searches held fixed. mo_newton_krylov: any F, by Newton steps with backtracking, whose systems
- * are factored or, beyond implicit.dense_limit, solved by conjugate gradients or GMRES; one step if F(x) = A(theta) x -
- * b(theta). */
+ * are factored or, beyond implicit.dense_limit, solved by conjugate gradients or GMRES. If F(x) = A(theta) x -
+ * b(theta), one step is enough. */
 MO_API mo_tensor *mo_newton_krylov(
     mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
 /* The minimiser of a smooth f(x, theta) -> [..], one value per item. mo_lbfgs: over all x; mo_projected_gradient: over

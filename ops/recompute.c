@@ -2,13 +2,13 @@
  * and Walther 2000; Chen et al. 2016).
  *
  * X_1 .. X_n of any shapes and dtypes, F as graph code -> Y = F(X_1, .., X_n). The intermediates of F are freed before
- * the call returns; backward runs F again, differentiates that run and frees it. So of several such calls the
- * intermediates of only one are in memory at a time; the cost is one more forward of each. Errors: those of F; a tensor
+ * the call returns; backward runs F again, differentiates that run and frees it. With several such calls, only one
+ * call's intermediates are in memory at a time; each call costs one more forward. Errors: the errors of F; a tensor
  * that F reads, that needs a gradient and is not an input. Saved: nothing beyond the inputs.
  *
  * dY = sum_i dF/dX_i dX_i, hence X_i_bar = (dF/dX_i)^T Y_bar: the vjp of F, recorded anew, by the rules of its ops. If
- * the gradient itself is recorded, the second run stays on the tape with it: derivatives of every order are those of F,
- * and then F takes as much memory as without checkpointing. */
+ * the gradient itself is recorded, the second run stays on the tape with it: derivatives of every order equal the
+ * derivatives of F, but F then takes as much memory as without checkpointing. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 #include "tensor/storage.h"

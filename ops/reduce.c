@@ -141,5 +141,5 @@ mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *size) {
         return mo_null_tensor(X->ctx);
     }
     mo_tensor *Y = axes.bits ? mo_sum(t, X, axes, MO_KEEP_AXES) : X;
-    return lead ? mo_reshape(t, Y, ndim, size) : Y; /* only removes axes of size 1 */
+    return lead ? mo_reshape(t, Y, ndim, size) : Y; /* the reshape only removes axes of size 1 */
 }

@@ -3,8 +3,7 @@
  * segment_sum, segment_mean: X [n, ..], offset int64 [S + 1], rising from 0 to n -> Y [S, ..]; row s is the sum (mean)
  * of the rows offset(s) .. offset(s+1)-1, and 0 for an empty segment. segment_spread: X [S, ..] -> Y [n, ..], each row
  * of a segment is the segment's row of X (mean: divided by the number of rows). float32 or float64. Errors: offsets
- * that
- * do not start at 0, fall, or do not end at n. Saved: nothing beyond the inputs.
+ * that do not start at 0, fall, or do not end at n. Saved: nothing beyond the inputs.
  *
  * With the 0/1 membership matrix P [S, n] and the counts N = diag(P 1): sum Y = P X, mean Y = N^-1 P X, spread Y = P^T
  * X or P^T N^-1 X. Linear, so sum, mean: X_bar = spread(Y_bar),   spread: X_bar = sum or mean of Y_bar. */

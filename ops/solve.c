@@ -2,8 +2,8 @@
  *
  * A [.., n, n], B [.., n, m] -> X [.., n, m]; leading axes broadcast. float32 or float64. Errors: A not square, sizes
  * that differ, a matrix that is singular (a pivot of 0, or a reciprocal condition below the machine epsilon) or not
- * finite, which the error names; with or_nan its X, and the gradients of its A and B, are NaN instead. Saved: LU in one
- * matrix and the pivots, as getrf makes them (tensor/backend.h).
+ * finite, which the error names; with or_nan, X and the gradients of A and B are NaN for this matrix instead. Saved: LU
+ * in one matrix and the pivots, as getrf makes them (tensor/backend.h).
  *
  * A X = B;  dA X + A dX = dB;  dX = A^-1 (dB - dA X), hence (Giles 2008, 2.3.1)
  *     B_bar = A^-T X_bar,   A_bar = -B_bar X^T;

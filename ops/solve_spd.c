@@ -2,8 +2,8 @@
  *
  * A [.., n, n], B [.., n, m] -> X [.., n, m]; leading axes broadcast. float32 or float64. Only the lower triangle of A
  * is read. Errors: A not square, sizes that differ, a matrix that is not positive definite or not finite (named, with
- * its leading minor); with or_nan its X, and the gradients of its A and B, are NaN instead. Saved: the factor L, A = L
- * L^T.
+ * its leading minor); with or_nan, X and the gradients of A and B are NaN for this matrix instead. Saved: the factor L,
+ * A = L L^T.
  *
  * A X = B;  dA X + A dX = dB;  dX = A^-1 (dB - dA X), hence (Giles 2008, 2.3.1)
  *     B_bar = A^-T X_bar = A^-1 X_bar,

@@ -42,7 +42,7 @@ static void fail_entry(mo_context *ctx, const mo_note *note, int64_t position, m
         mo_note_matrix(note, position / n, which, sizeof which), position % n, found.real);
 }
 
-/* Needed because LAPACK's solve divides by 0 without an error. */
+/* Checks the diagonal, because LAPACK's solve divides by 0 without an error. */
 static bool check_diagonal(mo_call *c) {
     mo_view d = mo_diagonal_view(mo_tensor_view(c->in[0]));
     mo_check check = {.condition = MO_VALUES_DIVISOR, .raise = fail_entry};

@@ -4,7 +4,7 @@
  * index [.., k] -> Y [.., m], Y_index(j) += X_j from zeros, in rising j. Equal leading axes; float32 or float64.
  * Errors: leading axes that differ; an index out of range, named with its position. Saved: nothing beyond the inputs.
  *
- * Reading is Y = P X with a 0/1 matrix P that has a single one in each row, adding is Y = P^T X. Both are linear, so
+ * Reading is Y = P X with a 0/1 matrix P that has a single 1 in each row, adding is Y = P^T X. Both are linear, so
  *     take_along: X_bar = put_along(Y_bar),   put_along: X_bar = take_along(Y_bar). */
 #include "ops/inside.h"
 #include "ops/rules/indices.h"

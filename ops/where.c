@@ -77,7 +77,7 @@ mo_tensor *mo_where(mo_tape *t, mo_tensor *condition, mo_tensor *A, mo_tensor *B
 
 /* ---- two operands ---- */
 
-/* The grid of B is moved by half a gap against that of A, so that no pair is near a tie. */
+/* The grid of B lies half a gap beside the grid of A, so that no pair is near a tie. */
 static const mo_sample pair_samples[] = {
     {"equal shapes", "distinct[3, 4] distinct<5>[3, 4]"},
     {"column, row", "distinct[3, 1] distinct<5>[4]"},

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-/* These functions of the sanitizer's runtime tell AddressSanitizer which bytes of an arena hold no value. A program
- * compiled with it has them, even if the library was not, so that a pointer kept over a reset is found in the user's
- * own kernels; elsewhere both are NULL. */
+/* Functions of AddressSanitizer's runtime, by which the arena says which of its bytes hold no value. Both exist in
+ * every program compiled with AddressSanitizer, even if the library was not, so that a pointer kept over a reset is
+ * found in the user's own kernels; in other programs both are NULL. */
 extern void __asan_poison_memory_region(const volatile void *bytes, size_t n) __attribute__((weak));
 extern void __asan_unpoison_memory_region(const volatile void *bytes, size_t n) __attribute__((weak));
 

@@ -54,11 +54,11 @@ typedef enum mo_map2 {
 typedef enum mo_reduction { MO_REDUCE_SUM, MO_REDUCE_MAX, MO_REDUCE_SUM_OF_SQUARES } mo_reduction;
 
 /* C = epilogue(alpha A B + beta C): A [.., m, k], B [.., k, n], C [.., m, n] contiguous in its last axis; batch axes of
- * A and B broadcast to those of C through strides of 0. Transposed operands are views. The epilogue runs in this order,
- * each part only if its data is not NULL: add `bias`: [n], or [.., n] with one bias per matrix of the batch; add
- * `addend` [.., m, n]; if `relu`, clip at zero; set C to 0 wherever `above` [.., m, n] is not positive (the adjoint of
- * relu). row_sums [.., m] receives the sums of the rows of A: if A is the transposed adjoint of a layer's output,
- * row_sums is the gradient of its bias, and the product that of its weights. */
+ * A and B broadcast to the batch axes of C through strides of 0. Transposed operands are views. The epilogue runs in
+ * this order, each part only if its data is not NULL: add `bias`: [n], or [.., n] with one bias per matrix of the
+ * batch; add `addend` [.., m, n]; if `relu`, clip at zero; set C to 0 wherever `above` [.., m, n] is not positive (the
+ * adjoint of relu). row_sums [.., m] receives the sums of the rows of A: if A is the transposed adjoint of a layer's
+ * output, row_sums is the gradient of the layer's bias, and C the gradient of its weights. */
 typedef struct mo_gemm {
     mo_view A, B, C;
     double alpha, beta;
@@ -162,7 +162,8 @@ typedef struct mo_kernels {
      * of T that `triangle` names is read. */
     void (*trsm)(mo_context *ctx, mo_triangle triangle, const mo_view *T, const mo_view *B);
     /* Factors A and solves for X in one call. Returns false, having done nothing, if the caller must use potrf and trsm
-     * for systems of X's shape. X.data NULL: only returns whether it would. May be NULL: callers use potrf and trsm. */
+     * for systems of X's shape. If X.data is NULL, only returns this answer. The pointer may be NULL; callers then use
+     * potrf and trsm. */
     bool (*solve_spd)(mo_context *ctx, const mo_spd_system *s);
     /* LU with partial pivoting in place; pivot int32 [.., n]; info int32 [batch]: i > 0: U(i,i) is 0; -1: A is not
      * finite; -2: the estimated reciprocal condition is below the machine epsilon. */
@@ -284,7 +285,7 @@ typedef struct mo_backend {
     /* Writes the bytes of device memory that this process holds, and the bytes still free. NULL: errors about memory do
      * not name these numbers. */
     void (*memory)(mo_context *ctx, size_t *held, size_t *left);
-    /* Gives back the memory that no tensor or tape uses, after a wait. */
+    /* Waits, then gives back the memory that no tensor or tape uses. */
     void (*trim)(mo_context *ctx);
     /* Returns the largest use of device memory in bytes, including the libraries' own; `restart` sets this record to
      * the present use. NULL: no record. */

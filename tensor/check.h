@@ -1,7 +1,7 @@
 /* tensor/check.h - conditions on values that only the device knows (library internal).
  *
  * The CPU checks at once. A device that works ahead of the host queues the check and goes on; when values are next
- * read, it raises the error of the first condition that failed, from a note of what the op knew (mo_note). */
+ * read, it raises the error of the first condition that failed, from the note that the op left (mo_note). */
 #ifndef MO_CHECK_H
 #define MO_CHECK_H
 
@@ -13,7 +13,7 @@ typedef enum mo_condition {
     MO_VALUES_OFFSETS, /* int64 values start at 0, never fall, end at limit */
     MO_VALUES_DIVISOR, /* float64 values are finite and not 0 */
     MO_VALUES_FINITE,  /* float64 values are finite */
-    MO_VALUES_ABOVE    /* float64 values are larger than those of `bounds` */
+    MO_VALUES_ABOVE    /* each float64 value is larger than its value in `bounds` */
 } mo_condition;
 
 /* A value that breaks a condition: integer for int32 and int64 values, else real. */

@@ -2,8 +2,8 @@
  * library.
  *
  * x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r, and e^r by its Taylor series, long enough that the rest is below
- * the rounding error. ln 2 is split so that n times its upper part is exact. Within 2 units in the last place;
- * subnormal, infinite and NaN results are those of the C library. The including file defines `real`. */
+ * the rounding error. ln 2 is split so that n times its upper part is exact. The error is at most 2 units in the last
+ * place; subnormal, infinite and NaN results equal the C library's. The including file defines `real`. */
 #ifndef MO_EXPONENTIAL_H
 #define MO_EXPONENTIAL_H
 
@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) real exp_of(real x) {
 }
 
 /* log(1 + u) for u in 0 .. 1: with s = u / (2 + u), at most 1/3, it is 2 atanh s = 2 s (1 + s^2 / 3 + s^4 / 5 + ..),
- * long enough that the rest is below the rounding error. Within 3 units in the last place. */
+ * long enough that the rest is below the rounding error. The error is at most 3 units in the last place. */
 static inline __attribute__((always_inline)) real log1p_of(real u) {
     real s = u / (2 + u), z = s * s, y = sizeof(real) == sizeof(float) ? (real)1 / 17 : (real)1 / 35;
     if (sizeof(real) != sizeof(float)) {

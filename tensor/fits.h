@@ -33,8 +33,8 @@ typedef struct mo_logistic_call {
 } mo_logistic_call;
 
 /* U [B, m, C] with H U = B, where H is the Hessian of a softmax regression as above, at the logits F [B, n, C] with row
- * weights T [B, n, 1]. The class means of U are 0, those of B are ignored. If `factored`, D and factor are inputs, from
- * a fit nearby; otherwise they are outputs. */
+ * weights T [B, n, 1]. The class means of U are 0, the class means of B are ignored. If `factored`, D and factor are
+ * inputs, from a fit nearby; otherwise they are outputs. */
 typedef struct mo_logistic_solve_call {
     bool dual, free_intercept, factored;
     mo_view X, F, T, lambda, B, D, factor, U, code;
@@ -47,7 +47,8 @@ typedef struct mo_logistic_solve_call {
 typedef struct mo_svm_call {
     int folds; /* 0 to MO_FOLDS_AT_ONCE */
     const int64_t *stop;
-    mo_view K, Y, lambda, alpha, held, violation; /* [B, n, n], [B, n, C], [B or 1, 1, 1], [B, n, C], held, [B] */
+    mo_view K, Y, lambda, alpha, held, violation; /* [B, n, n], [B, n, C], [B or 1, 1, 1], [B, n, C], held as above,
+                                                   * [B] */
     mo_view margin;                               /* [B, n]; data NULL: margins of 1 */
 } mo_svm_call;
 

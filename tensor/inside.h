@@ -36,9 +36,9 @@ MO_API mo_device mo_context_device(const mo_context *ctx);
 MO_API mo_code mo_context_wait(mo_context *ctx);
 /* The stream that the context queues its work in, a cudaStream_t; NULL on the CPU. It lives as long as the context. */
 MO_API void *mo_context_stream(mo_context *ctx);
-/* Orders the context's work and that of another stream of its device, without the host waiting: if theirs_first, work
- * that the context queues from here on begins once `stream` has done its present work; otherwise new work of `stream`
- * begins once the context's present work is done. For memory that another library writes or reads. stream: a
+/* Orders the context's work and the work of another stream of its device, without the host waiting: if theirs_first,
+ * work that the context queues from here on begins once `stream` has done its present work; otherwise new work of
+ * `stream` begins once the context's present work is done. For memory that another library writes or reads. stream: a
  * cudaStream_t that lives; or, as DLPack and CUDA number them, 1: the device's default stream, 2: the calling thread's.
  * Does nothing on the CPU; in a capture raises MO_STATE and ends the capture. Returns the status. */
 MO_API mo_code mo_context_order(mo_context *ctx, void *stream, bool theirs_first);

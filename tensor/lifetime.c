@@ -86,7 +86,7 @@ void mo_free_all_buried(mo_context *ctx) {
 
 void mo_bury(mo_tensor *T) {
     mo_context *ctx = T->ctx;
-    if (ctx->debug) /* bytes_live does not count what the user has released */
+    if (ctx->debug) /* bytes_live does not count headers of released tensors */
         ctx->counters.bytes_live -= (int64_t)sizeof *T;
     else if (!any_nodes(ctx)) {
         free_header(T);

@@ -1,6 +1,6 @@
-/* tensor/platform.h - the names that the sources take from Linux, and their replacements on other systems (library
- * internal): on macOS, for which tests/test_macos.py compiles and where nothing has been run, and in WebAssembly in a
- * page, which has one thread, no files and no processes. Functions are in platform.c. */
+/* tensor/platform.h - the names that the sources take from Linux, with their replacements on other systems (library
+ * internal): macOS, for which tests/test_macos.py compiles the sources (nothing has been run there), and WebAssembly in
+ * a page, which has one thread, no files and no processes. Functions are in platform.c. */
 #ifndef MO_PLATFORM_H
 #define MO_PLATFORM_H
 

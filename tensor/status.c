@@ -101,8 +101,8 @@ const char *mo_code_name(mo_code code) {
     return (unsigned)code < sizeof names / sizeof *names ? names[code] : "unknown";
 }
 
-/* Returns what is unusual, or NULL. The settings live in a register of each thread, which fesetround, or code compiled
- * with -ffast-math, may have changed. */
+/* Returns a text that names the unusual setting, or NULL. The settings live in a register of each thread, which
+ * fesetround, or code compiled with -ffast-math, may have changed. */
 static const char *unusual_arithmetic(void) {
 #if defined(__SSE2__)
     static const unsigned rounding = 0x6000, flush = 0x8040; /* bits of MXCSR: rounding mode; FTZ and DAZ */

@@ -27,7 +27,7 @@ typedef struct mo_mapped_file {
     char *path;     /* the name in error messages */
 } mo_mapped_file;
 
-/* What freed the value of a header that still exists. */
+/* The call that freed the value of a header that still exists. */
 typedef enum mo_freed {
     MO_FREED_NOT = 0, /* not freed, or released by backward */
     MO_FREED_BY_RESET,
@@ -120,8 +120,8 @@ struct mo_csr {
     mo_csr *transposed; /* built on demand, owned; never for symmetric matrices */
 };
 
-/* Returns whether the matrix has not been released; raises "<what>: ..", MO_STATE, if it has. Only in debug mode is a
- * released matrix still there to be asked. */
+/* Returns whether the matrix has not been released; raises "<what>: ..", MO_STATE, if it has. Only in debug mode does a
+ * released matrix stay, so that this can find it. */
 bool mo_csr_lives(const mo_csr *A, const char *what);
 void mo_free_released_csr(mo_context *ctx);
 /* The arrays of a matrix as kernels see them. */
@@ -182,9 +182,8 @@ mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes
 mo_tensor *mo_tensor_onto(mo_context *ctx, mo_storage *S, mo_dtype dtype, int ndim, const int64_t *shape);
 /* mo_tensor_create without the zeros: the caller writes every element before it is read. */
 mo_tensor *mo_tensor_uninitialized(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
-/* A tensor of the CPU whose elements are those of an open file from `offset` (a multiple of the page size) on,
- * read-only unless `writable`. The caller may close the file. path is its name in errors. Returns the null tensor on
- * failure. */
+/* A tensor of the CPU onto the bytes of an open file from `offset` (a multiple of the page size) on, read-only unless
+ * `writable`. The caller may close the file. path is its name in errors. Returns the null tensor on failure. */
 mo_tensor *mo_tensor_map(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, int fd, int64_t offset,
     const char *path, bool writable);
 /* Frees the memory pages of a tensor of mo_tensor_map; a later use reads them from the file again. Ignored for other

@@ -61,8 +61,8 @@ MO_API void mo_clear_error(mo_context *ctx);
 typedef enum mo_device { MO_CPU = 0, MO_CUDA } mo_device;
 
 /* How float32 products are formed: of exact factors, of factors rounded to 10 bits after the point (relative error of a
- * product up to 2^-10), or to 7 bits (2^-7); the range of exponents stays that of float32. All other work is float32 in
- * every mode: sums of products, addends, factorizations, solves, parameters. */
+ * product up to 2^-10), or to 7 bits (2^-7); exponents keep the range of float32. All other work is float32 in every
+ * mode: sums of products, addends, factorizations, solves, parameters. */
 typedef enum mo_math { MO_MATH_FP32 = 0, MO_MATH_TF32, MO_MATH_BF16 } mo_math;
 
 typedef struct mo_context_options {
@@ -74,7 +74,7 @@ typedef struct mo_context_options {
     /* MO_MATH_TF32: only on MO_CUDA. MO_MATH_BF16 on MO_CPU needs AVX512-BF16 (else MO_UNSUPPORTED); subnormal factors
      * and sums then count as zero. */
     mo_math math;
-    int index;             /* MO_CUDA: number of the device among those that CUDA_VISIBLE_DEVICES leaves */
+    int index;             /* MO_CUDA: number of the device among those that CUDA_VISIBLE_DEVICES leaves visible */
     int64_t device_memory; /* MO_CUDA: bytes of device memory that the context may hold; 0: no bound */
     double max_expand;     /* compressed files may expand to 64 MiB plus this many times their size; 0: 32 times */
     /* For finding mistakes: every use of a freed tensor raises an error that names it, however long ago it was freed.
@@ -89,9 +89,9 @@ typedef struct mo_context_options {
 } mo_context_options;
 
 /* Makes a context; options may be NULL, which means all zeros: in every options struct of the library, zero is the
- * default of a field. Returns NULL only if memory runs out. If the device is absent, the context is in the error state;
- * also if the processor lacks instructions that the kernels were built with (MO_UNSUPPORTED, naming the processor):
- * that context can only be released. */
+ * default of a field. Returns NULL only if memory runs out. The context is in the error state if the device is absent,
+ * or if the processor lacks instructions that the kernels were built with (MO_UNSUPPORTED, naming the processor); in
+ * the second case it can only be released. */
 MO_API mo_context *mo_context_create(const mo_context_options *options);
 /* Frees the context and returns MO_OK, also for NULL. While tensors, tapes or CSR matrices of the context live, it
  * frees nothing and returns MO_STATE; the status then says how many objects live and names the newest tensors. */
@@ -99,8 +99,8 @@ MO_API mo_code mo_context_release(mo_context *ctx);
 /* Gives back memory that the context keeps beside its tensors and tapes: unused blocks of the device, its kernels' and
  * libraries' scratch, page-locked memory. Waits for queued work; captures must be made again. Returns the status. */
 MO_API mo_code mo_context_trim(mo_context *ctx);
-/* Returns whether contexts of that device can be made here. Writes the device's name, or the reason, as one line; of
- * MO_CPU also where BLAS must be called from one thread at a time. */
+/* Returns whether contexts of that device can be made here. Writes the device's name, or the reason, as one line; for
+ * MO_CPU the line also says if BLAS must be called from one thread at a time. */
 MO_API bool mo_device_describe(mo_device device, char *text, size_t bytes);
 
 /* ---- tensor ---- */
@@ -155,8 +155,8 @@ MO_API mo_view mo_tensor_view(const mo_tensor *T);
 MO_API mo_code mo_tensor_read(const mo_tensor *T, void *host, size_t bytes);
 MO_API mo_code mo_tensor_write(mo_tensor *T, const void *host, size_t bytes);
 MO_API mo_code mo_tensor_fill(mo_tensor *T, double value);
-/* Writes the values to buffer, such as "[[1, 0.25], [-3, 1e-06]]", real numbers with five digits, and returns it. If
- * not all fit, the text ends in "..". "" in the error state, "null" for the null tensor. */
+/* Writes the values to buffer, real numbers with five digits, such as "[[1, 0.25], [-3, 1e-06]]", and returns buffer.
+ * If not all values fit, the text ends in "..". It is "" in the error state and "null" for the null tensor. */
 MO_API const char *mo_tensor_text(const mo_tensor *T, char *buffer, size_t bytes);
 /* The one element of a scalar (any shape with one element) as a double; NaN in the error state. */
 MO_API double mo_item(const mo_tensor *T);

@@ -1,5 +1,4 @@
-/* tensor/values.c - moving the values of a tensor: read, write, send, copy, fill, text, and reading one
- * item. */
+/* tensor/values.c - moving the values of a tensor: read, write, send, copy, fill, text, and reading one item. */
 #include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 
@@ -136,7 +135,7 @@ mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src) {
     return ctx->status.code;
 }
 
-/* Through host memory, as the two can lie on different devices. */
+/* Copies through host memory, as the two tensors can lie on different devices. */
 static void copy_between(mo_context *ctx, mo_tensor *to, const mo_tensor *T) {
     size_t bytes = (size_t)mo_numel(T) * mo_dtype_size(T->dtype);
     void *host = mo_host_alloc(ctx, bytes);

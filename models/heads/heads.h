@@ -43,7 +43,8 @@ typedef struct mo_expert_mixture {
 } mo_expert_mixture;
 /* The result of a mixture; null tensors after a failure. pi and T: mixture.c. */
 typedef struct mo_mixed_experts {
-    mo_tensor *learned; /* sum_r pi_er T_er X_er, X_er the weights of fit (e, r): its logits include T */
+    mo_tensor *learned; /* sum_r pi_er T_er X_er, where X_er are the weights of fit (e, r); so logits from it are
+                         * already times T */
     mo_tensor *share;   /* pi [.., E, R], which sums to 1 */
     mo_tensor *factor;  /* pi T [.., E, R] */
 } mo_mixed_experts;
@@ -58,7 +59,7 @@ mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, cons
 mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_tensor *Ys, mo_tensor *Ym,
     mo_tensor *class_weight, const mo_expert_mixture *mix);
 
-/* What mo_kernel_mixture_without needs of the mixture of all rows: G and alpha of mixture.c, per expert and penalty. */
+/* The results of the fits to all rows (mixture.c) from which mo_kernel_mixture_without starts. */
 typedef struct mo_inverted_mixture {
     mo_tensor *G;     /* [E, R, n_s, n_s] */
     mo_tensor *alpha; /* [E, R, n_s, C] */

@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-/* Returns Wb. Raises an error if lambda is 0 and [Zs | 1] has not full rank: the weights would not be unique. */
+/* Returns Wb. Raises an error if lambda is 0 and [Zs | 1] lacks full rank: the weights would not be unique. */
 static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *lambda) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_ok(ctx) || mo_item(lambda) != 0)
@@ -50,9 +50,9 @@ static mo_tensor *logistic_logits(
 }
 
 /* Fits all rows and all folds in one op if the op can, else one by one. Float32 fits end at a coarser tolerance than
- * rounding allows. On Cora's hop rows, with 4, 16, 64 and 512 rows per class, the logits then differ from those of a
- * float64 fit by 2e-4 to 5e-4 (root mean square), and the logits of held-out rows by 2e-3 to 5e-3. At scikit-learn's
- * default tolerance they would differ by up to 0.14. */
+ * rounding allows. On Cora's hop rows, with 4, 16, 64 and 512 rows per class, the logits then differ from a float64
+ * fit's by 2e-4 to 5e-4 (root mean square), and the logits of held-out rows by 2e-3 to 5e-3. At scikit-learn's default
+ * tolerance they would differ by up to 0.14. */
 static mo_tensor *logistic_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
     bool narrow = mo_tensor_dtype(Zs) == MO_F32;

@@ -2,8 +2,8 @@
  * were left out of its fit.
  *
  * Expert e is a kernel k_e of the same examples. With penalty r it gives the readout f_er(q) = k_e(q, S) alpha_er and
- * the leave-one-out predictions Yloo_er of the support rows (ridge_loo.c). Let the support have n different rows, row i
- * w_i times, and let n_c of its rows, copies counted, be of class c:
+ * the leave-one-out predictions Yloo_er of the support rows (ridge_loo.c). The support has n different rows, row i w_i
+ * times; n_c of its rows, copies counted, have class c:
  *     L_ic     = Yloo_ic n_c / (n_c - 1) if c is the row's own class and n_c > 1, else Yloo_ic
  *     CE_er(T) = sum_i w_i / (sum w) (cross-entropy of softmax(T L_i) with the row's label)
  *     T_er     = argmin over T = 1, 2, 4, 8, 16, 32 of n CE_er(T) + (log2(T / T_e))^2
@@ -180,8 +180,8 @@ mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, cons
     return mix_experts(t, alpha, Yloo, Ys, mix);
 }
 
-/* Added to the diagonal of the centres' kernel, because float32 does not resolve its smallest eigenvalues; far below
- * the smallest penalty. */
+/* Added to the diagonal of the centres' kernel, because float32 does not resolve its smallest eigenvalues. It is far
+ * below the smallest penalty. */
 static const double centre_ridge = 1e-3;
 
 mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_tensor *Ys, mo_tensor *Ym,
@@ -209,7 +209,7 @@ mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_
 
 /* ---- without some rows ----
  *
- * Given G = (K + r I)^-1 and alpha = G Y of all rows, the inverse of a block matrix gives the fit without the rows J
+ * Given G = (K + r I)^-1 and alpha = G Y for all rows, the inverse of a block matrix gives the fit without the rows J
  * (for one row this is the leave-one-out formula of ridge_loo.c):
  *     f(J) = Y_J - G_JJ^-1 alpha_J,
  *     G'_ii = G_ii - G_iJ G_JJ^-1 G_Ji,  alpha' = alpha - G_J G_JJ^-1 alpha_J,  Yloo'_i = Y_i - alpha'_i / G'_ii,

@@ -2,7 +2,7 @@
  * differentiated by the implicit function theorem.
  *
  * The solver gets F(W) / |F(0)|, per episode, so that its tolerance depends neither on the number of rows nor on the
- * scale of the embeddings. The solution and its derivative are those of F. */
+ * scale of the embeddings. This scaling changes neither the solution nor its derivative. */
 #include "models/heads/heads.h"
 
 enum { ZS = 0, YS, SCALE, FIRST_PARAMETER }; /* theta */

@@ -34,7 +34,7 @@ static mo_tensor *ridge_solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_te
  * equal rows the rounding of K decides which rows become support vectors. */
 typedef enum { BY_PRODUCT, BY_GRAM, BY_GRAM_CENTRED } ridge_squares;
 
-/* Xt is X^T as the caller has it: through another view of X, backward would copy a gradient to add it. */
+/* Uses the caller's view Xt = X^T: with a second view of X, backward would copy a gradient before adding it. */
 static mo_tensor *squares_of(mo_tape *t, mo_tensor *X, mo_tensor *Xt, ridge_squares squares) {
     return squares == BY_PRODUCT ? mo_matmul(t, X, Xt) : mo_gram(t, X);
 }

@@ -43,7 +43,7 @@ static mo_tensor *dual(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Y, mo_tensor *lambda, const mo_folds *folds, mo_tensor **held) {
     mo_tensor *rows[MO_MAX_FOLDS + 1], *inverse[MO_MAX_FOLDS + 1];
     int axis = mo_ndim(Zs) - 2,
-        blocks = folds->n + (folds->stop[folds->n - 1] < mo_dim(Zs, axis)); /* one more, of the rows in no fold */
+        blocks = folds->n + (folds->stop[folds->n - 1] < mo_dim(Zs, axis)); /* plus one block of the rows in no fold */
     mo_tensor *L = mo_cholesky(t, mo_add_diag(t, mo_scale(t, mo_gram(t, Zs), 1, 1), lambda));
     mo_tensor *alpha = mo_cholesky_solve(t, L, Y);
     for (int i = 0; i < blocks; i++) {

@@ -17,7 +17,7 @@
  * In exact arithmetic, leaving the block of copies out of the fit of all rows gives the same result, Y_i - alpha_i /
  * (w_i G_ii - (w_i - 1) / lambda). But this denominator is a small difference of two numbers near w_i / lambda. In
  * float32, with 20 copies of each of 20 rows [20, 256], the errors of that formula at lambda = 0.03 and 0.001 are 2e-2
- * and 0.7. The errors of the scaled dual form are 4e-7, those of the scaled primal form 3e-4 and 1e-2. */
+ * and 0.7. The scaled dual form has errors of 4e-7, the scaled primal form errors of 3e-4 and 1e-2. */
 #include "models/heads/heads.h"
 #include "tensor/hidden.h"
 

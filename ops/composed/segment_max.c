@@ -31,7 +31,7 @@ bool mo_check_segments(mo_context *ctx, const char *name, const mo_tensor *X, co
 /* rows[s]: the number of rows of segment s in this round. first, second: the pairs of a round; after the last round,
  * first holds the number of each segment's winner. */
 typedef struct tournament {
-    int64_t n, segments;     /* rows of X */
+    int64_t n, segments;     /* n: rows of X */
     int64_t *rows;           /* [segments + 1]: at first the offsets */
     int64_t *first, *second; /* [max(n, segments)] */
     bool empty;              /* a segment has no rows */

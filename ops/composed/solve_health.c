@@ -2,8 +2,8 @@
  * reciprocal conditions, residual ratios, and the error to expect in X and in its gradients.
  *
  * A backward stable solve gives the X of a matrix A + E with |E| about eps |A|, so that the relative error of X is up
- * to eps |A| |A^-1| = eps / rcond (Higham 2002, 7.1). The adjoint solve is one with the same matrix, and A_bar = -B_bar
- * X^T is the product of both: its error is of the same size.
+ * to eps |A| |A^-1| = eps / rcond (Higham 2002, 7.1). The adjoint solve has the same matrix, and A_bar = -B_bar X^T is
+ * a product of both solutions, so its error is of the same size.
  *
  * rcond is exact up to rounding: |A^-1| is the norm of an inverse in float64, by LU with partial pivoting. So it is
  * right for a float32 matrix however inaccurate float32 solves are; for a float64 matrix it is dominated by rounding
@@ -18,7 +18,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Returns the symmetric matrices whose lower triangles are those of A. */
+/* Returns the symmetric matrices that have the lower triangles of A. */
 static mo_tensor *mirrored(mo_tape *t, mo_tensor *A) {
     mo_tensor *L = mo_tril(t, A), *D = mo_diagonal_embed(t, mo_diagonal(t, A));
     return mo_add(t, mo_sub(t, L, D), mo_transpose(t, L));
@@ -59,8 +59,8 @@ static factored condition_factor(mo_tape *t, mo_tensor *A, bool spd) {
     return f;
 }
 
-/* Returns |A^-1| for every float64 matrix of A, and its factors in *f; meaningless for a matrix that, by f->info, has
- * none. */
+/* Returns |A^-1| for every float64 matrix of A, and its factors in *f; meaningless for a matrix that has no inverse by
+ * f->info. */
 static mo_tensor *inverse_norm(mo_tape *t, mo_tensor *A, factored *f) {
     mo_context *ctx = mo_tape_context(t);
     *f = condition_factor(t, A, false);
@@ -74,7 +74,7 @@ static mo_tensor *inverse_norm(mo_tape *t, mo_tensor *A, factored *f) {
     return matrix_norm(t, V);
 }
 
-/* 1 / (|A| |A^-1|); 0 if by the info `word` A has no inverse. */
+/* 1 / (|A| |A^-1|); 0 if `word`, the info of the factorization, says that A has no inverse. */
 static double reciprocal(double size, double inverse, int32_t word) {
     double rcond = 1 / size / inverse;
     return word == -1 || word > 0 || !(rcond > 0 && isfinite(rcond)) ? 0 : rcond;

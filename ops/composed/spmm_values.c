@@ -1,8 +1,8 @@
 /* ops/composed/spmm_values.c - Y = A X for a sparse matrix whose values are a tensor: learned weights of edges,
  * attention.
  *
- * Of A [n, m] CSR only the places of the entries are read, not its values; values [nnz] in the order of A's rows; X
- * [m, d] -> Y [n, d], all of one real dtype. A must outlive the tape. With c_e and r_e the column and row of entry e,
+ * A [n, m] CSR, whose own values are not read; values [nnz] in the order of A's rows, X [m, d] -> Y [n, d], all of one
+ * real dtype. A must outlive the tape. With c_e and r_e the column and row of entry e,
  *     Y_r = sum over e in row r of v_e X_c(e),   v_bar_e = <Y_bar_r(e), X_c(e)>,   X_bar = A^T Y_bar.
  * The rows X_c(e) are formed, [nnz, d]; mo_spmm, whose values need no gradient, does not need that memory. */
 #include "ops/inside.h"

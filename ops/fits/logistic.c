@@ -13,7 +13,7 @@
  * intercept). With S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>), the Hessian H[V] = Phi^T S[Phi V] + mu V, and W_0 for W
  * without the intercept, its differential is
  *     H[dW] + dPhi^T R + Phi^T S[dPhi W] + Phi^T (dT P - dY) + dlambda W_0 = 0.
- * With U = H^-1 W_bar (logistic_solve.c) and E = Phi U, <W_bar, dW> is -<U, .> of the other terms, hence
+ * With U = H^-1 W_bar (logistic_solve.c) and E = Phi U, <W_bar, dW> = -<U, the other terms>, hence
  *     X_bar = -(R U_0^T + S[E] W_0^T),   Y_bar = E - <P, E> 1^T,   lambda_bar = -<U_0, W_0>.
  * This is the implicit function theorem (Krantz and Parks 2002; Bengio 2000 for hyper-parameters). */
 #include "ops/fits/logistic.h"

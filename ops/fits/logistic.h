@@ -5,8 +5,9 @@
 #include "autograd/inside.h"
 #include "tensor/fits.h"
 
-/* Returns U with H[U] = B, where H is the Hessian at the logits F; the class means of U are 0, those of B are ignored.
- * in: X, F, row weights, lambda, B; differentiable in all of them. factors: D and the factor that logistic.c saves. */
+/* Returns U with H[U] = B, where H is the Hessian at the logits F; the class means of U are 0, the class means of B are
+ * ignored. in: X, F, row weights, lambda, B; differentiable in all of them. factors: D and the factor that logistic.c
+ * saves. */
 mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[5], mo_tensor *const *factors, bool free_intercept);
 
 /* Returns whether a fit uses the dual, with a coordinate for each row: n <= d, and lambda > 0 in every item of the

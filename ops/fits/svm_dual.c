@@ -54,7 +54,8 @@ static void fail_violation(mo_context *ctx, const mo_note *note, int64_t positio
         mo_note_fail(ctx, note, MO_NUMERICAL, "the rows or lambda hold a value that is not finite (%s)", which);
 }
 
-/* Checks that sign * x is above 0 everywhere. Returns false if it is known not to be. */
+/* Checks that sign * x is above 0 everywhere. Returns false if an error is known already; a device can find one
+ * later. */
 static bool check_above_zero(mo_call *c, const mo_tensor *x, double sign,
     void (*raise)(mo_context *, const mo_note *, int64_t, mo_found, mo_found)) {
     mo_tensor *signed_x = mo_call_temporary(c, x->dtype, x->ndim, x->shape);

@@ -5,8 +5,7 @@
  * Saved: nothing beyond the inputs.
  *
  * For each hop this is a layer of linear.c. With the adjoints V of W_bar and u of b_bar, D_bar_k = X_k V_k^T + 1 u_k^T
- * and X_bar_k
- * = D_k V_k, batched products. */
+ * and X_bar_k = D_k V_k, which are batched products. */
 #include "ops/fused/fused.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/shapes.h"

@@ -52,7 +52,7 @@ static void linear_adjoint_forward(mo_call *c) {
     mo_multiply(c->ctx, g, 2);
 }
 
-/* X V^T + 1 u^T. V and u may be NULL, which leaves out that term; the result is NULL if both are. */
+/* Returns X V^T + 1 u^T, without the term whose V or u is NULL; NULL if both are NULL. */
 static mo_tensor *through_weights(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *V = v->out_bar[1], *u = v->out_bar[2];

@@ -19,7 +19,8 @@ static bool softmax_cross_entropy_adjoint_shape(mo_call *c) {
         return mo_call_fail(c, MO_INVALID, "expected logits [n, C] with a row and a class at least, and a scalar");
     if (labels ? target->ndim != 1 || target->shape[0] != X->shape[0] : !mo_same_shape(X, target))
         return mo_call_fail(c, MO_INVALID, "expected int64 labels [n] or real targets [n, C] for logits [n, C]");
-    bool known = c->ctx->backend->check; /* the loss has checked them; on the host they can have changed */
+    bool known = c->ctx->backend->check; /* the loss has checked the labels; only on the host can they have changed
+                                          * since */
     if (labels && !known && !mo_check_indices(c, 1, X->shape[1], "label"))
         return false;
     return mo_call_output(c, 0, X->dtype, 2, X->shape);

@@ -52,10 +52,10 @@ static void hop_attention_forward(mo_call *c) {
     mo_kernels_of(c->ctx, Y->dtype)->hop_attention(c->ctx, &g);
 }
 
-/* ---- the rule of ops ---- */
+/* ---- the rule, made of ops ---- */
 
-/* Returns z [n, K], the gradient at the scores, from the gradients at Y and a, of which one can be NULL; NULL if both
- * are. */
+/* Returns z [n, K], the gradient at the scores, from the gradients at Y and a. One of them can be NULL; if both are,
+ * returns NULL. */
 static mo_tensor *score_gradient(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *a = v->out[1], *Y_bar = v->out_bar[0], *w_bar = v->out_bar[1];

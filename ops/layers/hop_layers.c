@@ -74,7 +74,7 @@ static mo_view evenly_spaced(const mo_call *c, int first) {
     return all;
 }
 
-/* Multiplies all hops as one batch if the parameters are evenly spaced. Not on the CPU, which would cut a batch into
+/* Multiplies all hops as one batch if the parameters are evenly spaced. The CPU does not: it would cut a batch into
  * other tasks than single matrices, and so round sums differently. Returns false, having done nothing, if the hops need
  * separate products. */
 static bool multiply_batch(mo_call *c, mo_view X, mo_view Y, bool relu) {

@@ -7,7 +7,7 @@
 #include "tensor/check.h"
 
 /* Checks the condition for this call (mo_check_values); messages count positions in `subject`. Returns false if an
- * error is known. */
+ * error is known already. */
 bool mo_call_check(const mo_call *c, mo_check check, const mo_tensor *subject);
 /* Raises "<op>: <text>; got <inputs>" for the note of a call's check. */
 void mo_note_fail(mo_context *ctx, const mo_note *note, mo_code code, const char *format, ...)

@@ -29,7 +29,7 @@ mo_tensor *mo_factor_info(mo_call *c, const mo_tensor *X);
  * finite", -2 "is singular to working precision"; for other words the text is `defect`, a format with one int ("is not
  * positive definite (leading minor %d)"). */
 bool mo_check_factor_info(mo_call *c, const mo_tensor *info, const char *defect);
-/* Fills the parts of T [batch .., ..], contiguous, whose matrix has an info that is not 0 with `value`. */
+/* Sets the parts of T [batch .., ..], contiguous, to `value` where the info of the matrix is not 0. */
 void mo_fill_failed(mo_call *c, const mo_tensor *info, const mo_tensor *T, double value);
 
 /* Returns L with A = L L^T for input 0, and its info unless that is NULL. Returns NULL on failure. */

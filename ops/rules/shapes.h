@@ -26,7 +26,7 @@ unsigned mo_resolve_axes(mo_axes axes, int ndim);
 /* The number of the only axis in a set, negative if it counts from the end. Raises "<what>: expected one axis .." if
  * the set does not have exactly one. */
 int mo_one_axis(mo_context *ctx, const char *what, mo_axes axes);
-/* The axis counted from the front, if a negative axis counts from the end; -1 if there is no such axis. */
+/* Counts a negative axis from the front instead of from the end; -1 if there is no such axis. */
 int mo_resolve_axis(int axis, int ndim);
 bool mo_same_shape(const mo_tensor *A, const mo_tensor *B);
 /* Whether A and B have the same number of axes, and their first `axes` axes the same sizes. */

@@ -3,8 +3,8 @@
  *
  *     alpha = <r, r> / <p, A p>,   x += alpha p,   r' = r - alpha A p,   p' = r' + (<r', r'> / <r, r>) p
  * from x = 0, r = p = b, for every item of the batch with its own coefficients. The steps of an item that has reached
- * its tolerance are multiplied by 0. The vectors of an iteration are freed once those of the next are made, so three
- * vectors are in memory. */
+ * its tolerance are multiplied by 0. The vectors of an iteration are freed once the next iteration's vectors are made,
+ * so three vectors are in memory. */
 #include "ops/solvers/krylov.h"
 
 /* The state of the iteration: x, the direction p, the residual r and rho = <r, r>; their number. */

@@ -16,7 +16,7 @@ typedef struct mo_krylov {
     int batch_axes;
     double tolerance; /* limit of |b - A x| / |b| */
     int limit;        /* limit of iterations */
-    int restart;      /* of gmres */
+    int restart;      /* products per cycle of gmres */
     /* results of a solve, for the worst item of the batch */
     int iterations;
     double residual;

@@ -29,7 +29,7 @@ static mo_tensor *backtrack(mo_solver *s, mo_tensor *x, mo_tensor *F, mo_tensor 
         falls = mo_larger(t, falls, mo_scale(t, active, -1, 1));
         bool all = mo_item(mo_sum(t, falls, MO_ALL, MO_DROP_AXES)) == (double)s->items;
         alpha = mo_mul(t, alpha, mo_scale(t, falls, 0.5, 0.5));
-        mo_scope_close(t, &scope, (mo_tensor *[]){alpha, now}, 2); /* active is older */
+        mo_scope_close(t, &scope, (mo_tensor *[]){alpha, now}, 2); /* `active` is older than the scope and stays */
         if (all)
             break;
     }

@@ -1,5 +1,5 @@
-/* ops/solvers/solver.c - what all iterative solvers share: they check the start, decide when to stop, and make the
- * solution differentiable. */
+/* ops/solvers/solver.c - the common part of all iterative solvers: checks the start, decides when to stop, and makes
+ * the solution differentiable. */
 #include "ops/solvers/solver.h"
 #include "tensor/storage.h"
 

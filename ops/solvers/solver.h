@@ -12,7 +12,7 @@ typedef struct mo_solver {
     const char *name;
     mo_implicit_problem p; /* F and the options of mo_implicit */
     mo_solver_options o;
-    mo_tensor *const *given;        /* theta */
+    mo_tensor *const *given;        /* theta as the caller passed it */
     mo_tensor *theta[MO_MAX_THETA]; /* theta as constants, unless unrolled */
     double tolerance;
     mo_mode mode; /* the tape's mode before the solve */

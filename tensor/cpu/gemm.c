@@ -73,8 +73,8 @@ static real *pack(mo_context *ctx, operand *X, real *scratch, matrix *M) {
     return scratch + X->length;
 }
 
-/* Returns whether the last batch axis can be merged with the rows: B does not depend on it, and the strides of A, C and
- * the epilogue continue those of the rows. */
+/* Returns whether the last batch axis can be merged with the rows: B does not depend on it, and along it A, C and the
+ * epilogue continue with their next rows. */
 static bool rows_continue(const product *p) {
     int last = p->axes - 1;
     return last >= 0 && p->B.batch_stride[last] == 0 && !p->A.transposed &&
@@ -177,7 +177,7 @@ static void run_pieces(mo_context *ctx, const product *p, real *partial) {
     }
 }
 
-/* In bf16, small products round their factors too, so that what a product computes does not depend on its size. */
+/* In bf16, small products round their factors too, so that the rounding of a product does not depend on its size. */
 static const avx512_kernels *packed_kernels(const mo_context *ctx, const product *p) {
     if (sizeof(real) != sizeof(float))
         return NULL;

@@ -1,9 +1,9 @@
 /* tensor/cpu/hop.c - attention over K hops and its gradient (ops/layers/hop_attention.c has the formulas).
  *
  * gemm computes the products of attention; between two products there is one pass over rows. Products and passes go by
- * blocks of rows, and in the gradient hop by hop within a block, so that a pass finds in the cache what the product
- * before it wrote. Sums over rows are formed in parts of MO_ATTENTION_ROWS rows of each hop, and the parts are added in
- * order. */
+ * blocks of rows, and in the gradient hop by hop within a block, so that a pass finds in the cache the results of the
+ * product before it. Sums over rows are formed in parts of MO_ATTENTION_ROWS rows of each hop, and the parts are added
+ * in order. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/lane_sum.h"
 #include "tensor/cpu/work.h"

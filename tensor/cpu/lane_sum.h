@@ -2,7 +2,7 @@
  * advances, joined from first to last; entries beyond the last whole group go to sum 0.
  *
  * `omp simd reduction` would leave the order to the compiler, which adds one entry after the other if a sanitizer or a
- * coverage counter is in the loop: the gradients of such a build would differ from those of the release. */
+ * coverage counter is in the loop: such a build would have other gradients than the release. */
 #ifndef MO_CPU_LANE_SUM_H
 #define MO_CPU_LANE_SUM_H
 

@@ -31,8 +31,8 @@ static void subtract_rows(const real *restrict A, int64_t n, int64_t j, real *re
 }
 
 /* Factors one finite matrix: row j of U^T and L^T after row j - 1 (a column of M = A^T at a time: Golub and Van Loan
- * 2013, 3.2.5). Returns the first zero pivot, counted from 1, or 0. The operations are those of a lane in lu_small.c,
- * in the same order, so the bits are the same. */
+ * 2013, 3.2.5). Returns the first zero pivot, counted from 1, or 0. A lane in lu_small.c does the same operations in
+ * the same order, so the bits are the same. */
 static int factor_plain(real *A, int64_t n, int32_t *pivot) {
     int singular = 0;
     for (int64_t j = 0; j < n; j++) {

@@ -26,7 +26,7 @@ void lapack_orgqr(const int *m, const int *n, const int *k, real *A, const int *
 /* Factors count <= MATRIX_LANES matrices of order n <= SMALL_MATRIX; info as for potrf in tensor/backend.h. */
 void potrf_small(real *A, int64_t count, int64_t n, int32_t *info);
 
-enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* SMALL_MATRIX: to this order plain loops beat LAPACK */
+enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* SMALL_MATRIX: up to this order plain loops beat LAPACK */
 
 /* <x, y>, summed in double. */
 static inline double dot(const real *x, const real *y, int64_t n) {
@@ -63,9 +63,9 @@ static inline int64_t matrix_count(const mo_view *A) {
     return leading(A, A->ndim - 2);
 }
 
-/* The number of workspaces for a batch: one per thread or, if there are fewer items than threads, one per item. They
- * are then numbered by item: a team always has all of the context's threads (tensor/cpu/fast/threads.c), and any of
- * them may take an item. */
+/* The number of workspaces for a batch: one per thread or, if there are fewer items than threads, one per item.
+ * Workspaces per item are numbered by item, because a team always has all of the context's threads
+ * (tensor/cpu/fast/threads.c), and any thread may take an item. */
 static inline int64_t workspace_count(int64_t items, int threads) {
     return max_of(1, min_of(items, threads));
 }

@@ -32,7 +32,7 @@ void REAL(layer_norm_cpu)(mo_context *ctx, double epsilon, const mo_view *x, con
         standardize((const real *)x->data + i * n, n, epsilon, (real *)y->data + i * n);
 }
 
-/* The squares of float32 cannot overflow in double; those of float64 beyond 1e154 can. */
+/* In double, squares of float32 cannot overflow; squares of float64 beyond 1e154 can. */
 static void to_unit_length(const real *x, int64_t n, double epsilon, real *restrict y) {
     double length = sqrt(squares_about(0, x, n));
     real scale = (real)(1 / (length < epsilon ? epsilon : length));

@@ -12,8 +12,8 @@
 enum { BLOCK = 96, BLOCKED_FROM = 192 };
 
 /* Factors one matrix, whose lower triangle is finite: column j of L after column j - 1, L[i][j] = (A[i][j] - sum_k
- * L[i][k] L[j][k]) / L[j][j]. The operations are those of a lane in potrf_small.c, in the same order, so the bits are
- * the same. */
+ * L[i][k] L[j][k]) / L[j][j]. A lane in potrf_small.c does the same operations in the same order, so the bits are the
+ * same. */
 static int factor_plain(real *A, int64_t n) {
     real T[SMALL_MATRIX][SMALL_MATRIX]; /* row k: column k of L */
     int info = 0;
@@ -48,7 +48,7 @@ typedef struct step {
     int64_t n, k0, k1;
 } step;
 
-/* Rows r0 .. r1-1 of the panel P below that block: P := P L^-T. */
+/* Rows r0 .. r1-1 of the panel P, which lies below the diagonal block: P := P L^-T. */
 static void solve_panel(const step *s, int64_t r0, int64_t r1) {
     blas_trsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (blasint)(r1 - r0),
         (blasint)(s->k1 - s->k0), 1, s->A + s->k0 * s->n + s->k0, (blasint)s->n, s->A + r0 * s->n + s->k0,

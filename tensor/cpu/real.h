@@ -1,7 +1,7 @@
 /* tensor/cpu/real.h - the float type that the kernels are compiled for.
  *
- * Every kernel file is compiled twice, with MO_REAL_BITS 32 and 64. REAL(name) is the name of a symbol of this type;
- * blas_gemm and the like are those of the libraries. */
+ * Every kernel file is compiled twice, with MO_REAL_BITS 32 and 64. REAL(name) is name_f32 or name_f64; blas_gemm and
+ * the like are the libraries' routines for this type. */
 #ifndef MO_CPU_REAL_H
 #define MO_CPU_REAL_H
 

@@ -10,7 +10,7 @@
 enum { STRIP = 128, LEAST_STRIP = 32, STRIPS = 8, VECTOR_FROM = 128, WIDTH = 16 };
 
 /* Solves `width` columns of row i of X: (b[i] - sum_k op(T)[i][k] x[k]) / T[i][i], adding in the order in which the
- * x[k] were solved. The operations are those of solve_lanes, so the bits are the same. */
+ * x[k] were solved. solve_lanes does the same operations, so the bits are the same. */
 static inline __attribute__((always_inline)) void solve_row(
     const triangle *t, int64_t i, bool down, real *restrict B, int64_t width, int64_t ld) {
     real row[WIDTH];

@@ -11,7 +11,7 @@ constexpr int64_t norm_piece = 8192; /* elements of a piece: 2.4 million paramet
 
 template <typename real> struct norm_parameters {
     int64_t count;
-    int64_t first[most_parameters + 1]; /* number of each parameter's first piece; then of all pieces */
+    int64_t first[most_parameters + 1]; /* number of each parameter's first piece; last: the count of all pieces */
     int64_t length[most_parameters];
     const real *g[most_parameters];
 };

@@ -44,7 +44,7 @@ template <typename word> static void move(mo_context *ctx, const mo_view *x, con
         move_kernel<word>, blocks_for_map(N.total, groups), dim3(block_threads), 0, seam_of(ctx), N, groups, to, from);
 }
 
-/* Fills y with the value whose bytes `element` begins with. */
+/* Fills y with the value that the first bytes of `element` hold. */
 template <typename word> static void fill(mo_context *ctx, const unsigned char *element, const mo_view *y) {
     cuda_nest<1> N = loop_nest_of({y});
     word *to = static_cast<word *>(y->data);

@@ -150,7 +150,7 @@ void *cuda_scratch(mo_context *ctx, size_t bytes) {
 /* ---- copies ---- */
 
 /* Returns page-locked memory that no queued copy uses, and sets *wanted to its size, at most the *wanted bytes asked
- * for. Waits only if all of this memory is in use, so that the small uploads of a step do not wait. */
+ * for. Waits only if too little of this memory is unused, so that the small uploads of a step do not wait. */
 static char *find_staging(mo_context *ctx, size_t *wanted) {
     cuda_state *state = state_of(ctx);
     size_t bytes = *wanted < last_staging ? *wanted : last_staging;
@@ -187,7 +187,7 @@ static void cuda_upload(mo_context *ctx, void *device, const void *host, size_t 
 static void cuda_download(mo_context *ctx, void *host, const void *device, size_t bytes) {
     cuda_state *state = state_of(ctx);
     if (bytes)
-        memset(host, 0, bytes); /* what the caller sees after a failure */
+        memset(host, 0, bytes); /* the caller sees zeros after a failure */
     for (size_t at = 0; at < bytes && not_capturing(ctx, "a value was read") && mo_ok(ctx);) {
         size_t piece = bytes - at;
         char *room = find_staging(ctx, &piece);
@@ -258,8 +258,8 @@ static_assert((int)MO_DEVICE_BYTES == (int)SEAM_DEVICE_BYTES && (int)MO_GROUP_BY
     "the seams have names of these sizes");
 
 /* patience_to_join: seconds that processes may take to join. A sum may take least_patience seconds, plus the time of
- * its bytes at `slowest` bytes per second, the rate of a slow network. This counts from when every process has queued
- * the sum, so that only a device can be late. */
+ * its bytes at `slowest` bytes per second, the rate of a slow network. The time counts from the moment when every
+ * process has queued the sum, so that only a device can be late. */
 constexpr double patience_to_join = 120, least_patience = 60, slowest = 1e7;
 
 static void identify_cuda(mo_context *ctx, unsigned char device[MO_DEVICE_BYTES]) {

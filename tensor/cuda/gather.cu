@@ -3,8 +3,8 @@
  *
  * The adjoint of gather_rows adds to every destination in rising order of the positions, as the serial loop does. Each
  * destination scans a short list of positions, in one launch. Longer lists are sorted by destination, rising within
- * each: then one thread per column adds the positions of a destination. Indices out of their
- * range pick zeros and add nothing. */
+ * each: then one thread per column adds the positions of a destination. Indices out of their range pick zeros and add
+ * nothing. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/sort.h"
 
@@ -66,8 +66,8 @@ static __global__ void add_runs_kernel(
     }
 }
 
-/* A block for each destination. Bit k % 32 of named[k / 32] says whether position k has it as its index: the block's
- * warps ask for 32 positions each, then every thread adds the rows that are named to its columns. */
+/* A block for each destination. Bit k % 32 of named[k / 32] says whether index[k] is the destination: the block's warps
+ * ask for 32 positions each, then every thread adds the rows that are named to its columns. */
 template <typename real>
 static __global__ void __launch_bounds__(block_threads)
     scan_rows_kernel(int64_t m, int64_t d, int64_t n, const real *x, const int64_t *index, real *y) {
@@ -130,7 +130,7 @@ static __global__ void take_kernel(int64_t rows, int64_t k, int64_t n, const rea
         y[i] = index[i] >= 0 && index[i] < n ? x[i / k * n + index[i]] : (real)0;
 }
 
-/* A thread for each entry of y, which adds what the row's k indices put there. */
+/* A thread for each entry of y, which adds the entries of x that the row's k indices put there. */
 template <typename real>
 static __global__ void put_kernel(int64_t rows, int64_t k, int64_t n, const real *x, const int64_t *index, real *y) {
     for (int64_t i = first_item(); i < rows * n; i += item_step()) {
@@ -162,7 +162,7 @@ void take_along_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, co
 
 template <typename real>
 void put_along_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y) {
-    constexpr int64_t few = 8; /* indices that every entry of a row can look at */
+    constexpr int64_t few = 8; /* up to this number of indices, every entry of a row looks at all of them */
     int64_t n = row_length(y), rows = row_count(index), k = row_length(index);
     const real *from = static_cast<const real *>(x->data);
     const int64_t *to = static_cast<const int64_t *>(index->data);

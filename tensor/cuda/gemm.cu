@@ -5,17 +5,17 @@
  * without batch axes are the library's epilogue if it has one (seam.h); otherwise one kernel computes them, and a
  * reduction sums A's rows.
  *
- * The products of a group share copies of their operands, which one launch makes: in bf16 of all of them, otherwise of
- * those that the library cannot read. (Aligned copies of rows of 513 floats gained nothing on an H100: the product has
- * a side of 513 all the same, and cuBLAS chose the same kernels, of 4-byte loads.) */
+ * The products of a group share copies of their operands, which one launch makes. In bf16 all operands are copied,
+ * otherwise those that the library cannot read. (Aligned copies of rows of 513 floats gained nothing on an H100: the
+ * product has a side of 513 all the same, and cuBLAS chose the same kernels, of 4-byte loads.) */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/map.h"
 #include "tensor/cuda/matrices.h"
 #include "tensor/files/conversion.h"
 
-/* ---- copies of operands, rounded to bf16 or in float32: those of a group in one launch, a row of blocks each. Where a
- * row of the copy has room for them a thread takes as many values as 16 bytes hold: they are written in 16 bytes, and
- * read in 16 bytes where x is aligned. The rows of [n, 513] are aligned in the copy and not in x. ---- */
+/* ---- copies of operands, rounded to bf16 or in float32. One launch makes the copies of a group; each copy has a row
+ * of blocks. If the rows of a copy have room for it, a thread takes the values of 16 bytes: it writes them at once, and
+ * reads them at once if x is aligned. The rows of [n, 513] are aligned in the copy and not in x. ---- */
 
 /* x of any strides goes to y of the same shape. */
 struct operand_copy {
@@ -23,7 +23,7 @@ struct operand_copy {
 };
 
 /* One copy. If `columns` is not 0, rows have that number of values, and an item of N is a group of neighbours in a row,
- * or what is left at its end; otherwise an item is one value. */
+ * or the values left at the row's end; otherwise an item is one value. */
 template <typename to> struct copying {
     cuda_nest<2> N;
     int64_t columns;
@@ -62,7 +62,8 @@ template <typename to> static __global__ void operand_kernel(copyings<to> all) {
     }
 }
 
-/* If all rows of y begin at multiples of 16 bytes, makes each item a group of neighbours. */
+/* Makes each item a group of neighbours if the rows of x and y have unit stride and all rows of y begin at multiples of
+ * 16 bytes. */
 template <typename to> static void take_groups(copying<to> *n) {
     constexpr int width = 16 / sizeof(to);
     cuda_nest<2> *N = &n->N;
@@ -78,8 +79,8 @@ template <typename to> static void take_groups(copying<to> *n) {
     N->total = N->total / n->columns * N->size[last];
 }
 
-/* y := x, for n copies of float32, up to 16 in one launch. Empty views are legal. If all rows of y begin at multiples
- * of 16 bytes, each row is filled with zeros up to a multiple of 16 bytes, for which y must have room. */
+/* y := x, for n copies of float32, up to 16 in one launch. Empty views are legal. If take_groups makes groups, each row
+ * of y is filled with zeros up to a multiple of 16 bytes, for which y must have room. */
 template <typename to> static void copy_operands(mo_context *ctx, const operand_copy *copies, int n) {
     for (int first = 0; first < n; first += most_copied) {
         copyings<to> all = {};
@@ -189,7 +190,7 @@ static bool begins(const cuda_nest<2> &all, const cuda_nest<2> &few) {
     return above >= 0;
 }
 
-/* Whether copy i contains the values of the copy c, or c those of copy i. */
+/* Whether one of copy i and the copy c contains the values of the other. */
 static bool same_values(const planned_copies *p, int i, const operand_copy *c, const cuda_nest<2> &N) {
     return p->copy[i].x.data == c->x.data && (begins(p->nest[i], N) || begins(N, p->nest[i]));
 }
@@ -391,7 +392,7 @@ static bool batch_may_ride(const mo_gemm *g, const product *p) {
     return g->bias.data && g->bias.ndim == 2 && (p->axes == 1 || g->C.shape[0] == 1);
 }
 
-/* Whether what follows the product has the form of one of the library's epilogues. */
+/* Whether bias, addend, relu, mask and sums of the product have the form of one of the library's epilogues. */
 static bool may_ride(const mo_gemm *g, const product *p) {
     bool forward = g->bias.data || g->addend.data || g->relu, adjoint = g->above.data && g->record.data;
     bool batch = p->axes || g->C.ndim != 2;
@@ -406,7 +407,7 @@ static bool may_ride(const mo_gemm *g, const product *p) {
 
 constexpr int64_t bits_step = 128; /* divides the leading dimension, in bits, of the library's mask of relu */
 
-/* Makes what follows the product the library's epilogue. Returns false if the library has no such epilogue. */
+/* Makes bias, addend, relu, mask and sums the library's epilogue. Returns false if the library has no such epilogue. */
 static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     const seam_gemm plain = p->call;
     if (!may_ride(g, p) || !library_first(ctx, true))
@@ -477,7 +478,7 @@ template <typename real> static product describe(mo_context *ctx, const mo_gemm 
     return p;
 }
 
-/* Queues the product and what follows it, except row sums that are not the library's epilogue. */
+/* Queues the product and its bias, addend, relu and mask; row sums only if they are part of the library's epilogue. */
 template <typename real> static void queue(mo_context *ctx, const mo_gemm *g, const product *p) {
     if (p->terms)
         multiply(ctx, p, narrows<real>(ctx) ? 2 : sizeof(real), sizeof(real));
@@ -485,7 +486,7 @@ template <typename real> static void queue(mo_context *ctx, const mo_gemm *g, co
         finish<real>(ctx, g, p->terms ? 1 : g->beta);
 }
 
-/* n is at most most_in_group. Row sums come last, because reductions overwrite the scratch memory that holds
+/* Computes n <= most_in_group products. Row sums come last, because reductions overwrite the scratch memory that holds
  * operands. */
 template <typename real> static void multiply_group(mo_context *ctx, const mo_gemm *g, int n) {
     const mo_gemm *with_terms[most_in_group];

@@ -41,8 +41,8 @@ template <typename real> __device__ static real lane_softmax(real x, int64_t K) 
 }
 
 /* Threads take 16 bytes of a row at a time: d = 512 in float32 is one load per thread. There are as few stores as
- * possible, because the compiler must assume that a later load reads what a store writes, and cannot move loads before
- * it. Which thread adds which element follows from the row's length, at any address. */
+ * possible, because the compiler must assume that a later load reads the address of a store, and so cannot move the
+ * load before the store. Which thread adds which element follows from the row's length, at any address. */
 template <typename real> constexpr int in_group = 16 / sizeof(real);
 
 /* row := relu(row + query) for a row of products. Returns the thread's part of the score. */

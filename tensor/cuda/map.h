@@ -1,9 +1,9 @@
 /* tensor/cuda/map.h - the loop of kernels in which an element of y depends on the elements of the operands at the same
  * place: maps, choices, copies, fills.
  *
- * A thread takes a group at a time: 16 bytes of y, and as many elements of each operand. That needs a last axis along
- * which y and each operand are contiguous, or the operand does not change, and groups that are aligned. If there are
- * more groups than threads, a thread has two groups in flight. All other elements are taken one by one. */
+ * A thread takes a group at a time: 16 bytes of y, and as many elements of each operand. For this, groups must be
+ * aligned, and along the last axis y must be contiguous, and each operand contiguous or constant. If there are more
+ * groups than threads, a thread has two groups in flight. All other elements are taken one by one. */
 #ifndef MO_CUDA_MAP_H
 #define MO_CUDA_MAP_H
 

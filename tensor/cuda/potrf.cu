@@ -7,7 +7,7 @@
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
-constexpr int64_t side = 32;                                /* of a tile */
+constexpr int64_t side = 32;                                /* rows and columns of a tile */
 constexpr int together = side * side / block_threads;       /* entries of a tile for each thread */
 template <typename real> using tile = real[side][side + 1]; /* in shared memory; side + 1 avoids bank conflicts */
 
@@ -34,8 +34,8 @@ __device__ inline int64_t tile_row(int k) {
     return threadIdx.x / 32 + k * (block_threads / 32);
 }
 
-/* Loads the tile of M [n, n] that begins at (row, column). Entries outside M become 0, and with lower_only also those
- * above M's diagonal. Returns whether the entries that this thread loaded are finite. */
+/* Loads the tile of M [n, n] that begins at (row, column). Entries outside M become 0, and with lower_only also the
+ * entries above M's diagonal. Returns whether the entries that this thread loaded are finite. */
 template <typename real>
 __device__ static bool load_tile(
     const real *M, int64_t n, int64_t row, int64_t column, bool lower_only, tile<real> to) {

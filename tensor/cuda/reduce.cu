@@ -6,14 +6,14 @@
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/loop_nest.h"
 
-/* Elements of a piece: 16 rounds of 8 loads in a thread, or in each lane of a warp. Shorter pieces would take a second
- * launch, to join them, where these take one. */
+/* Elements of a piece: 16 rounds of 8 loads in a thread, or in each lane of a warp. With shorter pieces, more sums
+ * would need a second launch, which joins the pieces. */
 constexpr int64_t thread_piece = 128, warp_piece = 4096;
 
 struct reduction {
     int64_t kind;         /* mo_reduction */
     cuda_nest<2> kept;    /* x and y */
-    cuda_nest<2> reduced; /* strides of x; those of y are 0 */
+    cuda_nest<2> reduced; /* strides of x; the strides of y are 0 */
     int64_t pieces;
     int64_t rows; /* a warp sums each piece; else a thread does */
 };
@@ -34,8 +34,8 @@ __device__ static double join_warp(int64_t kind, double value) {
     return value;
 }
 
-/* Joins the elements first, first + step .. below last; with eight loads in flight where `flat`: a single axis is
- * reduced, and no place takes a division. */
+/* Joins the elements first, first + step .. below last. flat: a single axis is reduced, so that positions take no
+ * division, and eight loads are in flight. */
 template <bool flat, typename real>
 __device__ static double piece_value(const reduction &p, const real *x, int64_t first, int64_t last, int64_t step) {
     constexpr int together = flat ? 8 : 1;
@@ -49,7 +49,7 @@ __device__ static double piece_value(const reduction &p, const real *x, int64_t 
                 loop_nest_seek(p.reduced, from, at);
             term[u] = x[at[0]];
         }
-        for (int u = 0; u < together; u++) { /* what lies behind the end changes nothing */
+        for (int u = 0; u < together; u++) { /* elements behind the end change nothing */
             double t = r + u * step < last ? (double)term[u] : start_value(p.kind);
             value = join(p.kind, value, p.kind == MO_REDUCE_SUM_OF_SQUARES ? t * t : t);
         }

@@ -3,7 +3,7 @@
  *
  * Tiles of 16 x 16 entries: tile (i, j) of the lower triangle is number i (i + 1) / 2 + j, and the last tile row,
  * number `bottom`, holds up to 16 columns of B as rows, B^T. Factoring [A; B^T] gives [L; (L^-1 B)^T], so the first
- * solve is part of it. A step takes 32 columns; those of step J are tile columns 2 J and 2 J + 1:
+ * solve is part of it. Step J takes 32 columns, the tile columns 2 J and 2 J + 1:
  *
  * - one warp factors the 32 x 32 block on the diagonal, whose rows its lanes keep in registers, and replaces it by the
  *   inverse of its factor;
@@ -18,13 +18,13 @@
  * alone.
  *
  * The rule: a float32 system whose tiles fit into one block's shared memory is computed here (n up to 304 where a block
- * has 227 KiB). The library computes larger systems, those of float64, and all systems under
+ * has 227 KiB). The library computes larger systems, all systems of float64, and every system under
  * MOCHI_CUDA_LIBRARIES=always. It does so by potrf and two trsm, with 6 kernels of ours around them; each of these
  * calls waits for the one before it. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
-constexpr int side = 16, step = 32, columns = 4; /* side of a tile; columns of a step, of a lane */
+constexpr int side = 16, step = 32, columns = 4; /* side of a tile; columns of a step; columns of a lane */
 constexpr unsigned most_threads = 256;           /* so that a thread can have 255 registers */
 
 using four = pack<float>;
@@ -37,8 +37,9 @@ struct spd_system {
     int32_t *info;
 };
 
-/* The number of the thread's warp, in a form by which the compiler knows that all lanes have the same: else it makes
- * every shuffle behind a condition on it ask whether they do, which doubles the time of invert_diagonal. */
+/* The number of the thread's warp, in a form that tells the compiler that all lanes have the same number. Otherwise the
+ * compiler makes every shuffle that depends on this number check the lanes, which doubles the time of
+ * invert_diagonal. */
 __device__ static inline int warp_of() {
     return __shfl_sync(whole_warp, (int)threadIdx.x / 32, 0);
 }
@@ -48,8 +49,8 @@ __host__ __device__ static inline int tile_number(int i, int j) {
 }
 
 /* Returns pack p of row 4 * quad + rest of tile (i, j). Packs with equal p in rows that are 4 apart lie in different
- * banks, and so do those of neighbouring tiles. The row is given by the two numbers `quad` and `rest`, because one of
- * them is often constant, and its part of the address is then computed at compile time. */
+ * banks, and so do the packs of neighbouring tiles. The row is given by the two numbers `quad` and `rest`, because one
+ * of them is often constant, and its part of the address is then computed at compile time. */
 __device__ static inline four *pack_of(float *T, int i, int j, int quad, int rest, int p) {
     int odd = (i + j) & 1;
     return reinterpret_cast<four *>(T) + tile_number(i, j) * side * row_packs + (rest ^ odd) * row_packs + quad * side +
@@ -137,8 +138,8 @@ template <int rows, bool transposed> __device__ static void multiply_panel(float
     __syncwarp();
 }
 
-/* In the strip that begins with tile row i: subtracts from its part in each step k = K .. K + parts - 1 its part in
- * step J times T_kJ^T (transposed) or T_Jk. T_rs is the block in the rows of step r and the columns of step s. */
+/* Subtracts from the strip that begins with tile row i, in each step k = K .. K + parts - 1, the strip's part in step J
+ * times T_kJ^T (transposed) or T_Jk. T_rs is the block in the rows of step r and the columns of step s. */
 template <int rows, bool transposed, int parts>
 __device__ static void update(float *T, int bottom, int i, int J, int K) {
     lane_part<rows> sum[parts] = {};
@@ -154,13 +155,13 @@ __device__ static void update(float *T, int bottom, int i, int J, int K) {
  * [n, n]; or, if `given`, D is that factor. Returns 0, or the matrix's column, counted from 1, whose pivot is not
  * positive or is NaN, or -1 if a pivot is infinite.
  *
- * Each lane has a row of [D | I], which is eliminated: pivot c subtracts its row from those below, times d_rc / d_cc.
- * That leaves U = M^-1 to the right, for D = M diag(d) M^T, hence L = M diag(sqrt(d)) and L^-1 = diag(sqrt(d))^-1 U. Of
- * the left half, columns up to c are done with, of the right half those after c are still those of I: so a row has one
- * register for each column of D, and all move by one place at every pivot. This keeps the loop short: straight code for
- * 32 pivots would be read from memory at every step, which takes longer than the arithmetic. The pivot's row comes
- * through the warp's `rows` [2, 32] in shared memory, every other time through its second half, so that nobody waits
- * for its last reader. */
+ * Each lane has a row of [D | I], which is eliminated: pivot c subtracts its row from the rows below, times d_rc /
+ * d_cc. The right half then holds U = M^-1, for D = M diag(d) M^T, hence L = M diag(sqrt(d)) and L^-1 =
+ * diag(sqrt(d))^-1 U. After pivot c, the columns up to c of the left half are not needed again, and the right half
+ * still equals I in the columns after c. So a row has one register for each column of D, and all registers move by one
+ * place at every pivot. This keeps the loop short: straight code for 32 pivots would be read from memory at every step,
+ * which takes longer than the arithmetic. The lanes read the pivot's row from the warp's `rows` [2, 32] in shared
+ * memory. Every other pivot uses its second half, so that no pivot waits until the row before has been read. */
 template <bool given> __device__ static int invert_diagonal(float *T, int J, int size, int n, float *L, float *rows) {
     int row = lane_of(), at = J * step, failed = 0;
     float a[step], scale = 1;
@@ -172,12 +173,12 @@ template <bool given> __device__ static int invert_diagonal(float *T, int J, int
             a[p * width + v] = own.value[v];
     }
     for (int k = 0; k < step; k++) {
-        if (!given && k > row && k < size) /* the block above its diagonal, where the tiles hold anything */
+        if (!given && k > row && k < size) /* above the diagonal, where the tiles hold anything: the mirrored entry */
             a[k] = *entry_of(T, at + k, at + row);
         if (row >= size) /* rows that do not exist */
             a[k] = k == row;
     }
-    __syncwarp(); /* every lane has read the block, which the end overwrites */
+    __syncwarp(); /* every lane has read the block, which the end of this function overwrites */
 #pragma unroll 1
     for (int c = 0; c < step; c++) {
         four of_pivot[step / width], *sent = reinterpret_cast<four *>(rows + c % 2 * step);

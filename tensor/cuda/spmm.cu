@@ -1,14 +1,14 @@
 /* tensor/cuda/spmm.cu - Y = A X for a CSR matrix.
  *
- * A warp computes a row of Y; of a row with many entries, all warps of its block add a share each, and the shares are
- * added in their order. So the order of a sum follows from the row's length alone, and a product repeats its bits.
- * cuSPARSE did not on an H100, though its algorithm (CSR_ALG3) is documented to: features made twice differed in their
- * last digits. */
+ * A warp computes a row of Y. If a row has many entries, all warps of its block add a share each, and the shares are
+ * added in order. So the order of a sum follows from the row's length alone, and a product repeats its bits. cuSPARSE
+ * did not repeat them on an H100, although its algorithm CSR_ALG3 is documented to do so: features made twice differed
+ * in their last digits. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/map.h"
 
-constexpr int warps = 8;          /* of a block */
-constexpr int64_t long_row = 256; /* entries, above which a block shares a row */
+constexpr int warps = 8;          /* warps of a block */
+constexpr int64_t long_row = 256; /* the warps of a block share a row of more entries */
 
 /* The columns that a warp adds at once: each lane has `packs` groups of 16 bytes, 32 groups apart. */
 constexpr int packs = 4;
@@ -29,7 +29,7 @@ template <typename real> __device__ static int64_t column_of(int64_t begin, int 
 }
 
 /* Adds the entries first .. last - 1, in their order; the lanes read 32 of them at once. `aligned`: every group of X
- * begins at a multiple of 16 bytes and ends within its row, so that loads wait for nothing but their entry. */
+ * begins at a multiple of 16 bytes and ends within its row, so that a load waits only for its entry's column. */
 template <bool aligned, typename real>
 __device__ static lane_columns<real> add_entries(const csr_rows<real> &A, int64_t first, int64_t last, int64_t begin) {
     using group = neighbours<real, in_pack<real>>;
@@ -65,7 +65,7 @@ __device__ static void store(const csr_rows<real> &A, int64_t row, int64_t begin
     }
 }
 
-/* One row by all warps of the block; share [warps, 32] holds what each lane has added. */
+/* All warps of the block add one row; share [warps, 32] holds the sums of each lane. */
 template <bool aligned, typename real>
 __device__ static void share_row(const csr_rows<real> &A, int64_t row, int64_t begin, lane_columns<real> *share) {
     int warp = (int)threadIdx.x / 32;

@@ -33,7 +33,7 @@ void mo_file_bytes_free(mo_context *ctx, mo_file_bytes *content) {
     *content = (mo_file_bytes){0};
 }
 
-/* What an existing path is, for messages: "a directory", "a file", .. */
+/* The kind of an existing path, for messages: "a directory", "a file", .. */
 static const char *file_type(mode_t mode) {
     return S_ISDIR(mode) ? "a directory" : S_ISREG(mode) ? "a file" : "a device, pipe or socket";
 }

@@ -54,8 +54,8 @@ static uint64_t load(const unsigned char *p, int64_t item, bool big) {
     return bits;
 }
 
-/* Extends the bits of an element to the tensor's dtype. Returns NULL, or what was expected if the value does not
- * fit. */
+/* Extends the bits of an element to the tensor's dtype. Returns NULL or, if the value does not fit, the text of what
+ * was expected. */
 static const char *widen(const element *e, uint64_t *bits) {
     unsigned unused = 64 - 8 * (unsigned)e->item;
     if (e->kind == 'i')

@@ -20,7 +20,7 @@
 enum { HEAD = 16384 };
 enum { SMALLEST_ZIP = 22 };
 
-/* One member of an archive: what the directory claims, and its first bytes. */
+/* One member of an archive: the directory's entry, which can be false, and the member's first bytes. */
 typedef struct member {
     zip_t *zip;
     zip_stat_t st;
@@ -49,7 +49,7 @@ static bool zip_failed(mo_context *ctx, mo_code code, const char *label, const c
     return false;
 }
 
-/* Reads what the directory says of member i, and sets m->name and m->label. Returns false on failure. */
+/* Reads the directory's entry of member i, and sets m->name and m->label. Returns false on failure. */
 static bool find_member(mo_context *ctx, const char *archive, zip_uint64_t i, member *m) {
     char shown[128];
     if (zip_stat_index(m->zip, i, 0, &m->st) < 0)
@@ -218,7 +218,8 @@ static zip_t *open_archive(mo_context *ctx, const char *label, const unsigned ch
     errno = 0; /* zip_failed reads errno, as libzip can report a damaged archive if memory runs out */
     zip_source_t *source = zip_source_buffer_create(bytes, n, 0, &error);
     zip_t *zip = source ? zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error) : NULL;
-    if (source && !zip && zip_error_code_zip(&error) == ZIP_ER_EXISTS) /* find_member names it */
+    if (source && !zip && zip_error_code_zip(&error) == ZIP_ER_EXISTS) /* two members have one name: find_member says
+                                                                        * which */
         zip = zip_open_from_source(source, ZIP_RDONLY, &error);
     if (!zip) {
         zip_failed(ctx, MO_FORMAT, label, "expected a whole zip archive, found damage", &error);

@@ -1,4 +1,4 @@
-/* tensor/files/number_json.c - jansson in the locale C. Apart from number_text.c, as device backends contain that file
+/* tensor/files/number_json.c - jansson in the locale C. Not in number_text.c, because device backends contain that file
  * but no jansson. */
 #include "tensor/files/number_text.h"
 

@@ -458,8 +458,8 @@ static bool make_header(build *b, const char *metadata) {
     return mo_ok(ctx);
 }
 
-/* Writes the digests over their zeros in the header: first those of the tensors, whose data follow the header, then the
- * header's own. */
+/* Writes the digests over their zeros in the header: first the tensors' digests (their data follow the header), then
+ * the header's own. */
 static void stamp(const build *b, char *header, size_t header_bytes) {
     char digits[MO_DIGITS + 1];
     ptrdiff_t at = find_digits(header, header_bytes, TENSOR_DIGESTS);

@@ -3,9 +3,9 @@
  * A file is a length (8 bytes, little-endian), a header of that length and the data. The header is a JSON object,
  * padded with spaces: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {"key":
  * "text"}}. Files that this library writes have digests in the metadata, XXH3-128 in 32 hexadecimal digits each:
- * "xxh3_tensors", of each tensor in the order of the data, with a blank between, and "xxh3_header", of the padded
- * header with its own digits read as zeros. A file with xxh3_tensors must have xxh3_header, so that one damaged bit
- * cannot hide both. Older versions wrote "xxh3", of all data, instead of xxh3_tensors. */
+ * "xxh3_tensors" has one for each tensor, in the order of the data, with blanks between; "xxh3_header" has one for the
+ * padded header, with its own digits read as zeros. A file with xxh3_tensors must have xxh3_header, so that one damaged
+ * bit cannot hide both. Older versions wrote "xxh3", one digest of all data, instead of xxh3_tensors. */
 #ifndef MO_SAFETENSORS_H
 #define MO_SAFETENSORS_H
 

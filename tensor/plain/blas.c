@@ -54,7 +54,7 @@ void blas_gemv(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE op, blasint m, blasi
         beta, y, y_step);
 }
 
-/* C := alpha op(A) op(A)^T + beta C; only the lower triangle of C is computed. */
+/* C := alpha op(A) op(A)^T + beta C; only the triangle `side` of C is computed. */
 void blas_syrk(enum CBLAS_ORDER order, enum CBLAS_UPLO side, enum CBLAS_TRANSPOSE op, blasint n, blasint k, real alpha,
     const real *A, blasint lda, real beta, real *C, blasint ldc) {
     window X = operand(A, lda, op != CblasNoTrans);

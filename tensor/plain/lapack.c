@@ -138,7 +138,7 @@ static void annihilate(real *S, real *A, int64_t ld, int64_t n, int64_t p, int64
     S[p * n + q] = S[q * n + p] = 0;
 }
 
-/* w ascending; column i of A becomes the eigenvector of w[i], whose sign may differ from that of LAPACK's. */
+/* w ascending; column i of A becomes the eigenvector of w[i], whose sign may differ from LAPACK's. */
 void lapack_syevd(const char *job, const char *uplo, const int *order, real *A, const int *leading, real *w, real *work,
     const int *length, int *iwork, const int *ilength, int *info) {
     enum { MOST_SWEEPS = 60 };

@@ -1,4 +1,4 @@
-/* tensor/cpu/fast/avx512.h - products of float32 matrices by vectors of 512 bits: the parts that one thread computes.
+/* tensor/cpu/fast/avx512.h - products of float32 matrices by 512-bit instructions: the parts that one thread computes.
  * The entries of the factors are rounded to bf16 (for AVX512-BF16) or left as they are. */
 #ifndef MO_CPU_AVX512_H
 #define MO_CPU_AVX512_H
@@ -29,7 +29,7 @@ typedef struct avx512_packed {
 
 typedef struct avx512_kernels {
     /* Returns the number of terms in a block, even and at least 2. A product may be split along k into several calls,
-     * if the k of all but the last is a multiple of this number. */
+     * if k is a multiple of this number in every call but the last. */
     int64_t (*terms)(int64_t k);
     /* packed_bytes: memory of a packed operand of n columns or rows; block_bytes: a thread's memory for a block of rows
      * of A. Both are multiples of 64 bytes, and do not fall when a size grows. */

@@ -25,7 +25,7 @@ size_t panel_block_bytes(int64_t k) {
 }
 
 /* A task packs GROUP rows of the matrix as it is stored. If X->along, a stored row is a row of op(A) or a column of
- * op(B); otherwise it is one term of all of them. */
+ * op(B); otherwise it is one term of all rows of op(A) or columns of op(B). */
 static int64_t tasks_of_block(const panel_operand *X, int64_t k) {
     return ((X->along ? X->n : k) + GROUP - 1) / GROUP;
 }
@@ -40,7 +40,7 @@ int64_t panel_packings(const avx512_call *g, avx512_side side) {
 
 #if MO_PANEL_BITS == 16
 
-/* Rounds both vectors to bf16: the entries of low, then those of high. */
+/* Rounds both vectors to bf16: first the entries of low, then the entries of high. */
 PANEL_INLINE __m512i round_both(__m512 low, __m512 high) {
     return (__m512i)_mm512_cvtne2ps_pbh(high, low);
 }

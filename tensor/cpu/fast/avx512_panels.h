@@ -2,11 +2,11 @@
  *
  * An operand is cut into blocks of `terms` terms, and a block into panels of LANES rows of A (columns of B). A panel is
  * a list of vectors of LANES words of 32 bits, a word for each row. In float32 a vector holds one term. In bf16 it
- * holds two, because the instruction VDPBF16PS adds a[2l] b[2l] + a[2l+1] b[2l+1] to each of 16 float32 sums. What is
- * missing at the edges is zero.
+ * holds two, because the instruction VDPBF16PS adds a[2l] b[2l] + a[2l+1] b[2l+1] to each of 16 float32 sums. Entries
+ * beyond the edges are zero.
  *
  * Each source that includes this is compiled twice, with MO_PANEL_BITS 16 and 32: the bits of an entry. PANEL(name) is
- * the name of a symbol of that kind. */
+ * name_bf16 or name_f32. */
 #ifndef MO_CPU_AVX512_PANELS_H
 #define MO_CPU_AVX512_PANELS_H
 

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Bytes of addresses that OpenBLAS asks for per buffer; it prints a warning if asked for more buffers than its table
- * holds. */
+/* BUFFER: bytes of address space that OpenBLAS takes for a buffer. MOST_BUFFERS: entries of its table; if asked for
+ * more buffers, it prints a warning. */
 enum { BUFFER = 128 << 20, MOST_BUFFERS = 64 };
 
 typedef void *allocate_buffer(int position);

@@ -7,8 +7,8 @@
 /* Returns whether it is safe: the guard works, or the library is not OpenBLAS. Costs one tiny factorization. */
 bool blas_guard_holds(void);
 
-/* Makes OpenBLAS take the buffers for `threads` threads now, as far as memory allows: when memory lacks later, OpenBLAS
- * would ask for it in an endless loop. Returns for how many threads there are buffers, at most `threads`. */
+/* Makes OpenBLAS take the buffers for `threads` threads now, as far as memory allows: if memory were short later,
+ * OpenBLAS would ask for it in an endless loop. Returns for how many threads there are buffers, at most `threads`. */
 int blas_guard_reserve(int threads);
 
 #endif

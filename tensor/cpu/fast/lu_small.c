@@ -1,8 +1,8 @@
 /* tensor/cpu/fast/lu_small.c - LU factors of small matrices, and solves with them, side by side in lanes.
  *
- * The convention is that of lu.c: the row-major buffer holds the LU of M = A^T, column j of M in row j. M is factored a
- * column at a time (the gaxpy form of Golub and Van Loan 2013, 3.2.5): the column is read in the order that the rows
- * have so far, the earlier columns are subtracted, and its largest entry becomes the pivot. */
+ * As in lu.c, the row-major buffer holds the LU of M = A^T, column j of M in row j. M is factored a column at a time
+ * (the gaxpy form of Golub and Van Loan 2013, 3.2.5): the column is read in the order that the rows have so far, the
+ * earlier columns are subtracted, and its largest entry becomes the pivot. */
 #include "tensor/cpu/fast/lu_small.h"
 #include "tensor/cpu/matrices.h"
 

@@ -130,7 +130,7 @@ typedef struct crew {
     const product *p;
     part_of_product part;
     int64_t first, chunks; /* first: number of the first matrix; chunks: number of parts of the rows of a matrix */
-    int64_t of_B;          /* number of packings of B, which come before those of A */
+    int64_t of_B;          /* number of packings of B, which come before the packings of A */
     shares packings, rows;
     atomic_llong unpacked;
     avx512_packed packed;

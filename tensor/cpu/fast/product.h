@@ -15,8 +15,8 @@ typedef struct matrix {
     int64_t batch_stride[MO_MAX_AXES];
 } matrix;
 
-/* C [m, n] over batch axes, cut into tiles of C. If C is small and k long, it is cut into pieces of k instead, whose
- * partial products are added in order. */
+/* C [m, n] over batch axes, computed in tiles of C or, if C is small and k long, in pieces of k, whose partial products
+ * are added in order. */
 typedef struct product {
     int64_t m, n, k;
     int axes; /* number of batch axes */

@@ -73,10 +73,10 @@ int team_start(int threads) {
 
 /* OpenMP's threads spin at a barrier. If more threads want to run than there are processors, a spinning thread takes
  * the time of the thread that it waits for, and a step becomes ten times slower. So each context watches the thread
- * that calls it: if this was preempted during a window and got too little of its processor, other programs wanted the
- * processor. Then kernels use this thread alone for a while, and for longer if the next window with all threads is no
- * better. Results do not change, because no kernel's result depends on the number of threads. SHARE is the least share
- * of a window that the thread must get; the other constants are seconds. */
+ * that calls it: if that thread was preempted during a window and got too little of its processor, other programs
+ * wanted the processor. Then kernels use this thread alone for a while, and for longer if the next window with all
+ * threads is no better. Results do not change, because no kernel's result depends on the number of threads. SHARE is
+ * the least share of a window that the thread must get; the other constants are seconds. */
 static const double WINDOW = 0.03, SHARE = 0.85, FIRST_PAUSE = 0.25, LONGEST_PAUSE = 4;
 
 enum { PREEMPTIONS = 2 /* fewer in a window do not count: one happens even on an idle machine */ };

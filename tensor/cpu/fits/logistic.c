@@ -4,8 +4,8 @@
  *     sum_i m_i (T_i lse(F_i) - <Y_i, F_i>) + 1/2 <W, mu W>,   F = Phi W,   m_i = 0 where held out, else 1,
  * by Newton's method. Conjugate gradients in the coordinates of logistic.h solve its equation to a relative residual of
  * sqrt(e), where e is the gradient's size relative to its terms (Eisenstat and Walker 1996). A search along each step,
- * which needs logits alone, makes the method
- * converge from any start: the objective is convex, and the sign of its slope shows on which side the minimum lies.
+ * which needs logits alone, makes the method converge from any start: the objective is convex, and the sign of its
+ * slope shows on which side the minimum lies.
  *
  * The curvatures D are equal at first. They are computed anew from the fit of all rows when it is near enough to show
  * which rows are undecided, and again whenever a Newton step takes many conjugate gradients. The fits without a fold
@@ -22,7 +22,7 @@ enum { ROUNDS = 4000, TRIALS = 12, BLOCK = 64, FIRST_LIMIT = 40, RENEWALS = 16, 
 
 #define COARSE 0.2 /* relative gradient of the fit from which the curvatures are computed anew */
 #define SLOPE 0.5  /* a search ends when the slope has fallen to this share of the first slope */
-#define NEAR (sizeof(real) == sizeof(double) ? 4096 : 64) /* a gradient below this times its rounding need not fall */
+#define NEAR (sizeof(real) == sizeof(double) ? 4096 : 64) /* a gradient below NEAR times its rounding need not fall */
 #define ROUGH 1e-4                                        /* rounding hides the solution above this relative gradient */
 #define DRIFT 0.1                                         /* no finite optimum if the last step moves a logit by more */
 #define FOLD_TOLERANCE 10 /* tolerance of the fits without a fold, relative to the fit of all rows */
@@ -161,7 +161,8 @@ static double loss_gradient(const regression *g, const logistic_fit *f, real *Q,
 }
 
 /* Outside the dual: returns an estimate of |L^-1 lambda W|, the size of the penalty's gradient in coordinates. If M = L
- * L^T is about c lambda, it is about sqrt(lambda |W|^2 / c). Here c = 100, as M is typically dozens of times lambda. */
+ * L^T is about c lambda, this size is about sqrt(lambda |W|^2 / c). Here c = 100, as M is typically dozens of times
+ * lambda. */
 static double penalty_size(const logistic_space *s, const logistic_fit *f) {
     return 0.1 * sqrt(fmax(penalised(s, f->a, f->F, f->a, f->F), 0));
 }
@@ -272,7 +273,7 @@ static bool renew(logistic_space *s, logistic_fit *f, double least) {
     return true;
 }
 
-/* Writes the weights of the fit to W, and computes its logits anew from W: they had the rounding of many steps. */
+/* Writes the weights of the fit to W, and computes its logits anew from W, without the rounding of many steps. */
 static void take_weights(const regression *g, logistic_fit *f, real *W) {
     const logistic_space *s = &g->s;
     int64_t n = s->n, d = s->d, C = s->C;

@@ -1,5 +1,5 @@
 /* tensor/cpu/fits/logistic.h - the Hessian of a penalised softmax regression in preconditioned coordinates, and
- * Newton's equation in them: what fits (logistic.c) and their adjoint (logistic_solve.c) share.
+ * Newton's equation in them, for fits (logistic.c) and their adjoint (logistic_solve.c).
  *
  * With rows Phi = [X | 1] (or X), m columns, and mu = lambda on the columns of X and 0 on the intercept, the Hessian at
  * probabilities P is H = Phi^T W Phi + mu, W_i = T_i (diag P_i - P_i P_i^T). The preconditioner replaces W_i by one
@@ -26,8 +26,8 @@ typedef struct logistic_space {
     int factorizations;
     const real *X;
     real lambda, kappa;
-    real *T, *D;            /* [row]: T_i is the sum of row i's labels; curvatures */
-    real *factor;           /* [order, order]: G, or L */
+    real *T, *D;            /* [row]: T_i is the sum of row i's labels, D_i its curvature */
+    real *factor;           /* [order, order]: G in the dual, else L */
     real *K, *border;       /* dual: X X^T [n, n], lower triangle; border [n]: scratch */
     real *Phi;              /* [n, m]: Phi L^-T */
     panels logits, pull;    /* packed matrices for logistic_product and, if not dual, logistic_pull */
@@ -70,8 +70,8 @@ static inline int logistic_threads(const mo_context *ctx, const mo_view *X, int6
     return X->shape[0] == 1 && X->shape[1] * X->shape[2] * classes > MO_PARALLEL_FLOP ? blas_threads(ctx) : 1;
 }
 
-/* Return the scratch size, in reals, of a space for `count` fits, and of `count` fits. If scratch is not NULL, they
- * also set the pointers to its parts. The sizes, threads and flags of the space must be set. */
+/* Return scratch sizes in reals: the first function for a space of `count` fits, the second for the fits. If scratch is
+ * not NULL, they also set the pointers to its parts. The sizes, threads and flags of the space must be set. */
 int64_t logistic_space_layout(logistic_space *s, int count, real *scratch);
 int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int count, real *scratch);
 
@@ -86,7 +86,7 @@ bool logistic_factor(logistic_space *s);
 void logistic_prepare(logistic_space *s);
 /* Dual: computes K, the inner products of the rows, before logistic_factor. Otherwise does nothing. */
 void logistic_compare_rows(logistic_space *s);
-/* Writes what an adjoint reuses: D [n + 1], whose last entry is kappa, and factor [order, order]. */
+/* Saves for an adjoint: D [n + 1], whose last entry is kappa, and factor [order, order]. */
 void logistic_save_factor(const logistic_space *s, real *D, real *factor);
 /* Not for the dual: W [m, C] = the weights with the coordinates v [C, width]; overwrites v. */
 void logistic_write_weights(const logistic_space *s, real *v, real *W);
@@ -107,7 +107,7 @@ double logistic_curve(const logistic_space *s, const logistic_fit *f, const real
  * fit k is solved, or has no further direction. */
 void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count, bool *there);
 
-/* What an item took: factorizations, and conjugate gradients of its fits. */
+/* The work done for an item: factorizations, and conjugate gradients of its fits. */
 typedef struct logistic_counts {
     int factorizations, steps;
 } logistic_counts;

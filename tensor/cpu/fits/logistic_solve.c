@@ -48,7 +48,8 @@ static void set_probabilities(const logistic_space *s, const logistic_fit *f, co
         f->fitted[i] = i < s->n ? 1 : 0;
 }
 
-/* Sets f->r to the coordinates of B [m, C] or, in the dual, to those of H V (above). In the dual, also sets a->part. */
+/* Sets f->r to the coordinates of B [m, C] or, in the dual, to the coordinates of H V (above). In the dual, also sets
+ * a->part. */
 static void set_residual(const adjoint *a, const real *B) {
     const logistic_space *s = &a->s;
     const logistic_fit *f = &a->fit;

@@ -10,9 +10,9 @@
 
 /* ---- the inverse of a symmetric positive definite matrix, for preconditioners that are applied many times ---- */
 
-/* Replaces the lower triangle of A [n, n], with rows `row` apart, by that of A^-1; overwrites the upper triangle.
- * scratch: n n / 2 numbers. Returns false if A is not positive definite. With A = [A1 B^T; B A2], H = B A1^-1 and the
- * complement S = A2 - H B^T, also positive definite,
+/* Replaces the lower triangle of A [n, n], with rows `row` apart, by the lower triangle of A^-1; overwrites the upper
+ * triangle. scratch: n n / 2 numbers. Returns false if A is not positive definite. With A = [A1 B^T; B A2], H = B A1^-1
+ * and the complement S = A2 - H B^T, also positive definite,
  *     A^-1 = [A1^-1 + H^T S^-1 H, -H^T S^-1; -S^-1 H, S^-1].
  * Except for small blocks all work is products, which run at twice the rate of LAPACK's inverse from a factor (448
  * rows: 1.3 ms instead of 2.3). */
@@ -91,7 +91,8 @@ void logistic_set_curvature(logistic_space *s, const real *P, real least) {
     }
 }
 
-/* factor holds the lower triangle of A^-1, which becomes that of G (formula above); ratio: lambda / kappa. */
+/* factor holds the lower triangle of A^-1, which becomes the lower triangle of G (formula above); ratio: lambda /
+ * kappa. */
 static void border_inverse(logistic_space *s, real ratio) {
     int64_t n = s->n, ld = s->rows;
     real *G = s->factor, *u = s->border, *inverse = s->inputs, total = 0;

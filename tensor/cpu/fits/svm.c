@@ -1,12 +1,12 @@
 /* tensor/cpu/fits/svm.c - the Crammer-Singer machine by its dual, on all rows and without each fold (tensor/fits.h):
  * each item of the batch on one thread.
  *
- * At the start alpha_i = Y_i, and row i has no part in the weights; a row for which that is optimal does not change the
+ * At the start alpha_i = Y_i, and row i has no part in the weights. A row whose alpha_i stays Y_i does not change the
  * problem. So each round works on the other rows alone, the working rows: those whose alpha has moved, and those whose
  * logits violate the optimality conditions. Two kinds of steps alternate: sweeps over the rows, which find the alpha
- * that are 0, and steps on the face of the other alpha. On the right face these give the solution, up to rounding.
- * Optimality: in every row g = F - m Y, m the row's margin, is largest where alpha > 0. Below, Y of a working row
- * stands for m Y.
+ * that are 0, and steps on the face of the other alpha. On the right face a step of the second kind gives the solution,
+ * up to rounding. Optimality: in every row g = F - m Y, m the row's margin, is largest where alpha > 0. Below, Y of a
+ * working row stands for m Y.
  *
  * All fits of an item share K. The fit without a fold starts from the fit of all rows. The alpha of the fold's rows are
  * set to Y and stay there, so that these rows have no part in the weights; the fit also gives their logits.
@@ -127,7 +127,7 @@ static void onto_face(const svm_working *w, real *X) {
 }
 
 /* v = the step to the minimum over the face, by at most `limit` conjugate gradients. Returns whether the residual fell
- * to rounding error: its own at the start, or that of logits of magnitude `size`. */
+ * to rounding error, relative to its start or to logits of magnitude `size`. */
 static bool minimise_face(const svm_working *w, int64_t limit, double size) {
     int64_t N = w->row * w->C;
     real least_step = w->step[0];
@@ -223,8 +223,8 @@ static bool face_search(const svm_working *w) {
     return false;
 }
 
-/* Moves towards the minimum over the face, by at most `limit` conjugate gradients; size: the largest logit. *exact: the
- * minimum was found, to rounding. Returns true if no bound stopped the step. */
+/* Moves towards the minimum over the face, by at most `limit` conjugate gradients; size: the largest magnitude of a
+ * logit. *exact: the minimum was found, to rounding. Returns true if no bound stopped the step. */
 static bool svm_face_step(const svm_working *w, int64_t limit, double size, bool *exact) {
     find_face(w);
     *exact = minimise_face(w, limit, size);
@@ -242,7 +242,7 @@ typedef struct svm_fit {
     real *F;                      /* [C, panels_row(n)]: logits K (Y - alpha) / lambda of all rows */
     bool *wanted, *working_row;   /* [n] */
     svm_working working;
-    int64_t rounds; /* of all its fits */
+    int64_t rounds; /* number of rounds in all fits so far */
 } svm_fit;
 
 /* F = K (Y - alpha) / lambda */
@@ -264,7 +264,8 @@ static real margin_of(const svm_fit *f, int64_t i) {
     return f->margin ? f->margin[i] : 1;
 }
 
-/* Returns the largest g of row i minus the smallest g with alpha > 0; raises *size to the row's largest logit. */
+/* Returns the largest g of row i minus the smallest g with alpha > 0; 0 if K_ii is 0, INFINITY if a value is not
+ * finite. Raises *size to the largest magnitude of the row's logits. */
 static double row_violation(const svm_fit *f, int64_t i, double *size) {
     int64_t row = panels_row(f->n);
     real top = -(real)INFINITY, low = (real)INFINITY, own = f->K[i * f->n + i];
@@ -357,7 +358,8 @@ static bool walk_face(const svm_fit *f, double size, bool *exact) {
     return inside;
 }
 
-/* Runs a fit; returns the largest violation of the optimality conditions, below 0 if they hold.
+/* Runs a fit. Returns a number below 0 if the optimality conditions hold, else their largest violation in the best
+ * round.
  *
  * A sweep changes the alpha of one row at a time. If the rows lie far from 0 and near each other, any such change moves
  * all logits much, so that sweeps undo a step that a bound has stopped. Such a fit (`stuck`) walks each face to its end
@@ -424,7 +426,7 @@ static int64_t svm_layout(svm_fit *f, real *scratch) {
     return at;
 }
 
-/* Runs all fits of an item; returns their largest violation. */
+/* Runs the fits of an item until one fails. Returns the violation of the fit that failed, below 0 if none did. */
 static double run_item(svm_fit *f, const mo_svm_call *g, int64_t b) {
     int64_t n = f->n, C = f->C, row = panels_row(n), bytes = n * C * (int64_t)sizeof(real);
     real *alpha = (real *)g->alpha.data + b * n * C, *held = (real *)g->held.data + b * entry_length(&g->held);

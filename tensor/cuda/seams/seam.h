@@ -26,12 +26,13 @@ typedef struct seam_graph seam_graph;
 
 /* ---- seam_runtime: device, memory, stream ---- */
 
-/* A device by its number among those that CUDA_VISIBLE_DEVICES leaves. The seam makes a stream of its own on it. */
+/* A device by its number among the devices that CUDA_VISIBLE_DEVICES leaves visible. The seam makes a stream of its own
+ * on it. */
 typedef struct seam_choice {
     int device;
     size_t most; /* bytes of device memory that may be in use; 0: no bound */
 } seam_choice;
-/* Opens the device. The buffer `text` is used if the returned reason is not the vendor's. */
+/* Opens the device. Returns NULL, or the reason of a failure, which may lie in the buffer `text`. */
 const char *seam_open(seam **s, const seam_choice *which, char *text, size_t bytes);
 void seam_close(seam *s); /* waits for queued work first */
 /* Writes "NVIDIA H200, compute capability 9.0, 139.8 GiB, driver 13.0, runtime 13.0", then each other device after ";
@@ -106,7 +107,7 @@ void seam_order(seam *s, void *other, bool theirs_first);
 /* ---- seam_blas ---- */
 
 typedef enum seam_type { SEAM_F32, SEAM_F64, SEAM_BF16 } seam_type;
-typedef enum seam_math { SEAM_FULL, SEAM_TF32 } seam_math; /* of float32 products */
+typedef enum seam_math { SEAM_FULL, SEAM_TF32 } seam_math; /* arithmetic of float32 products */
 
 /* C = epilogue(alpha op(A) op(B) + beta C), C [m, n], op(A) [m, k], op(B) [k, n], for each matrix of the batch; strides
  * in elements (0 repeats a matrix). With an epilogue, beta is 0. There are three epilogues:

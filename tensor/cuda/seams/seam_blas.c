@@ -112,7 +112,7 @@ static cublasLtEpilogue_t epilogue_of(const seam_gemm *g) {
     return g->bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
 }
 
-/* Sets the addresses of what the epilogue reads and writes: bias or sums, and bits. */
+/* Sets the addresses that the epilogue reads and writes: bias or sums, and bits. */
 static cublasStatus_t set_addresses(cublasLtMatmulDesc_t operation, const seam_gemm *g) {
     const void *vector = g->sums ? g->sums : g->bias;
     cublasStatus_t code = CUBLAS_STATUS_SUCCESS;

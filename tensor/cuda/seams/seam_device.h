@@ -33,7 +33,7 @@ struct seam {
     struct seam_plans *plans;
     cusolverDnHandle_t solver;
     cusolverDnParams_t parameters;
-    struct seam_dnn *dnn;    /* NULL: not installed */
+    struct seam_dnn *dnn; /* NULL: not installed, or not opened yet */
     bool looked_for_dnn;
     struct seam_group *group;  /* NULL: no group was joined */
     char collective_text[256]; /* NCCL's last message */

@@ -14,7 +14,7 @@
 #define TEXT_OF(x) #x
 #define LIBRARY_OF(major) "libcudnn.so." TEXT_OF(major)
 
-/* The functions that we call, and what they need. */
+/* cuDNN's functions that we call, its handle, and the form of the rows. */
 struct seam_dnn {
     void *object;
     size_t (*version)(void);
@@ -30,7 +30,7 @@ struct seam_dnn {
         const cudnnTensorDescriptor_t, const void *, const cudnnTensorDescriptor_t, const void *, const void *,
         const cudnnTensorDescriptor_t, void *);
     cudnnHandle_t handle;
-    cudnnTensorDescriptor_t rows; /* of x, y and their adjoints, which have one shape */
+    cudnnTensorDescriptor_t rows; /* the form of x, y and their adjoints */
 };
 
 static bool find_functions(struct seam_dnn *d) {
@@ -58,7 +58,7 @@ static void close_dnn(struct seam_dnn *d) {
     free(d);
 }
 
-/* cuDNN with a handle on our stream; NULL, in every call, if it is not installed. */
+/* cuDNN with a handle on our stream; NULL if it is not installed, or if it would have to be opened in a capture. */
 static struct seam_dnn *open_dnn(seam *s) {
     if (s->looked_for_dnn)
         return s->dnn;
@@ -76,8 +76,8 @@ static struct seam_dnn *open_dnn(seam *s) {
 }
 
 /* out = softmax(x) or, where y_bar is not NULL, the adjoint of x; x is then y. cuDNN's rows are images of n channels
- * and one pixel. It counts images, and the elements of all of them, by an int, so many rows take several calls: each of
- * a multiple of 4 rows, so that the next begins at a multiple of 16 bytes. */
+ * and one pixel. It counts images and their elements in ints, so many rows take several calls. Each call takes a
+ * multiple of 4 rows, so that the next begins at a multiple of 16 bytes. */
 static bool softmax(seam *s, const seam_rows *r, const void *x, const void *y_bar, void *out) {
     static const float one_f = 1, zero_f = 0;
     static const double one_d = 1, zero_d = 0;

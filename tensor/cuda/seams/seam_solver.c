@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define FIRST_WITH_SYEV_BATCHED 11701 /* cuSOLVER 11.7.1, of the toolkit 12.6, update 2 */
+#define FIRST_WITH_SYEV_BATCHED 11701 /* cuSOLVER 11.7.1, in the toolkit 12.6, update 2 */
 
 static const char *text_of(cusolverStatus_t code) {
     switch (code) {
@@ -47,7 +47,7 @@ static cublasFillMode_t side_of(bool lower) {
 /* Makes s->workspace and s->host_workspace large enough for a call. Returns NULL, or why that failed. Waits for the
  * stream before it replaces the host workspace, which queued work may still read. */
 static const char *find_workspaces(seam *s, size_t device, size_t host) {
-    if (s->capturing && host) /* a replay would find in it what later calls have written */
+    if (s->capturing && host) /* a replay would read what later calls have written there */
         return "cuSOLVER works in host memory here, which no graph can keep";
     if (host > s->host_bytes) {
         cudaStreamSynchronize(s->stream);
