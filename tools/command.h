@@ -33,8 +33,7 @@ typedef struct names {
 _Noreturn void refuse_command_line(const struct argp_state *state, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void usage_error(const struct argp_state *state, const char *option, const char *expected, const char *found);
-/* Returns the name that the misspelt word most likely means, or NULL if none is near. NULLs among the names are skipped.
- */
+/* Returns the name that is nearest to a misspelt word, or NULL if none is near. NULLs among the names are skipped. */
 const char *nearest_name(const char *word, const char *const *names, int n);
 int64_t parse_integer(const struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high);
 double parse_real(const struct argp_state *state, const char *option, const char *text, double low, double high);
