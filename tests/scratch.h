@@ -59,31 +59,6 @@ static inline void expect_pass(mo_check_result r) {
         fail_msg("%s", r.worst);
 }
 
-/* Return their argument, which is released when the test ends. */
-static inline void release_tensor(void *T) {
-    mo_tensor_release(T);
-}
-
-static inline mo_tensor *tensor_of_test(mo_tensor *T) {
-    return until_end(T, release_tensor);
-}
-
-static inline void release_tape(void *t) {
-    mo_tape_release(t);
-}
-
-static inline mo_tape *tape_of_test(mo_tape *t) {
-    return until_end(t, release_tape);
-}
-
-static inline void release_context(void *ctx) {
-    assert_int_equal(mo_context_release(ctx), MO_OK);
-}
-
-static inline mo_context *context_of_test(mo_context *ctx) {
-    return until_end(ctx, release_context);
-}
-
 /* The lines that a mo_notice has received. */
 typedef struct notices {
     char text[4096];

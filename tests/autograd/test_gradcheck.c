@@ -128,7 +128,7 @@ static void cubic(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, i
 }
 
 TEST_OF(functions_are_checked_like_ops, toy *y) {
-    mo_tensor *in[] = {toy_leaf(y->ctx, 2, 3), toy_leaf(y->ctx, -1, 0.5)};
+    mo_tensor *in[] = {toy_leaf(y, 2, 3), toy_leaf(y, -1, 0.5)};
     bool cut = false;
     for (int order = 0; order <= 2; order++)
         assert_true(mo_check_function(y->ctx, cubic, &cut, in, 2, 1, order, 1e-7, 5).pass);

@@ -14,7 +14,7 @@ static void compare_float_types(op_case *c) {
 }
 
 TEST(float32_agrees_with_float64) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     print_message("%d samples\n", for_each_case(ctx, MO_F64, compare_float_types));
 }
 
@@ -64,7 +64,7 @@ static void compare_strides(op_case *c) {
 }
 
 TEST(strides_of_inputs_do_not_matter) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     for_each_case(ctx, MO_F64, compare_strides);
     for_each_case(ctx, MO_F32, compare_strides);
 }
@@ -109,7 +109,7 @@ static void compare_threads_of_long(mo_context *ctx, const char *name, int k, in
 }
 
 TEST(threads_give_equal_bits) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     for_each_case(ctx, MO_F32, compare_threads);
     const char *names[] = {"add", "mul", "exp", "relu", "sum", "max", "logsumexp", "softmax", "log_softmax",
         "softmax_cross_entropy", "layer_norm", "l2_normalize", "row_norm", "dropout", "contiguous", "append_ones",

@@ -3,7 +3,7 @@
 #include "tests/op_runs.h"
 
 TEST(every_op_has_the_derivatives_it_claims) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     double worst = 0;
     int failed = 0, samples = 0;
     for (int i = 0; i < mo_n_ops(ctx); i++) {
@@ -47,13 +47,13 @@ static void backward_without_factorizing(op_case *c) {
 }
 
 TEST(no_backward_factorizes) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     for_each_case(ctx, MO_F64, backward_without_factorizing);
     for_each_case(ctx, MO_F32, backward_without_factorizing);
 }
 
 TEST(solve_spd_factorizes_each_matrix_once) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     const mo_op *op = mo_find_op(ctx, "solve_spd");
     for (int k = 0; k < mo_n_samples(op); k++) {
         op_sample s = op_sample_of(ctx, op, k);
@@ -93,14 +93,14 @@ static void check_set_of_gradients(op_case *c) {
 }
 
 TEST(gradients_keep_to_the_set_of_their_input) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     for_each_case(ctx, MO_F64, check_set_of_gradients);
     print_message("%d symmetric and triangular inputs\n", sets);
     assert_true(sets >= 10);
 }
 
 TEST(ops_without_samples_are_refused) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     const mo_op *add = mo_find_op(ctx, "add");
     mo_op bare = *add;
     bare.name = "bare";

@@ -45,7 +45,7 @@ static void compare_all_repeated(op_case *c) {
 }
 
 TEST(an_input_used_twice_gets_both_gradients) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     for_each_case(ctx, MO_F64, compare_all_repeated);
     print_message("%d pairs of slots\n", repeated);
     assert_true(repeated >= 10);
@@ -102,7 +102,7 @@ static void compare_each_alone(op_case *c) {
 }
 
 TEST(inputs_that_need_no_gradient_get_none) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     for_each_case(ctx, MO_F64, compare_each_alone);
 }
 
@@ -136,7 +136,7 @@ static void compare_dtypes(op_case *c) {
 }
 
 TEST(other_dtypes_are_refused_by_name) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     for_each_case(ctx, MO_F64, compare_dtypes);
     print_message("%d inputs of another dtype refused\n", refused);
     assert_true(refused >= 200);
@@ -177,7 +177,7 @@ static void assert_rejected(mo_context *ctx, const mo_op *op, int k) {
 }
 
 TEST(wrong_inputs_give_their_error_and_no_harm) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     int count = 0;
     for (int i = 0; i < mo_n_ops(ctx); i++) {
         const mo_op *op = mo_op_at(ctx, i);
@@ -189,10 +189,10 @@ TEST(wrong_inputs_give_their_error_and_no_harm) {
 
 /* Inputs that every op refuses before its shape rule is called. */
 TEST(null_and_foreign_inputs_are_refused) {
-    mo_context *ctx = context_of_test(op_context(1)), *other = context_of_test(op_context(1));
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD)), *second = tape_of_test(mo_tape_create(ctx, MO_RECORD));
+    HELD(mo_context) *ctx = op_context(1), *other = op_context(1);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD), *second = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *X = mo_full(t, MO_F64, 1, (int64_t[]){2}, 1);
-    mo_tensor *foreign = tensor_of_test(mo_tensor_create(other, MO_F64, 1, (int64_t[]){2}));
+    HELD(mo_tensor) *foreign = mo_tensor_create(other, MO_F64, 1, (int64_t[]){2});
     mo_exp(t, NULL);
     assert_failed(ctx, MO_INVALID, PARTS("exp: input 0 is null"));
     mo_softmax(t, NULL, MO_AXIS(0));

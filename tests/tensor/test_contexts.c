@@ -139,7 +139,7 @@ static int multiply(mo_context *ctx) {
 
 /* A fork does not have the process's threads: in it an old and a new context compute on one thread. */
 TEST(a_fork_computes) {
-    mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.threads = 1 + MORE_THREADS}));
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1 + MORE_THREADS});
     assert_int_equal(multiply(ctx), 0);
     pid_t child = fork();
     if (child == 0) {

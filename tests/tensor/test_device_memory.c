@@ -31,7 +31,7 @@ static mo_pool *wide_pool(mo_context *ctx, mo_feature_place place, notices *t) {
 
 TEST(features_that_do_not_fit_stay_on_the_host) {
     notices t = {""}, quiet = {""};
-    mo_context *ctx = context_of_test(device_context(MO_CUDA));
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
     set_memory(512 * MIB);
     mo_pool *all = wide_pool(ctx, MO_FEATURES_AUTO, &quiet);
     assert_ptr_equal(mo_pool_source(all, 0)->features->arrays->ctx, ctx);
@@ -48,7 +48,7 @@ TEST(features_that_do_not_fit_stay_on_the_host) {
 
 TEST(features_that_must_fit_name_the_bytes) {
     notices t = {""};
-    mo_context *ctx = context_of_test(device_context(MO_CUDA));
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
     set_memory(MIB / 4);
     mo_pool *pool = wide_pool(ctx, MO_FEATURES_ON_DEVICE, &t);
     assert_failed(ctx, MO_MEMORY, PARTS("out of memory: ", " bytes asked of cuda, ", " held, ", " free"));
@@ -96,7 +96,7 @@ TEST(a_step_without_memory_names_itself_and_can_be_taken_again) {
 
 TEST(page_locked_memory_that_is_not_there_is_one_line) {
     static const char *const missing[] = {"seam_pin", "seam_event_create"};
-    mo_context *ctx = context_of_test(device_context(MO_CUDA));
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
     int64_t live = mo_context_counters(ctx).bytes_live;
     for (int i = 0; i < 2; i++) {
         mo_pinned p;
@@ -110,8 +110,8 @@ TEST(page_locked_memory_that_is_not_there_is_one_line) {
 
 /* What the pool keeps, scratch and workspaces go back; tensors stay, and later work asks for scratch again. */
 TEST(a_trim_gives_back_what_no_tensor_uses) {
-    mo_context *ctx = context_of_test(device_context(MO_CUDA));
-    mo_tensor *X = tensor_of_test(mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){2 * MIB}));
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
+    HELD(mo_tensor) *X = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){2 * MIB});
     size_t bytes = (size_t)2 * MIB * sizeof(float), held[2], left;
     float *host = test_memory(bytes); /* more than the page-locked memory of a fresh context */
     mo_tensor_fill(X, 1);
@@ -136,9 +136,9 @@ TEST(a_trim_gives_back_what_no_tensor_uses) {
 
 /* mo_send copies when the device gets there, not before; after that the memory can be written again. */
 BARE_TEST(sent_memory_may_be_written_again) {
-    mo_context *ctx = context_of_test(device_context(MO_CUDA));
-    mo_tensor *X = tensor_of_test(mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4})),
-              *Y = tensor_of_test(mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4}));
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
+    HELD(mo_tensor) *X = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4}),
+                    *Y = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4});
     mo_pinned p;
     float x[4];
     assert_true(mo_pin(ctx, 1024, &p));

@@ -17,9 +17,9 @@ static mo_arrays *make_arrays(mo_context *ctx, bool reversed) {
 }
 
 TEST_OF(every_dtype_round_trips, scratch *s) {
-    mo_arrays *arrays = arrays_of_test(make_arrays(s->ctx, false));
+    HELD(mo_arrays) *arrays = make_arrays(s->ctx, false);
     assert_int_equal(mo_safetensors_write(arrays, NULL, scratch_path(s, "a.safetensors")), MO_OK);
-    mo_arrays *again = arrays_of_test(mo_safetensors_read(s->ctx, s->path));
+    HELD(mo_arrays) *again = mo_safetensors_read(s->ctx, s->path);
     assert_non_null(again);
     assert_int_equal(again->count, arrays->count);
     for (int64_t i = 0; i < arrays->count; i++)
@@ -29,7 +29,7 @@ TEST_OF(every_dtype_round_trips, scratch *s) {
 TEST_OF(bytes_do_not_depend_on_the_order_of_the_arrays, scratch *s) {
     bytes written[2];
     for (int i = 0; i < 2; i++) {
-        mo_arrays *arrays = arrays_of_test(make_arrays(s->ctx, i == 1));
+        HELD(mo_arrays) *arrays = make_arrays(s->ctx, i == 1);
         const char *metadata = i ? "{\"b\": \"2\",\n \"a\": \"1\"}" : "{\"a\":\"1\",\"b\":\"2\"}";
         assert_int_equal(mo_safetensors_write(arrays, metadata, scratch_path(s, "a.safetensors")), MO_OK);
         written[i] = read_bytes(s->path);
@@ -46,7 +46,7 @@ TEST_OF(the_layout_is_fixed, scratch *s) {
         "\"dc6b20d207425aa58b3249d34c2ef0b0 "
         "d2f0f9428898845f08130b77ddef5807\"},\"b\":{\"data_offsets\":[0,8],\"dtype\":\"I64\",\"shape\":[]},"
         "\"w\":{\"data_offsets\":[8,10],\"dtype\":\"U8\",\"shape\":[2]}}";
-    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
+    HELD(mo_arrays) *arrays = mo_arrays_create(s->ctx);
     mo_arrays_take(arrays, "w", mo_tensor_create_from(s->ctx, MO_U8, 1, (int64_t[]){2}, "\1\2"));
     mo_arrays_take(arrays, "b", mo_tensor_create_from(s->ctx, MO_I64, 0, NULL, &(int64_t){-1}));
     assert_int_equal(mo_safetensors_write(arrays, "{\"seed\":\"7\"}", scratch_path(s, "a.safetensors")), MO_OK);
@@ -65,9 +65,9 @@ TEST_OF(the_layout_is_fixed, scratch *s) {
 }
 
 TEST_OF(metadata_is_kept_as_json, scratch *s) {
-    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
-    assert_int_equal(mo_safetensors_write(arrays, "{\"note\":\"h\xC3\xA9 \\\"x\\\"\"}", scratch_path(s, "a")), MO_OK);
-    arrays = arrays_of_test(mo_safetensors_read(s->ctx, s->path));
+    HELD(mo_arrays) *none = mo_arrays_create(s->ctx);
+    assert_int_equal(mo_safetensors_write(none, "{\"note\":\"h\xC3\xA9 \\\"x\\\"\"}", scratch_path(s, "a")), MO_OK);
+    HELD(mo_arrays) *arrays = mo_safetensors_read(s->ctx, s->path);
     assert_non_null(arrays);
     assert_int_equal(arrays->count, 0);
     assert_non_null(strstr(arrays->metadata, "\"note\":\"h\xC3\xA9 \\\"x\\\"\""));
@@ -84,7 +84,7 @@ TEST_OF(the_reference_implementation_is_read, scratch *s) {
     float b[6];
     int64_t a[2];
     uint8_t c[3];
-    mo_arrays *arrays = arrays_of_test(mo_safetensors_read(s->ctx, "tests/arrays/reference.safetensors"));
+    HELD(mo_arrays) *arrays = mo_safetensors_read(s->ctx, "tests/arrays/reference.safetensors");
     assert_non_null(arrays);
     assert_int_equal(arrays->count, 5);
     assert_string_equal(arrays->metadata, "{\"made\":\"reference\"}");
@@ -101,7 +101,7 @@ TEST_OF(the_reference_implementation_is_read, scratch *s) {
 
 TEST_OF(bad_arguments_write_nothing, scratch *s) {
     const char *path = scratch_path(s, "a.safetensors");
-    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
+    HELD(mo_arrays) *arrays = mo_arrays_create(s->ctx);
     mo_safetensors_write(arrays, "[1]", path);
     assert_failed(s->ctx, MO_INVALID, PARTS("a.safetensors", "JSON object of strings", "[1]"));
     mo_safetensors_write(arrays, "{\"a\":1}", path);
@@ -111,9 +111,9 @@ TEST_OF(bad_arguments_write_nothing, scratch *s) {
     mo_arrays_take(arrays, "__metadata__", make_tensor(s->ctx, MO_U8, 0, NULL));
     mo_safetensors_write(arrays, NULL, path);
     assert_failed(s->ctx, MO_INVALID, PARTS("none '__metadata__'"));
-    arrays = arrays_of_test(mo_arrays_create(s->ctx));
-    mo_arrays_take(arrays, "\xFF", make_tensor(s->ctx, MO_U8, 0, NULL));
-    mo_safetensors_write(arrays, NULL, path);
+    HELD(mo_arrays) *named = mo_arrays_create(s->ctx);
+    mo_arrays_take(named, "\xFF", make_tensor(s->ctx, MO_U8, 0, NULL));
+    mo_safetensors_write(named, NULL, path);
     assert_failed(s->ctx, MO_INVALID, PARTS("UTF-8", "'?'"));
     assert_int_equal(mo_safetensors_write(NULL, NULL, path), MO_INVALID);
     assert_int_equal(scratch_files(s, true), 0);
@@ -138,7 +138,7 @@ static bytes make_file(const char *header, const char *data, size_t n) {
 
 /* Returns the bytes of a file that the library wrote. */
 static bytes make_ours(scratch *s) {
-    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
+    HELD(mo_arrays) *arrays = mo_arrays_create(s->ctx);
     mo_arrays_take(arrays, "encoder.weight", make_tensor(s->ctx, MO_F32, 2, (int64_t[]){3, 2}));
     mo_arrays_take(arrays, "log_temp", make_tensor(s->ctx, MO_F64, 0, NULL));
     mo_arrays_take(arrays, "mask", make_tensor(s->ctx, MO_U8, 1, (int64_t[]){3}));
@@ -179,7 +179,7 @@ TEST_OF(checksums_are_verified_where_present, scratch *s) {
     bytes b = make_file("{\"__metadata__\": {\"xxh3\": \"a96faf705af16834e6c632b61e964e1f\"}, "
                         "\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
         "a", 1);
-    mo_arrays *arrays = arrays_of_test(mo_safetensors_decode(s->ctx, "fine", b.data, b.n));
+    HELD(mo_arrays) *arrays = mo_safetensors_decode(s->ctx, "fine", b.data, b.n);
     assert_non_null(arrays);
     bytes_release(&b);
 }
