@@ -69,8 +69,7 @@ static inline mo_pool *planted_pool_of(mo_context *ctx, const mo_feature_options
     assert_non_null(pool);
     mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 0);
     mo_pool_add(pool, planted_set(ctx, "rings", 60, 2), 0);
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
+    expect_ok(ctx);
     return pool;
 }
 

@@ -175,8 +175,7 @@ TEST_OF(a_rule_may_take_gradients_itself, toy *y) {
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, mo_apply(y->t, &cube_op, &a, 1, NULL))), MO_OK);
     assert_values(mo_grad_of(a), 12, 27);
     mo_check_result r = mo_check_op(y->ctx, &cube_op, 2, 11);
-    if (!r.pass)
-        fail_msg("%s", r.worst);
+    expect_pass(r);
 }
 
 TEST_OF(errors_of_backward_say_what_is_wrong, toy *y) {

@@ -54,9 +54,8 @@ TEST_OF(released_tensors_and_tapes_are_named_until_their_context_goes, toy *y) {
     mo_tape_release(first);
     for (int i = 0; i < 10; i++) { /* objects that would reuse their memory */
         mo_tensor_release(mo_parameter(y->ctx, "V", MO_F64, 1, (int64_t[]){2}));
-        mo_tape *t = mo_tape_create(y->ctx, MO_RECORD);
+        HELD(mo_tape) *t = mo_tape_create(y->ctx, MO_RECORD);
         take_steps(t, a, 1);
-        mo_tape_release(t);
     }
     toy_mul(y->t, W, a);
     assert_failed(y->ctx, MO_STATE, PARTS("toy_mul: the value of input 0, W was freed by mo_tensor_release"));

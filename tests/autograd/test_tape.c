@@ -155,7 +155,7 @@ TEST_OF(second_step_allocates_nothing, toy *y) {
 
 /* Returns the peak of bytes in the backward of a chain of products. */
 static int64_t peak_of_chain(int layers, bool eval) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     mo_tape *t = mo_tape_create(ctx, eval ? MO_EVAL : MO_RECORD);
     int64_t n = 1 << 18;
     mo_tensor *a = mo_require_grad(mo_tensor_create(ctx, MO_F64, 1, &n)), *x = a;
@@ -166,7 +166,6 @@ static int64_t peak_of_chain(int layers, bool eval) {
     mo_tape_release(t);
     mo_tensor_release(a);
     int64_t peak = mo_context_counters(ctx).bytes_peak;
-    mo_context_release(ctx);
     return peak;
 }
 

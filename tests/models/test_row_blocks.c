@@ -141,36 +141,33 @@ static void expect_same(mo_context *ctx, mo_model *m, mo_dtype real, const char 
     mo_model_release(m);
 }
 
-TEST(loss_and_gradients_are_those_of_the_whole) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(loss_and_gradients_are_those_of_the_whole, scratch *s) {
     for (mo_dtype real = MO_F32; real <= MO_F64; real++) {
-        expect_same(ctx, gamlp(ctx, real, 2, 3, 0), real, "2 layers");
-        expect_same(ctx, gamlp(ctx, real, 3, 3, 0), real, "3 layers");
-        expect_same(ctx, gamlp(ctx, real, 3, 3, 0.4), real, "dropout");
-        expect_same(ctx, mo_invariant_create(ctx, real, NULL), real, "invariant");
+        expect_same(s->ctx, gamlp(s->ctx, real, 2, 3, 0), real, "2 layers");
+        expect_same(s->ctx, gamlp(s->ctx, real, 3, 3, 0), real, "3 layers");
+        expect_same(s->ctx, gamlp(s->ctx, real, 3, 3, 0.4), real, "dropout");
+        expect_same(s->ctx, mo_invariant_create(s->ctx, real, NULL), real, "invariant");
     }
 }
 
-TEST(rows_by_their_index_are_the_same_rows) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    HELD(mo_model) *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
+TEST_OF(rows_by_their_index_are_the_same_rows, scratch *s) {
+    HELD(mo_model) *m = gamlp(s->ctx, MO_F32, 3, 3, 0.4);
     for (int task = 0; task < MO_TASKS; task++)
         for (int64_t max_rows = 0; max_rows <= 10; max_rows += 5) {
             result plain, indexed;
-            evaluate(ctx, m, MO_F32, (mo_task)task, max_rows, false, &plain);
-            evaluate(ctx, m, MO_F32, (mo_task)task, max_rows, true, &indexed);
+            evaluate(s->ctx, m, MO_F32, (mo_task)task, max_rows, false, &plain);
+            evaluate(s->ctx, m, MO_F32, (mo_task)task, max_rows, true, &indexed);
             assert_memory_equal(plain.value, indexed.value, (size_t)plain.n * sizeof(double));
         }
 }
 
 /* With the most hops that an encoder can have, all parameters are inputs of one op. */
-TEST(the_largest_encoder_has_room) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(the_largest_encoder_has_room, scratch *s) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = DIM;
     o.encoder.hops = 12;
-    HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_model) *m = mo_mochi_create(s->ctx, MO_F64, &o, 1);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);
     e.rows[0].tensor = draw(t, MO_F64, 3, (int64_t[]){13, ROWS, DIM}, 1);
     e.max_rows = 4;
@@ -191,9 +188,8 @@ static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
     out[0] = mo_model_loss(t, p->model, &e, &r, NULL);
 }
 
-TEST(gradients_hold_to_order_two) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_model *model[2] = {gamlp(ctx, MO_F64, 3, 3, 0.4), mo_invariant_create(ctx, MO_F64, NULL)};
+TEST_OF(gradients_hold_to_order_two, scratch *s) {
+    mo_model *model[2] = {gamlp(s->ctx, MO_F64, 3, 3, 0.4), mo_invariant_create(s->ctx, MO_F64, NULL)};
     for (int i = 0; i < 2; i++) {
         mo_tensor *in[MAX_PARAMETERS];
         int n = mo_model_n_parameters(model[i]);
@@ -201,7 +197,7 @@ TEST(gradients_hold_to_order_two) {
             in[j] = mo_model_parameter(model[i], j);
         for (int task = 0; task < MO_TASKS; task++) {
             problem p = {model[i], (mo_task)task};
-            mo_check_result r = mo_check_function(ctx, loss_function, &p, in, n, 1, 2, 1e-5, 4);
+            mo_check_result r = mo_check_function(s->ctx, loss_function, &p, in, n, 1, 2, 1e-5, 4);
             if (!r.pass)
                 fail_msg("%s, %s: %s", model[i]->encoder.name, mo_task_name((mo_task)task), r.worst);
         }
@@ -209,30 +205,28 @@ TEST(gradients_hold_to_order_two) {
     }
 }
 
-TEST(a_negative_number_of_rows_is_an_error) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_model *model[2] = {gamlp(ctx, MO_F64, 3, 3, 0), mo_invariant_create(ctx, MO_F64, NULL)};
+TEST_OF(a_negative_number_of_rows_is_an_error, scratch *s) {
+    mo_model *model[2] = {gamlp(s->ctx, MO_F64, 3, 3, 0), mo_invariant_create(s->ctx, MO_F64, NULL)};
     for (int i = 0; i < 2; i++) {
-        HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
         mo_episode e = episode_of(t, model[i], MO_F64, MO_TASK_NC);
         e.max_rows = -1;
         assert_true(mo_is_null(mo_model_loss(t, model[i], &e, NULL, NULL)));
-        assert_failed(ctx, MO_INVALID, PARTS("encode: max_rows is -1, expected 0 (all) or more"));
+        assert_failed(s->ctx, MO_INVALID, PARTS("encode: max_rows is -1, expected 0 (all) or more"));
         mo_model_release(model[i]);
     }
 }
 
-TEST(offsets_that_do_not_fit_are_an_error) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    HELD(mo_model) *m = gamlp(ctx, MO_F64, 3, 3, 0);
+TEST_OF(offsets_that_do_not_fit_are_an_error, scratch *s) {
+    HELD(mo_model) *m = gamlp(s->ctx, MO_F64, 3, 3, 0);
     for (int i = 0; i < 3; i++) {
-        HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
         mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);
         e.max_rows = 4;
         int64_t offset[GRAPHS + 1] = {i == 2, 2, 3, 3, 19, ROWS + (i == 0) - (i == 1)};
         e.segment = integers(t, GRAPHS + 1, offset);
         assert_true(mo_is_null(mo_model_loss(t, m, &e, NULL, NULL)));
-        assert_failed(ctx, MO_INVALID, PARTS("segment_sum: ", "offset"));
+        assert_failed(s->ctx, MO_INVALID, PARTS("segment_sum: ", "offset"));
     }
 }
 

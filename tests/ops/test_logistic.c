@@ -95,8 +95,7 @@ TEST_OF(rows_and_columns_give_the_same_solution_and_gradients, mo_context *ctx) 
         mo_tensor *W = solve(t, in, (mo_intercept)intercept, narrow);
         in[0] = mo_pad(t, p.X, MO_AXIS(2), 0, 20);
         mo_tensor *V = solve(t, in, (mo_intercept)intercept, wide);
-        if (!mo_ok(ctx))
-            fail_msg("%s", mo_context_status(ctx)->message);
+        expect_ok(ctx);
         assert_true(
             largest_difference(t, W,
                 mo_concat(t,

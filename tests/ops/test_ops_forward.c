@@ -48,7 +48,7 @@ static mo_tensor *scattered(op_case *c, mo_tape *t, const mo_tensor *X) {
 
 /* Compares results for other strides up to rounding, as products then take other code paths. */
 static void compare_strides(op_case *c) {
-    mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(c->ctx, MO_RECORD);
     mo_tensor *in[MO_MAX_INPUTS];
     for (int i = 0; i < c->sample.n_in; i++)
         in[i] = scattered(c, t, c->in[i]);
@@ -60,7 +60,6 @@ static void compare_strides(op_case *c) {
         op_result expected = op_case_plain(c);
         assert_results_close(c, &got, &expected, c->real == MO_F64 ? 1e-13 : 1e-6);
     }
-    mo_tape_release(t);
 }
 
 TEST(strides_of_inputs_do_not_matter) {
@@ -83,14 +82,12 @@ static void assert_same_bits(const op_case *c, const op_result *got, const op_re
 }
 
 static void compare_threads_of(const mo_op *op, const op_sample *s, mo_dtype real) {
-    mo_context *one = op_context(1), *two = op_context(2);
+    HELD(mo_context) *one = op_context(1), *two = op_context(2);
     op_case a = op_case_open(one, op, s, real), b = op_case_open(two, op, s, real);
     op_result expected = op_case_plain(&a), got = op_case_plain(&b);
     assert_same_bits(&b, &got, &expected);
     op_case_close(&a);
     op_case_close(&b);
-    mo_context_release(one);
-    mo_context_release(two);
 }
 
 static void compare_threads(op_case *c) {

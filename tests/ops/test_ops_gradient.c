@@ -26,7 +26,7 @@ static void backward_without_factorizing(op_case *c) {
     mo_tensor *out[MO_MAX_OUTPUTS], *gs[MO_MAX_OUTPUTS], *xs[MO_MAX_INPUTS], *first[MO_MAX_INPUTS];
     mo_tensor *second[MO_MAX_INPUTS];
     int nx = 0;
-    mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(c->ctx, MO_RECORD);
     for (int i = 0; i < c->sample.n_in; i++)
         if (mo_needs_grad(c->in[i]))
             xs[nx++] = c->in[i];
@@ -43,7 +43,6 @@ static void backward_without_factorizing(op_case *c) {
         fail_msg("%s: backward factorized", op_case_name(c));
     for (int i = 0; i < mo_op_outputs(c->op); i++)
         mo_tensor_release(gs[i]);
-    mo_tape_release(t);
 }
 
 TEST(no_backward_factorizes) {

@@ -65,7 +65,7 @@ static mo_tensor *weighted(mo_tape *t, const op_case *c, mo_tensor *const *out, 
 
 /* Runs mo_backward while only input k needs a gradient (-1: none), and compares with the full result. */
 static void compare_alone(op_case *c, int k, const op_result *full) {
-    mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(c->ctx, MO_RECORD);
     mo_tensor *out[MO_MAX_OUTPUTS], *gs[MO_MAX_OUTPUTS];
     for (int i = 0; i < c->sample.n_in; i++)
         c->in[i]->requires_grad = i == k;
@@ -91,7 +91,6 @@ static void compare_alone(op_case *c, int k, const op_result *full) {
     }
     for (int i = 0; i < mo_op_outputs(c->op); i++)
         mo_tensor_release(gs[i]);
-    mo_tape_release(t);
 }
 
 static void compare_each_alone(op_case *c) {
@@ -148,7 +147,7 @@ static void assert_rejected(mo_context *ctx, const mo_op *op, int k) {
     op_sample s = op_sample_of(ctx, op, k), first = op_sample_of(ctx, op, 0);
     op_case c = op_case_open(ctx, op, &s, MO_F64);
     assert_case_fine(&c);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *out[MO_MAX_OUTPUTS];
     mo_apply_all(t, op, c.in, s.n_in, op_case_attributes(&c), out);
     mo_code code = mo_context_wait(ctx);
@@ -173,7 +172,6 @@ static void assert_rejected(mo_context *ctx, const mo_op *op, int k) {
     op_case_run(&again, t, again.in); /* tape and context can be used again */
     assert_case_fine(&again);
     op_case_close(&again);
-    mo_tape_release(t);
 }
 
 TEST(wrong_inputs_give_their_error_and_no_harm) {

@@ -28,7 +28,7 @@ typedef struct cost {
 
 /* Runs four chains of layers one after another, plain or recomputed. */
 static cost run_stretches(mo_context *ctx, mo_tensor *const in[2], bool recompute) {
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_context_reset_peaks(ctx);
     mo_tensor *part[2] = {in[0], in[1]}, *grad;
     for (int i = 0; i < 4; i++)
@@ -41,7 +41,6 @@ static cost run_stretches(mo_context *ctx, mo_tensor *const in[2], bool recomput
     mo_tensor_read(grad, g, sizeof g);
     c.gradient = g[WIDTH + 1];
     assert_true(mo_ok(ctx));
-    mo_tape_release(t);
     return c;
 }
 

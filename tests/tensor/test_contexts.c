@@ -58,33 +58,28 @@ static void keep_weights(run *r, mo_model *model) {
 /* Loads embedded graphs, computes their features, trains, writes weights and reads them back. */
 static void *train(void *state) {
     run *r = state;
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = r->threads});
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = r->threads});
     mo_feature_options features = planted_features();
-    mo_pool *pool = mo_pool_open(ctx, (const char *const[]){"mutag", "cora:nc"}, 2, &features, 0.2, NULL, NULL);
+    HELD(mo_pool) *pool = mo_pool_open(ctx, (const char *const[]){"mutag", "cora:nc"}, 2, &features, 0.2, NULL, NULL);
     mo_mochi_options options = mo_mochi_defaults();
     options.encoder.dim = PLANTED_DIM;
     options.encoder.hops = PLANTED_HOPS;
-    mo_model *model = mo_mochi_create(ctx, MO_F32, &options, r->seed);
+    HELD(mo_model) *model = mo_mochi_create(ctx, MO_F32, &options, r->seed);
     mo_trainer_options o = {.steps = STEPS,
         .episodes_per_step = 1,
         .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
         .plan = planted_plans(r->seed),
         .out = r->folder};
-    mo_trainer *trainer = pool && model ? mo_trainer_create(model, pool, &o) : NULL;
+    HELD(mo_trainer) *trainer = pool && model ? mo_trainer_create(model, pool, &o) : NULL;
     if (trainer && mo_trainer_run(trainer, NULL, NULL) == MO_OK)
         mo_trainer_finish(trainer);
     char path[700];
     snprintf(path, sizeof path, "%s/weights.safetensors", r->folder);
-    mo_weights *weights = mo_ok(ctx) ? mo_weights_read(ctx, path) : NULL;
+    HELD(mo_weights) *weights = mo_ok(ctx) ? mo_weights_read(ctx, path) : NULL;
     if (weights && mo_model_load(model, weights->arrays) == MO_OK)
         keep_weights(r, model);
     r->code = mo_context_status(ctx)->code;
     snprintf(r->message, sizeof r->message, "%.255s", mo_context_status(ctx)->message);
-    mo_weights_release(weights);
-    mo_trainer_release(trainer);
-    mo_model_release(model);
-    mo_pool_release(pool);
-    mo_context_release(ctx);
     return NULL;
 }
 
@@ -164,10 +159,9 @@ TEST(numbers_of_threads_are_bounded) {
 }
 
 static void *fail_in_thread(void *state) {
-    mo_context *ctx = mo_context_create(NULL);
+    HELD(mo_context) *ctx = mo_context_create(NULL);
     mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){-1});
     *(mo_code *)state = mo_context_status(ctx)->code;
-    mo_context_release(ctx);
     return NULL;
 }
 

@@ -92,7 +92,7 @@ TEST(an_error_that_comes_late_stays) {
     double out;
     int64_t k = 1;
     for (bool all = false; !all; k++) {
-        mo_context *ctx = device_context(MO_CUDA);
+        HELD(mo_context) *ctx = device_context(MO_CUDA);
         plan_device("MOCHI_CUDA_HOST_STOP", k);
         mo_code code = compute(ctx, &out);
         all = code == MO_OK;
@@ -104,7 +104,6 @@ TEST(an_error_that_comes_late_stays) {
         }
         mo_clear_error(ctx);
         plain_device(NULL);
-        mo_context_release(ctx);
     }
     print_message("stopped at each of %lld pieces of work\n", (long long)k - 2); /* stopping at k - 1 stopped nothing:
                                                                                   * there are k - 2 operations */

@@ -38,26 +38,24 @@ TEST(features_that_do_not_fit_stay_on_the_host) {
     assert_null(strstr(quiet.text, "host memory"));
     mo_pool_release(all);
     set_memory(MIB / 2);
-    mo_pool *pool = wide_pool(ctx, MO_FEATURES_AUTO, &t);
+    HELD(mo_pool) *pool = wide_pool(ctx, MO_FEATURES_AUTO, &t);
     assert_true(mo_ok(ctx));
     assert_int_equal(mo_context_device(mo_pool_source(pool, 0)->features->arrays->ctx), MO_CPU);
     assert_non_null(strstr(t.text, "features: planted:nc need 0.0"));
     assert_non_null(strstr(t.text, " GB, the device has 0.00 GB left for features: they stay in host memory\n"));
-    mo_pool_release(pool);
 }
 
 TEST(features_that_must_fit_name_the_bytes) {
     notices t = {""};
     HELD(mo_context) *ctx = device_context(MO_CUDA);
     set_memory(MIB / 4);
-    mo_pool *pool = wide_pool(ctx, MO_FEATURES_ON_DEVICE, &t);
+    HELD(mo_pool) *pool = wide_pool(ctx, MO_FEATURES_ON_DEVICE, &t);
     assert_failed(ctx, MO_MEMORY, PARTS("out of memory: ", " bytes asked of cuda, ", " held, ", " free"));
     assert_int_equal(mo_pool_size(pool), 0);
     set_memory(64 * MIB);
     mo_pool_add(pool, planted_graph(ctx, "again", 60, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
     assert_true(mo_ok(ctx));
     assert_int_equal(mo_pool_size(pool), 1);
-    mo_pool_release(pool);
 }
 
 /* After a failed step the weights are unchanged, and the run continues. */

@@ -13,10 +13,9 @@
 static const fixtures around_all = {scratch_create, scratch_release};
 
 static void assert_content(const char *path, const char *expected) {
-    bytes b = read_bytes(path);
+    HELD(bytes) b = read_bytes(path);
     assert_int_equal(b.n, strlen(expected));
     assert_memory_equal(b.n ? (const char *)b.data : "", expected, b.n);
-    bytes_release(&b);
 }
 
 TEST_OF(replace_creates_and_overwrites, scratch *s) {

@@ -169,13 +169,12 @@ static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, floa
         }
     for (int i = 0; i < COLUMNS * (WIDTH + 8); i++)
         x[i] = (float)mo_random_normal(&r);
-    mo_csr *A = mo_csr_create(ctx, ROWS, COLUMNS, row, column, MO_F32, value);
+    HELD(mo_csr) *A = mo_csr_create(ctx, ROWS, COLUMNS, row, column, MO_F32, value);
     HELD(mo_tensor) *whole = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){COLUMNS, WIDTH + 8}, x);
     mo_tensor *X = mo_slice(t, whole, MO_AXIS(1), first, first + d);
     read_floats(mo_spmm(t, A, X), Y);
     read_floats(mo_spmm(t, A, X), again);
     mo_tape_reset(t);
-    mo_csr_release(A);
 }
 
 TEST(sparse_products_are_those_of_the_cpu) {

@@ -150,8 +150,7 @@ static void run_layers(mo_tape *t, results *out) {
     mo_grad(t, &loss, NULL, 1, leaf, second, LEAVES, 0);
     for (int i = 0; i < LEAVES; i++)
         keep(out, &n, second[i]);
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
+    expect_ok(ctx);
     mo_tape_reset(t);
 }
 

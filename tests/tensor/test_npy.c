@@ -33,11 +33,9 @@ TEST_OF(the_header_is_as_numpy_writes_it, scratch *s) {
     static const float values[] = {-4, -1, 2, 5, 8, 11};
     HELD(mo_tensor) *T = mo_tensor_create_from(s->ctx, MO_F32, 2, shape, values);
     assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_OK);
-    bytes ours = read_bytes(s->path), theirs = read_bytes("tests/arrays/f4.npy");
+    HELD(bytes) ours = read_bytes(s->path), theirs = read_bytes("tests/arrays/f4.npy");
     assert_int_equal(ours.n, theirs.n);
     assert_memory_equal(ours.data, theirs.data, theirs.n);
-    bytes_release(&ours);
-    bytes_release(&theirs);
 }
 
 /* Returns element i of T, from a copy of its bytes. */
@@ -133,12 +131,11 @@ TEST_OF(dictionaries_may_vary_in_layout, scratch *s) {
     static const float values[] = {1, 2};
     for (int i = 0; i < 4; i++) {
         float host[2];
-        bytes b = make_npy(headers[i], values, sizeof values);
+        HELD(bytes) b = make_npy(headers[i], values, sizeof values);
         HELD(mo_tensor) *T = mo_npy_decode(s->ctx, "npy: x", b.data, b.n);
         assert_int_equal(mo_tensor_read(T, host, sizeof host), MO_OK);
         assert_int_equal(mo_ndim(T), 2);
         assert_true(host[0] == 1 && host[1] == 2);
-        bytes_release(&b);
     }
 }
 

@@ -81,13 +81,12 @@ TEST_OF(zip64_sizes_are_read_from_either_header, scratch *s) {
         zip_member m = {.name = "x.npy", .method = i & 1 ? 8 : 0, .local64 = i & 2, .central64 = i & 4};
         m.content = make_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", values, sizeof values);
         float host[2];
-        bytes b = make_zip(&m, 1);
+        HELD(bytes) b = make_zip(&m, 1);
         HELD(mo_arrays) *arrays = mo_npz_read(s->ctx, scratch_write(s, "a.npz", b.data, b.n));
         if (!arrays)
             fail_msg("variant %d: %s", i, mo_context_status(s->ctx)->message);
         assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "x"), host, sizeof host), MO_OK);
         assert_memory_equal(host, values, sizeof values);
-        bytes_release(&b);
     }
 }
 
@@ -148,8 +147,7 @@ TEST_OF(every_archive_at_hand_is_read, scratch *s) {
     nftw(root, read_archive, 16, FTW_PHYS);
     nftw("tests/golden", read_archive, 16, FTW_PHYS);
     nftw("train/data", read_archive, 16, FTW_PHYS);
-    if (!mo_ok(s->ctx))
-        fail_msg("%s", mo_context_status(s->ctx)->message);
+    expect_ok(s->ctx);
     print_message("read %d archives of %d arrays\n", walk_archives, walk_arrays);
     assert_true(walk_archives >= 10 + 9); /* at least those of tests/golden and the embedded graphs */
 }

@@ -50,7 +50,7 @@ TEST_OF(the_layout_is_fixed, scratch *s) {
     mo_arrays_take(arrays, "w", mo_tensor_create_from(s->ctx, MO_U8, 1, (int64_t[]){2}, "\1\2"));
     mo_arrays_take(arrays, "b", mo_tensor_create_from(s->ctx, MO_I64, 0, NULL, &(int64_t){-1}));
     assert_int_equal(mo_safetensors_write(arrays, "{\"seed\":\"7\"}", scratch_path(s, "a.safetensors")), MO_OK);
-    bytes b = read_bytes(s->path);
+    HELD(bytes) b = read_bytes(s->path);
     size_t padded = (strlen(header) + 7) / 8 * 8;
     assert_int_equal(b.n, 8 + padded + 10);
     assert_int_equal(b.data[0] | b.data[1] << 8, padded);
@@ -61,7 +61,6 @@ TEST_OF(the_layout_is_fixed, scratch *s) {
     for (size_t i = strlen(header); i < padded; i++)
         assert_int_equal(b.data[8 + i], ' ');
     assert_memory_equal(b.data + 8 + padded, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\1\2", 10);
-    bytes_release(&b);
 }
 
 TEST_OF(metadata_is_kept_as_json, scratch *s) {
@@ -71,13 +70,11 @@ TEST_OF(metadata_is_kept_as_json, scratch *s) {
     assert_non_null(arrays);
     assert_int_equal(arrays->count, 0);
     assert_non_null(strstr(arrays->metadata, "\"note\":\"h\xC3\xA9 \\\"x\\\"\""));
-    bytes first = read_bytes(s->path); /* tensors that were read can be written again, with new checksums */
+    HELD(bytes) first = read_bytes(s->path); /* tensors that were read can be written again, with new checksums */
     assert_int_equal(mo_safetensors_write(arrays, arrays->metadata, s->path), MO_OK);
-    bytes second = read_bytes(s->path);
+    HELD(bytes) second = read_bytes(s->path);
     assert_int_equal(first.n, second.n);
     assert_memory_equal(first.data, second.data, first.n);
-    bytes_release(&first);
-    bytes_release(&second);
 }
 
 TEST_OF(the_reference_implementation_is_read, scratch *s) {
@@ -176,12 +173,11 @@ TEST_OF(checksums_are_verified_where_present, scratch *s) {
     assert_refused(s->ctx, make_file("{\"__metadata__\":{\"xxh3_tensors\":\"\"}}", "", 0), MO_FORMAT,
         PARTS("damaged header: expected xxh3_header beside xxh3_tensors, found none"));
     /* older versions wrote the checksum of the data under this key */
-    bytes b = make_file("{\"__metadata__\": {\"xxh3\": \"a96faf705af16834e6c632b61e964e1f\"}, "
-                        "\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
+    HELD(bytes) b = make_file("{\"__metadata__\": {\"xxh3\": \"a96faf705af16834e6c632b61e964e1f\"}, "
+                              "\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
         "a", 1);
     HELD(mo_arrays) *arrays = mo_safetensors_decode(s->ctx, "fine", b.data, b.n);
     assert_non_null(arrays);
-    bytes_release(&b);
 }
 
 TEST(nothing_is_left) {

@@ -104,8 +104,7 @@ TEST_OF(copy_converts_between_all_types, mo_context *ctx) {
 }
 
 /* T is a transposed window onto memory of the test. The clones have its values in T's order, and outlive the memory. */
-TEST(a_clone_has_the_values_and_memory_of_its_own) {
-    mo_context *ctx = *state;
+TEST_OF(a_clone_has_the_values_and_memory_of_its_own, mo_context *ctx) {
     HELD(mo_context) *other = mo_context_create(NULL);
     float x[] = {1, 2, 3, 4, 5, 6}, got[6];
     const float expected[] = {1, 4, 2, 5, 3, 6};

@@ -59,18 +59,14 @@ static void compare_sources(mo_context *ctx, mo_pool *here, mo_pool *there, mo_m
     for (int i = 0; i < mo_pool_size(here); i++) {
         const mo_source *a = mo_pool_source(here, i), *b = mo_pool_source(there, i);
         for (int64_t max_rows = 0; max_rows <= 40; max_rows += 40) {
-            mo_tensor *X = mo_embed_all(model, a, max_rows), *Y = mo_embed_all(model, b, max_rows);
+            HELD(mo_tensor) *X = mo_embed_all(model, a, max_rows), *Y = mo_embed_all(model, b, max_rows);
             expect_equal(X, Y);
-            mo_tensor_release(X);
-            mo_tensor_release(Y);
         }
         for (int hop = 0; hop <= PLANTED_HOPS; hop++) {
-            mo_tensor *X = mo_embed_hop(a, hop), *Y = mo_embed_hop(b, hop);
+            HELD(mo_tensor) *X = mo_embed_hop(a, hop), *Y = mo_embed_hop(b, hop);
             expect_equal(X, Y);
             if (b->task != MO_TASK_GC && !mo_has_example_rows(b))
                 assert_int_equal(mo_embed_hop_each(b, hop, 40, expect_block, X), MO_OK);
-            mo_tensor_release(X);
-            mo_tensor_release(Y);
         }
         figures f = evaluate(ctx, a, model), g = evaluate(ctx, b, model);
         assert_int_equal(f.n, g.n);

@@ -36,10 +36,9 @@ static void copy_features(const mo_pool *from, mo_pool *to) {
         for (int64_t j = 0; to->source[i].owns_features && j < y->count; j++) {
             mo_tensor *X = mo_arrays_find(x, y->items[j].name), *Y = y->items[j].tensor;
             size_t bytes = (size_t)mo_numel(Y) * mo_dtype_size(mo_tensor_dtype(Y));
-            void *host = malloc(bytes + 1);
+            HELD_MEMORY void *host = malloc(bytes + 1);
             assert_int_equal(mo_tensor_read(X, host, bytes), MO_OK);
             assert_int_equal(mo_tensor_write(Y, host, bytes), MO_OK);
-            free(host);
         }
     }
 }

@@ -27,11 +27,10 @@ static int open_use(void **state) {
 }
 
 static int close_use(void **state) {
-    use *u = *state;
+    HELD_MEMORY use *u = *state;
     mo_tape_release(u->t);
     mo_tensor_release(u->W);
     int code = mo_context_release(u->ctx);
-    free(u);
     return code;
 }
 
