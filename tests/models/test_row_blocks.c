@@ -1,25 +1,13 @@
 /* tests/models/test_row_blocks.c - encoding in blocks of rows: the loss and the gradients equal those without blocks,
  * also with dropout, and need only the memory of one block. */
-#include "tests/scratch.h"
+#include "tests/models/drawn_episode.h"
 #include "tests/worst_of.h"
 
 #include <math.h>
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
-enum { DIM = 6, ROWS = 23, GRAPHS = 5, MAX_PARAMETERS = 64, SUPPORT = 6, QUERIES = 4, WIDTH = 5, EXTRAS = 3 };
-
-static mo_tensor *draw(mo_tape *t, mo_dtype real, int ndim, const int64_t *shape, uint64_t stream) {
-    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, stream);
-    mo_tensor *X = mo_tape_tensor(t, MO_F64, ndim, shape);
-    size_t size = (size_t)mo_numel(X) * sizeof(double);
-    double *x = malloc(size);
-    for (int64_t i = 0; i < mo_numel(X); i++)
-        x[i] = mo_random_normal(&r);
-    mo_tensor_write(X, x, size);
-    free(x);
-    return mo_cast(t, X, real);
-}
+enum { DIM = 6, ROWS = 23, GRAPHS = 5, MAX_PARAMETERS = 64 };
 
 static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {
     return mo_from(t, MO_I64, 1, &n, value);
@@ -55,20 +43,8 @@ static mo_episode node_rows(mo_tape *t, mo_dtype real, mo_task task) {
     return e;
 }
 
-static mo_episode example_rows(mo_tape *t, mo_dtype real, mo_task task) {
-    static const int64_t labels[] = {0, 1, 0, 1, 1, 0};
-    mo_episode e = {.task = task, .classes = 2, .n_rows = 3};
-    int64_t n = SUPPORT + QUERIES;
-    e.rows[0] = (mo_named){"blocks", draw(t, real, 4, (int64_t[]){2, 4, n, WIDTH}, 1), NULL};
-    e.rows[1] = (mo_named){"spectrum", draw(t, real, 2, (int64_t[]){2, WIDTH}, 2), NULL};
-    e.rows[2] = (mo_named){"extras", draw(t, real, 2, (int64_t[]){n, EXTRAS}, 3), NULL};
-    e.support_label = integers(t, SUPPORT, labels);
-    e.query_label = integers(t, QUERIES, labels);
-    return e;
-}
-
 static mo_episode episode_of(mo_tape *t, mo_model *m, mo_dtype real, mo_task task) {
-    return m->encoder.of_examples ? example_rows(t, real, task) : node_rows(t, real, task);
+    return m->encoder.of_examples ? drawn_episode(t, real, task) : node_rows(t, real, task);
 }
 
 static mo_model *gamlp(mo_context *ctx, mo_dtype real, int layers, int hops, double dropout) {
@@ -174,14 +150,14 @@ TEST_OF(the_largest_encoder_has_room, scratch *s) {
     assert_int_equal(mo_backward(t, mo_model_loss(t, m, &e, NULL, NULL)), MO_OK);
 }
 
-typedef struct problem {
+typedef struct block_problem {
     mo_model *model;
     mo_task task;
-} problem;
+} block_problem;
 
-static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+static void block_loss(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)in; /* the inputs are the model's own parameters */
-    const problem *p = state;
+    const block_problem *p = state;
     mo_episode e = episode_of(t, p->model, MO_F64, p->task);
     mo_random r = mo_random_at(1, MO_PURPOSE_DROPOUT, 4);
     e.max_rows = 4;
@@ -196,8 +172,8 @@ TEST_OF(gradients_hold_to_order_two, scratch *s) {
         for (int j = 0; j < n; j++)
             in[j] = mo_model_parameter(model[i], j);
         for (int task = 0; task < MO_TASKS; task++) {
-            problem p = {model[i], (mo_task)task};
-            mo_check_result r = mo_check_function(s->ctx, loss_function, &p, in, n, 1, 2, 1e-5, 4);
+            block_problem p = {model[i], (mo_task)task};
+            mo_check_result r = mo_check_function(s->ctx, block_loss, &p, in, n, 1, 2, 1e-5, 4);
             if (!r.pass)
                 fail_msg("%s, %s: %s", model[i]->encoder.name, mo_task_name((mo_task)task), r.worst);
         }

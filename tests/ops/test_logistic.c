@@ -167,20 +167,6 @@ TEST(derivatives_hold_at_the_size_of_an_episode) {
     }
 }
 
-TEST_OF(one_node_is_recorded_and_backward_never_factorizes, mo_context *ctx) {
-    problem p = {.batch = 4, .n = 8, .d = 12, .classes = 2, .spread = 1, .lambda = 0.5};
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
-    draw_problem(t, &p, 16);
-    mo_tensor *in[] = {p.X, p.Y, p.lambda_tensor}, *first[3], *second[3];
-    mo_tensor *W = mo_logistic(t, in[0], in[1], in[2], MO_INTERCEPT_FREE);
-    assert_int_equal(mo_tape_nodes(t), 1);
-    int64_t before = mo_context_counters(ctx).factorizations;
-    mo_grad(t, &W, NULL, 1, in, first, 3, MO_CREATE_GRAPH);
-    mo_grad(t, first, NULL, 3, in, second, 3, 0);
-    assert_true(mo_ok(ctx));
-    assert_int_equal(mo_context_counters(ctx).factorizations, before);
-}
-
 TEST_OF(a_weight_of_two_is_a_row_twice, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double x[] = {1, 2, 0, 1, -1, 1, 1, 2}, y[] = {1, 0, 0, 1, 0, 1, 1, 0}, doubled[] = {2, 0, 0, 1, 0, 1};

@@ -12,17 +12,6 @@ static mo_tensor *take_step(mo_tape *t, mo_tensor *a) {
     return b;
 }
 
-TEST_OF(resets_use_the_memory_of_two_steps, toy *y) {
-    mo_tensor *a = toy_leaf(y, 2, 3);
-    take_step(y->t, a);
-    mo_counters first = mo_context_counters(y->ctx);
-    for (int i = 0; i < 1000; i++)
-        take_step(y->t, a);
-    mo_counters later = mo_context_counters(y->ctx);
-    assert_int_equal(later.allocations, first.allocations);
-    assert_int_equal(later.bytes_live, first.bytes_live);
-}
-
 TEST_OF(a_value_of_a_closed_scope_is_named, toy *y) {
     mo_tensor *a = toy_leaf(y, 2, 3);
     mo_scope scope = mo_scope_open(y->t);
