@@ -4,9 +4,9 @@
 
 #include "autograd/autograd.h"
 #include "tensor/inside.h"
+#include "tests/folder.h"
 #include "tests/held.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,29 +91,18 @@ static inline int scratch_create(void **state) {
     return s->ctx && mo_ok(s->ctx) && mkdtemp(s->folder) ? 0 : -1;
 }
 
-/* Returns the number of files in the folder; `removed` removes them. */
+/* Returns the number of entries of the folder; `removed` removes them. */
 static inline int scratch_files(scratch *s, bool removed) {
-    int count = 0;
-    char path[600];
-    DIR *folder = opendir(s->folder);
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        count++;
-        snprintf(path, sizeof path, "%s/%s", s->folder, entry->d_name);
-        if (removed)
-            remove(path);
-    }
-    if (folder)
-        closedir(folder);
+    int count = folder_files(s->folder, "", NULL);
+    if (removed)
+        folder_clear(s->folder);
     return count;
 }
 
 /* Group tear-down. */
 static inline int scratch_release(void **state) {
     scratch *s = *state;
-    scratch_files(s, true);
-    rmdir(s->folder);
+    folder_remove(s->folder);
     mo_context_release(s->ctx);
     free(s);
     return 0;
@@ -138,6 +127,12 @@ static inline const char *scratch_path(scratch *s, const char *name) {
     if (i == s->n_paths)
         memcpy(s->paths[s->n_paths++], path, sizeof path);
     return s->path = s->paths[i];
+}
+
+/* Returns the path of a folder in the folder; what an earlier use of the name left there is removed. */
+static inline const char *scratch_folder(scratch *s, const char *name) {
+    folder_remove(scratch_path(s, name));
+    return s->path;
 }
 
 /* Writes a file into the folder and returns its path. */

@@ -87,7 +87,7 @@ static run *make_run(scratch *s, const char *name, uint64_t seed, int threads) {
     run *r = test_memory(sizeof *r);
     r->seed = seed;
     r->threads = threads;
-    snprintf(r->folder, sizeof r->folder, "%s", scratch_path(s, name));
+    snprintf(r->folder, sizeof r->folder, "%s", scratch_folder(s, name));
     return r;
 }
 
@@ -103,7 +103,6 @@ TEST_OF(two_threads_train_as_each_alone, scratch *s) {
     for (int i = 0; i < 2; i++) {
         alone[i] = make_run(s, i ? "alone1" : "alone0", (uint64_t)i + 1, 1 + i * MORE_THREADS);
         train(alone[i]);
-        folder_remove(alone[i]->folder);
         assert_run(alone[i]);
         together[i] = make_run(s, i ? "together1" : "together0", (uint64_t)i + 1, 1 + i * MORE_THREADS);
     }
@@ -112,7 +111,6 @@ TEST_OF(two_threads_train_as_each_alone, scratch *s) {
     for (int i = 0; i < 2; i++)
         pthread_join(thread[i], NULL);
     for (int i = 0; i < 2; i++) {
-        folder_remove(together[i]->folder);
         assert_run(together[i]);
         assert_int_equal(together[i]->n, alone[i]->n);
         assert_memory_equal(together[i]->weights, alone[i]->weights, (size_t)alone[i]->n * sizeof(float));
@@ -241,7 +239,6 @@ static void provoke(scratch *s) {
     mo_context_release(ctx);
     run *r = make_run(s, "host", 3, 1 + MORE_THREADS);
     train(r);
-    folder_remove(r->folder);
     assert_run(r);
 }
 

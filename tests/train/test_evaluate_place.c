@@ -90,7 +90,7 @@ static int compare_best_hops(mo_context *ctx, const mo_pool *here, const mo_pool
 
 /* The CPU reads host memory in place; to a device, rows are copied from memory and from disk. */
 TEST_OF(rows_on_disk_evaluate_as_those_in_memory, scratch *s) {
-    const char *cache = scratch_path(s, "cache");
+    const char *cache = scratch_folder(s, "cache");
     HELD(mo_context) *ctx = device_context(test_device());
     int others = 0;
     for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
@@ -103,13 +103,12 @@ TEST_OF(rows_on_disk_evaluate_as_those_in_memory, scratch *s) {
     }
     print_message("%d best hops are not hop 0\n", others);
     assert_true(others > 0);
-    folder_remove(cache);
 }
 
 TEST_OF(a_pool_that_changes_is_planned_anew, scratch *s) {
     mo_step_report r;
     double lone[MO_TASKS] = {[MO_TASK_NC] = 1}, all[MO_TASKS] = {1, 1, 1};
-    const char *folder = scratch_path(s, "run");
+    const char *folder = scratch_folder(s, "run");
     run_options o = usual_run;
     o.device = test_device();
     o.episodes = 1;
@@ -131,7 +130,6 @@ TEST_OF(a_pool_that_changes_is_planned_anew, scratch *s) {
     mo_pool_set_families(run.pool, all);
     while (run.trainer->step < o.steps)
         assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
-    folder_remove(folder);
 }
 
 /* The math mode rounds the model's products, not those that make features. */

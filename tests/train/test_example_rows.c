@@ -30,7 +30,7 @@ static void assert_same_arrays(const mo_features *a, const mo_features *b) {
 }
 
 TEST_OF(rows_do_not_depend_on_threads_or_cache, scratch *s) {
-    const char *folder = scratch_path(s, "cache");
+    const char *folder = scratch_folder(s, "cache");
     for (int task = 0; task < MO_TASKS; task++) {
         HELD(mo_context) *many = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = 5});
         HELD(mo_features) *one = open_task(s->ctx, (mo_task)task, folder),
@@ -41,7 +41,6 @@ TEST_OF(rows_do_not_depend_on_threads_or_cache, scratch *s) {
         assert_same_arrays(one, again);
         assert_same_arrays(one, other);
     }
-    folder_remove(folder);
 }
 
 /* The embeddings of all nodes by a model, from every hop or from the sums that are made for this model alone. disk: the
@@ -66,8 +65,7 @@ static mo_tensor *embed_copies(mo_context *ctx, mo_model *model, bool for_model,
 /* For a model, one without the initial row, and one without diffused rows. */
 TEST_OF(sums_made_for_one_model_are_its_sums_of_all_hops, scratch *s) {
     static const unsigned without[] = {0, 1u << MO_PART_INITIAL, 1u << MO_PART_DIFFUSED};
-    char folder[300];
-    snprintf(folder, sizeof folder, "%s/sums", s->folder);
+    const char *folder = scratch_folder(s, "sums");
     for (int i = 0; i < 3; i++) {
         HELD(mo_model) *model =
             mo_invariant_create(s->ctx, MO_F32, &(mo_invariant_options){.hops = 3, .without = without[i]});
@@ -91,7 +89,6 @@ TEST_OF(sums_made_for_one_model_are_its_sums_of_all_hops, scratch *s) {
         assert_memory_equal(b, mo_tensor_view(disk).data, (size_t)mo_numel(sums) * sizeof *b);
         assert_memory_equal(b, mo_tensor_view(again).data, (size_t)mo_numel(sums) * sizeof *b);
     }
-    folder_remove(folder);
 }
 
 /* Computes the expected counts of a pair from a dense adjacency. */

@@ -70,7 +70,7 @@ TEST_OF(without_a_norm_hop_zero_is_the_basis, scratch *s) {
     bare.norm = MO_FEATURE_NORM_NONE;
     disk = bare;
     disk.place = MO_FEATURES_ON_DISK;
-    disk.cache = scratch_path(s, "bare");
+    disk.cache = scratch_folder(s, "bare");
     for (int i = 0; i < 2; i++) {
         int64_t n, m;
         float *x = hops_of(graphs[i], &bare, &n, NULL), *y = hops_of(graphs[i], &disk, &m, NULL);
@@ -90,7 +90,6 @@ TEST_OF(without_a_norm_hop_zero_is_the_basis, scratch *s) {
         free(y);
         mo_graph_release(graphs[i]);
     }
-    folder_remove(disk.cache);
 }
 
 /* In the sum structure comes from the left and attributes from the right, each beginning with its largest singular
