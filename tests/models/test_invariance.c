@@ -2,7 +2,7 @@
 #include "tests/models/drawn_episode.h"
 #include "tests/worst_of.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 /* ---- another valid SVD: the cached basis times an orthogonal matrix for each group of equal singular values ---- */
 

@@ -2,7 +2,7 @@
  * repeated and resumed bit for bit. */
 #include "tests/models/drawn_episode.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 /* ---- columns beyond the rank ---- */
 

@@ -2,7 +2,7 @@
  * library's head: it trains, is evaluated, embeds, and its weights can be read back. */
 #include "tests/training_run.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { OWN_WIDTH = 4 };
 

@@ -192,7 +192,3 @@ TEST_OF(members_are_checked_as_npy, scratch *s) {
     zip_member empty = {.name = "x.npy"};
     assert_refused(s->ctx, make_zip(&empty, 1), MO_FORMAT, PARTS("member 'x'", "expected an .npy array", "found ''"));
 }
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
-}

@@ -160,7 +160,3 @@ TEST_OF(what_is_no_file_is_not_read, scratch *s) {
     assert_failed(s->ctx, MO_FORMAT, PARTS("label: the file is empty"));
     scratch_files(s, true);
 }
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
-}

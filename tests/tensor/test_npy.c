@@ -241,7 +241,3 @@ TEST_OF(every_truncation_is_refused, scratch *s) {
         assert_refused(s->ctx, whole, MO_FORMAT, PARTS("bytes of data for shape"));
     }
 }
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
-}

@@ -161,7 +161,3 @@ TEST_OF(cora_has_its_published_sizes, scratch *s) {
     assert_int_equal(mo_dim(mo_arrays_find(arrays, "attr_indices"), 0), 49216);
     assert_int_equal(mo_dim(mo_arrays_find(arrays, "labels"), 0), 2708);
 }
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
-}

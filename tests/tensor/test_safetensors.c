@@ -179,7 +179,3 @@ TEST_OF(checksums_are_verified_where_present, scratch *s) {
     HELD(mo_arrays) *arrays = mo_safetensors_decode(s->ctx, "fine", b.data, b.n);
     assert_non_null(arrays);
 }
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
-}

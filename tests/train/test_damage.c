@@ -4,7 +4,7 @@
 #include "tests/training_run.h"
 #include "tools/predict/predict.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 typedef struct subject {
     mo_context *ctx;

@@ -4,7 +4,7 @@
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 static mo_features *open_task(mo_context *ctx, mo_task task, const char *cache) {
     mo_feature_options o = example_features(cache);

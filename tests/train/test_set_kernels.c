@@ -336,7 +336,3 @@ TEST_OF(empty_lists_and_wrong_graphs_and_too_little_memory, scratch *s) {
     assert_int_equal(mo_code_of(s->ctx), MO_INVALID);
     mo_clear_error(s->ctx);
 }
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
-}

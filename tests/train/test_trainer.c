@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 TEST_OF(thread_count_changes_no_bit, scratch *s) {
     static const int threads[] = {2, 3, 8};
