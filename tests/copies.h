@@ -38,8 +38,7 @@ static inline mo_pool *pool_of_copies(mo_context *ctx, const char *cache) {
     mo_feature_options features = example_features(cache);
     mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
     mo_pool_add(pool, graph_of_copies(ctx), 0);
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
+    expect_ok(ctx);
     return pool;
 }
 
@@ -52,14 +51,13 @@ static inline mo_model *moved_model(mo_context *ctx, mo_dtype real) {
         mo_tensor *P = mo_model_parameter(model, i);
         int64_t n = mo_numel(P);
         double x[64];
-        mo_tensor *wide = mo_tensor_create(ctx, MO_F64, mo_ndim(P), P->shape);
+        HELD(mo_tensor) *wide = mo_tensor_create(ctx, MO_F64, mo_ndim(P), P->shape);
         mo_tensor_copy(wide, P);
         mo_tensor_read(wide, x, (size_t)n * sizeof *x);
         for (int64_t j = 0; j < n; j++)
             x[j] += 0.3 * mo_random_normal(&r);
         mo_tensor_write(wide, x, (size_t)n * sizeof *x);
         mo_tensor_copy(P, wide);
-        mo_tensor_release(wide);
     }
     return model;
 }

@@ -7,15 +7,6 @@
 
 #include <zlib.h>
 
-static inline void release_arrays(void *arrays) {
-    mo_arrays_release(arrays);
-}
-
-/* Returns its argument, which is released when the test ends. */
-static inline mo_arrays *arrays_of_test(mo_arrays *arrays) {
-    return until_end(arrays, release_arrays);
-}
-
 /* Tear-down of a test: removes the files of its folder. */
 static inline int remove_files(void **state) {
     scratch_files(*state, true);

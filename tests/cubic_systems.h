@@ -52,11 +52,10 @@ static inline void draw_cubic(fixture *f, mo_dtype real, int64_t items, int64_t 
     for (int64_t i = 0; i < items * m; i++)
         c[i] = mo_random_normal(&r);
     for (int i = 0; i < 2; i++) {
-        mo_tensor *wide = mo_tensor_create_from(f->ctx, MO_F64, i ? 2 : 3, (int64_t[]){items, m, m}, i ? c : A);
-        mo_tensor *leaf = mo_require_grad(mo_tensor_create(f->ctx, real, i ? 2 : 3, (int64_t[]){items, m, m}));
-        f->theta[i] = tensor_of_test(leaf);
+        HELD(mo_tensor) *wide = mo_tensor_create_from(f->ctx, MO_F64, i ? 2 : 3, (int64_t[]){items, m, m}, i ? c : A);
+        mo_tensor_release(f->theta[i]);
+        f->theta[i] = mo_require_grad(mo_tensor_create(f->ctx, real, i ? 2 : 3, (int64_t[]){items, m, m}));
         mo_tensor_copy(f->theta[i], wide);
-        mo_tensor_release(wide);
     }
 }
 
@@ -65,6 +64,6 @@ static inline void expect_near(double got, double expected, double tolerance) {
         fail_msg("%.17g, expected %.17g to %g", got, expected, tolerance);
 }
 
-static const fixtures around_each = {set_up, NULL};
+static const fixtures around_each = {set_up, tear_down};
 
 #endif

@@ -25,13 +25,24 @@ static inline int folder_files(const char *folder, const char *ending, char path
     return count;
 }
 
-/* Removes the folder and its files. */
-static inline void folder_remove(const char *folder) {
+static inline void folder_remove(const char *folder);
+
+/* Removes all that the folder has. */
+static inline void folder_clear(const char *folder) {
     DIR *listing = opendir(folder);
-    for (struct dirent *e; listing && (e = readdir(listing));)
-        unlinkat(dirfd(listing), e->d_name, 0);
+    char path[1024];
+    for (struct dirent *e; listing && (e = readdir(listing));) {
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+            continue;
+        if (snprintf(path, sizeof path, "%s/%s", folder, e->d_name) < (int)sizeof path && unlink(path))
+            folder_remove(path);
+    }
     if (listing)
         closedir(listing);
+}
+
+static inline void folder_remove(const char *folder) {
+    folder_clear(folder);
     rmdir(folder);
 }
 

@@ -26,6 +26,15 @@ static inline void held_mo_tape(mo_tape **t) {
     mo_tape_release(*t);
 }
 
+/* A tape that is released with its context. */
+typedef mo_tape lone_tape;
+
+static inline void held_lone_tape(mo_tape **t) {
+    mo_context *ctx = mo_tape_context(*t);
+    mo_tape_release(*t);
+    held_mo_context(&ctx);
+}
+
 static inline void held_mo_tensor(mo_tensor **T) {
     mo_tensor_release(*T);
 }

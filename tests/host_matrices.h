@@ -20,14 +20,19 @@ typedef struct fixture {
 
 static inline int set_up(void **state) {
     static fixture f;
-    f.ctx = context_of_test(device_context_of(test_device(), 0));
-    f.t = tape_of_test(mo_tape_create(f.ctx, MO_RECORD));
+    f.ctx = device_context_of(test_device(), 0);
+    f.t = mo_tape_create(f.ctx, MO_RECORD);
     f.r = mo_random_at(11, MO_PURPOSE_CHECK, 0);
     *state = &f;
     return 0;
 }
 
-static const fixtures around_each = {set_up, NULL};
+static inline int tear_down(void **state) {
+    held_lone_tape(&((fixture *)*state)->t);
+    return 0;
+}
+
+static const fixtures around_each = {set_up, tear_down};
 
 /* Frees the tensors and the arrays so far. */
 static inline void end_round(fixture *f) {

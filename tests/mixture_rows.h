@@ -19,11 +19,10 @@ static inline mo_tensor *draw(mo_context *ctx, int ndim, const int64_t *shape, d
 
 /* Returns one-hot rows; row i has class i mod C. */
 static inline mo_tensor *labels(mo_context *ctx, int64_t n, int64_t C) {
-    double *y = calloc((size_t)(n * C), sizeof *y);
+    HELD_MEMORY double *y = calloc((size_t)(n * C), sizeof *y);
     for (int64_t i = 0; i < n; i++)
         y[i * C + i % C] = 1;
     mo_tensor *Y = mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){n, C}, y);
-    free(y);
     return Y;
 }
 

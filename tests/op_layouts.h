@@ -114,14 +114,13 @@ static inline bool may_repeat(const op_sample *s, int i, int axis) {
 
 /* Whether the op accepts these sizes and strides. If not, clears its error, which must be a refusal. */
 static inline bool laid_out_is_taken(laid_out *l) {
-    mo_tape *t = mo_tape_create(l->ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(l->ctx, MO_RECORD);
     mo_tensor *out[MO_MAX_OUTPUTS];
     laid_out_function(t, l->in, l->sample.n_in, out, mo_op_outputs(l->op), l);
     mo_code code = mo_context_status(l->ctx)->code;
     if (code != MO_OK && code != MO_INVALID && code != MO_MISMATCH && code != MO_NUMERICAL)
         fail_msg("%s: %s", laid_out_name(l), mo_context_status(l->ctx)->message);
     mo_clear_error(l->ctx);
-    mo_tape_release(t);
     return code == MO_OK;
 }
 

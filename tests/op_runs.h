@@ -96,10 +96,9 @@ static inline op_value op_value_of(const mo_tensor *T) {
     v.raw = test_memory(v.bytes + 1);
     v.x = test_memory((size_t)v.n * sizeof(double) + 1);
     mo_tensor_read(T, v.raw, v.bytes);
-    mo_tensor *wide = mo_tensor_create(T->ctx, MO_F64, T->ndim, T->shape);
+    HELD(mo_tensor) *wide = mo_tensor_create(T->ctx, MO_F64, T->ndim, T->shape);
     mo_tensor_copy(wide, T);
     mo_tensor_read(wide, v.x, (size_t)v.n * sizeof(double));
-    mo_tensor_release(wide);
     return v;
 }
 
@@ -143,10 +142,9 @@ static inline op_result op_case_run(op_case *c, mo_tape *t, mo_tensor *const *in
 
 /* Runs the op on the case's own inputs. */
 static inline op_result op_case_plain(op_case *c) {
-    mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(c->ctx, MO_RECORD);
     op_result r = op_case_run(c, t, c->in);
     assert_case_fine(c);
-    mo_tape_release(t);
     return r;
 }
 

@@ -26,8 +26,6 @@ static inline mo_pool *parity_pool(mo_context *ctx, const char *folder) {
 /* Trains in a context; all contexts start with the same weights and features. */
 static inline void parity_train(
     mo_context *ctx, scratch *s, const char *name, int64_t max_rows, int steps, parity_run *r) {
-    char out[600];
-    snprintf(out, sizeof out, "%s/%s", s->folder, name);
     mo_pool *pool = parity_pool(ctx, s->folder);
     mo_model *model = planted_model(ctx, 1);
     mo_trainer_options options = {.steps = steps,
@@ -35,7 +33,7 @@ static inline void parity_train(
         .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
         .plan = planted_plans(1),
         .max_rows = max_rows,
-        .out = out};
+        .out = scratch_folder(s, name)};
     mo_trainer *trainer = mo_trainer_create(model, pool, &options);
     mo_step_report report;
     for (int i = 0; i < steps && mo_trainer_step(trainer, &report) == MO_OK; i++) {
@@ -47,7 +45,6 @@ static inline void parity_train(
     mo_trainer_release(trainer);
     mo_model_release(model);
     mo_pool_release(pool);
-    folder_remove(out);
 }
 
 #endif

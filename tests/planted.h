@@ -2,7 +2,6 @@
 #ifndef PLANTED_H
 #define PLANTED_H
 
-#include "tensor/storage.h"
 #include "tests/scratch.h"
 #include "train/episodes/pool.h"
 #include "train/graphs/graph_build.h"
@@ -69,8 +68,7 @@ static inline mo_pool *planted_pool_of(mo_context *ctx, const mo_feature_options
     assert_non_null(pool);
     mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 0);
     mo_pool_add(pool, planted_set(ctx, "rings", 60, 2), 0);
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
+    expect_ok(ctx);
     return pool;
 }
 
@@ -95,16 +93,6 @@ static inline mo_model *planted_model(mo_context *ctx, uint64_t seed) {
     mo_model *model = mo_mochi_create(ctx, MO_F32, &o, seed);
     assert_non_null(model);
     return model;
-}
-
-/* Group tear-down: fails if anything is still held, except the backend's own memory. */
-static inline int planted_release(void **state) {
-    scratch *s = *state;
-    s->ctx->backend->close(s->ctx);
-    int64_t live = mo_context_counters(s->ctx).bytes_live;
-    if (live)
-        print_error("%lld bytes were not released\n", (long long)live);
-    return scratch_release(state) || live ? -1 : 0;
 }
 
 static inline mo_plan_options planted_plans(uint64_t seed) {

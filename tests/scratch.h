@@ -3,10 +3,10 @@
 #define SCRATCH_H
 
 #include "autograd/autograd.h"
-#include "tensor/inside.h"
+#include "tensor/storage.h"
+#include "tests/folder.h"
 #include "tests/held.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,31 +59,6 @@ static inline void expect_pass(mo_check_result r) {
         fail_msg("%s", r.worst);
 }
 
-/* Return their argument, which is released when the test ends. */
-static inline void release_tensor(void *T) {
-    mo_tensor_release(T);
-}
-
-static inline mo_tensor *tensor_of_test(mo_tensor *T) {
-    return until_end(T, release_tensor);
-}
-
-static inline void release_tape(void *t) {
-    mo_tape_release(t);
-}
-
-static inline mo_tape *tape_of_test(mo_tape *t) {
-    return until_end(t, release_tape);
-}
-
-static inline void release_context(void *ctx) {
-    assert_int_equal(mo_context_release(ctx), MO_OK);
-}
-
-static inline mo_context *context_of_test(mo_context *ctx) {
-    return until_end(ctx, release_context);
-}
-
 /* The lines that a mo_notice has received. */
 typedef struct notices {
     char text[4096];
@@ -116,40 +91,26 @@ static inline int scratch_create(void **state) {
     return s->ctx && mo_ok(s->ctx) && mkdtemp(s->folder) ? 0 : -1;
 }
 
-/* Returns the number of files in the folder; `removed` removes them. */
+/* Returns the number of entries of the folder; `removed` removes them. */
 static inline int scratch_files(scratch *s, bool removed) {
-    int count = 0;
-    char path[600];
-    DIR *folder = opendir(s->folder);
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        count++;
-        snprintf(path, sizeof path, "%s/%s", s->folder, entry->d_name);
-        if (removed)
-            remove(path);
-    }
-    if (folder)
-        closedir(folder);
+    int count = folder_files(s->folder, "", NULL);
+    if (removed)
+        folder_clear(s->folder);
     return count;
 }
 
-/* Group tear-down. */
+/* Group tear-down; fails if the tests left an error in the context, or memory except the backend's own. */
 static inline int scratch_release(void **state) {
     scratch *s = *state;
-    scratch_files(s, true);
-    rmdir(s->folder);
+    s->ctx->backend->close(s->ctx);
+    int64_t live = mo_context_counters(s->ctx).bytes_live;
+    bool clean = mo_ok(s->ctx) && live == 0;
+    if (!clean)
+        print_error("%lld bytes were not released; %s\n", (long long)live, mo_context_status(s->ctx)->message);
+    folder_remove(s->folder);
     mo_context_release(s->ctx);
     free(s);
-    return 0;
-}
-
-/* The last test of a group: fails if earlier tests left memory in the context or files in the folder. */
-static inline void nothing_is_left_behind(void **state) {
-    scratch *s = *state;
-    assert_true(mo_ok(s->ctx));
-    assert_int_equal(mo_context_counters(s->ctx).bytes_live, s->live);
-    assert_int_equal(scratch_files(s, false), 0);
+    return clean ? 0 : -1;
 }
 
 /* Returns the path of a name in the folder, which stays as it is until the scratch is released. */
@@ -163,6 +124,12 @@ static inline const char *scratch_path(scratch *s, const char *name) {
     if (i == s->n_paths)
         memcpy(s->paths[s->n_paths++], path, sizeof path);
     return s->path = s->paths[i];
+}
+
+/* Returns the path of a folder in the folder; what an earlier use of the name left there is removed. */
+static inline const char *scratch_folder(scratch *s, const char *name) {
+    folder_remove(scratch_path(s, name));
+    return s->path;
 }
 
 /* Writes a file into the folder and returns its path. */

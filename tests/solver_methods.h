@@ -67,9 +67,8 @@ static inline void draw(fixture *f, int64_t m) {
         A[i] = ((i / m) % m == i % m) * 2 + mo_random_normal(&r) / (2 * sqrt((double)m));
     for (int64_t i = 0; i < ITEMS * m; i++)
         c[i] = mo_random_normal(&r);
-    f->theta[0] =
-        tensor_of_test(mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 3, (int64_t[]){ITEMS, m, m}, A)));
-    f->theta[1] = tensor_of_test(mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 2, (int64_t[]){ITEMS, m}, c)));
+    f->theta[0] = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 3, (int64_t[]){ITEMS, m, m}, A));
+    f->theta[1] = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 2, (int64_t[]){ITEMS, m}, c));
 }
 
 /* Set-up with the tensors of draw_cubic. */
@@ -90,6 +89,6 @@ static inline void run_method(mo_tape *t, mo_tensor *const *in, int n_in, mo_ten
     out[0] = m->solve(t, x0, m->problem, (mo_tensor *[]){A, in[1]}, n_in, &o);
 }
 
-static const fixtures around_each = {set_up_drawn, NULL};
+static const fixtures around_each = {set_up_drawn, tear_down};
 
 #endif

@@ -15,54 +15,45 @@ void add_test(const char *name, CMUnitTestFunction test, CMFixtureFunction creat
     program = *all;
 }
 
-/* What lives until the test ends; the newest is the first of the list. */
-typedef struct lasting {
-    void *object;
-    void (*release)(void *object);
-    struct lasting *next;
-} lasting;
+/* The memory of the running test: blocks, each with the next behind this head. */
+typedef struct block {
+    _Alignas(max_align_t) struct block *next;
+} block;
 
-static lasting *newest;
-
-void *until_end(void *object, void (*release)(void *object)) {
-    lasting *l = malloc(sizeof *l);
-    assert_non_null(l);
-    *l = (lasting){object, release, newest};
-    newest = l;
-    return object;
-}
+static block *newest;
 
 void *test_memory(size_t bytes) {
-    void *memory = calloc(1, bytes + 1);
-    assert_non_null(memory);
-    return until_end(memory, free);
-}
-
-/* Releases the objects that have this release; NULL: all. */
-static void release_lasting(void (*release)(void *object)) {
-    for (lasting **at = &newest; *at;) {
-        lasting l = **at;
-        if (release && l.release != release) {
-            at = &(*at)->next;
-            continue;
-        }
-        free(*at);
-        *at = l.next;
-        l.release(l.object);
-    }
+    block *b = calloc(1, sizeof *b + bytes + 1);
+    assert_non_null(b);
+    b->next = newest;
+    newest = b;
+    return b + 1;
 }
 
 void free_test_memory(void) {
-    release_lasting(free);
+    while (newest) {
+        block *next = newest->next;
+        free(newest);
+        newest = next;
+    }
 }
 
 int end_test(void **state, const fixtures *each) {
-    release_lasting(NULL);
-    return each->release ? each->release(state) : 0;
+    int failed = each->release ? each->release(state) : 0;
+    free_test_memory();
+    return failed;
+}
+
+static int release_failed; /* which cmocka prints, but does not count */
+
+static int release_program(void **state) {
+    release_failed = program.release && program.release(state);
+    return release_failed;
 }
 
 int run_suite(void) {
-    return cmocka_run_group_tests(tests, program.create, program.release);
+    int failed = cmocka_run_group_tests(tests, program.create, release_program);
+    return failed + release_failed;
 }
 
 __attribute__((weak)) int main(void) {

@@ -28,13 +28,10 @@ void add_test(const char *name, CMUnitTestFunction test, CMFixtureFunction creat
 /* Runs the tests; returns 0 if none failed. It is the default main of a program. */
 int run_suite(void);
 
-/* Returns the object, which is released when the running test ends: the newest first, before the file's own
- * tear-down. */
-void *until_end(void *object, void (*release)(void *object));
 /* Returns zeroed memory that is freed when the running test ends, or at free_test_memory. */
 void *test_memory(size_t bytes);
 void free_test_memory(void);
-/* Tear-down of a test: releases what was given to until_end, then calls that of the file. */
+/* Tear-down of a test: calls that of the file, then frees the memory. */
 int end_test(void **state, const fixtures *each);
 
 #define ADD_TEST(name, function, each)                                                                                 \

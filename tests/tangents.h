@@ -138,12 +138,11 @@ static inline double quotient_distance(graph_code *g, mo_tensor *const *tangents
 
 /* Draws cotangents for order 2. */
 static inline void graph_code_open(graph_code *g) {
-    mo_tape *t = mo_tape_create(g->ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(g->ctx, MO_RECORD);
     mo_tensor *out[MO_MAX_OUTPUTS];
     int n = g->order == 2 ? outputs_of(g, t, out) : 0;
     for (int i = 0; i < n && mo_ok(g->ctx); i++)
         g->cotangent[g->n_cotangents++] = mo_require_grad(normal_like(g, out[i]));
-    mo_tape_release(t);
 }
 
 static inline void graph_code_close(graph_code *g) {

@@ -9,7 +9,9 @@
 typedef struct toy {
     mo_context *ctx;
     mo_tape *t;
-    int64_t empty; /* bytes that the context holds without a tape */
+    int64_t empty;       /* bytes that the context holds without a tape */
+    mo_tensor *owned[8]; /* released at the end */
+    int n_owned;
 } toy;
 
 static inline int toy_create(void **state) {
@@ -25,6 +27,8 @@ static inline int toy_create(void **state) {
 static inline int toy_release(void **state) {
     toy *y = *state;
     mo_tape_release(y->t);
+    while (y->n_owned)
+        mo_tensor_release(y->owned[--y->n_owned]);
     int64_t live = mo_context_counters(y->ctx).bytes_live - y->empty;
     if (live != 0)
         print_error("%lld bytes were not released\n", (long long)live);
@@ -38,9 +42,15 @@ static inline mo_tensor *toy_leaf_apart(mo_context *ctx, double first, double se
     return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){first, second}));
 }
 
+/* Returns its argument, which is released when the test ends. */
+static inline mo_tensor *toy_own(toy *y, mo_tensor *T) {
+    assert_in_range(y->n_owned, 0, sizeof y->owned / sizeof *y->owned - 1);
+    return y->owned[y->n_owned++] = T;
+}
+
 /* Returns such a leaf, which is released when the test ends. */
-static inline mo_tensor *toy_leaf(mo_context *ctx, double first, double second) {
-    return tensor_of_test(toy_leaf_apart(ctx, first, second));
+static inline mo_tensor *toy_leaf(toy *y, double first, double second) {
+    return toy_own(y, toy_leaf_apart(y->ctx, first, second));
 }
 
 /* Returns one element of a float64 tensor. */

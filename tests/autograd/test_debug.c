@@ -25,7 +25,7 @@ static void take_steps(mo_tape *t, mo_tensor *a, int n) {
 }
 
 TEST_OF(a_value_is_named_a_thousand_resets_later, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *kept = mo_keep(toy_mul(mo_tape_at(y->t, "fit.c", 31), a, a));
+    mo_tensor *a = toy_leaf(y, 2, 3), *kept = mo_keep(toy_mul(mo_tape_at(y->t, "fit.c", 31), a, a));
     mo_tape_at(y->t, NULL, 0);
     take_steps(y->t, a, 1000);
     assert_true(isnan(mo_item(toy_sum(y->t, kept))));
@@ -34,7 +34,7 @@ TEST_OF(a_value_is_named_a_thousand_resets_later, toy *y) {
 }
 
 TEST_OF(a_value_of_a_scope_is_named_after_later_ones, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *stale = NULL;
+    mo_tensor *a = toy_leaf(y, 2, 3), *stale = NULL;
     for (int i = 0; i < 10; i++) {
         mo_scope scope = mo_scope_open(y->t);
         mo_tensor *b = i ? toy_add(y->t, a, a) : toy_mul(y->t, a, a);
@@ -47,16 +47,15 @@ TEST_OF(a_value_of_a_scope_is_named_after_later_ones, toy *y) {
 }
 
 TEST_OF(released_tensors_and_tapes_are_named_until_their_context_goes, toy *y) {
-    mo_tensor *W = mo_parameter(y->ctx, "W", MO_F64, 1, (int64_t[]){2}), *a = toy_leaf(y->ctx, 2, 3);
+    mo_tensor *W = mo_parameter(y->ctx, "W", MO_F64, 1, (int64_t[]){2}), *a = toy_leaf(y, 2, 3);
     mo_tensor_release(W);
     mo_tape *first = mo_tape_create(y->ctx, MO_RECORD);
     mo_tensor *b = toy_mul(first, a, a);
     mo_tape_release(first);
     for (int i = 0; i < 10; i++) { /* objects that would reuse their memory */
         mo_tensor_release(mo_parameter(y->ctx, "V", MO_F64, 1, (int64_t[]){2}));
-        mo_tape *t = mo_tape_create(y->ctx, MO_RECORD);
+        HELD(mo_tape) *t = mo_tape_create(y->ctx, MO_RECORD);
         take_steps(t, a, 1);
-        mo_tape_release(t);
     }
     toy_mul(y->t, W, a);
     assert_failed(y->ctx, MO_STATE, PARTS("toy_mul: the value of input 0, W was freed by mo_tensor_release"));
@@ -86,7 +85,7 @@ TEST_OF(a_released_sparse_matrix_is_named, toy *y) {
 /* A message of any length ends with the caller's line. */
 TEST_AROUND(errors_name_the_callers_line, &ordinary) {
     toy *y = *state;
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *one = mo_scalar(y->t, MO_F64, 1);
+    mo_tensor *a = toy_leaf(y, 2, 3), *one = mo_scalar(y->t, MO_F64, 1);
     toy_mul(MO_HERE(y->t), a, one);
     char here[100], *text = malloc(3000);
     snprintf(here, sizeof here, "; last call on a tape: %s:%d", __FILE__, __LINE__ - 2);

@@ -10,7 +10,7 @@ static mo_tensor *pair(toy *y, double first, double second) {
 
 /* y1 = a a b, y2 = sum(b b): dy1 = 2 a b da + a a db, dy2 = 2 <b, db>. */
 TEST_OF(tangents_are_the_differential, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *tangents[2];
+    mo_tensor *a = toy_leaf(y, 2, 3), *b = toy_leaf(y, 5, 7), *tangents[2];
     mo_tensor *ys[] = {toy_mul(y->t, toy_mul(y->t, a, a), b), toy_sum(y->t, toy_mul(y->t, b, b))};
     mo_tensor *vs[] = {pair(y, 1, -2), pair(y, 10, 0.5)};
     assert_int_equal(mo_jvp(y->t, ys, 2, (mo_tensor *[]){a, b}, vs, 2, tangents, 0), MO_OK);
@@ -21,7 +21,7 @@ TEST_OF(tangents_are_the_differential, toy *y) {
 
 /* The derivatives of x^4 along v = 1: 4 x^3, 12 x^2, 24 x. */
 TEST_OF(tangents_of_tangents, toy *y) {
-    mo_tensor *x = toy_leaf(y->ctx, 2, -3), *d = toy_mul(y->t, toy_mul(y->t, x, x), toy_mul(y->t, x, x));
+    mo_tensor *x = toy_leaf(y, 2, -3), *d = toy_mul(y->t, toy_mul(y->t, x, x), toy_mul(y->t, x, x));
     mo_tensor *ones = pair(y, 1, 1);
     const double expected[3][2] = {{32, -108}, {48, 108}, {48, -72}};
     for (int order = 0; order < 3; order++) {
@@ -35,7 +35,7 @@ TEST_OF(tangents_of_tangents, toy *y) {
 
 /* f = sum(a a b): H [u; v] = [2 b u + 2 a v; 2 a u]. */
 TEST_OF(tangent_of_a_gradient_is_the_product_with_the_hessian, toy *y) {
-    mo_tensor *xs[] = {toy_leaf(y->ctx, 2, 3), toy_leaf(y->ctx, 5, 7)}, *grads[2], *tangents[2];
+    mo_tensor *xs[] = {toy_leaf(y, 2, 3), toy_leaf(y, 5, 7)}, *grads[2], *tangents[2];
     mo_tensor *f = toy_sum(y->t, toy_mul(y->t, toy_mul(y->t, xs[0], xs[0]), xs[1]));
     mo_tensor *vs[] = {pair(y, 1, -1), pair(y, 4, 8)};
     mo_grad(y->t, &f, NULL, 1, xs, grads, 2, MO_CREATE_GRAPH);
@@ -46,7 +46,7 @@ TEST_OF(tangent_of_a_gradient_is_the_product_with_the_hessian, toy *y) {
 
 /* The graph still serves a second jvp and a backward; a jvp adds only its tangents to the tape. */
 TEST_OF(the_graph_stays_as_it_was, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *v = pair(y, 1, 1), *tangent;
+    mo_tensor *a = toy_leaf(y, 2, 3), *v = pair(y, 1, 1), *tangent;
     mo_tensor *square = toy_mul(y->t, a, a), *cube = toy_mul(y->t, square, a), *loss = toy_sum(y->t, cube);
     int64_t nodes = mo_tape_nodes(y->t), tensors = y->t->n_tensors;
     for (int i = 0; i < 5; i++) {
@@ -64,7 +64,7 @@ TEST_OF(the_graph_stays_as_it_was, toy *y) {
 }
 
 TEST_OF(no_path_gives_zeros, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *v = pair(y, 1, 1), *tangent;
+    mo_tensor *a = toy_leaf(y, 2, 3), *b = toy_leaf(y, 5, 7), *v = pair(y, 1, 1), *tangent;
     mo_tensor *f = toy_mul(y->t, b, b), *data = pair(y, 1, 2);
     assert_int_equal(mo_jvp(y->t, &f, 1, &a, &v, 1, &tangent, 0), MO_OK);
     assert_values(tangent, 0, 0);
@@ -78,7 +78,7 @@ TEST_OF(no_path_gives_zeros, toy *y) {
 }
 
 TEST_OF(wrong_arguments_are_named, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *v = pair(y, 1, 1), *f = toy_mul(y->t, a, a), *data = pair(y, 1, 2);
+    mo_tensor *a = toy_leaf(y, 2, 3), *v = pair(y, 1, 1), *f = toy_mul(y->t, a, a), *data = pair(y, 1, 2);
     mo_tensor *wide = mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 1), *narrow = mo_full(y->t, MO_F32, 1, a->shape, 1);
     mo_tensor *tangent, *nothing = mo_null_tensor(y->ctx);
     assert_int_equal(mo_jvp(y->t, &f, 1, &a, &wide, 1, &tangent, 0), MO_INVALID);

@@ -46,7 +46,7 @@ static void assert_text(const char *got, const char *expected) {
 
 /* Records a parameter, a constant, a value computed from constants (not recorded), a view, and a product. */
 static mo_tensor *small_graph(toy *y, mo_tensor **W) {
-    *W = tensor_of_test(mo_parameter(y->ctx, "W", MO_F64, 2, (int64_t[]){2, 3}));
+    *W = toy_own(y, mo_parameter(y->ctx, "W", MO_F64, 2, (int64_t[]){2, 3}));
     mo_tensor_write(*W, (double[]){1, 2, 3, 4, 5, 6.25}, 6 * sizeof(double));
     mo_tensor *x = mo_scale(y->t, mo_full(y->t, MO_F64, 2, (int64_t[]){2, 3}, 2), 1, -1);
     return mo_sum(y->t, mo_matmul(y->t, x, mo_transpose(y->t, *W)), MO_ALL, MO_DROP_AXES);
@@ -75,8 +75,7 @@ TEST_OF(values_are_shown_where_few, toy *y) {
 }
 
 TEST_OF(recorded_backward_names_its_rules, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *f = mo_sum(y->t, mo_mul(y->t, a, mo_square(y->t, a)), MO_ALL, MO_DROP_AXES),
-              *g;
+    mo_tensor *a = toy_leaf(y, 2, 3), *f = mo_sum(y->t, mo_mul(y->t, a, mo_square(y->t, a)), MO_ALL, MO_DROP_AXES), *g;
     mo_grad(y->t, &f, NULL, 1, &a, &g, 1, MO_CREATE_GRAPH);
     const char *text = print(y, &(mo_print_options){.n_labels = 1, .labels = &(mo_label){"gradient of a", g}});
     assert_non_null(strstr(text, "data0 float64 [2]: leaf\n"));
@@ -88,8 +87,8 @@ TEST_OF(recorded_backward_names_its_rules, toy *y) {
 
 TEST_AROUND(several_outputs_are_numbered, &freed_with_context) {
     toy *y = *state;
-    mo_tensor *A = tensor_of_test(
-        mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 0, 0, 2})));
+    HELD(mo_tensor) *A =
+        mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 0, 0, 2}));
     mo_tensor *w, *V;
     mo_eigh(y->t, A, &w, &V);
     mo_square(y->t, V);
@@ -118,7 +117,7 @@ TEST_OF(dot_has_a_line_for_each_node_leaf_and_edge, toy *y) {
 }
 
 TEST_OF(names_are_quoted_for_graphviz, toy *y) {
-    mo_tensor *p = tensor_of_test(mo_parameter(y->ctx, "a\"b\\c", MO_F64, 0, NULL));
+    HELD(mo_tensor) *p = mo_parameter(y->ctx, "a\"b\\c", MO_F64, 0, NULL);
     mo_square(y->t, p);
     assert_non_null(strstr(print(y, &dot), "label=\"a\\\"b\\\\c\\nfloat64 []\""));
 }
@@ -132,12 +131,14 @@ TEST_OF(many_leaves_are_told_apart, toy *y) {
     enum { N = 3000 };
     mo_tensor *leaves[N], *x = NULL;
     for (int i = 0; i < N; i++) {
-        leaves[i] = toy_leaf(y->ctx, 1, 2);
+        leaves[i] = toy_leaf_apart(y->ctx, 1, 2);
         x = x ? toy_add(y->t, x, leaves[i]) : leaves[i];
     }
     int64_t lines = 0;
     assert_int_equal(mo_tape_print(y->t, &plain, count_line, &lines), MO_OK);
     assert_int_equal(lines, N + N - 1);
+    for (int i = 0; i < N; i++)
+        mo_tensor_release(leaves[i]);
 }
 
 static char folder[] = "/tmp/mochi-print-XXXXXX", path[64];

@@ -24,7 +24,7 @@ static mo_tensor *vector(mo_context *ctx, int64_t n) {
 }
 
 TEST_OF(calls_flops_and_bytes_are_counted, toy *y) {
-    mo_tensor *a = tensor_of_test(vector(y->ctx, 1000));
+    HELD(mo_tensor) *a = vector(y->ctx, 1000);
     mo_profile_start(y->ctx);
     for (int i = 0; i < 3; i++)
         toy_mul(y->t, a, a);
@@ -48,7 +48,8 @@ static double hundred(const mo_call *c) {
 TEST_OF(the_op_says_its_flops_and_broadcasts_count_once, toy *y) {
     mo_op op = toy_mul_op;
     op.flops = hundred;
-    mo_tensor *a = tensor_of_test(vector(y->ctx, 1000)), *s = toy_sum(y->t, a);
+    HELD(mo_tensor) *a = vector(y->ctx, 1000);
+    mo_tensor *s = toy_sum(y->t, a);
     mo_tensor *wide = mo_apply(y->t, &toy_spread_op, &s, 1, &(int64_t){1000});
     mo_profile_start(y->ctx);
     mo_apply(y->t, &op, (mo_tensor *[]){wide, a}, 2, NULL);
@@ -58,7 +59,7 @@ TEST_OF(the_op_says_its_flops_and_broadcasts_count_once, toy *y) {
 }
 
 TEST_OF(forward_and_backward_are_apart, toy *y) {
-    mo_tensor *a = tensor_of_test(vector(y->ctx, 10));
+    HELD(mo_tensor) *a = vector(y->ctx, 10);
     mo_profile_start(y->ctx);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, a))), MO_OK);
     mo_profile_stop(y->ctx);
@@ -97,7 +98,7 @@ static void outer_forward(mo_call *c) {
 static const mo_op outer_op = {.name = "outer", .n_in = 1, .shape = toy_shape, .forward = outer_forward};
 
 TEST_OF(time_is_counted_once, toy *y) {
-    mo_tensor *a = tensor_of_test(vector(y->ctx, 10));
+    HELD(mo_tensor) *a = vector(y->ctx, 10);
     mo_profile_start(y->ctx);
     mo_apply(y->t, &outer_op, &a, 1, NULL);
     wait_ms(10);
@@ -111,7 +112,7 @@ TEST_OF(time_is_counted_once, toy *y) {
 }
 
 TEST_OF(off_counts_nothing_and_start_begins_at_zero, toy *y) {
-    mo_tensor *a = tensor_of_test(vector(y->ctx, 10));
+    HELD(mo_tensor) *a = vector(y->ctx, 10);
     assert_int_equal(mo_profile_entries(y->ctx, NULL, 0), 0);
     assert_true(mo_profile_seconds(y->ctx) == 0);
     mo_profile_stop(y->ctx);
@@ -128,7 +129,7 @@ TEST_OF(off_counts_nothing_and_start_begins_at_zero, toy *y) {
 }
 
 TEST_OF(failed_ops_are_not_counted, toy *y) {
-    mo_tensor *a = tensor_of_test(vector(y->ctx, 10)), *b = tensor_of_test(vector(y->ctx, 11));
+    HELD(mo_tensor) *a = vector(y->ctx, 10), *b = vector(y->ctx, 11);
     mo_profile_start(y->ctx);
     toy_mul(y->t, a, b);
     assert_failed(y->ctx, MO_INVALID, PARTS("toy_mul"));
@@ -138,7 +139,7 @@ TEST_OF(failed_ops_are_not_counted, toy *y) {
 TEST_OF(any_number_of_ops_fits, toy *y) {
     static mo_op ops[200];
     static char names[200][8];
-    mo_tensor *a = tensor_of_test(vector(y->ctx, 10));
+    HELD(mo_tensor) *a = vector(y->ctx, 10);
     mo_profile_start(y->ctx);
     for (int i = 0; i < 200; i++) {
         ops[i] = toy_mul_op;

@@ -4,7 +4,7 @@
 static const fixtures around_each = {toy_create, toy_release};
 
 TEST_OF(a_loop_that_keeps_its_state_uses_constant_memory, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 1.001, 0.999), *x = toy_mul(y->t, a, a), *grad;
+    mo_tensor *a = toy_leaf(y, 1.001, 0.999), *x = toy_mul(y->t, a, a), *grad;
     mo_scope scope = mo_scope_open(y->t);
     int64_t live = 0, tape = 0;
     for (int i = 0; i < 10000; i++) {
@@ -24,7 +24,7 @@ TEST_OF(a_loop_that_keeps_its_state_uses_constant_memory, toy *y) {
 }
 
 TEST_OF(what_is_kept_is_a_constant, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *grad;
+    mo_tensor *a = toy_leaf(y, 2, 3), *grad;
     mo_tensor *before = toy_mul(y->t, a, a);
     mo_scope scope = mo_scope_open(y->t);
     mo_tensor *kept = toy_mul(y->t, before, a);
@@ -39,7 +39,7 @@ TEST_OF(what_is_kept_is_a_constant, toy *y) {
 }
 
 TEST_OF(the_mode_is_again_what_it_was, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+    mo_tensor *a = toy_leaf(y, 2, 3);
     mo_tape_set_mode(y->t, MO_EVAL);
     mo_scope scope = mo_scope_open(y->t);
     mo_tape_set_mode(y->t, MO_RECORD);
@@ -50,7 +50,7 @@ TEST_OF(the_mode_is_again_what_it_was, toy *y) {
 }
 
 TEST_OF(scopes_nest, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+    mo_tensor *a = toy_leaf(y, 2, 3);
     mo_scope outer = mo_scope_open(y->t);
     mo_tensor *b = toy_mul(y->t, a, a);
     mo_scope inner = mo_scope_open(y->t);
@@ -86,7 +86,7 @@ static const mo_op slope_op = {
     .name = "slope_of_cube", .n_in = 1, .reads_in = 1, .shape = toy_shape, .forward = slope_forward, .vjp = slope_vjp};
 
 TEST_OF(a_forward_may_take_gradients, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *grad;
+    mo_tensor *a = toy_leaf(y, 2, 3), *grad;
     mo_tensor *slope = mo_apply(y->t, &slope_op, &a, 1, NULL);
     assert_values(slope, 12, 27);
     assert_int_equal(mo_tape_nodes(y->t), 1);

@@ -6,7 +6,7 @@
 static const fixtures around_each = {toy_create, toy_release};
 
 TEST_OF(eval_records_nothing, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+    mo_tensor *a = toy_leaf(y, 2, 3);
     mo_tape_set_mode(y->t, MO_EVAL);
     mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, a, a));
     assert_true(mo_item(loss) == 13);
@@ -20,7 +20,7 @@ TEST_OF(eval_records_nothing, toy *y) {
 }
 
 TEST_OF(backward_consumes_its_nodes_by_name, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_mul(y->t, a, a), *g;
+    mo_tensor *a = toy_leaf(y, 2, 3), *b = toy_mul(y->t, a, a), *g;
     mo_tensor *loss = toy_sum(y->t, b);
     assert_int_equal(mo_backward(y->t, loss), MO_OK);
     assert_true(mo_item(loss) == 13); /* backward keeps the loss's own value */
@@ -38,7 +38,7 @@ TEST_OF(backward_consumes_its_nodes_by_name, toy *y) {
 }
 
 TEST_OF(retain_lets_backward_run_again, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *loss = toy_sum(y->t, toy_mul(y->t, a, a)), *g;
+    mo_tensor *a = toy_leaf(y, 2, 3), *loss = toy_sum(y->t, toy_mul(y->t, a, a)), *g;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, MO_RETAIN), MO_OK);
         assert_values(g, 4, 6);
@@ -49,7 +49,7 @@ TEST_OF(retain_lets_backward_run_again, toy *y) {
 }
 
 TEST_OF(kept_values_survive_backward, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = mo_keep(toy_mul(y->t, a, a)), *c = toy_mul(y->t, b, b);
+    mo_tensor *a = toy_leaf(y, 2, 3), *b = mo_keep(toy_mul(y->t, a, a)), *c = toy_mul(y->t, b, b);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, c)), MO_OK);
     assert_values(b, 4, 9);
     mo_tensor_read(c, (double[2]){0}, 16);
@@ -57,7 +57,7 @@ TEST_OF(kept_values_survive_backward, toy *y) {
 }
 
 TEST_OF(changed_values_are_found_by_name, toy *y) {
-    mo_tensor *p = tensor_of_test(mo_parameter(y->ctx, "weight", MO_F64, 1, (int64_t[]){2}));
+    HELD(mo_tensor) *p = mo_parameter(y->ctx, "weight", MO_F64, 1, (int64_t[]){2});
     mo_tensor *square = toy_mul(y->t, p, p), *sum = toy_add(y->t, p, p);
     mo_tensor_write(p, (double[]){1, 2}, 16);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, sum)), MO_OK); /* the rule of toy_add does not read p */
@@ -81,7 +81,7 @@ static void wrong_vjp(mo_vjp *v) {
 TEST_OF(rules_that_break_the_contract_are_named, toy *y) {
     mo_op wrong = {.name = "wrong", .n_in = 1, .shape = wrong_shape};
     wrong.forward = wrong_forward;
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+    mo_tensor *a = toy_leaf(y, 2, 3);
     mo_backward(y->t, mo_apply(y->t, &wrong, &a, 1, NULL));
     assert_failed(y->ctx, MO_UNSUPPORTED, PARTS("backward: wrong has no vjp"));
     wrong.vjp = wrong_vjp;
@@ -92,7 +92,7 @@ TEST_OF(rules_that_break_the_contract_are_named, toy *y) {
 }
 
 TEST_OF(first_error_stops_all_later_ops, toy *y) {
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *one = mo_scalar(y->t, MO_F64, 1), *g;
+    mo_tensor *a = toy_leaf(y, 2, 3), *one = mo_scalar(y->t, MO_F64, 1), *g;
     mo_tensor *bad = toy_mul(y->t, a, one), *after = toy_add(y->t, a, a);
     assert_true(mo_is_null(bad) && mo_is_null(after));
     assert_true(mo_is_null(toy_sum(y->t, toy_add(y->t, bad, a))));
@@ -121,7 +121,7 @@ static double chain_seconds(toy *y, mo_tensor *a, int64_t n) {
 }
 
 TEST_OF(million_nodes_take_linear_time_and_no_stack, toy *y) {
-    mo_tensor *a = tensor_of_test(mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 0, NULL, &(double){1})));
+    HELD(mo_tensor) *a = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 0, NULL, &(double){1}));
     chain_seconds(y, a, 1000000); /* the first run maps the memory */
     double eighth = chain_seconds(y, a, 125000), whole = chain_seconds(y, a, 1000000);
     whole = fmin(whole, chain_seconds(y, a, 1000000)); /* the smaller of two times, as other programs take processor
@@ -142,8 +142,8 @@ static void take_step(mo_tape *t, mo_tensor *a, mo_tensor *b) {
 
 TEST_OF(second_step_allocates_nothing, toy *y) {
     int64_t n = 16000; /* 128 KB per tensor: the first step needs many slabs */
-    mo_tensor *a = tensor_of_test(mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n)));
-    mo_tensor *b = tensor_of_test(mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n)));
+    HELD(mo_tensor) *a = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n));
+    HELD(mo_tensor) *b = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n));
     take_step(y->t, a, b);
     mo_counters first = mo_context_counters(y->ctx);
     for (int i = 0; i < 5; i++)
@@ -155,7 +155,7 @@ TEST_OF(second_step_allocates_nothing, toy *y) {
 
 /* Returns the peak of bytes in the backward of a chain of products. */
 static int64_t peak_of_chain(int layers, bool eval) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     mo_tape *t = mo_tape_create(ctx, eval ? MO_EVAL : MO_RECORD);
     int64_t n = 1 << 18;
     mo_tensor *a = mo_require_grad(mo_tensor_create(ctx, MO_F64, 1, &n)), *x = a;
@@ -166,7 +166,6 @@ static int64_t peak_of_chain(int layers, bool eval) {
     mo_tape_release(t);
     mo_tensor_release(a);
     int64_t peak = mo_context_counters(ctx).bytes_peak;
-    mo_context_release(ctx);
     return peak;
 }
 

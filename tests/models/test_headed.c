@@ -2,7 +2,7 @@
  * encoder's, logits are the head's applied to them, and weights can be read back. */
 #include "tests/models/drawn_episode.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { EMBEDDED = 2 * WIDTH + EXTRAS /* for nodes and graphs twice as wide, as the initial row stands beside it */ };
 
@@ -116,7 +116,7 @@ static mo_model *under_mlp(mo_context *ctx, const mo_pool *pool) {
 TEST_OF(weights_come_back_with_what_the_head_has_learned, scratch *s) {
     HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL);
     HELD(mo_model) *model = under_mlp(s->ctx, pool);
-    const char *folder = scratch_path(s, "headed");
+    const char *folder = scratch_folder(s, "headed");
     const char *path = scratch_path(s, "headed/weights.safetensors");
     mo_trainer_options o = short_run(folder);
     HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
@@ -134,7 +134,6 @@ TEST_OF(weights_come_back_with_what_the_head_has_learned, scratch *s) {
     assert_int_equal(mo_model_n_parameters(other), 6); /* five of the encoder and log_temp */
     assert_memory_equal(mo_tensor_view(mo_model_parameter(other, 0)).data,
         mo_tensor_view(mo_model_parameter(model, 0)).data, 16 * sizeof(float));
-    folder_remove(folder);
 }
 
 TEST_OF(options_out_of_their_domain_are_named, scratch *s) {

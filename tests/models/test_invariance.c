@@ -2,7 +2,7 @@
 #include "tests/models/drawn_episode.h"
 #include "tests/worst_of.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 /* ---- another valid SVD: the cached basis times an orthogonal matrix for each group of equal singular values ---- */
 
@@ -53,7 +53,7 @@ static double largest_change(scratch *s, double equal) {
     enum { MOST = 8192 };
     static double before[MOST], after[MOST];
     char path[600];
-    const char *folder = scratch_path(s, "bases");
+    const char *folder = scratch_folder(s, "bases");
     HELD(mo_model) *model = moved_model(s->ctx, MO_F64);
     HELD(mo_pool) *pool = pool_of_copies(s->ctx, folder);
     int64_t n = logits_of(pool, model, before, MOST), most = 0;
@@ -80,7 +80,6 @@ static double largest_change(scratch *s, double equal) {
         largest = fmax(largest, fabs(before[i]));
     }
     assert_true(largest > 1); /* logits are not all near 0, where no change could be seen */
-    folder_remove(folder);
     return worst;
 }
 

@@ -2,7 +2,7 @@
  * repeated and resumed bit for bit. */
 #include "tests/models/drawn_episode.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 /* ---- columns beyond the rank ---- */
 
@@ -154,7 +154,7 @@ TEST_OF(the_transductive_readout_is_a_candidate_on_nodes_and_graphs, scratch *s)
 /* ---- runs ---- */
 
 TEST_OF(a_resumed_run_ends_with_the_same_bytes_and_reads_back, scratch *s) {
-    const char *whole = scratch_path(s, "whole"), *halves = scratch_path(s, "halves");
+    const char *whole = scratch_folder(s, "whole"), *halves = scratch_folder(s, "halves");
     const char *path = scratch_path(s, "whole/weights.safetensors");
     mo_feature_options features = planted_features();
     run_options o = usual_run;
@@ -179,6 +179,4 @@ TEST_OF(a_resumed_run_ends_with_the_same_bytes_and_reads_back, scratch *s) {
     assert_int_equal(mo_dim(all, 1), 2 * (2 * PLANTED_DIM + 1)); /* trained and initial row side by side */
     size_t bytes = (size_t)mo_numel(all) * sizeof(float);
     assert_memory_equal(mo_tensor_view(all).data, mo_tensor_view(parts).data, bytes);
-    folder_remove(whole);
-    folder_remove(halves);
 }

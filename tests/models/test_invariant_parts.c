@@ -4,7 +4,7 @@
 #include "tests/models/drawn_episode.h"
 #include "tests/worst_of.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { ROTATED = 8 };
 

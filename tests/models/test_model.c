@@ -2,7 +2,7 @@
  * library's head: it trains, is evaluated, embeds, and its weights can be read back. */
 #include "tests/training_run.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { OWN_WIDTH = 4 };
 
@@ -88,7 +88,7 @@ static bool compare_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examp
 TEST_OF(an_encoder_of_ones_own_is_all_that_is_known, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     mo_model *model = make_own(s->ctx, 1), *read = make_own(s->ctx, 2);
-    const char *folder = scratch_path(s, "own");
+    const char *folder = scratch_folder(s, "own");
     const char *path = scratch_path(s, "own/weights.safetensors");
     train_own(s, pool, model, folder);
     for (int i = 0; i < mo_pool_size(pool); i++) {
@@ -124,7 +124,6 @@ TEST_OF(an_encoder_of_ones_own_is_all_that_is_known, scratch *s) {
     mo_model_release(model);
     mo_model_release(read);
     assert_int_equal(released, 2);
-    folder_remove(folder);
 }
 
 static int many_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {

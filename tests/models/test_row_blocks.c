@@ -1,25 +1,13 @@
 /* tests/models/test_row_blocks.c - encoding in blocks of rows: the loss and the gradients equal those without blocks,
  * also with dropout, and need only the memory of one block. */
-#include "tests/scratch.h"
+#include "tests/models/drawn_episode.h"
 #include "tests/worst_of.h"
 
 #include <math.h>
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
-enum { DIM = 6, ROWS = 23, GRAPHS = 5, MAX_PARAMETERS = 64, SUPPORT = 6, QUERIES = 4, WIDTH = 5, EXTRAS = 3 };
-
-static mo_tensor *draw(mo_tape *t, mo_dtype real, int ndim, const int64_t *shape, uint64_t stream) {
-    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, stream);
-    mo_tensor *X = mo_tape_tensor(t, MO_F64, ndim, shape);
-    size_t size = (size_t)mo_numel(X) * sizeof(double);
-    double *x = malloc(size);
-    for (int64_t i = 0; i < mo_numel(X); i++)
-        x[i] = mo_random_normal(&r);
-    mo_tensor_write(X, x, size);
-    free(x);
-    return mo_cast(t, X, real);
-}
+enum { DIM = 6, ROWS = 23, GRAPHS = 5, MAX_PARAMETERS = 64 };
 
 static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {
     return mo_from(t, MO_I64, 1, &n, value);
@@ -55,20 +43,8 @@ static mo_episode node_rows(mo_tape *t, mo_dtype real, mo_task task) {
     return e;
 }
 
-static mo_episode example_rows(mo_tape *t, mo_dtype real, mo_task task) {
-    static const int64_t labels[] = {0, 1, 0, 1, 1, 0};
-    mo_episode e = {.task = task, .classes = 2, .n_rows = 3};
-    int64_t n = SUPPORT + QUERIES;
-    e.rows[0] = (mo_named){"blocks", draw(t, real, 4, (int64_t[]){2, 4, n, WIDTH}, 1), NULL};
-    e.rows[1] = (mo_named){"spectrum", draw(t, real, 2, (int64_t[]){2, WIDTH}, 2), NULL};
-    e.rows[2] = (mo_named){"extras", draw(t, real, 2, (int64_t[]){n, EXTRAS}, 3), NULL};
-    e.support_label = integers(t, SUPPORT, labels);
-    e.query_label = integers(t, QUERIES, labels);
-    return e;
-}
-
 static mo_episode episode_of(mo_tape *t, mo_model *m, mo_dtype real, mo_task task) {
-    return m->encoder.of_examples ? example_rows(t, real, task) : node_rows(t, real, task);
+    return m->encoder.of_examples ? drawn_episode(t, real, task) : node_rows(t, real, task);
 }
 
 static mo_model *gamlp(mo_context *ctx, mo_dtype real, int layers, int hops, double dropout) {
@@ -141,67 +117,63 @@ static void expect_same(mo_context *ctx, mo_model *m, mo_dtype real, const char 
     mo_model_release(m);
 }
 
-TEST(loss_and_gradients_are_those_of_the_whole) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(loss_and_gradients_are_those_of_the_whole, scratch *s) {
     for (mo_dtype real = MO_F32; real <= MO_F64; real++) {
-        expect_same(ctx, gamlp(ctx, real, 2, 3, 0), real, "2 layers");
-        expect_same(ctx, gamlp(ctx, real, 3, 3, 0), real, "3 layers");
-        expect_same(ctx, gamlp(ctx, real, 3, 3, 0.4), real, "dropout");
-        expect_same(ctx, mo_invariant_create(ctx, real, NULL), real, "invariant");
+        expect_same(s->ctx, gamlp(s->ctx, real, 2, 3, 0), real, "2 layers");
+        expect_same(s->ctx, gamlp(s->ctx, real, 3, 3, 0), real, "3 layers");
+        expect_same(s->ctx, gamlp(s->ctx, real, 3, 3, 0.4), real, "dropout");
+        expect_same(s->ctx, mo_invariant_create(s->ctx, real, NULL), real, "invariant");
     }
 }
 
-TEST(rows_by_their_index_are_the_same_rows) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    HELD(mo_model) *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
+TEST_OF(rows_by_their_index_are_the_same_rows, scratch *s) {
+    HELD(mo_model) *m = gamlp(s->ctx, MO_F32, 3, 3, 0.4);
     for (int task = 0; task < MO_TASKS; task++)
         for (int64_t max_rows = 0; max_rows <= 10; max_rows += 5) {
             result plain, indexed;
-            evaluate(ctx, m, MO_F32, (mo_task)task, max_rows, false, &plain);
-            evaluate(ctx, m, MO_F32, (mo_task)task, max_rows, true, &indexed);
+            evaluate(s->ctx, m, MO_F32, (mo_task)task, max_rows, false, &plain);
+            evaluate(s->ctx, m, MO_F32, (mo_task)task, max_rows, true, &indexed);
             assert_memory_equal(plain.value, indexed.value, (size_t)plain.n * sizeof(double));
         }
 }
 
 /* With the most hops that an encoder can have, all parameters are inputs of one op. */
-TEST(the_largest_encoder_has_room) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(the_largest_encoder_has_room, scratch *s) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = DIM;
     o.encoder.hops = 12;
-    HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_model) *m = mo_mochi_create(s->ctx, MO_F64, &o, 1);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);
     e.rows[0].tensor = draw(t, MO_F64, 3, (int64_t[]){13, ROWS, DIM}, 1);
     e.max_rows = 4;
     assert_int_equal(mo_backward(t, mo_model_loss(t, m, &e, NULL, NULL)), MO_OK);
 }
 
-typedef struct problem {
+typedef struct block_problem {
     mo_model *model;
     mo_task task;
-} problem;
+} block_problem;
 
-static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+static void block_loss(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)in; /* the inputs are the model's own parameters */
-    const problem *p = state;
+    const block_problem *p = state;
     mo_episode e = episode_of(t, p->model, MO_F64, p->task);
     mo_random r = mo_random_at(1, MO_PURPOSE_DROPOUT, 4);
     e.max_rows = 4;
     out[0] = mo_model_loss(t, p->model, &e, &r, NULL);
 }
 
-TEST(gradients_hold_to_order_two) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_model *model[2] = {gamlp(ctx, MO_F64, 3, 3, 0.4), mo_invariant_create(ctx, MO_F64, NULL)};
+TEST_OF(gradients_hold_to_order_two, scratch *s) {
+    mo_model *model[2] = {gamlp(s->ctx, MO_F64, 3, 3, 0.4), mo_invariant_create(s->ctx, MO_F64, NULL)};
     for (int i = 0; i < 2; i++) {
         mo_tensor *in[MAX_PARAMETERS];
         int n = mo_model_n_parameters(model[i]);
         for (int j = 0; j < n; j++)
             in[j] = mo_model_parameter(model[i], j);
         for (int task = 0; task < MO_TASKS; task++) {
-            problem p = {model[i], (mo_task)task};
-            mo_check_result r = mo_check_function(ctx, loss_function, &p, in, n, 1, 2, 1e-5, 4);
+            block_problem p = {model[i], (mo_task)task};
+            mo_check_result r = mo_check_function(s->ctx, block_loss, &p, in, n, 1, 2, 1e-5, 4);
             if (!r.pass)
                 fail_msg("%s, %s: %s", model[i]->encoder.name, mo_task_name((mo_task)task), r.worst);
         }
@@ -209,30 +181,28 @@ TEST(gradients_hold_to_order_two) {
     }
 }
 
-TEST(a_negative_number_of_rows_is_an_error) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_model *model[2] = {gamlp(ctx, MO_F64, 3, 3, 0), mo_invariant_create(ctx, MO_F64, NULL)};
+TEST_OF(a_negative_number_of_rows_is_an_error, scratch *s) {
+    mo_model *model[2] = {gamlp(s->ctx, MO_F64, 3, 3, 0), mo_invariant_create(s->ctx, MO_F64, NULL)};
     for (int i = 0; i < 2; i++) {
-        HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
         mo_episode e = episode_of(t, model[i], MO_F64, MO_TASK_NC);
         e.max_rows = -1;
         assert_true(mo_is_null(mo_model_loss(t, model[i], &e, NULL, NULL)));
-        assert_failed(ctx, MO_INVALID, PARTS("encode: max_rows is -1, expected 0 (all) or more"));
+        assert_failed(s->ctx, MO_INVALID, PARTS("encode: max_rows is -1, expected 0 (all) or more"));
         mo_model_release(model[i]);
     }
 }
 
-TEST(offsets_that_do_not_fit_are_an_error) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    HELD(mo_model) *m = gamlp(ctx, MO_F64, 3, 3, 0);
+TEST_OF(offsets_that_do_not_fit_are_an_error, scratch *s) {
+    HELD(mo_model) *m = gamlp(s->ctx, MO_F64, 3, 3, 0);
     for (int i = 0; i < 3; i++) {
-        HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
         mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);
         e.max_rows = 4;
         int64_t offset[GRAPHS + 1] = {i == 2, 2, 3, 3, 19, ROWS + (i == 0) - (i == 1)};
         e.segment = integers(t, GRAPHS + 1, offset);
         assert_true(mo_is_null(mo_model_loss(t, m, &e, NULL, NULL)));
-        assert_failed(ctx, MO_INVALID, PARTS("segment_sum: ", "offset"));
+        assert_failed(s->ctx, MO_INVALID, PARTS("segment_sum: ", "offset"));
     }
 }
 

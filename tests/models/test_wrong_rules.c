@@ -418,6 +418,41 @@ TEST(an_op_of_which_nothing_is_differentiated_fails) {
     assert_non_null(strstr(c.worst, "nothing was compared"));
 }
 
+/* Order 0 compares <J v, w> with <v, J^T w>. A rule that takes the cotangent as data has no jvp. */
+TEST_OF(the_certificate_sees_a_lost_cotangent, mo_context *ctx) {
+    mo_op right = op_of(&(rule){NULL, &cube, cube_right, 1, 0, NULL}),
+          cut = op_of(&(rule){"cut", &cube, cube_cut_cotangent, 1, 0, NULL});
+    expect_pass(mo_check_op(ctx, &right, 0, 1));
+    expect_pass(mo_check_op(ctx, &cut, 1, 1));
+    mo_check_result r = mo_check_op(ctx, &cut, 0, 1);
+    assert_false(r.pass);
+    assert_non_null(strstr(r.worst, "sample \"square\": <J v, w> 0, <v, J^T w> "));
+}
+
+/* Samples that the op refuses, then those that cannot be read; then none. */
+TEST_OF(samples_of_no_use_are_failures_by_name, mo_context *ctx) {
+    static const char refused[] = "sample \"square\": product: ", unread[] = "op product, sample square: expected ";
+    static const struct {
+        const char *in, *message;
+    } wrong[] = {{"[3, 3] [4, 3]", "sample \"square\": product: expected matrices that can be multiplied"},
+        {NULL, refused}, {"[3, 4", unread}, {"3 4", unread}, {"cube[3]", unread}, {"index<7[3]", unread},
+        {"[3, x]", unread}, {"[-1]", unread}, {"[3];", unread}, {"spd", unread},
+        {"[1, 1, 1, 1, 1, 1, 1, 1, 1]", unread}};
+    mo_op op = op_of(&(rule){NULL, &product, product_right, 3, 0, NULL});
+    mo_sample s = product.sample;
+    op.samples = &s;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        s.in = wrong[i].in;
+        mo_check_result r = mo_check_op(ctx, &op, 1, 1);
+        bool named = wrong[i].message != unread || strstr(r.worst, s.in);
+        if (r.pass || !named || !strstr(r.worst, wrong[i].message))
+            fail_msg("%s: %s", s.in, r.worst);
+        assert_true(mo_ok(ctx));
+    }
+    op.n_samples = 0;
+    assert_false(mo_check_op(ctx, &op, 1, 1).pass);
+}
+
 /* ---- heads ---- */
 
 /* Returns the values of X with a gradient that is a times the right one. */
@@ -597,6 +632,29 @@ TEST_OF(special_inputs_hide_nothing, mo_context *ctx) {
         for (int k = 0; k < 2; k++)
             mo_tensor_release(in[k]);
     }
+}
+
+/* y = x x' x, where the first x is data if *state. */
+static void cubic(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    assert_int_equal(n_in + n_out, 3);
+    mo_tensor *x = *(bool *)state ? mo_stop_gradient(t, in[0]) : in[0];
+    out[0] = mo_mul(t, mo_mul(t, x, in[1]), in[0]);
+}
+
+TEST_OF(functions_are_checked_like_ops, mo_context *ctx) {
+    const double x[] = {2, 3, -1, 0.5};
+    HELD(mo_tensor) *first = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, x)),
+                    *second = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, x + 2));
+    mo_tensor *in[] = {first, second};
+    bool cut = false;
+    for (int order = 0; order <= 2; order++)
+        expect_pass(mo_check_function(ctx, cubic, &cut, in, 2, 1, order, 1e-7, 5));
+    cut = true;
+    mo_check_result r = mo_check_function(ctx, cubic, &cut, in, 2, 1, 1, 1e-7, 5);
+    assert_false(r.pass);
+    assert_non_null(strstr(r.worst, "input 0"));
+    /* jvp and vjp have the same wrong Jacobian, so the certificate, which compares them, passes */
+    expect_pass(mo_check_function(ctx, cubic, &cut, in, 2, 1, 0, 1e-10, 5));
 }
 
 /* Calls mo_grad in its input, so it fails if the input needs no gradient. */

@@ -92,7 +92,7 @@ TEST_OF(leading_axes_broadcast_with_gradients, fixture *f) {
         for (int i = 0; i < 2; i++) {
             double *x = normals(f, 36, 1);
             int skip = s[i][0] == 1 && s[i][1] == 1 ? 2 : 0; /* drops two leading axes of size 1 */
-            in[i] = tensor_of_test(mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 4 - skip, s[i] + skip, x)));
+            in[i] = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 4 - skip, s[i] + skip, x));
             int64_t size[] = {common[k % 3][0], common[k % 3][1], s[i][2], s[i][3]};
             wide[i] = mo_broadcast_to(f->t, i ? in[i] : definite(f->t, in[i]), 4, size);
         }
@@ -106,6 +106,8 @@ TEST_OF(leading_axes_broadcast_with_gradients, fixture *f) {
         if (!r.pass)
             fail_msg("solver %d, shapes %d: %s", k / 3, k % 3, r.worst);
         mo_tape_reset(f->t);
+        for (int i = 0; i < 2; i++)
+            mo_tensor_release(in[i]);
     }
 }
 

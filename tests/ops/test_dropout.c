@@ -9,7 +9,7 @@ static mo_random start(void) {
 }
 
 TEST_OF(evaluation_and_rate_zero_return_the_input, toy *y) {
-    mo_tensor *X = toy_leaf(y->ctx, 2, 3);
+    mo_tensor *X = toy_leaf(y, 2, 3);
     mo_random r = start();
     assert_ptr_equal(mo_dropout(y->t, X, 0, &r), X);
     mo_tape_set_mode(y->t, MO_EVAL);
@@ -62,7 +62,8 @@ TEST_OF(position_alone_decides_the_mask, toy *y) {
 TEST_OF(gradient_is_the_mask, toy *y) {
     const int64_t n = 20;
     mo_random r = start();
-    mo_tensor *X = tensor_of_test(mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n))), *g;
+    HELD(mo_tensor) *X = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n));
+    mo_tensor *g;
     mo_tensor_fill(X, 2);
     mo_tensor *Y = mo_keep(mo_dropout(y->t, X, 0.25, &r));
     mo_grad(y->t, &Y, NULL, 1, &X, &g, 1, 0);

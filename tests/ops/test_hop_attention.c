@@ -147,8 +147,8 @@ TEST(layers_of_one_memory_are_those_apart) {
  * threads. */
 static void attend_many(int threads, float *out, size_t bytes) {
     enum { HOPS = 4, ROWS = 300, WIDTH = 64, N_IN = 5 };
-    mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.threads = threads}));
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     const int64_t size[N_IN][3] = {{HOPS, ROWS, WIDTH}, {WIDTH, 2 * WIDTH}, {WIDTH}, {1, WIDTH}, {1}};
     const int ndim[N_IN] = {3, 2, 1, 2, 1};
     mo_tensor *in[N_IN], *g[N_IN];

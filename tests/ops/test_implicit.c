@@ -44,8 +44,7 @@ static mo_tensor *scaled(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int 
     return mo_sub(t, x, mo_scale(t, theta[0], ((const struct test_state *)state)->scale, 0));
 }
 
-TEST(state_may_go_once_it_was_copied) {
-    fixture *f = *state;
+TEST_OF(state_may_go_once_it_was_copied, fixture *f) {
     draw_cubic(f, MO_F64, 2, 3, false);
     struct test_state *s = malloc(sizeof *s);
     *s = twice;
@@ -81,8 +80,7 @@ TEST_OF(third_derivative_of_a_cube_root, fixture *f) {
 }
 
 /* A batch of no items, and items without unknowns. */
-TEST(nothing_to_solve_is_fine) {
-    fixture *f = *state;
+TEST_OF(nothing_to_solve_is_fine, fixture *f) {
     const int64_t sizes[2][2] = {{0, 3}, {3, 0}};
     for (int i = 0; i < 6; i++) {
         const int64_t *s = sizes[i % 2];

@@ -66,7 +66,7 @@ TEST_OF(folds_together_are_folds_one_by_one, mo_context *ctx) {
         for (int how = 0; how < 16; how++) {
             mo_intercept intercept = how & 1 ? MO_INTERCEPT_FREE : MO_INTERCEPT_NONE;
             mo_dtype real = how & 4 ? MO_F32 : MO_F64;
-            mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+            HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
             mo_tensor *in[3], *wide[3], *out[2];
             draw(t, real, scales[i], how & 2, how & 8, in);
             for (int k = 0; k < 3; k++)
@@ -84,8 +84,8 @@ static void check_threads(bool narrow, int64_t batch) {
     int64_t d = narrow ? NARROW : D;
     double W[2][BATCH * (D + 1) * C], held[2][BATCH * HELD * C];
     for (int k = 0; k < 2; k++) {
-        mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.threads = k + 1}));
-        mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = k + 1});
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
         mo_tensor *in[3], *out[2];
         draw(t, MO_F64, 1, false, narrow, in);
         for (int i = 0; i < 3; i++)
@@ -107,7 +107,7 @@ BARE_TEST(threads_change_no_bit) {
 /* Without a penalty, with a class that only one fold has, or with a NaN, the op returns false and does not loop
  * forever. */
 TEST_OF(what_it_cannot_do_is_said, mo_context *ctx) {
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *in[3], *out[2];
     draw(t, MO_F64, 1, false, false, in);
     mo_tensor *none[] = {in[0], in[1], mo_scale(t, in[2], 0, 0)};
@@ -129,7 +129,7 @@ TEST_OF(what_it_cannot_do_is_said, mo_context *ctx) {
 /* Two groups of three equal rows, for which many fits do not converge in coordinates on the rows. The logits must be
  * those of one row per class with three times the weight, less the weight of the fold. */
 TEST_OF(equal_rows_have_their_fits, mo_context *ctx) {
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     const mo_head *head = mo_find_head("logistic");
     int left = 0;
     for (uint64_t seed = 0; seed < 60; seed++) {

@@ -6,7 +6,7 @@
 static const fixtures around_each = {context_open, context_close};
 
 TEST_OF(without_penalty_rows_that_overlap_have_their_optimum, mo_context *ctx) {
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double x[] = {1, 1, 1, 0}, y[] = {1, 0, 1, 0, 0, 1, 0, 1}, w[4];
     mo_tensor *X = mo_from(t, MO_F64, 2, (int64_t[]){4, 1}, x), *Y = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, y);
     mo_tensor *W = mo_logistic(t, X, Y, mo_scalar(t, MO_F64, 0), MO_INTERCEPT_NONE);
@@ -33,7 +33,7 @@ TEST_OF(what_has_no_optimum_is_refused_in_one_line, mo_context *ctx) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const refusal *c = &cases[i];
-        mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
         mo_tensor *X = mo_from(t, MO_F64, 2, (int64_t[]){c->n, c->d}, c->x);
         mo_tensor *Y = mo_from(t, MO_F64, 2, (int64_t[]){c->n, c->classes}, c->y);
         assert_true(mo_is_null(mo_logistic(t, X, Y, mo_scalar(t, MO_F64, c->lambda), c->intercept)));
@@ -46,7 +46,7 @@ TEST_OF(what_has_no_optimum_is_refused_in_one_line, mo_context *ctx) {
 /* All rows are equal, so the gradient is only rounding from the first step, in float32 too. */
 TEST_OF(equal_rows_give_equal_classes, mo_context *ctx) {
     for (int real = 0; real < 2; real++) {
-        mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
         mo_dtype dtype = real ? MO_F64 : MO_F32;
         mo_tensor *X = mo_full(t, dtype, 2, (int64_t[]){12, 6}, 0.7), *label, *logits;
         int64_t y[12];
@@ -61,7 +61,7 @@ TEST_OF(equal_rows_give_equal_classes, mo_context *ctx) {
 
 /* Contradicting labels on dependent rows: there is an optimum, but the weights are not unique. */
 TEST_OF(without_a_penalty_dependent_rows_are_named_by_their_rank, mo_context *ctx) {
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double x[] = {1, 2, 3, 1, 2, 3, 3, 1, 0, 3, 1, 0}, y[] = {1, 0, 0, 1, 1, 0, 0, 1},
            apart[] = {1, 0, 1, 0, 0, 1, 0, 1};
     mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){4, 3}, x), *lambda = mo_scalar(t, MO_F64, 0);
@@ -80,7 +80,7 @@ TEST_OF(without_a_penalty_dependent_rows_are_named_by_their_rank, mo_context *ct
 /* If the penalty includes the intercept, repeated rows, a class without support and a single row all have an
  * optimum. */
 TEST_OF(a_penalty_on_everything_always_has_an_optimum, mo_context *ctx) {
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double x[] = {1, 2, 3, 1, 2, 3, 1, 2, 3}, y[] = {1, 0, 0, 0, 1, 0, 1, 0, 0}, logits[3];
     for (int64_t n = 1; n <= 3; n += 2) {
         mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){n, 3}, x), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){n, 3}, y);

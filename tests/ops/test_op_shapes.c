@@ -96,7 +96,7 @@ static void check_op(mo_context *ctx, const mo_op *op, layout_tally *sum) {
 }
 
 TEST(derivatives_hold_on_drawn_shapes) {
-    mo_context *ctx = context_of_test(device_context_of(MO_CPU, 1));
+    HELD(mo_context) *ctx = device_context_of(MO_CPU, 1);
     layout_tally all = {0};
     int ops = 0, without = 0, constant = 0;
     assert_int_equal(mo_register_ops(ctx), MO_OK);

@@ -14,7 +14,7 @@ static void compare_float_types(op_case *c) {
 }
 
 TEST(float32_agrees_with_float64) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     print_message("%d samples\n", for_each_case(ctx, MO_F64, compare_float_types));
 }
 
@@ -48,7 +48,7 @@ static mo_tensor *scattered(op_case *c, mo_tape *t, const mo_tensor *X) {
 
 /* Compares results for other strides up to rounding, as products then take other code paths. */
 static void compare_strides(op_case *c) {
-    mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(c->ctx, MO_RECORD);
     mo_tensor *in[MO_MAX_INPUTS];
     for (int i = 0; i < c->sample.n_in; i++)
         in[i] = scattered(c, t, c->in[i]);
@@ -60,11 +60,10 @@ static void compare_strides(op_case *c) {
         op_result expected = op_case_plain(c);
         assert_results_close(c, &got, &expected, c->real == MO_F64 ? 1e-13 : 1e-6);
     }
-    mo_tape_release(t);
 }
 
 TEST(strides_of_inputs_do_not_matter) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     for_each_case(ctx, MO_F64, compare_strides);
     for_each_case(ctx, MO_F32, compare_strides);
 }
@@ -83,14 +82,12 @@ static void assert_same_bits(const op_case *c, const op_result *got, const op_re
 }
 
 static void compare_threads_of(const mo_op *op, const op_sample *s, mo_dtype real) {
-    mo_context *one = op_context(1), *two = op_context(2);
+    HELD(mo_context) *one = op_context(1), *two = op_context(2);
     op_case a = op_case_open(one, op, s, real), b = op_case_open(two, op, s, real);
     op_result expected = op_case_plain(&a), got = op_case_plain(&b);
     assert_same_bits(&b, &got, &expected);
     op_case_close(&a);
     op_case_close(&b);
-    mo_context_release(one);
-    mo_context_release(two);
 }
 
 static void compare_threads(op_case *c) {
@@ -109,7 +106,7 @@ static void compare_threads_of_long(mo_context *ctx, const char *name, int k, in
 }
 
 TEST(threads_give_equal_bits) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     for_each_case(ctx, MO_F32, compare_threads);
     const char *names[] = {"add", "mul", "exp", "relu", "sum", "max", "logsumexp", "softmax", "log_softmax",
         "softmax_cross_entropy", "layer_norm", "l2_normalize", "row_norm", "dropout", "contiguous", "append_ones",

@@ -45,7 +45,7 @@ static void compare_all_repeated(op_case *c) {
 }
 
 TEST(an_input_used_twice_gets_both_gradients) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     for_each_case(ctx, MO_F64, compare_all_repeated);
     print_message("%d pairs of slots\n", repeated);
     assert_true(repeated >= 10);
@@ -65,7 +65,7 @@ static mo_tensor *weighted(mo_tape *t, const op_case *c, mo_tensor *const *out, 
 
 /* Runs mo_backward while only input k needs a gradient (-1: none), and compares with the full result. */
 static void compare_alone(op_case *c, int k, const op_result *full) {
-    mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(c->ctx, MO_RECORD);
     mo_tensor *out[MO_MAX_OUTPUTS], *gs[MO_MAX_OUTPUTS];
     for (int i = 0; i < c->sample.n_in; i++)
         c->in[i]->requires_grad = i == k;
@@ -91,7 +91,6 @@ static void compare_alone(op_case *c, int k, const op_result *full) {
     }
     for (int i = 0; i < mo_op_outputs(c->op); i++)
         mo_tensor_release(gs[i]);
-    mo_tape_release(t);
 }
 
 static void compare_each_alone(op_case *c) {
@@ -102,7 +101,7 @@ static void compare_each_alone(op_case *c) {
 }
 
 TEST(inputs_that_need_no_gradient_get_none) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     for_each_case(ctx, MO_F64, compare_each_alone);
 }
 
@@ -136,7 +135,7 @@ static void compare_dtypes(op_case *c) {
 }
 
 TEST(other_dtypes_are_refused_by_name) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     for_each_case(ctx, MO_F64, compare_dtypes);
     print_message("%d inputs of another dtype refused\n", refused);
     assert_true(refused >= 200);
@@ -148,7 +147,7 @@ static void assert_rejected(mo_context *ctx, const mo_op *op, int k) {
     op_sample s = op_sample_of(ctx, op, k), first = op_sample_of(ctx, op, 0);
     op_case c = op_case_open(ctx, op, &s, MO_F64);
     assert_case_fine(&c);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *out[MO_MAX_OUTPUTS];
     mo_apply_all(t, op, c.in, s.n_in, op_case_attributes(&c), out);
     mo_code code = mo_context_wait(ctx);
@@ -173,11 +172,10 @@ static void assert_rejected(mo_context *ctx, const mo_op *op, int k) {
     op_case_run(&again, t, again.in); /* tape and context can be used again */
     assert_case_fine(&again);
     op_case_close(&again);
-    mo_tape_release(t);
 }
 
 TEST(wrong_inputs_give_their_error_and_no_harm) {
-    mo_context *ctx = context_of_test(op_context(1));
+    HELD(mo_context) *ctx = op_context(1);
     int count = 0;
     for (int i = 0; i < mo_n_ops(ctx); i++) {
         const mo_op *op = mo_op_at(ctx, i);
@@ -189,10 +187,10 @@ TEST(wrong_inputs_give_their_error_and_no_harm) {
 
 /* Inputs that every op refuses before its shape rule is called. */
 TEST(null_and_foreign_inputs_are_refused) {
-    mo_context *ctx = context_of_test(op_context(1)), *other = context_of_test(op_context(1));
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD)), *second = tape_of_test(mo_tape_create(ctx, MO_RECORD));
+    HELD(mo_context) *ctx = op_context(1), *other = op_context(1);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD), *second = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *X = mo_full(t, MO_F64, 1, (int64_t[]){2}, 1);
-    mo_tensor *foreign = tensor_of_test(mo_tensor_create(other, MO_F64, 1, (int64_t[]){2}));
+    HELD(mo_tensor) *foreign = mo_tensor_create(other, MO_F64, 1, (int64_t[]){2});
     mo_exp(t, NULL);
     assert_failed(ctx, MO_INVALID, PARTS("exp: input 0 is null"));
     mo_softmax(t, NULL, MO_AXIS(0));

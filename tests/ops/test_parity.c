@@ -220,9 +220,9 @@ TEST_OF(every_op_agrees, parity *p) {
 }
 
 static mo_tape *open_device(mo_device device) {
-    mo_context *ctx = context_of_test(device_context(device));
+    mo_context *ctx = device_context(device);
     assert_int_equal(mo_register_ops(ctx), MO_OK);
-    return tape_of_test(mo_tape_create(ctx, MO_RECORD));
+    return mo_tape_create(ctx, MO_RECORD);
 }
 
 static int open_devices(void **state) {
@@ -232,4 +232,11 @@ static int open_devices(void **state) {
     return 0;
 }
 
-static const fixtures around_each = {open_devices, NULL};
+static int close_devices(void **state) {
+    parity *p = *state;
+    held_lone_tape(&p->cpu);
+    held_lone_tape(&p->cuda);
+    return 0;
+}
+
+static const fixtures around_each = {open_devices, close_devices};

@@ -64,12 +64,11 @@ TEST_OF(least_squares_has_its_gradient, fixture *f) {
     double *A = normals(f, 36, 1), *B = normals(f, 24, 1);
     for (int i = 0; i < 36; i++)
         A[i] = 0.4 * A[i] + 2 * (i / 3 % 6 == i % 3);
-    mo_tensor *in[] = {
-        tensor_of_test(mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 3, (int64_t[]){2, 6, 3}, A))),
-        tensor_of_test(mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 3, (int64_t[]){2, 6, 2}, B)))};
+    HELD(mo_tensor) *a = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 3, (int64_t[]){2, 6, 3}, A)),
+                    *b = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 3, (int64_t[]){2, 6, 2}, B));
+    mo_tensor *in[] = {a, b};
     mo_check_result r = mo_check_function(f->ctx, solution, NULL, in, 2, 1, 2, 1e-6, 3);
-    if (!r.pass)
-        fail_msg("%s", r.worst);
+    expect_pass(r);
     int64_t before = mo_context_counters(f->ctx).factorizations;
     mo_tensor *X = mo_least_squares(f->t, in[0], in[1]), *grads[2], *second[2];
     mo_grad(f->t, &X, NULL, 1, in, grads, 2, MO_CREATE_GRAPH);

@@ -18,7 +18,7 @@ static mo_tensor *deep(mo_tape *t, mo_tensor *const *in, int n, void *state) {
 static mo_tensor *filled(mo_context *ctx, double value) {
     mo_tensor *X = mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){WIDTH, WIDTH});
     mo_tensor_fill(X, value);
-    return tensor_of_test(mo_require_grad(X));
+    return mo_require_grad(X);
 }
 
 typedef struct cost {
@@ -28,7 +28,7 @@ typedef struct cost {
 
 /* Runs four chains of layers one after another, plain or recomputed. */
 static cost run_stretches(mo_context *ctx, mo_tensor *const in[2], bool recompute) {
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_context_reset_peaks(ctx);
     mo_tensor *part[2] = {in[0], in[1]}, *grad;
     for (int i = 0; i < 4; i++)
@@ -41,12 +41,12 @@ static cost run_stretches(mo_context *ctx, mo_tensor *const in[2], bool recomput
     mo_tensor_read(grad, g, sizeof g);
     c.gradient = g[WIDTH + 1];
     assert_true(mo_ok(ctx));
-    mo_tape_release(t);
     return c;
 }
 
 TEST_OF(memory_holds_the_inside_of_one_stretch, mo_context *ctx) {
-    mo_tensor *in[2] = {filled(ctx, 0.3), filled(ctx, 0.01)};
+    HELD(mo_tensor) *X = filled(ctx, 0.3), *W = filled(ctx, 0.01);
+    mo_tensor *in[2] = {X, W};
     cost plain = run_stretches(ctx, in, false), recomputed = run_stretches(ctx, in, true);
     const int64_t matrix = WIDTH * WIDTH * (int64_t)sizeof(double);
     print_message("after forward %lld and %lld KiB, at most %lld and %lld KiB\n", (long long)plain.after_forward / 1024,
@@ -66,8 +66,9 @@ static mo_tensor *masked(mo_tape *t, mo_tensor *const *in, int n, void *state) {
 }
 
 TEST_OF(every_run_begins_with_the_same_state, mo_context *ctx) {
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
-    mo_tensor *X = filled(ctx, 3), *grad;
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tensor) *X = filled(ctx, 3);
+    mo_tensor *grad;
     mo_random *r = malloc(sizeof *r);
     *r = mo_random_at(5, MO_PURPOSE_DROPOUT, 2);
     mo_tensor *Y = mo_keep(mo_recompute(t, masked, &X, 1, r, sizeof *r)), *y = mo_sum(t, Y, MO_ALL, MO_DROP_AXES);
@@ -92,8 +93,8 @@ static mo_tensor *captures(mo_tape *t, mo_tensor *const *in, int n, void *state)
 }
 
 TEST_OF(a_hidden_input_that_needs_a_gradient_is_an_error, mo_context *ctx) {
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
-    mo_tensor *X = filled(ctx, 1), *hidden = filled(ctx, 2);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tensor) *X = filled(ctx, 1), *hidden = filled(ctx, 2);
     mo_tensor *Y = mo_recompute(t, captures, &X, 1, mo_stop_gradient(t, hidden), 0); /* allowed, as it needs no
                                                                                       * gradient */
     assert_true(mo_ok(ctx) && mo_needs_grad(Y));
@@ -105,8 +106,9 @@ TEST_OF(a_hidden_input_that_needs_a_gradient_is_an_error, mo_context *ctx) {
 }
 
 TEST_OF(in_eval_only_the_result_stays, mo_context *ctx) {
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
-    mo_tensor *in[2] = {filled(ctx, 0.3), filled(ctx, 0.01)};
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tensor) *X = filled(ctx, 0.3), *W = filled(ctx, 0.01);
+    mo_tensor *in[2] = {X, W};
     mo_recompute(t, deep, in, 2, NULL, 0);
     assert_int_equal(mo_context_counters(ctx).tape_live, WIDTH * WIDTH * sizeof(double));
     assert_int_equal(mo_tape_nodes(t), 0);

@@ -53,7 +53,7 @@ static void check_reduction(toy *y, mo_tensor *X, unsigned axes, mo_reduced keep
 }
 
 TEST_OF(every_set_of_axes_matches_loops, toy *y) {
-    mo_tensor *X = tensor_of_test(cube_leaf(y->ctx));
+    HELD(mo_tensor) *X = cube_leaf(y->ctx);
     for (unsigned axes = 0; axes < 8; axes++)
         for (int keep = 0; keep < 2; keep++) {
             check_reduction(y, X, axes, keep, 's', mo_sum);
@@ -65,7 +65,8 @@ TEST_OF(every_set_of_axes_matches_loops, toy *y) {
 
 TEST_OF(gradient_of_max_goes_to_the_first_of_ties, toy *y) {
     double x[12] = {1, 5, 5, 5, 5, 2, 3, 3, 3, 0, 5, 5};
-    mo_tensor *X = tensor_of_test(mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){3, 4}, x))), *g;
+    HELD(mo_tensor) *X = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){3, 4}, x));
+    mo_tensor *g;
     const int first[][4] = {{1, 4, 10, -1}, {4, 1, 2, 3}, {1, -1, -1, -1}}; /* indices of the first maxima: along rows,
                                                                              * down columns, over all */
     const mo_axes axes[] = {MO_AXIS(1), MO_AXIS(0), MO_ALL};
@@ -82,7 +83,7 @@ TEST_OF(gradient_of_max_goes_to_the_first_of_ties, toy *y) {
 }
 
 TEST_OF(logsumexp_is_exact_at_extremes, toy *y) {
-    mo_tensor *high = toy_leaf(y->ctx, 1e4, 1e4), *low = toy_leaf(y->ctx, -1e4, -1e4), *far = toy_leaf(y->ctx, 1e4, 0);
+    mo_tensor *high = toy_leaf(y, 1e4, 1e4), *low = toy_leaf(y, -1e4, -1e4), *far = toy_leaf(y, 1e4, 0);
     assert_true(mo_item(mo_logsumexp(y->t, high, MO_ALL, MO_DROP_AXES)) == 1e4 + log(2));
     assert_true(mo_item(mo_logsumexp(y->t, low, MO_ALL, MO_DROP_AXES)) == -1e4 + log(2));
     mo_tensor *Y = mo_logsumexp(y->t, far, MO_ALL, MO_DROP_AXES), *g;
@@ -97,10 +98,9 @@ static double entry(mo_tape *t, mo_tensor *Y, int64_t i) {
 
 /* Added one by one in float32, 0.1 would be off by 1e-2 here; our result is the exact sum, rounded. */
 BARE_TEST(float32_sum_of_a_million_keeps_seven_digits) {
-    mo_context *ctx =
-        context_of_test(mo_context_create(&(mo_context_options){.threads = 2})); /* allocated first, as its threads keep
-                                                                                  * scratch memory */
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 2}); /* allocated first, as its threads
+                                                                                     * keep scratch memory */
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *X = mo_full(t, MO_F32, 2, (int64_t[]){1000, 1000}, 0.1);
     const double exact = 1e6 * (double)0.1f;
     for (int turned = 0; turned < 2; turned++, X = mo_transpose(t, X)) {
@@ -122,7 +122,7 @@ TEST(maximum_of_not_a_number_is_one) {
 }
 
 TEST_OF(negative_axes_count_from_the_end, toy *y) {
-    mo_tensor *X = tensor_of_test(cube_leaf(y->ctx));
+    HELD(mo_tensor) *X = cube_leaf(y->ctx);
     mo_tensor *(*const ops[])(mo_tape *, mo_tensor *, mo_axes, mo_reduced) = {mo_sum, mo_mean, mo_max, mo_logsumexp};
     for (int o = 0; o < 4; o++)
         for (int a = 0; a < 3; a++)
@@ -144,7 +144,8 @@ TEST_OF(negative_axes_count_from_the_end, toy *y) {
 }
 
 TEST_OF(no_axes_leave_the_tensor_and_several_are_refused_by_ops_of_one, toy *y) {
-    mo_tensor *X = tensor_of_test(cube_leaf(y->ctx)), *same = mo_sum(y->t, X, (mo_axes){0}, MO_DROP_AXES);
+    HELD(mo_tensor) *X = cube_leaf(y->ctx);
+    mo_tensor *same = mo_sum(y->t, X, (mo_axes){0}, MO_DROP_AXES);
     assert_int_equal(mo_numel(same), 24);
     for (int64_t i = 0; i < 24; i++)
         assert_true(at(same, i) == at(X, i));
@@ -208,7 +209,7 @@ TEST_OF(sum_to_undoes_broadcasting, toy *y) {
 }
 
 TEST_OF(argmax_finds_the_first_largest_along_any_axis, toy *y) {
-    mo_tensor *X = tensor_of_test(cube_leaf(y->ctx));
+    HELD(mo_tensor) *X = cube_leaf(y->ctx);
     double x[24];
     mo_tensor_read(X, x, sizeof x);
     for (int axis = -3; axis < 3; axis++) {

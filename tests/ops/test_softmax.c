@@ -21,7 +21,7 @@ static double log_softmax_of(const double *x, int n, int step, int i) {
 }
 
 TEST_OF(softmax_runs_along_any_axis, toy *y) {
-    mo_tensor *X = tensor_of_test(logits_leaf(y->ctx));
+    HELD(mo_tensor) *X = logits_leaf(y->ctx);
     for (int axis = -2; axis < 2; axis++) {
         mo_tensor *P = mo_softmax(y->t, X, MO_AXIS(axis)), *L = mo_log_softmax(y->t, X, MO_AXIS(axis));
         assert_int_equal(mo_dim(P, 0), 3);
@@ -53,7 +53,7 @@ TEST_OF(logsumexp_takes_infinite_entries, toy *y) {
 }
 
 TEST_OF(wrong_targets_are_named, toy *y) {
-    mo_tensor *X = tensor_of_test(logits_leaf(y->ctx));
+    HELD(mo_tensor) *X = logits_leaf(y->ctx);
     mo_tensor *high = mo_from(y->t, MO_I64, 1, shape, (int64_t[]){1, 2, 4});
     mo_tensor *low = mo_from(y->t, MO_I64, 1, shape, (int64_t[]){1, -7, 3});
     mo_tensor *narrow = mo_from(y->t, MO_I32, 1, shape, (int32_t[]){1, 2, 3});

@@ -49,9 +49,7 @@ TEST_OF(solutions_fulfil_their_equations, fixture *f) {
 
 /* Returns the peak bytes of a solution and of its gradient, both at a tolerance. */
 static int64_t peak_bytes(const method *given, double tolerance, bool unrolled, int *iterations) {
-    fixture f = {.ctx = context_of_test(mo_context_create(&(mo_context_options){.threads = 1}))};
-    mo_register_ops(f.ctx);
-    f.t = tape_of_test(mo_tape_create(f.ctx, MO_RECORD));
+    HELD(fixture) f = fixture_create(1);
     draw(&f, 40);
     mo_solver_report report = {0};
     method m = *given;

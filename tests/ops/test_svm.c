@@ -139,8 +139,7 @@ TEST_OF(equal_rows_have_a_gradient, mo_tape *t) {
     mo_context *ctx = mo_tape_context(t);
     double z[] = {1, 0.5, 0.9, 0.2, 1, 0.5, -1, 0.3, 0.1, -0.4, -1, 0.3}, gradient[12];
     loss_of(t, z, gradient);
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
+    expect_ok(ctx);
     for (int i = 0; i < 4; i++) { /* i < 2: entries of row 0, moved together with those of its copy, row 2; else entries
                                    * of row 1 */
         int other = i < 2 ? i + 4 : i;

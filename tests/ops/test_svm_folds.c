@@ -78,7 +78,7 @@ TEST_OF(folds_together_are_folds_one_by_one, mo_context *ctx) {
     for (int how = 0; how < 32; how++) {
         const kind k = {how & 1, how & 2, how & 4, how & 8};
         mo_dtype real = how & 16 ? MO_F32 : MO_F64;
-        mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
         mo_tensor *in[3], *wide[3], *held = NULL;
         draw(t, real, k, in);
         for (int i = 0; i < 3; i++)
@@ -92,7 +92,7 @@ TEST_OF(folds_together_are_folds_one_by_one, mo_context *ctx) {
 
 /* If each item has its own penalty, a batch equals its items fitted alone. */
 TEST(every_item_has_its_penalty) {
-    mo_tape *t = tape_of_test(mo_tape_create(*state, MO_EVAL));
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *in[3], *out[2], *alone[2];
     draw(t, MO_F64, (kind){.copies = true}, in);
     in[2] = mo_from(t, MO_F64, 1, (int64_t[]){BATCH}, (double[]){0.1, 3, 50});
@@ -110,8 +110,8 @@ TEST(every_item_has_its_penalty) {
 BARE_TEST(threads_change_no_bit) {
     static double all[2][BATCH * N * C], held[2][BATCH * 26 * C];
     for (int k = 0; k < 2; k++) {
-        mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.threads = 2 * k + 1}));
-        mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 2 * k + 1});
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
         mo_tensor *in[3], *rows = NULL;
         draw(t, MO_F64, (kind){.copies = true}, in);
         mo_tensor *F = mo_head_svm.cross_validate(t, in[0], in[1], in[0], &in[2], &folds, &rows);
@@ -124,7 +124,7 @@ BARE_TEST(threads_change_no_bit) {
 
 /* Rows of zeros: alpha never moves, and that is the solution. */
 TEST(rows_of_zeros_have_logits_of_zero) {
-    mo_tape *t = tape_of_test(mo_tape_create(*state, MO_EVAL));
+    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *in[3], *out[2];
     draw(t, MO_F64, (kind){0}, in);
     in[0] = mo_scale(t, in[0], 0, 0);
@@ -135,7 +135,7 @@ TEST(rows_of_zeros_have_logits_of_zero) {
 
 /* Without a penalty it returns false. A NaN is an error, and not an endless loop. */
 TEST_OF(what_it_cannot_do_is_said, mo_context *ctx) {
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_EVAL));
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *in[3], *out[2];
     draw(t, MO_F64, (kind){0}, in);
     mo_tensor *none[] = {in[0], in[1], mo_scale(t, in[2], 0, 0)};

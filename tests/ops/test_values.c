@@ -254,7 +254,7 @@ TEST_OF(second_derivatives_at_special_points, toy *y) {
 }
 
 TEST_OF(casts_carry_gradients_between_real_types_only, toy *y) {
-    mo_tensor *X = toy_leaf(y->ctx, 1.0 / 3, 2.75), *g;
+    mo_tensor *X = toy_leaf(y, 1.0 / 3, 2.75), *g;
     assert_ptr_equal(mo_cast(y->t, X, MO_F64), X);
     mo_tensor *single = mo_cast(y->t, X, MO_F32), *whole = mo_cast(y->t, X, MO_I64), *Y = mo_mul(y->t, single, single);
     assert_true(at(mo_cast(y->t, single, MO_F64), 0) == (double)(1.0f / 3));

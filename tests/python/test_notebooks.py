@@ -26,12 +26,6 @@ def test_all_notebooks_are_known():
     assert {path.stem for path in NOTEBOOKS} == set(FIGURES)
 
 
-@notebooks
-def test_text_stands_between_code(path):
-    kinds = [kind for kind, _ in notebook.cells(path.read_text())]
-    assert kinds[0] == "markdown" and kinds.count("markdown") >= 3 and kinds.count("code") >= 3
-
-
 class NoFigure:
     """Replaces an axis, a figure or a legend of matplotlib; accepts every call."""
 

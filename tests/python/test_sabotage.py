@@ -1,5 +1,5 @@
 """The gradient and head checkers, with default settings, find each planted mistake and accept the same rule without
-it."""
+it. tests/models/test_wrong_rules.c has more mistakes; here are those that Python's door could hide."""
 
 import mochi
 import numpy as np
@@ -30,10 +30,6 @@ def bias(vjp):
 
 def form(vjp):
     return mochi.Op(lambda A, x: x @ A @ x, vjp, name="form")
-
-
-def centre(vjp):
-    return mochi.Op(lambda X: X - X.mean(axis=-2, keepdims=True), vjp, name="centre")
 
 
 def two(vjp):
@@ -82,16 +78,12 @@ RIGHT = {
     "solve": (solve(lambda g, X, A, B: (-(ops.solve(A.T, g) @ X.T), ops.solve(A.T, g))), [SQUARE, A]),
     "bias": (bias(lambda g, y, X, b: (g, g.sum(axis=0))), [A, B[:, 0]]),
     "form": (form(right_form), [EYE, x]),
-    "centre": (centre(lambda g, y, X: (g - g.mean(axis=-2, keepdims=True),)), [SQUARE]),
     "two": (two(lambda gs, ys, x: (sum(two_bars(gs, 2.0 * x), x * 0.0),)), [x]),
     "exponential": (exponential(lambda g, y, x: (g * y,)), [x]),
 }
 WRONG = {
-    "a factor": (cube(lambda g, y, x: (g * 2.0 * x * x,)), [x]),
     "a factor, linear": (mochi.Op(lambda x: 3 * x, lambda g, y, x: (g * 2.0,), name="triple"), [x]),
     "a factor of 1 + 1e-5": (cube(lambda g, y, x: (g * (3.0 + 3e-5) * x * x,)), [x]),
-    "the sign": (cube(lambda g, y, x: (g * -3.0 * x * x,)), [x]),
-    "a constant": (cube(lambda g, y, x: (g * 3.0,)), [x]),
     "no cotangent": (cube(lambda g, y, x: (3.0 * x * x,)), [x]),
     "nothing": (cube(lambda g, y, x: (None,)), [x]),
     "the power, at ones": (cube(lambda g, y, x: (g * 3.0 * x,)), [ONES]),
@@ -102,19 +94,10 @@ WRONG = {
     "a value of another call": (Memory().op, [x]),
     "wrong in a batch": (cube(lambda g, y, x: (g * 3.0 * x * x * (0.5 if len(x.shape) > 1 else 1.0),)), [x]),
     "the input for the output": (exponential(lambda g, y, x: (g * x,)), [x]),
-    "a transpose": (product(lambda g, y, A, B: (g @ B.T, A @ g)), [SQUARE, SQUARE]),
     "a transpose, at the unit matrix": (solve(lambda g, X, A, B: (-(ops.solve(A, g) @ X.T), ops.solve(A, g))), [EYE, A]),
-    "swapped": (product(lambda g, y, A, B: (A.T @ g, g @ B.T)), [SQUARE, SQUARE]),
     "a forgotten input": (solve(lambda g, X, A, B: (None, ops.solve(A.T, g))), [SQUARE, A]),
-    "a missing sign of one term": (solve(lambda g, X, A, B: (ops.solve(A.T, g) @ X.T, ops.solve(A.T, g))), [SQUARE, A]),
     "the mean over rows": (bias(lambda g, y, X, b: (g, g.mean(axis=0))), [A, B[:, 0]]),
-    "the first row": (bias(lambda g, y, X, b: (g, g[0])), [A, B[:, 0]]),
     "half of the terms": (form(lambda g, y, A, x: (outer(x, x) * g, (A @ column(x)).reshape((-1,)) * 2.0 * g)), [EYE, x]),
-    "a missing term": (centre(lambda g, y, X: (g * 1.0,)), [SQUARE]),
-    "columns for rows": (
-        centre(lambda g, y, X: (g - g.sum(axis=-2, keepdims=True) * (1.0 / X.shape[-1]),)),
-        [SQUARE],
-    ),
     "a forgotten output": (two(lambda gs, ys, x: (gs[0] * 1e6 if gs[0] is not None else None,)), [x]),
     "the smaller output": (two(lambda gs, ys, x: (sum(two_bars(gs, 2.001 * x), x * 0.0),)), [x]),
 }
@@ -179,10 +162,7 @@ def means(Zs, Ys, Zq, lam):
 
 
 HEADS = {
-    "twice too large": lambda Zs, Ys, Zq, lam: tilted(means(Zs, Ys, Zq, lam), 2.0),
-    "no gradient to the support": lambda Zs, Ys, Zq, lam: means(Zs.detach(), Ys, Zq, lam),
     "no gradient to the labels": lambda Zs, Ys, Zq, lam: means(Zs, Ys.detach(), Zq, lam),
-    "the sign of the queries": lambda Zs, Ys, Zq, lam: means(Zs, Ys, tilted(Zq, -1.0), lam),
     "right where lambda is 1": lambda Zs, Ys, Zq, lam: means(Zs, Ys, Zq, tilted(lam, 1.0 / lam.detach())),
     "half in a batch": lambda Zs, Ys, Zq, lam: means(tilted(Zs, 0.5) if len(Zs.shape) == 3 else Zs, Ys, Zq, lam),
     "right at order 1 alone": lambda Zs, Ys, Zq, lam: means(Zs, Ys, Zq + ops.square(Zq - Zq.detach()), lam),

@@ -20,7 +20,7 @@ static const char *const refused = "the calling thread does not round to nearest
 /* Computes sums that depend on the rounding mode, and random numbers. */
 static void compute(mo_context *ctx, double result[2 * N]) {
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 0);
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     double values[N];
     for (int i = 0; i < N; i++)
         result[N + i] = values[i] = mo_random_normal(&r);
@@ -35,7 +35,7 @@ TEST_OF(other_roundings_are_refused, scratch *s) {
     for (int i = 0; i < ROUNDINGS; i++) {
         fesetround(roundings[i]);
         compute(s->ctx, after);
-        mo_context *own = context_of_test(mo_context_create(&(mo_context_options){.threads = 2}));
+        HELD(mo_context) *own = mo_context_create(&(mo_context_options){.threads = 2});
         int left = fegetround();
         fesetround(FE_TONEAREST);
         assert_int_equal(left, roundings[i]);

@@ -6,8 +6,8 @@
 
 /* Of five matrices one has a NaN: the error names that one, in whatever order the device reads them. */
 static void fail_at_matrix(int bad) {
-    mo_context *ctx = context_of_test(device_context(MO_CUDA));
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     double A[5 * 4];
     for (int i = 0; i < 5 * 4; i++)
         A[i] = i % 4 == 0 || i % 4 == 3;
@@ -28,8 +28,8 @@ TEST(a_matrix_that_is_not_finite_is_named) {
 
 /* Elimination overflows to inf - inf: the last pivot is NaN. */
 TEST(a_pivot_that_is_not_a_number_is_singular) {
-    mo_context *ctx = context_of_test(device_context(MO_CUDA));
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     double h = 1.7e308, A[16] = {1, -0.9, -0.9, 0, 0, 1, 0, 0.5, 0, 0, 1, -0.5, h, h, h, 1}, B[4] = {1, 1, 1, 1}, X[4];
     mo_tensor *a = mo_from(t, MO_F64, 2, (int64_t[]){4, 4}, A), *b = mo_from(t, MO_F64, 2, (int64_t[]){4, 1}, B);
     assert_int_not_equal(mo_tensor_read(mo_solve(t, a, b), X, sizeof X), MO_OK);
@@ -37,8 +37,8 @@ TEST(a_pivot_that_is_not_a_number_is_singular) {
 }
 
 TEST(too_large_a_tensor_names_bytes_asked_held_and_free) {
-    mo_context *ctx = context_of_test(device_context(MO_CUDA));
-    mo_tape *t = tape_of_test(mo_tape_create(ctx, MO_RECORD));
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     int64_t n = (int64_t)1 << 42;
     char asked[64];
     snprintf(asked, sizeof asked, "%" PRId64 " bytes", n * 4);
@@ -55,7 +55,7 @@ TEST(too_large_a_tensor_names_bytes_asked_held_and_free) {
 TEST(a_missing_device_is_one_line) {
     mo_context_release(device_context(MO_CUDA));
     setenv("MOCHI_CUDA_HOST_FAIL", "seam_open", 1);
-    mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.device = MO_CUDA}));
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});
     unsetenv("MOCHI_CUDA_HOST_FAIL");
     if (mo_ok(ctx))
         skip();

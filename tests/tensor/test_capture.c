@@ -169,7 +169,7 @@ TEST_OF(a_check_that_fails_in_a_replay_names_its_step, training *s) {
 /* A gradient that is not finite, without a solve: only the optimizer checks it. */
 TEST_OF(the_optimizer_names_the_step_of_a_replay, training *s) {
     float g[WIDTH * WIDTH] = {1};
-    mo_tensor *G = tensor_of_test(mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){WIDTH, WIDTH}, g));
+    HELD(mo_tensor) *G = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){WIDTH, WIDTH}, g);
     mo_optimizer_step(s->adamw, &G, 1e-3, NULL);
     mo_optimizer_step(s->adamw, &G, 1e-3, NULL);
     mo_optimizer_advance(s->adamw, 1e-3);

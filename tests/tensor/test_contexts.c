@@ -58,33 +58,28 @@ static void keep_weights(run *r, mo_model *model) {
 /* Loads embedded graphs, computes their features, trains, writes weights and reads them back. */
 static void *train(void *state) {
     run *r = state;
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = r->threads});
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = r->threads});
     mo_feature_options features = planted_features();
-    mo_pool *pool = mo_pool_open(ctx, (const char *const[]){"mutag", "cora:nc"}, 2, &features, 0.2, NULL, NULL);
+    HELD(mo_pool) *pool = mo_pool_open(ctx, (const char *const[]){"mutag", "cora:nc"}, 2, &features, 0.2, NULL, NULL);
     mo_mochi_options options = mo_mochi_defaults();
     options.encoder.dim = PLANTED_DIM;
     options.encoder.hops = PLANTED_HOPS;
-    mo_model *model = mo_mochi_create(ctx, MO_F32, &options, r->seed);
+    HELD(mo_model) *model = mo_mochi_create(ctx, MO_F32, &options, r->seed);
     mo_trainer_options o = {.steps = STEPS,
         .episodes_per_step = 1,
         .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
         .plan = planted_plans(r->seed),
         .out = r->folder};
-    mo_trainer *trainer = pool && model ? mo_trainer_create(model, pool, &o) : NULL;
+    HELD(mo_trainer) *trainer = pool && model ? mo_trainer_create(model, pool, &o) : NULL;
     if (trainer && mo_trainer_run(trainer, NULL, NULL) == MO_OK)
         mo_trainer_finish(trainer);
     char path[700];
     snprintf(path, sizeof path, "%s/weights.safetensors", r->folder);
-    mo_weights *weights = mo_ok(ctx) ? mo_weights_read(ctx, path) : NULL;
+    HELD(mo_weights) *weights = mo_ok(ctx) ? mo_weights_read(ctx, path) : NULL;
     if (weights && mo_model_load(model, weights->arrays) == MO_OK)
         keep_weights(r, model);
     r->code = mo_context_status(ctx)->code;
     snprintf(r->message, sizeof r->message, "%.255s", mo_context_status(ctx)->message);
-    mo_weights_release(weights);
-    mo_trainer_release(trainer);
-    mo_model_release(model);
-    mo_pool_release(pool);
-    mo_context_release(ctx);
     return NULL;
 }
 
@@ -92,7 +87,7 @@ static run *make_run(scratch *s, const char *name, uint64_t seed, int threads) {
     run *r = test_memory(sizeof *r);
     r->seed = seed;
     r->threads = threads;
-    snprintf(r->folder, sizeof r->folder, "%s", scratch_path(s, name));
+    snprintf(r->folder, sizeof r->folder, "%s", scratch_folder(s, name));
     return r;
 }
 
@@ -108,7 +103,6 @@ TEST_OF(two_threads_train_as_each_alone, scratch *s) {
     for (int i = 0; i < 2; i++) {
         alone[i] = make_run(s, i ? "alone1" : "alone0", (uint64_t)i + 1, 1 + i * MORE_THREADS);
         train(alone[i]);
-        folder_remove(alone[i]->folder);
         assert_run(alone[i]);
         together[i] = make_run(s, i ? "together1" : "together0", (uint64_t)i + 1, 1 + i * MORE_THREADS);
     }
@@ -117,7 +111,6 @@ TEST_OF(two_threads_train_as_each_alone, scratch *s) {
     for (int i = 0; i < 2; i++)
         pthread_join(thread[i], NULL);
     for (int i = 0; i < 2; i++) {
-        folder_remove(together[i]->folder);
         assert_run(together[i]);
         assert_int_equal(together[i]->n, alone[i]->n);
         assert_memory_equal(together[i]->weights, alone[i]->weights, (size_t)alone[i]->n * sizeof(float));
@@ -139,7 +132,7 @@ static int multiply(mo_context *ctx) {
 
 /* A fork does not have the process's threads: in it an old and a new context compute on one thread. */
 TEST(a_fork_computes) {
-    mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.threads = 1 + MORE_THREADS}));
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1 + MORE_THREADS});
     assert_int_equal(multiply(ctx), 0);
     pid_t child = fork();
     if (child == 0) {
@@ -164,10 +157,9 @@ TEST(numbers_of_threads_are_bounded) {
 }
 
 static void *fail_in_thread(void *state) {
-    mo_context *ctx = mo_context_create(NULL);
+    HELD(mo_context) *ctx = mo_context_create(NULL);
     mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){-1});
     *(mo_code *)state = mo_context_status(ctx)->code;
-    mo_context_release(ctx);
     return NULL;
 }
 
@@ -247,7 +239,6 @@ static void provoke(scratch *s) {
     mo_context_release(ctx);
     run *r = make_run(s, "host", 3, 1 + MORE_THREADS);
     train(r);
-    folder_remove(r->folder);
     assert_run(r);
 }
 

@@ -42,12 +42,10 @@ TEST_OF(transposing_moves_entries_and_sorts_rows, mo_context *ctx) {
 }
 
 TEST_OF(symmetry_is_checked_not_believed, mo_context *ctx) {
-    mo_csr *A = mo_csr_create(ctx, 2, 2, (int64_t[]){0, 2, 3}, (int32_t[]){1, 0, 0}, MO_F32, (float[]){5, 1, 5});
+    HELD(mo_csr) *A = mo_csr_create(ctx, 2, 2, (int64_t[]){0, 2, 3}, (int32_t[]){1, 0, 0}, MO_F32, (float[]){5, 1, 5});
     assert_int_equal(mo_csr_declare_symmetric(A), MO_OK);
     assert_ptr_equal(mo_csr_transposed(A), A);
-    mo_csr *B = mo_csr_create(ctx, 2, 2, (int64_t[]){0, 2, 3}, (int32_t[]){0, 1, 0}, MO_F32, (float[]){1, 5, 4});
+    HELD(mo_csr) *B = mo_csr_create(ctx, 2, 2, (int64_t[]){0, 2, 3}, (int32_t[]){0, 1, 0}, MO_F32, (float[]){1, 5, 4});
     assert_int_equal(mo_csr_declare_symmetric(B), MO_INVALID);
     assert_string_equal(mo_context_status(ctx)->message, "csr: the matrix [2, 2] differs from its transpose");
-    mo_csr_release(A);
-    mo_csr_release(B);
 }

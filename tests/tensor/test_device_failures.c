@@ -92,7 +92,7 @@ TEST(an_error_that_comes_late_stays) {
     double out;
     int64_t k = 1;
     for (bool all = false; !all; k++) {
-        mo_context *ctx = device_context(MO_CUDA);
+        HELD(mo_context) *ctx = device_context(MO_CUDA);
         plan_device("MOCHI_CUDA_HOST_STOP", k);
         mo_code code = compute(ctx, &out);
         all = code == MO_OK;
@@ -104,7 +104,6 @@ TEST(an_error_that_comes_late_stays) {
         }
         mo_clear_error(ctx);
         plain_device(NULL);
-        mo_context_release(ctx);
     }
     print_message("stopped at each of %lld pieces of work\n", (long long)k - 2); /* stopping at k - 1 stopped nothing:
                                                                                   * there are k - 2 operations */
@@ -112,10 +111,8 @@ TEST(an_error_that_comes_late_stays) {
 }
 
 TEST_OF(a_step_of_a_stopped_device_names_itself, scratch *s) {
-    char folder[512];
-    snprintf(folder, sizeof folder, "%s/stopped", s->folder);
     run_options o = short_run();
-    training_run run = run_open(&o, folder);
+    training_run run = run_open(&o, scratch_folder(s, "stopped"));
     mo_step_report r;
     assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
     plan_device("MOCHI_CUDA_HOST_STOP", 30);
@@ -125,7 +122,6 @@ TEST_OF(a_step_of_a_stopped_device_names_itself, scratch *s) {
     mo_clear_error(run.ctx);
     plain_device(NULL);
     run_close(&run);
-    folder_remove(folder);
 }
 
 /* Each library call in turn cannot be captured: its step is run directly, and the weights are those of a run without
@@ -133,9 +129,7 @@ TEST_OF(a_step_of_a_stopped_device_names_itself, scratch *s) {
 BARE_TEST(a_capture_that_a_library_breaks_falls_back) {
     static const char *const calls[] = {"seam_multiply", "seam_potrf", "seam_trsm", "quietly,seam_multiply"};
     scratch *s = *state;
-    char plain[512], broken[512];
-    snprintf(plain, sizeof plain, "%s/plain", s->folder);
-    snprintf(broken, sizeof broken, "%s/broken", s->folder);
+    const char *plain = scratch_folder(s, "plain");
     mo_feature_options features = planted_features();
     features.form = MO_FEATURES_OF_EXAMPLES;
     run_options o = short_run();
@@ -147,14 +141,13 @@ BARE_TEST(a_capture_that_a_library_breaks_falls_back) {
     run_until(&o, plain, false, o.steps);
     o.replay = true;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        const char *broken = scratch_folder(s, "broken");
         setenv("MOCHI_CUDA_HOST_BREAK", calls[i], 1);
         run_until(&o, broken, false, o.steps);
         unsetenv("MOCHI_CUDA_HOST_BREAK");
         assert_same_weights(plain, broken);
-        folder_remove(broken);
     }
     unsetenv("MOCHI_CUDA_LIBRARIES");
-    folder_remove(plain);
 }
 
 int main(void) {

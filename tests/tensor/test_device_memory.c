@@ -31,41 +31,36 @@ static mo_pool *wide_pool(mo_context *ctx, mo_feature_place place, notices *t) {
 
 TEST(features_that_do_not_fit_stay_on_the_host) {
     notices t = {""}, quiet = {""};
-    mo_context *ctx = context_of_test(device_context(MO_CUDA));
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
     set_memory(512 * MIB);
     mo_pool *all = wide_pool(ctx, MO_FEATURES_AUTO, &quiet);
     assert_ptr_equal(mo_pool_source(all, 0)->features->arrays->ctx, ctx);
     assert_null(strstr(quiet.text, "host memory"));
     mo_pool_release(all);
     set_memory(MIB / 2);
-    mo_pool *pool = wide_pool(ctx, MO_FEATURES_AUTO, &t);
+    HELD(mo_pool) *pool = wide_pool(ctx, MO_FEATURES_AUTO, &t);
     assert_true(mo_ok(ctx));
     assert_int_equal(mo_context_device(mo_pool_source(pool, 0)->features->arrays->ctx), MO_CPU);
     assert_non_null(strstr(t.text, "features: planted:nc need 0.0"));
     assert_non_null(strstr(t.text, " GB, the device has 0.00 GB left for features: they stay in host memory\n"));
-    mo_pool_release(pool);
 }
 
 TEST(features_that_must_fit_name_the_bytes) {
     notices t = {""};
-    mo_context *ctx = context_of_test(device_context(MO_CUDA));
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
     set_memory(MIB / 4);
-    mo_pool *pool = wide_pool(ctx, MO_FEATURES_ON_DEVICE, &t);
+    HELD(mo_pool) *pool = wide_pool(ctx, MO_FEATURES_ON_DEVICE, &t);
     assert_failed(ctx, MO_MEMORY, PARTS("out of memory: ", " bytes asked of cuda, ", " held, ", " free"));
     assert_int_equal(mo_pool_size(pool), 0);
     set_memory(64 * MIB);
     mo_pool_add(pool, planted_graph(ctx, "again", 60, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
     assert_true(mo_ok(ctx));
     assert_int_equal(mo_pool_size(pool), 1);
-    mo_pool_release(pool);
 }
 
 /* After a failed step the weights are unchanged, and the run continues. */
-TEST(a_step_without_memory_names_itself_and_can_be_taken_again) {
-    scratch *s = *state;
-    char first[512], second[512];
-    snprintf(first, sizeof first, "%s/first", s->folder);
-    snprintf(second, sizeof second, "%s/second", s->folder);
+TEST_OF(a_step_without_memory_names_itself_and_can_be_taken_again, scratch *s) {
+    const char *first = scratch_folder(s, "first"), *second = scratch_folder(s, "second");
     run_options o = usual_run;
     o.device = MO_CUDA;
     o.steps = 3;
@@ -78,7 +73,7 @@ TEST(a_step_without_memory_names_itself_and_can_be_taken_again) {
             assert_int_equal(mo_trainer_step(run.trainer, &r), MO_MEMORY);
             assert_failed(run.ctx, MO_MEMORY,
                 PARTS("train: step 0: out of memory: ", " bytes asked of cuda, ", " held, ", " free"));
-            any_memory(state);
+            any_memory(NULL);
             mo_tape_reset(run.trainer->tape);
         }
         if (mo_trainer_step(run.trainer, &r) != MO_OK)
@@ -90,13 +85,11 @@ TEST(a_step_without_memory_names_itself_and_can_be_taken_again) {
     run_close(&run);
     assert_same_bytes(run_file(first, "weights.safetensors"), run_file(second, "weights.safetensors"));
     assert_same_bytes(run_file(first, "checkpoint.safetensors"), run_file(second, "checkpoint.safetensors"));
-    folder_remove(first);
-    folder_remove(second);
 }
 
 TEST(page_locked_memory_that_is_not_there_is_one_line) {
     static const char *const missing[] = {"seam_pin", "seam_event_create"};
-    mo_context *ctx = context_of_test(device_context(MO_CUDA));
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
     int64_t live = mo_context_counters(ctx).bytes_live;
     for (int i = 0; i < 2; i++) {
         mo_pinned p;
@@ -110,8 +103,8 @@ TEST(page_locked_memory_that_is_not_there_is_one_line) {
 
 /* What the pool keeps, scratch and workspaces go back; tensors stay, and later work asks for scratch again. */
 TEST(a_trim_gives_back_what_no_tensor_uses) {
-    mo_context *ctx = context_of_test(device_context(MO_CUDA));
-    mo_tensor *X = tensor_of_test(mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){2 * MIB}));
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
+    HELD(mo_tensor) *X = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){2 * MIB});
     size_t bytes = (size_t)2 * MIB * sizeof(float), held[2], left;
     float *host = test_memory(bytes); /* more than the page-locked memory of a fresh context */
     mo_tensor_fill(X, 1);
@@ -136,9 +129,9 @@ TEST(a_trim_gives_back_what_no_tensor_uses) {
 
 /* mo_send copies when the device gets there, not before; after that the memory can be written again. */
 BARE_TEST(sent_memory_may_be_written_again) {
-    mo_context *ctx = context_of_test(device_context(MO_CUDA));
-    mo_tensor *X = tensor_of_test(mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4})),
-              *Y = tensor_of_test(mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4}));
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
+    HELD(mo_tensor) *X = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4}),
+                    *Y = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4});
     mo_pinned p;
     float x[4];
     assert_true(mo_pin(ctx, 1024, &p));

@@ -13,10 +13,9 @@
 static const fixtures around_all = {scratch_create, scratch_release};
 
 static void assert_content(const char *path, const char *expected) {
-    bytes b = read_bytes(path);
+    HELD(bytes) b = read_bytes(path);
     assert_int_equal(b.n, strlen(expected));
     assert_memory_equal(b.n ? (const char *)b.data : "", expected, b.n);
-    bytes_release(&b);
 }
 
 TEST_OF(replace_creates_and_overwrites, scratch *s) {
@@ -160,8 +159,4 @@ TEST_OF(what_is_no_file_is_not_read, scratch *s) {
     assert_false(mo_file_read(s->ctx, "label", scratch_write(s, "empty", "", 0), &content));
     assert_failed(s->ctx, MO_FORMAT, PARTS("label: the file is empty"));
     scratch_files(s, true);
-}
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
 }

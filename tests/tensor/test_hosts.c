@@ -16,8 +16,8 @@ enum { SIZE = 96, ROUNDS = 12, REGION = 4 };
 static void compute(mo_context *ctx, double result[SIZE]) {
     static const int64_t shape[2] = {SIZE, SIZE};
     mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 0);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    double *values = malloc(SIZE * SIZE * sizeof *values);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+    HELD_MEMORY double *values = malloc(SIZE * SIZE * sizeof *values);
     for (int i = 0; i < SIZE * SIZE; i++)
         values[i] = mo_random_normal(&r);
     mo_tensor *X = mo_from(t, MO_F64, 2, shape, values);
@@ -26,8 +26,6 @@ static void compute(mo_context *ctx, double result[SIZE]) {
     mo_tensor *A = mo_reshape(t, mo_solve_spd(t, K, B), 1, (int64_t[]){SIZE});
     if (mo_ok(ctx))
         mo_tensor_read(A, result, SIZE * sizeof *result);
-    free(values);
-    mo_tape_release(t);
 }
 
 static int host_products_wrong(void) {

@@ -11,9 +11,9 @@ enum { ROWS = 300, COLUMNS = 700, WIDTH = 600, LINES = 6, LENGTH = 5001, VERY_WI
 /* Returns a tape on a new context whose MOCHI_CUDA_LIBRARIES is `word`. */
 static mo_tape *tape_with(const char *word) {
     setenv("MOCHI_CUDA_LIBRARIES", word, 1);
-    mo_context *ctx = context_of_test(device_context(MO_CUDA));
+    mo_context *ctx = device_context(MO_CUDA);
     unsetenv("MOCHI_CUDA_LIBRARIES");
-    return tape_of_test(mo_tape_create(ctx, MO_RECORD));
+    return mo_tape_create(ctx, MO_RECORD);
 }
 
 /* The largest difference of two arrays on the host. */
@@ -103,9 +103,9 @@ static double row_difference(const double *a, const double *b, double least) {
  * values are only as good as the row's largest. */
 TEST(softmax_of_difficult_rows_agrees_with_the_cpu_every_way) {
     static softmax_results expected, got;
-    mo_tape *cpu = tape_of_test(mo_tape_create(context_of_test(device_context(MO_CPU)), MO_RECORD));
+    HELD(lone_tape) *cpu = mo_tape_create(device_context(MO_CPU), MO_RECORD);
     for (int w = 0; w < 3; w++) {
-        mo_tape *t = tape_with(words[w]);
+        HELD(lone_tape) *t = tape_with(words[w]);
         for (int i = 0; i < 8; i++) {
             mo_dtype dtype = i % 2 ? MO_F64 : MO_F32;
             bool log = i / 2 % 2;
@@ -131,7 +131,7 @@ static void softmax_row(const char *word, int n, float *y) {
     mo_random r = mo_random_at(7, MO_PURPOSE_CHECK, 0);
     for (int i = 0; i < n; i++)
         x[i] = (float)mo_random_normal(&r);
-    mo_tape *t = tape_with(word);
+    HELD(lone_tape) *t = tape_with(word);
     read_floats(mo_softmax(t, mo_from(t, MO_F32, 2, (int64_t[]){1, n}, x), MO_AXIS(-1)), y);
 }
 
@@ -169,20 +169,19 @@ static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, floa
         }
     for (int i = 0; i < COLUMNS * (WIDTH + 8); i++)
         x[i] = (float)mo_random_normal(&r);
-    mo_csr *A = mo_csr_create(ctx, ROWS, COLUMNS, row, column, MO_F32, value);
-    mo_tensor *whole = tensor_of_test(mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){COLUMNS, WIDTH + 8}, x));
+    HELD(mo_csr) *A = mo_csr_create(ctx, ROWS, COLUMNS, row, column, MO_F32, value);
+    HELD(mo_tensor) *whole = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){COLUMNS, WIDTH + 8}, x);
     mo_tensor *X = mo_slice(t, whole, MO_AXIS(1), first, first + d);
     read_floats(mo_spmm(t, A, X), Y);
     read_floats(mo_spmm(t, A, X), again);
     mo_tape_reset(t);
-    mo_csr_release(A);
 }
 
 TEST(sparse_products_are_those_of_the_cpu) {
     static float expected[ROWS * WIDTH], own[ROWS * WIDTH], again[ROWS * WIDTH];
     static const int64_t widths[] = {1, 2, 33, 130, WIDTH};
-    mo_tape *cpu = tape_of_test(mo_tape_create(context_of_test(device_context(MO_CPU)), MO_RECORD));
-    mo_tape *device = tape_with("rule");
+    HELD(lone_tape) *cpu = mo_tape_create(device_context(MO_CPU), MO_RECORD);
+    HELD(lone_tape) *device = tape_with("rule");
     for (int i = 0; i < 10; i++) { /* first = 1: the rows of X begin at addresses that no load of 16 bytes can read */
         int64_t d = widths[i % 5], first = i / 5;
         int n = (int)(ROWS * d);
@@ -196,9 +195,10 @@ TEST(sparse_products_are_those_of_the_cpu) {
 /* Only the emulated device's libraries can be made to refuse. */
 TEST(what_a_library_refuses_our_kernels_compute) {
     static softmax_results softmax, own;
-    softmax_of(tape_with("never"), MO_F32, false, 0, &own);
+    HELD(lone_tape) *without = tape_with("never"), *with = tape_with("always");
+    softmax_of(without, MO_F32, false, 0, &own);
     setenv("MOCHI_CUDA_HOST_FAIL", "seam_softmax", 1);
-    softmax_of(tape_with("always"), MO_F32, false, 0, &softmax);
+    softmax_of(with, MO_F32, false, 0, &softmax);
     unsetenv("MOCHI_CUDA_HOST_FAIL");
     for (int row = 0; row < LINES; row++)
         assert_true(row_difference(softmax.y + row * LENGTH, own.y + row * LENGTH, DBL_MIN) <= LENGTH * FLT_EPSILON);
@@ -207,7 +207,7 @@ TEST(what_a_library_refuses_our_kernels_compute) {
 TEST(an_unknown_word_is_refused) {
     mo_context_release(device_context(MO_CUDA));
     setenv("MOCHI_CUDA_LIBRARIES", "sometimes", 1);
-    mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.device = MO_CUDA}));
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});
     unsetenv("MOCHI_CUDA_LIBRARIES");
     assert_failed(ctx, MO_INVALID, PARTS("cuda: MOCHI_CUDA_LIBRARIES is 'sometimes', expected rule, always or never"));
 }

@@ -31,13 +31,13 @@ static const way ways[] = {{"rule", NULL}, {"never", NULL}, {"rule", "4096"}, {"
 
 static mo_tape *tape_in(mo_math math, const way *w) {
     setenv("MOCHI_CUDA_LIBRARIES", w->libraries, 1);
-    mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.device = MO_CUDA, .math = math}));
+    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA, .math = math});
     unsetenv("MOCHI_CUDA_LIBRARIES");
     assert_true(mo_ok(ctx));
-    return tape_of_test(mo_tape_create(ctx, MO_RECORD));
+    return mo_tape_create(ctx, MO_RECORD);
 }
 
-static mo_tensor *drawn(mo_context *ctx, uint64_t seed, mo_dtype dtype, int ndim, const int64_t *shape) {
+static mo_tensor *drawn(mo_tape *t, uint64_t seed, mo_dtype dtype, int ndim, const int64_t *shape) {
     static float x[MOST];
     static double wide[MOST];
     mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 0);
@@ -47,8 +47,7 @@ static mo_tensor *drawn(mo_context *ctx, uint64_t seed, mo_dtype dtype, int ndim
     assert_true(n <= MOST);
     for (int64_t i = 0; i < n; i++)
         wide[i] = x[i] = (float)mo_random_normal(&r);
-    return tensor_of_test(
-        mo_require_grad(mo_tensor_create_from(ctx, dtype, ndim, shape, dtype == MO_F32 ? (void *)x : wide)));
+    return mo_require_grad(mo_from(t, dtype, ndim, shape, dtype == MO_F32 ? (void *)x : wide));
 }
 
 static int need_device(void **state) {
@@ -67,12 +66,11 @@ typedef struct product_case {
 } product_case;
 
 static mo_tensor *run_product(mo_tape *t, const product_case *c, mo_dtype dtype, bool magnitudes, mo_tensor **leaf) {
-    mo_context *ctx = mo_tape_context(t);
     int64_t a[] = {c->batch, c->turned_A ? c->k : c->m, c->turned_A ? c->m : c->k};
     int64_t b[] = {c->batch, c->turned_B ? c->n : c->k, c->turned_B ? c->k : c->n};
     int skip = c->one_B ? 1 : 0;
-    leaf[0] = drawn(ctx, 1, dtype, 3, a);
-    leaf[1] = drawn(ctx, 2, dtype, 3 - skip, b + skip);
+    leaf[0] = drawn(t, 1, dtype, 3, a);
+    leaf[1] = drawn(t, 2, dtype, 3 - skip, b + skip);
     mo_tensor *A = magnitudes ? mo_abs(t, leaf[0]) : leaf[0], *B = magnitudes ? mo_abs(t, leaf[1]) : leaf[1];
     return mo_matmul(t, c->turned_A ? mo_transpose(t, A) : A, c->turned_B ? mo_transpose(t, B) : B);
 }
@@ -95,11 +93,11 @@ TEST(products_stay_within_the_bound_of_their_mode) {
     };
     static double exact[MOST], magnitude[MOST];
     static float got[MOST];
-    mo_tape *cpu = tape_of_test(mo_tape_create(context_of_test(device_context(MO_CPU)), MO_RECORD));
+    HELD(lone_tape) *cpu = mo_tape_create(device_context(MO_CPU), MO_RECORD);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int math = 0; math < MODES; math++) {
             const product_case *c = &cases[i];
-            mo_tape *t = tape_in((mo_math)math, &ways[0]);
+            HELD(lone_tape) *t = tape_in((mo_math)math, &ways[0]);
             read_product(cpu, c, MO_F64, false, exact);
             read_product(cpu, c, MO_F64, true, magnitude);
             read_product(t, c, MO_F32, false, got);
@@ -137,7 +135,7 @@ static void run_layers(mo_tape *t, results *out) {
     mo_context *ctx = mo_tape_context(t);
     mo_tensor *leaf[LEAVES], *first[LEAVES], *second[LEAVES], *loss;
     for (int i = 0; i < LEAVES; i++)
-        leaf[i] = drawn(ctx, (uint64_t)i, MO_F32, shapes[i][1] ? 2 : 1, shapes[i]);
+        leaf[i] = drawn(t, (uint64_t)i, MO_F32, shapes[i][1] ? 2 : 1, shapes[i]);
     int n = 0;
     mo_tensor *Z = mo_perceptron(t, leaf[0], leaf[1], leaf[2], leaf[3], leaf[4], leaf[5]);
     mo_tensor *Y = mo_linear_relu(t, Z, leaf[6], leaf[5], NULL);
@@ -152,8 +150,7 @@ static void run_layers(mo_tape *t, results *out) {
     mo_grad(t, &loss, NULL, 1, leaf, second, LEAVES, 0);
     for (int i = 0; i < LEAVES; i++)
         keep(out, &n, second[i]);
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
+    expect_ok(ctx);
     mo_tape_reset(t);
 }
 
@@ -171,13 +168,13 @@ static double distance(const float *a, const float *b, int64_t n) {
 TEST(layers_agree_with_the_cpu_in_every_mode_and_way) {
     static const double bounds[MODES] = {1e-5, 2e-2, 1e-1};
     static results expected, got;
-    mo_tape *cpu = tape_of_test(mo_tape_create(context_of_test(device_context(MO_CPU)), MO_RECORD));
+    HELD(lone_tape) *cpu = mo_tape_create(device_context(MO_CPU), MO_RECORD);
     run_layers(cpu, &expected);
     for (int math = 0; math < MODES; math++)
         for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
             if (ways[w].sizes)
                 setenv("MOCHI_CUDA_HOST_EPILOGUE", ways[w].sizes, 1);
-            mo_tape *t = tape_in((mo_math)math, &ways[w]);
+            HELD(lone_tape) *t = tape_in((mo_math)math, &ways[w]);
             run_layers(t, &got);
             unsetenv("MOCHI_CUDA_HOST_EPILOGUE");
             for (int i = 0; i < RESULTS; i++) {
@@ -192,9 +189,10 @@ TEST(layers_agree_with_the_cpu_in_every_mode_and_way) {
 TEST(relu_leaves_a_record_unless_libraries_are_left_out) {
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         for (int math = 0; math < MODES; math++) {
-            mo_context *ctx = mo_tape_context(tape_in((mo_math)math, &ways[w]));
+            HELD(lone_tape) *t = tape_in((mo_math)math, &ways[w]);
+            mo_context *ctx = mo_tape_context(t);
             static float zero[ROWS * IN];
-            mo_tensor *A = tensor_of_test(mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){ROWS, IN}, zero));
+            HELD(mo_tensor) *A = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){ROWS, IN}, zero);
             mo_gemm g = {.A = mo_tensor_view(A), .C = mo_tensor_view(A), .relu = true};
             bool never = strcmp(ways[w].libraries, "never") == 0;
             assert_int_equal(ctx->backend->relu_record(ctx, &g), never ? 0 : 16); /* 128 bits */
@@ -208,10 +206,10 @@ TEST(a_layer_writes_its_own_rows_alone) {
     static float kept[MORE * IN];
     for (int i = 0; i < MODES * 5; i++) {
         int64_t n = rows[i / MODES];
-        mo_tape *t = tape_in((mo_math)(i % MODES), &ways[0]);
+        HELD(lone_tape) *t = tape_in((mo_math)(i % MODES), &ways[0]);
         mo_context *ctx = mo_tape_context(t);
-        mo_tensor *X = drawn(ctx, 1, MO_F32, 2, (int64_t[]){MORE, IN});
-        mo_tensor *W = drawn(ctx, 2, MO_F32, 2, (int64_t[]){IN, IN});
+        mo_tensor *X = drawn(t, 1, MO_F32, 2, (int64_t[]){MORE, IN});
+        mo_tensor *W = drawn(t, 2, MO_F32, 2, (int64_t[]){IN, IN});
         mo_gemm g = {.A = mo_tensor_view(X), .B = mo_tensor_view(W), .C = mo_tensor_view(X), .alpha = 1, .relu = true};
         int64_t columns[] = {IN, IN, ctx->backend->relu_record(ctx, &g)};
         assert_int_equal(columns[2], 16);
@@ -247,7 +245,7 @@ TEST(a_layer_writes_its_own_rows_alone) {
 TEST(a_nan_behind_relu_reaches_the_gradient) {
     float x[4] = {1, NAN, 1, 1}, w[4] = {1, 1, 1, 1}, y[2] = {0, 0}, w_bar[2];
     for (size_t i = 0; i < 2; i++) { /* with the library if the rule takes it; then never */
-        mo_tape *t = tape_in(MO_MATH_FP32, &ways[i]);
+        HELD(lone_tape) *t = tape_in(MO_MATH_FP32, &ways[i]);
         mo_tensor *X = mo_from(t, MO_F32, 2, (int64_t[]){2, 2}, x), *W_bar;
         mo_tensor *W = mo_require_grad(mo_tensor_create_from(mo_tape_context(t), MO_F32, 2, (int64_t[]){1, 2}, w));
         mo_tensor *b = mo_from(t, MO_F32, 1, (int64_t[]){1}, w), *Y = mo_linear_relu(t, X, W, b, NULL);
@@ -322,7 +320,7 @@ TEST(operands_of_bf16_are_rounded_as_a_cast_rounds) {
         {.m = 33, .k = 1, .batch = true},
     };
     static float expected[MOST_OPERAND], got[MOST_OPERAND];
-    mo_tape *t = tape_in(MO_MATH_BF16, &ways[0]);
+    HELD(lone_tape) *t = tape_in(MO_MATH_BF16, &ways[0]);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         mo_tensor *X = operand(t, &cases[i]), *Y[2];
         size_t bytes = (size_t)mo_numel(X) * sizeof(float);

@@ -11,9 +11,9 @@ TEST_OF(every_dtype_and_number_of_axes_round_trips, scratch *s) {
     static const mo_dtype dtypes[] = {MO_F32, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16};
     for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
         for (int ndim = 0; ndim <= MO_MAX_AXES; ndim++) {
-            mo_tensor *T = tensor_of_test(make_tensor(s->ctx, dtypes[d], ndim, shape));
+            HELD(mo_tensor) *T = make_tensor(s->ctx, dtypes[d], ndim, shape);
             assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_OK);
-            mo_tensor *U = tensor_of_test(mo_npy_read(s->ctx, s->path));
+            HELD(mo_tensor) *U = mo_npy_read(s->ctx, s->path);
             assert_same(T, U);
         }
 }
@@ -21,9 +21,9 @@ TEST_OF(every_dtype_and_number_of_axes_round_trips, scratch *s) {
 TEST_OF(empty_arrays_round_trip, scratch *s) {
     static const int64_t shapes[][3] = {{0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {0, 0, 0}};
     for (int i = 0; i < 4; i++) {
-        mo_tensor *T = tensor_of_test(mo_tensor_create(s->ctx, MO_F32, 3, shapes[i]));
+        HELD(mo_tensor) *T = mo_tensor_create(s->ctx, MO_F32, 3, shapes[i]);
         assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_OK);
-        mo_tensor *U = tensor_of_test(mo_npy_read(s->ctx, s->path));
+        HELD(mo_tensor) *U = mo_npy_read(s->ctx, s->path);
         assert_same(T, U);
     }
 }
@@ -31,13 +31,11 @@ TEST_OF(empty_arrays_round_trip, scratch *s) {
 TEST_OF(the_header_is_as_numpy_writes_it, scratch *s) {
     static const int64_t shape[] = {2, 3};
     static const float values[] = {-4, -1, 2, 5, 8, 11};
-    mo_tensor *T = tensor_of_test(mo_tensor_create_from(s->ctx, MO_F32, 2, shape, values));
+    HELD(mo_tensor) *T = mo_tensor_create_from(s->ctx, MO_F32, 2, shape, values);
     assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_OK);
-    bytes ours = read_bytes(s->path), theirs = read_bytes("tests/arrays/f4.npy");
+    HELD(bytes) ours = read_bytes(s->path), theirs = read_bytes("tests/arrays/f4.npy");
     assert_int_equal(ours.n, theirs.n);
     assert_memory_equal(ours.data, theirs.data, theirs.n);
-    bytes_release(&ours);
-    bytes_release(&theirs);
 }
 
 /* Returns element i of T, from a copy of its bytes. */
@@ -87,7 +85,7 @@ TEST_OF(files_of_numpy_have_their_values, scratch *s) {
         char path[128];
         unsigned char host[512];
         snprintf(path, sizeof path, "tests/arrays/%s.npy", files[f].file);
-        mo_tensor *T = tensor_of_test(mo_npy_read(s->ctx, path));
+        HELD(mo_tensor) *T = mo_npy_read(s->ctx, path);
         assert_true(mo_ok(s->ctx));
         assert_int_equal(mo_tensor_dtype(T), files[f].dtype);
         assert_int_equal(mo_ndim(T), files[f].ndim);
@@ -102,7 +100,7 @@ TEST_OF(files_of_numpy_have_their_values, scratch *s) {
 
 TEST_OF(booleans_become_bytes, scratch *s) {
     uint8_t host[6];
-    mo_tensor *T = tensor_of_test(mo_npy_read(s->ctx, "tests/arrays/b1.npy"));
+    HELD(mo_tensor) *T = mo_npy_read(s->ctx, "tests/arrays/b1.npy");
     assert_int_equal(mo_tensor_dtype(T), MO_U8);
     assert_int_equal(mo_tensor_read(T, host, sizeof host), MO_OK);
     assert_memory_equal(host, "\0\1\0\1\0\1", 6);
@@ -113,7 +111,7 @@ TEST_OF(unsigned_64_bit_numbers_fit_or_are_named, scratch *s) {
     uint64_t values[] = {7, INT64_MAX};
     int64_t host[2];
     bytes b = make_npy(header, values, sizeof values);
-    mo_tensor *T = tensor_of_test(mo_npy_decode(s->ctx, "npy: x", b.data, b.n));
+    HELD(mo_tensor) *T = mo_npy_decode(s->ctx, "npy: x", b.data, b.n);
     assert_int_equal(mo_tensor_read(T, host, sizeof host), MO_OK);
     assert_true(host[0] == 7 && host[1] == INT64_MAX);
     bytes_release(&b);
@@ -133,17 +131,16 @@ TEST_OF(dictionaries_may_vary_in_layout, scratch *s) {
     static const float values[] = {1, 2};
     for (int i = 0; i < 4; i++) {
         float host[2];
-        bytes b = make_npy(headers[i], values, sizeof values);
-        mo_tensor *T = tensor_of_test(mo_npy_decode(s->ctx, "npy: x", b.data, b.n));
+        HELD(bytes) b = make_npy(headers[i], values, sizeof values);
+        HELD(mo_tensor) *T = mo_npy_decode(s->ctx, "npy: x", b.data, b.n);
         assert_int_equal(mo_tensor_read(T, host, sizeof host), MO_OK);
         assert_int_equal(mo_ndim(T), 2);
         assert_true(host[0] == 1 && host[1] == 2);
-        bytes_release(&b);
     }
 }
 
 TEST_OF(what_numpy_lacks_is_not_written, scratch *s) {
-    mo_tensor *T = tensor_of_test(mo_tensor_create(s->ctx, MO_BF16, 1, (int64_t[]){2}));
+    HELD(mo_tensor) *T = mo_tensor_create(s->ctx, MO_BF16, 1, (int64_t[]){2});
     assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_UNSUPPORTED);
     assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("a.npy", "bfloat16"));
     assert_int_equal(mo_npy_write(mo_null_tensor(s->ctx), s->path), MO_INVALID);
@@ -160,7 +157,8 @@ TEST_OF(rows_may_come_in_blocks, scratch *s) {
         x[i] = (float)i;
     snprintf(whole, sizeof whole, "%s", scratch_path(s, "whole.npy"));
     snprintf(parts, sizeof parts, "%s", scratch_path(s, "parts.npy"));
-    mo_tensor *all = tensor_of_test(mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){10, 3}, x)), *block[3];
+    HELD(mo_tensor) *all = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){10, 3}, x);
+    mo_tensor *block[3];
     for (int i = 0; i < 3; i++) /* rows 0 .. 3, 4 .. 7, 8 .. 9 */
         block[i] = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){i < 2 ? 4 : 2, 3}, x + 12 * i);
     assert_int_equal(mo_npy_write(all, whole), MO_OK);
@@ -200,9 +198,9 @@ TEST_OF(large_and_strided_arrays_round_trip, scratch *s) {
     float *x = test_memory((size_t)ROWS * COLUMNS * sizeof *x), *y = test_memory((size_t)ROWS * COLUMNS * sizeof *y);
     for (int i = 0; i < ROWS * COLUMNS; i++)
         x[i] = (float)(i % 100003);
-    mo_tensor *T = tensor_of_test(mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){ROWS, COLUMNS}, x));
+    HELD(mo_tensor) *T = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){ROWS, COLUMNS}, x);
     assert_int_equal(mo_npy_write(T, scratch_path(s, "large.npy")), MO_OK);
-    mo_tensor *back = tensor_of_test(mo_npy_read(s->ctx, s->path));
+    HELD(mo_tensor) *back = mo_npy_read(s->ctx, s->path);
     assert_int_equal(mo_tensor_read(back, y, (size_t)ROWS * COLUMNS * sizeof *y), MO_OK);
     assert_memory_equal(x, y, (size_t)ROWS * COLUMNS * sizeof *x);
     unlink(s->path);
@@ -210,8 +208,8 @@ TEST_OF(large_and_strided_arrays_round_trip, scratch *s) {
     view.shape[0] = COLUMNS, view.shape[1] = ROWS;
     view.stride[0] = 1, view.stride[1] = COLUMNS;
     assert_int_equal(mo_npy_write(&view, scratch_path(s, "turned.npy")), MO_OK);
-    back = tensor_of_test(mo_npy_read(s->ctx, s->path));
-    assert_int_equal(mo_tensor_read(back, y, (size_t)ROWS * COLUMNS * sizeof *y), MO_OK);
+    HELD(mo_tensor) *turned = mo_npy_read(s->ctx, s->path);
+    assert_int_equal(mo_tensor_read(turned, y, (size_t)ROWS * COLUMNS * sizeof *y), MO_OK);
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < COLUMNS; j++)
             assert_true(y[j * ROWS + i] == x[i * COLUMNS + j]);
@@ -242,8 +240,4 @@ TEST_OF(every_truncation_is_refused, scratch *s) {
         bytes_append(&whole, "x", 1);
         assert_refused(s->ctx, whole, MO_FORMAT, PARTS("bytes of data for shape"));
     }
-}
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
 }

@@ -10,7 +10,7 @@ static const fixtures around_all = {scratch_create, scratch_release}, around_eac
 
 TEST_OF(every_dtype_round_trips, scratch *s) {
     static const mo_dtype dtypes[] = {MO_F32, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16};
-    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
+    HELD(mo_arrays) *arrays = mo_arrays_create(s->ctx);
     for (int d = 0; d < 6; d++)
         for (int ndim = 0; ndim < 3; ndim++) {
             char name[32];
@@ -20,7 +20,7 @@ TEST_OF(every_dtype_round_trips, scratch *s) {
     mo_arrays_take(arrays, "", mo_tensor_create(s->ctx, MO_F32, 2, (int64_t[]){0, 3}));
     mo_arrays_take(arrays, "h\xC3\xA9", make_tensor(s->ctx, MO_F32, 1, (int64_t[]){2}));
     assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
-    mo_arrays *again = arrays_of_test(mo_npz_read(s->ctx, s->path));
+    HELD(mo_arrays) *again = mo_npz_read(s->ctx, s->path);
     assert_non_null(again);
     assert_int_equal(again->count, arrays->count);
     for (int64_t i = 0; i < arrays->count; i++) {
@@ -30,11 +30,11 @@ TEST_OF(every_dtype_round_trips, scratch *s) {
 }
 
 TEST_OF(an_archive_without_members_round_trips, scratch *s) {
-    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
+    HELD(mo_arrays) *arrays = mo_arrays_create(s->ctx);
     assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
-    arrays = arrays_of_test(mo_npz_read(s->ctx, s->path));
-    assert_non_null(arrays);
-    assert_int_equal(arrays->count, 0);
+    HELD(mo_arrays) *again = mo_npz_read(s->ctx, s->path);
+    assert_non_null(again);
+    assert_int_equal(again->count, 0);
 }
 
 TEST_OF(equal_arrays_give_equal_bytes_in_every_time_zone, scratch *s) {
@@ -43,7 +43,7 @@ TEST_OF(equal_arrays_give_equal_bytes_in_every_time_zone, scratch *s) {
     for (int i = 0; i < 3; i++) {
         setenv("TZ", zones[i], 1);
         tzset();
-        mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
+        HELD(mo_arrays) *arrays = mo_arrays_create(s->ctx);
         mo_arrays_take(arrays, "x", make_tensor(s->ctx, MO_F32, 2, (int64_t[]){7, 3}));
         assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
         written[i] = read_bytes(s->path);
@@ -57,7 +57,7 @@ TEST_OF(equal_arrays_give_equal_bytes_in_every_time_zone, scratch *s) {
 }
 
 static void assert_numpy_members(mo_context *ctx, const char *path) {
-    mo_arrays *arrays = arrays_of_test(mo_npz_read(ctx, path));
+    HELD(mo_arrays) *arrays = mo_npz_read(ctx, path);
     float x[6];
     int32_t labels[6];
     assert_non_null(arrays);
@@ -81,13 +81,12 @@ TEST_OF(zip64_sizes_are_read_from_either_header, scratch *s) {
         zip_member m = {.name = "x.npy", .method = i & 1 ? 8 : 0, .local64 = i & 2, .central64 = i & 4};
         m.content = make_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", values, sizeof values);
         float host[2];
-        bytes b = make_zip(&m, 1);
-        mo_arrays *arrays = arrays_of_test(mo_npz_read(s->ctx, scratch_write(s, "a.npz", b.data, b.n)));
+        HELD(bytes) b = make_zip(&m, 1);
+        HELD(mo_arrays) *arrays = mo_npz_read(s->ctx, scratch_write(s, "a.npz", b.data, b.n));
         if (!arrays)
             fail_msg("variant %d: %s", i, mo_context_status(s->ctx)->message);
         assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "x"), host, sizeof host), MO_OK);
         assert_memory_equal(host, values, sizeof values);
-        bytes_release(&b);
     }
 }
 
@@ -96,16 +95,16 @@ TEST_OF(a_large_member_passes_the_small_buffer, scratch *s) {
     double *values = test_memory((size_t)n * sizeof *values), *host = test_memory((size_t)n * sizeof *values);
     for (int64_t i = 0; i < n; i++)
         values[i] = (double)(i * i % 977);
-    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
+    HELD(mo_arrays) *arrays = mo_arrays_create(s->ctx);
     mo_arrays_take(arrays, "x", mo_tensor_create_from(s->ctx, MO_F64, 1, &n, values));
     assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
-    arrays = arrays_of_test(mo_npz_read(s->ctx, s->path));
-    assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "x"), host, (size_t)n * sizeof *host), MO_OK);
+    HELD(mo_arrays) *back = mo_npz_read(s->ctx, s->path);
+    assert_int_equal(mo_tensor_read(mo_arrays_find(back, "x"), host, (size_t)n * sizeof *host), MO_OK);
     assert_memory_equal(host, values, (size_t)n * sizeof *host);
 }
 
 TEST_OF(names_are_taken_once, scratch *s) {
-    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
+    HELD(mo_arrays) *arrays = mo_arrays_create(s->ctx);
     for (int i = 0; i < 20; i++) {
         char name[16];
         snprintf(name, sizeof name, "t%d", i);
@@ -115,7 +114,7 @@ TEST_OF(names_are_taken_once, scratch *s) {
     assert_failed(s->ctx, MO_INVALID, PARTS("'t7'", "already"));
     mo_arrays_take(arrays, "null", mo_null_tensor(s->ctx));
     assert_failed(s->ctx, MO_INVALID, PARTS("'null'", "null tensor"));
-    mo_context *other = context_of_test(mo_context_create(NULL));
+    HELD(mo_context) *other = mo_context_create(NULL);
     mo_arrays_take(arrays, "other", make_tensor(other, MO_I32, 0, NULL));
     assert_failed(s->ctx, MO_MISMATCH, PARTS("'other'", "another context"));
     assert_int_equal(arrays->count, 20);
@@ -133,7 +132,7 @@ static int read_archive(const char *path, const struct stat *st, int type, struc
     size_t n = strlen(path);
     if (type != FTW_F || n < 4 || strcmp(path + n - 4, ".npz") != 0)
         return 0;
-    mo_arrays *arrays = arrays_of_test(mo_npz_read(walk_context, path));
+    HELD(mo_arrays) *arrays = mo_npz_read(walk_context, path);
     if (!arrays)
         return 1;
     walk_archives++;
@@ -148,22 +147,17 @@ TEST_OF(every_archive_at_hand_is_read, scratch *s) {
     nftw(root, read_archive, 16, FTW_PHYS);
     nftw("tests/golden", read_archive, 16, FTW_PHYS);
     nftw("train/data", read_archive, 16, FTW_PHYS);
-    if (!mo_ok(s->ctx))
-        fail_msg("%s", mo_context_status(s->ctx)->message);
+    expect_ok(s->ctx);
     print_message("read %d archives of %d arrays\n", walk_archives, walk_arrays);
     assert_true(walk_archives >= 10 + 9); /* at least those of tests/golden and the embedded graphs */
 }
 
 /* The embedded copy has each edge once, and no values, since they are all 1. */
 TEST_OF(cora_has_its_published_sizes, scratch *s) {
-    mo_arrays *arrays = arrays_of_test(mo_npz_read(s->ctx, "train/data/cora.npz"));
+    HELD(mo_arrays) *arrays = mo_npz_read(s->ctx, "train/data/cora.npz");
     assert_non_null(arrays);
     assert_int_equal(mo_dim(mo_arrays_find(arrays, "adj_indptr"), 0), 2709);
     assert_int_equal(mo_dim(mo_arrays_find(arrays, "adj_indices"), 0), 5278);
     assert_int_equal(mo_dim(mo_arrays_find(arrays, "attr_indices"), 0), 49216);
     assert_int_equal(mo_dim(mo_arrays_find(arrays, "labels"), 0), 2708);
-}
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
 }

@@ -10,7 +10,7 @@ TEST(a_processor_is_refused_by_its_name) {
     char name[64];
     processor_name(name, sizeof name);
     assert_true(strlen(name) > 2);
-    mo_context *ctx = context_of_test(mo_context_create(NULL));
+    HELD(mo_context) *ctx = mo_context_create(NULL);
     assert_failed(ctx, MO_UNSUPPORTED, PARTS("context: ", name, "lacks", "-Dcpu=native"));
 }
 

@@ -166,13 +166,12 @@ TEST(a_group_is_its_products_one_by_one) {
     static const char *const modes[] = {"fp32", "tf32", "bf16"};
     int compared = 0;
     mo_context_release(device_context(MO_CUDA));
-    mo_context *host = context_of_test(device_context(MO_CPU));
+    HELD(mo_context) *host = device_context(MO_CPU);
     results(host, MO_F64, false, cpu);
     for (int k = 0; k < 6; k++) {
         int mode = k / 2;
         setenv("MOCHI_CUDA_LIBRARIES", libraries[k % 2], 1);
-        mo_context *ctx =
-            context_of_test(mo_context_create(&(mo_context_options){.device = MO_CUDA, .math = (mo_math)mode}));
+        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA, .math = (mo_math)mode});
         unsetenv("MOCHI_CUDA_LIBRARIES");
         assert_true(mo_ok(ctx));
         for (int wide = 0; wide < 2; wide++) {

@@ -17,9 +17,9 @@ static mo_arrays *make_arrays(mo_context *ctx, bool reversed) {
 }
 
 TEST_OF(every_dtype_round_trips, scratch *s) {
-    mo_arrays *arrays = arrays_of_test(make_arrays(s->ctx, false));
+    HELD(mo_arrays) *arrays = make_arrays(s->ctx, false);
     assert_int_equal(mo_safetensors_write(arrays, NULL, scratch_path(s, "a.safetensors")), MO_OK);
-    mo_arrays *again = arrays_of_test(mo_safetensors_read(s->ctx, s->path));
+    HELD(mo_arrays) *again = mo_safetensors_read(s->ctx, s->path);
     assert_non_null(again);
     assert_int_equal(again->count, arrays->count);
     for (int64_t i = 0; i < arrays->count; i++)
@@ -29,7 +29,7 @@ TEST_OF(every_dtype_round_trips, scratch *s) {
 TEST_OF(bytes_do_not_depend_on_the_order_of_the_arrays, scratch *s) {
     bytes written[2];
     for (int i = 0; i < 2; i++) {
-        mo_arrays *arrays = arrays_of_test(make_arrays(s->ctx, i == 1));
+        HELD(mo_arrays) *arrays = make_arrays(s->ctx, i == 1);
         const char *metadata = i ? "{\"b\": \"2\",\n \"a\": \"1\"}" : "{\"a\":\"1\",\"b\":\"2\"}";
         assert_int_equal(mo_safetensors_write(arrays, metadata, scratch_path(s, "a.safetensors")), MO_OK);
         written[i] = read_bytes(s->path);
@@ -46,11 +46,11 @@ TEST_OF(the_layout_is_fixed, scratch *s) {
         "\"dc6b20d207425aa58b3249d34c2ef0b0 "
         "d2f0f9428898845f08130b77ddef5807\"},\"b\":{\"data_offsets\":[0,8],\"dtype\":\"I64\",\"shape\":[]},"
         "\"w\":{\"data_offsets\":[8,10],\"dtype\":\"U8\",\"shape\":[2]}}";
-    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
+    HELD(mo_arrays) *arrays = mo_arrays_create(s->ctx);
     mo_arrays_take(arrays, "w", mo_tensor_create_from(s->ctx, MO_U8, 1, (int64_t[]){2}, "\1\2"));
     mo_arrays_take(arrays, "b", mo_tensor_create_from(s->ctx, MO_I64, 0, NULL, &(int64_t){-1}));
     assert_int_equal(mo_safetensors_write(arrays, "{\"seed\":\"7\"}", scratch_path(s, "a.safetensors")), MO_OK);
-    bytes b = read_bytes(s->path);
+    HELD(bytes) b = read_bytes(s->path);
     size_t padded = (strlen(header) + 7) / 8 * 8;
     assert_int_equal(b.n, 8 + padded + 10);
     assert_int_equal(b.data[0] | b.data[1] << 8, padded);
@@ -61,30 +61,27 @@ TEST_OF(the_layout_is_fixed, scratch *s) {
     for (size_t i = strlen(header); i < padded; i++)
         assert_int_equal(b.data[8 + i], ' ');
     assert_memory_equal(b.data + 8 + padded, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\1\2", 10);
-    bytes_release(&b);
 }
 
 TEST_OF(metadata_is_kept_as_json, scratch *s) {
-    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
-    assert_int_equal(mo_safetensors_write(arrays, "{\"note\":\"h\xC3\xA9 \\\"x\\\"\"}", scratch_path(s, "a")), MO_OK);
-    arrays = arrays_of_test(mo_safetensors_read(s->ctx, s->path));
+    HELD(mo_arrays) *none = mo_arrays_create(s->ctx);
+    assert_int_equal(mo_safetensors_write(none, "{\"note\":\"h\xC3\xA9 \\\"x\\\"\"}", scratch_path(s, "a")), MO_OK);
+    HELD(mo_arrays) *arrays = mo_safetensors_read(s->ctx, s->path);
     assert_non_null(arrays);
     assert_int_equal(arrays->count, 0);
     assert_non_null(strstr(arrays->metadata, "\"note\":\"h\xC3\xA9 \\\"x\\\"\""));
-    bytes first = read_bytes(s->path); /* tensors that were read can be written again, with new checksums */
+    HELD(bytes) first = read_bytes(s->path); /* tensors that were read can be written again, with new checksums */
     assert_int_equal(mo_safetensors_write(arrays, arrays->metadata, s->path), MO_OK);
-    bytes second = read_bytes(s->path);
+    HELD(bytes) second = read_bytes(s->path);
     assert_int_equal(first.n, second.n);
     assert_memory_equal(first.data, second.data, first.n);
-    bytes_release(&first);
-    bytes_release(&second);
 }
 
 TEST_OF(the_reference_implementation_is_read, scratch *s) {
     float b[6];
     int64_t a[2];
     uint8_t c[3];
-    mo_arrays *arrays = arrays_of_test(mo_safetensors_read(s->ctx, "tests/arrays/reference.safetensors"));
+    HELD(mo_arrays) *arrays = mo_safetensors_read(s->ctx, "tests/arrays/reference.safetensors");
     assert_non_null(arrays);
     assert_int_equal(arrays->count, 5);
     assert_string_equal(arrays->metadata, "{\"made\":\"reference\"}");
@@ -101,7 +98,7 @@ TEST_OF(the_reference_implementation_is_read, scratch *s) {
 
 TEST_OF(bad_arguments_write_nothing, scratch *s) {
     const char *path = scratch_path(s, "a.safetensors");
-    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
+    HELD(mo_arrays) *arrays = mo_arrays_create(s->ctx);
     mo_safetensors_write(arrays, "[1]", path);
     assert_failed(s->ctx, MO_INVALID, PARTS("a.safetensors", "JSON object of strings", "[1]"));
     mo_safetensors_write(arrays, "{\"a\":1}", path);
@@ -111,9 +108,9 @@ TEST_OF(bad_arguments_write_nothing, scratch *s) {
     mo_arrays_take(arrays, "__metadata__", make_tensor(s->ctx, MO_U8, 0, NULL));
     mo_safetensors_write(arrays, NULL, path);
     assert_failed(s->ctx, MO_INVALID, PARTS("none '__metadata__'"));
-    arrays = arrays_of_test(mo_arrays_create(s->ctx));
-    mo_arrays_take(arrays, "\xFF", make_tensor(s->ctx, MO_U8, 0, NULL));
-    mo_safetensors_write(arrays, NULL, path);
+    HELD(mo_arrays) *named = mo_arrays_create(s->ctx);
+    mo_arrays_take(named, "\xFF", make_tensor(s->ctx, MO_U8, 0, NULL));
+    mo_safetensors_write(named, NULL, path);
     assert_failed(s->ctx, MO_INVALID, PARTS("UTF-8", "'?'"));
     assert_int_equal(mo_safetensors_write(NULL, NULL, path), MO_INVALID);
     assert_int_equal(scratch_files(s, true), 0);
@@ -138,7 +135,7 @@ static bytes make_file(const char *header, const char *data, size_t n) {
 
 /* Returns the bytes of a file that the library wrote. */
 static bytes make_ours(scratch *s) {
-    mo_arrays *arrays = arrays_of_test(mo_arrays_create(s->ctx));
+    HELD(mo_arrays) *arrays = mo_arrays_create(s->ctx);
     mo_arrays_take(arrays, "encoder.weight", make_tensor(s->ctx, MO_F32, 2, (int64_t[]){3, 2}));
     mo_arrays_take(arrays, "log_temp", make_tensor(s->ctx, MO_F64, 0, NULL));
     mo_arrays_take(arrays, "mask", make_tensor(s->ctx, MO_U8, 1, (int64_t[]){3}));
@@ -176,14 +173,9 @@ TEST_OF(checksums_are_verified_where_present, scratch *s) {
     assert_refused(s->ctx, make_file("{\"__metadata__\":{\"xxh3_tensors\":\"\"}}", "", 0), MO_FORMAT,
         PARTS("damaged header: expected xxh3_header beside xxh3_tensors, found none"));
     /* older versions wrote the checksum of the data under this key */
-    bytes b = make_file("{\"__metadata__\": {\"xxh3\": \"a96faf705af16834e6c632b61e964e1f\"}, "
-                        "\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
+    HELD(bytes) b = make_file("{\"__metadata__\": {\"xxh3\": \"a96faf705af16834e6c632b61e964e1f\"}, "
+                              "\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
         "a", 1);
-    mo_arrays *arrays = arrays_of_test(mo_safetensors_decode(s->ctx, "fine", b.data, b.n));
+    HELD(mo_arrays) *arrays = mo_safetensors_decode(s->ctx, "fine", b.data, b.n);
     assert_non_null(arrays);
-    bytes_release(&b);
-}
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
 }

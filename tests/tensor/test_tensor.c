@@ -14,7 +14,7 @@ TEST_OF(the_first_error_wins_and_stays_until_cleared, mo_context *ctx) {
     assert_non_null(strstr(s->file, "test_tensor.c"));
     assert_true(mo_is_null(mo_tensor_create(ctx, MO_F32, 0, NULL)));
     mo_clear_error(ctx);
-    mo_tensor *T = tensor_of_test(mo_tensor_create(ctx, MO_F32, 0, NULL));
+    HELD(mo_tensor) *T = mo_tensor_create(ctx, MO_F32, 0, NULL);
     assert_false(mo_is_null(T));
 }
 
@@ -25,7 +25,7 @@ TEST_OF(a_message_is_one_line, mo_context *ctx) {
 }
 
 TEST_OF(a_new_tensor_is_zero_and_row_major, mo_context *ctx) {
-    mo_tensor *T = tensor_of_test(mo_tensor_create(ctx, MO_F64, 3, (int64_t[]){2, 3, 4}));
+    HELD(mo_tensor) *T = mo_tensor_create(ctx, MO_F64, 3, (int64_t[]){2, 3, 4});
     double x[24], sum = 1;
     assert_int_equal(mo_tensor_read(T, x, sizeof x), MO_OK);
     for (int i = 0; i < 24; i++)
@@ -72,7 +72,7 @@ TEST_OF(sizes_that_overflow_or_are_negative_are_errors, mo_context *ctx) {
 }
 
 TEST_OF(buffers_of_the_wrong_size_are_refused, mo_context *ctx) {
-    mo_tensor *T = tensor_of_test(mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){3}));
+    HELD(mo_tensor) *T = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){3});
     float x[4] = {1, 2, 3, 4};
     assert_int_equal(mo_tensor_write(T, x, sizeof x), MO_INVALID);
     assert_string_equal(mo_context_status(ctx)->message, "write: a buffer of 16 bytes, expected 12");
@@ -87,29 +87,30 @@ TEST_OF(buffers_of_the_wrong_size_are_refused, mo_context *ctx) {
 
 TEST_OF(copy_converts_between_all_types, mo_context *ctx) {
     double x[] = {0, 1, 2, 100}, y[4];
-    mo_tensor *A = tensor_of_test(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){4}, x));
-    mo_tensor *B = tensor_of_test(mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){4}));
+    HELD(mo_tensor) *A = mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){4}, x);
+    HELD(mo_tensor) *B = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){4});
     for (int d = 0; d < MO_DTYPES; d++) {
-        mo_tensor *T = tensor_of_test(mo_tensor_create(ctx, (mo_dtype)d, 1, (int64_t[]){4}));
+        HELD(mo_tensor) *T = mo_tensor_create(ctx, (mo_dtype)d, 1, (int64_t[]){4});
         assert_int_equal(mo_tensor_copy(T, A), MO_OK);
         mo_tensor_fill(B, -1);
         assert_int_equal(mo_tensor_copy(B, T), MO_OK);
         mo_tensor_read(B, y, sizeof y);
         assert_memory_equal(x, y, sizeof x);
     }
-    mo_tensor *short_one = tensor_of_test(mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){3}));
+    HELD(mo_tensor) *short_one = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){3});
     assert_int_equal(mo_tensor_copy(B, short_one), MO_INVALID);
     assert_string_equal(mo_context_status(ctx)->message, "copy: source [3], expected [4]");
     mo_clear_error(ctx);
 }
 
 /* T is a transposed window onto memory of the test. The clones have its values in T's order, and outlive the memory. */
-TEST(a_clone_has_the_values_and_memory_of_its_own) {
-    mo_context *ctx = *state, *other = context_of_test(mo_context_create(NULL));
+TEST_OF(a_clone_has_the_values_and_memory_of_its_own, mo_context *ctx) {
+    HELD(mo_context) *other = mo_context_create(NULL);
     float x[] = {1, 2, 3, 4, 5, 6}, got[6];
     const float expected[] = {1, 4, 2, 5, 3, 6};
-    mo_tensor *T = tensor_of_test(mo_tensor_wrap(ctx, &(mo_view){x, MO_F32, 2, {3, 2}, {1, 3}}, NULL, NULL));
-    mo_tensor *C[] = {tensor_of_test(mo_tensor_clone(ctx, T)), tensor_of_test(mo_tensor_clone(other, T))};
+    HELD(mo_tensor) *T = mo_tensor_wrap(ctx, &(mo_view){x, MO_F32, 2, {3, 2}, {1, 3}}, NULL, NULL);
+    HELD(mo_tensor) *first = mo_tensor_clone(ctx, T), *second = mo_tensor_clone(other, T);
+    mo_tensor *C[] = {first, second};
     memset(x, 0, sizeof x);
     for (int i = 0; i < 2; i++) {
         assert_true(mo_is_contiguous(C[i]) && mo_dim(C[i], 0) == 3 && mo_tensor_dtype(C[i]) == MO_F32);
@@ -146,13 +147,13 @@ TEST_OF(values_as_text_stop_where_the_buffer_ends, mo_context *ctx) {
         {MO_F64, 1, {8}, 3, " ."}, {MO_F64, 1, {8}, 1, ""}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const void *host = rows[i].dtype == MO_I64 ? (const void *)whole : real;
-        mo_tensor *T = tensor_of_test(mo_tensor_create_from(ctx, rows[i].dtype, rows[i].ndim, rows[i].shape, host));
+        HELD(mo_tensor) *T = mo_tensor_create_from(ctx, rows[i].dtype, rows[i].ndim, rows[i].shape, host);
         assert_string_equal(mo_tensor_text(T, text, rows[i].bytes), rows[i].expected);
         assert_true(mo_ok(ctx));
     }
     assert_string_equal(mo_tensor_text(mo_null_tensor(ctx), text, sizeof text), "null");
     int64_t counted = mo_context_counters(ctx).bytes_live; /* only the first of many values are read */
-    mo_tensor *large = tensor_of_test(mo_tensor_create(ctx, MO_U8, 2, (int64_t[]){1 << 20, 2}));
+    HELD(mo_tensor) *large = mo_tensor_create(ctx, MO_U8, 2, (int64_t[]){1 << 20, 2});
     mo_context_reset_peaks(ctx);
     assert_string_equal(mo_tensor_text(large, text, 16), "[[0, 0], [0 ..");
     assert_true(mo_context_counters(ctx).bytes_peak - counted < 3 << 20);
@@ -160,14 +161,14 @@ TEST_OF(values_as_text_stop_where_the_buffer_ends, mo_context *ctx) {
 
 TEST_OF(item_reads_every_number_type, mo_context *ctx) {
     for (int d = MO_F32; d <= MO_U8; d++) {
-        mo_tensor *T = tensor_of_test(mo_tensor_create(ctx, (mo_dtype)d, 2, (int64_t[]){1, 1}));
+        HELD(mo_tensor) *T = mo_tensor_create(ctx, (mo_dtype)d, 2, (int64_t[]){1, 1});
         mo_tensor_fill(T, 7);
         assert_true(mo_item(T) == 7);
     }
 }
 
 BARE_TEST(an_unknown_device_gives_a_context_in_error) {
-    mo_context *ctx = context_of_test(mo_context_create(&(mo_context_options){.device = (mo_device)9}));
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.device = (mo_device)9});
     assert_int_equal(mo_context_status(ctx)->code, MO_UNSUPPORTED);
 }
 

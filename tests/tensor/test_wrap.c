@@ -56,7 +56,7 @@ TEST_OF(nothing_of_an_empty_tensor_is_read, toy *y) {
 /* A tensor of 4 elements with stride 0, all of them one number of the caller's. */
 TEST_OF(a_stride_of_0_repeats, toy *y) {
     double x = 3;
-    mo_tensor *X = tensor_of_test(mo_tensor_wrap(y->ctx, &(mo_view){&x, MO_F64, 1, {4}, {0}}, NULL, NULL));
+    HELD(mo_tensor) *X = mo_tensor_wrap(y->ctx, &(mo_view){&x, MO_F64, 1, {4}, {0}}, NULL, NULL);
     assert_true(mo_item(mo_sum(y->t, X, MO_ALL, MO_DROP_AXES)) == 12);
 }
 

@@ -42,7 +42,7 @@ static void record_and_compare(step *s, const char *what) {
         take(s);
     if (mo_context_wait(ctx) != MO_OK)
         fail_msg("%s: %s", what, mo_context_status(ctx)->message);
-    float *taken = read_kept(s, &bytes);
+    HELD_MEMORY float *taken = read_kept(s, &bytes);
     for (int i = 0; i <= s->n; i++)
         mo_tensor_fill(s->kept[i], -1);
     assert_int_equal(mo_capture_begin(ctx, 1), MO_OK);
@@ -51,11 +51,9 @@ static void record_and_compare(step *s, const char *what) {
     if (!r)
         fail_msg("%s: %s", what, mo_context_status(ctx)->message);
     assert_true(mo_capture_replay(r, 0));
-    float *replayed = read_kept(s, &bytes);
+    HELD_MEMORY float *replayed = read_kept(s, &bytes);
     assert_memory_equal(taken, replayed, bytes);
     mo_capture_release(r);
-    free(taken);
-    free(replayed);
 }
 
 /* Replaces *T by a copy that outlives the tape, and appends the copy to `list`; a null tensor stays. */

@@ -2,20 +2,7 @@
  * tests/cli/resume.cases has files whose metadata are invalid. */
 #include "tests/training_run.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
-
-static char *folder_of(scratch *s) {
-    static char path[512];
-    snprintf(path, sizeof path, "%s/run", s->folder);
-    return path;
-}
-
-static int clean_up(void **state) {
-    folder_remove(folder_of(*state));
-    return 0;
-}
-
-static const fixtures around_each = {NULL, clean_up};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 /* Returns the current parameters of a run. */
 static bytes parameters_of(const training_run *run) {
@@ -38,7 +25,7 @@ static void assert_refused(const run_options *o, const char *folder, mo_code cod
 }
 
 TEST(other_settings_are_refused_by_name) {
-    char *folder = folder_of(*state);
+    const char *folder = scratch_folder(*state, "run");
     run_options o = usual_run, other;
     o.settings = "{\"recipe\":\"paper++\",\"lambda\":10}";
     run_until(&o, folder, false, 2);
@@ -64,7 +51,8 @@ TEST(other_settings_are_refused_by_name) {
 
 /* Changes one tensor of a valid checkpoint: its type, its number of axes, its shape; or removes it. */
 TEST_OF(tensors_of_another_form_are_refused, scratch *s) {
-    char *folder = folder_of(s), path[600], shape[160];
+    const char *folder = scratch_folder(s, "run");
+    char path[600], shape[160];
     run_until(&usual_run, folder, false, 2);
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
     HELD(mo_arrays) *arrays = mo_safetensors_read(s->ctx, path);
@@ -99,7 +87,7 @@ TEST_OF(settings_that_are_no_object_are_refused, scratch *s) {
         .episodes_per_step = 1,
         .adamw = {.epsilon = 1e-8},
         .plan = planted_plans(1),
-        .out = folder_of(s),
+        .out = scratch_folder(s, "run"),
         .settings = "[1, 2"};
     assert_null(mo_trainer_create(model, pool, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("settings", "JSON object"));
@@ -115,7 +103,8 @@ TEST_OF(settings_that_are_no_object_are_refused, scratch *s) {
 /* ---- weights ---- */
 
 TEST_OF(weights_tell_how_to_use_them, scratch *s) {
-    char *folder = folder_of(s), path[600];
+    const char *folder = scratch_folder(s, "run");
+    char path[600];
     run_options o = usual_run;
     o.settings = "{\"recipe\":\"paper++\"}";
     run_until(&o, folder, false, o.steps);

@@ -4,7 +4,7 @@
 #include "tests/training_run.h"
 #include "tools/predict/predict.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 typedef struct subject {
     mo_context *ctx;
@@ -129,7 +129,7 @@ TEST_OF(small_files_are_refused_damaged, scratch *s) {
     run_options o = usual_run;
     features.form = MO_FEATURES_OF_EXAMPLES;
     o.features = &features;
-    const char *folder = scratch_path(s, "run");
+    const char *folder = scratch_folder(s, "run");
     run_until(&o, folder, false, o.steps);
     HELD(training_run) run = run_open(&o, folder);
     subject of = {.ctx = run.ctx, .trainer = run.trainer};
@@ -141,7 +141,6 @@ TEST_OF(small_files_are_refused_damaged, scratch *s) {
                                            * suggest it */
     snprintf(of.path, sizeof of.path, "%s/checkpoint.safetensors", folder);
     expect_no_silent_damage(&of, reads_checkpoint);
-    folder_remove(folder);
 }
 
 /* Writes the file as older versions did, without digests. Returns its path. */
@@ -170,25 +169,23 @@ static mo_arrays *make_entry(mo_context *ctx, float first) {
 
 TEST_OF(small_entries_are_refused_damaged, scratch *s) {
     char name[MO_CACHE_NAME];
-    const char *folder = scratch_path(s, "cache");
+    const char *folder = scratch_folder(s, "cache");
     mo_cache cache = {.ctx = s->ctx, .folder = folder};
     HELD(mo_arrays) *arrays = make_entry(s->ctx, 1);
     mo_cache_store(&cache, entry_key, arrays);
     subject of = {.ctx = s->ctx, .cache = &cache, .arrays = arrays};
     snprintf(of.path, sizeof of.path, "%s/%s.safetensors", folder, mo_cache_name(entry_key, name));
     expect_no_silent_damage(&of, reads_entry);
-    folder_remove(folder);
 }
 
 TEST_OF(small_stacks_are_refused_damaged, scratch *s) {
     char name[MO_CACHE_NAME];
-    const char *folder = scratch_path(s, "cache");
+    const char *folder = scratch_folder(s, "cache");
     assert_true(open_small_stack(s->ctx, folder, entry_key, 2) != 0);
     assert_true(mo_ok(s->ctx));
     subject of = {.ctx = s->ctx};
     snprintf(of.path, sizeof of.path, "%s/%s.npy", folder, mo_cache_name(entry_key, name));
     expect_no_silent_damage(&of, reads_stack);
-    folder_remove(folder);
 }
 
 static void take_notice(const char *line, void *state) {
@@ -198,7 +195,7 @@ static void take_notice(const char *line, void *state) {
 /* A valid entry of another graph under this graph's name is reported and not used. */
 TEST_OF(an_entry_is_bound_to_its_key, scratch *s) {
     char name[MO_CACHE_NAME], from[600], to[600], said[1200] = "";
-    const char *folder = scratch_path(s, "cache");
+    const char *folder = scratch_folder(s, "cache");
     mo_cache cache = {.ctx = s->ctx, .folder = folder, .notice = take_notice, .state = said};
     HELD(mo_arrays) *other = make_entry(s->ctx, 7), *arrays = make_entry(s->ctx, 1);
     mo_cache_store(&cache, "another", other);
@@ -210,13 +207,12 @@ TEST_OF(an_entry_is_bound_to_its_key, scratch *s) {
     assert_true(mo_ok(s->ctx));
     assert_non_null(strstr(said, "expected features made of \"format 1 graph 0123 dim 3\", found others; made again"));
     assert_true(*(float *)mo_tensor_view(mo_arrays_find(arrays, "basis")).data == 1);
-    folder_remove(folder);
 }
 
 /* An entry whose values another program has changed, without writing digests. */
 TEST_OF(an_entry_without_digests_is_not_used, scratch *s) {
     char name[MO_CACHE_NAME], path[600], said[1200] = "";
-    const char *folder = scratch_path(s, "cache");
+    const char *folder = scratch_folder(s, "cache");
     mo_cache cache = {.ctx = s->ctx, .folder = folder, .notice = take_notice, .state = said};
     HELD(mo_arrays) *arrays = make_entry(s->ctx, 1);
     mo_cache_store(&cache, entry_key, arrays);
@@ -225,13 +221,11 @@ TEST_OF(an_entry_without_digests_is_not_used, scratch *s) {
     put_file(path, old.data, old.n);
     assert_false(mo_cache_load(&cache, entry_key, arrays));
     assert_non_null(strstr(said, "expected digests of its header and tensors"));
-    folder_remove(folder);
-    scratch_files(s, true);
 }
 
 TEST_OF(files_without_digests_say_how_to_convert, scratch *s) {
     char path[600];
-    const char *folder = scratch_path(s, "run");
+    const char *folder = scratch_folder(s, "run");
     run_until(&usual_run, folder, false, usual_run.steps);
     snprintf(path, sizeof path, "%s/weights.safetensors", folder);
     assert_null(mo_weights_read(s->ctx, strip(s, path)));
@@ -248,8 +242,6 @@ TEST_OF(files_without_digests_say_how_to_convert, scratch *s) {
     HELD(mo_arrays) *arrays = mo_safetensors_read(run.ctx, path);
     assert_int_equal(mo_safetensors_write(arrays, arrays->metadata, path), MO_OK);
     assert_int_equal(mo_checkpoint_read(run.trainer), MO_OK);
-    folder_remove(folder);
-    scratch_files(s, true);
 }
 
 int main(int argc, char **argv) {

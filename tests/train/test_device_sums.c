@@ -128,7 +128,7 @@ static void look_at_machine(const mo_ranks *ranks, void *state) {
 static void run_shared(shared_run *s, int size) {
     if (!s->of)
         s->of = shared_memory(MOST_FORKED * sizeof *s->of);
-    folder_remove(s->folder); /* remains of a failed test */
+    folder_remove(s->folder); /* remains of another run */
     memset(s->of, 0, MOST_FORKED * sizeof *s->of);
     assert_true(fork_ranks(size, take_part, s));
 }
@@ -158,21 +158,14 @@ static void expect_sums(const char *folder, const char *word) {
 static shared_run one;
 
 static int run_alone(void **state) {
-    static char folder[500];
     int code = scratch_create(state);
-    snprintf(folder, sizeof folder, "%s/one", ((scratch *)*state)->folder);
-    one.folder = folder;
+    one.folder = scratch_path(*state, "one");
     run_shared(&one, 1);
     expect_fine(&one, 1, 0);
     return code;
 }
 
-static int forget_runs(void **state) {
-    folder_remove(one.folder);
-    return scratch_release(state);
-}
-
-static const fixtures around_all = {run_alone, forget_runs};
+static const fixtures around_all = {run_alone, scratch_release};
 
 static void compare_runs(const outcome *other, int size) {
     double worst_loss = 0, square = 0, difference = 0;
@@ -201,7 +194,6 @@ TEST_OF(devices_add_up_once_a_step, scratch *s) {
         expect_fine(&several, size, STEPS);
         expect_sums(folder, "devices");
         compare_runs(several.of, size);
-        folder_remove(folder);
     }
 }
 
@@ -215,7 +207,6 @@ TEST_OF(deterministic_sums_have_the_bits_of_one_process, scratch *s) {
         expect_sums(folder, "messages");
         assert_memory_equal(one.of->value, several.of->value, sizeof one.of->value);
         assert_same_run(one.folder, folder);
-        folder_remove(folder);
     }
 }
 
@@ -228,15 +219,12 @@ TEST_OF(a_rank_without_the_library_leaves_it_to_messages, scratch *s) {
     run_shared(&several, 2);
     expect_fine(&several, 2, 0);
     assert_same_run(one.folder, folder);
-    folder_remove(folder);
 }
 
 /* Fails unless every rank ends with an error at that step, and one of them names the reason. */
-static void expect_failure(shared_run s, const scratch *in, int steps, const char *part) {
-    char folder[500];
+static void expect_failure(shared_run s, scratch *in, int steps, const char *part) {
     bool named = false;
-    snprintf(folder, sizeof folder, "%s/failed", in->folder);
-    s.folder = folder;
+    s.folder = scratch_path(in, "failed");
     run_shared(&s, 2);
     for (int r = 0; r < 2; r++) {
         assert_int_not_equal(s.of[r].code, MO_OK);
@@ -245,8 +233,6 @@ static void expect_failure(shared_run s, const scratch *in, int steps, const cha
     }
     if (!named)
         fail_msg("expected '%s', rank 0 said '%s'", part, s.of[0].message);
-    if (access(folder, F_OK) == 0)
-        folder_remove(folder);
 }
 
 TEST(a_sum_that_fails_ends_all_ranks) {

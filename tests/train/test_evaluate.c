@@ -3,7 +3,7 @@
 #include "tests/planted.h"
 #include "train/evaluation/evaluation.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { MAX_ROWS = 256 };
 

@@ -59,18 +59,14 @@ static void compare_sources(mo_context *ctx, mo_pool *here, mo_pool *there, mo_m
     for (int i = 0; i < mo_pool_size(here); i++) {
         const mo_source *a = mo_pool_source(here, i), *b = mo_pool_source(there, i);
         for (int64_t max_rows = 0; max_rows <= 40; max_rows += 40) {
-            mo_tensor *X = mo_embed_all(model, a, max_rows), *Y = mo_embed_all(model, b, max_rows);
+            HELD(mo_tensor) *X = mo_embed_all(model, a, max_rows), *Y = mo_embed_all(model, b, max_rows);
             expect_equal(X, Y);
-            mo_tensor_release(X);
-            mo_tensor_release(Y);
         }
         for (int hop = 0; hop <= PLANTED_HOPS; hop++) {
-            mo_tensor *X = mo_embed_hop(a, hop), *Y = mo_embed_hop(b, hop);
+            HELD(mo_tensor) *X = mo_embed_hop(a, hop), *Y = mo_embed_hop(b, hop);
             expect_equal(X, Y);
             if (b->task != MO_TASK_GC && !mo_has_example_rows(b))
                 assert_int_equal(mo_embed_hop_each(b, hop, 40, expect_block, X), MO_OK);
-            mo_tensor_release(X);
-            mo_tensor_release(Y);
         }
         figures f = evaluate(ctx, a, model), g = evaluate(ctx, b, model);
         assert_int_equal(f.n, g.n);
@@ -94,7 +90,7 @@ static int compare_best_hops(mo_context *ctx, const mo_pool *here, const mo_pool
 
 /* The CPU reads host memory in place; to a device, rows are copied from memory and from disk. */
 TEST_OF(rows_on_disk_evaluate_as_those_in_memory, scratch *s) {
-    const char *cache = scratch_path(s, "cache");
+    const char *cache = scratch_folder(s, "cache");
     HELD(mo_context) *ctx = device_context(test_device());
     int others = 0;
     for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
@@ -107,13 +103,12 @@ TEST_OF(rows_on_disk_evaluate_as_those_in_memory, scratch *s) {
     }
     print_message("%d best hops are not hop 0\n", others);
     assert_true(others > 0);
-    folder_remove(cache);
 }
 
 TEST_OF(a_pool_that_changes_is_planned_anew, scratch *s) {
     mo_step_report r;
     double lone[MO_TASKS] = {[MO_TASK_NC] = 1}, all[MO_TASKS] = {1, 1, 1};
-    const char *folder = scratch_path(s, "run");
+    const char *folder = scratch_folder(s, "run");
     run_options o = usual_run;
     o.device = test_device();
     o.episodes = 1;
@@ -135,7 +130,6 @@ TEST_OF(a_pool_that_changes_is_planned_anew, scratch *s) {
     mo_pool_set_families(run.pool, all);
     while (run.trainer->step < o.steps)
         assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
-    folder_remove(folder);
 }
 
 /* The math mode rounds the model's products, not those that make features. */

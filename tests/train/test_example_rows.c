@@ -4,7 +4,7 @@
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 static mo_features *open_task(mo_context *ctx, mo_task task, const char *cache) {
     mo_feature_options o = example_features(cache);
@@ -30,7 +30,7 @@ static void assert_same_arrays(const mo_features *a, const mo_features *b) {
 }
 
 TEST_OF(rows_do_not_depend_on_threads_or_cache, scratch *s) {
-    const char *folder = scratch_path(s, "cache");
+    const char *folder = scratch_folder(s, "cache");
     for (int task = 0; task < MO_TASKS; task++) {
         HELD(mo_context) *many = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = 5});
         HELD(mo_features) *one = open_task(s->ctx, (mo_task)task, folder),
@@ -41,7 +41,6 @@ TEST_OF(rows_do_not_depend_on_threads_or_cache, scratch *s) {
         assert_same_arrays(one, again);
         assert_same_arrays(one, other);
     }
-    folder_remove(folder);
 }
 
 /* The embeddings of all nodes by a model, from every hop or from the sums that are made for this model alone. disk: the
@@ -57,21 +56,18 @@ static mo_tensor *embed_copies(mo_context *ctx, mo_model *model, bool for_model,
         fail_msg("%s", mo_context_status(ctx)->message);
     assert_true(for_model == (mo_arrays_find(source.features->arrays, "mixed") != NULL));
     mo_tensor *Z = mo_embed_all(model, &source, 7);
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
+    expect_ok(ctx);
     mo_features_release(source.features);
     mo_graph_release(source.graph);
     return Z;
 }
 
 /* For a model, one without the initial row, and one without diffused rows. */
-TEST(sums_made_for_one_model_are_its_sums_of_all_hops) {
-    scratch *s = *state;
+TEST_OF(sums_made_for_one_model_are_its_sums_of_all_hops, scratch *s) {
     static const unsigned without[] = {0, 1u << MO_PART_INITIAL, 1u << MO_PART_DIFFUSED};
-    char folder[300];
-    snprintf(folder, sizeof folder, "%s/sums", s->folder);
+    const char *folder = scratch_folder(s, "sums");
     for (int i = 0; i < 3; i++) {
-        mo_model *model =
+        HELD(mo_model) *model =
             mo_invariant_create(s->ctx, MO_F32, &(mo_invariant_options){.hops = 3, .without = without[i]});
         mo_random r = mo_random_at(2, MO_PURPOSE_CHECK, 2);
         for (int j = 0; j < mo_model_n_parameters(model); j++) {
@@ -80,8 +76,10 @@ TEST(sums_made_for_one_model_are_its_sums_of_all_hops) {
             for (int64_t k = 0; k < mo_numel(p); k++)
                 x[k] += (float)mo_random_normal(&r);
         }
-        mo_tensor *all = embed_copies(s->ctx, model, false, NULL), *sums = embed_copies(s->ctx, model, true, NULL),
-                  *disk = embed_copies(s->ctx, model, true, folder), *again = embed_copies(s->ctx, model, true, folder);
+        HELD(mo_tensor) *all = embed_copies(s->ctx, model, false, NULL),
+                        *sums = embed_copies(s->ctx, model, true, NULL),
+                        *disk = embed_copies(s->ctx, model, true, folder),
+                        *again = embed_copies(s->ctx, model, true, folder);
         const float *a = mo_tensor_view(all).data, *b = mo_tensor_view(sums).data;
         assert_int_equal(mo_numel(all), mo_numel(sums));
         for (int64_t k = 0; k < mo_numel(all); k++)
@@ -90,13 +88,7 @@ TEST(sums_made_for_one_model_are_its_sums_of_all_hops) {
                     (double)b[k]);
         assert_memory_equal(b, mo_tensor_view(disk).data, (size_t)mo_numel(sums) * sizeof *b);
         assert_memory_equal(b, mo_tensor_view(again).data, (size_t)mo_numel(sums) * sizeof *b);
-        mo_tensor_release(all);
-        mo_tensor_release(sums);
-        mo_tensor_release(disk);
-        mo_tensor_release(again);
-        mo_model_release(model);
     }
-    folder_remove(folder);
 }
 
 /* Computes the expected counts of a pair from a dense adjacency. */

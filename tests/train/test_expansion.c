@@ -32,7 +32,6 @@ TEST_OF(an_array_beyond_the_limit_is_refused, scratch *s) {
         PARTS("zeros.npz: member 'zeros': expected to unfold to at most", "(64 MiB and 32 times the file)",
             "--max-expand"));
     assert_true(mo_context_counters(s->ctx).bytes_peak - before < (1 << 20));
-    scratch_files(s, true);
 }
 
 TEST_OF(a_raised_limit_reads_it_with_one_copy, scratch *s) {
@@ -45,5 +44,4 @@ TEST_OF(a_raised_limit_reads_it_with_one_copy, scratch *s) {
         fail_msg("%s", mo_context_status(ctx)->message);
     assert_int_equal(mo_numel(mo_arrays_find(arrays, "zeros")), LARGE);
     assert_true(mo_context_counters(ctx).bytes_peak - before < LARGE + (1 << 20));
-    scratch_files(s, true);
 }

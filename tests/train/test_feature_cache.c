@@ -49,10 +49,9 @@ static void damage(const char *path) {
 
 TEST_OF(a_hit_equals_what_is_computed, scratch *s) {
     mo_graph *graphs[] = {draw_graph(s->ctx, larger, 5, 8), draw_graph(s->ctx, set, 0, 8)};
-    char folder[512];
     notices t;
     mkdir(scratch_path(s, "deep"), 0777);
-    snprintf(folder, sizeof folder, "%s", scratch_path(s, "deep/er")); /* the cache creates this folder */
+    const char *folder = scratch_folder(s, "deep/er"); /* the cache creates this folder */
     mo_feature_options o = cached(MO_FEATURES_AUTO, folder, &t), other[] = {o, o, o, o, o, o};
     other[0].hops = 1; /* the cache holds hop 0, which gives any number of hops */
     other[1].seed = 9;
@@ -67,8 +66,6 @@ TEST_OF(a_hit_equals_what_is_computed, scratch *s) {
             expect_equal(graphs[i], &other[k], k == 0);
         mo_graph_release(graphs[i]);
     }
-    folder_remove(folder);
-    rmdir(scratch_path(s, "deep"));
     HELD(mo_graph) *graph = draw_graph(s->ctx, small, 5, 10);
     o.cache = ""; /* an empty name is no folder */
     expect_equal(graph, &o, false);
@@ -77,26 +74,25 @@ TEST_OF(a_hit_equals_what_is_computed, scratch *s) {
 
 TEST_OF(a_use_sets_the_time_of_an_entry, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 5, 9);
-    char folder[512], path[1024];
+    const char *folder = scratch_folder(s, "used");
+    char path[1024];
     notices t;
     struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
     struct stat st;
-    snprintf(folder, sizeof folder, "%s", scratch_path(s, "used"));
     mo_feature_options o = cached(MO_FEATURES_AUTO, folder, &t);
     expect_equal(graph, &o, false);
     assert_int_equal(folder_files(folder, "", path), 1);
     assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
     expect_equal(graph, &o, true);
     assert_true(stat(path, &st) == 0 && st.st_mtim.tv_sec > 1000000);
-    folder_remove(folder);
 }
 
 TEST_OF(a_stack_on_disk_equals_the_one_in_memory, scratch *s) {
     mo_graph *graphs[] = {
         draw_graph(s->ctx, larger, 5, 1), draw_graph(s->ctx, larger, 0, 2), draw_graph(s->ctx, set, 4, 3)};
-    char folder[512], path[1024];
+    const char *folder = scratch_folder(s, "equal");
+    char path[1024];
     notices t;
-    snprintf(folder, sizeof folder, "%s", scratch_path(s, "equal"));
     for (int i = 0; i < 3; i++) {
         mo_feature_options o = cached(MO_FEATURES_ON_DISK, folder, &t);
         expect_equal(graphs[i], &o, false);
@@ -113,7 +109,6 @@ TEST_OF(a_stack_on_disk_equals_the_one_in_memory, scratch *s) {
         }
         mo_graph_release(graphs[i]);
     }
-    folder_remove(folder);
 }
 
 /* In a folder that several users share, another user can put a link where an entry or a stack will be, as names follow
@@ -121,12 +116,12 @@ TEST_OF(a_stack_on_disk_equals_the_one_in_memory, scratch *s) {
  * if that is a link. */
 TEST_OF(a_link_in_the_cache_is_not_written_through, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 5, 11);
-    char folder[512], path[1024], partial[1100], thesis[512];
+    char path[1024], partial[1100];
     notices t;
     struct stat st;
-    snprintf(thesis, sizeof thesis, "%s", scratch_write(s, "thesis.txt", "my thesis\n", 10));
-    snprintf(folder, sizeof folder, "%s", scratch_path(s, "shared"));
+    const char *thesis = scratch_write(s, "thesis.txt", "my thesis\n", 10);
     for (int disk = 0; disk < 2; disk++) {
+        const char *folder = scratch_folder(s, "shared");
         mo_feature_options o = cached(disk ? MO_FEATURES_ON_DISK : MO_FEATURES_AUTO, folder, &t);
         expect_equal(graph, &o, false);
         assert_int_equal(folder_files(folder, disk ? ".npy" : "", path), 1);
@@ -144,9 +139,7 @@ TEST_OF(a_link_in_the_cache_is_not_written_through, scratch *s) {
         expect_equal(graph, &o, true);
         HELD(bytes) kept = read_bytes(thesis);
         assert_true(kept.n == 10 && memcmp(kept.data, "my thesis\n", 10) == 0);
-        folder_remove(folder);
     }
-    unlink(thesis);
 }
 
 /* Replaces the library's function, which asks the system. */
@@ -164,9 +157,9 @@ static void open_features(const mo_graph *graph, const mo_feature_options *o) {
 
 TEST_OF(without_a_limit_what_is_free_counts, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 0, 12);
-    char folder[512], path[1024];
+    const char *folder = scratch_folder(s, "free");
+    char path[1024];
     notices t;
-    snprintf(folder, sizeof folder, "%s", scratch_path(s, "free"));
     mo_feature_options o = cached(MO_FEATURES_ON_DISK, folder, &t);
     o.place = MO_FEATURES_AUTO;
     o.beside = 100 << 20; /* memory that the caller needs beside the features */
@@ -199,5 +192,4 @@ TEST_OF(without_a_limit_what_is_free_counts, scratch *s) {
     folder_remove(folder);
     open_features(graph, &o);
     free_bytes = free_with_swap = INFINITY;
-    folder_remove(folder);
 }

@@ -36,10 +36,9 @@ static void copy_features(const mo_pool *from, mo_pool *to) {
         for (int64_t j = 0; to->source[i].owns_features && j < y->count; j++) {
             mo_tensor *X = mo_arrays_find(x, y->items[j].name), *Y = y->items[j].tensor;
             size_t bytes = (size_t)mo_numel(Y) * mo_dtype_size(mo_tensor_dtype(Y));
-            void *host = malloc(bytes + 1);
+            HELD_MEMORY void *host = malloc(bytes + 1);
             assert_int_equal(mo_tensor_read(X, host, bytes), MO_OK);
             assert_int_equal(mo_tensor_write(Y, host, bytes), MO_OK);
-            free(host);
         }
     }
 }
@@ -59,18 +58,17 @@ static void run_on_device(mo_feature_form form, int episodes, int threads, const
 
 /* Fails unless a run with features in that place has the weights, checkpoint and log of the run in `folder`. */
 static void expect_same(scratch *s, const mo_feature_options *features, int episodes, int threads, const char *folder) {
-    const char *other = scratch_path(s, place_names[features->place]);
+    const char *other = scratch_folder(s, place_names[features->place]);
     run_options o = placed_run(features, episodes, threads);
     run_until(&o, other, false, o.steps);
     assert_same_run(folder, other);
-    folder_remove(other);
 }
 
 TEST_OF(every_place_gives_the_same_bits, scratch *s) {
-    const char *folder = scratch_path(s, "whole");
-    const char *cache = scratch_path(s, "cache");
+    const char *cache = scratch_folder(s, "cache");
     for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++)
         for (int episodes = 1; episodes <= 3; episodes += 2) {
+            const char *folder = scratch_folder(s, "whole");
             run_on_device((mo_feature_form)form, episodes, 1, folder);
             for (int threads = 1; threads <= (test_device() == MO_CUDA ? 1 : 2); threads++)
                 for (int place = MO_FEATURES_ON_HOST; place <= MO_FEATURES_ON_DISK; place++) {
@@ -78,14 +76,11 @@ TEST_OF(every_place_gives_the_same_bits, scratch *s) {
                         (mo_feature_place)place, (mo_feature_form)form, place == MO_FEATURES_ON_DISK ? cache : NULL);
                     expect_same(s, &o, episodes, threads, folder);
                 }
-            folder_remove(folder);
         }
-    folder_remove(cache);
 }
 
 TEST_OF(second_step_on_allocates_nothing, scratch *s) {
-    const char *folder = scratch_path(s, "run");
-    const char *cache = scratch_path(s, "cache");
+    const char *cache = scratch_folder(s, "cache");
     int step = test_device() == MO_CUDA ? 2 : 1; /* fewer on a device, as emulated steps are slow */
     for (int i = step == 2 ? 2 : 0; i < 6; i += step) {
         static const mo_feature_place place[] = {MO_FEATURES_ON_DEVICE, MO_FEATURES_ON_HOST, MO_FEATURES_ON_DISK};
@@ -98,7 +93,7 @@ TEST_OF(second_step_on_allocates_nothing, scratch *s) {
             .episodes_per_step = 1 + i % 2 * 2,
             .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
             .plan = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64, .seed = 3},
-            .out = folder};
+            .out = scratch_folder(s, "run")};
         HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
         mo_trainer_step(trainer, NULL);
         int64_t before = mo_context_counters(ctx).allocations, bytes = mo_context_counters(ctx).bytes_live;
@@ -106,9 +101,7 @@ TEST_OF(second_step_on_allocates_nothing, scratch *s) {
             assert_int_equal(mo_trainer_step(trainer, NULL), MO_OK);
         assert_int_equal(mo_context_counters(ctx).allocations, before);
         assert_int_equal(mo_context_counters(ctx).bytes_live, bytes);
-        folder_remove(folder);
     }
-    folder_remove(cache);
 }
 
 /* Truncates every stack in the folder. */
@@ -127,8 +120,8 @@ static void cut_stacks(const char *folder) {
 }
 
 TEST_OF(a_file_cut_short_ends_the_run_with_one_line, scratch *s) {
-    const char *folder = scratch_path(s, "run");
-    const char *cache = scratch_path(s, "cache");
+    const char *folder = scratch_folder(s, "run");
+    const char *cache = scratch_folder(s, "cache");
     mo_feature_options features = placed(MO_FEATURES_ON_DISK, MO_FEATURES_OF_NODES, cache);
     run_options o = placed_run(&features, 3, 1);
     HELD(training_run) run = run_open(&o, folder);
@@ -137,8 +130,6 @@ TEST_OF(a_file_cut_short_ends_the_run_with_one_line, scratch *s) {
     for (int step = 1; step < 3 && mo_ok(run.ctx); step++) /* steps whose rows were fetched before can succeed */
         mo_trainer_step(run.trainer, NULL);
     assert_failed(run.ctx, MO_IO, PARTS("train: step ", cache, ".npy': it ends before byte ", "cut short?"));
-    folder_remove(folder);
-    folder_remove(cache);
 }
 
 /* ---- memory ---- */
@@ -176,8 +167,8 @@ static int64_t memory_of(const char *name) {
 
 /* Returns the bytes that a run on `graphs` graphs holds after some steps, and their peak. */
 static void run_wide(scratch *s, int graphs, int64_t *held, int64_t *most) {
-    const char *folder = scratch_path(s, "run");
-    const char *cache = scratch_path(s, "cache");
+    const char *folder = scratch_folder(s, "run");
+    const char *cache = scratch_folder(s, "cache");
     HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     mo_feature_options features = placed(MO_FEATURES_ON_DISK, MO_FEATURES_OF_NODES, cache);
     features.dim = WIDE_DIM;
@@ -197,8 +188,6 @@ static void run_wide(scratch *s, int graphs, int64_t *held, int64_t *most) {
     malloc_trim(0);
     *held = memory_of("VmRSS");
     *most = memory_of("VmHWM");
-    folder_remove(folder);
-    folder_remove(cache);
 }
 
 /* The stack of each graph takes 20 MB; its edges, labels and links take 2 MB. */

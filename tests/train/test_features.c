@@ -19,32 +19,30 @@ static double *basis_of(const mo_graph *graph, int64_t g, const mo_feature_optio
 
 /* The graphs of a set have fewer nodes than columns, so most columns are zero before LayerNorm; columns of zeros are
  * propagated as one. */
-TEST(a_hop_has_the_bits_of_the_adjacency_times_the_hop_before) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(a_hop_has_the_bits_of_the_adjacency_times_the_hop_before, scratch *s) {
     mo_feature_options wide = plain;
     wide.dim = 200;
     for (int i = 0; i < 3; i++) {
-        HELD(mo_graph) *graph = draw_graph(ctx, i ? set : larger, i ? 5 * (i - 1) : 9, 11);
+        HELD(mo_graph) *graph = draw_graph(s->ctx, i ? set : larger, i ? 5 * (i - 1) : 9, 11);
         HELD(mo_features) *f = mo_features_open(graph, &wide);
-        expect_ok(ctx);
+        expect_ok(s->ctx);
         mo_tensor *hops = mo_arrays_find(f->arrays, "hops");
         HELD(mo_csr) *A = mo_normalized_adjacency(graph, MO_F32);
-        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
         int64_t n = graph->nodes * wide.dim, shape[] = {graph->nodes, wide.dim};
         HELD_MEMORY float *x = calloc((size_t)n, sizeof *x), *y = calloc((size_t)n, sizeof *y);
         for (int64_t k = 1; k <= HOPS; k++) {
             mo_tensor *before = mo_reshape(t, mo_slice(t, hops, MO_AXIS(0), k - 1, k), 2, shape);
             mo_tensor_read(mo_spmm(t, A, before), x, (size_t)n * sizeof *x);
             mo_tensor_read(mo_slice(t, hops, MO_AXIS(0), k, k + 1), y, (size_t)n * sizeof *y);
-            expect_ok(ctx);
+            expect_ok(s->ctx);
             assert_memory_equal(x, y, (size_t)n * sizeof *x);
         }
     }
 }
 
-TEST(hop_zero_has_rows_of_mean_zero_and_variance_one) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    HELD(mo_graph) *graph = draw_graph(ctx, larger, 9, 2);
+TEST_OF(hop_zero_has_rows_of_mean_zero_and_variance_one, scratch *s) {
+    HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 9, 2);
     int64_t n;
     HELD_MEMORY float *x = hops_of(graph, &plain, &n, NULL);
     for (int64_t i = 0; i < graph->nodes; i++) {
@@ -57,9 +55,8 @@ TEST(hop_zero_has_rows_of_mean_zero_and_variance_one) {
     }
 }
 
-TEST(isolated_nodes_without_features_are_zero_rows) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    HELD(mo_graph) *graph = draw_graph(ctx, larger, 0, 3);
+TEST_OF(isolated_nodes_without_features_are_zero_rows, scratch *s) {
+    HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 0, 3);
     int64_t n, last = graph->nodes - 1;
     HELD_MEMORY float *x = hops_of(graph, &plain, &n, NULL);
     for (int64_t j = 0; j < DIM; j++)
@@ -73,7 +70,7 @@ TEST_OF(without_a_norm_hop_zero_is_the_basis, scratch *s) {
     bare.norm = MO_FEATURE_NORM_NONE;
     disk = bare;
     disk.place = MO_FEATURES_ON_DISK;
-    disk.cache = scratch_path(s, "bare");
+    disk.cache = scratch_folder(s, "bare");
     for (int i = 0; i < 2; i++) {
         int64_t n, m;
         float *x = hops_of(graphs[i], &bare, &n, NULL), *y = hops_of(graphs[i], &disk, &m, NULL);
@@ -93,7 +90,6 @@ TEST_OF(without_a_norm_hop_zero_is_the_basis, scratch *s) {
         free(y);
         mo_graph_release(graphs[i]);
     }
-    folder_remove(disk.cache);
 }
 
 /* In the sum structure comes from the left and attributes from the right, each beginning with its largest singular
@@ -117,14 +113,13 @@ TEST(the_sum_reverses_the_attributes_and_concat_puts_them_second) {
 
 /* With as many columns as nodes, M = P_A P_A^T is four times the positive part of A~. So M A~ = A~ M, and the trace of
  * M is four times the sum of the positive eigenvalues, twice the sum of all magnitudes (as A~ has trace 0). */
-TEST(structure_is_four_times_the_positive_part) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    HELD(mo_graph) *graph = draw_graph(ctx, small, 0, 5);
+TEST_OF(structure_is_four_times_the_positive_part, scratch *s) {
+    HELD(mo_graph) *graph = draw_graph(s->ctx, small, 0, 5);
     mo_feature_options wide = plain;
     wide.dim = 60; /* more than the 50 nodes, so ten columns are zero */
     double *p = basis_of(graph, 0, &wide), trace = 0, magnitudes = 0;
     HELD(mo_csr) *A = mo_normalized_adjacency(graph, MO_F64);
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_tensor *U, *S, *V;
     assert_int_equal(mo_sparse_svd(t, A, 50, 0, 1, &U, &S, &V, NULL), MO_OK);
     magnitudes = mo_item(mo_sum(t, S, MO_ALL, MO_DROP_AXES));
@@ -138,10 +133,9 @@ TEST(structure_is_four_times_the_positive_part) {
 }
 
 /* Graphs of at most 64 nodes have an exact SVD, so the seed of a graph's place in the set has no effect. */
-TEST(a_graph_of_a_set_has_the_features_it_has_alone) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(a_graph_of_a_set_has_the_features_it_has_alone, scratch *s) {
     static const int64_t sizes[] = {40, 1, 0, 33, 12, -1};
-    HELD(mo_graph) *all = draw_graph(ctx, sizes, 5, 6);
+    HELD(mo_graph) *all = draw_graph(s->ctx, sizes, 5, 6);
     for (int64_t g = 0; g < all->graphs; g++) {
         mo_graph alone = *all;
         int64_t offset[] = {all->graph_offset[g], all->graph_offset[g + 1]}, n = offset[1] - offset[0];

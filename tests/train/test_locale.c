@@ -105,13 +105,13 @@ TEST_OF(messages_have_a_point, scratch *s) {
 TEST_OF(runs_write_and_resume_the_same_files, scratch *s) {
     run_options o = usual_run;
     o.settings = "{\"recipe\": \"mine\", \"rate\": 0.125}";
-    const char *plain = scratch_path(s, "plain");
-    const char *other = scratch_path(s, "other");
+    const char *plain = scratch_folder(s, "plain");
     run_until(&o, plain, false, 8);
     HELD(mo_weights) *right = mo_weights_read(s->ctx, scratch_path(s, "plain/weights.safetensors"));
     assert_true(right && right->mochi.smoothing > 0 && right->mochi.smoothing < 1);
     for (int i = 0; i < LOCALES; i++) {
         enter_locale(i);
+        const char *other = scratch_folder(s, "other");
         run_until(&o, other, false, 4);
         run_until(&o, other, true, 8);
         HELD(mo_weights) *w = mo_weights_read(s->ctx, scratch_path(s, "other/weights.safetensors"));
@@ -121,9 +121,7 @@ TEST_OF(runs_write_and_resume_the_same_files, scratch *s) {
         assert_true(w->lambda == right->lambda);
         assert_same_run(plain, other); /* parses the logs in the locale C */
         assert_same_bytes(run_file(plain, "run.json"), run_file(other, "run.json"));
-        folder_remove(other);
     }
-    folder_remove(plain);
 }
 
 /* The reader of pool files writes the share of links as text, which the pool reads. */
@@ -144,5 +142,4 @@ TEST_OF(shares_of_links_are_read, scratch *s) {
         assert_true(file->link_share == 0.125);
         mo_pool_file_release(file);
     }
-    scratch_files(s, true);
 }

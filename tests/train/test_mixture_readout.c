@@ -7,7 +7,7 @@
 #include "train/features/example_kernels.h"
 #include "train/few_shot/few_shot.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { CLASSES = 3, COLUMNS = 12, SHOTS = 8, QUERIES = 20, WIDTH = 64 };
 
@@ -96,7 +96,7 @@ static fixture open_fixture(mo_context *ctx, mo_graph *graph) {
     return f;
 }
 
-static void close_fixture(fixture *f) {
+static void held_fixture(fixture *f) {
     mo_example_kernels_release(f->source.kernels);
     mo_model_release(f->model);
     mo_pool_release(f->pool);
@@ -127,7 +127,7 @@ static double accuracy_of(mo_tape *t, const fixture *f, const mo_source *source,
 }
 
 TEST_OF(attributes_are_heard_where_links_say_nothing, scratch *s) {
-    fixture f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 300));
+    HELD(fixture) f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 300));
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     double share[MO_MAX_EXPERTS] = {0}, alone[MO_MAX_EXPERTS] = {0}, all = 0;
     mo_source without = f.source;
@@ -139,12 +139,11 @@ TEST_OF(attributes_are_heard_where_links_say_nothing, scratch *s) {
     for (int e = 0; e <= mo_example_kernels_count(f.source.kernels); e++)
         all += share[e];
     assert_true(fabs(all - 1) < 1e-5 && share[1] > 0.3);
-    close_fixture(&f);
 }
 
 /* The relation between two attributes is visible to the expert of attributes, but not in these embeddings. */
 TEST_OF(node_attributes_of_graphs_are_heard, scratch *s) {
-    fixture f = open_fixture(s->ctx, set_of_attributes(s->ctx, 150));
+    HELD(fixture) f = open_fixture(s->ctx, set_of_attributes(s->ctx, 150));
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     double share[MO_MAX_EXPERTS] = {0}, alone[MO_MAX_EXPERTS] = {0}, all = 0, at = 0;
     mo_source without = f.source;
@@ -159,7 +158,6 @@ TEST_OF(node_attributes_of_graphs_are_heard, scratch *s) {
     assert_true(fabs(all - 1) < 1e-5 && at > 0.5);
     assert_string_equal(mo_expert_name(&f.source, 0), "T");
     assert_string_equal(mo_expert_name(&f.source, 1), "Tg");
-    close_fixture(&f);
 }
 
 static mo_few_shot few_shot_of(const fixture *f, mo_tape *t) {
@@ -172,14 +170,15 @@ static mo_few_shot few_shot_of(const fixture *f, mo_tape *t) {
 }
 
 static void expect_logits_of_an_episode(scratch *s, mo_graph *graph, const char *words) {
-    fixture f = open_fixture(s->ctx, graph);
+    HELD(fixture) f = open_fixture(s->ctx, graph);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL), *u = mo_tape_create(s->ctx, MO_EVAL);
     HELD(mo_plan) plan = draw_plan(&f, SHOTS, 0);
     mo_few_shot few = few_shot_of(&f, t);
     mo_few_shot_support support = {plan.support[0], plan.support_label, plan.n_support, plan.classes};
     enum { ASKED = MO_FEW_SHOT_ROWS + 500, CELLS = CLASSES * QUERIES * CLASSES };
-    int64_t *asked = calloc(ASKED, sizeof *asked);
-    double *logits = calloc((size_t)ASKED * CLASSES, sizeof *logits), expected[CELLS];
+    HELD_MEMORY int64_t *asked = calloc(ASKED, sizeof *asked);
+    HELD_MEMORY double *logits = calloc((size_t)ASKED * CLASSES, sizeof *logits);
+    double expected[CELLS];
     for (int64_t i = 0; i < ASKED; i++)
         asked[i] = plan.query[0][i % plan.n_query];
     assert_int_equal(mo_few_shot_read(&few, &support, asked, ASKED, logits), MO_OK);
@@ -192,9 +191,6 @@ static void expect_logits_of_an_episode(scratch *s, mo_graph *graph, const char 
     assert_int_equal(mo_few_shot_experts(&few, share), mo_expert_count(&f.source));
     mo_describe_shares(share, few.n_experts, text, sizeof text);
     assert_non_null(strstr(text, words));
-    free(asked);
-    free(logits);
-    close_fixture(&f);
 }
 
 /* Queries in blocks, with one fit, have the logits of an episode. */
@@ -206,7 +202,8 @@ TEST_OF(blocks_of_queries_have_the_logits_of_an_episode, scratch *s) {
 /* Held-out logits, computed from one fit of all labels, equal those of a fit without the rows. */
 TEST_OF(a_fit_without_some_rows_is_read_from_that_of_all, scratch *s) {
     for (int i = 0; i < 2; i++) {
-        fixture f = open_fixture(s->ctx, i ? set_of_attributes(s->ctx, 150) : graph_with_links(s->ctx, 300, true));
+        HELD(fixture) f =
+            open_fixture(s->ctx, i ? set_of_attributes(s->ctx, 150) : graph_with_links(s->ctx, 300, true));
         HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
         HELD(mo_plan) plan = draw_plan(&f, SHOTS, 0);
         mo_few_shot few = few_shot_of(&f, t);
@@ -232,12 +229,11 @@ TEST_OF(a_fit_without_some_rows_is_read_from_that_of_all, scratch *s) {
         for (int j = 0; j < HELD * CLASSES; j++)
             assert_true(fabs(read[j] - fitted[j]) < 1e-3 * (1 + fabs(fitted[j])) && isfinite(hop[j]) == (i == 0));
         mo_few_shot_whole_release(whole);
-        close_fixture(&f);
     }
 }
 
 static void expect_what_other_experts_know(scratch *s, mo_graph *graph) {
-    fixture f = open_fixture(s->ctx, graph);
+    HELD(fixture) f = open_fixture(s->ctx, graph);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_candidate c = {.features = "model", .model = f.model, .transductive = true};
     mo_population all = mo_embed_population(f.model, &f.source, 0);
@@ -250,7 +246,6 @@ static void expect_what_other_experts_know(scratch *s, mo_graph *graph) {
     assert_true(sum > plain - 5);
     mo_tensor_release(all.Z);
     mo_tensor_release(all.gram);
-    close_fixture(&f);
 }
 
 /* The transductive readout +T refits expert T only, so what other experts know is not lost. */
@@ -287,7 +282,7 @@ TEST_OF(centres_are_distinct_rows_of_every_class, scratch *s) {
 /* 1,400 labels and 1,024 centres, in an evaluation and with queries in blocks: not worse than few labels, far from
  * chance, and equal both ways. */
 TEST_OF(many_labels_are_read_by_some_of_them, scratch *s) {
-    fixture f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 2100));
+    HELD(fixture) f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 2100));
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL), *u = mo_tape_create(s->ctx, MO_EVAL);
     HELD(mo_plan) plan = draw_plan(&f, 1400 / CLASSES, 0);
     mo_few_shot few = few_shot_of(&f, t);
@@ -299,5 +294,4 @@ TEST_OF(many_labels_are_read_by_some_of_them, scratch *s) {
     assert_int_equal(mo_few_shot_read(&few, &support, plan.query[0], plan.n_query, logits), MO_OK);
     for (size_t i = 0; i < sizeof logits / sizeof *logits; i++)
         assert_true(fabs(logits[i] - expected[i]) < 1e-2 * (1 + fabs(expected[i])));
-    close_fixture(&f);
 }

@@ -453,8 +453,7 @@ TEST_OF(rows_of_a_user_are_an_expert, scratch *s) {
     mo_clear_error(s->ctx);
     rows[3 * W + 2] = NAN;
     assert_int_equal(mo_node_kernels_add(k, "other", rows, W), MO_NUMERICAL);
-    assert_non_null(strstr(mo_context_status(s->ctx)->message, "column 2 of node 3 is nan"));
-    mo_clear_error(s->ctx);
+    assert_failed(s->ctx, MO_NUMERICAL, PARTS("column 2 of node 3 is nan"));
     assert_int_equal(mo_node_kernels_count(k), 3);
 }
 
@@ -502,8 +501,7 @@ TEST_OF(empty_lists_and_wrong_nodes_and_too_little_memory, scratch *s) {
     assert_int_equal(mo_node_kernels_gram(k, NULL, 0, &node, 1, NULL), MO_OK);
     assert_int_equal(mo_node_kernels_gram(k, &node, 1, NULL, 0, NULL), MO_OK);
     assert_int_equal(mo_node_kernels_gram(k, &node, 1, &beyond, 1, K), MO_INVALID);
-    assert_non_null(strstr(mo_context_status(s->ctx)->message, "node 60, expected 0 to 59"));
-    mo_clear_error(s->ctx);
+    assert_failed(s->ctx, MO_INVALID, PARTS("node 60, expected 0 to 59"));
     assert_null(mo_node_kernels_create(graph, NULL, 1000));
     assert_int_equal(mo_code_of(s->ctx), MO_MEMORY);
     mo_clear_error(s->ctx);

@@ -58,7 +58,7 @@ static bool add_loss(const mo_step_report *r, void *sum) {
 /* Takes two steps with a checkpoint each, resumes for a third, and writes the weights. */
 static double train(mo_context *ctx, scratch *s) {
     double sum = 0;
-    const char *folder = scratch_path(s, "run");
+    const char *folder = scratch_folder(s, "run");
     mo_feature_options features = {.form = MO_FEATURES_OF_EXAMPLES, .dim = 4, .hops = 3, .power_iterations = 1};
     HELD(mo_pool) *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
     if (pool)
@@ -78,7 +78,6 @@ static double train(mo_context *ctx, scratch *s) {
         if (mo_trainer_finish(trainer) == MO_OK)
             sum += 1;
     }
-    folder_remove(folder);
     return sum;
 }
 

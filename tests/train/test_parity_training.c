@@ -15,9 +15,9 @@ static const double tolerance[] = {[MO_MATH_FP32] = 1e-4, [MO_MATH_TF32] = 1e-3,
 static void compare_runs(scratch *s, mo_math math, int64_t max_rows) {
     static parity_run cpu, cuda;
     double worst = 0, worst_norm = 0;
-    mo_context *on_cpu = device_context(MO_CPU), *on_cuda;
     mo_context_release(device_context(MO_CUDA));
-    on_cuda = mo_context_create(&(mo_context_options){.device = MO_CUDA, .threads = 1, .math = math});
+    HELD(mo_context) *on_cpu = device_context(MO_CPU);
+    HELD(mo_context) *on_cuda = mo_context_create(&(mo_context_options){.device = MO_CUDA, .threads = 1, .math = math});
     parity_train(on_cpu, s, "cpu", max_rows, STEPS, &cpu);
     parity_train(on_cuda, s, "cuda", max_rows, STEPS, &cuda);
     for (int i = 0; i < STEPS; i++) {
@@ -30,8 +30,6 @@ static void compare_runs(scratch *s, mo_math math, int64_t max_rows) {
     print_message(
         "%d steps: losses differ by at most %.2g, gradient norms by %.2g of themselves\n", STEPS, worst, worst_norm);
     assert_true(cpu.loss[STEPS - 1] < cpu.loss[0]);
-    mo_context_release(on_cpu);
-    mo_context_release(on_cuda);
 }
 
 TEST(fifty_steps_have_the_losses_of_the_cpu) {

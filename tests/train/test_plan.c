@@ -471,7 +471,3 @@ TEST_OF(divisions_are_drawn_in_proportion, scratch *s) {
         train[graph->label[i]] += graph->division[i] == MO_DIVISION_TRAIN;
     assert_memory_equal(train, ((int64_t[]){0, 1, 11}), sizeof train);
 }
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
-}

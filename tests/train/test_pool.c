@@ -1,7 +1,7 @@
 /* tests/train/test_pool.c - pools: their sources, and from which task families their episodes are. */
 #include "tests/planted.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 static const char *edge_list(scratch *s, const char *name) {
     char text[4096] = "";

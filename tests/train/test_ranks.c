@@ -194,22 +194,20 @@ TEST_OF(any_number_of_ranks_gives_the_same_run, scratch *s) {
     for (size_t k = 0; k < sizeof episodes / sizeof *episodes; k++) {
         run_options o = usual_run;
         o.episodes = episodes[k];
-        const char *one = scratch_path(s, "one");
+        const char *one = scratch_folder(s, "one");
         run_until(&o, one, false, o.steps);
         for (int size = 2; size <= 4 && size <= o.episodes; size++) {
-            const char *several = scratch_path(s, "several");
+            const char *several = scratch_folder(s, "several");
             share_run(&o, size, several, false, 0, o.steps);
             assert_same_run(one, several);
-            folder_remove(several);
         }
-        folder_remove(one);
     }
 }
 
 TEST_OF(a_run_goes_on_with_other_ranks, scratch *s) {
     run_options o = usual_run;
     o.episodes = 5;
-    const char *one = scratch_path(s, "one"), *several = scratch_path(s, "several");
+    const char *one = scratch_folder(s, "one"), *several = scratch_folder(s, "several");
     run_until(&o, one, false, o.steps);
     share_run(&o, 2, several, false, 1, 2); /* rank 1 gets the signal, and both stop */
     run_until(&o, several, true, 4);
@@ -220,8 +218,6 @@ TEST_OF(a_run_goes_on_with_other_ranks, scratch *s) {
     assert_non_null(strstr((char *)file.data, "\"third\""));
     share_run(&o, 4, several, true, 3, o.steps);
     assert_same_run(one, several);
-    folder_remove(one);
-    folder_remove(several);
 }
 
 /* Fails unless every rank ends with the status of the rank that failed, and rank 0's message names it. */
@@ -300,7 +296,7 @@ static void expect_failure_at(scratch *s, int failed, int call) {
     run_options o[3] = {usual_run, usual_run, usual_run};
     member m[3];
     watched w;
-    const char *folder = scratch_path(s, "failed");
+    const char *folder = scratch_folder(s, "failed");
     HELD(training_run) fresh = run_open(&usual_run, folder);
     open_members(m, &world, 3, o, folder);
     watch_member(&m[failed], &w, call);
@@ -316,7 +312,6 @@ static void expect_failure_at(scratch *s, int failed, int call) {
         expect_same_parameters(&fresh, &m[r].run);
     }
     close_members(m, 3);
-    folder_remove(folder);
 }
 
 TEST(a_failure_amid_messages_ends_all) {

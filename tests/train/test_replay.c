@@ -48,8 +48,8 @@ static void take_steps(const run_options *o, const char *folder, event before, t
 /* Takes the steps with and without replay. Returns how many episodes were replayed. */
 static int compare(scratch *s, run_options o, event before) {
     static trace taken, replayed;
-    const char *plain = scratch_path(s, "plain");
-    const char *graphs = scratch_path(s, "graphs");
+    const char *plain = scratch_folder(s, "plain");
+    const char *graphs = scratch_folder(s, "graphs");
     o.replay = false;
     take_steps(&o, plain, NULL, &taken);
     o.replay = true;
@@ -58,8 +58,6 @@ static int compare(scratch *s, run_options o, event before) {
     assert_memory_equal(taken.loss, replayed.loss, sizeof taken.loss);
     assert_memory_equal(taken.norm, replayed.norm, sizeof taken.norm);
     assert_same_run(plain, graphs);
-    folder_remove(plain);
-    folder_remove(graphs);
     return replayed.replayed;
 }
 
@@ -145,7 +143,7 @@ TEST(what_cannot_be_recorded_is_computed_as_it_is) {
 
 TEST_OF(a_failing_replay_names_its_step_and_changes_nothing, scratch *s) {
     float before[64], after[64];
-    const char *folder = scratch_path(s, "bad");
+    const char *folder = scratch_folder(s, "bad");
     mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
     run_options o = replayed_run(&features, 1, true);
     o.shots = 3;
@@ -172,7 +170,6 @@ TEST_OF(a_failing_replay_names_its_step_and_changes_nothing, scratch *s) {
     assert_failed(run.ctx, MO_NUMERICAL, PARTS("train: ", named));
     mo_tensor_read(first, after, bytes);
     assert_memory_equal(before, after, bytes);
-    folder_remove(folder);
 }
 
 TEST_OF(a_device_that_records_nothing_is_an_error, scratch *s) {

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 #ifdef __SANITIZE_ADDRESS__
 enum { STEP = 4 }; /* tries every fourth call, as each run takes five times as long */
@@ -62,12 +62,9 @@ static int left_over(const char *folder) {
     return folder_files(folder, ".tmp", NULL);
 }
 
-/* Counts the calls of a whole run in `folder` under the plan, which has no fault; `whole` receives the folder of a
- * finished run. */
-static long count_calls(scratch *s, char whole[400], char folder[400], const disk_plan *plan) {
+/* Counts the calls of a run to its end, in the folder `whole`, under the plan, which has no fault. */
+static long count_calls(const char *whole, const disk_plan *plan) {
     HELD(training_run) run;
-    snprintf(whole, 400, "%s/whole", s->folder);
-    snprintf(folder, 400, "%s/cut", s->folder);
     train(&run, whole, plan);
     long n = disk_end();
     assert_run_ok(&run);
@@ -77,22 +74,20 @@ static long count_calls(scratch *s, char whole[400], char folder[400], const dis
 /* Kills the run from its second checkpoint on: as a former one then exists, more kinds of calls occur than in the
  * first. */
 static void expect_cuts_are_taken_up(scratch *s, bool named_only) {
-    char whole[400], folder[400];
+    const char *whole = scratch_folder(s, "whole"), *folder = scratch_folder(s, "cut");
     int resumed = 0, fresh = 0, kills = 0;
     disk_plan plan = {.under = s->folder, .saves_only = true, .named_only = named_only};
-    long n = count_calls(s, whole, folder, &plan);
+    long n = count_calls(whole, &plan);
     assert_true(n >= 50 && train_until_killed(folder, plan, n + 1));
-    folder_remove(folder);
     for (long k = 1; k <= n; k += STEP, kills++) {
+        folder_remove(folder);
         assert_false(train_until_killed(folder, plan, k));
         *(take_up(folder) ? &resumed : &fresh) += 1;
         assert_same_run(whole, folder);
         assert_int_equal(left_over(folder), 0);
-        folder_remove(folder);
     }
     print_message("killed at %d of %ld calls: %d times resumed, %d times begun anew\n", kills, n, resumed, fresh);
     assert_true(kills >= n / STEP && fresh >= 1 && resumed > fresh);
-    folder_remove(whole);
 }
 
 TEST(a_run_killed_at_any_call_is_taken_up) {
@@ -107,9 +102,10 @@ TEST(so_it_is_where_temporary_files_have_names) {
 
 /* run.json is saved before the first checkpoint, and the log before the checkpoint that counts its lines. */
 TEST_OF(the_files_of_a_run_are_saved_in_order, scratch *s) {
-    char whole[400], folder[400], path[600], wrong[400];
+    const char *whole = scratch_folder(s, "whole");
+    char path[600], wrong[400];
     static const char *const saved[] = {"run.json", "checkpoint.safetensors", "weights.safetensors"};
-    count_calls(s, whole, folder, &(disk_plan){.under = s->folder});
+    count_calls(whole, &(disk_plan){.under = s->folder});
     const char *calls = disk_calls();
     for (int i = 0; i < 3; i++) {
         long written;
@@ -132,14 +128,13 @@ TEST_OF(the_files_of_a_run_are_saved_in_order, scratch *s) {
     }
     print_message("%d checkpoints behind the sync of the log\n", checkpoints);
     assert_true(checkpoints >= 3);
-    folder_remove(whole);
 }
 
 /* A folder with only run.json is a run without a step; with other settings it is refused. */
 TEST_OF(only_run_json_is_the_beginning_of_its_own_run, scratch *s) {
     char path[600];
     run_options other = usual_run;
-    const char *folder = scratch_path(s, "run");
+    const char *folder = scratch_folder(s, "run");
     run_until(&usual_run, folder, false, 1);
     static const char *const later[] = {"checkpoint.safetensors", "checkpoint.previous.safetensors", "log.jsonl"};
     for (int i = 0; i < 3; i++) {
@@ -151,5 +146,4 @@ TEST_OF(only_run_json_is_the_beginning_of_its_own_run, scratch *s) {
     assert_int_not_equal(mo_trainer_resume(run.trainer), MO_OK);
     assert_failed(run.ctx, MO_INVALID, PARTS("run.json was written with trainer.adamw.lr = 0.01", "has 0.02"));
     assert_true(take_up(folder));
-    folder_remove(folder);
 }

@@ -9,7 +9,7 @@
 #include "tests/small_stack.h"
 #include "train/run/trainer.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 static const char entry_key[] = "format 1 graph 0123 dim 3";
 

@@ -4,7 +4,7 @@
 #include "tests/train/subtrees.h"
 #include "train/features/sets/set_blocks.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { MOST_NODES = 16, ROUNDS = 3 };
 

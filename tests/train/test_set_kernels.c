@@ -328,16 +328,11 @@ TEST_OF(empty_lists_and_wrong_graphs_and_too_little_memory, scratch *s) {
     float K[5];
     assert_int_equal(mo_set_kernels_gram(k, NULL, 0, &graph, 1, NULL), MO_OK);
     assert_int_equal(mo_set_kernels_gram(k, &beyond, 1, &graph, 1, K), MO_INVALID);
-    assert_non_null(strstr(mo_context_status(s->ctx)->message, "graph 24, expected 0 to 23"));
-    mo_clear_error(s->ctx);
+    assert_failed(s->ctx, MO_INVALID, PARTS("graph 24, expected 0 to 23"));
     assert_null(mo_set_kernels_create(set, false, 1000));
     assert_int_equal(mo_code_of(s->ctx), MO_MEMORY);
     mo_clear_error(s->ctx);
     assert_null(mo_set_kernels_create(single, false, 0));
     assert_int_equal(mo_code_of(s->ctx), MO_INVALID);
     mo_clear_error(s->ctx);
-}
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
 }

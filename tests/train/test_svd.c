@@ -39,7 +39,7 @@ static result decompose(mo_context *ctx, const mo_csr *A, int rank, int power_it
     return x;
 }
 
-static void free_result(result *x) {
+static void held_result(result *x) {
     free(x->U);
     free(x->S);
     free(x->V);
@@ -170,7 +170,7 @@ static void check_converged(mo_context *ctx, int64_t n, const edges *e, int rank
         double tolerance = real == MO_F64 ? 1e-9 : 2e-5;
         HELD(mo_csr) *A = adjacency_of(ctx, n, e, (mo_dtype)real);
         double *spectrum = dense_spectrum(ctx, A);
-        result x = decompose(ctx, A, rank, -1, 0);
+        HELD(result) x = decompose(ctx, A, rank, -1, 0);
         expect_near("sigma", x.S, spectrum, rank, tolerance);
         expect_orthonormal(&x, tolerance);
         expect_signs(&x, sqrt(real == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON));
@@ -179,7 +179,6 @@ static void check_converged(mo_context *ctx, int64_t n, const edges *e, int rank
         for (int j = 1; j < rank; j++)
             assert_true(x.S[j] <= x.S[j - 1]);
         free(spectrum);
-        free_result(&x);
     }
 }
 
@@ -192,74 +191,64 @@ static edges *complete_graph(int64_t n) {
 }
 
 TEST_OF(a_complete_graph_has_one_eigenvalue_many_times, scratch *s) {
-    edges *e = complete_graph(120);
+    HELD_MEMORY edges *e = complete_graph(120);
     check_converged(s->ctx, 120, e, 20);
-    free(e);
 }
 
 TEST_OF(a_bipartite_graph_has_eigenvalues_in_pairs, scratch *s) {
-    edges *e = calloc(1, sizeof *e);
+    HELD_MEMORY edges *e = calloc(1, sizeof *e);
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
     for (int k = 0; k < 400; k++)
         add(e, mo_random_below(&r, 50), 50 + mo_random_below(&r, 60));
     check_converged(s->ctx, 110, e, 16);
     HELD(mo_csr) *A = adjacency_of(s->ctx, 110, e, MO_F64);
-    result x = decompose(s->ctx, A, 2, -1, 0); /* eigenvalues 1 and -1: their vectors must not be mixed */
+    HELD(result) x = decompose(s->ctx, A, 2, -1, 0); /* eigenvalues 1 and -1: their vectors must not be mixed */
     for (int64_t i = 0; i < 110; i++) {
         assert_true(fabs(x.U[2 * i] - x.V[2 * i]) < 1e-9);
         assert_true(fabs(x.U[2 * i + 1] + x.V[2 * i + 1]) < 1e-9);
     }
-    free_result(&x);
-    free(e);
 }
 
 TEST_OF(a_star_has_rank_two_and_zeros_after, scratch *s) {
-    edges *e = calloc(1, sizeof *e);
+    HELD_MEMORY edges *e = calloc(1, sizeof *e);
     for (int64_t i = 1; i < 200; i++)
         add(e, 0, i);
     check_converged(s->ctx, 200, e, 12);
     HELD(mo_csr) *A = adjacency_of(s->ctx, 200, e, MO_F32);
-    result x = decompose(s->ctx, A, 12, 2, 0);
+    HELD(result) x = decompose(s->ctx, A, 12, 2, 0);
     for (int j = 2; j < 12; j++)
         assert_true(x.S[j] == 0);
-    free_result(&x);
-    free(e);
 }
 
 TEST_OF(isolated_nodes_and_small_components_are_fine, scratch *s) {
-    edges *e = calloc(1, sizeof *e);
+    HELD_MEMORY edges *e = calloc(1, sizeof *e);
     for (int64_t i = 0; i < 90; i += 3) /* thirty paths of three nodes, then sixty isolated nodes */
         add(e, i, i + 1), add(e, i + 1, i + 2);
     check_converged(s->ctx, 150, e, 30);
     HELD(mo_csr) *A = adjacency_of(s->ctx, 150, e, MO_F32);
-    result x = decompose(s->ctx, A, 30, 2, 0);
+    HELD(result) x = decompose(s->ctx, A, 30, 2, 0);
     for (int64_t k = 90 * 30; k < 150 * 30; k++)
         assert_true(fabs(x.U[k]) < 1e-5);
-    free_result(&x);
     e->count = 0;
     check_converged(s->ctx, 100, e, 10); /* a graph without edges */
-    free(e);
 }
 
 /* A path has the eigenvalues cos(pi j / (n - 1)), in pairs +-s and dense at both ends: the worst case for power
  * iterations. Rayleigh-Ritz on the iterated block alone mixes s and -s, and its values are off by up to 0.64; with the
  * block's image added, the worst of these 64 is off by 0.033. */
 TEST_OF(two_power_iterations_find_the_values_of_a_path, scratch *s) {
-    edges *e = calloc(1, sizeof *e);
+    HELD_MEMORY edges *e = calloc(1, sizeof *e);
     for (int64_t i = 0; i + 1 < 400; i++)
         add(e, i, i + 1);
     HELD(mo_csr) *A = adjacency_of(s->ctx, 400, e, MO_F32);
-    result x = decompose(s->ctx, A, 64, 2, 0);
+    HELD(result) x = decompose(s->ctx, A, 64, 2, 0);
     for (int j = 0; j < 64; j++)
         assert_true(fabs(x.S[j] - fabs(cos(3.14159265358979 * (j / 2) / 399))) < 0.05);
     expect_orthonormal(&x, 1e-5);
-    free_result(&x);
-    result exact = decompose(s->ctx, A, 64, 0, 400);
+    HELD(result) exact = decompose(s->ctx, A, 64, 0, 400);
     for (int j = 0; j < 64; j++)
         assert_true(fabs(exact.S[j] - fabs(cos(3.14159265358979 * (j / 2) / 399))) < 1e-6);
     assert_true(exact.residual < 1e-6);
-    free_result(&exact);
-    free(e);
 }
 
 /* ---- attribute matrices ---- */
@@ -283,7 +272,7 @@ static void check_rectangular(mo_context *ctx, int64_t n, int64_t m, int64_t tru
         double tolerance = real == MO_F64 ? 1e-7 : 2e-4; /* in float32 errors reach 1.02e-4 if OpenBLAS does not know
                                                           * the CPU */
         HELD(mo_csr) *A = sparse(ctx, X, n, m, (mo_dtype)real);
-        result x = decompose(ctx, A, rank, 2, exact_below);
+        HELD(result) x = decompose(ctx, A, rank, 2, exact_below);
         expect_orthonormal(&x, real == MO_F64 ? 1e-7 : 2e-3); /* V = B W / s, so its error is eps / s */
         double *product = calloc((size_t)(n * m), sizeof *product);
         for (int64_t i = 0; i < n; i++)
@@ -293,40 +282,34 @@ static void check_rectangular(mo_context *ctx, int64_t n, int64_t m, int64_t tru
         expect_near("U S V^T", product, X, n * m, tolerance);
         assert_true(x.residual < tolerance);
         free(product);
-        free_result(&x);
     }
 }
 
-TEST(a_matrix_of_the_rank_asked_for_is_reproduced) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
-    check_rectangular(ctx, 90, 30, 0, 30, 64);  /* tall */
-    check_rectangular(ctx, 30, 90, 0, 30, 64);  /* wide */
-    check_rectangular(ctx, 120, 80, 9, 12, 0);  /* randomized, rank 9 */
-    check_rectangular(ctx, 80, 120, 9, 9, 0);   /* randomized, wide */
-    check_rectangular(ctx, 70, 40, 11, 40, 64); /* exact, rank 11 of 40 */
-    check_rectangular(ctx, 1, 7, 0, 1, 64);
-    check_rectangular(ctx, 7, 1, 0, 1, 64);
+TEST_OF(a_matrix_of_the_rank_asked_for_is_reproduced, scratch *s) {
+    check_rectangular(s->ctx, 90, 30, 0, 30, 64);  /* tall */
+    check_rectangular(s->ctx, 30, 90, 0, 30, 64);  /* wide */
+    check_rectangular(s->ctx, 120, 80, 9, 12, 0);  /* randomized, rank 9 */
+    check_rectangular(s->ctx, 80, 120, 9, 9, 0);   /* randomized, wide */
+    check_rectangular(s->ctx, 70, 40, 11, 40, 64); /* exact, rank 11 of 40 */
+    check_rectangular(s->ctx, 1, 7, 0, 1, 64);
+    check_rectangular(s->ctx, 7, 1, 0, 1, 64);
 }
 
-TEST(two_power_iterations_come_near_the_best_approximation) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(two_power_iterations_come_near_the_best_approximation, scratch *s) {
     double *X = drawn(300, 200, 0, 7);
-    HELD(mo_csr) *A = sparse(ctx, X, 300, 200, MO_F32);
-    result best = decompose(ctx, A, 40, 2, 200), fast = decompose(ctx, A, 40, 2, 0);
+    HELD(mo_csr) *A = sparse(s->ctx, X, 300, 200, MO_F32);
+    HELD(result) best = decompose(s->ctx, A, 40, 2, 200), fast = decompose(s->ctx, A, 40, 2, 0);
     for (int j = 0; j < 40; j++)
         assert_true(fast.S[j] <= best.S[j] * 1.00001 && fast.S[j] >= best.S[j] * 0.9);
     free(X);
-    free_result(&best);
-    free_result(&fast);
 }
 
 /* ---- orthonormal bases ---- */
 
-TEST(missing_rank_is_filled_up) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(missing_rank_is_filled_up, scratch *s) {
     mo_random r = mo_random_at(8, MO_PURPOSE_CHECK, 2);
     for (int real = MO_F32; real <= MO_F64; real++) {
-        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+        HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
         double Y[50 * 6], condition;
         for (int i = 0; i < 50; i++)
             for (int j = 0; j < 6; j++) /* columns 3 to 5 repeat columns 0 to 2 */
@@ -349,7 +332,7 @@ TEST(missing_rank_is_filled_up) {
 
 static float *bits_of(int threads, int64_t n, uint64_t seed, size_t *bytes) {
     HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-    edges *e = calloc(1, sizeof *e);
+    HELD_MEMORY edges *e = calloc(1, sizeof *e);
     mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 3);
     for (int k = 0; k < 12000; k++)
         add(e, mo_random_below(&r, n), mo_random_below(&r, n));
@@ -362,7 +345,6 @@ static float *bits_of(int threads, int64_t n, uint64_t seed, size_t *bytes) {
     mo_tensor_read(
         mo_concat(t, (mo_tensor *[]){U, mo_reshape(t, S, 2, (int64_t[]){1, 60}), V}, 3, MO_AXIS(0)), all, *bytes);
     expect_ok(ctx);
-    free(e);
     return all;
 }
 
@@ -375,18 +357,17 @@ TEST(threads_change_no_bit_and_seeds_do) {
     assert_true(memcmp(one, other, bytes) != 0);
 }
 
-TEST(wrong_ranks_and_values_that_are_not_finite_are_refused) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(wrong_ranks_and_values_that_are_not_finite_are_refused, scratch *s) {
     double X[] = {1, 2, 3, 4, 5, 6, 7, 8, NAN, 10, 11, 12};
-    HELD(mo_csr) *A = sparse(ctx, X, 4, 3, MO_F64);
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_csr) *A = sparse(s->ctx, X, 4, 3, MO_F64);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_tensor *U, *S, *V;
     mo_sparse_svd(t, A, 0, 2, 1, &U, &S, &V, NULL);
-    assert_failed(ctx, MO_INVALID, PARTS("svd: rank 0 of a matrix [4, 3], expected 1 to 3"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("svd: rank 0 of a matrix [4, 3], expected 1 to 3"));
     mo_sparse_svd(t, A, 4, 2, 1, &U, &S, &V, NULL);
-    assert_failed(ctx, MO_INVALID, PARTS("svd: rank 4"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("svd: rank 4"));
     mo_sparse_svd(t, A, 2, 2, 1, &U, &S, &V, NULL);
-    assert_failed(ctx, MO_NUMERICAL, PARTS("svd: the norm of the matrix [4, 3] is nan, expected a finite one"));
+    assert_failed(s->ctx, MO_NUMERICAL, PARTS("svd: the norm of the matrix [4, 3] is nan, expected a finite one"));
 }
 
 static mo_csr *cycle_of(mo_context *ctx, int64_t n, int64_t nodes) {
@@ -407,12 +388,11 @@ TEST_OF(a_large_graph_gets_a_product_more, scratch *s) {
     double kept[2] = {0}, residual[2];
     for (int more = 0; more < 2; more++) {
         HELD(mo_csr) *A = cycle_of(s->ctx, 80000, 80000 + more);
-        result x = decompose(s->ctx, A, 4, 2, 0);
+        HELD(result) x = decompose(s->ctx, A, 4, 2, 0);
         for (int j = 0; j < 4; j++)
             kept[more] += x.S[j] * x.S[j];
         residual[more] = x.residual;
         expect_orthonormal(&x, 1e-9);
-        free_result(&x);
     }
     if (!(kept[1] > 1.01 * kept[0] && kept[1] <= 4 && residual[1] < residual[0]))
         fail_msg("kept %g of %g with a node more, residual %g of %g", kept[1], kept[0], residual[1], residual[0]);
@@ -420,7 +400,7 @@ TEST_OF(a_large_graph_gets_a_product_more, scratch *s) {
 
 TEST(the_tape_keeps_nothing_but_the_result) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    edges *e = complete_graph(100);
+    HELD_MEMORY edges *e = complete_graph(100);
     HELD(mo_csr) *A = adjacency_of(ctx, 100, e, MO_F64);
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *before = mo_full(t, MO_F64, 1, &(int64_t){3}, 7), *U, *S, *V;
@@ -434,5 +414,4 @@ TEST(the_tape_keeps_nothing_but_the_result) {
     mo_tape_reset(t);
     assert_int_equal(mo_sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);
     assert_true(mo_context_counters(ctx).bytes_live <= live);
-    free(e);
 }

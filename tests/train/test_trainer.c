@@ -7,63 +7,48 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
-/* Returns the path of a run's folder, which is not made yet. Two paths can be held at a time. */
-static char *folder_of(scratch *s, int which) {
-    static char path[2][512];
-    snprintf(path[which], sizeof path[which], "%s/run%d", s->folder, which);
-    return path[which];
-}
-
-static int clean_up(void **state) {
-    for (int i = 0; i < 2; i++)
-        folder_remove(folder_of(*state, i));
-    return 0;
-}
-
-static const fixtures around_each = {NULL, clean_up};
-
-TEST(thread_count_changes_no_bit) {
+TEST_OF(thread_count_changes_no_bit, scratch *s) {
     static const int threads[] = {2, 3, 8};
-    char *a = folder_of(*state, 0), *b = folder_of(*state, 1);
     for (int k = 0; k < 3; k++) { /* one episode a step, three, and three in blocks of rows */
         run_options o = usual_run;
         o.episodes = k ? 3 : 1;
         o.max_rows = k < 2 ? 0 : 7;
+        const char *a = scratch_folder(s, "a");
         run_until(&o, a, false, o.steps);
         for (int i = 0; i < 3; i++) {
             o.threads = threads[i];
+            const char *b = scratch_folder(s, "b");
             run_until(&o, b, false, o.steps);
             assert_same_run(a, b);
-            folder_remove(b);
         }
-        folder_remove(a);
     }
 }
 
-TEST(stopped_and_resumed_equals_uninterrupted) {
-    char *whole = folder_of(*state, 0), *parts = folder_of(*state, 1);
+TEST_OF(stopped_and_resumed_equals_uninterrupted, scratch *s) {
     for (int blocks = 0; blocks < 2; blocks++) {
         run_options o = usual_run;
         o.max_rows = blocks ? 7 : 0;
+        const char *whole = scratch_folder(s, "whole");
         run_until(&o, whole, false, o.steps);
         for (int64_t stop = 1; stop < o.steps; stop++) {
+            const char *parts = scratch_folder(s, "parts");
             run_until(&o, parts, false, stop);
             run_until(&o, parts, true, o.steps);
             assert_same_run(whole, parts);
-            folder_remove(parts);
         }
-        folder_remove(whole);
     }
 }
 
 /* A killed process leaves its last checkpoint, and a log that is ahead of it, sometimes with half a line. */
-TEST(killed_and_resumed_equals_uninterrupted) {
+TEST_OF(killed_and_resumed_equals_uninterrupted, scratch *s) {
     run_options o = usual_run;
-    char *whole = folder_of(*state, 0), *parts = folder_of(*state, 1), path[600];
+    const char *whole = scratch_folder(s, "whole");
+    char path[600];
     run_until(&o, whole, false, o.steps);
     for (int64_t kill = 0; kill < o.steps; kill++) {
+        const char *parts = scratch_folder(s, "parts");
         training_run run = run_open(&o, parts);
         for (int64_t step = 0; step <= kill; step++) {
             mo_trainer_step(run.trainer, NULL);
@@ -78,7 +63,6 @@ TEST(killed_and_resumed_equals_uninterrupted) {
         fclose(log);
         run_until(&o, parts, true, o.steps);
         assert_same_weights(whole, parts);
-        folder_remove(parts);
     }
 }
 
@@ -116,24 +100,23 @@ static double mean_gradient_norm(training_run *run, int E) {
     return sqrt(total);
 }
 
-TEST(gradients_of_several_episodes_add_to_their_mean) {
+TEST_OF(gradients_of_several_episodes_add_to_their_mean, scratch *s) {
     for (int E = 1; E <= 9; E++) {
         run_options o = usual_run;
         o.episodes = E;
-        training_run run = run_open(&o, folder_of(*state, 0));
+        HELD(training_run) run = run_open(&o, scratch_folder(s, "run"));
         double expected = mean_gradient_norm(&run, E);
         mo_step_report r;
         mo_trainer_step(run.trainer, &r);
         assert_run_ok(&run);
         if (!(fabs(r.gradient_norm - expected) < 1e-5 * expected)) /* float32 gradients */
             fail_msg("%d episodes: the norm is %.9g, expected %.9g", E, r.gradient_norm, expected);
-        run_close(&run);
-        folder_remove(folder_of(*state, 0));
     }
 }
 
-TEST(folder_with_anything_in_it_is_refused) {
-    char *folder = folder_of(*state, 0), path[600];
+TEST_OF(folder_with_anything_in_it_is_refused, scratch *s) {
+    const char *folder = scratch_folder(s, "run");
+    char path[600];
     mkdir(folder, 0777);
     snprintf(path, sizeof path, "%s/notes.txt", folder);
     FILE *notes = fopen(path, "w");
@@ -156,12 +139,11 @@ static void leave_link(const char *folder, const char *name, const char *target)
     assert_int_equal(symlink(target, path), 0);
 }
 
-TEST(nothing_is_written_through_a_link_in_the_folder) {
+TEST_OF(nothing_is_written_through_a_link_in_the_folder, scratch *s) {
     static const char *const names[] = {"log.jsonl", "checkpoint.safetensors"};
     run_options o = usual_run;
     for (int i = 0; i < 2; i++) {
-        char *folder = folder_of(*state, 0), target[600];
-        snprintf(target, sizeof target, "%s/elsewhere", ((scratch *)*state)->folder);
+        const char *folder = scratch_folder(s, "run"), *target = scratch_path(s, "elsewhere");
         run_until(&o, folder, false, 5); /* two steps after the checkpoint, which the resumed run takes again */
         leave_link(folder, names[i], target);
         bytes before = read_bytes(target);
@@ -174,8 +156,6 @@ TEST(nothing_is_written_through_a_link_in_the_folder) {
             assert_run_ok(&run);
         run_close(&run);
         assert_same_bytes(before, read_bytes(target));
-        unlink(target);
-        folder_remove(folder);
     }
 }
 
@@ -189,9 +169,10 @@ int flock(int fd, int operation) {
 }
 
 /* Also if there is no log yet, as for a run whose first save was cut short. */
-TEST(so_is_a_run_that_has_just_begun) {
+TEST_OF(so_is_a_run_that_has_just_begun, scratch *s) {
     run_options o = usual_run;
-    char *folder = folder_of(*state, 0), path[600];
+    const char *folder = scratch_folder(s, "run");
+    char path[600];
     run_until(&o, folder, false, 1);
     static const char *const later[] = {"log.jsonl", "checkpoint.safetensors", "checkpoint.previous.safetensors"};
     for (int i = 0; i < 3; i++) {
@@ -212,7 +193,7 @@ TEST(without_locks_a_notice_says_so) {
     run_options o = usual_run;
     char line[600] = "";
     no_locks = true;
-    HELD(training_run) run = run_open(&o, folder_of(*state, 0));
+    HELD(training_run) run = run_open(&o, scratch_folder(*state, "run"));
     run.pool->options.notice = note_line;
     run.pool->options.notice_state = line;
     mo_trainer_run(run.trainer, NULL, NULL);
@@ -222,7 +203,7 @@ TEST(without_locks_a_notice_says_so) {
 }
 
 TEST(step_that_is_not_finite_changes_nothing) {
-    HELD(training_run) run = run_open(&usual_run, folder_of(*state, 0));
+    HELD(training_run) run = run_open(&usual_run, scratch_folder(*state, "run"));
     mo_trainer_step(run.trainer, NULL);
     float *log_temp = mo_tensor_view(mo_model_parameter(run.model, mo_model_n_parameters(run.model) - 1)).data;
     float *weight = mo_tensor_view(mo_model_parameter(run.model, 0)).data, kept = *log_temp, before = *weight;
@@ -248,7 +229,7 @@ static bool spoil_features(const mo_step_report *r, void *state) {
 }
 
 TEST(a_step_that_fails_leaves_the_last_good_checkpoint) {
-    char *folder = folder_of(*state, 0);
+    const char *folder = scratch_folder(*state, "run");
     run_options o = usual_run;
     o.checkpoint_every = 0;
     o.steps = 40;
@@ -271,7 +252,7 @@ TEST(a_step_that_fails_leaves_the_last_good_checkpoint) {
 }
 
 TEST_OF(log_tells_loss_rate_norm_accuracy_and_data, scratch *s) {
-    char *folder = folder_of(s, 0);
+    const char *folder = scratch_folder(s, "run");
     run_until(&usual_run, folder, false, 1);
     HELD(bytes) log = run_file(folder, "log.jsonl");
     json_t *line = json_loadb((char *)log.data, log.n - 1, 0, NULL);

@@ -6,7 +6,7 @@
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
 
-static const fixtures around_all = {scratch_create, planted_release};
+static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { PER_CLASS = 4, CORA_CLASSES = 7, SUPPORT = PER_CLASS * CORA_CLASSES };
 
@@ -382,7 +382,7 @@ TEST(held_out_labels_choose_whether_all_examples_are_read) {
     first_labels(graph, id, label);
     double nll[2][3], p[2][3];
     for (int choice = 0; choice < 3; choice++) {
-        mo_few_shot *f =
+        HELD(mo_few_shot) *f =
             mo_few_shot_open(graph, MO_TASK_NC, &(mo_few_shot_options){.transductive = (mo_transductive)choice});
         for (int drawn = 0; drawn < 2; drawn++) {
             double row[CORA_CLASSES];
@@ -404,12 +404,10 @@ TEST(held_out_labels_choose_whether_all_examples_are_read) {
             assert_true(on == (nll[drawn][1] <= nll[drawn][0] + 0.02)); /* a tie goes to the refit */
             assert_true(p[drawn][2] == p[drawn][on]);
         }
-        mo_few_shot_release(f);
     }
     /* If memory has no room for all rows beside the features, there is no refit. */
-    mo_few_shot *f = mo_few_shot_open(
+    HELD(mo_few_shot) *f = mo_few_shot_open(
         graph, MO_TASK_NC, &(mo_few_shot_options){.transductive = MO_TRANSDUCTIVE_AUTO, .memory = 300 << 20});
     mo_few_shot_fit(f, id, label, SUPPORT);
     assert_true(mo_ok(ctx) && !mo_few_shot_expect(f).transductive && isnan(mo_few_shot_expect(f).other));
-    mo_few_shot_release(f);
 }

@@ -50,7 +50,6 @@ TEST_OF(the_outcomes_of_a_split_are_those_of_its_rows, scratch *s) {
     assert_true(seven.n == 0 && isnan(seven.precision) && isnan(seven.recall) && isnan(seven.f1));
     mo_confusion_release(&x.confusion);
     mo_embeddings_release((mo_embeddings *)x.E);
-    scratch_files(s, true);
 }
 
 /* For episodes: compares counts with the share of right predictions, and paired differences with the definition of

@@ -107,7 +107,3 @@ TEST_OF(bad_input_is_refused, scratch *s) {
     assert_true(isnan(mo_hull_distance(s->ctx, (double[]){NAN}, 1, 1, (double[]){0}, NULL)));
     assert_failed(s->ctx, MO_NUMERICAL, PARTS("hull distance", "not finite"));
 }
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
-}

@@ -53,5 +53,4 @@ TEST_OF(predictions_are_those_of_the_split, scratch *s) {
             }
             mo_row_readout_release(&r);
         }
-    scratch_files(s, true);
 }

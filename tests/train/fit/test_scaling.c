@@ -98,5 +98,4 @@ TEST_OF(unknown_scalings_are_refused, scratch *s) {
     mo_fit_row row, *at = &row;
     assert_int_equal(mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &at), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("scaling is 4, expected 0 to 3"));
-    scratch_files(s, true);
 }

@@ -125,7 +125,3 @@ TEST_OF(ends_outside_the_nodes_are_errors, scratch *s) {
     assert_null(mo_graph_from_edges(s->ctx, "fewer", -1, 0, NULL, NULL));
     assert_failed(s->ctx, MO_INVALID, PARTS("-1"));
 }
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
-}

@@ -290,7 +290,3 @@ TEST_OF(those_that_come_with_the_library_are_read, scratch *s) {
     }
     assert_false(mo_is_pool_file("cora") || mo_is_pool_file("cora,mutag"));
 }
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
-}

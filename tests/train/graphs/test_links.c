@@ -150,7 +150,3 @@ TEST_OF(impossible_links_are_errors, scratch *s) {
     assert_failed(s->ctx, MO_INVALID, PARTS("empty", "a single graph with edges", "0 edges"));
     mo_links_release(NULL);
 }
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
-}

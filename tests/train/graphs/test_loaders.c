@@ -224,7 +224,3 @@ TEST_OF(data_lies_where_the_environment_says, scratch *s) {
     assert_int_equal(access(path, R_OK), 0);
     assert_false(mo_data_file("corra.npz", path, sizeof path));
 }
-
-TEST(nothing_is_left) {
-    nothing_is_left_behind(state);
-}
