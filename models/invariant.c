@@ -63,8 +63,9 @@ typedef struct invariant {
  * kernel 1 + exp(-|x - y|^2 / mean |x|^2) of the same rows. The kernels that an episode of nodes or graphs carries are
  * further experts; an inductive episode has only these. */
 static const double lambda_grid[] = {0.03, 0.3, 3}, evidence_sharpness = 0.3;
-static const double own_prior = 1, usual_doublings = 2; /* prior of T and Tg (other experts: 0), and log2 T_e of every
-                                                         * expert; trust (below) is added to both for T and Tg */
+/* own_prior: the prior of T and Tg (other experts: 0). usual_doublings: log2 of the temperature expected of any expert.
+ * For T and Tg, trust_in_own (below) is added to each. */
+static const double own_prior = 1, usual_doublings = 2;
 
 int mo_own_experts(mo_task task, bool inductive, const char *const **name) {
     static const char *const names[] = {"T", "Tg"};
@@ -126,8 +127,8 @@ static mo_tensor *gathered_weights(mo_tape *t, mo_tensor *weight, mo_tensor *at)
 
 /* How much to trust T before labels are seen. T helps where neighbours share a class, and their attributes are then
  * alike too; friendship graphs are an exception, because their attributes are unrelated to the class asked for. Trust
- * stops growing at two standard deviations. Where T is right, its logits from few labels are too even, so T_e grows
- * with trust. */
+ * stops growing at two standard deviations. Where T is right, its logits from few labels are too even, so the
+ * expected temperature grows with trust. */
 static double trust_in_own(const mo_episode *e) {
     return fmin(fmax(e->assortativity, 0), 2);
 }

@@ -14,7 +14,7 @@ mo_code mo_code_of(const mo_context *ctx);
  * error stands at the outermost mo_tried, on_error is called then. */
 void mo_try(mo_context *ctx);
 void mo_tried(mo_context *ctx);
-/* Returns whether ctx is free of errors and value is not NULL. Raises "function: argument is NULL" if it is. */
+/* Returns whether ctx is free of errors and value is not NULL. A NULL value raises "function: argument is NULL". */
 bool mo_given(mo_context *ctx, const char *function, const char *argument, const void *value);
 /* Whether the calling thread rounds to nearest and keeps subnormal numbers, as it does by default; raises if not, since
  * results would have other bits. */

@@ -37,7 +37,7 @@ typedef struct option_row {
     const char *choices;          /* separated by |; OPTION_TEXT, OPTION_NAMES and OPTION_OTHER use them for completion
                                    * only: "@graphs" */
     const char *needs, *not_with; /* an option without which, or with which, this one has no effect */
-    const char *why;              /* the sentence that explains needs or not_with */
+    const char *why;              /* the sentence that explains `needs` or `not_with` */
     void (*take)(void *field, const char *text, const struct argp_state *state);
 } option;
 

@@ -11,7 +11,8 @@
 /* Embeddings of every node, or of every graph of a set: [nodes or graphs, d], encoded max_rows rows at a time (0: all
  * at once). Release with mo_tensor_release. The null tensor on failure. */
 MO_API mo_tensor *mo_embed_all(mo_model *model, const mo_source *source, int64_t max_rows);
-/* public: one problem per division that came with a graph of nodes (mo_plan_public), with the division's k. */
+/* MO_PROTOCOL_PUBLIC: for graphs of nodes; one problem per published division into training and test nodes
+ * (mo_plan_public), at that division's k. */
 typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE, MO_PROTOCOL_PUBLIC, MO_PROTOCOLS } mo_protocol;
 
 struct mo_plan; /* train/graph.h */

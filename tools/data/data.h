@@ -8,7 +8,7 @@
 typedef struct data_options {
     names words; /* names or files that the action reads */
     bool json;
-    bool all; /* list */
+    bool all; /* --all, of `data list` */
 } data_options;
 
 /* Runs an action on o->words, which need not be in the manifest m; m is NULL for convert, and for list without --all.

@@ -183,7 +183,7 @@ static void print_left_out_classes(const result *x) {
         printf("left out: %" PRId64 " %s of a single example\n", x->left_out, classes);
 }
 
-/* Prints the experts' shares in a mixture readout at each k, for the weights' figures. */
+/* Prints the experts' shares in the mixture readout of the column `trained`, at each k. */
 static void print_experts(const figure_table *t, const char *trained) {
     int said = 0, column = find_column(t, trained);
     for (int row = 0; row < arrlen(t->rows) && column >= 0; row++) {

@@ -86,9 +86,9 @@ static inline size_t mo_gradient_bytes(const mo_tensor *X) {
 /* Borrows `like`. Returns NULL on failure. */
 mo_sum_tree *mo_sum_tree_create(mo_context *ctx, mo_tensor *const *like, int n);
 void mo_sum_tree_release(mo_sum_tree *tree);
-/* Adds X[n], the sum over the 2^level episodes from `at` on, behind the nodes of episodes first .. at - 1. Reads no
- * value and keeps no count, so that it can be captured. If X is the spare node's sum, its memory is swapped in instead
- * of copied. */
+/* Appends X[n], the sum over the 2^level episodes from `at` on, to the nodes of episodes first .. at - 1, and merges
+ * equal neighbours. Reads no value and keeps no count, so that it can be captured. If X is tree->spare.sum, memory is
+ * swapped instead of copied. */
 void mo_sum_tree_push(mo_sum_tree *tree, mo_tape *t, int64_t first, int64_t at, int level, mo_tensor *const *X);
 /* The sum over the pushed episodes first .. end - 1; NULL if there are none. Valid until the next push. */
 mo_tensor *const *mo_sum_tree_join(mo_sum_tree *tree, mo_tape *t, int64_t first, int64_t end);

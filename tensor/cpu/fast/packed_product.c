@@ -19,8 +19,8 @@ enum {
     MOST_PACKED = 8 << 20, /* bytes that are packed together, unless one block of terms has more */
     SMALL = 1 << 21,       /* most multiplications of a small matrix of a batch, which one thread does alone */
     SMALL_B = 1 << 18,     /* most entries of B in such a small product */
-    PATIENCE = 1000,       /* looks at the parts that other threads pack, before a thread sleeps between looks */
-    NAP = 50000            /* nanoseconds of that sleep */
+    PATIENCE = 1000, /* how often a thread checks whether the others have packed, before it sleeps between checks */
+    NAP = 50000      /* nanoseconds of that sleep */
 };
 
 /* Columns j0 .. j0 + n - 1 and terms l0 .. l0 + k - 1 of every matrix of the batch. */

@@ -100,7 +100,7 @@ static double weighted_dot(const logistic_space *s, const real *A, const real *B
     return total;
 }
 
-/* <A, mu V> of the weights A and V with coordinates a and v and logits Fa and Fv. */
+/* <A, mu V> of two weights: A with coordinates a and logits Fa, V with v and Fv. */
 static double penalised(const logistic_space *s, const real *a, const real *Fa, const real *v, const real *Fv) {
     return (double)s->kappa * (logistic_inner(s, a, v, Fv) - weighted_dot(s, Fa, Fv, s->D));
 }

@@ -197,7 +197,7 @@ static void mix_blocks(mo_tape *t, const mo_csr *A, mixture *m, mo_tensor *mixed
         }
 }
 
-/* ---- both ---- */
+/* ---- for hops and for sums ---- */
 
 static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
     float *x = mo_host_array(graph->ctx, graph->nodes, sizeof *x);
