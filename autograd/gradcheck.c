@@ -48,7 +48,7 @@ typedef struct op_call {
                       * bit MO_MAX_INPUTS + i: output i */
 } op_call;
 
-/* A function and the leaves at which it is checked; inputs says how each leaf may be perturbed. */
+/* A function and the leaves at which it is checked; `inputs` says how each leaf may be perturbed. */
 typedef struct problem {
     mo_context *ctx;
     mo_function f;

@@ -48,9 +48,9 @@ enum {
 /* The state of the encoder's table. */
 typedef struct invariant {
     mo_invariant_options options;
-    char parts[128];      /* names of the parts it has, separated by blanks */
-    int n;                /* parameters that it has */
-    int at[N_PARAMETERS]; /* index of each in `parameter`; -1: its part is left out */
+    char parts[128];      /* names of the encoder's parts, separated by blanks */
+    int n;                /* number of its parameters */
+    int at[N_PARAMETERS]; /* index of each possible parameter in `parameter`; -1: its part is left out */
     mo_encoder_parameter parameter[N_PARAMETERS];
     double hop[BLOCKS * MO_MAX_INPUTS], weight[MO_TASKS][PARTS]; /* first values */
 } invariant;
@@ -272,7 +272,7 @@ enum {
 static const struct {
     const char *name;
     int axis; /* axis of the rows; -1: the same for all rows */
-    int part; /* the part that reads it; -1: part of every encoder */
+    int part; /* the part that reads the tensor; -1: every encoder does */
 } rows_read[ROWS] = {
     {"blocks", 2, -1},
     {"extras", 0, -1},
@@ -292,7 +292,7 @@ typedef struct episode {
     bool mixed;                         /* ROW_BLOCKS holds "mixed" [BLOCKS, sides, n, d], sums over the hops */
     mo_tensor *rows[ROWS];              /* NULL: not in the episode, or its part is left out */
     mo_tensor *parameter[N_PARAMETERS]; /* NULL: left out */
-    mo_tensor *initial[N_PARAMETERS];   /* their first values */
+    mo_tensor *initial[N_PARAMETERS];   /* the parameters' first values */
 } episode;
 
 /* ---- sides: the trained parameters and, for nodes and graphs, the initial ones ---- */
@@ -394,7 +394,7 @@ static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
 
 /* ---- in blocks of rows ---- */
 
-/* in: those rows and parameters of the episode in `state` that are not NULL, in this order. */
+/* in: those rows, then those parameters of the episode `state` that are not NULL. */
 static mo_tensor *invariant_encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     episode e = *(const episode *)state;
     int at = 0;

@@ -30,8 +30,8 @@ void *mo_host_array(mo_context *ctx, int64_t count, size_t element);
 bool mo_host_array_grow(mo_context *ctx, void *array, int64_t *capacity, int64_t needed, size_t element);
 /* A copy of a text; NULL on failure. */
 char *mo_text_copy(mo_context *ctx, const char *text);
-/* mo_read_as: reads the values of a tensor in that dtype, in row-major order; returns whether it could. mo_host_values:
- * returns them in a new array; NULL on failure. */
+/* mo_read_as: reads a tensor's values as `dtype`, in row-major order; returns whether it could. mo_host_values: returns
+ * them in a new array; NULL on failure. */
 bool mo_read_as(const mo_tensor *T, mo_dtype dtype, void *host);
 void *mo_host_values(const mo_tensor *T, mo_dtype dtype);
 /* Sorts and removes repetitions in place; returns the number of remaining values. */

@@ -254,7 +254,8 @@ static void print_differences(const figure_table *t, const char *features, const
 
 typedef enum verdict { WITHIN_NOISE, WORSE } verdict;
 
-/* Prints at which k the column is within noise of the other, or worse. Prints nothing if there is no such k. */
+/* Prints at which k the column `features` is within noise of the column `other`, or worse. Prints nothing if there is
+ * no such k. */
 static void print_verdict(const figure_table *t, const char *features, const char *other, verdict v) {
     const char *metric = t->subject->metric;
     bool loss = !strcmp(metric, "nll") || !strcmp(metric, "ece");

@@ -5,8 +5,8 @@
  *                                              LINE 0: nothing is answered
  *     write                                    the tape, values and gradients of a program; its statements follow, as
  *                                              in a lesson's head
- *     episode HEAD LAMBDA NS NQ C NG SHIFT     NS + NQ lines "x y class", then NG lines "x y"
- *     solve KIND                               a 2 x 2 system in three precisions: 8 numbers A, B, X_bar
+ *     episode HEAD LAMBDA NS NQ C NG SHIFT     NS + NQ lines "x y class" follow, then NG lines "x y"
+ *     solve                                    a 2 x 2 system in three precisions; A, B and X_bar follow, 8 numbers
  *     unroll N RHO K                           gradients through K steps, and the implicit one
  *     labs                                     the experiments of `mochi lab`
  *     lab NAME PROBLEM SERIES X                one row of one experiment

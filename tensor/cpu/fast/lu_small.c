@@ -16,7 +16,7 @@ typedef struct lu_lanes {
     int32_t order[LANES][SMALL_MATRIX]; /* row i of P M is row order[i] of M */
     lanes pivot[SMALL_MATRIX];          /* the row exchanged with row j, counted from 0 */
     lane_words refused,
-        singular; /* per lane: whether a value is not finite; the first zero pivot, counted from 1, or 0 */
+        singular; /* refused: whether a value is not finite; singular: first zero pivot, counted from 1, or 0 */
     lanes norm;
 } lu_lanes;
 

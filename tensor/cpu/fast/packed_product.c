@@ -14,7 +14,7 @@ enum {
     TASKS = 16,            /* parts of C: enough for 8 threads to end together */
     LEAST_ROWS = 8,        /* least rows of a part: a thread computes this number at once */
     MOST_ROWS = 64,        /* most rows of a part: a thread packs this number at once */
-    COLUMNS = 8192,        /* columns of B that are packed together */
+    COLUMNS = 8192,        /* most columns of B that are packed together */
     WIDE = 4096,           /* an op(A) stored by columns is packed together if it has at most this number of rows */
     MOST_PACKED = 8 << 20, /* bytes that are packed together, unless one block of terms has more */
     SMALL = 1 << 21,       /* most multiplications of a small matrix of a batch, which one thread does alone */
