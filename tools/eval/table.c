@@ -44,7 +44,7 @@ static table_column *add_column(figure_table *t, const results *list, const char
 }
 
 /* Whether a figure x belongs to the table of the figure `row`. Published figures belong to it whatever their readout,
- * except the copies for the best method. */
+ * except list->best, the second copies of the best method's. */
 static bool is_of_table(const results *list, const result *x, const result *row) {
     if (!list->paper)
         return same_table(row, x);

@@ -16,10 +16,10 @@ typedef struct recipe {
     int number; /* RECIPE_PAPER .. */
     names pool;
     mo_mochi_options model;         /* for best: the settings of a head that replaces its own readout */
-    mo_invariant_options invariant; /* the encoder and readout of the recipe best */
+    mo_invariant_options invariant; /* the encoder and readout of the recipe `best` */
     const mo_encoder *encoder;      /* the user's encoder, which replaces the recipe's; or NULL */
     char encoder_file[1024];        /* the value of --encoder */
-    char head[1024];                /* the value of --head, possibly a path; for the recipe best's own readout
+    char head[1024];                /* the value of --head, possibly a path; for the recipe `best`'s own readout
                                      * "mixture" */
     mo_feature_options features;
     double link_share;
