@@ -48,7 +48,7 @@ typedef struct op_call {
                       * bit MO_MAX_INPUTS + i: output i */
 } op_call;
 
-/* A function and the leaves at which it is checked; inputs says how each leaf may be perturbed. */
+/* A function and the leaves at which it is checked; `inputs` says how each leaf may be perturbed. */
 typedef struct problem {
     mo_context *ctx;
     mo_function f;
@@ -270,8 +270,8 @@ static bool perturbed(problem *p, int i, const double *x, const double *v, doubl
     return fine;
 }
 
-/* The smallest number by which an error is divided. The terms of s, the intermediate values of f and the other outputs
- * are rounded to 1e-16 of their size, and a difference quotient turns that into an error of 1e-11 of their size. */
+/* The least number by which an error is divided. Rounding changes the terms of s, values inside f and the other outputs
+ * by 1e-16 of their size, which a difference quotient makes 1e-11. */
 static double least_scale(const problem *p, double size) {
     return fmax(fmax(1e-4, 1e-2 * size), 1e-5 * p->all_sizes);
 }

@@ -71,8 +71,8 @@ void mo_tape_record(mo_tape *t, const mo_call *c);
 bool mo_check_gradient_tensors(mo_tape *t, const char *what, mo_tensor *const *T, int n);
 /* Whether there are outputs, and room for the gradients; raises if not. */
 bool mo_check_gradient_lists(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, mo_tensor **grads, int nx);
-/* Whether an output needs a gradient, or the flags allow none; raises if not. Zeros for every x usually mean a mistake:
- * the loss depends on data alone, or on a gradient that was not recorded. */
+/* Whether an output needs a gradient, or flags have MO_ALLOW_UNUSED; raises if neither. Without such an output every
+ * gradient is zero, usually by mistake: the loss depends on data alone, or on a gradient that was not recorded. */
 bool mo_check_gradient_path(mo_tape *t, mo_tensor *const *ys, int ny, unsigned flags);
 /* Whether the values that the vjp of a node reads are those that were recorded; raises if not. */
 bool mo_check_recorded(mo_context *ctx, const mo_node *node);

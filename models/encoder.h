@@ -67,7 +67,7 @@ typedef struct mo_encoder_parameter {
     int ndim; /* 0 to 3 */
     int64_t shape[3];
     int64_t fan_in;       /* 0: the size of its last axis */
-    const double *values; /* all first values, row-major; NULL: drawn */
+    const double *values; /* all initial values, row-major; NULL: drawn at random */
 } mo_encoder_parameter;
 
 /* One setting, as weights files keep it: a word, or a number if word is NULL. */

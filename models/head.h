@@ -66,8 +66,8 @@ typedef struct mo_head {
     const char *name;
     int n_parameters;
     const mo_head_parameter *parameters;
-    mo_head_logits logits;     /* NULL: the head is given by `linear` or by its residual */
-    mo_head_linear linear;     /* NULL: the logits are not linear in the queries, or W comes from the residual */
+    mo_head_logits logits;     /* NULL: the head is given by `linear` or `residual` */
+    mo_head_linear linear;     /* NULL: the logits are not linear in the queries, or W comes from `residual` */
     mo_head_residual residual; /* F; Newton-Krylov from W = 0 finds F(W) = 0, mo_implicit differentiates. NULL: none */
     bool symmetric;            /* dF/dW is symmetric: F is the gradient of a loss */
     bool fixed_labels;         /* no gradient flows to Ys */

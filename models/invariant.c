@@ -48,9 +48,9 @@ enum {
 /* The state of the encoder's table. */
 typedef struct invariant {
     mo_invariant_options options;
-    char parts[128];      /* names of the parts it has, separated by blanks */
-    int n;                /* parameters that it has */
-    int at[N_PARAMETERS]; /* index of each in `parameter`; -1: its part is left out */
+    char parts[128];      /* names of the encoder's parts, separated by blanks */
+    int n;                /* number of its parameters */
+    int at[N_PARAMETERS]; /* index of each possible parameter in `parameter`; -1: its part is left out */
     mo_encoder_parameter parameter[N_PARAMETERS];
     double hop[BLOCKS * MO_MAX_INPUTS], weight[MO_TASKS][PARTS]; /* first values */
 } invariant;
@@ -63,8 +63,9 @@ typedef struct invariant {
  * kernel 1 + exp(-|x - y|^2 / mean |x|^2) of the same rows. The kernels that an episode of nodes or graphs carries are
  * further experts; an inductive episode has only these. */
 static const double lambda_grid[] = {0.03, 0.3, 3}, evidence_sharpness = 0.3;
-static const double own_prior = 1, usual_doublings = 2; /* prior of T and Tg (other experts: 0), and log2 T_e of every
-                                                         * expert; trust (below) is added to both for T and Tg */
+/* own_prior: the prior of T and Tg (other experts: 0). usual_doublings: log2 of the temperature expected of any expert.
+ * For T and Tg, trust_in_own (below) is added to each. */
+static const double own_prior = 1, usual_doublings = 2;
 
 int mo_own_experts(mo_task task, bool inductive, const char *const **name) {
     static const char *const names[] = {"T", "Tg"};
@@ -126,8 +127,8 @@ static mo_tensor *gathered_weights(mo_tape *t, mo_tensor *weight, mo_tensor *at)
 
 /* How much to trust T before labels are seen. T helps where neighbours share a class, and their attributes are then
  * alike too; friendship graphs are an exception, because their attributes are unrelated to the class asked for. Trust
- * stops growing at two standard deviations. Where T is right, its logits from few labels are too even, so T_e grows
- * with trust. */
+ * stops growing at two standard deviations. Where T is right, its logits from few labels are too even, so the
+ * expected temperature grows with trust. */
 static double trust_in_own(const mo_episode *e) {
     return fmin(fmax(e->assortativity, 0), 2);
 }
@@ -271,7 +272,7 @@ enum {
 static const struct {
     const char *name;
     int axis; /* axis of the rows; -1: the same for all rows */
-    int part; /* the part that reads it; -1: part of every encoder */
+    int part; /* the part that reads the tensor; -1: every encoder does */
 } rows_read[ROWS] = {
     {"blocks", 2, -1},
     {"extras", 0, -1},
@@ -291,7 +292,7 @@ typedef struct episode {
     bool mixed;                         /* ROW_BLOCKS holds "mixed" [BLOCKS, sides, n, d], sums over the hops */
     mo_tensor *rows[ROWS];              /* NULL: not in the episode, or its part is left out */
     mo_tensor *parameter[N_PARAMETERS]; /* NULL: left out */
-    mo_tensor *initial[N_PARAMETERS];   /* their first values */
+    mo_tensor *initial[N_PARAMETERS];   /* the parameters' first values */
 } episode;
 
 /* ---- sides: the trained parameters and, for nodes and graphs, the initial ones ---- */
@@ -393,7 +394,7 @@ static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
 
 /* ---- in blocks of rows ---- */
 
-/* in: those rows and parameters of the episode in `state` that are not NULL, in this order. */
+/* in: those rows, then those parameters of the episode `state` that are not NULL. */
 static mo_tensor *invariant_encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     episode e = *(const episode *)state;
     int at = 0;

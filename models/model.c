@@ -206,7 +206,7 @@ mo_tensor *mo_model_parameter(const mo_model *m, int i) {
 
 /* ---- weights and settings ---- */
 
-/* Whether P can take X's values. Writes both shapes for an error message; got is "absent" if X is NULL. */
+/* Whether P can take X's values. Writes both shapes for an error message; `got` is "absent" if X is NULL. */
 static bool shapes_agree(const mo_tensor *P, const mo_tensor *X, char want[160], char got[160]) {
     mo_shape_string(P, want, 160);
     snprintf(got, 160, "absent");

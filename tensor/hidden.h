@@ -14,7 +14,7 @@ mo_code mo_code_of(const mo_context *ctx);
  * error stands at the outermost mo_tried, on_error is called then. */
 void mo_try(mo_context *ctx);
 void mo_tried(mo_context *ctx);
-/* Returns whether ctx is free of errors and value is not NULL. Raises "function: argument is NULL" if it is. */
+/* Returns whether ctx is free of errors and value is not NULL. A NULL value raises "function: argument is NULL". */
 bool mo_given(mo_context *ctx, const char *function, const char *argument, const void *value);
 /* Whether the calling thread rounds to nearest and keeps subnormal numbers, as it does by default; raises if not, since
  * results would have other bits. */
@@ -30,8 +30,8 @@ void *mo_host_array(mo_context *ctx, int64_t count, size_t element);
 bool mo_host_array_grow(mo_context *ctx, void *array, int64_t *capacity, int64_t needed, size_t element);
 /* A copy of a text; NULL on failure. */
 char *mo_text_copy(mo_context *ctx, const char *text);
-/* mo_read_as: reads the values of a tensor in that dtype, in row-major order; returns whether it could. mo_host_values:
- * returns them in a new array; NULL on failure. */
+/* mo_read_as: reads a tensor's values as `dtype`, in row-major order; returns whether it could. mo_host_values: returns
+ * them in a new array; NULL on failure. */
 bool mo_read_as(const mo_tensor *T, mo_dtype dtype, void *host);
 void *mo_host_values(const mo_tensor *T, mo_dtype dtype);
 /* Sorts and removes repetitions in place; returns the number of remaining values. */

@@ -86,7 +86,7 @@ const mo_encoder *parse_encoder(const struct argp_state *state, const char *text
 /* The graphs to train on. */
 typedef struct pool_choice {
     names graphs;            /* in the syntax of mo_pool_open; owned */
-    double link_share;       /* share of link tasks; 0: not given */
+    double link_share;       /* share of links that are held out; 0: not given */
     double family[MO_TASKS]; /* weights */
 } pool_choice;
 

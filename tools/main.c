@@ -127,7 +127,7 @@ static bool asks_for_help(const char *word) {
 
 /* `mochi help COMMAND [ACTION]`: runs `mochi COMMAND [ACTION] --help`, which ends the program. */
 static int help_command(int argc, char **argv) {
-    enum { MOST = 2 }; /* data info */
+    enum { MOST = 2 }; /* words of the longest commands, such as "data info" */
     static char option[] = "--help";
     char *words[MOST + 3] = {argv[0]};
     int n = 1;

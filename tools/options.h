@@ -10,16 +10,16 @@
 /* The kind of an option's value, and the type of its field. */
 typedef enum option_kind {
     OPTION_END,      /* ends the table */
-    OPTION_GROUP,    /* a heading of --help, `help`; not an option */
+    OPTION_GROUP,    /* a heading of --help, the field `help`; not an option */
     OPTION_FLAG,     /* bool; the option takes no value */
-    OPTION_INT,      /* int from low to high */
-    OPTION_INT64,    /* int64_t, at least low and, unless high is 0, at most high */
-    OPTION_REAL,     /* double from low to high */
+    OPTION_INT,      /* int from `low` to `high` */
+    OPTION_INT64,    /* int64_t, at least `low` and, unless `high` is 0, at most `high` */
+    OPTION_REAL,     /* double from `low` to `high` */
     OPTION_POSITIVE, /* double above 0 */
     OPTION_TEXT,     /* const char *, borrowed from the command line */
     OPTION_WORD,     /* const char *, one of `choices`, borrowed from the command line */
-    OPTION_NAMES,    /* names, owned; separated by commas; unless high is 0, at most high names */
-    OPTION_CHOICE,   /* enum or int: low + the index of the word in `choices` */
+    OPTION_NAMES,    /* names, owned; separated by commas; unless `high` is 0, at most `high` names */
+    OPTION_CHOICE,   /* enum or int: `low` + the index of the word in `choices` */
     OPTION_RANGE,    /* int64_t[2]: "8:32" or "8" */
     OPTION_BYTES,    /* int64_t: "4G" */
     OPTION_OUTPUT,   /* const char *: a file to write, with a suffix of `choices`; without choices a folder */
@@ -37,7 +37,7 @@ typedef struct option_row {
     const char *choices;          /* separated by |; OPTION_TEXT, OPTION_NAMES and OPTION_OTHER use them for completion
                                    * only: "@graphs" */
     const char *needs, *not_with; /* an option without which, or with which, this one has no effect */
-    const char *why;              /* the sentence that explains needs or not_with */
+    const char *why;              /* the sentence that explains `needs` or `not_with` */
     void (*take)(void *field, const char *text, const struct argp_state *state);
 } option;
 

@@ -11,7 +11,8 @@
 /* Embeddings of every node, or of every graph of a set: [nodes or graphs, d], encoded max_rows rows at a time (0: all
  * at once). Release with mo_tensor_release. The null tensor on failure. */
 MO_API mo_tensor *mo_embed_all(mo_model *model, const mo_source *source, int64_t max_rows);
-/* public: one problem per division that came with a graph of nodes (mo_plan_public), with the division's k. */
+/* MO_PROTOCOL_PUBLIC: for graphs of nodes; one problem per published division into training and test nodes
+ * (mo_plan_public), at that division's k. */
 typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE, MO_PROTOCOL_PUBLIC, MO_PROTOCOLS } mo_protocol;
 
 struct mo_plan; /* train/graph.h */
@@ -19,11 +20,11 @@ struct mo_plan; /* train/graph.h */
 typedef struct mo_eval_options {
     mo_protocol protocol;
     int n_shots;
-    const int64_t *shots; /* k for nc and gc; for protocol public one number, ignored; for lp the number of support
+    const int64_t *shots; /* k for nc and gc; for protocol `public` one number, ignored; for lp the number of support
                            * links per class */
-    int64_t episodes;     /* for protocol episode; `mochi eval` takes 100 */
-    int64_t queries;      /* per class, for protocol episode; 0: 30 */
-    int64_t seeds;        /* number of seeds, for protocol split and for links; `mochi eval` takes 10 */
+    int64_t episodes;     /* for protocol `episode`; `mochi eval` takes 100 */
+    int64_t queries;      /* per class, for protocol `episode`; 0: 30 */
+    int64_t seeds;        /* number of seeds, for protocol `split` and for links; `mochi eval` takes 10 */
     uint64_t seed;
     int64_t max_rows; /* rows encoded at once; 0: all */
     /* Called with each plan before it is evaluated, borrowed for the call; may be NULL. For links the queries are the
@@ -74,10 +75,10 @@ typedef struct mo_candidate {
 } mo_candidate;
 
 /* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
- * and metric. A model uses its own head, temperature and lambda; the row names the head. For links, protocols split and
- * episode are the same: the test is 5/7 of the source's positives and as many non-edges, and heads are fitted on the
- * rest. If the source holds out MO_EVAL_LINK_SHARE of the edges, the test is 5/7 * 0.28, a fifth of them. k is 1000 in
- * hits_rank and hits_pooled, and 50 in hits_ogb. */
+ * and metric. A model uses its own head, temperature and lambda; the row names the head. For links, protocols `split`
+ * and `episode` are the same: the test is 5/7 of the source's positives and as many non-edges, and heads are fitted on
+ * the rest. If the source holds out MO_EVAL_LINK_SHARE of the edges, the test is 5/7 * 0.28, a fifth of them. k is 1000
+ * in hits_rank and hits_pooled, and 50 in hits_ogb. */
 MO_API mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
     const mo_eval_options *options, mo_eval_visit visit, void *state);
 

@@ -87,7 +87,7 @@ MO_API void mo_draws_release(mo_draws *draws);
 /* What an episode chose by held-out rows of its support. */
 typedef struct mo_fit_choice {
     double value, temperature; /* regularisation (NaN: the head's own); temperature of the probabilities (NaN: none) */
-    int64_t held_out, right;   /* rows held out in turn at that value; number of correct predictions among them */
+    int64_t held_out, right;   /* rows held out in turn at `value`; number of correct predictions among them */
     double held_nll;           /* mean cross-entropy of the held-out rows at the temperature; NaN: none */
 } mo_fit_choice;
 
@@ -110,7 +110,7 @@ typedef struct mo_fit_row {
     bool swept;          /* whether this is a row of a sweep; only such rows use the next three fields */
     double value;        /* the regularisation, the same for all episodes; NaN outside a sweep */
     double held_nll;     /* mean over episodes of mo_fit_choice.held_nll; NaN outside a sweep */
-    int64_t chosen;      /* episodes whose tuning chose the value; -1: nothing is tuned */
+    int64_t chosen;      /* episodes whose tuning chose `value`; -1: nothing is tuned */
     const char *failure; /* why the head has no fit at this k (its figures are NaN), borrowed for the call; or NULL */
 } mo_fit_row;
 
@@ -175,8 +175,8 @@ MO_API mo_tensor *mo_embedding_rows_read(mo_context *ctx, const char *path);
 typedef struct mo_prototype {
     double norm;     /* |p_c|, not normalised */
     double distance; /* to the convex hull of the other prototypes */
-    bool inside;     /* the distance is 0 up to rounding: <z, p_c> is never the only largest score */
-    bool included;   /* epsilon-inclusion: the distance is below epsilon */
+    bool inside;     /* `distance` is 0 up to rounding, so for no z is <z, p_c> the only largest score */
+    bool included;   /* epsilon-inclusion: `distance` is below epsilon */
     double x, y;     /* in the plane of the first two principal components of the prototypes, not normalised */
     bool outer;      /* a corner of the convex hull of all prototypes in that plane */
     bool flagged;    /* nearer to the hull than every outer prototype, as the paper marks interior prototypes */

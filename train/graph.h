@@ -106,7 +106,7 @@ typedef struct mo_plan {
     mo_task task;
     int64_t classes, k, q; /* classes present; support and query examples per class */
     int64_t n_support, n_query;
-    int64_t *support[2], *query[2]; /* second ends for lp, else NULL */
+    int64_t *support[2], *query[2]; /* [1]: second ends for lp, else NULL */
     int64_t *support_label, *query_label;
     int64_t *support_pair, *query_pair; /* lp: indices into the links, positives before negatives; else NULL */
     int64_t small_classes; /* classes with fewer than k + q members (in a division: than k), which can repeat */

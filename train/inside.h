@@ -20,7 +20,7 @@ struct mo_source {
     mo_features *features;              /* for lp: of the masked graph; placed as mo_feature_place says */
     struct mo_example_kernels *kernels; /* further kernels for the readout of nodes or graphs, borrowed; or NULL */
     bool inductive;                     /* gc: the readout reads only kernels that need no unlabelled graph */
-    bool owns_graph, owns_features;     /* false: another source of the same graph owns it */
+    bool owns_graph, owns_features;     /* false: another source of the same graph owns them */
 };
 
 /* Opens graphs by mo_graph_open's names, each for every task it supports; "cora:nc" and "cora:nc+lp" restrict the
@@ -50,10 +50,10 @@ MO_API int64_t mo_optimizer_steps(const mo_optimizer *o);
 MO_API mo_code mo_optimizer_set_steps(mo_optimizer *o, int64_t steps);
 MO_API mo_tensor *mo_optimizer_moment(mo_optimizer *o, int i, int order);
 
-/* Makes the folder of a new run; raises if it is not empty. The trainer does so too; this call reports it early. */
+/* Makes the folder of a new run; raises if it is not empty. The trainer does so too, but later. */
 MO_API mo_code mo_run_folder(mo_context *ctx, const char *folder);
 /* Checks a run before it is resumed: its checkpoint must be whole and have the settings of run.json. The trainer does
- * so too; this call reports it before features and model are made. Returns the status. */
+ * so too, but only after features and model are made. Returns the status. */
 MO_API mo_code mo_run_check(mo_context *ctx, const char *folder);
 
 /* One step of mo_trainer_run. Returns the status. */
@@ -66,8 +66,8 @@ MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
 /* One of `size` processes, and its functions to send messages; messages between two processes arrive in order. */
 typedef struct mo_ranks {
     int rank, size;
-    int started;             /* number of processes of the run if it exceeds size; 0: size. Messages report it. */
-    const char *program;     /* identifies the code; ranks raise if it differs */
+    int started;             /* number of processes of the run, if more than `size`; 0: `size`. Messages report it. */
+    const char *program;     /* identifies the code; ranks raise if theirs differ */
     const char *const *host; /* at rank 0: [size] names for run.json, or NULL */
     bool deterministic;      /* results bitwise equal to one process: devices do not add up gradients */
     void (*send)(void *state, int to, const void *data, size_t bytes);
@@ -124,7 +124,7 @@ MO_API mo_model *mo_weights_model(const mo_weights *weights);
 /* Changes to a trained model when it is made from its weights. */
 typedef struct mo_model_choice {
     const mo_encoder *encoder; /* the encoder that the weights name, if it is not one of the library's; else NULL */
-    const mo_head *head;       /* NULL: as trained; mo_head_mixture, for "invariant": its own readout */
+    const mo_head *head;       /* NULL: as trained; mo_head_mixture: an "invariant" model's own readout */
     double lambda;             /* the head's parameter lambda; 0: the trained value */
     bool untrained;            /* take initial values, drawn from the seed, instead of the weights */
     uint64_t seed;
@@ -171,7 +171,7 @@ MO_API mo_code mo_few_shot_plane(mo_few_shot *f, double *xy);
 
 /* How well the labelled examples cover other examples (train/few_shot/few_shot_cover.c). */
 typedef struct mo_few_shot_cover {
-    int64_t labelled, others; /* compared examples, at most 4096 of each; labelled 0: no figure */
+    int64_t labelled, others; /* compared examples, at most 4096 of each; no figure if `labelled` is 0 */
     double far;               /* share of the others that are farther from the nearest labelled example than 90% of the
                                * labelled examples are */
     double expected, most;    /* mean of `far` if labels are drawn at random; two standard deviations above this mean */

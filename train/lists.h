@@ -35,7 +35,7 @@ typedef struct mo_suite_task {
 
 /* The content of a suite file. Owned; release. */
 typedef struct mo_suite {
-    bool episodes; /* protocol episode */
+    bool episodes; /* protocol `episode` */
     int64_t seeds; /* number of seeds or episodes; 0: not set */
     int n_heads, n;
     char **head;

@@ -34,7 +34,7 @@ MO_API double mo_hits_pooled(mo_scores s, int64_t k);
 MO_API int64_t mo_first_largest(const double *logits, int64_t n);
 /* softmax(logits / temperature) in place, n classes. */
 MO_API void mo_softmax_logits(double *logits, int64_t n, double temperature);
-/* The smoothing (see mo_fit_temperature) that gives n labels of `classes` classes Platt's targets. */
+/* The smoothing that turns n labels of `classes` classes into Platt's targets (see mo_fit_temperature). */
 MO_API double mo_platt_smoothing(int64_t n, int64_t classes);
 
 /* ---- classes: calibration of the probabilities softmax(logits / temperature) ---- */

@@ -118,9 +118,9 @@ MO_API mo_model *mo_model_open(mo_context *ctx, const char *path_or_name);
 
 /* How the readout uses unlabelled examples. OFF: only through the features. ON: the readout is fitted again on its own
  * predictions for all examples, with classes assumed of equal size. AUTO, for at most 100,000 examples whose rows fit
- * in memory: ON unless that predicts held-out labels worse, by more than 0.02 nats of cross-entropy. NEVER: not at all;
- * only for graphs of a set and the weights' own readout. It compares graphs by statistics and vocabularies of the
- * labelled graphs, without the trained embedding, so that a prediction does not depend on other graphs. */
+ * in memory: as ON, unless ON predicts held-out labels worse, by more than 0.02 nats of cross-entropy. NEVER: not at
+ * all; only for graphs of a set and the weights' own readout, which then compares graphs by statistics and vocabularies
+ * of the labelled graphs, without the trained embedding, so that a prediction does not depend on other graphs. */
 typedef enum mo_transductive {
     MO_TRANSDUCTIVE_OFF,
     MO_TRANSDUCTIVE_ON,

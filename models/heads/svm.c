@@ -38,8 +38,8 @@ static mo_tensor *optimality(mo_tape *t, mo_tensor *v, mo_tensor *const *theta, 
     return mo_add(t, svm_onto_face(t, slack, mask, share), rest);
 }
 
-/* A with its gradient: where alpha is 0, A is constant; the other entries solve the system above. slack: Y times the
- * row weights. */
+/* A = Y - alpha as a differentiable function: constant where alpha is 0; the other entries solve the header's system.
+ * slack: Y times the row weights. */
 static mo_tensor *differentiable(
     mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *slack, mo_tensor *lambda, mo_tensor *alpha) {
     int rows = mo_ndim(K) - 2;

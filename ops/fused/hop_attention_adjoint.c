@@ -1,8 +1,9 @@
 /* ops/fused/hop_attention_adjoint.c - the gradient of hop_attention (hop_attention.c) in one op.
  *
  * H [K, n, d], W [m, 2 d], v [1, m], a [n, K], P [K, n, m], Y_bar [n, d] -> H_bar [K, n, d], W_bar [m, 2 d] and
- * [v_bar | b_bar | c_bar], 2 m + 1 values. float32 or float64. Errors: sizes that do not fit. hop_attention.c has the
- * formulas. For gradients of gradients its rule made of ops is used, so this op has no derivative. */
+ * [v_bar | b_bar | c_bar], 2 m + 1 values. float32 or float64. Errors: sizes that do not fit. Formulas:
+ * ops/layers/hop_attention.c. Where a gradient of a gradient is needed, hop_attention uses its rule made of ops
+ * instead, so this op has no derivative. */
 #include "ops/fused/fused.h"
 #include "ops/rules/shapes.h"
 

@@ -1,8 +1,8 @@
 /* ops/fused/scale_unit_adjoint.c - both gradients of scale_unit in one kernel, if the device has one.
  *
  * X [.., d], s a scalar, G = Y_bar [.., d] -> X_bar [.., d] and a number for each row [..], whose sum is s_bar, in the
- * symbols of scale_unit.c. float32 or float64. Errors: sizes that do not fit. No derivative: if one is needed, the rule
- * made of ops is used. */
+ * symbols of scale_unit.c. float32 or float64. Errors: sizes that do not fit. It has no derivative:
+ * where a gradient of a gradient is needed, scale_unit uses its rule made of ops instead. */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"

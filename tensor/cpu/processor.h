@@ -21,8 +21,8 @@ enum {
 /* The extensions that the kernels were compiled for (the meson option `cpu`); 0 if not x86-64. */
 extern const unsigned kernels_need;
 
-/* Writes the names of the extensions in `needed` that the processor lacks to text, such as "AVX2, FMA", as much as
- * fits. Returns whether it lacks any. */
+/* Writes to text, as far as it fits, which extensions in `needed` the processor lacks: "AVX2, FMA". Returns whether it
+ * lacks any. */
 bool processor_lacks(unsigned needed, char *text, size_t bytes);
 /* Writes the processor's name, "AMD EPYC 9R14", or "this processor" if it has none. */
 void processor_name(char *text, size_t bytes);

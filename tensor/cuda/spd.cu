@@ -94,7 +94,7 @@ __device__ static void add_product(
                         for (int r = 0; r < rows; r++)
                             for (int v = 0; v < width; v++)
                                 sum[part].value[r][x] += a[r].value[v] * b.value[v];
-                    } else { /* x is a row of the tile that is multiplied */
+                    } else { /* x is a row of B_p's tile */
                         four b = *pack_of(T, t, tile, p, x, quad);
                         for (int r = 0; r < rows; r++)
                             for (int w = 0; w < columns; w++)

@@ -76,7 +76,7 @@ static const struct {
     const char *name;
     const command_line *line;
     data_action *run;
-    int fewest, most; /* words */
+    int fewest, most; /* numbers of words */
 } actions[] = {{"list", &data_list_line, data_list, 0, 0}, {"info", &data_info_line, data_info, 1, INT_MAX},
     {"verify", &data_verify_line, data_verify, 0, INT_MAX}, {"convert", &data_convert_line, data_convert, 2, 2}};
 

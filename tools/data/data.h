@@ -8,11 +8,11 @@
 typedef struct data_options {
     names words; /* names or files that the action reads */
     bool json;
-    bool all; /* list */
+    bool all; /* --all, of `data list` */
 } data_options;
 
-/* Runs an action on o->words, which need not be in the manifest m; m is NULL for convert, and for list without --all.
- * Returns true on success; a failure is raised or has been reported. */
+/* Runs an action on o->words, which need not be in the manifest m; m is NULL for `convert`, and for `list` without
+ * --all. Returns true on success; a failure is raised or has been reported. */
 typedef bool data_action(mo_context *ctx, const data_options *o, const json_t *m);
 data_action data_list, data_info, data_verify, data_convert;
 

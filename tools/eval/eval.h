@@ -104,7 +104,7 @@ typedef struct evaluation {
 /* Opens, evaluates and releases one data set, once for each form of features; task: -1 for all. Prints its table or,
  * with --json, its lines. */
 void evaluate_name(evaluation *e, const char *name, int task);
-/* Evaluates every data set of the options. For protocol public without named data sets, reports the missing ones. */
+/* Evaluates every data set of the options. For protocol `public` without named data sets, reports the missing ones. */
 void evaluate_data(evaluation *e);
 /* Records that a task's data set is missing, and prints it with --json. */
 void report_absent(evaluation *e, const mo_suite_task *task);

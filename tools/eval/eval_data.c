@@ -10,7 +10,7 @@
 
 /* With more than CHEAP_LINKS test links, evaluates FEW_SEEDS splits: each split computes its own features. */
 enum { CHEAP_LINKS = 5000, FEW_SEEDS = 3 };
-enum { DRAWN_DIVISIONS = 3 }; /* number of divisions that are drawn for a graph without one, under protocol public */
+enum { DRAWN_DIVISIONS = 3 }; /* number of divisions that are drawn for a graph without one, under protocol `public` */
 
 static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
     int metric = 0;
@@ -67,7 +67,7 @@ static bool can_do(const mo_candidate *c, mo_task task) {
            !(c->transductive == MO_TRANSDUCTIVE_NEVER && task != MO_TASK_GC) && !(c->dot && task != MO_TASK_LP);
 }
 
-/* For protocol public, draws divisions into training and test nodes if the graph's file has none. */
+/* For protocol `public`, draws divisions into training and test nodes if the graph's file has none. */
 static void divide_nodes(evaluation *e, mo_graph *graph, bool first) {
     const eval_options *o = e->options;
     if (o->evaluation.protocol != MO_PROTOCOL_PUBLIC || graph->division)

@@ -50,8 +50,8 @@ static void put_link(table_file *t, const mo_links *links, int64_t number, int64
     fprintf(t->out, fit < 0 ? "\n" : ",%" PRId64 "\n", fit);
 }
 
-/* Writes all pairs outside the test set. Column fit: how often the support holds the pair; 0: the readout is not fitted
- * to it. */
+/* Writes all pairs outside the test set. Column `fit`: how often the support holds the pair; 0: the readout is not
+ * fitted to it. */
 static void write_link_support(const mo_source *source, const mo_plan *plan, const char *path) {
     const mo_links *links = source->links;
     int64_t n = links->n_positive + links->n_negative, *fit = needed(calloc((size_t)n + 1, sizeof *fit));

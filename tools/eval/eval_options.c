@@ -268,7 +268,7 @@ void parse_eval_options(eval_options *o, int argc, char **argv) {
     bool public = o->evaluation.protocol == MO_PROTOCOL_PUBLIC;
     o->seeds_said = is_given(&o->given, "seeds");
     o->evaluation.shots = o->shots;
-    if (public) { /* protocol public has only nodes, and its division sets k */
+    if (public) { /* protocol `public` has only nodes, and its division sets k */
         o->task = o->task < 0 ? MO_TASK_NC : o->task;
         o->evaluation.n_shots = 1;
     }

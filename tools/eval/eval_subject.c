@@ -67,7 +67,7 @@ static mo_model *make_model(
     return mo_mochi_create(ctx, MO_F32, &options, seed);
 }
 
-/* The readout of the weights: a head; for the recipe best the mixture of ridges. */
+/* The readout of the weights: a head; for the recipe `best` the mixture of ridges. */
 static const mo_head *own_head(const subject *s) {
     if (!s->weights || !strcmp(s->weights->kind, "mochi"))
         return s->mochi.head;
@@ -75,7 +75,7 @@ static const mo_head *own_head(const subject *s) {
 }
 
 /* Adds the trained model with every head. For the first subject also adds the untrained model (except for "none") and
- * the single hops; if the readout is the mixture of the recipe best, a ridge reads the hops. */
+ * the single hops; if the readout is the mixture of the recipe `best`, a ridge reads the hops. */
 static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, bool first) {
     bool of_examples = s->features.form == MO_FEATURES_OF_EXAMPLES, given = o->n_heads || o->dot;
     int n_heads = given ? o->n_heads : 1;

@@ -44,7 +44,7 @@ static table_column *add_column(figure_table *t, const results *list, const char
 }
 
 /* Whether a figure x belongs to the table of the figure `row`. Published figures belong to it whatever their readout,
- * except the copies for the best method. */
+ * except list->best, the second copies of the best method's. */
 static bool is_of_table(const results *list, const result *x, const result *row) {
     if (!list->paper)
         return same_table(row, x);
@@ -183,7 +183,7 @@ static void print_left_out_classes(const result *x) {
         printf("left out: %" PRId64 " %s of a single example\n", x->left_out, classes);
 }
 
-/* Prints the experts' shares in a mixture readout at each k, for the weights' figures. */
+/* Prints the experts' shares in the mixture readout of the column `trained`, at each k. */
 static void print_experts(const figure_table *t, const char *trained) {
     int said = 0, column = find_column(t, trained);
     for (int row = 0; row < arrlen(t->rows) && column >= 0; row++) {
@@ -254,7 +254,8 @@ static void print_differences(const figure_table *t, const char *features, const
 
 typedef enum verdict { WITHIN_NOISE, WORSE } verdict;
 
-/* Prints at which k the column is within noise of the other, or worse. Prints nothing if there is no such k. */
+/* Prints at which k the column `features` is within noise of the column `other`, or worse. Prints nothing if there is
+ * no such k. */
 static void print_verdict(const figure_table *t, const char *features, const char *other, verdict v) {
     const char *metric = t->subject->metric;
     bool loss = !strcmp(metric, "nll") || !strcmp(metric, "ece");

@@ -8,8 +8,8 @@
  * number, negative: unknown; or a text, empty: unknown). Returns false on failure; the status names file and line. */
 bool read_known(const mo_graph *graph, const char *labels, mo_labels *known);
 
-/* With fewer labels per class, predictions print ROUGH_PROBABILITIES: the temperature that calibrates probabilities
- * then depends on a handful of left-out examples. */
+/* With fewer labels per class than this, predictions print ROUGH_PROBABILITIES: the temperature that calibrates
+ * probabilities then depends on a handful of left-out examples. */
 enum { LEAST_CALIBRATED = 4 };
 /* The measured errors of probabilities from few labels (train/evaluation/RESULTS.md). */
 #define ROUGH_PROBABILITIES                                                                                            \
@@ -66,7 +66,7 @@ typedef struct example {
     int64_t id, best;           /* best: the class with the largest probability, the first if several share it */
     const char *label;          /* NULL: below `least` */
     const double *row;          /* probabilities; NULL: the label is known */
-    double probability, margin; /* probability: of best; margin: its distance from the second largest */
+    double probability, margin; /* probability: of `best`; margin: its distance from the second largest */
 } example;
 example predicted_example(const predictions *p, int64_t i);
 

@@ -13,8 +13,8 @@ const char *const transductive_names[4] = {"no", "yes", "auto", "never"};
 
 /* ---- digests of weights and data ---- */
 
-/* Writes a digest, high half first. The high half is the first of the two numbers of weights (`eval --json`), but the
- * second of a graph (`data info`). */
+/* Writes a digest, high half first. Of the two numbers of a digest, the high half is the first for weights
+ * (`eval --json`) and the second for a graph (`data info`). */
 static void print_digest(uint64_t first, uint64_t second, char text[33]) {
     snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, first, second);
 }
@@ -29,7 +29,7 @@ static bool take_digests(const mo_graph *graph, const mo_few_shot_options *o, ch
     return mo_ok(graph->ctx);
 }
 
-/* Adds the settings of a readout to a new file. */
+/* Returns the settings of a readout, for a new file. */
 static json_t *pack_readout(const char *kind, const mo_graph *graph, const mo_few_shot_options *o) {
     char weights[33] = "", data[33], lambda[40];
     take_digests(graph, o, weights, data);

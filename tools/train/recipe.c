@@ -97,7 +97,7 @@ static mo_readout_options readout_of(const recipe *r) {
         .smoothing = r->number == RECIPE_BEST ? r->invariant.smoothing : r->model.smoothing};
 }
 
-/* For a head over the user's encoder, or over the encoder of best, first measures the width of the embeddings: the
+/* For a head over the user's encoder, or over the encoder of `best`, first measures the width of the embeddings: the
  * head's tensors have that size. */
 mo_model *recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
     mo_encoder_rows rows = {r->features.hops, r->features.dim};

@@ -15,11 +15,11 @@ extern const char *const temperature_names[2],
 typedef struct recipe {
     int number; /* RECIPE_PAPER .. */
     names pool;
-    mo_mochi_options model;         /* for best: the settings of a head that replaces its own readout */
-    mo_invariant_options invariant; /* the encoder and readout of the recipe best */
+    mo_mochi_options model;         /* for `best`: the settings of a head that replaces its own readout */
+    mo_invariant_options invariant; /* the encoder and readout of the recipe `best` */
     const mo_encoder *encoder;      /* the user's encoder, which replaces the recipe's; or NULL */
     char encoder_file[1024];        /* the value of --encoder */
-    char head[1024];                /* the value of --head, possibly a path; for the recipe best's own readout
+    char head[1024];                /* the value of --head, possibly a path; for the recipe `best`'s own readout
                                      * "mixture" */
     mo_feature_options features;
     double link_share;
@@ -34,7 +34,7 @@ typedef struct recipe {
 
 /* Returns the settings of a named recipe, on the embedded pool. */
 recipe recipe_defaults(int number);
-/* Whether the recipe is best with its own encoder and its own readout. */
+/* Whether the recipe is `best` with its own encoder and its own readout. */
 bool reads_itself(const recipe *r);
 /* Returns a new model of the recipe for the graphs of a pool; NULL on failure. */
 mo_model *recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Packs the settings of best, with the head only if it replaces best's own readout. */
+/* Packs the settings of `best`, with the head only if it replaces `best`'s own readout. */
 static json_t *pack_best(const recipe *r) {
     json_t *o = json_object();
     char parts[128];
@@ -143,7 +143,7 @@ static bool unpack_encoder(recipe *r, const json_t *o, json_error_t *error) {
     return r->encoder;
 }
 
-/* Reads the settings that the models of best and of the other recipes share, each in its own struct. */
+/* Reads the settings that the models of `best` and of the other recipes share, each in its own struct. */
 static bool unpack_shared(recipe *r, json_t *o, json_error_t *error) {
     bool best = r->number == RECIPE_BEST;
     return !json_unpack_ex(o, error, 0, "{s?i, s?F}", "hops", best ? &r->invariant.hops : &r->model.encoder.hops,

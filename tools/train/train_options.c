@@ -222,8 +222,8 @@ static void refuse_by_encoder(const train_options *o) {
         "the encoder reads rows of examples, which always keep structure and attributes separate");
 }
 
-/* Refuses options of other encoders for the recipe best, options of a head if best's own readout is used, and options
- * of that readout if a head is used. */
+/* Refuses options of other encoders for the recipe `best`, options of a head if `best`'s own readout is used, and
+ * options of that readout if a head is used. */
 static void refuse_by_recipe(const train_options *o) {
     bool best = o->recipe.number == RECIPE_BEST;
     refuse_given(&o->given, "layers combine feature-norm hop-activation dropout", best, BEST_HAS_OTHERS);

@@ -86,7 +86,7 @@ static void name_one(lesson *l, const char *name, const char *end, mo_tensor *va
     v->value = value;
 }
 
-/* Makes a lesson with the exercise's values; its I has the order of the systems, 3. */
+/* Makes a lesson with the exercise's values; I in a formula is the 3 x 3 identity, as all systems have order 3. */
 static lesson knows(mo_tape *t, const exercise *e, mo_tensor *const *in) {
     lesson l = {.ctx = mo_tape_context(t), .t = t, .n = 3};
     for (int i = 0; i < inputs_of(e); i++)

@@ -3,11 +3,13 @@
  *     topics                                   the lessons of `mochi explain`
  *     explain TOPIC N SEED LINE ANSWER         a lesson; N or SEED -1: its own numbers; rows of a matrix may follow;
  *                                              LINE 0: nothing is answered
- *     write                                    statements of a lesson's head follow: the tape, values, gradients
- *     episode HEAD LAMBDA NS NQ C NG SHIFT     NS + NQ lines "x y class", then NG lines "x y"
- *     solve KIND                               a 2 x 2 system in three precisions: 8 numbers A, B, X_bar
+ *     write                                    the tape, values and gradients of a program; its statements follow, as
+ *                                              in a lesson's head
+ *     episode HEAD LAMBDA NS NQ C NG SHIFT     NS + NQ lines "x y class" follow, then NG lines "x y"
+ *     solve                                    a 2 x 2 system in three precisions; A, B and X_bar follow, 8 numbers
  *     unroll N RHO K                           gradients through K steps, and the implicit one
- *     labs, lab NAME PROBLEM SERIES X          the experiments of `mochi lab`; a row of one
+ *     labs                                     the experiments of `mochi lab`
+ *     lab NAME PROBLEM SERIES X                one row of one experiment
  *     exercises, judge NUMBER FORMULA          exercises.c
  *     suite NUMBER ORDER                       the checker on one op of the library
  *

@@ -328,7 +328,7 @@ mo_pool *mo_pool_for(mo_context *ctx, mo_model *model, const char *const *names,
     double dim = mo_model_setting(model, "dim");
     mo_feature_options options = {
         .form = model->encoder.of_examples ? MO_FEATURES_OF_EXAMPLES : MO_FEATURES_OF_NODES,
-        .dim = dim >= 1 ? (int)dim : 256, /* no `dim`: the model reads rows of any width; `best` has 256 */
+        .dim = dim >= 1 ? (int)dim : 256, /* no `dim`: the model reads any width; recipe `best` has 256 */
         .hops = (int)mo_model_setting(model, "hops"),
         .power_iterations = 2,
     };

@@ -7,7 +7,7 @@
 enum { MO_EVAL_REASON = 256 };
 
 /* Figures of the last problem (n_test, classes) and of all problems so far: left_out, the most classes left out;
- * public_k, the smallest k of a division (0 outside protocol public). */
+ * public_k, the smallest k of a division (0 outside protocol `public`). */
 typedef struct mo_eval_problem {
     int64_t n_test, classes;
     int64_t left_out, public_k;

@@ -128,7 +128,7 @@ static double bytes_of_mixture(double labels, double queries) {
 }
 
 /* Bytes needed beside the features: for a block of rows that are encoded, and for the readout. of_kernel and
- * of_systems, the bytes per entry of the readout's kernel and systems, were measured with the recipe best. */
+ * of_systems, the bytes per entry of the readout's kernel and systems, were measured with the recipe `best`. */
 static double bytes_beside(
     const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features, bool transductive) {
     const double of_kernel = 14, of_systems = 150, population = 3, gathered = 0.1, together = 65536, of_all = 90;

@@ -155,11 +155,11 @@ static void fail_norm(mo_context *ctx, const mo_note *note, int64_t position, mo
 }
 
 static void describe_adamw_step(const void *caller, mo_note *note) {
-    note->op = ((const mo_optimizer *)caller)->method; /* the check's failure message looks up the parameter's name */
+    note->op = ((const mo_optimizer *)caller)->method; /* no note->inputs: fail_norm looks up the parameter's name */
 }
 
-/* Writes |g| over all parameters and the clip factor to o->scale; if |g| is not finite, the error names the first such
- * parameter. */
+/* Writes |g| over all parameters and the clip factor to o->scale; if |g| is not finite, the error names the first
+ * parameter whose part of it is not. */
 static void find_norm(mo_optimizer *o) {
     mo_gradient_norm(o->options.clip, o->gradient, o->n, o->views, o->squares, o->scale);
     mo_check check = {.condition = MO_VALUES_FINITE,

@@ -23,8 +23,9 @@ typedef enum mo_moment {
 
 /* A hook finds the moment's data in the trainer: place and episode, report, gradient. */
 typedef void (*mo_hook)(mo_trainer *trainer, void *state);
-/* Queues the work of the episode at `place` in a step or, if e is NULL, of the step's end. It depends only on place and
- * on the episode's shape: it reads no values, and everything that changes from step to step lies on the device. */
+/* Queues the work of the episode at `place` in a step or, if e is NULL, of the step's end. The work depends only on
+ * `place` and on the episode's shape: it reads no values, and everything that changes from step to step lies on the
+ * device. */
 typedef void (*mo_step_work)(mo_trainer *trainer, int place, const mo_episode *e);
 
 typedef struct mo_watcher {
@@ -86,9 +87,9 @@ static inline size_t mo_gradient_bytes(const mo_tensor *X) {
 /* Borrows `like`. Returns NULL on failure. */
 mo_sum_tree *mo_sum_tree_create(mo_context *ctx, mo_tensor *const *like, int n);
 void mo_sum_tree_release(mo_sum_tree *tree);
-/* Adds X[n], the sum over the 2^level episodes from `at` on, behind the nodes of episodes first .. at - 1. Reads no
- * value and keeps no count, so that it can be captured. If X is the spare node's sum, its memory is swapped in instead
- * of copied. */
+/* Appends X[n], the sum over the 2^level episodes from `at` on, to the nodes of episodes first .. at - 1, and merges
+ * equal neighbours. Reads no value and keeps no count, so that it can be captured. If X is tree->spare.sum, memory is
+ * swapped instead of copied. */
 void mo_sum_tree_push(mo_sum_tree *tree, mo_tape *t, int64_t first, int64_t at, int level, mo_tensor *const *X);
 /* The sum over the pushed episodes first .. end - 1; NULL if there are none. Valid until the next push. */
 mo_tensor *const *mo_sum_tree_join(mo_sum_tree *tree, mo_tape *t, int64_t first, int64_t end);
@@ -100,7 +101,7 @@ bool mo_sum_tree_reserve(mo_sum_tree *tree);
  * mo_sum_tree_bytes bytes of host memory for a device's sums, NULL on a CPU. Valid until the next push. */
 mo_tensor *const *mo_sum_tree_share(
     mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, int64_t episodes, char *message);
-/* The bytes of a node's memory for n tensors like these: float32, with zeros between the parts. */
+/* The bytes of a node's memory for n tensors with the shapes of `like`: float32, with zeros between the parts. */
 size_t mo_sum_tree_bytes(mo_tensor *const *like, int n);
 
 /* ---- trainer ---- */
@@ -196,7 +197,7 @@ static inline json_t *mo_description_end(const mo_description *d) {
 
 /* Model, features, pool, trainer and the caller's settings as one object. NULL on failure. */
 json_t *mo_run_settings(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *options);
-/* Raises MO_INVALID naming the first setting in which two runs differ; other_rate: except lr and lr_min. */
+/* Raises MO_INVALID naming the first setting in which two runs differ; other_rate: lr and lr_min may differ. */
 mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate);
 /* The hash of a graph's content as digits; a graph's name can differ between machines. */
 const char *mo_hash_digits(const mo_graph *graph, char digits[40]);

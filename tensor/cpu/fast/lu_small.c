@@ -16,12 +16,13 @@ typedef struct lu_lanes {
     int32_t order[LANES][SMALL_MATRIX]; /* row i of P M is row order[i] of M */
     lanes pivot[SMALL_MATRIX];          /* the row exchanged with row j, counted from 0 */
     lane_words refused,
-        singular; /* per lane: whether a value is not finite; the first zero pivot, counted from 1, or 0 */
+        singular; /* refused: whether a value is not finite; singular: first zero pivot, counted from 1, or 0 */
     lanes norm;
 } lu_lanes;
 
-/* x = column j of P M, read from row j of W, which holds column j of M; adds the column to the norm. Here and below the
- * order n is a parameter, because it is a constant where these functions are inlined for a common order. */
+/* x = column j of P M, read from row j of W, which holds column j of M; s->norm becomes the column's sum of magnitudes
+ * if that is larger. Here and below the order n is passed in, so that a call inlined for a common order has it as a
+ * constant. */
 LANE_FUNCTION void read_column(lu_lanes *s, int64_t n, int64_t j, lanes *restrict x) {
     const lanes *w = s->W + j * s->row;
     lanes sum = {0}, residue = {0}; /* x - x is 0 except for Inf and NaN */

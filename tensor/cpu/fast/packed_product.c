@@ -14,13 +14,13 @@ enum {
     TASKS = 16,            /* parts of C: enough for 8 threads to end together */
     LEAST_ROWS = 8,        /* least rows of a part: a thread computes this number at once */
     MOST_ROWS = 64,        /* most rows of a part: a thread packs this number at once */
-    COLUMNS = 8192,        /* columns of B that are packed together */
+    COLUMNS = 8192,        /* most columns of B that are packed together */
     WIDE = 4096,           /* an op(A) stored by columns is packed together if it has at most this number of rows */
     MOST_PACKED = 8 << 20, /* bytes that are packed together, unless one block of terms has more */
     SMALL = 1 << 21,       /* most multiplications of a small matrix of a batch, which one thread does alone */
     SMALL_B = 1 << 18,     /* most entries of B in such a small product */
-    PATIENCE = 1000,       /* looks at the parts that other threads pack, before a thread sleeps between looks */
-    NAP = 50000            /* nanoseconds of that sleep */
+    PATIENCE = 1000, /* how often a thread checks whether the others have packed, before it sleeps between checks */
+    NAP = 50000      /* nanoseconds of that sleep */
 };
 
 /* Columns j0 .. j0 + n - 1 and terms l0 .. l0 + k - 1 of every matrix of the batch. */

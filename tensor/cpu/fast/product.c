@@ -39,7 +39,7 @@ static void scale(real *restrict c, int64_t n, real beta) {
             c[j] *= beta;
 }
 
-/* c = beta c + alpha times the sum of B's rows, weighted by the row a of op(A). */
+/* c = beta c + alpha times the sum of B's rows, weighted by row a of op(A). */
 static void add_rows(const call *g, const real *a, int64_t a_step, real *restrict c) {
     int64_t first = 0;
     if (g->beta == 0 && g->k > 0) { /* the first row overwrites c, which saves a pass that zeroes c */
@@ -59,7 +59,7 @@ static void add_rows(const call *g, const real *a, int64_t a_step, real *restric
     }
 }
 
-/* As add_rows if op transposes B: by dot products of the row a of op(A) with the rows of B. */
+/* add_rows for a B that op transposes: dot products of row a of op(A) with the rows of B. */
 static void add_products(const call *g, const real *a, int64_t a_step, real *restrict c) {
     scale(c, g->n, g->beta);
     for (int64_t j = 0; j < g->n; j++) {

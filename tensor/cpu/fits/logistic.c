@@ -20,7 +20,7 @@
 
 enum { ROUNDS = 4000, TRIALS = 12, BLOCK = 64, FIRST_LIMIT = 40, RENEWALS = 16, REFRESHES = 3, CHEAP = 16 };
 
-#define COARSE 0.2 /* relative gradient of the fit from which the curvatures are computed anew */
+#define COARSE 0.2 /* relative gradient at which a coarse fit ends, to compute the curvatures anew from it */
 #define SLOPE 0.5  /* a search ends when the slope has fallen to this share of the first slope */
 #define NEAR (sizeof(real) == sizeof(double) ? 4096 : 64) /* a gradient below NEAR times its rounding need not fall */
 #define ROUGH 1e-4                                        /* rounding hides the solution above this relative gradient */
@@ -100,7 +100,7 @@ static double weighted_dot(const logistic_space *s, const real *A, const real *B
     return total;
 }
 
-/* <A, mu V> of the weights A and V with coordinates a and v and logits Fa and Fv. */
+/* <A, mu V> of two weights: A with coordinates a and logits Fa, V with v and Fv. */
 static double penalised(const logistic_space *s, const real *a, const real *Fa, const real *v, const real *Fv) {
     return (double)s->kappa * (logistic_inner(s, a, v, Fv) - weighted_dot(s, Fa, Fv, s->D));
 }

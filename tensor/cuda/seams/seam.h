@@ -151,9 +151,9 @@ typedef struct seam_triangle {
     int64_t m, n; /* B [m, n]; T [m, m] if left, else [n, n] */
     int64_t ldt, ldb;
 } seam_triangle;
-/* B := X for each system of a batch; T and B: device arrays of `batch` device pointers. */
+/* Overwrites B with the solution X, for each system of a batch; T and B: device arrays of `batch` device pointers. */
 const char *seam_trsm_batched(seam *s, const seam_triangle *t, const void *const *T, void *const *B, int64_t batch);
-/* B := X for one system; T and B: device memory. */
+/* The same for one system; T and B: device memory. */
 const char *seam_trsm(seam *s, const seam_triangle *t, const void *T, void *B);
 /* P A = L U in place for each matrix of a batch; A: device array of device pointers; pivot int32 [batch, n], rows
  * counted from 1; info int32 [batch] as LAPACK's. */

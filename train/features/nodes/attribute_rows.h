@@ -14,7 +14,7 @@ typedef struct mo_attribute_rows {
     double *scale;         /* [nodes]: 1 / |x|, 0 if x is zero */
     struct mo_attribute_mean {
         double *row;     /* [columns]: the mean row of a kind */
-        double squares;  /* squared length of row */
+        double squares;  /* squared length of `row` */
         double *along;   /* [nodes]: <row, mean> */
         double *inverse; /* [nodes]: 1 / |row - mean|, 0 if the row equals the mean */
     } mean[MO_ATTRIBUTE_KINDS];

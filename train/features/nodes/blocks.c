@@ -6,8 +6,7 @@
  *
  * An encoder in training reads all hops. A trained model reads only sums over the hops, whose weights it gives. For
  * such a model these sums are made hop by hop, and only hop 2 is kept beside them, for the kernels. A few columns at a
- * time pass all hops, and P_b first lies in the last row of its block, so that this needs little memory beside its
- * result. */
+ * time pass all hops, and P_b first lies in the last row of its block, so that the sums need little other memory. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
@@ -197,7 +196,7 @@ static void mix_blocks(mo_tape *t, const mo_csr *A, mixture *m, mo_tensor *mixed
         }
 }
 
-/* ---- both ---- */
+/* ---- for hops and for sums ---- */
 
 static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
     float *x = mo_host_array(graph->ctx, graph->nodes, sizeof *x);
