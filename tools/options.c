@@ -96,10 +96,11 @@ typedef struct reading {
     given_options *given;
 } reading;
 
-static bool has_option(const option *table, const char *name) {
+/* The row of the option of this name, or the table's end. */
+static const option *find_option(const option *table, const char *name) {
     while (table->kind && !(is_option(table) && !strcmp(table->name, name)))
         table++;
-    return table->kind;
+    return table;
 }
 
 static error_t take_argument(int key, char *text, struct argp_state *state) {
@@ -110,7 +111,7 @@ static error_t take_argument(int key, char *text, struct argp_state *state) {
     } else if (key == ARGP_KEY_ARG && r->line->take_word) {
         r->line->take_word(r->options, text, state);
     } else if (key == ARGP_KEY_ARG) {
-        bool data = has_option(r->line->table, "data"); /* most words beside options are meant to be the data */
+        bool data = find_option(r->line->table, "data")->kind; /* most words beside options are meant to be the data */
         refuse_command_line(state, EXIT_USAGE, "'%s': expected options only%s%s", text,
             data ? "; did you mean --data " : "", data ? text : "");
     } else if (key == ARGP_KEY_END && r->line->end) {
@@ -149,17 +150,23 @@ static void refuse_useless(const given_options *g) {
     }
 }
 
-/* Ends the program if the word, of n letters behind "--", is no option, nor the beginning of one. */
-static void refuse_unknown(const option *table, const char *word, size_t n, const char *command) {
+/* Returns whether the value of the option "--<word>" is the next word. Ends the program if the word is no option, nor
+ * the beginning of one. */
+static bool value_follows(const option *table, const char *word, const char *command) {
     const char *names[MOST_OPTIONS + 3] = {"help", "usage", "version"};
+    size_t n = strcspn(word, "=");
     char spelt[32];
+    bool known = false, value = false;
     int count = 3;
     for (const option *row = table; row->kind; row++)
-        if (is_option(row))
+        if (is_option(row)) {
             names[count++] = row->name;
+            value |= row->value && row->value[0] != '[' && !strncmp(row->name, word, n);
+        }
     for (int i = 0; i < count; i++)
-        if (!strncmp(names[i], word, n))
-            return;
+        known |= !strncmp(names[i], word, n);
+    if (known)
+        return value && !word[n];
     snprintf(spelt, sizeof spelt, "%.*s", (int)n, word);
     const char *near = nearest_name(spelt, names, count);
     refuse_command_line(NULL, EXIT_USAGE, "no option is named '--%.*s'%s%s%s; see %s --help", (int)n, word,
@@ -171,17 +178,11 @@ static void refuse_unknown(const option *table, const char *word, size_t n, cons
 static void look_for_unknown(const option *table, int argc, char **argv) {
     bool value = false; /* the word before is an option whose value comes next */
     for (int i = 1; i < argc && (value || strcmp(argv[i], "--") != 0); i++) {
-        const char *word = argv[i] + 2;
         bool dashed = !value && argv[i][0] == '-', named = dashed && argv[i][1] == '-';
-        size_t n = named ? strcspn(word, "=") : 0;
         for (const char *at = argv[i]; dashed && !named && *at; at++)
             if (*at != printable(*at))
                 refuse_command_line(NULL, EXIT_USAGE, "no option is named '%s'; see %s --help", argv[i], argv[0]);
-        if (named)
-            refuse_unknown(table, word, n, argv[0]);
-        value = false;
-        for (const option *row = table; named && !word[n] && row->kind; row++)
-            value |= is_option(row) && row->value && row->value[0] != '[' && !strncmp(row->name, word, n);
+        value = named && value_follows(table, argv[i] + 2, argv[0]);
     }
 }
 
@@ -209,11 +210,9 @@ void read_command_line(const command_line *line, int argc, char **argv, void *op
 /* ---- options that were given ---- */
 
 bool is_given(const given_options *g, const char *name) {
-    int i = 0;
-    while (g->table[i].kind && !(is_option(&g->table[i]) && !strcmp(g->table[i].name, name)))
-        i++;
-    assert(g->table[i].kind); /* no row has the name: a mistake in the program */
-    return g->given[i];
+    const option *row = find_option(g->table, name);
+    assert(row->kind); /* no row has the name: a mistake in the program */
+    return g->given[row - g->table];
 }
 
 void refuse_given(const given_options *g, const char *names, bool useless, const char *why) {

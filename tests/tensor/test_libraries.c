@@ -135,7 +135,7 @@ static void softmax_row(const char *word, int n, float *y) {
     read_floats(mo_softmax(t, mo_from(t, MO_F32, 2, (int64_t[]){1, n}, x), MO_AXIS(-1)), y);
 }
 
-/* cuDNN adds up in float32, our kernel in float64: of so many values some differ in their last bits. */
+/* cuDNN adds up in float32 and our kernel in float64, so some of the values differ in their last bits. */
 TEST(wide_rows_are_the_librarys_and_narrow_ones_ours) {
     static float by_rule[VERY_WIDE], library[VERY_WIDE], own[VERY_WIDE];
     char text[256];
@@ -154,7 +154,7 @@ TEST(wide_rows_are_the_librarys_and_narrow_ones_ours) {
 /* ---- sparse products ---- */
 
 /* Y and again := the product of one random matrix with X [COLUMNS, d], read from column `first` on. Every seventh row
- * is empty; row 8 has an entry in each column, so many that a device may share it among its threads. */
+ * is empty. Row 8 has an entry in each column: a device may share such a long row among its threads. */
 static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, float *again) {
     mo_context *ctx = mo_tape_context(t);
     static int64_t row[ROWS + 1];

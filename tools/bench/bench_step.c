@@ -75,12 +75,9 @@ static void find_gradients(training *s) {
 }
 
 /* Returns the gradients at the initial parameters, concatenated; NULL if memory is short. */
-static float *read_gradients(training *s, size_t *bytes) {
-    *bytes = 0;
+static float *read_gradients(training *s, size_t bytes) {
+    float *values = malloc(bytes), *at = values;
     find_gradients(s);
-    for (int i = 0; i < s->n; i++)
-        *bytes += (size_t)mo_numel(s->grad[i]) * sizeof(float);
-    float *values = malloc(*bytes), *at = values;
     for (int i = 0; i < s->n && values; at += mo_numel(s->grad[i++]))
         mo_tensor_read(s->grad[i], at, (size_t)mo_numel(s->grad[i]) * sizeof *at);
     mo_tape_reset(s->t);
@@ -89,11 +86,13 @@ static float *read_gradients(training *s, size_t *bytes) {
 
 /* Whether a step's gradients have the same bits every time. A sum whose order changes would change them. */
 static bool repeats_bits(training *s) {
-    size_t bytes, again;
-    float *first = read_gradients(s, &bytes);
+    size_t bytes = 0;
+    for (int i = 0; i < s->n; i++)
+        bytes += (size_t)mo_numel(s->parameter[i]) * sizeof(float);
+    float *first = read_gradients(s, bytes);
     bool same = first;
     for (int i = 0; i < REPEATS && same; i++) {
-        float *next = read_gradients(s, &again);
+        float *next = read_gradients(s, bytes);
         same = next && memcmp(first, next, bytes) == 0;
         free(next);
     }

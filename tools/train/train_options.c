@@ -180,8 +180,7 @@ static const option table[] = {
     MATH_OPTIONS(train_options, device),
     {OPTION_CHOICE, "replay", "WHETHER", AT(replay),
         "on cuda, record the work of an episode as a CUDA graph and replay it for later episodes of the same shape; "
-        "the "
-        "weights do not depend on it. auto (default): if --k and --q are single numbers",
+        "the weights do not depend on it. auto (default): if --k and --q are single numbers",
         .choices = "auto|yes|no"},
     {OPTION_FLAG, "deterministic", NULL, AT(deterministic),
         "for processes with a GPU each: add up gradients in the order of one process, through host memory instead of "

@@ -49,7 +49,7 @@ static void leave_out(const mo_fitting *f, const mo_fit_batch *b, const double *
     free(Y);
 }
 
-/* Takes only so many penalties at once that their systems fit in a few megabytes. */
+/* The penalties are taken in groups whose systems fit in a few megabytes. */
 bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *values, int n_values, double *logits) {
     int64_t block = b->B * b->n_s * f->classes, width = mo_dim(f->Z, 1) + 1;
     int64_t order = b->n_s < width ? b->n_s : width, most = 1 + SYSTEM_NUMBERS / (b->B * b->n_s * order);

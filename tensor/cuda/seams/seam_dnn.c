@@ -75,9 +75,9 @@ static struct seam_dnn *open_dnn(seam *s) {
     return s->dnn;
 }
 
-/* out = softmax(x) or, where y_bar is not NULL, the adjoint of x; x is then y. cuDNN's rows are images of n channels
- * and one pixel. It counts images and their elements in ints, so many rows take several calls. Each call takes a
- * multiple of 4 rows, so that the next begins at a multiple of 16 bytes. */
+/* out = softmax(x) or, where y_bar is not NULL, the adjoint of x; x is then y. To cuDNN a row is an image of n
+ * channels and one pixel. Its counts of images and elements are ints, so 2^31 elements and more take several calls.
+ * Each call takes a multiple of 4 rows, so that the next begins at a multiple of 16 bytes. */
 static bool softmax(seam *s, const seam_rows *r, const void *x, const void *y_bar, void *out) {
     static const float one_f = 1, zero_f = 0;
     static const double one_d = 1, zero_d = 0;
