@@ -5,15 +5,15 @@
  * number `bottom`, holds up to 16 columns of B as rows, B^T. Factoring [A; B^T] gives [L; (L^-1 B)^T], so the first
  * solve is part of it. Step J takes 32 columns, the tile columns 2 J and 2 J + 1:
  *
- * - one warp factors the 32 x 32 block on the diagonal, whose rows its lanes keep in registers, and replaces it by the
- *   inverse of its factor;
- * - the panel below that block is multiplied by the transpose of that inverse;
- * - the panel times its own transpose is subtracted from the rest, 32 x 64 entries per warp.
+ * - all warps update the 32 x 32 block on the diagonal, 4 rows each; if it has 16 rows, the rows of B^T with it;
+ * - one warp factors it, a row per lane. The others update the rest, 32 x 64 entries per warp, and write finished
+ * columns of L to memory;
+ * - all warps eliminate the 32 pivots, a row per lane, from the rows below, which become those of L, and from the rows
+ *   of I, which become the inverse of the block's factor. It replaces the block.
  *
- * The first warp updates and factors the next diagonal block while the others update the rest, so that few steps wait
- * for the chain of 32 pivots. X^T := (L^-1 B)^T L^-1 goes back over the steps, by the same inverses.
+ * X^T := (L^-1 B)^T L^-1 goes back over the steps, by these inverses.
  *
- * In a product, a lane computes 4 neighbouring columns of 8 (or 4) rows, and loads packs of 16 bytes; packs are
+ * In a product, a lane computes 4 neighbouring columns of 8, 4 or 1 rows, and loads packs of 16 bytes; packs are
  * swizzled so that the 8 lanes that load at once meet different banks. The order of every sum follows from the sizes
  * alone.
  *
@@ -38,8 +38,8 @@ struct spd_system {
 };
 
 /* The number of the thread's warp, in a form that tells the compiler that all lanes have the same number. Otherwise the
- * compiler makes every shuffle that depends on this number check the lanes, which doubles the time of
- * invert_diagonal. */
+ * compiler makes every exchange that depends on this number check the lanes, which doubles the time of the
+ * pivots. */
 __device__ static inline int warp_of() {
     return __shfl_sync(whole_warp, (int)threadIdx.x / 32, 0);
 }
@@ -62,8 +62,8 @@ __device__ static inline float *entry_of(float *T, int r, int c) {
     return &pack_of(T, r / side, c / side, r % side / 4, r % 4, c % side / width)->value[c % width];
 }
 
-/* ---- products of strips of tiles, one strip per warp. A strip has 4 * rows rows and 32 columns. Lanes are 4 x 8: a
- * lane has the rows lane / 8 + 4 k for k < rows, and 4 columns. ---- */
+/* ---- products of strips of tiles, one strip per warp. A strip has 4 * rows rows, from row 4 * quad of tile row i on,
+ * and 32 columns. Lanes are 4 x 8: a lane has the rows 4 (quad + k) + lane / 8 for k < rows, and 4 columns. ---- */
 
 template <int rows> struct lane_part { float value[rows][columns]; };
 
@@ -72,30 +72,29 @@ __device__ static inline int tile_of_row(int i, int k, int bottom) {
     return min(i + k / 4, bottom); /* at the edge, rows that do not exist repeat the last tile row */
 }
 
-/* sum[p] += A B_p for each p < parts, summed over the tiles k + first .. k + end - 1. A is the strip that begins with
- * tile row i. B_p is the transpose of the tile rows j + 2 p and j + 2 p + 1 (transposed), or the tile columns with
- * these numbers. */
+/* sum[p] += A B_p for each p < parts, summed over the tiles k + first .. k + end - 1. A is the strip (i, quad). B_p is
+ * the transpose of the tile rows j + 2 p and j + 2 p + 1 (transposed), or the tile columns with these numbers. */
 template <int rows, bool transposed, int parts>
 __device__ static void add_product(
-    float *T, int bottom, int i, int j, int k, int first, int end, lane_part<rows> (&sum)[parts]) {
-    int other = lane_of() % 8 / 4, quad = lane_of() % 4;
+    float *T, int bottom, int i, int quad, int j, int k, int first, int end, lane_part<rows> (&sum)[parts]) {
+    int other = lane_of() % 8 / 4, pack = lane_of() % 4;
 #pragma unroll 1
     for (int t = k + first; t < k + end; t++)
-#pragma unroll 2 /* 4 would make registers spill on some devices */
+#pragma unroll(rows == 8 ? 2 : 4) /* 4 for 8 rows would make registers spill on some devices */
         for (int p = 0; p < row_packs; p++) {
             four a[rows];
             for (int r = 0; r < rows; r++)
-                a[r] = *pack_of(T, tile_of_row(i, r, bottom), t, r % 4, lane_of() / 8, p);
+                a[r] = *pack_of(T, tile_of_row(i, r, bottom), t, (quad + r) % 4, lane_of() / 8, p);
             for (int part = 0; part < parts; part++)
                 for (int x = 0; x < columns; x++) {
                     int tile = j + 2 * part + other;
                     if (transposed) { /* x is a column of the sum */
-                        four b = *pack_of(T, tile, t, quad, x, p);
+                        four b = *pack_of(T, tile, t, pack, x, p);
                         for (int r = 0; r < rows; r++)
                             for (int v = 0; v < width; v++)
                                 sum[part].value[r][x] += a[r].value[v] * b.value[v];
                     } else { /* x is a row of B_p's tile */
-                        four b = *pack_of(T, t, tile, p, x, quad);
+                        four b = *pack_of(T, t, tile, p, x, pack);
                         for (int r = 0; r < rows; r++)
                             for (int w = 0; w < columns; w++)
                                 sum[part].value[r][w] += a[r].value[x] * b.value[w];
@@ -104,16 +103,16 @@ __device__ static void add_product(
         }
 }
 
-/* Sets the tiles (i.., j) and (i.., j + 1) to sum, or subtracts sum from them if `off`. Skips tiles that do not
- * exist. */
+/* Sets the strip (i, quad) of the tile columns j and j + 1 to sum, or subtracts sum from it if `off`. Skips tiles that
+ * do not exist. */
 template <int rows, bool off>
-__device__ static void store_part(float *T, int bottom, int i, int j, const lane_part<rows> &sum) {
-    int tile = j + lane_of() % 8 / 4, quad = lane_of() % 4;
+__device__ static void store_part(float *T, int bottom, int i, int quad, int j, const lane_part<rows> &sum) {
+    int tile = j + lane_of() % 8 / 4, pack = lane_of() % 4;
     for (int r = 0; r < rows; r++) {
         int row = i + r / 4;
         if (row > bottom || tile > row || tile >= bottom)
             continue;
-        four *to = pack_of(T, row, tile, r % 4, lane_of() / 8, quad), old = *to;
+        four *to = pack_of(T, row, tile, (quad + r) % 4, lane_of() / 8, pack), old = *to;
         for (int v = 0; v < columns; v++)
             old.value[v] = off ? old.value[v] - sum.value[r][v] : sum.value[r][v];
         *to = old;
@@ -125,136 +124,279 @@ __device__ static inline int tiles_in(int J, int bottom) {
     return min(2, bottom - 2 * J);
 }
 
-/* Multiplies `rows` / 4 tile rows of step J, from tile row i on, by the inverse of the step's diagonal block,
- * transposed or not. The inverse is a lower triangle: its tile above the diagonal is not stored, and the sum leaves it
- * out. */
-template <int rows, bool transposed> __device__ static void multiply_panel(float *T, int bottom, int i, int J) {
-    lane_part<rows> sum[1] = {};
+/* Multiplies B^T in step J by the inverse of the step's diagonal block, transposed or not. The inverse is a lower
+ * triangle: its tile above the diagonal is not stored, and the sum leaves it out. */
+template <bool transposed> __device__ static void multiply(float *T, int bottom, int J) {
+    lane_part<4> sum[1] = {};
     int other = lane_of() % 8 / 4, tiles = tiles_in(J, bottom);
     int first = transposed ? 0 : other, end = transposed ? min(other + 1, tiles) : tiles;
-    add_product<rows, transposed, 1>(T, bottom, i, 2 * J, 2 * J, first, end, sum);
+    add_product<4, transposed, 1>(T, bottom, bottom, 0, 2 * J, 2 * J, first, end, sum);
     __syncwarp();
-    store_part<rows, false>(T, bottom, i, 2 * J, sum[0]);
+    store_part<4, false>(T, bottom, bottom, 0, 2 * J, sum[0]);
     __syncwarp();
 }
 
-/* Subtracts from the strip that begins with tile row i, in each step k = K .. K + parts - 1, the strip's part in step J
- * times T_kJ^T (transposed) or T_Jk. T_rs is the block in the rows of step r and the columns of step s. */
+/* Subtracts from the strip (i, quad), in each step k = K .. K + parts - 1, the strip's part in step J times T_kJ^T
+ * (transposed) or T_Jk. T_rs is the block in the rows of step r and the columns of step s. */
 template <int rows, bool transposed, int parts>
-__device__ static void update(float *T, int bottom, int i, int J, int K) {
+__device__ static void update(float *T, int bottom, int i, int quad, int J, int K) {
     lane_part<rows> sum[parts] = {};
-    add_product<rows, transposed, parts>(T, bottom, i, 2 * K, 2 * J, 0, tiles_in(J, bottom), sum);
+    add_product<rows, transposed, parts>(T, bottom, i, quad, 2 * K, 2 * J, 0, tiles_in(J, bottom), sum);
     for (int part = 0; part < parts; part++)
-        store_part<rows, true>(T, bottom, i, 2 * (K + part), sum[part]);
+        store_part<rows, true>(T, bottom, i, quad, 2 * (K + part), sum[part]);
     __syncwarp();
 }
 
-/* ---- the diagonal, by one warp ---- */
+/* ---- a step's pivots. A lane has the entries of its row from pivot c on; after every pivot all registers move by one
+ * place. This keeps the loops short: straight code for 32 pivots would be read from memory at every step, which takes
+ * longer than the arithmetic. Each of four loops has 8 pivots and leaves out the entries before them. ---- */
 
-/* Replaces the diagonal block D of step J, of `size` rows, by the inverse of its Cholesky factor, which it writes to L
- * [n, n]; or, if `given`, D is that factor. Returns 0, or the matrix's column, counted from 1, whose pivot is not
- * positive or is NaN, or -1 if a pivot is infinite.
- *
- * Each lane has a row of [D | I], which is eliminated: pivot c subtracts its row from the rows below, times d_rc /
- * d_cc. The right half then holds U = M^-1, for D = M diag(d) M^T, hence L = M diag(sqrt(d)) and L^-1 =
- * diag(sqrt(d))^-1 U. After pivot c, the columns up to c of the left half are not needed again, and the right half
- * still equals I in the columns after c. So a row has one register for each column of D, and all registers move by one
- * place at every pivot. This keeps the loop short: straight code for 32 pivots would be read from memory at every step,
- * which takes longer than the arithmetic. The lanes read the pivot's row from the warp's `rows` [2, 32] in shared
- * memory. Every other pivot uses its second half, so that no pivot waits until the row before has been read. */
-template <bool given> __device__ static int invert_diagonal(float *T, int J, int size, int n, float *L, float *rows) {
-    int row = lane_of(), at = J * step, failed = 0;
-    float a[step], scale = 1;
-    for (int p = 0; p < step / width; p++) {
-        four own = {};
-        if (row < size && (p < row_packs || row >= side))
-            own = *pack_of(T, 2 * J + row / side, 2 * J + p / row_packs, row % side / 4, row % 4, p % row_packs);
-        for (int v = 0; v < width; v++)
-            a[p * width + v] = own.value[v];
-    }
-    for (int k = 0; k < step; k++) {
-        if (!given && k > row && k < size) /* above the diagonal, where the tiles hold anything: the mirrored entry */
-            a[k] = *entry_of(T, at + k, at + row);
-        if (row >= size) /* rows that do not exist */
-            a[k] = k == row;
-    }
-    __syncwarp(); /* every lane has read the block, which the end of this function overwrites */
+constexpr int pivots = step / 4;          /* of a loop */
+constexpr int column_room = step + width; /* of a column in shared memory */
+constexpr int columns_at_once = 2 * step; /* for the two ways below: 32 columns of one warp, or 8 of each warp */
+
+/* Column c of the block on the diagonal, which eliminates pivot c from a row p: p_j -= p_c times[1] column[j - c], and
+ * p_c times[0] is the result's entry. Row r of the column is at r - c, so that packs are aligned, and rows above the
+ * pivot are zeros at its end. */
+struct pivot_column {
+    four entry[step / width], times;
+};
+static_assert(sizeof(pivot_column) == column_room * sizeof(float), "a column is read in packs");
+
+/* The place of row r in column c. */
+__device__ static inline float *place_in(pivot_column *column, int r, int c) {
+    return column->entry[0].value + ((r - c) & (step - 1));
+}
+
+/* factor_diagonal, the 8 pivots from `begin` on. The next column is written before the rest of the row is computed, as
+ * every lane waits for it. */
+template <int begin> __device__ static void factor_pivots(pivot_column *column, float (&own)[step]) {
+    constexpr int packs = (step - begin) / width;
+    int lane = lane_of();
 #pragma unroll 1
-    for (int c = 0; c < step; c++) {
-        four of_pivot[step / width], *sent = reinterpret_cast<four *>(rows + c % 2 * step);
-        float own = a[0], pivot = __shfl_sync(whole_warp, own, c);
-        for (int p = 0; p < step / width && row == c; p++)
-            for (int v = 0; v < width; v++)
-                sent[p].value[v] = a[p * width + v];
+    for (int c = begin; c < begin + pivots; c++) {
         __syncwarp();
-        for (int p = 0; p < step / width; p++)
-            of_pivot[p] = sent[p];
-        float root = given ? 1 / pivot : rsqrt(pivot);
-        if (!given && failed == 0)
-            failed = !(pivot > 0) ? at + c + 1 : pivot - pivot != 0 ? -1 : 0;
-        if (!given && at + row < n && at + c < n)
-            L[(int64_t)(at + row) * n + at + c] = row < c ? (float)0 : own * root;
-        float factor = row > c ? own * (given ? root : root * root) : (float)0;
-        scale = row == c ? root : scale;
-        for (int j = 1; j < step; j++)
-            a[j - 1] = a[j] - factor * of_pivot[j / width].value[j % width];
-        a[step - 1] = row == c ? (float)1 : -factor;
+        four entry[packs];
+        for (int p = 0; p < packs; p++)
+            entry[p] = column[c].entry[p];
+        float root = rsqrt(entry[0].value[0]), inverse = root * root, factor = own[0] * inverse;
+        own[0] = own[1] - factor * entry[0].value[1];
+        if (c + 1 < step)
+            *place_in(column + c + 1, lane, c + 1) = lane > c ? own[0] : (float)0;
+        if (lane == 0)
+            column[c].times = {{root, inverse}};
+        for (int j = 2; j < packs * width; j++)
+            own[j - 1] = own[j] - factor * entry[j / width].value[j % width];
     }
+}
+
+/* Factors the diagonal block of step J, of `size` rows, D = M diag(d) M^T by the columns of M diag(d); then L = M
+ * diag(sqrt(d)). Returns 0, or the matrix's column, counted from 1, whose pivot d is not positive or is NaN, or -1 if
+ * that pivot is infinite. */
+__device__ static int factor_diagonal(float *T, int J, int size, pivot_column *column) {
+    int lane = lane_of();
+    float own[step];
     for (int p = 0; p < step / width; p++) {
-        four own;
+        four some = {};
+        if (lane < size && (p < row_packs || lane >= side))
+            some = *pack_of(T, 2 * J + lane / side, 2 * J + p / row_packs, lane % side / 4, lane % 4, p % row_packs);
         for (int v = 0; v < width; v++)
-            own.value[v] = scale * a[p * width + v];
-        if (row < size && (p < row_packs || row >= side))
-            *pack_of(T, 2 * J + row / side, 2 * J + p / row_packs, row % side / 4, row % 4, p % row_packs) = own;
+            own[p * width + v] = lane < size ? some.value[v] : (float)(p * width + v == lane); /* rows of I */
     }
+    *place_in(column, lane, 0) = own[0];
+    factor_pivots<0>(column, own);
+    factor_pivots<8>(column, own);
+    factor_pivots<16>(column, own);
+    factor_pivots<24>(column, own);
     __syncwarp();
-    return failed;
+    float pivot = column[lane].entry[0].value[0];
+    unsigned bad = __ballot_sync(whole_warp, !(pivot > 0) || pivot - pivot != 0);
+    if (bad == 0)
+        return 0;
+    int first = __ffs((int)bad) - 1;
+    return __shfl_sync(whole_warp, pivot, first) > 0 ? -1 : J * step + first + 1;
+}
+
+/* Eliminates 8 pivots, column[0] that of pivot `begin`, from the lane's row. Their results follow the row's other
+ * entries, so that the four loops leave the results of pivots 24 .. 31, 16 .. 23, 8 .. 15 and 0 .. 7 in this order. */
+template <int begin> __device__ static void eliminate(const pivot_column *column, float (&own)[step]) {
+    constexpr int packs = (step - begin) / width, left = packs * width;
+#pragma unroll 2
+    for (int k = 0; k < pivots; k++) {
+        four entry[packs], times = column[k].times;
+        for (int p = 0; p < packs; p++)
+            entry[p] = column[k].entry[p];
+        float result = own[0] * times.value[0], factor = own[0] * times.value[1];
+        for (int j = 1; j < left; j++)
+            own[j - 1] = own[j] - factor * entry[j / width].value[j % width];
+        own[left - 1] = result;
+    }
+}
+
+/* Returns where `eliminate` leaves the result of pivot c. */
+__host__ __device__ constexpr int result_of(int c) {
+    return step - pivots - c / pivots * pivots + c % pivots;
+}
+
+/* Eliminates the 32 pivots of a step from the lane's row. */
+__device__ static void eliminate_all(const pivot_column *column, float (&own)[step]) {
+    eliminate<0>(column, own);
+    eliminate<8>(column + 8, own);
+    eliminate<16>(column + 16, own);
+    eliminate<24>(column + 24, own);
+}
+
+/* Eliminates the pivots of step J from the strip that begins with tile row i, whose row `lane` is the lane's. */
+__device__ static void eliminate_strip(float *T, int bottom, int i, int J, const pivot_column *column) {
+    int lane = lane_of(), tile = i + lane / side;
+    float own[step];
+    for (int p = 0; p < step / width; p++) {
+        four some = {};
+        if (tile <= bottom && 2 * J + p / row_packs < bottom)
+            some = *pack_of(T, tile, 2 * J + p / row_packs, lane % side / 4, lane % 4, p % row_packs);
+        for (int v = 0; v < width; v++)
+            own[p * width + v] = some.value[v];
+    }
+    eliminate_all(column, own);
+    for (int p = 0; p < step / width; p++) {
+        four some;
+        for (int v = 0; v < width; v++)
+            some.value[v] = own[result_of(p * width + v)];
+        if (tile <= bottom && 2 * J + p / row_packs < bottom)
+            *pack_of(T, tile, 2 * J + p / row_packs, lane % side / 4, lane % 4, p % row_packs) = some;
+    }
+}
+
+/* Writes the inverse of the factor of step J to the block on the diagonal: `own` holds a column of it, the results of a
+ * row of I. */
+__device__ static void store_inverse(float *T, int bottom, int J, const float (&own)[step]) {
+    int tile = lane_of() / side, quad = lane_of() % side / 4, rest = lane_of() % 4;
+    for (int c = 0; c < step; c++)
+        if (2 * J + c / side < bottom && tile <= c / side)
+            pack_of(T, 2 * J + c / side, 2 * J + tile, c % side / 4, c % 4, quad)->value[rest] = own[result_of(c)];
+}
+
+/* Replaces the block on the diagonal of step J by the inverse of its factor. */
+__device__ static void invert_step(float *T, int bottom, int J, const pivot_column *column) {
+    float own[step];
+    for (int k = 0; k < step; k++)
+        own[k] = k == lane_of();
+    eliminate_all(column, own);
+    store_inverse(T, bottom, J, own);
+}
+
+/* invert_factor, by the 8 pivots from `begin` on. */
+template <int begin>
+__device__ static void invert_pivots(float *T, int bottom, int J, pivot_column *column, float (&own)[step]) {
+    int lane = lane_of(), tile = lane / side, half = begin / side;
+    bool there = 2 * J + tile < bottom && half <= tile;
+    float pivot = 1;
+    for (int p = 0; p < pivots / width; p++) {
+        four some = {};
+        if (there)
+            some = *pack_of(T, 2 * J + tile, 2 * J + half, lane % side / 4, lane % 4, begin % side / width + p);
+        for (int v = 0; v < width; v++) {
+            int c = begin + p * width + v;
+            float entry = 2 * J + tile < bottom ? some.value[v] : (float)(c == lane); /* rows of I */
+            *place_in(column + c - begin, lane, c) = entry;
+            pivot = lane == c ? entry : pivot;
+        }
+    }
+    if (lane / pivots == begin / pivots)
+        column[lane - begin].times = {{1 / pivot, 1 / pivot}};
+    __syncwarp();
+    eliminate<begin>(column, own);
+    __syncwarp();
+}
+
+/* Replaces the block on the diagonal of step J, which holds L, by its inverse. */
+__device__ static void invert_factor(float *T, int bottom, int J, pivot_column *column) {
+    float own[step];
+    for (int k = 0; k < step; k++)
+        own[k] = k == lane_of();
+    invert_pivots<0>(T, bottom, J, column, own);
+    invert_pivots<8>(T, bottom, J, column, own);
+    invert_pivots<16>(T, bottom, J, column, own);
+    invert_pivots<24>(T, bottom, J, column, own);
+    store_inverse(T, bottom, J, own);
 }
 
 /* ---- the whole matrix ---- */
 
-/* Subtracts the products of step J from all later steps. The first warp updates the next diagonal block, which it then
- * factors; the other warps share the rest. */
-__device__ static void update_rest(float *T, int bottom, int J) {
+/* Writes rows 16 i .. 16 i + 15 of step J's columns to L [n, n]: L below the diagonal block, zeros above it. */
+__device__ static void store_factor(float *T, int n, int i, int J, float *L) {
+    int tile = lane_of() / side, pack = lane_of() % side / width, column = J * step + lane_of();
+    float own[side] = {};
+    for (int r = 0; r < side && J < i / 2; r++)
+        own[r] = pack_of(T, i, 2 * J + tile, r / 4, r % 4, pack)->value[lane_of() % width];
+    float *to = L + (int64_t)i * side * n + column;
+    int rows = column < n ? min(side, n - i * side) : 0;
+    for (int r = 0; r < side; r++, to += n)
+        if (r < rows)
+            *to = own[r];
+}
+
+/* Subtracts the products of step J from all later steps but for the next diagonal block, and writes the step's columns
+ * to L. The first warp, which is late, has the last turn. */
+__device__ static void update_rest(float *T, int bottom, int J, int n, float *L) {
     constexpr int most_parts = 2; /* number of sums for which there are registers */
-    int warp = warp_of(), others = (int)blockDim.x / 32 - 1, turn = 1;
-    if (warp == 0) {
-        update<8, true, 1>(T, bottom, 2 * (J + 1), J, J + 1);
-        return;
-    }
+    int warp = warp_of(), warps = (int)blockDim.x / 32, turn = 1;
     for (int I = J + 2; 2 * I <= bottom; I++)
         for (int K = J + 1, parts = 1; K <= I && 2 * K < bottom; K += parts) {
             bool own = turn == warp;
-            turn = turn == others ? 1 : turn + 1;
+            turn = turn == warps - 1 ? 0 : turn + 1;
             parts = K < I && 2 * (K + 1) < bottom ? most_parts : 1;
             if (!own)
                 continue;
             if (parts == most_parts)
-                update<8, true, most_parts>(T, bottom, 2 * I, J, K);
+                update<8, true, most_parts>(T, bottom, 2 * I, 0, J, K);
             else
-                update<8, true, 1>(T, bottom, 2 * I, J, K);
+                update<8, true, 1>(T, bottom, 2 * I, 0, J, K);
         }
+    for (int i = warp - 1; warp > 0 && i < bottom; i += warps - 1)
+        if (i / 2 != J)
+            store_factor(T, n, i, J, L);
 }
 
-/* Replaces [A; B^T] in T by [L; (L^-1 B)^T], with inverses on the diagonal. */
-__device__ static void factor(float *T, int bottom, int n, float *L, float *rows, int *failed) {
-    int warp = warp_of(), warps = (int)blockDim.x / 32;
-    for (int J = 0; 2 * J < bottom; J++) {
-        if (J)
-            update_rest(T, bottom, J - 1);
+/* Replaces the rows of the panel below the diagonal block of step J by those of [L; (L^-1 B)^T], the block by its
+ * factor's inverse, and writes the factor to L. */
+__device__ static void finish_step(float *T, int bottom, int J, int n, float *L, const pivot_column *column) {
+    int lane = lane_of(), warp = warp_of(), warps = (int)blockDim.x / 32, at = J * step;
+    int below = 2 * J + tiles_in(J, bottom), strips = (bottom - below) / 2 + 1;
+    for (int strip = warp; strip < strips; strip += warps)
+        eliminate_strip(T, bottom, below + 2 * strip, J, column);
+    if (warp == strips % warps)
+        invert_step(T, bottom, J, column);
+    float root = column[lane].times.value[0];
+    for (int r = warp; r < step; r += warps)
+        if (at + r < n && at + lane < n)
+            L[(int64_t)(at + r) * n + at + lane] =
+                lane <= r ? column[lane].entry[0].value[(r - lane) & (step - 1)] * root : (float)0;
+}
+
+/* Replaces [A; B^T] in T by [L; (L^-1 B)^T], with inverses on the diagonal, and writes L. */
+__device__ static void factor(float *T, int bottom, int n, float *L, pivot_column *column, int *failed) {
+    int warp = warp_of(), warps = (int)blockDim.x / 32, steps = (bottom + 1) / 2;
+    for (int J = 0; J < steps; J++) {
+        for (int quad = warp; J && quad < 8 && 2 * J + quad / 4 <= bottom; quad += warps)
+            update<1, true, 1>(T, bottom, 2 * J + quad / 4, quad % 4, J - 1, J);
+        __syncthreads();
         if (warp == 0) {
-            int found = invert_diagonal<false>(T, J, tiles_in(J, bottom) * side, n, L, rows);
+            int found = factor_diagonal(T, J, tiles_in(J, bottom) * side, column);
             if (lane_of() == 0 && found && *failed == 0)
                 *failed = found;
         }
+        if (J)
+            update_rest(T, bottom, J - 1, n, L);
         __syncthreads();
         if (*failed)
             return;
-        int below = 2 * J + tiles_in(J, bottom);
-        for (int i = below + 2 * warp; i <= bottom; i += 2 * warps)
-            multiply_panel<8, true>(T, bottom, i, J);
+        finish_step(T, bottom, J, n, L, column);
         __syncthreads();
     }
+    for (int i = warp; i < bottom; i += warps) /* zeros above the last block */
+        if (i / 2 != steps - 1)
+            store_factor(T, n, i, steps - 1, L);
 }
 
 /* Replaces B^T in T by (L^-1 B)^T (transposed) or B^T L^-1. The first warp is one step ahead of the updates by the
@@ -264,46 +406,60 @@ template <bool transposed> __device__ static void substitute(float *T, int botto
     for (int s = 0; s < steps; s++) {
         int J = transposed ? s : steps - 1 - s, before = transposed ? J - 1 : J + 1;
         for (int k = warp; s && k < steps - s; k += k ? others : steps)
-            update<4, transposed, 1>(T, bottom, bottom, before, transposed ? J + k : J - k);
+            update<4, transposed, 1>(T, bottom, bottom, 0, before, transposed ? J + k : J - k);
         if (warp == 0)
-            multiply_panel<4, transposed>(T, bottom, bottom, J);
+            multiply<transposed>(T, bottom, J);
         __syncthreads();
     }
 }
 
-/* Loads the lower triangle of A (or L) into T, and ones for the rest of the diagonal: 32 columns of a tile row per warp
- * at a time, so that a lane has 16 loads in flight. Sets *failed if a value of A is not finite. */
+/* Returns the pack at `from`; only its first `left` + 1 values if they are not aligned. */
+__device__ static inline four lower_pack(const float *from, bool aligned, int left) {
+    if (aligned)
+        return *reinterpret_cast<const four *>(from);
+    four own = {};
+    for (int v = 0; v < width; v++)
+        if (v <= left)
+            own.value[v] = from[v];
+    return own;
+}
+
+/* Loads the lower triangle of A (or L) into T, with zeros above the diagonal and ones for the rest of it: a tile row of
+ * 64 columns per warp at a time, so that a lane has 8 packs in flight. Sets *failed if a value of A is not finite. */
 __device__ static void load(float *T, int bottom, const spd_system &s, int64_t b, int *failed) {
+    constexpr int packs = 8;
     const float *from = (s.A ? s.A : s.L) + b * s.n * s.n;
     int n = (int)s.n, warp = warp_of(), last = (int)blockDim.x / 32 - 1, turn = 0;
+    int rest = lane_of() / 8, pack = lane_of() % 4, other = lane_of() % 8 / 4;
+    bool aligned = n % width == 0 && (uintptr_t)from % sizeof(four) == 0;
     for (int i = 0; i < bottom; i++)
-        for (int first = 0; first <= i * side; first += step) {
+        for (int j = 0; j <= i; j += packs / 2) {
             bool mine = turn == warp;
             turn = turn == last ? 0 : turn + 1;
             if (!mine)
                 continue;
-            int column = first + lane_of();
-            float own[side], off = 0;
-            for (int r = 0; r < side; r++) {
-                int row = i * side + r;
-                bool there = column <= row && row < n;
-                own[r] = there ? from[(int64_t)row * n + column] : (float)(column == row);
+            four own[packs] = {};
+            for (int k = 0; k < packs; k++) {
+                int row = i * side + k % 4 * 4 + rest, column = (j + k / 4 * 2 + other) * side + pack * width;
+                const float *at = from + (int64_t)row * n + column;
+                if (row < n && column <= row)
+                    own[k] = lower_pack(at, aligned, row - column);
             }
-            for (int r = 0; r < side && column < (i + 1) * side; r++) {
-                off += own[r] - own[r];
-                *entry_of(T, i * side + r, column) = own[r];
+            float off = 0;
+            for (int k = 0; k < packs; k++) {
+                int tile = j + k / 4 * 2 + other, row = i * side + k % 4 * 4 + rest,
+                    column = tile * side + pack * width;
+                for (int v = 0; v < width; v++) {
+                    float value = column + v > row ? 0 : row < n ? own[k].value[v] : (float)(column + v == row);
+                    off += value - value;
+                    own[k].value[v] = value;
+                }
+                if (tile <= i)
+                    *pack_of(T, i, tile, k % 4, rest, pack) = own[k];
             }
             if (s.A && off != 0)
                 atomicCAS(failed, 0, -1);
         }
-}
-
-/* Writes L below the diagonal blocks, and zeros above them. */
-__device__ static void store_factor(float *T, int n, float *L) {
-    for (int i = (int)threadIdx.x / 32; i < n; i += (int)blockDim.x / 32)
-        for (int j = lane_of(); j < n; j += 32)
-            if (j / step != i / step)
-                L[(int64_t)i * n + j] = j < i ? *entry_of(T, i, j) : (float)0;
 }
 
 /* load_columns copies the columns of the right-hand sides from `first` on to the rows of B^T; store_columns copies
@@ -332,8 +488,7 @@ __device__ static void store_columns(float *T, int bottom, const spd_system &s, 
 
 __global__ void __launch_bounds__(most_threads) spd_kernel(spd_system s) {
     __shared__ int failed;
-    __shared__ four of_warps[most_threads / 32][2 * step / width];
-    float *rows = of_warps[warp_of()]->value;
+    __shared__ pivot_column columns[columns_at_once];
     int n = (int)s.n, bottom = (n + side - 1) / side;
     float *T = mo_shared_as<float>();
     for (int64_t b = blockIdx.x; b < s.batch; b += gridDim.x) {
@@ -344,13 +499,12 @@ __global__ void __launch_bounds__(most_threads) spd_kernel(spd_system s) {
         load_columns(T, bottom, s, b, 0);
         __syncthreads();
         if (s.A) {
-            factor(T, bottom, n, s.L + b * n * n, rows, &failed);
-            store_factor(T, n, s.L + b * n * n);
+            factor(T, bottom, n, s.L + b * n * n, columns, &failed);
             if (threadIdx.x == 0)
                 s.info[b] = failed;
         } else {
             for (int J = warp_of(); 2 * J < bottom; J += (int)blockDim.x / 32)
-                invert_diagonal<true>(T, J, tiles_in(J, bottom) * side, n, nullptr, rows);
+                invert_factor(T, bottom, J, columns + pivots * warp_of());
             __syncthreads();
         }
         for (int64_t first = 0; first < s.m; first += side) {
@@ -374,7 +528,7 @@ bool solve_spd_cuda(mo_context *ctx, const mo_spd_system *g) {
     unsigned threads = n <= 64 ? row_threads : most_threads;
     int64_t bottom = ceil_div(n, side), tiles = bottom * (bottom + 1) / 2 + bottom;
     int64_t bytes = tiles * side * side * (int64_t)sizeof(float);
-    constexpr int64_t beside = 4096; /* room for the kernel's own shared variables */
+    constexpr int64_t beside = 10240; /* room for the kernel's own shared variables */
     if (n == 0 || n > 1024 || bytes + beside > (int64_t)seam_most_shared(seam_of(ctx)) || library_first(ctx, false))
         return false;
     if (!g->X.data)
