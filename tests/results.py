@@ -43,7 +43,7 @@ TABLES = {
              (4, 16, 64), {"best": "trained", "inductive - best": ("trained-T", "trained"), "untrained": "random",
               "best hop": "hop", "raw features": "x0"}),
     "training": ("## What training buys", ALIKE, "--weights best,free --task nc --episodes 20 --shots 4,16,64", (4, 16, 64),
-                 {"best": "best", "best - free": ("best", "free"), "best - untrained": ("best", "random")}),
+                 {"best - free": ("best", "free"), "best - untrained": ("best", "random")}),
     "refit": ("## Refitted on its own predictions", ALIKE | OTHERS, "--task nc --episodes 10 --shots 1,2,4,16 --transductive auto",
               (1, 2, 4, 16), {"best": "trained", "refitted where chosen": "trained+T?"}),
 }
