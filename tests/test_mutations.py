@@ -6,7 +6,8 @@ Usage: tests/test_mutations.py [COUNT] [--seed N] [--work FOLDER] [--minutes M] 
        default: 300 mutations, seed: the last commit's hash; --without: what would survive if these tests were not there
 
 The copy is built once with gcov's counters, and every test runs alone in it, which shows the lines that it executes (a quarter of an hour;
---work keeps copy and lines for the next time). A mutation that does not compile is drawn again; one that never ends counts as caught."""
+--work keeps copy, lines and verdicts for the next time, which goes on where this one ended). A mutation that does not
+compile is drawn again; one that never ends counts as caught."""
 import argparse
 import collections
 import contextlib
@@ -249,11 +250,18 @@ def main():
         found = mutations(executed)
         print(f"{sum(map(len, found.values()))} mutations of {len(executed)} files; seed {seed}", flush=True)
         caught, alive, by, stillborn, start = collections.Counter(), collections.defaultdict(list), collections.Counter(), 0, time.monotonic()
+        verdicts = folder / f"verdicts_{seed}.jsonl"
+        known = {tuple(v[:3]): v[3] for v in map(json.loads, verdicts.read_text().splitlines() if verdicts.exists() else [])}
         for mutation in drawn(found, seed):
             if sum(caught.values()) + sum(map(len, alive.values())) >= a.count or time.monotonic() - start > 60 * a.minutes:
                 break
+            place = (mutation.path, mutation.line, f"{mutation.column}: {mutation.text}")
             reaching = sorted((seconds, name) for name, (seconds, lines) in reach.items() if mutation.line in lines.get(mutation.path, ()))
-            test = tried(folder, mutation, tests, reaching)
+            if place not in known:
+                known[place] = tried(folder, mutation, tests, reaching)
+                with verdicts.open("a") as out:
+                    print(json.dumps([*place, known[place]]), file=out)
+            test = known[place]
             if test == "no":
                 stillborn += 1
             elif test:

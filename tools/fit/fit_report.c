@@ -32,11 +32,11 @@ void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, con
     fflush(stdout);
 }
 
-/* Prints a number in `columns` columns: a dash for NaN, large numbers with an exponent. */
+/* Prints a number >= 0 in `columns` columns: a dash for NaN, large numbers with an exponent. */
 static void print_number(const char *format, int columns, double value) {
     if (isnan(value))
         printf("%*s", columns, "-");
-    else if (fabs(value) >= 1e4)
+    else if (value >= 1e4)
         printf("%*.1e", columns, value);
     else
         printf(format, columns, value);
