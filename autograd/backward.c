@@ -63,7 +63,8 @@ static bool check_bar(run *r, const mo_node *node, int i, const mo_tensor *bar) 
 
 /* ---- one node ---- */
 
-/* Hands the results of a vjp to the slots of the inputs, and frees everything else that the vjp made. */
+/* Hands the results of a vjp to the slots of the inputs. Unless the gradients are recorded, frees everything else that
+ * the vjp made. */
 static void collect(run *r, const mo_node *node, const bool *needs, mo_tensor **in_bar, int64_t mark) {
     mo_tape *t = r->t;
     mo_tensor *keep[MO_MAX_INPUTS];

@@ -9,7 +9,8 @@
  *
  * Differences along all inputs at one point miss rules that are wrong elsewhere. So the gradient is taken again in
  * these ways, and must stay the same or be right there too:
- *   - with every other choice of inputs that need a gradient, and of outputs that have a cotangent;
+ *   - with fewer inputs that need a gradient: every subset of up to four; of more, each alone and all but each;
+ *   - with a cotangent for one output alone;
  *   - of an op, after overwriting all values that its vjp does not declare to read: users may overwrite them unnoticed;
  *   - after a second call of f on other inputs, which confuses a rule that keeps values outside of its call;
  *   - near the given point, because that can be special, such as a matrix of ones;
@@ -231,7 +232,8 @@ static bool take_gradient(problem *p, const way *w, double *g) {
             which[nx] = i;
             xs[nx++] = in[i];
         }
-        in[i]->requires_grad = !p->call || w->needs >> i & 1; /* other graph code may differentiate its inputs */
+        in[i]->requires_grad =
+            !p->call || w->needs >> i & 1; /* f that is not an op may itself differentiate by any input */
     }
     if (t && mo_ok(p->ctx))
         run_function(p, w, t, in, out);
@@ -556,7 +558,8 @@ static void check_certificate(problem *p) {
     }
 }
 
-/* Draws cotangents and checks every order up to the given one, each only if the order below passed. */
+/* Draws cotangents. Order 0: checks the certificate. Order 1 or 2: checks order one and, if it passed and is not the
+ * last, order two. */
 static void check_point(problem *p, bool thorough, int order, double tolerance) {
     p->order = 1;
     p->tolerance = order == 2 ? 0.1 * tolerance : tolerance;

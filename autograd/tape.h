@@ -69,7 +69,7 @@ void mo_tape_record(mo_tape *t, const mo_call *c);
 /* Whether each of the n tensors is a leaf or on the tape, and has its value; raises if not. `what` names the tensors in
  * the message: "output". */
 bool mo_check_gradient_tensors(mo_tape *t, const char *what, mo_tensor *const *T, int n);
-/* Whether there are outputs, and room for the gradients; raises if not. */
+/* Whether ny and nx are 0 or more, and the lists with entries are not NULL; raises if not. */
 bool mo_check_gradient_lists(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, mo_tensor **grads, int nx);
 /* Whether an output needs a gradient, or flags have MO_ALLOW_UNUSED; raises if neither. Without such an output every
  * gradient is zero, usually by mistake: the loss depends on data alone, or on a gradient that was not recorded. */

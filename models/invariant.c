@@ -394,7 +394,8 @@ static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
 
 /* ---- in blocks of rows ---- */
 
-/* in: those rows, then those parameters of the episode `state` that are not NULL. */
+/* in: a block of rows of each tensor of rows in the episode `state`, then its parameters; what is NULL there is left
+ * out. */
 static mo_tensor *invariant_encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     episode e = *(const episode *)state;
     int at = 0;

@@ -43,7 +43,7 @@ typedef struct mo_check {
 /* A check in the form that a device keeps. */
 typedef struct mo_note {
     mo_check check;
-    int64_t ahead;    /* in a replay: how many steps its step is after the captured one; else 0 */
+    int64_t ahead;    /* number of steps from the captured step to the replayed one that broke it; 0 if no replay */
     const char *op;   /* lives as long as the library */
     char inputs[400]; /* "[8, 6, 6] float32, ..." */
 } mo_note;

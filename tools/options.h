@@ -73,7 +73,8 @@ void refuse_math_on_cpu(const given_options *g, const mo_context_options *device
 
 /* Prints a command's options for the manual page, in scdoc syntax. */
 void print_manual(const char *command, const char *summary, const command_line *line);
-/* Prints possible next words, one per line: the options or, if the word `before` is an option, its values. */
+/* Prints possible next words, one per line: the command's words and options or, if the word `before` is an option, its
+ * values. */
 void print_completions(const command_line *line, const char *before);
 
 /* ---- rows that several commands share; T is the struct of their options, f its field ---- */

@@ -142,7 +142,8 @@ typedef struct mo_few_shot_options {
     const char *cache;   /* folder of cached features; NULL: none */
     int64_t memory;      /* most bytes to use in all; beyond it, features become a file in the cache folder, or an error
                           * gives the bytes needed before anything is computed; 0: the free memory */
-    int64_t labels;      /* most labels of a later fit, to count its memory; 0: only mo_few_shot_suggest */
+    int64_t
+        labels; /* most labels of a later fit, whose memory is counted; 0: there is no fit, only mo_few_shot_suggest */
     mo_transductive transductive;
     mo_tensor *rows; /* NULL, or your own embeddings [examples, d], float32 or float64, which are copied: the head
                       * (NULL: ridge) reads them unchanged; weights, cache, memory and transductive must not be set */

@@ -1,6 +1,6 @@
 /* ops/layers/linear.c - Y = act(X W^T + b + R): a layer in one pass of the matrix product.
  *
- * X [.., in], W [out, in], b [out] and R [.., out], which can be left out -> Y [.., out]; act is relu or nothing.
+ * X [.., in], W [out, in]; b [out] and R [.., out] can each be left out -> Y [.., out]; act is relu or nothing.
  * float32 or float64. The leading axes of X are rows of one tall product. A matrix X of any strides, and a W that is a
  * slice of a larger matrix, are read in place. Errors: sizes that do not fit. Saved: nothing beyond inputs and output.
  *

@@ -17,7 +17,7 @@ static void exchange_entries(real *A, int64_t n, int64_t j, int64_t row) {
         swap(&A[k * n + j], &A[k * n + row]);
 }
 
-/* Subtracts the rows before j from x = row j of A, two at a time. */
+/* Eliminates the first j columns of x = row j of A by the rows before it, two at a time. */
 static void subtract_rows(const real *restrict A, int64_t n, int64_t j, real *restrict x) {
     int64_t k = 0;
     for (; k + 1 < j; k += 2) {

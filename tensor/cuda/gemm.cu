@@ -383,7 +383,7 @@ static bool unit_stride(const mo_view *v) {
     return !v->data || v->stride[v->ndim - 1] == 1;
 }
 
-/* For a batch the library has two epilogues: row sums, or a bias for each product and relu. */
+/* For a batch the library has two epilogues: row sums; or a bias for each product, with or without relu. */
 static bool batch_may_ride(const mo_gemm *g, const product *p) {
     if (g->C.ndim != 3 || g->addend.data || g->record.data)
         return false;

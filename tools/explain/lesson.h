@@ -17,7 +17,7 @@ typedef struct lesson_input {
     char name[NAME_BYTES], kind[NAME_BYTES];
     char size[2][8]; /* rows, columns: each a number, "n", "m" or "m+1"; "" if the input has fewer axes */
     int rows, columns;
-    double values[MOST_VALUES]; /* the topic's own numbers, for its own sizes */
+    double values[MOST_VALUES]; /* the topic's own numbers for its own sizes; overwritten by drawn ones */
 } lesson_input;
 
 /* The set in which a value is perturbed. */

@@ -2,8 +2,8 @@
  *
  * Rank r, q = r + 16 columns: oversampling keeps the last singular values accurate; the extra ones are dropped.
  * Symmetric matrices have eigenpairs (svd_symmetric.c), others triplets (svd_general.c). If the smaller side is at most
- * the dimension of the basis, or tiny, the whole space is decomposed and the result is exact (for a symmetric matrix in
- * its own type). Small eigenproblems are solved in float64. */
+ * the dimension of the basis, or tiny, the whole space is decomposed and the result is exact. For a symmetric matrix
+ * that decomposition has the matrix's dtype; all other eigenproblems are small, and solved in float64. */
 #include "train/svd/svd_parts.h"
 
 #include "autograd/tape.h"

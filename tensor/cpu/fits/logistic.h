@@ -75,10 +75,10 @@ static inline int logistic_threads(const mo_context *ctx, const mo_view *X, int6
 int64_t logistic_space_layout(logistic_space *s, int count, real *scratch);
 int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int count, real *scratch);
 
-/* Sets D from the probabilities P [C, row]; D_i is at least `least` times T_i. */
-/* The usual `least`. The preconditioner also serves other points and the fits without a fold, where a row of almost no
- * curvature at P can have some. */
+/* The usual `least` of logistic_set_curvature. The preconditioner made at P also serves other points, and the fits that
+ * leave a fold out; there, a row of almost no curvature at P can have some curvature. */
 #define LEAST_CURVATURE 3e-3
+/* Sets D from the probabilities P [C, row]; D_i is at least `least` times T_i. */
 void logistic_set_curvature(logistic_space *s, const real *P, real least);
 /* Computes the factor from D, and prepares the products. Returns false if M is not positive definite. */
 bool logistic_factor(logistic_space *s);

@@ -1,8 +1,9 @@
 /* tensor/cpu/fits/logistic_space.c - coordinates, products and conjugate gradients of logistic.h.
  *
- * The factor of the dual: with A = K + Lambda, Lambda = lambda / (kappa D), and u = A^-1 1,
- *     G = D^-1 - D^-1 lambda / kappa (A^-1 - u u^T / 1^T u) D^-1,
- * bordered for a free intercept by u / D / 1^T u and kappa / (lambda 1^T u). */
+ * The factor of the dual: with A = K + Lambda and Lambda = lambda / (kappa D),
+ *     G = D^-1 - D^-1 lambda / kappa A^-1 D^-1.
+ * For a free intercept, with u = A^-1 1, A^-1 becomes A^-1 - u u^T / 1^T u, and G is bordered by u / D / 1^T u and
+ * kappa / (lambda 1^T u). */
 #include "tensor/cpu/fits/logistic.h"
 #include "tensor/cpu/matrices.h"
 

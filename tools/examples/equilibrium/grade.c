@@ -1,4 +1,4 @@
-/* The right answers of this lesson: iterations in plain loops, until nothing changes. */
+/* The right answers of this lesson: 200 iterations in plain loops, more than change anything. */
 #include "../checker/exercise.h"
 #include <math.h>
 

@@ -12,7 +12,7 @@ enum { MO_SLAB = 64 };    /* columns that pass all powers together where memory 
 /* c[k] := the coefficient of A^k P in diffused row i. */
 void mo_diffusion_coefficients(int i, double c[MO_POWERS]);
 /* sum[i] [n, d] := sum_k c[i][k] A^k P for n_sums sums, each with a coefficient other than 0. Needs memory for two
- * matrices as P [n, d], and frees it. P itself can be one of the sums, if its coefficient of power 0 is 0. */
+ * matrices of P's size [n, d], and frees it. sum[i] can be P itself if c[i][0] is 0. */
 void mo_sum_powers(mo_tape *t, const mo_csr *A, mo_tensor *P, double c[][MO_POWERS], mo_tensor *const *sum, int n_sums);
 
 #endif
