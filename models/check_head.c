@@ -145,12 +145,41 @@ static double batch_error(problem *p) {
     return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
 }
 
+/* |<J u, v> - <u, J v>| / (|v| |J^T u|) for J = dF/dW of a residual, at random W, u and v. */
+static double asymmetry(problem *p, uint64_t seed) {
+    mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
+    mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, UINT64_MAX);
+    int ndim = mo_ndim(p->in[0]);
+    int64_t shape[3] = {mo_dim(p->in[0], 0)};
+    shape[ndim - 2] = mo_dim(p->in[0], -1) + 1;
+    shape[ndim - 1] = mo_dim(p->in[1], -1);
+    mo_tensor *drawn[3], *J_u, *J_v; /* W, u, v; J^T u, J^T v */
+    for (int i = 0; i < 3; i++) {
+        drawn[i] = mo_tensor_create(p->ctx, MO_F64, ndim, shape);
+        draw_rows(drawn[i], &r, false);
+    }
+    mo_tensor *W = mo_require_grad(drawn[0]), *u = drawn[1], *v = drawn[2];
+    mo_tensor *F = p->head->residual(t, W, p->in[0], p->in[1], p->in + INPUTS);
+    mo_grad(t, &F, &u, 1, &W, &J_u, 1, MO_RETAIN | MO_ALLOW_UNUSED);
+    mo_grad(t, &F, &v, 1, &W, &J_v, 1, MO_ALLOW_UNUSED);
+    double gap = mo_item(mo_sum(t, mo_sub(t, mo_mul(t, J_u, v), mo_mul(t, J_v, u)), MO_ALL, MO_DROP_AXES));
+    mo_tensor *sizes =
+        mo_mul(t, mo_sum(t, mo_square(t, J_u), MO_ALL, MO_DROP_AXES), mo_sum(t, mo_square(t, v), MO_ALL, MO_DROP_AXES));
+    double size = sqrt(mo_item(sizes));
+    for (int i = 0; i < 3; i++)
+        mo_tensor_release(drawn[i]);
+    mo_tape_release(t);
+    return size > 0 ? fabs(gap) / size : 0;
+}
+
 static void check_head_sample(problem *p, const mo_head_sample *s, int order, uint64_t seed, mo_check_result *result) {
     mo_check_result r = {0};
     mo_try(p->ctx);
     if (mo_ok(p->ctx))
         r = mo_check_function(p->ctx, head_function, p, p->in, p->n_in, 1, order, order == 1 ? 1e-6 : 1e-5, seed);
     double apart = s->batch && mo_ok(p->ctx) ? batch_error(p) : 0;
+    bool claims = p->head->symmetric && p->head->residual && !p->fits && !p->weight;
+    double skew = claims && mo_ok(p->ctx) ? asymmetry(p, seed) : 0;
     if (!mo_ok(p->ctx)) {
         r.pass = false;
         r.error = INFINITY;
@@ -161,6 +190,12 @@ static void check_head_sample(problem *p, const mo_head_sample *s, int order, ui
         r.error = apart;
         mo_format(
             r.worst, sizeof r.worst, "the logits of a batch differ by %.3g from the logits of its episodes", apart);
+    } else if (r.pass && !(skew <= 1e-8)) {
+        r.pass = false;
+        r.error = skew;
+        mo_format(r.worst, sizeof r.worst,
+            "dF/dW is declared symmetric, but <J u, v> and <u, J v> differ by %.3g |v| |J u|; set .symmetric = false",
+            skew);
     }
     mo_tried(p->ctx);
     result->samples++;

@@ -99,9 +99,9 @@ MO_API mo_tensor *mo_head_apply(
 MO_API mo_code mo_head_fit(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *const *parameters, mo_tensor **W, mo_tensor **b);
 /* Checks a head by mo_check_function on its samples: the gradients to embeddings, soft labels and parameters, to 1e-6;
- * at order 2 also their derivatives, to 1e-5; and that a batch gives the same logits as its episodes one by one. If no
- * sample is a batch, the first sample is checked also as a batch. Checks `weighted` too, and `linear` with row
- * weights. */
+ * at order 2 also their derivatives, to 1e-5; that a batch gives the same logits as its episodes one by one; and that
+ * the derivative of a residual is symmetric if `symmetric` says so. If no sample is a batch, the first sample is
+ * checked also as a batch. Checks `weighted` too, and `linear` with row weights. */
 MO_API mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, uint64_t seed);
 
 #endif

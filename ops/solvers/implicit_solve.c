@@ -4,7 +4,7 @@
  * by factors of J (jacobian.c), made here or known. Large systems are solved by conjugate gradients if J is declared
  * symmetric, else by GMRES, by products with J^T (one vjp of F) or with J (the vjp of w -> J^T w, a linear map).
  * Errors: F not shaped like x, a singular J, a system that did not reach its tolerance (unless the options accept
- * that). Saved: the factors, if any.
+ * that), a J that is declared symmetric, is not, and leads conjugate gradients nowhere. Saved: the factors, if any.
  *
  * J^T u = b;  dJ^T u + J^T du = db;  du = J^-T (db - dJ^T u), hence
  *     b_bar = J^-1 u_bar,   (x_bar, theta_bar) = -d/d(x, theta) <b_bar, J^T u>   with b_bar and u held fixed;
@@ -53,6 +53,11 @@ static void report_convergence(mo_call *c, const mo_krylov *k) {
         o->report->adjoint_iterations = k->iterations;
         o->report->missed |= !converged;
     }
+    if (!converged && k->asymmetry > MO_MOST_ASYMMETRY)
+        mo_fail(c->ctx, MO_INVALID,
+            "%s: dF/dx is declared symmetric, but <J u, v> and <u, J v> differ by %.3g |u| |J v|; leave out "
+            "`symmetric`",
+            c->op->name, k->asymmetry);
     if (converged || o->accept || !mo_ok(c->ctx))
         return;
     if (o->batch_axes)

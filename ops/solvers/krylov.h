@@ -10,6 +10,8 @@
 /* Returns A v, in the shape of v, as graph code. */
 typedef mo_tensor *(*mo_linear_map)(mo_tape *t, mo_tensor *v, void *state);
 
+#define MO_MOST_ASYMMETRY 1e-2 /* far above what float32 rounds */
+
 typedef struct mo_krylov {
     mo_linear_map apply;
     void *state;
@@ -20,10 +22,14 @@ typedef struct mo_krylov {
     /* results of a solve, for the worst item of the batch */
     int iterations;
     double residual;
-    int64_t worst; /* number of the item with that residual */
+    int64_t worst;    /* number of the item with that residual */
+    double asymmetry; /* of A, measured by conjugate gradients that last long; else 0 */
 } mo_krylov;
 
-/* Solves by conjugate gradients from x = 0 (Hestenes and Stiefel 1952). A is symmetric and definite, of either sign. */
+/* Solves by conjugate gradients from x = 0 (Hestenes and Stiefel 1952). A is symmetric and definite, of either sign. An
+ * A that is not symmetric could use up the limit without an end in sight: after 100 iterations the solve compares
+ * <p, A b> with <b, A p>, and ends if k->asymmetry, their difference divided by |b| |A p|, exceeds
+ * MO_MOST_ASYMMETRY. */
 mo_tensor *mo_krylov_cg(mo_tape *t, mo_krylov *k, mo_tensor *b);
 /* Solves by GMRES from x = 0, restarted, with modified Gram-Schmidt (Saad and Schultz 1986). A is any regular
  * matrix. */

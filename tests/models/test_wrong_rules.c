@@ -534,6 +534,14 @@ static mo_tensor *ridge_cut(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *
     return ridge_like(t, W, mo_stop_gradient(t, Zs), Ys, parameters);
 }
 
+/* The root of another F than the head declares: dF/dW is not symmetric. */
+static mo_tensor *triangular_system(
+    mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
+    mo_tensor *X = mo_append_ones(t, Zs), *gram = mo_matmul(t, mo_transpose(t, X), X);
+    mo_tensor *b = mo_matmul(t, mo_transpose(t, X), Ys);
+    return mo_sub(t, mo_add(t, mo_matmul(t, mo_triu(t, gram), W), mo_mul(t, W, parameters[0])), b);
+}
+
 static mo_tensor *weighted_without_gradient(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
     return mo_head_mixture.weighted(t, mo_stop_gradient(t, Zs), Ys, weight, Zq, parameters);
@@ -561,6 +569,7 @@ static const planted_head heads[] = {
     {"a second derivative that the logits do not have", means_second, NULL, NULL},
     {NULL, NULL, ridge_like, NULL},
     {"a residual that forgets the support", NULL, ridge_cut, NULL},
+    {"a derivative that is not symmetric", NULL, triangular_system, "is declared symmetric"},
     {"no logits", nothing, NULL, "returned no tensor"},
     {"the mean of a batch", means_across, NULL, "logits of a batch differ"},
 };

@@ -94,3 +94,15 @@ TEST_OF(restarts_that_cannot_be_are_errors, fixture *f) {
         mo_tape_reset(f->t);
     }
 }
+
+/* Conjugate gradients would otherwise end at their limit of 10 m iterations, in every step of Newton's method. */
+TEST_OF(a_symmetry_that_is_not_there_is_named, fixture *f) {
+    draw_cubic(f, MO_F64, 2, 60, false);
+    mo_tensor *start = mo_full(f->t, MO_F64, 2, (int64_t[]){2, 60}, 0), *gradient;
+    mo_implicit_options options = {.batch_axes = 1, .symmetric = true, .dense_limit = -1};
+    mo_newton_krylov(f->t, start, cubic, f->theta, 2, &(mo_solver_options){.implicit = options});
+    assert_failed(f->ctx, MO_INVALID, PARTS("implicit_solve: dF/dx is declared symmetric, but"));
+    mo_tensor *x = mo_implicit(f->t, solve_cubic(f->t, f->theta, 30), cubic, f->theta, 2, &options);
+    mo_grad(f->t, &x, NULL, 1, f->theta, &gradient, 1, 0);
+    assert_failed(f->ctx, MO_INVALID, PARTS("implicit_solve: dF/dx is declared symmetric, but"));
+}
