@@ -89,7 +89,7 @@ mo_tensor *mo_layer_gradients(mo_vjp *v, mo_tensor *D, int b) {
     mo_tensor *X = v->needs[1] ? mo_flat_rows(t, v->in[0]) : NULL, *W = v->in[1], *bar[2];
     bool wanted_b = b && v->needs[b];
     if (v->needs[0] && v->needs[1] && wanted_b) {
-        mo_tensor *X_bar = mo_linear_adjoint(t, (mo_tensor *[]){D, X, W}, false, NULL, bar);
+        mo_tensor *X_bar = mo_linear_adjoint(t, (mo_tensor *[]){D, X, W}, bar);
         v->in_bar[1] = bar[0];
         v->in_bar[b] = bar[1];
         return X_bar;

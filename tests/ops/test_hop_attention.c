@@ -49,7 +49,7 @@ static mo_tensor *unfused(fixture *f, mo_tensor **attention) {
     mo_tensor *W_q = mo_slice(t, p[0], MO_AXIS(1), 0, D), *W_k = mo_slice(t, p[0], MO_AXIS(1), D, 2 * D);
     mo_tensor *query = mo_linear(t, H[0], W_q, p[1]);
     for (int k = 0; k < K; k++)
-        s[k] = mo_perceptron(t, H[k], W_k, NULL, query, p[2], p[3]);
+        s[k] = mo_linear(t, mo_linear_relu(t, H[k], W_k, NULL, query), p[2], p[3]);
     *attention = mo_softmax(t, mo_concat(t, s, K, MO_AXIS(1)), MO_AXIS(1));
     mo_tensor *Y = mo_mul(t, mo_slice(t, *attention, MO_AXIS(1), 0, 1), H[0]);
     for (int k = 1; k < K; k++)

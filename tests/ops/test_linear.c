@@ -78,28 +78,3 @@ TEST(linear_equals_its_composition) {
         expect_equal_layers(*state, MO_F32, &layers[i], 10 * i);
     }
 }
-
-/* relu(X W1^T + b1 + R) W2^T + b2: its value, every gradient, and the gradients of the sum of their squares. */
-TEST_OF(perceptron_equals_its_layers, mo_tape *t) {
-    enum { LEAVES = 6, ROWS = 60, IN = 9, HIDDEN = 33, OUT = 4 };
-    static const int64_t shapes[LEAVES][2] = {{ROWS, IN}, {HIDDEN, IN}, {HIDDEN}, {ROWS, HIDDEN}, {OUT, HIDDEN}, {OUT}};
-    mo_tensor *l[LEAVES], *value[2], *first[2][LEAVES], *second[2][LEAVES];
-    for (int i = 0; i < LEAVES; i++)
-        l[i] = drawn_leaf(t, MO_F64, (uint64_t)i, shapes[i][1] ? 2 : 1, shapes[i]);
-    value[0] = mo_perceptron(t, l[0], l[1], l[2], l[3], l[4], l[5]);
-    value[1] = mo_linear(t, mo_linear_relu(t, l[0], l[1], l[2], l[3]), l[4], l[5]);
-    expect_close(t, "value", value[0], value[1], IN + HIDDEN);
-    for (int k = 0; k < 2; k++) {
-        mo_tensor *loss = mo_sum(t, mo_square(t, value[k]), MO_ALL, MO_DROP_AXES), *squares = mo_scalar(t, MO_F64, 0);
-        mo_grad(t, &loss, NULL, 1, l, first[k], LEAVES, MO_CREATE_GRAPH);
-        for (int i = 0; i < LEAVES; i++)
-            squares = mo_add(t, squares, mo_mean(t, mo_square(t, first[k][i]), MO_ALL, MO_DROP_AXES));
-        mo_grad(t, &squares, NULL, 1, l, second[k], LEAVES, MO_RETAIN);
-    }
-    assert_string_equal(mo_context_status(mo_tape_context(t))->message, "");
-    for (int i = 0; i < LEAVES; i++) {
-        expect_close(t, "gradient", first[0][i], first[1][i], 100 * ROWS * HIDDEN);
-        expect_close(t, "second gradient", second[0][i], second[1][i], 1e4 * ROWS * HIDDEN);
-    }
-    mo_tape_reset(t);
-}

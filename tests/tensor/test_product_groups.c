@@ -61,8 +61,7 @@ static void make(group *g, mo_context *ctx, mo_dtype real) {
     add(g, head, mo_swap_view(right));
     p = add(g, mo_swap_view(G), X); /* the gradients of that layer */
     p->row_sums = sums_of(g, M);
-    p = add(g, G, left);
-    p->above = X;
+    add(g, G, left);
     p = add(g, mo_window(G, 0, 0, 9), right); /* adds a second product to the same C */
     p->C = mo_window(g->product[3].C, 0, 0, 9);
     p->beta = 1;
