@@ -116,7 +116,7 @@ mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_model *model, mo_tensor *hops, mo_r
 static mo_tensor *hidden(mo_tape *t, const gamlp *m, mo_tensor *hops, row_range rows, mo_random *r, mo_tensor **h) {
     mo_tensor *attention, *z = *h = mix(t, m, hops, rows, r, &attention);
     for (int i = 0; i < m->options.layers - 1; i++)
-        z = drop(t, m, mo_linear_relu(t, z, m->output[i].weight, m->output[i].bias, NULL), rows, r);
+        z = drop(t, m, mo_linear_relu(t, z, m->output[i].weight, m->output[i].bias), rows, r);
     return z;
 }
 

@@ -6,8 +6,8 @@
 #include "ops/ops.h"
 
 /* ---- layers/, scale_unit.c, relu.c ---- */
-/* relu(X W^T + b + R) in one pass; b [out] and R (the shape of the result) may be NULL */
-MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R);
+/* relu(X W^T + b) in one pass; b [out] may be NULL */
+MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b);
 /* X W + b: X [.., n, d], V = [W; b] [.., d + 1, C] with the same leading axes -> [.., n, C] */
 MO_API mo_tensor *mo_affine(mo_tape *t, mo_tensor *X, mo_tensor *V);
 /* act(X_k W_k^T + b_k) for K hops: X [K, n, in], W_k [out, in], b_k [out] -> [K, n, out]; act is relu or nothing */

@@ -56,9 +56,9 @@ typedef enum mo_reduction { MO_REDUCE_SUM, MO_REDUCE_MAX, MO_REDUCE_SUM_OF_SQUAR
 /* C = epilogue(alpha A B + beta C): A [.., m, k], B [.., k, n], C [.., m, n] contiguous in its last axis; batch axes of
  * A and B broadcast to the batch axes of C through strides of 0. Transposed operands are views. The epilogue runs in
  * this order, each part only if its data is not NULL: add `bias`: [n], or [.., n] with one bias per matrix of the
- * batch; add `addend` [.., m, n]; if `relu`, clip at zero. row_sums [.., m] receives the sums of the rows of A: if A is
- * the transposed adjoint of a layer's output, row_sums is the gradient of the layer's bias, and C the gradient of its
- * weights. */
+ * batch; add `addend` [.., m, n], for which only kernels of the CPU ask (cpu/hop.c); if `relu`, clip at zero. row_sums
+ * [.., m] receives the sums of the rows of A: if A is the transposed adjoint of a layer's output, row_sums is the
+ * gradient of the layer's bias, and C the gradient of its weights. */
 typedef struct mo_gemm {
     mo_view A, B, C;
     double alpha, beta;

@@ -8,7 +8,6 @@
  *     dX_bar = dD W + D dW,   dW_bar = dD^T X + D^T dX,   db_bar = 1^T dD, hence
  *     D_bar = P W^T + X V^T + 1 u^T,   X_bar_bar' = D V,   W_bar_bar' = D^T P. */
 #include "ops/fused/fused.h"
-#include "ops/rules/layers.h"
 #include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
 

@@ -55,11 +55,10 @@ template <typename real> static void multiply_one(const seam_gemm &g, const real
     add_terms(g, A, B, g.beta, half, g.k - half, C);
     if (half > 0)
         add_terms(g, A, B, 1, 0, half, C);
-    const real *bias = static_cast<const real *>(g.bias), *addend = static_cast<const real *>(g.addend);
+    const real *bias = static_cast<const real *>(g.bias);
     for (std::int64_t j = 0; j < g.n; j++)
         for (std::int64_t i = 0; i < g.m; i++) {
             real &c = C[j * g.ldc + i];
-            c = addend ? c + addend[j * g.ld_addend + i] : c;
             c = bias ? c + bias[i] : c;
             c = g.relu && !(c > 0) ? 0 : c; /* a maximum with 0, which drops NaN */
         }
@@ -97,17 +96,15 @@ static void multiply(const seam_gemm &g) {
 static void require_epilogue(const seam_gemm &g) {
     if (!seam_has_epilogue(&g))
         return;
-    if (g.output != SEAM_F32 || (g.batch != 1 && (g.addend || !(g.bias || g.sums))) || g.beta != 0)
+    if (g.output != SEAM_F32 || (g.batch != 1 && !(g.bias || g.sums)) || g.beta != 0)
         violation("product: an epilogue with a batch of %lld, beta %g and output of type %d", (long long)g.batch,
             g.beta, g.output);
-    if (g.sums && (g.bias || g.addend || g.relu))
+    if (g.sums && (g.bias || g.relu))
         violation("product: sums beside another epilogue");
     if (g.bias)
         require_vector(g.bias, (g.batch - 1) * g.stride_vector + g.m, size_of(g.output), "product: bias");
     if (g.sums)
         require_vector(g.sums, (g.batch - 1) * g.stride_vector + g.n, size_of(g.output), "product: sums");
-    if (g.addend)
-        require_matrices({g.addend, g.output, g.m, g.n, g.ld_addend, 0, 1}, false, "product: addend");
 }
 
 /* Our condition in bf16, not the library's: otherwise it has no kernel for tensor cores. */
