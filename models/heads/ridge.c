@@ -131,13 +131,6 @@ static void fit_about_means(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor 
     *b = mo_sub(t, y, mo_matmul(t, z, *W));
 }
 
-void mo_ridge_fit_intercept(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
-    if (!may_fit(t, "ridge_fit_intercept", Zs, Ys, lambda, W, b))
-        return;
-    fit_about_means(t, Zs, Ys, NULL, lambda, form, W, b);
-}
-
 static void linear_intercept(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
     mo_tensor **W, mo_tensor **b) {
     if (may_fit(t, "ridge_intercept", Zs, Ys, parameters[0], W, b))
