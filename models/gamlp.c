@@ -116,7 +116,7 @@ mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_model *model, mo_tensor *hops, mo_r
 static mo_tensor *hidden(mo_tape *t, const gamlp *m, mo_tensor *hops, row_range rows, mo_random *r, mo_tensor **h) {
     mo_tensor *attention, *z = *h = mix(t, m, hops, rows, r, &attention);
     for (int i = 0; i < m->options.layers - 1; i++)
-        z = drop(t, m, mo_linear_relu(t, z, m->output[i].weight, m->output[i].bias, NULL), rows, r);
+        z = drop(t, m, mo_linear_relu(t, z, m->output[i].weight, m->output[i].bias), rows, r);
     return z;
 }
 
@@ -129,19 +129,10 @@ static mo_tensor *last_layer(mo_tape *t, const gamlp *m, mo_tensor *z, mo_tensor
     return residual(m) ? mo_add(t, z, h) : z;
 }
 
-/* The embeddings of nodes. Without dropout between the last two layers, these two are one op. */
+/* The embeddings of nodes. */
 static mo_tensor *gamlp_embed(mo_tape *t, const gamlp *m, mo_tensor *hops, row_range rows, mo_random *r) {
-    const linear_layer *layer = m->output;
-    mo_tensor *h, *z, *attention;
-    if (drops(t, m, r)) {
-        z = hidden(t, m, hops, rows, r, &h);
-        return last_layer(t, m, z, h);
-    }
-    z = h = mix(t, m, hops, rows, r, &attention);
-    for (; layer + 2 < m->output + m->options.layers; layer++)
-        z = mo_linear_relu(t, z, layer->weight, layer->bias, NULL);
-    z = mo_perceptron(t, z, layer[0].weight, layer[0].bias, NULL, layer[1].weight, layer[1].bias);
-    return residual(m) ? mo_add(t, z, h) : z;
+    mo_tensor *h, *z = hidden(t, m, hops, rows, r, &h);
+    return last_layer(t, m, z, h);
 }
 
 /* ---- in blocks of rows ---- */

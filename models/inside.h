@@ -19,9 +19,6 @@ MO_API bool mo_head_validate(mo_context *ctx, const mo_head *head);
 
 /* ---- ridge ---- */
 
-/* mo_ridge_fit with an unpenalised intercept. MO_RIDGE_AUTO solves the dual system if n_s is at most d. */
-MO_API void mo_ridge_fit_intercept(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b);
 /* Ridge over a grid of R penalties, with a penalised bias column. Zs [.., n_s, d], Ys [.., n_s, C], lambda [.., R] > 0,
  * with equal leading axes. W [.., R, d + 1, C] multiplies [Z | 1]; Yloo [.., R, n_s, C] are the leave-one-out
  * predictions of the support rows. One factorization per penalty. weight [.., n_s] (NULL: 1 each) is how often a row

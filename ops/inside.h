@@ -6,8 +6,8 @@
 #include "ops/ops.h"
 
 /* ---- layers/, scale_unit.c, relu.c ---- */
-/* relu(X W^T + b + R) in one pass; b [out] and R (the shape of the result) may be NULL */
-MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R);
+/* relu(X W^T + b) in one pass; b [out] may be NULL */
+MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b);
 /* X W + b: X [.., n, d], V = [W; b] [.., d + 1, C] with the same leading axes -> [.., n, C] */
 MO_API mo_tensor *mo_affine(mo_tape *t, mo_tensor *X, mo_tensor *V);
 /* act(X_k W_k^T + b_k) for K hops: X [K, n, in], W_k [out, in], b_k [out] -> [K, n, out]; act is relu or nothing */
@@ -15,10 +15,6 @@ MO_API mo_tensor *mo_hop_layers(mo_tape *t, mo_tensor *X, mo_tensor *const *W, m
 /* sum_k a_k H_k with a = softmax_k(v . relu(W [H_0 | H_k] + b) + c), for H [K, n, d] and parameters W [m, 2 d], b [m],
  * v [1, m], c [1] -> [n, d]; `attention`, unless NULL, receives a [n, K] */
 MO_API mo_tensor *mo_hop_attention(mo_tape *t, mo_tensor *H, mo_tensor *const parameters[4], mo_tensor **attention);
-/* relu(X W1^T + b1 + R) W2^T + b2: both layers in one op, so that the product that computes the gradient of the hidden
- * layer also applies the relu's mask; W1 [hidden, in], W2 [out, hidden]; b1, b2 and R [.., hidden] may be NULL */
-MO_API mo_tensor *mo_perceptron(
-    mo_tape *t, mo_tensor *X, mo_tensor *W1, mo_tensor *b1, mo_tensor *R, mo_tensor *W2, mo_tensor *b2);
 /* s x / max(|x|, epsilon) for each row x of X [.., d], s a scalar: mo_l2_normalize times s, in one pass */
 MO_API mo_tensor *mo_scale_unit(mo_tape *t, mo_tensor *X, mo_tensor *s, double epsilon);
 /* A where Y > 0, else 0, for equal shapes; Y has no gradient */

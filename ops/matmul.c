@@ -7,7 +7,6 @@
  * dY = dA B + A dB; <Y_bar, dY> = <Y_bar B^T, dA> + <A^T Y_bar, dB>, hence
  *     A_bar = Y_bar B^T,   B_bar = A^T Y_bar,
  * each summed over the axes along which its operand was broadcast (Giles 2008, 2.2.2). */
-#include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
@@ -43,8 +42,6 @@ static void matmul_forward(mo_call *c) {
 static void matmul_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *A = v->in[0], *B = v->in[1], *Y_bar = v->out_bar[0];
-    if (mo_matmul_adjoint(v))
-        return;
     if (v->needs[0]) /* A_bar = Y_bar B^T */
         v->in_bar[0] = mo_sum_to(t, mo_matmul(t, Y_bar, mo_transpose(t, B)), A->ndim, A->shape);
     if (v->needs[1]) /* B_bar = A^T Y_bar */

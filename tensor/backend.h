@@ -56,20 +56,15 @@ typedef enum mo_reduction { MO_REDUCE_SUM, MO_REDUCE_MAX, MO_REDUCE_SUM_OF_SQUAR
 /* C = epilogue(alpha A B + beta C): A [.., m, k], B [.., k, n], C [.., m, n] contiguous in its last axis; batch axes of
  * A and B broadcast to the batch axes of C through strides of 0. Transposed operands are views. The epilogue runs in
  * this order, each part only if its data is not NULL: add `bias`: [n], or [.., n] with one bias per matrix of the
- * batch; add `addend` [.., m, n]; if `relu`, clip at zero; set C to 0 wherever `above` [.., m, n] is not positive (the
- * adjoint of relu). row_sums [.., m] receives the sums of the rows of A: if A is the transposed adjoint of a layer's
- * output, row_sums is the gradient of the layer's bias, and C the gradient of its weights. */
+ * batch; add `addend` [.., m, n], for which only kernels of the CPU ask (cpu/hop.c); if `relu`, clip at zero. row_sums
+ * [.., m] receives the sums of the rows of A: if A is the transposed adjoint of a layer's output, row_sums is the
+ * gradient of the layer's bias, and C the gradient of its weights. */
 typedef struct mo_gemm {
     mo_view A, B, C;
     double alpha, beta;
     mo_view bias, addend;
     bool relu;
-    mo_view above, row_sums;
-    /* For devices with relu_record: the device's own record of where C > 0, uint8 [m, columns] in an order of its own.
-     * A product with `relu` fills it and sets *recorded; a later product whose `above` is that C takes the record too.
-     * data may be NULL. */
-    mo_view record;
-    bool *recorded;
+    mo_view row_sums;
 } mo_gemm;
 
 /* v with contiguous strides and with broadcast batch axes (stride 0) cut to size 1: the layout of a copy without
@@ -312,8 +307,6 @@ typedef struct mo_backend {
     /* Queues a check of values on the device; the next download raises its error. NULL: values are checked at once, on
      * the host. */
     void (*check)(mo_context *ctx, const mo_check *check);
-    /* Returns the columns of g->record; 0 if the product g makes none. NULL: no product does. */
-    int64_t (*relu_record)(mo_context *ctx, const mo_gemm *g);
     void (*wait)(mo_context *ctx); /* waits for all work, raises as a download does; NULL: no work is ever pending */
     /* stream: the vendor's handle of the stream in which work is queued. order: if theirs_first, work that the context
      * queues from here on begins once the stream `other` has done its present work; otherwise new work of `other`

@@ -70,14 +70,6 @@ typedef struct mo_features {
 
 /* D^-1/2 A D^-1/2, with zero rows for isolated nodes; declared symmetric. */
 MO_API mo_csr *mo_normalized_adjacency(const mo_graph *graph, mo_dtype real);
-/* Truncated SVD of a sparse [n, m] matrix: U [n, r], S [r] in falling order, V [m, r], on an EVAL tape; randomized with
- * Rayleigh-Ritz (Halko, Martinsson, Tropp 2011), exact if min(n, m) is at most r + 16 (2 r + 32 if A is declared
- * symmetric) or 64. Signs: in each column of U, the first of its largest entries (to rounding) is positive. residual
- * (may be NULL): receives |A V - U S|_F / |A|_F. Returns the status. */
-MO_API mo_code mo_sparse_svd(mo_tape *t, const mo_csr *A, int rank, int power_iterations, uint64_t seed, mo_tensor **U,
-    mo_tensor **S, mo_tensor **V, double *residual);
-/* x, A x, ..., A^l x for x the LayerNorm (no affine, epsilon 1e-5) of X0 [n, d]: [l + 1, n, d]. */
-MO_API mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops);
 /* Features of examples: nodes (w = d), links of the masked graph, positives before negatives (w bands of singular
  * values), or graphs of a set. Returns NULL on failure. */
 MO_API mo_features *mo_example_features_open(

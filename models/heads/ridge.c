@@ -14,18 +14,16 @@
  * A row of weight w counts as w rows: X_i and Y_i are scaled by s_i = sqrt(w_i), and the means are weighted. In the
  * dual form of the unpenalised intercept, s then takes the place of 1: K s = 0. */
 #include "models/heads/heads.h"
+#include "tensor/hidden.h"
 
 #include <inttypes.h>
 
-static void check_rank(mo_tape *t, mo_tensor *K);
-static bool check_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *lambda,
-    mo_tensor **W, mo_tensor **b);
-static bool same_batch(const mo_tensor *Zs, const mo_tensor *Zq);
+static void check_rank(mo_tape *t, mo_tensor *K, const mo_tensor *lambda);
+static bool check_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *lambda);
 
-/* (K + lambda I)^-1 B. lambda = 0 needs a K of full rank. */
+/* (K + lambda I)^-1 B */
 static mo_tensor *ridge_solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_tensor *B) {
-    if (mo_ok(mo_tape_context(t)) && mo_ndim(lambda) == 0 && mo_item(lambda) == 0)
-        check_rank(t, K);
+    check_rank(t, K, lambda);
     return mo_solve_spd(t, mo_add_diag(t, K, lambda), B);
 }
 
@@ -55,18 +53,17 @@ static mo_tensor *ridge_fit(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *l
 }
 
 static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *W, *b, *lambda = parameters[0];
-    if (same_batch(Zs, Zq) && mo_dim(Zs, -1) == mo_dim(Zq, -1)) {
-        if (!check_fit(t, "ridge_fit", Zs, Ys, lambda, &W, &b))
-            return mo_null_tensor(mo_tape_context(t));
-        return mo_affine(t, Zq, ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, MO_RIDGE_AUTO, BY_PRODUCT, NULL));
-    }
-    mo_ridge_fit(t, Zs, Ys, lambda, MO_RIDGE_AUTO, &W, &b);
-    return mo_add(t, mo_matmul(t, Zq, W), b);
+    mo_tensor *X = mo_append_ones(t, Zs), *lambda = parameters[0];
+    if (!check_fit(t, "ridge", Zs, Ys, lambda))
+        return mo_null_tensor(mo_tape_context(t));
+    return mo_affine(t, Zq, ridge_fit(t, X, Ys, lambda, MO_RIDGE_AUTO, BY_PRODUCT, NULL));
 }
 
-static void check_rank(mo_tape *t, mo_tensor *K) {
+/* lambda = 0 needs a K of full rank. */
+static void check_rank(mo_tape *t, mo_tensor *K, const mo_tensor *lambda) {
     mo_context *ctx = mo_tape_context(t);
+    if (!mo_ok(ctx) || mo_ndim(lambda) != 0 || mo_item(lambda) != 0)
+        return;
     int64_t rank = mo_rank(t, K), n = mo_dim(K, -1);
     if (mo_ok(ctx) && rank < n)
         mo_fail(ctx, MO_NUMERICAL,
@@ -76,20 +73,13 @@ static void check_rank(mo_tape *t, mo_tensor *K) {
 }
 
 /* Checks the inputs of a fit and names the fit in the error: an error of the solve would name matrices that the caller
- * does not know. On failure *W and *b are null. */
-static bool check_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *lambda,
-    mo_tensor **W, mo_tensor **b) {
+ * does not know. */
+static bool check_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *lambda) {
     mo_context *ctx = mo_tape_context(t);
     char zs[160], ys[160];
     int n = mo_ndim(Zs);
-    if (W && b)
-        *W = *b = mo_null_tensor(ctx);
-    if (mo_ok(ctx) && (!W || !b || mo_is_null(Zs) || mo_is_null(Ys) || mo_is_null(lambda)))
-        mo_fail(ctx, MO_INVALID, "%s: %s is null", name,
-            mo_is_null(Zs)       ? "Zs"
-            : mo_is_null(Ys)     ? "Ys"
-            : mo_is_null(lambda) ? "lambda"
-                                 : "W or b");
+    if (mo_ok(ctx) && (mo_is_null(Zs) || mo_is_null(Ys) || mo_is_null(lambda)))
+        mo_fail(ctx, MO_INVALID, "%s: %s is null", name, mo_is_null(Zs) ? "Zs" : mo_is_null(Ys) ? "Ys" : "lambda");
     bool same = n >= 2 && mo_ndim(Ys) == n;
     for (int i = 0; same && i < n - 1; i++)
         same = mo_dim(Zs, i) == mo_dim(Ys, i);
@@ -103,9 +93,19 @@ static bool check_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const m
     return mo_ok(ctx);
 }
 
+/* check_fit with W and b, which are null after a failure. */
+static bool may_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *lambda,
+    mo_tensor **W, mo_tensor **b) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_given(ctx, name, "W", W) || !mo_given(ctx, name, "b", b))
+        return false;
+    *W = *b = mo_null_tensor(ctx);
+    return check_fit(t, name, Zs, Ys, lambda);
+}
+
 void mo_ridge_fit(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
-    if (!check_fit(t, "ridge_fit", Zs, Ys, lambda, W, b))
+    if (!may_fit(t, "ridge_fit", Zs, Ys, lambda, W, b))
         return;
     mo_divide_weights(t, ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, form, BY_PRODUCT, NULL), W, b);
 }
@@ -131,25 +131,10 @@ static void fit_about_means(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor 
     *b = mo_sub(t, y, mo_matmul(t, z, *W));
 }
 
-void mo_ridge_fit_intercept(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
-    if (!check_fit(t, "ridge_fit_intercept", Zs, Ys, lambda, W, b))
-        return;
-    fit_about_means(t, Zs, Ys, NULL, lambda, form, W, b);
-}
-
 static void linear_intercept(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
     mo_tensor **W, mo_tensor **b) {
-    if (check_fit(t, "ridge_intercept", Zs, Ys, parameters[0], W, b))
+    if (may_fit(t, "ridge_intercept", Zs, Ys, parameters[0], W, b))
         fit_about_means(t, Zs, Ys, weight, parameters[0], MO_RIDGE_AUTO, W, b);
-}
-
-/* Whether queries and support have equal leading axes. If not, the fit may still broadcast over the queries. */
-static bool same_batch(const mo_tensor *Zs, const mo_tensor *Zq) {
-    bool same = mo_ndim(Zs) == mo_ndim(Zq);
-    for (int i = 0; same && i < mo_ndim(Zs) - 2; i++)
-        same = mo_dim(Zs, i) == mo_dim(Zq, i);
-    return same;
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 10, .low = 0, .high = 1e300}};

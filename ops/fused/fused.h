@@ -10,7 +10,6 @@
 /* Each of these functions sets the gradients of a vjp's inputs and returns true; or it does nothing and returns false,
  * if not all of its gradients are wanted, the device has no kernel for it, or an op without a derivative would be
  * recorded. */
-bool mo_matmul_adjoint(mo_vjp *v);
 bool mo_affine_adjoint(mo_vjp *v);
 bool mo_scale_unit_adjoint(mo_vjp *v);
 bool mo_cross_entropy_adjoint(mo_vjp *v); /* sets only the gradient of the logits */
@@ -20,9 +19,8 @@ bool mo_hop_attention_adjoint(mo_vjp *v);
 bool mo_solve_spd_at_once(mo_call *c);
 
 /* All gradients of a layer, for in = D [n, out], X [n, in], W [out, in]. Returns X_bar = D W; bar receives W_bar = D^T
- * X and b_bar = 1^T D. masked: X_bar is 0 where X is not positive. record: the device's record of X > 0, which it made
- * together with X, or NULL. */
-mo_tensor *mo_linear_adjoint(mo_tape *t, mo_tensor *const in[3], bool masked, mo_tensor *record, mo_tensor *bar[2]);
+ * X and b_bar = 1^T D. */
+mo_tensor *mo_linear_adjoint(mo_tape *t, mo_tensor *const in[3], mo_tensor *bar[2]);
 /* For each hop k, W_bar_k = D_k^T X_k in W_bar [K, out, in] and b_bar_k = 1^T D_k in b_bar [K, out]; D [K, n, out], X
  * [K, n, in]. */
 void mo_hop_gradient(mo_tape *t, mo_tensor *D, mo_tensor *X, mo_tensor **W_bar, mo_tensor **b_bar);

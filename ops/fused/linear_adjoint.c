@@ -1,25 +1,19 @@
 /* ops/fused/linear_adjoint.c - all gradients of a layer in one op, so that its two products are queued together.
  *
  * D [n, out], the gradient at the layer's Y = X W^T + b, X [n, in], W [out, in] -> X_bar = D W [n, in], W_bar = D^T X
- * [out, in] and b_bar = 1^T D [out]. masked: X is the result of a relu, and X_bar is 0 where X is not positive: the
- * gradient of the relu's input. A fourth input is then the device's record of X > 0 (mo_gemm's). float32 or float64,
- * views of any strides. Errors: sizes that do not fit. Saved: nothing beyond the inputs.
+ * [out, in] and b_bar = 1^T D [out]. float32 or float64, views of any strides. Errors: sizes that do not fit. Saved:
+ * nothing beyond the inputs.
  *
- * With M o .. the mask (the identity if not masked) and P = M o X_bar_bar, V = W_bar_bar and u = b_bar_bar:
- *     dX_bar = M o (dD W + D dW),   dW_bar = dD^T X + D^T dX,   db_bar = 1^T dD, hence
+ * With the cotangents P of X_bar, V of W_bar and u of b_bar:
+ *     dX_bar = dD W + D dW,   dW_bar = dD^T X + D^T dX,   db_bar = 1^T dD, hence
  *     D_bar = P W^T + X V^T + 1 u^T,   X_bar_bar' = D V,   W_bar_bar' = D^T P. */
 #include "ops/fused/fused.h"
-#include "ops/rules/layers.h"
 #include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
 
 #include <inttypes.h>
 
-typedef struct linear_adjoint_options {
-    bool masked;
-} linear_adjoint_options;
-
-enum { D_IN, X_IN, W_IN, RECORD_IN };
+enum { D_IN, X_IN, W_IN };
 
 static bool linear_adjoint_shape(mo_call *c) {
     const mo_tensor *D = c->in[D_IN], *X = c->in[X_IN], *W = c->in[W_IN];
@@ -29,9 +23,6 @@ static bool linear_adjoint_shape(mo_call *c) {
         return mo_call_fail(c, MO_INVALID, "expected D [n, out], X [n, in] and W [out, in]");
     if (W->shape[0] != D->shape[1] || W->shape[1] != X->shape[1])
         return mo_call_fail(c, MO_INVALID, "expected W [%" PRId64 ", %" PRId64 "]", D->shape[1], X->shape[1]);
-    const mo_tensor *R = c->n_in == 4 ? c->in[RECORD_IN] : NULL;
-    if (R && (R->dtype != MO_U8 || R->ndim != 2 || R->shape[0] != X->shape[0]))
-        return mo_call_fail(c, MO_INVALID, "expected the record of X's rows");
     mo_call_output(c, 0, D->dtype, 2, X->shape);
     mo_call_output(c, 1, D->dtype, 2, W->shape);
     return mo_call_output(c, 2, D->dtype, 1, W->shape);
@@ -39,16 +30,12 @@ static bool linear_adjoint_shape(mo_call *c) {
 
 static void linear_adjoint_forward(mo_call *c) {
     mo_view D = mo_tensor_view(c->in[D_IN]), X = mo_tensor_view(c->in[X_IN]);
-    mo_gemm g[] = {{.A = mo_swap_view(D),
-                       .B = X,
-                       .C = mo_tensor_view(c->out[1]),
-                       .row_sums = mo_tensor_view(c->out[2]),
-                       .alpha = 1},
+    const mo_gemm g[] = {{.A = mo_swap_view(D),
+                             .B = X,
+                             .C = mo_tensor_view(c->out[1]),
+                             .row_sums = mo_tensor_view(c->out[2]),
+                             .alpha = 1},
         {.A = D, .B = mo_tensor_view(c->in[W_IN]), .C = mo_tensor_view(c->out[0]), .alpha = 1}};
-    if (((const linear_adjoint_options *)c->attributes)->masked)
-        g[1].above = X;
-    if (c->n_in == 4)
-        g[1].record = mo_tensor_view(c->in[RECORD_IN]);
     mo_multiply(c->ctx, g, 2);
 }
 
@@ -63,9 +50,7 @@ static mo_tensor *through_weights(mo_vjp *v) {
 
 static void linear_adjoint_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
-    mo_tensor *D = v->in[D_IN], *X = v->in[X_IN], *P = v->out_bar[0], *V = v->out_bar[1];
-    if (P && ((const linear_adjoint_options *)v->attributes)->masked)
-        P = mo_relu_mask(t, P, X);
+    mo_tensor *D = v->in[D_IN], *P = v->out_bar[0], *V = v->out_bar[1];
     if (v->needs[D_IN]) {
         mo_tensor *rows = through_weights(v), *product = P ? mo_linear(t, P, v->in[W_IN], NULL) : NULL;
         v->in_bar[D_IN] = rows && product ? mo_add(t, product, rows) : rows ? rows : product;
@@ -82,20 +67,16 @@ static double linear_adjoint_flops(const mo_call *c) {
 
 static const mo_sample linear_adjoint_samples[] = {
     {"layer", "[4, 3] [4, 5] [3, 5]"},
-    {"masked, one output", "[6, 1] [6, 2] [1, 2]", &(const linear_adjoint_options){true}},
+    {"one output", "[6, 1] [6, 2] [1, 2]"},
     {"rows", "[4, 3] [3, 5] [3, 5]",
         .error = "linear_adjoint: expected D [n, out], X [n, in] and W [out, in]; got [4, 3]"},
     {"weights", "[4, 3] [4, 5] [5, 3]", .error = "expected W [3, 5]"},
-    {"record", "[4, 3] [4, 5] [3, 5] mask[3, 16]", &(const linear_adjoint_options){true},
-        .error = "expected the record of X's rows"},
 };
 
 const mo_op mo_op_linear_adjoint = {
     .name = "linear_adjoint",
     .n_in = 3,
-    .max_in = 4,
     .n_out = 3,
-    .attributes_size = sizeof(linear_adjoint_options),
     .reads_in = 7,
     .shape = linear_adjoint_shape,
     .forward = linear_adjoint_forward,
@@ -104,10 +85,9 @@ const mo_op mo_op_linear_adjoint = {
     MO_SAMPLES(linear_adjoint_samples),
 };
 
-mo_tensor *mo_linear_adjoint(mo_tape *t, mo_tensor *const in[3], bool masked, mo_tensor *record, mo_tensor *bar[2]) {
+mo_tensor *mo_linear_adjoint(mo_tape *t, mo_tensor *const in[3], mo_tensor *bar[2]) {
     mo_tensor *out[3];
-    mo_apply_all(t, &mo_op_linear_adjoint, (mo_tensor *[]){in[0], in[1], in[2], record}, record ? 4 : 3,
-        &(linear_adjoint_options){masked}, out);
+    mo_apply_all(t, &mo_op_linear_adjoint, in, 3, NULL, out);
     bar[0] = out[1];
     bar[1] = out[2];
     return out[0];

@@ -1,11 +1,11 @@
-/* ops/layers/linear.c - Y = act(X W^T + b + R): a layer in one pass of the matrix product.
+/* ops/layers/linear.c - Y = act(X W^T + b): a layer in one pass of the matrix product.
  *
- * X [.., in], W [out, in]; b [out] and R [.., out] can each be left out -> Y [.., out]; act is relu or nothing.
- * float32 or float64. The leading axes of X are rows of one tall product. A matrix X of any strides, and a W that is a
- * slice of a larger matrix, are read in place. Errors: sizes that do not fit. Saved: nothing beyond inputs and output.
+ * X [.., in], W [out, in] and b [out], which can be left out -> Y [.., out]; act is relu or nothing. float32 or
+ * float64. The leading axes of X are rows of one tall product. A matrix X of any strides, and a W that is a slice of a
+ * larger matrix, are read in place. Errors: sizes that do not fit. Saved: nothing beyond inputs and output.
  *
- * S = X W^T + b + R, Y = act(S). dY = act'(S) dS, and relu'(S) = [Y > 0], so with D = act'(S) Y_bar over flat rows
- *     X_bar = D W,   W_bar = D^T X,   b_bar = sum of the rows of D,   R_bar = D. */
+ * S = X W^T + b, Y = act(S). dY = act'(S) dS, and relu'(S) = [Y > 0], so with D = act'(S) Y_bar over flat rows
+ *     X_bar = D W,   W_bar = D^T X,   b_bar = sum of the rows of D. */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
@@ -14,33 +14,29 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Inputs 0 and 1 are X and W. b and R are the numbers of these inputs; 0: there is none. */
+/* Inputs 0 and 1 are X and W; b is input 2 if there is one. */
 typedef struct linear_options {
     bool relu;
-    int b, R;
 } linear_options;
 
+enum { B_IN = 2 };
+
 static bool linear_shape(mo_call *c) {
-    const linear_options *o = c->attributes;
     const mo_tensor *X = c->in[0], *W = c->in[1];
     int64_t size[MO_MAX_AXES];
     if (!mo_call_real(c, 0, c->n_in - 1))
         return false;
-    if (c->n_in != 2 + (o->b > 0) + (o->R > 0))
-        return mo_call_fail(
-            c, MO_INVALID, "%d inputs, expected %d by the options", c->n_in, 2 + (o->b > 0) + (o->R > 0));
     if (X->ndim < 1 || W->ndim != 2 || mo_dim(X, -1) != W->shape[1])
         return mo_call_fail(c, MO_INVALID, "expected X [.., in] and W [out, in]");
-    if (o->b && (c->in[o->b]->ndim != 1 || c->in[o->b]->shape[0] != W->shape[0]))
-        return mo_call_fail(c, MO_INVALID, "input %d is b, expected [%" PRId64 "]", o->b, W->shape[0]);
+    if (c->n_in > B_IN && (c->in[B_IN]->ndim != 1 || c->in[B_IN]->shape[0] != W->shape[0]))
+        return mo_call_fail(c, MO_INVALID, "input %d is b, expected [%" PRId64 "]", B_IN, W->shape[0]);
     memcpy(size, X->shape, sizeof size);
     size[X->ndim - 1] = W->shape[0];
-    if (o->R && (c->in[o->R]->ndim != X->ndim || memcmp(c->in[o->R]->shape, size, (size_t)X->ndim * sizeof *size) != 0))
-        return mo_call_fail(c, MO_INVALID, "input %d is added to the product, expected its shape", o->R);
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-mo_view mo_flat_view(mo_view v) {
+/* v as a matrix whose rows are all its leading axes; v must be contiguous unless it has two axes. */
+static mo_view flat_view(mo_view v) {
     if (v.ndim == 2)
         return v;
     int64_t rows = 1, d = v.shape[v.ndim - 1];
@@ -49,21 +45,15 @@ mo_view mo_flat_view(mo_view v) {
     return (mo_view){v.data, v.dtype, 2, {rows, d}, {d, 1}};
 }
 
-mo_view mo_flat_input(mo_call *c, int i) {
-    return mo_flat_view(c->in[i]->ndim == 2 ? mo_tensor_view(c->in[i]) : mo_call_dense(c, i));
-}
-
 static void linear_forward(mo_call *c) {
     const linear_options *o = c->attributes;
-    mo_gemm g = {.A = mo_flat_input(c, 0),
+    mo_gemm g = {.A = flat_view(c->in[0]->ndim == 2 ? mo_tensor_view(c->in[0]) : mo_call_dense(c, 0)),
         .B = mo_swap_view(mo_tensor_view(c->in[1])),
-        .C = mo_flat_view(mo_tensor_view(c->out[0])),
+        .C = flat_view(mo_tensor_view(c->out[0])),
         .alpha = 1,
         .relu = o->relu};
-    if (o->b)
-        g.bias = mo_tensor_view(c->in[o->b]);
-    if (o->R)
-        g.addend = mo_flat_input(c, o->R);
+    if (c->n_in > B_IN)
+        g.bias = mo_tensor_view(c->in[B_IN]);
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, g.C.dtype)->gemm(c->ctx, &g);
 }
@@ -84,17 +74,19 @@ void mo_linear_gradient(mo_tape *t, mo_tensor *D, mo_tensor *X, mo_tensor **W_ba
         *b_bar = mo_sum(t, D, MO_AXIS(0), MO_DROP_AXES);
 }
 
-mo_tensor *mo_layer_gradients(mo_vjp *v, mo_tensor *D, int b) {
+/* Sets the gradients of W and b that are wanted, from D [rows, out]. Returns the gradient of X, with leading axes as
+ * rows, or NULL if it is not wanted. */
+static mo_tensor *layer_gradients(mo_vjp *v, mo_tensor *D) {
     mo_tape *t = v->t;
     mo_tensor *X = v->needs[1] ? mo_flat_rows(t, v->in[0]) : NULL, *W = v->in[1], *bar[2];
-    bool wanted_b = b && v->needs[b];
+    bool wanted_b = v->n_in > B_IN && v->needs[B_IN];
     if (v->needs[0] && v->needs[1] && wanted_b) {
-        mo_tensor *X_bar = mo_linear_adjoint(t, (mo_tensor *[]){D, X, W}, false, NULL, bar);
+        mo_tensor *X_bar = mo_linear_adjoint(t, (mo_tensor *[]){D, X, W}, bar);
         v->in_bar[1] = bar[0];
-        v->in_bar[b] = bar[1];
+        v->in_bar[B_IN] = bar[1];
         return X_bar;
     }
-    mo_linear_gradient(t, D, X, v->needs[1] ? &v->in_bar[1] : NULL, wanted_b ? &v->in_bar[b] : NULL);
+    mo_linear_gradient(t, D, X, v->needs[1] ? &v->in_bar[1] : NULL, wanted_b ? &v->in_bar[B_IN] : NULL);
     return v->needs[0] ? mo_matmul(t, D, W) : NULL;
 }
 
@@ -102,11 +94,9 @@ static void linear_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     const linear_options *o = v->attributes;
     mo_tensor *X = v->in[0], *Y_bar = v->out_bar[0], *D = o->relu ? mo_relu_mask(t, Y_bar, v->out[0]) : Y_bar;
-    mo_tensor *X_bar = mo_layer_gradients(v, mo_flat_rows(t, D), o->b);
+    mo_tensor *X_bar = layer_gradients(v, mo_flat_rows(t, D));
     if (v->needs[0])
         v->in_bar[0] = X->ndim == 2 ? X_bar : mo_reshape(t, X_bar, X->ndim, X->shape);
-    if (o->R)
-        v->in_bar[o->R] = D;
 }
 
 static double linear_flops(const mo_call *c) {
@@ -115,19 +105,18 @@ static double linear_flops(const mo_call *c) {
 
 static const mo_sample linear_samples[] = {
     {"product alone", "[4, 3] [5, 3]"},
-    {"bias, rows of a batch", "[2, 3, 4] [5, 4] [5]", &(const linear_options){false, 2, 0}},
-    {"vector", "[4] [2, 4] [2]", &(const linear_options){false, 2, 0}},
-    {"relu, bias, addend", "[4, 3] [5, 3] [5] [4, 5]", &(const linear_options){true, 2, 3}},
-    {"relu, addend", "[2, 2, 3] [4, 3] [2, 2, 4]", &(const linear_options){true, 0, 2}},
+    {"bias, rows of a batch", "[2, 3, 4] [5, 4] [5]", NULL},
+    {"vector", "[4] [2, 4] [2]", NULL},
+    {"relu, bias", "[4, 3] [5, 3] [5]", &(const linear_options){true}},
+    {"relu, rows of a batch", "[2, 2, 3] [4, 3]", &(const linear_options){true}},
     {"width", "[4, 3] [3, 5]", .error = "linear: expected X [.., in] and W [out, in]; got [4, 3]"},
-    {"bias", "[4, 3] [5, 3] [3]", &(const linear_options){false, 2, 0}, .error = "input 2 is b, expected [5]"},
-    {"addend", "[4, 3] [5, 3] [4, 3]", &(const linear_options){true, 0, 2}, .error = "input 2 is added to the product"},
+    {"bias", "[4, 3] [5, 3] [3]", NULL, .error = "input 2 is b, expected [5]"},
 };
 
 const mo_op mo_op_linear = {
     .name = "linear",
     .n_in = 2,
-    .max_in = 4,
+    .max_in = 3,
     .attributes_size = sizeof(linear_options),
     .reads_in = 3,
     .reads_out = 1,
@@ -138,18 +127,14 @@ const mo_op mo_op_linear = {
     MO_SAMPLES(linear_samples),
 };
 
-mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b) {
-    linear_options o = {.b = b ? 2 : 0};
-    return mo_apply(t, &mo_op_linear, (mo_tensor *[]){X, W, b}, b ? 3 : 2, &o);
+static mo_tensor *layer(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, bool relu) {
+    return mo_apply(t, &mo_op_linear, (mo_tensor *[]){X, W, b}, b ? 3 : 2, &(linear_options){relu});
 }
 
-mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R) {
-    linear_options o = {.relu = true, .b = b ? 2 : 0, .R = R ? (b ? 3 : 2) : 0};
-    mo_tensor *in[4] = {X, W};
-    int n = 2;
-    if (b)
-        in[n++] = b;
-    if (R)
-        in[n++] = R;
-    return mo_apply(t, &mo_op_linear, in, n, &o);
+mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b) {
+    return layer(t, X, W, b, false);
+}
+
+mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b) {
+    return layer(t, X, W, b, true);
 }

@@ -1,4 +1,4 @@
-/* tensor/cpu/gemm.c - C = relu(alpha A B + beta C + bias + addend), batched, or its adjoint.
+/* tensor/cpu/gemm.c - C = relu(alpha A B + beta C + bias + addend), batched.
  *
  * The plain loop nest is run_loops in product.c, beside the tiles that go to BLAS. A transposed view is a BLAS flag;
  * only operands without a unit stride are packed. Batch and tiles form one list of independent tasks. Batch axes over
@@ -81,8 +81,7 @@ static bool rows_continue(const product *p) {
            (p->A.batch_stride[last] == p->m * p->A.ld || p->size[last] == 1) &&
            (p->C_stride[last] == p->m * p->ldc || p->size[last] == 1) &&
            (!p->bias || p->bias_stride[last] == 0 || p->size[last] == 1) &&
-           (!p->addend || p->addend_stride[last] == p->m * p->addend_row || p->size[last] == 1) &&
-           (!p->above || p->above_stride[last] == p->m * p->above_row || p->size[last] == 1);
+           (!p->addend || p->addend_stride[last] == p->m * p->addend_row || p->size[last] == 1);
 }
 
 static void merge_rows(product *p) {
@@ -106,9 +105,6 @@ static product product_of(const mo_gemm *g) {
         .addend = g->addend.data,
         .addend_row = g->addend.data ? g->addend.stride[C->ndim - 2] : 0,
         .addend_column = g->addend.data ? g->addend.stride[C->ndim - 1] : 0,
-        .above = g->above.data,
-        .above_row = g->above.data ? g->above.stride[C->ndim - 2] : 0,
-        .above_column = g->above.data ? g->above.stride[C->ndim - 1] : 0,
         .alpha = (real)g->alpha,
         .beta = (real)g->beta,
         .relu = g->relu};
@@ -118,7 +114,6 @@ static product product_of(const mo_gemm *g) {
         p.C_stride[i] = C->stride[i];
         p.bias_stride[i] = p.bias && g->bias.ndim > 1 ? g->bias.stride[i] : 0;
         p.addend_stride[i] = p.addend ? g->addend.stride[i] : 0;
-        p.above_stride[i] = p.above ? g->above.stride[i] : 0;
     }
     return p;
 }

@@ -320,7 +320,6 @@ const mo_backend mo_backend_cuda = {
     .copy = copy_cuda,
     .fill = fill_cuda,
     .check = check_cuda,
-    .relu_record = relu_record_cuda,
     .wait = checks_wait,
     .stream = cuda_stream,
     .order = cuda_order,

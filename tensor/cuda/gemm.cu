@@ -1,7 +1,7 @@
-/* tensor/cuda/gemm.cu - C = relu(alpha A B + beta C + bias + addend), batched, for one product or several.
+/* tensor/cuda/gemm.cu - C = relu(alpha A B + beta C + bias), batched, for one product or several.
  *
  * To the library the row-major C is C^T = B^T A^T: the operands change places, and a transposed view is a flag. Batch
- * axes that merge into one stride are one call, other axes one call per index. Bias, addend and relu of a product
+ * axes that merge into one stride are one call, other axes one call per index. Bias and relu of a product
  * without batch axes are the library's epilogue if it has one (seam.h); otherwise one kernel computes them, and a
  * reduction sums A's rows.
  *
@@ -257,30 +257,27 @@ static bool find_operands(mo_context *ctx, const mo_gemm *const *g, int n, mo_dt
     return make_copies(ctx, &p, input);
 }
 
-/* ---- bias, addend, relu and scale by a kernel of ours ---- */
+/* ---- bias, relu and scale by a kernel of ours ---- */
 
 struct epilogue {
-    const void *bias, *addend, *above;
+    const void *bias;
     double scale; /* factor of the old C */
     int64_t relu;
 };
 
-template <typename real> static __global__ void epilogue_kernel(cuda_nest<4> N, epilogue e, real *C) {
-    const real *bias = static_cast<const real *>(e.bias), *addend = static_cast<const real *>(e.addend);
-    const real *above = static_cast<const real *>(e.above);
+template <typename real> static __global__ void epilogue_kernel(cuda_nest<2> N, epilogue e, real *C) {
+    const real *bias = static_cast<const real *>(e.bias);
     for (int64_t i = first_item(); i < N.total; i += item_step()) {
-        int64_t at[4];
+        int64_t at[2];
         loop_nest_seek(N, i, at);
         real y = e.scale == 0 ? (real)0 : (real)e.scale * C[at[0]];
         y += bias ? bias[at[1]] : (real)0;
-        y += addend ? addend[at[2]] : (real)0;
-        y = e.relu && y < 0 ? (real)0 : y;
-        C[at[0]] = above && !(above[at[3]] > 0) ? (real)0 : y;
+        C[at[0]] = e.relu && y < 0 ? (real)0 : y;
     }
 }
 
 static bool has_epilogue(const mo_gemm *g) {
-    return g->bias.data || g->addend.data || g->relu || g->above.data;
+    return g->bias.data || g->relu;
 }
 
 /* The strides of the bias over the axes of C: 0 along its rows. */
@@ -293,12 +290,12 @@ static void spread_bias(const mo_gemm *g, int64_t *stride) {
 template <typename real> static void finish(mo_context *ctx, const mo_gemm *g, double scale) {
     if (scale == 1 && !has_epilogue(g))
         return;
-    mo_view bias = g->C, addend = g->addend.data ? g->addend : g->C, above = g->above.data ? g->above : g->C;
+    mo_view bias = g->C;
     memset(bias.stride, 0, sizeof bias.stride);
     if (g->bias.data)
         spread_bias(g, bias.stride);
-    cuda_nest<4> N = loop_nest_of({&g->C, &bias, &addend, &above});
-    epilogue e = {g->bias.data, g->addend.data, g->above.data, scale, g->relu};
+    cuda_nest<2> N = loop_nest_of({&g->C, &bias});
+    epilogue e = {g->bias.data, scale, g->relu};
     mo_launch(epilogue_kernel<real>, blocks_for(N.total), dim3(block_threads), 0, seam_of(ctx), N, e,
         static_cast<real *>(g->C.data));
 }
@@ -318,7 +315,7 @@ struct product {
     mo_view C;
     int axes; /* batch axes */
     int64_t size[MO_MAX_AXES];
-    /* terms: there are entries to multiply. rides: bias, addend, relu and sums are the library's epilogue. */
+    /* terms: there are entries to multiply. rides: bias, relu and sums are the library's epilogue. */
     bool terms, rides;
 };
 
@@ -385,29 +382,23 @@ static bool unit_stride(const mo_view *v) {
 
 /* For a batch the library has two epilogues: row sums; or a bias for each product, with or without relu. */
 static bool batch_may_ride(const mo_gemm *g, const product *p) {
-    if (g->C.ndim != 3 || g->addend.data || g->record.data)
+    if (g->C.ndim != 3)
         return false;
     if (g->row_sums.data)
         return g->row_sums.stride[0] == g->C.shape[1];
     return g->bias.data && g->bias.ndim == 2 && (p->axes == 1 || g->C.shape[0] == 1);
 }
 
-/* Whether bias, addend, relu, mask and sums of the product have the form of one of the library's epilogues. */
+/* Whether bias, relu and sums of the product have the form of one of the library's epilogues. */
 static bool may_ride(const mo_gemm *g, const product *p) {
-    bool forward = g->bias.data || g->addend.data || g->relu, adjoint = g->above.data && g->record.data;
+    bool forward = g->bias.data || g->relu;
     bool batch = p->axes || g->C.ndim != 2;
     if ((batch && !batch_may_ride(g, p)) || g->beta != 0 || !unit_stride(&g->bias) || !unit_stride(&g->row_sums))
         return false;
-    if (g->addend.data && (!unit_stride(&g->addend) || g->addend.stride[0] < p->call.m))
-        return false;
-    if (g->above.data && !adjoint)
-        return false;
-    return forward + adjoint + (g->row_sums.data != nullptr) == 1;
+    return forward != (g->row_sums.data != nullptr);
 }
 
-constexpr int64_t bits_step = 128; /* divides the leading dimension, in bits, of the library's mask of relu */
-
-/* Makes bias, addend, relu, mask and sums the library's epilogue. Returns false if the library has no such epilogue. */
+/* Makes bias, relu and sums the library's epilogue. Returns false if the library has no such epilogue. */
 static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     const seam_gemm plain = p->call;
     if (!may_ride(g, p) || !library_first(ctx, true))
@@ -416,27 +407,13 @@ static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     p->call.B = p->A.data;
     p->call.C = p->C.data;
     p->call.bias = g->bias.data;
-    p->call.addend = g->addend.data;
-    p->call.ld_addend = g->addend.data ? g->addend.stride[0] : 0;
     p->call.relu = g->relu;
     p->call.sums = g->row_sums.data;
     p->call.stride_vector = !p->axes ? 0 : g->row_sums.data ? g->row_sums.stride[0] : g->bias.stride[0];
-    p->call.bits = g->record.data;
-    p->call.ld_bits = g->record.data ? g->record.stride[0] * 8 : 0;
     bool rides = seam_epilogue(seam_of(ctx), &p->call);
-    if (!rides && g->relu && g->record.data) { /* the library may have the epilogue without a record */
-        p->call.bits = nullptr;
-        p->call.ld_bits = 0;
-        rides = seam_epilogue(seam_of(ctx), &p->call);
-    }
     if (!rides)
         p->call = plain;
     return rides;
-}
-
-int64_t relu_record_cuda(mo_context *ctx, const mo_gemm *g) {
-    bool may = g->C.dtype == MO_F32 && g->C.ndim == 2 && g->relu && library_first(ctx, true);
-    return may ? ceil_div(g->C.shape[1], bits_step) * bits_step / 8 : 0;
 }
 
 /* Whether there are entries of A and B to multiply. */
@@ -473,12 +450,10 @@ template <typename real> static product describe(mo_context *ctx, const mo_gemm 
     c->stride_b = p.axes ? p.A.view.stride[last] : 0;
     c->stride_c = p.axes ? p.C.stride[last] : 0;
     p.rides = take_epilogue(ctx, g, &p);
-    if (g->recorded)
-        *g->recorded = p.rides && g->relu && p.call.bits;
     return p;
 }
 
-/* Queues the product and its bias, addend, relu and mask; row sums only if they are part of the library's epilogue. */
+/* Queues the product and its bias and relu; row sums only if they are part of the library's epilogue. */
 template <typename real> static void queue(mo_context *ctx, const mo_gemm *g, const product *p) {
     if (p->terms)
         multiply(ctx, p, narrows<real>(ctx) ? 2 : sizeof(real), sizeof(real));

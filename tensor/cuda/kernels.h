@@ -12,7 +12,6 @@ void fill_cuda(mo_context *ctx, double value, const mo_view *y);
 
 template <typename real> void gemm_cuda(mo_context *ctx, const mo_gemm *g);
 template <typename real> void gemms_cuda(mo_context *ctx, const mo_gemm *g, int n);
-int64_t relu_record_cuda(mo_context *ctx, const mo_gemm *g);
 
 template <typename real> void potrf_cuda(mo_context *ctx, const mo_view *A, const mo_view *info);
 bool solve_spd_cuda(mo_context *ctx, const mo_spd_system *g);

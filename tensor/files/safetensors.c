@@ -16,7 +16,6 @@
 enum { LONGEST_HEADER = 100000000 };
 
 #define METADATA "__metadata__"
-#define DATA_DIGEST "xxh3"
 #define TENSOR_DIGESTS "xxh3_tensors"
 #define HEADER_DIGEST "xxh3_header"
 
@@ -281,10 +280,8 @@ static bool check_tensors(parts *p, const char *digits) {
 /* Checks the data against the digests in the metadata, if there are any. */
 static bool check_data(parts *p) {
     const json_t *metadata = json_object_get(p->root, METADATA);
-    const char *all = json_string_value(json_object_get(metadata, DATA_DIGEST));
-    const char *each = json_string_value(json_object_get(metadata, TENSOR_DIGESTS));
-    return (!all || digest_matches(p->ctx, p->label, "data", p->data, p->data_bytes, all)) &&
-           (!each || check_tensors(p, each));
+    const char *digits = json_string_value(json_object_get(metadata, TENSOR_DIGESTS));
+    return !digits || check_tensors(p, digits);
 }
 
 /* Returns the metadata as JSON text, from mo_host_alloc; NULL on failure. */
@@ -382,7 +379,6 @@ static bool reserve_digests(json_t *metadata, int64_t n) {
         zeros[i * (MO_DIGITS + 1) - 1] = ' ';
     bool ok = json_object_set_new(metadata, TENSOR_DIGESTS, json_stringn(zeros, length)) == 0 &&
               json_object_set_new(metadata, HEADER_DIGEST, json_stringn(zeros + length, MO_DIGITS)) == 0;
-    json_object_del(metadata, DATA_DIGEST);
     free(zeros);
     return ok;
 }

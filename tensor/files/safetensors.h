@@ -5,7 +5,7 @@
  * "text"}}. Files that this library writes have digests in the metadata, XXH3-128 in 32 hexadecimal digits each:
  * "xxh3_tensors" has one for each tensor, in the order of the data, with blanks between; "xxh3_header" has one for the
  * padded header, with its own digits read as zeros. A file with xxh3_tensors must have xxh3_header, so that one damaged
- * bit cannot hide both. Older versions wrote "xxh3", one digest of all data, instead of xxh3_tensors. */
+ * bit cannot hide both. */
 #ifndef MO_SAFETENSORS_H
 #define MO_SAFETENSORS_H
 

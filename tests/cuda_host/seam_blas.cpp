@@ -39,18 +39,6 @@ static std::int64_t elements(std::int64_t rows, std::int64_t columns, std::int64
     return ld * (columns - 1) + rows;
 }
 
-/* Writes the bit mask of relu or, without relu, reads it. The library chooses the order of bits within a column: here
- * backwards. */
-static bool pass(const seam_gemm &g, std::int64_t column, std::int64_t row, bool above) {
-    std::int64_t bit = (column + 1) * g.ld_bits - 1 - row;
-    unsigned char &byte = static_cast<unsigned char *>(g.bits)[bit / 8];
-    unsigned char mask = (unsigned char)(1u << bit % 8);
-    if (!g.relu)
-        return byte & mask;
-    byte = (unsigned char)(above ? byte | mask : byte & ~mask);
-    return true; /* keeps what relu left */
-}
-
 /* C = alpha A B + beta C over `terms` terms from `from` on. */
 template <typename real>
 static void add_terms(
@@ -67,15 +55,12 @@ template <typename real> static void multiply_one(const seam_gemm &g, const real
     add_terms(g, A, B, g.beta, half, g.k - half, C);
     if (half > 0)
         add_terms(g, A, B, 1, 0, half, C);
-    const real *bias = static_cast<const real *>(g.bias), *addend = static_cast<const real *>(g.addend);
+    const real *bias = static_cast<const real *>(g.bias);
     for (std::int64_t j = 0; j < g.n; j++)
         for (std::int64_t i = 0; i < g.m; i++) {
             real &c = C[j * g.ldc + i];
-            c = addend ? c + addend[j * g.ld_addend + i] : c;
             c = bias ? c + bias[i] : c;
             c = g.relu && !(c > 0) ? 0 : c; /* a maximum with 0, which drops NaN */
-            if (g.bits)
-                c = pass(g, j, i, c > 0) ? c : 0;
         }
     real *sums = static_cast<real *>(g.sums);
     for (std::int64_t j = 0; sums && j < g.n; j++) {
@@ -111,26 +96,15 @@ static void multiply(const seam_gemm &g) {
 static void require_epilogue(const seam_gemm &g) {
     if (!seam_has_epilogue(&g))
         return;
-    if (g.output != SEAM_F32 || (g.batch != 1 && (g.addend || g.bits || !(g.bias || g.sums))) || g.beta != 0)
+    if (g.output != SEAM_F32 || (g.batch != 1 && !(g.bias || g.sums)) || g.beta != 0)
         violation("product: an epilogue with a batch of %lld, beta %g and output of type %d", (long long)g.batch,
             g.beta, g.output);
-    if (g.sums && (g.bias || g.addend || g.relu || g.bits))
+    if (g.sums && (g.bias || g.relu))
         violation("product: sums beside another epilogue");
-    if (g.bits && !g.relu && (g.bias || g.addend))
-        violation("product: the adjoint of relu beside bias or addend");
     if (g.bias)
         require_vector(g.bias, (g.batch - 1) * g.stride_vector + g.m, size_of(g.output), "product: bias");
     if (g.sums)
         require_vector(g.sums, (g.batch - 1) * g.stride_vector + g.n, size_of(g.output), "product: sums");
-    if (g.addend)
-        require_matrices({g.addend, g.output, g.m, g.n, g.ld_addend, 0, 1}, false, "product: addend");
-    if (!g.bits)
-        return;
-    if (g.ld_bits < g.m || g.ld_bits % 128 != 0)
-        violation("product: bits have the leading dimension %lld for %lld rows, expected a multiple of 128",
-            (long long)g.ld_bits, (long long)g.m);
-    require_aligned(g.bits, 16, "product: bits");
-    require_device(g.bits, (std::size_t)(g.ld_bits / 8 * g.n), "product: bits");
 }
 
 /* Our condition in bf16, not the library's: otherwise it has no kernel for tensor cores. */

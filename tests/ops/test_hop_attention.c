@@ -44,12 +44,12 @@ static mo_tensor *unfused(fixture *f, mo_tensor **attention) {
     mo_tensor *H[K], *s[K], *const *p = f->leaf + 2 * K;
     for (int k = 0; k < K; k++) {
         mo_tensor *x = mo_reshape(t, mo_slice(t, f->X, MO_AXIS(0), k, k + 1), 2, (int64_t[]){N, D});
-        H[k] = mo_linear_relu(t, x, f->leaf[2 * k], f->leaf[2 * k + 1], NULL);
+        H[k] = mo_linear_relu(t, x, f->leaf[2 * k], f->leaf[2 * k + 1]);
     }
     mo_tensor *W_q = mo_slice(t, p[0], MO_AXIS(1), 0, D), *W_k = mo_slice(t, p[0], MO_AXIS(1), D, 2 * D);
     mo_tensor *query = mo_linear(t, H[0], W_q, p[1]);
     for (int k = 0; k < K; k++)
-        s[k] = mo_perceptron(t, H[k], W_k, NULL, query, p[2], p[3]);
+        s[k] = mo_linear(t, mo_relu(t, mo_add(t, mo_linear(t, H[k], W_k, NULL), query)), p[2], p[3]);
     *attention = mo_softmax(t, mo_concat(t, s, K, MO_AXIS(1)), MO_AXIS(1));
     mo_tensor *Y = mo_mul(t, mo_slice(t, *attention, MO_AXIS(1), 0, 1), H[0]);
     for (int k = 1; k < K; k++)

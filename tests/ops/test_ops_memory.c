@@ -96,7 +96,7 @@ static double composed(mo_context *ctx, scratch *unused) {
     mo_csr_declare_symmetric(M);
     take(&s, mo_spmm_values(t, M, mo_slice(t, mo_reshape(t, s.B, 1, (int64_t[]){9}), MO_AXIS(0), 0, 4), s.A));
     take(&s, mo_mul(t, mo_trace(t, s.A), mo_eye(t, MO_F64, 3)));
-    take(&s, mo_linear_relu(t, s.A, s.B, s.x, s.S));
+    take(&s, mo_linear_relu(t, s.A, s.B, s.x));
     take(&s, mo_solve_or_nan(t, s.A, s.B));
     take(&s, mo_solve_spd_or_nan(t, s.S, s.B));
     take(&s, mo_solve(t, s.S, mo_stack(t, both, 2, MO_AXIS(0))));

@@ -68,7 +68,7 @@ static void prepare(training *s, int step, float spoiled) {
 static void take_step(training *s, int step) {
     mo_tape *t = s->t;
     mo_random dropout = mo_random_at(2, MO_PURPOSE_DROPOUT, (uint64_t)(step * EPISODES));
-    mo_tensor *Z = mo_linear_relu(t, mo_dropout(t, s->X, 0.25, &dropout), s->W, NULL, NULL), *A, *b, *g;
+    mo_tensor *Z = mo_linear_relu(t, mo_dropout(t, s->X, 0.25, &dropout), s->W, NULL), *A, *b, *g;
     mo_tensor *Ys = mo_one_hot(t, mo_slice(t, s->y, MO_AXIS(0), 0, SUPPORT), 2, MO_F32);
     mo_ridge_fit(t, mo_slice(t, Z, MO_AXIS(0), 0, SUPPORT), Ys, mo_scalar(t, MO_F32, 1), MO_RIDGE_AUTO, &A, &b);
     mo_tensor *logits = mo_add(t, mo_matmul(t, mo_slice(t, Z, MO_AXIS(0), SUPPORT, POINTS), A), b);

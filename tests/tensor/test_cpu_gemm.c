@@ -34,7 +34,7 @@ static double rounded(double value) {
 /* The epilogue and the scale factors of a product. */
 typedef struct form {
     double alpha, beta;
-    bool bias, addend, relu, above, biases; /* biases: a bias for each matrix */
+    bool bias, addend, relu, biases; /* biases: a bias for each matrix */
 } form;
 
 /* Returns the expected C[b, i, j]; *magnitude receives the sum of |terms|, which bounds the rounding error. */
@@ -59,8 +59,7 @@ static double expected_entry(const mo_gemm *g, mo_math math, const mo_view *befo
         total += fabs(rest[i]);
     }
     *magnitude = total;
-    bool below = g->above.data && !(element(&g->above, number) > 0);
-    return below || (g->relu && sum < 0) ? 0 : sum;
+    return g->relu && sum < 0 ? 0 : sum;
 }
 
 /* Allows k roundings of random sign. In bf16 mode, factors left unrounded would be off by 2^-9 of the magnitude, and
@@ -117,13 +116,11 @@ static void check_sizes(kind of, sizes s, bool transpose_A, bool transpose_B, fo
         g.bias = f.biases ? UNIFORM_VIEW(of.dtype, 4, s.batch, s.n) : UNIFORM_VIEW(of.dtype, 4, s.n);
     if (f.addend)
         g.addend = UNIFORM_VIEW(of.dtype, 5, s.batch, s.m, s.n);
-    if (f.above)
-        g.above = UNIFORM_VIEW(of.dtype, 6, s.batch, s.m, s.n);
     check_product(g, of.math, what);
 }
 
 static const form FORMS[] = {{.alpha = 1}, {.alpha = -0.5, .beta = 2}, {.alpha = 1, .bias = true, .relu = true},
-    {.alpha = 2, .addend = true, .above = true}, {.alpha = 1, .beta = 1, .bias = true, .addend = true, .relu = true},
+    {.alpha = 2, .addend = true}, {.alpha = 1, .beta = 1, .bias = true, .addend = true, .relu = true},
     {.alpha = 1, .bias = true, .biases = true, .relu = true}};
 
 TEST(small_products_of_every_form_equal_loops) {

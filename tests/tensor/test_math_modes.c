@@ -114,9 +114,9 @@ TEST(products_stay_within_the_bound_of_their_mode) {
         }
 }
 
-/* ---- two layers and their gradients ---- */
+/* ---- layers and their gradients ---- */
 
-enum { LEAVES = 7, RESULTS = 1 + 2 * LEAVES };
+enum { LEAVES = 6, RESULTS = 1 + 2 * LEAVES };
 
 typedef struct results {
     float x[RESULTS][ROWS * IN];
@@ -128,17 +128,16 @@ static void keep(results *out, int *n, const mo_tensor *T) {
     assert_int_equal(mo_tensor_read(T, out->x[(*n)++], (size_t)mo_numel(T) * sizeof(float)), MO_OK);
 }
 
-/* Runs perceptron(X) and a layer after it: the value, every gradient, and the gradient of <gradients, gradients>. */
+/* Runs three layers: the value, every gradient, and the gradient of <gradients, gradients>. */
 static void run_layers(mo_tape *t, results *out) {
-    static const int64_t shapes[LEAVES][2] = {
-        {ROWS, IN}, {HIDDEN, IN}, {HIDDEN}, {ROWS, HIDDEN}, {OUT, HIDDEN}, {OUT}, {OUT, OUT}};
+    static const int64_t shapes[LEAVES][2] = {{ROWS, IN}, {HIDDEN, IN}, {HIDDEN}, {OUT, HIDDEN}, {OUT}, {OUT, OUT}};
     mo_context *ctx = mo_tape_context(t);
     mo_tensor *leaf[LEAVES], *first[LEAVES], *second[LEAVES], *loss;
     for (int i = 0; i < LEAVES; i++)
         leaf[i] = drawn(t, (uint64_t)i, MO_F32, shapes[i][1] ? 2 : 1, shapes[i]);
     int n = 0;
-    mo_tensor *Z = mo_perceptron(t, leaf[0], leaf[1], leaf[2], leaf[3], leaf[4], leaf[5]);
-    mo_tensor *Y = mo_linear_relu(t, Z, leaf[6], leaf[5], NULL);
+    mo_tensor *Z = mo_linear(t, mo_linear_relu(t, leaf[0], leaf[1], leaf[2]), leaf[3], leaf[4]);
+    mo_tensor *Y = mo_linear_relu(t, Z, leaf[5], leaf[4]);
     keep(out, &n, Y);
     loss = mo_mean(t, mo_square(t, Y), MO_ALL, MO_DROP_AXES);
     mo_grad(t, &loss, NULL, 1, leaf, first, LEAVES, MO_CREATE_GRAPH);
@@ -186,20 +185,7 @@ TEST(layers_agree_with_the_cpu_in_every_mode_and_way) {
         }
 }
 
-TEST(relu_leaves_a_record_unless_libraries_are_left_out) {
-    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
-        for (int math = 0; math < MODES; math++) {
-            HELD(lone_tape) *t = tape_in((mo_math)math, &ways[w]);
-            mo_context *ctx = mo_tape_context(t);
-            static float zero[ROWS * IN];
-            HELD(mo_tensor) *A = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){ROWS, IN}, zero);
-            mo_gemm g = {.A = mo_tensor_view(A), .C = mo_tensor_view(A), .relu = true};
-            bool never = strcmp(ways[w].libraries, "never") == 0;
-            assert_int_equal(ctx->backend->relu_record(ctx, &g), never ? 0 : 16); /* 128 bits */
-        }
-}
-
-/* A layer and its adjoint write the rows of their results and none behind them. */
+/* A layer writes the rows of its result and none behind them. */
 TEST(a_layer_writes_its_own_rows_alone) {
     enum { MORE = 256 };
     static const int64_t rows[] = {1, ROWS, 127, 128, 129};
@@ -211,32 +197,15 @@ TEST(a_layer_writes_its_own_rows_alone) {
         mo_tensor *X = drawn(t, 1, MO_F32, 2, (int64_t[]){MORE, IN});
         mo_tensor *W = drawn(t, 2, MO_F32, 2, (int64_t[]){IN, IN});
         mo_gemm g = {.A = mo_tensor_view(X), .B = mo_tensor_view(W), .C = mo_tensor_view(X), .alpha = 1, .relu = true};
-        int64_t columns[] = {IN, IN, ctx->backend->relu_record(ctx, &g)};
-        assert_int_equal(columns[2], 16);
-        mo_tensor *of[3];
-        for (int k = 0; k < 3; k++)
-            of[k] = mo_cast(t, mo_full(t, MO_F32, 2, (int64_t[]){MORE, columns[k]}, 7), k == 2 ? MO_U8 : MO_F32);
-        bool recorded = false;
-        g.C = mo_tensor_view(of[0]);
-        g.record = mo_tensor_view(of[2]);
-        g.recorded = &recorded;
-        g.A.shape[0] = g.C.shape[0] = g.record.shape[0] = n;
+        mo_tensor *Y = mo_full(t, MO_F32, 2, (int64_t[]){MORE, IN}, 7);
+        g.C = mo_tensor_view(Y);
+        g.A.shape[0] = g.C.shape[0] = n;
         mo_kernels_of(ctx, MO_F32)->gemm(ctx, &g);
-        if (recorded) {
-            mo_gemm adjoint = {
-                .A = g.A, .B = g.B, .C = mo_tensor_view(of[1]), .alpha = 1, .above = g.C, .record = g.record};
-            adjoint.C.shape[0] = n;
-            mo_kernels_of(ctx, MO_F32)->gemm(ctx, &adjoint);
-        }
-        for (int k = 0; k < 3; k++) {
-            size_t bytes = (size_t)(MORE * columns[k]) * sizeof *kept;
-            assert_int_equal(mo_tensor_read(mo_cast(t, of[k], MO_F32), kept, bytes), MO_OK);
-            for (int64_t e = n * columns[k]; e < MORE * columns[k]; e++)
-                if (kept[e] != 7)
-                    fail_msg("%s, %" PRId64 " rows: value %" PRId64 " of row %" PRId64
-                             " of result %d was overwritten by %g",
-                        mode_names[i % MODES], n, e % columns[k], e / columns[k], k, (double)kept[e]);
-        }
+        assert_int_equal(mo_tensor_read(Y, kept, sizeof kept), MO_OK);
+        for (int64_t e = n * IN; e < MORE * IN; e++)
+            if (kept[e] != 7)
+                fail_msg("%s, %" PRId64 " rows: value %" PRId64 " of row %" PRId64 " was overwritten by %g",
+                    mode_names[i % MODES], n, e % IN, e / IN, (double)kept[e]);
     }
 }
 
@@ -248,7 +217,7 @@ TEST(a_nan_behind_relu_reaches_the_gradient) {
         HELD(lone_tape) *t = tape_in(MO_MATH_FP32, &ways[i]);
         mo_tensor *X = mo_from(t, MO_F32, 2, (int64_t[]){2, 2}, x), *W_bar;
         mo_tensor *W = mo_require_grad(mo_tensor_create_from(mo_tape_context(t), MO_F32, 2, (int64_t[]){1, 2}, w));
-        mo_tensor *b = mo_from(t, MO_F32, 1, (int64_t[]){1}, w), *Y = mo_linear_relu(t, X, W, b, NULL);
+        mo_tensor *b = mo_from(t, MO_F32, 1, (int64_t[]){1}, w), *Y = mo_linear_relu(t, X, W, b);
         mo_tensor *loss = mo_sum(t, Y, MO_ALL, MO_DROP_AXES);
         assert_int_equal(mo_tensor_read(Y, y, sizeof y), MO_OK);
         assert_int_equal(mo_grad(t, &loss, NULL, 1, &W, &W_bar, 1, 0), MO_OK);

@@ -61,8 +61,7 @@ static void make(group *g, mo_context *ctx, mo_dtype real) {
     add(g, head, mo_swap_view(right));
     p = add(g, mo_swap_view(G), X); /* the gradients of that layer */
     p->row_sums = sums_of(g, M);
-    p = add(g, G, left);
-    p->above = X;
+    add(g, G, left);
     p = add(g, mo_window(G, 0, 0, 9), right); /* adds a second product to the same C */
     p->C = mo_window(g->product[3].C, 0, 0, 9);
     p->beta = 1;
@@ -73,8 +72,7 @@ static void make(group *g, mo_context *ctx, mo_dtype real) {
     p = add(g, mo_window(X, 1, 0, 0), mo_swap_view(mo_window(left, 1, 0, 0))); /* no terms: beta C + bias */
     p->beta = 0.25;
     p->bias = mo_tensor_view(g->bias);
-    p = add(g, mo_window(X, 0, 0, 0), mo_swap_view(left)); /* no rows */
-    p->addend = p->C;
+    p = add(g, mo_window(X, 0, 0, 0), mo_swap_view(left));                  /* no rows */
     p = add(g, mo_swap_view(mo_window(G, 0, 0, 0)), mo_window(X, 0, 0, 0)); /* no terms, with row sums, which are 0 */
     p->row_sums = sums_of(g, M);
     mo_view batch = {X.data, X.dtype, 3, {4, N / 4, D}, {N / 4 * D, D, 1}}; /* a batch; below by a matrix that it

@@ -2,6 +2,7 @@
  * repeated. */
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"
+#include "tests/sparse_svd.h"
 #include "train/features/sets/set_blocks.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};
@@ -121,7 +122,7 @@ TEST_OF(structure_is_four_times_the_positive_part, scratch *s) {
     HELD(mo_csr) *A = mo_normalized_adjacency(graph, MO_F64);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_tensor *U, *S, *V;
-    assert_int_equal(mo_sparse_svd(t, A, 50, 0, 1, &U, &S, &V, NULL), MO_OK);
+    assert_int_equal(sparse_svd(t, A, 50, 0, 1, &U, &S, &V, NULL), MO_OK);
     magnitudes = mo_item(mo_sum(t, S, MO_ALL, MO_DROP_AXES));
     for (int64_t i = 0; i < 50; i++)
         for (int64_t j = 0; j < 60; j++) {

@@ -3,6 +3,7 @@
  * of; equal bits; refusals. */
 #include "tensor/storage.h"
 #include "tests/scratch.h"
+#include "tests/sparse_svd.h"
 #include "tests/worst_of.h"
 #include "train/svd/svd.h"
 #include "train/svd/svd_parts.h"
@@ -339,7 +340,7 @@ static float *bits_of(int threads, int64_t n, uint64_t seed, size_t *bytes) {
     HELD(mo_csr) *A = adjacency_of(ctx, n, e, MO_F32);
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *U, *S, *V;
-    assert_int_equal(mo_sparse_svd(t, A, 60, 2, seed, &U, &S, &V, NULL), MO_OK);
+    assert_int_equal(sparse_svd(t, A, 60, 2, seed, &U, &S, &V, NULL), MO_OK);
     *bytes = (size_t)(2 * n + 1) * 60 * sizeof(float);
     float *all = malloc(*bytes);
     mo_tensor_read(
@@ -362,11 +363,11 @@ TEST_OF(wrong_ranks_and_values_that_are_not_finite_are_refused, scratch *s) {
     HELD(mo_csr) *A = sparse(s->ctx, X, 4, 3, MO_F64);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_tensor *U, *S, *V;
-    mo_sparse_svd(t, A, 0, 2, 1, &U, &S, &V, NULL);
+    sparse_svd(t, A, 0, 2, 1, &U, &S, &V, NULL);
     assert_failed(s->ctx, MO_INVALID, PARTS("svd: rank 0 of a matrix [4, 3], expected 1 to 3"));
-    mo_sparse_svd(t, A, 4, 2, 1, &U, &S, &V, NULL);
+    sparse_svd(t, A, 4, 2, 1, &U, &S, &V, NULL);
     assert_failed(s->ctx, MO_INVALID, PARTS("svd: rank 4"));
-    mo_sparse_svd(t, A, 2, 2, 1, &U, &S, &V, NULL);
+    sparse_svd(t, A, 2, 2, 1, &U, &S, &V, NULL);
     assert_failed(s->ctx, MO_NUMERICAL, PARTS("svd: the norm of the matrix [4, 3] is nan, expected a finite one"));
 }
 
@@ -404,14 +405,14 @@ TEST(the_tape_keeps_nothing_but_the_result) {
     HELD(mo_csr) *A = adjacency_of(ctx, 100, e, MO_F64);
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *before = mo_full(t, MO_F64, 1, &(int64_t){3}, 7), *U, *S, *V;
-    assert_int_equal(mo_sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);
+    assert_int_equal(sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);
     double values[3];
     assert_int_equal(mo_tensor_read(before, values, sizeof values), MO_OK);
     assert_true(values[0] == 7 && values[2] == 7);
     mo_tape_reset(t); /* doubles the arena's headers, as those of the last round stay as marks */
-    assert_int_equal(mo_sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);
+    assert_int_equal(sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);
     int64_t live = mo_context_counters(ctx).bytes_live;
     mo_tape_reset(t);
-    assert_int_equal(mo_sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);
+    assert_int_equal(sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);
     assert_true(mo_context_counters(ctx).bytes_live <= live);
 }

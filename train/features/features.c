@@ -31,21 +31,6 @@
 
 enum { FORMAT = 7 }; /* increase FORMAT when equal settings give other values */
 
-mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
-    mo_context *ctx = mo_tape_context(t);
-    mo_tensor *H[MO_MAX_INPUTS];
-    if (!mo_ok(ctx))
-        return mo_null_tensor(ctx);
-    if (hops < 0 || hops >= MO_MAX_INPUTS) {
-        mo_fail(ctx, MO_INVALID, "hop_stack: %d hops, expected 0 to %d", hops, MO_MAX_INPUTS - 1);
-        return mo_null_tensor(ctx);
-    }
-    H[0] = mo_layer_norm(t, X0, NORM_EPSILON);
-    for (int k = 1; k <= hops; k++)
-        H[k] = mo_spmm(t, A, H[k - 1]);
-    return mo_stack(t, H, hops + 1, MO_AXIS(0));
-}
-
 /* Rows first .. first + n - 1 of hop k of [.., nodes, dim]. */
 static mo_view rows_of_hop(const mo_tensor *hops, int64_t k, int64_t first, int64_t n) {
     mo_view v = mo_tensor_view(hops);

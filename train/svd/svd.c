@@ -127,22 +127,3 @@ mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *option
     mo_tape_sweep(t, p.mark, (mo_tensor *[]){svd->U, svd->S, svd->V, svd->sign, svd->turn}, 5);
     return t->ctx->status.code;
 }
-
-mo_code mo_sparse_svd(mo_tape *t, const mo_csr *A, int rank, int power_iterations, uint64_t seed, mo_tensor **U,
-    mo_tensor **S, mo_tensor **V, double *residual) {
-    mo_context *ctx = mo_tape_context(t);
-    if (U && S && V)
-        *U = *S = *V = mo_null_tensor(ctx);
-    if (!mo_given(ctx, "svd", "the matrix", A) || !mo_given(ctx, "svd", "U, S or V", U && S && V ? U : NULL))
-        return mo_code_of(ctx);
-    mo_svd_options options = {
-        .rank = rank, .power_iterations = power_iterations, .exact_below = MO_SVD_EXACT_BELOW, .seed = seed};
-    mo_svd svd;
-    mo_svd_compute(t, A, &options, &svd);
-    *U = mo_mul(t, svd.U, svd.turn);
-    *S = svd.S;
-    *V = svd.V ? mo_mul(t, svd.V, svd.turn) : mo_mul(t, *U, svd.sign ? svd.sign : svd.turn);
-    if (residual)
-        *residual = svd.residual;
-    return mo_tape_context(t)->status.code;
-}

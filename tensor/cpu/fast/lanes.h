@@ -43,15 +43,6 @@ LANE_FUNCTION lanes lanes_max(lanes a, lanes b) {
     return lanes_choose(a > b, a, b);
 }
 
-/* 0, 1, .., LANES - 1 */
-LANE_FUNCTION lanes lane_index(void) {
-    lanes index;
-#pragma GCC unroll 16
-    for (int l = 0; l < LANES; l++)
-        index[l] = (real)l;
-    return index;
-}
-
 /* The distance between rows of n vectors. It is odd: with an even one, columns would fall on few sets of the cache. */
 LANE_FUNCTION int64_t lane_row(int64_t n) {
     return n | 1;

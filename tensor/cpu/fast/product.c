@@ -208,33 +208,13 @@ void product_start(const product *p, const tile *t) {
     }
 }
 
-static void clip_tile(const product *p, const tile *t, real *C) {
-    for (int64_t i = t->i0; i < t->i1; i++) {
+void product_clip(const product *p, const tile *t) {
+    real *C = matrix_of(p, t);
+    for (int64_t i = t->i0; i < t->i1 && p->relu; i++) {
         real *c = C + i * p->ldc;
         for (int64_t j = t->j0; j < t->j1; j++)
             c[j] = c[j] < 0 ? 0 : c[j]; /* NaN stays NaN */
     }
-}
-
-static void mask_tile(const product *p, const tile *t, real *C) {
-    const real *above = p->above + product_offset(p, p->above_stride, t->b);
-    for (int64_t i = t->i0; i < t->i1; i++) {
-        real *restrict c = C + i * p->ldc;
-        const real *y = above + i * p->above_row;
-        if (p->above_column == 1)
-            for (int64_t j = t->j0; j < t->j1; j++)
-                c[j] = y[j] > 0 ? c[j] : 0;
-        else
-            for (int64_t j = t->j0; j < t->j1; j++)
-                c[j] = y[j * p->above_column] > 0 ? c[j] : 0;
-    }
-}
-
-void product_clip(const product *p, const tile *t) {
-    if (p->relu)
-        clip_tile(p, t, matrix_of(p, t));
-    if (p->above)
-        mask_tile(p, t, matrix_of(p, t));
 }
 
 void product_run(const product *p, const tile *t) {

@@ -27,8 +27,6 @@ typedef struct product {
     const real *bias, *addend;
     int64_t bias_column, bias_stride[MO_MAX_AXES];
     int64_t addend_row, addend_column, addend_stride[MO_MAX_AXES];
-    const real *above; /* C is set to 0 wherever `above` is not positive; NULL: nowhere */
-    int64_t above_row, above_column, above_stride[MO_MAX_AXES];
     real alpha, beta;
     bool relu;
     int64_t tiles_m, tiles_n, pieces_k;
@@ -59,16 +57,14 @@ void product_cut(product *p);
 tile product_tile(const product *p, int64_t number);
 /* The offset of matrix b of the batch, with a stride for each axis. */
 int64_t product_offset(const product *p, const int64_t *stride, int64_t b);
-/* product_start: C := beta C + bias + addend on a tile, before the product; product_clip: relu or its adjoint, after
- * it. */
+/* product_start: C := beta C + bias + addend on a tile, before the product; product_clip: relu, after it. */
 void product_start(const product *p, const tile *t);
 void product_clip(const product *p, const tile *t);
-/* Computes one tile: start value, BLAS call, then relu or its adjoint while the tile is in cache. */
+/* Computes one tile: start value, BLAS call, then relu while the tile is in cache. */
 void product_run(const product *p, const tile *t);
 /* D [m, n], contiguous, = op(A) op(B) over the terms k0 .. k1-1, for matrix b of the batch. */
 void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D);
-/* C = relu(beta C + bias + addend + the sum of pieces [pieces_k, m, n]) on a tile, and 0 wherever `above` is not
- * positive. */
+/* C = relu(beta C + bias + addend + the sum of pieces [pieces_k, m, n]) on a tile. */
 void product_finish(const product *p, const tile *t, const real *pieces);
 
 /* ---- packed_product.c: products of packed operands, on several threads: float32 alone ---- */

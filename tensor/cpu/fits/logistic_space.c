@@ -43,8 +43,6 @@ static bool inverse_spd(real *A, int64_t n, int64_t row, real *scratch) {
 
 enum { BLOCK = 64, ATTEMPTS = 8, APART = 16 };
 
-#define START_CURVATURE 0.09 /* curvature of a row before any fit */
-
 int64_t logistic_space_layout(logistic_space *s, int count, real *scratch) {
     int64_t at = 0, n = s->n;
     s->m = s->d + s->free_intercept;

@@ -110,11 +110,8 @@ typedef enum seam_type { SEAM_F32, SEAM_F64, SEAM_BF16 } seam_type;
 typedef enum seam_math { SEAM_FULL, SEAM_TF32 } seam_math; /* arithmetic of float32 products */
 
 /* C = epilogue(alpha op(A) op(B) + beta C), C [m, n], op(A) [m, k], op(B) [k, n], for each matrix of the batch; strides
- * in elements (0 repeats a matrix). With an epilogue, beta is 0. There are three epilogues:
- * - forward: addend [m, n] is added, then bias [m] to each column, then relu clips at 0. With relu and bits the library
- *   stores for each element a bit, in its own order: whether it was above 0. bits [ld_bits, n] counts bits; ld_bits is
- *   at least m and a multiple of 128, and the address of bits a multiple of 16 bytes.
- * - bits without relu, the adjoint of that relu: C is 0 where the bit is 0.
+ * in elements (0 repeats a matrix). With an epilogue, beta is 0. There are two epilogues:
+ * - forward: bias [m] is added to each column, then relu clips at 0.
  * - sums [n] receives the columns of op(B), summed over k.
  * A batch can have only bias, with or without relu, or sums. The bias or sums of two neighbouring matrices are
  * stride_vector elements apart.
@@ -129,16 +126,13 @@ typedef struct seam_gemm {
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c, batch;
     double alpha, beta;
-    const void *bias, *addend; /* NULL: none; so for all pointers below */
-    int64_t ld_addend;
+    const void *bias; /* NULL: none; so for sums */
     bool relu;
-    void *bits;
-    int64_t ld_bits;
     void *sums;
     int64_t stride_vector; /* between the bias or sums of two matrices */
 } seam_gemm;
 static inline bool seam_has_epilogue(const seam_gemm *g) {
-    return g->bias || g->addend || g->relu || g->bits || g->sums;
+    return g->bias || g->relu || g->sums;
 }
 const char *seam_multiply(seam *s, const seam_gemm *g);
 /* Whether the library has g's epilogue for a product of this shape, type and alignment; never if C is float64. */

@@ -14,7 +14,7 @@ enum { BLAS_WORKSPACE = 32 << 20 }; /* bytes */
 
 /* The properties that decide the algorithm: sizes, strides, types, epilogue, alignment. */
 typedef struct plan_key {
-    int64_t word[14];
+    int64_t word[12];
 } plan_key;
 
 struct seam_plan {
@@ -22,7 +22,7 @@ struct seam_plan {
     bool known, fine; /* fine: the library has an algorithm */
     uint64_t used;    /* plans->asked at the last use */
     cublasLtMatmulDesc_t operation;
-    cublasLtMatrixLayout_t a, b, c, d; /* c: the addend, or the old C; d: C */
+    cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulAlgo_t algorithm;
 };
 
@@ -40,8 +40,8 @@ static struct seam_plans *plans_create(void) {
 static void release_plan(struct seam_plan *p) {
     if (!p->known)
         return;
-    cublasLtMatrixLayout_t layouts[] = {p->a, p->b, p->c, p->d};
-    for (int i = 0; i < 4; i++)
+    cublasLtMatrixLayout_t layouts[] = {p->a, p->b, p->c};
+    for (int i = 0; i < 3; i++)
         if (layouts[i])
             cublasLtMatrixLayoutDestroy(layouts[i]);
     if (p->operation)
@@ -59,7 +59,7 @@ static void plans_release(struct seam_plans *plans) {
 
 /* Returns the largest power of two, up to MOST_ALIGNED, that divides all addresses. */
 static int64_t alignment_of(const seam_gemm *g) {
-    const void *const addresses[] = {g->A, g->B, g->C, g->bias, g->addend, g->bits, g->sums};
+    const void *const addresses[] = {g->A, g->B, g->C, g->bias, g->sums};
     uintptr_t bits = MOST_ALIGNED;
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++)
         bits |= (uintptr_t)addresses[i];
@@ -67,13 +67,13 @@ static int64_t alignment_of(const seam_gemm *g) {
 }
 
 static plan_key key_of(const seam_gemm *g) {
-    bool flags[] = {g->transposed_a, g->transposed_b, g->relu, g->bias, g->addend, g->bits, g->sums};
+    bool flags[] = {g->transposed_a, g->transposed_b, g->relu, g->bias, g->sums};
     int64_t kind = g->input + 4 * g->output + 16 * g->math + 64 * alignment_of(g);
     for (size_t i = 0; i < sizeof flags; i++)
         kind = 2 * kind + flags[i];
-    return (plan_key){{kind, g->m, g->n, g->k, g->lda, g->ldb, g->ldc, g->addend ? g->ld_addend : 0,
-        g->bits ? g->ld_bits : 0, g->batch, g->batch > 1 ? g->stride_a : 0, g->batch > 1 ? g->stride_b : 0,
-        g->batch > 1 ? g->stride_c : 0, g->batch > 1 && (g->bias || g->sums) ? g->stride_vector : 0}};
+    return (plan_key){{kind, g->m, g->n, g->k, g->lda, g->ldb, g->ldc, g->batch, g->batch > 1 ? g->stride_a : 0,
+        g->batch > 1 ? g->stride_b : 0, g->batch > 1 ? g->stride_c : 0,
+        g->batch > 1 && (g->bias || g->sums) ? g->stride_vector : 0}};
 }
 
 static size_t set_of(const plan_key *key) {
@@ -106,25 +106,16 @@ static cublasLtEpilogue_t epilogue_of(const seam_gemm *g) {
     if (g->sums)
         return CUBLASLT_EPILOGUE_BGRADB;
     if (!g->relu)
-        return g->bits ? CUBLASLT_EPILOGUE_DRELU : g->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-    if (g->bits)
-        return g->bias ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS : CUBLASLT_EPILOGUE_RELU_AUX;
+        return g->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
     return g->bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
 }
 
-/* Sets the addresses that the epilogue reads and writes: bias or sums, and bits. */
-static cublasStatus_t set_addresses(cublasLtMatmulDesc_t operation, const seam_gemm *g) {
+/* Sets the address of the epilogue's bias or sums. */
+static cublasStatus_t set_address(cublasLtMatmulDesc_t operation, const seam_gemm *g) {
     const void *vector = g->sums ? g->sums : g->bias;
-    cublasStatus_t code = CUBLAS_STATUS_SUCCESS;
-    if (vector)
-        code = cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector);
-    if (g->bits && !code)
-        code = cublasLtMatmulDescSetAttribute(
-            operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &g->bits, sizeof g->bits);
-    if (g->bits && !code)
-        code = cublasLtMatmulDescSetAttribute(
-            operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &g->ld_bits, sizeof g->ld_bits);
-    return code;
+    if (!vector)
+        return CUBLAS_STATUS_SUCCESS;
+    return cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector);
 }
 
 /* A matrix [rows, columns] as it lies in memory, and its batch. */
@@ -164,18 +155,16 @@ static cublasStatus_t describe_operation(struct seam_plan *p, const seam_gemm *g
     if ((g->bias || g->sums) && g->batch > 1 && !code)
         code = cublasLtMatmulDescSetAttribute(
             p->operation, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, &g->stride_vector, sizeof g->stride_vector);
-    return code ? code : set_addresses(p->operation, g);
+    return code ? code : set_address(p->operation, g);
 }
 
 static cublasStatus_t describe(struct seam_plan *p, const seam_gemm *g) {
-    int64_t ldc = g->addend ? g->ld_addend : g->ldc;
     cublasStatus_t code = describe_operation(p, g);
     code = code ? code
                 : describe_matrix(&p->a, lies(g->input, g->transposed_a, g->m, g->k, g->lda), g->batch, g->stride_a);
     code = code ? code
                 : describe_matrix(&p->b, lies(g->input, g->transposed_b, g->k, g->n, g->ldb), g->batch, g->stride_b);
-    code = code ? code : describe_matrix(&p->c, lies(g->output, false, g->m, g->n, ldc), g->batch, g->stride_c);
-    return code ? code : describe_matrix(&p->d, lies(g->output, false, g->m, g->n, g->ldc), g->batch, g->stride_c);
+    return code ? code : describe_matrix(&p->c, lies(g->output, false, g->m, g->n, g->ldc), g->batch, g->stride_c);
 }
 
 static cublasStatus_t search(seam *s, struct seam_plan *p, uint32_t alignment) {
@@ -194,7 +183,7 @@ static cublasStatus_t search(seam *s, struct seam_plan *p, uint32_t alignment) {
         code = cublasLtMatmulPreferenceSetAttribute(preference, alignments[i], &alignment, sizeof alignment);
     code = code ? code
                 : cublasLtMatmulAlgoGetHeuristic(
-                      s->blas_lt, p->operation, p->a, p->b, p->c, p->d, preference, 1, &found, &count);
+                      s->blas_lt, p->operation, p->a, p->b, p->c, p->c, preference, 1, &found, &count);
     if (preference)
         cublasLtMatmulPreferenceDestroy(preference);
     p->algorithm = found.algo;
@@ -283,12 +272,11 @@ bool seam_epilogue(seam *s, const seam_gemm *g) {
 }
 
 static cublasStatus_t multiply_by_plan(seam *s, const seam_gemm *g, struct seam_plan *p) {
-    scalar alpha = scalar_of(g->output, g->alpha), beta = scalar_of(g->output, g->addend ? 1 : g->beta);
-    cublasStatus_t code = set_addresses(p->operation, g);
+    scalar alpha = scalar_of(g->output, g->alpha), beta = scalar_of(g->output, g->beta);
+    cublasStatus_t code = set_address(p->operation, g);
     return code ? code
-                : cublasLtMatmul(s->blas_lt, p->operation, &alpha, g->A, p->a, g->B, p->b, &beta,
-                      g->addend ? g->addend : g->C, p->c, g->C, p->d, &p->algorithm, s->blas_workspace, BLAS_WORKSPACE,
-                      s->stream);
+                : cublasLtMatmul(s->blas_lt, p->operation, &alpha, g->A, p->a, g->B, p->b, &beta, g->C, p->c, g->C,
+                      p->c, &p->algorithm, s->blas_workspace, BLAS_WORKSPACE, s->stream);
 }
 
 /* Computes products for which cuBLASLt has no algorithm; in parts, as the library counts matrices by an int. */

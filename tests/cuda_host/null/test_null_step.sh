@@ -25,8 +25,8 @@ limit() {
 step nc15 tf32 rule
 cut -d' ' -f1 "$folder/rule" | sort | uniq -c | sort -rn
 "$bench" step nc15 --device cuda --math tf32 --warmup 20 --runs 50 --json | grep -o '"processor_ms":[0-9.]*'
-limit nc15 tf32 76
-limit nc15 bf16 93
-limit nc64 tf32 84
-limit lp tf32 89
+limit nc15 tf32 77
+limit nc15 bf16 96
+limit nc64 tf32 85
+limit lp tf32 90
 limit gc_enzymes tf32 85

@@ -14,7 +14,6 @@ typedef struct operands {
     float *wide[2];
     uint16_t *narrow[2];
     float *C, *vector;
-    void *bits;
 } operands;
 
 /* Returns a bfloat16 copy on the device: the upper 16 bits of each of n float32. */
@@ -34,13 +33,12 @@ static uint16_t *halves(const probe *p, const float *wide, int64_t n) {
 
 static operands make_operands(const probe *p) {
     int64_t most = LONG_ROWS * (p->dry ? 1 : p->d);
-    operands o = {.C = probe_memory(p, (size_t)most * sizeof(float)), .bits = probe_memory(p, (size_t)most * 2)};
+    operands o = {.C = probe_memory(p, (size_t)most * sizeof(float))};
     for (int i = 0; i < 2; i++) {
         o.wide[i] = probe_values(p, most, 1);
         o.narrow[i] = halves(p, o.wide[i], most);
     }
     o.vector = probe_values(p, most / p->d + p->d, 1);
-    seam_fill(p->s, o.bits, 0, (size_t)most);
     return o;
 }
 
@@ -51,7 +49,6 @@ static void release_operands(const probe *p, operands *o) {
     }
     seam_release(p->s, o->C);
     seam_release(p->s, o->vector);
-    seam_release(p->s, o->bits);
 }
 
 /* One matrix product of a step, column-major: C [m, n], the sum of k terms per entry. */
@@ -59,7 +56,7 @@ typedef struct product {
     const char *name;
     bool transposed_a, transposed_b;
     int64_t m, n, k;
-    bool relu, bias, bits, sums;
+    bool relu, bias, sums;
     int batch; /* 0: one product */
 } product;
 
@@ -98,8 +95,6 @@ static seam_gemm gemm_of(const product *w, const operands *o, int math) {
     g.relu = w->relu;
     g.bias = w->bias ? o->vector : NULL;
     g.sums = w->sums ? o->vector : NULL;
-    g.bits = w->bits ? o->bits : NULL;
-    g.ld_bits = w->bits ? (w->m + 127) / 128 * 128 : 0;
     return g;
 }
 
@@ -140,13 +135,9 @@ void probe_products(const probe *p) {
     int64_t N = p->rows, d = p->d, all = p->dry ? N : LONG_ROWS;
     const product products[] = {
         {"layer: relu, bias", true, false, d, N, d, .relu = true, .bias = true},
-        {"layer: relu, bits", true, false, d, N, d, .relu = true, .bits = true},
-        {"layer: relu, bits, bias", true, false, d, N, d, .relu = true, .bits = true, .bias = true},
         {"score of one column: bias", false, false, 1, N, d, .bias = true},
         {"gradient of the weights: sums", false, true, d, d, N, .sums = true},
         {"gradient of the weights: plain", false, true, d, d, N, .sums = false},
-        {"adjoint of relu by its bits", false, false, d, N, d, .bits = true},
-        {"adjoint of relu by its bits, k = 1", false, false, d, N, 1, .bits = true},
         {"gradient of the score's weights: sums", false, true, d, 1, N, .sums = true},
         {"layer of all hops: relu, bias", true, false, d, 4 * N, d, .relu = true, .bias = true},
         {"layers of 4 hops in a batch: relu, bias", true, false, d, N, d, .relu = true, .bias = true, .batch = 4},
@@ -171,7 +162,7 @@ static float first_of(const probe *p, const seam_gemm *g) {
     return value;
 }
 
-/* Two open questions: relu as max(x, 0) can drop a NaN, and its mask bit for an x of exactly 0 can be set or not. */
+/* An open question: relu as max(x, 0) can drop a NaN. */
 static void ask_relu(const probe *p, const operands *o) {
     const float nan = NAN;
     product layer = {"", true, false, p->d, p->rows, p->d, .relu = true, .bias = true};
@@ -182,15 +173,6 @@ static void ask_relu(const probe *p, const operands *o) {
             printf("{\"what\":\"relu of NaN %s\",\"is_nan\":%s}\n", math_name[math],
                 isnan(first_of(p, &g)) ? "true" : "false");
         probe_send(p, o->wide[1], &(float){1}, sizeof nan);
-        product zero = {"", true, false, p->d, p->rows, p->d, .relu = true, .bits = true};
-        product adjoint = {"", false, false, p->d, p->rows, p->d, .bits = true};
-        seam_gemm forward = gemm_of(&zero, o, math), backward = gemm_of(&adjoint, o, math);
-        forward.alpha = 0;
-        if (!seam_epilogue(p->s, &forward) || !seam_epilogue(p->s, &backward))
-            continue;
-        first_of(p, &forward);
-        printf("{\"what\":\"relu's bit at 0 %s\",\"passes\":%s}\n", math_name[math],
-            first_of(p, &backward) != 0 ? "true" : "false");
     }
 }
 
