@@ -17,7 +17,13 @@ void add_test(const char *name, CMUnitTestFunction test, CMFixtureFunction creat
 
 static bool skipped;
 
-void skip_test(const char *file, int line) {
+void skip_test(const char *file, int line, const char *why, ...) {
+    char text[300];
+    va_list arguments;
+    va_start(arguments, why);
+    vsnprintf(text, sizeof text, why, arguments);
+    va_end(arguments);
+    print_message("skipped: %s\n", text);
     skipped = true;
     _skip(file, line);
     abort(); /* _skip jumps out of the test */

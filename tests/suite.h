@@ -29,11 +29,12 @@ void add_test(const char *name, CMUnitTestFunction test, CMFixtureFunction creat
 /* Runs the tests; returns 0 if none failed. It is the default main of a program. */
 int run_suite(void);
 
+/* Skips the running test. The arguments say why, as those of printf; tools/test ends with the reasons. */
+#undef skip
+#define skip(...) skip_test(__FILE__, __LINE__, __VA_ARGS__)
+_Noreturn void skip_test(const char *file, int line, const char *why, ...) __attribute__((format(printf, 3, 4)));
 /* cmocka leaves a skipped test by a jump, so nothing that it holds is released: the program's tear-down must not count
  * what is left. */
-#undef skip
-#define skip() skip_test(__FILE__, __LINE__)
-_Noreturn void skip_test(const char *file, int line);
 bool a_test_was_skipped(void);
 
 /* Returns zeroed memory that is freed when the running test ends, or at free_test_memory. */

@@ -128,7 +128,7 @@ BARE_TEST(results_keep_their_bits) {
 
 static void expect_poison(toy *y) {
     if (!__asan_address_is_poisoned)
-        skip(); /* only AddressSanitizer poisons memory */
+        skip("only AddressSanitizer poisons memory");
     mo_tensor *T = mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 7), *kept = mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 8);
     const double *x = mo_tensor_view(T).data, *k = mo_tensor_view(kept).data;
     assert_false(__asan_address_is_poisoned(x + 2));

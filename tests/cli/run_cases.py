@@ -251,7 +251,7 @@ def main():
                 for at, line in lines:
                     if line.startswith("skip unless "):
                         if subprocess.run(["bash", "-c", line[12:]], env=environment, capture_output=True).returncode:
-                            result = "skipped"
+                            result, claim = "skipped", f"{claim}: unless {line[12:]}"
                             break
                     else:
                         runner.line(line)

@@ -16,10 +16,7 @@ static const char *python_with(const char *modules) {
         if (pythons[i] && system(command) == 0)
             return pythons[i];
     }
-    print_message(
-        "skipped: no Python that imports %s (Debian package python3-sklearn, or set MOCHI_PYTHON)\n", modules);
-    skip();
-    return NULL;
+    skip("no Python that imports %s (Debian package python3-sklearn, or set MOCHI_PYTHON)", modules);
 }
 
 enum { KEPT = 40, CLASSES = 7, QUERIES = 5 };

@@ -13,8 +13,7 @@ static const double tolerance = 5e-3;
 TEST(two_hundred_steps_have_the_losses_of_float32) {
     static parity_run full, rounded, again;
     if (!avx512_has_bf16()) {
-        print_message("this processor has no AVX512-BF16\n");
-        skip();
+        skip("this processor has no AVX512-BF16");
     }
     mo_context *ctx[] = {device_context_of(MO_CPU, 1),
         mo_context_create(&(mo_context_options){.threads = 1, .math = MO_MATH_BF16}),
