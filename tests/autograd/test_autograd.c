@@ -25,19 +25,6 @@ TEST_OF(backward_adds_to_leaves_until_they_are_zeroed, toy *y) {
     assert_values(mo_grad_of(a), 0, 0);
 }
 
-TEST_OF(third_derivative_of_the_fourth_power, toy *y) {
-    mo_tensor *x = toy_leaf(y, 2, -3), *d = x;
-    d = toy_mul(y->t, toy_mul(y->t, x, x), toy_mul(y->t, x, x));
-    const double expected[3][2] = {{32, -108}, {48, 108}, {48, -72}}; /* derivatives of x^4: 4 x^3, 12 x^2, 24 x */
-    for (int order = 0; order < 3; order++) {
-        mo_tensor *root = d;
-        assert_int_equal(mo_grad(y->t, &root, NULL, 1, &x, &d, 1, MO_CREATE_GRAPH), MO_OK);
-        assert_values(d, expected[order][0], expected[order][1]);
-    }
-    assert_int_equal(mo_backward(y->t, toy_sum(y->t, d)), MO_OK);
-    assert_values(mo_grad_of(x), 24, 24);
-}
-
 TEST_OF(cotangents_weigh_the_outputs_and_may_be_missing, toy *y) {
     mo_tensor *a = toy_leaf(y, 2, 3), *g;
     mo_tensor *ys[] = {toy_mul(y->t, a, a), toy_add(y->t, a, a)};

@@ -5,15 +5,6 @@
 
 static const fixtures around_each = {context_open, context_close};
 
-static mo_tensor *too_few_columns(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zq), mo_slice(t, Ys, MO_AXIS(1), 0, 1)));
-}
-
-static mo_tensor *nothing(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return NULL;
-}
-
 /* Applies the head to n_s = n_q = 4, d = 3, C = 2, and expects an error with this message. */
 static void assert_refused(mo_context *ctx, const mo_head *head, int64_t n_q, const char *message) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
@@ -41,15 +32,6 @@ TEST(a_head_of_another_build_is_refused) {
     mo_head untold = mo_head_prototype_inner;
     untold.n_samples = 3;
     assert_refused(*state, &untold, 4, "head prototype_inner: 3 samples without a table of them");
-}
-
-TEST(wrong_logits_are_refused_with_both_shapes) {
-    mo_head wrong = mo_head_prototype_inner;
-    wrong.name = "mine";
-    wrong.logits = too_few_columns;
-    assert_refused(*state, &wrong, 4, "head mine: it returned logits [4, 1] float64, expected [4, 2] float64");
-    wrong.logits = nothing;
-    assert_refused(*state, &wrong, 4, "head mine: it returned no tensor");
 }
 
 TEST_OF(rows_and_labels_of_different_length_are_refused, mo_context *ctx) {

@@ -125,19 +125,6 @@ TEST_OF(weights_that_do_not_fit_are_named, mo_context *ctx) {
     assert_failed(ctx, MO_UNSUPPORTED, PARTS("head prototype_cosine: its logits are not linear in the queries"));
 }
 
-TEST_OF(ridge_backward_never_factorizes, mo_context *ctx) {
-    ridge_problem p = make_ridge(ctx, 6, 9, 6, 1);
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
-    mo_tensor *logits = ridge_logits(t, p.in, MO_RIDGE_AUTO), *first[4], *second[4];
-    int64_t before = mo_context_counters(ctx).factorizations;
-    assert_int_equal(before, 1);
-    mo_grad(t, &logits, NULL, 1, p.in, first, 4, MO_CREATE_GRAPH);
-    mo_grad(t, first, NULL, 4, p.in, second, 4, 0);
-    assert_true(mo_ok(ctx));
-    assert_int_equal(mo_context_counters(ctx).factorizations, before);
-    release_ridge(&p);
-}
-
 TEST_OF(prototypes_give_the_values_worked_by_hand, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double zs[] = {1, 0, 3, 0, 0, 2}, ys[] = {1, 0, 1, 0, 0, 1}, zq[] = {1, 1}, x[2];

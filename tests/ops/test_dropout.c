@@ -58,15 +58,3 @@ TEST_OF(position_alone_decides_the_mask, toy *y) {
         same += at(next, i) == at(whole, i);
     assert_true(same < 10);
 }
-
-TEST_OF(gradient_is_the_mask, toy *y) {
-    const int64_t n = 20;
-    mo_random r = start();
-    HELD(mo_tensor) *X = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n));
-    mo_tensor *g;
-    mo_tensor_fill(X, 2);
-    mo_tensor *Y = mo_keep(mo_dropout(y->t, X, 0.25, &r));
-    mo_grad(y->t, &Y, NULL, 1, &X, &g, 1, 0);
-    for (int i = 0; i < n; i++)
-        assert_true(2 * at(g, i) == at(Y, i));
-}

@@ -152,15 +152,6 @@ TEST(of_equal_penalties_the_strongest_is_taken) {
     assert_true(fabs(tuned.row[0].nll - strongest.row[0].nll) <= 1e-12);
 }
 
-TEST_OF(one_shot_has_no_temperature_but_figures, scratch *s) {
-    HELD(mo_embeddings) *E = make(s, MO_F32, 1);
-    mo_fit_options options = defaults;
-    seen x = {0};
-    options.shots = (int64_t[]){1};
-    mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &x);
-    assert_true(isnan(x.row[0].ece_temperature) && x.row[0].accuracy > 50);
-}
-
 /* The rows of a sweep, and how often tuning chose each value. */
 typedef struct swept {
     mo_fit_row own, row[16];
