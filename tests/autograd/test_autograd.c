@@ -1,8 +1,6 @@
 /* tests/autograd/test_autograd.c - gradients, and gradients of gradients, on toy ops. */
 #include "tests/toy_ops.h"
 
-static const fixtures around_each = {toy_create, toy_release};
-
 TEST_OF(grad_equals_backward, toy *y) {
     mo_tensor *a = toy_leaf(y, 2, 3), *b = toy_leaf(y, 5, 7), *grads[2];
     mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, toy_mul(y->t, a, b), a)); /* loss = sum(a a b) */

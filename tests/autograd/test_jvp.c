@@ -2,8 +2,6 @@
  * unchanged. */
 #include "tests/toy_ops.h"
 
-static const fixtures around_each = {toy_create, toy_release};
-
 static mo_tensor *pair(toy *y, double first, double second) {
     return mo_from(y->t, MO_F64, 1, (int64_t[]){2}, (double[]){first, second});
 }

@@ -1,8 +1,6 @@
 /* tests/autograd/test_scope.c - scopes free the tensors of a loop or of an op's forward, on the toy ops. */
 #include "tests/toy_ops.h"
 
-static const fixtures around_each = {toy_create, toy_release};
-
 TEST_OF(a_loop_that_keeps_its_state_uses_constant_memory, toy *y) {
     mo_tensor *a = toy_leaf(y, 1.001, 0.999), *x = toy_mul(y->t, a, a), *grad;
     mo_scope scope = mo_scope_open(y->t);

@@ -7,8 +7,6 @@
 
 #include "tests/largest_difference.h"
 
-static const fixtures around_each = {context_open, context_close};
-
 /* Returns a float64 leaf of normal numbers; rows from `repeat` on copy earlier rows. */
 static mo_tensor *draw(mo_context *ctx, int64_t rows, int64_t columns, int64_t repeat, uint64_t stream) {
     mo_random r = mo_random_at(7, MO_PURPOSE_CHECK, stream);
@@ -56,12 +54,12 @@ static void compare_forms(mo_context *ctx, int64_t n_s, int64_t d, int64_t repea
     release_ridge(&p);
 }
 
-TEST(ridge_dual_equals_primal_in_value_and_gradient) {
-    compare_forms(*state, 6, 11, 6);   /* n_s < d + 1 */
-    compare_forms(*state, 12, 11, 12); /* n_s = d + 1 */
-    compare_forms(*state, 40, 11, 40); /* n_s > d + 1 */
-    compare_forms(*state, 10, 7, 4);   /* repeated rows */
-    compare_forms(*state, 1, 7, 1);
+TEST_OF(ridge_dual_equals_primal_in_value_and_gradient, mo_context *ctx) {
+    compare_forms(ctx, 6, 11, 6);   /* n_s < d + 1 */
+    compare_forms(ctx, 12, 11, 12); /* n_s = d + 1 */
+    compare_forms(ctx, 40, 11, 40); /* n_s > d + 1 */
+    compare_forms(ctx, 10, 7, 4);   /* repeated rows */
+    compare_forms(ctx, 1, 7, 1);
 }
 
 TEST_OF(ridge_names_itself_where_its_labels_do_not_fit, mo_context *ctx) {

@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 /* Returns the first of MOCHI_PYTHON, python3 and Debian's Python that can import the modules ("numpy, sklearn"). If
  * none can, prints so and skips the test. */
 static const char *python_with(const char *modules) {
@@ -105,10 +103,10 @@ static void compare(scratch *s, int64_t k) {
     scratch_files(s, true);
 }
 
-TEST(scores_equal_scikit_learns_with_fewer_rows_than_columns) {
-    compare(*state, 4);
+TEST_OF(scores_equal_scikit_learns_with_fewer_rows_than_columns, scratch *s) {
+    compare(s, 4);
 }
 
-TEST(scores_equal_scikit_learns_with_more_rows_than_columns) {
-    compare(*state, 20);
+TEST_OF(scores_equal_scikit_learns_with_more_rows_than_columns, scratch *s) {
+    compare(s, 20);
 }

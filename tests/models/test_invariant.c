@@ -2,8 +2,6 @@
  * repeated and resumed bit for bit. */
 #include "tests/models/drawn_episode.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 /* ---- columns beyond the rank ---- */
 
 /* Returns an episode whose last two columns in both blocks are zero, as for features of lower rank; their log singular

@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { DIM = 6, ROWS = 23, GRAPHS = 5, MAX_PARAMETERS = 64 };
 
 static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {

@@ -2,8 +2,6 @@
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 
-static const fixtures around_each = {toy_create, toy_release};
-
 static mo_random start(void) {
     return mo_random_at(3, MO_PURPOSE_DROPOUT, 41);
 }

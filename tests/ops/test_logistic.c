@@ -3,8 +3,6 @@
 #include "models/inside.h"
 #include "tests/scratch.h"
 
-static const fixtures around_each = {context_open, context_close};
-
 /* A batch of problems: rows around one mean per class, with means `spread` apart, and one-hot labels. */
 typedef struct problem {
     int64_t batch, n, d, classes;
@@ -102,7 +100,7 @@ TEST_OF(kernel_and_composed_iterations_agree, mo_context *ctx) {
     }
 }
 
-TEST(derivatives_hold_at_the_size_of_an_episode) {
+TEST_OF(derivatives_hold_at_the_size_of_an_episode, mo_context *ctx) {
     static const mo_head_sample samples[] = {
         {.support = 20, .queries = 6, .dim = 32, .classes = 5},
         {.support = 40, .queries = 6, .dim = 6, .classes = 4},
@@ -113,7 +111,7 @@ TEST(derivatives_hold_at_the_size_of_an_episode) {
         mo_head head = *heads[h];
         head.samples = samples;
         head.n_samples = 3;
-        mo_check_result r = mo_check_head(*state, &head, 2, 15);
+        mo_check_result r = mo_check_head(ctx, &head, 2, 15);
         if (!r.pass || !(r.error <= 1e-5))
             fail_msg("%s: error %g; %s", head.name, r.error, r.worst);
     }

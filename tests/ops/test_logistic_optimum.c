@@ -3,8 +3,6 @@
 #include "models/inside.h"
 #include "tests/scratch.h"
 
-static const fixtures around_each = {context_open, context_close};
-
 TEST_OF(without_penalty_rows_that_overlap_have_their_optimum, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double x[] = {1, 1, 1, 0}, y[] = {1, 0, 1, 0, 0, 1, 0, 1}, w[4];

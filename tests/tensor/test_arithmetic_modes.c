@@ -7,8 +7,6 @@
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
-
-static const fixtures around_all = {scratch_create, scratch_release};
 #endif
 
 static const int roundings[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};

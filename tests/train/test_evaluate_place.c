@@ -4,8 +4,6 @@
 #include "tests/device.h"
 #include "tests/training_run.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 static mo_pool *pool_at(mo_context *ctx, mo_feature_form form, mo_feature_place place, const char *cache) {
     mo_feature_options o = planted_features();
     o.form = form;

@@ -7,8 +7,6 @@
 
 #include <malloc.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 static const char *const place_names[] = {"auto", "device", "host", "disk"};
 
 static mo_feature_options placed(mo_feature_place place, mo_feature_form form, const char *cache) {

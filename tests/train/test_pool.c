@@ -1,8 +1,6 @@
 /* tests/train/test_pool.c - pools: their sources, and from which task families their episodes are. */
 #include "tests/planted.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 /* tests/cli/train.cases has wrong tasks after a name. */
 TEST_OF(wrong_graphs_and_shares_are_named, scratch *s) {
     mo_graph *bare = mo_graph_from_edges(s->ctx, "bare", 3, 0, NULL, NULL);

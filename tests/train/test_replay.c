@@ -3,8 +3,6 @@
 #include "tests/device.h"
 #include "tests/training_run.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { STEPS = 10 };
 
 typedef struct trace {

@@ -7,8 +7,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 TEST_OF(thread_count_changes_no_bit, scratch *s) {
     static const int threads[] = {2, 3, 8};
     for (int k = 0; k < 3; k++) { /* one episode a step, three, and three in blocks of rows */

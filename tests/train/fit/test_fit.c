@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
 
 TEST_OF(draws_are_plans_of_the_rows, scratch *s) {
