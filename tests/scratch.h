@@ -80,6 +80,8 @@ static inline int context_close(void **state) {
     return mo_context_release(*state) == MO_OK ? 0 : -1;
 }
 
+FIXTURES_OF(mo_context, false, context_open, context_close)
+
 /* Set-up of a group: *state becomes a scratch. */
 static inline int scratch_create(void **state) {
     scratch *s = calloc(1, sizeof *s);
@@ -112,6 +114,8 @@ static inline int scratch_release(void **state) {
     free(s);
     return clean ? 0 : -1;
 }
+
+FIXTURES_OF(scratch, true, scratch_create, scratch_release)
 
 /* Returns the path of a name in the folder, which stays as it is until the scratch is released. */
 static inline const char *scratch_path(scratch *s, const char *name) {

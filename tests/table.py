@@ -5,7 +5,8 @@ Usage: tests/table.py [--table] LOG.json...      the testlog.json files of one o
 
 --table: a line per test with its time, its processor time if tests/processor_time ran it, and what it ran: the number of
 its test functions, and the last line of figures that it printed. A test that passed but says nothing of what it ran counts
-as failed, as it may have run nothing. The last line counts all: N passed, N failed, N skipped.
+as failed, as it may have run nothing. One that passed but skipped a part counts as run in part. The last lines say why
+tests, or their parts, were skipped, and count all: N passed, N failed, N skipped, N in part.
 """
 import json
 import math
@@ -14,7 +15,9 @@ import sys
 
 PASSED = ("OK", "EXPECTEDFAIL")
 # The lines that cmocka and scripts print around a test's own lines.
-FRAME = re.compile(r"^\s*(\[[ =]|\d+ (FAILED|PASSED) TEST|$)|\.sh: line \d+: ")
+FRAME = re.compile(r"^\s*(\[[ =]|\d+ (FAILED|PASSED|SKIPPED) TEST|$)|\.sh: line \d+: ")
+# Why a test, or a part of it, was skipped: a program's, a claim's of a script, pytest's. cmocka's own line gives no reason.
+SKIPPED = re.compile(r"^(?:\w+: )?skipped: (.+)|^\[  SKIPPED \] .+: (.+)|^(SKIPPED \[\d+\] .+)|^\[  SKIPPED \] (\w+)$", re.M)
 # The last line of tests/processor_time.
 PROCESSOR = re.compile(r"^processor: ([\d.]+) s$", re.M)
 
@@ -39,6 +42,13 @@ def ran(result):
     return "; ".join(parts + [line[:100] for line in figures[-1:]])
 
 
+def skips(result):
+    """Returns why the test, or parts of it, were skipped; each reason once."""
+    found = SKIPPED.findall(result.get("stdout", "") + "\n" + result.get("stderr", ""))
+    reasons = [claim or pytest or own for own, claim, pytest, _ in found if claim or pytest or own]
+    return list(dict.fromkeys(reasons)) or ["no reason given"] * bool(found)
+
+
 def processor(result):
     """The processor time of a test in seconds; NaN if it was not measured."""
     found = PROCESSOR.findall(result.get("stderr", ""))
@@ -59,10 +69,14 @@ def main(arguments):
               f"{sum(measured) / 60:.0f} minutes of processor time in {len(measured)} of them")
     for name in silent:
         print(f"{name}: passed without a word about what it ran: it may have run nothing")
-    passed = sum(r["result"] in PASSED for r in results) - len(silent)
-    skipped = sum(r["result"] == "SKIP" for r in results)
-    failed = len(results) - passed - skipped
-    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    skipped = [r for r in results if r["result"] == "SKIP"]
+    in_part = [r for r in results if r["result"] in PASSED and r["name"] not in silent and skips(r)]
+    for what, some in (("skipped", skipped), ("run in part", in_part)):
+        for r in some:
+            print(f"{r['name'].split(' / ')[-1]}: {what}: " + "; ".join(reason[:120] for reason in skips(r) or ["no reason given"]))
+    passed = sum(r["result"] in PASSED for r in results) - len(silent) - len(in_part)
+    failed = len(results) - passed - len(skipped) - len(in_part)
+    print(f"{passed} passed, {failed} failed, {len(skipped)} skipped, {len(in_part)} in part")
     return failed > 0 or passed == 0
 
 

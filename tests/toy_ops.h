@@ -37,6 +37,8 @@ static inline int toy_release(void **state) {
     return live == 0 ? 0 : -1;
 }
 
+FIXTURES_OF(toy, false, toy_create, toy_release)
+
 /* Returns a float64 leaf [2] that needs a gradient, and that the test releases. */
 static inline mo_tensor *toy_leaf_apart(mo_context *ctx, double first, double second) {
     return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){first, second}));

@@ -1,8 +1,6 @@
 /* tests/autograd/test_autograd.c - gradients, and gradients of gradients, on toy ops. */
 #include "tests/toy_ops.h"
 
-static const fixtures around_each = {toy_create, toy_release};
-
 TEST_OF(grad_equals_backward, toy *y) {
     mo_tensor *a = toy_leaf(y, 2, 3), *b = toy_leaf(y, 5, 7), *grads[2];
     mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, toy_mul(y->t, a, b), a)); /* loss = sum(a a b) */
@@ -23,19 +21,6 @@ TEST_OF(backward_adds_to_leaves_until_they_are_zeroed, toy *y) {
     }
     mo_zero_grad(a);
     assert_values(mo_grad_of(a), 0, 0);
-}
-
-TEST_OF(third_derivative_of_the_fourth_power, toy *y) {
-    mo_tensor *x = toy_leaf(y, 2, -3), *d = x;
-    d = toy_mul(y->t, toy_mul(y->t, x, x), toy_mul(y->t, x, x));
-    const double expected[3][2] = {{32, -108}, {48, 108}, {48, -72}}; /* derivatives of x^4: 4 x^3, 12 x^2, 24 x */
-    for (int order = 0; order < 3; order++) {
-        mo_tensor *root = d;
-        assert_int_equal(mo_grad(y->t, &root, NULL, 1, &x, &d, 1, MO_CREATE_GRAPH), MO_OK);
-        assert_values(d, expected[order][0], expected[order][1]);
-    }
-    assert_int_equal(mo_backward(y->t, toy_sum(y->t, d)), MO_OK);
-    assert_values(mo_grad_of(x), 24, 24);
 }
 
 TEST_OF(cotangents_weigh_the_outputs_and_may_be_missing, toy *y) {

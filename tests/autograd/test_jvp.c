@@ -2,21 +2,8 @@
  * unchanged. */
 #include "tests/toy_ops.h"
 
-static const fixtures around_each = {toy_create, toy_release};
-
 static mo_tensor *pair(toy *y, double first, double second) {
     return mo_from(y->t, MO_F64, 1, (int64_t[]){2}, (double[]){first, second});
-}
-
-/* y1 = a a b, y2 = sum(b b): dy1 = 2 a b da + a a db, dy2 = 2 <b, db>. */
-TEST_OF(tangents_are_the_differential, toy *y) {
-    mo_tensor *a = toy_leaf(y, 2, 3), *b = toy_leaf(y, 5, 7), *tangents[2];
-    mo_tensor *ys[] = {toy_mul(y->t, toy_mul(y->t, a, a), b), toy_sum(y->t, toy_mul(y->t, b, b))};
-    mo_tensor *vs[] = {pair(y, 1, -2), pair(y, 10, 0.5)};
-    assert_int_equal(mo_jvp(y->t, ys, 2, (mo_tensor *[]){a, b}, vs, 2, tangents, 0), MO_OK);
-    assert_values(tangents[0], 2 * 2 * 5 * 1 + 2 * 2 * 10, 2 * 3 * 7 * -2 + 3 * 3 * 0.5);
-    assert_int_equal(mo_ndim(tangents[1]), 0);
-    assert_true(at(tangents[1], 0) == 2 * (5 * 10 + 7 * 0.5));
 }
 
 /* The derivatives of x^4 along v = 1: 4 x^3, 12 x^2, 24 x. */
@@ -31,17 +18,6 @@ TEST_OF(tangents_of_tangents, toy *y) {
     }
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, d)), MO_OK); /* a tangent has a gradient too */
     assert_values(mo_grad_of(x), 24, 24);
-}
-
-/* f = sum(a a b): H [u; v] = [2 b u + 2 a v; 2 a u]. */
-TEST_OF(tangent_of_a_gradient_is_the_product_with_the_hessian, toy *y) {
-    mo_tensor *xs[] = {toy_leaf(y, 2, 3), toy_leaf(y, 5, 7)}, *grads[2], *tangents[2];
-    mo_tensor *f = toy_sum(y->t, toy_mul(y->t, toy_mul(y->t, xs[0], xs[0]), xs[1]));
-    mo_tensor *vs[] = {pair(y, 1, -1), pair(y, 4, 8)};
-    mo_grad(y->t, &f, NULL, 1, xs, grads, 2, MO_CREATE_GRAPH);
-    assert_int_equal(mo_jvp(y->t, grads, 2, xs, vs, 2, tangents, 0), MO_OK);
-    assert_values(tangents[0], 2 * 5 + 2 * 2 * 4, -2 * 7 + 2 * 3 * 8);
-    assert_values(tangents[1], 2 * 2, -2 * 3);
 }
 
 /* The graph still serves a second jvp and a backward; a jvp adds only its tangents to the tape. */

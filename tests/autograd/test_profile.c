@@ -4,8 +4,6 @@
 
 #include <time.h>
 
-static const fixtures around_each = {toy_create, toy_release};
-
 /* Returns the profile's entry of an op in forward or backward, in the vjp of another op or none; fails if there is
  * none. */
 static mo_profile_entry entry(const mo_context *ctx, const char *op, bool backward, const char *vjp_of) {

@@ -1,8 +1,6 @@
 /* tests/autograd/test_scope.c - scopes free the tensors of a loop or of an op's forward, on the toy ops. */
 #include "tests/toy_ops.h"
 
-static const fixtures around_each = {toy_create, toy_release};
-
 TEST_OF(a_loop_that_keeps_its_state_uses_constant_memory, toy *y) {
     mo_tensor *a = toy_leaf(y, 1.001, 0.999), *x = toy_mul(y->t, a, a), *grad;
     mo_scope scope = mo_scope_open(y->t);
@@ -64,37 +62,4 @@ TEST_OF(scopes_nest, toy *y) {
     mo_tape_reset(y->t);
     assert_int_equal(live, 64); /* one value, in a chunk of 64 bytes */
     assert_int_equal(mo_context_counters(y->ctx).tape_live, 0);
-}
-
-/* ---- an op whose forward takes a gradient: Y = d (sum x^3) / dx ---- */
-
-static void slope_forward(mo_call *c) {
-    assert_true(mo_call_recorded(c) == mo_needs_grad(c->in[0]));
-    mo_tape_set_mode(c->t, MO_RECORD);
-    mo_tensor *x = mo_require_grad(mo_stop_gradient(c->t, c->in[0])), *grad;
-    mo_tensor *cube = toy_sum(c->t, toy_mul(c->t, toy_mul(c->t, x, x), x));
-    if (mo_grad(c->t, &cube, NULL, 1, &x, &grad, 1, 0) == MO_OK)
-        mo_tensor_copy(c->out[0], grad);
-}
-
-static void slope_vjp(mo_vjp *v) { /* returns 6 x y_bar */
-    mo_tensor *six = mo_full(v->t, MO_F64, 1, (int64_t[]){2}, 6);
-    v->in_bar[0] = toy_mul(v->t, toy_mul(v->t, v->in[0], v->out_bar[0]), six);
-}
-
-static const mo_op slope_op = {
-    .name = "slope_of_cube", .n_in = 1, .reads_in = 1, .shape = toy_shape, .forward = slope_forward, .vjp = slope_vjp};
-
-TEST_OF(a_forward_may_take_gradients, toy *y) {
-    mo_tensor *a = toy_leaf(y, 2, 3), *grad;
-    mo_tensor *slope = mo_apply(y->t, &slope_op, &a, 1, NULL);
-    assert_values(slope, 12, 27);
-    assert_int_equal(mo_tape_nodes(y->t), 1);
-    mo_grad(y->t, &slope, NULL, 1, &a, &grad, 1, 0);
-    assert_values(grad, 12, 18);
-    mo_tape_set_mode(y->t, MO_EVAL);
-    mo_tensor *data = mo_stop_gradient(y->t, a);
-    assert_values(mo_apply(y->t, &slope_op, &data, 1, NULL), 12, 27);
-    assert_int_equal(mo_tape_nodes(y->t), 1);
-    assert_int_equal(mo_tape_mode(y->t), MO_EVAL);
 }

@@ -6,8 +6,6 @@
 
 #include <time.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { POINTS = 16, SUPPORT = 6, WIDTH = 8, WARM = 2000, STEPS = 100000 };
 
 typedef struct training {

@@ -3,8 +3,6 @@
 
 #include <time.h>
 
-static const fixtures around_each = {toy_create, toy_release};
-
 TEST_OF(eval_records_nothing, toy *y) {
     mo_tensor *a = toy_leaf(y, 2, 3);
     mo_tape_set_mode(y->t, MO_EVAL);

@@ -13,6 +13,7 @@
     : STATEMENT            a Python statement
 
 In TEXT, \\n, \\t, \\r and \\xHH are these characters. `#` begins a comment. A case that starts `skip unless COMMAND` is skipped, saying so.
+Lines before the first case start each.
 """
 import json
 import os
@@ -222,14 +223,14 @@ class Runner:
 
 def cases_of(path):
     """The claims, each with its lines and their numbers in the file."""
-    cases = []
+    cases, everywhere = [], []
     for at, line in enumerate(path.read_text().splitlines(), 1):
         if line.startswith("== "):
-            cases.append((line[3:], []))
+            cases.append((line[3:], everywhere[:]))
         elif line.startswith("  ") and cases[-1][1]:
             cases[-1][1][-1] = (cases[-1][1][-1][0], cases[-1][1][-1][1] + "\n" + line)
         elif line and not line.startswith("#"):
-            cases[-1][1].append((at, line))
+            (cases[-1][1] if cases else everywhere).append((at, line))
     return cases
 
 
@@ -251,7 +252,7 @@ def main():
                 for at, line in lines:
                     if line.startswith("skip unless "):
                         if subprocess.run(["bash", "-c", line[12:]], env=environment, capture_output=True).returncode:
-                            result = "skipped"
+                            result, claim = "skipped", f"{claim}: unless {line[12:]}"
                             break
                     else:
                         runner.line(line)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of tools/data/convert.py and tools/data/unpickle.py: what they write and what they refuse. Skipped (77) if no
-Python has NumPy; GraphML needs networkx, Matrix Market SciPy."""
+"""Tests of tools/data/convert.py and tools/data/unpickle.py: what they make of data sets' own forms and what they refuse. Skipped (77) if no
+Python has NumPy. tests/cli/forms.cases has the forms that mochi suggests it for."""
 
 import array
 import gzip
@@ -10,7 +10,6 @@ import json
 import os
 import pathlib
 import pickle
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -240,136 +239,6 @@ class Conversion(unittest.TestCase):
         table = self.write("T.csv", "label,node_id,neighbour\n0,0,[4]\n")
         self.refused("expected neighbours 0..0", "cstag", table, self.out)
         self.assertEqual(convert("cstag", table).returncode, 1)
-
-
-class OtherForms(unittest.TestCase):
-    """Files that mochi reads through convert.py."""
-
-    def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory()
-        self.folder = pathlib.Path(self.scratch.name)
-
-    def tearDown(self):
-        self.scratch.cleanup()
-
-    def put(self, name, content):
-        path = self.folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    def told(self, source, command=("data", "info")):
-        """The graph that mochi reads after it has run the command that its message suggests for the source."""
-        done = subprocess.run([MOCHI, *command, str(source)], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 1, done.stderr)
-        words = shlex.split(done.stderr.split("convert it by ")[1])
-        self.assertEqual(words[0], "python3")
-        done = subprocess.run([sys.executable, "-B", *words[1:]], capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
-        return described(words[-1])
-
-    def refused(self, part, path, form="graph"):
-        done = convert(form, path, self.folder / "out")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn(part, done.stderr)
-        self.assertIn(str(path), done.stderr)
-        self.assertFalse((self.folder / "out").exists())
-
-    def members(self, path):
-        with zipfile.ZipFile(path) as archive:
-            return {name: archive.read(name + ".npy")[128:] for name in (n.removesuffix(".npy") for n in archive.namelist())}
-
-    def test_node_link_json(self):
-        nodes = [{"id": "ann", "class": "tea", "age": 41}, {"id": 7}, {"id": [1, None], "class": "chess", "age": 7}]
-        for key in ("links", "edges"):
-            text = json.dumps({"nodes": nodes, key: [{"source": "ann", "target": 7, "weight": 3},
-                                                     {"source": [1, None], "target": 7}]})
-            about = self.told(self.put("my friends.json", text))
-            self.assertEqual(about["hash"], "c2e01ca17e4ffcae5f78471a497cfdbf")
-        names = self.members(self.folder / "my friends.npz")
-        self.assertEqual(names["names_text"], b"ann\x007\x00[1, null]\x00")
-        self.assertEqual(names["class_names_text"], b"chess\0tea\0")
-
-    def test_the_command_is_named_wherever_a_graph_is_opened(self):
-        path = self.put("x.mtx", "")
-        for command in (["predict", "--labels", "y.csv", "--data"], ["embed", "--out", "Z.npy", "--data"],
-                        ["eval", "--weights", "random", "--data"], ["train", "--out", "run", "--pool"]):
-            done = subprocess.run([MOCHI, *command, path], capture_output=True, text=True, cwd=self.folder)
-            self.assertIn(f"graph '{path}' '{path.with_suffix('.npz')}'", done.stderr, command)
-
-    def test_a_folder_is_a_set(self):
-        for name, y in (("b", 1), ("a", 3), ("c", 1)):
-            self.put(f"set/{name}.json", json.dumps({"graph": {"y": y}, "nodes": [{"id": 0, "atom": "C"}, {"id": 1, "atom": "O"}],
-                                                     "edges": [{"source": 0, "target": 1}]}))
-        about = self.told(f"{self.folder}/set/")
-        self.assertEqual((about["graphs"], about["nodes"], about["features"]), (3, 6, 2))
-        members = self.members(self.folder / "set.npz")
-        self.assertEqual(members["names_text"], b"a\0b\0c\0")
-        self.assertEqual(members["labels"], array.array("q", [1, 0, 0]).tobytes())
-        self.put("set/labels.csv", "graph,class\nc,x\na,y\n")
-        self.told(self.folder / "set")
-        members = self.members(self.folder / "set.npz")
-        self.assertEqual(members["labels"], array.array("q", [1, -1, 0]).tobytes())
-        self.put("set/labels.csv", "a,y\nd,x\n")
-        self.refused("expected a graph, each once", self.folder / "set")
-
-    def test_json_that_contradicts_itself_is_refused(self):
-        two, edges = '"nodes": [{"id": 0}, {"id": 1}]', '"links": [{"source": 0, "target": 1}]'
-        whole = "{" + two + ", " + edges + "}"
-        for n in range(0, len(whole), 9):
-            self.refused("expected", self.put("x.json", whole[:n]))
-        for text, part in ((whole.replace("1}]}", "2}]}"), "found the end '2'"), (whole.replace('"id": 1', '"id": "0"'), "twice"),
-                           (whole.replace('"id": 1', '"id": 1, "id": 2'), "each key"), ("{" + two + "}", "links or edges"),
-                           (whole.replace('"id": 1', '"id": 1, "x": 1e39'), "finite float32"),
-                           (whole.replace('"id": 0', '"id": 0, "x": "a"').replace('"id": 1', '"id": 1, "x": 1'), "of one kind"),
-                           (whole.replace('"id": 1', '"it": 1'), "nodes[1]"), ("[" * 100000, "expected JSON"),
-                           ('{"nodes": [], "links": []}', "one node or more")):
-            self.refused(part, self.put("x.json", text))
-
-    @unittest.skipUnless(importlib.util.find_spec("networkx"), "networkx is not installed")
-    def test_graphml(self):
-        import networkx
-        g = networkx.DiGraph([("b", "a"), ("a", "b"), ("c", "b")])
-        for node, values in {"b": {"club": "tea", "age": 41}, "c": {"club": "chess", "age": 7}}.items():
-            g.nodes[node].update(values)
-        for name in ("x.graphml", "x.graphml.gz"):
-            networkx.write_graphml(g, self.folder / name)
-            self.assertEqual(self.told(self.folder / name)["edges"], 2)
-            members = self.members(self.folder / "x.npz")
-            self.assertEqual(members["names_text"], b"b\0a\0c\0")
-            self.assertEqual(members["labels"], array.array("q", [1, -1, 0]).tobytes())
-            self.assertEqual(members["attr_data"], array.array("f", [41, 7]).tobytes())
-        head = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
-        default = (head + '<key id="k" for="node" attr.name="age" attr.type="int"><default>7</default></key><graph><node id="0"/>'
-                   '<node id="1"><data key="k">2</data></node></graph></graphml>')
-        self.told(self.put("d.graphml", default))
-        self.assertEqual(self.members(self.folder / "d.npz")["attr_data"], array.array("f", [7, 2]).tobytes())
-        for inside in ('<node id="0"/><node id="0"/>', '<node id="0"/><edge source="0" target="1"/>', '<node id="0"><graph/></node>',
-                       '<node id="0"/><hyperedge/>', '<node id="0">'):
-            self.refused("expected", self.put("bad.graphml", head + f"<graph>{inside}</graph></graphml>"))
-        self.refused("!ENTITY", self.put("bad.graphml", '<!DOCTYPE g [<!ENTITY a "b">]>' + default))
-
-    @unittest.skipUnless(importlib.util.find_spec("scipy"), "SciPy is not installed")
-    def test_matrix_market(self):
-        banner = "%%MatrixMarket matrix coordinate "
-        triangle = array.array("i", [1, 2, 2]).tobytes()
-        for text in ("pattern symmetric\n3 3 3\n2 1\n3 1\n3 2\n", "real general\n3 3 4\n1 2 0.5\n2 1 0.5\n1 3 -2\n2 3 1e-3\n",
-                     "integer symmetric\n% weights\n3 3 4\n2 1 3\n3 1 1\n3 2 7\n1 1 0\n"):
-            for name, content in (("a.mtx", (banner + text).encode()), ("a.mtx.gz", gzip.compress((banner + text).encode()))):
-                about = self.told(self.put(name, content))
-                self.assertEqual((about["nodes"], about["edges"], about["features"]), (3, 3, 0))
-                self.assertEqual(self.members(self.folder / "a.npz")["adj_indices"], triangle)
-        about = self.told(self.put("a.mtx", banner + "real general\n4 4 2\n1 2 0\n4 3 1\n"))
-        self.assertEqual((about["nodes"], about["edges"]), (4, 1))  # an entry 0 is not an edge; nodes are numbered from 1
-        self.refused("square", self.put("b.mtx", banner + "pattern general\n2 3 1\n1 1\n"))
-        self.refused("expected a matrix", self.put("b.mtx", banner + "pattern general\n2 2 1\n3 1\n"))
-        self.refused("expected a matrix", self.put("b.mtx", "2 2 1\n1 1\n"))
-        self.put("folder/edges.txt", "0 1\n1 2\n")
-        self.put("folder/features.mtx", banner + "real general\n3 2 2\n1 1 0.5\n3 2 4\n")
-        self.told(self.folder / "folder")
-        (self.folder / "folder" / "features.mtx").unlink()
-        self.assertEqual(described(self.folder / "folder")["features"], 2)
-        self.refused("finite", self.put("b.mtx", banner + "real general\n2 2 1\n1 1 1e39\n"), "features")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,6 @@
  * whole and in blocks, and their derivatives. */
 #include "tests/copies.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 /* Z = (sum_k a_k X_k) W + b, an encoder that reads the hops X_k of nodes. */
 static mo_tensor *encode(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
     assert_null(e->support_label); /* the library passes no labels to an encoder */

@@ -2,8 +2,6 @@
  * encoder's, logits are the head's applied to them, and weights can be read back. */
 #include "tests/models/drawn_episode.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { EMBEDDED = 2 * WIDTH + EXTRAS /* for nodes and graphs twice as wide, as the initial row stands beside it */ };
 
 /* A head: inner products with the sums of the classes in a learned projection. */

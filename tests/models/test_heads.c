@@ -7,8 +7,6 @@
 
 #include "tests/largest_difference.h"
 
-static const fixtures around_each = {context_open, context_close};
-
 /* Returns a float64 leaf of normal numbers; rows from `repeat` on copy earlier rows. */
 static mo_tensor *draw(mo_context *ctx, int64_t rows, int64_t columns, int64_t repeat, uint64_t stream) {
     mo_random r = mo_random_at(7, MO_PURPOSE_CHECK, stream);
@@ -56,12 +54,12 @@ static void compare_forms(mo_context *ctx, int64_t n_s, int64_t d, int64_t repea
     release_ridge(&p);
 }
 
-TEST(ridge_dual_equals_primal_in_value_and_gradient) {
-    compare_forms(*state, 6, 11, 6);   /* n_s < d + 1 */
-    compare_forms(*state, 12, 11, 12); /* n_s = d + 1 */
-    compare_forms(*state, 40, 11, 40); /* n_s > d + 1 */
-    compare_forms(*state, 10, 7, 4);   /* repeated rows */
-    compare_forms(*state, 1, 7, 1);
+TEST_OF(ridge_dual_equals_primal_in_value_and_gradient, mo_context *ctx) {
+    compare_forms(ctx, 6, 11, 6);   /* n_s < d + 1 */
+    compare_forms(ctx, 12, 11, 12); /* n_s = d + 1 */
+    compare_forms(ctx, 40, 11, 40); /* n_s > d + 1 */
+    compare_forms(ctx, 10, 7, 4);   /* repeated rows */
+    compare_forms(ctx, 1, 7, 1);
 }
 
 TEST_OF(ridge_names_itself_where_its_labels_do_not_fit, mo_context *ctx) {
@@ -121,19 +119,6 @@ TEST_OF(weights_that_do_not_fit_are_named, mo_context *ctx) {
     assert_failed(ctx, MO_INVALID, PARTS("head ridge: a row has the weight -1, expected 0 or more"));
     mo_head_fit(t, &mo_head_prototype_cosine, Z, Y, NULL, &lambda, &W, &b);
     assert_failed(ctx, MO_UNSUPPORTED, PARTS("head prototype_cosine: its logits are not linear in the queries"));
-}
-
-TEST_OF(ridge_backward_never_factorizes, mo_context *ctx) {
-    ridge_problem p = make_ridge(ctx, 6, 9, 6, 1);
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
-    mo_tensor *logits = ridge_logits(t, p.in, MO_RIDGE_AUTO), *first[4], *second[4];
-    int64_t before = mo_context_counters(ctx).factorizations;
-    assert_int_equal(before, 1);
-    mo_grad(t, &logits, NULL, 1, p.in, first, 4, MO_CREATE_GRAPH);
-    mo_grad(t, first, NULL, 4, p.in, second, 4, 0);
-    assert_true(mo_ok(ctx));
-    assert_int_equal(mo_context_counters(ctx).factorizations, before);
-    release_ridge(&p);
 }
 
 TEST_OF(prototypes_give_the_values_worked_by_hand, mo_context *ctx) {

@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 /* Returns the first of MOCHI_PYTHON, python3 and Debian's Python that can import the modules ("numpy, sklearn"). If
  * none can, prints so and skips the test. */
 static const char *python_with(const char *modules) {
@@ -16,10 +14,7 @@ static const char *python_with(const char *modules) {
         if (pythons[i] && system(command) == 0)
             return pythons[i];
     }
-    print_message(
-        "skipped: no Python that imports %s (Debian package python3-sklearn, or set MOCHI_PYTHON)\n", modules);
-    skip();
-    return NULL;
+    skip("no Python that imports %s (Debian package python3-sklearn, or set MOCHI_PYTHON)", modules);
 }
 
 enum { KEPT = 40, CLASSES = 7, QUERIES = 5 };
@@ -108,10 +103,10 @@ static void compare(scratch *s, int64_t k) {
     scratch_files(s, true);
 }
 
-TEST(scores_equal_scikit_learns_with_fewer_rows_than_columns) {
-    compare(*state, 4);
+TEST_OF(scores_equal_scikit_learns_with_fewer_rows_than_columns, scratch *s) {
+    compare(s, 4);
 }
 
-TEST(scores_equal_scikit_learns_with_more_rows_than_columns) {
-    compare(*state, 20);
+TEST_OF(scores_equal_scikit_learns_with_more_rows_than_columns, scratch *s) {
+    compare(s, 20);
 }

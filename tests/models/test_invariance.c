@@ -2,8 +2,6 @@
 #include "tests/models/drawn_episode.h"
 #include "tests/worst_of.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 /* ---- another valid SVD: the cached basis times an orthogonal matrix for each group of equal singular values ---- */
 
 /* Multiplies columns first .. first + g - 1 of B [n, d] by a random orthogonal matrix. */
@@ -83,13 +81,13 @@ static double largest_change(scratch *s, double equal) {
     return worst;
 }
 
-TEST(another_valid_svd_changes_no_logit) {
-    double change = largest_change(*state, 1e-5);
+TEST_OF(another_valid_svd_changes_no_logit, scratch *s) {
+    double change = largest_change(s, 1e-5);
     if (change > 1e-5)
         fail_msg("a logit moved by %g", change);
 }
 
 /* Shows that the test above can fail: rotations that mix unequal singular values do change logits. */
-TEST(a_rotation_between_unequal_singular_values_changes_logits) {
-    assert_true(largest_change(*state, 0.5) > 1e-3);
+TEST_OF(a_rotation_between_unequal_singular_values_changes_logits, scratch *s) {
+    assert_true(largest_change(s, 0.5) > 1e-3);
 }

@@ -2,8 +2,6 @@
  * repeated and resumed bit for bit. */
 #include "tests/models/drawn_episode.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 /* ---- columns beyond the rank ---- */
 
 /* Returns an episode whose last two columns in both blocks are zero, as for features of lower rank; their log singular
@@ -152,31 +150,3 @@ TEST_OF(the_transductive_readout_is_a_candidate_on_nodes_and_graphs, scratch *s)
 }
 
 /* ---- runs ---- */
-
-TEST_OF(a_resumed_run_ends_with_the_same_bytes_and_reads_back, scratch *s) {
-    const char *whole = scratch_folder(s, "whole"), *halves = scratch_folder(s, "halves");
-    const char *path = scratch_path(s, "whole/weights.safetensors");
-    mo_feature_options features = planted_features();
-    run_options o = usual_run;
-    features.form = MO_FEATURES_OF_EXAMPLES;
-    o.features = &features;
-    o.settings = "{\"recipe\":\"best\"}";
-    run_until(&o, whole, false, o.steps);
-    run_until(&o, halves, false, 3);
-    run_until(&o, halves, true, o.steps);
-    assert_same_weights(whole, halves);
-    HELD(mo_weights) *w = mo_weights_read(s->ctx, path);
-    assert_non_null(w);
-    assert_string_equal(w->recipe, "best");
-    assert_int_equal(w->features.form, MO_FEATURES_OF_EXAMPLES);
-    assert_int_equal(w->features.dim, PLANTED_DIM);
-    HELD(mo_model) *model = mo_weights_model(w);
-    assert_string_equal(model->encoder.name, "invariant");
-    HELD(mo_pool) *pool = planted_pool_of(s->ctx, &features);
-    HELD(mo_tensor) *all = mo_embed_all(model, mo_pool_source(pool, 0), 0),
-                    *parts = mo_embed_all(model, mo_pool_source(pool, 0), 7);
-    assert_int_equal(mo_dim(all, 0), 150);
-    assert_int_equal(mo_dim(all, 1), 2 * (2 * PLANTED_DIM + 1)); /* trained and initial row side by side */
-    size_t bytes = (size_t)mo_numel(all) * sizeof(float);
-    assert_memory_equal(mo_tensor_view(all).data, mo_tensor_view(parts).data, bytes);
-}

@@ -4,8 +4,6 @@
 #include "tests/models/drawn_episode.h"
 #include "tests/worst_of.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { ROTATED = 8 };
 
 /* Adds the rows of every part that the task has. */

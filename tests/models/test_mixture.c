@@ -8,8 +8,6 @@
 #include "tests/largest_difference.h"
 #include "tests/mixture_rows.h"
 
-static const fixtures around_each = {context_open, context_close};
-
 enum { E = 3, R = 3, N = 10, C = 4, Q = 4, D = 4 };
 
 static const double lambda[R] = {0.03, 0.3, 3}, prior[E] = {1, 0, 0}, doublings[E] = {3, 2, 1};
@@ -133,9 +131,9 @@ static mo_tensor *one_hot_labels(mo_tape *t) {
     return mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){N}, label), C, MO_F64);
 }
 
-TEST(logits_and_shares_are_those_of_the_recipe) {
+TEST_OF(logits_and_shares_are_those_of_the_recipe, mo_context *ctx) {
     static const double once[N] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double K[E][N][N], Kq[E][Q][N], logits[Q][C], pi[E][R];
     draw_kernels(K, Kq);
     mo_tensor *Ks = mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K);
@@ -154,8 +152,8 @@ TEST(logits_and_shares_are_those_of_the_recipe) {
 
 /* A class of two nodes of which four are asked for: each row comes twice and counts twice, but a copy must not help to
  * predict its own example. */
-TEST(copies_leave_with_their_example) {
-    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
+TEST_OF(copies_leave_with_their_example, mo_context *ctx) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double K[E][N][N], Kq[E][Q][N], weight[N + 2];
     int64_t row[N + 2];
     draw_kernels(K, Kq);
@@ -212,9 +210,9 @@ TEST_OF(gradients_hold_to_order_two, mo_context *ctx) {
 }
 
 /* With one label per class, leaving a row out leaves nothing of its class: the shares are the prior's. */
-TEST(one_label_of_each_class_leaves_the_prior) {
-    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
-    HELD(mo_tensor) *Z = draw(*state, 3, (int64_t[]){2, 3, D}, 0.5, 1), *Y = labels(*state, 3, 3);
+TEST_OF(one_label_of_each_class_leaves_the_prior, mo_context *ctx) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tensor) *Z = draw(ctx, 3, (int64_t[]){2, 3, D}, 0.5, 1), *Y = labels(ctx, 3, 3);
     mo_expert_mixture mix = mixture_of(t, 2, NULL);
     mo_mixed_experts fit = mo_kernel_mixture(t, mo_scale(t, mo_gram(t, Z), 1, 1), Y, &mix);
     double pi[2][R], factor[2][R];
@@ -229,10 +227,10 @@ TEST(one_label_of_each_class_leaves_the_prior) {
 }
 
 /* Fits without rows 2, 5 and 8 equal fits on the other rows and columns of K [E, N, N]. */
-TEST(fits_without_rows_are_those_of_the_others) {
+TEST_OF(fits_without_rows_are_those_of_the_others, mo_context *ctx) {
     enum { LEFT = 3 };
     static const int64_t left[LEFT] = {2, 5, 8}, rest[N - LEFT] = {0, 1, 3, 4, 6, 7, 9};
-    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double K[E][N][N], Kq[E][Q][N], part[E][N - LEFT][N - LEFT], of_left[E][LEFT][N - LEFT];
     draw_kernels(K, Kq);
     for (int e = 0; e < E; e++)
@@ -271,12 +269,11 @@ TEST(fits_without_rows_are_those_of_the_others) {
 
 /* The kernel of rows of four numbers, 1 + <x, y>, has rank five, which nine centres among 14 rows span. With one expert
  * and one penalty the fit in their span equals the ridge on all rows, at the centres' temperature. */
-TEST(centres_that_span_all_rows_lose_nothing) {
+TEST_OF(centres_that_span_all_rows_lose_nothing, mo_context *ctx) {
     enum { ALL = 14 };
-    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
-    HELD(mo_tensor) *Z = draw(*state, 3, (int64_t[]){1, ALL, D}, 0.5, 1),
-                    *Zq = draw(*state, 3, (int64_t[]){1, Q, D}, 0.5, 2);
-    mo_tensor *Zm = mo_slice(t, Z, MO_AXIS(1), 0, N), *Y = labels(*state, ALL, C), *Zmt = mo_transpose(t, Zm);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tensor) *Z = draw(ctx, 3, (int64_t[]){1, ALL, D}, 0.5, 1), *Zq = draw(ctx, 3, (int64_t[]){1, Q, D}, 0.5, 2);
+    mo_tensor *Zm = mo_slice(t, Z, MO_AXIS(1), 0, N), *Y = labels(ctx, ALL, C), *Zmt = mo_transpose(t, Zm);
     mo_tensor *K = mo_scale(t, mo_matmul(t, Z, Zmt), 1, 1), *Km = mo_scale(t, mo_matmul(t, Zm, Zmt), 1, 1);
     mo_tensor *Kq = mo_scale(t, mo_matmul(t, Zq, Zmt), 1, 1);
     mo_expert_mixture mix = mixture_of(t, 1, NULL);

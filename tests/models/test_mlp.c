@@ -7,8 +7,6 @@
 
 enum { LR = 0, STEPS, W1, B1 };
 
-static const fixtures around_each = {context_open, context_close};
-
 /* Makes points that alternate between two rings around the origin, of radius 1 and 3: no linear readout can separate
  * these classes. */
 static void make_rings(mo_tape *t, mo_tensor **Z, mo_tensor **Y) {
@@ -35,8 +33,8 @@ static int count_right(mo_tensor *logits, mo_tensor *Y) {
     return right;
 }
 
-TEST(it_tells_rings_apart_where_ridge_cannot) {
-    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
+TEST_OF(it_tells_rings_apart_where_ridge_cannot, mo_context *ctx) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z, *Y, *parameter[4];
     make_rings(t, &Z, &Y);
     mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
@@ -46,8 +44,8 @@ TEST(it_tells_rings_apart_where_ridge_cannot) {
     assert_true(count_right(mo_head_apply(t, &mo_head_ridge, Z, Y, Z, &lambda), Y) < 20);
 }
 
-TEST(it_treats_classes_alike) {
-    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
+TEST_OF(it_treats_classes_alike, mo_context *ctx) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z, *Y, *parameter[4];
     make_rings(t, &Z, &Y);
     mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
@@ -75,17 +73,17 @@ static int64_t run(mo_context *ctx, bool recorded, double steps, double logits[4
     return held;
 }
 
-TEST(recorded_or_not_it_gives_the_same_bits) {
+TEST_OF(recorded_or_not_it_gives_the_same_bits, mo_context *ctx) {
     double a[48], b[48];
-    run(*state, true, 30, a);
-    run(*state, false, 30, b);
+    run(ctx, true, 30, a);
+    run(ctx, false, 30, b);
     assert_memory_equal(a, b, sizeof a);
 }
 
-TEST(without_gradients_memory_does_not_grow_with_steps) {
+TEST_OF(without_gradients_memory_does_not_grow_with_steps, mo_context *ctx) {
     double logits[48];
-    assert_int_equal(run(*state, false, 10, logits), run(*state, false, 300, logits));
-    assert_true(run(*state, true, 300, logits) > 2 * run(*state, false, 300, logits)); /* if recorded, memory grows */
+    assert_int_equal(run(ctx, false, 10, logits), run(ctx, false, 300, logits));
+    assert_true(run(ctx, true, 300, logits) > 2 * run(ctx, false, 300, logits)); /* if recorded, memory grows */
 }
 
 /* With each row twice the problem is the same, but there are more rows than columns, and the steps are taken on the

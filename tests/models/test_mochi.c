@@ -6,8 +6,6 @@
 
 enum { DIM = 6, ROWS = 9 };
 
-static const fixtures around_each = {context_open, context_close};
-
 static mo_mochi_options small(int layers) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = DIM;

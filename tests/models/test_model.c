@@ -2,8 +2,6 @@
  * library's head: it trains, is evaluated, embeds, and its weights can be read back. */
 #include "tests/training_run.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { OWN_WIDTH = 4 };
 
 /* Z = X_2 W. */

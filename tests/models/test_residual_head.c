@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-static const fixtures around_each = {context_open, context_close};
-
 /* F = X^T (X W - Y) + lambda W, which is 0 at the ridge with a penalised bias. */
 static mo_tensor *ridge_residual(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
     mo_tensor *X = mo_append_ones(t, Zs), *error = mo_sub(t, mo_matmul(t, X, W), Ys);
@@ -83,12 +81,12 @@ static void assert_equal_heads(mo_context *ctx, const mo_head *a, const mo_head 
         mo_tensor_release(in[i]);
 }
 
-TEST(a_residual_finds_the_ridge_and_its_gradients) {
+TEST_OF(a_residual_finds_the_ridge_and_its_gradients, mo_context *ctx) {
     mo_head symmetric = residual_head(ridge_residual, true), skewed = residual_head(skewed_residual, false);
     for (int64_t d = 5; d <= 40; d += 35) { /* 18 unknowns are factored; with 123, conjugate gradients and GMRES
                                              * solve */
-        assert_equal_heads(*state, &mo_head_ridge, &symmetric, d);
-        assert_equal_heads(*state, &mo_head_ridge, &skewed, d);
+        assert_equal_heads(ctx, &mo_head_ridge, &symmetric, d);
+        assert_equal_heads(ctx, &mo_head_ridge, &skewed, d);
     }
 }
 
@@ -121,9 +119,8 @@ static void assert_refused(mo_context *ctx, const mo_head *head, mo_code code, c
         mo_tensor_release(in[i]);
 }
 
-TEST(residuals_that_cannot_be_solved_are_refused) {
+TEST_OF(residuals_that_cannot_be_solved_are_refused, mo_context *ctx) {
     mo_head shape = residual_head(of_another_shape, true), zero = residual_head(without_zero, true);
-    assert_refused(
-        *state, &shape, MO_INVALID, "head mine: its residual is [2, 9, 3] float64, expected [2, 6, 3] float64");
-    assert_refused(*state, &zero, MO_NUMERICAL, "singular");
+    assert_refused(ctx, &shape, MO_INVALID, "head mine: its residual is [2, 9, 3] float64, expected [2, 6, 3] float64");
+    assert_refused(ctx, &zero, MO_NUMERICAL, "singular");
 }

@@ -7,8 +7,6 @@
 #include "tests/largest_difference.h"
 #include "tests/mixture_rows.h"
 
-static const fixtures around_each = {context_open, context_close};
-
 /* Returns the rows of X [n, d] except row i. */
 static mo_tensor *without_row(mo_tape *t, mo_tensor *X, int64_t i) {
     int64_t n = mo_dim(X, 0);
@@ -40,12 +38,12 @@ static void compare_with_separate_fits(mo_context *ctx, int64_t n, int64_t d, mo
     mo_tensor_release(Y);
 }
 
-TEST(leave_one_out_equals_refits) {
+TEST_OF(leave_one_out_equals_refits, mo_context *ctx) {
     for (int form = MO_RIDGE_AUTO; form <= MO_RIDGE_PRIMAL; form++) {
-        compare_with_separate_fits(*state, 7, 12, (mo_ridge_form)form);
-        compare_with_separate_fits(*state, 13, 12, (mo_ridge_form)form); /* n_s = d + 1 */
-        compare_with_separate_fits(*state, 30, 5, (mo_ridge_form)form);
-        compare_with_separate_fits(*state, 2, 3, (mo_ridge_form)form);
+        compare_with_separate_fits(ctx, 7, 12, (mo_ridge_form)form);
+        compare_with_separate_fits(ctx, 13, 12, (mo_ridge_form)form); /* n_s = d + 1 */
+        compare_with_separate_fits(ctx, 30, 5, (mo_ridge_form)form);
+        compare_with_separate_fits(ctx, 2, 3, (mo_ridge_form)form);
     }
 }
 

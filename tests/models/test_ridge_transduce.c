@@ -12,8 +12,6 @@ enum { DIM = 3, C = 3, WIDTH = DIM + 1, SUPPORT = 7, ROUNDS = 4, N = 26 };
 static const int64_t label[SUPPORT] = {0, 1, 2, 0, 1, 2, 0};
 static const double sharpness = 6;
 
-static const fixtures around_each = {context_open, context_close};
-
 static mo_tensor *support_labels(mo_tape *t) {
     return mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, label), C, MO_F64);
 }
@@ -116,8 +114,8 @@ static mo_tensor *transduce(mo_tape *t, mo_tensor *Z, mo_tensor *lambda_Z, const
     return mo_ridge_transduce(t, &all, support_rows(t), support_labels(t), &readout, &o);
 }
 
-TEST(every_round_equals_the_formulas_in_loops) {
-    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
+TEST_OF(every_round_equals_the_formulas_in_loops, mo_context *ctx) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     static problem p;
     double logits[N][C];
     draw_problem(&p);
@@ -127,7 +125,7 @@ TEST(every_round_equals_the_formulas_in_loops) {
         assert_true(largest_difference(transduce(t, Z, mo_scalar(t, MO_F64, penalty), &p, round), N, logits) < 1e-10);
         reference_round(p.Z, p.fixed, logits);
     }
-    assert_true(mo_ok(*state));
+    assert_true(mo_ok(ctx));
 }
 
 /* in: Z, log lambda. */
@@ -135,34 +133,34 @@ static void transduce_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_te
     out[0] = transduce(t, in[0], mo_exp(t, in[1]), state, 2);
 }
 
-TEST(gradients_hold_to_order_two) {
+TEST_OF(gradients_hold_to_order_two, mo_context *ctx) {
     static problem p;
     draw_problem(&p);
     const double log_penalty = log(penalty);
-    mo_tensor *in[] = {mo_require_grad(mo_tensor_create_from(*state, MO_F64, 2, (int64_t[]){N, WIDTH}, p.Z)),
-        mo_require_grad(mo_tensor_create_from(*state, MO_F64, 0, NULL, &log_penalty))};
-    expect_pass(mo_check_function(*state, transduce_function, &p, in, 2, 1, 2, 1e-5, 3));
+    mo_tensor *in[] = {mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){N, WIDTH}, p.Z)),
+        mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &log_penalty))};
+    expect_pass(mo_check_function(ctx, transduce_function, &p, in, 2, 1, 2, 1e-5, 3));
     mo_tensor_release(in[0]);
     mo_tensor_release(in[1]);
 }
 
-TEST(one_factorization_serves_all_rounds) {
-    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
+TEST_OF(one_factorization_serves_all_rounds, mo_context *ctx) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     static problem p;
     draw_problem(&p);
     mo_tensor *Z = mo_from(t, MO_F64, 2, (int64_t[]){N, WIDTH}, p.Z);
     for (int i = 0; i < 2; i++) {
-        int64_t before = mo_context_counters(*state).factorizations;
+        int64_t before = mo_context_counters(ctx).factorizations;
         assert_false(mo_is_null(transduce(t, Z, mo_scalar(t, MO_F64, penalty), &p, 1 + 4 * i)));
-        assert_int_equal(mo_context_counters(*state).factorizations - before, 1);
+        assert_int_equal(mo_context_counters(ctx).factorizations - before, 1);
     }
 }
 
 /* Two groups are separated along the first axis. Their labelled rows differ more along the second, which is
  * uninformative. */
-TEST(rows_without_labels_correct_a_misleading_support) {
+TEST_OF(rows_without_labels_correct_a_misleading_support, mo_context *ctx) {
     enum { ROWS = 60 };
-    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_random r = mo_random_at(8, MO_PURPOSE_CHECK, 5);
     double z[ROWS][3], y[2][ROWS][2];
     int right[2] = {0};

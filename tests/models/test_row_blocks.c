@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { DIM = 6, ROWS = 23, GRAPHS = 5, MAX_PARAMETERS = 64 };
 
 static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {
@@ -148,37 +146,6 @@ TEST_OF(the_largest_encoder_has_room, scratch *s) {
     e.rows[0].tensor = draw(t, MO_F64, 3, (int64_t[]){13, ROWS, DIM}, 1);
     e.max_rows = 4;
     assert_int_equal(mo_backward(t, mo_model_loss(t, m, &e, NULL, NULL)), MO_OK);
-}
-
-typedef struct block_problem {
-    mo_model *model;
-    mo_task task;
-} block_problem;
-
-static void block_loss(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)in; /* the inputs are the model's own parameters */
-    const block_problem *p = state;
-    mo_episode e = episode_of(t, p->model, MO_F64, p->task);
-    mo_random r = mo_random_at(1, MO_PURPOSE_DROPOUT, 4);
-    e.max_rows = 4;
-    out[0] = mo_model_loss(t, p->model, &e, &r, NULL);
-}
-
-TEST_OF(gradients_hold_to_order_two, scratch *s) {
-    mo_model *model[2] = {gamlp(s->ctx, MO_F64, 3, 3, 0.4), mo_invariant_create(s->ctx, MO_F64, NULL)};
-    for (int i = 0; i < 2; i++) {
-        mo_tensor *in[MAX_PARAMETERS];
-        int n = mo_model_n_parameters(model[i]);
-        for (int j = 0; j < n; j++)
-            in[j] = mo_model_parameter(model[i], j);
-        for (int task = 0; task < MO_TASKS; task++) {
-            block_problem p = {model[i], (mo_task)task};
-            mo_check_result r = mo_check_function(s->ctx, block_loss, &p, in, n, 1, 2, 1e-5, 4);
-            if (!r.pass)
-                fail_msg("%s, %s: %s", model[i]->encoder.name, mo_task_name((mo_task)task), r.worst);
-        }
-        mo_model_release(model[i]);
-    }
 }
 
 TEST_OF(a_negative_number_of_rows_is_an_error, scratch *s) {

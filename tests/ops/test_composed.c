@@ -4,8 +4,6 @@
 #include "tests/drawn.h"
 #include "tests/toy_ops.h"
 
-static const fixtures around_each = {toy_create, toy_release};
-
 static double *host(const mo_tensor *T) {
     double *x = test_memory((size_t)mo_numel(T) * sizeof *x + 1);
     assert_int_equal(mo_tensor_read(T, x, (size_t)mo_numel(T) * sizeof *x), MO_OK);

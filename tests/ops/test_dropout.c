@@ -2,8 +2,6 @@
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 
-static const fixtures around_each = {toy_create, toy_release};
-
 static mo_random start(void) {
     return mo_random_at(3, MO_PURPOSE_DROPOUT, 41);
 }
@@ -57,16 +55,4 @@ TEST_OF(position_alone_decides_the_mask, toy *y) {
     for (int i = 0; i < 10; i++)
         same += at(next, i) == at(whole, i);
     assert_true(same < 10);
-}
-
-TEST_OF(gradient_is_the_mask, toy *y) {
-    const int64_t n = 20;
-    mo_random r = start();
-    HELD(mo_tensor) *X = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n));
-    mo_tensor *g;
-    mo_tensor_fill(X, 2);
-    mo_tensor *Y = mo_keep(mo_dropout(y->t, X, 0.25, &r));
-    mo_grad(y->t, &Y, NULL, 1, &X, &g, 1, 0);
-    for (int i = 0; i < n; i++)
-        assert_true(2 * at(g, i) == at(Y, i));
 }

@@ -170,7 +170,7 @@ TEST(threads_change_no_bit) {
     enum { VALUES = 4 * 300 * 64 + 64 * 128 + 64 + 64 + 1 };
     static float one[VALUES], other[VALUES];
     if (test_device() != MO_CPU)
-        skip();
+        skip("threads are the CPU's");
     attend_many(1, one, sizeof one);
     for (int threads = 2; threads <= 4; threads++) {
         attend_many(threads, other, sizeof other);

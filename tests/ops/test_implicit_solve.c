@@ -1,5 +1,5 @@
-/* tests/ops/test_implicit_solve.c - the linear systems of implicit differentiation: each is factored once, a batch is
- * as exact as its items, and the report is right. */
+/* tests/ops/test_implicit_solve.c - the linear systems of implicit differentiation: each is factored once, and the
+ * report is right. */
 #include "tests/cubic_systems.h"
 
 TEST_OF(factors_are_made_in_forward_only, fixture *f) {
@@ -12,49 +12,6 @@ TEST_OF(factors_are_made_in_forward_only, fixture *f) {
     mo_grad(f->t, grads, NULL, 2, f->theta, second, 2, MO_RETAIN);
     assert_int_equal(mo_grad(f->t, grads, NULL, 2, f->theta, second, 2, 0), MO_OK);
     assert_int_equal(mo_context_counters(f->ctx).factorizations, before + 3);
-}
-
-/* Item i has the same result alone and in a batch. */
-TEST_OF(a_batch_equals_its_items, fixture *f) {
-    enum { ITEMS = 5, M = 9 };
-    for (int symmetric = 0; symmetric < 2; symmetric++) {
-        draw_cubic(f, MO_F64, ITEMS, M, symmetric);
-        mo_implicit_options o = {.batch_axes = 1, .dense_limit = -1, .symmetric = symmetric};
-        double all[ITEMS * M], one[M];
-        mo_tensor *together, *alone, *out;
-        root_function(f->t, f->theta, 2, &out, 1, &o);
-        mo_grad(f->t, &out, NULL, 1, &f->theta[1], &together, 1, 0);
-        assert_int_equal(mo_tensor_read(together, all, sizeof all), MO_OK);
-        for (int i = 0; i < ITEMS; i++) {
-            mo_tensor *theta[2] = {mo_slice(f->t, f->theta[0], MO_AXIS(0), i, i + 1),
-                mo_contiguous(f->t, mo_slice(f->t, f->theta[1], MO_AXIS(0), i, i + 1))};
-            root_function(f->t, theta, 2, &out, 1, &o);
-            mo_grad(f->t, &out, NULL, 1, &theta[1], &alone, 1, 0);
-            assert_int_equal(mo_tensor_read(alone, one, sizeof one), MO_OK);
-            for (int j = 0; j < M; j++)
-                expect_near(one[j], all[i * M + j], 1e-12);
-        }
-        mo_tape_reset(f->t);
-    }
-}
-
-/* Gradients in float32 against those in float64, by factors, GMRES and conjugate gradients. */
-TEST_OF(float32_is_as_good_as_its_tolerance, fixture *f) {
-    enum { ITEMS = 4, M = 8 };
-    for (int method = 0; method < 3; method++) {
-        double g[2][ITEMS * M];
-        for (int wide = 0; wide < 2; wide++) {
-            draw_cubic(f, wide ? MO_F64 : MO_F32, ITEMS, M, method == 2);
-            mo_implicit_options o = {.batch_axes = 1, .dense_limit = method ? -1 : 0, .symmetric = method == 2};
-            mo_tensor *x, *grad;
-            root_function(f->t, f->theta, 2, &x, 1, &o);
-            mo_grad(f->t, &x, NULL, 1, &f->theta[1], &grad, 1, 0);
-            assert_int_equal(mo_tensor_read(mo_cast(f->t, grad, MO_F64), g[wide], sizeof g[wide]), MO_OK);
-            mo_tape_reset(f->t);
-        }
-        for (int i = 0; i < ITEMS * M; i++)
-            expect_near(g[0][i], g[1][i], 1e-4);
-    }
 }
 
 TEST_OF(evaluation_needs_no_factors, fixture *f) {

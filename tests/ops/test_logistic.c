@@ -1,9 +1,7 @@
-/* tests/ops/test_logistic.c - logistic regression: the solution is optimal, and the same, with its derivatives, on
+/* tests/ops/test_logistic.c - logistic regression: the solution is optimal, with its derivatives, on
  * every path of the code. */
 #include "models/inside.h"
 #include "tests/scratch.h"
-
-static const fixtures around_each = {context_open, context_close};
 
 /* A batch of problems: rows around one mean per class, with means `spread` apart, and one-hot labels. */
 typedef struct problem {
@@ -84,29 +82,6 @@ static mo_tensor *solve(mo_tape *t, mo_tensor *const in[3], mo_intercept interce
     return W;
 }
 
-/* Appended columns of zeros change no result, but the problem then has fewer rows than columns, and is solved on the
- * rows. */
-TEST_OF(rows_and_columns_give_the_same_solution_and_gradients, mo_context *ctx) {
-    for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
-        problem p = {.batch = 2, .n = 12, .d = 5, .classes = 3, .spread = 1, .lambda = 0.3};
-        HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
-        draw_problem(t, &p, 12);
-        mo_tensor *narrow[3], *wide[3], *in[] = {p.X, p.Y, p.lambda_tensor};
-        mo_tensor *W = solve(t, in, (mo_intercept)intercept, narrow);
-        in[0] = mo_pad(t, p.X, MO_AXIS(2), 0, 20);
-        mo_tensor *V = solve(t, in, (mo_intercept)intercept, wide);
-        expect_ok(ctx);
-        assert_true(
-            largest_difference(t, W,
-                mo_concat(t,
-                    (mo_tensor *[]){mo_slice(t, V, MO_AXIS(1), 0, 5), mo_slice(t, V, MO_AXIS(1), 25, 25 + intercept)},
-                    2, MO_AXIS(1))) < 1e-9);
-        assert_true(largest_difference(t, narrow[0], mo_slice(t, wide[0], MO_AXIS(2), 0, 5)) < 1e-9);
-        assert_true(largest_difference(t, narrow[1], wide[1]) < 1e-9);
-        assert_true(largest_difference(t, narrow[2], wide[2]) < 1e-9);
-    }
-}
-
 /* A kernel solves small systems, graph code large ones. n = 400 is above the limit alone, n = 250 twice in a batch. */
 TEST_OF(kernel_and_composed_iterations_agree, mo_context *ctx) {
     for (int64_t n = 250; n <= 400; n += 150) {
@@ -125,32 +100,7 @@ TEST_OF(kernel_and_composed_iterations_agree, mo_context *ctx) {
     }
 }
 
-/* One batch has items that need few steps and items that need many. */
-TEST_OF(a_batch_equals_its_items, mo_context *ctx) {
-    for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
-        problem p = {.batch = 3, .n = 10, .d = 14, .classes = 5, .spread = 1, .lambda = 0.05};
-        HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
-        draw_problem(t, &p, 14);
-        double scale[] = {0.01, 1, 50};
-        mo_tensor *scales = mo_from(t, MO_F64, 3, (int64_t[]){3, 1, 1}, scale), *X = mo_mul(t, p.X, scales);
-        mo_tensor *all[3], *single[3];
-        mo_tensor *W = solve(t, (mo_tensor *[]){X, p.Y, p.lambda_tensor}, (mo_intercept)intercept, all);
-        double lambda_bar = 0;
-        for (int64_t b = 0; b < 3; b++) {
-            mo_tensor *in[] = {
-                mo_slice(t, X, MO_AXIS(0), b, b + 1), mo_slice(t, p.Y, MO_AXIS(0), b, b + 1), p.lambda_tensor};
-            mo_tensor *V = solve(t, in, (mo_intercept)intercept, single);
-            assert_true(mo_ok(ctx));
-            assert_true(largest_difference(t, V, mo_slice(t, W, MO_AXIS(0), b, b + 1)) < 1e-9);
-            for (int i = 0; i < 2; i++)
-                assert_true(largest_difference(t, single[i], mo_slice(t, all[i], MO_AXIS(0), b, b + 1)) < 1e-9);
-            lambda_bar += mo_item(single[2]);
-        }
-        assert_true(fabs(lambda_bar - mo_item(all[2])) < 1e-9 * fabs(lambda_bar));
-    }
-}
-
-TEST(derivatives_hold_at_the_size_of_an_episode) {
+TEST_OF(derivatives_hold_at_the_size_of_an_episode, mo_context *ctx) {
     static const mo_head_sample samples[] = {
         {.support = 20, .queries = 6, .dim = 32, .classes = 5},
         {.support = 40, .queries = 6, .dim = 6, .classes = 4},
@@ -161,7 +111,7 @@ TEST(derivatives_hold_at_the_size_of_an_episode) {
         mo_head head = *heads[h];
         head.samples = samples;
         head.n_samples = 3;
-        mo_check_result r = mo_check_head(*state, &head, 2, 15);
+        mo_check_result r = mo_check_head(ctx, &head, 2, 15);
         if (!r.pass || !(r.error <= 1e-5))
             fail_msg("%s: error %g; %s", head.name, r.error, r.worst);
     }

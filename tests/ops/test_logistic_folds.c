@@ -9,8 +9,6 @@ static const int64_t stop[FOLDS] = {15, 27, HELD}; /* the last three rows are in
 static const mo_folds folds = {FOLDS, stop};
 static const mo_fold_options usual = {MO_INTERCEPT_FREE, 0};
 
-static const fixtures around_each = {context_open, context_close};
-
 /* Draws rows around one mean per class, times `scale`. soft: labels are weights over several classes. narrow: fewer
  * columns than rows, and the rows from REPEATED on are copies with other labels, in the same fold or in another. */
 static void draw(mo_tape *t, mo_dtype real, double scale, bool soft, bool narrow, mo_tensor *in[3]) {

@@ -3,8 +3,6 @@
 #include "models/inside.h"
 #include "tests/scratch.h"
 
-static const fixtures around_each = {context_open, context_close};
-
 TEST_OF(without_penalty_rows_that_overlap_have_their_optimum, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     double x[] = {1, 1, 1, 0}, y[] = {1, 0, 1, 0, 0, 1, 0, 1}, w[4];
@@ -57,24 +55,6 @@ TEST_OF(equal_rows_give_equal_classes, mo_context *ctx) {
         logits = mo_head_apply(t, &mo_head_logistic, X, label, X, &lambda);
         assert_true(mo_ok(ctx) && mo_item(mo_max(t, mo_abs(t, logits), MO_ALL, MO_DROP_AXES)) < 1e-5);
     }
-}
-
-/* Contradicting labels on dependent rows: there is an optimum, but the weights are not unique. */
-TEST_OF(without_a_penalty_dependent_rows_are_named_by_their_rank, mo_context *ctx) {
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-    double x[] = {1, 2, 3, 1, 2, 3, 3, 1, 0, 3, 1, 0}, y[] = {1, 0, 0, 1, 1, 0, 0, 1},
-           apart[] = {1, 0, 1, 0, 0, 1, 0, 1};
-    mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){4, 3}, x), *lambda = mo_scalar(t, MO_F64, 0);
-    const mo_head *heads[] = {&mo_head_logistic, &mo_head_logistic_penalised};
-    for (int h = 0; h < 2; h++)
-        for (int separable = 0; separable < 2; separable++) {
-            mo_tensor *Ys = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, separable ? apart : y);
-            assert_true(mo_is_null(mo_head_apply(t, heads[h], Zs, Ys, Zs, &lambda)));
-            const char *said = separable ? "the optimum is at infinity" : "has rank 2 of 4";
-            if (!strstr(mo_context_status(ctx)->message, said))
-                fail_msg("%s: '%s'", heads[h]->name, mo_context_status(ctx)->message);
-            mo_clear_error(ctx);
-        }
 }
 
 /* If the penalty includes the intercept, repeated rows, a class without support and a single row all have an

@@ -3,8 +3,6 @@
 #include "ops/inside.h"
 #include "tests/scratch.h"
 
-static const fixtures around_each = {context_open, context_close};
-
 enum { DEPTH = 24, WIDTH = 64 };
 
 /* A chain of layers; a plain backward keeps the values of all of them. */

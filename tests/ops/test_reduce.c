@@ -3,8 +3,6 @@
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 
-static const fixtures around_each = {toy_create, toy_release};
-
 static const int64_t cube[] = {2, 3, 4};
 
 /* A float64 leaf [2, 3, 4] of distinct values, shuffled. */
@@ -110,8 +108,8 @@ BARE_TEST(float32_sum_of_a_million_keeps_seven_digits) {
     }
 }
 
-TEST(maximum_of_not_a_number_is_one) {
-    mo_tape *t = ((toy *)*state)->t;
+TEST_OF(maximum_of_not_a_number_is_one, toy *y) {
+    mo_tape *t = y->t;
     for (int i = 0; i < 300; i += 37) {
         float x[300] = {0};
         x[i] = NAN;

@@ -3,8 +3,6 @@
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 
-static const fixtures around_each = {toy_create, toy_release};
-
 static const int64_t shape[] = {3, 4};
 static const double logits[12] = {0.5, -1, 2, 0.25, -3, 1, 1, 0, 4, 0.125, -2, -0.5};
 

@@ -1,4 +1,4 @@
-/* tests/ops/test_svm.c - the Crammer-Singer machine: optimal by its duality gap, the same in a batch, differentiable on
+/* tests/ops/test_svm.c - the Crammer-Singer machine: optimal by its duality gap, differentiable on
  * its active set. */
 #include "models/inside.h"
 #include "tests/drawn.h"
@@ -62,20 +62,6 @@ TEST_OF(primal_and_dual_values_meet, mo_tape *t) {
         mo_tensor *off = mo_scale(t, mo_sum(t, alpha, MO_AXIS(2), MO_KEEP_AXES), 1, -1);
         if (!(fabs(primal - dual) <= 1e-9 * (1 + fabs(primal))) || below < 0 || sum(t, mo_abs(t, off)) > 1e-11)
             fail_msg("problem %zu: primal %.12g, dual %.12g, least alpha %g", i, primal, dual, below);
-    }
-}
-
-TEST_OF(a_batch_equals_its_items, mo_tape *t) {
-    mo_context *ctx = mo_tape_context(t);
-    problem p = {.batch = 4, .n = 10, .d = 16, .classes = 5, .repeat = 40, .lambda = 2};
-    draw_problem(t, &p);
-    mo_tensor *all = mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor);
-    for (int64_t b = 0; b < p.batch; b++) {
-        mo_tensor *X = mo_slice(t, p.X, MO_AXIS(0), b, b + 1), *Y = mo_slice(t, p.Y, MO_AXIS(0), b, b + 1);
-        mo_tensor *one = mo_head_apply(t, &mo_head_svm, X, Y, X, &p.lambda_tensor);
-        assert_true(mo_ok(ctx));
-        mo_tensor *off = mo_abs(t, mo_sub(t, one, mo_slice(t, all, MO_AXIS(0), b, b + 1)));
-        assert_true(mo_item(mo_max(t, off, MO_ALL, MO_DROP_AXES)) < 1e-9);
     }
 }
 

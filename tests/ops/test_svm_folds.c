@@ -91,8 +91,8 @@ TEST_OF(folds_together_are_folds_one_by_one, mo_context *ctx) {
 }
 
 /* If each item has its own penalty, a batch equals its items fitted alone. */
-TEST(every_item_has_its_penalty) {
-    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
+TEST_OF(every_item_has_its_penalty, mo_context *ctx) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *in[3], *out[2], *alone[2];
     draw(t, MO_F64, (kind){.copies = true}, in);
     in[2] = mo_from(t, MO_F64, 1, (int64_t[]){BATCH}, (double[]){0.1, 3, 50});
@@ -123,8 +123,8 @@ BARE_TEST(threads_change_no_bit) {
 }
 
 /* Rows of zeros: alpha never moves, and that is the solution. */
-TEST(rows_of_zeros_have_logits_of_zero) {
-    HELD(mo_tape) *t = mo_tape_create(*state, MO_EVAL);
+TEST_OF(rows_of_zeros_have_logits_of_zero, mo_context *ctx) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *in[3], *out[2];
     draw(t, MO_F64, (kind){0}, in);
     in[0] = mo_scale(t, in[0], 0, 0);
@@ -149,5 +149,3 @@ TEST_OF(what_it_cannot_do_is_said, mo_context *ctx) {
         assert_failed(ctx, MO_NUMERICAL, PARTS("svm_folds: a fit has not converged, or the rows hold"));
     }
 }
-
-static const fixtures around_each = {context_open, context_close};

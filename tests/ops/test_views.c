@@ -87,18 +87,6 @@ TEST_OF(reshape_is_a_view_exactly_where_one_exists, mo_tape *t) {
     assert_in_range(made, 30, 60); /* both outcomes occur */
 }
 
-TEST_OF(strides_that_step_evenly_join, mo_tape *t) {
-    mo_tensor *X = count_up(t, 3, (int64_t[]){4, 6, 5});
-    mo_tensor *rows =
-        mo_slice(t, mo_reshape(t, X, 2, (int64_t[]){24, 5}), MO_AXIS(1), 0, 2); /* rows are 5 apart everywhere */
-    mo_tensor *Y = mo_reshape(t, rows, 4, (int64_t[]){2, 3, 4, 2});
-    assert_false(mo_is_null(Y));
-    assert_int_equal(Y->stride[0], 60);
-    assert_int_equal(Y->stride[1], 20);
-    assert_int_equal(Y->stride[2], 5);
-    assert_int_equal(Y->stride[3], 1);
-}
-
 TEST_OF(contiguous_returns_what_already_is, mo_tape *t) {
     mo_tensor *X = count_up(t, 2, (int64_t[]){3, 4});
     assert_ptr_equal(mo_contiguous(t, X), X);

@@ -2,8 +2,6 @@
 #include "tensor/arena.h"
 #include "tests/scratch.h"
 
-static const fixtures around_each = {context_open, context_close};
-
 enum { BLOCKS = 400 };
 
 TEST_OF(random_blocks_never_overlap_and_all_merge_again, mo_context *ctx) {

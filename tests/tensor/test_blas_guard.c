@@ -67,8 +67,7 @@ TEST(openblas_behind_the_library_asks_it_for_buffers) {
 TEST(openblas_before_the_library_is_called_by_one_thread) {
     void *openblas = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!openblas || !dlsym(openblas, "blas_memory_alloc")) {
-        printf("skipped: no libopenblas.so.0 with an allocator that can be replaced\n");
-        skip();
+        skip("no libopenblas.so.0 with an allocator that can be replaced");
     }
     dlclose(openblas);
     assert_int_equal(answer_apart(true), ONE_AT_A_TIME);

@@ -20,8 +20,6 @@
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
-
-static const fixtures around_all = {scratch_create, scratch_release};
 #endif
 
 enum { STEPS = 6, MAX_VALUES = 1 << 14 };

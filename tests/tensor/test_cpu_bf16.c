@@ -9,8 +9,7 @@
 static void need_the_instruction(void) {
     if (avx512_has_bf16())
         return;
-    print_message("this processor has no AVX512-BF16\n");
-    skip();
+    skip("this processor has no AVX512-BF16");
 }
 
 /* C [m, n] = A B of contiguous float32 matrices on one thread. */

@@ -35,13 +35,13 @@ static int works_until(contention *c, int threads, double most) {
 static void keep_to_one_processor(void) {
     cpu_set_t all, one;
     if (sched_getaffinity(0, sizeof all, &all) != 0)
-        skip();
+        skip("this process may not choose its processors");
     CPU_ZERO(&one);
     for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
         if (CPU_ISSET(i, &all))
             CPU_SET(i, &one);
     if (sched_setaffinity(0, sizeof one, &one) != 0)
-        skip();
+        skip("this process may not choose its processors");
 }
 
 /* Runs the check while a second thread never rests. */

@@ -2,8 +2,6 @@
 #include "tensor/storage.h"
 #include "tests/scratch.h"
 
-static const fixtures around_each = {context_open, context_close};
-
 static void expect_refusal(
     mo_context *ctx, int64_t columns, const int64_t *pointer, const int32_t *column, const char *message) {
     assert_null(mo_csr_create(ctx, 2, columns, pointer, column, MO_F32, NULL));

@@ -10,8 +10,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 static void assert_content(const char *path, const char *expected) {
     HELD(bytes) b = read_bytes(path);
     assert_int_equal(b.n, strlen(expected));

@@ -8,8 +8,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { SIZE = 96, ROUNDS = 12, REGION = 4 };
 
 /* Computes products, a factorization and random numbers, whose bits can be compared. */

@@ -2,8 +2,6 @@
  * step), an early release does no harm, and a context knows its live objects. */
 #include "tests/toy_ops.h"
 
-static const fixtures around_each = {toy_create, toy_release};
-
 /* Takes a step. The reset at its end frees b, which is returned. */
 static mo_tensor *take_step(mo_tape *t, mo_tensor *a) {
     mo_tensor *b = toy_mul(t, a, a);

@@ -99,7 +99,7 @@ TEST(values_pass_between_devices) {
     mo_context *first = device_context(MO_CUDA), *second;
     if (mo_device_count(MO_CUDA) < 2) {
         mo_context_release(first);
-        skip();
+        skip("one device of CUDA, expected two");
     }
     second = mo_context_create(&(mo_context_options){.device = MO_CUDA, .index = 1});
     mo_tensor *X = filled(first, 5), *Y = mo_tensor_clone(second, X);

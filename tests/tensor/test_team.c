@@ -16,7 +16,7 @@ static int list_threads(long *thread) {
     DIR *tasks = opendir("/proc/self/task");
     int n = 0;
     if (!tasks)
-        skip();
+        skip("no /proc/self/task");
     for (struct dirent *e; (e = readdir(tasks)) && n < MOST;)
         if (e->d_name[0] != '.')
             thread[n++] = atol(e->d_name);

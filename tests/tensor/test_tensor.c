@@ -2,8 +2,6 @@
 #include "tensor/storage.h"
 #include "tests/scratch.h"
 
-static const fixtures around_each = {context_open, context_close};
-
 TEST_OF(the_first_error_wins_and_stays_until_cleared, mo_context *ctx) {
     assert_true(mo_ok(ctx));
     mo_fail(ctx, MO_INVALID, "first %d", 1);

@@ -3,8 +3,6 @@
 #include "ops/ops.h"
 #include "tests/toy_ops.h"
 
-static const fixtures around_each = {toy_create, toy_release};
-
 static void count(void *state) {
     ++*(int *)state;
 }

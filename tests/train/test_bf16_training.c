@@ -5,23 +5,20 @@
 #include "tests/parity_run.h"
 #include "tests/worst_of.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 /* Rounding a factor to 8 bits moves a product by up to 2^-9 of its terms, in either direction. */
 static const double tolerance = 5e-3;
 
-TEST(two_hundred_steps_have_the_losses_of_float32) {
+TEST_OF(two_hundred_steps_have_the_losses_of_float32, scratch *s) {
     static parity_run full, rounded, again;
     if (!avx512_has_bf16()) {
-        print_message("this processor has no AVX512-BF16\n");
-        skip();
+        skip("this processor has no AVX512-BF16");
     }
     mo_context *ctx[] = {device_context_of(MO_CPU, 1),
         mo_context_create(&(mo_context_options){.threads = 1, .math = MO_MATH_BF16}),
         mo_context_create(&(mo_context_options){.threads = 2, .math = MO_MATH_BF16})};
-    parity_train(ctx[0], *state, "full", 0, PARITY_STEPS, &full);
-    parity_train(ctx[1], *state, "rounded", 0, PARITY_STEPS, &rounded);
-    parity_train(ctx[2], *state, "again", 0, PARITY_STEPS, &again);
+    parity_train(ctx[0], s, "full", 0, PARITY_STEPS, &full);
+    parity_train(ctx[1], s, "rounded", 0, PARITY_STEPS, &rounded);
+    parity_train(ctx[2], s, "again", 0, PARITY_STEPS, &again);
     assert_memory_equal(&rounded, &again, sizeof again); /* again on two threads */
     double worst = 0;
     for (int i = 0; i < PARITY_STEPS; i++)

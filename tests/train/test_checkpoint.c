@@ -2,8 +2,6 @@
  * tests/cli/resume.cases has files whose metadata are invalid. */
 #include "tests/training_run.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 /* Returns the current parameters of a run. */
 static bytes parameters_of(const training_run *run) {
     bytes all = {0};

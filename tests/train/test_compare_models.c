@@ -2,8 +2,6 @@
  * model, episodes that training never draws. */
 #include "tests/copies.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 static mo_plan_options plans(void) {
     return (mo_plan_options){.k_min = 4, .k_max = 4, .q_min = 8, .q_max = 8, .max_classes = 8, .seed = 5};
 }

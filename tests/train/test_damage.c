@@ -4,8 +4,6 @@
 #include "tests/training_run.h"
 #include "tools/predict/predict.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 typedef struct subject {
     mo_context *ctx;
     mo_trainer *trainer;

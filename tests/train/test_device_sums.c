@@ -213,7 +213,7 @@ TEST_OF(deterministic_sums_have_the_bits_of_one_process, scratch *s) {
 /* If one rank lacks the library for sums, the ranks use messages, with the bits of one process. */
 TEST_OF(a_rank_without_the_library_leaves_it_to_messages, scratch *s) {
     if (!machine->emulated)
-        skip();
+        skip("only the emulated device fails as planned");
     const char *folder = scratch_path(s, "several");
     shared_run several = {.folder = folder, .fail_first = "seam_no_collective"};
     run_shared(&several, 2);
@@ -237,7 +237,7 @@ static void expect_failure(shared_run s, scratch *in, int steps, const char *par
 
 TEST(a_sum_that_fails_ends_all_ranks) {
     if (!machine->emulated)
-        skip();
+        skip("only the emulated device fails as planned");
     expect_failure((shared_run){.fail_later = "seam_sum_ranks"}, *state, FAILED_STEP,
         "train: step 3: rank 1 of 2: cuda: no sum over the processes: a failure planned by the test");
     expect_failure((shared_run){.fail_later = "seam_sum_ranks_late"}, *state, FAILED_STEP,

@@ -3,8 +3,6 @@
 #include "tests/planted.h"
 #include "train/evaluation/evaluation.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { MAX_ROWS = 256 };
 
 typedef struct table {

@@ -4,8 +4,6 @@
 #include "tests/device.h"
 #include "tests/training_run.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 static mo_pool *pool_at(mo_context *ctx, mo_feature_form form, mo_feature_place place, const char *cache) {
     mo_feature_options o = planted_features();
     o.form = form;
@@ -135,7 +133,7 @@ TEST_OF(a_pool_that_changes_is_planned_anew, scratch *s) {
 /* The math mode rounds the model's products, not those that make features. */
 TEST(features_are_made_in_full_precision) {
     if (test_device() != MO_CUDA)
-        skip();
+        skip("the math modes of features are tried on a GPU");
     mo_context *full = device_context(MO_CUDA), *rounded;
     rounded = mo_context_create(&(mo_context_options){.device = MO_CUDA, .threads = 1, .math = MO_MATH_BF16});
     for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {

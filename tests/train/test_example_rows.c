@@ -4,8 +4,6 @@
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 static mo_features *open_task(mo_context *ctx, mo_task task, const char *cache) {
     mo_feature_options o = example_features(cache);
     HELD(mo_graph) *graph = task == MO_TASK_GC ? planted_set(ctx, "rings", 40, 2) : graph_of_copies(ctx);

@@ -3,8 +3,6 @@
  * files. */
 #include "tests/crafted.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { LARGE = 80 << 20 };
 
 /* Writes an archive of one array of LARGE zeros, below 100 KB. */

@@ -7,8 +7,6 @@
 
 #include <fcntl.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { WIDE_HOPS = 7, PAGE = 4096 };
 
 static mo_feature_options cached(mo_feature_place place, const char *folder, notices *t) {

@@ -7,8 +7,6 @@
 
 #include <malloc.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 static const char *const place_names[] = {"auto", "device", "host", "disk"};
 
 static mo_feature_options placed(mo_feature_place place, mo_feature_form form, const char *cache) {
@@ -195,7 +193,7 @@ TEST(memory_does_not_grow_with_the_pool) {
     const int more = 4;
     int64_t one, many, one_peak, many_peak, stack = (int64_t)WIDE_NODES * WIDE_DIM * (PLANTED_HOPS + 1) * 4;
 #ifdef __SANITIZE_ADDRESS__
-    skip(); /* the sanitizer does not return freed memory */
+    skip("AddressSanitizer does not return freed memory");
 #endif
     run_wide(*state, 1, &one, &one_peak);
     run_wide(*state, 1 + more, &many, &many_peak);

@@ -5,8 +5,6 @@
 #include "tests/sparse_svd.h"
 #include "train/features/sets/set_blocks.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 /* Returns X0 of one graph of a set, before LayerNorm, as doubles. */
 static double *basis_of(const mo_graph *graph, int64_t g, const mo_feature_options *options) {
     HELD(mo_tape) *t = mo_tape_create(graph->ctx, MO_EVAL);

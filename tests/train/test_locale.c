@@ -43,8 +43,7 @@ static void enter_locale(int i) {
     char name[64], text[16];
     snprintf(name, sizeof name, "%s.UTF-8", locales[i]);
     if (!made[i] || !setlocale(LC_ALL, name)) {
-        print_message("localedef did not make %s: is it installed, with /usr/share/i18n (Debian: locales)?\n", name);
-        skip();
+        skip("localedef did not make %s: is it installed, with /usr/share/i18n (Debian: locales)?", name);
     }
     snprintf(text, sizeof text, "%.2f", 0.25);
     assert_string_not_equal(text, "0.25");

@@ -7,8 +7,6 @@
 #include "train/features/example_kernels.h"
 #include "train/few_shot/few_shot.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { CLASSES = 3, COLUMNS = 12, SHOTS = 8, QUERIES = 20, WIDTH = 64 };
 
 /* Makes nodes of three classes, which their attributes separate. Links join any two nodes, or only nodes of one class

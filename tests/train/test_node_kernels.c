@@ -8,8 +8,6 @@
 #include "train/features/nodes/sampled_walks.h"
 #include "train/features/nodes/structure_columns.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { N = 60, M = 9, ALONE = N - 1, BARE = 7, MORE = 300, WIDE = 70 };
 
 /* ---- dense matrices [n, n] or rows [n, w] ---- */

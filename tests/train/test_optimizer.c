@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { N = 2, ROWS = 3, COLUMNS = 5, SIZE = ROWS * COLUMNS };
 
 static const mo_adamw_options defaults = {

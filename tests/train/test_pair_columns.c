@@ -4,8 +4,6 @@
 #include "train/features/nodes/diffuse.h"
 #include "train/features/pairs/pair_columns.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 /* Computes C = A B, [n, n]. */
 static void multiply(const double *A, const double *B, double *C, int64_t n) {
     memset(C, 0, (size_t)(n * n) * sizeof *C);

@@ -4,8 +4,6 @@
 #include "tests/parity_run.h"
 #include "tests/worst_of.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { STEPS = 50 };
 
 /* AdamW divides by the root of the second moment, which turns the rounding of small gradients into steps of full size:
@@ -32,15 +30,15 @@ static void compare_runs(scratch *s, mo_math math, int64_t max_rows) {
     assert_true(cpu.loss[STEPS - 1] < cpu.loss[0]);
 }
 
-TEST(fifty_steps_have_the_losses_of_the_cpu) {
-    compare_runs(*state, MO_MATH_FP32, 0);
+TEST_OF(fifty_steps_have_the_losses_of_the_cpu, scratch *s) {
+    compare_runs(s, MO_MATH_FP32, 0);
 }
 
-TEST(steps_in_blocks_of_rows_have_them_too) {
-    compare_runs(*state, MO_MATH_FP32, 16);
+TEST_OF(steps_in_blocks_of_rows_have_them_too, scratch *s) {
+    compare_runs(s, MO_MATH_FP32, 16);
 }
 
-TEST(narrower_products_follow_them_from_further_off) {
-    compare_runs(*state, MO_MATH_TF32, 0);
-    compare_runs(*state, MO_MATH_BF16, 0);
+TEST_OF(narrower_products_follow_them_from_further_off, scratch *s) {
+    compare_runs(s, MO_MATH_TF32, 0);
+    compare_runs(s, MO_MATH_BF16, 0);
 }

@@ -2,8 +2,6 @@
  * also for small classes; the pairs of links; test parts with natural frequencies; divisions that came with a graph. */
 #include "tests/labelled_graph.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { LARGEST = 4096 };
 
 /* Fails unless support and query share no example, labels are 0 .. classes - 1, each label has k and q examples, and

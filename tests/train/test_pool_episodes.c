@@ -2,8 +2,6 @@
  * know the held-out edges. */
 #include "tests/planted.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 static const int64_t *ints(const mo_tensor *T) {
     return mo_tensor_view(T).data;
 }

@@ -3,8 +3,6 @@
 #include "tests/train/fake_ranks.h"
 #include "tests/training_run.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 /* ---- sums ---- */
 
 enum { TENSORS = 2, VALUES = 7 }; /* one tensor of 3 values, one of 4 */

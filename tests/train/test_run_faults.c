@@ -7,8 +7,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 #ifdef __SANITIZE_ADDRESS__
 enum { STEP = 4 }; /* tries every fourth call, as each run takes five times as long */
 #else

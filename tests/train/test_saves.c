@@ -9,8 +9,6 @@
 #include "tests/small_stack.h"
 #include "train/run/trainer.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 static const char entry_key[] = "format 1 graph 0123 dim 3";
 
 /* A kind of file: a function that writes version 0 or 1 of it, and a function that reads it as a number. */

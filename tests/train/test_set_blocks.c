@@ -4,8 +4,6 @@
 #include "tests/train/subtrees.h"
 #include "train/features/sets/set_blocks.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { MOST_NODES = 16, ROUNDS = 3 };
 
 /* Draws graphs; if labelled, each node has one of three labels; if unit is not 0, also a measured value in that

@@ -6,8 +6,6 @@
 #include "train/features/sets/kernels.h"
 #include "train/graphs/graph_build.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { GRAPHS = 24, MOST = 14, KINDS = 3, A = 3, ROUNDS = 3, MOST_COLUMNS = 80 };
 
 /* Draws graphs of 1 to MOST nodes, every fourth dense, with isolated nodes and, if asked, labels and attributes. Graphs

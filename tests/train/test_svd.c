@@ -11,8 +11,6 @@
 #include <float.h>
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 /* An SVD of an [n, m] matrix with r columns, on the host, in double. */
 typedef struct result {
     int64_t n, m, r;

@@ -7,8 +7,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 TEST_OF(thread_count_changes_no_bit, scratch *s) {
     static const int threads[] = {2, 3, 8};
     for (int k = 0; k < 3; k++) { /* one episode a step, three, and three in blocks of rows */
@@ -38,31 +36,6 @@ TEST_OF(stopped_and_resumed_equals_uninterrupted, scratch *s) {
             run_until(&o, parts, true, o.steps);
             assert_same_run(whole, parts);
         }
-    }
-}
-
-/* A killed process leaves its last checkpoint, and a log that is ahead of it, sometimes with half a line. */
-TEST_OF(killed_and_resumed_equals_uninterrupted, scratch *s) {
-    run_options o = usual_run;
-    const char *whole = scratch_folder(s, "whole");
-    char path[600];
-    run_until(&o, whole, false, o.steps);
-    for (int64_t kill = 0; kill < o.steps; kill++) {
-        const char *parts = scratch_folder(s, "parts");
-        training_run run = run_open(&o, parts);
-        for (int64_t step = 0; step <= kill; step++) {
-            mo_trainer_step(run.trainer, NULL);
-            if (step == 3)
-                mo_trainer_checkpoint(run.trainer);
-        }
-        assert_run_ok(&run);
-        run_close(&run);
-        snprintf(path, sizeof path, "%s/log.jsonl", parts);
-        FILE *log = fopen(path, "a");
-        fputs("{\"step\":", log);
-        fclose(log);
-        run_until(&o, parts, true, o.steps);
-        assert_same_weights(whole, parts);
     }
 }
 
@@ -112,23 +85,6 @@ TEST_OF(gradients_of_several_episodes_add_to_their_mean, scratch *s) {
         if (!(fabs(r.gradient_norm - expected) < 1e-5 * expected)) /* float32 gradients */
             fail_msg("%d episodes: the norm is %.9g, expected %.9g", E, r.gradient_norm, expected);
     }
-}
-
-TEST_OF(folder_with_anything_in_it_is_refused, scratch *s) {
-    const char *folder = scratch_folder(s, "run");
-    char path[600];
-    mkdir(folder, 0777);
-    snprintf(path, sizeof path, "%s/notes.txt", folder);
-    FILE *notes = fopen(path, "w");
-    fputs("mine", notes);
-    fclose(notes);
-    HELD(training_run) run = run_open(&usual_run, folder);
-    assert_int_equal(mo_trainer_step(run.trainer, NULL), MO_STATE);
-    assert_failed(run.ctx, MO_STATE, PARTS("notes.txt", "--resume", folder));
-    bytes kept = run_file(folder, "notes.txt");
-    assert_memory_equal(kept.data, "mine", 4);
-    bytes_release(&kept);
-    assert_int_equal(folder_files(folder, "", NULL), 1);
 }
 
 /* Moves a file of the run to another folder, and puts a link in its place. */

@@ -44,17 +44,6 @@ static mo_tensor *cubes(use *u) {
     return mo_sum(T, mo_pow(T, u->W, 3), MO_ALL, MO_DROP_AXES);
 }
 
-TEST_OF(a_graph_used_twice, use *u) {
-    mo_tensor *S = mo_square(T, u->W), *loss = mo_sum(T, mo_square(T, S), MO_ALL, MO_DROP_AXES);
-    assert_int_equal(mo_backward(T, loss), MO_OK);
-    mo_backward(T, loss);
-    EXPECT(u, MO_STATE, "backward: sum at ", "was consumed by an earlier backward: pass MO_RETAIN");
-    mo_tensor_read(S, (double[12]){0}, 12 * sizeof(double));
-    EXPECT(u, MO_STATE, "made by square at ", "released by backward: call mo_keep on it before");
-    mo_add(T, S, S);
-    EXPECT(u, MO_STATE, "add: the value of input 0, made by square at ", "call mo_keep");
-}
-
 TEST_OF(values_read_after_a_reset, use *u) {
     mo_tensor *loss = mo_keep(cubes(u));
     mo_backward(T, loss);

@@ -243,6 +243,8 @@ def matrix_members(path):
 def matrix_features(path):
     """Converts a Matrix Market file to a float32 matrix."""
     A = matrix(path)
-    if A.dtype.kind not in "biuf" or not numpy.isfinite(A.data.astype("f4")).all():
+    with numpy.errstate(over="ignore"):
+        finite = A.dtype.kind in "biuf" and numpy.isfinite(A.data.astype("f4")).all()
+    if not finite:
         raise Refused(f"{path}: expected finite float32 numbers, found others")
     return numpy.ascontiguousarray(A.astype("f4").toarray())

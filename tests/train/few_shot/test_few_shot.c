@@ -6,8 +6,6 @@
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { PER_CLASS = 4, CORA_CLASSES = 7, SUPPORT = PER_CLASS * CORA_CLASSES };
 
 /* The first PER_CLASS nodes of each class. */

@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { ASKED = 200 };
 
 TEST_OF(what_is_no_missing_link_is_refused, scratch *s) {

@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { LISTED = 8, KNOWN = 3 };
 
 /* Updates the posterior covariance k [N, N] of the logits for a label of i: k_ab -= k_ai k_bi / (1 + k_ii). */

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 static mo_diagnosis diagnose(scratch *s, int64_t n, int64_t d, const double *z, const int64_t *y, double epsilon) {
     HELD(mo_embeddings) *E = embeddings_of(s->ctx, MO_F64, n, d, z, y);
     mo_diagnosis x = {0};

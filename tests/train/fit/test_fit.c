@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
 
 TEST_OF(draws_are_plans_of_the_rows, scratch *s) {
@@ -150,15 +148,6 @@ TEST(of_equal_penalties_the_strongest_is_taken) {
     options.lambda = &scale;
     assert_int_equal(mo_fit(E, (const mo_head *[]){&head}, 1, &options, on_row, &strongest), MO_OK);
     assert_true(fabs(tuned.row[0].nll - strongest.row[0].nll) <= 1e-12);
-}
-
-TEST_OF(one_shot_has_no_temperature_but_figures, scratch *s) {
-    HELD(mo_embeddings) *E = make(s, MO_F32, 1);
-    mo_fit_options options = defaults;
-    seen x = {0};
-    options.shots = (int64_t[]){1};
-    mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &x);
-    assert_true(isnan(x.row[0].ece_temperature) && x.row[0].accuracy > 50);
 }
 
 /* The rows of a sweep, and how often tuning chose each value. */

@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
 
 static mo_fitting fitting(const mo_embeddings *E, const mo_head *head, mo_tape *t) {

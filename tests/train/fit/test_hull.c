@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { INSTANCES = 200, MOST = 8, DIM = 9 };
 
 typedef struct instance {

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 typedef struct seen {
     int64_t predicted[N], n;
     double accuracy;

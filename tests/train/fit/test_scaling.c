@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { LEARNED = 24 };
 
 static double z[N * D]; /* column 2 is constant in the first LEARNED rows */

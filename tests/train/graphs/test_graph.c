@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 enum { NODES = 23 };
 
 /* Draws random directed edges with loops and repetitions; `dense` receives the undirected adjacency. */

@@ -6,8 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 typedef struct corpus {
     scratch *s;
     char *line[2000];

@@ -3,8 +3,6 @@
 #include "tests/data_at_hand.h"
 #include "tests/scratch.h"
 
-static const fixtures around_all = {scratch_create, scratch_release};
-
 /* The known counts of a data set; a 0 ends the list of counts per label. */
 typedef struct known {
     const char *name, *path;
