@@ -4,8 +4,8 @@
  * X [.., n, d], logits F [.., n, C], row weights T [.., n, 1], lambda [] or [..], B [.., d (+ 1), C] -> U like B. H, S
  * and mu are as in logistic.c. The class sums of U are 0, and B's class means are removed before the solve, so H may
  * map class means to 0. float32 or float64. By conjugate gradients (tensor/cpu/fits/logistic_solve.c), with the factor
- * that logistic.c saved: backward never factorizes, at any order. Errors: sizes, conjugate gradients that do not
- * converge. Saved: the preconditioner.
+ * that logistic.c saved: backward never factorizes, at any order. Errors: sizes, no rows, conjugate gradients that do
+ * not converge. Saved: the preconditioner.
  *
  * H is symmetric: with V = H^-1 U_bar, B_bar = V, and every other adjoint follows from -<V, dH[U]>,
  *     dH[U] = dPhi^T S[E] + Phi^T S[dPhi U] + Phi^T dS[E] + dlambda U_0,   E = Phi U.
@@ -37,6 +37,8 @@ static bool logistic_solve_shape(mo_call *c) {
         memcmp(X->shape, T->shape, batch + sizeof *X->shape) != 0 || memcmp(X->shape, B->shape, batch) != 0 ||
         (lambda->ndim && (lambda->ndim != leading || memcmp(X->shape, lambda->shape, batch) != 0)))
         return mo_call_fail(c, MO_INVALID, "expected equal leading axes, and as many logits and weights as rows");
+    if (mo_numel(F) == 0 || X->shape[leading + 1] == 0)
+        return mo_call_fail(c, MO_INVALID, "expected a row, a column and a class at least");
     if (T->shape[leading + 1] != 1 || mo_dim(B, -1) != mo_dim(F, -1) || mo_dim(B, -2) != mo_dim(X, -1) + free_intercept)
         return mo_call_fail(c, MO_INVALID, "expected one weight per row, and right-hand sides of the weights' shape");
     return mo_call_output(c, 0, B->dtype, B->ndim, B->shape);
@@ -48,8 +50,7 @@ static void logistic_solve_forward(mo_call *c) {
     bool recording = t->recording;
     mo_logistic_solve_call g = {.free_intercept = ((const options *)c->attributes)->free_intercept};
     t->recording = false;
-    bool empty = mo_numel(c->out[0]) == 0;
-    g.dual = !empty && mo_logistic_is_dual(t, c->in[0], c->in[3]);
+    g.dual = mo_logistic_is_dual(t, c->in[0], c->in[3]);
     g.factored = c->n_in > SYSTEM;
     if (!g.factored)
         mo_logistic_factors(c, c->in[0], g.dual, g.free_intercept, factors);
@@ -61,7 +62,7 @@ static void logistic_solve_forward(mo_call *c) {
     g.U = mo_batch_view(mo_tensor_view(c->out[0]), 2);
     code = mo_call_temporary(c, c->in[0]->dtype, 1, g.X.shape);
     g.code = mo_tensor_view(code);
-    if (mo_ok(c->ctx) && !empty) {
+    if (mo_ok(c->ctx)) {
         mo_fit_logistic_solve(c->ctx, &g);
         mo_check_fits(c, code);
     }
@@ -119,6 +120,8 @@ static const mo_sample logistic_solve_samples[] = {
         &with_intercept},
     {"weights", "[7, 3] [7, 3] positive[7, 2] positive[] [3, 3]", &penalised,
         .error = "logistic_solve: expected one weight per row"},
+    {"no rows", "[0, 4] [0, 2] positive[0, 1] positive[] [5, 2]", &with_intercept,
+        .error = "logistic_solve: expected a row, a column and a class at least"},
     {"logits", "[7, 3] [6, 3] positive[7, 1] positive[] [3, 3]", &penalised,
         .error = "logistic_solve: expected equal leading axes"},
 };

@@ -8,7 +8,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 ln -s "$backend" "$folder/libmochi-cuda.so"
 status=0
-LD_LIBRARY_PATH="$folder" "$@" >"$folder/log" 2>&1 || status=$?
+MOCHI_DEVICE=cuda LD_LIBRARY_PATH="$folder" "$@" >"$folder/log" 2>&1 || status=$?
 if [ "$status" = 0 ] || [ "$status" = 77 ]; then
     echo "the fault was not found; $1 ends with $status"
     tail -n 3 "$folder/log"

@@ -21,6 +21,7 @@ static const struct {
     {"broadcast_to", EMPTY, "its options name the sizes"},
     {"implicit_solve", EMPTY, "its options name the sizes"},
     {"logistic", EMPTY, "needs a row, a column and a class"},
+    {"logistic_solve", EMPTY, "as logistic"},
     {"softmax_cross_entropy", EMPTY, "needs a row and a class"},
     {"spmm", EMPTY, "its matrix has the sizes; one of its samples has no entries"},
     {"affine", ONE, "its weights have a row more than X has columns"},
