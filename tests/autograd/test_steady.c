@@ -25,8 +25,7 @@ static void take_step(training *s) {
         x[i] = (float)mo_random_uniform(&s->r) - 0.5f;
     for (int i = 0; i < POINTS; i++)
         y[i] = x[i * WIDTH] > 0;
-    mo_tensor *Z = mo_linear_relu(t, mo_from(t, MO_F32, 2, (int64_t[]){POINTS, WIDTH}, x), s->W, NULL), *A, *b,
-              *g;
+    mo_tensor *Z = mo_linear_relu(t, mo_from(t, MO_F32, 2, (int64_t[]){POINTS, WIDTH}, x), s->W, NULL), *A, *b, *g;
     mo_tensor *Ys = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, y), 2, MO_F32);
     mo_ridge_fit(t, mo_slice(t, Z, MO_AXIS(0), 0, SUPPORT), Ys, mo_scalar(t, MO_F32, 1), MO_RIDGE_AUTO, &A, &b);
     mo_tensor *logits = mo_add(t, mo_matmul(t, mo_slice(t, Z, MO_AXIS(0), SUPPORT, POINTS), A), b);
