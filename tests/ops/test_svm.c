@@ -65,7 +65,7 @@ TEST_OF(primal_and_dual_values_meet, mo_tape *t) {
     }
 }
 
-TEST(gradients_hold_at_the_size_of_an_episode) {
+TEST_OF(gradients_hold_at_the_size_of_an_episode, mo_tape *t) {
     static const mo_head_sample samples[] = {
         {.support = 20, .queries = 6, .dim = 30, .classes = 5},
         {.support = 40, .queries = 6, .dim = 5, .classes = 3},
@@ -74,7 +74,7 @@ TEST(gradients_hold_at_the_size_of_an_episode) {
     mo_head head = mo_head_svm;
     head.samples = samples;
     head.n_samples = 3;
-    mo_check_result r = mo_check_head(mo_tape_context(*state), &head, 1, 22);
+    mo_check_result r = mo_check_head(mo_tape_context(t), &head, 1, 22);
     if (!r.pass || !(r.error <= 1e-6))
         fail_msg("error %g; %s", r.error, r.worst);
 }
@@ -161,5 +161,3 @@ TEST_OF(many_rows_are_refused_by_name, mo_tape *t) {
     assert_true(mo_is_null(mo_head_apply(t, &mo_head_svm, Z, Z, Z, &lambda)));
     assert_failed(ctx, MO_UNSUPPORTED, PARTS("4097 rows, expected at most 4096", "scikit-learn's LinearSVC"));
 }
-
-static const fixtures around_all = {open_device, close_device};
