@@ -34,4 +34,6 @@ static inline int close_device(void **state) {
     return mo_context_release(ctx) == MO_OK ? 0 : -1;
 }
 
+FIXTURES_OF(mo_tape, true, open_device, close_device)
+
 #endif

@@ -171,6 +171,14 @@ static inline void assert_failed(mo_context *ctx, mo_code code, const char *cons
             fail_msg("expected '%s' in: %s", *parts, status.message);
 }
 
+/* Asserts that the context failed with this code and message; clears the error. */
+static inline void assert_told(mo_context *ctx, mo_code code, const char *message) {
+    mo_status status = *mo_context_status(ctx);
+    mo_clear_error(ctx);
+    assert_string_equal(status.message, message);
+    assert_int_equal(status.code, code);
+}
+
 #define PARTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 #endif

@@ -42,13 +42,13 @@ static void find(gradients *s, double bound, double *squares, double *scale) {
     assert_int_equal(mo_tensor_read(s->scale, scale, 2 * sizeof *scale), MO_OK);
 }
 
-TEST(norm_is_the_sum_in_float64_at_any_alignment) {
+TEST_OF(norm_is_the_sum_in_float64_at_any_alignment, mo_tape *t) {
     const mo_dtype types[] = {MO_F32, MO_F64};
     const double tolerance[] = {1e-6, 1e-12}; /* the CPU sums pieces in the gradients' type */
     for (int type = 0; type < 2; type++) {
         double squares[3][MANY], scale[3][2];
         for (int64_t run = 0; run < 3; run++) { /* runs 0 and 1 aligned, run 2 not */
-            gradients s = gradients_create(*state, types[type], run == 2);
+            gradients s = gradients_create(t, types[type], run == 2);
             find(&s, 1, squares[run], scale[run]);
             for (int i = 0; i < MANY; i++)
                 assert_true(fabs(squares[run][i] - s.expected[i]) <= tolerance[type] * s.expected[i]);
@@ -57,24 +57,22 @@ TEST(norm_is_the_sum_in_float64_at_any_alignment) {
         }
         assert_memory_equal(squares[0], squares[1], sizeof squares[0]);
         assert_memory_equal(scale[0], scale[1], sizeof scale[0]);
-        gradients s = gradients_create(*state, types[type], 1), again = gradients_create(*state, types[type], 0);
+        gradients s = gradients_create(t, types[type], 1), again = gradients_create(t, types[type], 0);
         for (int i = 0; i < MANY; i++) /* copies values at an aligned address to one that is not */
             mo_tensor_copy(s.g[i], again.g[i]);
         find(&s, 0, squares[2], scale[2]);
         assert_memory_equal(squares[0], squares[2], sizeof squares[0]);
         assert_true(scale[2][0] == scale[0][0] && scale[2][1] == 1);
-        mo_tape_reset(*state);
+        mo_tape_reset(t);
     }
 }
 
-TEST(a_sum_that_is_not_finite_is_its_own_parameters) {
-    gradients s = gradients_create(*state, MO_F32, 0);
+TEST_OF(a_sum_that_is_not_finite_is_its_own_parameters, mo_tape *t) {
+    gradients s = gradients_create(t, MO_F32, 0);
     double squares[MANY], scale[2];
     mo_tensor_fill(s.g[66], 1e30); /* 1e30 squared is finite only in float64 */
     find(&s, 1, squares, scale);
     for (int i = 0; i < MANY; i++)
         assert_true(isfinite(squares[i]) == (i != 66));
-    mo_tape_reset(*state);
+    mo_tape_reset(t);
 }
-
-static const fixtures around_all = {open_device, close_device};

@@ -75,8 +75,8 @@ static void take(fixture *f, mo_tensor *Y, mo_tensor *a, mo_tensor **g, unsigned
     assert_int_equal(mo_grad(f->t, y, bar, a ? 2 : 1, f->leaf, g, LEAVES, flags), MO_OK);
 }
 
-TEST(one_op_is_one_op_for_each_hop) {
-    fixture *f = &(fixture){.t = *state};
+TEST_OF(one_op_is_one_op_for_each_hop, mo_tape *t) {
+    fixture *f = &(fixture){.t = t};
     for (int wide = 0; wide < 2; wide++) {
         mo_tensor *a[2], *g[2][LEAVES], *again[LEAVES];
         draw_all(f, wide ? MO_F64 : MO_F32);
@@ -117,8 +117,8 @@ static void put_in_one_memory(fixture *f, mo_dtype real, mo_tensor **P) {
     }
 }
 
-TEST(layers_of_one_memory_are_those_apart) {
-    fixture *f = &(fixture){.t = *state};
+TEST_OF(layers_of_one_memory_are_those_apart, mo_tape *t) {
+    fixture *f = &(fixture){.t = t};
     bool cpu = test_device() == MO_CPU;
     for (int wide = 0; wide < 2; wide++) {
         mo_tensor *a, *Y[3], *g[2][LEAVES], *seconds[2][LEAVES], *P[2 * K];
@@ -177,5 +177,3 @@ TEST(threads_change_no_bit) {
         assert_memory_equal(one, other, sizeof one);
     }
 }
-
-static const fixtures around_all = {open_device, close_device};

@@ -3,8 +3,6 @@
 #include "tests/drawn.h"
 #include "tests/largest_difference.h"
 
-static const fixtures around_all = {open_device, close_device};
-
 /* The sizes and inputs of a layer. batch 0: X is a matrix; part: W is half of a matrix; turned: X is a transposed
  * view. */
 typedef struct layer {
@@ -57,7 +55,7 @@ static void expect_equal_layers(mo_tape *t, mo_dtype real, const layer *l, uint6
     mo_tape_reset(t);
 }
 
-TEST(linear_equals_its_composition) {
+TEST_OF(linear_equals_its_composition, mo_tape *t) {
     static const layer layers[] = {
         {.rows = 7, .in = 5, .out = 3},
         {.rows = 300, .in = 64, .out = 48, .b = true},
@@ -71,7 +69,7 @@ TEST(linear_equals_its_composition) {
         {.rows = 1, .in = 1, .out = 1, .b = true, .relu = true},
     };
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
-        expect_equal_layers(*state, MO_F64, &layers[i], 10 * i);
-        expect_equal_layers(*state, MO_F32, &layers[i], 10 * i);
+        expect_equal_layers(t, MO_F64, &layers[i], 10 * i);
+        expect_equal_layers(t, MO_F32, &layers[i], 10 * i);
     }
 }

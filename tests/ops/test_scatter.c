@@ -33,5 +33,3 @@ TEST_OF(rows_are_added_in_rising_order, mo_tape *t) {
         mo_tape_reset(t);
     }
 }
-
-static const fixtures around_all = {open_device, close_device};

@@ -3,8 +3,6 @@
 #include "tensor/storage.h"
 #include "tests/drawn.h"
 
-static const fixtures around_all = {open_device, close_device};
-
 /* Returns 0, 1, 2 .. in this shape. */
 static mo_tensor *count_up(mo_tape *t, int ndim, const int64_t *shape) {
     double values[256];

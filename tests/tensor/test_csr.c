@@ -5,9 +5,7 @@
 static void expect_refusal(
     mo_context *ctx, int64_t columns, const int64_t *pointer, const int32_t *column, const char *message) {
     assert_null(mo_csr_create(ctx, 2, columns, pointer, column, MO_F32, NULL));
-    assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
-    assert_string_equal(mo_context_status(ctx)->message, message);
-    mo_clear_error(ctx);
+    assert_told(ctx, MO_INVALID, message);
 }
 
 TEST_OF(wrong_pointers_and_columns_are_named, mo_context *ctx) {

@@ -54,16 +54,16 @@ static void solve_once(mo_tape *t, bool definite, mo_dtype real, int64_t batch, 
     mo_tape_reset(t);
 }
 
-TEST(solves_leave_no_residual) {
+TEST_OF(solves_leave_no_residual, mo_tape *t) {
     const int64_t orders[] = {31, 32, 33, 130, 257, 300}, definite[] = {1, 2, 15, 16, 17, 33, 64, 65, 131, 210};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
-        solve_once(*state, false, MO_F64, 2, orders[i], COLUMNS);
+        solve_once(t, false, MO_F64, 2, orders[i], COLUMNS);
     for (size_t i = 0; i < sizeof definite / sizeof *definite; i++) {
-        solve_once(*state, true, MO_F64, i % 2 ? BATCH : 1, definite[i], i % 3 ? COLUMNS : 19);
-        solve_once(*state, true, MO_F32, i % 2 ? 1 : BATCH, definite[i], i % 3 ? 19 : 1);
+        solve_once(t, true, MO_F64, i % 2 ? BATCH : 1, definite[i], i % 3 ? COLUMNS : 19);
+        solve_once(t, true, MO_F32, i % 2 ? 1 : BATCH, definite[i], i % 3 ? 19 : 1);
     }
-    solve_once(*state, true, MO_F32, 1, 288, 35); /* an even number of tiles; B's columns in three passes */
-    solve_once(*state, true, MO_F32, 1, 304, 16); /* the largest that a block with 227 KiB holds */
+    solve_once(t, true, MO_F32, 1, 288, 35); /* an even number of tiles; B's columns in three passes */
+    solve_once(t, true, MO_F32, 1, 304, 16); /* the largest that a block with 227 KiB holds */
 }
 
 /* Solves with a Householder reflection times a diagonal whose last entry is `small`: the condition is 1 / small. */
@@ -113,10 +113,10 @@ static void decompose_once(mo_tape *t, mo_dtype real, int64_t n) {
     mo_tape_reset(t);
 }
 
-TEST(eigenvectors_of_several_matrices_are_each_its_own) {
-    decompose_once(*state, MO_F64, 33);
-    decompose_once(*state, MO_F32, 130);
-    decompose_once(*state, MO_F32, MOST); /* a device decomposes these one by one */
+TEST_OF(eigenvectors_of_several_matrices_are_each_its_own, mo_tape *t) {
+    decompose_once(t, MO_F64, 33);
+    decompose_once(t, MO_F32, 130);
+    decompose_once(t, MO_F32, MOST); /* a device decomposes these one by one */
 }
 
 /* ---- Cholesky ---- */
@@ -147,13 +147,11 @@ static void factor_once(mo_tape *t, mo_dtype real, int64_t batch, int64_t n) {
     mo_tape_reset(t);
 }
 
-TEST(factors_leave_no_residual_and_read_the_lower_triangle) {
+TEST_OF(factors_leave_no_residual_and_read_the_lower_triangle, mo_tape *t) {
     static const int64_t orders[] = {1, 2, 16, 31, 32, 33, 64, 65, 320, 321, 513};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
-        factor_once(*state, MO_F32, i % 2 ? 1 : BATCH, orders[i]);
-        factor_once(*state, MO_F64, i % 2 ? BATCH : 1, orders[i]);
+        factor_once(t, MO_F32, i % 2 ? 1 : BATCH, orders[i]);
+        factor_once(t, MO_F64, i % 2 ? BATCH : 1, orders[i]);
     }
-    factor_once(*state, MO_F32, 2, MOST); /* a device factors these one by one */
+    factor_once(t, MO_F32, 2, MOST); /* a device factors these one by one */
 }
-
-static const fixtures around_all = {open_device, close_device};
