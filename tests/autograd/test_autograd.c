@@ -163,6 +163,31 @@ TEST_OF(a_rule_may_take_gradients_itself, toy *y) {
     expect_pass(r);
 }
 
+static mo_mode mode_seen;
+
+static void watching_vjp(mo_vjp *v) {
+    mode_seen = mo_tape_mode(v->t);
+    cube_vjp(v);
+}
+
+/* The rule of the cube sets a mode; the rule that runs next finds the mode that a rule finds which runs first. */
+TEST_OF(a_rules_mode_ends_with_it, toy *y) {
+    mo_op watching = cube_op;
+    mo_mode seen[2];
+    watching.vjp = watching_vjp;
+    for (int first = 0; first < 2; first++) {
+        mo_tensor *a = toy_leaf(y, 1, 2);
+        mo_tensor *inner = mo_apply(y->t, first ? &cube_op : &watching, &a, 1, NULL);
+        mo_tensor *loss = toy_sum(y->t, mo_apply(y->t, first ? &watching : &cube_op, &inner, 1, NULL));
+        mo_tape_set_mode(y->t, MO_EVAL);
+        assert_int_equal(mo_backward(y->t, loss), MO_OK);
+        assert_int_equal(mo_tape_mode(y->t), MO_EVAL);
+        mo_tape_set_mode(y->t, MO_RECORD);
+        seen[first] = mode_seen;
+    }
+    assert_int_equal(seen[0], seen[1]);
+}
+
 TEST_OF(errors_of_backward_say_what_is_wrong, toy *y) {
     mo_tensor *a = toy_leaf(y, 2, 3), *data = toy_leaf(y, 2, 3), *g;
     data->requires_grad = false;
