@@ -206,6 +206,10 @@ int predict_command(int argc, char **argv) {
     bool written = graph && (links          ? predict_links(graph, &o.few_shot, &asked)
                                 : o.readout ? load_readout(o.readout, graph, &o.few_shot, &known)
                                             : read_known(graph, o.labels, &known));
+    if (written && known.classes == 1)
+        written = mo_fail(ctx, MO_INVALID,
+            "%s: expected labels of two classes or more, found one, '%.40s' (%" PRId64 " label%s)", o.labels,
+            known.name[0], known.n, known.n == 1 ? "" : "s");
     written = written && (links || predict(ctx, &o, graph, &known));
     phase_end();
     if (written && links && !o.quiet)
