@@ -204,7 +204,11 @@ bool data_info(mo_context *ctx, const data_options *o, const json_t *m) {
             const char *const told[] = {"kind", "name", "path"};
             for (int k = 0; k < 3; k++)
                 json_object_del(found, told[k]);
+            if (json_integer_value(json_object_get(found, "graphs")) == 1) /* attributes: of sets alone */
+                json_object_del(found, "attributes");
             print_members(found, 2);
+            if (json_is_array(json_object_get(found, "classes")) && !json_array_size(json_object_get(found, "classes")))
+                printf("  %-19snone; `mochi predict --labels FILE` predicts them from a few of yours\n", "labels");
         }
         json_decref(found);
         fine &= went_well(ctx);
