@@ -43,7 +43,9 @@ static void *open_object(char *text, size_t bytes) {
     if (!object && strchr(path, '/') && strstr(text, ": " CUDA_OBJECT ": "))
         snprintf(text, bytes, "%s", second);
     if (!object && strstr(text, CUDA_OBJECT ": cannot open shared object file"))
-        snprintf(text, bytes, "cuda: there is no GPU backend: " CUDA_OBJECT " is not here; a build with nvcc makes it");
+        snprintf(text, bytes,
+            "cuda: there is no GPU backend: " CUDA_OBJECT " is not here; a build with nvcc makes it; "
+            "or leave out --device cuda");
     return object;
 }
 

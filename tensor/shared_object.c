@@ -38,6 +38,13 @@ static bool is_cut(const char *path) { /* macOS's loader refuses such a file its
 }
 #endif
 
+/* Raises the loader's reason. The library is not found if it lies in a folder that the loader does not search. */
+static void fail_loading(mo_context *ctx, const char *label, const char *reason) {
+    bool library = reason && strstr(reason, "libmochi.so") && strstr(reason, "cannot open shared object");
+    mo_fail(ctx, MO_IO, "%s: %s%s", label, reason ? reason : "cannot be opened",
+        library ? "; put its folder into LD_LIBRARY_PATH (`pkg-config --variable=libdir mochi` prints it)" : "");
+}
+
 /* dlopen, after a check that the file is whole. Returns NULL on failure. */
 static void *open_object(mo_context *ctx, const char *label, const char *path) {
     void *object = NULL;
@@ -52,7 +59,7 @@ static void *open_object(mo_context *ctx, const char *label, const char *path) {
     else if (is_cut(path))
         mo_fail(ctx, MO_IO, "%s: %s: expected a shared object, found one cut short", label, path);
     else if (!(object = dlopen(path, RTLD_NOW | RTLD_LOCAL)))
-        mo_fail(ctx, MO_IO, "%s: %s", label, dlerror());
+        fail_loading(ctx, label, dlerror());
     return object;
 }
 
@@ -63,8 +70,9 @@ const void *mo_plugin_open(
     if (*object && !plugin)
         mo_fail(ctx, MO_FORMAT, "%s: %s exports no %s", label, path, symbol);
     else if (plugin && (plugin->abi != expected.abi || plugin->size != expected.size))
-        mo_fail(ctx, MO_FORMAT, "%s: %s was built for version %d, structs of %zu bytes; expected %d and %zu", label,
-            path, plugin->abi, plugin->size, expected.abi, expected.size);
+        mo_fail(ctx, MO_FORMAT,
+            "%s: %s was built for version %d, structs of %zu bytes; expected %d and %zu: rebuild it", label, path,
+            plugin->abi, plugin->size, expected.abi, expected.size);
     else
         return plugin;
     dlclose(*object);

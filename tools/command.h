@@ -108,7 +108,7 @@ char *make_printable(char *text);
 int report_failure(const mo_context *ctx);
 /* Prints a notice of the library on standard error; ignores state. */
 void print_notice(const char *line, void *state);
-/* Prints on standard error what the loader dropped from a graph, if anything. */
+/* Prints on standard error what the loader dropped from a graph, and what it read as headers, if anything. */
 void print_left_out(const mo_graph *graph);
 /* As print_notice, but omits notices on the quality of a basis: for commands that print figures of their own on
  * standard error. */

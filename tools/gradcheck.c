@@ -126,7 +126,7 @@ static int check_plugins(mo_context *ctx, const gradcheck_options *o, const char
         failed += !passes;
     }
     if (list->count && !o->json)
-        printf("%d %ss, %d failed\n", list->count, kind, failed);
+        printf("%d %s%s, %d failed\n", list->count, kind, list->count == 1 ? "" : "s", failed);
     return failed;
 }
 
@@ -155,8 +155,9 @@ static int check_ops(mo_context *ctx, const gradcheck_options *o, int first) {
         failed += !check_op(ctx, mo_find_op(ctx, o->ops.items[i]), o);
     for (int i = first; !o->ops.count && i < mo_n_ops(ctx); i++)
         failed += !check_op(ctx, mo_op_at(ctx, i), o);
+    int n = o->ops.count ? o->ops.count : mo_n_ops(ctx) - first;
     if (!o->json)
-        printf("%d ops, %d failed\n", o->ops.count ? o->ops.count : mo_n_ops(ctx) - first, failed);
+        printf("%d op%s, %d failed\n", n, n == 1 ? "" : "s", failed);
     return failed;
 }
 

@@ -115,7 +115,8 @@ int new_command(int argc, char **argv) {
     const char *libraries = o.kind->libraries;
     if (mo_ok(ctx)) {
         printf("%s written; build and check it (pkg-config finds the library once it is installed: meson install -C "
-               "build):\n"
+               "build; in a prefix of your own, put LIBDIR/pkgconfig into PKG_CONFIG_PATH and LIBDIR into "
+               "LD_LIBRARY_PATH, LIBDIR: the folder of libmochi.so):\n"
                "  cc -shared -fPIC %s $(pkg-config --cflags --libs mochi)%s -o %s.so\n"
                "  mochi gradcheck --%s ./%s.so\n"
                "  cc %s $(pkg-config --cflags --libs mochi)%s -o %s && ./%s\n",

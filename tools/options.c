@@ -112,8 +112,8 @@ static error_t take_argument(int key, char *text, struct argp_state *state) {
         r->line->take_word(r->options, text, state);
     } else if (key == ARGP_KEY_ARG) {
         bool data = find_option(r->line->table, "data")->kind; /* most words beside options are meant to be the data */
-        refuse_command_line(state, EXIT_USAGE, "'%s': expected options only%s%s", text,
-            data ? "; did you mean --data " : "", data ? text : "");
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected options only%s%s%s", text,
+            data ? "; did you mean --data " : "", data ? text : "", data ? "?" : "");
     } else if (key == ARGP_KEY_END && r->line->end) {
         r->line->end(r->options, state);
     } else {

@@ -48,6 +48,8 @@ void print_notice(const char *line, void *state) {
 void print_left_out(const mo_graph *graph) {
     if (graph && graph->left_out)
         fprintf(stderr, "%s: left out: %s\n", graph->name, graph->left_out);
+    if (graph && graph->headers)
+        fprintf(stderr, "%s: read as a header: %s\n", graph->name, graph->headers);
 }
 
 void print_event(const char *line, void *state) {

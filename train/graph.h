@@ -41,8 +41,9 @@ struct mo_graph {
     uint8_t *division; /* [divisions, nodes]: the mo_division of each node; NULL if none came. Not hashed */
     int64_t dropped_loops, dropped_duplicates; /* edges that the loader removed */
     char *source;                              /* path or name it was read from */
-    char *left_out; /* for users: other content of the files that was not read (headers, comments, graphs without nodes,
-                     * features that number the nodes); NULL: nothing */
+    char *left_out; /* for users: other content of the files that was not read (comments, graphs without nodes, features
+                     * that number the nodes); NULL: nothing */
+    char *headers;  /* for users: first lines that were read as a table's header; NULL: none */
     struct mo_node_names *names;      /* the nodes' names in the file; NULL: 0 .. nodes - 1 */
     char **class_name;                /* [classes], their names in the file; NULL: 0 .. classes - 1 */
     bool node_numbers, class_numbers; /* whether the nodes' names, and the classes', are whole numbers */
@@ -70,6 +71,7 @@ typedef struct mo_labels {
     int64_t *id, *label; /* [n]; ids rise */
     char **name;         /* [classes] */
     char *left_out;      /* lines of the file that are not labels, as printed by `mochi data info`; NULL: none */
+    char *headers;       /* first lines that were read as a header; NULL: none */
 } mo_labels;
 /* Reads CSV or TSV of two columns, example and class; an empty class is no label. path: a file, a pipe, "-" for
  * standard input, or several files separated by commas. A first line is a header if its second field is `label` or

@@ -68,7 +68,8 @@ static bool cuda_open(mo_context *ctx) {
     if (!failure && state->staging && checks_open(ctx))
         return true;
     if (failure)
-        mo_fail(ctx, code_of(failure, MO_UNSUPPORTED), "cuda: no device to compute on: %s", failure);
+        mo_fail(ctx, code_of(failure, MO_UNSUPPORTED),
+            "cuda: no device to compute on: %s; leave out --device cuda to compute on the CPU", failure);
     else
         mo_fail(ctx, MO_MEMORY, "cuda: no memory for what a context needs, %zu bytes of it page-locked", first_staging);
     cuda_close(ctx);

@@ -136,8 +136,9 @@ class Runner:
         expected = o.effect == "FAILS"
         if line.code != expected or (expected and o.part not in line.err):
             self.wrong.append(f"{' '.join(o.lines)}: exit code {line.code}: {line.err}")
-        if not has_effect(o, self.without(o), line):
-            self.wrong.append(f"{o.lines}: the option has not the effect {o.effect}: {self.base.out[:400]} | {line.out[:400]}")
+        base = self.without(o)
+        if not has_effect(o, base, line):
+            self.wrong.append(f"{o.lines}: the option has not the effect {o.effect}: {base.out[:400]} | {line.out[:400]}")
 
     def look_at_refusals(self, o):
         """The line must be refused: exit code 2, nothing on standard output, and one line on standard error that names

@@ -132,6 +132,12 @@ def test_features_that_only_number_the_nodes_are_left_out_with_a_warning(square)
     assert made.x is None and square.x is not None
 
 
+def test_a_header_is_read_without_a_warning(tmp_path, recwarn):
+    (tmp_path / "edges.csv").write_text("from,to\na,b\nb,c\n")
+    (tmp_path / "features.csv").write_text("node,x,y\na,1,0\nb,0,1\nc,1,1\n")
+    assert mochi.graph(str(tmp_path)).x.shape == (3, 2) and not recwarn
+
+
 def test_a_set_of_graphs():
     sources = [types.SimpleNamespace(edge_index=EDGES.T, x=X, y=np.array([c])) for c in (5, 7, 5)]
     made = mochi.graph_set(sources, name="three squares")

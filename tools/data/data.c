@@ -49,9 +49,10 @@ const command_line data_info_line = {.table = described,
     .words = "NAME|PATH...",
     .about =
         "Describes a graph or a file: a name of `mochi data list`; a graph as .npz, GML, TU folder, adjacency list, "
-        "edge list, interaction lists (train.txt), or a folder of features.npy, edges.txt and, optionally, labels.npy "
-        "or labels.txt; an array (.npy, .npz); or weights (.safetensors). For a data set of the manifest also prints "
-        "the licence, the citation and the expected counts.\vExamples:\n"
+        "edge list, interaction lists (train.txt), or a folder of edges.csv (or .txt), features.csv (or .npy) and, "
+        "optionally, labels.csv (or .npy, .txt); an array (.npy, .npz); or weights (.safetensors). Of the features of "
+        "a TU set, the first columns are its attributes. For a data set of the manifest also prints the licence, the "
+        "citation and the expected counts.\vExamples:\n"
         "  mochi data info cora\n"
         "  mochi data info runs/a/weights.safetensors Z.npy --json",
     .take_word = take_data_word};

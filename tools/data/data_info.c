@@ -117,12 +117,12 @@ static json_t *graph_object(const mo_graph *graph, const counted *c) {
         (json_int_t)(graph->nnz / 2), "isolated", (json_int_t)c->isolated, "largest_degree", (json_int_t)c->largest,
         "mean_degree", c->mean);
     json_object_update_new(
-        o, json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o*, s:s*}", "dropped_loops",
+        o, json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o*, s:s*, s:s*}", "dropped_loops",
                (json_int_t)graph->dropped_loops, "dropped_duplicates", (json_int_t)graph->dropped_duplicates,
                "features", (json_int_t)graph->features, "attributes", (json_int_t)graph->attributes, "feature_nnz",
                (json_int_t)graph->feature_nnz, "classes", classes, "unlabelled", (json_int_t)c->unlabelled, "tasks",
                tasks, "hash", json_hash((uint64_t[]){graph->hash[1], graph->hash[0]}), "class_names", names, "left_out",
-               graph->left_out));
+               graph->left_out, "headers", graph->headers));
     if (graph->weight)
         json_object_set_new(o, "weighted", json_true());
     if (graph->divisions)
@@ -204,7 +204,11 @@ bool data_info(mo_context *ctx, const data_options *o, const json_t *m) {
             const char *const told[] = {"kind", "name", "path"};
             for (int k = 0; k < 3; k++)
                 json_object_del(found, told[k]);
+            if (json_integer_value(json_object_get(found, "graphs")) == 1) /* attributes: of sets alone */
+                json_object_del(found, "attributes");
             print_members(found, 2);
+            if (json_is_array(json_object_get(found, "classes")) && !json_array_size(json_object_get(found, "classes")))
+                printf("  %-19snone; `mochi predict --labels FILE` predicts them from a few of yours\n", "labels");
         }
         json_decref(found);
         fine &= went_well(ctx);

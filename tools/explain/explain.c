@@ -55,6 +55,11 @@ static void take_topic(void *options, const char *word, const struct argp_state 
         }
     if (o->chosen)
         refuse_command_line(state, EXIT_USAGE, "'%s': expected one topic", word);
+    for (int i = 0; i < n; i++) { /* solve_spd: an op of the topic solve */
+        size_t length = strlen(list[i]);
+        if (!strncmp(word, list[i], length) && word[length] == '_')
+            refuse_command_line(state, EXIT_USAGE, "no topic is named '%s'; did you mean '%s'?", word, list[i]);
+    }
     o->chosen = headings[parse_choice(state, "topic", word, list, n)];
 }
 

@@ -23,6 +23,7 @@ typedef struct report {
     mo_confusion confusion[FIT_SHOTS]; /* one per row of the head of --confusion */
     int confused[FIT_SHOTS], n_confused;
     mo_arrays *draws; /* the draws to write with --draws; else NULL */
+    int64_t classes;  /* of an episode; 0: a split, whose classes differ in size */
     bool lost_output;
     bool watched; /* shows progress, as standard error is a terminal */
     bool drawn;   /* a progress line is on the terminal now */
@@ -83,8 +84,9 @@ static void keep_rows(const report *r, int64_t k, const char *what, const int64_
 }
 
 /* Called at the first head of each k: warns about small classes, and keeps the draws. */
-static void on_draws(const report *r, const mo_draws *d) {
+static void on_draws(report *r, const mo_draws *d) {
     warn_of_small_classes(r, d);
+    r->classes = d->split ? 0 : d->classes;
     char name[64];
     snprintf(name, sizeof name, "k%" PRId64 "_support", d->k);
     if (!r->draws || mo_arrays_find(r->draws, name)) /* a k given twice draws the same episodes */
@@ -183,7 +185,7 @@ static void compare_fits(report *r) {
             r->lost_output = r->lost_output || !fit_print_confusion_objects(r->E, row, &r->confusion[i]);
     }
     if (!o->json)
-        fit_print_verdict(r->rows, r->n_rows, o->n_heads);
+        fit_print_verdict(r->rows, r->n_rows, o->n_heads, r->classes);
 }
 
 static void release_rows(report *r) {

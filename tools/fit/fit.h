@@ -52,9 +52,10 @@ bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, 
 /* ---- fit_compare.c ---- */
 
 /* Prints one line for each k: the best head, and the heads within noise of it. A head is within noise if the 95%
- * interval of the paired difference contains 0. Prints nothing if there are fewer than two heads or two outcomes. rows:
- * n_heads per k, with their outcomes. */
-void fit_print_verdict(const mo_fit_row *rows, int n_rows, int n_heads);
+ * interval of the paired difference contains 0. Prints nothing if there are fewer than two heads or two outcomes.
+ * If no head's interval lies above chance, which is 1 / classes (0: unknown), says so instead. rows: n_heads per k,
+ * with their outcomes. */
+void fit_print_verdict(const mo_fit_row *rows, int n_rows, int n_heads, int64_t classes);
 /* Prints every difference of two heads with its interval, and * if the interval leaves out 0. */
 void fit_print_pairs(const mo_fit_row *rows, int n_rows, int n_heads);
 /* Prints the differences as JSON lines; returns false if a line could not be written. */

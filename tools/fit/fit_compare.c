@@ -24,8 +24,18 @@ static void print_problem(const mo_fit_row *row) {
         printf("k = %" PRId64 ": ", row->k);
 }
 
+/* The accuracy of guessing in percent, if no head's interval lies above it; else NaN. Episodes have equally many
+ * queries of each class; a division that the user gave (classes: 0) has not. */
+static double chance_of_all(const mo_fit_row *rows, int n, int64_t classes) {
+    double chance = classes ? 100.0 / (double)classes : NAN;
+    for (int i = 0; i < n; i++)
+        if (rows[i].accuracy - rows[i].ci95 > chance)
+            chance = NAN;
+    return chance;
+}
+
 /* Prints the verdict on n heads at one k. */
-static void print_one_verdict(const mo_fit_row *rows, int n, bool first) {
+static void print_one_verdict(const mo_fit_row *rows, int n, int64_t classes, bool first) {
     const mo_fit_row *best = NULL, *near[MOST_HEADS];
     int found = 0, others = -1;
     for (int i = 0; i < n; i++)
@@ -40,6 +50,11 @@ static void print_one_verdict(const mo_fit_row *rows, int n, bool first) {
             near[found++] = &rows[i];
     fputs(first ? "\nverdict " : "        ", stdout);
     print_problem(best);
+    double chance = chance_of_all(rows, n, classes);
+    if (!isnan(chance)) {
+        printf("no head is above chance, %.1f%%\n", chance);
+        return;
+    }
     if (found == 0)
         printf("%s is ahead of %s", best->head, others > 1 ? "the others" : rows[best == rows].head);
     else if (found == 1)
@@ -53,9 +68,9 @@ static void print_one_verdict(const mo_fit_row *rows, int n, bool first) {
     putchar('\n');
 }
 
-void fit_print_verdict(const mo_fit_row *rows, int n_rows, int n_heads) {
+void fit_print_verdict(const mo_fit_row *rows, int n_rows, int n_heads, int64_t classes) {
     for (int i = 0; i + n_heads <= n_rows; i += n_heads)
-        print_one_verdict(rows + i, n_heads, i == 0);
+        print_one_verdict(rows + i, n_heads, classes, i == 0);
 }
 
 void fit_print_pairs(const mo_fit_row *rows, int n_rows, int n_heads) {

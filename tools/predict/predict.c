@@ -61,7 +61,9 @@ static const option table[] = {
         "examples whose probability is below P get no label; probabilities are rough below 4 labels of a class", 0, 1,
         OF_CLASSES},
     {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights),
-        "weights.safetensors of a run (default best: the weights that come with mochi)", .choices = "best"},
+        "weights.safetensors of a run; best: the weights that come with mochi (default); free: the untrained encoder "
+        "with an exponent set by hand",
+        .choices = "best|free"},
     {OPTION_HEAD, "head", "NAME|FILE.so", AT(few_shot.head),
         "readout: " HEADS ", or FILE.so (default: that of the weights)", ITS_OWN},
     {OPTION_POSITIVE, "lambda", "L", AT(few_shot.lambda),
@@ -206,6 +208,10 @@ int predict_command(int argc, char **argv) {
     bool written = graph && (links          ? predict_links(graph, &o.few_shot, &asked)
                                 : o.readout ? load_readout(o.readout, graph, &o.few_shot, &known)
                                             : read_known(graph, o.labels, &known));
+    if (written && known.classes == 1)
+        written = mo_fail(ctx, MO_INVALID,
+            "%s: expected labels of two classes or more, found one, '%.40s' (%" PRId64 " label%s)", o.labels,
+            known.name[0], known.n, known.n == 1 ? "" : "s");
     written = written && (links || predict(ctx, &o, graph, &known));
     phase_end();
     if (written && links && !o.quiet)

@@ -40,6 +40,8 @@ typedef struct predictions {
                             it is set, the known examples are written too */
 } predictions;
 
+/* A class of the data as the user's labels have it: its name, or its number, written to `number`. */
+const char *class_text(const mo_graph *graph, truth_kind kind, int64_t c, char number[24]);
 truth_kind find_truth(const mo_graph *graph, const mo_labels *known);
 /* Returns an example's class by the data's own labels, borrowed; NULL if it has none or truth is TRUTH_NONE. */
 const char *true_class(const predictions *p, int64_t id, char number[24]);

@@ -45,7 +45,10 @@ static void check_belongs(const kept_fit *f, const mo_graph *graph, const mo_few
     if (!of_weights || !of_data || !take_digests(graph, o, weights, data))
         return;
     if (strcmp(weights, of_weights) != 0)
-        mo_fail(f->ctx, MO_INVALID, "%s: the readout is of weights %s, found weights %s", f->path, of_weights, weights);
+        mo_fail(f->ctx, MO_INVALID,
+            "%s: the readout is of other weights than %s (%s, found %s); name its own (--weights), or fit it anew "
+            "(--labels)",
+            f->path, o->weights ? o->weights : "best", of_weights, weights);
     else if (strcmp(data, of_data) != 0)
         mo_fail(f->ctx, MO_INVALID,
             "%s: the readout is of other data than %s (%s, found %s); the features of a graph depend on all of it, so "

@@ -9,12 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prints the number of labels, and how many the smallest and the largest class have. Returns the smallest class's
- * number of labels. */
-static int64_t print_counts(const mo_labels *known) {
-    int64_t *count = needed(calloc((size_t)known->classes + 1, sizeof *count)), least = INT64_MAX, most = 0;
+/* Prints what of the files is not data. */
+static void print_not_data(const char *left_out, const char *headers) {
+    if (left_out)
+        fprintf(stderr, "left out: %s\n", left_out);
+    if (headers)
+        fprintf(stderr, "read as a header: %s\n", headers);
+}
+
+/* Returns the number of labels of each class [classes]; owned. */
+static int64_t *count_labels(const mo_labels *known) {
+    int64_t *count = needed(calloc((size_t)known->classes + 1, sizeof *count));
     for (int64_t i = 0; i < known->n; i++)
         count[known->label[i]]++;
+    return count;
+}
+
+/* Prints the number of labels, and how many the smallest and the largest class have. Returns the smallest class's
+ * number of labels. */
+static int64_t print_counts(const mo_labels *known, const int64_t *count) {
+    int64_t least = INT64_MAX, most = 0;
     for (int64_t c = 0; c < known->classes; c++) {
         least = count[c] < least ? count[c] : least;
         most = count[c] > most ? count[c] : most;
@@ -24,8 +38,57 @@ static int64_t print_counts(const mo_labels *known) {
         fprintf(stderr, "%" PRId64 " per class\n", least);
     else
         fprintf(stderr, "%" PRId64 " to %" PRId64 " per class\n", least, most);
-    free(count);
     return least;
+}
+
+enum { MOST_NAMED = 6 }; /* classes that a line names */
+
+/* Prints "class a has", or "classes a, b and 3 more have". */
+static void print_classes(const names *list) {
+    fputs(list->count == 1 ? "class" : "classes", stderr);
+    for (int i = 0; i < list->count && i < MOST_NAMED; i++)
+        fprintf(stderr, "%s %s", i ? "," : "", make_printable(list->items[i]));
+    if (list->count > MOST_NAMED)
+        fprintf(stderr, " and %d more", list->count - MOST_NAMED);
+    fputs(list->count == 1 ? " has" : " have", stderr);
+}
+
+/* Names the classes with one label. */
+static void print_single(const mo_labels *known, const int64_t *count) {
+    names single = {0};
+    for (int64_t c = 0; c < known->classes; c++)
+        if (count[c] == 1)
+            append_name(&single, known->name[c]);
+    if (single.count) {
+        print_classes(&single);
+        fprintf(stderr, " one label%s, which cannot be left out to test the others\n", single.count > 1 ? " each" : "");
+    }
+    free_names(&single);
+}
+
+/* Names the data's own classes that have no label among the known ones. */
+static void print_never_predicted(const predictions *p) {
+    const mo_graph *graph = p->graph;
+    int64_t members = 0;
+    names missing = {0};
+    for (int64_t c = 0; p->truth != TRUTH_NONE && c < graph->classes; c++) {
+        char number[24];
+        const char *name = class_text(graph, p->truth, c, number);
+        bool labelled = false;
+        for (int64_t k = 0; k < p->known->classes && !labelled; k++)
+            labelled = !strcmp(p->known->name[k], name);
+        if (labelled)
+            continue;
+        append_name(&missing, name);
+        for (int64_t i = 0; i < graph->n_labels; i++)
+            members += graph->label[i] == c;
+    }
+    if (missing.count) {
+        print_classes(&missing);
+        fprintf(stderr, " no label: %s never predicted (%" PRId64 " %s%s of the data)\n",
+            missing.count == 1 ? "it is" : "they are", members, p->what, members == 1 ? "" : "s");
+    }
+    free_names(&missing);
 }
 
 /* Prints the share of correct predictions, by the data's own labels. */
@@ -42,14 +105,24 @@ static void print_truth(const predictions *p) {
             100.0 * (double)right / (double)n);
 }
 
-/* Prints how many examples lie far from every label. */
-static void print_cover(const mo_few_shot_cover *c) {
+/* Prints how many of the other examples lie far from every label: farther than nine of ten labels do from the
+ * others. */
+static void print_cover(const mo_few_shot_cover *c, const char *what) {
+    bool fine = c->far <= c->most;
     if (c->labelled > 0)
-        fprintf(stderr,
-            "%.1f%% of the rest lie farther from every label than nine of ten labels do from the others (labels drawn "
-            "at random: %.1f%%, at most %.0f%%)%s\n",
-            100 * c->far, 100 * c->expected, 100 * c->most,
-            c->far > c->most ? "; `mochi suggest` says which to label next" : "");
+        fprintf(stderr, "coverage: %s (%.1f%% of the other %ss lie far from every label; up to %.0f%% is usual)%s\n",
+            fine ? "fine" : "poor", 100 * c->far, what, 100 * c->most,
+            fine ? "" : "; `mochi suggest` says which to label next");
+}
+
+/* Prints whether the readout was fitted again on its predictions, and how that did on labels left out. */
+static void print_refit(const mo_few_shot_estimate *e) {
+    double with = e->transductive ? e->accuracy : e->other, without = e->transductive ? e->other : e->accuracy;
+    if (!isnan(e->other))
+        fprintf(stderr, "refit on its own predictions: %s (labels left out: %.1f%% right with it, %.1f%% without)\n",
+            e->transductive ? "used" : "not used", 100 * with, 100 * without);
+    else if (isnan(e->accuracy) && e->transductive)
+        fputs("refit on its own predictions: used (no label can be left out to test it)\n", stderr);
 }
 
 /* Prints the experts' shares in the predictions of a mixture. */
@@ -74,14 +147,13 @@ void print_number_of_predictions(const predictions *p) {
 
 void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p) {
     mo_few_shot_estimate e = mo_few_shot_expect(f);
-    if (p->graph->left_out)
-        fprintf(stderr, "left out: %s\n", p->graph->left_out);
-    if (known->left_out)
-        fprintf(stderr, "left out: %s\n", known->left_out);
-    int64_t least = print_counts(known);
-    if (e.small_classes)
-        fprintf(stderr, "%" PRId64 " of the classes have one label, which cannot be left out to test the others\n",
-            e.small_classes);
+    int64_t *count = count_labels(known);
+    print_not_data(p->graph->left_out, p->graph->headers);
+    print_not_data(known->left_out, known->headers);
+    int64_t least = print_counts(known, count);
+    print_never_predicted(p);
+    print_single(known, count);
+    free(count);
     if (isnan(e.accuracy))
         fprintf(stderr, "expected accuracy: unknown; it takes two labels of a class\n");
     else
@@ -89,17 +161,13 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_sh
             "expected accuracy, mean over classes: %.1f%% (95%%: %.1f to %.1f), from %" PRId64
             " labels left out in turn\n",
             100 * e.accuracy, 100 * e.low, 100 * e.high, e.held_out);
-    if (!isnan(e.other))
-        fprintf(stderr, "refitted on its own predictions for all: %s; tested in the same way %.1f%% %s it\n",
-            e.transductive ? "yes" : "no", 100 * e.other, e.transductive ? "without" : "with");
-    else if (isnan(e.accuracy) && e.transductive)
-        fputs("refitted on its own predictions for all: yes; no label can be left out to test it\n", stderr);
+    print_refit(&e);
     if (!isnan(e.baseline))
         fprintf(stderr, "features two hops away alone, tested in the same way: %.1f%%\n", 100 * e.baseline);
     if (least < LEAST_CALIBRATED)
         fputs(ROUGH_PROBABILITIES "\n", stderr);
     print_experts(f);
-    print_cover(cover);
+    print_cover(cover, p->what);
     print_number_of_predictions(p);
     print_truth(p);
 }

@@ -10,7 +10,7 @@ bool read_known(const mo_graph *graph, const char *labels, mo_labels *known) {
     return (mo_path_ends_with(labels, ".npy") ? mo_labels_read_column : mo_labels_read)(graph, labels, known);
 }
 
-static const char *class_text(const mo_graph *graph, truth_kind kind, int64_t c, char number[24]) {
+const char *class_text(const mo_graph *graph, truth_kind kind, int64_t c, char number[24]) {
     if (kind == TRUTH_NAMES)
         return mo_graph_class_name(graph, c, number);
     snprintf(number, 24, "%" PRId64, c);

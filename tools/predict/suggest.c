@@ -31,7 +31,9 @@ static const option table[] = {
         "output)",
         .choices = ".csv or .tsv"},
     {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights),
-        "weights.safetensors of a run (default best: the weights that come with mochi)", .choices = "best"},
+        "weights.safetensors of a run; best: the weights that come with mochi (default); free: the untrained encoder "
+        "with an exponent set by hand",
+        .choices = "best|free"},
     KEEPING_OPTIONS(suggest_options, few_shot.memory, cache),
     THREADS_OPTION(suggest_options, device.threads),
     DEVICE_OPTIONS(suggest_options, device),

@@ -122,7 +122,8 @@ mo_trainer_options recipe_training(const recipe *r) {
 
 void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file, const char *name) {
     if (weights && name && strcmp(weights->recipe, name) != 0)
-        mo_fail(ctx, MO_INVALID, "%s: expected weights of the recipe %s, found %s", file, name,
+        mo_fail(ctx, MO_INVALID,
+            "%s: expected weights of the recipe %s, found %s: leave out --recipe, or name other weights", file, name,
             weights->recipe[0] ? weights->recipe : "none named");
 }
 

@@ -203,14 +203,15 @@ static bool unpack_math(json_t *run, mo_math *math, json_error_t *error) {
     return number >= 0;
 }
 
-/* Reports that run.json is lost, what the checkpoint still contains and what the user can do. */
-static bool report_lost_settings(const char *folder, const char *path) {
+/* Reports that run.json is lost or damaged (error: what is wrong with it; NULL: lost), what the checkpoint still
+ * contains and what the user can do. */
+static bool report_lost_settings(const char *folder, const char *path, const char *error) {
     char checkpoint[4096], log[4096];
     snprintf(checkpoint, sizeof checkpoint, "%s/checkpoint.safetensors", folder);
     snprintf(log, sizeof log, "%s/log.jsonl", folder);
-    if (access(path, F_OK) == 0 || access(checkpoint, F_OK) != 0)
+    if (access(checkpoint, F_OK) != 0)
         return false;
-    fprintf(stderr, "mochi: %s is not there; ", path);
+    fprintf(stderr, "mochi: %s%s%s; ", path, error ? ": " : " is not there", error ? error : "");
     if (access(log, F_OK) == 0)
         fprintf(stderr,
             "write into it the metadata.settings that `mochi data info --json %s` prints, and --resume goes on\n",
@@ -231,7 +232,8 @@ bool recipe_read(recipe *r, const char *folder, char **text, mo_math *math) {
     if (run && !settings)
         snprintf(error.text, sizeof error.text, "no object \"settings\"");
     bool read = settings && unpack_recipe(r, settings, &error) && unpack_math(run, math, &error);
-    if (!read && !report_lost_settings(folder, path))
+    bool lost = access(path, F_OK) != 0; /* a file that is JSON may come from another version: it stays */
+    if (!read && (run || !report_lost_settings(folder, path, lost ? NULL : error.text)))
         fprintf(stderr, "mochi: %s: %s\n", path, error.text);
     *text = read ? needed(json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(17))) : NULL;
     json_decref(run);

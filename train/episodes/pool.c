@@ -189,12 +189,13 @@ static mo_source *add_task(mo_pool *pool, mo_graph *graph, mo_task task) {
     if (!mo_graph_has_task(graph, task))
         mo_fail(ctx, MO_INVALID,
             "pool: %s cannot serve %s: expected %s, found %" PRId64 " graphs, %" PRId64 " edges and %" PRId64
-            " classes",
+            " classes%s",
             graph->name, mo_task_name(task),
             task == MO_TASK_LP   ? "a single graph with edges"
             : task == MO_TASK_NC ? "a single graph with labels of 2 classes or more"
                                  : "a set of graphs with labels of 2 classes or more",
-            graph->graphs, graph->nnz / 2, graph->classes);
+            graph->graphs, graph->nnz / 2, graph->classes,
+            task == MO_TASK_NC && !graph->n_labels ? "; put labels.csv beside edges.csv" : "");
     else if (has_source(pool, graph, task))
         mo_fail(ctx, MO_INVALID, "pool: %s is in the pool for %s already", graph->name, mo_task_name(task));
     mo_source *s = mo_ok(ctx) ? add_pool_source(pool) : NULL;

@@ -51,27 +51,54 @@ static bool lacks_folder(const mo_feature_options *o) {
     return !o->cache || !*o->cache;
 }
 
+enum { SIZE = 24 }; /* characters of a size as text */
+
+/* Writes a number of bytes as --memory takes it: in MiB ("52.6M") or, from 10 GiB on, in GiB, rounded by floor or
+ * ceil. */
+static const char *write_size(double bytes, double (*rounded)(double), char text[SIZE]) {
+    bool large = bytes >= 10.0 * (1 << 30);
+    mo_format(text, SIZE, "%.1f%c", rounded(10 * bytes / (large ? 1 << 30 : 1 << 20)) / 10, large ? 'G' : 'M');
+    return text;
+}
+
+/* Raises that `most` bytes, the limit of the options or what is free, are too few; MO_INVALID if they suffice with the
+ * stack on disk. */
+static void fail_needs(const mo_graph *graph, const char *what, const needs *n, double most, bool limited) {
+    char outside[SIZE], inside[SIZE], stack[SIZE], bound[SIZE], disk[160] = "", next[80] = "";
+    write_size(n->outside, ceil, outside);
+    write_size(n->inside, ceil, inside);
+    write_size(n->stack, ceil, stack);
+    write_size(most, floor, bound);
+    if (n->inside > n->outside)
+        mo_format(disk, sizeof disk, ", or %s with its hop stack of %s on disk (--cache DIR; cache of the options)",
+            outside, stack);
+    if (limited && n->outside > most)
+        mo_format(next, sizeof next, ": give --memory %s (memory of the options) or more", inside);
+    mo_fail(graph->ctx, n->outside > most ? MO_MEMORY : MO_INVALID, "%s: '%s' needs %s of memory%s; %s %s%s", what,
+        graph->name, inside, disk, limited ? "the limit is" : "free memory is", bound, next);
+}
+
+void mo_fail_memory(const mo_graph *graph, const char *what, double bytes, double most, bool limited) {
+    fail_needs(graph, what, &(needs){bytes, bytes, 0}, most, limited);
+}
+
 /* Raises if the stack cannot go to disk, or if the features exceed `limit` (the options' limit or the free memory) even
  * with the stack on disk. */
-static void fail_memory(const mo_graph *graph, const mo_feature_options *o, const needs *n, double limit) {
+static void check_disk(const mo_graph *graph, const mo_feature_options *o, const needs *n, double limit) {
     mo_context *ctx = graph->ctx;
-    const char *bound = o->memory > 0 ? "the limit of memory is" : "free memory is";
-    if (n->outside > limit)
-        mo_fail(ctx, MO_MEMORY, "features: '%s' needs %.0f bytes, %.0f with its hop stack on disk; %s %.0f",
-            graph->name, n->inside, n->outside, bound, limit);
-    else if (mo_context_device(ctx) != MO_CPU)
+    char size[SIZE];
+    bool host = mo_context_device(ctx) == MO_CPU;
+    if (n->outside > limit || (host && lacks_folder(o) && n->inside > limit))
+        fail_needs(graph, "features", n, limit, o->memory > 0);
+    else if (!host)
         mo_fail(ctx, MO_UNSUPPORTED,
-            "features: '%s' needs %.0f bytes, above the limit of memory; on a device they cannot stay on disk "
-            "(--features disk keeps them off it)",
-            graph->name, n->inside);
-    else if (lacks_folder(o) && n->inside > limit)
-        mo_fail(ctx, MO_INVALID,
-            "features: '%s' needs %.0f bytes, %s %.0f: name a cache folder, where its hop stack "
-            "takes %.0f",
-            graph->name, n->inside, bound, limit, n->stack);
+            "features: '%s' needs %s of memory, above the limit; on a device they cannot stay on disk (--features disk "
+            "keeps them off it)",
+            graph->name, write_size(n->inside, ceil, size));
     else if (lacks_folder(o))
-        mo_fail(ctx, MO_INVALID, "features: '%s': name a cache folder, where its hop stack takes %.0f bytes",
-            graph->name, n->stack);
+        mo_fail(ctx, MO_INVALID,
+            "features: '%s': name a folder (--cache DIR; cache of the options), where its hop stack takes %s",
+            graph->name, write_size(n->stack, ceil, size));
 }
 
 static void tell_disk(const mo_graph *graph, const mo_feature_options *o, const needs *n, const char *why) {
@@ -95,7 +122,7 @@ bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *o, int 
     if (!mo_ok(graph->ctx) || !(placed || beyond || squeezed))
         return false;
     if (placed || beyond)
-        fail_memory(graph, o, &n, limit);
+        check_disk(graph, o, &n, limit);
     char why[64];
     mo_format(why, sizeof why, "%.1f GB are %s", 1e-9 * (squeezed ? left : limit),
         o->memory > 0 && !squeezed ? "allowed" : "free");
@@ -118,7 +145,6 @@ bool mo_features_fit(
 bool mo_kernels_fit(const mo_graph *graph, double bytes, int64_t limit) {
     double swap, most = limit > 0 ? (double)limit : mo_free_memory("", &swap);
     if (mo_ok(graph->ctx) && bytes > most)
-        mo_fail(graph->ctx, MO_MEMORY, "kernels: '%s' needs %.0f bytes; %s %.0f", graph->name, bytes,
-            limit > 0 ? "the limit of memory is" : "free memory is", most);
+        mo_fail_memory(graph, "kernels", bytes, most, limit > 0);
     return mo_ok(graph->ctx);
 }

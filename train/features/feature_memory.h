@@ -22,6 +22,9 @@ double mo_encoding_bytes(const mo_feature_options *options, int64_t rows);
 /* Returns the bytes of memory still available to this process; *with_swap receives the bytes of memory and swap. Both
  * are infinite if the system does not give them. root: "", or a folder that replaces the root directory. */
 double mo_free_memory(const char *root, double *with_swap);
+/* Raises MO_MEMORY: `what` needs `bytes` of memory, but only `most` are allowed by memory of the options (limited) or
+ * are free. Sizes are written as --memory takes them, the needed ones rounded up. */
+void mo_fail_memory(const mo_graph *graph, const char *what, double bytes, double most, bool limited);
 /* Raises MO_MEMORY if the kernels of a graph or a set need more bytes than the limit, or than the free memory (limit
  * 0). Returns whether they fit. */
 bool mo_kernels_fit(const mo_graph *graph, double bytes, int64_t limit);

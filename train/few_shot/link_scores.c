@@ -261,10 +261,9 @@ static int64_t divide_memory(mo_link_scorer *s, double base, double most) {
     left -= block_bytes(s, s->part);
     double need = base + block_bytes(s, s->part) + least, free = INFINITY;
     if (s->memory > 0 && mo_ok(s->ctx) && left < least)
-        mo_fail(s->ctx, MO_MEMORY, "links: '%s' needs %.0f bytes; the limit of memory is %" PRId64, s->graph->name,
-            need, s->memory);
+        mo_fail_memory(s->graph, "links", need, (double)s->memory, true);
     if (s->memory == 0 && mo_ok(s->ctx) && need > mo_free_memory("", &free) && need > free)
-        mo_fail(s->ctx, MO_MEMORY, "links: '%s' needs %.0f bytes; free memory is %.0f", s->graph->name, need, free);
+        mo_fail_memory(s->graph, "links", need, free, false);
     double pairs = s->memory > 0 ? fmin(most, left / BYTES_PER_PAIR) : most;
     return mo_ok(s->ctx) ? (int64_t)pairs / LINK_QUERIES * LINK_QUERIES : 0;
 }
@@ -453,8 +452,7 @@ static void link_scorer_fill(mo_link_scorer *s, const mo_few_shot_options *optio
         return;
     double bytes = (double)s->graph->nodes * PAIR_MATRICES * o.dim * sizeof(float);
     if (s->memory > 0 && bytes > (double)s->memory)
-        mo_fail(s->ctx, MO_MEMORY, "links: '%s' needs %.0f bytes; the limit of memory is %" PRId64, s->graph->name,
-            bytes, s->memory);
+        mo_fail_memory(s->graph, "links", bytes, (double)s->memory, true);
     else if (o.form != MO_FEATURES_OF_EXAMPLES)
         mo_fail(s->ctx, MO_UNSUPPORTED, "links: the weights read rows of nodes, expected those of pairs (best)");
     else

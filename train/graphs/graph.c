@@ -30,6 +30,7 @@ void mo_graph_release(mo_graph *graph) {
     free(graph->name);
     free(graph->source);
     free(graph->left_out);
+    free(graph->headers);
     free(graph->graph_offset);
     free(graph->row_pointer);
     free(graph->column);

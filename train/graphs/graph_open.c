@@ -4,6 +4,7 @@
  * the folder mochi-data beside the shared library (in the Python package), the installed data folder, the source tree.
  * All other graphs are searched below mo_data_folder, text also gzipped. train/data/manifest.json lists the origin of
  * each name. */
+#include "tensor/files/foreign_text.h"
 #include "tensor/hidden.h"
 #include "train/data_folders.h"
 #include "train/graph.h"
@@ -178,6 +179,8 @@ static bool read_head(mo_context *ctx, const char *path, char *head, size_t byte
         return mo_fail(
             ctx, MO_FORMAT, "%s: expected a graph, found %s", path, got < 0 ? "a damaged gzip file" : "an empty file");
     head[got] = '\0';
+    if (memchr(head, '\0', (size_t)got) && !mo_is_utf8(head, strlen(head))) /* a text may have lost one byte */
+        return mo_fail(ctx, MO_FORMAT, "%s: expected text, found binary data", path);
     return true;
 }
 
@@ -295,6 +298,8 @@ static void fail_unknown(mo_context *ctx, const char *name, const graph_name *en
     if (entry)
         mo_fail(ctx, MO_IO, "graph '%s': not found: set MOCHI_DATA to a folder that has %s; found:%s", entry->name,
             entry->path, used ? known : " none");
+    else if (strchr(name, '.'))
+        mo_fail(ctx, MO_INVALID, "%.200s: there is no file of this name here, and no data set", name);
     else
         mo_fail(ctx, MO_INVALID, "graph '%.200s': expected a path or one of:%s; found neither", name,
             used ? known : " none (set MOCHI_DATA)");

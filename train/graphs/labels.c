@@ -22,6 +22,7 @@ typedef struct label_table {
     const mo_graph *graph;
     label_entry *entry;
     int64_t n, capacity;
+    int64_t rows; /* lines that are no header */
     mo_words words;
 } label_table;
 
@@ -46,7 +47,8 @@ static bool take_label(label_table *t, const mo_table *row, const char *path) {
     if (id < 0 || !*class)
         return id >= 0;
     if (is_real_number(class))
-        return mo_table_unexpected(row, "a class, as real numbers are no classes", class);
+        return mo_table_unexpected(
+            row, "a class, as real numbers are no classes (leave the field empty if it is unknown)", class);
     if (!mo_host_array_grow(row->ctx, &t->entry, &t->capacity, t->n + 1, sizeof *t->entry))
         return false;
     t->entry[t->n++] = (label_entry){id, row->line, t->words.n, path};
@@ -127,9 +129,10 @@ static bool read_label_file(label_table *t, const char *path, mo_labels *labels)
         bool header = row.row == 0 && is_label_header(t->graph, &row);
         rows += !header;
         if (header)
-            mo_note_header(ctx, &labels->left_out, row.path, row.field, row.n);
+            mo_note_header(ctx, &labels->headers, row.path, row.field, row.n);
         fine = mo_table_columns(&row, 2, "example and class") && (header || take_label(t, &row, path));
     }
+    t->rows += rows;
     int64_t open = rows - (t->n - before);
     char what[80];
     snprintf(what, sizeof what, "no class in %" PRId64 " of %" PRId64 " lines", open, rows);
@@ -160,7 +163,11 @@ bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels) 
     mo_context *ctx = graph->ctx;
     label_table t = {.graph = graph};
     char *names = mo_text_copy(ctx, path);
-    if (names && read_label_files(&t, path, names, labels) && t.n == 0)
+    if (names && read_label_files(&t, path, names, labels) && t.n == 0 && t.rows > 0)
+        mo_fail(ctx, MO_FORMAT,
+            "%s: expected classes in the second column, found it empty in every line (%" PRId64 "): fill it in", path,
+            t.rows);
+    else if (mo_ok(ctx) && t.n == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected lines of example and class, found no label", path);
     if (mo_ok(ctx) && join_repeats(&t))
         take_entries(&t, labels);
@@ -235,5 +242,6 @@ void mo_labels_release(mo_labels *labels) {
     free(labels->id);
     free(labels->label);
     free(labels->left_out);
+    free(labels->headers);
     *labels = (mo_labels){0};
 }

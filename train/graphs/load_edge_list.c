@@ -193,7 +193,7 @@ static named_edges below_header(mo_graph *graph, const char *path, const named_e
     const char *const field[] = {mo_words_get(&e->words, 0), mo_words_get(&e->words, 1)};
     if (mo_is_table(path) ? !begins_with_header(graph, e) : !mo_is_pair_heading(field[0], field[1]))
         return below;
-    mo_note_header(graph->ctx, &graph->left_out, path, field, 2);
+    mo_note_header(graph->ctx, &graph->headers, path, field, 2);
     below.words.start += 2;
     below.words.n -= 2;
     below.line++;

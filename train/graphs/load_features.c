@@ -118,10 +118,10 @@ static void read_nodes(feature_table *t, const char *path, const char *edges) {
     while (fine && mo_table_next(&row)) {
         bool header = row.row == 0 && is_feature_header(&row, edges);
         if (header)
-            mo_note_header(graph->ctx, &graph->left_out, path, row.field, row.n);
+            mo_note_header(graph->ctx, &graph->headers, path, row.field, row.n);
         t->columns = t->columns ? t->columns : row.n;
         if (t->columns < 2)
-            mo_table_unexpected(&row, "a node's name and one feature or more", "one column");
+            mo_table_columns(&row, 2, "a node's name and one feature or more");
         fine = mo_ok(graph->ctx) && mo_table_columns(&row, t->columns, "as the first line has") &&
                (header || take_node(t, &row));
     }
@@ -176,7 +176,8 @@ static bool take_label_table(mo_graph *graph, const char *path) {
     if (fine) {
         graph->class_name = labels.name;
         labels.name = NULL; /* now owned by the graph */
-        fine = !labels.left_out || mo_note_left_out(graph->ctx, &graph->left_out, NULL, labels.left_out);
+        fine = (!labels.left_out || mo_note_left_out(graph->ctx, &graph->left_out, NULL, labels.left_out)) &&
+               (!labels.headers || mo_note_left_out(graph->ctx, &graph->headers, NULL, labels.headers));
     }
     mo_labels_release(&labels);
     return fine;

@@ -114,10 +114,10 @@ bool mo_note_left_out(mo_context *ctx, char **note, const char *path, const char
 }
 
 bool mo_note_header(mo_context *ctx, char **note, const char *path, const char *const *field, int64_t n) {
-    char what[300] = "header:", shown[48];
+    char what[300] = "", shown[48];
     for (int64_t i = 0; i < n && i < 5; i++) {
         size_t used = strlen(what);
-        snprintf(what + used, sizeof what - used, "%s %s", i ? "," : "",
+        snprintf(what + used, sizeof what - used, "%s%s", i ? ", " : "",
             i == 4 ? ".." : mo_quote(field[i], strlen(field[i]), shown, sizeof shown));
     }
     return mo_note_left_out(ctx, note, path, what);
@@ -144,16 +144,20 @@ bool mo_table_unexpected(const mo_table *t, const char *expected, const char *fo
 bool mo_table_columns(const mo_table *t, int64_t columns, const char *names) {
     if (t->n == columns)
         return true;
-    return mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected %" PRId64 " columns, %s, found %" PRId64, t->path,
-        t->line, columns, names, t->n);
+    bool semicolons = t->n == 1 && strchr(t->field[0], ';');
+    return mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected %" PRId64 " columns, %s, found %" PRId64 "%s", t->path,
+        t->line, columns, names, t->n,
+        semicolons ? ": fields are separated by commas or tabs, and this line has ';'" : "");
 }
 
 int64_t mo_table_example(const mo_table *t, const mo_graph *graph, const char *what) {
     int64_t id = mo_graph_find_example(graph, t->field[0]);
-    char expected[160];
+    char expected[160], number[24], first[40];
+    const char *name = mo_graph_example_name(graph, 0, number);
     snprintf(expected, sizeof expected,
-        graph->names ? "the name of one of %" PRId64 " %s" : "the number of one of %" PRId64 " %s, from 0",
-        mo_graph_examples(graph), what);
+        graph->names ? "the name of one of %" PRId64 " %s, such as '%s'"
+                     : "the number of one of %" PRId64 " %s, from 0",
+        mo_graph_examples(graph), what, mo_quote(name, strlen(name), first, sizeof first));
     if (id < 0)
         mo_table_unexpected(t, expected, t->field[0]);
     return id;

@@ -33,8 +33,8 @@ void mo_table_close(mo_table *t);
 bool mo_is_number_text(const char *text);
 /* Whether two fields are a usual heading of pairs: `from` and `to`, or `source` and `target`. */
 bool mo_is_pair_heading(const char *u, const char *v);
-/* Append to *note, a text that lists what was read but is not data: `what`, or a header's n fields, and the file's name
- * unless path is NULL, as in "header: from, to (edges.csv)". Return false when out of memory. */
+/* Append to *note, a text that lists content of files that is not data: `what`, or a header's n fields, and the file's
+ * name unless path is NULL, as in "from, to (edges.csv)". Return false when out of memory. */
 bool mo_note_left_out(mo_context *ctx, char **note, const char *path, const char *what);
 bool mo_note_header(mo_context *ctx, char **note, const char *path, const char *const *field, int64_t n);
 /* Adds the number of comment lines of an edge list to its note, if there are any. */

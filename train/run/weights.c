@@ -23,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 /* ---- writing ---- */
@@ -385,6 +387,20 @@ static void hash_file(mo_context *ctx, const char *path, uint64_t hash[2]) {
     mo_file_bytes_free(ctx, &content);
 }
 
+/* Raises if a path names no file: the folder of a run, or a word that is none of the embedded weights. */
+static bool check_place(mo_context *ctx, const char *path) {
+    char inside[MO_PATH];
+    struct stat status;
+    if (stat(path, &status) != 0 && !strchr(path, '/'))
+        return mo_fail(ctx, MO_IO,
+            "weights: %s: expected a file, or best or free, the weights that come with mochi; found neither", path);
+    if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
+        return true;
+    bool run = snprintf(inside, sizeof inside, "%s/weights.safetensors", path) < MO_PATH && access(inside, F_OK) == 0;
+    return mo_fail(ctx, MO_IO, "weights: %s: expected a file, found a folder%s%s", path,
+        run ? "; its weights are " : " without weights.safetensors", run ? inside : "");
+}
+
 mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     if (!mo_given(ctx, "weights", "path", path))
         return NULL;
@@ -392,7 +408,7 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     if (mo_locate_embedded(
             path, ".safetensors", embedded, sizeof embedded)) /* embedded weights come before a file of that name */
         path = embedded;
-    mo_weights *w = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *w) : NULL;
+    mo_weights *w = mo_ok(ctx) && check_place(ctx, path) ? mo_host_alloc(ctx, sizeof *w) : NULL;
     if (!w)
         return NULL;
     w->ctx = ctx;
@@ -405,6 +421,11 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     reading r = {.ctx = ctx, .path = path, .metadata = metadata};
     if (format && !strcmp(format, MO_WEIGHTS_FORMAT) && mo_require_digests(ctx, path, w->arrays->metadata))
         read_own(&r, w);
+    else if (mo_ok(ctx) && format && !strcmp(format, "mochi checkpoint"))
+        mo_fail(ctx, MO_FORMAT,
+            "weights: %s: expected \"%s\", found \"%s\": a run that has finished has weights.safetensors beside it, "
+            "and `mochi train --out FOLDER --resume` finishes one",
+            path, MO_WEIGHTS_FORMAT, format);
     else if (mo_ok(ctx) && format && !strncmp(format, "mochi ", 6))
         mo_fail(ctx, MO_FORMAT, "weights: %s: expected \"%s\", found \"%.40s\"", path, MO_WEIGHTS_FORMAT, format);
     else if (mo_ok(ctx))
