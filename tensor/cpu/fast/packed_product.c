@@ -156,7 +156,7 @@ static void pack_shares(crew *c, const avx512_call *g) {
             nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
 }
 
-/* A thread's work. */
+/* The work of one thread: its share of the packing, then rows of C once all packing is done. */
 static void multiply_shares(crew *c) {
     avx512_call g = call_of(c->p, c->first, &c->part);
     pack_shares(c, &g);
