@@ -112,7 +112,7 @@ inline int64_t entry_length(const mo_view *x) {
 
 /* ---- checks ---- */
 
-bool checks_open(mo_context *ctx); /* false: no memory */
+bool checks_open(mo_context *ctx); /* returns false if there is no memory */
 void checks_close(mo_context *ctx);
 /* Waits until all queued work has run, and raises the first error that a check or the device has found. */
 void checks_wait(mo_context *ctx);
@@ -124,7 +124,7 @@ constexpr size_t captured_uploads = (size_t)1 << 20; /* most bytes of constants 
 
 struct cuda_capture {
     seam_graph *graph;
-    mo_note *notes; /* the notes of its checks */
+    mo_note *notes; /* the notes of the checks in this capture */
     int count;
     int64_t number, streams;
     uint64_t moves;  /* moves_of (capture.cu) when the graph was made */
