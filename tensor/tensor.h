@@ -25,7 +25,8 @@ typedef struct mo_context mo_context;
 typedef struct mo_tensor mo_tensor;
 typedef struct mo_csr mo_csr;
 
-/* ---- status: the first error of a context stays until it is cleared; while it stands every call does nothing ---- */
+/* ---- status: the first error of a context stays until it is cleared; while it stands, all calls but releases do
+ * nothing ---- */
 
 typedef enum mo_code {
     MO_OK = 0,

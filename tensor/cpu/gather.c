@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { AHEAD = 4 }; /* rows */
+enum { AHEAD = 4 }; /* a row is prefetched this number of rows before its use */
 
 void REAL(gather_rows_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y) {
     int64_t m = index->shape[0], d = entry_length(x);

@@ -65,7 +65,8 @@ inline bool library_first(const mo_context *ctx, bool rule) {
 /* Raises the vendor's error text (NULL: no error) after `what`, the call's name. Returns whether there was no error. */
 bool cuda_ok(mo_context *ctx, const char *what, const char *failure);
 
-/* Allocates device memory that mo_counters counts; NULL on failure, without raising. cuda_give takes the same size. */
+/* Allocates device memory that mo_counters counts; NULL on failure. Raises only in a capture, which it ends. cuda_give
+ * takes the same size. */
 void *cuda_take(mo_context *ctx, size_t bytes);
 void cuda_give(mo_context *ctx, void *block, size_t bytes);
 

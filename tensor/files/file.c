@@ -210,7 +210,8 @@ static int create_temporary(mo_context *ctx, const char *label, place *at) {
     return -1;
 }
 
-/* Puts the new file in place of the old one. Without an old one, a single link is enough. */
+/* Puts the new file in place of the old one. Without an old one, a single link is enough. Returns false after
+ * raising. */
 static bool rename_over(mo_context *ctx, const char *label, place *at, int fd) {
     if (!*at->temporary && !at->exists && link_open(at, fd, at->name))
         return true;

@@ -7,10 +7,10 @@
  * search along each step, which needs logits alone, makes the method converge from any start: the objective is convex,
  * and the sign of its slope shows on which side the minimum lies.
  *
- * The curvatures D are equal at first. They are computed anew from the fit of all rows when it is near enough to show
- * which rows are undecided, and again whenever a Newton step takes many conjugate gradients. The fits without a fold
- * start at the solution for all rows and use its preconditioner; their products are computed together; at that start, a
- * fit's gradient comes from its held-out rows alone. */
+ * The curvatures D are proportional to T at first. They are computed anew from the fit of all rows when this fit is
+ * near enough to show which rows are undecided, and again whenever a Newton step takes many conjugate gradients. The
+ * fits without a fold start at the solution for all rows and use its preconditioner; their products are computed
+ * together; at that start, a fit's gradient comes from its held-out rows alone. */
 #include "tensor/cpu/fits/logistic.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"

@@ -104,8 +104,8 @@ double logistic_inner(const logistic_space *s, const real *u, const real *v, con
 void logistic_centre(const logistic_space *s, real *r);
 /* Q = W F - kappa D F, W at the probabilities f->P. Returns <F, Q>. */
 double logistic_curve(const logistic_space *s, const logistic_fit *f, const real *F, real *Q);
-/* One step of conjugate gradients for H x = r in each fit, H at the probabilities f[k]->P. there[k]: this was the last
- * step of fit k: its equation is solved, has no further direction, or has taken `limit` steps. */
+/* One step of conjugate gradients for H x = r in each fit, H at the probabilities f[k]->P. there[k] becomes true if
+ * this was the last step of fit k: its equation is solved, has no further direction, or has taken `limit` steps. */
 void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count, bool *there);
 
 /* The work done for an item: factorizations, and steps of conjugate gradients of its fits. */

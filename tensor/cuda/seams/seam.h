@@ -69,7 +69,7 @@ void seam_unpin(void *block);
 /* The host memory must not change until seam_wait has returned. */
 void seam_upload(seam *s, void *device, const void *pinned, size_t bytes);
 void seam_download(seam *s, void *pinned, const void *device, size_t bytes);
-void seam_copy(seam *s, void *to, const void *from, size_t bytes); /* between device memory */
+void seam_copy(seam *s, void *to, const void *from, size_t bytes); /* from device memory to device memory */
 void seam_fill(seam *s, void *device, int byte, size_t bytes);
 const char *seam_wait(seam *s); /* returns when all queued work has run */
 
@@ -130,7 +130,7 @@ typedef struct seam_gemm {
     const void *bias; /* NULL: none */
     bool relu;
     void *sums;            /* NULL: none */
-    int64_t stride_vector; /* between the bias or sums of two matrices */
+    int64_t stride_vector; /* elements between the bias or sums of neighbouring matrices */
 } seam_gemm;
 static inline bool seam_has_epilogue(const seam_gemm *g) {
     return g->bias || g->relu || g->sums;
@@ -165,8 +165,8 @@ const char *seam_potrf_batched(
     seam *s, seam_type type, bool lower, int64_t n, void *const *A, int64_t lda, int32_t *info, int64_t batch);
 /* P A = L U in place; pivot int64 [n], rows counted from 1. */
 const char *seam_getrf(seam *s, seam_type type, int64_t n, void *A, int64_t lda, int64_t *pivot, int32_t *info);
-/* One matrix: its eigenvalues, rising, in w, its eigenvectors in the columns of A; reads the lower or upper triangle of
- * A. */
+/* One matrix: writes its eigenvalues, rising, to w and its eigenvectors to the columns of A; reads the lower or upper
+ * triangle of A. */
 const char *seam_syevd(seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, void *w, int32_t *info);
 /* seam_syevd for `batch` matrices, n lda elements apart, in one call; w [batch, n], info int32 [batch]. */
 const char *seam_syevd_batched(
@@ -189,7 +189,7 @@ typedef struct seam_rows {
     int64_t rows, n;
 } seam_rows;
 bool seam_softmax(seam *s, const seam_rows *r, const void *x, void *y);
-/* x_bar from y, which is softmax(x) or its logarithm, and y_bar. */
+/* Computes x_bar from y_bar and from y, which is softmax(x) or its logarithm. */
 bool seam_softmax_adjoint(seam *s, const seam_rows *r, const void *y, const void *y_bar, void *x_bar);
 
 /* ---- seam_collective: sums over the devices of several processes, one device each ---- */
