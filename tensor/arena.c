@@ -134,7 +134,7 @@ static chunk *find_chunk(mo_arena *a, size_t size) {
     return NULL;
 }
 
-/* Cuts c to size and returns the rest to the bins. */
+/* Cuts c to `size` bytes and puts the rest into a bin. Returns false on failure. */
 static bool split(mo_arena *a, chunk *c, size_t size) {
     if (c->size - size < ALIGNMENT)
         return true;

@@ -16,7 +16,7 @@ mo_arena *mo_arena_create(mo_context *ctx);
 mo_storage *mo_arena_storage(mo_arena *arena, size_t bytes);
 /* Returns a chunk and its storage to the arena; called by mo_storage_release. */
 void mo_arena_free(mo_arena *arena, mo_storage *S);
-/* Frees all chunks. Every storage of the arena must have been released. */
+/* Replaces several slabs by one of their summed size. Every storage of the arena must have been released. */
 void mo_arena_reset(mo_arena *arena);
 void mo_arena_release(mo_arena *arena);
 

@@ -168,7 +168,7 @@ typedef struct mo_kernels {
     /* A [.., n, n] symmetric, contiguous: becomes its eigenvectors in columns; w [.., n] in rising order. info as
      * LAPACK's; -1: A is not finite. */
     void (*syevd)(mo_context *ctx, const mo_view *A, const mo_view *w, const mo_view *info);
-    /* A [.., m, n], m >= n, contiguous: becomes Q (thin), R [.., n, n] upper, diagonal >= 0. */
+    /* A [.., m, n], m >= n, contiguous: becomes Q (thin), R [.., n, n] upper, diagonal >= 0. info as for syevd. */
     void (*qr)(mo_context *ctx, const mo_view *A, const mo_view *R, const mo_view *info);
 
     void (*map1)(mo_context *ctx, mo_map1 f, double a, double b, const mo_view *x, const mo_view *y);
@@ -233,9 +233,9 @@ typedef struct mo_kernels {
      * contiguous. */
     void (*random)(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);
 
-    /* n contiguous gradients g. squares float64 [n] receives each one's sum of squares, rounded to the type of g. scale
-     * float64 [2]: scale[0] is the norm of all gradients together, the root of the sum of squares, added in order;
-     * scale[1] is min(1, bound / (norm + 1e-6)), or 1 if bound is 0. */
+    /* n contiguous gradients g. squares float64 [n] receives the sum of squares of each gradient, rounded to the type
+     * of g. scale float64 [2]: scale[0] is the norm of all gradients together, the root of the sum of squares, added in
+     * order; scale[1] is min(1, bound / (norm + 1e-6)), or 1 if bound is 0. */
     void (*gradient_norm)(
         mo_context *ctx, double bound, int n, const mo_view *g, const mo_view *squares, const mo_view *scale);
     /* One step of n parameters, each contiguous: updates moments m, v and parameter p in place, with the gradient g
@@ -315,10 +315,11 @@ typedef struct mo_backend {
     void (*order)(mo_context *ctx, void *other, bool theirs_first);
     /* Work queued between capture_begin and capture_end is stored instead of done, and is done at each replay. A replay
      * `ahead` steps after the captured step draws from random streams whose numbers are `ahead * streams` larger. The
-     * functions return false or NULL if they raised. Functions that are NULL: the device cannot capture. */
+     * functions return false or NULL if they raised. If they are NULL, the device cannot capture. */
     bool (*capture_begin)(mo_context *ctx, int64_t streams);
     void *(*capture_end)(mo_context *ctx);
-    /* Returns false, without raising, if memory has been given back since the capture: its buffers may be gone. */
+    /* Returns false, without raising, if memory has been given back since the capture: the capture's buffers may be
+     * gone. */
     bool (*capture_replay)(mo_context *ctx, void *capture, int64_t ahead);
     void (*capture_release)(mo_context *ctx, void *capture);
     const mo_collective *collective; /* NULL: none */

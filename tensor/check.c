@@ -14,7 +14,8 @@ typedef union piece {
     double real[PIECE];
 } piece;
 
-/* Whether value k of a piece meets the condition. place: its position among all values; before: the value before it. */
+/* Returns whether value k of a piece meets the condition. place: the position of this value among all values; before:
+ * the value before it. */
 static bool holds(const mo_check *c, const piece *v, const piece *bound, int64_t k, mo_found before, int64_t place) {
     switch (c->condition) {
     case MO_VALUES_ZERO:

@@ -31,8 +31,8 @@ typedef struct mo_check {
     const char *what; /* the caller's word for the values in messages; lives as long as the library */
     int ndim;         /* number of axes of the tensor to whose positions error messages refer */
     int64_t shape[MO_MAX_AXES];
-    /* Raises the error. position: the first that breaks the condition; found: the value there; before: the value before
-     * it. */
+    /* Raises the error. position: the first one whose value breaks the condition; found: this value; before: the value
+     * before it. */
     void (*raise)(mo_context *ctx, const struct mo_note *note, int64_t position, mo_found found, mo_found before);
     /* Fills note->op and note->inputs from `caller`. Called if the condition is broken, or at once by a device that
      * checks later. */
@@ -43,7 +43,7 @@ typedef struct mo_check {
 /* A check in the form that a device keeps. */
 typedef struct mo_note {
     mo_check check;
-    int64_t ahead;    /* number of steps from the captured step to the replayed one that broke it; 0 if no replay */
+    int64_t ahead;    /* steps from the captured step to the replayed step that broke the condition; 0 without replay */
     const char *op;   /* lives as long as the library */
     char inputs[400]; /* "[8, 6, 6] float32, ..." */
 } mo_note;

@@ -3,7 +3,8 @@
  *
  * x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r, and e^r by its Taylor series, long enough that the rest is below
  * the rounding error. ln 2 is split so that n times its upper part is exact. The error is at most 2 units in the last
- * place; subnormal, infinite and NaN results equal the C library's. The including file defines `real`. */
+ * place, also of subnormal results; infinite and NaN results equal the C library's. The including file defines
+ * `real`. */
 #ifndef MO_EXPONENTIAL_H
 #define MO_EXPONENTIAL_H
 

@@ -7,7 +7,7 @@
 
 #include "tensor/backend.h"
 
-/* The outcome of one fit of a batch, stored as a number of its float type. */
+/* The outcome of one fit of a batch, stored as a number of the fit's float type. */
 typedef enum mo_fit_code {
     MO_FIT_SOLVED,
     MO_FIT_UNSOLVED,   /* not converged; or, with a free intercept, a class has no rows */

@@ -16,14 +16,14 @@ void mo_try(mo_context *ctx);
 void mo_tried(mo_context *ctx);
 /* Returns whether ctx is free of errors and value is not NULL. A NULL value raises "function: argument is NULL". */
 bool mo_given(mo_context *ctx, const char *function, const char *argument, const void *value);
-/* Whether the calling thread rounds to nearest and keeps subnormal numbers, as it does by default; raises if not, since
- * results would have other bits. */
+/* Returns whether the calling thread rounds to nearest and keeps subnormal numbers, as a thread does by default. Raises
+ * MO_STATE if not, since the bits of results would then differ. */
 bool mo_usual_arithmetic(mo_context *ctx, const char *function);
 
 /* ---- plain host arrays that loaders fill, with sizes checked and failures raised ---- */
 
-/* Makes a zeroed array of count elements; not NULL on success, even if count is 0. Raises MO_MEMORY. Free with
- * free(). */
+/* Makes a zeroed array of `count` elements of `element` bytes each; not NULL on success, even if count is 0. Raises
+ * MO_MEMORY. Free with free(). */
 void *mo_host_array(mo_context *ctx, int64_t count, size_t element);
 /* Makes room for `needed` elements. array is the address of the pointer to the array; the pointer changes when the
  * array grows (by half or more). Returns false on failure, with array and capacity unchanged. */

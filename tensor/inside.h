@@ -7,9 +7,9 @@
 
 /* ---- context ---- */
 
-/* "invalid", "numerical", ... */
+/* Returns the name of a code: "invalid", "numerical", ... */
 MO_API const char *mo_code_name(mo_code code);
-/* Clears the error if it has that code; returns whether the context is free of errors afterwards. */
+/* Clears the context's error if its code is `code`; returns whether the context is free of errors afterwards. */
 MO_API bool mo_forgive(mo_context *ctx, mo_code code);
 
 /* Counters of one context since its creation, for tests and reports. */
@@ -20,12 +20,12 @@ typedef struct mo_counters {
     int64_t tape_live;      /* bytes that the values on the context's tapes take */
     int64_t tape_peak;      /* the largest value of tape_live */
     int64_t factorizations; /* Cholesky, LU, QR and eigendecompositions; each matrix of a batch counts */
-    int64_t fit_steps;      /* conjugate gradients of softmax regressions plus rounds of support vector machines */
+    int64_t fit_steps;      /* steps of conjugate gradients (softmax regressions), rounds (support vector machines) */
     int64_t device_peak;    /* the largest use of MO_CUDA memory, workspaces of its libraries too; 0 on MO_CPU */
 } mo_counters;
 
 MO_API mo_counters mo_context_counters(const mo_context *ctx);
-/* Sets bytes_peak, tape_peak and device_peak to their present values. */
+/* Sets bytes_peak and tape_peak to the present bytes_live and tape_live, and device_peak to the present use. */
 MO_API void mo_context_reset_peaks(mo_context *ctx);
 MO_API int mo_context_threads(const mo_context *ctx);
 /* Returns whether BLAS may be called from several threads. If not (another library loaded a serial OpenBLAS before this
@@ -59,9 +59,9 @@ typedef struct mo_capture mo_capture;
 MO_API mo_code mo_capture_begin(mo_context *ctx, int64_t streams);
 /* Returns the captured work, or NULL on failure. The work has not been done yet: replay it. */
 MO_API mo_capture *mo_capture_end(mo_context *ctx);
-/* Queues the captured work as the step that is `ahead` steps after the captured one (0: the captured step itself). It
- * overwrites the values on its tape. Returns false on failure; also, without an error, if memory has been given back
- * since the capture: capture again. */
+/* Queues the captured work as the step that is `ahead` steps after the captured one (0: the captured step itself). The
+ * work overwrites the values that the captured step has on its tape. Returns false on failure; also, without an error,
+ * if memory has been given back since the capture: capture again. */
 MO_API bool mo_capture_replay(mo_capture *r, int64_t ahead);
 MO_API void mo_capture_release(mo_capture *r);
 
@@ -115,8 +115,8 @@ typedef struct mo_file_writer mo_file_writer;
 MO_API mo_file_writer *mo_file_start(mo_context *ctx, const char *path);
 MO_API bool mo_file_append(mo_file_writer *w, const void *bytes, size_t n);
 MO_API mo_code mo_file_finish(mo_file_writer *w);
-/* Writes an .npy file [rows, columns] from blocks [n, columns] of its rows, in their order and of its dtype.
- * mo_npy_finish fails, and leaves no file, if rows are missing. */
+/* Writes an .npy file [rows, columns] from blocks [n, columns] of rows; the blocks come in order and have the file's
+ * dtype. mo_npy_finish fails, and leaves no file, if rows are missing. */
 typedef struct mo_npy_writer mo_npy_writer;
 MO_API mo_npy_writer *mo_npy_start(mo_context *ctx, const char *path, mo_dtype dtype, int64_t rows, int64_t columns);
 MO_API bool mo_npy_append(mo_npy_writer *w, const mo_tensor *block);
@@ -156,8 +156,8 @@ MO_API void mo_arrays_release(mo_arrays *arrays);
 
 /* Readers return NULL on failure, writers the status; a file is replaced as a whole or not at all. .npz: stored or
  * deflated, zip64, CRC-32 verified. safetensors: metadata is the text of a JSON object whose values are strings, or
- * NULL. To it the writer adds the XXH3-128 of the header and of each tensor; the reader verifies them if it finds
- * them. */
+ * NULL. The writer adds the XXH3-128 of the header and of each tensor to the metadata; the reader verifies these
+ * digests if the file has them. */
 MO_API mo_arrays *mo_npz_read(mo_context *ctx, const char *path);
 MO_API mo_code mo_npz_write(const mo_arrays *arrays, const char *path);
 MO_API mo_arrays *mo_safetensors_read(mo_context *ctx, const char *path);

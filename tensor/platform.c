@@ -18,9 +18,9 @@ int posix_fallocate(int fd, off_t from, off_t bytes) {
     return fcntl(fd, F_PREALLOCATE, &blocks) < 0 || ftruncate(fd, from + bytes) < 0 ? errno : 0;
 }
 
-/* Whether BLAS may be called from several threads. On macOS no other library can replace OpenBLAS's allocator, as
- * blas_guard.c does on Linux. A serial OpenBLAS has no locks (openblas_get_parallel returns 0); its other builds have
- * them, and so has Accelerate. */
+/* Returns whether BLAS may be called from several threads. On macOS no other library can replace OpenBLAS's allocator,
+ * as blas_guard.c does on Linux. A serial OpenBLAS has no locks (openblas_get_parallel returns 0); its other builds
+ * have them, and so has Accelerate. */
 bool blas_guard_holds(void) {
     void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_parallel");
     int (*kind)(void);

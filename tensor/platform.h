@@ -49,7 +49,7 @@ enum { MAP_SHARED = 1, PROT_READ = 1, PROT_WRITE = 2, MAP_PRIVATE = 2, MAP_ANONY
 #define F_DUPFD_CLOEXEC (-1)
 #define madvise(block, bytes, advice) ((void)(block))
 
-/* mmap returns zeroed memory of malloc. munmap frees a whole block; memory inside a block stays allocated. */
+/* mmap returns zeroed memory of aligned_alloc. munmap frees a whole block; memory inside a block stays allocated. */
 void *mmap(void *at, size_t bytes, int protection, int flags, int file, long long offset);
 int munmap(void *at, size_t bytes);
 

@@ -41,7 +41,7 @@ struct mo_tensor {
     mo_context *ctx;
     mo_storage *storage; /* NULL: the null tensor, or a value that has been freed */
     mo_freed freed;
-    const char *maker; /* the op that computed it, or NULL */
+    const char *maker; /* name of the op that computed the tensor, or NULL */
     const char *file;  /* for a tensor of a tape: the caller's source file, from mo_tape_at; NULL: unknown */
     int line;
     /* For a tensor of no tape: its neighbours in the context's list of the user's tensors. For a released tensor,
@@ -61,8 +61,8 @@ struct mo_tensor {
     double value;
     bool requires_grad;
     bool kept;            /* backward does not release the value */
-    struct mo_tape *tape; /* the tape that made it, or NULL for parameters and data */
-    struct mo_node *node; /* the node that made it, or NULL */
+    struct mo_tape *tape; /* the tape that the tensor belongs to, or NULL for parameters and data */
+    struct mo_node *node; /* the node that made the tensor, or NULL */
     mo_tensor *grad;      /* a leaf's gradient buffer, owned */
     char *name;           /* a parameter's name, owned */
 };
@@ -121,13 +121,14 @@ struct mo_csr {
 };
 
 /* Returns whether the matrix has not been released; raises "<what>: ..", MO_STATE, if it has. Only in debug mode does a
- * released matrix stay, so that this can find it. */
+ * released matrix stay, so that this function can find it. */
 bool mo_csr_lives(const mo_csr *A, const char *what);
 void mo_free_released_csr(mo_context *ctx);
 /* The arrays of a matrix as kernels see them. */
 mo_csr_view mo_view_csr(const mo_csr *A);
 
-/* Raises MO_STATE for a tensor whose value has been freed, and says what freed it. what: "add: input 0", or NULL. */
+/* Raises MO_STATE for a tensor whose value has been freed, and says what freed it. what: the start of the message, such
+ * as "add: input 0", or NULL. */
 void mo_fail_freed(const mo_tensor *T, const char *what);
 /* Writes " at fit.c:31", the line that made T, or "" if nothing is known of it; returns buffer. */
 const char *mo_place_of(const mo_tensor *T, char *buffer, size_t bytes);
@@ -141,7 +142,7 @@ void mo_holder_close(mo_context *ctx, mo_holder *h);
 /* Frees a header now, or once no node can point to it; in debug mode when its context is released. */
 void mo_bury(mo_tensor *T);
 void mo_free_all_buried(mo_context *ctx);
-/* Whether objects of the context are alive; if so, raises MO_STATE with their kinds and numbers. */
+/* Returns whether objects of the context are alive; if so, raises MO_STATE with their kinds and numbers. */
 bool mo_context_in_use(mo_context *ctx);
 
 /* Remembers on the host that a scalar (float32 or float64) has just been set to the value. */
@@ -169,7 +170,7 @@ const mo_collective *mo_device_sums(const mo_context *ctx);
 bool mo_pin(mo_context *ctx, size_t bytes, mo_pinned *p);
 void mo_unpin(mo_context *ctx, mo_pinned *p);
 /* Queues a copy to the contiguous tensor T from p->data + offset. These bytes must not change until mo_sent has been
- * called, which waits for the copies. Both return the status. */
+ * called, which waits for the copies. mo_send and mo_sent return the status. */
 mo_code mo_send(mo_tensor *T, const mo_pinned *p, size_t offset);
 mo_code mo_sent(mo_context *ctx, const mo_pinned *p);
 

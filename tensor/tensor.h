@@ -5,9 +5,10 @@
  * at most MO_MAX_AXES axes, and counts in int64_t elements unless a name says bytes.
  *
  * A failed call returns an inert value: the null tensor of its context, or NULL for an object of any other kind. Every
- * function accepts inert values, and contexts with an error: it then does nothing, keeps the context's first error, and
- * returns that error's code, the null tensor, NULL, NaN, 0 or false. Without any context a code is MO_INVALID and the
- * null tensor is NULL. In a context without an error, an unexpected NULL raises MO_INVALID. */
+ * function accepts inert values, and contexts with an error: it then does nothing (releases and mo_tape_reset still
+ * free), keeps the context's first error, and returns that error's code, the null tensor, NULL, NaN, 0 or false.
+ * Without any context a code is MO_INVALID and the null tensor is NULL. In a context without an error, an unexpected
+ * NULL raises MO_INVALID. */
 #ifndef MO_TENSOR_H
 #define MO_TENSOR_H
 
@@ -24,7 +25,8 @@ typedef struct mo_context mo_context;
 typedef struct mo_tensor mo_tensor;
 typedef struct mo_csr mo_csr;
 
-/* ---- status: the first error of a context stays until it is cleared; while it stands every call does nothing ---- */
+/* ---- status: the first error of a context stays until it is cleared; while it stands, all calls but releases do
+ * nothing ---- */
 
 typedef enum mo_code {
     MO_OK = 0,
@@ -40,7 +42,7 @@ typedef enum mo_code {
 
 typedef struct mo_status {
     mo_code code;
-    const char *file; /* where in the library it was raised */
+    const char *file; /* the source file of the library that raised the error */
     int line;
     char message[1024]; /* one line: what, expected, found */
 } mo_status;
@@ -67,9 +69,9 @@ typedef enum mo_math { MO_MATH_FP32 = 0, MO_MATH_TF32, MO_MATH_BF16 } mo_math;
 
 typedef struct mo_context_options {
     mo_device device;
-    /* CPU threads that a kernel may use; 0: the number of processors that this thread may run on, at most 64. A larger
-     * number is lowered to the number of processors (or to OMP_NUM_THREADS if that is larger), and to the number of
-     * threads that OpenBLAS has buffers for. */
+    /* CPU threads that a kernel may use; 0: the number of processors that the calling thread may run on, at most 64. A
+     * larger number is lowered to the number of processors (or to OMP_NUM_THREADS if that is larger), and to the number
+     * of threads that OpenBLAS has buffers for. */
     int threads;
     /* MO_MATH_TF32: only on MO_CUDA. MO_MATH_BF16 on MO_CPU needs AVX512-BF16 (else MO_UNSUPPORTED); subnormal factors
      * and sums then count as zero. */
@@ -78,12 +80,13 @@ typedef struct mo_context_options {
     int64_t device_memory; /* MO_CUDA: bytes of device memory that the context may hold; 0: no bound */
     double max_expand;     /* compressed files may expand to 64 MiB plus this many times their size; 0: 32 times */
     /* For finding mistakes: every use of a freed tensor raises an error that names it, however long ago it was freed.
-     * Headers (300 bytes each) are kept until the tape is released, headers of released tensors and tapes until the
-     * context is. Results have equal bits. */
+     * For this, the headers of all tensors (256 bytes each) and all tapes are kept until the context is released.
+     * Results have the same bits as without debug mode. */
     bool debug;
-    /* Called with the first error, in the thread and at the place that raised it; once, and again for the first error
-     * after mo_clear_error. Not called for errors from which the library recovers by itself. It may print, or end the
-     * process. NULL: not called; the library itself never prints. state: on_error_state. */
+    /* Called with the first error, in the thread and at the place that raised it (or where the library gives up
+     * recovering from it); once, and again for the first error after mo_clear_error. Not called for errors from which
+     * the library recovers by itself. It may print, or end the process. NULL: not called; the library itself never
+     * prints. state: on_error_state. */
     void (*on_error)(const mo_status *status, void *state);
     void *on_error_state;
 } mo_context_options;
@@ -96,11 +99,11 @@ MO_API mo_context *mo_context_create(const mo_context_options *options);
 /* Frees the context and returns MO_OK, also for NULL. While tensors, tapes or CSR matrices of the context live, it
  * frees nothing and returns MO_STATE; the status then says how many objects live and names the newest tensors. */
 MO_API mo_code mo_context_release(mo_context *ctx);
-/* Gives back memory that the context keeps beside its tensors and tapes: unused blocks of the device, its kernels' and
- * libraries' scratch, page-locked memory. Waits for queued work; captures must be made again. Returns the status. */
+/* Gives back memory that the context keeps beside its tensors and tapes: unused blocks of the device, scratch of
+ * kernels and libraries, page-locked memory. Waits for queued work; captures must be made again. Returns the status. */
 MO_API mo_code mo_context_trim(mo_context *ctx);
-/* Returns whether contexts of that device can be made here. Writes the device's name, or the reason, as one line; for
- * MO_CPU the line also says if BLAS must be called from one thread at a time. */
+/* Returns whether contexts of that device can be made here. Writes the device's name, or the reason why not, as one
+ * line; for MO_CPU the line also says if BLAS must be called from one thread at a time. */
 MO_API bool mo_device_describe(mo_device device, char *text, size_t bytes);
 
 /* ---- tensor ---- */
@@ -142,7 +145,7 @@ MO_API mo_tensor *mo_tensor_clone(mo_context *ctx, const mo_tensor *T);
 MO_API void mo_tensor_release(mo_tensor *T);
 /* The inert result of a failed call: no elements, ignored by every op. NULL if ctx is NULL. */
 MO_API mo_tensor *mo_null_tensor(mo_context *ctx);
-MO_API bool mo_is_null(const mo_tensor *T); /* NULL or inert */
+MO_API bool mo_is_null(const mo_tensor *T); /* whether T is NULL or a null tensor */
 MO_API mo_dtype mo_tensor_dtype(const mo_tensor *T);
 MO_API int mo_ndim(const mo_tensor *T);
 MO_API int64_t mo_dim(const mo_tensor *T, int axis); /* negative axes count from the end; 1 if there is no such axis */
@@ -155,8 +158,9 @@ MO_API mo_view mo_tensor_view(const mo_tensor *T);
 MO_API mo_code mo_tensor_read(const mo_tensor *T, void *host, size_t bytes);
 MO_API mo_code mo_tensor_write(mo_tensor *T, const void *host, size_t bytes);
 MO_API mo_code mo_tensor_fill(mo_tensor *T, double value);
-/* Writes the values to buffer, real numbers with five digits, such as "[[1, 0.25], [-3, 1e-06]]", and returns buffer.
- * If not all values fit, the text ends in "..". It is "" in the error state and "null" for the null tensor. */
+/* Writes the values to buffer as text, real numbers with five digits, such as "[[1, 0.25], [-3, 1e-06]]", and returns
+ * buffer. If not all values fit, the text ends in "..". The text is "" in the error state and "null" for the null
+ * tensor. */
 MO_API const char *mo_tensor_text(const mo_tensor *T, char *buffer, size_t bytes);
 /* The one element of a scalar (any shape with one element) as a double; NaN in the error state. */
 MO_API double mo_item(const mo_tensor *T);

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Checks that a host buffer has T's size, and makes *view its row-major view with T's shape. */
+/* Checks that a host buffer has T's size, and makes *view a row-major view of the buffer with T's shape. Returns false
+ * after raising. */
 static bool host_view(const mo_tensor *T, const char *what, void *host, size_t bytes, mo_view *view) {
     mo_context *ctx = mo_tensor_context(T);
     if (!mo_ok(ctx))

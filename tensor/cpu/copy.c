@@ -1,8 +1,8 @@
 /* tensor/cpu/copy.c - copies between any two dtypes and strides, and fills. Compiled once.
  *
- * Equal dtypes are copied bit by bit. Other pairs pass through double in short blocks: every stored type but int64
- * converts to double exactly, so each value is rounded once. Reals become integers by truncation, saturating; NaN
- * becomes 0. */
+ * Elements of equal dtypes are copied bit by bit. Elements of different dtypes pass through double in short blocks:
+ * every stored type but int64 converts to double exactly, so each value is rounded once. Reals become integers by
+ * truncation, saturating; NaN becomes 0. */
 #include "tensor/cpu/loop_nest.h"
 #include "tensor/cpu/work.h"
 #include "tensor/files/conversion.h"
@@ -137,8 +137,8 @@ static void move_strip(const turn *p, int64_t x0, int64_t y0, int64_t i0, int64_
         }
 }
 
-/* Returns the axis q along which x has unit stride, if y has unit stride along the last axis and x does not; otherwise
- * -1. */
+/* Returns an axis q of size 8 or more along which x has unit stride, if y has unit stride along the last axis and x
+ * does not; -1 if there is none. */
 static int transposed_axis(const loop_nest *N) {
     if (N->stride[1][N->ndim - 1] != 1 || N->stride[0][N->ndim - 1] == 1)
         return -1;

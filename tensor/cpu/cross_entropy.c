@@ -28,7 +28,7 @@ static row_scale scale_of(const real *x, int64_t n) {
     return (row_scale){.largest = largest, .log_sum = log(lane_sum_total(&sum))};
 }
 
-/* -log softmax(x)_c */
+/* Returns -log softmax for the class whose entry in the row is x. */
 static inline double surprise(const row_scale *s, real x) {
     return ((double)s->largest - x) + s->log_sum;
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { AHEAD = 4 }; /* rows */
+enum { AHEAD = 4 }; /* a row is prefetched this number of rows before its use */
 
 void REAL(gather_rows_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y) {
     int64_t m = index->shape[0], d = entry_length(x);
@@ -23,8 +23,8 @@ static void add_row(const real *restrict x, int64_t d, real *restrict y) {
         y[j] += x[j];
 }
 
-/* Sorts the positions 0..m-1 by destination; those with destination r are order[start[r] .. start[r+1]-1], rising.
- * start has room for n + 2. */
+/* Sorts the positions 0..m-1 by destination; the positions with destination r are order[start[r] .. start[r+1]-1],
+ * rising. start has room for n + 2. */
 static void group_by_destination(const int64_t *index, int64_t m, int64_t n, int64_t *start, int64_t *order) {
     memset(start, 0, (size_t)(n + 2) * sizeof *start);
     for (int64_t i = 0; i < m; i++)

@@ -125,7 +125,7 @@ static void run_range(const product *p, task_range s) {
     }
 }
 
-/* Whether waking threads costs more than they save. */
+/* Returns whether waking threads costs more than the threads save. */
 static bool is_light(const product *p) {
     double flop = 2.0 * (double)(p->batch * p->m * p->n) * (double)p->k;
     return flop < MO_PARALLEL_FLOP && p->batch * p->m * p->n < MO_PARALLEL_FROM;

@@ -1,4 +1,5 @@
-/* tensor/cpu/loop_nest.c - strided loops: merges axes once, and hands out rows in tasks of fixed size. */
+/* tensor/cpu/loop_nest.c - strided loops: merges axes once, and hands out rows in tasks that follow from the shape
+ * alone. */
 #include "tensor/cpu/loop_nest.h"
 #include "tensor/cpu/work.h"
 

@@ -80,8 +80,8 @@ static inline int matrix_threads(const mo_context *ctx, int64_t batch, double mu
     return batch > 1 && (double)batch * multiplications > MO_PARALLEL_FLOP / 8 ? blas_threads(ctx) : 1;
 }
 
-/* Entry b along the first axis of a contiguous v, or its only entry if all items of the batch share it; NULL if v has
- * no data. */
+/* Entry b along the first axis of a contiguous v, or the only entry of v if all items of the batch share it; NULL if v
+ * has no data. */
 static inline const real *entry_of(const mo_view *v, int64_t b) {
     return v->data ? (const real *)v->data + (v->shape[0] == 1 ? 0 : b * entry_length(v)) : NULL;
 }

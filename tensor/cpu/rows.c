@@ -1,6 +1,6 @@
 /* tensor/cpu/rows.c - softmax and its relatives: each row of the last axis by itself, rows in parallel.
  *
- * The largest entry is subtracted before any exponential, so that rows of +-1e4 are exact. */
+ * The largest entry is subtracted before any exponential, so that rows with entries of +-1e4 are exact to rounding. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/lane_sum.h"
 #include "tensor/scalar.h"

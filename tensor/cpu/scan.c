@@ -50,7 +50,7 @@ static void merge(const real *x, const int64_t *a, int64_t m, int64_t n, int64_t
     }
 }
 
-/* Sorts the positions 0..n-1 into order by a bottom-up merge sort; spare has room for n more. */
+/* Writes the positions 0..n-1, sorted by a bottom-up merge sort, to `order`; `spare` has room for n more. */
 static void sort_row(const real *x, int64_t n, int64_t *order, int64_t *spare) {
     int64_t *from = order, *to = spare;
     for (int64_t i = 0; i < n; i++)

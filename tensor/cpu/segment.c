@@ -7,7 +7,7 @@
  * every thread busy. */
 enum { CHUNK = 128 };
 
-/* y = scale times the sum of the rows x[0 .. count-1], added in double. */
+/* y [width] = scale times the sum of the rows x[0 .. count-1], which lie d elements apart; added in double. */
 static void sum_rows(const real *x, int64_t count, int64_t d, int64_t width, double scale, real *y) {
     double sum[CHUNK] = {0};
     for (int64_t i = 0; i < count; i++)

@@ -1,8 +1,8 @@
 /* tensor/cpu/trsm.c - B := op(T)^-1 B in place: the plain loop nest, then the fast ways.
  *
- * The columns of B are independent: they are cut into strips of fixed width, and batch times strips is one list of
- * tasks. Small matrices with few columns go side by side in lanes, with more columns through the plain loops; large
- * matrices go to BLAS. */
+ * The columns of B are independent: they are cut into strips, of a width that follows from the shape alone, and batch
+ * times strips is one list of tasks. Small matrices with few columns go side by side in lanes, with more columns
+ * through the plain loops; large matrices go to BLAS. */
 #include "tensor/cpu/fast/lanes.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"

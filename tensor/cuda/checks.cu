@@ -37,7 +37,7 @@ static __device__ bool holds(const looked_at &c, int64_t i) {
     }
 }
 
-/* One block. */
+/* Runs in one block. */
 static __global__ void check_kernel(looked_at c, found_error *error) {
     __shared__ unsigned long long first;
     if (threadIdx.x == 0)

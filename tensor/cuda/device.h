@@ -65,7 +65,8 @@ inline bool library_first(const mo_context *ctx, bool rule) {
 /* Raises the vendor's error text (NULL: no error) after `what`, the call's name. Returns whether there was no error. */
 bool cuda_ok(mo_context *ctx, const char *what, const char *failure);
 
-/* Allocates device memory that mo_counters counts; NULL on failure, without raising. cuda_give takes the same size. */
+/* Allocates device memory that mo_counters counts; NULL on failure. Raises only in a capture, which it ends. cuda_give
+ * takes the same size. */
 void *cuda_take(mo_context *ctx, size_t bytes);
 void cuda_give(mo_context *ctx, void *block, size_t bytes);
 
@@ -112,7 +113,7 @@ inline int64_t entry_length(const mo_view *x) {
 
 /* ---- checks ---- */
 
-bool checks_open(mo_context *ctx); /* false: no memory */
+bool checks_open(mo_context *ctx); /* returns false if there is no memory */
 void checks_close(mo_context *ctx);
 /* Waits until all queued work has run, and raises the first error that a check or the device has found. */
 void checks_wait(mo_context *ctx);
@@ -124,7 +125,7 @@ constexpr size_t captured_uploads = (size_t)1 << 20; /* most bytes of constants 
 
 struct cuda_capture {
     seam_graph *graph;
-    mo_note *notes; /* the notes of its checks */
+    mo_note *notes; /* the notes of the checks in this capture */
     int count;
     int64_t number, streams;
     uint64_t moves;  /* moves_of (capture.cu) when the graph was made */

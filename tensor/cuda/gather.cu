@@ -2,9 +2,9 @@
  * entries.
  *
  * The adjoint of gather_rows adds to every destination in rising order of the positions, as the serial loop does. Each
- * destination scans a short list of positions, in one launch. Longer lists are sorted by destination, rising within
- * each: then one thread per column adds the positions of a destination. Indices out of their range pick zeros and add
- * nothing. */
+ * destination scans a short list of positions, in one launch. Longer lists are sorted by destination, and rise within
+ * each destination: then one thread per column adds the positions of a destination. Indices out of their range pick
+ * zeros and add nothing. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/sort.h"
 
@@ -67,7 +67,7 @@ static __global__ void add_runs_kernel(
 }
 
 /* A block for each destination. Bit k % 32 of named[k / 32] says whether index[k] is the destination: the block's warps
- * ask for 32 positions each, then every thread adds the rows that are named to its columns. */
+ * ask for 32 positions each, then every thread adds, in its columns, the rows that are named. */
 template <typename real>
 static __global__ void __launch_bounds__(block_threads)
     scan_rows_kernel(int64_t m, int64_t d, int64_t n, const real *x, const int64_t *index, real *y) {

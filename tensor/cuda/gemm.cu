@@ -1,9 +1,9 @@
 /* tensor/cuda/gemm.cu - C = relu(alpha A B + beta C + bias), batched, for one product or several.
  *
  * To the library the row-major C is C^T = B^T A^T: the operands change places, and a transposed view is a flag. Batch
- * axes that merge into one stride are one call, other axes one call per index. Bias and relu of a product
- * without batch axes are the library's epilogue if it has one (seam.h); otherwise one kernel computes them, and a
- * reduction sums A's rows.
+ * axes that merge into one stride are one call, other axes one call per index. Bias, relu and row sums of a product are
+ * the library's epilogue if it has one (seam.h); otherwise one kernel computes bias and relu, and a reduction sums A's
+ * rows.
  *
  * The products of a group share copies of their operands, which one launch makes. In bf16 all operands are copied,
  * otherwise those that the library cannot read. (Aligned copies of rows of 513 floats gained nothing on an H100: the
@@ -280,7 +280,7 @@ static bool has_epilogue(const mo_gemm *g) {
     return g->bias.data || g->relu;
 }
 
-/* The strides of the bias over the axes of C: 0 along its rows. */
+/* The strides of the bias over the axes of C: 0 from one row of C to the next. */
 static void spread_bias(const mo_gemm *g, int64_t *stride) {
     stride[g->C.ndim - 1] = g->bias.stride[g->bias.ndim - 1];
     for (int i = 0; i < g->bias.ndim - 1; i++)

@@ -7,7 +7,7 @@ template <typename real> static constexpr mo_kernels table() {
     k.gemms = gemms_cuda<real>;
     k.potrf = potrf_cuda<real>;
     k.trsm = trsm_cuda<real>;
-    k.solve_spd = sizeof(real) == 4 ? solve_spd_cuda : nullptr; /* 32 float64 values do not fit a thread's registers */
+    k.solve_spd = sizeof(real) == 4 ? solve_spd_cuda : nullptr; /* in float64 a thread would need twice the registers */
     k.getrf = getrf_cuda<real>;
     k.getrs = getrs_cuda<real>;
     k.syevd = syevd_cuda<real>;

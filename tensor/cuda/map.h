@@ -54,7 +54,7 @@ __device__ inline neighbours<real, width> map_group(
     return y;
 }
 
-/* The loop, over views in the order of N, which begins with y. */
+/* The loop. The views have the order of N: y, then the operands. */
 template <typename function, typename real, typename... operand> struct map_loop {
     static constexpr int width = 16 / sizeof(real), views = 1 + sizeof...(operand);
     using group = neighbours<real, width>;

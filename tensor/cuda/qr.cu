@@ -4,7 +4,7 @@
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
-/* B [columns, rows] = A^T, row j of B multiplied by sign[j] unless sign is NULL. */
+/* B [columns, rows] = A^T, column i of B multiplied by sign[i] unless sign is NULL. */
 template <typename real>
 static __global__ void transpose_kernel(int64_t rows, int64_t columns, const real *A, const real *sign, real *B) {
     for (int64_t item = first_item(); item < rows * columns; item += item_step()) {

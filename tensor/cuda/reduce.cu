@@ -15,7 +15,7 @@ struct reduction {
     cuda_nest<2> kept;    /* x and y */
     cuda_nest<2> reduced; /* strides of x; the strides of y are 0 */
     int64_t pieces;
-    int64_t rows; /* a warp sums each piece; else a thread does */
+    int64_t rows; /* 1: a warp sums each piece; 0: a thread does */
 };
 
 __device__ static double start_value(int64_t kind) {

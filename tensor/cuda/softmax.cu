@@ -1,7 +1,8 @@
 /* tensor/cuda/softmax.cu - softmax of the rows of the last axis, its logarithm, and the adjoints of both.
  *
- * Our kernels give each row a warp; the largest entry is subtracted before any exponential, so that rows of +-1e4 are
- * exact. A warp is slow on a row of thousands of values; cuDNN gives a row a block, and computes the wide ones. */
+ * Our kernels give each row a warp; the largest entry is subtracted before any exponential, so that rows with entries
+ * of +-1e4 are exact to rounding. A warp is slow on a row of thousands of values; cuDNN gives a row a block, and
+ * computes the wide rows. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 #include "tensor/cuda/row.h"

@@ -24,7 +24,7 @@ __device__ inline void sort_round(
     }
 }
 
-/* All rounds, by the threads of one block; every thread must call. */
+/* All rounds, by the threads of one block; every thread must call it. */
 template <typename before> __device__ inline void sort_block(int64_t *order, int64_t n, before precedes) {
     for (int64_t width = 1; width < n; width *= 2)
         for (int64_t distance = width; distance > 0; distance /= 2) {

@@ -5,13 +5,14 @@
  * number `bottom`, holds up to 16 columns of B as rows, B^T. Factoring [A; B^T] gives [L; (L^-1 B)^T], so the first
  * solve is part of it. Step J takes 32 columns, the tile columns 2 J and 2 J + 1:
  *
- * - all warps update the 32 x 32 block on the diagonal, 4 rows each; if it has 16 rows, the rows of B^T with it;
- * - one warp factors it, a row per lane. The others update the rest, 32 x 64 entries per warp, and write finished
- * columns of L to memory;
+ * - all warps update the 32 x 32 block on the diagonal, each 4 rows at a time; if the block has only 16 rows, the
+ *   rows of B^T too;
+ * - the first warp factors the block, a row per lane. The others update the rest, 32 x 64 entries at a time, and write
+ *   finished columns of L to memory; the first warp joins the update once its factor is done;
  * - all warps eliminate the 32 pivots, a row per lane, from the rows below, which become those of L, and from the rows
- *   of I, which become the inverse of the block's factor. It replaces the block.
+ *   of I, which become the inverse of the block's factor; this inverse replaces the block.
  *
- * X^T := (L^-1 B)^T L^-1 goes back over the steps, by these inverses.
+ * X^T := (L^-1 B)^T L^-1 takes the steps from the last to the first, each with its inverse.
  *
  * In a product, a lane computes 4 neighbouring columns of 8, 4 or 1 rows, and loads packs of 16 bytes; packs are
  * swizzled so that the 8 lanes that load at once meet different banks. The order of every sum follows from the sizes
@@ -19,8 +20,8 @@
  *
  * The rule: a float32 system whose tiles fit into one block's shared memory is computed here (n up to 304 where a block
  * has 227 KiB). The library computes larger systems, all systems of float64, and every system under
- * MOCHI_CUDA_LIBRARIES=always. It does so by potrf and two trsm, with 6 kernels of ours around them; each of these
- * calls waits for the one before it. */
+ * MOCHI_CUDA_LIBRARIES=always. It does so by potrf and two trsm, with up to 7 kernels of ours around them; each of
+ * these calls waits for the one before it. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
@@ -124,8 +125,8 @@ __device__ static inline int tiles_in(int J, int bottom) {
     return min(2, bottom - 2 * J);
 }
 
-/* Multiplies B^T in step J by the inverse of the step's diagonal block, transposed or not. The inverse is a lower
- * triangle: its tile above the diagonal is not stored, and the sum leaves it out. */
+/* Multiplies the columns of step J of B^T by the inverse of the step's factor, transposed or not. The inverse is a
+ * lower triangle: its tile above the diagonal is not stored, and the sum leaves it out. */
 template <bool transposed> __device__ static void multiply(float *T, int bottom, int J) {
     lane_part<4> sum[1] = {};
     int other = lane_of() % 8 / 4, tiles = tiles_in(J, bottom);
@@ -151,13 +152,13 @@ __device__ static void update(float *T, int bottom, int i, int quad, int J, int 
  * place. This keeps the loops short: straight code for 32 pivots would be read from memory at every step, which takes
  * longer than the arithmetic. Each of four loops has 8 pivots and leaves out the entries before them. ---- */
 
-constexpr int pivots = step / 4;          /* of a loop */
-constexpr int column_room = step + width; /* of a column in shared memory */
-constexpr int columns_at_once = 2 * step; /* for the two ways below: 32 columns of one warp, or 8 of each warp */
+constexpr int pivots = step / 4;          /* number of pivots of a loop */
+constexpr int column_room = step + width; /* number of floats of a column in shared memory */
+constexpr int columns_at_once = 2 * step; /* room for 32 columns of one warp, or 8 columns of each warp */
 
-/* Column c of the block on the diagonal, which eliminates pivot c from a row p: p_j -= p_c times[1] column[j - c], and
- * p_c times[0] is the result's entry. Row r of the column is at r - c, so that packs are aligned, and rows above the
- * pivot are zeros at its end. */
+/* Column c of the block on the diagonal. It eliminates pivot c from a row p: p_j -= p_c times[1] entry[j - c], and p_c
+ * times[0] is entry c of the result. Row r of the column is entry[r - c], so that packs are aligned; the rows above the
+ * pivot, which are zeros, come last. */
 struct pivot_column {
     four entry[step / width], times;
 };
@@ -168,8 +169,8 @@ __device__ static inline float *place_in(pivot_column *column, int r, int c) {
     return column->entry[0].value + ((r - c) & (step - 1));
 }
 
-/* factor_diagonal, the 8 pivots from `begin` on. The next column is written before the rest of the row is computed, as
- * every lane waits for it. */
+/* The part of factor_diagonal for the 8 pivots from `begin` on. The next column is written before the rest of the row
+ * is computed, as every lane waits for it. */
 template <int begin> __device__ static void factor_pivots(pivot_column *column, float (&own)[step]) {
     constexpr int packs = (step - begin) / width;
     int lane = lane_of();
@@ -191,8 +192,8 @@ template <int begin> __device__ static void factor_pivots(pivot_column *column, 
 }
 
 /* Factors the diagonal block of step J, of `size` rows, D = M diag(d) M^T by the columns of M diag(d); then L = M
- * diag(sqrt(d)). Returns 0, or the matrix's column, counted from 1, whose pivot d is not positive or is NaN, or -1 if
- * that pivot is infinite. */
+ * diag(sqrt(d)). Returns 0 if all pivots d are positive and finite. Otherwise the first other pivot decides: -1 if it
+ * is infinite, else the number of its column in the matrix, counted from 1. */
 __device__ static int factor_diagonal(float *T, int J, int size, pivot_column *column) {
     int lane = lane_of();
     float own[step];
@@ -217,8 +218,9 @@ __device__ static int factor_diagonal(float *T, int J, int size, pivot_column *c
     return __shfl_sync(whole_warp, pivot, first) > 0 ? -1 : J * step + first + 1;
 }
 
-/* Eliminates 8 pivots, column[0] that of pivot `begin`, from the lane's row. Their results follow the row's other
- * entries, so that the four loops leave the results of pivots 24 .. 31, 16 .. 23, 8 .. 15 and 0 .. 7 in this order. */
+/* Eliminates the 8 pivots from `begin` on from the lane's row; column[k] is the column of pivot begin + k. The results
+ * follow the row's other entries, so that the four loops leave the results of the pivots in the order 24 .. 31,
+ * 16 .. 23, 8 .. 15, 0 .. 7. */
 template <int begin> __device__ static void eliminate(const pivot_column *column, float (&own)[step]) {
     constexpr int packs = (step - begin) / width, left = packs * width;
 #pragma unroll 2
@@ -267,8 +269,8 @@ __device__ static void eliminate_strip(float *T, int bottom, int i, int J, const
     }
 }
 
-/* Writes the inverse of the factor of step J to the block on the diagonal: `own` holds a column of it, the results of a
- * row of I. */
+/* Writes the inverse of the factor of step J to the block on the diagonal: `own` holds the lane's column of the
+ * inverse, which is the result of the lane's row of I. */
 __device__ static void store_inverse(float *T, int bottom, int J, const float (&own)[step]) {
     int tile = lane_of() / side, quad = lane_of() % side / 4, rest = lane_of() % 4;
     for (int c = 0; c < step; c++)
@@ -285,7 +287,7 @@ __device__ static void invert_step(float *T, int bottom, int J, const pivot_colu
     store_inverse(T, bottom, J, own);
 }
 
-/* invert_factor, by the 8 pivots from `begin` on. */
+/* The part of invert_factor for the 8 pivots from `begin` on. */
 template <int begin>
 __device__ static void invert_pivots(float *T, int bottom, int J, pivot_column *column, float (&own)[step]) {
     int lane = lane_of(), tile = lane / side, half = begin / side;
@@ -413,7 +415,7 @@ template <bool transposed> __device__ static void substitute(float *T, int botto
     }
 }
 
-/* Returns the pack at `from`; only its first `left` + 1 values if they are not aligned. */
+/* Returns the pack at `from`; if packs are not aligned, only its first `left` + 1 values, then zeros. */
 __device__ static inline four lower_pack(const float *from, bool aligned, int left) {
     if (aligned)
         return *reinterpret_cast<const four *>(from);
@@ -424,7 +426,7 @@ __device__ static inline four lower_pack(const float *from, bool aligned, int le
     return own;
 }
 
-/* Loads the lower triangle of A (or L) into T, with zeros above the diagonal and ones for the rest of it: a tile row of
+/* Loads the lower triangle of A (or L) into T, with zeros above the diagonal and rows of I from row n on: a tile row of
  * 64 columns per warp at a time, so that a lane has 8 packs in flight. Sets *failed if a value of A is not finite. */
 __device__ static void load(float *T, int bottom, const spd_system &s, int64_t b, int *failed) {
     constexpr int packs = 8;

@@ -1,8 +1,8 @@
 /* tensor/cuda/syevd.cu - eigenvalues and eigenvectors of symmetric matrices.
  *
- * Several matrices up to order batched_up_to are one library call, if the library has it; other matrices are one call
- * each. The library writes the vectors to its columns, which are our rows, so each matrix is transposed afterwards. A
- * matrix that is not finite is set to zero before the call. */
+ * Several matrices up to order batched_up_to are one library call, if the library has such a call; other matrices are
+ * one call each. The library writes the vectors to its columns, which are our rows, so each matrix is transposed
+ * afterwards. A matrix that is not finite is set to zero before the call. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 

@@ -36,8 +36,8 @@ MO_CONVERSION float half_to_float(uint16_t h) {
     return float_of_bits(sign | bits_of_float(float_of_bits(magnitude << 13) * 0x1p112f));
 }
 
-/* The bits of d as a float, rounded towards 0, with the last bit set if that was inexact: rounding this to fewer bits
- * gives the same as rounding d to them. */
+/* The bits of d as a float, rounded towards 0, with the last bit set if that was inexact: a second rounding, to fewer
+ * bits, then gives the same as one rounding of d. */
 MO_CONVERSION uint32_t sticky_bits(double d) {
     float f = (float)d;
     uint32_t u = bits_of_float(f);

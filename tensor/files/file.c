@@ -210,7 +210,8 @@ static int create_temporary(mo_context *ctx, const char *label, place *at) {
     return -1;
 }
 
-/* Puts the new file in place of the old one. Without an old one, a single link is enough. */
+/* Puts the new file in place of the old one. Without an old one, a single link is enough. Returns false after
+ * raising. */
 static bool rename_over(mo_context *ctx, const char *label, place *at, int fd) {
     if (!*at->temporary && !at->exists && link_open(at, fd, at->name))
         return true;
@@ -222,7 +223,7 @@ static bool rename_over(mo_context *ctx, const char *label, place *at, int fd) {
     return mo_ok(ctx);
 }
 
-/* Names the complete file in fd, and syncs its folder. Returns whether it has its name. */
+/* Gives the complete file fd its name, and syncs its folder. Returns whether the file has the name. */
 static bool put_in_place(mo_context *ctx, const char *label, place *at, int fd) {
     bool there = rename_over(ctx, label, at, fd);
     /* Some file systems cannot sync a folder (EINVAL); the file is whole in either case. */

@@ -107,7 +107,7 @@ mo_tensor *mo_npy_tensor_of(mo_context *ctx, const mo_npy_header *h) {
     return mo_null_tensor(ctx);
 }
 
-/* Makes a tensor of the converted elements; on the CPU they are converted in place. */
+/* Makes a tensor of the converted elements; on the CPU, conversion writes straight into the tensor's memory. */
 static mo_tensor *convert_to_tensor(
     mo_context *ctx, const char *label, const mo_npy_header *h, const element *e, const unsigned char *data) {
     size_t host_bytes = (size_t)h->numel * mo_dtype_size(e->dtype);

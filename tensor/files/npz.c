@@ -1,8 +1,8 @@
 /* tensor/files/npz.c - NumPy's .npz files: zip archives of .npy members, stored or deflated.
  *
  * libzip reads the central directory (zip64 fields included) and inflates. The sizes in the directory can be false, so
- * every member is inflated twice: first through a small buffer, which checks length, CRC-32 and header and costs no
- * memory whatever size is claimed, then into memory of its true size. */
+ * every member is inflated first through a small buffer, which checks length, CRC-32 and header and costs no memory
+ * whatever size is claimed; members of numbers are then inflated again, into memory of their true size. */
 #include "tensor/files/arrays.h"
 #include "tensor/files/file.h"
 #include "tensor/files/npy.h"
@@ -272,7 +272,8 @@ enum { DEFLATE_LEVEL = 6 };
 /* 1980-01-01, the first date that zip can store. */
 enum { ZIP_EPOCH = 1 << 5 | 1 };
 
-/* An archive being built. libzip reads the members only when it closes, so they are kept until then. */
+/* An archive being built. libzip reads the members only when the archive is closed, so the members are kept until
+ * then. */
 typedef struct build {
     const mo_arrays *arrays;
     const char *label;

@@ -71,7 +71,8 @@ static bool digest_matches(
     return false;
 }
 
-/* Checks the digest of a header of n bytes, if metadata (may be NULL) contain digests. Returns false if it is wrong. */
+/* Checks the digest of a header of n bytes, if metadata (may be NULL) contain digests. Returns false after raising if
+ * the digest is wrong or missing. */
 static bool check_header_digest(
     mo_context *ctx, const char *label, const char *header, size_t n, const json_t *metadata) {
     const char *digits = json_string_value(json_object_get(metadata, HEADER_DIGEST));
@@ -98,7 +99,7 @@ static const char *dtype_name(mo_dtype dtype) {
     return names[dtype];
 }
 
-/* Whether metadata are an object whose values are strings. */
+/* Returns whether metadata are an object whose values are strings. */
 static bool is_metadata(json_t *metadata) {
     if (!json_is_object(metadata))
         return false;
@@ -295,7 +296,7 @@ static char *metadata_text(const parts *p, const json_t *metadata) {
     return NULL;
 }
 
-/* Makes the tensors. */
+/* Makes the list of tensors, with the metadata. Returns NULL on failure. */
 static mo_arrays *take_entries(const parts *p) {
     mo_arrays *arrays = mo_arrays_create(p->ctx);
     const json_t *metadata = json_object_get(p->root, METADATA);

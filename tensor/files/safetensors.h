@@ -15,7 +15,7 @@
 
 enum { MO_DIGITS = 32 };
 
-/* How JSON text is written. Always with json_dumpb: if memory runs out, json_dumps leaves out a key without an
+/* How JSON text is written. To be used with json_dumpb: if memory runs out, json_dumps leaves out a key without an
  * error. */
 enum { MO_JSON_FLAGS = JSON_COMPACT | JSON_SORT_KEYS };
 /* Writes the XXH3-128 of n bytes as digits and a terminating 0. */

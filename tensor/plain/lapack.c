@@ -117,7 +117,7 @@ void lapack_orgqr(const int *rows, const int *columns, const int *reflections, r
 
 /* ---- A = V diag(w) V^T by Jacobi's rotations ---- */
 
-/* Turns rows p and q of X [.., n] by the angle whose cosine and sine are c and s; entries `step` apart. */
+/* Turns the rows p and q, of n entries `step` apart, by the angle whose cosine and sine are c and s. */
 static void rotate(real *p, real *q, int64_t n, int64_t step, double c, double s) {
     for (int64_t i = 0; i < n; i++) {
         double x = (double)p[i * step], y = (double)q[i * step];

@@ -33,7 +33,7 @@ typedef struct upcoming {
     int64_t rows, bytes, step, at;
 } upcoming;
 
-/* Asks for the next lines in the second-level cache. */
+/* Asks the processor to fetch the next lines into the second-level cache. */
 static inline void fetch_ahead(upcoming *u) {
     for (int i = 0; i < FETCHED && u->rows > 0; i++) {
         __builtin_prefetch(u->row + u->at, 0, 2);

@@ -45,7 +45,8 @@ PANEL_INLINE __m512i round_both(__m512 low, __m512 high) {
     return (__m512i)_mm512_cvtne2ps_pbh(high, low);
 }
 
-/* One word of each of LANES rows: its terms x[r] and x[ld + r]. If `left` is 1, the second does not exist and is 0. */
+/* One word for each of LANES rows r: the terms x[r] and x[ld + r]. If `left` is 1, the second term does not exist and
+ * is 0. */
 PANEL_INLINE __m512i words_across(const float *x, int64_t ld, int64_t left, __mmask16 rows) {
     const __m512i pairs = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
         21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);

@@ -22,7 +22,7 @@
 
 enum {
     LANES = 16,
-    IN_WORD = 32 / MO_PANEL_BITS, /* terms */
+    IN_WORD = 32 / MO_PANEL_BITS, /* terms in a word */
     BLOCK_M = 64,                 /* rows of A that a thread packs at once: 96 KiB at most */
     BLOCK_K = 384 * IN_WORD       /* terms of a block, so that two panels of B take 48 KiB */
 };

@@ -4,7 +4,8 @@
 
 #include "tensor/inside.h"
 
-/* Returns whether it is safe: the guard works, or the library is not OpenBLAS. Costs one tiny factorization. */
+/* Returns whether several threads may call BLAS at once: the guard works, or the library is not OpenBLAS. Costs one
+ * tiny factorization. */
 bool blas_guard_holds(void);
 
 /* Makes OpenBLAS take the buffers for `threads` threads now, as far as memory allows: if memory were short later,

@@ -13,7 +13,7 @@
 enum {
     LANES = 64 / sizeof(real), /* a cache line */
     SMALL_COLUMNS = 16,        /* the most right-hand sides that are solved in lanes */
-    FEW = 4                    /* fewer matrices than this do not fill a vector */
+    FEW = 4                    /* fewer matrices than this leave too many lanes idle */
 };
 
 /* One entry of LANES matrices. Comparing two vectors gives words of 0 and -1. */
@@ -30,7 +30,7 @@ LANE_FUNCTION lanes lanes_of(real x) {
     return x - (lanes){0};
 }
 
-/* Entries of a where the condition holds, else of b. */
+/* Returns the entries of a where the condition holds, and the entries of b elsewhere. */
 LANE_FUNCTION lanes lanes_choose(lane_words condition, lanes a, lanes b) {
     return (lanes)((condition & (lane_words)a) | (~condition & (lane_words)b));
 }
@@ -126,7 +126,7 @@ static inline void from_lanes(
     }
 }
 
-/* Returns whether systems of order n <= SMALL_MATRIX with m columns are solved in lanes; if not, loops run along the
+/* Returns whether `batch` systems of order n with m columns are solved in lanes; if not, loops run along the
  * columns. */
 static inline bool lanes_pay(int64_t batch, int64_t n, int64_t m) {
     return n <= SMALL_MATRIX && m <= SMALL_COLUMNS && batch >= FEW;

@@ -2,9 +2,9 @@
  *
  * All threads pack B together; then each thread takes some rows of C, packs these rows of A and multiplies. If a row of
  * op(A) is a column in memory, all threads also pack A together, along its lines. A thread that loses its processor to
- * other programs delays the others only by the part that it has begun, as they do the rest. In a batch of small
- * products each thread computes whole matrices instead. The terms of a sum and their order depend neither on how the
- * work is cut nor on the number of threads, so C always has the same bits. */
+ * other programs delays the other threads only by the part of C that it has begun; they compute the rest. In a batch of
+ * small products each thread computes whole matrices instead. The terms of a sum and their order depend neither on how
+ * the work is cut nor on the number of threads, so C always has the same bits. */
 #include "tensor/cpu/fast/product.h"
 #include "tensor/cpu/fast/shares.h"
 
@@ -156,7 +156,7 @@ static void pack_shares(crew *c, const avx512_call *g) {
             nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
 }
 
-/* A thread's work. */
+/* The work of one thread: its share of the packing, then rows of C once all packing is done. */
 static void multiply_shares(crew *c) {
     avx512_call g = call_of(c->p, c->first, &c->part);
     pack_shares(c, &g);

@@ -36,8 +36,8 @@ void panels_pack_symmetric(const panels *p, const real *A) {
             pack_square(A, p->depth, first, from, p->numbers + first * p->depth + from * PANEL);
 }
 
-/* A product with one panel: rows of X are `from` apart, rows of Y `row` apart; width: the vectors of Y that the panel
- * gives, 1 or 2. */
+/* A product with one panel: rows of X are `from` numbers apart, rows of Y `row` numbers; width: number of vectors that
+ * the panel gives to a row of Y, 1 or 2. */
 typedef struct panel_rows {
     int64_t depth, from, row;
     size_t width;

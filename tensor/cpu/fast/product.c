@@ -70,7 +70,7 @@ static void add_products(const call *g, const real *a, int64_t a_step, real *res
     }
 }
 
-/* Loops along the rows of B and C: if op transposes B and C has enough rows, transposes B first. */
+/* Loops along the rows of B and C: if op transposes B, first transposes B if it is small and C has enough rows. */
 static void run_loops(const call *given) {
     call g = *given;
     real turned[TURNED];

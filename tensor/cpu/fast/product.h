@@ -62,7 +62,7 @@ void product_start(const product *p, const tile *t);
 void product_clip(const product *p, const tile *t);
 /* Computes one tile: start value, BLAS call, then relu while the tile is in cache. */
 void product_run(const product *p, const tile *t);
-/* D [m, n], contiguous, = op(A) op(B) over the terms k0 .. k1-1, for matrix b of the batch. */
+/* D := alpha op(A) op(B) over the terms k0 .. k1-1, for matrix b of the batch; D [m, n] contiguous. */
 void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D);
 /* C = relu(beta C + bias + addend + the sum of pieces [pieces_k, m, n]) on a tile. */
 void product_finish(const product *p, const tile *t, const real *pieces);

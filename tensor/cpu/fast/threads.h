@@ -8,8 +8,8 @@
 /* The largest useful number of threads: the number of processors, since more threads would wait for each other, or
  * OMP_NUM_THREADS if that is larger. */
 int team_most(void);
-/* Starts the OpenMP threads of the calling thread now, because OpenMP would end the process if it failed in a kernel.
- * Returns 0, or the error number if that many threads cannot be started. */
+/* Starts the OpenMP threads of the calling thread now, because OpenMP would end the process if it could not start them
+ * in a kernel. Returns 0, or the error number if that many threads cannot be started. */
 int team_start(int threads);
 /* Returns whether this process was forked after team_start: it then lacks the threads, and OpenMP would wait for them
  * for ever. */

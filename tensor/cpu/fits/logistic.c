@@ -2,15 +2,15 @@
  *
  * A fit minimises
  *     sum_i m_i (T_i lse(F_i) - <Y_i, F_i>) + 1/2 <W, mu W>,   F = Phi W,   m_i = 0 where held out, else 1,
- * by Newton's method. Conjugate gradients in the coordinates of logistic.h solve its equation to a relative residual of
- * sqrt(e), where e is the gradient's size relative to its terms (Eisenstat and Walker 1996). A search along each step,
- * which needs logits alone, makes the method converge from any start: the objective is convex, and the sign of its
- * slope shows on which side the minimum lies.
+ * by Newton's method. Conjugate gradients in the coordinates of logistic.h solve the equation of each Newton step to a
+ * relative residual of sqrt(e), where e is the gradient's size relative to its terms (Eisenstat and Walker 1996). A
+ * search along each step, which needs logits alone, makes the method converge from any start: the objective is convex,
+ * and the sign of its slope shows on which side the minimum lies.
  *
- * The curvatures D are equal at first. They are computed anew from the fit of all rows when it is near enough to show
- * which rows are undecided, and again whenever a Newton step takes many conjugate gradients. The fits without a fold
- * start at the solution for all rows, and share its preconditioner and its products; at that start, a fit's gradient
- * comes from its held-out rows alone. */
+ * The curvatures D are proportional to T at first. They are computed anew from the fit of all rows when this fit is
+ * near enough to show which rows are undecided, and again whenever a Newton step takes many conjugate gradients. The
+ * fits without a fold start at the solution for all rows and use its preconditioner; their products are computed
+ * together; at that start, a fit's gradient comes from its held-out rows alone. */
 #include "tensor/cpu/fits/logistic.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
@@ -100,7 +100,7 @@ static double weighted_dot(const logistic_space *s, const real *A, const real *B
     return total;
 }
 
-/* <A, mu V> of two weights: A with coordinates a and logits Fa, V with v and Fv. */
+/* <A, mu V> of weights A with coordinates a and logits Fa, and V with coordinates v and logits Fv. */
 static double penalised(const logistic_space *s, const real *a, const real *Fa, const real *v, const real *Fv) {
     return (double)s->kappa * (logistic_inner(s, a, v, Fv) - weighted_dot(s, Fa, Fv, s->D));
 }
@@ -246,8 +246,8 @@ static void enter_curvature(const logistic_space *s, logistic_fit *f) {
             f->a[c * s->row + i] = f->a[c * s->row + i] / s->kappa + s->D[i] * f->F[c * s->row + i];
 }
 
-/* Computes the curvatures anew from the fit, and its coordinates for the same weights. Returns false if logistic_factor
- * fails. */
+/* Computes the curvatures anew from the fit, and the fit's coordinates for the same weights. Returns false if
+ * logistic_factor fails. */
 static bool renew(logistic_space *s, logistic_fit *f, double least) {
     blasint C = (blasint)s->C, m = (blasint)s->m, width = (blasint)s->width;
     if (s->dual)
@@ -299,7 +299,7 @@ static void take_weights(const regression *g, logistic_fit *f, real *W) {
     enter_curvature(s, f);
 }
 
-/* Whether every label has more than half of its row's probability. */
+/* Returns whether every label has more than half of its row's probability. */
 static bool separates(const regression *g, const logistic_fit *f) {
     for (int64_t at = 0; at < g->s.row * g->s.C; at++)
         if (g->Y[at] > 0 && !(f->P[at] > (real)(0.5 + 1e-6)))
@@ -359,8 +359,8 @@ static bool exclude_rows(const regression *g, logistic_fit *f, int64_t from, int
     return all;
 }
 
-/* Whether rounding hides the solution: weights and logits can then be far from it, and the caller must use another
- * method. */
+/* Returns whether rounding hides the solution: weights and logits can then be far from it, and the caller must use
+ * another method. */
 static bool is_rough(const logistic_fit *f) {
     return !(f->norm <= ROUGH * f->size);
 }

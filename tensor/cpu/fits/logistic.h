@@ -1,5 +1,5 @@
 /* tensor/cpu/fits/logistic.h - the Hessian of a penalised softmax regression in preconditioned coordinates, and
- * Newton's equation in them, for fits (logistic.c) and their adjoint (logistic_solve.c).
+ * Newton's equation in these coordinates, for fits (logistic.c) and their adjoint (logistic_solve.c).
  *
  * With rows Phi = [X | 1] (or X), m columns, and mu = lambda on the columns of X and 0 on the intercept, the Hessian at
  * probabilities P is H = Phi^T W Phi + mu, W_i = T_i (diag P_i - P_i P_i^T). The preconditioner replaces W_i by one
@@ -8,7 +8,8 @@
  * - Dual: v has a coordinate for each row, V = M^-1 Phi^T v, F_v = G v with G = Phi M^-1 Phi^T [n, n]; pull(R) = R. A
  *   free intercept is one more row, of zeros above the 1, with D = 0 and no loss; its logit is the intercept.
  * In both, the Hessian takes v to kappa v + pull(W F_v - kappa D F_v); the inner product of V and U is <v, u> in the
- * primal and <v, F_u> in the dual. A product costs two passes over rows, or one product with G.
+ * primal and <v, F_u> in the dual. A step of conjugate gradients costs two passes over the rows in the primal, one
+ * product with G in the dual.
  *
  * Vectors of coordinates are [C, width], of logits [C, row], padded with zeros to whole lanes. */
 #ifndef MO_CPU_LOGISTIC_H
@@ -45,7 +46,7 @@ typedef struct logistic_fit {
     double product;            /* inner product of r with itself at the last direction; 0 before the first */
     double moved;              /* the largest change of a logit in the last Newton step */
     double slope;              /* slope of the objective along x */
-    int steps, limit, taken;   /* number of conjugate gradients in this Newton step, its limit, and all so far */
+    int steps, limit, taken;   /* steps of conjugate gradients in this Newton step, the limit, and all so far */
     bool near, moves;          /* near: the gradient is little more than rounding; moves: the fit goes on */
 } logistic_fit;
 
@@ -103,11 +104,11 @@ double logistic_inner(const logistic_space *s, const real *u, const real *v, con
 void logistic_centre(const logistic_space *s, real *r);
 /* Q = W F - kappa D F, W at the probabilities f->P. Returns <F, Q>. */
 double logistic_curve(const logistic_space *s, const logistic_fit *f, const real *F, real *Q);
-/* One step of conjugate gradients for H x = r in each fit, H at the probabilities f[k]->P. there[k]: the equation of
- * fit k is solved, or has no further direction. */
+/* One step of conjugate gradients for H x = r in each fit, H at the probabilities f[k]->P. there[k] becomes true if
+ * this was the last step of fit k: its equation is solved, has no further direction, or has taken `limit` steps. */
 void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count, bool *there);
 
-/* The work done for an item: factorizations, and conjugate gradients of its fits. */
+/* The work done for an item: factorizations, and steps of conjugate gradients of its fits. */
 typedef struct logistic_counts {
     int factorizations, steps;
 } logistic_counts;

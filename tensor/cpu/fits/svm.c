@@ -284,8 +284,8 @@ static bool is_held(const svm_fit *f, int64_t i) {
     return i >= f->held_first && i < f->held_end;
 }
 
-/* Returns the largest violation, and marks in f->wanted the rows to work on: *count rows, *fresh of them not working
- * rows yet. */
+/* Returns the largest violation, and marks the rows to work on in f->wanted. *count: number of these rows; *fresh:
+ * number of these rows that are not working rows yet. */
 static double violation(const svm_fit *f, double *size, int64_t *count, int64_t *fresh) {
     double worst = 0;
     *size = 1;
@@ -365,8 +365,8 @@ static bool walk_face(const svm_fit *f, double size, bool *exact) {
  * all logits much, so that sweeps undo a step that a bound has stopped. Such a fit (`stuck`) walks each face to its end
  * instead.
  *
- * Ends at the exact solution of a face, or when rounding prevents progress although no bound has stopped several rounds
- * of conjugate gradients. */
+ * Ends at the exact solution of a face, when rounding prevents progress although no bound has stopped several rounds of
+ * conjugate gradients, or when IDLE rounds have not halved a small violation. */
 static double fit_rows(svm_fit *f) {
     int64_t N = f->n * f->C, steps = FIRST_STEPS, count, fresh;
     double least = INFINITY, size;

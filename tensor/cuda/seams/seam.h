@@ -50,7 +50,8 @@ const char *seam_failure(seam *s);
  * reason says so; otherwise it is `text`. */
 const char *seam_reason(seam *s, const char *text);
 
-/* Allocates memory of the stream-ordered pool, 256-byte aligned, not cleared; NULL if the device has no more. */
+/* Allocates memory of the stream-ordered pool, 256-byte aligned, not cleared; NULL in a capture, or if the device or
+ * the bound leaves too little. */
 void *seam_allocate(seam *s, size_t bytes);
 void seam_release(seam *s, void *block);
 /* Writes the bytes that this process's pool holds, and the bytes that it can still hand out (its unused bytes
@@ -68,7 +69,7 @@ void seam_unpin(void *block);
 /* The host memory must not change until seam_wait has returned. */
 void seam_upload(seam *s, void *device, const void *pinned, size_t bytes);
 void seam_download(seam *s, void *pinned, const void *device, size_t bytes);
-void seam_copy(seam *s, void *to, const void *from, size_t bytes); /* between device memory */
+void seam_copy(seam *s, void *to, const void *from, size_t bytes); /* from device memory to device memory */
 void seam_fill(seam *s, void *device, int byte, size_t bytes);
 const char *seam_wait(seam *s); /* returns when all queued work has run */
 
@@ -76,12 +77,12 @@ seam_event *seam_event_create(seam *s); /* NULL on failure */
 void seam_event_release(seam_event *e);
 void seam_event_record(seam *s, seam_event *e);
 const char *seam_event_wait(seam_event *e);                                  /* the host waits */
-float seam_event_milliseconds(const seam_event *from, const seam_event *to); /* both waited for */
+float seam_event_milliseconds(const seam_event *from, const seam_event *to); /* the host has waited for both events */
 void *seam_stream(const seam *s);                                            /* the vendor's handle of the stream */
 
-/* Work queued between these two calls is recorded instead of run; the graph can be queued any number of times. During a
- * capture no memory can be allocated or released. seam_capture_end reports a failure during the capture, such as a
- * library call that cannot be captured; seam_failure does not report it again. */
+/* Work queued between seam_capture and seam_capture_end is recorded instead of run; the graph can be queued any number
+ * of times. During a capture no memory can be allocated or released. seam_capture_end reports a failure during the
+ * capture, such as a library call that cannot be captured; seam_failure does not report it again. */
 const char *seam_capture(seam *s);
 const char *seam_capture_end(seam *s, seam_graph **graph);
 /* How often the libraries' workspaces have moved: a graph made before a move cannot be used any more. */
@@ -126,16 +127,17 @@ typedef struct seam_gemm {
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c, batch;
     double alpha, beta;
-    const void *bias; /* NULL: none; so for sums */
+    const void *bias; /* NULL: none */
     bool relu;
-    void *sums;
-    int64_t stride_vector; /* between the bias or sums of two matrices */
+    void *sums;            /* NULL: none */
+    int64_t stride_vector; /* elements between the bias or sums of neighbouring matrices */
 } seam_gemm;
 static inline bool seam_has_epilogue(const seam_gemm *g) {
     return g->bias || g->relu || g->sums;
 }
 const char *seam_multiply(seam *s, const seam_gemm *g);
-/* Whether the library has g's epilogue for a product of this shape, type and alignment; never if C is float64. */
+/* Returns whether the library has g's epilogue for a product of this shape, type and alignment; never if C is
+ * float64. */
 bool seam_epilogue(seam *s, const seam_gemm *g);
 
 /* T in op(T) X = B (left) or X op(T) = B. */
@@ -147,7 +149,7 @@ typedef struct seam_triangle {
 } seam_triangle;
 /* Overwrites B with the solution X, for each system of a batch; T and B: device arrays of `batch` device pointers. */
 const char *seam_trsm_batched(seam *s, const seam_triangle *t, const void *const *T, void *const *B, int64_t batch);
-/* The same for one system; T and B: device memory. */
+/* seam_trsm_batched for one system; T and B: device memory. */
 const char *seam_trsm(seam *s, const seam_triangle *t, const void *T, void *B);
 /* P A = L U in place for each matrix of a batch; A: device array of device pointers; pivot int32 [batch, n], rows
  * counted from 1; info int32 [batch] as LAPACK's. */
@@ -163,8 +165,8 @@ const char *seam_potrf_batched(
     seam *s, seam_type type, bool lower, int64_t n, void *const *A, int64_t lda, int32_t *info, int64_t batch);
 /* P A = L U in place; pivot int64 [n], rows counted from 1. */
 const char *seam_getrf(seam *s, seam_type type, int64_t n, void *A, int64_t lda, int64_t *pivot, int32_t *info);
-/* One matrix: its eigenvalues, rising, in w, its eigenvectors in the columns of A; reads the lower or upper triangle of
- * A. */
+/* One matrix: writes its eigenvalues, rising, to w and its eigenvectors to the columns of A; reads the lower or upper
+ * triangle of A. */
 const char *seam_syevd(seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, void *w, int32_t *info);
 /* seam_syevd for `batch` matrices, n lda elements apart, in one call; w [batch, n], info int32 [batch]. */
 const char *seam_syevd_batched(
@@ -187,12 +189,12 @@ typedef struct seam_rows {
     int64_t rows, n;
 } seam_rows;
 bool seam_softmax(seam *s, const seam_rows *r, const void *x, void *y);
-/* x_bar from y, which is softmax(x) or its logarithm, and y_bar. */
+/* Computes x_bar from y_bar and from y, which is softmax(x) or its logarithm. */
 bool seam_softmax_adjoint(seam *s, const seam_rows *r, const void *y, const void *y_bar, void *x_bar);
 
 /* ---- seam_collective: sums over the devices of several processes, one device each ---- */
 
-/* Returns the reason why such sums are not available, or NULL. */
+/* Returns the reason why sums over processes are not available, or NULL. */
 const char *seam_no_collective(void);
 /* Makes a name for a group of processes; one process calls it and sends the name to the others. */
 const char *seam_name_group(seam *s, unsigned char name[SEAM_NAME_BYTES]);

@@ -205,8 +205,8 @@ static struct seam_plan *find(struct seam_plans *plans, const plan_key *key) {
     return oldest;
 }
 
-/* Returns the plan of g's shape, which its first use searches for; NULL if the library has no algorithm. If all WAYS
- * plans of the shape's set are in use, the least recently used one is replaced. */
+/* Returns the plan of g's shape, after a search at the first use of the shape; NULL if the library has no algorithm. If
+ * all WAYS plans of the shape's set are in use, the least recently used one is replaced. */
 static struct seam_plan *find_plan(seam *s, const seam_gemm *g) {
     plan_key key = key_of(g);
     struct seam_plan *p = find(s->plans, &key);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#ifdef MO_CUDNN /* built with its headers */
+#ifdef MO_CUDNN /* defined if the build has cuDNN's headers */
 #include <cudnn.h>
 
 #define TEXT_OF(x) #x
@@ -58,7 +58,8 @@ static void close_dnn(struct seam_dnn *d) {
     free(d);
 }
 
-/* cuDNN with a handle on our stream; NULL if it is not installed, or if it would have to be opened in a capture. */
+/* Returns cuDNN with a handle on our stream; NULL if it is not installed, or if it would have to be opened in a
+ * capture. */
 static struct seam_dnn *open_dnn(seam *s) {
     if (s->looked_for_dnn)
         return s->dnn;
@@ -75,9 +76,9 @@ static struct seam_dnn *open_dnn(seam *s) {
     return s->dnn;
 }
 
-/* out = softmax(x) or, where y_bar is not NULL, the adjoint of x; x is then y. To cuDNN a row is an image of n
- * channels and one pixel. Its counts of images and elements are ints, so 2^31 elements and more take several calls.
- * Each call takes a multiple of 4 rows, so that the next begins at a multiple of 16 bytes. */
+/* out = softmax(x); if y_bar is not NULL, out is the adjoint of softmax instead, and x holds y. To cuDNN a row is an
+ * image of n channels and one pixel. cuDNN counts images and elements by ints, so 2^31 elements and more take several
+ * calls. Each call takes a multiple of 4 rows, so that the next begins at a multiple of 16 bytes. */
 static bool softmax(seam *s, const seam_rows *r, const void *x, const void *y_bar, void *out) {
     static const float one_f = 1, zero_f = 0;
     static const double one_d = 1, zero_d = 0;

@@ -335,7 +335,7 @@ static bool within_bound(seam *s, size_t bytes) {
 
 void *seam_allocate(seam *s, size_t bytes) {
     void *block = NULL;
-    for (int attempt = 0; attempt < 2 && !s->capturing; attempt++) { /* a graph would own memory of a capture */
+    for (int attempt = 0; attempt < 2 && !s->capturing; attempt++) { /* a capture's graph would own the block */
         if (attempt)                                                 /* after a wait, queued releases are done */
             cudaStreamSynchronize(s->stream);
         if (within_bound(s, bytes) && cudaMallocFromPoolAsync(&block, bytes, s->pool, s->stream) == cudaSuccess)

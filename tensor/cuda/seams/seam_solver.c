@@ -1,4 +1,5 @@
-/* tensor/cuda/seams/seam_solver.c - factorizations of cuSOLVER, through its 64-bit interface if it has one. */
+/* tensor/cuda/seams/seam_solver.c - factorizations of cuSOLVER, through its 64-bit interface where that has the
+ * routine. */
 #include "tensor/cuda/seams/seam_device.h"
 
 #include <limits.h>
