@@ -15,7 +15,8 @@
 
 enum { CERTIFIED = MO_MAX_INPUTS + MO_MAX_OUTPUTS };
 
-/* sum_i <a_i, b_i>, float64; adds |a_i . b_i| entry by entry to *size, the scale of the rounding error. */
+/* Returns sum_i <a_i, b_i> in float64. Adds the absolute value of each product of two entries to *size, the scale of
+ * the rounding error. */
 static double certificate_product(mo_context *ctx, mo_tensor *const *a, mo_tensor *const *b, int n, double *size) {
     double sum = 0;
     for (int i = 0; i < n && mo_ok(ctx); i++) {
@@ -61,7 +62,7 @@ static int certificate_outputs(const mo_certified *p, mo_tape *t, mo_tensor **y,
     return n;
 }
 
-/* Computes both sides along the directions v of the leaves x. */
+/* Computes sides[0] = <J v, w> and sides[1] = <v, J^T w> along the directions v of the leaves x. */
 static void certificate_sides(
     const mo_certified *p, mo_tensor **x, mo_tensor **v, int nx, double sides[2], double *size) {
     mo_tensor *y[CERTIFIED], *w[CERTIFIED], *tangents[CERTIFIED], *gradients[CERTIFIED];

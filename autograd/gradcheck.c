@@ -258,7 +258,8 @@ static bool take_gradient(problem *p, const way *w, double *g) {
 
 /* ---- against differences ---- */
 
-/* s at x + e v, where v perturbs input i; restores x. Returns whether f could be evaluated. */
+/* Writes s of each output at x + e v to sum, where v perturbs input i; restores x. Returns whether f could be
+ * evaluated. */
 static bool perturbed(problem *p, int i, const double *x, const double *v, double e, double *sum) {
     int64_t n = mo_numel(p->in[i]);
     double *moved = check_numbers(p->ctx, n), size[MAX_TENSORS];
@@ -403,7 +404,7 @@ static void check_declarations(problem *p, const double *whole) {
         judge(p, INFINITY, p->tolerance, "the vjp reads inputs or outputs that reads_in and reads_out do not declare");
 }
 
-/* Writes the gradient of each single output into one of p->n_out arrays; their sum must be the whole gradient. Returns
+/* Writes the gradient of each output k alone to single[k]. Checks that these gradients add up to `whole`. Returns
  * whether all gradients could be taken. */
 static bool check_outputs(problem *p, const double *whole, double *const *single) {
     int64_t n = p->at[p->n_in];
@@ -558,8 +559,8 @@ static void check_certificate(problem *p) {
     }
 }
 
-/* Draws cotangents. Order 0: checks the certificate. Order 1 or 2: checks order one and, if it passed and is not the
- * last, order two. */
+/* Draws cotangents. With order 0, checks the certificate. With order 1 or 2, checks order one; with order 2, then
+ * checks order two if order one passed. */
 static void check_point(problem *p, bool thorough, int order, double tolerance) {
     p->order = 1;
     p->tolerance = order == 2 ? 0.1 * tolerance : tolerance;
@@ -664,8 +665,8 @@ static void check_oblong(problem *p, int order, double tolerance) {
     mo_tensor_release(b.in[0]);
 }
 
-/* Checks f on a matrix that is not square, then with a leading axis on all inputs, and with one on all inputs but
- * one. */
+/* Checks f on a matrix that is not square, then with a leading axis on all inputs, then with a leading axis on all
+ * inputs but one. */
 static void check_shapes(problem *p, int order, double tolerance) {
     if (p->v->ratio <= 1)
         check_oblong(p, order, tolerance);

@@ -116,12 +116,12 @@ MO_API mo_view mo_call_dense(mo_call *c, int i);
 /* Keeps a by-product (made by mo_tape_tensor, or an input) for the vjp as saved[n_saved++]. */
 MO_API void mo_call_save(mo_call *c, mo_tensor *T);
 
-/* Checks an op's vjp on its samples. order 1: against differences, to 1e-6; 2: also the vjp of the vjp, to 1e-5; 0:
- * that <Y_bar, J v> = <J^T Y_bar, v> to 1e-10, with J v from mo_jvp, which cannot detect a vjp of a wrong J. At orders
- * 1 and 2 the gradient must also stay the same if fewer inputs need a gradient, if an output has no cotangent, after a
- * change in place of values that reads_in and reads_out do not name, and to 1e-3 in float32; and it must be right for
- * two inputs in a batch if the op takes a batch. An op without samples fails, and so does an op whose samples
- * differentiate no input. */
+/* Checks an op's vjp on its samples. Order 1 checks it against differences, to 1e-6; order 2 also the vjp of the vjp,
+ * to 1e-5. Order 0 checks that <Y_bar, J v> = <J^T Y_bar, v> to 1e-10, with J v from mo_jvp; this cannot detect a vjp
+ * of a wrong J. At orders 1 and 2 the gradient must also stay the same if fewer inputs need a gradient, if an output
+ * has no cotangent, after a change in place of values that reads_in and reads_out do not name, and to 1e-3 in float32;
+ * and it must be right for two inputs in a batch if the op takes a batch. An op without samples fails, and so does an
+ * op whose samples differentiate no input; an op without a vjp passes. */
 MO_API mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_t seed);
 
 #endif

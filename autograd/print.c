@@ -158,7 +158,7 @@ static void find_gradients(printer *p, mo_tape *t) {
 
 static void put(printer *p, const char *pattern, ...) __attribute__((format(printf, 2, 3)));
 
-/* At most 511 bytes. */
+/* Writes at most 511 bytes of text; cuts off the rest. */
 static void put(printer *p, const char *pattern, ...) {
     char text[512];
     va_list args;

@@ -6,7 +6,7 @@
 #include "tensor/arena.h"
 #include "tensor/storage.h"
 
-/* One recorded execution. The arrays follow the node in the tape's host arena. */
+/* One recorded execution. The arrays follow the node in the tape's arena `graph`. */
 typedef struct mo_node {
     const mo_op *op;
     int n_in, n_out, n_saved;
@@ -56,7 +56,7 @@ mo_tensor *mo_tape_header(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *s
 /* Makes a header on the tape that is a window onto the storage of X; offset counts from X's first element. */
 mo_tensor *mo_tape_window(
     mo_tape *t, const mo_tensor *X, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset);
-/* Drops a header and its reference to the storage. */
+/* Drops the reference of the header T to its storage. The header stays on the tape. */
 void mo_tape_drop(mo_tape *t, mo_tensor *T);
 /* Drops every header made since mark (a value of n_tensors) except the n in keep. */
 void mo_tape_sweep(mo_tape *t, int64_t mark, mo_tensor *const *keep, int n);

@@ -55,7 +55,7 @@ MO_API mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *n
 enum {
     MO_MAX_ENCODER_PARAMETERS = 36,
     MO_MAX_ENCODER_SETTINGS = 16,
-    MO_MAX_SETTINGS = MO_MAX_ENCODER_SETTINGS + 8 /* with the readout's */
+    MO_MAX_SETTINGS = MO_MAX_ENCODER_SETTINGS + 8 /* of encoder and readout together */
 };
 #define MO_ENCODER_DIM (-1)    /* as an axis of a parameter's shape: d, the width of rows of nodes */
 #define MO_ENCODER_BLOCKS (-2) /* as an axis of a parameter's shape: l + 1, the number of hops with hop 0 */
@@ -66,7 +66,7 @@ typedef struct mo_encoder_parameter {
     double start, spread;
     int ndim; /* 0 to 3 */
     int64_t shape[3];
-    int64_t fan_in;       /* 0: the size of its last axis */
+    int64_t fan_in;       /* 0: the size of the parameter's last axis */
     const double *values; /* all initial values, row-major; NULL: drawn at random */
 } mo_encoder_parameter;
 

@@ -1,7 +1,7 @@
 /* ops/activations.c - smooth functions entry by entry: sin, cos, log1p, erf, tanh, sigmoid, softplus, GELU.
  *
- * X of any shape -> Y of the same shape; float32 or float64. sigmoid: 1 / (1 + e^-x); softplus: log(1 + e^x); both
- * without overflow for any x. gelu: x Phi(x) with the normal distribution Phi, in its exact form by erfc, not the tanh
+ * X of any shape -> Y of the same shape; float32 or float64. sigmoid: 1 / (1 + e^-x); softplus: log(1 + e^x);
+ * neither overflows for any x. gelu: x Phi(x) with the normal distribution Phi, in its exact form by erfc, not the tanh
  * approximation. Errors: other dtypes. Saved: nothing.
  *
  * dY = f'(X) dX, hence X_bar = f'(X) Y_bar, with f' computed from Y where that is cheaper:

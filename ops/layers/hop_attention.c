@@ -8,8 +8,8 @@
  * E = sum_k D_k:
  *     H_k_bar = a_k Y_bar + D_k W_k (+ E W_q for k = 0),   W_bar = [E^T H_0 | sum_k D_k^T H_k],   b_bar = 1^T E,
  *     v_bar = sum_k z_k^T P_k,   c_bar = sum z.
- * If only Y has a gradient and the vjp is not recorded, hop_attention_adjoint computes this in one op; otherwise ops
- * do, so that gradients of gradients exist. */
+ * If only Y has a cotangent and the vjp is not recorded, hop_attention_adjoint computes these gradients in one op;
+ * otherwise differentiable ops do, so that gradients of gradients exist. */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/layers.h"

@@ -27,7 +27,7 @@ typedef struct mo_krylov {
 } mo_krylov;
 
 /* Solves by conjugate gradients from x = 0 (Hestenes and Stiefel 1952). A is symmetric and definite, of either sign. An
- * A that is not symmetric could use up the limit without an end in sight: after 100 iterations the solve compares
+ * A that is not symmetric could use up the limit of iterations in vain: after 100 iterations the solve compares
  * <p, A b> with <b, A p>, and ends if k->asymmetry, their difference divided by |b| |A p|, exceeds
  * MO_MOST_ASYMMETRY. */
 mo_tensor *mo_krylov_cg(mo_tape *t, mo_krylov *k, mo_tensor *b);
@@ -45,8 +45,8 @@ void mo_item_read(mo_tape *t, mo_tensor *T, double *host);
 mo_tensor *mo_item_write(mo_tape *t, const mo_tensor *like, const double *host);
 /* Returns the largest element and writes its position; a NaN counts as the largest. */
 double mo_item_worst(mo_tape *t, mo_tensor *values, int64_t *where);
-/* 1 for every item whose value is above its limit, else 0. An item whose value is NaN gets 0: it stops, and the others
- * continue. */
+/* 1 for every item whose value is above its limit, else 0. An item whose value is NaN gets 0: it stops, and the other
+ * items continue. */
 mo_tensor *mo_krylov_unfinished(mo_tape *t, mo_tensor *values, mo_tensor *limit);
 /* Computes k->residual and k->worst for the solution x. */
 void mo_krylov_measure(mo_tape *t, mo_krylov *k, mo_tensor *b, mo_tensor *x);
