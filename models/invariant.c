@@ -2,8 +2,8 @@
  *
  * An SVD is unique up to signs and rotations inside equal singular values, so matrices learned over its coordinates do
  * not carry over to another graph. Four things do: linear combinations of hops, functions of the singular values, norms
- * and inner products. Each node, link or graph comes as two blocks of rows (structure A, attributes X) at hops 0 .. l
- * over a common spectrum, for n of them H [2, l + 1, n, d] with l_b = log(s_b / s_b1), and extras e [n, p] that contain
+ * and inner products. Each node, link or graph comes as two blocks of rows (structure A, attributes X) at hops 0 .. L
+ * over a common spectrum, for n of them H [2, L + 1, n, d] with l_b = log(s_b / s_b1), and extras e [n, p] that contain
  * no basis. For block b and task t, with x^ = x / |x|:
  *     h_b = (sum_k softmax_k(hop_b)_k H_bk) * exp(min(c_b l_b + c'_b l_b^2 / 4, 30))
  *     z = [exp(w_tA) h^_A | exp(w_tX) h^_X | exp(w_tE) e / sqrt(p)]^
@@ -37,7 +37,7 @@
 enum { BLOCKS = 2, PARTS = BLOCKS + 1, DIFFUSED_ROWS = 2, SET_BLOCKS = 3 };
 
 enum {
-    HOP,        /* [BLOCKS, l + 1] */
+    HOP,        /* [BLOCKS, L + 1] */
     PROFILE,    /* [BLOCKS, 2] */
     WEIGHT,     /* [MO_TASKS, PARTS] */
     DIFFUSED,   /* [BLOCKS, DIFFUSED_ROWS]: for nodes; one softmax runs over HOP and these */
@@ -64,7 +64,7 @@ typedef struct invariant {
  * further experts; an inductive episode has only these. */
 static const double lambda_grid[] = {0.03, 0.3, 3}, evidence_sharpness = 0.3;
 /* own_prior: the prior of T and Tg (other experts: 0). usual_doublings: log2 of the temperature expected of any expert.
- * For T and Tg, trust_in_own (below) is added to each. */
+ * For T and Tg, trust_in_own is added to both numbers. */
 static const double own_prior = 1, usual_doublings = 2;
 
 int mo_own_experts(mo_task task, bool inductive, const char *const **name) {
@@ -394,8 +394,8 @@ static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
 
 /* ---- in blocks of rows ---- */
 
-/* in: a block of rows of each tensor of rows in the episode `state`, then its parameters; what is NULL there is left
- * out. */
+/* in: a block of rows of each tensor of rows in the episode `state`, then the episode's parameters, both without those
+ * that are NULL in `state`. */
 static mo_tensor *invariant_encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     episode e = *(const episode *)state;
     int at = 0;

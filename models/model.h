@@ -32,7 +32,7 @@ void mo_episode_examples(
 mo_tensor *mo_episode_readout(
     mo_tape *t, const mo_episode *e, const mo_head *head, mo_tensor *Zs, mo_tensor *Zq, mo_tensor *const *parameters);
 /* The entry of that name as the episode holds it, without its index applied (mo_gather_indexed). If there is none,
- * raises an error and returns a null tensor in it. */
+ * raises an error and returns an entry with a null tensor. */
 mo_named mo_episode_named(mo_tape *t, const mo_episode *e, const char *name);
 /* The rows of X at `index`, or X if index is NULL. */
 mo_tensor *mo_gather_indexed(mo_tape *t, mo_tensor *X, mo_tensor *index);

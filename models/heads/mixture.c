@@ -44,7 +44,8 @@ static mo_tensor *of_each_pair(mo_tape *t, mo_tensor *X) {
     return mo_with_axis(t, mo_with_axis(t, X, MO_AXIS(-3), 1), MO_AXIS(-3), 1);
 }
 
-/* L (above) from predictions [.., E, R, n_s, C]. With soft labels y the factor of class c is 1 + y_ic / (n_c - 1). */
+/* Returns L of the file comment from predictions [.., E, R, n_s, C]. With soft labels y the factor of class c is
+ * 1 + y_ic / (n_c - 1). */
 static mo_tensor *without_lack(
     mo_tape *t, mo_tensor *Yloo, mo_tensor *Ys, mo_tensor *weight /* [.., n_s, 1] or NULL */) {
     mo_tensor *counted = weight ? mo_mul(t, Ys, weight) : Ys;
@@ -53,8 +54,8 @@ static mo_tensor *without_lack(
     return mo_mul(t, Yloo, of_each_pair(t, mo_scale(t, more, 1, 1)));
 }
 
-/* [.., n_s, 1], without a gradient: 1 for a row whose class has another example, else 0. Soft labels count as fractions
- * of examples. */
+/* Returns 1 for each row whose class has another example, else 0: [.., n_s, 1], without a gradient. Soft labels count
+ * as fractions of examples. */
 static mo_tensor *has_others(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
     mo_tensor *once = weight ? mo_mul(t, Ys, mo_clamp(t, weight, 0, 1)) : Ys;
     mo_tensor *examples = mo_sum(t, once, MO_AXIS(mo_ndim(Ys) - 2), MO_KEEP_AXES); /* of each class */

@@ -10,9 +10,9 @@
  *
  * All copies of a row must be left out with it, or they give away its label. An example that the support has w_i times
  * counts w_i times in sum_i w_i |z_i W - Y_i|^2 + lambda |W|^2, the ridge of the rows sqrt(w_i) z_i and labels
- * sqrt(w_i) Y_i; the Yloo_i of this ridge is sqrt(w_i) times the example's. The other copies have weight 0: zero rows,
- * which have no effect and keep the shapes of a batch equal. For kernels G is diag(w)^-1/2 (K + lambda diag(1/w))^-1
- * diag(w)^-1/2 on the rows with w > 0.
+ * sqrt(w_i) Y_i; the Yloo_i of this ridge is sqrt(w_i) times the example's. Copies after the first have weight 0: zero
+ * rows, which have no effect and keep the shapes of a batch equal. For kernels G is diag(w)^-1/2 (K + lambda
+ * diag(1/w))^-1 diag(w)^-1/2 on the rows with w > 0.
  *
  * In exact arithmetic, leaving the block of copies out of the fit of all rows gives the same result, Y_i - alpha_i /
  * (w_i G_ii - (w_i - 1) / lambda). But this denominator is a small difference of two numbers near w_i / lambda. In

@@ -10,7 +10,7 @@
  *     unroll N RHO K                           gradients through K steps, and the implicit one
  *     labs                                     the experiments of `mochi lab`
  *     lab NAME PROBLEM SERIES X                one row of one experiment
- *     exercises, judge NUMBER FORMULA          exercises.c
+ *     exercises, judge NUMBER                  exercises.c; the formula to judge follows
  *     suite NUMBER ORDER                       the checker on one op of the library
  *
  * Every request has a context of its own, so that an error ends with it. */
@@ -183,7 +183,7 @@ static json_t *list_values(drawing *d, const mo_tensor *loss) {
     return values;
 }
 
-/* Lists the values that backward frees if nothing is retained. */
+/* Lists, for each value, 1 if a backward that retains nothing frees it, else 0. */
 static json_t *list_freed(drawing *d, mo_tensor *loss) {
     json_t *freed = json_array();
     mo_backward(d->l.t, loss);
@@ -219,7 +219,7 @@ static json_t *write_tape(const request *r) {
 
 /* ---- episode: a head on points of the plane ---- */
 
-/* Reads n lines of `width` numbers into x. */
+/* Reads n numbers into x. Returns the text after them. */
 static const char *read_rows(const char *at, double *x, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         char *end;
@@ -326,7 +326,7 @@ static json_t *solve(const request *r) {
 
 enum { UNROLL_POINTS = 11 };
 
-/* A [n, n] symmetric with eigenvalues from 1 - rho to 1, and two columns b, w_bar. */
+/* Draws a symmetric A [n, n] with eigenvalues from 1 - rho to 1, and two columns b, w_bar. */
 static void draw_iteration(mo_tape *t, int64_t n, double rho, mo_tensor **A, mo_tensor *column[2]) {
     mo_random random = mo_random_at(1, MO_PURPOSE_OWN, 0);
     double w[32];
