@@ -4,8 +4,8 @@
  *     <grad s, v>  must equal  (s(x + e v) - s(x - e v)) / 2e  up to O(e^2) + O(u / e),
  * with e = 1e-5 about 1e-10. Each output of f is checked by itself, so that a large output does not hide an error in a
  * small one. Order two is the same check on the function (x, G) -> grad s, recorded with MO_CREATE_GRAPH: vjps are made
- * of ops, so no other machinery is needed. It only asks whether the gradient is differentiated correctly, and a wrong
- * gradient can pass; so order one comes first.
+ * of ops, so no other machinery is needed. Order two only asks whether the gradient is differentiated correctly, and a
+ * wrong gradient can pass; so order one comes first.
  *
  * Differences along all inputs at one point miss rules that are wrong elsewhere. So the gradient is taken again in
  * these ways, and must stay the same or be right there too:
@@ -379,7 +379,7 @@ static void check_subsets(problem *p, const double *whole, unsigned graph) {
     }
 }
 
-/* Whether the gradient changes or an error is raised if the undeclared inputs and outputs among `poison` are
+/* Returns whether the gradient changes or an error is raised if the undeclared inputs and outputs among `poison` are
  * overwritten. */
 static bool shows_poison(problem *p, const double *whole, uint64_t poison) {
     int input = 0;
@@ -579,7 +579,7 @@ static void check_point(problem *p, bool thorough, int order, double tolerance) 
 
 /* ---- other shapes ---- */
 
-/* Whether Y is A and B stacked along a new first axis, up to rounding. */
+/* Returns whether Y is A and B stacked along a new first axis, up to rounding. */
 static bool is_stack(mo_context *ctx, const mo_tensor *Y, const mo_tensor *A, const mo_tensor *B) {
     int64_t n = mo_numel(A);
     bool same = mo_ndim(Y) == mo_ndim(A) + 1 && mo_dim(Y, 0) == 2 && mo_tensor_dtype(Y) == mo_tensor_dtype(A);
@@ -602,8 +602,8 @@ static bool is_stack(mo_context *ctx, const mo_tensor *Y, const mo_tensor *A, co
     return same;
 }
 
-/* Whether f of the batch b gives the stacked results of f at the two points of p. Input `shared` has one value for both
- * points (-1: no input has). */
+/* Returns whether f of the batch b gives the stacked results of f at the two points of p. Input `shared` has one value
+ * for both points (-1: no input has). */
 static bool is_batch(problem *p, const problem *b, int shared) {
     mo_tensor *Y[MAX_TENSORS], *A[MAX_TENSORS], *B[MAX_TENSORS], *second[MAX_TENSORS];
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
@@ -680,7 +680,7 @@ static void check_shapes(problem *p, int order, double tolerance) {
 
 /* ---- one op ---- */
 
-/* Whether the vjp of op is declared to read input i, or output i - MO_MAX_INPUTS. */
+/* Returns whether the vjp of op is declared to read input i, or output i - MO_MAX_INPUTS. */
 static bool is_declared(const mo_op *op, int i) {
     return i < MO_MAX_INPUTS ? op->reads_in >> i & 1 : op->reads_out >> (i - MO_MAX_INPUTS) & 1;
 }

@@ -1,5 +1,5 @@
-/* autograd/inspect.h - the recorded graph as text, and the time spent in each op. It promises nothing: any release may
- * change it. */
+/* autograd/inspect.h - the recorded graph as text, and the time spent in each op. The header promises nothing: any
+ * release may change it. */
 #ifndef MO_INSPECT_H
 #define MO_INSPECT_H
 

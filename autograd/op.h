@@ -20,8 +20,8 @@ typedef struct mo_call {
 
 /* The inputs and results of a vjp. out_bar[i] is NULL if no gradient arrived. For every i with needs[i] the rule sets
  * in_bar[i], or leaves it NULL for zero. The engine adds contributions, the rule never does. A rule may differentiate
- * graph code itself: mo_tape_set_mode(t, MO_RECORD) holds until the rule returns. It then calls mo_grad for tensors of
- * its own (in[i] passed through an op), with MO_CREATE_GRAPH so that its result can be differentiated too. */
+ * graph code itself: mo_tape_set_mode(t, MO_RECORD) holds until the rule returns. Such a rule calls mo_grad for tensors
+ * of its own (in[i] passed through an op), with MO_CREATE_GRAPH so that its result can be differentiated too. */
 typedef struct mo_vjp {
     mo_tape *t;
     const mo_op *op;

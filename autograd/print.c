@@ -104,7 +104,7 @@ static void free_values(printer *p) {
 /* ---- gradients ---- */
 
 /* Marks the loss, which is the newest scalar of forward that needs a gradient, and the values that need a gradient and
- * on which it depends. Returns whether backward has consumed a node on the way. */
+ * on which the loss depends. Returns whether backward has consumed a node on the way. */
 static bool mark_reached(printer *p) {
     bool consumed = false;
     for (p->loss = p->n - 1; p->loss >= 0; p->loss--) {

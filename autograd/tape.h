@@ -44,7 +44,7 @@ struct mo_tape {
     mo_holder holder;        /* the tape's entry in the context's list of tapes */
 };
 
-/* Whether the tape can be used. Returns false for NULL, without an error because there is no context, and for a
+/* Returns whether the tape can be used. Returns false for NULL, without an error because there is no context, and for a
  * released tape, after raising MO_STATE. */
 bool mo_tape_lives(const mo_tape *t, const char *what);
 /* The context of the tape; NULL if t is NULL, as public functions need. */
@@ -66,15 +66,15 @@ void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope);
 void mo_call_inputs(const mo_call *c, char *text, size_t bytes);
 /* Records the call as a node. */
 void mo_tape_record(mo_tape *t, const mo_call *c);
-/* Whether each of the n tensors is a leaf or on the tape, and has its value; raises if not. `what` names the tensors in
- * the message: "output". */
+/* Returns whether each of the n tensors is a leaf or on the tape, and has its value; raises if not. `what` names the
+ * tensors in the message: "output". */
 bool mo_check_gradient_tensors(mo_tape *t, const char *what, mo_tensor *const *T, int n);
-/* Whether ny and nx are 0 or more, and the lists with entries are not NULL; raises if not. */
+/* Returns whether ny and nx are 0 or more, and the lists with entries are not NULL; raises if not. */
 bool mo_check_gradient_lists(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, mo_tensor **grads, int nx);
-/* Whether an output needs a gradient, or flags have MO_ALLOW_UNUSED; raises if neither. Without such an output every
- * gradient is zero, usually by mistake: the loss depends on data alone, or on a gradient that was not recorded. */
+/* Returns whether an output needs a gradient, or flags have MO_ALLOW_UNUSED; raises if neither. Without such an output
+ * every gradient is zero, usually by mistake: the loss depends on data alone, or on a gradient not recorded. */
 bool mo_check_gradient_path(mo_tape *t, mo_tensor *const *ys, int ny, unsigned flags);
-/* Whether the values that the vjp of a node reads are those that were recorded; raises if not. */
+/* Returns whether the values that the vjp of a node reads are those that were recorded; raises if not. */
 bool mo_check_recorded(mo_context *ctx, const mo_node *node);
 
 /* A + B, the sum of two contributions to one gradient (the only op of autograd/); recorded if needed. */

@@ -24,8 +24,8 @@
  * Why the bound of 30: beyond the rank of a block its columns are zero and l = log(1e-6). There, from c' = 1.9 on, the
  * exponent passes 88, the logarithm of the largest float32, and inf * 0 is NaN; training can reach such a c', as it has
  * no effect on embeddings. The bound loses nothing: rows are normalised next, and beside a factor e^30 a factor 1
- * already vanishes in float32. Subtracting the largest exponent would not do, because a row may be zero in just those
- * columns. */
+ * already vanishes in float32. Subtracting the largest exponent would not do, because a row may be zero in just the
+ * columns that have this exponent. */
 #include "models/heads/heads.h"
 #include "models/model.h"
 
@@ -394,8 +394,8 @@ static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
 
 /* ---- in blocks of rows ---- */
 
-/* in: a block of rows of each tensor of rows in the episode `state`, then the episode's parameters, both without those
- * that are NULL in `state`. */
+/* in: a block of rows of each tensor of rows in the episode `state`, then the episode's parameters; tensors that are
+ * NULL in `state` are left out. */
 static mo_tensor *invariant_encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     episode e = *(const episode *)state;
     int at = 0;
@@ -470,7 +470,7 @@ static bool check_parts(mo_context *ctx, const episode *e) {
     return mo_ok(ctx);
 }
 
-/* Sets the parameters and their first values from the encoder's list of both. */
+/* Sets the parameters and their first values from P, which lists first all parameters, then all first values. */
 static void set_parameters(const mo_encoder *encoder, mo_tensor *const *P, episode *e) {
     for (int i = 0; i < N_PARAMETERS; i++)
         if (e->m->at[i] >= 0) {

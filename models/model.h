@@ -49,7 +49,7 @@ mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs
 typedef mo_tensor *(*mo_block_of_rows)(mo_tape *t, int64_t first, int64_t last, const void *state);
 /* The parameter `join` below: the axis along which the blocks are concatenated, or MO_ADD_BLOCKS for their sum. */
 enum { MO_ADD_BLOCKS = -1 };
-/* Whether n rows are encoded in blocks; raises if max_rows is below 0. */
+/* Returns whether n rows are encoded in blocks; raises if max_rows is below 0. */
 bool mo_needs_blocks(mo_context *ctx, int64_t n, int64_t max_rows);
 /* Encodes rows 0 .. n-1 in blocks of max_rows >= 1. The order of all sums, forward and backward, depends on n and
  * max_rows alone. */

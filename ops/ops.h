@@ -216,7 +216,7 @@ typedef struct mo_solver_report {
     double residual; /* |F| / max(1, |x|) */
     bool converged;
     int adjoint_iterations;  /* iterations of the last linear system */
-    double adjoint_residual; /* its residual relative to its right-hand side; 0 if it was factored */
+    double adjoint_residual; /* residual of that system relative to its right-hand side; 0 if factored */
     int64_t adjoint_systems; /* number of linear systems so far; a batch counts once */
     bool missed;             /* a solve has missed its tolerance */
 } mo_solver_report;

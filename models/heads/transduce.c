@@ -38,7 +38,7 @@ static mo_tensor *balanced_predictions(
 /* The tensors that all rounds share. */
 typedef struct system {
     mo_tensor *Z, *Zt; /* [N, D] */
-    mo_tensor *L;      /* Cholesky factor of the matrix in W above */
+    mo_tensor *L;      /* Cholesky factor of Zs^T Zs + r Z^T Z + lambda I */
     mo_tensor *Zs_Ys;  /* [D, C] */
     placed_labels labels;
     double r;

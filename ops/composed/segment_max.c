@@ -5,9 +5,9 @@
  *
  * A tournament in rounds: in each segment, neighbouring rows are compared in pairs (mo_larger) and the winners go to
  * the next round, until each segment has one row; a row without a neighbour is paired with itself. The number of rounds
- * is log2 of the longest segment; for segments of like length they compare about n pairs of rows. Y_bar goes to the
- * largest entry, the first of equal ones, as in mo_max. The pairs depend on the offsets alone. The offsets are read on
- * the host, which waits for a GPU's queued work. */
+ * is log2 of the longest segment; for segments of like length the rounds compare about n pairs of rows. Y_bar goes to
+ * the largest entry, the first of equal ones, as in mo_max. The pairs depend on the offsets alone. The offsets are read
+ * on the host, which waits for a GPU's queued work. */
 #include "ops/composed/segments.h"
 #include "tensor/storage.h"
 

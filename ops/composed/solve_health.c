@@ -5,9 +5,9 @@
  * to eps |A| |A^-1| = eps / rcond (Higham 2002, 7.1). The adjoint solve has the same matrix, and A_bar = -B_bar X^T is
  * a product of the two solutions B_bar and X, so its error is of the same size.
  *
- * rcond is exact up to rounding: |A^-1| is the norm of an inverse in float64, by LU with partial pivoting. So it is
- * right for a float32 matrix however inaccurate float32 solves are; for a float64 matrix it is dominated by rounding
- * where it comes near the epsilon of float64. */
+ * rcond is exact up to rounding: |A^-1| is the norm of an inverse in float64, by LU with partial pivoting. So rcond
+ * is right for a float32 matrix however inaccurate float32 solves are; for a float64 matrix, rcond is dominated by
+ * rounding where it comes near the epsilon of float64. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 #include "tensor/hidden.h"

@@ -2,8 +2,8 @@
  * kernel if the device has one.
  *
  * logits [n, C], target int64 [n] or real [n, C], G = L_bar a scalar -> (T p - t) G / n [n, C], in the symbols of
- * softmax_cross_entropy.c. float32 or float64. Errors: sizes and labels that do not fit. It has no derivative: where
- * a gradient of a gradient is needed, softmax_cross_entropy uses its rule made of ops instead. */
+ * softmax_cross_entropy.c. float32 or float64. Errors: sizes and labels that do not fit. The op has no derivative:
+ * where a gradient of a gradient is needed, softmax_cross_entropy uses its rule made of ops instead. */
 #include "ops/fused/fused.h"
 #include "ops/rules/indices.h"
 #include "ops/rules/shapes.h"

@@ -54,8 +54,8 @@ static void hop_attention_forward(mo_call *c) {
 
 /* ---- the rule, made of ops ---- */
 
-/* Returns z [n, K], the gradient at the scores, from the gradients at Y and a. One of them can be NULL; if both are,
- * returns NULL. */
+/* Returns z [n, K], the gradient at the scores, from the gradients at Y and a. One of these two can be NULL; if both
+ * are, returns NULL. */
 static mo_tensor *score_gradient(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *a = v->out[1], *Y_bar = v->out_bar[0], *w_bar = v->out_bar[1];

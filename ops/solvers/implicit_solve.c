@@ -8,7 +8,7 @@
  *
  * J^T u = b;  dJ^T u + J^T du = db;  du = J^-T (db - dJ^T u), hence
  *     b_bar = J^-1 u_bar,   (x_bar, theta_bar) = -d/d(x, theta) <b_bar, J^T u>   with b_bar and u held fixed;
- * for J w = b: b_bar = J^-T w_bar and -d/d(x, theta) <b_bar, J w>. Both are of one form, the gradient of
+ * for J w = b: b_bar = J^-T w_bar and -d/d(x, theta) <b_bar, J w>. Both gradients are of one form, that of
  *     -<J^T left, right>,   (left, right) = (u, b_bar) or (b_bar, w),
  * that is solve.c's A_bar = -B_bar X^T, with A never formed. b_bar is this op again with known factors: derivatives of
  * any order neither factorize nor record an iteration. */

@@ -37,7 +37,7 @@ bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state)
  * does. */
 typedef bool bench_case(mo_context *ctx, const bench_options *o, const char *name, double rate);
 bench_case bench_step, bench_gemm, bench_solve, bench_rows;
-/* Whether the benchmark has a case of this name. */
+/* Returns whether the benchmark has a case of this name. */
 bool bench_step_knows(const char *name);
 bool bench_gemm_knows(const char *name);
 bool bench_solve_knows(const char *name);

@@ -149,7 +149,7 @@ static mo_tensor *take_power(reader *r) {
     return X;
 }
 
-/* Whether the next token starts a factor of the product. */
+/* Returns whether the next token starts a factor of the product. */
 static bool goes_on(reader *r) {
     return next(r) && (isalnum((unsigned char)*r->at) || strchr("(<.", *r->at));
 }

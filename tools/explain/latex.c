@@ -84,7 +84,7 @@ static const char *find_close(const char *at) {
     return NULL;
 }
 
-/* Whether a '<' opens <a, b>: a word follows, and the bracket closes after a comma. */
+/* Returns whether a '<' opens <a, b>: a word follows, and the bracket closes after a comma. */
 static bool opens_angle(const char *at) {
     const char *close = *at == '<' && !strchr(" =", at[1]) ? find_close(at) : NULL;
     return close && memchr(at, ',', (size_t)(close - at));

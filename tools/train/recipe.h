@@ -34,7 +34,7 @@ typedef struct recipe {
 
 /* Returns the settings of a named recipe, on the embedded pool. */
 recipe recipe_defaults(int number);
-/* Whether the recipe is `best` with its own encoder and its own readout. */
+/* Returns whether the recipe is `best` with its own encoder and its own readout. */
 bool reads_itself(const recipe *r);
 /* Returns a new model of the recipe for the graphs of a pool; NULL on failure. */
 mo_model *recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool);

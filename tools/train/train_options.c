@@ -278,8 +278,8 @@ static bool tell_contradiction(const train_options *o, const char *key, const js
     return true;
 }
 
-/* Whether a setting is compared as text. Graphs are compared by content once they are open, since names can differ
- * between machines. */
+/* Returns whether a setting is compared as text. Graphs are compared by content once they are open, since names can
+ * differ between machines. */
 static bool is_compared(const char *key) {
     return strcmp(key, "pool") != 0;
 }
