@@ -69,13 +69,13 @@ MO_API void mo_scope_close(mo_tape *t, const mo_scope *scope, mo_tensor *const *
 
 /* ---- leaves ---- */
 
-/* A named, zeroed leaf that needs a gradient; it outlives tapes and owns its gradient buffer. Release with
+/* Returns a named, zeroed leaf that needs a gradient; it outlives tapes and owns its gradient buffer. Release with
  * mo_tensor_release. */
 MO_API mo_tensor *mo_parameter(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape);
 MO_API const char *mo_tensor_name(const mo_tensor *X); /* "" if it has none */
 /* Declares that a leaf (a tensor of no tape) or a fresh constant of a tape needs a gradient. Returns X. */
 MO_API mo_tensor *mo_require_grad(mo_tensor *X);
-/* A leaf's gradient, accumulated by mo_backward since mo_zero_grad; borrowed; NULL if backward has not reached it. */
+/* Returns a leaf's gradient, summed by mo_backward since mo_zero_grad; borrowed; NULL if backward did not reach it. */
 MO_API mo_tensor *mo_grad_of(const mo_tensor *leaf);
 MO_API void mo_zero_grad(mo_tensor *leaf);
 

@@ -35,7 +35,7 @@ static double certificate_product(mo_context *ctx, mo_tensor *const *a, mo_tenso
     return sum;
 }
 
-/* A random direction of unit length in the shape of an input; the caller releases it. */
+/* Returns a random direction of unit length in the shape of an input; the caller releases it. */
 static mo_tensor *certificate_direction(
     mo_context *ctx, const mo_sample_input *input, const mo_tensor *X, mo_random *r) {
     int64_t n = mo_numel(X);

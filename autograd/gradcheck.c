@@ -147,8 +147,8 @@ static void read_numbers(const mo_tensor *T, double *x) {
     free(narrow);
 }
 
-/* A leaf of the given shape with the first values of A. In memory the rest of A and then B follow, so that an op that
- * reads beyond the leaf still reads memory of the leaf's storage. */
+/* Returns a leaf of the given shape with the first values of A. In memory the rest of A and then B follow, so that an
+ * op that reads beyond the leaf still reads memory of the leaf's storage. */
 static mo_tensor *leaf_with_room(const mo_tensor *A, const mo_tensor *B, int ndim, const int64_t *shape) {
     mo_context *ctx = mo_tensor_context(A);
     int64_t n = 2 * mo_numel(A);
@@ -273,8 +273,8 @@ static bool perturbed(problem *p, int i, const double *x, const double *v, doubl
     return fine;
 }
 
-/* The least number by which an error is divided. Rounding changes the terms of s, values inside f and the other outputs
- * by 1e-16 of their size, which a difference quotient makes 1e-11. */
+/* Returns the least number by which an error is divided. Rounding changes the terms of s, values inside f and the other
+ * outputs by 1e-16 of their size, which a difference quotient makes 1e-11. */
 static double least_scale(const problem *p, double size) {
     return fmax(fmax(1e-4, 1e-2 * size), 1e-5 * p->all_sizes);
 }
@@ -707,7 +707,7 @@ static void op_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **
         poison_undeclared(call, in, n_in, out);
 }
 
-/* A tensor of float32 with the values of X. */
+/* Returns a tensor of float32 with the values of X. */
 static mo_tensor *narrowed(const mo_tensor *X) {
     int64_t n = mo_numel(X);
     double *x = check_numbers(mo_tensor_context(X), n);
@@ -810,7 +810,7 @@ static void check_sample(const mo_op *op, const mo_sample *s, int order, double 
         s->finish(p->ctx, attributes);
 }
 
-/* The result of a check that cannot be made, with the reason in `worst`. */
+/* Returns the result of a check that cannot be made, with the reason in `worst`. */
 static mo_check_result refusal(const char *reason) {
     mo_check_result result = {0};
     snprintf(result.worst, sizeof result.worst, "%s", reason);
@@ -851,8 +851,8 @@ mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_
 
 /* ---- a function at given inputs ---- */
 
-/* A leaf near X: each entry is moved by about `nearby` times its size, an entry of 0 by about `nearby` times the root
- * mean square of X. */
+/* Returns a leaf near X: each entry is moved by about `nearby` times its size, an entry of 0 by about `nearby` times
+ * the root mean square of X. */
 static mo_tensor *moved(problem *p, mo_tensor *X) {
     int64_t n = mo_numel(X);
     double *x = check_numbers(p->ctx, n), usual = 0;

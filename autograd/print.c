@@ -43,7 +43,7 @@ typedef struct printer {
 
 /* ---- numbering ---- */
 
-/* The entry of a leaf in the hash table, or the empty entry where it belongs. */
+/* Returns the entry of a leaf in the hash table, or the empty entry where it belongs. */
 static int64_t *place_of(const printer *p, const mo_tensor *T) {
     uint64_t hash = (uint64_t)(uintptr_t)T * 0x9e3779b97f4a7c15u;
     int64_t i = (int64_t)(hash >> 32) & (p->capacity - 1);

@@ -47,7 +47,7 @@ struct mo_tape {
 /* Returns whether the tape can be used. Returns false for NULL, without an error because there is no context, and for a
  * released tape, after raising MO_STATE. */
 bool mo_tape_lives(const mo_tape *t, const char *what);
-/* The context of the tape; NULL if t is NULL, as public functions need. */
+/* Returns the context of the tape; NULL if t is NULL, as public functions need. */
 static inline mo_context *mo_context_of_tape(const mo_tape *t) {
     return t ? t->ctx : NULL;
 }
@@ -77,7 +77,7 @@ bool mo_check_gradient_path(mo_tape *t, mo_tensor *const *ys, int ny, unsigned f
 /* Returns whether the values that the vjp of a node reads are those that were recorded; raises if not. */
 bool mo_check_recorded(mo_context *ctx, const mo_node *node);
 
-/* A + B, the sum of two contributions to one gradient (the only op of autograd/); recorded if needed. */
+/* Returns A + B, the sum of two contributions to one gradient (the only op of autograd/); recorded if needed. */
 mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* A + B written over A, a gradient to which the caller holds the only reference. */
 void mo_accumulate_in_place(mo_tape *t, mo_tensor *A, const mo_tensor *B);

@@ -46,7 +46,7 @@ typedef struct mo_episode {
     int64_t max_rows; /* rows per block; backward encodes each block again. 0: all rows at once, kept in memory */
 } mo_episode;
 
-/* The rows of that name, gathered by their index if any. Raises MO_INVALID with the name if the episode has none. */
+/* Returns the rows of that name, gathered by their index if any. Raises MO_INVALID with the name if there are none. */
 MO_API mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *name);
 
 /* ---- encoder: parameters, and graph code from an episode's rows to embeddings ---- */

@@ -12,7 +12,7 @@
  * to a constant per row, without a gradient. */
 enum { MO_MAX_FOLDS = 64 };
 
-/* The heads of the library, numbered from 0; NULL after the last one. */
+/* Returns head i of the library, counted from 0; NULL after the last one. */
 MO_API const mo_head *mo_head_at(int i);
 /* Returns whether the head was built for this library and is complete; if not, raises MO_INVALID with the field. */
 MO_API bool mo_head_validate(mo_context *ctx, const mo_head *head);
@@ -65,9 +65,9 @@ typedef struct mo_own_readout {
         const int64_t *row, int64_t h, mo_tensor **each);
 } mo_own_readout;
 
-/* The number of experts that use embeddings: 1 for nodes ("T", a linear kernel), 2 for links and graphs ("T" and "Tg",
- * a Gaussian kernel), 0 if inductive. They precede the episode's kernels in the mixture. name (may be NULL): receives
- * their names. */
+/* Returns the number of experts that use embeddings: 1 for nodes ("T", a linear kernel), 2 for links and graphs ("T"
+ * and "Tg", a Gaussian kernel), 0 if inductive. They precede the episode's kernels in the mixture. name (may be NULL):
+ * receives their names. */
 int mo_own_experts(mo_task task, bool inductive, const char *const **name);
 
 enum { MO_MAX_PARAMETERS = MO_MAX_ENCODER_PARAMETERS + 1 + MO_TASKS * MO_MAX_HEAD_PARAMETERS };
@@ -94,7 +94,7 @@ struct mo_model {
 MO_API mo_code mo_model_load(mo_model *m, const mo_arrays *arrays);
 /* Lists the settings that weights files keep as metadata beside the encoder's name; returns their number. */
 MO_API int mo_model_settings(const mo_model *m, mo_setting list[MO_MAX_SETTINGS]);
-/* The value of a numeric setting; NaN if the model has no such setting. */
+/* Returns the value of a numeric setting; NaN if the model has no such setting. */
 MO_API double mo_model_setting(const mo_model *m, const char *key);
 /* Embeddings of an episode's rows. Nodes: [N, d], or [G, d] for its graphs if e->segment is set. Examples: [n, d], the
  * support before the queries. r: dropout's random position, or NULL. */
@@ -151,10 +151,10 @@ MO_API bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder);
  * options NULL: mo_invariant_defaults. At 3 hops it learns 28 numbers, in shapes that depend on no width; their initial
  * values are fixed. Returns NULL on failure. */
 MO_API mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
-/* The weights [2, sides, K] with which a model of mo_invariant_create sums, in each of the two blocks, the K rows of a
- * node: its hops, then its diffused rows if the model reads these. Side 0 has the parameters and side 1, if there is
- * one, their first values. An episode of nodes can bring the sums, "mixed" [2, sides, n, d], in place of "blocks" and
- * "diffused". NULL for another model. */
+/* Returns the weights [2, sides, K] with which a model of mo_invariant_create sums, in each of the two blocks, the K
+ * rows of a node: its hops, then its diffused rows if the model reads these. Side 0 has the parameters and side 1, if
+ * there is one, their first values. An episode of nodes can bring the sums, "mixed" [2, sides, n, d], in place of
+ * "blocks" and "diffused". NULL for another model. */
 mo_tensor *mo_invariant_hop_weights(mo_tape *t, const mo_model *m);
 
 #endif

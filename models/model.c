@@ -215,8 +215,8 @@ static bool shapes_agree(const mo_tensor *P, const mo_tensor *X, char want[160],
     return strcmp(want, got) == 0;
 }
 
-/* The number of parameters to read from arrays: without the head's tensors, and without per-task temperatures, if the
- * weights were trained with another head. */
+/* Returns the number of parameters to read from arrays: without the head's tensors, and without per-task temperatures,
+ * if the weights were trained with another head. */
 static int n_loaded(const mo_model *m, const mo_arrays *arrays) {
     char want[160], got[160];
     int head = m->encoder.n_parameters + m->one_head, found = 0, fitting = 0;

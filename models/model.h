@@ -31,10 +31,10 @@ void mo_episode_examples(
 /* Logits of the queries Zq by a head fitted on the support's embeddings Zs, with its labels and weights. */
 mo_tensor *mo_episode_readout(
     mo_tape *t, const mo_episode *e, const mo_head *head, mo_tensor *Zs, mo_tensor *Zq, mo_tensor *const *parameters);
-/* The entry of that name as the episode holds it, without its index applied (mo_gather_indexed). If there is none,
- * raises an error and returns an entry with a null tensor. */
+/* Returns the entry of that name as the episode holds it, without its index applied (mo_gather_indexed). If there is
+ * none, raises an error and returns an entry with a null tensor. */
 mo_named mo_episode_named(mo_tape *t, const mo_episode *e, const char *name);
-/* The rows of X at `index`, or X if index is NULL. */
+/* Returns the rows of X at `index`, or X if index is NULL. */
 mo_tensor *mo_gather_indexed(mo_tape *t, mo_tensor *X, mo_tensor *index);
 
 /* ---- head.c ---- */

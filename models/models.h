@@ -1,8 +1,7 @@
 /* models/models.h - models: graph code on ops/, no kernels and no hand-written gradients.
  *
  * An encoder turns the frozen rows of an episode into embeddings; a head (models/head.h) fits a readout on the
- * support's embeddings and gives logits for the queries; a model is an encoder and a head, with a learned temperature.
- */
+ * support's embeddings and gives logits for the queries; a model is an encoder and a head with a temperature. */
 #ifndef MO_MODELS_H
 #define MO_MODELS_H
 

@@ -159,7 +159,7 @@ static void gelu_forward(mo_call *c) {
 
 extern const mo_op mo_op_gelu;
 
-/* (x^3 - 4 x) phi(x) */
+/* Returns (x^3 - 4 x) phi(x). */
 static mo_tensor *third_derivative(mo_tape *t, mo_tensor *X) {
     mo_tensor *square = mo_square(t, X), *cubic = mo_mul(t, X, mo_scale(t, square, 1, -4));
     return mo_mul(t, cubic, mo_scale(t, mo_exp(t, mo_scale(t, square, -0.5, 0)), 0.39894228040143268, 0));

@@ -109,7 +109,7 @@ static bool check_gaps(mo_tape *t, const mo_tensor *w) {
     return true;
 }
 
-/* F * (V^T V_bar), the part of M that comes through the eigenvectors. */
+/* Returns F * (V^T V_bar), the part of M that comes through the eigenvectors. */
 static mo_tensor *eigenvector_term(mo_tape *t, mo_tensor *w, mo_tensor *V, mo_tensor *V_bar) {
     int n = V->ndim;
     int64_t column[MO_MAX_AXES], row[MO_MAX_AXES];

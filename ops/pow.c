@@ -47,7 +47,7 @@ mo_tensor *mo_pow(mo_tape *t, mo_tensor *X, double p) {
 
 /* ---- pow_entries ---- */
 
-/* X where the condition is not 0, else `value`. */
+/* Returns X where the condition is not 0, else `value`. */
 static mo_tensor *where_or(mo_tape *t, mo_tensor *condition, mo_tensor *X, double value) {
     return mo_where(t, condition, X, mo_scalar(t, X->dtype, value));
 }

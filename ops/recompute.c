@@ -22,7 +22,7 @@ typedef struct recomputed {
     _Alignas(void *) unsigned char copy[MO_MAX_STATE];
 } recomputed;
 
-/* Y = F(in). F may change its state, such as a random position: every run starts with a copy of the same state. */
+/* Returns F(in). F may change its state, such as a random position: every run starts with a copy of the same state. */
 static mo_tensor *run_code(mo_tape *t, const recomputed *o, mo_tensor *const *in, int n) {
     recomputed own = *o;
     mo_tensor *Y = own.F(t, in, n, own.size ? own.copy : own.outside);
@@ -73,7 +73,7 @@ static void recompute_vjp(mo_vjp *v) {
 
 /* ---- samples ---- */
 
-/* tanh(X W) with dropout, whose random position is the same in every run. */
+/* Returns tanh(X W) with dropout, whose random position is the same in every run. */
 static mo_tensor *masked_layer(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     (void)n;
     (void)state;

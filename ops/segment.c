@@ -39,7 +39,7 @@ static bool segment_shape(mo_call *c) {
     return mo_check_offsets(c, 1, c->in[0]->shape[0]) && output(c, c->in[1]->shape[0] - 1);
 }
 
-/* A contiguous v [n, ..] as a matrix with n rows. */
+/* Returns the contiguous v [n, ..] as a matrix with n rows. */
 static mo_view rows_view(mo_view v) {
     int64_t d = 1;
     for (int i = 1; i < v.ndim; i++)

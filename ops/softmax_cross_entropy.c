@@ -59,7 +59,7 @@ static void softmax_cross_entropy_vjp(mo_vjp *v) {
     }
 }
 
-/* (T p - t) L_bar / n */
+/* Returns (T p - t) L_bar / n. */
 mo_tensor *mo_cross_entropy_rule(mo_tape *t, mo_tensor *X, mo_tensor *target, mo_tensor *L_bar, double s) {
     double n = (double)mo_dim(X, 0), C = (double)mo_dim(X, 1);
     bool labels = mo_tensor_dtype(target) == MO_I64;

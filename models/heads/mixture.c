@@ -39,7 +39,7 @@
 static const double temperatures[] = {1, 2, 4, 8, 16, 32};
 enum { TEMPERATURES = sizeof temperatures / sizeof *temperatures };
 
-/* X [.., n, C] as [.., 1, 1, n, C], to broadcast over experts and penalties [.., E, R, n, C]. */
+/* Returns X [.., n, C] as [.., 1, 1, n, C], to broadcast over experts and penalties [.., E, R, n, C]. */
 static mo_tensor *of_each_pair(mo_tape *t, mo_tensor *X) {
     return mo_with_axis(t, mo_with_axis(t, X, MO_AXIS(-3), 1), MO_AXIS(-3), 1);
 }
@@ -76,14 +76,14 @@ static mo_tensor *counted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
     return mo_mul(t, Ys, mo_mul(t, weight, scale));
 }
 
-/* n CE [.., E, R] at the scaled predictions TL [.., E, R, n_s, C]; labels [.., n_s, C] as from counted_labels. */
+/* Returns n CE [.., E, R] at the scaled predictions TL [.., E, R, n_s, C]; labels [.., n_s, C]: counted_labels. */
 static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *TL, mo_tensor *labels) {
     int last = mo_ndim(TL) - 1;
     mo_tensor *of_label = mo_mul(t, mo_log_softmax(t, TL, MO_AXIS(-1)), of_each_pair(t, labels));
     return mo_neg(t, mo_sum(t, of_label, MO_AXES(last, last - 1), MO_DROP_AXES));
 }
 
-/* T [.., E, R], chosen from the predictions L without a gradient. doublings [E]: log2 T_e. */
+/* Returns T [.., E, R], chosen from the predictions L without a gradient. doublings [E]: log2 T_e. */
 static mo_tensor *best_temperature(mo_tape *t, mo_tensor *L, mo_tensor *labels, mo_tensor *doublings) {
     mo_tensor *score[TEMPERATURES];
     L = mo_stop_gradient(t, L);
@@ -128,7 +128,7 @@ static mo_mixed_experts mix_experts(
     return mo_ok(ctx) ? m : none;
 }
 
-/* lambda [R] broadcast to [.., R], where K is [.., E, n, n] and ".." its leading axes without E. */
+/* Returns lambda [R] broadcast to [.., R], where K is [.., E, n, n] and ".." its leading axes without E. */
 static mo_tensor *of_every_problem(mo_tape *t, mo_tensor *lambda, const mo_tensor *K) {
     int64_t shape[MO_MAX_AXES];
     int ndim = mo_ndim(K) - 1;

@@ -21,7 +21,7 @@
 static void check_rank(mo_tape *t, mo_tensor *K, const mo_tensor *lambda);
 static bool check_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *lambda);
 
-/* (K + lambda I)^-1 B */
+/* Returns (K + lambda I)^-1 B. */
 static mo_tensor *ridge_solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_tensor *B) {
     check_rank(t, K, lambda);
     return mo_solve_spd(t, mo_add_diag(t, K, lambda), B);

@@ -33,7 +33,7 @@ static mo_tensor *columns(mo_tape *t, mo_tensor *X, int64_t first, int64_t stop)
     return mo_is_null(X) ? X : mo_slice(t, X, MO_AXIS(-1), first, stop);
 }
 
-/* An identity matrix for each matrix of K. */
+/* Returns an identity matrix for each matrix of K. */
 static mo_tensor *identities(mo_tape *t, const mo_tensor *K) {
     int64_t shape[MO_MAX_AXES];
     for (int i = 0; i < mo_ndim(K); i++)
@@ -41,7 +41,7 @@ static mo_tensor *identities(mo_tape *t, const mo_tensor *K) {
     return mo_broadcast_to(t, mo_eye(t, mo_tensor_dtype(K), mo_dim(K, -1)), mo_ndim(K), shape);
 }
 
-/* X [.., R, n_s, C] divided by root; 0 where root is 0, at copies. */
+/* Returns X [.., R, n_s, C] divided by root; 0 where root is 0, at copies. */
 static mo_tensor *unscaled(mo_tape *t, mo_tensor *X, mo_tensor *root) {
     return mo_div_or_zero(t, X, mo_with_axis(t, root, MO_AXIS(-3), 1));
 }

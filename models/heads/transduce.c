@@ -26,7 +26,7 @@ static placed_labels place_labels(mo_tape *t, mo_tensor *support, mo_tensor *Ys,
         .mine = mo_greater_equal(t, times, mo_scalar(t, mo_tensor_dtype(times), 0.5))};
 }
 
-/* The predictions P of a round, from the logits [N, C]. */
+/* Returns the predictions P of a round, from the logits [N, C]. */
 static mo_tensor *balanced_predictions(
     mo_tape *t, const placed_labels *labels, mo_tensor *logits, mo_tensor *sharpness) {
     mo_tensor *P = mo_softmax(t, mo_mul(t, logits, sharpness), MO_AXIS(-1));

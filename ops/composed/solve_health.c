@@ -74,7 +74,7 @@ static mo_tensor *inverse_norm(mo_tape *t, mo_tensor *A, factored *f) {
     return matrix_norm(t, V);
 }
 
-/* 1 / (|A| |A^-1|); 0 if `word`, the info of the factorization, says that A has no inverse. */
+/* Returns 1 / (|A| |A^-1|); 0 if `word`, the info of the factorization, says that A has no inverse. */
 static double reciprocal(double size, double inverse, int32_t word) {
     double rcond = 1 / size / inverse;
     return word == -1 || word > 0 || !(rcond > 0 && isfinite(rcond)) ? 0 : rcond;
@@ -106,7 +106,7 @@ static mo_tensor *condition_numbers(mo_tape *t, mo_tensor *A) {
 
 /* ---- the health of a solution ---- */
 
-/* |A X - B| / (n eps |A| |X|), all norms in float64; 0 where A X = B. */
+/* Returns |A X - B| / (n eps |A| |X|), all norms in float64; 0 where A X = B. */
 static mo_tensor *residual_ratio(mo_tape *t, mo_tensor *A, mo_tensor *X, mo_tensor *B, double eps) {
     mo_tensor *residual = matrix_norm(t, mo_sub(t, mo_matmul(t, A, X), B));
     mo_tensor *size = mo_mul(t, matrix_norm(t, A), mo_scale(t, matrix_norm(t, X), (double)mo_dim(A, -1) * eps, 0));

@@ -66,7 +66,7 @@ static mo_tensor *score_gradient(mo_vjp *v) {
     return w_bar ? mo_mul(t, a, mo_sub(t, w_bar, mo_sum(t, mo_mul(t, a, w_bar), MO_AXIS(1), MO_KEEP_AXES))) : NULL;
 }
 
-/* X [n, K] as [K, n, 1]. */
+/* Returns X [n, K] as [K, n, 1]. */
 static mo_tensor *by_hops(mo_tape *t, mo_tensor *X) {
     return mo_reshape(t, mo_contiguous(t, mo_transpose(t, X)), 3, (int64_t[]){mo_dim(X, 1), mo_dim(X, 0), 1});
 }

@@ -38,9 +38,9 @@ mo_tensor *mo_factor_spd(mo_call *c, mo_failure failure, mo_tensor **info);
  * failure. */
 bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pivot, mo_tensor **info);
 
-/* A^-1 B for an A whose factor L is known; differentiable in A and B. */
+/* Returns A^-1 B for an A whose factor L is known; differentiable in A and B. */
 mo_tensor *mo_solve_spd_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *L);
-/* A^-1 B (transposed: A^-T B) for an A whose LU and pivots are known; differentiable in A and B. */
+/* Returns A^-1 B (transposed: A^-T B) for an A whose LU and pivots are known; differentiable in A and B. */
 mo_tensor *mo_solve_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *const factors[2], bool transposed);
 
 #endif

@@ -37,7 +37,7 @@ void mo_solver_end_iteration(mo_solver *s, mo_tensor *const *keep, int n);
 /* Writes the report and raises if the tolerance was missed. Returns x with its gradient. */
 mo_tensor *mo_solver_finish(mo_solver *s, mo_tensor *x);
 
-/* |F|^2 / max(1, |x|^2) for every item. */
+/* Returns |F|^2 / max(1, |x|^2) for every item. */
 mo_tensor *mo_item_residual(mo_tape *t, mo_tensor *F, mo_tensor *x, int batch_axes);
 
 /* An objective, from which the residual is made (objective.c); stored before the user's state. */

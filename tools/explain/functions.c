@@ -26,7 +26,7 @@ mo_tensor *symmetric_part(mo_tape *t, mo_tensor *M) {
     return mo_scale(t, mo_add(t, M, mo_transpose(t, M)), 0.5, 0);
 }
 
-/* The lower triangle minus a multiple of the diagonal. */
+/* Returns the lower triangle minus a multiple of the diagonal. */
 static mo_tensor *lower_less_diagonal(mo_tape *t, mo_tensor *M, double multiple) {
     return mo_sub(t, mo_tril(t, M), mo_scale(t, mo_diagonal_embed(t, mo_diagonal(t, M)), multiple, 0));
 }
@@ -199,7 +199,7 @@ static mo_tensor *gradient(mo_tape *t, mo_tensor *f, mo_tensor *A) {
     return G;
 }
 
-/* The derivative of X[0] with respect to X[1] in the direction X[2]. */
+/* Returns the derivative of X[0] with respect to X[1] in the direction X[2]. */
 static mo_tensor *tangent(mo_tape *t, mo_tensor *const *X) {
     mo_tensor *G = X[0], *A = X[1], *V = X[2], *moved = mo_null_tensor(mo_tape_context(t));
     mo_jvp(t, &G, 1, &A, &V, 1, &moved, 0);

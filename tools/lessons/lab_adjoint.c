@@ -231,7 +231,7 @@ static mo_tensor *iterate(mo_tape *t, problem *p, int iterations, bool record) {
     return w;
 }
 
-/* -(dF/dtheta)^T u */
+/* Returns -(dF/dtheta)^T u. */
 static mo_tensor *neumann_gradient(mo_tape *t, problem *p, int iterations) {
     mo_tensor *w = mo_require_grad(iterate(t, p, iterations, false)), *theta = p->theta, *w_bar, *theta_bar;
     mo_tensor *loss = p->kind.loss(t, p, w), *F;

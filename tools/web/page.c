@@ -343,7 +343,7 @@ static mo_tensor *iterate(mo_tape *t, mo_tensor *A, mo_tensor *b, mo_tensor *w, 
     return w;
 }
 
-/* -A^-T w_bar w^T: the implicit gradient in A where w is taken for the solution. */
+/* Returns -A^-T w_bar w^T: the implicit gradient in A where w is taken for the solution. */
 static mo_tensor *implicit_gradient(mo_tape *t, mo_tensor *A, mo_tensor *w_bar, mo_tensor *w) {
     return mo_neg(t, mo_matmul(t, mo_solve(t, mo_transpose(t, A), w_bar), mo_transpose(t, w)));
 }
@@ -359,7 +359,7 @@ static int64_t peak(mo_context *ctx) {
     return bytes;
 }
 
-/* The gradient in A through K steps from zero, which the tape records. */
+/* Returns the gradient in A through K steps from zero, which the tape records. */
 static mo_tensor *unrolled_gradient(mo_tape *t, mo_tensor *A, mo_tensor *column[2], int64_t K) {
     mo_tensor *G = mo_null_tensor(mo_tape_context(t));
     mo_scope scope = mo_scope_open(t);

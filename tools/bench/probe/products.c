@@ -154,7 +154,7 @@ void probe_products(const probe *p) {
 
 /* ---- values ---- */
 
-/* The first entry of the product's result; NaN if the product is refused. */
+/* Returns the first entry of the product's result; NaN if the product is refused. */
 static float first_of(const probe *p, const seam_gemm *g) {
     float value = NAN;
     if (!seam_multiply(p->s, g))
