@@ -16,7 +16,7 @@ typedef enum mo_mode { MO_RECORD = 0, MO_EVAL } mo_mode;
 
 /* ---- tape ---- */
 
-/* Makes a tape in the context. Returns NULL only when out of memory. */
+/* Makes a tape in the context. Returns NULL when out of memory or if the context is NULL. */
 MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode);
 /* Frees every tensor, node and gradient made on the tape; keeps its memory for the next use. Never clears an error.
  * Until the reset after this one (in a context with .debug, for good), reading a freed tensor or passing it to an op

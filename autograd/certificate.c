@@ -2,10 +2,10 @@
  * code is the transpose of its vector-Jacobian product.
  *
  * Both sides are exact up to rounding, so that the comparison needs no step size and passes to 1e-10 where differences
- * pass to 1e-6. It fails for a vjp that is not linear in its cotangent, and for a vjp that loses the path from the
- * cotangent to its result (a value computed outside the tape, a gradient stopped): such a vjp is right at order 1, and
- * every derivative of it is wrong. It cannot detect a vjp of the wrong Jacobian, because the jvp is then wrong in the
- * same way; differences (gradcheck.c) detect that. */
+ * pass to 1e-6. The comparison fails for a vjp that is not linear in its cotangent, and for a vjp that loses the path
+ * from the cotangent to its result (a value computed outside the tape, a gradient stopped): such a vjp is right at
+ * order 1, and every derivative of it is wrong. The comparison cannot detect a vjp of the wrong Jacobian, because the
+ * jvp is then wrong in the same way; differences (gradcheck.c) detect that. */
 #include "autograd/sample.h"
 #include "autograd/tape.h"
 #include "tensor/files/number_text.h"

@@ -26,7 +26,7 @@ enum { FEW = 64 }; /* mo_tape_dot shows the elements of values up to this size *
 typedef struct value {
     const mo_tensor *tensor, *gradient; /* gradient NULL: not known */
     int64_t leaf;                       /* number among the leaves; -1: a node made the value */
-    bool reached;                       /* the loss depends on it, and it needs a gradient */
+    bool reached;                       /* the loss depends on the value, and the value needs a gradient */
 } value;
 
 typedef struct printer {

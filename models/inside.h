@@ -8,8 +8,8 @@
 
 /* ---- heads ---- */
 
-/* The most folds that a head's cross_validate takes. The held-out logits it writes are [.., stop[n - 1], C], defined up
- * to a constant per row, without a gradient. */
+/* The most folds that a head's cross_validate takes. The held-out logits that cross_validate writes are
+ * [.., stop[n - 1], C], defined up to a constant per row, without a gradient. */
 enum { MO_MAX_FOLDS = 64 };
 
 /* Returns head i of the library, counted from 0; NULL after the last one. */

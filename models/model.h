@@ -7,7 +7,8 @@
 /* ---- model.c ---- */
 
 /* Makes a model of an encoder, without a readout yet, and takes over the encoder's state, even on failure. Returns NULL
- * if out of memory. Other failures are set in the context, and mo_model_made then returns NULL. */
+ * if out of memory or after an error in the context. Other failures are set in the context, and mo_model_made then
+ * returns NULL. */
 mo_model *mo_model_make(mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows, uint64_t seed);
 /* Gives the model its encoder's own readout, which is borrowed. */
 void mo_model_own_readout(mo_model *m, const mo_own_readout *readout, double smoothing);

@@ -215,7 +215,7 @@ mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_
  *     f(J) = Y_J - G_JJ^-1 alpha_J,
  *     G'_ii = G_ii - G_iJ G_JJ^-1 G_Ji,  alpha' = alpha - G_J G_JJ^-1 alpha_J,  Yloo'_i = Y_i - alpha'_i / G'_ii,
  * which takes products with h = |J| columns instead of a factorization. With class weights b_i, rows and labels are
- * multiplied by sqrt(b_i), and f and Yloo are divided by it at the end; the b_i are not recomputed without J. */
+ * multiplied by sqrt(b_i), and f and Yloo are divided by sqrt(b_i) at the end; the b_i are not recomputed without J. */
 
 mo_inverted_mixture mo_kernel_mixture_invert(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);

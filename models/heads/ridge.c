@@ -28,8 +28,8 @@ static mo_tensor *ridge_solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_te
 }
 
 /* How K = X X^T is computed. mo_gram costs half but rounds differently from mo_matmul. The logits of `ridge` and
- * ridge_loo.c keep mo_matmul, because the shipped weights were trained with it. svm.c keeps it too, because for almost
- * equal rows the rounding of K decides which rows become support vectors. */
+ * ridge_loo.c keep mo_matmul, because the shipped weights were trained with it. svm.c keeps mo_matmul too, because for
+ * almost equal rows the rounding of K decides which rows become support vectors. */
 typedef enum { BY_PRODUCT, BY_GRAM, BY_GRAM_CENTRED } ridge_squares;
 
 /* Uses the caller's view Xt = X^T: with a second view of X, backward would copy a gradient before adding it. */

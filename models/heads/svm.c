@@ -8,8 +8,8 @@
  * their mean. v solves Pi (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, a symmetric system. The factor s, the mean of
  * K's diagonal, gives both terms the same scale. Linearly dependent support vectors, such as equal rows, make the
  * system singular, so it is not factorized; but the weights are unique, so the adjoint of v lies in the system's range,
- * and conjugate gradients stay in this range. The gradient follows from the implicit function theorem: it reaches Zs,
- * Zq and lambda, but not the labels, and has only first order. At most 4,096 support rows.
+ * and conjugate gradients stay in this range. The gradient follows from the implicit function theorem; the gradient
+ * reaches Zs, Zq and lambda, but not the labels, and has only first order. At most 4,096 support rows.
  *
  * A row of weight w counts as w rows: w times its loss is the loss of w Z1_i at the margin w. */
 #include "models/heads/heads.h"

@@ -34,8 +34,8 @@ static bool implicit_shape(mo_call *c) {
     return mo_call_output(c, 0, x->dtype, x->ndim, x->shape);
 }
 
-/* Writes the residual to the report and raises if it is too large, unless `accept` is set. Returns false if it raised.
- * Checks nothing if options.residual is below 0. */
+/* Writes the residual to the report and raises an error if the residual is too large, unless `accept` is set. Returns
+ * false after raising. Checks nothing if options.residual is below 0. */
 static bool check_residual(mo_call *c, const mo_implicit_problem *p, const mo_implicit_graph *g) {
     const mo_implicit_options *o = &p->options;
     if (o->residual < 0)

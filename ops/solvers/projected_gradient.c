@@ -37,8 +37,8 @@ static mo_tensor *project(state *q, mo_tensor *y, mo_tensor *g) {
     return mo_simplex_project(t, mo_sub(t, y, mo_mul(t, mo_item_write(t, q->like, q->h), g)));
 }
 
-/* Halves h of every item for which the bound of the file comment does not hold at x' = P(y - h g). Returns whether it
- * holds for all items. */
+/* Halves h of every item for which the bound of the file comment does not hold at x' = P(y - h g). Returns whether
+ * the bound holds for all items. */
 static bool bound_holds(state *q, mo_tensor *y, mo_tensor *g) {
     mo_solver *s = q->s;
     mo_scope scope = mo_scope_open(s->t);

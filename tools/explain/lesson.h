@@ -95,7 +95,7 @@ int lesson_run(lesson *l);
 mo_tensor *lesson_forward(lesson *l);
 /* Writes the gradient of the loss in the named value, by central differences, to `slope`. Returns false on failure. */
 bool lesson_differences(lesson *l, const char *name, mo_tensor *value, space moves, matrix *slope);
-/* Copies T to m and names it. Returns false on failure, or if T has more than MOST_VALUES elements. */
+/* Copies T to m, with the name. Returns false on failure, or if T has more than MOST_VALUES elements. */
 bool read_matrix(lesson *l, const char *name, mo_tensor *T, matrix *m);
 
 /* ---- lesson_inputs.c ---- */

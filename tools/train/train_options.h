@@ -26,7 +26,7 @@ typedef struct train_options {
 } train_options;
 
 /* Reads the command line; ends the program on wrong usage. Returns false if the settings of the run to resume cannot be
- * read; it has then reported why. */
+ * read; the function has then reported why. */
 bool parse_train_options(train_options *o, int argc, char **argv);
 void free_train_options(train_options *o);
 bool replays(const train_options *o);
