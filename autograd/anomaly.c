@@ -17,7 +17,7 @@ void mo_tape_set_anomaly(mo_tape *t, bool on) {
 
 /* The first element that is not finite. */
 typedef struct culprit {
-    int64_t at; /* row-major; -1: every element is finite */
+    int64_t at; /* row-major index of the element; -1: every element is finite */
     const char *value;
 } culprit;
 
@@ -61,7 +61,7 @@ static culprit scan(const mo_tensor *T) {
     return found;
 }
 
-/* "nan at [1, 2] of output 0 [3, 4] float32" */
+/* Writes "nan at [1, 2] of output 0 [3, 4] float32". */
 static void describe(char *text, size_t bytes, culprit found, const char *side, int i, const mo_tensor *T) {
     int64_t index[MO_MAX_AXES], rest = found.at;
     char at[160], shape[160];

@@ -16,7 +16,7 @@ typedef enum mo_mode { MO_RECORD = 0, MO_EVAL } mo_mode;
 
 /* ---- tape ---- */
 
-/* Makes a tape in the context. Returns NULL only when out of memory. */
+/* Makes a tape in the context. Returns NULL when out of memory or if the context is NULL. */
 MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode);
 /* Frees every tensor, node and gradient made on the tape; keeps its memory for the next use. Never clears an error.
  * Until the reset after this one (in a context with .debug, for good), reading a freed tensor or passing it to an op
@@ -40,13 +40,13 @@ MO_API void mo_tape_set_anomaly(mo_tape *t, bool on);
  * shows the gradients of the newest scalar with respect to every value; afterwards, the gradients of the leaves. The
  * tape does not change. Works in the error state too, and keeps the error. Returns the status. */
 MO_API mo_code mo_tape_dot(mo_tape *t, const char *path);
-/* Tensors of the tape: uninitialised; a scalar; filled with value; copied from row-major host memory. They have no
- * gradient; to differentiate with respect to one, make it a leaf. */
+/* These four make tensors of the tape: uninitialised, a scalar, filled with value, copied from row-major host memory.
+ * The tensors have no gradient; to differentiate with respect to one, make it a leaf by mo_require_grad. */
 MO_API mo_tensor *mo_tape_tensor(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape);
 MO_API mo_tensor *mo_scalar(mo_tape *t, mo_dtype dtype, double value);
 MO_API mo_tensor *mo_full(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, double value);
 MO_API mo_tensor *mo_from(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
-/* X as a constant, by a view: no gradient flows through the result. */
+/* Returns a view of X that is a constant: no gradient flows through it. */
 MO_API mo_tensor *mo_stop_gradient(mo_tape *t, mo_tensor *X);
 /* Keeps the value of a tape's tensor readable after backward; without it, backward releases the values it has consumed.
  * Returns X. */
@@ -69,13 +69,13 @@ MO_API void mo_scope_close(mo_tape *t, const mo_scope *scope, mo_tensor *const *
 
 /* ---- leaves ---- */
 
-/* A named, zeroed leaf that needs a gradient; it outlives tapes and owns its gradient buffer. Release with
+/* Returns a named, zeroed leaf that needs a gradient; it outlives tapes and owns its gradient buffer. Release with
  * mo_tensor_release. */
 MO_API mo_tensor *mo_parameter(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape);
 MO_API const char *mo_tensor_name(const mo_tensor *X); /* "" if it has none */
 /* Declares that a leaf (a tensor of no tape) or a fresh constant of a tape needs a gradient. Returns X. */
 MO_API mo_tensor *mo_require_grad(mo_tensor *X);
-/* A leaf's gradient, accumulated by mo_backward since mo_zero_grad; borrowed; NULL if backward has not reached it. */
+/* Returns a leaf's gradient, summed by mo_backward since mo_zero_grad; borrowed; NULL if backward did not reach it. */
 MO_API mo_tensor *mo_grad_of(const mo_tensor *leaf);
 MO_API void mo_zero_grad(mo_tensor *leaf);
 
@@ -85,7 +85,7 @@ typedef enum mo_grad_flags {
     MO_CREATE_GRAPH = 1, /* record the ops of backward, so that the gradients can be differentiated; implies
                           * MO_RETAIN */
     MO_RETAIN = 2,       /* keep saved tensors: backward can run again over the same nodes */
-    MO_ALLOW_UNUSED = 4  /* an output that depends on no tensor with a gradient gives zeros instead of an error */
+    MO_ALLOW_UNUSED = 4  /* zeros instead of an error if no output depends on a tensor that needs a gradient */
 } mo_grad_flags;
 
 /* Adds the gradient of the scalar loss to every leaf that needs one. Saved tensors, gradients and intermediate values
@@ -93,8 +93,8 @@ typedef enum mo_grad_flags {
 MO_API mo_code mo_backward(mo_tape *t, mo_tensor *loss);
 /* grads[j] = sum_i <gs[i], d ys[i] / d xs[j]>: tensors of the tape, zero if no path leads from xs[j] to a y. gs may be
  * NULL (all ones) or hold NULLs; flags: mo_grad_flags. If no y depends on anything that needs a gradient (the ys are
- * data, or gradients taken without MO_CREATE_GRAPH), mo_grad raises MO_INVALID unless MO_ALLOW_UNUSED is given. Nodes
- * that do not depend on xs cost nothing. Returns the status. */
+ * data, or gradients taken without MO_CREATE_GRAPH), mo_grad raises MO_INVALID unless MO_ALLOW_UNUSED is given. The
+ * vjps of nodes that do not depend on xs do not run. Returns the status. */
 MO_API mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs,
     mo_tensor **grads, int nx, unsigned flags);
 /* mo_grad for the common case: the gradients of one scalar loss with respect to n tensors, with gs NULL and flags 0. */
@@ -112,8 +112,9 @@ MO_API mo_code mo_jvp(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const
 /* ---- checker: derivatives against central differences in float64 ---- */
 
 typedef struct mo_check_result {
-    int samples;  /* samples compared */
-    double error; /* the largest relative error of a directional derivative */
+    int samples; /* samples compared */
+    double
+        error; /* the relative error that exceeds its tolerance most or comes closest to it; infinite after a failure */
     bool pass;
     char worst[256]; /* sample, input and values at the largest error, or the reason of a failure */
 } mo_check_result;

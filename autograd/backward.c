@@ -86,8 +86,8 @@ static void collect(run *r, const mo_node *node, const bool *needs, mo_tensor **
             mo_contribute(t, mo_slot_of(&r->slots, node->in[i]), in_bar[i], r->flags & MO_CREATE_GRAPH);
 }
 
-/* Runs a vjp. It may turn recording on and take gradients itself; unless a graph is being created, the nodes that it
- * records are dropped with its tensors. */
+/* Runs a vjp. The vjp may turn recording on and take gradients itself; unless a graph is being created, the nodes that
+ * it records are dropped with its tensors. */
 static void call_vjp(run *r, mo_vjp *v) {
     mo_tape *t = r->t;
     mo_scope scope = mo_scope_open(t);

@@ -2,10 +2,10 @@
  * code is the transpose of its vector-Jacobian product.
  *
  * Both sides are exact up to rounding, so that the comparison needs no step size and passes to 1e-10 where differences
- * pass to 1e-6. It fails for a vjp that is not linear in its cotangent, and for a vjp that loses the path from the
- * cotangent to its result (a value computed outside the tape, a gradient stopped): such a vjp is right at order 1, and
- * every derivative of it is wrong. It cannot detect a vjp of the wrong Jacobian, because the jvp is then wrong in the
- * same way; differences (gradcheck.c) detect that. */
+ * pass to 1e-6. The comparison fails for a vjp that is not linear in its cotangent, and for a vjp that loses the path
+ * from the cotangent to its result (a value computed outside the tape, a gradient stopped): such a vjp is right at
+ * order 1, and every derivative of it is wrong. The comparison cannot detect a vjp of the wrong Jacobian, because the
+ * jvp is then wrong in the same way; differences (gradcheck.c) detect that. */
 #include "autograd/sample.h"
 #include "autograd/tape.h"
 #include "tensor/files/number_text.h"
@@ -15,7 +15,8 @@
 
 enum { CERTIFIED = MO_MAX_INPUTS + MO_MAX_OUTPUTS };
 
-/* sum_i <a_i, b_i>, float64; adds |a_i . b_i| entry by entry to *size, the scale of the rounding error. */
+/* Returns sum_i <a_i, b_i> in float64. Adds the absolute value of each product of two entries to *size, the scale of
+ * the rounding error. */
 static double certificate_product(mo_context *ctx, mo_tensor *const *a, mo_tensor *const *b, int n, double *size) {
     double sum = 0;
     for (int i = 0; i < n && mo_ok(ctx); i++) {
@@ -34,7 +35,7 @@ static double certificate_product(mo_context *ctx, mo_tensor *const *a, mo_tenso
     return sum;
 }
 
-/* A random direction of unit length in the shape of an input; the caller releases it. */
+/* Returns a random direction of unit length in the shape of an input; the caller releases it. */
 static mo_tensor *certificate_direction(
     mo_context *ctx, const mo_sample_input *input, const mo_tensor *X, mo_random *r) {
     int64_t n = mo_numel(X);
@@ -61,7 +62,7 @@ static int certificate_outputs(const mo_certified *p, mo_tape *t, mo_tensor **y,
     return n;
 }
 
-/* Computes both sides along the directions v of the leaves x. */
+/* Computes sides[0] = <J v, w> and sides[1] = <v, J^T w> along the directions v of the leaves x. */
 static void certificate_sides(
     const mo_certified *p, mo_tensor **x, mo_tensor **v, int nx, double sides[2], double *size) {
     mo_tensor *y[CERTIFIED], *w[CERTIFIED], *tangents[CERTIFIED], *gradients[CERTIFIED];

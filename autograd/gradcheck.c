@@ -4,8 +4,8 @@
  *     <grad s, v>  must equal  (s(x + e v) - s(x - e v)) / 2e  up to O(e^2) + O(u / e),
  * with e = 1e-5 about 1e-10. Each output of f is checked by itself, so that a large output does not hide an error in a
  * small one. Order two is the same check on the function (x, G) -> grad s, recorded with MO_CREATE_GRAPH: vjps are made
- * of ops, so no other machinery is needed. It only asks whether the gradient is differentiated correctly, and a wrong
- * gradient can pass; so order one comes first.
+ * of ops, so no other machinery is needed. Order two only asks whether the gradient is differentiated correctly, and a
+ * wrong gradient can pass; so order one comes first.
  *
  * Differences along all inputs at one point miss rules that are wrong elsewhere. So the gradient is taken again in
  * these ways, and must stay the same or be right there too:
@@ -147,8 +147,8 @@ static void read_numbers(const mo_tensor *T, double *x) {
     free(narrow);
 }
 
-/* A leaf of the given shape with the first values of A. In memory the rest of A and then B follow, so that an op that
- * reads beyond the leaf still reads memory of the leaf's storage. */
+/* Returns a leaf of the given shape with the first values of A. In memory the rest of A and then B follow, so that an
+ * op that reads beyond the leaf still reads memory of the leaf's storage. */
 static mo_tensor *leaf_with_room(const mo_tensor *A, const mo_tensor *B, int ndim, const int64_t *shape) {
     mo_context *ctx = mo_tensor_context(A);
     int64_t n = 2 * mo_numel(A);
@@ -258,7 +258,8 @@ static bool take_gradient(problem *p, const way *w, double *g) {
 
 /* ---- against differences ---- */
 
-/* s at x + e v, where v perturbs input i; restores x. Returns whether f could be evaluated. */
+/* Writes s of each output at x + e v to sum, where v perturbs input i; restores x. Returns whether f could be
+ * evaluated. */
 static bool perturbed(problem *p, int i, const double *x, const double *v, double e, double *sum) {
     int64_t n = mo_numel(p->in[i]);
     double *moved = check_numbers(p->ctx, n), size[MAX_TENSORS];
@@ -272,8 +273,8 @@ static bool perturbed(problem *p, int i, const double *x, const double *v, doubl
     return fine;
 }
 
-/* The least number by which an error is divided. Rounding changes the terms of s, values inside f and the other outputs
- * by 1e-16 of their size, which a difference quotient makes 1e-11. */
+/* Returns the least number by which an error is divided. Rounding changes the terms of s, values inside f and the other
+ * outputs by 1e-16 of their size, which a difference quotient makes 1e-11. */
 static double least_scale(const problem *p, double size) {
     return fmax(fmax(1e-4, 1e-2 * size), 1e-5 * p->all_sizes);
 }
@@ -378,7 +379,7 @@ static void check_subsets(problem *p, const double *whole, unsigned graph) {
     }
 }
 
-/* Whether the gradient changes or an error is raised if the undeclared inputs and outputs among `poison` are
+/* Returns whether the gradient changes or an error is raised if the undeclared inputs and outputs among `poison` are
  * overwritten. */
 static bool shows_poison(problem *p, const double *whole, uint64_t poison) {
     int input = 0;
@@ -403,7 +404,7 @@ static void check_declarations(problem *p, const double *whole) {
         judge(p, INFINITY, p->tolerance, "the vjp reads inputs or outputs that reads_in and reads_out do not declare");
 }
 
-/* Writes the gradient of each single output into one of p->n_out arrays; their sum must be the whole gradient. Returns
+/* Writes the gradient of each output k alone to single[k]. Checks that these gradients add up to `whole`. Returns
  * whether all gradients could be taken. */
 static bool check_outputs(problem *p, const double *whole, double *const *single) {
     int64_t n = p->at[p->n_in];
@@ -558,8 +559,8 @@ static void check_certificate(problem *p) {
     }
 }
 
-/* Draws cotangents. Order 0: checks the certificate. Order 1 or 2: checks order one and, if it passed and is not the
- * last, order two. */
+/* Draws cotangents. With order 0, checks the certificate. With order 1 or 2, checks order one; with order 2, then
+ * checks order two if order one passed. */
 static void check_point(problem *p, bool thorough, int order, double tolerance) {
     p->order = 1;
     p->tolerance = order == 2 ? 0.1 * tolerance : tolerance;
@@ -578,7 +579,7 @@ static void check_point(problem *p, bool thorough, int order, double tolerance) 
 
 /* ---- other shapes ---- */
 
-/* Whether Y is A and B stacked along a new first axis, up to rounding. */
+/* Returns whether Y is A and B stacked along a new first axis, up to rounding. */
 static bool is_stack(mo_context *ctx, const mo_tensor *Y, const mo_tensor *A, const mo_tensor *B) {
     int64_t n = mo_numel(A);
     bool same = mo_ndim(Y) == mo_ndim(A) + 1 && mo_dim(Y, 0) == 2 && mo_tensor_dtype(Y) == mo_tensor_dtype(A);
@@ -601,8 +602,8 @@ static bool is_stack(mo_context *ctx, const mo_tensor *Y, const mo_tensor *A, co
     return same;
 }
 
-/* Whether f of the batch b gives the stacked results of f at the two points of p. Input `shared` has one value for both
- * points (-1: no input has). */
+/* Returns whether f of the batch b gives the stacked results of f at the two points of p. Input `shared` has one value
+ * for both points (-1: no input has). */
 static bool is_batch(problem *p, const problem *b, int shared) {
     mo_tensor *Y[MAX_TENSORS], *A[MAX_TENSORS], *B[MAX_TENSORS], *second[MAX_TENSORS];
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
@@ -664,8 +665,8 @@ static void check_oblong(problem *p, int order, double tolerance) {
     mo_tensor_release(b.in[0]);
 }
 
-/* Checks f on a matrix that is not square, then with a leading axis on all inputs, and with one on all inputs but
- * one. */
+/* Checks f on a matrix that is not square, then with a leading axis on all inputs, then with a leading axis on all
+ * inputs but one. */
 static void check_shapes(problem *p, int order, double tolerance) {
     if (p->v->ratio <= 1)
         check_oblong(p, order, tolerance);
@@ -679,7 +680,7 @@ static void check_shapes(problem *p, int order, double tolerance) {
 
 /* ---- one op ---- */
 
-/* Whether the vjp of op is declared to read input i, or output i - MO_MAX_INPUTS. */
+/* Returns whether the vjp of op is declared to read input i, or output i - MO_MAX_INPUTS. */
 static bool is_declared(const mo_op *op, int i) {
     return i < MO_MAX_INPUTS ? op->reads_in >> i & 1 : op->reads_out >> (i - MO_MAX_INPUTS) & 1;
 }
@@ -706,7 +707,7 @@ static void op_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **
         poison_undeclared(call, in, n_in, out);
 }
 
-/* A tensor of float32 with the values of X. */
+/* Returns a tensor of float32 with the values of X. */
 static mo_tensor *narrowed(const mo_tensor *X) {
     int64_t n = mo_numel(X);
     double *x = check_numbers(mo_tensor_context(X), n);
@@ -809,7 +810,7 @@ static void check_sample(const mo_op *op, const mo_sample *s, int order, double 
         s->finish(p->ctx, attributes);
 }
 
-/* The result of a check that cannot be made, with the reason in `worst`. */
+/* Returns the result of a check that cannot be made, with the reason in `worst`. */
 static mo_check_result refusal(const char *reason) {
     mo_check_result result = {0};
     snprintf(result.worst, sizeof result.worst, "%s", reason);
@@ -850,8 +851,8 @@ mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_
 
 /* ---- a function at given inputs ---- */
 
-/* A leaf near X: each entry is moved by about `nearby` times its size, an entry of 0 by about `nearby` times the root
- * mean square of X. */
+/* Returns a leaf near X: each entry is moved by about `nearby` times its size, an entry of 0 by about `nearby` times
+ * the root mean square of X. */
 static mo_tensor *moved(problem *p, mo_tensor *X) {
     int64_t n = mo_numel(X);
     double *x = check_numbers(p->ctx, n), usual = 0;

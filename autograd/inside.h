@@ -19,9 +19,9 @@ typedef struct mo_parameter_form {
     int64_t shape[MO_MAX_AXES];
 } mo_parameter_form;
 
-/* n parameters in one block of memory, in this order, each at the next multiple of 64 bytes. Layers of one shape then
- * lie at equal distances, so that one batched product can read them. The memory is freed with the last parameter. Each
- * behaves like a parameter of mo_parameter; on failure all of P are null tensors. */
+/* Makes n parameters in one block of memory, in the order of form, each at the next multiple of 64 bytes. Layers of one
+ * shape then lie at equal distances, so that one batched product can read them. The block is freed with the last
+ * parameter. P[i] behaves like a parameter made by mo_parameter; on failure every P[i] is the null tensor. */
 MO_API void mo_parameters(mo_context *ctx, mo_dtype dtype, int n, const mo_parameter_form *form, mo_tensor **P);
 
 /* The ops registered in a context. */

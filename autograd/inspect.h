@@ -1,5 +1,5 @@
-/* autograd/inspect.h - the recorded graph as text, and the time spent in each op. It promises nothing: any release may
- * change it. */
+/* autograd/inspect.h - the recorded graph as text, and the time spent in each op. The header promises nothing: any
+ * release may change it. */
 #ifndef MO_INSPECT_H
 #define MO_INSPECT_H
 
@@ -31,7 +31,7 @@ typedef struct mo_print_options {
 /* Writes the recorded graph, oldest node first: every node with its inputs, shapes and dtypes, as lines of text or for
  * graphviz; options may be NULL (text). Works in the error state too. Returns the status. */
 MO_API mo_code mo_tape_print(const mo_tape *t, const mo_print_options *options, mo_write write, void *state);
-/* mo_tape_print into a file, in any format, with gradients. Returns the status. */
+/* mo_tape_print into a file, in any format, with gradients unless options->no_gradients. Returns the status. */
 MO_API mo_code mo_tape_write(mo_tape *t, const mo_print_options *options, const char *path);
 
 /* One op at one place: in forward, or called by the rule (vjp) of one op. The counts start at mo_profile_start. */

@@ -20,8 +20,8 @@ typedef struct mo_call {
 
 /* The inputs and results of a vjp. out_bar[i] is NULL if no gradient arrived. For every i with needs[i] the rule sets
  * in_bar[i], or leaves it NULL for zero. The engine adds contributions, the rule never does. A rule may differentiate
- * graph code itself: mo_tape_set_mode(t, MO_RECORD) holds until the rule returns. It then calls mo_grad for tensors of
- * its own (in[i] passed through an op), with MO_CREATE_GRAPH so that its result can be differentiated too. */
+ * graph code itself: mo_tape_set_mode(t, MO_RECORD) holds until the rule returns. Such a rule calls mo_grad for tensors
+ * of its own (in[i] passed through an op), with MO_CREATE_GRAPH so that its result can be differentiated too. */
 typedef struct mo_vjp {
     mo_tape *t;
     const mo_op *op;
@@ -116,12 +116,12 @@ MO_API mo_view mo_call_dense(mo_call *c, int i);
 /* Keeps a by-product (made by mo_tape_tensor, or an input) for the vjp as saved[n_saved++]. */
 MO_API void mo_call_save(mo_call *c, mo_tensor *T);
 
-/* Checks an op's vjp on its samples. order 1: against differences, to 1e-6; 2: also the vjp of the vjp, to 1e-5; 0:
- * that <Y_bar, J v> = <J^T Y_bar, v> to 1e-10, with J v from mo_jvp, which cannot detect a vjp of a wrong J. At orders
- * 1 and 2 the gradient must also stay the same if fewer inputs need a gradient, if an output has no cotangent, after a
- * change in place of values that reads_in and reads_out do not name, and to 1e-3 in float32; and it must be right for
- * two inputs in a batch if the op takes a batch. An op without samples fails, and so does an op whose samples
- * differentiate no input. */
+/* Checks an op's vjp on its samples. Order 1 checks it against differences, to 1e-6; order 2 also the vjp of the vjp,
+ * to 1e-5. Order 0 checks that <Y_bar, J v> = <J^T Y_bar, v> to 1e-10, with J v from mo_jvp; this cannot detect a vjp
+ * of a wrong J. At orders 1 and 2 the gradient must also stay the same if fewer inputs need a gradient, if an output
+ * has no cotangent, after a change in place of values that reads_in and reads_out do not name, and to 1e-3 in float32;
+ * and it must be right for two inputs in a batch if the op takes a batch. An op without samples fails, and so does an
+ * op whose samples differentiate no input; an op without a vjp passes. */
 MO_API mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_t seed);
 
 #endif

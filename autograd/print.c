@@ -26,7 +26,7 @@ enum { FEW = 64 }; /* mo_tape_dot shows the elements of values up to this size *
 typedef struct value {
     const mo_tensor *tensor, *gradient; /* gradient NULL: not known */
     int64_t leaf;                       /* number among the leaves; -1: a node made the value */
-    bool reached;                       /* the loss depends on it, and it needs a gradient */
+    bool reached;                       /* the loss depends on the value, and the value needs a gradient */
 } value;
 
 typedef struct printer {
@@ -43,7 +43,7 @@ typedef struct printer {
 
 /* ---- numbering ---- */
 
-/* The entry of a leaf in the hash table, or the empty entry where it belongs. */
+/* Returns the entry of a leaf in the hash table, or the empty entry where it belongs. */
 static int64_t *place_of(const printer *p, const mo_tensor *T) {
     uint64_t hash = (uint64_t)(uintptr_t)T * 0x9e3779b97f4a7c15u;
     int64_t i = (int64_t)(hash >> 32) & (p->capacity - 1);
@@ -104,7 +104,7 @@ static void free_values(printer *p) {
 /* ---- gradients ---- */
 
 /* Marks the loss, which is the newest scalar of forward that needs a gradient, and the values that need a gradient and
- * on which it depends. Returns whether backward has consumed a node on the way. */
+ * on which the loss depends. Returns whether backward has consumed a node on the way. */
 static bool mark_reached(printer *p) {
     bool consumed = false;
     for (p->loss = p->n - 1; p->loss >= 0; p->loss--) {
@@ -158,7 +158,7 @@ static void find_gradients(printer *p, mo_tape *t) {
 
 static void put(printer *p, const char *pattern, ...) __attribute__((format(printf, 2, 3)));
 
-/* At most 511 bytes. */
+/* Writes at most 511 bytes of text; cuts off the rest. */
 static void put(printer *p, const char *pattern, ...) {
     char text[512];
     va_list args;

@@ -56,7 +56,7 @@ typedef struct mo_certified {
 } mo_certified;
 
 /* Compares <J v, w> with <v, J^T w> along random directions v. If the relative error is larger than result->error,
- * replaces that. */
+ * replaces result->error and result->worst. */
 void mo_certify(const mo_certified *p, mo_random *r, mo_check_result *result);
 
 #endif

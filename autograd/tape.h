@@ -6,7 +6,7 @@
 #include "tensor/arena.h"
 #include "tensor/storage.h"
 
-/* One recorded execution. The arrays follow the node in the tape's host arena. */
+/* One recorded execution. The arrays follow the node in the tape's arena `graph`. */
 typedef struct mo_node {
     const mo_op *op;
     int n_in, n_out, n_saved;
@@ -44,10 +44,10 @@ struct mo_tape {
     mo_holder holder;        /* the tape's entry in the context's list of tapes */
 };
 
-/* Whether the tape can be used. Returns false for NULL, without an error because there is no context, and for a
+/* Returns whether the tape can be used. Returns false for NULL, without an error because there is no context, and for a
  * released tape, after raising MO_STATE. */
 bool mo_tape_lives(const mo_tape *t, const char *what);
-/* The context of the tape; NULL if t is NULL, as public functions need. */
+/* Returns the context of the tape; NULL if t is NULL, as public functions need. */
 static inline mo_context *mo_context_of_tape(const mo_tape *t) {
     return t ? t->ctx : NULL;
 }
@@ -56,7 +56,7 @@ mo_tensor *mo_tape_header(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *s
 /* Makes a header on the tape that is a window onto the storage of X; offset counts from X's first element. */
 mo_tensor *mo_tape_window(
     mo_tape *t, const mo_tensor *X, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset);
-/* Drops a header and its reference to the storage. */
+/* Drops the reference of the header T to its storage. The header stays on the tape. */
 void mo_tape_drop(mo_tape *t, mo_tensor *T);
 /* Drops every header made since mark (a value of n_tensors) except the n in keep. */
 void mo_tape_sweep(mo_tape *t, int64_t mark, mo_tensor *const *keep, int n);
@@ -66,18 +66,18 @@ void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope);
 void mo_call_inputs(const mo_call *c, char *text, size_t bytes);
 /* Records the call as a node. */
 void mo_tape_record(mo_tape *t, const mo_call *c);
-/* Whether each of the n tensors is a leaf or on the tape, and has its value; raises if not. `what` names the tensors in
- * the message: "output". */
+/* Returns whether each of the n tensors is a leaf or on the tape, and has its value; raises if not. `what` names the
+ * tensors in the message: "output". */
 bool mo_check_gradient_tensors(mo_tape *t, const char *what, mo_tensor *const *T, int n);
-/* Whether ny and nx are 0 or more, and the lists with entries are not NULL; raises if not. */
+/* Returns whether ny and nx are 0 or more, and the lists with entries are not NULL; raises if not. */
 bool mo_check_gradient_lists(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, mo_tensor **grads, int nx);
-/* Whether an output needs a gradient, or flags have MO_ALLOW_UNUSED; raises if neither. Without such an output every
- * gradient is zero, usually by mistake: the loss depends on data alone, or on a gradient that was not recorded. */
+/* Returns whether an output needs a gradient, or flags have MO_ALLOW_UNUSED; raises if neither. Without such an output
+ * every gradient is zero, usually by mistake: the loss depends on data alone, or on a gradient not recorded. */
 bool mo_check_gradient_path(mo_tape *t, mo_tensor *const *ys, int ny, unsigned flags);
-/* Whether the values that the vjp of a node reads are those that were recorded; raises if not. */
+/* Returns whether the values that the vjp of a node reads are those that were recorded; raises if not. */
 bool mo_check_recorded(mo_context *ctx, const mo_node *node);
 
-/* A + B, the sum of two contributions to one gradient (the only op of autograd/); recorded if needed. */
+/* Returns A + B, the sum of two contributions to one gradient (the only op of autograd/); recorded if needed. */
 mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* A + B written over A, a gradient to which the caller holds the only reference. */
 void mo_accumulate_in_place(mo_tape *t, mo_tensor *A, const mo_tensor *B);

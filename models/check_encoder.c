@@ -46,8 +46,8 @@ static void encoder_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tens
     out[0] = encode(t, state, 0);
 }
 
-/* The largest difference between embeddings encoded two rows at a time and all at once, divided by the largest entry or
- * by 1, whichever is larger. */
+/* Returns the largest difference between embeddings encoded two rows at a time and all at once, divided by the largest
+ * entry or by 1, whichever is larger. */
 static double block_error(mo_context *ctx, const problem *p) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *whole = encode(t, p, 0), *apart = mo_sub(t, encode(t, p, 2), whole);

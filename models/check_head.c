@@ -114,8 +114,8 @@ static void head_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
     }
 }
 
-/* The largest difference between the logits of a batch and of its episodes one by one, divided by the largest logit or
- * by 1, whichever is larger. */
+/* Returns the largest difference between the logits of a batch and of its episodes one by one, divided by the largest
+ * logit or by 1, whichever is larger. */
 static double batch_error(problem *p) {
     mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
     mo_tensor *together, *in[MAX_IN];
@@ -145,7 +145,7 @@ static double batch_error(problem *p) {
     return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
 }
 
-/* |<J u, v> - <u, J v>| / (|v| |J^T u|) for J = dF/dW of a residual, at random W, u and v. */
+/* Returns |<J u, v> - <u, J v>| / (|v| |J^T u|) for J = dF/dW of a residual, at random W, u and v. */
 static double asymmetry(problem *p, uint64_t seed) {
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
     mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, UINT64_MAX);

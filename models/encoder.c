@@ -51,8 +51,6 @@ mo_tensor *mo_encode_blocks(
     return row_blocks_encode_rows(t, &(blocks){max_rows, join, encode, state}, 0, n);
 }
 
-/* ---- encoders ---- */
-
 /* ---- the checks of an encoder ---- */
 
 static void validate_parameter(mo_context *ctx, const mo_encoder *encoder, int i) {

@@ -46,7 +46,7 @@ typedef struct mo_episode {
     int64_t max_rows; /* rows per block; backward encodes each block again. 0: all rows at once, kept in memory */
 } mo_episode;
 
-/* The rows of that name, gathered by their index if any. Raises MO_INVALID with the name if the episode has none. */
+/* Returns the rows of that name, gathered by their index if any. Raises MO_INVALID with the name if there are none. */
 MO_API mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *name);
 
 /* ---- encoder: parameters, and graph code from an episode's rows to embeddings ---- */
@@ -55,7 +55,7 @@ MO_API mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *n
 enum {
     MO_MAX_ENCODER_PARAMETERS = 36,
     MO_MAX_ENCODER_SETTINGS = 16,
-    MO_MAX_SETTINGS = MO_MAX_ENCODER_SETTINGS + 8 /* with the readout's */
+    MO_MAX_SETTINGS = MO_MAX_ENCODER_SETTINGS + 8 /* of encoder and readout together */
 };
 #define MO_ENCODER_DIM (-1)    /* as an axis of a parameter's shape: d, the width of rows of nodes */
 #define MO_ENCODER_BLOCKS (-2) /* as an axis of a parameter's shape: l + 1, the number of hops with hop 0 */
@@ -66,7 +66,7 @@ typedef struct mo_encoder_parameter {
     double start, spread;
     int ndim; /* 0 to 3 */
     int64_t shape[3];
-    int64_t fan_in;       /* 0: the size of its last axis */
+    int64_t fan_in;       /* 0: the size of the parameter's last axis */
     const double *values; /* all initial values, row-major; NULL: drawn at random */
 } mo_encoder_parameter;
 

@@ -77,7 +77,8 @@ static bool check_hops(mo_tape *t, const gamlp *m, const mo_tensor *hops) {
     return mo_ok(ctx);
 }
 
-/* Dropout of the hops H [K, n, d], hop by hop. It numbers the entries of a hop over all rows of the episode. */
+/* Returns the hops H [K, n, d] after dropout, hop by hop. Dropout numbers the entries of a hop over all rows of the
+ * episode. */
 static mo_tensor *drop_hops(mo_tape *t, const gamlp *m, mo_tensor *H, row_range rows, mo_random *r) {
     int K = m->options.hops + 1;
     mo_tensor *hop[MAX_HOPS + 1];
@@ -129,7 +130,7 @@ static mo_tensor *last_layer(mo_tape *t, const gamlp *m, mo_tensor *z, mo_tensor
     return residual(m) ? mo_add(t, z, h) : z;
 }
 
-/* The embeddings of nodes. */
+/* Returns the embeddings of nodes. */
 static mo_tensor *gamlp_embed(mo_tape *t, const gamlp *m, mo_tensor *hops, row_range rows, mo_random *r) {
     mo_tensor *h, *z = hidden(t, m, hops, rows, r, &h);
     return last_layer(t, m, z, h);

@@ -8,11 +8,11 @@
 
 /* ---- heads ---- */
 
-/* The most folds that a head's cross_validate takes. The held-out logits it writes are [.., stop[n - 1], C], defined up
- * to a constant per row, without a gradient. */
+/* The most folds that a head's cross_validate takes. The held-out logits that cross_validate writes are
+ * [.., stop[n - 1], C], defined up to a constant per row, without a gradient. */
 enum { MO_MAX_FOLDS = 64 };
 
-/* The heads of the library, numbered from 0; NULL after the last one. */
+/* Returns head i of the library, counted from 0; NULL after the last one. */
 MO_API const mo_head *mo_head_at(int i);
 /* Returns whether the head was built for this library and is complete; if not, raises MO_INVALID with the field. */
 MO_API bool mo_head_validate(mo_context *ctx, const mo_head *head);
@@ -57,17 +57,17 @@ typedef struct mo_own_readout {
     mo_tensor *(*apply)(
         mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *alpha, mo_tensor *Zq);
     mo_tensor *(*transduce)(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all);
-    /* Leave-out logits, for nodes and graphs without centres. `invert` writes two tensors that describe the fit of all
-     * rows. From these, `without` returns the logits [h, C] of the rows row[0 .. h - 1] by a readout fitted without
-     * these rows, and writes to `each` the logits [E, R, h, C] of every single expert and penalty. */
+    /* Leave-out logits, for episodes of nodes or graphs that have no centres. `invert` writes two tensors that describe
+     * the fit of all rows. From these, `without` returns the logits [h, C] of the rows row[0 .. h - 1] by a readout
+     * fitted without these rows, and writes to `each` the logits [E, R, h, C] of every single expert and penalty. */
     void (*invert)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *inverted[2]);
     mo_tensor *(*without)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2],
         const int64_t *row, int64_t h, mo_tensor **each);
 } mo_own_readout;
 
-/* The number of experts that use embeddings: 1 for nodes ("T", a linear kernel), 2 for links and graphs ("T" and "Tg",
- * a Gaussian kernel), 0 if inductive. They precede the episode's kernels in the mixture. name (may be NULL): receives
- * their names. */
+/* Returns the number of experts that use embeddings: 1 for nodes ("T", a linear kernel), 2 for links and graphs ("T"
+ * and "Tg", a Gaussian kernel), 0 if inductive. They precede the episode's kernels in the mixture. name (may be NULL):
+ * receives their names. */
 int mo_own_experts(mo_task task, bool inductive, const char *const **name);
 
 enum { MO_MAX_PARAMETERS = MO_MAX_ENCODER_PARAMETERS + 1 + MO_TASKS * MO_MAX_HEAD_PARAMETERS };
@@ -88,12 +88,13 @@ struct mo_model {
     mo_tensor *head[MO_TASKS][MO_MAX_HEAD_PARAMETERS]; /* one task's constants and learned tensors; else NULL */
 };
 
-/* Copies parameters by name from arrays; an error names the first parameter that is missing or has another shape. The
- * head's learned tensors and its temperature are copied only if arrays has all of them. Returns the status. */
+/* Copies parameters by name from arrays; an error names the first parameter that is missing or has another shape. A
+ * head per task and its temperatures are left as they are unless arrays has all of them, and so is a head shared by all
+ * tasks if arrays has none of its tensors. Returns the status. */
 MO_API mo_code mo_model_load(mo_model *m, const mo_arrays *arrays);
 /* Lists the settings that weights files keep as metadata beside the encoder's name; returns their number. */
 MO_API int mo_model_settings(const mo_model *m, mo_setting list[MO_MAX_SETTINGS]);
-/* The value of a numeric setting; NaN if the model has no such setting. */
+/* Returns the value of a numeric setting; NaN if the model has no such setting. */
 MO_API double mo_model_setting(const mo_model *m, const char *key);
 /* Embeddings of an episode's rows. Nodes: [N, d], or [G, d] for its graphs if e->segment is set. Examples: [n, d], the
  * support before the queries. r: dropout's random position, or NULL. */
@@ -147,13 +148,13 @@ MO_API void mo_invariant_write_parts(unsigned parts, char *list, size_t bytes);
 MO_API bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder);
 
 /* The model of the recipe `best`, which gives the same results for every valid SVD of a graph (models/invariant.c).
- * options NULL: mo_invariant_defaults. At 3 hops it has 28 parameters, none of which depends on a width; initial values
- * are fixed. Returns NULL on failure. */
+ * options NULL: mo_invariant_defaults. At 3 hops it learns 28 numbers, in shapes that depend on no width; their initial
+ * values are fixed. Returns NULL on failure. */
 MO_API mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
-/* The weights [2, sides, K] with which a model of mo_invariant_create sums, in each of the two blocks, the K rows of a
- * node: its hops, then its diffused rows if the model reads these. Side 0 has the parameters and side 1, if there is
- * one, their first values. An episode of nodes can bring the sums, "mixed" [2, sides, n, d], in place of "blocks" and
- * "diffused". NULL for another model. */
+/* Returns the weights [2, sides, K] with which a model of mo_invariant_create sums, in each of the two blocks, the K
+ * rows of a node: its hops, then its diffused rows if the model reads these. Side 0 has the parameters and side 1, if
+ * there is one, their first values. An episode of nodes can bring the sums, "mixed" [2, sides, n, d], in place of
+ * "blocks" and "diffused". NULL for another model. */
 mo_tensor *mo_invariant_hop_weights(mo_tape *t, const mo_model *m);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * An SVD is unique up to signs and rotations inside equal singular values, so matrices learned over its coordinates do
  * not carry over to another graph. Four things do: linear combinations of hops, functions of the singular values, norms
- * and inner products. Each node, link or graph comes as two blocks of rows (structure A, attributes X) at hops 0 .. l
- * over a common spectrum, for n of them H [2, l + 1, n, d] with l_b = log(s_b / s_b1), and extras e [n, p] that contain
+ * and inner products. Each node, link or graph comes as two blocks of rows (structure A, attributes X) at hops 0 .. L
+ * over a common spectrum, for n of them H [2, L + 1, n, d] with l_b = log(s_b / s_b1), and extras e [n, p] that contain
  * no basis. For block b and task t, with x^ = x / |x|:
  *     h_b = (sum_k softmax_k(hop_b)_k H_bk) * exp(min(c_b l_b + c'_b l_b^2 / 4, 30))
  *     z = [exp(w_tA) h^_A | exp(w_tX) h^_X | exp(w_tE) e / sqrt(p)]^
@@ -24,8 +24,8 @@
  * Why the bound of 30: beyond the rank of a block its columns are zero and l = log(1e-6). There, from c' = 1.9 on, the
  * exponent passes 88, the logarithm of the largest float32, and inf * 0 is NaN; training can reach such a c', as it has
  * no effect on embeddings. The bound loses nothing: rows are normalised next, and beside a factor e^30 a factor 1
- * already vanishes in float32. Subtracting the largest exponent would not do, because a row may be zero in just those
- * columns. */
+ * already vanishes in float32. Subtracting the largest exponent would not do, because a row may be zero in just the
+ * columns that have this exponent. */
 #include "models/heads/heads.h"
 #include "models/model.h"
 
@@ -37,7 +37,7 @@
 enum { BLOCKS = 2, PARTS = BLOCKS + 1, DIFFUSED_ROWS = 2, SET_BLOCKS = 3 };
 
 enum {
-    HOP,        /* [BLOCKS, l + 1] */
+    HOP,        /* [BLOCKS, L + 1] */
     PROFILE,    /* [BLOCKS, 2] */
     WEIGHT,     /* [MO_TASKS, PARTS] */
     DIFFUSED,   /* [BLOCKS, DIFFUSED_ROWS]: for nodes; one softmax runs over HOP and these */
@@ -64,7 +64,7 @@ typedef struct invariant {
  * further experts; an inductive episode has only these. */
 static const double lambda_grid[] = {0.03, 0.3, 3}, evidence_sharpness = 0.3;
 /* own_prior: the prior of T and Tg (other experts: 0). usual_doublings: log2 of the temperature expected of any expert.
- * For T and Tg, trust_in_own (below) is added to each. */
+ * For T and Tg, trust_in_own is added to both numbers. */
 static const double own_prior = 1, usual_doublings = 2;
 
 int mo_own_experts(mo_task task, bool inductive, const char *const **name) {
@@ -74,7 +74,7 @@ int mo_own_experts(mo_task task, bool inductive, const char *const **name) {
     return inductive ? 0 : task == MO_TASK_NC ? 1 : 2;
 }
 
-/* The episode's kernels of that name, or NULL. */
+/* Returns the episode's kernels of that name, or NULL. */
 static mo_tensor *further_kernels(mo_tape *t, const mo_model *m, const mo_episode *e, const char *name) {
     for (int i = 0; i < e->n_rows; i++)
         if (!strcmp(e->rows[i].name, name))
@@ -82,12 +82,13 @@ static mo_tensor *further_kernels(mo_tape *t, const mo_model *m, const mo_episod
     return NULL;
 }
 
-/* 1 + exp(-|x - y|^2) from K of 1 + <x, y>: rows have unit length, so |x - y|^2 = 2 - 2 <x, y> = 4 - 2 K. */
+/* Returns 1 + exp(-|x - y|^2) from K of 1 + <x, y>: rows have unit length, so |x - y|^2 = 2 - 2 <x, y> = 4 - 2 K. */
 static mo_tensor *gaussian_of(mo_tape *t, mo_tensor *K) {
     return mo_scale(t, mo_exp(t, mo_scale(t, K, 2, -4)), 1, 1);
 }
 
-/* All kernels [E, n, m]: T's kernel K [n, m], the kernels computed from K, then the episode's kernels of that name. */
+/* Returns all kernels [E, n, m]: T's kernel K [n, m], the kernels made from K, then the episode's kernels of that name.
+ */
 static mo_tensor *all_kernels(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K, const char *name) {
     mo_tensor *part[3], *more = further_kernels(t, m, e, name);
     int n = 0, own = mo_own_experts(e->task, e->inductive, NULL);
@@ -106,7 +107,7 @@ static mo_tensor *own_kernel(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
     return mo_scale(t, mo_matmul(t, X, mo_transpose(t, Y)), 1, 1);
 }
 
-/* The rows of X [n_s, d] that represent the support: the centres, or all rows. */
+/* Returns the rows of X [n_s, d] that represent the support: the centres, or all rows. */
 static mo_tensor *reference_rows(mo_tape *t, const mo_episode *e, mo_tensor *X) {
     return e->centres ? mo_gather_rows(t, X, e->centres) : X;
 }
@@ -299,7 +300,7 @@ typedef struct episode {
 
 #define MOST_EXPONENT 30 /* the squares of e^30 x and their sum over a row stay far below the largest float32 */
 
-/* exp(min(c l + c' l^2 / 4, 30)) for the spectra l [BLOCKS, d], as [BLOCKS, 1, 1, d]. */
+/* Returns exp(min(c l + c' l^2 / 4, 30)) for the spectra l [BLOCKS, d], as [BLOCKS, 1, 1, d]. */
 static mo_tensor *profile(mo_tape *t, const episode *e, mo_tensor *c) {
     mo_tensor *l = e->rows[ROW_SPECTRUM], *linear = mo_mul(t, mo_slice(t, c, MO_AXIS(1), 0, 1), l);
     mo_tensor *square = mo_mul(t, mo_slice(t, c, MO_AXIS(1), 1, 2), mo_scale(t, mo_square(t, l), 0.25, 0));
@@ -307,8 +308,8 @@ static mo_tensor *profile(mo_tape *t, const episode *e, mo_tensor *c) {
     return mo_reshape(t, mo_exp(t, exponent), 4, (int64_t[]){BLOCKS, 1, 1, mo_dim(l, 1)});
 }
 
-/* Softmax weights of the K rows that are mixed, the hops and then the diffused rows, for every side: [BLOCKS, sides,
- * K]. */
+/* Returns softmax weights of the K rows that are mixed, the hops and then the diffused rows, for every side: [BLOCKS,
+ * sides, K]. */
 static mo_tensor *hop_weights(mo_tape *t, mo_tensor *const *const *side, int sides, bool diffused) {
     mo_tensor *weights[2];
     for (int s = 0; s < sides; s++) {
@@ -320,14 +321,14 @@ static mo_tensor *hop_weights(mo_tape *t, mo_tensor *const *const *side, int sid
     return mo_concat(t, weights, sides, MO_AXIS(1));
 }
 
-/* sum_k w[b, s, first + k] H[b, k] for every block b and side s: [BLOCKS, sides, n d]. */
+/* Returns sum_k w[b, s, first + k] H[b, k] for every block b and side s: [BLOCKS, sides, n d]. */
 static mo_tensor *mixed_rows(mo_tape *t, mo_tensor *w, int64_t first, mo_tensor *H) {
     int64_t k = mo_dim(H, 1);
     mo_tensor *flat = mo_reshape(t, H, 3, (int64_t[]){BLOCKS, k, mo_dim(H, 2) * mo_dim(H, 3)});
     return mo_matmul(t, mo_slice(t, w, MO_AXIS(2), first, first + k), flat);
 }
 
-/* The sums over hops and diffused rows, [BLOCKS, sides, n, d]. One product serves all sides, so that the hops are read
+/* Returns the sums over hops and diffused rows, [BLOCKS, sides, n, d]. One product serves all sides: it reads hops
  * once. */
 static mo_tensor *mixed_blocks(mo_tape *t, const episode *e, mo_tensor *const *const *side, int sides) {
     mo_tensor *H = e->rows[ROW_BLOCKS], *D = e->rows[ROW_DIFFUSED];
@@ -339,7 +340,7 @@ static mo_tensor *mixed_blocks(mo_tape *t, const episode *e, mo_tensor *const *c
     return mo_reshape(t, mixed, 4, (int64_t[]){BLOCKS, sides, mo_dim(H, 2), mo_dim(H, 3)});
 }
 
-/* Unit rows h^ of both blocks, [BLOCKS, sides, n, d]. */
+/* Returns unit rows h^ of both blocks, [BLOCKS, sides, n, d]. */
 static mo_tensor *unit_blocks(mo_tape *t, const episode *e, mo_tensor *const *const *side, int sides) {
     mo_tensor *profiles[2];
     for (int s = 0; s < sides; s++)
@@ -348,7 +349,7 @@ static mo_tensor *unit_blocks(mo_tape *t, const episode *e, mo_tensor *const *co
     return mo_l2_normalize(t, mo_mul(t, mixed, mo_concat(t, profiles, sides, MO_AXIS(1))), 1e-6);
 }
 
-/* e / sqrt(p), where e has the extras and, for links, the columns of walks and matches. */
+/* Returns e / sqrt(p), where e has the extras and, for links, the columns of walks and matches. */
 static mo_tensor *extras(mo_tape *t, const episode *e) {
     mo_tensor *column[] = {e->rows[ROW_EXTRAS], e->rows[ROW_WALKS], e->rows[ROW_MATCHES]};
     int n = 0;
@@ -359,12 +360,12 @@ static mo_tensor *extras(mo_tape *t, const episode *e) {
     return mo_scale(t, all, 1 / sqrt((double)mo_dim(all, 1)), 0);
 }
 
-/* exp(log_weight[i]). */
+/* Returns exp(log_weight[i]). */
 static mo_tensor *factor(mo_tape *t, mo_tensor *log_weight, int i) {
     return mo_exp(t, mo_slice(t, log_weight, MO_AXIS(0), i, i + 1));
 }
 
-/* Unit rows [n, width] of one side; h: the result of unit_blocks. */
+/* Returns unit rows [n, width] of one side; h: the result of unit_blocks. */
 static mo_tensor *embed_side(mo_tape *t, const episode *e, mo_tensor *h, int side, mo_tensor *const *P) {
     int64_t shape[] = {mo_dim(h, 2), mo_dim(h, 3)};
     mo_tensor *part[PARTS + SET_BLOCKS], *own = mo_slice(t, h, MO_AXIS(1), side, side + 1);
@@ -394,8 +395,8 @@ static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
 
 /* ---- in blocks of rows ---- */
 
-/* in: a block of rows of each tensor of rows in the episode `state`, then its parameters; what is NULL there is left
- * out. */
+/* in: a block of rows of each tensor of rows in the episode `state`, then the episode's parameters; tensors that are
+ * NULL in `state` are left out. */
 static mo_tensor *invariant_encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     episode e = *(const episode *)state;
     int at = 0;
@@ -470,7 +471,7 @@ static bool check_parts(mo_context *ctx, const episode *e) {
     return mo_ok(ctx);
 }
 
-/* Sets the parameters and their first values from the encoder's list of both. */
+/* Sets the parameters and their first values from P, which lists first all parameters, then all first values. */
 static void set_parameters(const mo_encoder *encoder, mo_tensor *const *P, episode *e) {
     for (int i = 0; i < N_PARAMETERS; i++)
         if (e->m->at[i] >= 0) {
@@ -585,7 +586,7 @@ mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant
 static const char *const part_names[MO_INVARIANT_PARTS] = {
     "diffused", "initial", "statistics", "subtrees", "waves", "walks", "matches"};
 
-/* The part whose name is the first n characters of `name`, or MO_INVARIANT_PARTS. */
+/* Returns the part whose name is the first n characters of `name`, or MO_INVARIANT_PARTS. */
 static int find_part(const char *name, size_t n) {
     int part = 0;
     while (part < MO_INVARIANT_PARTS && (strlen(part_names[part]) != n || strncmp(part_names[part], name, n) != 0))

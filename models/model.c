@@ -51,7 +51,7 @@ static void add_parameters(mo_model *m, const char *prefix, const mo_encoder_par
         draw_first(m, P[i], &p[i], seed, i);
 }
 
-/* Adds the encoder's parameters, followed by copies of their first values if the encoder reads those. */
+/* Adds the encoder's parameters, followed by copies of their first values if the encoder reads first values. */
 static void add_encoder(mo_model *m, uint64_t seed) {
     int n = m->encoder.n_parameters;
     add_parameters(m, "encoder.", m->encoder.parameters, n, seed);
@@ -206,7 +206,7 @@ mo_tensor *mo_model_parameter(const mo_model *m, int i) {
 
 /* ---- weights and settings ---- */
 
-/* Whether P can take X's values. Writes both shapes for an error message; `got` is "absent" if X is NULL. */
+/* Returns whether P can take X's values. Writes both shapes for an error message; `got` is "absent" if X is NULL. */
 static bool shapes_agree(const mo_tensor *P, const mo_tensor *X, char want[160], char got[160]) {
     mo_shape_string(P, want, 160);
     snprintf(got, 160, "absent");
@@ -215,8 +215,8 @@ static bool shapes_agree(const mo_tensor *P, const mo_tensor *X, char want[160],
     return strcmp(want, got) == 0;
 }
 
-/* The number of parameters to read from arrays: without the head's tensors, and without per-task temperatures, if the
- * weights were trained with another head. */
+/* Returns the number of parameters to read from arrays: without the head's tensors, and without per-task temperatures,
+ * if the weights were trained with another head. */
 static int n_loaded(const mo_model *m, const mo_arrays *arrays) {
     char want[160], got[160];
     int head = m->encoder.n_parameters + m->one_head, found = 0, fitting = 0;

@@ -7,7 +7,8 @@
 /* ---- model.c ---- */
 
 /* Makes a model of an encoder, without a readout yet, and takes over the encoder's state, even on failure. Returns NULL
- * if out of memory. Other failures are set in the context, and mo_model_made then returns NULL. */
+ * if out of memory or after an error in the context. Other failures are set in the context, and mo_model_made then
+ * returns NULL. */
 mo_model *mo_model_make(mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows, uint64_t seed);
 /* Gives the model its encoder's own readout, which is borrowed. */
 void mo_model_own_readout(mo_model *m, const mo_own_readout *readout, double smoothing);
@@ -31,10 +32,10 @@ void mo_episode_examples(
 /* Logits of the queries Zq by a head fitted on the support's embeddings Zs, with its labels and weights. */
 mo_tensor *mo_episode_readout(
     mo_tape *t, const mo_episode *e, const mo_head *head, mo_tensor *Zs, mo_tensor *Zq, mo_tensor *const *parameters);
-/* The entry of that name as the episode holds it, without its index applied (mo_gather_indexed). If there is none,
- * raises an error and returns a null tensor in it. */
+/* Returns the entry of that name as the episode holds it, without its index applied (mo_gather_indexed). If there is
+ * none, raises an error and returns an entry with a null tensor. */
 mo_named mo_episode_named(mo_tape *t, const mo_episode *e, const char *name);
-/* The rows of X at `index`, or X if index is NULL. */
+/* Returns the rows of X at `index`, or X if index is NULL. */
 mo_tensor *mo_gather_indexed(mo_tape *t, mo_tensor *X, mo_tensor *index);
 
 /* ---- head.c ---- */
@@ -49,7 +50,7 @@ mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs
 typedef mo_tensor *(*mo_block_of_rows)(mo_tape *t, int64_t first, int64_t last, const void *state);
 /* The parameter `join` below: the axis along which the blocks are concatenated, or MO_ADD_BLOCKS for their sum. */
 enum { MO_ADD_BLOCKS = -1 };
-/* Whether n rows are encoded in blocks; raises if max_rows is below 0. */
+/* Returns whether n rows are encoded in blocks; raises if max_rows is below 0. */
 bool mo_needs_blocks(mo_context *ctx, int64_t n, int64_t max_rows);
 /* Encodes rows 0 .. n-1 in blocks of max_rows >= 1. The order of all sums, forward and backward, depends on n and
  * max_rows alone. */

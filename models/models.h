@@ -1,7 +1,7 @@
 /* models/models.h - models: graph code on ops/, no kernels and no hand-written gradients.
  *
  * An encoder turns the frozen rows of an episode into embeddings; a head (models/head.h) fits a readout on the
- * support's embeddings and gives logits for the queries; a model is both, with a learned temperature between. */
+ * support's embeddings and gives logits for the queries; a model is an encoder and a head with a temperature. */
 #ifndef MO_MODELS_H
 #define MO_MODELS_H
 
@@ -22,8 +22,8 @@ extern MO_API const mo_head mo_head_logistic;           /* lambda = 1; the inter
 extern MO_API const mo_head mo_head_logistic_penalised; /* lambda = 1; the intercept penalised */
 extern MO_API const mo_head mo_head_svm;                /* Crammer-Singer; lambda = 1; first derivatives only */
 extern MO_API const mo_head mo_head_lda;                /* shrinkage = 0.1 */
-/* lr = 0.3, steps = 50; training learns the first layer W1 [d, 32], b1 [32]. For another width, write a table with the
- * functions of this one and other shapes. */
+/* lr = 0.3, steps = 50; training learns the first layer W1 [d, 32], b1 [32]. For another width, write a head with the
+ * functions of this head and other shapes. */
 extern MO_API const mo_head mo_head_mlp;
 
 /* Ridge regression with a penalised bias column (paper eq. "ridge-dual"): W [.., d, C] and b [.., 1, C]. MO_RIDGE_AUTO
@@ -90,9 +90,10 @@ typedef struct mo_mochi_options {
     double lambda;              /* value of the head's parameter lambda, if it has one; mo_mochi_defaults: 10 */
 } mo_mochi_options;
 
-/* MOCHI: "encoder.*" with their published names, drawn from U(+-1/sqrt(fan_in)) by the seed, "log_temp", and "head.*",
- * the tensors that the head learns. options NULL: mo_mochi_defaults, that is d 512, l 3, ReLU after hop layers, 3
- * output layers, temperature on the logits, smoothing 0.1, ridge, lambda 10. Returns NULL on failure. */
+/* Makes MOCHI. Its parameters are "encoder.*" under the published names, drawn from U(+-1/sqrt(fan_in)) by the seed,
+ * "log_temp", and "head.*", the tensors that the head learns. options NULL: mo_mochi_defaults, that is d 512, l 3, ReLU
+ * after hop layers, 3 output layers, temperature on the logits, smoothing 0.1, ridge, lambda 10. Returns NULL on
+ * failure. */
 MO_API mo_mochi_options mo_mochi_defaults(void);
 MO_API mo_model *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options *options, uint64_t seed);
 

@@ -1,7 +1,7 @@
 /* ops/activations.c - smooth functions entry by entry: sin, cos, log1p, erf, tanh, sigmoid, softplus, GELU.
  *
- * X of any shape -> Y of the same shape; float32 or float64. sigmoid: 1 / (1 + e^-x); softplus: log(1 + e^x); both
- * without overflow for any x. gelu: x Phi(x) with the normal distribution Phi, in its exact form by erfc, not the tanh
+ * X of any shape -> Y of the same shape; float32 or float64. sigmoid: 1 / (1 + e^-x); softplus: log(1 + e^x);
+ * neither overflows for any x. gelu: x Phi(x) with the normal distribution Phi, in its exact form by erfc, not the tanh
  * approximation. Errors: other dtypes. Saved: nothing.
  *
  * dY = f'(X) dX, hence X_bar = f'(X) Y_bar, with f' computed from Y where that is cheaper:
@@ -159,7 +159,7 @@ static void gelu_forward(mo_call *c) {
 
 extern const mo_op mo_op_gelu;
 
-/* (x^3 - 4 x) phi(x) */
+/* Returns (x^3 - 4 x) phi(x). */
 static mo_tensor *third_derivative(mo_tape *t, mo_tensor *X) {
     mo_tensor *square = mo_square(t, X), *cubic = mo_mul(t, X, mo_scale(t, square, 1, -4));
     return mo_mul(t, cubic, mo_scale(t, mo_exp(t, mo_scale(t, square, -0.5, 0)), 0.39894228040143268, 0));

@@ -3,7 +3,7 @@
  * A and B of any shapes that broadcast -> Y of the common shape; both float32 or both float64. Errors: shapes that do
  * not broadcast, other dtypes. Division by 0 follows IEEE 754; div_or_zero gives 0. Saved: nothing.
  *
- * Each rule is the product rule entry by entry, summed over the axes along which its operand was broadcast:
+ * Each adjoint is the derivative entry by entry, summed over the axes along which its operand was broadcast:
  *     add: A_bar = Y_bar,      B_bar = Y_bar          sub: A_bar = Y_bar, B_bar = -Y_bar
  *     mul: A_bar = Y_bar * B,  B_bar = Y_bar * A
  *     div: A_bar = Y_bar / B,  B_bar = -(Y_bar / B) * Y   as d(A/B) = dA / B - (A/B) dB / B.

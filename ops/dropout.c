@@ -1,4 +1,4 @@
-/* ops/dropout.c - Y = X * M with entries of M 0 with probability p, else 1 / (1 - p) (Srivastava et al. 2014).
+/* ops/dropout.c - Y = X * M, where an entry of M is 0 with probability p, else 1 / (1 - p) (Srivastava et al. 2014).
  *
  * X of any shape -> Y of the same shape; float32 or float64. Entry i of M is drawn at the call's random position plus
  * i, so equal positions give equal masks on any device and with any number of threads. mo_dropout advances the position

@@ -3,8 +3,8 @@
  * A [.., n, n] -> w [.., n] in rising order, V [.., n, n] with orthonormal eigenvectors in its columns; float32 or
  * float64. The lower triangle of A is read; all of A must be finite. The sign of an eigenvector is arbitrary: the entry
  * of largest magnitude of each column (the first of equal ones) is made positive. Errors: A not square, not finite, not
- * converged (named); a gradient through V if two eigenvalues of a matrix agree to a relative 1e-8 (float32: 1e-4),
- * since V has no derivative there. Saved: nothing beyond w and V.
+ * converged (named); a gradient through V if two eigenvalues differ by at most 1e-8 (float32: 1e-4) of the matrix's
+ * largest |w|, since V has no derivative at equal ones. Saved: nothing beyond w and V.
  *
  * With C = V^T dV (antisymmetric) and W = diag(w): V^T dA V = dW + C W - W C, so dw = diag(V^T dA V) and
  * C_ij = F_ij (V^T dA V)_ij, F_ij = 1 / (w_j - w_i) off the diagonal, 0 on it. Hence (Giles 2008, 3.1)
@@ -109,7 +109,7 @@ static bool check_gaps(mo_tape *t, const mo_tensor *w) {
     return true;
 }
 
-/* F * (V^T V_bar), the part of M that comes through the eigenvectors. */
+/* Returns F * (V^T V_bar), the part of M that comes through the eigenvectors. */
 static mo_tensor *eigenvector_term(mo_tape *t, mo_tensor *w, mo_tensor *V, mo_tensor *V_bar) {
     int n = V->ndim;
     int64_t column[MO_MAX_AXES], row[MO_MAX_AXES];

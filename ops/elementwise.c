@@ -1,7 +1,8 @@
 /* ops/elementwise.c - Y = f(X), entry by entry: -x, e^x, log x, the square root, x^2.
  *
  * X of any shape -> Y of the same shape; float32 or float64. Errors: other dtypes. Saved: nothing. Domains are IEEE
- * 754's: log and sqrt of a negative number are NaN, log 0 is -inf, and the gradient of both at 0 is infinite.
+ * 754's: log and sqrt of a negative number are NaN, log 0 is -inf, and the derivatives of log and sqrt at 0 are
+ * infinite.
  *
  * dY = f'(X) dX, hence X_bar = f'(X) Y_bar, with f' computed from Y where that is cheaper:
  *     neg: -Y_bar      exp: Y_bar * Y      log: Y_bar / X      sqrt: Y_bar / (2 Y)      square: 2 Y_bar * X */

@@ -42,7 +42,7 @@ static mo_tensor *identity_like(mo_tape *t, const mo_tensor *A) {
     return mo_broadcast_to(t, mo_eye(t, A->dtype, mo_dim(A, -1)), A->ndim, A->shape);
 }
 
-/* y_bar [..] as [.., 1, 1]. */
+/* Returns y_bar [..] as [.., 1, 1]. */
 static mo_tensor *as_matrices(mo_tape *t, mo_tensor *y_bar) {
     int64_t size[MO_MAX_AXES];
     for (int i = 0; i < y_bar->ndim; i++)

@@ -77,7 +77,7 @@ const mo_op mo_op_matmul = {
 
 mo_tensor *mo_matmul(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     /* B is one matrix for the whole batch: a single tall product, whose adjoint in B is one product too. If the shapes
-     * do not fit, the op gets them unchanged, so that its error names them. */
+     * do not fit, the op gets A and B unchanged, so that its error names their shapes. */
     if (!mo_is_null(A) && !mo_is_null(B) && A->ndim > 2 && B->ndim == 2 && A->dtype == B->dtype &&
         mo_is_contiguous(A) && A->shape[A->ndim - 1] > 0 && A->shape[A->ndim - 1] == B->shape[0]) {
         int64_t size[MO_MAX_AXES];

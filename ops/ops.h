@@ -73,13 +73,14 @@ MO_API mo_tensor *mo_add(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_sub(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_mul(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_div(mo_tape *t, mo_tensor *A, mo_tensor *B);
-MO_API mo_tensor *mo_div_or_zero(mo_tape *t, mo_tensor *A, mo_tensor *B);                 /* 0 where B is 0 */
-MO_API mo_tensor *mo_scale(mo_tape *t, mo_tensor *X, double a, double b);                 /* a X + b, plain numbers */
-MO_API mo_tensor *mo_pow(mo_tape *t, mo_tensor *X, double p);                             /* X^p, p a plain number */
-MO_API mo_tensor *mo_pow_entries(mo_tape *t, mo_tensor *A, mo_tensor *B);                 /* A^B */
-MO_API mo_tensor *mo_where(mo_tape *t, mo_tensor *condition, mo_tensor *A, mo_tensor *B); /* uint8 or real; 0: B */
-MO_API mo_tensor *mo_greater_equal(mo_tape *t, mo_tensor *A, mo_tensor *B);               /* 1 or 0, as reals */
-MO_API mo_tensor *mo_larger(mo_tape *t, mo_tensor *A, mo_tensor *B);                      /* ties: gradient to A */
+MO_API mo_tensor *mo_div_or_zero(mo_tape *t, mo_tensor *A, mo_tensor *B); /* 0 where B is 0 */
+MO_API mo_tensor *mo_scale(mo_tape *t, mo_tensor *X, double a, double b); /* a X + b, plain numbers */
+MO_API mo_tensor *mo_pow(mo_tape *t, mo_tensor *X, double p);             /* X^p, p a plain number */
+MO_API mo_tensor *mo_pow_entries(mo_tape *t, mo_tensor *A, mo_tensor *B); /* A^B */
+/* A, or B where the condition, uint8 or real, is 0 */
+MO_API mo_tensor *mo_where(mo_tape *t, mo_tensor *condition, mo_tensor *A, mo_tensor *B);
+MO_API mo_tensor *mo_greater_equal(mo_tape *t, mo_tensor *A, mo_tensor *B); /* 1 or 0, as reals */
+MO_API mo_tensor *mo_larger(mo_tape *t, mo_tensor *A, mo_tensor *B);        /* ties: gradient to A */
 MO_API mo_tensor *mo_smaller(mo_tape *t, mo_tensor *A, mo_tensor *B);
 
 /* ---- elementwise.c, relu.c, piecewise.c, activations.c ---- */
@@ -215,7 +216,7 @@ typedef struct mo_solver_report {
     double residual; /* |F| / max(1, |x|) */
     bool converged;
     int adjoint_iterations;  /* iterations of the last linear system */
-    double adjoint_residual; /* its residual relative to its right-hand side; 0 if it was factored */
+    double adjoint_residual; /* residual of that system relative to its right-hand side; 0 if factored */
     int64_t adjoint_systems; /* number of linear systems so far; a batch counts once */
     bool missed;             /* a solve has missed its tolerance */
 } mo_solver_report;

@@ -7,8 +7,8 @@
  * pow: dY = p X^(p-1) dX, so X_bar = p Y_bar * X^(p-1), and 0 for p = 0 even at X = 0.
  * pow_entries: dY = B A^(B-1) dA + A^B log A dB, so
  *     A_bar = Y_bar * B * A^(B-1),   B_bar = Y_bar * Y * log A,
- * each summed over the axes along which it was broadcast. At A = 0 the adjoint of B is 0 (its limit for B > 0), and the
- * adjoint of A is 0 if B is 0 too; for A < 0 the gradient in B is NaN. */
+ * each summed over the axes along which its operand was broadcast. At A = 0 the adjoint of B is 0 for B >= 0 (its limit
+ * for B > 0) and NaN for B < 0, and the adjoint of A is 0 if B is 0 too; for A < 0 the adjoint of B is NaN. */
 #include "ops/inside.h"
 #include "ops/rules/maps.h"
 #include "tensor/storage.h"
@@ -47,7 +47,7 @@ mo_tensor *mo_pow(mo_tape *t, mo_tensor *X, double p) {
 
 /* ---- pow_entries ---- */
 
-/* X where the condition is not 0, else `value`. */
+/* Returns X where the condition is not 0, else `value`. */
 static mo_tensor *where_or(mo_tape *t, mo_tensor *condition, mo_tensor *X, double value) {
     return mo_where(t, condition, X, mo_scalar(t, X->dtype, value));
 }

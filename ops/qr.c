@@ -89,7 +89,7 @@ static void qr_forward(mo_call *c) {
         check_columns(c);
 }
 
-/* M's lower triangle, mirrored into the upper one. */
+/* Returns M's lower triangle, mirrored into the upper one. */
 static mo_tensor *copyltu(mo_tape *t, mo_tensor *M) {
     mo_tensor *lower = mo_tril(t, M), *diagonal = mo_diagonal_embed(t, mo_diagonal(t, M));
     return mo_add(t, lower, mo_transpose(t, mo_sub(t, lower, diagonal)));

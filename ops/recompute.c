@@ -3,8 +3,8 @@
  *
  * X_1 .. X_n of any shapes and dtypes, F as graph code -> Y = F(X_1, .., X_n). The intermediates of F are freed before
  * the call returns; backward runs F again, differentiates that run and frees it. With several such calls, only one
- * call's intermediates are in memory at a time; each call costs one more forward. Errors: the errors of F; a tensor
- * that F reads, that needs a gradient and is not an input. Saved: nothing beyond the inputs.
+ * call's intermediates are in memory at a time; each call costs one more forward. Errors: the errors of F; F reads
+ * a tensor that needs a gradient and is not an input. Saved: nothing beyond the inputs.
  *
  * dY = sum_i dF/dX_i dX_i, hence X_i_bar = (dF/dX_i)^T Y_bar: the vjp of F, recorded anew, by the rules of its ops. If
  * the gradient itself is recorded, the second run stays on the tape with it: derivatives of every order equal the
@@ -22,7 +22,7 @@ typedef struct recomputed {
     _Alignas(void *) unsigned char copy[MO_MAX_STATE];
 } recomputed;
 
-/* Y = F(in). F may change its state, such as a random position: every run starts with a copy of the same state. */
+/* Returns F(in). F may change its state, such as a random position: every run starts with a copy of the same state. */
 static mo_tensor *run_code(mo_tape *t, const recomputed *o, mo_tensor *const *in, int n) {
     recomputed own = *o;
     mo_tensor *Y = own.F(t, in, n, own.size ? own.copy : own.outside);
@@ -73,7 +73,7 @@ static void recompute_vjp(mo_vjp *v) {
 
 /* ---- samples ---- */
 
-/* tanh(X W) with dropout, whose random position is the same in every run. */
+/* Returns tanh(X W) with dropout, whose random position is the same in every run. */
 static mo_tensor *masked_layer(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     (void)n;
     (void)state;

@@ -13,7 +13,7 @@ static const mo_op *const ops[] = {
 
 mo_code mo_register_ops(mo_context *ctx) {
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (mo_find_op(ctx, ops[i]->name) != ops[i]) /* not registered by an earlier call that ran out of memory */
+        if (mo_find_op(ctx, ops[i]->name) != ops[i]) /* an earlier call that ran out of memory registered some */
             mo_register_op(ctx, ops[i]);
     return mo_context_status(ctx)->code;
 }

@@ -5,7 +5,7 @@
  * row-major order. Errors: another number of elements, two sizes of -1, strides that no view can express. Saved:
  * nothing.
  *
- * Both only rename elements: <Y_bar, dY> = <Y_bar, dX> element by element, so X_bar is Y_bar in the shape of X. */
+ * Both ops only rename elements: <Y_bar, dY> = <Y_bar, dX> element by element, so X_bar is Y_bar in the shape of X. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 

@@ -5,7 +5,7 @@
  *
  * With U = X / M and M = max(|X|, epsilon) (normalize.c), dY = s dU + U ds, hence
  *     s_bar = <U, Y_bar>,   X_bar = s (Y_bar - U <U, Y_bar> [|X| > epsilon]) / M for each row;
- * both in one pass if the device has a kernel for it (fused/scale_unit_adjoint.c). */
+ * one pass computes both gradients if the device has a kernel for it (fused/scale_unit_adjoint.c). */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"

@@ -6,7 +6,7 @@
  * that do not start at 0, fall, or do not end at n. Saved: nothing beyond the inputs.
  *
  * With the 0/1 membership matrix P [S, n] and the counts N = diag(P 1): sum Y = P X, mean Y = N^-1 P X, spread Y = P^T
- * X or P^T N^-1 X. Linear, so sum, mean: X_bar = spread(Y_bar),   spread: X_bar = sum or mean of Y_bar. */
+ * X or P^T N^-1 X. All are linear, so sum, mean: X_bar = spread(Y_bar),   spread: X_bar = sum or mean of Y_bar. */
 #include "ops/composed/segments.h"
 #include "ops/inside.h"
 #include "ops/rules/indices.h"
@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* rows: number of rows of segment_spread's output; other ops ignore it. */
+/* rows: number of rows of segment_spread's output; segment_sum and segment_mean ignore it. */
 typedef struct segment_options {
     bool mean;
     int64_t rows;
@@ -39,7 +39,7 @@ static bool segment_shape(mo_call *c) {
     return mo_check_offsets(c, 1, c->in[0]->shape[0]) && output(c, c->in[1]->shape[0] - 1);
 }
 
-/* A contiguous v [n, ..] as a matrix with n rows. */
+/* Returns the contiguous v [n, ..] as a matrix with n rows. */
 static mo_view rows_view(mo_view v) {
     int64_t d = 1;
     for (int i = 1; i < v.ndim; i++)

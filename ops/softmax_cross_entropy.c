@@ -3,8 +3,8 @@
  * logits [n, C], target int64 [n] (labels) or real [n, C] -> scalar
  *     L = -1/n sum_i sum_c t_ic log softmax(logits_i)_c,   t = (1 - s) target + s / C,
  * s the label smoothing, in [0, 1]; float32 or float64. log softmax is never formed as the log of a softmax, so logits
- * of +-1e4 are exact. Errors: no rows or classes, other shapes, a label outside 0 .. C-1 (named with its row), another
- * s. Saved: nothing beyond the inputs.
+ * of +-1e4 are exact. Errors: no rows or classes, other shapes, a label outside 0 .. C-1 (named with its row), s
+ * outside [0, 1]. Saved: nothing beyond the inputs.
  *
  * With p = softmax(logits), d log p_c = dx_c - sum_k p_k dx_k (x a row of logits), so
  *     dL = -1/n sum_i [ sum_c t_ic dx_ic - (sum_c t_ic) sum_k p_ik dx_ik + (1 - s) sum_c log p_ic d target_ic ],
@@ -59,7 +59,7 @@ static void softmax_cross_entropy_vjp(mo_vjp *v) {
     }
 }
 
-/* (T p - t) L_bar / n */
+/* Returns (T p - t) L_bar / n. */
 mo_tensor *mo_cross_entropy_rule(mo_tape *t, mo_tensor *X, mo_tensor *target, mo_tensor *L_bar, double s) {
     double n = (double)mo_dim(X, 0), C = (double)mo_dim(X, 1);
     bool labels = mo_tensor_dtype(target) == MO_I64;

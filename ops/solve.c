@@ -44,7 +44,7 @@ static void solve_forward(mo_call *c) {
             x = mo_tensor_view(c->out[0]);
     c->ctx->backend->copy(c->ctx, &b, &x);
     mo_kernels_of(c->ctx, x.dtype)->getrs(c->ctx, o->transposed, &lu, &p, &x);
-    if (info && o->failure == MO_FAIL_ITEM) /* some BLAS skip zero right-hand sides, which then are not NaN */
+    if (info && o->failure == MO_FAIL_ITEM) /* some BLAS skip a right-hand side of 0, whose X is then not NaN */
         mo_fill_failed(c, info, c->out[0], NAN);
     mo_call_save(c, LU);
     mo_call_save(c, pivot);

@@ -39,7 +39,7 @@ static void solve_spd_forward(mo_call *c) {
     c->ctx->backend->copy(c->ctx, &b, &x);
     k->trsm(c->ctx, MO_LOWER, &l, &x);            /* L^-1 B */
     k->trsm(c->ctx, MO_LOWER_TRANSPOSED, &l, &x); /* L^-T L^-1 B */
-    if (info && failure == MO_FAIL_ITEM)          /* some BLAS skip zero right-hand sides, which then are not NaN */
+    if (info && failure == MO_FAIL_ITEM)          /* some BLAS skip a right-hand side of 0, whose X is then not NaN */
         mo_fill_failed(c, info, c->out[0], NAN);
     mo_call_save(c, L);
 }

@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The option for the same triangle and the transposed system. */
+/* Returns the option for the same triangle and the transposed system. */
 static mo_triangle transposed(mo_triangle triangle) {
     static const mo_triangle other[] = {
         [MO_LOWER] = MO_LOWER_TRANSPOSED,

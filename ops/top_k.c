@@ -90,7 +90,7 @@ static mo_tensor *largest(mo_tape *t, const char *what, mo_tensor *X, int64_t k,
 }
 
 mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, mo_axes axis) {
-    /* A negative k from the caller is an error; INT64_MIN is not the internal option `all`. */
+    /* A negative k from the caller is an error: as INT64_MIN it differs from -1, the internal option `all`. */
     return largest(t, "top_k", X, k < 0 ? INT64_MIN : k, axis);
 }
 

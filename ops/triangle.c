@@ -16,7 +16,7 @@ static bool triangle_shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, X->shape);
 }
 
-/* The numbers 1, 2, 3 .. n. */
+/* Returns the numbers 1, 2, 3 .. n. */
 static mo_view count_up(mo_call *c, mo_dtype dtype, int64_t n) {
     mo_tensor *ones = mo_call_temporary(c, dtype, 1, &n), *count = mo_call_temporary(c, dtype, 1, &n);
     mo_tensor_fill(ones, 1);
@@ -26,7 +26,7 @@ static mo_view count_up(mo_call *c, mo_dtype dtype, int64_t n) {
     return y;
 }
 
-/* The numbers `count` along one axis of a matrix [m, n], repeated along the other. */
+/* Returns the numbers `count` along one axis of a matrix [m, n], repeated along the other. */
 static mo_view spread_counts(mo_view count, int64_t m, int64_t n, int axis) {
     mo_view v = {.data = count.data, .dtype = count.dtype, .ndim = 2, .shape = {m, n}};
     v.stride[axis] = 1;

@@ -6,8 +6,8 @@
  *
  * where: dY = dA where C holds, dB elsewhere; Y is flat in C, which has no gradient:
  *     A_bar = where(C, Y_bar, 0),   B_bar = where(C, 0, Y_bar),
- * each summed over the axes along which it was broadcast. Zeros are chosen, not multiplied, so a NaN on the side that
- * was not taken does not spread. greater_equal is flat in both inputs. larger is where(A >= B, A, B), smaller
+ * each summed over the axes along which its operand was broadcast. Zeros are chosen, not multiplied, so a NaN on the
+ * side that was not taken does not spread. greater_equal is flat in both inputs. larger is where(A >= B, A, B), smaller
  * where(B >= A, A, B): ties go to A. The gradient goes to the operand whose value was taken, also if that is NaN: to A
  * where A is NaN, else to B where B is NaN. */
 #include "ops/inside.h"
@@ -104,7 +104,7 @@ mo_tensor *mo_greater_equal(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &mo_op_greater_equal, (mo_tensor *[]){A, B}, 2, NULL);
 }
 
-/* 1 where A's value was taken: A >= B (for larger), or A is NaN, that is, not A >= A. */
+/* Returns 1 where A's value was taken: where first_holds (A >= B for larger), or where A is NaN (not A >= A). */
 static mo_tensor *first_taken(mo_tape *t, mo_tensor *A, mo_tensor *first_holds) {
     return mo_where(t, mo_greater_equal(t, A, A), first_holds, mo_scalar(t, A->dtype, 1));
 }

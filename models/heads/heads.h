@@ -6,15 +6,15 @@
 
 /* Divides Wb [.., d + 1, C] into W [.., d, C] and b [.., 1, C]. */
 void mo_divide_weights(mo_tape *t, mo_tensor *Wb, mo_tensor **W, mo_tensor **b);
-/* The square roots of row weights [.., n], as columns [.., n, 1]. */
+/* Returns the square roots of row weights [.., n], as columns [.., n, 1]. */
 mo_tensor *mo_root_columns(mo_tape *t, mo_tensor *weight);
-/* The rank of a symmetric A [.., n, n], for error messages about singular systems: the number of eigenvalues above n
- * times the rounding error of the largest; of a batch, the smallest rank. -1 on failure. */
+/* Returns the rank of a symmetric A [.., n, n], for error messages about singular systems: the number of eigenvalues
+ * above n times the rounding error of the largest; of a batch, the smallest rank. -1 on failure. */
 int64_t mo_rank(mo_tape *t, mo_tensor *A);
 
 /* ---- residual.c: a head that gives only a residual ---- */
 
-/* W [.., d + 1, C] with head->residual(W, Zs, Ys, parameters) = 0, differentiable in Zs, Ys and parameters. */
+/* Returns W [.., d + 1, C] with head->residual(W, Zs, Ys, parameters) = 0, differentiable in Zs, Ys and parameters. */
 mo_tensor *mo_head_weights(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters);
 
 /* ---- ridge_loo.c: ridges of a given kernel over a grid of penalties ---- */
@@ -28,7 +28,7 @@ void mo_kernel_inverse(mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *lambd
 void mo_kernel_loo_fit(
     mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda, mo_tensor **alpha, mo_tensor **Yloo);
 
-/* The shares of experts and penalties: a softmax over the last two axes of X [.., E, R] together. */
+/* Returns the shares of experts and penalties: a softmax over the last two axes of X [.., E, R] together. */
 mo_tensor *mo_softmax_of_pairs(mo_tape *t, mo_tensor *X);
 
 /* ---- mixture.c: experts mixed by how well each predicts support rows that were left out of its fit ---- */

@@ -38,7 +38,7 @@ static bool check_spread(mo_tape *t, mo_tensor *R, int64_t classes, mo_tensor *s
     return mo_ok(ctx);
 }
 
-/* (b G + a I)^-1 B for the Gram matrix G of R or R^T; a [.., 1, 1]. */
+/* Returns (b G + a I)^-1 B for the Gram matrix G of R or R^T; a [.., 1, 1]. */
 static mo_tensor *lda_solve(mo_tape *t, mo_tensor *G, mo_tensor *a, mo_tensor *b, mo_tensor *B) {
     int64_t batch[MO_MAX_AXES];
     int axes = mo_ndim(a) - 2;
@@ -47,7 +47,7 @@ static mo_tensor *lda_solve(mo_tape *t, mo_tensor *G, mo_tensor *a, mo_tensor *b
     return mo_solve_spd(t, mo_add_diag(t, mo_mul(t, G, b), mo_reshape(t, a, axes, batch)), B);
 }
 
-/* S^-1 M^T [.., d, C]. */
+/* Returns S^-1 M^T [.., d, C]. */
 static mo_tensor *whitened_means(mo_tape *t, mo_tensor *R, mo_tensor *M, mo_tensor *shrinkage) {
     int64_t n_s = mo_dim(R, -2), d = mo_dim(R, -1);
     mo_axes last_two = MO_AXES(-1, -2);

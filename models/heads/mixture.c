@@ -39,12 +39,13 @@
 static const double temperatures[] = {1, 2, 4, 8, 16, 32};
 enum { TEMPERATURES = sizeof temperatures / sizeof *temperatures };
 
-/* X [.., n, C] as [.., 1, 1, n, C], to broadcast over experts and penalties [.., E, R, n, C]. */
+/* Returns X [.., n, C] as [.., 1, 1, n, C], to broadcast over experts and penalties [.., E, R, n, C]. */
 static mo_tensor *of_each_pair(mo_tape *t, mo_tensor *X) {
     return mo_with_axis(t, mo_with_axis(t, X, MO_AXIS(-3), 1), MO_AXIS(-3), 1);
 }
 
-/* L (above) from predictions [.., E, R, n_s, C]. With soft labels y the factor of class c is 1 + y_ic / (n_c - 1). */
+/* Returns L of the file comment from predictions [.., E, R, n_s, C]. With soft labels y the factor of class c is
+ * 1 + y_ic / (n_c - 1). */
 static mo_tensor *without_lack(
     mo_tape *t, mo_tensor *Yloo, mo_tensor *Ys, mo_tensor *weight /* [.., n_s, 1] or NULL */) {
     mo_tensor *counted = weight ? mo_mul(t, Ys, weight) : Ys;
@@ -53,8 +54,8 @@ static mo_tensor *without_lack(
     return mo_mul(t, Yloo, of_each_pair(t, mo_scale(t, more, 1, 1)));
 }
 
-/* [.., n_s, 1], without a gradient: 1 for a row whose class has another example, else 0. Soft labels count as fractions
- * of examples. */
+/* Returns 1 for each row whose class has another example, else 0: [.., n_s, 1], without a gradient. Soft labels count
+ * as fractions of examples. */
 static mo_tensor *has_others(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
     mo_tensor *once = weight ? mo_mul(t, Ys, mo_clamp(t, weight, 0, 1)) : Ys;
     mo_tensor *examples = mo_sum(t, once, MO_AXIS(mo_ndim(Ys) - 2), MO_KEEP_AXES); /* of each class */
@@ -75,14 +76,14 @@ static mo_tensor *counted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
     return mo_mul(t, Ys, mo_mul(t, weight, scale));
 }
 
-/* n CE [.., E, R] at the scaled predictions TL [.., E, R, n_s, C]; labels [.., n_s, C] as from counted_labels. */
+/* Returns n CE [.., E, R] at the scaled predictions TL [.., E, R, n_s, C]; labels [.., n_s, C]: counted_labels. */
 static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *TL, mo_tensor *labels) {
     int last = mo_ndim(TL) - 1;
     mo_tensor *of_label = mo_mul(t, mo_log_softmax(t, TL, MO_AXIS(-1)), of_each_pair(t, labels));
     return mo_neg(t, mo_sum(t, of_label, MO_AXES(last, last - 1), MO_DROP_AXES));
 }
 
-/* T [.., E, R], chosen from the predictions L without a gradient. doublings [E]: log2 T_e. */
+/* Returns T [.., E, R], chosen from the predictions L without a gradient. doublings [E]: log2 T_e. */
 static mo_tensor *best_temperature(mo_tape *t, mo_tensor *L, mo_tensor *labels, mo_tensor *doublings) {
     mo_tensor *score[TEMPERATURES];
     L = mo_stop_gradient(t, L);
@@ -127,7 +128,7 @@ static mo_mixed_experts mix_experts(
     return mo_ok(ctx) ? m : none;
 }
 
-/* lambda [R] broadcast to [.., R], where K is [.., E, n, n] and ".." its leading axes without E. */
+/* Returns lambda [R] broadcast to [.., R], where K is [.., E, n, n] and ".." its leading axes without E. */
 static mo_tensor *of_every_problem(mo_tape *t, mo_tensor *lambda, const mo_tensor *K) {
     int64_t shape[MO_MAX_AXES];
     int ndim = mo_ndim(K) - 1;
@@ -214,7 +215,7 @@ mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_
  *     f(J) = Y_J - G_JJ^-1 alpha_J,
  *     G'_ii = G_ii - G_iJ G_JJ^-1 G_Ji,  alpha' = alpha - G_J G_JJ^-1 alpha_J,  Yloo'_i = Y_i - alpha'_i / G'_ii,
  * which takes products with h = |J| columns instead of a factorization. With class weights b_i, rows and labels are
- * multiplied by sqrt(b_i), and f and Yloo are divided by it at the end; the b_i are not recomputed without J. */
+ * multiplied by sqrt(b_i), and f and Yloo are divided by sqrt(b_i) at the end; the b_i are not recomputed without J. */
 
 mo_inverted_mixture mo_kernel_mixture_invert(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);

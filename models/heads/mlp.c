@@ -27,7 +27,7 @@ static mo_tensor *mlp_forward(mo_tape *t, mo_tensor *A, mo_tensor *const *w) {
     return mo_add(t, mo_matmul(t, H, w[OUT]), w[OUT_BIAS]);
 }
 
-/* The mean cross-entropy of each episode's rows, summed over the batch, so that episodes stay independent. */
+/* Returns the mean cross-entropy of each episode's rows, summed over the batch, so that episodes stay independent. */
 static mo_tensor *fit_loss(mo_tape *t, mo_tensor *A, mo_tensor *Y, mo_tensor *const *w) {
     int64_t C = mo_dim(Y, -1), rows = mo_dim(Y, -2), all = C ? mo_numel(Y) / C : 0, flat[2] = {all, C};
     mo_tensor *logits = mo_reshape(t, mlp_forward(t, A, w), 2, flat);
@@ -35,7 +35,7 @@ static mo_tensor *fit_loss(mo_tape *t, mo_tensor *A, mo_tensor *Y, mo_tensor *co
     return mo_scale(t, loss, (double)all / (double)rows, 0);
 }
 
-/* Initial weights [.., rows, columns] that require a gradient: a copy of P for each episode, or zeros if P is NULL. */
+/* Returns initial weights [.., rows, columns] that require a gradient: a copy of P per episode; zeros if P is NULL. */
 static mo_tensor *first_weight(mo_tape *t, const mo_tensor *X, mo_tensor *P, int64_t rows, int64_t columns) {
     int n = mo_ndim(X);
     int64_t shape[MO_MAX_AXES];
@@ -88,7 +88,7 @@ static void mlp_fit(
         first[i] = w[i];
 }
 
-/* The number of steps; -1 after an error. */
+/* Returns the number of steps; -1 after an error. */
 static int64_t number_of_steps(mo_tape *t, mo_tensor *parameter) {
     double steps = mo_item(parameter);
     if (mo_ok(mo_tape_context(t)) && !(steps >= 0 && steps <= MOST_STEPS && steps == floor(steps)))

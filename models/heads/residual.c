@@ -28,7 +28,7 @@ static mo_tensor *residual_scaled(mo_tape *t, mo_tensor *W, mo_tensor *const *th
     return mo_div(t, residual_evaluate(t, state, W, theta), theta[SCALE]);
 }
 
-/* |F(0)| of each episode [.., 1, 1], as a constant; 1 if F(0) = 0. */
+/* Returns |F(0)| of each episode [.., 1, 1], as a constant; 1 if F(0) = 0. */
 static mo_tensor *first_norm(mo_tape *t, const mo_head *head, mo_tensor *W, mo_tensor *const *theta) {
     mo_mode mode = mo_tape_mode(t);
     mo_axes last_two = MO_AXES(-1, -2);

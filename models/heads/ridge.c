@@ -6,9 +6,9 @@
  *     primal  W = (X^T X + lambda I)^-1 X^T Y     a system of X's width
  * Both forms give the same W and the same gradients (push-through identity). Gradients flow to Zs, Ys, Zq and lambda.
  *
- * Penalised bias: X = [Zs | 1], Y = Ys; the last row of W is the bias. Unpenalised intercept: the optimal one is b =
+ * Penalised bias: X = [Zs | 1], Y = Ys; the last row of W is the bias. Unpenalised intercept: its optimum is b =
  * mean(Ys) - mean(Zs) W, so that W is the ridge of X = Zs - mean(Zs), Y = Ys - mean(Ys) (Hastie, Tibshirani, Friedman
- * 2009, section 3.4.1). Its dual matrix K = X X^T has K 1 = 0, and the columns of Y are orthogonal to 1. So K + 1 1^T
+ * 2009, section 3.4.1). For this X, K = X X^T has K 1 = 0, and the columns of Y are orthogonal to 1. So K + 1 1^T
  * gives the same solution as K, and is regular at lambda = 0 too.
  *
  * A row of weight w counts as w rows: X_i and Y_i are scaled by s_i = sqrt(w_i), and the means are weighted. In the
@@ -21,15 +21,15 @@
 static void check_rank(mo_tape *t, mo_tensor *K, const mo_tensor *lambda);
 static bool check_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *lambda);
 
-/* (K + lambda I)^-1 B */
+/* Returns (K + lambda I)^-1 B. */
 static mo_tensor *ridge_solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_tensor *B) {
     check_rank(t, K, lambda);
     return mo_solve_spd(t, mo_add_diag(t, K, lambda), B);
 }
 
 /* How K = X X^T is computed. mo_gram costs half but rounds differently from mo_matmul. The logits of `ridge` and
- * ridge_loo.c keep mo_matmul, because the shipped weights were trained with it. svm.c keeps it too, because for almost
- * equal rows the rounding of K decides which rows become support vectors. */
+ * ridge_loo.c keep mo_matmul, because the shipped weights were trained with it. svm.c keeps mo_matmul too, because for
+ * almost equal rows the rounding of K decides which rows become support vectors. */
 typedef enum { BY_PRODUCT, BY_GRAM, BY_GRAM_CENTRED } ridge_squares;
 
 /* Uses the caller's view Xt = X^T: with a second view of X, backward would copy a gradient before adding it. */
@@ -59,7 +59,7 @@ static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tens
     return mo_affine(t, Zq, ridge_fit(t, X, Ys, lambda, MO_RIDGE_AUTO, BY_PRODUCT, NULL));
 }
 
-/* lambda = 0 needs a K of full rank. */
+/* Raises MO_NUMERICAL if a scalar lambda is 0 and K lacks full rank. */
 static void check_rank(mo_tape *t, mo_tensor *K, const mo_tensor *lambda) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_ok(ctx) || mo_ndim(lambda) != 0 || mo_item(lambda) != 0)
@@ -93,7 +93,7 @@ static bool check_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const m
     return mo_ok(ctx);
 }
 
-/* check_fit with W and b, which are null after a failure. */
+/* Runs check_fit for a fit that writes W and b; first sets *W and *b to the null tensor. */
 static bool may_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *lambda,
     mo_tensor **W, mo_tensor **b) {
     mo_context *ctx = mo_tape_context(t);

@@ -14,7 +14,7 @@
  * the blocks J from F to the block before I. */
 #include "models/heads/heads.h"
 
-/* L_II^-1 */
+/* Returns L_II^-1. */
 static mo_tensor *inverse_block(mo_tape *t, mo_tensor *rows, const mo_folds *folds, int i) {
     mo_tensor *L = mo_transpose(t, mo_fold_rows(t, mo_transpose(t, rows), folds, i));
     int64_t shape[MO_MAX_AXES];
@@ -25,7 +25,7 @@ static mo_tensor *inverse_block(mo_tape *t, mo_tensor *rows, const mo_folds *fol
     return mo_solve_triangular(t, L, mo_broadcast_to(t, I, ndim, shape), MO_LOWER);
 }
 
-/* G_FF of fold f. rows[i] and inverse[i]: the rows of L in block i, and L_II^-1. */
+/* Returns G_FF of fold f. rows[i] and inverse[i]: the rows of L in block i, and L_II^-1. */
 static mo_tensor *diagonal_block(
     mo_tape *t, mo_tensor *const *rows, mo_tensor *const *inverse, const mo_folds *folds, int f, int blocks) {
     mo_tensor *U = inverse[f];

@@ -10,9 +10,9 @@
  *
  * All copies of a row must be left out with it, or they give away its label. An example that the support has w_i times
  * counts w_i times in sum_i w_i |z_i W - Y_i|^2 + lambda |W|^2, the ridge of the rows sqrt(w_i) z_i and labels
- * sqrt(w_i) Y_i; the Yloo_i of this ridge is sqrt(w_i) times the example's. The other copies have weight 0: zero rows,
- * which have no effect and keep the shapes of a batch equal. For kernels G is diag(w)^-1/2 (K + lambda diag(1/w))^-1
- * diag(w)^-1/2 on the rows with w > 0.
+ * sqrt(w_i) Y_i; the Yloo_i of this ridge is sqrt(w_i) times the example's. Copies after the first have weight 0: zero
+ * rows, which have no effect and keep the shapes of a batch equal. For kernels G is diag(w)^-1/2 (K + lambda
+ * diag(1/w))^-1 diag(w)^-1/2 on the rows with w > 0.
  *
  * In exact arithmetic, leaving the block of copies out of the fit of all rows gives the same result, Y_i - alpha_i /
  * (w_i G_ii - (w_i - 1) / lambda). But this denominator is a small difference of two numbers near w_i / lambda. In
@@ -33,7 +33,7 @@ static mo_tensor *columns(mo_tape *t, mo_tensor *X, int64_t first, int64_t stop)
     return mo_is_null(X) ? X : mo_slice(t, X, MO_AXIS(-1), first, stop);
 }
 
-/* An identity matrix for each matrix of K. */
+/* Returns an identity matrix for each matrix of K. */
 static mo_tensor *identities(mo_tape *t, const mo_tensor *K) {
     int64_t shape[MO_MAX_AXES];
     for (int i = 0; i < mo_ndim(K); i++)
@@ -41,7 +41,7 @@ static mo_tensor *identities(mo_tape *t, const mo_tensor *K) {
     return mo_broadcast_to(t, mo_eye(t, mo_tensor_dtype(K), mo_dim(K, -1)), mo_ndim(K), shape);
 }
 
-/* X [.., R, n_s, C] divided by root; 0 where root is 0, at copies. */
+/* Returns X [.., R, n_s, C] divided by root; 0 where root is 0, at copies. */
 static mo_tensor *unscaled(mo_tape *t, mo_tensor *X, mo_tensor *root) {
     return mo_div_or_zero(t, X, mo_with_axis(t, root, MO_AXIS(-3), 1));
 }

@@ -8,8 +8,8 @@
  * their mean. v solves Pi (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, a symmetric system. The factor s, the mean of
  * K's diagonal, gives both terms the same scale. Linearly dependent support vectors, such as equal rows, make the
  * system singular, so it is not factorized; but the weights are unique, so the adjoint of v lies in the system's range,
- * and conjugate gradients stay in this range. The gradient follows from the implicit function theorem: it reaches Zs,
- * Zq and lambda, but not the labels, and has only first order. At most 4,096 support rows.
+ * and conjugate gradients stay in this range. The gradient follows from the implicit function theorem; the gradient
+ * reaches Zs, Zq and lambda, but not the labels, and has only first order. At most 4,096 support rows.
  *
  * A row of weight w counts as w rows: w times its loss is the loss of w Z1_i at the margin w. */
 #include "models/heads/heads.h"
@@ -22,7 +22,7 @@ static mo_tensor *class_sum(mo_tape *t, mo_tensor *X) {
     return mo_sum(t, X, MO_AXIS(-1), MO_KEEP_AXES);
 }
 
-/* Pi X */
+/* Returns Pi X. */
 static mo_tensor *svm_onto_face(mo_tape *t, mo_tensor *X, mo_tensor *mask, mo_tensor *share) {
     mo_tensor *kept = mo_mul(t, X, mask);
     return mo_sub(t, kept, mo_mul(t, mask, mo_mul(t, share, class_sum(t, kept))));
@@ -38,8 +38,8 @@ static mo_tensor *optimality(mo_tape *t, mo_tensor *v, mo_tensor *const *theta, 
     return mo_add(t, svm_onto_face(t, slack, mask, share), rest);
 }
 
-/* A = Y - alpha as a differentiable function: constant where alpha is 0; the other entries solve the header's system.
- * slack: Y times the row weights. */
+/* Returns A = Y - alpha as a differentiable function: constant where alpha is 0; the other entries solve the header's
+ * system. slack: Y times the row weights. */
 static mo_tensor *differentiable(
     mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *slack, mo_tensor *lambda, mo_tensor *alpha) {
     int rows = mo_ndim(K) - 2;
@@ -94,7 +94,7 @@ static bool is_too_narrow(mo_tape *t, mo_tensor *Zs, mo_tensor *lambda) {
     return mo_item(mo_max(t, squares, MO_ALL, MO_DROP_AXES)) > 1e4 * mo_item(lambda);
 }
 
-/* [W; b], computed in float64 if float32 is too narrow. */
+/* Returns [W; b], computed in float64 if float32 is too narrow. */
 static mo_tensor *svm_weights(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda) {
     mo_tensor *in[] = {Zs, Ys, lambda, weight};
     if (!has_few_rows(t, Zs))

@@ -26,7 +26,7 @@ static placed_labels place_labels(mo_tape *t, mo_tensor *support, mo_tensor *Ys,
         .mine = mo_greater_equal(t, times, mo_scalar(t, mo_tensor_dtype(times), 0.5))};
 }
 
-/* The predictions P of a round, from the logits [N, C]. */
+/* Returns the predictions P of a round, from the logits [N, C]. */
 static mo_tensor *balanced_predictions(
     mo_tape *t, const placed_labels *labels, mo_tensor *logits, mo_tensor *sharpness) {
     mo_tensor *P = mo_softmax(t, mo_mul(t, logits, sharpness), MO_AXIS(-1));
@@ -38,7 +38,7 @@ static mo_tensor *balanced_predictions(
 /* The tensors that all rounds share. */
 typedef struct system {
     mo_tensor *Z, *Zt; /* [N, D] */
-    mo_tensor *L;      /* Cholesky factor of the matrix in W above */
+    mo_tensor *L;      /* Cholesky factor of Zs^T Zs + r Z^T Z + lambda I */
     mo_tensor *Zs_Ys;  /* [D, C] */
     placed_labels labels;
     double r;

@@ -1,7 +1,7 @@
 /* ops/composed/accuracy.c - the share of rows whose largest logit belongs to their label.
  *
- * logits [.., C], labels int64 [..] -> scalar of the logits' dtype, 0 to 1; of equal logits the first counts. It is
- * computed as the mean over rows i of one_hot(labels)[i, argmax(logits_i)]. It is flat wherever it has a derivative, so
+ * logits [.., C], labels int64 [..] -> scalar of the logits' dtype, 0 to 1; of equal logits the first counts. The
+ * accuracy is the mean over rows i of one_hot(labels)[i, argmax(logits_i)]. It is flat wherever it has a derivative, so
  * no gradient flows through it. Errors: no rows; a label outside 0 .. C-1, named with its position. */
 #include "ops/inside.h"
 #include "tensor/storage.h"

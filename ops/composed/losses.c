@@ -1,6 +1,7 @@
 /* ops/composed/losses.c - the mean squared error, and the cross-entropy of two classes from logits.
  *
- * mse: X, Y of one shape -> scalar, the mean of (x - y)^2: X_bar = 2 (X - Y) L_bar / n, Y_bar = -X_bar.
+ * mse: X, Y of one shape -> scalar L, the mean of (x - y)^2 over n entries: X_bar = 2 (X - Y) L_bar / n, Y_bar =
+ * -X_bar.
  *
  * binary_cross_entropy: logits Z and targets Y in [0, 1] of one shape -> scalar, with p = sigmoid(z)
  *     L = -mean [y log p + (1 - y) log(1 - p)] = mean [y softplus(-z) + (1 - y) softplus(z)],

@@ -5,9 +5,9 @@
  *
  * A tournament in rounds: in each segment, neighbouring rows are compared in pairs (mo_larger) and the winners go to
  * the next round, until each segment has one row; a row without a neighbour is paired with itself. The number of rounds
- * is log2 of the longest segment; together they compute about 2 n rows. Y_bar goes to the winner, the first of equal
- * rows, as in mo_max. The pairs depend on the offsets alone. These are read on the host, which waits for a GPU's queued
- * work. */
+ * is log2 of the longest segment; for segments of like length the rounds compare about n pairs of rows. Y_bar goes to
+ * the largest entry, the first of equal ones, as in mo_max. The pairs depend on the offsets alone. The offsets are read
+ * on the host, which waits for a GPU's queued work. */
 #include "ops/composed/segments.h"
 #include "tensor/storage.h"
 
@@ -28,8 +28,8 @@ bool mo_check_segments(mo_context *ctx, const char *name, const mo_tensor *X, co
     return mo_ok(ctx);
 }
 
-/* rows[s]: the number of rows of segment s in this round. first, second: the pairs of a round; after the last round,
- * first holds the number of each segment's winner. */
+/* rows[s]: the number of rows of segment s in this round. first, second: the pairs of a round. If a segment is empty,
+ * first[s] holds, after the last round, the row of segment s's winner. */
 typedef struct tournament {
     int64_t n, segments;     /* n: rows of X */
     int64_t *rows;           /* [segments + 1]: at first the offsets */

@@ -3,11 +3,11 @@
  *
  * A backward stable solve gives the X of a matrix A + E with |E| about eps |A|, so that the relative error of X is up
  * to eps |A| |A^-1| = eps / rcond (Higham 2002, 7.1). The adjoint solve has the same matrix, and A_bar = -B_bar X^T is
- * a product of both solutions, so its error is of the same size.
+ * a product of the two solutions B_bar and X, so its error is of the same size.
  *
- * rcond is exact up to rounding: |A^-1| is the norm of an inverse in float64, by LU with partial pivoting. So it is
- * right for a float32 matrix however inaccurate float32 solves are; for a float64 matrix it is dominated by rounding
- * where it comes near the epsilon of float64. */
+ * rcond is exact up to rounding: |A^-1| is the norm of an inverse in float64, by LU with partial pivoting. So rcond
+ * is right for a float32 matrix however inaccurate float32 solves are; for a float64 matrix, rcond is dominated by
+ * rounding where it comes near the epsilon of float64. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 #include "tensor/hidden.h"
@@ -74,7 +74,7 @@ static mo_tensor *inverse_norm(mo_tape *t, mo_tensor *A, factored *f) {
     return matrix_norm(t, V);
 }
 
-/* 1 / (|A| |A^-1|); 0 if `word`, the info of the factorization, says that A has no inverse. */
+/* Returns 1 / (|A| |A^-1|); 0 if `word`, the info of the factorization, says that A has no inverse. */
 static double reciprocal(double size, double inverse, int32_t word) {
     double rcond = 1 / size / inverse;
     return word == -1 || word > 0 || !(rcond > 0 && isfinite(rcond)) ? 0 : rcond;
@@ -106,7 +106,7 @@ static mo_tensor *condition_numbers(mo_tape *t, mo_tensor *A) {
 
 /* ---- the health of a solution ---- */
 
-/* |A X - B| / (n eps |A| |X|), all norms in float64; 0 where A X = B. */
+/* Returns |A X - B| / (n eps |A| |X|), all norms in float64; 0 where A X = B. */
 static mo_tensor *residual_ratio(mo_tape *t, mo_tensor *A, mo_tensor *X, mo_tensor *B, double eps) {
     mo_tensor *residual = matrix_norm(t, mo_sub(t, mo_matmul(t, A, X), B));
     mo_tensor *size = mo_mul(t, matrix_norm(t, A), mo_scale(t, matrix_norm(t, X), (double)mo_dim(A, -1) * eps, 0));

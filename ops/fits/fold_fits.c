@@ -1,5 +1,5 @@
 /* ops/fits/fold_fits.c - fits a readout on all rows of a support, and once without each fold, for the logits of that
- * fold; batched: softmax regression (logistic_folds) and the Crammer-Singer machine (svm_folds).
+ * fold; batched: softmax regression (logistic_folds) and the Crammer-Singer support vector machine (svm_folds).
  *
  * X [.., n, d] (machine: K = X X^T [.., n, n]), Y [.., n, C], lambda > 0 [] or [..] -> W [.., d, C], with a free
  * intercept [.., d + 1, C], as in logistic.c (machine: alpha [.., n, C] as in svm_dual.c), and held [..,
@@ -8,8 +8,8 @@
  *
  * All fits share one Gram matrix (tensor/cpu/fits/logistic.c, svm.c). A softmax regression ends when its gradient is
  * small relative to its terms (tolerance), or at rounding. Errors: sizes; stop[] not rising; lambda not above 0; no
- * convergence, for example if a class has no support and there is no penalty. These ops have no derivative: they serve
- * to inspect a fit; use logistic.c and models/heads/svm.c to train through one. */
+ * convergence, for example if a class has no support and its intercept no penalty. These ops have no derivative: they
+ * serve to inspect a fit; use logistic.c and models/heads/svm.c to train through one. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 #include "tensor/fits.h"

@@ -4,14 +4,14 @@
  *     W = argmin sum_i -<Y_i, log softmax(Phi W)_i> + ½ lambda |W|^2,   Phi = X, or [X | 1],
  * where an intercept is not penalised. float32 or float64. Rows of Y are labels (one-hot), or any weights >= 0; row i
  * has the weight T_i = sum_c Y_ic. If the penalty leaves W undetermined (lambda = 0, the intercept), W has class sums
- * of zero. tensor/cpu/fits/logistic.c solves it to the level of rounding, in float64 to a gradient norm below 1e-8. If
- * n <= d, it takes the time of a problem with n columns. Errors: sizes; lambda below 0; a class without support if its
- * intercept is not penalised, separable rows with lambda = 0 (the optimum is at infinity). Saved: curvatures and a
- * factor of the preconditioner.
+ * of zero. tensor/cpu/fits/logistic.c solves to the level of rounding, in float64 to a gradient norm below 1e-8. If n
+ * <= d and lambda > 0, it takes the time of a problem with n columns. Errors: sizes; lambda below 0; a class without
+ * support if the intercept is free or lambda = 0, and separable rows with lambda = 0 (then the optimum is at infinity).
+ * Saved: curvatures and a factor of the preconditioner.
  *
  * The gradient vanishes at W: Phi^T R + mu W = 0 with R = T P - Y, P = softmax(Phi W), T = Y 1, mu = lambda (0 on the
- * intercept). With S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>), the Hessian H[V] = Phi^T S[Phi V] + mu V, and W_0 for W
- * without the intercept, its differential is
+ * intercept). With S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>) (o: entry by entry), the Hessian
+ * H[V] = Phi^T S[Phi V] + mu V, and W_0 for W without the intercept, its differential is
  *     H[dW] + dPhi^T R + Phi^T S[dPhi W] + Phi^T (dT P - dY) + dlambda W_0 = 0.
  * With U = H^-1 W_bar (logistic_solve.c) and E = Phi U, <W_bar, dW> = -<U, the other terms>, hence
  *     X_bar = -(R U_0^T + S[E] W_0^T),   Y_bar = E - <P, E> 1^T,   lambda_bar = -<U_0, W_0>.
@@ -165,7 +165,7 @@ static void logistic_vjp(mo_vjp *v) {
 }
 
 static double logistic_flops(
-    const mo_call *c) { /* FLOPs of one product with the Hessian; how many there are depends on the data */
+    const mo_call *c) { /* FLOPs of one product with the Hessian; how many products a fit takes depends on the data */
     double n = (double)mo_dim(c->in[0], -2), d = (double)mo_dim(c->in[0], -1), k = n < d ? n : d;
     return 4 * (double)mo_numel(c->in[1]) * k;
 }

@@ -14,7 +14,8 @@ mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[5], mo_tensor *cons
  * batch. */
 bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda);
 
-/* Makes memory for the curvatures D [B, n + 1] and the factor [B, k, k] of fits of X [.., n, d]. */
+/* Makes memory for the curvatures D [B, n + 1] and the factor [B, k, k] of fits of X [.., n, d]; k is n if dual, else
+ * d, plus 1 with a free intercept. */
 void mo_logistic_factors(mo_call *c, const mo_tensor *X, bool dual, bool free_intercept, mo_tensor *factors[2]);
 
 /* Raises for the first item of the batch whose code [B] is not MO_FIT_SOLVED. Returns whether all are solved. */

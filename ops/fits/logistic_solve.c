@@ -71,7 +71,7 @@ static void logistic_solve_forward(mo_call *c) {
         mo_call_save(c, factors[i]);
 }
 
-/* S[Q] at P, for TP = T P and the class sums q = <P, Q>. */
+/* Returns S[Q] at P, for TP = T P and the class sums q = <P, Q>. */
 static mo_tensor *curvature(mo_tape *t, mo_tensor *TP, mo_tensor *Q, mo_tensor *q) {
     return mo_mul(t, TP, mo_sub(t, Q, q));
 }

@@ -5,7 +5,7 @@
  * float64. Errors: sizes that do not fit. Saved: nothing beyond the inputs.
  *
  * With P and U = [U_W; U_b] the cotangents of X_bar and V_bar, <P, dG W^T + G dW^T> + <U_W, dX^T G + X^T dG> +
- * <U_b, 1^T dG> gives X_bar' = G U_W^T,   V_bar' = [P^T G; 0],   G_bar = P W + X U_W + 1 U_b, where X U_W + 1 U_b is
+ * <U_b, 1^T dG> gives the adjoints G U_W^T of X, [P^T G; 0] of V and P W + X U_W + 1 U_b of G, where X U_W + 1 U_b is
  * affine(X, U). */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"

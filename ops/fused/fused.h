@@ -28,11 +28,11 @@ void mo_hop_gradient(mo_tape *t, mo_tensor *D, mo_tensor *X, mo_tensor **W_bar, 
 /* For a device without a kernel: sets output i of a fused op to `value`, which ops have computed. */
 void mo_fused_by_ops(mo_call *c, int i, const mo_tensor *value);
 
-/* logits_bar of mo_softmax_cross_entropy (softmax_cross_entropy.c). */
+/* Returns logits_bar of mo_softmax_cross_entropy (softmax_cross_entropy.c). */
 mo_tensor *mo_cross_entropy_rule(mo_tape *t, mo_tensor *X, mo_tensor *target, mo_tensor *L_bar, double s);
-/* X_bar of Y = mo_l2_normalize(X) (normalize.c). */
+/* Returns X_bar of Y = mo_l2_normalize(X) (normalize.c). */
 mo_tensor *mo_l2_normalize_rule(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *Y_bar, double epsilon);
-/* A W^T for the weights W of V = [W; b] (layers/affine.c). */
+/* Returns A W^T for the weights W of V = [W; b] (layers/affine.c). */
 mo_tensor *mo_times_weights(mo_tape *t, mo_tensor *A, mo_tensor *V);
 
 #endif

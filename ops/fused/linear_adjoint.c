@@ -5,8 +5,8 @@
  * nothing beyond the inputs.
  *
  * With the cotangents P of X_bar, V of W_bar and u of b_bar:
- *     dX_bar = dD W + D dW,   dW_bar = dD^T X + D^T dX,   db_bar = 1^T dD, hence
- *     D_bar = P W^T + X V^T + 1 u^T,   X_bar_bar' = D V,   W_bar_bar' = D^T P. */
+ *     dX_bar = dD W + D dW,   dW_bar = dD^T X + D^T dX,   db_bar = 1^T dD, hence the adjoints
+ *     P W^T + X V^T + 1 u^T of D,   D V of X,   D^T P of W. */
 #include "ops/fused/fused.h"
 #include "ops/rules/products.h"
 #include "ops/rules/shapes.h"

@@ -1,7 +1,7 @@
 /* ops/fused/scale_unit_adjoint.c - both gradients of scale_unit in one kernel, if the device has one.
  *
  * X [.., d], s a scalar, G = Y_bar [.., d] -> X_bar [.., d] and a number for each row [..], whose sum is s_bar, in the
- * symbols of scale_unit.c. float32 or float64. Errors: sizes that do not fit. It has no derivative:
+ * symbols of scale_unit.c. float32 or float64. Errors: sizes that do not fit. The op has no derivative:
  * where a gradient of a gradient is needed, scale_unit uses its rule made of ops instead. */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"

@@ -2,8 +2,8 @@
  * kernel if the device has one.
  *
  * logits [n, C], target int64 [n] or real [n, C], G = L_bar a scalar -> (T p - t) G / n [n, C], in the symbols of
- * softmax_cross_entropy.c. float32 or float64. Errors: sizes and labels that do not fit. It has no derivative: where
- * a gradient of a gradient is needed, softmax_cross_entropy uses its rule made of ops instead. */
+ * softmax_cross_entropy.c. float32 or float64. Errors: sizes and labels that do not fit. The op has no derivative:
+ * where a gradient of a gradient is needed, softmax_cross_entropy uses its rule made of ops instead. */
 #include "ops/fused/fused.h"
 #include "ops/rules/indices.h"
 #include "ops/rules/shapes.h"
@@ -19,8 +19,8 @@ static bool softmax_cross_entropy_adjoint_shape(mo_call *c) {
         return mo_call_fail(c, MO_INVALID, "expected logits [n, C] with a row and a class at least, and a scalar");
     if (labels ? target->ndim != 1 || target->shape[0] != X->shape[0] : !mo_same_shape(X, target))
         return mo_call_fail(c, MO_INVALID, "expected int64 labels [n] or real targets [n, C] for logits [n, C]");
-    /* not NULL on a device: there the loss has checked the labels, and they cannot have changed since; on the host they
-     * can */
+    /* `check` is NULL on the host alone. On a device the loss has checked the labels, and they cannot have changed
+     * since; on the host they can. */
     bool known = c->ctx->backend->check;
     if (labels && !known && !mo_check_indices(c, 1, X->shape[1], "label"))
         return false;

@@ -3,8 +3,8 @@
  * X [.., n, d], V = [W; b] [.., d + 1, C] -> Y [.., n, C]. Equal leading axes; float32 or float64. Errors: sizes that
  * do not fit. Saved: nothing beyond the inputs.
  *
- * dY = dX W + X dW + 1 db, hence X_bar = Y_bar W^T, V_bar = [X^T Y_bar; 1^T Y_bar]; both in one op if both are wanted
- * (fused/affine_adjoint.c). */
+ * dY = dX W + X dW + 1 db, hence X_bar = Y_bar W^T, V_bar = [X^T Y_bar; 1^T Y_bar]. If X_bar and V_bar are both
+ * wanted, one op computes them (fused/affine_adjoint.c). */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"

@@ -8,8 +8,8 @@
  * E = sum_k D_k:
  *     H_k_bar = a_k Y_bar + D_k W_k (+ E W_q for k = 0),   W_bar = [E^T H_0 | sum_k D_k^T H_k],   b_bar = 1^T E,
  *     v_bar = sum_k z_k^T P_k,   c_bar = sum z.
- * If only Y has a gradient and the vjp is not recorded, hop_attention_adjoint computes this in one op; otherwise ops
- * do, so that gradients of gradients exist. */
+ * If only Y has a cotangent and the vjp is not recorded, hop_attention_adjoint computes these gradients in one op;
+ * otherwise differentiable ops do, so that gradients of gradients exist. */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
@@ -54,8 +54,8 @@ static void hop_attention_forward(mo_call *c) {
 
 /* ---- the rule, made of ops ---- */
 
-/* Returns z [n, K], the gradient at the scores, from the gradients at Y and a. One of them can be NULL; if both are,
- * returns NULL. */
+/* Returns z [n, K], the gradient at the scores, from the gradients at Y and a. One of these two can be NULL; if both
+ * are, returns NULL. */
 static mo_tensor *score_gradient(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *a = v->out[1], *Y_bar = v->out_bar[0], *w_bar = v->out_bar[1];
@@ -66,7 +66,7 @@ static mo_tensor *score_gradient(mo_vjp *v) {
     return w_bar ? mo_mul(t, a, mo_sub(t, w_bar, mo_sum(t, mo_mul(t, a, w_bar), MO_AXIS(1), MO_KEEP_AXES))) : NULL;
 }
 
-/* X [n, K] as [K, n, 1]. */
+/* Returns X [n, K] as [K, n, 1]. */
 static mo_tensor *by_hops(mo_tape *t, mo_tensor *X) {
     return mo_reshape(t, mo_contiguous(t, mo_transpose(t, X)), 3, (int64_t[]){mo_dim(X, 1), mo_dim(X, 0), 1});
 }

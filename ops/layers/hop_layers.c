@@ -104,7 +104,7 @@ static void hop_layers_forward(mo_call *c) {
     mo_multiply(c->ctx, g, K);
 }
 
-/* Computes the weight gradients of all hops as two tensors, and sets the gradients of the inputs to parts of them. */
+/* Computes the weight gradients of all hops as two tensors, and sets the gradients of the inputs to parts of these. */
 static void weight_gradients(mo_vjp *v, mo_tensor *D) {
     mo_tape *t = v->t;
     mo_tensor *W_bar, *b_bar;

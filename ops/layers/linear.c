@@ -35,7 +35,7 @@ static bool linear_shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-/* v as a matrix whose rows are all its leading axes; v must be contiguous unless it has two axes. */
+/* Returns v as a matrix whose rows are all its leading axes; v must be contiguous unless it has two axes. */
 static mo_view flat_view(mo_view v) {
     if (v.ndim == 2)
         return v;

@@ -37,7 +37,7 @@ static bool systems_broadcast(const mo_tensor *A, const mo_tensor *B, int *ndim,
     return *ndim >= 0 && mo_dim(A, -1) == mo_dim(A, -2) && mo_dim(A, -1) == mo_dim(B, -2);
 }
 
-/* B [.., n, k] as [n, .., k], so that its batch becomes columns; `back` undoes that. */
+/* Returns B [.., n, k] as [n, .., k], so that its batch becomes columns; `back` undoes that. */
 static mo_tensor *turn_columns(mo_tape *t, mo_tensor *B, bool back) {
     int axes[MO_MAX_AXES], last = mo_ndim(B) - 1;
     for (int i = 0; i < last; i++)

@@ -20,7 +20,7 @@ bool mo_call_square(mo_call *c, int i);
 bool mo_call_system(mo_call *c);
 
 /* Applies a solve op to A and B whose leading axes broadcast: if A has none, one factor serves all right-hand sides. If
- * they do not broadcast, the op gets them unchanged, so that its error names them. */
+ * the axes do not broadcast, the op gets A and B unchanged, so that its error names their shapes. */
 mo_tensor *mo_apply_system(mo_tape *t, const mo_op *op, mo_tensor *A, mo_tensor *B, const void *attributes);
 
 /* Makes the info of a factorization: int32, zeros, one word for each matrix [.., n, n] of X. */
@@ -32,15 +32,15 @@ bool mo_check_factor_info(mo_call *c, const mo_tensor *info, const char *defect)
 /* Sets the parts of T [batch .., ..], contiguous, to `value` where the info of the matrix is not 0. */
 void mo_fill_failed(mo_call *c, const mo_tensor *info, const mo_tensor *T, double value);
 
-/* Returns L with A = L L^T for input 0, and its info unless that is NULL. Returns NULL on failure. */
+/* Returns L with A = L L^T for A = input 0; writes its info to *info unless info is NULL. Returns NULL on failure. */
 mo_tensor *mo_factor_spd(mo_call *c, mo_failure failure, mo_tensor **info);
 /* Writes LU, pivots and info of input 0, in the form that getrs reads; the diagonal of LU is U's. Returns false on
  * failure. */
 bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pivot, mo_tensor **info);
 
-/* A^-1 B for an A whose factor L is known; differentiable in A and B. */
+/* Returns A^-1 B for an A whose factor L is known; differentiable in A and B. */
 mo_tensor *mo_solve_spd_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *L);
-/* A^-1 B (transposed: A^-T B) for an A whose LU and pivots are known; differentiable in A and B. */
+/* Returns A^-1 B (transposed: A^-T B) for an A whose LU and pivots are known; differentiable in A and B. */
 mo_tensor *mo_solve_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *const factors[2], bool transposed);
 
 #endif

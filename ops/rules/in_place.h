@@ -29,8 +29,8 @@ mo_tensor *mo_column_figures(mo_tape *t, const mo_tensor *X, mo_column_figure fi
  * result and returns 0; i if leading minor i is not positive; or -1 if a value is not finite. Raises no error. */
 int mo_cholesky_in_place(mo_tape *t, mo_tensor *A);
 /* Replaces A [n, n], symmetric and contiguous, by its eigenvectors in columns, of any sign; w [n] receives the
- * eigenvalues, rising. Waits for the result and returns 0, -1 if a value is not finite, or a number above 0 if it did
- * not converge. */
+ * eigenvalues, rising. Waits for the result and returns 0, -1 if a value is not finite, or a number above 0 if the
+ * eigenvalues did not converge. */
 int mo_eigh_in_place(mo_tape *t, mo_tensor *A, mo_tensor *w);
 
 #endif

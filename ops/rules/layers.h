@@ -6,10 +6,10 @@
 #include "autograd/inside.h"
 #include "tensor/storage.h"
 
-/* Hop k of V [K, n, d], as a matrix view; mo_hop_of: hop k of X, by ops. */
+/* Returns hop k of V [K, n, d] as a matrix view; mo_hop_of returns hop k of X by ops. */
 mo_view mo_hop_view(mo_view V, int64_t k);
 mo_tensor *mo_hop_of(mo_tape *t, mo_tensor *X, int64_t k);
-/* X [.., d] as a matrix whose rows are all its leading axes, by ops. */
+/* Returns X [.., d] as a matrix whose rows are all its leading axes, by ops. */
 mo_tensor *mo_flat_rows(mo_tape *t, mo_tensor *X);
 
 /* W_bar = D^T X and b_bar = the sum of the rows of D, for D [n, out] and X [n, in]. If W_bar or b_bar is NULL, it is

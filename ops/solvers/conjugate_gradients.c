@@ -4,14 +4,14 @@
  *     alpha = <r, r> / <p, A p>,   x += alpha p,   r' = r - alpha A p,   p' = r' + (<r', r'> / <r, r>) p
  * from x = 0, r = p = b, for every item of the batch with its own coefficients. The steps of an item that has reached
  * its tolerance are multiplied by 0. The vectors of an iteration are freed once the next iteration's vectors are made,
- * so three vectors are in memory. */
+ * so that three vectors stay in memory between iterations. */
 #include "ops/solvers/krylov.h"
 
 #include <math.h>
 
-/* The state of the iteration: x, the direction p, the residual r and rho = <r, r>; their number. */
+/* The state of the iteration: x, the direction p, the residual r and rho = <r, r>. ITERATE: number of these tensors. */
 enum { X, P, R, RHO, ITERATE };
-enum { LONG = 100 }; /* iterations, after which A is doubted */
+enum { LONG = 100 }; /* number of iterations after which A is tested for symmetry */
 
 static void conjugate_step(mo_tape *t, const mo_krylov *k, mo_tensor *active, mo_tensor **i) {
     mo_tensor *Ap = k->apply(t, i[P], k->state);
@@ -23,7 +23,7 @@ static void conjugate_step(mo_tape *t, const mo_krylov *k, mo_tensor *active, mo
     i[RHO] = rho;
 }
 
-/* The largest |<p, A b> - <b, A p>| / (|b| |A p|) of the items. */
+/* Returns the largest |<p, A b> - <b, A p>| / (|b| |A p|) among the items. */
 static double asymmetry(mo_tape *t, const mo_krylov *k, mo_tensor *b, mo_tensor *p) {
     int64_t item;
     int axes = k->batch_axes;

@@ -19,7 +19,7 @@ typedef struct cycle {
     mo_tape *t;
     mo_krylov *k;
     int64_t items;
-    int m, steps;    /* limit of products in the cycle; number done */
+    int m, steps;    /* m: limit of products in the cycle; steps: number of products done */
     mo_tensor **V;   /* [m + 1] */
     mo_tensor *like; /* a tensor of the shape [batch .., 1 ..] */
     double *H;       /* [items, m, m + 1]: columns of H, triangular once rotated */
@@ -36,7 +36,7 @@ static double *H_column(const cycle *y, int64_t item, int j) {
 
 /* ---- one item on the host ---- */
 
-/* Rotates column j of H to triangular form. If the residual is then small, the item is done. */
+/* Rotates column j of H to triangular form. If the residual is then small or not finite, the item is done. */
 static void rotate(cycle *y, int64_t item, int j) {
     double *h = H_column(y, item, j), *c = y->c + item * y->m, *s = y->s + item * y->m, *g = y->g + item * (y->m + 1);
     for (int i = 0; i < j; i++) {

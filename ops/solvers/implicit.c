@@ -10,8 +10,8 @@
  *     <x_bar, dx> = -<J^-T x_bar, dF/dtheta dtheta>, hence with J^T u = x_bar
  *     theta_bar = -(dF/dtheta)^T u,
  * one linear system and one vjp of F with the cotangent -u. The method that found x_star and the number of its
- * iterations do not matter. u is the op implicit_solve, differentiable itself, and F is evaluated at this op's own
- * output, so that every order of derivative follows from these two rules. */
+ * iterations do not matter. u is the result of the op implicit_solve, which is differentiable, and F is evaluated at
+ * this op's own output, so that every order of derivative follows from the rules of these two ops. */
 #include "ops/solvers/implicit.h"
 #include "ops/rules/shapes.h"
 #include "ops/solvers/solver.h"
@@ -34,8 +34,8 @@ static bool implicit_shape(mo_call *c) {
     return mo_call_output(c, 0, x->dtype, x->ndim, x->shape);
 }
 
-/* Writes the residual to the report and raises if it is too large, unless `accept` is set. Returns false if it raised.
- * A bound below 0: no check. */
+/* Writes the residual to the report and raises an error if the residual is too large, unless `accept` is set. Returns
+ * false after raising. Checks nothing if options.residual is below 0. */
 static bool check_residual(mo_call *c, const mo_implicit_problem *p, const mo_implicit_graph *g) {
     const mo_implicit_options *o = &p->options;
     if (o->residual < 0)

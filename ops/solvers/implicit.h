@@ -28,7 +28,7 @@ double mo_implicit_tolerance(const mo_implicit_problem *p, mo_dtype real);
  * with `name`. */
 bool mo_implicit_record(mo_tape *t, const mo_implicit_problem *p, const char *name, mo_tensor *x,
     mo_tensor *const *theta, mo_implicit_graph *g);
-/* The number of unknowns in one system of the batch. */
+/* Returns the number of unknowns in one system of the batch. */
 int64_t mo_implicit_unknowns(const mo_implicit_problem *p, const mo_tensor *x);
 bool mo_implicit_is_dense(const mo_implicit_problem *p, const mo_tensor *x);
 
@@ -39,10 +39,10 @@ typedef struct mo_jacobian {
     mo_tensor *w, *q;
 } mo_jacobian;
 
-/* J^T v; needs J->g, from mo_implicit_record. This function and mo_jacobian_times are mo_linear_maps; state is a
- * mo_jacobian. */
+/* Returns J^T v; needs J->g, from mo_implicit_record. This function and mo_jacobian_times are mo_linear_maps; state is
+ * a mo_jacobian. */
 mo_tensor *mo_jacobian_transposed_times(mo_tape *t, mo_tensor *v, void *state);
-/* J v; needs w and q, from mo_jacobian_open. */
+/* Returns J v; needs w and q, from mo_jacobian_open. */
 mo_tensor *mo_jacobian_times(mo_tape *t, mo_tensor *v, void *state);
 void mo_jacobian_open(mo_tape *t, mo_jacobian *J);
 
@@ -51,8 +51,8 @@ void mo_jacobian_open(mo_tape *t, mo_jacobian *J);
 bool mo_implicit_factor(
     mo_call *c, const mo_implicit_problem *p, const mo_implicit_graph *g, mo_tensor **LU, mo_tensor **pivot);
 
-/* J^-1 b (transposed: J^-T b) with J = dF/dx at (x, theta); differentiable in b, x and theta. factors: LU and pivot of
- * J, or NULL if they are not known. */
+/* Returns J^-1 b (transposed: J^-T b) with J = dF/dx at (x, theta); differentiable in b, x and theta. factors: LU and
+ * pivot of J, or NULL if they are not known. */
 mo_tensor *mo_implicit_solve(mo_tape *t, const mo_implicit_problem *p, mo_tensor *b, mo_tensor *x,
     mo_tensor *const *theta, mo_tensor *const *factors, bool transposed);
 

@@ -4,11 +4,11 @@
  * by factors of J (jacobian.c), made here or known. Large systems are solved by conjugate gradients if J is declared
  * symmetric, else by GMRES, by products with J^T (one vjp of F) or with J (the vjp of w -> J^T w, a linear map).
  * Errors: F not shaped like x, a singular J, a system that did not reach its tolerance (unless the options accept
- * that), a J that is declared symmetric, is not, and leads conjugate gradients nowhere. Saved: the factors, if any.
+ * that), a J that is declared symmetric but is not, if conjugate gradients do not converge. Saved: the factors, if any.
  *
  * J^T u = b;  dJ^T u + J^T du = db;  du = J^-T (db - dJ^T u), hence
  *     b_bar = J^-1 u_bar,   (x_bar, theta_bar) = -d/d(x, theta) <b_bar, J^T u>   with b_bar and u held fixed;
- * for J w = b: b_bar = J^-T w_bar and -d/d(x, theta) <b_bar, J w>. Both are of one form, the gradient of
+ * for J w = b: b_bar = J^-T w_bar and -d/d(x, theta) <b_bar, J w>. Both gradients are of one form, that of
  *     -<J^T left, right>,   (left, right) = (u, b_bar) or (b_bar, w),
  * that is solve.c's A_bar = -B_bar X^T, with A never formed. b_bar is this op again with known factors: derivatives of
  * any order neither factorize nor record an iteration. */

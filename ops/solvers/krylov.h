@@ -27,7 +27,7 @@ typedef struct mo_krylov {
 } mo_krylov;
 
 /* Solves by conjugate gradients from x = 0 (Hestenes and Stiefel 1952). A is symmetric and definite, of either sign. An
- * A that is not symmetric could use up the limit without an end in sight: after 100 iterations the solve compares
+ * A that is not symmetric could use up the limit of iterations in vain: after 100 iterations the solve compares
  * <p, A b> with <b, A p>, and ends if k->asymmetry, their difference divided by |b| |A p|, exceeds
  * MO_MOST_ASYMMETRY. */
 mo_tensor *mo_krylov_cg(mo_tape *t, mo_krylov *k, mo_tensor *b);
@@ -35,9 +35,9 @@ mo_tensor *mo_krylov_cg(mo_tape *t, mo_krylov *k, mo_tensor *b);
  * matrix. */
 mo_tensor *mo_krylov_gmres(mo_tape *t, mo_krylov *k, mo_tensor *b);
 
-/* <a, b> for every item, as [batch .., 1 ..]. */
+/* Returns <a, b> for every item, as [batch .., 1 ..]. */
 mo_tensor *mo_item_dot(mo_tape *t, mo_tensor *a, mo_tensor *b, int batch_axes);
-/* The number of items: the product of the leading axes. */
+/* Returns the number of items: the product of the leading axes. */
 int64_t mo_item_count(const mo_tensor *x, int batch_axes);
 /* mo_item_read copies T, one number for each item, to the host as doubles; mo_item_write makes a tensor of the shape of
  * `like`, [batch .., 1 ..], from such numbers. */
@@ -45,8 +45,8 @@ void mo_item_read(mo_tape *t, mo_tensor *T, double *host);
 mo_tensor *mo_item_write(mo_tape *t, const mo_tensor *like, const double *host);
 /* Returns the largest element and writes its position; a NaN counts as the largest. */
 double mo_item_worst(mo_tape *t, mo_tensor *values, int64_t *where);
-/* 1 for every item whose value is above its limit, else 0. An item whose value is NaN gets 0: it stops, and the others
- * continue. */
+/* Returns 1 for every item whose value is above its limit, else 0. An item whose value is NaN gets 0: it stops, and the
+ * other items continue. */
 mo_tensor *mo_krylov_unfinished(mo_tape *t, mo_tensor *values, mo_tensor *limit);
 /* Computes k->residual and k->worst for the solution x. */
 void mo_krylov_measure(mo_tape *t, mo_krylov *k, mo_tensor *b, mo_tensor *x);

@@ -108,7 +108,7 @@ static bool wolfe_search(state *q, mo_tensor *d, mo_tensor *active) {
         }
     }
     for (int64_t i = 0; i < q->items; i++) {
-        if (q->searching[i]) /* no step fulfils both conditions: low is the largest that decreases f */
+        if (q->searching[i]) /* no step fulfils both conditions: low is the largest tried that decreases f enough */
             q->alpha[i] = q->low[i];
         moved |= q->alpha[i] > 0;
     }

@@ -1,6 +1,6 @@
 /* ops/solvers/objective.c - makes the residual that is 0 at the minimiser of an objective f(x, theta).
  *
- * Over all x: F = df/dx. On the simplex: F = x - P(x - df/dx), P the projection of simplex.c; it is 0 exactly at the
+ * Over all x: F = df/dx. On the simplex: F = x - P(x - df/dx), P the projection of simplex.c; F is 0 exactly at the
  * points that satisfy the first-order conditions (Facchinei and Pang 2003, 1.5.8). The gradient is taken by autograd,
  * so that F is graph code again and differentiable itself. */
 #include "ops/solvers/solver.h"

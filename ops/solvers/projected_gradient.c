@@ -5,8 +5,8 @@
  *     theta' = (1 + sqrt(1 + 4 theta^2)) / 2;
  * h is halved until <grad f(x') - grad f(y), x' - y> <= |x' - y|^2 / h, and grows by a quarter before each step. The
  * test compares gradients because near the solution differences of the values of f are only rounding errors. theta
- * starts again at 1 if <y - x', x' - x> > 0. Items of a batch have their own h and theta: plain numbers, which unrolled
- * iterations do not differentiate. */
+ * starts again at 1 if <y - x', x' - x> > 0. Items of a batch have their own h and theta (not the parameters theta of
+ * f): plain numbers, which unrolled iterations do not differentiate. */
 #include "ops/solvers/solver.h"
 #include "tensor/storage.h"
 
@@ -37,7 +37,8 @@ static mo_tensor *project(state *q, mo_tensor *y, mo_tensor *g) {
     return mo_simplex_project(t, mo_sub(t, y, mo_mul(t, mo_item_write(t, q->like, q->h), g)));
 }
 
-/* Halves h of every item whose bound (above) does not hold at x' = P(y - h g). Returns true if all bounds hold. */
+/* Halves h of every item for which the bound of the file comment does not hold at x' = P(y - h g). Returns whether
+ * the bound holds for all items. */
 static bool bound_holds(state *q, mo_tensor *y, mo_tensor *g) {
     mo_solver *s = q->s;
     mo_scope scope = mo_scope_open(s->t);

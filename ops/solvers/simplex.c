@@ -16,7 +16,7 @@
 #include "ops/inside.h"
 #include "tensor/storage.h"
 
-/* s, which is 1 where V > tau, else 0; not recorded. */
+/* Returns s, which is 1 where V > tau, else 0; not recorded. */
 static mo_tensor *support(mo_tape *t, mo_tensor *V) {
     mo_scope scope = mo_scope_open(t);
     mo_tape_set_mode(t, MO_EVAL);

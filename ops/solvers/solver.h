@@ -29,15 +29,15 @@ typedef struct mo_solver {
  * mo_solver_finish must be called. */
 bool mo_solver_open(mo_solver *s, mo_tape *t, mo_tensor *x0, mo_tensor *const *theta, int n);
 mo_tensor *mo_solver_F(const mo_solver *s, mo_tensor *x);
-/* Returns a tensor that is 1 for items still above the tolerance, else 0; NULL if there are none, or the limit of
- * iterations is reached. Sets s->residual and s->worst. */
+/* Returns a tensor that is 1 for items still above the tolerance, else 0; NULL if no item is, if the limit of
+ * iterations is reached, or in the error state. Sets s->residual and s->worst. */
 mo_tensor *mo_solver_unfinished(mo_solver *s, mo_tensor *F, mo_tensor *x);
 /* Ends an iteration: unless unrolled, frees all that the iteration made, except the n tensors in keep. */
 void mo_solver_end_iteration(mo_solver *s, mo_tensor *const *keep, int n);
 /* Writes the report and raises if the tolerance was missed. Returns x with its gradient. */
 mo_tensor *mo_solver_finish(mo_solver *s, mo_tensor *x);
 
-/* |F|^2 / max(1, |x|^2) for every item. */
+/* Returns |F|^2 / max(1, |x|^2) for every item. */
 mo_tensor *mo_item_residual(mo_tape *t, mo_tensor *F, mo_tensor *x, int batch_axes);
 
 /* An objective, from which the residual is made (objective.c); stored before the user's state. */
@@ -48,8 +48,7 @@ typedef struct mo_objective {
     bool copied; /* the user's state follows this struct */
 } mo_objective;
 
-/* Sets p.residual to the gradient of f or, on the simplex, to x - P(x - gradient). Returns false if the state is too
- * large. */
+/* Sets p.residual to the gradient of f or, on the simplex, to x - P(x - gradient). Returns false in the error state. */
 bool mo_solver_minimise(mo_solver *s, mo_residual f, bool simplex);
 /* Returns the gradient of f with respect to x, and writes f, one value per item, unless f is NULL; recorded if the tape
  * records. state: a mo_objective. */

@@ -29,15 +29,15 @@ typedef struct bench_record {
 } bench_record;
 
 /* measure.c: calls `run` o->warmup times, then o->runs times with a clock, fills the record and prints it as a line.
- * With --profile, one more run under the profiler gives a table of its ops. Returns false if the context failed or a
- * line could not be written. */
+ * With --profile, o->runs more runs under the profiler give a table of their ops. Returns false if the context failed
+ * or a line could not be written. */
 bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record);
 
 /* Runs the case of this name, which must exist; its records get `rate` as gemm_rate. Returns false as bench_run
  * does. */
 typedef bool bench_case(mo_context *ctx, const bench_options *o, const char *name, double rate);
 bench_case bench_step, bench_gemm, bench_solve, bench_rows;
-/* Whether the benchmark has a case of this name. */
+/* Returns whether the benchmark has a case of this name. */
 bool bench_step_knows(const char *name);
 bool bench_gemm_knows(const char *name);
 bool bench_solve_knows(const char *name);

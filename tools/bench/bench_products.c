@@ -82,8 +82,8 @@ bool bench_solve_knows(const char *name) {
 }
 
 /* Returns N + s I for standard normal N [n, n] or, if spd, its symmetric part. N's eigenvalues lie within sqrt(n) of 0,
- * those of its symmetric part within sqrt(2 n). So s = 2 sqrt(n) makes both regular, and the second positive definite.
- * 4 is added to s, because for small n eigenvalues can lie beyond these bounds. */
+ * the symmetric part's within sqrt(2 n). So s = 2 sqrt(n) makes N + s I regular and its symmetric part positive
+ * definite. 4 is added to s, because for small n eigenvalues can lie beyond these bounds. */
 static mo_tensor *make_matrices(mo_context *ctx, int64_t batch, int64_t n, bool spd) {
     mo_tensor *A = synthetic_normal(ctx, 3, (int64_t[]){batch, n, n}, 4);
     size_t bytes = (size_t)mo_numel(A) * sizeof(float);

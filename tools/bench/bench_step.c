@@ -84,7 +84,7 @@ static float *read_gradients(training *s, size_t bytes) {
     return values;
 }
 
-/* Whether a step's gradients have the same bits every time. A sum whose order changes would change them. */
+/* Returns whether a step's gradients have the same bits every time. A sum whose order changes would change them. */
 static bool repeats_bits(training *s) {
     size_t bytes = 0;
     for (int i = 0; i < s->n; i++)

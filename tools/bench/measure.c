@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Resident memory in MB, current or peak. NaN if /proc does not give it. */
+/* Returns resident memory in MB, current or peak. NaN if /proc does not give it. */
 static double resident_memory(bool peak) {
     const char *key = peak ? "VmHWM: %lf" : "VmRSS: %lf";
     char line[256];

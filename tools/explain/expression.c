@@ -17,7 +17,7 @@
 
 typedef struct reader {
     lesson *l;
-    const char *at, *asked; /* asked: the name whose formula the reader gives; the formula cannot use it */
+    const char *at, *asked; /* asked: the name that the formula defines, and so cannot use */
     mo_tensor *second;      /* the second result of a function that has two */
     char *why;
     size_t bytes;
@@ -149,7 +149,7 @@ static mo_tensor *take_power(reader *r) {
     return X;
 }
 
-/* Whether the next token starts a factor of the product. */
+/* Returns whether the next token starts a factor of the product. */
 static bool goes_on(reader *r) {
     return next(r) && (isalnum((unsigned char)*r->at) || strchr("(<.", *r->at));
 }

@@ -26,7 +26,7 @@ mo_tensor *symmetric_part(mo_tape *t, mo_tensor *M) {
     return mo_scale(t, mo_add(t, M, mo_transpose(t, M)), 0.5, 0);
 }
 
-/* The lower triangle minus a multiple of the diagonal. */
+/* Returns the lower triangle minus a multiple of the diagonal. */
 static mo_tensor *lower_less_diagonal(mo_tape *t, mo_tensor *M, double multiple) {
     return mo_sub(t, mo_tril(t, M), mo_scale(t, mo_diagonal_embed(t, mo_diagonal(t, M)), multiple, 0));
 }
@@ -35,12 +35,12 @@ static mo_tensor *strict_lower_part(mo_tape *t, mo_tensor *M) {
     return lower_less_diagonal(t, M, 1);
 }
 
-/* Phi(M) */
+/* Phi(M): the lower triangle, its diagonal halved. */
 static mo_tensor *half_lower_part(mo_tape *t, mo_tensor *M) {
     return lower_less_diagonal(t, M, 0.5);
 }
 
-/* copyltu(M) */
+/* copyltu(M): the lower triangle, mirrored into the upper one. */
 static mo_tensor *mirrored_lower_part(mo_tape *t, mo_tensor *M) {
     return mo_add(t, mo_tril(t, M), transposed(t, strict_lower_part(t, M)));
 }
@@ -142,7 +142,7 @@ static mo_tensor *spectral_radius(mo_tape *t, mo_tensor *A) {
     return mo_max(t, mo_abs(t, w), MO_ALL, MO_DROP_AXES);
 }
 
-/* A reader's formula can have any number as k: limits it to 0 .. 100. */
+/* Returns k limited to 0 .. 100, because a reader's formula can have any number as k. */
 static int count_of(mo_tensor *k) {
     return (int)fmin(fmax(mo_item(k), 0), 100);
 }
@@ -199,7 +199,7 @@ static mo_tensor *gradient(mo_tape *t, mo_tensor *f, mo_tensor *A) {
     return G;
 }
 
-/* The derivative of X[0] with respect to X[1] in the direction X[2]. */
+/* Returns the derivative of X[0] with respect to X[1] in the direction X[2]. */
 static mo_tensor *tangent(mo_tape *t, mo_tensor *const *X) {
     mo_tensor *G = X[0], *A = X[1], *V = X[2], *moved = mo_null_tensor(mo_tape_context(t));
     mo_jvp(t, &G, 1, &A, &V, 1, &moved, 0);
@@ -212,8 +212,8 @@ static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *x, mo_tensor *T) {
     return mo_softmax_cross_entropy(t, x, T, 0);
 }
 
-/* Returns the leave-one-out residuals for X = Z1, Y, lambda: row i under the ridge fitted to all other rows, one fit
- * per row. */
+/* Returns the leave-one-out residuals for X = Z1, Y, lambda: row i is Y_i minus its prediction by the ridge fitted to
+ * all other rows, one fit per row. */
 static mo_tensor *refits(mo_tape *t, mo_tensor *const *X) {
     const int64_t n = mo_dim(X[0], 0);
     mo_tensor *rest[MOST_N];
@@ -235,7 +235,7 @@ static mo_tensor *refits(mo_tape *t, mo_tensor *const *X) {
     return mo_concat(t, rest, (int)n, MO_AXIS(0));
 }
 
-/* X = the rows, Y, lambda. */
+/* Returns the W of mo_logistic without intercept, for X = the rows, Y, lambda. */
 static mo_tensor *logistic(mo_tape *t, mo_tensor *const *X) {
     return mo_logistic(t, X[0], X[1], X[2], MO_INTERCEPT_NONE);
 }
@@ -256,7 +256,7 @@ static mo_tensor *logistic_adjoint(mo_tape *t, mo_tensor *const *in) {
     return mo_reshape(t, U, 2, (int64_t[]){d, C});
 }
 
-/* X = Z, Y, Q, lambda. */
+/* Returns the logits of the queries Q by the head svm, for X = Z, Y, Q, lambda. */
 static mo_tensor *svm(mo_tape *t, mo_tensor *const *X) {
     mo_tensor *lambda = X[3];
     return mo_head_apply(t, mo_find_head("svm"), X[0], X[1], X[2], &lambda);

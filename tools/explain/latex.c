@@ -1,7 +1,8 @@
 /* tools/explain/latex.c - converts formulas as typed on a terminal ("A_bar = -B_bar X^T") to LaTeX.
  *
- * A letter is a variable, a word of several a function's name ("trace"), "dA" a differential, "Z1" has an index; Greek
- * letters go by their names. x_i and x^2 are index and exponent ({..} groups them), x_bar is an adjoint. "=>", "->",
+ * A letter is a variable, a word of several letters a function's name ("trace"), "dA" a differential, "Z1" a variable
+ * with an index; Greek letters go by their names. x_i and x^2 are index and exponent ({..} groups them), x_bar is an
+ * adjoint. "=>", "->",
  * "<=", ">=", "sum", "o" (elementwise product) and <a, b> are signs; two blanks separate equations. Text in double
  * quotes stays text. */
 #include "tools/explain/lesson.h"
@@ -83,7 +84,7 @@ static const char *find_close(const char *at) {
     return NULL;
 }
 
-/* Whether a '<' opens <a, b>: a word follows, and the bracket closes after a comma. */
+/* Returns whether a '<' opens <a, b>: a word follows, and the bracket closes after a comma. */
 static bool opens_angle(const char *at) {
     const char *close = *at == '<' && !strchr(" =", at[1]) ? find_close(at) : NULL;
     return close && memchr(at, ',', (size_t)(close - at));

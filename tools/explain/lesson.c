@@ -205,7 +205,7 @@ bool lesson_differences(lesson *l, const char *name, mo_tensor *value, space mov
 
 /* ---- the lesson ---- */
 
-/* Returns the largest difference, divided by the largest |a_i| if that is above 1. NaN counts as infinite, since fmax
+/* Returns the largest |a_i - b_i|, divided by the largest |a_i| if that is above 1. NaN counts as infinite, since fmax
  * would ignore it. If the sizes differ, the topic is wrong: raises an error. */
 static double largest_difference(lesson *l, const matrix *a, const matrix *b) {
     double largest = 0, size = 1;

@@ -17,7 +17,7 @@ typedef struct lesson_input {
     char name[NAME_BYTES], kind[NAME_BYTES];
     char size[2][8]; /* rows, columns: each a number, "n", "m" or "m+1"; "" if the input has fewer axes */
     int rows, columns;
-    double values[MOST_VALUES]; /* the topic's own numbers for its own sizes; overwritten by drawn ones */
+    double values[MOST_VALUES]; /* the topic's own numbers, for the topic's own sizes; overwritten by drawn numbers */
 } lesson_input;
 
 /* The set in which a value is perturbed. */
@@ -31,7 +31,7 @@ typedef struct matrix {
 
 typedef enum block_kind {
     BLOCK_TITLE,    /* text: the formula */
-    BLOCK_SECTION,  /* text: its heading */
+    BLOCK_SECTION,  /* text: the section's heading */
     BLOCK_PROSE,    /* text: prose, with formulas in backquotes */
     BLOCK_FORMULA,  /* text: a formula on a line of its own */
     BLOCK_MATRICES, /* n matrices side by side */
@@ -70,7 +70,7 @@ typedef struct lesson {
     mo_tensor *moved;
     mo_tensor *held;        /* a value that forward computes once and central differences keep fixed, such as a step
                              * size */
-    int64_t factorizations; /* the number that backward computed */
+    int64_t factorizations; /* number of factorizations that backward computed */
     int lines;
     /* The largest differences so far. largest: between the two matrices of a line or an equation. from_mo_grad: between
      * a line's matrix and the gradient by mo_grad. */
@@ -95,7 +95,7 @@ int lesson_run(lesson *l);
 mo_tensor *lesson_forward(lesson *l);
 /* Writes the gradient of the loss in the named value, by central differences, to `slope`. Returns false on failure. */
 bool lesson_differences(lesson *l, const char *name, mo_tensor *value, space moves, matrix *slope);
-/* Copies T to m and names it. Returns false on failure, or if T has more than MOST_VALUES elements. */
+/* Copies T to m, with the name. Returns false on failure, or if T has more than MOST_VALUES elements. */
 bool read_matrix(lesson *l, const char *name, mo_tensor *T, matrix *m);
 
 /* ---- lesson_inputs.c ---- */
@@ -124,9 +124,9 @@ void put_in_json(lesson *l, const block *b);
 
 /* ---- expression.c, functions.c, latex.c: formulas ---- */
 
-/* Computes a formula on the lesson's values. asked: the name whose formula the reader gives, and which it cannot use;
- * else "". If a function has two results, *second receives the second (NULL: dropped). Returns NULL with one line in
- * `why` if the formula cannot be read; failures of ops are in the context. */
+/* Computes a formula on the lesson's values. asked: the name that a reader's formula defines, and so cannot use; else
+ * "". If a function has two results, *second receives the second (NULL: dropped). Returns NULL with one line in `why`
+ * if the formula cannot be read; failures of ops are in the context. */
 mo_tensor *lesson_evaluate(
     lesson *l, const char *formula, const char *asked, mo_tensor **second, char *why, size_t bytes);
 

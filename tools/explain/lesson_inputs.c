@@ -106,15 +106,15 @@ static void take_sizes(lesson *l, const char *path, const matrix *m) {
     l->m = tall ? m->rows : wide ? m->columns : l->m + l->n - l->own_n;
 }
 
-/* ---- draws: multiples of 0.1, which are easy to follow by hand ---- */
+/* ---- draws: made from multiples of 0.1, which are easy to follow by hand ---- */
 
 static double draw_tenths(mo_random *r) {
     return (double)mo_random_below(r, 41) / 10 - 2;
 }
 
 /* Draws a value of a kind: definite (symmetric positive definite), regular (diagonally dominant), symmetric (with
- * distinct eigenvalues), lower (no zero on the diagonal), positive, labels (one-hot rows), fixed (like labels, without
- * a gradient), or free. */
+ * distinct eigenvalues), lower (no zero on the diagonal), positive, labels (one-hot rows), free, or fixed (drawn as
+ * free, but without a gradient). */
 static void draw_input(lesson_input *input, mo_random *r) {
     const int rows = input->rows, columns = input->columns;
     double g[MOST_VALUES], *x = input->values;

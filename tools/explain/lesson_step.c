@@ -26,7 +26,7 @@ void wait_for_reader(void) {
     free(read_answer());
 }
 
-/* Whether two numbers agree to the digits that a lesson prints. */
+/* Returns whether two numbers agree to the digits that a lesson prints. */
 static bool is_near(double a, double b) {
     return fabs(a - b) <= 5e-3 * fmax(1, fabs(b));
 }
@@ -60,7 +60,7 @@ static void judge_numbers(const matrix *m, int given, int right, char *text, siz
 
 /* ---- a formula ---- */
 
-/* Whether the answer is `factor` times the right value or, if `transpose`, times its transpose. */
+/* Returns whether the answer is `factor` times the right value or, if `transpose`, times its transpose. */
 static bool is_multiple(const matrix *answer, const matrix *m, double factor, bool transpose) {
     for (int i = 0; i < m->rows * m->columns; i++) {
         int other = transpose ? i % m->columns * m->rows + i / m->columns : i;

@@ -37,7 +37,7 @@ static void print_row(const matrix *m, int row) {
     }
 }
 
-/* Returns the width of a matrix in columns: the width of its numbers or, if it is wider, of its name. */
+/* Returns the width of a matrix on the terminal: the width of its numbers or of its name, whichever is larger. */
 static int width_of(const matrix *m) {
     char bare[TEXT_BYTES];
     int name = strip(m->name, bare), numbers = m->columns * WIDTH;

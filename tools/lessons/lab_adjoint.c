@@ -27,7 +27,7 @@ typedef struct problem_kind {
     const char *meaning;
     int ndim; /* number of axes of w */
     int64_t shape[2];
-    mo_residual residual, jacobian; /* their state is the problem */
+    mo_residual residual, jacobian; /* both get the problem as their state */
     mo_tensor *(*loss)(mo_tape *t, const problem *p, mo_tensor *w);
     /* computes w in closed form; if NULL, Newton's method with `jacobian` finds w */
     mo_tensor *(*solution)(mo_tape *t, problem *p, mo_tensor *theta);
@@ -150,7 +150,7 @@ static mo_tensor *solve_exactly(mo_tape *t, problem *p, mo_tensor *theta) {
     return mo_newton_krylov(t, start, p->kind.residual, &theta, 1, &o);
 }
 
-/* ---- their data ---- */
+/* ---- data of the problems ---- */
 
 /* Returns float64 numbers, standard normal times `scale`, plus `shift`. */
 static mo_tensor *draw(mo_context *ctx, mo_random *r, int ndim, const int64_t *shape, double scale, double shift) {
@@ -231,7 +231,7 @@ static mo_tensor *iterate(mo_tape *t, problem *p, int iterations, bool record) {
     return w;
 }
 
-/* -(dF/dtheta)^T u */
+/* Returns -(dF/dtheta)^T u. */
 static mo_tensor *neumann_gradient(mo_tape *t, problem *p, int iterations) {
     mo_tensor *w = mo_require_grad(iterate(t, p, iterations, false)), *theta = p->theta, *w_bar, *theta_bar;
     mo_tensor *loss = p->kind.loss(t, p, w), *F;

@@ -1,9 +1,9 @@
 /* tools/lessons/lab_systems.c - two experiments on linear systems A X = B with a known spectrum.
  *
  * `mochi lab conditioning`: how large the errors of X and of the gradient in A become as the condition number of A
- * grows. The systems are solved in float64, in float32, and in float32 with A rounded to the 11 bits of TF32. Each of
- * the last two is also refined by steps X += A^-1 (B - A X), with the residual in float64 and the factor of the rough
- * A.
+ * grows. The systems are solved in float64, in float32, and in float32 with A rounded to the 11 bits of TF32. The
+ * float32 and TF32 solutions are also refined by steps X += A^-1 (B - A X), with the residual in float64 and the factor
+ * of the rough A.
  *
  * `mochi lab truncation`: K steps X <- X - (A X - B), each of which shrinks the error by the spectral radius of I - A.
  * Three gradients of <X_bar, X> in A are compared: through the steps; by the implicit function theorem at X_K; and by

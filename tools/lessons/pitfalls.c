@@ -38,8 +38,8 @@ static const path hull = {
 typedef struct geometry {
     const char *setting;
     double low, high, noise, shift, lambda;
-    double paper[3]; /* the ece that the paper gives for prototypes, for prototypes with a temperature, and for logistic
-                      * regression */
+    double paper[3]; /* the ece (expected calibration error) that the paper gives for prototypes, for prototypes with a
+                      * temperature, and for logistic regression */
 } geometry;
 
 enum { GEOMETRIES = 2, GEOMETRY_CLASSES = 5, GEOMETRY_ROWS = 100 /* of each class */ };
@@ -189,10 +189,10 @@ typedef struct figure {
     const char *pitfall; /* "origin", "hull", "calibration" */
     const char *setting; /* "t" or "delta", the meaning of x; "shifted", "radius" */
     double x;            /* value of t or delta; NaN for calibration */
-    const char *head;    /* "prototype_inner", "ridge", "temperature" (prototype_inner after it), "logistic" */
-    const char *metric;  /* "accuracy", "recall_A" .., "hull_distance" (from A's prototype to the others' hull), "ece",
-                          * "temperature" */
-    double *values;      /* [seeds] */
+    const char *head;   /* "prototype_inner", "ridge", "logistic", "temperature" (prototype_inner with a temperature) */
+    const char *metric; /* "accuracy", "recall_A" .., "hull_distance" (from A's prototype to the hull of the prototypes
+                         * of B and C), "ece", "temperature" */
+    double *values;     /* [seeds] */
 } figure;
 
 /* The calibration of a readout's predictions, over all seeds. */
@@ -269,7 +269,7 @@ static mo_calibration count_answers(const draw *drawn, const double *logits, dou
     return all;
 }
 
-/* Returns the distance of the first class's prototype from the hull of the others. */
+/* Returns the distance of the first class's prototype from the hull of the other classes' prototypes. */
 static double hull_distance(run *r, const draw *drawn, mo_tensor *Z) {
     int64_t C = drawn->classes;
     double p[4 * D] = {0};

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether all graphs of a pool are installed; if not, writes one line to `why` that names the missing ones. */
+/* Returns whether all graphs of a pool are installed; if not, writes one line to `why` that names the missing ones. */
 static bool all_there(const char *text, const mo_pool_file *file, char *why, size_t bytes) {
     int absent = 0;
     size_t used = 0;

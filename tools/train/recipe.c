@@ -10,7 +10,7 @@
  *   episodes per step  1          3           3 (1 with 2 layers)       3
  *   k per class        U[8,32]                96                        log-uniform 4 .. 64, links 8 .. 128
  *   q per class        U[16,64]               192                       24, links and graphs 48
- *   temperature on     logits                 unit-norm embeddings      logits, one per task
+ *   temperature on     logits                 unit-norm embeddings      logits, chosen by leave-one-out
  *   learning rate      3e-4                                             1e-2
  *   steps, schedule    10,000, cosine to 0    12,991, cosine to 1e-5    400, cosine to 0
  *

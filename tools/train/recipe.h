@@ -34,7 +34,7 @@ typedef struct recipe {
 
 /* Returns the settings of a named recipe, on the embedded pool. */
 recipe recipe_defaults(int number);
-/* Whether the recipe is `best` with its own encoder and its own readout. */
+/* Returns whether the recipe is `best` with its own encoder and its own readout. */
 bool reads_itself(const recipe *r);
 /* Returns a new model of the recipe for the graphs of a pool; NULL on failure. */
 mo_model *recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool);
@@ -44,7 +44,7 @@ mo_trainer_options recipe_training(const recipe *r);
 void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file, const char *name);
 /* Raises if the weights in a file need a user's encoder other than `encoder`. */
 void require_encoder(mo_context *ctx, const mo_weights *weights, const char *file, const mo_encoder *encoder);
-/* Copies seed and width to all structs that hold them. */
+/* Makes fields agree that follow from others: the seeds, width, hops and form of features, and lr_min at most lr. */
 void recipe_settle(recipe *r);
 /* Returns the settings as JSON text, to be freed; NULL if out of memory. */
 char *recipe_text(const recipe *r);

@@ -23,7 +23,7 @@ static json_t *pack_best(const recipe *r) {
     return o;
 }
 
-/* The settings of the encoder and the readout. */
+/* Returns the settings of the encoder and the readout. */
 static json_t *pack_model(const recipe *r) {
     const mo_gamlp_options *encoder = &r->model.encoder;
     if (r->number == RECIPE_BEST)
@@ -34,7 +34,7 @@ static json_t *pack_model(const recipe *r) {
         feature_norm_names[r->features.norm]);
 }
 
-/* The settings of the optimiser and the episodes. */
+/* Returns the settings of the optimiser and the episodes. */
 static json_t *pack_steps(const recipe *r) {
     bool best = r->number == RECIPE_BEST;
     json_t *steps = json_pack("{s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:[I, I], s:[I, I], s:I, s:I}", "steps",

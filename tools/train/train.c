@@ -70,8 +70,8 @@ static uint64_t first_held_out(const recipe *r) {
     return trained > usual ? trained : usual;
 }
 
-/* Reports the tasks on which the trained model is worse than the untrained one, on episodes of the pool that training
- * has not seen. */
+/* Reports the tasks on which the trained model is worse than the untrained one by more than the 95% interval, on
+ * episodes of the pool that training has not seen. */
 static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_pool *pool, mo_model *model) {
     const recipe *r = &now->options->recipe;
     mo_model *models[2] = {model, recipe_model(ctx, r, pool)};

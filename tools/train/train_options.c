@@ -2,7 +2,7 @@
  * that have no effect or contradict the run to resume.
  *
  * The words are read twice: first for the options that decide the defaults (--recipe, --resume, --out), then for the
- * options that change the defaults. So their order does not matter. */
+ * options that change the defaults. So the order of the words does not matter. */
 #include "tools/train/train_options.h"
 
 #include "tools/memory.h"
@@ -222,7 +222,7 @@ static void refuse_by_encoder(const train_options *o) {
 }
 
 /* Refuses options of other encoders for the recipe `best`, options of a head if `best`'s own readout is used, and
- * options of that readout if a head is used. */
+ * --without for the other recipes, whose encoders have no parts. */
 static void refuse_by_recipe(const train_options *o) {
     bool best = o->recipe.number == RECIPE_BEST;
     refuse_given(&o->given, "layers combine feature-norm hop-activation dropout", best, BEST_HAS_OTHERS);
@@ -249,8 +249,8 @@ static void refuse_train_options(const train_options *o) {
 }
 
 bool share_is_used(const train_options *o, const mo_pool *pool) {
-    int links = 0, own = 0; /* links: number of graphs with a task on links; own: number of those with their own share
-                             * (@) */
+    int links = 0, own = 0; /* links: number of graphs with a task on links; own: number of graphs given with a share of
+                             * their own (@) */
     for (int i = 0; i < mo_pool_size(pool); i++)
         links += mo_pool_source(pool, i)->task == MO_TASK_LP;
     for (int i = 0; i < o->recipe.pool.count; i++)
@@ -278,8 +278,8 @@ static bool tell_contradiction(const train_options *o, const char *key, const js
     return true;
 }
 
-/* Whether a setting is compared as text. Graphs are compared by content once they are open, since names can differ
- * between machines. */
+/* Returns whether a setting is compared as text. Graphs are compared by content once they are open, since names can
+ * differ between machines. */
 static bool is_compared(const char *key) {
     return strcmp(key, "pool") != 0;
 }

@@ -11,7 +11,7 @@ enum { REPLAY_AUTO, REPLAY_YES, REPLAY_NO };
 typedef struct train_options {
     recipe recipe;
     const char *out, *cache;
-    int64_t memory; /* most bytes for the features of a graph; 0: no limit */
+    int64_t memory; /* most bytes for the features of a graph; 0: the free memory */
     mo_feature_place place;
     int replay; /* REPLAY_AUTO .. */
     bool deterministic;
@@ -26,12 +26,12 @@ typedef struct train_options {
 } train_options;
 
 /* Reads the command line; ends the program on wrong usage. Returns false if the settings of the run to resume cannot be
- * read; it has then reported why. */
+ * read; the function has then reported why. */
 bool parse_train_options(train_options *o, int argc, char **argv);
 void free_train_options(train_options *o);
 bool replays(const train_options *o);
 
-/* Whether the pool has a graph that uses --link-share, or the option was not given. */
+/* Returns whether the pool has a graph that uses --link-share, or the option was not given. */
 bool share_is_used(const train_options *o, const mo_pool *pool);
 
 #endif

@@ -10,7 +10,7 @@
  *     unroll N RHO K                           gradients through K steps, and the implicit one
  *     labs                                     the experiments of `mochi lab`
  *     lab NAME PROBLEM SERIES X                one row of one experiment
- *     exercises, judge NUMBER FORMULA          exercises.c
+ *     exercises, judge NUMBER                  exercises.c; the formula to judge follows
  *     suite NUMBER ORDER                       the checker on one op of the library
  *
  * Every request has a context of its own, so that an error ends with it. */
@@ -183,7 +183,7 @@ static json_t *list_values(drawing *d, const mo_tensor *loss) {
     return values;
 }
 
-/* Lists the values that backward frees if nothing is retained. */
+/* Lists, for each value, 1 if a backward that retains nothing frees it, else 0. */
 static json_t *list_freed(drawing *d, mo_tensor *loss) {
     json_t *freed = json_array();
     mo_backward(d->l.t, loss);
@@ -219,7 +219,7 @@ static json_t *write_tape(const request *r) {
 
 /* ---- episode: a head on points of the plane ---- */
 
-/* Reads n lines of `width` numbers into x. */
+/* Reads n numbers into x. Returns the text after them. */
 static const char *read_rows(const char *at, double *x, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         char *end;
@@ -326,7 +326,7 @@ static json_t *solve(const request *r) {
 
 enum { UNROLL_POINTS = 11 };
 
-/* A [n, n] symmetric with eigenvalues from 1 - rho to 1, and two columns b, w_bar. */
+/* Draws a symmetric A [n, n] with eigenvalues from 1 - rho to 1, and two columns b, w_bar. */
 static void draw_iteration(mo_tape *t, int64_t n, double rho, mo_tensor **A, mo_tensor *column[2]) {
     mo_random random = mo_random_at(1, MO_PURPOSE_OWN, 0);
     double w[32];
@@ -343,7 +343,7 @@ static mo_tensor *iterate(mo_tape *t, mo_tensor *A, mo_tensor *b, mo_tensor *w, 
     return w;
 }
 
-/* -A^-T w_bar w^T: the implicit gradient in A where w is taken for the solution. */
+/* Returns -A^-T w_bar w^T: the implicit gradient in A where w is taken for the solution. */
 static mo_tensor *implicit_gradient(mo_tape *t, mo_tensor *A, mo_tensor *w_bar, mo_tensor *w) {
     return mo_neg(t, mo_matmul(t, mo_solve(t, mo_transpose(t, A), w_bar), mo_transpose(t, w)));
 }
@@ -359,7 +359,7 @@ static int64_t peak(mo_context *ctx) {
     return bytes;
 }
 
-/* The gradient in A through K steps from zero, which the tape records. */
+/* Returns the gradient in A through K steps from zero, which the tape records. */
 static mo_tensor *unrolled_gradient(mo_tape *t, mo_tensor *A, mo_tensor *column[2], int64_t K) {
     mo_tensor *G = mo_null_tensor(mo_tape_context(t));
     mo_scope scope = mo_scope_open(t);

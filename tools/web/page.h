@@ -7,8 +7,8 @@
 /* Returns room for a request of `bytes` bytes and a null byte, which the page owns until the next call; NULL without
  * memory. */
 char *page_request(int bytes);
-/* Answers the request (page.c lists all) by a JSON object, valid until the next call. It has "error" if the request
- * failed. */
+/* Answers the request (page.c lists all) by a JSON object, valid until the next call. The object has "error" if the
+ * request failed. */
 const char *page_answer(void);
 
 /* exercises.c: an exercise as an op whose rule is the reader's formula, judged by the checker of gradients. */

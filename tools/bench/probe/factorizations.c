@@ -80,7 +80,7 @@ static void ask(const probe *p, system_of *a) {
     }
 }
 
-/* Times our kernel, which factors and solves at once, and then the kernel of its adjoint. */
+/* Times the backend's own kernel, which factors and solves at once, and then the kernel of its adjoint. */
 static void ask_own(const probe *p, int64_t n, int64_t m) {
     char what[64];
     system_of a = make_system(p, n, m);

@@ -42,7 +42,7 @@ static const char *finish(seam *s) {
     return failed ? failed : queued;
 }
 
-/* Calls `queue` `times` times between two events on the device. Returns microseconds per call. */
+/* Calls `queue` `times` times between two events on the device. Returns the microseconds between the events. */
 static double device_us(seam *s, probe_work queue, const void *of, int times) {
     seam_event *from = seam_event_create(s), *to = seam_event_create(s);
     if (!from || !to)

@@ -38,9 +38,9 @@ void probe_stop(const char *what, const char *reason);
 /* ---- the questions ---- */
 
 void probe_launches(const probe *p);       /* launches.cu: the cost of a kernel, a fill, a copy, alone and in a graph */
-void probe_factorizations(const probe *p); /* factorizations.c: their time, and whether a graph can record them */
+void probe_factorizations(const probe *p); /* factorizations.c: time of factors and solves; can a graph record them? */
 void probe_products(const probe *p);       /* products.c: the available epilogues, and the search for them */
-void probe_values_kept(const probe *p);    /* products.c: relu of NaN and of 0; the shapes that use TF32 */
+void probe_values_kept(const probe *p);    /* products.c: relu of NaN; the shapes that use TF32 */
 void probe_rows(const probe *p);           /* rows.c: the time of softmax by cuDNN */
 /* The arguments of probe_walk (launches.cu): one thread loads the diagonal of A [n, n], entry by entry. */
 typedef struct probe_diagonal {

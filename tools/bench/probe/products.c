@@ -1,5 +1,5 @@
 /* tools/bench/probe/products.c - cuBLASLt's epilogues for a step's products in each math mode, the time of its search,
- * and its treatment of NaN, 0 and the low bits of float32. */
+ * and its treatment of NaN and of the low bits of float32. */
 #include "tools/bench/probe/probe.h"
 
 #include <math.h>
@@ -154,7 +154,7 @@ void probe_products(const probe *p) {
 
 /* ---- values ---- */
 
-/* The first entry of the product's result; NaN if the product is refused. */
+/* Returns the first entry of the product's result; NaN if the product is refused. */
 static float first_of(const probe *p, const seam_gemm *g) {
     float value = NAN;
     if (!seam_multiply(p->s, g))
@@ -162,7 +162,7 @@ static float first_of(const probe *p, const seam_gemm *g) {
     return value;
 }
 
-/* An open question: relu as max(x, 0) can drop a NaN. */
+/* Asks whether the epilogue relu keeps a NaN, which relu as max(x, 0) can drop. */
 static void ask_relu(const probe *p, const operands *o) {
     const float nan = NAN;
     product layer = {"", true, false, p->d, p->rows, p->d, .relu = true, .bias = true};
