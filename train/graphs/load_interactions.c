@@ -1,8 +1,8 @@
 /* train/graphs/load_interactions.c - interactions of users with items, in LightGCN's format (He et al. 2020): lines
  * "user item item ..", users rising.
  *
- * A bipartite graph: users and items are numbered separately, so that item i becomes node (users + i). A folder holds
- * train.txt and optionally test.txt: the graph is their union; evaluation splits it anew. */
+ * The graph is bipartite: the file numbers users and items separately, and item i becomes node (users + i). A folder
+ * holds train.txt and optionally test.txt: the graph is their union; evaluation splits it anew. */
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/text_reader.h"

@@ -6,13 +6,13 @@
 
 /* Writes the path of an embedded file by its name and ending; false if there is none, or if the name is a path. */
 bool mo_locate_embedded(const char *name, const char *ending, char *path, size_t bytes);
-/* Names of the .npz members with each part of a division: [0] of one division, as lists of nodes; [1] of several, as
- * masks. */
+/* Names of the .npz members that hold each part of a division: row [0] for one division (lists of nodes), row [1] for
+ * several (masks). */
 extern const char *const mo_division_keys[2][MO_DIVISIONS];
 /* The .npz form of gnn-benchmark, and the compact one of train/data/. */
 mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path);
-/* A TU folder: NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt and, if present, NAME_node_labels.txt and,
- * if also wanted, NAME_node_attributes.txt. */
+/* A TU folder: NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt and, if present, NAME_node_labels.txt and
+ * (with_attributes) NAME_node_attributes.txt. */
 mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder, bool with_attributes);
 bool mo_is_tu(const char *folder);
 /* A set of graphs as adjacency lists, plain or gzipped. */

@@ -93,7 +93,7 @@ mo_tensor *mo_svd_vector(const mo_svd_problem *p, const double *x) {
     return mo_cast(p->t, mo_from(p->t, MO_F64, 1, &p->r, x), p->real);
 }
 
-/* In blocks of rows, since the difference is as large as U. */
+/* Computes in blocks of rows, since AV - U diag(s) is as large as U. */
 double mo_svd_residual(mo_svd_problem *p, mo_tensor *AV, mo_tensor *U, mo_tensor *s) {
     mo_tape *t = p->t;
     int64_t blocks = (p->n + ROW_BLOCK - 1) / ROW_BLOCK;
