@@ -136,7 +136,7 @@ static bool list_graphs(mo_context *ctx, mo_host_arena *host, mo_row_list *r) {
     return r->row != NULL;
 }
 
-/* Lists the ids of the support's examples, then those of the queries. */
+/* Lists the rows of the support, then those of the queries: numbers of pairs for links, else ids of nodes or graphs. */
 static bool list_pairs_or_nodes(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_row_list *r) {
     bool links = plan->task == MO_TASK_LP;
     r->n = plan->n_support + plan->n_query;

@@ -173,7 +173,7 @@ static bool has_source(const mo_pool *pool, const mo_graph *graph, mo_task task)
     return false;
 }
 
-/* Releases what the last source owns: its links before its graph, from which they borrow. */
+/* Removes the last source, and releases what it owns of features, links and graph. */
 static void drop_last(mo_pool *pool) {
     mo_source *s = &pool->source[--pool->n];
     if (s->owns_features)

@@ -9,7 +9,7 @@ enum { MO_RETURNS = 3 };
 /* Scratch: the ends of two-step walks from one node per thread; zero before and after mo_closed_walks_of. */
 typedef struct mo_walk_ends {
     double *share;  /* [threads, nodes]: the probability, row u of P^2 */
-    int32_t *count; /* [threads, nodes]: how many walks */
+    int32_t *count; /* [threads, nodes]: number of walks */
 } mo_walk_ends;
 
 typedef struct mo_closed_walks {

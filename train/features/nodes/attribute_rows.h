@@ -13,10 +13,10 @@ typedef struct mo_attribute_rows {
     bool full;             /* every node has every column, in order */
     double *scale;         /* [nodes]: 1 / |x|, 0 if x is zero */
     struct mo_attribute_mean {
-        double *row;     /* [columns]: the mean row of a kind */
-        double squares;  /* squared length of `row` */
-        double *along;   /* [nodes]: <row, mean> */
-        double *inverse; /* [nodes]: 1 / |row - mean|, 0 if the row equals the mean */
+        double *row;     /* [columns]: mu, the mean of the rows of a kind */
+        double squares;  /* |mu|^2 */
+        double *along;   /* [nodes]: <r_u, mu> for the row r_u of node u */
+        double *inverse; /* [nodes]: 1 / |r_u - mu|, 0 if r_u equals mu */
     } mean[MO_ATTRIBUTE_KINDS];
 } mo_attribute_rows;
 
@@ -42,7 +42,7 @@ typedef struct mo_attribute_products {
     float *near;    /* as own: <x_u, row j of P X> */
 } mo_attribute_products;
 
-/* Whether sparse products cost less than dense ones, for the part of the graph that an episode reads. */
+/* Returns whether sparse products cost less than dense ones for the part of the graph that an episode reads. */
 bool mo_attributes_are_sparse(const mo_graph *graph);
 /* K [MO_ATTRIBUTE_KINDS, n_a, n_b] := 1 + the products of the centred rows of nodes a and b. products: kept from
  * earlier calls with the same b; free it before another b, and at the end. host: a CPU context. Returns false on

@@ -2,10 +2,10 @@
  * set of graphs, in coordinates.
  *
  * A node's first colour is a hash of its features in columns of small whole numbers. Columns of measured values are
- * left out: two nodes rarely share such a value, so each node would get its own colour. Each of three rounds mixes the
- * colour with the sum of its neighbours' mixed colours, modulo 2^64, so that no order of the neighbours matters. With
- * n_c nodes of colour c in a graph, k(G, G') = sum over rounds and colours of min(n_c, n'_c). That is an inner product
- * of rows with one column for every colour c and every value v that n_c takes in some graph: the entry is (v -
+ * left out: two nodes rarely share such a value, so each node would get its own colour. Each of three rounds mixes a
+ * node's colour with the sum of the neighbours' mixed colours, modulo 2^64, so that no order of the neighbours matters.
+ * With n_c nodes of colour c in a graph, k(G, G') = sum over rounds and colours of min(n_c, n'_c). That is an inner
+ * product of rows with one column for every colour c and every value v that n_c takes in some graph: the entry is (v -
  * v_before)^(1/2) if n_c >= v, with v_before the next smaller value. Columns of a single graph are left out, since they
  * change only the diagonal. Rows are divided by the root of k(G, G); their SVD gives the coordinates. */
 #include "train/features/sets/set_blocks.h"
