@@ -157,8 +157,8 @@ static void print_head(const comparison *c, const figure_table *t) {
     putchar('\n');
 }
 
-/* Prints how far the first column of a file's table is above the columns of the untrained encoder and of single hops;
- * as JSON, the differences of all pairs of columns. */
+/* Prints how the first column of a file's table differs from the columns of the baselines (print_pairs); as JSON, the
+ * differences of all pairs of columns. */
 static void show_pairs(comparison *c, const results *list, const result *subject) {
     int first = find_table(list, subject);
     if (list->paper || first < 0)

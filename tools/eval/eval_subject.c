@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* stands for inner products of links where a head is expected */
+/* Stands for inner products of links where a head is expected. */
 static const mo_head dot = {.name = "dot"};
 
 static void add_candidate(subject *s, mo_candidate c) {

@@ -48,9 +48,10 @@ void print_value(double mean, double width);
  * `trained` is above the baselines, and where it is below. Returns true if the paper had a figure. */
 bool print_eval_tables(const results *list, int first, const results *paper, const char *trained);
 
-/* Prints below a table how a column of the first list differs from each baseline (the untrained encoder, x0, hop): at
- * every k the difference with its 95% interval, and * if the interval leaves out 0. Then prints the k at which the
- * column is within noise of the baseline, and the k at which it is worse by more than the interval. */
+/* Prints below a table how a column of the first list differs from each baseline (the untrained encoder, the weights of
+ * the recipe free, x0, hop): at every k the difference with its 95% interval, and * if the interval leaves out 0. Then
+ * prints the k at which the column is within noise of the baseline, and the k at which it is worse by more than the
+ * interval. */
 void print_pairs(const figure_table *t, const char *features);
 /* Prints one object per k for every pair of columns of the first list. label: the file's, or NULL. Returns false if
  * standard output was lost. */

@@ -1,8 +1,8 @@
 /* train/run/run_files.c - the watcher that writes the files of a run: run.json, log, checkpoints and weights.
  *
- * No file is written before the first step, and the folder must be new, empty, or the run's own. A run writes run.json,
- * then its first checkpoint, then opens the log. If there is only run.json, no step has been taken: the run resumes
- * from its beginning.
+ * No file is written before a run starts (at its first step, or when it is resumed), and the folder must be new, empty,
+ * or the run's own. A run writes run.json, then its first checkpoint, then opens the log. If there is only run.json, no
+ * step has been taken: the run resumes from its beginning.
  *
  * log.jsonl has one JSON object per step, each written by one call to a file opened for appending. The process that has
  * the log open holds a lock on it: two processes that continued one run would mix their steps. The system releases the

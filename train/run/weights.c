@@ -346,7 +346,7 @@ static void read_own(const reading *r, mo_weights *w) {
         read_trained_graphs(r, w);
 }
 
-/* Sets the released program's settings, with the sizes of these tensors. */
+/* Sets the released program's settings, with the sizes that the file's tensors have. */
 static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
     const mo_tensor *first = mo_arrays_find(w->arrays, "encoder.input_proj.0.weight");
     char name[64];
