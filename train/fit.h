@@ -75,8 +75,8 @@ typedef struct mo_draws {
 /* Draws all episodes (mo_plan_draw). Returns the status; release even on failure. */
 MO_API mo_code mo_draws_create(const mo_embeddings *E, int64_t k, const mo_fit_options *options, mo_draws *draws);
 /* Makes one problem from files that list the row numbers of its parts (mo_division_read); if train or test is NULL,
- * that part is all rows outside the other. Ignores unlabelled rows. Raises if a test row's class has no training row.
- * Returns the status; release even on failure. */
+ * that part is all rows outside the other part. Ignores unlabelled rows. Raises if a test row's class has no training
+ * row. Returns the status; release even on failure. */
 MO_API mo_code mo_draws_read(const mo_embeddings *E, const char *train, const char *test, mo_draws *draws);
 MO_API void mo_draws_release(mo_draws *draws);
 

@@ -52,8 +52,8 @@ MO_API mo_tensor *mo_optimizer_moment(mo_optimizer *o, int i, int order);
 
 /* Makes the folder of a new run; raises if it is not empty. The trainer does so too, but later. */
 MO_API mo_code mo_run_folder(mo_context *ctx, const char *folder);
-/* Checks a run before it is resumed: its checkpoint must be whole and have the settings of run.json. The trainer does
- * so too, but only after features and model are made. Returns the status. */
+/* Checks a run before it is resumed: its checkpoint must be whole and have the settings of run.json, lr and lr_min
+ * apart. The trainer does so too, but only after features and model are made. Returns the status. */
 MO_API mo_code mo_run_check(mo_context *ctx, const char *folder);
 
 /* One step of mo_trainer_run. Returns the status. */
@@ -111,7 +111,7 @@ typedef struct mo_weights {
     mo_trained_graph *pool;         /* [n_pool], or NULL */
 } mo_weights;
 
-/* Reads a file, or embedded weights by name: "best". Returns NULL on failure. */
+/* Reads a file, or embedded weights by name: "best" or "free". Returns NULL on failure. */
 MO_API mo_weights *mo_weights_read(mo_context *ctx, const char *path);
 MO_API void mo_weights_release(mo_weights *weights);
 /* Whether weights were trained on a graph, or on one with equal content, whatever its name and task. Unknown if the
@@ -174,9 +174,9 @@ MO_API mo_code mo_few_shot_plane(mo_few_shot *f, double *xy);
 /* How well the labelled examples cover other examples (train/few_shot/few_shot_cover.c). */
 typedef struct mo_few_shot_cover {
     int64_t labelled, others; /* compared examples, at most 4096 of each; no figure if `labelled` is 0 */
-    double far;               /* share of the others that are farther from the nearest labelled example than 90% of the
-                               * labelled examples are */
-    double expected, most;    /* mean of `far` if labels are drawn at random; two standard deviations above this mean */
+    double far;            /* share of the other examples that are farther from the nearest labelled example than 90% of
+                            * the labelled examples are */
+    double expected, most; /* mean of `far` if labels are drawn at random; two standard deviations above this mean */
 } mo_few_shot_cover;
 /* How well the labelled examples of the last fit cover n other examples. Equal bits at any thread count. Returns the
  * status. */

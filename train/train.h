@@ -1,4 +1,5 @@
-/* train/train.h - trains weights on graphs: graphs, pools of them, their episodes, the optimizer and the trainer. */
+/* train/train.h - trains weights on graphs, and predicts from few labels: graphs, pools of graphs, episodes, the
+ * optimizer, the trainer and few-shot objects. */
 #ifndef MO_TRAIN_H
 #define MO_TRAIN_H
 
@@ -103,8 +104,8 @@ typedef struct mo_trainer mo_trainer;
  * empty or absent unless the run is resumed. Returns NULL on failure. */
 MO_API mo_trainer *mo_trainer_create(mo_model *model, mo_pool *pool, const mo_trainer_options *options);
 MO_API void mo_trainer_release(mo_trainer *trainer);
-/* Continues from out/checkpoint.safetensors (weights, moments, step), whose settings must be equal to this run's.
- * Returns the status. */
+/* Continues from out/checkpoint.safetensors (weights, moments, step), whose settings must be equal to this run's,
+ * except for what other_rate allows. Returns the status. */
 MO_API mo_code mo_trainer_resume(mo_trainer *trainer);
 /* Takes all remaining steps. Each draws episodes, adds up their gradients along a fixed binary tree, clips, updates by
  * AdamW and writes a log line. report (may be NULL) returns false to stop early, after which a checkpoint is written. A

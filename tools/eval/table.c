@@ -43,8 +43,8 @@ static table_column *add_column(figure_table *t, const results *list, const char
     return c;
 }
 
-/* Whether a figure x belongs to the table of the figure `row`. Published figures belong to it whatever their readout,
- * except list->best, the second copies of the best method's. */
+/* Returns whether a figure x belongs to the table of the figure `row`. A published figure does if find_result finds it
+ * for that row, unless it is one of list->best, the second copies of the best methods' figures. */
 static bool is_of_table(const results *list, const result *x, const result *row) {
     if (!list->paper)
         return same_table(row, x);

@@ -27,7 +27,7 @@ typedef struct figure_table {
     table_row *rows; /* stb_ds array */
 } figure_table;
 
-/* Whether item i is the first figure of its table; ignores items before `first`. */
+/* Returns whether item i is the first figure of its table; ignores items before `first`. */
 bool starts_table(const results *list, int first, int i);
 /* Makes the table of the figure `first` of the first list, with columns for the features of every list in order of
  * appearance. A list of published figures gives the columns of the first row for which it has figures; of the paper's

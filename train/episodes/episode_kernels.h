@@ -15,8 +15,8 @@ enum { MO_MOST_CENTRES = 1024 };
 int64_t mo_choose_centres(
     mo_context *ctx, const int64_t *id, const int64_t *label, int64_t n, int64_t classes, int64_t *at);
 
-/* The examples of an episode. reference: the support examples (all, or the centres) with which kernels compare the
- * others. */
+/* The examples of an episode. reference: the support examples (all, or the centres) with which kernels compare support
+ * and queries. */
 typedef struct mo_kernel_examples {
     const int64_t *support, *query, *reference;
     int64_t n_s, n_q, n_reference;

@@ -160,7 +160,7 @@ static void show_plan(const division *d, int64_t k, int64_t repeat) {
     mo_plan_release(&plan);
 }
 
-/* Opens the rows of examples: test pairs get theirs from all edges except the test links. */
+/* Opens the rows of examples: the rows of test pairs come from all edges except the test links. */
 static void open_rows(division *d) {
     const mo_evaluation *ev = d->ev;
     const pairs *kind = d->kind;

@@ -15,7 +15,7 @@ typedef struct mo_walk_ends {
 typedef struct mo_closed_walks {
     double back[MO_RETURNS]; /* probabilities of return after 2, 3, 4 steps */
     double triangles;        /* closed walks of three steps: 2 for each triangle */
-    double cycles;           /* pairs of two-step walks to one other node: 1 for each cycle of four */
+    double cycles;           /* pairs of two-step walks that meet at another node: 1 for each cycle of four */
     int64_t reached;         /* number of nodes at the end of some two-step walk, including the node itself */
 } mo_closed_walks;
 

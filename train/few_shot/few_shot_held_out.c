@@ -43,8 +43,8 @@ typedef struct partition {
     mo_few_shot_whole *whole; /* a fit of all labelled examples, which gives the fits of the folds; or NULL */
 } partition;
 
-/* Whether fold j holds example number `within` of a class with n examples; two: folds hold examples j and j + 1 (mod
- * n). */
+/* Returns whether fold j holds example number `within` of a class with n examples; two: folds hold examples j and j + 1
+ * (mod n). */
 static bool few_shot_held(int64_t within, int64_t n, int64_t j, bool two, int64_t folds) {
     return two ? j < n && (within == j || within == (j + 1) % n) : n > 1 && within % folds == j;
 }

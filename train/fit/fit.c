@@ -22,7 +22,7 @@ typedef struct run {
 
 /* ---- a head's regularisation and the values to try ---- */
 
-/* Whether a parameter is a share: a scalar between 0 and 1, such as a shrinkage. */
+/* Returns whether a parameter is a share: a scalar between 0 and 1, such as a shrinkage. */
 static bool is_share(const mo_head_parameter *p) {
     return p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1;
 }

@@ -129,7 +129,8 @@ typedef struct mo_geometry {
 /* Adds 1 to *done, which all threads share; on the caller's thread, reports *done of `of` to the options' progress
  * function. */
 void mo_geometry_progress(const mo_geometry *g, const char *part, int64_t *done, int64_t of);
-/* Writes the distance of each of the n >= 2 points X [n, d] to the convex hull of the others. False on failure. */
+/* Writes the distance of each of the n >= 2 points X [n, d] to the convex hull of the other points. Returns false on
+ * failure. */
 bool mo_hull_leave_one_out(const mo_geometry *g, const double *X, int64_t n, int64_t d, double *distance);
 
 #endif

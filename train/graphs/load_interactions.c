@@ -12,7 +12,7 @@
 /* Edges from users to items, both numbered from 0. */
 typedef struct interactions {
     mo_edges pairs;
-    int64_t users, items, file_bytes; /* both files together */
+    int64_t users, items, file_bytes; /* counted over both files */
 } interactions;
 
 /* Reads a user's line. It has no items if all of the user's items are in the other file. */

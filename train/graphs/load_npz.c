@@ -35,7 +35,7 @@ typedef struct npz_csr {
     float *value;
 } npz_csr;
 
-/* Whether there is a member of that name; raises if it holds text. */
+/* Returns whether there is a member of that name; raises if it holds text. */
 static bool npz_has(const npz_members *m, const char *key) {
     size_t n = strlen(key);
     for (const char *at = m->arrays->texts; at; at = strchr(at + 1, '\n'))

@@ -24,11 +24,11 @@ mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path)
 bool mo_load_numbered_edges(mo_graph *graph, const char *path);
 /* Sets a graph's edges from a table or from words, and its nodes if it has none yet. False on failure. */
 bool mo_load_named_edges(mo_graph *graph, const char *path);
-/* Whether an edge of a table or text has that name as an end; also false on failure. */
+/* Returns whether an edge of a table or text has that name as an end; also false on failure. */
 bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name);
 /* GML, plain or gzipped. */
 mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path);
-/* Whether a file's name has the ending of GraphML, node-link JSON or Matrix Market. */
+/* Returns whether a file's name has the ending of GraphML, node-link JSON or Matrix Market. */
 bool mo_is_foreign(const char *path);
 /* Raises MO_UNSUPPORTED with the command that converts a file or folder of such files. */
 void mo_fail_foreign(mo_context *ctx, const char *path);

@@ -11,7 +11,7 @@
 typedef struct mo_words {
     int64_t n, starts, bytes, room; /* starts, room: capacities */
     int64_t *start;                 /* [n]: where a text begins */
-    char *text;                     /* each with its zero byte */
+    char *text;                     /* the texts, each with its zero byte */
 } mo_words;
 
 /* A text of the list and its position in the list. */

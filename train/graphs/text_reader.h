@@ -40,7 +40,7 @@ bool mo_text_line(mo_text_reader *r);
 /* Moves to the next line of an edge list that has data: it is neither blank nor a comment. A comment starts with '#'
  * or, above the first line of data, with '%' or "//"; below, a name may start with these. Returns as mo_text_line. */
 bool mo_text_data_line(mo_text_reader *r);
-/* Whether only blanks are left in the line. */
+/* Skips blanks. Returns whether only blanks were left in the line. */
 bool mo_text_blank(mo_text_reader *r);
 /* Cuts the next word off the line and ends it by a zero byte; NULL: none is left. */
 char *mo_text_word(mo_text_reader *r);

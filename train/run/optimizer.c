@@ -63,7 +63,7 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
     return mo_ok(ctx);
 }
 
-/* Makes an optimizer of either method, after checking the options that both have. */
+/* Makes an optimizer of either method, after checking the options that both methods have. */
 static mo_optimizer *create(
     mo_context *ctx, const char *method, mo_tensor *const *parameters, int n, const mo_adamw_options *options) {
     if (mo_ok(ctx) && !(options->weight_decay >= 0 && options->weight_decay < INFINITY))

@@ -127,7 +127,7 @@ static bool is_rate(const char *path) {
     return false;
 }
 
-/* Compares two members of that name and everything below them. */
+/* Compares the two members of that key and everything below them. Returns whether they differ. */
 static bool differ_below(difference *d, const char *key, const json_t *kept, const json_t *now) {
     size_t length = strlen(d->path);
     snprintf(d->path + length, sizeof d->path - length, "%s%s", length ? "." : "", key);

@@ -155,7 +155,7 @@ static inline const mo_source *mo_episode_source(const mo_trainer *trainer, int 
 
 /* Calls the hooks for MO_STARTS, once, before the first step. */
 mo_code mo_trainer_start(mo_trainer *trainer);
-/* Whether every process of the run is well and wants to go on. */
+/* Returns whether no process of the run has failed and all want to go on. */
 bool mo_trainer_agree(mo_trainer *trainer, bool go_on);
 /* Waits for the figures of this process's episodes. */
 void mo_read_figures(mo_trainer *trainer);
@@ -166,7 +166,7 @@ void mo_read_figures(mo_trainer *trainer);
 
 #define MO_CHECKPOINT "checkpoint.safetensors"
 #define MO_PREVIOUS_CHECKPOINT "checkpoint.previous.safetensors"
-/* Whether the folder holds run.json alone, as when a run's first save was cut short. */
+/* Returns whether the folder holds run.json and no later file of a run, as when a run's first save was cut short. */
 bool mo_run_is_begun(const char *folder);
 
 /* ---- a JSON object that is built from parts, whole or not at all ---- */

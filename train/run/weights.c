@@ -1,6 +1,6 @@
 /* train/run/weights.c - reads weights.safetensors: checks the digests, then each setting, then that the tensors have
- * the sizes that the settings claim. Makes their model: MOCHI, the invariant encoder or an encoder from outside, with
- * the readout it was trained with or a head of the caller's choice.
+ * the sizes that the settings claim. Makes the model of the weights: MOCHI, the invariant encoder or an encoder from
+ * outside, with the readout it was trained with or a head of the caller's choice.
  *
  * Weights converted from the released program carry no metadata of ours: their sizes come from the tensors, the other
  * settings from that program.
@@ -33,7 +33,7 @@ static void put_number(mo_description *metadata, const char *key, double value) 
     mo_describe(metadata, key, json_string(text));
 }
 
-/* Whether an earlier source has the same graph, or one with equal content. */
+/* Returns whether an earlier source has the same graph, or one with equal content. */
 static bool is_listed(const mo_pool *pool, int i) {
     int j = 0;
     while (memcmp(pool->source[j].graph->hash, pool->source[i].graph->hash, sizeof pool->source[i].graph->hash) != 0)

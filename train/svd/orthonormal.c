@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 enum { ROUNDS = 8, FILL_ROWS = 4096 };
-static const uint64_t fill_stream = (uint64_t)1 << 47; /* stream of random numbers beyond those of the test matrices */
+static const uint64_t fill_stream = (uint64_t)1 << 47; /* stream of random numbers beyond the test matrices' streams */
 
 static double orthonormal_epsilon(const mo_tensor *X) {
     return X->dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
@@ -105,8 +105,8 @@ int64_t mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt) {
     return filled;
 }
 
-/* Y := Y Z for the eigenvectors Z of Y^T Y: its columns are orthogonal, with errors relative to |Y|, not to their own
- * norms. */
+/* Y := Y Z for the eigenvectors Z of Y^T Y: the new columns are orthogonal, with errors relative to |Y|, not to the
+ * columns' own norms. */
 static void rotate_to_orthogonal(mo_tape *t, mo_tensor *Y) {
     mo_tensor *w, *Z;
     mo_eigh(t, mo_tall_gram(t, Y, Y), &w, &Z);

@@ -24,8 +24,8 @@ typedef struct mo_svd_problem {
     int64_t mark;     /* the tape's position at the start: later tensors are dropped */
 } mo_svd_problem;
 
-/* Fills Omega [.., q], contiguous, with uniform entries. They span as well as normal ones (both are sub-Gaussian) at a
- * third of the cost. */
+/* Fills Omega [.., q], contiguous, with uniform entries. Uniform columns span as well as normal ones (both are
+ * sub-Gaussian) at a third of the cost. */
 void mo_test_matrix(mo_svd_problem *p, mo_tensor *Omega);
 /* Writes the singular values s [r], falling, from theta; values below the level of rounding become zero. */
 void mo_singular_values(const mo_svd_problem *p, const double *theta, double *s);

@@ -28,7 +28,7 @@ void mo_attribute_rows_free(mo_attribute_rows *x);
 bool mo_attribute_rows_fill(const mo_attribute_rows *x, const int64_t *node, int64_t n, float *out);
 
 /* How similar neighbours' attributes are: the mean of <x, y> over edges, divided by its root mean square over random
- * pairs of nodes, for centred rows of unit length. Both use 16,384 pairs, seeded by the graph's size. About 0 if
+ * pairs of nodes, for centred rows of unit length. Both means use 16,384 pairs, seeded by the graph's size. About 0 if
  * neighbours are like random pairs; 0 for a graph without edges. */
 double mo_attribute_assortativity(const mo_attribute_rows *x);
 

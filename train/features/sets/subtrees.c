@@ -46,7 +46,8 @@ static uint64_t mix_colour(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/* Whether each column has only whole numbers below MOST_KINDS: [features]; free() it; NULL on failure. */
+/* For each column, whether it has only whole numbers of magnitude below MOST_KINDS: [features]; free() the array. NULL
+ * on failure. */
 static bool *find_kinds(const mo_graph *graph) {
     bool *kind = mo_host_array(graph->ctx, graph->features, sizeof *kind);
     for (int64_t j = 0; kind && j < graph->features; j++)
