@@ -51,8 +51,8 @@ typedef struct mo_eval_row {
     const double *values;  /* one per seed, episode or division, paired between candidates; borrowed for the visit */
     int64_t n_test;        /* queries per seed or episode */
     int64_t classes;       /* number of classes in a problem; 2 for links */
-    int64_t small_classes; /* classes with fewer than k support examples, which are drawn repeatedly; the largest number
-                            * over the problems */
+    int64_t small_classes; /* classes with fewer than k examples for the support (`episode`: than k + queries in all),
+                            * which repeat some; the largest number over the problems */
     int64_t left_out;      /* classes left out, as in mo_plan; the largest number over the problems */
     int n_experts;         /* number of experts; 0 for a readout without experts */
     const mo_expert_share *experts; /* [n_experts]: mean shares over the repeats; borrowed for the visit */

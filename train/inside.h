@@ -33,7 +33,8 @@ MO_API mo_pool *mo_pool_create(
 /* Sets how often each task is drawn, relative to the other tasks (1 each by default), if a step has one episode. A task
  * of weight 0 has no episodes, however many a step has. */
 MO_API void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]);
-/* The tensors of a planned episode on the tape; each row of the plan is encoded once. */
+/* The tensors of a planned episode on the tape. Rows of nodes hold each node of the plan once, so that it is encoded
+ * once. */
 MO_API mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e);
 
 /* ---- optimizer and trainer ---- */
@@ -183,7 +184,7 @@ typedef struct mo_few_shot_cover {
 MO_API mo_code mo_few_shot_cover_of(mo_few_shot *f, const int64_t *id, int64_t n, mo_few_shot_cover *cover);
 
 /* The hop whose rows give the head its highest accuracy over the pool's sources of that task (a few seeded episodes at
- * k = 4 .. 32); -1 without sources. */
+ * k = 4 .. 32); -1 without sources, and on failure. */
 MO_API int mo_best_hop(
     mo_context *ctx, const mo_pool *pool, mo_task task, const mo_head *head, double lambda, uint64_t seed);
 

@@ -31,7 +31,8 @@ typedef struct mo_source mo_source; /* a graph of a pool for one task (train/ins
  * model's settings, without a cache. Returns NULL on failure. */
 MO_API mo_pool *mo_pool_for(mo_context *ctx, mo_model *model, const char *const *names, int n);
 /* Adds a graph; the pool owns it from then on, even on failure. tasks: bits 1 << task; 0: every task it supports.
- * Graphs with equal content are kept once. Returns the status. */
+ * Graphs with equal content are kept once; raises if the pool has the graph for one of these tasks already. Returns the
+ * status. */
 MO_API mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks);
 MO_API void mo_pool_release(mo_pool *pool);
 MO_API int mo_pool_size(const mo_pool *pool);

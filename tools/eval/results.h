@@ -12,11 +12,11 @@ typedef struct result {
                      * readout */
     int64_t k;      /* 0 if the task has no k */
     double mean, sd, ci95;
-    int64_t n;                                /* number of seeds or episodes */
+    int64_t n;                                /* number of seeds, episodes or divisions */
     int64_t small_classes, left_out, classes; /* as in mo_eval_row; 0 if unknown */
     char experts[320];                        /* the shares of the experts in a mixture readout, as text; "" if the
                                                * readout has none */
-    double *values;                           /* one value per seed or episode; owned, NULL if unknown */
+    double *values;                           /* [n]; owned, NULL if unknown */
     mo_seen seen;                             /* whether the weights were trained on the graph; baselines never are */
 } result;
 

@@ -159,7 +159,7 @@ void print_row(const figure_table *t, const table_row *row) {
     }
 }
 
-/* Prints one line if some classes have fewer than k examples, so that their support is smaller than k. */
+/* Prints one line if some classes have too few examples, so that their support repeats some. */
 static void print_small_classes(const figure_table *t) {
     int said = 0;
     for (int row = 0; row < arrlen(t->rows); row++) {

@@ -1,7 +1,7 @@
 /* train/episodes/pool.c - the graphs of a run, each opened once for the tasks it supports, with frozen features.
  *
  * Features for links are computed from the graph without the links that are episodes' examples; nodes and graphs use
- * the full graph. A graph named twice is kept once.
+ * the full graph. A graph that is named twice, for different tasks, is kept once.
  *
  * Features outside the device belong to a CPU context that the pool owns. A graph is in host memory, so a copy of its
  * struct in that context shares its arrays. */
