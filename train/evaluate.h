@@ -20,8 +20,8 @@ struct mo_plan; /* train/graph.h */
 typedef struct mo_eval_options {
     mo_protocol protocol;
     int n_shots;
-    const int64_t *shots; /* k for nc and gc; for protocol `public` one number, ignored; for lp the number of support
-                           * links per class */
+    const int64_t *shots; /* k, the support examples per class (for lp, support links and as many non-edges); for
+                           * protocol `public` one number, ignored */
     int64_t episodes;     /* for protocol `episode`; `mochi eval` takes 100 */
     int64_t queries;      /* per class, for protocol `episode`; 0: 30 */
     int64_t seeds;        /* number of seeds, for protocol `split` and for links; `mochi eval` takes 10 */

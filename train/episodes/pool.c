@@ -76,7 +76,8 @@ static void open_features(mo_pool *pool, mo_source *s) {
     s->owns_features = true;
 }
 
-/* Holds out links of the graph and as many non-edges (if there are enough), with features of the remaining graph. */
+/* Holds out a share of the graph's links and as many non-edges (or all, if there are fewer), and makes features of the
+ * remaining graph. */
 static void prepare_links(mo_pool *pool, mo_source *s, double share) {
     double nodes = (double)s->graph->nodes, edges = (double)(s->graph->nnz / 2);
     double negatives = fmin(fmax(1, round(share * edges)), nodes * (nodes - 1) / 2 - edges);

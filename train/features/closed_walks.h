@@ -6,7 +6,8 @@
 
 enum { MO_RETURNS = 3 };
 
-/* Scratch: the ends of two-step walks from one node per thread; zero before and after mo_closed_walks_of. */
+/* Scratch: for each thread, the ends of the two-step walks from one node u; zero before and after
+ * mo_closed_walks_of. */
 typedef struct mo_walk_ends {
     double *share;  /* [threads, nodes]: the probability, row u of P^2 */
     int32_t *count; /* [threads, nodes]: number of walks */

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-/* ---- watchers: hooks that follow the steps of a run, each in a file of its own ---- */
+/* ---- watchers: hooks that follow the steps of a run, each watcher in a file of its own ---- */
 
 typedef enum mo_moment {
     MO_STARTS,   /* before the first step */
@@ -40,8 +40,8 @@ extern const mo_watcher mo_run_files; /* run_files.c: run.json, log, checkpoints
 /* Adds the watcher that captures and replays steps (replay.c); on failure raises and adds nothing. */
 void mo_watch_replay(mo_trainer *trainer);
 
-/* mo_watch adds a watcher with its state behind the others, at most MO_WATCHERS; mo_unwatch removes it without a call;
- * mo_tell calls every watcher's hook for a moment. */
+/* mo_watch adds a watcher, with its state, behind the others (at most MO_WATCHERS in all); mo_unwatch removes a watcher
+ * without calling a hook; mo_tell calls every watcher's hook for a moment. */
 void mo_watch(mo_trainer *trainer, const mo_watcher *watcher, void *state);
 void mo_unwatch(mo_trainer *trainer, const mo_watcher *watcher);
 void mo_tell(mo_trainer *trainer, mo_moment moment);

@@ -5,7 +5,8 @@
 
 #include "train/features/gram_blocks.h"
 
-/* X: attributes at unit length; P X: their means over the neighbours; X - P X. */
+/* MO_OWN: X, the attributes at unit length. MO_OF_NEIGHBOURS: P X, the means of X over the neighbours. MO_DIFFERENCE: X
+ * - P X. */
 typedef enum mo_attribute_kind { MO_OWN, MO_OF_NEIGHBOURS, MO_DIFFERENCE, MO_ATTRIBUTE_KINDS } mo_attribute_kind;
 
 typedef struct mo_attribute_rows {
