@@ -110,8 +110,8 @@ int find_column(const figure_table *t, const char *features) {
 
 /* ---- printing it ---- */
 
-/* Prints the number of seeds or episodes behind a mean. For links this is the number of splits, which are
- * called seeds. */
+/* Prints the number of public splits, seeds or episodes that a mean is over. For links this is the number of splits,
+ * which are called seeds. */
 static void print_repeats(const result *x) {
     if (!strcmp(x->protocol, "public")) {
         printf(x->n > 1 ? ", n = %" PRId64 " public splits" : ", the public split", x->n);
