@@ -20,8 +20,8 @@ struct mo_plan; /* train/graph.h */
 typedef struct mo_eval_options {
     mo_protocol protocol;
     int n_shots;
-    const int64_t *shots; /* k for nc and gc; for protocol `public` one number, ignored; for lp the number of support
-                           * links per class */
+    const int64_t *shots; /* k, the support examples per class (for lp, support links and as many non-edges); for
+                           * protocol `public` one number, ignored */
     int64_t episodes;     /* for protocol `episode`; `mochi eval` takes 100 */
     int64_t queries;      /* per class, for protocol `episode`; 0: 30 */
     int64_t seeds;        /* number of seeds, for protocol `split` and for links; `mochi eval` takes 10 */
@@ -51,8 +51,8 @@ typedef struct mo_eval_row {
     const double *values;  /* one per seed, episode or division, paired between candidates; borrowed for the visit */
     int64_t n_test;        /* queries per seed or episode */
     int64_t classes;       /* number of classes in a problem; 2 for links */
-    int64_t small_classes; /* classes with fewer than k support examples, which are drawn repeatedly; the largest number
-                            * over the problems */
+    int64_t small_classes; /* classes with fewer than k examples for the support (`episode`: than k + queries in all),
+                            * which repeat some; the largest number over the problems */
     int64_t left_out;      /* classes left out, as in mo_plan; the largest number over the problems */
     int n_experts;         /* number of experts; 0 for a readout without experts */
     const mo_expert_share *experts; /* [n_experts]: mean shares over the repeats; borrowed for the visit */

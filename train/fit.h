@@ -53,7 +53,7 @@ typedef struct mo_fit_options {
     int64_t episodes, queries; /* queries: per class. `mochi fit` takes 100 and 30 */
     int64_t ways;              /* if the rows have more classes, an episode draws this number; `mochi fit` takes 64 */
     uint64_t seed;
-    const double *lambda;         /* for every head that has a lambda; NULL: each head's own */
+    const double *lambda;         /* the lambda of every head that has one; NULL: each head's own */
     const struct mo_draws *split; /* one problem given by the user instead of episodes; NULL: episodes */
     mo_scaling scaling;
     bool tune;            /* each episode chooses its head's regularisation by the held-out rows of its support */
@@ -74,9 +74,9 @@ typedef struct mo_draws {
 
 /* Draws all episodes (mo_plan_draw). Returns the status; release even on failure. */
 MO_API mo_code mo_draws_create(const mo_embeddings *E, int64_t k, const mo_fit_options *options, mo_draws *draws);
-/* One problem from lists of row numbers in the file (mo_division_read); if one list is NULL, its part is all other
- * rows. Ignores unlabelled rows. Raises if a test row's class has no training row. Returns the status; release even on
- * failure. */
+/* Makes one problem from files that list the row numbers of its parts (mo_division_read); if train or test is NULL,
+ * that part is all rows outside the other part. Ignores unlabelled rows. Raises if a test row's class has no training
+ * row. Returns the status; release even on failure. */
 MO_API mo_code mo_draws_read(const mo_embeddings *E, const char *train, const char *test, mo_draws *draws);
 MO_API void mo_draws_release(mo_draws *draws);
 
@@ -179,7 +179,7 @@ typedef struct mo_prototype {
     bool included;   /* epsilon-inclusion: `distance` is below epsilon */
     double x, y;     /* in the plane of the first two principal components of the prototypes, not normalised */
     bool outer;      /* a corner of the convex hull of all prototypes in that plane */
-    bool flagged;    /* nearer to the hull than every outer prototype, as the paper marks interior prototypes */
+    bool flagged; /* `distance` is smaller than that of every outer prototype; so the paper marks interior prototypes */
 } mo_prototype;
 
 typedef struct mo_diagnosis {

@@ -45,7 +45,7 @@ typedef struct mo_feature_options {
      * stack becomes a file in the cache folder. 0: the free memory; a graph without a cache folder may then use
      * swap. */
     int64_t memory;
-    int64_t beside, encoded; /* bytes needed beside the features; rows encoded together: `memory` covers both */
+    int64_t beside, encoded; /* bytes needed beside the features; rows encoded at once. `memory` covers both needs */
     mo_notice notice;        /* receives the cache's events and the progress of stack files; may be NULL */
     void *notice_state;
     /* The one model that will read rows of nodes, borrowed while they are made, or NULL. A model of the kind

@@ -16,7 +16,7 @@
 struct mo_source {
     mo_graph *graph;
     mo_task task;
-    mo_links *links;                    /* lp */
+    mo_links *links;                    /* lp: the held-out links and non-edges; else NULL */
     mo_features *features;              /* for lp: of the masked graph; placed as mo_feature_place says */
     struct mo_example_kernels *kernels; /* further kernels for the readout of nodes or graphs, borrowed; or NULL */
     bool inductive;                     /* gc: the readout reads only kernels that need no unlabelled graph */
@@ -30,17 +30,18 @@ MO_API mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, c
 /* An empty pool, for graphs made in memory. */
 MO_API mo_pool *mo_pool_create(
     mo_context *ctx, const mo_feature_options *options, double link_share, mo_notice notice, void *state);
-/* Sets how often each task is drawn, relative to the others, at one episode per step (1 each by default). A task of
- * weight 0 has no episodes, however many a step has. */
+/* Sets how often each task is drawn, relative to the other tasks (1 each by default), if a step has one episode. A task
+ * of weight 0 has no episodes, however many a step has. */
 MO_API void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]);
-/* The tensors of a planned episode on the tape; each row of the plan is encoded once. */
+/* The tensors of a planned episode on the tape. Rows of nodes hold each node of the plan once, so that it is encoded
+ * once. */
 MO_API mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e);
 
 /* ---- optimizer and trainer ---- */
 
-/* A step in two parts, so that it can be captured (mo_capture_begin). `advance` sets the step number and its rate; call
- * it outside the capture, before it and before each replay. `apply` updates the parameters, inside the capture. Both
- * return the status. */
+/* A step in two parts, so that it can be captured (mo_capture_begin). mo_optimizer_advance sets the step's number and
+ * rate: call it before the capture and before each replay. mo_optimizer_apply updates the parameters: call it inside
+ * the capture. Both return the status. */
 MO_API mo_code mo_optimizer_advance(mo_optimizer *o, double lr);
 MO_API mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads);
 
@@ -52,8 +53,8 @@ MO_API mo_tensor *mo_optimizer_moment(mo_optimizer *o, int i, int order);
 
 /* Makes the folder of a new run; raises if it is not empty. The trainer does so too, but later. */
 MO_API mo_code mo_run_folder(mo_context *ctx, const char *folder);
-/* Checks a run before it is resumed: its checkpoint must be whole and have the settings of run.json. The trainer does
- * so too, but only after features and model are made. Returns the status. */
+/* Checks a run before it is resumed: its checkpoint must be whole and have the settings of run.json, lr and lr_min
+ * apart. The trainer does so too, but only after features and model are made. Returns the status. */
 MO_API mo_code mo_run_check(mo_context *ctx, const char *folder);
 
 /* One step of mo_trainer_run. Returns the status. */
@@ -63,20 +64,21 @@ MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
 
 /* ---- ranks: processes that share a run (train/run/README.md) ---- */
 
-/* One of `size` processes, and its functions to send messages; messages between two processes arrive in order. */
+/* One of `size` processes, and its functions to send and receive messages; messages between two processes arrive in
+ * order. */
 typedef struct mo_ranks {
     int rank, size;
-    int started;             /* number of processes of the run, if more than `size`; 0: `size`. Messages report it. */
-    const char *program;     /* identifies the code; ranks raise if theirs differ */
+    int started; /* number of processes that were started, if more than `size`; 0: `size`. Error messages report it. */
+    const char *program;     /* identifies the code; all ranks raise if they have different programs */
     const char *const *host; /* at rank 0: [size] names for run.json, or NULL */
     bool deterministic;      /* results bitwise equal to one process: devices do not add up gradients */
     void (*send)(void *state, int to, const void *data, size_t bytes);
     void (*receive)(void *state, int from, void *data, size_t bytes);
     void *state;
-    bool *parted; /* set once all ranks know of a failure: then no rank waits for a message; or NULL */
+    bool *parted; /* set to true once all ranks know of a failure, after which no rank waits for a message; or NULL */
 } mo_ranks;
-/* Every rank calls it. Returns, on every rank, whether no rank has failed and all ranks want to go on. The failure of
- * one rank becomes the error of all. */
+/* Every rank calls this function. Returns, on every rank, whether no rank has failed and all ranks want to go on. The
+ * failure of one rank becomes the error of all. */
 MO_API bool mo_ranks_agree(mo_context *ctx, const mo_ranks *ranks, bool go_on);
 /* From now on the trainer, new and with equal settings on every rank, computes its share of each step's episodes: the
  * weights get the same bits as with one process. If every rank has its own device and NCCL, and none asks for
@@ -110,12 +112,12 @@ typedef struct mo_weights {
     mo_trained_graph *pool;         /* [n_pool], or NULL */
 } mo_weights;
 
-/* Reads a file, or embedded weights by name: "best". Returns NULL on failure. */
+/* Reads a file, or embedded weights by name: "best" or "free". Returns NULL on failure. */
 MO_API mo_weights *mo_weights_read(mo_context *ctx, const char *path);
 MO_API void mo_weights_release(mo_weights *weights);
 /* Whether weights were trained on a graph, or on one with equal content, whatever its name and task. Unknown if the
- * file does not list its graphs, or if it lists that name with other content. For several weights take the largest
- * value. */
+ * file does not list its graphs, or if it lists the graph's name with other content. For several weights take the
+ * largest value. */
 typedef enum mo_seen { MO_UNSEEN, MO_SEEN_UNKNOWN, MO_SEEN } mo_seen;
 MO_API mo_seen mo_weights_seen(const mo_weights *weights, const mo_graph *graph);
 /* A float32 model with these weights; NULL on failure. */
@@ -138,8 +140,8 @@ MO_API mo_model *mo_weights_model_as(const mo_weights *weights, const mo_model_c
 MO_API const char *mo_expert_words(const char *name);
 MO_API void mo_describe_shares(const mo_expert_share *share, int n, char *text, size_t bytes);
 
-/* mo_embed_all block by block, in order: Z [n, d], on the tape, holds examples first .. first + n - 1 of `examples`. If
- * visit returns false, the call ends. Returns the status. */
+/* Embeds as mo_embed_all, block by block, in order: Z [n, d], on the tape, holds examples first .. first + n - 1 of
+ * `examples` in all. If visit returns false, the call ends. Returns the status. */
 typedef bool (*mo_embed_visit)(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *state);
 MO_API mo_code mo_embed_each(
     mo_model *model, const mo_source *source, int64_t max_rows, mo_embed_visit visit, void *state);
@@ -147,7 +149,8 @@ MO_API mo_code mo_embed_each(
 /* The width d of a model's embeddings, found by embedding the first example; 0 on failure. */
 MO_API int64_t mo_embedding_width(mo_model *model, const mo_source *source);
 
-/* The rows that a head reads without a model: nodes at one hop of the features, or their means over graphs. */
+/* The rows that a head reads without a model: the nodes' features at one hop or, for a set, their means over each
+ * graph; for rows of examples see train/evaluation/embed.c. */
 MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
 /* mo_embed_hop of nodes, block by block, as mo_embed_each. Returns the status. */
 MO_API mo_code mo_embed_hop_each(const mo_source *source, int hop, int64_t max_rows, mo_embed_visit visit, void *state);
@@ -160,8 +163,8 @@ typedef struct mo_paired {
     double mean[2], difference, ci95;
     int64_t n;
 } mo_paired;
-/* Compares the models on every task, on `episodes` episodes from number `first` on. Training has used the numbers below
- * steps times episodes_per_step. Returns the status. */
+/* Compares the models on `episodes` episodes of each task, numbered from `first` on. Training has used the numbers
+ * below steps times episodes_per_step. Returns the status. */
 MO_API mo_code mo_compare_models(const mo_pool *pool, mo_model *const models[2], const mo_plan_options *plan,
     uint64_t first, int64_t episodes, mo_paired figures[MO_TASKS]);
 
@@ -172,16 +175,16 @@ MO_API mo_code mo_few_shot_plane(mo_few_shot *f, double *xy);
 /* How well the labelled examples cover other examples (train/few_shot/few_shot_cover.c). */
 typedef struct mo_few_shot_cover {
     int64_t labelled, others; /* compared examples, at most 4096 of each; no figure if `labelled` is 0 */
-    double far;               /* share of the others that are farther from the nearest labelled example than 90% of the
-                               * labelled examples are */
-    double expected, most;    /* mean of `far` if labels are drawn at random; two standard deviations above this mean */
+    double far;            /* share of the other examples that are farther from the nearest labelled example than 90% of
+                            * the labelled examples are */
+    double expected, most; /* mean of `far` if labels are drawn at random; two standard deviations above this mean */
 } mo_few_shot_cover;
 /* How well the labelled examples of the last fit cover n other examples. Equal bits at any thread count. Returns the
  * status. */
 MO_API mo_code mo_few_shot_cover_of(mo_few_shot *f, const int64_t *id, int64_t n, mo_few_shot_cover *cover);
 
 /* The hop whose rows give the head its highest accuracy over the pool's sources of that task (a few seeded episodes at
- * k = 4 .. 32); -1 without sources. */
+ * k = 4 .. 32); -1 without sources, and on failure. */
 MO_API int mo_best_hop(
     mo_context *ctx, const mo_pool *pool, mo_task task, const mo_head *head, double lambda, uint64_t seed);
 

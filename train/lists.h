@@ -3,8 +3,8 @@
  * A line of a pool is a graph as mo_pool_open takes it, "pubmed:nc+lp@0.1", or a setting: "link_share 0.2" (for graphs
  * that give none) or "families 1 1 2" (relative frequencies of the tasks nc, lp, gc). A line of a suite is a data set
  * with its task and the k to evaluate, "cora:nc 4 8 16" (default: 4 8 16 32 64 512; for links 512), or a setting:
- * "protocol split" or "protocol episode", "seeds 3" (with episodes: their number), "heads ridge dot". Blank lines and
- * lines that begin with # are skipped. */
+ * "protocol split" or "protocol episode", "seeds 3" (for protocol episode: the number of episodes), "heads ridge dot".
+ * Blank lines and lines that begin with # are skipped. */
 #ifndef MO_LISTS_H
 #define MO_LISTS_H
 

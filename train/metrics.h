@@ -7,7 +7,8 @@
 
 /* ---- links ---- */
 
-/* Scores of links and of non-edges; borrowed. A metric is NaN if a list it needs is empty or a score is NaN. */
+/* Scores of links and of non-edges; borrowed. A metric is NaN if a list that it needs is empty, a score is NaN or
+ * memory runs out. */
 typedef struct mo_scores {
     const double *positive;
     int64_t n_positive;
@@ -62,8 +63,8 @@ MO_API double mo_calibration_ece(const mo_calibration *c);
 /* The temperature T > 0 that minimises the cross-entropy of softmax(logits / T) against the labels (Guo et al. 2017);
  * the minimum goes to *nll (may be NULL). smoothing s: targets (1 - s) one-hot + s / C. With s = mo_platt_smoothing = C
  * / ((C - 1) (n + 2)) the label's target is (n + 1) / (n + 2) (Platt 1999), and the optimum is finite even if every
- * prediction is right. T is kept within 1e-4 .. 1e4 times the spread of the logits; it is 1 if all logits of every row
- * are equal. */
+ * prediction is right. T is kept within 1e-4 .. 1e4 times the largest difference between two logits of a row; it is 1
+ * if all logits of every row are equal, or one is not finite. */
 MO_API double mo_fit_temperature(
     const double *logits, const int64_t *label, int64_t n, int64_t classes, double smoothing, double *nll);
 
@@ -76,7 +77,8 @@ MO_API double mo_hull_distance(
 
 /* ---- repeated measurements ---- */
 
-/* Mean, standard deviation (n - 1) and half width of the 95% interval (Student's t). NaN if n < 2. */
+/* Mean, standard deviation (n - 1) and half width of the 95% interval (Student's t). NaN if n < 2; the mean is NaN only
+ * if n < 1. */
 typedef struct mo_summary {
     double mean, sd, ci95;
     int64_t n;

@@ -1,4 +1,5 @@
-/* train/train.h - trains weights on graphs: graphs, pools of them, their episodes, the optimizer and the trainer. */
+/* train/train.h - trains weights on graphs, and predicts from few labels: graphs, pools of graphs, episodes, the
+ * optimizer, the trainer and few-shot objects. */
 #ifndef MO_TRAIN_H
 #define MO_TRAIN_H
 
@@ -8,13 +9,14 @@
 
 typedef struct mo_graph mo_graph;
 
-/* Reads a data set by name (train/data, then $MOCHI_DATA, else mochi/ in the user's data folder) or by path: .npz,
- * .gml, an adjacency-list .txt(.gz), a SNAP edge list .txt(.gz), a TU folder, a folder of interaction lists (train.txt,
- * test.txt), a folder of features.npy and edges.txt. Raises if a graph in the current folder has the same name: write
- * ./NAME to open that one. Returns NULL on failure; the status names file, line, expected and found. */
+/* Reads a data set by name (from train/data, then from $MOCHI_DATA or, if that is not set, from mochi/ in the user's
+ * data folder) or by path: .npz, .gml, an adjacency-list .txt(.gz), a SNAP edge list .txt(.gz), a TU folder, a folder
+ * of interaction lists (train.txt, test.txt), a folder of features.npy and edges.txt. Raises if a graph in the current
+ * folder has the same name: write ./NAME to open that one. Returns NULL on failure; the status names file, line,
+ * expected and found. */
 MO_API mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path);
-/* Makes a graph from any directed edge list in host arrays; self-loops and duplicates are dropped and counted. Ends
- * outside 0..nodes-1 raise an error. The graph has no features and no labels. */
+/* Makes an undirected graph from n_edges directed edges, u[i] to v[i], in host arrays; self-loops and duplicates are
+ * dropped and counted. Raises if an end is outside 0..nodes-1. The graph has no features and no labels. */
 MO_API mo_graph *mo_graph_from_edges(
     mo_context *ctx, const char *name, int64_t nodes, int64_t n_edges, const int64_t *u, const int64_t *v);
 MO_API void mo_graph_release(mo_graph *graph);
@@ -29,28 +31,29 @@ typedef struct mo_source mo_source; /* a graph of a pool for one task (train/ins
  * model's settings, without a cache. Returns NULL on failure. */
 MO_API mo_pool *mo_pool_for(mo_context *ctx, mo_model *model, const char *const *names, int n);
 /* Adds a graph; the pool owns it from then on, even on failure. tasks: bits 1 << task; 0: every task it supports.
- * Graphs with equal content are kept once. Returns the status. */
+ * Graphs with equal content are kept once; raises if the pool has the graph for one of these tasks already. Returns the
+ * status. */
 MO_API mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks);
 MO_API void mo_pool_release(mo_pool *pool);
 MO_API int mo_pool_size(const mo_pool *pool);
 MO_API const mo_source *mo_pool_source(const mo_pool *pool, int i);
 
 typedef struct mo_plan_options {
-    int64_t k_min, k_max, q_min, q_max; /* k support and q query examples per class are drawn between these */
-    int64_t max_classes;                /* 64 */
+    int64_t k_min, k_max, q_min, q_max; /* bounds of the drawn k support and q query examples per class */
+    int64_t max_classes;                /* most classes in an episode; `mochi train` takes 64 */
     uint64_t seed;
     bool log_uniform;                         /* k is drawn log-uniformly between its bounds; false: uniformly */
-    int k_times[MO_TASKS], q_times[MO_TASKS]; /* per task, multiply k and q; 0: 1 */
+    int k_times[MO_TASKS], q_times[MO_TASKS]; /* factors of k and q for each task; 0 counts as 1 */
     /* For classes with fewer than k + q members. true: q members, at most half, become queries; the support draws from
      * the other members and repeats one only once all are used. false: the members are split in the ratio k : q, and
      * support and queries draw from their parts with replacement. */
     bool support_first;
 } mo_plan_options;
 
-/* ---- optimizer: AdamW (Loshchilov and Hutter 2019) or SGD, decoupled decay on all parameters ---- */
+/* ---- optimizer: AdamW (Loshchilov and Hutter 2019) or SGD; decoupled weight decay of all parameters ---- */
 
 typedef struct mo_adamw_options {
-    double lr, lr_min;            /* for the trainer; mo_optimizer_step takes its rate as an argument */
+    double lr, lr_min;            /* read by the trainer alone; mo_optimizer_step takes its rate as an argument */
     double beta1, beta2, epsilon; /* all 0: defaults 0.9, 0.999 and 1e-8 */
     double weight_decay;
     double clip; /* largest gradient norm; 0: no clipping */
@@ -67,8 +70,9 @@ MO_API mo_optimizer *mo_sgd_create(mo_context *ctx, mo_tensor *const *parameters
 MO_API mo_optimizer *mo_adamw_create(
     mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options);
 MO_API void mo_optimizer_release(mo_optimizer *o);
-/* One step at the given rate with grads[i] (tensors of any tape); norm: the gradient norm before clipping. Returns the
- * status. A norm that is not finite raises MO_NUMERICAL and changes nothing. */
+/* Takes one step at the rate lr with the gradients grads[i] (tensors of any tape); norm (may be NULL): receives the
+ * gradient norm before clipping. Returns the status. A norm that is not finite raises MO_NUMERICAL and changes
+ * nothing. */
 MO_API mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm);
 /* Cosine from lr to lr_min: lr_min + (lr - lr_min) (1 + cos(pi step / steps)) / 2, step = 0 .. steps - 1. */
 MO_API double mo_cosine(double lr, double lr_min, int64_t step, int64_t steps);
@@ -93,15 +97,16 @@ typedef struct mo_step_report {
     double loss, gradient_norm, lr;
     double accuracy[MO_TASKS]; /* per task, of this step's queries, 0 .. 1; NaN: no episode of the task */
     double seconds;
-    int replayed; /* how many of the step's episodes were replayed */
+    int replayed; /* number of the step's episodes that were replayed */
 } mo_step_report;
 
 typedef struct mo_trainer mo_trainer;
-/* Makes the folder of the run, which must be empty or absent unless the run is resumed. The model and the pool are
- * borrowed. Returns NULL on failure. */
+/* Makes a trainer; the model and the pool are borrowed. The first step makes the folder options->out, which must be
+ * empty or absent unless the run is resumed. Returns NULL on failure. */
 MO_API mo_trainer *mo_trainer_create(mo_model *model, mo_pool *pool, const mo_trainer_options *options);
 MO_API void mo_trainer_release(mo_trainer *trainer);
-/* Continues from out/checkpoint.safetensors (weights, moments, step); settings must agree. Returns the status. */
+/* Continues from out/checkpoint.safetensors (weights, moments, step), whose settings must be equal to this run's,
+ * except for what other_rate allows. Returns the status. */
 MO_API mo_code mo_trainer_resume(mo_trainer *trainer);
 /* Takes all remaining steps. Each draws episodes, adds up their gradients along a fixed binary tree, clips, updates by
  * AdamW and writes a log line. report (may be NULL) returns false to stop early, after which a checkpoint is written. A
@@ -114,13 +119,14 @@ MO_API mo_code mo_trainer_finish(mo_trainer *trainer);
  * with embedded weights ("best"); NULL on failure. */
 MO_API mo_model *mo_model_open(mo_context *ctx, const char *path_or_name);
 
-/* ---- few-shot: the labels of a graph's examples from a few of them ---- */
+/* ---- few-shot: predicts the labels of a graph's examples from a few labelled ones ---- */
 
 /* How the readout uses unlabelled examples. OFF: only through the features. ON: the readout is fitted again on its own
- * predictions for all examples, with classes assumed of equal size. AUTO, for at most 100,000 examples whose rows fit
- * in memory: as ON, unless ON predicts held-out labels worse, by more than 0.02 nats of cross-entropy. NEVER: not at
- * all; only for graphs of a set and the weights' own readout, which then compares graphs by statistics and vocabularies
- * of the labelled graphs, without the trained embedding, so that a prediction does not depend on other graphs. */
+ * predictions for all examples, with classes assumed of equal size. AUTO: ON, unless it predicts held-out labels worse
+ * than OFF by more than 0.02 nats of cross-entropy; always OFF for more than 100,000 examples or if their rows do not
+ * fit in memory. NEVER: not at all. NEVER needs a set of graphs and the weights' own readout, which then compares
+ * graphs by statistics and vocabularies of the labelled graphs, without the trained embedding, so that a prediction
+ * does not depend on other unlabelled graphs. */
 typedef enum mo_transductive {
     MO_TRANSDUCTIVE_OFF,
     MO_TRANSDUCTIVE_ON,
@@ -128,8 +134,8 @@ typedef enum mo_transductive {
     MO_TRANSDUCTIVE_NEVER
 } mo_transductive;
 
-/* Your own expert, given by rows [nodes, w], float32 or float64. Its kernel is 1 + <x, y>, with rows scaled to unit
- * length (a zero row stays zero). Both fields are borrowed for the call. */
+/* Your own expert, given by rows [nodes, w], float32 or float64. Its kernel is 1 + <x, y> for rows x and y scaled to
+ * unit length (a zero row stays zero). Both fields are borrowed for the call. */
 typedef struct mo_expert {
     const char *name; /* as listed by mo_few_shot_experts */
     mo_tensor *rows;
@@ -138,18 +144,17 @@ typedef struct mo_expert {
 typedef struct mo_few_shot_options {
     const char *weights; /* as for mo_model_open; NULL: "best" */
     const mo_head *head; /* NULL: the readout that the weights were trained with */
-    double lambda;       /* the head's parameter lambda, which it must have; 0: the trained value */
+    double lambda;       /* the head's parameter lambda (raises if the head has none); 0: the trained value */
     const char *cache;   /* folder of cached features; NULL: none */
     int64_t memory;      /* most bytes to use in all; beyond it, features become a file in the cache folder, or an error
                           * gives the bytes needed before anything is computed; 0: the free memory */
-    int64_t
-        labels; /* most labels of a later fit, whose memory is counted; 0: there is no fit, only mo_few_shot_suggest */
+    int64_t labels;      /* most labels of a later fit that `memory` must cover; 0: covers mo_few_shot_suggest alone */
     mo_transductive transductive;
     mo_tensor *rows; /* NULL, or your own embeddings [examples, d], float32 or float64, which are copied: the head
                       * (NULL: ridge) reads them unchanged; weights, cache, memory and transductive must not be set */
     int n_experts;   /* your own experts, added to the mixture of kernels of nodes */
     const struct mo_expert *experts;
-    void (*notice)(const char *line, void *state); /* events of the cache, progress of files; may be NULL */
+    void (*notice)(const char *line, void *state); /* receives events of the cache and progress of files; may be NULL */
     void *notice_state;
 } mo_few_shot_options;
 
@@ -166,7 +171,7 @@ typedef struct mo_few_shot_estimate {
     double temperature;      /* of the probabilities */
     double nll;              /* mean cross-entropy of the held-out labels, in nats; NaN without any */
     bool transductive;       /* whether the readout was fitted again on its predictions */
-    double other, other_nll; /* accuracy and nll of the readout that AUTO did not choose; else NaN */
+    double other, other_nll; /* accuracy and nll of the readout that AUTO did not choose; NaN without AUTO */
 } mo_few_shot_estimate;
 
 typedef struct mo_few_shot mo_few_shot;
@@ -174,8 +179,8 @@ typedef struct mo_few_shot mo_few_shot;
  * borrowed, and may be NULL if the options have rows (MO_TASK_NC). Returns NULL on failure. */
 MO_API mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options);
 MO_API void mo_few_shot_release(mo_few_shot *f);
-/* Fits the readout on n examples with labels 0 .. classes - 1, each class present; can be called again. Returns the
- * status. */
+/* Fits the readout on n examples with labels 0 .. classes - 1, each class present; a later call replaces the fit.
+ * Returns the status. */
 MO_API mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n);
 MO_API mo_few_shot_estimate mo_few_shot_expect(const mo_few_shot *f);
 /* softmax(logits / temperature) of n examples: [n, classes], row-major. Equal bits at any thread count. Returns the

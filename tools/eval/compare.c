@@ -157,8 +157,8 @@ static void print_head(const comparison *c, const figure_table *t) {
     putchar('\n');
 }
 
-/* Prints how far the first column of a file's table is above the columns of the untrained encoder and of single hops;
- * as JSON, the differences of all pairs of columns. */
+/* Prints how the first column of a file's table differs from the columns of the baselines (print_pairs); as JSON, the
+ * differences of all pairs of columns. */
 static void show_pairs(comparison *c, const results *list, const result *subject) {
     int first = find_table(list, subject);
     if (list->paper || first < 0)
@@ -171,7 +171,7 @@ static void show_pairs(comparison *c, const results *list, const result *subject
     release_table(&t);
 }
 
-/* Whether the paper has figures for the links of this data set, even if for another k. */
+/* Returns whether the paper has figures for the links of this data set, at any k. */
 static bool has_links(const comparison *c, const result *subject) {
     for (int file = 1; file < c->options->n && !strcmp(subject->task, "lp"); file++)
         for (int i = 0; i < arrlen(c->files[file].items) && c->files[file].paper; i++)
@@ -214,7 +214,7 @@ static void show_all(comparison *c) {
             show_table(c, i);
 }
 
-/* Whether a figure of any file has this head, metric or features. */
+/* Returns whether a figure of any file has this head, metric or features. */
 static bool occurs_in_files(const comparison *c, const char *option, const char *name) {
     for (int file = 0; file < c->options->n; file++)
         for (int i = 0; i < arrlen(c->files[file].items); i++) {

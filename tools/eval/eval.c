@@ -47,7 +47,7 @@ static void evaluate_suite(evaluation *e) {
 
 /* ---- the end ---- */
 
-/* Whether there is a figure with these features and this task (NULL: any task). */
+/* Returns whether there is a figure with these features and this task (NULL: any task). */
 static bool has_figure(const evaluation *e, const char *features, const char *task) {
     for (int i = 0; i < arrlen(e->rows.items); i++)
         if (!strcmp(e->rows.items[i].features, features) && (!task || !strcmp(e->rows.items[i].task, task)))

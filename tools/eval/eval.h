@@ -32,7 +32,7 @@ typedef struct eval_options {
     int dim;                   /* width of untrained encoders */
     double lambda;             /* 0: not given */
     const char *cache, *draws; /* folders, or NULL */
-    int64_t memory;            /* most bytes for the features of a graph; 0: no limit */
+    int64_t memory;            /* most bytes for the features of a graph; 0: the free memory */
     mo_feature_place place;
     mo_context_options device; /* device, math mode and threads */
     bool json, quiet;
@@ -91,7 +91,7 @@ void write_draw(const mo_source *source, const mo_plan *plan, int64_t k, int64_t
 typedef struct evaluation {
     mo_context *ctx;
     eval_options *options;
-    subject subjects[MAX_WEIGHTS]; /* only the first has baselines */
+    subject subjects[MAX_WEIGHTS]; /* [n_subjects]; only the first has baselines */
     int n_subjects;
     mo_suite *suite;
     results rows, paper; /* rows: all figures so far */
@@ -101,8 +101,8 @@ typedef struct evaluation {
     bool in_paper;
 } evaluation;
 
-/* Opens, evaluates and releases one data set, once for each form of features; task: -1 for all. Prints its table or,
- * with --json, its lines. */
+/* Opens, evaluates and releases one data set, once for each subject; task: -1 for all. Prints its table or, with
+ * --json, its lines. */
 void evaluate_name(evaluation *e, const char *name, int task);
 /* Evaluates every data set of the options. For protocol `public` without named data sets, reports the missing ones. */
 void evaluate_data(evaluation *e);

@@ -60,8 +60,8 @@ static void choose_hop(evaluation *e, subject *s, mo_task task) {
     }
 }
 
-/* Whether a candidate can do a task. Inner products do links only, transductive readouts nodes and graphs, inductive
- * readouts (-T) graphs only. */
+/* Returns whether a candidate can do a task. Inner products do links only, transductive readouts nodes and graphs,
+ * inductive readouts (-T) graphs only. */
 static bool can_do(const mo_candidate *c, mo_task task) {
     return !(c->transductive && task == MO_TASK_LP) &&
            !(c->transductive == MO_TRANSDUCTIVE_NEVER && task != MO_TASK_GC) && !(c->dot && task != MO_TASK_LP);

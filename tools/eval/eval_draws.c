@@ -41,7 +41,8 @@ static void write_masked_graph(const mo_source *source, const mo_plan *plan, con
     mo_graph_release(masked);
 }
 
-/* Writes a pair as two node numbers, which are valid in the masked graph too, and whether it is linked. */
+/* Writes a pair as two node numbers, which are valid in the masked graph too, whether it is linked and, unless it is
+ * negative, `fit`. */
 static void put_link(table_file *t, const mo_links *links, int64_t number, int64_t fit) {
     bool linked = number < links->n_positive;
     int64_t *const *end = linked ? links->positive : links->negative;

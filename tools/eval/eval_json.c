@@ -59,7 +59,8 @@ static const char *eval_block_of(const evaluation *e, const mo_eval_row *r) {
     return head && strcmp(head, r->head) != 0 ? head : NULL;
 }
 
-/* Whether a row's weights were trained on its graph; never for baselines, which have no weights. */
+/* Returns whether the weights of a row were trained on the row's graph; MO_UNSEEN for baselines, which have no
+ * weights. */
 static mo_seen seen_of(const evaluation *e, const mo_eval_row *r) {
     for (const subject *s = e->subjects; s < e->subjects + e->n_subjects; s++)
         for (int i = 0; i < s->n_candidates; i++)

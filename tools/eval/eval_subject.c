@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* stands for inner products of links where a head is expected */
+/* Stands for inner products of links where a head is expected. */
 static const mo_head dot = {.name = "dot"};
 
 static void add_candidate(subject *s, mo_candidate c) {
@@ -27,7 +27,8 @@ static void add_model(subject *s, mo_model *model, const mo_head *head, const ch
         s, (mo_candidate){.features = label, .model = model, .head = head, .dot = head == &dot, .encoder = encoder});
 }
 
-/* Adds candidate c again, with the suffix at its label and another use of the unlabelled examples. */
+/* Adds candidate c again, with the suffix behind the subject's label and with another use of the unlabelled
+ * examples. */
 static void add_readout(subject *s, mo_candidate c, mo_transductive readout, const char *suffix, char *label) {
     memcpy(label, s->label, sizeof s->label);
     c.features = strcat(label, suffix);

@@ -133,7 +133,7 @@ static bool read_eval_run(results *r, const char *path, char *why, size_t bytes)
 /* ---- the paper, and other methods on the public split ---- */
 
 /* Reads a row of a table: one figure per method, and the best figure a second time as "paper best" or "public best".
- * For links the paper has one column for both of its readouts. */
+ * For links the paper has one column for its two readouts, mlp and ridge. */
 static void take_row(results *r, const json_t *table, const json_t *row) {
     const json_t *methods = json_object_get(table, "methods"), *means = json_object_get(row, "mean"),
                  *sds = json_object_get(row, "sd"), *protocol = json_object_get(table, "protocol");

@@ -12,11 +12,11 @@ typedef struct result {
                      * readout */
     int64_t k;      /* 0 if the task has no k */
     double mean, sd, ci95;
-    int64_t n;                                /* number of seeds or episodes */
+    int64_t n;                                /* number of seeds, episodes or divisions */
     int64_t small_classes, left_out, classes; /* as in mo_eval_row; 0 if unknown */
     char experts[320];                        /* the shares of the experts in a mixture readout, as text; "" if the
                                                * readout has none */
-    double *values;                           /* one value per seed or episode; owned, NULL if unknown */
+    double *values;                           /* [n]; owned, NULL if unknown */
     mo_seen seen;                             /* whether the weights were trained on the graph; baselines never are */
 } result;
 
@@ -38,15 +38,15 @@ void results_free(results *r);
 json_t *json_seen(mo_seen seen);
 mo_seen seen_of_cell(const json_t *line);
 
-/* Whether two figures have the same data set, task and metric. The paper's figures for links have no k. */
+/* Returns whether two figures have the same data set, task and metric. The paper's figures for links have no k. */
 bool same_subject(const result *a, const result *b);
-/* equal_shots: whether a figure of a list can be compared at k. Figures without a k (inner products) can at every k.
- * The paper gives no k for links: its figures are compared at k = 512, the largest of its other tasks, and with figures
- * without a k. */
+/* equal_shots: returns whether a figure of a list can be compared at k. Figures without a k (inner products) can at
+ * every k. The paper gives no k for links: its figures are compared at k = 512, the largest of its other tasks, and
+ * with figures without a k. */
 enum { PAPER_LINKS_K = 512 };
 bool equal_shots(const results *r, const result *figure, int64_t k);
-/* Returns the figure for this subject, k, features and block (in the paper's tables: its head, or a figure without
- * one); NULL if there is none. */
+/* Returns the figure for this subject, k, features and block (in published tables: with the block as its head, or
+ * without a head); NULL if there is none. */
 const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *block);
 
 /* The difference of two means and the half width of its 95% interval. The interval is paired if both figures have the

@@ -43,8 +43,8 @@ static table_column *add_column(figure_table *t, const results *list, const char
     return c;
 }
 
-/* Whether a figure x belongs to the table of the figure `row`. Published figures belong to it whatever their readout,
- * except list->best, the second copies of the best method's. */
+/* Returns whether a figure x belongs to the table of the figure `row`. A published figure does if find_result finds it
+ * for that row, unless it is one of list->best, the second copies of the best methods' figures. */
 static bool is_of_table(const results *list, const result *x, const result *row) {
     if (!list->paper)
         return same_table(row, x);
@@ -110,8 +110,8 @@ int find_column(const figure_table *t, const char *features) {
 
 /* ---- printing it ---- */
 
-/* Prints the number of seeds or episodes behind a mean. For links this is the number of splits, which are
- * called seeds. */
+/* Prints the number of public splits, seeds or episodes that a mean is over. For links this is the number of splits,
+ * which are called seeds. */
 static void print_repeats(const result *x) {
     if (!strcmp(x->protocol, "public")) {
         printf(x->n > 1 ? ", n = %" PRId64 " public splits" : ", the public split", x->n);
@@ -159,7 +159,7 @@ void print_row(const figure_table *t, const table_row *row) {
     }
 }
 
-/* Prints one line if some classes have fewer than k examples, so that their support is smaller than k. */
+/* Prints one line if some classes have too few examples, so that their support repeats some. */
 static void print_small_classes(const figure_table *t) {
     int said = 0;
     for (int row = 0; row < arrlen(t->rows); row++) {

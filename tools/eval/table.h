@@ -27,7 +27,7 @@ typedef struct figure_table {
     table_row *rows; /* stb_ds array */
 } figure_table;
 
-/* Whether item i is the first figure of its table; ignores items before `first`. */
+/* Returns whether item i is the first figure of its table; ignores items before `first`. */
 bool starts_table(const results *list, int first, int i);
 /* Makes the table of the figure `first` of the first list, with columns for the features of every list in order of
  * appearance. A list of published figures gives the columns of the first row for which it has figures; of the paper's
@@ -48,9 +48,10 @@ void print_value(double mean, double width);
  * `trained` is above the baselines, and where it is below. Returns true if the paper had a figure. */
 bool print_eval_tables(const results *list, int first, const results *paper, const char *trained);
 
-/* Prints below a table how a column of the first list differs from each baseline (the untrained encoder, x0, hop): at
- * every k the difference with its 95% interval, and * if the interval leaves out 0. Then prints the k at which the
- * column is within noise of the baseline, and the k at which it is worse by more than the interval. */
+/* Prints below a table how a column of the first list differs from each baseline (the untrained encoder, the weights of
+ * the recipe free, x0, hop): at every k the difference with its 95% interval, and * if the interval leaves out 0. Then
+ * prints the k at which the column is within noise of the baseline, and the k at which it is worse by more than the
+ * interval. */
 void print_pairs(const figure_table *t, const char *features);
 /* Prints one object per k for every pair of columns of the first list. label: the file's, or NULL. Returns false if
  * standard output was lost. */

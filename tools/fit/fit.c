@@ -31,7 +31,7 @@ typedef struct report {
     double started, shown_at;
 } report;
 
-/* Redraws the line of progress of `part`, if that has run for half a second or more. */
+/* Redraws the line of progress of `part`, if this part has run for half a second or more. */
 static void show_fit_progress(const char *part, int64_t done, int64_t of, void *state) {
     report *r = state;
     double now = mo_clock(CLOCK_MONOTONIC);

@@ -38,7 +38,8 @@ void parse_fit_options(fit_options *o, int argc, char **argv);
  * the number of classes in an episode if the data have more. */
 void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_draws *split);
 void fit_print_row(const mo_fit_row *row);
-/* Prints the diagnosis in three lines or, if `whole`, one per class and head; rows: all rows of the table. */
+/* Prints the geometry, then the sentence of fit_print_norm_line or, if `whole`, a line for each class and each row.
+ * rows: all rows of the table. */
 void fit_print_diagnosis(
     const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows, bool whole, double epsilon);
 /* Prints one sentence on the row of the table (a head at a k) whose mean confidence differs most between the queries in

@@ -8,7 +8,7 @@
 
 enum { WIDEST_MATRIX = 20, WORST_PAIRS = 10, LONGEST_NAME = 24 };
 
-/* Returns the columns that the longest class name takes. */
+/* Returns the columns for class names: those of the longest name, at least 5 and at most LONGEST_NAME. */
 static int name_width(const mo_embeddings *E) {
     size_t width = 5;
     for (int64_t c = 0; c < E->graph->classes; c++)

@@ -1,9 +1,9 @@
 /* train/episodes/episode_build.c - turns a plan (which examples) into a list of feature rows, and these into an episode
  * (tensors on a tape).
  *
- * Only the plan's rows are read, each once, in rising order of their nodes; for graphs, all nodes of each graph, one
- * graph after another. The episode's indices number these rows or graphs. If the features are in the context's memory
- * (resident), the encoder gathers the rows itself. */
+ * Only the plan's rows are read. Rows of nodes: each node once, in rising order; for graphs, all nodes of each graph,
+ * one graph after another. The episode's indices number these rows or graphs. Rows of examples: the support's, then the
+ * queries'. If the features are in the context's memory (resident), the encoder gathers the rows of nodes itself. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "train/episodes/episode_kernels.h"
@@ -136,7 +136,7 @@ static bool list_graphs(mo_context *ctx, mo_host_arena *host, mo_row_list *r) {
     return r->row != NULL;
 }
 
-/* Lists the ids of the support's examples, then those of the queries. */
+/* Lists the rows of the support, then those of the queries: numbers of pairs for links, else ids of nodes or graphs. */
 static bool list_pairs_or_nodes(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_row_list *r) {
     bool links = plan->task == MO_TASK_LP;
     r->n = plan->n_support + plan->n_query;

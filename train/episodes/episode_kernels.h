@@ -11,20 +11,20 @@ enum { MO_MOST_CENTRES = 1024 };
 
 /* Chooses the centres of a support of more than MO_MOST_CENTRES rows: where possible the same number in each class,
  * spread evenly over the class's distinct examples. Writes their positions, ascending, to at[MO_MOST_CENTRES] and
- * returns their number; 0 for a smaller support, and on failure. */
+ * returns their number; 0 if the support has no more rows than that, and on failure. */
 int64_t mo_choose_centres(
     mo_context *ctx, const int64_t *id, const int64_t *label, int64_t n, int64_t classes, int64_t *at);
 
-/* The examples of an episode. reference: the support examples (all, or the centres) with which kernels compare the
- * others. */
+/* The examples of an episode. reference: the support examples (all, or the centres) with which kernels compare support
+ * and queries. */
 typedef struct mo_kernel_examples {
     const int64_t *support, *query, *reference;
     int64_t n_s, n_q, n_reference;
 } mo_kernel_examples;
 
 /* Adds the kernels "kernels" [E, n_s, n_reference] or "query kernels" [E, n_q, n_reference] (float32, from the source)
- * of these examples to the episode's rows; mo_put_kernels also sets the episode's assortativity. Adds nothing if the
- * source has no kernels. */
+ * of these examples to the episode's rows, or nothing if the source has no kernels. Both functions set the episode's
+ * `inductive`, and mo_put_kernels its assortativity. */
 void mo_put_kernels(mo_tape *t, const mo_source *source, const mo_kernel_examples *of, mo_episode *e);
 void mo_put_query_kernels(mo_tape *t, const mo_source *source, const mo_kernel_examples *of, mo_episode *e);
 /* The centres of a plan's support, as in mo_episode; NULL if the support needs none. */

@@ -33,7 +33,7 @@ static bool list_open(list *l, mo_context *ctx, const char *kind, const char *na
     return mo_text_open(&l->text, ctx, l->path);
 }
 
-/* Whether the line is a setting of that name; if so, skips the name. */
+/* Returns whether the line is a setting of that name; if so, skips the name. */
 static bool list_setting(mo_text_reader *r, const char *name) {
     size_t n = strlen(name);
     if (strncmp(r->cursor, name, n) != 0 || (r->cursor[n] && !strchr(" \t", r->cursor[n])))

@@ -79,7 +79,7 @@ mo_code mo_plan_public(const mo_graph *graph, int64_t division, mo_plan *plan) {
 enum { LABELS_A_CLASS = 20, DRAWN_STREAM = 1 << 20 };
 
 /* The number of training nodes of each class: n in all, in proportion to class sizes, by largest remainders; at least
- * one per class, and never the whole class. */
+ * one per class of two members or more, and never the whole class. */
 static void share_training(const mo_members *class, int64_t n, int64_t *train) {
     int64_t all = class->start[class->classes], given = 0;
     for (int64_t c = 0; c < class->classes; c++) {

@@ -1,7 +1,8 @@
 /* train/episodes/plan_split.c - protocol "split": a test part at natural frequencies, the support from the rest.
  *
- * The test part is a tenth of the labelled examples, independent of class and k. The support for k begins the support
- * for any larger k; a class with fewer training members uses all of them, then repeats them. */
+ * The test part is a tenth of the labelled examples, independent of class and k. In each class the support for k is the
+ * beginning of the support for any larger k; a class with fewer than k training members uses all of them, then repeats
+ * some. */
 #include "tensor/hidden.h"
 #include "train/episodes/plan_members.h"
 #include "train/graphs/draw.h"
@@ -33,7 +34,7 @@ static int64_t *draw_test(const mo_graph *graph, uint64_t seed, int64_t *n, int6
 }
 
 /* New labels 0.. for the classes that can take part: those with a training member and at least two members in all; -1
- * for the others. Returns NULL after raising. */
+ * for the other classes. Returns NULL after raising. */
 static int64_t *number_split_classes(
     const mo_graph *graph, const mo_members *train, const int64_t *test, int64_t n_test, mo_plan *plan) {
     int64_t *number = mo_host_array(graph->ctx, graph->classes, sizeof *number); /* first counts test members */

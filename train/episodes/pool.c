@@ -1,7 +1,7 @@
 /* train/episodes/pool.c - the graphs of a run, each opened once for the tasks it supports, with frozen features.
  *
  * Features for links are computed from the graph without the links that are episodes' examples; nodes and graphs use
- * the full graph. A graph named twice is kept once.
+ * the full graph. A graph that is named twice, for different tasks, is kept once.
  *
  * Features outside the device belong to a CPU context that the pool owns. A graph is in host memory, so a copy of its
  * struct in that context shares its arrays. */
@@ -76,7 +76,8 @@ static void open_features(mo_pool *pool, mo_source *s) {
     s->owns_features = true;
 }
 
-/* Holds out links of the graph and as many non-edges (if there are enough), with features of the remaining graph. */
+/* Holds out a share of the graph's links and as many non-edges (or all, if there are fewer), and makes features of the
+ * remaining graph. */
 static void prepare_links(mo_pool *pool, mo_source *s, double share) {
     double nodes = (double)s->graph->nodes, edges = (double)(s->graph->nnz / 2);
     double negatives = fmin(fmax(1, round(share * edges)), nodes * (nodes - 1) / 2 - edges);
@@ -173,7 +174,7 @@ static bool has_source(const mo_pool *pool, const mo_graph *graph, mo_task task)
     return false;
 }
 
-/* Releases what the last source owns: its links before its graph, from which they borrow. */
+/* Removes the last source, and releases what it owns of features, links and graph. */
 static void drop_last(mo_pool *pool) {
     mo_source *s = &pool->source[--pool->n];
     if (s->owns_features)

@@ -101,7 +101,7 @@ static row_reader *row_reader_create(mo_context *ctx) {
     return r;
 }
 
-/* Waits for the running order and drops the others. */
+/* Waits for the running order and drops the queued ones. */
 static void row_reader_release(row_reader *r) {
     if (!r)
         return;
@@ -164,7 +164,7 @@ struct mo_prefetch {
     mo_family_order order;
     mo_plan_options options;
     uint64_t end;
-    uint64_t stride, first, count; /* of each `stride` episodes, `count` are taken from number `first` on */
+    uint64_t stride, first, count; /* of each `stride` episodes, first .. first + count - 1 are taken */
     row_reader *reader;
     slot slot[SLOTS];
 };
@@ -205,7 +205,7 @@ void mo_prefetch_share(mo_prefetch *p, uint64_t stride, uint64_t first, uint64_t
     p->count = count;
 }
 
-/* prefetch_place: which of the taken episodes `number` is, from 0; prefetch_number: the inverse. */
+/* prefetch_place: the index, from 0, of episode `number` among the taken episodes; prefetch_number: the inverse. */
 static uint64_t prefetch_place(const mo_prefetch *p, uint64_t number) {
     return number / p->stride * p->count + number % p->stride - p->first;
 }

@@ -230,8 +230,8 @@ mo_population mo_embed_population(mo_model *model, const mo_source *source, int6
 /* ---- without a model ---- */
 
 /* Rows at one hop, as a head reads them without a model. Nodes: the attributes at unit length (structure if there is at
- * most one attribute: at unit length a single number keeps only its sign). Graphs: the mean of both blocks over the
- * hops so far, with the extras, at unit length. Links: the sum of the cosines of both blocks. */
+ * most one attribute: at unit length a single number keeps only its sign). Graphs: the mean of both blocks over hops 0
+ * .. hop, with the extras, at unit length. Links: the sum of the cosines of both blocks. */
 static mo_tensor *example_hop(mo_tape *t, const mo_source *source, int hop) {
     const mo_arrays *arrays = source->features->arrays;
     mo_tensor *blocks = mo_arrays_find(arrays, "blocks"), *extras = mo_arrays_find(arrays, "extras");

@@ -3,9 +3,9 @@
  *
  * Features come from a graph without any of the source's positives. The seed divides these into the test (5/7: a fifth
  * of the edges) and the links for the heads' support (2/7: a tenth of the remaining edges). So the features' graph
- * lacks the support links as it lacks the test links. With them, the rows of a support link would show its own edge,
- * and the head would learn a signal that test links do not have. Rows of examples can be computed twice: a test link's
- * rows come from all edges except the test links (eval_link_rows.c). */
+ * lacks the support links as it lacks the test links. If it had the support links, the rows of such a link would show
+ * its own edge, and the head would learn a signal that test links do not have. Rows of examples can be computed twice:
+ * a test link's rows come from all edges except the test links (eval_link_rows.c). */
 #include "train/evaluation/evaluation.h"
 
 #include "tensor/hidden.h"
@@ -63,7 +63,7 @@ typedef struct division {
     pairs kind[2];
     mo_source source;
     mo_tensor **rows; /* per candidate */
-    bool owns;        /* features and rows */
+    bool owns;        /* whether the division owns features and rows */
 } division;
 
 /* Writes pair `at` of a class as example i of one side of the plan. */
@@ -73,7 +73,7 @@ static void put_pair(const division *d, int side, int64_t at, int64_t i, int64_t
     number[i] = side ? d->source.links->n_positive + at : at;
 }
 
-/* k links, then k non-edges. */
+/* Writes k links, then k non-edges, as the plan's support. */
 static void put_support(const division *d, int64_t k, mo_plan *plan) {
     mo_random r = mo_random_at(d->seed, MO_PURPOSE_SPLIT, (uint64_t)1 << 32 | (uint64_t)k);
     for (int side = 0; side < 2; side++)
@@ -160,7 +160,7 @@ static void show_plan(const division *d, int64_t k, int64_t repeat) {
     mo_plan_release(&plan);
 }
 
-/* Opens the rows of examples: test pairs get theirs from all edges except the test links. */
+/* Opens the rows of examples: the rows of test pairs come from all edges except the test links. */
 static void open_rows(division *d) {
     const mo_evaluation *ev = d->ev;
     const pairs *kind = d->kind;

@@ -25,7 +25,7 @@ typedef struct mo_evaluation {
     const mo_eval_options *options;
     mo_tape *t;
     mo_tensor **rows;   /* per candidate: its embeddings [E, d], owned, or NULL */
-    mo_population *all; /* per candidate: its population if it is transductive, owned; else null tensors */
+    mo_population *all; /* per candidate: its population if it is transductive (ON or AUTO), owned; else NULLs */
     int metrics;
     int experts; /* number of experts in readouts of nodes or graphs; 0 if no candidate has experts */
     int64_t repeats;
@@ -36,7 +36,7 @@ typedef struct mo_evaluation {
 } mo_evaluation;
 
 /* Returns whether the candidate has failed numerically at this shot. If so, records the reason and clears the error, so
- * that the evaluation goes on; the candidate's figure keeps no value. */
+ * that the evaluation goes on; the candidate's figure is NaN. */
 bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot);
 
 /* Records a problem of that shot; small: number of its classes with too few examples for the support. */
@@ -53,8 +53,8 @@ double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int met
  * experts on the embeddings come first, then the source's kernels. */
 int mo_expert_count(const mo_source *source);
 const char *mo_expert_name(const mo_source *source, int e);
-/* Writes each expert's name and share, summed over the penalties of share [E, R]. Returns E; 0 for share NULL and on
- * failure. */
+/* Writes each expert's name and share, summed over the penalties of share [experts, R]. Returns the number of experts;
+ * 0 if share is NULL, and on failure. */
 int mo_shares_of(mo_tape *t, const mo_source *source, mo_tensor *share, mo_expert_share out[MO_MAX_EXPERTS]);
 /* readout.c: the number of rows of logits [n, C] whose first maximum is not at the label [n]: a float64 scalar, without
  * a gradient. */

@@ -20,7 +20,7 @@ static int compare_scored(const void *a, const void *b) {
     return x->positive - y->positive;
 }
 
-/* Merges both lists, highest score first; NULL if a metric has no value. */
+/* Merges both lists, highest score first; NULL if there is no positive, a score is NaN or memory runs out. */
 static scored *rank_scores(mo_scores s) {
     scored *ranked = s.n_positive > 0 ? calloc((size_t)(s.n_positive + s.n_negative), sizeof *ranked) : NULL;
     for (int64_t i = 0; ranked && i < s.n_positive + s.n_negative; i++) {

@@ -63,7 +63,7 @@ mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_can
     return mo_episode_logits(t, c, &e, rows, share);
 }
 
-/* Kernels between the support and all examples. */
+/* Adds to the episode the kernels between the support and all examples. */
 static bool put_kernels_of_all(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e) {
     int64_t N = mo_graph_examples(source->graph), *all = mo_tape_scratch(t, N, sizeof *all);
     for (int64_t i = 0; all && i < N; i++)

@@ -1,4 +1,5 @@
-/* train/features/cache.c - one safetensors file for a graph and its settings, named by the XXH3-128 of both.
+/* train/features/cache.c - one safetensors file for a graph and the settings of its features, named by the XXH3-128 of
+ * a text that holds both.
  *
  * Files are written beside their final path and renamed, and their checksums are verified on reading, so that processes
  * can share a folder: a later process replaces a file by equal content. A file's modification time records its last
@@ -85,7 +86,7 @@ static bool copy_all(const mo_arrays *kept, const mo_arrays *arrays) {
     return true;
 }
 
-/* Whether an entry's metadata (JSON text, or NULL) has that key. */
+/* Returns whether an entry's metadata (JSON text, or NULL) has that key. */
 static bool made_of_key(const char *metadata, const char *key) {
     json_t *object = metadata ? mo_json_decode(metadata, strlen(metadata), 0, NULL) : NULL;
     const char *made_of = json_string_value(json_object_get(object, "made_of"));

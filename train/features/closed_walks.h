@@ -6,16 +6,17 @@
 
 enum { MO_RETURNS = 3 };
 
-/* Scratch: the ends of two-step walks from one node per thread; zero before and after mo_closed_walks_of. */
+/* Scratch: for each thread, the ends of the two-step walks from one node u; zero before and after
+ * mo_closed_walks_of. */
 typedef struct mo_walk_ends {
     double *share;  /* [threads, nodes]: the probability, row u of P^2 */
-    int32_t *count; /* [threads, nodes]: how many walks */
+    int32_t *count; /* [threads, nodes]: number of walks */
 } mo_walk_ends;
 
 typedef struct mo_closed_walks {
     double back[MO_RETURNS]; /* probabilities of return after 2, 3, 4 steps */
     double triangles;        /* closed walks of three steps: 2 for each triangle */
-    double cycles;           /* pairs of two-step walks to one other node: 1 for each cycle of four */
+    double cycles;           /* pairs of two-step walks that meet at another node: 1 for each cycle of four */
     int64_t reached;         /* number of nodes at the end of some two-step walk, including the node itself */
 } mo_closed_walks;
 

@@ -32,8 +32,8 @@ bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_feature
 bool mo_graph_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
 
 /* gram_blocks.c: x [outer, n, w] minus its mean over n, divided by its standard deviation + epsilon; both statistics
- * are taken over the m rows listed in reference (NULL: all rows). moments (may be NULL): receives both, [2, outer,
- * w]. */
+ * are taken over the m rows listed in reference (NULL: all rows). moments (may be NULL): receives the means and the
+ * divisors, [2, outer, w]. */
 typedef struct mo_rows {
     float *x;
     int64_t outer, n, w;

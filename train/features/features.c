@@ -7,8 +7,8 @@
  *
  * Every graph of a set has its own SVD, so threads share the graphs, each thread with a context of one thread. Kernels
  * give the same bits at any thread count, so each graph's features do too. For a device these threads also compute hop
- * 0 of a set, which is then copied at once: on the device the SVD of even a small graph would queue a hundred kernels
- * and wait twenty times. */
+ * 0 of a set, which is then copied in one piece: on the device the SVD of even a small graph would queue a hundred
+ * kernels and wait twenty times. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
@@ -82,7 +82,7 @@ static mo_basis_quality compute_graph(const first_hop *j, mo_tape *t, int64_t g,
     return quality;
 }
 
-/* Keeps the failure of the first graph in order, whatever the order of the threads. */
+/* Keeps the failure of the first failed graph in the set's order, whatever the order in which threads finish. */
 static void settle_graph(first_hop *j, mo_context *own, int64_t g, mo_basis_quality quality) {
 #pragma omp critical(mo_first_hop)
     {

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The number that follows a name at the start of a line ("": in the first line); NaN if there is none. */
+/* The number that follows a name at the start of a line ("": the number that starts the first line that has one); NaN
+ * if there is none. */
 static double read_number(const char *path, const char *name) {
     char line[256];
     double value = NAN;

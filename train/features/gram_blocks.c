@@ -131,8 +131,8 @@ void mo_gaussian_block(
 /* A column counts as constant if its standard deviation is at most this times max(1, |mean|). */
 static const double CONSTANT = 1e-7;
 
-/* The mean of n values x[row[i] * stride] (row NULL: 0 .. n - 1), and the sum of their squared distances to it, both
- * added in float64 in order. */
+/* The mean of n values x[row[i] * stride] (row NULL: 0 .. n - 1), and the sum of the values' squared distances to it;
+ * adds both sums in float64, in order. */
 static double squares_about(const float *x, int64_t stride, const int64_t *row, int64_t n, double *mean) {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < n; i++)

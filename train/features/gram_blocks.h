@@ -15,8 +15,8 @@ typedef struct mo_row_pairs {
  * "graph". */
 bool mo_rows_exist(mo_context *ctx, const mo_row_pairs *pairs, int64_t rows, const char *what);
 
-/* A sparse matrix, borrowed: row i has the entries e with first[i] <= e < first[i + 1]; entry e is value[e]
- * weight[column[e]] in column[e]; value or weight NULL: ones. */
+/* A sparse matrix, borrowed: row i has the entries e with first[i] <= e < first[i + 1]; entry e stands in column[e] and
+ * is value[e] times weight[column[e]]. value or weight NULL: all ones. */
 typedef struct mo_sparse_rows {
     int64_t columns;
     const int64_t *first;

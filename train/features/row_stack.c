@@ -1,8 +1,8 @@
 /* train/features/row_stack.c - fetching rows from host memory or a file.
  *
- * Consecutive rows are copied at once. All reads of a file are announced to the system before the first one, so that
- * the disk can queue them. The file is not read through its map: mapped pages would count as the process's memory, and
- * truncating the file would kill the process. */
+ * Consecutive rows are copied in one piece. All reads of a file are announced to the system before the first one, so
+ * that the disk can queue them. The file is not read through its map: mapped pages would count as the process's memory,
+ * and truncating the file would kill the process. */
 #include "train/features/row_stack.h"
 
 #include "autograd/tape.h"

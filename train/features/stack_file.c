@@ -119,7 +119,7 @@ static int open_uninterrupted(const char *path, int flags) {
     return fd;
 }
 
-/* Opens the finished file. A damaged one stays until another replaces it. */
+/* Opens the finished file. A damaged file stays until a new one replaces it. */
 static bool open_whole(mo_stack_file *s) {
     struct stat st;
     char found[PAGE], page[PAGE];

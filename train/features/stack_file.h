@@ -25,18 +25,19 @@ const char *mo_cache_name(const char *key, char name[MO_CACHE_NAME]);
  * Raises and returns NULL on failure. */
 char *mo_cache_path(const mo_cache *cache, const char *key, const char *ending);
 
-/* The cache never raises: an entry that is missing, damaged, in another format or not writable counts as absent, and a
- * notice reports it. key: everything that the values depend on, as text. */
+/* mo_cache_load and mo_cache_store never raise: an entry that is damaged, in another format or not writable counts as
+ * absent, and a notice reports it. key: everything that the values depend on, as text. */
 
 /* Copies the entry's arrays into the given arrays of the same names, types and shapes. Returns false if there is no
  * entry with that key and valid digests. */
 bool mo_cache_load(const mo_cache *cache, const char *key, const mo_arrays *arrays);
-/* Stores arrays; makes the folder if it is missing. Arrays above 4 GiB are not stored. */
+/* Stores arrays; makes the folder if it is missing. Arrays of more than 4 GiB in all are not stored. */
 void mo_cache_store(const mo_cache *cache, const char *key, const mo_arrays *arrays);
 
 /* ---- stack_file.c: hop stacks in mapped files ---- */
 
-/* A hop stack in a file. The caller sets cache, key and shape with ndim; mo_stack_open the rest. */
+/* A hop stack in a file. The caller sets cache, key, shape, ndim and, before mo_stack_close, quality; mo_stack_open
+ * sets the rest. */
 typedef struct mo_stack_file {
     mo_cache cache;
     const char *key; /* everything that the values depend on */

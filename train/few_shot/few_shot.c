@@ -119,8 +119,8 @@ mo_code mo_few_shot_candidate(
     return mo_code_of(ctx);
 }
 
-/* Bytes of a mixture of kernels, fitted on `labels` examples and applied to `queries`: bytes per pair of centres, per
- * label and centre, and per query and centre, as measured (22,470 nodes, 256 to 6,000 labels). */
+/* Bytes of a mixture of kernels, fitted on `labels` examples and applied to `queries`. The constants are bytes per pair
+ * of centres, per label and centre, and per query and centre, as measured (22,470 nodes, 256 to 6,000 labels). */
 static double bytes_of_mixture(double labels, double queries) {
     const double of_systems = 450, of_rows = 150, of_queries = 100;
     double m = fmin(labels, MO_MOST_CENTRES);
@@ -149,8 +149,8 @@ static double bytes_beside(
     return kept + fmax(encoded, fmax(read + of_kernel * (double)queries * labels, of_systems * labels * labels));
 }
 
-/* Whether a transductive readout can be chosen: the model has one, the examples are few enough and their rows fit in
- * memory. */
+/* Returns whether a transductive readout can be chosen: the model has one, the examples are few enough and their rows
+ * fit in half of the memory. */
 static bool may_choose(const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
     double swap, room = o->memory > 0 ? (double)o->memory : mo_free_memory("", &swap);
     return f->candidate.model->readout && mo_graph_examples(f->source.graph) <= MOST_CHOSEN &&

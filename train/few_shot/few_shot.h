@@ -31,7 +31,7 @@ struct mo_few_shot {
 mo_code mo_few_shot_candidate(
     mo_context *ctx, const mo_few_shot_options *options, mo_candidate *candidate, mo_feature_options *features);
 
-/* few_shot.c: whether n ids are examples; raises at the first that is not. */
+/* few_shot.c: returns whether n ids are examples; raises at the first that is not. */
 bool mo_few_shot_are_examples(mo_few_shot *f, const int64_t *id, int64_t n);
 
 /* few_shot_logits.c: logits [n_query, classes] of examples by a readout fitted on `support`, computed in blocks of
@@ -43,9 +43,9 @@ typedef struct mo_few_shot_support {
 mo_code mo_few_shot_read(
     mo_few_shot *f, const mo_few_shot_support *support, const int64_t *query, int64_t n_query, double *logits);
 
-/* few_shot_logits.c: whether the readout is the mixture of kernels, not transductive. */
+/* few_shot_logits.c: returns whether the readout is the mixture of kernels and not transductive. */
 bool mo_few_shot_mixes_kernels(const mo_few_shot *f);
-/* few_shot_logits.c: whether centres, a part of the labelled examples, represent all of them in the readout. */
+/* few_shot_logits.c: returns whether the readout has centres, a part of the labelled examples that represents all. */
 bool mo_few_shot_reads_centres(const mo_few_shot *f);
 
 /* few_shot_logits.c: mo_few_shot_fit_whole fits all labelled examples once, which makes fits without some of them

@@ -21,7 +21,7 @@
 
 enum { MOST = 4096, BLOCK = 512 };
 
-/* The ids [*few] of at most MOST of n examples, evenly spaced; owned; NULL on failure. */
+/* Returns the ids [*few] of at most MOST of n examples, evenly spaced, which the caller owns; NULL on failure. */
 static int64_t *cover_spread(mo_context *ctx, const int64_t *id, int64_t n, int64_t *few) {
     *few = n < MOST ? n : MOST;
     int64_t *some = mo_host_array(ctx, *few, sizeof *some);

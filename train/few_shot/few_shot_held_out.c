@@ -2,11 +2,11 @@
  *
  * One example of every class is left out at a time: fold j holds the j-th example of each class that has another one,
  * so that every fit stays as balanced as the labels are. There are as many folds as the largest class has examples, but
- * at most 64; beyond that, fold j holds every 64th example of a class. If centres stand for a large support, there are
- * at most 8 folds, because such a fit takes seconds and loses little without an eighth of its labels. The accuracy is
- * averaged over classes.
+ * at most 64; beyond that, fold j holds every 64th example of a class. If centres stand for a large support, or the
+ * readout is transductive, there are at most 8 folds, because such a fit takes seconds and loses little without an
+ * eighth of its labels. The accuracy is averaged over classes.
  *
- * Each fit lacks one label per class, which matters if there are few. So, with 3 to 8 labels per class, fits without
+ * Each fit lacks one label per class, which matters if a class has few. So, with 3 to 8 labels per class, fits without
  * two per class follow, and the accuracy is extrapolated to all k labels by assuming the error a + b / k. From k - 1 to
  * k labels this error falls by (k - 2) / k times its fall from k - 2 to k - 1 labels.
  *
@@ -35,7 +35,7 @@ static const double tie = 0.02;
  * train/evaluation/RESULTS.md). */
 static const double alike = 0.8;
 
-/* The held examples of one fold, and the n others (id, label); each array has room for all. */
+/* The held-out examples of one fold, and the n fitted ones (id, label); each array has room for all examples. */
 typedef struct partition {
     int64_t *id, *label, *held, *at; /* at: positions of the held examples in f->id */
     int64_t n, n_held;
@@ -43,8 +43,8 @@ typedef struct partition {
     mo_few_shot_whole *whole; /* a fit of all labelled examples, which gives the fits of the folds; or NULL */
 } partition;
 
-/* Whether fold j holds example number `within` of a class with n examples; two: folds hold examples j and j + 1 (mod
- * n). */
+/* Returns whether fold j holds example number `within` of a class with n examples; two: folds hold examples j and j + 1
+ * (mod n). */
 static bool few_shot_held(int64_t within, int64_t n, int64_t j, bool two, int64_t folds) {
     return two ? j < n && (within == j || within == (j + 1) % n) : n > 1 && within % folds == j;
 }
@@ -65,9 +65,9 @@ static void few_shot_split(const mo_few_shot *f, const int64_t *count, int64_t j
     }
 }
 
-/* Fits the other examples and gives the logits of the held ones: in `logits` by the readout, in hop from the features
- * two hops away alone, or NaN. Returns whether it succeeded; a fit without a solution leaves its examples out of the
- * estimate. */
+/* Fits the examples outside the fold and gives the logits of those that it holds: in `logits` by the readout, in hop
+ * from the features two hops away alone, or NaN. Returns whether it succeeded; a fit without a solution leaves its
+ * examples out of the estimate. */
 static bool few_shot_read_fold(mo_few_shot *f, const partition *p, double *logits, double *hop) {
     if (p->whole)
         return mo_few_shot_without(f, p->whole, p->at, p->n_held, logits, hop) == MO_OK;
@@ -126,7 +126,8 @@ static double few_shot_carry_on(const mo_few_shot *f, double one, double two) {
 }
 
 /* Makes the estimate from held-out logits [2, n, classes]: [0] by the readout, [1] by the features two hops away. NaN
- * rows were not held out; compacts the others in place. two: the accuracies without two labels per class, or NaN. */
+ * rows were not held out; moves the other rows together in place. two: the accuracies without two labels per class, or
+ * NaN. */
 static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], const int64_t *count, int64_t *label) {
     int64_t C = f->classes, held = 0;
     double one = few_shot_class_accuracy(f, logits, count), interval[2];

@@ -12,7 +12,7 @@
  *     v_i = z_i^T M z_i       by  - (z_i^T u)^2 / s,
  *     w_i = z_i^T M C M z_i   by  - 2 (z_i^T u) (z_i^T M C u) / s + (z_i^T u)^2 (u^T C u) / s^2,
  *
- * so that a choice takes two products of all rows with a vector, and M is kept as its list of u. Rows are short
+ * so that a choice takes two products of all rows with a vector, and M is kept as the lists of u and s. Rows are short
  * (few_shot_rows.c), which keeps inner products to about 4%. */
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"

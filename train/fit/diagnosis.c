@@ -1,6 +1,6 @@
 /* train/fit/diagnosis.c - how the geometry of embeddings affects prototypes under inner products (paper, section 2):
- * the offset of their mean relative to the spread of the classes, which boundaries of pairs miss their data, and which
- * prototypes lie in or near the convex hull of the others. */
+ * the offset of the embeddings' mean relative to the spread of the classes, which boundaries between two classes miss
+ * the rows of both, and which prototypes lie in or near the convex hull of the other prototypes. */
 #include "tensor/hidden.h"
 #include "train/episodes/plan_members.h"
 #include "train/fit/fit_parts.h"
@@ -157,8 +157,8 @@ static bool project_prototypes(const mo_geometry *g, mo_tape *t, mo_tensor *G, d
     return mo_ok(g->ctx);
 }
 
-/* The positions in the plane, and the corners of the outer hull there: points outside the hull of all others by more
- * than rounding. Coordinates are roots of eigenvalues, so they are exact only to single precision. */
+/* Sets the positions in the plane, and marks the corners of the outer hull there: points outside the hull of all other
+ * points by more than rounding. Coordinates are roots of eigenvalues, so they are exact only to single precision. */
 static void mark_outer(const mo_geometry *g, mo_tape *t, mo_tensor *G, mo_prototype *prototype) {
     double *plane = mo_host_array(g->ctx, 3 * g->C, sizeof *plane), *distance = plane ? plane + 2 * g->C : NULL;
     if (plane && project_prototypes(g, t, G, plane) && mo_hull_leave_one_out(g, plane, g->C, 2, distance)) {
@@ -174,7 +174,7 @@ static void mark_outer(const mo_geometry *g, mo_tape *t, mo_tensor *G, mo_protot
     free(plane);
 }
 
-/* The distance of each prototype to the hull of the others, and its position in the plane. */
+/* Finds the distance of each prototype to the hull of the other prototypes, and its position in the plane. */
 static void place_prototypes(const mo_geometry *g, mo_prototype *prototype, double *distance) {
     mo_tape *t = mo_tape_create(g->ctx, MO_EVAL);
     if (mo_hull_leave_one_out(g, g->P, g->C, g->d, distance))

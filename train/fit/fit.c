@@ -22,7 +22,7 @@ typedef struct run {
 
 /* ---- a head's regularisation and the values to try ---- */
 
-/* Whether a parameter is a share: a scalar between 0 and 1, such as a shrinkage. */
+/* Returns whether a parameter is a share: a scalar between 0 and 1, such as a shrinkage. */
 static bool is_share(const mo_head_parameter *p) {
     return p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1;
 }
@@ -57,8 +57,8 @@ static void choose_values(const run *r, bool tune, mo_fit_job *job) {
 
 /* ---- one head at one k ---- */
 
-/* The number of episodes per batch: as many as a core's cache holds, but few enough that every thread gets one; on a
- * device, as many as fit in a few megabytes. One if rows repeat (held_out.c). */
+/* The number of episodes per batch: as many as a core's cache holds, but few enough to make MORE_BATCHES batches for
+ * the threads; on a device, as many as fit in a few megabytes. One if rows repeat (held_out.c). */
 static void choose_batches(const mo_embeddings *E, mo_fit_job *job) {
     const mo_draws *d = job->draws;
     bool cpu = mo_context_device(mo_tensor_context(E->Z)) == MO_CPU;

@@ -33,7 +33,7 @@ bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, dou
  * logits are NaN if there is no such fit, because a row cannot be held out or a system has no solution. Return false on
  * failure. */
 
-/* Leaves out one row at a time, in closed form, for the head ridge only. */
+/* mo_leave_one_out leaves out one row at a time, in closed form, for the head ridge only. */
 bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *values, int n_values, double *logits);
 /* Leaves out one fold at a time, at most 5 folds, for any head; uses the head's cross_validate if it has one. k:
  * support rows per class; repeated: rows may repeat, and B is 1. query (may be NULL): receives the logits of
@@ -126,9 +126,11 @@ typedef struct mo_geometry {
     void *rows;      /* the rows Z, in their dtype */
 } mo_geometry;
 
-/* Adds 1 to *done, which all threads share; on the caller's thread, reports *done of `of` to its progress function. */
+/* Adds 1 to *done, which all threads share; on the caller's thread, reports *done of `of` to the options' progress
+ * function. */
 void mo_geometry_progress(const mo_geometry *g, const char *part, int64_t *done, int64_t of);
-/* Writes the distance of each of the n >= 2 points X [n, d] to the convex hull of the others. False on failure. */
+/* Writes the distance of each of the n >= 2 points X [n, d] to the convex hull of the other points. Returns false on
+ * failure. */
 bool mo_hull_leave_one_out(const mo_geometry *g, const double *X, int64_t n, int64_t d, double *distance);
 
 #endif

@@ -169,7 +169,8 @@ static bool reserve_split(mo_context *ctx, split *s, int64_t rows) {
     return s->fitted;
 }
 
-/* Makes a batch of the fold: the held rows are its queries. If no row repeats, an episode's folds have equal sizes. */
+/* Makes a batch of the fold: the held rows are its queries. If no row repeats, the fold has the same size in every
+ * episode. */
 static mo_fit_batch divide_fold(const mo_fit_batch *b, const int8_t *fold, int number, split *s) {
     int64_t fitted = 0, held = 0;
     for (int64_t i = 0; i < b->B * b->n_s; i++)

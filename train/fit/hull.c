@@ -96,7 +96,8 @@ static void corral_drop(corral *c, int64_t i) {
         corral_extend_basis(c, j);
 }
 
-/* Moves the weights towards the affine ones as far as the hull allows. Returns true if it reached them. */
+/* Moves the weights towards the affine ones as far as the hull allows. Returns whether the weights reach the affine
+ * ones. */
 static bool corral_step_to_affine(corral *c) {
     double theta = 1;
     int64_t first = -1;

@@ -17,7 +17,8 @@ static void keep_choice(const mo_fit_row *row, void *state) {
         *(mo_fit_choice *)state = *row->choice;
 }
 
-/* One problem whose support is the split's, or all rows. A problem needs a query, so the first support row is one. */
+/* Makes one problem whose support is the split's, or all rows. A problem needs a query, so the first support row is
+ * one. */
 static bool readout_problem(const mo_embeddings *E, const mo_draws *split, mo_draws *d) {
     mo_context *ctx = mo_tensor_context(E->Z);
     int64_t n = split ? split->n_support : mo_dim(E->Z, 0), *count = NULL;
@@ -43,7 +44,7 @@ static bool readout_problem(const mo_embeddings *E, const mo_draws *split, mo_dr
     return mo_ok(ctx);
 }
 
-/* The rows of the problem and their labels, with the names of the classes. */
+/* Copies the rows of the problem, their labels and the names of the classes to the readout. */
 static void keep_problem(const mo_embeddings *E, const mo_draws *d, mo_row_readout *r) {
     mo_context *ctx = mo_tensor_context(E->Z);
     mo_dtype real = mo_tensor_dtype(E->Z);

@@ -125,7 +125,7 @@ static bool set_weights(mo_graph *graph, const mo_edges *edges) {
     return true;
 }
 
-/* Five int64 arrays per node: feature offsets, bucket ends of both sorts, row starts, next free places. */
+/* Bytes of a node in five int64 arrays: feature offsets, bucket ends of both sorts, row starts, next free places. */
 enum { BYTES_A_NODE = 5 * sizeof(int64_t) };
 
 int64_t mo_graph_claimable(const mo_context *ctx, int64_t file_bytes) {

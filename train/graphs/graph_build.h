@@ -52,7 +52,7 @@ bool mo_graph_set_classes(mo_graph *graph, const int64_t *value, int64_t n);
 /* Sets the labels [n], which it takes over (NULL: reading them failed): classes numbered from 0, at most n; a negative
  * number means unlabelled. path starts the error message; of_lines: label i is on line i + 1. */
 bool mo_graph_set_labels(mo_graph *graph, int64_t *label, int64_t n, const char *path, bool of_lines);
-/* Sets the labels of some examples of the graph; all others are unlabelled. */
+/* Sets the labels of some examples of the graph; all other examples are unlabelled. */
 bool mo_graph_take_labels(mo_graph *graph, const mo_labels *labels);
 /* Sets the node features: the columns of value [nodes, columns], then one-hot columns of kind [nodes] (NULL: none), one
  * per distinct kind, sorted. */

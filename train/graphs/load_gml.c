@@ -81,7 +81,7 @@ static bool gml_unexpected(mo_text_reader *r, const char *expected, const gml_to
         token->kind == GML_END ? "the end of the file" : shown);
 }
 
-/* Skips a value with the given first token; a list, to its end. Returns false after raising. */
+/* Skips a value, whose first token is given; skips a list to its end. Returns false after raising. */
 static bool gml_skip(mo_text_reader *r, const gml_token *value) {
     if (value->kind != GML_OPEN)
         return value->kind == GML_NUMBER || value->kind == GML_TEXT || gml_unexpected(r, "a value", value);
@@ -258,7 +258,7 @@ static bool rank_ends(gml *g, mo_edges *edges) {
     return mo_ok(ctx);
 }
 
-/* Sets the nodes' classes in the order of their ids. If no node has a class, the graph has no labels. */
+/* Sets the classes of the nodes, which are sorted by id. If no node has a class, the graph has no labels. */
 static void set_classes(const gml *g, mo_graph *graph) {
     mo_context *ctx = graph->ctx;
     mo_words texts = {0};

@@ -1,8 +1,8 @@
 /* train/graphs/load_interactions.c - interactions of users with items, in LightGCN's format (He et al. 2020): lines
  * "user item item ..", users rising.
  *
- * A bipartite graph: users and items are numbered separately, so that item i becomes node (users + i). A folder holds
- * train.txt and optionally test.txt: the graph is their union; evaluation splits it anew. */
+ * The graph is bipartite: the file numbers users and items separately, and item i becomes node (users + i). A folder
+ * holds train.txt and optionally test.txt: the graph is their union; evaluation splits it anew. */
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/text_reader.h"
@@ -12,7 +12,7 @@
 /* Edges from users to items, both numbered from 0. */
 typedef struct interactions {
     mo_edges pairs;
-    int64_t users, items, file_bytes; /* both files together */
+    int64_t users, items, file_bytes; /* counted over both files */
 } interactions;
 
 /* Reads a user's line. It has no items if all of the user's items are in the other file. */

@@ -1,13 +1,13 @@
 /* train/graphs/load_npz.c - graphs in gnn-benchmark's npz format, as in train/data/.
  *
- * adj_shape, adj_indptr, adj_indices: the adjacency as CSR, in any mix of directions (symmetrised here; an adj_data of
- * 0 means no edge, other values are ignored). attr_*: node features as CSR too. If *_data is missing, all values are 1.
- * labels: one class per node, a negative number for none; idx_unlabelled: positions without a class. idx_train,
- * idx_val, idx_test, if one-dimensional: lists of the nodes in each part of the one division that came with the graph;
- * else splits_train, splits_val, splits_test [divisions, nodes]: masks of several divisions. With graph_offset the file
- * is a set of graphs: graph g has the nodes from graph_offset[g] on, and one class. names_number or names_text: names
- * of the nodes, or of the graphs of a set; class_names_number or class_names_text: names of the classes. Integers may
- * have any width. */
+ * adj_shape, adj_indptr, adj_indices: the adjacency as CSR, in any mix of directions (symmetrised here); adj_data: 0
+ * means no edge, other values are weights of edges, left out with a notice if one is negative. attr_*: node features as
+ * CSR too. If *_data is missing, all values are 1. labels: one class per node, a negative number for none;
+ * idx_unlabelled: positions without a class. idx_train, idx_val, idx_test, if one-dimensional: lists of the nodes in
+ * each part of the one division that came with the graph; else splits_train, splits_val, splits_test [divisions,
+ * nodes]: masks of several divisions. With graph_offset the file is a set of graphs: graph g has the nodes from
+ * graph_offset[g] on, and one class. names_number or names_text: names of the nodes, or of the graphs of a set;
+ * class_names_number or class_names_text: names of the classes. Integers may have any width. */
 #include "tensor/files/foreign_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
@@ -35,7 +35,7 @@ typedef struct npz_csr {
     float *value;
 } npz_csr;
 
-/* Whether there is a member of that name; raises if it holds text. */
+/* Returns whether there is a member of that name; raises if it holds text. */
 static bool npz_has(const npz_members *m, const char *key) {
     size_t n = strlen(key);
     for (const char *at = m->arrays->texts; at; at = strchr(at + 1, '\n'))
@@ -246,7 +246,7 @@ static bool read_offsets(const npz_members *m, mo_graph *graph, int64_t nodes) {
     return true;
 }
 
-/* Whether the values are weights of edges; notes that they are ignored if one is negative. */
+/* Returns whether the values are weights of edges; if one is negative, they are not, and a notice says so. */
 static bool npz_weighs(const npz_csr *csr, mo_graph *graph) {
     int64_t negative = 0;
     for (int64_t i = 0; csr->value && i < csr->nnz; i++)
@@ -370,7 +370,8 @@ static bool read_part(const npz_members *m, const char *key, mo_division part, m
     return mo_ok(m->ctx);
 }
 
-/* Whether the file has one-dimensional lists for every part; validation may be missing. */
+/* Returns whether the file has a one-dimensional list for every part; the list of the validation part may be
+ * missing. */
 static bool has_lists(const npz_members *m) {
     for (int part = MO_DIVISION_TRAIN; part < MO_DIVISIONS; part++) {
         const mo_tensor *T = mo_arrays_find(m->arrays, mo_division_keys[0][part]);

@@ -147,8 +147,8 @@ static int64_t *read_counted(mo_context *ctx, const char *path, const char *what
     return value;
 }
 
-/* Sets the classes of the graphs with nodes; the file tells how many graphs there are. Takes over the numbers id, which
- * become names if graphs are left out. */
+/* Sets the classes of the graphs with nodes; the file has a line for every graph, with nodes or without. Takes over id,
+ * whose numbers become the graphs' names if graphs without nodes are left out. */
 static void read_graph_labels(mo_graph *graph, const char *path, int64_t *id) {
     int64_t all, g = graph->graphs, *value = read_column(graph->ctx, path, "the class of a graph", &all);
     if (value && all <= id[g - 1])
@@ -238,7 +238,7 @@ static void read_node_files(mo_graph *graph, const char *prefix, bool with_attri
     free(label);
 }
 
-/* Notes the files of the set that give no features. */
+/* Notes the files of the set that are there and not read. */
 static void leave_out_files(mo_graph *graph, const char *prefix) {
     static const char *const unread[] = {"_edge_labels.txt", "_edge_attributes.txt", "_graph_attributes.txt"};
     char path[PATH_MAX + 64];

@@ -6,13 +6,13 @@
 
 /* Writes the path of an embedded file by its name and ending; false if there is none, or if the name is a path. */
 bool mo_locate_embedded(const char *name, const char *ending, char *path, size_t bytes);
-/* Names of the .npz members with each part of a division: [0] of one division, as lists of nodes; [1] of several, as
- * masks. */
+/* Names of the .npz members that hold each part of a division: row [0] for one division (lists of nodes), row [1] for
+ * several (masks). */
 extern const char *const mo_division_keys[2][MO_DIVISIONS];
 /* The .npz form of gnn-benchmark, and the compact one of train/data/. */
 mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path);
-/* A TU folder: NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt and, if present, NAME_node_labels.txt and,
- * if also wanted, NAME_node_attributes.txt. */
+/* A TU folder: NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt and, if present, NAME_node_labels.txt and
+ * (with_attributes) NAME_node_attributes.txt. */
 mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder, bool with_attributes);
 bool mo_is_tu(const char *folder);
 /* A set of graphs as adjacency lists, plain or gzipped. */
@@ -24,11 +24,11 @@ mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path)
 bool mo_load_numbered_edges(mo_graph *graph, const char *path);
 /* Sets a graph's edges from a table or from words, and its nodes if it has none yet. False on failure. */
 bool mo_load_named_edges(mo_graph *graph, const char *path);
-/* Whether an edge of a table or text has that name as an end; also false on failure. */
+/* Returns whether an edge of a table or text has that name as an end; also false on failure. */
 bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name);
 /* GML, plain or gzipped. */
 mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path);
-/* Whether a file's name has the ending of GraphML, node-link JSON or Matrix Market. */
+/* Returns whether a file's name has the ending of GraphML, node-link JSON or Matrix Market. */
 bool mo_is_foreign(const char *path);
 /* Raises MO_UNSUPPORTED with the command that converts a file or folder of such files. */
 void mo_fail_foreign(mo_context *ctx, const char *path);

@@ -11,7 +11,7 @@
 typedef struct mo_words {
     int64_t n, starts, bytes, room; /* starts, room: capacities */
     int64_t *start;                 /* [n]: where a text begins */
-    char *text;                     /* each with its zero byte */
+    char *text;                     /* the texts, each with its zero byte */
 } mo_words;
 
 /* A text of the list and its position in the list. */
@@ -42,8 +42,8 @@ struct mo_node_names {
 
 /* Takes over the numbers. On failure returns NULL and frees them. */
 struct mo_node_names *mo_node_names_of_ids(mo_context *ctx, int64_t *id, int64_t n);
-/* Takes over the words: node i has name i. Returns NULL and releases the words on failure or if a name repeats:
- * *repeated receives its second position then, else -1. */
+/* Takes over the words: node i has name i. Returns NULL and releases the words on failure or if a name repeats.
+ * *repeated receives the first position at which a name repeats, or -1. */
 struct mo_node_names *mo_node_names_of_words(mo_context *ctx, mo_words *words, int64_t *repeated);
 void mo_node_names_release(struct mo_node_names *names);
 

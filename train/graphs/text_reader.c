@@ -178,7 +178,7 @@ char *mo_text_word(mo_text_reader *r) {
     return word;
 }
 
-/* A word in quotes: at most 24 characters, those that could garble a terminal replaced. */
+/* Writes a word in quotes: at most 24 characters, of which those that could garble a terminal become '?'. */
 static void quote_word(const char *word, char *quoted, size_t bytes) {
     if (*word == '\0') {
         snprintf(quoted, bytes, "the end of the line");

@@ -29,7 +29,8 @@ typedef struct mo_text_reader {
 bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes);
 /* Opens a file. False on failure; close it even then. */
 bool mo_text_open(mo_text_reader *r, mo_context *ctx, const char *path);
-/* Opens a file, a pipe or "-", standard input (r->path then says so); pipes and standard input end after 64 MiB. */
+/* Opens a file, a pipe or "-", standard input (r->path then says so). Reading raises after 64 MiB of a pipe or of
+ * standard input. */
 bool mo_text_open_pipe(mo_text_reader *r, mo_context *ctx, const char *path);
 /* Closes the file; the counts stay readable. */
 void mo_text_close(mo_text_reader *r);
@@ -39,11 +40,11 @@ bool mo_text_line(mo_text_reader *r);
 /* Moves to the next line of an edge list that has data: it is neither blank nor a comment. A comment starts with '#'
  * or, above the first line of data, with '%' or "//"; below, a name may start with these. Returns as mo_text_line. */
 bool mo_text_data_line(mo_text_reader *r);
-/* Whether only blanks are left in the line. */
+/* Skips blanks. Returns whether only blanks were left in the line. */
 bool mo_text_blank(mo_text_reader *r);
 /* Cuts the next word off the line and ends it by a zero byte; NULL: none is left. */
 char *mo_text_word(mo_text_reader *r);
-/* Reads one integer of magnitude at most MO_TEXT_LARGEST that blanks, a comma or the line's end follow. */
+/* Reads one integer of magnitude at most MO_TEXT_LARGEST, which a blank, a comma or the line's end must follow. */
 bool mo_text_integer(mo_text_reader *r, const char *what, int64_t *value);
 /* mo_text_integer, within low..high. */
 bool mo_text_integer_in(mo_text_reader *r, const char *what, int64_t low, int64_t high, int64_t *value);

@@ -1,7 +1,7 @@
 /* train/run/checkpoint.c - checkpoint.safetensors: weights under their names, moments under adamw.m. and adamw.v., and
  * in the metadata the step, the settings and the BLAS cores. Written all or nothing; on resume everything is checked
- * before the first value is restored. A new checkpoint takes the name of the newest one, which is kept under another
- * name. */
+ * before the first value is restored. A new checkpoint takes over the name of the one before, which is kept under
+ * another name. */
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"

@@ -63,7 +63,7 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
     return mo_ok(ctx);
 }
 
-/* Makes an optimizer of either method, after checking the options that both have. */
+/* Makes an optimizer of either method, after checking the options that both methods have. */
 static mo_optimizer *create(
     mo_context *ctx, const char *method, mo_tensor *const *parameters, int n, const mo_adamw_options *options) {
     if (mo_ok(ctx) && !(options->weight_decay >= 0 && options->weight_decay < INFINITY))
@@ -159,7 +159,7 @@ static void describe_adamw_step(const void *caller, mo_note *note) {
 }
 
 /* Writes |g| over all parameters and the clip factor to o->scale; if |g| is not finite, the error names the first
- * parameter whose part of it is not. */
+ * parameter whose sum of squares is not. */
 static void find_norm(mo_optimizer *o) {
     mo_gradient_norm(o->options.clip, o->gradient, o->n, o->views, o->squares, o->scale);
     mo_check check = {.condition = MO_VALUES_FINITE,
@@ -195,7 +195,7 @@ static void adamw_update(mo_optimizer *o) {
         .views = o->views});
 }
 
-/* SGD is the same formula: m <- beta1 m + g, v stays 0, epsilon is 1. */
+/* Changes the factors so that the same formula is SGD: m <- beta1 m + g, v stays 0, epsilon is 1. */
 static void use_sgd(double *factor, double lr) {
     factor[MO_ADAMW_REST1] = factor[MO_ADAMW_EPSILON] = 1;
     factor[MO_ADAMW_REST2] = factor[MO_ADAMW_ROOT] = 0;

@@ -1,6 +1,6 @@
 /* train/run/ranks.c - messages between the processes of one run. They travel along a binomial tree: in round i, each
- * rank whose lowest set bit is i sends to the rank without that bit. Their order is fixed; no result depends on
- * time. */
+ * rank whose lowest set bit is i sends to the rank without that bit. The order of the messages is fixed; no result
+ * depends on time. */
 #include "train/run/trainer.h"
 
 #include <stdio.h>

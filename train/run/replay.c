@@ -1,6 +1,6 @@
 /* train/run/replay.c - captures steps by the shape of their episodes: the first two episodes of a shape run directly,
  * which brings the tape's memory to its size; the third is captured; later ones copy their inputs over the capture's
- * inputs and replay it.
+ * inputs and replay the capture.
  *
  * An episode's inputs are copied to tensors that stay in place. Inputs that no tape holds, the frozen features, stay in
  * place anyway and are not copied. No memory is freed while the trainer lives, as that would make every capture stale.

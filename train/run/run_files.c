@@ -1,8 +1,8 @@
 /* train/run/run_files.c - the watcher that writes the files of a run: run.json, log, checkpoints and weights.
  *
- * No file is written before the first step, and the folder must be new, empty, or the run's own. A run writes run.json,
- * then its first checkpoint, then opens the log. If there is only run.json, no step has been taken: the run resumes
- * from its beginning.
+ * No file is written before a run starts (at its first step, or when it is resumed), and the folder must be new, empty,
+ * or the run's own. A run writes run.json, then its first checkpoint, then opens the log. If there is only run.json, no
+ * step has been taken: the run resumes from its beginning.
  *
  * log.jsonl has one JSON object per step, each written by one call to a file opened for appending. The process that has
  * the log open holds a lock on it: two processes that continued one run would mix their steps. The system releases the
@@ -43,7 +43,8 @@ static void make_folder(mo_context *ctx, const char *folder) {
     }
 }
 
-/* Whether the process that writes a temporary file, .mochi-PID-N.tmp, may still run; true without /proc. */
+/* Returns whether another process, which writes the temporary file .mochi-PID-N.tmp, may still run; true without
+ * /proc. */
 static bool is_being_written(const char *name) {
     char path[64];
     long process = strtol(name + strlen(".mochi-"), NULL, 10);
@@ -179,7 +180,7 @@ static bool lock_log(const mo_trainer *trainer, int log, const char *path) {
 }
 
 /* Opens the log for appending and locks it against other processes that would continue the run, unless this process has
- * done so. If `make` is false, opens only a log that exists. */
+ * the log open already. If `make` is false, opens only a log that exists. */
 static void open_log(mo_trainer *trainer, bool make) {
     char path[MO_PATH], label[MO_LABEL];
     mo_run_path(trainer, "log.jsonl", path);

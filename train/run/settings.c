@@ -127,7 +127,7 @@ static bool is_rate(const char *path) {
     return false;
 }
 
-/* Compares two members of that name and everything below them. */
+/* Compares the two members of that key and everything below them. Returns whether they differ. */
 static bool differ_below(difference *d, const char *key, const json_t *kept, const json_t *now) {
     size_t length = strlen(d->path);
     snprintf(d->path + length, sizeof d->path - length, "%s%s", length ? "." : "", key);
@@ -166,7 +166,7 @@ static char *encode_settings(const json_t *value) {
     return value ? mo_json_encode(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 }
 
-/* file: the file written with the other settings; NULL: the other settings are rank 0's. */
+/* file: the file that holds the settings d->kept; NULL: they are rank 0's. */
 static void fail_difference(mo_context *ctx, const char *file, const difference *d) {
     char *before = encode_settings(d->kept), *after = encode_settings(d->now);
     const char *kept = before ? before : "nothing", *now = after ? after : "nothing";

@@ -27,7 +27,7 @@ static void agree(mo_trainer *trainer, void *state) {
 
 /* ---- devices ---- */
 
-/* Whether devices can add up this rank's gradients. */
+/* Returns whether devices can add up this rank's gradients. */
 static bool can_add(const mo_trainer *trainer, const shared *s) {
     bool can = !s->ranks.deterministic && s->sums;
     for (int i = 0; i < trainer->n; i++)

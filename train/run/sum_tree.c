@@ -124,7 +124,7 @@ static char *bytes_of_sum(mo_tensor *whole, char *message, bool read) {
     return message ? message : mo_tensor_view(whole).data;
 }
 
-/* Sends this rank's nodes, for its episodes first .. end - 1, to the rank below. */
+/* Sends the nodes of episodes first .. end - 1, this rank's and those received, to rank `to`. */
 static void send_nodes(
     const mo_sum_tree *tree, const mo_ranks *ranks, int to, int64_t first, int64_t end, char *message) {
     size_t bytes = mo_sum_tree_bytes(tree->like, tree->n);

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-/* ---- watchers: hooks that follow the steps of a run, each in a file of its own ---- */
+/* ---- watchers: hooks that follow the steps of a run, each watcher in a file of its own ---- */
 
 typedef enum mo_moment {
     MO_STARTS,   /* before the first step */
@@ -37,11 +37,11 @@ typedef struct mo_watcher {
 
 /* Watchers, in the order in which they are called. */
 extern const mo_watcher mo_run_files; /* run_files.c: run.json, log, checkpoints, weights; without state */
-/* Adds the watcher that the trainer's options ask for; on failure it raises and adds nothing. */
+/* Adds the watcher that captures and replays steps (replay.c); on failure raises and adds nothing. */
 void mo_watch_replay(mo_trainer *trainer);
 
-/* mo_watch adds a watcher with its state behind the others, at most MO_WATCHERS; mo_unwatch removes it without a call;
- * mo_tell calls every watcher's hook for a moment. */
+/* mo_watch adds a watcher, with its state, behind the others (at most MO_WATCHERS in all); mo_unwatch removes a watcher
+ * without calling a hook; mo_tell calls every watcher's hook for a moment. */
 void mo_watch(mo_trainer *trainer, const mo_watcher *watcher, void *state);
 void mo_unwatch(mo_trainer *trainer, const mo_watcher *watcher);
 void mo_tell(mo_trainer *trainer, mo_moment moment);
@@ -50,7 +50,8 @@ void mo_tell(mo_trainer *trainer, mo_moment moment);
 
 /* The first episode of a rank: of the E episodes of a step, rank r has first(r) .. first(r + 1) - 1. */
 int mo_ranks_first(int E, int size, int rank);
-/* Before round `bit`, `rank` has the messages of ranks rank .. end - 1; returns that end. */
+/* Returns the end such that, before round `bit` (1, 2, 4 ..: ranks.c), `rank` has the messages of ranks rank .. end -
+ * 1. */
 int mo_ranks_end(const mo_ranks *ranks, int rank, int bit);
 /* settings.c: compares the ranks' programs, BLAS kernels and settings with those of rank 0; if they differ, raises on
  * every rank, naming the member. mine: this rank's settings as a JSON object (borrowed; NULL: it has failed). Returns
@@ -87,9 +88,9 @@ static inline size_t mo_gradient_bytes(const mo_tensor *X) {
 /* Borrows `like`. Returns NULL on failure. */
 mo_sum_tree *mo_sum_tree_create(mo_context *ctx, mo_tensor *const *like, int n);
 void mo_sum_tree_release(mo_sum_tree *tree);
-/* Appends X[n], the sum over the 2^level episodes from `at` on, to the nodes of episodes first .. at - 1, and merges
- * equal neighbours. Reads no value and keeps no count, so that it can be captured. If X is tree->spare.sum, memory is
- * swapped instead of copied. */
+/* Appends the n tensors X, the sum over the 2^level episodes from `at` on, to the nodes of episodes first .. at - 1,
+ * and merges equal neighbours. Reads no value and keeps no count, so that it can be captured. If X is tree->spare.sum,
+ * memory is swapped instead of copied. */
 void mo_sum_tree_push(mo_sum_tree *tree, mo_tape *t, int64_t first, int64_t at, int level, mo_tensor *const *X);
 /* The sum over the pushed episodes first .. end - 1; NULL if there are none. Valid until the next push. */
 mo_tensor *const *mo_sum_tree_join(mo_sum_tree *tree, mo_tape *t, int64_t first, int64_t end);
@@ -135,10 +136,10 @@ struct mo_trainer {
     double *host_figures;
     mo_tensor *const *gradient; /* gradients of the step, until the next step; NULL under replay */
     mo_step_report report;      /* of the last step */
-    bool go_on;                 /* see MO_AGREES */
+    bool go_on;                 /* the answer of the watchers' hooks for MO_AGREES */
     bool started;
     bool resumed, restored; /* restored: a resumed run continues from a checkpoint, not from step 0 */
-    int log;                /* file descriptor of log.jsonl, -1 before the first step */
+    int log;                /* file descriptor of log.jsonl; -1: not open */
     char *blas_core;        /* names of the CPU cores (BLAS) that computed the run: "Haswell,SkylakeX" */
     int n_watchers;
     struct {
@@ -154,7 +155,7 @@ static inline const mo_source *mo_episode_source(const mo_trainer *trainer, int 
 
 /* Calls the hooks for MO_STARTS, once, before the first step. */
 mo_code mo_trainer_start(mo_trainer *trainer);
-/* Whether every process of the run is well and wants to go on. */
+/* Returns whether no process of the run has failed and all want to go on. */
 bool mo_trainer_agree(mo_trainer *trainer, bool go_on);
 /* Waits for the figures of this process's episodes. */
 void mo_read_figures(mo_trainer *trainer);
@@ -165,7 +166,7 @@ void mo_read_figures(mo_trainer *trainer);
 
 #define MO_CHECKPOINT "checkpoint.safetensors"
 #define MO_PREVIOUS_CHECKPOINT "checkpoint.previous.safetensors"
-/* Whether the folder holds run.json alone, as when a run's first save was cut short. */
+/* Returns whether the folder holds run.json and no later file of a run, as when a run's first save was cut short. */
 bool mo_run_is_begun(const char *folder);
 
 /* ---- a JSON object that is built from parts, whole or not at all ---- */
@@ -216,7 +217,7 @@ mo_tensor *const *mo_trainer_state(const mo_trainer *trainer, int part);
 void mo_checkpoint_write(mo_trainer *trainer);
 /* Restores weights, moments and step from out/checkpoint.safetensors; nothing is changed on failure. */
 mo_code mo_checkpoint_read(mo_trainer *trainer);
-/* out/name into a buffer of MO_PATH bytes. Returns it. */
+/* Writes out/name to path, which has MO_PATH bytes. Returns path. */
 enum { MO_PATH = 4096 };
 const char *mo_run_path(const mo_trainer *trainer, const char *name, char *path);
 

@@ -171,7 +171,7 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     if (o->episodes_per_step > 1 && mo_ok(ctx))
         perform(trainer, o->episodes_per_step, NULL, queue_update);
     mo_optimizer_norm(trainer->optimizer, &r->gradient_norm);
-    mo_read_figures(trainer); /* the only wait of a step, after all of it has been queued */
+    mo_read_figures(trainer); /* with the norm above, the only wait of a step, after all of it has been queued */
     if (mo_ok(ctx)) {
         report_step(trainer, start);
         mo_tell(trainer, MO_TAKEN);

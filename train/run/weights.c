@@ -1,6 +1,6 @@
 /* train/run/weights.c - reads weights.safetensors: checks the digests, then each setting, then that the tensors have
- * the sizes that the settings claim. Makes their model: MOCHI, the invariant encoder or an encoder from outside, with
- * the readout it was trained with or a head of the caller's choice.
+ * the sizes that the settings claim. Makes the model of the weights: MOCHI, the invariant encoder or an encoder from
+ * outside, with the readout it was trained with or a head of the caller's choice.
  *
  * Weights converted from the released program carry no metadata of ours: their sizes come from the tensors, the other
  * settings from that program.
@@ -35,7 +35,7 @@ static void put_number(mo_description *metadata, const char *key, double value) 
     mo_describe(metadata, key, json_string(text));
 }
 
-/* Whether an earlier source has the same graph, or one with equal content. */
+/* Returns whether an earlier source has the same graph, or one with equal content. */
 static bool is_listed(const mo_pool *pool, int i) {
     int j = 0;
     while (memcmp(pool->source[j].graph->hash, pool->source[i].graph->hash, sizeof pool->source[i].graph->hash) != 0)
@@ -348,7 +348,7 @@ static void read_own(const reading *r, mo_weights *w) {
         read_trained_graphs(r, w);
 }
 
-/* Sets the released program's settings, with the sizes of these tensors. */
+/* Sets the released program's settings, with the sizes that the file's tensors have. */
 static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
     const mo_tensor *first = mo_arrays_find(w->arrays, "encoder.input_proj.0.weight");
     char name[64];

@@ -14,8 +14,8 @@ mo_csr *mo_normalize_block(mo_context *ctx, int64_t first, int64_t n, const int6
 /* The features [n, graph->features] float32 of the n nodes from `first` on, in the given context. Returns NULL on
  * failure. */
 mo_csr *mo_feature_block(mo_context *ctx, const mo_graph *graph, int64_t first, int64_t n);
-/* Checks that the features, if they have more than one column, are finite and have squares within float32; raises at
- * the first that is not. */
+/* Returns whether all features are at most 1e18 in magnitude, so that float32 can sum up their squares; raises at the
+ * first that is larger or not a number. */
 bool mo_features_fit_products(const mo_graph *graph);
 
 #endif

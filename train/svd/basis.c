@@ -1,9 +1,9 @@
 /* train/svd/basis.c - X0: structure and attributes of a graph's nodes in the coordinates of its own SVDs.
  *
  * Structure, of the normalised adjacency: P_A = (U + V) sqrt(S), which is 2 u sqrt(theta) for an eigenvalue theta > 0
- * and 0 for a negative one. Attributes: P_X = U sqrt(S) of X. In both the largest singular value comes first, and zeros
- * pad the end. In the sum P_A + P_X the columns of P_X are reversed, so that the leading directions do not overlap.
- * Side by side, each gets half of the columns, even if the graph has no attributes. */
+ * and 0 for a negative one. Attributes: P_X = U sqrt(S) of X. In P_A and P_X the largest singular value comes first,
+ * and zeros pad the end. In the sum P_A + P_X the columns of P_X are reversed, so that the leading directions do not
+ * overlap. Side by side, each gets half of the columns, even if the graph has no attributes. */
 #include "train/svd/basis.h"
 
 #include "autograd/tape.h"

@@ -24,12 +24,12 @@ typedef struct mo_basis_side {
 } mo_basis_side;
 
 /* P_A = (U + V) sqrt(S) of a normalised adjacency, and P_X = U sqrt(S) of node features: [n, width], padded with zeros
- * beyond the rank; the columns of P_X in falling or rising order of S. */
+ * beyond the rank; the columns of P_X in falling order of S or, if `reversed`, in rising order, zeros first. */
 mo_tensor *mo_structure_basis(mo_basis_side *s, const mo_csr *A);
 mo_tensor *mo_attribute_basis(mo_basis_side *s, const mo_csr *X, bool reversed);
 
-/* X0 [nodes of graph g, dim] float32 on the tape; all work is done in the tape's context. quality: the worse of the two
- * decompositions. */
+/* X0 [nodes of graph g, dim] float32 on the tape; all work is done in the tape's context. quality: the larger errors of
+ * the two decompositions. */
 mo_tensor *mo_node_basis(
     mo_tape *t, const mo_graph *graph, int64_t g, const mo_feature_options *options, mo_basis_quality *quality);
 

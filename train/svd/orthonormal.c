@@ -1,10 +1,10 @@
 /* train/svd/orthonormal.c - orthonormal bases by Cholesky QR (Yamamoto et al. 2015).
  *
  * Y^T Y = L L^T,  Q = Y L^-T: almost all of the work is two matrix products. Q is orthonormal up to eps cond(Y)^2; a
- * second pass over Q, whose condition is near 1, brings that to eps. If Y is too ill-conditioned for Cholesky (a graph
- * of low rank, an eigenvector already found), its columns are first rotated by the eigenvectors of Y^T Y, which makes
- * them orthogonal, with very different norms, then scaled. Directions that consist of rounding error are replaced by
- * random ones. */
+ * second pass over Q, whose condition is near 1, brings this error to eps. If Y is too ill-conditioned for Cholesky (a
+ * graph of low rank, an eigenvector already found), its columns are first rotated by the eigenvectors of Y^T Y, which
+ * makes them orthogonal, with very different norms, then scaled. Directions that consist of rounding error are replaced
+ * by random ones. */
 #include "train/svd/svd_parts.h"
 
 #include "autograd/tape.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 enum { ROUNDS = 8, FILL_ROWS = 4096 };
-static const uint64_t fill_stream = (uint64_t)1 << 47; /* stream of random numbers beyond those of the test matrices */
+static const uint64_t fill_stream = (uint64_t)1 << 47; /* stream of random numbers beyond the test matrices' streams */
 
 static double orthonormal_epsilon(const mo_tensor *X) {
     return X->dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
@@ -47,7 +47,7 @@ mo_tensor *mo_inverse_factor(mo_tape *t, mo_tensor *L) {
 }
 
 /* Returns false if Y is too ill-conditioned. The product with L^-T reads Y once and writes it in place; a solve would
- * transpose it twice. The second pass restores the accuracy that the inverse loses. */
+ * transpose Y twice. The second pass restores the accuracy that the inverse loses. */
 static bool cholesky_pass(mo_tape *t, mo_tensor *Y, double *condition) {
     mo_tensor *L = mo_tall_gram(t, Y, Y);
     *condition = mo_ok(t->ctx) ? mo_factor_gram(t, L) : INFINITY;
@@ -57,7 +57,8 @@ static bool cholesky_pass(mo_tape *t, mo_tensor *Y, double *condition) {
     return true;
 }
 
-/* For every column of Y: its factor, and the factor of the random column added to it. */
+/* Finds the factor of every column of Y and the factor of the random column that is added to it. Returns the number of
+ * columns that random ones replace. */
 static int64_t column_weights(mo_tape *t, mo_tensor *Y, mo_tensor **scale, mo_tensor **fill) {
     int64_t n = mo_dim(Y, 1), filled = 0;
     double *norm = mo_host_array(t->ctx, n, sizeof *norm), *random = mo_host_array(t->ctx, n, sizeof *random);
@@ -104,8 +105,8 @@ int64_t mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt) {
     return filled;
 }
 
-/* Y := Y Z for the eigenvectors Z of Y^T Y: its columns are orthogonal, with errors relative to |Y|, not to their own
- * norms. */
+/* Y := Y Z for the eigenvectors Z of Y^T Y: the new columns are orthogonal, with errors relative to |Y|, not to the
+ * columns' own norms. */
 static void rotate_to_orthogonal(mo_tape *t, mo_tensor *Y) {
     mo_tensor *w, *Z;
     mo_eigh(t, mo_tall_gram(t, Y, Y), &w, &Z);

@@ -1,7 +1,8 @@
 /* train/svd/ritz.c - Rayleigh-Ritz on K = [Q, A Q], a block Krylov space of two blocks, by Gram matrices.
  *
  * Rayleigh-Ritz on Q alone fails: before convergence Q holds mixtures a u + b v of eigenvectors of s and -s, whose Ritz
- * values (a^2 - b^2) s are far too small; A gives a u - b v, and the two together span both.
+ * values (a^2 - b^2) s are far too small; A turns such a mixture into s (a u - b v), and the two mixtures together span
+ * u and v.
  *
  * K is never made orthonormal: with W = A Q - Q C, C = Q^T A Q, the Gram matrices G of K = [Q, W] and H = K^T A K are
  * enough. W is small where Q has converged; directions in which it is rounding error are left out. For a basis change B

@@ -1,9 +1,10 @@
 /* train/svd/svd.c - truncated SVD of a sparse matrix by a randomized range finder (Halko, Martinsson, Tropp 2011).
  *
  * Rank r, q = r + 16 columns: oversampling keeps the last singular values accurate; the extra ones are dropped.
- * Symmetric matrices have eigenpairs (svd_symmetric.c), others triplets (svd_general.c). If the smaller side is at most
- * the dimension of the basis, or tiny, the whole space is decomposed and the result is exact. For a symmetric matrix
- * that decomposition has the matrix's dtype; all other eigenproblems are small, and solved in float64. */
+ * Symmetric matrices have eigenpairs (svd_symmetric.c), other matrices singular triplets (svd_general.c). If the
+ * smaller side is at most the dimension of the basis, or tiny, the whole space is decomposed and the result is exact.
+ * For a symmetric matrix that decomposition has the matrix's dtype; all other eigenproblems are small, and solved in
+ * float64. */
 #include "train/svd/svd_parts.h"
 
 #include "autograd/tape.h"
@@ -93,7 +94,7 @@ mo_tensor *mo_svd_vector(const mo_svd_problem *p, const double *x) {
     return mo_cast(p->t, mo_from(p->t, MO_F64, 1, &p->r, x), p->real);
 }
 
-/* In blocks of rows, since the difference is as large as U. */
+/* Computes in blocks of rows, since AV - U diag(s) is as large as U. */
 double mo_svd_residual(mo_svd_problem *p, mo_tensor *AV, mo_tensor *U, mo_tensor *s) {
     mo_tape *t = p->t;
     int64_t blocks = (p->n + ROW_BLOCK - 1) / ROW_BLOCK;

@@ -7,7 +7,7 @@
 typedef struct mo_svd_options {
     int rank;
     int power_iterations;  /* below 0: until converged */
-    int exact_below;       /* the SVD is exact if the smaller side is at most this, or at most the rank */
+    int exact_below;       /* exact SVD if the smaller side is at most this, or the size of the basis (svd.c) */
     uint64_t seed, stream; /* of the test matrix */
 } mo_svd_options;
 
@@ -27,7 +27,7 @@ enum {
     MO_SVD_OVERSAMPLING = 16
 };
 
-/* Computes on tape t; only the result stays on it. Returns the status. */
+/* Computes on tape t; only the result stays on the tape. Returns the status. */
 mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *options, mo_svd *svd);
 
 /* [r] of 1 and -1: multiplied by these, the entry of largest magnitude of each column of U [n, r] is positive. If

@@ -45,7 +45,7 @@ static mo_tensor *svd_general_iterate(mo_svd_problem *p, mo_tensor *Q, int count
     return Q;
 }
 
-/* Fills the columns of V with s = 0, from `first` on, with any orthonormal complement. */
+/* Fills the columns of V from `first` on, whose singular values are not resolved, with any orthonormal complement. */
 static void svd_general_complete(mo_tape *t, mo_tensor *V, int64_t first) {
     int64_t r = mo_dim(V, 1);
     if (first == r || !mo_ok(t->ctx))
@@ -62,7 +62,7 @@ static void svd_general_complete(mo_tape *t, mo_tensor *V, int64_t first) {
         mo_tensor_copy(window, fill);
 }
 
-/* The number of values s, falling, above the rounding of float32 (or float64) values. */
+/* Returns the number of resolved singular values: those of s, falling, above sqrt(epsilon) times the largest. */
 static int64_t count_resolved(const mo_svd_problem *p, const double *s) {
     int64_t count = 0;
     while (count < p->r && s[count] > sqrt(p->epsilon) * s[0])

@@ -24,10 +24,10 @@ typedef struct mo_svd_problem {
     int64_t mark;     /* the tape's position at the start: later tensors are dropped */
 } mo_svd_problem;
 
-/* Fills Omega [.., q], contiguous, with uniform entries. They span as well as normal ones (both are sub-Gaussian) at a
- * third of the cost. */
+/* Fills Omega [.., q], contiguous, with uniform entries. Uniform columns span as well as normal ones (both are
+ * sub-Gaussian) at a third of the cost. */
 void mo_test_matrix(mo_svd_problem *p, mo_tensor *Omega);
-/* Singular values s [r] from theta, falling; values below the level of rounding become zero. */
+/* Writes the singular values s [r], falling, from theta; values below the level of rounding become zero. */
 void mo_singular_values(const mo_svd_problem *p, const double *theta, double *s);
 /* x [r] as a tensor of A's dtype on the tape. */
 mo_tensor *mo_svd_vector(const mo_svd_problem *p, const double *x);
@@ -51,7 +51,7 @@ mo_tensor *mo_tall_create(mo_tape *t, mo_dtype real, int64_t rows, int64_t colum
 mo_tensor *mo_tall_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y);
 /* The sums of squares of the columns of X, in square [columns]. */
 void mo_tall_squares(mo_tape *t, mo_tensor *X, double *square);
-/* X := X R for an upper triangular R of X's type, or for a full one. */
+/* X := X R for an R of X's type; upper: R is upper triangular. */
 void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper);
 /* Z := alpha X B + beta Z, in blocks of rows: the last digits of a row can depend on the number of rows in a
  * product. */
@@ -73,7 +73,7 @@ int64_t mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt);
 /* L of M = L L^T in the lower triangle of M; returns max L_ii / min L_ii <= cond(L), infinite if M is not positive
  * definite. */
 double mo_factor_gram(mo_tape *t, mo_tensor *M);
-/* L^-T from that factor. */
+/* Returns L^-T for the factor L that mo_factor_gram has written. */
 mo_tensor *mo_inverse_factor(mo_tape *t, mo_tensor *L);
 
 /* ---- ritz.c: eigenpairs of a symmetric matrix from a subspace and its image ---- */

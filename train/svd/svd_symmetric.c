@@ -2,9 +2,9 @@
  *
  * Q = orth(A^2 .. A^2 Omega), Omega random [n, q], two products per power iteration (one more at first for a large
  * graph: the larger a sparse graph, the flatter its spectrum); then Rayleigh-Ritz on [Q, A Q] (ritz.c): A U = U
- * diag(theta), S = |theta|, V = U sign(theta). A pair of eigenvalues +-s is one double singular value; an SVD could
- * rotate its vectors, the eigenvectors here are not rotated. The whole computation takes three matrices [n, q] of
- * memory. */
+ * diag(theta), S = |theta|, V = U sign(theta). A pair of eigenvalues +-s is one double singular value, whose two
+ * vectors an SVD could rotate; the eigenvectors here are not rotated. The whole computation takes three matrices [n, q]
+ * of memory. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "train/svd/svd_parts.h"

@@ -1,8 +1,8 @@
 /* train/svd/tall.c - products with tall matrices, without memory for a second tall matrix.
  *
  * A sum over n rows is formed in blocks: each block in the matrix's type, at the full rate of the product, the sum over
- * blocks in float64, so that its error does not grow with n. For a symmetric or triangular result only the necessary
- * blocks are computed. */
+ * blocks in float64, so that its error does not grow with n. For a symmetric result or a triangular factor only the
+ * necessary blocks are computed. */
 #include "train/svd/svd_parts.h"
 
 #include "autograd/tape.h"

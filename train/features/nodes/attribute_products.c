@@ -89,8 +89,8 @@ static mo_view view_of(float *x, int64_t rows, int64_t columns, int64_t stride) 
     return (mo_view){x, MO_F32, 2, {rows, columns}, {stride, 1}};
 }
 
-/* Gives each node of a, and each of their neighbours, a row if it has none yet; lists these nodes. Returns their
- * number. */
+/* Gives each node of a, and each neighbour of such a node, a row if it has none yet; lists the nodes that get one.
+ * Returns their number. */
 static int64_t place_nodes(const mo_graph *g, const mo_row_pairs *p, mo_attribute_products *t, int64_t *placed) {
     int64_t before = t->met;
     for (int64_t i = 0; i < p->n_a; i++)
@@ -185,7 +185,8 @@ static void combine_row(const mo_attribute_rows *x, const mo_attribute_products 
     }
 }
 
-/* Computes the kernels of the tables' columns; rows of K are `stride` floats apart. */
+/* Computes the kernels between the nodes a and the nodes of the tables' columns; rows of K are `stride` floats
+ * apart. */
 static bool combine_rows(const mo_attribute_rows *x, mo_context *host, const mo_attribute_products *t,
     const mo_row_pairs *p, float *K, int64_t stride) {
     int64_t size = p->n_a * t->n;

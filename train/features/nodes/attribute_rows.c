@@ -15,7 +15,8 @@
 #include <string.h>
 
 enum { TASK = 64, FEW = 8, PAIRS = 16384 };
-/* A row whose squared distance to the mean is below this share of both squared lengths equals the mean, to rounding. */
+/* A row whose squared distance to the mean is at most this share of the sum of their squared lengths counts as the
+ * mean. */
 static const double SAME = 1e-11;
 
 static bool rows_are_full(const mo_graph *g) {

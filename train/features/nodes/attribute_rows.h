@@ -5,7 +5,8 @@
 
 #include "train/features/gram_blocks.h"
 
-/* X: attributes at unit length; P X: their means over the neighbours; X - P X. */
+/* MO_OWN: X, the attributes at unit length. MO_OF_NEIGHBOURS: P X, the means of X over the neighbours. MO_DIFFERENCE: X
+ * - P X. */
 typedef enum mo_attribute_kind { MO_OWN, MO_OF_NEIGHBOURS, MO_DIFFERENCE, MO_ATTRIBUTE_KINDS } mo_attribute_kind;
 
 typedef struct mo_attribute_rows {
@@ -13,10 +14,10 @@ typedef struct mo_attribute_rows {
     bool full;             /* every node has every column, in order */
     double *scale;         /* [nodes]: 1 / |x|, 0 if x is zero */
     struct mo_attribute_mean {
-        double *row;     /* [columns]: the mean row of a kind */
-        double squares;  /* squared length of `row` */
-        double *along;   /* [nodes]: <row, mean> */
-        double *inverse; /* [nodes]: 1 / |row - mean|, 0 if the row equals the mean */
+        double *row;     /* [columns]: mu, the mean of the rows of a kind */
+        double squares;  /* |mu|^2 */
+        double *along;   /* [nodes]: <r_u, mu> for the row r_u of node u */
+        double *inverse; /* [nodes]: 1 / |r_u - mu|, 0 if r_u equals mu */
     } mean[MO_ATTRIBUTE_KINDS];
 } mo_attribute_rows;
 
@@ -28,7 +29,7 @@ void mo_attribute_rows_free(mo_attribute_rows *x);
 bool mo_attribute_rows_fill(const mo_attribute_rows *x, const int64_t *node, int64_t n, float *out);
 
 /* How similar neighbours' attributes are: the mean of <x, y> over edges, divided by its root mean square over random
- * pairs of nodes, for centred rows of unit length. Both use 16,384 pairs, seeded by the graph's size. About 0 if
+ * pairs of nodes, for centred rows of unit length. Both means use 16,384 pairs, seeded by the graph's size. About 0 if
  * neighbours are like random pairs; 0 for a graph without edges. */
 double mo_attribute_assortativity(const mo_attribute_rows *x);
 
@@ -42,7 +43,7 @@ typedef struct mo_attribute_products {
     float *near;    /* as own: <x_u, row j of P X> */
 } mo_attribute_products;
 
-/* Whether sparse products cost less than dense ones, for the part of the graph that an episode reads. */
+/* Returns whether sparse products cost less than dense ones for the part of the graph that an episode reads. */
 bool mo_attributes_are_sparse(const mo_graph *graph);
 /* K [MO_ATTRIBUTE_KINDS, n_a, n_b] := 1 + the products of the centred rows of nodes a and b. products: kept from
  * earlier calls with the same b; free it before another b, and at the end. host: a CPU context. Returns false on

@@ -25,7 +25,7 @@
 
 enum { FORMAT = 5, ATTRIBUTE_STREAM = 1 }; /* increase FORMAT when equal settings give other values */
 
-/* Gives the features the tensor T, under its name. */
+/* Gives T to the features under a name. Returns T, or the null tensor on failure. */
 static mo_tensor *take_array(mo_features *f, const char *name, mo_tensor *T) {
     return mo_arrays_take(f->arrays, name, T) == MO_OK ? T : mo_null_tensor(f->arrays->ctx);
 }
@@ -127,7 +127,7 @@ static mo_tensor *row_of_block(mo_tape *t, mo_tensor *blocks, int64_t b, int64_t
 
 /* ---- every hop ---- */
 
-/* Computes every hop of both blocks; the first is copied from the basis, and the diffused rows follow the last. */
+/* Computes every hop of both blocks; hop 0 is copied from the basis, and the diffused rows follow the last hop. */
 static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_tensor *blocks) {
     double c[MO_DIFFUSED][MO_POWERS];
     int64_t hops = mo_dim(blocks, 1) - MO_DIFFUSED, n = mo_dim(blocks, 2), d = mo_dim(blocks, 3);
@@ -262,7 +262,7 @@ static void put_rows(
         mo_arrays_take(f->arrays, name, mo_stack_close(&s));
 }
 
-/* The basis is hop 0 of the blocks and is not stored separately. */
+/* Makes the rows from the basis, hop 0 of the blocks, which is not kept among the features. */
 bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
     mo_context *ctx = graph->ctx;
     mixture m = {0};

@@ -7,7 +7,7 @@
 
 enum { MO_DIFFUSED = 2 }; /* restart probability .15 with 12 steps, .05 with 24 */
 enum { MO_POWERS = 25 };  /* powers 0 .. 24 of the adjacency */
-enum { MO_SLAB = 64 };    /* columns that pass all powers together where memory is short (blocks.c) */
+enum { MO_SLAB = 64 };    /* number of columns that pass all powers together where memory is short (blocks.c) */
 
 /* c[k] := the coefficient of A^k P in diffused row i. */
 void mo_diffusion_coefficients(int i, double c[MO_POWERS]);

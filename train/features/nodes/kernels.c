@@ -286,7 +286,7 @@ mo_code mo_node_kernels_add(mo_node_kernels *k, const char *name, const float *r
     return MO_OK;
 }
 
-/* Bytes while a graph's kernels are made: the kept arrays, and temporaries of the structure columns and sampled
+/* The bytes needed to make a graph's kernels: the kept arrays, and temporaries of the structure columns and sampled
  * walks. */
 static double count_bytes(const mo_graph *graph, int threads) {
     double n = (double)graph->nodes, m = graph->features > 1 ? (double)graph->features : 0;

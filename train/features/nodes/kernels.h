@@ -5,9 +5,9 @@
 
 #include "train/inside.h"
 
-/* The experts of a graph; each has one row per node; k(x, y) = 1 + <x, y>, but 1 + exp(-|x - y|^2 / (2 p)) for S. With
- * X the attributes at unit length, A the adjacency, P = D^-1 A, A~ = D^-1/2 A D^-1/2, every row at unit length unless
- * it is zero, "centred" minus the mean row over all nodes:
+/* The experts of a graph. Each has one row per node and the kernel k(x, y) = 1 + <x, y>, but S has 1 + exp(-|x - y|^2 /
+ * (2 p)). With X the attributes at unit length, A the adjacency, P = D^-1 A, A~ = D^-1/2 A D^-1/2, every row at unit
+ * length unless it is zero, "centred" minus the mean row over all nodes:
  *
  *     Xc  X, centred                           PX  P X, centred            HX  X - P X, centred
  *     A1  A D^-1/2                             S   p structure columns (structure_columns.h)
@@ -17,10 +17,11 @@
  * that differs between nodes; otherwise the expert is left out. No array [nodes, columns of X] is ever allocated. */
 typedef struct mo_node_kernels mo_node_kernels;
 
-/* graph: not a set; nodes: the features of its nodes, or NULL (no H); both borrowed until release. memory: the most
- * bytes to use (0: the free memory); if the kernels need more, raises MO_MEMORY, with the bytes needed, before the
- * work. Raises MO_INVALID for a set of graphs, and MO_NUMERICAL for attributes whose squares float32 cannot hold. Bits
- * do not depend on the number of threads. Returns NULL on failure, with the status in the graph's context. */
+/* graph: a single graph. nodes: the features of the graph's nodes, or NULL (no H). Both are borrowed until release.
+ * memory: the most bytes to use (0: the free memory); if the kernels need more, raises MO_MEMORY, with the bytes
+ * needed, before the work. Raises MO_INVALID for a set of graphs, and MO_NUMERICAL for attributes whose squares float32
+ * cannot hold. Bits do not depend on the number of threads. Returns NULL on failure, with the status in the graph's
+ * context. */
 mo_node_kernels *mo_node_kernels_create(const mo_graph *graph, const mo_features *nodes, int64_t memory);
 void mo_node_kernels_release(mo_node_kernels *k);
 

@@ -14,7 +14,7 @@
 
 enum { MOST_NEIGHBOURS = 64 };
 
-/* Largest and mean of <x_w, x_v> over the neighbours w of u; zeros if it has none. */
+/* Largest and mean of <x_w, x_v> over the neighbours w of u; zeros if u has none. */
 static void match(const mo_graph *graph, int64_t u, int64_t v, const float *x, int64_t d, double out[2]) {
     int64_t all = degree(graph, u), n = all < MOST_NEIGHBOURS ? all : MOST_NEIGHBOURS;
     double most = -1, sum = 0;

@@ -201,7 +201,8 @@ mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *p, mo_pair_va
 
 /* ---- rows of links ---- */
 
-/* The ends of the positives, then of the negatives; owned. */
+/* Lists the ends of the positives, then those of the negatives; the caller owns both arrays. Returns false on
+ * failure. */
 static bool list_pairs(mo_context *ctx, const mo_links *links, int64_t *end[2]) {
     for (int side = 0; side < 2; side++) {
         end[side] = mo_host_array(ctx, links->n_positive + links->n_negative, sizeof(int64_t));

@@ -7,8 +7,8 @@
  * sum over a in N(u) and N(w) of 1 / d_a,
  *     (A~^2)_uv = s_v / (d_u d_v)^(1/2),    (A~^3)_uv = sum_b s_b / d_b / (d_u d_v)^(1/2)  over b in N(v),
  *     (A~^4)_uv = sum_b (1 / d_b) sum_w s_w / d_w / (d_u d_v)^(1/2)  over b in N(v), w in N(b).
- * u is the end with more two-step walks; s is computed once for all pairs with that u. A pair costs the two-step walks
- * from its other end. */
+ * u is the end with more two-step walks; s is computed once for all pairs with that u. A pair then costs time in
+ * proportion to the two-step walks from v. */
 #include "tensor/hidden.h"
 #include "train/features/pairs/pair_columns.h"
 

@@ -106,8 +106,8 @@ static void put_hop(const pooling *p, double largest, float *out) {
         }
 }
 
-/* Pools A^k X of the node rows X, for k = 0 .. hops, into out [hops + 1, graphs, width]. Writes the logarithms of its
- * columns' singular values to l [width]. */
+/* Pools A^k X of the node rows X, for k = 0 .. hops, into out [hops + 1, graphs, width]. Writes to l [width] the
+ * logarithm of s_j (see above) for each column, in place of a singular value's. */
 static void pool_block(mo_tape *t, pooling *p, const mo_csr *A, mo_tensor *X, int hops, float *out, float *l) {
     size_t bytes = (size_t)(p->graph->nodes * p->columns) * sizeof *p->nodes;
     double largest = 0;

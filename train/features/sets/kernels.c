@@ -222,8 +222,8 @@ static bool make_columns(mo_set_kernels *k, const int64_t *node, int64_t count) 
     return mo_ok(set->ctx);
 }
 
-/* Whether columns i form an expert: if k is inductive, whether there are any; else whether one differs between
- * graphs. */
+/* Returns whether the columns k->of[i] form an expert: with inductive kernels, if there are any; else, if one of them
+ * differs between graphs. */
 static bool is_expert(const mo_set_kernels *k, int i) {
     return k->inductive ? k->of[i].w > 0 : k->of[i].varying > 0;
 }
@@ -256,7 +256,7 @@ static void name_experts(mo_set_kernels *k) {
 
 /* ---- create, query, release ---- */
 
-/* Bytes while the kernels are made; subtrees' colours and columns are counted as if no two nodes shared one. */
+/* The bytes needed to make the kernels; subtrees' colours and columns are counted as if no two nodes shared one. */
 static double count_bytes(const mo_graph *set) {
     double n = (double)set->nodes, F = (double)set->features, G = (double)set->graphs;
     double subtrees = 4 * n * (24 + 24 + 12), columns = 4 * G * (ST + 3 * (5 * F + DEGREES + 2));
@@ -292,7 +292,7 @@ mo_set_kernels *mo_set_kernels_create(const mo_graph *set, bool inductive, int64
 
 /* ---- inductive kernels: columns and moments of the labelled graphs ---- */
 
-/* The numbers of the labelled graphs' nodes; free() it. */
+/* The numbers of the labelled graphs' nodes, [*count]; free() the result. NULL on failure. */
 static int64_t *nodes_of(const mo_graph *set, const int64_t *graph, int64_t n, int64_t *count) {
     *count = 0;
     for (int64_t i = 0; i < n; i++)

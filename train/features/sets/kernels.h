@@ -17,8 +17,8 @@
  *
  * k(X, Y) = 1 + exp(-|x - y|^2 / (2 p)) for the first four, with every column standardised over the graphs of the set,
  * clipped to -4 .. 4, and p the number of columns that vary. For wl, k(X, Y) is 1 + the cosine of the rows. Node labels
- * are the 0-1 feature columns that are not attributes of a TU set; all others are attributes. Without attributes at and
- * atx are left out, as is an expert that is the same for all graphs.
+ * are the 0-1 feature columns that are not attributes of a TU set; all other columns are attributes. Without attributes
+ * at and atx are left out. So is an expert that is the same for all graphs, unless the kernels are inductive.
  *
  * Inductive kernels use the labelled graphs alone: "all nodes" and "the graphs of the set" mean those of labelled
  * graphs, and wl reads only columns that a labelled graph has. So the kernel between a graph and a labelled one does

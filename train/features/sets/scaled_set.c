@@ -1,8 +1,8 @@
 /* train/features/sets/scaled_set.c - the features of a set of graphs, with every column scaled.
  *
- * Columns of 0 and 1 are one-hot labels and stay. All others have units of their own (an ENZYMES node has a length of
- * up to 761 beside its one-hot label) and are divided by their standard deviation over the nodes of the set; a column
- * that does not vary becomes 0. */
+ * Columns of 0 and 1 are one-hot labels and stay. All other columns have units of their own (an ENZYMES node has a
+ * length of up to 761 beside its one-hot label) and are divided by their standard deviation over the nodes of the set;
+ * a column that does not vary becomes 0. */
 #include "tensor/hidden.h"
 #include "train/features/sets/set_blocks.h"
 

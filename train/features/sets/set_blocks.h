@@ -9,8 +9,8 @@
 enum { MO_DEGREE_BUCKETS = 17, MO_STRUCTURE = MO_DEGREE_BUCKETS + MO_RETURNS + 1 };
 enum { MO_STATISTICS = 17, MO_SUBTREES = 256, MO_WAVES = 512 };
 
-/* structure.c: for each node its row of structure, and the triangles and cycles of four nodes through it, counted in
- * both directions and from every corner (6 for each triangle of the graph, 4 for each cycle). */
+/* structure.c: for each node its row of structure, and the triangles, in both directions, and cycles of four nodes
+ * through it. A sum over the nodes of a graph counts each of its triangles 6 times and each of its cycles 4 times. */
 typedef struct mo_set_structure {
     float *x;       /* [nodes, MO_STRUCTURE] */
     double *closed; /* [nodes, 2] */
@@ -18,8 +18,8 @@ typedef struct mo_set_structure {
 bool mo_set_structure_find(const mo_graph *graph, mo_set_structure *s);
 void mo_set_structure_free(mo_set_structure *s);
 
-/* scaled_set.c: scales the features of a copy of a graph's struct, if it is a set; all else stays borrowed. *own: free
- * it after use; or NULL. Returns false on failure. */
+/* scaled_set.c: scales the features of a copy of a graph's struct, if it is a set; all else stays borrowed. *own
+ * receives the scaled values, to be freed after use, or NULL. Returns false on failure. */
 bool mo_set_scale(mo_graph *graph, float **own);
 
 /* Rows of unit length, or zero, for every graph of the set: [graphs, columns]. Return false on failure. */

@@ -2,10 +2,10 @@
  * set of graphs, in coordinates.
  *
  * A node's first colour is a hash of its features in columns of small whole numbers. Columns of measured values are
- * left out: two nodes rarely share such a value, so each node would get its own colour. Each of three rounds mixes the
- * colour with the sum of its neighbours' mixed colours, modulo 2^64, so that no order of the neighbours matters. With
- * n_c nodes of colour c in a graph, k(G, G') = sum over rounds and colours of min(n_c, n'_c). That is an inner product
- * of rows with one column for every colour c and every value v that n_c takes in some graph: the entry is (v -
+ * left out: two nodes rarely share such a value, so each node would get its own colour. Each of three rounds mixes a
+ * node's colour with the sum of the neighbours' mixed colours, modulo 2^64, so that no order of the neighbours matters.
+ * With n_c nodes of colour c in a graph, k(G, G') = sum over rounds and colours of min(n_c, n'_c). That is an inner
+ * product of rows with one column for every colour c and every value v that n_c takes in some graph: the entry is (v -
  * v_before)^(1/2) if n_c >= v, with v_before the next smaller value. Columns of a single graph are left out, since they
  * change only the diagonal. Rows are divided by the root of k(G, G); their SVD gives the coordinates. */
 #include "train/features/sets/set_blocks.h"
@@ -46,7 +46,8 @@ static uint64_t mix_colour(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/* Whether each column has only whole numbers below MOST_KINDS: [features]; free() it; NULL on failure. */
+/* For each column, whether it has only whole numbers of magnitude below MOST_KINDS: [features]; free() the array. NULL
+ * on failure. */
 static bool *find_kinds(const mo_graph *graph) {
     bool *kind = mo_host_array(graph->ctx, graph->features, sizeof *kind);
     for (int64_t j = 0; kind && j < graph->features; j++)

@@ -117,7 +117,8 @@ static bool each_wave(waves *v, void (*then)(waves *v, int64_t g, const float *z
     return mo_ok(ctx);
 }
 
-/* The mean over the nodes and the scale of the angles, from the graphs' sums, added in order. */
+/* Finds v->center, the means of h.w over all nodes, and v->scale, the factors of the angles, from the graphs' sums,
+ * added in the graphs' order. */
 static void find_scale(waves *v) {
     static const double gamma[GAMMAS] = {0.5, 2};
     double nodes = fmax((double)v->graph->nodes, 1), spread = 0, sums[DIRECTIONS + 1] = {0};
