@@ -139,7 +139,8 @@ static bool check_readout(mo_context *ctx, const mo_readout_options *o) {
         mo_fail(
             ctx, MO_INVALID, "head %s: smoothing is %g, expected 0 or more and below 1", o->head->name, o->smoothing);
     else if (!(o->lambda >= 0))
-        mo_fail(ctx, MO_INVALID, "head %s: lambda is %g, expected more than 0", o->head->name, o->lambda);
+        mo_fail(ctx, MO_INVALID, "head %s: lambda is %g, expected above 0, or 0 for the head's own", o->head->name,
+            o->lambda);
     for (int task = 0; task < MO_TASKS && mo_ok(ctx); task++)
         if (o->width[task] < 0)
             mo_fail(ctx, MO_INVALID, "head %s: embeddings of %s are %lld wide, expected 0 (none) or more",

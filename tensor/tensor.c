@@ -112,7 +112,10 @@ mo_tensor *mo_tensor_create_from(mo_context *ctx, mo_dtype dtype, int ndim, cons
         mo_fail(ctx, MO_INVALID, "tensor: a NULL buffer, expected %zu bytes", T->storage->bytes);
     else
         ctx->backend->upload(ctx, T->storage->data, host, T->storage->bytes);
-    return T;
+    if (mo_ok(ctx))
+        return T;
+    mo_tensor_release(T);
+    return mo_null_tensor(ctx);
 }
 
 void mo_tensor_release(mo_tensor *T) {

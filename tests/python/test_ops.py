@@ -100,8 +100,8 @@ def of_shape(s):
 
 
 def linear(s, x):
-    relu, b, _ = s.unpack("?xxxii")
-    return None if relu else ops.linear(x[0], x[1], x[b] if b else None)
+    (relu,) = s.unpack("?")
+    return None if relu else ops.linear(*x)
 
 
 def dropout(s, x):

@@ -74,6 +74,8 @@ TEST_OF(buffers_of_the_wrong_size_are_refused, mo_context *ctx) {
     assert_int_equal(mo_tensor_write(T, x, 12), MO_OK);
     assert_true(isnan(mo_item(T)));
     assert_failed(ctx, MO_INVALID, PARTS("item: tensor [3], expected one element"));
+    assert_true(mo_is_null(mo_tensor_create_from(ctx, MO_F32, 1, (int64_t[]){3}, NULL)));
+    assert_told(ctx, MO_INVALID, "tensor: a NULL buffer, expected 12 bytes");
 }
 
 TEST_OF(copy_converts_between_all_types, mo_context *ctx) {

@@ -501,7 +501,7 @@ TEST_OF(empty_lists_and_wrong_nodes_and_too_little_memory, scratch *s) {
     assert_int_equal(mo_node_kernels_gram(k, &node, 1, &beyond, 1, K), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("node 60, expected 0 to 59"));
     assert_null(mo_node_kernels_create(graph, NULL, 1000));
-    assert_failed(s->ctx, MO_MEMORY, PARTS("the limit of memory is 1000"));
+    assert_failed(s->ctx, MO_MEMORY, PARTS("of memory; the limit is 0.0M: give --memory "));
     HELD(mo_graph) *several = draw_graph(s->ctx, set, 0, 7);
     assert_null(mo_node_kernels_create(several, NULL, 0));
     assert_failed(s->ctx, MO_INVALID, PARTS("has 7 graphs, expected one"));

@@ -328,7 +328,7 @@ TEST_OF(empty_lists_and_wrong_graphs_and_too_little_memory, scratch *s) {
     assert_int_equal(mo_set_kernels_gram(k, &beyond, 1, &graph, 1, K), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("graph 24, expected 0 to 23"));
     assert_null(mo_set_kernels_create(set, false, 1000));
-    assert_failed(s->ctx, MO_MEMORY, PARTS("the limit of memory is 1000"));
+    assert_failed(s->ctx, MO_MEMORY, PARTS("of memory; the limit is 0.0M: give --memory "));
     assert_null(mo_set_kernels_create(single, false, 0));
     assert_failed(s->ctx, MO_INVALID, PARTS("is one graph, expected a set"));
 }

@@ -18,7 +18,7 @@ static double resident_memory(bool peak) {
             kb = NAN;
     if (status)
         fclose(status);
-    return kb / 1024;
+    return kb * 1024 * 1e-6;
 }
 
 static int compare_times(const void *a, const void *b) {

@@ -162,15 +162,19 @@ void print_row(const figure_table *t, const table_row *row) {
 /* Prints one line if some classes have too few examples, so that their support repeats some. */
 static void print_small_classes(const figure_table *t) {
     int said = 0;
+    bool episode = !strcmp(t->subject->protocol, "episode");
     for (int row = 0; row < arrlen(t->rows); row++) {
         const result *x = t->rows[row].first;
         if (x->small_classes)
             printf("%s%" PRId64 " of %" PRId64 " %s at k = %" PRId64,
-                said++ ? ", " : "fewer than k examples: ", x->small_classes, x->classes,
-                strcmp(x->task, "lp") ? "classes" : "kinds", x->k);
+                said++    ? ", "
+                : episode ? "fewer examples than k and the queries: "
+                          : "fewer than k examples: ",
+                x->small_classes, x->classes, strcmp(x->task, "lp") ? "classes" : "kinds", x->k);
     }
     if (said)
-        puts("; their support is all of their examples, some repeated");
+        puts(episode ? "; support and queries share them, some repeated"
+                     : "; their support is all of their examples, some repeated");
 }
 
 /* Prints one line if a problem omits classes. */

@@ -157,10 +157,10 @@ static mo_tensor *times(mo_tape *t, mo_tensor *const *X) {
 
 /* Returns the sum of M^j v over j < k, for X = M, v, k. */
 static mo_tensor *series(mo_tape *t, mo_tensor *const *X) {
-    mo_tensor *term = X[1], *sum = term;
-    for (int k = count_of(X[2]); k > 1; k--) {
-        term = mo_matmul(t, X[0], term);
+    mo_tensor *term = X[1], *sum = mo_scale(t, term, 0, 0);
+    for (int k = count_of(X[2]); k > 0; k--) {
         sum = mo_add(t, sum, term);
+        term = k > 1 ? mo_matmul(t, X[0], term) : term;
     }
     return sum;
 }
