@@ -26,7 +26,7 @@ struct mo_tape {
     bool recording;         /* false in MO_EVAL and while a vjp runs without MO_CREATE_GRAPH */
     mo_arena *arena;        /* values, gradients, by-products */
     mo_host_arena *host;    /* headers */
-    mo_host_arena *dead;    /* headers freed by the last reset, each marked */
+    mo_host_arena *dead;    /* headers that the last reset freed: a use of one raises an error until the next reset */
     mo_host_arena *graph;   /* nodes */
     mo_host_arena *scratch; /* bookkeeping of one backward */
     mo_tensor **tensors;    /* every live header, in order of creation */

@@ -79,7 +79,7 @@ typedef struct mo_gamlp_options {
     int hops;       /* l; mo_mochi_defaults: 3, so that l + 1 = 4 blocks are read */
     int layers;     /* output MLP: 3 (residual) or 2 (no residual) */
     bool relu_hops; /* ReLU after each hop layer (released program); false: linear, as the paper writes */
-    double dropout; /* dropout rate after every ReLU, in MO_RECORD only */
+    double dropout; /* dropout rate after every hop layer and hidden layer of the MLP, in MO_RECORD only */
 } mo_gamlp_options;
 
 typedef struct mo_mochi_options {

@@ -1,7 +1,8 @@
 /* ops/cumsum.c - running sums along an axis.
  *
  * The op: X [.., m] -> Y [.., m], Y_j = X_0 + ... + X_j; reversed: X_j + ... + X_(m-1). float32 or float64,
- * summed in double. mo_cumsum swaps any axis with the last one first. Errors: other dtypes, no axis. Saved: nothing.
+ * summed in double. For another axis mo_cumsum swaps it with the last one, and swaps back at the end. Errors: other
+ * dtypes, no axis. Saved: nothing.
  *
  * X_j is a term of Y_j and of every later sum: <Y_bar, dY> = sum_j (Y_bar_j + ... + Y_bar_(m-1)) dX_j, so X_bar is the
  * sum of Y_bar in the other direction. */

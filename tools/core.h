@@ -3,7 +3,7 @@
 #define CORE_H
 
 /* Restarts the program, once, with other OpenBLAS kernels if the chosen ones are known to be slower on this processor.
- * Returns if nothing needs to change. */
+ * Returns if nothing needs to change, or the restart fails. */
 void choose_blas_core(char **argv);
 
 /* The name of the kernels in use: "Haswell"; NULL if another library implements CBLAS. */

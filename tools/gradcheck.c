@@ -98,7 +98,8 @@ static bool report_gradcheck(
     return r->pass;
 }
 
-/* Returns true if the op passes every order; stops at the first order that fails. */
+/* Returns true if the op passes every order. Order 1 is checked even if the certificate (order 0) fails, order 2 only
+ * if nothing has failed. */
 static bool check_op(mo_context *ctx, const mo_op *op, const gradcheck_options *o) {
     bool passes = true;
     for (int order = o->certificate ? 0 : 1; order <= o->order && (passes || order == 1); order++) {

@@ -37,15 +37,16 @@ typedef struct mo_feature_options {
     int dim;                /* d; MOCHI has 512, the recipe `best` 256 */
     int hops;               /* l; the recipes have 3 */
     int power_iterations;   /* of the randomized SVD; the recipes have 2. Negative: until the SVD has converged */
-    mo_combine combine;     /* structure and attributes: summed (columns of X reversed), or d/2 columns side by side */
-    mo_feature_norm norm;   /* for rows of nodes; ignored for rows of examples, which have their own norms */
-    uint64_t seed;          /* seed of the test matrices */
-    const char *cache;      /* folder of cached features, or NULL */
-    /* The most bytes that features may take while they are made and held, with `beside`. If a graph needs more, its hop
-     * stack becomes a file in the cache folder. 0: the free memory; a graph without a cache folder may then use
-     * swap. */
+    mo_combine combine;   /* structure and attributes: summed, the attributes' columns in reverse order; or d/2 columns
+                           * of each side by side */
+    mo_feature_norm norm; /* for rows of nodes; ignored for rows of examples, which have their own norms */
+    uint64_t seed;        /* seed of the test matrices */
+    const char *cache;    /* folder of cached features, or NULL */
+    /* The most bytes that may be in use while the features are made; and then, while they are held, together with what
+     * `beside` and `encoded` need. If a graph needs more, its hop stack becomes a file in the cache folder. 0: the free
+     * memory; a graph without a cache folder may then use swap. */
     int64_t memory;
-    int64_t beside, encoded; /* bytes needed beside the features; rows encoded at once. `memory` covers both needs */
+    int64_t beside, encoded; /* of the features' user: bytes that it needs beside them; rows encoded at once */
     mo_notice notice;        /* receives the cache's events and the progress of stack files; may be NULL */
     void *notice_state;
     /* The one model that will read rows of nodes, borrowed while they are made, or NULL. A model of the kind

@@ -136,8 +136,8 @@ MO_API mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2],
 MO_API mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task, uint64_t number,
     const mo_plan_options *options, const int64_t *candidates, int64_t n_candidates, mo_plan *plan);
 /* Protocol "split": the support has k examples per class from the training part (if a class has fewer: all of them,
- * then repeats); the queries are the whole test part, at natural frequencies. The test part is 10% of the labelled
- * examples, a function of the seed. */
+ * then repeats); the queries are the test part, at natural frequencies. The test part is 10% of the labelled examples,
+ * a function of the seed. Classes without a training example are left out, with their queries. */
 MO_API mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t seed, mo_plan *plan);
 /* Protocol "public", on one of the divisions that came with the graph: the support is its training part, the queries
  * are its whole test part, and plan->k is the number of training nodes in the smallest class. Classes without a

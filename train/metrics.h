@@ -85,7 +85,7 @@ typedef struct mo_summary {
 } mo_summary;
 /* Wilson's (1927) 95% interval, within 0 .. 1, of a share measured in `trials` trials. */
 MO_API void mo_wilson(double share, double trials, double interval[2]);
-/* The 0.975 quantile of Student's t, to 1.5e-8; NaN if degrees < 1. */
+/* The 0.975 quantile of Student's t, to 3e-8; NaN if degrees < 1. */
 MO_API double mo_student_975(int64_t degrees);
 MO_API mo_summary mo_summarize(const double *values, int64_t n);
 /* mo_summarize for the differences a[i] - b[i] of paired measurements. */

@@ -28,8 +28,9 @@ bool mo_check_segments(mo_context *ctx, const char *name, const mo_tensor *X, co
     return mo_ok(ctx);
 }
 
-/* rows[s]: the number of rows of segment s in this round. first, second: the pairs of a round. If a segment is empty,
- * first[s] holds, after the last round, the row of segment s's winner. */
+/* rows[s]: the number of rows of segment s in this round. first, second: the pairs of a round. After the last
+ * round, if any segment is empty, first[s] is the row of segment s's winner or, if s itself is empty, of the row of
+ * zeros behind the winners. */
 typedef struct tournament {
     int64_t n, segments;     /* n: rows of X */
     int64_t *rows;           /* [segments + 1]: at first the offsets */

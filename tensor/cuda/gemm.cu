@@ -345,8 +345,8 @@ static void merge_batch(product *p) {
             p->size[i + 1] *= p->size[i];
             drop_axis(p, i);
         }
-    /* The last batch axis becomes rows if B does not depend on it and the next matrices of A and C begin at their next
-     * rows. */
+    /* The last batch axis becomes rows if B does not depend on it and, in A and in C, each matrix begins where the next
+     * row of the matrix before it would begin. */
     int last = p->axes - 1;
     if (last >= 0 && p->B.view.stride[last] == 0 && !p->A.transposed && p->A.view.stride[last] == p->call.n * p->A.ld &&
         p->C.stride[last] == p->call.n * p->call.ldc) {

@@ -156,11 +156,11 @@ constexpr int pivots = step / 4;          /* number of pivots of a loop */
 constexpr int column_room = step + width; /* number of floats of a column in shared memory */
 constexpr int columns_at_once = 2 * step; /* room for 32 columns of one warp, or 8 columns of each warp */
 
-/* Column c of the block on the diagonal. It eliminates pivot c from a row p: p_j -= p_c times[1] entry[j - c], and p_c
- * times[0] is entry c of the result. Row r of the column is entry[r - c], so that packs are aligned; the rows above the
- * pivot, which are zeros, come last. */
+/* Column c of the block on the diagonal. Row r of it is number (r - c) mod 32 of `entry`, so that packs are aligned;
+ * the rows above the pivot, which are zeros, come last. To eliminate pivot c from a row p: p_j -= p_c factor[1] (row j
+ * of the column) for j > c, and number c of the result is p_c factor[0]. */
 struct pivot_column {
-    four entry[step / width], times;
+    four entry[step / width], factor;
 };
 static_assert(sizeof(pivot_column) == column_room * sizeof(float), "a column is read in packs");
 
@@ -185,7 +185,7 @@ template <int begin> __device__ static void factor_pivots(pivot_column *column, 
         if (c + 1 < step)
             *place_in(column + c + 1, lane, c + 1) = lane > c ? own[0] : (float)0;
         if (lane == 0)
-            column[c].times = {{root, inverse}};
+            column[c].factor = {{root, inverse}};
         for (int j = 2; j < packs * width; j++)
             own[j - 1] = own[j] - factor * entry[j / width].value[j % width];
     }
@@ -225,10 +225,10 @@ template <int begin> __device__ static void eliminate(const pivot_column *column
     constexpr int packs = (step - begin) / width, left = packs * width;
 #pragma unroll 2
     for (int k = 0; k < pivots; k++) {
-        four entry[packs], times = column[k].times;
+        four entry[packs], factors = column[k].factor;
         for (int p = 0; p < packs; p++)
             entry[p] = column[k].entry[p];
-        float result = own[0] * times.value[0], factor = own[0] * times.value[1];
+        float result = own[0] * factors.value[0], factor = own[0] * factors.value[1];
         for (int j = 1; j < left; j++)
             own[j - 1] = own[j] - factor * entry[j / width].value[j % width];
         own[left - 1] = result;
@@ -305,7 +305,7 @@ __device__ static void invert_pivots(float *T, int bottom, int J, pivot_column *
         }
     }
     if (lane / pivots == begin / pivots)
-        column[lane - begin].times = {{1 / pivot, 1 / pivot}};
+        column[lane - begin].factor = {{1 / pivot, 1 / pivot}};
     __syncwarp();
     eliminate<begin>(column, own);
     __syncwarp();
@@ -369,7 +369,7 @@ __device__ static void finish_step(float *T, int bottom, int J, int n, float *L,
         eliminate_strip(T, bottom, below + 2 * strip, J, column);
     if (warp == strips % warps)
         invert_step(T, bottom, J, column);
-    float root = column[lane].times.value[0];
+    float root = column[lane].factor.value[0];
     for (int r = warp; r < step; r += warps)
         if (at + r < n && at + lane < n)
             L[(int64_t)(at + r) * n + at + lane] =

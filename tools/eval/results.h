@@ -27,8 +27,8 @@ typedef struct results {
     result *items; /* stb_ds array */
 } results;
 
-/* Appends the figure that a line of kind "cell" holds. Returns false if a member is missing or not as `mochi eval`
- * writes it. */
+/* Appends the figure that a line of kind "cell" holds. Returns false if data, task, protocol, features, head,
+ * metric, k or values is missing, or a member has another form than `mochi eval` gives it. */
 bool results_add_cell(results *r, const json_t *line);
 /* Reads a file that `mochi eval --json` wrote; "paper" means the paper's tables, "public" the tables of
  * train/data/public.json. Returns false with one line in `why` that names file and line. */

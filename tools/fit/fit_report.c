@@ -176,7 +176,7 @@ static bool print_norm_object(const mo_fit_row *r, int part) {
         json_number(mo_calibration_ece(c))));
 }
 
-/* Prints the calibration of the queries of all norms, one entry per bin of confidence. */
+/* Prints the calibration over all queries, whatever the norms of their rows, one entry per bin of confidence. */
 static bool print_fit_reliability_object(const mo_fit_row *r) {
     mo_calibration all = {0};
     for (int part = 0; part < MO_NORM_PARTS; part++)

@@ -220,7 +220,7 @@ static double implicit_error(mo_tape *t, linear_system *s, mo_tensor *w_K) {
     return gradient_error(s, A_bar);
 }
 
-/* Returns the error of the gradient by u_K = sum_{j<K} (I - A)^j w_bar, with K = terms. */
+/* Returns the error of the gradient -u_K w_K^T with u_K = sum_{j<K} (I - A)^j X_bar and K = terms; A is symmetric. */
 static double neumann_error(mo_tape *t, const linear_system *s, int terms, mo_tensor *w_K) {
     mo_tensor *A = mo_stop_gradient(t, s->A), *term = s->X_bar, *u = term;
     for (int j = 1; j < terms; j++) {

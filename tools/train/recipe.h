@@ -19,8 +19,8 @@ typedef struct recipe {
     mo_invariant_options invariant; /* the encoder and readout of the recipe `best` */
     const mo_encoder *encoder;      /* the user's encoder, which replaces the recipe's; or NULL */
     char encoder_file[1024];        /* the value of --encoder */
-    char head[1024];                /* the value of --head, possibly a path; for the recipe `best`'s own readout
-                                     * "mixture" */
+    char head[1024];                /* the value of --head, possibly a path; "mixture": the own readout of the
+                                     * recipe `best` */
     mo_feature_options features;
     double link_share;
     double family[MO_TASKS]; /* relative frequency of each task, if a step has one episode */

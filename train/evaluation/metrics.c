@@ -129,7 +129,7 @@ static const double t_quantile[] = {12.7062047362, 4.30265272975, 3.18244630528,
     2.05183051648, 2.0484071418, 2.04522964213, 2.0422724563};
 
 /* Beyond the table, the expansion about the normal quantile z in 1/v (Abramowitz and Stegun 26.7.5), whose error is
- * below 1.5e-8 from v = 31 on. */
+ * below 3e-8 from v = 31 on. */
 double mo_student_975(int64_t degrees) {
     if (degrees < 1)
         return NAN;

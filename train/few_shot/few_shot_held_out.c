@@ -77,8 +77,8 @@ static bool few_shot_read_fold(mo_few_shot *f, const partition *p, double *logit
     return mo_few_shot_read(f, &rest, p->held, p->n_held, logits) == MO_OK;
 }
 
-/* The accuracies of the readout and of the features two hops away by fits without two labels per class; NaN if a class
- * has too few or too many labels, or a fit has no solution. */
+/* two: the accuracies of the readout, and of the features two hops away, if each fit lacks two labels of every class.
+ * NaN if a class has fewer than LEAST_CORRECTED or more than MOST_CORRECTED labels, or a fit has no solution. */
 static void few_shot_accuracy_without_two(
     mo_few_shot *f, const int64_t *count, partition *p, double *logits, double two[2]) {
     int64_t C = f->classes, most = 0;

@@ -1,10 +1,10 @@
 /* train/few_shot/link_scores.c - link prediction: a readout fitted on a few of the graph's own links scores pairs of
  * nodes without a link.
  *
- * The readout is fitted on links, and as many non-edges, whose rows come from a graph without these links: else the
- * rows would contain the answer. The rows of the scored pairs come from the whole graph, because the scored pairs are
- * no links in it. All columns are standardised by the fitted rows, so that a score does not depend on the other pairs,
- * beyond rounding.
+ * The readout is fitted on links and on pairs without a link (as many, if they are drawn), whose rows come from a graph
+ * without these links: else the rows would contain the answer. The rows of the scored pairs come from the whole graph,
+ * because the scored pairs are no links in it. All columns are standardised by the fitted rows, so that a score does
+ * not depend on the other pairs, beyond rounding.
  *
  * Pairs are scored a block of queries at a time. A block has the support's rows, then the queries' rows. A readout in
  * two steps (mo_own_readout) learns from the support once and is applied to a block in parts, because the memory of its

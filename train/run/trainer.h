@@ -97,9 +97,9 @@ mo_tensor *const *mo_sum_tree_join(mo_sum_tree *tree, mo_tape *t, int64_t first,
 
 /* Allocates the spare node, for sums of other ranks. Returns false if there is no memory. */
 bool mo_sum_tree_reserve(mo_sum_tree *tree);
-/* Gives every rank the sum over the `episodes` of a step, after each rank has pushed its own episodes. A failed rank
- * calls this too and sends arbitrary numbers; all ranks learn of its failure when they agree. message:
- * mo_sum_tree_bytes bytes of host memory for a device's sums, NULL on a CPU. Valid until the next push. */
+/* Returns, on every rank, the sum over the `episodes` of a step, valid until the next push, after each rank has pushed
+ * its own episodes. A failed rank calls this too and sends arbitrary numbers; all ranks learn of its failure when they
+ * agree. message: mo_sum_tree_bytes bytes of host memory for a device's sums, NULL on a CPU. */
 mo_tensor *const *mo_sum_tree_share(
     mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, int64_t episodes, char *message);
 /* The bytes of a node's memory for n tensors with the shapes of `like`: float32, with zeros between the parts. */

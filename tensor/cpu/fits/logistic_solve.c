@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { STARTS = 6 }; /* how often conjugate gradients start again from the residual that rounding left */
+enum { STARTS = 6 }; /* most starts of conjugate gradients, each but the first from the residual that rounding left */
 
 #define LARGEST_LEFT sqrt(EPSILON) /* largest residual accepted, relative to the right-hand side */
 

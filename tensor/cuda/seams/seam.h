@@ -2,7 +2,7 @@
  * factorizations.
  *
  * Thin wrappers implement it (seam_*.c); the emulated device of the tests implements the same functions. All work is
- * queued on one stream, and no function waits unless its name says so.
+ * queued on one stream. Of the functions whose name does not say so, only seam_trim and seam_close wait.
  *
  * A function that returns text returns NULL on success and the vendor's error text otherwise; a text that begins with
  * "no memory" is ours and means that device memory is used up. Matrices are column-major, as the vendor's are; A, B, C

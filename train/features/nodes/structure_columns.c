@@ -8,7 +8,8 @@
  *     P of clustering; P of 1 / d; P of log(n PageRank).
  *
  * PageRank restarts with .15 and is 30 rounds of r <- .15 / n + .85 P^T r (Page et al. 1999). n PageRank is 1 on
- * average, so its logarithm is near 0. An isolated node gets 0 for P of this logarithm, which is then no outlier. */
+ * average over nodes with neighbours, so its logarithm is near 0. An isolated node gets 0 for P of this logarithm,
+ * which is then no outlier. */
 #include "train/features/nodes/structure_columns.h"
 
 #include "tensor/hidden.h"

@@ -10,8 +10,8 @@
  *
  *     st   log n, log(1 + m), 2 m / n, density; spread of x, P x, clustering, log(1 + t)
  *     lab  of each node label its share and log(1 + count); shares of the degrees 0 .. 15; log n, log(1 + m)
- *     at   of each attribute a, standardised over all nodes: spread of a and P a, mean of a x; of up to four attributes
- *          also the means of a_i (P a)_i and of a_i a_j, i < j
+ *     at   of each attribute a, standardised over all nodes: spread of a and P a, mean of a x; if there are at
+ *          most four attributes, also the means of a_i (P a)_i and of a_i a_j, i < j
  *     atx  at and lab
  *     wl   subtrees.c: the columns of the optimal assignment kernel, in full
  *
