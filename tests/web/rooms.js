@@ -10,7 +10,7 @@ let program;
 try {
     program = execFileSync('sh', ['-c', `command -v ${kind === 'firefox' ? 'firefox-esr' : 'chromium'}`]).toString().trim();
 } catch {
-    console.log(`SKIP: no ${kind}`);
+    console.log(`skipped: no ${kind}`);
     process.exit(77);
 }
 
