@@ -193,6 +193,15 @@ def make_map(folder, tests):
 
 # ---- one mutation ----
 
+def restore(folder):
+    """Undoes the mutation that is in the copy, if a run was killed in one."""
+    left = folder / "mutated.json"
+    if left.exists():
+        path, text = json.loads(left.read_text())
+        (folder / path).write_text(text)
+        left.unlink()
+
+
 def tried(folder, mutation, tests, reaching):
     """Returns the test that catches the mutation, None if none does, or "no" if it does not compile."""
     path = folder / mutation.path
@@ -200,6 +209,7 @@ def tried(folder, mutation, tests, reaching):
     lines = text.split("\n")
     line = lines[mutation.line - 1]
     lines[mutation.line - 1] = line[:mutation.column] + mutation.text + line[mutation.column + mutation.length:]
+    (folder / "mutated.json").write_text(json.dumps([mutation.path, text]))
     path.write_text("\n".join(lines))
     try:
         spent = 0
@@ -215,7 +225,7 @@ def tried(folder, mutation, tests, reaching):
                 break
         return None
     finally:
-        path.write_text(text)
+        restore(folder)
 
 
 def described(mutation):
@@ -237,6 +247,7 @@ def main():
         folder = (a.work or pathlib.Path(temporary) / "copy").resolve()
         if not (folder / "build").exists():
             make_copy(folder)
+        restore(folder)
         tests = tests_of(folder)
         if not (folder / "map.json").exists():
             (folder / "map.json").write_text(json.dumps(make_map(folder, tests)))
