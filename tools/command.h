@@ -108,7 +108,9 @@ char *make_printable(char *text);
 int report_failure(const mo_context *ctx);
 /* Prints a notice of the library on standard error; ignores state. */
 void print_notice(const char *line, void *state);
-/* Prints on standard error what the loader dropped from a graph, and what it read as headers, if anything. */
+/* Print on standard error what a loader dropped and what it read as headers (each may be NULL), after the name unless
+ * it is "". print_left_out: of a graph, or nothing for NULL. */
+void print_not_data(const char *name, const char *left_out, const char *headers);
 void print_left_out(const mo_graph *graph);
 /* As print_notice, but omits notices on the quality of a basis: for commands that print figures of their own on
  * standard error. */

@@ -26,8 +26,7 @@ typedef struct embed_options {
 
 static const option table[] = {
     {OPTION_TEXT, "weights", "FILE", AT(weights),
-        "a run's weights.safetensors; best: the weights that come with mochi (default); free: the untrained encoder "
-        "with an exponent set by hand; none: no encoder, the features of one hop",
+        "a run's weights.safetensors; " SHIPPED_WEIGHTS "; none: no encoder, the features of one hop",
         .choices = "best|free|none"},
     {OPTION_ENCODER, "encoder", "FILE.so", AT(encoder), "your own encoder, with which the weights were trained"},
     {OPTION_WORD, "recipe", "NAME", AT(recipe),

@@ -79,6 +79,10 @@ void print_completions(const command_line *line, const char *before);
 
 /* ---- rows that several commands share; T is the struct of their options, f its field ---- */
 
+/* The weights that come with mochi, for the help texts of --weights. */
+#define SHIPPED_WEIGHTS                                                                                                \
+    "best: the weights that come with mochi (default); free: the untrained encoder with an exponent set by hand"
+
 #define THREADS_OPTION(T, f)                                                                                           \
     {                                                                                                                  \
         OPTION_INT, "threads", "N", offsetof(T, f),                                                                    \

@@ -45,11 +45,17 @@ void print_notice(const char *line, void *state) {
     fprintf(stderr, "%s\n", line);
 }
 
+void print_not_data(const char *name, const char *left_out, const char *headers) {
+    const char *colon = *name ? ": " : "";
+    if (left_out)
+        fprintf(stderr, "%s%sleft out: %s\n", name, colon, left_out);
+    if (headers)
+        fprintf(stderr, "%s%sread as a header: %s\n", name, colon, headers);
+}
+
 void print_left_out(const mo_graph *graph) {
-    if (graph && graph->left_out)
-        fprintf(stderr, "%s: left out: %s\n", graph->name, graph->left_out);
-    if (graph && graph->headers)
-        fprintf(stderr, "%s: read as a header: %s\n", graph->name, graph->headers);
+    if (graph)
+        print_not_data(graph->name, graph->left_out, graph->headers);
 }
 
 void print_event(const char *line, void *state) {

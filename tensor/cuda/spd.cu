@@ -166,7 +166,7 @@ static_assert(sizeof(pivot_column) == column_room * sizeof(float), "a column is 
 
 /* The place of row r in column c. */
 __device__ static inline float *place_in(pivot_column *column, int r, int c) {
-    return column->entry[0].value + ((r - c) & (step - 1));
+    return reinterpret_cast<float *>(column) + ((r - c) & (step - 1));
 }
 
 /* The part of factor_diagonal for the 8 pivots from `begin` on. The next column is written before the rest of the row
@@ -362,7 +362,7 @@ __device__ static void update_rest(float *T, int bottom, int J, int n, float *L)
 
 /* Replaces the rows of the panel below the diagonal block of step J by those of [L; (L^-1 B)^T], the block by its
  * factor's inverse, and writes the factor to L. */
-__device__ static void finish_step(float *T, int bottom, int J, int n, float *L, const pivot_column *column) {
+__device__ static void finish_step(float *T, int bottom, int J, int n, float *L, pivot_column *column) {
     int lane = lane_of(), warp = warp_of(), warps = (int)blockDim.x / 32, at = J * step;
     int below = 2 * J + tiles_in(J, bottom), strips = (bottom - below) / 2 + 1;
     for (int strip = warp; strip < strips; strip += warps)
@@ -372,8 +372,7 @@ __device__ static void finish_step(float *T, int bottom, int J, int n, float *L,
     float root = column[lane].factor.value[0];
     for (int r = warp; r < step; r += warps)
         if (at + r < n && at + lane < n)
-            L[(int64_t)(at + r) * n + at + lane] =
-                lane <= r ? column[lane].entry[0].value[(r - lane) & (step - 1)] * root : (float)0;
+            L[(int64_t)(at + r) * n + at + lane] = lane <= r ? *place_in(column + lane, r, lane) * root : (float)0;
 }
 
 /* Replaces [A; B^T] in T by [L; (L^-1 B)^T], with inverses on the diagonal, and writes L. */

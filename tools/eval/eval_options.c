@@ -58,9 +58,8 @@ static const option table[] = {
     {OPTION_GROUP, .help = "Weights and heads"},
     {OPTION_NAMES, "weights", "FILES", AT(weights),
         "weights.safetensors of a run (or converted released weights), or several of them, separated by commas, each a "
-        "column named by its recipe, with the baselines of the first; best: the weights that come with mochi "
-        "(default); free: the untrained encoder with an exponent set by hand; random: an untrained encoder; none: "
-        "baselines without an encoder",
+        "column named by its recipe, with the baselines of the first; " SHIPPED_WEIGHTS "; random: "
+        "an untrained encoder; none: baselines without an encoder",
         .high = MAX_WEIGHTS, .choices = "best|free|random|none"},
     {OPTION_WORD, "recipe", "NAME", AT(recipe),
         "refuse weights of another recipe: best, paper, paper++ or released; a file without mochi's metadata, as the "

@@ -60,9 +60,7 @@ static const option table[] = {
     {OPTION_REAL, "min-confidence", "P", AT(least),
         "examples whose probability is below P get no label; probabilities are rough below 4 labels of a class", 0, 1,
         OF_CLASSES},
-    {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights),
-        "weights.safetensors of a run; best: the weights that come with mochi (default); free: the untrained encoder "
-        "with an exponent set by hand",
+    {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
         .choices = "best|free"},
     {OPTION_HEAD, "head", "NAME|FILE.so", AT(few_shot.head),
         "readout: " HEADS ", or FILE.so (default: that of the weights)", ITS_OWN},

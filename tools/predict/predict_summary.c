@@ -9,14 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prints what of the files is not data. */
-static void print_not_data(const char *left_out, const char *headers) {
-    if (left_out)
-        fprintf(stderr, "left out: %s\n", left_out);
-    if (headers)
-        fprintf(stderr, "read as a header: %s\n", headers);
-}
-
 /* Returns the number of labels of each class [classes]; owned. */
 static int64_t *count_labels(const mo_labels *known) {
     int64_t *count = needed(calloc((size_t)known->classes + 1, sizeof *count));
@@ -148,8 +140,8 @@ void print_number_of_predictions(const predictions *p) {
 void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p) {
     mo_few_shot_estimate e = mo_few_shot_expect(f);
     int64_t *count = count_labels(known);
-    print_not_data(p->graph->left_out, p->graph->headers);
-    print_not_data(known->left_out, known->headers);
+    print_not_data("", p->graph->left_out, p->graph->headers);
+    print_not_data("", known->left_out, known->headers);
     int64_t least = print_counts(known, count);
     print_never_predicted(p);
     print_single(known, count);

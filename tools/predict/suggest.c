@@ -30,9 +30,7 @@ static const option table[] = {
         "a table for `mochi predict --labels`, whose classes you fill in: .csv or .tsv (default: CSV on standard "
         "output)",
         .choices = ".csv or .tsv"},
-    {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights),
-        "weights.safetensors of a run; best: the weights that come with mochi (default); free: the untrained encoder "
-        "with an exponent set by hand",
+    {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
         .choices = "best|free"},
     KEEPING_OPTIONS(suggest_options, few_shot.memory, cache),
     THREADS_OPTION(suggest_options, device.threads),

@@ -65,9 +65,9 @@ static void few_shot_split(const mo_few_shot *f, const int64_t *count, int64_t j
     }
 }
 
-/* Fits the examples outside the fold and gives the logits of those that it holds: in `logits` by the readout, in hop
- * from the features two hops away alone, or NaN. Returns whether it succeeded; a fit without a solution leaves its
- * examples out of the estimate. */
+/* Fits the readout to the examples outside the fold. Writes the logits of the fold's own examples: the readout's to
+ * `logits`; to `hop` those of a fit to the features two hops away alone, or NaN. Returns whether it succeeded; a fit
+ * without a solution leaves its examples out of the estimate. */
 static bool few_shot_read_fold(mo_few_shot *f, const partition *p, double *logits, double *hop) {
     if (p->whole)
         return mo_few_shot_without(f, p->whole, p->at, p->n_held, logits, hop) == MO_OK;

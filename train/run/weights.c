@@ -391,10 +391,11 @@ static void hash_file(mo_context *ctx, const char *path, uint64_t hash[2]) {
 static bool check_place(mo_context *ctx, const char *path) {
     char inside[MO_PATH];
     struct stat status;
-    if (stat(path, &status) != 0 && !strchr(path, '/'))
+    bool there = stat(path, &status) == 0;
+    if (!there && !strchr(path, '/'))
         return mo_fail(ctx, MO_IO,
             "weights: %s: expected a file, or best or free, the weights that come with mochi; found neither", path);
-    if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
+    if (!there || !S_ISDIR(status.st_mode))
         return true;
     bool run = snprintf(inside, sizeof inside, "%s/weights.safetensors", path) < MO_PATH && access(inside, F_OK) == 0;
     return mo_fail(ctx, MO_IO, "weights: %s: expected a file, found a folder%s%s", path,

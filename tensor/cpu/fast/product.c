@@ -209,8 +209,10 @@ void product_start(const product *p, const tile *t) {
 }
 
 void product_clip(const product *p, const tile *t) {
+    if (!p->relu)
+        return;
     real *C = matrix_of(p, t);
-    for (int64_t i = t->i0; i < t->i1 && p->relu; i++) {
+    for (int64_t i = t->i0; i < t->i1; i++) {
         real *c = C + i * p->ldc;
         for (int64_t j = t->j0; j < t->j1; j++)
             c[j] = c[j] < 0 ? 0 : c[j]; /* NaN stays NaN */
