@@ -26,10 +26,6 @@
 #include <string.h>
 
 const char *const recipe_names[N_RECIPES] = {"paper", "paper++", "released", "best"};
-const char *const temperature_names[2] = {"logit", "embed"};
-const char *const combine_names[2] = {"sum", "concat"};
-const char *const feature_norm_names[2] = {"layer", "none"};
-const char *const hop_activation_names[2] = {"none", "relu"};
 
 static void make_best(recipe *r) {
     r->features.form = MO_FEATURES_OF_EXAMPLES;
@@ -53,6 +49,7 @@ recipe recipe_defaults(int number) {
         .model = mo_mochi_defaults(),
         .head = "ridge",
         .features = {.hops = 3, .power_iterations = 2},
+        .hop_activation = released,
         .link_share = 0.2,
         .family = {1, 1, 1},
         .steps = released ? 12991 : 10000,
@@ -61,7 +58,6 @@ recipe recipe_defaults(int number) {
         .plan = {.k_min = 8, .k_max = 32, .q_min = 16, .q_max = 64, .max_classes = 64},
     };
     if (number == RECIPE_PAPER || number == RECIPE_PAPER_PLUS) {
-        r.model.encoder.relu_hops = false;
         r.features.combine = MO_COMBINE_CONCAT;
         r.features.norm = MO_FEATURE_NORM_NONE;
     }
@@ -94,7 +90,7 @@ static mo_readout_options readout_of(const recipe *r) {
     return (mo_readout_options){.head = r->model.head,
         .lambda = r->model.lambda,
         .temperature = r->model.temperature,
-        .smoothing = r->number == RECIPE_BEST ? r->invariant.smoothing : r->model.smoothing};
+        .smoothing = r->model.smoothing};
 }
 
 /* For a head over the user's encoder, or over the encoder of `best`, first measures the width of the embeddings: the
@@ -140,7 +136,9 @@ void recipe_settle(recipe *r) {
     if (r->encoder)
         r->features.form = r->encoder->of_examples ? MO_FEATURES_OF_EXAMPLES : MO_FEATURES_OF_NODES;
     r->model.encoder.dim = r->features.dim;
-    r->features.hops = r->number == RECIPE_BEST ? r->invariant.hops : r->model.encoder.hops;
+    r->model.encoder.hops = r->invariant.hops = r->features.hops;
+    r->model.encoder.relu_hops = r->hop_activation;
+    r->invariant.smoothing = r->model.smoothing;
     r->features.seed = r->plan.seed = r->seed;
     if (r->adamw.lr_min > r->adamw.lr)
         r->adamw.lr_min = r->adamw.lr;

@@ -7,9 +7,6 @@
 enum { RECIPE_PAPER, RECIPE_PAPER_PLUS, RECIPE_RELEASED, RECIPE_BEST, N_RECIPES };
 #define RECIPES "paper|paper++|released|best" /* in the order of the enum; choices of an option */
 extern const char *const recipe_names[N_RECIPES];
-extern const char *const temperature_names[2],
-    *const combine_names[2], *const feature_norm_names[2],
-                                 *const hop_activation_names[2]; /* names of the library's enums, in their order */
 
 /* All settings that determine the weights of a run, and no other settings. */
 typedef struct recipe {
@@ -22,6 +19,7 @@ typedef struct recipe {
     char head[1024];                /* the value of --head, possibly a path; "mixture": the own readout of the
                                      * recipe `best` */
     mo_feature_options features;
+    int hop_activation; /* of each hop's layer in GAMLP: 0 none, 1 relu */
     double link_share;
     double family[MO_TASKS]; /* relative frequency of each task, if a step has one episode */
     int64_t steps;
@@ -44,7 +42,8 @@ mo_trainer_options recipe_training(const recipe *r);
 void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file, const char *name);
 /* Raises if the weights in a file need a user's encoder other than `encoder`. */
 void require_encoder(mo_context *ctx, const mo_weights *weights, const char *file, const mo_encoder *encoder);
-/* Makes fields agree that follow from others: the seeds, width, hops and form of features, and lr_min at most lr. */
+/* Makes fields agree that follow from others: the seeds, the form of features, what both encoders have, and lr_min at
+ * most lr. */
 void recipe_settle(recipe *r);
 /* Returns the settings as JSON text, to be freed; NULL if out of memory. */
 char *recipe_text(const recipe *r);

@@ -25,24 +25,6 @@ static void take_train_pool(void *options, const char *text, const struct argp_s
         r->link_share = choice.link_share;
 }
 
-static void take_bounds(
-    int64_t *low, int64_t *high, const char *option, const char *text, const struct argp_state *state) {
-    int64_t range[2] = {0};
-    parse_range(state, option, text, range);
-    *low = range[0];
-    *high = range[1];
-}
-
-static void take_k(void *plan, const char *text, const struct argp_state *state) {
-    mo_plan_options *p = plan;
-    take_bounds(&p->k_min, &p->k_max, "--k", text, state);
-}
-
-static void take_q(void *plan, const char *text, const struct argp_state *state) {
-    mo_plan_options *p = plan;
-    take_bounds(&p->q_min, &p->q_max, "--q", text, state);
-}
-
 static void take_train_encoder(void *of, const char *text, const struct argp_state *state) {
     recipe *r = of;
     r->encoder = parse_encoder(state, text);
@@ -55,24 +37,10 @@ static void take_train_head(void *of, const char *text, const struct argp_state 
     snprintf(r->head, sizeof r->head, "%s", text);
 }
 
-static void take_hops(void *of, const char *text, const struct argp_state *state) {
-    recipe *r = of;
-    r->model.encoder.hops = r->invariant.hops = (int)parse_integer(state, "--hops", text, 0, 12);
-}
-
-static void take_activation(void *relu_hops, const char *text, const struct argp_state *state) {
-    *(bool *)relu_hops = parse_choice(state, "--hop-activation", text, hop_activation_names, 2);
-}
-
 static void take_without(void *without, const char *text, const struct argp_state *state) {
     char word[64];
     if (!mo_invariant_read_parts(text, without, word, sizeof word))
         usage_error(state, "--without", "parts of the invariant encoder", word);
-}
-
-static void take_smoothing(void *of, const char *text, const struct argp_state *state) {
-    recipe *r = of;
-    r->model.smoothing = r->invariant.smoothing = parse_real(state, "--smoothing", text, 0, 0.999);
 }
 
 static void take_train_device(void *options, const char *text, const struct argp_state *state) {
@@ -99,13 +67,11 @@ static const option table[] = {
         "share of each graph's edges that link episodes predict and its features do not use (default 0.2)", 0.001, 0.9},
     {OPTION_INT64, "max-classes", "C", AT(recipe.plan.max_classes), "most classes per episode (default 64)", 2,
         1 << 20},
-    {OPTION_OTHER, "k", "A:B", AT(recipe.plan),
+    {OPTION_RANGE, "k", "A:B", AT(recipe.plan.k_min), /* and k_max, which follows it */
         "support examples per class, drawn between A and B (default 4:64, twice that for links; paper 8:32; released "
-        "96)",
-        .take = take_k},
-    {OPTION_OTHER, "q", "A:B", AT(recipe.plan),
-        "query examples per class (default 24, twice that for links and graphs; paper 16:64; released 192)",
-        .take = take_q},
+        "96)"},
+    {OPTION_RANGE, "q", "A:B", AT(recipe.plan.q_min),
+        "query examples per class (default 24, twice that for links and graphs; paper 16:64; released 192)"},
     {OPTION_GROUP, .help = "The model"},
     {OPTION_CHOICE, "recipe", "NAME", AT(recipe_number),
         "best: an encoder of 28 numbers whose input does not depend on the basis of an SVD (default); paper: as the "
@@ -133,11 +99,10 @@ static const option table[] = {
     {OPTION_CHOICE, "feature-norm", "WHICH", AT(recipe.features.norm),
         "normalisation of the rows before the hops: none (default), or layer, LayerNorm without affine (released)",
         .choices = "layer|none"},
-    {OPTION_OTHER, "hops", "L", AT(recipe), "hops read in addition to the node's own row (default 3)",
-        .take = take_hops},
-    {OPTION_OTHER, "hop-activation", "WHICH", AT(recipe.model.encoder.relu_hops),
-        "activation of each hop's layer: none (default), or relu (released)", .choices = "none|relu",
-        .take = take_activation},
+    {OPTION_INT, "hops", "L", AT(recipe.features.hops), "hops read in addition to the node's own row (default 3)", 0,
+        12},
+    {OPTION_CHOICE, "hop-activation", "WHICH", AT(recipe.hop_activation),
+        "activation of each hop's layer: none (default), or relu (released)", .choices = "none|relu"},
     {OPTION_OTHER, "without", "PARTS", AT(recipe.invariant.without),
         "parts to leave out of the encoder of the recipe best, separated by commas: diffused, initial, statistics, "
         "subtrees, waves, walks, matches",
@@ -158,8 +123,8 @@ static const option table[] = {
         "decoupled weight decay of all parameters, 0 or more (default 1e-4)", 0, 1e6},
     {OPTION_REAL, "clip", "NORM", AT(recipe.adamw.clip), "clip the gradient to this norm; 0: no clipping (default 1)",
         0, 1e300},
-    {OPTION_OTHER, "smoothing", "S", AT(recipe), "label smoothing of the loss, 0 or more and below 1 (default 0.1)",
-        .take = take_smoothing},
+    {OPTION_REAL, "smoothing", "S", AT(recipe.model.smoothing),
+        "label smoothing of the loss, 0 or more and below 1 (default 0.1)", 0, 0.999},
     SEED_OPTION(train_options, recipe.seed, "all random numbers; equal seeds give equal weights"),
     {OPTION_GROUP, .help = "The run"},
     {OPTION_TEXT, "out", "RUN", AT(out),
@@ -225,8 +190,8 @@ static void refuse_by_encoder(const train_options *o) {
  * --without for the other recipes, whose encoders have no parts. */
 static void refuse_by_recipe(const train_options *o) {
     bool best = o->recipe.number == RECIPE_BEST;
-    refuse_given(&o->given, "layers combine feature-norm hop-activation dropout", best, BEST_HAS_OTHERS);
-    refuse_given(&o->given, "lambda temperature", reads_itself(&o->recipe),
+    refuse_given(&o->given, OPTIONS_OF_GAMLP, best, BEST_HAS_OTHERS);
+    refuse_given(&o->given, OPTIONS_OF_HEADS, reads_itself(&o->recipe),
         "the recipe best's own readout, mixture, has its own; name another --head or --recipe");
     refuse_given(&o->given, "without", !best, "expected --recipe best: only its encoder has parts to leave out");
 }

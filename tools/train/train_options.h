@@ -9,7 +9,7 @@
 enum { REPLAY_AUTO, REPLAY_YES, REPLAY_NO };
 
 typedef struct train_options {
-    recipe recipe;
+    recipe recipe; /* first, so that an option's field in the recipe has one offset in both */
     const char *out, *cache;
     int64_t memory; /* most bytes for the features of a graph; 0: the free memory */
     mo_feature_place place;
@@ -24,6 +24,10 @@ typedef struct train_options {
     int recipe_number;
     given_options given;
 } train_options;
+
+/* Options that not every recipe has. */
+#define OPTIONS_OF_GAMLP "layers combine feature-norm hop-activation dropout"
+#define OPTIONS_OF_HEADS "lambda temperature"
 
 /* Reads the command line; ends the program on wrong usage. Returns false if the settings of the run to resume cannot be
  * read; the function has then reported why. */
