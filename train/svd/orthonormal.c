@@ -83,7 +83,9 @@ static int64_t column_weights(mo_tape *t, mo_tensor *Y, mo_tensor **scale, mo_te
     return filled;
 }
 
-int64_t mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt) {
+/* Scales columns to norm 1, in place; replaces those that are zero to rounding, relative to the largest, by random
+ * ones, which differ per attempt. */
+static void fill_columns(mo_tape *t, mo_tensor *Y, int attempt) {
     mo_tensor *scale = mo_null_tensor(t->ctx), *fill = scale;
     int64_t mark = t->n_tensors, filled = mo_ok(t->ctx) ? column_weights(t, Y, &scale, &fill) : 0;
     int64_t m = mo_dim(Y, 0), n = mo_dim(Y, 1);
@@ -102,7 +104,6 @@ int64_t mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt) {
         mo_tape_sweep(t, here, NULL, 0);
     }
     mo_tape_sweep(t, mark, NULL, 0);
-    return filled;
 }
 
 /* Y := Y Z for the eigenvectors Z of Y^T Y: the new columns are orthogonal, with errors relative to |Y|, not to the
@@ -122,7 +123,7 @@ void mo_orthonormalize(mo_tape *t, mo_tensor *Y, int passes, double *condition) 
         done += better;
         if (!better && mo_ok(t->ctx)) {
             rotate_to_orthogonal(t, Y);
-            mo_fill_columns(t, Y, round);
+            fill_columns(t, Y, round);
         }
         mo_tape_sweep(t, mark, NULL, 0);
         if (round == ROUNDS && mo_ok(t->ctx))

@@ -12,11 +12,12 @@ typedef struct mo_svd_options {
 } mo_svd_options;
 
 typedef struct mo_svd {
-    mo_tensor *U, *S;     /* [n, r], [r] */
-    mo_tensor *V;         /* [m, r]; NULL if A is declared symmetric: then V = U diag(sign) */
-    mo_tensor *sign;      /* [r] signs of the eigenvalues, 1 or -1; NULL if A is not declared symmetric */
-    mo_tensor *turn;      /* [r] of 1 and -1, mo_column_signs of U: U diag(turn) and V diag(turn) have fixed signs */
-    double residual;      /* |A V - U S|_F / |A|_F */
+    mo_tensor *U, *S; /* [n, r], [r] */
+    mo_tensor *V;     /* [m, r]: A^T U / S, with errors of rounding times S[0] / S; 0 where that is more than a square
+                       * root of rounding. NULL if A is declared symmetric: then V = U diag(sign) */
+    mo_tensor *sign;  /* [r] signs of the eigenvalues, 1 or -1; NULL if A is not declared symmetric */
+    mo_tensor *turn;  /* [r] of 1 and -1, mo_column_signs of U: U diag(turn) and V diag(turn) have fixed signs */
+    double residual;  /* |A V - U S|_F / |A|_F */
     double orthogonality; /* the largest |U^T U - I| */
     int iterations;       /* power iterations done */
 } mo_svd;

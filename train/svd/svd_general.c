@@ -45,31 +45,6 @@ static mo_tensor *svd_general_iterate(mo_svd_problem *p, mo_tensor *Q, int count
     return Q;
 }
 
-/* Fills the columns of V from `first` on, whose singular values are not resolved, with any orthonormal complement. */
-static void svd_general_complete(mo_tape *t, mo_tensor *V, int64_t first) {
-    int64_t r = mo_dim(V, 1);
-    if (first == r || !mo_ok(t->ctx))
-        return;
-    mo_tensor *known = mo_slice(t, V, MO_AXIS(1), 0, first), *window = mo_slice(t, V, MO_AXIS(1), first, r);
-    mo_tensor *fill = mo_full(t, V->dtype, 2, (int64_t[]){mo_dim(V, 0), r - first}, 0);
-    mo_fill_columns(t, fill, 0);
-    for (int pass = 0; pass < 3 && mo_ok(t->ctx); pass++) { /* columns that complete a basis may need another pass */
-        if (first > 0)
-            mo_matmul_into(-1, known, mo_matmul(t, mo_transpose(t, known), fill), 1, fill);
-        mo_orthonormalize(t, fill, 2, NULL);
-    }
-    if (mo_ok(t->ctx))
-        mo_tensor_copy(window, fill);
-}
-
-/* Returns the number of resolved singular values: those of s, falling, above sqrt(epsilon) times the largest. */
-static int64_t count_resolved(const mo_svd_problem *p, const double *s) {
-    int64_t count = 0;
-    while (count < p->r && s[count] > sqrt(p->epsilon) * s[0])
-        count++;
-    return count;
-}
-
 static void svd_general_extract(mo_svd_problem *p, mo_tensor *Q, double *theta, double *s, mo_svd *svd) {
     mo_tape *t = p->t;
     mo_tensor *B = mo_spmm(p->t, p->At, Q);
@@ -81,8 +56,9 @@ static void svd_general_extract(mo_svd_problem *p, mo_tensor *Q, double *theta, 
     mo_singular_values(p, theta, s);
     svd->S = mo_svd_vector(p, s);
     svd->U = mo_matmul(t, Q, W);
-    svd->V = mo_div_or_zero(t, mo_matmul(t, B, W), svd->S);
-    svd_general_complete(t, svd->V, count_resolved(p, s));
+    for (int64_t j = 0; j < p->r; j++) /* rounding would decide the direction of V's other columns */
+        theta[j] = s[j] > sqrt(p->epsilon) * s[0] ? s[j] : 0;
+    svd->V = mo_div_or_zero(t, mo_matmul(t, B, W), mo_svd_vector(p, theta));
     svd->orthogonality = mo_reorthonormalize(t, svd->U);
     svd->residual = mo_svd_residual(p, mo_spmm(t, p->A, svd->V), svd->U, svd->S);
 }

@@ -67,9 +67,6 @@ void mo_tall_spmm(const mo_csr *A, mo_tensor *X, mo_tensor *Y);
  * upper triangular, diagonal positive. No gradient flows. condition (may be NULL): receives a lower bound of cond(Y),
  * infinite if that is too large for Cholesky. */
 void mo_orthonormalize(mo_tape *t, mo_tensor *Y, int passes, double *condition);
-/* Scales columns to norm 1, in place; replaces those that are zero to rounding, relative to the largest, by random
- * ones, which differ per attempt. Returns the number of replaced columns. */
-int64_t mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt);
 /* L of M = L L^T in the lower triangle of M; returns max L_ii / min L_ii <= cond(L), infinite if M is not positive
  * definite. */
 double mo_factor_gram(mo_tape *t, mo_tensor *M);
