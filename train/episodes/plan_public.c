@@ -79,8 +79,9 @@ mo_code mo_plan_public(const mo_graph *graph, int64_t division, mo_plan *plan) {
 enum { LABELS_A_CLASS = 20, DRAWN_STREAM = 1 << 20 };
 
 /* The number of training nodes of each class: n in all, in proportion to class sizes, by largest remainders; at least
- * one per class of two members or more, and never the whole class. */
-static void share_training(const mo_members *class, int64_t n, int64_t *train) {
+ * one per class of two members or more, and never the whole class. Returns their sum, which differs from n if the
+ * classes are too small. */
+static int64_t share_training(const mo_members *class, int64_t n, int64_t *train) {
     int64_t all = class->start[class->classes], given = 0;
     for (int64_t c = 0; c < class->classes; c++) {
         int64_t members = mo_members_count(class, c), least = members > 1, most = members - 1;
@@ -100,10 +101,11 @@ static void share_training(const mo_members *class, int64_t n, int64_t *train) {
             }
         }
         if (chosen < 0)
-            return;
+            return given;
         train[chosen]++;
         given++;
     }
+    return given;
 }
 
 /* In each class the first drawn nodes are training nodes; every second of the remaining nodes is a test node. */
@@ -133,8 +135,8 @@ int64_t mo_graph_divide(mo_graph *graph, int64_t divisions, uint64_t seed) {
         mo_members class = {0};
         if (mo_members_group(graph, MO_TASK_NC, NULL, 0, &class)) {
             int64_t all = class.start[class.classes], most = all - all / 5;
-            n = LABELS_A_CLASS * graph->classes < most ? LABELS_A_CLASS * graph->classes : most;
-            share_training(&class, n, train);
+            n = share_training(
+                &class, LABELS_A_CLASS * graph->classes < most ? LABELS_A_CLASS * graph->classes : most, train);
             draw_division(&class, train, seed + (uint64_t)i, division + i * graph->nodes);
         }
         mo_members_release(&class);
