@@ -103,4 +103,10 @@ TEST_OF(wrong_options_and_rows_are_named, mo_context *ctx) {
     e.rows[0] = (mo_named){"hops", mo_full(t, MO_F64, 3, (int64_t[]){4, 3, DIM + 1}, 0), NULL};
     assert_true(mo_is_null(mo_model_encode(t, m, &e, NULL)));
     assert_told(ctx, MO_INVALID, "gamlp: hop rows [4, 3, 7], expected [4, N, 6]");
+    mo_tensor *index[] = {mo_full(t, MO_I64, 2, (int64_t[]){3, 2}, 0), mo_full(t, MO_I64, 1, (int64_t[]){4}, 0)};
+    for (int i = 0; i < 2; i++) {
+        e.rows[0] = (mo_named){"hops", mo_full(t, MO_F64, 3, (int64_t[]){4, 3, DIM}, 0), index[i]};
+        assert_true(mo_is_null(mo_model_encode(t, m, &e, NULL)));
+        assert_failed(ctx, MO_INVALID, PARTS("episode: rows [4, 3, 6] with an index [", "expected [K, n, d]"));
+    }
 }

@@ -666,6 +666,19 @@ TEST_OF(functions_are_checked_like_ops, mo_context *ctx) {
     expect_pass(mo_check_function(ctx, cubic, &cut, in, 2, 1, 0, 1e-10, 5));
 }
 
+TEST_OF(functions_are_checked_where_few_inputs_need_gradients, mo_context *ctx) {
+    const rule right = {NULL, &product, product_right, 3, 0, NULL},
+               slip = {"alone", &product, product_needs_wrong_alone, 3};
+    mo_tensor *in[2];
+    for (int i = 0; i < 2; i++)
+        in[i] =
+            mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, -2, 0.5, 3 + i}));
+    expect_caught(ctx, &right, in, false);
+    expect_caught(ctx, &slip, in, true); /* the rule is right where both need gradients */
+    for (int i = 0; i < 2; i++)
+        mo_tensor_release(in[i]);
+}
+
 /* Calls mo_grad in its input, so it fails if the input needs no gradient. */
 static void inner_gradient(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     mo_tensor *y = mo_mul(t, mo_square(t, in[0]), in[1]), *g;
