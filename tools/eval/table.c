@@ -215,19 +215,6 @@ static void print_table(const figure_table *t, const char *trained) {
     print_pairs(t, trained);
 }
 
-bool print_eval_tables(const results *list, int first, const results *paper, const char *trained) {
-    bool any = false;
-    for (int i = first; i < arrlen(list->items); i++)
-        if (starts_table(list, first, i)) {
-            figure_table t = make_table((const results *[]){list, paper}, 2, i);
-            print_table(&t, trained);
-            any |= t.n > t.own;
-            release_table(&t);
-        }
-    fflush(stdout);
-    return any;
-}
-
 /* ---- differences between columns ---- */
 
 bool leaves_out_zero(difference d) {
@@ -242,16 +229,40 @@ static bool subtract_columns(const table_row *row, int a, int b, difference *d) 
     return d->paired;
 }
 
+/* Prints a difference at k, after `before` others of its line. */
+static void print_difference(int before, int64_t k, difference d) {
+    printf("%s k = %" PRId64 " %+.1f ± %.1f%s", before ? "," : "", k, d.mean, d.ci95, leaves_out_zero(d) ? "*" : "");
+}
+
 static void print_differences(const figure_table *t, const char *features, const char *other) {
     int found = 0, a = find_column(t, features), b = find_column(t, other);
     for (int row = 0; row < arrlen(t->rows); row++) {
         difference d;
         if (!subtract_columns(&t->rows[row], a, b, &d))
             continue;
-        if (!found++)
+        if (!found)
             printf("%s%s - %s, paired:", title_of(features), seen_mark(d.seen), title_of(other));
-        printf("%s k = %" PRId64 " %+.1f ± %.1f%s", found > 1 ? "," : "", t->rows[row].k, d.mean, d.ci95,
-            leaves_out_zero(d) ? "*" : "");
+        print_difference(found++, t->rows[row].k, d);
+    }
+    if (found)
+        putchar('\n');
+}
+
+/* Prints how a table's head differs from the head of its subject's first table, in the column `trained` or, if there is
+ * none, in the last column of the first list. Prints nothing below the first table. */
+static void print_heads(const figure_table *t, const results *list, int first, const char *trained) {
+    int found = 0, column = find_column(t, trained) < 0 ? t->own - 1 : find_column(t, trained);
+    while (!same_subject(&list->items[first], t->subject))
+        first++;
+    const char *head = t->subject->block, *other = list->items[first].block, *features = t->column[column].features;
+    for (int row = 0; row < arrlen(t->rows) && strcmp(head, other) != 0; row++) {
+        const result *x = t->rows[row].cell[column],
+                     *y = find_result(list, t->subject, t->rows[row].k, features, other);
+        if (!x || !y || !subtract_results(x, y).paired)
+            continue;
+        if (!found)
+            printf("%s head - %s head, %s, paired:", head, other, title_of(features));
+        print_difference(found++, t->rows[row].k, subtract_results(x, y));
     }
     if (found)
         putchar('\n');
@@ -291,6 +302,20 @@ void print_pairs(const figure_table *t, const char *features) {
         for (int i = 0; i < 4; i++)
             if (strcmp(features, others[i]) != 0)
                 print_verdict(t, features, others[i], v);
+}
+
+bool print_eval_tables(const results *list, int first, const results *paper, const char *trained) {
+    bool any = false;
+    for (int i = first; i < arrlen(list->items); i++)
+        if (starts_table(list, first, i)) {
+            figure_table t = make_table((const results *[]){list, paper}, 2, i);
+            print_table(&t, trained);
+            print_heads(&t, list, first, trained);
+            any |= t.n > t.own;
+            release_table(&t);
+        }
+    fflush(stdout);
+    return any;
 }
 
 bool print_pair_objects(const figure_table *t, const char *label) {

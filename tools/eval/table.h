@@ -45,7 +45,8 @@ void print_row(const figure_table *t, const table_row *row);
 /* Prints a mean and its interval in 14 columns: "51.2 ± 3.4"; "-" if there is no mean. */
 void print_value(double mean, double width);
 /* Prints the tables of the items from `first` on, with the paper's figures. Below each prints how far the column
- * `trained` is above the baselines, and where it is below. Returns true if the paper had a figure. */
+ * `trained` is above the baselines, where it is below, and how far its head is above the head of the subject's first
+ * table. Returns true if the paper had a figure. */
 bool print_eval_tables(const results *list, int first, const results *paper, const char *trained);
 
 /* Prints below a table how a column of the first list differs from each baseline (the untrained encoder, the weights of
