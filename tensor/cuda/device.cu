@@ -64,7 +64,6 @@ static bool cuda_open(mo_context *ctx) {
     const char *failure = seam_open(&state->s, &which, text, sizeof text);
     state->staging = failure ? nullptr : seam_pin(first_staging); /* before seam_open, seam_pin would use device 0 */
     state->staging_bytes = first_staging;
-    state->processors = failure ? 0 : seam_processors(state->s);
     if (!failure && state->staging && checks_open(ctx))
         return true;
     if (failure)

@@ -37,7 +37,6 @@ enum overrule { BY_RULE, ALWAYS, NEVER };
 struct cuda_state {
     seam *s;
     overrule libraries;
-    int processors; /* multiprocessors of the device */
     void *scratch;  /* device memory for kernels */
     size_t scratch_bytes;
     void *staging; /* page-locked memory, through which copies from and to the host pass */

@@ -195,10 +195,6 @@ size_t seam_most_shared(const seam *) {
     return max_shared_bytes;
 }
 
-int seam_processors(const seam *) {
-    return 132;
-}
-
 size_t seam_peak(seam *, bool restart) {
     return memory_peak(restart);
 }

@@ -96,7 +96,6 @@ typedef struct seam_grid {
 } seam_grid;
 
 size_t seam_most_shared(const seam *s); /* bytes of shared memory that a block can have */
-int seam_processors(const seam *s);     /* multiprocessors of the device; 0: unknown */
 /* Launches a kernel for mo_launch; `kernel` is the host address of a __global__ function. */
 void seam_launch(seam *s, const void *kernel, const seam_grid *grid, void **arguments);
 

@@ -294,13 +294,6 @@ size_t seam_most_shared(const seam *s) {
     return SHARED_UNASKED - SHARED_OWN;
 }
 
-int seam_processors(const seam *s) {
-    int count = 0;
-    if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, s->device) != cudaSuccess)
-        cudaGetLastError();
-    return count;
-}
-
 void seam_launch(seam *s, const void *kernel, const seam_grid *g, void **arguments) {
     dim3 blocks = {g->blocks[0], g->blocks[1], g->blocks[2]}, threads = {g->threads[0], g->threads[1], g->threads[2]};
     if (g->shared_bytes > SHARED_UNASKED - SHARED_OWN)
