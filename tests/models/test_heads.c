@@ -17,19 +17,10 @@ static mo_tensor *draw(mo_context *ctx, int64_t rows, int64_t columns, int64_t r
     return T;
 }
 
-typedef struct ridge_problem {
-    mo_tensor *in[4]; /* Zs, Ys, Zq, lambda */
-} ridge_problem;
-
-static ridge_problem make_ridge(mo_context *ctx, int64_t n_s, int64_t d, int64_t repeat, double lambda) {
-    ridge_problem p = {{draw(ctx, n_s, d, repeat, 1), draw(ctx, n_s, 3, n_s, 2), draw(ctx, 5, d, 5, 3)}};
-    p.in[3] = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &lambda));
-    return p;
-}
-
-static void release_ridge(ridge_problem *p) {
-    for (int i = 0; i < 4; i++)
-        mo_tensor_release(p->in[i]);
+/* Returns Zs, Ys, Zq and lambda. */
+static leaves make_ridge(mo_context *ctx, int64_t n_s, int64_t d, int64_t repeat, double lambda) {
+    return (leaves){{draw(ctx, n_s, d, repeat, 1), draw(ctx, n_s, 3, n_s, 2), draw(ctx, 5, d, 5, 3),
+        mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &lambda))}};
 }
 
 static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *const *in, mo_ridge_form form) {
@@ -39,19 +30,18 @@ static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *const *in, mo_ridge_form f
 }
 
 static void compare_forms(mo_context *ctx, int64_t n_s, int64_t d, int64_t repeat) {
-    ridge_problem p = make_ridge(ctx, n_s, d, repeat, 0.5);
+    HELD(leaves) in = make_ridge(ctx, n_s, d, repeat, 0.5);
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
-    mo_tensor *G = draw(ctx, 5, 3, 5, 4), *grads[2][4], *logits[2];
+    HELD(mo_tensor) *G = draw(ctx, 5, 3, 5, 4);
+    mo_tensor *grads[2][4], *logits[2];
     for (int form = 0; form < 2; form++) {
-        logits[form] = ridge_logits(t, p.in, form ? MO_RIDGE_PRIMAL : MO_RIDGE_DUAL);
-        mo_grad(t, &logits[form], &G, 1, p.in, grads[form], 4, MO_RETAIN);
+        logits[form] = ridge_logits(t, in.of, form ? MO_RIDGE_PRIMAL : MO_RIDGE_DUAL);
+        mo_grad(t, &logits[form], &G, 1, in.of, grads[form], 4, MO_RETAIN);
     }
     assert_true(mo_ok(ctx));
     assert_true(largest_difference(logits[0], logits[1]) < 1e-9);
     for (int i = 0; i < 4; i++)
         assert_true(largest_difference(grads[0][i], grads[1][i]) < 1e-9);
-    mo_tensor_release(G);
-    release_ridge(&p);
 }
 
 TEST_OF(ridge_dual_equals_primal_in_value_and_gradient, mo_context *ctx) {
@@ -87,7 +77,8 @@ TEST_OF(a_weight_of_a_row_counts_equal_rows, mo_context *ctx) {
     for (size_t h = 0; h < sizeof heads / sizeof *heads; h++)
         for (int64_t d = 4; d <= 20; d += 16) {
             HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-            mo_tensor *Z = draw(ctx, ROWS, d, ROWS, 1), *parameters[1], *W[2], *b[2];
+            HELD(mo_tensor) *Z = draw(ctx, ROWS, d, ROWS, 1);
+            mo_tensor *parameters[1], *W[2], *b[2];
             double Y[ROWS * 3] = {0}, many_Z[SEVERAL * 20], many_Y[SEVERAL * 3] = {0};
             for (int i = 0, at = 0; i < ROWS; i++) {
                 Y[i * 3 + i % 3] = 1;
@@ -104,7 +95,6 @@ TEST_OF(a_weight_of_a_row_counts_equal_rows, mo_context *ctx) {
             assert_true(mo_ok(ctx));
             assert_true(largest_difference(W[0], W[1]) < 1e-7);
             assert_true(largest_difference(b[0], b[1]) < 1e-7);
-            mo_tensor_release(Z);
         }
 }
 

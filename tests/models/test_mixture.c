@@ -199,13 +199,11 @@ TEST_OF(gradients_hold_to_order_two, mo_context *ctx) {
     const double sharp = 0.3;
     for (int weighted = 0; weighted < 2; weighted++)
         for (int order = 1; order <= 2; order++) {
-            mo_tensor *in[] = {draw(ctx, 4, (int64_t[]){2, E, N, D}, 0.5, 1), draw(ctx, 3, (int64_t[]){2, N, C}, 1, 2),
+            HELD(leaves) in = {{draw(ctx, 4, (int64_t[]){2, E, N, D}, 0.5, 1), draw(ctx, 3, (int64_t[]){2, N, C}, 1, 2),
                 draw(ctx, 1, (int64_t[]){R}, 0.5, 3), draw(ctx, 1, (int64_t[]){E}, 0.5, 4),
-                mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &sharp))};
+                mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &sharp))}};
             expect_pass(mo_check_function(
-                ctx, kernel_function, weighted ? ctx : NULL, in, 5, 2, order, order == 1 ? 1e-6 : 1e-5, 9));
-            for (int i = 0; i < 5; i++)
-                mo_tensor_release(in[i]);
+                ctx, kernel_function, weighted ? ctx : NULL, in.of, 5, 2, order, order == 1 ? 1e-6 : 1e-5, 9));
         }
 }
 
@@ -308,11 +306,9 @@ static void centred_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tens
 }
 
 TEST_OF(gradients_through_centres_hold_to_order_two, mo_context *ctx) {
-    mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 12, D}, 0.8, 1), draw(ctx, 1, (int64_t[]){R}, 0.5, 3)};
+    HELD(leaves) in = {{draw(ctx, 3, (int64_t[]){2, 12, D}, 0.8, 1), draw(ctx, 1, (int64_t[]){R}, 0.5, 3)}};
     HELD(mo_tensor) *Y = labels(ctx, 12, C);
-    expect_pass(mo_check_function(ctx, centred_function, Y, in, 2, 1, 2, 1e-5, 9));
-    mo_tensor_release(in[0]);
-    mo_tensor_release(in[1]);
+    expect_pass(mo_check_function(ctx, centred_function, Y, in.of, 2, 1, 2, 1e-5, 9));
 }
 
 /* ---- the head ---- */
