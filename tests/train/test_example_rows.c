@@ -1,45 +1,8 @@
-/* tests/train/test_example_rows.c - rows of examples: equal at any thread count and from the cache, counts against a
- * dense matrix, no leak of the queried links, bad input. */
+/* tests/train/test_example_rows.c - rows of examples: sums made for one model, counts against a dense matrix, no leak
+ * of the queried links, bad input. */
 #include "tests/copies.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
-
-static mo_features *open_task(mo_context *ctx, mo_task task, const char *cache) {
-    mo_feature_options o = example_features(cache);
-    HELD(mo_graph) *graph = task == MO_TASK_GC ? planted_set(ctx, "rings", 40, 2) : graph_of_copies(ctx);
-    HELD(mo_links) *links = task == MO_TASK_LP ? mo_links_create(graph, 0.2, 60, 3) : NULL;
-    mo_features *f = mo_example_features_open(graph, task, links, &o);
-    if (!f)
-        fail_msg("%s", mo_context_status(ctx)->message);
-    return f;
-}
-
-static void assert_same_arrays(const mo_features *a, const mo_features *b) {
-    static const char *const names[] = {
-        "blocks", "spectrum", "extras", "statistics", "subtrees", "waves", "walks", "matches"};
-    for (int i = 0; i < 8; i++) {
-        mo_tensor *x = mo_arrays_find(a->arrays, names[i]), *y = mo_arrays_find(b->arrays, names[i]);
-        if (i >= 3 && !x) /* an array that only another task has */
-            continue;
-        assert_non_null(x);
-        assert_int_equal(mo_numel(x), mo_numel(y));
-        assert_memory_equal(mo_tensor_view(x).data, mo_tensor_view(y).data, (size_t)mo_numel(x) * sizeof(float));
-    }
-}
-
-TEST_OF(rows_do_not_depend_on_threads_or_cache, scratch *s) {
-    const char *folder = scratch_folder(s, "cache");
-    for (int task = 0; task < MO_TASKS; task++) {
-        HELD(mo_context) *many = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = 5});
-        HELD(mo_features) *one = open_task(s->ctx, (mo_task)task, folder),
-                          *again = open_task(s->ctx, (mo_task)task, folder),
-                          *other = open_task(many, (mo_task)task, NULL);
-        assert_false(one->from_cache);
-        assert_true(again->from_cache == (task != MO_TASK_GC)); /* sets of graphs have no SVD to cache */
-        assert_same_arrays(one, again);
-        assert_same_arrays(one, other);
-    }
-}
 
 /* The embeddings of all nodes by a model, from every hop or from the sums that are made for this model alone. disk: the
  * folder where the rows stay, or NULL. */
