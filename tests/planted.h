@@ -99,4 +99,13 @@ static inline mo_plan_options planted_plans(uint64_t seed) {
     return (mo_plan_options){.k_min = 2, .k_max = 4, .q_min = 3, .q_max = 5, .max_classes = 64, .seed = seed};
 }
 
+/* Options of a short run with AdamW's usual values. */
+static inline mo_trainer_options planted_steps(int64_t steps, int episodes, double lr, const char *out) {
+    return (mo_trainer_options){.steps = steps,
+        .episodes_per_step = episodes,
+        .adamw = {.lr = lr, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
+        .plan = planted_plans(1),
+        .out = out};
+}
+
 #endif

@@ -83,15 +83,6 @@ TEST_OF(a_head_reads_the_rows_that_embed_gives, scratch *s) {
 
 /* ---- weights ---- */
 
-static mo_trainer_options short_run(const char *folder) {
-    return (mo_trainer_options){.steps = 3,
-        .episodes_per_step = 2,
-        .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
-        .plan = {.k_min = 2, .k_max = 4, .q_min = 4, .q_max = 4, .max_classes = 8, .seed = 5},
-        .out = folder,
-        .settings = "{\"recipe\":\"best\"}"};
-}
-
 /* Fails unless all parameters of a and b have equal bits. */
 static void assert_same_parameters(mo_model *a, mo_model *b) {
     assert_int_equal(mo_model_n_parameters(a), mo_model_n_parameters(b));
@@ -116,7 +107,7 @@ TEST_OF(weights_come_back_with_what_the_head_has_learned, scratch *s) {
     HELD(mo_model) *model = under_mlp(s->ctx, pool);
     const char *folder = scratch_folder(s, "headed");
     const char *path = scratch_path(s, "headed/weights.safetensors");
-    mo_trainer_options o = short_run(folder);
+    mo_trainer_options o = planted_steps(3, 2, 1e-2, folder);
     HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
     mo_trainer_run(trainer, NULL, NULL);
     assert_int_equal(mo_trainer_finish(trainer), MO_OK);

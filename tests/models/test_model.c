@@ -46,11 +46,7 @@ static mo_model *make_own(mo_context *ctx, uint64_t seed) {
 }
 
 static void train_own(scratch *s, mo_pool *pool, mo_model *model, const char *folder) {
-    mo_trainer_options o = {.steps = 6,
-        .episodes_per_step = 3,
-        .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
-        .plan = planted_plans(1),
-        .out = folder};
+    mo_trainer_options o = planted_steps(6, 3, 1e-2, folder);
     HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
     mo_trainer_run(trainer, NULL, NULL);
     mo_trainer_finish(trainer);

@@ -81,12 +81,8 @@ TEST_OF(tensors_of_another_form_are_refused, scratch *s) {
 TEST_OF(settings_that_are_no_object_are_refused, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_model) *model = planted_model(s->ctx, 1);
-    mo_trainer_options o = {.steps = 1,
-        .episodes_per_step = 1,
-        .adamw = {.epsilon = 1e-8},
-        .plan = planted_plans(1),
-        .out = scratch_folder(s, "run"),
-        .settings = "[1, 2"};
+    mo_trainer_options o = planted_steps(1, 1, 1, scratch_folder(s, "run"));
+    o.settings = "[1, 2";
     assert_null(mo_trainer_create(model, pool, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("settings", "JSON object"));
     o.settings = "[1, 2]";

@@ -87,11 +87,9 @@ TEST_OF(second_step_on_allocates_nothing, scratch *s) {
         HELD(mo_pool) *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
         mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
         HELD(mo_model) *model = planted_model(ctx, 1);
-        mo_trainer_options o = {.steps = 5,
-            .episodes_per_step = 1 + i % 2 * 2,
-            .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
-            .plan = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64, .seed = 3},
-            .out = scratch_folder(s, "run")};
+        mo_trainer_options o = planted_steps(5, 1 + i % 2 * 2, 1e-3, scratch_folder(s, "run"));
+        o.plan.k_min = o.plan.k_max;
+        o.plan.q_min = o.plan.q_max;
         HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
         mo_trainer_step(trainer, NULL);
         int64_t before = mo_context_counters(ctx).allocations, bytes = mo_context_counters(ctx).bytes_live;
@@ -176,11 +174,7 @@ static void run_wide(scratch *s, int graphs, int64_t *held, int64_t *most) {
     mo_mochi_options m = mo_mochi_defaults();
     m.encoder.dim = WIDE_DIM;
     HELD(mo_model) *model = mo_mochi_create(ctx, MO_F32, &m, 1);
-    mo_trainer_options o = {.steps = 20,
-        .episodes_per_step = 1,
-        .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
-        .plan = planted_plans(1),
-        .out = folder};
+    mo_trainer_options o = planted_steps(20, 1, 1e-3, folder);
     HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
     assert_int_equal(mo_trainer_run(trainer, NULL, NULL), MO_OK);
     malloc_trim(0);

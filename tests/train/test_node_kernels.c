@@ -2,6 +2,7 @@
  * an isolated node, a node without attributes and a constant column; their properties; and bad input. */
 #include "tensor/hidden.h"
 #include "tests/drawn_graphs.h"
+#include "tests/train/dense.h"
 #include "tests/worst_of.h"
 #include "train/features/nodes/attribute_rows.h"
 #include "train/features/nodes/kernels.h"
@@ -9,55 +10,6 @@
 #include "train/features/nodes/structure_columns.h"
 
 enum { N = 60, M = 9, ALONE = N - 1, BARE = 7, MORE = 300, WIDE = 70 };
-
-/* ---- dense matrices [n, n] or rows [n, w] ---- */
-
-static double *zeros(int64_t n) {
-    double *x = calloc((size_t)n + 1, sizeof *x);
-    assert_non_null(x);
-    return x;
-}
-
-/* Returns A B for A [n, n], B [n, w]. */
-static double *product(const double *A, const double *B, int64_t n, int64_t w) {
-    double *C = zeros(n * w);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < n; k++)
-            for (int64_t j = 0; j < w; j++)
-                C[i * w + j] += A[i * n + k] * B[k * w + j];
-    return C;
-}
-
-/* Returns D^-left A D^-right for the degrees D. */
-static double *scaled_adjacency(const mo_graph *graph, double left, double right) {
-    int64_t n = graph->nodes;
-    double *A = zeros(n * n);
-    for (int64_t u = 0; u < n; u++)
-        for (int64_t v = 0; v < n; v++)
-            if (mo_graph_has_edge(graph, u, v))
-                A[u * n + v] = pow((double)degree(graph, u), -left) * pow((double)degree(graph, v), -right);
-    return A;
-}
-
-static void centre(double *x, int64_t n, int64_t w) {
-    for (int64_t j = 0; j < w; j++) {
-        double sum = 0;
-        for (int64_t i = 0; i < n; i++)
-            sum += x[i * w + j];
-        for (int64_t i = 0; i < n; i++)
-            x[i * w + j] -= sum / (double)n;
-    }
-}
-
-static void to_unit_length(double *x, int64_t n, int64_t w) {
-    for (int64_t i = 0; i < n; i++) {
-        double squares = 0;
-        for (int64_t j = 0; j < w; j++)
-            squares += x[i * w + j] * x[i * w + j];
-        for (int64_t j = 0; j < w; j++)
-            x[i * w + j] = squares > 1e-20 ? x[i * w + j] / sqrt(squares) : 0;
-    }
-}
 
 static double *attributes_of(const mo_graph *graph) {
     double *X = zeros(graph->nodes * graph->features);
@@ -73,12 +25,11 @@ static double *attribute_expert(const mo_graph *graph, double own, double near) 
     int64_t n = graph->nodes, m = graph->features;
     double *X = attributes_of(graph), *P = scaled_adjacency(graph, 1, 0);
     to_unit_length(X, n, m);
-    HELD_MEMORY double *PX = product(P, X, n, m);
+    double *PX = product(P, X, n, m);
     for (int64_t i = 0; i < n * m; i++)
         X[i] = own * X[i] + near * PX[i];
     centre(X, n, m);
     to_unit_length(X, n, m);
-    free(P);
     return X;
 }
 
@@ -94,13 +45,12 @@ static double *hop_expert(const mo_graph *graph, const mo_features *f) {
     int64_t n = graph->nodes, d = mo_dim(blocks, 3), hops = mo_dim(blocks, 1);
     HELD_MEMORY float *x = calloc((size_t)mo_numel(blocks), sizeof *x);
     mo_tensor_read(blocks, x, (size_t)mo_numel(blocks) * sizeof *x);
-    HELD_MEMORY double *sum = zeros(n * d), *A = scaled_adjacency(graph, 0.5, 0.5);
+    double *sum = zeros(n * d), *A = scaled_adjacency(graph, 0.5, 0.5);
     for (int64_t i = 0; i < n * d; i++)
         sum[i] = (double)x[i] + x[hops * n * d + i];
-    double *first = product(A, sum, n, d), *second = product(A, first, n, d);
-    to_unit_length(second, n, d);
-    free(first);
-    return second;
+    double *rows = product(A, product(A, sum, n, d), n, d);
+    to_unit_length(rows, n, d);
+    return rows;
 }
 
 /* Computes the structure columns, fifteen, by their formulas. Returns how many of them vary. */
@@ -108,8 +58,7 @@ static int structure_expert(const mo_graph *graph, double *S) {
     enum { C = MO_STRUCTURE_COLUMNS };
     int64_t n = graph->nodes;
     double *A = scaled_adjacency(graph, 0, 0), *P = scaled_adjacency(graph, 1, 0), *P2 = product(P, P, n, n);
-    double *P3 = product(P2, P, n, n), *P4 = product(P2, P2, n, n), *A2 = product(A, A, n, n),
-           *A3 = product(A2, A, n, n);
+    double *P3 = product(P2, P, n, n), *P4 = product(P2, P2, n, n), *A3 = product(product(A, A, n, n), A, n, n);
     double *rank = zeros(n), *next = zeros(n);
     for (int64_t u = 0; u < n; u++)
         rank[u] = 1 / (double)n;
@@ -158,9 +107,6 @@ static int structure_expert(const mo_graph *graph, double *S) {
         for (int64_t u = 0; u < n; u++)
             S[u * C + c] = sd > 1e-6 ? fmin(fmax(S[u * C + c] / sd, -4), 4) : 0;
     }
-    double *all[] = {A, P, P2, P3, P4, A2, A3, rank, next};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
     return kept;
 }
 
@@ -217,7 +163,7 @@ static void expect_experts(const mo_graph *graph, const mo_features *f, const ch
     for (int e = 0; e < n_names; e++) {
         const char *name = mo_node_kernels_name(k, e);
         const float *own = K + e * N_A * N_B;
-        HELD_MEMORY double *X = NULL;
+        double *X = NULL;
         assert_string_equal(name, names[e]);
         int64_t w = graph->features;
         if (!strcmp(name, "Xc"))
@@ -467,7 +413,6 @@ static double assortativity_of(const mo_graph *graph) {
             squares += cosine * cosine / (double)(n * n);
             along += mo_graph_has_edge(graph, u, v) ? cosine / (double)graph->nnz : 0;
         }
-    free(X);
     return along / sqrt(squares);
 }
 

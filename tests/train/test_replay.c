@@ -173,12 +173,8 @@ TEST_OF(a_device_that_records_nothing_is_an_error, scratch *s) {
     HELD(mo_context) *ctx = mo_context_create(NULL);
     HELD(mo_pool) *pool = planted_pool(ctx);
     HELD(mo_model) *model = planted_model(ctx, 1);
-    mo_trainer_options o = {.steps = 1,
-        .episodes_per_step = 1,
-        .adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.9, .epsilon = 1},
-        .plan = planted_plans(1),
-        .out = scratch_path(s, "never"),
-        .replay = true};
+    mo_trainer_options o = planted_steps(1, 1, 1, scratch_path(s, "never"));
+    o.replay = true;
     assert_null(mo_trainer_create(model, pool, &o));
     assert_failed(
         ctx, MO_UNSUPPORTED, PARTS("train: the device cpu does its work at once, there is nothing to capture"));

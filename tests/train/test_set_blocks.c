@@ -1,43 +1,11 @@
 /* tests/train/test_set_blocks.c - the blocks of rows that describe the graphs of a set: statistics of known graphs, the
  * optimal assignment kernel against counts over all pairs, Gaussians against means over pairs of nodes. */
 #include "tests/copies.h"
+#include "tests/train/drawn_set.h"
 #include "tests/train/subtrees.h"
 #include "train/features/sets/set_blocks.h"
 
-enum { MOST_NODES = 16, ROUNDS = 3 };
-
-/* Draws graphs; if labelled, each node has one of three labels; if unit is not 0, also a measured value in that
- * unit. */
-static mo_graph *measured_set(mo_context *ctx, int64_t graphs, bool labelled, float unit) {
-    mo_graph *set = mo_graph_new(ctx, "drawn", "drawn");
-    mo_edges edges = {0};
-    mo_random r = mo_random_at(6, MO_PURPOSE_CHECK, 3);
-    int64_t *kind = calloc((size_t)(graphs * MOST_NODES), sizeof *kind);
-    float *value = calloc((size_t)(graphs * MOST_NODES), sizeof *value);
-    set->graphs = graphs;
-    set->graph_offset = calloc((size_t)graphs + 1, sizeof *set->graph_offset);
-    for (int64_t g = 0; g < graphs; g++) {
-        int64_t first = set->graph_offset[g], n = 4 + mo_random_below(&r, MOST_NODES - 4);
-        set->graph_offset[g + 1] = first + n;
-        for (int64_t i = 0; i < n; i++) {
-            int64_t a = first + i;
-            kind[a] = mo_random_below(&r, 3);
-            for (int64_t j = 0; j < i; j++)
-                if (mo_random_uniform(&r) < 0.2 + 0.1 * (double)(g % 3))
-                    mo_edges_add(ctx, &edges, a, first + j);
-        }
-    }
-    mo_graph_set_edges(set, set->graph_offset[graphs], &edges);
-    for (int64_t a = 0; a < set->nodes; a++)
-        value[a] = unit * (float)(40 + mo_random_normal(&r));
-    if (labelled || unit != 0)
-        mo_graph_set_features(set, value, unit != 0, labelled ? kind : NULL);
-    free(kind);
-    free(value);
-    set = mo_graph_finish(set);
-    assert_non_null(set);
-    return set;
-}
+enum { ROUNDS = 3 };
 
 /* ---- statistics ---- */
 
@@ -96,7 +64,7 @@ TEST_OF(statistics_are_those_of_known_graphs, scratch *s) {
 TEST_OF(subtrees_are_the_optimal_assignment_kernel, scratch *s) {
     enum { G = 40 };
     for (int labelled = 0; labelled < 2; labelled++) {
-        HELD(mo_graph) *set = measured_set(s->ctx, G, labelled, 0);
+        HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){G, labelled, .least = 4});
         HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
         HELD_MEMORY int64_t *colour = calloc((size_t)set->nodes, sizeof *colour);
         double K[G * G] = {0}, norm[G];
@@ -172,7 +140,7 @@ static double mean_gaussians(const mo_graph *set, const double *h, int64_t w, do
  * exact kernel. */
 TEST_OF(waves_are_gaussians_between_nodes, scratch *s) {
     enum { G = 24 };
-    HELD(mo_graph) *set = measured_set(s->ctx, G, true, 0);
+    HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){G, true, .least = 4});
     mo_set_structure structure;
     static float rows[G * MO_WAVES];
     double *h, K[G][G], row[G] = {0}, all = 0, s2 = 0, error = 0, spread = 0;
@@ -226,7 +194,7 @@ TEST_OF(a_measured_value_counts_in_any_unit_and_makes_no_kinds, scratch *s) {
     for (int labelled = 0; labelled < 2; labelled++) {
         mo_features *f[4];
         for (int i = 0; i < 4; i++) {
-            HELD(mo_graph) *set = measured_set(s->ctx, G, labelled, units[i]);
+            HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){G, labelled, units[i] != 0, units[i], .least = 4});
             f[i] = mo_example_features_open(set, MO_TASK_GC, NULL, &o);
             if (!f[i])
                 fail_msg("%s", mo_context_status(s->ctx)->message);
