@@ -2,6 +2,7 @@
  * (tests/failing_memory.h). */
 #include "autograd/inside.h"
 #include "tests/failing_memory.h"
+#include "tests/toy_ops.h"
 #include "train/train.h"
 
 static void gone(void *state) {
@@ -104,68 +105,14 @@ static double directions(mo_context *ctx, scratch *unused) {
 
 /* ---- a user's ops ---- */
 
-static bool twice_shape(mo_call *c) {
-    if (mo_ndim(c->in[0]) != 1)
-        return mo_call_fail(c, MO_INVALID, "expected one axis");
-    return mo_call_real(c, 0, 0) && mo_call_output(c, 0, MO_F64, 1, (int64_t[]){mo_dim(c->in[0], 0)});
-}
-
-static void twice_forward(mo_call *c) {
-    int64_t n = mo_dim(c->in[0], 0);
-    mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]),
-            half = mo_tensor_view(mo_call_temporary(c, MO_F64, 1, &n));
-    if (mo_call_recorded(c))
-        mo_call_save(c, mo_tape_tensor(c->t, MO_F64, 1, &n));
-    for (int64_t i = 0; mo_ok(c->ctx) && i < n; i++) {
-        ((double *)half.data)[i] = ((double *)x.data)[i];
-        ((double *)y.data)[i] = 2 * ((double *)half.data)[i];
-    }
-}
-
-static void twice_vjp(mo_vjp *v) {
-    v->in_bar[0] = mo_scale(v->t, v->out_bar[0], 2, 0);
-}
-
-static bool ends_shape(mo_call *c) {
-    return mo_ndim(c->in[0]) == 1 || mo_call_fail(c, MO_INVALID, "expected one axis");
-}
-
-static void ends_forward(mo_call *c) {
-    int64_t n = mo_dim(c->in[0], 0);
-    mo_call_view(c, 1, (int64_t[]){2}, (int64_t[]){n - 1}, 0);
-}
-
-static void ends_vjp(mo_vjp *v) {
-    v->in_bar[0] = mo_pad(v->t, v->out_bar[0], MO_AXIS(0), 0, mo_dim(v->in[0], 0) - 2);
-}
-
-static const mo_sample of_three[] = {
-    {.name = "three", .in = "[3]"},
-};
-static const mo_op twice = {.name = "call_memory_twice",
-    .n_in = 1,
-    .shape = twice_shape,
-    .forward = twice_forward,
-    .vjp = twice_vjp,
-    MO_SAMPLES(of_three)};
-static const mo_op ends = {.name = "call_memory_ends",
-    .n_in = 1,
-    .is_view = true,
-    .shape = ends_shape,
-    .forward = ends_forward,
-    .vjp = ends_vjp,
-    MO_SAMPLES(of_three)};
-
 static double own_ops(mo_context *ctx, scratch *unused) {
     double value = 0;
-    if (!mo_find_op(ctx, twice.name)) /* registering it twice would be an error */
-        value = mo_register_op(ctx, &twice);
+    if (!mo_find_op(ctx, toy_mul_op.name)) /* registering it twice would be an error */
+        value = mo_register_op(ctx, &toy_mul_op);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    mo_tensor *x = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){3}, (double[]){1, 2, 4})), *y,
-              *grad;
-    mo_tensor *window = mo_apply(t, &ends, &x, 1, NULL);
-    if (mo_apply_all(t, &twice, &window, 1, NULL, &y) == MO_OK) {
-        mo_tensor *sum = mo_sum(t, mo_mul(t, y, y), MO_AXIS(0), MO_DROP_AXES);
+    mo_tensor *x = toy_leaf_apart(ctx, 2, 4), *y, *grad;
+    if (mo_apply_all(t, &toy_mul_op, (mo_tensor *[]){x, x}, 2, NULL, &y) == MO_OK) {
+        mo_tensor *sum = toy_sum(t, y); /* its adjoint is a view */
         value += mo_item(sum);
         if (mo_grad(t, &sum, NULL, 1, &x, &grad, 1, 0) == MO_OK)
             value += mo_item(mo_slice(t, grad, MO_AXIS(0), 0, 1));
@@ -184,7 +131,7 @@ static double checked(mo_context *ctx, mo_check_result r) {
 }
 
 static double check_op(mo_context *ctx, scratch *unused) {
-    return checked(ctx, mo_check_op(ctx, &twice, 1, 1));
+    return checked(ctx, mo_check_op(ctx, &toy_mul_op, 1, 1));
 }
 
 static void squares(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
