@@ -1,56 +1,8 @@
-/* tests/models/test_heads.c - readouts: forms that must agree, values computed by hand, gradients in embeddings and
- * hyper-parameters. */
+/* tests/models/test_heads.c - readouts: weights of rows, values computed by hand, refusals. tests/golden has the ridge
+ * and its gradients in both forms. */
 #include "tensor/storage.h"
-#include "tests/scratch.h"
-
-#include <math.h>
-
+#include "tests/drawn.h"
 #include "tests/largest_difference.h"
-
-/* Returns a float64 leaf of normal numbers; rows from `repeat` on copy earlier rows. */
-static mo_tensor *draw(mo_context *ctx, int64_t rows, int64_t columns, int64_t repeat, uint64_t stream) {
-    mo_random r = mo_random_at(7, MO_PURPOSE_CHECK, stream);
-    HELD_MEMORY double *x = malloc((size_t)(rows * columns) * sizeof *x);
-    for (int64_t i = 0; i < rows * columns; i++)
-        x[i] = i / columns >= repeat ? x[i - repeat * columns] : mo_random_normal(&r);
-    mo_tensor *T = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){rows, columns}, x));
-    return T;
-}
-
-/* Returns Zs, Ys, Zq and lambda. */
-static leaves make_ridge(mo_context *ctx, int64_t n_s, int64_t d, int64_t repeat, double lambda) {
-    return (leaves){{draw(ctx, n_s, d, repeat, 1), draw(ctx, n_s, 3, n_s, 2), draw(ctx, 5, d, 5, 3),
-        mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &lambda))}};
-}
-
-static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *const *in, mo_ridge_form form) {
-    mo_tensor *W, *b;
-    mo_ridge_fit(t, in[0], in[1], in[3], form, &W, &b);
-    return mo_add(t, mo_matmul(t, in[2], W), b);
-}
-
-static void compare_forms(mo_context *ctx, int64_t n_s, int64_t d, int64_t repeat) {
-    HELD(leaves) in = make_ridge(ctx, n_s, d, repeat, 0.5);
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
-    HELD(mo_tensor) *G = draw(ctx, 5, 3, 5, 4);
-    mo_tensor *grads[2][4], *logits[2];
-    for (int form = 0; form < 2; form++) {
-        logits[form] = ridge_logits(t, in.of, form ? MO_RIDGE_PRIMAL : MO_RIDGE_DUAL);
-        mo_grad(t, &logits[form], &G, 1, in.of, grads[form], 4, MO_RETAIN);
-    }
-    assert_true(mo_ok(ctx));
-    assert_true(largest_difference(logits[0], logits[1]) < 1e-9);
-    for (int i = 0; i < 4; i++)
-        assert_true(largest_difference(grads[0][i], grads[1][i]) < 1e-9);
-}
-
-TEST_OF(ridge_dual_equals_primal_in_value_and_gradient, mo_context *ctx) {
-    compare_forms(ctx, 6, 11, 6);   /* n_s < d + 1 */
-    compare_forms(ctx, 12, 11, 12); /* n_s = d + 1 */
-    compare_forms(ctx, 40, 11, 40); /* n_s > d + 1 */
-    compare_forms(ctx, 10, 7, 4);   /* repeated rows */
-    compare_forms(ctx, 1, 7, 1);
-}
 
 TEST_OF(ridge_names_itself_where_its_labels_do_not_fit, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
@@ -77,8 +29,7 @@ TEST_OF(a_weight_of_a_row_counts_equal_rows, mo_context *ctx) {
     for (size_t h = 0; h < sizeof heads / sizeof *heads; h++)
         for (int64_t d = 4; d <= 20; d += 16) {
             HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-            HELD(mo_tensor) *Z = draw(ctx, ROWS, d, ROWS, 1);
-            mo_tensor *parameters[1], *W[2], *b[2];
+            mo_tensor *Z = drawn(t, MO_F64, 1, 2, (int64_t[]){ROWS, d}), *parameters[1], *W[2], *b[2];
             double Y[ROWS * 3] = {0}, many_Z[SEVERAL * 20], many_Y[SEVERAL * 3] = {0};
             for (int i = 0, at = 0; i < ROWS; i++) {
                 Y[i * 3 + i % 3] = 1;

@@ -1,8 +1,5 @@
 /* tests/models/test_mixture.c - the mixture of kernels against its formulas in plain loops, with a fit of its own for
  * every left-out support row. */
-
-#include <math.h>
-
 #include "models/heads/heads.h"
 #include "models/model.h"
 #include "tests/largest_difference.h"

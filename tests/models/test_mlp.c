@@ -1,8 +1,5 @@
 /* tests/models/test_mlp.c - the head "mlp": what it can fit, its symmetries, its memory on the tape, and its learned
  * parameters. */
-
-#include <math.h>
-
 #include "tests/scratch.h"
 
 enum { LR = 0, STEPS, W1, B1 };

@@ -1,7 +1,4 @@
 /* tests/models/test_mochi.c - the whole model: names, first values, loading, errors. tests/golden has its values. */
-
-#include <math.h>
-
 #include "tests/scratch.h"
 
 enum { DIM = 6 };

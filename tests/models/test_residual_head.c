@@ -2,8 +2,6 @@
  * form if there is one. */
 #include "tests/largest_difference.h"
 
-#include <math.h>
-
 /* F = X^T (X W - Y) + lambda W, which is 0 at the ridge with a penalised bias. */
 static mo_tensor *ridge_residual(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
     mo_tensor *X = mo_append_ones(t, Zs), *error = mo_sub(t, mo_matmul(t, X, W), Ys);

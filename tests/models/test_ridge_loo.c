@@ -1,7 +1,4 @@
 /* tests/models/test_ridge_loo.c - leave-one-out predictions against separate fits, also for rows with copies. */
-
-#include <math.h>
-
 #include "models/heads/heads.h"
 #include "models/model.h"
 #include "tests/largest_difference.h"

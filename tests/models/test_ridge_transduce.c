@@ -3,8 +3,6 @@
 #include "tests/largest_difference.h"
 #include "tests/mixture_rows.h"
 
-#include <math.h>
-
 enum { DIM = 3, C = 3, WIDTH = DIM + 1, SUPPORT = 7, ROUNDS = 4, N = 26 };
 
 static const int64_t label[SUPPORT] = {0, 1, 2, 0, 1, 2, 0};

@@ -3,8 +3,6 @@
 #include "tests/models/drawn_episode.h"
 #include "tests/worst_of.h"
 
-#include <math.h>
-
 enum { DIM = 6, ROWS = 23, GRAPHS = 5, MAX_PARAMETERS = 64 };
 
 static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {

@@ -3,8 +3,6 @@
 #include "tensor/storage.h"
 #include "tests/scratch.h"
 
-#include <math.h>
-
 /* ---- forwards, as graph code ---- */
 
 static void write_output(mo_call *c, int i, mo_tensor *Y) {

@@ -7,8 +7,6 @@
 #include "train/inside.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MOST_RANKS = 40 };
 

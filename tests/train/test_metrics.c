@@ -2,8 +2,6 @@
  * scikit-learn 1.9 and scipy 1.17, against their definitions, and against values computed by hand. */
 #include "tests/scratch.h"
 
-#include <math.h>
-
 /* Scores with ties, within a list and between the lists. */
 static const double pos[] = {2.6, -2.0, 1.0, 0.0, 0.1, 0.4, -1.4, 0.4, -0.3, 3.9, 0.8, 0.2};
 static const double neg[] = {

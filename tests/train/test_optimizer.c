@@ -3,8 +3,6 @@
 #include "tests/scratch.h"
 #include "train/run/optimizer.h"
 
-#include <math.h>
-
 enum { N = 2, ROWS = 3, COLUMNS = 5, SIZE = ROWS * COLUMNS };
 
 static const mo_adamw_options defaults = {

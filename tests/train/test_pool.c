@@ -42,14 +42,6 @@ static mo_task draw_task(mo_pool *pool, mo_tape *t, uint64_t number, mo_family_o
     return source->task;
 }
 
-TEST_OF(several_a_step_take_links_nodes_graphs_in_turn, scratch *s) {
-    HELD(mo_pool) *pool = planted_pool(s->ctx);
-    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
-    static const mo_task order[] = {MO_TASK_LP, MO_TASK_NC, MO_TASK_GC};
-    for (uint64_t number = 0; number < 9; number++)
-        assert_int_equal(draw_task(pool, t, number, MO_FAMILY_IN_TURN), order[number % 3]);
-}
-
 TEST_OF(families_are_drawn_by_their_weights, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);

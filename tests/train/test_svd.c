@@ -1,15 +1,12 @@
 /* tests/train/test_svd.c - the truncated SVD of graphs with awkward spectra (multiple, paired, missing, dense) against
  * dense eigenvalues, of attribute matrices, tall, wide and rank-deficient, and the orthonormal bases that it is made
- * of; equal bits; refusals. */
+ * of; refusals. Whole runs (test_trainer.c, tests/cli/train.cases) have equal bits at any thread count. */
 #include "tensor/storage.h"
 #include "tests/scratch.h"
 #include "tests/sparse_svd.h"
 #include "tests/worst_of.h"
 #include "train/svd/svd.h"
 #include "train/svd/svd_parts.h"
-
-#include <float.h>
-#include <math.h>
 
 /* An SVD of an [n, m] matrix with r columns, on the host, in double. */
 typedef struct result {
@@ -327,34 +324,7 @@ TEST_OF(missing_rank_is_filled_up, scratch *s) {
     }
 }
 
-/* ---- repetition and refusals ---- */
-
-static float *bits_of(int threads, int64_t n, uint64_t seed, size_t *bytes) {
-    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-    HELD_MEMORY edges *e = calloc(1, sizeof *e);
-    mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 3);
-    for (int k = 0; k < 12000; k++)
-        add(e, mo_random_below(&r, n), mo_random_below(&r, n));
-    HELD(mo_csr) *A = adjacency_of(ctx, n, e, MO_F32);
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-    mo_tensor *U, *S, *V;
-    assert_int_equal(sparse_svd(t, A, 60, 2, seed, &U, &S, &V, NULL), MO_OK);
-    *bytes = (size_t)(2 * n + 1) * 60 * sizeof(float);
-    float *all = malloc(*bytes);
-    mo_tensor_read(
-        mo_concat(t, (mo_tensor *[]){U, mo_reshape(t, S, 2, (int64_t[]){1, 60}), V}, 3, MO_AXIS(0)), all, *bytes);
-    expect_ok(ctx);
-    return all;
-}
-
-TEST(threads_change_no_bit_and_seeds_do) {
-    size_t bytes;
-    HELD_MEMORY float *one = bits_of(1, 3000, 1, &bytes), *two = bits_of(2, 3000, 1, &bytes),
-                      *again = bits_of(2, 3000, 1, &bytes), *other = bits_of(2, 3000, 2, &bytes);
-    assert_memory_equal(one, two, bytes);
-    assert_memory_equal(two, again, bytes);
-    assert_true(memcmp(one, other, bytes) != 0);
-}
+/* ---- refusals, size and memory ---- */
 
 TEST_OF(wrong_ranks_and_values_that_are_not_finite_are_refused, scratch *s) {
     double X[] = {1, 2, 3, 4, 5, 6, 7, 8, NAN, 10, 11, 12};

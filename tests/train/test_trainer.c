@@ -1,5 +1,5 @@
-/* tests/train/test_trainer.c - runs: they repeat bit for bit at any thread count, resume at their last step, and leave
- * the user's files alone. */
+/* tests/train/test_trainer.c - runs: they repeat bit for bit at any thread count, and leave the user's files alone.
+ * test_run_faults.c stops and resumes them at every call. */
 #include "tests/training_run.h"
 
 #include <errno.h>
@@ -20,21 +20,6 @@ TEST_OF(thread_count_changes_no_bit, scratch *s) {
             const char *b = scratch_folder(s, "b");
             run_until(&o, b, false, o.steps);
             assert_same_run(a, b);
-        }
-    }
-}
-
-TEST_OF(stopped_and_resumed_equals_uninterrupted, scratch *s) {
-    for (int blocks = 0; blocks < 2; blocks++) {
-        run_options o = usual_run;
-        o.max_rows = blocks ? 7 : 0;
-        const char *whole = scratch_folder(s, "whole");
-        run_until(&o, whole, false, o.steps);
-        for (int64_t stop = 1; stop < o.steps; stop++) {
-            const char *parts = scratch_folder(s, "parts");
-            run_until(&o, parts, false, stop);
-            run_until(&o, parts, true, o.steps);
-            assert_same_run(whole, parts);
         }
     }
 }

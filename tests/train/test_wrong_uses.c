@@ -3,8 +3,6 @@
  * foreign tensors and gradients of nothing are in test_ops_inputs.c, test_values.c, test_tape.c and test_autograd.c. */
 #include "tests/scratch.h"
 
-#include <math.h>
-
 typedef struct use {
     mo_context *ctx;
     mo_tape *t;

@@ -4,8 +4,6 @@
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
 
-#include <math.h>
-
 enum { LISTED = 8, KNOWN = 3 };
 
 /* Updates the posterior covariance k [N, N] of the logits for a label of i: k_ab -= k_ai k_bi / (1 + k_ii). */

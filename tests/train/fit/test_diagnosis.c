@@ -1,8 +1,6 @@
 /* tests/train/fit/test_diagnosis.c - how the geometry of embeddings affects prototypes, on the paper's examples. */
 #include "tests/labelled_rows.h"
 
-#include <math.h>
-
 static mo_diagnosis diagnose(scratch *s, int64_t n, int64_t d, const double *z, const int64_t *y, double epsilon) {
     HELD(mo_embeddings) *E = embeddings_of(s->ctx, MO_F64, n, d, z, y);
     mo_diagnosis x = {0};

@@ -1,8 +1,6 @@
 /* tests/train/fit/test_fit_split.c - a user's own split, the outcomes of heads on it, and confusion matrices. */
 #include "tests/labelled_rows.h"
 
-#include <math.h>
-
 /* Rows 0 .. 7 with the labels 5, none, 9, 9, 5, none, 7, 5. */
 static mo_embeddings *eight_rows(scratch *s) {
     return embeddings_of(

@@ -1,8 +1,6 @@
 /* tests/train/fit/test_scaling.c - rows scaled by their support, against rows scaled by the test. */
 #include "tests/labelled_rows.h"
 
-#include <math.h>
-
 enum { LEARNED = 24 };
 
 static double z[N * D]; /* column 2 is constant in the first LEARNED rows */

@@ -3,9 +3,6 @@
  * hold. */
 #include "tests/scratch.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 typedef struct corpus {
     scratch *s;
     char *line[2000];
