@@ -128,29 +128,6 @@ TEST_OF(million_nodes_take_linear_time_and_no_stack, toy *y) {
     assert_true(whole < 8 * 4 * eighth); /* the ratio is 8 if time is linear, 64 if it is quadratic */
 }
 
-/* A step of fixed shapes: a forward of 20 layers, second order, and a backward. */
-static void take_step(mo_tape *t, mo_tensor *a, mo_tensor *b) {
-    mo_tensor *x = a, *g;
-    for (int i = 0; i < 20; i++)
-        x = toy_add(t, toy_mul(t, x, b), a);
-    assert_int_equal(mo_grad(t, &x, NULL, 1, &b, &g, 1, MO_CREATE_GRAPH), MO_OK);
-    assert_int_equal(mo_backward(t, toy_sum(t, toy_mul(t, g, x))), MO_OK);
-    mo_tape_reset(t);
-}
-
-TEST_OF(second_step_allocates_nothing, toy *y) {
-    int64_t n = 16000; /* 128 KB per tensor: the first step needs many slabs */
-    HELD(mo_tensor) *a = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n));
-    HELD(mo_tensor) *b = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n));
-    take_step(y->t, a, b);
-    mo_counters first = mo_context_counters(y->ctx);
-    for (int i = 0; i < 5; i++)
-        take_step(y->t, a, b);
-    mo_counters later = mo_context_counters(y->ctx);
-    assert_int_equal(later.allocations, first.allocations);
-    assert_int_equal(later.bytes_live, first.bytes_live);
-}
-
 /* Returns the peak of bytes in the backward of a chain of products. */
 static int64_t peak_of_chain(int layers, bool eval) {
     HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1});
