@@ -136,12 +136,16 @@ static inline const char *scratch_folder(scratch *s, const char *name) {
     return s->path;
 }
 
-/* Writes a file into the folder and returns its path. */
-static inline const char *scratch_write(scratch *s, const char *name, const void *data, size_t n) {
-    FILE *file = fopen(scratch_path(s, name), "wb");
+static inline void write_bytes(const char *path, const void *data, size_t n) {
+    FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(data, 1, n, file), n);
     assert_int_equal(fclose(file), 0);
+}
+
+/* Writes a file into the folder and returns its path. */
+static inline const char *scratch_write(scratch *s, const char *name, const void *data, size_t n) {
+    write_bytes(scratch_path(s, name), data, n);
     return s->path;
 }
 

@@ -94,6 +94,16 @@ static inline bytes run_file(const char *folder, const char *name) {
     return read_bytes(path);
 }
 
+/* Removes all files of a run but run.json, as for a run whose first save was cut short. */
+static inline void leave_run_json(const char *folder) {
+    static const char *const later[] = {"log.jsonl", "checkpoint.safetensors", "checkpoint.previous.safetensors"};
+    char path[600];
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, later[i]);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
 /* The log without its times. */
 static inline bytes run_log(const char *folder) {
     bytes log = run_file(folder, "log.jsonl"), timeless = {0};

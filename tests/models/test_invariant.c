@@ -1,6 +1,7 @@
 /* tests/models/test_invariant.c - the invariant encoder: gradients hold, rows that do not fit are named, a run can be
  * repeated and resumed bit for bit. */
 #include "tests/models/drawn_episode.h"
+#include "tests/train/eval_table.h"
 
 /* ---- columns beyond the rank ---- */
 
@@ -76,7 +77,7 @@ TEST_OF(rows_that_do_not_fit_are_named, scratch *s) {
     assert_true(mo_is_null(mo_model_logits(t, model, &e, NULL)));
     assert_failed(s->ctx, MO_INVALID, PARTS("blocks"));
     e.rows[0].name = "blocks";
-    e.rows[1].tensor = draw(t, MO_F32, 2, (int64_t[]){2, WIDTH + 1}, 2);
+    e.rows[1].tensor = drawn(t, MO_F32, 2, 2, (int64_t[]){2, WIDTH + 1});
     assert_true(mo_is_null(mo_model_logits(t, model, &e, NULL)));
     assert_failed(s->ctx, MO_INVALID, PARTS("invariant: expected blocks [2, 4, n, d]", "[2, 6]"));
     mo_invariant_options bad = {.hops = 99, .smoothing = 0.1};
@@ -99,18 +100,7 @@ TEST_OF(a_pool_of_the_other_form_is_refused, scratch *s) {
 
 /* ---- all nodes, all graphs ---- */
 
-typedef struct figures {
-    int n;
-    double mean[4];
-} figures;
-
-static void keep_mean(const mo_eval_row *row, void *state) {
-    figures *f = state;
-    assert_true(f->n < 4);
-    f->mean[f->n++] = row->mean;
-}
-
-static mo_code evaluate(mo_context *ctx, const mo_source *source, mo_model *model, int64_t max_rows, figures *f) {
+static mo_code evaluate(mo_context *ctx, const mo_source *source, mo_model *model, int64_t max_rows, table *f) {
     mo_candidate c[] = {{.features = "random", .model = model, .head = &mo_head_ridge},
         {.features = "random+T", .model = model, .head = &mo_head_ridge, .transductive = true}};
     mo_eval_options o = {.protocol = MO_PROTOCOL_EPISODE,
@@ -121,15 +111,15 @@ static mo_code evaluate(mo_context *ctx, const mo_source *source, mo_model *mode
         .seeds = 1,
         .seed = 3,
         .max_rows = max_rows};
-    *f = (figures){0};
-    return mo_evaluate(ctx, source, c, 2, &o, keep_mean, f);
+    *f = (table){0};
+    return mo_evaluate(ctx, source, c, 2, &o, keep_row, f);
 }
 
 TEST_OF(the_transductive_readout_is_a_candidate_on_nodes_and_graphs, scratch *s) {
     HELD(mo_pool) *pool = pool_of_copies(s->ctx, NULL), *nodes = planted_pool(s->ctx);
     HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     HELD(mo_model) *mochi = planted_model(s->ctx, 1);
-    figures whole, parts;
+    table whole, parts;
     mo_pool_add(pool, planted_set(s->ctx, "rings", 60, 2), 0);
     assert_int_equal(mo_pool_size(pool), 3);
     for (int i = 0; i < mo_pool_size(pool); i++) {
@@ -138,8 +128,8 @@ TEST_OF(the_transductive_readout_is_a_candidate_on_nodes_and_graphs, scratch *s)
             assert_int_equal(evaluate(s->ctx, source, model, 0, &whole), MO_OK);
             assert_int_equal(evaluate(s->ctx, source, model, 7, &parts), MO_OK);
             assert_int_equal(whole.n, 4);
-            assert_memory_equal(whole.mean, parts.mean, sizeof whole.mean);
-            assert_true(whole.mean[2] > 100.0 / 3);
+            assert_same_means(&whole, &parts);
+            assert_true(whole.row[2].mean > 100.0 / 3);
         } else {
             assert_int_equal(evaluate(s->ctx, source, model, 0, &whole), MO_UNSUPPORTED);
             assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("no transductive readout of copies:lp"));

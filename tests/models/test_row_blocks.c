@@ -1,7 +1,6 @@
 /* tests/models/test_row_blocks.c - encoding in blocks of rows: the loss and the gradients equal those without blocks,
  * also with dropout, and need only the memory of one block. */
 #include "tests/models/drawn_episode.h"
-#include "tests/worst_of.h"
 
 enum { DIM = 6, ROWS = 23, GRAPHS = 5, MAX_PARAMETERS = 64 };
 
@@ -27,7 +26,7 @@ static void put_index(mo_tape *t, mo_named *hops) {
 static mo_episode node_rows(mo_tape *t, mo_dtype real, mo_task task) {
     mo_episode e = {.task = task, .classes = 2, .n_rows = 1};
     bool graphs = task == MO_TASK_GC;
-    e.rows[0] = (mo_named){"hops", draw(t, real, 3, (int64_t[]){4, ROWS, DIM}, 1), NULL};
+    e.rows[0] = (mo_named){"hops", drawn(t, real, 1, 3, (int64_t[]){4, ROWS, DIM}), NULL};
     for (int end = 0; end < (task == MO_TASK_LP ? 2 : 1); end++) {
         e.support[end] = integers(t, 3, graphs ? (int64_t[]){0, 1, 3} : (int64_t[]){0, 21 - end, 7});
         e.query[end] = integers(t, 2, graphs ? (int64_t[]){4, 2} : (int64_t[]){12, 3 + end});
@@ -141,7 +140,7 @@ TEST_OF(the_largest_encoder_has_room, scratch *s) {
     HELD(mo_model) *m = mo_mochi_create(s->ctx, MO_F64, &o, 1);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);
-    e.rows[0].tensor = draw(t, MO_F64, 3, (int64_t[]){13, ROWS, DIM}, 1);
+    e.rows[0].tensor = drawn(t, MO_F64, 1, 3, (int64_t[]){13, ROWS, DIM});
     e.max_rows = 4;
     assert_int_equal(mo_backward(t, mo_model_loss(t, m, &e, NULL, NULL)), MO_OK);
 }

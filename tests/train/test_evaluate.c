@@ -1,28 +1,8 @@
 /* tests/train/test_evaluate.c - evaluation on graphs with a known answer: planted classes are found, unpredictable
  * links are not, and encoding all rows once gives the same result as encoding each episode's. */
 #include "tests/planted.h"
+#include "tests/train/eval_table.h"
 #include "train/evaluation/evaluation.h"
-
-enum { MAX_ROWS = 256 };
-
-typedef struct table {
-    int n;
-    mo_eval_row row[MAX_ROWS];
-} table;
-
-static void keep_row(const mo_eval_row *row, void *state) {
-    table *t = state;
-    assert_true(t->n < MAX_ROWS);
-    t->row[t->n++] = *row;
-}
-
-static double mean_of(const table *t, const char *features, int64_t k, const char *metric) {
-    for (int i = 0; i < t->n; i++)
-        if (!strcmp(t->row[i].features, features) && t->row[i].k == k && !strcmp(t->row[i].metric, metric))
-            return t->row[i].mean;
-    fail_msg("no row %s, k = %lld, %s", features, (long long)k, metric);
-    return NAN;
-}
 
 static const int64_t shots[] = {4, 16};
 

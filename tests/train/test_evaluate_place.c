@@ -2,6 +2,7 @@
  * and on disk; and if the pool changes during a run, episodes planned ahead change too. Runs on the device of
  * MOCHI_DEVICE. */
 #include "tests/device.h"
+#include "tests/train/eval_table.h"
 #include "tests/training_run.h"
 
 static mo_pool *pool_at(mo_context *ctx, mo_feature_form form, mo_feature_place place, const char *cache) {
@@ -21,25 +22,14 @@ static void expect_equal(const mo_tensor *X, const mo_tensor *Y) {
     assert_memory_equal(x, y, bytes);
 }
 
-typedef struct figures {
-    int n;
-    double mean[64];
-} figures;
-
-static void add_figure(const mo_eval_row *row, void *state) {
-    figures *f = state;
-    assert_true(f->n < 64);
-    f->mean[f->n++] = row->mean;
-}
-
-static figures evaluate(mo_context *ctx, const mo_source *source, mo_model *model) {
+static table evaluate(mo_context *ctx, const mo_source *source, mo_model *model) {
     const mo_candidate candidates[] = {{.features = "random", .model = model, .head = &mo_head_ridge},
         {.features = "hop", .hop = 2, .head = &mo_head_ridge, .lambda = 1}};
     const int64_t shots[] = {3};
     mo_eval_options o = {.n_shots = 1, .shots = shots, .seeds = 2, .seed = 3, .max_rows = 50};
-    figures f = {0};
-    if (mo_evaluate(ctx, source, candidates, 2, &o, add_figure, &f) != MO_OK)
-        fail_msg("%s", mo_context_status(ctx)->message);
+    table f = {0};
+    mo_evaluate(ctx, source, candidates, 2, &o, keep_row, &f);
+    expect_ok(ctx);
     return f;
 }
 
@@ -66,10 +56,8 @@ static void compare_sources(mo_context *ctx, mo_pool *here, mo_pool *there, mo_m
             if (b->task != MO_TASK_GC && !mo_has_example_rows(b))
                 assert_int_equal(mo_embed_hop_each(b, hop, 40, expect_block, X), MO_OK);
         }
-        figures f = evaluate(ctx, a, model), g = evaluate(ctx, b, model);
-        assert_int_equal(f.n, g.n);
-        assert_true(f.n > 0);
-        assert_memory_equal(f.mean, g.mean, (size_t)f.n * sizeof *f.mean);
+        table f = evaluate(ctx, a, model), g = evaluate(ctx, b, model);
+        assert_same_means(&f, &g);
     }
 }
 

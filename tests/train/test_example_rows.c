@@ -1,6 +1,7 @@
 /* tests/train/test_example_rows.c - rows of examples: sums made for one model, counts against a dense matrix, no leak
  * of the queried links, bad input. */
 #include "tests/copies.h"
+#include "tests/train/eval_table.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
 
@@ -13,8 +14,7 @@ static mo_tensor *embed_copies(mo_context *ctx, mo_model *model, bool for_model,
     o.place = disk ? MO_FEATURES_ON_DISK : MO_FEATURES_AUTO;
     o.reader = for_model ? model : NULL;
     source.features = mo_task_features_open(source.graph, MO_TASK_NC, NULL, &o);
-    if (!source.features)
-        fail_msg("%s", mo_context_status(ctx)->message);
+    expect_ok(ctx);
     assert_true(for_model == (mo_arrays_find(source.features->arrays, "mixed") != NULL));
     mo_tensor *Z = mo_embed_all(model, &source, 7);
     expect_ok(ctx);
@@ -164,8 +164,7 @@ TEST_OF(test_links_are_standardised_by_the_rows_that_heads_are_fitted_on, scratc
     int64_t test[2][MOST_PAIRS], fitted[MOST_PAIRS];
     const mo_link_test t = every_third(links, test, fitted);
     HELD(mo_features) *f = mo_link_test_features(&source, &t);
-    if (!f)
-        fail_msg("%s", mo_context_status(s->ctx)->message);
+    expect_ok(s->ctx);
     static const char *const names[] = {"blocks", "extras", "walks", "matches"};
     for (int i = 0; i < 4; i++)
         assert_standardised(f->arrays, names[i], fitted, t.n_reference);
@@ -188,10 +187,6 @@ TEST_OF(test_links_are_standardised_by_the_rows_that_heads_are_fitted_on, scratc
     mo_features_release(source.features);
 }
 
-static void keep_mean(const mo_eval_row *row, void *state) {
-    *(double *)state = row->mean;
-}
-
 /* A head that records the mean of the support's rows [n_s, 1]; its logits are 0. */
 static double support_mean;
 static mo_tensor *logits_of_spy(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
@@ -208,16 +203,12 @@ TEST_OF(an_evaluation_standardises_links_by_its_support, scratch *s) {
     mo_pool_add(pool, planted_graph(s->ctx, "links", 200, 2, 0.15, 0.02, 4), 1u << MO_TASK_LP);
     const mo_source *source = mo_pool_source(pool, 0);
     mo_candidate c = {.features = "x0", .head = &spy};
-    double n = (double)source->links->n_positive, auc;
+    double n = (double)source->links->n_positive;
+    table t = {0};
     mo_eval_options eval = {.n_shots = 1, .shots = (const int64_t[]){(int64_t)(n - round(5 * n / 7))}, .seeds = 1};
     assert_int_equal(source->links->n_negative, source->links->n_positive);
-    assert_int_equal(mo_evaluate(s->ctx, source, &c, 1, &eval, keep_mean, &auc), MO_OK);
+    assert_int_equal(mo_evaluate(s->ctx, source, &c, 1, &eval, keep_row, &t), MO_OK);
     assert_float_equal(support_mean, 0, 1e-4);
-}
-
-static void keep_auc(const mo_eval_row *row, void *state) {
-    if (!strcmp(row->metric, "auc"))
-        *(double *)state = row->mean;
 }
 
 /* The untrained encoder on links of a random graph, which nothing but the links themselves predicts; test_evaluate.c
@@ -229,9 +220,9 @@ TEST_OF(links_that_nothing_predicts_are_not_predicted, scratch *s) {
     HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
     mo_eval_options eval = {.n_shots = 1, .shots = (const int64_t[]){200}, .seeds = 3, .seed = 1};
-    double auc = NAN;
-    assert_int_equal(mo_evaluate(s->ctx, mo_pool_source(pool, 0), &c, 1, &eval, keep_auc, &auc), MO_OK);
-    assert_true(fabs(auc - 50) < 6);
+    table t = {0};
+    assert_int_equal(mo_evaluate(s->ctx, mo_pool_source(pool, 0), &c, 1, &eval, keep_row, &t), MO_OK);
+    assert_true(fabs(mean_of(&t, "random", 200, "auc") - 50) < 6);
 }
 
 /* Blocks bound the memory of an episode of example rows; figures stay the same. */
@@ -242,7 +233,7 @@ TEST_OF(an_evaluation_encodes_in_blocks, scratch *s) {
     HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
     for (int task = 0; task < 2; task++) {
-        double mean[2];
+        table t[2] = {{0}};
         int64_t peak[2];
         for (int i = 0; i < 2; i++) {
             mo_eval_options eval = {.protocol = MO_PROTOCOL_SPLIT,
@@ -251,10 +242,12 @@ TEST_OF(an_evaluation_encodes_in_blocks, scratch *s) {
                 .seeds = 2,
                 .max_rows = i ? 16 : 0};
             mo_context_reset_peaks(s->ctx);
-            assert_int_equal(mo_evaluate(s->ctx, mo_pool_source(pool, task), &c, 1, &eval, keep_mean, &mean[i]), MO_OK);
+            assert_int_equal(mo_evaluate(s->ctx, mo_pool_source(pool, task), &c, 1, &eval, keep_row, &t[i]), MO_OK);
             peak[i] = mo_context_counters(s->ctx).tape_peak;
         }
-        assert_true(fabs(mean[0] - mean[1]) < 1e-3 && peak[1] < peak[0]);
+        for (int i = 0; i < t[0].n; i++)
+            assert_true(fabs(t[0].row[i].mean - t[1].row[i].mean) < 1e-3);
+        assert_true(t[0].n > 0 && peak[1] < peak[0]);
     }
 }
 

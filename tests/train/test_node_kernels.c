@@ -124,30 +124,20 @@ static void draw_lists(int64_t n, int64_t a[N_A], int64_t b[N_B]) {
     a[5] = b[1] = b[8] = BARE;
 }
 
+/* Compares K with 1 + <x, y> of the rows of X [n, w] or, if `kept` is not 0, with 1 + exp(-|x - y|^2 / (2 kept)). */
 static void expect_kernel(
-    const char *name, const float *K, const double *X, int64_t w, const int64_t *a, const int64_t *b) {
+    const char *name, const float *K, const double *X, int64_t w, int kept, const int64_t *a, const int64_t *b) {
     for (int i = 0; i < N_A; i++)
         for (int j = 0; j < N_B; j++) {
-            double want = 1;
-            for (int64_t c = 0; c < w; c++)
-                want += X[a[i] * w + c] * X[b[j] * w + c];
+            double inner = 0, squares = 0;
+            for (int64_t c = 0; c < w; c++) {
+                inner += X[a[i] * w + c] * X[b[j] * w + c];
+                squares += pow(X[a[i] * w + c] - X[b[j] * w + c], 2);
+            }
+            double want = 1 + (kept ? exp(-squares / (2 * kept)) : inner);
             if (!(fabs(K[i * N_B + j] - want) < 1e-5))
                 fail_msg("%s: nodes %lld and %lld: expected %.7f, found %.7f", name, (long long)a[i], (long long)b[j],
                     want, (double)K[i * N_B + j]);
-        }
-}
-
-static void expect_gaussian(const float *K, const double *S, int kept, const int64_t *a, const int64_t *b) {
-    enum { C = MO_STRUCTURE_COLUMNS };
-    for (int i = 0; i < N_A; i++)
-        for (int j = 0; j < N_B; j++) {
-            double squares = 0;
-            for (int c = 0; c < C; c++)
-                squares += pow(S[a[i] * C + c] - S[b[j] * C + c], 2);
-            double want = 1 + exp(-squares / (2 * kept));
-            if (!(fabs(K[i * N_B + j] - want) < 1e-5))
-                fail_msg("S: nodes %lld and %lld: expected %.7f, found %.7f", (long long)a[i], (long long)b[j], want,
-                    (double)K[i * N_B + j]);
         }
 }
 
@@ -166,6 +156,7 @@ static void expect_experts(const mo_graph *graph, const mo_features *f, const ch
         double *X = NULL;
         assert_string_equal(name, names[e]);
         int64_t w = graph->features;
+        int kept = 0;
         if (!strcmp(name, "Xc"))
             X = attribute_expert(graph, 1, 0);
         else if (!strcmp(name, "PX"))
@@ -176,13 +167,12 @@ static void expect_experts(const mo_graph *graph, const mo_features *f, const ch
             X = neighbour_expert(graph), w = n;
         else if (!strcmp(name, "H"))
             X = hop_expert(graph, f), w = f->dim;
-        if (X)
-            expect_kernel(name, own, X, w, a, b);
         else {
             X = zeros(n * MO_STRUCTURE_COLUMNS);
-            int kept = structure_expert(graph, X);
-            expect_gaussian(own, X, kept, a, b);
+            kept = structure_expert(graph, X);
+            w = MO_STRUCTURE_COLUMNS;
         }
+        expect_kernel(name, own, X, w, kept, a, b);
     }
 }
 
@@ -392,7 +382,7 @@ TEST_OF(rows_of_a_user_are_an_expert, scratch *s) {
     assert_int_equal(mo_node_kernels_count(k), 3);
     assert_string_equal(mo_node_kernels_name(k, 2), "mine");
     assert_int_equal(mo_node_kernels_gram(k, a, N_A, b, N_B, K), MO_OK);
-    expect_kernel("mine", K + 2 * N_A * N_B, X, W, a, b);
+    expect_kernel("mine", K + 2 * N_A * N_B, X, W, 0, a, b);
     assert_int_equal(mo_node_kernels_add(k, "mine", rows, W), MO_INVALID);
     mo_clear_error(s->ctx);
     rows[3 * W + 2] = NAN;

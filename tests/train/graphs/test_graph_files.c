@@ -273,8 +273,7 @@ TEST_OF(those_that_come_with_the_library_are_read, scratch *s) {
         assert_true(mo_is_pool_file(lists[i].name));
         mo_pool_file *file = mo_pool_file_read(s->ctx, lists[i].name);
         mo_suite *suite = mo_suite_read(s->ctx, lists[i].name);
-        if (!file || !suite)
-            fail_msg("%s", mo_context_status(s->ctx)->message);
+        expect_ok(s->ctx);
         assert_int_equal(file->n, lists[i].graphs);
         assert_int_equal(suite->n, lists[i].tasks);
         for (int j = 0; j < suite->n; j++) /* no graph of the pool is one that the suite evaluates */
