@@ -55,16 +55,12 @@ TEST_AROUND(errors_name_the_callers_line, &ordinary) {
 }
 
 static double gradient_of_a_step(bool debug, double x) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1, .debug = debug});
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    mo_tensor *a = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){1, 1}, &x));
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1, .debug = debug});
+    HELD(mo_tensor) *a = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){1, 1}, &x));
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     for (int i = 0; i < 3; i++, mo_tape_reset(t))
         assert_int_equal(mo_backward(t, mo_logdet(t, mo_add(t, mo_gram(t, a), mo_exp(t, a)))), MO_OK);
-    double g = mo_item(mo_grad_of(a));
-    mo_tape_release(t);
-    mo_tensor_release(a);
-    assert_int_equal(mo_context_release(ctx), MO_OK);
-    return g;
+    return mo_item(mo_grad_of(a));
 }
 
 BARE_TEST(results_keep_their_bits) {

@@ -268,7 +268,8 @@ TEST_OF(centres_that_span_all_rows_lose_nothing, mo_context *ctx) {
     enum { ALL = 14 };
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     HELD(mo_tensor) *Z = draw(ctx, 3, (int64_t[]){1, ALL, D}, 0.5, 1), *Zq = draw(ctx, 3, (int64_t[]){1, Q, D}, 0.5, 2);
-    mo_tensor *Zm = mo_slice(t, Z, MO_AXIS(1), 0, N), *Y = labels(ctx, ALL, C), *Zmt = mo_transpose(t, Zm);
+    HELD(mo_tensor) *Y = labels(ctx, ALL, C);
+    mo_tensor *Zm = mo_slice(t, Z, MO_AXIS(1), 0, N), *Zmt = mo_transpose(t, Zm);
     mo_tensor *K = mo_scale(t, mo_matmul(t, Z, Zmt), 1, 1), *Km = mo_scale(t, mo_matmul(t, Zm, Zmt), 1, 1);
     mo_tensor *Kq = mo_scale(t, mo_matmul(t, Zq, Zmt), 1, 1);
     mo_expert_mixture mix = mixture_of(t, 1, NULL);
@@ -289,7 +290,6 @@ TEST_OF(centres_that_span_all_rows_lose_nothing, mo_context *ctx) {
         double T = mo_item(mo_sum(t, fit.factor, MO_ALL, MO_DROP_AXES));
         assert_true(largest_difference(combined(t, Kq, fit.learned), mo_scale(t, expected, T, 0)) < 5e-3 * T);
     }
-    mo_tensor_release(Y);
 }
 
 /* in: rows [2, 12, D], log lambda. */
@@ -319,8 +319,8 @@ static mo_tensor *head_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tenso
 TEST_OF(the_head_is_the_mixture_of_one_kernel, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     for (int64_t d = 4; d <= 12; d += 8) {
-        mo_tensor *Z = draw(ctx, 2, (int64_t[]){N + Q, d}, 0.5, 1), *Y = one_hot_labels(t);
-        mo_tensor *K = mo_scale(t, mo_gram(t, Z), 1, 1);
+        HELD(mo_tensor) *Z = draw(ctx, 2, (int64_t[]){N + Q, d}, 0.5, 1);
+        mo_tensor *Y = one_hot_labels(t), *K = mo_scale(t, mo_gram(t, Z), 1, 1);
         mo_tensor *columns = mo_slice(t, K, MO_AXIS(1), 0, N);
         mo_tensor *Ks = mo_with_axis(t, mo_slice(t, columns, MO_AXIS(0), 0, N), MO_AXIS(0), 1);
         mo_tensor *Kq = mo_with_axis(t, mo_slice(t, columns, MO_AXIS(0), N, N + Q), MO_AXIS(0), 1);
@@ -329,7 +329,6 @@ TEST_OF(the_head_is_the_mixture_of_one_kernel, mo_context *ctx) {
         mo_tensor *expected = combined(t, Kq, mo_kernel_mixture(t, Ks, Y, &mix).learned);
         mo_tensor *got = head_logits(t, mo_slice(t, Z, MO_AXIS(0), 0, N), Y, mo_slice(t, Z, MO_AXIS(0), N, N + Q));
         assert_true(largest_difference(got, expected) < 1e-9);
-        mo_tensor_release(Z);
     }
     assert_true(mo_ok(ctx));
 }

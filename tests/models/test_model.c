@@ -70,10 +70,9 @@ static bool compare_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examp
     size_t row = (size_t)mo_dim(Z, 1) * sizeof(float);
     assert_int_equal(first, v->rows);
     assert_int_equal(examples, mo_dim(v->all, 0));
-    float *x = malloc((size_t)mo_dim(Z, 0) * row);
+    float *x = test_memory((size_t)mo_dim(Z, 0) * row);
     assert_int_equal(mo_tensor_read(Z, x, (size_t)mo_dim(Z, 0) * row), MO_OK);
     assert_memory_equal(x, (const char *)mo_tensor_view(v->all).data + (size_t)first * row, (size_t)mo_dim(Z, 0) * row);
-    free(x);
     v->rows += mo_dim(Z, 0);
     return ++v->blocks != v->most;
 }

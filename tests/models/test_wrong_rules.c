@@ -544,18 +544,16 @@ TEST_OF(special_inputs_hide_nothing, mo_context *ctx) {
     const rule power = {"the power", &cube, cube_power, 1, 0, NULL}, right = {NULL, &cube, cube_right, 1, 0, NULL};
     const rule half = {"half", &form, form_half, 3, 0, NULL}, whole = {NULL, &form, form_right, 3, 0, NULL};
     for (int i = 0; i < 3; i++) {
-        mo_tensor *in[2] = {mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){3, 3}, values[i])),
-            mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){3, 1}, x))};
-        expect_caught(ctx, &right, in, false);
-        expect_caught(ctx, &power, in, true);
-        expect_caught(ctx, &whole, in, false);
-        expect_caught(ctx, &half, in, true);
+        HELD(leaves) in = {{mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){3, 3}, values[i])),
+            mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){3, 1}, x))}};
+        expect_caught(ctx, &right, in.of, false);
+        expect_caught(ctx, &power, in.of, true);
+        expect_caught(ctx, &whole, in.of, false);
+        expect_caught(ctx, &half, in.of, true);
         double after[9];
-        mo_tensor_read(in[0], after, sizeof after);
+        mo_tensor_read(in.of[0], after, sizeof after);
         assert_memory_equal(after, values[i], sizeof after);
-        assert_true(mo_needs_grad(in[0]) && mo_needs_grad(in[1]));
-        for (int k = 0; k < 2; k++)
-            mo_tensor_release(in[k]);
+        assert_true(mo_needs_grad(in.of[0]) && mo_needs_grad(in.of[1]));
     }
 }
 
@@ -568,18 +566,17 @@ static void cubic(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, i
 
 TEST_OF(functions_are_checked_like_ops, mo_context *ctx) {
     const double x[] = {2, 3, -1, 0.5};
-    HELD(mo_tensor) *first = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, x)),
-                    *second = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, x + 2));
-    mo_tensor *in[] = {first, second};
+    HELD(leaves) in = {{mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, x)),
+        mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, x + 2))}};
     bool cut = false;
     for (int order = 0; order <= 2; order++)
-        expect_pass(mo_check_function(ctx, cubic, &cut, in, 2, 1, order, 1e-7, 5));
+        expect_pass(mo_check_function(ctx, cubic, &cut, in.of, 2, 1, order, 1e-7, 5));
     cut = true;
-    mo_check_result r = mo_check_function(ctx, cubic, &cut, in, 2, 1, 1, 1e-7, 5);
+    mo_check_result r = mo_check_function(ctx, cubic, &cut, in.of, 2, 1, 1, 1e-7, 5);
     assert_false(r.pass);
     assert_non_null(strstr(r.worst, "input 0"));
     /* jvp and vjp have the same wrong Jacobian, so the certificate, which compares them, passes */
-    expect_pass(mo_check_function(ctx, cubic, &cut, in, 2, 1, 0, 1e-10, 5));
+    expect_pass(mo_check_function(ctx, cubic, &cut, in.of, 2, 1, 0, 1e-10, 5));
 }
 
 /* Calls mo_grad in its input, so it fails if the input needs no gradient. */
@@ -590,17 +587,15 @@ static void inner_gradient(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor
 }
 
 TEST(graph_code_may_take_gradients_itself) {
-    mo_tensor *in[2];
+    HELD(leaves) in = {{NULL}};
     for (int i = 0; i < 2; i++)
-        in[i] = mo_require_grad(mo_tensor_create_from(*state, MO_F64, 1, (int64_t[]){3}, (double[]){1, 2, i}));
+        in.of[i] = mo_require_grad(mo_tensor_create_from(*state, MO_F64, 1, (int64_t[]){3}, (double[]){1, 2, i}));
     for (int cut = 0; cut < 2; cut++) {
         bool is_cut = cut;
-        mo_check_result c = mo_check_function(*state, inner_gradient, &is_cut, in, 2, 1, 2, 1e-5, 0);
+        mo_check_result c = mo_check_function(*state, inner_gradient, &is_cut, in.of, 2, 1, 2, 1e-5, 0);
         if (c.pass == cut)
             fail_msg("%s: %s", cut ? "cut" : "right", c.worst);
     }
-    for (int i = 0; i < 2; i++)
-        mo_tensor_release(in[i]);
 }
 
 TEST_OF(inputs_that_need_no_gradient_are_no_pass, mo_context *ctx) {

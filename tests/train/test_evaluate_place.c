@@ -122,8 +122,9 @@ TEST_OF(a_pool_that_changes_is_planned_anew, scratch *s) {
 TEST(features_are_made_in_full_precision) {
     if (test_device() != MO_CUDA)
         skip("the math modes of features are tried on a GPU");
-    mo_context *full = device_context(MO_CUDA), *rounded;
-    rounded = mo_context_create(&(mo_context_options){.device = MO_CUDA, .threads = 1, .math = MO_MATH_BF16});
+    HELD(mo_context) *full = device_context(MO_CUDA);
+    HELD(mo_context) *rounded =
+        mo_context_create(&(mo_context_options){.device = MO_CUDA, .threads = 1, .math = MO_MATH_BF16});
     for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
         HELD(mo_pool) *a = pool_at(full, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
         HELD(mo_pool) *b = pool_at(rounded, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
@@ -133,8 +134,6 @@ TEST(features_are_made_in_full_precision) {
                 expect_equal(x->items[k].tensor, y->items[k].tensor);
         }
     }
-    mo_context_release(full);
-    mo_context_release(rounded);
 }
 
 int main(void) {

@@ -9,17 +9,16 @@
  * folder where the rows stay, or NULL. */
 static mo_tensor *embed_copies(mo_context *ctx, mo_model *model, bool for_model, const char *disk) {
     mo_feature_options o = example_features(disk);
-    mo_source source = {.graph = graph_of_copies(ctx), .task = MO_TASK_NC};
+    HELD(mo_graph) *graph = graph_of_copies(ctx);
     o.dim = 80; /* one slab of columns and a part of another */
     o.place = disk ? MO_FEATURES_ON_DISK : MO_FEATURES_AUTO;
     o.reader = for_model ? model : NULL;
-    source.features = mo_task_features_open(source.graph, MO_TASK_NC, NULL, &o);
+    HELD(mo_features) *f = mo_task_features_open(graph, MO_TASK_NC, NULL, &o);
     expect_ok(ctx);
-    assert_true(for_model == (mo_arrays_find(source.features->arrays, "mixed") != NULL));
+    assert_true(for_model == (mo_arrays_find(f->arrays, "mixed") != NULL));
+    mo_source source = {.graph = graph, .task = MO_TASK_NC, .features = f};
     mo_tensor *Z = mo_embed_all(model, &source, 7);
     expect_ok(ctx);
-    mo_features_release(source.features);
-    mo_graph_release(source.graph);
     return Z;
 }
 
@@ -159,8 +158,8 @@ TEST_OF(test_links_are_standardised_by_the_rows_that_heads_are_fitted_on, scratc
     HELD(mo_graph) *graph = planted_graph(s->ctx, "links", 120, 3, 0.2, 0.03, 5);
     HELD(mo_links) *links = mo_links_create(graph, 0.3, 150, 3);
     mo_feature_options o = example_features(NULL);
-    mo_source source = {.graph = graph, .task = MO_TASK_LP, .links = links};
-    source.features = mo_example_features_open(graph, MO_TASK_LP, links, &o);
+    HELD(mo_features) *own = mo_example_features_open(graph, MO_TASK_LP, links, &o);
+    mo_source source = {.graph = graph, .task = MO_TASK_LP, .links = links, .features = own};
     int64_t test[2][MOST_PAIRS], fitted[MOST_PAIRS];
     const mo_link_test t = every_third(links, test, fitted);
     HELD(mo_features) *f = mo_link_test_features(&source, &t);
@@ -184,7 +183,6 @@ TEST_OF(test_links_are_standardised_by_the_rows_that_heads_are_fitted_on, scratc
         for (int64_t i = 0; i < n; i++)
             assert_float_equal(x[i * p + c], (raw[i][c] - mean) / sd, 1e-4);
     }
-    mo_features_release(source.features);
 }
 
 /* A head that records the mean of the support's rows [n_s, 1]; its logits are 0. */

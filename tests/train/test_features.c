@@ -71,7 +71,7 @@ TEST_OF(without_a_norm_hop_zero_is_the_basis, scratch *s) {
     disk.cache = scratch_folder(s, "bare");
     for (int i = 0; i < 2; i++) {
         int64_t n, m;
-        float *x = hops_of(graphs[i], &bare, &n, NULL), *y = hops_of(graphs[i], &disk, &m, NULL);
+        HELD_MEMORY float *x = hops_of(graphs[i], &bare, &n, NULL), *y = hops_of(graphs[i], &disk, &m, NULL);
         assert_memory_equal(x, y, (size_t)n * sizeof *x);
         mo_graph scaled = *graphs[i];
         float *own;
@@ -84,8 +84,6 @@ TEST_OF(without_a_norm_hop_zero_is_the_basis, scratch *s) {
                 assert_true(basis[j] == (double)x[first * DIM + j]);
         }
         free(own);
-        free(x);
-        free(y);
         mo_graph_release(graphs[i]);
     }
 }
@@ -115,7 +113,8 @@ TEST_OF(structure_is_four_times_the_positive_part, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, small, 0, 5);
     mo_feature_options wide = plain;
     wide.dim = 60; /* more than the 50 nodes, so ten columns are zero */
-    double *p = basis_of(graph, 0, &wide), trace = 0, magnitudes = 0;
+    HELD_MEMORY double *p = basis_of(graph, 0, &wide);
+    double trace = 0, magnitudes = 0;
     HELD(mo_csr) *A = mo_normalized_adjacency(graph, MO_F64);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_tensor *U, *S, *V;
@@ -127,7 +126,6 @@ TEST_OF(structure_is_four_times_the_positive_part, scratch *s) {
             assert_true(j < 50 || p[i * 60 + j] == 0);
         }
     assert_true(fabs(trace - 2 * magnitudes) < 1e-4 * trace);
-    free(p);
 }
 
 /* Graphs of at most 64 nodes have an exact SVD, so the seed of a graph's place in the set has no effect. */

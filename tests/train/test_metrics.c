@@ -104,12 +104,11 @@ TEST(summaries_equal_scipy) {
 
 /* Returns the half width for n values with standard deviation 1: t / sqrt(n). */
 static double unit_interval(int64_t n) {
-    double *values = calloc((size_t)n, sizeof *values);
+    double *values = test_memory((size_t)n * sizeof *values);
     double spread = sqrt((double)(n - 1) / (double)(n - n % 2));
     for (int64_t i = 0; i < n - n % 2; i++)
         values[i] = i % 2 ? spread : -spread;
     mo_summary s = mo_summarize(values, n);
-    free(values);
     return s.ci95 * sqrt((double)n) / s.sd;
 }
 

@@ -15,8 +15,8 @@ static mo_graph *graph_with_links(mo_context *ctx, int64_t nodes, bool inside) {
     mo_graph *graph = mo_graph_new(ctx, "attributes", "attributes");
     mo_edges edges = {0};
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 1);
-    int64_t *label = calloc((size_t)nodes, sizeof *label);
-    float *x = calloc((size_t)(nodes * COLUMNS), sizeof *x);
+    int64_t *label = test_memory((size_t)nodes * sizeof *label);
+    float *x = test_memory((size_t)(nodes * COLUMNS) * sizeof *x);
     for (int64_t i = 0; i < nodes; i++) {
         label[i] = i % CLASSES;
         for (int64_t c = 0; c < COLUMNS; c++)
@@ -28,8 +28,6 @@ static mo_graph *graph_with_links(mo_context *ctx, int64_t nodes, bool inside) {
     mo_graph_set_edges(graph, nodes, &edges);
     mo_graph_set_features(graph, x, COLUMNS, NULL);
     mo_graph_set_classes(graph, label, nodes);
-    free(label);
-    free(x);
     graph = mo_graph_finish(graph);
     assert_non_null(graph);
     return graph;
@@ -46,8 +44,8 @@ static mo_graph *set_of_attributes(mo_context *ctx, int64_t graphs) {
     mo_graph *set = mo_graph_new(ctx, "pairs", "pairs");
     mo_edges edges = {0};
     mo_random r = mo_random_at(6, MO_PURPOSE_CHECK, 1);
-    int64_t *label = calloc((size_t)graphs, sizeof *label);
-    float(*x)[PAIR] = calloc((size_t)(graphs * SIZE), sizeof *x);
+    int64_t *label = test_memory((size_t)graphs * sizeof *label);
+    float(*x)[PAIR] = test_memory((size_t)(graphs * SIZE) * sizeof *x);
     set->graphs = graphs;
     set->graph_offset = calloc((size_t)graphs + 1, sizeof *set->graph_offset);
     for (int64_t g = 0; g < graphs; g++) {
@@ -64,8 +62,6 @@ static mo_graph *set_of_attributes(mo_context *ctx, int64_t graphs) {
     mo_graph_set_edges(set, SIZE * graphs, &edges);
     mo_graph_set_features(set, x[0], PAIR, NULL);
     mo_graph_set_classes(set, label, graphs);
-    free(label);
-    free(x);
     set = mo_graph_finish(set);
     assert_non_null(set);
     return set;

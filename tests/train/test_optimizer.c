@@ -35,7 +35,7 @@ static problem problem_create(mo_context *ctx, mo_dtype real, double scale) {
     return q;
 }
 
-static void problem_release(problem *q) {
+static void held_problem(problem *q) {
     for (int i = 0; i < N; i++) {
         mo_tensor_release(q->p[i]);
         mo_tensor_release(q->g[i]);
@@ -73,7 +73,7 @@ TEST_OF(steps_equal_the_formulas, scratch *s) {
     const mo_dtype types[] = {MO_F32, MO_F64};
     const double tolerance[] = {2e-6, 1e-14}; /* ten steps of rounding on values of order 1 */
     for (int k = 0; k < 6; k++) {
-        problem q = problem_create(s->ctx, types[k / 3], 0.1);
+        HELD(problem) q = problem_create(s->ctx, types[k / 3], 0.1);
         HELD(mo_optimizer) *o = mo_sgd_create(s->ctx, q.p, N, &options[k % 3]);
         double p[TOTAL], m[TOTAL] = {0}, g[TOTAL], got[TOTAL], norm;
         read_all(q.p, p);
@@ -88,14 +88,13 @@ TEST_OF(steps_equal_the_formulas, scratch *s) {
         read_all(q.p, got);
         for (int i = 0; i < TOTAL; i++)
             assert_true(fabs(got[i] - p[i]) < tolerance[k / 3]);
-        problem_release(&q);
     }
 }
 
 /* An optimizer that gets another's moments and number of steps takes the same next step. */
 TEST_OF(an_optimizer_goes_on_from_the_state_of_another, scratch *s) {
     double after[2][TOTAL], values[SIZE];
-    problem q = problem_create(s->ctx, MO_F64, 1);
+    HELD(problem) q = problem_create(s->ctx, MO_F64, 1);
     HELD(mo_optimizer) *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
     HELD(mo_optimizer) *other = mo_adamw_create(s->ctx, q.p, N, &defaults);
     for (int step = 0; step < 3; step++)
@@ -120,13 +119,12 @@ TEST_OF(an_optimizer_goes_on_from_the_state_of_another, scratch *s) {
     assert_null(mo_optimizer_moment(o, 0, 3));
     mo_optimizer_set_steps(o, -1);
     assert_failed(s->ctx, MO_INVALID, PARTS("adamw: -1 steps taken"));
-    problem_release(&q);
 }
 
 TEST_OF(norm_that_is_not_finite_changes_nothing, scratch *s) {
     const double bad[] = {NAN, INFINITY, -INFINITY};
     for (int k = 0; k < 3; k++) {
-        problem q = problem_create(s->ctx, MO_F32, 1);
+        HELD(problem) q = problem_create(s->ctx, MO_F32, 1);
         HELD(mo_optimizer) *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
         double before[TOTAL], after[TOTAL];
         mo_optimizer_step(o, q.g, 1e-3, NULL);
@@ -137,14 +135,13 @@ TEST_OF(norm_that_is_not_finite_changes_nothing, scratch *s) {
         read_all(q.p, after);
         assert_memory_equal(before, after, sizeof before);
         assert_int_equal(o->step, 1);
-        problem_release(&q);
     }
 }
 
 TEST_OF(gradient_may_have_any_strides, scratch *s) {
     double got[2][TOTAL];
     for (int strided = 0; strided < 2; strided++) {
-        problem q = problem_create(s->ctx, MO_F64, 1);
+        HELD(problem) q = problem_create(s->ctx, MO_F64, 1);
         HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
         HELD(mo_optimizer) *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
         double value[SIZE], turned[SIZE];
@@ -156,19 +153,17 @@ TEST_OF(gradient_may_have_any_strides, scratch *s) {
             G[0] = mo_transpose(t, mo_from(t, MO_F64, 2, (int64_t[]){COLUMNS, ROWS}, turned));
         assert_int_equal(mo_optimizer_step(o, G, 1e-2, NULL), MO_OK);
         read_all(q.p, got[strided]);
-        problem_release(&q);
     }
     assert_memory_equal(got[0], got[1], sizeof got[0]);
 }
 
 /* Takes three steps with these options; `after` receives the parameters. */
 static void after_three_steps(mo_context *ctx, const mo_adamw_options *options, double *after) {
-    problem q = problem_create(ctx, MO_F64, 1);
+    HELD(problem) q = problem_create(ctx, MO_F64, 1);
     HELD(mo_optimizer) *o = mo_adamw_create(ctx, q.p, N, options);
     for (int step = 0; step < 3; step++)
         assert_int_equal(mo_optimizer_step(o, q.g, 1e-2, NULL), MO_OK);
     read_all(q.p, after);
-    problem_release(&q);
 }
 
 TEST_OF(zeroed_options_are_the_usual_ones, scratch *s) {
@@ -183,7 +178,7 @@ TEST_OF(zeroed_options_are_the_usual_ones, scratch *s) {
 
 /* tests/train/test_wrong_uses.c has gradients of another shape, freed ones, and released parameters. */
 TEST_OF(wrong_gradients_and_options_are_named, scratch *s) {
-    problem q = problem_create(s->ctx, MO_F64, 1);
+    HELD(problem) q = problem_create(s->ctx, MO_F64, 1);
     mo_adamw_options bad = defaults;
     bad.beta2 = 1;
     assert_null(mo_adamw_create(s->ctx, q.p, N, &bad));
@@ -208,5 +203,4 @@ TEST_OF(wrong_gradients_and_options_are_named, scratch *s) {
     mo_tensor_fill(q.g[1], NAN);
     mo_optimizer_step(o, q.g, 0.1, &(double){0});
     assert_failed(s->ctx, MO_NUMERICAL, PARTS("sgd: step 1: the norm of the gradient is nan in temperature"));
-    problem_release(&q);
 }

@@ -97,12 +97,11 @@ TEST_OF(a_pool_for_a_model_has_the_rows_it_reads, scratch *s) {
 }
 
 TEST_OF(a_pool_for_a_model_may_start_empty, scratch *s) {
-    mo_model *model = planted_model(s->ctx, 1);
+    HELD(mo_model) *model = planted_model(s->ctx, 1);
     HELD(mo_pool) *pool = mo_pool_for(s->ctx, model, NULL, 0);
     mo_graph *path = mo_graph_from_edges(s->ctx, "path", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3});
     assert_int_equal(mo_pool_add(pool, path, 1u << MO_TASK_LP), MO_OK);
     assert_int_equal(mo_pool_size(pool), 1);
-    mo_model_release(model);
     assert_null(mo_pool_for(s->ctx, NULL, NULL, 0));
     assert_failed(s->ctx, MO_INVALID, PARTS("the model is NULL"));
 }

@@ -1,6 +1,7 @@
 /* tests/train/test_set_blocks.c - the blocks of rows that describe the graphs of a set: statistics of known graphs, the
  * optimal assignment kernel against counts over all pairs, Gaussians against means over pairs of nodes. */
 #include "tests/copies.h"
+#include "tests/train/dense.h"
 #include "tests/train/drawn_set.h"
 #include "tests/train/subtrees.h"
 #include "train/features/sets/set_blocks.h"
@@ -100,7 +101,7 @@ TEST_OF(subtrees_are_the_optimal_assignment_kernel, scratch *s) {
  * width. */
 static int64_t node_rows(const mo_graph *set, const mo_set_structure *structure, double **rows) {
     int64_t n = set->nodes, d = MO_STRUCTURE + set->features, w = 3 * d;
-    double *h = *rows = calloc((size_t)(n * w), sizeof *h);
+    double *h = *rows = zeros(n * w);
     for (int64_t u = 0; u < n; u++) {
         for (int64_t j = 0; j < MO_STRUCTURE; j++)
             h[u * w + j] = structure->x[u * MO_STRUCTURE + j];
@@ -112,13 +113,7 @@ static int64_t node_rows(const mo_graph *set, const mo_set_structure *structure,
                 for (int64_t j = 0; j < d; j++)
                     h[u * w + step * d + j] += h[set->column[e] * w + (step - 1) * d + j] /
                                                sqrt((double)degree(set, u) * (double)degree(set, set->column[e]));
-    for (int64_t j = 0; j < w; j++) {
-        double mean = 0;
-        for (int64_t u = 0; u < n; u++)
-            mean += h[u * w + j] / (double)n;
-        for (int64_t u = 0; u < n; u++)
-            h[u * w + j] -= mean;
-    }
+    centre(h, n, w);
     return w;
 }
 
@@ -166,7 +161,6 @@ TEST_OF(waves_are_gaussians_between_nodes, scratch *s) {
         }
     if (!(error < 0.1 * spread))
         fail_msg("squares of errors %g, of cosines %g", error, spread);
-    free(h);
     mo_set_structure_free(&structure);
 }
 

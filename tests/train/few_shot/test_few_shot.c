@@ -84,9 +84,10 @@ TEST_OF(the_plane_is_that_of_the_principal_components, scratch *s) {
     HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
     int64_t N = graph->graphs;
-    double *xy = calloc((size_t)(4 * N), sizeof *xy), *image = xy + 2 * N, length[2] = {0}, mean[2] = {0};
+    double *xy = test_memory((size_t)(4 * N) * sizeof *xy), *image = xy + 2 * N, length[2] = {0}, mean[2] = {0};
     assert_int_equal(mo_few_shot_plane(f, xy), MO_OK);
-    mo_tensor *rows = mo_few_shot_short_rows(f), *Z = mo_cast(t, rows, MO_F64);
+    HELD(mo_tensor) *rows = mo_few_shot_short_rows(f);
+    mo_tensor *Z = mo_cast(t, rows, MO_F64);
     Z = mo_sub(t, Z, mo_mean(t, Z, MO_AXIS(0), MO_KEEP_AXES));
     mo_tensor *P = mo_from(t, MO_F64, 2, (int64_t[]){N, 2}, xy);
     mo_tensor *I = mo_matmul(t, Z, mo_matmul(t, mo_transpose(t, Z), P));
@@ -99,8 +100,6 @@ TEST_OF(the_plane_is_that_of_the_principal_components, scratch *s) {
     for (int64_t i = 0; i < 2 * N; i++) /* the products are in float32 */
         assert_true(fabs(image[i] - length[i % 2] * xy[i]) < 1e-4 * length[0] * sqrt(length[i % 2]));
     assert_true(fabs(mean[0]) + fabs(mean[1]) < 1e-4);
-    free(xy);
-    mo_tensor_release(rows);
 }
 
 /* Rows [ROWS, 3] of two classes, in turn. */
@@ -305,9 +304,8 @@ TEST_OF(rows_that_cannot_be_read_are_refused, scratch *s) {
 /* Returns the share of Cora's nodes that a readout of these labels predicts right. */
 static double share_right(mo_few_shot *f, const mo_graph *graph, const int64_t *id, const int64_t *label, int64_t n) {
     size_t nodes = (size_t)graph->n_labels, right = 0;
-    int64_t *all = calloc(nodes, sizeof *all);
-    double *p = calloc(nodes * CORA_CLASSES, sizeof *p);
-    assert_true(all && p);
+    int64_t *all = test_memory(nodes * sizeof *all);
+    double *p = test_memory(nodes * CORA_CLASSES * sizeof *p);
     for (size_t i = 0; i < nodes; i++)
         all[i] = (int64_t)i;
     assert_int_equal(mo_few_shot_fit(f, id, label, n), MO_OK);
@@ -318,8 +316,6 @@ static double share_right(mo_few_shot *f, const mo_graph *graph, const int64_t *
             best = p[i * CORA_CLASSES + c] > p[i * CORA_CLASSES + best] ? c : best;
         right += best == graph->label[i];
     }
-    free(p);
-    free(all);
     return (double)right / (double)nodes;
 }
 

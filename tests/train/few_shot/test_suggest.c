@@ -8,13 +8,12 @@ enum { LISTED = 8, KNOWN = 3 };
 
 /* Updates the posterior covariance k [N, N] of the logits for a label of i: k_ab -= k_ai k_bi / (1 + k_ii). */
 static void condition(double *k, int64_t N, int64_t i) {
-    double *column = malloc((size_t)N * sizeof *column), s = 1 + k[i * N + i];
+    double *column = zeros(N), s = 1 + k[i * N + i];
     for (int64_t a = 0; a < N; a++)
         column[a] = k[a * N + i];
     for (int64_t a = 0; a < N; a++)
         for (int64_t b = 0; b < N; b++)
             k[a * N + b] -= column[a] * column[b] / s;
-    free(column);
 }
 
 /* Returns the variance that a label of i takes away, as a mean over all examples. */
