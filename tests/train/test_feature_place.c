@@ -100,21 +100,6 @@ TEST_OF(second_step_on_allocates_nothing, scratch *s) {
     }
 }
 
-/* Truncates every stack in the folder. */
-static void cut_stacks(const char *folder) {
-    DIR *listing = opendir(folder);
-    int cut = 0;
-    for (struct dirent *entry; (entry = readdir(listing));)
-        if (strstr(entry->d_name, ".npy")) {
-            char path[900];
-            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-            assert_int_equal(truncate(path, 5000), 0);
-            cut++;
-        }
-    closedir(listing);
-    assert_true(cut > 0);
-}
-
 TEST_OF(a_file_cut_short_ends_the_run_with_one_line, scratch *s) {
     const char *folder = scratch_folder(s, "run");
     const char *cache = scratch_folder(s, "cache");
@@ -122,7 +107,9 @@ TEST_OF(a_file_cut_short_ends_the_run_with_one_line, scratch *s) {
     run_options o = placed_run(&features, 3, 1);
     HELD(training_run) run = run_open(&o, folder);
     assert_int_equal(mo_trainer_step(run.trainer, NULL), MO_OK);
-    cut_stacks(cache);
+    char command[600];
+    snprintf(command, sizeof command, "truncate -s 5000 '%s'/*.npy", cache);
+    assert_int_equal(system(command), 0);
     for (int step = 1; step < 3 && mo_ok(run.ctx); step++) /* steps whose rows were fetched before can succeed */
         mo_trainer_step(run.trainer, NULL);
     assert_failed(run.ctx, MO_IO, PARTS("train: step ", cache, ".npy': it ends before byte ", "cut short?"));
