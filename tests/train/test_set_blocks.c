@@ -3,7 +3,6 @@
 #include "tests/copies.h"
 #include "tests/train/dense.h"
 #include "tests/train/drawn_set.h"
-#include "tests/train/subtrees.h"
 #include "train/features/sets/set_blocks.h"
 
 enum { ROUNDS = 3 };

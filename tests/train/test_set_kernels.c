@@ -2,7 +2,6 @@
  * float64. Kernels that a set has no data for are left out; bad input is refused. */
 #include "tests/drawn_graphs.h"
 #include "tests/train/drawn_set.h"
-#include "tests/train/subtrees.h"
 #include "train/features/example_rows.h"
 #include "train/features/sets/kernels.h"
 #include "train/graphs/graph_build.h"

@@ -115,31 +115,6 @@ static mo_tensor *rows_of_two_classes(mo_context *ctx, mo_dtype real) {
     return Z;
 }
 
-TEST_OF(a_lambda_without_effect_is_refused, scratch *s) {
-    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "tests/graphs/club.gml");
-    HELD(mo_tensor) *Z = rows_of_two_classes(s->ctx, MO_F32);
-    const struct {
-        mo_few_shot_options o;
-        const char *says;
-    } wrong[] = {
-        {{.lambda = -1}, "lambda is -1"},
-        {{.lambda = NAN}, "lambda is "},
-        {{.lambda = INFINITY, .head = &mo_head_ridge}, "lambda is inf"},
-        {{.lambda = 3}, "the readout of these weights has none"},
-        {{.lambda = 3, .head = &mo_head_mixture}, "the readout of these weights has none"},
-        {{.lambda = 3, .head = &mo_head_prototype_euclidean}, "the readout prototype_euclidean has none"},
-        {{.lambda = -1, .rows = Z}, "lambda is -1"},
-        {{.lambda = 3, .rows = Z, .head = &mo_head_lda}, "the readout lda has none"},
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_null(mo_few_shot_open(wrong[i].o.rows ? NULL : graph, MO_TASK_NC, &wrong[i].o));
-        assert_failed(s->ctx, MO_INVALID, PARTS("few-shot: ", wrong[i].says));
-    }
-    HELD(mo_few_shot) *f =
-        mo_few_shot_open(graph, MO_TASK_NC, &(mo_few_shot_options){.lambda = 3, .head = &mo_head_ridge});
-    assert_non_null(f);
-}
-
 TEST_OF(rows_from_elsewhere_are_read_as_they_are, scratch *s) {
     for (int wide = 0; wide < 2; wide++) {
         HELD(mo_tensor) *Z = rows_of_two_classes(s->ctx, wide ? MO_F64 : MO_F32);
@@ -297,6 +272,11 @@ TEST_OF(rows_that_cannot_be_read_are_refused, scratch *s) {
     assert_failed(s->ctx, MO_INVALID, PARTS("rows without a graph"));
     assert_null(mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z, .weights = "best"}));
     assert_failed(s->ctx, MO_INVALID, PARTS("rows are embeddings already"));
+    assert_null(mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z, .lambda = -1}));
+    assert_failed(s->ctx, MO_INVALID, PARTS("few-shot: lambda is -1"));
+    assert_null(
+        mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z, .lambda = 3, .head = &mo_head_lda}));
+    assert_failed(s->ctx, MO_INVALID, PARTS("few-shot: ", "the readout lda has none"));
     mo_few_shot_links(graph, &(mo_few_shot_options){.rows = Z}, (int64_t[]){0}, (int64_t[]){1}, 1, &(double){0});
     assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("expected weights, found rows"));
 }
