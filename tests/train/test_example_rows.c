@@ -117,7 +117,7 @@ static void raw_counts(const mo_source *s, const mo_link_test *test, double (*ou
     const mo_links *links = s->links;
     int64_t n = links->n_positive + links->n_negative, *end[2];
     for (int side = 0; side < 2; side++)
-        end[side] = calloc((size_t)test->n_positive, sizeof **end);
+        end[side] = test_memory((size_t)test->n_positive * sizeof **end);
     for (int64_t i = 0; i < n; i++) {
         bool positive = i < links->n_positive;
         int64_t *const *pair = positive ? links->positive : links->negative, at = positive ? i : i - links->n_positive;
@@ -131,8 +131,6 @@ static void raw_counts(const mo_source *s, const mo_link_test *test, double (*ou
     for (int64_t i = 0; i < test->n_negative; i++)
         dense_counts(seen, links->negative[0][test->negative[i]], links->negative[1][test->negative[i]],
             out[n + test->n_positive + i]);
-    for (int side = 0; side < 2; side++)
-        free(end[side]);
 }
 
 /* Divides the source's links: every third positive and every second negative are the test set; heads are fitted on the

@@ -122,7 +122,7 @@ enum { WIDE_NODES = 20000, WIDE_DIM = 64 };
 static mo_graph *wide_graph(mo_context *ctx, uint64_t seed) {
     mo_graph *graph = mo_graph_new(ctx, "wide", "wide");
     mo_edges edges = {0};
-    int64_t *label = calloc(WIDE_NODES, sizeof *label);
+    int64_t *label = test_memory(WIDE_NODES * sizeof *label);
     mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 3);
     for (int64_t i = 0; i < WIDE_NODES; i++) {
         label[i] = i % 3;
@@ -131,7 +131,6 @@ static mo_graph *wide_graph(mo_context *ctx, uint64_t seed) {
     }
     mo_graph_set_edges(graph, WIDE_NODES, &edges);
     mo_graph_set_classes(graph, label, WIDE_NODES);
-    free(label);
     return mo_graph_finish(graph);
 }
 

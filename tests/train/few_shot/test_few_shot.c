@@ -283,20 +283,16 @@ TEST_OF(rows_that_cannot_be_read_are_refused, scratch *s) {
 
 /* Returns the share of Cora's nodes that a readout of these labels predicts right. */
 static double share_right(mo_few_shot *f, const mo_graph *graph, const int64_t *id, const int64_t *label, int64_t n) {
-    size_t nodes = (size_t)graph->n_labels, right = 0;
+    size_t nodes = (size_t)graph->n_labels;
     int64_t *all = test_memory(nodes * sizeof *all);
     double *p = test_memory(nodes * CORA_CLASSES * sizeof *p);
     for (size_t i = 0; i < nodes; i++)
         all[i] = (int64_t)i;
     assert_int_equal(mo_few_shot_fit(f, id, label, n), MO_OK);
     assert_int_equal(mo_few_shot_probabilities(f, all, (int64_t)nodes, p), MO_OK);
-    for (size_t i = 0; i < nodes; i++) {
-        int best = 0;
-        for (int c = 1; c < CORA_CLASSES; c++)
-            best = p[i * CORA_CLASSES + c] > p[i * CORA_CLASSES + best] ? c : best;
-        right += best == graph->label[i];
-    }
-    return (double)right / (double)nodes;
+    mo_calibration c = {0};
+    mo_calibration_add(&c, p, graph->label, (int64_t)nodes, CORA_CLASSES, 1); /* the largest of p is that of a logit */
+    return (double)c.right / (double)nodes;
 }
 
 /* Some classes have one label, others six: a ridge without class weights gives most nodes to the classes with six, and
