@@ -83,17 +83,6 @@ TEST_OF(a_head_reads_the_rows_that_embed_gives, scratch *s) {
 
 /* ---- weights ---- */
 
-/* Fails unless all parameters of a and b have equal bits. */
-static void assert_same_parameters(mo_model *a, mo_model *b) {
-    assert_int_equal(mo_model_n_parameters(a), mo_model_n_parameters(b));
-    for (int i = 0; i < mo_model_n_parameters(a); i++) {
-        mo_tensor *P = mo_model_parameter(a, i), *Q = mo_model_parameter(b, i);
-        assert_string_equal(mo_tensor_name(P), mo_tensor_name(Q));
-        assert_int_equal(mo_numel(P), mo_numel(Q));
-        assert_memory_equal(mo_tensor_view(P).data, mo_tensor_view(Q).data, (size_t)mo_numel(P) * sizeof(float));
-    }
-}
-
 static mo_model *under_mlp(mo_context *ctx, const mo_pool *pool) {
     mo_readout_options o = {.head = &mo_head_mlp, .smoothing = 0.1};
     mo_model *encoder = mo_invariant_create(ctx, MO_F32, NULL);

@@ -83,7 +83,10 @@ static int own_episode(mo_context *ctx, mo_episode *e, mo_tensor **list) {
 }
 
 /* Takes and captures a step on one episode of each family. */
-static void each_family(mo_context *ctx, mo_model *model, mo_pool *pool) {
+TEST(a_step_of_mochi_waits_for_nothing) {
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
+    HELD(mo_pool) *pool = planted_pool(ctx);
+    HELD(mo_model) *model = planted_model(ctx, 1);
     step s = {.t = mo_tape_create(ctx, MO_RECORD), .model = model, .n = mo_model_n_parameters(model)};
     HELD(mo_tape) *data = mo_tape_create(ctx, MO_EVAL);
     mo_plan_options plans = planted_plans(1);
@@ -106,11 +109,4 @@ static void each_family(mo_context *ctx, mo_model *model, mo_pool *pool) {
     for (int i = 0; i <= s.n; i++)
         mo_tensor_release(s.kept[i]);
     mo_tape_release(s.t);
-}
-
-TEST(a_step_of_mochi_waits_for_nothing) {
-    HELD(mo_context) *ctx = device_context(MO_CUDA);
-    HELD(mo_pool) *pool = planted_pool(ctx);
-    HELD(mo_model) *model = planted_model(ctx, 1);
-    each_family(ctx, model, pool);
 }

@@ -13,15 +13,6 @@ static mo_pool *pool_at(mo_context *ctx, mo_feature_form form, mo_feature_place 
     return planted_pool_of(ctx, &o);
 }
 
-static void expect_equal(const mo_tensor *X, const mo_tensor *Y) {
-    size_t bytes = (size_t)mo_numel(X) * mo_dtype_size(mo_tensor_dtype(X));
-    HELD_MEMORY char *x = malloc(bytes), *y = malloc(bytes);
-    assert_int_equal(mo_numel(X), mo_numel(Y));
-    assert_int_equal(mo_tensor_read(X, x, bytes), MO_OK);
-    assert_int_equal(mo_tensor_read(Y, y, bytes), MO_OK);
-    assert_memory_equal(x, y, bytes);
-}
-
 static table evaluate(mo_context *ctx, const mo_source *source, mo_model *model) {
     const mo_candidate candidates[] = {{.features = "random", .model = model, .head = &mo_head_ridge},
         {.features = "hop", .hop = 2, .head = &mo_head_ridge, .lambda = 1}};
@@ -48,11 +39,11 @@ static void compare_sources(mo_context *ctx, mo_pool *here, mo_pool *there, mo_m
         const mo_source *a = mo_pool_source(here, i), *b = mo_pool_source(there, i);
         for (int64_t max_rows = 0; max_rows <= 40; max_rows += 40) {
             HELD(mo_tensor) *X = mo_embed_all(model, a, max_rows), *Y = mo_embed_all(model, b, max_rows);
-            expect_equal(X, Y);
+            assert_equal_bits(X, Y);
         }
         for (int hop = 0; hop <= PLANTED_HOPS; hop++) {
             HELD(mo_tensor) *X = mo_embed_hop(a, hop), *Y = mo_embed_hop(b, hop);
-            expect_equal(X, Y);
+            assert_equal_bits(X, Y);
             if (b->task != MO_TASK_GC && !mo_has_example_rows(b))
                 assert_int_equal(mo_embed_hop_each(b, hop, 40, expect_block, X), MO_OK);
         }
@@ -131,7 +122,7 @@ TEST(features_are_made_in_full_precision) {
         for (int i = 0; i < mo_pool_size(a); i++) {
             const mo_arrays *x = mo_pool_source(a, i)->features->arrays, *y = mo_pool_source(b, i)->features->arrays;
             for (int64_t k = 0; k < x->count; k++)
-                expect_equal(x->items[k].tensor, y->items[k].tensor);
+                assert_equal_bits(x->items[k].tensor, y->items[k].tensor);
         }
     }
 }

@@ -33,10 +33,6 @@ static mo_graph *graph_with_links(mo_context *ctx, int64_t nodes, bool inside) {
     return graph;
 }
 
-static mo_graph *graph_of_attributes(mo_context *ctx, int64_t nodes) {
-    return graph_with_links(ctx, nodes, false);
-}
-
 /* Draws random trees whose nodes have two attributes: equal in graphs of class 0, opposite in class 1, unrelated in
  * class 2. */
 static mo_graph *set_of_attributes(mo_context *ctx, int64_t graphs) {
@@ -140,7 +136,7 @@ static heard listen(scratch *s, const fixture *f) {
 }
 
 TEST_OF(attributes_are_heard_where_links_say_nothing, scratch *s) {
-    HELD(fixture) f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 300));
+    HELD(fixture) f = open_fixture(s->ctx, graph_with_links(s->ctx, 300, false));
     heard h = listen(s, &f);
     assert_true(h.accuracy > 90 && h.gain > 5);
     assert_true(fabs(h.alone[0] - 1) < 1e-5 && h.alone[1] == 0);
@@ -200,7 +196,7 @@ static void expect_logits_of_an_episode(
 }
 
 TEST_OF(blocks_of_queries_have_the_logits_of_an_episode, scratch *s) {
-    expect_logits_of_an_episode(s, graph_of_attributes(s->ctx, 300), SHOTS, 0, 1e-3, "own attributes ");
+    expect_logits_of_an_episode(s, graph_with_links(s->ctx, 300, false), SHOTS, 0, 1e-3, "own attributes ");
     expect_logits_of_an_episode(s, set_of_attributes(s->ctx, 150), SHOTS, 0, 1e-3, "node attributes ");
 }
 
@@ -255,7 +251,7 @@ static void expect_what_other_experts_know(scratch *s, mo_graph *graph) {
 
 /* The transductive readout +T refits expert T only, so what other experts know is not lost. */
 TEST_OF(a_transductive_readout_keeps_what_other_experts_know, scratch *s) {
-    expect_what_other_experts_know(s, graph_of_attributes(s->ctx, 300));
+    expect_what_other_experts_know(s, graph_with_links(s->ctx, 300, false));
     expect_what_other_experts_know(s, set_of_attributes(s->ctx, 150));
 }
 
@@ -286,5 +282,5 @@ TEST_OF(centres_are_distinct_rows_of_every_class, scratch *s) {
 
 /* 1,400 labels and 1,024 centres: not worse than few labels, and far from chance. */
 TEST_OF(many_labels_are_read_by_some_of_them, scratch *s) {
-    expect_logits_of_an_episode(s, graph_of_attributes(s->ctx, 2100), 1400 / CLASSES, 85, 1e-2, "");
+    expect_logits_of_an_episode(s, graph_with_links(s->ctx, 2100, false), 1400 / CLASSES, 85, 1e-2, "");
 }

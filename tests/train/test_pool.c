@@ -108,10 +108,6 @@ TEST_OF(a_pool_for_a_model_may_start_empty, scratch *s) {
 
 /* ---- rows of an episode ---- */
 
-static const int64_t *ints(const mo_tensor *T) {
-    return mo_tensor_view(T).data;
-}
-
 static int64_t distinct_ids(const mo_plan *plan) {
     int64_t id[4096], n = 0;
     for (int side = 0; side < 2 && plan->support[side]; side++) {
@@ -155,7 +151,7 @@ TEST_OF(an_example_that_repeats_has_one_row_and_its_weight_at_the_first, scratch
                     before += k < j && same_example(&plan, j, k);
                     all += same_example(&plan, j, k);
                 }
-                assert_int_equal(ints(e.support_weight)[j], before ? 0 : all);
+                assert_int_equal(((int64_t *)mo_tensor_view(e.support_weight).data)[j], before ? 0 : all);
             }
         }
     assert_true(repeated == 9 && distinct == 9);

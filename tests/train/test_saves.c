@@ -219,9 +219,8 @@ static void make_versions(scratch *s, const kind *k, const char *path, bytes ver
 
 static void save_at_every_call(scratch *s, bool named_only, tally *t) {
     for (int i = 0; i < KINDS; i++) {
-        char path[512];
+        const char *path = path_of_kind(s, &kinds[i]);
         bytes version[2];
-        snprintf(path, sizeof path, "%s", path_of_kind(s, &kinds[i]));
         make_versions(s, &kinds[i], path, version);
         for (int replaced = 0; replaced < 2; replaced++) {
             disk_plan plan = {.under = s->folder, .named_only = named_only};
@@ -288,8 +287,7 @@ static void read_at_every_call(scratch *s, const kind *k, const char *path, doub
 TEST_OF(a_fault_in_a_reader_is_told_or_changes_nothing, scratch *s) {
     tally t = {0};
     for (int i = 0; i < KINDS; i++) {
-        char path[512];
-        snprintf(path, sizeof path, "%s", path_of_kind(s, &kinds[i]));
+        const char *path = path_of_kind(s, &kinds[i]);
         kinds[i].write(s->ctx, path, 1);
         int before = open_files();
         double expected = kinds[i].read(s->ctx, path);
