@@ -197,13 +197,11 @@ static int64_t step_bytes(mo_context *ctx, mo_model *m, int64_t rows, int64_t ma
     int64_t before = mo_context_counters(ctx).tape_live;
     mo_tensor *loss = mo_model_loss(t, m, &e, NULL, NULL);
     assert_int_equal(mo_grad(t, &loss, NULL, 1, P, G, n, 0), MO_OK);
-    int64_t peak = mo_context_counters(ctx).tape_peak - before;
-    return peak;
+    return mo_context_counters(ctx).tape_peak - before;
 }
 
 /* An episode with as many rows as D&D's, but narrower. */
-TEST(memory_is_that_of_one_block) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(memory_is_that_of_one_block, mo_context *ctx) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = 64;
     HELD(mo_model) *m = mo_mochi_create(ctx, MO_F32, &o, 1);

@@ -36,13 +36,9 @@ static void expect_equal(const mo_graph *graph, const mo_feature_options *o, boo
 
 /* Flips a bit of the stack's first row. */
 static void damage(const char *path) {
-    FILE *file = fopen(path, "r+b");
-    assert_non_null(file);
-    fseek(file, PAGE + 5, SEEK_SET);
-    int c = fgetc(file);
-    fseek(file, -1, SEEK_CUR);
-    fputc(c ^ 0x10, file);
-    fclose(file);
+    HELD(bytes) b = read_bytes(path);
+    b.data[PAGE + 5] ^= 0x10;
+    write_bytes(path, b.data, b.n);
 }
 
 TEST_OF(a_hit_equals_what_is_computed, scratch *s) {

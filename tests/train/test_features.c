@@ -90,8 +90,7 @@ TEST_OF(without_a_norm_hop_zero_is_the_basis, scratch *s) {
 
 /* In the sum structure comes from the left and attributes from the right, each beginning with its largest singular
  * value. */
-TEST(the_sum_reverses_the_attributes_and_concat_puts_them_second) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(the_sum_reverses_the_attributes_and_concat_puts_them_second, mo_context *ctx) {
     HELD(mo_graph) *both = draw_graph(ctx, small, 6, 4), *bare = draw_graph(ctx, small, 0, 4);
     mo_feature_options sum = plain, concat = plain;
     concat.combine = MO_COMBINE_CONCAT;

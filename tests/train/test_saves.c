@@ -77,11 +77,9 @@ static void write_weights(mo_context *ctx, const char *path, int version) {
 
 static double read_weights(mo_context *ctx, const char *path) {
     HELD(mo_model) *model = mo_model_open(ctx, path);
-    float bias[PLANTED_DIM] = {0}, row[PLANTED_DIM * PLANTED_DIM];
+    float row[PLANTED_DIM * PLANTED_DIM];
     if (model)
         mo_tensor_read(mo_model_parameter(model, 0), row, sizeof row);
-    if (model)
-        mo_tensor_read(mo_model_parameter(model, 1), bias, sizeof bias);
     return model && mo_ok(ctx) ? row[7] + 10 : 0;
 }
 

@@ -30,9 +30,8 @@ static result decompose(mo_context *ctx, const mo_csr *A, int rank, int power_it
     mo_svd_compute(t, A, &options, &svd);
     expect_ok(ctx);
     mo_tensor *V = svd.V ? svd.V : mo_mul(t, svd.U, svd.sign);
-    result x = {mo_csr_rows(A), mo_csr_columns(A), rank, host(t, mo_mul(t, svd.U, svd.turn)), host(t, svd.S),
+    return (result){mo_csr_rows(A), mo_csr_columns(A), rank, host(t, mo_mul(t, svd.U, svd.turn)), host(t, svd.S),
         host(t, mo_mul(t, V, svd.turn)), svd.residual};
-    return x;
 }
 
 /* Returns the largest |X^T X - I| for X [n, r]. */
@@ -331,8 +330,7 @@ TEST_OF(a_large_graph_gets_a_product_more, scratch *s) {
         fail_msg("kept %g of %g with a node more, residual %g of %g", kept[1], kept[0], residual[1], residual[0]);
 }
 
-TEST(the_tape_keeps_nothing_but_the_result) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(the_tape_keeps_nothing_but_the_result, mo_context *ctx) {
     HELD_MEMORY edges *e = complete_graph(100);
     HELD(mo_csr) *A = adjacency_of(ctx, 100, e, MO_F64);
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);

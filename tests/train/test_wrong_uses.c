@@ -29,8 +29,7 @@ static int close_use(void **state) {
     HELD_MEMORY use *u = *state;
     mo_tape_release(u->t);
     mo_tensor_release(u->W);
-    int code = mo_context_release(u->ctx);
-    return code;
+    return mo_context_release(u->ctx);
 }
 
 static const fixtures around_each = {open_use, close_use};

@@ -297,10 +297,8 @@ static double share_right(mo_few_shot *f, const mo_graph *graph, const int64_t *
 
 /* Some classes have one label, others six: a ridge without class weights gives most nodes to the classes with six, and
  * gets 47% right; with class weights 57%. */
-TEST(classes_with_more_labels_do_not_take_the_others) {
+TEST_OF(classes_with_more_labels_do_not_take_the_others, mo_context *ctx) {
     enum { DRAWS = 4, MANY = 6 };
-    HELD(mo_context) *ctx = mo_context_create(NULL);
-    mo_register_ops(ctx);
     HELD(mo_graph) *graph = mo_graph_open(ctx, "cora");
     HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_NC, NULL);
     double sum = 0;
@@ -323,9 +321,7 @@ TEST(classes_with_more_labels_do_not_take_the_others) {
 
 /* One label of each class cannot be held out: attributes say whether neighbours are alike, as Cora's are; a graph
  * without attributes is not refitted. */
-TEST(one_label_of_each_class_leaves_the_choice_to_the_attributes) {
-    HELD(mo_context) *ctx = mo_context_create(NULL);
-    mo_register_ops(ctx);
+TEST_OF(one_label_of_each_class_leaves_the_choice_to_the_attributes, mo_context *ctx) {
     HELD(mo_graph) *graph = mo_graph_open(ctx, "cora"), *bare = labelled_graph(ctx, (int64_t[]){6, 6}, 2);
     int64_t id[SUPPORT], label[SUPPORT], one[CORA_CLASSES], class[CORA_CLASSES];
     first_labels(graph, id, label);
@@ -344,9 +340,7 @@ TEST(one_label_of_each_class_leaves_the_choice_to_the_attributes) {
 
 /* With true labels the readout refitted on Cora's unlabelled nodes is the better; with random labels the held-out
  * labels decide. In both cases the result equals one of the two readouts, bit for bit. */
-TEST(held_out_labels_choose_whether_all_examples_are_read) {
-    HELD(mo_context) *ctx = mo_context_create(NULL);
-    mo_register_ops(ctx);
+TEST_OF(held_out_labels_choose_whether_all_examples_are_read, mo_context *ctx) {
     HELD(mo_graph) *graph = mo_graph_open(ctx, "cora");
     int64_t id[SUPPORT], label[SUPPORT];
     first_labels(graph, id, label);
