@@ -36,7 +36,8 @@ static mo_model *headed_model(mo_context *ctx, mo_temperature temperature) {
 /* The tolerance is 1e-5, as for the invariant model itself. */
 TEST_OF(gradients_hold_in_encoder_head_and_temperature, scratch *s) {
     for (int i = 0; i < 2 * MO_TASKS; i++) {
-        problem p = {headed_model(s->ctx, (mo_temperature)(i % 2)), (mo_task)(i / 2), NULL};
+        HELD(mo_model) *model = headed_model(s->ctx, (mo_temperature)(i % 2));
+        problem p = {model, (mo_task)(i / 2), NULL};
         mo_tensor *in[16];
         int n = mo_model_n_parameters(p.model);
         assert_int_equal(n, 5 + 1 + MO_TASKS);
@@ -45,7 +46,6 @@ TEST_OF(gradients_hold_in_encoder_head_and_temperature, scratch *s) {
         assert_string_equal(mo_tensor_name(in[5]), "log_temp");
         assert_string_equal(mo_tensor_name(in[7]), "head.lp.projection");
         expect_pass(mo_check_function(s->ctx, loss_function, &p, in, n, 1, 2, 1e-5, 4));
-        mo_model_release(p.model);
     }
 }
 

@@ -63,28 +63,27 @@ TEST_OF(isolated_nodes_without_features_are_zero_rows, scratch *s) {
 
 /* In memory and on disk, for one graph and for a set, whose features are first brought to a common scale. */
 TEST_OF(without_a_norm_hop_zero_is_the_basis, scratch *s) {
-    mo_graph *graphs[] = {draw_graph(s->ctx, larger, 6, 4), draw_graph(s->ctx, set, 6, 4)};
     mo_feature_options bare = plain, disk;
     bare.norm = MO_FEATURE_NORM_NONE;
     disk = bare;
     disk.place = MO_FEATURES_ON_DISK;
     disk.cache = scratch_folder(s, "bare");
     for (int i = 0; i < 2; i++) {
+        HELD(mo_graph) *graph = draw_graph(s->ctx, i ? set : larger, 6, 4);
         int64_t n, m;
-        HELD_MEMORY float *x = hops_of(graphs[i], &bare, &n, NULL), *y = hops_of(graphs[i], &disk, &m, NULL);
+        HELD_MEMORY float *x = hops_of(graph, &bare, &n, NULL), *y = hops_of(graph, &disk, &m, NULL);
         assert_memory_equal(x, y, (size_t)n * sizeof *x);
-        mo_graph scaled = *graphs[i];
+        mo_graph scaled = *graph;
         float *own;
         assert_true(mo_set_scale(&scaled, &own));
         assert_true(i ? own != NULL : own == NULL);
-        for (int64_t g = 0; g < graphs[i]->graphs; g++) {
-            int64_t first = graphs[i]->graph_offset[g], rows = graphs[i]->graph_offset[g + 1] - first;
+        for (int64_t g = 0; g < graph->graphs; g++) {
+            int64_t first = graph->graph_offset[g], rows = graph->graph_offset[g + 1] - first;
             HELD_MEMORY double *basis = rows ? basis_of(&scaled, g, &bare) : NULL;
             for (int64_t j = 0; j < rows * DIM; j++)
                 assert_true(basis[j] == (double)x[first * DIM + j]);
         }
         free(own);
-        mo_graph_release(graphs[i]);
     }
 }
 

@@ -10,7 +10,6 @@ static const mo_adamw_options defaults = {
 
 /* Two parameters, a matrix and a scalar, and gradients times a scale. */
 typedef struct problem {
-    mo_context *ctx;
     mo_tensor *p[N], *g[N];
 } problem;
 
@@ -24,7 +23,7 @@ static void fill(mo_tensor *T, uint64_t stream, double scale) {
 }
 
 static problem problem_create(mo_context *ctx, mo_dtype real, double scale) {
-    problem q = {.ctx = ctx};
+    problem q;
     q.p[0] = mo_parameter(ctx, "weight", real, 2, (int64_t[]){ROWS, COLUMNS});
     q.p[1] = mo_parameter(ctx, "temperature", real, 0, NULL);
     for (int i = 0; i < N; i++) {

@@ -27,52 +27,40 @@ typedef struct fake_world {
     } place[MOST_RANKS];
 } fake_world;
 
-/* Appends a message to its list. The caller holds the lock. */
-static void fake_put(struct fake_place *place, int to, const void *data, size_t bytes) {
+/* Appends a message to its list. */
+static void fake_send(void *state, int to, const void *data, size_t bytes) {
+    struct fake_place *place = state;
     fake_world *w = place->world;
     fake_message *m = calloc(1, sizeof *m + bytes), **last;
     m->bytes = bytes;
     if (bytes)
         memcpy(m->data, data, bytes);
+    pthread_mutex_lock(&w->lock);
     for (last = &w->first[place->rank][to]; *last; last = &(*last)->next)
         ;
     *last = m;
     w->waiting++;
     w->bytes += bytes;
     pthread_cond_broadcast(&w->arrived);
+    pthread_mutex_unlock(&w->lock);
 }
 
-/* Takes the first message of the list, if there is one. The caller holds the lock. */
-static bool fake_take(struct fake_place *place, int from, void *data, size_t bytes) {
+/* Waits for the first message of the list and takes it. */
+static void fake_receive(void *state, int from, void *data, size_t bytes) {
+    struct fake_place *place = state;
     fake_world *w = place->world;
-    fake_message *m = w->first[from][place->rank];
-    if (!m)
-        return false;
+    fake_message *m;
+    pthread_mutex_lock(&w->lock);
+    while (!(m = w->first[from][place->rank]))
+        pthread_cond_wait(&w->arrived, &w->lock);
     w->first[from][place->rank] = m->next;
     w->waiting--;
+    pthread_mutex_unlock(&w->lock);
     if (m->bytes != bytes)
         abort(); /* the ranks disagree on the order of messages */
     if (bytes)
         memcpy(data, m->data, bytes);
     free(m);
-    return true;
-}
-
-static void fake_send(void *state, int to, const void *data, size_t bytes) {
-    struct fake_place *place = state;
-    fake_world *w = place->world;
-    pthread_mutex_lock(&w->lock);
-    fake_put(place, to, data, bytes);
-    pthread_mutex_unlock(&w->lock);
-}
-
-static void fake_receive(void *state, int from, void *data, size_t bytes) {
-    struct fake_place *place = state;
-    fake_world *w = place->world;
-    pthread_mutex_lock(&w->lock);
-    while (!fake_take(place, from, data, bytes))
-        pthread_cond_wait(&w->arrived, &w->lock);
-    pthread_mutex_unlock(&w->lock);
 }
 
 static void fake_world_open(fake_world *w) {
