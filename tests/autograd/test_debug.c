@@ -35,7 +35,7 @@ TEST_AROUND(errors_name_the_callers_line, &ordinary) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y, 2, 3), *one = mo_scalar(y->t, MO_F64, 1);
     toy_mul(MO_HERE(y->t), a, one);
-    char here[100], *text = malloc(3000);
+    char here[100], text[3000];
     snprintf(here, sizeof here, "; last call on a tape: %s:%d", __FILE__, __LINE__ - 2);
     assert_failed(y->ctx, MO_INVALID, PARTS("toy_mul: expected equal sizes", here));
     memset(text, 'x', 2999);
@@ -51,7 +51,6 @@ TEST_AROUND(errors_name_the_callers_line, &ordinary) {
     toy_mul(y->t, a, one);
     assert_null(strstr(mo_context_status(y->ctx)->message, "last call"));
     mo_clear_error(y->ctx);
-    free(text);
 }
 
 static double gradient_of_a_step(bool debug, double x) {

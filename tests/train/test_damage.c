@@ -139,12 +139,11 @@ static const char *strip(scratch *s, const char *path) {
     size_t n = b.data[0] | (size_t)b.data[1] << 8;
     json_t *header = json_loadb((char *)b.data + 8, n, 0, NULL), *metadata = json_object_get(header, "__metadata__");
     assert_int_equal(json_object_del(metadata, "xxh3_header") | json_object_del(metadata, "xxh3_tensors"), 0);
-    char *text = json_dumps(header, JSON_COMPACT);
+    HELD_MEMORY char *text = json_dumps(header, JSON_COMPACT);
     bytes_append_number(&old, strlen(text), 8);
     bytes_append(&old, text, strlen(text));
     bytes_append(&old, b.data + 8 + n, b.n - 8 - n);
     scratch_write(s, "old.safetensors", old.data, old.n);
-    free(text);
     json_decref(header);
     return s->path;
 }

@@ -8,7 +8,7 @@ enum { LARGE = 80 << 20 };
 /* Writes an archive of one array of LARGE zeros, below 100 KB. */
 static const char *write_zeros(scratch *s) {
     char dictionary[128];
-    unsigned char *zeros = calloc(1, LARGE);
+    HELD_MEMORY unsigned char *zeros = calloc(1, LARGE);
     assert_non_null(zeros);
     int n =
         snprintf(dictionary, sizeof dictionary, "{'descr': '|u1', 'fortran_order': False, 'shape': (%d,), }\n", LARGE);
@@ -17,7 +17,6 @@ static const char *write_zeros(scratch *s) {
     HELD(bytes) file = make_zip(&member, 1);
     assert_true(file.n < 100000);
     scratch_write(s, "zeros.npz", file.data, file.n);
-    free(zeros);
     return s->path;
 }
 

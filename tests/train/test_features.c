@@ -74,7 +74,7 @@ TEST_OF(without_a_norm_hop_zero_is_the_basis, scratch *s) {
         HELD_MEMORY float *x = hops_of(graph, &bare, &n, NULL), *y = hops_of(graph, &disk, &m, NULL);
         assert_memory_equal(x, y, (size_t)n * sizeof *x);
         mo_graph scaled = *graph;
-        float *own;
+        HELD_MEMORY float *own = NULL;
         assert_true(mo_set_scale(&scaled, &own));
         assert_true(i ? own != NULL : own == NULL);
         for (int64_t g = 0; g < graph->graphs; g++) {
@@ -83,7 +83,6 @@ TEST_OF(without_a_norm_hop_zero_is_the_basis, scratch *s) {
             for (int64_t j = 0; j < rows * DIM; j++)
                 assert_true(basis[j] == (double)x[first * DIM + j]);
         }
-        free(own);
     }
 }
 
