@@ -39,6 +39,18 @@ static inline void held_mo_tensor(mo_tensor **T) {
     mo_tensor_release(*T);
 }
 
+/* Tensors that are released together; NULL ends them if they are fewer than MOST_LEAVES. */
+enum { MOST_LEAVES = 5 };
+
+typedef struct leaves {
+    mo_tensor *of[MOST_LEAVES];
+} leaves;
+
+static inline void held_leaves(leaves *all) {
+    for (int i = 0; i < MOST_LEAVES && all->of[i]; i++)
+        mo_tensor_release(all->of[i]);
+}
+
 static inline void held_mo_csr(mo_csr **A) {
     mo_csr_release(*A);
 }

@@ -9,11 +9,10 @@ static inline mo_tensor *draw(mo_context *ctx, int ndim, const int64_t *shape, d
     mo_random r = mo_random_at(11, MO_PURPOSE_CHECK, stream);
     mo_tensor *T = mo_tensor_create(ctx, MO_F64, ndim, shape);
     int64_t n = mo_numel(T);
-    double *x = malloc((size_t)n * sizeof *x);
+    double *x = test_memory((size_t)n * sizeof *x);
     for (int64_t i = 0; i < n; i++)
         x[i] = scale * mo_random_normal(&r);
     mo_tensor_write(T, x, (size_t)n * sizeof *x);
-    free(x);
     return mo_require_grad(T);
 }
 
@@ -22,8 +21,7 @@ static inline mo_tensor *labels(mo_context *ctx, int64_t n, int64_t C) {
     HELD_MEMORY double *y = calloc((size_t)(n * C), sizeof *y);
     for (int64_t i = 0; i < n; i++)
         y[i * C + i % C] = 1;
-    mo_tensor *Y = mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){n, C}, y);
-    return Y;
+    return mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){n, C}, y);
 }
 
 /* Computes X = A^-1 B for a positive definite A [n, n], whose rows are `width` apart, and B [n, C], by elimination

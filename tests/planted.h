@@ -15,7 +15,7 @@ static inline mo_graph *planted_graph(
     mo_graph *graph = mo_graph_new(ctx, name, name);
     mo_edges edges = {0};
     mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 1);
-    int64_t *label = calloc((size_t)nodes, sizeof *label);
+    int64_t *label = test_memory((size_t)nodes * sizeof *label);
     for (int64_t i = 0; i < nodes; i++) {
         label[i] = i % classes;
         for (int64_t j = 0; j < i; j++)
@@ -25,7 +25,6 @@ static inline mo_graph *planted_graph(
     mo_graph_set_edges(graph, nodes, &edges);
     if (classes > 1)
         mo_graph_set_classes(graph, label, nodes);
-    free(label);
     graph = mo_graph_finish(graph);
     assert_non_null(graph);
     return graph;
@@ -37,7 +36,7 @@ static inline mo_graph *planted_set(mo_context *ctx, const char *name, int64_t g
     mo_graph *set = mo_graph_new(ctx, name, name);
     mo_edges edges = {0};
     mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 2);
-    int64_t *label = calloc((size_t)graphs, sizeof *label);
+    int64_t *label = test_memory((size_t)graphs * sizeof *label);
     set->graphs = graphs;
     set->graph_offset = calloc((size_t)graphs + 1, sizeof *set->graph_offset);
     for (int64_t g = 0; g < graphs; g++) {
@@ -52,7 +51,6 @@ static inline mo_graph *planted_set(mo_context *ctx, const char *name, int64_t g
     }
     mo_graph_set_edges(set, set->graph_offset[graphs], &edges);
     mo_graph_set_classes(set, label, graphs);
-    free(label);
     set = mo_graph_finish(set);
     assert_non_null(set);
     return set;
@@ -97,6 +95,15 @@ static inline mo_model *planted_model(mo_context *ctx, uint64_t seed) {
 
 static inline mo_plan_options planted_plans(uint64_t seed) {
     return (mo_plan_options){.k_min = 2, .k_max = 4, .q_min = 3, .q_max = 5, .max_classes = 64, .seed = seed};
+}
+
+/* Options of a short run with AdamW's usual values. */
+static inline mo_trainer_options planted_steps(int64_t steps, int episodes, double lr, const char *out) {
+    return (mo_trainer_options){.steps = steps,
+        .episodes_per_step = episodes,
+        .adamw = {.lr = lr, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
+        .plan = planted_plans(1),
+        .out = out};
 }
 
 #endif

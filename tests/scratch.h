@@ -59,6 +59,26 @@ static inline void expect_pass(mo_check_result r) {
         fail_msg("%s", r.worst);
 }
 
+/* Fails unless two tensors have equal bits. */
+static inline void assert_equal_bits(const mo_tensor *X, const mo_tensor *Y) {
+    size_t bytes = (size_t)mo_numel(X) * mo_dtype_size(mo_tensor_dtype(X));
+    void *x = test_memory(bytes), *y = test_memory(bytes);
+    assert_int_equal(mo_numel(X), mo_numel(Y));
+    assert_int_equal(mo_tensor_read(X, x, bytes), MO_OK);
+    assert_int_equal(mo_tensor_read(Y, y, bytes), MO_OK);
+    assert_memory_equal(x, y, bytes);
+}
+
+/* Fails unless two models have parameters of equal names and bits. */
+static inline void assert_same_parameters(const mo_model *a, const mo_model *b) {
+    assert_int_equal(mo_model_n_parameters(a), mo_model_n_parameters(b));
+    for (int i = 0; i < mo_model_n_parameters(a); i++) {
+        const mo_tensor *P = mo_model_parameter(a, i), *Q = mo_model_parameter(b, i);
+        assert_string_equal(mo_tensor_name(P), mo_tensor_name(Q));
+        assert_equal_bits(P, Q);
+    }
+}
+
 /* The lines that a mo_notice has received. */
 typedef struct notices {
     char text[4096];
@@ -136,12 +156,16 @@ static inline const char *scratch_folder(scratch *s, const char *name) {
     return s->path;
 }
 
-/* Writes a file into the folder and returns its path. */
-static inline const char *scratch_write(scratch *s, const char *name, const void *data, size_t n) {
-    FILE *file = fopen(scratch_path(s, name), "wb");
+static inline void write_bytes(const char *path, const void *data, size_t n) {
+    FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(data, 1, n, file), n);
     assert_int_equal(fclose(file), 0);
+}
+
+/* Writes a file into the folder and returns its path. */
+static inline const char *scratch_write(scratch *s, const char *name, const void *data, size_t n) {
+    write_bytes(scratch_path(s, name), data, n);
     return s->path;
 }
 

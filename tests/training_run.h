@@ -38,15 +38,13 @@ static inline training_run run_open(const run_options *o, const char *folder) {
     run.pool = planted_pool_of(run.ctx, &features);
     run.model = features.form == MO_FEATURES_OF_EXAMPLES ? mo_invariant_create(run.ctx, MO_F32, NULL)
                                                          : planted_model(run.ctx, o->seed);
-    mo_trainer_options options = {.steps = o->steps,
-        .episodes_per_step = o->episodes,
-        .adamw = {.lr = o->lr, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
-        .plan = planted_plans(o->seed),
-        .max_rows = o->max_rows,
-        .checkpoint_every = o->checkpoint_every,
-        .out = folder,
-        .replay = o->replay,
-        .settings = o->settings};
+    mo_trainer_options options = planted_steps(o->steps, o->episodes, o->lr, folder);
+    options.adamw.weight_decay = 1e-4;
+    options.plan.seed = o->seed;
+    options.max_rows = o->max_rows;
+    options.checkpoint_every = o->checkpoint_every;
+    options.replay = o->replay;
+    options.settings = o->settings;
     if (o->shots)
         options.plan.k_min = options.plan.k_max = options.plan.q_min = options.plan.q_max = o->shots;
     run.trainer = mo_trainer_create(run.model, run.pool, &options);
@@ -94,6 +92,16 @@ static inline bytes run_file(const char *folder, const char *name) {
     char path[600];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return read_bytes(path);
+}
+
+/* Removes all files of a run but run.json, as for a run whose first save was cut short. */
+static inline void leave_run_json(const char *folder) {
+    static const char *const later[] = {"log.jsonl", "checkpoint.safetensors", "checkpoint.previous.safetensors"};
+    char path[600];
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, later[i]);
+        assert_int_equal(unlink(path), 0);
+    }
 }
 
 /* The log without its times. */

@@ -2,6 +2,7 @@
  * (tests/failing_memory.h). */
 #include "autograd/inside.h"
 #include "tests/failing_memory.h"
+#include "tests/toy_ops.h"
 #include "train/train.h"
 
 static void gone(void *state) {
@@ -13,9 +14,9 @@ static double tensors(mo_context *ctx, scratch *unused) {
     double memory[] = {1, 2, 3, 4, 5, 6}, read[6] = {0}, value = 0;
     char text[64] = "", device[200] = "";
     mo_view window = {.data = memory, .dtype = MO_F64, .ndim = 2, .shape = {2, 3}, .stride = {3, 1}};
-    mo_tensor *T = mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){2, 3}),
-              *one = mo_tensor_create_from(ctx, MO_F64, 0, NULL, &(double){7}),
-              *W = mo_tensor_wrap(ctx, &window, gone, &value);
+    HELD(mo_tensor) *T = mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){2, 3}),
+                    *one = mo_tensor_create_from(ctx, MO_F64, 0, NULL, &(double){7});
+    mo_tensor *W = mo_tensor_wrap(ctx, &window, gone, &value);
     if (mo_tensor_write(T, memory, sizeof memory) == MO_OK && mo_tensor_read(T, read, sizeof read) == MO_OK)
         value += read[5] + 10 * (double)mo_numel(T) + 100 * (double)mo_dim(T, -1) + mo_ndim(T) + mo_tensor_dtype(T);
     mo_view seen = mo_tensor_view(W);
@@ -24,8 +25,6 @@ static double tensors(mo_context *ctx, scratch *unused) {
     value += mo_device_describe(MO_CPU, device, sizeof device) && device[0];
     mo_tensor_fill(T, 3);
     value += mo_ok(ctx) ? mo_item(one) : 0;
-    mo_tensor_release(one);
-    mo_tensor_release(T);
     mo_tensor_release(W);
     if (mo_ok(ctx)) { /* an error that the caller raises and clears takes no memory */
         mo_fail_at(ctx, MO_INVALID, "here", 1, "%s", "found");
@@ -54,18 +53,16 @@ static double sparse(mo_context *ctx, scratch *unused) {
     mo_random r = mo_random_at(1, MO_PURPOSE_OWN, 2);
     double values[] = {mo_random_uniform(&r), mo_random_normal(&r), 0};
     values[2] = values[1] + (double)mo_random_below(&r, 5);
-    mo_csr *A = mo_csr_create(ctx, 2, 2, (int64_t[]){0, 1, 2}, (int32_t[]){0, 1}, MO_F64, values);
-    double value = 10 + values[2] + (A && mo_csr_declare_symmetric(A) == MO_OK);
-    mo_csr_release(A);
-    return value;
+    HELD(mo_csr) *A = mo_csr_create(ctx, 2, 2, (int64_t[]){0, 1, 2}, (int32_t[]){0, 1}, MO_F64, values);
+    return 10 + values[2] + (A && mo_csr_declare_symmetric(A) == MO_OK);
 }
 
 /* ---- the tape ---- */
 
 static double tapes(mo_context *ctx, scratch *s) {
     double value = 0;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    mo_tensor *p = mo_parameter(ctx, "p", MO_F64, 1, (int64_t[]){2});
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+    HELD(mo_tensor) *p = mo_parameter(ctx, "p", MO_F64, 1, (int64_t[]){2});
     mo_tensor_fill(p, 0.5);
     mo_tape_set_mode(t, MO_RECORD);
     mo_tape_set_anomaly(t, true);
@@ -85,93 +82,34 @@ static double tapes(mo_context *ctx, scratch *s) {
         value += mo_item(mo_slice(t, mo_grad_of(p), MO_AXIS(0), 0, 1)) + mo_item(mo_slice(t, Y, MO_AXIS(0), 1, 2));
     mo_zero_grad(p);
     mo_tape_reset(t);
-    mo_tape_release(t);
-    mo_tensor_release(p);
     return value;
 }
 
 static double directions(mo_context *ctx, scratch *unused) {
     double value = 0;
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    mo_tensor *x = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2})), *tangent;
-    mo_tensor *y = mo_mul(t, mo_exp(t, x), x), *v = mo_full(t, MO_F64, 1, (int64_t[]){2}, 1);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tensor) *x = toy_leaf_apart(ctx, 1, 2);
+    mo_tensor *tangent, *y = mo_mul(t, mo_exp(t, x), x), *v = mo_full(t, MO_F64, 1, (int64_t[]){2}, 1);
     if (mo_jvp(t, &y, 1, &x, &v, 1, &tangent, 0) == MO_OK)
         value = mo_item(mo_sum(t, tangent, MO_AXIS(0), MO_DROP_AXES));
-    mo_tape_release(t);
-    mo_tensor_release(x);
     return value;
 }
 
 /* ---- a user's ops ---- */
 
-static bool twice_shape(mo_call *c) {
-    if (mo_ndim(c->in[0]) != 1)
-        return mo_call_fail(c, MO_INVALID, "expected one axis");
-    return mo_call_real(c, 0, 0) && mo_call_output(c, 0, MO_F64, 1, (int64_t[]){mo_dim(c->in[0], 0)});
-}
-
-static void twice_forward(mo_call *c) {
-    int64_t n = mo_dim(c->in[0], 0);
-    mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]),
-            half = mo_tensor_view(mo_call_temporary(c, MO_F64, 1, &n));
-    if (mo_call_recorded(c))
-        mo_call_save(c, mo_tape_tensor(c->t, MO_F64, 1, &n));
-    for (int64_t i = 0; mo_ok(c->ctx) && i < n; i++) {
-        ((double *)half.data)[i] = ((double *)x.data)[i];
-        ((double *)y.data)[i] = 2 * ((double *)half.data)[i];
-    }
-}
-
-static void twice_vjp(mo_vjp *v) {
-    v->in_bar[0] = mo_scale(v->t, v->out_bar[0], 2, 0);
-}
-
-static bool ends_shape(mo_call *c) {
-    return mo_ndim(c->in[0]) == 1 || mo_call_fail(c, MO_INVALID, "expected one axis");
-}
-
-static void ends_forward(mo_call *c) {
-    int64_t n = mo_dim(c->in[0], 0);
-    mo_call_view(c, 1, (int64_t[]){2}, (int64_t[]){n - 1}, 0);
-}
-
-static void ends_vjp(mo_vjp *v) {
-    v->in_bar[0] = mo_pad(v->t, v->out_bar[0], MO_AXIS(0), 0, mo_dim(v->in[0], 0) - 2);
-}
-
-static const mo_sample of_three[] = {
-    {.name = "three", .in = "[3]"},
-};
-static const mo_op twice = {.name = "call_memory_twice",
-    .n_in = 1,
-    .shape = twice_shape,
-    .forward = twice_forward,
-    .vjp = twice_vjp,
-    MO_SAMPLES(of_three)};
-static const mo_op ends = {.name = "call_memory_ends",
-    .n_in = 1,
-    .is_view = true,
-    .shape = ends_shape,
-    .forward = ends_forward,
-    .vjp = ends_vjp,
-    MO_SAMPLES(of_three)};
-
 static double own_ops(mo_context *ctx, scratch *unused) {
     double value = 0;
-    if (!mo_find_op(ctx, twice.name)) /* registering it twice would be an error */
-        value = mo_register_op(ctx, &twice);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    mo_tensor *x = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){3}, (double[]){1, 2, 4})), *y,
-              *grad;
-    mo_tensor *window = mo_apply(t, &ends, &x, 1, NULL);
-    if (mo_apply_all(t, &twice, &window, 1, NULL, &y) == MO_OK) {
-        mo_tensor *sum = mo_sum(t, mo_mul(t, y, y), MO_AXIS(0), MO_DROP_AXES);
+    if (!mo_find_op(ctx, toy_mul_op.name)) /* registering it twice would be an error */
+        value = mo_register_op(ctx, &toy_mul_op);
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+    HELD(mo_tensor) *x = toy_leaf_apart(ctx, 2, 4);
+    mo_tensor *y, *grad;
+    if (mo_apply_all(t, &toy_mul_op, (mo_tensor *[]){x, x}, 2, NULL, &y) == MO_OK) {
+        mo_tensor *sum = toy_sum(t, y); /* its adjoint is a view */
         value += mo_item(sum);
         if (mo_grad(t, &sum, NULL, 1, &x, &grad, 1, 0) == MO_OK)
             value += mo_item(mo_slice(t, grad, MO_AXIS(0), 0, 1));
     }
-    mo_tape_release(t);
-    mo_tensor_release(x);
     return value;
 }
 
@@ -184,7 +122,7 @@ static double checked(mo_context *ctx, mo_check_result r) {
 }
 
 static double check_op(mo_context *ctx, scratch *unused) {
-    return checked(ctx, mo_check_op(ctx, &twice, 1, 1));
+    return checked(ctx, mo_check_op(ctx, &toy_mul_op, 1, 1));
 }
 
 static void squares(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
@@ -193,10 +131,8 @@ static void squares(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out,
 }
 
 static double check_function(mo_context *ctx, scratch *unused) {
-    mo_tensor *x = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2}));
-    double value = checked(ctx, mo_check_function(ctx, squares, NULL, &x, 1, 1, 2, 1e-5, 1));
-    mo_tensor_release(x);
-    return value;
+    HELD(mo_tensor) *x = toy_leaf_apart(ctx, 1, 2);
+    return checked(ctx, mo_check_function(ctx, squares, NULL, &x, 1, 1, 2, 1e-5, 1));
 }
 
 static void lack_of_memory_in_a_call_is_a_status(void **state) {

@@ -4,29 +4,19 @@
 #define DRAWN_EPISODE_H
 
 #include "tests/copies.h"
+#include "tests/drawn.h"
+#include "tests/worst_of.h"
 
-enum { SUPPORT = 6, QUERIES = 4, WIDTH = 5, EXTRAS = 3 };
-
-/* Returns standard normal values. */
-static inline mo_tensor *draw(mo_tape *t, mo_dtype real, int ndim, const int64_t *shape, uint64_t stream) {
-    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, stream);
-    int64_t n = 1;
-    for (int i = 0; i < ndim; i++)
-        n *= shape[i];
-    double *x = test_memory((size_t)n * sizeof *x);
-    for (int64_t i = 0; i < n; i++)
-        x[i] = mo_random_normal(&r);
-    return mo_cast(t, mo_from(t, MO_F64, ndim, shape, x), real);
-}
+enum { SUPPORT = 6, QUERIES = 4, WIDTH = 5, EXTRAS = 3, MOST = 8192 };
 
 /* Returns an episode with the three kinds of rows that every invariant encoder reads. */
 static inline mo_episode drawn_episode(mo_tape *t, mo_dtype real, mo_task task) {
     static const int64_t labels[] = {0, 1, 0, 1, 1, 0};
     mo_episode e = {.task = task, .classes = 2, .n_rows = 3};
     int64_t n = SUPPORT + QUERIES;
-    e.rows[0] = (mo_named){"blocks", draw(t, real, 4, (int64_t[]){2, 4, n, WIDTH}, 1), NULL};
-    e.rows[1] = (mo_named){"spectrum", draw(t, real, 2, (int64_t[]){2, WIDTH}, 2), NULL};
-    e.rows[2] = (mo_named){"extras", draw(t, real, 2, (int64_t[]){n, EXTRAS}, 3), NULL};
+    e.rows[0] = (mo_named){"blocks", drawn(t, real, 1, 4, (int64_t[]){2, 4, n, WIDTH}), NULL};
+    e.rows[1] = (mo_named){"spectrum", drawn(t, real, 2, 2, (int64_t[]){2, WIDTH}), NULL};
+    e.rows[2] = (mo_named){"extras", drawn(t, real, 3, 2, (int64_t[]){n, EXTRAS}), NULL};
     e.support_label = mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, labels);
     e.query_label = mo_from(t, MO_I64, 1, (int64_t[]){QUERIES}, labels);
     return e;
@@ -51,7 +41,7 @@ static inline void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_
 }
 
 /* Writes the logits of a few episodes of every source, one after another; returns their number. */
-static inline int64_t logits_of(mo_pool *pool, mo_model *model, double *out, int64_t capacity) {
+static inline int64_t logits_of(mo_pool *pool, mo_model *model, double out[MOST]) {
     mo_context *ctx = pool->ctx;
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_plan_options plans = {.k_min = 3, .k_max = 9, .q_min = 6, .q_max = 6, .max_classes = 8, .seed = 3};
@@ -63,13 +53,24 @@ static inline int64_t logits_of(mo_pool *pool, mo_model *model, double *out, int
             e.rows[i].tensor = mo_cast(t, e.rows[i].tensor, MO_F64);
         mo_tensor *logits = mo_contiguous(t, mo_model_logits(t, model, &e, NULL));
         int64_t n = mo_numel(logits);
-        assert_true(count + n <= capacity);
-        if (mo_tensor_read(logits, out + count, (size_t)n * sizeof *out) != MO_OK)
-            fail_msg("%s", mo_context_status(ctx)->message);
+        assert_true(count + n <= MOST);
+        mo_tensor_read(logits, out + count, (size_t)n * sizeof *out);
+        expect_ok(ctx);
         count += n;
         mo_tape_reset(t);
     }
     return count;
+}
+
+/* Returns the largest difference of n logits, which must not all be near 0, where no change could be seen. */
+static inline double change_of(const double *before, const double *after, int64_t n) {
+    double worst = 0, largest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        worst = worst_of(worst, fabs(after[i] - before[i]));
+        largest = fmax(largest, fabs(before[i]));
+    }
+    assert_true(largest > 1);
+    return worst;
 }
 
 #endif

@@ -36,7 +36,8 @@ static mo_model *headed_model(mo_context *ctx, mo_temperature temperature) {
 /* The tolerance is 1e-5, as for the invariant model itself. */
 TEST_OF(gradients_hold_in_encoder_head_and_temperature, scratch *s) {
     for (int i = 0; i < 2 * MO_TASKS; i++) {
-        problem p = {headed_model(s->ctx, (mo_temperature)(i % 2)), (mo_task)(i / 2), NULL};
+        HELD(mo_model) *model = headed_model(s->ctx, (mo_temperature)(i % 2));
+        problem p = {model, (mo_task)(i / 2), NULL};
         mo_tensor *in[16];
         int n = mo_model_n_parameters(p.model);
         assert_int_equal(n, 5 + 1 + MO_TASKS);
@@ -45,7 +46,6 @@ TEST_OF(gradients_hold_in_encoder_head_and_temperature, scratch *s) {
         assert_string_equal(mo_tensor_name(in[5]), "log_temp");
         assert_string_equal(mo_tensor_name(in[7]), "head.lp.projection");
         expect_pass(mo_check_function(s->ctx, loss_function, &p, in, n, 1, 2, 1e-5, 4));
-        mo_model_release(p.model);
     }
 }
 
@@ -83,26 +83,6 @@ TEST_OF(a_head_reads_the_rows_that_embed_gives, scratch *s) {
 
 /* ---- weights ---- */
 
-static mo_trainer_options short_run(const char *folder) {
-    return (mo_trainer_options){.steps = 3,
-        .episodes_per_step = 2,
-        .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
-        .plan = {.k_min = 2, .k_max = 4, .q_min = 4, .q_max = 4, .max_classes = 8, .seed = 5},
-        .out = folder,
-        .settings = "{\"recipe\":\"best\"}"};
-}
-
-/* Fails unless all parameters of a and b have equal bits. */
-static void assert_same_parameters(mo_model *a, mo_model *b) {
-    assert_int_equal(mo_model_n_parameters(a), mo_model_n_parameters(b));
-    for (int i = 0; i < mo_model_n_parameters(a); i++) {
-        mo_tensor *P = mo_model_parameter(a, i), *Q = mo_model_parameter(b, i);
-        assert_string_equal(mo_tensor_name(P), mo_tensor_name(Q));
-        assert_int_equal(mo_numel(P), mo_numel(Q));
-        assert_memory_equal(mo_tensor_view(P).data, mo_tensor_view(Q).data, (size_t)mo_numel(P) * sizeof(float));
-    }
-}
-
 static mo_model *under_mlp(mo_context *ctx, const mo_pool *pool) {
     mo_readout_options o = {.head = &mo_head_mlp, .smoothing = 0.1};
     mo_model *encoder = mo_invariant_create(ctx, MO_F32, NULL);
@@ -116,7 +96,7 @@ TEST_OF(weights_come_back_with_what_the_head_has_learned, scratch *s) {
     HELD(mo_model) *model = under_mlp(s->ctx, pool);
     const char *folder = scratch_folder(s, "headed");
     const char *path = scratch_path(s, "headed/weights.safetensors");
-    mo_trainer_options o = short_run(folder);
+    mo_trainer_options o = planted_steps(3, 2, 1e-2, folder);
     HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
     mo_trainer_run(trainer, NULL, NULL);
     assert_int_equal(mo_trainer_finish(trainer), MO_OK);

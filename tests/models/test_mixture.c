@@ -1,8 +1,5 @@
 /* tests/models/test_mixture.c - the mixture of kernels against its formulas in plain loops, with a fit of its own for
  * every left-out support row. */
-
-#include <math.h>
-
 #include "models/heads/heads.h"
 #include "models/model.h"
 #include "tests/largest_difference.h"
@@ -199,13 +196,11 @@ TEST_OF(gradients_hold_to_order_two, mo_context *ctx) {
     const double sharp = 0.3;
     for (int weighted = 0; weighted < 2; weighted++)
         for (int order = 1; order <= 2; order++) {
-            mo_tensor *in[] = {draw(ctx, 4, (int64_t[]){2, E, N, D}, 0.5, 1), draw(ctx, 3, (int64_t[]){2, N, C}, 1, 2),
+            HELD(leaves) in = {{draw(ctx, 4, (int64_t[]){2, E, N, D}, 0.5, 1), draw(ctx, 3, (int64_t[]){2, N, C}, 1, 2),
                 draw(ctx, 1, (int64_t[]){R}, 0.5, 3), draw(ctx, 1, (int64_t[]){E}, 0.5, 4),
-                mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &sharp))};
+                mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &sharp))}};
             expect_pass(mo_check_function(
-                ctx, kernel_function, weighted ? ctx : NULL, in, 5, 2, order, order == 1 ? 1e-6 : 1e-5, 9));
-            for (int i = 0; i < 5; i++)
-                mo_tensor_release(in[i]);
+                ctx, kernel_function, weighted ? ctx : NULL, in.of, 5, 2, order, order == 1 ? 1e-6 : 1e-5, 9));
         }
 }
 
@@ -273,7 +268,8 @@ TEST_OF(centres_that_span_all_rows_lose_nothing, mo_context *ctx) {
     enum { ALL = 14 };
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     HELD(mo_tensor) *Z = draw(ctx, 3, (int64_t[]){1, ALL, D}, 0.5, 1), *Zq = draw(ctx, 3, (int64_t[]){1, Q, D}, 0.5, 2);
-    mo_tensor *Zm = mo_slice(t, Z, MO_AXIS(1), 0, N), *Y = labels(ctx, ALL, C), *Zmt = mo_transpose(t, Zm);
+    HELD(mo_tensor) *Y = labels(ctx, ALL, C);
+    mo_tensor *Zm = mo_slice(t, Z, MO_AXIS(1), 0, N), *Zmt = mo_transpose(t, Zm);
     mo_tensor *K = mo_scale(t, mo_matmul(t, Z, Zmt), 1, 1), *Km = mo_scale(t, mo_matmul(t, Zm, Zmt), 1, 1);
     mo_tensor *Kq = mo_scale(t, mo_matmul(t, Zq, Zmt), 1, 1);
     mo_expert_mixture mix = mixture_of(t, 1, NULL);
@@ -294,7 +290,6 @@ TEST_OF(centres_that_span_all_rows_lose_nothing, mo_context *ctx) {
         double T = mo_item(mo_sum(t, fit.factor, MO_ALL, MO_DROP_AXES));
         assert_true(largest_difference(combined(t, Kq, fit.learned), mo_scale(t, expected, T, 0)) < 5e-3 * T);
     }
-    mo_tensor_release(Y);
 }
 
 /* in: rows [2, 12, D], log lambda. */
@@ -308,11 +303,9 @@ static void centred_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tens
 }
 
 TEST_OF(gradients_through_centres_hold_to_order_two, mo_context *ctx) {
-    mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 12, D}, 0.8, 1), draw(ctx, 1, (int64_t[]){R}, 0.5, 3)};
+    HELD(leaves) in = {{draw(ctx, 3, (int64_t[]){2, 12, D}, 0.8, 1), draw(ctx, 1, (int64_t[]){R}, 0.5, 3)}};
     HELD(mo_tensor) *Y = labels(ctx, 12, C);
-    expect_pass(mo_check_function(ctx, centred_function, Y, in, 2, 1, 2, 1e-5, 9));
-    mo_tensor_release(in[0]);
-    mo_tensor_release(in[1]);
+    expect_pass(mo_check_function(ctx, centred_function, Y, in.of, 2, 1, 2, 1e-5, 9));
 }
 
 /* ---- the head ---- */
@@ -326,8 +319,8 @@ static mo_tensor *head_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tenso
 TEST_OF(the_head_is_the_mixture_of_one_kernel, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     for (int64_t d = 4; d <= 12; d += 8) {
-        mo_tensor *Z = draw(ctx, 2, (int64_t[]){N + Q, d}, 0.5, 1), *Y = one_hot_labels(t);
-        mo_tensor *K = mo_scale(t, mo_gram(t, Z), 1, 1);
+        HELD(mo_tensor) *Z = draw(ctx, 2, (int64_t[]){N + Q, d}, 0.5, 1);
+        mo_tensor *Y = one_hot_labels(t), *K = mo_scale(t, mo_gram(t, Z), 1, 1);
         mo_tensor *columns = mo_slice(t, K, MO_AXIS(1), 0, N);
         mo_tensor *Ks = mo_with_axis(t, mo_slice(t, columns, MO_AXIS(0), 0, N), MO_AXIS(0), 1);
         mo_tensor *Kq = mo_with_axis(t, mo_slice(t, columns, MO_AXIS(0), N, N + Q), MO_AXIS(0), 1);
@@ -336,7 +329,6 @@ TEST_OF(the_head_is_the_mixture_of_one_kernel, mo_context *ctx) {
         mo_tensor *expected = combined(t, Kq, mo_kernel_mixture(t, Ks, Y, &mix).learned);
         mo_tensor *got = head_logits(t, mo_slice(t, Z, MO_AXIS(0), 0, N), Y, mo_slice(t, Z, MO_AXIS(0), N, N + Q));
         assert_true(largest_difference(got, expected) < 1e-9);
-        mo_tensor_release(Z);
     }
     assert_true(mo_ok(ctx));
 }

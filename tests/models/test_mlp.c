@@ -1,15 +1,16 @@
 /* tests/models/test_mlp.c - the head "mlp": what it can fit, its symmetries, its memory on the tape, and its learned
  * parameters. */
-
-#include <math.h>
-
 #include "tests/scratch.h"
 
 enum { LR = 0, STEPS, W1, B1 };
 
+typedef struct rings {
+    mo_tensor *Z, *Y, *parameter[MO_MAX_HEAD_PARAMETERS];
+} rings;
+
 /* Makes points that alternate between two rings around the origin, of radius 1 and 3: no linear readout can separate
- * these classes. */
-static void make_rings(mo_tape *t, mo_tensor **Z, mo_tensor **Y) {
+ * these classes. steps: those of the head; 0: its own number. */
+static rings make_rings(mo_tape *t, double steps) {
     double z[2 * 24], y[2 * 24];
     for (int i = 0; i < 24; i++) {
         double angle = 0.7 * i, radius = i % 2 ? 3 : 1;
@@ -18,8 +19,11 @@ static void make_rings(mo_tape *t, mo_tensor **Z, mo_tensor **Y) {
         y[2 * i] = i % 2;
         y[2 * i + 1] = 1 - i % 2;
     }
-    *Z = mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, z);
-    *Y = mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, y);
+    rings r = {mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, z), mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, y), {NULL}};
+    mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, r.parameter);
+    if (steps != 0)
+        r.parameter[STEPS] = mo_scalar(t, MO_F64, steps);
+    return r;
 }
 
 /* Returns the number of rows whose largest logit is their label's. */
@@ -35,24 +39,19 @@ static int count_right(mo_tensor *logits, mo_tensor *Y) {
 
 TEST_OF(it_tells_rings_apart_where_ridge_cannot, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-    mo_tensor *Z, *Y, *parameter[4];
-    make_rings(t, &Z, &Y);
-    mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
-    parameter[STEPS] = mo_scalar(t, MO_F64, 400);
-    assert_int_equal(count_right(mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter), Y), 24);
+    rings r = make_rings(t, 400);
+    assert_int_equal(count_right(mo_head_apply(t, &mo_head_mlp, r.Z, r.Y, r.Z, r.parameter), r.Y), 24);
     mo_tensor *lambda = mo_scalar(t, MO_F64, 1);
-    assert_true(count_right(mo_head_apply(t, &mo_head_ridge, Z, Y, Z, &lambda), Y) < 20);
+    assert_true(count_right(mo_head_apply(t, &mo_head_ridge, r.Z, r.Y, r.Z, &lambda), r.Y) < 20);
 }
 
 TEST_OF(it_treats_classes_alike, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-    mo_tensor *Z, *Y, *parameter[4];
-    make_rings(t, &Z, &Y);
-    mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
-    mo_tensor *swapped = mo_concat(
-        t, (mo_tensor *[]){mo_slice(t, Y, MO_AXIS(1), 1, 2), mo_slice(t, Y, MO_AXIS(1), 0, 1)}, 2, MO_AXIS(1));
-    mo_tensor *a = mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter);
-    mo_tensor *b = mo_head_apply(t, &mo_head_mlp, Z, swapped, Z, parameter);
+    rings r = make_rings(t, 0);
+    mo_tensor *first = mo_slice(t, r.Y, MO_AXIS(1), 0, 1), *second = mo_slice(t, r.Y, MO_AXIS(1), 1, 2);
+    mo_tensor *swapped = mo_concat(t, (mo_tensor *[]){second, first}, 2, MO_AXIS(1));
+    mo_tensor *a = mo_head_apply(t, &mo_head_mlp, r.Z, r.Y, r.Z, r.parameter);
+    mo_tensor *b = mo_head_apply(t, &mo_head_mlp, r.Z, swapped, r.Z, r.parameter);
     mo_tensor *gap = mo_sub(t, mo_slice(t, a, MO_AXIS(1), 0, 1), mo_slice(t, b, MO_AXIS(1), 1, 2));
     assert_true(mo_item(mo_max(t, mo_abs(t, gap), MO_ALL, MO_DROP_AXES)) < 1e-12);
 }
@@ -60,17 +59,13 @@ TEST_OF(it_treats_classes_alike, mo_context *ctx) {
 /* Fits with this many steps and writes 24 x 2 logits. Returns the peak of bytes on a new tape. */
 static int64_t run(mo_context *ctx, bool recorded, double steps, double logits[48]) {
     HELD(mo_tape) *t = mo_tape_create(ctx, recorded ? MO_RECORD : MO_EVAL);
-    mo_tensor *Z, *Y, *parameter[4];
-    make_rings(t, &Z, &Y);
-    mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
-    parameter[STEPS] = mo_scalar(t, MO_F64, steps);
+    rings r = make_rings(t, steps);
     if (recorded)
-        mo_require_grad(parameter[LR]);
-    mo_tensor *out = mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter);
+        mo_require_grad(r.parameter[LR]);
+    mo_tensor *out = mo_head_apply(t, &mo_head_mlp, r.Z, r.Y, r.Z, r.parameter);
     assert_int_equal(mo_tensor_read(out, logits, 48 * sizeof *logits), MO_OK);
     assert_int_equal(mo_tape_mode(t), recorded ? MO_RECORD : MO_EVAL);
-    int64_t held = mo_context_counters(ctx).bytes_live;
-    return held;
+    return mo_context_counters(ctx).bytes_live;
 }
 
 TEST_OF(recorded_or_not_it_gives_the_same_bits, mo_context *ctx) {
@@ -114,11 +109,8 @@ TEST_OF(steps_that_are_no_number_of_them_are_refused, mo_context *ctx) {
     static const double bad[] = {-1, 0.5, 1e7, NAN};
     for (int i = 0; i < 4; i++) {
         HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-        mo_tensor *Z, *Y, *parameter[4];
-        make_rings(t, &Z, &Y);
-        mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
-        parameter[STEPS] = mo_scalar(t, MO_F64, bad[i]);
-        assert_true(mo_is_null(mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter)));
+        rings r = make_rings(t, bad[i]);
+        assert_true(mo_is_null(mo_head_apply(t, &mo_head_mlp, r.Z, r.Y, r.Z, r.parameter)));
         assert_failed(ctx, MO_INVALID, PARTS("steps, expected a whole number from 0 to 1000000"));
     }
 }

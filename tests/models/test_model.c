@@ -46,11 +46,7 @@ static mo_model *make_own(mo_context *ctx, uint64_t seed) {
 }
 
 static void train_own(scratch *s, mo_pool *pool, mo_model *model, const char *folder) {
-    mo_trainer_options o = {.steps = 6,
-        .episodes_per_step = 3,
-        .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
-        .plan = planted_plans(1),
-        .out = folder};
+    mo_trainer_options o = planted_steps(6, 3, 1e-2, folder);
     HELD(mo_trainer) *trainer = mo_trainer_create(model, pool, &o);
     mo_trainer_run(trainer, NULL, NULL);
     mo_trainer_finish(trainer);
@@ -71,13 +67,9 @@ typedef struct block_visit {
 
 static bool compare_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *state) {
     block_visit *v = state;
-    size_t row = (size_t)mo_dim(Z, 1) * sizeof(float);
     assert_int_equal(first, v->rows);
     assert_int_equal(examples, mo_dim(v->all, 0));
-    float *x = malloc((size_t)mo_dim(Z, 0) * row);
-    assert_int_equal(mo_tensor_read(Z, x, (size_t)mo_dim(Z, 0) * row), MO_OK);
-    assert_memory_equal(x, (const char *)mo_tensor_view(v->all).data + (size_t)first * row, (size_t)mo_dim(Z, 0) * row);
-    free(x);
+    assert_equal_bits(Z, mo_slice(t, v->all, MO_AXIS(0), first, first + mo_dim(Z, 0)));
     v->rows += mo_dim(Z, 0);
     return ++v->blocks != v->most;
 }
@@ -114,8 +106,7 @@ TEST_OF(an_encoder_of_ones_own_is_all_that_is_known, scratch *s) {
     assert_non_null(strstr(w->arrays->metadata, "\"flavour\":\"plain\""));
     assert_int_equal(w->features.form, MO_FEATURES_OF_NODES);
     assert_int_equal(mo_model_load(read, w->arrays), MO_OK);
-    const mo_tensor *W = mo_model_parameter(model, 0), *again = mo_model_parameter(read, 0);
-    assert_memory_equal(mo_tensor_view(W).data, mo_tensor_view(again).data, PLANTED_DIM * OWN_WIDTH * sizeof(float));
+    assert_same_parameters(model, read);
     assert_null(mo_weights_model(w));
     assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("they are of the model own, which is not one of the library's"));
     mo_weights_release(w);

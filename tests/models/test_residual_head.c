@@ -1,8 +1,6 @@
 /* tests/models/test_residual_head.c - heads that give only a residual: the weights and their gradients equal the closed
  * form if there is one. */
-#include "tests/scratch.h"
-
-#include <math.h>
+#include "tests/largest_difference.h"
 
 /* F = X^T (X W - Y) + lambda W, which is 0 at the ridge with a penalised bias. */
 static mo_tensor *ridge_residual(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
@@ -43,42 +41,38 @@ static mo_head residual_head(mo_head_residual residual, bool symmetric) {
 }
 
 /* Makes a batch of two episodes: Zs [2, 9, d], Ys one-hot [2, 9, 3], Zq [2, 4, d], lambda; owned float64 leaves. */
-static void make_episodes(mo_context *ctx, int64_t d, mo_tensor *in[4]) {
+static leaves make_episodes(mo_context *ctx, int64_t d) {
+    leaves in = {{NULL}};
     double x[2 * 9 * 40], y[2 * 9 * 3] = {0}, two = 2;
     mo_random r = mo_random_at(11, MO_PURPOSE_CHECK, (uint64_t)d);
     for (int side = 0; side < 2; side++) {
         int64_t shape[] = {2, side ? 4 : 9, d}, n = shape[0] * shape[1] * d;
         for (int64_t i = 0; i < n; i++)
             x[i] = 5 * mo_random_normal(&r);
-        in[2 * side] = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 3, shape, x));
+        in.of[2 * side] = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 3, shape, x));
     }
     for (int i = 0; i < 18; i++)
         y[3 * i + i % 3] = 1;
-    in[1] = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 3, (int64_t[]){2, 9, 3}, y));
-    in[3] = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &two));
-}
-
-static double distance(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_item(mo_max(t, mo_abs(t, mo_sub(t, A, B)), MO_ALL, MO_DROP_AXES));
+    in.of[1] = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 3, (int64_t[]){2, 9, 3}, y));
+    in.of[3] = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &two));
+    return in;
 }
 
 /* Fails unless both heads have the same logits and gradients on the same episodes. */
 static void assert_equal_heads(mo_context *ctx, const mo_head *a, const mo_head *b, int64_t d) {
-    mo_tensor *in[4], *grads[2][4], *logits[2];
+    mo_tensor *grads[2][4], *logits[2];
     const mo_head *heads[] = {a, b};
+    HELD(leaves) in = make_episodes(ctx, d);
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
-    make_episodes(ctx, d, in);
     for (int i = 0; i < 2; i++) {
-        logits[i] = mo_keep(mo_head_apply(t, heads[i], in[0], in[1], in[2], &in[3]));
+        logits[i] = mo_keep(mo_head_apply(t, heads[i], in.of[0], in.of[1], in.of[2], &in.of[3]));
         mo_tensor *loss = mo_sum(t, mo_square(t, logits[i]), MO_ALL, MO_DROP_AXES);
-        mo_grad(t, &loss, NULL, 1, in, grads[i], 4, 0);
+        mo_grad(t, &loss, NULL, 1, in.of, grads[i], 4, 0);
     }
     expect_ok(ctx);
-    assert_true(distance(t, logits[0], logits[1]) < 1e-9);
+    assert_true(largest_difference(logits[0], logits[1]) < 1e-9);
     for (int i = 0; i < 4; i++)
-        assert_true(distance(t, grads[0][i], grads[1][i]) < 1e-8);
-    for (int i = 0; i < 4; i++)
-        mo_tensor_release(in[i]);
+        assert_true(largest_difference(grads[0][i], grads[1][i]) < 1e-8);
 }
 
 TEST_OF(a_residual_finds_the_ridge_and_its_gradients, mo_context *ctx) {
@@ -94,26 +88,21 @@ TEST_OF(a_residual_finds_the_ridge_and_its_gradients, mo_context *ctx) {
 TEST_OF(the_scale_of_embeddings_does_not_matter_in_float32, mo_context *ctx) {
     mo_head head = residual_head(ridge_residual, true);
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-    mo_tensor *in[4], *small[4];
-    make_episodes(ctx, 40, in);
+    HELD(leaves) in = make_episodes(ctx, 40);
+    mo_tensor *small[4];
     for (int i = 0; i < 4; i++)
-        small[i] = mo_cast(t, i % 2 ? in[i] : mo_scale(t, in[i], 30, 0), MO_F32);
+        small[i] = mo_cast(t, i % 2 ? in.of[i] : mo_scale(t, in.of[i], 30, 0), MO_F32);
     mo_tensor *found = mo_head_apply(t, &head, small[0], small[1], small[2], &small[3]);
     mo_tensor *exact = mo_head_apply(t, &mo_head_ridge, small[0], small[1], small[2], &small[3]);
     assert_true(mo_ok(ctx));
-    assert_true(distance(t, found, exact) < 1e-2);
-    for (int i = 0; i < 4; i++)
-        mo_tensor_release(in[i]);
+    assert_true(largest_difference(mo_cast(t, found, MO_F64), mo_cast(t, exact, MO_F64)) < 1e-2);
 }
 
 static void assert_refused(mo_context *ctx, const mo_head *head, mo_code code, const char *part) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-    mo_tensor *in[4];
-    make_episodes(ctx, 5, in);
-    assert_true(mo_is_null(mo_head_apply(t, head, in[0], in[1], in[2], &in[3])));
+    HELD(leaves) in = make_episodes(ctx, 5);
+    assert_true(mo_is_null(mo_head_apply(t, head, in.of[0], in.of[1], in.of[2], &in.of[3])));
     assert_failed(ctx, code, PARTS(part));
-    for (int i = 0; i < 4; i++)
-        mo_tensor_release(in[i]);
 }
 
 TEST_OF(residuals_that_cannot_be_solved_are_refused, mo_context *ctx) {

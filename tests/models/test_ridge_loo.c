@@ -1,7 +1,4 @@
 /* tests/models/test_ridge_loo.c - leave-one-out predictions against separate fits, also for rows with copies. */
-
-#include <math.h>
-
 #include "models/heads/heads.h"
 #include "models/model.h"
 #include "tests/largest_difference.h"
@@ -18,7 +15,8 @@ static void compare_with_separate_fits(mo_context *ctx, int64_t n, int64_t d, mo
     enum { R = 3 };
     const double lambda[R] = {0.03, 1, 30};
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-    mo_tensor *Z = draw(ctx, 2, (int64_t[]){n, d}, 1, 1), *Y = labels(ctx, n, 3), *W, *Yloo, *A, *b;
+    HELD(mo_tensor) *Z = draw(ctx, 2, (int64_t[]){n, d}, 1, 1), *Y = labels(ctx, n, 3);
+    mo_tensor *W, *Yloo, *A, *b;
     mo_tensor *grid = mo_from(t, MO_F64, 1, (int64_t[]){R}, lambda);
     mo_ridge_loo_fit(t, Z, Y, NULL, grid, form, &W, &Yloo);
     for (int r = 0; r < R; r++) {
@@ -34,8 +32,6 @@ static void compare_with_separate_fits(mo_context *ctx, int64_t n, int64_t d, mo
         }
     }
     assert_true(mo_ok(ctx));
-    mo_tensor_release(Z);
-    mo_tensor_release(Y);
 }
 
 TEST_OF(leave_one_out_equals_refits, mo_context *ctx) {
@@ -47,25 +43,19 @@ TEST_OF(leave_one_out_equals_refits, mo_context *ctx) {
     }
 }
 
-static void loo_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    mo_ridge_loo_fit(t, in[0], in[1], NULL, mo_exp(t, in[2]), *(mo_ridge_form *)state, &out[0], &out[1]);
-}
-
 TEST_OF(one_factorization_a_penalty_serves_readout_and_gradient, mo_context *ctx) {
     for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++) {
         mo_ridge_form f = (mo_ridge_form)form;
-        mo_tensor *in[] = {draw(ctx, 2, (int64_t[]){6, 4}, 1, 4), draw(ctx, 2, (int64_t[]){6, 3}, 1, 5),
-            draw(ctx, 1, (int64_t[]){3}, 0.5, 6)};
+        HELD(leaves) in = {{draw(ctx, 2, (int64_t[]){6, 4}, 1, 4), draw(ctx, 2, (int64_t[]){6, 3}, 1, 5),
+            draw(ctx, 1, (int64_t[]){3}, 0.5, 6)}};
         HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
         mo_tensor *out[2], *first[3], *second[3];
         int64_t before = mo_context_counters(ctx).factorizations;
-        loo_function(t, in, 3, out, 2, &f);
-        mo_grad(t, out, NULL, 2, in, first, 3, MO_CREATE_GRAPH);
-        mo_grad(t, first, NULL, 3, in, second, 3, 0);
+        mo_ridge_loo_fit(t, in.of[0], in.of[1], NULL, mo_exp(t, in.of[2]), f, &out[0], &out[1]);
+        mo_grad(t, out, NULL, 2, in.of, first, 3, MO_CREATE_GRAPH);
+        mo_grad(t, first, NULL, 3, in.of, second, 3, 0);
         assert_true(mo_ok(ctx));
         assert_int_equal(mo_context_counters(ctx).factorizations - before, 3);
-        for (int i = 0; i < 3; i++)
-            mo_tensor_release(in[i]);
     }
 }
 
@@ -182,14 +172,12 @@ TEST_OF(gradients_hold_to_order_two_with_and_without_copies, mo_context *ctx) {
         HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
         HELD(mo_tensor) *Z = draw(ctx, 3, (int64_t[]){2, EXAMPLES, 4}, 1, 4),
                         *Y = draw(ctx, 3, (int64_t[]){2, EXAMPLES, 3}, 1, 5);
-        mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, ROWS, 4}, 1, 4), draw(ctx, 3, (int64_t[]){2, ROWS, 3}, 1, 5),
-            draw(ctx, 2, (int64_t[]){2, 3}, 0.5, 6)};
+        HELD(leaves) in = {{draw(ctx, 3, (int64_t[]){2, ROWS, 4}, 1, 4), draw(ctx, 3, (int64_t[]){2, ROWS, 3}, 1, 5),
+            draw(ctx, 2, (int64_t[]){2, 3}, 0.5, 6)}};
         if (p.weighted) {
-            mo_tensor_copy(in[0], repeat(t, Z));
-            mo_tensor_copy(in[1], repeat(t, Y));
+            mo_tensor_copy(in.of[0], repeat(t, Z));
+            mo_tensor_copy(in.of[1], repeat(t, Y));
         }
-        expect_pass(mo_check_function(ctx, weighted_loo_function, &p, in, 3, 2, 1 + i / 2 % 2, 1e-5, 7));
-        for (int k = 0; k < 3; k++)
-            mo_tensor_release(in[k]);
+        expect_pass(mo_check_function(ctx, weighted_loo_function, &p, in.of, 3, 2, 1 + i / 2 % 2, 1e-5, 7));
     }
 }

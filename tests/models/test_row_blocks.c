@@ -1,9 +1,6 @@
 /* tests/models/test_row_blocks.c - encoding in blocks of rows: the loss and the gradients equal those without blocks,
  * also with dropout, and need only the memory of one block. */
 #include "tests/models/drawn_episode.h"
-#include "tests/worst_of.h"
-
-#include <math.h>
 
 enum { DIM = 6, ROWS = 23, GRAPHS = 5, MAX_PARAMETERS = 64 };
 
@@ -29,7 +26,7 @@ static void put_index(mo_tape *t, mo_named *hops) {
 static mo_episode node_rows(mo_tape *t, mo_dtype real, mo_task task) {
     mo_episode e = {.task = task, .classes = 2, .n_rows = 1};
     bool graphs = task == MO_TASK_GC;
-    e.rows[0] = (mo_named){"hops", draw(t, real, 3, (int64_t[]){4, ROWS, DIM}, 1), NULL};
+    e.rows[0] = (mo_named){"hops", drawn(t, real, 1, 3, (int64_t[]){4, ROWS, DIM}), NULL};
     for (int end = 0; end < (task == MO_TASK_LP ? 2 : 1); end++) {
         e.support[end] = integers(t, 3, graphs ? (int64_t[]){0, 1, 3} : (int64_t[]){0, 21 - end, 7});
         e.query[end] = integers(t, 2, graphs ? (int64_t[]){4, 2} : (int64_t[]){12, 3 + end});
@@ -143,7 +140,7 @@ TEST_OF(the_largest_encoder_has_room, scratch *s) {
     HELD(mo_model) *m = mo_mochi_create(s->ctx, MO_F64, &o, 1);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
     mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);
-    e.rows[0].tensor = draw(t, MO_F64, 3, (int64_t[]){13, ROWS, DIM}, 1);
+    e.rows[0].tensor = drawn(t, MO_F64, 1, 3, (int64_t[]){13, ROWS, DIM});
     e.max_rows = 4;
     assert_int_equal(mo_backward(t, mo_model_loss(t, m, &e, NULL, NULL)), MO_OK);
 }
@@ -200,13 +197,11 @@ static int64_t step_bytes(mo_context *ctx, mo_model *m, int64_t rows, int64_t ma
     int64_t before = mo_context_counters(ctx).tape_live;
     mo_tensor *loss = mo_model_loss(t, m, &e, NULL, NULL);
     assert_int_equal(mo_grad(t, &loss, NULL, 1, P, G, n, 0), MO_OK);
-    int64_t peak = mo_context_counters(ctx).tape_peak - before;
-    return peak;
+    return mo_context_counters(ctx).tape_peak - before;
 }
 
 /* An episode with as many rows as D&D's, but narrower. */
-TEST(memory_is_that_of_one_block) {
-    mo_context *ctx = ((scratch *)*state)->ctx;
+TEST_OF(memory_is_that_of_one_block, mo_context *ctx) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = 64;
     HELD(mo_model) *m = mo_mochi_create(ctx, MO_F32, &o, 1);

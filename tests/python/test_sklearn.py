@@ -148,6 +148,30 @@ def test_figures_are_those_of_scikit_learn():
     assert LDAHead("auto").fit(Z, y).shrinkage_ == pytest.approx(ledoit_wolf_shrinkage(R, assume_centered=True))
 
 
+@pytest.mark.parametrize("rows", [28, 140])
+def test_ridge_and_lda_are_those_of_scikit_learn(rows):
+    """With fewer rows than the 40 columns, and with more. Two solvers agree to 1e-8 on systems of condition up to 1e5."""
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.linear_model import Ridge
+
+    rng, label = np.random.default_rng(rows), np.arange(rows + 35) % 7
+    drawn = (1 + np.arange(40) % 3) * rng.normal(size=(len(label), 40)) + np.eye(40)[label]
+    Zs, Zq, Y, ones = drawn[:rows], drawn[rows:], np.eye(7)[label[:rows]], np.ones((len(label), 1))
+
+    def assert_scores(name, theirs, **parameters):
+        with mochi.Tape(mode="eval"):
+            mine = mochi.head(name)(Zs, Y, Zq, **parameters).numpy()
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-8 * np.abs(theirs).max())
+
+    for lam in (0.1, 10.0):
+        beside = Ridge(alpha=lam, fit_intercept=False).fit(np.hstack([Zs, ones[:rows]]), Y)
+        assert_scores("ridge", beside.predict(np.hstack([Zq, ones[rows:]])), lam=lam)
+        assert_scores("ridge_intercept", Ridge(alpha=lam).fit(Zs, Y).predict(Zq), lam=lam)
+    for shrinkage in (0.1, 0.7, 1.0) if rows < 80 else (0.0, 0.1, 0.7, 1.0):
+        theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=shrinkage).fit(Zs, label[:rows])
+        assert_scores("lda", theirs.decision_function(Zq), shrinkage=shrinkage)
+
+
 SPARSE = [
     RidgeHead(), RidgeHead(intercept="free"), LogisticHead(), SVMHead(centred=False), PrototypeHead(), PrototypeHead("cosine"),
 ]  # fmt: skip

@@ -1,6 +1,6 @@
-/* tests/train/test_captured_step.c - loss and gradients of a training step, for each model and task, are queued without
- * waiting or allocating. So they can be captured, and the capture gives the same bits. Skipped if there is no CUDA
- * device. */
+/* tests/train/test_captured_step.c - loss and gradients of a training step, for each task, are queued without waiting
+ * or allocating. So they can be captured, and the capture gives the same bits. test_replay.c shows the same of the
+ * invariant model. Skipped if there is no CUDA device. */
 #include "tests/device.h"
 #include "tests/planted.h"
 
@@ -83,7 +83,10 @@ static int own_episode(mo_context *ctx, mo_episode *e, mo_tensor **list) {
 }
 
 /* Takes and captures a step on one episode of each family. */
-static void each_family(mo_context *ctx, mo_model *model, mo_pool *pool) {
+TEST(a_step_of_mochi_waits_for_nothing) {
+    HELD(mo_context) *ctx = device_context(MO_CUDA);
+    HELD(mo_pool) *pool = planted_pool(ctx);
+    HELD(mo_model) *model = planted_model(ctx, 1);
     step s = {.t = mo_tape_create(ctx, MO_RECORD), .model = model, .n = mo_model_n_parameters(model)};
     HELD(mo_tape) *data = mo_tape_create(ctx, MO_EVAL);
     mo_plan_options plans = planted_plans(1);
@@ -106,23 +109,4 @@ static void each_family(mo_context *ctx, mo_model *model, mo_pool *pool) {
     for (int i = 0; i <= s.n; i++)
         mo_tensor_release(s.kept[i]);
     mo_tape_release(s.t);
-}
-
-TEST(a_step_of_mochi_waits_for_nothing) {
-    HELD(mo_context) *ctx = device_context(MO_CUDA);
-    HELD(mo_pool) *pool = planted_pool(ctx);
-    HELD(mo_model) *model = planted_model(ctx, 1);
-    each_family(ctx, model, pool);
-}
-
-TEST(a_step_of_the_invariant_model_waits_for_nothing) {
-    HELD(mo_context) *ctx = device_context(MO_CUDA);
-    mo_feature_options features = planted_features();
-    features.form = MO_FEATURES_OF_EXAMPLES;
-    HELD(mo_pool) *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
-    mo_pool_add(pool, planted_graph(ctx, "planted", 60, 3, 0.25, 0.03, 1), 0);
-    mo_pool_add(pool, planted_set(ctx, "rings", 30, 2), 0);
-    HELD(mo_model) *model = mo_invariant_create(ctx, MO_F32, NULL);
-    expect_ok(ctx);
-    each_family(ctx, model, pool);
 }

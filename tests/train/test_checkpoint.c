@@ -50,9 +50,9 @@ TEST(other_settings_are_refused_by_name) {
 /* Changes one tensor of a valid checkpoint: its type, its number of axes, its shape; or removes it. */
 TEST_OF(tensors_of_another_form_are_refused, scratch *s) {
     const char *folder = scratch_folder(s, "run");
-    char path[600], shape[160];
+    const char *path = scratch_path(s, "run/checkpoint.safetensors");
+    char shape[160];
     run_until(&usual_run, folder, false, 2);
-    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
     HELD(mo_arrays) *arrays = mo_safetensors_read(s->ctx, path);
     mo_array *first = &arrays->items[0], kept = *first;
     int64_t more[MO_MAX_AXES] = {1};
@@ -81,12 +81,8 @@ TEST_OF(tensors_of_another_form_are_refused, scratch *s) {
 TEST_OF(settings_that_are_no_object_are_refused, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_model) *model = planted_model(s->ctx, 1);
-    mo_trainer_options o = {.steps = 1,
-        .episodes_per_step = 1,
-        .adamw = {.epsilon = 1e-8},
-        .plan = planted_plans(1),
-        .out = scratch_folder(s, "run"),
-        .settings = "[1, 2"};
+    mo_trainer_options o = planted_steps(1, 1, 1, scratch_folder(s, "run"));
+    o.settings = "[1, 2";
     assert_null(mo_trainer_create(model, pool, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("settings", "JSON object"));
     o.settings = "[1, 2]";
@@ -102,11 +98,10 @@ TEST_OF(settings_that_are_no_object_are_refused, scratch *s) {
 
 TEST_OF(weights_tell_how_to_use_them, scratch *s) {
     const char *folder = scratch_folder(s, "run");
-    char path[600];
+    const char *path = scratch_path(s, "run/weights.safetensors");
     run_options o = usual_run;
     o.settings = "{\"recipe\":\"paper++\"}";
     run_until(&o, folder, false, o.steps);
-    snprintf(path, sizeof path, "%s/weights.safetensors", folder);
     HELD(mo_weights) *w = mo_weights_read(s->ctx, path);
     assert_non_null(w);
     assert_int_equal(w->mochi.encoder.dim, PLANTED_DIM);
@@ -131,8 +126,7 @@ TEST_OF(weights_tell_how_to_use_them, scratch *s) {
     assert_memory_equal(first, again, sizeof first);
     assert_null(mo_model_open(s->ctx, "/nowhere/w.safetensors"));
     assert_failed(s->ctx, MO_IO, PARTS("/nowhere/w.safetensors"));
-    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
-    assert_null(mo_weights_read(s->ctx, path));
+    assert_null(mo_weights_read(s->ctx, scratch_path(s, "run/checkpoint.safetensors")));
     assert_failed(s->ctx, MO_FORMAT, PARTS("mochi weights", "mochi checkpoint"));
 }
 

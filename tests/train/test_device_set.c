@@ -9,8 +9,7 @@ static float *stack_of(mo_device device, int threads, const int64_t *sizes, int6
     HELD(mo_graph) *graph = draw_graph(ctx, sizes, columns, 7);
     mo_feature_options o = plain;
     o.dim = dim;
-    float *x = hops_of(graph, &o, n, NULL);
-    return x;
+    return hops_of(graph, &o, n, NULL);
 }
 
 /* Returns the largest difference over `count` values from index `first` on. */

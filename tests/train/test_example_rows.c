@@ -1,62 +1,24 @@
-/* tests/train/test_example_rows.c - rows of examples: equal at any thread count and from the cache, counts against a
- * dense matrix, no leak of the queried links, bad input. */
+/* tests/train/test_example_rows.c - rows of examples: sums made for one model, counts against a dense matrix, no leak
+ * of the queried links, bad input. */
 #include "tests/copies.h"
+#include "tests/train/eval_table.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
-
-static mo_features *open_task(mo_context *ctx, mo_task task, const char *cache) {
-    mo_feature_options o = example_features(cache);
-    HELD(mo_graph) *graph = task == MO_TASK_GC ? planted_set(ctx, "rings", 40, 2) : graph_of_copies(ctx);
-    HELD(mo_links) *links = task == MO_TASK_LP ? mo_links_create(graph, 0.2, 60, 3) : NULL;
-    mo_features *f = mo_example_features_open(graph, task, links, &o);
-    if (!f)
-        fail_msg("%s", mo_context_status(ctx)->message);
-    return f;
-}
-
-static void assert_same_arrays(const mo_features *a, const mo_features *b) {
-    static const char *const names[] = {
-        "blocks", "spectrum", "extras", "statistics", "subtrees", "waves", "walks", "matches"};
-    for (int i = 0; i < 8; i++) {
-        mo_tensor *x = mo_arrays_find(a->arrays, names[i]), *y = mo_arrays_find(b->arrays, names[i]);
-        if (i >= 3 && !x) /* an array that only another task has */
-            continue;
-        assert_non_null(x);
-        assert_int_equal(mo_numel(x), mo_numel(y));
-        assert_memory_equal(mo_tensor_view(x).data, mo_tensor_view(y).data, (size_t)mo_numel(x) * sizeof(float));
-    }
-}
-
-TEST_OF(rows_do_not_depend_on_threads_or_cache, scratch *s) {
-    const char *folder = scratch_folder(s, "cache");
-    for (int task = 0; task < MO_TASKS; task++) {
-        HELD(mo_context) *many = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = 5});
-        HELD(mo_features) *one = open_task(s->ctx, (mo_task)task, folder),
-                          *again = open_task(s->ctx, (mo_task)task, folder),
-                          *other = open_task(many, (mo_task)task, NULL);
-        assert_false(one->from_cache);
-        assert_true(again->from_cache == (task != MO_TASK_GC)); /* sets of graphs have no SVD to cache */
-        assert_same_arrays(one, again);
-        assert_same_arrays(one, other);
-    }
-}
 
 /* The embeddings of all nodes by a model, from every hop or from the sums that are made for this model alone. disk: the
  * folder where the rows stay, or NULL. */
 static mo_tensor *embed_copies(mo_context *ctx, mo_model *model, bool for_model, const char *disk) {
     mo_feature_options o = example_features(disk);
-    mo_source source = {.graph = graph_of_copies(ctx), .task = MO_TASK_NC};
+    HELD(mo_graph) *graph = graph_of_copies(ctx);
     o.dim = 80; /* one slab of columns and a part of another */
     o.place = disk ? MO_FEATURES_ON_DISK : MO_FEATURES_AUTO;
     o.reader = for_model ? model : NULL;
-    source.features = mo_task_features_open(source.graph, MO_TASK_NC, NULL, &o);
-    if (!source.features)
-        fail_msg("%s", mo_context_status(ctx)->message);
-    assert_true(for_model == (mo_arrays_find(source.features->arrays, "mixed") != NULL));
+    HELD(mo_features) *f = mo_task_features_open(graph, MO_TASK_NC, NULL, &o);
+    expect_ok(ctx);
+    assert_true(for_model == (mo_arrays_find(f->arrays, "mixed") != NULL));
+    mo_source source = {.graph = graph, .task = MO_TASK_NC, .features = f};
     mo_tensor *Z = mo_embed_all(model, &source, 7);
     expect_ok(ctx);
-    mo_features_release(source.features);
-    mo_graph_release(source.graph);
     return Z;
 }
 
@@ -155,7 +117,7 @@ static void raw_counts(const mo_source *s, const mo_link_test *test, double (*ou
     const mo_links *links = s->links;
     int64_t n = links->n_positive + links->n_negative, *end[2];
     for (int side = 0; side < 2; side++)
-        end[side] = calloc((size_t)test->n_positive, sizeof **end);
+        end[side] = test_memory((size_t)test->n_positive * sizeof **end);
     for (int64_t i = 0; i < n; i++) {
         bool positive = i < links->n_positive;
         int64_t *const *pair = positive ? links->positive : links->negative, at = positive ? i : i - links->n_positive;
@@ -169,8 +131,6 @@ static void raw_counts(const mo_source *s, const mo_link_test *test, double (*ou
     for (int64_t i = 0; i < test->n_negative; i++)
         dense_counts(seen, links->negative[0][test->negative[i]], links->negative[1][test->negative[i]],
             out[n + test->n_positive + i]);
-    for (int side = 0; side < 2; side++)
-        free(end[side]);
 }
 
 /* Divides the source's links: every third positive and every second negative are the test set; heads are fitted on the
@@ -196,13 +156,12 @@ TEST_OF(test_links_are_standardised_by_the_rows_that_heads_are_fitted_on, scratc
     HELD(mo_graph) *graph = planted_graph(s->ctx, "links", 120, 3, 0.2, 0.03, 5);
     HELD(mo_links) *links = mo_links_create(graph, 0.3, 150, 3);
     mo_feature_options o = example_features(NULL);
-    mo_source source = {.graph = graph, .task = MO_TASK_LP, .links = links};
-    source.features = mo_example_features_open(graph, MO_TASK_LP, links, &o);
+    HELD(mo_features) *own = mo_example_features_open(graph, MO_TASK_LP, links, &o);
+    mo_source source = {.graph = graph, .task = MO_TASK_LP, .links = links, .features = own};
     int64_t test[2][MOST_PAIRS], fitted[MOST_PAIRS];
     const mo_link_test t = every_third(links, test, fitted);
     HELD(mo_features) *f = mo_link_test_features(&source, &t);
-    if (!f)
-        fail_msg("%s", mo_context_status(s->ctx)->message);
+    expect_ok(s->ctx);
     static const char *const names[] = {"blocks", "extras", "walks", "matches"};
     for (int i = 0; i < 4; i++)
         assert_standardised(f->arrays, names[i], fitted, t.n_reference);
@@ -222,11 +181,6 @@ TEST_OF(test_links_are_standardised_by_the_rows_that_heads_are_fitted_on, scratc
         for (int64_t i = 0; i < n; i++)
             assert_float_equal(x[i * p + c], (raw[i][c] - mean) / sd, 1e-4);
     }
-    mo_features_release(source.features);
-}
-
-static void keep_mean(const mo_eval_row *row, void *state) {
-    *(double *)state = row->mean;
 }
 
 /* A head that records the mean of the support's rows [n_s, 1]; its logits are 0. */
@@ -245,16 +199,12 @@ TEST_OF(an_evaluation_standardises_links_by_its_support, scratch *s) {
     mo_pool_add(pool, planted_graph(s->ctx, "links", 200, 2, 0.15, 0.02, 4), 1u << MO_TASK_LP);
     const mo_source *source = mo_pool_source(pool, 0);
     mo_candidate c = {.features = "x0", .head = &spy};
-    double n = (double)source->links->n_positive, auc;
+    double n = (double)source->links->n_positive;
+    table t = {0};
     mo_eval_options eval = {.n_shots = 1, .shots = (const int64_t[]){(int64_t)(n - round(5 * n / 7))}, .seeds = 1};
     assert_int_equal(source->links->n_negative, source->links->n_positive);
-    assert_int_equal(mo_evaluate(s->ctx, source, &c, 1, &eval, keep_mean, &auc), MO_OK);
+    assert_int_equal(mo_evaluate(s->ctx, source, &c, 1, &eval, keep_row, &t), MO_OK);
     assert_float_equal(support_mean, 0, 1e-4);
-}
-
-static void keep_auc(const mo_eval_row *row, void *state) {
-    if (!strcmp(row->metric, "auc"))
-        *(double *)state = row->mean;
 }
 
 /* The untrained encoder on links of a random graph, which nothing but the links themselves predicts; test_evaluate.c
@@ -266,9 +216,9 @@ TEST_OF(links_that_nothing_predicts_are_not_predicted, scratch *s) {
     HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
     mo_eval_options eval = {.n_shots = 1, .shots = (const int64_t[]){200}, .seeds = 3, .seed = 1};
-    double auc = NAN;
-    assert_int_equal(mo_evaluate(s->ctx, mo_pool_source(pool, 0), &c, 1, &eval, keep_auc, &auc), MO_OK);
-    assert_true(fabs(auc - 50) < 6);
+    table t = {0};
+    assert_int_equal(mo_evaluate(s->ctx, mo_pool_source(pool, 0), &c, 1, &eval, keep_row, &t), MO_OK);
+    assert_true(fabs(mean_of(&t, "random", 200, "auc") - 50) < 6);
 }
 
 /* Blocks bound the memory of an episode of example rows; figures stay the same. */
@@ -279,7 +229,7 @@ TEST_OF(an_evaluation_encodes_in_blocks, scratch *s) {
     HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
     for (int task = 0; task < 2; task++) {
-        double mean[2];
+        table t[2] = {{0}};
         int64_t peak[2];
         for (int i = 0; i < 2; i++) {
             mo_eval_options eval = {.protocol = MO_PROTOCOL_SPLIT,
@@ -288,10 +238,12 @@ TEST_OF(an_evaluation_encodes_in_blocks, scratch *s) {
                 .seeds = 2,
                 .max_rows = i ? 16 : 0};
             mo_context_reset_peaks(s->ctx);
-            assert_int_equal(mo_evaluate(s->ctx, mo_pool_source(pool, task), &c, 1, &eval, keep_mean, &mean[i]), MO_OK);
+            assert_int_equal(mo_evaluate(s->ctx, mo_pool_source(pool, task), &c, 1, &eval, keep_row, &t[i]), MO_OK);
             peak[i] = mo_context_counters(s->ctx).tape_peak;
         }
-        assert_true(fabs(mean[0] - mean[1]) < 1e-3 && peak[1] < peak[0]);
+        for (int i = 0; i < t[0].n; i++)
+            assert_true(fabs(t[0].row[i].mean - t[1].row[i].mean) < 1e-3);
+        assert_true(t[0].n > 0 && peak[1] < peak[0]);
     }
 }
 

@@ -2,8 +2,6 @@
  * scikit-learn 1.9 and scipy 1.17, against their definitions, and against values computed by hand. */
 #include "tests/scratch.h"
 
-#include <math.h>
-
 /* Scores with ties, within a list and between the lists. */
 static const double pos[] = {2.6, -2.0, 1.0, 0.0, 0.1, 0.4, -1.4, 0.4, -0.3, 3.9, 0.8, 0.2};
 static const double neg[] = {
@@ -106,12 +104,11 @@ TEST(summaries_equal_scipy) {
 
 /* Returns the half width for n values with standard deviation 1: t / sqrt(n). */
 static double unit_interval(int64_t n) {
-    double *values = calloc((size_t)n, sizeof *values);
+    double *values = test_memory((size_t)n * sizeof *values);
     double spread = sqrt((double)(n - 1) / (double)(n - n % 2));
     for (int64_t i = 0; i < n - n % 2; i++)
         values[i] = i % 2 ? spread : -spread;
     mo_summary s = mo_summarize(values, n);
-    free(values);
     return s.ci95 * sqrt((double)n) / s.sd;
 }
 

@@ -2,6 +2,7 @@
  * an isolated node, a node without attributes and a constant column; their properties; and bad input. */
 #include "tensor/hidden.h"
 #include "tests/drawn_graphs.h"
+#include "tests/train/dense.h"
 #include "tests/worst_of.h"
 #include "train/features/nodes/attribute_rows.h"
 #include "train/features/nodes/kernels.h"
@@ -9,55 +10,6 @@
 #include "train/features/nodes/structure_columns.h"
 
 enum { N = 60, M = 9, ALONE = N - 1, BARE = 7, MORE = 300, WIDE = 70 };
-
-/* ---- dense matrices [n, n] or rows [n, w] ---- */
-
-static double *zeros(int64_t n) {
-    double *x = calloc((size_t)n + 1, sizeof *x);
-    assert_non_null(x);
-    return x;
-}
-
-/* Returns A B for A [n, n], B [n, w]. */
-static double *product(const double *A, const double *B, int64_t n, int64_t w) {
-    double *C = zeros(n * w);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < n; k++)
-            for (int64_t j = 0; j < w; j++)
-                C[i * w + j] += A[i * n + k] * B[k * w + j];
-    return C;
-}
-
-/* Returns D^-left A D^-right for the degrees D. */
-static double *scaled_adjacency(const mo_graph *graph, double left, double right) {
-    int64_t n = graph->nodes;
-    double *A = zeros(n * n);
-    for (int64_t u = 0; u < n; u++)
-        for (int64_t v = 0; v < n; v++)
-            if (mo_graph_has_edge(graph, u, v))
-                A[u * n + v] = pow((double)degree(graph, u), -left) * pow((double)degree(graph, v), -right);
-    return A;
-}
-
-static void centre(double *x, int64_t n, int64_t w) {
-    for (int64_t j = 0; j < w; j++) {
-        double sum = 0;
-        for (int64_t i = 0; i < n; i++)
-            sum += x[i * w + j];
-        for (int64_t i = 0; i < n; i++)
-            x[i * w + j] -= sum / (double)n;
-    }
-}
-
-static void to_unit_length(double *x, int64_t n, int64_t w) {
-    for (int64_t i = 0; i < n; i++) {
-        double squares = 0;
-        for (int64_t j = 0; j < w; j++)
-            squares += x[i * w + j] * x[i * w + j];
-        for (int64_t j = 0; j < w; j++)
-            x[i * w + j] = squares > 1e-20 ? x[i * w + j] / sqrt(squares) : 0;
-    }
-}
 
 static double *attributes_of(const mo_graph *graph) {
     double *X = zeros(graph->nodes * graph->features);
@@ -73,12 +25,11 @@ static double *attribute_expert(const mo_graph *graph, double own, double near) 
     int64_t n = graph->nodes, m = graph->features;
     double *X = attributes_of(graph), *P = scaled_adjacency(graph, 1, 0);
     to_unit_length(X, n, m);
-    HELD_MEMORY double *PX = product(P, X, n, m);
+    double *PX = product(P, X, n, m);
     for (int64_t i = 0; i < n * m; i++)
         X[i] = own * X[i] + near * PX[i];
     centre(X, n, m);
     to_unit_length(X, n, m);
-    free(P);
     return X;
 }
 
@@ -94,13 +45,12 @@ static double *hop_expert(const mo_graph *graph, const mo_features *f) {
     int64_t n = graph->nodes, d = mo_dim(blocks, 3), hops = mo_dim(blocks, 1);
     HELD_MEMORY float *x = calloc((size_t)mo_numel(blocks), sizeof *x);
     mo_tensor_read(blocks, x, (size_t)mo_numel(blocks) * sizeof *x);
-    HELD_MEMORY double *sum = zeros(n * d), *A = scaled_adjacency(graph, 0.5, 0.5);
+    double *sum = zeros(n * d), *A = scaled_adjacency(graph, 0.5, 0.5);
     for (int64_t i = 0; i < n * d; i++)
         sum[i] = (double)x[i] + x[hops * n * d + i];
-    double *first = product(A, sum, n, d), *second = product(A, first, n, d);
-    to_unit_length(second, n, d);
-    free(first);
-    return second;
+    double *rows = product(A, product(A, sum, n, d), n, d);
+    to_unit_length(rows, n, d);
+    return rows;
 }
 
 /* Computes the structure columns, fifteen, by their formulas. Returns how many of them vary. */
@@ -108,8 +58,7 @@ static int structure_expert(const mo_graph *graph, double *S) {
     enum { C = MO_STRUCTURE_COLUMNS };
     int64_t n = graph->nodes;
     double *A = scaled_adjacency(graph, 0, 0), *P = scaled_adjacency(graph, 1, 0), *P2 = product(P, P, n, n);
-    double *P3 = product(P2, P, n, n), *P4 = product(P2, P2, n, n), *A2 = product(A, A, n, n),
-           *A3 = product(A2, A, n, n);
+    double *P3 = product(P2, P, n, n), *P4 = product(P2, P2, n, n), *A3 = product(product(A, A, n, n), A, n, n);
     double *rank = zeros(n), *next = zeros(n);
     for (int64_t u = 0; u < n; u++)
         rank[u] = 1 / (double)n;
@@ -158,9 +107,6 @@ static int structure_expert(const mo_graph *graph, double *S) {
         for (int64_t u = 0; u < n; u++)
             S[u * C + c] = sd > 1e-6 ? fmin(fmax(S[u * C + c] / sd, -4), 4) : 0;
     }
-    double *all[] = {A, P, P2, P3, P4, A2, A3, rank, next};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
     return kept;
 }
 
@@ -178,30 +124,20 @@ static void draw_lists(int64_t n, int64_t a[N_A], int64_t b[N_B]) {
     a[5] = b[1] = b[8] = BARE;
 }
 
+/* Compares K with 1 + <x, y> of the rows of X [n, w] or, if `kept` is not 0, with 1 + exp(-|x - y|^2 / (2 kept)). */
 static void expect_kernel(
-    const char *name, const float *K, const double *X, int64_t w, const int64_t *a, const int64_t *b) {
+    const char *name, const float *K, const double *X, int64_t w, int kept, const int64_t *a, const int64_t *b) {
     for (int i = 0; i < N_A; i++)
         for (int j = 0; j < N_B; j++) {
-            double want = 1;
-            for (int64_t c = 0; c < w; c++)
-                want += X[a[i] * w + c] * X[b[j] * w + c];
+            double inner = 0, squares = 0;
+            for (int64_t c = 0; c < w; c++) {
+                inner += X[a[i] * w + c] * X[b[j] * w + c];
+                squares += pow(X[a[i] * w + c] - X[b[j] * w + c], 2);
+            }
+            double want = 1 + (kept ? exp(-squares / (2 * kept)) : inner);
             if (!(fabs(K[i * N_B + j] - want) < 1e-5))
                 fail_msg("%s: nodes %lld and %lld: expected %.7f, found %.7f", name, (long long)a[i], (long long)b[j],
                     want, (double)K[i * N_B + j]);
-        }
-}
-
-static void expect_gaussian(const float *K, const double *S, int kept, const int64_t *a, const int64_t *b) {
-    enum { C = MO_STRUCTURE_COLUMNS };
-    for (int i = 0; i < N_A; i++)
-        for (int j = 0; j < N_B; j++) {
-            double squares = 0;
-            for (int c = 0; c < C; c++)
-                squares += pow(S[a[i] * C + c] - S[b[j] * C + c], 2);
-            double want = 1 + exp(-squares / (2 * kept));
-            if (!(fabs(K[i * N_B + j] - want) < 1e-5))
-                fail_msg("S: nodes %lld and %lld: expected %.7f, found %.7f", (long long)a[i], (long long)b[j], want,
-                    (double)K[i * N_B + j]);
         }
 }
 
@@ -217,9 +153,10 @@ static void expect_experts(const mo_graph *graph, const mo_features *f, const ch
     for (int e = 0; e < n_names; e++) {
         const char *name = mo_node_kernels_name(k, e);
         const float *own = K + e * N_A * N_B;
-        HELD_MEMORY double *X = NULL;
+        double *X = NULL;
         assert_string_equal(name, names[e]);
         int64_t w = graph->features;
+        int kept = 0;
         if (!strcmp(name, "Xc"))
             X = attribute_expert(graph, 1, 0);
         else if (!strcmp(name, "PX"))
@@ -230,13 +167,12 @@ static void expect_experts(const mo_graph *graph, const mo_features *f, const ch
             X = neighbour_expert(graph), w = n;
         else if (!strcmp(name, "H"))
             X = hop_expert(graph, f), w = f->dim;
-        if (X)
-            expect_kernel(name, own, X, w, a, b);
         else {
             X = zeros(n * MO_STRUCTURE_COLUMNS);
-            int kept = structure_expert(graph, X);
-            expect_gaussian(own, X, kept, a, b);
+            kept = structure_expert(graph, X);
+            w = MO_STRUCTURE_COLUMNS;
         }
+        expect_kernel(name, own, X, w, kept, a, b);
     }
 }
 
@@ -446,7 +382,7 @@ TEST_OF(rows_of_a_user_are_an_expert, scratch *s) {
     assert_int_equal(mo_node_kernels_count(k), 3);
     assert_string_equal(mo_node_kernels_name(k, 2), "mine");
     assert_int_equal(mo_node_kernels_gram(k, a, N_A, b, N_B, K), MO_OK);
-    expect_kernel("mine", K + 2 * N_A * N_B, X, W, a, b);
+    expect_kernel("mine", K + 2 * N_A * N_B, X, W, 0, a, b);
     assert_int_equal(mo_node_kernels_add(k, "mine", rows, W), MO_INVALID);
     mo_clear_error(s->ctx);
     rows[3 * W + 2] = NAN;
@@ -467,7 +403,6 @@ static double assortativity_of(const mo_graph *graph) {
             squares += cosine * cosine / (double)(n * n);
             along += mo_graph_has_edge(graph, u, v) ? cosine / (double)graph->nnz : 0;
         }
-    free(X);
     return along / sqrt(squares);
 }
 

@@ -1,9 +1,7 @@
-/* tests/train/test_optimizer.c - AdamW and SGD against plain double loops; clipping; gradients that must change
- * nothing. tests/golden has PyTorch's steps. */
+/* tests/train/test_optimizer.c - SGD against plain double loops; clipping; gradients that must change nothing.
+ * tests/golden has PyTorch's steps of AdamW. */
 #include "tests/scratch.h"
 #include "train/run/optimizer.h"
-
-#include <math.h>
 
 enum { N = 2, ROWS = 3, COLUMNS = 5, SIZE = ROWS * COLUMNS };
 
@@ -12,7 +10,6 @@ static const mo_adamw_options defaults = {
 
 /* Two parameters, a matrix and a scalar, and gradients times a scale. */
 typedef struct problem {
-    mo_context *ctx;
     mo_tensor *p[N], *g[N];
 } problem;
 
@@ -26,7 +23,7 @@ static void fill(mo_tensor *T, uint64_t stream, double scale) {
 }
 
 static problem problem_create(mo_context *ctx, mo_dtype real, double scale) {
-    problem q = {.ctx = ctx};
+    problem q;
     q.p[0] = mo_parameter(ctx, "weight", real, 2, (int64_t[]){ROWS, COLUMNS});
     q.p[1] = mo_parameter(ctx, "temperature", real, 0, NULL);
     for (int i = 0; i < N; i++) {
@@ -37,7 +34,7 @@ static problem problem_create(mo_context *ctx, mo_dtype real, double scale) {
     return q;
 }
 
-static void problem_release(problem *q) {
+static void held_problem(problem *q) {
     for (int i = 0; i < N; i++) {
         mo_tensor_release(q->p[i]);
         mo_tensor_release(q->g[i]);
@@ -55,25 +52,8 @@ static void read_all(mo_tensor *const *T, double *out) {
 
 enum { TOTAL = SIZE + 1 };
 
-/* Takes one step by the formulas of Loshchilov and Hutter, number by number. Returns the gradient's norm. */
-static double reference_step(const mo_adamw_options *o, int step, const double *g, double *p, double *m, double *v) {
-    double norm = 0;
-    for (int i = 0; i < TOTAL; i++)
-        norm += g[i] * g[i];
-    norm = sqrt(norm);
-    double factor = o->clip / (norm + 1e-6) < 1 ? o->clip / (norm + 1e-6) : 1;
-    for (int i = 0; i < TOTAL; i++) {
-        double x = factor * g[i];
-        m[i] = o->beta1 * m[i] + (1 - o->beta1) * x;
-        v[i] = o->beta2 * v[i] + (1 - o->beta2) * x * x;
-        p[i] -= o->lr * o->weight_decay * p[i];
-        p[i] -= o->lr * m[i] / (1 - pow(o->beta1, step)) / (sqrt(v[i] / (1 - pow(o->beta2, step))) + o->epsilon);
-    }
-    return norm;
-}
-
 /* SGD number by number: m <- momentum m + g, p <- (1 - lr decay) p - lr m, with g clipped to the norm. */
-static double sgd_reference(const mo_sgd_options *o, double lr, const double *g, double *p, double *m) {
+static double reference_step(const mo_sgd_options *o, double lr, const double *g, double *p, double *m) {
     double norm = 0;
     for (int i = 0; i < TOTAL; i++)
         norm += g[i] * g[i];
@@ -86,37 +66,34 @@ static double sgd_reference(const mo_sgd_options *o, double lr, const double *g,
     return norm;
 }
 
-/* Takes ten steps with growing gradients, of which some are clipped: AdamW, then three forms of SGD. */
+/* Takes ten steps with growing gradients, of which some are clipped, in three forms of SGD. */
 TEST_OF(steps_equal_the_formulas, scratch *s) {
     const mo_sgd_options options[] = {{0}, {.momentum = 0.9}, {.momentum = 0.5, .weight_decay = 0.1, .clip = 1}};
     const mo_dtype types[] = {MO_F32, MO_F64};
     const double tolerance[] = {2e-6, 1e-14}; /* ten steps of rounding on values of order 1 */
-    for (int k = 0; k < 8; k++) {
-        int type = k / 4;
-        const mo_sgd_options *sgd = k % 4 ? &options[k % 4 - 1] : NULL;
-        problem q = problem_create(s->ctx, types[type], 0.1);
-        HELD(mo_optimizer) *o = sgd ? mo_sgd_create(s->ctx, q.p, N, sgd) : mo_adamw_create(s->ctx, q.p, N, &defaults);
-        double p[TOTAL], m[TOTAL] = {0}, v[TOTAL] = {0}, g[TOTAL], got[TOTAL], norm, lr = sgd ? 0.1 : defaults.lr;
+    for (int k = 0; k < 6; k++) {
+        HELD(problem) q = problem_create(s->ctx, types[k / 3], 0.1);
+        HELD(mo_optimizer) *o = mo_sgd_create(s->ctx, q.p, N, &options[k % 3]);
+        double p[TOTAL], m[TOTAL] = {0}, g[TOTAL], got[TOTAL], norm;
         read_all(q.p, p);
         for (int step = 1; step <= 10; step++) {
             for (int i = 0; i < N; i++)
                 fill(q.g[i], (uint64_t)(100 * step + i), 0.1 * step);
             read_all(q.g, g);
-            double expected = sgd ? sgd_reference(sgd, lr, g, p, m) : reference_step(&defaults, step, g, p, m, v);
-            assert_int_equal(mo_optimizer_step(o, q.g, lr, &norm), MO_OK);
+            double expected = reference_step(&options[k % 3], 0.1, g, p, m);
+            assert_int_equal(mo_optimizer_step(o, q.g, 0.1, &norm), MO_OK);
             assert_true(fabs(norm - expected) < 1e-6 * expected);
         }
         read_all(q.p, got);
         for (int i = 0; i < TOTAL; i++)
-            assert_true(fabs(got[i] - p[i]) < tolerance[type]);
-        problem_release(&q);
+            assert_true(fabs(got[i] - p[i]) < tolerance[k / 3]);
     }
 }
 
 /* An optimizer that gets another's moments and number of steps takes the same next step. */
 TEST_OF(an_optimizer_goes_on_from_the_state_of_another, scratch *s) {
     double after[2][TOTAL], values[SIZE];
-    problem q = problem_create(s->ctx, MO_F64, 1);
+    HELD(problem) q = problem_create(s->ctx, MO_F64, 1);
     HELD(mo_optimizer) *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
     HELD(mo_optimizer) *other = mo_adamw_create(s->ctx, q.p, N, &defaults);
     for (int step = 0; step < 3; step++)
@@ -141,13 +118,12 @@ TEST_OF(an_optimizer_goes_on_from_the_state_of_another, scratch *s) {
     assert_null(mo_optimizer_moment(o, 0, 3));
     mo_optimizer_set_steps(o, -1);
     assert_failed(s->ctx, MO_INVALID, PARTS("adamw: -1 steps taken"));
-    problem_release(&q);
 }
 
 TEST_OF(norm_that_is_not_finite_changes_nothing, scratch *s) {
     const double bad[] = {NAN, INFINITY, -INFINITY};
     for (int k = 0; k < 3; k++) {
-        problem q = problem_create(s->ctx, MO_F32, 1);
+        HELD(problem) q = problem_create(s->ctx, MO_F32, 1);
         HELD(mo_optimizer) *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
         double before[TOTAL], after[TOTAL];
         mo_optimizer_step(o, q.g, 1e-3, NULL);
@@ -158,14 +134,13 @@ TEST_OF(norm_that_is_not_finite_changes_nothing, scratch *s) {
         read_all(q.p, after);
         assert_memory_equal(before, after, sizeof before);
         assert_int_equal(o->step, 1);
-        problem_release(&q);
     }
 }
 
 TEST_OF(gradient_may_have_any_strides, scratch *s) {
     double got[2][TOTAL];
     for (int strided = 0; strided < 2; strided++) {
-        problem q = problem_create(s->ctx, MO_F64, 1);
+        HELD(problem) q = problem_create(s->ctx, MO_F64, 1);
         HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
         HELD(mo_optimizer) *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
         double value[SIZE], turned[SIZE];
@@ -177,19 +152,17 @@ TEST_OF(gradient_may_have_any_strides, scratch *s) {
             G[0] = mo_transpose(t, mo_from(t, MO_F64, 2, (int64_t[]){COLUMNS, ROWS}, turned));
         assert_int_equal(mo_optimizer_step(o, G, 1e-2, NULL), MO_OK);
         read_all(q.p, got[strided]);
-        problem_release(&q);
     }
     assert_memory_equal(got[0], got[1], sizeof got[0]);
 }
 
 /* Takes three steps with these options; `after` receives the parameters. */
 static void after_three_steps(mo_context *ctx, const mo_adamw_options *options, double *after) {
-    problem q = problem_create(ctx, MO_F64, 1);
+    HELD(problem) q = problem_create(ctx, MO_F64, 1);
     HELD(mo_optimizer) *o = mo_adamw_create(ctx, q.p, N, options);
     for (int step = 0; step < 3; step++)
         assert_int_equal(mo_optimizer_step(o, q.g, 1e-2, NULL), MO_OK);
     read_all(q.p, after);
-    problem_release(&q);
 }
 
 TEST_OF(zeroed_options_are_the_usual_ones, scratch *s) {
@@ -204,7 +177,7 @@ TEST_OF(zeroed_options_are_the_usual_ones, scratch *s) {
 
 /* tests/train/test_wrong_uses.c has gradients of another shape, freed ones, and released parameters. */
 TEST_OF(wrong_gradients_and_options_are_named, scratch *s) {
-    problem q = problem_create(s->ctx, MO_F64, 1);
+    HELD(problem) q = problem_create(s->ctx, MO_F64, 1);
     mo_adamw_options bad = defaults;
     bad.beta2 = 1;
     assert_null(mo_adamw_create(s->ctx, q.p, N, &bad));
@@ -229,5 +202,4 @@ TEST_OF(wrong_gradients_and_options_are_named, scratch *s) {
     mo_tensor_fill(q.g[1], NAN);
     mo_optimizer_step(o, q.g, 0.1, &(double){0});
     assert_failed(s->ctx, MO_NUMERICAL, PARTS("sgd: step 1: the norm of the gradient is nan in temperature"));
-    problem_release(&q);
 }

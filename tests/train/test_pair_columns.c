@@ -1,28 +1,9 @@
 /* tests/train/test_pair_columns.c - the columns of links against dense matrices: walks in the masked graph, matches of
  * attributes; and rows diffused by PageRank against the recursion that defines them. */
 #include "tests/copies.h"
+#include "tests/train/dense.h"
 #include "train/features/nodes/diffuse.h"
 #include "train/features/pairs/pair_columns.h"
-
-/* Computes C = A B, [n, n]. */
-static void multiply(const double *A, const double *B, double *C, int64_t n) {
-    memset(C, 0, (size_t)(n * n) * sizeof *C);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < n; k++)
-            for (int64_t j = 0; j < n; j++)
-                C[i * n + j] += A[i * n + k] * B[k * n + j];
-}
-
-static double *dense(const mo_graph *graph, bool normalized) {
-    int64_t n = graph->nodes;
-    double *A = calloc((size_t)(n * n), sizeof *A);
-    for (int64_t u = 0; u < n; u++)
-        for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++) {
-            double product = (double)degree(graph, u) * (double)degree(graph, graph->column[e]);
-            A[u * n + graph->column[e]] = normalized ? 1 / sqrt(product) : 1;
-        }
-    return A;
-}
 
 enum { PAIRS = 60 };
 
@@ -40,15 +21,10 @@ TEST_OF(walks_are_powers_of_the_adjacency, scratch *s) {
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     int64_t n = graph->nodes, first[PAIRS], second[PAIRS], *end[2] = {first, second};
     draw_pairs(graph, end);
-    double *N = dense(graph, true), *A = dense(graph, false), *power[5], *A2 = calloc((size_t)(n * n), sizeof *A2),
-           *A3 = calloc((size_t)(n * n), sizeof *A3);
-    power[1] = N;
-    for (int k = 2; k <= 4; k++) {
-        power[k] = calloc((size_t)(n * n), sizeof **power);
-        multiply(power[k - 1], N, power[k], n);
-    }
-    multiply(A, A, A2, n);
-    multiply(A2, A, A3, n);
+    double *N = scaled_adjacency(graph, 0.5, 0.5), *A = scaled_adjacency(graph, 0, 0), *power[5] = {NULL, N};
+    double *A3 = product(product(A, A, n, n), A, n, n);
+    for (int k = 2; k <= 4; k++)
+        power[k] = product(power[k - 1], N, n, n);
     float out[PAIRS * MO_WALK_COLUMNS] = {0};
     mo_pair_list list = {graph, PAIRS, end};
     assert_true(mo_pair_walks(&list, out));
@@ -66,11 +42,6 @@ TEST_OF(walks_are_powers_of_the_adjacency, scratch *s) {
                     "pair %d, column %d: expected %g, found %g", i, c, want[c], (double)out[i * MO_WALK_COLUMNS + c]);
     }
     assert_true(unreached > 0 && unreached < PAIRS);
-    for (int k = 1; k <= 4; k++)
-        free(power[k]);
-    free(A);
-    free(A2);
-    free(A3);
 }
 
 /* Computes the largest and the mean inner product of row v with the rows of u's neighbours. */
@@ -93,17 +64,14 @@ TEST_OF(matches_are_the_best_and_the_mean_neighbours, scratch *s) {
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     int64_t first[PAIRS], second[PAIRS], *end[2] = {first, second};
     static float x[NODES * D];
+    static double drawn[NODES * D];
     mo_random r = mo_random_at(8, MO_PURPOSE_CHECK, 5);
     draw_pairs(graph, end);
-    for (int64_t i = 0; i < NODES; i++) {
-        double squares = 0;
-        for (int64_t j = 0; j < D; j++) {
-            x[i * D + j] = (float)mo_random_normal(&r);
-            squares += (double)x[i * D + j] * x[i * D + j];
-        }
-        for (int64_t j = 0; j < D; j++)
-            x[i * D + j] /= (float)sqrt(squares);
-    }
+    for (int64_t i = 0; i < NODES * D; i++)
+        drawn[i] = mo_random_normal(&r);
+    to_unit_length(drawn, NODES, D);
+    for (int64_t i = 0; i < NODES * D; i++)
+        x[i] = (float)drawn[i];
     float out[PAIRS * MO_MATCH_COLUMNS] = {0};
     mo_pair_list list = {graph, PAIRS, end};
     assert_true(mo_pair_matches(&list, x, D, out));
@@ -129,8 +97,8 @@ TEST_OF(diffused_rows_are_those_of_the_recursion, scratch *s) {
     static const int rounds[] = {12, 24};
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     int64_t n = graph->nodes;
-    static double P[NODES * D], Z[NODES * D], next[NODES * D], got[NODES * D];
-    HELD_MEMORY double *N = dense(graph, true);
+    static double P[NODES * D], Z[NODES * D], got[NODES * D];
+    double *N = scaled_adjacency(graph, 0.5, 0.5);
     HELD(mo_csr) *A = mo_normalized_adjacency(graph, MO_F64);
     mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 6);
     for (int i = 0; i < NODES * D; i++)
@@ -146,13 +114,9 @@ TEST_OF(diffused_rows_are_those_of_the_recursion, scratch *s) {
     for (int i = 0; i < MO_DIFFUSED; i++) {
         memcpy(Z, P, sizeof Z);
         for (int k = 0; k < rounds[i]; k++) {
-            for (int64_t u = 0; u < n; u++)
-                for (int j = 0; j < D; j++) {
-                    next[u * D + j] = restart[i] * P[u * D + j];
-                    for (int64_t v = 0; v < n; v++)
-                        next[u * D + j] += (1 - restart[i]) * N[u * n + v] * Z[v * D + j];
-                }
-            memcpy(Z, next, sizeof Z);
+            const double *near = product(N, Z, n, D);
+            for (int j = 0; j < NODES * D; j++)
+                Z[j] = restart[i] * P[j] + (1 - restart[i]) * near[j];
         }
         assert_int_equal(mo_tensor_read(sum[i], got, sizeof got), MO_OK);
         for (int j = 0; j < NODES * D; j++)

@@ -42,14 +42,6 @@ static mo_task draw_task(mo_pool *pool, mo_tape *t, uint64_t number, mo_family_o
     return source->task;
 }
 
-TEST_OF(several_a_step_take_links_nodes_graphs_in_turn, scratch *s) {
-    HELD(mo_pool) *pool = planted_pool(s->ctx);
-    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
-    static const mo_task order[] = {MO_TASK_LP, MO_TASK_NC, MO_TASK_GC};
-    for (uint64_t number = 0; number < 9; number++)
-        assert_int_equal(draw_task(pool, t, number, MO_FAMILY_IN_TURN), order[number % 3]);
-}
-
 TEST_OF(families_are_drawn_by_their_weights, scratch *s) {
     HELD(mo_pool) *pool = planted_pool(s->ctx);
     HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
@@ -105,12 +97,62 @@ TEST_OF(a_pool_for_a_model_has_the_rows_it_reads, scratch *s) {
 }
 
 TEST_OF(a_pool_for_a_model_may_start_empty, scratch *s) {
-    mo_model *model = planted_model(s->ctx, 1);
+    HELD(mo_model) *model = planted_model(s->ctx, 1);
     HELD(mo_pool) *pool = mo_pool_for(s->ctx, model, NULL, 0);
     mo_graph *path = mo_graph_from_edges(s->ctx, "path", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3});
     assert_int_equal(mo_pool_add(pool, path, 1u << MO_TASK_LP), MO_OK);
     assert_int_equal(mo_pool_size(pool), 1);
-    mo_model_release(model);
     assert_null(mo_pool_for(s->ctx, NULL, NULL, 0));
     assert_failed(s->ctx, MO_INVALID, PARTS("the model is NULL"));
+}
+
+/* ---- rows of an episode ---- */
+
+static int64_t distinct_ids(const mo_plan *plan) {
+    int64_t id[4096], n = 0;
+    for (int side = 0; side < 2 && plan->support[side]; side++) {
+        for (int64_t i = 0; i < plan->n_support; i++)
+            id[n++] = plan->support[side][i];
+        for (int64_t i = 0; i < plan->n_query; i++)
+            id[n++] = plan->query[side][i];
+    }
+    return mo_sort_distinct(id, n);
+}
+
+/* Whether support rows i and j are the same example; for links, the same pair. */
+static bool same_example(const mo_plan *plan, int64_t i, int64_t j) {
+    return plan->support[0][i] == plan->support[0][j] &&
+           (!plan->support[1] || plan->support[1][i] == plan->support[1][j]);
+}
+
+/* An example has one row, however often it is drawn; test_evaluate.c shows that the rows are the example's. */
+TEST_OF(an_example_that_repeats_has_one_row_and_its_weight_at_the_first, scratch *s) {
+    HELD(mo_pool) *pool = planted_pool(s->ctx);
+    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_RECORD);
+    mo_plan_options plans = planted_plans(4);
+    int repeated = 0, distinct = 0;
+    for (int i = 0; i < mo_pool_size(pool); i++)
+        for (uint64_t number = 0; number < 6; number++) {
+            const mo_source *source = mo_pool_source(pool, i);
+            HELD(mo_plan) plan = {0};
+            mo_episode e;
+            mo_tape_reset(t);
+            plans.k_min = plans.k_max = number % 2 ? 4 : 600; /* fewer labels than a class has, or more */
+            mo_plan_draw(source->graph, source->links, source->task, number, &plans, NULL, 0, &plan);
+            assert_int_equal(mo_episode_build(t, source, &plan, &e), MO_OK);
+            if (source->task != MO_TASK_GC)
+                assert_int_equal(mo_dim(mo_episode_rows(t, &e, "hops"), 1), distinct_ids(&plan));
+            assert_int_equal(e.support_weight == NULL, number % 2);
+            repeated += e.support_weight != NULL;
+            distinct += e.support_weight == NULL;
+            for (int64_t j = 0; e.support_weight && j < plan.n_support; j++) {
+                int64_t before = 0, all = 0;
+                for (int64_t k = 0; k < plan.n_support; k++) {
+                    before += k < j && same_example(&plan, j, k);
+                    all += same_example(&plan, j, k);
+                }
+                assert_int_equal(((int64_t *)mo_tensor_view(e.support_weight).data)[j], before ? 0 : all);
+            }
+        }
+    assert_true(repeated == 9 && distinct == 9);
 }

@@ -13,15 +13,26 @@ typedef struct trace {
 /* Changes a run before a step. */
 typedef void (*event)(training_run *run, int64_t step);
 
-static run_options replayed_run(const mo_feature_options *features, int episodes, bool replay) {
+/* Options of a run whose episodes have `shots` support examples and queries (0: as in planted_plans). The features'
+ * options are valid until the next call. */
+static run_options replayed_run(mo_feature_form form, mo_feature_place place, int episodes, int shots) {
+    static mo_feature_options features;
     run_options o = usual_run;
+    features = planted_features();
+    features.form = form;
+    features.place = place;
     o.device = MO_CUDA;
-    o.features = features;
+    o.features = &features;
     o.episodes = episodes;
-    o.replay = replay;
+    o.shots = shots;
+    o.replay = true;
     o.steps = STEPS;
     o.checkpoint_every = 4;
     return o;
+}
+
+static run_options example_run(int episodes) {
+    return replayed_run(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE, episodes, 3);
 }
 
 static void take_steps(const run_options *o, const char *folder, event before, trace *at) {
@@ -59,28 +70,17 @@ static int compare(scratch *s, run_options o, event before) {
     return replayed.replayed;
 }
 
-static mo_feature_options rows_of(mo_feature_form form, mo_feature_place place) {
-    mo_feature_options o = planted_features();
-    o.form = form;
-    o.place = place;
-    return o;
-}
-
 /* With rows of examples every family has one shape, which is recorded at its third episode. */
 TEST(one_shape_is_replayed_from_its_third_episode_on) {
     for (int place = MO_FEATURES_ON_DEVICE; place <= MO_FEATURES_ON_HOST; place++) {
-        mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, (mo_feature_place)place);
-        run_options o = replayed_run(&features, 3, true);
-        o.shots = 3;
+        run_options o = replayed_run(MO_FEATURES_OF_EXAMPLES, (mo_feature_place)place, 3, 3);
         assert_int_equal(compare(*state, o, NULL), 3 * (STEPS - 2));
     }
 }
 
 /* 30 graphs per class, of which 32 are asked for: the weights of copies are inputs of the replay too. */
 TEST(supports_with_copies_are_replayed) {
-    mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
-    run_options o = replayed_run(&features, 3, true);
-    o.shots = 16;
+    run_options o = replayed_run(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE, 3, 16);
     o.steps = 5;
     assert_int_equal(compare(*state, o, NULL), 3 * (5 - 2));
 }
@@ -89,9 +89,7 @@ TEST(supports_with_copies_are_replayed) {
 TEST(shapes_that_change_are_computed_as_they_are) {
     static const mo_feature_place place[] = {MO_FEATURES_ON_DEVICE, MO_FEATURES_ON_HOST};
     for (int i = 0; i < 2; i++) {
-        mo_feature_options features = rows_of(MO_FEATURES_OF_NODES, place[i]);
-        run_options o = replayed_run(&features, 2 * i + 1, true);
-        o.shots = 3;
+        run_options o = replayed_run(MO_FEATURES_OF_NODES, place[i], 2 * i + 1, 3);
         int replayed = compare(*state, o, NULL);
         assert_true(replayed > 0 && replayed < o.episodes * (STEPS - 2));
         o.shots = 0;
@@ -100,9 +98,7 @@ TEST(shapes_that_change_are_computed_as_they_are) {
 }
 
 TEST(blocks_of_rows_are_replayed_too) {
-    mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
-    run_options o = replayed_run(&features, 3, true);
-    o.shots = 3;
+    run_options o = example_run(3);
     o.max_rows = 5;
     assert_int_equal(compare(*state, o, NULL), 3 * (STEPS - 2));
 }
@@ -113,9 +109,7 @@ static void give_memory_back(training_run *run, int64_t step) {
 }
 
 TEST(a_stale_capture_is_made_anew) {
-    mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
-    run_options o = replayed_run(&features, 1, true);
-    o.shots = 3;
+    run_options o = example_run(1);
     int quiet = compare(*state, o, NULL);
     assert_int_equal(compare(*state, o, give_memory_back), quiet);
 }
@@ -126,13 +120,11 @@ static void refuse_captures(training_run *run, int64_t step) {
 }
 
 TEST(what_cannot_be_recorded_is_computed_as_it_is) {
-    mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
-    run_options o = replayed_run(&features, 3, true);
+    run_options o = example_run(3);
     char text[256];
     mo_device_describe(MO_CUDA, text, sizeof text);
     if (!strstr(text, "emulated"))
         skip("only the emulated device refuses a capture as planned");
-    o.shots = 3;
     int replayed = compare(*state, o, refuse_captures);
     unsetenv("MOCHI_CUDA_HOST_FAIL");
     assert_int_equal(replayed, 0);
@@ -141,9 +133,7 @@ TEST(what_cannot_be_recorded_is_computed_as_it_is) {
 TEST_OF(a_failing_replay_names_its_step_and_changes_nothing, scratch *s) {
     float before[64], after[64];
     const char *folder = scratch_folder(s, "bad");
-    mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
-    run_options o = replayed_run(&features, 1, true);
-    o.shots = 3;
+    run_options o = example_run(1);
     HELD(training_run) run = run_open(&o, folder);
     mo_step_report r = {0};
     int64_t step = 0;
@@ -173,12 +163,8 @@ TEST_OF(a_device_that_records_nothing_is_an_error, scratch *s) {
     HELD(mo_context) *ctx = mo_context_create(NULL);
     HELD(mo_pool) *pool = planted_pool(ctx);
     HELD(mo_model) *model = planted_model(ctx, 1);
-    mo_trainer_options o = {.steps = 1,
-        .episodes_per_step = 1,
-        .adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.9, .epsilon = 1},
-        .plan = planted_plans(1),
-        .out = scratch_path(s, "never"),
-        .replay = true};
+    mo_trainer_options o = planted_steps(1, 1, 1, scratch_path(s, "never"));
+    o.replay = true;
     assert_null(mo_trainer_create(model, pool, &o));
     assert_failed(
         ctx, MO_UNSUPPORTED, PARTS("train: the device cpu does its work at once, there is nothing to capture"));

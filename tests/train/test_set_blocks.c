@@ -1,43 +1,11 @@
 /* tests/train/test_set_blocks.c - the blocks of rows that describe the graphs of a set: statistics of known graphs, the
  * optimal assignment kernel against counts over all pairs, Gaussians against means over pairs of nodes. */
 #include "tests/copies.h"
-#include "tests/train/subtrees.h"
+#include "tests/train/dense.h"
+#include "tests/train/drawn_set.h"
 #include "train/features/sets/set_blocks.h"
 
-enum { MOST_NODES = 16, ROUNDS = 3 };
-
-/* Draws graphs; if labelled, each node has one of three labels; if unit is not 0, also a measured value in that
- * unit. */
-static mo_graph *measured_set(mo_context *ctx, int64_t graphs, bool labelled, float unit) {
-    mo_graph *set = mo_graph_new(ctx, "drawn", "drawn");
-    mo_edges edges = {0};
-    mo_random r = mo_random_at(6, MO_PURPOSE_CHECK, 3);
-    int64_t *kind = calloc((size_t)(graphs * MOST_NODES), sizeof *kind);
-    float *value = calloc((size_t)(graphs * MOST_NODES), sizeof *value);
-    set->graphs = graphs;
-    set->graph_offset = calloc((size_t)graphs + 1, sizeof *set->graph_offset);
-    for (int64_t g = 0; g < graphs; g++) {
-        int64_t first = set->graph_offset[g], n = 4 + mo_random_below(&r, MOST_NODES - 4);
-        set->graph_offset[g + 1] = first + n;
-        for (int64_t i = 0; i < n; i++) {
-            int64_t a = first + i;
-            kind[a] = mo_random_below(&r, 3);
-            for (int64_t j = 0; j < i; j++)
-                if (mo_random_uniform(&r) < 0.2 + 0.1 * (double)(g % 3))
-                    mo_edges_add(ctx, &edges, a, first + j);
-        }
-    }
-    mo_graph_set_edges(set, set->graph_offset[graphs], &edges);
-    for (int64_t a = 0; a < set->nodes; a++)
-        value[a] = unit * (float)(40 + mo_random_normal(&r));
-    if (labelled || unit != 0)
-        mo_graph_set_features(set, value, unit != 0, labelled ? kind : NULL);
-    free(kind);
-    free(value);
-    set = mo_graph_finish(set);
-    assert_non_null(set);
-    return set;
-}
+enum { ROUNDS = 3 };
 
 /* ---- statistics ---- */
 
@@ -96,7 +64,7 @@ TEST_OF(statistics_are_those_of_known_graphs, scratch *s) {
 TEST_OF(subtrees_are_the_optimal_assignment_kernel, scratch *s) {
     enum { G = 40 };
     for (int labelled = 0; labelled < 2; labelled++) {
-        HELD(mo_graph) *set = measured_set(s->ctx, G, labelled, 0);
+        HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){G, labelled, .least = 4});
         HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
         HELD_MEMORY int64_t *colour = calloc((size_t)set->nodes, sizeof *colour);
         double K[G * G] = {0}, norm[G];
@@ -132,7 +100,7 @@ TEST_OF(subtrees_are_the_optimal_assignment_kernel, scratch *s) {
  * width. */
 static int64_t node_rows(const mo_graph *set, const mo_set_structure *structure, double **rows) {
     int64_t n = set->nodes, d = MO_STRUCTURE + set->features, w = 3 * d;
-    double *h = *rows = calloc((size_t)(n * w), sizeof *h);
+    double *h = *rows = zeros(n * w);
     for (int64_t u = 0; u < n; u++) {
         for (int64_t j = 0; j < MO_STRUCTURE; j++)
             h[u * w + j] = structure->x[u * MO_STRUCTURE + j];
@@ -144,13 +112,7 @@ static int64_t node_rows(const mo_graph *set, const mo_set_structure *structure,
                 for (int64_t j = 0; j < d; j++)
                     h[u * w + step * d + j] += h[set->column[e] * w + (step - 1) * d + j] /
                                                sqrt((double)degree(set, u) * (double)degree(set, set->column[e]));
-    for (int64_t j = 0; j < w; j++) {
-        double mean = 0;
-        for (int64_t u = 0; u < n; u++)
-            mean += h[u * w + j] / (double)n;
-        for (int64_t u = 0; u < n; u++)
-            h[u * w + j] -= mean;
-    }
+    centre(h, n, w);
     return w;
 }
 
@@ -172,7 +134,7 @@ static double mean_gaussians(const mo_graph *set, const double *h, int64_t w, do
  * exact kernel. */
 TEST_OF(waves_are_gaussians_between_nodes, scratch *s) {
     enum { G = 24 };
-    HELD(mo_graph) *set = measured_set(s->ctx, G, true, 0);
+    HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){G, true, .least = 4});
     mo_set_structure structure;
     static float rows[G * MO_WAVES];
     double *h, K[G][G], row[G] = {0}, all = 0, s2 = 0, error = 0, spread = 0;
@@ -198,7 +160,6 @@ TEST_OF(waves_are_gaussians_between_nodes, scratch *s) {
         }
     if (!(error < 0.1 * spread))
         fail_msg("squares of errors %g, of cosines %g", error, spread);
-    free(h);
     mo_set_structure_free(&structure);
 }
 
@@ -226,10 +187,9 @@ TEST_OF(a_measured_value_counts_in_any_unit_and_makes_no_kinds, scratch *s) {
     for (int labelled = 0; labelled < 2; labelled++) {
         mo_features *f[4];
         for (int i = 0; i < 4; i++) {
-            HELD(mo_graph) *set = measured_set(s->ctx, G, labelled, units[i]);
+            HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){G, labelled, units[i] != 0, units[i], .least = 4});
             f[i] = mo_example_features_open(set, MO_TASK_GC, NULL, &o);
-            if (!f[i])
-                fail_msg("%s", mo_context_status(s->ctx)->message);
+            expect_ok(s->ctx);
         }
         for (int b = 0; b < 3; b++)
             for (int i = 2; i < 4; i++) {
@@ -264,8 +224,7 @@ TEST_OF(poor_sets_have_finite_rows, scratch *s) {
         mo_graph_set_edges(set, 3 * graphs, &edges);
         set = mo_graph_finish(set);
         HELD(mo_features) *f = mo_example_features_open(set, MO_TASK_GC, NULL, &o);
-        if (!f)
-            fail_msg("%s", mo_context_status(s->ctx)->message);
+        expect_ok(s->ctx);
         for (int b = 0; b < 3; b++) {
             mo_tensor *X = mo_arrays_find(f->arrays, names[b]);
             const float *x = mo_tensor_view(X).data;

@@ -1,48 +1,12 @@
 /* tests/train/test_set_kernels.c - the kernels between the graphs of a set against their formulas, summed plainly in
  * float64. Kernels that a set has no data for are left out; bad input is refused. */
 #include "tests/drawn_graphs.h"
-#include "tests/train/subtrees.h"
+#include "tests/train/drawn_set.h"
 #include "train/features/example_rows.h"
 #include "train/features/sets/kernels.h"
 #include "train/graphs/graph_build.h"
 
-enum { GRAPHS = 24, MOST = 14, KINDS = 3, A = 3, ROUNDS = 3, MOST_COLUMNS = 80 };
-
-/* Draws graphs of 1 to MOST nodes, every fourth dense, with isolated nodes and, if asked, labels and attributes. Graphs
- * from number `other` on have other random numbers. */
-static mo_graph *partly_drawn_set(mo_context *ctx, bool labelled, int64_t attributes, int other) {
-    mo_graph *set = mo_graph_new(ctx, "drawn", "drawn");
-    mo_edges edges = {0};
-    static int64_t kind[GRAPHS * MOST];
-    static float value[GRAPHS * MOST * 8];
-    set->graphs = GRAPHS;
-    set->graph_offset = calloc(GRAPHS + 1, sizeof *set->graph_offset);
-    for (int g = 0; g < GRAPHS; g++) {
-        int64_t first = set->graph_offset[g], n = 1 + g % MOST;
-        mo_random r = mo_random_at(g < other ? 21 : 22, MO_PURPOSE_CHECK, (uint64_t)g);
-        set->graph_offset[g + 1] = first + n;
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t j = 0; j < i; j++)
-                if (mo_random_uniform(&r) < (g % 4 ? 0.25 : 0.8))
-                    mo_edges_add(ctx, &edges, first + i, first + j);
-        for (int64_t u = first; u < first + n; u++) {
-            kind[u] = mo_random_below(&r, KINDS);
-            for (int64_t j = 0; j < attributes; j++)
-                value[u * attributes + j] = (float)(10 * (double)j + (1 + (double)j) * mo_random_normal(&r));
-        }
-    }
-    mo_graph_set_edges(set, set->graph_offset[GRAPHS], &edges);
-    if (labelled || attributes)
-        mo_graph_set_features(set, attributes ? value : NULL, attributes, labelled ? kind : NULL);
-    set->attributes = attributes;
-    set = mo_graph_finish(set);
-    expect_ok(ctx);
-    return set;
-}
-
-static mo_graph *drawn_set(mo_context *ctx, bool labelled, int64_t attributes) {
-    return partly_drawn_set(ctx, labelled, attributes, GRAPHS);
-}
+enum { GRAPHS = 24, A = 3, ROUNDS = 3, MOST_COLUMNS = 80 };
 
 /* ---- the columns, from the formulas ---- */
 
@@ -244,8 +208,9 @@ static void expect_experts(const mo_graph *set, const char *const *names, int n_
 TEST_OF(kernels_are_those_of_the_formulas, scratch *s) {
     static const char *const names[] = {"st", "lab", "at", "atx", "wl"}, *const bare[] = {"st", "lab", "wl"};
     for (int labelled = 0; labelled < 2; labelled++) {
-        HELD(mo_graph) *plain_set = drawn_set(s->ctx, labelled, 0), *measured = drawn_set(s->ctx, labelled, A),
-                       *wider = drawn_set(s->ctx, labelled, A + 2);
+        HELD(mo_graph) *plain_set = drawn_set(s->ctx, (set_options){GRAPHS, labelled, 0}),
+                       *measured = drawn_set(s->ctx, (set_options){GRAPHS, labelled, A}),
+                       *wider = drawn_set(s->ctx, (set_options){GRAPHS, labelled, A + 2});
         expect_experts(plain_set, bare, 3);
         expect_experts(measured, names, 5);
         expect_experts(wider, names, 5);
@@ -261,7 +226,7 @@ TEST(parts_and_threads_change_nothing) {
         every[g] = g;
     for (int threads = 1; threads <= 3; threads += 2) {
         HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-        HELD(mo_graph) *set = drawn_set(ctx, true, A);
+        HELD(mo_graph) *set = drawn_set(ctx, (set_options){GRAPHS, true, A});
         HELD(mo_set_kernels) *k = mo_set_kernels_create(set, false, 0);
         if (threads == 1)
             assert_int_equal(mo_set_kernels_gram(k, every, GRAPHS, every, GRAPHS, all), MO_OK);
@@ -283,7 +248,7 @@ TEST_OF(inductive_kernels_ask_the_labelled_graphs_alone, scratch *s) {
     for (int g = 0; g < GRAPHS; g++)
         every[g] = g;
     for (int drawn = 0; drawn < 2; drawn++) {
-        HELD(mo_graph) *set = partly_drawn_set(s->ctx, true, A, drawn ? SAME : GRAPHS);
+        HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){GRAPHS, true, A, .other = drawn ? SAME : 0});
         for (int inductive = 0; inductive < 2; inductive++) {
             HELD(mo_set_kernels) *k = mo_set_kernels_create(set, inductive, 0);
             assert_int_equal(mo_set_kernels_count(k), EXPERTS);
@@ -305,7 +270,7 @@ TEST_OF(inductive_kernels_ask_the_labelled_graphs_alone, scratch *s) {
 }
 
 TEST_OF(inductive_kernels_before_any_label, scratch *s) {
-    HELD(mo_graph) *set = drawn_set(s->ctx, true, A);
+    HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){GRAPHS, true, A});
     HELD(mo_set_kernels) *k = mo_set_kernels_create(set, true, 0);
     int64_t graph = 3, beyond = GRAPHS;
     float K[5];
@@ -320,7 +285,7 @@ TEST_OF(inductive_kernels_before_any_label, scratch *s) {
 }
 
 TEST_OF(empty_lists_and_wrong_graphs_and_too_little_memory, scratch *s) {
-    HELD(mo_graph) *set = drawn_set(s->ctx, true, A), *single = draw_graph(s->ctx, small, 0, 3);
+    HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){GRAPHS, true, A}), *single = draw_graph(s->ctx, small, 0, 3);
     HELD(mo_set_kernels) *k = mo_set_kernels_create(set, false, 0);
     int64_t graph = 3, beyond = GRAPHS;
     float K[5];

@@ -1,5 +1,5 @@
-/* tests/train/test_trainer.c - runs: they repeat bit for bit at any thread count, resume at their last step, and leave
- * the user's files alone. */
+/* tests/train/test_trainer.c - runs: they repeat bit for bit at any thread count, and leave the user's files alone.
+ * test_run_faults.c stops and resumes them at every call. */
 #include "tests/training_run.h"
 
 #include <errno.h>
@@ -24,53 +24,28 @@ TEST_OF(thread_count_changes_no_bit, scratch *s) {
     }
 }
 
-TEST_OF(stopped_and_resumed_equals_uninterrupted, scratch *s) {
-    for (int blocks = 0; blocks < 2; blocks++) {
-        run_options o = usual_run;
-        o.max_rows = blocks ? 7 : 0;
-        const char *whole = scratch_folder(s, "whole");
-        run_until(&o, whole, false, o.steps);
-        for (int64_t stop = 1; stop < o.steps; stop++) {
-            const char *parts = scratch_folder(s, "parts");
-            run_until(&o, parts, false, stop);
-            run_until(&o, parts, true, o.steps);
-            assert_same_run(whole, parts);
-        }
-    }
-}
-
-/* Returns the norm of the mean gradient over episodes 0 .. E-1, summed in double by a plain loop. */
+/* Returns the norm of the gradient of the mean loss over episodes 0 .. E-1, recorded on one tape. */
 static double mean_gradient_norm(training_run *run, int E) {
     enum { MAX = 64 };
-    mo_tape *t = mo_tape_create(run->ctx, MO_RECORD);
-    mo_tensor *P[MAX], *G[MAX];
-    double *sum[MAX], total = 0;
+    HELD(mo_tape) *t = mo_tape_create(run->ctx, MO_RECORD);
+    mo_tensor *P[MAX], *G[MAX], *sum = NULL;
+    double squares = 0;
     mo_plan_options plans = planted_plans(usual_run.seed);
     int n = mo_model_n_parameters(run->model);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         P[i] = mo_model_parameter(run->model, i);
-        sum[i] = calloc((size_t)mo_numel(P[i]), sizeof **sum);
-    }
     for (int j = 0; j < E; j++) {
         mo_episode e;
-        mo_tape_reset(t);
         mo_pool_draw(run->pool, t, (uint64_t)j, E > 1 ? MO_FAMILY_IN_TURN : MO_FAMILY_DRAWN, &plans, &e, NULL);
         mo_tensor *loss = mo_model_loss(t, run->model, &e, NULL, NULL);
-        mo_grad(t, &loss, NULL, 1, P, G, n, 0);
-        assert_run_ok(run);
-        for (int i = 0; i < n; i++) {
-            G[i] = mo_contiguous(t, G[i]);
-            for (int64_t x = 0; x < mo_numel(P[i]); x++)
-                sum[i][x] += (double)((float *)mo_tensor_view(G[i]).data)[x] / E;
-        }
+        sum = sum ? mo_add(t, sum, loss) : loss;
     }
-    for (int i = 0; i < n; i++) {
-        for (int64_t x = 0; x < mo_numel(P[i]); x++)
-            total += sum[i][x] * sum[i][x];
-        free(sum[i]);
-    }
-    mo_tape_release(t);
-    return sqrt(total);
+    sum = mo_scale(t, sum, 1.0 / E, 0);
+    mo_grad(t, &sum, NULL, 1, P, G, n, 0);
+    for (int i = 0; i < n; i++)
+        squares += mo_item(mo_sum(t, mo_square(t, G[i]), MO_ALL, MO_DROP_AXES));
+    assert_run_ok(run);
+    return sqrt(squares);
 }
 
 TEST_OF(gradients_of_several_episodes_add_to_their_mean, scratch *s) {
@@ -87,27 +62,20 @@ TEST_OF(gradients_of_several_episodes_add_to_their_mean, scratch *s) {
     }
 }
 
-/* Moves a file of the run to another folder, and puts a link in its place. */
-static void leave_link(const char *folder, const char *name, const char *target) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    assert_int_equal(rename(path, target), 0);
-    assert_int_equal(symlink(target, path), 0);
-}
-
 TEST_OF(nothing_is_written_through_a_link_in_the_folder, scratch *s) {
-    static const char *const names[] = {"log.jsonl", "checkpoint.safetensors"};
     run_options o = usual_run;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) { /* the log, then the checkpoint */
         const char *folder = scratch_folder(s, "run"), *target = scratch_path(s, "elsewhere");
         run_until(&o, folder, false, 5); /* two steps after the checkpoint, which the resumed run takes again */
-        leave_link(folder, names[i], target);
+        const char *path = scratch_path(s, i ? "run/checkpoint.safetensors" : "run/log.jsonl");
+        assert_int_equal(rename(path, target), 0);
+        assert_int_equal(symlink(target, path), 0);
         bytes before = read_bytes(target);
         training_run run = run_open(&o, folder);
         mo_trainer_resume(run.trainer);
         mo_trainer_run(run.trainer, NULL, NULL);
         if (i < 1)
-            assert_failed(run.ctx, MO_IO, PARTS(names[i], "expected a file of its own, found a symbolic link"));
+            assert_failed(run.ctx, MO_IO, PARTS("log.jsonl", "expected a file of its own, found a symbolic link"));
         else
             assert_run_ok(&run);
         run_close(&run);
@@ -128,13 +96,8 @@ int flock(int fd, int operation) {
 TEST_OF(so_is_a_run_that_has_just_begun, scratch *s) {
     run_options o = usual_run;
     const char *folder = scratch_folder(s, "run");
-    char path[600];
     run_until(&o, folder, false, 1);
-    static const char *const later[] = {"log.jsonl", "checkpoint.safetensors", "checkpoint.previous.safetensors"};
-    for (int i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, later[i]);
-        assert_int_equal(unlink(path), 0);
-    }
+    leave_run_json(folder);
     HELD(training_run) first = run_open(&o, folder), second = run_open(&o, folder);
     assert_int_equal(mo_trainer_resume(first.trainer), MO_OK);
     mo_trainer_resume(second.trainer);

@@ -4,8 +4,6 @@
 #include "tests/worst_of.h"
 #include "train/few_shot/few_shot.h"
 
-#include <math.h>
-
 enum { ASKED = 200 };
 
 TEST_OF(what_is_no_missing_link_is_refused, scratch *s) {

@@ -1,22 +1,19 @@
 /* tests/train/few_shot/test_suggest.c - what to label next: each choice lowers the mean posterior variance most, by its
  * definition instead of the updates of suggest.c; lists are equal at any thread count; bad requests are refused. */
-#include "tests/scratch.h"
+#include "tests/train/dense.h"
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
-
-#include <math.h>
 
 enum { LISTED = 8, KNOWN = 3 };
 
 /* Updates the posterior covariance k [N, N] of the logits for a label of i: k_ab -= k_ai k_bi / (1 + k_ii). */
 static void condition(double *k, int64_t N, int64_t i) {
-    double *column = malloc((size_t)N * sizeof *column), s = 1 + k[i * N + i];
+    double *column = zeros(N), s = 1 + k[i * N + i];
     for (int64_t a = 0; a < N; a++)
         column[a] = k[a * N + i];
     for (int64_t a = 0; a < N; a++)
         for (int64_t b = 0; b < N; b++)
             k[a * N + b] -= column[a] * column[b] / s;
-    free(column);
 }
 
 /* Returns the variance that a label of i takes away, as a mean over all examples. */
@@ -34,29 +31,18 @@ static double *prior_of(mo_few_shot *f, int64_t *N) {
     int64_t d = mo_dim(T, 1);
     *N = mo_dim(T, 0);
     HELD_MEMORY float *z = malloc((size_t)(*N * d) * sizeof *z);
-    double *x = calloc((size_t)(*N * d), sizeof *x), *k = calloc((size_t)(*N * *N), sizeof *k);
+    double *x = zeros(*N * d), *k = zeros(*N * *N);
     assert_int_equal(mo_tensor_read(T, z, (size_t)(*N * d) * sizeof *z), MO_OK);
-    for (int64_t j = 0; j < d; j++) {
-        double mean = 0;
-        for (int64_t i = 0; i < *N; i++)
-            mean += z[i * d + j] / (double)*N;
-        for (int64_t i = 0; i < *N; i++)
-            x[i * d + j] = z[i * d + j] - mean;
-    }
-    for (int64_t i = 0; i < *N; i++) {
-        double norm = 0;
-        for (int64_t j = 0; j < d; j++)
-            norm += x[i * d + j] * x[i * d + j];
-        for (int64_t j = 0; j < d; j++)
-            x[i * d + j] /= sqrt(norm);
-    }
+    for (int64_t i = 0; i < *N * d; i++)
+        x[i] = z[i];
+    centre(x, *N, d);
+    to_unit_length(x, *N, d);
     for (int64_t a = 0; a < *N; a++)
         for (int64_t b = 0; b <= a; b++) {
             for (int64_t j = 0; j < d; j++)
                 k[a * *N + b] += x[a * d + j] * x[b * d + j] / 0.7;
             k[b * *N + a] = k[a * *N + b];
         }
-    free(x);
     return k;
 }
 
@@ -65,7 +51,7 @@ TEST_OF(each_choice_lowers_the_variance_the_most, scratch *s) {
     int64_t id[LISTED], N;
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
     HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
-    HELD_MEMORY double *k = prior_of(f, &N);
+    double *k = prior_of(f, &N);
     assert_int_equal(mo_few_shot_suggest(f, known, KNOWN, LISTED, id), MO_OK);
     condition(k, N, 5);
     condition(k, N, 100);

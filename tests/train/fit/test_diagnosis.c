@@ -1,8 +1,6 @@
 /* tests/train/fit/test_diagnosis.c - how the geometry of embeddings affects prototypes, on the paper's examples. */
 #include "tests/labelled_rows.h"
 
-#include <math.h>
-
 static mo_diagnosis diagnose(scratch *s, int64_t n, int64_t d, const double *z, const int64_t *y, double epsilon) {
     HELD(mo_embeddings) *E = embeddings_of(s->ctx, MO_F64, n, d, z, y);
     mo_diagnosis x = {0};
@@ -15,10 +13,9 @@ static mo_diagnosis diagnose(scratch *s, int64_t n, int64_t d, const double *z, 
 TEST_OF(the_papers_four_points_are_missed_once_shifted, scratch *s) {
     HELD(mo_diagnosis) x = diagnose(s, 4, 1, (double[]){-1, -0.1, 1, 2}, (int64_t[]){0, 0, 1, 1}, 0.1);
     assert_true(x.missed == 0 && x.pairs == 1);
-    mo_diagnosis_release(&x);
-    x = diagnose(s, 4, 1, (double[]){4, 5, 6, 7}, (int64_t[]){0, 0, 1, 1}, 0.1);
-    assert_true(x.missed == 1 && fabs(x.offset - 5.5) <= 1e-15 && fabs(x.spread - 0.5) <= 1e-15);
-    assert_true(fabs(x.mean_distance - 2) <= 1e-15 && x.radius == 7);
+    HELD(mo_diagnosis) y = diagnose(s, 4, 1, (double[]){4, 5, 6, 7}, (int64_t[]){0, 0, 1, 1}, 0.1);
+    assert_true(y.missed == 1 && fabs(y.offset - 5.5) <= 1e-15 && fabs(y.spread - 0.5) <= 1e-15);
+    assert_true(fabs(y.mean_distance - 2) <= 1e-15 && y.radius == 7);
 }
 
 TEST_OF(the_papers_three_prototypes_have_one_inside, scratch *s) {
@@ -28,12 +25,11 @@ TEST_OF(the_papers_three_prototypes_have_one_inside, scratch *s) {
     for (int c = 0; c < 3; c += 2)
         assert_true(!x.prototype[c].inside && !x.prototype[c].flagged && x.prototype[c].outer);
     assert_true(fabs(x.prototype[0].distance * x.mean_distance - sqrt(2)) <= 1e-14);
-    mo_diagnosis_release(&x);
     /* B' = (1, 1.2), 0.2 / sqrt(2) from the segment AC */
     const double near[] = {2, 2, 1, 1.2, 0, 0};
-    x = diagnose(s, 3, 2, near, (int64_t[]){0, 1, 2}, 0.1);
-    assert_true(!x.prototype[1].inside && x.prototype[1].included);
-    assert_true(fabs(x.prototype[1].distance * x.mean_distance - 0.2 / sqrt(2)) <= 1e-14);
+    HELD(mo_diagnosis) y = diagnose(s, 3, 2, near, (int64_t[]){0, 1, 2}, 0.1);
+    assert_true(!y.prototype[1].inside && y.prototype[1].included);
+    assert_true(fabs(y.prototype[1].distance * y.mean_distance - 0.2 / sqrt(2)) <= 1e-14);
 }
 
 /* Of prototypes on a line in space two are outer, whatever rounding makes of the second principal component; on the

@@ -2,8 +2,6 @@
 #include "tests/labelled_rows.h"
 #include "train/fit/fit_parts.h"
 
-#include <math.h>
-
 static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
 
 TEST_OF(draws_are_plans_of_the_rows, scratch *s) {
@@ -34,12 +32,13 @@ static void on_row(const mo_fit_row *row, void *state) {
     x->row[x->n++] = *row;
 }
 
-/* Compares the prototype heads with their definition. */
+/* Computes the figures of inner products with the class means. */
 static void on_prototype_row(const mo_fit_row *row, void *state) {
     seen *x = state;
     const mo_draws *d = row->draws;
     mo_embeddings *E = (mo_embeddings *)x->row[7].draws; /* the test passes E in an unused field */
-    double z[N * D], right = 0, n = 0;
+    mo_calibration c = {0};
+    double z[N * D];
     mo_tensor_read(E->Z, z, sizeof z);
     for (int64_t e = 0; e < d->episodes; e++) {
         double P[C][D] = {{0}};
@@ -47,24 +46,16 @@ static void on_prototype_row(const mo_fit_row *row, void *state) {
             for (int k = 0; k < D; k++)
                 P[d->support_label[e * d->n_support + i]][k] +=
                     z[d->support[e * d->n_support + i] * D + k] / (double)d->k;
-        for (int64_t i = 0; i < d->n_query; i++, n++) {
-            double score[C] = {0}, sum = 0;
-            int64_t best = 0, y = d->query_label[e * d->n_query + i];
-            for (int c = 0; c < C; c++) {
-                for (int k = 0; k < D; k++)
-                    score[c] += P[c][k] * z[d->query[e * d->n_query + i] * D + k];
-                best = score[c] > score[best] ? c : best;
-                sum += exp(score[c]);
-            }
-            right += best == y;
-            x->nll -= log(exp(score[y]) / sum);
-            for (int c = 0; c < C; c++)
-                x->brier += pow(exp(score[c]) / sum - (c == y), 2);
+        for (int64_t i = e * d->n_query; i < (e + 1) * d->n_query; i++) {
+            double logits[C] = {0};
+            for (int k = 0; k < C * D; k++)
+                logits[k / D] += P[k / D][k % D] * z[d->query[i] * D + k % D];
+            mo_calibration_add(&c, logits, &d->query_label[i], 1, C, 1);
         }
     }
-    x->accuracy = 100 * right / n;
-    x->nll /= n;
-    x->brier /= n;
+    x->accuracy = 100 * (double)c.right / (double)c.n;
+    x->nll = c.nll / (double)c.n;
+    x->brier = c.brier / (double)c.n;
     x->row[x->n++] = *row;
 }
 

@@ -17,15 +17,12 @@ static void on_row(const mo_fit_row *row, void *state) {
 
 /* Fits all heads at two k, one of them larger than a class, with this many threads. */
 static mo_code run(const mo_head *const *heads, int n, int threads, bool tune, rows *x) {
-    scratch s = {.ctx = mo_context_create(&(mo_context_options){.threads = threads})};
-    mo_embeddings *E = make(&s, MO_F32, 1);
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+    HELD(mo_embeddings) *E = make(&(scratch){.ctx = ctx}, MO_F32, 1);
     const mo_fit_options options = {
         .n_shots = 2, .shots = (int64_t[]){4, 18}, .episodes = 37, .queries = 5, .ways = 64, .tune = tune};
     *x = (rows){0};
-    mo_code code = mo_fit(E, heads, n, &options, on_row, x);
-    mo_embeddings_release(E);
-    mo_context_release(s.ctx);
-    return code;
+    return mo_fit(E, heads, n, &options, on_row, x);
 }
 
 /* Fails unless figures are equal; NaN equals NaN. */

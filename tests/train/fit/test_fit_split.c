@@ -1,8 +1,6 @@
 /* tests/train/fit/test_fit_split.c - a user's own split, the outcomes of heads on it, and confusion matrices. */
 #include "tests/labelled_rows.h"
 
-#include <math.h>
-
 /* Rows 0 .. 7 with the labels 5, none, 9, 9, 5, none, 7, 5. */
 static mo_embeddings *eight_rows(scratch *s) {
     return embeddings_of(
@@ -34,7 +32,8 @@ static void on_split_row(const mo_fit_row *row, void *state) {
 TEST_OF(the_outcomes_of_a_split_are_those_of_its_rows, scratch *s) {
     const char *train = scratch_write(s, "train.txt", "0\n2\n3\n", 6),
                *test = scratch_write(s, "test.txt", "4\n7\n", 4);
-    seen x = {.E = eight_rows(s)};
+    HELD(mo_embeddings) *E = eight_rows(s);
+    seen x = {.E = E};
     HELD(mo_draws) d;
     assert_int_equal(mo_draws_read(x.E, train, test, &d), MO_OK);
     const mo_fit_options options = {.split = &d};
@@ -47,7 +46,6 @@ TEST_OF(the_outcomes_of_a_split_are_those_of_its_rows, scratch *s) {
     assert_true(fabs(five.f1 - 2.0 / 3) <= 1e-12);
     assert_true(seven.n == 0 && isnan(seven.precision) && isnan(seven.recall) && isnan(seven.f1));
     mo_confusion_release(&x.confusion);
-    mo_embeddings_release((mo_embeddings *)x.E);
 }
 
 /* For episodes: compares counts with the share of right predictions, and paired differences with the definition of
@@ -76,7 +74,8 @@ static void on_episode_row(const mo_fit_row *row, void *state) {
 }
 
 TEST_OF(heads_are_compared_episode_by_episode, scratch *s) {
-    seen x = {.E = make(s, MO_F64, 1.5)};
+    HELD(mo_embeddings) *E = make(s, MO_F64, 1.5);
+    seen x = {.E = E};
     const mo_fit_options options = {
         .n_shots = 1, .shots = (int64_t[]){4}, .episodes = 40, .queries = 5, .ways = 64, .seed = 3};
     assert_int_equal(
@@ -84,7 +83,6 @@ TEST_OF(heads_are_compared_episode_by_episode, scratch *s) {
         MO_OK);
     assert_int_equal(x.pair.n, 40);
     assert_true(x.pair.ci95 > 0 && isfinite(x.pair.mean));
-    mo_embeddings_release((mo_embeddings *)x.E);
 }
 
 TEST(the_worst_pairs_come_first) {

@@ -2,8 +2,6 @@
 #include "tests/labelled_rows.h"
 #include "train/fit/fit_parts.h"
 
-#include <math.h>
-
 static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
 
 static mo_fitting fitting(const mo_embeddings *E, const mo_head *head, mo_tape *t) {

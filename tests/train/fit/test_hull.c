@@ -2,8 +2,6 @@
  * optimality conditions, which bound the error. */
 #include "tests/scratch.h"
 
-#include <math.h>
-
 enum { INSTANCES = 200, MOST = 8, DIM = 9 };
 
 typedef struct instance {

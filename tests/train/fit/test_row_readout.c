@@ -1,8 +1,6 @@
 /* tests/train/fit/test_row_readout.c - a saved readout predicts what the same head predicts on a split. */
 #include "tests/labelled_rows.h"
 
-#include <math.h>
-
 typedef struct seen {
     int64_t predicted[N], n;
     double accuracy;

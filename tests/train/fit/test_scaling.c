@@ -1,8 +1,6 @@
 /* tests/train/fit/test_scaling.c - rows scaled by their support, against rows scaled by the test. */
 #include "tests/labelled_rows.h"
 
-#include <math.h>
-
 enum { LEARNED = 24 };
 
 static double z[N * D]; /* column 2 is constant in the first LEARNED rows */
@@ -72,20 +70,6 @@ TEST_OF(rows_are_scaled_as_by_hand, scratch *s) {
                                                                               * absorbs the mean */
         }
     }
-}
-
-/* Changes all queries but one: that one's outcome stays. */
-TEST_OF(no_query_is_scaled_by_another, scratch *s) {
-    double x[N * D];
-    mo_fit_row found[3], moved[3];
-    draw_rows();
-    memcpy(x, z, sizeof x);
-    for (int i = (N - 1) * D; i < N * D; i++)
-        x[i] += i % 2 ? 1e3 : -1e3;
-    fit_rows(s, z, MO_SCALING_STANDARDISE, found);
-    fit_rows(s, x, MO_SCALING_STANDARDISE, moved);
-    for (int h = 0; h < 3; h++) /* only one row may change its outcome */
-        assert_true(fabs(found[h].accuracy - moved[h].accuracy) <= 100.0 / (N - LEARNED) + 1e-9);
 }
 
 TEST_OF(unknown_scalings_are_refused, scratch *s) {

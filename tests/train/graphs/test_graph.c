@@ -2,8 +2,6 @@
 #include "tests/scratch.h"
 #include "train/graphs/graph_build.h"
 
-#include <math.h>
-
 enum { NODES = 23 };
 
 /* Draws random directed edges with loops and repetitions; `dense` receives the undirected adjacency. */

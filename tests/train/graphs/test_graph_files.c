@@ -3,9 +3,6 @@
  * hold. */
 #include "tests/scratch.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 typedef struct corpus {
     scratch *s;
     char *line[2000];
@@ -229,8 +226,7 @@ TEST_OF(truncated_and_flipped_gzip_is_refused, scratch *s) {
 TEST_OF(every_beginning_of_an_adjacency_list_is_refused, scratch *s) {
     HELD(bytes) whole = read_bytes("tests/graphs/lists.txt");
     for (size_t n = 1; n + 1 < whole.n; n++) { /* without the last byte, a line end, the file is valid */
-        mo_graph *graph = mo_graph_open(s->ctx, scratch_write(s, "cut.txt", whole.data, n));
-        assert_null(graph);
+        assert_null(mo_graph_open(s->ctx, scratch_write(s, "cut.txt", whole.data, n)));
         assert_failed(s->ctx, MO_FORMAT, PARTS("cut.txt:", "expected", "found"));
     }
     scratch_files(s, true);
@@ -276,8 +272,7 @@ TEST_OF(those_that_come_with_the_library_are_read, scratch *s) {
         assert_true(mo_is_pool_file(lists[i].name));
         mo_pool_file *file = mo_pool_file_read(s->ctx, lists[i].name);
         mo_suite *suite = mo_suite_read(s->ctx, lists[i].name);
-        if (!file || !suite)
-            fail_msg("%s", mo_context_status(s->ctx)->message);
+        expect_ok(s->ctx);
         assert_int_equal(file->n, lists[i].graphs);
         assert_int_equal(suite->n, lists[i].tasks);
         for (int j = 0; j < suite->n; j++) /* no graph of the pool is one that the suite evaluates */

@@ -2,8 +2,6 @@
 #include "tests/scratch.h"
 #include "train/graphs/draw.h"
 
-#include <math.h>
-
 /* Draws a graph in which each pair is an edge with probability `density`, and 0-1 always is. */
 static mo_graph *draw_graph(mo_context *ctx, int64_t nodes, double density, uint64_t number) {
     int64_t u[2000], v[2000], n = 1;
