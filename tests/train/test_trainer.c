@@ -24,8 +24,9 @@ TEST_OF(thread_count_changes_no_bit, scratch *s) {
     }
 }
 
-/* Returns the norm of the gradient of the mean loss over episodes 0 .. E-1, recorded on one tape. */
-static double mean_gradient_norm(training_run *run, int E) {
+/* Returns the norm of the gradient of the mean loss over episodes 0 .. E-1, recorded on one tape. right, asked: number
+ * of right and of all queries of each task. */
+static double mean_gradient_norm(training_run *run, int E, double right[MO_TASKS], double asked[MO_TASKS]) {
     enum { MAX = 64 };
     HELD(mo_tape) *t = mo_tape_create(run->ctx, MO_RECORD);
     mo_tensor *P[MAX], *G[MAX], *sum = NULL;
@@ -37,7 +38,10 @@ static double mean_gradient_norm(training_run *run, int E) {
     for (int j = 0; j < E; j++) {
         mo_episode e;
         mo_pool_draw(run->pool, t, (uint64_t)j, E > 1 ? MO_FAMILY_IN_TURN : MO_FAMILY_DRAWN, &plans, &e, NULL);
-        mo_tensor *loss = mo_model_loss(t, run->model, &e, NULL, NULL);
+        mo_tensor *logits, *loss = mo_model_loss(t, run->model, &e, NULL, &logits);
+        double queries = (double)mo_numel(e.query_label);
+        asked[e.task] += queries;
+        right[e.task] += queries * mo_item(mo_accuracy(t, logits, e.query_label));
         sum = sum ? mo_add(t, sum, loss) : loss;
     }
     sum = mo_scale(t, sum, 1.0 / E, 0);
@@ -53,12 +57,16 @@ TEST_OF(gradients_of_several_episodes_add_to_their_mean, scratch *s) {
         run_options o = usual_run;
         o.episodes = E;
         HELD(training_run) run = run_open(&o, scratch_folder(s, "run"));
-        double expected = mean_gradient_norm(&run, E);
+        double right[MO_TASKS] = {0}, asked[MO_TASKS] = {0}, expected = mean_gradient_norm(&run, E, right, asked);
         mo_step_report r;
         mo_trainer_step(run.trainer, &r);
         assert_run_ok(&run);
         if (!(fabs(r.gradient_norm - expected) < 1e-5 * expected)) /* float32 gradients */
             fail_msg("%d episodes: the norm is %.9g, expected %.9g", E, r.gradient_norm, expected);
+        for (int task = 0; task < MO_TASKS; task++)
+            if (asked[task] ? !(fabs(r.accuracy[task] - right[task] / asked[task]) < 1e-6) : !isnan(r.accuracy[task]))
+                fail_msg("%d episodes: the accuracy of task %d is %g, expected %g of %g", E, task, r.accuracy[task],
+                    right[task], asked[task]);
     }
 }
 
