@@ -154,11 +154,4 @@ static inline void check_laid_out(laid_out *l, layout_tally *sum, uint64_t seed)
     sum->checked++;
 }
 
-static inline void add_tally(layout_tally *sum, const layout_tally *one) {
-    sum->checked += one->checked;
-    sum->alive += one->alive;
-    sum->dot = fmax(sum->dot, one->dot);
-    sum->quotient = fmax(sum->quotient, one->quotient);
-}
-
 #endif

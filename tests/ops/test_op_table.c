@@ -1,14 +1,21 @@
-/* tests/ops/test_op_table.c - a table with a row for every registered op: its derivatives of orders one and two on its
- * samples, as they are, strided, broadcast, with each size in turn 0, and with all sizes 1.
+/* tests/ops/test_op_table.c - test_op_table [COUNT]: a table with a row for every registered op: its derivatives of
+ * orders one and two on its samples, as they are, strided, broadcast, with each size in turn 0, with all sizes 1, and
+ * with COUNT drawn sizes and layouts.
  *
  * Broadcast: every input in turn is a view with a stride of 0 along each of its axes and, if the op itself broadcasts,
- * has size 1 there. A cell is the number of variants checked, by the dot-product test with mo_jvp and by difference
- * quotients; 0 means that the op refuses all variants of the column. */
+ * has size 1 there. Drawn: random sizes, some of them 0 or 1, replace a sample's; if an op refuses them (its options
+ * fix a size), the sample's own are used. A cell is the number of variants checked: <J v, w> = <v, J^T w> to 1e-12,
+ * with J v from mo_jvp, and J v against the difference quotient; 0 means that the op refuses all variants of the
+ * column. */
 #include "tests/op_layouts.h"
 
-typedef enum column { AS_IT_IS, STRIDES, BROADCAST, EMPTY, ONE, COLUMNS } column;
+enum { LARGEST = 9, ORDINARY = 8 };
+enum { STEPS = 2 }; /* number of ops whose derivative is 0 everywhere: greater_equal and slope */
 
-static const char *const titles[COLUMNS] = {"as is", "strided", "broadcast", "empty", "1 x 1"};
+typedef enum column { AS_IT_IS, STRIDES, BROADCAST, EMPTY, ONE, DRAWN, COLUMNS } column;
+
+static int count = ORDINARY;
+static const char *const titles[COLUMNS] = {"as is", "strided", "broadcast", "empty", "1 x 1", "drawn"};
 /* Cells that can be 0; any other 0 fails. */
 static const struct {
     const char *op;
@@ -39,19 +46,26 @@ typedef struct table {
     mo_context *ctx;
     layout_tally all;
     int cells[COLUMNS];
+    int constant; /* ops whose derivative was 0 on every drawn variant */
     uint64_t seed;
 } table;
+
+/* Checks a variant with leaves from r; returns false if the op refuses it. */
+static bool check_taken(table *T, laid_out *l, column c, mo_random *r, uint64_t seed) {
+    laid_out_open(l, T->ctx, r);
+    assert_true(mo_ok(T->ctx));
+    bool taken = laid_out_is_taken(l);
+    if (taken)
+        check_laid_out(l, &T->all, seed);
+    T->cells[c] += taken;
+    laid_out_close(l);
+    return taken;
+}
 
 /* Checks a variant, unless the op refuses it. */
 static void check_variant(table *T, laid_out *l, column c) {
     mo_random r = mo_random_at(++T->seed, MO_PURPOSE_CHECK, 0);
-    laid_out_open(l, T->ctx, &r);
-    assert_true(mo_ok(T->ctx));
-    int before = T->all.checked;
-    if (laid_out_is_taken(l))
-        check_laid_out(l, &T->all, T->seed);
-    T->cells[c] += T->all.checked - before;
-    laid_out_close(l);
+    check_taken(T, l, c, &r, T->seed);
 }
 
 static void check_broadcast(table *T, const mo_op *op, const op_sample *s) {
@@ -83,6 +97,72 @@ static void check_sizes(table *T, const mo_op *op, const op_sample *s) {
         check_variant(T, &(laid_out){.op = op, .sample = ones.sample}, ONE);
 }
 
+static int64_t drawn_size(mo_random *r) {
+    int64_t kind = mo_random_below(r, 10);
+    return kind == 0 ? 0 : kind <= 2 ? 1 : 2 + mo_random_below(r, LARGEST - 1);
+}
+
+static int64_t replaced(int64_t size, const int64_t *from, const int64_t *to, int n) {
+    for (int k = 0; k < n; k++)
+        if (size == from[k])
+            return to[k];
+    return size;
+}
+
+/* Replaces each distinct size of the sample by one random size. */
+static void draw_sizes(op_sample *s, mo_random *r) {
+    int64_t from[MO_MAX_INPUTS * MO_MAX_AXES], to[MO_MAX_INPUTS * MO_MAX_AXES];
+    int n = sizes_of(s, from);
+    for (int k = 0; k < n; k++)
+        to[k] = mo_random_below(r, 4) == 0 ? from[k] : drawn_size(r);
+    for (int i = 0; i < s->n_in; i++) {
+        mo_sample_input *in = &s->in[i];
+        if (in->draw != MO_DRAW_DISTINCT)
+            in->limit = replaced(in->limit, from, to, n);
+        for (int axis = 0; axis < in->ndim; axis++) {
+            in->shape[axis] = replaced(in->shape[axis], from, to, n);
+            if (in->draw == MO_DRAW_INDEX && in->limit == 0)
+                in->shape[axis] = 0; /* no index is valid, so there are none */
+        }
+    }
+}
+
+static void draw_layout(laid_out *l, mo_random *r) {
+    l->layout = (layout)(mo_random_below(r, 4) % 3); /* PLAIN is twice as likely */
+    if (l->layout != REPEATED)
+        return;
+    int start = (int)mo_random_below(r, l->sample.n_in);
+    for (int k = 0; k < l->sample.n_in; k++) {
+        int i = (start + k) % l->sample.n_in, axes = l->sample.in[i].ndim;
+        for (int axis = 0; axis < axes; axis++)
+            if (may_repeat(&l->sample, i, axis)) {
+                l->repeated_input = i;
+                l->repeated_axis = axis;
+                return;
+            }
+    }
+    l->layout = PLAIN;
+}
+
+/* Checks random shape k of an op. */
+static void check_drawn(table *T, const mo_op *op, int k) {
+    uint64_t seed = (uint64_t)k;
+    for (const char *c = op->name; *c; c++) /* FNV-1a of the name, so that an op's shapes do not depend on other ops */
+        seed = (seed ^ (uint64_t)*c) * 0x100000001b3u;
+    mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 0);
+    op_sample own = op_sample_of(T->ctx, op, (int)mo_random_below(&r, mo_n_samples(op)));
+    for (int try = 0; try < 6; try++) {
+        laid_out l = {.op = op, .sample = own};
+        if (try < 5 && !own.prepare)
+            draw_sizes(&l.sample, &r);
+        if (try < 4)
+            draw_layout(&l, &r);
+        if (check_taken(T, &l, DRAWN, &r, seed))
+            return;
+    }
+    fail_msg("%s, sample \"%s\": refused as it stands", op->name, own.name);
+}
+
 static bool may_be_vacant(const mo_op *op, column c) {
     for (size_t i = 0; i < sizeof vacant / sizeof *vacant; i++)
         if (vacant[i].column == c && !strcmp(vacant[i].op, op->name))
@@ -99,6 +179,10 @@ static void fill_row(table *T, const mo_op *op) {
         check_broadcast(T, op, &s);
         check_sizes(T, op, &s);
     }
+    int alive = T->all.alive;
+    for (int k = 0; k < count; k++)
+        check_drawn(T, op, k);
+    T->constant += T->all.alive == alive;
     print_message("%-22s", op->name);
     for (int c = 0; c < COLUMNS; c++)
         print_message(" %9d", T->cells[c]);
@@ -119,8 +203,9 @@ TEST(every_op_has_its_derivatives_in_every_layout) {
         if (!op->vjp)
             continue;
         fill_row(&T, op);
-        if (T.cells[AS_IT_IS] != mo_n_samples(op))
-            fail_msg("%s: %d of %d samples", op->name, T.cells[AS_IT_IS], mo_n_samples(op));
+        if (T.cells[AS_IT_IS] != mo_n_samples(op) || T.cells[DRAWN] != count)
+            fail_msg("%s: %d of %d samples, %d of %d drawn variants", op->name, T.cells[AS_IT_IS], mo_n_samples(op),
+                T.cells[DRAWN], count);
         for (int c = 0; c < COLUMNS; c++)
             if (T.cells[c] == 0 && !may_be_vacant(op, (column)c))
                 fail_msg("%s: it refuses every variant of the column \"%s\"", op->name, titles[c]);
@@ -128,5 +213,11 @@ TEST(every_op_has_its_derivatives_in_every_layout) {
     }
     print_message("%d ops, %d variants at orders 1 and 2; worst dot %.2g, quotient %.2g\n", ops, T.all.checked,
         T.all.dot, T.all.quotient);
-    assert_true(ops >= 60);
+    assert_true(ops >= 60 && count > 0 && T.constant <= STEPS);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1)
+        count = atoi(argv[1]);
+    return run_suite();
 }
