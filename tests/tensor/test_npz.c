@@ -151,13 +151,3 @@ TEST_OF(every_archive_at_hand_is_read, scratch *s) {
     print_message("read %d archives of %d arrays\n", walk_archives, walk_arrays);
     assert_true(walk_archives >= 10 + 9); /* at least those of tests/golden and the embedded graphs */
 }
-
-/* The embedded copy has each edge once, and no values, since they are all 1. */
-TEST_OF(cora_has_its_published_sizes, scratch *s) {
-    HELD(mo_arrays) *arrays = mo_npz_read(s->ctx, "train/data/cora.npz");
-    assert_non_null(arrays);
-    assert_int_equal(mo_dim(mo_arrays_find(arrays, "adj_indptr"), 0), 2709);
-    assert_int_equal(mo_dim(mo_arrays_find(arrays, "adj_indices"), 0), 5278);
-    assert_int_equal(mo_dim(mo_arrays_find(arrays, "attr_indices"), 0), 49216);
-    assert_int_equal(mo_dim(mo_arrays_find(arrays, "labels"), 0), 2708);
-}
