@@ -8,13 +8,7 @@
 
 enum { ROWS = 300, COLUMNS = 700, WIDTH = 600, LINES = 6, LENGTH = 5001, VERY_WIDE = 1 << 17 };
 
-/* Returns a tape on a new context whose MOCHI_CUDA_LIBRARIES is `word`. */
-static mo_tape *tape_with(const char *word) {
-    setenv("MOCHI_CUDA_LIBRARIES", word, 1);
-    mo_context *ctx = device_context(MO_CUDA);
-    unsetenv("MOCHI_CUDA_LIBRARIES");
-    return mo_tape_create(ctx, MO_RECORD);
-}
+static const fixtures around_all = {need_cuda, NULL};
 
 /* The largest difference of two arrays on the host. */
 static double difference(const float *a, const float *b, int n) {
@@ -105,7 +99,7 @@ TEST(softmax_of_difficult_rows_agrees_with_the_cpu_every_way) {
     static softmax_results expected, got;
     HELD(lone_tape) *cpu = mo_tape_create(device_context(MO_CPU), MO_RECORD);
     for (int w = 0; w < 3; w++) {
-        HELD(lone_tape) *t = tape_with(words[w]);
+        HELD(lone_tape) *t = mo_tape_create(cuda_context(words[w], MO_MATH_FP32), MO_RECORD);
         for (int i = 0; i < 8; i++) {
             mo_dtype dtype = i % 2 ? MO_F64 : MO_F32;
             bool log = i / 2 % 2;
@@ -131,7 +125,7 @@ static void softmax_row(const char *word, int n, float *y) {
     mo_random r = mo_random_at(7, MO_PURPOSE_CHECK, 0);
     for (int i = 0; i < n; i++)
         x[i] = (float)mo_random_normal(&r);
-    HELD(lone_tape) *t = tape_with(word);
+    HELD(lone_tape) *t = mo_tape_create(cuda_context(word, MO_MATH_FP32), MO_RECORD);
     read_floats(mo_softmax(t, mo_from(t, MO_F32, 2, (int64_t[]){1, n}, x), MO_AXIS(-1)), y);
 }
 
@@ -181,7 +175,7 @@ TEST(sparse_products_are_those_of_the_cpu) {
     static float expected[ROWS * WIDTH], own[ROWS * WIDTH], again[ROWS * WIDTH];
     static const int64_t widths[] = {1, 2, 33, 130, WIDTH};
     HELD(lone_tape) *cpu = mo_tape_create(device_context(MO_CPU), MO_RECORD);
-    HELD(lone_tape) *device = tape_with("rule");
+    HELD(lone_tape) *device = mo_tape_create(cuda_context("rule", MO_MATH_FP32), MO_RECORD);
     for (int i = 0; i < 10; i++) { /* first = 1: the rows of X begin at addresses that no load of 16 bytes can read */
         int64_t d = widths[i % 5], first = i / 5;
         int n = (int)(ROWS * d);
@@ -195,7 +189,8 @@ TEST(sparse_products_are_those_of_the_cpu) {
 /* Only the emulated device's libraries can be made to refuse. */
 TEST(what_a_library_refuses_our_kernels_compute) {
     static softmax_results softmax, own;
-    HELD(lone_tape) *without = tape_with("never"), *with = tape_with("always");
+    HELD(lone_tape) *without = mo_tape_create(cuda_context("never", MO_MATH_FP32), MO_RECORD),
+                    *with = mo_tape_create(cuda_context("always", MO_MATH_FP32), MO_RECORD);
     softmax_of(without, MO_F32, false, 0, &own);
     setenv("MOCHI_CUDA_HOST_FAIL", "seam_softmax", 1);
     softmax_of(with, MO_F32, false, 0, &softmax);
@@ -205,16 +200,12 @@ TEST(what_a_library_refuses_our_kernels_compute) {
 }
 
 TEST(an_unknown_word_is_refused) {
-    mo_context_release(device_context(MO_CUDA));
-    setenv("MOCHI_CUDA_LIBRARIES", "sometimes", 1);
-    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});
-    unsetenv("MOCHI_CUDA_LIBRARIES");
+    HELD(mo_context) *ctx = cuda_context("sometimes", MO_MATH_FP32);
     assert_failed(ctx, MO_INVALID, PARTS("cuda: MOCHI_CUDA_LIBRARIES is 'sometimes', expected rule, always or never"));
 }
 
 TEST(the_libraries_are_named) {
     char text[256];
-    mo_context_release(device_context(MO_CUDA));
     assert_true(mo_device_libraries(MO_CUDA, text, sizeof text));
     assert_non_null(strstr(text, "cuDNN"));
     assert_non_null(strstr(text, "cuSOLVER"));
