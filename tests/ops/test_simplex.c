@@ -1,5 +1,5 @@
 /* tests/ops/test_simplex.c - the projection onto the simplex against bisection, and its gradient. */
-#include "tests/cubic_systems.h"
+#include "tests/solver_fixture.h"
 
 /* Projects by bisection on tau, such that sum max(v - tau, 0) = 1. */
 static void project_by_bisection(const double *v, double *x, int m) {
