@@ -18,8 +18,8 @@ static double difference(const float *a, const float *b, int n) {
     return worst;
 }
 
-static void read_floats(const mo_tensor *T, float *host) {
-    if (mo_tensor_read(T, host, (size_t)mo_numel(T) * sizeof *host) != MO_OK)
+static void read_values(const mo_tensor *T, void *host) {
+    if (mo_tensor_read(T, host, (size_t)mo_numel(T) * mo_dtype_size(mo_tensor_dtype(T))) != MO_OK)
         fail_msg("%s", mo_context_status(mo_tensor_context(T))->message);
 }
 
@@ -52,11 +52,6 @@ static double difficult(mo_random *r, int row, int j) {
     }
 }
 
-static void read_doubles(const mo_tensor *T, double *host) {
-    if (mo_tensor_read(T, host, (size_t)mo_numel(T) * sizeof *host) != MO_OK)
-        fail_msg("%s", mo_context_status(mo_tensor_context(T))->message);
-}
-
 /* The rows of X are taken from row `first` of a matrix on: from its second row on, their address is one that the
  * library refuses. */
 static void softmax_of(mo_tape *t, mo_dtype dtype, bool log, int64_t first, softmax_results *out) {
@@ -70,9 +65,9 @@ static void softmax_of(mo_tape *t, mo_dtype dtype, bool log, int64_t first, soft
     mo_tensor *X = mo_slice(t, whole, MO_AXIS(0), first, first + LINES), *X_bar;
     mo_tensor *G = mo_cast(t, mo_from(t, MO_F64, 2, (int64_t[]){LINES, LENGTH}, g), dtype);
     mo_tensor *Y = log ? mo_log_softmax(t, X, MO_AXIS(-1)) : mo_softmax(t, X, MO_AXIS(-1));
-    read_doubles(mo_cast(t, Y, MO_F64), out->y);
+    read_values(mo_cast(t, Y, MO_F64), out->y);
     mo_grad(t, &Y, &G, 1, &X, &X_bar, 1, 0);
-    read_doubles(mo_cast(t, X_bar, MO_F64), out->x_bar);
+    read_values(mo_cast(t, X_bar, MO_F64), out->x_bar);
     mo_tape_reset(t);
 }
 
@@ -126,7 +121,7 @@ static void softmax_row(const char *word, int n, float *y) {
     for (int i = 0; i < n; i++)
         x[i] = (float)mo_random_normal(&r);
     HELD(lone_tape) *t = mo_tape_create(cuda_context(word, MO_MATH_FP32), MO_RECORD);
-    read_floats(mo_softmax(t, mo_from(t, MO_F32, 2, (int64_t[]){1, n}, x), MO_AXIS(-1)), y);
+    read_values(mo_softmax(t, mo_from(t, MO_F32, 2, (int64_t[]){1, n}, x), MO_AXIS(-1)), y);
 }
 
 /* cuDNN adds up in float32 and our kernel in float64, so some of the values differ in their last bits. */
@@ -166,8 +161,8 @@ static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, floa
     HELD(mo_csr) *A = mo_csr_create(ctx, ROWS, COLUMNS, row, column, MO_F32, value);
     HELD(mo_tensor) *whole = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){COLUMNS, WIDTH + 8}, x);
     mo_tensor *X = mo_slice(t, whole, MO_AXIS(1), first, first + d);
-    read_floats(mo_spmm(t, A, X), Y);
-    read_floats(mo_spmm(t, A, X), again);
+    read_values(mo_spmm(t, A, X), Y);
+    read_values(mo_spmm(t, A, X), again);
     mo_tape_reset(t);
 }
 

@@ -230,14 +230,6 @@ typedef struct operand_case {
     bool batch;
 } operand_case;
 
-static mo_tensor *identity(mo_tape *t, int64_t n) {
-    static float x[MOST_OPERAND];
-    memset(x, 0, sizeof x);
-    for (int64_t i = 0; i < n; i++)
-        x[i * n + i] = 1;
-    return mo_from(t, MO_F32, 2, (int64_t[]){n, n}, x);
-}
-
 /* Returns normal numbers and, at every fifth place, a number half way between two of bf16. */
 static mo_tensor *operand(mo_tape *t, const operand_case *c) {
     static float x[MOST_OPERAND];
@@ -279,8 +271,8 @@ TEST(operands_of_bf16_are_rounded_as_a_cast_rounds) {
         mo_tensor *X = operand(t, &cases[i]), *Y[2];
         size_t bytes = (size_t)mo_numel(X) * sizeof(float);
         mo_tensor *rounded = mo_cast(t, mo_cast(t, X, MO_BF16), MO_F32);
-        Y[0] = mo_matmul(t, X, identity(t, mo_dim(X, -1)));
-        Y[1] = mo_matmul(t, identity(t, mo_dim(X, -2)), X);
+        Y[0] = mo_matmul(t, X, mo_eye(t, MO_F32, mo_dim(X, -1)));
+        Y[1] = mo_matmul(t, mo_eye(t, MO_F32, mo_dim(X, -2)), X);
         assert_int_equal(mo_tensor_read(rounded, expected, bytes), MO_OK);
         for (int side = 0; side < 2; side++) {
             assert_int_equal(mo_tensor_read(Y[side], got, bytes), MO_OK);

@@ -90,19 +90,6 @@ TEST_OF(zip64_sizes_are_read_from_either_header, scratch *s) {
     }
 }
 
-TEST_OF(a_large_member_passes_the_small_buffer, scratch *s) {
-    int64_t n = 100003;
-    double *values = test_memory((size_t)n * sizeof *values), *host = test_memory((size_t)n * sizeof *values);
-    for (int64_t i = 0; i < n; i++)
-        values[i] = (double)(i * i % 977);
-    HELD(mo_arrays) *arrays = mo_arrays_create(s->ctx);
-    mo_arrays_take(arrays, "x", mo_tensor_create_from(s->ctx, MO_F64, 1, &n, values));
-    assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
-    HELD(mo_arrays) *back = mo_npz_read(s->ctx, s->path);
-    assert_int_equal(mo_tensor_read(mo_arrays_find(back, "x"), host, (size_t)n * sizeof *host), MO_OK);
-    assert_memory_equal(host, values, (size_t)n * sizeof *host);
-}
-
 TEST_OF(names_are_taken_once, scratch *s) {
     HELD(mo_arrays) *arrays = mo_arrays_create(s->ctx);
     for (int i = 0; i < 20; i++) {
