@@ -134,10 +134,6 @@ TEST_OF(reductions_of_nothing_are_zero_or_an_error, toy *y) {
     assert_int_equal(mo_numel(mo_max(y->t, X, MO_AXIS(0), MO_DROP_AXES)), 0);
     mo_mean(y->t, X, MO_AXIS(1), MO_DROP_AXES);
     assert_failed(y->ctx, MO_INVALID, PARTS("mean: over no elements; got [2, 0]"));
-    mo_max(y->t, X, MO_AXIS(1), MO_DROP_AXES);
-    assert_failed(y->ctx, MO_INVALID, PARTS("max: over no elements; got [2, 0] float64"));
-    mo_logsumexp(y->t, X, MO_ALL, MO_DROP_AXES);
-    assert_failed(y->ctx, MO_INVALID, PARTS("logsumexp: over no elements"));
     mo_max(y->t, X, MO_AXIS(2), MO_DROP_AXES);
     assert_failed(
         y->ctx, MO_INVALID, PARTS("max: axes 0x4, expected bits below 2, or MO_AXIS(-2) to MO_AXIS(-1); got [2, 0]"));

@@ -1,5 +1,4 @@
-/* tests/ops/test_softmax.c - softmax, log_softmax and the cross-entropy: against formulas, at extremes, with wrong
- * labels. */
+/* tests/ops/test_softmax.c - softmax, log_softmax and the cross-entropy: against formulas, and with wrong targets. */
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 
@@ -40,15 +39,10 @@ TEST_OF(softmax_runs_along_any_axis, toy *y) {
 
 TEST_OF(wrong_targets_are_named, toy *y) {
     HELD(mo_tensor) *X = logits_leaf(y->ctx);
-    mo_tensor *high = mo_from(y->t, MO_I64, 1, shape, (int64_t[]){1, 2, 4});
-    mo_tensor *low = mo_from(y->t, MO_I64, 1, shape, (int64_t[]){1, -7, 3});
+    mo_tensor *labels = mo_from(y->t, MO_I64, 1, shape, (int64_t[]){1, 2, 3});
     mo_tensor *narrow = mo_from(y->t, MO_I32, 1, shape, (int32_t[]){1, 2, 3});
-    mo_softmax_cross_entropy(y->t, X, high, 0);
-    assert_failed(y->ctx, MO_INVALID, PARTS("softmax_cross_entropy: label 4 at [2], expected 0 to 3"));
-    mo_softmax_cross_entropy(y->t, X, low, 0);
-    assert_failed(y->ctx, MO_INVALID, PARTS("softmax_cross_entropy: label -7 at [1], expected 0 to 3"));
     mo_softmax_cross_entropy(y->t, X, narrow, 0);
     assert_failed(y->ctx, MO_MISMATCH, PARTS("target is int32, expected int64 labels"));
-    mo_softmax_cross_entropy(y->t, X, low, NAN);
+    mo_softmax_cross_entropy(y->t, X, labels, NAN);
     assert_failed(y->ctx, MO_INVALID, PARTS("smoothing nan, expected 0 to 1"));
 }
