@@ -38,6 +38,15 @@ static inline void assert_same(const mo_tensor *A, const mo_tensor *B) {
     assert_memory_equal(a, b, n ? n : 1);
 }
 
+/* Fails unless two lists hold the same names and bytes. */
+static inline void assert_same_arrays(const mo_arrays *A, const mo_arrays *B) {
+    assert_int_equal(A->count, B->count);
+    for (int64_t i = 0; i < A->count; i++) {
+        assert_string_equal(A->items[i].name, B->items[i].name);
+        assert_same(A->items[i].tensor, B->items[i].tensor);
+    }
+}
+
 /* Refuses bytes, which it takes over: fails unless the error is of this code with these parts. */
 typedef void (*refuser)(mo_context *ctx, bytes b, mo_code code, const char *const *parts);
 

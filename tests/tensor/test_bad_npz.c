@@ -18,24 +18,15 @@ static void assert_refused(mo_context *ctx, bytes b, mo_code code, const char *c
     bytes_release(&b);
 }
 
+static const char *const files[] = {"tests/arrays/stored.npz", "tests/arrays/deflated.npz"};
+
 TEST_OF(every_truncation_is_refused, scratch *s) {
-    static const char *const files[] = {"tests/arrays/stored.npz", "tests/arrays/deflated.npz"};
     for (int f = 0; f < 2; f++)
         assert_other_lengths_refused(
             s->ctx, assert_refused, read_bytes(files[f]), PARTS("expected"), PARTS("expected a whole zip archive"));
 }
 
-/* Whether two lists hold the same names and bytes. */
-static void assert_same_arrays(const mo_arrays *A, const mo_arrays *B) {
-    assert_int_equal(A->count, B->count);
-    for (int64_t i = 0; i < A->count; i++) {
-        assert_string_equal(A->items[i].name, B->items[i].name);
-        assert_same(A->items[i].tensor, B->items[i].tensor);
-    }
-}
-
 TEST_OF(every_flipped_bit_is_refused_or_harmless, scratch *s) {
-    static const char *const files[] = {"tests/arrays/stored.npz", "tests/arrays/deflated.npz"};
     for (int f = 0; f < 2; f++) {
         int refused = 0, crc = 0;
         HELD(bytes) b = read_bytes(files[f]);
