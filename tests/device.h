@@ -35,6 +35,7 @@ static inline mo_context *device_context(mo_device device) {
 
 /* Set-up of a program: ends it as skipped if there is no CUDA device. */
 static inline int need_cuda(void **state) {
+    (void)state;
     return mo_context_release(device_context(MO_CUDA)) == MO_OK ? 0 : -1;
 }
 

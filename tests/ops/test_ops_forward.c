@@ -14,8 +14,7 @@ static void compare_float_types(op_case *c) {
 }
 
 TEST(float32_agrees_with_float64) {
-    HELD(mo_context) *ctx = op_context(1);
-    print_message("%d samples\n", for_each_case(ctx, MO_F64, compare_float_types));
+    print_message("%d samples\n", for_each_case(MO_F64, compare_float_types));
 }
 
 /* Compares results for other strides up to rounding, as products then take other code paths. */
@@ -38,9 +37,8 @@ static void compare_strides(op_case *c) {
 }
 
 TEST(strides_of_inputs_do_not_matter) {
-    HELD(mo_context) *ctx = op_context(1);
-    for_each_case(ctx, MO_F64, compare_strides);
-    for_each_case(ctx, MO_F32, compare_strides);
+    for_each_case(MO_F64, compare_strides);
+    for_each_case(MO_F32, compare_strides);
 }
 
 static bool same_bits(const op_value *a, const op_value *b) {
@@ -91,7 +89,7 @@ static void compare_threads_of_wide(mo_context *ctx, const char *name, const int
 
 TEST(threads_give_equal_bits) {
     HELD(mo_context) *ctx = op_context(1);
-    for_each_case(ctx, MO_F32, compare_threads);
+    for_each_case(MO_F32, compare_threads);
     const char *names[] = {"add", "mul", "exp", "relu", "sum", "max", "logsumexp", "softmax", "log_softmax",
         "softmax_cross_entropy", "layer_norm", "l2_normalize", "row_norm", "dropout", "contiguous", "append_ones",
         "linear"};
