@@ -38,6 +38,30 @@ static inline void assert_same(const mo_tensor *A, const mo_tensor *B) {
     assert_memory_equal(a, b, n ? n : 1);
 }
 
+/* Fails unless two lists hold the same names and bytes. */
+static inline void assert_same_arrays(const mo_arrays *A, const mo_arrays *B) {
+    assert_int_equal(A->count, B->count);
+    for (int64_t i = 0; i < A->count; i++) {
+        assert_string_equal(A->items[i].name, B->items[i].name);
+        assert_same(A->items[i].tensor, B->items[i].tensor);
+    }
+}
+
+/* Refuses bytes, which it takes over: fails unless the error is of this code with these parts. */
+typedef void (*refuser)(mo_context *ctx, bytes b, mo_code code, const char *const *parts);
+
+/* Fails unless every beginning of `whole` is refused, and `whole`, which it takes over, with one byte more. */
+static inline void assert_other_lengths_refused(
+    mo_context *ctx, refuser refused, bytes whole, const char *const *shorter, const char *const *longer) {
+    for (size_t n = 0; n < whole.n; n++) {
+        bytes part = {0}; /* its own allocation, so that a sanitizer sees any read beyond it */
+        bytes_append(&part, whole.data, n);
+        refused(ctx, part, MO_FORMAT, shorter);
+    }
+    bytes_append(&whole, "x", 1);
+    refused(ctx, whole, MO_FORMAT, longer);
+}
+
 /* Returns an .npy array of version 1 with this dictionary as its header. */
 static inline bytes make_npy(const char *dictionary, const void *data, size_t n) {
     bytes b = {0};

@@ -33,6 +33,20 @@ static inline mo_context *device_context(mo_device device) {
     return device_context_of(device, 1);
 }
 
+/* Set-up of a program: ends it as skipped if there is no CUDA device. */
+static inline int need_cuda(void **state) {
+    (void)state;
+    return mo_context_release(device_context(MO_CUDA)) == MO_OK ? 0 : -1;
+}
+
+/* Returns a context on CUDA in a math mode, for which MOCHI_CUDA_LIBRARIES is `libraries`. */
+static inline mo_context *cuda_context(const char *libraries, mo_math math) {
+    setenv("MOCHI_CUDA_LIBRARIES", libraries, 1);
+    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA, .math = math});
+    unsetenv("MOCHI_CUDA_LIBRARIES");
+    return ctx;
+}
+
 /* Ends the program as skipped unless the device is the emulated one, whose memory and failures a test can plan. */
 static inline void need_emulated_device(void) {
     char text[256];

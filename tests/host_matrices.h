@@ -112,12 +112,6 @@ static inline void for_each_size(fixture *f, void (*run)(fixture *f, mo_dtype dt
         }
 }
 
-static inline void expect_error(mo_context *ctx, const char *message) {
-    assert_int_equal(mo_context_status(ctx)->code, MO_NUMERICAL);
-    assert_string_equal(mo_context_status(ctx)->message, message);
-    mo_clear_error(ctx);
-}
-
 /* Returns a batch of two matrices: the identity, then A. */
 static inline mo_tensor *second_of_two(fixture *f, mo_dtype dtype, const double *A) {
     double both[18] = {1, 0, 0, 0, 1, 0, 0, 0, 1};

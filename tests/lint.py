@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tests/lint.py - rules that no other test checks: includes go one way, and only ops/ calls kernels; nothing in the
-library prints, exits or aborts; every function, constant and file that a guide names exists; codespell, if it is
-installed, finds no misspelt word.
+library prints, exits or aborts; every function, constant and file that a guide names exists; the table of adjoints has
+every op, and its links lead to the code; codespell, if it is installed, finds no misspelt word.
 
 Usage: tests/lint.py      from any folder; needs no build"""
 import pathlib
@@ -79,6 +79,23 @@ def faults_of_guides(known):
                 yield f"{path}: {name} is not there"
 
 
+def faults_of_adjoints():
+    """Lists ops that the table of ops/ADJOINTS.md lacks, and links of the page that do not lead to a vjp."""
+    ops = ROOT / "ops"
+    text = (ops / "ADJOINTS.md").read_text()
+    table = text[text.index("| op | differential"):].split("\n\n")[0]
+    link = r"\[(\w+)\]\(([\w/]+\.c)\)"
+    for function, file in re.findall(link, text):
+        if not (ops / file).exists() or f"\nstatic void {function}(mo_vjp " not in (ops / file).read_text():
+            yield f"ops/ADJOINTS.md: {file} has no vjp of the name {function}"
+    for file in sorted(ops.rglob("*.c")):
+        for name in re.findall(r'^    \.name = "(\w+)"', file.read_text(), re.M):
+            if f"`{name}`" not in table:
+                yield f"ops/ADJOINTS.md: the table of adjoints lacks {name}"
+    if not re.search(link, table):
+        yield "ops/ADJOINTS.md: the table of adjoints has no links"
+
+
 def faults_of_spelling():
     """Lists what codespell finds in sources, guides and tests; nothing if it is not installed."""
     files = subprocess.run(["git", "ls-files", "*.c", "*.h", "*.cu", "*.py", "*.md", "*.js", "*.html", "*.cases"], cwd=ROOT,
@@ -95,7 +112,7 @@ def main():
         count += 1
         known.update(re.findall(r"\b(?:mo|MO)_\w+", text))
         faults += [*faults_of_includes(path, text), *faults_of_output(path, text)]
-    faults += [*faults_of_guides(known), *faults_of_spelling()]
+    faults += [*faults_of_guides(known), *faults_of_adjoints(), *faults_of_spelling()]
     print(*faults, f"{count} sources, {len(faults)} faults", sep="\n")
     return 1 if faults or count < 100 else 0
 

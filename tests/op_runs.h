@@ -171,8 +171,9 @@ static inline void assert_results_close(
         assert_close(c, "gradient of input", i, &got->grad[i], &expected->grad[i], tolerance);
 }
 
-/* Calls f for every sample of every registered op; frees the memory of the test after each. */
-static inline int for_each_case(mo_context *ctx, mo_dtype real, void (*f)(op_case *c)) {
+/* Calls f for every sample of every op in a context of one thread; frees the memory of the test after each. */
+static inline int for_each_case(mo_dtype real, void (*f)(op_case *c)) {
+    HELD(mo_context) *ctx = op_context(1);
     int count = 0;
     for (int i = 0; i < mo_n_ops(ctx); i++) {
         const mo_op *op = mo_op_at(ctx, i);

@@ -1,4 +1,4 @@
-/* tests/op_variants.h - samples of ops in which one size is replaced. */
+/* tests/op_variants.h - samples of ops in which one size is replaced, or whose inputs are laid out otherwise. */
 #ifndef OP_VARIANTS_H
 #define OP_VARIANTS_H
 
@@ -67,6 +67,28 @@ static inline int sizes_of(const op_sample *s, int64_t *found) {
                 found[n++] = s->in[i].shape[axis];
         }
     return n;
+}
+
+/* Returns X as a view of a larger array, with its axes in reversed order in memory. If an axis is free for it, NaN (or
+ * -1) lies between any two elements: nothing may read it. */
+static inline mo_tensor *strided(mo_tape *t, mo_tensor *X) {
+    int axes[MO_MAX_AXES], n = X->ndim;
+    int64_t size[MO_MAX_AXES];
+    for (int i = 0; i < n; i++)
+        axes[i] = n - 1 - i;
+    mo_tensor *R = mo_contiguous(t, mo_permute(t, X, axes));
+    if (n < MO_MAX_AXES) {
+        for (int i = 0; i < n; i++)
+            size[i] = R->shape[i];
+        size[n] = 1;
+        mo_tensor *gap = mo_full(t, X->dtype, n + 1, size,
+            mo_dtype_is_real(X->dtype) ? NAN
+            : X->dtype == MO_U8        ? 255
+                                       : -1);
+        mo_tensor *both[] = {mo_reshape(t, R, n + 1, size), gap};
+        R = mo_reshape(t, mo_slice(t, mo_concat(t, both, 2, MO_AXIS(n)), MO_AXIS(n), 0, 1), n, size);
+    }
+    return mo_permute(t, R, axes);
 }
 
 #endif

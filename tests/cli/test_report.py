@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tests/cli/test_report.py - tests mochi-report: its page shows the measured figures under their names and requests
-nothing; the paper's score S; and messages about wrong input. test_pages.py opens such a page in a browser.
+nothing; the paper's score S; and messages about wrong input. report.cases runs the command; test_pages.py opens such a
+page in a browser.
 
 Usage: test_report.py      skipped (77) if no Python has matplotlib, jinja2 and xxhash"""
 import importlib.util
@@ -288,26 +289,6 @@ class Pages(unittest.TestCase):
             except report.Refused:
                 counts[1] += 1
         self.assertGreater(min(counts), 20, counts)
-
-    def test_the_command(self):
-        good, out = self.put("in.jsonl", lines(cell("a", 4, 1))), self.put("report.html", "old")
-
-        def command(*words, **more):
-            return subprocess.run([sys.executable, "-B", SCRIPT, *words], capture_output=True, text=True, **more)
-        for code, part, words in ((2, "INPUT", ["--out", out]), (2, "--out", [good]), (2, "--out: expected a file .html", [good, "--out", "x.pdf"]),
-                                  (2, "expected another file than the input", [good, out, "--out", out]),
-                                  (1, "none/report.html: cannot be written", [good, "--out", f"{self.folder.name}/none/report.html"]),
-                                  (1, "nothing.jsonl: cannot be read", [f"{self.folder.name}/nothing.jsonl", "--out", out])):
-            done = command(*words)
-            self.assertEqual((done.returncode, part in done.stderr, "Traceback" in done.stderr), (code, True, False), done.stderr)
-        done = command(good, "--out", out, env={**os.environ, "PYTHONPATH": self.folder.name, **{"X": self.put("matplotlib.py", "import no_such")}})
-        self.assertEqual((done.returncode, "python3-matplotlib" in done.stderr), (1, True), done.stderr)
-        with open(out) as file:
-            self.assertEqual(file.read(), "old")
-        os.remove(f"{self.folder.name}/matplotlib.py")
-        done = command(good, "--out", out)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, f"{out} written\n", ""))
-        self.assertEqual(sorted(os.listdir(self.folder.name)), ["in.jsonl", "report.html"])
 
 
 if __name__ == "__main__":

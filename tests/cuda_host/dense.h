@@ -4,6 +4,7 @@
 
 #include "tensor/cuda/seams/seam.h"
 #include "tests/cuda_host/memory.h"
+#include "tests/cuda_host/seam.h"
 #include "tests/cuda_host/violation.h"
 
 #include <cstdint>
@@ -37,6 +38,11 @@ template <typename F> void with_type(seam_type type, F f) {
         f(static_cast<float *>(nullptr));
     else
         violation("a type that this function does not take");
+}
+
+/* Enqueues f on the stream of s, to be called by with_type. */
+template <typename F> void enqueue_typed(seam *s, seam_type type, F f) {
+    stream_enqueue(stream_of(s), [=] { with_type(type, f); });
 }
 
 } // namespace cuda_host

@@ -3,7 +3,6 @@
 #include "tests/cuda_host/dense.h"
 #include "tests/cuda_host/lapack.h"
 #include "tests/cuda_host/lu.h"
-#include "tests/cuda_host/seam.h"
 
 #include <cstdlib>
 #include <cstring>

@@ -1,7 +1,6 @@
 /* tests/cuda_host/seam_dnn.cpp - the twin of tensor/cuda/seams/seam_dnn.c: softmax of rows and its adjoint. Sums are in
  * the type of the rows, from the last value to the first. */
 #include "tests/cuda_host/dense.h"
-#include "tests/cuda_host/seam.h"
 
 #include <cmath>
 
@@ -43,11 +42,9 @@ bool seam_softmax(seam *s, const seam_rows *r, const void *x, void *y) {
         return false;
     require_rows(*r, x, "softmax: x");
     require_rows(*r, y, "softmax: y");
-    stream_enqueue(stream_of(s), [r = *r, x, y] {
-        with_type(r.type, [&](auto *of) {
-            using real = std::remove_pointer_t<decltype(of)>;
-            softmax(r, static_cast<const real *>(x), static_cast<real *>(y));
-        });
+    enqueue_typed(s, r->type, [r = *r, x, y](auto *of) {
+        using real = std::remove_pointer_t<decltype(of)>;
+        softmax(r, static_cast<const real *>(x), static_cast<real *>(y));
     });
     return true;
 }
@@ -58,12 +55,9 @@ bool seam_softmax_adjoint(seam *s, const seam_rows *r, const void *y, const void
     require_rows(*r, y, "softmax's adjoint: y");
     require_rows(*r, y_bar, "softmax's adjoint: y_bar");
     require_rows(*r, x_bar, "softmax's adjoint: x_bar");
-    stream_enqueue(stream_of(s), [r = *r, y, y_bar, x_bar] {
-        with_type(r.type, [&](auto *of) {
-            using real = std::remove_pointer_t<decltype(of)>;
-            softmax_adjoint(
-                r, static_cast<const real *>(y), static_cast<const real *>(y_bar), static_cast<real *>(x_bar));
-        });
+    enqueue_typed(s, r->type, [r = *r, y, y_bar, x_bar](auto *of) {
+        using real = std::remove_pointer_t<decltype(of)>;
+        softmax_adjoint(r, static_cast<const real *>(y), static_cast<const real *>(y_bar), static_cast<real *>(x_bar));
     });
     return true;
 }

@@ -2,7 +2,6 @@
 #include "tests/cuda_host/dense.h"
 #include "tests/cuda_host/lapack.h"
 #include "tests/cuda_host/lu.h"
-#include "tests/cuda_host/seam.h"
 
 #include <vector>
 
@@ -86,11 +85,9 @@ const char *seam_syevd(seam *s, seam_type type, bool lower, int64_t n, void *A, 
     require_matrices({A, type, n, n, lda, 0, 1}, true, "syevd: A");
     require_vector(w, n, size_of(type), "syevd: w");
     require_vector(info, 1, sizeof *info, "syevd: info");
-    stream_enqueue(stream_of(s), [=] {
-        with_type(type, [&](auto *of) {
-            using real = std::remove_pointer_t<decltype(of)>;
-            eigenvectors(lower, order, static_cast<real *>(A), ld, static_cast<real *>(w), info);
-        });
+    enqueue_typed(s, type, [=](auto *of) {
+        using real = std::remove_pointer_t<decltype(of)>;
+        eigenvectors(lower, order, static_cast<real *>(A), ld, static_cast<real *>(w), info);
     });
     return nullptr;
 }
@@ -108,13 +105,11 @@ const char *seam_syevd_batched(
     require_matrices({A, type, n, n, lda, n * lda, batch}, true, "syevd_batched: A");
     require_vector(w, n * batch, size_of(type), "syevd_batched: w");
     require_vector(info, batch, sizeof *info, "syevd_batched: info");
-    stream_enqueue(stream_of(s), [=] {
-        with_type(type, [&](auto *of) {
-            using real = std::remove_pointer_t<decltype(of)>;
-            for (std::int64_t b = 0; b < batch; b++)
-                eigenvectors(
-                    lower, order, static_cast<real *>(A) + b * n * lda, ld, static_cast<real *>(w) + b * n, info + b);
-        });
+    enqueue_typed(s, type, [=](auto *of) {
+        using real = std::remove_pointer_t<decltype(of)>;
+        for (std::int64_t b = 0; b < batch; b++)
+            eigenvectors(
+                lower, order, static_cast<real *>(A) + b * n * lda, ld, static_cast<real *>(w) + b * n, info + b);
     });
     return nullptr;
 }
@@ -126,14 +121,12 @@ const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, i
     require_matrices({A, type, m, n, lda, 0, 1}, true, "geqrf: A");
     require_vector(tau, m < n ? m : n, size_of(type), "geqrf: tau");
     require_vector(info, 1, sizeof *info, "geqrf: info");
-    stream_enqueue(stream_of(s), [=] {
-        with_type(type, [&](auto *of) {
-            using real = std::remove_pointer_t<decltype(of)>;
-            int words = 64 * columns;
-            std::vector<real> work((std::size_t)words);
-            lapack<real>::geqrf(
-                &rows, &columns, static_cast<real *>(A), &ld, static_cast<real *>(tau), work.data(), &words, info);
-        });
+    enqueue_typed(s, type, [=](auto *of) {
+        using real = std::remove_pointer_t<decltype(of)>;
+        int words = 64 * columns;
+        std::vector<real> work((std::size_t)words);
+        lapack<real>::geqrf(
+            &rows, &columns, static_cast<real *>(A), &ld, static_cast<real *>(tau), work.data(), &words, info);
     });
     return nullptr;
 }
@@ -148,14 +141,12 @@ const char *seam_orgqr(
     require_matrices({A, type, m, n, lda, 0, 1}, true, "orgqr: A");
     require_vector(tau, n, size_of(type), "orgqr: tau");
     require_vector(info, 1, sizeof *info, "orgqr: info");
-    stream_enqueue(stream_of(s), [=] {
-        with_type(type, [&](auto *of) {
-            using real = std::remove_pointer_t<decltype(of)>;
-            int words = 64 * columns;
-            std::vector<real> work((std::size_t)words);
-            lapack<real>::orgqr(&rows, &columns, &columns, static_cast<real *>(A), &ld, static_cast<const real *>(tau),
-                work.data(), &words, info);
-        });
+    enqueue_typed(s, type, [=](auto *of) {
+        using real = std::remove_pointer_t<decltype(of)>;
+        int words = 64 * columns;
+        std::vector<real> work((std::size_t)words);
+        lapack<real>::orgqr(&rows, &columns, &columns, static_cast<real *>(A), &ld, static_cast<const real *>(tau),
+            work.data(), &words, info);
     });
     return nullptr;
 }

@@ -100,6 +100,21 @@ static const bad_matrix triangles[] = {
     {300, 2, 1, ONE_ENTRY, 257, 257, 0, "is singular: entry 257 of its diagonal is 0"},
 };
 
+static const bad_matrix not_finite[] = {
+    {3, 2, 1, ENTRY, 2, 0, INFINITY, "holds a value that is not finite"},
+    {2, 5, 0, ONE_ENTRY, 1, 0, NAN, "holds a value that is not finite"},
+    {2, 5, 1, ONE_ENTRY, 1, 0, NAN, "holds a value that is not finite"},
+    {2, 5, 2, ONE_ENTRY, 1, 0, NAN, "holds a value that is not finite"},
+    {2, 5, 3, ONE_ENTRY, 1, 0, NAN, "holds a value that is not finite"},
+    {2, 5, 4, ONE_ENTRY, 1, 0, NAN, "holds a value that is not finite"},
+};
+
+static const bad_matrix dependent[] = {
+    {3, 2, 1, COLUMN, 0, 0, 0, "is rank-deficient: column 0 is a combination of those before it, to working precision"},
+    {3, 2, 1, SAME_COLUMNS, 0, 1, 1, "is rank-deficient: column 1 is a combination of those before it"},
+    {5, 4, 2, SAME_COLUMNS, 3, 4, 0.1, "is rank-deficient: column 4 is a combination of those before it"},
+};
+
 /* ---- making them ---- */
 
 /* Draws a symmetric positive definite matrix: 3 on the diagonal, irregular numbers of size 1/n elsewhere. */
@@ -207,6 +222,20 @@ static mo_tensor *log_of_magnitude(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_log_abs_det(t, A);
 }
 
+static mo_tensor *eigenvectors(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    mo_tensor *w, *V;
+    mo_eigh(t, A, &w, &V);
+    assert_int_equal(mo_is_null(w), mo_is_null(V));
+    return V;
+}
+
+static mo_tensor *orthonormal(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    mo_tensor *Q, *R;
+    mo_qr(t, A, &Q, &R);
+    assert_int_equal(mo_is_null(Q), mo_is_null(R));
+    return Q;
+}
+
 TEST(indefinite_matrices_are_named_or_nan) {
     run_table(*state, "solve_spd", indefinite, sizeof indefinite, mo_solve_spd, mo_solve_spd_or_nan);
     run_table(*state, "cholesky", indefinite, sizeof indefinite, factor, NULL);
@@ -221,4 +250,14 @@ TEST(singular_matrices_are_named_or_nan) {
 TEST(triangles_without_a_diagonal_are_named) {
     run_table(*state, "solve_triangular", triangles, sizeof triangles, solve_lower, NULL);
     run_table(*state, "solve_triangular", triangles, sizeof triangles, solve_upper_transposed, NULL);
+}
+
+/* A device runs blocks in any order, so each position in a batch is tried. */
+TEST(matrices_without_eigenvectors_are_named) {
+    run_table(*state, "eigh", not_finite, sizeof not_finite, eigenvectors, NULL);
+}
+
+TEST(dependent_columns_are_named) {
+    run_table(*state, "qr", dependent, sizeof dependent, orthonormal, NULL);
+    run_table(*state, "qr", dependent, sizeof dependent, mo_least_squares, NULL);
 }

@@ -33,13 +33,6 @@ TEST(eigh_diagonalizes_with_fixed_signs) {
     for_each_size(*state, eigh_once);
 }
 
-TEST_OF(a_matrix_that_is_not_finite_is_named, fixture *f) {
-    mo_tensor *w, *V;
-    mo_eigh(f->t, second_of_two(f, MO_F64, (double[]){1, 2, 0, 2, 1, 0, INFINITY, 0, 1}), &w, &V);
-    expect_error(f->ctx, "eigh: matrix 1 of 2 holds a value that is not finite; got [2, 3, 3] float64");
-    assert_true(mo_is_null(w) && mo_is_null(V));
-}
-
 TEST_OF(equal_eigenvalues_refuse_a_gradient_through_vectors_alone, fixture *f) {
     mo_tensor *A = mo_require_grad(second_of_two(f, MO_F64, (double[]){1, 0, 0, 0, 2, 0, 0, 0, 2})), *w, *V, *grad;
     mo_eigh(f->t, A, &w, &V);
@@ -50,7 +43,7 @@ TEST_OF(equal_eigenvalues_refuse_a_gradient_through_vectors_alone, fixture *f) {
     for (int i = 0; i < 18; i++)
         assert_true(fabs(g[i] - (i % 9 % 4 == 0)) < 1e-14);
     assert_int_equal(mo_grad(f->t, &y, NULL, 1, &A, &grad, 1, MO_RETAIN), MO_NUMERICAL);
-    expect_error(f->ctx,
+    assert_told(f->ctx, MO_NUMERICAL,
         "eigh: a gradient through V was asked for, but eigenvalues 0 and 1 of matrix 0 of 2 agree to a "
         "relative 0: V has no derivative there");
 }

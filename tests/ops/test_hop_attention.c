@@ -1,6 +1,6 @@
 /* tests/ops/test_hop_attention.c - the layers of all hops and the attention over them, as one op, against one op per
  * hop: equal up to rounding, and the same bits twice. Parameters in one allocation, which a device multiplies in one
- * batch, against the same values apart. */
+ * batch, against the same values apart. (test_ops_forward.c: more threads give the same bits.) */
 #include "ops/inside.h"
 #include "ops/ops.h"
 #include "tests/drawn.h"
@@ -140,40 +140,5 @@ TEST_OF(layers_of_one_memory_are_those_apart, mo_tape *t) {
         mo_tape_reset(f->t);
         for (int i = 0; i < 2 * K; i++)
             mo_tensor_release(P[i]);
-    }
-}
-
-/* Writes Y and then the gradients, for 300 rows and 4 hops of width 64, computed in a context with this many
- * threads. */
-static void attend_many(int threads, float *out, size_t bytes) {
-    enum { HOPS = 4, ROWS = 300, WIDTH = 64, N_IN = 5 };
-    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
-    const int64_t size[N_IN][3] = {{HOPS, ROWS, WIDTH}, {WIDTH, 2 * WIDTH}, {WIDTH}, {1, WIDTH}, {1}};
-    const int ndim[N_IN] = {3, 2, 1, 2, 1};
-    mo_tensor *in[N_IN], *g[N_IN];
-    for (int i = 0; i < N_IN; i++)
-        in[i] = mo_require_grad(
-            mo_stop_gradient(t, mo_scale(t, drawn(t, MO_F32, 40 + (uint64_t)i, ndim[i], size[i]), 0.3, 0)));
-    mo_tensor *Y = mo_hop_attention(t, in[0], in + 1, NULL), *loss = mo_sum(t, mo_square(t, Y), MO_ALL, MO_DROP_AXES);
-    assert_int_equal(mo_grad(t, &loss, NULL, 1, in, g, N_IN, 0), MO_OK);
-    float *end = out + bytes / sizeof *out;
-    for (int i = 0; i < N_IN; i++) {
-        size_t own = (size_t)mo_numel(g[i]) * sizeof(float);
-        assert_true((char *)end - (char *)out >= (ptrdiff_t)own);
-        assert_int_equal(mo_tensor_read(mo_contiguous(t, g[i]), out, own), MO_OK);
-        out += own / sizeof *out;
-    }
-}
-
-TEST(threads_change_no_bit) {
-    enum { VALUES = 4 * 300 * 64 + 64 * 128 + 64 + 64 + 1 };
-    static float one[VALUES], other[VALUES];
-    if (test_device() != MO_CPU)
-        skip("threads are the CPU's");
-    attend_many(1, one, sizeof one);
-    for (int threads = 2; threads <= 4; threads++) {
-        attend_many(threads, other, sizeof other);
-        assert_memory_equal(one, other, sizeof one);
     }
 }

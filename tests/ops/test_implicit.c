@@ -1,10 +1,38 @@
 /* tests/ops/test_implicit.c - implicit differentiation: gradients to order two by dense factors, conjugate gradients
- * and GMRES, and the messages for bad problems. */
-#include "tests/cubic_systems.h"
+ * and GMRES, their linear systems, and the messages for bad problems. */
+#include "tests/solver_fixture.h"
+
+/* Returns the Jacobian dF/dx = A + diag(3 x^2) of each item. */
+static mo_tensor *cubic_jacobian(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
+    return mo_add(t, theta[0], mo_diagonal_embed(t, mo_scale(t, mo_square(t, x), 3, 0)));
+}
+
+/* Solves by Newton's method, exact to rounding; keeps only the solution on the tape. */
+static mo_tensor *solve_cubic(mo_tape *t, mo_tensor *const *theta, int iterations) {
+    mo_scope scope = mo_scope_open(t);
+    mo_tensor *x = mo_scale(t, theta[1], 0, 0);
+    for (int i = 0; i < iterations; i++) {
+        mo_tensor *F = cubic(t, x, theta, 2, NULL);
+        mo_tensor *column = mo_reshape(t, F, 3, (int64_t[]){mo_dim(x, 0), mo_dim(x, 1), 1});
+        mo_tensor *step = mo_solve(t, cubic_jacobian(t, x, theta, 2, NULL), column);
+        x = mo_sub(t, x, mo_reshape(t, step, 2, (int64_t[]){mo_dim(x, 0), mo_dim(x, 1)}));
+        mo_scope_close(t, &scope, &x, 1);
+    }
+    return x;
+}
+
+static void root_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    out[0] = mo_implicit(t, solve_cubic(t, in, 30), cubic, in, n_in, state);
+}
+
+static void expect_near(double got, double expected, double tolerance) {
+    if (!(fabs(got - expected) <= tolerance))
+        fail_msg("%.17g, expected %.17g to %g", got, expected, tolerance);
+}
 
 /* ---- gradients ---- */
 
-/* The checker moves A freely, so the residual takes A's symmetric part: J = A + diag(x^2) is then symmetric. */
+/* The checker moves A freely, so the residual takes A's symmetric part: J = A + diag(3 x^2) is then symmetric. */
 static mo_tensor *symmetric_cubic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
     mo_tensor *A = mo_scale(t, mo_add(t, theta[0], mo_transpose(t, theta[0])), 0.5, 0);
     return cubic(t, x, (mo_tensor *[]){A, theta[1]}, n, state);
@@ -25,7 +53,7 @@ TEST_OF(every_method_gives_first_and_second_derivatives, fixture *f) {
     const int sizes[][2] = {{3, 4}, {3, 4}, {3, 7}, {2, 12}, {3, 7}};
     for (int i = 0; i < 5; i++) {
         mo_implicit_options *o = &methods[i];
-        draw_cubic(f, MO_F64, sizes[i][0], sizes[i][1], o->symmetric);
+        draw(f, MO_F64, sizes[i][0], sizes[i][1], o->symmetric);
         mo_function function = o->symmetric ? symmetric_function : root_function;
         mo_check_result r = mo_check_function(f->ctx, function, o, f->theta, 2, 1, 2, 1e-5, 7);
         if (!r.pass)
@@ -45,7 +73,7 @@ static mo_tensor *scaled(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int 
 }
 
 TEST_OF(state_may_go_once_it_was_copied, fixture *f) {
-    draw_cubic(f, MO_F64, 2, 3, false);
+    draw(f, MO_F64, 2, 3, false);
     struct test_state *s = malloc(sizeof *s);
     *s = twice;
     mo_tensor *x = mo_implicit(f->t, mo_scale(f->t, f->theta[1], 2, 0), scaled, &f->theta[1], 1,
@@ -93,6 +121,70 @@ TEST_OF(nothing_to_solve_is_fine, fixture *f) {
     }
 }
 
+/* ---- the linear systems: each is factored once, and the report is right ---- */
+
+TEST_OF(factors_are_made_in_forward_only, fixture *f) {
+    draw(f, MO_F64, 3, 4, false);
+    mo_tensor *x_star = solve_cubic(f->t, f->theta, 30), *grads[2], *second[2];
+    int64_t before = mo_context_counters(f->ctx).factorizations;
+    mo_tensor *x = mo_implicit(f->t, x_star, cubic, f->theta, 2, &(mo_implicit_options){.batch_axes = 1});
+    assert_int_equal(mo_context_counters(f->ctx).factorizations, before + 3);
+    mo_grad(f->t, &x, NULL, 1, f->theta, grads, 2, MO_CREATE_GRAPH);
+    mo_grad(f->t, grads, NULL, 2, f->theta, second, 2, MO_RETAIN);
+    assert_int_equal(mo_grad(f->t, grads, NULL, 2, f->theta, second, 2, 0), MO_OK);
+    assert_int_equal(mo_context_counters(f->ctx).factorizations, before + 3);
+}
+
+TEST_OF(evaluation_needs_no_factors, fixture *f) {
+    draw(f, MO_F32, 2, 4, false);
+    mo_tape_set_mode(f->t, MO_EVAL);
+    mo_tensor *x_star = solve_cubic(f->t, f->theta, 20);
+    int64_t before = mo_context_counters(f->ctx).factorizations;
+    mo_tensor *x = mo_implicit(f->t, x_star, cubic, f->theta, 2, &(mo_implicit_options){.batch_axes = 1});
+    assert_int_equal(mo_context_counters(f->ctx).factorizations, before);
+    assert_int_equal(mo_tape_mode(f->t), MO_EVAL);
+    assert_false(mo_needs_grad(x));
+    assert_true(mo_ok(f->ctx));
+}
+
+TEST_OF(a_miss_can_be_a_report, fixture *f) {
+    draw(f, MO_F64, 2, 9, false);
+    mo_solver_report report = {0};
+    mo_implicit_options o = {.batch_axes = 1, .dense_limit = -1, .iterations = 2, .accept = true, .report = &report};
+    mo_tensor *x = mo_implicit(f->t, solve_cubic(f->t, f->theta, 30), cubic, f->theta, 2, &o);
+    assert_false(report.missed);
+    assert_true(report.residual < 1e-12);
+    assert_int_equal(mo_backward(f->t, mo_sum(f->t, x, MO_ALL, MO_DROP_AXES)), MO_OK);
+    assert_true(report.missed);
+    assert_int_equal(report.adjoint_iterations, 2);
+    assert_int_equal(report.adjoint_systems, 1);
+    assert_true(report.adjoint_residual > 1e-9 && report.adjoint_residual < 1);
+}
+
+TEST_OF(restarts_that_cannot_be_are_errors, fixture *f) {
+    static const int wrong[] = {-1, 10001};
+    draw(f, MO_F64, 2, 9, false);
+    for (int i = 0; i < 2; i++) {
+        mo_implicit_options o = {.batch_axes = 1, .dense_limit = -1, .restart = wrong[i]};
+        mo_tensor *x = mo_implicit(f->t, solve_cubic(f->t, f->theta, 30), cubic, f->theta, 2, &o);
+        assert_int_equal(mo_backward(f->t, mo_sum(f->t, x, MO_ALL, MO_DROP_AXES)), MO_INVALID);
+        assert_failed(f->ctx, MO_INVALID, PARTS("gmres: restart after "));
+        mo_tape_reset(f->t);
+    }
+}
+
+/* Conjugate gradients would otherwise end at their limit of 10 m iterations, in every step of Newton's method. */
+TEST_OF(a_symmetry_that_is_not_there_is_named, fixture *f) {
+    draw(f, MO_F64, 2, 60, false);
+    mo_tensor *start = mo_full(f->t, MO_F64, 2, (int64_t[]){2, 60}, 0), *gradient;
+    mo_implicit_options options = {.batch_axes = 1, .symmetric = true, .dense_limit = -1};
+    mo_newton_krylov(f->t, start, cubic, f->theta, 2, &(mo_solver_options){.implicit = options});
+    assert_failed(f->ctx, MO_INVALID, PARTS("implicit_solve: dF/dx is declared symmetric, but"));
+    mo_tensor *x = mo_implicit(f->t, solve_cubic(f->t, f->theta, 30), cubic, f->theta, 2, &options);
+    mo_grad(f->t, &x, NULL, 1, f->theta, &gradient, 1, 0);
+    assert_failed(f->ctx, MO_INVALID, PARTS("implicit_solve: dF/dx is declared symmetric, but"));
+}
+
 /* ---- errors ---- */
 
 static mo_tensor *misshapen(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
@@ -100,7 +192,7 @@ static mo_tensor *misshapen(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, i
 }
 
 TEST_OF(bad_problems_are_named, fixture *f) {
-    draw_cubic(f, MO_F64, 2, 3, false);
+    draw(f, MO_F64, 2, 3, false);
     mo_tensor *x = solve_cubic(f->t, f->theta, 30), *far = mo_scale(f->t, x, 1, 1), *g;
     mo_implicit(f->t, x, misshapen, f->theta, 2, NULL);
     assert_failed(

@@ -1,6 +1,7 @@
-/* tests/ops/test_logistic.c - logistic regression: the solution is optimal, with its derivatives, on
- * every path of the code. */
+/* tests/ops/test_logistic.c - logistic regression: the solution is optimal, with its derivatives, on every path of the
+ * code; and rows that have no optimum are named. */
 #include "models/inside.h"
+#include "tests/largest_difference.h"
 #include "tests/scratch.h"
 
 /* A batch of problems: rows around one mean per class, with means `spread` apart, and one-hot labels. */
@@ -30,11 +31,6 @@ static void draw_problem(mo_tape *t, problem *p, uint64_t seed) {
 
 static double norm(mo_tape *t, mo_tensor *A) {
     return sqrt(mo_item(mo_sum(t, mo_square(t, mo_stop_gradient(t, A)), MO_ALL, MO_DROP_AXES)));
-}
-
-static double largest_difference(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_item(
-        mo_max(t, mo_abs(t, mo_sub(t, mo_stop_gradient(t, A), mo_stop_gradient(t, B))), MO_ALL, MO_DROP_AXES));
 }
 
 /* Returns the gradient of the objective at W, written out independently. */
@@ -94,9 +90,9 @@ TEST_OF(kernel_and_composed_iterations_agree, mo_context *ctx) {
             in[i] = mo_concat(t, (mo_tensor *[]){in[i], in[i]}, 2, MO_AXIS(0));
         mo_tensor *V = solve(t, in, MO_INTERCEPT_FREE, two);
         assert_true(mo_ok(ctx));
-        assert_true(largest_difference(t, W, mo_slice(t, V, MO_AXIS(0), 1, 2)) < 1e-9);
-        assert_true(largest_difference(t, one[0], mo_slice(t, two[0], MO_AXIS(0), 1, 2)) < 1e-9);
-        assert_true(largest_difference(t, one[1], mo_slice(t, two[1], MO_AXIS(0), 1, 2)) < 1e-9);
+        assert_true(largest_difference(W, mo_slice(t, V, MO_AXIS(0), 1, 2)) < 1e-9);
+        assert_true(largest_difference(one[0], mo_slice(t, two[0], MO_AXIS(0), 1, 2)) < 1e-9);
+        assert_true(largest_difference(one[1], mo_slice(t, two[1], MO_AXIS(0), 1, 2)) < 1e-9);
     }
 }
 
@@ -125,7 +121,7 @@ TEST_OF(a_weight_of_two_is_a_row_twice, mo_context *ctx) {
     mo_tensor *weighted = mo_logistic(t, mo_slice(t, X, MO_AXIS(0), 0, 3),
         mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, doubled), lambda, MO_INTERCEPT_FREE);
     assert_true(mo_ok(ctx));
-    assert_true(largest_difference(t, twice, weighted) < 1e-12);
+    assert_true(largest_difference(twice, weighted) < 1e-12);
 }
 
 /* With two equal rows of more columns X X^T is singular, and coordinates on the rows can be only rounding. Solution and
@@ -150,7 +146,7 @@ TEST_OF(equal_rows_are_one_row_with_both_weights, mo_context *ctx) {
             mo_grad(t, &W[k], &W[1], 1, &X, &grads[k], 1, MO_RETAIN);
         if (!mo_ok(ctx))
             fail_msg("seed %llu: %s", (unsigned long long)seed, mo_context_status(ctx)->message);
-        double apart = largest_difference(t, W[0], W[1]), bent = largest_difference(t, grads[0], grads[1]);
+        double apart = largest_difference(W[0], W[1]), bent = largest_difference(grads[0], grads[1]);
         if (!(apart < 1e-7 && bent < 1e-6)) /* the iterations stop at a gradient of the objective below 1e-8 */
             fail_msg("seed %llu: solutions differ by %g, gradients by %g", (unsigned long long)seed, apart, bent);
         mo_tape_reset(t);
@@ -219,5 +215,76 @@ TEST_OF(a_large_problem_reaches_its_optimum_at_any_thread_count, mo_context *ctx
                 assert_memory_equal(first, again, sizeof first);
             }
         }
+    }
+}
+
+/* ---- which rows have an optimum ---- */
+
+TEST_OF(without_penalty_rows_that_overlap_have_their_optimum, mo_context *ctx) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+    double x[] = {1, 1, 1, 0}, y[] = {1, 0, 1, 0, 0, 1, 0, 1}, w[4];
+    mo_tensor *X = mo_from(t, MO_F64, 2, (int64_t[]){4, 1}, x), *Y = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, y);
+    mo_tensor *W = mo_logistic(t, X, Y, mo_scalar(t, MO_F64, 0), MO_INTERCEPT_NONE);
+    assert_int_equal(mo_tensor_read(W, w, 2 * sizeof *w), MO_OK); /* odds of 2 to 1 give W = +-log(2) / 2 */
+    assert_true(fabs(w[0] - log(2) / 2) < 1e-12 && fabs(w[1] + log(2) / 2) < 1e-12);
+}
+
+typedef struct refusal {
+    int64_t n, d, classes;
+    double x[8], y[12], lambda;
+    mo_intercept intercept;
+    const char *message;
+} refusal;
+
+TEST_OF(what_has_no_optimum_is_refused_in_one_line, mo_context *ctx) {
+    static const refusal cases[] = {
+        {4, 1, 2, {1, 2, -1, -3}, {1, 0, 1, 0, 0, 1, 0, 1}, 0, MO_INTERCEPT_NONE, "separable"},
+        {4, 1, 2, {1, 2, 3, 4}, {1, 0, 1, 0, 0, 1, 0, 1}, 0, MO_INTERCEPT_FREE, "the optimum is at infinity"},
+        {4, 2, 2, {1, 1, 1, 1, 1, 0, 1, 0}, {1, 0, 0, 1, 1, 0, 1, 0}, 0, MO_INTERCEPT_NONE, "infinity"}, /* in part */
+        {2, 2, 3, {1, 2, 3, 4}, {1, 0, 0, 0, 1, 0}, 1, MO_INTERCEPT_FREE, "class 2 of item 0 has no support"},
+        {1, 2, 2, {1, 2}, {0, 1}, 1, MO_INTERCEPT_FREE, "class 0 of item 0 has no support"},
+        {2, 2, 2, {1, 2, 3, 4}, {1, 0, 0, 1}, -1, MO_INTERCEPT_NONE, "lambda -1, expected 0 or above"},
+        {2, 2, 2, {1, NAN, 3, 4}, {1, 0, 0, 1}, 1, MO_INTERCEPT_NONE, "not finite"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const refusal *c = &cases[i];
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+        mo_tensor *X = mo_from(t, MO_F64, 2, (int64_t[]){c->n, c->d}, c->x);
+        mo_tensor *Y = mo_from(t, MO_F64, 2, (int64_t[]){c->n, c->classes}, c->y);
+        assert_true(mo_is_null(mo_logistic(t, X, Y, mo_scalar(t, MO_F64, c->lambda), c->intercept)));
+        if (!strstr(mo_context_status(ctx)->message, c->message))
+            fail_msg("case %zu: '%s'", i, mo_context_status(ctx)->message);
+        mo_clear_error(ctx);
+    }
+}
+
+/* All rows are equal, so the gradient is only rounding from the first step, in float32 too. */
+TEST_OF(equal_rows_give_equal_classes, mo_context *ctx) {
+    for (int real = 0; real < 2; real++) {
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+        mo_dtype dtype = real ? MO_F64 : MO_F32;
+        mo_tensor *X = mo_full(t, dtype, 2, (int64_t[]){12, 6}, 0.7), *label, *logits;
+        int64_t y[12];
+        for (int i = 0; i < 12; i++)
+            y[i] = i % 3;
+        label = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){12}, y), 3, dtype);
+        mo_tensor *lambda = mo_scalar(t, dtype, 1);
+        logits = mo_head_apply(t, &mo_head_logistic, X, label, X, &lambda);
+        assert_true(mo_ok(ctx) && mo_item(mo_max(t, mo_abs(t, logits), MO_ALL, MO_DROP_AXES)) < 1e-5);
+    }
+}
+
+/* If the penalty includes the intercept, repeated rows, a class without support and a single row all have an
+ * optimum. */
+TEST_OF(a_penalty_on_everything_always_has_an_optimum, mo_context *ctx) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+    double x[] = {1, 2, 3, 1, 2, 3, 1, 2, 3}, y[] = {1, 0, 0, 0, 1, 0, 1, 0, 0}, logits[3];
+    for (int64_t n = 1; n <= 3; n += 2) {
+        mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){n, 3}, x), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){n, 3}, y);
+        mo_tensor *lambda = mo_scalar(t, MO_F64, 1e-3), *Zq = mo_slice(t, Zs, MO_AXIS(0), 0, 1);
+        mo_tensor *L = mo_head_apply(t, &mo_head_logistic_penalised, Zs, Ys, Zq, &lambda);
+        assert_int_equal(mo_tensor_read(L, logits, sizeof logits), MO_OK);
+        assert_true(logits[0] > logits[1] && logits[1] >= logits[2] - 1e-12);
+        assert_true(n == 1 || fabs(logits[0] - logits[1] - log(2)) < 1e-2); /* two rows of class 0, one of class 1 */
     }
 }

@@ -78,30 +78,6 @@ TEST_OF(folds_together_are_folds_one_by_one, mo_context *ctx) {
         }
 }
 
-static void check_threads(bool narrow, int64_t batch) {
-    int64_t d = narrow ? NARROW : D;
-    double W[2][BATCH * (D + 1) * C], held[2][BATCH * HELD * C];
-    for (int k = 0; k < 2; k++) {
-        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = k + 1});
-        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-        mo_tensor *in[3], *out[2];
-        draw(t, MO_F64, 1, false, narrow, in);
-        for (int i = 0; i < 3; i++)
-            in[i] = mo_slice(t, in[i], MO_AXIS(0), 0, batch);
-        assert_true(mo_logistic_folds(t, in, &folds, &usual, out));
-        assert_int_equal(mo_tensor_read(out[0], W[k], sizeof *W[k] * (size_t)(batch * (d + 1) * C)), MO_OK);
-        assert_int_equal(mo_tensor_read(out[1], held[k], sizeof *held[k] * (size_t)(batch * HELD * C)), MO_OK);
-    }
-    assert_memory_equal(W[0], W[1], sizeof *W[0] * (size_t)(batch * (d + 1) * C));
-    assert_memory_equal(held[0], held[1], sizeof *held[0] * (size_t)(batch * HELD * C));
-}
-
-BARE_TEST(threads_change_no_bit) {
-    check_threads(false, BATCH);
-    check_threads(true, BATCH);
-    check_threads(true, 1);
-}
-
 /* Without a penalty, with a class that only one fold has, or with a NaN, the op returns false and does not loop
  * forever. */
 TEST_OF(what_it_cannot_do_is_said, mo_context *ctx) {

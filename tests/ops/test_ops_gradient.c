@@ -46,9 +46,8 @@ static void backward_without_factorizing(op_case *c) {
 }
 
 TEST(no_backward_factorizes) {
-    HELD(mo_context) *ctx = op_context(1);
-    for_each_case(ctx, MO_F64, backward_without_factorizing);
-    for_each_case(ctx, MO_F32, backward_without_factorizing);
+    for_each_case(MO_F64, backward_without_factorizing);
+    for_each_case(MO_F32, backward_without_factorizing);
 }
 
 TEST(solve_spd_factorizes_each_matrix_once) {
@@ -92,8 +91,7 @@ static void check_set_of_gradients(op_case *c) {
 }
 
 TEST(gradients_keep_to_the_set_of_their_input) {
-    HELD(mo_context) *ctx = op_context(1);
-    for_each_case(ctx, MO_F64, check_set_of_gradients);
+    for_each_case(MO_F64, check_set_of_gradients);
     print_message("%d symmetric and triangular inputs\n", sets);
     assert_true(sets >= 10);
 }

@@ -45,8 +45,7 @@ static void compare_all_repeated(op_case *c) {
 }
 
 TEST(an_input_used_twice_gets_both_gradients) {
-    HELD(mo_context) *ctx = op_context(1);
-    for_each_case(ctx, MO_F64, compare_all_repeated);
+    for_each_case(MO_F64, compare_all_repeated);
     print_message("%d pairs of slots\n", repeated);
     assert_true(repeated >= 10);
 }
@@ -101,8 +100,7 @@ static void compare_each_alone(op_case *c) {
 }
 
 TEST(inputs_that_need_no_gradient_get_none) {
-    HELD(mo_context) *ctx = op_context(1);
-    for_each_case(ctx, MO_F64, compare_each_alone);
+    for_each_case(MO_F64, compare_each_alone);
 }
 
 static int refused; /* number of refusals */
@@ -135,8 +133,7 @@ static void compare_dtypes(op_case *c) {
 }
 
 TEST(other_dtypes_are_refused_by_name) {
-    HELD(mo_context) *ctx = op_context(1);
-    for_each_case(ctx, MO_F64, compare_dtypes);
+    for_each_case(MO_F64, compare_dtypes);
     print_message("%d inputs of another dtype refused\n", refused);
     assert_true(refused >= 200);
 }

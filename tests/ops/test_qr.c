@@ -1,5 +1,5 @@
 /* tests/ops/test_qr.c - Q R = A with orthonormal Q and a diagonal of R that is not negative; least squares: the normal
- * equations, the gradient, dependent columns. */
+ * equations, the gradient. (test_bad_matrices.c has dependent columns.) */
 #include "tests/host_matrices.h"
 
 static void expect_ratio(const char *what, int m, int n, double ratio) {
@@ -76,42 +76,13 @@ TEST_OF(least_squares_has_its_gradient, fixture *f) {
     assert_int_equal(mo_context_counters(f->ctx).factorizations - before, 2);
 }
 
-static mo_tensor *second_tall(fixture *f, mo_dtype dtype, const double *A) {
-    double both[24] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
-    memcpy(both + 12, A, 12 * sizeof *A);
-    return tensor_of(f, dtype, 3, (int64_t[]){2, 4, 3}, both);
-}
-
-TEST_OF(dependent_columns_are_named, fixture *f) {
-    const double twice[] = {1, 1, 5, 2, 2, 6, 3, 3, 7, 4, 4, 9}, zero[] = {0, 1, 2, 0, 1, 3, 0, 2, 4, 0, 3, 4},
-                 sum[] = {0.1, 0.7, 0.8, 0.2, 0.6, 0.8, 0.3, 0.1, 0.4, 0.4, 0.9, 1.3};
-    mo_tensor *Q, *R;
-    for (int d = 0; d < 2; d++) {
-        mo_qr(f->t, second_tall(f, d ? MO_F64 : MO_F32, twice), &Q, &R);
-        assert_true(mo_is_null(Q) && mo_is_null(R));
-        expect_error(
-            f->ctx, d ? "qr: matrix 1 of 2 is rank-deficient: column 1 is a combination of those before it, to "
-                        "working precision; got [2, 4, 3] float64"
-                      : "qr: matrix 1 of 2 is rank-deficient: column 1 is a combination of those before it, to "
-                        "working precision; got [2, 4, 3] float32");
-    }
-    mo_qr(f->t, second_tall(f, MO_F64, zero), &Q, &R);
-    expect_error(f->ctx,
-        "qr: matrix 1 of 2 is rank-deficient: column 0 is a combination of those before it, to working "
-        "precision; got [2, 4, 3] float64");
-    mo_least_squares(f->t, second_tall(f, MO_F64, sum), second_tall(f, MO_F64, sum));
-    expect_error(f->ctx,
-        "qr: matrix 1 of 2 is rank-deficient: column 2 is a combination of those before it, to working "
-        "precision; got [2, 4, 3] float64");
-}
-
 /* Rank is judged relative to each column's size, so a column of 1e-30 beside one of 1 is not dependent, even in
  * float32. */
 TEST_OF(scaled_columns_are_not_dependent, fixture *f) {
     mo_tensor *Q, *R;
     for (int d = 0; d < 2; d++) {
         double A[] = {1e-30, 1, 1e18, 2e-30, 1, 3e18, 1e-30, 2, -1e18, 0, 1, 1e18};
-        mo_qr(f->t, second_tall(f, d ? MO_F64 : MO_F32, A), &Q, &R);
+        mo_qr(f->t, matrix(f, d ? MO_F64 : MO_F32, 4, 3, A), &Q, &R);
         assert_string_equal(mo_context_status(f->ctx)->message, "");
     }
 }

@@ -107,21 +107,6 @@ TEST_OF(every_item_has_its_penalty, mo_context *ctx) {
     }
 }
 
-BARE_TEST(threads_change_no_bit) {
-    static double all[2][BATCH * N * C], held[2][BATCH * 26 * C];
-    for (int k = 0; k < 2; k++) {
-        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 2 * k + 1});
-        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-        mo_tensor *in[3], *rows = NULL;
-        draw(t, MO_F64, (kind){.copies = true}, in);
-        mo_tensor *F = mo_head_svm.cross_validate(t, in[0], in[1], in[0], &in[2], &folds, &rows);
-        assert_int_equal(mo_tensor_read(F, all[k], sizeof all[k]), MO_OK);
-        assert_int_equal(mo_tensor_read(rows, held[k], sizeof held[k]), MO_OK);
-    }
-    assert_memory_equal(all[0], all[1], sizeof all[0]);
-    assert_memory_equal(held[0], held[1], sizeof held[0]);
-}
-
 /* Rows of zeros: alpha never moves, and that is the solution. */
 TEST_OF(rows_of_zeros_have_logits_of_zero, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);

@@ -56,6 +56,22 @@ static mo_tensor *softmax(mo_tape *t, mo_tensor *X) {
     return mo_softmax(t, X, MO_AXIS(-1));
 }
 
+static mo_tensor *logsumexp(mo_tape *t, mo_tensor *X) {
+    return mo_logsumexp(t, X, MO_AXIS(-1), MO_DROP_AXES);
+}
+
+static mo_tensor *max_along(mo_tape *t, mo_tensor *X) {
+    return mo_max(t, X, MO_AXIS(-1), MO_DROP_AXES);
+}
+
+static mo_tensor *max_down(mo_tape *t, mo_tensor *X) {
+    return mo_max(t, X, MO_AXIS(0), MO_DROP_AXES);
+}
+
+static mo_tensor *max_of_all(mo_tape *t, mo_tensor *X) {
+    return mo_max(t, X, MO_ALL, MO_DROP_AXES);
+}
+
 static mo_tensor *log_softmax(mo_tape *t, mo_tensor *X) {
     return mo_log_softmax(t, X, MO_AXIS(-1));
 }
@@ -149,6 +165,17 @@ static const row rows[] = {
     {"softmax of large entries", softmax, NULL, {{3}}, {{1e4, 9999, -1e4}}, 3,
         {0.73105857863000487, 0.2689414213699951, 0}, {1, 0, 0}, {{0.19661193324148185, -0.19661193324148185, 0}}},
     {"softmax of masked entries", softmax, NULL, {{3}}, {{-INF, 2, -INF}}, 3, {0, 1, 0}, {0}, {{0, 0, 0}}},
+    {"logsumexp of large entries", logsumexp, NULL, {{2, 2}}, {{1e4, 0, -2e4, -1e4}}, 2, {1e4, -1e4}, {0},
+        {{1, 0, 0, 1}}},
+    {"logsumexp of infinite entries", logsumexp, NULL, {{4, 2}}, {{INF, 1, INF, INF, -INF, 2, NAN, 0}}, 4,
+        {INF, INF, 2, NAN}, {0}, {{NAN, 0, NAN, NAN, 0, 1, NAN, NAN}}},
+    {"logsumexp of masked entries", logsumexp, NULL, {{2}}, {{-INF, -INF}}, 1, {-INF}, {0}, {{NAN, NAN}}},
+    {"max, to the first of ties, along rows", max_along, NULL, {{2, 4}}, {{1, 5, 5, 5, 5, 2, 3, 5}}, 2, {5, 5}, {0},
+        {{0, 1, 0, 0, 1, 0, 0, 0}}},
+    {"max, to the first of ties, down columns", max_down, NULL, {{2, 4}}, {{1, 5, 5, 3, 5, 2, 5, 3}}, 4, {5, 5, 5, 3},
+        {0}, {{0, 1, 1, 1, 1, 0, 0, 0}}},
+    {"max, to the first of ties, over all", max_of_all, NULL, {{2, 4}}, {{1, 5, 5, 5, 5, 2, 3, 5}}, 1, {5}, {0},
+        {{0, 1, 0, 0, 0, 0, 0, 0}}},
     {"log_softmax of large entries", log_softmax, NULL, {{3}}, {{1e4, 9999, -1e4}}, 3,
         {-0.31326168751822286, -1.3132616875182228, -20000.313261687518}, {1, 0, 0},
         {{0.2689414213699951, -0.2689414213699951, 0}}},

@@ -7,7 +7,7 @@ static mo_arrays *samples;
 static void take(const op_case *c, const char *part, int i, const mo_tensor *like, const void *raw) {
     char name[200];
     snprintf(name, sizeof name, "%s|%d|%s|%s%d", c->op->name, c->sample.k, mo_dtype_name(c->real), part, i);
-    mo_tensor *T = mo_tensor_create(c->ctx, like->dtype, like->ndim, like->shape);
+    mo_tensor *T = mo_tensor_create(samples->ctx, like->dtype, like->ndim, like->shape);
     mo_tensor_write(T, raw, (size_t)mo_numel(T) * mo_dtype_size(T->dtype));
     assert_int_equal(mo_arrays_take(samples, name, T), MO_OK);
 }
@@ -39,9 +39,9 @@ static void write_sample(op_case *c) {
 int main(int argc, char **argv) {
     if (argc != 2)
         return 2;
-    mo_context *ctx = op_context(1);
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     samples = mo_arrays_create(ctx);
-    int n = for_each_case(ctx, MO_F64, write_sample) + for_each_case(ctx, MO_F32, write_sample);
+    int n = for_each_case(MO_F64, write_sample) + for_each_case(MO_F32, write_sample);
     mo_code code = mo_npz_write(samples, argv[1]);
     printf("%d samples\n", n);
     mo_arrays_release(samples);

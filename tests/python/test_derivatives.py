@@ -13,15 +13,6 @@ rng = np.random.default_rng(0)
 SPD = (lambda M: M @ M.T + np.eye(4))(rng.normal(size=(4, 4)))
 
 
-def test_a_gradient_of_a_gradient():
-    x = mochi.parameter(np.array([1.0, 2.0]))
-    with mochi.Tape() as tape:
-        (g,) = tape.grad((x**3).sum(), [x], create_graph=True)
-        (h,) = tape.grad(g.sum(), [x], create_graph=True)
-        (third,) = tape.grad(h.sum(), [x])
-    assert g.numpy().tolist() == [3, 12] and h.numpy().tolist() == [6, 12] and third.numpy().tolist() == [6, 6]
-
-
 def test_the_product_with_the_jacobian():
     x = mochi.parameter(np.array([1.0, 2.0]))
     with mochi.Tape() as tape:

@@ -93,18 +93,6 @@ def test_a_graph_of_networkx_keeps_the_names_of_its_nodes(square):
         mochi.graph(g, y="nope")
 
 
-def test_the_karate_club_is_divided_by_two_labels_of_each_side():
-    networkx = pytest.importorskip("networkx")
-    club = networkx.relabel_nodes(networkx.karate_club_graph(), lambda i: f"member {i}")
-    g = mochi.graph(club, y="club")
-    fit = mochi.load("best").few_shot(
-        g, {"member 0": "Mr. Hi", "member 1": "Mr. Hi", "member 32": "Officer", "member 33": "Officer"}
-    )
-    side = [club.nodes[name]["club"] for name in g.names]
-    assert (fit.predict(g.names) == side).mean() > 0.8 and fit.predict(["member 33"]).tolist() == ["Officer"]
-    assert mochi.load("best").score_links(g, [("member 0", "member 1"), ("member 0", "member 9")]).shape == (2,)
-
-
 def test_pyg_and_dgl_are_read_by_their_interfaces(square):
     train = np.array([True, False, True, False])
     data = types.SimpleNamespace(edge_index=EDGES.T, x=X, y=Y, num_nodes=4, train_mask=train, test_mask=Y == 1)
@@ -271,6 +259,7 @@ def test_names_of_a_file_are_those_of_the_readout(tmp_path):
     fit = mochi.load("best").few_shot(graph, {7: "a", 20: "b"})
     assert fit.labelled.tolist() == [7, 20] and sorted(fit.suggest(2).tolist()) == [8, 31]
     assert fit.predict([20]).tolist() == fit.predict()[[2]].tolist()
+    assert mochi.load("best").score_links(graph, [(7, 8), (7, 31)]).shape == (2,)
     with pytest.raises(ValueError, match="0 is none of its 4"):
         fit.predict([0])
 

@@ -7,9 +7,9 @@ import pytest
 from mochi import ops
 
 rng = np.random.default_rng(4)
-A, B, SQUARE = rng.normal(size=(3, 4)), rng.normal(size=(4, 2)), rng.normal(size=(3, 3)) + 3 * np.eye(3)
+A, B = rng.normal(size=(3, 4)), rng.normal(size=(4, 2))
 x = np.array([1.0, 2.0, -0.5])
-ONES, EYE = np.ones((3, 3)), np.eye(3)
+ONES = np.ones((3, 3))
 
 
 def cube(vjp):
@@ -20,36 +20,12 @@ def product(vjp):
     return mochi.Op(lambda A, B: A @ B, vjp, name="product")
 
 
-def solve(vjp):
-    return mochi.Op(lambda A, B: np.linalg.solve(A, B), vjp, name="solve")
-
-
-def bias(vjp):
-    return mochi.Op(lambda X, b: X + b, vjp, name="bias")
-
-
-def form(vjp):
-    return mochi.Op(lambda A, x: x @ A @ x, vjp, name="form")
-
-
 def two(vjp):
     return mochi.Op(lambda x: (1e6 * x, x**2), vjp, name="two", outputs=2)
 
 
 def exponential(vjp):
     return mochi.Op(np.exp, vjp, name="exponential")
-
-
-def column(x):
-    return x.reshape((-1, 1))
-
-
-def outer(x, y):
-    return column(x) @ y.reshape((1, -1))
-
-
-def right_form(g, y, A, x):
-    return outer(x, x) * g, ((A @ column(x)) + (A.T @ column(x))).reshape((-1,)) * g
 
 
 def two_bars(gs, scale):
@@ -73,33 +49,23 @@ class Memory:
 
 RIGHT = {
     "cube": (cube(lambda g, y, x: (g * 3.0 * x * x,)), [x]),
-    "cube of ones": (cube(lambda g, y, x: (g * 3.0 * x * x,)), [ONES]),
     "product": (product(lambda g, y, A, B: (g @ B.T, A.T @ g)), [A, B]),
-    "solve": (solve(lambda g, X, A, B: (-(ops.solve(A.T, g) @ X.T), ops.solve(A.T, g))), [SQUARE, A]),
-    "bias": (bias(lambda g, y, X, b: (g, g.sum(axis=0))), [A, B[:, 0]]),
-    "form": (form(right_form), [EYE, x]),
     "two": (two(lambda gs, ys, x: (sum(two_bars(gs, 2.0 * x), x * 0.0),)), [x]),
     "exponential": (exponential(lambda g, y, x: (g * y,)), [x]),
 }
 WRONG = {
-    "a factor, linear": (mochi.Op(lambda x: 3 * x, lambda g, y, x: (g * 2.0,), name="triple"), [x]),
     "a factor of 1 + 1e-5": (cube(lambda g, y, x: (g * (3.0 + 3e-5) * x * x,)), [x]),
     "no cotangent": (cube(lambda g, y, x: (3.0 * x * x,)), [x]),
     "nothing": (cube(lambda g, y, x: (None,)), [x]),
     "the power, at ones": (cube(lambda g, y, x: (g * 3.0 * x,)), [ONES]),
-    "the power, at zeros": (cube(lambda g, y, x: (g * 3.0 * x,)), [ONES * 0]),
     "right at order 1 alone": (cube(lambda g, y, x: (g * 3.0 * x.detach() * x,)), [x]),
     "a cut cotangent": (cube(lambda g, y, x: (g.detach() * 3.0 * x * x,)), [x]),
     "a rule of NumPy": (cube(lambda g, y, x: (np.asarray(g) * 3.0 * np.asarray(x) ** 2,)), [x]),
     "a value of another call": (Memory().op, [x]),
     "wrong in a batch": (cube(lambda g, y, x: (g * 3.0 * x * x * (0.5 if len(x.shape) > 1 else 1.0),)), [x]),
     "the input for the output": (exponential(lambda g, y, x: (g * x,)), [x]),
-    "a transpose, at the unit matrix": (solve(lambda g, X, A, B: (-(ops.solve(A, g) @ X.T), ops.solve(A, g))), [EYE, A]),
-    "a forgotten input": (solve(lambda g, X, A, B: (None, ops.solve(A.T, g))), [SQUARE, A]),
-    "the mean over rows": (bias(lambda g, y, X, b: (g, g.mean(axis=0))), [A, B[:, 0]]),
-    "half of the terms": (form(lambda g, y, A, x: (outer(x, x) * g, (A @ column(x)).reshape((-1,)) * 2.0 * g)), [EYE, x]),
+    "a forgotten input": (product(lambda g, y, A, B: (None, A.T @ g)), [A, B]),
     "a forgotten output": (two(lambda gs, ys, x: (gs[0] * 1e6 if gs[0] is not None else None,)), [x]),
-    "the smaller output": (two(lambda gs, ys, x: (sum(two_bars(gs, 2.001 * x), x * 0.0),)), [x]),
 }
 
 
@@ -149,32 +115,12 @@ def test_an_interrupt_in_a_function_comes_out():
         mochi.gradcheck(interrupted, [x])
 
 
-# ---- heads ----
+def test_a_head_that_is_right_at_order_1_alone_is_caught():
+    def means(Zs, Ys, Zq, lam):
+        return (Zq @ (Ys.T @ Zs).T) * lam
 
-
-def tilted(X, a):
-    """Returns X; its gradient is `a` times the right one."""
-    return X.detach() + (X - X.detach()) * a
-
-
-def means(Zs, Ys, Zq, lam):
-    return (Zq @ (Ys.T @ Zs).T) * (lam * lam)
-
-
-HEADS = {
-    "no gradient to the labels": lambda Zs, Ys, Zq, lam: means(Zs, Ys.detach(), Zq, lam),
-    "right where lambda is 1": lambda Zs, Ys, Zq, lam: means(Zs, Ys, Zq, tilted(lam, 1.0 / lam.detach())),
-    "half in a batch": lambda Zs, Ys, Zq, lam: means(tilted(Zs, 0.5) if len(Zs.shape) == 3 else Zs, Ys, Zq, lam),
-    "right at order 1 alone": lambda Zs, Ys, Zq, lam: means(Zs, Ys, Zq + ops.square(Zq - Zq.detach()), lam),
-}
-
-
-@pytest.mark.parametrize("name", HEADS)
-def test_wrong_heads_are_caught(name):
-    check = mochi.Head("sabotaged", logits=HEADS[name], parameters={"lambda": 1.0}).check()
+    right = mochi.Head("means", logits=means, parameters={"lambda": 1.0}).check()
+    assert right, right.worst
+    wrong = lambda Zs, Ys, Zq, lam: means(Zs, Ys, Zq + ops.square(Zq - Zq.detach()), lam)  # noqa: E731
+    check = mochi.Head("sabotaged", logits=wrong, parameters={"lambda": 1.0}).check()
     assert not check and check.worst
-
-
-def test_the_right_head_passes():
-    check = mochi.Head("means", logits=means, parameters={"lambda": 1.0}).check()
-    assert check, check.worst

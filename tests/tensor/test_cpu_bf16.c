@@ -1,5 +1,5 @@
-/* tests/tensor/test_cpu_bf16.c - the mode bf16 on the CPU: how factors are rounded, and which results the mode does not
- * change (test_cpu_gemm.c tests its products). Skipped if the processor has no AVX512-BF16. */
+/* tests/tensor/test_cpu_bf16.c - the mode bf16 on the CPU: how factors are rounded, and which processor has it
+ * (test_cpu_gemm.c tests its products and grams). Skipped if the processor has no AVX512-BF16. */
 #include "tensor/cpu/fast/avx512.h"
 #include "tests/scratch.h"
 #include "tests/tensor/cpu_views.h"
@@ -72,34 +72,6 @@ TEST(nan_and_infinity_pass_through) {
                 fail_msg("%g in row 20: entry %d of row %d is %g", (double)odd[o], i % N, i / N, (double)C[i]);
         }
     }
-}
-
-/* ---- which products the mode changes ---- */
-
-TEST(grams_are_symmetric_products) {
-    need_the_instruction();
-    const int64_t sizes_of[][2] = {{5, 3}, {70, 1601}, {300, 64}};
-    for (int i = 0; i < 3; i++) {
-        int64_t n = sizes_of[i][0], d = sizes_of[i][1];
-        mo_view X = UNIFORM_VIEW(MO_F32, 1, n, d), Y = NEW_VIEW(MO_F32, n, n), Z = NEW_VIEW(MO_F32, n, n);
-        mo_context *ctx = context_of(2, MO_MATH_BF16);
-        mo_kernels_of(ctx, MO_F32)->gram(ctx, &X, &Y);
-        mo_kernels_of(ctx, MO_F32)->gemm(ctx, &(mo_gemm){.A = X, .B = swapped(X, 0, 1), .C = Z, .alpha = 1});
-        assert_same_bits(&Y, &Z);
-        for (int64_t r = 0; r < n * n; r++)
-            assert_true(element(&Y, r) == element(&Y, r % n * n + r / n));
-        free_test_memory();
-    }
-}
-
-TEST(float64_stays_as_it_is) {
-    need_the_instruction();
-    mo_view A = UNIFORM_VIEW(MO_F64, 1, 40, 70), B = UNIFORM_VIEW(MO_F64, 2, 70, 50);
-    mo_view C = NEW_VIEW(MO_F64, 40, 50), D = NEW_VIEW(MO_F64, 40, 50);
-    mo_context *ctx = context_of(2, MO_MATH_BF16), *full = context_with(2);
-    mo_kernels_of(ctx, MO_F64)->gemm(ctx, &(mo_gemm){.A = A, .B = B, .C = C, .alpha = 1});
-    mo_kernels_of(full, MO_F64)->gemm(full, &(mo_gemm){.A = A, .B = B, .C = D, .alpha = 1});
-    assert_same_bits(&C, &D);
 }
 
 /* Needs no AVX512-BF16. */

@@ -9,13 +9,20 @@
 enum { BATCH = 3, COLUMNS = 5, MOST = 513 };
 
 static double matrix[BATCH * MOST * MOST], factor[BATCH * MOST * MOST];
-static char once[sizeof matrix], again[sizeof matrix];
 
 /* Fails unless the residual has the size of rounding errors, by the measure of LAPACK's own tests. */
 static void assert_small(const char *what, int64_t n, mo_dtype real, double residual, double scale) {
     double ratio = residual / (scale * (double)n * (real == MO_F64 ? DBL_EPSILON : FLT_EPSILON));
     if (!(ratio < 30))
         fail_msg("%s, order %d: %g", what, (int)n, ratio);
+}
+
+static void assert_same_bits(const mo_tensor *A, const mo_tensor *B) {
+    static char a[sizeof matrix], b[sizeof matrix];
+    size_t bytes = (size_t)mo_numel(A) * mo_dtype_size(mo_tensor_dtype(A));
+    mo_tensor_read(A, a, bytes);
+    mo_tensor_read(B, b, bytes);
+    assert_memory_equal(a, b, bytes);
 }
 
 static double size_of(mo_tape *t, mo_tensor *X) {
@@ -47,10 +54,7 @@ static void solve_once(mo_tape *t, bool definite, mo_dtype real, int64_t batch, 
     static const char *const what[] = {"A X", "A^T B_bar", "A_bar"};
     for (int i = 0; i < 3; i++)
         assert_small(what[i], n, real, size_of(t, residual[i]), size_of(t, A) * size_of(t, scale[i]));
-    size_t bytes = (size_t)mo_numel(X) * mo_dtype_size(real);
-    mo_tensor_read(X, once, bytes);
-    mo_tensor_read(solve(t, A, B), again, bytes);
-    assert_memory_equal(once, again, bytes);
+    assert_same_bits(X, solve(t, A, B));
     mo_tape_reset(t);
 }
 
@@ -106,10 +110,7 @@ static void decompose_once(mo_tape *t, mo_dtype real, int64_t n) {
     mo_tensor *skew = mo_add_diag(t, mo_matmul(t, mo_transpose(t, V), V), one);
     assert_small("S V", n, real, size_of(t, residual), size_of(t, S));
     assert_small("V^T V", n, real, size_of(t, skew), 1);
-    size_t bytes = (size_t)mo_numel(V) * mo_dtype_size(real);
-    mo_tensor_read(V, once, bytes);
-    mo_tensor_read(other_V, again, bytes);
-    assert_memory_equal(once, again, bytes);
+    assert_same_bits(V, other_V);
     mo_tape_reset(t);
 }
 
@@ -137,13 +138,10 @@ static void factor_once(mo_tape *t, mo_dtype real, int64_t batch, int64_t n) {
     assert_small("L L^T", n, real, size_of(t, mo_sub(t, mo_matmul(t, L, mo_transpose(t, L)), A)), size_of(t, A));
     assert_small("A X", n, real, size_of(t, mo_sub(t, mo_matmul(t, A, X), B)), size_of(t, A) * size_of(t, X));
     int64_t all = mo_numel(L);
-    size_t bytes = (size_t)all * mo_dtype_size(real);
     assert_int_equal(mo_tensor_read(mo_cast(t, L, MO_F64), factor, (size_t)all * sizeof *factor), MO_OK);
     for (int64_t i = 0; i < all; i++)
         assert_true(i % n > i / n % n ? factor[i] == 0 : i % n < i / n % n || factor[i] > 0);
-    mo_tensor_read(L, once, bytes);
-    mo_tensor_read(mo_cholesky(t, lower), again, bytes);
-    assert_memory_equal(once, again, bytes);
+    assert_same_bits(L, mo_cholesky(t, lower));
     mo_tape_reset(t);
 }
 

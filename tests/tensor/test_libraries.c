@@ -8,13 +8,7 @@
 
 enum { ROWS = 300, COLUMNS = 700, WIDTH = 600, LINES = 6, LENGTH = 5001, VERY_WIDE = 1 << 17 };
 
-/* Returns a tape on a new context whose MOCHI_CUDA_LIBRARIES is `word`. */
-static mo_tape *tape_with(const char *word) {
-    setenv("MOCHI_CUDA_LIBRARIES", word, 1);
-    mo_context *ctx = device_context(MO_CUDA);
-    unsetenv("MOCHI_CUDA_LIBRARIES");
-    return mo_tape_create(ctx, MO_RECORD);
-}
+static const fixtures around_all = {need_cuda, NULL};
 
 /* The largest difference of two arrays on the host. */
 static double difference(const float *a, const float *b, int n) {
@@ -24,8 +18,8 @@ static double difference(const float *a, const float *b, int n) {
     return worst;
 }
 
-static void read_floats(const mo_tensor *T, float *host) {
-    if (mo_tensor_read(T, host, (size_t)mo_numel(T) * sizeof *host) != MO_OK)
+static void read_values(const mo_tensor *T, void *host) {
+    if (mo_tensor_read(T, host, (size_t)mo_numel(T) * mo_dtype_size(mo_tensor_dtype(T))) != MO_OK)
         fail_msg("%s", mo_context_status(mo_tensor_context(T))->message);
 }
 
@@ -58,11 +52,6 @@ static double difficult(mo_random *r, int row, int j) {
     }
 }
 
-static void read_doubles(const mo_tensor *T, double *host) {
-    if (mo_tensor_read(T, host, (size_t)mo_numel(T) * sizeof *host) != MO_OK)
-        fail_msg("%s", mo_context_status(mo_tensor_context(T))->message);
-}
-
 /* The rows of X are taken from row `first` of a matrix on: from its second row on, their address is one that the
  * library refuses. */
 static void softmax_of(mo_tape *t, mo_dtype dtype, bool log, int64_t first, softmax_results *out) {
@@ -76,9 +65,9 @@ static void softmax_of(mo_tape *t, mo_dtype dtype, bool log, int64_t first, soft
     mo_tensor *X = mo_slice(t, whole, MO_AXIS(0), first, first + LINES), *X_bar;
     mo_tensor *G = mo_cast(t, mo_from(t, MO_F64, 2, (int64_t[]){LINES, LENGTH}, g), dtype);
     mo_tensor *Y = log ? mo_log_softmax(t, X, MO_AXIS(-1)) : mo_softmax(t, X, MO_AXIS(-1));
-    read_doubles(mo_cast(t, Y, MO_F64), out->y);
+    read_values(mo_cast(t, Y, MO_F64), out->y);
     mo_grad(t, &Y, &G, 1, &X, &X_bar, 1, 0);
-    read_doubles(mo_cast(t, X_bar, MO_F64), out->x_bar);
+    read_values(mo_cast(t, X_bar, MO_F64), out->x_bar);
     mo_tape_reset(t);
 }
 
@@ -105,7 +94,7 @@ TEST(softmax_of_difficult_rows_agrees_with_the_cpu_every_way) {
     static softmax_results expected, got;
     HELD(lone_tape) *cpu = mo_tape_create(device_context(MO_CPU), MO_RECORD);
     for (int w = 0; w < 3; w++) {
-        HELD(lone_tape) *t = tape_with(words[w]);
+        HELD(lone_tape) *t = mo_tape_create(cuda_context(words[w], MO_MATH_FP32), MO_RECORD);
         for (int i = 0; i < 8; i++) {
             mo_dtype dtype = i % 2 ? MO_F64 : MO_F32;
             bool log = i / 2 % 2;
@@ -131,8 +120,8 @@ static void softmax_row(const char *word, int n, float *y) {
     mo_random r = mo_random_at(7, MO_PURPOSE_CHECK, 0);
     for (int i = 0; i < n; i++)
         x[i] = (float)mo_random_normal(&r);
-    HELD(lone_tape) *t = tape_with(word);
-    read_floats(mo_softmax(t, mo_from(t, MO_F32, 2, (int64_t[]){1, n}, x), MO_AXIS(-1)), y);
+    HELD(lone_tape) *t = mo_tape_create(cuda_context(word, MO_MATH_FP32), MO_RECORD);
+    read_values(mo_softmax(t, mo_from(t, MO_F32, 2, (int64_t[]){1, n}, x), MO_AXIS(-1)), y);
 }
 
 /* cuDNN adds up in float32 and our kernel in float64, so some of the values differ in their last bits. */
@@ -172,8 +161,8 @@ static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, floa
     HELD(mo_csr) *A = mo_csr_create(ctx, ROWS, COLUMNS, row, column, MO_F32, value);
     HELD(mo_tensor) *whole = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){COLUMNS, WIDTH + 8}, x);
     mo_tensor *X = mo_slice(t, whole, MO_AXIS(1), first, first + d);
-    read_floats(mo_spmm(t, A, X), Y);
-    read_floats(mo_spmm(t, A, X), again);
+    read_values(mo_spmm(t, A, X), Y);
+    read_values(mo_spmm(t, A, X), again);
     mo_tape_reset(t);
 }
 
@@ -181,7 +170,7 @@ TEST(sparse_products_are_those_of_the_cpu) {
     static float expected[ROWS * WIDTH], own[ROWS * WIDTH], again[ROWS * WIDTH];
     static const int64_t widths[] = {1, 2, 33, 130, WIDTH};
     HELD(lone_tape) *cpu = mo_tape_create(device_context(MO_CPU), MO_RECORD);
-    HELD(lone_tape) *device = tape_with("rule");
+    HELD(lone_tape) *device = mo_tape_create(cuda_context("rule", MO_MATH_FP32), MO_RECORD);
     for (int i = 0; i < 10; i++) { /* first = 1: the rows of X begin at addresses that no load of 16 bytes can read */
         int64_t d = widths[i % 5], first = i / 5;
         int n = (int)(ROWS * d);
@@ -195,7 +184,8 @@ TEST(sparse_products_are_those_of_the_cpu) {
 /* Only the emulated device's libraries can be made to refuse. */
 TEST(what_a_library_refuses_our_kernels_compute) {
     static softmax_results softmax, own;
-    HELD(lone_tape) *without = tape_with("never"), *with = tape_with("always");
+    HELD(lone_tape) *without = mo_tape_create(cuda_context("never", MO_MATH_FP32), MO_RECORD),
+                    *with = mo_tape_create(cuda_context("always", MO_MATH_FP32), MO_RECORD);
     softmax_of(without, MO_F32, false, 0, &own);
     setenv("MOCHI_CUDA_HOST_FAIL", "seam_softmax", 1);
     softmax_of(with, MO_F32, false, 0, &softmax);
@@ -205,16 +195,12 @@ TEST(what_a_library_refuses_our_kernels_compute) {
 }
 
 TEST(an_unknown_word_is_refused) {
-    mo_context_release(device_context(MO_CUDA));
-    setenv("MOCHI_CUDA_LIBRARIES", "sometimes", 1);
-    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});
-    unsetenv("MOCHI_CUDA_LIBRARIES");
+    HELD(mo_context) *ctx = cuda_context("sometimes", MO_MATH_FP32);
     assert_failed(ctx, MO_INVALID, PARTS("cuda: MOCHI_CUDA_LIBRARIES is 'sometimes', expected rule, always or never"));
 }
 
 TEST(the_libraries_are_named) {
     char text[256];
-    mo_context_release(device_context(MO_CUDA));
     assert_true(mo_device_libraries(MO_CUDA, text, sizeof text));
     assert_non_null(strstr(text, "cuDNN"));
     assert_non_null(strstr(text, "cuSOLVER"));

@@ -7,8 +7,7 @@
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "tensor/storage.h"
-#include "tests/device.h"
-#include "tests/scratch.h"
+#include "tests/drawn.h"
 #include "tests/worst_of.h"
 
 enum { MODES = 3, ROWS = 70, IN = 64, HIDDEN = 40, OUT = 8, LARGE = 512, MOST = LARGE * LARGE };
@@ -30,31 +29,17 @@ typedef struct way {
 static const way ways[] = {{"rule", NULL}, {"never", NULL}, {"rule", "4096"}, {"rule", "16"}};
 
 static mo_tape *tape_in(mo_math math, const way *w) {
-    setenv("MOCHI_CUDA_LIBRARIES", w->libraries, 1);
-    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA, .math = math});
-    unsetenv("MOCHI_CUDA_LIBRARIES");
+    mo_context *ctx = cuda_context(w->libraries, math);
     assert_true(mo_ok(ctx));
     return mo_tape_create(ctx, MO_RECORD);
 }
 
-static mo_tensor *drawn(mo_tape *t, uint64_t seed, mo_dtype dtype, int ndim, const int64_t *shape) {
-    static float x[MOST];
-    static double wide[MOST];
-    mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 0);
-    int64_t n = 1;
-    for (int i = 0; i < ndim; i++)
-        n *= shape[i];
-    assert_true(n <= MOST);
-    for (int64_t i = 0; i < n; i++)
-        wide[i] = x[i] = (float)mo_random_normal(&r);
-    return mo_require_grad(mo_from(t, dtype, ndim, shape, dtype == MO_F32 ? (void *)x : wide));
+/* Numbers of float32, also in float64. */
+static mo_tensor *numbers(mo_tape *t, uint64_t seed, mo_dtype dtype, int ndim, const int64_t *shape) {
+    return mo_require_grad(mo_cast(t, drawn(t, MO_F32, seed, ndim, shape), dtype));
 }
 
-static int need_device(void **state) {
-    return mo_context_release(device_context(MO_CUDA)) == MO_OK ? 0 : -1;
-}
-
-static const fixtures around_all = {need_device, NULL};
+static const fixtures around_all = {need_cuda, NULL};
 
 /* ---- single products ---- */
 
@@ -69,8 +54,8 @@ static mo_tensor *run_product(mo_tape *t, const product_case *c, mo_dtype dtype,
     int64_t a[] = {c->batch, c->turned_A ? c->k : c->m, c->turned_A ? c->m : c->k};
     int64_t b[] = {c->batch, c->turned_B ? c->n : c->k, c->turned_B ? c->k : c->n};
     int skip = c->one_B ? 1 : 0;
-    leaf[0] = drawn(t, 1, dtype, 3, a);
-    leaf[1] = drawn(t, 2, dtype, 3 - skip, b + skip);
+    leaf[0] = numbers(t, 1, dtype, 3, a);
+    leaf[1] = numbers(t, 2, dtype, 3 - skip, b + skip);
     mo_tensor *A = magnitudes ? mo_abs(t, leaf[0]) : leaf[0], *B = magnitudes ? mo_abs(t, leaf[1]) : leaf[1];
     return mo_matmul(t, c->turned_A ? mo_transpose(t, A) : A, c->turned_B ? mo_transpose(t, B) : B);
 }
@@ -134,7 +119,7 @@ static void run_layers(mo_tape *t, results *out) {
     mo_context *ctx = mo_tape_context(t);
     mo_tensor *leaf[LEAVES], *first[LEAVES], *second[LEAVES], *loss;
     for (int i = 0; i < LEAVES; i++)
-        leaf[i] = drawn(t, (uint64_t)i, MO_F32, shapes[i][1] ? 2 : 1, shapes[i]);
+        leaf[i] = numbers(t, (uint64_t)i, MO_F32, shapes[i][1] ? 2 : 1, shapes[i]);
     int n = 0;
     mo_tensor *Z = mo_linear(t, mo_linear_relu(t, leaf[0], leaf[1], leaf[2]), leaf[3], leaf[4]);
     mo_tensor *Y = mo_linear_relu(t, Z, leaf[5], leaf[4]);
@@ -194,8 +179,8 @@ TEST(a_layer_writes_its_own_rows_alone) {
         int64_t n = rows[i / MODES];
         HELD(lone_tape) *t = tape_in((mo_math)(i % MODES), &ways[0]);
         mo_context *ctx = mo_tape_context(t);
-        mo_tensor *X = drawn(t, 1, MO_F32, 2, (int64_t[]){MORE, IN});
-        mo_tensor *W = drawn(t, 2, MO_F32, 2, (int64_t[]){IN, IN});
+        mo_tensor *X = numbers(t, 1, MO_F32, 2, (int64_t[]){MORE, IN});
+        mo_tensor *W = numbers(t, 2, MO_F32, 2, (int64_t[]){IN, IN});
         mo_gemm g = {.A = mo_tensor_view(X), .B = mo_tensor_view(W), .C = mo_tensor_view(X), .alpha = 1, .relu = true};
         mo_tensor *Y = mo_full(t, MO_F32, 2, (int64_t[]){MORE, IN}, 7);
         g.C = mo_tensor_view(Y);
@@ -245,14 +230,6 @@ typedef struct operand_case {
     bool batch;
 } operand_case;
 
-static mo_tensor *identity(mo_tape *t, int64_t n) {
-    static float x[MOST_OPERAND];
-    memset(x, 0, sizeof x);
-    for (int64_t i = 0; i < n; i++)
-        x[i * n + i] = 1;
-    return mo_from(t, MO_F32, 2, (int64_t[]){n, n}, x);
-}
-
 /* Returns normal numbers and, at every fifth place, a number half way between two of bf16. */
 static mo_tensor *operand(mo_tape *t, const operand_case *c) {
     static float x[MOST_OPERAND];
@@ -294,8 +271,8 @@ TEST(operands_of_bf16_are_rounded_as_a_cast_rounds) {
         mo_tensor *X = operand(t, &cases[i]), *Y[2];
         size_t bytes = (size_t)mo_numel(X) * sizeof(float);
         mo_tensor *rounded = mo_cast(t, mo_cast(t, X, MO_BF16), MO_F32);
-        Y[0] = mo_matmul(t, X, identity(t, mo_dim(X, -1)));
-        Y[1] = mo_matmul(t, identity(t, mo_dim(X, -2)), X);
+        Y[0] = mo_matmul(t, X, mo_eye(t, MO_F32, mo_dim(X, -1)));
+        Y[1] = mo_matmul(t, mo_eye(t, MO_F32, mo_dim(X, -2)), X);
         assert_int_equal(mo_tensor_read(rounded, expected, bytes), MO_OK);
         for (int side = 0; side < 2; side++) {
             assert_int_equal(mo_tensor_read(Y[side], got, bytes), MO_OK);

@@ -38,34 +38,6 @@ TEST_OF(the_header_is_as_numpy_writes_it, scratch *s) {
     assert_memory_equal(ours.data, theirs.data, theirs.n);
 }
 
-/* Returns element i of T, from a copy of its bytes. */
-static double element(const mo_tensor *T, const unsigned char *host, int64_t i) {
-    union {
-        float f;
-        double d;
-        int32_t i;
-        int64_t l;
-        uint8_t u;
-        uint16_t h;
-    } v;
-    size_t size = mo_dtype_size(mo_tensor_dtype(T));
-    memcpy(&v, host + (size_t)i * size, size);
-    switch (mo_tensor_dtype(T)) {
-    case MO_F32:
-        return v.f;
-    case MO_F64:
-        return v.d;
-    case MO_I32:
-        return v.i;
-    case MO_I64:
-        return (double)v.l;
-    case MO_U8:
-        return v.u;
-    default: /* float16; only normal numbers and zero occur */
-        return (v.h & 0x8000 ? -1 : 1) * (v.h & 0x7FFF ? ldexp(1024 + (v.h & 0x3FF), ((v.h >> 10) & 31) - 25) : 0);
-    }
-}
-
 TEST_OF(files_of_numpy_have_their_values, scratch *s) {
     static const struct {
         const char *file;
@@ -83,7 +55,7 @@ TEST_OF(files_of_numpy_have_their_values, scratch *s) {
         {"empty", MO_F32, 2, {0, 3}, 0, 0}};
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
         char path[128];
-        unsigned char host[512];
+        double host[12];
         snprintf(path, sizeof path, "tests/arrays/%s.npy", files[f].file);
         HELD(mo_tensor) *T = mo_npy_read(s->ctx, path);
         assert_true(mo_ok(s->ctx));
@@ -91,10 +63,12 @@ TEST_OF(files_of_numpy_have_their_values, scratch *s) {
         assert_int_equal(mo_ndim(T), files[f].ndim);
         for (int a = 0; a < files[f].ndim; a++)
             assert_int_equal(mo_dim(T, a), files[f].shape[a]);
-        assert_int_equal(mo_tensor_read(T, host, (size_t)mo_numel(T) * mo_dtype_size(files[f].dtype)), MO_OK);
+        HELD(mo_tensor) *wide = mo_tensor_create(s->ctx, MO_F64, files[f].ndim, files[f].shape);
+        mo_tensor_copy(wide, T);
+        assert_int_equal(mo_tensor_read(wide, host, (size_t)mo_numel(T) * sizeof *host), MO_OK);
         for (int64_t i = 0; i < mo_numel(T); i++)
-            if (element(T, host, i) != files[f].scale * (double)i + files[f].first)
-                fail_msg("%s: element %" PRId64 " is %g", path, i, element(T, host, i));
+            if (host[i] != files[f].scale * (double)i + files[f].first)
+                fail_msg("%s: element %" PRId64 " is %g", path, i, host[i]);
     }
 }
 
@@ -220,8 +194,7 @@ TEST_OF(large_and_strided_arrays_round_trip, scratch *s) {
 
 static void assert_refused(mo_context *ctx, bytes b, mo_code code, const char *const *parts) {
     assert_true(mo_is_null(mo_npy_decode(ctx, "npy: bad.npy", b.data, b.n)));
-    assert_failed(ctx, code, PARTS("npy: bad.npy"));
-    mo_npy_decode(ctx, "npy: bad.npy", b.data, b.n);
+    assert_int_equal(strncmp(mo_context_status(ctx)->message, "npy: bad.npy", 12), 0);
     assert_failed(ctx, code, parts);
     bytes_release(&b);
 }
@@ -231,13 +204,7 @@ TEST_OF(every_truncation_is_refused, scratch *s) {
     for (int f = 0; f < 5; f++) {
         char path[64];
         snprintf(path, sizeof path, "tests/arrays/%s.npy", files[f]);
-        bytes whole = read_bytes(path);
-        for (size_t n = 0; n < whole.n; n++) {
-            bytes part = {0}; /* its own allocation, so that a sanitizer sees any read beyond it */
-            bytes_append(&part, whole.data, n);
-            assert_refused(s->ctx, part, MO_FORMAT, PARTS("expected", "found"));
-        }
-        bytes_append(&whole, "x", 1);
-        assert_refused(s->ctx, whole, MO_FORMAT, PARTS("bytes of data for shape"));
+        assert_other_lengths_refused(
+            s->ctx, assert_refused, read_bytes(path), PARTS("expected", "found"), PARTS("bytes of data for shape"));
     }
 }

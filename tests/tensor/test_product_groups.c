@@ -168,9 +168,7 @@ TEST(a_group_is_its_products_one_by_one) {
     results(host, MO_F64, false, cpu);
     for (int k = 0; k < 6; k++) {
         int mode = k / 2;
-        setenv("MOCHI_CUDA_LIBRARIES", libraries[k % 2], 1);
-        HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA, .math = (mo_math)mode});
-        unsetenv("MOCHI_CUDA_LIBRARIES");
+        HELD(mo_context) *ctx = cuda_context(libraries[k % 2], (mo_math)mode);
         assert_true(mo_ok(ctx));
         for (int wide = 0; wide < 2; wide++) {
             mo_dtype real = wide ? MO_F64 : MO_F32;

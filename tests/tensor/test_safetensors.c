@@ -145,15 +145,9 @@ static bytes make_ours(scratch *s) {
 
 TEST_OF(every_truncation_is_refused, scratch *s) {
     bytes files[2] = {make_ours(s), read_bytes("tests/arrays/reference.safetensors")};
-    for (int f = 0; f < 2; f++) {
-        for (size_t n = 0; n < files[f].n; n++) {
-            bytes part = {0};
-            bytes_append(&part, files[f].data, n);
-            assert_refused(s->ctx, part, MO_FORMAT, PARTS("expected", "found"));
-        }
-        bytes_append(&files[f], "x", 1);
-        assert_refused(s->ctx, files[f], MO_FORMAT, PARTS("bytes of data, found"));
-    }
+    for (int f = 0; f < 2; f++)
+        assert_other_lengths_refused(
+            s->ctx, assert_refused, files[f], PARTS("expected", "found"), PARTS("bytes of data, found"));
 }
 
 TEST_OF(a_damaged_tensor_is_named, scratch *s) {

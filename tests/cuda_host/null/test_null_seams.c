@@ -12,30 +12,28 @@
 
 #include "tests/suite.h"
 
-static int fresh(void **state) {
-    vendor = (vendor_state){0};
-    return 0;
-}
+static seam *s;
+static float *A; /* 4096 bytes of the seam's */
 
-static const fixtures around_each = {fresh, NULL};
-
-static seam *open_seam(void) {
+static int open_seam(void **state) {
     char text[256];
-    seam *s = NULL;
+    vendor = (vendor_state){0};
     const char *reason = seam_open(&s, &(seam_choice){0}, text, sizeof text);
     if (reason)
         fail_msg("%s", reason);
-    return s;
+    A = seam_allocate(s, 4096);
+    return 0;
 }
 
-static seam_gemm product_of(void *A, void *B, void *C, int64_t n) {
-    return (seam_gemm){
-        .m = n, .n = n, .k = n, .A = A, .B = B, .C = C, .lda = n, .ldb = n, .ldc = n, .batch = 1, .alpha = 1};
+static int close_seam(void **state) {
+    seam_release(s, A);
+    seam_close(s);
+    return 0;
 }
+
+static const fixtures around_each = {open_seam, close_seam};
 
 TEST(a_call_that_breaks_the_capture_leaves_nothing_behind) {
-    seam *s = open_seam();
-    float *A = seam_allocate(s, 4096);
     int32_t *info = seam_allocate(s, 4);
     seam_graph *graph = NULL;
     assert_null(seam_potrf(s, SEAM_F32, true, 8, A, 8, info)); /* allocates the workspace before the capture */
@@ -51,13 +49,10 @@ TEST(a_call_that_breaks_the_capture_leaves_nothing_behind) {
     assert_null(seam_potrf(s, SEAM_F32, true, 8, A, 8, info)); /* outside the capture the call works */
     assert_null(seam_wait(s));
     assert_null(seam_failure(s));
-    seam_release(s, A);
     seam_release(s, info);
-    seam_close(s);
 }
 
 TEST(a_failure_before_the_capture_outlives_it) {
-    seam *s = open_seam();
     seam_graph *graph = NULL;
     seam_grid wrong = {{1, 1, 1}, {2048, 1, 1}, 0};
     seam_launch(s, NULL, &wrong, NULL);
@@ -70,11 +65,9 @@ TEST(a_failure_before_the_capture_outlives_it) {
     seam_launch(s, NULL, &wrong, NULL); /* the launch fails; a graph without it would be wrong */
     assert_string_equal(seam_capture_end(s, &graph), "invalid argument");
     assert_null(graph);
-    seam_close(s);
 }
 
 TEST(a_trim_empties_the_pool) {
-    seam *s = open_seam();
     size_t fresh, full, left;
     seam_memory(s, &fresh, &left);
     seam_release(s, seam_allocate(s, 1 << 20));
@@ -83,14 +76,12 @@ TEST(a_trim_empties_the_pool) {
     assert_null(seam_trim(s));
     seam_memory(s, &full, &left);
     assert_int_equal(full, fresh);
-    seam_close(s);
 }
 
 /* After its own launch cuBLAS reads the runtime's last error, which can be an older one. */
 TEST(a_noted_failure_is_not_taken_for_a_librarys) {
-    seam *s = open_seam();
-    float *A = seam_allocate(s, 4096);
-    seam_gemm g = product_of(A, A, A, 8);
+    seam_gemm g = {
+        .m = 8, .n = 8, .k = 8, .A = A, .B = A, .C = A, .lda = 8, .ldb = 8, .ldc = 8, .batch = 1, .alpha = 1};
     seam_grid wrong = {{1, 1, 1}, {2048, 1, 1}, 0};
     seam_launch(s, NULL, &wrong, NULL);
     assert_int_equal(vendor.last, cudaSuccess);
@@ -105,8 +96,6 @@ TEST(a_noted_failure_is_not_taken_for_a_librarys) {
     assert_string_equal(seam_event_wait(e), "an illegal memory access was encountered");
     assert_null(seam_multiply(s, &g));
     seam_event_release(e);
-    seam_release(s, A);
-    seam_close(s);
 }
 
 #ifdef MO_CUDNN
@@ -125,8 +114,6 @@ static vendor_softmaxes *softmax_calls(void) {
 }
 
 TEST(cudnn_is_not_opened_in_a_capture) {
-    seam *s = open_seam();
-    float *A = seam_allocate(s, 4096);
     seam_graph *graph = NULL;
     seam_rows r = {SEAM_F32, false, 3, 8};
     for (int opened = 0; opened < 2; opened++) {
@@ -136,8 +123,6 @@ TEST(cudnn_is_not_opened_in_a_capture) {
         seam_graph_release(graph);
         assert_true(seam_softmax(s, &r, A, A));
     }
-    seam_release(s, A);
-    seam_close(s);
 }
 
 /* The library counts the values of a call by an int; each call begins at a multiple of 16 bytes. Nothing is read or
@@ -146,7 +131,6 @@ TEST(many_rows_of_softmax_are_several_calls) {
     enum { N = 5001, MOST = INT32_MAX / N / 4 * 4 };
     const int64_t rows = 2 * (int64_t)MOST + 7;
     char *x = (char *)(uintptr_t)(1 << 20), *y_bar = x + rows * N * 16, *y = y_bar + rows * N * 16;
-    seam *s = open_seam();
     for (int adjoint = 0; adjoint < 2; adjoint++) {
         seam_rows r = {SEAM_F32, adjoint, rows, N};
         assert_true(seam_softmax(s, &(seam_rows){SEAM_F32, false, 1, 1}, x, y)); /* opens the library */
@@ -161,12 +145,9 @@ TEST(many_rows_of_softmax_are_several_calls) {
             assert_true(c->x == x + skip && c->y == y + skip && c->y_bar == (adjoint ? y_bar + skip : NULL));
         }
     }
-    seam_close(s);
 }
 
 TEST(softmax_is_refused_if_a_row_is_too_long_or_the_library_fails) {
-    seam *s = open_seam();
-    float *A = seam_allocate(s, 4096);
     seam_rows r = {SEAM_F64, false, 1, 8}, wide = {SEAM_F64, false, 1, (int64_t)1 << 31};
     assert_true(seam_softmax(s, &r, A, A));
     vendor_softmaxes *calls = softmax_calls();
@@ -178,7 +159,5 @@ TEST(softmax_is_refused_if_a_row_is_too_long_or_the_library_fails) {
     assert_false(seam_softmax(s, &r, A, A));
     calls->count = 0;
     assert_true(seam_softmax(s, &r, A, A));
-    seam_release(s, A);
-    seam_close(s);
 }
 #endif
