@@ -86,7 +86,7 @@ mo_tensor *mo_class_sum(mo_tape *t, mo_tensor *X) {
 }
 
 void mo_logistic_factors(mo_call *c, const mo_tensor *X, bool dual, bool free_intercept, mo_tensor *factors[2]) {
-    int64_t n = mo_dim(X, -2), d = mo_dim(X, -1), order = (dual ? n : d) + free_intercept;
+    int64_t n = mo_dim(X, -2), d = mo_dim(X, -1), order = dual ? n : d + free_intercept;
     int64_t batch = 1;
     for (int i = 0; i < mo_ndim(X) - 2; i++)
         batch *= mo_dim(X, i);
