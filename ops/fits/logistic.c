@@ -7,7 +7,7 @@
  * of zero. tensor/cpu/fits/logistic.c solves to the level of rounding, in float64 to a gradient norm below 1e-8. If n
  * <= d and lambda > 0, it takes the time of a problem with n columns. Errors: sizes; lambda below 0; a class without
  * support if the intercept is free or lambda = 0, and separable rows with lambda = 0 (then the optimum is at infinity).
- * Saved: curvatures and a factor of the preconditioner.
+ * Saved: the preconditioner.
  *
  * The gradient vanishes at W: Phi^T R + mu W = 0 with R = T P - Y, P = softmax(Phi W), T = Y 1, mu = lambda (0 on the
  * intercept). With S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>) (o: entry by entry), the Hessian
@@ -85,13 +85,11 @@ mo_tensor *mo_class_sum(mo_tape *t, mo_tensor *X) {
     return mo_sum(t, X, MO_AXIS(-1), MO_KEEP_AXES);
 }
 
-void mo_logistic_factors(mo_call *c, const mo_tensor *X, bool dual, bool free_intercept, mo_tensor *factors[2]) {
-    int64_t n = mo_dim(X, -2), d = mo_dim(X, -1), order = dual ? n : d + free_intercept;
-    int64_t batch = 1;
+mo_tensor *mo_logistic_saved(mo_call *c, const mo_tensor *X, bool dual, bool free_intercept) {
+    int64_t n = mo_dim(X, -2), order = dual ? n : mo_dim(X, -1) + free_intercept, batch = 1;
     for (int i = 0; i < mo_ndim(X) - 2; i++)
         batch *= mo_dim(X, i);
-    factors[0] = mo_call_temporary(c, X->dtype, 2, (int64_t[]){batch, n + 1});
-    factors[1] = mo_call_temporary(c, X->dtype, 3, (int64_t[]){batch, order, order});
+    return mo_call_temporary(c, X->dtype, 2, (int64_t[]){batch, n + 1 + order * order});
 }
 
 bool mo_check_fits(mo_call *c, mo_tensor *code) {
@@ -111,7 +109,7 @@ bool mo_check_fits(mo_call *c, mo_tensor *code) {
 
 static void logistic_forward(mo_call *c) {
     mo_tape *t = c->t;
-    mo_tensor *X = c->in[0], *lambda = c->in[2], *factors[2] = {NULL, NULL}, *code;
+    mo_tensor *X = c->in[0], *lambda = c->in[2], *saved = NULL, *code;
     bool recording = t->recording;
     mo_logistic_call g = {.free_intercept = ((const options *)c->attributes)->free_intercept};
     t->recording = false; /* the checks are not part of the graph */
@@ -125,17 +123,16 @@ static void logistic_forward(mo_call *c) {
     code = mo_call_temporary(c, X->dtype, 1, g.X.shape);
     g.code = mo_tensor_view(code);
     if (recording) {
-        mo_logistic_factors(c, X, g.dual, g.free_intercept, factors);
-        g.D = mo_tensor_view(factors[0]);
-        g.factor = mo_tensor_view(factors[1]);
+        saved = mo_logistic_saved(c, X, g.dual, g.free_intercept);
+        g.saved = mo_tensor_view(saved);
     }
     if (fine && mo_ok(c->ctx)) {
         mo_fit_logistic(c->ctx, &g);
         mo_check_fits(c, code);
     }
     t->recording = recording;
-    for (int i = 0; i < 2 && recording; i++)
-        mo_call_save(c, factors[i]);
+    if (recording)
+        mo_call_save(c, saved);
 }
 
 static mo_tensor *matrix_sum(mo_tape *t, mo_tensor *A, mo_tensor *B) { /* <A, B>, [..] */
@@ -149,7 +146,7 @@ static void logistic_vjp(mo_vjp *v) {
     int rows = mo_ndim(X) - 2;
     mo_tensor *Phi = free_intercept ? mo_append_ones(t, X) : X, *F = mo_matmul(t, Phi, W), *T = mo_class_sum(t, Y);
     mo_tensor *const system[] = {X, F, T, lambda, v->out_bar[0]};
-    mo_tensor *U = mo_logistic_solve(t, system, v->saved, free_intercept), *E = mo_matmul(t, Phi, U);
+    mo_tensor *U = mo_logistic_solve(t, system, v->saved[0], free_intercept), *E = mo_matmul(t, Phi, U);
     mo_tensor *U0 = mo_slice(t, U, MO_AXIS(rows), 0, mo_dim(X, -1)),
               *W0 = mo_slice(t, W, MO_AXIS(rows), 0, mo_dim(X, -1));
     mo_tensor *P = mo_softmax(t, F, MO_AXIS(-1)), *PE = mo_class_sum(t, mo_mul(t, P, E)), *TP = mo_mul(t, T, P);

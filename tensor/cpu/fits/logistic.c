@@ -204,8 +204,7 @@ static bool minimise(const regression *g, logistic_fit **f, int count) {
  * logistic_factor fails. */
 static bool renew(logistic_space *s, logistic_fit *f, double least) {
     logistic_leave(s, f->a, f->F);
-    logistic_set_curvature(s, f->P, (real)fmax(least, sqrt(EPSILON)));
-    if (!logistic_factor(s))
+    if (!logistic_factor(s, f->P, (real)fmax(least, sqrt(EPSILON))))
         return false;
     logistic_enter(s, f->a, f->F);
     return true;
@@ -228,11 +227,10 @@ static mo_fit_code fit_all(regression *g, bool renews, real *W) {
     memset(f->F, 0, (size_t)(s->row * s->C) * sizeof(real));
     memset(f->Fx, 0, (size_t)(s->row * s->C) * sizeof(real));
     logistic_probabilities(s, f, 0);
-    logistic_set_curvature(s, f->P, (real)LEAST_CURVATURE);
     f->tolerance = COARSE;
     f->limit = FIRST_LIMIT;
     f->before = INFINITY;
-    if (!logistic_factor(s))
+    if (!logistic_factor(s, f->P, (real)LEAST_CURVATURE))
         return MO_FIT_UNSOLVED;
     minimise(g, (one[0] = f, one), 1);
     f->tolerance = tolerance;
@@ -324,7 +322,6 @@ static mo_fit_code fit_laid_out(regression *g, const mo_logistic_call *call, int
     if (!isfinite(s->lambda) || !all_finite(s->X, s->n * s->d) || !all_finite(Y, s->n * s->C))
         return MO_FIT_NOT_FINITE;
     read_labels(g, Y);
-    logistic_compare_rows(s);
     if (!exclude_rows(g, g->fits, 0, 0) && s->free_intercept)
         return MO_FIT_UNSOLVED;
     g->fits->tolerance = call->tolerance;
@@ -333,9 +330,8 @@ static mo_fit_code fit_laid_out(regression *g, const mo_logistic_call *call, int
     mo_fit_code code = fit_all(g, renews, (real *)call->W.data + b * entry_length(&call->W));
     if (code == MO_FIT_SOLVED && call->folds)
         code = fit_folds(g, call, (real *)call->held.data + b * entry_length(&call->held));
-    if (code == MO_FIT_SOLVED && call->factor.data)
-        logistic_save_factor(s, (real *)call->D.data + b * entry_length(&call->D),
-            (real *)call->factor.data + b * entry_length(&call->factor));
+    if (code == MO_FIT_SOLVED && call->saved.data)
+        logistic_save(s, (real *)call->saved.data + b * entry_length(&call->saved));
     return code;
 }
 

@@ -52,17 +52,15 @@ typedef struct logistic_fit {
 
 #define logistic_space_layout REAL(logistic_space_layout)
 #define logistic_fits_layout REAL(logistic_fits_layout)
-#define logistic_set_curvature REAL(logistic_set_curvature)
 #define logistic_factor REAL(logistic_factor)
-#define logistic_prepare REAL(logistic_prepare)
 #define logistic_product REAL(logistic_product)
 #define logistic_pull REAL(logistic_pull)
 #define logistic_inner REAL(logistic_inner)
 #define logistic_probabilities REAL(logistic_probabilities)
 #define logistic_curve REAL(logistic_curve)
 #define logistic_cg_step REAL(logistic_cg_step)
-#define logistic_compare_rows REAL(logistic_compare_rows)
-#define logistic_save_factor REAL(logistic_save_factor)
+#define logistic_save REAL(logistic_save)
+#define logistic_load REAL(logistic_load)
 #define logistic_leave REAL(logistic_leave)
 #define logistic_enter REAL(logistic_enter)
 #define logistic_write_weights REAL(logistic_write_weights)
@@ -79,19 +77,15 @@ static inline int logistic_threads(const mo_context *ctx, const mo_view *X, int6
 int64_t logistic_space_layout(logistic_space *s, int count, real *scratch);
 int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int count, real *scratch);
 
-/* The usual `least` of logistic_set_curvature. The preconditioner made at P also serves other points, and the fits that
- * leave a fold out; there, a row of almost no curvature at P can have some curvature. */
+/* The usual `least` of logistic_factor. The preconditioner made at P also serves other points, and the fits that leave
+ * a fold out; there, a row of almost no curvature at P can have some curvature. */
 #define LEAST_CURVATURE 3e-3
-/* Sets D from the probabilities P [C, row]; D_i is at least `least` times T_i. */
-void logistic_set_curvature(logistic_space *s, const real *P, real least);
-/* Computes the factor from D, and prepares the products. Returns false if M is not positive definite. */
-bool logistic_factor(logistic_space *s);
-/* Prepares the products from the factor and D. */
-void logistic_prepare(logistic_space *s);
-/* Dual: computes K, the inner products of the rows, before logistic_factor. Otherwise does nothing. */
-void logistic_compare_rows(logistic_space *s);
-/* Saves for an adjoint: D [n + 1], whose last entry is kappa, and factor [order, order]. */
-void logistic_save_factor(const logistic_space *s, real *D, real *factor);
+/* Sets D from the probabilities P [C, row], with D_i at least `least` times T_i, computes the factor, and prepares the
+ * products. Returns false if M is not positive definite. */
+bool logistic_factor(logistic_space *s, const real *P, real least);
+/* Saves the preconditioner for an adjoint: D [n], kappa, factor [order, order]; logistic_load takes it from there. */
+void logistic_save(const logistic_space *s, real *saved);
+void logistic_load(logistic_space *s, const real *saved);
 /* logistic_leave replaces coordinates v by what stays when D changes (above); logistic_enter computes v from it again.
  * F: the logits of v. */
 void logistic_leave(const logistic_space *s, real *v, const real *F);

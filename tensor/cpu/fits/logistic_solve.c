@@ -85,28 +85,6 @@ static void set_residual(const adjoint *a, const real *B) {
     logistic_centre(s, f->r);
 }
 
-/* Reads the curvatures and the factor from item b of the call, or computes and writes them there. Returns false if that
- * fails. */
-static bool take_factor(adjoint *a, const mo_logistic_solve_call *g, int64_t b) {
-    logistic_space *s = &a->s;
-    int64_t length = s->order * s->order;
-    real *D = (real *)g->D.data + b * (s->n + 1), *factor = (real *)g->factor.data + b * length;
-    if (g->factored) {
-        memcpy(s->factor, factor, (size_t)length * sizeof(real));
-        memset(s->D, 0, (size_t)s->row * sizeof(real));
-        memcpy(s->D, D, (size_t)s->n * sizeof(real));
-        s->kappa = D[s->n];
-        logistic_prepare(s);
-        return true;
-    }
-    logistic_compare_rows(s);
-    logistic_set_curvature(s, a->fit.P, (real)LEAST_CURVATURE);
-    if (!logistic_factor(s))
-        return false;
-    logistic_save_factor(s, D, factor);
-    return true;
-}
-
 /* Continues from x with conjugate gradients on the residual of H x = f->a. Returns the size of that residual at the
  * start. */
 static double iterate(const logistic_space *s, logistic_fit *f, double target) {
@@ -133,10 +111,15 @@ static mo_fit_code solve_laid_out(adjoint *a, const mo_logistic_solve_call *g, i
     logistic_fit *f = &a->fit;
     int64_t N = s->width * s->C;
     real *U = (real *)g->U.data + b * entry_length(&g->U);
+    real *saved = (real *)g->saved.data + b * entry_length(&g->saved);
     s->X = entry_of(&g->X, b);
     s->lambda = *entry_of(&g->lambda, b);
     read_logits(s, f, entry_of(&g->F, b), entry_of(&g->T, b));
-    if (!take_factor(a, g, b))
+    if (g->factored)
+        logistic_load(s, saved);
+    else if (logistic_factor(s, f->P, (real)LEAST_CURVATURE))
+        logistic_save(s, saved);
+    else
         return MO_FIT_UNSOLVED;
     set_residual(a, entry_of(&g->B, b));
     memcpy(f->a, f->r, (size_t)N * sizeof(real));

@@ -78,7 +78,7 @@ int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int co
 
 /* ---- preconditioner ---- */
 
-void logistic_set_curvature(logistic_space *s, const real *P, real least) {
+static void set_curvature(logistic_space *s, const real *P, real least) {
     for (int64_t i = 0; i < s->row; i++) {
         real w = 0;
         for (int64_t at = i; at < s->row * s->C; at += s->row)
@@ -143,23 +143,8 @@ static bool factor_columns(logistic_space *s, real ratio) {
     return info == 0;
 }
 
-bool logistic_factor(logistic_space *s) {
-    double trace = 0;
-    for (int64_t i = 0; i < s->n; i++)
-        trace += (double)s->D[i] * (dot(s->X + i * s->d, s->X + i * s->d, s->d) + s->free_intercept);
-    double least = 2 * EPSILON * trace + (double)FLT_MIN, ratio = fmax((double)s->lambda, least);
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++, ratio = fmax(ratio, least *= 16)) {
-        s->factorizations++;
-        s->kappa = (real)((double)s->lambda / ratio);
-        if (s->dual ? factor_rows(s, (real)ratio) : factor_columns(s, (real)ratio)) {
-            logistic_prepare(s);
-            return true;
-        }
-    }
-    return false;
-}
-
-void logistic_prepare(logistic_space *s) {
+/* Prepares the products from the factor. */
+static void prepare(logistic_space *s) {
     if (s->dual) {
         panels_pack(&s->logits, s->factor, s->n, 1);
         return;
@@ -172,16 +157,38 @@ void logistic_prepare(logistic_space *s) {
     panels_pack(&s->pull, s->Phi, s->m, 1);
 }
 
-void logistic_compare_rows(logistic_space *s) {
-    if (s->dual)
-        blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, (blasint)s->n, (blasint)s->d, 1, s->X, (blasint)s->d, 0,
-            s->K, (blasint)s->n);
+bool logistic_factor(logistic_space *s, const real *P, real least) {
+    blasint n = (blasint)s->n, d = (blasint)s->d;
+    double trace = 0;
+    if (s->dual && s->factorizations == 0)
+        blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, n, d, 1, s->X, d, 0, s->K, n);
+    set_curvature(s, P, least);
+    for (int64_t i = 0; i < s->n; i++)
+        trace += (double)s->D[i] * (dot(s->X + i * s->d, s->X + i * s->d, s->d) + s->free_intercept);
+    double smallest = 2 * EPSILON * trace + (double)FLT_MIN, ratio = fmax((double)s->lambda, smallest);
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++, ratio = fmax(ratio, smallest *= 16)) {
+        s->factorizations++;
+        s->kappa = (real)((double)s->lambda / ratio);
+        if (s->dual ? factor_rows(s, (real)ratio) : factor_columns(s, (real)ratio)) {
+            prepare(s);
+            return true;
+        }
+    }
+    return false;
 }
 
-void logistic_save_factor(const logistic_space *s, real *D, real *factor) {
-    memcpy(factor, s->factor, (size_t)(s->order * s->order) * sizeof(real));
-    memcpy(D, s->D, (size_t)s->n * sizeof(real));
-    D[s->n] = s->kappa;
+void logistic_save(const logistic_space *s, real *saved) {
+    memcpy(saved, s->D, (size_t)s->n * sizeof(real));
+    saved[s->n] = s->kappa;
+    memcpy(saved + s->n + 1, s->factor, (size_t)(s->order * s->order) * sizeof(real));
+}
+
+void logistic_load(logistic_space *s, const real *saved) {
+    memset(s->D, 0, (size_t)s->row * sizeof(real));
+    memcpy(s->D, saved, (size_t)s->n * sizeof(real));
+    s->kappa = saved[s->n];
+    memcpy(s->factor, saved + s->n + 1, (size_t)(s->order * s->order) * sizeof(real));
+    prepare(s);
 }
 
 void logistic_leave(const logistic_space *s, real *v, const real *F) {
