@@ -13,8 +13,7 @@
  *     X_bar = -(S[E] V_0^T + S[J] U_0^T),   lambda_bar = -<U_0, V_0>,
  *     T_bar = -(<P, E o J> - e j),   P_bar = -T (E o J - e J - j E),   F_bar = P o (P_bar - <P, P_bar>). */
 #include "autograd/tape.h"
-#include "ops/fits/logistic.h"
-#include "ops/inside.h"
+#include "ops/fits/fits.h"
 #include "ops/rules/shapes.h"
 
 #include <string.h>
