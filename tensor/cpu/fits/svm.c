@@ -24,7 +24,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROUNDS = 5000, IDLE = 50, STUCK = 100, INSIDE = 3, SWEEPS = 4, FIRST_STEPS = 16, WALK_STEPS = 64 };
+enum { ROUNDS = 5000, IDLE = 50, STUCK = 100, SWEEPS = 4, FIRST_STEPS = 16, WALK_STEPS = 64 };
 
 /* ---- steps among the working rows ---- */
 
@@ -345,28 +345,14 @@ static void give_back(const svm_fit *f) {
             f->alpha[w->number[i] * f->C + c] = w->alpha[c * w->row + i];
 }
 
-/* Takes steps on the face until no bound stops a step; at most one step for each alpha, as a bound makes an alpha 0.
- * Returns true unless a bound stopped the last step. */
-static bool walk_face(const svm_fit *f, double size, bool *exact) {
-    bool inside = false;
-    for (int64_t i = 0; i < f->n * f->C && !inside; i++) {
-        give_back(f);
-        refresh(f);
-        take(f);
-        inside = svm_face_step(&f->working, WALK_STEPS, size, exact);
-    }
-    return inside;
-}
-
 /* Runs a fit. Returns a number below 0 if the optimality conditions hold, else their largest violation in the best
  * round.
  *
  * A sweep changes the alpha of one row at a time. If the rows lie far from 0 and near each other, any such change moves
  * all logits much, so that sweeps undo a step that a bound has stopped. Such a fit (`stuck`) walks each face to its end
- * instead.
+ * instead: at most one step for each alpha, as a bound makes an alpha 0.
  *
- * Ends at the exact solution of a face, when rounding prevents progress although no bound has stopped several rounds of
- * conjugate gradients, or when IDLE rounds have not halved a small violation. */
+ * Ends at the exact solution of a face, or when IDLE rounds have not halved a small violation. */
 static double fit_rows(svm_fit *f) {
     int64_t N = f->n * f->C, steps = FIRST_STEPS, count, fresh;
     double least = INFINITY, size;
@@ -374,9 +360,8 @@ static double fit_rows(svm_fit *f) {
     f->working.n = 0;
     refresh(f);
     double left = violation(f, &size, &count, &fresh);
-    bool stuck = false;
-    for (int round = 0, idle = 0, free = 0; round < ROUNDS && isfinite(left); round++) {
-        bool exact;
+    for (int round = 0, idle = 0, stuck = false; round < ROUNDS && isfinite(left); round++) {
+        bool exact, inside = false;
         if (count == 0)
             return -1;
         f->rounds++;
@@ -385,18 +370,16 @@ static double fit_rows(svm_fit *f) {
         take(f);
         for (int sweep = 0; sweep < SWEEPS; sweep++)
             svm_sweep(&f->working);
-        bool inside = svm_face_step(&f->working, steps, size, &exact);
         stuck = stuck || idle > STUCK;
-        if (stuck && !inside)
-            inside = walk_face(f, size, &exact);
-        give_back(f);
-        refresh(f);
+        for (int64_t i = 0; i <= (stuck ? N : 0) && !inside; i++) {
+            inside = svm_face_step(&f->working, i ? WALK_STEPS : steps, size, &exact);
+            give_back(f);
+            refresh(f);
+            take(f);
+        }
         left = violation(f, &size, &count, &fresh);
         idle = left < least / 2 ? 0 : idle + 1;
-        free = inside ? free + 1 : 0;
-        if (inside && (exact || (idle && free >= INSIDE)) && left <= 1e4 * EPSILON * size)
-            return -1;
-        if (idle > IDLE && least <= sqrt(EPSILON) * size)
+        if ((inside && exact && left <= 1e4 * EPSILON * size) || (idle > IDLE && least <= sqrt(EPSILON) * size))
             return -1;
         least = fmin(least, left);
         steps = inside ? min_of(2 * steps, 2 * N + FIRST_STEPS) : FIRST_STEPS;
