@@ -360,10 +360,11 @@ static double fit_rows(svm_fit *f) {
             svm_sweep(&f->working);
         stuck = stuck || idle > STUCK;
         for (int64_t i = 0; i <= (stuck ? N : 0) && !inside; i++) {
+            if (i > 0)
+                take(f);
             inside = svm_face_step(&f->working, i ? WALK_STEPS : steps, size, &exact);
             give_back(f);
             refresh(f);
-            take(f);
         }
         left = violation(f, &size);
         idle = left < least / 2 ? 0 : idle + 1;
