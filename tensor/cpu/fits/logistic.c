@@ -34,13 +34,9 @@ typedef struct regression {
 } regression;
 
 static int64_t regression_layout(regression *g, const mo_logistic_call *call, int threads, real *scratch) {
-    int count = call->folds + 1;
     *g = (regression){.s = {.dual = call->dual, .free_intercept = call->free_intercept, .threads = threads}};
-    g->s.n = call->X.shape[1];
-    g->s.d = call->X.shape[2];
     g->s.C = call->Y.shape[2];
-    int64_t at = logistic_space_layout(&g->s, count, scratch);
-    at += logistic_fits_layout(&g->s, g->fits, count, scratch ? scratch + at : NULL);
+    int64_t at = logistic_layout(&g->s, &call->X, g->fits, call->folds + 1, scratch);
     g->Y = scratch ? scratch + at : NULL;
     return at + g->s.row * g->s.C;
 }

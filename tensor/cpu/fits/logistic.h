@@ -50,8 +50,7 @@ typedef struct logistic_fit {
     bool near, moves;          /* near: the gradient is little more than rounding; moves: the fit goes on */
 } logistic_fit;
 
-#define logistic_space_layout REAL(logistic_space_layout)
-#define logistic_fits_layout REAL(logistic_fits_layout)
+#define logistic_layout REAL(logistic_layout)
 #define logistic_factor REAL(logistic_factor)
 #define logistic_product REAL(logistic_product)
 #define logistic_pull REAL(logistic_pull)
@@ -72,10 +71,9 @@ static inline int logistic_threads(const mo_context *ctx, const mo_view *X, int6
     return X->shape[0] == 1 && X->shape[1] * X->shape[2] * classes > MO_PARALLEL_FLOP ? blas_threads(ctx) : 1;
 }
 
-/* Return scratch sizes in reals: the first function for a space of `count` fits, the second for the fits. If scratch is
- * not NULL, they also set the pointers to its parts. The sizes, threads and flags of the space must be set. */
-int64_t logistic_space_layout(logistic_space *s, int count, real *scratch);
-int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int count, real *scratch);
+/* Returns the scratch size in reals of a space for X [B, n, d] and of `count` fits. If scratch is not NULL, also sets
+ * the pointers to its parts. The flags, threads and C of the space must be set. */
+int64_t logistic_layout(logistic_space *s, const mo_view *X, logistic_fit *fits, int count, real *scratch);
 
 /* The usual `least` of logistic_factor. The preconditioner made at P also serves other points, and the fits that leave
  * a fold out; there, a row of almost no curvature at P can have some curvature. */

@@ -22,11 +22,8 @@ typedef struct adjoint {
 
 static int64_t adjoint_layout(adjoint *a, const mo_logistic_solve_call *g, int threads, real *scratch) {
     *a = (adjoint){.s = {.dual = g->dual, .free_intercept = g->free_intercept, .threads = threads}};
-    a->s.n = g->X.shape[1];
-    a->s.d = g->X.shape[2];
     a->s.C = g->F.shape[2];
-    int64_t at = logistic_space_layout(&a->s, 1, scratch);
-    at += logistic_fits_layout(&a->s, &a->fit, 1, scratch ? scratch + at : NULL);
+    int64_t at = logistic_layout(&a->s, &g->X, &a->fit, 1, scratch);
     a->part = scratch ? scratch + at : NULL;
     return at + panels_row(a->s.d * a->s.C);
 }

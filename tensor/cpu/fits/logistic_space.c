@@ -43,8 +43,10 @@ static bool inverse_spd(real *A, int64_t n, int64_t row, real *scratch) {
 
 enum { BLOCK = 64, ATTEMPTS = 8, APART = 16 };
 
-int64_t logistic_space_layout(logistic_space *s, int count, real *scratch) {
-    int64_t at = 0, n = s->n;
+int64_t logistic_layout(logistic_space *s, const mo_view *X, logistic_fit *fits, int count, real *scratch) {
+    int64_t at = 0, n = X->shape[1];
+    s->n = n;
+    s->d = X->shape[2];
     s->m = s->d + s->free_intercept;
     s->row = panels_row(n);
     s->order = s->dual ? n : s->m;
@@ -60,11 +62,6 @@ int64_t logistic_space_layout(logistic_space *s, int count, real *scratch) {
         *arrays[i] = scratch ? scratch + at : NULL;
         at += panels_row(length[i]);
     }
-    return at;
-}
-
-int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int count, real *scratch) {
-    int64_t at = 0;
     for (int k = 0; k < count; k++) {
         logistic_fit *f = &fits[k];
         real **vectors[] = {&f->a, &f->x, &f->p, &f->r, &f->F, &f->Fx, &f->Fp, &f->P, &f->fitted};
