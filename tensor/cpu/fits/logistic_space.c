@@ -226,13 +226,15 @@ void logistic_write_weights(const logistic_space *s, real *v, real *F, real *W) 
         blas_gemm(CblasRowMajor, CblasTrans, CblasTrans, d, C, n, 1 / s->lambda, s->X, d, stays, row, 0, W, C);
     blas_gemm(CblasRowMajor, CblasTrans, CblasTrans, C, n, d, 1, W, C, s->X, d, 0, plain, row);
     for (int64_t c = 0; c < C; c++) {
-        real *own = F + c * row, *b = W + d * C + c, sum = 0;
-        for (int64_t i = 0; i < n; i++)
-            sum += own[i] - plain[c * row + i];
+        real *own = F + c * row, b = 0;
+        for (int64_t i = 0; i < n && s->free_intercept && s->dual; i++)
+            b += (own[i] - plain[c * row + i]) / (real)n;
         if (s->free_intercept && s->dual)
-            *b = sum / (real)n;
+            W[d * C + c] = b;
+        else if (s->free_intercept)
+            b = W[d * C + c];
         for (int64_t i = 0; i < n; i++)
-            own[i] = plain[c * row + i] + (s->free_intercept ? *b : 0);
+            own[i] = plain[c * row + i] + b;
     }
     if (s->dual) {
         memcpy(v, stays, (size_t)(row * C) * sizeof(real));
