@@ -20,7 +20,7 @@ enum { MO_FOLDS_AT_ONCE = 16 };
 /* Softmax regressions, one per item of a batch, with penalty lambda [B or 1, 1, 1] >= 0 on rows X [B, n, d] and labels
  * Y [B, n, C]. W [B, m, C] is the fit on all rows; m = d, or d + 1 with a free intercept. held [B, stop[folds - 1], C]
  * are the logits of the rows of each fold (stop[f - 1] .. stop[f] - 1) by a fit without that fold. The dual needs
- * lambda above 0, and is made for n <= d. A fit ends when its gradient, in the norm of its preconditioner, is at most
+ * lambda above 0, and is made for few rows. A fit ends when its gradient, in the norm of its preconditioner, is at most
  * `tolerance` (for a fit without a fold, 10 `tolerance`) times the terms that cancel in it; tolerance 0: at rounding.
  * If `saved` has data, the preconditioner is returned there: [B, n + 1 + k k] with k = n in the dual, else m. All views
  * are contiguous. */

@@ -6,9 +6,8 @@
 #include "ops/inside.h"
 #include "tensor/fits.h"
 
-/* Attributes of a fit. folds: 0, or the number of folds to be left out in turn, fold f being rows stop[f - 1] ..
- * stop[f]
- * - 1. tolerance: as in tensor/fits.h. */
+/* Attributes of a fit. folds: number of folds to be left out in turn, or 0; fold f ends before row stop[f], where the
+ * next fold begins. tolerance: as in tensor/fits.h. */
 typedef struct fit_options {
     bool free_intercept;
     int folds;
@@ -30,8 +29,8 @@ bool mo_apply_folds(mo_tape *t, const mo_op *op, mo_tensor *const in[3], const m
  */
 mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[5], mo_tensor *saved, bool free_intercept);
 
-/* Returns whether a fit uses the dual, with a coordinate for each row: n <= d, and lambda > 0 in every item of the
- * batch. */
+/* Returns whether a fit uses the dual, with a coordinate for each row: 4 n <= 5 d, and lambda > 0 in every item
+ * of the batch. Where n is from d to 5/4 d, folds take 1.5 times as long in the primal. */
 bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda);
 
 /* Makes memory for the preconditioners of fits of X [.., n, d] (`saved` in tensor/fits.h). */

@@ -6,9 +6,9 @@
  * where an intercept is not penalised. float32 or float64. Rows of Y are labels (one-hot), or any weights >= 0; row i
  * has the weight T_i = sum_c Y_ic. If the penalty leaves W undetermined (lambda = 0, the intercept), W has class sums
  * of zero. tensor/cpu/fits/logistic.c solves to the level of rounding, in float64 to a gradient norm below 1e-8. If n
- * <= d and lambda > 0, it takes the time of a problem with n columns. Errors: sizes; lambda below 0; a class without
- * support if the intercept is free or lambda = 0, and separable rows with lambda = 0 (then the optimum is at infinity).
- * Saved: the preconditioner.
+ * <= d and lambda > 0, it takes at most the time of a problem with n columns. Errors: sizes; lambda below 0; a class
+ * without support if the intercept is free or lambda = 0, and separable rows with lambda = 0 (then the optimum is at
+ * infinity). Saved: the preconditioner.
  *
  * The gradient vanishes at W: Phi^T R + mu W = 0 with R = T P - Y, P = softmax(Phi W), T = Y 1, mu = lambda (0 on the
  * intercept). With S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>) (o: entry by entry), the Hessian
