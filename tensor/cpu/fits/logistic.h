@@ -8,9 +8,9 @@
  * - Dual: v has a coordinate for each row, V = M^-1 Phi^T v, F_v = G v with G = Phi M^-1 Phi^T [n, n]; pull(R) = R.
  * In both, the Hessian takes v to kappa v + pull(W F_v - kappa D F_v); the inner product of V and U is <v, u> in the
  * primal and <v, F_u> in the dual. A step of conjugate gradients costs two passes over the rows in the primal, one
- * product with G in the dual. What stays when D changes: V in the primal, q = kappa (v - D F_v) in the dual, where
- * mu V = Phi^T q. The dual is there for folds of 15 to 448 rows with 64 to
- * 513 columns: in the primal, on rows reduced to n columns, they take 1.1 to 1.9 times as long.
+ * product with G in the dual: folds of 15 to 448 rows with 64 to 513 columns take 1.1 to 1.9 times as long in the
+ * primal, on rows reduced to n columns. What stays when D changes: V in the primal, q = kappa (v - D F_v) in the dual,
+ * where mu V = Phi^T q.
  *
  * Vectors of coordinates are [C, width], of logits [C, row], padded with zeros to whole lanes. */
 #ifndef MO_CPU_LOGISTIC_H
