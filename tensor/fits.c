@@ -7,7 +7,7 @@
 
 extern const mo_fits fits_cpu_f32, fits_cpu_f64;
 
-enum { MOST_VIEWS = 9 };
+enum { MOST_VIEWS = 8 };
 
 /* The views of a call: inputs first, then outputs. For a device, view[i]->data is replaced by host memory, and
  * device[i] keeps the view as it was. */
@@ -69,8 +69,7 @@ static const mo_fits *fits_of(mo_dtype dtype) {
 
 void mo_fit_logistic(mo_context *ctx, const mo_logistic_call *g) {
     mo_logistic_call c = *g;
-    host_call h = {
-        .ctx = ctx, .n = 8, .n_in = 3, .view = {&c.X, &c.Y, &c.lambda, &c.W, &c.held, &c.code, &c.D, &c.factor}};
+    host_call h = {.ctx = ctx, .n = 7, .n_in = 3, .view = {&c.X, &c.Y, &c.lambda, &c.W, &c.held, &c.code, &c.saved}};
     mo_context *host = host_begin(&h);
     if (host)
         fits_of(c.X.dtype)->logistic(host, &c);
@@ -80,9 +79,9 @@ void mo_fit_logistic(mo_context *ctx, const mo_logistic_call *g) {
 void mo_fit_logistic_solve(mo_context *ctx, const mo_logistic_solve_call *g) {
     mo_logistic_solve_call c = *g;
     host_call h = {.ctx = ctx,
-        .n = 9,
-        .n_in = g->factored ? 7 : 5,
-        .view = {&c.X, &c.F, &c.T, &c.lambda, &c.B, &c.D, &c.factor, &c.U, &c.code}};
+        .n = 8,
+        .n_in = g->factored ? 6 : 5,
+        .view = {&c.X, &c.F, &c.T, &c.lambda, &c.B, &c.saved, &c.U, &c.code}};
     mo_context *host = host_begin(&h);
     if (host)
         fits_of(c.X.dtype)->logistic_solve(host, &c);

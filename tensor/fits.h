@@ -20,24 +20,24 @@ enum { MO_FOLDS_AT_ONCE = 16 };
 /* Softmax regressions, one per item of a batch, with penalty lambda [B or 1, 1, 1] >= 0 on rows X [B, n, d] and labels
  * Y [B, n, C]. W [B, m, C] is the fit on all rows; m = d, or d + 1 with a free intercept. held [B, stop[folds - 1], C]
  * are the logits of the rows of each fold (stop[f - 1] .. stop[f] - 1) by a fit without that fold. The dual needs
- * lambda above 0, and is made for n <= d. A fit ends when its gradient, in the norm of its preconditioner, is at most
+ * lambda above 0, and is made for few rows. A fit ends when its gradient, in the norm of its preconditioner, is at most
  * `tolerance` (for a fit without a fold, 10 `tolerance`) times the terms that cancel in it; tolerance 0: at rounding.
- * If factor has data, the preconditioner is returned: D [B, n + 1], factor [B, k, k] with k = m or, in the dual, n (n +
- * 1 with an intercept). All views are contiguous. */
+ * If `saved` has data, the preconditioner is returned there: [B, n + 1 + k k] with k = n in the dual, else m. All views
+ * are contiguous. */
 typedef struct mo_logistic_call {
     bool dual, free_intercept;
     int folds; /* 0 to MO_FOLDS_AT_ONCE */
     const int64_t *stop;
     double tolerance;
-    mo_view X, Y, lambda, W, held, code, D, factor; /* code [B]: mo_fit_code */
+    mo_view X, Y, lambda, W, held, code, saved; /* code [B]: mo_fit_code */
 } mo_logistic_call;
 
 /* U [B, m, C] with H U = B, where H is the Hessian of a softmax regression as above, at the logits F [B, n, C] with row
- * weights T [B, n, 1]. The class means of U are 0, the class means of B are ignored. If `factored`, D and factor are
- * inputs, from a fit nearby; otherwise they are outputs. */
+ * weights T [B, n, 1]. The class means of U are 0, the class means of B are ignored. If `factored`, `saved` is an
+ * input, from a fit nearby; otherwise it is an output. */
 typedef struct mo_logistic_solve_call {
     bool dual, free_intercept, factored;
-    mo_view X, F, T, lambda, B, D, factor, U, code;
+    mo_view X, F, T, lambda, B, saved, U, code;
 } mo_logistic_solve_call;
 
 /* The dual of the Crammer-Singer machine of each item. alpha >= 0, with rows that sum to 1, minimises tr((Y - alpha)^T

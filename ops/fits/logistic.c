@@ -1,13 +1,14 @@
-/* ops/fits/logistic.c - multinomial logistic regression, solved by Newton's method, batched.
+/* ops/fits/logistic.c - multinomial logistic regression, solved by Newton's method, batched; also without each fold of
+ * its rows (logistic_folds).
  *
  * X [.., n, d], Y [.., n, C], lambda [] or [..] -> W [.., d, C], or [.., d + 1, C] with a free intercept as last row:
  *     W = argmin sum_i -<Y_i, log softmax(Phi W)_i> + ½ lambda |W|^2,   Phi = X, or [X | 1],
  * where an intercept is not penalised. float32 or float64. Rows of Y are labels (one-hot), or any weights >= 0; row i
  * has the weight T_i = sum_c Y_ic. If the penalty leaves W undetermined (lambda = 0, the intercept), W has class sums
  * of zero. tensor/cpu/fits/logistic.c solves to the level of rounding, in float64 to a gradient norm below 1e-8. If n
- * <= d and lambda > 0, it takes the time of a problem with n columns. Errors: sizes; lambda below 0; a class without
- * support if the intercept is free or lambda = 0, and separable rows with lambda = 0 (then the optimum is at infinity).
- * Saved: curvatures and a factor of the preconditioner.
+ * <= d and lambda > 0, it takes at most the time of a problem with n columns. Errors: sizes; lambda below 0; a class
+ * without support if the intercept is free or lambda = 0, and separable rows with lambda = 0 (then the optimum is at
+ * infinity). Saved: the preconditioner.
  *
  * The gradient vanishes at W: Phi^T R + mu W = 0 with R = T P - Y, P = softmax(Phi W), T = Y 1, mu = lambda (0 on the
  * intercept). With S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>) (o: entry by entry), the Hessian
@@ -15,36 +16,45 @@
  *     H[dW] + dPhi^T R + Phi^T S[dPhi W] + Phi^T (dT P - dY) + dlambda W_0 = 0.
  * With U = H^-1 W_bar (logistic_solve.c) and E = Phi U, <W_bar, dW> = -<U, the other terms>, hence
  *     X_bar = -(R U_0^T + S[E] W_0^T),   Y_bar = E - <P, E> 1^T,   lambda_bar = -<U_0, W_0>.
- * This is the implicit function theorem (Krantz and Parks 2002; Bengio 2000 for hyper-parameters). */
-#include "ops/fits/logistic.h"
+ * This is the implicit function theorem (Krantz and Parks 2002; Bengio 2000 for hyper-parameters).
+ *
+ * logistic_folds also gives `held` [.., stop[folds - 1], C]: the logits of each fold's rows by the fit of all other
+ * rows. Its fits share one preconditioner, and end at a tolerance or at rounding. It has no derivative: it serves to
+ * inspect a fit. */
 #include "autograd/tape.h"
-#include "ops/inside.h"
+#include "ops/fits/fits.h"
 #include "ops/rules/shapes.h"
+#include "tensor/hidden.h"
 
 #include <string.h>
 
-typedef struct options {
-    bool free_intercept;
-} options;
-
-static bool logistic_shape(mo_call *c) {
+bool mo_fit_shape(mo_call *c, const char *what, int64_t height) {
     const mo_tensor *X = c->in[0], *Y = c->in[1], *lambda = c->in[2];
-    bool free_intercept = ((const options *)c->attributes)->free_intercept;
+    const fit_options *o = c->attributes;
     int leading = X->ndim - 2;
+    size_t batch = (size_t)(leading > 0 ? leading : 0) * sizeof *X->shape;
     int64_t size[MO_MAX_AXES];
-    if (!mo_call_real(c, 0, 2))
+    if (!mo_call_real(c, 0, c->n_in - 1))
         return false;
-    if (leading < 0 || Y->ndim != X->ndim || memcmp(X->shape, Y->shape, (size_t)(leading + 1) * sizeof *size) != 0)
-        return mo_call_fail(c, MO_INVALID, "expected rows [.., n, d] and labels [.., n, C] with equal leading axes");
+    if (leading < 0 || Y->ndim != X->ndim || memcmp(X->shape, Y->shape, batch + sizeof *X->shape) != 0)
+        return mo_call_fail(c, MO_INVALID, "expected %s and labels [.., n, C] with equal leading axes", what);
     if (mo_numel(Y) == 0 || X->shape[leading + 1] == 0)
         return mo_call_fail(c, MO_INVALID, "expected a row, a column and a class at least");
-    if (lambda->ndim &&
-        (lambda->ndim != leading || memcmp(X->shape, lambda->shape, (size_t)leading * sizeof *size) != 0))
-        return mo_call_fail(c, MO_INVALID, "expected lambda as a scalar or with the leading axes of the rows");
-    memcpy(size, X->shape, sizeof size);
-    size[leading] = X->shape[leading + 1] + free_intercept;
-    size[leading + 1] = Y->shape[leading + 1];
-    return mo_call_output(c, 0, X->dtype, X->ndim, size);
+    if (lambda->ndim && (lambda->ndim != leading || memcmp(X->shape, lambda->shape, batch) != 0))
+        return mo_call_fail(c, MO_INVALID, "expected lambda as a scalar or with the leading axes of the labels");
+    for (int f = 0; f < o->folds; f++)
+        if (o->stop[f] <= (f ? o->stop[f - 1] : 0) || o->stop[f] > mo_dim(X, -2))
+            return mo_call_fail(c, MO_INVALID, "fold %d ends at row %lld", f, (long long)o->stop[f]);
+    memcpy(size, Y->shape, sizeof size);
+    size[leading] = height;
+    mo_call_output(c, 0, X->dtype, X->ndim, size);
+    size[leading] = o->folds ? o->stop[o->folds - 1] : 0;
+    return !o->folds || mo_call_output(c, 1, X->dtype, X->ndim, size);
+}
+
+static bool logistic_shape(mo_call *c) {
+    const fit_options *o = c->attributes;
+    return mo_fit_shape(c, "rows [.., n, d]", c->in[0]->ndim ? mo_dim(c->in[0], -1) + o->free_intercept : 0);
 }
 
 /* Raises if a row has negative weight, or if a class has no weight although its logit is not penalised. Returns whether
@@ -69,29 +79,29 @@ static bool check_support(mo_call *c, mo_tensor *Y, bool penalised) {
     return mo_ok(c->ctx);
 }
 
-static bool check_lambda(mo_call *c) {
-    double least = -mo_item(mo_max(c->t, mo_neg(c->t, c->in[2]), MO_ALL, MO_DROP_AXES));
+static double least(mo_tape *t, mo_tensor *lambda) {
+    return -mo_item(mo_max(t, mo_neg(t, mo_stop_gradient(t, lambda)), MO_ALL, MO_DROP_AXES));
+}
+
+static bool check_lambda(mo_call *c, double least) {
     if (mo_ok(c->ctx) && !(least >= 0))
         return mo_call_fail(c, MO_INVALID, "lambda %g, expected 0 or above", least);
     return mo_ok(c->ctx);
 }
 
 bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
-    mo_tensor *negative = mo_neg(t, mo_stop_gradient(t, lambda));
-    return mo_dim(X, -2) <= mo_dim(X, -1) && mo_item(mo_max(t, negative, MO_ALL, MO_DROP_AXES)) < 0;
+    return 4 * mo_dim(X, -2) <= 5 * mo_dim(X, -1) && least(t, lambda) > 0;
 }
 
 mo_tensor *mo_class_sum(mo_tape *t, mo_tensor *X) {
     return mo_sum(t, X, MO_AXIS(-1), MO_KEEP_AXES);
 }
 
-void mo_logistic_factors(mo_call *c, const mo_tensor *X, bool dual, bool free_intercept, mo_tensor *factors[2]) {
-    int64_t n = mo_dim(X, -2), d = mo_dim(X, -1), order = (dual ? n : d) + free_intercept;
-    int64_t batch = 1;
+mo_tensor *mo_logistic_saved(mo_call *c, const mo_tensor *X, bool dual, bool free_intercept) {
+    int64_t n = mo_dim(X, -2), order = dual ? n : mo_dim(X, -1) + free_intercept, batch = 1;
     for (int i = 0; i < mo_ndim(X) - 2; i++)
         batch *= mo_dim(X, i);
-    factors[0] = mo_call_temporary(c, X->dtype, 2, (int64_t[]){batch, n + 1});
-    factors[1] = mo_call_temporary(c, X->dtype, 3, (int64_t[]){batch, order, order});
+    return mo_call_temporary(c, X->dtype, 2, (int64_t[]){batch, n + 1 + order * order});
 }
 
 bool mo_check_fits(mo_call *c, mo_tensor *code) {
@@ -111,31 +121,34 @@ bool mo_check_fits(mo_call *c, mo_tensor *code) {
 
 static void logistic_forward(mo_call *c) {
     mo_tape *t = c->t;
-    mo_tensor *X = c->in[0], *lambda = c->in[2], *factors[2] = {NULL, NULL}, *code;
-    bool recording = t->recording;
-    mo_logistic_call g = {.free_intercept = ((const options *)c->attributes)->free_intercept};
+    const fit_options *o = c->attributes;
+    mo_tensor *X = c->in[0], *saved = NULL, *code;
+    bool recording = t->recording, saves = recording && !o->folds;
+    mo_logistic_call g = {
+        .free_intercept = o->free_intercept, .folds = o->folds, .stop = o->stop, .tolerance = o->tolerance};
     t->recording = false; /* the checks are not part of the graph */
-    bool penalised = !g.free_intercept && mo_item(mo_max(t, mo_neg(t, lambda), MO_ALL, MO_DROP_AXES)) < 0;
-    bool fine = check_lambda(c) && check_support(c, c->in[1], penalised);
-    g.dual = mo_logistic_is_dual(t, X, lambda);
+    double lambda = least(t, c->in[2]);
+    bool fine = check_lambda(c, lambda) && check_support(c, c->in[1], !o->free_intercept && lambda > 0);
+    g.dual = mo_logistic_is_dual(t, X, c->in[2]);
     g.X = mo_batch_view(mo_call_dense(c, 0), 2);
     g.Y = mo_batch_view(mo_call_dense(c, 1), 2);
     g.lambda = mo_batch_view(mo_call_dense(c, 2), 0);
     g.W = mo_batch_view(mo_tensor_view(c->out[0]), 2);
+    if (o->folds)
+        g.held = mo_batch_view(mo_tensor_view(c->out[1]), 2);
     code = mo_call_temporary(c, X->dtype, 1, g.X.shape);
     g.code = mo_tensor_view(code);
-    if (recording) {
-        mo_logistic_factors(c, X, g.dual, g.free_intercept, factors);
-        g.D = mo_tensor_view(factors[0]);
-        g.factor = mo_tensor_view(factors[1]);
+    if (saves) {
+        saved = mo_logistic_saved(c, X, g.dual, g.free_intercept);
+        g.saved = mo_tensor_view(saved);
     }
     if (fine && mo_ok(c->ctx)) {
         mo_fit_logistic(c->ctx, &g);
         mo_check_fits(c, code);
     }
     t->recording = recording;
-    for (int i = 0; i < 2 && recording; i++)
-        mo_call_save(c, factors[i]);
+    if (saves)
+        mo_call_save(c, saved);
 }
 
 static mo_tensor *matrix_sum(mo_tape *t, mo_tensor *A, mo_tensor *B) { /* <A, B>, [..] */
@@ -145,11 +158,11 @@ static mo_tensor *matrix_sum(mo_tape *t, mo_tensor *A, mo_tensor *B) { /* <A, B>
 static void logistic_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *X = v->in[0], *Y = v->in[1], *lambda = v->in[2], *W = v->out[0];
-    bool free_intercept = ((const options *)v->attributes)->free_intercept;
+    bool free_intercept = ((const fit_options *)v->attributes)->free_intercept;
     int rows = mo_ndim(X) - 2;
     mo_tensor *Phi = free_intercept ? mo_append_ones(t, X) : X, *F = mo_matmul(t, Phi, W), *T = mo_class_sum(t, Y);
     mo_tensor *const system[] = {X, F, T, lambda, v->out_bar[0]};
-    mo_tensor *U = mo_logistic_solve(t, system, v->saved, free_intercept), *E = mo_matmul(t, Phi, U);
+    mo_tensor *U = mo_logistic_solve(t, system, v->saved[0], free_intercept), *E = mo_matmul(t, Phi, U);
     mo_tensor *U0 = mo_slice(t, U, MO_AXIS(rows), 0, mo_dim(X, -1)),
               *W0 = mo_slice(t, W, MO_AXIS(rows), 0, mo_dim(X, -1));
     mo_tensor *P = mo_softmax(t, F, MO_AXIS(-1)), *PE = mo_class_sum(t, mo_mul(t, P, E)), *TP = mo_mul(t, T, P);
@@ -170,7 +183,8 @@ static double logistic_flops(
     return 4 * (double)mo_numel(c->in[1]) * k;
 }
 
-static const options penalised = {false}, with_intercept = {true};
+static const fit_options penalised = {false}, with_intercept = {true};
+static const fit_options two_folds = {true, 2, {2, 4}, 0}, one_fold = {false, 1, {3}, 0};
 
 static const mo_sample logistic_samples[] = {
     {"more rows than columns", "[7, 3] positive[7, 3] positive[]", &penalised},
@@ -191,7 +205,7 @@ static const mo_sample logistic_samples[] = {
 const mo_op mo_op_logistic = {
     .name = "logistic",
     .n_in = 3,
-    .attributes_size = sizeof(options),
+    .attributes_size = sizeof(fit_options),
     .reads_in = 7,
     .reads_out = 1,
     .shape = logistic_shape,
@@ -202,6 +216,61 @@ const mo_op mo_op_logistic = {
 };
 
 mo_tensor *mo_logistic(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept) {
-    const options o = {intercept == MO_INTERCEPT_FREE};
+    const fit_options o = {intercept == MO_INTERCEPT_FREE};
     return mo_apply(t, &mo_op_logistic, (mo_tensor *[]){X, Y, lambda}, 3, &o);
+}
+
+/* ---- folds ---- */
+
+static const mo_sample logistic_folds_samples[] = {
+    {"intercept, rows behind the last fold", "[5, 7] positive[5, 3] positive[]", &two_folds},
+    {"batch, lambda for each", "[3, 4, 4] positive[3, 4, 2] positive[3]", &one_fold},
+    {"more rows than columns", "[7, 3] positive[7, 3] positive[]", &two_folds},
+    {"labels of more rows", "[5, 3] positive[7, 3] positive[]", &two_folds,
+        .error = "logistic_folds: expected rows [.., n, d]"},
+    {"lambda of another shape", "[5, 7] positive[5, 3] positive[3]", &two_folds,
+        .error = "logistic_folds: expected lambda as a scalar"},
+    {"a fold behind the last row", "[3, 7] positive[3, 3] positive[]", &two_folds,
+        .error = "logistic_folds: fold 1 ends at row 4"},
+};
+
+const mo_op mo_op_logistic_folds = {
+    .name = "logistic_folds",
+    .n_in = 3,
+    .n_out = 2,
+    .attributes_size = sizeof(fit_options),
+    .shape = logistic_shape,
+    .forward = logistic_forward,
+    MO_SAMPLES(logistic_folds_samples),
+};
+
+bool mo_apply_folds(mo_tape *t, const mo_op *op, mo_tensor *const in[3], const mo_folds *folds,
+    const mo_fold_options *options, mo_tensor *out[2]) {
+    mo_context *ctx = mo_tape_context(t);
+    const char *what = op->name;
+    if (out)
+        out[0] = out[1] = mo_null_tensor(ctx);
+    if (!mo_given(ctx, what, "in", in) || !mo_given(ctx, what, "folds", folds) || !mo_given(ctx, what, "out", out) ||
+        !mo_given(ctx, what, "the stop of its folds", folds->stop) || !mo_given(ctx, what, "options", options) ||
+        folds->n < 1 || folds->n > MO_FOLDS_AT_ONCE || !(least(t, in[2]) > 0))
+        return false;
+    fit_options o = {options->intercept == MO_INTERCEPT_FREE, folds->n, {0}, options->tolerance};
+    memcpy(o.stop, folds->stop, (size_t)o.folds * sizeof *o.stop);
+    mo_tensor *fixed[] = {mo_stop_gradient(t, in[0]), mo_stop_gradient(t, in[1]), mo_stop_gradient(t, in[2])};
+    mo_apply_all(t, op, fixed, 3, &o, out);
+    return true;
+}
+
+bool mo_logistic_folds(
+    mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, const mo_fold_options *options, mo_tensor *out[2]) {
+    mo_context *ctx = mo_tape_context(t);
+    bool ready = ctx && mo_ok(ctx);
+    mo_try(ctx);
+    bool applied = mo_apply_folds(t, &mo_op_logistic_folds, in, folds, options, out);
+    if (applied && ready && mo_context_status(ctx)->code == MO_NUMERICAL) {
+        mo_clear_error(ctx); /* a fit did not converge: mo_logistic will say which and why */
+        applied = false;
+    }
+    mo_tried(ctx);
+    return applied;
 }

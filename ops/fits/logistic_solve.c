@@ -13,8 +13,7 @@
  *     X_bar = -(S[E] V_0^T + S[J] U_0^T),   lambda_bar = -<U_0, V_0>,
  *     T_bar = -(<P, E o J> - e j),   P_bar = -T (E o J - e J - j E),   F_bar = P o (P_bar - <P, P_bar>). */
 #include "autograd/tape.h"
-#include "ops/fits/logistic.h"
-#include "ops/inside.h"
+#include "ops/fits/fits.h"
 #include "ops/rules/shapes.h"
 
 #include <string.h>
@@ -46,19 +45,17 @@ static bool logistic_solve_shape(mo_call *c) {
 
 static void logistic_solve_forward(mo_call *c) {
     mo_tape *t = c->t;
-    mo_tensor *factors[2] = {c->in[SYSTEM], c->in[SYSTEM + 1]}, *code;
+    mo_tensor *saved, *code;
     bool recording = t->recording;
     mo_logistic_solve_call g = {.free_intercept = ((const options *)c->attributes)->free_intercept};
     t->recording = false;
     g.dual = mo_logistic_is_dual(t, c->in[0], c->in[3]);
     g.factored = c->n_in > SYSTEM;
-    if (!g.factored)
-        mo_logistic_factors(c, c->in[0], g.dual, g.free_intercept, factors);
+    saved = g.factored ? c->in[SYSTEM] : mo_logistic_saved(c, c->in[0], g.dual, g.free_intercept);
     mo_view *const views[] = {&g.X, &g.F, &g.T, &g.lambda, &g.B};
     for (int i = 0; i < SYSTEM; i++)
         *views[i] = mo_batch_view(mo_call_dense(c, i), i == 3 ? 0 : 2);
-    g.D = mo_tensor_view(factors[0]);
-    g.factor = mo_tensor_view(factors[1]);
+    g.saved = mo_tensor_view(saved);
     g.U = mo_batch_view(mo_tensor_view(c->out[0]), 2);
     code = mo_call_temporary(c, c->in[0]->dtype, 1, g.X.shape);
     g.code = mo_tensor_view(code);
@@ -67,8 +64,7 @@ static void logistic_solve_forward(mo_call *c) {
         mo_check_fits(c, code);
     }
     t->recording = recording;
-    for (int i = 0; i < 2; i++)
-        mo_call_save(c, factors[i]);
+    mo_call_save(c, saved);
 }
 
 /* Returns S[Q] at P, for TP = T P and the class sums q = <P, Q>. */
@@ -83,7 +79,7 @@ static void logistic_solve_vjp(mo_vjp *v) {
     int rows = mo_ndim(X) - 2;
     int64_t d = mo_dim(X, -1);
     mo_tensor *const system[] = {X, v->in[1], T, lambda, v->out_bar[0]};
-    mo_tensor *V = mo_logistic_solve(t, system, v->saved, free_intercept);
+    mo_tensor *V = mo_logistic_solve(t, system, v->saved[0], free_intercept);
     mo_tensor *Phi = free_intercept ? mo_append_ones(t, X) : X, *P = mo_softmax(t, v->in[1], MO_AXIS(-1));
     mo_tensor *TP = mo_mul(t, T, P), *E = mo_matmul(t, Phi, U), *J = mo_matmul(t, Phi, V);
     mo_tensor *e = mo_class_sum(t, mo_mul(t, P, E)), *j = mo_class_sum(t, mo_mul(t, P, J)), *EJ = mo_mul(t, E, J);
@@ -129,7 +125,7 @@ static const mo_sample logistic_solve_samples[] = {
 const mo_op mo_op_logistic_solve = {
     .name = "logistic_solve",
     .n_in = SYSTEM,
-    .max_in = SYSTEM + 2,
+    .max_in = SYSTEM + 1,
     .attributes_size = sizeof(options),
     .reads_in = 15,
     .reads_out = 1,
@@ -140,10 +136,10 @@ const mo_op mo_op_logistic_solve = {
     MO_SAMPLES(logistic_solve_samples),
 };
 
-mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[SYSTEM], mo_tensor *const *factors, bool free_intercept) {
+mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[SYSTEM], mo_tensor *saved, bool free_intercept) {
     const options o = {free_intercept};
-    mo_tensor *all[SYSTEM + 2];
+    mo_tensor *all[SYSTEM + 1];
     memcpy(all, in, SYSTEM * sizeof *all);
-    memcpy(all + SYSTEM, factors, 2 * sizeof *all);
-    return mo_apply(t, &mo_op_logistic_solve, all, SYSTEM + 2, &o);
+    all[SYSTEM] = saved;
+    return mo_apply(t, &mo_op_logistic_solve, all, SYSTEM + 1, &o);
 }

@@ -98,15 +98,18 @@ TEST_OF(kernel_and_composed_iterations_agree, mo_context *ctx) {
 
 TEST_OF(derivatives_hold_at_the_size_of_an_episode, mo_context *ctx) {
     static const mo_head_sample samples[] = {
-        {.support = 20, .queries = 6, .dim = 32, .classes = 5},
-        {.support = 40, .queries = 6, .dim = 6, .classes = 4},
+        {.support = 20, .queries = 6, .dim = 32, .classes = 5}, {.support = 40, .queries = 6, .dim = 6, .classes = 4},
         {.support = 10, .queries = 4, .dim = 12, .classes = 2, .batch = 3},
+        {.support = 24,
+            .queries = 4,
+            .dim = 20,
+            .classes = 4}, /* more rows than columns, yet coordinates on the rows */
     };
     const mo_head *heads[] = {&mo_head_logistic, &mo_head_logistic_penalised};
     for (int h = 0; h < 2; h++) {
         mo_head head = *heads[h];
         head.samples = samples;
-        head.n_samples = 3;
+        head.n_samples = 4;
         mo_check_result r = mo_check_head(ctx, &head, 2, 15);
         if (!r.pass || !(r.error <= 1e-5))
             fail_msg("%s: error %g; %s", head.name, r.error, r.worst);

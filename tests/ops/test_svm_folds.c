@@ -131,6 +131,6 @@ TEST_OF(what_it_cannot_do_is_said, mo_context *ctx) {
     for (int i = 0; i < 2; i++) {
         mo_tensor *broken[] = {mo_scale(t, in[0], wrong[i], 0), in[1], in[2]};
         assert_true(apply_folds(t, broken, out));
-        assert_failed(ctx, MO_NUMERICAL, PARTS("svm_folds: a fit has not converged, or the rows hold"));
+        assert_failed(ctx, MO_NUMERICAL, PARTS("svm_folds: the rows or lambda hold a value that is not finite"));
     }
 }

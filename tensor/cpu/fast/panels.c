@@ -15,27 +15,6 @@ void panels_pack(const panels *p, const real *A, int64_t down, int64_t right) {
                 numbers[j] = first + j < p->columns ? A[k * down + (first + j) * right] : 0;
 }
 
-/* Packs up to PANEL rows, beginning with row `from`, of the panel that starts at column `first`. Instead of an entry
- * above the diagonal its mirror image below is read, as A is symmetric. */
-static void pack_square(const real *A, int64_t n, int64_t first, int64_t from, real *numbers) {
-    int64_t rows = min_of(PANEL, n - from), columns = min_of(PANEL, n - first);
-    for (int64_t k = 0; k < rows; k++)
-        for (int64_t j = columns; j < PANEL; j++)
-            numbers[k * PANEL + j] = 0;
-    for (int64_t j = 0; j < columns && from <= first; j++)
-        for (int64_t k = 0; k < rows && from + k <= first + j; k++)
-            numbers[k * PANEL + j] = A[(first + j) * n + from + k];
-    for (int64_t k = 0; k < rows && from >= first; k++)
-        for (int64_t j = 0; j < columns && first + j <= from + k; j++)
-            numbers[k * PANEL + j] = A[(from + k) * n + first + j];
-}
-
-void panels_pack_symmetric(const panels *p, const real *A) {
-    for (int64_t first = 0; first < p->depth; first += PANEL)
-        for (int64_t from = 0; from < p->depth; from += PANEL)
-            pack_square(A, p->depth, first, from, p->numbers + first * p->depth + from * PANEL);
-}
-
 /* A product with one panel: rows of X are `from` numbers apart, rows of Y `row` numbers; width: number of vectors that
  * the panel gives to a row of Y, 1 or 2. */
 typedef struct panel_rows {

@@ -5,7 +5,6 @@
 #include "tensor/cpu/fast/lanes.h"
 
 #define panels_pack REAL(panels_pack)
-#define panels_pack_symmetric REAL(panels_pack_symmetric)
 #define panels_product REAL(panels_product)
 
 enum { PANEL = 2 * LANES }; /* columns of a panel */
@@ -28,8 +27,6 @@ static inline int64_t panels_length(int64_t depth, int64_t columns) {
 
 /* Packs A; A's rows are `down` numbers apart, its columns `right` numbers. */
 void panels_pack(const panels *p, const real *A, int64_t down, int64_t right);
-/* Packs the symmetric A [depth, depth]; reads its lower triangle alone. */
-void panels_pack_symmetric(const panels *p, const real *A);
 
 /* Y = X A for m rows; the padding of the rows of Y becomes 0. Y has the same bits with any number of threads. */
 void panels_product(const panels *p, const real *X, int64_t m, real *Y);

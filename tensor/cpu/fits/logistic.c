@@ -14,7 +14,6 @@
 #include "tensor/cpu/fits/logistic.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
-#include "tensor/scalar.h"
 
 #include <math.h>
 
@@ -35,79 +34,48 @@ typedef struct regression {
 } regression;
 
 static int64_t regression_layout(regression *g, const mo_logistic_call *call, int threads, real *scratch) {
-    int count = call->folds + 1;
     *g = (regression){.s = {.dual = call->dual, .free_intercept = call->free_intercept, .threads = threads}};
-    g->s.n = call->X.shape[1];
-    g->s.d = call->X.shape[2];
     g->s.C = call->Y.shape[2];
-    int64_t at = logistic_space_layout(&g->s, count, scratch);
-    at += logistic_fits_layout(&g->s, g->fits, count, scratch ? scratch + at : NULL);
+    int64_t at = logistic_layout(&g->s, &call->X, g->fits, call->folds + 1, scratch);
     g->Y = scratch ? scratch + at : NULL;
     return at + g->s.row * g->s.C;
 }
 
 /* ---- one Newton step ---- */
 
-/* Sets P to the probabilities at the logits F + t Fx. Returns the slope of the losses along x there; *second is the
- * slope's derivative. */
+/* Sets P to the probabilities at the logits F + t Fx. Returns the slope along x there of the losses less kappa / 2 <F,
+ * D F>; *second is the slope's derivative. */
 static double slope_at(const regression *g, const logistic_fit *f, real t, double *second) {
     const logistic_space *s = &g->s;
     double slope = 0;
     *second = 0;
+    logistic_probabilities(s, f, t);
     for (int64_t first = 0; first < s->row; first += BLOCK) {
         int64_t rows = min_of(BLOCK, s->row - first);
-        real top[BLOCK], sum[BLOCK] = {0}, mean[BLOCK] = {0}, square[BLOCK] = {0}, wanted[BLOCK] = {0};
-        for (int64_t i = 0; i < rows; i++)
-            top[i] = -(real)INFINITY;
+        const real *D = s->D + first, *T = s->T + first, *fitted = f->fitted + first;
+        real mean[BLOCK] = {0}, square[BLOCK] = {0}, wanted[BLOCK] = {0}, own[BLOCK] = {0}, along[BLOCK] = {0};
         for (int64_t at = first; at < s->row * s->C; at += s->row)
             for (int64_t i = 0; i < rows; i++) {
-                real x = f->F[at + i] + t * f->Fx[at + i];
-                top[i] = x > top[i] ? x : top[i];
-            }
-        for (int64_t at = first; at < s->row * s->C; at += s->row)
-            for (int64_t i = 0; i < rows; i++) {
-                real e = exp_of(f->F[at + i] + t * f->Fx[at + i] - top[i]), moved = e * f->Fx[at + i];
-                f->P[at + i] = e;
-                sum[i] += e;
+                real x = f->Fx[at + i], moved = f->P[at + i] * x;
                 mean[i] += moved;
-                square[i] += moved * f->Fx[at + i];
-                wanted[i] += g->Y[at + i] * f->Fx[at + i];
+                square[i] += moved * x;
+                wanted[i] += g->Y[at + i] * x;
+                own[i] += (f->F[at + i] + t * x) * x;
+                along[i] += x * x;
             }
-        for (int64_t at = first; at < s->row * s->C; at += s->row)
-            for (int64_t i = 0; i < rows; i++)
-                f->P[at + i] /= sum[i];
         for (int64_t i = 0; i < rows; i++) {
-            real m = mean[i] / sum[i], T = s->T[first + i];
-            slope += (double)(f->fitted[first + i] * (T * m - wanted[i]));
-            *second += (double)(f->fitted[first + i] * T * (square[i] / sum[i] - m * m));
+            slope += (double)(fitted[i] * (T[i] * mean[i] - wanted[i]) - s->kappa * D[i] * own[i]);
+            *second += (double)(fitted[i] * T[i] * (square[i] - mean[i] * mean[i]) - s->kappa * D[i] * along[i]);
         }
     }
     return slope;
 }
 
-/* sum_i scale_i sum_c A_ic B_ic over all rows. */
-static double weighted_dot(const logistic_space *s, const real *A, const real *B, const real *scale) {
-    double total = 0;
-    for (int64_t first = 0; first < s->row; first += BLOCK) {
-        int64_t rows = min_of(BLOCK, s->row - first);
-        real sum[BLOCK] = {0};
-        for (int64_t at = first; at < s->row * s->C; at += s->row)
-            for (int64_t i = 0; i < rows; i++)
-                sum[i] += A[at + i] * B[at + i];
-        for (int64_t i = 0; i < rows; i++)
-            total += (double)(sum[i] * scale[first + i]);
-    }
-    return total;
-}
-
-/* <A, mu V> of weights A with coordinates a and logits Fa, and V with coordinates v and logits Fv. */
-static double penalised(const logistic_space *s, const real *a, const real *Fa, const real *v, const real *Fv) {
-    return (double)s->kappa * (logistic_inner(s, a, v, Fv) - weighted_dot(s, Fa, Fv, s->D));
-}
-
-/* Returns the step length along x. pull is the slope of the penalty at length 0, penalty the derivative of that
- * slope. */
-static real search_length(const regression *g, const logistic_fit *f, double pull, double penalty) {
+/* Returns the step length along x. */
+static real search_length(const regression *g, const logistic_fit *f) {
+    const logistic_space *s = &g->s;
+    double pull = (double)s->kappa * logistic_inner(s, f->a, f->x, f->Fx);
+    double penalty = (double)s->kappa * logistic_inner(s, f->x, f->x, f->Fx);
     double second, low = 0, high = INFINITY, t = 1;
     for (int trial = 1;; trial++) {
         double here = slope_at(g, f, (real)t, &second) + pull + t * penalty;
@@ -125,7 +93,7 @@ static bool move(const regression *g, logistic_fit *f) {
     if (!(f->slope < 0))
         return false;
     int64_t rows = s->row * s->C;
-    real t = search_length(g, f, penalised(s, f->a, f->F, f->x, f->Fx), penalised(s, f->x, f->Fx, f->x, f->Fx));
+    real t = search_length(g, f);
     add_scaled(f->a, t, f->x, s->width * s->C);
     add_scaled(f->F, t, f->Fx, rows);
     f->moved = 0;
@@ -134,8 +102,10 @@ static bool move(const regression *g, logistic_fit *f) {
     return true;
 }
 
-/* Q = the gradient of the losses with respect to the logits, less kappa D F. In the dual, *penalty is |q|, the size of
- * the penalty's gradient q = kappa (a - D F). Returns the size of Q's rounding in coordinates. */
+/* Q = the gradient of the losses with respect to the logits, less kappa D F. *penalty is the size of the penalty's
+ * gradient in coordinates: in the dual |q|; otherwise an estimate of |L^-1 lambda W|, which is about sqrt(lambda |W|^2
+ * / c) if M = L L^T is about c lambda. Here c = 100, as M is typically dozens of times lambda. Returns the size of Q's
+ * rounding in coordinates. */
 static double loss_gradient(const regression *g, const logistic_fit *f, real *Q, double *penalty) {
     const logistic_space *s = &g->s;
     double total = 0, sum = 0;
@@ -149,22 +119,16 @@ static double loss_gradient(const regression *g, const logistic_fit *f, real *Q,
                 real q = s->dual ? s->kappa * f->a[at + i] - shift : 0;
                 Q[at + i] = fitted[i] * (p - g->Y[at + i]) - shift;
                 terms[i] += p * p + shift * shift;
-                squares[i] += q * q;
+                squares[i] += s->dual ? q * q : shift * f->F[at + i];
             }
         for (int64_t i = 0; i < rows; i++) {
             total += D[i] > 0 ? (double)terms[i] / (s->dual ? 1 : (double)D[i]) : 0;
             sum += (double)squares[i];
         }
     }
-    *penalty = sqrt(sum);
+    double squared = s->dual ? sum : 0.01 * fmax((double)s->kappa * dot(f->a, f->a, s->width * s->C) - sum, 0);
+    *penalty = sqrt(squared);
     return EPSILON * sqrt(total); /* as the matrix D^1/2 Phi L^-T has a norm of at most 1 */
-}
-
-/* Outside the dual: returns an estimate of |L^-1 lambda W|, the size of the penalty's gradient in coordinates. If M = L
- * L^T is about c lambda, this size is about sqrt(lambda |W|^2 / c). Here c = 100, as M is typically dozens of times
- * lambda. */
-static double penalty_size(const logistic_space *s, const logistic_fit *f) {
-    return 0.1 * sqrt(fmax(penalised(s, f->a, f->F, f->a, f->F), 0));
 }
 
 /* Computes the gradient of each fit, and whether it moves on. A fit stops if its gradient is within tolerance, or is
@@ -182,7 +146,7 @@ static void find_gradients(const regression *g, logistic_fit *const *f, int coun
         for (int64_t i = 0; i < N; i++)
             r[i] = -(s->kappa * a[i] + given[i]);
         logistic_centre(s, f[k]->r);
-        double norm = sqrt(dot(f[k]->r, f[k]->r, N)), rest = s->dual ? penalty[k] : penalty_size(s, f[k]);
+        double norm = sqrt(dot(f[k]->r, f[k]->r, N)), rest = penalty[k];
         double terms = rest + (s->dual ? rest : sqrt(dot(pulled, pulled, N))),
                target = fmax(2 * f[k]->tolerance * rest, 4 * rounding[k]);
         f[k]->norm = norm;
@@ -232,71 +196,14 @@ static bool minimise(const regression *g, logistic_fit **f, int count) {
 
 /* ---- a fit ---- */
 
-/* leave_curvature replaces the dual's coordinates a by q = kappa (a - D F), where Phi^T q is lambda times the weights,
- * so that D can change; enter_curvature computes a from q again. */
-static void leave_curvature(const logistic_space *s, logistic_fit *f) {
-    for (int64_t c = 0; c < s->C; c++)
-        for (int64_t i = 0; i < s->row; i++)
-            f->a[c * s->row + i] = s->kappa * (f->a[c * s->row + i] - s->D[i] * f->F[c * s->row + i]);
-}
-
-static void enter_curvature(const logistic_space *s, logistic_fit *f) {
-    for (int64_t c = 0; c < s->C; c++)
-        for (int64_t i = 0; i < s->row; i++)
-            f->a[c * s->row + i] = f->a[c * s->row + i] / s->kappa + s->D[i] * f->F[c * s->row + i];
-}
-
 /* Computes the curvatures anew from the fit, and the fit's coordinates for the same weights. Returns false if
  * logistic_factor fails. */
 static bool renew(logistic_space *s, logistic_fit *f, double least) {
-    blasint C = (blasint)s->C, m = (blasint)s->m, width = (blasint)s->width;
-    if (s->dual)
-        leave_curvature(s, f);
-    else
-        blas_trsm(
-            CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, C, m, 1, s->factor, m, f->a, width);
-    logistic_set_curvature(s, f->P, (real)fmax(least, sqrt(EPSILON)));
-    if (!logistic_factor(s))
+    logistic_leave(s, f->a, f->F);
+    if (!logistic_factor(s, f->P, (real)fmax(least, sqrt(EPSILON))))
         return false;
-    if (s->dual)
-        enter_curvature(s, f);
-    else
-        for (int64_t c = 0; c < C; c++) {
-            real *a = f->a + c * width;
-            for (int64_t j = 0; j < m; j++) { /* L^T a */
-                real sum = 0;
-                for (int64_t i = j; i < m; i++)
-                    sum += s->factor[i * m + j] * a[i];
-                a[j] = sum;
-            }
-        }
+    logistic_enter(s, f->a, f->F);
     return true;
-}
-
-/* Writes the weights of the fit to W, and computes its logits anew from W, without the rounding of many steps. */
-static void take_weights(const regression *g, logistic_fit *f, real *W) {
-    const logistic_space *s = &g->s;
-    int64_t n = s->n, d = s->d, C = s->C;
-    real *V = s->inputs;
-    if (!s->dual) {
-        logistic_product(s, f->a, 1, f->F);
-        memcpy(V, f->a, (size_t)(s->width * C) * sizeof(real));
-        logistic_write_weights(s, V, W);
-        return;
-    }
-    leave_curvature(s, f);
-    blas_gemm(CblasRowMajor, CblasTrans, CblasTrans, (blasint)d, (blasint)C, (blasint)n, 1 / s->lambda, s->X,
-        (blasint)d, f->a, (blasint)s->row, 0, W, (blasint)C);
-    blas_gemm(CblasRowMajor, CblasTrans, CblasTrans, (blasint)C, (blasint)n, (blasint)d, 1, W, (blasint)C, s->X,
-        (blasint)d, 0, V, (blasint)s->row);
-    for (int64_t c = 0; c < C; c++) {
-        real b = s->free_intercept ? f->F[c * s->row + n] : 0;
-        for (int64_t i = 0; i < n; i++)
-            f->F[c * s->row + i] = V[c * s->row + i] + b;
-        if (s->free_intercept)
-            W[d * C + c] = b;
-    }
-    enter_curvature(s, f);
 }
 
 /* Returns whether every label has more than half of its row's probability. */
@@ -311,16 +218,15 @@ static bool separates(const regression *g, const logistic_fit *f) {
 static mo_fit_code fit_all(regression *g, bool renews, real *W) {
     logistic_space *s = &g->s;
     logistic_fit *f = g->fits, *one[1];
-    double second, least = LEAST_CURVATURE, tolerance = f->tolerance;
+    double least = LEAST_CURVATURE, tolerance = f->tolerance;
     memset(f->a, 0, (size_t)(s->width * s->C) * sizeof(real));
     memset(f->F, 0, (size_t)(s->row * s->C) * sizeof(real));
     memset(f->Fx, 0, (size_t)(s->row * s->C) * sizeof(real));
-    slope_at(g, f, 0, &second);
-    logistic_set_curvature(s, f->P, (real)LEAST_CURVATURE);
+    logistic_probabilities(s, f, 0);
     f->tolerance = COARSE;
     f->limit = FIRST_LIMIT;
     f->before = INFINITY;
-    if (!logistic_factor(s))
+    if (!logistic_factor(s, f->P, (real)LEAST_CURVATURE))
         return MO_FIT_UNSOLVED;
     minimise(g, (one[0] = f, one), 1);
     f->tolerance = tolerance;
@@ -332,10 +238,10 @@ static mo_fit_code fit_all(regression *g, bool renews, real *W) {
         if (!(s->lambda > 0) && s->C > 1 && (separates(g, f) || (solved && f->moved > DRIFT)))
             return MO_FIT_INFINITE;
         for (int refresh = 0; solved && refresh < REFRESHES; refresh++) {
-            take_weights(g, f, W);
+            logistic_write_weights(s, f->a, f->F, W);
             if (tolerance >= ROUGH)
                 return MO_FIT_SOLVED;
-            slope_at(g, f, 0, &second);
+            logistic_probabilities(s, f, 0);
             find_gradients(g, (one[0] = f, one), 1);
             if (!f->moves)
                 return MO_FIT_SOLVED;
@@ -353,7 +259,7 @@ static mo_fit_code fit_all(regression *g, bool renews, real *W) {
 static bool exclude_rows(const regression *g, logistic_fit *f, int64_t from, int64_t to) {
     bool all = true;
     for (int64_t i = 0; i < g->s.row; i++)
-        f->fitted[i] = i >= g->s.n || (i >= from && i < to) ? 0 : 1;
+        f->fitted[i] = i >= from && i < to ? 0 : 1;
     for (int64_t c = 0; c < g->s.C; c++)
         all = all && dot(f->fitted, g->Y + c * g->s.row, g->s.row) > 0;
     return all;
@@ -412,7 +318,6 @@ static mo_fit_code fit_laid_out(regression *g, const mo_logistic_call *call, int
     if (!isfinite(s->lambda) || !all_finite(s->X, s->n * s->d) || !all_finite(Y, s->n * s->C))
         return MO_FIT_NOT_FINITE;
     read_labels(g, Y);
-    logistic_compare_rows(s);
     if (!exclude_rows(g, g->fits, 0, 0) && s->free_intercept)
         return MO_FIT_UNSOLVED;
     g->fits->tolerance = call->tolerance;
@@ -421,9 +326,8 @@ static mo_fit_code fit_laid_out(regression *g, const mo_logistic_call *call, int
     mo_fit_code code = fit_all(g, renews, (real *)call->W.data + b * entry_length(&call->W));
     if (code == MO_FIT_SOLVED && call->folds)
         code = fit_folds(g, call, (real *)call->held.data + b * entry_length(&call->held));
-    if (code == MO_FIT_SOLVED && call->factor.data)
-        logistic_save_factor(s, (real *)call->D.data + b * entry_length(&call->D),
-            (real *)call->factor.data + b * entry_length(&call->factor));
+    if (code == MO_FIT_SOLVED && call->saved.data)
+        logistic_save(s, (real *)call->saved.data + b * entry_length(&call->saved));
     return code;
 }
 

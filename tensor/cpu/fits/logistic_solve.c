@@ -1,13 +1,12 @@
 /* tensor/cpu/fits/logistic_solve.c - solves H U = B, H the Hessian of a softmax regression at given logits
  * (tensor/fits.h), by conjugate gradients in the coordinates of logistic.h.
  *
- * In the dual, B also has a part outside the span of the rows, where H multiplies by lambda. So U = B_0 / lambda + V,
- * B_0 the rows of B without the intercept's row b. V lies in the span, and H V = [0; b] - Phi^T S with S = W (X B_0 /
- * lambda). The coordinates of H V are -S and, on the row of the intercept, b. */
+ * In the dual, B also has a part outside the span of Phi's rows, where H multiplies by lambda. With b the row of B for
+ * the intercept and s = 1 b / n, B = Phi^T s + [B_0; 0]. So U = [B_0 / lambda; 0] + V, where V lies in the span, and H
+ * V = Phi^T (s - S) with S = W (X B_0 / lambda). The coordinates of H V are s - S. */
 #include "tensor/cpu/fits/logistic.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
-#include "tensor/scalar.h"
 
 #include <math.h>
 
@@ -23,29 +22,24 @@ typedef struct adjoint {
 
 static int64_t adjoint_layout(adjoint *a, const mo_logistic_solve_call *g, int threads, real *scratch) {
     *a = (adjoint){.s = {.dual = g->dual, .free_intercept = g->free_intercept, .threads = threads}};
-    a->s.n = g->X.shape[1];
-    a->s.d = g->X.shape[2];
     a->s.C = g->F.shape[2];
-    int64_t at = logistic_space_layout(&a->s, 1, scratch);
-    at += logistic_fits_layout(&a->s, &a->fit, 1, scratch ? scratch + at : NULL);
+    int64_t at = logistic_layout(&a->s, &g->X, &a->fit, 1, scratch);
     a->part = scratch ? scratch + at : NULL;
     return at + panels_row(a->s.d * a->s.C);
 }
 
-/* Sets P = softmax(F) from F [n, C]. */
-static void set_probabilities(const logistic_space *s, const logistic_fit *f, const real *F) {
-    memset(f->P, 0, (size_t)(s->row * s->C) * sizeof(real));
-    for (int64_t i = 0; i < s->n; i++) {
-        real top = F[i * s->C], sum = 0;
-        for (int64_t c = 1; c < s->C; c++)
-            top = F[i * s->C + c] > top ? F[i * s->C + c] : top;
+/* Reads the logits F [n, C] and the row weights T [n], and computes the probabilities. */
+static void read_logits(logistic_space *s, logistic_fit *f, const real *F, const real *T) {
+    memset(f->F, 0, (size_t)(s->row * s->C) * sizeof(real));
+    memset(s->T, 0, (size_t)s->row * sizeof(real));
+    memcpy(s->T, T, (size_t)s->n * sizeof(real));
+    for (int64_t i = 0; i < s->n; i++)
         for (int64_t c = 0; c < s->C; c++)
-            sum += f->P[c * s->row + i] = exp_of(F[i * s->C + c] - top);
-        for (int64_t c = 0; c < s->C; c++)
-            f->P[c * s->row + i] /= sum;
-    }
+            f->F[c * s->row + i] = F[i * s->C + c];
     for (int64_t i = 0; i < s->row; i++)
-        f->fitted[i] = i < s->n ? 1 : 0;
+        f->fitted[i] = 1;
+    memset(f->Fx, 0, (size_t)(s->row * s->C) * sizeof(real));
+    logistic_probabilities(s, f, 0);
 }
 
 /* Sets f->r to the coordinates of B [m, C] or, in the dual, to the coordinates of H V (above). In the dual, also sets
@@ -64,71 +58,28 @@ static void set_residual(const adjoint *a, const real *B) {
             s->factor, (blasint)s->m, f->r, (blasint)s->width);
         return;
     }
+    real *E = s->outputs;
+    for (int64_t c = 0; c < C && s->free_intercept; c++)
+        for (int64_t i = 0; i < n; i++)
+            f->r[c * s->row + i] = B[d * C + c] / (real)n;
+    memcpy(a->part, B, (size_t)(d * C) * sizeof(real));
+    blas_gemm(CblasRowMajor, CblasTrans, CblasTrans, (blasint)d, (blasint)C, (blasint)n, -1, s->X, (blasint)d, f->r,
+        (blasint)s->row, 1, a->part, (blasint)C);
     for (int64_t j = 0; j < d; j++) {
         real mean = 0;
         for (int64_t c = 0; c < C; c++)
-            mean += B[j * C + c] / (real)C;
+            mean += a->part[j * C + c] / (real)C;
         for (int64_t c = 0; c < C; c++)
-            a->part[j * C + c] = (B[j * C + c] - mean) / s->lambda;
+            a->part[j * C + c] = (a->part[j * C + c] - mean) / s->lambda;
     }
-    real *E = s->outputs;
     memset(E, 0, (size_t)(s->row * C) * sizeof(real));
     blas_gemm(CblasRowMajor, CblasTrans, CblasTrans, (blasint)C, (blasint)n, (blasint)d, 1, a->part, (blasint)C, s->X,
         (blasint)d, 0, E, (blasint)s->row);
-    for (int64_t i = 0; i < n; i++) {
-        real mean = 0;
-        for (int64_t c = 0; c < C; c++)
-            mean += f->P[c * s->row + i] * E[c * s->row + i];
-        for (int64_t c = 0; c < C; c++)
-            f->r[c * s->row + i] = -s->T[i] * f->P[c * s->row + i] * (E[c * s->row + i] - mean);
-    }
-    for (int64_t c = 0; c < C && s->free_intercept; c++)
-        f->r[c * s->row + n] = B[d * C + c];
+    logistic_curve(s, f, E, s->inputs);
+    for (int64_t c = 0; c < C; c++)
+        for (int64_t i = 0; i < n; i++)
+            f->r[c * s->row + i] -= s->inputs[c * s->row + i] + s->kappa * s->D[i] * E[c * s->row + i];
     logistic_centre(s, f->r);
-}
-
-/* Writes U [m, C] from f->x. */
-static void write_solution(const adjoint *a, real *U) {
-    const logistic_space *s = &a->s;
-    const logistic_fit *f = &a->fit;
-    int64_t n = s->n, d = s->d, C = s->C;
-    if (!s->dual) {
-        logistic_write_weights(s, f->x, U);
-        return;
-    }
-    for (int64_t c = 0; c < C; c++) {
-        for (int64_t i = 0; i < n; i++) {
-            real *x = &f->x[c * s->row + i];
-            *x = s->kappa * (*x - s->D[i] * f->Fx[c * s->row + i]);
-        }
-        if (s->free_intercept)
-            U[d * C + c] = f->Fx[c * s->row + n];
-    }
-    memcpy(U, a->part, (size_t)(d * C) * sizeof(real));
-    blas_gemm(CblasRowMajor, CblasTrans, CblasTrans, (blasint)d, (blasint)C, (blasint)n, 1 / s->lambda, s->X,
-        (blasint)d, f->x, (blasint)s->row, 1, U, (blasint)C);
-}
-
-/* Reads the curvatures and the factor from item b of the call, or computes and writes them there. Returns false if that
- * fails. */
-static bool take_factor(adjoint *a, const mo_logistic_solve_call *g, int64_t b) {
-    logistic_space *s = &a->s;
-    int64_t length = s->order * s->order;
-    real *D = (real *)g->D.data + b * (s->n + 1), *factor = (real *)g->factor.data + b * length;
-    if (g->factored) {
-        memcpy(s->factor, factor, (size_t)length * sizeof(real));
-        memset(s->D, 0, (size_t)s->row * sizeof(real));
-        memcpy(s->D, D, (size_t)s->n * sizeof(real));
-        s->kappa = D[s->n];
-        logistic_prepare(s);
-        return true;
-    }
-    logistic_compare_rows(s);
-    logistic_set_curvature(s, a->fit.P, (real)LEAST_CURVATURE);
-    if (!logistic_factor(s))
-        return false;
-    logistic_save_factor(s, D, factor);
-    return true;
 }
 
 /* Continues from x with conjugate gradients on the residual of H x = f->a. Returns the size of that residual at the
@@ -156,17 +107,20 @@ static mo_fit_code solve_laid_out(adjoint *a, const mo_logistic_solve_call *g, i
     logistic_space *s = &a->s;
     logistic_fit *f = &a->fit;
     int64_t N = s->width * s->C;
+    real *U = (real *)g->U.data + b * entry_length(&g->U);
+    real *saved = (real *)g->saved.data + b * entry_length(&g->saved);
     s->X = entry_of(&g->X, b);
     s->lambda = *entry_of(&g->lambda, b);
-    memset(s->T, 0, (size_t)s->row * sizeof(real));
-    memcpy(s->T, entry_of(&g->T, b), (size_t)s->n * sizeof(real));
-    set_probabilities(s, f, entry_of(&g->F, b));
-    if (!take_factor(a, g, b))
+    read_logits(s, f, entry_of(&g->F, b), entry_of(&g->T, b));
+    if (g->factored)
+        logistic_load(s, saved);
+    else if (logistic_factor(s, f->P, (real)LEAST_CURVATURE))
+        logistic_save(s, saved);
+    else
         return MO_FIT_UNSOLVED;
     set_residual(a, entry_of(&g->B, b));
     memcpy(f->a, f->r, (size_t)N * sizeof(real));
     memset(f->x, 0, (size_t)N * sizeof(real));
-    memset(f->Fx, 0, (size_t)(s->row * s->C) * sizeof(real));
     f->limit = (int)min_of(2 * s->order * s->C + 50, 5000);
     double size = sqrt(dot(f->r, f->r, N)), left = size, before = INFINITY;
     if (!isfinite(size))
@@ -176,7 +130,9 @@ static mo_fit_code solve_laid_out(adjoint *a, const mo_logistic_solve_call *g, i
         left = iterate(s, f, 4 * EPSILON * size);
     }
     logistic_product(s, f->x, 1, f->Fx);
-    write_solution(a, (real *)g->U.data + b * entry_length(&g->U));
+    logistic_write_weights(s, f->x, f->Fx, U);
+    if (s->dual)
+        add_scaled(U, 1, a->part, s->d * s->C);
     return left <= LARGEST_LEFT * size ? MO_FIT_SOLVED : MO_FIT_UNSOLVED;
 }
 

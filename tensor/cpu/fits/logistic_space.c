@@ -2,10 +2,10 @@
  *
  * The factor of the dual: with A = K + Lambda and Lambda = lambda / (kappa D),
  *     G = D^-1 - D^-1 lambda / kappa A^-1 D^-1.
- * For a free intercept, with u = A^-1 1, A^-1 becomes A^-1 - u u^T / 1^T u, and G is bordered by u / D / 1^T u and
- * kappa / (lambda 1^T u). */
+ * For a free intercept, with u = A^-1 1, A^-1 becomes A^-1 - u u^T / 1^T u. */
 #include "tensor/cpu/fits/logistic.h"
 #include "tensor/cpu/matrices.h"
+#include "tensor/scalar.h"
 
 #include <math.h>
 
@@ -43,30 +43,25 @@ static bool inverse_spd(real *A, int64_t n, int64_t row, real *scratch) {
 
 enum { BLOCK = 64, ATTEMPTS = 8, APART = 16 };
 
-int64_t logistic_space_layout(logistic_space *s, int count, real *scratch) {
-    int64_t at = 0, n = s->n;
+int64_t logistic_layout(logistic_space *s, const mo_view *X, logistic_fit *fits, int count, real *scratch) {
+    int64_t at = 0, n = X->shape[1];
+    s->n = n;
+    s->d = X->shape[2];
     s->m = s->d + s->free_intercept;
-    s->rows = n + (s->dual && s->free_intercept);
-    s->row = panels_row(s->rows);
-    s->order = s->dual ? s->rows : s->m;
+    s->row = panels_row(n);
+    s->order = s->dual ? n : s->m;
     s->width = s->dual ? s->row : panels_row(s->m);
-    s->logits = (panels){NULL, s->order, s->rows, s->threads};
+    s->logits = (panels){NULL, s->order, n, s->threads};
     s->pull = (panels){NULL, n, s->m, s->threads};
     int64_t wide = count * s->C * max_of(s->row, s->width);
-    real **arrays[] = {&s->T, &s->D, &s->factor, &s->K, &s->border, &s->Phi, &s->logits.numbers, &s->pull.numbers,
+    real **arrays[] = {&s->T, &s->D, &s->factor, &s->K, &s->sums, &s->Phi, &s->logits.numbers, &s->pull.numbers,
         &s->inputs, &s->outputs};
     const int64_t length[] = {s->row, s->row, s->order * s->order, s->dual ? n * n : 0, s->row, s->dual ? 0 : n * s->m,
-        max_of(panels_length(s->order, s->rows), s->order * s->order / 2), s->dual ? 0 : panels_length(n, s->m), wide,
-        wide};
+        max_of(panels_length(s->order, n), s->order * s->order / 2), s->dual ? 0 : panels_length(n, s->m), wide, wide};
     for (size_t i = 0; i < sizeof length / sizeof *length; i++) {
         *arrays[i] = scratch ? scratch + at : NULL;
         at += panels_row(length[i]);
     }
-    return at;
-}
-
-int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int count, real *scratch) {
-    int64_t at = 0;
     for (int k = 0; k < count; k++) {
         logistic_fit *f = &fits[k];
         real **vectors[] = {&f->a, &f->x, &f->p, &f->r, &f->F, &f->Fx, &f->Fp, &f->P, &f->fitted};
@@ -80,7 +75,7 @@ int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int co
 
 /* ---- preconditioner ---- */
 
-void logistic_set_curvature(logistic_space *s, const real *P, real least) {
+static void set_curvature(logistic_space *s, const real *P, real least) {
     for (int64_t i = 0; i < s->row; i++) {
         real w = 0;
         for (int64_t at = i; at < s->row * s->C; at += s->row)
@@ -90,35 +85,21 @@ void logistic_set_curvature(logistic_space *s, const real *P, real least) {
     }
 }
 
-/* factor holds the lower triangle of A^-1, which becomes the lower triangle of G (formula above); ratio: lambda /
- * kappa. */
-static void border_inverse(logistic_space *s, real ratio) {
-    int64_t n = s->n, ld = s->rows;
-    real *G = s->factor, *u = s->border, *inverse = s->inputs, total = 0;
-    for (int64_t i = 0; i < n && s->free_intercept; i++)
-        u[i] = 0;
-    for (int64_t i = 0; i < n && s->free_intercept; i++) {
-        for (int64_t j = 0; j < i; j++) {
-            u[i] += G[i * ld + j];
-            u[j] += G[i * ld + j];
-        }
-        u[i] += G[i * ld + i];
+/* Replaces the lower triangle of A^-1 in s->factor by G (formula above); ratio: lambda / kappa. */
+static void finish_factor(logistic_space *s, real ratio) {
+    blasint n = (blasint)s->n;
+    real *G = s->factor, *u = s->sums;
+    if (s->free_intercept) {
+        for (int64_t i = 0; i < n; i++)
+            s->inputs[i] = 1;
+        blas_symv(CblasRowMajor, CblasLower, n, 1, G, n, s->inputs, 1, 0, u, 1);
+        blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, n, 1, -1 / (real)lane_sum_row(u, n), u, 1, 1, G, n);
     }
-    for (int64_t i = 0; i < n; i++)
-        inverse[i] = 1 / s->D[i];
-    total = s->free_intercept ? (real)lane_sum_row(u, n) : 1;
     for (int64_t i = 0; i < n; i++) {
-        real ui = s->free_intercept ? u[i] / total : 0, scale = ratio * inverse[i];
-        for (int64_t j = 0; j <= i && s->free_intercept; j++)
-            G[i * ld + j] -= ui * u[j];
-        for (int64_t j = 0; j <= i; j++)
-            G[i * ld + j] *= -scale * inverse[j];
-        G[i * ld + i] += inverse[i];
+        for (int64_t j = 0; j < i; j++)
+            G[j * n + i] = G[i * n + j] *= -ratio / (s->D[i] * s->D[j]);
+        G[i * n + i] = (1 - ratio * G[i * n + i] / s->D[i]) / s->D[i];
     }
-    for (int64_t j = 0; j < n && s->free_intercept; j++)
-        G[n * ld + j] = u[j] / total * inverse[j];
-    if (s->free_intercept)
-        G[n * ld + n] = 1 / (ratio * total);
 }
 
 /* If rows are linearly dependent, K maps some coordinates to zero, and conjugate gradients would neither see nor reduce
@@ -129,12 +110,12 @@ static bool factor_rows(logistic_space *s, real ratio) {
         apart = s->K[i * s->n + i] > apart ? s->K[i * s->n + i] : apart;
     apart *= (real)(APART * EPSILON);
     for (int64_t i = 0; i < s->n; i++) {
-        memcpy(s->factor + i * s->rows, s->K + i * s->n, (size_t)(i + 1) * sizeof(real));
-        s->factor[i * s->rows + i] += ratio / s->D[i] + apart;
+        memcpy(s->factor + i * s->n, s->K + i * s->n, (size_t)(i + 1) * sizeof(real));
+        s->factor[i * s->n + i] += ratio / s->D[i] + apart;
     }
-    if (!inverse_spd(s->factor, s->n, s->rows, s->logits.numbers))
+    if (!inverse_spd(s->factor, s->n, s->n, s->logits.numbers))
         return false;
-    border_inverse(s, ratio);
+    finish_factor(s, ratio);
     return true;
 }
 
@@ -159,25 +140,10 @@ static bool factor_columns(logistic_space *s, real ratio) {
     return info == 0;
 }
 
-bool logistic_factor(logistic_space *s) {
-    double trace = 0;
-    for (int64_t i = 0; i < s->n; i++)
-        trace += (double)s->D[i] * (dot(s->X + i * s->d, s->X + i * s->d, s->d) + s->free_intercept);
-    double least = 2 * EPSILON * trace + (double)FLT_MIN, ratio = fmax((double)s->lambda, least);
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++, ratio = fmax(ratio, least *= 16)) {
-        s->factorizations++;
-        s->kappa = (real)((double)s->lambda / ratio);
-        if (s->dual ? factor_rows(s, (real)ratio) : factor_columns(s, (real)ratio)) {
-            logistic_prepare(s);
-            return true;
-        }
-    }
-    return false;
-}
-
-void logistic_prepare(logistic_space *s) {
+/* Prepares the products from the factor. */
+static void prepare(logistic_space *s) {
     if (s->dual) {
-        panels_pack_symmetric(&s->logits, s->factor);
+        panels_pack(&s->logits, s->factor, s->n, 1);
         return;
     }
     blasint m = (blasint)s->m;
@@ -188,24 +154,92 @@ void logistic_prepare(logistic_space *s) {
     panels_pack(&s->pull, s->Phi, s->m, 1);
 }
 
-void logistic_compare_rows(logistic_space *s) {
+bool logistic_factor(logistic_space *s, const real *P, real least) {
+    blasint n = (blasint)s->n, d = (blasint)s->d;
+    double trace = 0;
+    if (s->dual && s->factorizations == 0)
+        blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, n, d, 1, s->X, d, 0, s->K, n);
+    set_curvature(s, P, least);
+    for (int64_t i = 0; i < s->n; i++)
+        trace += (double)s->D[i] * (dot(s->X + i * s->d, s->X + i * s->d, s->d) + s->free_intercept);
+    double smallest = 2 * EPSILON * trace + (double)FLT_MIN, ratio = fmax((double)s->lambda, smallest);
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++, ratio = fmax(ratio, smallest *= 16)) {
+        s->factorizations++;
+        s->kappa = (real)((double)s->lambda / ratio);
+        if (s->dual ? factor_rows(s, (real)ratio) : factor_columns(s, (real)ratio)) {
+            prepare(s);
+            return true;
+        }
+    }
+    return false;
+}
+
+void logistic_save(const logistic_space *s, real *saved) {
+    memcpy(saved, s->D, (size_t)s->n * sizeof(real));
+    saved[s->n] = s->kappa;
+    memcpy(saved + s->n + 1, s->factor, (size_t)(s->order * s->order) * sizeof(real));
+}
+
+void logistic_load(logistic_space *s, const real *saved) {
+    memset(s->D, 0, (size_t)s->row * sizeof(real));
+    memcpy(s->D, saved, (size_t)s->n * sizeof(real));
+    s->kappa = saved[s->n];
+    memcpy(s->factor, saved + s->n + 1, (size_t)(s->order * s->order) * sizeof(real));
+    prepare(s);
+}
+
+void logistic_leave(const logistic_space *s, real *v, const real *F) {
+    if (!s->dual)
+        blas_trsm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, (blasint)s->C, (blasint)s->m, 1,
+            s->factor, (blasint)s->m, v, (blasint)s->width);
+    for (int64_t at = 0; at < s->row * s->C && s->dual; at += s->row)
+        for (int64_t i = 0; i < s->row; i++)
+            v[at + i] = s->kappa * (v[at + i] - s->D[i] * F[at + i]);
+}
+
+void logistic_enter(const logistic_space *s, real *v, const real *F) {
+    if (s->dual) {
+        for (int64_t at = 0; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < s->row; i++)
+                v[at + i] = v[at + i] / s->kappa + s->D[i] * F[at + i];
+        return;
+    }
+    for (real *x = v; x < v + s->width * s->C; x += s->width)
+        for (int64_t j = 0; j < s->m; j++) { /* L^T x */
+            real sum = 0;
+            for (int64_t i = j; i < s->m; i++)
+                sum += s->factor[i * s->m + j] * x[i];
+            x[j] = sum;
+        }
+}
+
+/* In the dual, lambda W_0 = X^T q, and the intercept is what the logits have beyond X W_0. */
+void logistic_write_weights(const logistic_space *s, real *v, real *F, real *W) {
+    blasint n = (blasint)s->n, d = (blasint)s->d, C = (blasint)s->C, row = (blasint)s->row;
+    real *stays = s->outputs, *plain = s->inputs;
+    memcpy(stays, v, (size_t)(s->width * C) * sizeof(real));
+    logistic_leave(s, stays, F);
+    for (int64_t j = 0; j < s->m && !s->dual; j++)
+        for (int64_t c = 0; c < C; c++)
+            W[j * C + c] = stays[c * s->width + j];
     if (s->dual)
-        blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, (blasint)s->n, (blasint)s->d, 1, s->X, (blasint)s->d, 0,
-            s->K, (blasint)s->n);
-}
-
-void logistic_save_factor(const logistic_space *s, real *D, real *factor) {
-    memcpy(factor, s->factor, (size_t)(s->order * s->order) * sizeof(real));
-    memcpy(D, s->D, (size_t)s->n * sizeof(real));
-    D[s->n] = s->kappa;
-}
-
-void logistic_write_weights(const logistic_space *s, real *v, real *W) {
-    blas_trsm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, (blasint)s->C, (blasint)s->m, 1,
-        s->factor, (blasint)s->m, v, (blasint)s->width);
-    for (int64_t j = 0; j < s->m; j++)
-        for (int64_t c = 0; c < s->C; c++)
-            W[j * s->C + c] = v[c * s->width + j];
+        blas_gemm(CblasRowMajor, CblasTrans, CblasTrans, d, C, n, 1 / s->lambda, s->X, d, stays, row, 0, W, C);
+    blas_gemm(CblasRowMajor, CblasTrans, CblasTrans, C, n, d, 1, W, C, s->X, d, 0, plain, row);
+    for (int64_t c = 0; c < C; c++) {
+        real *own = F + c * row, b = 0;
+        for (int64_t i = 0; i < n && s->free_intercept && s->dual; i++)
+            b += (own[i] - plain[c * row + i]) / (real)n;
+        if (s->free_intercept && s->dual)
+            W[d * C + c] = b;
+        else if (s->free_intercept)
+            b = W[d * C + c];
+        for (int64_t i = 0; i < n; i++)
+            own[i] = plain[c * row + i] + b;
+    }
+    if (s->dual) {
+        memcpy(v, stays, (size_t)(row * C) * sizeof(real));
+        logistic_enter(s, v, F);
+    }
 }
 
 /* ---- products ---- */
@@ -226,6 +260,26 @@ double logistic_inner(const logistic_space *s, const real *u, const real *v, con
 }
 
 /* ---- conjugate gradients ---- */
+
+void logistic_probabilities(const logistic_space *s, const logistic_fit *f, real t) {
+    for (int64_t first = 0; first < s->row; first += BLOCK) {
+        int64_t rows = min_of(BLOCK, s->row - first);
+        real top[BLOCK], sum[BLOCK] = {0};
+        for (int64_t i = 0; i < rows; i++)
+            top[i] = -(real)INFINITY;
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++) {
+                real x = f->F[at + i] + t * f->Fx[at + i];
+                top[i] = x > top[i] ? x : top[i];
+            }
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++)
+                sum[i] += f->P[at + i] = exp_of(f->F[at + i] + t * f->Fx[at + i] - top[i]);
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++)
+                f->P[at + i] /= sum[i];
+    }
+}
 
 double logistic_curve(const logistic_space *s, const logistic_fit *f, const real *F, real *Q) {
     double along = 0;
