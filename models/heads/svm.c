@@ -85,21 +85,12 @@ static mo_tensor *svm_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *w
     return mo_div(t, mo_matmul(t, Z1t, A), lambda);
 }
 
-/* Whether float32 has too few digits: for separable rows, A = Y - alpha is about lambda / |Zs_i|^2, a difference of
- * numbers near 1, which float32 cannot resolve below 1e-4. */
-static bool is_too_narrow(mo_tape *t, mo_tensor *Zs, mo_tensor *lambda) {
-    if (mo_tensor_dtype(Zs) != MO_F32)
-        return false;
-    mo_tensor *squares = mo_sum(t, mo_square(t, mo_stop_gradient(t, Zs)), MO_AXIS(-1), MO_DROP_AXES);
-    return mo_item(mo_max(t, squares, MO_ALL, MO_DROP_AXES)) > 1e4 * mo_item(lambda);
-}
-
 /* Returns [W; b], computed in float64 if float32 is too narrow. */
 static mo_tensor *svm_weights(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda) {
     mo_tensor *in[] = {Zs, Ys, lambda, weight};
     if (!has_few_rows(t, Zs))
         return mo_null_tensor(mo_tape_context(t));
-    if (is_too_narrow(t, Zs, lambda))
+    if (mo_fit_is_hidden(t, Zs, lambda))
         for (int i = 0; i < 4 && in[i]; i++)
             in[i] = mo_cast(t, in[i], MO_F64);
     return svm_fit(t, in[0], in[1], in[3], in[2]);
@@ -124,7 +115,7 @@ static mo_tensor *svm_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, m
     mo_tensor *out[2], *lambda = parameters[0], *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
     if (!has_few_rows(t, Zs))
         return *held = mo_null_tensor(mo_tape_context(t));
-    if (is_too_narrow(t, Zs, lambda) ||
+    if (mo_fit_is_hidden(t, Zs, lambda) ||
         !mo_svm_folds(t, (mo_tensor *[]){mo_matmul(t, Z1, Z1t), Ys, lambda}, folds, out))
         return mo_refit_folds(t, svm_logits, Zs, Ys, Zq, parameters, folds, held);
     *held = out[1];

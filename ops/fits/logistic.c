@@ -20,7 +20,9 @@
  *
  * logistic_folds also gives `held` [.., stop[folds - 1], C]: the logits of each fold's rows by the fit of all other
  * rows. Its fits share one preconditioner, and end at a tolerance or at rounding. It has no derivative: it serves to
- * inspect a fit. */
+ * inspect a fit.
+ *
+ * mo_logistic and mo_logistic_folds compute in float64 where float32 would hide the fit (mo_fit_is_hidden). */
 #include "autograd/tape.h"
 #include "ops/fits/fits.h"
 #include "ops/rules/shapes.h"
@@ -87,6 +89,13 @@ static bool check_lambda(mo_call *c, double least) {
     if (mo_ok(c->ctx) && !(least >= 0))
         return mo_call_fail(c, MO_INVALID, "lambda %g, expected 0 or above", least);
     return mo_ok(c->ctx);
+}
+
+bool mo_fit_is_hidden(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
+    if (mo_tensor_dtype(X) != MO_F32)
+        return false;
+    mo_tensor *squares = mo_sum(t, mo_square(t, mo_stop_gradient(t, X)), MO_AXIS(-1), MO_DROP_AXES);
+    return mo_item(mo_max(t, squares, MO_ALL, MO_DROP_AXES)) > 1e4 * least(t, lambda);
 }
 
 bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
@@ -215,9 +224,20 @@ const mo_op mo_op_logistic = {
     MO_SAMPLES(logistic_samples),
 };
 
+/* Converts in = X, Y and lambda to float64 if there are few rows and float32 would hide the fit. */
+static void widen(mo_tape *t, mo_tensor *in[3]) {
+    mo_context *ctx = mo_tape_context(t);
+    bool valid = mo_ok(ctx) && mo_ndim(in[0]) >= 2 && mo_numel(in[0]) > 0 && mo_numel(in[2]) > 0;
+    if (valid && mo_logistic_is_dual(t, in[0], in[2]) && mo_fit_is_hidden(t, in[0], in[2]))
+        for (int i = 0; i < 3; i++)
+            in[i] = mo_cast(t, in[i], MO_F64);
+}
+
 mo_tensor *mo_logistic(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept) {
     const fit_options o = {intercept == MO_INTERCEPT_FREE};
-    return mo_apply(t, &mo_op_logistic, (mo_tensor *[]){X, Y, lambda}, 3, &o);
+    mo_tensor *in[] = {X, Y, lambda};
+    widen(t, in);
+    return mo_cast(t, mo_apply(t, &mo_op_logistic, in, 3, &o), mo_tensor_dtype(X));
 }
 
 /* ---- folds ---- */
@@ -264,13 +284,18 @@ bool mo_apply_folds(mo_tape *t, const mo_op *op, mo_tensor *const in[3], const m
 bool mo_logistic_folds(
     mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, const mo_fold_options *options, mo_tensor *out[2]) {
     mo_context *ctx = mo_tape_context(t);
-    bool ready = ctx && mo_ok(ctx);
+    bool ready = ctx && mo_ok(ctx) && in && out;
+    mo_tensor *wide[3];
+    if (ready)
+        widen(t, memcpy(wide, in, sizeof wide));
     mo_try(ctx);
-    bool applied = mo_apply_folds(t, &mo_op_logistic_folds, in, folds, options, out);
+    bool applied = mo_apply_folds(t, &mo_op_logistic_folds, ready ? wide : in, folds, options, out);
     if (applied && ready && mo_context_status(ctx)->code == MO_NUMERICAL) {
         mo_clear_error(ctx); /* a fit did not converge: mo_logistic will say which and why */
         applied = false;
     }
     mo_tried(ctx);
+    for (int i = 0; i < 2 && applied && ready; i++)
+        out[i] = mo_cast(t, out[i], mo_tensor_dtype(in[0]));
     return applied;
 }

@@ -1,6 +1,7 @@
 /* tests/ops/test_logistic.c - logistic regression: the solution is optimal, with its derivatives, on every path of the
  * code; and rows that have no optimum are named. */
 #include "models/inside.h"
+#include "tests/drawn.h"
 #include "tests/largest_difference.h"
 #include "tests/scratch.h"
 
@@ -158,6 +159,34 @@ TEST_OF(equal_rows_are_one_row_with_both_weights, mo_context *ctx) {
 
 /* Columns of very different scale: the gradient cannot fall below the rounding of its own sum, 1e-8 of the largest
  * column. */
+/* The rows are separable or, if `twice`, each is there twice with different labels. float32 has too few digits for
+ * either where the rows are long beside lambda; the weights were then off by a third. */
+TEST_OF(fits_of_few_long_rows_are_exact_in_float32, mo_context *ctx) {
+    enum { ROWS = 30, WIDTH = 64 };
+    for (int twice = 0; twice < 2; twice++)
+        for (double size = 1; size <= 100; size *= 10)
+            for (double penalty = 1; penalty > 1e-6; penalty /= 10) {
+                HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+                mo_tensor *half = drawn(t, MO_F64, 5, 2, (int64_t[]){ROWS / 2, WIDTH}), *W[2];
+                mo_tensor *rest = twice ? half : drawn(t, MO_F64, 6, 2, (int64_t[]){ROWS / 2, WIDTH});
+                mo_tensor *X = mo_scale(t, mo_concat(t, (mo_tensor *[]){half, rest}, 2, MO_AXIS(0)), size, 0);
+                int64_t label[ROWS];
+                for (int i = 0; i < ROWS; i++)
+                    label[i] = (i + i / (ROWS / 2)) % 3;
+                mo_tensor *Y = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){ROWS}, label), 3, MO_F64);
+                for (int real = MO_F32; real <= MO_F64; real++)
+                    W[real] = mo_cast(t,
+                        mo_logistic(t, mo_cast(t, X, (mo_dtype)real), mo_cast(t, Y, (mo_dtype)real),
+                            mo_scalar(t, (mo_dtype)real, penalty), MO_INTERCEPT_FREE),
+                        MO_F64);
+                expect_ok(ctx);
+                double off = norm(t, mo_sub(t, W[MO_F32], W[MO_F64])) / norm(t, W[MO_F64]);
+                if (!(off < 1e-3))
+                    fail_msg("%s rows of size %g, lambda %g: the weights are off by %g", twice ? "equal" : "separable",
+                        size, penalty, off);
+            }
+}
+
 TEST_OF(columns_of_very_different_scale_are_no_obstacle, mo_context *ctx) {
     for (int wide = 0; wide < 2; wide++)
         for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
