@@ -1,6 +1,7 @@
 /* tests/train/test_pair_columns.c - the columns of links against dense matrices: walks in the masked graph, matches of
  * attributes; and rows diffused by PageRank against the recursion that defines them. */
 #include "tests/copies.h"
+#include "tests/planted.h"
 #include "tests/train/dense.h"
 #include "train/features/nodes/diffuse.h"
 #include "train/features/pairs/pair_columns.h"
@@ -87,6 +88,49 @@ TEST_OF(matches_are_the_best_and_the_mean_neighbours, scratch *s) {
                 fail_msg(
                     "pair %d, column %d: expected %g, found %g", i, c, want[c], (double)out[i * MO_MATCH_COLUMNS + c]);
     }
+}
+
+/* ---- bands and counts ---- */
+
+/* Without equal singular values, a band is the sum over its columns: 1, 1, 2, 4 and 8 of them. */
+TEST_OF(bands_are_parts_of_inner_products_and_counts_those_of_neighbours, scratch *s) {
+    enum { DIM = 16, BANDS = 5, LAST_HOP = 2 };
+    HELD(mo_graph) *graph = planted_graph(s->ctx, "planted", 60, 3, 0.25, 0.03, 1);
+    const mo_feature_options o = {
+        .form = MO_FEATURES_OF_EXAMPLES, .dim = DIM, .hops = LAST_HOP, .power_iterations = 2, .seed = 1};
+    int64_t n = graph->nodes, first[PAIRS], second[PAIRS], *end[2] = {first, second};
+    draw_pairs(graph, end);
+    mo_pair_reader *r = mo_pair_reader_open(graph, &o);
+    mo_pair_values x = {0};
+    assert_true(r && r->n_bands == BANDS && mo_pair_values_reserve(r, PAIRS, &x));
+    assert_int_equal(mo_pair_reader_read(r, &(mo_pair_list){graph, PAIRS, end}, &x), MO_OK);
+    HELD_MEMORY double *basis = mo_host_values(mo_arrays_find(r->basis.arrays, "basis"), MO_F64);
+    double *N = scaled_adjacency(graph, 0.5, 0.5), *A = scaled_adjacency(graph, 0, 0), *paths = product(A, A, n, n);
+    double *P = memcpy(zeros(n * DIM), basis, (size_t)(n * DIM) * sizeof *P);
+    const mo_rows *bands = &x.part[MO_PAIR_BANDS], *extras = &x.part[MO_PAIR_EXTRAS];
+    for (int k = 0; k <= LAST_HOP; k++, P = product(N, P, n, DIM)) {
+        double *unit = memcpy(zeros(n * DIM), P, (size_t)(n * DIM) * sizeof *P);
+        to_unit_length(unit, n, DIM);
+        for (int i = 0; i < PAIRS; i++) {
+            double cosine = 0;
+            for (int band = 0, j = 0; band < BANDS; band++) {
+                double sum = 0;
+                for (; j < (1 << band); j++)
+                    sum += unit[first[i] * DIM + j] * unit[second[i] * DIM + j];
+                assert_true(fabs(bands->x[(k * PAIRS + i) * BANDS + band] - sum) < 1e-5);
+                cosine += sum;
+            }
+            assert_true(fabs(extras->x[i * extras->w + 8 + k] - cosine) < 1e-5); /* 8 counts come before the cosines */
+        }
+    }
+    for (int i = 0; i < PAIRS; i++) {
+        double common = paths[first[i] * n + second[i]];
+        double all = (double)(degree(graph, first[i]) + degree(graph, second[i])) - common;
+        assert_true(fabs(extras->x[i * extras->w + 3] - log1p(common)) < 1e-5);
+        assert_true(fabs(extras->x[i * extras->w + 4] - common / fmax(all, 1)) < 1e-5);
+    }
+    mo_pair_values_release(&x);
+    mo_pair_reader_release(r);
 }
 
 /* ---- diffused rows ---- */
