@@ -39,8 +39,8 @@ mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode
 /* From now on takes, of each `stride` consecutive episodes, only first .. first + count - 1. Call it before the first
  * episode is taken. */
 void mo_prefetch_share(mo_prefetch *p, uint64_t stride, uint64_t first, uint64_t count);
-/* Fetches ahead; call it when the work of episode `number`, the last one taken, is queued. Plans the fourth taken
- * episode after that one; the three between are planned already. Raises no error. */
+/* Plans and fetches the next taken episode; call it when the work of episode `number`, the last one taken, is queued.
+ * Raises no error. */
 void mo_prefetch_ahead(mo_prefetch *p, uint64_t number);
 
 #endif

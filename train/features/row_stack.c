@@ -57,27 +57,30 @@ static bool next_run(const mo_row_stack *s, const int64_t *row, int64_t n, row_r
     return true;
 }
 
-static bool read_bytes(const mo_row_stack *s, char *out, size_t bytes, int64_t offset, char *why, size_t room) {
+static bool read_bytes(mo_context *ctx, const mo_row_stack *s, char *out, size_t bytes, int64_t offset) {
     ssize_t got = mo_read_at(s->fd, out, bytes, offset);
     if (got < 0)
-        snprintf(why, room, "'%s': cannot read its rows: %s", s->path, strerror(errno));
-    else if (got < (ssize_t)bytes)
-        snprintf(why, room, "'%s': it ends before byte %" PRId64 ", where a row is expected; was it cut short?",
+        return mo_fail(ctx, MO_IO, "'%s': cannot read its rows: %s", s->path, strerror(errno));
+    if (got < (ssize_t)bytes)
+        return mo_fail(ctx, MO_IO, "'%s': it ends before byte %" PRId64 ", where a row is expected; was it cut short?",
             s->path, offset + got);
-    return got == (ssize_t)bytes;
+    return true;
 }
 
-bool mo_fetch_rows_into(const mo_row_stack *s, const int64_t *row, int64_t n, char *out, char *why, size_t bytes) {
-    size_t w = s->width;
+void mo_announce_rows(const mo_row_stack *s, const int64_t *row, int64_t n) {
+    int64_t w = (int64_t)s->width;
     for (row_run at = {0}; !s->data && next_run(s, row, n, &at);)
-        posix_fadvise(
-            s->fd, s->offset + (at.outer * s->rows + row[at.i]) * (int64_t)w, at.n * (int64_t)w, POSIX_FADV_WILLNEED);
+        posix_fadvise(s->fd, s->offset + (at.outer * s->rows + row[at.i]) * w, at.n * w, POSIX_FADV_WILLNEED);
+}
+
+bool mo_read_rows(mo_context *ctx, const mo_row_stack *s, const int64_t *row, int64_t n, char *out) {
+    size_t w = s->width;
     for (row_run at = {0}; next_run(s, row, n, &at);) {
         char *to = out + (size_t)(at.outer * n + at.i) * w;
         int64_t from = (at.outer * s->rows + row[at.i]) * (int64_t)w;
         if (s->data)
             memcpy(to, s->data + from, (size_t)at.n * w);
-        else if (!read_bytes(s, to, (size_t)at.n * w, s->offset + from, why, bytes))
+        else if (!read_bytes(ctx, s, to, (size_t)at.n * w, s->offset + from))
             return false;
     }
     return true;
@@ -87,12 +90,10 @@ bool mo_fetch_rows_into(const mo_row_stack *s, const int64_t *row, int64_t n, ch
 static void fetch_into(mo_tensor *T, const mo_row_stack *s, const int64_t *row, int64_t n) {
     mo_context *ctx = T->ctx;
     size_t bytes = (size_t)(s->outer * n) * s->width;
-    char why[512];
     bool direct = mo_context_device(ctx) == MO_CPU;
     char *host = direct ? mo_tensor_view(T).data : mo_host_array(ctx, (int64_t)bytes, 1);
-    if (host && !mo_fetch_rows_into(s, row, n, host, why, sizeof why))
-        mo_fail(ctx, MO_IO, "%s", why);
-    else if (host && !direct)
+    mo_announce_rows(s, row, n);
+    if (host && mo_read_rows(ctx, s, row, n, host) && !direct)
         mo_tensor_write(T, host, bytes);
     if (!direct)
         free(host);

@@ -19,9 +19,11 @@ typedef struct mo_row_stack {
 bool mo_rows_resident(const mo_context *ctx, const mo_tensor *X);
 /* The slices along an axis of X, a contiguous tensor of the CPU, as rows; the axes before it are `outer`. */
 mo_row_stack mo_row_stack_of(const mo_tensor *X, int axis);
-/* out [outer, n, width] = the listed rows of each outer slice. Needs no context: any thread can call it. Returns false
- * on failure, with one line in `why`. */
-bool mo_fetch_rows_into(const mo_row_stack *s, const int64_t *row, int64_t n, char *out, char *why, size_t bytes);
+/* Tells the system which rows of a file will be read soon, all before the first one, so that the disk can queue them.
+ */
+void mo_announce_rows(const mo_row_stack *s, const int64_t *row, int64_t n);
+/* out [outer, n, width] = the listed rows of each outer slice, in host memory. Returns false after raising. */
+bool mo_read_rows(mo_context *ctx, const mo_row_stack *s, const int64_t *row, int64_t n, char *out);
 
 /* The listed rows of X [.., E, w] as a tensor [.., n, w] of the tape; waits until they are read. */
 mo_tensor *mo_fetch_rows(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n);

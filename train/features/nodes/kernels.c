@@ -76,14 +76,12 @@ static void bring_to_unit_length(float *x, int64_t w) {
 
 static bool fill_hops(const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
     mo_context *ctx = k->graph->ctx;
-    char why[512];
     float *second = mo_host_array(ctx, n * maker->w, sizeof *second);
     bool done = second;
-    for (int b = 0; b < MO_BLOCKS && done; b++) {
-        done = mo_fetch_rows_into(&k->hop[b], node, n, (char *)(b ? second : out), why, sizeof why);
-        if (!done)
-            mo_fail(ctx, MO_IO, "kernels: %s", why);
-    }
+    for (int b = 0; b < MO_BLOCKS; b++)
+        mo_announce_rows(&k->hop[b], node, n);
+    for (int b = 0; b < MO_BLOCKS && done; b++)
+        done = mo_read_rows(ctx, &k->hop[b], node, n, (char *)(b ? second : out));
     for (int64_t i = 0; i < n && done; i++) {
         for (int64_t j = 0; j < maker->w; j++)
             out[i * maker->w + j] += second[i * maker->w + j];
