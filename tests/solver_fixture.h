@@ -1,5 +1,5 @@
-/* tests/solver_fixture.h - a tape and the tensors theta = (A, c), A [items, m, m] and c [items, m], that define a system
- * of equations A x = c or A x + x^3 = c for each item. */
+/* tests/solver_fixture.h - a tape and the tensors theta = (A, c), A [items, m, m] and c [items, m], that define a
+ * system of equations A x = c or A x + x^3 = c for each item. */
 #ifndef SOLVER_FIXTURE_H
 #define SOLVER_FIXTURE_H
 

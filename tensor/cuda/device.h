@@ -37,7 +37,7 @@ enum overrule { BY_RULE, ALWAYS, NEVER };
 struct cuda_state {
     seam *s;
     overrule libraries;
-    void *scratch;  /* device memory for kernels */
+    void *scratch; /* device memory for kernels */
     size_t scratch_bytes;
     void *staging; /* page-locked memory, through which copies from and to the host pass */
     size_t staging_bytes, staging_used;
