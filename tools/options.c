@@ -18,16 +18,19 @@ static bool is_option(const option *row) {
     return row->kind != OPTION_GROUP;
 }
 
+void split_choices(const option *row, choice_list *list) {
+    char *rest = list->text;
+    snprintf(list->text, sizeof list->text, "%s", row->choices);
+    for (list->n = 0; rest && list->n < MOST_CHOICES;)
+        list->word[list->n++] = strsep(&rest, "|");
+}
+
 static void take_choice(const option *row, int *field, const char *text, const struct argp_state *state) {
-    enum { MOST = 16 };
-    char choices[256], name[48], *rest = choices;
-    const char *choice[MOST];
-    int n = 0;
-    snprintf(choices, sizeof choices, "%s", row->choices);
+    char name[48];
+    choice_list list;
+    split_choices(row, &list);
     snprintf(name, sizeof name, "--%s", row->name);
-    while (rest && n < MOST)
-        choice[n++] = strsep(&rest, "|");
-    *field = (int)row->low + parse_choice(state, name, text, choice, n);
+    *field = (int)row->low + parse_choice(state, name, text, list.word, list.n);
 }
 
 static void take_value(const option *row, void *options, const char *text, const struct argp_state *state) {

@@ -41,6 +41,15 @@ typedef struct option_row {
     void (*take)(void *field, const char *text, const struct argp_state *state);
 } option;
 
+/* The words that an option of kind OPTION_CHOICE or OPTION_WORD takes; pointers into `text`, so it is not copied. */
+enum { MOST_CHOICES = 16 };
+typedef struct choice_list {
+    char text[256];
+    const char *word[MOST_CHOICES];
+    int n;
+} choice_list;
+void split_choices(const option *row, choice_list *list);
+
 /* Which options a command line gave: given[i] for row i of the table. Zero-initialise. */
 enum { MOST_OPTIONS = 64 };
 typedef struct given_options {

@@ -227,7 +227,8 @@ const mo_op mo_op_logistic = {
 /* Converts in = X, Y and lambda to float64 if there are few rows and float32 would hide the fit. */
 static void widen(mo_tape *t, mo_tensor *in[3]) {
     mo_context *ctx = mo_tape_context(t);
-    bool valid = mo_ok(ctx) && mo_ndim(in[0]) >= 2 && mo_numel(in[0]) > 0 && mo_numel(in[2]) > 0;
+    bool valid = mo_ok(ctx) && mo_tensor_dtype(in[0]) == MO_F32 && mo_ndim(in[0]) >= 2 && mo_numel(in[0]) > 0 &&
+                 mo_numel(in[2]) > 0;
     if (valid && mo_logistic_is_dual(t, in[0], in[2]) && mo_fit_is_hidden(t, in[0], in[2]))
         for (int i = 0; i < 3; i++)
             in[i] = mo_cast(t, in[i], MO_F64);

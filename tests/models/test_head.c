@@ -3,6 +3,7 @@
 #include "tensor/storage.h"
 #include "tests/drawn.h"
 #include "tests/largest_difference.h"
+#include "tests/rows_outside.h"
 
 /* Applies the head to n_s = n_q = 4, d = 3, C = 2, and expects an error with this message. */
 static void assert_refused(mo_context *ctx, const mo_head *head, int64_t n_q, const char *message) {
@@ -141,12 +142,6 @@ TEST_OF(prototypes_give_the_values_worked_by_hand, mo_context *ctx) {
     assert_int_equal(
         mo_tensor_read(mo_head_apply(t, &mo_head_prototype_euclidean, Zs, Ys, Zq, NULL), x, sizeof x), MO_OK);
     assert_true(fabs(x[0] + 1) < 1e-12 && fabs(x[1] + 5) < 1e-12);
-}
-
-/* Returns the rows of X [n, columns] outside first .. last - 1. */
-static mo_tensor *rows_outside(mo_tape *t, mo_tensor *X, int64_t first, int64_t last) {
-    mo_tensor *parts[] = {mo_slice(t, X, MO_AXIS(0), 0, first), mo_slice(t, X, MO_AXIS(0), last, mo_dim(X, 0))};
-    return mo_concat(t, parts, 2, MO_AXIS(0));
 }
 
 /* Returns logits without their mean over classes, as held-out logits are defined up to a constant per row. */

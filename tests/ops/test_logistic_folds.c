@@ -1,6 +1,7 @@
 /* tests/ops/test_logistic_folds.c - fits without each fold, computed together, equal fits computed one by one. */
 #include "models/inside.h"
 #include "tests/largest_difference.h"
+#include "tests/rows_outside.h"
 #include "tests/scratch.h"
 
 enum { BATCH = 3, N = 44, D = 60, NARROW = 35, REPEATED = 36, C = 5, FOLDS = 3, HELD = 41 };
@@ -35,12 +36,6 @@ static mo_tensor *readout(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_intercept i
     return mo_matmul(t, intercept == MO_INTERCEPT_FREE ? mo_append_ones(t, X) : X, W);
 }
 
-static mo_tensor *outside(mo_tape *t, mo_tensor *X, int f) {
-    mo_tensor *above = mo_slice(t, X, MO_AXIS(1), 0, f ? stop[f - 1] : 0),
-              *below = mo_slice(t, X, MO_AXIS(1), stop[f], N);
-    return mo_concat(t, (mo_tensor *[]){above, below}, 2, MO_AXIS(1));
-}
-
 /* Returns the largest distance of the op's logits from those of mo_logistic, fold by fold; *size receives the largest
  * logit. */
 static double distance(mo_tape *t, mo_tensor *const in[3], mo_intercept intercept, mo_tensor *out[2], double *size) {
@@ -48,9 +43,11 @@ static double distance(mo_tape *t, mo_tensor *const in[3], mo_intercept intercep
     double worst = largest_difference(readout(t, in[0], mo_cast(t, out[0], MO_F64), intercept), F);
     *size = mo_item(mo_max(t, mo_abs(t, F), MO_ALL, MO_DROP_AXES));
     for (int f = 0; f < FOLDS; f++) {
-        mo_tensor *W = mo_logistic(t, outside(t, in[0], f), outside(t, in[1], f), in[2], intercept);
-        mo_tensor *rows = mo_slice(t, in[0], MO_AXIS(1), f ? stop[f - 1] : 0, stop[f]);
-        mo_tensor *held = mo_slice(t, mo_cast(t, out[1], MO_F64), MO_AXIS(1), f ? stop[f - 1] : 0, stop[f]);
+        int64_t first = f ? stop[f - 1] : 0;
+        mo_tensor *X = rows_outside(t, in[0], first, stop[f]), *Y = rows_outside(t, in[1], first, stop[f]);
+        mo_tensor *W = mo_logistic(t, X, Y, in[2], intercept);
+        mo_tensor *rows = mo_slice(t, in[0], MO_AXIS(1), first, stop[f]);
+        mo_tensor *held = mo_slice(t, mo_cast(t, out[1], MO_F64), MO_AXIS(1), first, stop[f]);
         worst = fmax(worst, largest_difference(mo_contiguous(t, held), readout(t, rows, W, intercept)));
     }
     return worst;

@@ -2,6 +2,7 @@
  * one. */
 #include "models/inside.h"
 #include "tests/largest_difference.h"
+#include "tests/rows_outside.h"
 #include "tests/scratch.h"
 
 enum { BATCH = 3, N = 30, D = 40, C = 4, FOLDS = 3 };
@@ -50,12 +51,6 @@ static bool apply_folds(mo_tape *t, mo_tensor *const in[3], mo_tensor *out[2]) {
     return mo_svm_folds(t, (mo_tensor *[]){K, in[1], in[2]}, &folds, out);
 }
 
-static mo_tensor *outside(mo_tape *t, mo_tensor *X, int f) {
-    mo_tensor *above = mo_slice(t, X, MO_AXIS(1), 0, f ? stop[f - 1] : 0),
-              *below = mo_slice(t, X, MO_AXIS(1), stop[f], N);
-    return mo_concat(t, (mo_tensor *[]){above, below}, 2, MO_AXIS(1));
-}
-
 /* Returns the largest distance of the logits of the fits together from the head's, fit by fold; *size receives the
  * largest logit. */
 static double distance(mo_tape *t, mo_tensor *const in[3], mo_tensor *all, mo_tensor *held, double *size) {
@@ -65,7 +60,8 @@ static double distance(mo_tape *t, mo_tensor *const in[3], mo_tensor *all, mo_te
     for (int f = 0; f < FOLDS; f++) {
         int64_t first = f ? stop[f - 1] : 0;
         mo_tensor *rows = mo_slice(t, in[0], MO_AXIS(1), first, stop[f]);
-        mo_tensor *one = mo_head_apply(t, &mo_head_svm, outside(t, in[0], f), outside(t, in[1], f), rows, &lambda);
+        mo_tensor *X = rows_outside(t, in[0], first, stop[f]), *Y = rows_outside(t, in[1], first, stop[f]);
+        mo_tensor *one = mo_head_apply(t, &mo_head_svm, X, Y, rows, &lambda);
         mo_tensor *mine = mo_slice(t, mo_cast(t, held, MO_F64), MO_AXIS(1), first, stop[f]);
         worst = fmax(worst, largest_difference(mo_contiguous(t, mine), one));
     }

@@ -251,18 +251,23 @@ static void print_differences(const figure_table *t, const char *features, const
 /* Prints how a table's head differs from the head of its subject's first table, in the column `trained` or, if there is
  * none, in the last column of the first list. Prints nothing below the first table. */
 static void print_heads(const figure_table *t, const results *list, int first, const char *trained) {
-    int found = 0, column = find_column(t, trained) < 0 ? t->own - 1 : find_column(t, trained);
+    int found = 0, column = find_column(t, trained);
+    if (column < 0)
+        column = t->own - 1;
     while (!same_subject(&list->items[first], t->subject))
         first++;
     const char *head = t->subject->block, *other = list->items[first].block, *features = t->column[column].features;
     for (int row = 0; row < arrlen(t->rows) && strcmp(head, other) != 0; row++) {
         const result *x = t->rows[row].cell[column],
                      *y = find_result(list, t->subject, t->rows[row].k, features, other);
-        if (!x || !y || !subtract_results(x, y).paired)
+        difference d = {0};
+        if (x && y)
+            d = subtract_results(x, y);
+        if (!d.paired)
             continue;
         if (!found)
             printf("%s head - %s head, %s, paired:", head, other, title_of(features));
-        print_difference(found++, t->rows[row].k, subtract_results(x, y));
+        print_difference(found++, t->rows[row].k, d);
     }
     if (found)
         putchar('\n');

@@ -44,16 +44,10 @@ static const char *key_of(const option *row, char key[64]) {
 
 /* ---- writing ---- */
 
-static json_t *chosen_word(const option *row, int choice) {
-    const char *word = row->choices;
-    for (; choice > 0; choice--)
-        word = strchr(word, '|') + 1;
-    return json_stringn(word, strcspn(word, "|"));
-}
-
 static json_t *setting_of(const recipe *r, const option *row) {
     const void *field = (const char *)r + row->field;
     const int64_t *whole = field;
+    choice_list list;
     switch (row->kind) {
     case OPTION_INT:
         return json_integer(*(const int *)field);
@@ -62,7 +56,8 @@ static json_t *setting_of(const recipe *r, const option *row) {
     case OPTION_RANGE:
         return json_pack("[I, I]", (json_int_t)whole[0], (json_int_t)whole[1]);
     case OPTION_CHOICE:
-        return chosen_word(row, *(const int *)field);
+        split_choices(row, &list);
+        return json_string(list.word[*(const int *)field - (int)row->low]);
     default:
         return json_real(*(const double *)field);
     }
@@ -107,16 +102,11 @@ char *recipe_text(const recipe *r) {
 
 /* ---- reading ---- */
 
-/* Returns the index of a word among choices separated by |; -1 if it is missing. */
-static int find_word(const char *word, const char *choices) {
-    for (int i = 0; word; i++) {
-        size_t n = strcspn(choices, "|");
-        if (strlen(word) == n && !strncmp(word, choices, n))
+/* Returns the index of a name in a table; -1 if it is missing. */
+static int find_name(const char *name, const char *const *table, int n) {
+    for (int i = 0; name && i < n; i++)
+        if (!strcmp(name, table[i]))
             return i;
-        if (!choices[n])
-            break;
-        choices += n + 1;
-    }
     return -1;
 }
 
@@ -127,6 +117,8 @@ static bool read_setting(recipe *r, const option *row, json_t *value) {
             high = row->high ? (int64_t)row->high : INT32_MAX;
     double real = json_number_value(value);
     json_int_t range[2];
+    choice_list list;
+    int choice;
     switch (row->kind) {
     case OPTION_INT:
         *(int *)field = (int)whole;
@@ -140,8 +132,10 @@ static bool read_setting(recipe *r, const option *row, json_t *value) {
         memcpy(field, (int64_t[]){range[0], range[1]}, 2 * sizeof(int64_t));
         return 1 <= range[0] && range[0] <= range[1] && range[1] <= INT32_MAX;
     case OPTION_CHOICE:
-        *(int *)field = find_word(json_string_value(value), row->choices);
-        return *(int *)field >= 0;
+        split_choices(row, &list);
+        choice = find_name(json_string_value(value), list.word, list.n);
+        *(int *)field = (int)row->low + choice;
+        return choice >= 0;
     case OPTION_POSITIVE:
         *(double *)field = real;
         return json_is_number(value) && real > 0;
@@ -211,7 +205,7 @@ static bool read_recipe(recipe *r, json_t *o, json_error_t *error) {
     json_t *pool;
     if (json_unpack_ex(o, error, 0, "{s:s, s:o}", "recipe", &name, "pool", &pool))
         return false;
-    int number = find_word(name, RECIPES);
+    int number = find_name(name, recipe_names, N_RECIPES);
     if (number < 0 || !json_array_size(pool)) {
         snprintf(error->text, sizeof error->text, "recipe or pool is unknown");
         return false;
@@ -227,7 +221,7 @@ static bool read_math(json_t *run, mo_math *math, json_error_t *error) {
     const char *name = math_names[MO_MATH_FP32];
     if (json_unpack_ex(run, error, 0, "{s?s}", "math", &name))
         return false;
-    int number = find_word(name, "fp32|tf32|bf16");
+    int number = find_name(name, math_names, 3);
     *math = (mo_math)number;
     if (number < 0)
         snprintf(error->text, sizeof error->text, "math is \"%.40s\", expected fp32, tf32 or bf16", name);
