@@ -95,7 +95,8 @@ typedef struct seam_grid {
     size_t shared_bytes;
 } seam_grid;
 
-size_t seam_most_shared(const seam *s); /* bytes of shared memory that a block can have */
+size_t seam_most_shared(
+    const seam *s); /* bytes of shared memory that a block can have, a kernel's own arrays included */
 /* Launches a kernel for mo_launch; `kernel` is the host address of a __global__ function. */
 void seam_launch(seam *s, const void *kernel, const seam_grid *grid, void **arguments);
 

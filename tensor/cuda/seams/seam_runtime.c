@@ -282,22 +282,30 @@ void seam_graph_release(seam_graph *g) {
     free(g);
 }
 
-/* SHARED_UNASKED: bytes of shared memory that a kernel may use without asking. SHARED_OWN: room for a kernel's own
- * arrays. */
-enum { SHARED_UNASKED = 48 << 10, SHARED_OWN = 1 << 10 };
+enum { SHARED_UNASKED = 48 << 10 }; /* bytes of shared memory that every block has */
 
 size_t seam_most_shared(const seam *s) {
     int bytes = 0;
     if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, s->device) == cudaSuccess && bytes > 0)
-        return (size_t)bytes - SHARED_OWN;
+        return (size_t)bytes;
     cudaGetLastError();
-    return SHARED_UNASKED - SHARED_OWN;
+    return SHARED_UNASKED;
+}
+
+/* Raises the kernel's bound of dynamic shared memory where `bytes` are more. The bound starts at SHARED_UNASKED less
+ * the arrays that the kernel declares. */
+static void allow_shared(seam *s, const void *kernel, size_t bytes) {
+    struct cudaFuncAttributes has;
+    cudaError_t found = cudaFuncGetAttributes(&has, kernel);
+    if (found == cudaSuccess && bytes > (size_t)has.maxDynamicSharedSizeBytes)
+        found = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    seam_note(s, found);
 }
 
 void seam_launch(seam *s, const void *kernel, const seam_grid *g, void **arguments) {
     dim3 blocks = {g->blocks[0], g->blocks[1], g->blocks[2]}, threads = {g->threads[0], g->threads[1], g->threads[2]};
-    if (g->shared_bytes > SHARED_UNASKED - SHARED_OWN)
-        seam_note(s, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)g->shared_bytes));
+    if (g->shared_bytes)
+        allow_shared(s, kernel, g->shared_bytes);
     seam_note(s, cudaLaunchKernel(kernel, blocks, threads, arguments, g->shared_bytes, s->stream));
 }
 

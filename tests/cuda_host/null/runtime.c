@@ -89,16 +89,26 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
     return cudaSuccess;
 }
 
+/* Every kernel declares arrays of OWN_SHARED bytes, for which its dynamic memory leaves room. */
+enum { OWN_SHARED = 10 << 10, SHARED = 48 << 10, MOST_SHARED = 227 << 10 };
+
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
-    *value = attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 227 << 10
+    *value = attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? MOST_SHARED
              : attribute == cudaDevAttrMultiProcessorCount        ? 132
                                                                   : 0;
     return cudaSuccess;
 }
 
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *has, const void *kernel) {
+    *has = (struct cudaFuncAttributes){.sharedSizeBytes = OWN_SHARED};
+    has->maxDynamicSharedSizeBytes =
+        vendor.shared_kernel == kernel && kernel ? vendor.shared_bytes : SHARED - OWN_SHARED;
+    return cudaSuccess;
+}
+
 cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value) {
     vendor.shared_kernel = kernel;
-    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value > 227 << 10)
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value > MOST_SHARED - OWN_SHARED)
         return said(cudaErrorInvalidValue);
     vendor.shared_bytes = value;
     return cudaSuccess;
@@ -253,9 +263,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
 
 cudaError_t cudaLaunchKernel(
     const void *kernel, dim3 blocks, dim3 threads, void **arguments, size_t shared_bytes, cudaStream_t stream) {
-    bool asked =
-        shared_bytes <= 48 << 10 || (vendor.shared_kernel == kernel && shared_bytes <= (size_t)vendor.shared_bytes);
-    if (blocks.x == 0 || threads.x * threads.y * threads.z > 1024 || !asked)
+    struct cudaFuncAttributes has;
+    cudaFuncGetAttributes(&has, kernel);
+    if (blocks.x == 0 || threads.x * threads.y * threads.z > 1024 ||
+        shared_bytes > (size_t)has.maxDynamicSharedSizeBytes)
         return said(cudaErrorInvalidValue);
     int name = (int)strcspn(vendor_kernel, ",");
     return queued(vendor_work("cudaLaunchKernel", "kernel %.*s %u x %u", name, vendor_kernel,

@@ -67,6 +67,17 @@ TEST(a_failure_before_the_capture_outlives_it) {
     assert_null(graph);
 }
 
+/* Up to 48 KiB less its own arrays a kernel has unasked: an H100 refused 44 KiB beside 9 KiB. */
+TEST(a_kernel_gets_all_shared_memory_that_it_has_room_for) {
+    static const int kernel, other;
+    for (size_t kib = 1; kib <= 217; kib++) {
+        seam_launch(s, kib % 8 ? &kernel : (const void *)&other, &(seam_grid){{1, 1, 1}, {32, 1, 1}, kib << 10}, NULL);
+        assert_null(seam_failure(s));
+    }
+    seam_launch(s, &kernel, &(seam_grid){{1, 1, 1}, {32, 1, 1}, 218 << 10}, NULL);
+    assert_string_equal(seam_failure(s), "invalid argument");
+}
+
 TEST(a_trim_empties_the_pool) {
     size_t fresh, full, left;
     seam_memory(s, &fresh, &left);
