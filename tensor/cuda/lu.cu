@@ -14,8 +14,8 @@ static __global__ void narrow_kernel(int64_t n, const int64_t *wide, int32_t *pi
 }
 
 /* info = -2 if the pivots show that the matrix is singular to working precision: the ratio of the largest to the
- * smallest pivot is a lower bound of the condition of U (cpu/lu.c estimates the condition of A). A warp for each
- * matrix. */
+ * smallest pivot is a lower bound of the condition of U (cpu/lu.c estimates the condition of A). A pivot of NaN, which
+ * the library reports as 0, is -2 too. A warp for each matrix. */
 template <typename real> static __global__ void pivots_kernel(int64_t batch, int64_t n, const real *LU, int32_t *info) {
     const real epsilon = sizeof(real) == 4 ? (real)FLT_EPSILON : (real)DBL_EPSILON;
     for (int64_t b = blockIdx.x; b < batch; b += gridDim.x) {
@@ -30,7 +30,8 @@ template <typename real> static __global__ void pivots_kernel(int64_t batch, int
             largest = high > largest || high != high ? high : largest;
             smallest = low < smallest ? low : smallest;
         }
-        if (lane_of() == 0 && info[b] == 0 && !(smallest > epsilon * largest))
+        bool singular = info[b] == 0 && !(smallest > epsilon * largest);
+        if (lane_of() == 0 && (singular || largest != largest))
             info[b] = -2;
     }
 }

@@ -20,17 +20,17 @@ template <typename real> int pivot_row(const real *column, int from, int n) {
     return row;
 }
 
-/* Factors P A = L U in place, column-major; pivots count from 1; info is as in LAPACK. */
+/* Factors P A = L U in place, column-major; pivots count from 1; info is the number of the first pivot that is 0. */
 template <typename real> void factor_lu(int n, real *A, int lda, std::int32_t *pivot, std::int32_t *info) {
     *info = 0;
     for (int k = 0; k < n; k++) {
         real *own = A + (std::int64_t)k * lda;
         int row = pivot_row(own, k, n);
         pivot[k] = row + 1;
-        if (own[row] == 0) {
+        if (!(std::fabs(own[row]) > 0)) /* cuSOLVER counts NaN as 0; LAPACK does not */
             *info = *info ? *info : k + 1;
+        if (own[row] == 0)
             continue;
-        }
         for (int j = 0; j < n && row != k; j++)
             std::swap(A[(std::int64_t)j * lda + row], A[(std::int64_t)j * lda + k]);
         for (int i = k + 1; i < n; i++)
