@@ -1,21 +1,21 @@
 /* tensor/cuda/reduce.cu - sums, maxima and sums of squares over any axes, in an order that depends on the shape alone.
  *
- * The reduced elements of each result are cut into pieces. Each piece is summed in double, by a warp if the reduced
- * axes are contiguous in memory, or by one thread if neighbouring results are. If there are several pieces, a warp adds
- * them. */
+ * The reduced elements of each result are cut into pieces. A team sums each piece in double: one thread if neighbouring
+ * results are contiguous in memory; a warp if the reduced axes are; a block if there are few results. If there are
+ * several pieces, a warp adds them. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/loop_nest.h"
 
-/* Elements of a piece: 16 rounds of 8 loads in a thread, or in each lane of a warp. With shorter pieces, more sums
- * would need a second launch, which joins the pieces. */
-constexpr int64_t thread_piece = 128, warp_piece = 4096;
+/* Elements of a piece per thread of its team: 16 rounds of 8 loads. With shorter pieces, more sums would need a second
+ * launch, which joins the pieces. */
+constexpr int64_t thread_piece = 128;
 
 struct reduction {
     int64_t kind;         /* mo_reduction */
     cuda_nest<2> kept;    /* x and y */
     cuda_nest<2> reduced; /* strides of x; the strides of y are 0 */
     int64_t pieces;
-    int64_t rows; /* 1: a warp sums each piece; 0: a thread does */
+    int64_t team; /* threads that sum a piece: 1, 32 or block_threads */
 };
 
 __device__ static double start_value(int64_t kind) {
@@ -57,22 +57,39 @@ __device__ static double piece_value(const reduction &p, const real *x, int64_t 
     return value;
 }
 
-/* With `rows`, item i is piece i % pieces of result i / pieces; otherwise piece i / results of result i % results. */
+/* The value of the whole team in its first thread. */
+__device__ static double join_team(const reduction &p, double value) {
+    __shared__ double of_warp[block_threads / 32];
+    if (p.team == 1)
+        return value;
+    value = join_warp(p.kind, value);
+    if (p.team == 32)
+        return value;
+    __syncthreads();
+    if (lane_of() == 0)
+        of_warp[threadIdx.x / 32] = value;
+    __syncthreads();
+    for (unsigned w = 1; threadIdx.x == 0 && w < block_threads / 32; w++)
+        value = join(p.kind, value, of_warp[w]);
+    return value;
+}
+
+/* If a thread sums a piece, item i is piece i / results of result i % results; otherwise piece i % pieces of result
+ * i / pieces. */
 template <typename real> static __global__ void reduce_kernel(reduction p, const real *x, real *y, double *partial) {
-    int64_t items = p.kept.total * p.pieces, lane = p.rows ? lane_of() : 0;
-    int64_t step = p.rows ? warp_step() : item_step();
-    for (int64_t i = p.rows ? first_warp() : first_item(); i < items; i += step) {
-        int64_t k = p.rows ? i / p.pieces : i % p.kept.total, piece = p.rows ? i % p.pieces : i / p.kept.total;
+    unsigned team = (unsigned)p.team, own = threadIdx.x % team, teams = block_threads / team;
+    int64_t items = p.kept.total * p.pieces;
+    for (int64_t i = (int64_t)blockIdx.x * teams + threadIdx.x / team; i < items; i += (int64_t)gridDim.x * teams) {
+        bool single = team == 1;
+        int64_t k = single ? i % p.kept.total : i / p.pieces, piece = single ? i / p.kept.total : i % p.pieces;
         int64_t at[2], first = p.reduced.total * piece / p.pieces, last = p.reduced.total * (piece + 1) / p.pieces;
         loop_nest_seek(p.kept, k, at);
-        int64_t apart = p.rows ? 32 : 1;
-        double value = p.reduced.ndim <= 1 ? piece_value<true>(p, x + at[0], first + lane, last, apart)
-                                           : piece_value<false>(p, x + at[0], first + lane, last, apart);
-        if (p.rows)
-            value = join_warp(p.kind, value);
-        if (lane == 0 && p.pieces > 1)
+        double value = p.reduced.ndim <= 1 ? piece_value<true>(p, x + at[0], first + own, last, team)
+                                           : piece_value<false>(p, x + at[0], first + own, last, team);
+        value = join_team(p, value);
+        if (own == 0 && p.pieces > 1)
             partial[k * p.pieces + piece] = value;
-        else if (lane == 0)
+        else if (own == 0)
             y[at[1]] = (real)value;
     }
 }
@@ -107,12 +124,21 @@ static int64_t innermost(const cuda_nest<2> &N) {
     return N.ndim ? std::abs(N.stride[0][N.ndim - 1]) : INT64_MAX;
 }
 
+/* How many threads sum a piece. A block takes rows too long for a round of a warp's loads where warps would leave most
+ * of the device idle, and columns so few that their strides cost less than one thread's rounds. */
+static int64_t team_of(const reduction &p) {
+    bool rows = innermost(p.reduced) <= innermost(p.kept);
+    bool few_rows = rows && p.reduced.total > 256 && p.kept.total < 1024;
+    bool few_columns = !rows && p.reduced.total >= 64 && p.reduced.total <= 4096 && p.kept.total <= 32;
+    return few_rows || few_columns ? block_threads : rows && p.reduced.total >= 32 ? 32 : 1;
+}
+
 template <typename real> void reduce_cuda(mo_context *ctx, mo_reduction kind, const mo_view *x, const mo_view *y) {
-    reduction p = {kind, axes_of(x, y, true), axes_of(x, y, false), 1, false};
+    reduction p = {kind, axes_of(x, y, true), axes_of(x, y, false), 1, 1};
     if (p.kept.total == 0)
         return;
-    p.rows = p.reduced.total >= 32 && innermost(p.reduced) <= innermost(p.kept);
-    p.pieces = most(1, ceil_div(p.reduced.total, p.rows ? warp_piece : thread_piece));
+    p.team = team_of(p);
+    p.pieces = most(1, ceil_div(p.reduced.total, p.team * thread_piece));
     double *partial = nullptr;
     int64_t items = p.kept.total * p.pieces;
     if (p.pieces > 1) {
@@ -121,7 +147,7 @@ template <typename real> void reduce_cuda(mo_context *ctx, mo_reduction kind, co
             return;
     }
     real *out = static_cast<real *>(y->data);
-    mo_launch(reduce_kernel<real>, blocks_for(p.rows ? 32 * items : items), dim3(block_threads), 0, seam_of(ctx), p,
+    mo_launch(reduce_kernel<real>, blocks_for(p.team * items), dim3(block_threads), 0, seam_of(ctx), p,
         static_cast<const real *>(x->data), out, partial);
     if (p.pieces > 1)
         mo_launch(join_kernel<real>, blocks_for(32 * p.kept.total), dim3(block_threads), 0, seam_of(ctx), p,
