@@ -152,13 +152,15 @@ void getrs_cuda(mo_context *ctx, bool transposed, const mo_view *LU, const mo_vi
     int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1], batch = matrix_count(B);
     if (batch * n * m == 0)
         return;
-    size_t addresses = (size_t)(3 * batch) * sizeof(void *);
-    void **scratch = static_cast<void **>(cuda_scratch(ctx, addresses + (size_t)(batch * n * m) * sizeof(real)));
+    size_t triangles = triangles_bytes<real>(B), addresses = (size_t)batch * sizeof(void *);
+    char *scratch =
+        static_cast<char *>(cuda_scratch(ctx, triangles + addresses + (size_t)(batch * n * m) * sizeof(real)));
     if (!scratch)
         return;
-    const int32_t *const *pivots = reinterpret_cast<const int32_t *const *>(scratch + 2 * batch);
-    real *copy = reinterpret_cast<real *>(scratch + 3 * batch);
-    find_pivots(ctx, pivot, B, scratch + 2 * batch);
+    void **address = reinterpret_cast<void **>(scratch + triangles);
+    const int32_t *const *pivots = reinterpret_cast<const int32_t *const *>(address);
+    real *copy = reinterpret_cast<real *>(scratch + triangles + addresses);
+    find_pivots(ctx, pivot, B, address);
     if (transposed)
         exchange_rows(ctx, false, B, pivots, copy);
     solve_triangles<real>(ctx, !transposed, transposed, transposed, LU, B, scratch);

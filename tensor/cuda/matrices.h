@@ -22,10 +22,12 @@ inline int64_t matrix_count(const mo_view *A) {
  * T may be broadcast (stride 0). */
 void matrix_addresses(mo_context *ctx, const mo_view *B, const mo_view *T, size_t element, void **address);
 
-/* B := op(T)^-1 B for triangles T, row-major, B [.., n, m] contiguous. scratch holds 2 * batch addresses. */
+/* B := op(T)^-1 B for triangles T, row-major, B [.., n, m] contiguous and not empty. scratch: triangles_bytes(B) bytes,
+ * aligned for a pack. */
 template <typename real>
 void solve_triangles(
-    mo_context *ctx, bool lower, bool transposed, bool unit, const mo_view *T, const mo_view *B, void **scratch);
+    mo_context *ctx, bool lower, bool transposed, bool unit, const mo_view *T, const mo_view *B, void *scratch);
+template <typename real> size_t triangles_bytes(const mo_view *B);
 
 /* info[b] = -1 where matrix b of A has a value that is not finite; the rest of info does not change. */
 template <typename real> void find_not_finite(mo_context *ctx, const mo_view *A, int32_t *info);

@@ -60,8 +60,10 @@ static void solve_once(mo_tape *t, bool definite, mo_dtype real, int64_t batch, 
 
 TEST_OF(solves_leave_no_residual, mo_tape *t) {
     const int64_t orders[] = {31, 32, 33, 130, 257, 300}, definite[] = {1, 2, 15, 16, 17, 33, 64, 65, 131, 210};
-    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         solve_once(t, false, MO_F64, 2, orders[i], COLUMNS);
+        solve_once(t, false, i % 2 ? MO_F64 : MO_F32, 1, orders[i], i % 3 ? 19 : 1);
+    }
     for (size_t i = 0; i < sizeof definite / sizeof *definite; i++) {
         solve_once(t, true, MO_F64, i % 2 ? BATCH : 1, definite[i], i % 3 ? COLUMNS : 19);
         solve_once(t, true, MO_F32, i % 2 ? 1 : BATCH, definite[i], i % 3 ? 19 : 1);
