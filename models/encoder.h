@@ -30,7 +30,8 @@ typedef struct mo_episode {
     int64_t classes;
     int n_rows;
     mo_named rows[MO_MAX_ROWS];
-    mo_tensor *support[2], *query[2];       /* int64 [n_s], [n_q]; lp: both ends; else [1] is NULL */
+    mo_tensor *support[2], *query[2];       /* int64 [n_s], [n_q]; lp: both ends; else [1] is NULL. All NULL: the first
+                                             * n_s nodes or graphs are the support, the others the queries */
     mo_tensor *support_label, *query_label; /* int64, 0 .. classes-1 */
     mo_tensor *support_weight; /* int64 [n_s]: an example's first row has the number of its copies, its other
                                 * rows 0. NULL: no copies */

@@ -52,7 +52,7 @@ void mo_episode_examples(
     *Zs = *Zq = mo_null_tensor(ctx);
     if (!mo_ok(ctx))
         return;
-    if (!of_examples) {
+    if (!of_examples && e->support[0]) {
         *Zs = examples_of(t, Z, e->support);
         *Zq = examples_of(t, Z, e->query);
         return;

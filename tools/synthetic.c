@@ -63,7 +63,7 @@ static mo_tensor *make_segment(mo_context *ctx, const synthetic *s, int64_t *buf
 
 mo_episode synthetic_episode(mo_context *ctx, const synthetic *s, int dim) {
     int64_t ns = s->classes * s->k, nq = s->classes * s->q, rows = synthetic_rows(s);
-    int64_t n = s->task == MO_TASK_GC ? ns + nq : rows, *buffer = malloc((size_t)(n + 1) * sizeof *buffer);
+    int64_t n = s->task == MO_TASK_LP ? rows : ns + nq, *buffer = malloc((size_t)(n + 1) * sizeof *buffer);
     mo_episode e = {.task = s->task, .classes = s->classes, .n_rows = 1};
     if (!buffer) {
         mo_fail(ctx, MO_MEMORY, "synthetic episode: out of memory");
@@ -79,7 +79,7 @@ mo_episode synthetic_episode(mo_context *ctx, const synthetic *s, int dim) {
     mo_random r = mo_random_at(0, MO_PURPOSE_BENCH, 1);
     mo_random_shuffle(&r, buffer, n);
     int64_t *next = buffer;
-    for (int end = 0; end < (s->task == MO_TASK_LP ? 2 : 1); end++) {
+    for (int end = 0; end < 2 && s->task == MO_TASK_LP; end++) { /* else the support's rows come first */
         e.support[end] = take_indices(ctx, &next, ns);
         e.query[end] = take_indices(ctx, &next, nq);
     }

@@ -6,7 +6,7 @@
 #include "tests/scratch.h"
 #include "tests/worst_of.h"
 
-enum { ROWS = 300, COLUMNS = 700, WIDTH = 600, LINES = 6, LENGTH = 5001, VERY_WIDE = 1 << 17 };
+enum { ROWS = 300, COLUMNS = 700, WIDTH = 600, NARROW = 48, LINES = 6, LENGTH = 5001, VERY_WIDE = 1 << 17 };
 
 static const fixtures around_all = {need_cuda, NULL};
 
@@ -131,7 +131,7 @@ TEST(wide_rows_are_the_librarys_and_narrow_ones_ours) {
     mo_device_libraries(MO_CUDA, text, sizeof text);
     bool there = !strstr(text, "no cuDNN") && !strstr(text, "without cuDNN");
     for (int i = 0; i < 2; i++) {
-        int n = i ? VERY_WIDE : WIDTH;
+        int n = i ? VERY_WIDE : NARROW;
         softmax_row("rule", n, by_rule);
         softmax_row("always", n, library);
         softmax_row("never", n, own);

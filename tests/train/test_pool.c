@@ -73,7 +73,7 @@ TEST_OF(family_and_shots_are_independent, scratch *s) {
         mo_tape_reset(t);
         mo_pool_draw(pool, t, number, MO_FAMILY_DRAWN, &plans, &e, NULL);
         drawn[e.task]++;
-        low[e.task] += mo_numel(e.support[0]) / e.classes == plans.k_min;
+        low[e.task] += mo_numel(e.support_label) / e.classes == plans.k_min;
     }
     assert_true(mo_ok(s->ctx));
     for (int task = 0; task < MO_TASKS; task++) { /* a third, within four standard deviations */

@@ -107,18 +107,24 @@ void *mo_tape_scratch(mo_tape *t, int64_t count, size_t element) {
 
 /* ---- lists ---- */
 
-/* Lists the plan's distinct examples. */
+/* Lists the plan's distinct examples: in its order where all are distinct, so that the first rows are the support and
+ * the others the queries. */
 static bool list_examples(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_row_list *r) {
-    int64_t ends = plan->task == MO_TASK_LP ? 2 : 1, n = 0;
-    int64_t *id = r->example = episode_scratch(ctx, host, ends * (plan->n_support + plan->n_query), sizeof *id);
-    for (int side = 0; side < ends && id; side++) {
+    int64_t ends = plan->task == MO_TASK_LP ? 2 : 1, n = 0, most = ends * (plan->n_support + plan->n_query);
+    int64_t *id = episode_scratch(ctx, host, most, sizeof *id), *sorted = episode_scratch(ctx, host, most, sizeof *id);
+    if (!id || !sorted)
+        return false;
+    for (int side = 0; side < ends; side++) {
         memcpy(id + n, plan->support[side], (size_t)plan->n_support * sizeof *id);
         n += plan->n_support;
         memcpy(id + n, plan->query[side], (size_t)plan->n_query * sizeof *id);
         n += plan->n_query;
     }
-    r->examples = id ? mo_sort_distinct(id, n) : 0;
-    return id != NULL;
+    memcpy(sorted, id, (size_t)n * sizeof *id);
+    r->examples = mo_sort_distinct(sorted, n);
+    r->in_order = ends == 1 && r->examples == n;
+    r->example = r->in_order ? id : sorted;
+    return true;
 }
 
 /* Lists all nodes of the graphs, one graph after another, and the first row of each graph. */
@@ -251,7 +257,7 @@ static void put_nodes(mo_tape *t, const mo_plan *plan, const mo_row_list *r, con
     if (r->segment)
         e->segment = mo_from(t, MO_I64, 1, (int64_t[]){r->examples + 1}, r->segment);
     e->rows[0] = hop_rows(t, r, fetched);
-    for (int side = 0; side < (plan->task == MO_TASK_LP ? 2 : 1); side++) {
+    for (int side = 0; !r->in_order && side < (plan->task == MO_TASK_LP ? 2 : 1); side++) {
         e->support[side] = example_positions(t, r, plan->support[side], plan->n_support);
         e->query[side] = example_positions(t, r, plan->query[side], plan->n_query);
     }

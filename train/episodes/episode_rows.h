@@ -13,7 +13,8 @@ enum { MO_MOST_PIECES = 8 /* the most arrays from which an episode reads rows */
 typedef struct mo_row_list {
     const mo_source *source;
     int64_t n, *row;            /* nodes or examples, in the order of the episode's rows */
-    int64_t examples, *example; /* for rows of nodes: the distinct examples of the plan, in rising order */
+    int64_t examples, *example; /* for rows of nodes: the distinct examples of the plan, in rising order, or */
+    bool in_order;              /* in the plan's: the support, then the queries */
     int64_t *segment;           /* for sets of graphs: [examples + 1], the first row of each graph */
 } mo_row_list;
 
