@@ -1,9 +1,10 @@
 /* tensor/arena.h - device memory of one tape: a free list over a few big slabs (library internal).
  *
  * Freed chunks merge with their neighbours, so that backward can reuse the memory of consumed values. Bookkeeping lives
- * in host memory (the slabs can be on a device). Slabs grow geometrically; a reset replaces them by one slab of the
- * summed size, so that the same shapes, computed again after the reset, ask the system for no memory. Under
- * AddressSanitizer, bytes of host memory that belong to no storage are poisoned. */
+ * in host memory (the slabs can be on a device). A large tensor that finds no room gets a slab of its own size; slabs
+ * for small ones grow with the tape. A reset replaces them by one slab of the summed size, so that the same shapes,
+ * computed again after the reset, ask the system for no memory. Under AddressSanitizer, bytes of host memory that
+ * belong to no storage are poisoned. */
 #ifndef MO_ARENA_H
 #define MO_ARENA_H
 

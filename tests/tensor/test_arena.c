@@ -68,6 +68,19 @@ TEST_OF(freed_memory_is_used_again_within_a_round, mo_context *ctx) {
     mo_arena_release(arena);
 }
 
+TEST_OF(large_tensors_take_their_own_size, mo_context *ctx) {
+    enum { LARGE_BLOCKS = 5, BYTES = 40 << 20 };
+    mo_arena *arena = mo_arena_create(ctx);
+    int64_t base = mo_context_counters(ctx).bytes_live;
+    mo_storage *S[LARGE_BLOCKS];
+    for (int i = 0; i < LARGE_BLOCKS; i++)
+        S[i] = mo_arena_storage(arena, BYTES);
+    assert_true(mo_context_counters(ctx).bytes_live - base < (int64_t)LARGE_BLOCKS * BYTES + (1 << 20));
+    for (int i = 0; i < LARGE_BLOCKS; i++)
+        mo_storage_release(S[i]);
+    mo_arena_release(arena);
+}
+
 TEST_OF(a_request_without_end_is_an_error, mo_context *ctx) {
     mo_arena *arena = mo_arena_create(ctx);
     assert_null(mo_arena_storage(arena, SIZE_MAX - 5));
