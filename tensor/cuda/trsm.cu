@@ -10,14 +10,15 @@
  * A warp computes the product with each tile; its 32 loads are in flight at once, those of the next step during this
  * one. The warps' sums are added in their order, so a column of X depends on neither m nor the other columns.
  *
- * The library solves batches, and matrices whose columns have no room in shared memory. An H100 took 62 us for order
- * 513 with 64 columns under the profiler, of which 18 for the first launch, when lanes inverted row by row; the
- * library's 18 kernels took 200, as they walk the diagonal on few multiprocessors. To the library the row-major B is
- * B^T and T is T^T: X^T = B^T op(T)^-T, a triangle on the right of B^T. */
+ * The library solves batches and large matrices. For order 513 with 64 columns an H100 took 62 us under the profiler,
+ * of which 18 for the first launch, when lanes inverted row by row; the library's 18 kernels took 200, as they walk the
+ * diagonal on few multiprocessors. To the library the row-major B is B^T and T is T^T: X^T = B^T op(T)^-T, a triangle
+ * on the right of B^T. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
 constexpr int side = 32, warps = 16, tile = side * side; /* a tile's side and entries; warps of a block */
+constexpr int64_t most_rows = 1024, most_columns = 1024; /* larger systems fill the device by the library's products */
 
 /* Columns of B in a block: two packs. */
 template <typename real> constexpr int columns = 2 * pack<real>::width;
@@ -117,7 +118,7 @@ __device__ static void copy_columns(const right_hand_sides<real> &b, int64_t row
 }
 
 template <typename real>
-static __global__ void __launch_bounds__(32 * warps) substitute_kernel(right_hand_sides<real> b) {
+static __global__ void __launch_bounds__(32 * warps, 1) substitute_kernel(right_hand_sides<real> b) {
     constexpr int strip = side * columns<real>, threads = 32 * warps; /* strip: entries of a tile row of X */
     int64_t rows = (b.n + side - 1) / side;
     int warp = (int)threadIdx.x / 32, lane = lane_of(), e = (int)threadIdx.x, column = e / side;
@@ -175,7 +176,7 @@ void solve_triangles(
     mo_context *ctx, bool lower, bool transposed, bool unit, const mo_view *T, const mo_view *B, void *scratch) {
     int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1], batch = matrix_count(B);
     bool room = shared_bytes<real>(n) <= (int64_t)seam_most_shared(seam_of(ctx));
-    if (batch == 1 && room && !library_first(ctx, false)) {
+    if (batch == 1 && room && !library_first(ctx, n > most_rows || m > most_columns)) {
         triangle<real> t = {n, lower == transposed, transposed, unit, static_cast<const real *>(T->data)};
         right_hand_sides<real> b = {n, m, t.backward, static_cast<real *>(scratch), static_cast<real *>(B->data)};
         int64_t tiles = tile_number(ceil_div(n, side), 0);
