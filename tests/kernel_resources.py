@@ -16,12 +16,12 @@ import sys
 
 # Kernels that read their rows in order and do little else, by the first of their mangled parameters: the least numbers of
 # 16-byte loads and stores.
-STREAMS = {"operand_kernel of copyings": (1, 1), "norm_kernel of norm_parameters": (1, 0), "map1_kernel of cuda_nest": (1, 1),
+STREAMS = {"operand_kernel of copyings": (1, 1), "norm_kernel of gradients": (1, 0), "adamw_kernel of ": (4, 3), "map1_kernel of cuda_nest": (1, 1),
            "map2_kernel of cuda_nest": (2, 1), "where_kernel of cuda_nest": (2, 1), "move_kernel of cuda_nest": (1, 1),
            "fill_kernel of cuda_nest": (0, 1), "attend_kernel of attended": (1, 1), "attend_adjoint_kernel of attended_bar": (1, 1)}
 # The bytes of local memory that kernels may have for arrays indexed by a variable, which cannot be in registers. Any
 # more is a spill.
-LOCAL = {"fill_kernel": 128, "address_kernel": 128, "random_kernel": 64}
+LOCAL = {"fill_kernel": 128, "address_kernel": 128, "random_kernel": 64, "map1_kernel": 40}  # the last: sine and cosine of large numbers
 PLACES = ("/usr/local/cuda/bin/cuobjdump", "/opt/cuda/bin/cuobjdump")
 USAGE = re.compile(r"Function (\S+):\s*REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)")
 LOAD, STORE = re.compile(r"\bLDG\.E\.128\b"), re.compile(r"\bSTG\.E\.128\b")
@@ -73,7 +73,7 @@ def read_name(text):
 
 
 def plain_name(mangled):
-    """("norm_kernel", "double", "norm_parameters") of _Z11norm_kernelIdEv15norm_parametersIT_EPd: the name, the
+    """("norm_kernel", "double", "gradients") of _Z11norm_kernelIdEv9gradientsIT_EPd: the name, the
     template's type, and the first parameter if that is a struct."""
     name, rest = read_name(re.sub(r"^_ZL?(N\d+\D\w*?E)?", "", mangled))
     template = re.match(r"I([dfjmth])\w*?Ev", rest)
