@@ -16,7 +16,6 @@ typedef enum mo_mode { MO_RECORD = 0, MO_EVAL } mo_mode;
 
 /* ---- tape ---- */
 
-/* Makes a tape in the context. Returns NULL when out of memory or if the context is NULL. */
 MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode);
 /* Frees every tensor, node and gradient made on the tape; keeps its memory for the next use. Never clears an error.
  * Until the reset after this one (in a context with .debug, for good), reading a freed tensor or passing it to an op
@@ -38,7 +37,7 @@ MO_API void mo_tape_set_anomaly(mo_tape *t, bool on);
 /* Draws the recorded graph as a file for graphviz (dot -Tsvg): shapes, the elements of small values, sections,
  * gradients, and which values backward has freed. Before mo_backward, while the graph still holds its values, the file
  * shows the gradients of the newest scalar with respect to every value; afterwards, the gradients of the leaves. The
- * tape does not change. Works in the error state too, and keeps the error. Returns the status. */
+ * tape does not change. Works in the error state too, and keeps the error. */
 MO_API mo_code mo_tape_dot(mo_tape *t, const char *path);
 /* These four make tensors of the tape: uninitialised, a scalar, filled with value, copied from row-major host memory.
  * The tensors have no gradient; to differentiate with respect to one, make it a leaf by mo_require_grad. */
@@ -48,8 +47,7 @@ MO_API mo_tensor *mo_full(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *s
 MO_API mo_tensor *mo_from(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
 /* Returns a view of X that is a constant: no gradient flows through it. */
 MO_API mo_tensor *mo_stop_gradient(mo_tape *t, mo_tensor *X);
-/* Keeps the value of a tape's tensor readable after backward; without it, backward releases the values it has consumed.
- * Returns X. */
+/* Keeps a tape's tensor readable after backward, which otherwise releases the values it has consumed. Returns X. */
 MO_API mo_tensor *mo_keep(mo_tensor *X);
 
 /* A position on the tape and the tape's mode there, so that a loop can free what each iteration made. Scopes nest. */
@@ -63,14 +61,12 @@ typedef struct mo_scope {
 
 MO_API mo_scope mo_scope_open(mo_tape *t);
 /* Frees every tensor and node made on the tape since the scope was opened, except the n tensors in keep, which become
- * constants. The mode is restored. A scope can be closed many times: a loop that keeps its state uses constant
- * memory. */
+ * constants. The mode is restored. A scope can be closed many times: a loop then uses constant memory. */
 MO_API void mo_scope_close(mo_tape *t, const mo_scope *scope, mo_tensor *const *keep, int n);
 
 /* ---- leaves ---- */
 
-/* Returns a named, zeroed leaf that needs a gradient; it outlives tapes and owns its gradient buffer. Release with
- * mo_tensor_release. */
+/* Returns a named, zeroed leaf that needs a gradient and outlives tapes. Release with mo_tensor_release. */
 MO_API mo_tensor *mo_parameter(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape);
 MO_API const char *mo_tensor_name(const mo_tensor *X); /* "" if it has none */
 /* Declares that a leaf (a tensor of no tape) or a fresh constant of a tape needs a gradient. Returns X. */
@@ -82,19 +78,18 @@ MO_API void mo_zero_grad(mo_tensor *leaf);
 /* ---- gradients ---- */
 
 typedef enum mo_grad_flags {
-    MO_CREATE_GRAPH = 1, /* record the ops of backward, so that the gradients can be differentiated; implies
-                          * MO_RETAIN */
+    MO_CREATE_GRAPH = 1, /* record the ops of backward, to differentiate the gradients; implies MO_RETAIN */
     MO_RETAIN = 2,       /* keep saved tensors: backward can run again over the same nodes */
     MO_ALLOW_UNUSED = 4  /* zeros instead of an error if no output depends on a tensor that needs a gradient */
 } mo_grad_flags;
 
 /* Adds the gradient of the scalar loss to every leaf that needs one. Saved tensors, gradients and intermediate values
- * are released as soon as they are consumed (except those marked by mo_keep). Returns the status. */
+ * are released as soon as they are consumed (except those marked by mo_keep). */
 MO_API mo_code mo_backward(mo_tape *t, mo_tensor *loss);
 /* grads[j] = sum_i <gs[i], d ys[i] / d xs[j]>: tensors of the tape, zero if no path leads from xs[j] to a y. gs may be
  * NULL (all ones) or hold NULLs; flags: mo_grad_flags. If no y depends on anything that needs a gradient (the ys are
  * data, or gradients taken without MO_CREATE_GRAPH), mo_grad raises MO_INVALID unless MO_ALLOW_UNUSED is given. The
- * vjps of nodes that do not depend on xs do not run. Returns the status. */
+ * vjps of nodes that do not depend on xs do not run. */
 MO_API mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs,
     mo_tensor **grads, int nx, unsigned flags);
 /* mo_grad for the common case: the gradients of one scalar loss with respect to n tensors, with gs NULL and flags 0. */
@@ -104,17 +99,15 @@ MO_API mo_code mo_gradients(mo_tape *t, mo_tensor *loss, mo_tensor *const *xs, m
  * the direction vs; vs[j] has the shape and dtype of xs[j]. The tangents are tensors of the tape, zero if no path leads
  * from xs to ys[i]. Two reverse sweeps compute them, the second over the first, so every op works; the recorded graph
  * does not change. flags: MO_CREATE_GRAPH, so that the tangents can be differentiated; MO_ALLOW_UNUSED as in mo_grad,
- * and to allow xs that need no gradient. If the ys are gradients taken with MO_CREATE_GRAPH, the result is the product
- * with the Hessian. Returns the status. */
+ * and to allow xs that need no gradient. If the ys are recorded gradients, this is the product with the Hessian. */
 MO_API mo_code mo_jvp(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, mo_tensor *const *vs, int nx,
     mo_tensor **tangents, unsigned flags);
 
 /* ---- checker: derivatives against central differences in float64 ---- */
 
 typedef struct mo_check_result {
-    int samples; /* samples compared */
-    double
-        error; /* the relative error that exceeds its tolerance most or comes closest to it; infinite after a failure */
+    int samples;  /* samples compared */
+    double error; /* relative; the one that exceeds its tolerance most, or comes nearest; infinite after a failure */
     bool pass;
     char worst[256]; /* sample, input and values at the largest error, or the reason of a failure */
 } mo_check_result;

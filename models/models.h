@@ -51,8 +51,7 @@ typedef struct mo_encoder_rows {
 } mo_encoder_rows;
 
 typedef struct mo_model mo_model;
-/* Makes a model of a copy of the encoder and a head. The encoder's first values are drawn from the seed. Returns NULL
- * on failure. */
+/* Makes a model of a copy of the encoder and a head. The encoder's first values are drawn from the seed. */
 MO_API mo_model *mo_encoder_create(mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows,
     const mo_readout_options *readout, uint64_t seed);
 /* Replaces the model's readout by a head and returns the model; on failure, releases the model and returns NULL.
@@ -92,8 +91,7 @@ typedef struct mo_mochi_options {
 
 /* Makes MOCHI. Its parameters are "encoder.*" under the published names, drawn from U(+-1/sqrt(fan_in)) by the seed,
  * "log_temp", and "head.*", the tensors that the head learns. options NULL: mo_mochi_defaults, that is d 512, l 3, ReLU
- * after hop layers, 3 output layers, temperature on the logits, smoothing 0.1, ridge, lambda 10. Returns NULL on
- * failure. */
+ * after hop layers, 3 output layers, temperature on the logits, smoothing 0.1, ridge, lambda 10. */
 MO_API mo_mochi_options mo_mochi_defaults(void);
 MO_API mo_model *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options *options, uint64_t seed);
 

@@ -7,8 +7,7 @@
 
 #include "autograd/autograd.h"
 
-/* Registers every op of this folder that the context does not have yet; mo_context_create registers none. Returns the
- * status. */
+/* Registers every op of this folder that the context does not have yet; mo_context_create registers none. */
 MO_API mo_code mo_register_ops(mo_context *ctx);
 
 /* A set of axes: axis i is 0 .. 5, or -1 .. -6 from the end (bits 26 .. 31). An op along one axis raises an error if
@@ -148,8 +147,7 @@ MO_API mo_tensor *mo_one_hot(mo_tape *t, mo_tensor *labels, int64_t classes, mo_
 MO_API mo_tensor *mo_cast(mo_tape *t, mo_tensor *X, mo_dtype dtype); /* gradient between real types */
 
 /* ---- gather.c, take_along.c, segment.c, spmm.c ---- */
-MO_API mo_tensor *mo_gather_rows(
-    mo_tape *t, mo_tensor *X, mo_tensor *index); /* X [n, ..], real or int64, index int64 [m] -> [m, ..] */
+MO_API mo_tensor *mo_gather_rows(mo_tape *t, mo_tensor *X, mo_tensor *index); /* X real or int64 [n, ..] -> [m, ..] */
 MO_API mo_tensor *mo_scatter_add_rows(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t n); /* the adjoint */
 MO_API mo_tensor *mo_take_along(mo_tape *t, mo_tensor *X, mo_tensor *index); /* [.., m], int64 [.., k] -> [.., k] */
 MO_API mo_tensor *mo_put_along(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t m); /* the adjoint */
@@ -254,8 +252,7 @@ typedef struct mo_solver_options {
 /* Every solver takes a start x0 [.., item ..] and returns x with F(x, theta) = 0, differentiable in theta any number of
  * times: by the implicit function theorem, without recorded iterations; or, if unrolled, through the iterations, with
  * the results of line searches held fixed. mo_newton_krylov: any F, by Newton steps with backtracking, whose systems
- * are factored or, beyond implicit.dense_limit, solved by conjugate gradients or GMRES. If F(x) = A(theta) x -
- * b(theta), one step is enough. */
+ * are factored or, beyond implicit.dense_limit, solved by conjugate gradients or GMRES; one step if F is linear. */
 MO_API mo_tensor *mo_newton_krylov(
     mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
 /* The minimiser of a smooth f(x, theta) -> [..], one value per item. mo_lbfgs: over all x; mo_projected_gradient: over

@@ -6,9 +6,9 @@
  *
  * A failed call returns an inert value: the null tensor of its context, or NULL for an object of any other kind. Every
  * function accepts inert values, and contexts with an error: it then does nothing (releases and mo_tape_reset still
- * free), keeps the context's first error, and returns that error's code, the null tensor, NULL, NaN, 0 or false.
- * Without any context a code is MO_INVALID and the null tensor is NULL. In a context without an error, an unexpected
- * NULL raises MO_INVALID. */
+ * free), keeps the context's first error, and returns that error's code, the null tensor, NULL, NaN, 0 or false. A code
+ * that is returned is the context's status; without any context it is MO_INVALID, and the null tensor is NULL. In a
+ * context without an error, an unexpected NULL raises MO_INVALID. */
 #ifndef MO_TENSOR_H
 #define MO_TENSOR_H
 
@@ -25,8 +25,7 @@ typedef struct mo_context mo_context;
 typedef struct mo_tensor mo_tensor;
 typedef struct mo_csr mo_csr;
 
-/* ---- status: the first error of a context stays until it is cleared; while it stands, all calls but releases do
- * nothing ---- */
+/* ---- status: the first error of a context stays until it is cleared ---- */
 
 typedef enum mo_code {
     MO_OK = 0,
@@ -100,7 +99,7 @@ MO_API mo_context *mo_context_create(const mo_context_options *options);
  * frees nothing and returns MO_STATE; the status then says how many objects live and names the newest tensors. */
 MO_API mo_code mo_context_release(mo_context *ctx);
 /* Gives back memory that the context keeps beside its tensors and tapes: unused blocks of the device, scratch of
- * kernels and libraries, page-locked memory. Waits for queued work; captures must be made again. Returns the status. */
+ * kernels and libraries, page-locked memory. Waits for queued work; captures must be made again. */
 MO_API mo_code mo_context_trim(mo_context *ctx);
 /* Returns whether contexts of that device can be made here. Writes the device's name, or the reason why not, as one
  * line; for MO_CPU the line also says if BLAS must be called from one thread at a time. */
@@ -111,8 +110,7 @@ MO_API bool mo_device_describe(mo_device device, char *text, size_t bytes);
 /* The library computes in float32 and float64; the other types are stored, and converted by mo_cast. */
 typedef enum mo_dtype { MO_F32 = 0, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16, MO_BF16, MO_DTYPES } mo_dtype;
 
-/* A tensor as kernels see it: plain memory of the context's device. stride counts elements; a stride of 0
- * broadcasts. */
+/* A tensor as kernels see it: plain memory of the context's device. stride counts elements; 0 broadcasts. */
 typedef struct mo_view {
     void *data;
     mo_dtype dtype;
@@ -125,19 +123,17 @@ typedef struct mo_view {
 typedef enum mo_triangle { MO_LOWER = 0, MO_LOWER_TRANSPOSED, MO_UPPER, MO_UPPER_TRANSPOSED } mo_triangle;
 
 /* Makes a tensor that owns its zeroed storage and outlives tapes. shape may be NULL if ndim is 0 (a scalar).
- * mo_tensor_create_from copies row-major host memory of that dtype. Release with mo_tensor_release. Returns the null
- * tensor on failure. */
+ * mo_tensor_create_from copies row-major host memory of that dtype. Release with mo_tensor_release. */
 MO_API mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
 MO_API mo_tensor *mo_tensor_create_from(
     mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
 /* Makes a tensor on the caller's memory, without a copy: memory of the context's device, aligned to its dtype, strides
  * of 0 or more. `done` (may be NULL) is called with `state` once the tensor and every window onto it are gone; never if
- * this call fails. Release with mo_tensor_release. Returns the null tensor on failure. */
+ * this call fails. Release with mo_tensor_release. */
 typedef void (*mo_done)(void *state);
 MO_API mo_tensor *mo_tensor_wrap(mo_context *ctx, const mo_view *memory, mo_done done, void *state);
 /* Makes a tensor of ctx with the shape, dtype and values of T, row-major, that owns its storage and outlives tapes. T
- * may be of another context, even on another device: its values then pass through host memory. Errors are raised in
- * ctx. Returns the null tensor on failure. */
+ * may be of another context or device: its values then pass through host memory. Errors are raised in ctx. */
 MO_API mo_tensor *mo_tensor_clone(mo_context *ctx, const mo_tensor *T);
 /* Releases a tensor that mo_tensor_create, mo_tensor_create_from, mo_tensor_clone, mo_tensor_wrap, mo_parameter or a
  * loader made. NULL and the null tensor are ignored. If nodes of a tape may still point to the tensor, its header
@@ -154,7 +150,7 @@ MO_API int64_t mo_numel(const mo_tensor *T);
  * freed the value. Outside debug mode, a tape only recognises tensors that its last reset freed. */
 MO_API mo_view mo_tensor_view(const mo_tensor *T);
 /* Copies a tensor of any strides to row-major host memory of mo_numel elements of its dtype, or from such memory.
- * mo_tensor_write and mo_tensor_fill count as in-place changes. All return the status. */
+ * mo_tensor_write and mo_tensor_fill count as in-place changes. */
 MO_API mo_code mo_tensor_read(const mo_tensor *T, void *host, size_t bytes);
 MO_API mo_code mo_tensor_write(mo_tensor *T, const void *host, size_t bytes);
 MO_API mo_code mo_tensor_fill(mo_tensor *T, double value);
@@ -168,8 +164,7 @@ MO_API double mo_item(const mo_tensor *T);
 /* ---- sparse matrix: int64 row pointers, int32 columns ---- */
 
 /* Makes a CSR matrix [rows, columns] from host arrays, which are copied and checked: row pointers start at 0, never
- * fall, end at nnz; columns lie in range. values may be NULL (all ones) and have dtype float32 or float64. Returns NULL
- * on failure. */
+ * fall, end at nnz; columns lie in range. values may be NULL (all ones) and have dtype float32 or float64. */
 MO_API mo_csr *mo_csr_create(mo_context *ctx, int64_t rows, int64_t columns, const int64_t *row_pointer,
     const int32_t *column, mo_dtype dtype, const void *values);
 MO_API void mo_csr_release(mo_csr *A);
@@ -184,8 +179,7 @@ typedef struct mo_random {
     uint64_t index;   /* advances by one per draw */
 } mo_random;
 
-/* Purposes keep sequences apart. MO_PURPOSE_INIT: initial values of parameters; from MO_PURPOSE_OWN on: the caller's
- * own. */
+/* Purposes keep sequences apart. INIT: initial values of parameters; from OWN on: the caller's own. */
 enum { MO_PURPOSE_INIT = 1, MO_PURPOSE_OWN = 1000 };
 MO_API mo_random mo_random_at(uint64_t seed, uint32_t purpose, uint64_t stream);
 MO_API double mo_random_uniform(mo_random *r);           /* [0, 1), 53 bits */

@@ -3,6 +3,7 @@
 #include "tensor/storage.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Checks that a host buffer has T's size, and makes *view a row-major view of the buffer with T's shape. Returns false

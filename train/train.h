@@ -12,8 +12,7 @@ typedef struct mo_graph mo_graph;
 /* Reads a data set by name (from train/data, then from $MOCHI_DATA or, if that is not set, from mochi/ in the user's
  * data folder) or by path: .npz, .gml, an adjacency-list .txt(.gz), a SNAP edge list .txt(.gz), a TU folder, a folder
  * of interaction lists (train.txt, test.txt), a folder of features.npy and edges.txt. Raises if a graph in the current
- * folder has the same name: write ./NAME to open that one. Returns NULL on failure; the status names file, line,
- * expected and found. */
+ * folder has the same name: write ./NAME to open that one. A failure names file, line, expected and found. */
 MO_API mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path);
 /* Makes an undirected graph from n_edges directed edges, u[i] to v[i], in host arrays; self-loops and duplicates are
  * dropped and counted. Raises if an end is outside 0..nodes-1. The graph has no features and no labels. */
@@ -26,13 +25,11 @@ MO_API void mo_graph_release(mo_graph *graph);
 typedef struct mo_pool mo_pool;
 typedef struct mo_source mo_source; /* a graph of a pool for one task (train/inside.h) */
 
-/* Opens graphs by mo_graph_open's names, each for every task it supports; "cora:nc" and "cora:nc+lp" restrict the
- * tasks, "cora:nc+lp@0.1" also sets the share of held-out links (default 0.2). n may be 0. Computes features by the
- * model's settings, without a cache. Returns NULL on failure. */
+/* Opens graphs by mo_graph_open's names, each for every task it supports; "cora:nc+lp" restricts the tasks, and
+ * "cora:nc+lp@0.1" sets the share of held-out links too (default 0.2). n may be 0. Features are not cached. */
 MO_API mo_pool *mo_pool_for(mo_context *ctx, mo_model *model, const char *const *names, int n);
 /* Adds a graph; the pool owns it from then on, even on failure. tasks: bits 1 << task; 0: every task it supports.
- * Graphs with equal content are kept once; raises if the pool has the graph for one of these tasks already. Returns the
- * status. */
+ * Graphs with equal content are kept once; raises if the pool has the graph for one of these tasks already. */
 MO_API mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks);
 MO_API void mo_pool_release(mo_pool *pool);
 MO_API int mo_pool_size(const mo_pool *pool);
@@ -65,14 +62,12 @@ typedef struct mo_sgd_options {
 } mo_sgd_options;
 
 typedef struct mo_optimizer mo_optimizer;
-/* mo_sgd_create and mo_adamw_create return NULL on failure. */
 MO_API mo_optimizer *mo_sgd_create(mo_context *ctx, mo_tensor *const *parameters, int n, const mo_sgd_options *options);
 MO_API mo_optimizer *mo_adamw_create(
     mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options);
 MO_API void mo_optimizer_release(mo_optimizer *o);
-/* Takes one step at the rate lr with the gradients grads[i] (tensors of any tape); norm (may be NULL): receives the
- * gradient norm before clipping. Returns the status. A norm that is not finite raises MO_NUMERICAL and changes
- * nothing. */
+/* Takes one step at the rate lr with the gradients grads[i], of any tape; norm (may be NULL): their norm before
+ * clipping. A norm that is not finite raises MO_NUMERICAL and changes nothing. */
 MO_API mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm);
 /* Cosine from lr to lr_min: lr_min + (lr - lr_min) (1 + cos(pi step / steps)) / 2, step = 0 .. steps - 1. */
 MO_API double mo_cosine(double lr, double lr_min, int64_t step, int64_t steps);
@@ -102,18 +97,17 @@ typedef struct mo_step_report {
 
 typedef struct mo_trainer mo_trainer;
 /* Makes a trainer; the model and the pool are borrowed. The first step makes the folder options->out, which must be
- * empty or absent unless the run is resumed. Returns NULL on failure. */
+ * empty or absent unless the run is resumed. */
 MO_API mo_trainer *mo_trainer_create(mo_model *model, mo_pool *pool, const mo_trainer_options *options);
 MO_API void mo_trainer_release(mo_trainer *trainer);
 /* Continues from out/checkpoint.safetensors (weights, moments, step), whose settings must be equal to this run's,
- * except for what other_rate allows. Returns the status. */
+ * except for what other_rate allows. */
 MO_API mo_code mo_trainer_resume(mo_trainer *trainer);
 /* Takes all remaining steps. Each draws episodes, adds up their gradients along a fixed binary tree, clips, updates by
  * AdamW and writes a log line. report (may be NULL) returns false to stop early, after which a checkpoint is written. A
- * step that fails numerically changes nothing and, on the CPU, writes a checkpoint of the state before it. Returns the
- * status. */
+ * step that fails numerically changes nothing and, on the CPU, writes a checkpoint of the state before it. */
 MO_API mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report *r, void *state), void *state);
-/* Writes out/weights.safetensors with metadata: model, features, best hops. Returns the status. */
+/* Writes out/weights.safetensors with metadata: model, features, best hops. */
 MO_API mo_code mo_trainer_finish(mo_trainer *trainer);
 /* Returns a float32 model with the weights of a file (written by mo_trainer_finish, or a converted released file) or
  * with embedded weights ("best"); NULL on failure. */
@@ -176,24 +170,20 @@ typedef struct mo_few_shot_estimate {
 
 typedef struct mo_few_shot mo_few_shot;
 /* Computes features and embeddings of a graph's nodes (MO_TASK_NC) or of the graphs of a set (MO_TASK_GC); the graph is
- * borrowed, and may be NULL if the options have rows (MO_TASK_NC). Returns NULL on failure. */
+ * borrowed, and may be NULL if the options have rows (MO_TASK_NC). */
 MO_API mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options);
 MO_API void mo_few_shot_release(mo_few_shot *f);
-/* Fits the readout on n examples with labels 0 .. classes - 1, each class present; a later call replaces the fit.
- * Returns the status. */
+/* Fits the readout on n examples with labels 0 .. classes - 1, each class present; a later call replaces the fit. */
 MO_API mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n);
 MO_API mo_few_shot_estimate mo_few_shot_expect(const mo_few_shot *f);
-/* softmax(logits / temperature) of n examples: [n, classes], row-major. Equal bits at any thread count. Returns the
- * status. */
+/* softmax(logits / temperature) of n examples: [n, classes], row-major. Equal bits at any thread count. */
 MO_API mo_code mo_few_shot_probabilities(mo_few_shot *f, const int64_t *id, int64_t n, double *probabilities);
 /* Chooses n examples to label next, most useful first, beside the n_known labelled ones: those that most reduce the
- * mean posterior variance of a ridge readout over all examples (V-optimal design, Fedorov 1972). Needs no fit. Returns
- * the status. */
+ * mean posterior variance of a ridge readout over all examples (V-optimal design, Fedorov 1972). Needs no fit. */
 MO_API mo_code mo_few_shot_suggest(mo_few_shot *f, const int64_t *known, int64_t n_known, int64_t n, int64_t *id);
 /* Scores n pairs of nodes (u[i], v[i]) that are not linked; the higher the score, the more likely a link is missing
- * there. A score is the readout's logit of "link" minus its logit of "no link". The readout is fitted on at most 512 of
- * the graph's own links, which are held out, and on no more non-edges than links. Apart from rounding, a score does not
- * depend on the other pairs. Returns the status. */
+ * there. A score is the logit of "link" minus that of "no link", by a readout fitted on at most 512 of the graph's own
+ * links, which are held out, and on no more non-edges; apart from rounding, it does not depend on the other pairs. */
 MO_API mo_code mo_few_shot_links(
     mo_graph *graph, const mo_few_shot_options *options, const int64_t *u, const int64_t *v, int64_t n, double *score);
 
