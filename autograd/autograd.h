@@ -16,7 +16,7 @@ typedef enum mo_mode { MO_RECORD = 0, MO_EVAL } mo_mode;
 
 /* ---- tape ---- */
 
-MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode);
+MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode); /* to be released before the context */
 /* Frees every tensor, node and gradient made on the tape; keeps its memory for the next use. Never clears an error.
  * Until the reset after this one (in a context with .debug, for good), reading a freed tensor or passing it to an op
  * raises MO_STATE. */

@@ -147,7 +147,8 @@ MO_API mo_tensor *mo_one_hot(mo_tape *t, mo_tensor *labels, int64_t classes, mo_
 MO_API mo_tensor *mo_cast(mo_tape *t, mo_tensor *X, mo_dtype dtype); /* gradient between real types */
 
 /* ---- gather.c, take_along.c, segment.c, spmm.c ---- */
-MO_API mo_tensor *mo_gather_rows(mo_tape *t, mo_tensor *X, mo_tensor *index); /* X real or int64 [n, ..] -> [m, ..] */
+/* The rows of X [n, ..], real or int64, that index, int64 [m], names -> [m, ..] */
+MO_API mo_tensor *mo_gather_rows(mo_tape *t, mo_tensor *X, mo_tensor *index);
 MO_API mo_tensor *mo_scatter_add_rows(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t n); /* the adjoint */
 MO_API mo_tensor *mo_take_along(mo_tape *t, mo_tensor *X, mo_tensor *index); /* [.., m], int64 [.., k] -> [.., k] */
 MO_API mo_tensor *mo_put_along(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t m); /* the adjoint */

@@ -20,7 +20,7 @@ static void unpoison(const void *bytes, size_t n) {
         __asan_unpoison_memory_region(bytes, n);
 }
 
-enum { ALIGNMENT = 64, BINS = 64 * 4, FIRST_SLAB = 1 << 20, LARGE = 1 << 24 };
+enum { ALIGNMENT = 64, BINS = 64 * 4, LEAST_SLAB = 1 << 20, MOST_SHARED = 1 << 24 /* bytes of a slab for several */ };
 
 /* A stretch of a slab. prev and next are its neighbours in address order; bin links join free chunks of similar
  * size. */
@@ -173,8 +173,8 @@ mo_storage *mo_arena_storage(mo_arena *a, size_t bytes) {
         size = ALIGNMENT;
     chunk *c = find_chunk(a, size);
     if (!c) {
-        size_t grow = size >= LARGE ? size : a->total < FIRST_SLAB ? FIRST_SLAB : a->total < LARGE ? a->total : LARGE;
-        if (!add_slab(a, size > grow ? size : grow))
+        size_t shared = a->total < LEAST_SLAB ? LEAST_SLAB : a->total < MOST_SHARED ? a->total : MOST_SHARED;
+        if (!add_slab(a, size > shared ? size : shared))
             return NULL;
         c = find_chunk(a, size);
     }

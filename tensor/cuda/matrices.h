@@ -18,6 +18,27 @@ inline int64_t matrix_count(const mo_view *A) {
     return leading(A, A->ndim - 2);
 }
 
+/* The tiles of a lower triangle are counted row by row: tile (i, j) is number i (i + 1) / 2 + j, so that rows 0 .. i -
+ * 1 have tile_number(i, 0) tiles. tile_of: the inverse. */
+template <typename integer> __host__ __device__ inline integer tile_number(integer i, integer j) {
+    return i * (i + 1) / 2 + j;
+}
+
+/* The number of tiles of `side` rows in a lower triangle of order n. */
+__host__ __device__ inline int64_t tiles_of(int64_t n, int64_t side) {
+    return tile_number<int64_t>((n + side - 1) / side, 0);
+}
+
+struct tile_index {
+    int64_t i, j;
+};
+
+__device__ inline tile_index tile_of(int64_t k) {
+    int64_t i = (int64_t)((sqrt(8.0 * (double)k + 1) - 1) / 2);
+    i += tile_number<int64_t>(i + 1, 0) <= k ? 1 : tile_number<int64_t>(i, 0) > k ? -1 : 0; /* the root is rounded */
+    return {i, k - tile_number<int64_t>(i, 0)};
+}
+
 /* Writes to the device array `address` the address of the matrix of T that belongs to each matrix of B; leading axes of
  * T may be broadcast (stride 0). */
 void matrix_addresses(mo_context *ctx, const mo_view *B, const mo_view *T, size_t element, void **address);

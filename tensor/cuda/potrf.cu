@@ -16,17 +16,10 @@ struct tile_place {
     int64_t b, row, column;
 };
 
-__host__ __device__ inline int64_t tiles_of(int64_t n) {
-    int64_t rows = (n + side - 1) / side;
-    return rows * (rows + 1) / 2;
-}
-
-/* Tiles are counted row by row: tile (i, j) is number i (i + 1) / 2 + j. */
 __device__ static tile_place place_of(int64_t item, int64_t n) {
-    int64_t tiles = tiles_of(n), b = item / tiles, k = item - b * tiles;
-    int64_t i = (int64_t)((sqrt(8.0 * (double)k + 1) - 1) / 2);
-    i += (i + 1) * (i + 2) / 2 <= k ? 1 : i * (i + 1) / 2 > k ? -1 : 0; /* corrects the rounded root */
-    return {b, i * side, (k - i * (i + 1) / 2) * side};
+    int64_t tiles = tiles_of(n, side), b = item / tiles;
+    tile_index at = tile_of(item - b * tiles);
+    return {b, at.i * side, at.j * side};
 }
 
 /* The row in a tile of a thread's k-th entry; its column is the lane. */
@@ -55,7 +48,7 @@ __device__ static bool load_tile(
 template <typename real> static __global__ void mirror_kernel(int64_t batch, int64_t n, real *A, int32_t *flags) {
     __shared__ tile<real> lower;
     __shared__ int32_t bad[block_threads / 32];
-    for (int64_t item = blockIdx.x; item < batch * tiles_of(n); item += gridDim.x) {
+    for (int64_t item = blockIdx.x; item < batch * tiles_of(n, side); item += gridDim.x) {
         tile_place p = place_of(item, n);
         real *own = A + p.b * n * n;
         unsigned found = __ballot_sync(whole_warp, !load_tile(own, n, p.row, p.column, true, lower));
@@ -82,7 +75,7 @@ template <typename real> static __global__ void mirror_kernel(int64_t batch, int
 template <typename real>
 static __global__ void finish_kernel(int64_t batch, int64_t n, const int32_t *flags, real *A, int32_t *info) {
     __shared__ tile<real> upper;
-    for (int64_t item = blockIdx.x; item < batch * tiles_of(n); item += gridDim.x) {
+    for (int64_t item = blockIdx.x; item < batch * tiles_of(n, side); item += gridDim.x) {
         tile_place p = place_of(item, n);
         real *own = A + p.b * n * n;
         load_tile(own, n, p.column, p.row, false, upper);
@@ -120,7 +113,7 @@ template <typename real> static void factor(mo_context *ctx, const mo_view *A, i
 }
 
 template <typename real> void potrf_cuda(mo_context *ctx, const mo_view *A, const mo_view *info) {
-    int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A), tiles = batch * tiles_of(n);
+    int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A), tiles = batch * tiles_of(n, side);
     int32_t *words = static_cast<int32_t *>(info->data);
     real *a = static_cast<real *>(A->data);
     ctx->counters.factorizations += batch;

@@ -45,10 +45,6 @@ __device__ static inline int warp_of() {
     return __shfl_sync(whole_warp, (int)threadIdx.x / 32, 0);
 }
 
-__host__ __device__ static inline int tile_number(int i, int j) {
-    return i * (i + 1) / 2 + j;
-}
-
 /* Returns pack p of row 4 * quad + rest of tile (i, j). Packs with equal p in rows that are 4 apart lie in different
  * banks, and so do the packs of neighbouring tiles. The row is given by the two numbers `quad` and `rest`, because one
  * of them is often constant, and its part of the address is then computed at compile time. */

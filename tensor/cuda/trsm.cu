@@ -28,10 +28,6 @@ template <typename real> struct triangle {
     const real *T;
 };
 
-__host__ __device__ static inline int64_t tile_number(int64_t i, int64_t j) {
-    return i * (i + 1) / 2 + j;
-}
-
 /* Returns S[row][column]: zeros above the diagonal, and rows of I from row n on. */
 template <typename real> __device__ static real entry_of(const triangle<real> &t, int64_t row, int64_t column) {
     if (row >= t.n || column > row || (t.unit && row == column))
@@ -62,20 +58,17 @@ template <typename real> __device__ static void invert(real (&S)[side][side + 1]
 /* Writes each tile of S by columns, one tile per block. */
 template <typename real> static __global__ void tiles_kernel(triangle<real> t, real *tiles) {
     __shared__ real S[side][side + 1], W[side][side + 1];
-    int64_t I = 0;
-    while (tile_number(I + 1, 0) <= blockIdx.x)
-        I++;
-    int64_t J = blockIdx.x - tile_number(I, 0);
+    tile_index at = tile_of(blockIdx.x);
     for (int e = (int)threadIdx.x; e < tile; e += (int)blockDim.x) { /* neighbouring threads load neighbouring values */
         int i = t.transposed ? e % side : e / side, j = t.transposed ? e / side : e % side;
-        S[i][j] = entry_of(t, I * side + i, J * side + j);
+        S[i][j] = entry_of(t, at.i * side + i, at.j * side + j);
     }
     __syncthreads();
-    if (I == J && threadIdx.x < side)
+    if (at.i == at.j && threadIdx.x < side)
         invert(S, W);
     __syncthreads();
     for (int e = (int)threadIdx.x; e < tile; e += (int)blockDim.x)
-        tiles[(int64_t)blockIdx.x * tile + e] = I == J ? W[e % side][e / side] : S[e % side][e / side];
+        tiles[(int64_t)blockIdx.x * tile + e] = at.i == at.j ? W[e % side][e / side] : S[e % side][e / side];
 }
 
 template <typename real> struct right_hand_sides {
@@ -127,7 +120,7 @@ static __global__ void __launch_bounds__(32 * warps, 1) substitute_kernel(right_
     copy_columns(b, rows * side, X, false);
     __syncthreads();
     for (int64_t J = 0; J < rows; J++) {
-        const real *own = b.tiles + tile_number(J, 0) * tile;
+        const real *own = b.tiles + tile_number<int64_t>(J, 0) * tile;
         real sum[columns<real>] = {};
         for (int k = 0; k < tile / threads; k++)
             ahead[k] = own[J * tile + k * threads + e];
@@ -168,7 +161,7 @@ template <typename real> static int64_t shared_bytes(int64_t n) {
 
 template <typename real> size_t triangles_bytes(const mo_view *B) {
     int64_t n = B->shape[B->ndim - 2], batch = matrix_count(B);
-    return batch == 1 ? (size_t)(tile_number(ceil_div(n, side), 0) * tile) * sizeof(real) : (size_t)(2 * batch) * 8;
+    return batch == 1 ? (size_t)(tiles_of(n, side) * tile) * sizeof(real) : (size_t)(2 * batch) * sizeof(void *);
 }
 
 template <typename real>
@@ -179,8 +172,7 @@ void solve_triangles(
     if (batch == 1 && room && !library_first(ctx, n > most_rows || m > most_columns)) {
         triangle<real> t = {n, lower == transposed, transposed, unit, static_cast<const real *>(T->data)};
         right_hand_sides<real> b = {n, m, t.backward, static_cast<real *>(scratch), static_cast<real *>(B->data)};
-        int64_t tiles = tile_number(ceil_div(n, side), 0);
-        mo_launch(tiles_kernel<real>, dim3((unsigned)tiles), dim3(block_threads), 0, seam_of(ctx), t,
+        mo_launch(tiles_kernel<real>, dim3((unsigned)tiles_of(n, side)), dim3(block_threads), 0, seam_of(ctx), t,
             static_cast<real *>(scratch));
         mo_launch(substitute_kernel<real>, dim3((unsigned)ceil_div(m, columns<real>)), dim3(32 * warps),
             (size_t)shared_bytes<real>(n), seam_of(ctx), b);

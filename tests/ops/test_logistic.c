@@ -157,8 +157,6 @@ TEST_OF(equal_rows_are_one_row_with_both_weights, mo_context *ctx) {
     }
 }
 
-/* Columns of very different scale: the gradient cannot fall below the rounding of its own sum, 1e-8 of the largest
- * column. */
 /* The rows are separable or, if `twice`, each is there twice with different labels. float32 has too few digits for
  * either where the rows are long beside lambda; the weights were then off by a third. */
 TEST_OF(fits_of_few_long_rows_are_exact_in_float32, mo_context *ctx) {
@@ -187,6 +185,8 @@ TEST_OF(fits_of_few_long_rows_are_exact_in_float32, mo_context *ctx) {
             }
 }
 
+/* Columns of very different scale: the gradient cannot fall below the rounding of its own sum, 1e-8 of the largest
+ * column. */
 TEST_OF(columns_of_very_different_scale_are_no_obstacle, mo_context *ctx) {
     for (int wide = 0; wide < 2; wide++)
         for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
