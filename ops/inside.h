@@ -8,8 +8,6 @@
 /* ---- layers/, scale_unit.c, relu.c ---- */
 /* relu(X W^T + b) in one pass; b [out] may be NULL */
 MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b);
-/* X W + b: X [.., n, d], V = [W; b] [.., d + 1, C] with the same leading axes -> [.., n, C] */
-MO_API mo_tensor *mo_affine(mo_tape *t, mo_tensor *X, mo_tensor *V);
 /* act(X_k W_k^T + b_k) for K hops: X [K, n, in], W_k [out, in], b_k [out] -> [K, n, out]; act is relu or nothing */
 MO_API mo_tensor *mo_hop_layers(mo_tape *t, mo_tensor *X, mo_tensor *const *W, mo_tensor *const *b, int K, bool relu);
 /* sum_k a_k H_k with a = softmax_k(v . relu(W [H_0 | H_k] + b) + c), for H [K, n, d] and parameters W [m, 2 d], b [m],

@@ -56,7 +56,8 @@ static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tens
     mo_tensor *X = mo_append_ones(t, Zs), *lambda = parameters[0];
     if (!check_fit(t, "ridge", Zs, Ys, lambda))
         return mo_null_tensor(mo_tape_context(t));
-    return mo_affine(t, Zq, ridge_fit(t, X, Ys, lambda, MO_RIDGE_AUTO, BY_PRODUCT, NULL));
+    mo_tensor *W = ridge_fit(t, X, Ys, lambda, MO_RIDGE_AUTO, BY_PRODUCT, NULL);
+    return mo_matmul(t, mo_append_ones(t, Zq), W);
 }
 
 /* Raises MO_NUMERICAL if a scalar lambda is 0 and K lacks full rank. */

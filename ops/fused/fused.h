@@ -10,7 +10,6 @@
 /* Each of these functions sets the gradients of a vjp's inputs and returns true; or it does nothing and returns false,
  * if not all of its gradients are wanted, the device has no kernel for it, or an op without a derivative would be
  * recorded. */
-bool mo_affine_adjoint(mo_vjp *v);
 bool mo_scale_unit_adjoint(mo_vjp *v);
 bool mo_cross_entropy_adjoint(mo_vjp *v); /* sets only the gradient of the logits */
 bool mo_hop_attention_adjoint(mo_vjp *v);
@@ -32,7 +31,5 @@ void mo_fused_by_ops(mo_call *c, int i, const mo_tensor *value);
 mo_tensor *mo_cross_entropy_rule(mo_tape *t, mo_tensor *X, mo_tensor *target, mo_tensor *L_bar, double s);
 /* Returns X_bar of Y = mo_l2_normalize(X) (normalize.c). */
 mo_tensor *mo_l2_normalize_rule(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *Y_bar, double epsilon);
-/* Returns A W^T for the weights W of V = [W; b] (layers/affine.c). */
-mo_tensor *mo_times_weights(mo_tape *t, mo_tensor *A, mo_tensor *V);
 
 #endif

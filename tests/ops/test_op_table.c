@@ -162,8 +162,6 @@ static const struct {
     {"logistic_solve", EMPTY, "as logistic"},
     {"softmax_cross_entropy", EMPTY, "needs a row and a class"},
     {"spmm", EMPTY, "its matrix has the sizes; one of its samples has no entries"},
-    {"affine", ONE, "its weights have a row more than X has columns"},
-    {"affine_adjoint", ONE, "as affine"},
     {"hop_attention", ONE, "the halves of its weights are two columns at least"},
     {"implicit_solve", ONE, "its options name the sizes"},
     {"segment_mean", ONE, "one offset ends no segment"},
