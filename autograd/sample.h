@@ -43,20 +43,4 @@ bool mo_draw_is_differentiable(mo_draw draw);
 /* Fills n values with a direction of unit length that keeps the input in its set (symmetric, triangular). */
 void mo_sample_direction(const mo_sample_input *input, mo_random *r, double *values, int64_t n);
 
-/* Graph code for mo_certify: its inputs, how each leaf may be perturbed, and float64 cotangents w. */
-typedef struct mo_certified {
-    mo_context *ctx;
-    mo_function f;
-    void *state;
-    mo_tensor *const *in;
-    const mo_sample_input *inputs;
-    mo_tensor *const *w;
-    int n_in, n_out;
-    const char *sample;
-} mo_certified;
-
-/* Compares <J v, w> with <v, J^T w> along random directions v. If the relative error is larger than result->error,
- * replaces result->error and result->worst. */
-void mo_certify(const mo_certified *p, mo_random *r, mo_check_result *result);
-
 #endif

@@ -377,7 +377,7 @@ TEST_OF(the_certificate_sees_a_lost_cotangent, mo_context *ctx) {
     expect_pass(mo_check_op(ctx, &cut, 1, 1));
     mo_check_result r = mo_check_op(ctx, &cut, 0, 1);
     assert_false(r.pass);
-    assert_non_null(strstr(r.worst, "sample \"square\": <J v, w> 0, <v, J^T w> "));
+    assert_non_null(strstr(r.worst, "sample \"square\", <J v, w> 0, <v, J^T w> "));
 }
 
 /* Samples that the op refuses, then those that cannot be read; then none. */
