@@ -78,10 +78,10 @@ static void compare_threads_of_long(mo_context *ctx, const char *name, int k, in
     compare_threads_of(op, &s, real);
 }
 
-/* Gives the inputs of the op's first sample these shapes. */
-static void compare_threads_of_wide(mo_context *ctx, const char *name, const int64_t (*shape)[3]) {
+/* Gives the inputs of sample k of an op these shapes. */
+static void compare_threads_of_wide(mo_context *ctx, const char *name, int k, const int64_t (*shape)[3]) {
     const mo_op *op = mo_find_op(ctx, name);
-    op_sample s = op_sample_of(ctx, op, 0);
+    op_sample s = op_sample_of(ctx, op, k);
     for (int i = 0; i < s.n_in; i++)
         memcpy(s.in[i].shape, shape[i], sizeof shape[i]);
     compare_threads_of(op, &s, MO_F32);
@@ -100,7 +100,8 @@ TEST(threads_give_equal_bits) {
     compare_threads_of_long(ctx, "matmul", 0, 20011, MO_F32);
     compare_threads_of_long(ctx, "matmul", 1, 5003, MO_F32);
     compare_threads_of_long(ctx, "solve_spd", 1, 5003, MO_F32);
-    compare_threads_of_wide(ctx, "hop_attention", (int64_t[][3]){{4, 300, 64}, {64, 128}, {64}, {1, 64}, {1}});
-    compare_threads_of_wide(ctx, "hop_attention_adjoint",
+    compare_threads_of_wide(ctx, "svm_dual", 1, (int64_t[][3]){{256, 24, 24}, {256, 24, 4}, {256}});
+    compare_threads_of_wide(ctx, "hop_attention", 0, (int64_t[][3]){{4, 300, 64}, {64, 128}, {64}, {1, 64}, {1}});
+    compare_threads_of_wide(ctx, "hop_attention_adjoint", 0,
         (int64_t[][3]){{4, 300, 64}, {64, 128}, {1, 64}, {300, 4}, {4, 300, 64}, {300, 64}});
 }
