@@ -10,20 +10,64 @@
 
 /* ---- encoding in blocks of rows ---- */
 
-typedef struct blocks {
-    int64_t max_rows;
-    int join;
-    mo_block_of_rows encode;
-    const void *state;
-} blocks;
-
 bool mo_needs_blocks(mo_context *ctx, int64_t n, int64_t max_rows) {
     if (mo_ok(ctx) && max_rows < 0)
         mo_fail(ctx, MO_INVALID, "encode: max_rows is %" PRId64 ", expected 0 (all) or more", max_rows);
     return mo_ok(ctx) && max_rows > 0 && n > max_rows;
 }
 
-static mo_tensor *join(mo_tape *t, const blocks *b, mo_tensor *const *part, int n) {
+/* One call of an encoder on a block: its state beside the tensors. */
+typedef struct one_block {
+    mo_encode_block encode;
+    mo_block block;
+    mo_random r;
+    bool has[MO_MAX_SLICED], indexed[MO_MAX_SLICED];
+} one_block;
+
+/* in: each tensor of rows that there is, followed by its index if it has one, then the parameters. */
+static mo_tensor *encode_one(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    one_block *one = state;
+    mo_tensor *rows[MO_MAX_SLICED] = {0};
+    int at = 0;
+    (void)n;
+    for (int i = 0; i < MO_MAX_SLICED; i++)
+        if (one->has[i]) {
+            mo_tensor *X = in[at++];
+            rows[i] = one->indexed[i] ? mo_gather_indexed(t, X, in[at++]) : X;
+        }
+    if (one->block.r)
+        one->block.r = &one->r;
+    one->block.rows = rows;
+    one->block.parameters = in + at;
+    return one->encode(t, &one->block);
+}
+
+static mo_tensor *encode_rows(mo_tape *t, const mo_blocks *b, int64_t first, int64_t last) {
+    mo_tensor *in[2 * MO_MAX_SLICED + 2 * MO_MAX_ENCODER_PARAMETERS];
+    one_block one = {.encode = b->encode, .block = b->all};
+    bool part = last - first < b->all.all;
+    int n = 0;
+    for (int i = 0; i < MO_MAX_SLICED; i++) {
+        const mo_sliced *rows = &b->rows[i];
+        one.has[i] = rows->tensor;
+        one.indexed[i] = rows->index;
+        if (!rows->tensor)
+            continue;
+        bool whole = !part || rows->index || rows->axis < 0;
+        in[n++] = whole ? rows->tensor : mo_slice(t, rows->tensor, MO_AXIS(rows->axis), first, last);
+        if (rows->index)
+            in[n++] = part ? mo_slice(t, rows->index, MO_AXIS(1), first, last) : rows->index;
+    }
+    memcpy(in + n, b->parameters, (size_t)b->n_parameters * sizeof *in);
+    n += b->n_parameters;
+    one.block.first = first;
+    one.block.last = last;
+    if (b->all.r)
+        one.r = *b->all.r;
+    return part ? mo_recompute(t, encode_one, in, n, &one, sizeof one) : encode_one(t, in, n, &one);
+}
+
+static mo_tensor *join(mo_tape *t, const mo_blocks *b, mo_tensor *const *part, int n) {
     if (b->join != MO_ADD_BLOCKS)
         return mo_concat(t, part, n, MO_AXIS(b->join));
     mo_tensor *sum = part[0];
@@ -33,22 +77,24 @@ static mo_tensor *join(mo_tape *t, const blocks *b, mo_tensor *const *part, int 
 }
 
 /* Encodes rows first .. last-1 as a tree whose leaves are blocks, since one op joins at most MO_MAX_INPUTS tensors. */
-static mo_tensor *row_blocks_encode_rows(mo_tape *t, const blocks *b, int64_t first, int64_t last) {
+static mo_tensor *encode_tree(mo_tape *t, const mo_blocks *b, int64_t first, int64_t last) {
     mo_tensor *part[MO_MAX_INPUTS];
     int64_t rows = b->max_rows;
     int n = 0;
     if (last - first <= rows)
-        return b->encode(t, first, last, b->state);
+        return encode_rows(t, b, first, last);
     while ((last - first - 1) / rows >= MO_MAX_INPUTS)
         rows *= MO_MAX_INPUTS;
     for (int64_t at = first; at < last && mo_ok(mo_tape_context(t)); at += rows)
-        part[n++] = row_blocks_encode_rows(t, b, at, last - at < rows ? last : at + rows);
+        part[n++] = encode_tree(t, b, at, last - at < rows ? last : at + rows);
     return n ? join(t, b, part, n) : mo_null_tensor(mo_tape_context(t));
 }
 
-mo_tensor *mo_encode_blocks(
-    mo_tape *t, int64_t n, int64_t max_rows, int join, mo_block_of_rows encode, const void *state) {
-    return row_blocks_encode_rows(t, &(blocks){max_rows, join, encode, state}, 0, n);
+mo_tensor *mo_encode_blocks(mo_tape *t, const mo_blocks *b) {
+    mo_context *ctx = mo_tape_context(t);
+    if (mo_needs_blocks(ctx, b->all.all, b->max_rows))
+        return encode_tree(t, b, 0, b->all.all);
+    return mo_ok(ctx) ? encode_rows(t, b, 0, b->all.all) : mo_null_tensor(ctx);
 }
 
 /* ---- the checks of an encoder ---- */
@@ -109,97 +155,61 @@ const mo_encoder *mo_load_encoder(mo_context *ctx, const char *path) {
 
 /* ---- rows ---- */
 
-/* The row tensors of one call: {hops} for nodes, {blocks, extras, spectrum} for examples. */
-enum { MAX_ROWS_IN = 3 };
-typedef struct rows_in {
-    mo_task task;
-    int n;
-    mo_named rows[MAX_ROWS_IN];
-    int64_t count; /* rows encoded */
-} rows_in;
+/* The tensors of rows that an encoder reads, and the axes of their rows (mo_sliced): of nodes "hops", of examples the
+ * others. */
+static const struct {
+    const char *name;
+    int axis;
+} rows_read[] = {{"hops", 1}, {"blocks", 2}, {"extras", 0}, {"spectrum", -1}};
+enum { OF_NODES = 1, READ = sizeof rows_read / sizeof *rows_read };
 
-static bool check_rows(const mo_model *m, const rows_in *in) {
-    const mo_tensor *first = in->rows[0].tensor;
+static bool check_rows(const mo_model *m, const mo_tensor *first, const char *name) {
     bool of_examples = m->encoder.of_examples;
     int axes = of_examples ? 4 : 3;
     char got[160];
     if (mo_ok(m->ctx) && (mo_is_null(first) || mo_ndim(first) != axes || mo_dim(first, axes - 3) != m->rows.hops + 1 ||
                              (!of_examples && mo_dim(first, -1) != m->rows.dim)))
-        mo_fail(m->ctx, MO_INVALID, "encoder %s: %s is %s, expected [%s%d, n, %d]", m->encoder.name, in->rows[0].name,
+        mo_fail(m->ctx, MO_INVALID, "encoder %s: %s is %s, expected [%s%d, n, %d]", m->encoder.name, name,
             mo_is_null(first) ? "null" : mo_shape_string(first, got, sizeof got), of_examples ? "2, " : "",
             m->rows.hops + 1, of_examples ? (int)mo_dim(first, -1) : m->rows.dim);
     return mo_ok(m->ctx);
 }
 
-static mo_tensor *apply(mo_tape *t, const mo_model *m, mo_tensor *const *parameters, const rows_in *in) {
+/* Calls the encoder on an episode that holds the block's rows alone. */
+static mo_tensor *encode_block(mo_tape *t, const mo_block *b) {
     mo_context *ctx = mo_tape_context(t);
-    mo_episode own = {.task = in->task, .n_rows = in->n};
+    mo_episode own = {.task = b->task};
     char got[160];
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
-    memcpy(own.rows, in->rows, (size_t)in->n * sizeof *in->rows);
-    mo_tensor *Z = m->encoder.encode(t, parameters, &own);
-    if (mo_ok(ctx) && (mo_is_null(Z) || mo_ndim(Z) != 2 || mo_dim(Z, 0) != in->count ||
-                          mo_tensor_dtype(Z) != mo_tensor_dtype(in->rows[0].tensor)))
-        mo_fail(ctx, MO_INVALID, "encoder %s: it returned %s %s, expected [%" PRId64 ", k] %s", m->encoder.name,
+    for (int i = 0; i < READ; i++)
+        if (b->rows[i])
+            own.rows[own.n_rows++] = (mo_named){rows_read[i].name, b->rows[i], NULL};
+    mo_tensor *Z = b->encoder->encode(t, b->parameters, &own);
+    mo_dtype real = mo_tensor_dtype(own.rows[0].tensor);
+    if (mo_ok(ctx) &&
+        (mo_is_null(Z) || mo_ndim(Z) != 2 || mo_dim(Z, 0) != b->last - b->first || mo_tensor_dtype(Z) != real))
+        mo_fail(ctx, MO_INVALID, "encoder %s: it returned %s %s, expected [%" PRId64 ", k] %s", b->encoder->name,
             mo_is_null(Z) ? "no tensor" : mo_shape_string(Z, got, sizeof got),
-            mo_is_null(Z) ? "" : mo_dtype_name(mo_tensor_dtype(Z)), in->count,
-            mo_dtype_name(mo_tensor_dtype(in->rows[0].tensor)));
+            mo_is_null(Z) ? "" : mo_dtype_name(mo_tensor_dtype(Z)), b->last - b->first, mo_dtype_name(real));
     return mo_ok(ctx) ? Z : mo_null_tensor(ctx);
 }
 
-typedef struct whole {
-    const mo_model *m;
-    rows_in in;
-} whole;
-
-/* in: each row tensor, followed by its index if it has one, then the parameters. */
-static mo_tensor *encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
-    whole *w = state;
-    int at = 0;
-    (void)n;
-    for (int i = 0; i < w->in.n; i++) {
-        w->in.rows[i].tensor = in[at++];
-        if (w->in.rows[i].index)
-            w->in.rows[i].index = in[at++];
-    }
-    return apply(t, w->m, in + at, &w->in);
-}
-
-static mo_tensor *encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
-    whole w = *(const whole *)state;
-    mo_tensor *in[2 * MAX_ROWS_IN + MO_MAX_ENCODER_PARAMETERS];
-    int n = 0;
-    w.in.count = last - first;
-    for (int i = 0; i < w.in.n; i++) {
-        mo_named *rows = &w.in.rows[i];
-        static const int axis_of_examples[] = {2, 0, -1}; /* blocks, extras, spectrum (not sliced) */
-        int axis = w.m->encoder.of_examples ? axis_of_examples[i] : 1;
-        in[n++] = rows->index || axis < 0 ? rows->tensor : mo_slice(t, rows->tensor, MO_AXIS(axis), first, last);
-        if (rows->index)
-            in[n++] = mo_slice(t, rows->index, MO_AXIS(1), first, last);
-    }
-    for (int i = 0; i < w.m->encoder.n_parameters; i++)
-        in[n++] = w.m->parameter[i];
-    return mo_recompute(t, encode_recomputed, in, n, &w, sizeof w);
-}
-
 mo_tensor *mo_encode_rows(mo_tape *t, const mo_model *m, const mo_episode *e) {
-    whole w = {m, {.task = e->task, .n = 1}};
-    if (m->encoder.of_examples) {
-        static const char *const names[] = {"blocks", "extras", "spectrum"};
-        w.in.n = MAX_ROWS_IN;
-        for (int i = 0; i < MAX_ROWS_IN; i++)
-            w.in.rows[i] = (mo_named){names[i], mo_episode_rows(t, e, names[i]), NULL};
-    } else {
-        w.in.rows[0] = mo_episode_named(t, e, "hops");
+    bool of_examples = m->encoder.of_examples;
+    mo_blocks b = {.all = {.encoder = &m->encoder, .task = e->task},
+        .n_parameters = m->encoder.n_parameters,
+        .parameters = m->parameter,
+        .max_rows = e->max_rows,
+        .encode = encode_block};
+    for (int i = of_examples ? OF_NODES : 0; i < (of_examples ? READ : OF_NODES); i++) {
+        mo_named rows = mo_episode_named(t, e, rows_read[i].name);
+        b.rows[i] = (mo_sliced){rows.tensor, rows.index, rows_read[i].axis};
     }
-    if (!check_rows(m, &w.in))
+    const mo_sliced *first = &b.rows[of_examples ? OF_NODES : 0];
+    if (!check_rows(m, first->tensor, rows_read[of_examples ? OF_NODES : 0].name))
         return mo_null_tensor(m->ctx);
-    const mo_named *first = &w.in.rows[0];
-    w.in.count = mo_dim(first->index ? first->index : first->tensor, first->index ? 1 : -2);
-    mo_tensor *Z = mo_needs_blocks(m->ctx, w.in.count, e->max_rows)
-                       ? mo_encode_blocks(t, w.in.count, e->max_rows, 0, encode_block, &w)
-                       : apply(t, m, m->parameter, &w.in);
+    b.all.last = b.all.all = mo_dim(first->index ? first->index : first->tensor, first->index ? 1 : -2);
+    mo_tensor *Z = mo_encode_blocks(t, &b);
     return e->segment && mo_ok(m->ctx) ? mo_segment_mean(t, Z, e->segment) : Z;
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum { MAX_HOPS = 12 };
+enum { HOPS, SEGMENT }; /* the tensors of an episode that are read */
 
 typedef struct linear_layer {
     mo_tensor *weight, *bias; /* [out, in], [out] */
@@ -48,22 +49,18 @@ static gamlp gamlp_of(const mo_encoder *encoder, mo_tensor *const *P) {
     return m;
 }
 
-/* The first row of a block, and the number of rows of the episode. Dropout numbers the entries over all rows of the
- * episode, so that its draws do not depend on the division into blocks. */
-typedef struct row_range {
-    int64_t first, all;
-} row_range;
-
 static bool drops(mo_tape *t, const gamlp *m, const mo_random *r) {
     return r && m->options.dropout > 0 && mo_tape_mode(t) == MO_RECORD;
 }
 
-static mo_tensor *drop(mo_tape *t, const gamlp *m, mo_tensor *X, row_range rows, mo_random *r) {
-    if (!drops(t, m, r))
+/* Dropout numbers the entries over all rows of the episode, so that its draws do not depend on the division into
+ * blocks. b->r: NULL without dropout. */
+static mo_tensor *drop(mo_tape *t, const gamlp *m, mo_tensor *X, const mo_block *b) {
+    if (!b->r)
         return X;
-    mo_random at = *r;
-    at.index += (uint64_t)(rows.first * m->options.dim);
-    r->index += (uint64_t)(rows.all * m->options.dim);
+    mo_random at = *b->r;
+    at.index += (uint64_t)(b->first * m->options.dim);
+    b->r->index += (uint64_t)(b->all * m->options.dim);
     return mo_dropout(t, X, m->options.dropout, &at);
 }
 
@@ -77,20 +74,18 @@ static bool check_hops(mo_tape *t, const gamlp *m, const mo_tensor *hops) {
     return mo_ok(ctx);
 }
 
-/* Returns the hops H [K, n, d] after dropout, hop by hop. Dropout numbers the entries of a hop over all rows of the
- * episode. */
-static mo_tensor *drop_hops(mo_tape *t, const gamlp *m, mo_tensor *H, row_range rows, mo_random *r) {
+/* Returns the hops H [K, n, d] after dropout, hop by hop. */
+static mo_tensor *drop_hops(mo_tape *t, const gamlp *m, mo_tensor *H, const mo_block *b) {
     int K = m->options.hops + 1;
     mo_tensor *hop[MAX_HOPS + 1];
-    if (!drops(t, m, r))
+    if (!b->r)
         return H;
     for (int k = 0; k < K; k++)
-        hop[k] = drop(t, m, mo_slice(t, H, MO_AXIS(0), k, k + 1), rows, r);
+        hop[k] = drop(t, m, mo_slice(t, H, MO_AXIS(0), k, k + 1), b);
     return mo_concat(t, hop, K, MO_AXIS(0));
 }
 
-static mo_tensor *mix(
-    mo_tape *t, const gamlp *m, mo_tensor *hops, row_range rows, mo_random *r, mo_tensor **attention) {
+static mo_tensor *mix(mo_tape *t, const gamlp *m, mo_tensor *hops, const mo_block *rows, mo_tensor **attention) {
     int K = m->options.hops + 1;
     mo_tensor *W[MAX_HOPS + 1], *b[MAX_HOPS + 1];
     const linear_layer *layer = m->attention;
@@ -98,8 +93,7 @@ static mo_tensor *mix(
         W[k] = m->input[k].weight;
         b[k] = m->input[k].bias;
     }
-    mo_tensor *H = mo_hop_layers(t, hops, W, b, K, m->options.relu_hops);
-    H = drop_hops(t, m, H, rows, r);
+    mo_tensor *H = drop_hops(t, m, mo_hop_layers(t, hops, W, b, K, m->options.relu_hops), rows);
     return mo_hop_attention(
         t, H, (mo_tensor *[]){layer[0].weight, layer[0].bias, layer[1].weight, layer[1].bias}, attention);
 }
@@ -110,14 +104,16 @@ mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_model *model, mo_tensor *hops, mo_r
     if (!mo_given(mo_tape_context(t), "gamlp", "a model of mo_mochi_create", mo_mochi_encoder(model)))
         return *a;
     gamlp m = gamlp_of(&model->encoder, model->first);
-    return check_hops(t, &m, hops) ? mix(t, &m, hops, (row_range){0, mo_dim(hops, 1)}, r, a) : *a;
+    if (!check_hops(t, &m, hops))
+        return *a;
+    return mix(t, &m, hops, &(mo_block){.all = mo_dim(hops, 1), .r = drops(t, &m, r) ? r : NULL}, a);
 }
 
 /* Runs all layers but the last. Returns the input of the last layer; *h: the mixed hops that a residual adds. */
-static mo_tensor *hidden(mo_tape *t, const gamlp *m, mo_tensor *hops, row_range rows, mo_random *r, mo_tensor **h) {
-    mo_tensor *attention, *z = *h = mix(t, m, hops, rows, r, &attention);
+static mo_tensor *hidden(mo_tape *t, const gamlp *m, const mo_block *b, mo_tensor **h) {
+    mo_tensor *attention, *z = *h = mix(t, m, b->rows[HOPS], b, &attention);
     for (int i = 0; i < m->options.layers - 1; i++)
-        z = drop(t, m, mo_linear_relu(t, z, m->output[i].weight, m->output[i].bias), rows, r);
+        z = drop(t, m, mo_linear_relu(t, z, m->output[i].weight, m->output[i].bias), b);
     return z;
 }
 
@@ -130,76 +126,34 @@ static mo_tensor *last_layer(mo_tape *t, const gamlp *m, mo_tensor *z, mo_tensor
     return residual(m) ? mo_add(t, z, h) : z;
 }
 
-/* Returns the embeddings of nodes. */
-static mo_tensor *gamlp_embed(mo_tape *t, const gamlp *m, mo_tensor *hops, row_range rows, mo_random *r) {
-    mo_tensor *h, *z = hidden(t, m, hops, rows, r, &h);
-    return last_layer(t, m, z, h);
+/* ---- an episode, or a block of its rows ---- */
+
+static mo_tensor *encode_nodes(mo_tape *t, const mo_block *b) {
+    gamlp m = gamlp_of(b->encoder, b->parameters);
+    mo_tensor *h, *z = hidden(t, &m, b, &h);
+    return last_layer(t, &m, z, h);
 }
 
-/* ---- in blocks of rows ---- */
-
-/* One block of rows. r: the random position at which the episode's dropout begins. */
-typedef struct block {
-    const mo_encoder *encoder;
-    row_range rows;
-    bool indexed, drops;
-    mo_random r;
-} block;
-
-typedef struct episode {
-    block block;
-    mo_tensor *const *parameters;
-    mo_named hops;
-    mo_tensor *segment;
-} episode;
-
-/* Returns the block's hop rows. in: the hops, their index if there is one, the caller's own tensors, then the
- * parameters, which are written to m. */
-static mo_tensor *block_rows(mo_tape *t, mo_tensor *const *in, int n, const block *b, gamlp *m) {
-    *m = gamlp_of(b->encoder, in + n - b->encoder->n_parameters);
-    return mo_gather_indexed(t, in[0], b->indexed ? in[1] : NULL);
+/* All graphs at once: the means of their nodes. */
+static mo_tensor *encode_graphs(mo_tape *t, const mo_block *b) {
+    gamlp m = gamlp_of(b->encoder, b->parameters);
+    mo_tensor *segment = b->rows[SEGMENT], *h, *z = mo_segment_mean(t, hidden(t, &m, b, &h), segment);
+    return last_layer(t, &m, z, residual(&m) ? mo_segment_mean(t, h, segment) : h);
 }
 
-static mo_tensor *embed_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
-    block *b = state;
-    gamlp m;
-    mo_tensor *hops = block_rows(t, in, n, b, &m);
-    return gamlp_embed(t, &m, hops, b->rows, b->drops ? &b->r : NULL);
-}
-
-/* Clips offset [G + 1], which counts all rows, to the n rows of this block. In the last block, offsets are not clipped
+/* Clips offset [G + 1], which counts all rows, to the rows of this block. In the last block, offsets are not clipped
  * above, so that the segment sum reports offsets past the end. */
-static mo_tensor *offsets_within(mo_tape *t, mo_tensor *offset, row_range rows, int64_t n) {
-    mo_tensor *place = mo_scale(t, mo_cast(t, offset, MO_F64), 1, -(double)rows.first);
-    return mo_cast(t, mo_clamp(t, place, 0, rows.first + n < rows.all ? (double)n : INFINITY), MO_I64);
+static mo_tensor *offsets_within(mo_tape *t, mo_tensor *offset, const mo_block *b) {
+    mo_tensor *place = mo_scale(t, mo_cast(t, offset, MO_F64), 1, -(double)b->first);
+    return mo_cast(t, mo_clamp(t, place, 0, b->last < b->all ? (double)(b->last - b->first) : INFINITY), MO_I64);
 }
 
-/* Sums [z | h] (only z without a residual) over the rows of each graph; the graphs' offsets are the last input before
- * the parameters. */
-static mo_tensor *gamlp_sum_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
-    block *b = state;
-    gamlp m;
-    mo_tensor *h, *hops = block_rows(t, in, n, b, &m);
-    mo_tensor *z = hidden(t, &m, hops, b->rows, b->drops ? &b->r : NULL, &h);
-    mo_tensor *offset = offsets_within(t, in[n - b->encoder->n_parameters - 1], b->rows, mo_dim(hops, 1));
+/* Sums [z | h] (only z without a residual) over the block's rows of each graph. */
+static mo_tensor *sum_graphs(mo_tape *t, const mo_block *b) {
+    gamlp m = gamlp_of(b->encoder, b->parameters);
+    mo_tensor *h, *z = hidden(t, &m, b, &h), *offset = offsets_within(t, b->rows[SEGMENT], b);
     z = mo_segment_sum(t, z, offset);
     return residual(&m) ? mo_concat(t, (mo_tensor *[]){z, mo_segment_sum(t, h, offset)}, 2, MO_AXIS(1)) : z;
-}
-
-static mo_tensor *gamlp_encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
-    const episode *e = state;
-    block b = e->block;
-    mo_tensor *in[3 + MO_MAX_ENCODER_PARAMETERS];
-    int n = 0;
-    b.rows.first = first;
-    in[n++] = b.indexed ? e->hops.tensor : mo_slice(t, e->hops.tensor, MO_AXIS(1), first, last);
-    if (b.indexed)
-        in[n++] = mo_slice(t, e->hops.index, MO_AXIS(1), first, last);
-    if (e->segment)
-        in[n++] = e->segment;
-    for (int i = 0; i < b.encoder->n_parameters; i++)
-        in[n++] = e->parameters[i];
-    return mo_recompute(t, e->segment ? gamlp_sum_rows : embed_rows, in, n, &b, sizeof b);
 }
 
 /* Divides the sums [G, d] or [G, 2 d] by the graphs' sizes and applies the last layer. */
@@ -214,32 +168,27 @@ static mo_tensor *finish_graphs(mo_tape *t, const gamlp *m, mo_tensor *sums, mo_
 }
 
 static mo_tensor *gamlp_encode(
-    mo_tape *t, const mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *given, mo_random *r) {
+    mo_tape *t, const mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *e, mo_random *r) {
     mo_context *ctx = mo_tape_context(t);
     gamlp m = gamlp_of(encoder, parameters);
-    mo_named rows = mo_episode_named(t, given, "hops");
-    mo_tensor *segment = given->segment, *h, *z;
+    mo_named rows = mo_episode_named(t, e, "hops");
     if (!mo_ok(ctx) || !check_hops(t, &m, rows.tensor))
         return mo_null_tensor(ctx);
     int64_t N = mo_dim(rows.index ? rows.index : rows.tensor, 1);
-    if (mo_needs_blocks(ctx, N, given->max_rows)) {
-        episode e = {
-            .block = {.encoder = encoder, .rows.all = N, .indexed = rows.index != NULL, .drops = drops(t, &m, r)},
-            .parameters = parameters,
-            .hops = rows,
-            .segment = segment};
-        if (e.block.drops) {
-            e.block.r = *r;
-            r->index += (uint64_t)((m.options.hops + m.options.layers) * N * m.options.dim);
-        }
-        z = mo_encode_blocks(t, N, given->max_rows, segment ? MO_ADD_BLOCKS : 0, gamlp_encode_block, &e);
-        return segment ? finish_graphs(t, &m, z, segment) : z;
-    }
-    mo_tensor *hops = mo_gather_indexed(t, rows.tensor, rows.index);
-    if (!segment)
-        return gamlp_embed(t, &m, hops, (row_range){0, N}, r);
-    z = mo_segment_mean(t, hidden(t, &m, hops, (row_range){0, N}, r, &h), segment);
-    return last_layer(t, &m, z, residual(&m) ? mo_segment_mean(t, h, segment) : h);
+    bool in_blocks = mo_needs_blocks(ctx, N, e->max_rows), dropped = drops(t, &m, r);
+    const mo_blocks b = {.all = {.encoder = encoder, .last = N, .all = N, .r = dropped ? r : NULL},
+        .rows = {[HOPS] = {rows.tensor, rows.index, 1}, [SEGMENT] = {e->segment, NULL, -1}},
+        .n_parameters = encoder->n_parameters,
+        .parameters = parameters,
+        .max_rows = e->max_rows,
+        .join = in_blocks && e->segment ? MO_ADD_BLOCKS : 0,
+        .encode = !e->segment ? encode_nodes
+                  : in_blocks ? sum_graphs
+                              : encode_graphs};
+    mo_tensor *z = mo_encode_blocks(t, &b);
+    if (dropped)
+        r->index += (uint64_t)((m.options.hops + m.options.layers) * N * m.options.dim);
+    return in_blocks && e->segment ? finish_graphs(t, &m, z, e->segment) : z;
 }
 
 /* ---- the table, and MOCHI ---- */

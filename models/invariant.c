@@ -258,7 +258,8 @@ static int sides_of(const invariant *m, mo_task task) {
     return reads_initial(m, task) ? 2 : 1;
 }
 
-/* The tensors read from an episode; the first three are required. */
+/* The tensors read from an episode. Extras and spectrum are required, and the blocks or, of nodes, "mixed" [BLOCKS,
+ * sides, n, d]: their sums over the hops and diffused rows. */
 enum {
     ROW_BLOCKS,
     ROW_EXTRAS,
@@ -267,6 +268,7 @@ enum {
     ROW_SET,
     ROW_WALKS = ROW_SET + SET_BLOCKS,
     ROW_MATCHES,
+    ROW_MIXED,
     ROWS
 };
 
@@ -284,13 +286,14 @@ static const struct {
     {"waves", 0, MO_PART_WAVES},
     {"walks", 0, MO_PART_WALKS},
     {"matches", 0, MO_PART_MATCHES},
+    {"mixed", 2, -1},
 };
+_Static_assert((int)ROWS <= (int)MO_MAX_SLICED, "an encoder reads few tensors");
 
 /* One episode, or a block of its rows. */
 typedef struct episode {
     const invariant *m;
     mo_task task;
-    bool mixed;                         /* ROW_BLOCKS holds "mixed" [BLOCKS, sides, n, d], sums over the hops */
     mo_tensor *rows[ROWS];              /* NULL: not in the episode, or its part is left out */
     mo_tensor *parameter[N_PARAMETERS]; /* NULL: left out */
     mo_tensor *initial[N_PARAMETERS];   /* the parameters' first values */
@@ -332,8 +335,8 @@ static mo_tensor *mixed_rows(mo_tape *t, mo_tensor *w, int64_t first, mo_tensor 
  * once. */
 static mo_tensor *mixed_blocks(mo_tape *t, const episode *e, mo_tensor *const *const *side, int sides) {
     mo_tensor *H = e->rows[ROW_BLOCKS], *D = e->rows[ROW_DIFFUSED];
-    if (e->mixed)
-        return H;
+    if (!H)
+        return e->rows[ROW_MIXED];
     mo_tensor *w = hop_weights(t, side, sides, D != NULL), *mixed = mixed_rows(t, w, 0, H);
     if (D)
         mixed = mo_add(t, mixed, mixed_rows(t, w, mo_dim(H, 1), D));
@@ -393,35 +396,6 @@ static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
     return sides == 1 ? z[0] : mo_scale(t, mo_concat(t, z, 2, MO_AXIS(1)), sqrt(0.5), 0);
 }
 
-/* ---- in blocks of rows ---- */
-
-/* in: a block of rows of each tensor of rows in the episode `state`, then the episode's parameters; tensors that are
- * NULL in `state` are left out. */
-static mo_tensor *invariant_encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
-    episode e = *(const episode *)state;
-    int at = 0;
-    (void)n;
-    for (int i = 0; i < ROWS; i++)
-        e.rows[i] = e.rows[i] ? in[at++] : NULL;
-    for (int i = 0; i < N_PARAMETERS; i++)
-        e.parameter[i] = e.parameter[i] ? in[at++] : NULL;
-    return invariant_embed_rows(t, &e);
-}
-
-static mo_tensor *invariant_encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
-    const episode *e = state;
-    mo_tensor *in[ROWS + N_PARAMETERS];
-    int n = 0;
-    for (int i = 0; i < ROWS; i++)
-        if (e->rows[i])
-            in[n++] =
-                rows_read[i].axis < 0 ? e->rows[i] : mo_slice(t, e->rows[i], MO_AXIS(rows_read[i].axis), first, last);
-    for (int i = 0; i < N_PARAMETERS; i++)
-        if (e->parameter[i])
-            in[n++] = e->parameter[i];
-    return mo_recompute(t, invariant_encode_recomputed, in, n, e, sizeof *e);
-}
-
 /* ---- a whole episode ---- */
 
 static bool has_rows(const mo_episode *given, const char *name) {
@@ -434,37 +408,43 @@ static bool has_rows(const mo_episode *given, const char *name) {
 /* Finds the required rows, and the optional ones that the episode has; returns false if a required one is missing. */
 static bool find_rows(mo_tape *t, const mo_episode *given, episode *e) {
     mo_context *ctx = mo_tape_context(t);
-    e->mixed = given->task == MO_TASK_NC && has_rows(given, "mixed");
+    bool mixed = given->task == MO_TASK_NC && has_rows(given, "mixed");
     for (int i = 0; i < ROWS && mo_ok(ctx); i++) {
         int part = rows_read[i].part;
-        const char *name = i == ROW_BLOCKS && e->mixed ? "mixed" : rows_read[i].name;
-        if (part < 0 || (has_rows(given, name) && has_part(e->m, (mo_invariant_part)part)))
-            e->rows[i] = mo_episode_rows(t, given, name);
+        bool wanted = part < 0 || (has_rows(given, rows_read[i].name) && has_part(e->m, (mo_invariant_part)part));
+        if (wanted && i != (mixed ? ROW_BLOCKS : ROW_MIXED))
+            e->rows[i] = mo_episode_rows(t, given, rows_read[i].name);
     }
     return mo_ok(ctx);
 }
 
+/* The rows from which the number of rows and the width are taken. */
+static const mo_tensor *main_rows(const episode *e) {
+    return e->rows[e->rows[ROW_BLOCKS] ? ROW_BLOCKS : ROW_MIXED];
+}
+
 static bool check_blocks(mo_context *ctx, const episode *e) {
-    const mo_tensor *H = e->rows[ROW_BLOCKS], *l = e->rows[ROW_SPECTRUM], *x = e->rows[ROW_EXTRAS];
+    const mo_tensor *H = main_rows(e), *l = e->rows[ROW_SPECTRUM], *x = e->rows[ROW_EXTRAS];
     char blocks[160], spectrum[160], more[160];
-    int hops = e->mixed ? sides_of(e->m, e->task) : e->m->options.hops + 1;
+    bool mixed = !e->rows[ROW_BLOCKS];
+    int hops = mixed ? sides_of(e->m, e->task) : e->m->options.hops + 1;
     if (mo_ndim(H) != 4 || mo_dim(H, 0) != BLOCKS || mo_dim(H, 1) != hops || mo_ndim(l) != 2 ||
         mo_dim(l, 0) != BLOCKS || mo_dim(l, 1) != mo_dim(H, 3) || mo_ndim(x) != 2 || mo_dim(x, 0) != mo_dim(H, 2))
         mo_fail(ctx, MO_INVALID, "invariant: expected %s [2, %d, n, d], spectrum [2, d], extras [n, p]; got %s, %s, %s",
-            e->mixed ? "mixed" : "blocks", hops, mo_shape_string(H, blocks, sizeof blocks),
+            mixed ? "mixed" : "blocks", hops, mo_shape_string(H, blocks, sizeof blocks),
             mo_shape_string(l, spectrum, sizeof spectrum), mo_shape_string(x, more, sizeof more));
     return mo_ok(ctx);
 }
 
 static bool check_parts(mo_context *ctx, const episode *e) {
-    const mo_tensor *H = e->rows[ROW_BLOCKS], *D = e->rows[ROW_DIFFUSED];
+    const mo_tensor *H = main_rows(e), *D = e->rows[ROW_DIFFUSED];
     char blocks[160], got[160];
     bool fits = !D || (mo_ndim(D) == 4 && mo_dim(D, 0) == BLOCKS && mo_dim(D, 1) == DIFFUSED_ROWS &&
                           mo_dim(D, 2) == mo_dim(H, 2) && mo_dim(D, 3) == mo_dim(H, 3));
     if (!fits)
         mo_fail(ctx, MO_INVALID, "invariant: expected diffused [2, %d, n, d] beside blocks %s; got %s", DIFFUSED_ROWS,
             mo_shape_string(H, blocks, sizeof blocks), mo_shape_string(D, got, sizeof got));
-    for (int i = ROW_SET; i < ROWS && mo_ok(ctx); i++)
+    for (int i = ROW_SET; i < ROW_MIXED && mo_ok(ctx); i++)
         if (e->rows[i] && (mo_ndim(e->rows[i]) != 2 || mo_dim(e->rows[i], 0) != mo_dim(H, 2)))
             mo_fail(ctx, MO_INVALID, "invariant: expected %s [n, p] beside blocks %s; got %s", rows_read[i].name,
                 mo_shape_string(H, blocks, sizeof blocks), mo_shape_string(e->rows[i], got, sizeof got));
@@ -476,8 +456,15 @@ static void set_parameters(const mo_encoder *encoder, mo_tensor *const *P, episo
     for (int i = 0; i < N_PARAMETERS; i++)
         if (e->m->at[i] >= 0) {
             e->parameter[i] = P[e->m->at[i]];
-            e->initial[i] = P[encoder->n_parameters + e->m->at[i]];
+            e->initial[i] = encoder->reads_first ? P[encoder->n_parameters + e->m->at[i]] : NULL;
         }
+}
+
+static mo_tensor *encode_block(mo_tape *t, const mo_block *b) {
+    episode e = {.m = b->encoder->state, .task = b->task};
+    memcpy(e.rows, b->rows, sizeof e.rows);
+    set_parameters(b->encoder, b->parameters, &e);
+    return invariant_embed_rows(t, &e);
 }
 
 static mo_tensor *invariant_encode(
@@ -485,13 +472,17 @@ static mo_tensor *invariant_encode(
     mo_context *ctx = mo_tape_context(t);
     episode e = {.m = encoder->state, .task = given->task};
     (void)r;
-    set_parameters(encoder, P, &e);
     if (!find_rows(t, given, &e) || !check_blocks(ctx, &e) || !check_parts(ctx, &e))
         return mo_null_tensor(ctx);
-    int64_t n = mo_dim(e.rows[ROW_BLOCKS], 2);
-    if (mo_needs_blocks(ctx, n, given->max_rows))
-        return mo_encode_blocks(t, n, given->max_rows, 0, invariant_encode_block, &e);
-    return invariant_embed_rows(t, &e);
+    int64_t n = mo_dim(main_rows(&e), 2);
+    mo_blocks b = {.all = {.encoder = encoder, .task = given->task, .last = n, .all = n},
+        .n_parameters = encoder->n_parameters * (encoder->reads_first ? 2 : 1),
+        .parameters = P,
+        .max_rows = given->max_rows,
+        .encode = encode_block};
+    for (int i = 0; i < ROWS; i++)
+        b.rows[i] = (mo_sliced){e.rows[i], NULL, rows_read[i].axis};
+    return mo_encode_blocks(t, &b);
 }
 
 mo_tensor *mo_invariant_hop_weights(mo_tape *t, const mo_model *m) {

@@ -46,15 +46,40 @@ mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs
 
 /* ---- blocks of rows (encoder.c) ---- */
 
-/* Encodes rows first .. last-1 by mo_recompute, so that backward encodes them again. */
-typedef mo_tensor *(*mo_block_of_rows)(mo_tape *t, int64_t first, int64_t last, const void *state);
-/* The parameter `join` below: the axis along which the blocks are concatenated, or MO_ADD_BLOCKS for their sum. */
+enum { MO_MAX_SLICED = 10 };
+
+/* One tensor that an encoder reads; its rows lie along `axis` (-1: it belongs to all rows), or are gathered by `index`
+ * (mo_named). */
+typedef struct mo_sliced {
+    mo_tensor *tensor, *index; /* tensor NULL: the episode lacks it; index NULL: none */
+    int axis;
+} mo_sliced;
+
+/* Rows first .. last-1 of the `all` rows of an episode, as an encoder reads them. */
+typedef struct mo_block {
+    const mo_encoder *encoder;
+    mo_task task;
+    int64_t first, last, all;
+    mo_random *r;                               /* dropout's position at the episode's first row; NULL: no dropout */
+    mo_tensor *const *rows, *const *parameters; /* rows [MO_MAX_SLICED]: NULL where the episode lacks them */
+} mo_block;
+typedef mo_tensor *(*mo_encode_block)(mo_tape *t, const mo_block *b);
+
+/* The member `join` below: the axis along which the blocks are concatenated, or MO_ADD_BLOCKS for their sum. */
 enum { MO_ADD_BLOCKS = -1 };
+typedef struct mo_blocks {
+    mo_block all; /* first 0, last = all; rows and parameters are not read */
+    mo_sliced rows[MO_MAX_SLICED];
+    int n_parameters;
+    mo_tensor *const *parameters;
+    int64_t max_rows; /* of a block; 0: all rows at once */
+    int join;
+    mo_encode_block encode;
+} mo_blocks;
 /* Returns whether n rows are encoded in blocks; raises if max_rows is below 0. */
 bool mo_needs_blocks(mo_context *ctx, int64_t n, int64_t max_rows);
-/* Encodes rows 0 .. n-1 in blocks of max_rows >= 1. The order of all sums, forward and backward, depends on n and
- * max_rows alone. */
-mo_tensor *mo_encode_blocks(
-    mo_tape *t, int64_t n, int64_t max_rows, int join, mo_block_of_rows encode, const void *state);
+/* Encodes all rows at once or, if max_rows is smaller, block by block by mo_recompute, so that backward encodes them
+ * again. The order of all sums, forward and backward, depends on the numbers of rows alone. */
+mo_tensor *mo_encode_blocks(mo_tape *t, const mo_blocks *b);
 
 #endif
