@@ -224,7 +224,6 @@ MO_API mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, mo
 /* "accuracy"; "nll", the cross-entropy of the probabilities softmax(logits) in hundredths of a nat; "ece", their
  * expected calibration error in percent. Each is computed per seed or episode. */
 MO_API const char *mo_class_metric_name(int i);
-#define MO_LINK_METRICS 6
 /* "auc", "ap", "mrr", "hits_rank", "hits_ogb", "hits_pooled". */
 MO_API const char *mo_link_metric_name(int i);
 

@@ -7,8 +7,7 @@
 
 /* ---- links ---- */
 
-/* Scores of links and of non-edges; borrowed. A metric is NaN if a list that it needs is empty, a score is NaN or
- * memory runs out. */
+/* Scores of links and of non-edges; borrowed. */
 typedef struct mo_scores {
     const double *positive;
     int64_t n_positive;
@@ -16,18 +15,16 @@ typedef struct mo_scores {
     int64_t n_negative;
 } mo_scores;
 
-MO_API double mo_auc(mo_scores s); /* ties count 1/2 */
-/* Average precision, sum over thresholds of (R_i - R_{i-1}) P_i, ties in one threshold (as scikit-learn). */
-MO_API double mo_average_precision(mo_scores s);
-/* Share of positives above the k-th highest negative (OGB Hits@K; 1 if there are fewer than k negatives). Ties rank
- * last: a positive's rank is 1 + the number of negatives at or above it, so this is the share of positives with rank at
- * most k. */
-MO_API double mo_hits(mo_scores s, int64_t k);
-/* Mean over positives of 1 / rank among all negatives; tied scores get the mean of their first and last rank, as in
- * OGB's evaluator. */
-MO_API double mo_mean_reciprocal_rank(mo_scores s);
-/* The number of positives among the k highest of all scores, divided by the number of positives; ties rank last. */
-MO_API double mo_hits_pooled(mo_scores s, int64_t k);
+/* The metrics of scores, with the names of mo_link_metric_name. A rank is a positive's rank among all negatives:
+ * AUC: ties count 1/2. AP: average precision, sum over thresholds of (R_i - R_{i-1}) P_i, ties in one threshold (as
+ * scikit-learn). MRR: mean over positives of 1 / rank; tied scores get the mean of their first and last rank, as in
+ * OGB's evaluator. HITS_RANK and HITS_OGB: share of positives above the k-th highest negative, with rank at most k (1
+ * if there are fewer than k negatives); ties rank last. HITS_POOLED: the number of positives among the k highest of all
+ * scores, divided by the number of positives; ties rank last. */
+enum { MO_AUC, MO_AP, MO_MRR, MO_HITS_RANK, MO_HITS_OGB, MO_HITS_POOLED, MO_LINK_METRICS };
+/* k: for HITS_RANK and HITS_POOLED; k_ogb: for HITS_OGB. All metrics are NaN without positives, if a score is NaN or
+ * memory runs out; AUC and MRR also without negatives. */
+MO_API void mo_measure_links(mo_scores s, int64_t k, int64_t k_ogb, double metric[MO_LINK_METRICS]);
 
 /* ---- classes ---- */
 

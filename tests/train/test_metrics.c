@@ -14,19 +14,26 @@ static void assert_near(double got, double expected) {
         fail_msg("expected %.17g, got %.17g", expected, got);
 }
 
+/* One metric of the scores; k: for hits. */
+static double measured(int metric, mo_scores s, int64_t k) {
+    double value[MO_LINK_METRICS];
+    mo_measure_links(s, k, k, value);
+    return value[metric];
+}
+
 TEST(auc_and_average_precision_equal_scikit_learn) {
-    assert_near(mo_auc((mo_scores){pos, NP, neg, NN}), 0.5980392156862745);
-    assert_near(mo_average_precision((mo_scores){pos, NP, neg, NN}), 0.5821042946933127);
+    assert_near(measured(MO_AUC, (mo_scores){pos, NP, neg, NN}, 1), 0.5980392156862745);
+    assert_near(measured(MO_AP, (mo_scores){pos, NP, neg, NN}, 1), 0.5821042946933127);
 }
 
 TEST(auc_is_one_zero_and_a_half_where_it_must_be) {
     const double high[] = {3, 2, INFINITY}, low[] = {1, 0, -INFINITY, 1.5}, same[] = {7, 7, 7};
-    assert_near(mo_auc((mo_scores){high, 3, low, 4}), 1);
-    assert_true(mo_auc((mo_scores){low, 4, high, 3}) == 0);
-    assert_near(mo_auc((mo_scores){same, 3, same, 3}), 0.5);
-    assert_near(mo_average_precision((mo_scores){high, 3, low, 4}), 1);
-    assert_near(mo_average_precision((mo_scores){same, 3, same, 2}), 0.6);
-    assert_near(mo_average_precision((mo_scores){high, 3, NULL, 0}), 1);
+    assert_near(measured(MO_AUC, (mo_scores){high, 3, low, 4}, 1), 1);
+    assert_true(measured(MO_AUC, (mo_scores){low, 4, high, 3}, 1) == 0);
+    assert_near(measured(MO_AUC, (mo_scores){same, 3, same, 3}, 1), 0.5);
+    assert_near(measured(MO_AP, (mo_scores){high, 3, low, 4}, 1), 1);
+    assert_near(measured(MO_AP, (mo_scores){same, 3, same, 2}, 1), 0.6);
+    assert_near(measured(MO_AP, (mo_scores){high, 3, NULL, 0}, 1), 1);
 }
 
 /* AUC by definition, over all pairs. */
@@ -59,10 +66,11 @@ TEST(drawn_scores_agree_with_the_definitions) {
             p[i] = (double)mo_random_below(&r, 15);
         for (int64_t i = 0; i < n_n; i++)
             n[i] = (double)mo_random_below(&r, 13);
-        assert_near(mo_auc((mo_scores){p, n_p, n, n_n}), pairwise_auc(p, n_p, n, n_n));
+        assert_near(measured(MO_AUC, (mo_scores){p, n_p, n, n_n}, 1), pairwise_auc(p, n_p, n, n_n));
         for (int64_t k = 1; k < 70; k += 3) {
             double expected = direct_hits(p, n_p, n, n_n, k);
-            assert_true(mo_hits((mo_scores){p, n_p, n, n_n}, k) == expected);
+            assert_true(measured(MO_HITS_RANK, (mo_scores){p, n_p, n, n_n}, k) == expected);
+            assert_true(measured(MO_HITS_OGB, (mo_scores){p, n_p, n, n_n}, k) == expected);
         }
     }
 }
@@ -70,27 +78,28 @@ TEST(drawn_scores_agree_with_the_definitions) {
 TEST(pooled_hits_have_their_values_by_hand) {
     const double p[] = {9, 7, 5, 3}, n[] = {8, 7, 4, 2, 1};
     /* All scores in one list: 9 8 7- 7+ 5 4 3 2 1; at the tie the negative comes first. */
-    assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 3) == 0.25);
-    assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 4) == 0.5);
-    assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 7) == 1);
-    assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 1000) == 1);
+    assert_true(measured(MO_HITS_POOLED, (mo_scores){p, 4, n, 5}, 3) == 0.25);
+    assert_true(measured(MO_HITS_POOLED, (mo_scores){p, 4, n, 5}, 4) == 0.5);
+    assert_true(measured(MO_HITS_POOLED, (mo_scores){p, 4, n, 5}, 7) == 1);
+    assert_true(measured(MO_HITS_POOLED, (mo_scores){p, 4, n, 5}, 1000) == 1);
 }
 
 /* OGB takes the mean of the optimistic and the pessimistic rank. */
 TEST(reciprocal_ranks_halve_ties) {
     const double p[] = {9, 7, 0}, n[] = {8, 7, 7};
-    assert_near(mo_mean_reciprocal_rank((mo_scores){p, 3, n, 3}), (1 + 1 / 3.0 + 1 / 4.0) / 3);
-    assert_true(isnan(mo_mean_reciprocal_rank((mo_scores){p, 3, n, 0})));
+    assert_near(measured(MO_MRR, (mo_scores){p, 3, n, 3}, 1), (1 + 1 / 3.0 + 1 / 4.0) / 3);
+    assert_true(isnan(measured(MO_MRR, (mo_scores){p, 3, n, 0}, 1)));
 }
 
 TEST(metrics_without_a_value_are_nan) {
     const double one[] = {1}, bad[] = {NAN};
-    assert_true(isnan(mo_auc((mo_scores){one, 1, one, 0})) && isnan(mo_auc((mo_scores){one, 0, one, 1})) &&
-                isnan(mo_auc((mo_scores){one, 1, bad, 1})));
-    assert_true(isnan(mo_average_precision((mo_scores){one, 0, one, 1})) &&
-                isnan(mo_average_precision((mo_scores){bad, 1, one, 1})));
-    assert_true(isnan(mo_hits((mo_scores){one, 1, one, 1}, 0)) && isnan(mo_hits((mo_scores){bad, 1, one, 1}, 1)));
-    assert_true(isnan(mo_hits_pooled((mo_scores){one, 0, one, 1}, 1)));
+    assert_true(isnan(measured(MO_AUC, (mo_scores){one, 1, one, 0}, 1)) &&
+                isnan(measured(MO_AUC, (mo_scores){one, 0, one, 1}, 1)) &&
+                isnan(measured(MO_AUC, (mo_scores){one, 1, bad, 1}, 1)));
+    assert_true(isnan(measured(MO_AP, (mo_scores){one, 0, one, 1}, 1)) &&
+                isnan(measured(MO_AP, (mo_scores){bad, 1, one, 1}, 1)));
+    assert_true(isnan(measured(MO_HITS_RANK, (mo_scores){bad, 1, one, 1}, 1)));
+    assert_true(isnan(measured(MO_HITS_POOLED, (mo_scores){one, 0, one, 1}, 1)));
 }
 
 TEST(summaries_equal_scipy) {

@@ -21,26 +21,18 @@ enum { HITS_K = 1000, OGB_K = 50, CHUNK = 16384 };
 
 /* One class of pairs, links or non-edges, in an order drawn by the seed: the first `test` pairs are queries. */
 typedef struct pairs {
-    const int64_t *end[2];
+    int64_t *const *end; /* [2] */
     int64_t *order, n, test;
-    double *score; /* [test] */
 } pairs;
 
 static bool order_pairs(mo_context *ctx, pairs *p, int64_t *const end[2], int64_t n, int64_t test, mo_random *r) {
-    *p = (pairs){.end = {end[0], end[1]}, .n = n, .test = test};
+    *p = (pairs){.end = end, .n = n, .test = test};
     p->order = mo_host_array(ctx, n, sizeof *p->order);
-    p->score = mo_host_array(ctx, test, sizeof *p->score);
-    if (!p->order || !p->score)
-        return false;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; p->order && i < n; i++)
         p->order[i] = i;
-    mo_random_shuffle(r, p->order, n);
-    return true;
-}
-
-static void release_pairs(pairs *p) {
-    free(p->order);
-    free(p->score);
+    if (p->order)
+        mo_random_shuffle(r, p->order, n);
+    return p->order;
 }
 
 /* 5/7 of n, leaving at least one pair on either side. */
@@ -61,6 +53,7 @@ typedef struct division {
     const mo_evaluation *ev;
     uint64_t seed;
     pairs kind[2];
+    double *score; /* of the test: of links, then of non-edges */
     mo_source source;
     mo_tensor **rows; /* per candidate */
     bool owns;        /* whether the division owns features and rows */
@@ -73,25 +66,25 @@ static void put_pair(const division *d, int side, int64_t at, int64_t i, int64_t
     number[i] = side ? d->source.links->n_positive + at : at;
 }
 
-/* Writes k links, then k non-edges, as the plan's support. */
-static void put_support(const division *d, int64_t k, mo_plan *plan) {
+/* The plan of a shot: k links, then k non-edges, as its support, and the whole test as its queries, numbered among the
+ * source's pairs. Release it even on failure. */
+static bool make_plan(const division *d, int64_t k, mo_plan *plan) {
+    const pairs *kind = d->kind;
     mo_random r = mo_random_at(d->seed, MO_PURPOSE_SPLIT, (uint64_t)1 << 32 | (uint64_t)k);
-    for (int side = 0; side < 2; side++)
-        for (int64_t i = 0; i < k; i++) {
-            put_pair(d, side, support_pair(&d->kind[side], i, &r), side * k + i, plan->support, plan->support_pair);
-            plan->support_label[side * k + i] = side == 0;
-        }
-}
-
-static void put_queries(const division *d, int side, int64_t first, mo_plan *plan) {
-    const mo_links *links = d->source.links;
-    int64_t behind = links->n_positive + links->n_negative + (side ? d->kind[0].test : 0);
-    for (int64_t i = 0; i < plan->n_query; i++) {
-        put_pair(d, side, d->kind[side].order[first + i], i, plan->query, plan->query_pair);
-        plan->query_label[i] = side == 0;
-        if (d->owns)
-            plan->query_pair[i] = behind + first + i;
+    *plan = (mo_plan){.task = MO_TASK_LP, .classes = 2, .k = k};
+    if (!mo_plan_reserve(d->ev->ctx, plan, 2 * k, kind[0].test + kind[1].test))
+        return false;
+    for (int64_t i = 0; i < 2 * k; i++) {
+        int side = i >= k;
+        put_pair(d, side, support_pair(&kind[side], i - side * k, &r), i, plan->support, plan->support_pair);
+        plan->support_label[i] = side == 0;
     }
+    for (int64_t i = 0; i < plan->n_query; i++) {
+        int side = i >= kind[0].test;
+        put_pair(d, side, kind[side].order[i - side * kind[0].test], i, plan->query, plan->query_pair);
+        plan->query_label[i] = side == 0;
+    }
+    return true;
 }
 
 /* The logit of "link" minus the logit of "no link". */
@@ -107,57 +100,37 @@ static mo_tensor *inner_products(mo_tape *t, mo_tensor *rows, const mo_plan *pla
     return mo_sum(t, mo_mul(t, end[0], end[1]), MO_AXIS(1), MO_KEEP_AXES);
 }
 
-static void score_pairs(division *d, int c, int64_t k) {
+/* Scores the queries of the plan, CHUNK at a time. */
+static void score_pairs(const division *d, int c, const mo_plan *plan) {
     const mo_evaluation *ev = d->ev;
     mo_tape *t = ev->t;
-    for (int side = 0; side < 2; side++)
-        for (int64_t first = 0; first < d->kind[side].test && mo_ok(ev->ctx); first += CHUNK) {
-            int64_t n = d->kind[side].test - first < CHUNK ? d->kind[side].test - first : CHUNK;
-            mo_plan plan = {.task = MO_TASK_LP, .classes = 2, .k = k};
-            mo_tape_reset(t);
-            if (!mo_plan_reserve(ev->ctx, &plan, 2 * k, n))
-                return;
-            put_support(d, k, &plan);
-            put_queries(d, side, first, &plan);
-            mo_tensor *scores = ev->candidate[c].dot
-                                    ? inner_products(t, d->rows[c], &plan)
-                                    : link_margin(t, mo_candidate_logits(t, &d->source, &ev->candidate[c], d->rows[c],
-                                                         &plan, ev->options->max_rows, NULL));
-            mo_read_as(scores, MO_F64, d->kind[side].score + first);
-            mo_plan_release(&plan);
-        }
+    int64_t links = d->kind[0].test;
+    for (int64_t first = 0, n; first < plan->n_query && mo_ok(ev->ctx); first += n) {
+        int64_t left = (first < links ? links : plan->n_query) - first; /* of this class */
+        mo_plan part = *plan;
+        part.n_query = n = left < CHUNK ? left : CHUNK;
+        part.query[0] += first;
+        part.query[1] += first;
+        part.query_label += first;
+        part.query_pair += first;
+        mo_tape_reset(t);
+        mo_tensor *scores = ev->candidate[c].dot ? inner_products(t, d->rows[c], &part)
+                                                 : link_margin(t, mo_candidate_logits(t, &d->source, &ev->candidate[c],
+                                                                      d->rows[c], &part, ev->options->max_rows, NULL));
+        mo_read_as(scores, MO_F64, d->score + first);
+    }
 }
 
 static void put_metrics(const division *d, int c, int shot, int64_t repeat) {
     const pairs *kind = d->kind;
-    const double *pos = kind[0].score, *neg = kind[1].score;
-    int64_t np = kind[0].test, nn = kind[1].test;
-    mo_scores s = {pos, np, neg, nn};
+    double value[MO_LINK_METRICS];
     errno = 0; /* NAN: no value or, if errno is set, no memory */
-    const double value[MO_LINK_METRICS] = {mo_auc(s), mo_average_precision(s), mo_mean_reciprocal_rank(s),
-        mo_hits(s, HITS_K), mo_hits(s, OGB_K), mo_hits_pooled(s, HITS_K)};
+    mo_measure_links((mo_scores){d->score, kind[0].test, d->score + kind[0].test, kind[1].test}, HITS_K, OGB_K, value);
     if (errno == ENOMEM)
-        mo_fail(d->ev->ctx, MO_MEMORY, "evaluate: out of memory for the ranks of %lld pairs", (long long)(np + nn));
+        mo_fail(d->ev->ctx, MO_MEMORY, "evaluate: out of memory for the ranks of %lld pairs",
+            (long long)(kind[0].test + kind[1].test));
     for (int metric = 0; metric < MO_LINK_METRICS; metric++)
         mo_eval_values(d->ev, c, shot, metric)[repeat] = 100 * value[metric];
-}
-
-/* Calls on_plan with the support and all queries of a shot, numbered among the source's pairs. */
-static void show_plan(const division *d, int64_t k, int64_t repeat) {
-    const mo_evaluation *ev = d->ev;
-    const pairs *kind = d->kind;
-    mo_plan plan = {.task = MO_TASK_LP, .classes = 2, .k = k};
-    if (mo_plan_reserve(ev->ctx, &plan, 2 * k, kind[0].test + kind[1].test)) {
-        put_support(d, k, &plan);
-        for (int64_t i = 0; i < plan.n_query; i++) {
-            int side = i >= kind[0].test;
-            int64_t at = kind[side].order[side ? i - kind[0].test : i];
-            put_pair(d, side, at, i, plan.query, plan.query_pair);
-            plan.query_label[i] = side == 0;
-        }
-        ev->options->on_plan(ev->source, &plan, k, repeat, ev->options->state);
-    }
-    mo_plan_release(&plan);
 }
 
 /* Opens the rows of examples: the rows of test pairs come from all edges except the test links. */
@@ -187,8 +160,9 @@ static void open_rows(division *d) {
 }
 
 static void close_division(division *d) {
-    release_pairs(&d->kind[0]);
-    release_pairs(&d->kind[1]);
+    free(d->kind[0].order);
+    free(d->kind[1].order);
+    free(d->score);
     if (d->owns) {
         mo_eval_release_rows(d->rows, d->ev->n);
         free(d->rows);
@@ -196,15 +170,30 @@ static void close_division(division *d) {
     }
 }
 
-/* Records a shot of a problem, and calls on_plan if given. */
-static void note_shot(mo_evaluation *ev, const division *d, int shot, int64_t repeat) {
+/* Measures every candidate at one shot, all on the same plan. */
+static void evaluate_shot(mo_evaluation *ev, division *d, int shot, int64_t repeat) {
     int64_t small = 0, k = ev->options->shots[shot];
+    mo_plan plan;
     for (int side = 0; side < 2; side++)
         small += d->kind[side].n - d->kind[side].test < k;
     mo_eval_problem problem = {.n_test = d->kind[0].test + d->kind[1].test, .classes = 2};
     mo_eval_note(ev, shot, problem, small);
-    if (ev->options->on_plan && mo_ok(ev->ctx))
-        show_plan(d, k, repeat);
+    bool made = make_plan(d, k, &plan);
+    if (made && ev->options->on_plan)
+        ev->options->on_plan(ev->source, &plan, k, repeat, ev->options->state);
+    for (int64_t i = 0; made && d->owns && i < plan.n_query; i++)
+        plan.query_pair[i] = d->kind[0].n + d->kind[1].n + i; /* the test's own rows */
+    for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
+        if (shot > 0 && ev->candidate[c].dot)
+            continue;
+        score_pairs(d, c, &plan);
+        if (mo_eval_failed(ev, c, shot))
+            for (int metric = 0; metric < MO_LINK_METRICS; metric++)
+                mo_eval_values(ev, c, shot, metric)[repeat] = NAN;
+        else if (mo_ok(ev->ctx))
+            put_metrics(d, c, shot, repeat);
+    }
+    mo_plan_release(&plan);
 }
 
 static void evaluate_seed(mo_evaluation *ev, int64_t repeat) {
@@ -215,22 +204,11 @@ static void evaluate_seed(mo_evaluation *ev, int64_t repeat) {
     bool ordered =
         order_pairs(ev->ctx, &d.kind[0], links->positive, links->n_positive, test, &r) &&
         order_pairs(ev->ctx, &d.kind[1], links->negative, links->n_negative, against < test ? against : test, &r);
-    if (ordered && mo_has_example_rows(ev->source))
+    d.score = ordered ? mo_host_array(ev->ctx, d.kind[0].test + d.kind[1].test, sizeof *d.score) : NULL;
+    if (d.score && mo_has_example_rows(ev->source))
         open_rows(&d);
-    for (int shot = 0; ordered && shot < ev->options->n_shots; shot++) {
-        note_shot(ev, &d, shot, repeat);
-        for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
-            if (shot > 0 && ev->candidate[c].dot)
-                continue;
-            score_pairs(&d, c, ev->options->shots[shot]);
-            bool failed = mo_eval_failed(ev, c, shot);
-            if (failed)
-                for (int metric = 0; metric < MO_LINK_METRICS; metric++)
-                    mo_eval_values(ev, c, shot, metric)[repeat] = NAN;
-            else if (mo_ok(ev->ctx))
-                put_metrics(&d, c, shot, repeat);
-        }
-    }
+    for (int shot = 0; shot < ev->options->n_shots && mo_ok(ev->ctx); shot++)
+        evaluate_shot(ev, &d, shot, repeat);
     close_division(&d);
 }
 

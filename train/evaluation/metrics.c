@@ -1,7 +1,5 @@
 /* train/evaluation/metrics.c - link-prediction metrics over two lists of scores, and the summary of repeated
- * measurements: mean, spread and 95% interval, also of a share of trials.
- *
- * Every metric of scores is NaN if a list it needs is empty, a score is NaN, or memory runs out. */
+ * measurements: mean, spread and 95% interval, also of a share of trials. */
 #include "train/inside.h"
 
 #include <math.h>
@@ -47,73 +45,33 @@ static int64_t count_tied(const scored *ranked, int64_t n, int64_t i, int64_t *p
     return i;
 }
 
-double mo_auc(mo_scores s) {
-    scored *ranked = s.n_negative > 0 ? rank_scores(s) : NULL;
-    if (!ranked)
-        return NAN;
-    double twice = 0; /* per pair of a positive and a negative: a win counts 2, a tie 1; exact up to 2^53 */
-    int64_t n = s.n_positive + s.n_negative, above = 0, positives, negatives;
-    for (int64_t i = 0; i < n;) {
-        i = count_tied(ranked, n, i, &positives, &negatives);
-        twice += (double)negatives * (double)(2 * above + positives);
-        above += positives;
-    }
-    free(ranked);
-    return twice / (2 * (double)s.n_positive * (double)s.n_negative);
-}
-
-double mo_average_precision(mo_scores s) {
+void mo_measure_links(mo_scores s, int64_t k, int64_t k_ogb, double metric[MO_LINK_METRICS]) {
+    if (!metric)
+        return;
     scored *ranked = rank_scores(s);
-    if (!ranked)
-        return NAN;
-    double sum = 0;
-    int64_t n = s.n_positive + s.n_negative, found = 0, positives, negatives;
-    for (int64_t i = 0; i < n;) {
+    double twice = 0; /* per pair of a positive and a negative: a win counts 2, a tie 1; exact up to 2^53 */
+    double precision = 0, reciprocal = 0;
+    int64_t n = s.n_positive + s.n_negative, positives, negatives, found = 0, lost = 0, hits[3] = {0};
+    for (int64_t i = 0; ranked && i < n;) {
+        int64_t left = k - i; /* places for this score among the k highest; its negatives come first */
         i = count_tied(ranked, n, i, &positives, &negatives);
+        twice += (double)negatives * (double)(2 * found + positives);
+        reciprocal += (double)positives / ((double)lost + (double)negatives / 2 + 1);
         found += positives;
-        sum += (double)positives * (double)found / (double)i;
+        lost += negatives;
+        precision += (double)positives * (double)found / (double)i;
+        hits[0] += lost < k ? positives : 0;
+        hits[1] += lost < k_ogb ? positives : 0;
+        left -= negatives;
+        hits[2] += left < 0 ? 0 : left < positives ? left : positives;
     }
+    double P = ranked ? (double)s.n_positive : NAN, N = s.n_negative > 0 ? (double)s.n_negative : NAN;
+    metric[MO_AUC] = twice / (2 * P * N);
+    metric[MO_AP] = precision / P;
+    metric[MO_MRR] = s.n_negative > 0 ? reciprocal / P : NAN;
+    for (int i = 0; i < 3; i++)
+        metric[MO_HITS_RANK + i] = (double)hits[i] / P;
     free(ranked);
-    return sum / (double)s.n_positive;
-}
-
-double mo_hits(mo_scores s, int64_t k) {
-    scored *ranked = k > 0 ? rank_scores(s) : NULL;
-    if (!ranked)
-        return NAN;
-    int64_t hits = 0, reached = 0; /* reached: negatives so far; at equal scores negatives come first */
-    for (int64_t i = 0; i < s.n_positive + s.n_negative && reached < k; i++) {
-        hits += ranked[i].positive;
-        reached += !ranked[i].positive;
-    }
-    free(ranked);
-    return (double)hits / (double)s.n_positive;
-}
-
-double mo_mean_reciprocal_rank(mo_scores s) {
-    scored *ranked = s.n_negative > 0 ? rank_scores(s) : NULL;
-    if (!ranked)
-        return NAN;
-    double sum = 0;
-    int64_t n = s.n_positive + s.n_negative, reached = 0, positives, negatives;
-    for (int64_t i = 0; i < n;) {
-        i = count_tied(ranked, n, i, &positives, &negatives);
-        sum += (double)positives / ((double)reached + (double)negatives / 2 + 1);
-        reached += negatives;
-    }
-    free(ranked);
-    return sum / (double)s.n_positive;
-}
-
-double mo_hits_pooled(mo_scores s, int64_t k) {
-    scored *ranked = k > 0 ? rank_scores(s) : NULL;
-    if (!ranked)
-        return NAN;
-    int64_t hits = 0;
-    for (int64_t i = 0; i < s.n_positive + s.n_negative && i < k; i++)
-        hits += ranked[i].positive;
-    free(ranked);
-    return (double)hits / (double)s.n_positive;
 }
 
 /* ---- repeated measurements ---- */
