@@ -90,15 +90,6 @@ static bool write_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t example
     return mo_npy_append(f->npy, Z);
 }
 
-/* Writes Z, the whole matrix of embeddings, and releases it. Z is NULL if computing it failed. */
-static void write_whole(mo_tensor *Z, embed_file *f) {
-    f->dtype = mo_tensor_dtype(Z);
-    for (int i = 0; i < 2 && Z && !mo_is_null(Z); i++)
-        f->shape[i] = mo_dim(Z, i);
-    mo_npy_write(Z, f->path);
-    mo_tensor_release(Z);
-}
-
 /* Writes the embeddings of the weights' model, block by block. */
 static void embed_by_model(const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
     mo_model_choice choice = {
@@ -112,11 +103,7 @@ static void embed_by_model(const embed_options *o, const mo_weights *weights, co
 
 /* Writes one hop of the features, without an encoder. */
 static void embed_by_hop(const embed_options *o, const mo_source *source, embed_file *f) {
-    int hop = o->hop < 0 ? 2 : o->hop;
-    if (source->task == MO_TASK_NC)
-        mo_embed_hop_each(source, hop, o->max_rows, write_block, f);
-    else
-        write_whole(mo_embed_hop(source, hop), f);
+    mo_embed_hop_each(source, o->hop < 0 ? 2 : o->hop, o->max_rows, write_block, f);
 }
 
 /* Computes the embeddings and writes them. */

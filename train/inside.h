@@ -152,7 +152,7 @@ MO_API int64_t mo_embedding_width(mo_model *model, const mo_source *source);
 /* The rows that a head reads without a model: the nodes' features at one hop or, for a set, their means over each
  * graph; for rows of examples see train/evaluation/embed.c. */
 MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
-/* mo_embed_hop of nodes, block by block, as mo_embed_each. Returns the status. */
+/* mo_embed_hop of rows of nodes, block by block, as mo_embed_each. Returns the status. */
 MO_API mo_code mo_embed_hop_each(const mo_source *source, int hop, int64_t max_rows, mo_embed_visit visit, void *state);
 
 MO_API const char *mo_protocol_name(mo_protocol protocol); /* "split", "episode", "public" */

@@ -8,17 +8,17 @@
 
 #include <inttypes.h>
 
-/* Examples first .. last - 1 and, if the model encodes nodes, the range of their nodes. */
+/* Examples first .. last - 1 and, unless they have rows of their own, the range of their nodes. */
 typedef struct embed_block {
     int64_t first, last, rows, first_node;
 } embed_block;
 
 /* How embeddings of all examples are processed; a visit gets each block. */
 typedef struct embedding {
-    mo_model *model;
+    mo_model *model; /* NULL: the rows of nodes at one hop, or their means over each graph */
+    int hop;
     const mo_source *source;
     int64_t max_rows;
-    bool ones;         /* append a 1 to each row of a model of examples */
     mo_tensor *sketch; /* a matrix by which the rows are multiplied, or NULL */
     mo_embed_visit visit;
     void *state;
@@ -28,19 +28,21 @@ static bool is_set(const mo_source *source) {
     return source->task == MO_TASK_GC;
 }
 
+static int64_t embed_examples(const embedding *e) {
+    bool own = mo_has_example_rows(e->source);
+    return own ? mo_dim(mo_arrays_find(e->source->features->arrays, "extras"), 0) : mo_graph_examples(e->source->graph);
+}
+
 /* The next block, from example `first` on: at most max_rows rows, but at least one example. */
-static embed_block next_block(const mo_source *source, int64_t first, int64_t max_rows) {
-    const mo_graph *graph = source->graph;
-    embed_block b = {.first = first, .last = first, .first_node = is_set(source) ? graph->graph_offset[first] : first};
-    int64_t examples = is_set(source) ? graph->graphs : graph->nodes;
-    while (b.last < examples) {
-        int64_t end = is_set(source) ? graph->graph_offset[b.last + 1] : b.last + 1;
-        if (b.last > first && max_rows > 0 && end - b.first_node > max_rows)
-            break;
-        b.rows = end - b.first_node;
-        b.last++;
-    }
-    return b;
+static embed_block next_block(const embedding *e, int64_t first) {
+    int64_t left = embed_examples(e) - first, n = e->max_rows > 0 && e->max_rows < left ? e->max_rows : left;
+    embed_block b = {.first = first, .last = first + n, .rows = n, .first_node = first};
+    const int64_t *offset = e->source->graph->graph_offset + first;
+    if (!is_set(e->source) || mo_has_example_rows(e->source))
+        return b;
+    for (n = 1; n < left && (e->max_rows <= 0 || offset[n + 1] - offset[0] <= e->max_rows); n++)
+        ;
+    return (embed_block){.first = first, .last = first + n, .rows = offset[n] - offset[0], .first_node = offset[0]};
 }
 
 static mo_tensor *block_segment(mo_tape *t, const mo_source *source, const embed_block *b) {
@@ -60,10 +62,6 @@ static mo_tensor *encode_block(mo_tape *t, mo_model *model, const mo_source *sou
     return mo_model_encode(t, model, &e, NULL);
 }
 
-static int64_t example_count(const mo_source *source) {
-    return is_set(source) ? source->graph->graphs : source->graph->nodes;
-}
-
 static bool check_embeddings(mo_context *ctx, mo_model *model, const mo_tensor *Z, const embed_block *b) {
     char got[160];
     if (mo_ok(ctx) && (mo_is_null(Z) || mo_ndim(Z) != 2 || mo_dim(Z, 0) != b->last - b->first))
@@ -72,9 +70,7 @@ static bool check_embeddings(mo_context *ctx, mo_model *model, const mo_tensor *
     return mo_ok(ctx);
 }
 
-/* Embeddings [n, d] of n examples, with a 1 appended to each row if asked for. */
-static mo_tensor *embed_listed(
-    mo_tape *t, mo_model *model, const mo_source *source, const int64_t *id, int64_t n, bool ones) {
+mo_tensor *mo_embed_listed(mo_tape *t, mo_model *model, const mo_source *source, const int64_t *id, int64_t n) {
     mo_episode e = {.task = source->task, .classes = 2};
     int64_t *zero = mo_tape_scratch(t, n, sizeof *zero); /* labels that no head reads */
     mo_tensor *Z, *none;
@@ -83,70 +79,65 @@ static mo_tensor *embed_listed(
     e.support_label = mo_from(t, MO_I64, 1, &n, zero);
     mo_example_tensors(t, source, id, n, NULL, &e);
     mo_model_embed(t, model, &e, NULL, &Z, &none);
-    return ones ? mo_append_ones(t, Z) : Z;
+    return Z;
 }
 
-mo_tensor *mo_embed_listed(mo_tape *t, mo_model *model, const mo_source *source, const int64_t *id, int64_t n) {
-    return embed_listed(t, model, source, id, n, false);
+static mo_tensor *embed_examples_of(mo_tape *t, const embedding *e, const embed_block *b) {
+    int64_t *id = mo_tape_scratch(t, b->rows, sizeof *id);
+    for (int64_t i = 0; id && i < b->rows; i++)
+        id[i] = b->first + i;
+    return id ? mo_embed_listed(t, e->model, e->source, id, b->rows) : mo_null_tensor(mo_tape_context(t));
 }
 
-static mo_tensor *embed_some(
-    mo_tape *t, mo_model *model, const mo_source *source, int64_t first, int64_t n, bool ones) {
-    int64_t *id = mo_tape_scratch(t, n, sizeof *id);
-    for (int64_t i = 0; id && i < n; i++)
-        id[i] = first + i;
-    return id ? embed_listed(t, model, source, id, n, ones) : mo_null_tensor(mo_tape_context(t));
-}
-
-static int64_t embed_examples(const embedding *e) {
-    bool rows = e->model->encoder.of_examples;
-    return rows ? mo_dim(mo_arrays_find(e->source->features->arrays, "extras"), 0) : example_count(e->source);
-}
-
-static embed_block block_from(const embedding *e, int64_t first) {
-    if (!e->model->encoder.of_examples)
-        return next_block(e->source, first, e->max_rows);
-    int64_t left = embed_examples(e) - first, n = e->max_rows > 0 && e->max_rows < left ? e->max_rows : left;
-    return (embed_block){.first = first, .last = first + n, .rows = n};
+static mo_tensor *hop_block(mo_tape *t, const embedding *e, const embed_block *b) {
+    mo_tensor *hops = mo_arrays_find(e->source->features->arrays, "hops");
+    mo_tensor *X = mo_fetch_block(t, hops, e->hop, b->first_node, b->first_node + b->rows);
+    return is_set(e->source) ? mo_segment_mean(t, X, block_segment(t, e->source, b)) : X;
 }
 
 static mo_tensor *block_rows(mo_tape *t, const embedding *e, const embed_block *b) {
     mo_context *ctx = mo_tape_context(t);
+    if (!e->model)
+        return hop_block(t, e, b);
     bool examples = e->model->encoder.of_examples;
-    mo_tensor *Z = examples ? embed_some(t, e->model, e->source, b->first, b->last - b->first, e->ones)
-                            : encode_block(t, e->model, e->source, b);
+    mo_tensor *Z = examples ? embed_examples_of(t, e, b) : encode_block(t, e->model, e->source, b);
     if (!examples && !check_embeddings(ctx, e->model, Z, b))
         return mo_null_tensor(ctx);
     return e->sketch ? mo_matmul(t, Z, e->sketch) : Z;
-}
-
-static void embed_blocks(mo_tape *t, const embedding *e) {
-    int64_t examples = embed_examples(e);
-    bool going = true;
-    for (embed_block b = {0}; b.last < examples && going && mo_ok(mo_tape_context(t)); mo_tape_reset(t)) {
-        b = block_from(e, b.last);
-        mo_tensor *Z = block_rows(t, e, &b);
-        going = mo_ok(mo_tape_context(t)) && e->visit(t, Z, b.first, examples, e->state);
-    }
 }
 
 /* ---- all examples ---- */
 
 static mo_code embed_source(const embedding *e) {
     mo_context *ctx = e->source->graph->ctx;
-    if (!mo_given(ctx, "embed", "the model", e->model) ||
-        !mo_given(ctx, "embed", "the source's features", e->source->features))
-        return mo_code_of(ctx);
     if (mo_ok(ctx) && e->max_rows < 0)
         mo_fail(ctx, MO_INVALID, "embed: max_rows is %" PRId64 ", expected 0 (all) or more", e->max_rows);
-    if (mo_ok(ctx) && e->model->encoder.of_examples != mo_has_example_rows(e->source))
-        mo_fail(ctx, MO_INVALID, "embed: the model %s does not read the rows of %s:%s", e->model->encoder.name,
-            e->source->graph->name, mo_task_name(e->source->task));
+    if (mo_ok(ctx) && (e->model && e->model->encoder.of_examples) != mo_has_example_rows(e->source))
+        mo_fail(ctx, MO_INVALID, "embed: %s does not read the rows of %s:%s",
+            e->model ? e->model->encoder.name : "a hop of nodes", e->source->graph->name,
+            mo_task_name(e->source->task));
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
-    if (t)
-        embed_blocks(t, e);
+    int64_t examples = t ? embed_examples(e) : 0;
+    bool going = true;
+    for (embed_block b = {0}; b.last < examples && going && mo_ok(ctx); mo_tape_reset(t)) {
+        b = next_block(e, b.last);
+        mo_tensor *Z = block_rows(t, e, &b);
+        going = mo_ok(ctx) && e->visit(t, Z, b.first, examples, e->state);
+    }
     mo_tape_release(t);
     return mo_code_of(ctx);
+}
+
+/* As embed_source, for a caller's model and source. */
+static mo_code embed_with(const embedding *e) {
+    if (!e->source || !e->source->graph)
+        return MO_INVALID;
+    mo_context *ctx = e->source->graph->ctx;
+    if (!mo_given(ctx, "embed", "the model", e->model) ||
+        !mo_given(ctx, "embed", "a function for the blocks", e->visit) ||
+        !mo_given(ctx, "embed", "the source's features", e->source->features))
+        return mo_code_of(ctx);
+    return embed_source(e);
 }
 
 /* Copies block Z into *all, one tensor for all blocks. */
@@ -159,49 +150,44 @@ static bool keep_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples
     return window && mo_tensor_copy(window, Z) == MO_OK;
 }
 
-/* All rows in one tensor; the null tensor on failure, NULL without a source. */
-static mo_tensor *embed_kept(mo_model *model, const mo_source *source, int64_t max_rows, bool ones, mo_tensor *sketch) {
-    mo_tensor *all = NULL;
-    if (!source || !source->graph)
-        return NULL;
-    const embedding e = {model, source, max_rows, ones, sketch, keep_block, &all};
-    if (embed_source(&e) == MO_OK && all)
+static bool keep_with_ones(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *all) {
+    return keep_block(t, mo_append_ones(t, Z), first, examples, all);
+}
+
+/* The rows that keep_block has kept; the null tensor on failure. */
+static mo_tensor *take_kept(const mo_source *source, mo_tensor *all) {
+    if (all && mo_ok(source->graph->ctx))
         return all;
     mo_tensor_release(all);
     return mo_null_tensor(source->graph->ctx);
 }
 
+mo_tensor *mo_embed_sketched(mo_model *model, const mo_source *source, int64_t max_rows, mo_tensor *sketch) {
+    mo_tensor *all = NULL;
+    if (!source || !source->graph)
+        return NULL;
+    embed_with(&(embedding){model, 0, source, max_rows, sketch, keep_block, &all});
+    return take_kept(source, all);
+}
+
 mo_tensor *mo_embed_all(mo_model *model, const mo_source *source, int64_t max_rows) {
-    return embed_kept(model, source, max_rows, false, NULL);
+    return mo_embed_sketched(model, source, max_rows, NULL);
 }
 
 mo_code mo_embed_each(mo_model *model, const mo_source *source, int64_t max_rows, mo_embed_visit visit, void *state) {
-    if (!source || !source->graph)
-        return MO_INVALID;
-    if (!mo_given(source->graph->ctx, "embed", "a function for the blocks", visit))
-        return mo_code_of(source->graph->ctx);
-    const embedding e = {model, source, max_rows, false, NULL, visit, state};
-    return embed_source(&e);
+    return embed_with(&(embedding){model, 0, source, max_rows, NULL, visit, state});
 }
 
-mo_tensor *mo_embed_sketched(mo_model *model, const mo_source *source, int64_t max_rows, mo_tensor *sketch) {
-    return embed_kept(model, source, max_rows, false, sketch);
+static bool note_width(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *state) {
+    (void)t, (void)first, (void)examples;
+    *(int64_t *)state = mo_dim(Z, -1);
+    return false;
 }
 
 int64_t mo_embedding_width(mo_model *model, const mo_source *source) {
-    if (!source || !source->graph)
-        return 0;
-    mo_context *ctx = source->graph->ctx;
-    mo_tape *t = mo_given(ctx, "embed", "the model", model) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     int64_t width = 0;
-    if (t && !model->encoder.of_examples) {
-        embed_block b = next_block(source, 0, 1);
-        width = mo_dim(encode_block(t, model, source, &b), -1);
-    } else if (t) {
-        width = mo_dim(embed_some(t, model, source, 0, 1, false), -1);
-    }
-    mo_tape_release(t);
-    return mo_ok(ctx) ? width : 0;
+    mo_embed_each(model, source, 1, note_width, &width);
+    return width;
 }
 
 static bool check_population(mo_model *model, const mo_source *source) {
@@ -216,13 +202,13 @@ static bool check_population(mo_model *model, const mo_source *source) {
 mo_population mo_embed_population(mo_model *model, const mo_source *source, int64_t max_rows) {
     mo_context *ctx = source->graph->ctx;
     mo_population all = {mo_null_tensor(ctx), mo_null_tensor(ctx)};
-    mo_tape *t = check_population(model, source) ? mo_tape_create(ctx, MO_EVAL) : NULL;
-    if (t) {
-        all.Z = embed_kept(model, source, max_rows, true, NULL);
-        mo_tensor *gram = mo_gram(t, mo_transpose(t, all.Z));
-        if (mo_ok(ctx))
-            all.gram = mo_tensor_clone(ctx, gram);
-    }
+    mo_tensor *Z = NULL;
+    if (check_population(model, source))
+        mo_embed_each(model, source, max_rows, keep_with_ones, &Z);
+    all.Z = take_kept(source, Z);
+    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    if (t)
+        all.gram = mo_tensor_clone(ctx, mo_gram(t, mo_transpose(t, all.Z)));
     mo_tape_release(t);
     return all;
 }
@@ -250,52 +236,36 @@ static mo_tensor *example_hop(mo_tape *t, const mo_source *source, int hop) {
         t, source->task == MO_TASK_GC ? mo_concat(t, side, MO_BLOCKS + 1, MO_AXIS(1)) : side[block], 1e-12);
 }
 
-/* The rows of nodes first .. last - 1 at one hop. */
-static mo_tensor *node_range(mo_tape *t, const mo_source *source, int hop, int64_t first, int64_t last) {
-    return mo_fetch_block(t, mo_arrays_find(source->features->arrays, "hops"), hop, first, last);
-}
-
-/* The rows of nodes at one hop, or their means over the nodes of each graph. */
-static mo_tensor *node_hop(mo_tape *t, const mo_source *source, int hop) {
-    mo_tensor *rows = node_range(t, source, hop, 0, source->graph->nodes);
-    if (source->task != MO_TASK_GC)
-        return rows;
-    int64_t examples = mo_graph_examples(source->graph);
-    return mo_segment_mean(t, rows, mo_from(t, MO_I64, 1, (int64_t[]){examples + 1}, source->graph->graph_offset));
+/* Raises unless the source has rows at that hop. */
+static bool check_hop(const mo_source *source, int hop) {
+    mo_context *ctx = source->graph->ctx;
+    if (mo_given(ctx, "embed", "the source's features", source->features) && (hop < 0 || hop > source->features->hops))
+        mo_fail(
+            ctx, MO_INVALID, "embed: hop %d of %s, expected 0 to %d", hop, source->graph->name, source->features->hops);
+    return mo_ok(ctx);
 }
 
 mo_code mo_embed_hop_each(const mo_source *source, int hop, int64_t max_rows, mo_embed_visit visit, void *state) {
     if (!source || !source->graph)
         return MO_INVALID;
-    mo_context *ctx = source->graph->ctx;
-    bool given = mo_given(ctx, "embed", "a function for the blocks", visit) &&
-                 mo_given(ctx, "embed", "the source's features", source->features);
-    if (given && (source->task == MO_TASK_GC || mo_has_example_rows(source) || hop < 0 || hop > source->features->hops))
-        mo_fail(ctx, MO_INVALID, "embed: hop %d of %s block by block, expected rows of nodes and hops 0 to %d", hop,
-            source->graph->name, source->features->hops);
-    mo_tape *t = given && mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
-    int64_t n = source->graph->nodes, step = max_rows > 0 ? max_rows : n;
-    for (int64_t i = 0; t && i < n && mo_ok(ctx); i += step, mo_tape_reset(t))
-        if (!visit(t, node_range(t, source, hop, i, n - i < step ? n : i + step), i, n, state))
-            break;
-    mo_tape_release(t);
-    return mo_code_of(ctx);
+    return check_hop(source, hop) ? embed_source(&(embedding){NULL, hop, source, max_rows, NULL, visit, state})
+                                  : mo_code_of(source->graph->ctx);
 }
 
 mo_tensor *mo_embed_hop(const mo_source *source, int hop) {
+    mo_tensor *all = NULL;
     if (!source || !source->graph)
         return NULL;
-    if (!mo_given(source->graph->ctx, "embed", "the source's features", source->features))
-        return mo_null_tensor(source->graph->ctx);
     mo_context *ctx = source->graph->ctx;
-    if (mo_ok(ctx) && (hop < 0 || hop > source->features->hops))
-        mo_fail(
-            ctx, MO_INVALID, "embed: hop %d of %s, expected 0 to %d", hop, source->graph->name, source->features->hops);
-    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
-    if (!t)
+    if (!check_hop(source, hop))
         return mo_null_tensor(ctx);
-    mo_tensor *rows = mo_has_example_rows(source) ? example_hop(t, source, hop) : node_hop(t, source, hop);
-    mo_tensor *owned = mo_tensor_clone(ctx, rows);
+    if (!mo_has_example_rows(source)) {
+        mo_embed_hop_each(source, hop, 0, keep_block, &all);
+        return take_kept(source, all);
+    }
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    if (t)
+        all = mo_tensor_clone(ctx, example_hop(t, source, hop));
     mo_tape_release(t);
-    return owned;
+    return take_kept(source, all);
 }
