@@ -5,15 +5,10 @@
  * entry lies or on which rows are computed together, so X X^T is symmetric to the last bit. In bf16 a subnormal sum is
  * zero, as the instruction defines it.
  *
- * A and C seldom lie in a cache. So, before a tile of C is formed, the processor is told to fetch the lines of this
- * tile, and the lines of A that will be packed next. */
+ * C seldom lies in a cache. So, before a tile of C is formed, the processor is told to fetch the lines of this tile. */
 #include "tensor/cpu/fast/avx512_panels.h"
 
-enum {
-    ROWS = 8,    /* rows of C that are formed at once */
-    LINE = 64,   /* bytes */
-    FETCHED = 16 /* lines of A that are fetched before each tile of C */
-};
+enum { ROWS = 8 /* rows of C that are formed at once */ };
 
 #if defined(__x86_64__)
 
@@ -26,32 +21,11 @@ PANEL_INLINE __m512 add_products(__m512 sum, __m512i a, __m512i b) {
 #endif
 }
 
-/* Memory that will be read soon and is still to be fetched: `rows` rows of `bytes` bytes, `step` bytes apart. The first
- * `at` bytes of the first row have been fetched. */
-typedef struct upcoming {
-    const char *row;
-    int64_t rows, bytes, step, at;
-} upcoming;
-
-/* Asks the processor to fetch the next lines into the second-level cache. */
-static inline void fetch_ahead(upcoming *u) {
-    for (int i = 0; i < FETCHED && u->rows > 0; i++) {
-        __builtin_prefetch(u->row + u->at, 0, 2);
-        u->at += LINE;
-        if (u->at >= u->bytes) {
-            u->at = 0;
-            u->row += u->step;
-            u->rows--;
-        }
-    }
-}
-
 /* A block of terms of some rows of C. */
 typedef struct part {
     const avx512_call *g;
     int64_t words; /* words of one row in a panel */
     bool first;    /* the first block of terms: adds beta C, bias and addend; later blocks add their sums to C */
-    upcoming next;
 } part;
 
 /* Returns y, which is alpha times the sums of row i and columns j .., plus beta C, bias and addend, or plus the sums of
@@ -79,7 +53,6 @@ PANEL_INLINE void multiply(
     part *p, const uint32_t *A, const uint32_t *B, int rows, int panels, __mmask16 last, int64_t i, int64_t j) {
     float *C = p->g->C + i * p->g->ldc + j;
     __m512 sum[ROWS][2];
-    fetch_ahead(&p->next);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {
         sum[r][0] = sum[r][1] = _mm512_setzero_ps();
@@ -136,21 +109,6 @@ PANEL_FUNCTION void multiply_columns(
         multiply_rows(p, A, B, 1, i, j);
 }
 
-/* The block that is packed after rows i0 .. i1 - 1 and terms l0 .. l0 + k - 1: the next terms, or the next rows. */
-static upcoming block_after(
-    const avx512_call *g, const panel_operand *X, int64_t i0, int64_t i1, int64_t l0, int64_t k) {
-    bool deeper = l0 + k < g->k;
-    if (!deeper)
-        i0 = i1, i1 = least(g->m, i1 + BLOCK_M);
-    l0 = deeper ? l0 + k : 0;
-    k = least(g->terms, g->k - l0);
-    int64_t rows = X->along ? i1 - i0 : k, columns = X->along ? k : i1 - i0;
-    return (upcoming){.row = (const char *)(X->data + (X->along ? i0 * X->ld + l0 : l0 * X->ld + i0)),
-        .rows = i0 < g->m ? rows : 0,
-        .bytes = columns * (int64_t)sizeof(float),
-        .step = X->ld * (int64_t)sizeof(float)};
-}
-
 static void panel_multiply(const avx512_call *g, const avx512_packed *packed, int64_t i0, int64_t end, void *block) {
     panel_operand X = panel_operand_of(g, AVX512_A);
     for (; i0 < end; i0 += BLOCK_M) {
@@ -163,7 +121,6 @@ static void panel_multiply(const avx512_call *g, const avx512_packed *packed, in
                 A = (const uint32_t *)packed->A + packed_words(g->m, l0);
             } else {
                 pack_panels(&X, i0, i1 - i0, l0, k, block);
-                p.next = block_after(g, &X, i0, i1, l0, k);
             }
             for (int64_t j = 0; j < g->n; j += 2 * LANES)
                 multiply_columns(&p, A, packed->A ? 0 : i0, B + j * p.words, i0, i1, j);
