@@ -388,10 +388,11 @@ TEST_OF(divisions_that_pose_no_problem_are_refused, scratch *s) {
     assert_int_equal(mo_plan_public(plain, 0, &plan), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("split of graph labelled", "idx_train and idx_test", "no division"));
     assert_int_equal(mo_plan_public(trained, 0, &plan), MO_INVALID);
-    assert_failed(s->ctx, MO_INVALID, PARTS("and nodes of them to test on, found 12 of 3 classes and 0"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("and examples of them to test on, found 12 of 3 classes and 0"));
     memset(tested->division, MO_DIVISION_TRAIN, 1);
     assert_int_equal(mo_plan_public(tested, 0, &plan), MO_INVALID);
-    assert_failed(s->ctx, MO_INVALID, PARTS("training nodes of two classes or more", "found 1 of 1 classes and 3"));
+    assert_failed(
+        s->ctx, MO_INVALID, PARTS("examples of two classes or more to learn from", "found 1 of 1 classes and 3"));
     assert_null(plan.support[0]);
     assert_int_equal(mo_plan_public(tested, 1, &plan), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("split of graph labelled: expected one of 1 divisions, found 1"));

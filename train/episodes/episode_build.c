@@ -215,18 +215,15 @@ static mo_tensor *example_positions(mo_tape *t, const mo_row_list *r, const int6
     return at ? mo_from(t, MO_I64, 1, &n, at) : mo_null_tensor(t->ctx);
 }
 
-mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t B, int64_t n) {
-    int64_t *scratch = mo_tape_scratch(t, 2 * n, sizeof *scratch), *weight = mo_tape_scratch(t, B * n, sizeof *weight);
-    bool repeated = false;
-    for (int64_t b = 0; scratch && weight && b < B; b++)
-        repeated |= mo_count_repeats(id + b * n, n, scratch, weight + b * n) < n;
-    return repeated ? mo_from(t, MO_I64, 2, (int64_t[]){B, n}, weight) : NULL;
+mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t n) {
+    int64_t *scratch = mo_tape_scratch(t, 2 * n, sizeof *scratch), *weight = mo_tape_scratch(t, n, sizeof *weight);
+    bool repeated = scratch && weight && mo_count_repeats(id, n, scratch, weight) < n;
+    return repeated ? mo_from(t, MO_I64, 1, &n, weight) : NULL;
 }
 
 mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan) {
     const int64_t *id = plan->task == MO_TASK_LP ? plan->support_pair : plan->support[0];
-    mo_tensor *weight = id ? mo_support_weight(t, id, 1, plan->n_support) : NULL;
-    return weight ? mo_reshape(t, weight, 1, &plan->n_support) : NULL;
+    return id ? mo_support_weight(t, id, plan->n_support) : NULL;
 }
 
 mo_tensor *mo_class_weight(mo_tape *t, const int64_t *label, int64_t n, int64_t classes) {

@@ -34,9 +34,9 @@ int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_t
 /* The tensors of the episode. Rows that are not resident come from `fetched`; if it is NULL, they are fetched now. */
 mo_code mo_episode_tensors(
     mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_fetched *fetched, mo_episode *e);
-/* mo_support_weight: support_weight of mo_episode for B supports, int64 [B, n], from the ids [B, n] of their examples;
- * NULL if no support repeats an example, or on failure. mo_plan_weight: [n_support], for a plan. */
-mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t B, int64_t n);
+/* mo_support_weight: support_weight of mo_episode, int64 [n], from the ids [n] of a support's examples; NULL if the
+ * support repeats no example, or on failure. mo_plan_weight: the same for a plan. */
+mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t n);
 mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan);
 /* Weights float64 [n] of rows with these labels: the rows of a class, n_c of them, get the total weight s (n_c + 32),
  * with s such that the mean weight is 1. Without weights a ridge predicts mostly the class with most labels, but few

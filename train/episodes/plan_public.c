@@ -63,7 +63,8 @@ mo_code mo_plan_public(const mo_graph *graph, int64_t division, mo_plan *plan) {
             n_query = take_part(graph, part, MO_DIVISION_TEST, number, plan);
     if (plan->classes < 2 || !n_query)
         mo_fail(ctx, MO_INVALID,
-            "split of graph %s: expected training nodes of two classes or more and nodes of them to test on, found "
+            "split of graph %s: expected examples of two classes or more to learn from and examples of them to test "
+            "on, found "
             "%" PRId64 " of %" PRId64 " classes and %" PRId64,
             graph->name, n_support, plan->classes, n_query);
     else if (mo_plan_reserve(ctx, plan, n_support, n_query)) {

@@ -57,59 +57,43 @@ mo_code mo_draws_create(const mo_embeddings *E, int64_t k, const mo_fit_options 
 
 /* ---- a split given by the user ---- */
 
-/* Lists the kept rows of one part, with their class numbers in E. */
-static int64_t take_split_part(
-    const mo_embeddings *E, const uint8_t *division, mo_division part, int64_t *row, int64_t *label) {
-    int64_t n = 0, kept = mo_dim(E->Z, 0);
-    for (int64_t i = 0; i < kept; i++)
-        if (division[E->row[i]] == part) {
-            row[n] = i;
-            label[n++] = E->graph->label[i];
-        }
-    return n;
-}
-
-/* Numbers the classes that occur in the support from 0, in order. number: [classes of E]; count: rows of each class in
- * the support. */
-static void number_split_classes(const mo_embeddings *E, const int64_t *count, int64_t *number, mo_draws *d) {
+/* Raises if a row to test on has a class without rows to learn from. Sets d->most. */
+static void check_split(const mo_embeddings *E, const uint8_t *part, mo_draws *d) {
     mo_context *ctx = mo_tensor_context(E->Z);
-    d->k = INT64_MAX;
-    for (int64_t c = 0; c < E->graph->classes; c++) {
-        number[c] = count[c] ? d->classes++ : -1;
-        d->k = count[c] && count[c] < d->k ? count[c] : d->k;
-        d->most = count[c] > d->most ? count[c] : d->most;
-    }
-    for (int64_t i = 0; i < d->n_support; i++)
-        d->support_label[i] = number[d->support_label[i]];
-    for (int64_t i = 0; i < d->n_query && mo_ok(ctx); i++) {
-        int64_t c = d->query_label[i];
-        d->query_label[i] = number[c];
-        if (number[c] < 0)
+    int64_t n = mo_dim(E->Z, 0), *count = mo_host_array(ctx, E->graph->classes, sizeof *count);
+    const int64_t *label = E->graph->label;
+    for (int64_t i = 0; count && i < n; i++)
+        if (part[i] == MO_DIVISION_TRAIN && ++count[label[i]] > d->most)
+            d->most = count[label[i]];
+    for (int64_t i = 0; count && i < n && mo_ok(ctx); i++)
+        if (part[i] == MO_DIVISION_TEST && !count[label[i]])
             mo_fail(ctx, MO_INVALID,
                 "split: expected rows to learn from of every class, found none of class %s, which row %" PRId64
                 " to test on is of",
-                E->name[c], E->row[d->query[i]]);
-    }
+                E->name[label[i]], E->row[i]);
+    free(count);
 }
 
+/* division: of the given rows. The kept rows are nodes of E->graph, and their division is a published one. */
 static void make_split(const mo_embeddings *E, const uint8_t *division, mo_draws *d) {
     mo_context *ctx = mo_tensor_context(E->Z);
-    int64_t n = mo_dim(E->Z, 0), C = E->graph->classes;
-    int64_t *count = mo_host_array(ctx, 2 * C, sizeof *count);
-    if (reserve_draws(ctx, d, n, n, 1)) {
-        d->n_support = take_split_part(E, division, MO_DIVISION_TRAIN, d->support, d->support_label);
-        d->n_query = take_split_part(E, division, MO_DIVISION_TEST, d->query, d->query_label);
-        for (int64_t i = 0; i < d->n_support; i++)
-            count[d->support_label[i]]++;
-        number_split_classes(E, count, count + C, d);
-    }
-    if (mo_ok(ctx) && d->classes < 2)
-        mo_fail(ctx, MO_INVALID,
-            "split: expected labelled rows of two classes or more to learn from, found %" PRId64 " of %" PRId64,
-            d->n_support, d->classes);
-    else if (mo_ok(ctx) && d->n_query == 0)
-        mo_fail(ctx, MO_INVALID, "split: expected labelled rows to test on, found none");
-    free(count);
+    int64_t n = mo_dim(E->Z, 0);
+    uint8_t *part = mo_host_array(ctx, n, sizeof *part);
+    mo_graph graph = *E->graph;
+    mo_plan plan = {0};
+    for (int64_t i = 0; part && i < n; i++)
+        part[i] = division[E->row[i]];
+    graph.division = part;
+    graph.divisions = 1;
+    if (part)
+        check_split(E, part, d);
+    if (mo_ok(ctx) && mo_plan_public(&graph, 0, &plan) == MO_OK &&
+        reserve_draws(ctx, d, plan.n_support, plan.n_query, 1))
+        place_draw(d, &plan, 0);
+    d->k = plan.k;
+    d->left_out = 0; /* classes without any row in the split */
+    mo_plan_release(&plan);
+    free(part);
 }
 
 mo_code mo_draws_read(const mo_embeddings *E, const char *train, const char *test, mo_draws *draws) {

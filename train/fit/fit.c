@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CORE_NUMBERS = 1 << 18, DEVICE_NUMBERS = 1 << 21, MORE_BATCHES = 16 };
-
 typedef struct run {
     const mo_embeddings *E;
     const mo_fit_options *options;
@@ -57,19 +55,6 @@ static void choose_values(const run *r, bool tune, mo_fit_job *job) {
 
 /* ---- one head at one k ---- */
 
-/* The number of episodes per batch: as many as a core's cache holds, but few enough to make MORE_BATCHES batches for
- * the threads; on a device, as many as fit in a few megabytes. One if rows repeat (held_out.c). */
-static void choose_batches(const mo_embeddings *E, mo_fit_job *job) {
-    const mo_draws *d = job->draws;
-    bool cpu = mo_context_device(mo_tensor_context(E->Z)) == MO_CPU;
-    int64_t dim = mo_dim(E->Z, 1), wide = d->n_support > dim ? d->n_support : dim;
-    int64_t most = cpu ? (d->episodes + MORE_BATCHES - 1) / MORE_BATCHES : d->episodes;
-    job->numbers = d->n_support * wide + d->n_query * dim;
-    int64_t B = (cpu ? CORE_NUMBERS : DEVICE_NUMBERS) / job->numbers;
-    job->B = d->small_classes || B < 1 ? 1 : B < most ? B : most;
-    job->batches = (d->episodes + job->B - 1) / job->B;
-}
-
 /* A head without a fit ends only its own row: moves the context's failure to *status, and copies the first such failure
  * to *first. */
 static bool set_aside(mo_context *ctx, mo_status *first, mo_status *status) {
@@ -82,11 +67,11 @@ static bool set_aside(mo_context *ctx, mo_status *first, mo_status *status) {
     return true;
 }
 
-/* Adds up the figures of all batches, in order. */
+/* Adds up the figures of all episodes, in order. */
 static void sum_up_fit(const mo_fit_job *job, mo_fit_row *row) {
     mo_calibration plain = {0}, scaled = {0};
     bool tempered = true;
-    for (int64_t i = 0; i < job->batches; i++) {
+    for (int64_t i = 0; i < job->draws->episodes; i++) {
         const mo_fit_tally *y = &job->tally[i];
         for (int part = 0; part < MO_NORM_PARTS; part++)
             mo_calibration_merge(&row->by_norm[part], &y->by_norm[part]);
@@ -198,12 +183,13 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
     r->crew.own.tuned = mo_fit_regularisation(head);
     mo_fit_job job = {.draws = d, .part = r->part, .progress = r->options->progress, .state = r->options->state};
     snprintf(job.title, sizeof job.title, "k = %" PRId64 ", %s", d->k, head->name);
-    choose_batches(r->E, &job);
+    int64_t dim = mo_dim(r->E->Z, 1);
+    job.numbers = d->n_support * (d->n_support > dim ? d->n_support : dim) + d->n_query * dim;
     choose_values(r, r->options->tune, &job);
     job.accuracy = mo_host_array(ctx, d->episodes, sizeof *job.accuracy);
     job.choice = mo_host_array(ctx, d->episodes, sizeof *job.choice);
     job.predicted = mo_host_array(ctx, d->episodes * d->n_query, sizeof *job.predicted);
-    job.tally = mo_host_array(ctx, job.batches, sizeof *job.tally);
+    job.tally = mo_host_array(ctx, d->episodes, sizeof *job.tally);
     head_space s = {.outcome = mo_host_array(ctx, d->split ? d->n_query : 0, sizeof *s.outcome),
         .class_of = mo_host_array(ctx, d->classes, sizeof *s.class_of)};
     mo_fit_row row;

@@ -1,4 +1,4 @@
-/* train/fit/fit_crew.c - threads, each with its own context, take batches of episodes in turn.
+/* train/fit/fit_crew.c - threads, each with its own context, take episodes in turn.
  *
  * The products of one episode are small: threads that share one op would mostly wait at barriers. A thread that
  * computes whole episodes meets no barrier, and its data stay in its core's cache. Episodes too large for each thread
@@ -46,17 +46,16 @@ void mo_fit_crew_release(mo_fit_crew *crew) {
     *crew = (mo_fit_crew){0};
 }
 
-static void crew_tell(const mo_fit_job *job, int64_t batches) {
-    int64_t episodes = job->draws->episodes, done = batches * job->B < episodes ? batches * job->B : episodes;
+static void crew_tell(const mo_fit_job *job, int64_t done) {
     if (job->progress && omp_get_thread_num() == 0)
-        job->progress(job->title, done, episodes, job->state);
+        job->progress(job->title, done, job->draws->episodes, job->state);
 }
 
 static bool run_in_turn(const mo_fitting *f, const mo_fit_job *job) {
     mo_fit_space space;
     bool fine = mo_fit_space_create(f->ctx, job, &space);
-    for (int64_t i = 0; fine && i < job->batches; i++) {
-        fine = mo_fit_episodes(f, job, i, &space);
+    for (int64_t i = 0; fine && i < job->draws->episodes; i++) {
+        fine = mo_fit_episode(f, job, i, &space);
         crew_tell(job, i + 1);
     }
     mo_fit_space_release(&space);
@@ -64,7 +63,7 @@ static bool run_in_turn(const mo_fitting *f, const mo_fit_job *job) {
     return fine;
 }
 
-/* State shared by the threads: next batch to take, number of batches done, first batch that failed. */
+/* State shared by the threads: next episode to take, number of episodes done, first episode that failed. */
 typedef struct progress {
     int64_t next, done, failed;
     mo_status status;
@@ -94,8 +93,8 @@ static void crew_settle(progress *p, mo_context *ctx, int64_t number) {
 static bool crew_work(mo_fitting *f, const mo_fit_job *job, progress *p) {
     mo_fit_space space = {0};
     bool ready = mo_fit_space_create(f->ctx, job, &space);
-    for (int64_t i = crew_take(p); ready && i < job->batches; i = crew_take(p)) {
-        if (!mo_fit_episodes(f, job, i, &space))
+    for (int64_t i = crew_take(p); ready && i < job->draws->episodes; i = crew_take(p)) {
+        if (!mo_fit_episode(f, job, i, &space))
             crew_settle(p, f->ctx, i);
         int64_t done;
 #pragma omp atomic capture
@@ -134,7 +133,8 @@ static bool run_at_once(mo_fit_crew *crew, const mo_fit_job *job, int threads) {
 }
 
 bool mo_fit_crew_run(mo_fit_crew *crew, const mo_fit_job *job) {
-    int threads = crew->n < job->batches ? crew->n : (int)job->batches;
-    bool small = job->numbers <= CREW_NUMBERS / (threads > 0 ? threads : 1) / job->B;
+    int64_t episodes = job->draws->episodes;
+    int threads = crew->n < episodes ? crew->n : (int)episodes;
+    bool small = job->numbers <= CREW_NUMBERS / (threads > 0 ? threads : 1);
     return threads > 1 && small ? run_at_once(crew, job, threads) : run_in_turn(&crew->own, job);
 }

@@ -1,5 +1,5 @@
-/* train/fit/fit_episodes.c - runs one head on a batch of episodes, whose rows are gathered into a leading batch axis:
- * each episode chooses a value and a temperature by its support, then predicts its queries. */
+/* train/fit/fit_episodes.c - runs one head on an episode, which chooses a value and a temperature by its support, then
+ * predicts its queries. */
 #include "models/model.h"
 #include "tensor/hidden.h"
 #include "train/episodes/episode_rows.h"
@@ -9,16 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- one call of a head for many episodes ---- */
+/* ---- a call of a head ---- */
 
-mo_tensor *mo_fit_rows(const mo_fitting *f, const int64_t *row, int64_t B, int64_t m) {
-    mo_tensor *index = mo_from(f->t, MO_I64, 1, (int64_t[]){B * m}, row);
-    return mo_reshape(f->t, mo_gather_rows(f->t, f->Z, index), 3, (int64_t[]){B, m, mo_dim(f->Z, 1)});
+mo_tensor *mo_fit_rows(const mo_fitting *f, const int64_t *row, int64_t m) {
+    return mo_gather_rows(f->t, f->Z, mo_from(f->t, MO_I64, 1, &m, row));
 }
 
-mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t B, int64_t m) {
-    mo_tensor *y = mo_from(f->t, MO_I64, 2, (int64_t[]){B, m}, label);
-    return mo_one_hot(f->t, y, f->classes, mo_tensor_dtype(f->Z));
+mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t m) {
+    return mo_one_hot(f->t, mo_from(f->t, MO_I64, 1, &m, label), f->classes, mo_tensor_dtype(f->Z));
 }
 
 bool mo_fit_parameters(const mo_fitting *f, double value, mo_tensor **parameters) {
@@ -47,13 +45,13 @@ void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq) {
             *Zq = scale_normalise(t, *Zq);
         return;
     }
-    mo_tensor *mean = mo_mean(t, *Zs, MO_AXIS(1), MO_KEEP_AXES);
+    mo_tensor *mean = mo_mean(t, *Zs, MO_AXIS(0), MO_KEEP_AXES);
     *Zs = mo_sub(t, *Zs, mean);
     if (Zq)
         *Zq = mo_sub(t, *Zq, mean);
     if (f->scaling == MO_SCALING_CENTRE)
         return;
-    mo_tensor *spread = mo_sqrt(t, mo_mean(t, mo_square(t, *Zs), MO_AXIS(1), MO_KEEP_AXES));
+    mo_tensor *spread = mo_sqrt(t, mo_mean(t, mo_square(t, *Zs), MO_AXIS(0), MO_KEEP_AXES));
     *Zs = mo_div_or_zero(t, *Zs, spread); /* a column that is constant in the support carries no information */
     if (Zq)
         *Zq = mo_div_or_zero(t, *Zq, spread);
@@ -64,16 +62,14 @@ double mo_fit_scaled_norm(const mo_fitting *f, double row_scale) {
     return f->scaling == MO_SCALING_NORMALISE ? 2 : f->scaling == MO_SCALING_STANDARDISE ? d + 1 : row_scale;
 }
 
-/* ---- the call ---- */
-
-bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, double *logits) {
+bool mo_fit_logits(const mo_fitting *f, const mo_fit_problem *p, double value, double *logits) {
     mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS];
     if (!mo_fit_parameters(f, value, parameters))
         return false;
-    mo_tensor *Zs = mo_fit_rows(f, b->support, b->B, b->n_s), *Zq = mo_fit_rows(f, b->query, b->B, b->n_q);
-    mo_tensor *Ys = mo_fit_one_hot(f, b->support_label, b->B, b->n_s);
+    mo_tensor *Zs = mo_fit_rows(f, p->support, p->n_s), *Zq = mo_fit_rows(f, p->query, p->n_q);
+    mo_tensor *Ys = mo_fit_one_hot(f, p->support_label, p->n_s);
     mo_fit_scale(f, &Zs, &Zq);
-    mo_tensor *weight = mo_support_weight(f->t, b->support, b->B, b->n_s);
+    mo_tensor *weight = mo_support_weight(f->t, p->support, p->n_s);
     return mo_ok(f->ctx) &&
            mo_read_as(mo_head_apply_weighted(f->t, f->head, Zs, Ys, weight, Zq, parameters), MO_F64, logits);
 }
@@ -102,7 +98,7 @@ bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale) {
  * and the temperature undoes the scaling up to rounding. */
 static const double same = 1e-6;
 
-/* The temperature of one episode from its held-out rows, and their cross-entropy; NaN if there are none. */
+/* The temperature from an episode's held-out rows, and their cross-entropy; NaN if there are none. */
 static double temper_draw(const mo_draws *d, const int64_t *label, const double *held, mo_fit_space *s, double *nll) {
     int64_t n = 0, C = d->classes;
     for (int64_t i = 0; i < d->n_support; i++)
@@ -113,31 +109,25 @@ static double temper_draw(const mo_draws *d, const int64_t *label, const double 
     return n ? mo_fit_temperature(s->rows, s->label, n, C, mo_platt_smoothing(n, C), nll) : NAN;
 }
 
-/* Chooses the value of each episode from `first` on by its held-out rows; among values that do equally well, the
- * stronger penalty. */
-static bool choose_for_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t first, int64_t B, mo_fit_space *s) {
+/* Chooses the episode's value by its held-out rows; among values that do equally well, the stronger penalty. Returns
+ * false on failure. */
+static bool choose_value(
+    const mo_fitting *f, const mo_fit_job *job, const mo_fit_problem *p, mo_fit_space *s, double *value) {
     const mo_draws *d = job->draws;
-    for (int64_t e = 0; e < B; e++)
-        s->choice[e] = job->n_values;
+    bool repeated = d->small_classes > 0, ridge = f->head == &mo_head_ridge && !repeated;
+    double least = INFINITY, nll = INFINITY;
+    *value = job->values[job->n_values];
     if (job->n_values == 0 || d->most < 2)
         return true;
-    const int64_t *label = d->support_label + first * d->n_support;
-    mo_fit_batch all = {B, d->n_support, 0, d->support + first * d->n_support, label, NULL};
-    bool repeated = d->small_classes > 0, ridge = f->head == &mo_head_ridge && !repeated;
-    if (!(ridge ? mo_leave_one_out(f, &all, job->values, job->n_values, s->held)
-                : mo_cross_validate(f, &all, d->most, repeated, job->values, job->n_values, s->held, NULL)))
+    if (!(ridge ? mo_leave_one_out(f, p, job->values, job->n_values, s->held)
+                : mo_cross_validate(f, p, d->most, repeated, job->values, job->n_values, s->held, NULL)))
         return false;
-    for (int64_t e = 0; e < B; e++) {
-        double least = INFINITY, nll = INFINITY;
-        for (int v = 0; v < job->n_values; v++) {
-            const double *held = s->held + (v * B + e) * d->n_support * d->classes;
-            if (!isnan(temper_draw(d, label + e * d->n_support, held, s, &nll)) && isfinite(nll) &&
-                nll <= least * (1 + same)) {
-                least = fmin(least, nll);
-                s->choice[e] = v;
-            }
+    for (int v = 0; v < job->n_values; v++)
+        if (!isnan(temper_draw(d, p->support_label, s->held + v * d->n_support * d->classes, s, &nll)) &&
+            isfinite(nll) && nll <= least * (1 + same)) {
+            least = fmin(least, nll);
+            *value = job->values[v];
         }
-    }
     return true;
 }
 
@@ -160,88 +150,51 @@ static void count_queries(const mo_fit_job *job, int64_t e, const double *logits
     int64_t right = 0, *predicted = job->predicted + e * d->n_query;
     for (int64_t i = 0; i < d->n_query; i++)
         predicted[i] = mo_first_largest(logits + i * d->classes, d->classes);
-    for (int part = 0; part < MO_NORM_PARTS; part++)
-        right -= y->by_norm[part].right;
     for (int64_t i = 0; i < d->n_query; i++)
         mo_calibration_add(&y->by_norm[job->part[row[i]]], logits + i * d->classes, label + i, 1, d->classes, 1);
     for (int part = 0; part < MO_NORM_PARTS; part++)
         right += y->by_norm[part].right;
     job->accuracy[e] = 100.0 * (double)right / (double)d->n_query;
-    y->tempered &= !isnan(temperature);
+    y->tempered = !isnan(temperature);
     mo_calibration_add(&y->scaled, logits, label, d->n_query, d->classes, T);
 }
 
-/* The episodes of a batch that chose the same value, side by side. */
-static mo_fit_batch gather_choice(const mo_draws *d, int64_t first, int64_t B, int choice, mo_fit_space *s) {
-    mo_fit_batch chosen = {0, d->n_support, d->n_query, s->support, s->support_label, s->query};
-    size_t n_s = (size_t)d->n_support, n_q = (size_t)d->n_query;
-    for (int64_t e = 0; e < B; e++)
-        if (s->choice[e] == choice) {
-            size_t at = (size_t)chosen.B, from = (size_t)(first + e);
-            memcpy(s->support + at * n_s, d->support + from * n_s, n_s * sizeof *s->support);
-            memcpy(s->support_label + at * n_s, d->support_label + from * n_s, n_s * sizeof *s->support_label);
-            memcpy(s->query + at * n_q, d->query + from * n_q, n_q * sizeof *s->query);
-            s->episode[chosen.B++] = first + e;
-        }
-    return chosen;
-}
-
-/* Fits the episodes that chose one value: finds temperatures by cross-validation, then predicts the queries. */
-static bool fit_choice(
-    const mo_fitting *f, const mo_fit_job *job, const mo_fit_batch *chosen, const double *value, mo_fit_space *s) {
+bool mo_fit_episode(const mo_fitting *f, const mo_fit_job *job, int64_t e, mo_fit_space *s) {
     const mo_draws *d = job->draws;
-    bool fine = d->most > 1 ? mo_cross_validate(f, chosen, d->most, d->small_classes > 0, value, 1, s->held, s->logits)
-                            : mo_fit_logits(f, chosen, *value, s->logits);
-    for (int64_t i = 0; fine && i < chosen->B * d->n_query * d->classes; i++)
-        if (!isfinite(s->logits[i])) {
-            mo_fail(f->ctx, MO_NUMERICAL, "head %s: expected finite logits of the queries, found %g", f->head->name,
-                fabs(s->logits[i]));
-            fine = false;
-        }
-    return fine;
-}
-
-bool mo_fit_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t number, mo_fit_space *s) {
-    const mo_draws *d = job->draws;
-    int64_t first = number * job->B, B = d->episodes - first < job->B ? d->episodes - first : job->B;
-    mo_fit_tally *y = &job->tally[number];
-    *y = (mo_fit_tally){.tempered = true};
-    if (!choose_for_episodes(f, job, first, B, s))
+    const mo_fit_problem p = {d->n_support, d->n_query, d->support + e * d->n_support,
+        d->support_label + e * d->n_support, d->query + e * d->n_query};
+    double value, nll = NAN, T = NAN;
+    job->tally[e] = (mo_fit_tally){0};
+    if (!choose_value(f, job, &p, s, &value))
         return false;
-    for (int v = 0; v <= job->n_values; v++) {
-        mo_fit_batch chosen = gather_choice(d, first, B, v, s);
-        if (chosen.B > 0 && !fit_choice(f, job, &chosen, &job->values[v], s))
-            return false;
-        for (int64_t i = 0; i < chosen.B; i++) {
-            const double *held = s->held + i * d->n_support * d->classes;
-            const int64_t *label = chosen.support_label + i * d->n_support;
-            double nll = NAN, T = d->most > 1 ? temper_draw(d, label, held, s, &nll) : NAN;
-            job->choice[s->episode[i]] = describe_choice(d, label, held, job->values[v], T, nll);
-            count_queries(job, s->episode[i], s->logits + i * d->n_query * d->classes, T, y);
-        }
-    }
+    if (!(d->most > 1 ? mo_cross_validate(f, &p, d->most, d->small_classes > 0, &value, 1, s->held, s->logits)
+                      : mo_fit_logits(f, &p, value, s->logits)))
+        return false;
+    for (int64_t i = 0; i < d->n_query * d->classes; i++)
+        if (!isfinite(s->logits[i]))
+            return mo_fail(f->ctx, MO_NUMERICAL, "head %s: expected finite logits of the queries, found %g",
+                f->head->name, fabs(s->logits[i]));
+    if (d->most > 1)
+        T = temper_draw(d, p.support_label, s->held, s, &nll);
+    job->choice[e] = describe_choice(d, p.support_label, s->held, value, T, nll);
+    count_queries(job, e, s->logits, T, &job->tally[e]);
     return true;
 }
 
 bool mo_fit_space_create(mo_context *ctx, const mo_fit_job *job, mo_fit_space *s) {
-    int64_t n_s = job->draws->n_support, n_q = job->draws->n_query, C = job->draws->classes, B = job->B;
+    int64_t n_s = job->draws->n_support, n_q = job->draws->n_query, C = job->draws->classes;
     *s = (mo_fit_space){0};
-    s->held = mo_host_array(ctx, (job->n_values + 1) * B * n_s * C, sizeof *s->held);
-    s->logits = mo_host_array(ctx, B * n_q * C, sizeof *s->logits);
+    s->held = mo_host_array(ctx, (job->n_values + 1) * n_s * C, sizeof *s->held);
+    s->logits = mo_host_array(ctx, n_q * C, sizeof *s->logits);
     s->rows = mo_host_array(ctx, n_s * C, sizeof *s->rows);
     s->label = mo_host_array(ctx, n_s, sizeof *s->label);
-    s->support = mo_host_array(ctx, B * n_s, sizeof *s->support);
-    s->support_label = mo_host_array(ctx, B * n_s, sizeof *s->support_label);
-    s->query = mo_host_array(ctx, B * n_q, sizeof *s->query);
-    s->episode = mo_host_array(ctx, B, sizeof *s->episode);
-    s->choice = mo_host_array(ctx, B, sizeof *s->choice);
     return mo_ok(ctx);
 }
 
 void mo_fit_space_release(mo_fit_space *s) {
-    void *arrays[] = {
-        s->held, s->logits, s->rows, s->label, s->support, s->support_label, s->query, s->episode, s->choice};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        free(arrays[i]);
+    free(s->held);
+    free(s->logits);
+    free(s->rows);
+    free(s->label);
     *s = (mo_fit_space){0};
 }

@@ -1,5 +1,5 @@
-/* train/fit/fit_parts.h - a head on batches of episodes, from host numbers to host logits; the batches of one head at
- * one k; the threads that share them (library internal). */
+/* train/fit/fit_parts.h - a head on one episode, from host numbers to host logits; the episodes of one head at one k;
+ * the threads that share them (library internal). */
 #ifndef MO_FIT_PARTS_H
 #define MO_FIT_PARTS_H
 
@@ -18,51 +18,50 @@ typedef struct mo_fitting {
     mo_scaling scaling;
 } mo_fitting;
 
-/* Row numbers of B episodes: support [B, n_s] with labels, and the rows [B, n_q] to be predicted. */
-typedef struct mo_fit_batch {
-    int64_t B, n_s, n_q;
+/* Row numbers of an episode: n_s support rows with labels, and the n_q rows to be predicted. */
+typedef struct mo_fit_problem {
+    int64_t n_s, n_q;
     const int64_t *support, *support_label, *query;
-} mo_fit_batch;
+} mo_fit_problem;
 
-/* Writes the logits [B, n_q, classes]. value: for the tuned parameter; NaN: the head's own. Returns false on
- * failure. */
-bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, double *logits);
+/* Writes the logits [n_q, classes]. value: for the tuned parameter; NaN: the head's own. Returns false on failure. */
+bool mo_fit_logits(const mo_fitting *f, const mo_fit_problem *p, double value, double *logits);
 
-/* held_out.c: both functions write logits [values, B, n_s, classes] of the support rows, each by a fit that has not
- * seen the row, for each value of the tuned parameter (NaN: the head's own). The queries of the batch are ignored. The
+/* held_out.c: both functions write logits [values, n_s, classes] of the support rows, each by a fit that has not seen
+ * the row, for each value of the tuned parameter (NaN: the head's own). The queries of the problem are ignored. The
  * logits are NaN if there is no such fit, because a row cannot be held out or a system has no solution. Return false on
  * failure. */
 
 /* mo_leave_one_out leaves out one row at a time, in closed form, for the head ridge only. */
-bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *values, int n_values, double *logits);
+bool mo_leave_one_out(const mo_fitting *f, const mo_fit_problem *p, const double *values, int n_values, double *logits);
 /* Leaves out one fold at a time, at most 5 folds, for any head; uses the head's cross_validate if it has one. k:
- * support rows per class; repeated: rows may repeat, and B is 1. query (may be NULL): receives the logits of
- * mo_fit_logits at values[0]. */
-bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bool repeated, const double *values,
+ * support rows per class; repeated: rows may repeat. query (may be NULL): receives the logits of mo_fit_logits at
+ * values[0]. */
+bool mo_cross_validate(const mo_fitting *f, const mo_fit_problem *p, int64_t k, bool repeated, const double *values,
     int n_values, double *logits, double *query);
 
 /* Parts of the functions above. mo_fit_parameters: the head's parameters, the tuned one set to value, on a tape that is
- * reset first. mo_fit_rows: rows [B, m, d] of Z by number. mo_fit_one_hot: labels as [B, m, C]. */
+ * reset first. mo_fit_rows: rows [m, d] of Z by number. mo_fit_one_hot: labels as [m, C]. */
 bool mo_fit_parameters(const mo_fitting *f, double value, mo_tensor **parameters);
-mo_tensor *mo_fit_rows(const mo_fitting *f, const int64_t *row, int64_t B, int64_t m);
-mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t B, int64_t m);
+mo_tensor *mo_fit_rows(const mo_fitting *f, const int64_t *row, int64_t m);
+mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t m);
 /* The index of the head's parameter lambda, else of its first share (a scalar from 0 to 1); -1: none (fit.c). */
 int mo_fit_regularisation(const mo_head *head);
-/* Scales rows [B, m, d] by the support Zs, as the head reads them; Zq may be NULL. */
+/* Scales rows [m, d] by the support Zs, as the head reads them; Zq may be NULL. */
 void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq);
 /* The approximate mean squared norm of a row of [Z | 1] after scaling; row_scale: the same before scaling. */
 double mo_fit_scaled_norm(const mo_fitting *f, double row_scale);
 /* part [n]: the quarter (by norm) of each row of Z; row_scale: the mean squared norm of a row of [Z | 1]. */
 bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale);
 
-/* ---- fit_episodes.c: the episodes of one head at one k, in independent batches ---- */
+/* ---- fit_episodes.c: the episodes of one head at one k ---- */
 
 enum { MO_FIT_VALUES = 13 };
 
-/* The sums over the queries of a batch. */
+/* The sums over the queries of an episode. */
 typedef struct mo_fit_tally {
     mo_calibration by_norm[MO_NORM_PARTS], scaled; /* scaled: at the fitted temperatures */
-    bool tempered;                                 /* every episode had held-out rows to fit a temperature to */
+    bool tempered;                                 /* there were held-out rows to fit a temperature to */
 } mo_fit_tally;
 
 typedef struct mo_fit_job {
@@ -70,34 +69,31 @@ typedef struct mo_fit_job {
     const uint8_t *part; /* [n] quarter of |z| */
     int n_values;        /* number of tuned values; the value after the last is NaN, the head's own */
     double values[MO_FIT_VALUES + 1];
-    int64_t B, batches;    /* episodes per batch; the last batch may have fewer */
     int64_t numbers;       /* number of doubles in an episode's rows and matrix */
     double *accuracy;      /* [episodes], in percent */
     mo_fit_choice *choice; /* [episodes] */
     int64_t *predicted;    /* [episodes, n_query]: classes of the episode */
-    mo_fit_tally *tally;   /* [batches] */
+    mo_fit_tally *tally;   /* [episodes] */
     mo_progress progress;  /* called with the episodes done, or NULL */
     void *state;
     char title[96]; /* the k and the head, for progress messages */
 } mo_fit_job;
 
-/* Buffers of a batch, and its episodes' choices. */
+/* Buffers of an episode. */
 typedef struct mo_fit_space {
-    double *held, *logits;                              /* [values, B, n_s, C], [B, n_q, C] */
-    double *rows;                                       /* [n_s, C]: the held-out rows of one episode */
-    int64_t *label;                                     /* [n_s]: the labels of `rows` */
-    int64_t *support, *support_label, *query, *episode; /* the episodes that chose the same value */
-    int *choice;                                        /* [B] */
+    double *held, *logits; /* [values, n_s, C], [n_q, C] */
+    double *rows;          /* [n_s, C]: the held-out rows */
+    int64_t *label;        /* [n_s]: the labels of `rows` */
 } mo_fit_space;
 
 /* Allocates the buffers; release them even on failure. Returns false on failure. */
 bool mo_fit_space_create(mo_context *ctx, const mo_fit_job *job, mo_fit_space *s);
 void mo_fit_space_release(mo_fit_space *s);
-/* Computes batch `number` of the job; writes job->tally[number] and the accuracies of its episodes. Returns false on
+/* Computes an episode of the job and writes its members of accuracy, choice, predicted and tally. Returns false on
  * failure. */
-bool mo_fit_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t number, mo_fit_space *s);
+bool mo_fit_episode(const mo_fitting *f, const mo_fit_job *job, int64_t e, mo_fit_space *s);
 
-/* ---- fit_crew.c: the threads that share the batches ---- */
+/* ---- fit_crew.c: the threads that share the episodes ---- */
 
 /* own: computes in the caller's context, with all of its threads inside an op. member [n] (n can be 0): each computes
  * on a thread of its own, in a context of one thread that borrows the rows. */
@@ -109,8 +105,8 @@ typedef struct mo_fit_crew {
 /* Makes a crew for the rows Z; release it even on failure, before Z. Returns false on failure. */
 bool mo_fit_crew_create(mo_tensor *Z, mo_fit_crew *crew);
 void mo_fit_crew_release(mo_fit_crew *crew);
-/* Runs all batches of the job under the head of crew->own, with its settings; the bits do not depend on which member
- * takes a batch. Returns false on failure and raises the error of the first failed batch. */
+/* Runs all episodes of the job under the head of crew->own, with its settings; the bits do not depend on which member
+ * takes an episode. Returns false on failure and raises the error of the first failed episode. */
 bool mo_fit_crew_run(mo_fit_crew *crew, const mo_fit_job *job);
 
 /* ---- hull.c, and the part of a diagnosis that it reads (diagnosis.c) ---- */

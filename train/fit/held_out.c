@@ -26,36 +26,32 @@ static void set_nan(double *x, int64_t n) {
 
 /* ---- leave-one-out ---- */
 
-/* Logits of the penalties values[0 .. R - 1] at once: copies Yloo [B, R, n_s, C] to logits [R, B, n_s, C]. */
-static void leave_out(const mo_fitting *f, const mo_fit_batch *b, const double *values, int64_t R, double *logits) {
-    int64_t block = b->n_s * f->classes;
+/* Logits [R, n_s, C] of the penalties values[0 .. R - 1] at once. */
+static void leave_out(const mo_fitting *f, const mo_fit_problem *p, const double *values, int64_t R, double *logits) {
     double own = f->lambda ? *f->lambda : f->head->parameters[0].value;
-    double *lambda = mo_host_array(f->ctx, b->B * R, sizeof *lambda);
-    double *Y = mo_host_array(f->ctx, b->B * R * block, sizeof *Y);
-    for (int64_t i = 0; lambda && i < b->B * R; i++)
-        lambda[i] = isnan(values[i % R]) ? own : values[i % R];
+    double *lambda = mo_host_array(f->ctx, R, sizeof *lambda);
+    for (int64_t i = 0; lambda && i < R; i++)
+        lambda[i] = isnan(values[i]) ? own : values[i];
     mo_tape_reset(f->t);
-    if (lambda && Y) {
-        mo_tensor *Zs = mo_fit_rows(f, b->support, b->B, b->n_s), *W, *Yloo;
-        mo_tensor *Ys = mo_fit_one_hot(f, b->support_label, b->B, b->n_s);
+    if (lambda) {
+        mo_tensor *Zs = mo_fit_rows(f, p->support, p->n_s), *W, *Yloo;
+        mo_tensor *Ys = mo_fit_one_hot(f, p->support_label, p->n_s);
         mo_fit_scale(f, &Zs, NULL);
-        mo_tensor *L = mo_from(f->t, MO_F64, 2, (int64_t[]){b->B, R}, lambda);
+        mo_tensor *L = mo_from(f->t, MO_F64, 1, &R, lambda);
         mo_ridge_loo_fit(f->t, Zs, Ys, NULL, mo_cast(f->t, L, mo_tensor_dtype(f->Z)), MO_RIDGE_AUTO, &W, &Yloo);
-        if (mo_read_as(Yloo, MO_F64, Y))
-            for (int64_t i = 0; i < b->B * R; i++)
-                memcpy(logits + (i % R * b->B + i / R) * block, Y + i * block, (size_t)block * sizeof *Y);
+        mo_read_as(Yloo, MO_F64, logits);
     }
     free(lambda);
-    free(Y);
 }
 
 /* The penalties are taken in groups whose systems fit in a few megabytes. */
-bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *values, int n_values, double *logits) {
-    int64_t block = b->B * b->n_s * f->classes, width = mo_dim(f->Z, 1) + 1;
-    int64_t order = b->n_s < width ? b->n_s : width, most = 1 + SYSTEM_NUMBERS / (b->B * b->n_s * order);
+bool mo_leave_one_out(
+    const mo_fitting *f, const mo_fit_problem *p, const double *values, int n_values, double *logits) {
+    int64_t block = p->n_s * f->classes, width = mo_dim(f->Z, 1) + 1;
+    int64_t order = p->n_s < width ? p->n_s : width, most = 1 + SYSTEM_NUMBERS / (p->n_s * order);
     set_nan(logits, n_values * block);
     for (int64_t v = 0; v < n_values; v += most) {
-        leave_out(f, b, values + v, n_values - v < most ? n_values - v : most, logits + v * block);
+        leave_out(f, p, values + v, n_values - v < most ? n_values - v : most, logits + v * block);
         if (!mo_forgive(f->ctx, MO_NUMERICAL))
             return false;
     }
@@ -64,7 +60,7 @@ bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *
 
 /* ---- cross-validation, by the head's shortcut ---- */
 
-/* The fold of each support row of one episode; -1: in every fit. count: [classes]. */
+/* The fold of each support row; -1: in every fit. count: [classes]. */
 static void assign_folds(
     const int64_t *row, const int64_t *label, int64_t n, int folds, bool repeated, int64_t *count, int8_t *fold) {
     for (int64_t i = 0; i < n; i++)
@@ -82,73 +78,69 @@ static void assign_folds(
 
 /* Support rows sorted by fold (fold[]: from assign_folds), rows without a fold last. */
 typedef struct sorted {
-    int64_t *at, *row, *label; /* [B, n_s]: a row's position, number and class */
+    int64_t *at, *row, *label; /* [n_s]: a row's position, number and class */
     int64_t stop[MOST_FOLDS];
     mo_folds folds; /* folds that have rows */
 } sorted;
 
-static bool sort_by_fold(const mo_fitting *f, const mo_fit_batch *b, const int8_t *fold, sorted *s) {
-    int64_t rows = b->B * b->n_s;
-    s->at = mo_host_array(f->ctx, 3 * rows, sizeof *s->at);
+static bool sort_by_fold(const mo_fitting *f, const mo_fit_problem *p, const int8_t *fold, sorted *s) {
+    int64_t n = 0;
+    s->at = mo_host_array(f->ctx, 3 * p->n_s, sizeof *s->at);
     if (!s->at)
         return false;
-    s->row = s->at + rows;
-    s->label = s->row + rows;
+    s->row = s->at + p->n_s;
+    s->label = s->row + p->n_s;
     s->folds = (mo_folds){0, s->stop};
-    for (int64_t e = 0; e < b->B; e++) {
-        int64_t n = 0;
-        for (int number = 0; number <= MOST_FOLDS; number++) {
-            int64_t first = n;
-            for (int64_t i = 0; i < b->n_s; i++)
-                if (fold[e * b->n_s + i] == (number < MOST_FOLDS ? number : -1))
-                    s->at[e * b->n_s + n++] = e * b->n_s + i;
-            if (e == 0 && n > first && number < MOST_FOLDS)
-                s->stop[s->folds.n++] = n;
-        }
-    }
-    for (int64_t i = 0; i < rows; i++) {
-        s->row[i] = b->support[s->at[i]];
-        s->label[i] = b->support_label[s->at[i]];
+    for (int number = 0; number <= MOST_FOLDS; number++) {
+        int64_t first = n;
+        for (int64_t i = 0; i < p->n_s; i++)
+            if (fold[i] == (number < MOST_FOLDS ? number : -1)) {
+                s->at[n] = i;
+                s->row[n] = p->support[i];
+                s->label[n++] = p->support_label[i];
+            }
+        if (n > first && number < MOST_FOLDS)
+            s->stop[s->folds.n++] = n;
     }
     return true;
 }
 
-/* Copies the held-out logits [B, held, C] of one value to the positions of their rows. */
-static bool take_held(const mo_fitting *f, const mo_fit_batch *b, const sorted *s, mo_tensor *held, double *logits) {
+/* Copies the held-out logits [held, C] of one value to the positions of their rows. */
+static bool take_held(const mo_fitting *f, const sorted *s, mo_tensor *held, double *logits) {
     int64_t C = f->classes, n = s->stop[s->folds.n - 1];
-    double *buffer = mo_host_array(f->ctx, b->B * n * C, sizeof *buffer);
+    double *buffer = mo_host_array(f->ctx, n * C, sizeof *buffer);
     bool fine = buffer && mo_read_as(held, MO_F64, buffer);
-    for (int64_t i = 0; fine && i < b->B * n; i++)
-        memcpy(logits + s->at[i / n * b->n_s + i % n] * C, buffer + i * C, (size_t)C * sizeof *buffer);
+    for (int64_t i = 0; fine && i < n; i++)
+        memcpy(logits + s->at[i] * C, buffer + i * C, (size_t)C * sizeof *buffer);
     free(buffer);
     return fine;
 }
 
 static bool apply_shortcut(
-    const mo_fitting *f, const mo_fit_batch *b, const sorted *s, double value, double *logits, double *query) {
+    const mo_fitting *f, const mo_fit_problem *p, const sorted *s, double value, double *logits, double *query) {
     mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS], *held = mo_null_tensor(f->ctx);
     if (!mo_fit_parameters(f, value, parameters))
         return false;
-    mo_tensor *Zs = mo_fit_rows(f, s->row, b->B, b->n_s), *Ys = mo_fit_one_hot(f, s->label, b->B, b->n_s);
-    mo_tensor *Zq = query ? mo_fit_rows(f, b->query, b->B, b->n_q) : mo_slice(f->t, Zs, MO_AXIS(1), 0, 1);
+    mo_tensor *Zs = mo_fit_rows(f, s->row, p->n_s), *Ys = mo_fit_one_hot(f, s->label, p->n_s);
+    mo_tensor *Zq = query ? mo_fit_rows(f, p->query, p->n_q) : mo_slice(f->t, Zs, MO_AXIS(0), 0, 1);
     mo_fit_scale(f, &Zs, &Zq);
     mo_tensor *all = f->head->cross_validate(f->t, Zs, Ys, Zq, parameters, &s->folds, &held);
-    int64_t n_held = b->B * s->stop[s->folds.n - 1] * f->classes, n_all = b->B * mo_dim(Zq, 1) * f->classes;
+    int64_t n_held = s->stop[s->folds.n - 1] * f->classes, n_all = mo_dim(Zq, 0) * f->classes;
     if (mo_ok(f->ctx) && (mo_numel(held) != n_held || mo_numel(all) != n_all))
         mo_fail(f->ctx, MO_INVALID,
             "head %s: its cross-validation gave %" PRId64 " logits of held-out rows and %" PRId64
             " of queries, expected %" PRId64 " and %" PRId64,
             f->head->name, mo_numel(held), mo_numel(all), n_held, n_all);
-    return mo_ok(f->ctx) && take_held(f, b, s, held, logits) && (!query || mo_read_as(all, MO_F64, query));
+    return mo_ok(f->ctx) && take_held(f, s, held, logits) && (!query || mo_read_as(all, MO_F64, query));
 }
 
 /* Returns false if the head has no shortcut, or if a fit of the shortcut fails. The caller then fits fold by fold. */
-static bool validate_by_shortcut(const mo_fitting *f, const mo_fit_batch *b, const int8_t *fold, const double *values,
+static bool validate_by_shortcut(const mo_fitting *f, const mo_fit_problem *p, const int8_t *fold, const double *values,
     int n_values, double *logits, double *query) {
     sorted s = {0};
-    bool found = f->head->cross_validate && sort_by_fold(f, b, fold, &s) && s.folds.n > 0;
+    bool found = f->head->cross_validate && sort_by_fold(f, p, fold, &s) && s.folds.n > 0;
     for (int v = 0; found && v < n_values; v++)
-        found = apply_shortcut(f, b, &s, values[v], logits + v * b->B * b->n_s * f->classes, v ? NULL : query);
+        found = apply_shortcut(f, p, &s, values[v], logits + v * p->n_s * f->classes, v ? NULL : query);
     free(s.at);
     return found;
 }
@@ -158,7 +150,7 @@ static bool validate_by_shortcut(const mo_fitting *f, const mo_fit_batch *b, con
 /* One fold: fitted rows and held-out rows. */
 typedef struct split {
     int64_t *fitted, *fitted_label, *held;
-    int64_t *at; /* positions of the held rows in the batch's support */
+    int64_t *at; /* positions of the held rows in the support */
 } split;
 
 static bool reserve_split(mo_context *ctx, split *s, int64_t rows) {
@@ -169,33 +161,32 @@ static bool reserve_split(mo_context *ctx, split *s, int64_t rows) {
     return s->fitted;
 }
 
-/* Makes a batch of the fold: the held rows are its queries. If no row repeats, the fold has the same size in every
- * episode. */
-static mo_fit_batch divide_fold(const mo_fit_batch *b, const int8_t *fold, int number, split *s) {
+/* Makes a problem of the fold: the held rows are its queries. */
+static mo_fit_problem divide_fold(const mo_fit_problem *p, const int8_t *fold, int number, split *s) {
     int64_t fitted = 0, held = 0;
-    for (int64_t i = 0; i < b->B * b->n_s; i++)
+    for (int64_t i = 0; i < p->n_s; i++)
         if (fold[i] == number) {
             s->at[held] = i;
-            s->held[held++] = b->support[i];
+            s->held[held++] = p->support[i];
         } else {
-            s->fitted_label[fitted] = b->support_label[i];
-            s->fitted[fitted++] = b->support[i];
+            s->fitted_label[fitted] = p->support_label[i];
+            s->fitted[fitted++] = p->support[i];
         }
-    return (mo_fit_batch){b->B, fitted / b->B, held / b->B, s->fitted, s->fitted_label, s->held};
+    return (mo_fit_problem){fitted, held, s->fitted, s->fitted_label, s->held};
 }
 
-static bool validate_by_refits(const mo_fitting *f, const mo_fit_batch *b, const int8_t *fold, const double *values,
+static bool validate_by_refits(const mo_fitting *f, const mo_fit_problem *p, const int8_t *fold, const double *values,
     int n_values, double *logits) {
-    int64_t rows = b->B * b->n_s, C = f->classes;
+    int64_t rows = p->n_s, C = f->classes;
     split s = {0};
     set_nan(logits, n_values * rows * C);
     double *buffer = mo_host_array(f->ctx, rows * C, sizeof *buffer);
     bool fine = buffer && reserve_split(f->ctx, &s, rows);
     for (int number = 0; fine && number < MOST_FOLDS; number++) {
-        mo_fit_batch one = divide_fold(b, fold, number, &s);
+        mo_fit_problem one = divide_fold(p, fold, number, &s);
         for (int v = 0; fine && v < n_values && one.n_q > 0; v++) {
             bool found = mo_fit_logits(f, &one, values[v], buffer);
-            for (int64_t i = 0; found && i < b->B * one.n_q; i++)
+            for (int64_t i = 0; found && i < one.n_q; i++)
                 memcpy(logits + (v * rows + s.at[i]) * C, buffer + i * C, (size_t)C * sizeof *buffer);
             fine = mo_forgive(f->ctx, MO_NUMERICAL);
         }
@@ -205,21 +196,19 @@ static bool validate_by_refits(const mo_fitting *f, const mo_fit_batch *b, const
     return fine;
 }
 
-bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bool repeated, const double *values,
+bool mo_cross_validate(const mo_fitting *f, const mo_fit_problem *p, int64_t k, bool repeated, const double *values,
     int n_values, double *logits, double *query) {
     int folds = k < MOST_FOLDS ? (int)k : MOST_FOLDS;
-    if (b->B != 1 && repeated)
-        mo_fail(f->ctx, MO_INVALID, "fit: folds of repeated examples are of one problem, found %" PRId64, b->B);
     int64_t *count = mo_host_array(f->ctx, f->classes, sizeof *count);
-    int8_t *fold = mo_host_array(f->ctx, b->B * b->n_s, sizeof *fold);
+    int8_t *fold = mo_host_array(f->ctx, p->n_s, sizeof *fold);
     bool fine = count && fold;
-    for (int64_t e = 0; fine && e < b->B; e++)
-        assign_folds(
-            b->support + e * b->n_s, b->support_label + e * b->n_s, b->n_s, folds, repeated, count, fold + e * b->n_s);
-    set_nan(logits, fine ? n_values * b->B * b->n_s * f->classes : 0);
-    if (fine && !validate_by_shortcut(f, b, fold, values, n_values, logits, query))
-        fine = mo_forgive(f->ctx, MO_NUMERICAL) && (!query || mo_fit_logits(f, b, values[0], query)) &&
-               validate_by_refits(f, b, fold, values, n_values, logits);
+    if (fine) {
+        assign_folds(p->support, p->support_label, p->n_s, folds, repeated, count, fold);
+        set_nan(logits, n_values * p->n_s * f->classes);
+    }
+    if (fine && !validate_by_shortcut(f, p, fold, values, n_values, logits, query))
+        fine = mo_forgive(f->ctx, MO_NUMERICAL) && (!query || mo_fit_logits(f, p, values[0], query)) &&
+               validate_by_refits(f, p, fold, values, n_values, logits);
     free(fold);
     free(count);
     return fine;

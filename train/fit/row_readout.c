@@ -17,31 +17,25 @@ static void keep_choice(const mo_fit_row *row, void *state) {
         *(mo_fit_choice *)state = *row->choice;
 }
 
-/* Makes one problem whose support is the split's, or all rows. A problem needs a query, so the first support row is
- * one. */
-static bool readout_problem(const mo_embeddings *E, const mo_draws *split, mo_draws *d) {
-    mo_context *ctx = mo_tensor_context(E->Z);
-    int64_t n = split ? split->n_support : mo_dim(E->Z, 0), *count = NULL;
-    *d = (mo_draws){.episodes = 1, .split = true, .n_support = n, .n_query = 1, .k = INT64_MAX};
-    d->classes = split ? split->classes : E->graph->classes;
-    int64_t **arrays[] = {&d->support, &d->support_label, &d->query, &d->query_label, &count};
-    for (int i = 0; i < 5; i++)
-        *arrays[i] = mo_host_array(ctx, i < 2 ? n : i < 4 ? 1 : d->classes, sizeof **arrays[i]);
-    for (int64_t i = 0; mo_ok(ctx) && i < n; i++) {
-        d->support[i] = split ? split->support[i] : i;
-        d->support_label[i] = split ? split->support_label[i] : E->graph->label[i];
-        count[d->support_label[i]]++;
+/* One problem whose support is the split's, or all rows, numbered in `all`. A problem needs a query: the first support
+ * row. */
+static mo_draws readout_problem(const mo_embeddings *E, const mo_draws *split, int64_t *all) {
+    mo_draws d = {.episodes = 1, .split = true, .n_support = mo_dim(E->Z, 0), .classes = E->graph->classes};
+    d.support = all;
+    d.support_label = E->graph->label;
+    d.k = INT64_MAX;
+    for (int64_t i = 0; all && i < d.n_support; i++)
+        all[i] = i;
+    for (int64_t c = 0; c < d.classes; c++) {
+        d.k = E->count[c] < d.k ? E->count[c] : d.k;
+        d.most = E->count[c] > d.most ? E->count[c] : d.most;
     }
-    for (int64_t c = 0; mo_ok(ctx) && c < d->classes; c++) {
-        d->k = count[c] < d->k ? count[c] : d->k;
-        d->most = count[c] > d->most ? count[c] : d->most;
-    }
-    if (mo_ok(ctx)) {
-        d->query[0] = d->support[0];
-        d->query_label[0] = d->support_label[0];
-    }
-    free(count);
-    return mo_ok(ctx);
+    if (split)
+        d = *split;
+    d.n_query = 1;
+    d.query = d.support;
+    d.query_label = d.support_label;
+    return d;
 }
 
 /* Copies the rows of the problem, their labels and the names of the classes to the readout. */
@@ -77,13 +71,13 @@ mo_code mo_row_readout_fit(
     if (!mo_given(ctx, "readout", "the head", head) || !mo_given(ctx, "readout", "options", options) ||
         !mo_given(ctx, "readout", "the readout", r))
         return mo_code_of(ctx);
-    mo_draws d;
+    int64_t *all = mo_host_array(ctx, mo_dim(E->Z, 0), sizeof *all);
+    mo_draws d = readout_problem(E, options->split, all);
     mo_fit_choice choice = {.value = NAN, .temperature = NAN};
     mo_fit_options o = *options;
-    bool fine = readout_problem(E, options->split, &d);
     o.split = &d;
     o.sweep = false;
-    if (fine && mo_fit(E, &head, 1, &o, keep_choice, &choice) == MO_OK)
+    if (all && mo_fit(E, &head, 1, &o, keep_choice, &choice) == MO_OK)
         keep_problem(E, &d, r);
     r->head = head;
     r->lambda = options->lambda ? *options->lambda : NAN;
@@ -93,7 +87,7 @@ mo_code mo_row_readout_fit(
     r->temperature = isnan(choice.temperature) ? 1 : choice.temperature;
     r->held_out = choice.held_out;
     r->right = choice.right;
-    mo_draws_release(&d);
+    free(all);
     return mo_code_of(ctx);
 }
 
@@ -116,8 +110,8 @@ static bool predict_block(const mo_fitting *f, const mo_row_readout *r, const vo
     int64_t n = mo_dim(r->Z, 0), d = mo_dim(r->Z, 1);
     if (!mo_fit_parameters(f, r->value, parameters))
         return false;
-    mo_tensor *Zs = mo_reshape(f->t, r->Z, 3, (int64_t[]){1, n, d}), *Ys = mo_fit_one_hot(f, r->label, 1, n);
-    mo_tensor *Zq = mo_from(f->t, mo_tensor_dtype(r->Z), 3, (int64_t[]){1, m, d}, rows);
+    mo_tensor *Zs = r->Z, *Ys = mo_fit_one_hot(f, r->label, n);
+    mo_tensor *Zq = mo_from(f->t, mo_tensor_dtype(r->Z), 2, (int64_t[]){m, d}, rows);
     mo_fit_scale(f, &Zs, &Zq);
     return mo_ok(f->ctx) && mo_read_as(mo_head_apply(f->t, f->head, Zs, Ys, Zq, parameters), MO_F64, logits);
 }

@@ -38,7 +38,7 @@ static void assert_same_figures(const mo_fit_row *a, const mo_fit_row *b) {
 /* A head that fails if the support's first number is below 0, with that number in its error. */
 static mo_tensor *fails_now_and_then(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *corner = mo_slice(t, mo_slice(t, mo_slice(t, Zs, MO_AXIS(0), 0, 1), MO_AXIS(1), 0, 1), MO_AXIS(2), 0, 1);
+    mo_tensor *corner = mo_slice(t, mo_slice(t, Zs, MO_AXIS(0), 0, 1), MO_AXIS(1), 0, 1);
     if (mo_item(corner) < 0)
         mo_fail(mo_tape_context(t), MO_NUMERICAL, "begins with %.9g", mo_item(corner));
     return mo_head_prototype_inner.logits(t, Zs, Ys, Zq, parameters);

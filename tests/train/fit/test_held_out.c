@@ -16,13 +16,12 @@ static void refit(const mo_fitting *f, const mo_draws *d, int64_t e, const bool 
             row[n] = d->support[e * d->n_support + i];
             label[n++] = d->support_label[e * d->n_support + i];
         }
-    mo_fit_batch one = {1, n, 1, row, label, d->support + e * d->n_support + at};
+    mo_fit_problem one = {n, 1, row, label, d->support + e * d->n_support + at};
     assert_true(mo_fit_logits(f, &one, NAN, logits));
 }
 
-static mo_fit_batch support_of(const mo_draws *d, int64_t first, int64_t B) {
-    return (mo_fit_batch){
-        B, d->n_support, 0, d->support + first * d->n_support, d->support_label + first * d->n_support, NULL};
+static mo_fit_problem support_of(const mo_draws *d, int64_t e) {
+    return (mo_fit_problem){d->n_support, 0, d->support + e * d->n_support, d->support_label + e * d->n_support, NULL};
 }
 
 /* Leave-one-out: every row by a fit on the n_s - 1 others. Cross-validation: by a fit on the rows outside its fold,
@@ -33,26 +32,27 @@ TEST_OF(held_out_rows_are_those_of_explicit_refits, scratch *s) {
     mo_fitting f = fitting(E, &mo_head_ridge, t);
     HELD(mo_draws) d;
     mo_draws_create(E, 4, &defaults, &d);
-    mo_fit_batch b = support_of(&d, 2, 3);
-    double held[2][3 * 4 * C * C], expected[C];
-    assert_true(mo_leave_one_out(&f, &b, &(double){NAN}, 1, held[0]));
-    assert_true(mo_cross_validate(&f, &b, 4, false, &(double){NAN}, 1, held[1], NULL));
-    for (int64_t e = 0; e < 3; e++)
+    double held[2][4 * C * C], expected[C];
+    for (int64_t e = 2; e < 5; e++) {
+        mo_fit_problem p = support_of(&d, e);
+        assert_true(mo_leave_one_out(&f, &p, &(double){NAN}, 1, held[0]));
+        assert_true(mo_cross_validate(&f, &p, 4, false, &(double){NAN}, 1, held[1], NULL));
         for (int64_t i = 0; i < d.n_support; i++) {
             bool others[4 * C], outside[4 * C];
             int place[C] = {0}, fold[4 * C];
             for (int64_t j = 0; j < d.n_support; j++)
-                fold[j] = place[d.support_label[(2 + e) * d.n_support + j]]++;
+                fold[j] = place[p.support_label[j]]++;
             for (int64_t j = 0; j < d.n_support; j++) {
                 others[j] = j != i;
                 outside[j] = fold[j] != fold[i];
             }
             for (int how = 0; how < 2; how++) {
-                refit(&f, &d, 2 + e, how ? outside : others, i, expected);
+                refit(&f, &d, e, how ? outside : others, i, expected);
                 for (int c = 0; c < C; c++)
-                    assert_true(fabs(held[how][(e * d.n_support + i) * C + c] - expected[c]) <= 1e-9);
+                    assert_true(fabs(held[how][i * C + c] - expected[c]) <= 1e-9);
             }
         }
+    }
 }
 
 /* Compares every head that has a shortcut with refits, in dual and primal form (k C below and above D + 1), with
@@ -73,15 +73,15 @@ TEST_OF(shortcuts_of_cross_validation_say_what_refits_say, scratch *s) {
             options.queries = repeated ? 34 : 5;
             HELD(mo_draws) d;
             mo_draws_create(E, k, &options, &d);
-            mo_fit_batch b = support_of(&d, 1, repeated ? 1 : 3);
+            double held[2][MOST * C], query[2][34 * C * C];
+            mo_fit_problem b = support_of(&d, 1);
             b.n_q = d.n_query;
             b.query = d.query + d.n_query;
-            double held[2][3 * MOST * C], query[2][3 * 34 * C * C];
             assert_true(mo_cross_validate(&quick, &b, k, repeated, &(double){NAN}, 1, held[0], query[0]));
             assert_true(mo_cross_validate(&slow, &b, k, repeated, &(double){NAN}, 1, held[1], query[1]));
-            for (int64_t j = 0; j < b.B * b.n_s * C; j++)
+            for (int64_t j = 0; j < b.n_s * C; j++)
                 assert_true(isnan(held[0][j]) ? isnan(held[1][j]) : fabs(held[0][j] - held[1][j]) <= 1e-9);
-            for (int64_t j = 0; j < b.B * b.n_q * C; j++)
+            for (int64_t j = 0; j < b.n_q * C; j++)
                 assert_true(fabs(query[0][j] - query[1][j]) <= 1e-9);
             shortcuts++;
         }
@@ -103,7 +103,7 @@ TEST_OF(copies_of_a_held_out_row_are_never_fitted, scratch *s) {
     int copies = 0;
     for (int64_t e = 0; e < d.episodes; e++) {
         double held[6 * C * C];
-        mo_fit_batch b = support_of(&d, e, 1);
+        mo_fit_problem b = support_of(&d, e);
         assert_true(mo_cross_validate(&f, &b, 6, true, &(double){NAN}, 1, held, NULL));
         for (int64_t i = 0; i < d.n_support; i++) {
             bool copied = false, alone = true;

@@ -1,8 +1,5 @@
 /* tests/train/fit/test_scaling.c - rows scaled by their support, against rows scaled by the test. */
-#include "tests/drawn.h"
 #include "tests/labelled_rows.h"
-#include "tests/largest_difference.h"
-#include "train/fit/fit_parts.h"
 
 enum { LEARNED = 24 };
 
@@ -71,22 +68,6 @@ TEST_OF(rows_are_scaled_as_by_hand, scratch *s) {
             assert_true(fabs(found[h].accuracy - expected[h].accuracy) <= 1e-9);
             assert_true(fabs(found[h].nll - plain[h].nll) > 1e-6 || h == 1); /* h = 1, logistic, has an intercept that
                                                                               * absorbs the mean */
-        }
-    }
-}
-
-TEST_OF(episodes_of_a_batch_are_scaled_one_by_one, scratch *s) {
-    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
-    for (mo_scaling scaling = MO_SCALING_NONE; scaling < MO_SCALINGS; scaling++) {
-        const mo_fitting f = {.ctx = s->ctx, .t = t, .scaling = scaling};
-        mo_tensor *S = drawn(t, MO_F64, 1, 3, (int64_t[]){3, 3, 2}), *Q = drawn(t, MO_F64, 2, 3, (int64_t[]){3, 2, 2});
-        mo_tensor *of[2] = {S, Q};
-        mo_fit_scale(&f, &of[0], &of[1]);
-        for (int64_t i = 0; i < 3; i++) {
-            mo_tensor *one[2] = {mo_slice(t, S, MO_AXIS(0), i, i + 1), mo_slice(t, Q, MO_AXIS(0), i, i + 1)};
-            mo_fit_scale(&f, &one[0], &one[1]);
-            for (int k = 0; k < 2; k++)
-                assert_true(largest_difference(one[k], mo_slice(t, of[k], MO_AXIS(0), i, i + 1)) == 0);
         }
     }
 }
