@@ -130,11 +130,10 @@ MO_API void mo_links_release(mo_links *links);
 /* A copy of the graph without n of its edges u < v. Returns NULL on failure. */
 MO_API mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_t n);
 
-/* The plan of episode `number`, a function of (seed, number) alone. candidates: ids that may take part (NULL: all
- * labelled ones), with labels from the graph. links: for lp, else NULL. Returns the status: MO_INVALID if fewer than
- * two classes remain. */
+/* The plan of episode `number`, a function of (seed, number) alone. links: for lp, else NULL. Returns the status:
+ * MO_INVALID if fewer than two classes remain. */
 MO_API mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task, uint64_t number,
-    const mo_plan_options *options, const int64_t *candidates, int64_t n_candidates, mo_plan *plan);
+    const mo_plan_options *options, mo_plan *plan);
 /* Protocol "split": the support has k examples per class from the training part (if a class has fewer: all of them,
  * then repeats); the queries are the test part, at natural frequencies. The test part is 10% of the labelled examples,
  * a function of the seed. Classes without a training example are left out, with their queries. */

@@ -65,7 +65,7 @@ TEST_OF(a_head_reads_the_rows_that_embed_gives, scratch *s) {
         HELD(mo_plan) plan;
         mo_episode e;
         mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
-        assert_int_equal(mo_plan_draw(source->graph, source->links, source->task, 0, &plans, NULL, 0, &plan), MO_OK);
+        assert_int_equal(mo_plan_draw(source->graph, source->links, source->task, 0, &plans, &plan), MO_OK);
         assert_int_equal(mo_episode_build(t, source, &plan, &e), MO_OK);
         bool links = source->task == MO_TASK_LP;
         mo_tensor *Zs = mo_gather_rows(

@@ -117,7 +117,7 @@ TEST_OF(encoding_once_gives_what_encoding_each_episode_gives, scratch *s) {
         HELD(mo_tensor) *rows = mo_embed_all(model, source, 0);
         for (uint64_t number = 0; number < 20; number++) {
             HELD(mo_plan) plan = {0};
-            mo_plan_draw(source->graph, source->links, source->task, number, &plans, NULL, 0, &plan);
+            mo_plan_draw(source->graph, source->links, source->task, number, &plans, &plan);
             mo_tape_reset(t);
             double once = mo_plan_accuracy(t, mo_candidate_logits(t, source, &c, rows, &plan, 0, NULL), &plan);
             assert_true(once == direct_accuracy(t, model, source, &plan));

@@ -95,7 +95,7 @@ static void held_fixture(fixture *f) {
 static mo_plan draw_plan(const fixture *f, int64_t k, uint64_t number) {
     mo_plan plan = {0};
     mo_plan_options o = {.k_min = k, .k_max = k, .q_min = QUERIES, .q_max = QUERIES, .max_classes = CLASSES, .seed = 3};
-    assert_int_equal(mo_plan_draw(f->source.graph, NULL, f->source.task, number, &o, NULL, 0, &plan), MO_OK);
+    assert_int_equal(mo_plan_draw(f->source.graph, NULL, f->source.task, number, &o, &plan), MO_OK);
     return plan;
 }
 

@@ -53,7 +53,7 @@ TEST_OF(support_and_query_never_share_an_example, scratch *s) {
             .max_classes = 2 + mo_random_below(&r, 8),
             .seed = trial};
         HELD(mo_plan) plan;
-        assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, trial, &options, NULL, 0, &plan), MO_OK);
+        assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, trial, &options, &plan), MO_OK);
         assert_int_equal(plan.classes, usable < options.max_classes ? usable : options.max_classes);
         assert_true(plan.k >= 1 && plan.k <= options.k_max && plan.q >= 1 && plan.q <= options.q_max);
         assert_int_equal(plan.left_out, single);
@@ -96,7 +96,7 @@ TEST_OF(small_classes_split_their_members_k_to_q, scratch *s) {
             .support_first = cases[i].support_first};
         for (uint64_t number = 0; number < 500; number++) {
             HELD(mo_plan) plan;
-            assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &plan), MO_OK);
+            assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, &plan), MO_OK);
             assert_int_equal(plan.small_classes, cases[i].small);
             assert_episode(graph, &plan);
             for (int64_t c = 0; c < cases[i].classes; c++) {
@@ -121,7 +121,7 @@ TEST_OF(draws_are_even, scratch *s) {
     mo_plan_options options = {.k_min = 2, .k_max = 4, .q_min = 3, .q_max = 3, .max_classes = 2, .seed = 5};
     for (uint64_t number = 0; number < EPISODES; number++) {
         HELD(mo_plan) plan;
-        mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &plan);
+        mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, &plan);
         k[plan.k - 2]++;
         first_label[plan.support_label[0]]++;
         for (int64_t i = 0; i < plan.n_support; i++) {
@@ -139,24 +139,9 @@ TEST_OF(draws_are_even, scratch *s) {
         assert_true(llabs(in_support[i] - 225) < 6 * 16);
 }
 
-TEST_OF(candidates_alone_take_part, scratch *s) {
-    HELD(mo_graph) *graph = labelled_graph(s->ctx, (int64_t[]){40, 40, 40}, 3);
-    int64_t candidates[] = {119, 3, 0, 1, 4, 120, 7, 10, 6, 9}; /* node 120 has no label */
-    mo_plan_options options = {.k_min = 1, .k_max = 2, .q_min = 1, .q_max = 2, .max_classes = 64, .seed = 1};
-    for (uint64_t number = 0; number < 300; number++) {
-        HELD(mo_plan) plan;
-        assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, candidates, 10, &plan), MO_OK);
-        assert_episode(graph, &plan);
-        assert_int_equal(plan.classes, 2);
-        assert_int_equal(plan.left_out, 1); /* node 119 is the only one of class 2 */
-        for (int64_t i = 0; i < plan.n_query; i++)
-            assert_true(plan.query[0][i] < 11 && plan.query[0][i] % 3 != 2);
-    }
-}
-
 static void assert_refused(mo_graph *graph, mo_task task, mo_plan_options options, const char *const *parts) {
     HELD(mo_plan) plan = {.n_support = 7};
-    assert_int_equal(mo_plan_draw(graph, NULL, task, 0, &options, NULL, 0, &plan), MO_INVALID);
+    assert_int_equal(mo_plan_draw(graph, NULL, task, 0, &options, &plan), MO_INVALID);
     assert_int_equal(plan.n_support, 0);
     assert_failed(graph->ctx, MO_INVALID, parts);
 }
@@ -177,11 +162,6 @@ TEST_OF(plans_that_cannot_be_are_errors, scratch *s) {
     bad = options;
     bad.max_classes = 1;
     assert_refused(graph, MO_TASK_NC, bad, PARTS("max_classes 1"));
-    mo_plan plan;
-    assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, 0, &options, (int64_t[]){0, 1, 0}, 3, &plan), MO_INVALID);
-    assert_failed(s->ctx, MO_INVALID, PARTS("distinct candidates", "0 twice"));
-    assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, 0, &options, (int64_t[]){0, 19}, 2, &plan), MO_INVALID);
-    assert_failed(s->ctx, MO_INVALID, PARTS("0..18", "found 19"));
 }
 
 /* ---- links ---- */
@@ -203,7 +183,7 @@ TEST_OF(link_plans_have_label_one_for_edges, scratch *s) {
     int64_t small = 0;
     for (uint64_t number = 0; number < 300; number++) {
         HELD(mo_plan) plan;
-        assert_int_equal(mo_plan_draw(graph, links, MO_TASK_LP, number, &options, NULL, 0, &plan), MO_OK);
+        assert_int_equal(mo_plan_draw(graph, links, MO_TASK_LP, number, &options, &plan), MO_OK);
         assert_int_equal(plan.classes, 2);
         assert_int_equal(plan.n_support, 2 * plan.k);
         assert_int_equal(plan.n_query, 2 * plan.q);

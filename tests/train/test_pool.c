@@ -138,7 +138,7 @@ TEST_OF(an_example_that_repeats_has_one_row_and_its_weight_at_the_first, scratch
             mo_episode e;
             mo_tape_reset(t);
             plans.k_min = plans.k_max = number % 2 ? 4 : 600; /* fewer labels than a class has, or more */
-            mo_plan_draw(source->graph, source->links, source->task, number, &plans, NULL, 0, &plan);
+            mo_plan_draw(source->graph, source->links, source->task, number, &plans, &plan);
             assert_int_equal(mo_episode_build(t, source, &plan, &e), MO_OK);
             if (source->task != MO_TASK_GC)
                 assert_int_equal(mo_dim(mo_episode_rows(t, &e, "hops"), 1), distinct_ids(&plan));

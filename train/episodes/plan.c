@@ -161,7 +161,7 @@ static void draw_plan(drawing *d, const mo_graph *graph, const mo_plan_options *
 }
 
 mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task, uint64_t number,
-    const mo_plan_options *options, const int64_t *candidates, int64_t n_candidates, mo_plan *plan) {
+    const mo_plan_options *options, mo_plan *plan) {
     if (plan)
         *plan = (mo_plan){.task = task};
     if (!graph || !mo_given(graph->ctx, "plan", "options", options) || !mo_given(graph->ctx, "plan", "plan", plan))
@@ -171,7 +171,7 @@ mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task,
         return mo_context_status(ctx)->code;
     mo_members members = {0};
     bool grouped = task == MO_TASK_LP ? mo_members_of_links(graph, links, &members)
-                                      : mo_members_group(graph, task, candidates, n_candidates, &members);
+                                      : mo_members_group(graph, task, NULL, 0, &members);
     if (grouped) {
         drawing d = {
             .r = mo_random_at(options->seed, MO_PURPOSE_EPISODE, number),

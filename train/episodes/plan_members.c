@@ -25,22 +25,6 @@ int64_t mo_count_repeats(const int64_t *id, int64_t n, int64_t *scratch, int64_t
     return distinct;
 }
 
-/* Raises if an id is out of range or repeated. A repeated example could be drawn for both support and query. */
-static bool check_examples(const mo_graph *graph, mo_task task, const int64_t *example, int64_t n) {
-    int64_t *times = mo_host_array(graph->ctx, 3 * n, sizeof *times);
-    if (times)
-        mo_count_repeats(example, n, times + n, times);
-    for (int64_t i = 0; times && i < n && mo_ok(graph->ctx); i++) {
-        bool known = example[i] >= 0 && example[i] < graph->n_labels;
-        if (!known || times[i] == 0)
-            mo_fail(graph->ctx, MO_INVALID,
-                "plan of graph %s (%s): expected distinct candidates in 0..%lld, found %lld%s", graph->name,
-                mo_task_name(task), (long long)graph->n_labels - 1, (long long)example[i], known ? " twice" : "");
-    }
-    free(times);
-    return mo_ok(graph->ctx);
-}
-
 bool mo_members_of_labels(mo_context *ctx, const int64_t *label, int64_t n, int64_t classes, mo_members *members) {
     int64_t *start = mo_host_array(ctx, classes + 2, sizeof *start);
     *members = (mo_members){classes, start, mo_host_array(ctx, n, sizeof *members->member)};
@@ -66,7 +50,7 @@ bool mo_members_group(const mo_graph *graph, mo_task task, const int64_t *exampl
             (long long)graph->classes);
     if (!example)
         return mo_members_of_labels(graph->ctx, graph->label, graph->n_labels, graph->classes, members);
-    int64_t *label = check_examples(graph, task, example, n) ? mo_host_array(graph->ctx, n, sizeof *label) : NULL;
+    int64_t *label = mo_host_array(graph->ctx, n, sizeof *label);
     for (int64_t i = 0; label && i < n; i++)
         label[i] = graph->label[example[i]];
     bool grouped = label && mo_members_of_labels(graph->ctx, label, n, graph->classes, members);

@@ -14,8 +14,8 @@ typedef struct mo_members {
 /* Groups positions i = 0 .. n - 1 by their class label[i]; skips negative labels. Returns false after raising; release
  * even then. */
 bool mo_members_of_labels(mo_context *ctx, const int64_t *label, int64_t n, int64_t classes, mo_members *members);
-/* Groups labelled examples by class: all of the graph's (example NULL), or the listed ones, which must be distinct and
- * in range; skips unlabelled ones. Returns false after raising; release even then. */
+/* Groups labelled examples by class: all of the graph's (example NULL), or the listed ones, which are distinct;
+ * skips unlabelled ones. Returns false after raising; release even then. */
 bool mo_members_group(const mo_graph *graph, mo_task task, const int64_t *example, int64_t n, mo_members *members);
 /* The two classes of links: class 0 has the negatives' numbers, class 1 the positives'. */
 bool mo_members_of_links(const mo_graph *graph, const mo_links *links, mo_members *members);

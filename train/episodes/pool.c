@@ -7,6 +7,7 @@
  * struct in that context shares its arrays. */
 #include "train/episodes/pool.h"
 #include "tensor/files/number_text.h"
+#include "tensor/hidden.h"
 #include "tensor/storage.h"
 #include "train/features/feature_memory.h"
 
@@ -143,17 +144,8 @@ static int parse_item(mo_context *ctx, const char *item, size_t *length, double 
 }
 
 static mo_source *add_pool_source(mo_pool *pool) {
-    if (pool->n == pool->capacity) {
-        int capacity = pool->capacity ? 2 * pool->capacity : 16;
-        mo_source *grown = mo_host_alloc(pool->ctx, (size_t)capacity * sizeof *grown);
-        if (!grown)
-            return NULL;
-        if (pool->n)
-            memcpy(grown, pool->source, (size_t)pool->n * sizeof *grown);
-        mo_host_free(pool->ctx, pool->source, (size_t)pool->capacity * sizeof *grown);
-        pool->source = grown;
-        pool->capacity = capacity;
-    }
+    if (!mo_host_array_grow(pool->ctx, &pool->source, &pool->capacity, pool->n + 1, sizeof *pool->source))
+        return NULL;
     mo_source *s = &pool->source[pool->n++];
     memset(s, 0, sizeof *s);
     return s;
@@ -312,7 +304,7 @@ void mo_pool_release(mo_pool *pool) {
         drop_last(pool);
     mo_context_release(pool->host);
     free((char *)pool->options.cache);
-    mo_host_free(pool->ctx, pool->source, (size_t)pool->capacity * sizeof *pool->source);
+    free(pool->source);
     mo_host_free(pool->ctx, pool, sizeof *pool);
 }
 

@@ -13,7 +13,8 @@ struct mo_pool {
     uint64_t version;        /* increases at each change that can affect the draws */
     mo_notice notice;
     void *state;
-    int n, capacity;
+    int n;
+    int64_t capacity;
     mo_source *source;
 };
 

@@ -63,7 +63,7 @@ mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, mo_family_order order
     *plan = (mo_plan){0};
     *source = mo_ok(ctx) ? choose_source(pool, number, order, options->seed) : NULL;
     if (*source)
-        mo_plan_draw((*source)->graph, (*source)->links, (*source)->task, number, options, NULL, 0, plan);
+        mo_plan_draw((*source)->graph, (*source)->links, (*source)->task, number, options, plan);
     else
         mo_fail(ctx, MO_INVALID, "pool: expected a graph of a family whose weight is above 0, found none");
     return mo_context_status(ctx)->code;

@@ -14,7 +14,7 @@ static bool draw_problem(const mo_source *s, int i, uint64_t seed, mo_plan *plan
     mo_plan_options options = {
         .k_min = k, .k_max = k, .q_min = QUERIES, .q_max = QUERIES, .max_classes = MAX_CLASSES, .seed = seed};
     *plan = (mo_plan){0};
-    return mo_plan_draw(s->graph, s->links, s->task, (uint64_t)i, &options, NULL, 0, plan) == MO_OK;
+    return mo_plan_draw(s->graph, s->links, s->task, (uint64_t)i, &options, plan) == MO_OK;
 }
 
 /* Adds to total[hop] the accuracies on one source, over episodes that all hops share. */

@@ -25,7 +25,7 @@ static mo_code draw_split(const mo_evaluation *ev, int64_t k, int64_t repeat, mo
         .max_classes = MAX_CLASSES,
         .seed = seed,
         .support_first = true};
-    return mo_plan_draw(s->graph, NULL, s->task, (uint64_t)repeat, &options, NULL, 0, plan);
+    return mo_plan_draw(s->graph, NULL, s->task, (uint64_t)repeat, &options, plan);
 }
 
 /* Cross-entropy and calibration error of the logits: the metrics that follow accuracy. */

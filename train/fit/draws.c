@@ -47,7 +47,7 @@ mo_code mo_draws_create(const mo_embeddings *E, int64_t k, const mo_fit_options 
         .k_min = k, .k_max = k, .q_min = o->queries, .q_max = o->queries, .max_classes = o->ways, .seed = o->seed};
     for (int64_t e = 0; mo_ok(ctx) && e < o->episodes; e++) {
         mo_plan plan = {0};
-        if (mo_plan_draw(E->graph, NULL, MO_TASK_NC, (uint64_t)e, &options, NULL, 0, &plan) == MO_OK &&
+        if (mo_plan_draw(E->graph, NULL, MO_TASK_NC, (uint64_t)e, &options, &plan) == MO_OK &&
             (e > 0 || reserve_draws(ctx, draws, plan.n_support, plan.n_query, o->episodes)))
             place_draw(draws, &plan, e);
         mo_plan_release(&plan);

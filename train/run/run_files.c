@@ -43,20 +43,12 @@ static void make_folder(mo_context *ctx, const char *folder) {
     }
 }
 
-/* Returns whether another process, which writes the temporary file .mochi-PID-N.tmp, may still run; true without
- * /proc. */
-static bool is_being_written(const char *name) {
-    char path[64];
-    long process = strtol(name + strlen(".mochi-"), NULL, 10);
-    snprintf(path, sizeof path, "/proc/%ld", process);
-    return process > 0 && process != (long)getpid() && (access(path, F_OK) == 0 || access("/proc/self", F_OK) != 0);
-}
-
-/* Removes temporary files that a killed process left in the folder. */
+/* Removes temporary files that a killed process left in the folder. This process holds the log's lock, so no other one
+ * writes a file there. */
 static void tidy_folder(const char *folder) {
     DIR *listing = opendir(folder);
     for (struct dirent *entry; listing && (entry = readdir(listing));)
-        if (mo_is_temporary(entry->d_name) && !is_being_written(entry->d_name))
+        if (mo_is_temporary(entry->d_name))
             unlinkat(dirfd(listing), entry->d_name, 0);
     if (listing)
         closedir(listing);
@@ -132,29 +124,6 @@ static int64_t end_of_steps(mo_context *ctx, const char *path, int64_t steps) {
     return mo_ok(ctx) ? (int64_t)at : -1;
 }
 
-/* The process that holds a lock on an open file; 0 if the system does not know it (a process of another machine). A
- * lock on the same inode of another device counts if there is no better match: some file systems report one device by
- * fstat and another in /proc/locks. */
-static long holder_of(int fd) {
-    struct stat st;
-    char line[256];
-    long holder = 0, process;
-    bool sure = false;
-    FILE *locks = fstat(fd, &st) == 0 ? fopen("/proc/locks", "re") : NULL;
-    while (locks && !sure && fgets(line, sizeof line, locks)) {
-        unsigned long long inode;
-        unsigned high, low;
-        if (sscanf(line, "%*s FLOCK %*s WRITE %ld %x:%x:%llu", &process, &high, &low, &inode) != 4 ||
-            inode != st.st_ino)
-            continue;
-        sure = high == (unsigned)major(st.st_dev) && low == (unsigned)minor(st.st_dev);
-        holder = sure || !holder ? process : holder;
-    }
-    if (locks)
-        fclose(locks);
-    return holder;
-}
-
 /* Locks the log. A file system without locks only causes a notice. */
 static bool lock_log(const mo_trainer *trainer, int log, const char *path) {
     const mo_feature_options *o = &trainer->pool->options;
@@ -164,14 +133,12 @@ static bool lock_log(const mo_trainer *trainer, int log, const char *path) {
     while (code < 0 && errno == EINTR);
     if (code == 0)
         return true;
-    char text[MO_LABEL + 160], holder[40] = "another process", shown[320];
+    char text[MO_LABEL + 160], shown[320];
     bool held = errno == EWOULDBLOCK;
-    long process = held ? holder_of(log) : 0;
-    if (process > 0)
-        snprintf(holder, sizeof holder, "process %ld", process);
     mo_quote(path, strlen(path), shown, sizeof shown);
     if (held)
-        mo_fail(trainer->ctx, MO_STATE, "log: %s: %s continues this run: wait for its end, or end it", shown, holder);
+        mo_fail(
+            trainer->ctx, MO_STATE, "log: %s: another process continues this run: wait for its end, or end it", shown);
     snprintf(text, sizeof text, "log: %s: cannot be locked: %s; start no other process that continues this run", shown,
         strerror(errno));
     if (!held && o->notice)
@@ -277,12 +244,13 @@ static void start_files(mo_trainer *trainer, void *state) {
         mo_run_folder(ctx, trainer->options.out);
     if (!mo_ok(ctx))
         return;
-    tidy_folder(trainer->options.out);
     mo_write_run(trainer); /* before the checkpoint: a run that has only run.json resumes at step 0 */
     if (!trainer->restored)
         mo_checkpoint_write(trainer); /* from now on a run can resume from a checkpoint */
     open_log(trainer, true);
     cut_log(trainer);
+    if (mo_ok(ctx))
+        tidy_folder(trainer->options.out);
 }
 
 static void save(mo_trainer *trainer, void *state) {

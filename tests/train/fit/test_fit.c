@@ -12,7 +12,7 @@ TEST_OF(draws_are_plans_of_the_rows, scratch *s) {
     for (int64_t e = 0; e < d.episodes; e++) {
         HELD(mo_plan) plan;
         size_t support = (size_t)(4 * C) * sizeof(int64_t), query = (size_t)(5 * C) * sizeof(int64_t);
-        assert_int_equal(mo_plan_draw(E->graph, NULL, MO_TASK_NC, (uint64_t)e, &o, NULL, 0, &plan), MO_OK);
+        assert_int_equal(mo_plan_draw(E->graph, NULL, MO_TASK_NC, (uint64_t)e, &o, &plan), MO_OK);
         assert_true(d.n_support == plan.n_support && d.n_query == plan.n_query);
         assert_memory_equal(d.support + e * d.n_support, plan.support[0], support);
         assert_memory_equal(d.support_label + e * d.n_support, plan.support_label, support);
