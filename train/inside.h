@@ -68,7 +68,6 @@ MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
  * order. */
 typedef struct mo_ranks {
     int rank, size;
-    int started; /* number of processes that were started, if more than `size`; 0: `size`. Error messages report it. */
     const char *program;     /* identifies the code; all ranks raise if they have different programs */
     const char *const *host; /* at rank 0: [size] names for run.json, or NULL */
     bool deterministic;      /* results bitwise equal to one process: devices do not add up gradients */

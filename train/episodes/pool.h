@@ -35,13 +35,11 @@ typedef struct mo_prefetch mo_prefetch;
  * failure. */
 mo_prefetch *mo_prefetch_create(mo_pool *pool, mo_family_order order, const mo_plan_options *options, uint64_t end);
 void mo_prefetch_release(mo_prefetch *p);
-/* Episode `number`, bitwise as from mo_pool_draw; raises the errors of planning and fetching it. */
-mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode *e, const mo_source **source);
-/* From now on takes, of each `stride` consecutive episodes, only first .. first + count - 1. Call it before the first
- * episode is taken. */
-void mo_prefetch_share(mo_prefetch *p, uint64_t stride, uint64_t first, uint64_t count);
-/* Plans and fetches the next taken episode; call it when the work of episode `number`, the last one taken, is queued.
- * Raises no error. */
-void mo_prefetch_ahead(mo_prefetch *p, uint64_t number);
+/* Episode `number`, bitwise as from mo_pool_draw; raises the errors of planning and fetching it. Plans the episode
+ * `next`, which will be taken after it. */
+mo_code mo_prefetch_take(
+    mo_prefetch *p, mo_tape *t, uint64_t number, uint64_t next, mo_episode *e, const mo_source **source);
+/* Fetches the rows of the next episode; call it when the work of the episode taken last is queued. Raises no error. */
+void mo_prefetch_ahead(mo_prefetch *p);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * When an episode is taken, the next one is planned, and its rows in files are announced to the system, which reads
  * them from the disk while the episode is computed. Once the work of the episode is queued, the next one's rows are
- * copied into page-locked memory, while a GPU computes. The i-th taken episode uses slot i mod 2, so the host waits
- * only for the upload of episode i - 1 before it copies rows of episode i + 1. Episodes with resident rows need no
+ * copied into page-locked memory, while a GPU computes. Episodes take the slots in turn, so the host waits only for the
+ * upload of the episode before this one before it copies rows of the next one. Episodes with resident rows need no
  * fetching. */
 #include "tensor/platform.h"
 #include "tensor/storage.h"
@@ -31,8 +31,8 @@ struct mo_prefetch {
     mo_family_order order;
     mo_plan_options options;
     uint64_t end;
-    uint64_t stride, first, count; /* of each `stride` episodes, first .. first + count - 1 are taken */
     slot slot[SLOTS];
+    int at; /* slot of the next episode to be taken */
 };
 
 mo_prefetch *mo_prefetch_create(mo_pool *pool, mo_family_order order, const mo_plan_options *options, uint64_t end) {
@@ -40,8 +40,7 @@ mo_prefetch *mo_prefetch_create(mo_pool *pool, mo_family_order order, const mo_p
     mo_prefetch *p = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *p) : NULL;
     if (!p)
         return NULL;
-    *p = (mo_prefetch){
-        .ctx = ctx, .pool = pool, .order = order, .options = *options, .end = end, .stride = 1, .count = 1};
+    *p = (mo_prefetch){.ctx = ctx, .pool = pool, .order = order, .options = *options, .end = end};
     for (int i = 0; i < SLOTS; i++)
         p->slot[i].host = mo_host_arena_create(ctx);
     if (mo_ok(ctx))
@@ -59,23 +58,6 @@ void mo_prefetch_release(mo_prefetch *p) {
         mo_host_arena_release(p->slot[i].host);
     }
     mo_host_free(p->ctx, p, sizeof *p);
-}
-
-void mo_prefetch_share(mo_prefetch *p, uint64_t stride, uint64_t first, uint64_t count) {
-    if (!p || !count)
-        return;
-    p->stride = stride;
-    p->first = first;
-    p->count = count;
-}
-
-/* prefetch_place: the index, from 0, of episode `number` among the taken episodes; prefetch_number: the inverse. */
-static uint64_t prefetch_place(const mo_prefetch *p, uint64_t number) {
-    return number / p->stride * p->count + number % p->stride - p->first;
-}
-
-static uint64_t prefetch_number(const mo_prefetch *p, uint64_t place) {
-    return place / p->count * p->stride + p->first + place % p->count;
 }
 
 /* Makes room for `bytes` bytes; grows by at least half of the old room. */
@@ -127,33 +109,32 @@ static void fetch_episode(mo_prefetch *p, slot *s) {
     mo_clear_error(p->ctx);
 }
 
-static void plan_where_missing(mo_prefetch *p, uint64_t place) {
-    slot *s = &p->slot[place % SLOTS];
-    uint64_t number = prefetch_number(p, place);
+static void plan_where_missing(mo_prefetch *p, slot *s, uint64_t number) {
     if (number < p->end && (!s->planned || s->number != number || s->version != p->pool->version))
         plan_episode(p, s, number);
 }
 
-mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode *e, const mo_source **source) {
+mo_code mo_prefetch_take(
+    mo_prefetch *p, mo_tape *t, uint64_t number, uint64_t next, mo_episode *e, const mo_source **source) {
     mo_context *ctx = p->ctx;
-    uint64_t place = prefetch_place(p, number);
-    slot *s = &p->slot[place % SLOTS];
+    slot *s = &p->slot[p->at];
     if (!mo_ok(ctx))
         return mo_context_status(ctx)->code;
-    plan_where_missing(p, place);
+    plan_where_missing(p, s, number);
     fetch_episode(p, s);
     *source = s->source;
     ctx->status = s->failed;
     if (mo_ok(ctx))
         mo_episode_tensors(t, &s->plan, &s->rows, s->fetched.n ? &s->fetched : NULL, e);
     s->planned = false;
+    p->at = (p->at + 1) % SLOTS;
     if (mo_ok(ctx))
-        plan_where_missing(p, place + 1);
+        plan_where_missing(p, &p->slot[p->at], next);
     return mo_context_status(ctx)->code;
 }
 
-void mo_prefetch_ahead(mo_prefetch *p, uint64_t number) {
-    slot *s = &p->slot[(prefetch_place(p, number) + 1) % SLOTS];
+void mo_prefetch_ahead(mo_prefetch *p) {
+    slot *s = &p->slot[p->at];
     if (mo_ok(p->ctx) && s->planned)
         fetch_episode(p, s);
 }

@@ -45,8 +45,7 @@ static void share_failure(mo_context *ctx, const mo_ranks *ranks, const verdict 
     if (mine)
         return;
     mo_clear_error(ctx);
-    int started = ranks->started ? ranks->started : ranks->size;
-    mo_fail(ctx, (mo_code)v->code, "rank %d of %d: %.900s", v->rank, started, message);
+    mo_fail(ctx, (mo_code)v->code, "rank %d of %d: %.900s", v->rank, ranks->size, message);
 }
 
 bool mo_ranks_agree(mo_context *ctx, const mo_ranks *ranks, bool go_on) {

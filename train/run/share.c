@@ -192,8 +192,6 @@ static void take_part(mo_trainer *trainer, shared *s) {
     s->bytes = mo_sum_tree_bytes(trainer->parameter, trainer->n);
     if (mo_context_device(ctx) != MO_CPU)
         s->message = mo_host_alloc(ctx, s->bytes);
-    mo_prefetch_share(
-        trainer->episodes, (uint64_t)E, (uint64_t)trainer->first, (uint64_t)(trainer->end - trainer->first));
 }
 
 /* Sets the member of run.json that lists the run's processes and their hosts. */

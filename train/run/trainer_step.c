@@ -139,14 +139,16 @@ static void run_episode(mo_trainer *trainer, int j) {
     const mo_source *source;
     mo_episode e;
     mo_tape_reset(trainer->tape);
-    if (mo_prefetch_take(trainer->episodes, trainer->tape, number, &e, &source) != MO_OK)
+    uint64_t next = j + 1 < trainer->end ? number + 1
+                                         : episode_number(trainer, trainer->options.episodes_per_step + trainer->first);
+    if (mo_prefetch_take(trainer->episodes, trainer->tape, number, next, &e, &source) != MO_OK)
         return;
     e.max_rows = trainer->options.max_rows;
     trainer->record[j] =
         (mo_episode_record){.asked = mo_numel(e.query_label), .source = source - trainer->pool->source};
     trainer->place = j;
     perform(trainer, j, &e, queue_episode);
-    mo_prefetch_ahead(trainer->episodes, number); /* the device is busy now */
+    mo_prefetch_ahead(trainer->episodes); /* the device is busy now */
 }
 
 mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
