@@ -74,6 +74,8 @@ static bool make_plan(const division *d, int64_t k, mo_plan *plan) {
     *plan = (mo_plan){.task = MO_TASK_LP, .classes = 2, .k = k};
     if (!mo_plan_reserve(d->ev->ctx, plan, 2 * k, kind[0].test + kind[1].test))
         return false;
+    for (int side = 0; side < 2; side++)
+        plan->small_classes += kind[side].n - kind[side].test < k;
     for (int64_t i = 0; i < 2 * k; i++) {
         int side = i >= k;
         put_pair(d, side, support_pair(&kind[side], i - side * k, &r), i, plan->support, plan->support_pair);
@@ -172,15 +174,9 @@ static void close_division(division *d) {
 
 /* Measures every candidate at one shot, all on the same plan. */
 static void evaluate_shot(mo_evaluation *ev, division *d, int shot, int64_t repeat) {
-    int64_t small = 0, k = ev->options->shots[shot];
     mo_plan plan;
-    for (int side = 0; side < 2; side++)
-        small += d->kind[side].n - d->kind[side].test < k;
-    mo_eval_problem problem = {.n_test = d->kind[0].test + d->kind[1].test, .classes = 2};
-    mo_eval_note(ev, shot, problem, small);
-    bool made = make_plan(d, k, &plan);
-    if (made && ev->options->on_plan)
-        ev->options->on_plan(ev->source, &plan, k, repeat, ev->options->state);
+    bool made = make_plan(d, ev->options->shots[shot], &plan);
+    mo_eval_note(ev, shot, repeat, &plan);
     for (int64_t i = 0; made && d->owns && i < plan.n_query; i++)
         plan.query_pair[i] = d->kind[0].n + d->kind[1].n + i; /* the test's own rows */
     for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {

@@ -76,22 +76,12 @@ static void put_figures(mo_evaluation *ev, int c, int shot, int64_t repeat, cons
         mo_eval_values(ev, c, shot, ev->metrics + e)[repeat] = e < n ? experts[e].share : NAN;
 }
 
-static void note_plan(mo_evaluation *ev, int shot, const mo_plan *plan) {
-    mo_eval_problem problem = {.n_test = plan->n_query,
-        .classes = plan->classes,
-        .left_out = plan->left_out,
-        .public_k = ev->options->protocol == MO_PROTOCOL_PUBLIC ? plan->k : 0};
-    mo_eval_note(ev, shot, problem, plan->small_classes);
-}
-
 void mo_evaluate_classes(mo_evaluation *ev) {
     for (int shot = 0; shot < ev->options->n_shots; shot++)
         for (int64_t repeat = 0; repeat < ev->repeats && mo_ok(ev->ctx); repeat++) {
             mo_plan plan = {0};
             draw_split(ev, ev->options->shots[shot], repeat, &plan);
-            note_plan(ev, shot, &plan);
-            if (ev->options->on_plan && mo_ok(ev->ctx))
-                ev->options->on_plan(ev->source, &plan, plan.k, repeat, ev->options->state);
+            mo_eval_note(ev, shot, repeat, &plan);
             for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
                 put_figures(ev, c, shot, repeat, &plan);
                 mo_eval_failed(ev, c, shot); /* the value stays NaN */

@@ -73,13 +73,16 @@ static bool check_evaluation(
     return mo_ok(ctx);
 }
 
-void mo_eval_note(mo_evaluation *ev, int shot, mo_eval_problem problem, int64_t small) {
-    const mo_eval_problem before = ev->last;
-    ev->last = problem;
-    ev->last.left_out = before.left_out > problem.left_out ? before.left_out : problem.left_out;
-    if (before.public_k && before.public_k < problem.public_k)
-        ev->last.public_k = before.public_k;
-    ev->small[shot] = small > ev->small[shot] ? small : ev->small[shot];
+void mo_eval_note(mo_evaluation *ev, int shot, int64_t repeat, const mo_plan *plan) {
+    const mo_eval_options *o = ev->options;
+    ev->n_test = plan->n_query;
+    ev->classes = plan->classes;
+    ev->left_out = plan->left_out > ev->left_out ? plan->left_out : ev->left_out;
+    ev->small[shot] = plan->small_classes > ev->small[shot] ? plan->small_classes : ev->small[shot];
+    if (o->protocol == MO_PROTOCOL_PUBLIC && (!ev->public_k || plan->k < ev->public_k))
+        ev->public_k = plan->k;
+    if (o->on_plan && mo_ok(ev->ctx))
+        o->on_plan(ev->source, plan, plan->k, repeat, o->state);
 }
 
 static void require_example_rows(const mo_evaluation *ev) {
@@ -192,7 +195,6 @@ static int mean_shares(const mo_evaluation *ev, int c, int shot, mo_expert_share
 
 static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state) {
     const mo_source *s = ev->source;
-    const mo_eval_problem *last = &ev->last;
     for (int c = 0; c < ev->n; c++)
         for (int shot = 0; shot < (ev->candidate[c].dot ? 1 : ev->options->n_shots); shot++)
             for (int metric = 0; metric < ev->metrics; metric++) {
@@ -206,19 +208,19 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
                     .task = mo_task_name(s->task),
                     .head = candidate->head ? candidate->head->name : candidate->model->encoder.name,
                     .features = candidate->features,
-                    .k = candidate->dot   ? 0
-                         : last->public_k ? last->public_k
-                                          : ev->options->shots[shot],
+                    .k = candidate->dot ? 0
+                         : ev->public_k ? ev->public_k
+                                        : ev->options->shots[shot],
                     .metric = s->task == MO_TASK_LP ? mo_link_metric_name(metric) : mo_class_metric_name(metric),
                     .mean = summary.mean,
                     .ci95 = summary.ci95,
                     .sd = summary.sd,
                     .n = summary.n,
                     .values = values,
-                    .n_test = last->n_test,
-                    .classes = last->classes,
+                    .n_test = ev->n_test,
+                    .classes = ev->classes,
                     .small_classes = candidate->dot ? 0 : ev->small[shot],
-                    .left_out = last->left_out,
+                    .left_out = ev->left_out,
                     .n_experts = n_experts,
                     .experts = experts,
                     .failure = why[0] ? why : NULL};

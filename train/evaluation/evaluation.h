@@ -6,13 +6,6 @@
 
 enum { MO_EVAL_REASON = 256 };
 
-/* Figures of the last problem (n_test, classes) and of all problems so far: left_out, the most classes left out;
- * public_k, the smallest k of a division (0 outside protocol `public`). */
-typedef struct mo_eval_problem {
-    int64_t n_test, classes;
-    int64_t left_out, public_k;
-} mo_eval_problem;
-
 /* One evaluation: candidates x shots x metrics x repeats of one source. */
 typedef struct mo_evaluation {
     mo_context *ctx;
@@ -29,7 +22,9 @@ typedef struct mo_evaluation {
     int metrics;
     int experts; /* number of experts in readouts of nodes or graphs; 0 if no candidate has experts */
     int64_t repeats;
-    mo_eval_problem last;
+    int64_t n_test, classes;         /* of the last problem */
+    int64_t left_out;                /* the most classes left out of a problem */
+    int64_t public_k;                /* the smallest k of a division; 0 outside protocol `public` */
     double *value;                   /* [n, n_shots, metrics + experts, repeats]: metrics in percent, then shares */
     int64_t *small;                  /* [n_shots]: the most classes with too few examples in one problem */
     char (*failure)[MO_EVAL_REASON]; /* [n, n_shots]: the first error of a candidate; "": none */
@@ -39,8 +34,8 @@ typedef struct mo_evaluation {
  * that the evaluation goes on; the candidate's figure is NaN. */
 bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot);
 
-/* Records a problem of that shot; small: number of its classes with too few examples for the support. */
-void mo_eval_note(mo_evaluation *ev, int shot, mo_eval_problem problem, int64_t small);
+/* Records the plan of a problem of that shot, and shows it to the caller's on_plan. */
+void mo_eval_note(mo_evaluation *ev, int shot, int64_t repeat, const mo_plan *plan);
 
 /* mo_eval_known_rows: the rows of an earlier candidate with the same encoder as candidate c, or NULL.
  * mo_eval_release_rows: releases all rows, each once. */

@@ -18,13 +18,6 @@ void mo_geometry_progress(const mo_geometry *g, const char *part, int64_t *done,
         g->options->progress(part, now, of, g->options->state);
 }
 
-static const double *diagnosis_row(const mo_geometry *g, int64_t i) {
-    bool wide = mo_tensor_dtype(g->E->Z) == MO_F64;
-    for (int64_t k = 0; k < g->d; k++)
-        g->scratch[k] = wide ? ((const double *)g->rows)[i * g->d + k] : (double)((const float *)g->rows)[i * g->d + k];
-    return g->scratch;
-}
-
 static double prototype_distance(const double *a, const double *b, int64_t d) {
     double sum = 0;
     for (int64_t k = 0; k < d; k++)
@@ -43,7 +36,7 @@ static double prototype_length(const double *a, int64_t d) {
 static void measure_geometry(mo_geometry *g, mo_diagnosis *x) {
     const int64_t *label = g->E->graph->label, *count = g->E->count;
     for (int64_t i = 0; i < g->n; i++) {
-        const double *z = diagnosis_row(g, i);
+        const double *z = g->rows + i * g->d;
         x->radius = fmax(x->radius, prototype_length(z, g->d));
         for (int64_t k = 0; k < g->d; k++) {
             g->P[label[i] * g->d + k] += z[k];
@@ -58,7 +51,7 @@ static void measure_geometry(mo_geometry *g, mo_diagnosis *x) {
     x->offset = prototype_length(g->mean, g->d);
     double squares = 0, sum = 0;
     for (int64_t i = 0; i < g->n; i++)
-        squares += pow(prototype_distance(diagnosis_row(g, i), g->P + label[i] * g->d, g->d), 2);
+        squares += pow(prototype_distance(g->rows + i * g->d, g->P + label[i] * g->d, g->d), 2);
     x->spread = sqrt(squares / (double)g->n);
     int64_t pairs = g->C * (g->C - 1) / 2;
     for (int64_t a = 0; a < g->C; a++)
@@ -76,10 +69,9 @@ static void measure_geometry(mo_geometry *g, mo_diagnosis *x) {
 
 /* score[c] = <z, prototype c>. columns: the prototypes as columns [d, C]. */
 static void score_row(const mo_geometry *g, int64_t row, const double *columns, double *score) {
-    bool wide = mo_tensor_dtype(g->E->Z) == MO_F64;
     memset(score, 0, (size_t)g->C * sizeof *score);
     for (int64_t k = 0; k < g->d; k++) {
-        double z = wide ? ((const double *)g->rows)[row * g->d + k] : (double)((const float *)g->rows)[row * g->d + k];
+        double z = g->rows[row * g->d + k];
         for (int64_t c = 0; c < g->C; c++)
             score[c] += z * columns[k * g->C + c];
     }
@@ -216,9 +208,8 @@ mo_code mo_diagnose(const mo_embeddings *E, const mo_diagnosis_options *options,
     if (!mo_ok(g.ctx))
         return mo_context_status(g.ctx)->code;
     g.P = mo_host_array(g.ctx, g.C * g.d, sizeof *g.P);
-    g.mean = mo_host_array(g.ctx, 2 * g.d, sizeof *g.mean);
-    g.scratch = g.mean ? g.mean + g.d : NULL;
-    g.rows = mo_host_values(E->Z, mo_tensor_dtype(E->Z));
+    g.mean = mo_host_array(g.ctx, g.d, sizeof *g.mean);
+    g.rows = mo_host_values(E->Z, MO_F64);
     diagnosis->prototype = mo_host_array(g.ctx, g.C, sizeof *diagnosis->prototype);
     if (mo_ok(g.ctx)) {
         measure_geometry(&g, diagnosis);

@@ -116,10 +116,9 @@ typedef struct mo_geometry {
     const mo_embeddings *E;
     const mo_diagnosis_options *options;
     int64_t n, d, C;
-    double *P;       /* [C, d]: the prototypes */
-    double *mean;    /* [d], of all rows */
-    double *scratch; /* [d] */
-    void *rows;      /* the rows Z, in their dtype */
+    double *P;    /* [C, d]: the prototypes */
+    double *mean; /* [d], of all rows */
+    double *rows; /* [n, d]: the rows Z */
 } mo_geometry;
 
 /* Adds 1 to *done, which all threads share; on the caller's thread, reports *done of `of` to the options' progress
