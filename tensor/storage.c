@@ -141,28 +141,12 @@ size_t mo_append_text(char *buffer, size_t bytes, size_t used, const char *text)
     return used;
 }
 
-enum { DIGITS = 21 }; /* characters of an int64_t, with its sign and the terminating 0 */
-
-/* The number as text, at the end of the buffer. printf would be slow: in every step, a device notes the shapes of all
- * calls whose values it checks. */
-static const char *integer_text(char buffer[DIGITS], int64_t value) {
-    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    char *at = buffer + DIGITS - 1;
-    *at = 0;
-    do
-        *--at = (char)('0' + rest % 10);
-    while (rest /= 10);
-    if (value < 0)
-        *--at = '-';
-    return at;
-}
-
 const char *mo_format_shape(int ndim, const int64_t *shape, char *buffer, size_t bytes) {
-    char digits[DIGITS];
+    char size[24];
     size_t used = mo_append_text(buffer, bytes, 0, "[");
     for (int i = 0; i < ndim; i++) {
-        used = mo_append_text(buffer, bytes, used, i ? ", " : "");
-        used = mo_append_text(buffer, bytes, used, integer_text(digits, shape[i]));
+        snprintf(size, sizeof size, "%s%" PRId64, i ? ", " : "", shape[i]);
+        used = mo_append_text(buffer, bytes, used, size);
     }
     mo_append_text(buffer, bytes, used, "]");
     return buffer;

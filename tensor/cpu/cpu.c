@@ -23,8 +23,9 @@ typedef struct cpu_state {
 
 /* Returns whether the processor can run the kernels; raises if not. */
 static bool can_run(mo_context *ctx) {
-    char lacked[128], name[64];
-    if (!processor_lacks(kernels_need, lacked, sizeof lacked))
+    const char *lacked = processor_lacks(kernels_need);
+    char name[64];
+    if (!lacked)
         return true;
     processor_name(name, sizeof name);
     mo_fail(ctx, MO_UNSUPPORTED,

@@ -8,30 +8,16 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-bool processor_lacks(unsigned needed, char *text, size_t bytes) {
-    const struct {
-        unsigned bit;
-        const char *name;
-        int there;
-    } extensions[] = {
-        {NEED_SSE4_2, "SSE4.2", __builtin_cpu_supports("sse4.2")},
-        {NEED_AVX2, "AVX2", __builtin_cpu_supports("avx2")},
-        {NEED_FMA, "FMA", __builtin_cpu_supports("fma")},
-        {NEED_BMI2, "BMI2", __builtin_cpu_supports("bmi2")},
-        {NEED_AVX512F, "AVX-512 F", __builtin_cpu_supports("avx512f")},
-        {NEED_AVX512BW, "AVX-512 BW", __builtin_cpu_supports("avx512bw")},
-        {NEED_AVX512DQ, "AVX-512 DQ", __builtin_cpu_supports("avx512dq")},
-        {NEED_AVX512VL, "AVX-512 VL", __builtin_cpu_supports("avx512vl")},
-        {NEED_AVX512VNNI, "AVX-512 VNNI", __builtin_cpu_supports("avx512vnni")},
-    };
-    size_t used = 0;
-    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
-        if (extensions[i].there)
-            needed &= ~extensions[i].bit;
-        else if (needed & extensions[i].bit && used < bytes)
-            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", extensions[i].name);
-    }
-    return needed;
+const char *processor_lacks(processor_level needed) {
+    if (needed >= LEVEL_SSE4_2 && !__builtin_cpu_supports("sse4.2"))
+        return "SSE4.2";
+    if (needed >= LEVEL_AVX2 &&
+        !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")))
+        return "AVX2 with FMA and BMI2";
+    if (needed >= LEVEL_AVX512 && !(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")))
+        return "AVX-512 (F, BW, DQ and VL)";
+    return needed > LEVEL_AVX512 ? "what comes after AVX-512" : NULL;
 }
 
 void processor_name(char *text, size_t bytes) {
@@ -46,9 +32,8 @@ void processor_name(char *text, size_t bytes) {
         text[n - 1] = '\0';
 }
 #else
-bool processor_lacks(unsigned needed, char *text, size_t bytes) {
-    (void)text, (void)bytes;
-    return needed;
+const char *processor_lacks(processor_level needed) {
+    return needed > LEVEL_ANY ? "the extensions of x86-64" : NULL;
 }
 
 void processor_name(char *text, size_t bytes) {
