@@ -67,6 +67,42 @@ typedef struct mo_gemm {
     mo_view row_sums;
 } mo_gemm;
 
+/* ---- sizes of views ---- */
+
+static inline int64_t ceil_div(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+/* The product of the sizes of the first `axes` axes of v. */
+static inline int64_t leading(const mo_view *v, int axes) {
+    int64_t product = 1;
+    for (int i = 0; i < axes; i++)
+        product *= v->shape[i];
+    return product;
+}
+
+/* The number of matrices in A [.., m, n]. */
+static inline int64_t matrix_count(const mo_view *A) {
+    return leading(A, A->ndim - 2);
+}
+
+/* The length of a row (the last axis); a scalar is one row of one element. */
+static inline int64_t row_length(const mo_view *x) {
+    return x->ndim ? x->shape[x->ndim - 1] : 1;
+}
+
+static inline int64_t row_count(const mo_view *x) {
+    return x->ndim ? leading(x, x->ndim - 1) : 1;
+}
+
+/* The number of elements of one entry along the first axis. */
+static inline int64_t entry_length(const mo_view *x) {
+    int64_t length = 1;
+    for (int i = 1; i < x->ndim; i++)
+        length *= x->shape[i];
+    return length;
+}
+
 /* v with contiguous strides and with broadcast batch axes (stride 0) cut to size 1: the layout of a copy without
  * repeats. */
 static inline mo_view packed_view(const mo_view *v) {

@@ -140,7 +140,7 @@ typedef struct mo_array {
 
 typedef struct mo_arrays {
     mo_context *ctx;
-    int64_t count;
+    int64_t count, room; /* room: items for which there is memory */
     mo_array *items;
     char *metadata; /* safetensors: the __metadata__ object as JSON text, or NULL */
     char *texts;    /* npz: the names of its text arrays, which have no tensor, each after a line feed; or NULL */

@@ -8,31 +8,28 @@ mo_random mo_random_at(uint64_t seed, uint32_t purpose, uint64_t stream) {
     return (mo_random){.seed = seed, .purpose = purpose, .stream = stream};
 }
 
-uint64_t mo_random_bits(mo_random *r) {
-    uint32_t word[4];
+/* The words at r, which moves on. Returns false if r is NULL. */
+static bool draw(mo_random *r, uint32_t word[4]) {
     if (!r)
-        return 0;
+        return false;
     mo_philox(r, 0, word);
     r->index++;
-    return (uint64_t)word[0] << 32 | word[1];
+    return true;
+}
+
+uint64_t mo_random_bits(mo_random *r) {
+    uint32_t word[4];
+    return draw(r, word) ? (uint64_t)word[0] << 32 | word[1] : 0;
 }
 
 double mo_random_uniform(mo_random *r) {
     uint32_t word[4];
-    if (!r)
-        return NAN;
-    mo_philox(r, 0, word);
-    r->index++;
-    return mo_philox_uniform(word);
+    return draw(r, word) ? mo_philox_uniform(word) : NAN;
 }
 
 double mo_random_normal(mo_random *r) {
     uint32_t word[4];
-    if (!r)
-        return NAN;
-    mo_philox(r, 0, word);
-    r->index++;
-    return mo_philox_normal(word);
+    return draw(r, word) ? mo_philox_normal(word) : NAN;
 }
 
 /* Multiply and reject (Lemire 2019): draws that would make some results more likely than others are rejected. */

@@ -58,11 +58,6 @@ static inline void swap(real *a, real *b) {
     *b = spare;
 }
 
-/* The number of matrices in [.., m, n]. */
-static inline int64_t matrix_count(const mo_view *A) {
-    return leading(A, A->ndim - 2);
-}
-
 /* The number of workspaces for a batch: one per thread or, if there are fewer items than threads, one per item.
  * Workspaces per item are numbered by item, because a team always has all of the context's threads
  * (tensor/cpu/fast/threads.c), and any thread may take an item. */

@@ -21,10 +21,6 @@ static inline int64_t max_of(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-static inline int64_t ceil_div(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 /* The context's threads; 1 while other programs want the processors (fast/threads.c). */
 int free_threads(const mo_context *ctx);
 
@@ -39,31 +35,6 @@ int blas_threads(const mo_context *ctx);
 /* The number of rows, of n elements each, that make one task. */
 static inline int64_t task_rows(int64_t n) {
     return max_of(1, MO_TASK / max_of(1, n));
-}
-
-/* The product of the sizes of the first `axes` axes of v. */
-static inline int64_t leading(const mo_view *v, int axes) {
-    int64_t product = 1;
-    for (int i = 0; i < axes; i++)
-        product *= v->shape[i];
-    return product;
-}
-
-/* The length of a row (the last axis); a scalar is one row of one element. */
-static inline int64_t row_length(const mo_view *x) {
-    return x->ndim ? x->shape[x->ndim - 1] : 1;
-}
-
-static inline int64_t row_count(const mo_view *x) {
-    return x->ndim ? leading(x, x->ndim - 1) : 1;
-}
-
-/* The number of elements of one entry along the first axis. */
-static inline int64_t entry_length(const mo_view *x) {
-    int64_t length = 1;
-    for (int i = 1; i < x->ndim; i++)
-        length *= x->shape[i];
-    return length;
 }
 
 /* Returns scratch memory of the context, 64-byte aligned, kept between calls so that a repeated step allocates nothing.

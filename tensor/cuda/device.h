@@ -81,35 +81,6 @@ inline int64_t most(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-inline int64_t ceil_div(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
-/* The product of the sizes of the first `axes` axes of v. */
-inline int64_t leading(const mo_view *v, int axes) {
-    int64_t product = 1;
-    for (int i = 0; i < axes; i++)
-        product *= v->shape[i];
-    return product;
-}
-
-/* The length of a row (the last axis); a scalar is one row of one element. */
-inline int64_t row_length(const mo_view *x) {
-    return x->ndim ? x->shape[x->ndim - 1] : 1;
-}
-
-inline int64_t row_count(const mo_view *x) {
-    return x->ndim ? leading(x, x->ndim - 1) : 1;
-}
-
-/* The number of elements of one entry along the first axis. */
-inline int64_t entry_length(const mo_view *x) {
-    int64_t length = 1;
-    for (int i = 1; i < x->ndim; i++)
-        length *= x->shape[i];
-    return length;
-}
-
 /* ---- checks ---- */
 
 bool checks_open(mo_context *ctx); /* returns false if there is no memory */

@@ -13,11 +13,6 @@ template <typename real> constexpr seam_type seam_type_of() {
 
 constexpr int64_t batched_up_to = 512; /* largest order for batched calls; larger matrices fill the device one by one */
 
-/* The number of matrices in A [.., m, n]. */
-inline int64_t matrix_count(const mo_view *A) {
-    return leading(A, A->ndim - 2);
-}
-
 /* The tiles of a lower triangle are counted row by row: tile (i, j) is number i (i + 1) / 2 + j, so that rows 0 .. i -
  * 1 have tile_number(i, 0) tiles. tile_of: the inverse. */
 template <typename integer> __host__ __device__ inline integer tile_number(integer i, integer j) {

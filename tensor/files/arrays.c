@@ -21,38 +21,15 @@ mo_tensor *mo_arrays_find(const mo_arrays *arrays, const char *name) {
     return NULL;
 }
 
-/* Returns the capacity of a list of `count` items: 0, 8, 16, 32, ... */
-static int64_t capacity(int64_t count) {
-    int64_t room = count ? 8 : 0;
-    while (room < count)
-        room *= 2;
-    return room;
-}
-
-/* Makes room for one more item. Returns false on failure. */
-static bool grow(mo_arrays *arrays) {
-    int64_t old = capacity(arrays->count), new = capacity(arrays->count + 1);
-    if (new == old)
-        return true;
-    mo_array *items = mo_host_alloc(arrays->ctx, (size_t) new * sizeof *items);
-    if (!items)
-        return false;
-    if (old)
-        memcpy(items, arrays->items, (size_t)arrays->count * sizeof *items);
-    mo_host_free(arrays->ctx, arrays->items, (size_t)old * sizeof *items);
-    arrays->items = items;
-    return true;
-}
-
 bool mo_arrays_append(mo_arrays *arrays, const char *name, mo_tensor *T) {
-    size_t bytes = strlen(name) + 1;
-    char *copy = mo_is_null(T) ? NULL : mo_host_alloc(arrays->ctx, bytes);
-    if (!copy || !grow(arrays)) {
-        mo_host_free(arrays->ctx, copy, bytes);
+    char *copy = mo_is_null(T) ? NULL : mo_text_copy(arrays->ctx, name);
+    if (!copy ||
+        !mo_host_array_grow(arrays->ctx, &arrays->items, &arrays->room, arrays->count + 1, sizeof *arrays->items)) {
+        free(copy);
         mo_tensor_release(T);
         return false;
     }
-    arrays->items[arrays->count++] = (mo_array){.name = memcpy(copy, name, bytes), .tensor = T};
+    arrays->items[arrays->count++] = (mo_array){.name = copy, .tensor = T};
     return true;
 }
 
@@ -85,9 +62,9 @@ void mo_arrays_release(mo_arrays *arrays) {
     mo_context *ctx = arrays->ctx;
     for (int64_t i = 0; i < arrays->count; i++) {
         mo_tensor_release(arrays->items[i].tensor);
-        mo_host_free(ctx, arrays->items[i].name, strlen(arrays->items[i].name) + 1);
+        free(arrays->items[i].name);
     }
-    mo_host_free(ctx, arrays->items, (size_t)capacity(arrays->count) * sizeof *arrays->items);
+    free(arrays->items);
     if (arrays->metadata)
         mo_host_free(ctx, arrays->metadata, strlen(arrays->metadata) + 1);
     free(arrays->texts);
