@@ -115,6 +115,7 @@ typedef struct gml {
     gml_node *node;
     gml_edge *edge;
     int64_t nodes, node_capacity, edges, edge_capacity;
+    int64_t graphs;  /* lists `graph` */
     int64_t weights; /* number of edge weights other than 1 */
 } gml;
 
@@ -158,68 +159,68 @@ static bool take_of_edge(gml *g, const char *key, const gml_token *value) {
         g, value, end ? "an integer as the target of an edge" : "an integer as the source of an edge", &edge->end[end]);
 }
 
-static bool add_node(gml *g) {
-    bool fine = mo_host_array_grow(g->reader.ctx, &g->node, &g->node_capacity, g->nodes + 1, sizeof *g->node);
-    if (fine)
+/* What a list holds; the file itself is a list without brackets. */
+typedef enum gml_list { OF_FILE, OF_GRAPH, OF_NODE, OF_EDGE, OF_OTHER } gml_list;
+
+/* The kind of the list that a key begins in a list of another kind. */
+static gml_list list_of_key(gml_list outer, const char *key) {
+    if (outer == OF_FILE && !strcmp(key, "graph"))
+        return OF_GRAPH;
+    if (outer == OF_GRAPH && !strcmp(key, "node"))
+        return OF_NODE;
+    return outer == OF_GRAPH && !strcmp(key, "edge") ? OF_EDGE : OF_OTHER;
+}
+
+static bool add_item(gml *g, gml_list kind) {
+    mo_context *ctx = g->reader.ctx;
+    bool fine = kind == OF_NODE   ? mo_host_array_grow(ctx, &g->node, &g->node_capacity, g->nodes + 1, sizeof *g->node)
+                : kind == OF_EDGE ? mo_host_array_grow(ctx, &g->edge, &g->edge_capacity, g->edges + 1, sizeof *g->edge)
+                                  : true;
+    if (fine && kind == OF_NODE)
         g->node[g->nodes++] = (gml_node){.line = g->reader.line};
-    return fine;
-}
-
-static bool add_edge(gml *g) {
-    bool fine = mo_host_array_grow(g->reader.ctx, &g->edge, &g->edge_capacity, g->edges + 1, sizeof *g->edge);
-    if (fine)
+    if (fine && kind == OF_EDGE)
         g->edge[g->edges++] = (gml_edge){.line = g->reader.line};
+    g->graphs += kind == OF_GRAPH;
     return fine;
 }
 
-/* Reads a key and the first token of its value; returns false on failure and at the list's end, where `key` is the
- * closing bracket. */
-static bool next_pair(gml *g, gml_token *key, gml_token *value) {
-    return gml_next(&g->reader, key) && key->kind == GML_KEY && gml_next(&g->reader, value);
+/* Whether a list, whose end is given, has what it must have; raises if not. */
+static bool is_complete(gml *g, gml_list kind, const gml_token *end) {
+    if (kind == OF_NODE && !g->node[g->nodes - 1].has_id)
+        return gml_unexpected(&g->reader, "an id before the end of a node", end);
+    if (kind == OF_EDGE && !(g->edge[g->edges - 1].has_end[0] && g->edge[g->edges - 1].has_end[1]))
+        return gml_unexpected(&g->reader, "source and target before the end of an edge", end);
+    return kind != OF_FILE || g->graphs || gml_unexpected(&g->reader, "graph [ .. ]", end);
 }
 
-/* Reads the list of a node or an edge, after its opening bracket. */
-static bool read_item(gml *g, bool is_node) {
+/* Reads the pairs of keys and values of a list, after its opening bracket, to its end. */
+static bool read_list(gml *g, gml_list kind) {
     gml_token key, value;
-    if (!(is_node ? add_node(g) : add_edge(g)))
+    if (!add_item(g, kind))
         return false;
-    while (next_pair(g, &key, &value))
-        if (!(is_node ? take_of_node(g, key.word, &value) : take_of_edge(g, key.word, &value)))
+    for (;;) {
+        if (!gml_next(&g->reader, &key))
             return false;
-    if (!mo_ok(g->reader.ctx) || (key.kind != GML_CLOSE && !gml_unexpected(&g->reader, "a key or ']'", &key)))
-        return false;
-    if (is_node)
-        return g->node[g->nodes - 1].has_id || gml_unexpected(&g->reader, "an id before the end of a node", &key);
-    const bool *has_end = g->edge[g->edges - 1].has_end;
-    return (has_end[0] && has_end[1]) ||
-           gml_unexpected(&g->reader, "source and target before the end of an edge", &key);
-}
-
-static bool read_gml_graph(gml *g) {
-    gml_token key, value;
-    while (next_pair(g, &key, &value)) {
-        bool is_node = !strcmp(key.word, "node"), is_edge = !strcmp(key.word, "edge");
-        if ((is_node || is_edge) && value.kind != GML_OPEN)
-            return gml_unexpected(&g->reader, is_node ? "'[' after node" : "'[' after edge", &value);
-        if (!(is_node || is_edge ? read_item(g, is_node) : gml_skip(&g->reader, &value)))
+        if (key.kind == (kind == OF_FILE ? GML_END : GML_CLOSE))
+            return is_complete(g, kind, &key);
+        if (key.kind != GML_KEY)
+            return gml_unexpected(&g->reader, kind == OF_FILE ? "a key" : "a key or ']'", &key);
+        gml_list inner = list_of_key(kind, key.word);
+        if (!gml_next(&g->reader, &value))
+            return false;
+        if (inner == OF_GRAPH && g->graphs)
+            return gml_unexpected(&g->reader, "one graph alone", &value);
+        if (inner != OF_OTHER && value.kind != GML_OPEN) {
+            char expected[24];
+            snprintf(expected, sizeof expected, "'[' after %.8s", key.word);
+            return gml_unexpected(&g->reader, expected, &value);
+        }
+        if (!(inner != OF_OTHER   ? read_list(g, inner)
+                : kind == OF_NODE ? take_of_node(g, key.word, &value)
+                : kind == OF_EDGE ? take_of_edge(g, key.word, &value)
+                                  : gml_skip(&g->reader, &value)))
             return false;
     }
-    return mo_ok(g->reader.ctx) && (key.kind == GML_CLOSE || gml_unexpected(&g->reader, "a key or ']'", &key));
-}
-
-static bool read_gml_file(gml *g) {
-    gml_token key, value;
-    bool found = false;
-    while (next_pair(g, &key, &value)) {
-        bool is_graph = !strcmp(key.word, "graph");
-        if (is_graph && (found || value.kind != GML_OPEN))
-            return gml_unexpected(&g->reader, found ? "one graph alone" : "'[' after graph", &value);
-        found |= is_graph;
-        if (!(is_graph ? read_gml_graph(g) : gml_skip(&g->reader, &value)))
-            return false;
-    }
-    return mo_ok(g->reader.ctx) && (key.kind == GML_END || gml_unexpected(&g->reader, "a key", &key)) &&
-           (found || gml_unexpected(&g->reader, "graph [ .. ]", &key));
 }
 
 /* ---- from ids to a graph ---- */
@@ -281,7 +282,7 @@ mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path) {
         return NULL;
     gml g = {0};
     mo_edges edges = {0};
-    if (mo_text_open(&g.reader, ctx, path) && read_gml_file(&g)) {
+    if (mo_text_open(&g.reader, ctx, path) && read_list(&g, OF_FILE)) {
         if (g.nodes)
             qsort(g.node, (size_t)g.nodes, sizeof *g.node, gml_by_id);
         if (refuse_repeated(&g) && rank_ends(&g, &edges) && mo_graph_set_edges(graph, g.nodes, &edges))

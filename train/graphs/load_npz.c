@@ -15,6 +15,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 typedef struct npz_members {
     mo_context *ctx;
     const char *path; /* starts every message */
+    int64_t columns;  /* of the member being read, if it is a matrix; else 0 */
     const mo_arrays *arrays;
 } npz_members;
 
@@ -34,6 +36,29 @@ typedef struct npz_csr {
     int64_t *column;
     float *value;
 } npz_csr;
+
+/* Raises "PATH: KEY[i]: expected .., found VALUE", or "KEY[row, column]" for a matrix. Returns false. */
+__attribute__((format(printf, 5, 6))) static bool npz_unexpected(
+    const npz_members *m, const char *key, int64_t i, int64_t found, const char *format, ...) {
+    char expected[200], at[48];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(expected, sizeof expected, format, list);
+    va_end(list);
+    if (m->columns)
+        snprintf(at, sizeof at, "%" PRId64 ", %" PRId64, i / m->columns, i % m->columns);
+    else
+        snprintf(at, sizeof at, "%" PRId64, i);
+    return mo_fail(m->ctx, MO_FORMAT, "%s: %s[%s]: expected %s, found %" PRId64, m->path, key, at, expected, found);
+}
+
+/* Returns whether n numbers are in 0 .. limit - 1; raises at the first that is not. */
+static bool npz_below(const npz_members *m, const char *key, const int64_t *value, int64_t n, int64_t limit) {
+    for (int64_t i = 0; i < n; i++)
+        if (value[i] < 0 || value[i] >= limit)
+            return npz_unexpected(m, key, i, value[i], "a number in 0..%" PRId64, limit - 1);
+    return true;
+}
 
 /* Returns whether there is a member of that name; raises if it holds text. */
 static bool npz_has(const npz_members *m, const char *key) {
@@ -81,26 +106,6 @@ static int64_t *npz_integers(const npz_members *m, const char *key, int64_t expe
     if (T)
         *count = mo_dim(T, 0);
     return T ? widen_member(m, key, T) : NULL;
-}
-
-/* The 0s and 1s of a member [rows, columns], as integers. Returns NULL on failure; free() it. */
-static int64_t *npz_masks(const npz_members *m, const char *key, int64_t rows, int64_t columns) {
-    char shape[160];
-    const mo_tensor *T = mo_arrays_find(m->arrays, key);
-    if (!T || mo_ndim(T) != 2 || mo_dim(T, 0) != rows || mo_dim(T, 1) != columns) {
-        mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected masks [%lld divisions, %lld nodes], found %s", m->path, key,
-            (long long)rows, (long long)columns, T ? mo_shape_string(T, shape, sizeof shape) : "none");
-        return NULL;
-    }
-    int64_t *value = widen_member(m, key, T);
-    for (int64_t i = 0; value && i < rows * columns; i++)
-        if (value[i] != 0 && value[i] != 1) {
-            mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld, %lld]: expected 0 or 1, found %lld", m->path, key,
-                (long long)(i / columns), (long long)(i % columns), (long long)value[i]);
-            free(value);
-            return NULL;
-        }
-    return value;
 }
 
 /* Adds the texts of a member of bytes, each UTF-8 and zero-terminated; `expected`: their number. False on failure. */
@@ -167,28 +172,16 @@ static bool read_shape(const npz_members *m, const char *key, npz_csr *csr) {
     return true;
 }
 
-static bool check_pointers(const npz_members *m, const char *key, const npz_csr *csr) {
-    const int64_t *p = csr->pointer;
+/* Returns whether n + 1 pointers start at 0, never fall (`least` 1: rise), and end at `total`. */
+static bool check_pointers(
+    const npz_members *m, const char *key, const int64_t *p, int64_t n, int64_t least, int64_t total) {
     if (p[0] != 0)
-        return mo_fail(m->ctx, MO_FORMAT, "%s: %s[0]: expected 0, found %lld", m->path, key, (long long)p[0]);
-    for (int64_t i = 0; i < csr->rows; i++) {
-        if (p[i + 1] < p[i])
-            return mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld]: expected at least the pointer before it, %lld, found %lld",
-                m->path, key, (long long)i + 1, (long long)p[i], (long long)p[i + 1]);
-    }
-    if (p[csr->rows] != csr->nnz)
-        return mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld]: expected the number of indices, %lld, found %lld", m->path,
-            key, (long long)csr->rows, (long long)csr->nnz, (long long)p[csr->rows]);
-    return true;
-}
-
-static bool check_columns(const npz_members *m, const char *key, const npz_csr *csr) {
-    for (int64_t i = 0; i < csr->nnz; i++) {
-        if (csr->column[i] < 0 || csr->column[i] >= csr->columns)
-            return mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld]: expected a column in 0..%lld, found %lld", m->path, key,
-                (long long)i, (long long)csr->columns - 1, (long long)csr->column[i]);
-    }
-    return true;
+        return npz_unexpected(m, key, 0, p[0], "0");
+    for (int64_t i = 0; i < n; i++)
+        if (p[i + 1] < p[i] + least)
+            return npz_unexpected(
+                m, key, i + 1, p[i + 1], "%" PRId64 " or more, after the pointer before it", p[i] + least);
+    return p[n] == total || npz_unexpected(m, key, n, p[n], "the end, %" PRId64, total);
 }
 
 /* Reads PREFIX_shape, PREFIX_indptr, PREFIX_indices and, if it exists, PREFIX_data, and checks that pointers start at
@@ -202,11 +195,11 @@ static bool npz_read_csr(const npz_members *m, const char *prefix, npz_csr *csr)
         return false;
     snprintf(key, sizeof key, "%s_indices", prefix);
     csr->column = npz_integers(m, key, -1, &csr->nnz);
-    if (!csr->column || !check_columns(m, key, csr))
+    if (!csr->column || !npz_below(m, key, csr->column, csr->nnz, csr->columns))
         return false;
     snprintf(key, sizeof key, "%s_indptr", prefix);
     csr->pointer = npz_integers(m, key, csr->rows + 1, &count);
-    if (!csr->pointer || !check_pointers(m, key, csr))
+    if (!csr->pointer || !check_pointers(m, key, csr->pointer, csr->rows, 0, csr->nnz))
         return false;
     snprintf(key, sizeof key, "%s_data", prefix);
     if (npz_has(m, key))
@@ -223,27 +216,17 @@ static void npz_release_csr(npz_csr *csr) {
 
 /* ---- the graph ---- */
 
+/* Reads where each graph of a set begins; no graph is empty. */
 static bool read_offsets(const npz_members *m, mo_graph *graph, int64_t nodes) {
     int64_t count;
-    int64_t *offset = npz_integers(m, "graph_offset", -1, &count);
-    if (!offset)
+    graph->graph_offset = npz_integers(m, "graph_offset", -1, &count);
+    if (!graph->graph_offset)
         return false;
-    graph->graph_offset = offset;
-    graph->graphs = count - 1;
-    if (count < 2 || offset[0] != 0)
+    if (count < 2)
         return mo_fail(m->ctx, MO_FORMAT,
-            "%s: graph_offset: expected 0 and the end of each graph, found %lld elements%s", m->path, (long long)count,
-            count ? " from another number on" : "");
-    for (int64_t g = 0; g < graph->graphs; g++) {
-        if (offset[g + 1] <= offset[g])
-            return mo_fail(m->ctx, MO_FORMAT,
-                "%s: graph_offset[%lld]: expected more than %lld (no graph is empty), found %lld", m->path,
-                (long long)g + 1, (long long)offset[g], (long long)offset[g + 1]);
-    }
-    if (offset[graph->graphs] != nodes)
-        return mo_fail(m->ctx, MO_FORMAT, "%s: graph_offset[%lld]: expected the number of nodes, %lld, found %lld",
-            m->path, (long long)graph->graphs, (long long)nodes, (long long)offset[graph->graphs]);
-    return true;
+            "%s: graph_offset: expected 0 and the end of each graph, found %" PRId64 " elements", m->path, count);
+    graph->graphs = count - 1;
+    return check_pointers(m, "graph_offset", graph->graph_offset, graph->graphs, 1, nodes);
 }
 
 /* Returns whether the values are weights of edges; if one is negative, they are not, and a notice says so. */
@@ -270,9 +253,8 @@ static bool add_entries(const npz_members *m, mo_graph *graph, const npz_csr *cs
         }
         for (int64_t i = csr->pointer[row]; i < csr->pointer[row + 1]; i++) {
             if (csr->column[i] < first || csr->column[i] >= stop)
-                return mo_fail(m->ctx, MO_FORMAT,
-                    "%s: adj_indices[%lld]: expected a node of graph %lld, %lld..%lld, found %lld", m->path,
-                    (long long)i, (long long)g, (long long)first, (long long)stop - 1, (long long)csr->column[i]);
+                return npz_unexpected(m, "adj_indices", i, csr->column[i],
+                    "a node of graph %" PRId64 ", %" PRId64 "..%" PRId64, g, first, stop - 1);
             if ((!csr->value || csr->value[i] != 0) && (!mo_edges_add(m->ctx, edges, row, csr->column[i]) ||
                                                            (weighs && !mo_edges_weigh(m->ctx, edges, csr->value[i]))))
                 return false;
@@ -334,14 +316,9 @@ static bool read_npz_features(const npz_members *m, mo_graph *graph) {
 static bool read_unlabelled(const npz_members *m, mo_graph *graph) {
     int64_t count;
     int64_t *index = npz_integers(m, "idx_unlabelled", -1, &count);
-    for (int64_t i = 0; index && i < count; i++) {
-        if (index[i] < 0 || index[i] >= graph->n_labels) {
-            mo_fail(m->ctx, MO_FORMAT, "%s: idx_unlabelled[%lld]: expected 0..%lld, found %lld", m->path, (long long)i,
-                (long long)graph->n_labels - 1, (long long)index[i]);
-            break;
-        }
-        graph->label[index[i]] = -1;
-    }
+    if (index && npz_below(m, "idx_unlabelled", index, count, graph->n_labels))
+        for (int64_t i = 0; i < count; i++)
+            graph->label[index[i]] = -1;
     free(index);
     return mo_ok(m->ctx);
 }
@@ -352,22 +329,27 @@ const char *const mo_division_keys[2][MO_DIVISIONS] = {
         [MO_DIVISION_VALIDATION] = "splits_val",
         [MO_DIVISION_TEST] = "splits_test"}};
 
-/* Marks the nodes of one part; raises if a node is in an earlier part. */
-static bool read_part(const npz_members *m, const char *key, mo_division part, mo_graph *graph) {
-    int64_t count;
-    int64_t *index = npz_integers(m, key, -1, &count);
-    for (int64_t i = 0; index && i < count && mo_ok(m->ctx); i++) {
-        if (index[i] < 0 || index[i] >= graph->nodes)
-            mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld]: expected 0..%lld, found %lld", m->path, key, (long long)i,
-                (long long)graph->nodes - 1, (long long)index[i]);
-        else if (graph->division[index[i]])
-            mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld]: expected a node that is listed once, found %lld again", m->path,
-                key, (long long)i, (long long)index[i]);
-        else
-            graph->division[index[i]] = (uint8_t)part;
+/* Marks the nodes of one part: a list of nodes, or masks [divisions, nodes]. Raises if a node is in an earlier part. */
+static bool read_part(const npz_members *m, const char *key, mo_division part, bool list, mo_graph *graph) {
+    char shape[160];
+    const mo_tensor *T = list ? find_vector(m, key, -1) : mo_arrays_find(m->arrays, key);
+    if (!list && (!T || mo_ndim(T) != 2 || mo_dim(T, 0) != graph->divisions || mo_dim(T, 1) != graph->nodes))
+        return mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected masks [%lld divisions, %lld nodes], found %s", m->path, key,
+            (long long)graph->divisions, (long long)graph->nodes, T ? mo_shape_string(T, shape, sizeof shape) : "none");
+    int64_t *value = T ? widen_member(m, key, T) : NULL, n = T ? mo_numel(T) : 0;
+    npz_members of = *m;
+    of.columns = list ? 0 : graph->nodes;
+    bool fine = value && npz_below(&of, key, value, n, list ? graph->nodes : 2);
+    for (int64_t i = 0; fine && i < n; i++) {
+        uint8_t *division = &graph->division[list ? value[i] : i];
+        if (!list && !value[i])
+            continue;
+        if (*division)
+            fine = npz_unexpected(&of, key, i, value[i], "a node that is listed once, in one part of its division");
+        *division = (uint8_t)part;
     }
-    free(index);
-    return mo_ok(m->ctx);
+    free(value);
+    return fine;
 }
 
 /* Returns whether the file has a one-dimensional list for every part; the list of the validation part may be
@@ -381,20 +363,6 @@ static bool has_lists(const npz_members *m) {
     return true;
 }
 
-/* Marks the nodes of one part in all divisions. */
-static bool read_masks(const npz_members *m, const char *key, mo_division part, mo_graph *graph) {
-    int64_t *mask = npz_masks(m, key, graph->divisions, graph->nodes);
-    for (int64_t i = 0; mask && i < graph->divisions * graph->nodes && mo_ok(m->ctx); i++) {
-        if (mask[i] && graph->division[i])
-            mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld, %lld]: expected a node in one part of its division, found two",
-                m->path, key, (long long)(i / graph->nodes), (long long)(i % graph->nodes));
-        else if (mask[i])
-            graph->division[i] = (uint8_t)part;
-    }
-    free(mask);
-    return mo_ok(m->ctx);
-}
-
 /* Reads one or several divisions of a graph's nodes. */
 static bool read_division(const npz_members *m, mo_graph *graph) {
     bool one = has_lists(m);
@@ -406,7 +374,7 @@ static bool read_division(const npz_members *m, mo_graph *graph) {
     graph->division = mo_host_array(m->ctx, graph->divisions * graph->nodes, sizeof *graph->division);
     for (int part = MO_DIVISION_TRAIN; part < MO_DIVISIONS && mo_ok(m->ctx); part++)
         if (part != MO_DIVISION_VALIDATION || npz_has(m, keys[part]))
-            (one ? read_part : read_masks)(m, keys[part], (mo_division)part, graph);
+            read_part(m, keys[part], (mo_division)part, one, graph);
     return mo_ok(m->ctx);
 }
 

@@ -20,35 +20,27 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Finds FOLDER/PREFIX by the one file that ends in _A.txt; the set's other files also begin with PREFIX. */
-static bool find_prefix(mo_context *ctx, const char *folder, char *prefix, size_t bytes) {
+/* Counts the files of a folder that end in _A.txt, and writes FOLDER/PREFIX of the last; the set's other files also
+ * begin with PREFIX. */
+static int find_prefix(const char *folder, char *prefix, size_t bytes) {
     static const char ending[] = "_A.txt";
     DIR *listing = opendir(folder);
-    if (!listing)
-        return mo_fail(ctx, MO_IO, "%s: cannot open: %s", folder, strerror(errno));
     int found = 0;
-    for (struct dirent *entry; (entry = readdir(listing));) {
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
         size_t length = strlen(entry->d_name), tail = strlen(ending);
         if (length > tail && strcmp(entry->d_name + length - tail, ending) == 0) {
             found++;
             snprintf(prefix, bytes, "%s/%.*s", folder, (int)(length - tail), entry->d_name);
         }
     }
-    closedir(listing);
-    if (found != 1)
-        mo_fail(ctx, MO_FORMAT, "%s: expected edges.csv, or one file that ends in _A.txt, found %s", folder,
-            found ? "several _A.txt" : "neither");
-    return found == 1;
-}
-
-bool mo_is_tu(const char *folder) {
-    DIR *listing = opendir(folder);
-    bool found = false;
-    for (struct dirent *entry; listing && (entry = readdir(listing));)
-        found |= mo_path_ends_with(entry->d_name, "_A.txt");
     if (listing)
         closedir(listing);
     return found;
+}
+
+bool mo_is_tu(const char *folder) {
+    char prefix[PATH_MAX];
+    return find_prefix(folder, prefix, sizeof prefix) > 0;
 }
 
 /* Reads the whole file, one integer per line. */
@@ -272,7 +264,13 @@ mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder, bool
     mo_graph *graph = mo_graph_new(ctx, name, folder);
     if (!graph)
         return NULL;
-    if (find_prefix(ctx, folder, prefix, sizeof prefix))
+    int found = find_prefix(folder, prefix, sizeof prefix);
+    if (found == 1)
         read_set(graph, prefix, with_attributes);
+    else if (access(folder, R_OK) != 0)
+        mo_fail(ctx, MO_IO, "%s: cannot open: %s", folder, strerror(errno));
+    else
+        mo_fail(ctx, MO_FORMAT, "%s: expected edges.csv, or one file that ends in _A.txt, found %s", folder,
+            found ? "several _A.txt" : "neither");
     return mo_graph_finish(graph);
 }

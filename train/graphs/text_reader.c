@@ -198,44 +198,30 @@ bool mo_text_unexpected(mo_text_reader *r, const char *expected) {
     return mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected %s, found %s", r->path, (long long)r->line, expected, found);
 }
 
-static bool fail_integer(mo_text_reader *r, const char *what, const char *kind) {
-    char expected[160];
-    snprintf(expected, sizeof expected, "%s (%s)", what, kind);
-    return mo_text_unexpected(r, expected);
-}
-
 bool mo_text_integer(mo_text_reader *r, const char *what, int64_t *value) {
-    skip_blanks(r);
-    const char *p = r->cursor;
-    bool negative = *p == '-';
-    p += negative;
-    if (*p < '0' || *p > '9')
-        return fail_integer(r, what, "an integer");
-    int64_t magnitude = 0;
-    for (; *p >= '0' && *p <= '9'; p++) {
-        magnitude = 10 * magnitude + (*p - '0');
-        if (magnitude > MO_TEXT_LARGEST)
-            return fail_integer(r, what, "an integer of at most 2^53");
-    }
-    if (*p != '\0' && *p != ' ' && *p != '\t' && *p != ',')
-        return fail_integer(r, what, "an integer");
-    r->cursor += p - r->cursor;
-    *value = negative ? -magnitude : magnitude;
-    return true;
+    return mo_text_integer_in(r, what, -MO_TEXT_LARGEST, MO_TEXT_LARGEST, value);
 }
 
 bool mo_text_integer_in(mo_text_reader *r, const char *what, int64_t low, int64_t high, int64_t *value) {
     skip_blanks(r);
-    char *before = r->cursor;
-    if (!mo_text_integer(r, what, value))
-        return false;
-    if (*value < low || *value > high) {
-        char kind[80];
-        snprintf(kind, sizeof kind, "an integer in %lld..%lld", (long long)low, (long long)high);
-        r->cursor = before;
-        return fail_integer(r, what, kind);
+    const char *p = r->cursor + (*r->cursor == '-');
+    int64_t magnitude = 0;
+    bool digits = *p >= '0' && *p <= '9';
+    for (; *p >= '0' && *p <= '9' && magnitude <= MO_TEXT_LARGEST; p++)
+        magnitude = 10 * magnitude + (*p - '0');
+    *value = *r->cursor == '-' ? -magnitude : magnitude;
+    char expected[200];
+    if (magnitude > MO_TEXT_LARGEST)
+        snprintf(expected, sizeof expected, "%s (an integer of at most 2^53)", what);
+    else if (!digits || (*p != '\0' && *p != ' ' && *p != '\t' && *p != ','))
+        snprintf(expected, sizeof expected, "%s (an integer)", what);
+    else if (*value < low || *value > high)
+        snprintf(expected, sizeof expected, "%s (an integer in %lld..%lld)", what, (long long)low, (long long)high);
+    else {
+        r->cursor += p - r->cursor;
+        return true;
     }
-    return true;
+    return mo_text_unexpected(r, expected);
 }
 
 bool mo_text_comma(mo_text_reader *r) {
