@@ -51,7 +51,7 @@ static const int64_t small[] = {50, -1}, larger[] = {300, -1}, set[] = {7, 0, 12
 
 /* Returns the hop stack on the host; *n receives its number of floats. */
 static inline float *hops_of(const mo_graph *graph, const mo_feature_options *options, int64_t *n, bool *cached) {
-    HELD(mo_features) *f = mo_features_open(graph, options);
+    HELD(mo_features) *f = mo_task_features_open(graph, MO_TASK_NC, NULL, options);
     expect_ok(graph->ctx);
     mo_tensor *hops = mo_arrays_find(f->arrays, "hops");
     *n = mo_numel(hops);

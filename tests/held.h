@@ -4,8 +4,7 @@
 #define HELD_H
 
 #include "tests/suite.h"
-#include "train/features/nodes/kernels.h"
-#include "train/features/sets/kernels.h"
+#include "train/features/example_kernels.h"
 #include "train/inside.h"
 
 #include <stdlib.h>
@@ -79,12 +78,8 @@ static inline void held_mo_features(mo_features **features) {
     mo_features_release(*features);
 }
 
-static inline void held_mo_node_kernels(mo_node_kernels **kernels) {
-    mo_node_kernels_release(*kernels);
-}
-
-static inline void held_mo_set_kernels(mo_set_kernels **kernels) {
-    mo_set_kernels_release(*kernels);
+static inline void held_mo_example_kernels(mo_example_kernels **kernels) {
+    mo_example_kernels_release(*kernels);
 }
 
 static inline void held_mo_plan(mo_plan *plan) {

@@ -36,7 +36,7 @@ typedef struct mo_eval_options {
 
 /* An expert's weight in a readout of nodes or graphs, 0 to 1; the shares sum to 1. The name is T (the trained
  * embedding), Tg (the trained embedding under a Gaussian kernel, for graphs), or a kernel's
- * (train/features/nodes/kernels.h, train/features/sets/kernels.h); borrowed. */
+ * (train/features/nodes/kernels.c, train/features/sets/kernels.c); borrowed. */
 typedef struct mo_expert_share {
     const char *name;
     double share;

@@ -33,7 +33,7 @@ typedef enum mo_feature_place {
 
 typedef struct mo_feature_options {
     mo_feature_form form;
-    mo_feature_place place; /* for pools; mo_features_open heeds only ON_DISK, else it uses the graph's context */
+    mo_feature_place place; /* for pools; mo_task_features_open heeds only ON_DISK, else it uses the graph's context */
     int dim;                /* d; MOCHI has 512, the recipe `best` 256 */
     int hops;               /* l; the recipes have 3 */
     int power_iterations;   /* of the randomized SVD; the recipes have 2. Negative: until the SVD has converged */
@@ -44,7 +44,7 @@ typedef struct mo_feature_options {
     const char *cache;    /* folder of cached features, or NULL */
     /* The most bytes that may be in use while the features are made; and then, while they are held, together with what
      * `beside` and `encoded` need. If a graph needs more, its hop stack becomes a file in the cache folder. 0: the free
-     * memory; a graph without a cache folder may then use swap. */
+     * memory and swap. */
     int64_t memory;
     int64_t beside, encoded; /* of the features' user: bytes that it needs beside them; rows encoded at once */
     mo_notice notice;        /* receives the cache's events and the progress of stack files; may be NULL */
@@ -71,14 +71,9 @@ typedef struct mo_features {
 
 /* D^-1/2 A D^-1/2, with zero rows for isolated nodes; declared symmetric. */
 MO_API mo_csr *mo_normalized_adjacency(const mo_graph *graph, mo_dtype real);
-/* Features of examples: nodes (w = d), links of the masked graph, positives before negatives (w bands of singular
- * values), or graphs of a set. Returns NULL on failure. */
-MO_API mo_features *mo_example_features_open(
-    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options);
-/* Computes the features, or loads them from the cache; a set of graphs gets one basis per graph. Returns NULL on
- * failure. */
-MO_API mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options);
-/* Calls mo_features_open or, for rows of examples, mo_example_features_open with task and links (options->form). */
+/* Computes the features of options->form, or loads them from the cache. Rows of nodes: a set of graphs gets one basis
+ * per graph; task and links are ignored. Rows of examples: nodes (w = d), links of the masked graph, positives before
+ * negatives (w bands of singular values), or graphs of a set. Returns NULL on failure. */
 MO_API mo_features *mo_task_features_open(
     const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options);
 MO_API void mo_features_release(mo_features *features);

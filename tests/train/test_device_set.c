@@ -51,6 +51,6 @@ TEST(the_graph_that_fails_is_named) {
     int64_t first = graph->row_pointer[21];
     assert_true(graph->row_pointer[22] > first);
     graph->column[first] = 3; /* makes an edge to a node of another graph */
-    assert_null(mo_features_open(graph, &plain));
+    assert_null(mo_task_features_open(graph, MO_TASK_NC, NULL, &plain));
     assert_failed(ctx, MO_INVALID, PARTS("features: graph 1 of 'drawn'", "leads to node"));
 }

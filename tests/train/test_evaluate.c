@@ -205,7 +205,7 @@ TEST_OF(links_that_only_masked_edges_predict_are_not_found, scratch *s) {
         if (!strcmp(t.row[i].metric, "auc") && !(fabs(t.row[i].mean - 50) < 3))
             fail_msg("AUC of %s at k = %lld: %g", t.row[i].features, (long long)t.row[i].k, t.row[i].mean);
     mo_source leaky = *mo_pool_source(pool, 0);
-    leaky.features = mo_features_open(leaky.graph, &features);
+    leaky.features = mo_task_features_open(leaky.graph, MO_TASK_NC, NULL, &features);
     evaluate(s->ctx, &leaky, c, 3, &o, &t);
     assert_true(mean_of(&t, "x0", 512, "auc") > 60);
     mo_features_release(leaky.features);

@@ -74,7 +74,7 @@ TEST_OF(counts_of_links_are_those_of_the_masked_graph, scratch *s) {
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);
     HELD(mo_links) *links = mo_links_create(graph, 0.2, 50, 3);
     mo_feature_options o = example_features(NULL);
-    HELD(mo_features) *f = mo_example_features_open(graph, MO_TASK_LP, links, &o);
+    HELD(mo_features) *f = mo_task_features_open(graph, MO_TASK_LP, links, &o);
     assert_non_null(f);
     mo_tensor *extras = mo_arrays_find(f->arrays, "extras"), *kept = mo_arrays_find(f->arrays, "extras_moments");
     const float *x = mo_tensor_view(extras).data, *moments = mo_tensor_view(kept).data;
@@ -156,7 +156,7 @@ TEST_OF(test_links_are_standardised_by_the_rows_that_heads_are_fitted_on, scratc
     HELD(mo_graph) *graph = planted_graph(s->ctx, "links", 120, 3, 0.2, 0.03, 5);
     HELD(mo_links) *links = mo_links_create(graph, 0.3, 150, 3);
     mo_feature_options o = example_features(NULL);
-    HELD(mo_features) *own = mo_example_features_open(graph, MO_TASK_LP, links, &o);
+    HELD(mo_features) *own = mo_task_features_open(graph, MO_TASK_LP, links, &o);
     mo_source source = {.graph = graph, .task = MO_TASK_LP, .links = links, .features = own};
     int64_t test[2][MOST_PAIRS], fitted[MOST_PAIRS];
     const mo_link_test t = every_third(links, test, fitted);
@@ -250,13 +250,13 @@ TEST_OF(an_evaluation_encodes_in_blocks, scratch *s) {
 TEST_OF(bad_features_are_named, scratch *s) {
     mo_feature_options o = example_features(NULL);
     HELD(mo_graph) *graph = graph_of_copies(s->ctx);
-    assert_null(mo_example_features_open(graph, MO_TASK_LP, NULL, &o));
+    assert_null(mo_task_features_open(graph, MO_TASK_LP, NULL, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("copies:lp", "needs held-out links"));
     o.hops = 40;
-    assert_null(mo_example_features_open(graph, MO_TASK_NC, NULL, &o));
+    assert_null(mo_task_features_open(graph, MO_TASK_NC, NULL, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("40 hops"));
     o.hops = 3;
     graph->feature_value[7] = NAN;
-    assert_null(mo_example_features_open(graph, MO_TASK_NC, NULL, &o));
+    assert_null(mo_task_features_open(graph, MO_TASK_NC, NULL, &o));
     assert_failed(s->ctx, MO_NUMERICAL, PARTS("copies", "of node 7", "finite"));
 }

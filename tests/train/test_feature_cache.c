@@ -122,7 +122,7 @@ TEST_OF(a_link_in_the_cache_is_not_written_through, scratch *s) {
         assert_int_equal(unlink(path), 0);
         for (int hard = 0; disk && hard < 2; hard++) {
             assert_int_equal(hard ? link(thesis, partial) : symlink(thesis, partial), 0);
-            assert_null(mo_features_open(graph, &o));
+            assert_null(mo_task_features_open(graph, MO_TASK_NC, NULL, &o));
             assert_failed(s->ctx, MO_IO, PARTS(".npy.partial: expected a file of its own, found "));
             unlink(partial);
         }
@@ -136,15 +136,14 @@ TEST_OF(a_link_in_the_cache_is_not_written_through, scratch *s) {
 }
 
 /* Replaces the library's function, which asks the system. */
-static double free_bytes = INFINITY, free_with_swap = INFINITY;
+static double free_bytes = INFINITY;
 
-double mo_free_memory(const char *root, double *with_swap) {
-    *with_swap = free_with_swap;
+double mo_free_memory(const char *root) {
     return free_bytes;
 }
 
 static void open_features(const mo_graph *graph, const mo_feature_options *o) {
-    HELD(mo_features) *f = mo_features_open(graph, o);
+    HELD(mo_features) *f = mo_task_features_open(graph, MO_TASK_NC, NULL, o);
     expect_ok(graph->ctx);
 }
 
@@ -156,34 +155,32 @@ TEST_OF(without_a_limit_what_is_free_counts, scratch *s) {
     mo_feature_options o = cached(MO_FEATURES_ON_DISK, folder, &t);
     o.place = MO_FEATURES_AUTO;
     o.beside = 100 << 20; /* memory that the caller needs beside the features */
-    free_bytes = free_with_swap = 120 << 20;
+    free_bytes = 120 << 20;
     double inside, outside;
-    assert_null(mo_features_open(graph, &o));
+    assert_null(mo_task_features_open(graph, MO_TASK_NC, NULL, &o));
     assert_int_equal(sscanf(mo_context_status(s->ctx)->message, "features: 'drawn' needs %lfM of memory, or %lfM",
                          &inside, &outside),
         2);
     assert_failed(s->ctx, MO_MEMORY, PARTS("; free memory is 120.0M"));
     assert_int_equal(access(folder, F_OK), -1); /* refused before anything is computed */
     assert_true(outside > 124 && inside > outside);
-    free_bytes = free_with_swap = outside * (1 << 20);
+    free_bytes = outside * (1 << 20);
     open_features(graph, &o);
     assert_int_equal(folder_files(folder, ".npy", path), 1);
     assert_non_null(strstr(t.text, "features: drawn: 0.1 GB are needed, 0.1 GB are free: the hop stack goes to "));
     folder_remove(folder);
     t.text[0] = 0;
-    o.cache = NULL; /* without a cache folder, swap may be used, but no more than there is */
-    assert_null(mo_features_open(graph, &o));
+    o.cache = NULL;
+    assert_null(mo_task_features_open(graph, MO_TASK_NC, NULL, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("needs ", "on disk (--cache DIR; cache of the options); free memory is "));
-    free_with_swap = INFINITY;
-    open_features(graph, &o);
     o.cache = folder;
     free_bytes = INFINITY;
     open_features(graph, &o);
     assert_int_equal(folder_files(folder, ".npy", path), 0);
     assert_null(strstr(t.text, "goes to"));
     o.memory = 200 << 20; /* if the user sets a limit, it counts instead of the free memory */
-    free_bytes = free_with_swap = 1 << 20;
+    free_bytes = 1 << 20;
     folder_remove(folder);
     open_features(graph, &o);
-    free_bytes = free_with_swap = INFINITY;
+    free_bytes = INFINITY;
 }

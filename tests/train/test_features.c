@@ -22,7 +22,7 @@ TEST_OF(a_hop_has_the_bits_of_the_adjacency_times_the_hop_before, scratch *s) {
     wide.dim = 200;
     for (int i = 0; i < 3; i++) {
         HELD(mo_graph) *graph = draw_graph(s->ctx, i ? set : larger, i ? 5 * (i - 1) : 9, 11);
-        HELD(mo_features) *f = mo_features_open(graph, &wide);
+        HELD(mo_features) *f = mo_task_features_open(graph, MO_TASK_NC, NULL, &wide);
         expect_ok(s->ctx);
         mo_tensor *hops = mo_arrays_find(f->arrays, "hops");
         HELD(mo_csr) *A = mo_normalized_adjacency(graph, MO_F32);
@@ -152,14 +152,14 @@ TEST_OF(wrong_settings_and_values_are_named, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, small, 5, 12);
     mo_feature_options o = plain;
     o.dim = 0;
-    assert_null(mo_features_open(graph, &o));
+    assert_null(mo_task_features_open(graph, MO_TASK_NC, NULL, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("features: dim 0 and 2 hops"));
     o = plain;
     o.hops = -1;
-    assert_null(mo_features_open(graph, &o));
+    assert_null(mo_task_features_open(graph, MO_TASK_NC, NULL, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("features: dim 24 and -1 hops"));
     graph->feature_value[13] = NAN;
-    assert_null(mo_features_open(graph, &plain));
+    assert_null(mo_task_features_open(graph, MO_TASK_NC, NULL, &plain));
     assert_failed(
         s->ctx, MO_NUMERICAL, PARTS("features: 'drawn': feature 3 of node 2 is nan, expected a finite value"));
     mo_feature_options examples = plain;
@@ -171,11 +171,11 @@ TEST_OF(wrong_settings_and_values_are_named, scratch *s) {
             PARTS("features: 'drawn': feature 3 of node 2 is 3e+38, expected a finite value of at most 1e+18"));
     }
     graph->feature_value[13] = -1e18f;
-    mo_features_release(mo_features_open(graph, &plain));
+    mo_features_release(mo_task_features_open(graph, MO_TASK_NC, NULL, &plain));
     expect_ok(s->ctx);
     graph->feature_value[13] = 0;
     graph->column[0] = 49; /* an edge in one direction only */
-    assert_null(mo_features_open(graph, &plain));
+    assert_null(mo_task_features_open(graph, MO_TASK_NC, NULL, &plain));
     assert_failed(s->ctx, MO_INVALID, PARTS("differs from its transpose"));
 }
 

@@ -4,9 +4,8 @@
 #include "tests/drawn_graphs.h"
 #include "tests/train/dense.h"
 #include "tests/worst_of.h"
+#include "train/features/closed_walks.h"
 #include "train/features/nodes/attribute_rows.h"
-#include "train/features/nodes/kernels.h"
-#include "train/features/nodes/sampled_walks.h"
 #include "train/features/nodes/structure_columns.h"
 
 enum { N = 60, M = 9, ALONE = N - 1, BARE = 7, MORE = 300, WIDE = 70 };
@@ -143,15 +142,16 @@ static void expect_kernel(
 
 /* Compares every expert of the graph with its dense rows. */
 static void expect_experts(const mo_graph *graph, const mo_features *f, const char *const *names, int n_names) {
-    HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, f, 0);
+    HELD(mo_example_kernels) *k =
+        mo_example_kernels_create(&(mo_source){.graph = (mo_graph *)graph, .features = (mo_features *)f}, 0);
     expect_ok(graph->ctx);
-    assert_int_equal(mo_node_kernels_count(k), n_names);
+    assert_int_equal(mo_example_kernels_count(k), n_names);
     int64_t a[N_A], b[N_B], n = graph->nodes;
     draw_lists(n, a, b);
     HELD_MEMORY float *K = calloc((size_t)n_names * N_A * N_B, sizeof *K);
-    assert_int_equal(mo_node_kernels_gram(k, a, N_A, b, N_B, K), MO_OK);
+    assert_int_equal(mo_example_kernels_gram(k, a, N_A, b, N_B, K), MO_OK);
     for (int e = 0; e < n_names; e++) {
-        const char *name = mo_node_kernels_name(k, e);
+        const char *name = mo_example_kernels_name(k, e);
         const float *own = K + e * N_A * N_B;
         double *X = NULL;
         assert_string_equal(name, names[e]);
@@ -192,7 +192,7 @@ static mo_graph *odd_graph(mo_context *ctx, uint64_t seed) {
 
 static mo_features *features_of(const mo_graph *graph) {
     mo_feature_options o = {.form = MO_FEATURES_OF_EXAMPLES, .dim = 16, .hops = 3, .power_iterations = 2, .seed = 3};
-    mo_features *f = mo_example_features_open(graph, MO_TASK_NC, NULL, &o);
+    mo_features *f = mo_task_features_open(graph, MO_TASK_NC, NULL, &o);
     expect_ok(graph->ctx);
     return f;
 }
@@ -233,12 +233,12 @@ TEST_OF(rows_equal_to_the_mean_are_zero, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, one, M, 9);
     for (int64_t e = 0; e < graph->feature_nnz; e++)
         graph->feature_value[e] = (float)(1 + e % M) / 3;
-    HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, NULL, 0);
+    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph}, 0);
     static float K[5 * N * N];
     int64_t nodes[N];
     for (int i = 0; i < N; i++)
         nodes[i] = i;
-    assert_int_equal(mo_node_kernels_gram(k, nodes, N, nodes, N, K), MO_OK);
+    assert_int_equal(mo_example_kernels_gram(k, nodes, N, nodes, N, K), MO_OK);
     for (int i = 0; i < N * N; i++)
         assert_true(K[i] == 1);
 }
@@ -253,13 +253,13 @@ TEST_OF(what_is_kept_between_calls_changes_nothing, scratch *s) {
         HELD(mo_graph) *graph = draw_graph(s->ctx, more, M, 8);
         graph->features = sparse ? 40 * M : M;
         assert_int_equal(mo_attributes_are_sparse(graph), sparse);
-        HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, NULL, 0);
+        HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph}, 0);
         draw_lists(MORE, a, b);
-        assert_int_equal(mo_node_kernels_gram(k, a, N_A, b, N_B, whole), MO_OK);
-        assert_int_equal(mo_node_kernels_gram(k, b, N_B, a, N_A, part), MO_OK); /* another list */
+        assert_int_equal(mo_example_kernels_gram(k, a, N_A, b, N_B, whole), MO_OK);
+        assert_int_equal(mo_example_kernels_gram(k, b, N_B, a, N_A, part), MO_OK); /* another list */
         for (int64_t i = 0; i < N_A; i += n) {
             int64_t rows = N_A - i < n ? N_A - i : n;
-            assert_int_equal(mo_node_kernels_gram(k, a + i, rows, b, N_B, part), MO_OK);
+            assert_int_equal(mo_example_kernels_gram(k, a + i, rows, b, N_B, part), MO_OK);
             for (int64_t e = 0; e < 5; e++)
                 for (int64_t j = 0; j < rows * N_B; j++)
                     assert_true(
@@ -366,10 +366,16 @@ TEST_OF(experts_that_a_graph_has_not_are_left_out, scratch *s) {
     expect_experts(empty, NULL, bare, 0);
 }
 
+static mo_code add_rows(mo_example_kernels *k, const char *name, const float *rows, int64_t w) {
+    mo_context *ctx = k->graph->ctx;
+    HELD(mo_tensor) *T = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){k->graph->nodes, w}, rows);
+    return mo_example_kernels_add(k, k->graph, &(mo_expert){name, T});
+}
+
 TEST_OF(rows_of_a_user_are_an_expert, scratch *s) {
     enum { W = 5 };
     HELD(mo_graph) *graph = draw_graph(s->ctx, one, 0, 6);
-    HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, NULL, 0);
+    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph}, 0);
     int64_t a[N_A], b[N_B];
     static float rows[N * W], K[3 * N_A * N_B];
     static double X[N * W];
@@ -378,17 +384,17 @@ TEST_OF(rows_of_a_user_are_an_expert, scratch *s) {
         X[i] = rows[i] = i / W == BARE ? 0 : (float)(100 * mo_random_normal(&r));
     to_unit_length(X, N, W);
     draw_lists(N, a, b);
-    assert_int_equal(mo_node_kernels_add(k, "mine", rows, W), MO_OK);
-    assert_int_equal(mo_node_kernels_count(k), 3);
-    assert_string_equal(mo_node_kernels_name(k, 2), "mine");
-    assert_int_equal(mo_node_kernels_gram(k, a, N_A, b, N_B, K), MO_OK);
+    assert_int_equal(add_rows(k, "mine", rows, W), MO_OK);
+    assert_int_equal(mo_example_kernels_count(k), 3);
+    assert_string_equal(mo_example_kernels_name(k, 2), "mine");
+    assert_int_equal(mo_example_kernels_gram(k, a, N_A, b, N_B, K), MO_OK);
     expect_kernel("mine", K + 2 * N_A * N_B, X, W, 0, a, b);
-    assert_int_equal(mo_node_kernels_add(k, "mine", rows, W), MO_INVALID);
+    assert_int_equal(add_rows(k, "mine", rows, W), MO_INVALID);
     mo_clear_error(s->ctx);
     rows[3 * W + 2] = NAN;
-    assert_int_equal(mo_node_kernels_add(k, "other", rows, W), MO_NUMERICAL);
+    assert_int_equal(add_rows(k, "other", rows, W), MO_NUMERICAL);
     assert_failed(s->ctx, MO_NUMERICAL, PARTS("column 2 of node 3 is nan"));
-    assert_int_equal(mo_node_kernels_count(k), 3);
+    assert_int_equal(mo_example_kernels_count(k), 3);
 }
 
 /* Returns the mean cosine along edges, over the root of the mean square of all pairs, from dense rows. */
@@ -418,26 +424,26 @@ TEST_OF(assortativity_is_that_of_dense_rows, scratch *s) {
                     for (int64_t c = 0; c < M; c++)
                         graph->feature_value[u * M + c] += before[graph->column[e] * M + c] / (float)degree(graph, u);
         }
-        HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, NULL, 0);
+        HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph}, 0);
         double expected = assortativity_of(graph);
         assert_true(times ? expected > 1 : fabs(expected) < 0.3);
-        assert_true(fabs(mo_node_kernels_assortativity(k) - expected) < 0.05);
+        assert_true(fabs(mo_example_kernels_assortativity(k) - expected) < 0.05);
     }
-    assert_true(mo_node_kernels_assortativity(NULL) == 0);
+    assert_true(mo_example_kernels_assortativity(NULL) == 0);
 }
 
 TEST_OF(empty_lists_and_wrong_nodes_and_too_little_memory, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, one, M, 7);
-    HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, NULL, 0);
+    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph}, 0);
     int64_t node = 3, beyond = N;
     float K[5];
-    assert_int_equal(mo_node_kernels_gram(k, NULL, 0, &node, 1, NULL), MO_OK);
-    assert_int_equal(mo_node_kernels_gram(k, &node, 1, NULL, 0, NULL), MO_OK);
-    assert_int_equal(mo_node_kernels_gram(k, &node, 1, &beyond, 1, K), MO_INVALID);
+    assert_int_equal(mo_example_kernels_gram(k, NULL, 0, &node, 1, NULL), MO_OK);
+    assert_int_equal(mo_example_kernels_gram(k, &node, 1, NULL, 0, NULL), MO_OK);
+    assert_int_equal(mo_example_kernels_gram(k, &node, 1, &beyond, 1, K), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("node 60, expected 0 to 59"));
-    assert_null(mo_node_kernels_create(graph, NULL, 1000));
+    assert_null(mo_example_kernels_create(&(mo_source){.graph = graph}, 1000));
     assert_failed(s->ctx, MO_MEMORY, PARTS("of memory; the limit is 0.0M: give --memory "));
     HELD(mo_graph) *several = draw_graph(s->ctx, set, 0, 7);
-    assert_null(mo_node_kernels_create(several, NULL, 0));
+    assert_null(mo_example_kernels_create(&(mo_source){.graph = several}, 0));
     assert_failed(s->ctx, MO_INVALID, PARTS("has 7 graphs, expected one"));
 }

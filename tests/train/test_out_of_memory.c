@@ -3,9 +3,7 @@
 #include "tests/failing_memory.h"
 #include "tests/folder.h"
 #include "tests/sparse_svd.h"
-#include "train/features/nodes/kernels.h"
-#include "train/features/nodes/sampled_walks.h"
-#include "train/features/sets/kernels.h"
+#include "train/features/closed_walks.h"
 #include "train/graphs/graph_build.h"
 #include "train/run/trainer.h"
 
@@ -135,9 +133,11 @@ static double compare_nodes(mo_context *ctx, scratch *s) {
         mo_closed_walks walks = {0};
         if (graph && mo_graph_set_features(graph, x, COLUMNS, NULL) && sparse)
             graph->features = 100 * COLUMNS;
-        HELD(mo_node_kernels) *k = mo_node_kernels_create(graph, NULL, 1 << 20);
-        if (mo_node_kernels_add(k, "mine", x, COLUMNS) == MO_OK && mo_node_kernels_count(k) == EXPERTS)
-            mo_node_kernels_gram(k, node, 4, node + 1, 2, K);
+        HELD(mo_example_kernels) *k = graph ? mo_example_kernels_create(&(mo_source){.graph = graph}, 1 << 20) : NULL;
+        HELD(mo_tensor) *mine = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){N, COLUMNS}, x);
+        if (k && mo_example_kernels_add(k, graph, &(mo_expert){"mine", mine}) == MO_OK &&
+            mo_example_kernels_count(k) == EXPERTS)
+            mo_example_kernels_gram(k, node, 4, node + 1, 2, K);
         if (graph && mo_ok(ctx))
             mo_sampled_walks(graph, &busy, 1, &walks);
         for (int i = 0; i < EXPERTS * 4 * 2; i++)
@@ -169,9 +169,10 @@ static double compare_graphs(mo_context *ctx, scratch *s) {
         for (int g = 0; g <= GRAPHS && offset; g++)
             offset[g] = 4 * g;
     }
-    HELD(mo_set_kernels) *k = set && mo_ok(ctx) ? mo_set_kernels_create(set, false, 1 << 20) : NULL;
-    if (k && mo_set_kernels_count(k) == EXPERTS)
-        mo_set_kernels_gram(k, graph, 2, graph, 2, K);
+    HELD(mo_example_kernels) *k =
+        set && mo_ok(ctx) ? mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC}, 1 << 20) : NULL;
+    if (k && mo_example_kernels_count(k) == EXPERTS)
+        mo_example_kernels_gram(k, graph, 2, graph, 2, K);
     for (int i = 0; i < EXPERTS * 4; i++)
         sum += K[i];
     return sum;

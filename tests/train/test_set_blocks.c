@@ -188,7 +188,7 @@ TEST_OF(a_measured_value_counts_in_any_unit_and_makes_no_kinds, scratch *s) {
         mo_features *f[4];
         for (int i = 0; i < 4; i++) {
             HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){G, labelled, units[i] != 0, units[i], .least = 4});
-            f[i] = mo_example_features_open(set, MO_TASK_GC, NULL, &o);
+            f[i] = mo_task_features_open(set, MO_TASK_GC, NULL, &o);
             expect_ok(s->ctx);
         }
         for (int b = 0; b < 3; b++)
@@ -223,7 +223,7 @@ TEST_OF(poor_sets_have_finite_rows, scratch *s) {
         }
         mo_graph_set_edges(set, 3 * graphs, &edges);
         set = mo_graph_finish(set);
-        HELD(mo_features) *f = mo_example_features_open(set, MO_TASK_GC, NULL, &o);
+        HELD(mo_features) *f = mo_task_features_open(set, MO_TASK_GC, NULL, &o);
         expect_ok(s->ctx);
         for (int b = 0; b < 3; b++) {
             mo_tensor *X = mo_arrays_find(f->arrays, names[b]);

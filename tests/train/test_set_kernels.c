@@ -3,7 +3,6 @@
 #include "tests/drawn_graphs.h"
 #include "tests/train/drawn_set.h"
 #include "train/features/example_rows.h"
-#include "train/features/sets/kernels.h"
 #include "train/graphs/graph_build.h"
 
 enum { GRAPHS = 24, A = 3, ROUNDS = 3, MOST_COLUMNS = 80 };
@@ -173,12 +172,13 @@ static void expect_experts(const mo_graph *set, const char *const *names, int n_
     int64_t all[GRAPHS];
     for (int g = 0; g < GRAPHS; g++)
         all[g] = GRAPHS - 1 - g;
-    HELD(mo_set_kernels) *k = mo_set_kernels_create(set, false, 0);
+    HELD(mo_example_kernels) *k =
+        mo_example_kernels_create(&(mo_source){.graph = (mo_graph *)set, .task = MO_TASK_GC}, 0);
     expect_ok(set->ctx);
-    assert_int_equal(mo_set_kernels_count(k), n_names);
-    assert_int_equal(mo_set_kernels_gram(k, all, GRAPHS, all, GRAPHS, found), MO_OK);
+    assert_int_equal(mo_example_kernels_count(k), n_names);
+    assert_int_equal(mo_example_kernels_gram(k, all, GRAPHS, all, GRAPHS, found), MO_OK);
     for (int e = 0; e < n_names; e++) {
-        const char *name = mo_set_kernels_name(k, e);
+        const char *name = mo_example_kernels_name(k, e);
         assert_string_equal(name, names[e]);
         static listed rows[GRAPHS];
         memset(rows, 0, sizeof rows);
@@ -227,10 +227,10 @@ TEST(parts_and_threads_change_nothing) {
     for (int threads = 1; threads <= 3; threads += 2) {
         HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
         HELD(mo_graph) *set = drawn_set(ctx, (set_options){GRAPHS, true, A});
-        HELD(mo_set_kernels) *k = mo_set_kernels_create(set, false, 0);
+        HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC}, 0);
         if (threads == 1)
-            assert_int_equal(mo_set_kernels_gram(k, every, GRAPHS, every, GRAPHS, all), MO_OK);
-        assert_int_equal(mo_set_kernels_gram(k, a, 4, b, 3, part), MO_OK);
+            assert_int_equal(mo_example_kernels_gram(k, every, GRAPHS, every, GRAPHS, all), MO_OK);
+        assert_int_equal(mo_example_kernels_gram(k, a, 4, b, 3, part), MO_OK);
         for (int e = 0; e < 5; e++)
             for (int i = 0; i < 4; i++)
                 for (int j = 0; j < 3; j++)
@@ -250,12 +250,13 @@ TEST_OF(inductive_kernels_ask_the_labelled_graphs_alone, scratch *s) {
     for (int drawn = 0; drawn < 2; drawn++) {
         HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){GRAPHS, true, A, .other = drawn ? SAME : 0});
         for (int inductive = 0; inductive < 2; inductive++) {
-            HELD(mo_set_kernels) *k = mo_set_kernels_create(set, inductive, 0);
-            assert_int_equal(mo_set_kernels_count(k), EXPERTS);
-            assert_int_equal(mo_set_kernels_refer(k, every, GRAPHS), MO_OK);
-            assert_int_equal(mo_set_kernels_gram(k, every, GRAPHS, every, GRAPHS, all[inductive]), MO_OK);
-            assert_int_equal(mo_set_kernels_refer(k, labelled, LABELLED), MO_OK);
-            assert_int_equal(mo_set_kernels_gram(k, asked, ASKED, labelled, LABELLED, K[drawn][inductive]), MO_OK);
+            HELD(mo_example_kernels) *k =
+                mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC, .inductive = inductive}, 0);
+            assert_int_equal(mo_example_kernels_count(k), EXPERTS);
+            assert_int_equal(mo_example_kernels_refer(k, every, GRAPHS), MO_OK);
+            assert_int_equal(mo_example_kernels_gram(k, every, GRAPHS, every, GRAPHS, all[inductive]), MO_OK);
+            assert_int_equal(mo_example_kernels_refer(k, labelled, LABELLED), MO_OK);
+            assert_int_equal(mo_example_kernels_gram(k, asked, ASKED, labelled, LABELLED, K[drawn][inductive]), MO_OK);
         }
         assert_memory_equal(all[0], all[1], 4 * GRAPHS * GRAPHS * sizeof **all);
     }
@@ -271,29 +272,30 @@ TEST_OF(inductive_kernels_ask_the_labelled_graphs_alone, scratch *s) {
 
 TEST_OF(inductive_kernels_before_any_label, scratch *s) {
     HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){GRAPHS, true, A});
-    HELD(mo_set_kernels) *k = mo_set_kernels_create(set, true, 0);
+    HELD(mo_example_kernels) *k =
+        mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC, .inductive = true}, 0);
     int64_t graph = 3, beyond = GRAPHS;
     float K[5];
-    assert_int_equal(mo_set_kernels_gram(k, &graph, 1, &graph, 1, K), MO_STATE);
+    assert_int_equal(mo_example_kernels_gram(k, &graph, 1, &graph, 1, K), MO_STATE);
     mo_clear_error(s->ctx);
-    assert_int_equal(mo_set_kernels_refer(k, &beyond, 1), MO_INVALID);
+    assert_int_equal(mo_example_kernels_refer(k, &beyond, 1), MO_INVALID);
     mo_clear_error(s->ctx);
-    assert_int_equal(mo_set_kernels_refer(k, &graph, 1), MO_OK);
-    assert_int_equal(mo_set_kernels_gram(k, &graph, 1, &graph, 1, K), MO_OK);
+    assert_int_equal(mo_example_kernels_refer(k, &graph, 1), MO_OK);
+    assert_int_equal(mo_example_kernels_gram(k, &graph, 1, &graph, 1, K), MO_OK);
     for (int e = 0; e < 5; e++)
         assert_true(fabs(K[e] - 2) < 1e-6);
 }
 
 TEST_OF(empty_lists_and_wrong_graphs_and_too_little_memory, scratch *s) {
     HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){GRAPHS, true, A}), *single = draw_graph(s->ctx, small, 0, 3);
-    HELD(mo_set_kernels) *k = mo_set_kernels_create(set, false, 0);
+    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC}, 0);
     int64_t graph = 3, beyond = GRAPHS;
     float K[5];
-    assert_int_equal(mo_set_kernels_gram(k, NULL, 0, &graph, 1, NULL), MO_OK);
-    assert_int_equal(mo_set_kernels_gram(k, &beyond, 1, &graph, 1, K), MO_INVALID);
+    assert_int_equal(mo_example_kernels_gram(k, NULL, 0, &graph, 1, NULL), MO_OK);
+    assert_int_equal(mo_example_kernels_gram(k, &beyond, 1, &graph, 1, K), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("graph 24, expected 0 to 23"));
-    assert_null(mo_set_kernels_create(set, false, 1000));
+    assert_null(mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC}, 1000));
     assert_failed(s->ctx, MO_MEMORY, PARTS("of memory; the limit is 0.0M: give --memory "));
-    assert_null(mo_set_kernels_create(single, false, 0));
-    assert_failed(s->ctx, MO_INVALID, PARTS("is one graph, expected a set"));
+    assert_null(mo_example_kernels_create(&(mo_source){.graph = single, .task = MO_TASK_GC}, 0));
+    assert_failed(s->ctx, MO_INVALID, PARTS("has 1 graph, expected a set"));
 }

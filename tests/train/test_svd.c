@@ -6,7 +6,7 @@
 #include "tests/sparse_svd.h"
 #include "tests/worst_of.h"
 #include "train/svd/svd.h"
-#include "train/svd/svd_parts.h"
+#include "train/svd/tall.h"
 
 /* An SVD of an [n, m] matrix with r columns, on the host, in double. */
 typedef struct result {

@@ -63,7 +63,10 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 2 && mo_ok(ctx); i++) {
         g[i] = mo_graph_open(ctx, names[i]);
         A[i] = mo_ok(ctx) ? adjacency(ctx, g[i]) : NULL;
-        X[i] = mo_ok(ctx) ? mo_embed_hop(&(mo_source){.graph = g[i], .features = mo_features_open(g[i], &o)}, 0) : NULL;
+        X[i] = mo_ok(ctx)
+                   ? mo_embed_hop(
+                         &(mo_source){.graph = g[i], .features = mo_task_features_open(g[i], MO_TASK_NC, NULL, &o)}, 0)
+                   : NULL;
     }
     mo_optimizer *adamw = mo_adamw_create(ctx, p, PARAMETERS, &(mo_adamw_options){0});
     for (int step = 0, steps = argc > 4 ? atoi(argv[4]) : 200; step <= steps && mo_ok(ctx); step++, mo_tape_reset(t)) {

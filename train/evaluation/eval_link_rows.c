@@ -83,7 +83,7 @@ mo_features *mo_link_test_features(const mo_source *s, const mo_link_test *test)
         .seed = own->seed};
     mo_links seen;
     bool listed = list_test(s, test, &seen);
-    mo_features *asked = listed ? mo_example_features_open(seen.masked, MO_TASK_LP, &seen, &o) : NULL;
+    mo_features *asked = listed ? mo_task_features_open(seen.masked, MO_TASK_LP, &seen, &o) : NULL;
     mo_features *all = asked ? mo_host_array(ctx, 1, sizeof *all) : NULL;
     if (all) {
         *all = *own;

@@ -23,4 +23,10 @@ typedef struct mo_closed_walks {
 /* Computes the walks of node u exactly; takes time proportional to the number of two-step walks from u. */
 mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, const mo_walk_ends *w);
 
+/* Fills out[i], except cycles, for node[i], whatever the number of its two-step walks. Exact: triangles, and the return
+ * probabilities after two and three steps. The return probability after four steps is estimated from 256 walks, with a
+ * standard error of at most 1/32 of the largest 1 / d of a neighbour; the number of reached nodes from 256 ranks, with
+ * a standard error of 6.3%. Bits do not depend on the number of threads. Returns false on failure. */
+bool mo_sampled_walks(const mo_graph *graph, const int64_t *node, int64_t n, mo_closed_walks *out);
+
 #endif

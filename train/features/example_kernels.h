@@ -1,35 +1,67 @@
-/* train/features/example_kernels.h - kernels between the examples of a source, one per expert: for nodes from
- * nodes/kernels.h, for graphs from sets/kernels.h (library internal). */
+/* train/features/example_kernels.h - kernels between the examples of a source, nodes or graphs, one per expert (library
+ * internal). The experts of nodes are defined in nodes/kernels.c, those of graphs in sets/kernels.c. */
 #ifndef MO_EXAMPLE_KERNELS_H
 #define MO_EXAMPLE_KERNELS_H
 
-#include "train/inside.h"
+#include "train/features/gram_blocks.h"
 
-typedef struct mo_example_kernels mo_example_kernels;
+typedef struct mo_example_kernels {
+    const mo_graph *graph;         /* borrowed */
+    char **name;                   /* [count]: the experts' names */
+    int count;                     /* number of experts */
+    double assortativity;          /* of nodes: mo_attribute_assortativity; 0 without attributes */
+    struct mo_node_experts *nodes; /* one of the two is set */
+    struct mo_graph_experts *graphs;
+} mo_example_kernels;
 
-/* source: its graph and features are borrowed until release. memory, errors: as for mo_node_kernels_create and
- * mo_set_kernels_create. Raises MO_UNSUPPORTED for links. Returns NULL on failure. */
+/* source: its graph and features are borrowed until release; features NULL: no expert H. With source->inductive call
+ * mo_example_kernels_refer before reading kernels of graphs. memory: the most bytes to use (0: the free memory); if the
+ * kernels need more, raises MO_MEMORY, with the bytes needed, before the work. Raises MO_UNSUPPORTED for links,
+ * MO_INVALID for nodes of a set or graphs of a single graph, and MO_NUMERICAL for attributes whose squares float32
+ * cannot hold. Bits do not depend on the number of threads. Returns NULL on failure. */
 mo_example_kernels *mo_example_kernels_create(const mo_source *source, int64_t memory);
 void mo_example_kernels_release(mo_example_kernels *k);
 
-/* mo_example_kernels_count: the number of experts (NULL: 0). mo_example_kernels_name: the name of expert e,
- * borrowed. */
+/* mo_example_kernels_count: the number of experts (NULL: 0). mo_example_kernels_name: the name of expert e, borrowed.
+ * mo_example_kernels_assortativity: NULL: 0. */
 int mo_example_kernels_count(const mo_example_kernels *k);
 const char *mo_example_kernels_name(const mo_example_kernels *k, int e);
-
-/* For nodes mo_node_kernels_assortativity; 0 for graphs and for NULL. */
 double mo_example_kernels_assortativity(const mo_example_kernels *k);
 
-/* Adds an expert from rows [nodes, w], float32 or float64, by mo_node_kernels_add. Raises MO_UNSUPPORTED for a set of
- * graphs and MO_INVALID for rows of another shape. Returns the status. */
+/* Adds an expert of nodes from rows [nodes, w], float32 or float64, which are copied and scaled to unit length. Raises
+ * MO_UNSUPPORTED for a set of graphs, MO_INVALID for rows of another shape or a name that is taken, and MO_NUMERICAL if
+ * a value is not finite. Returns the status. */
 mo_code mo_example_kernels_add(mo_example_kernels *k, const mo_graph *graph, const mo_expert *expert);
 
-/* For graphs mo_set_kernels_refer; no effect for nodes. */
+/* Sets the labelled graphs of inductive kernels, n numbers, copied; no effect on other kernels. Raises MO_INVALID for a
+ * graph outside the set. Returns the status. */
 mo_code mo_example_kernels_refer(mo_example_kernels *k, const int64_t *labelled, int64_t n);
 
-/* Writes K [E, n_a, n_b] float32: the kernels between the examples a [n_a] and b [n_b], by mo_node_kernels_gram or
- * mo_set_kernels_gram. Returns the status. */
+/* Writes K [E, n_a, n_b] float32: the kernels between the examples a [n_a] and b [n_b], which can repeat and can be
+ * empty. Rows of nodes made for b are kept for the next call with the same b: pass the support as b, and blocks of
+ * queries as a. Dense attributes keep 12 bytes per column for each node of b, and use as much for up to 1,024 nodes of
+ * a at a time. Sparse attributes keep 8 bytes per node of b for each node requested so far and each of its neighbours,
+ * at most 2 GiB. Raises MO_INVALID for an example that is not there. Not thread-safe. Returns the status. */
 mo_code mo_example_kernels_gram(
     mo_example_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K);
+
+/* ---- for nodes/kernels.c and sets/kernels.c ---- */
+
+/* Adds an expert's name, a copy. Returns false after raising. */
+bool mo_kernels_name(mo_example_kernels *k, const char *name);
+
+/* The bytes needed to make the experts. */
+double mo_node_experts_bytes(const mo_graph *graph);
+double mo_graph_experts_bytes(const mo_graph *set);
+/* Make the experts, and add their names. Return false on failure. */
+bool mo_node_experts_make(mo_example_kernels *k, const mo_features *nodes);
+bool mo_graph_experts_make(mo_example_kernels *k, bool inductive);
+void mo_node_experts_release(struct mo_node_experts *n);
+void mo_graph_experts_release(struct mo_graph_experts *s);
+/* As mo_example_kernels_gram, for lists of examples that are there; neither is empty. */
+void mo_node_experts_gram(mo_example_kernels *k, const mo_row_pairs *pairs, float *K);
+void mo_graph_experts_gram(mo_example_kernels *k, const mo_row_pairs *pairs, float *K);
+/* mo_example_kernels_add, for finite rows of a new name: scales them and takes them over, even on failure. */
+bool mo_node_experts_add(mo_example_kernels *k, const char *name, float *rows, int64_t w);
 
 #endif

@@ -1,6 +1,6 @@
 /* train/features/feature_memory.c - the memory that features need, compared with the memory allowed.
  *
- * The SVD of the adjacency needs three matrices of n rows and d + 16 columns (svd_symmetric.c). If the nodes have
+ * The SVD of the adjacency needs three matrices of n rows and d + 16 columns (svd.c). If the nodes have
  * features, this result is held while the SVD of the features needs three more matrices, which are narrower if there
  * are few features. About fifty small float64 matrices (ritz.c), as measured, and the libraries' memory are added. The
  * hop stack is made after all of these are freed. If it is on disk, one hop stays in memory. Separate blocks also keep
@@ -47,10 +47,6 @@ static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int
     return (needs){base + fmax(making, stack + beside), base + fmax(basis + fmax(svd, rows), beside), stack};
 }
 
-static bool lacks_folder(const mo_feature_options *o) {
-    return !o->cache || !*o->cache;
-}
-
 enum { SIZE = 24 }; /* characters of a size as text */
 
 /* Writes a number of bytes as --memory takes it: in MiB ("52.6M") or, from 10 GiB on, in GiB, rounded by floor or
@@ -72,7 +68,7 @@ static void fail_needs(const mo_graph *graph, const char *what, const needs *n, 
     if (n->inside > n->outside)
         mo_format(disk, sizeof disk, ", or %s with its hop stack of %s on disk (--cache DIR; cache of the options)",
             outside, stack);
-    if (limited && n->outside > most)
+    if (n->outside > most)
         mo_format(next, sizeof next, ": give --memory %s (memory of the options) or more", inside);
     mo_fail(graph->ctx, n->outside > most ? MO_MEMORY : MO_INVALID, "%s: '%s' needs %s of memory%s; %s %s%s", what,
         graph->name, inside, disk, limited ? "the limit is" : "free memory is", bound, next);
@@ -82,52 +78,44 @@ void mo_fail_memory(const mo_graph *graph, const char *what, double bytes, doubl
     fail_needs(graph, what, &(needs){bytes, bytes, 0}, most, limited);
 }
 
-/* Raises if the stack cannot go to disk, or if the features exceed `limit` (the options' limit or the free memory) even
- * with the stack on disk. */
+/* Raises if the stack cannot go to disk, or if the features exceed `limit` even with the stack on disk. */
 static void check_disk(const mo_graph *graph, const mo_feature_options *o, const needs *n, double limit) {
     mo_context *ctx = graph->ctx;
     char size[SIZE];
-    bool host = mo_context_device(ctx) == MO_CPU;
-    if (n->outside > limit || (host && lacks_folder(o) && n->inside > limit))
+    bool host = mo_context_device(ctx) == MO_CPU, folder = o->cache && *o->cache;
+    if (n->outside > limit || (host && !folder && n->inside > limit))
         fail_needs(graph, "features", n, limit, o->memory > 0);
     else if (!host)
         mo_fail(ctx, MO_UNSUPPORTED,
             "features: '%s' needs %s of memory, above the limit; on a device they cannot stay on disk (--features disk "
             "keeps them off it)",
             graph->name, write_size(n->inside, ceil, size));
-    else if (lacks_folder(o))
+    else if (!folder)
         mo_fail(ctx, MO_INVALID,
             "features: '%s': name a folder (--cache DIR; cache of the options), where its hop stack takes %s",
             graph->name, write_size(n->stack, ceil, size));
 }
 
-static void tell_disk(const mo_graph *graph, const mo_feature_options *o, const needs *n, const char *why) {
+static void tell_disk(const mo_graph *graph, const mo_feature_options *o, const needs *n, double limit) {
     char line[1200], shown[320];
     if (!o->notice)
         return;
-    mo_format(line, sizeof line, "features: %.200s: %.1f GB are needed, %s: the hop stack goes to %s, %.1f GB stay",
-        graph->name, 1e-9 * n->inside, why, mo_quote(o->cache, strlen(o->cache), shown, sizeof shown),
-        1e-9 * n->outside);
+    mo_format(line, sizeof line,
+        "features: %.200s: %.1f GB are needed, %.1f GB are %s: the hop stack goes to %s, %.1f GB stay", graph->name,
+        1e-9 * n->inside, 1e-9 * limit, o->memory > 0 ? "allowed" : "free",
+        mo_quote(o->cache, strlen(o->cache), shown, sizeof shown), 1e-9 * n->outside);
     o->notice(line, o->notice_state);
 }
 
 bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *o, int sides, int sums) {
     needs n = count_needs(graph, o, sides, sums);
     bool host = mo_context_device(graph->ctx) == MO_CPU, placed = o->place == MO_FEATURES_ON_DISK;
-    double with_swap = INFINITY, left = host ? mo_free_memory("", &with_swap) : INFINITY;
-    double limit = o->memory > 0 ? (double)o->memory
-                   : placed      ? INFINITY
-                                 : with_swap; /* placed: its file may exist already */
-    bool beyond = n.inside > limit, squeezed = !beyond && n.inside > left && !lacks_folder(o);
-    if (!mo_ok(graph->ctx) || !(placed || beyond || squeezed))
+    double limit = o->memory > 0 ? (double)o->memory : placed || !host ? INFINITY : mo_free_memory("");
+    if (!mo_ok(graph->ctx) || !(placed || n.inside > limit))
         return false;
-    if (placed || beyond)
-        check_disk(graph, o, &n, limit);
-    char why[64];
-    mo_format(why, sizeof why, "%.1f GB are %s", 1e-9 * (squeezed ? left : limit),
-        o->memory > 0 && !squeezed ? "allowed" : "free");
+    check_disk(graph, o, &n, limit);
     if (mo_ok(graph->ctx) && !placed)
-        tell_disk(graph, o, &n, why);
+        tell_disk(graph, o, &n, limit);
     return mo_ok(graph->ctx);
 }
 
@@ -143,7 +131,7 @@ bool mo_features_fit(
 }
 
 bool mo_kernels_fit(const mo_graph *graph, double bytes, int64_t limit) {
-    double swap, most = limit > 0 ? (double)limit : mo_free_memory("", &swap);
+    double most = limit > 0 ? (double)limit : mo_free_memory("");
     if (mo_ok(graph->ctx) && bytes > most)
         mo_fail_memory(graph, "kernels", bytes, most, limit > 0);
     return mo_ok(graph->ctx);

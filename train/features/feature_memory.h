@@ -19,9 +19,10 @@ bool mo_features_fit(mo_context *ctx, const mo_graph *graph, mo_task task, const
 /* Bytes to encode `rows` rows of features with these options by a model of this library, as measured (MOCHI for rows of
  * nodes, the invariant encoder for rows of examples). */
 double mo_encoding_bytes(const mo_feature_options *options, int64_t rows);
-/* Returns the bytes of memory still available to this process; *with_swap receives the bytes of memory and swap. Both
- * are infinite if the system does not give them. root: "", or a folder that replaces the root directory. */
-double mo_free_memory(const char *root, double *with_swap);
+/* Returns the bytes of memory still available to this process: the system's, or less if a limit on its control group,
+ * or on a group above it, allows less; infinite if the system does not say. root: "", or a folder that replaces the
+ * root directory. */
+double mo_free_memory(const char *root);
 /* Raises MO_MEMORY: `what` needs `bytes` of memory, but only `most` are allowed by memory of the options (limited) or
  * are free. Sizes are written as --memory takes them, the needed ones rounded up. */
 void mo_fail_memory(const mo_graph *graph, const char *what, double bytes, double most, bool limited);

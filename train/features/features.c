@@ -25,7 +25,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NORM_EPSILON 1e-5 /* of LayerNorm */
 
@@ -95,30 +94,9 @@ static void settle_graph(first_hop *j, mo_context *own, int64_t g, mo_basis_qual
     mo_clear_error(own);
 }
 
-typedef struct sized {
-    int64_t nodes, g;
-} sized;
-
-static int larger_first(const void *a, const void *b) {
-    const sized *x = a, *y = b;
-    return x->nodes != y->nodes ? (x->nodes < y->nodes ? 1 : -1) : (x->g > y->g) - (x->g < y->g);
-}
-
-static sized *by_size(const mo_graph *graph) {
-    sized *order = mo_host_array(graph->ctx, graph->graphs, sizeof *order);
-    for (int64_t g = 0; order && g < graph->graphs; g++)
-        order[g] = (sized){nodes_of(graph, g), g};
-    if (order)
-        qsort(order, (size_t)graph->graphs, sizeof *order, larger_first);
-    return order;
-}
-
-/* Computes the graphs of a set, largest first, on the threads of the CPU context that owns `hops`. */
+/* Computes the graphs of a set on the threads of the CPU context that owns `hops`. */
 static bool compute_set(first_hop *j, const mo_context *host, const mo_tensor *hops) {
     mo_context *ctx = j->graph->ctx;
-    sized *order = by_size(j->graph);
-    if (!order)
-        return false;
     bool started = true;
     j->failed = j->graph->graphs;
 #pragma omp parallel num_threads(mo_context_blas_is_safe(host) ? mo_context_threads(host) : 1)
@@ -129,15 +107,14 @@ static bool compute_set(first_hop *j, const mo_context *host, const mo_tensor *h
 #pragma omp atomic write
             started = false;
 #pragma omp for schedule(dynamic)
-        for (int64_t i = 0; i < j->graph->graphs; i++)
+        for (int64_t g = 0; g < j->graph->graphs; g++)
             if (t) {
-                settle_graph(j, own, order[i].g, compute_graph(j, t, order[i].g, hops));
+                settle_graph(j, own, g, compute_graph(j, t, g, hops));
                 mo_tape_reset(t);
             }
         mo_tape_release(t);
         mo_context_release(own);
     }
-    free(order);
     if (!started)
         mo_fail(ctx, MO_MEMORY, "features: out of memory for a thread's context");
     else if (j->failed < j->graph->graphs)
@@ -292,11 +269,12 @@ static bool features_valid(
     return mo_ok(ctx) && mo_features_fit_products(graph);
 }
 
-static mo_features *open_rows(
-    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *o, bool of_examples) {
+mo_features *mo_task_features_open(
+    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *o) {
     if (!graph || !mo_given(graph->ctx, "features", "options", o))
         return NULL;
     mo_context *ctx = graph->ctx;
+    bool of_examples = o->form == MO_FEATURES_OF_EXAMPLES;
     mo_features *f = features_valid(graph, task, links, o, of_examples) ? mo_host_array(ctx, 1, sizeof *f) : NULL;
     if (!f)
         return NULL;
@@ -319,20 +297,6 @@ static mo_features *open_rows(
     }
     mo_features_release(f);
     return NULL;
-}
-
-mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options) {
-    return open_rows(graph, MO_TASK_NC, NULL, options, false);
-}
-
-mo_features *mo_example_features_open(
-    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options) {
-    return open_rows(graph, task, links, options, true);
-}
-
-mo_features *mo_task_features_open(
-    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options) {
-    return open_rows(graph, task, links, options, options && options->form == MO_FEATURES_OF_EXAMPLES);
 }
 
 void mo_features_release(mo_features *features) {

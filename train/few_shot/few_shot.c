@@ -152,7 +152,7 @@ static double bytes_beside(
 /* Returns whether a transductive readout can be chosen: the model has one, the examples are few enough and their rows
  * fit in half of the memory. */
 static bool may_choose(const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
-    double swap, room = o->memory > 0 ? (double)o->memory : mo_free_memory("", &swap);
+    double room = o->memory > 0 ? (double)o->memory : mo_free_memory("");
     return f->candidate.model->readout && mo_graph_examples(f->source.graph) <= MOST_CHOSEN &&
            bytes_beside(f, o, features, true) <= room / 2; /* the other half is for the features */
 }

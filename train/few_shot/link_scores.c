@@ -259,10 +259,10 @@ static int64_t divide_memory(mo_link_scorer *s, double base, double most) {
     while (s->memory > 0 && s->part > LEAST_PART && block_bytes(s, s->part) + least > left / 2)
         s->part /= 2;
     left -= block_bytes(s, s->part);
-    double need = base + block_bytes(s, s->part) + least, free = INFINITY;
+    double need = base + block_bytes(s, s->part) + least, free = s->memory ? INFINITY : mo_free_memory("");
     if (s->memory > 0 && mo_ok(s->ctx) && left < least)
         mo_fail_memory(s->graph, "links", need, (double)s->memory, true);
-    if (s->memory == 0 && mo_ok(s->ctx) && need > mo_free_memory("", &free) && need > free)
+    if (mo_ok(s->ctx) && need > free)
         mo_fail_memory(s->graph, "links", need, free, false);
     double pairs = s->memory > 0 ? fmin(most, left / BYTES_PER_PAIR) : most;
     return mo_ok(s->ctx) ? (int64_t)pairs / LINK_QUERIES * LINK_QUERIES : 0;
@@ -459,7 +459,7 @@ static void link_scorer_fill(mo_link_scorer *s, const mo_few_shot_options *optio
         s->links =
             support ? link_support_take(s->graph, support, &s->support) : link_support_draw(s->graph, &s->support);
     if (s->links && list_fit(s) && divide_memory(s, bytes, MOST_PAIRS)) /* before the SVD */
-        s->own = mo_example_features_open(s->links->masked, MO_TASK_LP, s->links, &o);
+        s->own = mo_task_features_open(s->links->masked, MO_TASK_LP, s->links, &o);
     if (s->own)
         s->reader = mo_pair_reader_open(s->graph, &o);
 }

@@ -5,78 +5,65 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* Rows of a sparse matrix: row_pointer starts at 0; an adjacency's columns count from the block's first node. */
-typedef struct block {
-    int64_t *row_pointer;
-    int32_t *column;
-    void *value;
-} block;
-
-static void free_block(block *b) {
-    free(b->row_pointer);
-    free(b->column);
-    free(b->value);
+/* Row pointers of n rows, moved so that they start at 0; NULL on failure. */
+static int64_t *moved_pointers(mo_context *ctx, const int64_t *row_pointer, int64_t n) {
+    int64_t *moved = mo_host_array(ctx, n + 1, sizeof *moved);
+    for (int64_t i = 0; moved && i <= n; i++)
+        moved[i] = row_pointer[i] - row_pointer[0];
+    return moved;
 }
 
-static bool cut_block(mo_context *ctx, int64_t first, int64_t n, const int64_t *row_pointer, const int32_t *column,
-    int64_t first_column, size_t value_bytes, block *b) {
-    int64_t start = row_pointer[first], nnz = row_pointer[first + n] - start;
-    b->row_pointer = mo_host_array(ctx, n + 1, sizeof *b->row_pointer);
-    b->column = mo_host_array(ctx, nnz, sizeof *b->column);
-    b->value = mo_host_array(ctx, nnz, value_bytes);
-    if (!mo_ok(ctx))
-        return false;
-    for (int64_t i = 0; i <= n; i++)
-        b->row_pointer[i] = row_pointer[first + i] - start;
-    for (int64_t e = 0; e < nnz; e++)
-        b->column[e] = (int32_t)(column[start + e] - first_column);
+/* Moves the columns so that they count from node `first`; raises if one is not among the n nodes. */
+static bool move_columns(
+    mo_context *ctx, const int32_t *column, int64_t nnz, int64_t first, int64_t n, int32_t *moved) {
+    for (int64_t e = 0; e < nnz; e++) {
+        if (column[e] < first || column[e] >= first + n)
+            return mo_fail(ctx, MO_INVALID, "normalized adjacency: entry %lld leads to node %lld, expected 0 to %lld",
+                (long long)e, (long long)(column[e] - first), (long long)n - 1);
+        moved[e] = (int32_t)(column[e] - first);
+    }
     return true;
 }
 
 /* Fills in w_ij / sqrt(d_i d_j), 0 if a degree is 0. The product under the root is the same for (i, j) and (j, i), so
- * the result is symmetric to the last bit. weight: the weights of the block's entries. */
-static void fill_normalized(const block *b, int64_t n, const float *weight, double *degree, mo_dtype real) {
+ * the result is symmetric to the last bit. */
+static void fill_normalized(const int64_t *row_pointer, const int32_t *column, int64_t n, const float *weight,
+    double *degree, mo_dtype real, void *value) {
     for (int64_t i = 0; i < n; i++)
-        for (int64_t e = b->row_pointer[i]; e < b->row_pointer[i + 1]; e++)
+        for (int64_t e = row_pointer[i]; e < row_pointer[i + 1]; e++)
             degree[i] += weight ? (double)weight[e] : 1;
     for (int64_t i = 0; i < n; i++)
-        for (int64_t e = b->row_pointer[i]; e < b->row_pointer[i + 1]; e++) {
-            double product = degree[i] * degree[b->column[e]];
-            double value = product > 0 ? (weight ? (double)weight[e] : 1) / sqrt(product) : 0;
+        for (int64_t e = row_pointer[i]; e < row_pointer[i + 1]; e++) {
+            double product = degree[i] * degree[column[e]];
+            double x = product > 0 ? (weight ? (double)weight[e] : 1) / sqrt(product) : 0;
             if (real == MO_F64)
-                ((double *)b->value)[e] = value;
+                ((double *)value)[e] = x;
             else
-                ((float *)b->value)[e] = (float)value;
+                ((float *)value)[e] = (float)x;
         }
-}
-
-static bool columns_stay(mo_context *ctx, const block *b, int64_t n) {
-    for (int64_t e = 0; e < b->row_pointer[n]; e++)
-        if (b->column[e] < 0 || b->column[e] >= n)
-            return mo_fail(ctx, MO_INVALID, "normalized adjacency: entry %lld leads to node %lld, expected 0 to %lld",
-                (long long)e, (long long)b->column[e], (long long)n - 1);
-    return true;
 }
 
 mo_csr *mo_normalize_block(mo_context *ctx, int64_t first, int64_t n, const int64_t *row_pointer, const int32_t *column,
     const float *weight, mo_dtype real) {
+    if (mo_ok(ctx) && !mo_dtype_is_real(real))
+        mo_fail(ctx, MO_INVALID, "normalized adjacency: dtype %s, expected float32 or float64", mo_dtype_name(real));
     if (!mo_ok(ctx))
         return NULL;
-    if (!mo_dtype_is_real(real)) {
-        mo_fail(ctx, MO_INVALID, "normalized adjacency: dtype %s, expected float32 or float64", mo_dtype_name(real));
-        return NULL;
-    }
-    block b = {0};
-    mo_csr *A = NULL;
+    int64_t start = row_pointer[first], nnz = row_pointer[first + n] - start;
+    int64_t *pointer = moved_pointers(ctx, row_pointer + first, n);
+    int32_t *moved = mo_host_array(ctx, nnz, sizeof *moved);
+    void *value = mo_host_array(ctx, nnz, mo_dtype_size(real));
     double *degree = mo_host_array(ctx, n, sizeof *degree);
-    if (cut_block(ctx, first, n, row_pointer, column, first, mo_dtype_size(real), &b) && columns_stay(ctx, &b, n)) {
-        fill_normalized(&b, n, weight ? weight + row_pointer[first] : NULL, degree, real);
-        A = mo_csr_create(ctx, n, n, b.row_pointer, b.column, real, b.value);
+    mo_csr *A = NULL;
+    if (mo_ok(ctx) && move_columns(ctx, column + start, nnz, first, n, moved)) {
+        fill_normalized(pointer, moved, n, weight ? weight + start : NULL, degree, real, value);
+        A = mo_csr_create(ctx, n, n, pointer, moved, real, value);
     }
+    free(pointer);
+    free(moved);
+    free(value);
     free(degree);
-    free_block(&b);
     if (A && mo_csr_declare_symmetric(A) != MO_OK) {
         mo_csr_release(A);
         return NULL;
@@ -91,17 +78,12 @@ mo_csr *mo_normalized_adjacency(const mo_graph *graph, mo_dtype real) {
 }
 
 mo_csr *mo_feature_block(mo_context *ctx, const mo_graph *graph, int64_t first, int64_t n) {
-    if (!mo_ok(ctx))
-        return NULL;
-    block b = {0};
-    mo_csr *X = NULL;
-    if (cut_block(ctx, first, n, graph->feature_pointer, graph->feature_column, 0, sizeof(float), &b)) {
-        if (b.row_pointer[n] > 0) /* an array without entries can be NULL */
-            memcpy(b.value, graph->feature_value + graph->feature_pointer[first],
-                (size_t)b.row_pointer[n] * sizeof(float));
-        X = mo_csr_create(ctx, n, graph->features, b.row_pointer, b.column, MO_F32, b.value);
-    }
-    free_block(&b);
+    int64_t *pointer = mo_ok(ctx) ? moved_pointers(ctx, graph->feature_pointer + first, n) : NULL;
+    int64_t start = graph->feature_pointer[first];
+    mo_csr *X = pointer ? mo_csr_create(ctx, n, graph->features, pointer, graph->feature_column + start, MO_F32,
+                              graph->feature_value + start)
+                        : NULL;
+    free(pointer);
     return X;
 }
 

@@ -13,7 +13,6 @@
 #include "train/svd/svd.h"
 
 #include <math.h>
-#include <stdio.h>
 
 /* Streams of the test matrices, so that any two decompositions of a data set use different ones. */
 enum { STRUCTURE, ATTRIBUTES, SIDES };
@@ -87,11 +86,7 @@ mo_tensor *mo_node_basis(
     int64_t first = graph->graph_offset[g], n = graph->graph_offset[g + 1] - first, mark = t->n_tensors;
     bool concat = options->combine == MO_COMBINE_CONCAT, has_attributes = graph->features > 0;
     int64_t half = options->dim / 2;
-    side s = {.t = t, .width = concat ? options->dim - half : options->dim};
-    s.svd = (mo_svd_options){.power_iterations = options->power_iterations,
-        .exact_below = MO_SVD_EXACT_BELOW,
-        .seed = options->seed,
-        .stream = (uint64_t)g * SIDES + STRUCTURE};
+    side s = mo_basis_side_of(t, concat ? options->dim - half : options->dim, options, (uint64_t)g * SIDES + STRUCTURE);
     mo_tensor *X0 = structure_side(&s, graph, first, n);
     mo_tape_sweep(t, mark, &X0, 1);
     s.svd.stream = (uint64_t)g * SIDES + ATTRIBUTES;

@@ -23,6 +23,12 @@ typedef struct mo_basis_side {
     mo_basis_quality quality;
 } mo_basis_side;
 
+/* stream: of the test matrix; any two decompositions of a data set use different ones. */
+static inline mo_basis_side mo_basis_side_of(mo_tape *t, int64_t width, const mo_feature_options *o, uint64_t stream) {
+    return (mo_basis_side){
+        .t = t, .width = width, .svd = {0, o->power_iterations, MO_SVD_EXACT_BELOW, o->seed, stream}};
+}
+
 /* P_A = (U + V) sqrt(S) of a normalised adjacency, and P_X = U sqrt(S) of node features: [n, width], padded with zeros
  * beyond the rank; the columns of P_X in falling order of S or, if `reversed`, in rising order, zeros first. */
 mo_tensor *mo_structure_basis(mo_basis_side *s, const mo_csr *A);

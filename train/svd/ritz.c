@@ -10,7 +10,7 @@
  *     H = [ C                 W^T W + C^T Q^T W ]
  *         [ .                 W^T A W           ].
  * The accuracy that float32 loses in G appears in U^T U - I; one pass of Cholesky QR restores it if necessary. */
-#include "train/svd/svd_parts.h"
+#include "train/svd/tall.h"
 
 #include "autograd/tape.h"
 #include "ops/inside.h"

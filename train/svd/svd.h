@@ -16,10 +16,10 @@ typedef struct mo_svd {
     mo_tensor *V;     /* [m, r]: A^T U / S, with errors of rounding times S[0] / S; 0 where that is more than a square
                        * root of rounding. NULL if A is declared symmetric: then V = U diag(sign) */
     mo_tensor *sign;  /* [r] signs of the eigenvalues, 1 or -1; NULL if A is not declared symmetric */
-    mo_tensor *turn;  /* [r] of 1 and -1, mo_column_signs of U: U diag(turn) and V diag(turn) have fixed signs */
+    mo_tensor *turn;  /* [r] of 1 and -1: in U diag(turn) the entry of largest magnitude of each column, or the first of
+                       * several that are equal to rounding, is positive */
     double residual;  /* |A V - U S|_F / |A|_F */
     double orthogonality; /* the largest |U^T U - I| */
-    int iterations;       /* power iterations done */
 } mo_svd;
 
 enum {
@@ -30,9 +30,5 @@ enum {
 
 /* Computes on tape t; only the result stays on the tape. Returns the status. */
 mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *options, mo_svd *svd);
-
-/* [r] of 1 and -1: multiplied by these, the entry of largest magnitude of each column of U [n, r] is positive. If
- * several entries are equal to rounding, as in symmetric graphs, the first one decides. */
-mo_tensor *mo_column_signs(mo_tape *t, mo_tensor *U);
 
 #endif

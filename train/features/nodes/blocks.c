@@ -62,9 +62,7 @@ static void put_basis_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
 
 static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_tensor *basis,
     mo_tensor *spectrum, mo_basis_quality *quality) {
-    mo_basis_side s = {.t = t, .width = o->dim};
-    s.svd =
-        (mo_svd_options){.power_iterations = o->power_iterations, .exact_below = MO_SVD_EXACT_BELOW, .seed = o->seed};
+    mo_basis_side s = mo_basis_side_of(t, o->dim, o, 0);
     mo_tensor_fill(spectrum, log(MO_LEAST_RATIO));
     mo_csr *A = mo_normalized_adjacency(graph, MO_F32), *X = NULL;
     if (A) {

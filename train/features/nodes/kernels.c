@@ -1,31 +1,39 @@
 /* train/features/nodes/kernels.c - kernels between the nodes of a graph, one per expert.
  *
- * The experts are defined in kernels.h. An expert with dense rows makes the rows of the requested nodes and multiplies
+ * Each has one row per node and the kernel k(x, y) = 1 + <x, y>, but S has 1 + exp(-|x - y|^2 /
+ * (2 p)). With X the attributes at unit length, A the adjacency, P = D^-1 A, A~ = D^-1/2 A D^-1/2, every row at unit
+ * length unless it is zero, "centred" minus the mean row over all nodes:
+ *
+ *     Xc  X, centred                           PX  P X, centred            HX  X - P X, centred
+ *     A1  A D^-1/2                             S   p structure columns (structure_columns.h)
+ *     H   A~^2 (P_A + P_X), hop 2 of both blocks of the features (blocks.c), summed
+ *
+ * Xc, PX, HX need two columns of attributes or more, A1 and H edges, H features with blocks and two hops, S a column
+ * that differs between nodes; otherwise the expert is left out. No array [nodes, columns of X] is ever allocated.
+ *
+ * An expert with dense rows makes the rows of the requested nodes and multiplies
  * them. A1 sums over common neighbours, S over squared differences (gram_blocks.c). Experts on sparse attributes
  * multiply sparse rows (attribute_products.c). */
-#include "train/features/nodes/kernels.h"
+#include "train/features/example_kernels.h"
 
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
 #include "train/features/example_rows.h"
-#include "train/features/feature_memory.h"
-#include "train/features/gram_blocks.h"
 #include "train/features/nodes/attribute_rows.h"
 #include "train/features/nodes/structure_columns.h"
 #include "train/features/row_stack.h"
-#include "train/svd/adjacency.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { TILE = 1024 /* rows of list a computed at once */ };
 
+typedef struct mo_node_experts node_experts;
 typedef struct row_maker row_maker;
 /* Writes the rows of n listed nodes to out [kinds, n, w]. */
-typedef bool fill_rows(const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out);
+typedef bool fill_rows(const node_experts *k, const row_maker *maker, const int64_t *node, int64_t n, float *out);
 
 /* Experts whose dense rows are made together. */
 struct row_maker {
@@ -36,12 +44,11 @@ struct row_maker {
     float *known; /* [kinds, n_known, w]: rows of the last call's list b, or NULL */
 };
 
-struct mo_node_kernels {
+struct mo_node_experts {
     const mo_graph *graph;
     mo_context *host, *own; /* host: a CPU context, the graph's or `own`; own: one made here, or NULL */
     mo_attribute_rows attributes;
     bool has_attributes, attributes_are_sparse, has_edges;
-    double assortativity;
     row_maker attribute_maker;      /* if the attributes are dense */
     mo_attribute_products products; /* if the attributes are sparse: products with the last call's list b */
     float *structure;               /* [nodes, MO_STRUCTURE_COLUMNS] */
@@ -53,14 +60,11 @@ struct mo_node_kernels {
     row_maker *maker;     /* [n_makers]: of the expert H, then of the user's rows */
     int n_makers;
     int64_t *known, n_known; /* the last call's list b, which the next call is likely to repeat */
-    char **name;             /* [count] */
-    int count;
 };
 
 /* ---- experts with dense rows ---- */
 
-static bool fill_attributes(
-    const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
+static bool fill_attributes(const node_experts *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
     (void)maker;
     return mo_attribute_rows_fill(&k->attributes, node, n, out);
 }
@@ -74,7 +78,7 @@ static void bring_to_unit_length(float *x, int64_t w) {
         x[j] = (float)(x[j] * inverse);
 }
 
-static bool fill_hops(const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
+static bool fill_hops(const node_experts *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
     mo_context *ctx = k->graph->ctx;
     float *second = mo_host_array(ctx, n * maker->w, sizeof *second);
     bool done = second;
@@ -91,7 +95,7 @@ static bool fill_hops(const mo_node_kernels *k, const row_maker *maker, const in
     return done;
 }
 
-static bool fill_given(const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
+static bool fill_given(const node_experts *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
     (void)k;
     for (int64_t i = 0; i < n; i++)
         memcpy(out + i * maker->w, maker->given + node[i] * maker->w, (size_t)maker->w * sizeof *out);
@@ -104,7 +108,7 @@ static mo_view matrix_view(const float *x, int64_t rows, int64_t columns, int64_
 
 /* K [n_a, n_b] := 1 + X Y^T for rows X [n_a, w] and Y [n_b, w]. */
 static void multiply_rows(
-    const mo_node_kernels *k, const float *X, int64_t n_a, const float *Y, int64_t n_b, int64_t w, float *K) {
+    const node_experts *k, const float *X, int64_t n_a, const float *Y, int64_t n_b, int64_t w, float *K) {
     mo_math math = k->host->math;
     for (int64_t i = 0; i < n_a * n_b; i++)
         K[i] = 1;
@@ -119,7 +123,7 @@ static bool same_lists(const int64_t *a, int64_t n_a, const int64_t *b, int64_t 
 }
 
 /* The rows of the list b, computed or kept from the last call. */
-static const float *known_rows(const mo_node_kernels *k, row_maker *m) {
+static const float *known_rows(const node_experts *k, row_maker *m) {
     if (m->known)
         return m->known;
     m->known = mo_host_array(k->graph->ctx, m->kinds * k->n_known * m->w, sizeof *m->known);
@@ -131,7 +135,7 @@ static const float *known_rows(const mo_node_kernels *k, row_maker *m) {
 }
 
 /* K [kinds, n_a, n_b], a tile of rows at a time. */
-static bool compare_rows(const mo_node_kernels *k, row_maker *m, const mo_row_pairs *p, float *K) {
+static bool compare_rows(const node_experts *k, row_maker *m, const mo_row_pairs *p, float *K) {
     const float *Y = known_rows(k, m);
     bool same = same_lists(p->a, p->n_a, p->b, p->n_b);
     int64_t tile = same || p->n_a < TILE ? p->n_a : TILE;
@@ -152,7 +156,7 @@ static bool compare_rows(const mo_node_kernels *k, row_maker *m, const mo_row_pa
 /* ---- all experts ---- */
 
 /* Raises the error of our own context in the graph's context. */
-static mo_code code_of_both(const mo_node_kernels *k) {
+static mo_code code_of_both(const node_experts *k) {
     mo_context *ctx = k->graph->ctx;
     if (k->own && mo_ok(ctx) && !mo_ok(k->own)) {
         mo_fail(ctx, mo_context_status(k->own)->code, "%s", mo_context_status(k->own)->message);
@@ -161,7 +165,7 @@ static mo_code code_of_both(const mo_node_kernels *k) {
     return mo_code_of(ctx);
 }
 
-static void forget_list(mo_node_kernels *k) {
+static void forget_list(node_experts *k) {
     mo_attribute_products_free(&k->products);
     free(k->attribute_maker.known);
     k->attribute_maker.known = NULL;
@@ -174,7 +178,7 @@ static void forget_list(mo_node_kernels *k) {
 }
 
 /* Keeps the rows made for the last call's list b only if this call has the same list. */
-static bool remember_list(mo_node_kernels *k, const int64_t *b, int64_t n_b) {
+static bool remember_list(node_experts *k, const int64_t *b, int64_t n_b) {
     if (k->known && same_lists(k->known, k->n_known, b, n_b))
         return true;
     forget_list(k);
@@ -185,121 +189,61 @@ static bool remember_list(mo_node_kernels *k, const int64_t *b, int64_t n_b) {
     return k->known;
 }
 
-mo_code mo_node_kernels_gram(
-    mo_node_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K) {
-    if (!k)
-        return MO_INVALID;
+void mo_node_experts_gram(mo_example_kernels *all, const mo_row_pairs *p, float *K) {
+    node_experts *k = all->nodes;
     const mo_graph *graph = k->graph;
-    mo_row_pairs p = {a, b, n_a, n_b};
-    if (!mo_ok(graph->ctx) || !mo_rows_exist(graph->ctx, &p, graph->nodes, "node") || n_a == 0 || n_b == 0)
-        return mo_code_of(graph->ctx);
-    int64_t pairs = n_a * n_b;
-    bool done = remember_list(k, b, n_b);
+    int64_t pairs = p->n_a * p->n_b;
+    bool done = remember_list(k, p->b, p->n_b);
     if (k->has_attributes && done) {
-        done = k->attributes_are_sparse ? mo_attribute_products_fill(&k->attributes, k->host, &k->products, &p, K)
-                                        : compare_rows(k, &k->attribute_maker, &p, K);
+        done = k->attributes_are_sparse ? mo_attribute_products_fill(&k->attributes, k->host, &k->products, p, K)
+                                        : compare_rows(k, &k->attribute_maker, p, K);
         K += MO_ATTRIBUTE_KINDS * pairs;
     }
     if (k->has_edges && done) {
         mo_sparse_rows A1 = {graph->nodes, graph->row_pointer, graph->column, NULL, k->root_inverse};
-        done = mo_cosine_block(graph->ctx, &A1, k->place, &p, K);
+        done = mo_cosine_block(graph->ctx, &A1, k->place, p, K);
         K += pairs;
     }
     if (k->varying > 0 && done) {
-        mo_gaussian_block(graph->ctx, k->structure, MO_STRUCTURE_COLUMNS, k->varying, &p, K);
+        mo_gaussian_block(graph->ctx, k->structure, MO_STRUCTURE_COLUMNS, k->varying, p, K);
         K += pairs;
     }
     for (int i = 0; i < k->n_makers && done; i++, K += pairs)
-        done = compare_rows(k, &k->maker[i], &p, K);
-    return code_of_both(k);
+        done = compare_rows(k, &k->maker[i], p, K);
+    code_of_both(k);
 }
 
-int mo_node_kernels_count(const mo_node_kernels *k) {
-    return k ? k->count : 0;
-}
+/* ---- make, add, release ---- */
 
-const char *mo_node_kernels_name(const mo_node_kernels *k, int e) {
-    return k && e >= 0 && e < k->count ? k->name[e] : NULL;
-}
-
-double mo_node_kernels_assortativity(const mo_node_kernels *k) {
-    return k ? k->assortativity : 0;
-}
-
-/* ---- create, add, release ---- */
-
-static bool add_name(mo_node_kernels *k, const char *name) {
-    char **grown = realloc(k->name, (size_t)(k->count + 1) * sizeof *grown), *own = mo_text_copy(k->graph->ctx, name);
-    k->name = grown ? grown : k->name;
-    if (!grown || !own) {
-        mo_fail(k->graph->ctx, MO_MEMORY, "kernels: out of memory for the name of an expert");
-        free(own);
-        return false;
-    }
-    k->name[k->count++] = own;
-    return true;
-}
-
-static bool add_maker(mo_node_kernels *k, const char *name, row_maker maker) {
+/* Takes over the maker's given rows, even on failure. */
+static bool add_maker(mo_example_kernels *all, const char *name, row_maker maker) {
+    node_experts *k = all->nodes;
     row_maker *grown = realloc(k->maker, (size_t)(k->n_makers + 1) * sizeof *grown);
     k->maker = grown ? grown : k->maker;
     if (!grown)
         mo_fail(k->graph->ctx, MO_MEMORY, "kernels: out of memory for expert %s", name);
-    if (!grown || !add_name(k, name))
+    if (!grown || !mo_kernels_name(all, name)) {
+        free(maker.given);
         return false;
+    }
     k->maker[k->n_makers++] = maker;
     return true;
 }
 
-static bool rows_are_finite(const mo_node_kernels *k, const char *name, const float *rows, int64_t w) {
-    for (int64_t i = 0; i < k->graph->nodes * w; i++)
-        if (!isfinite(rows[i])) {
-            mo_fail(k->graph->ctx, MO_NUMERICAL,
-                "kernels: expert %s: column %" PRId64 " of node %" PRId64 " is %g, expected a finite value", name,
-                i % w, i / w, (double)rows[i]);
-            return false;
-        }
-    return true;
+bool mo_node_experts_add(mo_example_kernels *all, const char *name, float *rows, int64_t w) {
+    for (int64_t i = 0; i < all->graph->nodes; i++)
+        bring_to_unit_length(rows + i * w, w);
+    return add_maker(all, name, (row_maker){fill_given, 1, w, rows, NULL});
 }
 
-mo_code mo_node_kernels_add(mo_node_kernels *k, const char *name, const float *rows, int64_t w) {
-    if (!k)
-        return MO_INVALID;
-    mo_context *ctx = k->graph->ctx;
-    if (mo_ok(ctx) && w < 1)
-        mo_fail(ctx, MO_INVALID, "kernels: expert %s: %" PRId64 " columns, expected 1 or more", name, w);
-    for (int e = 0; e < k->count && mo_ok(ctx); e++)
-        if (!strcmp(k->name[e], name))
-            mo_fail(ctx, MO_INVALID, "kernels: there is an expert %s; expected another name", name);
-    if (!mo_ok(ctx) || !rows_are_finite(k, name, rows, w))
-        return mo_code_of(ctx);
-    float *x = mo_host_array(ctx, k->graph->nodes * w, sizeof *x);
-    if (!x || !add_maker(k, name, (row_maker){fill_given, 1, w, x, NULL})) {
-        free(x);
-        return mo_code_of(ctx);
-    }
-    memcpy(x, rows, (size_t)(k->graph->nodes * w) * sizeof *x);
-    for (int64_t i = 0; i < k->graph->nodes; i++)
-        bring_to_unit_length(x + i * w, w);
-    return MO_OK;
-}
-
-/* The bytes needed to make a graph's kernels: the kept arrays, and temporaries of the structure columns and sampled
- * walks. */
-static double count_bytes(const mo_graph *graph, int threads) {
+/* The kept arrays, and temporaries of the structure columns and sampled walks. */
+double mo_node_experts_bytes(const mo_graph *graph) {
+    int threads = mo_context_threads(graph->ctx);
     double n = (double)graph->nodes, m = graph->features > 1 ? (double)graph->features : 0;
     double kept = n * (12 + 4 * MO_STRUCTURE_COLUMNS) +
                   (m > 0 ? 8 * (n * (1 + 2 * MO_ATTRIBUTE_KINDS) + m * MO_ATTRIBUTE_KINDS) : 0);
     bool sampled = mo_most_exact_walks(graph) < INT64_MAX;
     return kept + threads * (12 * n + 16 * m) + 16 * n + (sampled ? 150 * n + 2 * (double)graph->nnz : 0);
-}
-
-static bool kernels_are_valid(const mo_graph *graph, int64_t memory) {
-    mo_context *ctx = graph->ctx;
-    if (mo_ok(ctx) && graph->graphs != 1)
-        mo_fail(ctx, MO_INVALID, "kernels: '%s' has %" PRId64 " graphs, expected one", graph->name, graph->graphs);
-    return mo_ok(ctx) && mo_kernels_fit(graph, count_bytes(graph, mo_context_threads(ctx)), memory) &&
-           mo_features_fit_products(graph);
 }
 
 /* A hop of block b of a tensor [MO_BLOCKS, hops, nodes, d]. */
@@ -325,7 +269,8 @@ static mo_tensor *copy_hop(mo_context *host, mo_tensor *blocks, int64_t at) {
 }
 
 /* Adds the expert H if the features have hop 2 of both blocks. */
-static bool add_hops(mo_node_kernels *k, const mo_features *nodes) {
+static bool add_hops(mo_example_kernels *all, const mo_features *nodes) {
+    node_experts *k = all->nodes;
     bool known = nodes && nodes->hops >= MO_KERNEL_HOP && k->has_edges;
     mo_tensor *mixed = known ? mo_arrays_find(nodes->arrays, "mixed") : NULL; /* its last row is hop 2 */
     mo_tensor *blocks = mixed ? mixed : known ? mo_arrays_find(nodes->arrays, "blocks") : NULL;
@@ -338,10 +283,11 @@ static bool add_hops(mo_node_kernels *k, const mo_features *nodes) {
         return false;
     for (int b = 0; b < MO_BLOCKS; b++)
         k->hop[b] = on_device ? hop_of_block(k->hops, b, 0) : hop_of_block(blocks, b, at);
-    return add_maker(k, "H", (row_maker){fill_hops, 1, mo_dim(blocks, 3), NULL, NULL});
+    return add_maker(all, "H", (row_maker){fill_hops, 1, mo_dim(blocks, 3), NULL, NULL});
 }
 
-static bool add_attributes(mo_node_kernels *k) {
+static bool add_attributes(mo_example_kernels *all) {
+    node_experts *k = all->nodes;
     const mo_graph *graph = k->graph;
     if (graph->features < 2)
         return true;
@@ -350,11 +296,12 @@ static bool add_attributes(mo_node_kernels *k) {
     k->attribute_maker = (row_maker){fill_attributes, MO_ATTRIBUTE_KINDS, graph->features, NULL, NULL};
     if (!mo_attribute_rows_make(graph, &k->attributes))
         return false;
-    k->assortativity = mo_attribute_assortativity(&k->attributes);
-    return add_name(k, "Xc") && add_name(k, "PX") && add_name(k, "HX");
+    all->assortativity = mo_attribute_assortativity(&k->attributes);
+    return mo_kernels_name(all, "Xc") && mo_kernels_name(all, "PX") && mo_kernels_name(all, "HX");
 }
 
-static bool add_neighbours(mo_node_kernels *k) {
+static bool add_neighbours(mo_example_kernels *all) {
+    node_experts *k = all->nodes;
     k->has_edges = k->graph->nnz > 0;
     k->place = mo_host_array(k->graph->ctx, k->graph->nodes, sizeof *k->place);
     k->root_inverse = mo_host_array(k->graph->ctx, k->graph->nodes, sizeof *k->root_inverse);
@@ -362,34 +309,31 @@ static bool add_neighbours(mo_node_kernels *k) {
         k->place[u] = -1;
         k->root_inverse[u] = degree(k->graph, u) ? 1 / sqrt((double)degree(k->graph, u)) : 0;
     }
-    return mo_ok(k->graph->ctx) && (!k->has_edges || add_name(k, "A1"));
+    return mo_ok(k->graph->ctx) && (!k->has_edges || mo_kernels_name(all, "A1"));
 }
 
-static bool add_structure(mo_node_kernels *k) {
+static bool add_structure(mo_example_kernels *all) {
+    node_experts *k = all->nodes;
     k->structure = mo_host_array(k->graph->ctx, k->graph->nodes * MO_STRUCTURE_COLUMNS, sizeof *k->structure);
     k->varying = k->structure ? mo_structure_columns(k->graph, mo_most_exact_walks(k->graph), k->structure) : -1;
-    return k->varying == 0 || (k->varying > 0 && add_name(k, "S"));
+    return k->varying == 0 || (k->varying > 0 && mo_kernels_name(all, "S"));
 }
 
-mo_node_kernels *mo_node_kernels_create(const mo_graph *graph, const mo_features *nodes, int64_t memory) {
-    if (!graph || !kernels_are_valid(graph, memory))
-        return NULL;
-    mo_context *ctx = graph->ctx;
-    mo_node_kernels *k = mo_host_array(ctx, 1, sizeof *k);
+bool mo_node_experts_make(mo_example_kernels *all, const mo_features *nodes) {
+    mo_context *ctx = all->graph->ctx;
+    node_experts *k = all->nodes = mo_host_array(ctx, 1, sizeof *k);
     if (!k)
-        return NULL;
-    k->graph = graph;
+        return false;
+    k->graph = all->graph;
     k->own = mo_context_device(ctx) == MO_CPU
                  ? NULL
                  : mo_context_create(&(mo_context_options){.threads = mo_context_threads(ctx)});
     k->host = k->own ? k->own : ctx;
-    if (code_of_both(k) == MO_OK && add_attributes(k) && add_neighbours(k) && add_structure(k) && add_hops(k, nodes))
-        return k;
-    mo_node_kernels_release(k);
-    return NULL;
+    return code_of_both(k) == MO_OK && add_attributes(all) && add_neighbours(all) && add_structure(all) &&
+           add_hops(all, nodes);
 }
 
-void mo_node_kernels_release(mo_node_kernels *k) {
+void mo_node_experts_release(node_experts *k) {
     if (!k)
         return;
     forget_list(k);
@@ -399,10 +343,7 @@ void mo_node_kernels_release(mo_node_kernels *k) {
     free(k->root_inverse);
     for (int i = 0; i < k->n_makers; i++)
         free(k->maker[i].given);
-    for (int e = 0; e < k->count; e++)
-        free(k->name[e]);
     free(k->maker);
-    free(k->name);
     mo_tensor_release(k->hops);
     mo_context_release(k->own);
     free(k);

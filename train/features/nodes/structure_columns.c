@@ -15,11 +15,9 @@
 #include "tensor/hidden.h"
 #include "train/features/closed_walks.h"
 #include "train/features/gram_blocks.h"
-#include "train/features/nodes/sampled_walks.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     LOG_DEGREE,

@@ -13,7 +13,7 @@ int64_t mo_most_exact_walks(const mo_graph *graph);
 
 /* Fills S [nodes, MO_STRUCTURE_COLUMNS] with the columns in the order of structure_columns.c, each minus its mean over
  * the nodes and divided by its standard deviation, clipped to -4 .. 4; a constant column becomes zero. For nodes with
- * more than `most` two-step walks two columns are estimates (sampled_walks.h). Returns the number of columns that vary,
+ * more than `most` two-step walks two columns are estimates (closed_walks.h). Returns the number of columns that vary,
  * or -1 on failure. */
 int mo_structure_columns(const mo_graph *graph, int64_t most, float *S);
 

@@ -6,7 +6,7 @@
  * graph's row at a hop is the mean and the standard deviation of its nodes' rows. Each column is then centred over the
  * graphs and scaled to the standard deviation sqrt(s_j), with s_j its deviation at hop 0 divided by the largest
  * deviation. The extras are log nodes, log(1 + 2 edges) and the mean degree. Other blocks describe a graph by itself:
- * statistics.c, subtrees.c, waves.c. */
+ * structure.c, subtrees.c, waves.c. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "train/features/sets/set_blocks.h"
@@ -28,11 +28,7 @@ static mo_tensor *graph_attributes(
     mo_context *ctx = t->ctx;
     int64_t F = graph->features;
     if (F > MOST_ATTRIBUTES) {
-        mo_basis_side s = {.t = t, .width = MOST_ATTRIBUTES};
-        s.svd = (mo_svd_options){.power_iterations = o->power_iterations,
-            .exact_below = MO_SVD_EXACT_BELOW,
-            .seed = o->seed,
-            .stream = SET_STREAM};
+        mo_basis_side s = mo_basis_side_of(t, MOST_ATTRIBUTES, o, SET_STREAM);
         mo_csr *X = mo_feature_block(ctx, graph, 0, graph->nodes);
         mo_tensor *P = X ? mo_attribute_basis(&s, X, false) : mo_null_tensor(ctx);
         mo_csr_release(X);

@@ -1,13 +1,28 @@
-/* train/features/sets/kernels.c - kernels between the graphs of a set, one per expert. */
-#include "train/features/sets/kernels.h"
+/* train/features/sets/kernels.c - kernels between the graphs of a set, one per expert.
+ *
+ * The experts of a set, with d the degrees of a graph's n nodes, m its edges, t the triangles of a node, P = D^-1 A and
+ * x = log(1 + d); "spread" means mean and standard deviation over the nodes of a graph:
+ *
+ *     st   log n, log(1 + m), 2 m / n, density; spread of x, P x, clustering, log(1 + t)
+ *     lab  of each node label its share and log(1 + count); shares of the degrees 0 .. 15; log n, log(1 + m)
+ *     at   of each attribute a, standardised over all nodes: spread of a and P a, mean of a x; if there are at
+ *          most four attributes, also the means of a_i (P a)_i and of a_i a_j, i < j
+ *     atx  at and lab
+ *     wl   subtrees.c: the columns of the optimal assignment kernel, in full
+ *
+ * k(X, Y) = 1 + exp(-|x - y|^2 / (2 p)) for the first four, with every column standardised over the graphs of the set,
+ * clipped to -4 .. 4, and p the number of columns that vary. For wl, k(X, Y) is 1 + the cosine of the rows. Node labels
+ * are the 0-1 feature columns that are not attributes of a TU set; all other columns are attributes. Without attributes
+ * at and atx are left out. So is an expert that is the same for all graphs, unless the kernels are inductive.
+ *
+ * Inductive kernels use the labelled graphs alone: "all nodes" and "the graphs of the set" mean those of labelled
+ * graphs, and wl reads only columns that a labelled graph has. So the kernel between a graph and a labelled one does
+ * not depend on other graphs, except for rounding and the choice of which feature columns are attributes. */
+#include "train/features/example_kernels.h"
 
 #include "tensor/storage.h"
-#include "train/features/feature_memory.h"
-#include "train/features/gram_blocks.h"
 #include "train/features/sets/set_blocks.h"
-#include "train/svd/adjacency.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,20 +46,18 @@ typedef struct node_columns {
     float (*x)[NODE_COLUMNS]; /* [nodes]: log(1 + d), its mean over the neighbours, clustering, log(1 + triangles) */
 } node_columns;
 
-struct mo_set_kernels {
+typedef struct mo_graph_experts {
     const mo_graph *set;
     graph_columns of[GAUSSIANS];
     int64_t *first; /* the rows of wl, a sparse matrix [graphs, columns] */
     int32_t *column, *place;
     float *value;
     int64_t columns;
-    const char *name[GAUSSIANS + 1];
-    int count;
     bool inductive;
     node_columns nodes;            /* kept for inductive kernels */
     int64_t *labelled, n_labelled; /* columns are standardised over these graphs; NULL: over all, or not yet set */
     double *known;                 /* [columns]: 1 if a labelled graph has that column of wl, else 0; or NULL */
-};
+} graph_experts;
 
 /* ---- columns of the nodes ---- */
 
@@ -184,7 +197,7 @@ static void describe_attributes(const mo_graph *set, const node_columns *c, int6
         }
 }
 
-static void find_widths(mo_set_kernels *k) {
+static void find_widths(graph_experts *k) {
     int64_t at = attribute_columns(k->nodes.n_attributes), lab = 2 * k->nodes.n_labels + DEGREES + 2;
     const int64_t w[GAUSSIANS] = {ST, lab, at, at ? at + lab : 0};
     for (int i = 0; i < GAUSSIANS; i++)
@@ -193,7 +206,7 @@ static void find_widths(mo_set_kernels *k) {
 
 /* Computes all columns and standardises them over the labelled graphs, whose nodes are node[0 .. count - 1]; if `node`
  * is NULL, over all graphs. */
-static bool make_columns(mo_set_kernels *k, const int64_t *node, int64_t count) {
+static bool make_columns(graph_experts *k, const int64_t *node, int64_t count) {
     const node_columns *c = &k->nodes;
     const mo_graph *set = k->set;
     int64_t at = k->of[ATTRIBUTES].w, lab = k->of[LABELS].w, largest = 0, G = set->graphs;
@@ -224,12 +237,12 @@ static bool make_columns(mo_set_kernels *k, const int64_t *node, int64_t count) 
 
 /* Returns whether the columns k->of[i] form an expert: with inductive kernels, if there are any; else, if one of them
  * differs between graphs. */
-static bool is_expert(const mo_set_kernels *k, int i) {
+static bool is_expert(const graph_experts *k, int i) {
     return k->inductive ? k->of[i].w > 0 : k->of[i].varying > 0;
 }
 
 /* The rows of wl, in host memory wherever the set is. */
-static bool make_subtrees(mo_set_kernels *k) {
+static bool make_subtrees(graph_experts *k) {
     mo_context *ctx = k->set->ctx;
     mo_csr *A = mo_set_subtree_columns(k->set, k->inductive);
     if (!A)
@@ -245,49 +258,35 @@ static bool make_subtrees(mo_set_kernels *k) {
     return mo_ok(ctx);
 }
 
-static void name_experts(mo_set_kernels *k) {
+static bool name_experts(mo_example_kernels *all) {
     static const char *const names[GAUSSIANS] = {"st", "lab", "at", "atx"};
     for (int i = 0; i < GAUSSIANS; i++)
-        if (is_expert(k, i))
-            k->name[k->count++] = names[i];
-    if (k->columns > 0)
-        k->name[k->count++] = "wl";
+        if (is_expert(all->graphs, i) && !mo_kernels_name(all, names[i]))
+            return false;
+    return all->graphs->columns == 0 || mo_kernels_name(all, "wl");
 }
 
-/* ---- create, query, release ---- */
+/* ---- make, query, release ---- */
 
-/* The bytes needed to make the kernels; subtrees' colours and columns are counted as if no two nodes shared one. */
-static double count_bytes(const mo_graph *set) {
+/* Subtrees' colours and columns are counted as if no two nodes shared one. */
+double mo_graph_experts_bytes(const mo_graph *set) {
     double n = (double)set->nodes, F = (double)set->features, G = (double)set->graphs;
     double subtrees = 4 * n * (24 + 24 + 12), columns = 4 * G * (ST + 3 * (5 * F + DEGREES + 2));
     return 4 * n * F + n * (4 * MO_STRUCTURE + 16 + 4 * NODE_COLUMNS) + subtrees + columns;
 }
 
-static bool kernels_are_valid(const mo_graph *set, int64_t memory) {
-    mo_context *ctx = set->ctx;
-    if (mo_ok(ctx) && set->graphs < 2)
-        mo_fail(ctx, MO_INVALID, "kernels: '%s' is one graph, expected a set", set->name);
-    return mo_ok(ctx) && mo_kernels_fit(set, count_bytes(set), memory) && mo_features_fit_products(set);
-}
-
-mo_set_kernels *mo_set_kernels_create(const mo_graph *set, bool inductive, int64_t memory) {
-    if (!set || !kernels_are_valid(set, memory))
-        return NULL;
-    mo_set_kernels *k = mo_host_array(set->ctx, 1, sizeof *k);
+bool mo_graph_experts_make(mo_example_kernels *all, bool inductive) {
+    graph_experts *k = all->graphs = mo_host_array(all->graph->ctx, 1, sizeof *k);
     if (!k)
-        return NULL;
-    k->set = set;
+        return false;
+    k->set = all->graph;
     k->inductive = inductive;
-    bool done = find_node_columns(set, &k->nodes);
+    bool done = find_node_columns(k->set, &k->nodes);
     find_widths(k);
-    if (done && (inductive || make_columns(k, NULL, 0)) && make_subtrees(k)) {
-        name_experts(k);
-        if (!inductive)
-            free_node_columns(&k->nodes);
-        return k;
-    }
-    mo_set_kernels_release(k);
-    return NULL;
+    done = done && (inductive || make_columns(k, NULL, 0)) && make_subtrees(k) && name_experts(all);
+    if (!inductive)
+        free_node_columns(&k->nodes);
+    return done;
 }
 
 /* ---- inductive kernels: columns and moments of the labelled graphs ---- */
@@ -304,7 +303,7 @@ static int64_t *nodes_of(const mo_graph *set, const int64_t *graph, int64_t n, i
     return node;
 }
 
-static bool list_known(mo_set_kernels *k) {
+static bool list_known(graph_experts *k) {
     k->known = mo_host_array(k->set->ctx, k->columns, sizeof *k->known);
     for (int64_t i = 0; k->known && i < k->n_labelled; i++)
         for (int64_t e = k->first[k->labelled[i]]; e < k->first[k->labelled[i] + 1]; e++)
@@ -312,9 +311,10 @@ static bool list_known(mo_set_kernels *k) {
     return k->known;
 }
 
-mo_code mo_set_kernels_refer(mo_set_kernels *k, const int64_t *graph, int64_t n) {
-    if (!k)
-        return MO_INVALID;
+mo_code mo_example_kernels_refer(mo_example_kernels *all, const int64_t *graph, int64_t n) {
+    if (!all || !all->graphs)
+        return MO_OK;
+    graph_experts *k = all->graphs;
     mo_context *ctx = k->set->ctx;
     mo_row_pairs p = {graph, graph, n, 0};
     bool same = k->labelled && k->n_labelled == n && memcmp(k->labelled, graph, (size_t)n * sizeof *graph) == 0;
@@ -339,36 +339,26 @@ mo_code mo_set_kernels_refer(mo_set_kernels *k, const int64_t *graph, int64_t n)
     return mo_code_of(ctx);
 }
 
-int mo_set_kernels_count(const mo_set_kernels *k) {
-    return k ? k->count : 0;
-}
-
-const char *mo_set_kernels_name(const mo_set_kernels *k, int e) {
-    return k && e >= 0 && e < k->count ? k->name[e] : NULL;
-}
-
-mo_code mo_set_kernels_gram(mo_set_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K) {
-    if (!k)
-        return MO_INVALID;
+void mo_graph_experts_gram(mo_example_kernels *all, const mo_row_pairs *p, float *K) {
+    graph_experts *k = all->graphs;
     mo_context *ctx = k->set->ctx;
-    mo_row_pairs p = {a, b, n_a, n_b};
-    if (k->inductive && !k->labelled && mo_ok(ctx))
-        mo_fail(ctx, MO_STATE, "kernels: expected the labelled graphs (mo_set_kernels_refer) before inductive kernels");
-    if (!mo_ok(ctx) || !mo_rows_exist(ctx, &p, k->set->graphs, "graph") || n_a == 0 || n_b == 0)
-        return mo_code_of(ctx);
+    if (k->inductive && !k->labelled) {
+        mo_fail(
+            ctx, MO_STATE, "kernels: expected the labelled graphs (mo_example_kernels_refer) before inductive kernels");
+        return;
+    }
     for (int i = 0; i < GAUSSIANS; i++)
         if (is_expert(k, i)) {
             int64_t varying = k->of[i].varying > 0 ? k->of[i].varying : 1;
-            mo_gaussian_block(ctx, k->of[i].x, k->of[i].w, varying, &p, K);
-            K += n_a * n_b;
+            mo_gaussian_block(ctx, k->of[i].x, k->of[i].w, varying, p, K);
+            K += p->n_a * p->n_b;
         }
     mo_sparse_rows wl = {k->columns, k->first, k->column, k->value, k->known};
     if (k->columns > 0)
-        mo_cosine_block(ctx, &wl, k->place, &p, K);
-    return mo_code_of(ctx);
+        mo_cosine_block(ctx, &wl, k->place, p, K);
 }
 
-void mo_set_kernels_release(mo_set_kernels *k) {
+void mo_graph_experts_release(graph_experts *k) {
     if (!k)
         return;
     for (int i = 0; i < GAUSSIANS; i++)

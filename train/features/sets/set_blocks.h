@@ -23,7 +23,7 @@ void mo_set_structure_free(mo_set_structure *s);
 bool mo_set_scale(mo_graph *graph, float **own);
 
 /* Rows of unit length, or zero, for every graph of the set: [graphs, columns]. Return false on failure. */
-/* statistics.c */
+/* structure.c */
 bool mo_set_statistics(const mo_graph *graph, const mo_set_structure *s, float *out);
 /* subtrees.c: the kernel's columns [graphs, columns]: those that two or more graphs have, or with `single` those that
  * any graph has. The caller releases them. NULL on failure. */

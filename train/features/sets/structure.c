@@ -1,9 +1,18 @@
 /* train/features/sets/structure.c - the structure around each node of a set of graphs: its degree as one of 17
  * half-octave buckets, the return probabilities of a random walk after 2, 3 and 4 steps, log(1 + degree); and the
- * triangles and cycles of four nodes through it. */
-#include "tensor/hidden.h"
-#include "train/features/closed_walks.h"
+ * triangles and cycles of four nodes through it.
+ *
+ * Statistics: 17 numbers about the structure of each graph of a set.
+ *
+ * n nodes, m edges, c components, degrees d; T triangles, C4 cycles of four nodes, S2 = sum C(d, 2) paths of two edges,
+ * S3 = sum C(d, 3) stars of three:
+ *     log n, log(1 + m), 2m / n, density, log(1 + T), log(1 + S2), log(1 + S3), log(1 + C4), log(1 + d_max), d_max / n,
+ *     log c, log(1 + m - n + c), (m - n + c) / n, 3T / S2, correlation of log(1 + d) over edges, T / n, C4 / n
+ * m - n + c is the number of independent cycles. Every column is standardised over the set and cut at +-4; rows have
+ * unit length. */
 #include "train/features/sets/set_blocks.h"
+
+#include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,4 +58,82 @@ void mo_unit_rows(float *x, int64_t n, int64_t w) {
         for (int64_t j = 0; j < w && squares > 0; j++)
             x[i * w + j] = (float)(x[i * w + j] / sqrt(squares));
     }
+}
+
+/* ---- statistics of graphs ---- */
+
+/* Sums over the nodes and edges of one graph. */
+typedef struct sums {
+    double n, ends, triangles, cycles, paths, stars, most; /* ends: 2m; triangles, cycles: sums over all nodes */
+    double components;
+    double x, xx, xy; /* sums of x, of x^2 and of x times the other end's x over the ends of edges; x = log(1 + d) */
+} sums;
+
+static int64_t find_root(int64_t *parent, int64_t i) {
+    while (parent[i] != i)
+        i = parent[i] = parent[parent[i]];
+    return i;
+}
+
+/* parent [nodes]: on entry each node is its own parent. */
+static double count_components(const mo_graph *graph, int64_t first, int64_t stop, int64_t *parent) {
+    double components = (double)(stop - first);
+    for (int64_t u = first; u < stop; u++)
+        for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++) {
+            int64_t a = find_root(parent, u), b = find_root(parent, graph->column[e]);
+            components -= a != b;
+            parent[a > b ? a : b] = a > b ? b : a;
+        }
+    return components;
+}
+
+static sums add_statistics(const mo_graph *graph, const mo_set_structure *s, int64_t g, int64_t *parent) {
+    int64_t first = graph->graph_offset[g], stop = graph->graph_offset[g + 1];
+    sums a = {.n = (double)(stop - first), .components = count_components(graph, first, stop, parent)};
+    for (int64_t u = first; u < stop; u++) {
+        double d = (double)degree(graph, u), x = log1p(d), around = 0;
+        for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)
+            around += log1p((double)degree(graph, graph->column[e]));
+        a.ends += d;
+        a.paths += d * (d - 1) / 2;
+        a.stars += d * (d - 1) * (d - 2) / 6;
+        a.most = fmax(a.most, d);
+        a.triangles += s->closed[2 * u];
+        a.cycles += s->closed[2 * u + 1];
+        a.x += d * x;
+        a.xx += d * x * x;
+        a.xy += x * around;
+    }
+    return a;
+}
+
+static void write_statistics(const sums *a, float *out) {
+    double n = fmax(a->n, 1), m = a->ends / 2, T = a->triangles / 6, C4 = a->cycles / 4;
+    double independent = fmax(m - a->n + a->components, 0), ends = fmax(a->ends, 1), mean = a->x / ends;
+    double variance = a->xx / ends - mean * mean, covariance = a->xy / ends - mean * mean;
+    const double all[MO_STATISTICS] = {log(n), log1p(m), 2 * m / n, n > 1 ? 2 * m / (n * (n - 1)) : 0, log1p(T),
+        log1p(a->paths), log1p(a->stars), log1p(C4), log1p(a->most), a->most / n, log(fmax(a->components, 1)),
+        log1p(independent), independent / n, a->paths > 0 ? 3 * T / a->paths : 0,
+        variance > 1e-9 ? covariance / variance : 0, T / n, C4 / n};
+    for (int j = 0; j < MO_STATISTICS; j++)
+        out[j] = (float)all[j];
+}
+
+bool mo_set_statistics(const mo_graph *graph, const mo_set_structure *s, float *out) {
+    mo_context *ctx = graph->ctx;
+    int64_t *parent = mo_host_array(ctx, graph->nodes, sizeof *parent);
+    for (int64_t u = 0; parent && u < graph->nodes; u++)
+        parent[u] = u;
+#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 16) if (parent)
+    for (int64_t g = 0; g < graph->graphs; g++)
+        if (parent) {
+            sums a = add_statistics(graph, s, g, parent);
+            write_statistics(&a, out + g * MO_STATISTICS);
+        }
+    free(parent);
+    mo_standardize((mo_rows){out, 1, graph->graphs, MO_STATISTICS}, NULL, 0, MO_EXTRAS_EPSILON, NULL);
+    for (int64_t i = 0; i < graph->graphs * MO_STATISTICS; i++)
+        out[i] = fminf(fmaxf(out[i], -MO_EXTRAS_LIMIT), MO_EXTRAS_LIMIT);
+    mo_unit_rows(out, graph->graphs, MO_STATISTICS);
+    return mo_ok(ctx);
 }

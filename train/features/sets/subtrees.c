@@ -13,7 +13,6 @@
 #include "ops/inside.h"
 #include "tensor/hidden.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,11 +241,7 @@ mo_tensor *mo_set_subtrees(mo_tape *t, const mo_graph *graph, const mo_feature_o
         mo_csr_release(A);
         return mo_full(t, MO_F32, 2, (int64_t[]){graph->graphs, MO_SUBTREES}, 0);
     }
-    mo_basis_side s = {.t = t, .width = MO_SUBTREES};
-    s.svd = (mo_svd_options){.power_iterations = o->power_iterations,
-        .exact_below = MO_SVD_EXACT_BELOW,
-        .seed = o->seed,
-        .stream = SUBTREE_STREAM};
+    mo_basis_side s = mo_basis_side_of(t, MO_SUBTREES, o, SUBTREE_STREAM);
     mo_tensor *P = mo_attribute_basis(&s, A, false);
     mo_csr_release(A);
     *quality = s.quality;
