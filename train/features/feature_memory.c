@@ -68,7 +68,7 @@ static void fail_needs(const mo_graph *graph, const char *what, const needs *n, 
     if (n->inside > n->outside)
         mo_format(disk, sizeof disk, ", or %s with its hop stack of %s on disk (--cache DIR; cache of the options)",
             outside, stack);
-    if (n->outside > most)
+    if (limited && n->outside > most)
         mo_format(next, sizeof next, ": give --memory %s (memory of the options) or more", inside);
     mo_fail(graph->ctx, n->outside > most ? MO_MEMORY : MO_INVALID, "%s: '%s' needs %s of memory%s; %s %s%s", what,
         graph->name, inside, disk, limited ? "the limit is" : "free memory is", bound, next);
