@@ -1,15 +1,16 @@
-/* tools/graph.c - `mochi graph`: prints the tape after one training step of a small MOCHI. */
+/* tools/graph.c - `mochi graph`: prints the tape after one training step of a small MOCHI, or writes it to a file. */
 #include "tools/options.h"
 #include "tools/synthetic.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { DIM = 8, MAX_LABELS = 64, FEW = 16 };
+enum { DIM = 8, MAX_LABELS = 64, FEW = 16, KEPT = 4096 };
 
 typedef struct graph_options {
     mo_task task;
-    bool dot; /* prints DOT instead of one line per node */
+    const char *out; /* path of a file to write; NULL: print */
+    bool dot;        /* prints DOT instead of one line per node */
     int64_t values;
     bool forward;
     given_options given;
@@ -23,10 +24,13 @@ static void take_values(void *values, const char *text, const struct argp_state 
 
 static const option table[] = {
     {OPTION_FLAG, "dot", NULL, AT(dot),
-        "print the graph for graphviz, not as a line per node; nodes recorded by backward are red"},
+        "print the graph for graphviz, not as a line per node; nodes recorded by backward are red", .not_with = "out",
+        .why = "--out writes another form of the graph"},
     {OPTION_OTHER, "values", "[N]", AT(values),
         "also print the elements of tensors with at most N of them (default 16)", .take = take_values},
     {OPTION_FLAG, "forward", NULL, AT(forward), "only the loss, without its gradient"},
+    {OPTION_OUTPUT, "out", "FILE.tape", AT(out),
+        "write the graph with elements and gradients, a safetensors file for other programs", .choices = ".tape"},
     {OPTION_END},
 };
 
@@ -37,7 +41,8 @@ static const char about[] =
     "Examples:\n"
     "  mochi graph --forward\n"
     "  mochi graph gc --values\n"
-    "  mochi graph lp --dot | dot -Tsvg > lp.svg";
+    "  mochi graph lp --dot | dot -Tsvg > lp.svg\n"
+    "  mochi graph --out run.tape";
 
 static void take_graph_task(void *options, const char *word, const struct argp_state *state) {
     if (state->arg_num > 0)
@@ -46,7 +51,15 @@ static void take_graph_task(void *options, const char *word, const struct argp_s
         (mo_task)parse_choice(state, "TASK", word, (const char *[]){"nc", "lp", "gc"}, 3);
 }
 
-const command_line graph_line = {.table = table, .words = "[nc|lp|gc]", .about = about, .take_word = take_graph_task};
+static void finish_graph_options(void *options, const struct argp_state *state) {
+    graph_options *o = options;
+    (void)state;
+    if (!o->values)
+        o->values = o->out ? KEPT : 0;
+}
+
+const command_line graph_line = {
+    .table = table, .words = "[nc|lp|gc]", .about = about, .take_word = take_graph_task, .end = finish_graph_options};
 
 static void write_graph_text(const char *text, void *file) {
     fputs(text, file);
@@ -63,16 +76,26 @@ static void print_step(mo_tape *t, mo_model *model, const mo_episode *e, const g
     labels[n_labels++] = (mo_label){"logits", logits};
     for (int i = 0; i < n; i++)
         parameters[i] = mo_model_parameter(model, i);
-    if (!o->forward)
+    bool shown = !o->out; /* a file lists every backward pass by itself, so mo_grad is called only for printing */
+    if (!o->forward && shown)
         mo_grad(t, &loss, NULL, 1, parameters, grads, n, MO_CREATE_GRAPH);
-    for (int i = 0; i < n && !o->forward; i++) {
+    for (int i = 0; i < n && !o->forward && shown; i++) {
         snprintf(texts[i], sizeof texts[i], "gradient of %s", mo_tensor_name(parameters[i]));
         labels[n_labels++] = (mo_label){texts[i], grads[i]};
     }
-    const mo_print_options print = {
-        .format = o->dot ? MO_PRINT_DOT : MO_PRINT_TEXT, .values = o->values, .n_labels = n_labels, .labels = labels};
-    if (mo_ok(mo_tape_context(t)))
+    mo_print_options print = {.format = !shown   ? MO_PRINT_TAPE
+                                        : o->dot ? MO_PRINT_DOT
+                                                 : MO_PRINT_TEXT,
+        .values = o->values,
+        .n_labels = n_labels,
+        .labels = labels,
+        .no_gradients = o->forward};
+    if (!mo_ok(mo_tape_context(t)))
+        return;
+    if (shown)
         mo_tape_print(t, &print, write_graph_text, stdout);
+    else
+        mo_tape_write(t, &print, o->out);
 }
 
 static void record_step(mo_context *ctx, const graph_options *o) {
