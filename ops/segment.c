@@ -41,9 +41,7 @@ static bool segment_shape(mo_call *c) {
 
 /* Returns the contiguous v [n, ..] as a matrix with n rows. */
 static mo_view rows_view(mo_view v) {
-    int64_t d = 1;
-    for (int i = 1; i < v.ndim; i++)
-        d *= v.shape[i];
+    int64_t d = entry_length(&v);
     return (mo_view){v.data, v.dtype, 2, {v.shape[0], d}, {d, 1}};
 }
 

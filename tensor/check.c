@@ -52,10 +52,8 @@ static bool fail(mo_context *ctx, const mo_check *c, int64_t position, mo_found 
 static bool look_now(mo_context *ctx, const mo_check *c) {
     piece v, bound;
     size_t bytes = mo_dtype_size(c->values.dtype);
-    int64_t n = 1;
+    int64_t n = leading(&c->values, c->values.ndim);
     mo_found before = {0};
-    for (int i = 0; i < c->values.ndim; i++)
-        n *= c->values.shape[i];
     for (int64_t first = 0; first < n && mo_ok(ctx); first += PIECE) {
         int64_t count = n - first < PIECE ? n - first : PIECE;
         ctx->backend->download(ctx, &v, (const char *)c->values.data + (size_t)first * bytes, (size_t)count * bytes);

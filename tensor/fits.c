@@ -18,10 +18,7 @@ typedef struct host_call {
 } host_call;
 
 static size_t view_bytes(const mo_view *v) {
-    size_t count = v->data ? 1 : 0;
-    for (int i = 0; i < v->ndim; i++)
-        count *= (size_t)v->shape[i];
-    return count * mo_dtype_size(v->dtype);
+    return v->data ? (size_t)leading(v, v->ndim) * mo_dtype_size(v->dtype) : 0;
 }
 
 /* Returns the context that runs the solver: the caller's if it is on the CPU, else a new one on copies; NULL on

@@ -39,10 +39,8 @@ static bool linear_shape(mo_call *c) {
 static mo_view flat_view(mo_view v) {
     if (v.ndim == 2)
         return v;
-    int64_t rows = 1, d = v.shape[v.ndim - 1];
-    for (int i = 0; i < v.ndim - 1; i++)
-        rows *= v.shape[i];
-    return (mo_view){v.data, v.dtype, 2, {rows, d}, {d, 1}};
+    int64_t d = row_length(&v);
+    return (mo_view){v.data, v.dtype, 2, {row_count(&v), d}, {d, 1}};
 }
 
 static void linear_forward(mo_call *c) {

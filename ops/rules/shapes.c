@@ -59,11 +59,8 @@ mo_view mo_broadcast_view(mo_view v, int trailing, int ndim, const int64_t *shap
 
 mo_view mo_batch_view(mo_view v, int trailing) {
     mo_view f = v;
-    int64_t batch = 1;
-    for (int i = 0; i < v.ndim - trailing; i++)
-        batch *= v.shape[i];
     f.ndim = trailing + 1;
-    f.shape[0] = batch;
+    f.shape[0] = leading(&v, v.ndim - trailing);
     for (int i = 0; i < trailing; i++)
         f.shape[i + 1] = v.shape[v.ndim - trailing + i];
     mo_contiguous_strides(f.ndim, f.shape, f.stride);
