@@ -551,30 +551,17 @@ static void check_second(problem *p, bool thorough, double tolerance) {
 
 /* ---- order zero: <J v, w> = <v, J^T w> ---- */
 
-/* Returns sum_i <a_i, b_i>. Adds the absolute value of each product of two entries to *size, the scale of the rounding
- * error. */
-static double inner(problem *p, mo_tensor *const *a, mo_tensor *const *b, int n, double *size) {
-    double sum = 0;
-    for (int i = 0; i < n && mo_ok(p->ctx); i++) {
-        int64_t count = mo_numel(a[i]);
-        double *x = check_numbers(p->ctx, count), *y = check_numbers(p->ctx, count);
-        if (x && y) {
-            read_numbers(a[i], x);
-            read_numbers(b[i], y);
-        }
-        for (int64_t j = 0; x && y && j < count; j++) {
-            sum += x[j] * y[j];
-            *size += fabs(x[j] * y[j]);
-        }
-        free(x);
-        free(y);
+/* Adds the n products x_j y_j to *sum, and their absolute values to *size, the scale of the rounding error. */
+static void add_products(const double *x, const double *y, int64_t n, double *sum, double *size) {
+    for (int64_t j = 0; j < n; j++) {
+        *sum += x[j] * y[j];
+        *size += fabs(x[j] * y[j]);
     }
-    return sum;
 }
 
-/* Computes <J v, w> (forward) or <v, J^T w> for directions v of the leaves x and the cotangents w. */
-static double certificate_side(problem *p, bool forward, mo_tensor **x, mo_tensor **v, int nx, double *size) {
-    mo_tensor *out[MAX_TENSORS], *y[MAX_TENSORS], *w[MAX_TENSORS], *result[MAX_TENSORS];
+/* Returns <J v, w> for directions v of the leaves x and the cotangents w; adds to *size. */
+static double forward_side(problem *p, mo_tensor **x, mo_tensor **v, int nx, double *size) {
+    mo_tensor *out[MAX_TENSORS], *y[MAX_TENSORS], *w[MAX_TENSORS], *tangent[MAX_TENSORS];
     int ny = 0;
     double side = 0;
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
@@ -585,40 +572,56 @@ static double certificate_side(problem *p, bool forward, mo_tensor **x, mo_tenso
             y[ny] = out[i];
             w[ny++] = p->cotangent[i];
         }
-    if (ny && forward && mo_jvp(t, y, ny, x, v, nx, result, MO_ALLOW_UNUSED) == MO_OK)
-        side = inner(p, result, w, ny, size);
-    if (ny && !forward && mo_grad(t, y, w, ny, x, result, nx, MO_ALLOW_UNUSED) == MO_OK)
-        side = inner(p, result, v, nx, size);
+    if (ny && mo_ok(p->ctx))
+        mo_jvp(t, y, ny, x, v, nx, tangent, MO_ALLOW_UNUSED);
+    for (int i = 0; i < ny && mo_ok(p->ctx); i++) {
+        int64_t n = mo_numel(w[i]);
+        double *a = check_numbers(p->ctx, n), *b = check_numbers(p->ctx, n);
+        if (a && b) {
+            read_numbers(tangent[i], a);
+            read_numbers(w[i], b);
+            add_products(a, b, n, &side, size);
+        }
+        free(a);
+        free(b);
+    }
     mo_tape_release(t);
     return side;
 }
 
-/* Compares the two sides. They are exact up to rounding, so that the comparison needs no step size. It fails for a vjp
- * that is not linear in its cotangent, and for one that loses the path from the cotangent to its result (a value
- * computed outside the tape, a gradient stopped): such a vjp is right at order one, and every derivative of it is
- * wrong. It cannot detect a vjp of the wrong Jacobian, because the jvp (jvp.c) is then wrong in the same way; that is
- * for the differences. */
-static void check_certificate(problem *p) {
-    for (int k = 0; k < CERTIFICATES && mo_ok(p->ctx); k++) {
-        mo_tensor *x[MAX_TENSORS], *v[MAX_TENSORS];
-        double size = 0;
-        int nx = 0;
-        for (int i = 0; i < p->n_in; i++) {
-            int64_t n = mo_needs_grad(p->in[i]) ? mo_numel(p->in[i]) : 0;
-            double *direction = n ? check_numbers(p->ctx, n) : NULL;
-            if (!direction)
-                continue;
-            mo_sample_direction(&p->inputs[i], &p->r, direction, n);
-            x[nx] = p->in[i];
-            v[nx++] = mo_tensor_create_from(p->ctx, MO_F64, p->in[i]->ndim, p->in[i]->shape, direction);
-            free(direction);
-        }
-        double there = certificate_side(p, true, x, v, nx, &size), back = certificate_side(p, false, x, v, nx, &size);
-        if (mo_ok(p->ctx))
-            judge(p, fabs(there - back) / fmax(1, size), p->tolerance, "<J v, w> %.12g, <v, J^T w> %.12g", there, back);
-        release_all(v, nx);
+/* Compares the sides along a random direction v, from g = J^T w. v: room for as many numbers as g has. */
+static void compare_sides(problem *p, const double *g, double *v) {
+    mo_tensor *x[MAX_TENSORS], *V[MAX_TENSORS];
+    double size = 0, back = 0;
+    int nx = 0;
+    for (int i = 0; i < p->n_in; i++) {
+        const mo_tensor *X = p->in[i];
+        if (!(p->needs >> i & 1))
+            continue;
+        mo_sample_direction(&p->inputs[i], &p->r, v + p->at[i], mo_numel(X));
+        x[nx] = p->in[i];
+        V[nx++] = mo_tensor_create_from(p->ctx, MO_F64, X->ndim, X->shape, v + p->at[i]);
     }
+    double there = forward_side(p, x, V, nx, &size);
+    add_products(g, v, p->at[p->n_in], &back, &size);
+    if (mo_ok(p->ctx))
+        judge(p, fabs(there - back) / fmax(1, size), p->tolerance, "<J v, w> %.12g, <v, J^T w> %.12g", there, back);
+    release_all(V, nx);
+}
+
+/* The sides are equal up to rounding, so that the comparison needs no step size. It fails for a vjp that is not linear
+ * in its cotangent, and for one that loses the path from the cotangent to its result (a value computed outside the
+ * tape, a gradient stopped): such a vjp is right at order one, and every derivative of it is wrong. It cannot detect a
+ * vjp of the wrong Jacobian, because the jvp (jvp.c) is then wrong in the same way; that is for the differences. */
+static void check_certificate(problem *p) {
+    lay_out(p);
+    double *g = check_numbers(p->ctx, p->at[p->n_in]), *v = check_numbers(p->ctx, p->at[p->n_in]);
+    if (g && v && take_gradient(p, &(way){.needs = all, .outputs = all}, g))
+        for (int k = 0; k < CERTIFICATES && mo_ok(p->ctx); k++)
+            compare_sides(p, g, v);
     p->v->compared++;
+    free(g);
+    free(v);
 }
 
 /* Draws cotangents. With order 0, checks the certificate. With order 1 or 2, checks order one; with order 2, then
