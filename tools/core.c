@@ -1,16 +1,14 @@
-/* tools/core.c - chooses faster OpenBLAS kernels on processors with AVX-512.
+/* tools/core.c - chooses faster OpenBLAS kernels where OpenBLAS's own choice is slow (cores.h).
  *
- * OpenBLAS picks its kernels by processor model when it is loaded. Version 0.3.21 does not know newer AVX-512
- * processors: it chooses AVX2 kernels (Haswell, Zen) for them, which halves the rate. On Zen 4 it chooses AVX-512
- * kernels, which that processor executes in two halves, 5% slower than AVX2 kernels. OPENBLAS_CORETYPE overrides the
- * choice, but must be set before the library is loaded: hence the program executes itself a second time. The set
- * variable prevents a third time; if the user set it, nothing is changed. */
+ * OPENBLAS_CORETYPE overrides the choice, but must be set before the library is loaded: hence the program executes
+ * itself a second time. The set variable prevents a third time; if the user set it, nothing is changed. */
 #include "tools/core.h"
 
 #include "tools/memory.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -19,38 +17,55 @@
 #define CORE_VARIABLE "OPENBLAS_CORETYPE"
 #define CHOICE_VARIABLE "MOCHI_BLAS_CHOICE" /* for `mochi doctor`: OpenBLAS's own choice, in the second process */
 
-#if defined(__x86_64__)
-/* Tests the instruction sets that the SkylakeX kernels use; the compiler's builtin also checks that the operating
- * system supports them. */
-static bool has_avx512(void) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512cd");
+/* The first processor of /proc/cpuinfo; empty on a system without that file, or on another architecture than x86. */
+typedef struct processor {
+    char vendor[32], flags[4096]; /* a space before and after each flag */
+    int family;
+} processor;
+
+static processor read_processor(void) {
+    processor p = {0};
+    char line[sizeof p.flags];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file && fgets(line, sizeof line, file) && *line != '\n') {
+        sscanf(line, "vendor_id : %31s", p.vendor);
+        sscanf(line, "cpu family : %d", &p.family);
+        if (!strncmp(line, "flags", 5))
+            snprintf(p.flags, sizeof p.flags, "%s ", strchr(line, ':') ? strchr(line, ':') + 1 : "");
+    }
+    if (file)
+        fclose(file);
+    return p;
 }
 
-static bool is_among(const char *core, const char *const *cores, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (!strcasecmp(core, cores[i]))
-            return true;
-    return false;
+static bool has_flags(const processor *p, const char *flags) {
+    char copy[128], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", flags);
+    for (char *flag; (flag = strsep(&rest, " "));) {
+        char word[64];
+        snprintf(word, sizeof word, " %s ", flag);
+        if (!strstr(p->flags, word))
+            return false;
+    }
+    return true;
 }
 
-/* Returns the kernels to request instead of `core`; NULL if OpenBLAS chose the right ones. */
-static const char *better_core(const char *core) {
-    static const char *const narrow[] = {"Haswell", "Zen", "Excavator", "Sandybridge", "Prescott", "Core2"};
-    static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
-    if (!has_avx512())
-        return NULL;
-    if (__builtin_cpu_is("amdfam19h")) /* Zen 4: has_avx512() is true, but AVX2 kernels are faster */
-        return is_among(core, wide, sizeof wide / sizeof *wide) ? "HASWELL" : NULL;
-    return is_among(core, narrow, sizeof narrow / sizeof *narrow) ? "SKYLAKEX" : NULL;
-}
-#else
-static const char *better_core(const char *core) {
-    (void)core;
+/* Returns the kernels to ask for; NULL: OpenBLAS's own choice. */
+static const char *better_core(void) {
+    static const struct {
+        const char *core, *vendor;
+        int family;
+        const char *flags;
+    } rows[] = {
+#include "tools/cores.h"
+    };
+    const processor p = read_processor();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strcmp(p.vendor, rows[i].vendor) && (!rows[i].family || p.family == rows[i].family) &&
+            has_flags(&p, rows[i].flags))
+            return rows[i].core;
     return NULL;
 }
-#endif
 
 const char *blas_core(void) {
     void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_corename");
@@ -60,8 +75,8 @@ const char *blas_core(void) {
 }
 
 void choose_blas_core(char **argv) {
-    const char *core = getenv(CORE_VARIABLE) ? NULL : blas_core(), *better = core ? better_core(core) : NULL;
-    if (!better)
+    const char *core = getenv(CORE_VARIABLE) ? NULL : blas_core(), *better = core ? better_core() : NULL;
+    if (!better || !strcasecmp(core, better))
         return;
     if (setenv(CHOICE_VARIABLE, core, 1) != 0 || setenv(CORE_VARIABLE, better, 1) != 0)
         end_out_of_memory();       /* other kernels would change the result, so do not go on */

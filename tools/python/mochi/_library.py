@@ -8,6 +8,8 @@ import contextlib
 import importlib
 import importlib.util
 import os
+import pathlib
+import re
 
 # What a level of x86-64 adds to the one below, as /proc/cpuinfo names it.
 LEVELS = {
@@ -28,15 +30,13 @@ def processor():
 
 
 def better():
-    """The core to request from OpenBLAS, as in tools/core.c; None: its own choice."""
+    """The core to ask OpenBLAS for, by the table that the program has too (tools/cores.h); None: OpenBLAS's own choice."""
     flags, vendor, family = processor()
-    if not flags >= LEVELS["v4"]:
-        return None
-    # Zen 4 runs AVX-512 in two halves, 5% slower than AVX2; OpenBLAS 0.3.21 takes AVX2 on newer processors of Intel, and on
-    # Zen 5 its kernels for Cooperlake, which the program keeps.
-    if vendor == "AuthenticAMD":
-        return "HASWELL" if family == 0x19 else None
-    return "SKYLAKEX"
+    table = (pathlib.Path(__file__).parent / "cores.h").read_text()
+    for core, maker, generation, needed in re.findall(r'^ *\{"(\w+)", "(\w+)", (\d+), "([^"]*)"\},', table, re.MULTILINE):
+        if vendor == maker and int(generation) in (0, family) and flags >= set(needed.split()):
+            return str(core)
+    return None
 
 
 def _extension():
