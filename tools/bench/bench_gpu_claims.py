@@ -7,7 +7,7 @@ with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", 
     PROGRAMS = tuple(name if name == "golden" else "test_" + name for name in listed.read().split())
 SMALL = ("nc15", "lp")  # up to 1,000 rows
 LARGE = ("nc64", "gc_enzymes", "gc_dd")
-PEERS = ("eager", "cudagraph", "compile")
+PEERS = ("eager", "graph", "compile")
 RATE_SHARE = {"fp32": 0.75, "tf32": 0.45, "bf16": 0.30}
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch's side of tools/bench/bench_gpu, one JSON object per case; a case that fails prints the reason, and the next one runs.
 
-  bench_gpu_torch.py step PEER IMPL:MATH:CASE,CASE ...    PEER: the folder of bench_torch.py
+  bench_gpu_torch.py step FORM:MATH:CASE,CASE ...         steps, by step_torch.py
   bench_gpu_torch.py solve BATCHxORDERxCOLUMNS ...        systems with their adjoint
 """
 import json
@@ -9,25 +9,23 @@ import sys
 import time
 import types
 
+import step_torch
 import torch
 
 
-def steps(peer, runs):
+def steps(runs):
     """Runs all cases in one process, as importing PyTorch takes longer than a case."""
-    sys.path.insert(0, peer)
-    import bench_torch
-    # torch.linalg.cholesky reads its result on the host, so a graph could not capture it.
-    torch.linalg.cholesky = lambda A, **k: torch.linalg.cholesky_ex(A, **k)[0]
     torch.linalg.solve(torch.eye(2, device="cuda"), torch.eye(2, device="cuda"))
     for run in runs:
-        impl, math, cases = run.split(":")
+        form, math, cases = run.split(":")
         for case in cases.split(","):
-            options = types.SimpleNamespace(threads=0, device="cuda", dtype=math, variant="mochi++", temp="embed", dim=512,
-                                            impl=impl, warmup=3, runs=15, cpu_gemm="onednn", malloc="keep")
+            options = types.SimpleNamespace(device="cuda", math=math, form=form, dim=512, warmup=3, runs=15)
             try:
-                bench_torch.one_case(options, case)
+                step_torch.precise_products(math, "cuda")
+                row = step_torch.timed(case, options)
             except Exception as reason:
-                print(json.dumps({"impl": "torch-" + impl, "case": case, "dtype": math, "error": str(reason)[:300]}), flush=True)
+                row = {"case": case, "error": str(reason)[:300]}
+            print(json.dumps({**row, "form": form, "math": math}), flush=True)
             torch.cuda.empty_cache()
 
 
@@ -55,6 +53,6 @@ def solves(cases):
 
 if __name__ == "__main__":
     if sys.argv[1] == "step":
-        steps(sys.argv[2], sys.argv[3:])
+        steps(sys.argv[2:])
     else:
         solves(sys.argv[2:])
