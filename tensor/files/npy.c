@@ -139,8 +139,8 @@ mo_tensor *mo_npy_decode(mo_context *ctx, const char *label, const unsigned char
 
 bool mo_npy_check(mo_context *ctx, const char *label, const unsigned char *head, size_t head_bytes, size_t n) {
     mo_npy_header h;
-    return mo_npy_header_read(ctx, label, head, head_bytes, &h) &&
-           (h.kind == 'U' || h.kind == 'S' || find_element(ctx, label, &h)) && mo_npy_header_fits(ctx, label, &h, n);
+    return mo_npy_header_read(ctx, label, head, head_bytes, &h) && find_element(ctx, label, &h) &&
+           mo_npy_header_fits(ctx, label, &h, n);
 }
 
 mo_tensor *mo_npy_read(mo_context *ctx, const char *path) {

@@ -333,8 +333,10 @@ mo_arrays *mo_safetensors_decode(mo_context *ctx, const char *label, const unsig
 bool mo_safetensors_check(mo_context *ctx, const char *label, const unsigned char *head, size_t head_bytes, size_t n) {
     parts p = {.ctx = ctx, .label = label};
     bool fine = split(&p, head, n);
-    if (fine && 8 + p.header_bytes <= head_bytes) /* a longer header is checked with the whole file */
+    if (fine && 8 + p.header_bytes <= head_bytes)
         fine = parse_json(&p) && check_header(&p) && read_entries(&p);
+    else if (fine) /* the rest of a longer header is checked with the whole file */
+        fine = mo_file_check_text(ctx, label, head + 8, head_bytes - 8, n);
     release_parts(&p);
     return fine;
 }

@@ -182,6 +182,10 @@ TEST_OF(first_bytes_are_checked_before_the_rest_is_read, scratch *s) {
     }
     assert_null(mo_npz_read(s->ctx, s->path));
     assert_failed(s->ctx, MO_FORMAT, PARTS("expected a zip archive"));
+    scratch_write(s, "long", "\x00\x00\x00\x01\x00\x00\x00\x00{}", 10); /* a header of 16 MiB */
+    assert_int_equal(truncate(s->path, (off_t)1 << 40), 0);
+    assert_null(mo_safetensors_read(s->ctx, s->path));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("expected text, found a zero byte"));
     mo_file_bytes content;
     scratch_write(s, "text", "{}", 2);
     assert_int_equal(truncate(s->path, (off_t)1 << 40), 0);

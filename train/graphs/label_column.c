@@ -251,12 +251,21 @@ static bool read_label_table(label_texts *t) {
     return mo_ok(t->ctx);
 }
 
+static bool check_label_npy(
+    mo_context *ctx, const char *label, const unsigned char *head, size_t head_bytes, size_t n) {
+    mo_npy_header h;
+    if (!mo_npy_header_read(ctx, label, head, head_bytes, &h))
+        return false;
+    return h.kind == 'U' || h.kind == 'S' ? mo_npy_header_fits(ctx, label, &h, n)
+                                          : mo_npy_check(ctx, label, head, head_bytes, n);
+}
+
 /* Reads the array of a .npy file: texts into t, numbers into the column. */
 static bool read_label_npy(label_texts *t, mo_label_column *column) {
     char label[MO_LABEL];
     mo_file_bytes content;
     mo_npy_header h;
-    if (!mo_file_read_checked(t->ctx, mo_file_label("npy", t->path, label), t->path, mo_npy_check, &content))
+    if (!mo_file_read_checked(t->ctx, mo_file_label("npy", t->path, label), t->path, check_label_npy, &content))
         return false;
     t->of_array = mo_npy_header_read(t->ctx, label, content.data, content.n, &h) && (h.kind == 'U' || h.kind == 'S');
     if (t->of_array && h.ndim != 1 && (h.ndim != 2 || h.shape[1] != 1))
