@@ -144,6 +144,8 @@ typedef struct mo_arrays {
     mo_array *items;
     char *metadata; /* safetensors: the __metadata__ object as JSON text, or NULL */
     char *texts;    /* npz: the names of its text arrays, which have no tensor, each after a line feed; or NULL */
+    int64_t texts_bytes, texts_room;
+    int64_t file_bytes; /* npz: the size of the file; 0: the arrays were given */
 } mo_arrays;
 
 MO_API mo_arrays *mo_arrays_create(mo_context *ctx); /* an empty list; NULL on failure */

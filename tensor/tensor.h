@@ -77,7 +77,7 @@ typedef struct mo_context_options {
     mo_math math;
     int index;             /* MO_CUDA: number of the device among those that CUDA_VISIBLE_DEVICES leaves visible */
     int64_t device_memory; /* MO_CUDA: bytes of device memory that the context may hold; 0: no bound */
-    double max_expand;     /* compressed files may expand to 64 MiB plus this many times their size; 0: 32 times */
+    double max_expand;     /* files may expand to, or claim, 64 MiB plus this many times their size; 0: 32 times */
     /* For finding mistakes: every use of a freed tensor raises an error that names it, however long ago it was freed.
      * For this, the headers of all tensors (256 bytes each) and all tapes are kept until the context is released.
      * Results have the same bits as without debug mode. */

@@ -2,6 +2,7 @@
 #include "tools/digest.h"
 
 #include "tensor/inside.h"
+#include "tools/input.h"
 #include "tools/memory.h"
 
 #define XXH_INLINE_ALL
@@ -16,12 +17,12 @@
 
 /* Opens the file at path. If there is none and path is FILE:NAME, an array of a file, opens FILE. */
 static FILE *open_file(const char *path) {
-    FILE *file = fopen(path, "rb");
+    FILE *file = open_input(path);
     const char *colon = strrchr(path, ':');
     if (file || !colon)
         return file;
     char *whole = needed(strndup(path, (size_t)(colon - path)));
-    file = fopen(whole, "rb");
+    file = open_input(whole);
     free(whole);
     return file;
 }

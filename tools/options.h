@@ -120,7 +120,9 @@ void take_device(void *device, const char *text, const struct argp_state *state)
 #define EXPAND_OPTION                                                                                                  \
     {                                                                                                                  \
         OPTION_OTHER, "max-expand", "RATIO", 0,                                                                        \
-            "compressed files may unfold to 64 MiB and RATIO times their size (default: 32)", .take = take_expand      \
+            "compressed files may unfold to 64 MiB and RATIO times their size, and what a file claims without "        \
+            "listing it may take as much (default: 32)",                                                               \
+            .take = take_expand                                                                                        \
     }
 void take_expand(void *unused, const char *text, const struct argp_state *state);
 /* For commands that make features: m is the int64_t field of --memory, c the text field of --cache. */

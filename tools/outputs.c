@@ -66,6 +66,8 @@ static const char *find_output(output *o) {
     o->name = slash ? slash + 1 : o->path;
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - o->path) + 1 : 1, slash ? o->path : ".");
     o->exists = stat(o->path, &o->file) == 0;
+    if (!o->exists && errno == ENAMETOOLONG)
+        return "cannot write";
     if (stat(folder, &o->folder) != 0)
         return "cannot open its folder";
     errno = 0;
@@ -93,10 +95,11 @@ static bool is_read_in_folder(const char *name) {
     return false;
 }
 
-/* Whether path names the output itself, or a graph's folder that the output is a part of. */
+/* Whether path names the output itself, or a graph's folder that the output is a part of. "-" is standard input, which
+ * can be the output by "< file". */
 static bool is_at(const output *o, const char *path) {
     struct stat st;
-    if (!o->exists || stat(path, &st) != 0)
+    if (!o->exists || (strcmp(path, "-") ? stat(path, &st) : fstat(STDIN_FILENO, &st)) != 0)
         return false;
     return S_ISDIR(st.st_mode) ? is_same(&st, &o->folder) && is_read_in_folder(o->name) : is_same(&st, &o->file);
 }
@@ -141,7 +144,7 @@ static bool is_of_list(const output *o, mo_context *ctx, const char *word) {
 static _Noreturn void refuse_output(const output *o, const char *command, const char *word, mo_context *ctx) {
     mo_context_release(ctx);
     fprintf(stderr, "%s: %s: expected another file than %s, which would be lost, found '%s'\n", command, o->option,
-        word, o->word);
+        strcmp(word, "-") ? word : "standard input", o->word);
     exit(EXIT_USAGE);
 }
 

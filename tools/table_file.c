@@ -24,7 +24,9 @@ bool close_table(mo_context *ctx, table_file *t) {
 }
 
 void put_field(table_file *t, const char *text) {
-    if (!strpbrk(text, ",\t\"\n\r")) {
+    size_t n = strlen(text);
+    bool outer = n && (text[0] == ' ' || text[n - 1] == ' '); /* a reader drops the outer blanks of a bare field */
+    if (!outer && !strpbrk(text, ",\t\"\n\r")) {
         for (; *text; text++)
             putc(t->terminal ? printable(*text) : *text, t->out);
         return;

@@ -21,7 +21,8 @@ void open_table(table_file *t, const char *path);
  * was lost. */
 bool close_table(mo_context *ctx, table_file *t);
 
-/* Writes a field; a field with a comma, tab, quote or line end is quoted, its quotes doubled (RFC 4180). */
+/* Writes a field; a field with a comma, tab, quote, line end or outer blank is quoted, its quotes doubled (RFC 4180).
+ */
 void put_field(table_file *t, const char *text);
 /* Writes an example's name, or its number, as a field. */
 void put_example(table_file *t, const mo_graph *graph, int64_t i);

@@ -167,6 +167,10 @@ typedef struct mo_paired {
 MO_API mo_code mo_compare_models(const mo_pool *pool, mo_model *const models[2], const mo_plan_options *plan,
     uint64_t first, int64_t episodes, mo_paired figures[MO_TASKS]);
 
+/* As mo_few_shot_open, with weights that are read already, so that the caller knows which they are although the file
+ * may change; NULL: reads those of the options. */
+MO_API mo_few_shot *mo_few_shot_open_as(
+    mo_graph *graph, mo_task task, const mo_few_shot_options *options, const mo_weights *weights);
 /* The embeddings of all N examples of a few-shot object in the plane of their first two principal components: xy
  * [N, 2], row-major. Needs no fit. Returns the status. */
 MO_API mo_code mo_few_shot_plane(mo_few_shot *f, double *xy);
@@ -202,10 +206,10 @@ MO_API void mo_link_support_release(mo_link_support *s);
 /* A readout of links, fitted once. Its support is held out of the graph from which the support's rows are computed;
  * scored pairs get their rows from the whole graph. All rows are standardised by the support's moments. */
 typedef struct mo_link_scorer mo_link_scorer;
-/* support: pairs with their `linked` as in the graph; NULL: drawn from the graph, as by mo_few_shot_links. Returns NULL
- * on failure. */
+/* weights: as for mo_few_shot_open_as. support: pairs with their `linked` as in the graph; NULL: drawn from the graph,
+ * as by mo_few_shot_links. Returns NULL on failure. */
 MO_API mo_link_scorer *mo_link_scorer_open(
-    mo_graph *graph, const mo_few_shot_options *options, const mo_link_support *support);
+    mo_graph *graph, const mo_few_shot_options *options, const mo_weights *weights, const mo_link_support *support);
 MO_API void mo_link_scorer_release(mo_link_scorer *s);
 /* The support that the scorer was fitted on, borrowed. */
 MO_API const mo_link_support *mo_link_scorer_support(const mo_link_scorer *s);

@@ -58,7 +58,29 @@ static bool read_all(mo_context *ctx, const char *label, int fd, mo_file_bytes *
     return true;
 }
 
+/* Whether the first bytes of an open file of n bytes pass the check. */
+static bool passes(mo_context *ctx, const char *label, int fd, size_t n, mo_file_check check) {
+    size_t wanted = n < MO_FILE_HEAD ? n : MO_FILE_HEAD;
+    unsigned char *head = mo_host_alloc(ctx, wanted);
+    ssize_t got = head ? mo_read_at(fd, head, wanted, 0) : 0;
+    if (got < 0)
+        mo_fail(ctx, MO_IO, "%s: cannot read: %s", label, strerror(errno));
+    bool fine = head && got >= 0 && ((size_t)got < wanted || check(ctx, label, head, wanted, n));
+    mo_host_free(ctx, head, wanted);
+    return fine; /* read_all reports a file that has become shorter */
+}
+
+bool mo_file_check_text(mo_context *ctx, const char *label, const unsigned char *head, size_t head_bytes, size_t n) {
+    (void)n;
+    return !memchr(head, 0, head_bytes) || mo_fail(ctx, MO_FORMAT, "%s: expected text, found a zero byte", label);
+}
+
 bool mo_file_read(mo_context *ctx, const char *label, const char *path, mo_file_bytes *content) {
+    return mo_file_read_checked(ctx, label, path, NULL, content);
+}
+
+bool mo_file_read_checked(
+    mo_context *ctx, const char *label, const char *path, mo_file_check check, mo_file_bytes *content) {
     *content = (mo_file_bytes){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* O_NONBLOCK: do not wait for a pipe's writer */
     if (fd < 0) {
@@ -72,7 +94,8 @@ bool mo_file_read(mo_context *ctx, const char *label, const char *path, mo_file_
         mo_fail(ctx, MO_IO, "%s: expected a file, found %s", label, file_type(st.st_mode));
     else if (st.st_size == 0)
         mo_fail(ctx, MO_FORMAT, "%s: the file is empty", label);
-    else if ((content->data = mo_host_alloc(ctx, (size_t)st.st_size)))
+    else if ((!check || passes(ctx, label, fd, (size_t)st.st_size, check)) &&
+             (content->data = mo_host_alloc(ctx, (size_t)st.st_size)))
         content->n = (size_t)st.st_size;
     bool ok = content->data && read_all(ctx, label, fd, content);
     close(fd);
@@ -134,6 +157,8 @@ typedef struct place {
     char temporary[64]; /* "" while the new file has no name */
     bool exists;        /* there is a file to replace, whose mode is `mode` */
     mode_t mode;
+    uid_t user;
+    gid_t group;
 } place;
 
 /* Splits a path and opens its folder. Returns false on failure. */
@@ -160,7 +185,9 @@ static bool open_place(mo_context *ctx, const char *label, const char *path, pla
         return false;
     }
     strcpy(at->name, name);
-    at->mode = at->exists ? st.st_mode & 07777 : 0;
+    at->mode = at->exists ? st.st_mode & 0777 : 0; /* set-user-ID was given to the old content */
+    at->user = at->exists ? st.st_uid : 0;
+    at->group = at->exists ? st.st_gid : 0;
     return true;
 }
 
@@ -201,7 +228,12 @@ static int create_temporary(mo_context *ctx, const char *label, place *at) {
         mo_fail(ctx, MO_IO, "%s: cannot create a temporary file in its folder: %s", label, strerror(errno));
         return -1;
     }
-    if (!at->exists || fchmod(fd, at->mode) == 0) /* so that a private file stays private */
+    if (!at->exists)
+        return fd;
+    /* Who may not give files away owns the new one, as after cp; the group is tried alone then. */
+    if (fchown(fd, at->user, at->group) < 0)
+        (void)!fchown(fd, (uid_t)-1, at->group);
+    if (fchmod(fd, at->mode) == 0) /* so that a private file stays private */
         return fd;
     mo_fail(ctx, MO_IO, "%s: cannot keep its mode %04o: %s", label, (unsigned)at->mode, strerror(errno));
     close(fd);
@@ -319,6 +351,14 @@ mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, si
 int64_t mo_expansion_limit(const mo_context *ctx, int64_t file_bytes) {
     double beyond = ctx->max_expand * (double)file_bytes;
     return beyond < MOST ? ALWAYS + (int64_t)beyond : INT64_MAX;
+}
+
+bool mo_claim_fits(mo_context *ctx, const char *label, const char *what, int64_t n, int64_t each, int64_t bytes) {
+    int64_t most = mo_expansion_limit(ctx, bytes) / each;
+    return n <= most ||
+           mo_fail(ctx, MO_FORMAT,
+               "%s: expected at most %" PRId64 " %s, as %" PRId64 " bytes can claim, found %" PRId64 "%s", label, most,
+               what, bytes, n, bytes > 0 ? ": a larger --max-expand (max_expand of the context) lets it" : "");
 }
 
 void mo_expansion_fail(mo_context *ctx, const char *label, int64_t file_bytes) {

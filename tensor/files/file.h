@@ -18,6 +18,16 @@ typedef struct mo_file_bytes {
 
 /* Reads a regular file whole. Returns false on failure; label starts the message. */
 bool mo_file_read(mo_context *ctx, const char *label, const char *path, mo_file_bytes *content);
+/* Returns whether a file of n bytes can be what the reader expects, by its first bytes, head; raises if not. head has
+ * all n bytes, or MO_FILE_HEAD of them. */
+enum { MO_FILE_HEAD = 1 << 16 };
+typedef bool (*mo_file_check)(
+    mo_context *ctx, const char *label, const unsigned char *head, size_t head_bytes, size_t n);
+/* As mo_file_read, but asks `check` before there is memory for the whole file. */
+bool mo_file_read_checked(
+    mo_context *ctx, const char *label, const char *path, mo_file_check check, mo_file_bytes *content);
+/* A mo_file_check for text: refuses a zero byte. */
+bool mo_file_check_text(mo_context *ctx, const char *label, const unsigned char *head, size_t head_bytes, size_t n);
 void mo_file_bytes_free(mo_context *ctx, mo_file_bytes *content);
 /* Reads n bytes from `offset` on. Returns the number of bytes read, less than n at the end of the file, or -1 with
  * errno. Needs no context, so any thread may call it. */
@@ -48,6 +58,10 @@ const void *mo_plugin_open(
 int64_t mo_expansion_limit(const mo_context *ctx, int64_t file_bytes);
 /* Raises MO_FORMAT; the message names the limit and says how to raise it. label starts the message. */
 void mo_expansion_fail(mo_context *ctx, const char *label, int64_t file_bytes);
+/* Whether `bytes` bytes of a file can claim n things that they do not list (rows without columns, columns without
+ * entries), each of which takes `each` bytes of memory: all of them may take the memory to which a compressed file of
+ * that size may expand. Raises MO_FORMAT if not; label starts the message, `what` names the things. */
+bool mo_claim_fits(mo_context *ctx, const char *label, const char *what, int64_t n, int64_t each, int64_t bytes);
 
 /* Writes "kind: path" to label, which has MO_LABEL bytes. Returns label. */
 const char *mo_file_label(const char *kind, const char *path, char *label);

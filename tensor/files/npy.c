@@ -137,11 +137,17 @@ mo_tensor *mo_npy_decode(mo_context *ctx, const char *label, const unsigned char
     return mo_tensor_create_from(ctx, e->dtype, h.ndim, h.shape, bytes + h.data);
 }
 
+bool mo_npy_check(mo_context *ctx, const char *label, const unsigned char *head, size_t head_bytes, size_t n) {
+    mo_npy_header h;
+    return mo_npy_header_read(ctx, label, head, head_bytes, &h) && find_element(ctx, label, &h) &&
+           mo_npy_header_fits(ctx, label, &h, n);
+}
+
 mo_tensor *mo_npy_read(mo_context *ctx, const char *path) {
     char label[MO_LABEL];
     mo_file_bytes content;
     if (!mo_given(ctx, "npy_read", "path", path) ||
-        !mo_file_read(ctx, mo_file_label("npy", path, label), path, &content))
+        !mo_file_read_checked(ctx, mo_file_label("npy", path, label), path, mo_npy_check, &content))
         return mo_null_tensor(ctx);
     mo_tensor *T = mo_npy_decode(ctx, label, content.data, content.n);
     mo_file_bytes_free(ctx, &content);

@@ -233,6 +233,12 @@ bool mo_npy_header_fits(mo_context *ctx, const char *label, mo_npy_header *h, si
         mo_fail(ctx, MO_FORMAT,
             "%s: expected a shape that the data holds, found %s of '%s', which overflows, and %zu bytes", label,
             shape_text, h->descr, found);
+    else if (h->numel > 0 && h->item == 0)
+        mo_fail(
+            ctx, MO_FORMAT, "%s: expected elements of 1 byte or more, found %s of '%s'", label, shape_text, h->descr);
+    else if (h->numel == 0 &&
+             !mo_claim_fits(ctx, label, "bytes in the other axes of an empty array", room, 1, (int64_t)n))
+        return false;
     else if ((uint64_t)h->numel * (uint64_t)h->item != found)
         mo_fail(ctx, MO_FORMAT, "%s: expected %" PRId64 " bytes of data for shape %s of '%s', found %zu", label,
             h->numel * h->item, shape_text, h->descr, found);

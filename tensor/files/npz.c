@@ -173,13 +173,12 @@ static void take_member(mo_arrays *arrays, member *m, const mo_npy_header *h) {
 
 /* Adds the name of a text member to arrays->texts, so that the caller can refuse it by name. */
 static void note_text(mo_arrays *arrays, const member *m) {
-    char *texts = NULL;
-    if (asprintf(&texts, "%s\n%s", arrays->texts ? arrays->texts : "", m->name) < 0) {
-        mo_fail(arrays->ctx, MO_MEMORY, "%s: out of memory", m->label);
+    int64_t n = (int64_t)strlen(m->name), at = arrays->texts_bytes;
+    if (!mo_host_array_grow(arrays->ctx, &arrays->texts, &arrays->texts_room, at + n + 2, 1))
         return;
-    }
-    free(arrays->texts);
-    arrays->texts = texts;
+    arrays->texts[at] = '\n';
+    memcpy(arrays->texts + at + 1, m->name, (size_t)n + 1);
+    arrays->texts_bytes += n + 1;
 }
 
 /* Reads every member of an archive of n bytes. m: workspace, with m->zip set. */
@@ -229,20 +228,25 @@ static zip_t *open_archive(mo_context *ctx, const char *label, const unsigned ch
     return zip;
 }
 
+bool mo_npz_check(mo_context *ctx, const char *label, const unsigned char *head, size_t head_bytes, size_t n) {
+    char found[16];
+    return (n >= SMALLEST_ZIP && memcmp(head, "PK", 2) == 0) ||
+           mo_fail(ctx, MO_FORMAT,
+               "%s: expected a zip archive, which begins with PK and has %d bytes or more; found %zu bytes that begin "
+               "with '%s'",
+               label, SMALLEST_ZIP, n,
+               mo_quote((const char *)head, head_bytes < 4 ? head_bytes : 4, found, sizeof found));
+}
+
 mo_arrays *mo_npz_decode(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
-    if (n < SMALLEST_ZIP || memcmp(bytes, "PK", 2) != 0) {
-        char found[16];
-        mo_fail(ctx, MO_FORMAT,
-            "%s: expected a zip archive, which begins with PK and has %d bytes or more; found %zu bytes that begin "
-            "with '%s'",
-            label, SMALLEST_ZIP, n, mo_quote((const char *)bytes, n < 4 ? n : 4, found, sizeof found));
+    if (!mo_npz_check(ctx, label, bytes, n, n))
         return NULL;
-    }
     zip_t *zip = open_archive(ctx, label, bytes, n);
     mo_arrays *arrays = zip ? mo_arrays_create(ctx) : NULL;
     member *m = arrays ? mo_host_alloc(ctx, sizeof *m) : NULL;
     if (m) {
         m->zip = zip;
+        arrays->file_bytes = (int64_t)n;
         read_members(arrays, label, m, n);
     }
     mo_host_free(ctx, m, sizeof *m);
@@ -258,7 +262,7 @@ mo_arrays *mo_npz_read(mo_context *ctx, const char *path) {
     char label[MO_LABEL];
     mo_file_bytes content;
     if (!mo_given(ctx, "npz_read", "path", path) ||
-        !mo_file_read(ctx, mo_file_label("npz", path, label), path, &content))
+        !mo_file_read_checked(ctx, mo_file_label("npz", path, label), path, mo_npz_check, &content))
         return NULL;
     mo_arrays *arrays = mo_npz_decode(ctx, label, content.data, content.n);
     mo_file_bytes_free(ctx, &content);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 locale_t mo_locale_enter_c(void) {
     return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
@@ -30,6 +31,13 @@ int mo_format(char *buffer, size_t bytes, const char *format, ...) {
 }
 
 double mo_read_number(const char *text, char **end) {
+    const char *digits = text + strspn(text, " \t\n\v\f\r");
+    digits += *digits == '+' || *digits == '-';
+    if (digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X')) {
+        if (end)
+            *end = (char *)(uintptr_t)(digits + 1);
+        return 0;
+    }
     locale_t before = mo_locale_enter_c();
     double value = strtod_l(text, end, uselocale((locale_t)0));
     mo_locale_leave_c(before);

@@ -23,7 +23,7 @@ void mo_locale_leave_c(locale_t before);
 /* As snprintf and vsnprintf; to be used for every format with %e, %f or %g. */
 int mo_format(char *buffer, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int mo_format_list(char *buffer, size_t bytes, const char *format, va_list list) __attribute__((format(printf, 3, 0)));
-/* As strtod. */
+/* As strtod, but decimal: of "0x10" only the 0 is read, as in a table such a word is a name or a mistake. */
 double mo_read_number(const char *text, char **end);
 
 /* json_loadb and json_dumps. To be used for all JSON, because jansson ends the process (by an assert) at a number with

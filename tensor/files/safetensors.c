@@ -161,11 +161,12 @@ static int read_integers(const json_t *json, int64_t *values, size_t most) {
     return (int)n;
 }
 
-/* The bytes of a tensor; -1 on overflow, also of the strides of an empty shape. */
-static int64_t shape_bytes(const entry *e) {
-    int64_t bytes = (int64_t)mo_dtype_size(e->dtype), room = 8;
+/* The bytes of a tensor, and in `room` those of its axes that are not empty; -1 on overflow of either. */
+static int64_t shape_bytes(const entry *e, int64_t *room) {
+    int64_t bytes = (int64_t)mo_dtype_size(e->dtype);
+    *room = 8;
     for (int a = 0; a < e->ndim; a++) {
-        if (__builtin_mul_overflow(room, e->shape[a] ? e->shape[a] : 1, &room))
+        if (__builtin_mul_overflow(*room, e->shape[a] ? e->shape[a] : 1, room))
             return -1;
         bytes *= e->shape[a];
     }
@@ -200,7 +201,7 @@ static bool read_entry(parts *p, const char *name, const json_t *json, entry *e)
         return false;
     e->begin = offsets[0];
     e->end = offsets[1];
-    int64_t bytes = shape_bytes(e);
+    int64_t room, bytes = shape_bytes(e, &room), whole = (int64_t)(8 + p->header_bytes + p->data_bytes);
     mo_format_shape(e->ndim, e->shape, text, sizeof text);
     if (bytes < 0)
         mo_fail(p->ctx, MO_FORMAT, "%s: expected a shape that the data holds, found %s, which overflows, and %zu bytes",
@@ -209,6 +210,8 @@ static bool read_entry(parts *p, const char *name, const json_t *json, entry *e)
         mo_fail(p->ctx, MO_FORMAT,
             "%s: expected %" PRId64 " bytes for shape %s of %s, found data_offsets %" PRId64 " to %" PRId64, label,
             bytes, text, dtype, e->begin, e->end);
+    else if (bytes == 0)
+        mo_claim_fits(p->ctx, label, "bytes in the other axes of an empty array", room, 1, whole);
     return mo_ok(p->ctx);
 }
 
@@ -313,21 +316,36 @@ static mo_arrays *take_entries(const parts *p) {
     return NULL;
 }
 
+static void release_parts(parts *p) {
+    mo_host_free(p->ctx, p->entries, p->root ? json_object_size(p->root) * sizeof *p->entries : 0);
+    json_decref(p->root);
+}
+
 mo_arrays *mo_safetensors_decode(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
     parts p = {.ctx = ctx, .label = label};
     mo_arrays *arrays = NULL;
     if (split(&p, bytes, n) && parse_json(&p) && check_header(&p) && read_entries(&p) && check_data(&p))
         arrays = take_entries(&p);
-    mo_host_free(ctx, p.entries, p.root ? json_object_size(p.root) * sizeof *p.entries : 0);
-    json_decref(p.root);
+    release_parts(&p);
     return arrays;
+}
+
+bool mo_safetensors_check(mo_context *ctx, const char *label, const unsigned char *head, size_t head_bytes, size_t n) {
+    parts p = {.ctx = ctx, .label = label};
+    bool fine = split(&p, head, n);
+    if (fine && 8 + p.header_bytes <= head_bytes)
+        fine = parse_json(&p) && check_header(&p) && read_entries(&p);
+    else if (fine) /* the rest of a longer header is checked with the whole file */
+        fine = mo_file_check_text(ctx, label, head + 8, head_bytes - 8, n);
+    release_parts(&p);
+    return fine;
 }
 
 mo_arrays *mo_safetensors_read(mo_context *ctx, const char *path) {
     char label[MO_LABEL];
     mo_file_bytes content;
     if (!mo_given(ctx, "safetensors_read", "path", path) ||
-        !mo_file_read(ctx, mo_file_label("safetensors", path, label), path, &content))
+        !mo_file_read_checked(ctx, mo_file_label("safetensors", path, label), path, mo_safetensors_check, &content))
         return NULL;
     mo_arrays *arrays = mo_safetensors_decode(ctx, label, content.data, content.n);
     mo_file_bytes_free(ctx, &content);

@@ -550,6 +550,16 @@ def test_suggestions_are_unlabelled_and_fit_no_labels(cora, fitted, seeds):
         bare.predict([0])
 
 
+def test_a_fit_reads_the_weights_that_were_loaded(square, tmp_path):
+    folder = pathlib.Path(__file__).resolve().parents[2] / "train/data"
+    file = tmp_path / "w.safetensors"
+    file.write_bytes((folder / "best.safetensors").read_bytes())
+    model = mochi.load(file)
+    expected = model.few_shot(square, {0: "a", 1: "b"}).logits()
+    file.write_bytes((folder / "free.safetensors").read_bytes())
+    assert np.array_equal(model.few_shot(square, {0: "a", 1: "b"}).logits(), expected)
+
+
 def test_a_readout_is_kept_scored_and_a_table(tmp_path):
     pandas = pytest.importorskip("pandas")
     networkx = pytest.importorskip("networkx")

@@ -52,6 +52,23 @@ TEST_OF(replace_keeps_the_mode_of_the_old_file, scratch *s) {
     scratch_files(s, true);
 }
 
+/* The new content is the caller's, not the owner's who gave the old one these rights. */
+TEST_OF(replace_drops_set_user_id_and_keeps_the_owner, scratch *s) {
+    struct stat st;
+    const char *path = scratch_write(s, "program", "x", 1);
+    bool root = geteuid() == 0;
+    assert_int_equal(root ? chown(path, 65534, 65533) : 0, 0);
+    assert_int_equal(chmod(path, 06755), 0);
+    assert_int_equal(mo_file_replace(s->ctx, path, "y", 1), MO_OK);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0755);
+    if (root) {
+        assert_int_equal(st.st_uid, 65534);
+        assert_int_equal(st.st_gid, 65533);
+    }
+    scratch_files(s, true);
+}
+
 /* Anyone who can write to the folder can put a link to another user's file there. */
 TEST_OF(replace_takes_the_place_of_a_symbolic_link, scratch *s) {
     char link[600], target[600];
@@ -142,6 +159,38 @@ TEST_OF(a_file_is_read_whole, scratch *s) {
     assert_int_equal(content.n, 3);
     assert_memory_equal(content.data, "a\0b", 3);
     mo_file_bytes_free(s->ctx, &content);
+    scratch_files(s, true);
+}
+
+/* A file of 1 TiB without content: to read it whole would run out of memory. */
+TEST_OF(first_bytes_are_checked_before_the_rest_is_read, scratch *s) {
+    static const struct {
+        const char *head, *message;
+    } cases[] = {{"", "expected"},
+        {"\x93NUMPY\x01\x00\x3b\x00{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }",
+            "expected 24 bytes of data for shape [3, 2]"},
+        {"\x08\x00\x00\x00\x00\x00\x00\x00{}      ", "expected 0 bytes of data, found 1099511627760"}};
+    static const size_t bytes[] = {0, 10 + 59, 16};
+    for (int i = 0; i < 3; i++) {
+        const char *path = scratch_write(s, i == 1 ? "a.npy" : "a", cases[i].head, bytes[i]);
+        assert_int_equal(truncate(path, (off_t)1 << 40), 0);
+        if (i != 2)
+            assert_true(mo_is_null(mo_npy_read(s->ctx, path)));
+        else
+            assert_null(mo_safetensors_read(s->ctx, path));
+        assert_failed(s->ctx, MO_FORMAT, PARTS(cases[i].message));
+    }
+    assert_null(mo_npz_read(s->ctx, s->path));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("expected a zip archive"));
+    scratch_write(s, "long", "\x00\x00\x00\x01\x00\x00\x00\x00{}", 10); /* a header of 16 MiB */
+    assert_int_equal(truncate(s->path, (off_t)1 << 40), 0);
+    assert_null(mo_safetensors_read(s->ctx, s->path));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("expected text, found a zero byte"));
+    mo_file_bytes content;
+    scratch_write(s, "text", "{}", 2);
+    assert_int_equal(truncate(s->path, (off_t)1 << 40), 0);
+    assert_false(mo_file_read_checked(s->ctx, "label", s->path, mo_file_check_text, &content));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("label: expected text, found a zero byte"));
     scratch_files(s, true);
 }
 

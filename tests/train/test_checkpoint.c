@@ -143,6 +143,35 @@ static const char *write_weights(scratch *s, mo_model *model, const char *metada
     return s->path;
 }
 
+TEST_OF(weights_that_are_not_finite_are_refused, scratch *s) {
+    mo_mochi_options o = mo_mochi_defaults();
+    o.encoder.dim = 8;
+    o.encoder.hops = 2;
+    HELD(mo_model) *model = mo_mochi_create(s->ctx, MO_F32, &o, 1);
+    mo_tensor *P = mo_model_parameter(model, 0);
+    ((float *)mo_tensor_view(P).data)[3] = NAN;
+    const char *path = write_weights(s, model, NULL);
+    assert_null(mo_weights_read(s->ctx, path));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("w.safetensors: tensor '", mo_tensor_name(P), "finite", "as element 3"));
+}
+
+/* The sizes of the released program's weights are those of the tensors in the file. */
+TEST_OF(released_weights_have_bounded_sizes, scratch *s) {
+    static const char *const expected[2] = {"at most 64 hops, found encoder.input_proj.65.weight",
+        "encoder.input_proj.0.weight with 1 to 65536 rows, found [70000, 0]"};
+    for (int wide = 0; wide < 2; wide++) {
+        HELD(mo_arrays) *arrays = mo_arrays_create(s->ctx);
+        for (int hop = 0; hop < (wide ? 1 : 100); hop++) {
+            char name[64];
+            snprintf(name, sizeof name, "encoder.input_proj.%d.weight", hop);
+            mo_arrays_take(arrays, name, mo_tensor_create(s->ctx, MO_F32, 2, (int64_t[]){wide ? 70000 : 8, 0}));
+        }
+        assert_int_equal(mo_safetensors_write(arrays, NULL, scratch_path(s, "wide.safetensors")), MO_OK);
+        assert_null(mo_weights_read(s->ctx, s->path));
+        assert_failed(s->ctx, MO_FORMAT, PARTS(expected[wide]));
+    }
+}
+
 TEST_OF(weights_without_metadata_are_the_released_program, scratch *s) {
     for (int layers = 2; layers <= 3; layers++) {
         mo_mochi_options o = mo_mochi_defaults();

@@ -32,7 +32,8 @@ static bool reads_checkpoint(subject *s) {
 static bool reads_readout(subject *s) {
     mo_labels known = {0};
     mo_few_shot_options o = {.weights = s->weights};
-    bool read = load_readout(s->path, s->graph, &o, &known);
+    HELD(mo_weights) *w = mo_weights_read(s->ctx, s->weights);
+    bool read = load_readout(s->path, s->graph, &o, w, &known);
     mo_labels_release(&known);
     return read;
 }
@@ -101,7 +102,8 @@ static void write_readout(subject *of, const char *folder) {
     of->graph = graph;
     assert_true(mo_labels_of(of->ctx, (int64_t[]){0, 1, -1, 1, 0, -1}, NULL, 6, &known));
     snprintf(of->path, sizeof of->path, "%s/readout.safetensors", folder);
-    assert_true(save_readout(of->path, graph, &o, &known));
+    HELD(mo_weights) *w = mo_weights_read(of->ctx, of->weights);
+    assert_true(save_readout(of->path, graph, &o, w, &known));
     mo_labels_release(&known);
 }
 
@@ -111,6 +113,35 @@ static void damage_readout(scratch *s, const char *weights) {
     expect_no_silent_damage(&of, reads_readout);
     assert_int_equal(unlink(of.path), 0);
     mo_graph_release((mo_graph *)(uintptr_t)of.graph);
+}
+
+/* Writes the readout again, with right digests and id and label of these lengths. */
+static void set_lengths(subject *of, const int64_t n[2]) {
+    static const int64_t zeros[1000];
+    HELD(mo_arrays) *read = mo_safetensors_read(of->ctx, of->path), *other = mo_arrays_create(of->ctx);
+    json_t *metadata = json_loads(read->metadata, 0, NULL);
+    json_object_del(metadata, "xxh3_header");
+    json_object_del(metadata, "xxh3_tensors");
+    HELD_MEMORY char *text = json_dumps(metadata, JSON_COMPACT);
+    for (int i = 0; i < 2; i++)
+        mo_arrays_take(other, i ? "label" : "id", mo_tensor_create_from(of->ctx, MO_I64, 1, &n[i], zeros));
+    assert_int_equal(mo_safetensors_write(other, text, of->path), MO_OK);
+    json_decref(metadata);
+}
+
+/* An empty first array leaves no length unset. */
+TEST_OF(arrays_of_a_readout_have_one_length, scratch *s) {
+    static const int64_t cases[][2] = {{0, 1000}, {0, 0}, {1, 0}, {1000, 1}, {1, 1000}};
+    subject of = {.ctx = s->ctx, .weights = "best"};
+    write_readout(&of, s->folder);
+    assert_true(reads_readout(&of));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        set_lengths(&of, cases[i]);
+        assert_false(reads_readout(&of));
+        assert_failed(s->ctx, MO_FORMAT, PARTS("readout.safetensors: expected the array ", "n 1 or more"));
+    }
+    mo_graph_release((mo_graph *)(uintptr_t)of.graph);
+    assert_int_equal(unlink(of.path), 0);
 }
 
 /* Files of a finished run of the invariant encoder, which are small. */

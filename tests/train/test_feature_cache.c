@@ -3,9 +3,12 @@
  * share a folder are in tests/cli/cache.cases, test_saves.c and test_damage.c. */
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"
+#include "tests/small_stack.h"
 #include "train/features/feature_memory.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { WIDE_HOPS = 7, PAGE = 4096 };
 
@@ -107,6 +110,21 @@ TEST_OF(a_stack_on_disk_equals_the_one_in_memory, scratch *s) {
 /* In a folder that several users share, another user can put a link where an entry or a stack will be, as names follow
  * from graph and options. The link is replaced; a stack, which is written in place under the name .partial, is refused
  * if that is a link. */
+/* A pipe without a writer blocks whoever opens it to read. */
+TEST_OF(a_pipe_in_the_cache_is_not_waited_for, scratch *s) {
+    static const char key[] = "format 1 graph 0123 dim 3";
+    const char *folder = scratch_folder(s, "piped");
+    char path[1024];
+    double sum = open_small_stack(s->ctx, folder, key, 2);
+    assert_true(sum != 0);
+    assert_int_equal(folder_files(folder, ".npy", path), 1);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(60);
+    assert_true(open_small_stack(s->ctx, folder, key, 2) == sum);
+    alarm(0);
+}
+
 TEST_OF(a_link_in_the_cache_is_not_written_through, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, larger, 5, 11);
     char path[1024], partial[1100];

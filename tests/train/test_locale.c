@@ -62,6 +62,8 @@ TEST(numbers_have_a_point) {
         assert_string_equal(text, "0.5 and -1000000.00");
         assert_true(mo_read_number("0.25x", &end) == 0.25);
         assert_string_equal(end, "x");
+        assert_true(mo_read_number("0x10", &end) == 0); /* decimal numbers alone */
+        assert_string_equal(end, "x10");
         json_t *value = mo_json_decode("[0.5, 1e-3]", 11, 0, NULL);
         assert_true(json_real_value(json_array_get(value, 0)) == 0.5);
         HELD_MEMORY char *encoded = mo_json_encode(value, JSON_COMPACT);

@@ -3,7 +3,9 @@
 #include "tests/training_run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -110,6 +112,25 @@ TEST_OF(so_is_a_run_that_has_just_begun, scratch *s) {
     assert_int_equal(mo_trainer_resume(first.trainer), MO_OK);
     mo_trainer_resume(second.trainer);
     assert_failed(second.ctx, MO_STATE, PARTS("continues this run"));
+}
+
+/* The lock is taken before any other file is written. */
+TEST_OF(of_two_fresh_starts_one_writes, scratch *s) {
+    run_options o = usual_run;
+    char folder[600];
+    snprintf(folder, sizeof folder, "%s", scratch_folder(s, "run"));
+    assert_int_equal(mkdir(folder, 0700), 0);
+    HELD(training_run) run = run_open(&o, folder);
+    int log = open(scratch_path(s, "run/log.jsonl"), O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(flock(log, LOCK_EX), 0);
+    mo_trainer_step(run.trainer, NULL);
+    assert_failed(run.ctx, MO_STATE, PARTS("another process begins or continues this run"));
+    assert_int_equal(access(scratch_path(s, "run/run.json"), F_OK), -1);
+    assert_int_equal(access(scratch_path(s, "run/checkpoint.safetensors"), F_OK), -1);
+    close(log);
+    HELD(training_run) next = run_open(&o, folder); /* a log without lines is no run */
+    mo_trainer_step(next.trainer, NULL);
+    assert_run_ok(&next);
 }
 
 static void note_line(const char *line, void *state) {

@@ -8,6 +8,7 @@
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 enum { SHA256_TEXT = 2 * SHA256_DIGEST_SIZE + 1 };
@@ -17,6 +18,9 @@ enum { SHA256_TEXT = 2 * SHA256_DIGEST_SIZE + 1 };
 static bool hash_file(mo_context *ctx, const char *found, bool packed, char digits[SHA256_TEXT]) {
     struct sha256_ctx hash;
     uint8_t digest[SHA256_DIGEST_SIZE], buffer[1 << 16];
+    struct stat st;
+    if (stat(found, &st) == 0 && !S_ISREG(st.st_mode)) /* a pipe without a writer would be waited for */
+        return mo_fail(ctx, MO_IO, "%s: expected a file, found something else", found);
     sha256_init(&hash);
     errno = 0;
     gzFile text = packed ? gzopen(found, "rb") : NULL;

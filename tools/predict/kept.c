@@ -72,6 +72,22 @@ const mo_head *kept_head(const kept_fit *f) {
     return head;
 }
 
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Raises if two of n names are equal. */
+static void require_different(const kept_fit *f, char *const *name, size_t n) {
+    char **sorted = needed(malloc(n * sizeof *sorted + 1));
+    memcpy(sorted, name, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_text);
+    for (size_t i = 1; i < n && mo_ok(f->ctx); i++)
+        if (!strcmp(sorted[i - 1], sorted[i]))
+            mo_fail(
+                f->ctx, MO_FORMAT, "%s: expected classes of different names, found '%.40s' twice", f->path, sorted[i]);
+    free(sorted);
+}
+
 char **kept_names(const kept_fit *f, int64_t *classes) {
     const char *text = kept_text(f, "classes");
     json_t *names = text ? json_loads(text, 0, NULL) : NULL;
@@ -83,11 +99,9 @@ char **kept_names(const kept_fit *f, int64_t *classes) {
         name[(*classes)++] = given ? needed(strdup(given)) : NULL;
         if (!given && mo_ok(f->ctx))
             mo_fail(f->ctx, MO_FORMAT, "%s: class %zu has no name", f->path, c);
-        for (size_t b = 0; given && b < c && mo_ok(f->ctx); b++)
-            if (!strcmp(name[b], given))
-                mo_fail(
-                    f->ctx, MO_FORMAT, "%s: expected classes of different names, found '%.40s' twice", f->path, given);
     }
+    if (mo_ok(f->ctx))
+        require_different(f, name, n);
     if (mo_ok(f->ctx) && n < 2)
         mo_fail(f->ctx, MO_FORMAT, "%s: expected the names of 2 or more classes, found %zu", f->path, n);
     json_decref(names);
@@ -96,8 +110,10 @@ char **kept_names(const kept_fit *f, int64_t *classes) {
 
 int64_t *kept_numbers(const kept_fit *f, const char *name, int64_t *n) {
     mo_tensor *T = mo_arrays_find(f->arrays, name);
-    if (mo_ok(f->ctx) && (!T || mo_tensor_dtype(T) != MO_I64 || mo_ndim(T) != 1 || (*n && mo_numel(T) != *n)))
-        mo_fail(f->ctx, MO_FORMAT, "%s: expected the array %s, int64 [n]", f->path, name);
+    if (mo_ok(f->ctx) && (!T || mo_tensor_dtype(T) != MO_I64 || mo_ndim(T) != 1 || mo_numel(T) < 1 ||
+                             (*n != ANY_LENGTH && mo_numel(T) != *n)))
+        mo_fail(f->ctx, MO_FORMAT, "%s: expected the array %s, int64 [n], n 1 or more and as of its other arrays",
+            f->path, name);
     if (!mo_ok(f->ctx))
         return NULL;
     *n = mo_numel(T);

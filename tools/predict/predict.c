@@ -14,7 +14,8 @@
 
 typedef struct predict_options {
     const char *data, *labels, *pairs, *out, *save, *readout, *cache;
-    int task; /* -1: node or graph classification, by the data */
+    int task;     /* -1: node or graph classification, by the data */
+    int64_t demo; /* labels of each class to take from the data; 0: none */
     double least;
     mo_few_shot_options few_shot;
     names experts;
@@ -22,6 +23,10 @@ typedef struct predict_options {
     bool probabilities, pca, quiet;
     given_options given;
 } predict_options;
+
+/* With more classes than this, and fewer labels of a class on average, the labels are taken for ids: memory and time
+ * grow with the classes, and such predictions say nothing. */
+enum { MOST_RARE_CLASSES = 256, LEAST_MEAN = 3 };
 
 #define AT(field) offsetof(predict_options, field)
 #define OF_CLASSES .not_with = "pairs", .why = "links, of --pairs, have no such thing"
@@ -39,6 +44,10 @@ static const option table[] = {
         "several files, separated by commas; or .npy, for each example a whole number, negative if unknown, or a "
         "text, empty if unknown; for links, CSV or TSV with columns from, to, linked (yes, no) and, optionally, fit "
         "(how many times the fit counts the link; default 1)"},
+    {OPTION_INT64, "demo-labels", "N", AT(demo),
+        "instead of --labels, to try the command: the data's own labels of the first N nodes, or graphs of a set, of "
+        "each class",
+        1, INT32_MAX, .not_with = "labels", .why = "those are the labels, and none are taken from the data"},
     {OPTION_TEXT, "pairs", "FILE", AT(pairs),
         "with --task lp: the pairs of nodes to score, CSV or TSV; the readout is fitted to --labels, or to links of "
         "the graph itself"},
@@ -84,6 +93,7 @@ static const char about[] =
     "Predicts the labels of a graph's nodes, or of the graphs of a set, from a few known ones. Prints on standard "
     "error how accurate the predictions should be, found by leaving known labels out in turn. With --task lp, scores "
     "pairs of nodes without a link.\vExamples:\n"
+    "  mochi predict --data cora --demo-labels 4 --out predictions.csv\n"
     "  mochi predict --data cora --labels seeds.csv --out predictions.csv\n"
     "  mochi predict --data cora --task lp --pairs pairs.csv --out links.csv\n"
     "  mochi predict --data mutag --labels y.npy --head logistic --probabilities";
@@ -98,12 +108,15 @@ static void check_options(void *options, const struct argp_state *state) {
         refuse_command_line(state, EXIT_USAGE, "--task lp needs --pairs FILE");
     else if (links && o->task != MO_TASK_LP)
         refuse_command_line(state, EXIT_USAGE, "--pairs needs --task lp");
-    else if (!links && !o->labels == !o->readout)
+    else if (!links && !o->labels && !o->readout && !o->demo)
+        refuse_command_line(state, EXIT_USAGE, "expected one of --labels FILE, --readout FILE and --demo-labels N");
+    else if (!links && o->labels && o->readout)
         refuse_command_line(state, EXIT_USAGE, "expected one of --labels FILE and --readout FILE");
     else if (links && npy)
         refuse_command_line(
             state, EXIT_USAGE, "--out: expected a file .csv, .tsv or .jsonl of links, found '%s'", o->out);
-    refuse_given(&o->given, "labels transductive expert", o->readout, "a saved readout has its own");
+    refuse_given(&o->given, "demo-labels", links, "links are fitted to those of the graph itself");
+    refuse_given(&o->given, "labels demo-labels transductive expert", o->readout, "a saved readout has its own");
     refuse_given(&o->given, "save", o->experts.count > 0, "a readout is saved without rows of --expert");
     refuse_given(&o->given, "pca", npy, "an array of classes has no places");
     refuse_math_on_cpu(&o->given, &o->device);
@@ -122,15 +135,13 @@ static int64_t list_unknown(const mo_labels *known, int64_t examples, int64_t *i
     return n;
 }
 
-/* Prints on standard error if the weights were trained on the graph, or may have been. */
-static void say_seen(const mo_graph *graph, const char *file) {
-    mo_weights *weights = mo_weights_read(graph->ctx, file);
+/* Prints on standard error if the weights of that name were trained on the graph, or may have been. */
+static void say_seen(const mo_graph *graph, const mo_weights *weights, const char *file) {
     mo_seen seen = mo_weights_seen(weights, graph);
-    if (weights && seen == MO_SEEN)
+    if (seen == MO_SEEN)
         fprintf(stderr, "the weights %s were trained on this graph\n", file);
-    else if (weights && seen == MO_SEEN_UNKNOWN)
+    else if (seen == MO_SEEN_UNKNOWN)
         fprintf(stderr, "whether the weights %s were trained on this graph is unknown\n", file);
-    mo_weights_release(weights);
 }
 
 /* Reads the arrays of --expert; each expert has the name of its file. Owned. */
@@ -144,7 +155,8 @@ static mo_expert *read_experts(mo_context *ctx, const predict_options *o) {
 }
 
 /* Fits the readout and writes the predictions. Returns whether everything was written. */
-static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const mo_labels *known) {
+static bool predict(
+    mo_context *ctx, predict_options *o, mo_graph *graph, const mo_weights *weights, const mo_labels *known) {
     bool set = graph->graphs > 1;
     int64_t examples = mo_graph_examples(graph);
     mo_task task = o->task < 0 ? set ? MO_TASK_GC : MO_TASK_NC : (mo_task)o->task;
@@ -153,7 +165,7 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
     mo_expert *experts = read_experts(ctx, o);
     o->few_shot.experts = experts;
     o->few_shot.n_experts = o->experts.count;
-    mo_few_shot *f = mo_few_shot_open(graph, task, &o->few_shot);
+    mo_few_shot *f = mo_few_shot_open_as(graph, task, &o->few_shot, weights);
     for (int i = 0; i < o->experts.count; i++)
         mo_tensor_release(experts[i].rows);
     free(experts);
@@ -179,9 +191,11 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
     mo_few_shot_cover cover = {0};
     fine = fine && (o->quiet || mo_few_shot_cover_of(f, id, n, &cover) == MO_OK);
     phase_end();
+    if (fine && !o->quiet && o->demo)
+        fprintf(stderr, "labels of %" PRId64 " %ss taken from the data, as a demonstration\n", known->n, p.what);
     if (fine && !o->quiet)
         print_summary(known, f, &cover, &p);
-    fine = fine && (!o->save || save_readout(o->save, graph, &o->few_shot, known));
+    fine = fine && (!o->save || save_readout(o->save, graph, &o->few_shot, weights, known));
     fine = fine && write_predictions(ctx, &p, o->out);
     mo_few_shot_release(f);
     free(plane);
@@ -201,23 +215,33 @@ int predict_command(int argc, char **argv) {
     mo_labels known = {0};
     phase_begin(o.quiet, "mochi predict: reading %.80s", o.data);
     mo_graph *graph = mo_graph_open(ctx, o.data);
+    const char *file = o.few_shot.weights ? o.few_shot.weights : "best";
+    mo_weights *weights =
+        graph ? mo_weights_read(ctx, file) : NULL; /* once: what is saved and printed is what is used */
     bool links = o.pairs;
     const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out};
-    bool written = graph && (links          ? predict_links(graph, &o.few_shot, &asked)
-                                : o.readout ? load_readout(o.readout, graph, &o.few_shot, &known)
-                                            : read_known(graph, o.labels, &known));
+    bool written = weights && (links          ? predict_links(graph, &o.few_shot, weights, &asked)
+                                  : o.readout ? load_readout(o.readout, graph, &o.few_shot, weights, &known)
+                                  : o.demo    ? take_demo_labels(graph, o.demo, &known)
+                                              : read_known(graph, o.labels, &known));
     if (written && known.classes == 1)
         written = mo_fail(ctx, MO_INVALID,
-            "%s: expected labels of two classes or more, found one, '%.40s' (%" PRId64 " label%s)", o.labels,
-            known.name[0], known.n, known.n == 1 ? "" : "s");
-    written = written && (links || predict(ctx, &o, graph, &known));
+            "%s: expected labels of two classes or more, found one, '%.40s' (%" PRId64 " label%s)",
+            o.labels ? o.labels : o.data, known.name[0], known.n, known.n == 1 ? "" : "s");
+    if (written && known.classes > MOST_RARE_CLASSES && known.n < LEAST_MEAN * known.classes)
+        written = mo_fail(ctx, MO_INVALID,
+            "%s: expected classes, found %" PRId64 " of them in %" PRId64
+            " labels, as a column of ids or names has: more than %d classes need %d labels each on average",
+            o.labels ? o.labels : o.data, known.classes, known.n, MOST_RARE_CLASSES, LEAST_MEAN);
+    written = written && (links || predict(ctx, &o, graph, weights, &known));
     phase_end();
     if (written && links && !o.quiet)
         print_left_out(graph); /* for nodes the summary prints it */
     if (written && !o.quiet)
-        say_seen(graph, o.few_shot.weights ? o.few_shot.weights : "best");
+        say_seen(graph, weights, file);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_labels_release(&known);
+    mo_weights_release(weights);
     mo_graph_release(graph);
     mo_context_release(ctx);
     free_names(&o.experts);

@@ -7,6 +7,9 @@
 /* Reads labels of a graph's examples: a table as for mo_labels_read, or .npy with one entry per example (a whole
  * number, negative: unknown; or a text, empty: unknown). Returns false on failure; the status names file and line. */
 bool read_known(const mo_graph *graph, const char *labels, mo_labels *known);
+/* Takes the data's own labels of the first n examples of each class, or of all if a class has fewer. Returns false on
+ * failure, also if the data have no labels. */
+bool take_demo_labels(const mo_graph *graph, int64_t n, mo_labels *known);
 
 /* With fewer labels per class than this, predictions print ROUGH_PROBABILITIES: the temperature that calibrates
  * probabilities then depends on a handful of left-out examples. */
@@ -43,6 +46,8 @@ typedef struct predictions {
 /* A class of the data as the user's labels have it: its name, or its number, written to `number`. */
 const char *class_text(const mo_graph *graph, truth_kind kind, int64_t c, char number[24]);
 truth_kind find_truth(const mo_graph *graph, const mo_labels *known);
+/* For each class of the data, the known class of the same text, or -1; owned. */
+int64_t *match_classes(const mo_graph *graph, truth_kind kind, const mo_labels *known);
 /* Returns an example's class by the data's own labels, borrowed; NULL if it has none or truth is TRUTH_NONE. */
 const char *true_class(const predictions *p, int64_t id, char number[24]);
 
@@ -59,7 +64,7 @@ typedef struct link_request {
 } link_request;
 /* Writes the pairs in the format of out's suffix (.csv, .tsv or .jsonl; NULL: CSV on standard output): from, to, score,
  * and whether they are linked. Linked pairs have no score. Returns false on failure. */
-bool predict_links(mo_graph *graph, mo_few_shot_options *o, const link_request *r);
+bool predict_links(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const link_request *r);
 /* Prints the number of labels, the expected accuracy and the number of predictions on standard error. */
 void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p);
 void print_number_of_predictions(const predictions *p);
@@ -77,15 +82,18 @@ example predicted_example(const predictions *p, int64_t i);
 extern const char *const transductive_names[4]; /* names of mo_transductive, in order */
 
 /* Writes labels and readout with the digests of weights and data. Returns false on failure. */
-bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_labels *known);
+bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *weights,
+    const mo_labels *known);
 /* Reads a saved fit and sets head and lambda of o from it. Raises if weights or data differ: every coordinate of a
  * graph's features depends on the whole graph, so a readout is valid for one graph only. */
-bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_labels *known);
+bool load_readout(
+    const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, mo_labels *known);
 
 /* As save_readout and load_readout, for a readout of links, whose labels are pairs of nodes. */
-bool save_link_readout(
-    const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_link_support *support);
-bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_link_support *support);
+bool save_link_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *weights,
+    const mo_link_support *support);
+bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
+    mo_link_support *support);
 
 /* ---- kept.c: the file of a saved fit, for any command: arrays, and texts as metadata ---- */
 
@@ -112,7 +120,8 @@ const mo_head *kept_head(const kept_fit *f);
 /* Returns the names of the classes, which are two or more and all different. Owned: free each of *classes names and the
  * list, even on failure. */
 char **kept_names(const kept_fit *f, int64_t *classes);
-/* Returns an int64 array [n] of the file, owned; if *n is 0, sets it to the length. NULL on failure. */
+/* Returns an int64 array [n] of the file, n 1 or more, owned; if *n is ANY_LENGTH, sets it. NULL on failure. */
+enum { ANY_LENGTH = -1 };
 int64_t *kept_numbers(const kept_fit *f, const char *name, int64_t *n);
 
 /* Writes a saved fit; takes over arrays and metadata. name [n] is stored as "classes". Returns false on failure. */

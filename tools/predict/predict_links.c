@@ -89,14 +89,14 @@ static bool predict_pairs(mo_link_scorer *scorer, const mo_graph *graph, const c
     return fine;
 }
 
-bool predict_links(mo_graph *graph, mo_few_shot_options *o, const link_request *r) {
+bool predict_links(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const link_request *r) {
     mo_link_support given = {0};
-    bool fine = r->readout  ? load_link_readout(r->readout, graph, o, &given)
+    bool fine = r->readout  ? load_link_readout(r->readout, graph, o, weights, &given)
                 : r->labels ? mo_link_support_read(graph, r->labels, true, &given)
                             : true;
     phase_begin(!o->notice, "mochi predict: features of %.80s", graph->name);
-    mo_link_scorer *scorer = fine ? mo_link_scorer_open(graph, o, given.n ? &given : NULL) : NULL;
-    fine = scorer && (!r->save || save_link_readout(r->save, graph, o, mo_link_scorer_support(scorer)));
+    mo_link_scorer *scorer = fine ? mo_link_scorer_open(graph, o, weights, given.n ? &given : NULL) : NULL;
+    fine = scorer && (!r->save || save_link_readout(r->save, graph, o, weights, mo_link_scorer_support(scorer)));
     phase_begin(!o->notice, "mochi predict: links of %.80s", graph->name);
     fine = fine && predict_pairs(scorer, graph, r->pairs, r->out);
     mo_link_scorer_release(scorer);

@@ -19,31 +19,30 @@ static void print_digest(uint64_t first, uint64_t second, char text[33]) {
     snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, first, second);
 }
 
-/* Writes the digests of the weights in o and of the graph. Returns false on failure. */
-static bool take_digests(const mo_graph *graph, const mo_few_shot_options *o, char weights[33], char data[33]) {
-    mo_weights *read = mo_weights_read(graph->ctx, o->weights ? o->weights : "best");
-    if (read)
-        print_digest(read->hash[0], read->hash[1], weights);
+/* Writes the digests of the weights and of the graph. */
+static void take_digests(const mo_graph *graph, const mo_weights *read, char weights[33], char data[33]) {
+    print_digest(read->hash[0], read->hash[1], weights);
     print_digest(graph->hash[1], graph->hash[0], data);
-    mo_weights_release(read);
-    return mo_ok(graph->ctx);
 }
 
 /* Returns the settings of a readout, for a new file. */
-static json_t *pack_readout(const char *kind, const mo_graph *graph, const mo_few_shot_options *o) {
-    char weights[33] = "", data[33], lambda[40];
-    take_digests(graph, o, weights, data);
+static json_t *pack_readout(
+    const char *kind, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *read) {
+    char weights[33], data[33], lambda[40];
+    take_digests(graph, read, weights, data);
     snprintf(lambda, sizeof lambda, "%.17g", o->lambda);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "format", kind, "weights", weights, "data", data, "head",
         o->head ? o->head->name : "", "lambda", lambda, "transductive", transductive_names[o->transductive]);
 }
 
 /* Raises if a saved fit belongs to other weights or other data. */
-static void check_belongs(const kept_fit *f, const mo_graph *graph, const mo_few_shot_options *o) {
-    char weights[33] = "", data[33];
+static void check_belongs(
+    const kept_fit *f, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *read) {
+    char weights[33], data[33];
     const char *of_weights = kept_text(f, "weights"), *of_data = kept_text(f, "data");
-    if (!of_weights || !of_data || !take_digests(graph, o, weights, data))
+    if (!of_weights || !of_data)
         return;
+    take_digests(graph, read, weights, data);
     if (strcmp(weights, of_weights) != 0)
         mo_fail(f->ctx, MO_INVALID,
             "%s: the readout is of other weights than %s (%s, found %s); name its own (--weights), or fit it anew "
@@ -57,11 +56,12 @@ static void check_belongs(const kept_fit *f, const mo_graph *graph, const mo_few
 }
 
 /* Opens a saved fit for these weights and data, and sets the readout in o. */
-static kept_fit open_readout(const char *path, const char *kind, const mo_graph *graph, mo_few_shot_options *o) {
+static kept_fit open_readout(
+    const char *path, const char *kind, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *read) {
     const char *what = kind == format ? "`mochi predict --save`" : "`mochi predict --save` of links";
     kept_fit f = open_kept(graph->ctx, path, kind, what);
     if (mo_ok(f.ctx))
-        check_belongs(&f, graph, o);
+        check_belongs(&f, graph, o, read);
     if (mo_ok(f.ctx)) {
         o->lambda = kept_real(&f, "lambda", false);
         o->transductive = (mo_transductive)kept_word(&f, "transductive", transductive_names, 4);
@@ -72,22 +72,25 @@ static kept_fit open_readout(const char *path, const char *kind, const mo_graph 
 
 /* ---- labels of examples ---- */
 
-bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_labels *known) {
+bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *weights,
+    const mo_labels *known) {
     mo_context *ctx = graph->ctx;
     mo_arrays *arrays = mo_arrays_create(ctx);
     mo_arrays_take(arrays, "id", mo_tensor_create_from(ctx, MO_I64, 1, &known->n, known->id));
     mo_arrays_take(arrays, "label", mo_tensor_create_from(ctx, MO_I64, 1, &known->n, known->label));
-    return write_kept(ctx, path, arrays, pack_readout(format, graph, o), known->name, known->classes);
+    return write_kept(ctx, path, arrays, pack_readout(format, graph, o, weights), known->name, known->classes);
 }
 
-bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_labels *known) {
-    kept_fit f = open_readout(path, format, graph, o);
-    *known = (mo_labels){0};
+bool load_readout(
+    const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, mo_labels *known) {
+    kept_fit f = open_readout(path, format, graph, o, weights);
+    *known = (mo_labels){.n = ANY_LENGTH};
     if (mo_ok(f.ctx))
         known->name = kept_names(&f, &known->classes);
     known->id = kept_numbers(&f, "id", &known->n);
     known->label = kept_numbers(&f, "label", &known->n);
-    for (int64_t i = 0; mo_ok(f.ctx) && i < known->n; i++)
+    known->n = mo_ok(f.ctx) ? known->n : 0;
+    for (int64_t i = 0; i < known->n; i++)
         if (known->label[i] < 0 || known->label[i] >= known->classes || (i && known->id[i] <= known->id[i - 1]))
             mo_fail(f.ctx, MO_FORMAT,
                 "%s: label %" PRId64 " is not one of its classes, or its examples are not in rising order", path, i);
@@ -99,23 +102,25 @@ bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *
 
 static const char *const column_name[] = {"from", "to", "linked", "fit"};
 
-bool save_link_readout(
-    const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_link_support *support) {
+bool save_link_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *weights,
+    const mo_link_support *support) {
     mo_context *ctx = graph->ctx;
     const int64_t *const column[] = {support->u, support->v, support->linked, support->fit};
     mo_arrays *arrays = mo_arrays_create(ctx);
     for (int i = 0; i < 4; i++)
         mo_arrays_take(arrays, column_name[i], mo_tensor_create_from(ctx, MO_I64, 1, &support->n, column[i]));
-    return write_kept(ctx, path, arrays, pack_readout(link_format, graph, o), (char *[]){"no", "yes"}, 2);
+    return write_kept(ctx, path, arrays, pack_readout(link_format, graph, o, weights), (char *[]){"no", "yes"}, 2);
 }
 
-bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_link_support *support) {
-    kept_fit f = open_readout(path, link_format, graph, o);
-    *support = (mo_link_support){0};
+bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
+    mo_link_support *support) {
+    kept_fit f = open_readout(path, link_format, graph, o, weights);
+    *support = (mo_link_support){.n = ANY_LENGTH};
     int64_t **const column[] = {&support->u, &support->v, &support->linked, &support->fit};
     for (int i = 0; i < 4; i++)
         *column[i] = kept_numbers(&f, column_name[i], &support->n);
-    for (int64_t i = 0; mo_ok(f.ctx) && i < support->n; i++)
+    support->n = mo_ok(f.ctx) ? support->n : 0;
+    for (int64_t i = 0; i < support->n; i++)
         if (support->u[i] < 0 || support->u[i] >= graph->nodes || support->v[i] < 0 || support->v[i] >= graph->nodes ||
             support->fit[i] < 0 || support->fit[i] > 1 << 20)
             mo_fail(f.ctx, MO_FORMAT, "%s: pair %" PRId64 " is not one of nodes of %s", path, i, graph->name);

@@ -61,20 +61,15 @@ static void print_single(const mo_labels *known, const int64_t *count) {
 /* Names the data's own classes that have no label among the known ones. */
 static void print_never_predicted(const predictions *p) {
     const mo_graph *graph = p->graph;
-    int64_t members = 0;
+    int64_t members = 0, *match = p->truth != TRUTH_NONE ? match_classes(graph, p->truth, p->known) : NULL;
     names missing = {0};
-    for (int64_t c = 0; p->truth != TRUTH_NONE && c < graph->classes; c++) {
-        char number[24];
-        const char *name = class_text(graph, p->truth, c, number);
-        bool labelled = false;
-        for (int64_t k = 0; k < p->known->classes && !labelled; k++)
-            labelled = !strcmp(p->known->name[k], name);
-        if (labelled)
-            continue;
-        append_name(&missing, name);
-        for (int64_t i = 0; i < graph->n_labels; i++)
-            members += graph->label[i] == c;
-    }
+    char number[24];
+    for (int64_t c = 0; match && c < graph->classes; c++)
+        if (match[c] < 0)
+            append_name(&missing, class_text(graph, p->truth, c, number));
+    for (int64_t i = 0; match && i < graph->n_labels; i++)
+        members += graph->label[i] >= 0 && match[graph->label[i]] < 0;
+    free(match);
     if (missing.count) {
         print_classes(&missing);
         fprintf(stderr, " no label: %s never predicted (%" PRId64 " %s%s of the data)\n",

@@ -1,13 +1,36 @@
 /* tools/predict/predict_truth.c - reads the labels that a user gives; finds the data's own labels, to check
  * predictions. */
+#include "tools/memory.h"
 #include "tools/predict/predict.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool read_known(const mo_graph *graph, const char *labels, mo_labels *known) {
     return (mo_path_ends_with(labels, ".npy") ? mo_labels_read_column : mo_labels_read)(graph, labels, known);
+}
+
+bool take_demo_labels(const mo_graph *graph, int64_t n, mo_labels *known) {
+    int64_t *count = needed(calloc((size_t)graph->classes + 1, sizeof *count));
+    double *mask = needed(calloc((size_t)graph->n_labels + 1, sizeof *mask));
+    for (int64_t i = 0; i < graph->n_labels; i++)
+        mask[i] = graph->label[i] >= 0 && count[graph->label[i]]++ < n;
+    bool fine = mo_labels_of(graph->ctx, graph->label ? graph->label : count, mask, graph->n_labels, known);
+    if (fine && known->n == 0)
+        fine = mo_fail(graph->ctx, MO_INVALID,
+            "%s: expected data with labels to take for --demo-labels, found none: give some by --labels FILE",
+            graph->name);
+    for (int64_t c = 0, k = 0; fine && c < graph->classes; c++)
+        if (count[c]) { /* mo_labels_of has named the class by its number */
+            char number[24];
+            free(known->name[k]);
+            known->name[k++] = needed(strdup(mo_graph_class_name(graph, c, number)));
+        }
+    free(mask);
+    free(count);
+    return fine;
 }
 
 const char *class_text(const mo_graph *graph, truth_kind kind, int64_t c, char number[24]) {
@@ -17,13 +40,42 @@ const char *class_text(const mo_graph *graph, truth_kind kind, int64_t c, char n
     return number;
 }
 
+typedef struct known_class {
+    const char *name;
+    int64_t k;
+} known_class;
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const known_class *)a)->name, ((const known_class *)b)->name);
+}
+
+int64_t *match_classes(const mo_graph *graph, truth_kind kind, const mo_labels *known) {
+    int64_t *match = needed(calloc((size_t)graph->classes + 1, sizeof *match));
+    known_class *sorted = needed(calloc((size_t)known->classes + 1, sizeof *sorted));
+    for (int64_t k = 0; k < known->classes; k++)
+        sorted[k] = (known_class){known->name[k], k};
+    qsort(sorted, (size_t)known->classes, sizeof *sorted, by_name);
+    for (int64_t c = 0; c < graph->classes; c++) {
+        char number[24];
+        const known_class wanted = {class_text(graph, kind, c, number), 0};
+        const known_class *found = bsearch(&wanted, sorted, (size_t)known->classes, sizeof *sorted, by_name);
+        match[c] = found ? found->k : -1;
+    }
+    free(sorted);
+    return match;
+}
+
 truth_kind find_truth(const mo_graph *graph, const mo_labels *known) {
-    char number[24];
     for (truth_kind kind = TRUTH_NAMES; graph->n_labels > 0 && kind <= TRUTH_NUMBERS; kind++) {
-        int64_t found = 0;
-        for (int64_t k = 0; k < known->classes && found == k; k++)
-            for (int64_t c = 0; c < graph->classes && found == k; c++)
-                found += !strcmp(class_text(graph, kind, c, number), known->name[k]);
+        int64_t *match = match_classes(graph, kind, known), found = 0;
+        bool *seen = needed(calloc((size_t)known->classes + 1, sizeof *seen));
+        for (int64_t c = 0; c < graph->classes; c++)
+            if (match[c] >= 0 && !seen[match[c]]) {
+                seen[match[c]] = true;
+                found++;
+            }
+        free(seen);
+        free(match);
         if (found == known->classes)
             return kind;
     }

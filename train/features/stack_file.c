@@ -114,7 +114,7 @@ static void close_fd(mo_stack_file *s) {
 static int open_uninterrupted(const char *path, int flags) {
     int fd;
     do
-        fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC);
+        fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* does not wait for a pipe's writer */
     while (fd < 0 && errno == EINTR);
     return fd;
 }
@@ -126,7 +126,8 @@ static bool open_whole(mo_stack_file *s) {
     s->fd = open_uninterrupted(s->path, O_RDONLY);
     if (s->fd < 0)
         return false;
-    if (fstat(s->fd, &st) == 0 && st.st_size == PAGE + row_bytes(s) && read_exactly(s, found, PAGE, 0)) {
+    if (fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == PAGE + row_bytes(s) &&
+        read_exactly(s, found, PAGE, 0)) {
         read_quality(s, found);
         s->whole = find_page(s, page) && memcmp(found, page, PAGE) == 0;
     }
@@ -162,7 +163,7 @@ static bool reserve(const mo_stack_file *s) {
     while (!reason && (reason = posix_fallocate(s->fd, 0, bytes)) == EINTR)
         reason = 0;
     if (reason)
-        mo_fail(s->cache.ctx, MO_IO, "hop stack '%s': cannot reserve %.1f GB: %s", s->partial, 1e-9 * (double)bytes,
+        mo_fail(s->cache.ctx, MO_IO, "hop stack '%s': cannot reserve %" PRId64 " bytes: %s", s->partial, bytes,
             strerror(reason));
     return !reason;
 }

@@ -99,12 +99,13 @@ static const mo_head *few_shot_head(const mo_weights *w, const mo_head *head) {
     return own ? NULL : head ? head : strcmp(w->kind, "mochi") == 0 ? w->mochi.head : w->readout.head;
 }
 
-mo_code mo_few_shot_candidate(
-    mo_context *ctx, const mo_few_shot_options *o, mo_candidate *candidate, mo_feature_options *features) {
+mo_code mo_few_shot_candidate(mo_context *ctx, const mo_few_shot_options *o, const mo_weights *read,
+    mo_candidate *candidate, mo_feature_options *features) {
     if (o->rows)
         mo_fail(ctx, MO_UNSUPPORTED, "few-shot: links are scored by a model of pairs, expected weights, found rows");
-    mo_weights *weights = mo_ok(ctx) ? mo_weights_read(ctx, o->weights ? o->weights : "best") : NULL;
-    if (weights && accepts_lambda(ctx, o->lambda, few_shot_head(weights, o->head))) {
+    mo_weights *own = mo_ok(ctx) && !read ? mo_weights_read(ctx, o->weights ? o->weights : "best") : NULL;
+    const mo_weights *weights = read ? read : own;
+    if (mo_ok(ctx) && weights && accepts_lambda(ctx, o->lambda, few_shot_head(weights, o->head))) {
         mo_model_choice choice = {.head = o->head, .lambda = o->lambda};
         mo_transductive on = o->transductive == MO_TRANSDUCTIVE_ON ? MO_TRANSDUCTIVE_ON : MO_TRANSDUCTIVE_OFF;
         *candidate =
@@ -115,7 +116,7 @@ mo_code mo_few_shot_candidate(
         features->notice = o->notice;
         features->notice_state = o->notice_state;
     }
-    mo_weights_release(weights);
+    mo_weights_release(own);
     return mo_code_of(ctx);
 }
 
@@ -151,20 +152,20 @@ static double bytes_beside(
 
 /* Returns whether a transductive readout can be chosen: the model has one, the examples are few enough and their rows
  * fit in half of the memory. */
-static bool may_choose(const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
-    double room = o->memory > 0 ? (double)o->memory : mo_free_memory("");
+static bool may_choose(mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
+    double room = f->memory = o->memory > 0 ? (double)o->memory : mo_free_memory("");
     return f->candidate.model->readout && mo_graph_examples(f->source.graph) <= MOST_CHOSEN &&
            bytes_beside(f, o, features, true) <= room / 2; /* the other half is for the features */
 }
 
 /* Makes the model and the features and, if rows are nodes, embeds all examples. */
-static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
+static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o, const mo_weights *read) {
     mo_feature_options features;
     if (o->rows) {
         take_rows(f, o);
         return;
     }
-    if (mo_few_shot_candidate(f->ctx, o, &f->candidate, &features) != MO_OK)
+    if (mo_few_shot_candidate(f->ctx, o, read, &f->candidate, &features) != MO_OK)
         return;
     if (features.form == MO_FEATURES_OF_EXAMPLES)
         f->max_rows = MO_EXAMPLE_ROWS;
@@ -193,7 +194,8 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
         f->rows = mo_embed_all(f->candidate.model, &f->source, f->max_rows);
 }
 
-static mo_few_shot *open_few_shot(mo_context *ctx, mo_graph *graph, mo_task task, mo_few_shot_options o) {
+static mo_few_shot *open_few_shot(
+    mo_context *ctx, mo_graph *graph, mo_task task, mo_few_shot_options o, const mo_weights *read) {
     if (!ctx || !mo_ok(ctx) || !few_shot_check(ctx, graph, task))
         return NULL;
     mo_few_shot *f = mo_host_array(ctx, 1, sizeof *f);
@@ -202,7 +204,7 @@ static mo_few_shot *open_few_shot(mo_context *ctx, mo_graph *graph, mo_task task
     *f = (mo_few_shot){.ctx = ctx, .temperature = 1, .max_rows = 32768};
     f->source = (mo_source){.graph = graph, .task = task, .owns_features = true};
     f->t = mo_tape_create(f->ctx, MO_EVAL);
-    few_shot_prepare(f, &o);
+    few_shot_prepare(f, &o, read);
     if (mo_ok(f->ctx))
         return f;
     mo_few_shot_release(f);
@@ -210,10 +212,15 @@ static mo_few_shot *open_few_shot(mo_context *ctx, mo_graph *graph, mo_task task
 }
 
 mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options) {
+    return mo_few_shot_open_as(graph, task, options, NULL);
+}
+
+mo_few_shot *mo_few_shot_open_as(
+    mo_graph *graph, mo_task task, const mo_few_shot_options *options, const mo_weights *weights) {
     mo_few_shot_options o = options ? *options : (mo_few_shot_options){0};
     mo_context *ctx = graph ? graph->ctx : o.rows ? mo_tensor_context(o.rows) : NULL;
     mo_try(ctx); /* on_error must not be called for cache errors, which are cleared */
-    mo_few_shot *f = open_few_shot(ctx, graph, task, o);
+    mo_few_shot *f = open_few_shot(ctx, graph, task, o, weights);
     mo_tried(ctx);
     return f;
 }
@@ -323,6 +330,7 @@ mo_tensor *mo_few_shot_chosen(
         .candidate = *candidate,
         .all = *all,
         .chooses = true,
+        .memory = INFINITY,
         .t = t,
         .max_rows = MO_EXAMPLE_ROWS};
     mo_context *ctx = f.ctx;

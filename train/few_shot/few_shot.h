@@ -14,6 +14,7 @@ struct mo_few_shot {
     mo_tensor *rows;        /* embeddings of all examples [N, d]; NULL: the model embeds rows of examples itself */
     mo_population all;      /* for a transductive readout; else null */
     bool chooses;           /* each fit decides whether to set candidate.transductive */
+    double memory;          /* bytes that a chosen readout may take */
     mo_tape *t;             /* MO_EVAL */
     int64_t max_rows;
     int64_t n;      /* labelled examples, in rising order of their classes and, within a class, as they were given */
@@ -26,10 +27,10 @@ struct mo_few_shot {
     mo_few_shot_estimate estimate;
 };
 
-/* few_shot.c: the model that the options ask for, owned by the candidate, and the options of the rows that it reads.
- * Returns the status. */
-mo_code mo_few_shot_candidate(
-    mo_context *ctx, const mo_few_shot_options *options, mo_candidate *candidate, mo_feature_options *features);
+/* few_shot.c: the model of the weights that are read already, or (NULL) that the options name, owned by the candidate,
+ * and the options of the rows that it reads. Returns the status. */
+mo_code mo_few_shot_candidate(mo_context *ctx, const mo_few_shot_options *options, const mo_weights *read,
+    mo_candidate *candidate, mo_feature_options *features);
 
 /* few_shot.c: returns whether n ids are examples; raises at the first that is not. */
 bool mo_few_shot_are_examples(mo_few_shot *f, const int64_t *id, int64_t n);

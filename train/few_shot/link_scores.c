@@ -12,6 +12,7 @@
  * on its number of rows, so that scores of smaller parts may differ in their last digits.
  *
  * The pairs of the fit come from a table, or are drawn from the graph itself. */
+#include "tensor/files/file.h"
 #include "tensor/hidden.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/plan_members.h"
@@ -437,7 +438,10 @@ static bool list_fit(mo_link_scorer *s) {
     const mo_link_support *p = &s->support;
     int64_t n = 0;
     for (int64_t i = 0; i < p->n; i++)
-        n += p->fit[i];
+        if (__builtin_add_overflow(n, p->fit[i], &n))
+            n = INT64_MAX;
+    if (!mo_claim_fits(s->ctx, s->graph->name, "fits of pairs", n, sizeof *s->fit, p->n * 4 * (int64_t)sizeof *s->fit))
+        return false;
     s->fit = mo_host_array(s->ctx, n, sizeof *s->fit);
     for (int64_t i = 0; s->fit && i < p->n; i++)
         for (int64_t k = 0; k < p->fit[i]; k++)
@@ -445,10 +449,11 @@ static bool list_fit(mo_link_scorer *s) {
     return s->fit;
 }
 
-static void link_scorer_fill(mo_link_scorer *s, const mo_few_shot_options *options, const mo_link_support *support) {
+static void link_scorer_fill(
+    mo_link_scorer *s, const mo_few_shot_options *options, const mo_weights *weights, const mo_link_support *support) {
     mo_feature_options o;
     s->t = mo_tape_create(s->ctx, MO_EVAL);
-    if (mo_few_shot_candidate(s->ctx, options, &s->candidate, &o) != MO_OK)
+    if (mo_few_shot_candidate(s->ctx, options, weights, &s->candidate, &o) != MO_OK)
         return;
     double bytes = (double)s->graph->nodes * PAIR_MATRICES * o.dim * sizeof(float);
     if (s->memory > 0 && bytes > (double)s->memory)
@@ -465,7 +470,7 @@ static void link_scorer_fill(mo_link_scorer *s, const mo_few_shot_options *optio
 }
 
 mo_link_scorer *mo_link_scorer_open(
-    mo_graph *graph, const mo_few_shot_options *options, const mo_link_support *support) {
+    mo_graph *graph, const mo_few_shot_options *options, const mo_weights *weights, const mo_link_support *support) {
     if (!graph)
         return NULL;
     mo_context *ctx = graph->ctx;
@@ -477,7 +482,7 @@ mo_link_scorer *mo_link_scorer_open(
     if (!s)
         return NULL;
     *s = (mo_link_scorer){.ctx = ctx, .graph = graph, .memory = options ? options->memory : 0};
-    link_scorer_fill(s, options ? options : &none, support);
+    link_scorer_fill(s, options ? options : &none, weights, support);
     if (mo_ok(ctx))
         return s;
     mo_link_scorer_release(s);
@@ -523,7 +528,7 @@ mo_code mo_few_shot_links(
     if (!mo_given(ctx, "links", "u", u) || !mo_given(ctx, "links", "v", v) || !mo_given(ctx, "links", "score", score) ||
         !link_scorer_check(ctx, graph, u, v, n))
         return mo_code_of(ctx);
-    mo_link_scorer *s = mo_link_scorer_open(graph, options, NULL);
+    mo_link_scorer *s = mo_link_scorer_open(graph, options, NULL, NULL);
     mo_link_scorer_score(s, u, v, n, score);
     mo_link_scorer_release(s);
     return mo_code_of(ctx);

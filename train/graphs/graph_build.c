@@ -4,8 +4,6 @@
  * sort each row of the upper triangle; one sweep drops repetitions, another mirrors the triangle. */
 #include "train/graphs/graph_build.h"
 
-#include "tensor/files/file.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,14 +121,6 @@ static bool set_weights(mo_graph *graph, const mo_edges *edges) {
         graph->weight = NULL;
     }
     return true;
-}
-
-/* Bytes of a node in five int64 arrays: feature offsets, bucket ends of both sorts, row starts, next free places. */
-enum { BYTES_A_NODE = 5 * sizeof(int64_t) };
-
-int64_t mo_graph_claimable(const mo_context *ctx, int64_t file_bytes) {
-    int64_t most = mo_expansion_limit(ctx, file_bytes) / BYTES_A_NODE;
-    return most < MO_GRAPH_LARGEST ? most : MO_GRAPH_LARGEST - 1;
 }
 
 bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges) {

@@ -39,10 +39,10 @@ void mo_edges_release(mo_edges *edges);
 
 /* An empty graph without nodes; the caller releases it with mo_graph_release. NULL on failure. */
 mo_graph *mo_graph_new(mo_context *ctx, const char *name, const char *source);
-/* The largest number of nodes, below MO_GRAPH_LARGEST, that a file of `file_bytes` bytes can declare without listing
- * them: a graph with this number of nodes takes at most the memory to which a compressed file of `file_bytes` bytes
- * can expand (tensor/files/file.h). */
-int64_t mo_graph_claimable(const mo_context *ctx, int64_t file_bytes);
+/* Bytes that a node and a column of the features take at least: what mo_claim_fits (tensor/files/file.h) is asked for
+ * nodes and columns that a file claims without listing them. A node is in five int64 arrays: feature offsets, bucket
+ * ends of both sorts, row starts, next free places. A column is a row of 64 float64 in the SVD of the features. */
+enum { MO_BYTES_A_NODE = 5 * sizeof(int64_t), MO_BYTES_A_COLUMN = 64 * sizeof(double) };
 /* Sets the graph's nodes and its undirected adjacency without loops and duplicates, in O(nodes + edges); counts dropped
  * loops and directed edges listed more than once. The weight of an edge is the largest that is listed for it, in either
  * direction. Takes over the edges. */

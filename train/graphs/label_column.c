@@ -144,13 +144,44 @@ static bool is_whole(double value) {
     return fabs(value) <= 0x1p53 && value == floor(value);
 }
 
-bool mo_label_column_of_texts(mo_context *ctx, const mo_words *words, mo_label_column *column) {
+bool mo_is_real_text(const char *text) {
+    double value;
+    return is_number(text, &value) && !is_whole(value);
+}
+
+static int word_by_value(const void *a, const void *b) {
+    double x, y;
+    is_number(((const mo_word *)a)->text, &x);
+    is_number(((const mo_word *)b)->text, &y);
+    return (x > y) - (x < y);
+}
+
+/* Raises if two texts, sorted, are one number: 1 and 01 may be two classes or one, and only the user knows. */
+static bool refuse_spellings(mo_context *ctx, const mo_word *sorted, int64_t n, const char *path) {
+    mo_word *word = mo_host_array(ctx, n, sizeof *word);
+    int64_t distinct = 0;
+    for (int64_t i = 0; word && i < n; i++)
+        if (*sorted[i].text && (distinct == 0 || strcmp(sorted[i].text, word[distinct - 1].text) != 0))
+            word[distinct++] = sorted[i];
+    if (word)
+        qsort(word, (size_t)distinct, sizeof *word, word_by_value);
+    for (int64_t i = 1; i < distinct && mo_ok(ctx); i++)
+        if (word_by_value(&word[i - 1], &word[i]) == 0)
+            mo_fail(ctx, MO_FORMAT, "%s: expected one spelling of each class, found '%.40s' and '%.40s'", path,
+                word[i - 1].text, word[i].text);
+    free(word);
+    return mo_ok(ctx);
+}
+
+bool mo_label_column_of_texts(mo_context *ctx, const char *path, const mo_words *words, mo_label_column *column) {
     mo_word *sorted = mo_words_sort(ctx, words);
     double value;
     bool numbers = true;
     *column = (mo_label_column){.n = words->n, .value = mo_host_array(ctx, words->n, sizeof *column->value)};
     for (int64_t i = 0; sorted && i < words->n; i++)
         numbers &= !*sorted[i].text || (is_number(sorted[i].text, &value) && is_whole(value));
+    if (numbers && sorted)
+        refuse_spellings(ctx, sorted, words->n, path);
     column->name = numbers ? NULL : mo_host_array(ctx, words->n, sizeof *column->name);
     for (int64_t i = 0; mo_ok(ctx) && i < words->n; i++) {
         bool first = i == 0 || strcmp(sorted[i].text, sorted[i - 1].text) != 0;
@@ -171,9 +202,8 @@ bool mo_label_column_of_texts(mo_context *ctx, const mo_words *words, mo_label_c
 static bool refuse_real_numbers(const label_texts *t) {
     for (int64_t i = 0; i < t->words.n; i++) {
         const char *text = mo_words_get(&t->words, i);
-        double value;
         char shown[80];
-        if (is_number(text, &value) && !is_whole(value))
+        if (mo_is_real_text(text))
             return mo_fail(t->ctx, MO_INVALID,
                 "%s%s%" PRId64 ": expected a class, as real numbers are no classes, found '%s'", t->path,
                 t->of_array ? ": row " : ":", t->line[i], mo_quote(text, strlen(text), shown, sizeof shown));
@@ -221,12 +251,21 @@ static bool read_label_table(label_texts *t) {
     return mo_ok(t->ctx);
 }
 
+static bool check_label_npy(
+    mo_context *ctx, const char *label, const unsigned char *head, size_t head_bytes, size_t n) {
+    mo_npy_header h;
+    if (!mo_npy_header_read(ctx, label, head, head_bytes, &h))
+        return false;
+    return h.kind == 'U' || h.kind == 'S' ? mo_npy_header_fits(ctx, label, &h, n)
+                                          : mo_npy_check(ctx, label, head, head_bytes, n);
+}
+
 /* Reads the array of a .npy file: texts into t, numbers into the column. */
 static bool read_label_npy(label_texts *t, mo_label_column *column) {
     char label[MO_LABEL];
     mo_file_bytes content;
     mo_npy_header h;
-    if (!mo_file_read(t->ctx, mo_file_label("npy", t->path, label), t->path, &content))
+    if (!mo_file_read_checked(t->ctx, mo_file_label("npy", t->path, label), t->path, check_label_npy, &content))
         return false;
     t->of_array = mo_npy_header_read(t->ctx, label, content.data, content.n, &h) && (h.kind == 'U' || h.kind == 'S');
     if (t->of_array && h.ndim != 1 && (h.ndim != 2 || h.shape[1] != 1))
@@ -262,7 +301,7 @@ bool mo_label_column_read(mo_context *ctx, const char *path, mo_label_column *co
         read_label_npy(&t, column);
     }
     if (mo_ok(ctx) && (table || lines || t.of_array) && refuse_real_numbers(&t))
-        mo_label_column_of_texts(ctx, &t.words, column);
+        mo_label_column_of_texts(ctx, t.path, &t.words, column);
     free(t.line);
     mo_words_release(&t.words);
     return mo_ok(ctx);

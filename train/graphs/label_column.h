@@ -19,8 +19,11 @@ bool mo_label_column_of(const mo_tensor *label, const char *name, mo_label_colum
  * of FILE:NAME. Texts that are all whole numbers become these numbers; other texts are classes in byte order; an empty
  * text is unlabelled. A real number is an error. False on failure. */
 bool mo_label_column_read(mo_context *ctx, const char *path, mo_label_column *column);
-/* Takes labels from texts: whole numbers if all texts are, else class names. A real number counts as a name. */
-bool mo_label_column_of_texts(mo_context *ctx, const mo_words *words, mo_label_column *column);
+/* Takes labels from texts: whole numbers if all texts are, else class names. A real number counts as a name. Raises if
+ * two texts spell one number (1 and 01); path starts the message. */
+bool mo_label_column_of_texts(mo_context *ctx, const char *path, const mo_words *words, mo_label_column *column);
+/* Whether a text is a number that is not whole: a value for regression, not a class. */
+bool mo_is_real_text(const char *text);
 /* Drops empty texts behind the first n labels; returns whether there are n labels. */
 bool mo_label_column_fits(mo_label_column *column, int64_t n);
 void mo_label_column_release(mo_label_column *column);

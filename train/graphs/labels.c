@@ -1,5 +1,4 @@
 /* train/graphs/labels.c - the classes of a few examples, from a table (example, class) or from an array. */
-#include "tensor/files/number_text.h"
 #include "tensor/hidden.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
@@ -26,14 +25,6 @@ typedef struct label_table {
     mo_words words;
 } label_table;
 
-/* Whether a text is a number that is not whole: a value for regression, not a class. */
-static bool is_real_number(const char *text) {
-    char *end, *whole;
-    strtoll(text, &whole, 10);
-    mo_read_number(text, &end);
-    return *text && end != text && !*end && *whole;
-}
-
 static bool is_label_header(const mo_graph *graph, const mo_table *row) {
     if (row->n != 2 || !strcasecmp(row->field[1], "label") || !strcasecmp(row->field[1], "class"))
         return true;
@@ -46,7 +37,7 @@ static bool take_label(label_table *t, const mo_table *row, const char *path) {
     int64_t id = mo_table_example(row, t->graph, t->graph->graphs > 1 ? "graphs" : "nodes");
     if (id < 0 || !*class)
         return id >= 0;
-    if (is_real_number(class))
+    if (mo_is_real_text(class))
         return mo_table_unexpected(
             row, "a class, as real numbers are no classes (leave the field empty if it is unknown)", class);
     if (!mo_host_array_grow(row->ctx, &t->entry, &t->capacity, t->n + 1, sizeof *t->entry))
@@ -103,10 +94,10 @@ static int64_t *number_classes(mo_context *ctx, mo_labels *labels) {
 }
 
 /* Sorts numeric labels as numbers, other texts by their bytes; a class gets its name from its first example. */
-static void take_entries(const label_table *t, mo_labels *labels) {
+static void take_entries(const label_table *t, const char *path, mo_labels *labels) {
     mo_context *ctx = t->graph->ctx;
     mo_label_column column = {0};
-    if (reserve_labels(ctx, t->n, labels) && mo_label_column_of_texts(ctx, &t->words, &column)) {
+    if (reserve_labels(ctx, t->n, labels) && mo_label_column_of_texts(ctx, path, &t->words, &column)) {
         for (int64_t i = 0; i < t->n; i++) {
             labels->id[i] = t->entry[i].id;
             labels->label[i] = column.value[t->entry[i].word];
@@ -170,7 +161,7 @@ bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels) 
     else if (mo_ok(ctx) && t.n == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected lines of example and class, found no label", path);
     if (mo_ok(ctx) && join_repeats(&t))
-        take_entries(&t, labels);
+        take_entries(&t, path, labels);
     free(names);
     free(t.entry);
     mo_words_release(&t.words);

@@ -5,6 +5,7 @@
  * the order of the nodes; for features.mtx the error gives the command that makes features.npy. labels.npy or .txt have
  * one label per node, a class number from 0 or a class name (label_column.c); labels.csv or .tsv have columns node and
  * class (labels.c). A label file with another name raises, so that labels are never silently ignored. */
+#include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
@@ -44,6 +45,8 @@ static bool read_features_file(mo_graph *graph, const char *path) {
             mo_shape_string(T, shape, sizeof shape));
     }
     int64_t sizes[] = {mo_dim(T, 0), mo_dim(T, 1)};
+    if (mo_ok(ctx) && sizes[1] == 0) /* then the file lists no node */
+        mo_claim_fits(ctx, path, "nodes without features", sizes[0], MO_BYTES_A_NODE, 0);
     float *value = mo_ok(ctx) ? mo_host_values(T, MO_F32) : NULL;
     if (value && are_finite(ctx, path, value, sizes)) {
         graph->nodes = sizes[0];

@@ -4,6 +4,7 @@
  * Ids are any integers; they become 0..n-1 in rising order. A node's class is its `value`, or else its `club`: numbers
  * in numeric order, texts in text order; a node without a class or with a negative number is unlabelled. Names and all
  * other content are skipped, weights with a notice; directed edges become undirected. */
+#include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
@@ -32,6 +33,8 @@ static bool read_gml_text(mo_text_reader *r, gml_token *token) {
     if (!end)
         return mo_text_unexpected(r, "a text that ends on its line");
     size_t n = (size_t)(end - r->cursor) - 1;
+    if (!mo_is_utf8(r->cursor + 1, n))
+        return mo_text_unexpected(r, "text in UTF-8");
     token->kind = GML_TEXT;
     token->cut = n >= sizeof token->word;
     snprintf(token->word, sizeof token->word, "%.*s", (int)(token->cut ? sizeof token->word - 1 : n), r->cursor + 1);
@@ -268,7 +271,7 @@ static void set_classes(const gml *g, mo_graph *graph) {
     bool fine = true;
     for (int64_t i = 0; fine && i < g->nodes; i++)
         fine = mo_words_add(ctx, &texts, g->node[i].text ? g->node[i].text : "");
-    if (fine && mo_label_column_of_texts(ctx, &texts, &column) &&
+    if (fine && mo_label_column_of_texts(ctx, g->reader.path, &texts, &column) &&
         mo_labels_of(ctx, column.value, NULL, g->nodes, &labels) && labels.n > 0)
         mo_graph_take_labels(graph, &labels);
     mo_labels_release(&labels);

@@ -3,6 +3,7 @@
  *
  * The graph is bipartite: the file numbers users and items separately, and item i becomes node (users + i). A folder
  * holds train.txt and optionally test.txt: the graph is their union; evaluation splits it anew. */
+#include "tensor/files/file.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/text_reader.h"
@@ -67,13 +68,9 @@ mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *pa
     if (folder ? read_folder(ctx, path, &list) : read_interactions_file(ctx, path, &list)) {
         /* Bounds the highest number: the graph has a row for every number below it, so a few lines could demand all
          * memory. */
-        if (list.users + list.items > mo_graph_claimable(ctx, list.file_bytes)) {
-            mo_fail(ctx, MO_FORMAT,
-                "%s: expected users and items numbered without wide gaps, found numbers up to %lld and %lld for %lld "
-                "interactions",
-                path, (long long)list.users - 1, (long long)list.items - 1, (long long)list.pairs.count);
-        }
-        for (int64_t i = 0; i < list.pairs.count; i++)
+        bool fits = mo_claim_fits(ctx, path, "users and items, numbered without wide gaps", list.users + list.items,
+            MO_BYTES_A_NODE, list.file_bytes);
+        for (int64_t i = 0; fits && i < list.pairs.count; i++)
             list.pairs.v[i] += (uint32_t)list.users;
         if (mo_ok(ctx))
             mo_graph_set_edges(graph, list.users + list.items, &list.pairs);

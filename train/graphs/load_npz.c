@@ -8,6 +8,7 @@
  * nodes]: masks of several divisions. With graph_offset the file is a set of graphs: graph g has the nodes from
  * graph_offset[g] on, and one class. names_number or names_text: names of the nodes, or of the graphs of a set;
  * class_names_number or class_names_text: names of the classes. Integers may have any width. */
+#include "tensor/files/file.h"
 #include "tensor/files/foreign_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
@@ -169,7 +170,9 @@ static bool read_shape(const npz_members *m, const char *key, npz_csr *csr) {
     if (csr->rows < 0 || csr->rows >= MO_GRAPH_LARGEST || csr->columns < 0 || csr->columns >= MO_GRAPH_LARGEST)
         return mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected sizes in 0..%lld, found %lld x %lld", m->path, key,
             (long long)MO_GRAPH_LARGEST - 1, (long long)csr->rows, (long long)csr->columns);
-    return true;
+    /* Zeros take a thousandth of their bytes in a file, and the pointers of empty rows are zeros. */
+    return !m->arrays->file_bytes ||
+           mo_claim_fits(m->ctx, m->path, "rows", csr->rows, MO_BYTES_A_NODE, m->arrays->file_bytes);
 }
 
 /* Returns whether n + 1 pointers start at 0, never fall (`least` 1: rise), and end at `total`. */
@@ -289,6 +292,9 @@ static bool read_npz_features(const npz_members *m, mo_graph *graph) {
             (long long)graph->nodes, (long long)csr.rows);
         done = false;
     }
+    int64_t listed = csr.nnz * (int64_t)(sizeof *csr.column + sizeof *csr.value);
+    done = done && mo_claim_fits(m->ctx, m->path, "columns without an entry (attr_shape)", csr.columns - csr.nnz,
+                       MO_BYTES_A_COLUMN, listed);
     int32_t *column = done ? mo_host_array(m->ctx, csr.nnz, sizeof *column) : NULL;
     bool all_ones = done && !csr.value;
     if (all_ones)
@@ -371,7 +377,16 @@ static bool read_division(const npz_members *m, mo_graph *graph) {
     if (!one && !T && !npz_has(m, keys[MO_DIVISION_TEST]))
         return true;
     graph->divisions = one || !T || mo_ndim(T) < 1 || mo_dim(T, 0) < 1 ? 1 : mo_dim(T, 0);
-    graph->division = mo_host_array(m->ctx, graph->divisions * graph->nodes, sizeof *graph->division);
+    int64_t all;
+    if (__builtin_mul_overflow(graph->divisions, graph->nodes, &all) || (graph->divisions > 1 && all != mo_numel(T))) {
+        char shape[160];
+        return mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected masks [%lld divisions, %lld nodes], found %s", m->path,
+            keys[MO_DIVISION_TRAIN], (long long)graph->divisions, (long long)graph->nodes,
+            mo_shape_string(T, shape, sizeof shape));
+    }
+    if (!mo_claim_fits(m->ctx, m->path, "divisions", graph->divisions, 1, all))
+        return false;
+    graph->division = mo_host_array(m->ctx, all, sizeof *graph->division);
     for (int part = MO_DIVISION_TRAIN; part < MO_DIVISIONS && mo_ok(m->ctx); part++)
         if (part != MO_DIVISION_VALIDATION || npz_has(m, keys[part]))
             read_part(m, keys[part], (mo_division)part, one, graph);

@@ -1,12 +1,13 @@
 /* train/run/run_files.c - the watcher that writes the files of a run: run.json, log, checkpoints and weights.
  *
  * No file is written before a run starts (at its first step, or when it is resumed), and the folder must be new, empty,
- * or the run's own. A run writes run.json, then its first checkpoint, then opens the log. If there is only run.json, no
- * step has been taken: the run resumes from its beginning.
+ * or the run's own. A run makes and locks its log, then writes run.json, then its first checkpoint. A log without lines
+ * says nothing: a folder that has nothing else is as an empty one, and if there is only run.json beside it, no step has
+ * been taken: the run resumes from its beginning.
  *
  * log.jsonl has one JSON object per step, each written by one call to a file opened for appending. The process that has
- * the log open holds a lock on it: two processes that continued one run would mix their steps. The system releases the
- * lock whenever the process ends. */
+ * the log open holds a lock on it, from before it writes any other file: two processes in one folder would mix their
+ * files and steps. The system releases the lock whenever the process ends. */
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "tensor/hidden.h"
@@ -54,6 +55,14 @@ static void tidy_folder(const char *folder) {
         closedir(listing);
 }
 
+/* Whether a file of the folder is a log without lines. */
+static bool is_empty_log(const char *folder, const char *name) {
+    char path[MO_PATH];
+    struct stat st;
+    return strcmp(name, "log.jsonl") == 0 && snprintf(path, sizeof path, "%s/%s", folder, name) < MO_PATH &&
+           lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
+}
+
 /* Raises if the folder is not empty: its files may be valuable. */
 static void require_empty(mo_context *ctx, const char *folder) {
     DIR *listing = opendir(folder);
@@ -62,7 +71,8 @@ static void require_empty(mo_context *ctx, const char *folder) {
         return;
     }
     for (struct dirent *entry; mo_ok(ctx) && (entry = readdir(listing));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && !mo_is_temporary(entry->d_name))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && !mo_is_temporary(entry->d_name) &&
+            !is_empty_log(folder, entry->d_name))
             mo_fail(ctx, MO_STATE,
                 "train: the folder %s holds %s already: continue its run with --resume or name another folder", folder,
                 entry->d_name);
@@ -82,7 +92,8 @@ bool mo_run_is_begun(const char *folder) {
     static const char *const later[] = {MO_CHECKPOINT, MO_PREVIOUS_CHECKPOINT, "log.jsonl", "weights.safetensors"};
     char path[MO_PATH];
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
-        if (snprintf(path, sizeof path, "%s/%s", folder, later[i]) >= MO_PATH || access(path, F_OK) == 0)
+        if (snprintf(path, sizeof path, "%s/%s", folder, later[i]) >= MO_PATH ||
+            (access(path, F_OK) == 0 && !is_empty_log(folder, later[i])))
             return false;
     return snprintf(path, sizeof path, "%s/run.json", folder) < MO_PATH && access(path, F_OK) == 0;
 }
@@ -108,7 +119,7 @@ static int64_t end_of_steps(mo_context *ctx, const char *path, int64_t steps) {
     if (steps == 0)
         return 0;
     mo_file_label("log", path, label);
-    if (!mo_file_read(ctx, label, path, &content))
+    if (!mo_file_read_checked(ctx, label, path, mo_file_check_text, &content))
         return -1;
     size_t at = 0;
     for (int64_t step = 0; step < steps; step++) {
@@ -137,8 +148,8 @@ static bool lock_log(const mo_trainer *trainer, int log, const char *path) {
     bool held = errno == EWOULDBLOCK;
     mo_quote(path, strlen(path), shown, sizeof shown);
     if (held)
-        mo_fail(
-            trainer->ctx, MO_STATE, "log: %s: another process continues this run: wait for its end, or end it", shown);
+        mo_fail(trainer->ctx, MO_STATE,
+            "log: %s: another process begins or continues this run: wait for its end, or end it", shown);
     snprintf(text, sizeof text, "log: %s: cannot be locked: %s; start no other process that continues this run", shown,
         strerror(errno));
     if (!held && o->notice)
@@ -146,8 +157,8 @@ static bool lock_log(const mo_trainer *trainer, int log, const char *path) {
     return !held;
 }
 
-/* Opens the log for appending and locks it against other processes that would continue the run, unless this process has
- * the log open already. If `make` is false, opens only a log that exists. */
+/* Opens the log for appending and locks it against other processes that would start or continue a run here, unless this
+ * process has the log open already. If `make` is false, opens only a log that exists. */
 static void open_log(mo_trainer *trainer, bool make) {
     char path[MO_PATH], label[MO_LABEL];
     mo_run_path(trainer, "log.jsonl", path);
@@ -159,6 +170,12 @@ static void open_log(mo_trainer *trainer, bool make) {
         trainer->log = log;
     else if (log >= 0)
         close(log);
+}
+
+static void unlock_log(mo_trainer *trainer) {
+    if (trainer->log >= 0)
+        close(trainer->log);
+    trainer->log = -1;
 }
 
 /* Cuts the log to the lines of the steps taken, which must exist. */
@@ -221,7 +238,8 @@ static void log_step(mo_trainer *trainer, void *state) {
 /* ---- the watcher ---- */
 
 static void restore(mo_trainer *trainer) {
-    open_log(trainer, false); /* takes the log's lock, so that no other process writes a checkpoint */
+    /* Takes the log's lock, so that no other process writes a checkpoint. A run that has begun may lack a log. */
+    open_log(trainer, mo_run_is_begun(trainer->options.out));
     char path[MO_PATH];
     if (!mo_ok(trainer->ctx))
         return;
@@ -235,15 +253,27 @@ static void restore(mo_trainer *trainer) {
     json_decref(run);
 }
 
+/* Makes the folder and takes the log's lock; what another process has done in between makes the folder not empty. */
+static void start_folder(mo_trainer *trainer) {
+    mo_context *ctx = trainer->ctx;
+    if (mo_ok(ctx))
+        mo_run_folder(ctx, trainer->options.out);
+    open_log(trainer, true);
+    if (mo_ok(ctx))
+        require_empty(ctx, trainer->options.out);
+}
+
 static void start_files(mo_trainer *trainer, void *state) {
     mo_context *ctx = trainer->ctx;
     (void)state;
     if (trainer->resumed)
         restore(trainer);
-    else if (mo_ok(ctx))
-        mo_run_folder(ctx, trainer->options.out);
-    if (!mo_ok(ctx))
+    else
+        start_folder(trainer);
+    if (!mo_ok(ctx)) {
+        unlock_log(trainer);
         return;
+    }
     mo_write_run(trainer); /* before the checkpoint: a run that has only run.json resumes at step 0 */
     if (!trainer->restored)
         mo_checkpoint_write(trainer); /* from now on a run can resume from a checkpoint */
@@ -286,8 +316,7 @@ static void write_weights(mo_trainer *trainer, void *state) {
 
 static void close_log(mo_trainer *trainer, void *state) {
     (void)state;
-    if (trainer->log >= 0)
-        close(trainer->log);
+    unlock_log(trainer);
 }
 
 const mo_watcher mo_run_files = {.on = {[MO_STARTS] = start_files,

@@ -211,7 +211,7 @@ json_t *mo_read_run(mo_context *ctx, const char *path) {
     char label[MO_LABEL], quoted[256], why[JSON_ERROR_TEXT_LENGTH];
     json_error_t error;
     mo_file_bytes bytes;
-    if (!mo_file_read(ctx, mo_file_label("run", path, label), path, &bytes))
+    if (!mo_file_read_checked(ctx, mo_file_label("run", path, label), path, mo_file_check_text, &bytes))
         return NULL;
     json_t *settings = mo_json_decode((const char *)bytes.data, bytes.n, JSON_REJECT_DUPLICATES, &error);
     mo_file_bytes_free(ctx, &bytes);

@@ -7,7 +7,9 @@
  *
  * Writes the parameters, and metadata to use them, with the graphs they were trained on. The file holds no time, path
  * or thread count, so equal runs write equal bytes. */
+#include "tensor/files/arrays.h"
 #include "tensor/files/file.h"
+#include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
 #include "tensor/storage.h"
@@ -131,6 +133,8 @@ typedef struct reading {
     const json_t *metadata;
 } reading;
 
+enum { LARGEST_DIM = 65536, MOST_HOPS = 64 };
+
 static const char *get_text(const reading *r, const char *key) {
     const char *text = json_string_value(json_object_get(r->metadata, key));
     if (!text)
@@ -196,7 +200,7 @@ static void require_width(const reading *r, const mo_weights *w, const char *nam
 /* The setting dim. Raises if it is large and no tensor has an axis of that size, because a false value would allocate
  * much memory. */
 static int get_dim(const reading *r, const mo_weights *w) {
-    int dim = get_integer(r, "dim", 1, 65536);
+    int dim = get_integer(r, "dim", 1, LARGEST_DIM);
     bool there = dim <= MO_LARGEST_UNPROVEN_DIM;
     for (int64_t i = 0; i < w->arrays->count && !there; i++)
         for (int a = 0; a < mo_ndim(w->arrays->items[i].tensor) && !there; a++)
@@ -211,7 +215,7 @@ static void read_mochi(const reading *r, mo_weights *w) {
     mo_mochi_options *o = &w->mochi;
     char last[64];
     o->encoder.dim = get_dim(r, w);
-    o->encoder.hops = get_integer(r, "hops", 0, 64);
+    o->encoder.hops = get_integer(r, "hops", 0, MOST_HOPS);
     snprintf(last, sizeof last, "encoder.input_proj.%d.weight", o->encoder.hops);
     require_width(r, w, "encoder.input_proj.0.weight", o->encoder.dim);
     require_width(r, w, last, o->encoder.dim);
@@ -259,7 +263,7 @@ static void read_readout(const reading *r, mo_weights *w) {
 static void read_weights_features(const reading *r, mo_weights *w) {
     char key[32];
     w->features.dim = get_dim(r, w);
-    w->features.hops = get_integer(r, "hops", 0, 64);
+    w->features.hops = get_integer(r, "hops", 0, MOST_HOPS);
     w->features.power_iterations = get_integer(r, "power_iterations", -1, 10000);
     w->features.combine = get_word(r, "combine", "sum", "concat") ? MO_COMBINE_CONCAT : MO_COMBINE_SUM;
     if (json_object_get(r->metadata, "feature_norm")) /* a file without the member means LayerNorm */
@@ -351,15 +355,25 @@ static void read_own(const reading *r, mo_weights *w) {
 /* Sets the released program's settings, with the sizes that the file's tensors have. */
 static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
     const mo_tensor *first = mo_arrays_find(w->arrays, "encoder.input_proj.0.weight");
-    char name[64];
+    char name[64], shape[160];
     int hops = 0;
     if (!first || mo_ndim(first) != 2) {
         mo_fail(ctx, MO_FORMAT, "weights: %s: expected a matrix encoder.input_proj.0.weight, found none", path);
         return;
     }
+    if (mo_dim(first, 0) < 1 || mo_dim(first, 0) > LARGEST_DIM) {
+        mo_fail(ctx, MO_FORMAT, "weights: %s: expected encoder.input_proj.0.weight with 1 to %d rows, found %s", path,
+            LARGEST_DIM, mo_shape_string(first, shape, sizeof shape));
+        return;
+    }
     do
         snprintf(name, sizeof name, "encoder.input_proj.%d.weight", ++hops);
-    while (mo_arrays_find(w->arrays, name));
+    while (hops <= MOST_HOPS && mo_arrays_find(w->arrays, name));
+    if (hops > MOST_HOPS) {
+        mo_fail(ctx, MO_FORMAT, "weights: %s: expected encoder.input_proj of at most %d hops, found %s too", path,
+            MOST_HOPS, name);
+        return;
+    }
     mo_mochi_options *o = &w->mochi;
     *o = mo_mochi_defaults();
     snprintf(w->kind, sizeof w->kind, "%s", MO_KIND_MOCHI);
@@ -375,16 +389,37 @@ static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
         w->best_hop[task] = -1;
 }
 
-static void hash_file(mo_context *ctx, const char *path, uint64_t hash[2]) {
+/* Raises if a tensor holds a value that is not finite: all that reads the weights would be NaN, or fail elsewhere. */
+static void require_finite(mo_context *ctx, const char *path, const mo_arrays *arrays) {
+    for (int64_t i = 0; i < arrays->count && mo_ok(ctx); i++) {
+        const mo_array *array = &arrays->items[i];
+        mo_dtype dtype = mo_tensor_dtype(array->tensor);
+        bool whole = dtype == MO_I32 || dtype == MO_I64 || dtype == MO_U8;
+        double *value = whole ? NULL : mo_host_values(array->tensor, MO_F64);
+        char shown[128];
+        for (int64_t j = 0; value && j < mo_numel(array->tensor) && mo_ok(ctx); j++)
+            if (!isfinite(value[j]))
+                mo_fail(ctx, MO_FORMAT,
+                    "weights: %s: tensor '%s': expected finite values, found %g as element %" PRId64, path,
+                    mo_quote(array->name, strlen(array->name), shown, sizeof shown), value[j], j);
+        free(value);
+    }
+}
+
+/* Reads the file once, so that the hash is that of the tensors. */
+static void read_hashed(mo_context *ctx, const char *path, mo_weights *w) {
     mo_file_bytes content;
     char label[MO_LABEL];
-    mo_file_label("weights", path, label);
-    if (!mo_file_read(ctx, label, path, &content))
+    mo_file_label("safetensors", path, label);
+    if (!mo_file_read_checked(ctx, label, path, mo_safetensors_check, &content))
         return;
     XXH128_hash_t digest = XXH3_128bits(content.data, content.n);
-    hash[0] = digest.high64;
-    hash[1] = digest.low64;
+    w->hash[0] = digest.high64;
+    w->hash[1] = digest.low64;
+    w->arrays = mo_safetensors_decode(ctx, label, content.data, content.n);
     mo_file_bytes_free(ctx, &content);
+    if (w->arrays)
+        require_finite(ctx, path, w->arrays);
 }
 
 /* Raises if a path names no file: the folder of a run, or a word that is none of the embedded weights. */
@@ -414,10 +449,8 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
         return NULL;
     w->ctx = ctx;
     w->n_pool = -1;
-    w->arrays = mo_safetensors_read(ctx, path);
-    if (w->arrays)
-        hash_file(ctx, path, w->hash);
-    json_t *metadata = w->arrays ? mo_json_metadata(ctx, path, w->arrays->metadata) : NULL;
+    read_hashed(ctx, path, w);
+    json_t *metadata = mo_ok(ctx) ? mo_json_metadata(ctx, path, w->arrays->metadata) : NULL;
     const char *format = json_string_value(json_object_get(metadata, "format"));
     reading r = {.ctx = ctx, .path = path, .metadata = metadata};
     if (format && !strcmp(format, MO_WEIGHTS_FORMAT) && mo_require_digests(ctx, path, w->arrays->metadata))

@@ -80,8 +80,8 @@ class FewShot(Handle):
 
     release = lib.gate_mo_few_shot_release
 
-    def __init__(self, g: Graph, options: Any, kept: list, labels: Any):
-        made = g.context.call(lib.gate_mo_few_shot_open, g.pointer(), task_of(g), options)
+    def __init__(self, g: Graph, options: Any, kept: list, labels: Any, weights: Any):
+        made = g.context.call(lib.gate_mo_few_shot_open_as, g.pointer(), task_of(g), options, weights)
         super().__init__(g.context, made, keep=(g.owned(), kept))
         self.graph = g
         self._examples = g.examples

@@ -158,7 +158,7 @@ class Trained:
         g = graph(g)
         options, kept = options_of(g, self.weights, head, lam, experts)
         options.transductive = checked.choice("few_shot: transductive", transductive, (False, True, "auto", "never"))
-        made = FewShot(g, options, kept, labels)
+        made = FewShot(g, options, kept, labels, self._in(g.context))  # the weights that were read, whatever the file is now
         made._made = self, {"head": head, "lam": lam, "transductive": transductive, "experts": experts}
         return made
 
