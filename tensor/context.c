@@ -91,6 +91,11 @@ mo_context *mo_context_create(const mo_context_options *options) {
 }
 
 bool mo_device_describe(mo_device device, char *text, size_t bytes) {
+    char unread[1];
+    if (!text) {
+        text = unread;
+        bytes = sizeof unread;
+    }
     const mo_backend *backend = mo_backend_of(device, text, bytes);
     if (!backend)
         return false;
@@ -130,7 +135,7 @@ mo_code mo_context_release(mo_context *ctx) {
     if (ctx->remains)
         ctx->free_remains(ctx->remains);
     mo_free_all_buried(ctx);
-    mo_free_released_csr(ctx);
+    mo_free_released_csr(ctx, UINT64_MAX);
     free(ctx->ops);
     free(ctx->profile);
     free(ctx);

@@ -66,7 +66,7 @@ static void take_rows(mo_few_shot *f, const mo_few_shot_options *o) {
         return;
     int64_t shape[] = {mo_dim(o->rows, 0), mo_dim(o->rows, 1)};
     if (!f->source.graph)
-        f->source.graph = f->own = mo_graph_from_edges(f->ctx, "rows", shape[0], 0, NULL, NULL);
+        f->source.graph = mo_graph_from_edges(f->ctx, "rows", shape[0], 0, NULL, NULL);
     f->candidate = (mo_candidate){.features = "rows", .head = head, .lambda = o->lambda};
     f->rows = mo_tensor_create(f->ctx, mo_tensor_dtype(o->rows), 2, shape);
     if (mo_ok(f->ctx) && mo_tensor_copy(f->rows, o->rows) == MO_OK)
@@ -200,7 +200,7 @@ static mo_few_shot *open_few_shot(mo_context *ctx, mo_graph *graph, mo_task task
     if (!f)
         return NULL;
     *f = (mo_few_shot){.ctx = ctx, .temperature = 1, .max_rows = 32768};
-    f->source = (mo_source){.graph = graph, .task = task, .owns_features = true};
+    f->source = (mo_source){.graph = mo_graph_hold(graph), .task = task, .owns_features = true};
     f->t = mo_tape_create(f->ctx, MO_EVAL);
     few_shot_prepare(f, &o);
     if (mo_ok(f->ctx))
@@ -237,7 +237,7 @@ void mo_few_shot_release(mo_few_shot *f) {
     mo_example_kernels_release(f->source.kernels);
     mo_features_release(f->source.features);
     mo_model_release(f->candidate.model);
-    mo_graph_release(f->own);
+    mo_graph_release(f->source.graph);
     mo_tape_release(f->t);
     free(f);
 }
