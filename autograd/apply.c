@@ -158,7 +158,7 @@ static bool check_outputs(mo_call *c) {
 static bool check_call(mo_call *c, mo_tensor *const *in) {
     const mo_op *op = c->op;
     int least = mo_op_least_inputs(op), most = mo_op_most_inputs(op);
-    if (!mo_ok(c->ctx) || !mo_usual_arithmetic(c->ctx, op->name))
+    if (!mo_ok(c->ctx) || !mo_goes_on(c->ctx) || !mo_usual_arithmetic(c->ctx, op->name))
         return false;
     if (c->n_in < least || c->n_in > most) {
         mo_fail(c->ctx, MO_INVALID, "%s: %d inputs, expected %d to %d", op->name, c->n_in, least, most);

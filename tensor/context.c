@@ -76,6 +76,8 @@ mo_context *mo_context_create(const mo_context_options *options) {
     ctx->debug = o.debug;
     ctx->on_error = o.on_error;
     ctx->on_error_state = o.on_error_state;
+    ctx->go_on = o.go_on;
+    ctx->go_on_state = o.go_on_state;
     ctx->max_expand = o.max_expand > 0 ? o.max_expand : MAX_EXPAND;
     ctx->threads = o.threads > 0 ? o.threads : available_processors();
     ctx->null_tensor.ctx = ctx;

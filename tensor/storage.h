@@ -79,6 +79,10 @@ struct mo_context {
     mo_status status;
     void (*on_error)(const mo_status *status, void *state);
     void *on_error_state;
+    bool (*go_on)(mo_context *ctx, void *state);
+    void *go_on_state;
+    double ask_at;    /* the time from which go_on is called again */
+    bool stopped;     /* go_on has returned false; read by all threads of a region, written by its first */
     int tries;        /* calls of mo_try without their mo_tried */
     bool told;        /* on_error has been called with this error */
     bool debug;       /* no header is freed or used again before the context is released */

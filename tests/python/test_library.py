@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from mochi import _library, ops
 from mochi._library import ffi, lib
+from mochi.sklearn import SVMHead
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PUBLIC = ("tensor/tensor.h", "autograd/autograd.h", "ops/ops.h", "models/head.h", "models/models.h", "train/train.h")
@@ -104,6 +105,43 @@ def test_control_c_leaves_everything_usable_wherever_it_strikes():
             tape.reset()
     with pytest.raises(mochi.StateError, match="no tape"):
         a + a
+
+
+def test_control_c_ends_long_calls_of_c_within_seconds():
+    draw = np.random.default_rng(0)
+    X, y = draw.normal(size=(2500, 300)), draw.integers(0, 20, 2500)
+    u, v = draw.integers(0, 20000, (2, 4_000_000))
+    dense = mochi.graph(np.stack([u, v], 1), nodes=20000)
+    Y = np.eye(20)[y]
+    calls = {
+        "svm": lambda: SVMHead(lam=1e-6).fit(X[:, :30], y),
+        "logistic": lambda: ops.logistic(X, Y, 1e-9, "free"),
+        "few-shot": lambda: mochi.FewShot(dense),
+    }
+    for name, call in calls.items():
+        with mochi.Tape():
+            assert interrupted_after(0.5, call) < 6, name  # 1.5 s on a machine that does nothing else
+            assert ops.add(np.ones(2), 1.0).numpy().tolist() == [2, 2]
+
+
+def test_control_c_in_few_shot_score_is_never_lost():
+    draw = np.random.default_rng(0)
+    Z, y = draw.normal(size=(300, 8)), draw.integers(0, 3, 300)
+    for i in range(20):
+        interrupted_after(0.003 + 0.0041 * i, lambda: mochi.few_shot_score(Z, y, ["ridge"], shots=(4, 8), episodes=20))
+    assert len(mochi.few_shot_score(Z, y, ["ridge"], shots=(4, 8), episodes=20)) == 2
+
+
+def test_control_c_in_a_plain_loop_of_ops_is_never_lost(capsys):
+    def work():
+        with mochi.Tape():
+            x = mochi.parameter(np.ones(4))
+            for _ in range(20):
+                x = ops.add(x, mochi.constant(np.ones(4)))
+
+    for i in range(20):
+        assert interrupted_after(0.003 + 0.0037 * i, work) < 5
+    assert "ignored" not in capsys.readouterr().err
 
 
 def test_the_guides_first_lines_run():

@@ -93,6 +93,19 @@ static bool few_shot_check(mo_context *ctx, const mo_graph *graph, mo_task task)
     return mo_ok(ctx);
 }
 
+static bool few_shot_options_check(mo_context *ctx, const mo_few_shot_options *o) {
+    if ((unsigned)o->transductive > MO_TRANSDUCTIVE_NEVER)
+        mo_fail(
+            ctx, MO_INVALID, "few-shot: transductive is %d, expected a value of mo_transductive", (int)o->transductive);
+    else if (o->memory < 0)
+        mo_fail(ctx, MO_INVALID, "few-shot: memory is %" PRId64 " bytes, expected 0 (no bound) or more",
+            (int64_t)o->memory);
+    else if (o->n_experts < 0 || (o->n_experts && !o->experts))
+        mo_fail(ctx, MO_INVALID, "few-shot: %d experts%s, expected 0 or more, with their list", o->n_experts,
+            o->experts ? "" : " in a NULL list");
+    return mo_ok(ctx);
+}
+
 /* The head that reads the embeddings; NULL: the weights' own readout, which is no head. */
 static const mo_head *few_shot_head(const mo_weights *w, const mo_head *head) {
     bool own = strcmp(w->kind, "invariant") == 0 && !w->head[0] && (!head || head == &mo_head_mixture);
@@ -101,6 +114,8 @@ static const mo_head *few_shot_head(const mo_weights *w, const mo_head *head) {
 
 mo_code mo_few_shot_candidate(
     mo_context *ctx, const mo_few_shot_options *o, mo_candidate *candidate, mo_feature_options *features) {
+    if (!few_shot_options_check(ctx, o))
+        return mo_code_of(ctx);
     if (o->rows)
         mo_fail(ctx, MO_UNSUPPORTED, "few-shot: links are scored by a model of pairs, expected weights, found rows");
     mo_weights *weights = mo_ok(ctx) ? mo_weights_read(ctx, o->weights ? o->weights : "best") : NULL;
@@ -194,7 +209,7 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
 }
 
 static mo_few_shot *open_few_shot(mo_context *ctx, mo_graph *graph, mo_task task, mo_few_shot_options o) {
-    if (!ctx || !mo_ok(ctx) || !few_shot_check(ctx, graph, task))
+    if (!ctx || !mo_ok(ctx) || !few_shot_check(ctx, graph, task) || !few_shot_options_check(ctx, &o))
         return NULL;
     mo_few_shot *f = mo_host_array(ctx, 1, sizeof *f);
     if (!f)
@@ -300,6 +315,10 @@ mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label,
     if (!f)
         return MO_INVALID;
     if (!mo_given(f->ctx, "few-shot", "ids", id) || !mo_given(f->ctx, "few-shot", "labels", label))
+        return mo_code_of(f->ctx);
+    if (n < 0)
+        mo_fail(f->ctx, MO_INVALID, "few-shot: %" PRId64 " labelled examples, expected 2 or more", n);
+    if (!mo_ok(f->ctx))
         return mo_code_of(f->ctx);
     few_shot_forget(f);
     int64_t classes = few_shot_check_labels(f, id, label, n);

@@ -378,7 +378,7 @@ void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count
 void logistic_run_items(mo_context *ctx, int64_t batch, int inside, int64_t each, logistic_item *item, const void *call,
     const mo_view *code) {
     int threads = batch > 1 ? blas_threads(ctx) : 1, factorizations = 0, steps = 0;
-    logistic_counts single = {0};
+    logistic_counts single = {.ctx = ctx};
     real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
     real *codes = code->data;
     if (!scratch)
@@ -388,7 +388,7 @@ void logistic_run_items(mo_context *ctx, int64_t batch, int inside, int64_t each
     else
 #pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : factorizations, steps)
         for (int64_t b = 0; b < batch; b++) {
-            logistic_counts own = {0};
+            logistic_counts own = {.ctx = ctx};
             codes[b] = (real)item(call, 1, scratch + each * workspace_of(b, batch, threads), b, &own);
             factorizations += own.factorizations;
             steps += own.steps;

@@ -12,7 +12,7 @@ from . import checked, errors
 from ._library import ffi, lib
 from .arrays import number_of
 from .context import Context, default_context
-from .functions import struck, tensors, visited
+from .functions import tensors, visited
 from .handle import struct
 from .inputs import input_of, room, tape_of
 from .solvers import Check
