@@ -272,7 +272,7 @@ def test_what_cannot_be_copied_or_pickled_says_so():
             with pytest.raises(mochi.UnsupportedError, match=f"a {type(thing).__name__} cannot be pickled or copied"):
                 copied(thing)
     with mochi.Tape():
-        assert (A @ np.ones((1, 1))).item() == 1
+        assert (A @ np.ones((1, 1), np.float32)).item() == 1
     report = mochi.Report()
     with mochi.Tape():
         mochi.solve("newton_krylov", lambda x: x * x - 2.0, np.ones(2), [], report=report)

@@ -178,10 +178,14 @@ static bool minimise(const regression *g, logistic_fit **f, int count) {
         if (count == 0)
             return true;
         logistic_cg_step(&g->s, f, count, there);
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1 && count > 1)
-        for (int k = 0; k < count; k++)
-            if (there[k])
-                f[k]->moves = move(g, f[k]);
+#pragma omp parallel num_threads(threads) if (threads > 1 && count > 1)
+        {
+            const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic) nowait
+            for (int k = 0; k < count; k++)
+                if (there[k])
+                    f[k]->moves = move(g, f[k]);
+        }
         for (int k = 0; k < count; k++)
             if (there[k] && f[k]->moves) {
                 fine = fine && f[k]->steps < f[k]->limit;

@@ -437,12 +437,16 @@ void REAL(svm_cpu)(mo_context *ctx, const mo_svm_call *g) {
     if (!scratch)
         return;
     int64_t rounds = 0;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic) reduction(+ : rounds)
-    for (int64_t b = 0; b < batch; b++) {
-        svm_fit f = sizes;
-        svm_layout(&f, scratch + each * workspace_of(b, batch, threads));
-        ((real *)g->violation.data)[b] = (real)run_item(&f, g, b);
-        rounds += f.rounds;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic) reduction(+ : rounds) nowait
+        for (int64_t b = 0; b < batch; b++) {
+            svm_fit f = sizes;
+            svm_layout(&f, scratch + each * workspace_of(b, batch, threads));
+            ((real *)g->violation.data)[b] = (real)run_item(&f, g, b);
+            rounds += f.rounds;
+        }
     }
     ctx->counters.fit_steps += rounds;
 }

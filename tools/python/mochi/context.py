@@ -6,6 +6,7 @@ import _thread as threads
 import atexit
 import collections
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -232,7 +233,7 @@ def struck(kind, exception, traceback):
     t = names.get("t") or getattr(names.get("v"), "t", None) or getattr(names.get("c"), "t", None)
     pointer = names.get("ctx") or (t and lib.mo_tape_context(t))
     target = ffi.from_handle(names["state"]) if names.get("state") else None
-    if hasattr(target, "strike"):
+    if target is not None and hasattr(target, "strike"):
         target.strike(exception)
     elif pointer:
         failed(Context.of(pointer), exception, "function")
@@ -241,7 +242,12 @@ def struck(kind, exception, traceback):
 
 
 def again():
-    """Has a signal handled once more, in Python code that can raise: a finalizer's exception would be lost."""
+    """Has a Ctrl-C handled once more, after the finalizer in which it struck: Python ignores exceptions there."""
+    threads.start_new_thread(_interrupt_later, ())
+
+
+def _interrupt_later():
+    time.sleep(0.01)
     threads.interrupt_main()
 
 

@@ -288,7 +288,8 @@ class Visit:
 
     def __init__(self, pointer):
         self.tape = Tape.of(pointer)
-        self._before, self._outer = None, ()
+        self._before: Frame | None = None
+        self._outer: tuple[Tape, ...] = ()
 
     def __enter__(self):
         tape = self.tape
