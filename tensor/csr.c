@@ -110,7 +110,7 @@ static void transpose_host(const mo_csr *A, const host_csr *a, host_csr *b) {
         next[a->column[e] + 1]++;
     for (int64_t c = 0; c < A->columns; c++)
         next[c + 1] += next[c];
-    for (int64_t i = 0; i < A->rows; i++)
+    for (int64_t i = 0; i < A->rows && mo_goes_on(A->ctx); i++)
         for (int64_t e = a->row_pointer[i]; e < a->row_pointer[i + 1]; e++) {
             int64_t to = next[a->column[e]]++;
             b->column[to] = (int32_t)i;

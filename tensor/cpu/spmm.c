@@ -63,8 +63,12 @@ void REAL(spmm_cpu)(mo_context *ctx, const mo_csr_view *M, const mo_view *X, con
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+        bool on = true;
 #pragma omp for schedule(dynamic, ROWS) nowait
-        for (int64_t i = 0; i < n; i++)
-            multiply_row(&A, i, nnz);
+        for (int64_t i = 0; i < n; i++) {
+            on = i % ROWS ? on : mo_goes_on(ctx);
+            if (on)
+                multiply_row(&A, i, nnz);
+        }
     }
 }
