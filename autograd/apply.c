@@ -36,6 +36,8 @@ bool mo_call_fail(mo_call *c, mo_code code, const char *format, ...) {
 bool mo_call_real(mo_call *c, int first, int last) {
     if (!c)
         return false;
+    if (first < 0 || last >= c->n_in)
+        return mo_call_fail(c, MO_INVALID, "inputs %d to %d asked for, expected 0 to %d", first, last, c->n_in - 1);
     for (int i = first; i <= last; i++) {
         if (!mo_dtype_is_real(c->in[i]->dtype))
             return mo_call_fail(
@@ -49,9 +51,26 @@ bool mo_call_real(mo_call *c, int first, int last) {
 bool mo_call_output(mo_call *c, int i, mo_dtype dtype, int ndim, const int64_t *shape) {
     if (!c)
         return false;
+    if (i < 0 || i >= c->n_out)
+        return mo_call_fail(c, MO_INVALID, "output %d declared, expected 0 to %d", i, c->n_out - 1);
     mo_tensor *T = mo_tape_tensor(c->t, dtype, ndim, shape);
     c->out[i] = T;
     return !mo_is_null(T);
+}
+
+/* Returns whether T, which a function of the op gave, is a tensor with a value and the caller may use it on this tape;
+ * raises if not. */
+static bool check_made(mo_call *c, const char *what, int i, const mo_tensor *T, bool or_leaf) {
+    if (mo_is_null(T))
+        return mo_call_fail(c, MO_INVALID, "%s %d is null", what, i);
+    if (T->ctx != c->ctx || (T->tape ? T->tape != c->t : !or_leaf))
+        return mo_call_fail(c, MO_MISMATCH, "%s %d belongs to %s", what, i,
+            T->ctx != c->ctx ? "another context"
+            : T->tape        ? "another tape"
+                             : "no tape");
+    if (!T->storage)
+        mo_fail_freed(T, what);
+    return mo_ok(c->ctx);
 }
 
 mo_tensor *mo_call_temporary(mo_call *c, mo_dtype dtype, int ndim, const int64_t *shape) {
@@ -61,6 +80,10 @@ mo_tensor *mo_call_temporary(mo_call *c, mo_dtype dtype, int ndim, const int64_t
 mo_view mo_call_dense(mo_call *c, int i) {
     if (!c)
         return (mo_view){0};
+    if (i < 0 || i >= c->n_in) {
+        mo_call_fail(c, MO_INVALID, "input %d read, expected 0 to %d", i, c->n_in - 1);
+        return (mo_view){0};
+    }
     mo_tensor *X = c->in[i];
     mo_view from = mo_tensor_view(X);
     if (mo_is_contiguous(X) || !mo_ok(c->ctx)) {
@@ -75,15 +98,14 @@ mo_view mo_call_dense(mo_call *c, int i) {
 }
 
 void mo_call_save(mo_call *c, mo_tensor *T) {
-    if (!c || mo_is_null(T))
+    if (!c || !mo_ok(c->ctx))
         return;
-    for (int i = 0; i < c->n_in; i++)
-        if (T == c->in[i]) { /* another node can own T: save a second header of the same values, which is released
-                              * separately */
-            T = mo_tape_window(c->t, T, T->ndim, T->shape, T->stride, 0);
-            break;
-        }
-    c->saved[c->n_saved++] = T;
+    if (c->n_saved == MO_MAX_SAVED)
+        mo_call_fail(c, MO_INVALID, "more than %d by-products saved", MO_MAX_SAVED);
+    else if (check_made(c, "by-product", c->n_saved, T, true))
+        /* another node, or the user, can own what this call has not made: save a second header of the same values,
+         * which is released separately */
+        c->saved[c->n_saved++] = mo_tape_made(c->t, T) ? T : mo_tape_window(c->t, T, T->ndim, T->shape, T->stride, 0);
 }
 
 mo_tensor *mo_call_view(mo_call *c, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset) {
@@ -125,18 +147,21 @@ static bool shape_of_inputs(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, X->shape);
 }
 
+/* Returns whether the outputs are tensors that this call has made; raises if not. */
+static bool check_outputs(mo_call *c) {
+    for (int i = 0; i < c->n_out && mo_ok(c->ctx); i++)
+        if (check_made(c, "output", i, c->out[i], false) && !mo_tape_made(c->t, c->out[i]))
+            mo_call_fail(c, MO_INVALID, "output %d was made before the call", i);
+    return mo_ok(c->ctx);
+}
+
 static bool check_call(mo_call *c, mo_tensor *const *in) {
     const mo_op *op = c->op;
     int least = mo_op_least_inputs(op), most = mo_op_most_inputs(op);
-    if (!mo_ok(c->ctx) || !mo_usual_arithmetic(c->ctx, op->name))
+    if (!mo_ok(c->ctx) || !mo_goes_on(c->ctx) || !mo_usual_arithmetic(c->ctx, op->name))
         return false;
-    if (c->n_in < least || c->n_in > most || c->n_in > MO_MAX_INPUTS) {
+    if (c->n_in < least || c->n_in > most) {
         mo_fail(c->ctx, MO_INVALID, "%s: %d inputs, expected %d to %d", op->name, c->n_in, least, most);
-        return false;
-    }
-    if (op->attributes_size > MO_MAX_ATTRIBUTES) {
-        mo_fail(c->ctx, MO_INVALID, "%s: %zu bytes of attributes, expected at most %d", op->name, op->attributes_size,
-            MO_MAX_ATTRIBUTES);
         return false;
     }
     for (int i = 0; i < c->n_in; i++) {
@@ -144,7 +169,7 @@ static bool check_call(mo_call *c, mo_tensor *const *in) {
         if (!check_input(c, i))
             return false;
     }
-    return (op->shape ? op->shape : shape_of_inputs)(c) && mo_ok(c->ctx);
+    return (op->shape ? op->shape : shape_of_inputs)(c) && (op->is_view || check_outputs(c));
 }
 
 bool mo_call_recorded(const mo_call *c) {
@@ -159,12 +184,16 @@ bool mo_call_recorded(const mo_call *c) {
 static mo_code execute(mo_call *c, mo_tensor *const *in, mo_tensor **out) {
     mo_tape *t = c->t;
     mo_scope scope = mo_scope_open(t);
+    mo_running outer = mo_tape_enter(t, c->op->name, __builtin_frame_address(0));
     for (int i = 0; i < c->n_out; i++)
         out[i] = mo_null_tensor(c->ctx);
-    if (check_call(c, in))
+    if (check_call(c, in)) {
         c->op->forward(c);
+        check_outputs(c);
+    }
     if (t->anomaly)
         mo_watch_values(c);
+    mo_tape_leave(t, &outer);
     if (!mo_ok(c->ctx)) {
         mo_scope_close(t, &scope, NULL, 0);
         return c->ctx->status.code;
@@ -189,13 +218,14 @@ static mo_code execute(mo_call *c, mo_tensor *const *in, mo_tensor **out) {
 
 mo_code mo_apply_all(
     mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes, mo_tensor **out) {
-    if (!mo_tape_lives(t, op ? op->name : "op") || !op || !out || (n_in > 0 && !in)) {
-        mo_context *ctx = mo_context_of_tape(t);
+    mo_context *ctx = mo_context_of_tape(t);
+    if (!mo_tape_lives(t, op && op->name ? op->name : "op") || !op || !out || (n_in > 0 && !in) ||
+        !mo_check_op_form(ctx, "apply", op)) {
         mo_fail(ctx, MO_INVALID, "%s: no %s given", op && op->name ? op->name : "op",
             !op   ? "op"
             : out ? "inputs"
                   : "room for outputs");
-        for (int i = 0; op && out && i < mo_op_outputs(op); i++)
+        for (int i = 0; op && out && i < mo_op_outputs(op) && i < MO_MAX_OUTPUTS; i++)
             out[i] = mo_null_tensor(ctx);
         return mo_code_of(ctx);
     }

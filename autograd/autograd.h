@@ -19,7 +19,9 @@ typedef enum mo_mode { MO_RECORD = 0, MO_EVAL } mo_mode;
 MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode); /* to be released before the context */
 /* Frees every tensor, node and gradient made on the tape; keeps its memory for the next use. Never clears an error.
  * Until the reset after this one (in a context with .debug, for good), reading a freed tensor or passing it to an op
- * raises MO_STATE. */
+ * raises MO_STATE. In a function that the library is running on the tape (a forward, a vjp, a solver's residual),
+ * mo_tape_reset and mo_tape_release free nothing and raise MO_STATE. If such a function was left by a jump or a C++
+ * exception, mo_tape_reset makes the tape usable again. */
 MO_API void mo_tape_reset(mo_tape *t);
 MO_API void mo_tape_release(mo_tape *t);
 MO_API void mo_tape_set_mode(mo_tape *t, mo_mode mode);
@@ -52,6 +54,8 @@ MO_API mo_tensor *mo_keep(mo_tensor *X);
 
 /* A position on the tape and the tape's mode there, so that a loop can free what each iteration made. Scopes nest. */
 typedef struct mo_scope {
+    const mo_tape *tape; /* NULL: opened on a NULL or released tape */
+    uint64_t reset;      /* the number of the tape's resets before */
     mo_mode mode;
     bool recording;
     int64_t tensors, nodes, slots;
@@ -61,7 +65,8 @@ typedef struct mo_scope {
 
 MO_API mo_scope mo_scope_open(mo_tape *t);
 /* Frees every tensor and node made on the tape since the scope was opened, except the n tensors in keep, which become
- * constants. The mode is restored. A scope can be closed many times: a loop then uses constant memory. */
+ * constants. The mode is restored. A scope can be closed many times: a loop then uses constant memory. Raises MO_STATE
+ * for a scope of another tape, of before the last reset, or of outside the function that is running on the tape. */
 MO_API void mo_scope_close(mo_tape *t, const mo_scope *scope, mo_tensor *const *keep, int n);
 
 /* ---- leaves ---- */

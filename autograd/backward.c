@@ -52,6 +52,13 @@ static bool alike(const mo_tensor *A, const mo_tensor *B) {
 
 static bool check_bar(run *r, const mo_node *node, int i, const mo_tensor *bar) {
     const mo_tensor *X = node->in[i];
+    if (bar->ctx != r->t->ctx || (bar->tape && bar->tape != r->t))
+        return mo_fail(r->t->ctx, MO_MISMATCH, "backward: the vjp of %s gave a tensor of another %s for input %d",
+            node->op->name, bar->ctx != r->t->ctx ? "context" : "tape", i);
+    if (!bar->storage)
+        mo_fail_freed(bar, "backward: what a vjp gave");
+    if (!mo_ok(r->t->ctx))
+        return false;
     if (alike(bar, X))
         return true;
     char got[160], want[160];
@@ -91,7 +98,9 @@ static void collect(run *r, const mo_node *node, const bool *needs, mo_tensor **
 static void call_vjp(run *r, mo_vjp *v) {
     mo_tape *t = r->t;
     mo_scope scope = mo_scope_open(t);
+    mo_running outer = mo_tape_enter(t, v->op->name, __builtin_frame_address(0));
     v->op->vjp(v);
+    mo_tape_leave(t, &outer);
     t->mode = scope.mode;
     t->recording = scope.recording;
     if (!v->create_graph)
@@ -220,6 +229,7 @@ static mo_code take_gradients(run *r, mo_tensor *const *ys, mo_tensor *const *gs
         fine = !gs[i] || mo_check_gradient_tensors(t, "cotangent", &gs[i], 1);
     if (!fine)
         return ctx->status.code;
+    mo_running outer = mo_tape_enter(t, "grad", __builtin_frame_address(0));
     if (begin(r, ys, gs, ny))
         sweep_nodes(r);
     for (int j = 0; j < r->nx && mo_ok(ctx); j++) {
@@ -228,6 +238,7 @@ static mo_code take_gradients(run *r, mo_tensor *const *ys, mo_tensor *const *gs
         r->grads[j] = slot && slot->grad ? slot->grad : mo_full(t, X->dtype, X->ndim, X->shape, 0);
     }
     end(r);
+    mo_tape_leave(t, &outer);
     return ctx->status.code;
 }
 
@@ -274,6 +285,7 @@ mo_code mo_backward(mo_tape *t, mo_tensor *loss) {
             t->mode == MO_EVAL ? " (the tape is in MO_EVAL)" : "");
     if (!mo_ok(ctx))
         return ctx->status.code;
+    mo_running outer = mo_tape_enter(t, "backward", __builtin_frame_address(0));
     if (begin(&r, &loss, NULL, 1)) {
         if (!loss->node) /* the loss is itself a leaf */
             slot_needed(&r, loss);
@@ -281,5 +293,6 @@ mo_code mo_backward(mo_tape *t, mo_tensor *loss) {
         deliver(&r);
     }
     end(&r);
+    mo_tape_leave(t, &outer);
     return ctx->status.code;
 }

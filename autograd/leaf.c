@@ -61,6 +61,12 @@ static int64_t length_within(mo_context *ctx, mo_dtype dtype, const mo_parameter
 
 void mo_parameters(mo_context *ctx, mo_dtype dtype, int n, const mo_parameter_form *form, mo_tensor **P) {
     int64_t total = 0, length, offset = 0;
+    if (n > 0 && (!P || !form)) {
+        mo_fail(ctx, MO_INVALID, "parameters: %s is NULL", P ? "form" : "P");
+        for (int i = 0; P && i < n; i++)
+            P[i] = mo_null_tensor(ctx);
+        return;
+    }
     for (int i = 0; i < n; i++) {
         P[i] = mo_null_tensor(ctx);
         bool may = may_be(ctx, form[i].name, dtype, form[i].ndim, form[i].shape);

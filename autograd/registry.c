@@ -5,19 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool mo_check_op_form(mo_context *ctx, const char *what, const mo_op *op) {
+    if (!op->name || !op->forward)
+        mo_fail(ctx, MO_INVALID, "%s: op %s lacks a name or a forward", what, op->name ? op->name : "?");
+    else if (op->attributes_size > MO_MAX_ATTRIBUTES)
+        mo_fail(ctx, MO_INVALID, "%s: the options of op %s are %zu bytes, expected at most %d", what, op->name,
+            op->attributes_size, MO_MAX_ATTRIBUTES);
+    else if (mo_op_least_inputs(op) < 0 || mo_op_most_inputs(op) > MO_MAX_INPUTS || op->n_out < 0 ||
+             op->n_out > MO_MAX_OUTPUTS)
+        mo_fail(ctx, MO_INVALID, "%s: op %s has %d inputs and %d outputs, expected at most %d and 1 to %d", what,
+            op->name, mo_op_most_inputs(op), op->n_out, MO_MAX_INPUTS, MO_MAX_OUTPUTS);
+    return mo_ok(ctx);
+}
+
 mo_code mo_register_op(mo_context *ctx, const mo_op *op) {
     if (!mo_ok(ctx))
         return mo_code_of(ctx);
     if (!op)
         mo_fail(ctx, MO_INVALID, "register: the op is NULL");
-    else if (!op->name || !op->forward)
-        mo_fail(ctx, MO_INVALID, "register: op %s lacks a name or a forward", op->name ? op->name : "?");
-    else if (op->attributes_size > MO_MAX_ATTRIBUTES)
-        mo_fail(ctx, MO_INVALID, "register: the options of op %s are %zu bytes, expected at most %d", op->name,
-            op->attributes_size, MO_MAX_ATTRIBUTES);
-    else if (mo_op_most_inputs(op) > MO_MAX_INPUTS || op->n_out < 0 || op->n_out > MO_MAX_OUTPUTS)
-        mo_fail(ctx, MO_INVALID, "register: op %s has %d inputs and %d outputs, expected at most %d and 1 to %d",
-            op->name, mo_op_most_inputs(op), op->n_out, MO_MAX_INPUTS, MO_MAX_OUTPUTS);
+    else if (!mo_check_op_form(ctx, "register", op))
+        return mo_code_of(ctx);
     else if (!op->samples || mo_n_samples(op) < 1)
         mo_fail(ctx, MO_INVALID, "register: op %s has no samples, so that nothing could check it", op->name);
     else if (mo_find_op(ctx, op->name))

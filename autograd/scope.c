@@ -5,7 +5,9 @@ mo_scope mo_scope_open(mo_tape *t) {
     if (!mo_tape_lives(t, "scope_open"))
         return (mo_scope){.mode = MO_EVAL};
     mo_host_mark mark = mo_host_arena_mark(t->graph);
-    return (mo_scope){.mode = t->mode,
+    return (mo_scope){.tape = t,
+        .reset = t->resets,
+        .mode = t->mode,
         .recording = t->recording,
         .tensors = t->n_tensors,
         .nodes = t->n_nodes,
@@ -20,8 +22,28 @@ void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope) {
     mo_host_arena_rewind(t->graph, (mo_host_mark){scope->block, scope->used});
 }
 
+/* Returns whether a scope can be closed; raises if not. */
+static bool check_scope(mo_tape *t, const mo_scope *scope, mo_tensor *const *keep, int n) {
+    const char *wrong = NULL;
+    if (!scope)
+        wrong = "it is NULL";
+    else if (scope->tape != t)
+        wrong = "it was opened on another tape";
+    else if (scope->reset != t->resets)
+        wrong = "it was opened before the tape's last mo_tape_reset";
+    else if (scope->tensors < t->running.tensors || scope->nodes < t->running.nodes)
+        wrong = "it was opened outside the function that is running on the tape";
+    else if (scope->tensors > t->n_tensors || scope->nodes > t->n_nodes)
+        wrong = "a scope around it was closed before";
+    if (wrong)
+        return mo_fail(t->ctx, MO_STATE, "scope_close: the scope cannot be closed: %s", wrong);
+    if (n < 0 || (n && !keep))
+        return mo_fail(t->ctx, MO_INVALID, "scope_close: %d tensors to keep%s", n, keep ? "" : " in a NULL list");
+    return true;
+}
+
 void mo_scope_close(mo_tape *t, const mo_scope *scope, mo_tensor *const *keep, int n) {
-    if (!mo_tape_lives(t, "scope_close") || !scope)
+    if (!mo_tape_lives(t, "scope_close") || !check_scope(t, scope, keep, n))
         return;
     t->mode = scope->mode;
     t->recording = scope->recording;

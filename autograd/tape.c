@@ -71,6 +71,42 @@ const char *mo_tape_section(mo_tape *t, const char *name) {
     return before;
 }
 
+mo_running mo_tape_enter(mo_tape *t, const char *what, const void *frame) {
+    mo_running outer = t->running;
+    t->running = (mo_running){.what = what,
+        .frame = frame,
+        .mode = outer.what ? outer.mode : t->mode,
+        .tensors = t->n_tensors,
+        .nodes = t->n_nodes};
+    return outer;
+}
+
+void mo_tape_leave(mo_tape *t, const mo_running *outer) {
+    t->running = *outer;
+}
+
+bool mo_tape_made(const mo_tape *t, const mo_tensor *T) {
+    for (int64_t i = t->n_tensors - 1; i >= t->running.tensors; i--)
+        if (t->tensors[i] == T)
+            return true;
+    return false;
+}
+
+/* Returns whether nothing runs on the tape; raises if a function that the library calls wants to free what it runs on.
+ * If the caller's frame does not lie below the frame that runs, that one was left by a jump: the tape then gets back
+ * its state from before. */
+static bool is_idle(mo_tape *t, const char *what, const void *caller) {
+    if (!t->running.what)
+        return true;
+    if ((uintptr_t)caller < (uintptr_t)t->running.frame)
+        return mo_fail(t->ctx, MO_STATE, "%s: called in %s, which is running on this tape", what, t->running.what);
+    mo_tape_set_mode(t, t->running.mode);
+    t->running = (mo_running){0};
+    t->visiting = NULL;
+    mo_host_arena_reset(t->scratch);
+    return true;
+}
+
 /* Frees the storage of a header and marks the header: a later use of it raises an error. */
 static void let_go(mo_tensor *T, mo_freed by) {
     mo_tensor_release(T->grad); /* set for a constant that was made a leaf */
@@ -93,8 +129,9 @@ static void change_host(mo_tape *t) {
 }
 
 void mo_tape_reset(mo_tape *t) {
-    if (!mo_tape_lives(t, "tape_reset"))
+    if (!mo_tape_lives(t, "tape_reset") || !is_idle(t, "tape_reset", __builtin_frame_address(0)))
         return;
+    t->resets++;
     for (int64_t i = 0; i < t->n_tensors; i++)
         let_go(t->tensors[i], MO_FREED_BY_RESET);
     t->n_tensors = 0;
@@ -141,7 +178,7 @@ static void keep_remains(mo_tape *t) {
 }
 
 void mo_tape_release(mo_tape *t) {
-    if (!mo_tape_lives(t, "tape_release"))
+    if (!mo_tape_lives(t, "tape_release") || !is_idle(t, "tape_release", __builtin_frame_address(0)))
         return;
     bool complete = t->arena && t->host && t->dead && t->graph && t->scratch;
     if (complete)

@@ -20,6 +20,14 @@ typedef struct mo_node {
     const struct mo_node *vjp_of; /* the node whose rule recorded this node; NULL: forward */
 } mo_node;
 
+/* What the library is running on a tape, with functions of the caller's: an op, backward, a solver. */
+typedef struct mo_running {
+    const char *what;  /* NULL: nothing */
+    const void *frame; /* of the library's function that runs it: frames of the functions that it calls lie below */
+    mo_mode mode;      /* the tape's mode before; of the outermost, if one runs within another */
+    int64_t tensors, nodes; /* on the tape before: they stay */
+} mo_running;
+
 struct mo_tape {
     mo_context *ctx;
     mo_mode mode;
@@ -37,11 +45,13 @@ struct mo_tape {
     int64_t n_slots;         /* number of outputs of all nodes */
     const mo_node *visiting; /* the node whose rule is running; NULL: forward */
     const char *section;     /* section of the next nodes, in `host` */
-    bool anomaly;            /* check results for values that are not finite */
-    bool released;           /* a released tape: every use raises an error */
-    int64_t remains;         /* bytes that a released tape still holds, which the context does not count */
-    mo_tape *older;          /* the tape released before this one (debug mode) */
-    mo_holder holder;        /* the tape's entry in the context's list of tapes */
+    mo_running running;
+    uint64_t resets;
+    bool anomaly;     /* check results for values that are not finite */
+    bool released;    /* a released tape: every use raises an error */
+    int64_t remains;  /* bytes that a released tape still holds, which the context does not count */
+    mo_tape *older;   /* the tape released before this one (debug mode) */
+    mo_holder holder; /* the tape's entry in the context's list of tapes */
 };
 
 /* Returns whether the tape can be used. Returns false for NULL, without an error because there is no context, and for a
@@ -51,6 +61,12 @@ bool mo_tape_lives(const mo_tape *t, const char *what);
 static inline mo_context *mo_context_of_tape(const mo_tape *t) {
     return t ? t->ctx : NULL;
 }
+/* Notes that the library now runs `what`, from the frame __builtin_frame_address(0), and returns what it ran before,
+ * which mo_tape_leave puts back. */
+mo_running mo_tape_enter(mo_tape *t, const char *what, const void *frame);
+void mo_tape_leave(mo_tape *t, const mo_running *outer);
+/* Returns whether the running op has made T. */
+bool mo_tape_made(const mo_tape *t, const mo_tensor *T);
 /* Makes a header on the tape, without storage. Returns NULL on failure. */
 mo_tensor *mo_tape_header(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape);
 /* Makes a header on the tape that is a window onto the storage of X; offset counts from X's first element. */
@@ -64,6 +80,8 @@ void mo_tape_sweep(mo_tape *t, int64_t mark, mo_tensor *const *keep, int n);
 void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope);
 /* Writes dtypes and shapes of the inputs of a call: "[8, 6, 6] float32, [8, 6, 2] float32". */
 void mo_call_inputs(const mo_call *c, char *text, size_t bytes);
+/* Returns whether an op has a name, a forward, and counts within their bounds; raises "<what>: .." if not. */
+bool mo_check_op_form(mo_context *ctx, const char *what, const mo_op *op);
 /* Records the call as a node. */
 void mo_tape_record(mo_tape *t, const mo_call *c);
 /* Returns whether each of the n tensors is a leaf or on the tape, and has its value; raises if not. `what` names the

@@ -74,6 +74,7 @@ enum { MO_MAX_PARAMETERS = MO_MAX_ENCODER_PARAMETERS + 1 + MO_TASKS * MO_MAX_HEA
 
 struct mo_model {
     mo_context *ctx;
+    int64_t holders; /* objects of the library that read it: it is freed with the last of them */
     mo_dtype real;
     mo_encoder encoder; /* a copy; the model owns its `state` */
     mo_encoder_rows rows;
@@ -88,6 +89,8 @@ struct mo_model {
     mo_tensor *head[MO_TASKS][MO_MAX_HEAD_PARAMETERS]; /* one task's constants and learned tensors; else NULL */
 };
 
+/* Holds a model, beside its owner: it is freed once both have released it. Returns the model. */
+mo_model *mo_model_hold(mo_model *m);
 /* Copies parameters by name from arrays; an error names the first parameter that is missing or has another shape. A
  * head per task and its temperatures are left as they are unless arrays has all of them, and so is a head shared by all
  * tasks if arrays has none of its tensors. Returns the status. */

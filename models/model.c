@@ -184,8 +184,13 @@ mo_model *mo_encoder_create(mo_context *ctx, mo_dtype real, const mo_encoder *en
     return mo_model_under_head(mo_model_make(ctx, real, encoder, rows, seed), readout, seed);
 }
 
+mo_model *mo_model_hold(mo_model *m) {
+    m->holders++;
+    return m;
+}
+
 void mo_model_release(mo_model *m) {
-    if (!m)
+    if (!m || m->holders-- > 0)
         return;
     drop_readout(m);
     for (int i = 0; i < m->n_parameters; i++) {

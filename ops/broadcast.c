@@ -8,6 +8,7 @@
  * X_bar is Y_bar summed over the repeated axes. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
+#include "tensor/hidden.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -61,6 +62,9 @@ const mo_op mo_op_broadcast_to = {
 };
 
 mo_tensor *mo_broadcast_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape) {
+    mo_context *ctx = mo_tape_context(t);
+    if (ndim > 0 && !mo_given(ctx, "broadcast_to", "the shape", shape))
+        return mo_null_tensor(ctx);
     mo_shape_option to = mo_shape_option_of(ndim, shape);
     return mo_apply(t, &mo_op_broadcast_to, (mo_tensor *[]){X}, 1, &to);
 }

@@ -7,6 +7,7 @@
  * <Y_bar, dY> = sum_i <the slice of Y_bar that X_i fills, dX_i>, so X_i_bar is that slice. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
+#include "tensor/hidden.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -87,7 +88,7 @@ mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, mo_axes set) {
     mo_tensor *parts[MO_MAX_INPUTS] = {0};
     if (mo_ok(ctx) && (n < 1 || n > MO_MAX_INPUTS))
         mo_fail(ctx, MO_INVALID, "stack: %d inputs, expected 1 to %d", n, MO_MAX_INPUTS);
-    for (int i = 0; i < n && mo_ok(ctx); i++) {
+    for (int i = 0; i < n && mo_given(ctx, "stack", "the list of inputs", X); i++) {
         int at = mo_is_null(X[i]) ? -1 : mo_resolve_axis(axis, X[i]->ndim + 1);
         if (mo_is_null(X[i]))
             mo_fail(ctx, MO_INVALID, "stack: input %d is null", i);

@@ -7,6 +7,7 @@
  *
  * M does not depend on X: dY = M * dX, hence X_bar = M * Y_bar. */
 #include "ops/inside.h"
+#include "tensor/hidden.h"
 #include "tensor/storage.h"
 
 typedef struct dropout {
@@ -62,6 +63,9 @@ const mo_op mo_op_dropout = {
 mo_tensor *mo_dropout(mo_tape *t, mo_tensor *X, double rate, mo_random *r) {
     if (rate == 0 || (mo_tape_mode(t) == MO_EVAL && rate > 0 && rate < 1))
         return X;
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_given(ctx, "dropout", "the random position", r))
+        return mo_null_tensor(ctx);
     mo_tensor *Y = mo_apply(t, &mo_op_dropout, (mo_tensor *[]){X}, 1, &(dropout){rate, *r});
     if (!mo_is_null(Y))
         r->index += (uint64_t)mo_numel(Y);

@@ -11,6 +11,7 @@
  * derivatives of F, but F then takes as much memory as without checkpointing. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
+#include "tensor/hidden.h"
 #include "tensor/storage.h"
 
 #include <string.h>
@@ -32,9 +33,9 @@ static mo_tensor *run_code(mo_tape *t, const recomputed *o, mo_tensor *const *in
     return Y;
 }
 
-/* No shape yet: it is known only after F has run. */
+/* The shape is known only after F has run: an output without elements stands in for it. */
 static bool recompute_shape(mo_call *c) {
-    return mo_ok(c->ctx);
+    return mo_call_output(c, 0, MO_F32, 1, (int64_t[]){0});
 }
 
 static void recompute_forward(mo_call *c) {
@@ -127,7 +128,8 @@ mo_tensor *mo_recompute(
     if (mo_ok(ctx) && state_size > sizeof o.copy)
         mo_fail(ctx, MO_INVALID, "recompute: %zu bytes of state, expected at most %d: pass state_size 0 and keep it",
             state_size, MO_MAX_STATE);
-    if (!mo_ok(ctx))
+    if (!mo_given(ctx, "recompute", "the function", (void *)(uintptr_t)F) ||
+        (state_size && !mo_given(ctx, "recompute", "the state", state)))
         return mo_null_tensor(ctx);
     if (state_size)
         memcpy(o.copy, state, state_size);

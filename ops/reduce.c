@@ -8,6 +8,7 @@
  * sum over those axes that broadcasting to the shape of X has repeated. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
+#include "tensor/hidden.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -122,8 +123,10 @@ mo_tensor *mo_var(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced, in
 }
 
 mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *size) {
-    if (mo_is_null(X) || (ndim > 0 && !size) ||
-        (X->ndim == ndim && (ndim == 0 || !memcmp(X->shape, size, (size_t)ndim * sizeof *size))))
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_given(ctx, "sum_to", "the input", X) || (ndim > 0 && !mo_given(ctx, "sum_to", "the shape", size)))
+        return mo_null_tensor(ctx);
+    if (mo_is_null(X) || (X->ndim == ndim && (ndim == 0 || !memcmp(X->shape, size, (size_t)ndim * sizeof *size))))
         return X;
     int lead = X->ndim - ndim;
     mo_axes axes = {0};

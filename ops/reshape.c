@@ -8,6 +8,7 @@
  * Both ops only rename elements: <Y_bar, dY> = <Y_bar, dX> element by element, so X_bar is Y_bar in the shape of X. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
+#include "tensor/hidden.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -132,6 +133,9 @@ const mo_op mo_op_reshape = {
 };
 
 mo_tensor *mo_reshape(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape) {
+    mo_context *ctx = mo_tape_context(t);
+    if (ndim > 0 && !mo_given(ctx, "reshape", "the shape", shape))
+        return mo_null_tensor(ctx);
     mo_shape_option to = mo_shape_option_of(ndim, shape);
     return mo_apply(t, &mo_op_reshape, (mo_tensor *[]){X}, 1, &to);
 }

@@ -90,8 +90,10 @@ static mo_tensor *largest(mo_tape *t, const char *what, mo_tensor *X, int64_t k,
 }
 
 mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, mo_axes axis) {
-    /* A negative k from the caller is an error: as INT64_MIN it differs from -1, the internal option `all`. */
-    return largest(t, "top_k", X, k < 0 ? INT64_MIN : k, axis);
+    mo_context *ctx = mo_tape_context(t);
+    if (k < 0 && mo_ok(ctx)) /* -1 is the internal option `all` */
+        mo_fail(ctx, MO_INVALID, "top_k: the %" PRId64 " largest, expected 0 or more", k);
+    return largest(t, "top_k", X, k, axis);
 }
 
 mo_tensor *mo_sort(mo_tape *t, mo_tensor *X, mo_axes axis) {

@@ -6,6 +6,7 @@
  *
  * Elements only move: <Y_bar, dY> = <P^-1 Y_bar, dX> for the permutation P, so X_bar = P^-1 Y_bar. */
 #include "ops/inside.h"
+#include "tensor/hidden.h"
 #include "tensor/storage.h"
 
 #include <string.h>
@@ -110,7 +111,10 @@ const mo_op mo_op_permute = {
 };
 
 mo_tensor *mo_permute(mo_tape *t, mo_tensor *X, const int *axes) {
+    mo_context *ctx = mo_tape_context(t);
     permute_options o = {{0}};
+    if (mo_ndim(X) && !mo_given(ctx, "permute", "the list of axes", axes))
+        return mo_null_tensor(ctx);
     if (!mo_is_null(X) && X->ndim)
         memcpy(o.axes, axes, (size_t)X->ndim * sizeof *axes);
     return mo_apply(t, &mo_op_permute, (mo_tensor *[]){X}, 1, &o);

@@ -76,6 +76,8 @@ mo_context *mo_context_create(const mo_context_options *options) {
     ctx->debug = o.debug;
     ctx->on_error = o.on_error;
     ctx->on_error_state = o.on_error_state;
+    ctx->go_on = o.go_on;
+    ctx->go_on_state = o.go_on_state;
     ctx->max_expand = o.max_expand > 0 ? o.max_expand : MAX_EXPAND;
     ctx->threads = o.threads > 0 ? o.threads : available_processors();
     ctx->null_tensor.ctx = ctx;
@@ -91,6 +93,11 @@ mo_context *mo_context_create(const mo_context_options *options) {
 }
 
 bool mo_device_describe(mo_device device, char *text, size_t bytes) {
+    char unread[1];
+    if (!text) {
+        text = unread;
+        bytes = sizeof unread;
+    }
     const mo_backend *backend = mo_backend_of(device, text, bytes);
     if (!backend)
         return false;
@@ -130,7 +137,7 @@ mo_code mo_context_release(mo_context *ctx) {
     if (ctx->remains)
         ctx->free_remains(ctx->remains);
     mo_free_all_buried(ctx);
-    mo_free_released_csr(ctx);
+    mo_free_released_csr(ctx, UINT64_MAX);
     free(ctx->ops);
     free(ctx->profile);
     free(ctx);

@@ -110,7 +110,7 @@ static void transpose_host(const mo_csr *A, const host_csr *a, host_csr *b) {
         next[a->column[e] + 1]++;
     for (int64_t c = 0; c < A->columns; c++)
         next[c + 1] += next[c];
-    for (int64_t i = 0; i < A->rows; i++)
+    for (int64_t i = 0; i < A->rows && mo_goes_on(A->ctx); i++)
         for (int64_t e = a->row_pointer[i]; e < a->row_pointer[i + 1]; e++) {
             int64_t to = next[a->column[e]]++;
             b->column[to] = (int32_t)i;
@@ -188,22 +188,32 @@ bool mo_csr_lives(const mo_csr *A, const char *what) {
     return !A->released;
 }
 
-void mo_free_released_csr(mo_context *ctx) {
-    for (mo_csr *A = ctx->released, *older; A; A = older) {
+void mo_free_released_csr(mo_context *ctx, uint64_t oldest) {
+    mo_csr **end = &ctx->released;
+    while (*end && (*end)->burial >= oldest) /* the newest is the first */
+        end = &(*end)->older;
+    for (mo_csr *A = *end, *older; A; A = older) {
         older = A->older;
         free(A);
     }
+    *end = NULL;
 }
 
-/* In debug mode the matrix stays, without its arrays, so that a later use raises an error that names it. */
+/* While nodes can point to the matrix, it stays, without its arrays, so that a later use raises an error that names
+ * it. */
 static void free_csr(mo_csr *A) {
     mo_context *ctx = A->ctx;
-    if (!ctx->debug) {
+    if (!mo_must_stay(ctx)) {
         mo_host_free(ctx, A, sizeof *A);
         return;
     }
     ctx->counters.bytes_live -= (int64_t)sizeof *A;
-    *A = (mo_csr){.ctx = ctx, .rows = A->rows, .columns = A->columns, .released = true, .older = ctx->released};
+    *A = (mo_csr){.ctx = ctx,
+        .rows = A->rows,
+        .columns = A->columns,
+        .released = true,
+        .older = ctx->released,
+        .burial = ctx->burials++};
     ctx->released = A;
 }
 

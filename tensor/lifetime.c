@@ -49,11 +49,12 @@ static void free_buried(mo_context *ctx) {
         ctx->buried = T->next;
         free_header(T);
     }
+    mo_free_released_csr(ctx, oldest);
 }
 
 void mo_holder_emptied(mo_context *ctx, mo_holder *h) {
     h->since = ctx->burials;
-    if (ctx->buried)
+    if (ctx->buried || ctx->released)
         free_buried(ctx);
 }
 
@@ -64,11 +65,13 @@ void mo_holder_close(mo_context *ctx, mo_holder *h) {
         ctx->tapes = h->next;
     if (h->next)
         h->next->previous = h->previous;
-    if (ctx->buried)
+    if (ctx->buried || ctx->released)
         free_buried(ctx);
 }
 
-static bool any_nodes(const mo_context *ctx) {
+bool mo_must_stay(const mo_context *ctx) {
+    if (ctx->debug)
+        return true;
     for (const mo_holder *h = ctx->tapes; h; h = h->next)
         if (*h->nodes)
             return true;
@@ -84,17 +87,28 @@ void mo_free_all_buried(mo_context *ctx) {
     }
 }
 
+void mo_tensor_hold(mo_tensor *T) {
+    T->holders++;
+}
+
+void mo_tensor_let_go(mo_tensor *T) {
+    if (--T->holders == 0 && T->freed == MO_FREED_BY_RELEASE)
+        mo_bury(T);
+}
+
 void mo_bury(mo_tensor *T) {
     mo_context *ctx = T->ctx;
-    if (ctx->debug) /* bytes_live does not count headers of released tensors */
-        ctx->counters.bytes_live -= (int64_t)sizeof *T;
-    else if (!any_nodes(ctx)) {
-        free_header(T);
-        return;
-    }
     T->freed = MO_FREED_BY_RELEASE;
     T->storage = NULL;
     T->grad = NULL;
+    if (T->holders)
+        return;
+    if (ctx->debug) /* bytes_live does not count headers of released tensors */
+        ctx->counters.bytes_live -= (int64_t)sizeof *T;
+    else if (!mo_must_stay(ctx)) {
+        free_header(T);
+        return;
+    }
     T->burial = ctx->burials++;
     if (ctx->buried)
         ctx->last_buried->next = T;

@@ -48,6 +48,7 @@ struct mo_tensor {
      * `next` is the next one in ctx->buried. */
     mo_tensor *previous, *next;
     bool listed;
+    int holders;     /* optimizers that point to it: its header stays, without the value, until the last is released */
     uint64_t burial; /* after release: the value of ctx->burials */
     mo_dtype dtype;
     int ndim;
@@ -78,6 +79,10 @@ struct mo_context {
     mo_status status;
     void (*on_error)(const mo_status *status, void *state);
     void *on_error_state;
+    bool (*go_on)(mo_context *ctx, void *state);
+    void *go_on_state;
+    double ask_at;    /* the time from which go_on is called again */
+    bool stopped;     /* go_on has returned false; read by all threads of a region, written by its first */
     int tries;        /* calls of mo_try without their mo_tried */
     bool told;        /* on_error has been called with this error */
     bool debug;       /* no header is freed or used again before the context is released */
@@ -101,7 +106,7 @@ struct mo_context {
     void *remains; /* for autograd/: the tape that was released last, and the function that frees it */
     void (*free_remains)(void *remains);
     int64_t n_csr;
-    mo_csr *released;           /* debug mode: the newest of the released matrices */
+    mo_csr *released;           /* the newest of the released matrices that stay */
     int64_t empty_bytes;        /* bytes_live right after the context was made */
     struct mo_profile *profile; /* for autograd/, in one block; NULL: profiling never started */
     bool profiling;
@@ -115,15 +120,19 @@ struct mo_csr {
     mo_tensor *column;      /* int32 [nnz] */
     mo_tensor *values;      /* real [nnz] */
     bool symmetric;
-    bool released;      /* debug mode: the user has released it; freed with its context */
-    mo_csr *older;      /* debug mode: the matrix released before this one */
+    bool released;      /* by the user, while nodes could point to it, or in debug mode */
+    mo_csr *older;      /* the matrix released before this one */
+    uint64_t burial;    /* after release: as that of a tensor */
     mo_csr *transposed; /* built on demand, owned; never for symmetric matrices */
 };
 
-/* Returns whether the matrix has not been released; raises "<what>: ..", MO_STATE, if it has. Only in debug mode does a
- * released matrix stay, so that this function can find it. */
+/* Returns whether the matrix has not been released; raises "<what>: ..", MO_STATE, if it has. A released matrix stays,
+ * without its arrays, as long as a released tensor does. */
 bool mo_csr_lives(const mo_csr *A, const char *what);
-void mo_free_released_csr(mo_context *ctx);
+/* Frees released matrices that were buried before `oldest`. */
+void mo_free_released_csr(mo_context *ctx, uint64_t oldest);
+/* Returns whether nodes can point to an object that is released now, so that it must stay. */
+bool mo_must_stay(const mo_context *ctx);
 /* The arrays of a matrix as kernels see them. */
 mo_csr_view mo_view_csr(const mo_csr *A);
 
@@ -141,6 +150,9 @@ void mo_holder_emptied(mo_context *ctx, mo_holder *h);
 void mo_holder_close(mo_context *ctx, mo_holder *h);
 /* Frees a header now, or once no node can point to it; in debug mode when its context is released. */
 void mo_bury(mo_tensor *T);
+/* An object that points to T beyond a call holds it: a release of T then frees the value alone (T->freed). */
+void mo_tensor_hold(mo_tensor *T);
+void mo_tensor_let_go(mo_tensor *T);
 void mo_free_all_buried(mo_context *ctx);
 /* Returns whether objects of the context are alive; if so, raises MO_STATE with their kinds and numbers. */
 bool mo_context_in_use(mo_context *ctx);

@@ -88,6 +88,11 @@ typedef struct mo_context_options {
      * prints. state: on_error_state. */
     void (*on_error)(const mo_status *status, void *state);
     void *on_error_state;
+    /* Called about 20 times a second in the calling thread while ops, fits and preparations of the context run; returns
+     * whether to go on. After false, the call ends with MO_STATE, "stopped", in general within a second. It must not
+     * use the context, except for mo_fail. NULL: not called. */
+    bool (*go_on)(mo_context *ctx, void *state);
+    void *go_on_state;
 } mo_context_options;
 
 /* Makes a context; options may be NULL, which means all zeros: in every options struct of the library, zero is the

@@ -21,6 +21,7 @@ typedef enum mo_division {
  * columns ascending in each row. Nodes of graph g are graph_offset[g] .. graph_offset[g + 1] - 1. */
 struct mo_graph {
     mo_context *ctx;
+    int64_t holders; /* objects of the library that read it: it is freed with the last of them */
     char *name;
     int64_t nodes, graphs;
     int64_t *graph_offset; /* [graphs + 1] */
@@ -127,7 +128,7 @@ typedef struct mo_links {
  * on failure. */
 MO_API mo_links *mo_links_create(const mo_graph *graph, double share, int64_t negatives, uint64_t seed);
 MO_API void mo_links_release(mo_links *links);
-/* A copy of the graph without n of its edges u < v. Returns NULL on failure. */
+/* A copy of the graph without n of its edges u < v. Returns NULL on failure, as for a pair that is no edge. */
 MO_API mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_t n);
 
 /* The plan of episode `number`, a function of (seed, number) alone. links: for lp, else NULL. Returns the status:

@@ -11,6 +11,9 @@
 #include "train/lists.h"
 #include "train/metrics.h"
 
+/* Holds a graph, beside its owner: it is freed once both have released it. Returns the graph. */
+mo_graph *mo_graph_hold(mo_graph *graph);
+
 /* ---- pool: graphs to train on, with their features and links; episodes as tensors ---- */
 
 struct mo_source {

@@ -96,8 +96,8 @@ typedef struct mo_step_report {
 } mo_step_report;
 
 typedef struct mo_trainer mo_trainer;
-/* Makes a trainer; the model and the pool are borrowed. The first step makes the folder options->out, which must be
- * empty or absent unless the run is resumed. */
+/* Makes a trainer, which holds the model and the pool: released, they are freed with it. The first step makes the
+ * folder options->out, which must be empty or absent unless the run is resumed. */
 MO_API mo_trainer *mo_trainer_create(mo_model *model, mo_pool *pool, const mo_trainer_options *options);
 MO_API void mo_trainer_release(mo_trainer *trainer);
 /* Continues from out/checkpoint.safetensors (weights, moments, step), whose settings must be equal to this run's,
@@ -170,7 +170,7 @@ typedef struct mo_few_shot_estimate {
 
 typedef struct mo_few_shot mo_few_shot;
 /* Computes features and embeddings of a graph's nodes (MO_TASK_NC) or of the graphs of a set (MO_TASK_GC); the graph is
- * borrowed, and may be NULL if the options have rows (MO_TASK_NC). */
+ * held, so that its release frees it with this object, and may be NULL if the options have rows (MO_TASK_NC). */
 MO_API mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options);
 MO_API void mo_few_shot_release(mo_few_shot *f);
 /* Fits the readout on n examples with labels 0 .. classes - 1, each class present; a later call replaces the fit. */

@@ -150,6 +150,7 @@ mo_code mo_solve_check(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *X, boo
     mo_tensor *wide = mo_cast(t, spd ? mirrored(t, data) : data, MO_F64), *rcond = condition_numbers(t, wide);
     mo_tensor *x = mo_cast(t, mo_stop_gradient(t, X), MO_F64), *b = mo_cast(t, mo_stop_gradient(t, B), MO_F64);
     mo_tensor *residual = mo_ok(ctx) ? residual_ratio(t, wide, x, b, eps) : null;
+    rcond = mo_where(t, mo_cast(t, info, MO_F64), mo_smaller(t, rcond, mo_scale(t, rcond, 0, eps)), rcond);
     mo_tensor *smallest = mo_scale(t, rcond, 0, eps); /* eps / max(rcond, eps), at most 1 */
     mo_tensor *figures[] = {info, rcond, residual, mo_div(t, smallest, mo_larger(t, rcond, smallest))};
     mo_scope_close(t, &scope, figures, 4);

@@ -15,6 +15,7 @@
 #include "ops/solvers/implicit.h"
 #include "ops/rules/shapes.h"
 #include "ops/solvers/solver.h"
+#include "tensor/hidden.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -133,7 +134,9 @@ mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residual, mo_t
             p.options.state_size, MO_MAX_STATE);
     if (mo_ok(ctx) && p.options.iterations < 0)
         mo_fail(ctx, MO_INVALID, "implicit: %d iterations, expected 0 (the default) or more", p.options.iterations);
-    if (!mo_ok(ctx))
+    if (!mo_given(ctx, "implicit", "the residual", (void *)(uintptr_t)residual) ||
+        (n && !mo_given(ctx, "implicit", "theta", theta)) ||
+        (p.options.state_size && !mo_given(ctx, "implicit", "the state", p.options.state)))
         return mo_null_tensor(ctx);
     if (p.options.state_size)
         memcpy(p.state, p.options.state, p.options.state_size);

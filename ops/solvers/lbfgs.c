@@ -171,7 +171,7 @@ mo_tensor *mo_lbfgs(
     mo_solver s = {.name = "lbfgs"};
     if (options)
         s.o = *options;
-    if (!mo_solver_open(&s, t, x0, theta, n) || !mo_solver_minimise(&s, f, false))
+    if (!mo_solver_open(&s, t, x0, f, theta, n) || !mo_solver_minimise(&s, f, false))
         return mo_null_tensor(mo_tape_context(t));
     state q = {.s = &s, .items = s.items, .x = mo_stop_gradient(t, x0)};
     size_t bytes = 9 * (size_t)s.items * sizeof(double);

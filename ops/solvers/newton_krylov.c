@@ -42,7 +42,7 @@ mo_tensor *mo_newton_krylov(
     mo_solver s = {.name = "newton_krylov", .p.residual = F};
     if (options)
         s.o = *options;
-    if (!mo_solver_open(&s, t, x0, theta, n))
+    if (!mo_solver_open(&s, t, x0, F, theta, n))
         return mo_null_tensor(mo_tape_context(t));
     mo_tensor *state[2] = {mo_stop_gradient(t, x0), NULL}, *active;
     state[1] = mo_solver_F(&s, state[0]);

@@ -117,7 +117,7 @@ mo_tensor *mo_projected_gradient(
     mo_solver s = {.name = "projected_gradient"};
     if (options)
         s.o = *options;
-    if (!mo_solver_open(&s, t, x0, theta, n) || !mo_solver_minimise(&s, f, true))
+    if (!mo_solver_open(&s, t, x0, f, theta, n) || !mo_solver_minimise(&s, f, true))
         return mo_null_tensor(mo_tape_context(t));
     state q = {.s = &s, .items = s.items, .x = mo_stop_gradient(t, x0)};
     size_t bytes = ROWS * (size_t)s.items * sizeof(double);

@@ -1,6 +1,7 @@
 /* ops/solvers/solver.c - the common part of all iterative solvers: checks the start, decides when to stop, and makes
  * the solution differentiable. */
 #include "ops/solvers/solver.h"
+#include "tensor/hidden.h"
 #include "tensor/storage.h"
 
 #include <inttypes.h>
@@ -13,8 +14,12 @@ mo_tensor *mo_item_residual(mo_tape *t, mo_tensor *F, mo_tensor *x, int batch_ax
     return mo_div(t, mo_item_dot(t, F, F, batch_axes), size);
 }
 
-static void check(mo_solver *s, mo_tensor *x0, int n) {
+static void check(mo_solver *s, mo_tensor *x0, mo_residual f, mo_tensor *const *theta, int n) {
     const mo_implicit_options *o = &s->o.implicit;
+    if (!mo_given(s->ctx, s->name, "the function", (void *)(uintptr_t)f) ||
+        (n > 0 && !mo_given(s->ctx, s->name, "theta", theta)) ||
+        (o->state_size && !mo_given(s->ctx, s->name, "the state", o->state)))
+        return;
     if (n < 0 || n > MO_MAX_THETA)
         mo_fail(s->ctx, MO_INVALID, "%s: %d tensors theta, expected 0 to %d", s->name, n, MO_MAX_THETA);
     else if (mo_is_null(x0))
@@ -34,12 +39,12 @@ static void check(mo_solver *s, mo_tensor *x0, int n) {
             s->ctx, MO_INVALID, "%s: %zu bytes of state, expected at most %d", s->name, o->state_size, MO_MAX_STATE);
 }
 
-bool mo_solver_open(mo_solver *s, mo_tape *t, mo_tensor *x0, mo_tensor *const *theta, int n) {
+bool mo_solver_open(mo_solver *s, mo_tape *t, mo_tensor *x0, mo_residual f, mo_tensor *const *theta, int n) {
     s->t = t;
     s->ctx = mo_tape_context(t);
     s->mode = mo_tape_mode(t);
     if (mo_ok(s->ctx))
-        check(s, x0, n);
+        check(s, x0, f, theta, n);
     if (!mo_ok(s->ctx))
         return false;
     s->p.n = n;
@@ -52,12 +57,13 @@ bool mo_solver_open(mo_solver *s, mo_tape *t, mo_tensor *x0, mo_tensor *const *t
     s->tolerance = s->o.tolerance > 0 ? s->o.tolerance : x0->dtype == MO_F64 ? 1e-10 : 1e-5;
     s->o.iterations = s->o.iterations ? s->o.iterations : 1000;
     s->items = mo_item_count(x0, s->o.implicit.batch_axes);
+    if (!mo_ok(s->ctx))
+        return false;
+    s->outer = mo_tape_enter(t, s->name, s);
     if (!s->o.unrolled)
         mo_tape_set_mode(t, MO_EVAL);
     s->scope = mo_scope_open(t);
-    if (!mo_ok(s->ctx))
-        mo_tape_set_mode(t, s->mode);
-    return mo_ok(s->ctx);
+    return true;
 }
 
 mo_tensor *mo_solver_F(const mo_solver *s, mo_tensor *x) {
@@ -81,6 +87,7 @@ void mo_solver_end_iteration(mo_solver *s, mo_tensor *const *keep, int n) {
 
 mo_tensor *mo_solver_finish(mo_solver *s, mo_tensor *x) {
     mo_context *ctx = s->ctx;
+    mo_tape_leave(s->t, &s->outer);
     mo_tape_set_mode(s->t, s->mode);
     bool converged = s->residual <= s->tolerance;
     mo_solver_report *report = s->o.implicit.report;

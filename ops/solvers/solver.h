@@ -3,6 +3,7 @@
 #ifndef MO_SOLVER_H
 #define MO_SOLVER_H
 
+#include "autograd/tape.h"
 #include "ops/solvers/implicit.h"
 #include "ops/solvers/krylov.h"
 
@@ -17,6 +18,7 @@ typedef struct mo_solver {
     double tolerance;
     mo_mode mode; /* the tape's mode before the solve */
     mo_scope scope;
+    mo_running outer;
     int64_t items;
     /* results so far, for the worst item */
     int iterations;
@@ -24,10 +26,11 @@ typedef struct mo_solver {
     int64_t worst; /* number of the item with that residual */
 } mo_solver;
 
-/* Starts a solve; the caller has set name, o and p.residual (or calls mo_solver_minimise for that). Fills in defaults,
+/* Starts a solve; the caller, in whose frame s lies, has set name, o and p.residual (or calls mo_solver_minimise for
+ * that: f). Fills in defaults,
  * checks the arguments, and turns recording off unless unrolled. Returns false in the error state. After true,
  * mo_solver_finish must be called. */
-bool mo_solver_open(mo_solver *s, mo_tape *t, mo_tensor *x0, mo_tensor *const *theta, int n);
+bool mo_solver_open(mo_solver *s, mo_tape *t, mo_tensor *x0, mo_residual f, mo_tensor *const *theta, int n);
 mo_tensor *mo_solver_F(const mo_solver *s, mo_tensor *x);
 /* Returns a tensor that is 1 for items still above the tolerance, else 0; NULL if no item is, if the limit of
  * iterations is reached, or in the error state. Sets s->residual and s->worst. */

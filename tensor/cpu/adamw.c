@@ -57,9 +57,13 @@ void REAL(adamw_cpu)(mo_context *ctx, const mo_view *factors, const mo_view *sca
     for (int k = 0; k < count; k++) {
         int64_t n = leading(&p[k], p[k].ndim);
         int threads = threads_for(ctx, n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-        for (int64_t i = 0; i < n; i += MO_TASK)
-            update(s, min_of(MO_TASK, n - i), (const real *)g[k].data + i, (real *)m[k].data + i, (real *)v[k].data + i,
-                (real *)p[k].data + i);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+        {
+            const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+            for (int64_t i = 0; i < n; i += MO_TASK)
+                update(s, min_of(MO_TASK, n - i), (const real *)g[k].data + i, (real *)m[k].data + i,
+                    (real *)v[k].data + i, (real *)p[k].data + i);
+        }
     }
 }

@@ -61,8 +61,12 @@ void REAL(cross_entropy_cpu)(
     real *y = loss->data;
     bool labels = target->dtype == MO_I64;
     int threads = threads_for(ctx, 8 * rows * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < rows; i++)
-        y[i] = (real)(labels ? label_loss(X + i * n, n, ((const int64_t *)target->data)[i], smoothing)
-                             : dense_loss(X + i * n, n, (const real *)target->data + i * n, smoothing));
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < rows; i++)
+            y[i] = (real)(labels ? label_loss(X + i * n, n, ((const int64_t *)target->data)[i], smoothing)
+                                 : dense_loss(X + i * n, n, (const real *)target->data + i * n, smoothing));
+    }
 }

@@ -10,11 +10,15 @@ void REAL(gather_rows_cpu)(mo_context *ctx, const mo_view *x, const mo_view *ind
     int64_t m = index->shape[0], d = entry_length(x);
     const int64_t *from = index->data;
     int threads = threads_for(ctx, m * d);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < m; i++) {
-        if (i + AHEAD < m)
-            fetch_row((const real *)x->data + from[i + AHEAD] * d, d);
-        memcpy((real *)y->data + i * d, (const real *)x->data + from[i] * d, (size_t)d * sizeof(real));
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < m; i++) {
+            if (i + AHEAD < m)
+                fetch_row((const real *)x->data + from[i + AHEAD] * d, d);
+            memcpy((real *)y->data + i * d, (const real *)x->data + from[i] * d, (size_t)d * sizeof(real));
+        }
     }
 }
 
@@ -42,14 +46,18 @@ static void scatter_parallel(mo_context *ctx, const mo_view *x, const mo_view *i
     if (!start)
         return;
     group_by_destination(index->data, m, n, start, order);
-#pragma omp parallel for num_threads(free_threads(ctx)) schedule(dynamic, group)
-    for (int64_t r = 0; r < n; r++) {
-        real *row = (real *)y->data + r * d;
-        memset(row, 0, (size_t)d * sizeof(real));
-        for (int64_t k = start[r]; k < start[r + 1]; k++) {
-            if (k + AHEAD < m)
-                fetch_row((const real *)x->data + order[k + AHEAD] * d, d);
-            add_row((const real *)x->data + order[k] * d, d, row);
+#pragma omp parallel num_threads(free_threads(ctx))
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic, group) nowait
+        for (int64_t r = 0; r < n; r++) {
+            real *row = (real *)y->data + r * d;
+            memset(row, 0, (size_t)d * sizeof(real));
+            for (int64_t k = start[r]; k < start[r + 1]; k++) {
+                if (k + AHEAD < m)
+                    fetch_row((const real *)x->data + order[k + AHEAD] * d, d);
+                add_row((const real *)x->data + order[k] * d, d, row);
+            }
         }
     }
 }
@@ -71,21 +79,29 @@ void REAL(take_along_cpu)(mo_context *ctx, const mo_view *x, const mo_view *inde
     int64_t n = row_length(x), k = row_length(index), rows = row_count(index);
     const int64_t *from = index->data;
     int threads = threads_for(ctx, rows * k);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < k; j++)
-            ((real *)y->data)[i * k + j] = ((const real *)x->data)[i * n + from[i * k + j]];
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < k; j++)
+                ((real *)y->data)[i * k + j] = ((const real *)x->data)[i * n + from[i * k + j]];
+    }
 }
 
 void REAL(put_along_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y) {
     int64_t n = row_length(y), k = row_length(index), rows = row_count(index);
     const int64_t *to = index->data;
     int threads = threads_for(ctx, rows * (n + k));
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < rows; i++) {
-        real *row = (real *)y->data + i * n;
-        memset(row, 0, (size_t)n * sizeof(real));
-        for (int64_t j = 0; j < k; j++)
-            row[to[i * k + j]] += x->data ? ((const real *)x->data)[i * k + j] : (real)1;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < rows; i++) {
+            real *row = (real *)y->data + i * n;
+            memset(row, 0, (size_t)n * sizeof(real));
+            for (int64_t j = 0; j < k; j++)
+                row[to[i * k + j]] += x->data ? ((const real *)x->data)[i * k + j] : (real)1;
+        }
     }
 }

@@ -144,8 +144,11 @@ static void run_tiles(mo_context *ctx, const product *p) {
     task_range some;
     share_tasks(&s, threads, tasks, chunk);
 #pragma omp parallel num_threads(threads) private(some)
-    while (take_tasks(&s, &some))
-        run_range(p, some);
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+        while (take_tasks(&s, &some))
+            run_range(p, some);
+    }
 }
 
 /* Small C, long k: the partial products are formed in parallel, then added in order of k, a strip of C at a time. */
@@ -157,6 +160,7 @@ static void run_pieces(mo_context *ctx, const product *p, real *partial) {
     share_tasks(&s, threads, p->batch * p->pieces_k, 1);
 #pragma omp parallel num_threads(threads) private(some)
     {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
         while (take_tasks(&s, &some)) {
             int64_t piece = some.first % p->pieces_k, b = some.first / p->pieces_k;
             int64_t k0 = p->k * piece / p->pieces_k, k1 = p->k * (piece + 1) / p->pieces_k;

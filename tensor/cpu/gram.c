@@ -90,9 +90,12 @@ static void run_tasks(mo_context *ctx, const gram *g) {
     task_range some;
     share_tasks(&s, threads, tasks, chunk);
 #pragma omp parallel num_threads(threads) private(some) if (threads > 1 && tasks > chunk)
-    while (take_tasks(&s, &some))
-        for (int64_t i = some.first; i < some.end; i++)
-            run_task(g, i);
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+        while (take_tasks(&s, &some))
+            for (int64_t i = some.first; i < some.end; i++)
+                run_task(g, i);
+    }
 }
 
 void REAL(gram_cpu)(mo_context *ctx, const mo_view *X, const mo_view *Y) {

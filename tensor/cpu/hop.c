@@ -164,9 +164,13 @@ void REAL(hop_attention_cpu)(mo_context *ctx, const mo_attention *g) {
         REAL(gemm_cpu)(ctx, &q);
         REAL(gemm_cpu)(ctx, &keys);
         int threads = threads_for(ctx, (r.i1 - r.i0) * p.K * (p.m + p.d));
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-        for (int64_t i = r.i0; i < r.i1; i++)
-            attend_row(&p, i);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+        {
+            const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+            for (int64_t i = r.i0; i < r.i1; i++)
+                attend_row(&p, i);
+        }
     }
 }
 
@@ -229,14 +233,22 @@ static void gradient_block(mo_context *ctx, const mo_attention *g, const attende
     int threads = threads_for(ctx, (r.i1 - r.i0) * p->K * (p->m + p->d));
     mo_view D = rows_of(g->query, (row_block){0, r.i1 - r.i0});
     D.data = p->D;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = r.i0; i < r.i1; i++)
-        score_gradients(p, i);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t i = r.i0; i < r.i1; i++)
+            score_gradients(p, i);
+    }
     for (int k = 0; k < p->K; k++) {
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-        for (int64_t b = first; b < last; b++)
-            for (int64_t i = b * MO_ATTENTION_ROWS; i < min_of(r.i1, (b + 1) * MO_ATTENTION_ROWS); i++)
-                hop_gradient_row(p, k, i, p->D + (i - r.i0) * p->m, part + b * width);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+        {
+            const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+            for (int64_t b = first; b < last; b++)
+                for (int64_t i = b * MO_ATTENTION_ROWS; i < min_of(r.i1, (b + 1) * MO_ATTENTION_ROWS); i++)
+                    hop_gradient_row(p, k, i, p->D + (i - r.i0) * p->m, part + b * width);
+        }
         multiply_hop(ctx, g, D, k, r, 1, k > 0 || r.i0 > 0);
     }
     multiply_hop(ctx, g, rows_of(g->query, r), 0, r, 0, r.i0 > 0);

@@ -133,11 +133,15 @@ void loop_nest_run(mo_context *ctx, const loop_nest *N, loop_nest_row *row, cons
     }
     int64_t parts = part_count(N->n, MO_TASK), groups = part_count(N->rows, task_rows(N->n));
     int64_t tasks = parts > 1 ? N->rows * parts : groups;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t task = 0; task < tasks; task++) {
-        if (parts > 1)
-            run_part(N, task / parts, parts, task % parts, step, row, arguments);
-        else
-            run_rows(N, N->rows * task / groups, N->rows * (task + 1) / groups, step, row, arguments);
+#pragma omp parallel num_threads(threads)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t task = 0; task < tasks; task++) {
+            if (parts > 1)
+                run_part(N, task / parts, parts, task % parts, step, row, arguments);
+            else
+                run_rows(N, N->rows * task / groups, N->rows * (task + 1) / groups, step, row, arguments);
+        }
     }
 }

@@ -135,9 +135,13 @@ static int factor(real *A, int64_t n, int32_t *pivot, real *work) {
 
 static void factor_small(mo_context *ctx, real *A, int64_t batch, int64_t n, int32_t *pivot, int32_t *info) {
     int threads = matrix_threads(ctx, batch, (double)(n * n * (n + 24)) / 3);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t b = 0; b < batch; b += LANES)
-        getrf_small(A + b * n * n, min_of(LANES, batch - b), n, pivot + b * n, info + b);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t b = 0; b < batch; b += LANES)
+            getrf_small(A + b * n * n, min_of(LANES, batch - b), n, pivot + b * n, info + b);
+    }
 }
 
 /* ---- the kernels ---- */
@@ -156,9 +160,13 @@ void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, co
     real *scratch = cpu_workspace(ctx, (size_t)(workspace_count(batch, threads) * each) * sizeof(real));
     if (!scratch)
         return;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t b = 0; b < batch; b++)
-        status[b] = factor(a + b * n * n, n, pivots + b * n, scratch + workspace_of(b, batch, threads) * each);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic) nowait
+        for (int64_t b = 0; b < batch; b++)
+            status[b] = factor(a + b * n * n, n, pivots + b * n, scratch + workspace_of(b, batch, threads) * each);
+    }
 }
 
 /* ---- solves ---- */
@@ -215,20 +223,28 @@ void REAL(getrs_cpu)(mo_context *ctx, bool transposed, const mo_view *LU, const 
     int64_t strips = ceil_div(m, STRIP), tasks = batch * strips;
     int threads = matrix_threads(ctx, tasks, (double)n * (double)n * (double)(min_of(m, STRIP) + (small ? 4 : 0)));
     if (small) {
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-        for (int64_t b = 0; b < batch; b += LANES)
-            solve_group(transposed, LU, pivot, B, b);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+        {
+            const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+            for (int64_t b = 0; b < batch; b += LANES)
+                solve_group(transposed, LU, pivot, B, b);
+        }
         return;
     }
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, max_of(1, 8192 / (n * n)))
-    for (int64_t i = 0; i < tasks; i++) {
-        int64_t b = i / strips, start = i % strips * STRIP;
-        columns s = {.LU = (const real *)LU->data + batch_offset(B, LU, b),
-            .pivot = (const int32_t *)pivot->data + batch_offset(B, pivot, b),
-            .n = n,
-            .m = min_of(STRIP, m - start),
-            .ld = m,
-            .B = (real *)B->data + b * n * m + start};
-        solve_columns(&s, transposed);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic, max_of(1, 8192 / (n * n))) nowait
+        for (int64_t i = 0; i < tasks; i++) {
+            int64_t b = i / strips, start = i % strips * STRIP;
+            columns s = {.LU = (const real *)LU->data + batch_offset(B, LU, b),
+                .pivot = (const int32_t *)pivot->data + batch_offset(B, pivot, b),
+                .n = n,
+                .m = min_of(STRIP, m - start),
+                .ld = m,
+                .B = (real *)B->data + b * n * m + start};
+            solve_columns(&s, transposed);
+        }
     }
 }

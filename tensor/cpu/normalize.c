@@ -27,9 +27,13 @@ static void standardize(const real *x, int64_t n, double epsilon, real *restrict
 void REAL(layer_norm_cpu)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y) {
     int64_t n = row_length(x), rows = row_count(x);
     int threads = threads_for(ctx, rows * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < rows; i++)
-        standardize((const real *)x->data + i * n, n, epsilon, (real *)y->data + i * n);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < rows; i++)
+            standardize((const real *)x->data + i * n, n, epsilon, (real *)y->data + i * n);
+    }
 }
 
 /* In double, squares of float32 cannot overflow; squares of float64 beyond 1e154 can. */
@@ -43,7 +47,11 @@ static void to_unit_length(const real *x, int64_t n, double epsilon, real *restr
 void REAL(l2_normalize_cpu)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y) {
     int64_t n = row_length(x), rows = row_count(x);
     int threads = threads_for(ctx, rows * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < rows; i++)
-        to_unit_length((const real *)x->data + i * n, n, epsilon, (real *)y->data + i * n);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < rows; i++)
+            to_unit_length((const real *)x->data + i * n, n, epsilon, (real *)y->data + i * n);
+    }
 }

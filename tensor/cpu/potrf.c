@@ -72,6 +72,7 @@ static int factor_blocked(real *A, int64_t n, int threads) {
         int64_t strips = ceil_div(n - s.k1, BLOCK);
 #pragma omp parallel num_threads(threads) if (threads > 1 && strips > 1)
         {
+            const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
 #pragma omp for schedule(dynamic)
             for (int64_t i = 0; i < strips; i++)
                 solve_panel(&s, s.k1 + i * BLOCK, min_of(n, s.k1 + (i + 1) * BLOCK));
@@ -114,9 +115,13 @@ static int factor(real *A, int64_t n, int threads) {
 
 static void factor_small_batch(mo_context *ctx, real *A, int64_t batch, int64_t n, int32_t *info) {
     int threads = threads_for(ctx, batch * n * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t b = 0; b < batch; b += MATRIX_LANES)
-        potrf_small(A + b * n * n, min_of(MATRIX_LANES, batch - b), n, info + b);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t b = 0; b < batch; b += MATRIX_LANES)
+            potrf_small(A + b * n * n, min_of(MATRIX_LANES, batch - b), n, info + b);
+    }
 }
 
 /* ---- the kernel ---- */
@@ -137,7 +142,11 @@ void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info) {
         return;
     }
     int threads = matrix_threads(ctx, batch, (double)n * (double)n * (double)n / 6);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t b = 0; b < batch; b++)
-        status[b] = factor(a + b * n * n, n, 1);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic) nowait
+        for (int64_t b = 0; b < batch; b++)
+            status[b] = factor(a + b * n * n, n, 1);
+    }
 }

@@ -61,10 +61,14 @@ void REAL(qr_cpu)(mo_context *ctx, const mo_view *A, const mo_view *R, const mo_
     if (!scratch)
         return;
     int32_t *status = info->data;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t b = 0; b < batch; b++) {
-        real *own = scratch + workspace_of(b, batch, threads) * each;
-        panel p = {.m = m, .n = n, .columns = own, .tau = own + m * n, .work = own + m * n + 2 * n};
-        status[b] = decompose(&p, (real *)A->data + b * m * n, (real *)R->data + b * n * n, p.tau + n);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic) nowait
+        for (int64_t b = 0; b < batch; b++) {
+            real *own = scratch + workspace_of(b, batch, threads) * each;
+            panel p = {.m = m, .n = n, .columns = own, .tau = own + m * n, .work = own + m * n + 2 * n};
+            status[b] = decompose(&p, (real *)A->data + b * m * n, (real *)R->data + b * n * n, p.tau + n);
+        }
     }
 }

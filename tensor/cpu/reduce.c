@@ -224,9 +224,13 @@ void REAL(reduce_cpu)(mo_context *ctx, mo_reduction kind, const mo_view *x, cons
             return;
     }
     int threads = threads_for(ctx, p.kept.total * p.reduced.total * p.n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < tasks; i++)
-        run_task(&p, i);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < tasks; i++)
+            run_task(&p, i);
+    }
     if (p.blocks > 1)
         for (int64_t i = 0; i < results; i++)
             join_blocks(&p, i);

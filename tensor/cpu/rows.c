@@ -92,14 +92,18 @@ void REAL(softmax_cpu)(mo_context *ctx, bool log, const mo_view *x, const mo_vie
     const real *X = x->data;
     real *Y = y->data;
     int threads = threads_for(ctx, 8 * rows * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < rows; i += together) {
-        if (n <= SHORT)
-            softmax_short(log, X + i * n, min_of(LANES, rows - i), n, Y + i * n);
-        else if (log)
-            log_softmax_row(X + i * n, n, Y + i * n);
-        else
-            softmax_row(X + i * n, n, Y + i * n);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < rows; i += together) {
+            if (n <= SHORT)
+                softmax_short(log, X + i * n, min_of(LANES, rows - i), n, Y + i * n);
+            else if (log)
+                log_softmax_row(X + i * n, n, Y + i * n);
+            else
+                softmax_row(X + i * n, n, Y + i * n);
+        }
     }
 }
 
@@ -134,9 +138,13 @@ void REAL(softmax_adjoint_cpu)(
     void (*const row)(const real *, const real *, int64_t, real *restrict) =
         log ? log_softmax_adjoint_row : softmax_adjoint_row;
     int threads = threads_for(ctx, 4 * rows * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < rows; i++)
-        row(Y + i * n, G + i * n, n, X + i * n);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < rows; i++)
+            row(Y + i * n, G + i * n, n, X + i * n);
+    }
 }
 
 void REAL(logsumexp_cpu)(mo_context *ctx, const mo_view *x, const mo_view *y) {
@@ -144,10 +152,14 @@ void REAL(logsumexp_cpu)(mo_context *ctx, const mo_view *x, const mo_view *y) {
     const real *X = x->data;
     real *Y = y->data;
     int threads = threads_for(ctx, 8 * rows * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < rows; i++) {
-        real shift = shift_of(X + i * n, n);
-        shift = shift == INFINITY ? 0 : shift; /* inf - inf would be NaN; unshifted, the sum is inf */
-        Y[i] = (real)(shift + log(exponential_sum(X + i * n, n, shift)));
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < rows; i++) {
+            real shift = shift_of(X + i * n, n);
+            shift = shift == INFINITY ? 0 : shift; /* inf - inf would be NaN; unshifted, the sum is inf */
+            Y[i] = (real)(shift + log(exponential_sum(X + i * n, n, shift)));
+        }
     }
 }

@@ -14,29 +14,37 @@ void REAL(argmax_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index) {
     int64_t n = row_length(x), rows = row_count(x);
     int64_t *found = index->data;
     int threads = threads_for(ctx, rows * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < rows; i++) {
-        const real *row = (const real *)x->data + i * n;
-        int64_t best = 0;
-        for (int64_t j = 1; j < n; j++)
-            if (precedes(row[j], row[best]))
-                best = j;
-        found[i] = best;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < rows; i++) {
+            const real *row = (const real *)x->data + i * n;
+            int64_t best = 0;
+            for (int64_t j = 1; j < n; j++)
+                if (precedes(row[j], row[best]))
+                    best = j;
+            found[i] = best;
+        }
     }
 }
 
 void REAL(cumsum_cpu)(mo_context *ctx, bool reversed, const mo_view *x, const mo_view *y) {
     int64_t n = row_length(x), rows = row_count(x);
     int threads = threads_for(ctx, rows * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < rows; i++) {
-        const real *row = (const real *)x->data + i * n;
-        real *out = (real *)y->data + i * n;
-        double sum = 0;
-        for (int64_t k = 0; k < n; k++) {
-            int64_t j = reversed ? n - 1 - k : k;
-            sum += row[j];
-            out[j] = (real)sum;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < rows; i++) {
+            const real *row = (const real *)x->data + i * n;
+            real *out = (real *)y->data + i * n;
+            double sum = 0;
+            for (int64_t k = 0; k < n; k++) {
+                int64_t j = reversed ? n - 1 - k : k;
+                sum += row[j];
+                out[j] = (real)sum;
+            }
         }
     }
 }
@@ -74,7 +82,12 @@ void REAL(argsort_cpu)(mo_context *ctx, const mo_view *x, const mo_view *order) 
     int64_t *spare = cpu_workspace(ctx, (size_t)(threads * n + 1) * sizeof *spare);
     if (!spare)
         return;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < rows; i++)
-        sort_row((const real *)x->data + i * n, n, (int64_t *)order->data + i * n, spare + omp_get_thread_num() * n);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < rows; i++)
+            sort_row(
+                (const real *)x->data + i * n, n, (int64_t *)order->data + i * n, spare + omp_get_thread_num() * n);
+    }
 }

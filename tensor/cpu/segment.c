@@ -21,12 +21,16 @@ void REAL(segment_sum_cpu)(mo_context *ctx, bool mean, const mo_view *x, const m
     int64_t segments = offset->shape[0] - 1, d = entry_length(x), chunks = ceil_div(d, CHUNK);
     const int64_t *first = offset->data;
     int threads = threads_for(ctx, (first[segments] - first[0]) * d);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, 4)
-    for (int64_t i = 0; i < segments * chunks; i++) {
-        int64_t s = i / chunks, start = i % chunks * CHUNK, count = first[s + 1] - first[s];
-        const real *rows = (const real *)x->data + first[s] * d + start;
-        double scale = mean && count > 0 ? 1.0 / (double)count : 1;
-        sum_rows(rows, count, d, min_of(CHUNK, d - start), scale, (real *)y->data + s * d + start);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic, 4) nowait
+        for (int64_t i = 0; i < segments * chunks; i++) {
+            int64_t s = i / chunks, start = i % chunks * CHUNK, count = first[s + 1] - first[s];
+            const real *rows = (const real *)x->data + first[s] * d + start;
+            double scale = mean && count > 0 ? 1.0 / (double)count : 1;
+            sum_rows(rows, count, d, min_of(CHUNK, d - start), scale, (real *)y->data + s * d + start);
+        }
     }
 }
 
@@ -34,14 +38,18 @@ void REAL(segment_spread_cpu)(mo_context *ctx, bool mean, const mo_view *x, cons
     int64_t segments = offset->shape[0] - 1, d = entry_length(x);
     const int64_t *first = offset->data;
     int threads = threads_for(ctx, (first[segments] - first[0]) * d);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, 4)
-    for (int64_t s = 0; s < segments; s++) {
-        const real *restrict row = (const real *)x->data + s * d;
-        real scale = mean ? (real)(1.0 / (double)max_of(1, first[s + 1] - first[s])) : 1;
-        for (int64_t i = first[s]; i < first[s + 1]; i++) {
-            real *restrict out = (real *)y->data + i * d;
-            for (int64_t j = 0; j < d; j++)
-                out[j] = row[j] * scale;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic, 4) nowait
+        for (int64_t s = 0; s < segments; s++) {
+            const real *restrict row = (const real *)x->data + s * d;
+            real scale = mean ? (real)(1.0 / (double)max_of(1, first[s + 1] - first[s])) : 1;
+            for (int64_t i = first[s]; i < first[s + 1]; i++) {
+                real *restrict out = (real *)y->data + i * d;
+                for (int64_t j = 0; j < d; j++)
+                    out[j] = row[j] * scale;
+            }
         }
     }
 }

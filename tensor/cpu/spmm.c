@@ -60,7 +60,15 @@ void REAL(spmm_cpu)(mo_context *ctx, const mo_csr_view *M, const mo_view *X, con
     if (A.d == 0)
         return;
     int threads = threads_for(ctx, (n + nnz) * A.d);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, ROWS)
-    for (int64_t i = 0; i < n; i++)
-        multiply_row(&A, i, nnz);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+        bool on = true;
+#pragma omp for schedule(dynamic, ROWS) nowait
+        for (int64_t i = 0; i < n; i++) {
+            on = i % ROWS ? on : mo_goes_on(ctx);
+            if (on)
+                multiply_row(&A, i, nnz);
+        }
+    }
 }

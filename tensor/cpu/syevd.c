@@ -36,8 +36,12 @@ void REAL(syevd_cpu)(mo_context *ctx, const mo_view *A, const mo_view *w, const 
         return;
     real *a = A->data, *values = w->data;
     int32_t *status = info->data;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t b = 0; b < batch; b++)
-        status[b] =
-            decompose(a + b * n * n, n, values + b * n, scratch + workspace_of(b, batch, threads) * each, length);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic) nowait
+        for (int64_t b = 0; b < batch; b++)
+            status[b] =
+                decompose(a + b * n * n, n, values + b * n, scratch + workspace_of(b, batch, threads) * each, length);
+    }
 }

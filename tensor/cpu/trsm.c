@@ -101,9 +101,13 @@ static void solve_group(const triangle *t, const mo_view *T, const mo_view *B, i
 static void solve_groups(mo_context *ctx, const triangle *t, const mo_view *T, const mo_view *B) {
     int64_t batch = matrix_count(B), m = B->shape[B->ndim - 1];
     int threads = matrix_threads(ctx, batch, (double)(t->n * t->n * (m + 4)));
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t b = 0; b < batch; b += LANES)
-        solve_group(t, T, B, b);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(static) nowait
+        for (int64_t b = 0; b < batch; b += LANES)
+            solve_group(t, T, B, b);
+    }
 }
 
 /* ---- the kernel ---- */
@@ -127,11 +131,15 @@ void REAL(trsm_cpu)(mo_context *ctx, mo_triangle which, const mo_view *T, const 
     }
     int64_t width = strip_width(batch, m), strips = ceil_div(m, width), tasks = batch * strips;
     int threads = matrix_threads(ctx, tasks, (double)n * (double)n * (double)min_of(m, width) / 2);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, max_of(1, 8192 / (n * n)))
-    for (int64_t i = 0; i < tasks; i++) {
-        int64_t b = i / strips, start = i % strips * width;
-        triangle own = t;
-        own.T = (const real *)T->data + batch_offset(B, T, b);
-        solve_triangle(&own, (real *)B->data + b * n * m + start, min_of(width, m - start), m);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic, max_of(1, 8192 / (n * n))) nowait
+        for (int64_t i = 0; i < tasks; i++) {
+            int64_t b = i / strips, start = i % strips * width;
+            triangle own = t;
+            own.T = (const real *)T->data + batch_offset(B, T, b);
+            solve_triangle(&own, (real *)B->data + b * n * m + start, min_of(width, m - start), m);
+        }
     }
 }

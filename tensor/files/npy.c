@@ -214,9 +214,9 @@ static bool append_values(mo_context *ctx, mo_file_writer *file, const mo_tensor
 }
 
 mo_code mo_npy_write(const mo_tensor *T, const char *path) {
-    if (!T)
-        return MO_INVALID;
     mo_context *ctx = mo_tensor_context(T);
+    if (!mo_given(ctx, "npy_write", "the path", path))
+        return mo_code_of(ctx);
     char label[MO_LABEL], header[HEADER_ROOM];
     mo_file_label("npy", path, label);
     if (mo_ok(ctx) && mo_is_null(T))

@@ -146,7 +146,7 @@ TEST_OF(more_attributes_than_a_node_holds_are_refused, toy *y) {
     wide.attributes_size = 4 * MO_MAX_ATTRIBUTES;
     mo_tensor *a = toy_leaf(y, 2, -3);
     assert_true(mo_is_null(mo_apply(y->t, &wide, &a, 1, NULL)));
-    assert_failed(y->ctx, MO_INVALID, PARTS("cube: 4096 bytes of attributes, expected at most 1024"));
+    assert_failed(y->ctx, MO_INVALID, PARTS("apply: the options of op cube are 4096 bytes, expected at most 1024"));
 }
 
 TEST_OF(a_rule_may_take_gradients_itself, toy *y) {

@@ -63,3 +63,29 @@ TEST_OF(scopes_nest, toy *y) {
     assert_int_equal(live, 64); /* one value, in a chunk of 64 bytes */
     assert_int_equal(mo_context_counters(y->ctx).tape_live, 0);
 }
+
+TEST_OF(scopes_that_cannot_be_closed_are_told, toy *y) {
+    HELD(mo_tape) *other = mo_tape_create(y->ctx, MO_RECORD);
+    mo_tensor *a = toy_leaf(y, 2, 3), *kept = toy_mul(y->t, a, a);
+    mo_scope scope = mo_scope_open(y->t), theirs = mo_scope_open(other), old = scope, odd = scope;
+    toy_mul(y->t, kept, a);
+    mo_scope inner = mo_scope_open(y->t);
+    mo_scope_close(y->t, &theirs, NULL, 0);
+    assert_failed(y->ctx, MO_STATE, PARTS("scope_close: the scope cannot be closed: it was opened on another tape"));
+    mo_scope_close(y->t, NULL, NULL, 0);
+    assert_failed(y->ctx, MO_STATE, PARTS("cannot be closed: it is NULL"));
+    odd.tensors = odd.nodes = -1;
+    mo_scope_close(y->t, &odd, NULL, 0);
+    assert_failed(y->ctx, MO_STATE, PARTS("cannot be closed: it was opened outside"));
+    for (int n = -1; n < 2; n += 2) {
+        mo_scope_close(y->t, &scope, NULL, n);
+        assert_failed(y->ctx, MO_INVALID, PARTS("scope_close:", "tensors to keep in a NULL list"));
+    }
+    mo_scope_close(y->t, &scope, NULL, 0);
+    expect_ok(y->ctx);
+    mo_scope_close(y->t, &inner, NULL, 0);
+    assert_failed(y->ctx, MO_STATE, PARTS("cannot be closed: a scope around it was closed before"));
+    mo_tape_reset(y->t);
+    mo_scope_close(y->t, &old, NULL, 0);
+    assert_failed(y->ctx, MO_STATE, PARTS("cannot be closed: it was opened before the tape's last mo_tape_reset"));
+}

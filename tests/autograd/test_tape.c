@@ -89,6 +89,236 @@ TEST_OF(rules_that_break_the_contract_are_named, toy *y) {
     assert_failed(y->ctx, MO_INVALID, PARTS("wrong: 2 inputs, expected 1 to 1"));
 }
 
+/* ---- ops and functions that break what a descriptor promises ---- */
+
+static bool nothing_shape(mo_call *c) {
+    return mo_ok(c->ctx);
+}
+
+static bool ninth_shape(mo_call *c) {
+    return mo_call_output(c, *(const int *)c->attributes, MO_F64, 0, NULL);
+}
+
+static bool older_shape(mo_call *c) {
+    c->out[0] = c->in[0];
+    return true;
+}
+
+/* Saves as many by-products as its options say. */
+static void saving_forward(mo_call *c) {
+    for (int i = 0; i < *(const int *)c->attributes; i++)
+        mo_call_save(c, mo_scalar(c->t, MO_F64, i));
+    mo_tensor_fill(c->out[0], 1);
+}
+
+static void null_save_forward(mo_call *c) {
+    mo_call_save(c, NULL);
+}
+
+static void far_input_forward(mo_call *c) {
+    mo_call_dense(c, *(const int *)c->attributes);
+}
+
+static bool far_real_shape(mo_call *c) {
+    return mo_call_real(c, *(const int *)c->attributes, 60) && mo_call_output(c, 0, MO_F64, 0, NULL);
+}
+
+TEST_OF(counts_that_an_op_gives_are_bounded, toy *y) {
+    mo_tensor *a = toy_leaf(y, 2, 3);
+    mo_op op = {.name = "odd", .attributes_size = sizeof(int), .shape = toy_sum_shape, .forward = saving_forward};
+    assert_false(mo_is_null(mo_apply(y->t, &op, &a, 1, &(int){4})));
+    assert_true(mo_is_null(mo_apply(y->t, &op, &a, 1, &(int){5})));
+    assert_failed(y->ctx, MO_INVALID, PARTS("odd: more than 4 by-products saved; got [2] float64"));
+    mo_apply(y->t, &op, &a, 1, &(int){60});
+    assert_failed(y->ctx, MO_INVALID, PARTS("odd: more than 4 by-products saved"));
+    op.forward = null_save_forward;
+    mo_apply(y->t, &op, &a, 1, NULL);
+    assert_failed(y->ctx, MO_INVALID, PARTS("odd: by-product 0 is null"));
+    op.forward = far_input_forward;
+    for (int i = -1; i < 100; i += 41) {
+        mo_apply(y->t, &op, &a, 1, &i);
+        assert_int_equal(mo_ok(y->ctx), i == 0);
+        mo_clear_error(y->ctx);
+        op.shape = ninth_shape;
+        mo_apply(y->t, &op, &a, 1, &i);
+        assert_failed(y->ctx, MO_INVALID, PARTS("odd: output", "declared, expected 0 to 0"));
+        op.shape = far_real_shape;
+        mo_apply(y->t, &op, &a, 1, &i);
+        assert_failed(y->ctx, MO_INVALID, PARTS("odd: inputs", "asked for, expected 0 to 0"));
+        op.shape = toy_sum_shape;
+    }
+    op.shape = nothing_shape;
+    assert_true(mo_is_null(mo_apply(y->t, &op, &a, 1, NULL)));
+    assert_failed(y->ctx, MO_INVALID, PARTS("odd: output 0 is null"));
+    op.shape = older_shape;
+    mo_apply(y->t, &op, (mo_tensor *[]){toy_add(y->t, a, a)}, 1, NULL);
+    assert_failed(y->ctx, MO_INVALID, PARTS("odd: output 0 was made before the call"));
+    mo_apply(y->t, &op, &a, 1, NULL);
+    assert_failed(y->ctx, MO_MISMATCH, PARTS("odd: output 0 belongs to no tape"));
+    mo_tensor *out[16];
+    for (int n_out = -1; n_out < 10; n_out += 10) {
+        op = (mo_op){.name = "odd", .n_out = n_out, .shape = toy_shape, .forward = toy_add_forward};
+        mo_apply_all(y->t, &op, &a, 1, NULL, out);
+        assert_failed(y->ctx, MO_INVALID, PARTS("apply: op odd has 1 inputs and", "outputs, expected at most"));
+        assert_true(mo_is_null(mo_apply(y->t, &op, &a, 1, NULL)));
+        mo_clear_error(y->ctx);
+    }
+    mo_apply(y->t, &(mo_op){.name = "odd", .shape = toy_sum_shape}, &a, 1, NULL);
+    assert_failed(y->ctx, MO_INVALID, PARTS("apply: op odd lacks a name or a forward"));
+    mo_apply(y->t, &(mo_op){.name = "odd", .forward = toy_add_forward, .attributes_size = 4096}, &a, 1, NULL);
+    assert_failed(y->ctx, MO_INVALID, PARTS("apply: the options of op odd are 4096 bytes"));
+    mo_apply(y->t, &toy_mul_op, &a, -1, NULL);
+    assert_failed(y->ctx, MO_INVALID, PARTS("toy_mul: -1 inputs"));
+    assert_values(toy_add(y->t, a, a), 4, 6);
+}
+
+/* A by-product that the user owns, or that an op before has made, stays theirs when backward consumes the node. */
+static mo_tensor *by_product;
+
+static void saves_theirs_forward(mo_call *c) {
+    mo_call_save(c, by_product);
+    mo_tensor_fill(c->out[0], 1);
+}
+
+static void spread_vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_full(v->t, MO_F64, 1, (int64_t[]){2}, at(v->saved[0], 0));
+}
+
+TEST_OF(by_products_of_others_stay_theirs, toy *y) {
+    mo_tensor *a = toy_leaf(y, 2, 3), *own = toy_leaf(y, 5, 7),
+              *made = mo_from(y->t, MO_F64, 1, (int64_t[]){2}, (double[]){8, 9});
+    HELD(mo_tape) *other = mo_tape_create(y->ctx, MO_RECORD);
+    const mo_op op = {.name = "saving", .shape = toy_sum_shape, .forward = saves_theirs_forward, .vjp = spread_vjp};
+    for (int i = 0; i < 2; i++) {
+        by_product = i ? made : own;
+        mo_zero_grad(a);
+        assert_int_equal(mo_backward(y->t, mo_apply(y->t, &op, &a, 1, NULL)), MO_OK);
+        assert_values(mo_grad_of(a), i ? 8 : 5, i ? 8 : 5);
+        assert_values(by_product, i ? 8 : 5, i ? 9 : 7);
+    }
+    by_product = mo_scalar(other, MO_F64, 1);
+    mo_apply(y->t, &op, &a, 1, NULL);
+    assert_failed(y->ctx, MO_MISMATCH, PARTS("saving: by-product 0 belongs to another tape"));
+}
+
+typedef struct meddling {
+    enum { RESET, RELEASE, CLOSE, JUMP } how;
+    mo_tape *t;
+    mo_scope scope;
+    jmp_buf back;
+} meddling;
+
+static meddling meddle;
+
+static void do_meddle(void) {
+    if (meddle.how == RESET)
+        mo_tape_reset(meddle.t);
+    else if (meddle.how == RELEASE)
+        mo_tape_release(meddle.t);
+    else if (meddle.how == CLOSE)
+        mo_scope_close(meddle.t, &meddle.scope, NULL, 0);
+    else
+        longjmp(meddle.back, 1);
+}
+
+static bool meddling_shape(mo_call *c) {
+    do_meddle();
+    return toy_sum_shape(c);
+}
+
+static void meddling_forward(mo_call *c) {
+    mo_tensor_fill(c->out[0], 1);
+    do_meddle();
+}
+
+static void meddling_vjp(mo_vjp *v) {
+    v->in_bar[0] = v->in[0];
+    mo_tape_set_mode(v->t, MO_RECORD);
+    do_meddle();
+}
+
+static mo_op meddling_op(int where) {
+    mo_op op = {.name = "meddling", .shape = toy_sum_shape, .forward = toy_sum_forward, .vjp = meddling_vjp};
+    if (where == 0)
+        op.shape = meddling_shape;
+    if (where == 1)
+        op.forward = meddling_forward;
+    return op;
+}
+
+TEST_OF(functions_of_an_op_cannot_free_what_they_run_on, toy *y) {
+    static const char *const told[] = {"tape_reset: called in meddling, which is running on this tape",
+        "tape_release: called in meddling, which is running on this tape",
+        "scope_close: the scope cannot be closed: it was opened outside the function that is running on the tape"};
+    mo_tensor *a = toy_leaf(y, 2, 3);
+    for (int where = 0; where < 3; where++)
+        for (int how = RESET; how <= CLOSE; how++) {
+            const mo_op op = meddling_op(where);
+            meddle = (meddling){.how = (typeof(meddle.how))how, .t = y->t, .scope = mo_scope_open(y->t)};
+            mo_tensor *before = toy_mul(y->t, a, a), *loss = mo_apply(y->t, &op, &before, 1, NULL);
+            assert_int_equal(mo_backward(y->t, loss), MO_STATE);
+            assert_failed(y->ctx, MO_STATE, PARTS(told[how]));
+            if (where < 2)
+                assert_values(before, 4, 9);
+            mo_zero_grad(a);
+            mo_tape_reset(y->t);
+            assert_int_equal(mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, a))), MO_OK);
+            assert_values(mo_grad_of(a), 4, 6);
+            mo_zero_grad(a);
+        }
+}
+
+/* As a C++ exception leaves it. */
+TEST_OF(a_function_left_by_a_jump_is_mended_by_a_reset, toy *y) {
+    mo_tensor *a = toy_leaf(y, 2, 3);
+    for (volatile int where = 0; where < 3; where++) {
+        const mo_op op = meddling_op(where);
+        meddle = (meddling){.how = JUMP, .t = y->t};
+        if (!setjmp(meddle.back)) {
+            mo_backward(y->t, mo_apply(y->t, &op, (mo_tensor *[]){toy_mul(y->t, a, a)}, 1, NULL));
+            fail_msg("no jump");
+        }
+        mo_tape_reset(y->t);
+        expect_ok(y->ctx);
+        assert_int_equal(mo_tape_mode(y->t), MO_RECORD);
+        assert_int_equal(mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, a))), MO_OK);
+        assert_values(mo_grad_of(a), 4, 6);
+        assert_int_equal(mo_tape_nodes(y->t), 2);
+        mo_zero_grad(a);
+    }
+}
+
+static mo_tensor *foreign;
+
+static void foreign_vjp(mo_vjp *v) {
+    v->in_bar[0] = foreign;
+}
+
+TEST_OF(a_vjp_gives_tensors_of_its_own_tape, toy *y) {
+    mo_tensor *a = toy_leaf(y, 2, 3);
+    HELD(mo_tape) *other = mo_tape_create(y->ctx, MO_RECORD);
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    HELD(mo_tensor) *apart = toy_leaf_apart(ctx, 1, 1);
+    const mo_op op = {.name = "foreign", .shape = toy_sum_shape, .forward = toy_sum_forward, .vjp = foreign_vjp};
+    for (int flags = 0; flags <= MO_CREATE_GRAPH; flags++) {
+        mo_tensor *loss = mo_apply(y->t, &op, &a, 1, NULL), *g;
+        foreign = mo_full(other, MO_F64, 1, (int64_t[]){2}, 1);
+        assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, (unsigned)flags), MO_MISMATCH);
+        assert_failed(y->ctx, MO_MISMATCH, PARTS("the vjp of foreign gave a tensor of another tape for input 0"));
+        mo_tape_reset(y->t);
+        loss = mo_apply(y->t, &op, &a, 1, NULL);
+        foreign = apart;
+        mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, (unsigned)flags);
+        assert_failed(y->ctx, MO_MISMATCH, PARTS("the vjp of foreign gave a tensor of another context for input 0"));
+        mo_tape_reset(y->t);
+        loss = mo_apply(y->t, &op, &a, 1, NULL);
+        foreign = a; /* a leaf belongs to no tape */
+        assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, (unsigned)flags), MO_OK);
+        assert_values(g, 2, 3);
+        mo_tape_reset(y->t);
+    }
+}
+
 TEST_OF(first_error_stops_all_later_ops, toy *y) {
     mo_tensor *a = toy_leaf(y, 2, 3), *one = mo_scalar(y->t, MO_F64, 1), *g;
     mo_tensor *bad = toy_mul(y->t, a, one), *after = toy_add(y->t, a, a);

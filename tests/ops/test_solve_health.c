@@ -245,6 +245,20 @@ static void run_edges(fixture *f, mo_dtype dtype, bool spd) {
     }
 }
 
+static void run_indefinite(fixture *f, mo_dtype dtype, bool spd) {
+    mo_tensor *A = matrix(f, dtype, 2, 2, (double[]){1, 2, 2, 1}), *B = matrix(f, dtype, 2, 1, (double[]){1, 1}), *X;
+    mo_solve_health h = check(f, A, B, spd, &X);
+    double eps = dtype == MO_F64 ? DBL_EPSILON : FLT_EPSILON;
+    assert_true(isnan(figure(f, X, 0)) == spd);
+    assert_true(figure(f, h.info, 0) == (spd ? 2 : 0));
+    assert_true(figure(f, h.error, 0) == (spd ? 1 : eps / figure(f, h.rcond, 0)));
+    assert_true(spd ? figure(f, h.rcond, 0) <= eps : fabs(figure(f, h.rcond, 0) - 1 / 3.0) < 1e-6);
+}
+
+TEST(a_matrix_that_is_not_positive_definite_is_no_healthy_one) {
+    for_each_form(*state, run_indefinite);
+}
+
 TEST(systems_without_entries_are_healthy) {
     for_each_form(*state, run_edges);
 }

@@ -190,6 +190,25 @@ TEST_OF(a_nan_ends_its_own_item_alone, fixture *f) {
     }
 }
 
+TEST_OF(what_is_missing_is_named, fixture *f) {
+    mo_tensor *x0 = mo_full(f->t, MO_F64, 1, (int64_t[]){2}, 1);
+    const mo_solver_options sized = {.implicit.state_size = 8};
+    for (int i = 0; i < METHODS; i++) {
+        assert_true(mo_is_null(methods[i].solve(f->t, x0, NULL, NULL, 0, NULL)));
+        assert_failed(f->ctx, MO_INVALID, PARTS("the function is NULL"));
+        assert_true(mo_is_null(methods[i].solve(f->t, x0, methods[i].problem, NULL, 2, NULL)));
+        assert_failed(f->ctx, MO_INVALID, PARTS("theta is NULL"));
+        assert_true(mo_is_null(methods[i].solve(f->t, x0, methods[i].problem, f->theta, 2, &sized)));
+        assert_failed(f->ctx, MO_INVALID, PARTS("the state is NULL"));
+    }
+    mo_implicit(f->t, x0, NULL, NULL, 0, NULL);
+    assert_failed(f->ctx, MO_INVALID, PARTS("implicit: the residual is NULL"));
+    mo_implicit(f->t, x0, affine, f->theta, 2, &sized.implicit);
+    assert_failed(f->ctx, MO_INVALID, PARTS("implicit: the state is NULL"));
+    mo_recompute(f->t, NULL, &x0, 1, NULL, 0);
+    assert_failed(f->ctx, MO_INVALID, PARTS("recompute: the function is NULL"));
+}
+
 TEST_OF(negative_limits_are_refused, fixture *f) {
     mo_tensor *x;
     for (int i = 0; i < METHODS; i++)

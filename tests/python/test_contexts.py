@@ -1,5 +1,6 @@
 """Contexts: errors as exceptions, use by one thread at a time, forks, and the tensors and tapes of a context."""
 
+import asyncio
 import copy
 import gc
 import os
@@ -234,3 +235,53 @@ def test_a_cycle_may_take_its_context_before_what_was_made_there(make):
     del context, cycle
     gc.collect()
     assert address not in mochi.context._contexts
+
+
+def test_an_inherited_leaf_among_the_inputs_of_a_forked_process_raises():
+    W = mochi.parameter(np.ones(3))
+
+    def call():
+        with mochi.Tape():
+            return mochi.ops.add(W, np.ones(3))
+
+    assert in_a_child([call]) == ["ForkError"]
+
+
+def test_each_task_of_asyncio_has_open_tapes_of_its_own():
+    async def work(n, steps):
+        with mochi.Tape() as tape:
+            for _ in range(steps):
+                await asyncio.sleep(0)
+                assert mochi.current_tape() is tape
+                assert ops.add(np.full(2, float(n)), 1.0).numpy().tolist() == [n + 1.0] * 2
+
+    async def both():
+        with mochi.Tape() as outer:
+            await asyncio.gather(work(1, 5), work(2, 9), work(3, 1))
+            assert mochi.current_tape() is outer
+
+    asyncio.run(both())
+    with pytest.raises(mochi.StateError, match="no tape"):
+        mochi.current_tape()
+
+
+def test_what_cannot_be_copied_or_pickled_says_so():
+    A = mochi.Sparse((np.array([0, 1]), np.array([0]), None), (1, 1))
+    for thing in (A, mochi.Tape()):
+        for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(mochi.UnsupportedError, match=f"a {type(thing).__name__} cannot be pickled or copied"):
+                copied(thing)
+    with mochi.Tape():
+        assert (A @ np.ones((1, 1), np.float32)).item() == 1
+    report = mochi.Report()
+    with mochi.Tape():
+        mochi.solve("newton_krylov", lambda x: x * x - 2.0, np.ones(2), [], report=report)
+    again = pickle.loads(pickle.dumps(report))
+    assert repr(again) == repr(copy.copy(report)) == repr(report) and again.iterations == report.iterations > 0
+
+
+def test_only_a_context_is_the_default():
+    before = mochi.default_context()
+    with pytest.raises(mochi.InvalidError, match="set_default_context: 3, expected a Context or None"):
+        mochi.set_default_context(3)
+    assert mochi.default_context() is before

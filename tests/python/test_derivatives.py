@@ -171,6 +171,10 @@ def test_an_op_of_ones_own_with_two_outputs():
         mochi.Op(lambda x: 1 / 0, name="broken")(x)
     with mochi.Tape(), pytest.raises(mochi.InvalidError, match="2 results"):
         mochi.Op(lambda x: (x, x), name="twice")(x)
+    with mochi.Tape(), pytest.raises(mochi.InvalidError, match="result 0 is an array with masked entries"):
+        mochi.Op(lambda x: np.ma.masked_less(x, 1.0), name="masked")(x)
+    with mochi.Tape():  # a mask of no entry hides nothing
+        assert np.array_equal(mochi.Op(lambda x: np.ma.masked_less(x, 0.0), name="unmasked")(x), x)
 
 
 def test_adamw_trains():

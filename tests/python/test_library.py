@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from mochi import _library, ops
 from mochi._library import ffi, lib
+from mochi.sklearn import SVMHead
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PUBLIC = ("tensor/tensor.h", "autograd/autograd.h", "ops/ops.h", "models/head.h", "models/models.h", "train/train.h")
@@ -107,6 +108,52 @@ def test_control_c_leaves_everything_usable_wherever_it_strikes():
             tape.reset()
     with pytest.raises(mochi.StateError, match="no tape"):
         a + a
+
+
+def test_control_c_ends_long_calls_of_c_within_seconds():
+    draw = np.random.default_rng(0)
+    X, y = draw.normal(size=(2500, 300)), draw.integers(0, 20, 2500)
+    u, v = draw.integers(0, 20000, (2, 1_000_000))
+    dense = mochi.graph(np.stack([u, v], 1), nodes=20000)
+    Y = np.eye(20)[y]
+    calls = {
+        "svm": lambda: SVMHead(lam=1e-6).fit(X[:, :30], y),
+        "logistic": lambda: ops.logistic(X, Y, 1e-9, "free"),
+        "few-shot": lambda: mochi.Trained("best").few_shot(dense),
+    }
+    for name, call in calls.items():
+        with mochi.Tape():
+            assert interrupted_after(0.5, call) < 6, name  # 1.5 s on a machine that does nothing else
+            assert ops.add(np.ones(2), 1.0).numpy().tolist() == [2, 2]
+
+
+def test_control_c_in_few_shot_score_is_never_lost():
+    draw = np.random.default_rng(0)
+    Z, y = draw.normal(size=(300, 8)), draw.integers(0, 3, 300)
+    for i in range(20):
+        interrupted_after(0.003 + 0.0041 * i, lambda: mochi.few_shot_score(Z, y, ["ridge"], shots=(4, 8), episodes=20))
+    assert len(mochi.few_shot_score(Z, y, ["ridge"], shots=(4, 8), episodes=20)) == 2
+
+
+def test_control_c_in_a_finalizer_comes_out_behind_it(monkeypatch):
+    bury, struck = mochi.Context.bury, []
+
+    def strike(self, pointer):
+        bury(self, pointer)
+        if not struck:
+            struck.append(1)
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr(mochi.Context, "bury", strike)
+    try:
+        with mochi.Tape(), pytest.raises(KeyboardInterrupt):
+            for _ in range(500):
+                ops.add(mochi.parameter(np.ones(4)), 1.0)
+                time.sleep(0.001)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert struck
 
 
 def test_the_guides_first_lines_run():

@@ -7,7 +7,8 @@
 
 enum { GIVEN_TENSORS = 64 };
 
-/* The arguments of a call: NULL, 0 and failed objects; or a working tape with them. */
+/* The arguments of a call: NULL, 0 and failed objects; or a working tape with them; or tensors, and all else NULL,
+ * negative or of no enum. */
 typedef struct given {
     mo_context *context;
     mo_tape *tape;
@@ -16,6 +17,8 @@ typedef struct given {
     void *buffer;                   /* for options, arrays and results; zeroed, or NULL */
     const char *text;
     int number;       /* number of items, axes, classes .. */
+    int bytes;        /* of a buffer or a text */
+    int word;         /* of an enum */
     mo_code failed;   /* the context's error before the call; MO_OK: none */
     const char *gave; /* what the call returned although it should have failed; NULL: nothing */
 } given;

@@ -84,10 +84,12 @@ def argument(headers, symbol, parameter):
         return "NULL"
     if stars:
         return "g->buffer"
+    if base == "size_t":  # of a buffer, which must have them
+        return "(size_t)g->bytes"
     if base in NUMBERS:
         return f"({base})g->number"
     if base in headers.enums:
-        return f"({base})0"
+        return f"({base})g->word"
     if base in headers.functions:
         return "NULL"
     if base in headers.values:

@@ -4,6 +4,7 @@
 #include "tests/scratch.h"
 
 #include <fenv.h>
+#include <omp.h>
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -69,3 +70,54 @@ TEST_OF(flushing_to_zero_is_refused, scratch *s) {
     skip("FTZ and DAZ are bits of x86");
 #endif
 }
+
+#if defined(__x86_64__)
+enum { WORKERS = 4, FLUSHES = 0x8040, ELEMENTS = 1 << 15, SQUARE = 128 };
+
+/* Sets the flags in every thread of OpenMP but the calling one; returns how many had `before`. */
+static int set_in_workers(int threads, unsigned before, unsigned flags) {
+    int had = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : had)
+    if (omp_get_thread_num() > 0) {
+        unsigned control = _mm_getcsr();
+        had += (control & FLUSHES) == before;
+        _mm_setcsr((control & ~(unsigned)FLUSHES) | flags);
+    }
+    return had;
+}
+
+static void compute_subnormal(mo_context *ctx, double *product, double *square) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *A = mo_full(t, MO_F64, 1, (int64_t[]){ELEMENTS}, 1e-160);
+    mo_tensor *X = mo_full(t, MO_F64, 2, (int64_t[]){SQUARE, SQUARE}, 1e-160);
+    mo_tensor_read(mo_mul(t, A, mo_scale(t, A, 1e5, 0)), product, ELEMENTS * sizeof *product);
+    mo_tensor_read(mo_matmul(t, X, mo_scale(t, X, 1e3, 0)), square, SQUARE * SQUARE * sizeof *square);
+    expect_ok(ctx);
+}
+
+/* A host with its own regions of OpenMP, compiled with -ffast-math: the threads are the same. */
+TEST(threads_that_flush_to_zero_change_no_bit_and_keep_their_mode) {
+    HELD(mo_context) *one = mo_context_create(&(mo_context_options){.threads = 1});
+    double *product[2], *square[2];
+    for (int i = 0; i < 2; i++) {
+        product[i] = test_memory(ELEMENTS * sizeof(double));
+        square[i] = test_memory(SQUARE * SQUARE * sizeof(double));
+    }
+    int threads =
+        omp_get_num_procs() < WORKERS ? omp_get_num_procs() : WORKERS; /* a larger team would be another one */
+    if (threads < 2)
+        skip("one processor");
+    set_in_workers(threads, 0, 0);
+    compute_subnormal(one, product[0], square[0]);
+    assert_true(product[0][0] > 0 && square[0][0] > 0);
+    set_in_workers(threads, 0, FLUSHES);
+    for (int i = 0; i < 100; i++) {
+        /* a new context: one that has seen other programs take processor time can use one thread */
+        HELD(mo_context) *all = mo_context_create(&(mo_context_options){.threads = threads});
+        compute_subnormal(all, product[1], square[1]);
+        assert_memory_equal(product[1], product[0], ELEMENTS * sizeof(double));
+        assert_memory_equal(square[1], square[0], SQUARE * SQUARE * sizeof(double));
+    }
+    assert_int_equal(set_in_workers(threads, FLUSHES, 0), threads - 1);
+}
+#endif

@@ -6,6 +6,8 @@
  *   OMP_TOOL_LIBRARIES=libarcher.so TSAN_OPTIONS=ignore_noninstrumented_modules=1:suppressions=tests/tsan.supp \
  *     tsan/tests/test_contexts
  * and so test_fit_crew, test_trainer and test_feature_place. */
+#include "ops/inside.h"
+#include "tensor/hidden.h"
 #include "tests/folder.h"
 #include "tests/planted.h"
 #include "train/inside.h"
@@ -270,4 +272,103 @@ TEST_OF(nothing_is_written_to_the_standard_streams, scratch *s) {
     close(file);
     unlink(scratch_path(s, "streams"));
     assert_int_equal(written, 0);
+}
+
+/* ---- go_on ---- */
+
+typedef struct patience {
+    double until;
+    double last, gap; /* processor time of the process at the last call, and the most between two calls */
+    int64_t asked;
+    int64_t elsewhere; /* calls in a thread that is not the caller's */
+    pthread_t caller;
+} patience;
+
+static void note_call(patience *p) {
+    double now = mo_clock(CLOCK_PROCESS_CPUTIME_ID);
+    p->gap = fmax(p->gap, now - p->last);
+    p->last = now;
+}
+
+static bool until_then(mo_context *ctx, void *state) {
+    patience *p = state;
+    (void)ctx;
+    note_call(p);
+    p->asked++;
+    p->elsewhere += !pthread_equal(p->caller, pthread_self());
+    return mo_clock(CLOCK_MONOTONIC) < p->until;
+}
+
+/* Normal random numbers [n, d], or, for classes above 0, one-hot labels [n, classes] drawn at random. */
+static mo_tensor *drawn_rows(mo_tape *t, int64_t n, int64_t d, int64_t classes) {
+    int64_t width = classes ? classes : d;
+    HELD_MEMORY double *x = calloc((size_t)(n * width), sizeof *x);
+    mo_random r = mo_random_at(17, MO_PURPOSE_CHECK, (uint64_t)classes);
+    for (int64_t i = 0; i < n; i++)
+        if (classes)
+            x[i * width + mo_random_below(&r, classes)] = 1;
+        else
+            for (int64_t j = 0; j < width; j++)
+                x[i * width + j] = mo_random_normal(&r);
+    return mo_from(t, MO_F64, 2, (int64_t[]){n, width}, x);
+}
+
+static void repeat_ops(mo_context *ctx) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *x = mo_full(t, MO_F64, 1, (int64_t[]){8}, 0.5);
+    mo_scope scope = mo_scope_open(t);
+    while (mo_ok(ctx)) {
+        x = mo_sin(t, x);
+        mo_scope_close(t, &scope, &x, 1);
+    }
+}
+
+static void fit_logistic(mo_context *ctx) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *X = drawn_rows(t, 4000, 400, 0), *Y = drawn_rows(t, 4000, 0, 50);
+    mo_logistic(t, X, Y, mo_scalar(t, MO_F64, 1e-9), MO_INTERCEPT_FREE);
+}
+
+static void fit_svm(mo_context *ctx) {
+    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *X = drawn_rows(t, 2500, 30, 0), *Y = drawn_rows(t, 2500, 0, 20);
+    mo_svm_dual_variables(t, mo_gram(t, X), Y, mo_scalar(t, MO_F64, 1e-6), NULL);
+}
+
+/* A dense random graph, whose features take minutes. */
+static void make_features(mo_context *ctx) {
+    enum { NODES = 20000, EDGES = 4000000 };
+    HELD_MEMORY int64_t *u = malloc(2 * EDGES * sizeof *u);
+    mo_random r = mo_random_at(18, MO_PURPOSE_CHECK, 0);
+    for (int64_t i = 0; i < 2 * EDGES; i++)
+        u[i] = mo_random_below(&r, NODES);
+    HELD(mo_graph) *graph = mo_graph_from_edges(ctx, "random", NODES, EDGES, u, u + EDGES);
+    mo_few_shot_release(mo_few_shot_open(graph, MO_TASK_NC, NULL));
+}
+
+TEST(long_work_ends_when_go_on_says_so) {
+    static const struct {
+        const char *name;
+        void (*work)(mo_context *ctx);
+    } works[] = {{"ops", repeat_ops}, {"logistic", fit_logistic}, {"svm", fit_svm}, {"features", make_features}};
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++)
+        for (int threads = 1; threads < 3; threads++) {
+            patience p = {.caller = pthread_self()};
+            HELD(mo_context) *ctx =
+                mo_context_create(&(mo_context_options){.threads = threads, .go_on = until_then, .go_on_state = &p});
+            p.until = mo_clock(CLOCK_MONOTONIC) + 0.5;
+            p.last = mo_clock(CLOCK_PROCESS_CPUTIME_ID);
+            works[i].work(ctx);
+            note_call(&p);
+            if (mo_clock(CLOCK_MONOTONIC) < p.until)
+                fail_msg("%s: done too early to be stopped", works[i].name);
+            assert_failed(ctx, MO_STATE, PARTS("stopped: go_on returned false"));
+            assert_int_equal(p.elsewhere, 0);
+            print_message("%s, %d threads: asked %lld times, at most %.2f s of processor time apart\n", works[i].name,
+                threads, (long long)p.asked, p.gap);
+            assert_true(p.gap < 3); /* drawing the data takes half a second, on two threads that wait a second */
+            HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+            p.until = INFINITY;
+            assert_true(mo_item(mo_exp(t, mo_scalar(t, MO_F64, 0))) == 1);
+        }
 }

@@ -6,9 +6,11 @@
 #include <cblas.h>
 #include <omp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 
-enum { SIZE = 96, ROUNDS = 12, REGION = 4 };
+enum { SIZE = 96, ROUNDS = 12, REGION = 4, FORKS = 100 };
 
 /* Computes products, a factorization and random numbers, whose bits can be compared. */
 static void compute(mo_context *ctx, double result[SIZE]) {
@@ -53,6 +55,54 @@ static void *multiply_until_the_end(void *state) {
         h->products++;
     } while (!h->ends);
     return NULL;
+}
+
+void dpotrf_(const char *uplo, const int *n, double *A, const int *lda, int *info);
+
+/* Factors matrices of one number: almost all of the time is spent where BLAS gives out its buffers. */
+static void *factor_until_the_end(void *state) {
+    host *h = state;
+    int n = 1, info = 0;
+    while (!h->ends) {
+        double A = 4;
+        dpotrf_("U", &n, &A, &n, &info);
+        h->wrong += info != 0 || A != 2;
+    }
+    return NULL;
+}
+
+TEST_OF(a_fork_while_other_threads_are_in_blas, scratch *s) {
+    (void)s;
+    host h[2] = {{.products = 0}};
+    pthread_t thread[2];
+    int hung = 0;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, factor_until_the_end, &h[i]), 0);
+    for (int i = 0; i < FORKS; i++) {
+        fflush(NULL);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            double found[SIZE] = {0};
+            signal(SIGALRM, SIG_DFL);
+            alarm(10);
+            mo_context *own = mo_context_create(&(mo_context_options){.threads = 1});
+            compute(own, found);
+            _exit(!own || !mo_ok(own));
+        }
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        hung += WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+        assert_true(hung || status == 0);
+        if (hung > 2)
+            break;
+    }
+    for (int i = 0; i < 2; i++) {
+        h[i].ends = true;
+        pthread_join(thread[i], NULL);
+        assert_int_equal(h[i].wrong, 0);
+    }
+    assert_int_equal(hung, 0);
 }
 
 TEST_OF(a_host_with_its_own_blas, scratch *s) {

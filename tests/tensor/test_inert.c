@@ -39,11 +39,14 @@ typedef enum round {
     FINE_CONTEXT,   /* a context without an error, NULL for all other objects */
     FINE_TAPE,      /* a context without an error and its tape; null tensors, zeroed options */
     NULL_IN_ARRAYS, /* as FINE_TAPE, but NULL for tensors, also in arrays */
+    NULL_ARRAYS,    /* tensors [2, 2] of a tape without an error; NULL for arrays, results, options, names, functions */
+    NEGATIVE,       /* such tensors, also in arrays, zeroed options, negative numbers and words of no enum */
     ROUNDS
 } round_of_calls;
 
 static const char *const round_name[] = {"no context", "NULL objects, failed context", "inert objects, failed context",
-    "NULL, context without error", "null tensors, tape without error", "NULL tensors, tape without error"};
+    "NULL, context without error", "null tensors, tape without error", "NULL tensors, tape without error",
+    "tensors and NULL arrays", "tensors and negative numbers"};
 
 static void prepare(given *g, round_of_calls round) {
     static mo_tensor *tensors[GIVEN_TENSORS], *outputs[GIVEN_TENSORS];
@@ -55,17 +58,22 @@ static void prepare(given *g, round_of_calls round) {
         g->tape = mo_tape_create(g->context, MO_RECORD);
         g->tensor = round == NULL_IN_ARRAYS ? NULL : mo_null_tensor(g->context);
     }
+    if (round >= NULL_ARRAYS)
+        g->tensor = mo_require_grad(mo_full(g->tape, MO_F64, 2, (int64_t[]){2, 2}, 1));
     memset(buffer, 0, sizeof buffer); /* clears what the call before wrote */
     for (int i = 0; i < GIVEN_TENSORS; i++) {
         tensors[i] = g->tensor;
         outputs[i] = NULL;
     }
-    if (round != NOTHING && round != FINE_CONTEXT) {
+    if (round != NOTHING && round != FINE_CONTEXT)
+        g->number = g->bytes = 2;
+    if (round == NEGATIVE)
+        g->number = -1, g->word = 99;
+    if (round != NOTHING && round != FINE_CONTEXT && round != NULL_ARRAYS) {
         g->tensors = tensors;
         g->outputs = outputs;
         g->buffer = buffer;
         g->text = "/dev/null/inert";
-        g->number = 2;
     }
     if (round == NULL_OBJECTS || round == INERT_OBJECTS)
         mo_fail(g->context, MO_MEMORY, "%s", first_error);

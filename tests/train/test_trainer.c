@@ -217,3 +217,45 @@ TEST_OF(log_tells_loss_rate_norm_accuracy_and_data, scratch *s) {
     }
     json_decref(line);
 }
+
+/* Releases the model and the pool after a step, as their only owner. */
+static bool release_early(const mo_step_report *r, void *state) {
+    training_run *run = state;
+    if (r->step == 2) {
+        mo_model_release(run->model);
+        mo_pool_release(run->pool);
+        run->model = NULL;
+        run->pool = NULL;
+    }
+    return true;
+}
+
+TEST_OF(model_and_pool_can_be_released_before_the_trainer, scratch *s) {
+    const char *a = scratch_folder(s, "a"), *b = scratch_folder(s, "b");
+    run_until(&usual_run, a, false, usual_run.steps);
+    HELD(training_run) run = run_open(&usual_run, b);
+    assert_int_equal(mo_trainer_run(run.trainer, release_early, &run), MO_OK);
+    assert_int_equal(mo_trainer_finish(run.trainer), MO_OK);
+    assert_same_run(a, b);
+}
+
+static bool release_itself(const mo_step_report *r, void *state) {
+    (void)r;
+    mo_trainer_release(((training_run *)state)->trainer);
+    return true;
+}
+
+static bool run_itself(const mo_step_report *r, void *state) {
+    (void)r;
+    return mo_trainer_run(((training_run *)state)->trainer, NULL, NULL) == MO_OK;
+}
+
+TEST_OF(a_report_cannot_release_or_run_its_trainer, scratch *s) {
+    HELD(training_run) run = run_open(&usual_run, scratch_folder(s, "run"));
+    assert_int_equal(mo_trainer_run(run.trainer, release_itself, &run), MO_STATE);
+    assert_failed(run.ctx, MO_STATE, PARTS("trainer_release: called in the report of the trainer that is running"));
+    assert_int_equal(mo_trainer_run(run.trainer, run_itself, &run), MO_STATE);
+    assert_failed(run.ctx, MO_STATE, PARTS("trainer_run: called in the report of the trainer that is running"));
+    assert_int_equal(mo_trainer_run(run.trainer, NULL, NULL), MO_OK);
+    assert_true(run.trainer->step == usual_run.steps);
+}

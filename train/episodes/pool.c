@@ -298,7 +298,7 @@ mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, const mo
 
 /* Later sources borrow from earlier ones, so the last is released first. */
 void mo_pool_release(mo_pool *pool) {
-    if (!pool)
+    if (!pool || pool->holders-- > 0)
         return;
     while (pool->n)
         drop_last(pool);

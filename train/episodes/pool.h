@@ -6,6 +6,7 @@
 
 struct mo_pool {
     mo_context *ctx;
+    int64_t holders;            /* as of a graph */
     mo_context *host;           /* a CPU context for features that are not on the device; NULL until there are any */
     mo_feature_options options; /* cache: an owned copy */
     double link_share;

@@ -114,6 +114,8 @@ void mo_wilson(double share, double trials, double interval[2]) {
 mo_summary mo_summarize_pairs(const double *a, const double *b, int64_t n) {
     mo_summary summary = {.mean = NAN, .sd = NAN, .ci95 = NAN, .n = n};
     double sum = 0, squares = 0;
+    if (!a)
+        return summary;
     for (int64_t i = 0; i < n; i++)
         sum += b ? a[i] - b[i] : a[i];
     if (n > 0)

@@ -107,6 +107,8 @@ double mo_fit_temperature(
     const double *logits, const int64_t *label, int64_t n, int64_t classes, double smoothing, double *nll) {
     problem q = {.logits = logits, .label = label, .n = n, .classes = classes, .smoothing = smoothing};
     double beta = 1, slope, curvature;
+    if (n > 0 && (!logits || !label))
+        return NAN;
     prepare_temperature(&q);
     if (q.spread > 0 && isfinite(q.spread))
         beta = least_beta(&q, 1e-4 / q.spread, 1e4 / q.spread);

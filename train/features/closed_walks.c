@@ -145,7 +145,8 @@ static bool describe_all(
         return false;
 #pragma omp parallel for num_threads(mo_context_threads(g->ctx)) schedule(dynamic, FEW)
     for (int64_t i = 0; i < n; i++)
-        describe_walks(g, s, node[i], near + omp_get_thread_num() * g->nodes, &out[i]);
+        if (mo_goes_on(g->ctx))
+            describe_walks(g, s, node[i], near + omp_get_thread_num() * g->nodes, &out[i]);
     free(near);
     return true;
 }

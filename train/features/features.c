@@ -108,7 +108,7 @@ static bool compute_set(first_hop *j, const mo_context *host, const mo_tensor *h
             started = false;
 #pragma omp for schedule(dynamic)
         for (int64_t g = 0; g < j->graph->graphs; g++)
-            if (t) {
+            if (t && mo_goes_on(ctx)) {
                 settle_graph(j, own, g, compute_graph(j, t, g, hops));
                 mo_tape_reset(t);
             }

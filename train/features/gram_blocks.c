@@ -98,7 +98,7 @@ bool mo_cosine_block(mo_context *ctx, const mo_sparse_rows *X, int32_t *place, c
     bool listed = list_columns(ctx, X, place, p, &l);
 #pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, FEW) if (listed && p->n_a > 1)
     for (int64_t i = 0; i < p->n_a; i++)
-        if (listed)
+        if (listed && mo_goes_on(ctx))
             compare_row(X, place, &l, p->a[i], p->n_b, sums + omp_get_thread_num() * p->n_b, K + i * p->n_b);
     for (int64_t c = 0; c < l.n; c++)
         place[l.column[c]] = -1;

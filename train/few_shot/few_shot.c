@@ -66,7 +66,7 @@ static void take_rows(mo_few_shot *f, const mo_few_shot_options *o) {
         return;
     int64_t shape[] = {mo_dim(o->rows, 0), mo_dim(o->rows, 1)};
     if (!f->source.graph)
-        f->source.graph = f->own = mo_graph_from_edges(f->ctx, "rows", shape[0], 0, NULL, NULL);
+        f->source.graph = mo_graph_from_edges(f->ctx, "rows", shape[0], 0, NULL, NULL);
     f->candidate = (mo_candidate){.features = "rows", .head = head, .lambda = o->lambda};
     f->rows = mo_tensor_create(f->ctx, mo_tensor_dtype(o->rows), 2, shape);
     if (mo_ok(f->ctx) && mo_tensor_copy(f->rows, o->rows) == MO_OK)
@@ -93,6 +93,19 @@ static bool few_shot_check(mo_context *ctx, const mo_graph *graph, mo_task task)
     return mo_ok(ctx);
 }
 
+static bool few_shot_options_check(mo_context *ctx, const mo_few_shot_options *o) {
+    if ((unsigned)o->transductive > MO_TRANSDUCTIVE_NEVER)
+        mo_fail(
+            ctx, MO_INVALID, "few-shot: transductive is %d, expected a value of mo_transductive", (int)o->transductive);
+    else if (o->memory < 0)
+        mo_fail(ctx, MO_INVALID, "few-shot: memory is %" PRId64 " bytes, expected 0 (no bound) or more",
+            (int64_t)o->memory);
+    else if (o->n_experts < 0 || (o->n_experts && !o->experts))
+        mo_fail(ctx, MO_INVALID, "few-shot: %d experts%s, expected 0 or more, with their list", o->n_experts,
+            o->experts ? "" : " in a NULL list");
+    return mo_ok(ctx);
+}
+
 /* The head that reads the embeddings; NULL: the weights' own readout, which is no head. */
 static const mo_head *few_shot_head(const mo_weights *w, const mo_head *head) {
     bool own = strcmp(w->kind, "invariant") == 0 && !w->head[0] && (!head || head == &mo_head_mixture);
@@ -101,6 +114,8 @@ static const mo_head *few_shot_head(const mo_weights *w, const mo_head *head) {
 
 mo_code mo_few_shot_candidate(mo_context *ctx, const mo_few_shot_options *o, const mo_weights *read,
     mo_candidate *candidate, mo_feature_options *features) {
+    if (!few_shot_options_check(ctx, o))
+        return mo_code_of(ctx);
     if (o->rows)
         mo_fail(ctx, MO_UNSUPPORTED, "few-shot: links are scored by a model of pairs, expected weights, found rows");
     mo_weights *own = mo_ok(ctx) && !read ? mo_weights_read(ctx, o->weights ? o->weights : "best") : NULL;
@@ -196,13 +211,13 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o, const
 
 static mo_few_shot *open_few_shot(
     mo_context *ctx, mo_graph *graph, mo_task task, mo_few_shot_options o, const mo_weights *read) {
-    if (!ctx || !mo_ok(ctx) || !few_shot_check(ctx, graph, task))
+    if (!ctx || !mo_ok(ctx) || !few_shot_check(ctx, graph, task) || !few_shot_options_check(ctx, &o))
         return NULL;
     mo_few_shot *f = mo_host_array(ctx, 1, sizeof *f);
     if (!f)
         return NULL;
     *f = (mo_few_shot){.ctx = ctx, .temperature = 1, .max_rows = 32768};
-    f->source = (mo_source){.graph = graph, .task = task, .owns_features = true};
+    f->source = (mo_source){.graph = mo_graph_hold(graph), .task = task, .owns_features = true};
     f->t = mo_tape_create(f->ctx, MO_EVAL);
     few_shot_prepare(f, &o, read);
     if (mo_ok(f->ctx))
@@ -244,7 +259,7 @@ void mo_few_shot_release(mo_few_shot *f) {
     mo_example_kernels_release(f->source.kernels);
     mo_features_release(f->source.features);
     mo_model_release(f->candidate.model);
-    mo_graph_release(f->own);
+    mo_graph_release(f->source.graph);
     mo_tape_release(f->t);
     free(f);
 }
@@ -307,6 +322,10 @@ mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label,
     if (!f)
         return MO_INVALID;
     if (!mo_given(f->ctx, "few-shot", "ids", id) || !mo_given(f->ctx, "few-shot", "labels", label))
+        return mo_code_of(f->ctx);
+    if (n < 0)
+        mo_fail(f->ctx, MO_INVALID, "few-shot: %" PRId64 " labelled examples, expected 2 or more", n);
+    if (!mo_ok(f->ctx))
         return mo_code_of(f->ctx);
     few_shot_forget(f);
     int64_t classes = few_shot_check_labels(f, id, label, n);

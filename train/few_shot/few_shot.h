@@ -8,9 +8,8 @@ enum { MO_FEW_SHOT_ROWS = 4096 /* examples whose logits are computed together */
 
 struct mo_few_shot {
     mo_context *ctx;
-    mo_source source;       /* owns its features and kernels */
+    mo_source source; /* owns its features and kernels; holds its graph (made without edges if rows alone are given) */
     mo_candidate candidate; /* owns its model */
-    mo_graph *own;          /* a graph without edges, made if the caller gives rows alone; else NULL */
     mo_tensor *rows;        /* embeddings of all examples [N, d]; NULL: the model embeds rows of examples itself */
     mo_population all;      /* for a transductive readout; else null */
     bool chooses;           /* each fit decides whether to set candidate.transductive */

@@ -481,7 +481,7 @@ mo_link_scorer *mo_link_scorer_open(
     mo_link_scorer *s = mo_ok(ctx) ? mo_host_array(ctx, 1, sizeof *s) : NULL;
     if (!s)
         return NULL;
-    *s = (mo_link_scorer){.ctx = ctx, .graph = graph, .memory = options ? options->memory : 0};
+    *s = (mo_link_scorer){.ctx = ctx, .graph = mo_graph_hold(graph), .memory = options ? options->memory : 0};
     link_scorer_fill(s, options ? options : &none, weights, support);
     if (mo_ok(ctx))
         return s;
@@ -499,6 +499,7 @@ void mo_link_scorer_release(mo_link_scorer *s) {
     mo_model_release(s->candidate.model);
     mo_tensor_release(s->alpha);
     mo_tape_release(s->t);
+    mo_graph_release(s->graph);
     free(s->fit);
     free(s);
 }

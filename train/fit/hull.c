@@ -236,7 +236,7 @@ double mo_hull_distance(mo_context *ctx, const double *points, int64_t n, int64_
         mo_fail(ctx, MO_INVALID,
             "hull distance: expected one point or more of one coordinate or more, found %lld of %lld", (long long)n,
             (long long)d);
-    if (!mo_ok(ctx))
+    if (!mo_given(ctx, "hull distance", "points", points) || !mo_given(ctx, "hull distance", "p", p))
         return NAN;
     corral c;
     double distance = hull_reserve(ctx, n, d, &c) ? check_hull_distance(ctx, hull_measure(&c, points, n, p)) : NAN;

@@ -24,8 +24,14 @@ mo_graph *mo_graph_new(mo_context *ctx, const char *name, const char *source) {
     return graph;
 }
 
+mo_graph *mo_graph_hold(mo_graph *graph) {
+    if (graph)
+        graph->holders++;
+    return graph;
+}
+
 void mo_graph_release(mo_graph *graph) {
-    if (!graph)
+    if (!graph || graph->holders-- > 0)
         return;
     free(graph->name);
     free(graph->source);

@@ -117,14 +117,14 @@ bool mo_locate_embedded(const char *name, const char *ending, char *path, size_t
 }
 
 bool mo_data_file(const char *name, char *path, size_t bytes) {
-    return locate_embedded(name, "", path, bytes);
+    return name && path && locate_embedded(name, "", path, bytes);
 }
 
 bool mo_data_folder(char *path, size_t bytes) {
     static const struct {
         const char *variable, *below;
     } places[] = {{"MOCHI_DATA", ""}, {"XDG_DATA_HOME", "/mochi"}, {"HOME", "/.local/share/mochi"}};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    for (size_t i = 0; path && i < sizeof places / sizeof *places; i++) {
         const char *folder = getenv(places[i].variable);
         if (folder && *folder) {
             int length = snprintf(path, bytes, "%s%s", folder, places[i].below);

@@ -7,6 +7,7 @@
 #include "train/graphs/draw.h"
 #include "train/graphs/graph_build.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,20 +128,41 @@ static mo_graph *mask_edges(const upper_triangle *upper, const int64_t *rank, in
     return mo_graph_finish(masked);
 }
 
+/* Returns where the column of the edge u < v stands; -1 if there is no such edge. */
+static int64_t find_edge(const upper_triangle *upper, int64_t u, int64_t v) {
+    const mo_graph *graph = upper->graph;
+    if (u < 0 || u >= graph->nodes)
+        return -1;
+    for (int64_t at = upper->first[u]; at < graph->row_pointer[u + 1]; at++)
+        if (graph->column[at] == v)
+            return at;
+    return -1;
+}
+
 mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_t n) {
     upper_triangle upper = {0};
-    if (!graph || !mo_given(graph->ctx, "graph", "ends", ends))
+    if (!graph || !mo_given(graph->ctx, "graph_without", "ends", ends))
         return NULL;
+    if (n < 0 || (n && (!ends[0] || !ends[1]))) {
+        mo_fail(graph->ctx, MO_INVALID,
+            "graph_without: %" PRId64 " edges%s, expected 0 or more, with both lists of ends", n,
+            n < 0 ? "" : " and a NULL list");
+        return NULL;
+    }
     int64_t *rank = mo_host_array(graph->ctx, n, sizeof *rank);
     mo_graph *rest = NULL;
     if (rank && find_upper(graph, &upper)) {
-        for (int64_t i = 0; i < n; i++) {
-            int64_t u = ends[0][i], at = upper.first[u];
-            while (graph->column[at] != ends[1][i])
-                at++;
-            rank[i] = upper.edges[u] + at - upper.first[u];
+        for (int64_t i = 0; i < n && mo_ok(graph->ctx); i++) {
+            int64_t u = ends[0][i], at = find_edge(&upper, u, ends[1][i]);
+            if (at < 0)
+                mo_fail(graph->ctx, MO_INVALID,
+                    "graph_without: pair %" PRId64 " is nodes %" PRId64 " and %" PRId64
+                    ", expected an edge u < v of %s",
+                    i, u, ends[1][i], graph->name);
+            else
+                rank[i] = upper.edges[u] + at - upper.first[u];
         }
-        rest = mask_edges(&upper, rank, n);
+        rest = mo_ok(graph->ctx) ? mask_edges(&upper, rank, n) : NULL;
     }
     release_upper(&upper);
     free(rank);

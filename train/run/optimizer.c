@@ -51,12 +51,29 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
     o->scale = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){2});
     o->factors = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){MO_ADAMW_FACTORS});
     for (int i = 0; i < o->n && mo_ok(ctx); i++) {
-        mo_tensor *P = o->parameter[i] = parameters[i];
+        mo_tensor *P = parameters[i];
         if (mo_is_null(P) || P->dtype != o->real || !mo_is_contiguous(P)) {
             mo_fail(ctx, MO_INVALID, "%s: parameter %d is %s, expected contiguous %s", o->method, i,
                 mo_is_null(P) ? "null" : mo_dtype_name(P->dtype), mo_dtype_name(o->real));
             break;
         }
+        if (!P->storage) {
+            mo_fail_freed(P, o->method);
+            break;
+        }
+        if (P->tape || P->ctx != ctx) {
+            mo_fail(ctx, MO_MISMATCH, "%s: parameter %d belongs to %s", o->method, i,
+                P->tape ? "a tape, which frees it" : "another context");
+            break;
+        }
+        for (int j = 0; j < i && mo_ok(ctx); j++)
+            if (o->parameter[j] == P)
+                mo_fail(ctx, MO_INVALID, "%s: parameters %d and %d are one tensor, %s, which would be stepped twice",
+                    o->method, j, i, mo_tensor_name(P));
+        if (!mo_ok(ctx))
+            break;
+        o->parameter[i] = P;
+        mo_tensor_hold(P);
         o->m[i] = mo_tensor_create(ctx, P->dtype, P->ndim, P->shape);
         o->v[i] = mo_tensor_create(ctx, P->dtype, P->ndim, P->shape);
     }
@@ -114,6 +131,8 @@ void mo_optimizer_release(mo_optimizer *o) {
     size_t bytes = (size_t)o->n * sizeof *o->parameter;
     mo_context_wait(o->ctx); /* a queued check can still read this optimizer */
     for (int i = 0; i < o->n; i++) {
+        if (o->parameter && o->parameter[i])
+            mo_tensor_let_go(o->parameter[i]);
         mo_tensor_release(o->m ? o->m[i] : NULL);
         mo_tensor_release(o->v ? o->v[i] : NULL);
         mo_tensor_release(o->dense ? o->dense[i] : NULL);

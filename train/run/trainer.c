@@ -88,14 +88,23 @@ mo_trainer *mo_trainer_create(mo_model *model, mo_pool *pool, const mo_trainer_o
     *trainer = (mo_trainer){
         .ctx = ctx, .model = model, .pool = pool, .options = *options, .n = mo_model_n_parameters(model), .log = -1};
     trainer->options.out = trainer->options.settings = NULL;
+    mo_model_hold(model);
+    pool->holders++;
     if (create_parts(trainer, options))
         return trainer;
     mo_trainer_release(trainer);
     return NULL;
 }
 
+/* Returns whether the trainer is not in mo_trainer_run; raises if it is. */
+static bool is_idle(const mo_trainer *trainer, const char *what) {
+    if (trainer->running)
+        mo_fail(trainer->ctx, MO_STATE, "%s: called in the report of the trainer that is running", what);
+    return !trainer->running;
+}
+
 void mo_trainer_release(mo_trainer *trainer) {
-    if (!trainer)
+    if (!trainer || !is_idle(trainer, "trainer_release"))
         return;
     mo_context *ctx = trainer->ctx;
     size_t bytes = (size_t)trainer->n * sizeof *trainer->parameter;
@@ -113,6 +122,8 @@ void mo_trainer_release(mo_trainer *trainer) {
     mo_tape_release(trainer->tape);
     json_decref(trainer->settings);
     json_decref(trainer->processes);
+    mo_model_release(trainer->model);
+    mo_pool_release(trainer->pool);
     free((char *)trainer->options.out);
     free((char *)trainer->options.settings);
     free(trainer->blas_core);
@@ -191,9 +202,12 @@ static void keep_last_good(mo_trainer *trainer) {
 mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report *r, void *state), void *state) {
     if (!trainer)
         return MO_INVALID;
+    if (!is_idle(trainer, "trainer_run"))
+        return mo_code_of(trainer->ctx);
     const mo_trainer_options *o = &trainer->options;
     mo_step_report r;
     bool more = true;
+    trainer->running = true;
     mo_try(trainer->ctx);
     while (more && trainer->step < o->steps) {
         bool taken = mo_trainer_step(trainer, &r) == MO_OK;
@@ -207,6 +221,7 @@ mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report 
         }
     }
     keep_last_good(trainer);
+    trainer->running = false;
     mo_tried(trainer->ctx);
     return mo_context_status(trainer->ctx)->code;
 }

@@ -136,6 +136,7 @@ struct mo_trainer {
     double *host_figures;
     mo_tensor *const *gradient; /* gradients of the step, until the next step; NULL under replay */
     mo_step_report report;      /* of the last step */
+    bool running;               /* in mo_trainer_run, whose report cannot release the trainer or run it */
     bool go_on;                 /* the answer of the watchers' hooks for MO_AGREES */
     bool started;
     bool resumed, restored; /* restored: a resumed run continues from a checkpoint, not from step 0 */

@@ -41,15 +41,32 @@ static free_buffer *releaser_of_openblas(void) {
     return function;
 }
 
+static pthread_mutex_t reserving = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t table = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP; /* spins first: a sleep would take longer */
+
 static void *locked_alloc(int position) {
-    static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP; /* spins first: a sleep would take longer */
     static allocate_buffer *next;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&table);
     if (!next)
         next = allocator_of_openblas();
     void *buffer = next(position);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&table);
     return buffer;
+}
+
+static void lock_both(void) {
+    pthread_mutex_lock(&reserving);
+    pthread_mutex_lock(&table);
+}
+
+static void unlock_both(void) {
+    pthread_mutex_unlock(&table);
+    pthread_mutex_unlock(&reserving);
+}
+
+/* A fork waits until no thread is inside: in the child, where that thread does not exist, its lock would stay. */
+__attribute__((constructor)) static void lock_while_forking(void) {
+    pthread_atfork(lock_both, unlock_both, unlock_both);
 }
 
 /* Only OpenBLAS calls this, so the flag shows that its calls arrive here. */
@@ -66,14 +83,13 @@ static bool has_room(size_t buffers) {
 }
 
 int blas_guard_reserve(int threads) {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static int reserved; /* number of buffers that OpenBLAS already has and keeps */
     free_buffer *release = releaser_of_openblas();
     if (!allocator_of_openblas() || !release)
         return threads;
     allocate_buffer *allocate = blas_memory_alloc == guarded_alloc ? locked_alloc : blas_memory_alloc;
     threads = threads < MOST_BUFFERS ? threads : MOST_BUFFERS;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&reserving);
     void **held = threads > reserved ? calloc((size_t)threads, sizeof *held) : NULL;
     int n = 0;
     /* Each buffer after the first is taken only if there is room for four, so that other allocations find memory. */
@@ -84,7 +100,7 @@ int blas_guard_reserve(int threads) {
     free(held);
     reserved = n > reserved ? n : reserved;
     int found = threads < reserved ? threads : reserved;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&reserving);
     return found;
 }
 

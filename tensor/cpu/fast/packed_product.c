@@ -119,9 +119,12 @@ static void multiply_each(const product *p, int threads, char *scratch) {
     task_range some;
     share_tasks(&s, threads, p->batch, max_of(1, SMALL / 8 / max_of(1, p->m * p->n * p->k)));
 #pragma omp parallel num_threads(threads) if (threads > 1) private(some)
-    while (take_tasks(&s, &some))
-        for (int64_t b = some.first; b < some.end; b++)
-            multiply_alone(p, b, scratch + (size_t)omp_get_thread_num() * own);
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+        while (take_tasks(&s, &some))
+            for (int64_t b = some.first; b < some.end; b++)
+                multiply_alone(p, b, scratch + (size_t)omp_get_thread_num() * own);
+    }
 }
 
 /* ---- one product, or several with the same B ---- */
@@ -177,7 +180,10 @@ static void multiply_part(crew *c, int64_t count, int threads) {
     share_tasks(&c->rows, threads, count * c->chunks, 1);
     atomic_init(&c->unpacked, packings);
 #pragma omp parallel num_threads(threads) if (threads > 1)
-    multiply_shares(c);
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+        multiply_shares(c);
+    }
 }
 
 /* Multiplies `count` matrices of the batch from number `first` on, which share one B; count is 1 if A is packed as a

@@ -61,11 +61,15 @@ static void multiply_rows(const lanes *panel, const panel_rows *p, const real *X
 void panels_product(const panels *p, const real *X, int64_t m, real *Y) {
     int64_t row = panels_row(p->columns), from = panels_row(p->depth), count = (p->columns + PANEL - 1) / PANEL;
     int64_t blocks = (m + ROWS - 1) / ROWS, each = blocks ? (m + blocks - 1) / blocks : 0;
-#pragma omp parallel for num_threads(p->threads) if (p->threads > 1)
-    for (int64_t k = 0; k < count; k++) {
-        const panel_rows rows = {p->depth, from, row, row - k * PANEL >= PANEL ? 2 : 1};
-        for (int64_t r = 0; r < m; r += each)
-            multiply_rows((const lanes *)(p->numbers + k * PANEL * p->depth), &rows, X + r * from,
-                m - r < each ? m - r : each, Y + r * row + k * PANEL);
+#pragma omp parallel num_threads(p->threads) if (p->threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for nowait
+        for (int64_t k = 0; k < count; k++) {
+            const panel_rows rows = {p->depth, from, row, row - k * PANEL >= PANEL ? 2 : 1};
+            for (int64_t r = 0; r < m; r += each)
+                multiply_rows((const lanes *)(p->numbers + k * PANEL * p->depth), &rows, X + r * from,
+                    m - r < each ? m - r : each, Y + r * row + k * PANEL);
+        }
     }
 }

@@ -169,7 +169,7 @@ static bool minimise(const regression *g, logistic_fit **f, int count) {
     bool there[MO_FOLDS_AT_ONCE + 1], fine = true;
     logistic_fit *at[MO_FOLDS_AT_ONCE + 1];
     find_gradients(g, f, count);
-    for (int round = 0; round < ROUNDS && fine; round++) {
+    for (int round = 0; round < ROUNDS && fine && mo_goes_on(g->s.ctx); round++) {
         int moving = 0, arrived = 0;
         for (int k = 0; k < count; k++)
             if (f[k]->moves)
@@ -178,10 +178,14 @@ static bool minimise(const regression *g, logistic_fit **f, int count) {
         if (count == 0)
             return true;
         logistic_cg_step(&g->s, f, count, there);
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1 && count > 1)
-        for (int k = 0; k < count; k++)
-            if (there[k])
-                f[k]->moves = move(g, f[k]);
+#pragma omp parallel num_threads(threads) if (threads > 1 && count > 1)
+        {
+            const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic) nowait
+            for (int k = 0; k < count; k++)
+                if (there[k])
+                    f[k]->moves = move(g, f[k]);
+        }
         for (int k = 0; k < count; k++)
             if (there[k] && f[k]->moves) {
                 fine = fine && f[k]->steps < f[k]->limit;
@@ -249,7 +253,7 @@ static mo_fit_code fit_all(regression *g, bool renews, real *W) {
         }
         if (solved)
             return MO_FIT_SOLVED;
-        if (!isfinite(f->norm))
+        if (!isfinite(f->norm) || !mo_goes_on(s->ctx))
             return MO_FIT_UNSOLVED;
     }
     return MO_FIT_UNSOLVED;
@@ -334,6 +338,7 @@ static mo_fit_code fit_laid_out(regression *g, const mo_logistic_call *call, int
 static mo_fit_code fit_item(const void *call, int threads, real *scratch, int64_t b, logistic_counts *counts) {
     regression g;
     regression_layout(&g, call, threads, scratch);
+    g.s.ctx = counts->ctx;
     mo_fit_code code = fit_laid_out(&g, call, b);
     counts->factorizations = g.s.factorizations;
     for (int k = 0; k <= MO_FOLDS_AT_ONCE; k++)

@@ -20,6 +20,7 @@
 #include "tensor/fits.h"
 
 typedef struct logistic_space {
+    mo_context *ctx; /* asked whether to go on */
     bool dual, free_intercept;
     int threads;
     int64_t n, d, m, C; /* m: columns of Phi */
@@ -113,6 +114,7 @@ void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count
 
 /* The work done for an item: factorizations, and steps of conjugate gradients of its fits. */
 typedef struct logistic_counts {
+    mo_context *ctx; /* asked whether to go on */
     int factorizations, steps;
 } logistic_counts;
 /* Fits or solves item b of a call, with its own scratch. */

@@ -98,7 +98,7 @@ static double iterate(const logistic_space *s, logistic_fit *f, double target) {
     f->target = target;
     f->least = f->product = 0;
     f->steps = 0;
-    while (!there && left > target)
+    while (!there && left > target && mo_goes_on(s->ctx))
         logistic_cg_step(s, one, 1, &there);
     return left;
 }
@@ -140,6 +140,7 @@ static mo_fit_code solve_item(const void *call, int threads, real *scratch, int6
     const mo_logistic_solve_call *g = call;
     adjoint own, *a = &own;
     adjoint_layout(a, g, threads, scratch);
+    a->s.ctx = counts->ctx;
     mo_fit_code code = solve_laid_out(a, g, b);
     counts->factorizations = a->s.factorizations;
     return code;

@@ -364,13 +364,21 @@ void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count
     for (int k = 0; k < count; k++)
         memcpy(s->inputs + N * k, f[k]->r, (size_t)N * sizeof(real));
     logistic_product(s, s->inputs, count, s->outputs);
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1 && count > 1)
-    for (int k = 0; k < count; k++)
-        curvature[k] = direct(s, f[k], s->outputs + rows * k, s->inputs + rows * k);
+#pragma omp parallel num_threads(threads) if (threads > 1 && count > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic) nowait
+        for (int k = 0; k < count; k++)
+            curvature[k] = direct(s, f[k], s->outputs + rows * k, s->inputs + rows * k);
+    }
     const real *Hp = logistic_pull(s, count);
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1 && count > 1)
-    for (int k = 0; k < count; k++)
-        there[k] = step(s, f[k], curvature[k], Hp + N * k);
+#pragma omp parallel num_threads(threads) if (threads > 1 && count > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic) nowait
+        for (int k = 0; k < count; k++)
+            there[k] = step(s, f[k], curvature[k], Hp + N * k);
+    }
 }
 
 /* ---- items of a batch ---- */
@@ -378,7 +386,7 @@ void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count
 void logistic_run_items(mo_context *ctx, int64_t batch, int inside, int64_t each, logistic_item *item, const void *call,
     const mo_view *code) {
     int threads = batch > 1 ? blas_threads(ctx) : 1, factorizations = 0, steps = 0;
-    logistic_counts single = {0};
+    logistic_counts single = {.ctx = ctx};
     real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
     real *codes = code->data;
     if (!scratch)
@@ -386,13 +394,17 @@ void logistic_run_items(mo_context *ctx, int64_t batch, int inside, int64_t each
     if (batch == 1) /* a single item: its products use the threads */
         codes[0] = (real)item(call, inside, scratch, 0, &single);
     else
-#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : factorizations, steps)
+#pragma omp parallel num_threads(threads)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic) reduction(+ : factorizations, steps) nowait
         for (int64_t b = 0; b < batch; b++) {
-            logistic_counts own = {0};
+            logistic_counts own = {.ctx = ctx};
             codes[b] = (real)item(call, 1, scratch + each * workspace_of(b, batch, threads), b, &own);
             factorizations += own.factorizations;
             steps += own.steps;
         }
+    }
     ctx->counters.factorizations += factorizations + single.factorizations;
     ctx->counters.fit_steps += steps + single.steps;
 }

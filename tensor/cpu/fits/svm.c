@@ -33,6 +33,7 @@ enum { ROUNDS = 5000, IDLE = 50, STUCK = 100, SWEEPS = 4, FIRST_STEPS = 16, WALK
 /* The working rows, and K / lambda between them. Vectors are kept class by class, [C, row], so that loops over rows are
  * long; the padding to whole lanes is 0. */
 typedef struct svm_working {
+    mo_context *ctx; /* asked whether to go on */
     int64_t n, C, row;
     panels K;
     int64_t *number;               /* [n]: number of the row in the fit */
@@ -142,7 +143,7 @@ static bool minimise_face(const svm_working *w, int64_t limit, double size) {
     memcpy(w->p, w->r, (size_t)N * sizeof(real));
     double rr = dot(w->r, w->r, N), noise = 8 * EPSILON * size;
     double target = fmax(rr * 16 * EPSILON * EPSILON, (double)(w->n * w->C) * noise * noise);
-    for (int64_t k = 0; k < limit && rr > target; k++) {
+    for (int64_t k = 0; k < limit && rr > target && mo_goes_on(w->ctx); k++) {
         panels_product(&w->K, w->p, w->C, w->q);
         double curvature = dot(w->p, w->q, N), pp = dot(w->p, w->p, N);
         bool flat = !(curvature > 16 * EPSILON * pp / (double)least_step);
@@ -352,16 +353,17 @@ static double fit_rows(svm_fit *f) {
     double least = INFINITY, size;
     refresh(f);
     double left = violation(f, &size);
-    for (int round = 0, idle = 0, stuck = false; round < ROUNDS && isfinite(left); round++) {
+    for (int round = 0, idle = 0, stuck = false; round < ROUNDS && isfinite(left) && mo_goes_on(f->working.ctx);
+         round++) {
         bool exact, inside = false;
         if (f->working.n == 0)
             return -1;
         f->rounds++;
         take(f);
-        for (int sweep = 0; sweep < SWEEPS; sweep++)
+        for (int sweep = 0; sweep < SWEEPS && mo_goes_on(f->working.ctx); sweep++)
             svm_sweep(&f->working);
         stuck = stuck || idle > STUCK;
-        for (int64_t i = 0; i <= (stuck ? N : 0) && !inside; i++) {
+        for (int64_t i = 0; i <= (stuck ? N : 0) && !inside && mo_goes_on(f->working.ctx); i++) {
             if (i > 0)
                 take(f);
             inside = svm_face_step(&f->working, i ? WALK_STEPS : steps, size, &exact);
@@ -428,19 +430,23 @@ static double run_item(svm_fit *f, const mo_svm_call *g, int64_t b) {
 
 void REAL(svm_cpu)(mo_context *ctx, const mo_svm_call *g) {
     int64_t batch = g->Y.shape[0];
-    svm_fit sizes = {.n = g->Y.shape[1], .C = g->Y.shape[2]};
+    svm_fit sizes = {.working.ctx = ctx, .n = g->Y.shape[1], .C = g->Y.shape[2]};
     int64_t each = svm_layout(&sizes, NULL);
     int threads = batch > 1 ? blas_threads(ctx) : 1;
     real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
     if (!scratch)
         return;
     int64_t rounds = 0;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic) reduction(+ : rounds)
-    for (int64_t b = 0; b < batch; b++) {
-        svm_fit f = sizes;
-        svm_layout(&f, scratch + each * workspace_of(b, batch, threads));
-        ((real *)g->violation.data)[b] = (real)run_item(&f, g, b);
-        rounds += f.rounds;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
+#pragma omp for schedule(dynamic) reduction(+ : rounds) nowait
+        for (int64_t b = 0; b < batch; b++) {
+            svm_fit f = sizes;
+            svm_layout(&f, scratch + each * workspace_of(b, batch, threads));
+            ((real *)g->violation.data)[b] = (real)run_item(&f, g, b);
+            rounds += f.rounds;
+        }
     }
     ctx->counters.fit_steps += rounds;
 }

@@ -64,6 +64,8 @@ TEST_OF(bad_labels_are_refused_by_number, scratch *s) {
     assert_failed(s->ctx, MO_INVALID, PARTS("label of example 2 is -1"));
     mo_few_shot_fit(f, (int64_t[]){1, 1}, (int64_t[]){0, 1}, 2);
     assert_failed(s->ctx, MO_INVALID, PARTS("example 1 is labelled twice"));
+    mo_few_shot_fit(f, (int64_t[]){0, 1}, (int64_t[]){0, 1}, -1);
+    assert_failed(s->ctx, MO_INVALID, PARTS("few-shot: -1 labelled examples, expected 2 or more"));
     mo_few_shot_fit(f, (int64_t[]){1, 2}, (int64_t[]){0, 0}, 2);
     assert_failed(s->ctx, MO_INVALID, PARTS("expected labels of two classes or more, found one"));
     mo_few_shot_fit(f, (int64_t[]){1, 2, 3}, (int64_t[]){0, 2, 2}, 3);
@@ -79,6 +81,26 @@ TEST_OF(bad_labels_are_refused_by_number, scratch *s) {
 
 /* By definition a column of the plane is the centred rows times an eigenvector: Z Z^T maps it to its squared length
  * times itself. The first column is the longer one. */
+TEST_OF(options_out_of_range_are_refused, scratch *s) {
+    static const struct {
+        mo_few_shot_options options;
+        const char *told;
+    } wrong[] = {
+        {{.transductive = (mo_transductive)9}, "few-shot: transductive is 9, expected a value of mo_transductive"},
+        {{.transductive = (mo_transductive)-1}, "few-shot: transductive is -1"},
+        {{.memory = -3}, "few-shot: memory is -3 bytes, expected 0 (no bound) or more"},
+        {{.n_experts = -3}, "few-shot: -3 experts"},
+        {{.n_experts = 1}, "few-shot: 1 experts in a NULL list"},
+    };
+    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_null(mo_few_shot_open(graph, MO_TASK_NC, &wrong[i].options));
+        assert_failed(s->ctx, MO_INVALID, PARTS(wrong[i].told));
+        mo_few_shot_links(graph, &wrong[i].options, (int64_t[]){0}, (int64_t[]){1}, 1, (double[1]){0});
+        assert_failed(s->ctx, MO_INVALID, PARTS(wrong[i].told));
+    }
+}
+
 TEST_OF(the_plane_is_that_of_the_principal_components, scratch *s) {
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
     HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);

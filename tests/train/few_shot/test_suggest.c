@@ -99,3 +99,17 @@ TEST_OF(what_cannot_be_listed_is_refused, scratch *s) {
     mo_few_shot_suggest(f, NULL, 1, 1, id);
     assert_failed(s->ctx, MO_INVALID, PARTS("suggest: known is NULL"));
 }
+
+TEST_OF(the_graph_can_be_released_before_the_readout, scratch *s) {
+    int64_t id[2][LISTED];
+    for (int early = 0; early < 2; early++) {
+        mo_graph *graph = mo_graph_open(s->ctx, "mutag");
+        HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
+        if (early)
+            mo_graph_release(graph);
+        assert_int_equal(mo_few_shot_suggest(f, NULL, 0, LISTED, id[early]), MO_OK);
+        if (!early)
+            mo_graph_release(graph);
+    }
+    assert_memory_equal(id[0], id[1], sizeof id[0]);
+}

@@ -112,6 +112,22 @@ TEST_OF(every_edge_and_non_edge_is_drawn_equally_often, scratch *s) {
     }
 }
 
+TEST_OF(pairs_that_are_no_edges_cannot_be_left_out, scratch *s) {
+    static const int64_t wrong[][2] = {{1, 0}, {2, 3}, {0, 2}, {3, 4}, {-1, 2}, {4, 5}, {0, 0}, {1, INT64_MAX}};
+    HELD(mo_graph) *g = mo_graph_from_edges(s->ctx, "path", 4, 2, (int64_t[]){0, 1}, (int64_t[]){1, 2});
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        int64_t u[] = {0, wrong[i][0]}, v[] = {1, wrong[i][1]};
+        assert_null(mo_graph_without(g, (int64_t *[]){u, v}, 2));
+        assert_failed(s->ctx, MO_INVALID, PARTS("graph_without: pair 1 is nodes ", "expected an edge u < v of path"));
+    }
+    assert_null(mo_graph_without(g, (int64_t *[]){NULL, NULL}, 1));
+    assert_failed(s->ctx, MO_INVALID, PARTS("graph_without: 1 edges and a NULL list"));
+    assert_null(mo_graph_without(g, (int64_t *[]){NULL, NULL}, -1));
+    assert_failed(s->ctx, MO_INVALID, PARTS("graph_without: -1 edges"));
+    HELD(mo_graph) *same = mo_graph_without(g, (int64_t *[]){NULL, NULL}, 0);
+    assert_memory_equal(same->hash, g->hash, sizeof g->hash);
+}
+
 TEST_OF(features_and_labels_stay_with_the_masked_graph, scratch *s) {
     unsetenv("MOCHI_EMBEDDED");
     HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");

@@ -10,6 +10,7 @@ void door_notice(const char *line, void *state);
 void door_fit_row(const mo_fit_row *row, void *state);
 void door_fit_progress(const char *part, int64_t done, int64_t of, void *state);
 bool door_report(const mo_step_report *r, void *state);
+bool door_go_on(mo_context *ctx, void *state);
 void door_done(void *state);
 void door_dl_free(struct door_dl_managed *self);
 void door_dl_free_versioned(struct door_dl_versioned *self);

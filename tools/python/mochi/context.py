@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread as threads
 import atexit
 import collections
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -53,6 +55,7 @@ class Context:
         options.threads = checked.whole("Context: threads", threads, 0, MOST_THREADS)
         options.index = checked.whole("Context: device", int(index or 0), 0, 2**31 - 1)
         options.device_memory = checked.whole("Context: device_memory", device_memory)
+        options.go_on = lib.door_go_on
         self.device, self.math, self.device_memory = device, math, int(device_memory)
         self._own(lib.mo_context_create(options), owned=True)
         if not lib.mo_ok(self.pointer):
@@ -124,6 +127,8 @@ class Context:
         result = function(self.gate, *arguments)
         if lib.door_failed():
             self.fail()
+        if errors.pending:
+            errors.heed(self.address)
         return result
 
     def check(self) -> None:
@@ -197,11 +202,14 @@ class Context:
                 lib.mo_clear_error(self.pointer)
 
     def __del__(self):
-        if _exiting or not getattr(self, "_owned", False) or self.forked:
-            return
-        self._owned = False
-        self._given_up = True
-        self.drain()
+        try:
+            if _exiting or not getattr(self, "_owned", False) or self.forked:
+                return
+            self._owned = False
+            self._given_up = True
+            self.drain()
+        except KeyboardInterrupt:
+            again()
 
     def __repr__(self):
         math = "" if self.math == "fp32" else f", math={self.math!r}"
@@ -210,6 +218,43 @@ class Context:
 
     def __reduce__(self):
         return Context, (self.threads, self.device, self.math, self.device_memory)
+
+
+def failed(context, exception, what):
+    """Makes the library's call that runs a function of Python fail with its exception."""
+    errors.hold(context.address, exception)
+    text = f"{what}: {type(exception).__name__}: {exception}".encode(errors="replace")
+    lib.door_raise(context.pointer, errors.code_of(exception), text)
+
+
+def struck(kind, exception, traceback):
+    """Handles an exception that a callback could not catch: a signal before its first line or after its last."""
+    names = traceback.tb_frame.f_locals if traceback else {}
+    t = names.get("t") or getattr(names.get("v"), "t", None) or getattr(names.get("c"), "t", None)
+    pointer = names.get("ctx") or (t and lib.mo_tape_context(t))
+    target = ffi.from_handle(names["state"]) if names.get("state") else None
+    if target is not None and hasattr(target, "strike"):
+        target.strike(exception)
+    elif pointer:
+        failed(Context.of(pointer), exception, "function")
+    elif not isinstance(exception, Exception):
+        again()
+
+
+def again():
+    """Has a Ctrl-C handled once more, after the finalizer in which it struck: Python ignores exceptions there."""
+    threads.start_new_thread(_interrupt_later, ())
+
+
+def _interrupt_later():
+    time.sleep(0.01)
+    threads.interrupt_main()
+
+
+@ffi.def_extern(error=True, onerror=struck)
+def door_go_on(ctx, state):
+    """The library's long computations call this now and then: Python runs the handlers of signals before it."""
+    return True
 
 
 def default_context() -> Context:
@@ -222,5 +267,7 @@ def default_context() -> Context:
 
 def set_default_context(context: Context | None) -> Context | None:
     """Sets this thread's default context; returns the previous one."""
+    if not (context is None or isinstance(context, Context)):
+        raise errors.InvalidError(f"set_default_context: {context!r}, expected a Context or None")
     before, _thread.context = getattr(_thread, "context", None), context
     return before

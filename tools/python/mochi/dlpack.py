@@ -10,7 +10,7 @@ import numpy as np
 
 from . import arrays, errors
 from ._library import address, ffi, lib
-from .context import _exiting
+from .context import _exiting, again
 
 CPU, CUDA = 1, 2
 LEGACY_DEFAULT_STREAM = 1
@@ -47,7 +47,10 @@ class Shared:
         self.lent, self.context, self.stream = lent, context, stream
 
     def __del__(self):
-        self.context.leave(_follow, (self.context.pointer, self.stream), self.lent)
+        try:
+            self.context.leave(_follow, (self.context.pointer, self.stream), self.lent)
+        except KeyboardInterrupt:
+            again()
 
 
 def _follow(gate, streams):
@@ -111,9 +114,12 @@ class Guest:
         self.context, self.managed = context, managed
 
     def __del__(self):
-        if not _exiting:  # at exit, the owner may be gone already
-            lib.mo_context_wait(self.context.pointer)
-            self.managed.deleter(self.managed)
+        try:
+            if not _exiting:  # at exit, the owner may be gone already
+                lib.mo_context_wait(self.context.pointer)
+                self.managed.deleter(self.managed)
+        except KeyboardInterrupt:
+            again()
 
 
 def is_on_gpu(value):

@@ -69,22 +69,29 @@ for _kind, _code in zip(KINDS, CODES, strict=True):
     _kind.code = _code
 # Exceptions of Python functions that the library has called, by the address of the context: the call that fails
 # because of one raises it again.
-_pending: dict[int, BaseException] = {}
+pending: dict[int, BaseException] = {}
 
 
 def hold(context, exception):
     """Keeps an exception of a Python function until the library's call returns: the first one, or a KeyboardInterrupt."""
     if isinstance(exception, Exception):
-        _pending.setdefault(context, exception)
+        pending.setdefault(context, exception)
     else:
-        _pending[context] = exception
+        pending[context] = exception
 
 
 def drop(context):
     """Drops the exception of a Python function if the call succeeded anyway; raises a KeyboardInterrupt."""
-    held = _pending.pop(context, None)
+    held = pending.pop(context, None)
     if held is not None and not isinstance(held, Exception):
         raise held
+
+
+def heed(context):
+    """Raises the KeyboardInterrupt of a Python function that the library has called; leaves other exceptions."""
+    held = pending.get(context)
+    if held is not None and not isinstance(held, Exception):
+        raise pending.pop(context)
 
 
 def code_of(exception):
@@ -99,13 +106,13 @@ def last(context):
     """The exception of this thread's last call into the context of that address; None if the call went well."""
     failure = lib.door_failed()
     if failure == lib.DOOR_FINE:
-        _pending.pop(context, None)
+        drop(context)
         return None
     if failure == lib.DOOR_BUSY:
         return BusyError("another thread is inside this context; give each thread a context of its own")
     if failure == lib.DOOR_FORKED:
         return ForkError("this context belongs to the process that this one was forked from; make a new one here")
-    held = _pending.pop(context, None)
+    held = pending.pop(context, None)
     return held if held is not None else of_status(lib.door_error())
 
 
@@ -122,6 +129,7 @@ WORDS: tuple[tuple[str, Any], ...] = (
     (r"MO_ALLOW_UNUSED", "allow_unused=True"), (r"MO_CREATE_GRAPH", "create_graph=True"), (r"in MO_EVAL", 'in mode "eval"'),
     (r"MO_AXIS\((-?\w+)\)", r"axis=\1"), (r"continue its run with --resume", "continue its run with resume=True"),
     (r"\blambda\b", "lam"),
+    (r"call fesetenv\(FE_DFL_ENV\) before it", "undo what set this, such as torch.set_flush_denormal(True)"),
 )  # fmt: skip
 
 

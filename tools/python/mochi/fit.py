@@ -13,8 +13,7 @@ import numpy as np
 
 from . import checked, errors
 from ._library import ffi, lib
-from .context import Context, default_context
-from .functions import failed
+from .context import Context, default_context, failed, struck
 from .graphs.sources import array_of, number_classes
 from .handle import Handle, struct
 from .heads import Head, head
@@ -41,8 +40,12 @@ class _Visit:
         try:
             function(*arguments)
         except BaseException as exception:
-            self.stopped = True
-            failed(self.context, exception, "few_shot_score")
+            self.strike(exception)
+
+    def strike(self, exception):
+        """Ends the library's call with the exception."""
+        self.stopped = True
+        failed(self.context, exception, "few_shot_score")
 
     def repeated(self, k, draws):
         """The number of classes whose rows are drawn repeatedly; warns of them as `mochi fit` does."""
@@ -67,14 +70,14 @@ class _Visit:
         self.rows.append(found)
 
 
-@ffi.def_extern()
+@ffi.def_extern(onerror=struck)
 def door_fit_row(row, state):
     """One head at one k."""
     visit = ffi.from_handle(state)
     visit.guarded(visit.take, row)
 
 
-@ffi.def_extern()
+@ffi.def_extern(onerror=struck)
 def door_fit_progress(part, done, of, state):
     """Episodes of a head at a k that are done."""
     visit = ffi.from_handle(state)

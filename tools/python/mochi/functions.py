@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import arrays, errors
+from . import arrays, checked, errors
 from ._library import address, ffi, lib
 from .arrays import number_of
-from .context import Context
+from .context import Context, failed, struck
 from .inputs import input_of, list_of, room, tape_of
 from .tape import Visit
 from .tensor import Tensor
@@ -25,24 +25,9 @@ _ops: weakref.WeakValueDictionary[int, Op] = weakref.WeakValueDictionary()
 _computed: dict[int, tuple] = {}  # what shape has computed and forward will write, by the address of the call
 
 
-def failed(context, exception, what):
-    """Makes the library's call that runs a function of Python fail with its exception."""
-    errors.hold(context.address, exception)
-    text = f"{what}: {type(exception).__name__}: {exception}".encode(errors="replace")
-    lib.door_raise(context.pointer, errors.code_of(exception), text)
-
-
 def tensors(tape, pointers, n):
     """The library's array of n tensors as tensors valid while the function runs (Visit, tape.py); None for null."""
     return [Tensor(pointers[i], tape) if pointers[i] else None for i in range(n)]
-
-
-def struck(kind, exception, traceback):
-    """Handles an exception that a callback could not catch: a signal before its first line or after its last."""
-    names = traceback.tb_frame.f_locals if traceback else {}
-    t = names.get("t") or getattr(names.get("v"), "t", None) or getattr(names.get("c"), "t", None)
-    if t is not None:
-        failed(_context(t), exception, "function")
 
 
 def guarded(t, what, function):
@@ -172,6 +157,9 @@ class Op:
         results = tuple(Tensor(out[i], tape) for i in range(self.outputs))
         return results[0] if self.outputs == 1 else results
 
+    def __reduce__(self):
+        return Op, (self.forward, self.vjp, self.name, self.outputs)
+
     def __repr__(self):
         return f"mochi.Op({self.name!r})"
 
@@ -181,6 +169,9 @@ def _results(op, results):
     results = results if isinstance(results, tuple) else (results,)
     if len(results) != op.outputs:
         raise errors.InvalidError(f"{len(results)} results, expected {op.outputs}")
+    for i, r in enumerate(results):
+        if checked.is_masked(r):
+            raise errors.InvalidError(f"result {i} is an array with masked entries, expected all values")
     return [np.asarray(arrays.storable(np.asarray(r)), order="C") for r in results]
 
 

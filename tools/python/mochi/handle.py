@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from . import errors
 from ._library import address, ffi
-from .context import Context
+from .context import Context, again
 
 Self = TypeVar("Self", bound="Handle")
 
@@ -47,8 +47,19 @@ class Handle:
         self.close()
 
     def __del__(self):
-        if getattr(self, "_pointer", None):
-            self.close()
+        try:
+            if getattr(self, "_pointer", None):
+                self.close()
+        except KeyboardInterrupt:
+            again()
+
+    def __copy__(self) -> Any:
+        """Both copies would release one pointer; a class that can be pickled is copied as that does."""
+        remake, arguments = self.__reduce__()[:2]
+        return remake(*arguments)
+
+    def __reduce__(self) -> Any:
+        raise errors.UnsupportedError(f"a {type(self).__name__} cannot be pickled or copied")
 
 
 def struct(kind: str, **fields: Any) -> tuple[Any, list]:

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from . import checked, errors
 from ._library import ffi, lib
 from .arrays import number_of
-from .context import Context, default_context
-from .functions import struck, tensors, visited
+from .context import Context, default_context, struck
+from .functions import tensors, visited
 from .handle import struct
 from .inputs import input_of, room, tape_of
 from .solvers import Check

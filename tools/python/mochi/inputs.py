@@ -27,6 +27,8 @@ def input_of(x, tape, like):
     """The pointer of a tensor, or of a constant made from an array or a number in the dtype of `like`."""
     try:
         if x._frame.alive:
+            if x._tape is None and x.context.forked:
+                raise errors.ForkError("the tensor belongs to the process that this one was forked from; make it anew here")
             return x._pointer
     except AttributeError:
         return constant_on(tape, x, real_of(like))

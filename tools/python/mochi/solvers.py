@@ -39,6 +39,9 @@ class Report:
     def __init__(self) -> None:
         self._struct = ffi.new("mo_solver_report *")
 
+    def __reduce__(self):
+        return _report, (bytes(ffi.buffer(self._struct)),)
+
     iterations = property(lambda self: self._struct.iterations)
     residual = property(lambda self: self._struct.residual)
     converged = property(lambda self: self._struct.converged)
@@ -49,6 +52,12 @@ class Report:
 
     def __repr__(self):
         return f"mochi.Report(iterations={self.iterations}, residual={self.residual:.3g}, converged={self.converged})"
+
+
+def _report(figures):
+    report = Report()
+    ffi.memmove(report._struct, figures, len(figures))
+    return report
 
 
 # The options of mo_implicit, by the names in its struct.

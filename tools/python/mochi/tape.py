@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import contextvars
 import threading
 import weakref
 from collections.abc import Sequence
@@ -13,21 +14,15 @@ from numpy.typing import ArrayLike
 
 from . import checked, errors
 from ._library import address, ffi, lib
-from .context import Context, default_context
+from .context import Context, again, default_context
 from .tensor import Frame, Leaf, Tensor
 
 MODES = ("record", "eval")  # as MO_RECORD, MO_EVAL
-_open = threading.local()
+# The tapes that this thread, or this task of asyncio, has opened by ``with``, the innermost last.
+_open: contextvars.ContextVar[tuple[Tape, ...]] = contextvars.ContextVar("open tapes", default=())
 # Tapes by the address of the library's tape, for Python functions that the library calls.
 _tapes: weakref.WeakValueDictionary[int, Tape] = weakref.WeakValueDictionary()
 _stays: dict[int, Any] = {}  # kept for ever: Python does not learn when the library resets its own tape
-
-
-def _open_tapes():
-    """The tapes that this thread has opened by ``with``, the innermost last."""
-    if not hasattr(_open, "tapes"):
-        _open.tapes = []
-    return _open.tapes
 
 
 class Core:
@@ -44,10 +39,13 @@ class Core:
             context.tapes[self.address] = context._deaths
 
     def __del__(self):
-        if getattr(self, "owned", False):
-            self.gone = True  # a finalizer can revive a Tape of the same garbage cycle, which must see this
-            self.frame.alive = False
-            self.context.leave(_release, self, self.kept)
+        try:
+            if getattr(self, "owned", False):
+                self.gone = True  # a finalizer can revive a Tape of the same garbage cycle, which must see this
+                self.frame.alive = False
+                self.context.leave(_release, self, self.kept)
+        except KeyboardInterrupt:
+            again()
 
 
 def _release(gate, core):
@@ -66,7 +64,10 @@ class Lent:
         core.lent += 1
 
     def __del__(self):
-        self.core.lent -= 1
+        try:
+            self.core.lent -= 1
+        except KeyboardInterrupt:
+            again()
 
 
 class Tape:
@@ -240,13 +241,18 @@ class Tape:
 
     def __enter__(self) -> Tape:
         self._live()
-        _open_tapes().append(self)
+        _open.set((*_open.get(), self))
         return self
 
     def __exit__(self, *error: object) -> None:
-        tapes = _open_tapes()
-        while self in tapes and tapes.pop() is not self:
-            pass
+        tapes = _open.get()
+        for i in reversed(range(len(tapes))):
+            if tapes[i] is self:
+                _open.set(tapes[:i])
+                return
+
+    def __reduce__(self):
+        raise errors.UnsupportedError("a Tape cannot be pickled or copied: make a new one, and record on it again")
 
     def __repr__(self):
         return f"mochi.Tape({self.nodes} nodes)" if self.pointer else "mochi.Tape(released)"
@@ -282,11 +288,12 @@ class Visit:
 
     def __init__(self, pointer):
         self.tape = Tape.of(pointer)
-        self._before, self._height = None, 0
+        self._before: Frame | None = None
+        self._outer: tuple[Tape, ...] = ()
 
     def __enter__(self):
         tape = self.tape
-        self._height = len(_open_tapes())
+        self._outer = _open.get()
         self._before = tape._frame
         tape._frame = Frame(outer=self._before)
         tape._depth += 1
@@ -303,13 +310,13 @@ class Visit:
             made, self.tape._frame = self.tape._frame, self._before
             made.alive = False
             self.tape._depth -= 1
-        del _open_tapes()[self._height :]
+        _open.set(self._outer)
         self._before = None
 
 
 def current_tape() -> Tape:
-    """The innermost tape that this thread has opened by ``with``."""
-    tapes = _open_tapes()
+    """The innermost tape that this thread, or this task of asyncio, has opened by ``with``."""
+    tapes = _open.get()
     if not tapes:
         raise errors.StateError("no tape: open one by `with mochi.Tape():`, or give a tensor of one")
     return tapes[-1]

@@ -7,7 +7,7 @@ import numpy as np
 from . import arrays, dlpack, errors
 from ._library import ffi, lib
 from .arrays import NAMES, number_of
-from .context import default_context
+from .context import again, default_context
 from .handle import Handle
 
 
@@ -224,9 +224,12 @@ class Leaf(Tensor):
         self.write(values)
 
     def __del__(self):
-        context = getattr(self, "_context", None)
-        if context is not None and not self._borrowed:
-            context.bury(self._pointer)
+        try:
+            context = getattr(self, "_context", None)
+            if context is not None and not self._borrowed:
+                context.bury(self._pointer)
+        except KeyboardInterrupt:
+            again()
 
     def __reduce__(self):
         return _remade, (self.numpy(), self.name, self.requires_grad)

@@ -129,7 +129,7 @@ static bool find_all_lengths(const mo_attribute_rows *x) {
 #pragma omp parallel for num_threads(mo_context_threads(g->ctx)) schedule(dynamic, TASK)
     for (int64_t u = 0; u < g->nodes; u++) {
         double *own = scratch + omp_get_thread_num() * 2 * m;
-        if (scratch)
+        if (scratch && mo_goes_on(g->ctx))
             find_lengths(x, u, own, own + m);
     }
     free(scratch);
@@ -177,6 +177,8 @@ bool mo_attribute_rows_fill(const mo_attribute_rows *x, const int64_t *node, int
 #pragma omp parallel for num_threads(mo_context_threads(g->ctx)) schedule(dynamic, FEW) if (n > 1)
     for (int64_t i = 0; i < n; i++) {
         double *own = scratch + omp_get_thread_num() * 2 * m; /* the node's own row, then the neighbours' mean */
+        if (!mo_goes_on(g->ctx))
+            continue;
         memset(own, 0, (size_t)m * 2 * sizeof *own);
         add_row(x, node[i], x->scale[node[i]], own);
         add_neighbours(x, node[i], own + m);

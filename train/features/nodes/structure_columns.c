@@ -111,7 +111,7 @@ static int64_t describe_exactly(const mo_graph *graph, int64_t most, row *S, int
 #pragma omp parallel for num_threads(mo_context_threads(graph->ctx)) schedule(dynamic, TASK)
     for (int64_t u = 0; u < nodes; u++) {
         describe_degrees(graph, u, S[u]);
-        if (walks_of_two(graph, u) <= most) {
+        if (walks_of_two(graph, u) <= most && mo_goes_on(graph->ctx)) {
             mo_closed_walks walks = mo_closed_walks_of(graph, u, &w);
             put_walks(graph, u, &walks, S[u]);
         }

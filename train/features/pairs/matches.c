@@ -66,7 +66,7 @@ static bool put_cosines(const mo_pair_list *p, bool by_rarity, float *column) {
 #pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 256) if (fine)
     for (int64_t i = 0; i < (fine ? p->n : 0); i++) {
         double lengths = length[p->end[0][i]] * length[p->end[1][i]];
-        if (lengths > 0)
+        if (lengths > 0 && mo_goes_on(ctx))
             column[i * MO_MATCH_COLUMNS] = (float)(sparse_product(graph, p->end[0][i], p->end[1][i], weight) / lengths);
     }
     free(weight);
@@ -81,6 +81,8 @@ bool mo_pair_matches(const mo_pair_list *p, const float *x, int64_t d, float *ou
 #pragma omp parallel for num_threads(mo_context_threads(graph->ctx)) schedule(dynamic, 256)
     for (int64_t i = 0; i < p->n; i++) {
         double a[2], b[2];
+        if (!mo_goes_on(graph->ctx))
+            continue;
         match(graph, p->end[0][i], p->end[1][i], x, d, a);
         match(graph, p->end[1][i], p->end[0][i], x, d, b);
         float *row = out + i * MO_MATCH_COLUMNS;

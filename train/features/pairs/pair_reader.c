@@ -127,7 +127,8 @@ static void count_pair(const mo_graph *graph, int64_t u, int64_t v, float *x) {
 static void put_counts(const mo_pair_reader *r, const mo_pair_list *p, float *extras) {
 #pragma omp parallel for num_threads(mo_context_threads(r->ctx)) schedule(dynamic, 256)
     for (int64_t i = 0; i < p->n; i++)
-        count_pair(r->graph, p->end[0][i], p->end[1][i], extras + i * r->n_extras);
+        if (mo_goes_on(r->ctx))
+            count_pair(r->graph, p->end[0][i], p->end[1][i], extras + i * r->n_extras);
 }
 
 /* ---- all columns ---- */

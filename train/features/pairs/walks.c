@@ -127,7 +127,9 @@ bool mo_pair_walks(const mo_pair_list *p, float *out) {
 #pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 16) if (groups > 1)
     for (int64_t g = 0; g < groups; g++) {
         int64_t at = omp_get_thread_num() * nodes;
-        describe_group(p->graph, list + group[g], group[g + 1] - group[g], &(reach){r.share + at, r.count + at}, out);
+        if (mo_goes_on(ctx))
+            describe_group(
+                p->graph, list + group[g], group[g + 1] - group[g], &(reach){r.share + at, r.count + at}, out);
     }
     free(r.share);
     free(r.count);

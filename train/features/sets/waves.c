@@ -110,7 +110,7 @@ static bool each_wave(waves *v, void (*then)(waves *v, int64_t g, const float *z
     for (int64_t g = 0; g < graph->graphs; g++) {
         int64_t first = graph->graph_offset[g], n = graph->graph_offset[g + 1] - first;
         float *z = scratch + omp_get_thread_num() * 2 * most * DIRECTIONS;
-        if (scratch && n > 0)
+        if (scratch && n > 0 && mo_goes_on(ctx))
             then(v, g, project(v, first, n, z, z + most * DIRECTIONS), n);
     }
     free(scratch);

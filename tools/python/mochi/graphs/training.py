@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import errors
 from .._library import ffi, lib
-from ..context import Context, default_context
+from ..context import Context, default_context, failed, struck
 from ..handle import Handle
 from .few_shot import cache_folder
 from .graph import TASKS, Graph
@@ -80,9 +80,13 @@ class Run:
 class _Watch:
     """The target of the library's callbacks."""
 
-    def __init__(self, run, report, tell):
-        self.run, self.report, self.tell = run, report, tell
+    def __init__(self, context, run, report, tell):
+        self.context, self.run, self.report, self.tell = context, run, report, tell
         self.stop, self.failure = False, None
+
+    def strike(self, exception):
+        """Stops the run after its step, with a checkpoint; the call then raises the exception."""
+        self.failure = exception
 
     def step(self, r):
         """Notes a step; returns whether to go on."""
@@ -92,21 +96,26 @@ class _Watch:
         return self.report(step) is not False and not self.stop
 
 
-@ffi.def_extern(error=False)
+@ffi.def_extern(error=False, onerror=struck)
 def door_report(r, state):
     """A step is done; an exception stops the run after it, and the call raises it."""
     watch = ffi.from_handle(state)
     try:
         return watch.step(r)
     except BaseException as exception:  # also KeyboardInterrupt, where Ctrl-C is the caller's
-        watch.failure = exception
+        watch.strike(exception)
         return False
 
 
-@ffi.def_extern()
+@ffi.def_extern(onerror=struck)
 def door_notice(line, state):
-    """Progress of a slow preparation."""
-    ffi.from_handle(state).tell(ffi.string(line).decode(errors="replace"))
+    """Progress of a slow preparation; an exception ends it."""
+    watch = ffi.from_handle(state)
+    try:
+        watch.tell(ffi.string(line).decode(errors="replace"))
+    except BaseException as exception:
+        watch.strike(exception)
+        failed(watch.context, exception, "train")
 
 
 def train(
@@ -149,7 +158,7 @@ def train(
     with tempfile.TemporaryDirectory() as folder, _shown(progress) as (report, tell), contextlib.ExitStack() as stack:
         names, paths = _named(pool, folder)
         settings = Recipe(recipe, names, **options)
-        watch = _Watch(run, report, tell)
+        watch = _Watch(context, run, report, tell)
         handle = ffi.new_handle(watch)
         check = lib.gate_mo_run_check if resume else lib.gate_mo_run_folder
         context.call(check, context.pointer, os.fsencode(out))
