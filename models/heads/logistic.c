@@ -56,7 +56,7 @@ static mo_tensor *logistic_logits(
 static mo_tensor *logistic_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
     bool narrow = mo_tensor_dtype(Zs) == MO_F32;
-    const mo_fold_options options = {MO_INTERCEPT_FREE, narrow ? 3e-4 : 0};
+    const mo_fold_options options = {MO_INTERCEPT_FREE, narrow ? 3e-4 : 0, 0};
     mo_tensor *out[2], *in[] = {Zs, Ys, parameters[0]};
     if (mo_logistic_folds(t, in, folds, &options, out)) {
         mo_tensor *W, *b;

@@ -96,7 +96,7 @@ TEST_OF(a_weight_of_a_row_counts_equal_rows, mo_context *ctx) {
     for (size_t h = 0; h < sizeof heads / sizeof *heads; h++)
         for (int64_t d = 4; d <= 20; d += 16) {
             HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-            mo_tensor *Z = drawn(t, MO_F64, 1, 2, (int64_t[]){ROWS, d}), *parameters[1], *W[2], *b[2];
+            mo_tensor *Z = drawn(t, MO_F64, 1, 2, (int64_t[]){ROWS, d}), *parameters[MO_MAX_HEAD_PARAMETERS], *W[2], *b[2];
             double Y[ROWS * 3] = {0}, many_Z[SEVERAL * 20], many_Y[SEVERAL * 3] = {0};
             for (int i = 0, at = 0; i < ROWS; i++) {
                 Y[i * 3 + i % 3] = 1;
