@@ -164,4 +164,5 @@ const mo_head mo_head_svm = {
     .order = 1,
     .n_samples = 4,
     .samples = samples,
+    .offset = MO_OFFSET_WIDE,
 };

@@ -124,7 +124,7 @@ static bool apply_shortcut(
     mo_tensor *Zs = mo_fit_rows(f, s->row, p->n_s), *Ys = mo_fit_one_hot(f, s->label, p->n_s);
     mo_tensor *Zq = query ? mo_fit_rows(f, p->query, p->n_q) : mo_slice(f->t, Zs, MO_AXIS(0), 0, 1);
     mo_fit_scale(f, &Zs, &Zq);
-    mo_tensor *all = f->head->cross_validate(f->t, Zs, Ys, Zq, parameters, &s->folds, &held);
+    mo_tensor *all = mo_head_validate_folds(f->t, f->head, Zs, Ys, Zq, parameters, &s->folds, &held);
     int64_t n_held = s->stop[s->folds.n - 1] * f->classes, n_all = mo_dim(Zq, 0) * f->classes;
     if (mo_ok(f->ctx) && (mo_numel(held) != n_held || mo_numel(all) != n_all))
         mo_fail(f->ctx, MO_INVALID,
