@@ -251,20 +251,23 @@ static void widen(mo_tape *t, head_call *c) {
         c->parameter[i] = mo_cast(t, c->parameter[i], MO_F64);
 }
 
-/* Makes the call ready; it may read values on the host. Returns false after an error. */
-static bool prepare(mo_tape *t, head_call *c) {
-    if (!find_padding(t, c))
-        return false;
+/* Treats rows far from 0 as the head asks; may read values on the host. Returns false after an error. */
+static bool treat_offset(mo_tape *t, head_call *c) {
+    bool narrow = c->given == MO_F32;
     if (c->head->offset == MO_OFFSET_FREE)
         centre_rows(t, c);
-    else if (c->head->offset == MO_OFFSET_WIDE && c->given == MO_F32 && lies_far(t, c, FAR))
+    else if (c->head->offset == MO_OFFSET_WIDE && narrow && lies_far(t, c, FAR))
         widen(t, c);
-    else if (c->head->offset == MO_OFFSET_ANGLE && c->given == MO_F32 && lies_far(t, c, TOO_FAR))
+    else if (c->head->offset == MO_OFFSET_ANGLE && narrow && lies_far(t, c, TOO_FAR))
         mo_fail(mo_tape_context(t), MO_NUMERICAL,
             "head %s: the rows lie so far from 0 that float32 cannot tell their directions apart; centre the rows, or "
             "take float64",
             c->head->name);
     return mo_ok(mo_tape_context(t));
+}
+
+bool mo_rows_lie_far(mo_tape *t, mo_tensor *Zs) {
+    return mo_tensor_dtype(Zs) == MO_F32 && lies_far(t, &(head_call){.Zs = Zs, .given = MO_F32}, FAR);
 }
 
 /* Returns logits, or biases, of the caller's dtype, with -infinity for classes without a support row. */
@@ -461,7 +464,8 @@ mo_tensor *mo_head_apply_rows(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo
     }
     head_call c = call_of(head, Zs, Ys, weight, Zq, parameters);
     mo_tensor *out[2];
-    return prepare(t, &c) && call_present(t, &c, out) ? without_absent(t, &c, out[0]) : mo_null_tensor(ctx);
+    return find_padding(t, &c) && treat_offset(t, &c) && call_present(t, &c, out) ? without_absent(t, &c, out[0])
+                                                                                  : mo_null_tensor(ctx);
 }
 
 mo_tensor *mo_head_apply(
@@ -476,10 +480,8 @@ mo_tensor *mo_head_validate_folds(mo_tape *t, const mo_head *head, mo_tensor *Zs
     if (!check_call(ctx, head, Zs, Ys, Zq, parameters))
         return mo_null_tensor(ctx);
     head_call c = call_of(head, Zs, Ys, NULL, Zq, parameters);
-    if (head->offset == MO_OFFSET_FREE)
-        centre_rows(t, &c);
-    else if (head->offset == MO_OFFSET_WIDE && c.given == MO_F32 && lies_far(t, &c, FAR))
-        widen(t, &c);
+    if (!treat_offset(t, &c))
+        return mo_null_tensor(ctx);
     mo_tensor *logits = head->cross_validate(t, c.Zs, c.Ys, c.Zq, c.parameter, folds, held);
     if (!mo_ok(ctx))
         return *held = mo_null_tensor(ctx);
@@ -502,7 +504,7 @@ mo_code mo_head_fit(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Y
     }
     head_call c = call_of(head, Zs, Ys, weight, NULL, parameters);
     mo_tensor *out[2];
-    if (prepare(t, &c) && call_present(t, &c, out)) {
+    if (find_padding(t, &c) && treat_offset(t, &c) && call_present(t, &c, out)) {
         if (c.centre)
             out[1] = mo_sub(t, out[1], mo_matmul(t, c.centre, out[0]));
         *W = mo_cast(t, out[0], c.given);

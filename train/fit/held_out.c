@@ -38,7 +38,9 @@ static void leave_out(const mo_fitting *f, const mo_fit_problem *p, const double
         mo_tensor *Ys = mo_fit_one_hot(f, p->support_label, p->n_s);
         mo_fit_scale(f, &Zs, NULL);
         mo_tensor *L = mo_from(f->t, MO_F64, 1, &R, lambda);
-        mo_ridge_loo_fit(f->t, Zs, Ys, NULL, mo_cast(f->t, L, mo_tensor_dtype(f->Z)), MO_RIDGE_AUTO, &W, &Yloo);
+        mo_dtype real = mo_ok(f->ctx) && mo_rows_lie_far(f->t, Zs) ? MO_F64 : mo_tensor_dtype(f->Z);
+        mo_ridge_loo_fit(f->t, mo_cast(f->t, Zs, real), mo_cast(f->t, Ys, real), NULL, mo_cast(f->t, L, real),
+            MO_RIDGE_AUTO, &W, &Yloo);
         mo_read_as(Yloo, MO_F64, logits);
     }
     free(lambda);
