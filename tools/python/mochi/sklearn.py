@@ -447,7 +447,7 @@ class SVMHead(_HeadClassifier):
 
 
 class LDAHead(_HeadClassifier):
-    """Linear discriminant analysis with a shrunken covariance.
+    """Linear discriminant analysis with a shrunken covariance, on the rows minus their mean.
 
     Parameters
     ----------
