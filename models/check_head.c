@@ -145,6 +145,38 @@ static double batch_error(problem *p) {
     return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
 }
 
+/* Returns the largest difference between two logits, divided by the largest logit or by 1, whichever is larger. */
+static double largest_gap(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    double scale = fmax(1, mo_item(mo_max(t, mo_abs(t, A), MO_ALL, MO_DROP_AXES)));
+    return mo_item(mo_max(t, mo_abs(t, mo_sub(t, A, B)), MO_ALL, MO_DROP_AXES)) / scale;
+}
+
+/* Returns how much logits change if 1 is added to all rows (largest_gap); INFINITY after an error. */
+static double shift_error(problem *p) {
+    mo_head plain = *p->head;
+    mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
+    mo_tensor *logits[2];
+    plain.offset = MO_OFFSET_KEPT;
+    for (int k = 0; k < 2; k++)
+        logits[k] = mo_head_apply_weighted(
+            t, &plain, mo_scale(t, p->in[0], 1, k), p->in[1], p->weight, mo_scale(t, p->in[2], 1, k), p->in + INPUTS);
+    double error = largest_gap(t, logits[0], logits[1]);
+    mo_tape_release(t);
+    return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
+}
+
+/* Returns how much logits change if the labels get a class without a row (largest_gap); INFINITY after an error. */
+static double absent_class_error(problem *p) {
+    mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
+    mo_tensor *none = mo_scale(t, mo_slice(t, p->in[1], MO_AXIS(-1), 0, 1), 0, 0);
+    mo_tensor *Ys = mo_concat(t, (mo_tensor *[]){p->in[1], none}, 2, MO_AXIS(-1));
+    mo_tensor *logits = mo_head_apply_weighted(t, p->head, p->in[0], p->in[1], p->weight, p->in[2], p->in + INPUTS);
+    mo_tensor *more = mo_head_apply_weighted(t, p->head, p->in[0], Ys, p->weight, p->in[2], p->in + INPUTS);
+    double error = largest_gap(t, logits, mo_slice(t, more, MO_AXIS(-1), 0, mo_dim(p->in[1], -1)));
+    mo_tape_release(t);
+    return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
+}
+
 /* Returns |<J u, v> - <u, J v>| / (|v| |J^T u|) for J = dF/dW of a residual, at random W, u and v. */
 static double asymmetry(problem *p, uint64_t seed) {
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
@@ -180,6 +212,8 @@ static void check_head_sample(problem *p, const mo_head_sample *s, int order, ui
     double apart = s->batch && mo_ok(p->ctx) ? batch_error(p) : 0;
     bool claims = p->head->symmetric && p->head->residual && !p->fits && !p->weight;
     double skew = claims && mo_ok(p->ctx) ? asymmetry(p, seed) : 0;
+    double shifted = p->head->offset == MO_OFFSET_FREE && !p->fits && mo_ok(p->ctx) ? shift_error(p) : 0;
+    double disturbed = p->head->separate_classes && !p->fits && mo_ok(p->ctx) ? absent_class_error(p) : 0;
     if (!mo_ok(p->ctx)) {
         r.pass = false;
         r.error = INFINITY;
@@ -196,6 +230,19 @@ static void check_head_sample(problem *p, const mo_head_sample *s, int order, ui
         mo_format(r.worst, sizeof r.worst,
             "dF/dW is declared symmetric, but <J u, v> and <u, J v> differ by %.3g |v| |J u|; set .symmetric = false",
             skew);
+    } else if (r.pass && !(shifted <= 1e-6)) {
+        r.pass = false;
+        r.error = shifted;
+        mo_format(r.worst, sizeof r.worst,
+            ".offset says that a shift of all rows changes no logit, but adding 1 changes one by %.3g; set "
+            "MO_OFFSET_KEPT",
+            shifted);
+    } else if (r.pass && !(disturbed <= 1e-8)) {
+        r.pass = false;
+        r.error = disturbed;
+        mo_format(r.worst, sizeof r.worst,
+            "a class without a support row changes another class's logit by %.3g; set .separate_classes = false",
+            disturbed);
     }
     mo_tried(p->ctx);
     result->samples++;

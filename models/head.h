@@ -11,7 +11,7 @@
 
 #include "ops/ops.h"
 
-#define MO_HEAD_ABI 6
+#define MO_HEAD_ABI 7
 #define MO_MAX_HEAD_PARAMETERS 8
 #define MO_HEAD_DIM (-1) /* as an axis of a parameter's shape: d */
 
@@ -24,10 +24,9 @@ typedef mo_tensor *(*mo_head_logits)(
 typedef mo_tensor *(*mo_head_residual)(
     mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters);
 
-/* Like mo_head_logits, for a support whose rows may repeat. weight [.., n_s] is constant: at one row of each example
- * the number of its copies, and 0 at the other copies. Only a head that leaves support rows out of a fit needs this
- * function, because all copies of a row must be left out together; for other heads, `logits` of all rows is the
- * same. */
+/* Like mo_head_logits, for rows with weights [.., n_s], 0 or more: a row of weight w counts as w equal rows, and a head
+ * that leaves support rows out of a fit leaves all of them out together. A row of weight 0 counts as none; its
+ * embedding and its labels are 0. */
 typedef mo_tensor *(*mo_head_weighted)(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters);
 
@@ -55,6 +54,17 @@ typedef struct mo_head_parameter {
     int64_t shape[2]; /* MO_HEAD_DIM: d */
 } mo_head_parameter;
 
+/* How the library passes on rows that lie far from 0, compared with the distances between them. */
+typedef enum mo_head_offset {
+    MO_OFFSET_KEPT = 0, /* as they are */
+    MO_OFFSET_FREE,     /* adding one vector to all rows of Zs and Zq changes no logit: the head gets the rows minus the
+                         * support's mean, so that float32 keeps the distances between them */
+    MO_OFFSET_WIDE,     /* the logits depend on the offset: mo_head_apply and mo_head_fit compute in float64 if float32
+                         * rows lie far from 0 */
+    MO_OFFSET_ANGLE, /* the logits depend on directions alone: mo_head_apply refuses float32 rows that lie so far from
+                      * 0 that their directions are equal up to rounding */
+} mo_head_offset;
+
 /* Sizes that a head is checked on; batch 0: no leading axis. */
 typedef struct mo_head_sample {
     int64_t support, queries, dim, classes, batch;
@@ -75,7 +85,11 @@ typedef struct mo_head {
     int n_samples;             /* 0: the checker uses its own samples */
     const mo_head_sample *samples;
     mo_head_cross_validate cross_validate; /* NULL: the caller fits fold by fold */
-    mo_head_weighted weighted;             /* NULL: `logits` is right for copies too */
+    mo_head_weighted weighted;             /* NULL: row weights reach the head by `linear`, or not at all */
+    mo_head_offset offset;
+    bool separate_classes; /* a class without a support row changes no logit of another class. Otherwise mo_head_apply
+                            * leaves such classes out of the fit: a batch whose episodes have unlike classes is then
+                            * fitted one by one */
 } mo_head;
 
 /* mo_find_head returns the library's head of this name, such as "ridge" or "logistic" (`mochi fit --head` lists them),
@@ -90,18 +104,29 @@ MO_API mo_code mo_head_start(
     mo_tape *t, const mo_head *head, mo_dtype real, int64_t d, const double *lambda, uint64_t seed, mo_tensor **out);
 /* Computes a head's logits, by its `logits`, `linear` or `residual`. Checks the head, its inputs and its result: raises
  * MO_INVALID or MO_MISMATCH with the head's name and the shapes. Every row counts as a separate example, even if rows
- * are equal. parameters: as many as the table has (mo_head_start writes them). */
+ * are equal. parameters: as many as the table has (mo_head_start writes them).
+ *
+ * The logit of a class without a support row is -infinity, and no gradient flows through it; the gradients by labels of
+ * such a class have no meaning. A row of zeros as labels is padding: it counts as a row of weight 0. */
 MO_API mo_tensor *mo_head_apply(
     mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters);
-/* Fits a linear head and returns the status; arguments as in mo_head_linear. Raises MO_UNSUPPORTED for a head that is
- * not linear, and for row weights with a head that has only a residual; MO_INVALID for wrong shapes or a weight below
- * 0. After an error *W and *b are null. */
+/* mo_head_apply with row weights [.., n_s] of the rows' dtype, 0 or more (NULL: ones): a row of weight w counts as w
+ * equal rows, and a row of weight 0 changes nothing, whatever its embedding and labels are, so that supports of unlike
+ * sizes can be padded to one shape. Gradients exist only for weights above 0. Raises MO_UNSUPPORTED for a head that has
+ * neither `weighted` nor `linear`, and MO_INVALID for an episode without a weight above 0. */
+MO_API mo_tensor *mo_head_apply_rows(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
+    mo_tensor *Zq, mo_tensor *const *parameters);
+/* Fits a linear head and returns the status; arguments as in mo_head_linear, padding and classes without a support row
+ * as in mo_head_apply: such a class has b = -infinity. Raises MO_UNSUPPORTED for a head that is not linear, and for row
+ * weights with a head that has only a residual; MO_INVALID for wrong shapes or a weight below 0. After an error *W and
+ * *b are null. */
 MO_API mo_code mo_head_fit(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *const *parameters, mo_tensor **W, mo_tensor **b);
 /* Checks a head by mo_check_function on its samples: the gradients to embeddings, soft labels and parameters, to 1e-6;
  * at order 2 also their derivatives, to 1e-5; that a batch gives the same logits as its episodes one by one; and that
  * the derivative of a residual is symmetric if `symmetric` says so. If no sample is a batch, the first sample is
- * checked also as a batch. Checks `weighted` too, and `linear` with row weights. */
+ * checked also as a batch. Checks `weighted` too, `linear` with row weights, and what `offset` and
+ * `separate_classes` say. */
 MO_API mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, uint64_t seed);
 
 #endif

@@ -17,6 +17,14 @@ MO_API const mo_head *mo_head_at(int i);
 /* Returns whether the head was built for this library and is complete; if not, raises MO_INVALID with the field. */
 MO_API bool mo_head_validate(mo_context *ctx, const mo_head *head);
 
+/* Calls the head's cross_validate (models/head.h), with rows as mo_head_apply passes them on. */
+MO_API mo_tensor *mo_head_validate_folds(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
+    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held);
+
+/* Returns whether rows [.., n_s, d] are float32 and lie so far from 0, compared with the distances between them, that a
+ * fit that depends on the offset needs float64. Reads on the host. */
+MO_API bool mo_rows_lie_far(mo_tape *t, mo_tensor *Zs);
+
 /* ---- ridge ---- */
 
 /* Ridge over a grid of R penalties, with a penalised bias column. Zs [.., n_s, d], Ys [.., n_s, C], lambda [.., R] > 0,

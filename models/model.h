@@ -40,7 +40,9 @@ mo_tensor *mo_gather_indexed(mo_tape *t, mo_tensor *X, mo_tensor *index);
 
 /* ---- head.c ---- */
 
-/* mo_head_apply for a support with copies; weight: as in mo_head_weighted, but of any dtype, or NULL for no copies. */
+/* A head's logits for an episode of the library, whose classes all have a support row and whose rows are no padding: no
+ * value is read on the host for that. weight: the number of copies of each row, of any dtype, and 0 at all copies but
+ * one; NULL: no copies. It reaches only a head that has `weighted`; for another the copies are rows like any. */
 mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *Zq, mo_tensor *const *parameters);
 

@@ -36,7 +36,13 @@ bool mo_fit_is_hidden(mo_tape *t, mo_tensor *X, mo_tensor *lambda);
 typedef struct mo_fold_options {
     mo_intercept intercept;
     double tolerance;
+    int64_t most_steps; /* of a support vector machine, as in mo_svm_dual_variables */
 } mo_fold_options;
+/* What a fit of a support vector machine may take if the caller sets no limit: passes over a kernel [n, n] for C
+ * classes of MO_SVM_WORK / (n n C), but MO_SVM_STEPS at least. Standardised rows take some tens to hundreds of passes;
+ * raw columns of unlike size can take millions. */
+#define MO_SVM_WORK 2.5e9
+enum { MO_SVM_STEPS = 5000 };
 /* Softmax regression on a support, and on the support without each fold. in: X, Y, lambda > 0; out: W as in
  * mo_logistic, and the logits [.., stop[n - 1], C] of each fold by the fit without that fold. The results have no
  * gradient. Returns false, having done nothing, if lambda is 0, there are more than 16 folds or a fit does not
@@ -45,10 +51,13 @@ MO_API bool mo_logistic_folds(
     mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, const mo_fold_options *options, mo_tensor *out[2]);
 /* mo_logistic_folds for the Crammer-Singer machine: K = X X^T replaces X, and alpha (mo_svm_dual_variables) replaces W.
  * The machine has no intercept and is always solved to rounding. */
-MO_API bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, mo_tensor *out[2]);
+MO_API bool mo_svm_folds(
+    mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, int64_t most_steps, mo_tensor *out[2]);
 /* alpha [.., n, C] of the Crammer-Singer machine with Gram matrix K [.., n, n], labels Y [.., n, C], lambda > 0 scalar
  * or [..], margin [.., n] (NULL: 1). The machine's weights are X^T (Y - alpha) / lambda. The result has no gradient
- * (models/heads/svm.c differentiates the machine). */
-MO_API mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda, mo_tensor *margin);
+ * (models/heads/svm.c differentiates the machine). Raises MO_NUMERICAL if a fit has not converged after most_steps
+ * passes over K (0: as MO_SVM_WORK says). */
+MO_API mo_tensor *mo_svm_dual_variables(
+    mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda, mo_tensor *margin, int64_t most_steps);
 
 #endif

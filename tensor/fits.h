@@ -43,10 +43,12 @@ typedef struct mo_logistic_solve_call {
 /* The dual of the Crammer-Singer machine of each item. alpha >= 0, with rows that sum to 1, minimises tr((Y - alpha)^T
  * K (Y - alpha)) / (2 lambda) + <m Y, alpha>, where m is the margin of each row. held [B, stop[folds - 1], C] are the
  * logits of the rows of each fold by the machine without that fold. violation [B]: the largest violation of the
- * optimality conditions; below 0 if they hold. All views are contiguous. */
+ * optimality conditions; below 0 if they hold. Each fit ends after about most_steps passes over the kernel of its rows.
+ * All views are contiguous. */
 typedef struct mo_svm_call {
     int folds; /* 0 to MO_FOLDS_AT_ONCE */
     const int64_t *stop;
+    int64_t most_steps;
     mo_view K, Y, lambda, alpha, held, violation; /* [B, n, n], [B, n, C], [B or 1, 1, 1], [B, n, C], held as above,
                                                    * [B] */
     mo_view margin;                               /* [B, n]; data NULL: margins of 1 */

@@ -29,7 +29,20 @@ const mo_head *mo_find_head(const char *name) {
     return NULL;
 }
 
+mo_tensor *mo_weighted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
+    return weight ? mo_mul(t, Ys, mo_with_axis(t, weight, MO_AXIS(-1), 1)) : Ys;
+}
+
+double mo_least(mo_tape *t, mo_tensor *X) {
+    return -mo_item(mo_max(t, mo_neg(t, mo_stop_gradient(t, X)), MO_ALL, MO_DROP_AXES));
+}
+
 mo_tensor *mo_root_columns(mo_tape *t, mo_tensor *weight) {
+    if (mo_needs_grad(weight)) { /* the derivative of a root at 0 is infinite */
+        mo_tensor *zero = mo_scalar(t, mo_tensor_dtype(weight), 0), *one = mo_scalar(t, mo_tensor_dtype(weight), 1);
+        mo_tensor *root = mo_sqrt(t, mo_where(t, weight, weight, one));
+        return mo_with_axis(t, mo_where(t, weight, root, zero), MO_AXIS(-1), 1);
+    }
     return mo_with_axis(t, mo_sqrt(t, weight), MO_AXIS(-1), 1);
 }
 

@@ -6,8 +6,12 @@
 
 /* Divides Wb [.., d + 1, C] into W [.., d, C] and b [.., 1, C]. */
 void mo_divide_weights(mo_tape *t, mo_tensor *Wb, mo_tensor **W, mo_tensor **b);
-/* Returns the square roots of row weights [.., n], as columns [.., n, 1]. */
+/* Returns the square roots of row weights [.., n], as columns [.., n, 1]. Their gradient is 0 where a weight is 0. */
 mo_tensor *mo_root_columns(mo_tape *t, mo_tensor *weight);
+/* Returns labels times row weights [.., n_s], or the labels if weight is NULL. */
+mo_tensor *mo_weighted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight);
+/* The least value of X, read on the host; NaN after an error. */
+double mo_least(mo_tape *t, mo_tensor *X);
 /* Returns the rank of a symmetric A [.., n, n], for error messages about singular systems: the number of eigenvalues
  * above n times the rounding error of the largest; of a batch, the smallest rank. -1 on failure. */
 int64_t mo_rank(mo_tape *t, mo_tensor *A);

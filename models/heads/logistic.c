@@ -2,9 +2,9 @@
  *
  * [W; b] minimises the cross-entropy of the support, summed over its rows, plus lambda / 2 |W|^2 ("logistic": the
  * intercept b is not penalised, as in scikit-learn, whose C is 1 / lambda) or plus lambda / 2 (|W|^2 + |b|^2)
- * ("logistic_penalised"). logits = Zq W + b, so softmax(logits) are class probabilities. Without a penalty on b every
- * class needs support. lambda = 0 needs rows that are not separable and have full rank. Gradients of both orders flow
- * to Zs, Ys, Zq and lambda. */
+ * ("logistic_penalised"). logits = Zq W + b, so softmax(logits) are class probabilities. Without a penalty on b the
+ * op raises for a class without support; mo_head_apply leaves such a class out. lambda = 0 needs rows that are not
+ * separable and have full rank. Gradients of both orders flow to Zs, Ys, Zq and lambda. */
 #include "models/heads/heads.h"
 
 #include <inttypes.h>
@@ -24,21 +24,17 @@ static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *la
     return Wb;
 }
 
-/* Returns labels times weights. This weights the fit, because mo_logistic counts each row by the sum of its labels. */
-static mo_tensor *weighted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
-    return weight ? mo_mul(t, Ys, mo_with_axis(t, weight, MO_AXIS(-1), 1)) : Ys;
-}
-
+/* Labels times weights weight the fit, because mo_logistic counts each row by the sum of its labels. */
 static void logistic_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
     mo_tensor **W, mo_tensor **b) {
-    mo_tensor *Wb = mo_logistic(t, Zs, weighted_labels(t, Ys, weight), parameters[0], MO_INTERCEPT_FREE);
+    mo_tensor *Wb = mo_logistic(t, Zs, mo_weighted_labels(t, Ys, weight), parameters[0], MO_INTERCEPT_FREE);
     mo_divide_weights(t, unique(t, Wb, Zs, parameters[0]), W, b);
 }
 
 static void linear_penalised(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
     mo_tensor **W, mo_tensor **b) {
     mo_tensor *X = mo_append_ones(t, Zs);
-    mo_tensor *Wb = mo_logistic(t, X, weighted_labels(t, Ys, weight), parameters[0], MO_INTERCEPT_NONE);
+    mo_tensor *Wb = mo_logistic(t, X, mo_weighted_labels(t, Ys, weight), parameters[0], MO_INTERCEPT_NONE);
     mo_divide_weights(t, unique(t, Wb, Zs, parameters[0]), W, b);
 }
 
@@ -56,7 +52,7 @@ static mo_tensor *logistic_logits(
 static mo_tensor *logistic_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
     bool narrow = mo_tensor_dtype(Zs) == MO_F32;
-    const mo_fold_options options = {MO_INTERCEPT_FREE, narrow ? 3e-4 : 0};
+    const mo_fold_options options = {MO_INTERCEPT_FREE, narrow ? 3e-4 : 0, 0};
     mo_tensor *out[2], *in[] = {Zs, Ys, parameters[0]};
     if (mo_logistic_folds(t, in, folds, &options, out)) {
         mo_tensor *W, *b;
@@ -87,6 +83,7 @@ const mo_head mo_head_logistic = {
     .order = 2,
     .n_samples = 4,
     .samples = samples,
+    .offset = MO_OFFSET_FREE,
 };
 
 const mo_head mo_head_logistic_penalised = {
@@ -99,4 +96,5 @@ const mo_head mo_head_logistic_penalised = {
     .order = 2,
     .n_samples = 4,
     .samples = samples,
+    .offset = MO_OFFSET_WIDE,
 };

@@ -324,4 +324,5 @@ const mo_head mo_head_mixture = {
     .logits = mixture_logits,
     .order = 2,
     .weighted = mixture_weighted,
+    .offset = MO_OFFSET_WIDE,
 };

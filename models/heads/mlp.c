@@ -12,7 +12,7 @@
  * With A = x W1 and D = dL/dA, dL/dW1 = x^T D. If the support has at most as many rows as columns, the steps are
  * therefore taken on A, by the Gram matrix x x^T: A <- A - lr x x^T D. The final W1 is the initial W1 minus lr x^T sum
  * D. */
-#include "models/inside.h"
+#include "models/heads/heads.h"
 
 #include <math.h>
 #include <string.h>
@@ -97,9 +97,15 @@ static int64_t number_of_steps(mo_tape *t, mo_tensor *parameter) {
     return mo_ok(mo_tape_context(t)) ? (int64_t)steps : -1;
 }
 
-static mo_tensor *mlp_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+/* The mean of X over the rows, as weights [.., n_s, 1] with a mean of 1 count them; NULL: ones. */
+static mo_tensor *mean_of_rows(mo_tape *t, mo_tensor *X, mo_tensor *weight) {
+    return mo_mean(t, weight ? mo_mul(t, X, weight) : X, MO_AXIS(-2), MO_KEEP_AXES);
+}
+
+static mo_tensor *mlp_weighted(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_mode mode = mo_tape_mode(t);
-    mo_axes rows = MO_AXIS(-2), both = MO_AXES(-2, -1);
+    mo_axes last = MO_AXIS(-1);
     int64_t d = mo_dim(Zs, -1), h = mo_dim(parameters[W1], 1), C = mo_dim(Ys, -1);
     int64_t steps = number_of_steps(t, parameters[STEPS]);
     if (steps < 0)
@@ -108,8 +114,12 @@ static mo_tensor *mlp_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
     for (int i = 0; i <= B1; i++)
         graph |= mode == MO_RECORD && mo_needs_grad(parameters[i]);
     mo_tape_set_mode(t, MO_RECORD); /* the fit itself needs gradients */
-    mo_tensor *mean = mo_mean(t, Zs, rows, MO_KEEP_AXES), *X = mo_sub(t, Zs, mean), *Q = mo_sub(t, Zq, mean);
-    mo_tensor *scale = mo_sqrt(t, mo_scale(t, mo_mean(t, mo_square(t, X), both, MO_KEEP_AXES), 1, 1e-12));
+    mo_tensor *w1 = weight ? mo_div(t, weight, mo_mean(t, weight, last, MO_KEEP_AXES)) : NULL;
+    Ys = mo_weighted_labels(t, Ys, w1);
+    w1 = w1 ? mo_with_axis(t, w1, last, 1) : NULL;
+    mo_tensor *mean = mean_of_rows(t, Zs, w1), *X = mo_sub(t, Zs, mean), *Q = mo_sub(t, Zq, mean);
+    mo_tensor *squares = w1 ? mo_mul(t, mo_square(t, X), w1) : mo_square(t, X);
+    mo_tensor *scale = mo_sqrt(t, mo_scale(t, mo_mean(t, squares, MO_AXES(-2, -1), MO_KEEP_AXES), 1, 1e-12));
     X = mo_div(t, X, scale);
     mo_tensor *w[N_WEIGHTS] = {
         [IN] = first_weight(t, X, parameters[W1], d, h),
@@ -123,6 +133,10 @@ static mo_tensor *mlp_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
     mo_tensor *mlp_logits = mlp_forward(t, mo_matmul(t, mo_div(t, Q, scale), w[IN]), w);
     mo_tape_set_mode(t, mode);
     return mlp_logits;
+}
+
+static mo_tensor *mlp_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return mlp_weighted(t, Zs, Ys, NULL, Zq, parameters);
 }
 
 static const mo_head_parameter parameters[] = {
@@ -145,6 +159,7 @@ const mo_head mo_head_mlp = {
     .n_parameters = N_PARAMETERS,
     .parameters = parameters,
     .logits = mlp_logits,
+    .weighted = mlp_weighted,
     .order = 2,
     .n_samples = 3,
     .samples = samples,

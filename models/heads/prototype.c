@@ -55,8 +55,8 @@ static mo_tensor *about_the_mean(mo_tape *t, const class_sums *s, mo_tensor *Zq,
 }
 
 static mo_tensor *prototype_fit(
-    mo_tape *t, comparison compare, mo_tensor *const episode[3], mo_tensor *const *parameters) {
-    class_sums all = sum_classes(t, episode[0], episode[1]);
+    mo_tape *t, comparison compare, mo_tensor *const episode[4], mo_tensor *const *parameters) {
+    class_sums all = sum_classes(t, episode[0], mo_weighted_labels(t, episode[1], episode[3]));
     return compare(t, &all, episode[2], parameters);
 }
 
@@ -78,7 +78,12 @@ static mo_tensor *fit_folds(mo_tape *t, comparison compare, mo_tensor *const epi
 /* ---- the four comparisons, as heads ---- */
 
 static mo_tensor *inner_product(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return prototype_fit(t, by_inner_product, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
+    return prototype_fit(t, by_inner_product, (mo_tensor *[]){Zs, Ys, Zq, NULL}, parameters);
+}
+
+static mo_tensor *inner_product_weighted(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return prototype_fit(t, by_inner_product, (mo_tensor *[]){Zs, Ys, Zq, weight}, parameters);
 }
 
 static mo_tensor *inner_product_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
@@ -87,7 +92,12 @@ static mo_tensor *inner_product_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, 
 }
 
 static mo_tensor *euclidean(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return prototype_fit(t, by_distance, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
+    return prototype_fit(t, by_distance, (mo_tensor *[]){Zs, Ys, Zq, NULL}, parameters);
+}
+
+static mo_tensor *euclidean_weighted(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return prototype_fit(t, by_distance, (mo_tensor *[]){Zs, Ys, Zq, weight}, parameters);
 }
 
 static mo_tensor *euclidean_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
@@ -96,7 +106,12 @@ static mo_tensor *euclidean_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_t
 }
 
 static mo_tensor *cosine(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return prototype_fit(t, by_cosine, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
+    return prototype_fit(t, by_cosine, (mo_tensor *[]){Zs, Ys, Zq, NULL}, parameters);
+}
+
+static mo_tensor *cosine_weighted(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return prototype_fit(t, by_cosine, (mo_tensor *[]){Zs, Ys, Zq, weight}, parameters);
 }
 
 static mo_tensor *cosine_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
@@ -105,7 +120,12 @@ static mo_tensor *cosine_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tens
 }
 
 static mo_tensor *centred(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return prototype_fit(t, about_the_mean, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
+    return prototype_fit(t, about_the_mean, (mo_tensor *[]){Zs, Ys, Zq, NULL}, parameters);
+}
+
+static mo_tensor *centred_weighted(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return prototype_fit(t, about_the_mean, (mo_tensor *[]){Zs, Ys, Zq, weight}, parameters);
 }
 
 static mo_tensor *centred_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
@@ -121,7 +141,9 @@ const mo_head mo_head_prototype_inner = {
     .name = "prototype_inner",
     .logits = inner_product,
     .cross_validate = inner_product_folds,
+    .weighted = inner_product_weighted,
     .order = 2,
+    .separate_classes = true,
 };
 
 const mo_head mo_head_prototype_euclidean = {
@@ -130,7 +152,10 @@ const mo_head mo_head_prototype_euclidean = {
     .name = "prototype_euclidean",
     .logits = euclidean,
     .cross_validate = euclidean_folds,
+    .weighted = euclidean_weighted,
     .order = 2,
+    .offset = MO_OFFSET_FREE,
+    .separate_classes = true,
 };
 
 const mo_head mo_head_prototype_cosine = {
@@ -141,7 +166,10 @@ const mo_head mo_head_prototype_cosine = {
     .parameters = scale,
     .logits = cosine,
     .cross_validate = cosine_folds,
+    .weighted = cosine_weighted,
     .order = 2,
+    .offset = MO_OFFSET_ANGLE,
+    .separate_classes = true,
 };
 
 const mo_head mo_head_prototype_centred = {
@@ -150,5 +178,8 @@ const mo_head mo_head_prototype_centred = {
     .name = "prototype_centred",
     .logits = centred,
     .cross_validate = centred_folds,
+    .weighted = centred_weighted,
     .order = 2,
+    .offset = MO_OFFSET_FREE,
+    .separate_classes = true,
 };

@@ -159,6 +159,8 @@ const mo_head mo_head_ridge = {
     .order = 2,
     .n_samples = 4,
     .samples = samples,
+    .offset = MO_OFFSET_WIDE,
+    .separate_classes = true,
 };
 
 const mo_head mo_head_ridge_intercept = {
@@ -171,4 +173,6 @@ const mo_head mo_head_ridge_intercept = {
     .order = 2,
     .n_samples = 4,
     .samples = samples,
+    .offset = MO_OFFSET_FREE,
+    .separate_classes = true,
 };

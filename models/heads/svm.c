@@ -4,14 +4,17 @@
  * With Z1 = [Zs | 1], the intercept penalised like the rest, K = Z1 Z1^T and labels Y, [W; b] minimises
  *     sum_i max_c (Z1_i W_c + 1 - Y_ic) - <Y_i, Z1_i W> + lambda / 2 |W|^2,
  * and is Z1^T A / lambda with A = Y - alpha from the dual (ops/fits/svm_dual.c). Entries of alpha that are 0 stay 0
- * near a solution, so there A = A_0 + Pi v, where Pi v keeps, row by row, the entries with alpha > 0 and subtracts
- * their mean. v solves Pi (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, a symmetric system. The factor s, the mean of
- * K's diagonal, gives both terms the same scale. Linearly dependent support vectors, such as equal rows, make the
- * system singular, so it is not factorized; but the weights are unique, so the adjoint of v lies in the system's range,
- * and conjugate gradients stay in this range. The gradient follows from the implicit function theorem; the gradient
- * reaches Zs, Zq and lambda, but not the labels, and has only first order. At most 4,096 support rows.
+ * near a solution, so there A = A_0 + Pi v with A_0 = Y - (alpha - Pi alpha), where Pi v keeps, row by row, the entries
+ * with alpha > 0 and subtracts their mean; alpha - Pi alpha is constant there. v, at the solution -alpha, solves Pi (K
+ * (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, a symmetric system. The factor s, the mean of K's diagonal, gives both
+ * terms the same scale. Linearly dependent support vectors, such as equal rows, make the system singular, so it is not
+ * factorized; but the weights are unique, so the adjoint of v lies in the system's range, and conjugate gradients stay
+ * in this range. The gradient follows from the implicit function theorem; it reaches Zs, Ys, Zq and lambda, and has
+ * only first order. At most 4,096 support rows.
  *
- * A row of weight w counts as w rows: w times its loss is the loss of w Z1_i at the margin w. */
+ * A row of weight w counts as w rows: w times its loss is the loss of w Z1_i at the margin w.
+ *
+ * max_iter: the most passes over K of a fit; 0: as many as fit in a few seconds (mo_svm_dual_variables). */
 #include "models/heads/heads.h"
 
 /* theta: K, lambda, Y, the mask of alpha > 0 in rows with two or more such entries, 1 / the number of these entries in
@@ -38,22 +41,22 @@ static mo_tensor *optimality(mo_tape *t, mo_tensor *v, mo_tensor *const *theta, 
     return mo_add(t, svm_onto_face(t, slack, mask, share), rest);
 }
 
-/* Returns A = Y - alpha as a differentiable function: constant where alpha is 0; the other entries solve the header's
- * system. slack: Y times the row weights. */
+/* Returns A = Y - alpha as a differentiable function: constant but for Y where alpha is 0; the other entries solve the
+ * header's system. slack: Y times the row weights. */
 static mo_tensor *differentiable(
     mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *slack, mo_tensor *lambda, mo_tensor *alpha) {
     int rows = mo_ndim(K) - 2;
     mo_tensor *one = mo_full(t, mo_tensor_dtype(Y), 0, NULL, 1), *zero = mo_scale(t, one, 0, 0);
     mo_tensor *positive = mo_sub(t, one, mo_greater_equal(t, zero, alpha)), *count = class_sum(t, positive);
     mo_tensor *several = mo_greater_equal(t, count, mo_scale(t, one, 2, 0)), *mask = mo_mul(t, positive, several);
-    mo_tensor *share = mo_div_or_zero(t, several, count), *A = mo_sub(t, mo_stop_gradient(t, Y), alpha);
-    mo_tensor *v = svm_onto_face(t, A, mask, share), *fixed = mo_stop_gradient(t, K);
+    mo_tensor *share = mo_div_or_zero(t, several, count), *v = svm_onto_face(t, mo_neg(t, alpha), mask, share);
+    mo_tensor *A0 = mo_sub(t, Y, mo_add(t, alpha, v)), *fixed = mo_stop_gradient(t, K);
     mo_tensor *scale = mo_mean(t, mo_diagonal(t, fixed), MO_AXIS(rows), MO_KEEP_AXES);
     int64_t size[MO_MAX_AXES];
     for (int i = 0; i < rows; i++)
         size[i] = mo_dim(K, i);
     size[rows] = size[rows + 1] = 1;
-    mo_tensor *theta[THETA] = {K, lambda, slack, mask, share, mo_sub(t, A, v), mo_reshape(t, scale, rows + 2, size)};
+    mo_tensor *theta[THETA] = {K, lambda, slack, mask, share, A0, mo_reshape(t, scale, rows + 2, size)};
     double epsilon = mo_tensor_dtype(Y) == MO_F64 ? 1e-6 : 1e-2; /* rounding error for logits as large as K */
     const mo_implicit_options options = {.batch_axes = rows, .symmetric = true, .dense_limit = -1, .residual = epsilon};
     mo_tensor *solved = mo_implicit(t, v, optimality, theta, THETA, &options);
@@ -61,7 +64,8 @@ static mo_tensor *differentiable(
 }
 
 /* With more rows, K takes more than 128 MiB and a fit takes minutes. */
-enum { MOST_ROWS = 4096 };
+enum { MOST_ROWS = 4096, MOST_STEPS = 16777216 };
+enum { LAMBDA = 0, MAX_ITER };
 
 static bool has_few_rows(mo_tape *t, mo_tensor *Zs) {
     mo_context *ctx = mo_tape_context(t);
@@ -73,37 +77,48 @@ static bool has_few_rows(mo_tape *t, mo_tensor *Zs) {
     return mo_ok(ctx);
 }
 
-static mo_tensor *svm_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda) {
+/* Returns the number of passes over the kernel that a fit may take, 0 for the op's own; -1 after an error. */
+static int64_t most_steps(mo_tape *t, mo_tensor *parameter) {
+    double most = mo_item(parameter);
+    if (mo_ok(mo_tape_context(t)) && !(most >= 0 && most <= MOST_STEPS))
+        mo_fail(mo_tape_context(t), MO_INVALID, "svm: max_iter %g, expected 0 to %d", most, MOST_STEPS);
+    return mo_ok(mo_tape_context(t)) ? (int64_t)most : -1;
+}
+
+static mo_tensor *svm_fit(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda, int64_t most) {
     mo_tensor *Z1 = mo_append_ones(t, Zs), *own = weight ? mo_with_axis(t, weight, MO_AXIS(-1), 1) : NULL;
     Z1 = own ? mo_mul(t, Z1, own) : Z1;
     mo_tensor *Z1t = mo_transpose(t, Z1), *K = mo_matmul(t, Z1, Z1t); /* no mo_gram: see ridge.c */
-    mo_tensor *alpha = mo_svm_dual_variables(t, K, Ys, lambda, weight), *A, *Y = mo_stop_gradient(t, Ys);
-    if (mo_needs_grad(K) || mo_needs_grad(lambda))
-        A = differentiable(t, K, Ys, own ? mo_mul(t, Y, own) : Y, lambda, alpha);
+    mo_tensor *alpha = mo_svm_dual_variables(t, K, Ys, lambda, weight, most), *A;
+    if (mo_needs_grad(K) || mo_needs_grad(lambda) || mo_needs_grad(Ys) || (weight && mo_needs_grad(weight)))
+        A = differentiable(t, K, Ys, own ? mo_mul(t, Ys, own) : Ys, lambda, alpha);
     else
         A = mo_sub(t, Ys, alpha);
     return mo_div(t, mo_matmul(t, Z1t, A), lambda);
 }
 
 /* Returns [W; b], computed in float64 if float32 is too narrow. */
-static mo_tensor *svm_weights(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda) {
-    mo_tensor *in[] = {Zs, Ys, lambda, weight};
-    if (!has_few_rows(t, Zs))
+static mo_tensor *svm_weights(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters) {
+    mo_tensor *lambda = parameters[LAMBDA], *in[] = {Zs, Ys, lambda, weight};
+    int64_t most = most_steps(t, parameters[MAX_ITER]);
+    if (!has_few_rows(t, Zs) || most < 0)
         return mo_null_tensor(mo_tape_context(t));
     if (mo_fit_is_hidden(t, Zs, lambda))
         for (int i = 0; i < 4 && in[i]; i++)
             in[i] = mo_cast(t, in[i], MO_F64);
-    return svm_fit(t, in[0], in[1], in[3], in[2]);
+    return svm_fit(t, in[0], in[1], in[3], in[2], most);
 }
 
 static void svm_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
     mo_tensor **W, mo_tensor **b) {
-    mo_tensor *Wb = svm_weights(t, Zs, Ys, weight, parameters[0]);
+    mo_tensor *Wb = svm_weights(t, Zs, Ys, weight, parameters);
     mo_divide_weights(t, mo_cast(t, Wb, mo_tensor_dtype(Zs)), W, b);
 }
 
 static mo_tensor *svm_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *Wb = svm_weights(t, Zs, Ys, NULL, parameters[0]), *W, *b;
+    mo_tensor *Wb = svm_weights(t, Zs, Ys, NULL, parameters), *W, *b;
     mo_divide_weights(t, Wb, &W, &b);
     mo_tensor *logits = mo_add(t, mo_matmul(t, mo_cast(t, Zq, mo_tensor_dtype(Wb)), W), b);
     return mo_cast(t, logits, mo_tensor_dtype(Zq));
@@ -112,11 +127,12 @@ static mo_tensor *svm_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
 /* Fits all rows and all folds in one op if the op can, else one by one. */
 static mo_tensor *svm_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
-    mo_tensor *out[2], *lambda = parameters[0], *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
-    if (!has_few_rows(t, Zs))
+    mo_tensor *out[2], *lambda = parameters[LAMBDA], *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
+    int64_t most = most_steps(t, parameters[MAX_ITER]);
+    if (!has_few_rows(t, Zs) || most < 0)
         return *held = mo_null_tensor(mo_tape_context(t));
     if (mo_fit_is_hidden(t, Zs, lambda) ||
-        !mo_svm_folds(t, (mo_tensor *[]){mo_matmul(t, Z1, Z1t), Ys, lambda}, folds, out))
+        !mo_svm_folds(t, (mo_tensor *[]){mo_matmul(t, Z1, Z1t), Ys, lambda}, folds, most, out))
         return mo_refit_folds(t, svm_logits, Zs, Ys, Zq, parameters, folds, held);
     *held = out[1];
     mo_tensor *W, *b;
@@ -124,7 +140,10 @@ static mo_tensor *svm_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, m
     return mo_add(t, mo_matmul(t, Zq, W), b);
 }
 
-static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 1e-12, .high = 1e12}};
+static const mo_head_parameter parameters[] = {
+    [LAMBDA] = {.name = "lambda", .value = 1, .low = 1e-12, .high = 1e12},
+    [MAX_ITER] = {.name = "max_iter", .value = 0, .low = 0, .high = MOST_STEPS, .fixed = true},
+};
 
 static const mo_head_sample samples[] = {
     {.support = 6, .queries = 4, .dim = 9, .classes = 3},
@@ -137,13 +156,13 @@ const mo_head mo_head_svm = {
     .abi = MO_HEAD_ABI,
     .size = sizeof(mo_head),
     .name = "svm",
-    .n_parameters = 1,
+    .n_parameters = 2,
     .parameters = parameters,
     .logits = svm_logits,
     .linear = svm_linear,
     .cross_validate = svm_cross_validate,
-    .fixed_labels = true,
     .order = 1,
     .n_samples = 4,
     .samples = samples,
+    .offset = MO_OFFSET_WIDE,
 };

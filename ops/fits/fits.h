@@ -13,6 +13,7 @@ typedef struct fit_options {
     int folds;
     int64_t stop[MO_FOLDS_AT_ONCE];
     double tolerance;
+    int64_t most_steps; /* of a support vector machine */
 } fit_options;
 
 /* Checks the inputs of a fit: rows [.., n, d], labels Y [.., n, C], lambda [] or [..], and the folds. Output 0 gets the

@@ -275,7 +275,7 @@ bool mo_apply_folds(mo_tape *t, const mo_op *op, mo_tensor *const in[3], const m
         !mo_given(ctx, what, "the stop of its folds", folds->stop) || !mo_given(ctx, what, "options", options) ||
         folds->n < 1 || folds->n > MO_FOLDS_AT_ONCE || !(least(t, in[2]) > 0))
         return false;
-    fit_options o = {options->intercept == MO_INTERCEPT_FREE, folds->n, {0}, options->tolerance};
+    fit_options o = {options->intercept == MO_INTERCEPT_FREE, folds->n, {0}, options->tolerance, options->most_steps};
     memcpy(o.stop, folds->stop, (size_t)o.folds * sizeof *o.stop);
     mo_tensor *fixed[] = {mo_stop_gradient(t, in[0]), mo_stop_gradient(t, in[1]), mo_stop_gradient(t, in[2])};
     mo_apply_all(t, op, fixed, 3, &o, out);

@@ -8,9 +8,9 @@
  *     sum_i max_c (X_i W_c + m_i (1 - Y_ic)) - <Y_i, X_i W> + lambda / 2 |W|^2,
  * are W = X^T (Y - alpha) / lambda. The solution is exact: an alpha at its bound is exactly 0, and the other alpha
  * solve their linear system. float32 or float64. Errors: sizes; lambda not above 0; a value that is not finite; no
- * convergence. svm_folds also gives `held` [.., stop[folds - 1], C]: the logits of each fold's rows by the machine of
- * all other rows.
- * The ops have no derivative: models/heads/svm.c differentiates through the optimality conditions instead. */
+ * convergence within the given passes over K. svm_folds also gives `held` [.., stop[folds - 1], C]: the logits of each
+ * fold's rows by the machine of all other rows. The ops have no derivative: models/heads/svm.c differentiates through
+ * the optimality conditions instead. */
 #include "ops/fits/fits.h"
 #include "ops/rules/checks.h"
 #include "ops/rules/shapes.h"
@@ -40,8 +40,10 @@ static void fail_violation(mo_context *ctx, const mo_note *note, int64_t positio
     mo_note_matrix(note, position, which, sizeof which);
     if (isfinite(found.real))
         mo_note_fail(ctx, note, MO_NUMERICAL,
-            "not converged: %s misses the optimality conditions by %g, expected a larger lambda or shorter rows", which,
-            -found.real);
+            "not converged within max_iter passes over the kernel: %s misses the optimality conditions by %g; "
+            "standardise "
+            "the columns (subtract each column's mean, divide by its deviation), or take a larger lambda or max_iter",
+            which, -found.real);
     else
         mo_note_fail(ctx, note, MO_NUMERICAL, "the rows or lambda hold a value that is not finite (%s)", which);
 }
@@ -64,11 +66,16 @@ static bool check_above_zero(mo_call *c, const mo_tensor *x, double sign,
     return mo_call_check(c, check, c->in[0]);
 }
 
+static int64_t most_steps(const fit_options *o, const mo_tensor *Y) {
+    double n = (double)mo_dim(Y, -2), C = (double)mo_dim(Y, -1);
+    return o->most_steps > 0 ? o->most_steps : (int64_t)fmax(MO_SVM_STEPS, MO_SVM_WORK / (n * n * C));
+}
+
 static void svm_dual_forward(mo_call *c) {
     const fit_options *o = c->attributes;
     if (!check_above_zero(c, c->in[2], 1, fail_lambda))
         return;
-    mo_svm_call g = {.folds = o->folds, .stop = o->stop};
+    mo_svm_call g = {.folds = o->folds, .stop = o->stop, .most_steps = most_steps(o, c->in[1])};
     g.K = mo_batch_view(mo_call_dense(c, 0), 2);
     g.Y = mo_batch_view(mo_call_dense(c, 1), 2);
     mo_tensor *violation = mo_call_temporary(c, c->in[2]->dtype, 1, g.Y.shape);
@@ -105,12 +112,14 @@ const mo_op mo_op_svm_dual = {
     MO_SAMPLES(svm_dual_samples),
 };
 
-mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda, mo_tensor *margin) {
+mo_tensor *mo_svm_dual_variables(
+    mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda, mo_tensor *margin, int64_t most_steps) {
+    const fit_options o = {.most_steps = most_steps};
     mo_tensor *in[] = {K, Y, lambda, margin};
     int n = margin ? 4 : 3;
     for (int i = 0; i < n; i++)
         in[i] = mo_stop_gradient(t, in[i]);
-    return mo_apply(t, &mo_op_svm_dual, in, n, NULL);
+    return mo_apply(t, &mo_op_svm_dual, in, n, &o);
 }
 
 static const fit_options two_folds = {false, 2, {2, 4}, 0};
@@ -132,6 +141,6 @@ const mo_op mo_op_svm_folds = {
     MO_SAMPLES(svm_folds_samples),
 };
 
-bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, mo_tensor *out[2]) {
-    return mo_apply_folds(t, &mo_op_svm_folds, in, folds, &(mo_fold_options){0}, out);
+bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, int64_t most_steps, mo_tensor *out[2]) {
+    return mo_apply_folds(t, &mo_op_svm_folds, in, folds, &(mo_fold_options){.most_steps = most_steps}, out);
 }

@@ -320,3 +320,31 @@ TEST_OF(a_penalty_on_everything_always_has_an_optimum, mo_context *ctx) {
         assert_true(n == 1 || fabs(logits[0] - logits[1] - log(2)) < 1e-2); /* two rows of class 0, one of class 1 */
     }
 }
+
+/* Rows of the sizes 1e-4 to 0, fewer than columns: the fit and its adjoint end, and the weights are X^T (Y - P) /
+ * lambda up to rounding. */
+TEST_OF(tiny_rows_are_fitted, mo_context *ctx) {
+    static const double sizes[] = {1e-4, 1e-6, 1e-9, 1e-12, 0};
+    for (int k = 0; k < 60; k++) {
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+        mo_dtype real = k % 2 ? MO_F32 : MO_F64;
+        int64_t n = 2 + k % 7, C = 2 + k % 3 % (n > 2 ? 3 : 1), d = n + 11, label[8];
+        double size = sizes[k % 5];
+        C = C < n ? C : n;
+        for (int64_t i = 0; i < n; i++)
+            label[i] = i % C;
+        mo_tensor *X = mo_scale(t, drawn(t, MO_F64, (uint64_t)k, 2, (int64_t[]){n, d}), size, 0), *bar;
+        X = mo_require_grad(mo_contiguous(t, mo_cast(t, X, real)));
+        mo_tensor *Y = mo_one_hot(t, mo_from(t, MO_I64, 1, &n, label), C, real);
+        mo_tensor *W = mo_logistic(t, X, Y, mo_scalar(t, real, 1), MO_INTERCEPT_FREE);
+        if (!mo_ok(ctx))
+            fail_msg("size %g, %d rows: %s", size, (int)n, mo_context_status(ctx)->message);
+        mo_tensor *F = mo_matmul(t, mo_append_ones(t, X), W), *R = mo_sub(t, Y, mo_softmax(t, F, MO_AXIS(-1)));
+        mo_tensor *own = mo_slice(t, W, MO_AXIS(0), 0, d), *expected = mo_matmul(t, mo_transpose(t, X), R);
+        double gap = mo_item(mo_max(t, mo_abs(t, mo_sub(t, own, expected)), MO_ALL, MO_DROP_AXES));
+        assert_true(gap <= (real == MO_F32 ? 1e-4 : 1e-8) * size);
+        mo_tensor *loss = mo_sum(t, mo_square(t, F), MO_ALL, MO_DROP_AXES);
+        assert_int_equal(mo_grad(t, &loss, NULL, 1, &X, &bar, 1, 0), MO_OK);
+        assert_true(isfinite(mo_item(mo_sum(t, bar, MO_ALL, MO_DROP_AXES))));
+    }
+}

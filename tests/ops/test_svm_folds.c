@@ -48,20 +48,21 @@ static void draw(mo_tape *t, mo_dtype real, kind k, mo_tensor *in[3]) {
 /* Fits the machines with K = X X^T. */
 static bool apply_folds(mo_tape *t, mo_tensor *const in[3], mo_tensor *out[2]) {
     mo_tensor *K = mo_matmul(t, in[0], mo_transpose(t, in[0]));
-    return mo_svm_folds(t, (mo_tensor *[]){K, in[1], in[2]}, &folds, out);
+    return mo_svm_folds(t, (mo_tensor *[]){K, in[1], in[2]}, &folds, 0, out);
 }
 
 /* Returns the largest distance of the logits of the fits together from the head's, fit by fold; *size receives the
  * largest logit. */
 static double distance(mo_tape *t, mo_tensor *const in[3], mo_tensor *all, mo_tensor *held, double *size) {
-    mo_tensor *lambda = in[2], *F = mo_head_apply(t, &mo_head_svm, in[0], in[1], in[0], &lambda);
+    mo_tensor *parameters[] = {in[2], mo_scalar(t, mo_tensor_dtype(in[2]), 0)};
+    mo_tensor *F = mo_head_apply(t, &mo_head_svm, in[0], in[1], in[0], parameters);
     double worst = largest_difference(mo_cast(t, all, MO_F64), F);
     *size = mo_item(mo_max(t, mo_abs(t, F), MO_ALL, MO_DROP_AXES));
     for (int f = 0; f < FOLDS; f++) {
         int64_t first = f ? stop[f - 1] : 0;
         mo_tensor *rows = mo_slice(t, in[0], MO_AXIS(1), first, stop[f]);
         mo_tensor *X = rows_outside(t, in[0], first, stop[f]), *Y = rows_outside(t, in[1], first, stop[f]);
-        mo_tensor *one = mo_head_apply(t, &mo_head_svm, X, Y, rows, &lambda);
+        mo_tensor *one = mo_head_svm.logits(t, X, Y, rows, parameters); /* a fold may hold all rows of a class */
         mo_tensor *mine = mo_slice(t, mo_cast(t, held, MO_F64), MO_AXIS(1), first, stop[f]);
         worst = fmax(worst, largest_difference(mo_contiguous(t, mine), one));
     }
@@ -79,7 +80,8 @@ TEST_OF(folds_together_are_folds_one_by_one, mo_context *ctx) {
         draw(t, real, k, in);
         for (int i = 0; i < 3; i++)
             wide[i] = mo_cast(t, in[i], MO_F64);
-        mo_tensor *all = mo_head_svm.cross_validate(t, in[0], in[1], in[0], &in[2], &folds, &held);
+        mo_tensor *all = mo_head_svm.cross_validate(
+            t, in[0], in[1], in[0], (mo_tensor *[]){in[2], mo_scalar(t, MO_F64, 0)}, &folds, &held);
         double size = 0, worst = mo_ok(ctx) ? distance(t, wide, all, held, &size) : NAN;
         if (!(worst <= (real == MO_F64 ? 1e-9 : 1e-3) * fmax(size, 1)))
             fail_msg("case %d: off by %g of %g; %s", how, worst, size, mo_context_status(ctx)->message);

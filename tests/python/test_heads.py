@@ -85,3 +85,18 @@ def test_numbers_outside_their_bounds_are_refused():
     for wrong in ({"order": 0}, {"order": -1}, {"parameters": {"a": np.nan}}, {"parameters": {"a": (3.0, 0.0, 1.0)}}):
         with pytest.raises(ValueError, match="head own"):
             mochi.Head("own", logits=lambda Zs, Ys, Zq, *p: Zq @ Zs.T @ Ys, **wrong)
+
+
+def test_weights_and_absent_classes():
+    rng = np.random.default_rng(0)
+    Zs, Zq, label = rng.normal(size=(9, 4)), rng.normal(size=(5, 4)), np.arange(9) % 3
+    Ys, weight = np.eye(4)[label], np.r_[np.ones(7), 0, 0]
+    for name in mochi.head_names():
+        head = mochi.head(name)
+        with mochi.Tape():
+            found = head(Zs, Ys, Zq, weight=weight).numpy()
+            own = head(Zs[:7], Ys[:7, :3], Zq).numpy()
+        assert np.isneginf(found[:, 3]).all()
+        np.testing.assert_allclose(found[:, :3], own, atol=1e-9)
+    with mochi.Tape(), pytest.raises(mochi.UnsupportedError, match="takes no weights of rows"):
+        mochi.Head("mine", logits=lambda Zs, Ys, Zq: Zq @ (Zs.T @ Ys))(Zs, Ys, Zq, weight=weight)

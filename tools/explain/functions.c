@@ -258,13 +258,15 @@ static mo_tensor *logistic_adjoint(mo_tape *t, mo_tensor *const *in) {
 
 /* Returns the logits of the queries Q by the head svm, for X = Z, Y, Q, lambda. */
 static mo_tensor *svm(mo_tape *t, mo_tensor *const *X) {
-    mo_tensor *lambda = X[3];
-    return mo_head_apply(t, mo_find_head("svm"), X[0], X[1], X[2], &lambda);
+    mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS];
+    mo_head_start(t, mo_find_head("svm"), mo_tensor_dtype(X[0]), mo_dim(X[0], -1), NULL, 0, parameters);
+    parameters[0] = X[3];
+    return mo_head_apply(t, mo_find_head("svm"), X[0], X[1], X[2], parameters);
 }
 
 /* Returns alpha, the dual variables, for X = K, Y, lambda. */
 static mo_tensor *svm_dual(mo_tape *t, mo_tensor *const *X) {
-    return mo_svm_dual_variables(t, X[0], X[1], X[2], NULL);
+    return mo_svm_dual_variables(t, X[0], X[1], X[2], NULL, 0);
 }
 
 /* Returns the projection Pi onto the directions in which alpha [n, C] can move: each row keeps its sum, zeros stay. Its

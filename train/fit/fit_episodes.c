@@ -69,9 +69,10 @@ bool mo_fit_logits(const mo_fitting *f, const mo_fit_problem *p, double value, d
     mo_tensor *Zs = mo_fit_rows(f, p->support, p->n_s), *Zq = mo_fit_rows(f, p->query, p->n_q);
     mo_tensor *Ys = mo_fit_one_hot(f, p->support_label, p->n_s);
     mo_fit_scale(f, &Zs, &Zq);
-    mo_tensor *weight = mo_support_weight(f->t, p->support, p->n_s);
+    mo_tensor *weight = f->head->weighted ? mo_support_weight(f->t, p->support, p->n_s) : NULL;
+    weight = weight ? mo_cast(f->t, weight, mo_tensor_dtype(Zs)) : NULL;
     return mo_ok(f->ctx) &&
-           mo_read_as(mo_head_apply_weighted(f->t, f->head, Zs, Ys, weight, Zq, parameters), MO_F64, logits);
+           mo_read_as(mo_head_apply_rows(f->t, f->head, Zs, Ys, weight, Zq, parameters), MO_F64, logits);
 }
 
 bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale) {

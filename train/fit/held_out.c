@@ -38,7 +38,9 @@ static void leave_out(const mo_fitting *f, const mo_fit_problem *p, const double
         mo_tensor *Ys = mo_fit_one_hot(f, p->support_label, p->n_s);
         mo_fit_scale(f, &Zs, NULL);
         mo_tensor *L = mo_from(f->t, MO_F64, 1, &R, lambda);
-        mo_ridge_loo_fit(f->t, Zs, Ys, NULL, mo_cast(f->t, L, mo_tensor_dtype(f->Z)), MO_RIDGE_AUTO, &W, &Yloo);
+        mo_dtype real = mo_ok(f->ctx) && mo_rows_lie_far(f->t, Zs) ? MO_F64 : mo_tensor_dtype(f->Z);
+        mo_ridge_loo_fit(f->t, mo_cast(f->t, Zs, real), mo_cast(f->t, Ys, real), NULL, mo_cast(f->t, L, real),
+            MO_RIDGE_AUTO, &W, &Yloo);
         mo_read_as(Yloo, MO_F64, logits);
     }
     free(lambda);
@@ -124,7 +126,7 @@ static bool apply_shortcut(
     mo_tensor *Zs = mo_fit_rows(f, s->row, p->n_s), *Ys = mo_fit_one_hot(f, s->label, p->n_s);
     mo_tensor *Zq = query ? mo_fit_rows(f, p->query, p->n_q) : mo_slice(f->t, Zs, MO_AXIS(0), 0, 1);
     mo_fit_scale(f, &Zs, &Zq);
-    mo_tensor *all = f->head->cross_validate(f->t, Zs, Ys, Zq, parameters, &s->folds, &held);
+    mo_tensor *all = mo_head_validate_folds(f->t, f->head, Zs, Ys, Zq, parameters, &s->folds, &held);
     int64_t n_held = s->stop[s->folds.n - 1] * f->classes, n_all = mo_dim(Zq, 0) * f->classes;
     if (mo_ok(f->ctx) && (mo_numel(held) != n_held || mo_numel(all) != n_all))
         mo_fail(f->ctx, MO_INVALID,

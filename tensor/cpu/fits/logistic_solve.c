@@ -8,6 +8,7 @@
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { STARTS = 6 }; /* most starts of conjugate gradients, each but the first from the residual that rounding left */
@@ -82,6 +83,25 @@ static void set_residual(const adjoint *a, const real *B) {
     logistic_centre(s, f->r);
 }
 
+/* Scales the right-hand side by a power of two to a largest entry near 1, so that products of its entries do not
+ * underflow. Returns the factor; 1 if all entries are 0 or one is not finite. */
+static real scale_residual(const adjoint *a) {
+    const logistic_space *s = &a->s;
+    int64_t N = s->width * s->C;
+    double most = 0;
+    for (int64_t i = 0; i < N; i++)
+        most = fmax(most, fabs((double)a->fit.r[i]));
+    if (!(most > 0) || !isfinite(most) || ilogb(most) > 0)
+        return 1;
+    double limit = sizeof(real) == sizeof(double) ? DBL_MAX_EXP : FLT_MAX_EXP;
+    real scale = (real)ldexp(1, (int)fmin(-ilogb(most), limit - 2));
+    for (int64_t i = 0; i < N; i++)
+        a->fit.r[i] *= scale;
+    for (int64_t i = 0; s->dual && i < s->d * s->C; i++)
+        a->part[i] *= scale;
+    return scale;
+}
+
 /* Continues from x with conjugate gradients on the residual of H x = f->a. Returns the size of that residual at the
  * start. */
 static double iterate(const logistic_space *s, logistic_fit *f, double target) {
@@ -119,6 +139,7 @@ static mo_fit_code solve_laid_out(adjoint *a, const mo_logistic_solve_call *g, i
     else
         return MO_FIT_UNSOLVED;
     set_residual(a, entry_of(&g->B, b));
+    real scale = scale_residual(a);
     memcpy(f->a, f->r, (size_t)N * sizeof(real));
     memset(f->x, 0, (size_t)N * sizeof(real));
     f->limit = (int)min_of(2 * s->order * s->C + 50, 5000);
@@ -133,6 +154,8 @@ static mo_fit_code solve_laid_out(adjoint *a, const mo_logistic_solve_call *g, i
     logistic_write_weights(s, f->x, f->Fx, U);
     if (s->dual)
         add_scaled(U, 1, a->part, s->d * s->C);
+    for (int64_t i = 0; i < s->m * s->C; i++)
+        U[i] /= scale;
     return left <= LARGEST_LEFT * size ? MO_FIT_SOLVED : MO_FIT_UNSOLVED;
 }
 

@@ -41,7 +41,7 @@ static bool inverse_spd(real *A, int64_t n, int64_t row, real *scratch) {
 
 /* ---- the space ---- */
 
-enum { BLOCK = 64, ATTEMPTS = 8, APART = 16 };
+enum { BLOCK = 64, ATTEMPTS = 8, APART = 16, HIDDEN = 256 };
 
 int64_t logistic_layout(logistic_space *s, const mo_view *X, logistic_fit *fits, int count, real *scratch) {
     int64_t at = 0, n = X->shape[1];
@@ -103,15 +103,19 @@ static void finish_factor(logistic_space *s, real ratio) {
 }
 
 /* If rows are linearly dependent, K maps some coordinates to zero, and conjugate gradients would neither see nor reduce
- * them: so the size of K's rounding is added to its diagonal. */
+ * them: so the size of K's rounding is added to its diagonal. The G_ii of a row that is tiny or zero is the difference
+ * of two numbers near 1 / D_i, in which rounding hides K_ii: so more than that rounding is added for such a row. */
 static bool factor_rows(logistic_space *s, real ratio) {
     real apart = 0;
     for (int64_t i = 0; i < s->n; i++)
         apart = s->K[i * s->n + i] > apart ? s->K[i * s->n + i] : apart;
     apart *= (real)(APART * EPSILON);
     for (int64_t i = 0; i < s->n; i++) {
-        memcpy(s->factor + i * s->n, s->K + i * s->n, (size_t)(i + 1) * sizeof(real));
-        s->factor[i * s->n + i] += ratio / s->D[i] + apart;
+        real own = ratio / s->D[i], *to = s->factor + i * s->n;
+        memcpy(to, s->K + i * s->n, (size_t)(i + 1) * sizeof(real));
+        if (to[i] < (real)(HIDDEN * EPSILON) * own)
+            own *= 1 + (real)(HIDDEN / 4 * EPSILON);
+        to[i] += own + apart;
     }
     if (!inverse_spd(s->factor, s->n, s->n, s->logits.numbers))
         return false;

@@ -26,7 +26,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROUNDS = 5000, IDLE = 50, STUCK = 100, SWEEPS = 4, FIRST_STEPS = 16, WALK_STEPS = 64 };
+enum { IDLE = 50, STUCK = 100, SWEEPS = 4, FIRST_STEPS = 16, WALK_STEPS = 64 };
 
 /* ---- steps among the working rows ---- */
 
@@ -131,7 +131,7 @@ static void onto_face(const svm_working *w, real *X) {
 
 /* v = the step to the minimum over the face, by at most `limit` conjugate gradients. Returns whether the residual fell
  * to rounding error, relative to its start or to logits of magnitude `size`. */
-static bool minimise_face(const svm_working *w, int64_t limit, double size) {
+static bool minimise_face(const svm_working *w, int64_t limit, double size, int64_t *passes) {
     int64_t N = w->row * w->C;
     real least_step = w->step[0];
     for (int64_t i = 1; i < w->n; i++)
@@ -145,6 +145,7 @@ static bool minimise_face(const svm_working *w, int64_t limit, double size) {
     double target = fmax(rr * 16 * EPSILON * EPSILON, (double)(w->n * w->C) * noise * noise);
     for (int64_t k = 0; k < limit && rr > target && mo_goes_on(w->ctx); k++) {
         panels_product(&w->K, w->p, w->C, w->q);
+        ++*passes;
         double curvature = dot(w->p, w->q, N), pp = dot(w->p, w->p, N);
         bool flat = !(curvature > 16 * EPSILON * pp / (double)least_step);
         if (flat && k > 0)
@@ -204,13 +205,14 @@ static bool project_step(const svm_working *w, real length) {
 /* Moves to the projection of alpha + length v, for the first length of 1, 1/4, .. at which the objective falls, so that
  * many alpha become 0 at once; if there is none, along v until the first alpha becomes 0. Returns true if all of v was
  * taken. */
-static bool face_search(const svm_working *w) {
+static bool face_search(const svm_working *w, int64_t *passes) {
     int64_t N = w->row * w->C;
     for (real length = 1; length > (real)LEAST_LENGTH; length /= 4) {
         bool whole = project_step(w, length);
         if (!whole) {
             double fall = 0;
             panels_product(&w->K, w->p, w->C, w->q);
+            ++*passes;
             for (int64_t i = 0; i < N; i++)
                 fall += (double)w->p[i] * ((double)w->F[i] - (double)w->Y[i]);
             if (!(dot(w->p, w->q, N) / 2 <= 0.999 * fall))
@@ -228,10 +230,10 @@ static bool face_search(const svm_working *w) {
 
 /* Moves towards the minimum over the face, by at most `limit` conjugate gradients; size: the largest magnitude of a
  * logit. *exact: the minimum was found, to rounding. Returns true if no bound stopped the step. */
-static bool svm_face_step(const svm_working *w, int64_t limit, double size, bool *exact) {
+static bool svm_face_step(const svm_working *w, int64_t limit, double size, bool *exact, int64_t *passes) {
     find_face(w);
-    *exact = minimise_face(w, limit, size);
-    return face_search(w);
+    *exact = minimise_face(w, limit, size, passes);
+    return face_search(w, passes);
 }
 
 /* ---- a fit ---- */
@@ -244,7 +246,7 @@ typedef struct svm_fit {
     real *alpha;                  /* [n, C]: a feasible start, then the solution */
     real *F;                      /* [C, panels_row(n)]: logits K (Y - alpha) / lambda of all rows */
     svm_working working;
-    int64_t rounds; /* number of rounds in all fits so far */
+    int64_t most, steps, all_steps; /* passes over K: the most of a fit, of this fit so far, of all fits so far */
 } svm_fit;
 
 /* F = K (Y - alpha) / lambda */
@@ -347,26 +349,30 @@ static void give_back(const svm_fit *f) {
  * all logits much, so that sweeps undo a step that a bound has stopped. Such a fit (`stuck`) walks each face to its end
  * instead: at most one step for each alpha, as a bound makes an alpha 0.
  *
- * Ends at the exact solution of a face, or when IDLE rounds have not halved a small violation. */
+ * Ends at the exact solution of a face, when IDLE rounds have not halved a small violation, or after f->most passes
+ * over K; a sweep, a product in a face step and a refresh of the logits are one pass each. */
 static double fit_rows(svm_fit *f) {
     int64_t N = f->n * f->C, steps = FIRST_STEPS;
     double least = INFINITY, size;
+    f->steps = 0;
     refresh(f);
     double left = violation(f, &size);
-    for (int round = 0, idle = 0, stuck = false; round < ROUNDS && isfinite(left) && mo_goes_on(f->working.ctx);
+    for (int round = 0, idle = 0, stuck = false; f->steps < f->most && isfinite(left) && mo_goes_on(f->working.ctx);
          round++) {
         bool exact, inside = false;
         if (f->working.n == 0)
             return -1;
-        f->rounds++;
+        f->steps += SWEEPS;
         take(f);
         for (int sweep = 0; sweep < SWEEPS && mo_goes_on(f->working.ctx); sweep++)
             svm_sweep(&f->working);
         stuck = stuck || idle > STUCK;
-        for (int64_t i = 0; i <= (stuck ? N : 0) && !inside && mo_goes_on(f->working.ctx); i++) {
+        for (int64_t i = 0;
+             i <= (stuck ? N : 0) && !inside && f->steps < f->most + SWEEPS && mo_goes_on(f->working.ctx); i++) {
             if (i > 0)
                 take(f);
-            inside = svm_face_step(&f->working, i ? WALK_STEPS : steps, size, &exact);
+            inside = svm_face_step(&f->working, i ? WALK_STEPS : steps, size, &exact, &f->steps);
+            f->steps++;
             give_back(f);
             refresh(f);
         }
@@ -377,6 +383,8 @@ static double fit_rows(svm_fit *f) {
         least = fmin(least, left);
         steps = inside ? min_of(2 * steps, 2 * N + FIRST_STEPS) : FIRST_STEPS;
     }
+    if (isfinite(left) && least <= sqrt(EPSILON) * size)
+        return -1; /* as after IDLE rounds */
     return isfinite(left) ? least : left;
 }
 
@@ -400,6 +408,18 @@ static int64_t svm_layout(svm_fit *f, real *scratch) {
     return at;
 }
 
+/* Projects labels that do not sum to 1, beyond rounding, onto the simplex. */
+static void start_in_simplex(real *alpha, int64_t C) {
+    double sum = 0;
+    for (int64_t c = 0; c < C; c++)
+        sum += (double)alpha[c];
+    if (C > 1 && !(fabs(sum - 1) > 8 * EPSILON * (double)C))
+        return;
+    real threshold = simplex_threshold(alpha, C, 1);
+    for (int64_t c = 0; c < C; c++)
+        alpha[c] = C == 1 ? 1 : alpha[c] > threshold ? alpha[c] - threshold : 0;
+}
+
 /* Runs the fits of an item until one fails. Returns the violation of the fit that failed, below 0 if none did. */
 static double run_item(svm_fit *f, const mo_svm_call *g, int64_t b) {
     int64_t n = f->n, C = f->C, row = panels_row(n), bytes = n * C * (int64_t)sizeof(real);
@@ -409,10 +429,11 @@ static double run_item(svm_fit *f, const mo_svm_call *g, int64_t b) {
     f->margin = g->margin.data ? entry_of(&g->margin, b) : NULL;
     f->lambda = *entry_of(&g->lambda, b);
     memcpy(f->alpha, f->Y, (size_t)bytes);
-    for (int64_t i = 0; i < n && C == 1; i++) /* with one class, alpha is 1 whatever Y is */
-        f->alpha[i] = 1;
+    for (int64_t i = 0; i < n; i++)
+        start_in_simplex(f->alpha + i * C, C);
     f->held_first = f->held_end = 0;
     double worst = fit_rows(f);
+    f->all_steps = f->steps;
     memcpy(alpha, f->alpha, (size_t)bytes);
     for (int k = 0; k < g->folds && worst < 0; k++) {
         f->held_first = f->held_end;
@@ -421,6 +442,7 @@ static double run_item(svm_fit *f, const mo_svm_call *g, int64_t b) {
         memcpy(f->alpha + f->held_first * C, f->Y + f->held_first * C,
             (size_t)((f->held_end - f->held_first) * C) * sizeof(real));
         worst = fit_rows(f);
+        f->all_steps += f->steps;
         for (int64_t i = f->held_first; i < f->held_end; i++)
             for (int64_t c = 0; c < C; c++)
                 held[i * C + c] = f->F[c * row + i];
@@ -430,23 +452,23 @@ static double run_item(svm_fit *f, const mo_svm_call *g, int64_t b) {
 
 void REAL(svm_cpu)(mo_context *ctx, const mo_svm_call *g) {
     int64_t batch = g->Y.shape[0];
-    svm_fit sizes = {.working.ctx = ctx, .n = g->Y.shape[1], .C = g->Y.shape[2]};
+    svm_fit sizes = {.working.ctx = ctx, .n = g->Y.shape[1], .C = g->Y.shape[2], .most = g->most_steps};
     int64_t each = svm_layout(&sizes, NULL);
     int threads = batch > 1 ? blas_threads(ctx) : 1;
     real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
     if (!scratch)
         return;
-    int64_t rounds = 0;
+    int64_t steps = 0;
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic) reduction(+ : rounds) nowait
+#pragma omp for schedule(dynamic) reduction(+ : steps) nowait
         for (int64_t b = 0; b < batch; b++) {
             svm_fit f = sizes;
             svm_layout(&f, scratch + each * workspace_of(b, batch, threads));
             ((real *)g->violation.data)[b] = (real)run_item(&f, g, b);
-            rounds += f.rounds;
+            steps += f.all_steps;
         }
     }
-    ctx->counters.fit_steps += rounds;
+    ctx->counters.fit_steps += steps;
 }

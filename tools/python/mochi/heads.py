@@ -135,10 +135,27 @@ class Head:
             at._table[i].value = self._checked(i, name, values.get(name, at._table[i].value))
         return at
 
-    def __call__(self, Zs: ArrayLike, Ys: ArrayLike, Zq: ArrayLike, seed: int = 0, **parameters: ArrayLike) -> Tensor:
-        """Logits [.., n_q, C] of the queries, by a fit on the support; parameters by name, others at their initial values."""
-        tape, given, values = self._inputs((Zs, Ys, Zq), parameters, seed)
-        result = tape.context.call(lib.gate_mo_head_apply, tape.pointer, self.pointer, *given, values)
+    def __call__(
+        self,
+        Zs: ArrayLike,
+        Ys: ArrayLike,
+        Zq: ArrayLike,
+        seed: int = 0,
+        weight: ArrayLike | None = None,
+        **parameters: ArrayLike,
+    ) -> Tensor:
+        """Logits [.., n_q, C] of the queries, by a fit on the support; parameters by name, others at their initial values.
+
+        weight [.., n_s], 0 or more: a row of weight 2 counts as two rows, and a row of weight 0, or with zeros as labels,
+        changes nothing. The logit of a class without a support row is -inf.
+
+        Source: models/head.h
+        """
+        inputs = (Zs, Ys, Zq) if weight is None else (Zs, Ys, Zq, weight)
+        tape, given, values = self._inputs(inputs, parameters, seed)
+        rows = given[3] if weight is not None else ffi.NULL
+        zs, ys, zq = given[:3]
+        result = tape.context.call(lib.gate_mo_head_apply_rows, tape.pointer, self.pointer, zs, ys, rows, zq, values)
         return Tensor(result, tape) if result else tape.fail()
 
     def fit(

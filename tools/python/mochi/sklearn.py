@@ -43,7 +43,7 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
     temperature_ : float
         For the probabilities: 1, or calibrated.
     n_iter_ : numpy.ndarray or None
-        Iterations of the fit [1]: conjugate gradients of logistic, rounds of the SVM; None for a head in closed form.
+        Iterations of the fit [1]: conjugate gradients of logistic, passes over the kernel of the SVM; None for a head in closed form.
     n_features_in_ : int
         d.
     """
@@ -399,6 +399,9 @@ class SVMHead(_HeadClassifier):
         1 / lam, as scikit-learn names it; lam is not read then. Weights of rows and classes multiply it.
     class_weight : dict or "balanced"
         Weights of the classes; "balanced": inverse to their rows.
+    max_iter : int
+        The most passes over the kernel of the rows before `NumericalError` is raised; 0: as many as take a few seconds.
+        Columns of unlike size take many: standardise them first.
 
     Source: models/heads/svm.c
 
@@ -411,14 +414,23 @@ class SVMHead(_HeadClassifier):
     _name = "svm"
     _iterates = True
 
+    _parameters = {"lam": "lam", "max_iter": "max_iter"}
+
     def __init__(
-        self, lam: float = 1.0, centred: bool = True, calibrated: bool = False, C: float | None = None, class_weight: Any = None
+        self,
+        lam: float = 1.0,
+        centred: bool = True,
+        calibrated: bool = False,
+        C: float | None = None,
+        class_weight: Any = None,
+        max_iter: int = 0,
     ):
         self.lam = lam
         self.centred = centred
         self.calibrated = calibrated
         self.C = C
         self.class_weight = class_weight
+        self.max_iter = max_iter
 
     @property
     def _scaling(self):
@@ -435,7 +447,7 @@ class SVMHead(_HeadClassifier):
 
 
 class LDAHead(_HeadClassifier):
-    """Linear discriminant analysis with a shrunken covariance.
+    """Linear discriminant analysis with a shrunken covariance, on the rows minus their mean.
 
     Parameters
     ----------

@@ -18,9 +18,11 @@ input must not be changed in place before backward; PyTorch then raises. Every t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from .. import checked, errors
@@ -28,6 +30,7 @@ from .. import ops as _ops
 from ..heads import Head
 from ..heads import head as _head
 from ..solvers import implicit as _implicit
+from ..tensor import Tensor
 from . import compiled
 from .nodes import apply
 
@@ -71,12 +74,26 @@ def _batched(f):
     return f
 
 
-def _one_hot(Ys, Zs):
-    """One-hot rows of labels; integers are classes, the largest being the last."""
-    return Ys if Ys.is_floating_point() else torch.nn.functional.one_hot(Ys.long()).to(Zs.dtype)
+def _one_hot(Ys, Zs, ways=None, weight=None):
+    """One-hot rows of labels; integers are classes 0 .. ways - 1, None: the largest being the last. Labels of padding are 0."""
+    if Ys.is_floating_point():
+        if ways is not None and Ys.shape[-1] != ways:
+            raise errors.InvalidError(f"labels {list(Ys.shape)}, expected {ways} columns, one for each of the ways")
+        return Ys
+    labels = Ys.long() if weight is None else torch.where(weight > 0, Ys.long(), 0)
+    return torch.nn.functional.one_hot(labels, -1 if ways is None else checked.whole("ways", ways, 1)).to(Zs.dtype)
 
 
-def readout(head: str | Head, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, **parameters: Any) -> torch.Tensor:
+def readout(
+    head: str | Head,
+    Zs: torch.Tensor,
+    Ys: torch.Tensor,
+    Zq: torch.Tensor,
+    *,
+    ways: int | None = None,
+    weight: torch.Tensor | None = None,
+    **parameters: Any,
+) -> torch.Tensor:
     """Logits of the queries by a head fitted on each episode's support.
 
     Parameters
@@ -89,29 +106,58 @@ def readout(head: str | Head, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tens
         Classes 0 .. C - 1 as integers, or one-hot rows of the dtype of Zs.
     Zq : Tensor [.., n_q, d]
         Embeddings of the queries.
+    ways : int
+        C, for labels that are integers; None: the largest label + 1. A class without a support row in an episode gets the
+        logit -inf there, and no gradient flows through it.
+    weight : Tensor [.., n_s]
+        Weights of the rows, 0 or more, or a mask; None: ones. A row of weight 2 counts as two rows. A row of weight 0 changes
+        nothing, whatever its embedding and label are: with `weight` and `ways` episodes of unlike shots and ways make one batch.
+        A one-hot row of zeros has the same effect.
     **parameters
         The head's parameters by name: numbers, or tensors, to which gradients flow; default: their initial values.
 
     Returns
     -------
     Tensor [.., n_q, C]
+
+    Raises
+    ------
+    NumericalError
+        If an episode cannot be fitted, for example rows with NaN; the message names the first such episode of the batch.
     """
-    Ys = _one_hot(Ys, Zs)
+    Ys = _one_hot(Ys, Zs, ways, weight)
+    inputs = [Zs, Ys, Zq] if weight is None else [Zs, Ys, Zq, weight.to(Zs.dtype)]
     if torch.compiler.is_compiling() and isinstance(head, str):
-        return compiled.call(f"head {head}", [Zs, Ys, Zq], parameters)
+        return compiled.call(f"head {head}", inputs, parameters)
     h = _head(head)
     names = [name for name, value in parameters.items() if isinstance(value, torch.Tensor)]
     numbers = {name: value for name, value in parameters.items() if name not in names}
 
     @_batched
-    def fit(Zs, Ys, Zq, *given):
-        return h(Zs, Ys, Zq, **numbers, **dict(zip(names, given, strict=True)))
+    def fit(*given):
+        found = dict(zip(names, given[len(inputs) :], strict=True))
+        return h(*given[:3], weight=None if weight is None else given[3], **numbers, **found)
 
-    return apply(fit, Zs, Ys, Zq, *(parameters[name].to(Zs.dtype) for name in names))
+    return apply(fit, *inputs, *(parameters[name].to(Zs.dtype) for name in names))
+
+
+FAR = 64.0  # of models/head.c
+
+
+def _lies_far(Zs):
+    """Whether the rows of an episode lie so far from 0 that float32 loses the distances between them."""
+    rows = np.asarray(Zs)
+    mean = rows.mean(-2)
+    far, size = np.square(mean).sum(-1), np.einsum("...ij,...ij->...", rows, rows) / rows.shape[-2]
+    return bool((far > FAR * (size - far)).any())
 
 
 def _ridge(bias):
-    """The ridge of X = Z, or [Z | 1] by the dual system, in which the ones add 1 to every entry of Zs Zs^T."""
+    """The ridge of X = Z, or [Z | 1] by the dual system, in which the ones add 1 to every entry of Zs Zs^T.
+
+    As models/head.c does for every head, it computes in float64 where float32 rows lie far from 0, takes rows of zeros as
+    labels for padding, and gives -inf for a class without a support row.
+    """
 
     def primal(Zs, Ys, Zq, lam):
         return Zq @ _ops.solve_spd(_ops.add_diag(_ops.gram(Zs.T), lam), Zs.T @ Ys)
@@ -122,11 +168,36 @@ def _ridge(bias):
         logits = Zq @ (Zs.T @ D)
         return logits + D.sum(-2, keepdims=True) if bias else logits
 
-    return _batched(lambda Zs, *rest: (dual if Zs.shape[-2] <= Zs.shape[-1] else primal)(Zs, *rest))
+    def fit(Zs, Ys, Zq, lam, weight=None):
+        labels = np.asarray(Ys) != 0
+        if weight is not None or not labels.any(-1).all():
+            w = labels.any(-1) * (1.0 if weight is None else np.asarray(weight))
+            if bias:
+                return _head("ridge")(Zs, Ys, Zq, weight=weight, lam=lam)
+            labels = labels & (w > 0)[..., None]
+            used = _ops.cast(w > 0, Zs.dtype)
+            root = used if weight is None else _ops.where(used, _ops.sqrt(_ops.where(used, weight, 1.0)), 0.0)
+            Zs, Ys = (_ops.where(used[..., None], X, 0.0) * root[..., None] for X in (Zs, Ys))
+        real = Zs.dtype
+        if real == "float32" and _lies_far(Zs):
+            Zs, Ys, Zq = (_ops.cast(X, "float64") for X in (Zs, Ys, Zq))
+            lam = _ops.cast(lam, "float64") if isinstance(lam, Tensor) else lam
+        logits = _ops.cast((dual if Zs.shape[-2] <= Zs.shape[-1] else primal)(Zs, Ys, Zq, lam), real)
+        present = labels.any(-2, keepdims=True)
+        return logits if present.all() else _ops.where(present.astype(real), logits, -math.inf)
+
+    return _batched(fit)
 
 
 def ridge(
-    Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 10.0, bias: str | None = "penalised"
+    Zs: torch.Tensor,
+    Ys: torch.Tensor,
+    Zq: torch.Tensor,
+    lam: float | torch.Tensor = 10.0,
+    bias: str | None = "penalised",
+    *,
+    ways: int | None = None,
+    weight: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """X_q A with A = argmin |X_s A - Ys|^2 + lam |A|^2, of the episodes' embeddings as in `readout`.
 
@@ -137,6 +208,8 @@ def ridge(
     bias : str
         "penalised": X = [Z | 1], the head ridge; "free": an intercept without penalty, the head ridge_intercept; None: X = Z, as
         in R2-D2.
+    ways, weight
+        Of `readout`.
 
     Source: models/heads/ridge.c; Bertinetto et al. 2019 (R2-D2)
     """
@@ -146,42 +219,62 @@ def ridge(
     if not isinstance(lam, torch.Tensor):
         lam = checked.real("ridge: lam", lam, 0)
     if torch.compiler.is_compiling():
-        return compiled.call(f"ridge {bias}", [Zs, _one_hot(Ys, Zs), Zq], {"lam": lam})
-    if bias == "free" or (bias is not None and Zs.shape[-2] > Zs.shape[-1]):
-        return readout(heads[bias], Zs, Ys, Zq, lam=lam)
-    f, Ys = _ridge(bias is not None), _one_hot(Ys, Zs)
+        inputs = [Zs, _one_hot(Ys, Zs, ways, weight), Zq] + ([] if weight is None else [weight.to(Zs.dtype)])
+        return compiled.call(f"ridge {bias}", inputs, {"lam": lam})
+    if bias == "free" or (bias is not None and (weight is not None or Zs.shape[-2] > Zs.shape[-1])):
+        return readout(heads[bias], Zs, Ys, Zq, lam=lam, ways=ways, weight=weight)
+    f, Ys = _ridge(bias is not None), _one_hot(Ys, Zs, ways, weight)
+    rows = [] if weight is None else [weight.to(Zs.dtype)]
     if isinstance(lam, torch.Tensor):
-        return apply(f, Zs, Ys, Zq, lam.to(Zs.dtype))
-    return apply(_batched(lambda *rows: f(*rows, lam)), Zs, Ys, Zq)
+        return apply(f, Zs, Ys, Zq, lam.to(Zs.dtype), *rows)
+    return apply(_batched(lambda Zs, Ys, Zq, *weight: f(Zs, Ys, Zq, lam, *weight)), Zs, Ys, Zq, *rows)
 
 
-def logistic(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0) -> torch.Tensor:
+def logistic(
+    Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0, **options: Any
+) -> torch.Tensor:
     """Logits of the softmax regression with penalty lam / 2 |W|^2 and a free intercept: `readout` of the head logistic.
 
-    Differentiated at the optimum by the implicit function theorem. Source: models/heads, ops/fits; Lee et al. 2019
+    options: `ways` and `weight` of `readout`. Differentiated at the optimum by the implicit function theorem.
+    Source: models/heads, ops/fits; Lee et al. 2019
     """
-    return readout("logistic", Zs, Ys, Zq, lam=lam)
+    return readout("logistic", Zs, Ys, Zq, lam=lam, **options)
 
 
-def svm(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0) -> torch.Tensor:
+def svm(
+    Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0, max_iter: int = 0, **options: Any
+) -> torch.Tensor:
     """Scores of the multi-class support vector machine: `readout` of the head svm, of first order.
+
+    Parameters
+    ----------
+    max_iter : int
+        The most passes over the kernel of the rows before `NumericalError` is raised; 0: as many as take a few seconds.
+        Columns of unlike size take many: standardise them.
+    **options
+        `ways` and `weight` of `readout`.
 
     Source: Crammer and Singer 2001; Lee et al. 2019 (MetaOptNet)
     """
-    return readout("svm", Zs, Ys, Zq, lam=lam)
+    return readout("svm", Zs, Ys, Zq, lam=lam, max_iter=max_iter, **options)
 
 
-def lda(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, shrinkage: float | torch.Tensor = 0.1) -> torch.Tensor:
-    """Scores of linear discriminant analysis with a covariance shrunk to a multiple of I: `readout` of the head lda."""
-    return readout("lda", Zs, Ys, Zq, shrinkage=shrinkage)
+def lda(
+    Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, shrinkage: float | torch.Tensor = 0.1, **options: Any
+) -> torch.Tensor:
+    """Scores of linear discriminant analysis with a covariance shrunk to a multiple of I: `readout` of the head lda.
+
+    options: `ways` and `weight` of `readout`.
+    """
+    return readout("lda", Zs, Ys, Zq, shrinkage=shrinkage, **options)
 
 
-def prototype(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, kind: str = "euclidean") -> torch.Tensor:
+def prototype(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, kind: str = "euclidean", **options: Any) -> torch.Tensor:
     """Scores by class means: kind is "euclidean" (minus the squared distance), "inner", "cosine" or "centred".
 
-    Source: Snell et al. 2017
+    options: `ways` and `weight` of `readout`. Source: Snell et al. 2017
     """
-    return readout(f"prototype_{kind}", Zs, Ys, Zq)
+    return readout(f"prototype_{kind}", Zs, Ys, Zq, **options)
 
 
 def solve_spd(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
@@ -228,9 +321,9 @@ class _Head(torch.nn.Module):
         """The penalty: a number, or a tensor if it is learned."""
         return self._lam if self.log_lam is None else self.log_lam.exp()
 
-    def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor) -> torch.Tensor:
-        """Logits [.., n_q, C]."""
-        return self._logits(Zs, Ys, Zq, self.lam)
+    def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, **options: Any) -> torch.Tensor:
+        """Logits [.., n_q, C]; options: `ways` and `weight` of `readout`."""
+        return self._logits(Zs, Ys, Zq, self.lam, **options)
 
     def extra_repr(self) -> str:
         return f"lam={float(torch.as_tensor(self.lam).detach()):.4g}, learned={self.log_lam is not None}"
@@ -260,8 +353,8 @@ class RidgeHead(_Head):
         super().__init__(lam, learned)
         self.bias = bias
 
-    def _logits(self, Zs, Ys, Zq, lam):
-        return ridge(Zs, Ys, Zq, lam, self.bias)
+    def _logits(self, Zs, Ys, Zq, lam, **options):
+        return ridge(Zs, Ys, Zq, lam, self.bias, **options)
 
 
 class LogisticHead(_Head):
@@ -283,16 +376,17 @@ class ProtoHead(torch.nn.Module):
         super().__init__()
         self.kind = kind
 
-    def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor) -> torch.Tensor:
-        """Scores [.., n_q, C]."""
-        return prototype(Zs, Ys, Zq, self.kind)
+    def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, **options: Any) -> torch.Tensor:
+        """Scores [.., n_q, C]; options: `ways` and `weight` of `readout`."""
+        return prototype(Zs, Ys, Zq, self.kind, **options)
 
 
 def eager(name: str, inputs: Any, parameters: dict[str, Any]) -> torch.Tensor:
     """The function that `compiled.call` represents: "solve", "solve_spd", "ridge BIAS" or "head NAME"."""
     kind, _, which = name.partition(" ")
+    weight = inputs[3] if len(inputs) > 3 else None
     if kind == "head":
-        return readout(which, *inputs, **parameters)
+        return readout(which, *inputs[:3], weight=weight, **parameters)
     if kind == "ridge":
-        return ridge(inputs[0], inputs[1], inputs[2], parameters["lam"], None if which == "None" else which)
+        return ridge(*inputs[:3], parameters["lam"], None if which == "None" else which, weight=weight)
     return solve(*inputs) if kind == "solve" else solve_spd(*inputs)
