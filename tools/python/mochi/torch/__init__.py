@@ -29,7 +29,7 @@ from ..heads import Head
 from ..heads import head as _head
 from ..solvers import implicit as _implicit
 from . import compiled
-from .nodes import apply
+from .nodes import DEVICES, LOW, apply, value_of
 
 __all__ = [
     "LogisticHead", "ProtoHead", "RidgeHead", "SVMHead", "function", "implicit", "lda", "logistic", "prototype", "readout",
@@ -71,9 +71,55 @@ def _batched(f):
     return f
 
 
+UNCOUNTED = (
+    "mochi.torch: integer labels do not tell a compiled function the number of classes; give one-hot rows, "
+    "torch.nn.functional.one_hot(Ys, C)"
+)
+
+
 def _one_hot(Ys, Zs):
-    """One-hot rows of labels; integers are classes, the largest being the last."""
-    return Ys if Ys.is_floating_point() else torch.nn.functional.one_hot(Ys.long()).to(Zs.dtype)
+    """One-hot rows of labels; integers are classes, the largest being the last, unless they are one-hot rows themselves."""
+    if Zs.device.type not in DEVICES:
+        raise errors.UnsupportedError(f"a tensor of PyTorch on {Zs.device}, expected one on the CPU or on cuda")
+    if not Zs.is_floating_point():
+        raise errors.MismatchError(f"rows of {Zs.dtype}, expected real numbers")
+    if Ys.is_floating_point() or (Ys.dim() == Zs.dim() and Ys.shape[-2] == Zs.shape[-2]):
+        return Ys if Ys.is_floating_point() else Ys.to(Zs.dtype)
+    if torch.compiler.is_compiling():
+        torch._dynamo.graph_break(msg=UNCOUNTED)
+    return torch.nn.functional.one_hot(Ys.long()).to(Zs.dtype)
+
+
+def _checked(h, parameters):
+    """Refuses a tensor out of a parameter's bounds as the number would be; under torch.compile the op does when it runs."""
+    given = {name: x for name, x in parameters.items() if isinstance(x, torch.Tensor) and x.numel()}
+    if not given or torch.compiler.is_compiling():
+        return
+    for i, name in enumerate(h.parameters):
+        if name in given:
+            value = value_of(given[name])
+            for bound in {float(value.min()), float(value.max())}:
+                h._checked(i, name, bound)
+
+
+def _beside(x, Zs):
+    """A parameter on the device of the rows, in the dtype in which they are computed."""
+    return x.to(Zs.device, torch.float32 if Zs.dtype in LOW else Zs.dtype)
+
+
+FOLLOWED, MOST_COLUMN = 0.3, 100.0  # as mochi.sklearn.RidgeHead
+
+
+def _penalty(Zs):
+    """The penalty [..] that follows the scale of each episode's support, as that of `mochi.sklearn.RidgeHead`."""
+    Zs = Zs.float() if Zs.dtype in LOW else Zs
+    mean = Zs.mean(-2, keepdim=True)
+    s = (Zs - mean).square().mean(-2)
+    varies = s > 1e-12 * (s + mean.squeeze(-2).square())
+    count = varies.sum(-1, keepdim=True)
+    rising = torch.where(varies, s, torch.inf).sort(-1).values
+    bound = MOST_COLUMN * rising.gather(-1, (count - 1).clamp(min=0) // 2)
+    return torch.where(count.squeeze(-1) > 0, FOLLOWED * torch.minimum(s, bound).sum(-1), 10.0)
 
 
 def readout(head: str | Head, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, **parameters: Any) -> torch.Tensor:
@@ -86,7 +132,7 @@ def readout(head: str | Head, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tens
     Zs : Tensor [.., n_s, d]
         Embeddings of the support; leading axes are episodes.
     Ys : Tensor [.., n_s] or [.., n_s, C]
-        Classes 0 .. C - 1 as integers, or one-hot rows of the dtype of Zs.
+        Classes 0 .. C - 1 as integers, or one-hot rows of the dtype of Zs or of integers.
     Zq : Tensor [.., n_q, d]
         Embeddings of the queries.
     **parameters
@@ -95,11 +141,13 @@ def readout(head: str | Head, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tens
     Returns
     -------
     Tensor [.., n_q, C]
+        Of the dtype of Zs. float16 and bfloat16 are computed in float32; under autocast the logits are float32.
     """
     Ys = _one_hot(Ys, Zs)
     if torch.compiler.is_compiling() and isinstance(head, str):
         return compiled.call(f"head {head}", [Zs, Ys, Zq], parameters)
     h = _head(head)
+    _checked(h, parameters)
     names = [name for name, value in parameters.items() if isinstance(value, torch.Tensor)]
     numbers = {name: value for name, value in parameters.items() if name not in names}
 
@@ -107,7 +155,8 @@ def readout(head: str | Head, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tens
     def fit(Zs, Ys, Zq, *given):
         return h(Zs, Ys, Zq, **numbers, **dict(zip(names, given, strict=True)))
 
-    return apply(fit, Zs, Ys, Zq, *(parameters[name].to(Zs.dtype) for name in names))
+    fit.penalties = h.name.startswith("ridge")
+    return apply(fit, Zs, Ys, Zq, *(_beside(parameters[name], Zs) for name in names))
 
 
 def _ridge(bias):
@@ -126,14 +175,15 @@ def _ridge(bias):
 
 
 def ridge(
-    Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 10.0, bias: str | None = "penalised"
+    Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor | None = None, bias: str | None = "penalised"
 ) -> torch.Tensor:
     """X_q A with A = argmin |X_s A - Ys|^2 + lam |A|^2, of the episodes' embeddings as in `readout`.
 
     Parameters
     ----------
     lam : float or Tensor
-        Above 0.
+        0 or more; a tensor [] or, for each episode, [..]. None: it follows the scale of each episode's rows by the formula of
+        `mochi.sklearn.RidgeHead`, through which gradients flow too; zero rows of padding change it.
     bias : str
         "penalised": X = [Z | 1], the head ridge; "free": an intercept without penalty, the head ridge_intercept; None: X = Z, as
         in R2-D2.
@@ -143,15 +193,20 @@ def ridge(
     heads = {"penalised": "ridge", "free": "ridge_intercept"}
     if bias is not None and bias not in heads:
         raise errors.InvalidError(f"ridge: bias {bias!r}, expected 'penalised', 'free' or None")
-    if not isinstance(lam, torch.Tensor):
+    Ys = _one_hot(Ys, Zs)
+    if lam is None:
+        lam = _penalty(Zs)
+    elif not isinstance(lam, torch.Tensor) and not torch.compiler.is_compiling():
         lam = checked.real("ridge: lam", lam, 0)
     if torch.compiler.is_compiling():
-        return compiled.call(f"ridge {bias}", [Zs, _one_hot(Ys, Zs), Zq], {"lam": lam})
+        return compiled.call(f"ridge {bias}", [Zs, Ys, Zq], {"lam": lam})
     if bias == "free" or (bias is not None and Zs.shape[-2] > Zs.shape[-1]):
         return readout(heads[bias], Zs, Ys, Zq, lam=lam)
-    f, Ys = _ridge(bias is not None), _one_hot(Ys, Zs)
+    f = _ridge(bias is not None)
     if isinstance(lam, torch.Tensor):
-        return apply(f, Zs, Ys, Zq, lam.to(Zs.dtype))
+        _checked(_head("ridge"), {"lam": lam})
+        f.penalties = True
+        return apply(f, Zs, Ys, Zq, _beside(lam, Zs))
     return apply(_batched(lambda *rows: f(*rows, lam)), Zs, Ys, Zq)
 
 
@@ -217,15 +272,15 @@ class _Head(torch.nn.Module):
 
     _logits: Callable[..., torch.Tensor]
 
-    def __init__(self, lam: float = 1.0, learned: bool = False):
+    def __init__(self, lam: float | None = 1.0, learned: bool = False):
         super().__init__()
-        value = torch.tensor(float(lam)).log()
-        self.log_lam = torch.nn.Parameter(value) if learned else None
-        self._lam = float(lam)
+        self._lam = None if lam is None else float(lam)
+        first = 10.0 if self._lam is None else self._lam
+        self.log_lam = torch.nn.Parameter(torch.tensor(first).log()) if learned else None
 
     @property
     def lam(self) -> Any:
-        """The penalty: a number, or a tensor if it is learned."""
+        """The penalty: a number, None, or a tensor if it is learned."""
         return self._lam if self.log_lam is None else self.log_lam.exp()
 
     def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor) -> torch.Tensor:
@@ -233,7 +288,8 @@ class _Head(torch.nn.Module):
         return self._logits(Zs, Ys, Zq, self.lam)
 
     def extra_repr(self) -> str:
-        return f"lam={float(torch.as_tensor(self.lam).detach()):.4g}, learned={self.log_lam is not None}"
+        lam = "None" if self.lam is None else f"{float(torch.as_tensor(self.lam).detach()):.4g}"
+        return f"lam={lam}, learned={self.log_lam is not None}"
 
 
 class RidgeHead(_Head):
@@ -242,7 +298,7 @@ class RidgeHead(_Head):
     Parameters
     ----------
     lam : float
-        The penalty, above 0; the initial value if it is learned.
+        The penalty; the initial value if it is learned. None: as in `ridge`, or 10 if it is learned.
     learned : bool
         Whether log(lam) is a parameter (R2-D2, Bertinetto et al. 2019).
     bias : str
@@ -256,7 +312,7 @@ class RidgeHead(_Head):
     (torch.Size([3, 5]), ['log_lam'])
     """
 
-    def __init__(self, lam: float = 10.0, learned: bool = False, bias: str | None = "penalised"):
+    def __init__(self, lam: float | None = None, learned: bool = False, bias: str | None = "penalised"):
         super().__init__(lam, learned)
         self.bias = bias
 
