@@ -79,7 +79,8 @@ mo_context *mo_context_create(const mo_context_options *options) {
     ctx->go_on = o.go_on;
     ctx->go_on_state = o.go_on_state;
     ctx->max_expand = o.max_expand > 0 ? o.max_expand : MAX_EXPAND;
-    ctx->threads = o.threads > 0 ? o.threads : available_processors();
+    int processors = available_processors(), wanted = team_wanted();
+    ctx->threads = o.threads > 0 ? o.threads : wanted < processors ? wanted : processors;
     ctx->null_tensor.ctx = ctx;
     check_options(ctx, &o);
     mo_usual_arithmetic(ctx, "context"); /* before the threads start: they inherit the rounding mode of this thread */

@@ -30,6 +30,10 @@ bool blas_guard_holds(void) {
 
 #else
 
+int team_wanted(void) {
+    return 1;
+}
+
 int team_most(void) {
     return 1;
 }

@@ -68,9 +68,10 @@ typedef enum mo_math { MO_MATH_FP32 = 0, MO_MATH_TF32, MO_MATH_BF16 } mo_math;
 
 typedef struct mo_context_options {
     mo_device device;
-    /* CPU threads that a kernel may use; 0: the number of processors that the calling thread may run on, at most 64. A
-     * larger number is lowered to the number of processors (or to OMP_NUM_THREADS if that is larger), and to the number
-     * of threads that OpenBLAS has buffers for. */
+    /* CPU threads that a kernel may use; 0: the number of processors that the calling thread may run on, at most 64,
+     * and no more than omp_get_max_threads() gives in that thread (OMP_NUM_THREADS, omp_set_num_threads). A larger
+     * number is lowered to the number of processors (or to OMP_NUM_THREADS if that is larger), and to the number of
+     * threads that OpenBLAS has buffers for. */
     int threads;
     /* MO_MATH_TF32: only on MO_CUDA. MO_MATH_BF16 on MO_CPU needs AVX512-BF16 (else MO_UNSUPPORTED); subnormal factors
      * and sums then count as zero. */

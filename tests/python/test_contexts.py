@@ -3,8 +3,12 @@
 import asyncio
 import copy
 import gc
+import importlib.util
+import json
 import os
 import pickle
+import subprocess
+import sys
 import threading
 
 import mochi
@@ -134,6 +138,36 @@ def test_threads_have_contexts_of_their_own():
         thread.join()
     assert len({id(context) for context, _ in found}) == 4
     assert all(np.array_equal(value, np.eye(3)) for _, value in found)
+
+
+def threads_in(code, **environment):
+    """What a fresh process prints."""
+    command, environment = [sys.executable, "-c", code], {**os.environ, **environment}
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout)
+
+
+def test_threads_follow_openmp_and_what_the_main_thread_has_set():
+    """A new context, thread or process took every processor, whatever was set."""
+    everywhere = """
+import json, os, threading, mochi
+found = []
+def see(): found.append(mochi.default_context().threads)
+{}
+see()
+thread = threading.Thread(target=see); thread.start(); thread.join()
+reading, writing = os.pipe()
+if os.fork() == 0:
+    os.write(writing, bytes([mochi.default_context().threads])); os._exit(0)
+os.wait()
+print(json.dumps([*found, os.read(reading, 1)[0], mochi.Context().threads]))
+"""
+    assert threads_in(everywhere.format(""), OMP_NUM_THREADS="1") == [1, 1, 1, 1]
+    one = "mochi.set_default_context(mochi.Context(threads=1))"
+    processors = threads_in(everywhere.format(one), OMP_NUM_THREADS="2")
+    assert processors[:3] == [1, 1, 1] and processors[3] == min(2, len(os.sched_getaffinity(0)))
+    limited = "import mochi, json, threadpoolctl; threadpoolctl.threadpool_limits(1); print(json.dumps(mochi.Context().threads))"
+    if importlib.util.find_spec("threadpoolctl"):
+        assert threads_in(limited, OMP_NUM_THREADS="2") == 1
 
 
 def test_a_forked_process_raises_and_has_a_context_of_its_own():

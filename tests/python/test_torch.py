@@ -173,7 +173,7 @@ def test_the_named_heads_are_those_of_the_library():
     Zs, label, Zq = episode()
     for call, name in ((mt.logistic, "logistic"), (mt.svm, "svm"), (mt.lda, "lda"), (mt.prototype, "prototype_euclidean")):
         assert torch.equal(call(Zs, label, Zq), mt.readout(name, Zs, label, Zq))
-    assert torch.equal(mt.ridge(Zs, label, Zq, bias="free"), mt.readout("ridge_intercept", Zs, label, Zq))
+    assert torch.equal(mt.ridge(Zs, label, Zq, 10.0, bias="free"), mt.readout("ridge_intercept", Zs, label, Zq))
     assert torch.equal(mt.prototype(Zs, label, Zq, "cosine"), mt.readout("prototype_cosine", Zs, label, Zq))
     own = mochi.Head("mine", logits=lambda Zs, Ys, Zq: Zq @ (Zs.T @ Ys))
     mine, theirs = mt.readout(own, Zs[0], label[0], Zq[0]), Zq[0] @ (Zs[0].mT @ one_hot(label[0]))
@@ -462,10 +462,140 @@ def test_modules_learn_their_penalty(small):
     ):  # fmt: skip
         torch.testing.assert_close(head(Zs, Ys, Zq), expected)
         assert not list(head.parameters())
+    torch.testing.assert_close(m.RidgeHead()(Zs, Ys, Zq), m.ridge(Zs, Ys, Zq))
+    assert m.RidgeHead(learned=True).lam == 10 and repr(m.RidgeHead()) == "RidgeHead(lam=None, learned=False)"
     for kind in (m.RidgeHead, m.LogisticHead, m.SVMHead):
         head = kind(2.0, learned=True).double()
         head(Zs, Ys, Zq).square().sum().backward()
         assert head.log_lam.grad != 0 and "learned=True" in repr(head) and list(head.state_dict()) == ["log_lam"]
+
+# ---- the default penalty of the ridge, dtypes, devices, and what a compiled function takes ----
+
+
+@pytest.mark.parametrize("bias", [None, "penalised", "free"])
+@pytest.mark.parametrize("n_s", [3, 8])
+def test_the_default_penalty_follows_each_episode_and_has_derivatives(bias, n_s):
+    from torch.func import grad, jacfwd, jacrev, vmap
+
+    Zs, label, Zq = episode((3,), n_s=n_s, n_q=2)
+    Ys = one_hot(label)
+    for each, rows in zip(mt._penalty(Zs), Zs, strict=True):
+        s = rows.detach().var(0, correction=0)
+        assert each.item() == pytest.approx(0.3 * s.clamp(max=100 * s.sort().values[1]).sum().item())
+    f = lambda Zs, Ys, Zq: mt.ridge(Zs, Ys, Zq, bias=bias)  # noqa: E731
+    torch.testing.assert_close(f(Zs, Ys, Zq), mt.ridge(Zs, Ys, Zq, mt._penalty(Zs), bias))
+    assert gradcheck(f, (Zs, Ys, Zq)) and gradgradcheck(f, (Zs, Ys, Zq))
+    if bias != "penalised":
+        torch.testing.assert_close(f(1e3 * Zs, Ys, 1e3 * Zq), f(Zs, Ys, Zq))
+    plain = [x.detach() for x in (Zs, Ys, Zq)]
+    loss = lambda *rows: f(*rows).square().sum()  # noqa: E731
+    made, built = [], mt.nodes.Record.__init__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mt.nodes.Record, "__init__", lambda self, *given: [made.append(1), built(self, *given)][1])
+        many = vmap(grad(loss))(*plain)
+    assert len(made) <= 2  # the episodes of the map are one call of each node, though each has a penalty of its own
+    torch.testing.assert_close(many, grad(loss)(*plain))
+    torch.testing.assert_close(jacfwd(f)(*plain), jacrev(f)(*plain))
+
+
+def test_rows_that_do_not_vary_have_a_penalty_too():
+    Zs = torch.ones(4, 3, dtype=REAL, requires_grad=True)
+    assert mt._penalty(Zs) == 10
+    (g,) = torch.autograd.grad(mt.ridge(Zs, torch.arange(4) % 2, Zs[:1]).sum(), Zs)
+    assert g.isfinite().all()
+
+
+HEADS = {"ridge": mt.ridge, "logistic": mt.logistic, "svm": mt.svm, "lda": mt.lda, "prototype": mt.prototype}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("name", HEADS)
+def test_autocast_and_compile_together(name, backend):
+    if backend == "inductor" and name != "ridge":
+        pytest.skip("a compiler of C++ for each head; the graph is that of aot_eager")
+    torch.manual_seed(0)
+    encoder, Zs, Zq, Ys = torch.nn.Linear(4, 4), torch.randn(2, 6, 4), torch.randn(2, 5, 4), one_hot(torch.arange(6) % 2).float()
+
+    def step():
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            logits = HEADS[name](encoder(Zs), Ys.expand(2, 6, 2), encoder(Zq))
+            assert logits.dtype == torch.float32
+            return logits.square().sum()
+
+    torch._dynamo.reset()
+    found = []
+    for f in (step, torch.compile(step, fullgraph=True, backend=backend)):
+        encoder.zero_grad()
+        f().backward()
+        found.append(encoder.weight.grad.clone())
+    # The parts of a gradient that are summed in bfloat16 are rounded to 2^-8 each, in another order.
+    torch.testing.assert_close(*found, rtol=0, atol=2**-6 * found[0].abs().max().item())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_rows_of_16_bits_are_computed_in_float32(small, dtype):
+    Zs, Ys, Zq, _ = (x.to(dtype) for x in small)
+    for f in (*HEADS.values(), torch.compile(mt.ridge, fullgraph=True, backend="eager")):
+        low = Zs.clone().requires_grad_()
+        y = f(low, Ys, Zq)
+        assert y.dtype == dtype and torch.equal(y, f(Zs.float(), Ys.float(), Zq.float()).to(dtype))
+        y.sum().backward()
+        assert low.grad.dtype == dtype and low.grad.isfinite().all()
+
+
+def test_integer_one_hot_rows_are_labels_as_they_are(small):
+    Zs, Ys, Zq, _ = small
+    for rows in (Ys.long(), Ys.bool()):
+        assert torch.equal(mt.ridge(Zs, rows, Zq), mt.ridge(Zs, Ys, Zq))
+        assert torch.equal(mt.logistic(Zs.expand(2, 6, 4), rows.expand(2, 6, 2), Zq.expand(2, 5, 4))[1], mt.logistic(Zs, Ys, Zq))
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_a_penalty_in_a_tensor_is_checked_as_a_number(small, value):
+    from torch.func import grad, vmap
+
+    Zs, Ys, Zq, lam = small
+    for name, key in (("ridge", "lam"), ("logistic", "lam"), ("svm", "lam"), ("lda", "shrinkage")):
+        for given in (value, torch.tensor(value), torch.tensor(value, requires_grad=True)):
+            with pytest.raises(ValueError, match=f"{name}: {key} is {value}"):
+                HEADS[name](Zs, Ys, Zq, given)
+    f = lambda lam: mt.ridge(Zs, Ys, Zq, lam).sum()  # noqa: E731
+    alone, both = torch.tensor(value), torch.stack([lam, torch.tensor(value)])
+    torch._dynamo.reset()
+    compiled = torch.compile(f, fullgraph=True, backend="eager")
+    for call, given in ((grad(f), alone), (vmap(f), both), (vmap(grad(f)), both), (compiled, alone)):
+        with pytest.raises(ValueError, match=f"lam is {value}"):
+            call(given)
+
+
+def test_what_a_compiled_function_takes(small):
+    Zs, Ys, Zq, _ = (x.float() for x in small)
+    label = Ys.argmax(-1)
+    for name in ("ridge", "logistic"):
+        torch._dynamo.reset()
+        annealed = torch.compile(lambda lam: HEADS[name](Zs, Ys, Zq, lam), fullgraph=True, backend="eager")
+        for step in range(20):  # beyond PyTorch's limit of 8 compilations
+            torch.testing.assert_close(annealed(0.8**step), HEADS[name](Zs, Ys, Zq, 0.8**step))
+    counted = lambda Zs: mt.ridge(Zs, torch.nn.functional.one_hot(label, 2), Zq)  # noqa: E731
+    plain = lambda Zs: mt.ridge(Zs, label, Zq)  # noqa: E731
+    torch.testing.assert_close(torch.compile(counted, fullgraph=True, backend="eager")(Zs), counted(Zs))
+    torch.testing.assert_close(torch.compile(plain, backend="eager")(Zs), plain(Zs))
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.Unsupported, match=r"one_hot\(Ys, C\)"):
+        torch.compile(plain, fullgraph=True, backend="eager")(Zs)
+
+
+def test_devices_and_dtypes_are_refused_in_the_callers_words(small):
+    Zs, Ys, Zq, _ = small
+    with pytest.raises(mochi.InvalidError, match="on cpu and on meta, expected one device"):
+        mt.ridge(Zs, Ys, Zq.to("meta"))
+    for f in (mt.ridge, mt.logistic):
+        for labels in (Ys, Ys.argmax(-1)):
+            with pytest.raises(mochi.UnsupportedError, match="on meta, expected one on the CPU"):
+                f(Zs.to("meta"), labels.to("meta"), Zq.to("meta"))
+    for dtype in (torch.int64, torch.complex128):
+        with pytest.raises(TypeError, match=f"rows of {dtype}"):
+            mt.ridge(Zs.to(dtype), Ys, Zq.to(dtype))
 
 
 def test_every_name_has_an_example_that_runs():

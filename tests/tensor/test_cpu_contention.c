@@ -86,6 +86,15 @@ static int threads_of_kernels(int threads) {
     return used;
 }
 
+/* OMP_NUM_THREADS, omp_set_num_threads and threadpoolctl all set what omp_get_max_threads gives. */
+TEST(a_context_without_a_number_has_the_threads_of_openmp) {
+    int processors = omp_get_num_procs();
+    omp_set_num_threads(1);
+    assert_int_equal(threads_of_kernels(0), 1);
+    omp_set_num_threads(processors + 3);
+    assert_int_equal(threads_of_kernels(0), processors);
+}
+
 TEST(more_threads_than_processors_are_not_used) {
     int processors = omp_get_num_procs();
     omp_set_num_threads(1);

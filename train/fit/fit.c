@@ -13,9 +13,9 @@ typedef struct run {
     const mo_embeddings *E;
     const mo_fit_options *options;
     mo_fit_crew crew;
-    uint8_t *part;    /* [n] quarter of |z| */
-    double row_scale; /* mean squared norm of a row of [Z | 1] */
-    mo_status first;  /* the error of the first head that had no fit */
+    uint8_t *part;   /* [n] quarter of |z| */
+    double scale;    /* of the rows: mo_fit_spread; 0 if nothing is tuned */
+    mo_status first; /* the error of the first head that had no fit */
 } run;
 
 /* ---- a head's regularisation and the values to try ---- */
@@ -46,7 +46,7 @@ static void choose_values(const run *r, bool tune, mo_fit_job *job) {
     job->n_values = 0;
     int step = r->crew.own.head == &mo_head_ridge || share ? 1 : 2;
     for (int i = 0; tune && p && i < (share ? 8 : 13); i += step) {
-        double value = share ? p->low + shares[i] * (p->high - p->low) : r->row_scale * pow(10, 0.5 * i - 4);
+        double value = share ? p->low + shares[i] * (p->high - p->low) : r->scale * pow(10, 0.5 * i - 4);
         if (!(p->low < p->high) || (value >= p->low && value <= p->high))
             job->values[job->n_values++] = value;
     }
@@ -229,10 +229,10 @@ mo_code mo_fit(const mo_embeddings *E, const mo_head *const *heads, int n, const
         return mo_context_status(ctx)->code;
     run r = {.E = E, .options = options};
     r.part = mo_host_array(ctx, mo_dim(E->Z, 0), sizeof *r.part);
-    bool ready = mo_fit_crew_create(E->Z, &r.crew) && r.part && mo_fit_quarters(&r.crew.own, r.part, &r.row_scale);
+    bool ready = mo_fit_crew_create(E->Z, &r.crew) && r.part && mo_fit_quarters(&r.crew.own, r.part);
     r.crew.own.lambda = options->lambda;
     r.crew.own.scaling = options->scaling;
-    r.row_scale = ready ? mo_fit_scaled_norm(&r.crew.own, r.row_scale) : 0;
+    r.scale = ready && (options->tune || options->sweep) ? mo_fit_spread(&r.crew.own) : 0;
     r.crew.own.seed = options->seed;
     for (int h = 0; ready && options->split && h < n && mo_ok(ctx); h++)
         fit_head(&r, heads[h], options->split, visit, state);

@@ -57,9 +57,51 @@ void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq) {
         *Zq = mo_div_or_zero(t, *Zq, spread);
 }
 
-double mo_fit_scaled_norm(const mo_fitting *f, double row_scale) {
-    double d = (double)mo_dim(f->Z, 1);
-    return f->scaling == MO_SCALING_NORMALISE ? 2 : f->scaling == MO_SCALING_STANDARDISE ? d + 1 : row_scale;
+/* Writes the variances and the mean squares of the d columns of Z, by blocks of rows. Returns false on failure. */
+static bool measure_columns(const mo_fitting *f, double *mean, double *variance, double *square) {
+    enum { BLOCK = 16384 };
+    mo_tape *t = f->t;
+    int64_t n = mo_dim(f->Z, 0), d = mo_dim(f->Z, 1);
+    mo_read_as(mo_mean(t, f->Z, MO_AXIS(0), MO_DROP_AXES), MO_F64, mean);
+    for (int64_t first = 0; first < n && mo_ok(f->ctx); first += BLOCK) {
+        mo_tape_reset(t);
+        mo_tensor *M = mo_cast(t, mo_from(t, MO_F64, 1, &d, mean), mo_tensor_dtype(f->Z));
+        mo_tensor *X = mo_sub(t, mo_slice(t, f->Z, MO_AXIS(0), first, first + BLOCK < n ? first + BLOCK : n), M);
+        mo_read_as(mo_sum(t, mo_square(t, X), MO_AXIS(0), MO_DROP_AXES), MO_F64, square);
+        for (int64_t j = 0; j < d; j++)
+            variance[j] += square[j] / (double)n;
+    }
+    for (int64_t j = 0; j < d; j++)
+        square[j] = mean[j] * mean[j] + variance[j];
+    mo_tape_reset(t);
+    return mo_ok(f->ctx);
+}
+
+static int compare_numbers(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double mo_fit_spread(const mo_fitting *f) {
+    static const double rounding = 1e-12, most = 100;
+    int64_t d = mo_dim(f->Z, 1), varying = 0;
+    if (f->scaling == MO_SCALING_NORMALISE || f->scaling == MO_SCALING_STANDARDISE)
+        return f->scaling == MO_SCALING_NORMALISE ? 1 : (double)d;
+    double *mean = mo_host_array(f->ctx, 3 * d, sizeof *mean), sum = 0;
+    double *variance = mean ? mean + d : NULL, *sorted = mean ? mean + 2 * d : NULL;
+    for (int64_t j = 0; mean && j < 2 * d; j++)
+        mean[j] = 0;
+    if (mean && measure_columns(f, mean, variance, sorted)) {
+        for (int64_t j = 0; j < d; j++)
+            if (variance[j] > rounding * sorted[j])
+                sorted[varying++] = variance[j];
+        qsort(sorted, (size_t)varying, sizeof *sorted, compare_numbers);
+        double bound = varying ? most * sorted[(varying - 1) / 2] : 0;
+        for (int64_t j = 0; j < d; j++)
+            sum += fmin(variance[j], bound);
+    }
+    free(mean);
+    return sum > 0 ? sum : 1;
 }
 
 bool mo_fit_logits(const mo_fitting *f, const mo_fit_problem *p, double value, double *logits) {
@@ -75,17 +117,15 @@ bool mo_fit_logits(const mo_fitting *f, const mo_fit_problem *p, double value, d
            mo_read_as(mo_head_apply_rows(f->t, f->head, Zs, Ys, weight, Zq, parameters), MO_F64, logits);
 }
 
-bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale) {
+bool mo_fit_quarters(const mo_fitting *f, uint8_t *part) {
     int64_t n = mo_dim(f->Z, 0);
     double *norm = mo_host_array(f->ctx, 2 * n, sizeof *norm), *sorted = norm ? norm + n : NULL;
-    *row_scale = 0;
     mo_tensor *N = norm ? mo_row_norm(f->t, f->Z) : NULL;
     if (norm && mo_read_as(N, MO_F64, norm) && mo_read_as(mo_sort(f->t, N, MO_AXIS(0)), MO_F64, sorted)) {
         for (int64_t i = 0; i < n; i++) {
             part[i] = 0;
             for (int quarter = 1; quarter < MO_NORM_PARTS; quarter++)
                 part[i] = (uint8_t)(part[i] + (norm[i] >= sorted[n - 1 - n * quarter / MO_NORM_PARTS]));
-            *row_scale += (norm[i] * norm[i] + 1) / (double)n;
         }
     }
     mo_tape_reset(f->t);
@@ -110,8 +150,9 @@ static double temper_draw(const mo_draws *d, const int64_t *label, const double 
     return n ? mo_fit_temperature(s->rows, s->label, n, C, mo_platt_smoothing(n, C), nll) : NAN;
 }
 
-/* Chooses the episode's value by its held-out rows; among values that do equally well, the stronger penalty. Returns
- * false on failure. */
+/* Chooses the episode's value by its held-out rows; among values that do equally well, the stronger penalty; if none
+ * does better than chance, whose cross-entropy log C every temperature can reach, the head's own. Returns false on
+ * failure. */
 static bool choose_value(
     const mo_fitting *f, const mo_fit_job *job, const mo_fit_problem *p, mo_fit_space *s, double *value) {
     const mo_draws *d = job->draws;
@@ -129,6 +170,8 @@ static bool choose_value(
             least = fmin(least, nll);
             *value = job->values[v];
         }
+    if (least > log((double)d->classes) * (1 - same))
+        *value = job->values[job->n_values];
     return true;
 }
 

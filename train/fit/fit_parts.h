@@ -49,10 +49,12 @@ mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t m);
 int mo_fit_regularisation(const mo_head *head);
 /* Scales rows [m, d] by the support Zs, as the head reads them; Zq may be NULL. */
 void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq);
-/* The approximate mean squared norm of a row of [Z | 1] after scaling; row_scale: the same before scaling. */
-double mo_fit_scaled_norm(const mo_fitting *f, double row_scale);
-/* part [n]: the quarter (by norm) of each row of Z; row_scale: the mean squared norm of a row of [Z | 1]. */
-bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale);
+/* The scale of the rows that penalties are tried about: the sum of the variances of the columns after scaling, in which
+ * no column counts more than 100 times the median of the columns that vary. A column in other units than the rest would
+ * otherwise carry every penalty beyond the others, and a mean far from 0 too. 1 if no column varies. */
+double mo_fit_spread(const mo_fitting *f);
+/* part [n]: the quarter (by norm) of each row of Z. */
+bool mo_fit_quarters(const mo_fitting *f, uint8_t *part);
 
 /* ---- fit_episodes.c: the episodes of one head at one k ---- */
 

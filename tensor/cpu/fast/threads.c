@@ -45,8 +45,12 @@ static int try_threads(int more) {
     return code;
 }
 
+int team_wanted(void) {
+    return omp_get_max_threads();
+}
+
 int team_most(void) {
-    int processors = omp_get_num_procs(), wanted = omp_get_max_threads();
+    int processors = omp_get_num_procs(), wanted = team_wanted();
     return processors > wanted ? processors : wanted;
 }
 

@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 
+/* The number of threads that OpenMP would use for the calling thread: by OMP_NUM_THREADS or, after it, by a call of
+ * omp_set_num_threads in this thread, which is how threadpoolctl sets it. */
+int team_wanted(void);
 /* The largest useful number of threads: the number of processors, since more threads would wait for each other, or
  * OMP_NUM_THREADS if that is larger. */
 int team_most(void);

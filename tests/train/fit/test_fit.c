@@ -130,10 +130,12 @@ TEST(of_equal_penalties_the_strongest_is_taken) {
     mo_fit_options options = defaults;
     options.tune = true;
     assert_int_equal(mo_fit(E, (const mo_head *[]){&head}, 1, &options, on_row, &tuned), MO_OK);
-    double z[N * D], scale = 1;
+    double z[N * D], scale = 0, mean[D] = {0};
     mo_tensor_read(E->Z, z, sizeof z);
     for (int i = 0; i < N * D; i++)
-        scale += z[i] * z[i] / N;
+        mean[i % D] += z[i] / N;
+    for (int i = 0; i < N * D; i++) /* the sum of the columns' variances */
+        scale += (z[i] - mean[i % D]) * (z[i] - mean[i % D]) / N;
     scale *= 100;
     options.tune = false;
     options.lambda = &scale;

@@ -20,6 +20,7 @@ MATH = {"fp32": lib.MO_MATH_FP32, "tf32": lib.MO_MATH_TF32, "bf16": lib.MO_MATH_
 
 lib.door_open()
 _thread = threading.local()
+_most: list[int] = []  # [threads of the main thread's default context], once it has one
 # Contexts by the address of the library's context, for Python functions that the library calls.
 _contexts: weakref.WeakValueDictionary[int, Context] = weakref.WeakValueDictionary()
 _exiting: list[bool] = []
@@ -35,7 +36,8 @@ class Context:
     Parameters
     ----------
     threads : int
-        CPU threads that a kernel may use; 0: the processors that this thread may run on. Results do not depend on it.
+        CPU threads that a kernel may use; 0: the processors that this thread may run on, and no more than OMP_NUM_THREADS or
+        ``threadpoolctl.threadpool_limits`` allow. Results do not depend on it.
     device : str
         "cpu", "cuda" or "cuda:1".
     math : str
@@ -258,10 +260,23 @@ def door_go_on(ctx, state):
 
 
 def default_context() -> Context:
-    """This thread's default context, made at first use: the CPU with all processors."""
+    """This thread's default context, made at first use: on the CPU, with the threads of `Context()`.
+
+    It has no more threads than the main thread's default context or, in a forked process, than the one of its parent.
+    """
     context = getattr(_thread, "context", None)
     if context is None or context.forked:
-        context = _thread.context = Context()
+        made = Context()
+        if _most and _most[0] < made.threads:
+            made = Context(threads=_most[0])
+        context = _set(made)
+    return context
+
+
+def _set(context):
+    _thread.context = context
+    if threading.current_thread() is threading.main_thread():
+        _most[:] = [] if context is None else [context.threads]
     return context
 
 
@@ -269,5 +284,6 @@ def set_default_context(context: Context | None) -> Context | None:
     """Sets this thread's default context; returns the previous one."""
     if not (context is None or isinstance(context, Context)):
         raise errors.InvalidError(f"set_default_context: {context!r}, expected a Context or None")
-    before, _thread.context = getattr(_thread, "context", None), context
+    before = getattr(_thread, "context", None)
+    _set(context)
     return before

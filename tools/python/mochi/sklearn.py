@@ -29,6 +29,8 @@ from .tensor import constant
 
 MOST_DENSE = 2**31  # if X is sparse: the most bytes of dense rows that a fit may make from it
 MOST_KEPT = 2**24  # bytes of rows up to which a fit's tape keeps its memory for the next fit
+BLOCK = 4096  # rows that are predicted together: float32 rows become float64 by this number
+FOLDS = 5  # of sparse rows, for a temperature
 
 
 class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -41,7 +43,9 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
     coef_, intercept_ : numpy.ndarray
         W [C, d] and b [C] of the decision function; for two classes [1, d] and [1], as in scikit-learn.
     temperature_ : float
-        For the probabilities: 1, or calibrated.
+        For the probabilities: 1, or calibrated; with several labels per row an array [L].
+    lam_ : float
+        Of a ridge and of the estimators that choose it: the penalty of the fit.
     n_iter_ : numpy.ndarray or None
         Iterations of the fit [1]: conjugate gradients of logistic, passes over the kernel of the SVM; None for a head in closed form.
     n_features_in_ : int
@@ -64,7 +68,7 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._sparse
-        tags.classifier_tags.multi_label = self._several and not self.calibrated
+        tags.classifier_tags.multi_label = self._several
         return tags
 
     def _head(self):
@@ -86,8 +90,8 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
             Labels [n] of any type, of two classes or more. None and NaN are refused; "" and -1 are classes, as everywhere
             in scikit-learn. For ridge and logistic also [n, L] of 0 and 1: several labels per row.
         sample_weight : array_like
-            Weights of the rows [n], 0 or more: a row of weight 2 counts as two rows. A calibrated temperature counts each
-            row once.
+            Weights of the rows [n], 0 or more: a row of weight 2 counts as two rows. A calibrated temperature and a chosen
+            penalty count each distinct row of a weight above 0 once, in an order that does not depend on that of the rows.
         """
         for name in ("calibrated", "centred"):
             checked.flag(f"{type(self).__name__}: {name}", getattr(self, name, False))
@@ -111,23 +115,24 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
         if weight is not None and not np.all(weight @ Y > 0):
             lost = self.classes_[np.argmin(weight @ Y)]
             raise errors.InvalidError(f"{type(self).__name__}: the rows of class {lost!r} have no weight; leave them out")
-        self._tune(X, label)
+        self._tune(X, label, weight)
         self._fit(X, Y, weight)
-        self.temperature_ = self._readout(X, label).temperature if self.calibrated else 1.0
+        self.temperature_ = self._temperature(X, label, weight) if self.calibrated else 1.0
         return self
 
     def _fit_several(self, X, Y, weight):
         """Fits each label as a problem of two classes: without it, and with it."""
-        if self.calibrated or self.class_weight is not None:
-            raise errors.InvalidError(f"{type(self).__name__}: calibrated and class_weight are for one label a row")
-        self.classes_, self.temperature_ = np.arange(Y.shape[1]), 1.0
-        columns, steps = [], []
+        if self.class_weight is not None:
+            raise errors.InvalidError(f"{type(self).__name__}: class_weight is for one label a row")
+        self.classes_ = np.arange(Y.shape[1])
+        columns, steps, temperatures = [], [], []
         for label in (Y != 0).astype(int).T:
-            self._tune(X, label)
+            self._tune(X, label, weight)
             self._fit(X, np.eye(2)[label], weight)
             columns.append(self.weights_[:, 1:] - self.weights_[:, :1])
             steps.append(self.n_iter_)
-        self.weights_, self._labels = np.concatenate(columns, 1), Y.dtype
+            temperatures.append(self._temperature(X, label, weight) if self.calibrated else 1.0)
+        self.weights_, self.temperature_, self._labels = np.concatenate(columns, 1), np.array(temperatures), Y.dtype
         self.n_iter_ = np.concatenate(steps) if self._iterates else None
         return self
 
@@ -138,8 +143,8 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
         if self._iterates:
             self.n_iter_ = np.array([default_context().counters["fit_steps"] - before])
 
-    def _tune(self, X, label):
-        """Chooses the estimator's tuned parameter, if any."""
+    def _tune(self, X, label, weight):
+        """Chooses the estimator's penalty, if it was not given."""
 
     def _take(self, X, Y, weight):
         """Keeps W [d, C] above b: logits = [x | 1] weights_."""
@@ -157,23 +162,47 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
             )
         if n > d:
             return _fit_dense(self._head(), X.toarray(), Y, weight)
-        square, U = np.linalg.eigh((X @ X.T).toarray())
-        kept = square > max(square[-1], 0) * n * np.finfo(float).eps
-        size = np.sqrt(square[kept])
-        if not len(size):
-            size, kept = np.ones(1), np.arange(n) == 0
-        W, b = _fit_dense(self._head(), U[:, kept] * size, Y, weight)
-        return X.T @ ((U[:, kept] / size) @ W), b
+        U, size = _rotated(X)
+        W, b = _fit_dense(self._head(), U * size, Y, weight)
+        return X.T @ ((U / size) @ W), b
 
     def _of_rows(self, X):
-        return X @ self.weights_[:-1] + self.weights_[-1]
+        return X.astype(np.float64, copy=False) @ self.weights_[:-1] + self.weights_[-1]
 
-    def _readout(self, X, label, tune=False):
-        """The readout of `mochi fit` on these rows: its temperature, and the regularisation it chooses."""
+    def _temperature(self, X, label, weight):
+        if sparse.issparse(X) and 8 * X.shape[0] * min(X.shape) > MOST_DENSE:
+            return self._temperature_of_folds(X, label, weight)
+        return self._readout(X, label, weight).temperature
+
+    def _temperature_of_folds(self, X, label, weight):
+        """The temperature for rows that are too many to be dense: each fold is predicted by a fit of the others."""
+        kept = _distinct(X, label, weight)
+        X, label = X[kept], label[kept].astype(np.int64)
+        Y, fold = np.eye(label.max() + 1), np.empty(len(label), int)
+        for c in range(len(Y)):
+            rows = np.flatnonzero(label == c)
+            fold[rows] = np.arange(len(rows)) % FOLDS if len(rows) > 1 else -1  # -1: in every fit
+        order, held = [], []
+        for k in range(FOLDS):
+            order.append(np.flatnonzero(fold == k))
+            W, b = self._fitted(X[fold != k], Y[label[fold != k]], None)
+            held.append(X[order[-1]] @ W + b)
+        (n, C), label = (sum(map(len, held)), len(Y)), label[np.concatenate(order)]
+        if n == 0:
+            return 1.0
+        logits, given = ffi.from_buffer("double[]", np.concatenate(held)), ffi.from_buffer("int64_t[]", label)
+        return lib.mo_fit_temperature(logits, given, n, C, lib.mo_platt_smoothing(n, C), ffi.NULL)
+
+    def _readout(self, X, label, weight, tune=False):
+        """The readout of `mochi fit` on the distinct rows: its temperature, and the regularisation it chooses."""
+        kept = _distinct(X, label, weight)
+        X, label = X[kept], label[kept]
+        if sparse.issparse(X):
+            X = np.multiply(*_rotated(X)) if X.shape[0] <= X.shape[1] else X.toarray()
         name, parameters = self._head()
         context, readout = default_context(), ffi.new("mo_row_readout *")
         options, chosen = struct("mo_fit_options", scaling=self._scaling, tune=tune)[0], head(name).at(**parameters)
-        with embeddings_of(context, X.toarray() if sparse.issparse(X) else X, label.astype(np.int64), name) as E:
+        with embeddings_of(context, X, label.astype(np.int64), name) as E:
             try:
                 context.call(lib.gate_mo_row_readout_fit, E.pointer(), chosen.pointer, options, readout)
                 return ffi.new("mo_row_readout *", readout[0])  # its numbers; what it points to is released
@@ -199,7 +228,11 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
     def logits(self, X: Any) -> np.ndarray:
         """Logits of the classes, float64 [n, C], up to a constant per row; with several labels per row, logits of each label."""
         check_is_fitted(self)
-        return self._of_rows(validate_data(self, X, dtype=np.float64, reset=False, accept_sparse=self._sparse and "csr"))
+        real = [np.float64, np.float32]
+        X = validate_data(self, X, dtype=real, reset=False, accept_sparse=self._sparse and "csr")
+        if sparse.issparse(X) or X.dtype == np.float64 or len(X) <= BLOCK:
+            return self._of_rows(X)
+        return np.concatenate([self._of_rows(X[i : i + BLOCK]) for i in range(0, len(X), BLOCK)])
 
     transform = logits
 
@@ -236,11 +269,14 @@ class RidgeHead(_HeadClassifier):
     Parameters
     ----------
     lam : float
-        The penalty, 0 or more: scikit-learn's alpha.
+        The penalty, 0 or more: scikit-learn's alpha. None: it follows the scale of the rows, lam = 0.3 sum_j min(s_j, 100 s),
+        where s_j is the variance of column j and s the (lower) median of those above 0: 0.3 times a row's mean squared distance
+        to the mean row, in which no column counts more than 100 times the median one. For rows of norm 10 whose mean row has norm
+        7 it is 15; for the same rows at norm 1, 0.15. If no column varies, 10.
     intercept : str
         "penalised", as the other weights; or "free".
     calibrated : bool
-        Fit a temperature of the probabilities to held-out rows of the training set.
+        Fit a temperature of the probabilities to held-out rows of the training set, in closed form.
     class_weight : dict or "balanced"
         Weights of the classes; "balanced": inverse to their rows.
 
@@ -254,13 +290,20 @@ class RidgeHead(_HeadClassifier):
     """
 
     _name = "intercept", {"penalised": "ridge", "free": "ridge_intercept"}
+    _parameters = {"lam": "lam_"}
     _several = True
+    lam_: float
 
-    def __init__(self, lam: float = 10.0, intercept: str = "penalised", calibrated: bool = False, class_weight: Any = None):
+    def __init__(
+        self, lam: float | None = None, intercept: str = "penalised", calibrated: bool = True, class_weight: Any = None
+    ):
         self.lam = lam
         self.intercept = intercept
         self.calibrated = calibrated
         self.class_weight = class_weight
+
+    def _tune(self, X, label, weight):
+        self.lam_ = _penalty(X, weight) if self.lam is None else self.lam
 
     def _fitted(self, X, Y, weight):
         """More than d sparse rows are fitted by X^T X [d, d], the primal system of models/heads/ridge.c."""
@@ -322,24 +365,20 @@ class LogisticHead(_HeadClassifier):
 class _Tuned(_HeadClassifier):
     """Chooses lam by held-out rows of the training set, as ``few_shot_score(tune=True)`` does."""
 
-    lam_: Any
+    _parameters = {"lam": "lam_"}
+    lam_: float
 
-    def _head(self):
-        name, _ = super()._head()
-        return name, {"lam": self.lam_} if hasattr(self, "lam_") else {}
-
-    def _tune(self, X, label):
-        if hasattr(self, "lam_"):
-            del self.lam_
-        value = self._readout(X, label, tune=True).value
-        self.lam_ = value if value == value else head(self._head()[0]).parameters["lam"]
+    def _tune(self, X, label, weight):
+        self.lam_ = _penalty(X, weight) if isinstance(self, RidgeHead) else 1.0  # if no penalty does better than chance
+        value = self._readout(X, label, weight, tune=True).value
+        self.lam_ = value if value == value else self.lam_
 
 
 class RidgeHeadCV(_Tuned, RidgeHead):
     """`RidgeHead` that chooses its penalty by leave-one-out in closed form.
 
-    It tries the penalties of ``mochi fit --tune`` and takes the one with the least cross-entropy of left-out rows at their
-    temperature; sample weights do not affect the choice.
+    It tries the penalties of ``mochi fit --tune``, 1e-4 to 100 times the rows' scale (`RidgeHead`), and takes the one with the
+    least cross-entropy of left-out rows at their temperature.
 
     Attributes
     ----------
@@ -356,12 +395,10 @@ class RidgeHeadCV(_Tuned, RidgeHead):
     True
     """
 
-    def __init__(self, intercept: str = "penalised", calibrated: bool = False, class_weight: Any = None):
+    def __init__(self, intercept: str = "penalised", calibrated: bool = True, class_weight: Any = None):
         self.intercept = intercept
         self.calibrated = calibrated
         self.class_weight = class_weight
-
-    lam = 10.0  # of RidgeHead; not an argument here
 
 
 class LogisticHeadCV(_Tuned, LogisticHead):
@@ -379,8 +416,6 @@ class LogisticHeadCV(_Tuned, LogisticHead):
         self.intercept = intercept
         self.calibrated = calibrated
         self.class_weight = class_weight
-
-    lam = 1.0
 
 
 class SVMHead(_HeadClassifier):
@@ -541,9 +576,55 @@ class PrototypeHead(_HeadClassifier):
     def _of_rows(self, X):
         if self.metric != "cosine":
             return super()._of_rows(X)
+        X = X.astype(np.float64, copy=False)
         length = sparse.linalg.norm(X, axis=1) if sparse.issparse(X) else np.linalg.norm(X, axis=1)
         of_means = np.linalg.norm(self.means_, axis=1)
         return self.scale * (X @ self.means_.T) / np.maximum(np.outer(length, of_means), np.finfo(float).tiny)
+
+
+def _penalty(X, weight):
+    """The penalty of a ridge that follows the rows' scale (`RidgeHead`)."""
+    w = np.ones(X.shape[0]) if weight is None else weight
+    mean = (w @ X) / w.sum()
+    if sparse.issparse(X):
+        square = w @ X.multiply(X) / w.sum()
+        s = np.maximum(square - mean**2, 0)
+    else:
+        square, s = np.empty((2, X.shape[1]))
+        for i in range(0, X.shape[1], 64):  # columns at a time, so that no copy of X is made
+            part = X[:, i : i + 64]
+            square[i : i + 64], s[i : i + 64] = w @ part**2 / w.sum(), w @ (part - mean[i : i + 64]) ** 2 / w.sum()
+    varying = np.sort(s[s > 1e-12 * square])
+    return 0.3 * float(np.minimum(s, 100 * varying[(len(varying) - 1) // 2]).sum()) if len(varying) else 10.0
+
+
+def _distinct(X, label, weight):
+    """Positions of the rows of a weight above 0, each pair of row and label once, in an order that depends on values alone."""
+    kept = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
+    if sparse.issparse(X):
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        ends = X.indptr
+        texts = [X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        first = {(label[i], texts[i]): i for i in reversed(kept)}
+        return np.array([first[key] for key in sorted(first)])
+    bytes_of = np.ascontiguousarray(X).view(np.dtype((np.void, X.dtype.itemsize * X.shape[1]))).ravel()
+    kept = kept[np.argsort(bytes_of[kept], kind="stable")]
+    kept = kept[np.argsort(label[kept], kind="stable")]
+    again = np.zeros(len(kept), bool)
+    alike = 1 + np.flatnonzero(X[kept[1:], 0] == X[kept[:-1], 0])
+    again[alike] = (label[kept[alike]] == label[kept[alike - 1]]) & (X[kept[alike]] == X[kept[alike - 1]]).all(1)
+    return kept[~again]
+
+
+def _rotated(X):
+    """(U, size) of sparse rows X [n, d], n <= d: X = U size Q^T with Q orthonormal."""
+    square, U = np.linalg.eigh((X @ X.T).toarray())
+    kept = square > max(square[-1], 0) * len(square) * np.finfo(float).eps
+    if not kept.any():
+        return np.eye(len(square), 1), np.ones(1)
+    return U[:, kept], np.sqrt(square[kept])
 
 
 def _ledoit_wolf(R, w):

@@ -32,7 +32,7 @@ from ..heads import head as _head
 from ..solvers import implicit as _implicit
 from ..tensor import Tensor
 from . import compiled
-from .nodes import apply
+from .nodes import DEVICES, LOW, apply, value_of
 
 __all__ = [
     "LogisticHead", "ProtoHead", "RidgeHead", "SVMHead", "function", "implicit", "lda", "logistic", "prototype", "readout",
@@ -74,14 +74,71 @@ def _batched(f):
     return f
 
 
+UNCOUNTED = (
+    "mochi.torch: integer labels do not tell a compiled function the number of classes; give ways=C, or one-hot rows, "
+    "torch.nn.functional.one_hot(Ys, C)"
+)
+
+
 def _one_hot(Ys, Zs, ways=None, weight=None):
-    """One-hot rows of labels; integers are classes 0 .. ways - 1, None: the largest being the last. Labels of padding are 0."""
-    if Ys.is_floating_point():
+    """One-hot rows of labels, unless they are that; integers are classes 0 .. ways - 1, without `ways` the largest being the last.
+
+    Labels of padding are 0.
+    """
+    if Zs.device.type not in DEVICES:
+        raise errors.UnsupportedError(f"a tensor of PyTorch on {Zs.device}, expected one on the CPU or on cuda")
+    if not Zs.is_floating_point():
+        raise errors.MismatchError(f"rows of {Zs.dtype}, expected real numbers")
+    if Ys.is_floating_point() or (Ys.dim() == Zs.dim() and Ys.shape[-2] == Zs.shape[-2]):
         if ways is not None and Ys.shape[-1] != ways:
             raise errors.InvalidError(f"labels {list(Ys.shape)}, expected {ways} columns, one for each of the ways")
-        return Ys
+        return Ys if Ys.is_floating_point() else Ys.to(Zs.dtype)
+    if ways is None and torch.compiler.is_compiling():
+        torch._dynamo.graph_break(msg=UNCOUNTED)
     labels = Ys.long() if weight is None else torch.where(weight > 0, Ys.long(), 0)
     return torch.nn.functional.one_hot(labels, -1 if ways is None else checked.whole("ways", ways, 1)).to(Zs.dtype)
+
+
+def _checked(h, parameters):
+    """Refuses a tensor out of a parameter's bounds as the number would be; under torch.compile the op does when it runs."""
+    given = {name: x for name, x in parameters.items() if isinstance(x, torch.Tensor) and x.numel()}
+    if not given or torch.compiler.is_compiling():
+        return
+    for i, name in enumerate(h.parameters):
+        if name in given:
+            value = value_of(given[name])
+            for bound in {float(value.min()), float(value.max())}:
+                h._checked(i, name, bound)
+
+
+def _beside(x, Zs):
+    """A parameter on the device of the rows, in the dtype in which they are computed."""
+    return x.to(Zs.device, torch.float32 if Zs.dtype in LOW else Zs.dtype)
+
+
+FOLLOWED, MOST_COLUMN = 0.3, 100.0  # as mochi.sklearn.RidgeHead
+
+
+def _penalty(Zs, Ys, weight):
+    """The penalty [..] that follows the scale of each episode's support, as that of `mochi.sklearn.RidgeHead`.
+
+    Rows without a label, and rows of weight 0, are padding and change nothing.
+    """
+    Zs = Zs.float() if Zs.dtype in LOW else Zs
+    counts = (Ys != 0).any(-1).to(Zs.dtype)
+    if weight is not None:
+        counts = torch.where(counts > 0, weight.to(Zs.dtype), 0.0)
+    Zs = torch.where(counts[..., None] > 0, Zs, 0.0)
+    share = (counts / counts.sum(-1, keepdim=True))[..., None]
+    mean = (share * Zs).sum(-2, keepdim=True)
+    s = (share * (Zs - mean).square()).sum(-2)
+    varies = s > 1e-12 * (s + mean.squeeze(-2).square())
+    count = varies.sum(-1, keepdim=True)
+    rising = torch.where(varies, s, torch.inf).sort(-1).values
+    bound = MOST_COLUMN * rising.gather(-1, (count - 1).clamp(min=0) // 2)
+    return torch.where(count.squeeze(-1) > 0, FOLLOWED * torch.minimum(s, bound).sum(-1), 10.0)
+
+
 
 
 def readout(
@@ -103,7 +160,7 @@ def readout(
     Zs : Tensor [.., n_s, d]
         Embeddings of the support; leading axes are episodes.
     Ys : Tensor [.., n_s] or [.., n_s, C]
-        Classes 0 .. C - 1 as integers, or one-hot rows of the dtype of Zs.
+        Classes 0 .. C - 1 as integers, or one-hot rows of the dtype of Zs or of integers.
     Zq : Tensor [.., n_q, d]
         Embeddings of the queries.
     ways : int
@@ -119,6 +176,7 @@ def readout(
     Returns
     -------
     Tensor [.., n_q, C]
+        Of the dtype of Zs. float16 and bfloat16 are computed in float32; under autocast the logits are float32.
 
     Raises
     ------
@@ -130,6 +188,7 @@ def readout(
     if torch.compiler.is_compiling() and isinstance(head, str):
         return compiled.call(f"head {head}", inputs, parameters)
     h = _head(head)
+    _checked(h, parameters)
     names = [name for name, value in parameters.items() if isinstance(value, torch.Tensor)]
     numbers = {name: value for name, value in parameters.items() if name not in names}
 
@@ -138,7 +197,8 @@ def readout(
         found = dict(zip(names, given[len(inputs) :], strict=True))
         return h(*given[:3], weight=None if weight is None else given[3], **numbers, **found)
 
-    return apply(fit, *inputs, *(parameters[name].to(Zs.dtype) for name in names))
+    fit.penalties = h.name.startswith("ridge")
+    return apply(fit, *inputs, *(_beside(parameters[name], Zs) for name in names))
 
 
 FAR = 64.0  # of models/head.c
@@ -193,7 +253,7 @@ def ridge(
     Zs: torch.Tensor,
     Ys: torch.Tensor,
     Zq: torch.Tensor,
-    lam: float | torch.Tensor = 10.0,
+    lam: float | torch.Tensor | None = None,
     bias: str | None = "penalised",
     *,
     ways: int | None = None,
@@ -204,7 +264,8 @@ def ridge(
     Parameters
     ----------
     lam : float or Tensor
-        Above 0.
+        0 or more; a tensor [] or, for each episode, [..]. None: it follows the scale of each episode's rows by the formula of
+        `mochi.sklearn.RidgeHead`, through which gradients flow too.
     bias : str
         "penalised": X = [Z | 1], the head ridge; "free": an intercept without penalty, the head ridge_intercept; None: X = Z, as
         in R2-D2.
@@ -216,17 +277,22 @@ def ridge(
     heads = {"penalised": "ridge", "free": "ridge_intercept"}
     if bias is not None and bias not in heads:
         raise errors.InvalidError(f"ridge: bias {bias!r}, expected 'penalised', 'free' or None")
-    if not isinstance(lam, torch.Tensor):
+    Ys = _one_hot(Ys, Zs, ways, weight)
+    if lam is None:
+        lam = _penalty(Zs, Ys, weight)
+    elif not isinstance(lam, torch.Tensor) and not torch.compiler.is_compiling():
         lam = checked.real("ridge: lam", lam, 0)
     if torch.compiler.is_compiling():
-        inputs = [Zs, _one_hot(Ys, Zs, ways, weight), Zq] + ([] if weight is None else [weight.to(Zs.dtype)])
+        inputs = [Zs, Ys, Zq] + ([] if weight is None else [weight.to(Zs.dtype)])
         return compiled.call(f"ridge {bias}", inputs, {"lam": lam})
     if bias == "free" or (bias is not None and (weight is not None or Zs.shape[-2] > Zs.shape[-1])):
-        return readout(heads[bias], Zs, Ys, Zq, lam=lam, ways=ways, weight=weight)
-    f, Ys = _ridge(bias is not None), _one_hot(Ys, Zs, ways, weight)
+        return readout(heads[bias], Zs, Ys, Zq, lam=lam, weight=weight)
+    f = _ridge(bias is not None)
     rows = [] if weight is None else [weight.to(Zs.dtype)]
     if isinstance(lam, torch.Tensor):
-        return apply(f, Zs, Ys, Zq, lam.to(Zs.dtype), *rows)
+        _checked(_head("ridge"), {"lam": lam})
+        f.penalties = True
+        return apply(f, Zs, Ys, Zq, _beside(lam, Zs), *rows)
     return apply(_batched(lambda Zs, Ys, Zq, *weight: f(Zs, Ys, Zq, lam, *weight)), Zs, Ys, Zq, *rows)
 
 
@@ -310,15 +376,15 @@ class _Head(torch.nn.Module):
 
     _logits: Callable[..., torch.Tensor]
 
-    def __init__(self, lam: float = 1.0, learned: bool = False):
+    def __init__(self, lam: float | None = 1.0, learned: bool = False):
         super().__init__()
-        value = torch.tensor(float(lam)).log()
-        self.log_lam = torch.nn.Parameter(value) if learned else None
-        self._lam = float(lam)
+        self._lam = None if lam is None else float(lam)
+        first = 10.0 if self._lam is None else self._lam
+        self.log_lam = torch.nn.Parameter(torch.tensor(first).log()) if learned else None
 
     @property
     def lam(self) -> Any:
-        """The penalty: a number, or a tensor if it is learned."""
+        """The penalty: a number, None, or a tensor if it is learned."""
         return self._lam if self.log_lam is None else self.log_lam.exp()
 
     def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, **options: Any) -> torch.Tensor:
@@ -326,7 +392,8 @@ class _Head(torch.nn.Module):
         return self._logits(Zs, Ys, Zq, self.lam, **options)
 
     def extra_repr(self) -> str:
-        return f"lam={float(torch.as_tensor(self.lam).detach()):.4g}, learned={self.log_lam is not None}"
+        lam = "None" if self.lam is None else f"{float(torch.as_tensor(self.lam).detach()):.4g}"
+        return f"lam={lam}, learned={self.log_lam is not None}"
 
 
 class RidgeHead(_Head):
@@ -335,7 +402,7 @@ class RidgeHead(_Head):
     Parameters
     ----------
     lam : float
-        The penalty, above 0; the initial value if it is learned.
+        The penalty; the initial value if it is learned. None: as in `ridge`, or 10 if it is learned.
     learned : bool
         Whether log(lam) is a parameter (R2-D2, Bertinetto et al. 2019).
     bias : str
@@ -349,7 +416,7 @@ class RidgeHead(_Head):
     (torch.Size([3, 5]), ['log_lam'])
     """
 
-    def __init__(self, lam: float = 10.0, learned: bool = False, bias: str | None = "penalised"):
+    def __init__(self, lam: float | None = None, learned: bool = False, bias: str | None = "penalised"):
         super().__init__(lam, learned)
         self.bias = bias
 

@@ -6,13 +6,25 @@ from typing import Any
 
 import torch
 
+from .nodes import widened
+
 
 def call(name: str, inputs: list[torch.Tensor], parameters: dict[str, Any]) -> torch.Tensor:
-    """A function of mochi.torch by name; parameters are numbers, or tensors to which gradients flow."""
-    learned = [key for key, value in parameters.items() if isinstance(value, torch.Tensor)]
-    fixed = [key for key in parameters if key not in learned]
-    tensors = [*inputs, *(parameters[key].to(inputs[0].dtype) for key in learned)]
-    return _call(name, tensors, " ".join([*learned, *fixed]), [float(parameters[key]) for key in fixed])
+    """A function of mochi.torch by name; parameters are numbers, or tensors to which gradients flow.
+
+    Inputs are widened here, so that all tensors of the op, its result and its adjoint have one dtype. A real number becomes a
+    tensor: as a constant of the graph, a number that changes would compile the function anew.
+    """
+    wide, given = widened(inputs)
+    like = wide[0]
+    fixed = {key: value for key, value in parameters.items() if isinstance(value, int)}
+    learned = {key: value for key, value in parameters.items() if key not in fixed}
+    tensors = [
+        x.to(like.dtype) if isinstance(x, torch.Tensor) else torch.full((), x, dtype=like.dtype, device=like.device)
+        for x in learned.values()
+    ]
+    y = _call(name, [*wide, *tensors], " ".join([*learned, *fixed]), [float(value) for value in fixed.values()])
+    return y if given is None else y.to(given)
 
 
 def _run(name, tensors, names, numbers):

@@ -15,6 +15,9 @@ from ..tape import current_tape, idle
 from ..tensor import Tensor, constant
 
 
+DEVICES = ("cpu", "cuda")
+
+
 class _Devices(threading.local):
     """The contexts of this thread on GPUs, by name."""
 
@@ -25,7 +28,7 @@ class _Devices(threading.local):
         """The context for a PyTorch tensor: the thread's default, or one on the tensor's GPU."""
         if x.device.type == "cpu":
             return default_context()
-        if x.device.type != "cuda":
+        if x.device.type not in DEVICES:
             raise errors.UnsupportedError(f"a tensor of PyTorch on {x.device}, expected one on the CPU or on cuda")
         name = f"cuda:{x.device.index or 0}"
         if device_named(default_context().device) == device_named(name):
@@ -103,7 +106,7 @@ class Gradient:
 
     def __init__(self, f, needs, n):
         self.f, self.needs, self.n = f, needs, n
-        self.batches = getattr(f, "batches", False)
+        self.batches, self.penalties = getattr(f, "batches", False), getattr(f, "penalties", False)
         inner = getattr(f, "leaves", [False] * len(needs))
         # The inputs of this Gradient that need an adjoint: those by which it differentiates f and, if f is a Gradient
         # too, those by which f differentiates its own function.
@@ -131,10 +134,38 @@ class Asked:
 def apply(f, *inputs):
     """Applies f to PyTorch tensors; returns a tensor or a tuple."""
     tracked = torch.is_grad_enabled()
-    kind = inputs[0].device.type
-    if kind in ("cpu", "cuda") and torch.is_autocast_enabled(kind):  # as torch.amp.custom_fwd(cast_inputs=torch.float32)
-        inputs = tuple(x.float() if x.dtype in (torch.float16, torch.bfloat16) else x for x in inputs)
-    return Function.apply(Asked(f, [tracked and _is_tracked(x) for x in inputs]), *inputs)
+    inputs, given = widened(inputs)
+    y = Function.apply(Asked(f, [tracked and _is_tracked(x) for x in inputs]), *inputs)
+    if given is None:
+        return y
+    return tuple(x.to(given) for x in y) if isinstance(y, tuple) else y.to(given)
+
+
+LOW = (torch.float16, torch.bfloat16)
+
+
+def widened(inputs):
+    """(the inputs, those of 16 bits as float32; the dtype of the results: of 16 bits too, or None).
+
+    Under autocast the results stay float32, as by torch.amp.custom_fwd(cast_inputs=torch.float32).
+    """
+    first = inputs[0]
+    for x in inputs:
+        if x.device != first.device:
+            raise errors.InvalidError(f"tensors of PyTorch on {first.device} and on {x.device}, expected one device")
+    if not any(x.dtype in LOW for x in inputs):
+        return inputs, None
+    kind = first.device.type
+    kept = first.dtype not in LOW or (kind in DEVICES and torch.is_autocast_enabled(kind))
+    return tuple(x.float() if x.dtype in LOW else x for x in inputs), None if kept else first.dtype
+
+
+def value_of(x):
+    """The tensor below the wrappers of torch.func."""
+    inside = torch._C._functorch
+    while inside.is_functorch_wrapped_tensor(x):
+        x = inside.get_unwrapped(x)
+    return x.detach()
 
 
 def _is_tracked(x):
@@ -162,10 +193,13 @@ def _mapped(node, asked, dims, given, inputs, size):
     """A node under torch.func.vmap: at once, if f takes a leading axis of episodes, else item by item."""
     moved = [x if d is None else x.movedim(d, 0) for d, x in zip(dims, given, strict=True)]
     own = list(zip(dims[-inputs:], given[-inputs:], asked.needs, strict=True))
-    scalar = any((d is not None or need) and x.dim() < 2 + (d is not None) for d, x, need in own)  # without the axis of the map
+    axes = [x.dim() - (d is not None) for d, x, _ in own]  # without the axis of the map
+    each = max(axes) - 2 if getattr(asked.f, "penalties", False) else -1  # axes of one penalty for each episode
+    scalar = any((d is not None or need) and n < 2 and n != each for (d, _, need), n in zip(own, axes, strict=True))
     of_one = all(d is None for d, _, _ in own)  # the same inputs for all items: one fit, differentiated along several directions
     if getattr(asked.f, "batches", False) and not of_one and not scalar:
-        whole = [x if d is not None or x.dim() < 2 else x.expand(size, *x.shape) for d, x in zip(dims, moved, strict=True)]
+        shared = [d is not None or (x.dim() < 2 and x.dim() != each) for d, x in zip(dims, moved, strict=True)]
+        whole = [x if one else x.expand(size, *x.shape) for one, x in zip(shared, moved, strict=True)]
         found = node.apply(asked, *whole)
     else:
         alone = [Asked(asked.f, asked.needs, asked.n, asked.record) for _ in range(size)]
