@@ -476,6 +476,8 @@ mo_tensor *mo_head_apply(
 mo_tensor *mo_head_validate_folds(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
     mo_context *ctx = mo_tape_context(t);
+    if (!mo_given(ctx, "head", "held", held))
+        return mo_null_tensor(ctx);
     *held = mo_null_tensor(ctx);
     if (!check_call(ctx, head, Zs, Ys, Zq, parameters))
         return mo_null_tensor(ctx);

@@ -54,16 +54,11 @@ typedef struct mo_head_parameter {
     int64_t shape[2]; /* MO_HEAD_DIM: d */
 } mo_head_parameter;
 
-/* How the library passes on rows that lie far from 0, compared with the distances between them. */
-typedef enum mo_head_offset {
-    MO_OFFSET_KEPT = 0, /* as they are */
-    MO_OFFSET_FREE,     /* adding one vector to all rows of Zs and Zq changes no logit: the head gets the rows minus the
-                         * support's mean, so that float32 keeps the distances between them */
-    MO_OFFSET_WIDE,     /* the logits depend on the offset: mo_head_apply and mo_head_fit compute in float64 if float32
-                         * rows lie far from 0 */
-    MO_OFFSET_ANGLE, /* the logits depend on directions alone: mo_head_apply refuses float32 rows that lie so far from
-                      * 0 that their directions are equal up to rounding */
-} mo_head_offset;
+/* What the library does with rows that lie far from 0, compared with the distances between them. KEPT: nothing. FREE:
+ * adding one vector to all rows changes no logit, so the head gets rows minus the support's mean. WIDE: float32 rows
+ * are computed in float64. ANGLE: directions alone count; float32 rows whose directions rounding makes equal are
+ * refused. */
+typedef enum mo_head_offset { MO_OFFSET_KEPT = 0, MO_OFFSET_FREE, MO_OFFSET_WIDE, MO_OFFSET_ANGLE } mo_head_offset;
 
 /* Sizes that a head is checked on; batch 0: no leading axis. */
 typedef struct mo_head_sample {
@@ -87,9 +82,8 @@ typedef struct mo_head {
     mo_head_cross_validate cross_validate; /* NULL: the caller fits fold by fold */
     mo_head_weighted weighted;             /* NULL: row weights reach the head by `linear`, or not at all */
     mo_head_offset offset;
-    bool separate_classes; /* a class without a support row changes no logit of another class. Otherwise mo_head_apply
-                            * leaves such classes out of the fit: a batch whose episodes have unlike classes is then
-                            * fitted one by one */
+    bool separate_classes; /* a class without a support row changes no logit of another. false: such classes are left
+                            * out of the fit, and episodes of a batch that lack unlike classes are fitted one by one */
 } mo_head;
 
 /* mo_find_head returns the library's head of this name, such as "ridge" or "logistic" (`mochi fit --head` lists them),
@@ -105,7 +99,6 @@ MO_API mo_code mo_head_start(
 /* Computes a head's logits, by its `logits`, `linear` or `residual`. Checks the head, its inputs and its result: raises
  * MO_INVALID or MO_MISMATCH with the head's name and the shapes. Every row counts as a separate example, even if rows
  * are equal. parameters: as many as the table has (mo_head_start writes them).
- *
  * The logit of a class without a support row is -infinity, and no gradient flows through it; the gradients by labels of
  * such a class have no meaning. A row of zeros as labels is padding: it counts as a row of weight 0. */
 MO_API mo_tensor *mo_head_apply(

@@ -164,8 +164,7 @@ MO_API mo_tensor *mo_spmm(mo_tape *t, const mo_csr *A, mo_tensor *X);
 typedef struct mo_solve_health {
     mo_tensor *info;  /* int32: 0: factored; i > 0: leading minor i is not positive (spd) or pivot i is 0; -1: A is not
                        * finite; -2: A is singular to working precision */
-    mo_tensor *rcond; /* 1 / (|A| |A^-1|), from an inverse in float64; 0 for a singular matrix; at most the eps of A's
-                       * dtype if info is not 0, so that `error` is then 1 */
+    mo_tensor *rcond; /* 1 / (|A| |A^-1|), from an inverse in float64; 0: singular; at most A's eps if info is not 0 */
     mo_tensor *residual; /* |A X - B| / (n eps |A| |X|): below about 10 for every solve that went well */
     mo_tensor *error;    /* expected relative error of X and of gradients, eps / rcond; 1: no digit is right */
 } mo_solve_health;

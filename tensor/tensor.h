@@ -89,9 +89,8 @@ typedef struct mo_context_options {
      * prints. state: on_error_state. */
     void (*on_error)(const mo_status *status, void *state);
     void *on_error_state;
-    /* Called about 20 times a second in the calling thread while ops, fits and preparations of the context run; returns
-     * whether to go on. After false, the call ends with MO_STATE, "stopped", in general within a second. It must not
-     * use the context, except for mo_fail. NULL: not called. */
+    /* Called about 20 times a second in the calling thread while the context computes; returns whether to go on. After
+     * false the call ends with MO_STATE, in general within a second. May call mo_fail alone. NULL: not called. */
     bool (*go_on)(mo_context *ctx, void *state);
     void *go_on_state;
 } mo_context_options;

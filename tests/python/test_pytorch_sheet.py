@@ -62,7 +62,7 @@ def test_rows_are_found():
 
 
 def test_every_name_of_the_sheet_is_there():
-    names = set(re.findall(r"\bmochi\.([a-zA-Z_]\w*)", SHEET)) - {"torch"}
+    names = set(re.findall(r"(?<![\w.])mochi\.([a-zA-Z_]\w*)", SHEET)) - {"torch"}
     assert {"Tape", "Op", "recompute"} <= names and all(hasattr(mochi, name) for name in names)
     for method in set(re.findall(r"\btape\.(\w+)", SHEET)):
         assert hasattr(mochi.Tape, method)

@@ -195,7 +195,8 @@ def readout(
     @_batched
     def fit(*given):
         found = dict(zip(names, given[len(inputs) :], strict=True))
-        return h(*given[:3], weight=None if weight is None else given[3], **numbers, **found)
+        Zs, Ys, Zq, *rows = given[: len(inputs)]
+        return h(Zs, Ys, Zq, weight=rows[0] if rows else None, **numbers, **found)
 
     fit.penalties = h.name.startswith("ridge")
     return apply(fit, *inputs, *(_beside(parameters[name], Zs) for name in names))
@@ -451,9 +452,10 @@ class ProtoHead(torch.nn.Module):
 def eager(name: str, inputs: Any, parameters: dict[str, Any]) -> torch.Tensor:
     """The function that `compiled.call` represents: "solve", "solve_spd", "ridge BIAS" or "head NAME"."""
     kind, _, which = name.partition(" ")
-    weight = inputs[3] if len(inputs) > 3 else None
+    if kind in ("solve", "solve_spd"):
+        return solve(*inputs) if kind == "solve" else solve_spd(*inputs)
+    Zs, Ys, Zq, *rows = inputs
+    weight = rows[0] if rows else None
     if kind == "head":
-        return readout(which, *inputs[:3], weight=weight, **parameters)
-    if kind == "ridge":
-        return ridge(*inputs[:3], parameters["lam"], None if which == "None" else which, weight=weight)
-    return solve(*inputs) if kind == "solve" else solve_spd(*inputs)
+        return readout(which, Zs, Ys, Zq, weight=weight, **parameters)
+    return ridge(Zs, Ys, Zq, parameters["lam"], None if which == "None" else which, weight=weight)
