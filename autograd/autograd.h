@@ -19,27 +19,23 @@ typedef enum mo_mode { MO_RECORD = 0, MO_EVAL } mo_mode;
 MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode); /* to be released before the context */
 /* Frees every tensor, node and gradient made on the tape; keeps its memory for the next use. Never clears an error.
  * Until the reset after this one (in a context with .debug, for good), reading a freed tensor or passing it to an op
- * raises MO_STATE. In a function that the library is running on the tape (a forward, a vjp, a solver's residual),
- * mo_tape_reset and mo_tape_release free nothing and raise MO_STATE. If such a function was left by a jump or a C++
- * exception, mo_tape_reset makes the tape usable again. */
+ * raises MO_STATE. Both calls raise MO_STATE, and free nothing, in a function that runs on the tape (a forward, a vjp,
+ * a residual); if that was left by a jump or a C++ exception, mo_tape_reset makes the tape usable again. */
 MO_API void mo_tape_reset(mo_tape *t);
 MO_API void mo_tape_release(mo_tape *t);
 MO_API void mo_tape_set_mode(mo_tape *t, mo_mode mode);
 MO_API mo_context *mo_tape_context(const mo_tape *t);
-/* Names the caller's line. Until the next such call, errors of the context name this line; an error about a tensor
- * names the line at which the tensor was made. file must outlive the context; NULL: the line is unknown again. Returns
- * t, so that mo_add(MO_HERE(t), A, B) names its line. */
+/* Until the next such call, errors of the context name this line; an error about a tensor names the line that made it.
+ * file must outlive the context; NULL: no line. Returns t: mo_add(MO_HERE(t), A, B) names its line. */
 MO_API mo_tape *mo_tape_at(mo_tape *t, const char *file, int line);
 #define MO_HERE(t) mo_tape_at((t), __FILE__, __LINE__)
-/* Anomaly mode, off at first: an op whose result holds a NaN or an infinity raises MO_NUMERICAL. The message names op,
- * forward or backward, the rule that called the op, output, index and value, and says whether an input already held a
- * NaN or an infinity. The mode costs one more read of every result. */
+/* Anomaly mode, off at first: an op whose result holds a NaN or an infinity raises MO_NUMERICAL, which names op, pass,
+ * rule, output, index and value, and says whether an input held one. It costs one more read of every result. */
 MO_API void mo_tape_set_anomaly(mo_tape *t, bool on);
 
-/* Draws the recorded graph as a file for graphviz (dot -Tsvg): shapes, the elements of small values, sections,
- * gradients, and which values backward has freed. Before mo_backward, while the graph still holds its values, the file
- * shows the gradients of the newest scalar with respect to every value; afterwards, the gradients of the leaves. The
- * tape does not change. Works in the error state too, and keeps the error. */
+/* Draws the recorded graph as a file for graphviz (dot -Tsvg): shapes, small values, sections, gradients, and which
+ * values backward has freed. Before mo_backward the file shows the gradients of the newest scalar in every value,
+ * afterwards those of the leaves. The tape does not change. Works in the error state too, and keeps the error. */
 MO_API mo_code mo_tape_dot(mo_tape *t, const char *path);
 /* These four make tensors of the tape: uninitialised, a scalar, filled with value, copied from row-major host memory.
  * The tensors have no gradient; to differentiate with respect to one, make it a leaf by mo_require_grad. */
@@ -65,8 +61,8 @@ typedef struct mo_scope {
 
 MO_API mo_scope mo_scope_open(mo_tape *t);
 /* Frees every tensor and node made on the tape since the scope was opened, except the n tensors in keep, which become
- * constants. The mode is restored. A scope can be closed many times: a loop then uses constant memory. Raises MO_STATE
- * for a scope of another tape, of before the last reset, or of outside the function that is running on the tape. */
+ * constants, and restores the mode. A loop that closes one scope many times uses constant memory. Raises MO_STATE for a
+ * scope of another tape, of before the last reset, or of outside the function that is running on the tape. */
 MO_API void mo_scope_close(mo_tape *t, const mo_scope *scope, mo_tensor *const *keep, int n);
 
 /* ---- leaves ---- */

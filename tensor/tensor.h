@@ -46,8 +46,7 @@ typedef struct mo_status {
     char message[1024]; /* one line: what, expected, found */
 } mo_status;
 
-/* Raises an error; the first one is kept. Every failure in the library passes through mo_fail_at. Returns false, so
- * that a function that returns whether it succeeded can return mo_fail(..). */
+/* Raises an error, of which the first is kept, and returns false. Every failure in the library passes through this. */
 #define mo_fail(ctx, code, ...) mo_fail_at((ctx), (code), __FILE__, __LINE__, __VA_ARGS__)
 MO_API bool mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
@@ -68,10 +67,8 @@ typedef enum mo_math { MO_MATH_FP32 = 0, MO_MATH_TF32, MO_MATH_BF16 } mo_math;
 
 typedef struct mo_context_options {
     mo_device device;
-    /* CPU threads that a kernel may use; 0: the number of processors that the calling thread may run on, at most 64,
-     * and no more than omp_get_max_threads() gives in that thread (OMP_NUM_THREADS, omp_set_num_threads). A larger
-     * number is lowered to the number of processors (or to OMP_NUM_THREADS if that is larger), and to the number of
-     * threads that OpenBLAS has buffers for. */
+    /* CPU threads that a kernel may use; 0: omp_get_max_threads() of the calling thread, at most its processors and 64.
+     * A number is lowered to that of the processors, or of OMP_NUM_THREADS if larger, and of OpenBLAS's buffers. */
     int threads;
     /* MO_MATH_TF32: only on MO_CUDA. MO_MATH_BF16 on MO_CPU needs AVX512-BF16 (else MO_UNSUPPORTED); subnormal factors
      * and sums then count as zero. */
@@ -79,14 +76,12 @@ typedef struct mo_context_options {
     int index;             /* MO_CUDA: number of the device among those that CUDA_VISIBLE_DEVICES leaves visible */
     int64_t device_memory; /* MO_CUDA: bytes of device memory that the context may hold; 0: no bound */
     double max_expand;     /* files may expand to, or claim, 64 MiB plus this many times their size; 0: 32 times */
-    /* For finding mistakes: every use of a freed tensor raises an error that names it, however long ago it was freed.
-     * For this, the headers of all tensors (256 bytes each) and all tapes are kept until the context is released.
-     * Results have the same bits as without debug mode. */
+    /* For finding mistakes: every use of a freed tensor raises an error that names it. The headers of all tensors (256
+     * bytes each) and all tapes are kept until the context is released. Results have the same bits as without. */
     bool debug;
-    /* Called with the first error, in the thread and at the place that raised it (or where the library gives up
-     * recovering from it); once, and again for the first error after mo_clear_error. Not called for errors from which
-     * the library recovers by itself. It may print, or end the process. NULL: not called; the library itself never
-     * prints. state: on_error_state. */
+    /* Called with the first error, and with the first after mo_clear_error, in the thread and at the place that raised
+     * it, or where the library gives up recovering from it. It may print, or end the process. NULL: not called; the
+     * library itself never prints. state: on_error_state. */
     void (*on_error)(const mo_status *status, void *state);
     void *on_error_state;
     /* Called about 20 times a second in the calling thread while the context computes; returns whether to go on. After
@@ -95,10 +90,9 @@ typedef struct mo_context_options {
     void *go_on_state;
 } mo_context_options;
 
-/* Makes a context; options may be NULL, which means all zeros: in every options struct of the library, zero is the
- * default of a field. Returns NULL only if memory runs out. The context is in the error state if the device is absent,
- * or if the processor lacks instructions that the kernels were built with (MO_UNSUPPORTED, naming the processor); in
- * the second case it can only be released. */
+/* Makes a context; options NULL: all zeros, the defaults in every options struct of the library. Returns NULL only if
+ * memory runs out. The context is in the error state if the device is absent, or if the processor lacks instructions
+ * that the kernels were built with (MO_UNSUPPORTED): then it can only be released. */
 MO_API mo_context *mo_context_create(const mo_context_options *options);
 /* Frees the context and returns MO_OK, also for NULL. While tensors, tapes or CSR matrices of the context live, it
  * frees nothing and returns MO_STATE; the status then says how many objects live and names the newest tensors. */
