@@ -469,6 +469,7 @@ def test_modules_learn_their_penalty(small):
         head(Zs, Ys, Zq).square().sum().backward()
         assert head.log_lam.grad != 0 and "learned=True" in repr(head) and list(head.state_dict()) == ["log_lam"]
 
+
 # ---- the default penalty of the ridge, dtypes, devices, and what a compiled function takes ----
 
 
@@ -479,11 +480,11 @@ def test_the_default_penalty_follows_each_episode_and_has_derivatives(bias, n_s)
 
     Zs, label, Zq = episode((3,), n_s=n_s, n_q=2)
     Ys = one_hot(label)
-    for each, rows in zip(mt._penalty(Zs), Zs, strict=True):
+    for each, rows in zip(mt._penalty(Zs, Ys), Zs, strict=True):
         s = rows.detach().var(0, correction=0)
         assert each.item() == pytest.approx(0.3 * s.clamp(max=100 * s.sort().values[1]).sum().item())
     f = lambda Zs, Ys, Zq: mt.ridge(Zs, Ys, Zq, bias=bias)  # noqa: E731
-    torch.testing.assert_close(f(Zs, Ys, Zq), mt.ridge(Zs, Ys, Zq, mt._penalty(Zs), bias))
+    torch.testing.assert_close(f(Zs, Ys, Zq), mt.ridge(Zs, Ys, Zq, mt._penalty(Zs, Ys), bias))
     assert gradcheck(f, (Zs, Ys, Zq)) and gradgradcheck(f, (Zs, Ys, Zq))
     if bias != "penalised":
         torch.testing.assert_close(f(1e3 * Zs, Ys, 1e3 * Zq), f(Zs, Ys, Zq))
@@ -498,9 +499,22 @@ def test_the_default_penalty_follows_each_episode_and_has_derivatives(bias, n_s)
     torch.testing.assert_close(jacfwd(f)(*plain), jacrev(f)(*plain))
 
 
+def test_the_default_penalty_is_of_the_rows_that_count():
+    Zs, label, Zq = episode((3,), n_s=8, n_q=2)
+    Ys, weight = one_hot(label), torch.ones(3, 8, dtype=REAL)
+    expected = mt.ridge(Zs[:, :6], Ys[:, :6], Zq)
+    weight[:, 6:] = 0
+    torch.testing.assert_close(mt.ridge(1e3 * (1 - weight)[..., None] + Zs, Ys, Zq, weight=weight), expected)
+    torch.testing.assert_close(mt.ridge(Zs, Ys * weight[..., None], Zq), expected)
+    twice = torch.cat([Zs, Zs[:, :2]], 1), torch.cat([Ys, Ys[:, :2]], 1)
+    weight[:] = 1
+    weight[:, :2] = 2
+    torch.testing.assert_close(mt.ridge(Zs, Ys, Zq, weight=weight), mt.ridge(*twice, Zq))
+
+
 def test_rows_that_do_not_vary_have_a_penalty_too():
     Zs = torch.ones(4, 3, dtype=REAL, requires_grad=True)
-    assert mt._penalty(Zs) == 10
+    assert mt._penalty(Zs, torch.eye(4, dtype=REAL)) == 10
     (g,) = torch.autograd.grad(mt.ridge(Zs, torch.arange(4) % 2, Zs[:1]).sum(), Zs)
     assert g.isfinite().all()
 

@@ -119,7 +119,7 @@ def _beside(x, Zs):
 FOLLOWED, MOST_COLUMN = 0.3, 100.0  # as mochi.sklearn.RidgeHead
 
 
-def _penalty(Zs, Ys, weight):
+def _penalty(Zs, Ys, weight=None):
     """The penalty [..] that follows the scale of each episode's support, as that of `mochi.sklearn.RidgeHead`.
 
     Rows without a label, and rows of weight 0, are padding and change nothing.
