@@ -20,7 +20,7 @@ typedef struct mo_counters {
     int64_t tape_live;      /* bytes that the values on the context's tapes take */
     int64_t tape_peak;      /* the largest value of tape_live */
     int64_t factorizations; /* Cholesky, LU, QR and eigendecompositions; each matrix of a batch counts */
-    int64_t fit_steps;      /* steps of conjugate gradients (softmax regressions), passes over the kernel (support vector machines) */
+    int64_t fit_steps;      /* of conjugate gradients (softmax regressions); passes over the kernel (SVMs) */
     int64_t device_peak;    /* the largest use of MO_CUDA memory, workspaces of its libraries too; 0 on MO_CPU */
 } mo_counters;
 

@@ -37,7 +37,11 @@ def test_strides_of_an_array_are_read_as_they_are():
 
 
 @pytest.mark.parametrize(
-    "x", [np.arange(5.0)[::-1], np.arange(5, dtype=">f8"), np.arange(5, dtype=np.int16), np.array([True, False])]
+    "x",
+    [
+        np.arange(5.0)[::-1], np.arange(5, dtype=">f8"), np.arange(5, dtype=np.int16), np.array([True, False]),
+        np.frombuffer(bytes(41), np.float64, offset=1),  # not aligned
+    ],  # fmt: skip
 )
 def test_other_memory_is_copied(x):
     assert np.array_equal(mochi.constant(x).numpy(), x)

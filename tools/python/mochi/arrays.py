@@ -76,7 +76,7 @@ def array_of(value, dtype=None):
 
 
 def storable(array):
-    """The array itself, or a copy if the library cannot read its memory: other integers, byte orders, strides."""
+    """The array itself, or a copy if the library cannot read its memory: other integers, byte orders, strides, unaligned."""
     if array.dtype in STORED and array.flags.c_contiguous and array.flags.aligned:
         return array
     if array.dtype.name in WIDER:
@@ -84,7 +84,7 @@ def storable(array):
     number_of(array.dtype)
     size = array.itemsize
     plain = all(s >= 0 and s % size == 0 for s in array.strides) and array.ctypes.data % size == 0
-    return array if plain and array.dtype.isnative else np.asarray(array, array.dtype.newbyteorder("="), order="C")
+    return array if plain and array.dtype.isnative else np.array(array, array.dtype.newbyteorder("="), order="C")
 
 
 def address_of(array):
