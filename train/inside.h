@@ -157,7 +157,7 @@ MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
 /* mo_embed_hop of rows of nodes, block by block, as mo_embed_each. Returns the status. */
 MO_API mo_code mo_embed_hop_each(const mo_source *source, int hop, int64_t max_rows, mo_embed_visit visit, void *state);
 
-MO_API const char *mo_protocol_name(mo_protocol protocol); /* "split", "episode", "public" */
+MO_API const char *mo_protocol_name(mo_protocol protocol); /* "split", "episode", "public"; else NULL */
 
 /* Two models on the same episodes of a pool: accuracy of each in percent, and their difference (first minus second)
  * with the half width of its 95% interval, paired by episode. NaN if the pool has no source of the task. */

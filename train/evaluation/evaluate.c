@@ -23,7 +23,7 @@ bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot) {
 
 const char *mo_protocol_name(mo_protocol protocol) {
     static const char *const names[MO_PROTOCOLS] = {"split", "episode", "public"};
-    return names[protocol];
+    return (unsigned)protocol < MO_PROTOCOLS ? names[protocol] : NULL;
 }
 
 const char *mo_class_metric_name(int i) {

@@ -368,7 +368,7 @@ static double fit_rows(svm_fit *f) {
             svm_sweep(&f->working);
         stuck = stuck || idle > STUCK;
         for (int64_t i = 0;
-             i <= (stuck ? N : 0) && !inside && f->steps < f->most + SWEEPS && mo_goes_on(f->working.ctx); i++) {
+             i <= (stuck ? N : 0) && !inside && f->steps - SWEEPS < f->most && mo_goes_on(f->working.ctx); i++) {
             if (i > 0)
                 take(f);
             inside = svm_face_step(&f->working, i ? WALK_STEPS : steps, size, &exact, &f->steps);
