@@ -306,8 +306,7 @@ static bool call_linear(mo_tape *t, const head_call *c, mo_tensor **W, mo_tensor
     if (mo_ok(ctx) && !fits)
         mo_fail(ctx, MO_INVALID,
             "head %s: its linear fit gave W %s and b %s, expected [.., d, C] and [.., 1, C] of the dtype of the "
-            "support "
-            "%s %s with labels %s",
+            "support %s %s with labels %s",
             c->head->name, got[0], got[1], mo_shape_string(c->Zs, zs, sizeof zs), mo_dtype_name(mo_tensor_dtype(c->Zs)),
             mo_shape_string(c->Ys, ys, sizeof ys));
     return fits;

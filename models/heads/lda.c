@@ -1,11 +1,13 @@
 /* models/heads/lda.c - linear discriminant analysis with a shrunken covariance (Friedman 1989; Ledoit and Wolf 2004).
  *
- * Rows Zs and Zq are meant minus the support's mean, so that a shift of all embeddings changes nothing. n_c = sum_i
- * Ys_ic, class means M_c, residuals R = Zs - Ys M, and one covariance for all classes, S = (1 - s) R^T R / n_s + s
- * (trace / d) I,    trace = |R|^2 / n_s,    s the shrinkage in [0, 1], logits_ic = Zq_i S^-1 M_c - M_c S^-1 M_c / 2 +
- * log(n_c / n_s): the scores of scikit-learn's LinearDiscriminantAnalysis(solver="lsqr", shrinkage=s) on such rows; on
- * other rows its scores differ by one number for each query. With a = s trace / d and b = (1 - s) / n_s, a system of
- * size n_s is enough if n_s < d (Woodbury 1950): (b R^T R + a I)^-1 M^T = (M^T - b R^T (b R R^T + a I)^-1 R M^T) / a.
+ * Rows Zs and Zq are meant minus the support's mean, so that a shift of all embeddings changes nothing. n_c =
+ * sum_i Ys_ic, class means M_c, residuals R = Zs - Ys M, and one covariance for all classes,
+ *     S = (1 - s) R^T R / n_s + s (trace / d) I,    trace = |R|^2 / n_s,    s the shrinkage in [0, 1],
+ *     logits_ic = Zq_i S^-1 M_c - M_c S^-1 M_c / 2 + log(n_c / n_s):
+ * the scores of scikit-learn's LinearDiscriminantAnalysis(solver="lsqr", shrinkage=s) on such rows; on other rows its
+ * scores differ by one number for each query. With a = s trace / d and b = (1 - s) / n_s, a system of size n_s is
+ * enough if n_s < d (Woodbury 1950):
+ *     (b R^T R + a I)^-1 M^T = (M^T - b R^T (b R R^T + a I)^-1 R M^T) / a.
  * A row of weight w counts as w rows: weights are scaled to the sum n_s, and R_i by sqrt(w_i).
  * A class without support has M_c = 0 and the logit -infinity. Raises MO_NUMERICAL if s = 0 and the covariance has a
  * rank below d, and for every s if all residuals are 0 up to rounding, as with one row per class. */
@@ -19,9 +21,8 @@
 /* Residuals below this share of the rows are rounding. */
 static const double least_share[] = {[MO_F32] = 0x1p-20, [MO_F64] = 0x1p-49};
 
-/* Raises for the first episode whose residuals are 0, up to rounding, or hold a value that is not finite. squares,
- * total
- * [.., 1, 1]: |R|^2 and |Zs|^2. */
+/* Raises for the first episode whose residuals are 0, up to rounding, or hold a value that is not finite.
+ * squares, total [.., 1, 1]: |R|^2 and |Zs|^2. */
 static bool check_residuals(mo_tape *t, mo_tensor *R, int64_t classes, mo_tensor *squares, mo_tensor *total) {
     mo_context *ctx = mo_tape_context(t);
     int64_t B = mo_numel(squares), n_s = mo_dim(R, -2);

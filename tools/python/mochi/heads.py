@@ -19,6 +19,9 @@ from .solvers import Check
 from .tensor import Tensor
 
 
+FOLLOWED, MOST_COLUMN = 0.3, 100.0  # of the penalty of a ridge that follows the rows' scale (mochi.sklearn.RidgeHead)
+
+
 def _library_name(parameter):
     """The name of a parameter in the library: `lam` is lambda, a word of Python."""
     return "lambda" if parameter == "lam" else parameter

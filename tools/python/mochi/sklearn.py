@@ -23,7 +23,7 @@ from .context import default_context
 from .fit import embeddings_of, few_shot_score
 from .graphs.sources import is_missing
 from .handle import struct
-from .heads import head
+from .heads import FOLLOWED, MOST_COLUMN, head
 from .tape import Tape, idle
 from .tensor import constant
 
@@ -595,7 +595,7 @@ def _penalty(X, weight):
             part = X[:, i : i + 64]
             square[i : i + 64], s[i : i + 64] = w @ part**2 / w.sum(), w @ (part - mean[i : i + 64]) ** 2 / w.sum()
     varying = np.sort(s[s > 1e-12 * square])
-    return 0.3 * float(np.minimum(s, 100 * varying[(len(varying) - 1) // 2]).sum()) if len(varying) else 10.0
+    return FOLLOWED * float(np.minimum(s, MOST_COLUMN * varying[(len(varying) - 1) // 2]).sum()) if len(varying) else 10.0
 
 
 def _distinct(X, label, weight):

@@ -22,14 +22,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 
 from .. import checked, errors
 from .. import ops as _ops
-from ..heads import Head
+from .._library import lib
+from ..heads import FOLLOWED, MOST_COLUMN, Head
 from ..heads import head as _head
 from ..solvers import implicit as _implicit
+from ..tape import current_tape
 from ..tensor import Tensor
 from . import compiled
 from .nodes import DEVICES, LOW, apply, value_of
@@ -116,9 +117,6 @@ def _beside(x, Zs):
     return x.to(Zs.device, torch.float32 if Zs.dtype in LOW else Zs.dtype)
 
 
-FOLLOWED, MOST_COLUMN = 0.3, 100.0  # as mochi.sklearn.RidgeHead
-
-
 def _penalty(Zs, Ys, weight=None):
     """The penalty [..] that follows the scale of each episode's support, as that of `mochi.sklearn.RidgeHead`.
 
@@ -202,17 +200,6 @@ def readout(
     return apply(fit, *inputs, *(_beside(parameters[name], Zs) for name in names))
 
 
-FAR = 64.0  # of models/head.c
-
-
-def _lies_far(Zs):
-    """Whether the rows of an episode lie so far from 0 that float32 loses the distances between them."""
-    rows = np.asarray(Zs)
-    mean = rows.mean(-2)
-    far, size = np.square(mean).sum(-1), np.einsum("...ij,...ij->...", rows, rows) / rows.shape[-2]
-    return bool((far > FAR * (size - far)).any())
-
-
 def _ridge(bias):
     """The ridge of X = Z, or [Z | 1] by the dual system, in which the ones add 1 to every entry of Zs Zs^T.
 
@@ -230,9 +217,9 @@ def _ridge(bias):
         return logits + D.sum(-2, keepdims=True) if bias else logits
 
     def fit(Zs, Ys, Zq, lam, weight=None):
-        labels = np.asarray(Ys) != 0
+        labels = Ys.numpy() != 0
         if weight is not None or not labels.any(-1).all():
-            w = labels.any(-1) * (1.0 if weight is None else np.asarray(weight))
+            w = labels.any(-1) * (1.0 if weight is None else weight.numpy())
             if bias:
                 return _head("ridge")(Zs, Ys, Zq, weight=weight, lam=lam)
             labels = labels & (w > 0)[..., None]
@@ -240,7 +227,7 @@ def _ridge(bias):
             root = used if weight is None else _ops.where(used, _ops.sqrt(_ops.where(used, weight, 1.0)), 0.0)
             Zs, Ys = (_ops.where(used[..., None], X, 0.0) * root[..., None] for X in (Zs, Ys))
         real = Zs.dtype
-        if real == "float32" and _lies_far(Zs):
+        if Zs.context.call(lib.gate_mo_rows_lie_far, current_tape().pointer, Zs.pointer()):
             Zs, Ys, Zq = (_ops.cast(X, "float64") for X in (Zs, Ys, Zq))
             lam = _ops.cast(lam, "float64") if isinstance(lam, Tensor) else lam
         logits = _ops.cast((dual if Zs.shape[-2] <= Zs.shape[-1] else primal)(Zs, Ys, Zq, lam), real)
