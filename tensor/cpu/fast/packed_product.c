@@ -6,9 +6,7 @@
  * small products each thread computes whole matrices instead. The terms of a sum and their order depend neither on how
  * the work is cut nor on the number of threads, so C always has the same bits. */
 #include "tensor/cpu/fast/product.h"
-#include "tensor/cpu/fast/shares.h"
-
-#include <time.h>
+#include "tensor/cpu/tasks.h"
 
 enum {
     TASKS = 16,            /* parts of C: enough for 8 threads to end together */
@@ -18,9 +16,7 @@ enum {
     WIDE = 4096,           /* an op(A) stored by columns is packed together if it has at most this number of rows */
     MOST_PACKED = 8 << 20, /* bytes that are packed together, unless one block of terms has more */
     SMALL = 1 << 21,       /* most multiplications of a small matrix of a batch, which one thread does alone */
-    SMALL_B = 1 << 18,     /* most entries of B in such a small product */
-    PATIENCE = 1000, /* how often a thread checks whether the others have packed, before it sleeps between checks */
-    NAP = 50000      /* nanoseconds of that sleep */
+    SMALL_B = 1 << 18      /* most entries of B in such a small product */
 };
 
 /* Columns j0 .. j0 + n - 1 and terms l0 .. l0 + k - 1 of every matrix of the batch. */
@@ -113,18 +109,15 @@ static void multiply_alone(const product *p, int64_t b, char *scratch) {
     multiply_rows(p, b, &all, 0, p->m, &packed, scratch + p->packed->packed_bytes(p->n, p->k));
 }
 
-static void multiply_each(const product *p, int threads, char *scratch) {
-    size_t own = alone_bytes(p);
-    shares s;
-    task_range some;
-    share_tasks(&s, threads, p->batch, max_of(1, SMALL / 8 / max_of(1, p->m * p->n * p->k)));
-#pragma omp parallel num_threads(threads) if (threads > 1) private(some)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-        while (take_tasks(&s, &some))
-            for (int64_t b = some.first; b < some.end; b++)
-                multiply_alone(p, b, scratch + (size_t)omp_get_thread_num() * own);
-    }
+typedef struct small_batch {
+    const product *p;
+    char *scratch;
+} small_batch;
+
+static void multiply_each(const void *of, task_range some) {
+    const small_batch *s = of;
+    for (int64_t b = some.first; b < some.end; b++)
+        multiply_alone(s->p, b, s->scratch + (size_t)some.thread * alone_bytes(s->p));
 }
 
 /* ---- one product, or several with the same B ---- */
@@ -134,8 +127,6 @@ typedef struct crew {
     part_of_product part;
     int64_t first, chunks; /* first: number of the first matrix; chunks: number of parts of the rows of a matrix */
     int64_t of_B;          /* number of packings of B, which come before the packings of A */
-    shares packings, rows;
-    atomic_llong unpacked;
     avx512_packed packed;
     char *blocks;
 } crew;
@@ -145,28 +136,21 @@ static int64_t chunk_start(const product *p, int64_t chunks, int64_t i) {
     return i == chunks ? p->m : ceil_div(p->m, LEAST_ROWS) * i / chunks * LEAST_ROWS;
 }
 
-static void pack_shares(crew *c, const avx512_call *g) {
-    task_range some;
-    while (take_tasks(&c->packings, &some)) {
-        if (some.first < c->of_B)
-            c->p->packed->pack(g, AVX512_B, some.first, c->packed.B);
+static void pack_some(const void *of, task_range some) {
+    const crew *c = of;
+    avx512_call g = call_of(c->p, c->first, &c->part);
+    for (int64_t i = some.first; i < some.end; i++)
+        if (i < c->of_B)
+            c->p->packed->pack(&g, AVX512_B, i, c->packed.B);
         else
-            c->p->packed->pack(g, AVX512_A, some.first - c->of_B, c->packed.A);
-        atomic_fetch_sub_explicit(&c->unpacked, 1, memory_order_release);
-    }
-    for (int64_t looks = 0; atomic_load_explicit(&c->unpacked, memory_order_acquire) > 0; looks++)
-        if (looks > PATIENCE)
-            nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
+            c->p->packed->pack(&g, AVX512_A, i - c->of_B, c->packed.A);
 }
 
-/* The work of one thread: its share of the packing, then rows of C once all packing is done. */
-static void multiply_shares(crew *c) {
-    avx512_call g = call_of(c->p, c->first, &c->part);
-    pack_shares(c, &g);
-    void *block = c->packed.A ? NULL : c->blocks + (size_t)omp_get_thread_num() * c->p->packed->block_bytes(c->p->k);
-    task_range some;
-    while (take_tasks(&c->rows, &some)) {
-        int64_t b = c->first + some.first / c->chunks, i = some.first % c->chunks;
+static void multiply_chunks(const void *of, task_range some) {
+    const crew *c = of;
+    void *block = c->packed.A ? NULL : c->blocks + (size_t)some.thread * c->p->packed->block_bytes(c->p->k);
+    for (int64_t chunk = some.first; chunk < some.end; chunk++) {
+        int64_t b = c->first + chunk / c->chunks, i = chunk % c->chunks;
         int64_t i0 = min_of(c->p->m, chunk_start(c->p, c->chunks, i));
         multiply_rows(c->p, b, &c->part, i0, chunk_start(c->p, c->chunks, i + 1), &c->packed, block);
     }
@@ -176,14 +160,8 @@ static void multiply_part(crew *c, int64_t count, int threads) {
     avx512_call g = call_of(c->p, c->first, &c->part);
     c->of_B = c->p->packed->packings(&g, AVX512_B);
     int64_t packings = c->of_B + (c->packed.A ? c->p->packed->packings(&g, AVX512_A) : 0);
-    share_tasks(&c->packings, threads, packings, 1);
-    share_tasks(&c->rows, threads, count * c->chunks, 1);
-    atomic_init(&c->unpacked, packings);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-        multiply_shares(c);
-    }
+    run_tasks(threads, packings, 1, pack_some, c);
+    run_tasks(threads, count * c->chunks, 1, multiply_chunks, c);
 }
 
 /* Multiplies `count` matrices of the batch from number `first` on, which share one B; count is 1 if A is packed as a
@@ -213,7 +191,8 @@ static bool same_B(const product *p) {
 
 void packed_product(const product *p, int threads, void *scratch) {
     if (is_small(p)) {
-        multiply_each(p, threads, scratch);
+        int64_t some = max_of(1, SMALL / 8 / max_of(1, p->m * p->n * p->k));
+        run_tasks(threads, p->batch, some, multiply_each, &(small_batch){p, scratch});
         return;
     }
     int64_t count = same_B(p) && !packed_rows(p) ? p->batch : 1;
