@@ -188,7 +188,7 @@ SHARED = pathlib.Path(os.environ.get("MOCHI_SHARED", pathlib.Path(__file__).pare
     [
         ("classics/football.gml", 1, 115, 613, [9, 8, 11, 12, 10, 5, 13, 8, 10, 12, 7, 10]), ("classics/polbooks.gml", 1, 105, 441, [49, 43, 13]),
         ("classics/dolphins.gml", 1, 62, 159, []), ("classics/lesmis.gml", 1, 77, 254, []), ("gowalla", 1, 70839, 1027370, []),
-        ("tu/REDDIT-BINARY/REDDIT-BINARY.txt", 2000, 859254, 995508, [1000, 1000]),
+        ("tu/REDDIT-BINARY/REDDIT-BINARY.txt.gz", 2000, 859254, 995508, [1000, 1000]),
     ],
 )  # fmt: skip
 def test_published_graphs_have_their_known_counts(path, graphs, nodes, edges, classes):

@@ -229,7 +229,7 @@ static bool fail_before(mo_context *ctx, const graph_name *entry) {
         !(is_readable(found, sizeof found, folder, entry->before, "") ||
             is_readable(found, sizeof found, folder, entry->before, ".gz")))
         return false;
-    const char *form = mo_foreign_form(found);
+    const char *form = mo_is_features(found) ? NULL : mo_foreign_form(found);
     snprintf(made, sizeof made, "%s/%s", folder, entry->path);
     if (form)
         mo_fail_foreign(ctx, found, form, made);

@@ -66,10 +66,10 @@ def class_members(values):
     """Returns labels and class names from texts; "" means no class. If all texts are whole numbers, a negative one
     means no class too."""
     named = not all(re.fullmatch("([+-]?[0-9]{1,10})?", text) for text in values)
-    of = [text.encode() if named else int(text or -1) for text in values]
+    of: list = [text.encode() if named else int(text or -1) for text in values]
     kept = sorted({x for x in of if (x if named else x >= 0)})
     number = {x: i for i, x in enumerate(kept)}
-    members = {"labels": numpy.array([number.get(x, -1) for x in of], "<i8"), "class_names_text": texts(map(bytes.decode, kept if named else []))}
+    members = {"labels": numpy.array([number.get(x, -1) for x in of], "<i8"), "class_names_text": texts([str(x, "utf-8") for x in kept] if named else [])}
     return {name: x for name, x in members.items() if kept and (named or name == "labels")}
 
 
@@ -112,8 +112,8 @@ def labels_beside(path, names):
 
 def columns_of(path, graphs, left_out):
     """The attributes of the nodes of all graphs: {attribute: {node: number or text}}."""
-    columns, nodes = {}, (of_node for graph in graphs for of_node in graph.attributes)
-    for node, of_node in enumerate(nodes):
+    columns: dict[str, dict] = {}
+    for node, of_node in enumerate(of_node for graph in graphs for of_node in graph.attributes):
         for key, value in of_node.items():
             listed = isinstance(value, list) and all(isinstance(x, (bool, int, float)) for x in value)
             for name, x in ((f"{key}[{i}]", x) for i, x in enumerate(value)) if listed else [(key, value)]:
@@ -155,7 +155,7 @@ def graph_members(source, graphs, files=()):
     start = numpy.cumsum([0] + [len(graph.of_node) for graph in graphs])
     ends = numpy.array([end for graph, first in zip(graphs, start) for end in graph.ends(first)], int).reshape(-1, 2)
     weights = weights_of(source, [weight for graph in graphs for *_, weight in graph.edges])
-    members = adjacency_members(int(start[-1]), *ends.T, weights)
+    members = adjacency_members(int(start[-1]), ends[:, 0], ends[:, 1], weights)
     if len(graphs) == 1:
         key, classes = class_of_nodes(graphs[0])
         return {**members, **class_members(classes), **named("names", graphs[0].of_node), **node_members(source, graphs, key)}

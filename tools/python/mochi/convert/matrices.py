@@ -89,7 +89,7 @@ def _read_edge_index(path):
     nodes = int(part["num_nodes"]) if "num_nodes" in part else max([int(ends.max(initial=-1)) + 1, *counts])
     require(not ends.size or (ends.min() >= 0 and ends.max() < nodes), path, f"ends of edges 0..{nodes - 1}", f"{ends.min(initial=0)}..{ends.max(initial=0)}")
     weight = part.get("edge_weight")
-    members = adjacency_members(nodes, *ends, None if weight is None else weights_of(path, weight.reshape(-1).tolist()))
+    members = adjacency_members(nodes, ends[0], ends[1], None if weight is None else weights_of(path, weight.reshape(-1).tolist()))
     if x is not None:
         require(x.ndim == 2 and len(x) == nodes, path, f"x [{nodes}, d]", list(x.shape))
         members.update(table_members(x))
@@ -119,7 +119,7 @@ def _read_dense(path):
         require(A.dtype.kind in "iu", path, "edges as whole numbers", A.dtype)
         ends = A if len(A) == 2 else A.T
         require((ends >= 0).all(), path, "numbers of nodes", ends.min(initial=0))
-        return adjacency_members(int(ends.max(initial=-1)) + 1, *ends)
+        return adjacency_members(int(ends.max(initial=-1)) + 1, ends[0], ends[1])
     require(A.dtype.kind in "biuf" and numpy.isfinite(A).all(), path, "an adjacency of finite numbers", A.dtype)
     row, column = numpy.nonzero(A)
     return _of_entries(path, A.shape, row, column, A[row, column])

@@ -93,7 +93,8 @@ def read_graphml(path):
     text = _text(path)
     if "<!ENTITY" in text:
         raise Refused(f"{path}: expected no entity of its own, found <!ENTITY")
-    found, tags = [], []
+    found: list[Graph] = []
+    tags: list[str] = []
 
     def read(networkx, text):
         from networkx.readwrite.graphml import GraphMLReader
@@ -147,11 +148,11 @@ def read_json(path):
         for i, member in enumerate(data[part]):
             if not isinstance(member, dict) or not set(needed) <= member.keys():
                 raise Refused(f"{path}: {part}[{i}]: expected an object with {' and '.join(needed)}")
-            names = [name_of(member.pop(key)) for key in needed]
+            first, *rest = [name_of(member.pop(key)) for key in needed]
             if part == "nodes":
-                graph.add_node(*names, member)
+                graph.add_node(first, member)
             else:
-                graph.add_edge(*names, _weight_of(member))
+                graph.add_edge(first, rest[0], _weight_of(member))
     return [graph]
 
 
