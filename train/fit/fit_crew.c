@@ -91,7 +91,7 @@ static void crew_settle(progress *p, mo_context *ctx, int64_t number) {
 static bool crew_work(mo_fitting *f, const mo_fit_job *job, int thread, progress *p) {
     mo_fit_space space = {0};
     bool ready = mo_fit_space_create(f->ctx, job, &space);
-    for (int64_t i = crew_take(p); ready && i < job->draws->episodes; i = crew_take(p)) {
+    for (int64_t i; ready && (i = crew_take(p)) < job->draws->episodes;) {
         if (!mo_fit_episode(f, job, i, &space))
             crew_settle(p, f->ctx, i);
         int64_t done = ++p->done;
