@@ -132,7 +132,9 @@ static void join_one(const void *of, task_range member) {
 static bool run_at_once(mo_fit_crew *crew, const mo_fit_job *job, int members) {
     mo_context *ctx = crew->own.ctx;
     progress p = {.failed = INT64_MAX};
-    run_tasks(crew->n, crew->n, 1, join_one, &(joint_run){.crew = crew, .job = job, .members = members, .p = &p});
+    const joint_run r = {.crew = crew, .job = job, .members = members, .p = &p};
+    run_tasks(crew->n, crew->n, 1, join_one, &r);
+    join_one(&r, (task_range){0}); /* what is left where a thread that had no memory took the caller's task too */
     if (p.failed < INT64_MAX)
         mo_fail(ctx, p.status.code, "%s", p.status.message);
     else if (p.joined == 0)
