@@ -1,8 +1,8 @@
-/* tensor/cpu/tasks.c - runs the tasks of a kernel, on one thread or on all threads of a context.
+/* tensor/cpu/tasks.c - runs the tasks of a kernel, or of another loop, on one thread or on all threads of a context.
  *
- * This is where kernels meet OpenMP. libgomp ends the process where it finds no memory for a team, even for a team of
- * one, so one thread works without a team. The threads of a team are the host's too, which can have set other modes in
- * them: each rounds to nearest and keeps subnormal numbers while it works, and gets its modes back afterwards. */
+ * This is where the library meets OpenMP. libgomp ends the process where it finds no memory for a team, even for a team
+ * of one, so one thread works without a team. The threads of a team are the host's too, which can have set other modes
+ * in them: each rounds to nearest and keeps subnormal numbers while it works, and gets its modes back afterwards. */
 #include "tensor/cpu/tasks.h"
 
 #include <omp.h>
@@ -65,6 +65,12 @@ static bool take_tasks(shares *s, task_range *t) {
     return false;
 }
 
+static _Thread_local bool for_another;
+
+bool works_for_another(void) {
+    return for_another;
+}
+
 void run_tasks(int threads, int64_t n, int64_t chunk, task_body *body, const void *of) {
     if (n <= 0)
         return;
@@ -80,9 +86,12 @@ void run_tasks(int threads, int64_t n, int64_t chunk, task_body *body, const voi
 #pragma omp parallel num_threads(threads)
     {
         unsigned mode = usual_mode();
+        bool before = for_another;
         task_range some;
+        for_another = before || omp_get_thread_num() > 0;
         while (take_tasks(&s, &some))
             body(of, some);
+        for_another = before;
         restore_mode(mode);
     }
 }

@@ -6,10 +6,8 @@
 #include "tensor/inside.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
-#include <stdatomic.h>
 
-#include "tests/suite.h"
+#include "tests/openmp_memory.h"
 
 enum { THREADS = 4, MOST = 256, SIZE = 48 };
 
@@ -62,32 +60,7 @@ TEST(no_kernel_ends_a_thread) {
     assert_int_equal(mo_context_release(ctx), MO_OK);
 }
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
-/* libgomp ends the process where malloc has nothing for it, so what it asks for while kernels run is counted. */
-static atomic_bool watched;
-static atomic_int asked;
-
-void *__libc_malloc(size_t bytes);
-void *__libc_memalign(size_t alignment, size_t bytes);
-void *malloc(size_t bytes);
-void *memalign(size_t alignment, size_t bytes);
-
-static void note(void *caller) {
-    Dl_info from;
-    if (watched && dladdr(caller, &from) && strstr(from.dli_fname, "omp.so"))
-        asked++;
-}
-
-void *malloc(size_t bytes) {
-    note(__builtin_return_address(0));
-    return __libc_malloc(bytes);
-}
-
-void *memalign(size_t alignment, size_t bytes) {
-    note(__builtin_return_address(0));
-    return __libc_memalign(alignment, bytes);
-}
-
+#ifdef OPENMP_IS_COUNTED
 /* Kernels on few and on many elements, so that some use one thread and some all. */
 static void run_kernels(mo_tape *t) {
     const int64_t many = 100000;
@@ -103,13 +76,12 @@ TEST(kernels_leave_openmp_no_allocation_to_fail) {
     for (int threads = 1; threads <= THREADS; threads += THREADS - 1) {
         mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
         mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-        watched = threads == 1;
+        if (threads > 1)
+            run_kernels(t); /* all threads work once: their team is kept */
+        watch_openmp();
         run_kernels(t);
-        watched = true; /* all threads have worked once: their team is kept */
-        run_kernels(t);
-        watched = false;
+        expect_nothing_asked();
         assert_int_equal(mo_context_status(ctx)->code, MO_OK);
-        assert_int_equal(asked, 0);
         mo_tape_release(t);
         assert_int_equal(mo_context_release(ctx), MO_OK);
     }
