@@ -6,6 +6,7 @@
 #include "tensor/files/file.h"
 #include "tensor/files/npy.h"
 #include "tensor/files/number_text.h"
+#include "train/graphs/row_names.h"
 #include "train/graphs/table_reader.h"
 #include "train/graphs/text_reader.h"
 
@@ -27,6 +28,31 @@ bool mo_label_column_fits(mo_label_column *column, int64_t n) {
     if (column->n > n && column->n - column->empty <= n)
         column->n = n;
     return column->n == n;
+}
+
+bool mo_label_column_bind(mo_label_column *column, const mo_graph *graph, const char *path, bool listed) {
+    mo_context *ctx = graph->ctx;
+    mo_words names = {0};
+    int64_t examples = mo_graph_examples(graph), *row = NULL, *value = NULL;
+    bool fine = mo_row_names_read(ctx, path, &names), named = names.n > 0;
+    bool fits = fine && mo_label_column_fits(column, named ? names.n : examples);
+    if (fine)
+        row = mo_rows_of_examples(graph, path, column->n, &names, (mo_row_binding){.listed = listed});
+    if (row && !fits)
+        mo_fail(ctx, MO_FORMAT, "%s: expected a label for each of %" PRId64 " %s, found %" PRId64, path, examples,
+            graph->graphs > 1 ? "graphs" : "nodes", column->n);
+    else if (row)
+        value = mo_host_array(ctx, examples, sizeof *value);
+    for (int64_t e = 0; value && e < examples; e++)
+        value[e] = row[e] < 0 ? -1 : column->value[row[e]];
+    if (value) {
+        free(column->value);
+        column->value = value;
+        column->n = examples;
+    }
+    free(row);
+    mo_words_release(&names);
+    return value;
 }
 
 /* ---- one array of a file ---- */
@@ -74,6 +100,42 @@ mo_tensor *mo_array_read(mo_context *ctx, const char *path) {
         }
     mo_arrays_release(arrays);
     return own;
+}
+
+/* A copy of rows T [n, w], in another order: row i of the copy is row[i] of T. */
+static mo_tensor *rows_in_order(mo_context *ctx, const mo_tensor *T, const int64_t *row, int64_t n) {
+    int64_t shape[] = {n, mo_dim(T, 1)};
+    mo_dtype dtype = mo_tensor_dtype(T);
+    size_t bytes = (size_t)mo_dim(T, 1) * mo_dtype_size(dtype);
+    char *from = mo_host_values(T, dtype), *to = mo_host_array(ctx, n * mo_dim(T, 1) + 1, mo_dtype_size(dtype));
+    for (int64_t i = 0; from && to && i < n; i++)
+        memcpy(to + (size_t)i * bytes, from + (size_t)row[i] * bytes, bytes);
+    mo_tensor *ordered = from && to ? mo_tensor_create_from(ctx, dtype, 2, shape, to) : mo_null_tensor(ctx);
+    free(from);
+    free(to);
+    return ordered;
+}
+
+mo_tensor *mo_node_rows_read(const mo_graph *graph, const char *path) {
+    mo_context *ctx = graph->ctx;
+    mo_tensor *T = mo_array_read(ctx, path);
+    if (!mo_ok(ctx) || graph->graphs > 1 || mo_ndim(T) != 2)
+        return T;
+    mo_words names = {0};
+    int64_t *row = NULL;
+    if (mo_row_names_read(ctx, path, &names))
+        row = mo_rows_of_examples(graph, path, mo_dim(T, 0), &names, (mo_row_binding){.every = true});
+    if (row && names.n > 0) {
+        mo_tensor *ordered = rows_in_order(ctx, T, row, graph->nodes);
+        mo_tensor_release(T);
+        T = ordered;
+    }
+    free(row);
+    mo_words_release(&names);
+    if (mo_ok(ctx))
+        return T;
+    mo_tensor_release(T);
+    return mo_null_tensor(ctx);
 }
 
 /* ---- numbers ---- */

@@ -2,6 +2,7 @@
 #ifndef MO_LABEL_COLUMN_H
 #define MO_LABEL_COLUMN_H
 
+#include "train/graph.h"
 #include "train/graphs/node_names.h"
 
 /* Zero-initialise; release. */
@@ -26,9 +27,15 @@ bool mo_label_column_of_texts(mo_context *ctx, const char *path, const mo_words 
 bool mo_is_real_text(const char *text);
 /* Drops empty texts behind the first n labels; returns whether there are n labels. */
 bool mo_label_column_fits(mo_label_column *column, int64_t n);
+/* Puts the labels, read from the file at path, in the order of the graph's examples: by the names beside the file, or
+ * else as mo_rows_of_examples says. An example that has no row is unlabelled. False after raising. */
+bool mo_label_column_bind(mo_label_column *column, const mo_graph *graph, const char *path, bool listed);
 void mo_label_column_release(mo_label_column *column);
 
 /* Reads FILE or FILE:NAME into a tensor; returns the null tensor on failure. */
 mo_tensor *mo_array_read(mo_context *ctx, const char *path);
+/* Reads rows [nodes, w], put in the order of the nodes of a single graph by the names beside the file, or else as
+ * mo_rows_of_examples says; rows of other shapes stay as they are. Returns the null tensor on failure. */
+mo_tensor *mo_node_rows_read(const mo_graph *graph, const char *path);
 
 #endif

@@ -197,10 +197,8 @@ bool mo_labels_read_column(const mo_graph *graph, const char *path, mo_labels *l
         return false;
     mo_context *ctx = graph->ctx;
     mo_label_column column = {0};
-    if (mo_label_column_read(ctx, path, &column) && !mo_label_column_fits(&column, mo_graph_examples(graph)))
-        mo_fail(ctx, MO_INVALID, "%s: expected one label for each of %" PRId64 " examples, found %" PRId64, path,
-            mo_graph_examples(graph), column.n);
-    if (mo_ok(ctx) && mo_labels_of(ctx, column.value, NULL, column.n, labels) && labels->n == 0)
+    if (mo_label_column_read(ctx, path, &column) && mo_label_column_bind(&column, graph, path, false) &&
+        mo_labels_of(ctx, column.value, NULL, column.n, labels) && labels->n == 0)
         mo_fail(ctx, MO_INVALID, "%s: expected at least one label, found none", path);
     for (int64_t c = 0; mo_ok(ctx) && column.name && c < labels->classes; c++) { /* text for number */
         free(labels->name[c]);

@@ -4,7 +4,7 @@
  * or "//"; LF or CR LF. Ids are any non-negative integers; they become 0..n-1 in rising order and are kept as the
  * nodes' names. If the first edge joins words, the words are names of nodes. A CSV or TSV has names too: two columns
  * and, optionally, a third of weights, with or without a header. The nodes are then the rows of the features in the
- * same folder or, without features, all names in edges, in byte order. */
+ * same folder or, without features, all names in edges, in the order of mo_graph_name_nodes. */
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "tensor/inside.h"
@@ -203,26 +203,6 @@ static named_edges below_header(mo_graph *graph, const char *path, const named_e
 
 /* ---- from names to nodes ---- */
 
-/* Makes the names in the edges the graph's nodes. */
-static bool take_nodes(mo_graph *graph, const mo_words *ends) {
-    mo_context *ctx = graph->ctx;
-    mo_word *sorted = mo_words_sort(ctx, ends);
-    mo_words nodes = {0};
-    bool fine = sorted;
-    for (int64_t i = 0; fine && i < ends->n; i++)
-        if (i == 0 || strcmp(sorted[i].text, sorted[i - 1].text) != 0)
-            fine = mo_words_add(ctx, &nodes, sorted[i].text);
-    free(sorted);
-    int64_t repeated;
-    if (fine && nodes.n >= MO_GRAPH_LARGEST)
-        mo_fail(ctx, MO_UNSUPPORTED, "edge list: expected fewer than 2^31 nodes, found %lld", (long long)nodes.n);
-    graph->nodes = nodes.n;
-    if (mo_ok(ctx))
-        graph->names = mo_node_names_of_words(ctx, &nodes, &repeated);
-    mo_words_release(&nodes);
-    return mo_ok(ctx);
-}
-
 /* Finds the nodes of pair i. `of` is the graph's name, for the error message. */
 static bool find_named_ends(
     const mo_graph *graph, const char *path, const named_edges *e, int64_t i, const char *of, int64_t node[2]) {
@@ -279,8 +259,8 @@ bool mo_load_named_edges(mo_graph *graph, const char *path) {
             e.words.n ? "one line, which may be a header" : "none");
         fine = false;
     }
-    fine =
-        fine && (graph->nodes > 0 || take_nodes(graph, &below.words)) && join_named_ends(graph, path, &below, &edges);
+    fine = fine && (graph->nodes > 0 || mo_graph_name_nodes(graph, &below.words)) &&
+           join_named_ends(graph, path, &below, &edges);
     if (fine)
         mo_graph_set_edges(graph, graph->nodes, &edges);
     mo_edges_release(&edges);

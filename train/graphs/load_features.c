@@ -3,14 +3,16 @@
  * edges.txt, .csv or .tsv have lines of two numbers or names. features.npy [nodes, columns] has any numbers, row i for
  * node i; features.csv or .tsv have the name of a node, then one number per column, with or without a header, and give
  * the order of the nodes; for features.mtx the error gives the command that makes features.npy. labels.npy or .txt have
- * one label per node, a class number from 0 or a class name (label_column.c); labels.csv or .tsv have columns node and
- * class (labels.c). A label file with another name raises, so that labels are never silently ignored. */
+ * one label per node, a class number from 0 or a class name (label_column.c); names.txt has the names of the rows,
+ * which arrays need unless the nodes are called 0 .. n - 1; labels.csv or .tsv have columns node and class (labels.c).
+ * A label file with another name raises, so that labels are never silently ignored. */
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/node_names.h"
+#include "train/graphs/row_names.h"
 #include "train/graphs/table_reader.h"
 #include "train/graphs/text_reader.h"
 
@@ -139,15 +141,29 @@ static bool read_feature_table(mo_graph *graph, const char *path, const char *ed
         mo_fail(ctx, MO_FORMAT, "%s: expected a line for each node, found none", path);
     if (mo_ok(ctx) && (t.names.n >= MO_GRAPH_LARGEST || t.columns >= MO_GRAPH_LARGEST))
         mo_fail(ctx, MO_UNSUPPORTED, "%s: expected fewer than 2^31 nodes and columns", path);
-    graph->nodes = t.names.n;
     graph->features = t.columns - 1;
-    if (mo_ok(ctx)) {
-        graph->names = mo_node_names_of_words(ctx, &t.names, &repeated);
-        if (repeated >= 0)
-            mo_fail(ctx, MO_FORMAT, "%s: node %lld of %lld has the name of one before it", path,
-                (long long)repeated + 1, (long long)graph->nodes);
-    }
+    if (mo_ok(ctx) && !mo_graph_list_nodes(graph, &t.names, &repeated) && repeated >= 0)
+        mo_fail(ctx, MO_FORMAT, "%s: node %lld of %lld has the name of one before it", path, (long long)repeated + 1,
+            (long long)graph->nodes);
     mo_words_release(&t.names);
+    return mo_ok(ctx);
+}
+
+/* ---- names.txt: one name per line, which the rows of features.npy and of the labels follow ---- */
+
+static bool read_node_names(mo_graph *graph, const char *path) {
+    mo_context *ctx = graph->ctx;
+    mo_words names = {0};
+    int64_t repeated = -1, rows = graph->nodes;
+    bool fine = mo_name_lines_read(ctx, path, &names);
+    if (fine && (names.n >= MO_GRAPH_LARGEST || (rows > 0 && names.n != rows)))
+        fine =
+            mo_fail(ctx, MO_FORMAT, "%s: expected a name for each of %lld rows of the features beside it, found %lld",
+                path, (long long)rows, (long long)names.n);
+    if (fine && !mo_graph_list_nodes(graph, &names, &repeated) && repeated >= 0)
+        mo_fail(
+            ctx, MO_FORMAT, "%s:%lld: expected each name once, found an earlier one", path, (long long)repeated + 1);
+    mo_words_release(&names);
     return mo_ok(ctx);
 }
 
@@ -157,10 +173,7 @@ static bool read_feature_table(mo_graph *graph, const char *path, const char *ed
 static bool take_label_column(mo_graph *graph, const char *path, bool of_lines) {
     int64_t n = mo_graph_examples(graph);
     mo_label_column column = {0};
-    bool fine = mo_label_column_read(graph->ctx, path, &column);
-    if (fine && !mo_label_column_fits(&column, n))
-        fine = mo_fail(graph->ctx, MO_FORMAT, "%s: expected a label for each of %lld nodes, found %lld", path,
-            (long long)n, (long long)column.n);
+    bool fine = mo_label_column_read(graph->ctx, path, &column) && mo_label_column_bind(&column, graph, path, true);
     if (fine) {
         fine = mo_graph_set_labels(graph, column.value, n, path, of_lines);
         graph->class_name = column.name;
@@ -265,6 +278,13 @@ mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder
             mo_fail_foreign(ctx, path);
         else
             read_features_file(graph, path);
+    }
+    if (mo_ok(ctx) && mo_text_find(folder, "names.txt", path, sizeof path)) {
+        if (graph->names)
+            mo_fail(
+                ctx, MO_FORMAT, "%s: expected one list of the nodes, found names.txt and features with names", folder);
+        else
+            read_node_names(graph, path);
     }
     bool numbered = graph->nodes > 0 && !graph->names && !mo_is_table(edges);
     if (mo_ok(ctx) && (numbered ? mo_load_numbered_edges(graph, edges) : mo_load_named_edges(graph, edges)))

@@ -1,9 +1,10 @@
 /* train/graphs/load_gml.c - GML (Himsolt 1997), in the form of network collections: graph [ node [ id .. ] edge [
  * source .. target .. ] ]. Texts end on the line they start on, comments run from '#' to the line's end.
  *
- * Ids are any integers; they become 0..n-1 in rising order. A node's class is its `value`, or else its `club`: numbers
- * in numeric order, texts in text order; a node without a class or with a negative number is unlabelled. Names and all
- * other content are skipped, weights with a notice; directed edges become undirected. */
+ * The names of the nodes are their labels if every node has its own, else their ids, which are any integers; the order
+ * is that of mo_graph_name_nodes. A node's class is its `value`, or else its `club`: numbers in numeric order, texts in
+ * text order; a node without a class or with a negative number is unlabelled. All other content is skipped, weights
+ * with a notice; directed edges become undirected. */
 #include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
@@ -104,8 +105,10 @@ static bool gml_skip(mo_text_reader *r, const gml_token *value) {
 typedef struct gml_node {
     int64_t id, line;
     bool has_id;
-    int rank;   /* which key gave the class: 2 `value`, 1 `club`, 0 none */
-    char *text; /* the class's text; NULL: none */
+    int rank;     /* which key gave the class: 2 `value`, 1 `club`, 0 none */
+    char *text;   /* the class's text; NULL: none */
+    char *label;  /* NULL: none, or longer than a token */
+    int64_t node; /* its number in the graph */
 } gml_node;
 
 typedef struct gml_edge {
@@ -139,6 +142,9 @@ static bool take_of_node(gml *g, const char *key, const gml_token *value) {
         node->has_id = true;
         return read_id(g, value, "an integer as the id of a node", &node->id);
     }
+    if (!strcmp(key, "label") && !node->label && !value->cut && *value->word &&
+        (value->kind == GML_NUMBER || value->kind == GML_TEXT))
+        return (node->label = mo_text_copy(g->reader.ctx, value->word));
     if (rank <= node->rank || (value->kind != GML_NUMBER && value->kind != GML_TEXT))
         return gml_skip(&g->reader, value);
     if (value->cut)
@@ -233,6 +239,11 @@ static int gml_by_id(const void *a, const void *b) {
     return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->line > y->line) - (x->line < y->line);
 }
 
+static int gml_has_id(const void *a, const void *b) {
+    const gml_node *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
 static bool refuse_repeated(gml *g) {
     for (int64_t i = 1; i < g->nodes; i++) {
         if (g->node[i].id == g->node[i - 1].id)
@@ -242,41 +253,79 @@ static bool refuse_repeated(gml *g) {
     return true;
 }
 
-static bool rank_ends(gml *g, mo_edges *edges) {
+/* Names the nodes, in the order of the file, by their labels or by their ids, and sets each node's number. Labels that
+ * are no names, as a node lacks one or two have the same, are noted. */
+static bool name_nodes(gml *g, mo_graph *graph) {
+    mo_context *ctx = graph->ctx;
+    mo_words names = {0};
+    char number[24];
+    int64_t labels = 0;
+    for (int64_t i = 0; i < g->nodes; i++)
+        labels += g->node[i].label != NULL;
+    bool by_label = g->nodes > 0 && labels == g->nodes;
+    for (int64_t i = 0; by_label && i < g->nodes && mo_ok(ctx); i++)
+        mo_words_add(ctx, &names, g->node[i].label);
+    mo_word *sorted = by_label && mo_ok(ctx) ? mo_words_sort(ctx, &names) : NULL;
+    for (int64_t i = 1; sorted && i < g->nodes; i++)
+        by_label = by_label && strcmp(sorted[i].text, sorted[i - 1].text) != 0;
+    free(sorted);
+    if (!by_label) {
+        mo_words_release(&names);
+        if (labels)
+            mo_graph_leave_out(
+                graph, "%lld labels of nodes (a name that each node has alone is none of them)", (long long)labels);
+    }
+    for (int64_t i = 0; !by_label && i < g->nodes && mo_ok(ctx); i++) {
+        snprintf(number, sizeof number, "%lld", (long long)g->node[i].id);
+        mo_words_add(ctx, &names, number);
+    }
+    bool fine = mo_ok(ctx) && mo_graph_name_nodes(graph, &names);
+    for (int64_t i = 0; fine && i < g->nodes; i++)
+        g->node[i].node = mo_graph_find_example(graph, mo_words_get(&names, i));
+    mo_words_release(&names);
+    return fine;
+}
+
+/* Adds the edges between nodes, which are sorted by id. */
+static bool join_ends(const gml *g, mo_edges *edges) {
     mo_context *ctx = g->reader.ctx;
-    int64_t *id = mo_host_array(ctx, g->nodes, sizeof *id);
-    for (int64_t i = 0; id && i < g->nodes; i++)
-        id[i] = g->node[i].id;
-    for (int64_t i = 0; id && mo_ok(ctx) && i < g->edges; i++) {
-        int64_t end[2];
+    for (int64_t i = 0; mo_ok(ctx) && i < g->edges; i++) {
+        const gml_node *end[2];
         for (int k = 0; k < 2; k++) {
-            end[k] = mo_find_sorted(id, g->nodes, g->edge[i].end[k]);
-            if (end[k] < 0)
+            const gml_node wanted = {.id = g->edge[i].end[k]};
+            end[k] = g->nodes ? bsearch(&wanted, g->node, (size_t)g->nodes, sizeof wanted, gml_has_id) : NULL;
+            if (!end[k])
                 mo_fail(ctx, MO_FORMAT, "%s:%lld: expected an edge between nodes of the file, found the id %lld",
                     g->reader.path, (long long)g->edge[i].line, (long long)g->edge[i].end[k]);
         }
         if (mo_ok(ctx))
-            mo_edges_add(ctx, edges, end[0], end[1]);
+            mo_edges_add(ctx, edges, end[0]->node, end[1]->node);
     }
-    free(id);
     return mo_ok(ctx);
 }
 
-/* Sets the classes of the nodes, which are sorted by id. If no node has a class, the graph has no labels. */
+/* Sets the classes of the nodes. If no node has a class, the graph has no labels. */
 static void set_classes(const gml *g, mo_graph *graph) {
     mo_context *ctx = graph->ctx;
     mo_words texts = {0};
     mo_label_column column = {0};
     mo_labels labels = {0};
-    bool fine = true;
+    const char **text = mo_host_array(ctx, g->nodes + 1, sizeof *text);
+    bool fine = text;
     for (int64_t i = 0; fine && i < g->nodes; i++)
-        fine = mo_words_add(ctx, &texts, g->node[i].text ? g->node[i].text : "");
+        text[g->node[i].node] = g->node[i].text ? g->node[i].text : "";
+    for (int64_t i = 0; fine && i < g->nodes; i++)
+        fine = mo_words_add(ctx, &texts, text[i]);
     if (fine && mo_label_column_of_texts(ctx, g->reader.path, &texts, &column) &&
-        mo_labels_of(ctx, column.value, NULL, g->nodes, &labels) && labels.n > 0)
-        mo_graph_take_labels(graph, &labels);
+        mo_labels_of(ctx, column.value, NULL, g->nodes, &labels) && labels.n > 0 &&
+        mo_graph_take_labels(graph, &labels)) {
+        graph->class_name = column.name;
+        column.name = NULL; /* now owned by the graph */
+    }
     mo_labels_release(&labels);
     mo_label_column_release(&column);
     mo_words_release(&texts);
+    free(text);
 }
 
 mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path) {
@@ -286,15 +335,18 @@ mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path) {
     gml g = {0};
     mo_edges edges = {0};
     if (mo_text_open(&g.reader, ctx, path) && read_list(&g, OF_FILE)) {
+        bool fine = name_nodes(&g, graph);
         if (g.nodes)
             qsort(g.node, (size_t)g.nodes, sizeof *g.node, gml_by_id);
-        if (refuse_repeated(&g) && rank_ends(&g, &edges) && mo_graph_set_edges(graph, g.nodes, &edges))
+        if (fine && refuse_repeated(&g) && join_ends(&g, &edges) && mo_graph_set_edges(graph, g.nodes, &edges))
             set_classes(&g, graph);
         if (g.weights)
             mo_graph_leave_out(graph, "%lld weights of edges", (long long)g.weights);
     }
-    for (int64_t i = 0; i < g.nodes; i++)
+    for (int64_t i = 0; i < g.nodes; i++) {
         free(g.node[i].text);
+        free(g.node[i].label);
+    }
     mo_text_close(&g.reader);
     mo_edges_release(&edges);
     free(g.node);
