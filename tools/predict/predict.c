@@ -233,8 +233,9 @@ int predict_command(int argc, char **argv) {
                                               : read_known(graph, o.labels, &known));
     if (written && known.classes == 1)
         written = mo_fail(ctx, MO_INVALID,
-            "%s: expected labels of two classes or more, found one, '%.40s' (%" PRId64 " label%s)",
-            o.labels ? o.labels : o.data, known.name[0], known.n, known.n == 1 ? "" : "s");
+            "%s: expected labels of two classes or more, found one, '%.40s' (%" PRId64 " label%s%s%s)",
+            o.labels ? o.labels : o.data, known.name[0], known.n, known.n == 1 ? "" : "s", known.left_out ? "; " : "",
+            known.left_out ? known.left_out : "");
     if (written && known.classes > MOST_RARE_CLASSES && known.n < LEAST_MEAN * known.classes)
         written = mo_fail(ctx, MO_INVALID,
             "%s: expected classes, found %" PRId64 " of them in %" PRId64

@@ -138,7 +138,7 @@ static void check_classes(mo_context *ctx, const mo_label_column *column, int64_
         snprintf(found, sizeof found, "the one label %" PRId64, label[0]);
     if (kept < n && column->name)
         snprintf(
-            unlabelled, sizeof unlabelled, " (%" PRId64 " of %" PRId64 " labels are empty: unlabelled)", n - kept, n);
+            unlabelled, sizeof unlabelled, " (%" PRId64 " of %" PRId64 " labels are empty, or a mark such as NA: unlabelled)", n - kept, n);
     else if (kept < n)
         snprintf(unlabelled, sizeof unlabelled,
             " (%" PRId64 " of %" PRId64 " labels are negative, which means unlabelled: number classes from 0)",

@@ -175,12 +175,29 @@ bool mo_label_column_of(const mo_tensor *label, const char *name, mo_label_colum
 
 /* ---- texts ---- */
 
+const char *mo_plain_label(const char *text, char plain[64]) {
+    static const char *const marks[] = {
+        "NaN", "nan", "NAN", "NA", "N/A", "n/a", "<NA>", "None", "null", "NULL", "?"}; /* as in graphs/sources.py */
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (!strcmp(text, marks[i]))
+            return "";
+    size_t digits = strspn(text + (*text == '-'), "0123456789");
+    const char *end = text + (*text == '-') + digits;
+    bool point = *end == '.';
+    end += point ? 1 + strspn(end + 1, "0") : 0;
+    if (!digits || *end || (!point && *text != '-') || digits > 63)
+        return text;
+    snprintf(plain, 64, "%.*s", (int)digits, text);
+    return *text == '-' ? "" : plain;
+}
+
 /* The label texts of a file or array, and where each stands. */
 typedef struct label_texts {
     mo_context *ctx;
     const char *path, *wanted; /* wanted: the name of a table's column, or NULL */
     mo_words words;
     int64_t *line, lines; /* [words.n]: line in the file, or row of an array; lines: the capacity */
+    int64_t empty;        /* number of empty texts at the end, without other marks of the unknown */
     bool of_array;
 } label_texts;
 
@@ -188,7 +205,9 @@ static bool add_label(label_texts *t, const char *text, int64_t line) {
     if (!mo_host_array_grow(t->ctx, &t->line, &t->lines, t->words.n + 1, sizeof *t->line))
         return false;
     t->line[t->words.n] = line;
-    return mo_words_add(t->ctx, &t->words, text);
+    t->empty = *text ? 0 : t->empty + 1;
+    char plain[64];
+    return mo_words_add(t->ctx, &t->words, mo_plain_label(text, plain));
 }
 
 static bool on_label_element(void *state, const char *text) {
@@ -363,7 +382,8 @@ bool mo_label_column_read(mo_context *ctx, const char *path, mo_label_column *co
         read_label_npy(&t, column);
     }
     if (mo_ok(ctx) && (table || lines || t.of_array) && refuse_real_numbers(&t))
-        mo_label_column_of_texts(ctx, t.path, &t.words, column);
+        if (mo_label_column_of_texts(ctx, t.path, &t.words, column))
+            column->empty = t.empty;
     free(t.line);
     mo_words_release(&t.words);
     return mo_ok(ctx);

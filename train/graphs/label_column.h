@@ -17,12 +17,16 @@ typedef struct mo_label_column {
 bool mo_label_column_of(const mo_tensor *label, const char *name, mo_label_column *column);
 /* Reads a file's labels: an array of numbers or texts (.npy; numbers from .npz and .safetensors, where FILE:NAME picks
  * an array); .txt with one label per line; .csv or .tsv with a header: the only column, the one named `label`, or NAME
- * of FILE:NAME. Texts that are all whole numbers become these numbers; other texts are classes in byte order; an empty
- * text is unlabelled. A real number is an error. False on failure. */
+ * of FILE:NAME. Texts that are all whole numbers become these numbers; other texts are classes in byte order; text of
+ * mo_plain_label that is empty is unlabelled. A real number is an error. False on failure. */
 bool mo_label_column_read(mo_context *ctx, const char *path, mo_label_column *column);
-/* Takes labels from texts: whole numbers if all texts are, else class names. A real number counts as a name. Raises if
- * two texts spell one number (1 and 01); path starts the message. */
+/* Takes labels from texts (of mo_plain_label): whole numbers if all texts are, else class names. A real number counts
+ * as a name. Raises if two texts spell one number (1 and 01); path starts the message. */
 bool mo_label_column_of_texts(mo_context *ctx, const char *path, const mo_words *words, mo_label_column *column);
+/* One rule for texts as labels, in every file: "" for what marks the unknown (nothing, NaN, NA, N/A, <NA>, None, null,
+ * ?, and any negative whole number), 1 for 1.0, else the text itself. A number of up to 63 digits is written to plain.
+ */
+const char *mo_plain_label(const char *text, char plain[64]);
 /* Whether a text is a number that is not whole: a value for regression, not a class. */
 bool mo_is_real_text(const char *text);
 /* Drops empty texts behind the first n labels; returns whether there are n labels. */

@@ -17,8 +17,15 @@ typedef struct label_entry {
     const char *path;       /* borrowed */
 } label_entry;
 
+/* The marks of the unknown that a file has, and how often. */
+typedef struct unknown_marks {
+    char text[6][12];
+    int64_t n[6], kinds, empty, others;
+} unknown_marks;
+
 typedef struct label_table {
     const mo_graph *graph;
+    unknown_marks marks; /* of one file */
     label_entry *entry;
     int64_t n, capacity;
     int64_t rows; /* lines that are no header */
@@ -31,10 +38,41 @@ static bool is_label_header(const mo_graph *graph, const mo_table *row) {
     return !mo_is_number_text(row->field[0]) && mo_graph_find_example(graph, row->field[0]) < 0;
 }
 
-/* Adds the label of a row, unless its class is empty. */
+static void count_mark(unknown_marks *m, const char *text) {
+    int64_t k = 0;
+    while (k < m->kinds && strcmp(m->text[k], text) != 0)
+        k++;
+    if (!*text || k == 6) {
+        ++*(*text ? &m->others : &m->empty);
+        return;
+    }
+    if (k == m->kinds)
+        snprintf(m->text[m->kinds++], sizeof m->text[0], "%s", text);
+    m->n[k]++;
+}
+
+/* Notes how many of a file's lines have no class, and what marks that. */
+static bool note_marks(label_table *t, const char *path, int64_t rows, mo_labels *labels) {
+    const unknown_marks *m = &t->marks;
+    int64_t open = m->empty + m->others;
+    char marks[160] = "", what[240];
+    for (int64_t k = 0; k < m->kinds; k++) {
+        open += m->n[k];
+        snprintf(marks + strlen(marks), sizeof marks - strlen(marks), "%s%" PRId64 " '%s'", k ? ", " : ": ", m->n[k],
+            m->text[k]);
+    }
+    snprintf(what, sizeof what, "no class in %" PRId64 " of %" PRId64 " lines%s", open, rows, marks);
+    t->marks = (unknown_marks){0};
+    return !open || mo_note_left_out(t->graph->ctx, &labels->left_out, path, what);
+}
+
+/* Adds the label of a row, unless its class is a mark of the unknown. */
 static bool take_label(label_table *t, const mo_table *row, const char *path) {
-    const char *class = row->field[1];
+    char plain[64];
+    const char *class = mo_plain_label(row->field[1], plain);
     int64_t id = mo_table_example(row, t->graph, t->graph->graphs > 1 ? "graphs" : "nodes");
+    if (id >= 0 && !*class)
+        count_mark(&t->marks, row->field[1]);
     if (id < 0 || !*class)
         return id >= 0;
     if (mo_is_real_text(class))
@@ -114,7 +152,7 @@ static void take_entries(const label_table *t, const char *path, mo_labels *labe
 static bool read_label_file(label_table *t, const char *path, mo_labels *labels) {
     mo_context *ctx = t->graph->ctx;
     mo_table row;
-    int64_t rows = 0, before = t->n;
+    int64_t rows = 0;
     bool fine = mo_table_open(&row, ctx, path, true);
     while (fine && mo_table_next(&row)) {
         bool header = row.row == 0 && is_label_header(t->graph, &row);
@@ -124,11 +162,8 @@ static bool read_label_file(label_table *t, const char *path, mo_labels *labels)
         fine = mo_table_columns(&row, 2, "example and class") && (header || take_label(t, &row, path));
     }
     t->rows += rows;
-    int64_t open = rows - (t->n - before);
-    char what[80];
-    snprintf(what, sizeof what, "no class in %" PRId64 " of %" PRId64 " lines", open, rows);
     mo_table_close(&row);
-    return mo_ok(ctx) && (!open || mo_note_left_out(ctx, &labels->left_out, path, what));
+    return mo_ok(ctx) && note_marks(t, path, rows, labels);
 }
 
 /* Reads the file at `path` or, if there is none, the files that commas separate. names: a copy of path, which is
@@ -156,7 +191,8 @@ bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels) 
     char *names = mo_text_copy(ctx, path);
     if (names && read_label_files(&t, path, names, labels) && t.n == 0 && t.rows > 0)
         mo_fail(ctx, MO_FORMAT,
-            "%s: expected classes in the second column, found it empty in every line (%" PRId64 "): fill it in", path,
+            "%s: expected classes in the second column, found %s in every line (%" PRId64 "): fill it in", path,
+            labels->left_out && strchr(labels->left_out, ':') ? "nothing or a mark of the unknown" : "it empty",
             t.rows);
     else if (mo_ok(ctx) && t.n == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected lines of example and class, found no label", path);

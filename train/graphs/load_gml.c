@@ -3,7 +3,7 @@
  *
  * The names of the nodes are their labels if every node has its own, else their ids, which are any integers; the order
  * is that of mo_graph_name_nodes. A node's class is its `value`, or else its `club`: numbers in numeric order, texts in
- * text order; a node without a class or with a negative number is unlabelled. All other content is skipped, weights
+ * text order; mo_plain_label says what is unlabelled. All other content is skipped, weights
  * with a notice; directed edges become undirected. */
 #include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
@@ -314,8 +314,9 @@ static void set_classes(const gml *g, mo_graph *graph) {
     bool fine = text;
     for (int64_t i = 0; fine && i < g->nodes; i++)
         text[g->node[i].node] = g->node[i].text ? g->node[i].text : "";
+    char plain[64];
     for (int64_t i = 0; fine && i < g->nodes; i++)
-        fine = mo_words_add(ctx, &texts, text[i]);
+        fine = mo_words_add(ctx, &texts, mo_plain_label(text[i], plain));
     if (fine && mo_label_column_of_texts(ctx, g->reader.path, &texts, &column) &&
         mo_labels_of(ctx, column.value, NULL, g->nodes, &labels) && labels.n > 0 &&
         mo_graph_take_labels(graph, &labels)) {

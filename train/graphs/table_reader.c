@@ -95,7 +95,12 @@ bool mo_is_number_text(const char *text) {
 }
 
 bool mo_is_pair_heading(const char *u, const char *v) {
-    return (!strcasecmp(u, "from") && !strcasecmp(v, "to")) || (!strcasecmp(u, "source") && !strcasecmp(v, "target"));
+    static const char *const pairs[][2] = {{"from", "to"}, {"source", "target"}, {"src", "dst"}, {"node1", "node2"},
+        {"node_1", "node_2"}, {"id1", "id2"}, {"id_1", "id_2"}}; /* as in graphs/sources.py */
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (!strcasecmp(u, pairs[i][0]) && !strcasecmp(v, pairs[i][1]))
+            return true;
+    return false;
 }
 
 bool mo_note_left_out(mo_context *ctx, char **note, const char *path, const char *what) {

@@ -281,7 +281,7 @@ def graph(
     source : str, path or object
         A data set's name (`mochi data list`) or file, in any format of train/FORMATS.md; a matrix of scipy.sparse [n, n], or an
         array [n, n], whose nonzero entries are edges; an array of edges [edges, 2] or [2, edges] of node numbers, or [edges, 2]
-        of names; a pandas table of edges: columns "source" and "target" (or "from" and "to", "src" and "dst", "u" and "v", "node1"
+        of names; a pandas table of edges: columns "source" and "target" (or "from" and "to", "src" and "dst", "node1"
         and "node2", "id1" and "id2"), or else its first two, and optionally "weight"; or a square adjacency by names; a graph of
         networkx; a ``Data`` of PyTorch Geometric (edge_index, x, y, masks); a graph of DGL (edges(), ndata: feat, label, masks);
         a `Graph`, returned unchanged if nothing else is given.

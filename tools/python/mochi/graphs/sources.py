@@ -20,8 +20,7 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 _UNKNOWN = {"", "NaN", "nan", "NAN", "NA", "N/A", "n/a", "<NA>", "None", "null", "NULL", "?"}  # as in label_column.c
 _NEGATIVE, _POINT_ZERO = re.compile(r"-[0-9]+(\.0*)?"), re.compile(r"[0-9]+(\.0*)")
 _PAIRS = (
-    ("source", "target"), ("from", "to"), ("src", "dst"), ("u", "v"), ("node1", "node2"), ("node_1", "node_2"), ("id1", "id2"),
-    ("id_1", "id_2"),
+    ("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2"), ("node_1", "node_2"), ("id1", "id2"), ("id_1", "id_2"),
 )  # fmt: skip
 _WEIGHTS = ("weight", "weights", "w", "edge_weight")
 _MASKS = {"train": "train", "validation": "val", "test": "test"}
