@@ -3,6 +3,7 @@
 #include "tensor/hidden.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
+#include "train/graphs/row_names.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -137,8 +138,8 @@ static void check_classes(mo_context *ctx, const mo_label_column *column, int64_
     else if (kept)
         snprintf(found, sizeof found, "the one label %" PRId64, label[0]);
     if (kept < n && column->name)
-        snprintf(
-            unlabelled, sizeof unlabelled, " (%" PRId64 " of %" PRId64 " labels are empty, or a mark such as NA: unlabelled)", n - kept, n);
+        snprintf(unlabelled, sizeof unlabelled,
+            " (%" PRId64 " of %" PRId64 " labels are empty, or a mark such as NA: unlabelled)", n - kept, n);
     else if (kept < n)
         snprintf(unlabelled, sizeof unlabelled,
             " (%" PRId64 " of %" PRId64 " labels are negative, which means unlabelled: number classes from 0)",
@@ -176,6 +177,30 @@ mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *label, 
     return E;
 }
 
+/* Puts the labels in the order of the rows if these have names beside them: by the labels' names, which they then need.
+ * Raises if the labels alone have names. */
+static bool bind_labels(mo_context *ctx, const char *rows, int64_t n, const char *labels, mo_label_column *column) {
+    mo_words names = {0}, others = {0};
+    int64_t repeated = -1;
+    mo_graph *graph = NULL;
+    if (mo_row_names_read(ctx, rows, &names) && names.n > 0 && names.n != n)
+        mo_fail(ctx, MO_INVALID, "%s: expected a row for each of the %" PRId64 " names beside it, found %" PRId64, rows,
+            names.n, n);
+    else if (mo_ok(ctx) && names.n > 0 && (graph = mo_graph_from_edges(ctx, rows, n, 0, NULL, NULL))) {
+        if (mo_graph_list_nodes(graph, &names, &repeated))
+            mo_label_column_bind(column, graph, labels, false);
+        else if (repeated >= 0)
+            mo_fail(ctx, MO_INVALID, "%s: expected each name beside it once, found that of row %" PRId64 " before",
+                rows, repeated);
+    } else if (mo_ok(ctx) && mo_row_names_read(ctx, labels, &others) && others.n > 0)
+        mo_fail(
+            ctx, MO_INVALID, "%s: expected the names of its rows beside it, in a file like that of %s", rows, labels);
+    mo_graph_release(graph);
+    mo_words_release(&names);
+    mo_words_release(&others);
+    return mo_ok(ctx);
+}
+
 mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char *labels) {
     if (!mo_given(ctx, "embeddings", "the path of the rows", rows) ||
         !mo_given(ctx, "embeddings", "the path of the labels", labels))
@@ -184,7 +209,8 @@ mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char 
     mo_label_column column = {0};
     mo_embeddings *E = NULL;
     bool read = !mo_is_null(Z) && mo_label_column_read(ctx, labels, &column);
-    if (read && column.n > 0) {
+    int64_t n = read && mo_ndim(Z) > 0 ? mo_dim(Z, 0) : 0;
+    if (read && column.n > 0 && bind_labels(ctx, rows, n, labels, &column)) {
         char name[512];
         snprintf(name, sizeof name, "%.240s with %.240s", rows, labels);
         E = make_embeddings(Z, &column, name);

@@ -21,6 +21,7 @@ void mo_label_column_release(mo_label_column *column) {
         free(column->name[i]);
     free(column->name);
     free(column->value);
+    mo_words_release(&column->row);
     *column = (mo_label_column){0};
 }
 
@@ -34,7 +35,12 @@ bool mo_label_column_bind(mo_label_column *column, const mo_graph *graph, const 
     mo_context *ctx = graph->ctx;
     mo_words names = {0};
     int64_t examples = mo_graph_examples(graph), *row = NULL, *value = NULL;
-    bool fine = mo_row_names_read(ctx, path, &names), named = names.n > 0;
+    bool fine = column->row.n > 0 || mo_row_names_read(ctx, path, &names);
+    if (column->row.n > 0) {
+        names = column->row;
+        column->row = (mo_words){0};
+    }
+    bool named = names.n > 0;
     bool fits = fine && mo_label_column_fits(column, named ? names.n : examples);
     if (fine)
         row = mo_rows_of_examples(graph, path, column->n, &names, (mo_row_binding){.listed = listed});
@@ -195,9 +201,9 @@ const char *mo_plain_label(const char *text, char plain[64]) {
 typedef struct label_texts {
     mo_context *ctx;
     const char *path, *wanted; /* wanted: the name of a table's column, or NULL */
-    mo_words words;
-    int64_t *line, lines; /* [words.n]: line in the file, or row of an array; lines: the capacity */
-    int64_t empty;        /* number of empty texts at the end, without other marks of the unknown */
+    mo_words words, row;       /* row: the first column of a table, where the labels are in another */
+    int64_t *line, lines;      /* [words.n]: line in the file, or row of an array; lines: the capacity */
+    int64_t empty;             /* number of empty texts at the end, without other marks of the unknown */
     bool of_array;
 } label_texts;
 
@@ -326,8 +332,11 @@ static bool read_label_table(label_texts *t) {
     int64_t column =
         mo_table_open(&row, t->ctx, t->path, false) && mo_table_next(&row) ? find_label_column(t, &row) : -1;
     while (column >= 0 && mo_ok(t->ctx) && mo_table_next(&row))
-        if (row.n > column || mo_table_columns(&row, column + 1, "or more"))
+        if (row.n > column || mo_table_columns(&row, column + 1, "or more")) {
             add_label(t, row.field[column], row.line);
+            if (column > 0 && mo_ok(t->ctx))
+                mo_words_add(t->ctx, &t->row, row.field[0]);
+        }
     mo_table_close(&row);
     return mo_ok(t->ctx);
 }
@@ -382,8 +391,12 @@ bool mo_label_column_read(mo_context *ctx, const char *path, mo_label_column *co
         read_label_npy(&t, column);
     }
     if (mo_ok(ctx) && (table || lines || t.of_array) && refuse_real_numbers(&t))
-        if (mo_label_column_of_texts(ctx, t.path, &t.words, column))
+        if (mo_label_column_of_texts(ctx, t.path, &t.words, column)) {
             column->empty = t.empty;
+            column->row = t.row;
+            t.row = (mo_words){0};
+        }
+    mo_words_release(&t.row);
     free(t.line);
     mo_words_release(&t.words);
     return mo_ok(ctx);

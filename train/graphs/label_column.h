@@ -10,7 +10,8 @@ typedef struct mo_label_column {
     int64_t n, *value; /* [n]; negative: unlabelled */
     int64_t empty;     /* number of empty texts at the end, which can be lines behind the last row */
     int64_t names;
-    char **name; /* [names]: texts of the values 0 .. names - 1; NULL: labels are numbers */
+    char **name;  /* [names]: texts of the values 0 .. names - 1; NULL: labels are numbers */
+    mo_words row; /* [n]: what a table has in its first column, beside the labels; else empty */
 } mo_label_column;
 
 /* Takes numbers [n] or [n, 1] of any dtype, which must be whole. False on failure; name starts the message. */
@@ -31,8 +32,9 @@ const char *mo_plain_label(const char *text, char plain[64]);
 bool mo_is_real_text(const char *text);
 /* Drops empty texts behind the first n labels; returns whether there are n labels. */
 bool mo_label_column_fits(mo_label_column *column, int64_t n);
-/* Puts the labels, read from the file at path, in the order of the graph's examples: by the names beside the file, or
- * else as mo_rows_of_examples says. An example that has no row is unlabelled. False after raising. */
+/* Puts the labels, read from the file at path, in the order of the graph's examples: by a table's first column or the
+ * names beside the file, or else as mo_rows_of_examples says. An example that has no row is unlabelled. False after
+ * raising. */
 bool mo_label_column_bind(mo_label_column *column, const mo_graph *graph, const char *path, bool listed);
 void mo_label_column_release(mo_label_column *column);
 
