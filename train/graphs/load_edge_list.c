@@ -106,7 +106,7 @@ static bool load_numbered_edges(mo_graph *graph, const char *path) {
     edge_ids ids = {0};
     mo_edges edges = {0};
     bool ranked = graph->nodes == 0;
-    bool fine = read_ids(graph->ctx, path, ranked ? MO_TEXT_LARGEST : graph->nodes - 1, &ids) &&
+    bool fine = read_ids(graph->ctx, path, ranked ? INT64_MAX : graph->nodes - 1, &ids) &&
                 (!ranked || (leave_out_counts(graph, path, &ids) && rank_ids(graph, &ids)));
     for (int64_t i = 0; fine && i < ids.count; i += 2)
         fine = mo_edges_add(graph->ctx, &edges, ids.id[i], ids.id[i + 1]);
