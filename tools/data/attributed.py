@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import re
+import sys
 
 import numpy
 
@@ -22,6 +23,7 @@ class Graph:
     def __init__(self, path, of_graph):
         self.path, self.of_graph = path, of_graph
         self.number, self.attributes, self.ends = {}, [], []
+        self.weights = 0  # of edges, other than 1, which are dropped
 
     def add_node(self, name, attributes):
         if name in self.number or name == "" or "\0" in name:
@@ -30,7 +32,8 @@ class Graph:
         self.number[name] = len(self.number)
         self.attributes.append(attributes)
 
-    def add_edge(self, *ends):
+    def add_edge(self, *ends, weight=1):
+        self.weights += weight not in (1, None)
         for end in ends:
             if end not in self.number:
                 raise Refused(f"{self.path}: expected edges between nodes of the graph, found the end {end!r}")
@@ -63,7 +66,7 @@ def read_json(path):
             if not isinstance(member, dict) or not set(needed) <= member.keys():
                 raise Refused(f"{path}: {part}[{i}]: expected an object with {' and '.join(needed)}")
             names = [name_of(member.pop(key)) for key in needed]
-            graph.add_node(*names, member) if part == "nodes" else graph.add_edge(*names)
+            graph.add_node(*names, member) if part == "nodes" else graph.add_edge(*names, weight=member.get("weight"))
     return [graph]
 
 
@@ -84,8 +87,8 @@ def read_graphml(path):
         found.append(Graph(path, g.graph))
         for node, attributes in g.nodes(data=True):
             found[-1].add_node(node, {**defaults, **attributes})
-        for ends in g.edges():
-            found[-1].add_edge(*ends)
+        for *ends, weight in g.edges(data="weight"):
+            found[-1].add_edge(*ends, weight=weight)
     # networkx merges nodes with equal ids, adds the ends of edges as nodes and skips nested graphs.
     tags = [element.tag.rpartition("}")[2] for element in reader.xml.iter() if isinstance(element.tag, str)]
     for tag, n in (("graph", len(found)), ("node", sum(len(graph.number) for graph in found))):
@@ -193,12 +196,19 @@ def node_members(path, graphs, left_out):
 
 # ---- whole graphs ----
 
+def tell_weights(source, n):
+    if n:
+        print(f"convert.py: {source}: {n} weights of edges are dropped; as the column weight of edges.csv they are kept", file=sys.stderr)
+
+
+
 def graph_members(source):
     """The members of the .npz of a file, or of a folder of files."""
     files = sorted(p for p in source.iterdir() if p.name.endswith(SUFFIXES)) if source.is_dir() else [source]
     if not files:
         raise Refused(f"{source}: expected files {', '.join(SUFFIXES)}, found none")
     graphs = [graph for path in files for graph in (read_json if path.suffix == ".json" else read_graphml)(path)]
+    tell_weights(source, sum(graph.weights for graph in graphs))
     if not all(graph.number for graph in graphs):
         raise Refused(f"{source}: expected one node or more in each graph, found none")
     start = numpy.cumsum([0] + [len(graph.number) for graph in graphs])
@@ -237,6 +247,7 @@ def matrix_members(path):
         raise Refused(f"{path}: expected an adjacency, which is square, found {A.shape[0]} x {A.shape[1]} (features become .npy: "
                       "convert.py features)")
     edge = A.data != 0
+    tell_weights(path, int((A.data[edge] != 1).sum()))
     return adjacency_members(A.shape[0], A.row[edge], A.col[edge])
 
 
