@@ -60,7 +60,7 @@ def test_a_partial_overlap_is_refused_with_the_first_strangers(shop):
     for options, message in (
         ({"x": strange}, r"x: 5 of 60 keys .*: 's', 't', 'u' and 2 more"), ({"x": x.iloc[4:]}, "no row for 4 of 60 examples"),
         ({"y": y.reset_index(drop=True)}, "60 of 60 keys of its index are none of .*: 0, 1, 2 and 57 more"),
-        ({"x": pandas.concat([x, x.iloc[:1]])}, "is in its index twice"), ({"y": {"nobody": "tea"}}, "none of the graph's 60 examples"),
+        ({"x": pandas.concat([x, x.iloc[:1]])}, "is in its index twice"), ({"y": {"nobody": "tea"}}, "none of the 60 examples"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             mochi.graph(shop.edges, **options)
@@ -134,6 +134,18 @@ def test_pairs_of_a_table_are_scored(shop):
     np.testing.assert_array_equal(model.score_links(g, pairs), model.score_links(g, list(zip(shop.names[:4], shop.names[4:8], strict=True))))
 
 
+def test_rows_and_labels_of_tables_meet_by_their_index():
+    rng = np.random.default_rng(3)
+    label = np.arange(40) % 2
+    rows = pandas.DataFrame(rng.normal(size=(40, 3)) + 3 * label[:, None], index=[f"r{i}" for i in range(40)])
+    y = pandas.Series(label, index=rows.index)
+    given = [y, y.iloc[::-1], y.to_dict(), y.iloc[::-1].to_frame()]
+    scores = [mochi.few_shot_score(rows, labels, heads=["ridge"], shots=[4], episodes=5, queries=4)[0]["accuracy"] for labels in given]
+    assert len(set(scores)) == 1 and scores[0] > 90
+    with pytest.raises(ValueError, match="none of the 40 examples.*'x'"):
+        mochi.few_shot_score(rows, {"x": 1}, heads=["ridge"])
+
+
 def test_a_readout_predicts_its_own_graph_alone(shop):
     fit = mochi.load("best").few_shot(mochi.graph(shop.edges), {shop.names[0]: "a", shop.names[1]: "b"})
     new = networkx.Graph([(0, 1), (1, 2)])
@@ -164,7 +176,7 @@ def test_a_set_of_graphs_keeps_names(tmp_path):
     assert mochi.graph(tmp_path / "set.npz").names == made.names
     assert mochi.graph(made, y=pandas.Series({"m4": "a", "m5": "b"})).y.tolist() == [1, -1, -1, 0]
     for options, message in (
-        ({"y": {**label, "m9": "odd"}}, "1 of 5 keys of its index are none of the graph's 4 examples.*'m9'"),
+        ({"y": {**label, "m9": "odd"}}, "1 of 5 keys of its index are none of the 4 examples.*'m9'"),
         ({"names": ["a"]}, "1 names of 4 graphs"), ({"names": list("aabc")}, "a different one for each"), ({"x": {"m3": x["m3"]}}, "x has nothing for 'm5'"),
         ({"x": [1]}, "x has nothing for 'm5', 'm3', 'm6' and 1 more"),
     ):  # fmt: skip

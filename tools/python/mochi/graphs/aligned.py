@@ -35,12 +35,12 @@ def _places(what, keys, names, every):
     if strangers:
         example = f", which are called as {names[0]!r}" if len(names) else ""
         raise errors.InvalidError(
-            f"{what}: {len(strangers)} of {len(keys)} keys of its index are none of the graph's {len(names)} examples{example}: "
+            f"{what}: {len(strangers)} of {len(keys)} keys of its index are none of the {len(names)} examples{example}: "
             f"{some(strangers)}; an array goes by the order of the examples, and nodes= adds nodes that no edge has"
         )
     missing = [name for name in names if name not in place] if every else []
     if missing:
-        raise errors.InvalidError(f"{what}: no row for {len(missing)} of {len(names)} examples of the graph: {some(missing)}")
+        raise errors.InvalidError(f"{what}: no row for {len(missing)} of {len(names)} examples: {some(missing)}")
     return np.array([place.get(name, -1) for name in names], np.int64)
 
 
