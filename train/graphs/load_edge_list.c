@@ -70,8 +70,8 @@ static bool leave_out_counts(mo_graph *graph, const char *path, edge_ids *ids) {
     if (edges <= highest)
         return mo_fail(graph->ctx, MO_FORMAT,
             "%s: expected a first line that is an edge, or has the numbers of nodes and edges, found '%lld %lld', "
-            "which "
-            "can be both: begin it with # if it has these numbers, else move it below another edge",
+            "which can "
+            "be both: begin it with # if it has these numbers, else move it below another edge",
             path, (long long)ids->id[0], (long long)ids->id[1]);
     ids->count -= 2;
     memmove(ids->id, ids->id + 2, (size_t)ids->count * sizeof *ids->id);
@@ -180,6 +180,8 @@ static bool read_lines_of_words(mo_context *ctx, const char *path, named_edges *
 
 /* ---- names in tables ---- */
 
+enum { MOST_HEADINGS = 64 }; /* columns among which a heading of pairs is looked for */
+
 /* Where a table has the ends of an edge and its weight (-1: nowhere). */
 typedef struct edge_columns {
     int64_t n, end[2], weight;
@@ -212,8 +214,8 @@ static bool find_edge_columns(mo_context *ctx, const mo_table *row, edge_columns
     int64_t n = row->n;
     bool pair = false, nameless = n > 2 && !*row->field[0] && !is_weight_heading(row->field[2]);
     *at = (edge_columns){n, {nameless, nameless + 1}, -1};
-    for (int64_t i = 0; i < n && !pair; i++)
-        for (int64_t j = 0; j < n && !pair; j++)
+    for (int64_t i = 0; i < n && i < MOST_HEADINGS && !pair; i++)
+        for (int64_t j = 0; j < n && j < MOST_HEADINGS && !pair; j++)
             if ((pair = mo_is_pair_heading(row->field[i], row->field[j])))
                 *at = (edge_columns){n, {i, j}, -1};
     *header = pair || nameless || (n == 3 && !mo_is_number_text(row->field[2]));

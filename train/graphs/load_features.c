@@ -65,9 +65,9 @@ static bool read_features_file(mo_graph *graph, const char *path) {
 /* Of features.csv and of nodes.csv, as DGL, Gephi and Neo4j have it, where the name may stand anywhere and the class
  * beside the attributes. */
 typedef struct node_columns {
-    bool nodes, index;         /* index: the first column has no heading and is left out, as pandas' numbers of rows */
-    int64_t name_at, class_at; /* class_at -1: none */
-    mo_words class;            /* the classes of the rows */
+    bool nodes, index; /* index: the first column has no heading and is left out, as pandas' numbers of rows */
+    int64_t fields, name_at, class_at; /* fields: of the first row; class_at -1: none */
+    mo_words class;                    /* the classes of the rows */
 } node_columns;
 
 static bool is_heading(const char *text, const char *const *list) {
@@ -80,6 +80,7 @@ static void find_columns(node_columns *c, const mo_table *first) {
     static const char *const name[] = {"node", "id", "name", "node_id", "nodeid", NULL};
     static const char *const class[] = {"label", "class", NULL};
     mo_words_release(&c->class);
+    c->fields = first->n;
     c->name_at = 0;
     c->class_at = -1;
     for (int64_t i = c->nodes ? first->n - 1 : 1; i > 0; i--)
@@ -97,13 +98,14 @@ static void find_columns(node_columns *c, const mo_table *first) {
 static bool arrange_row(node_columns *c, mo_table *row) {
     if (row->row == 0)
         find_columns(c, row);
-    int64_t n = 0;
-    const char *name = row->field[c->name_at < row->n ? c->name_at : 0];
-    const char *class = c->class_at >= 0 && c->class_at < row->n ? row->field[c->class_at] : "";
-    if (c->class_at >= 0 && row->row > 0 && !mo_words_add(row->ctx, &c->class, class))
-        return false;
     if (c->name_at == 0 && c->class_at < 0)
         return true;
+    if (!mo_table_columns(row, c->fields, "as the first line has"))
+        return false;
+    const char *name = row->field[c->name_at];
+    if (c->class_at >= 0 && row->row > 0 && !mo_words_add(row->ctx, &c->class, row->field[c->class_at]))
+        return false;
+    int64_t n = 0;
     for (int64_t i = 0; i < row->n; i++)
         if (i != c->name_at && i != c->class_at && !(c->index && i == 0))
             row->field[n++] = row->field[i];

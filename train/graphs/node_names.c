@@ -153,7 +153,7 @@ bool mo_graph_name_nodes(mo_graph *graph, const mo_words *words) {
     if (n > 0)
         qsort(word, (size_t)n, sizeof *word, whole ? word_by_whole_number : word_by_place);
     int64_t *number = whole && mo_ok(ctx) ? numbers_of_words(ctx, word, n) : NULL;
-    bool numbers = number, from_0 = numbers && n > 0 && number[0] == 0 && number[n - 1] == n - 1;
+    bool numbers = number, from_0 = numbers && (n == 0 || (number[0] == 0 && number[n - 1] == n - 1));
     graph->nodes = n;
     graph->node_numbers = numbers && !from_0;
     if (graph->node_numbers)
@@ -206,7 +206,7 @@ int64_t mo_graph_find_example(const mo_graph *graph, const char *name) {
         return -1;
     const struct mo_node_names *names = graph->names;
     int64_t number;
-    if ((!names || names->id) && !number_of_text(name, &number))
+    if ((!names || names->id) && !(mo_is_whole_text(name) && number_of_text(name, &number)))
         return -1;
     if (!names)
         return number >= 0 && number < mo_graph_examples(graph) ? number : -1;
