@@ -32,6 +32,31 @@ typedef struct label_table {
     mo_words words;
 } label_table;
 
+/* Which columns of a table hold the example and its class: the two, or of more those that the header names. */
+typedef struct label_columns {
+    int64_t fields, name, class;
+} label_columns;
+
+static label_columns find_label_columns(const mo_table *first) {
+    label_columns at = {2, 0, 1};
+    int64_t class = first->n > 2 ? mo_class_column(first) : -1, name = class < 0 ? -1 : mo_name_column(first, 0);
+    return name < 0 || name == class ? at : (label_columns){first->n, name, class};
+}
+
+/* Puts the example and its class in front; raises if the row has another number of columns. */
+static bool arrange_label(const label_columns *at, mo_table *row) {
+    if (!mo_table_columns(row, at->fields,
+            at->fields > 2                ? "as the first line has"
+            : row->n > 2 && row->row == 0 ? "example and class (more: with a header that has node, or id, and label)"
+                                          : "example and class"))
+        return false;
+    const char *name = row->field[at->name], *class = row->field[at->class];
+    row->field[0] = name;
+    row->field[1] = class;
+    row->n = 2;
+    return true;
+}
+
 static bool is_label_header(const mo_graph *graph, const mo_table *row) {
     if (row->n != 2 || !strcasecmp(row->field[1], "label") || !strcasecmp(row->field[1], "class"))
         return true;
@@ -152,14 +177,18 @@ static void take_entries(const label_table *t, const char *path, mo_labels *labe
 static bool read_label_file(label_table *t, const char *path, mo_labels *labels) {
     mo_context *ctx = t->graph->ctx;
     mo_table row;
+    label_columns at = {0};
     int64_t rows = 0;
     bool fine = mo_table_open(&row, ctx, path, true);
     while (fine && mo_table_next(&row)) {
+        at = row.row == 0 ? find_label_columns(&row) : at;
+        if (!arrange_label(&at, &row))
+            break;
         bool header = row.row == 0 && is_label_header(t->graph, &row);
         rows += !header;
         if (header)
             mo_note_header(ctx, &labels->headers, row.path, row.field, row.n);
-        fine = mo_table_columns(&row, 2, "example and class") && (header || take_label(t, &row, path));
+        fine = header || take_label(t, &row, path);
     }
     t->rows += rows;
     mo_table_close(&row);

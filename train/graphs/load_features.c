@@ -70,28 +70,15 @@ typedef struct node_columns {
     mo_words class;                    /* the classes of the rows */
 } node_columns;
 
-static bool is_heading(const char *text, const char *const *list) {
-    while (*list && strcasecmp(text, *list) != 0)
-        list++;
-    return *list;
-}
-
 static void find_columns(node_columns *c, const mo_table *first) {
-    static const char *const name[] = {"node", "id", "name", "node_id", "nodeid", NULL};
-    static const char *const class[] = {"label", "class", NULL};
+    bool nameless = first->n > 1 && !*first->field[0];
+    int64_t name = c->nodes ? mo_name_column(first, 0) : nameless ? mo_name_column(first, 1) : 0;
     mo_words_release(&c->class);
     c->fields = first->n;
-    c->name_at = 0;
-    c->class_at = -1;
-    for (int64_t i = c->nodes ? first->n - 1 : 1; i > 0; i--)
-        if (i < first->n && is_heading(first->field[i], name) && (c->nodes || !*first->field[0]))
-            c->name_at = i;
-    if (is_heading(first->field[0], name))
-        c->name_at = 0;
-    c->index = c->name_at > 0 && !*first->field[0];
-    for (int64_t i = first->n - 1; c->nodes && i >= 0; i--)
-        if (i != c->name_at && is_heading(first->field[i], class))
-            c->class_at = i;
+    c->name_at = name < 0 || (!c->nodes && name > 1) ? 0 : name;
+    c->index = c->name_at > 0 && nameless;
+    c->class_at = c->nodes ? mo_class_column(first) : -1;
+    c->class_at = c->class_at == c->name_at ? -1 : c->class_at;
 }
 
 /* Puts the fields of a row in the order name, attributes, and keeps its class. */
