@@ -177,26 +177,14 @@ mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *label, 
     return E;
 }
 
-/* Puts the labels in the order of the rows if these have names beside them: by the labels' names, which they then need.
- * Raises if the labels alone have names. */
+/* Puts the labels in the order of the rows, if either have names beside them: rows without names are called 0 .. n - 1,
+ * and labels of rows with others need names. */
 static bool bind_labels(mo_context *ctx, const char *rows, int64_t n, const char *labels, mo_label_column *column) {
-    mo_words names = {0}, others = {0};
-    int64_t repeated = -1;
-    mo_graph *graph = NULL;
-    if (mo_row_names_read(ctx, rows, &names) && names.n > 0 && names.n != n)
-        mo_fail(ctx, MO_INVALID, "%s: expected a row for each of the %" PRId64 " names beside it, found %" PRId64, rows,
-            names.n, n);
-    else if (mo_ok(ctx) && names.n > 0 && (graph = mo_graph_from_edges(ctx, rows, n, 0, NULL, NULL))) {
-        if (mo_graph_list_nodes(graph, &names, &repeated))
-            mo_label_column_bind(column, graph, labels, false);
-        else if (repeated >= 0)
-            mo_fail(ctx, MO_INVALID, "%s: expected each name beside it once, found that of row %" PRId64 " before",
-                rows, repeated);
-    } else if (mo_ok(ctx) && mo_row_names_read(ctx, labels, &others) && others.n > 0)
-        mo_fail(
-            ctx, MO_INVALID, "%s: expected the names of its rows beside it, in a file like that of %s", rows, labels);
-    mo_graph_release(graph);
-    mo_words_release(&names);
+    mo_words others = {0};
+    mo_graph *named = mo_named_rows(ctx, rows, n);
+    if (named && mo_row_names_read(ctx, labels, &others) && (named->names || others.n > 0))
+        mo_label_column_bind(column, named, labels, false);
+    mo_graph_release(named);
     mo_words_release(&others);
     return mo_ok(ctx);
 }

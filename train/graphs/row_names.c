@@ -50,6 +50,23 @@ bool mo_row_names_read(mo_context *ctx, const char *array, mo_words *names) {
     return mo_name_lines_read(ctx, path, names);
 }
 
+mo_graph *mo_named_rows(mo_context *ctx, const char *array, int64_t n) {
+    mo_words names = {0};
+    int64_t repeated = -1;
+    mo_graph *rows = mo_row_names_read(ctx, array, &names) ? mo_graph_from_edges(ctx, array, n, 0, NULL, NULL) : NULL;
+    if (rows && names.n > 0 && names.n != n)
+        mo_fail(ctx, MO_INVALID, "%s: expected a row for each of the %" PRId64 " names beside it, found %" PRId64,
+            array, names.n, n);
+    else if (rows && names.n > 0 && !mo_graph_list_nodes(rows, &names, &repeated) && repeated >= 0)
+        mo_fail(ctx, MO_INVALID, "%s: expected each name beside it once, found that of row %" PRId64 " before", array,
+            repeated);
+    mo_words_release(&names);
+    if (mo_ok(ctx))
+        return rows;
+    mo_graph_release(rows);
+    return NULL;
+}
+
 /* Up to three names in quotes, and how many there are beside. */
 typedef struct named_few {
     char text[240];

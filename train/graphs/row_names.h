@@ -12,6 +12,8 @@
 bool mo_row_names_path(const char *array, char *path, size_t bytes);
 /* Reads the names beside an array; none (n = 0) if there is no such file. Release them, even on failure. */
 bool mo_row_names_read(mo_context *ctx, const char *array, mo_words *names);
+/* The n rows of an array as nodes without edges, called by the names beside it. NULL on failure. */
+mo_graph *mo_named_rows(mo_context *ctx, const char *array, int64_t n);
 /* Reads one name per line. */
 bool mo_name_lines_read(mo_context *ctx, const char *path, mo_words *names);
 /* Raises unless names, one per line, can hold the graph's names: none has a line break or is empty. */
