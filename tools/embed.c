@@ -4,8 +4,10 @@
 #include "tools/options.h"
 #include "tools/progress.h"
 #include "tools/train/recipe.h"
+#include "train/graphs/row_names.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +37,9 @@ static const option table[] = {
         .choices = RECIPES},
     {OPTION_TEXT, "data", "NAME", AT(data), "a graph: a name of `mochi data list`, or a path", .choices = "@graphs"},
     {OPTION_OUTPUT, "out", "Z.npy", AT(out),
-        "the file to write: float32 [nodes, d], or [graphs, d] for a set of graphs", .choices = ".npy"},
+        "the file to write: float32 [nodes, d], or [graphs, d] for a set of graphs; if the rows have names, they are "
+        "written beside it, to Z.names.txt",
+        .choices = ".npy"},
     {OPTION_OUTPUT, "labels", "y.npy", AT(labels), "also write the labels: int64, -1 for an unlabelled example",
         .choices = ".npy"},
     {OPTION_INT, "hop", "K", AT(hop), "the hop of --weights none, 0 to 3 (default 2)", 0, 3},
@@ -136,6 +140,24 @@ static bool print_embed_file(mo_context *ctx, const embed_options *o, const embe
     return true;
 }
 
+/* Writes the names of the rows beside an array, and prints that; nothing for examples that have only numbers. Returns
+ * false if it could not print. */
+static bool write_names(const embed_options *o, const mo_graph *graph, const char *array) {
+    char path[PATH_MAX];
+    if (mo_row_names_write(graph, array, NULL, mo_graph_examples(graph)) != MO_OK || !graph->names ||
+        !mo_row_names_path(array, path, sizeof path))
+        return true;
+    if (!o->json)
+        return o->quiet || printf("%s: the names of its rows\n", path) > 0;
+    json_t *digest = file_digest(graph->ctx, path);
+    json_t *line = json_pack("{s:s, s:s, s:s, s:s, s:o}", "kind", "file", "file", path, "holds", "names", "data",
+        graph->name, "xxh3", digest);
+    if (mo_ok(graph->ctx))
+        return print_json(line);
+    json_decref(line);
+    return true;
+}
+
 /* Writes the embeddings and, if asked, the labels: both files or neither. Returns false if standard output was lost. */
 static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weights *weights, const mo_source *source) {
     const mo_graph *graph = source->graph;
@@ -150,8 +172,10 @@ static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weigh
         unlink(o->out);
     mo_tensor_release(y);
     bool written = !o->json || !mo_ok(ctx) || print_json(command_object(o->argc, o->argv));
-    written = written && (!mo_ok(ctx) || print_embed_file(ctx, o, &rows, 2, graph->name));
-    return written && (!mo_ok(ctx) || !o->labels || print_embed_file(ctx, o, &labels, 1, graph->name));
+    written =
+        written && (!mo_ok(ctx) || (print_embed_file(ctx, o, &rows, 2, graph->name) && write_names(o, graph, o->out)));
+    return written && (!mo_ok(ctx) || !o->labels ||
+                          (print_embed_file(ctx, o, &labels, 1, graph->name) && write_names(o, graph, o->labels)));
 }
 
 /* Sets how much memory a block of embeddings needs beside the features, so that --memory covers both. */
@@ -174,6 +198,7 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     if (o->labels && !graph->n_labels)
         mo_fail(ctx, MO_INVALID, "--labels: %s has none", graph->name);
+    mo_row_names_fit(graph, o->out);
     mo_source source = {.graph = graph, .task = graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC};
     phase_begin(o->quiet, "mochi embed: features of %.80s", graph->name);
     if (mo_ok(ctx))

@@ -87,7 +87,7 @@ static bool is_same(const struct stat *a, const struct stat *b) {
 /* Whether a file of this name is read as part of a graph's folder (train/FORMATS.md). The other formats of folders have
  * file names with suffixes that no output has. */
 static bool is_read_in_folder(const char *name) {
-    static const char *const stems[] = {"edges", "features", "labels"};
+    static const char *const stems[] = {"edges", "features", "labels", "names", "nodes"};
     size_t n = strcspn(name, ".");
     for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
         if (n == strlen(stems[i]) && strncmp(name, stems[i], n) == 0)

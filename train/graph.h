@@ -45,7 +45,7 @@ struct mo_graph {
     char *left_out; /* for users: other content of the files that was not read (comments, graphs without nodes, features
                      * that number the nodes); NULL: nothing */
     char *headers;  /* for users: first lines that were read as a table's header; NULL: none */
-    struct mo_node_names *names;      /* the nodes' names in the file; NULL: 0 .. nodes - 1 */
+    struct mo_node_names *names;      /* the examples' names, in their order (mo_graph_name_nodes); NULL: 0 .. n - 1 */
     char **class_name;                /* [classes], their names in the file; NULL: 0 .. classes - 1 */
     bool node_numbers, class_numbers; /* whether the nodes' names, and the classes', are whole numbers */
     uint64_t hash[2];                 /* XXH3-128 of the content */
@@ -79,8 +79,9 @@ typedef struct mo_labels {
  * `class`, or its first field is neither an example nor a number. Classes that are whole numbers are sorted as numbers,
  * others by their bytes. Returns false on failure; the status names file and line. */
 MO_API bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels);
-/* Reads labels of all examples from a file without example names, as mo_embeddings_open does; at least one must be
- * labelled. Returns false on failure. */
+/* Reads labels by row, as mo_embeddings_open does: row i is example i if the examples are called 0 .. n - 1, else the
+ * rows' names are in FILE.names.txt beside the file, one per line. At least one example must be labelled. Returns false
+ * on failure. */
 MO_API bool mo_labels_read_column(const mo_graph *graph, const char *path, mo_labels *labels);
 /* Makes labels from an array label [n]: keeps entries of 0 or more whose mask is not 0 (NULL: no mask). Returns false
  * on failure. */
@@ -150,9 +151,9 @@ MO_API mo_code mo_plan_public(const mo_graph *graph, int64_t division, mo_plan *
  * number of training nodes, 0 after raising. */
 MO_API int64_t mo_graph_divide(mo_graph *graph, int64_t divisions, uint64_t seed);
 /* Reads a user's own division [examples]: the file `train` lists the training examples, `test` the test examples; if
- * one of the two is NULL, its part is all other examples. A list is .npy (whole numbers from 0) or text, the first
- * field of each line (names, or numbers from 0) with or without a header. what: "nodes" or "rows", for messages. Raises
- * if an example is listed twice. Returns false on failure. */
+ * one of the two is NULL, its part is all other examples. A list is .npy (names that are whole numbers, or numbers from
+ * 0) or text, the first field of each line (names, or numbers from 0) with or without a header. what: "nodes" or
+ * "rows", for messages. Raises if an example is listed twice. Returns false on failure. */
 MO_API bool mo_division_read(
     const mo_graph *graph, const char *train, const char *test, const char *what, uint8_t *division);
 MO_API void mo_plan_release(mo_plan *plan);

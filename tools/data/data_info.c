@@ -2,9 +2,11 @@
  * entry in the manifest; describes arrays by dtype, shape and range.
  *
  * The kind of a file follows from its name, except that an .npz is a graph if it has the members of one. */
+#include "tensor/files/foreign_text.h"
 #include "tools/data/data.h"
 #include "tools/digest.h"
 #include "tools/memory.h"
+#include "train/graphs/node_names.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -102,6 +104,26 @@ static counted count_graph(const mo_graph *graph) {
     return c;
 }
 
+/* Returns a text that says how the examples are called, and in which order they are: what rows of arrays follow. NULL
+ * for graphs of a set that have only numbers. */
+static json_t *names_text(const mo_graph *graph) {
+    const struct mo_node_names *names = graph->names;
+    char text[400] = "", number[24], shown[80];
+    int64_t n = mo_graph_examples(graph);
+    if (!names)
+        return graph->graphs > 1 || n == 0 ? NULL : json_sprintf("0 to %" PRId64, n - 1);
+    for (int64_t i = 0; i < n && i < 3; i++) {
+        const char *name = mo_graph_example_name(graph, i, number);
+        size_t used = strlen(text);
+        snprintf(
+            text + used, sizeof text - used, "%s%s", i ? ", " : "", mo_quote(name, strlen(name), shown, sizeof shown));
+    }
+    static const char *const order[] = {[MO_NAMES_BY_VALUE] = "whole numbers, by value",
+        [MO_NAMES_AS_THEY_APPEAR] = "as they first appear",
+        [MO_NAMES_LISTED] = "as the data lists them"};
+    return json_sprintf("%s%s (%s)", text, n > 3 ? ", .." : "", order[names->order]);
+}
+
 static json_t *graph_object(const mo_graph *graph, const counted *c) {
     json_t *classes = json_array(), *tasks = json_array(), *names = graph->class_name ? json_array() : NULL;
     for (int64_t k = 0; k < graph->classes; k++) {
@@ -123,6 +145,9 @@ static json_t *graph_object(const mo_graph *graph, const counted *c) {
                (json_int_t)graph->feature_nnz, "classes", classes, "unlabelled", (json_int_t)c->unlabelled, "tasks",
                tasks, "hash", json_hash((uint64_t[]){graph->hash[1], graph->hash[0]}), "class_names", names, "left_out",
                graph->left_out, "headers", graph->headers));
+    json_t *called = names_text(graph);
+    if (called)
+        json_object_set_new(o, "names", called);
     if (graph->weight)
         json_object_set_new(o, "weighted", json_true());
     if (graph->divisions)

@@ -3,6 +3,7 @@
 #include "tools/fit/fit.h"
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
+#include "train/graphs/row_names.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -122,8 +123,8 @@ static bool predict_rows(mo_context *ctx, const fit_options *o, const mo_row_rea
     int64_t m = mo_dim(rows, 0);
     double *probability = needed(malloc((size_t)(m * r->classes) * sizeof *probability + 1));
     int64_t *id = needed(malloc((size_t)m * sizeof *id + 1));
-    mo_graph *numbers = mo_graph_from_edges(ctx, "rows", m, 0, NULL, NULL);
-    predictions p = {.graph = numbers,
+    mo_graph *named = mo_named_rows(ctx, o->predict, m);
+    predictions p = {.graph = named,
         .n = m,
         .classes = r->classes,
         .id = id,
@@ -134,11 +135,11 @@ static bool predict_rows(mo_context *ctx, const fit_options *o, const mo_row_rea
         .least = o->least};
     for (int64_t i = 0; i < m; i++)
         id[i] = i;
-    bool written = mo_row_readout_probabilities(r, rows, probability) == MO_OK;
+    bool written = named && mo_row_readout_probabilities(r, rows, probability) == MO_OK;
     if (written && !o->quiet)
         print_number_of_predictions(&p);
     written = written && write_predictions(ctx, &p, o->out);
-    mo_graph_release(numbers);
+    mo_graph_release(named);
     mo_tensor_release(rows);
     free(probability);
     free(id);

@@ -5,6 +5,7 @@
 #include "tools/options.h"
 #include "tools/progress.h"
 #include "train/graphs/label_column.h"
+#include "train/graphs/row_names.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -41,8 +42,9 @@ static const option table[] = {
     {OPTION_TEXT, "labels", "FILE", AT(labels),
         "the known labels: CSV or TSV with lines NODE,CLASS, with or without a header (NODE: the name in the data, "
         "or the number from 0; CLASS: any text, empty if unknown), from a file, a pipe or - for standard input, or "
-        "several files, separated by commas; or .npy, for each example a whole number, negative if unknown, or a "
-        "text, empty if unknown; for links, CSV or TSV with columns from, to, linked (yes, no) and, optionally, fit "
+        "several files, separated by commas; or FILE.npy, for each example a whole number, negative if unknown, or a "
+        "text, empty if unknown, with the examples in FILE.names.txt, one per line, if the data has names; for links, "
+        "CSV or TSV with columns from, to, linked (yes, no) and, optionally, fit "
         "(how many times the fit counts the link; default 1)"},
     {OPTION_INT64, "demo-labels", "N", AT(demo),
         "instead of --labels, to try the command: the data's own labels of the first N nodes, or graphs of a set, of "
@@ -53,7 +55,8 @@ static const option table[] = {
         "the graph itself"},
     {OPTION_OUTPUT, "out", "FILE", AT(out),
         "file for the predictions of all other examples, in the form of its suffix: .csv, .tsv, .jsonl (label, "
-        "probability, margin to the second class) or .npy (numbers of classes); default: CSV on standard output",
+        "probability, margin to the second class) or .npy (numbers of classes; the examples' names go to "
+        "FILE.names.txt); default: CSV on standard output",
         .choices = PREDICTIONS},
     {OPTION_OUTPUT, "save", "FILE", AT(save),
         "save the fit: labels, readout and the digests of weights and data (safetensors)", .choices = ".safetensors",
@@ -81,7 +84,9 @@ static const option table[] = {
         "never, for a set of graphs: a prediction reads only that graph and the labelled ones",
         .choices = "no|yes|auto|never", OF_CLASSES},
     {OPTION_NAMES, "expert", "ROWS.npy,..", AT(experts),
-        "your own feature rows of the nodes, which are compared in addition to those of the weights", OF_CLASSES},
+        "your own feature rows of the nodes, which are compared in addition to those of the weights; the nodes are in "
+        "ROWS.names.txt, one per line, if the data has names",
+        OF_CLASSES},
     KEEPING_OPTIONS(predict_options, few_shot.memory, cache),
     THREADS_OPTION(predict_options, device.threads),
     DEVICE_OPTIONS(predict_options, device),
@@ -145,11 +150,11 @@ static void say_seen(const mo_graph *graph, const mo_weights *weights, const cha
 }
 
 /* Reads the arrays of --expert; each expert has the name of its file. Owned. */
-static mo_expert *read_experts(mo_context *ctx, const predict_options *o) {
+static mo_expert *read_experts(const mo_graph *graph, const predict_options *o) {
     mo_expert *experts = needed(calloc((size_t)o->experts.count + 1, sizeof *experts));
     for (int i = 0; i < o->experts.count; i++) {
         const char *path = o->experts.items[i], *slash = strrchr(path, '/');
-        experts[i] = (mo_expert){slash ? slash + 1 : path, mo_array_read(ctx, path)};
+        experts[i] = (mo_expert){slash ? slash + 1 : path, mo_node_rows_read(graph, path)};
     }
     return experts;
 }
@@ -161,8 +166,10 @@ static bool predict(
     int64_t examples = mo_graph_examples(graph);
     mo_task task = o->task < 0 ? set ? MO_TASK_GC : MO_TASK_NC : (mo_task)o->task;
     o->few_shot.labels = known->n;
+    if (o->out && mo_path_ends_with(o->out, ".npy"))
+        mo_row_names_fit(graph, o->out);
     phase_begin(o->quiet, "mochi predict: features of %.80s", graph->name);
-    mo_expert *experts = read_experts(ctx, o);
+    mo_expert *experts = read_experts(graph, o);
     o->few_shot.experts = experts;
     o->few_shot.n_experts = o->experts.count;
     mo_few_shot *f = mo_few_shot_open_as(graph, task, &o->few_shot, weights);
@@ -226,8 +233,9 @@ int predict_command(int argc, char **argv) {
                                               : read_known(graph, o.labels, &known));
     if (written && known.classes == 1)
         written = mo_fail(ctx, MO_INVALID,
-            "%s: expected labels of two classes or more, found one, '%.40s' (%" PRId64 " label%s)",
-            o.labels ? o.labels : o.data, known.name[0], known.n, known.n == 1 ? "" : "s");
+            "%s: expected labels of two classes or more, found one, '%.40s' (%" PRId64 " label%s%s%s)",
+            o.labels ? o.labels : o.data, known.name[0], known.n, known.n == 1 ? "" : "s", known.left_out ? "; " : "",
+            known.left_out ? known.left_out : "");
     if (written && known.classes > MOST_RARE_CLASSES && known.n < LEAST_MEAN * known.classes)
         written = mo_fail(ctx, MO_INVALID,
             "%s: expected classes, found %" PRId64 " of them in %" PRId64

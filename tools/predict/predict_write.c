@@ -2,6 +2,7 @@
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
 #include "tools/table_file.h"
+#include "train/graphs/row_names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -117,7 +118,8 @@ static void write_array(mo_context *ctx, const predictions *p, const char *path)
 bool write_predictions(mo_context *ctx, const predictions *p, const char *path) {
     if (path && mo_path_ends_with(path, ".npy")) {
         write_array(ctx, p, path);
-        return mo_ok(ctx);
+        bool all = p->n == mo_graph_examples(p->graph);
+        return mo_ok(ctx) && mo_row_names_write(p->graph, path, all ? NULL : p->id, p->n) == MO_OK;
     }
     table_file t;
     open_table(&t, path);

@@ -51,13 +51,17 @@ static void read_list_array(example_list *l) {
             mo_dtype_name(dtype), mo_shape_string(T, shape, sizeof shape));
     int64_t n = mo_ok(ctx) ? mo_numel(T) : 0, examples = mo_graph_examples(l->graph);
     int64_t *number = mo_ok(ctx) ? mo_host_values(T, MO_I64) : NULL;
-    for (int64_t i = 0; mo_ok(ctx) && i < n; i++)
-        if (number[i] < 0 || number[i] >= examples)
-            mo_fail(ctx, MO_INVALID,
-                "%s: expected numbers of %" PRId64 " %s, from 0, found %" PRId64 " at position %" PRId64, l->path,
-                examples, l->what, number[i], i);
+    for (int64_t i = 0; number && i < n && mo_ok(ctx); i++) {
+        char text[24];
+        snprintf(text, sizeof text, "%" PRId64, number[i]);
+        int64_t id = mo_graph_find_example(l->graph, text);
+        if (id < 0)
+            mo_fail(ctx, MO_INVALID, "%s: expected %s of %" PRId64 " %s%s, found %" PRId64 " at position %" PRId64,
+                l->path, l->graph->names ? "names" : "numbers", examples, l->what,
+                l->graph->names ? " (names that are texts belong in a .txt or .csv)" : ", from 0", number[i], i);
         else
-            add_example(l, number[i], i);
+            add_example(l, id, i);
+    }
     free(number);
     mo_tensor_release(T);
 }

@@ -3,6 +3,7 @@
 #include "tensor/hidden.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
+#include "train/graphs/row_names.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -137,8 +138,8 @@ static void check_classes(mo_context *ctx, const mo_label_column *column, int64_
     else if (kept)
         snprintf(found, sizeof found, "the one label %" PRId64, label[0]);
     if (kept < n && column->name)
-        snprintf(
-            unlabelled, sizeof unlabelled, " (%" PRId64 " of %" PRId64 " labels are empty: unlabelled)", n - kept, n);
+        snprintf(unlabelled, sizeof unlabelled,
+            " (%" PRId64 " of %" PRId64 " labels are empty, or a mark such as NA: unlabelled)", n - kept, n);
     else if (kept < n)
         snprintf(unlabelled, sizeof unlabelled,
             " (%" PRId64 " of %" PRId64 " labels are negative, which means unlabelled: number classes from 0)",
@@ -176,6 +177,18 @@ mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *label, 
     return E;
 }
 
+/* Puts the labels in the order of the rows, if either have names beside them: rows without names are called 0 .. n - 1,
+ * and labels of rows with others need names. */
+static bool bind_labels(mo_context *ctx, const char *rows, int64_t n, const char *labels, mo_label_column *column) {
+    mo_words others = {0};
+    mo_graph *named = mo_named_rows(ctx, rows, n);
+    if (named && mo_row_names_read(ctx, labels, &others) && (named->names || others.n > 0))
+        mo_label_column_bind(column, named, labels, false);
+    mo_graph_release(named);
+    mo_words_release(&others);
+    return mo_ok(ctx);
+}
+
 mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char *labels) {
     if (!mo_given(ctx, "embeddings", "the path of the rows", rows) ||
         !mo_given(ctx, "embeddings", "the path of the labels", labels))
@@ -184,7 +197,8 @@ mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char 
     mo_label_column column = {0};
     mo_embeddings *E = NULL;
     bool read = !mo_is_null(Z) && mo_label_column_read(ctx, labels, &column);
-    if (read && column.n > 0) {
+    int64_t n = read && mo_ndim(Z) > 0 ? mo_dim(Z, 0) : 0;
+    if (read && column.n > 0 && bind_labels(ctx, rows, n, labels, &column)) {
         char name[512];
         snprintf(name, sizeof name, "%.240s with %.240s", rows, labels);
         E = make_embeddings(Z, &column, name);

@@ -6,6 +6,7 @@
 #include "tensor/files/file.h"
 #include "tensor/files/npy.h"
 #include "tensor/files/number_text.h"
+#include "train/graphs/row_names.h"
 #include "train/graphs/table_reader.h"
 #include "train/graphs/text_reader.h"
 
@@ -20,6 +21,7 @@ void mo_label_column_release(mo_label_column *column) {
         free(column->name[i]);
     free(column->name);
     free(column->value);
+    mo_words_release(&column->row);
     *column = (mo_label_column){0};
 }
 
@@ -27,6 +29,36 @@ bool mo_label_column_fits(mo_label_column *column, int64_t n) {
     if (column->n > n && column->n - column->empty <= n)
         column->n = n;
     return column->n == n;
+}
+
+bool mo_label_column_bind(mo_label_column *column, const mo_graph *graph, const char *path, bool listed) {
+    mo_context *ctx = graph->ctx;
+    mo_words names = {0};
+    int64_t examples = mo_graph_examples(graph), *row = NULL, *value = NULL;
+    bool fine = column->row.n > 0 || mo_row_names_read(ctx, path, &names);
+    if (column->row.n > 0) {
+        names = column->row;
+        column->row = (mo_words){0};
+    }
+    bool named = names.n > 0;
+    bool fits = fine && mo_label_column_fits(column, named ? names.n : examples);
+    if (fine)
+        row = mo_rows_of_examples(graph, path, column->n, &names, (mo_row_binding){.listed = listed});
+    if (row && !fits)
+        mo_fail(ctx, MO_FORMAT, "%s: expected a label for each of %" PRId64 " %s, found %" PRId64, path, examples,
+            graph->graphs > 1 ? "graphs" : "nodes", column->n);
+    else if (row)
+        value = mo_host_array(ctx, examples, sizeof *value);
+    for (int64_t e = 0; value && e < examples; e++)
+        value[e] = row[e] < 0 ? -1 : column->value[row[e]];
+    if (value) {
+        free(column->value);
+        column->value = value;
+        column->n = examples;
+    }
+    free(row);
+    mo_words_release(&names);
+    return value;
 }
 
 /* ---- one array of a file ---- */
@@ -76,6 +108,42 @@ mo_tensor *mo_array_read(mo_context *ctx, const char *path) {
     return own;
 }
 
+/* A copy of rows T [n, w], in another order: row i of the copy is row[i] of T. */
+static mo_tensor *rows_in_order(mo_context *ctx, const mo_tensor *T, const int64_t *row, int64_t n) {
+    int64_t shape[] = {n, mo_dim(T, 1)};
+    mo_dtype dtype = mo_tensor_dtype(T);
+    size_t bytes = (size_t)mo_dim(T, 1) * mo_dtype_size(dtype);
+    char *from = mo_host_values(T, dtype), *to = mo_host_array(ctx, n * mo_dim(T, 1) + 1, mo_dtype_size(dtype));
+    for (int64_t i = 0; from && to && i < n; i++)
+        memcpy(to + (size_t)i * bytes, from + (size_t)row[i] * bytes, bytes);
+    mo_tensor *ordered = from && to ? mo_tensor_create_from(ctx, dtype, 2, shape, to) : mo_null_tensor(ctx);
+    free(from);
+    free(to);
+    return ordered;
+}
+
+mo_tensor *mo_node_rows_read(const mo_graph *graph, const char *path) {
+    mo_context *ctx = graph->ctx;
+    mo_tensor *T = mo_array_read(ctx, path);
+    if (!mo_ok(ctx) || graph->graphs > 1 || mo_ndim(T) != 2)
+        return T;
+    mo_words names = {0};
+    int64_t *row = NULL;
+    if (mo_row_names_read(ctx, path, &names))
+        row = mo_rows_of_examples(graph, path, mo_dim(T, 0), &names, (mo_row_binding){.every = true});
+    if (row && names.n > 0) {
+        mo_tensor *ordered = rows_in_order(ctx, T, row, graph->nodes);
+        mo_tensor_release(T);
+        T = ordered;
+    }
+    free(row);
+    mo_words_release(&names);
+    if (mo_ok(ctx))
+        return T;
+    mo_tensor_release(T);
+    return mo_null_tensor(ctx);
+}
+
 /* ---- numbers ---- */
 
 /* Converts labels of a real dtype, which must be whole: NumPy writes labels as reals if they came from a table of
@@ -113,12 +181,29 @@ bool mo_label_column_of(const mo_tensor *label, const char *name, mo_label_colum
 
 /* ---- texts ---- */
 
+const char *mo_plain_label(const char *text, char plain[64]) {
+    static const char *const marks[] = {
+        "NaN", "nan", "NAN", "NA", "N/A", "n/a", "<NA>", "None", "null", "NULL", "?"}; /* as in graphs/sources.py */
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (!strcmp(text, marks[i]))
+            return "";
+    size_t digits = strspn(text + (*text == '-'), "0123456789");
+    const char *end = text + (*text == '-') + digits;
+    bool point = *end == '.';
+    end += point ? 1 + strspn(end + 1, "0") : 0;
+    if (!digits || *end || (!point && *text != '-') || digits > 63)
+        return text;
+    snprintf(plain, 64, "%.*s", (int)digits, text);
+    return *text == '-' ? "" : plain;
+}
+
 /* The label texts of a file or array, and where each stands. */
 typedef struct label_texts {
     mo_context *ctx;
     const char *path, *wanted; /* wanted: the name of a table's column, or NULL */
-    mo_words words;
-    int64_t *line, lines; /* [words.n]: line in the file, or row of an array; lines: the capacity */
+    mo_words words, row;       /* row: the first column of a table, where the labels are in another */
+    int64_t *line, lines;      /* [words.n]: line in the file, or row of an array; lines: the capacity */
+    int64_t empty;             /* number of empty texts at the end, without other marks of the unknown */
     bool of_array;
 } label_texts;
 
@@ -126,7 +211,9 @@ static bool add_label(label_texts *t, const char *text, int64_t line) {
     if (!mo_host_array_grow(t->ctx, &t->line, &t->lines, t->words.n + 1, sizeof *t->line))
         return false;
     t->line[t->words.n] = line;
-    return mo_words_add(t->ctx, &t->words, text);
+    t->empty = *text ? 0 : t->empty + 1;
+    char plain[64];
+    return mo_words_add(t->ctx, &t->words, mo_plain_label(text, plain));
 }
 
 static bool on_label_element(void *state, const char *text) {
@@ -245,8 +332,11 @@ static bool read_label_table(label_texts *t) {
     int64_t column =
         mo_table_open(&row, t->ctx, t->path, false) && mo_table_next(&row) ? find_label_column(t, &row) : -1;
     while (column >= 0 && mo_ok(t->ctx) && mo_table_next(&row))
-        if (row.n > column || mo_table_columns(&row, column + 1, "or more"))
+        if (row.n > column || mo_table_columns(&row, column + 1, "or more")) {
             add_label(t, row.field[column], row.line);
+            if (column > 0 && mo_ok(t->ctx))
+                mo_words_add(t->ctx, &t->row, row.field[0]);
+        }
     mo_table_close(&row);
     return mo_ok(t->ctx);
 }
@@ -301,7 +391,12 @@ bool mo_label_column_read(mo_context *ctx, const char *path, mo_label_column *co
         read_label_npy(&t, column);
     }
     if (mo_ok(ctx) && (table || lines || t.of_array) && refuse_real_numbers(&t))
-        mo_label_column_of_texts(ctx, t.path, &t.words, column);
+        if (mo_label_column_of_texts(ctx, t.path, &t.words, column)) {
+            column->empty = t.empty;
+            column->row = t.row;
+            t.row = (mo_words){0};
+        }
+    mo_words_release(&t.row);
     free(t.line);
     mo_words_release(&t.words);
     return mo_ok(ctx);

@@ -17,13 +17,45 @@ typedef struct label_entry {
     const char *path;       /* borrowed */
 } label_entry;
 
+/* The marks of the unknown that a file has, and how often. */
+typedef struct unknown_marks {
+    char text[6][12];
+    int64_t n[6], kinds, empty, others;
+} unknown_marks;
+
 typedef struct label_table {
     const mo_graph *graph;
+    unknown_marks marks; /* of one file */
     label_entry *entry;
     int64_t n, capacity;
     int64_t rows; /* lines that are no header */
     mo_words words;
 } label_table;
+
+/* Which columns of a table hold the example and its class: the two, or of more those that the header names. */
+typedef struct label_columns {
+    int64_t fields, name, class;
+} label_columns;
+
+static label_columns find_label_columns(const mo_table *first) {
+    label_columns at = {2, 0, 1};
+    int64_t class = first->n > 2 ? mo_class_column(first) : -1, name = class < 0 ? -1 : mo_name_column(first, 0);
+    return name < 0 || name == class ? at : (label_columns){first->n, name, class};
+}
+
+/* Puts the example and its class in front; raises if the row has another number of columns. */
+static bool arrange_label(const label_columns *at, mo_table *row) {
+    if (!mo_table_columns(row, at->fields,
+            at->fields > 2                ? "as the first line has"
+            : row->n > 2 && row->row == 0 ? "example and class (more: with a header that has node, or id, and label)"
+                                          : "example and class"))
+        return false;
+    const char *name = row->field[at->name], *class = row->field[at->class];
+    row->field[0] = name;
+    row->field[1] = class;
+    row->n = 2;
+    return true;
+}
 
 static bool is_label_header(const mo_graph *graph, const mo_table *row) {
     if (row->n != 2 || !strcasecmp(row->field[1], "label") || !strcasecmp(row->field[1], "class"))
@@ -31,10 +63,41 @@ static bool is_label_header(const mo_graph *graph, const mo_table *row) {
     return !mo_is_number_text(row->field[0]) && mo_graph_find_example(graph, row->field[0]) < 0;
 }
 
-/* Adds the label of a row, unless its class is empty. */
+static void count_mark(unknown_marks *m, const char *text) {
+    int64_t k = 0;
+    while (k < m->kinds && strcmp(m->text[k], text) != 0)
+        k++;
+    if (!*text || k == 6) {
+        ++*(*text ? &m->others : &m->empty);
+        return;
+    }
+    if (k == m->kinds)
+        snprintf(m->text[m->kinds++], sizeof m->text[0], "%s", text);
+    m->n[k]++;
+}
+
+/* Notes how many of a file's lines have no class, and what marks that. */
+static bool note_marks(label_table *t, const char *path, int64_t rows, mo_labels *labels) {
+    const unknown_marks *m = &t->marks;
+    int64_t open = m->empty + m->others;
+    char marks[160] = "", what[240];
+    for (int64_t k = 0; k < m->kinds; k++) {
+        open += m->n[k];
+        snprintf(marks + strlen(marks), sizeof marks - strlen(marks), "%s%" PRId64 " '%s'", k ? ", " : ": ", m->n[k],
+            m->text[k]);
+    }
+    snprintf(what, sizeof what, "no class in %" PRId64 " of %" PRId64 " lines%s", open, rows, marks);
+    t->marks = (unknown_marks){0};
+    return !open || mo_note_left_out(t->graph->ctx, &labels->left_out, path, what);
+}
+
+/* Adds the label of a row, unless its class is a mark of the unknown. */
 static bool take_label(label_table *t, const mo_table *row, const char *path) {
-    const char *class = row->field[1];
+    char plain[64];
+    const char *class = mo_plain_label(row->field[1], plain);
     int64_t id = mo_table_example(row, t->graph, t->graph->graphs > 1 ? "graphs" : "nodes");
+    if (id >= 0 && !*class)
+        count_mark(&t->marks, row->field[1]);
     if (id < 0 || !*class)
         return id >= 0;
     if (mo_is_real_text(class))
@@ -114,21 +177,22 @@ static void take_entries(const label_table *t, const char *path, mo_labels *labe
 static bool read_label_file(label_table *t, const char *path, mo_labels *labels) {
     mo_context *ctx = t->graph->ctx;
     mo_table row;
-    int64_t rows = 0, before = t->n;
+    label_columns at = {0};
+    int64_t rows = 0;
     bool fine = mo_table_open(&row, ctx, path, true);
     while (fine && mo_table_next(&row)) {
+        at = row.row == 0 ? find_label_columns(&row) : at;
+        if (!arrange_label(&at, &row))
+            break;
         bool header = row.row == 0 && is_label_header(t->graph, &row);
         rows += !header;
         if (header)
             mo_note_header(ctx, &labels->headers, row.path, row.field, row.n);
-        fine = mo_table_columns(&row, 2, "example and class") && (header || take_label(t, &row, path));
+        fine = header || take_label(t, &row, path);
     }
     t->rows += rows;
-    int64_t open = rows - (t->n - before);
-    char what[80];
-    snprintf(what, sizeof what, "no class in %" PRId64 " of %" PRId64 " lines", open, rows);
     mo_table_close(&row);
-    return mo_ok(ctx) && (!open || mo_note_left_out(ctx, &labels->left_out, path, what));
+    return mo_ok(ctx) && note_marks(t, path, rows, labels);
 }
 
 /* Reads the file at `path` or, if there is none, the files that commas separate. names: a copy of path, which is
@@ -156,7 +220,8 @@ bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels) 
     char *names = mo_text_copy(ctx, path);
     if (names && read_label_files(&t, path, names, labels) && t.n == 0 && t.rows > 0)
         mo_fail(ctx, MO_FORMAT,
-            "%s: expected classes in the second column, found it empty in every line (%" PRId64 "): fill it in", path,
+            "%s: expected classes in the second column, found %s in every line (%" PRId64 "): fill it in", path,
+            labels->left_out && strchr(labels->left_out, ':') ? "nothing or a mark of the unknown" : "it empty",
             t.rows);
     else if (mo_ok(ctx) && t.n == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected lines of example and class, found no label", path);
@@ -197,10 +262,8 @@ bool mo_labels_read_column(const mo_graph *graph, const char *path, mo_labels *l
         return false;
     mo_context *ctx = graph->ctx;
     mo_label_column column = {0};
-    if (mo_label_column_read(ctx, path, &column) && !mo_label_column_fits(&column, mo_graph_examples(graph)))
-        mo_fail(ctx, MO_INVALID, "%s: expected one label for each of %" PRId64 " examples, found %" PRId64, path,
-            mo_graph_examples(graph), column.n);
-    if (mo_ok(ctx) && mo_labels_of(ctx, column.value, NULL, column.n, labels) && labels->n == 0)
+    if (mo_label_column_read(ctx, path, &column) && mo_label_column_bind(&column, graph, path, false) &&
+        mo_labels_of(ctx, column.value, NULL, column.n, labels) && labels->n == 0)
         mo_fail(ctx, MO_INVALID, "%s: expected at least one label, found none", path);
     for (int64_t c = 0; mo_ok(ctx) && column.name && c < labels->classes; c++) { /* text for number */
         free(labels->name[c]);

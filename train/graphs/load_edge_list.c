@@ -4,7 +4,7 @@
  * or "//"; LF or CR LF. Ids are any non-negative integers; they become 0..n-1 in rising order and are kept as the
  * nodes' names. If the first edge joins words, the words are names of nodes. A CSV or TSV has names too: two columns
  * and, optionally, a third of weights, with or without a header. The nodes are then the rows of the features in the
- * same folder or, without features, all names in edges, in byte order. */
+ * same folder or, without features, all names in edges, in the order of mo_graph_name_nodes. */
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "tensor/inside.h"
@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- ids ---- */
 
@@ -55,6 +56,29 @@ static bool read_ids(mo_context *ctx, const char *path, int64_t highest, edge_id
     return mo_ok(ctx);
 }
 
+/* Leaves out a first line that has the numbers of nodes and edges, as METIS and DIMACS begin: the second is that of the
+ * lines below, and no id is above the first. Raises if it can be an edge too, as its second number is no larger than an
+ * id. */
+static bool leave_out_counts(mo_graph *graph, const char *path, edge_ids *ids) {
+    int64_t edges = ids->count / 2 - 1, highest = -1;
+    if (edges < 1 || ids->id[1] != edges)
+        return true;
+    for (int64_t i = 2; i < ids->count; i++)
+        highest = ids->id[i] > highest ? ids->id[i] : highest;
+    if (highest > ids->id[0])
+        return true;
+    if (edges <= highest)
+        return mo_fail(graph->ctx, MO_FORMAT,
+            "%s: expected a first line that is an edge, or has the numbers of nodes and edges, found '%lld %lld', "
+            "which can "
+            "be both: begin it with # if it has these numbers, else move it below another edge",
+            path, (long long)ids->id[0], (long long)ids->id[1]);
+    ids->count -= 2;
+    memmove(ids->id, ids->id + 2, (size_t)ids->count * sizeof *ids->id);
+    mo_graph_leave_out(graph, "the first line, with the numbers of nodes and edges");
+    return mo_ok(graph->ctx);
+}
+
 /* Replaces ids by their ranks, which become the graph's nodes; ids that differ from their ranks become names. False on
  * failure. */
 static bool rank_ids(mo_graph *graph, edge_ids *ids) {
@@ -78,12 +102,12 @@ static bool rank_ids(mo_graph *graph, edge_ids *ids) {
     return mo_ok(ctx);
 }
 
-bool mo_load_numbered_edges(mo_graph *graph, const char *path) {
+static bool load_numbered_edges(mo_graph *graph, const char *path) {
     edge_ids ids = {0};
     mo_edges edges = {0};
     bool ranked = graph->nodes == 0;
-    bool fine = read_ids(graph->ctx, path, ranked ? MO_TEXT_LARGEST : graph->nodes - 1, &ids) &&
-                (!ranked || rank_ids(graph, &ids));
+    bool fine = read_ids(graph->ctx, path, ranked ? INT64_MAX : graph->nodes - 1, &ids) &&
+                (!ranked || (leave_out_counts(graph, path, &ids) && rank_ids(graph, &ids)));
     for (int64_t i = 0; fine && i < ids.count; i += 2)
         fine = mo_edges_add(graph->ctx, &edges, ids.id[i], ids.id[i + 1]);
     free(ids.id);
@@ -103,6 +127,8 @@ typedef struct named_edges {
     float *weight;
     int64_t lines, weights; /* capacities */
     int64_t comments;
+    bool decided;          /* it is known whether the file has a header, and its words are not among these */
+    char *header, *unread; /* notes: the header, and its columns that are not read; NULL: none */
 } named_edges;
 
 static bool add_named_edge(mo_context *ctx, named_edges *e, const char *u, const char *v, int64_t line) {
@@ -125,6 +151,8 @@ static bool add_weight(mo_context *ctx, named_edges *e, const char *text) {
 
 static void release_named_edges(named_edges *e) {
     mo_words_release(&e->words);
+    free(e->header);
+    free(e->unread);
     free(e->line);
     free(e->weight);
 }
@@ -152,18 +180,78 @@ static bool read_lines_of_words(mo_context *ctx, const char *path, named_edges *
 
 /* ---- names in tables ---- */
 
+enum { MOST_HEADINGS = 64 }; /* columns among which a heading of pairs is looked for */
+
+/* Where a table has the ends of an edge and its weight (-1: nowhere). */
+typedef struct edge_columns {
+    int64_t n, end[2], weight;
+} edge_columns;
+
+static bool is_weight_heading(const char *text) {
+    return !strcasecmp(text, "weight") || !strcasecmp(text, "weights") || !strcasecmp(text, "w") ||
+           !strcasecmp(text, "edge_weight");
+}
+
+/* Notes the columns of the header that hold neither ends nor weights, but for pandas' index, which has no name. */
+static bool note_unread(mo_context *ctx, const mo_table *row, const edge_columns *at, named_edges *e) {
+    const char *field[8];
+    int64_t n = 0;
+    for (int64_t i = 0; i < row->n && n < 8; i++)
+        if (i != at->end[0] && i != at->end[1] && i != at->weight && (i > 0 || *row->field[i]))
+            field[n++] = row->field[i];
+    char *names = NULL, what[400] = "";
+    bool fine = n == 0 || mo_note_header(ctx, &names, NULL, field, n);
+    if (fine && n)
+        snprintf(what, sizeof what, "column%s %s: no end of an edge, and not named weight", n > 1 ? "s" : "", names);
+    free(names);
+    return fine && (!n || mo_note_left_out(ctx, &e->unread, row->path, what));
+}
+
+/* Reads the first row of a table: the places of the columns, from a heading of pairs anywhere in it; else the ends are
+ * the first two, behind a first column without a heading. A third is the weight if it is named so or, in a table
+ * without a header, a number. Sets whether the row is a header, unless only the other rows can tell. */
+static bool find_edge_columns(mo_context *ctx, const mo_table *row, edge_columns *at, named_edges *e, bool *header) {
+    int64_t n = row->n;
+    bool pair = false, nameless = n > 2 && !*row->field[0] && !is_weight_heading(row->field[2]);
+    *at = (edge_columns){n, {nameless, nameless + 1}, -1};
+    for (int64_t i = 0; i < n && i < MOST_HEADINGS && !pair; i++)
+        for (int64_t j = 0; j < n && j < MOST_HEADINGS && !pair; j++)
+            if ((pair = mo_is_pair_heading(row->field[i], row->field[j])))
+                *at = (edge_columns){n, {i, j}, -1};
+    *header = pair || nameless || (n == 3 && !mo_is_number_text(row->field[2]));
+    e->decided = *header || n == 3;
+    for (int64_t i = 0; *header && i < n && at->weight < 0; i++)
+        if (is_weight_heading(row->field[i]) && i != at->end[0] && i != at->end[1])
+            at->weight = i;
+    if (!*header && n == 3)
+        at->weight = 2;
+    if (n < 2 || (n > 3 && !pair && !(nameless && n == 4)))
+        return mo_table_columns(row, 2,
+            "the ends of an edge (a third: its weight, in every line; more: with a header that has source and target)");
+    return !*header || (mo_note_header(ctx, &e->header, row->path, row->field, n) && note_unread(ctx, row, at, e));
+}
+
+static bool take_edge_row(mo_context *ctx, const mo_table *row, const edge_columns *at, named_edges *e) {
+    bool weighted = at->weight >= 0;
+    if (!mo_table_columns(row, at->n,
+            at->n > 3  ? "as the first line has"
+            : weighted ? "the ends of an edge and its weight"
+                       : "the ends of an edge (a third: its weight, in every line)"))
+        return false;
+    const char *u = row->field[at->end[0]], *v = row->field[at->end[1]];
+    if ((!*u || !*v) && (row->row > 0 || e->decided))
+        return mo_table_unexpected(row, "the name of a node", "");
+    return add_named_edge(ctx, e, u, v, row->line) && (!weighted || add_weight(ctx, e, row->field[at->weight]));
+}
+
 static bool read_edge_table(mo_context *ctx, const char *path, named_edges *e) {
     mo_table row;
-    bool fine = mo_table_open(&row, ctx, path, false), weighted = false;
+    edge_columns at = {0};
+    bool fine = mo_table_open(&row, ctx, path, false), header = false;
     while (fine && mo_table_next(&row)) {
-        weighted = row.row == 0 ? row.n == 3 : weighted;
-        fine = mo_table_columns(&row, 2 + weighted,
-            weighted ? "the ends of an edge and its weight"
-                     : "the ends of an edge (a third: its weight, in every line)");
-        for (int end = 0; end < 2 && fine; end++)
-            fine = *row.field[end] || row.row == 0 || mo_table_unexpected(&row, "the name of a node", row.field[end]);
-        fine = fine && add_named_edge(ctx, e, row.field[0], row.field[1], row.line) &&
-               (!weighted || add_weight(ctx, e, row.field[2]));
+        fine = row.row > 0 || find_edge_columns(ctx, &row, &at, e, &header);
+        if (fine && (row.row > 0 || !header))
+            fine = take_edge_row(ctx, &row, &at, e);
     }
     mo_table_close(&row);
     return mo_ok(ctx);
@@ -185,13 +273,26 @@ static bool begins_with_header(const mo_graph *graph, const named_edges *e) {
     return true;
 }
 
+/* Whether the first line of a text is a header: a usual heading, or two words above whole numbers alone. */
+static bool words_begin_with_header(const named_edges *e) {
+    const char *u = mo_words_get(&e->words, 0), *v = mo_words_get(&e->words, 1);
+    bool numbers = e->words.n > 2 && !mo_is_number_text(u) && !mo_is_number_text(v);
+    for (int64_t i = 2; i < e->words.n && numbers; i++)
+        numbers = mo_is_whole_text(mo_words_get(&e->words, i));
+    return numbers || mo_is_pair_heading(u, v);
+}
+
 /* The edges without the header's words, borrowed. */
 static named_edges below_header(mo_graph *graph, const char *path, const named_edges *e) {
     named_edges below = *e;
-    if (e->words.n == 0)
+    if (e->header)
+        mo_note_left_out(graph->ctx, &graph->headers, NULL, e->header);
+    if (e->unread)
+        mo_note_left_out(graph->ctx, &graph->left_out, NULL, e->unread);
+    if (e->words.n == 0 || e->decided)
         return below;
     const char *const field[] = {mo_words_get(&e->words, 0), mo_words_get(&e->words, 1)};
-    if (mo_is_table(path) ? !begins_with_header(graph, e) : !mo_is_pair_heading(field[0], field[1]))
+    if (mo_is_table(path) ? !begins_with_header(graph, e) : !words_begin_with_header(e))
         return below;
     mo_note_header(graph->ctx, &graph->headers, path, field, 2);
     below.words.start += 2;
@@ -202,26 +303,6 @@ static named_edges below_header(mo_graph *graph, const char *path, const named_e
 }
 
 /* ---- from names to nodes ---- */
-
-/* Makes the names in the edges the graph's nodes. */
-static bool take_nodes(mo_graph *graph, const mo_words *ends) {
-    mo_context *ctx = graph->ctx;
-    mo_word *sorted = mo_words_sort(ctx, ends);
-    mo_words nodes = {0};
-    bool fine = sorted;
-    for (int64_t i = 0; fine && i < ends->n; i++)
-        if (i == 0 || strcmp(sorted[i].text, sorted[i - 1].text) != 0)
-            fine = mo_words_add(ctx, &nodes, sorted[i].text);
-    free(sorted);
-    int64_t repeated;
-    if (fine && nodes.n >= MO_GRAPH_LARGEST)
-        mo_fail(ctx, MO_UNSUPPORTED, "edge list: expected fewer than 2^31 nodes, found %lld", (long long)nodes.n);
-    graph->nodes = nodes.n;
-    if (mo_ok(ctx))
-        graph->names = mo_node_names_of_words(ctx, &nodes, &repeated);
-    mo_words_release(&nodes);
-    return mo_ok(ctx);
-}
 
 /* Finds the nodes of pair i. `of` is the graph's name, for the error message. */
 static bool find_named_ends(
@@ -267,7 +348,7 @@ bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name) {
     return found;
 }
 
-bool mo_load_named_edges(mo_graph *graph, const char *path) {
+static bool load_named_edges(mo_graph *graph, const char *path) {
     mo_context *ctx = graph->ctx;
     named_edges e = {0};
     mo_edges edges = {0};
@@ -279,8 +360,8 @@ bool mo_load_named_edges(mo_graph *graph, const char *path) {
             e.words.n ? "one line, which may be a header" : "none");
         fine = false;
     }
-    fine =
-        fine && (graph->nodes > 0 || take_nodes(graph, &below.words)) && join_named_ends(graph, path, &below, &edges);
+    fine = fine && (graph->nodes > 0 || mo_graph_name_nodes(graph, &below.words)) &&
+           join_named_ends(graph, path, &below, &edges);
     if (fine)
         mo_graph_set_edges(graph, graph->nodes, &edges);
     mo_edges_release(&edges);
@@ -293,8 +374,12 @@ bool mo_load_named_edges(mo_graph *graph, const char *path) {
 /* Whether the first edge of a text joins words that are not numbers. */
 static bool has_names(mo_context *ctx, const char *path) {
     mo_text_reader r;
-    bool names = false;
-    if (mo_text_open(&r, ctx, path) && mo_text_data_line(&r))
+    bool names = false, line = mo_text_open(&r, ctx, path) && mo_text_data_line(&r);
+    if (line && *r.cursor && strchr("([{*", *r.cursor))
+        mo_text_unexpected(&r, *r.cursor == '*'
+                                   ? "an edge list, two nodes per line (this is Pajek's form, which networkx reads)"
+                                   : "an edge list, two nodes per line with a blank between, without brackets");
+    else if (line)
         for (int end = 0; end < 2; end++) {
             const char *word = mo_text_word(&r);
             names |= word && word[strspn(word, "+-.,0123456789")] != '\0';
@@ -303,13 +388,16 @@ static bool has_names(mo_context *ctx, const char *path) {
     return mo_ok(ctx) && names;
 }
 
+bool mo_load_edges(mo_graph *graph, const char *path) {
+    bool table = mo_is_table(path), numbered = graph->nodes > 0 && !graph->names;
+    bool named = table || (!numbered && (graph->names || has_names(graph->ctx, path)));
+    return mo_ok(graph->ctx) && (named ? load_named_edges : load_numbered_edges)(graph, path);
+}
+
 mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path) {
     mo_graph *graph = mo_graph_new(ctx, name, path);
     if (!graph)
         return NULL;
-    if (mo_is_table(path) || has_names(ctx, path))
-        mo_load_named_edges(graph, path);
-    else if (mo_ok(ctx))
-        mo_load_numbered_edges(graph, path);
+    mo_load_edges(graph, path);
     return mo_graph_finish(graph);
 }

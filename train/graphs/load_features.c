@@ -3,14 +3,17 @@
  * edges.txt, .csv or .tsv have lines of two numbers or names. features.npy [nodes, columns] has any numbers, row i for
  * node i; features.csv or .tsv have the name of a node, then one number per column, with or without a header, and give
  * the order of the nodes; for features.mtx the error gives the command that makes features.npy. labels.npy or .txt have
- * one label per node, a class number from 0 or a class name (label_column.c); labels.csv or .tsv have columns node and
- * class (labels.c). A label file with another name raises, so that labels are never silently ignored. */
+ * one label per node, a class number from 0 or a class name (label_column.c); names.txt has the names of the rows,
+ * which arrays need unless the nodes are called 0 .. n - 1; labels.csv or .tsv have columns node and class (labels.c).
+ * A label file with another name raises, so that labels are never silently ignored. */
 #include "tensor/files/file.h"
+#include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/node_names.h"
+#include "train/graphs/row_names.h"
 #include "train/graphs/table_reader.h"
 #include "train/graphs/text_reader.h"
 
@@ -57,11 +60,82 @@ static bool read_features_file(mo_graph *graph, const char *path) {
     return mo_ok(ctx);
 }
 
+/* ---- which columns of a table hold the names and the classes ---- */
+
+/* Of features.csv and of nodes.csv, as DGL, Gephi and Neo4j have it, where the name may stand anywhere and the class
+ * beside the attributes. */
+typedef struct node_columns {
+    bool nodes, index; /* index: the first column has no heading and is left out, as pandas' numbers of rows */
+    int64_t fields, name_at, class_at; /* fields: of the first row; class_at -1: none */
+    mo_words class;                    /* the classes of the rows */
+} node_columns;
+
+static void find_columns(node_columns *c, const mo_table *first) {
+    bool nameless = first->n > 1 && !*first->field[0];
+    int64_t name = c->nodes ? mo_name_column(first, 0) : nameless ? mo_name_column(first, 1) : 0;
+    mo_words_release(&c->class);
+    c->fields = first->n;
+    c->name_at = name < 0 || (!c->nodes && name > 1) ? 0 : name;
+    c->index = c->name_at > 0 && nameless;
+    c->class_at = c->nodes ? mo_class_column(first) : -1;
+    c->class_at = c->class_at == c->name_at ? -1 : c->class_at;
+}
+
+/* Puts the fields of a row in the order name, attributes, and keeps its class. */
+static bool arrange_row(node_columns *c, mo_table *row) {
+    if (row->row == 0)
+        find_columns(c, row);
+    if (c->name_at == 0 && c->class_at < 0)
+        return true;
+    if (!mo_table_columns(row, c->fields, "as the first line has"))
+        return false;
+    const char *name = row->field[c->name_at];
+    if (c->class_at >= 0 && row->row > 0 && !mo_words_add(row->ctx, &c->class, row->field[c->class_at]))
+        return false;
+    int64_t n = 0;
+    for (int64_t i = 0; i < row->n; i++)
+        if (i != c->name_at && i != c->class_at && !(c->index && i == 0))
+            row->field[n++] = row->field[i];
+    memmove(row->field + 1, row->field, (size_t)n * sizeof *row->field);
+    row->field[0] = name;
+    row->n = n + 1;
+    return true;
+}
+
+/* Makes the column of classes the graph's labels; notes it instead if there are other labels, or if it holds a text of
+ * each node's own, as Gephi's Label does. */
+static bool take_classes(mo_graph *graph, const char *path, const node_columns *c) {
+    mo_context *ctx = graph->ctx;
+    mo_label_column column = {0};
+    mo_words plain = {0};
+    char number[64];
+    if (c->class.n == 0 || c->class.n != graph->nodes)
+        return true;
+    for (int64_t i = 0; i < c->class.n && mo_ok(ctx); i++)
+        mo_words_add(ctx, &plain, mo_plain_label(mo_words_get(&c->class, i), number));
+    mo_labels labels = {0};
+    bool fine = mo_ok(ctx) && mo_label_column_of_texts(ctx, path, &plain, &column) &&
+                mo_labels_of(ctx, column.value, NULL, graph->nodes, &labels);
+    bool own = fine && labels.n > 1 && labels.classes == labels.n;
+    if (fine && (graph->n_labels || own))
+        fine = mo_note_left_out(ctx, &graph->left_out, path,
+            own ? "the column of labels, which differ from node to node" : "the column of labels, as there are others");
+    else if (fine && labels.n > 0 && mo_graph_take_labels(graph, &labels)) {
+        graph->class_name = column.name ? column.name : labels.name;
+        *(column.name ? &column.name : &labels.name) = NULL; /* now owned by the graph */
+    }
+    mo_labels_release(&labels);
+    mo_label_column_release(&column);
+    mo_words_release(&plain);
+    return mo_ok(ctx);
+}
+
 /* ---- features as a table ---- */
 
 /* The arrays that grow as the table is read: names, and the capacities of the graph's arrays. */
 typedef struct feature_table {
     mo_graph *graph;
+    node_columns *at;
     mo_words names;
     int64_t columns; /* fields of the first line, with the name; 0: not read yet */
     int64_t values, pointers, capacity;
@@ -83,7 +157,7 @@ static bool is_feature_header(const mo_table *row, const char *edges) {
     for (int64_t i = 1; i < row->n; i++)
         if (!mo_is_number_text(row->field[i]))
             return true;
-    return row->n < 2 || !*row->field[0] || !mo_edges_have_name(row->ctx, edges, row->field[0]);
+    return !*row->field[0] || !mo_edges_have_name(row->ctx, edges, row->field[0]);
 }
 
 static bool take_feature(feature_table *t, const mo_table *row, int64_t column) {
@@ -117,12 +191,12 @@ static void read_nodes(feature_table *t, const char *path, const char *edges) {
     mo_graph *graph = t->graph;
     mo_table row;
     bool fine = mo_table_open(&row, graph->ctx, path, false);
-    while (fine && mo_table_next(&row)) {
+    while (fine && mo_table_next(&row) && arrange_row(t->at, &row)) {
         bool header = row.row == 0 && is_feature_header(&row, edges);
         if (header)
             mo_note_header(graph->ctx, &graph->headers, path, row.field, row.n);
         t->columns = t->columns ? t->columns : row.n;
-        if (t->columns < 2)
+        if (t->columns < 2 && !t->at->nodes)
             mo_table_columns(&row, 2, "a node's name and one feature or more");
         fine = mo_ok(graph->ctx) && mo_table_columns(&row, t->columns, "as the first line has") &&
                (header || take_node(t, &row));
@@ -130,24 +204,42 @@ static void read_nodes(feature_table *t, const char *path, const char *edges) {
     mo_table_close(&row);
 }
 
-static bool read_feature_table(mo_graph *graph, const char *path, const char *edges) {
+static bool read_feature_table(mo_graph *graph, const char *path, const char *edges, node_columns *at) {
     mo_context *ctx = graph->ctx;
-    feature_table t = {.graph = graph};
+    feature_table t = {.graph = graph, .at = at};
     int64_t repeated = -1;
     read_nodes(&t, path, edges);
     if (mo_ok(ctx) && t.names.n == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected a line for each node, found none", path);
     if (mo_ok(ctx) && (t.names.n >= MO_GRAPH_LARGEST || t.columns >= MO_GRAPH_LARGEST))
         mo_fail(ctx, MO_UNSUPPORTED, "%s: expected fewer than 2^31 nodes and columns", path);
-    graph->nodes = t.names.n;
     graph->features = t.columns - 1;
-    if (mo_ok(ctx)) {
-        graph->names = mo_node_names_of_words(ctx, &t.names, &repeated);
-        if (repeated >= 0)
-            mo_fail(ctx, MO_FORMAT, "%s: node %lld of %lld has the name of one before it", path,
-                (long long)repeated + 1, (long long)graph->nodes);
+    if (graph->features == 0) { /* nodes.csv may have names alone */
+        free(graph->feature_pointer);
+        graph->feature_pointer = NULL;
     }
+    if (mo_ok(ctx) && !mo_graph_list_nodes(graph, &t.names, &repeated) && repeated >= 0)
+        mo_fail(ctx, MO_FORMAT, "%s: node %lld of %lld has the name of one before it", path, (long long)repeated + 1,
+            (long long)graph->nodes);
     mo_words_release(&t.names);
+    return mo_ok(ctx);
+}
+
+/* ---- names.txt: one name per line, which the rows of features.npy and of the labels follow ---- */
+
+static bool read_node_names(mo_graph *graph, const char *path) {
+    mo_context *ctx = graph->ctx;
+    mo_words names = {0};
+    int64_t repeated = -1, rows = graph->nodes;
+    bool fine = mo_name_lines_read(ctx, path, &names);
+    if (fine && (names.n >= MO_GRAPH_LARGEST || (rows > 0 && names.n != rows)))
+        fine =
+            mo_fail(ctx, MO_FORMAT, "%s: expected a name for each of %lld rows of the features beside it, found %lld",
+                path, (long long)rows, (long long)names.n);
+    if (fine && !mo_graph_list_nodes(graph, &names, &repeated) && repeated >= 0)
+        mo_fail(
+            ctx, MO_FORMAT, "%s:%lld: expected each name once, found an earlier one", path, (long long)repeated + 1);
+    mo_words_release(&names);
     return mo_ok(ctx);
 }
 
@@ -157,10 +249,7 @@ static bool read_feature_table(mo_graph *graph, const char *path, const char *ed
 static bool take_label_column(mo_graph *graph, const char *path, bool of_lines) {
     int64_t n = mo_graph_examples(graph);
     mo_label_column column = {0};
-    bool fine = mo_label_column_read(graph->ctx, path, &column);
-    if (fine && !mo_label_column_fits(&column, n))
-        fine = mo_fail(graph->ctx, MO_FORMAT, "%s: expected a label for each of %lld nodes, found %lld", path,
-            (long long)n, (long long)column.n);
+    bool fine = mo_label_column_read(graph->ctx, path, &column) && mo_label_column_bind(&column, graph, path, true);
     if (fine) {
         fine = mo_graph_set_labels(graph, column.value, n, path, of_lines);
         graph->class_name = column.name;
@@ -238,6 +327,9 @@ static bool find_one(mo_context *ctx, const char *folder, const char *const *nam
 
 static const char *const edge_files[] = {"edges.txt", "edges.csv", "edges.tsv", NULL};
 static const char *const feature_files[] = {"features.npy", "features.csv", "features.tsv", "features.mtx", NULL};
+static const char *const node_files[] = {"nodes.csv", "nodes.tsv", NULL};
+static const char *const other_files[] = {
+    "names.txt", "labels.npy", "labels.txt", "labels.csv", "labels.tsv", "labels.names.txt", NULL};
 
 bool mo_is_features(const char *folder) {
     char path[PATH_MAX];
@@ -249,6 +341,58 @@ bool mo_is_features(const char *folder) {
     return found;
 }
 
+static bool is_one_of(const char *file, const char *const *names) {
+    size_t n = strlen(file);
+    n -= n > 3 && !strcmp(file + n - 3, ".gz") ? 3 : 0;
+    for (; *names; names++)
+        if (strlen(*names) == n && strncmp(file, *names, n) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a file that is not read may be meant as a part of the graph, by its name: nodes, features, x, y, .. */
+static bool seems_meant(const char *file) {
+    static const char *const stems[] = {"node", "feature", "feat", "attribute", "attr", "edge", "name", "id", "x", "y",
+        "target", "class", "train", "val", "test", "mask", "weight", "split", "vertices", "vertex"};
+    static const char *const endings[] = {"csv", "tsv", "txt", "npy", "npz", "mtx", "json", "parquet", "xlsx",
+        "feather", "mat", "pt", "pkl", "dat", "data"};
+    size_t n = strcspn(file, ".");
+    bool meant = false, data = false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && file[n]; i++)
+        data |= strncasecmp(file + n + 1, endings[i], strlen(endings[i])) == 0;
+    for (size_t i = 0; i < sizeof stems / sizeof *stems && data; i++) {
+        size_t length = strlen(stems[i]);
+        const char *in = file;
+        for (; !meant && in + length <= file + n; in++) /* a word of the name: node_features, trainMask */
+            meant = strncasecmp(in, stems[i], length) == 0 && (in == file || strchr("_- ", in[-1])) &&
+                    (length > 4 || in[length] == '.' || strchr("s_- ", in[length]));
+    }
+    return meant;
+}
+
+/* Notes the files of the folder that are not read and seem to be meant as a part of the graph. */
+static void note_unread_files(mo_graph *graph, const char *folder, bool nodes) {
+    char shown[48], what[180] = "";
+    struct dirent **entry = NULL;
+    int64_t found = 0;
+    int n = scandir(folder, &entry, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        const char *file = entry[i]->d_name;
+        size_t used = strlen(what);
+        bool read = is_one_of(file, edge_files) || is_one_of(file, feature_files) || is_one_of(file, other_files) ||
+                    (nodes && is_one_of(file, node_files));
+        if (!read && seems_meant(file) && found++ < 3)
+            snprintf(what + used, sizeof what - used, "%s%s", used ? ", " : "",
+                mo_quote(file, strlen(file), shown, sizeof shown));
+        free(entry[i]);
+    }
+    free(entry);
+    if (found > 3)
+        snprintf(what + strlen(what), sizeof what - strlen(what), " and %lld more", (long long)(found - 3));
+    if (found)
+        mo_graph_leave_out(graph, "%s (read are edges.csv, features.csv or nodes.csv, labels.csv, names.txt)", what);
+}
+
 mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder) {
     mo_graph *graph = mo_graph_new(ctx, name, folder);
     if (!graph)
@@ -258,16 +402,27 @@ mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder
     if (mo_ok(ctx) && !found)
         mo_fail(
             ctx, MO_FORMAT, "%s: expected edges.txt, edges.csv or edges.tsv beside the features, found none", folder);
-    if (mo_ok(ctx) && find_one(ctx, folder, feature_files, path, sizeof path)) {
+    node_columns at = {.class_at = -1};
+    bool features = mo_ok(ctx) && find_one(ctx, folder, feature_files, path, sizeof path);
+    at.nodes = mo_ok(ctx) && !features && find_one(ctx, folder, node_files, path, sizeof path);
+    if (features || at.nodes) {
         if (mo_is_table(path))
-            read_feature_table(graph, path, edges);
+            read_feature_table(graph, path, edges, &at);
         else if (!mo_path_ends_with(path, ".npy") && !mo_path_ends_with(path, ".npy.gz"))
             mo_fail_foreign(ctx, path, "Matrix Market", NULL);
         else
             read_features_file(graph, path);
     }
-    bool numbered = graph->nodes > 0 && !graph->names && !mo_is_table(edges);
-    if (mo_ok(ctx) && (numbered ? mo_load_numbered_edges(graph, edges) : mo_load_named_edges(graph, edges)))
-        load_labels(graph, folder);
+    char names[PATH_MAX];
+    if (mo_ok(ctx) && mo_text_find(folder, "names.txt", names, sizeof names)) {
+        if (graph->names)
+            mo_fail(
+                ctx, MO_FORMAT, "%s: expected one list of the nodes, found names.txt and a table with names", folder);
+        else
+            read_node_names(graph, names);
+    }
+    if (mo_ok(ctx) && mo_load_edges(graph, edges) && load_labels(graph, folder) && take_classes(graph, path, &at))
+        note_unread_files(graph, folder, at.nodes);
+    mo_words_release(&at.class);
     return mo_graph_finish(graph);
 }

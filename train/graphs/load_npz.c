@@ -437,6 +437,8 @@ static bool read_names(const npz_members *m, mo_graph *graph) {
     graph->node_numbers = read_texts(m, "names", n, &words);
     if (mo_ok(m->ctx))
         graph->names = mo_node_names_of_words(m->ctx, &words, &repeated);
+    if (graph->names)
+        graph->names->order = MO_NAMES_LISTED;
     if (repeated >= 0)
         mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld]: expected each name once, found an earlier one", m->path,
             graph->node_numbers ? "names_number" : "names_text", (long long)repeated);

@@ -17,11 +17,9 @@ mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder, bool
 bool mo_is_tu(const char *folder);
 /* SNAP's edge list, plain or gzipped. */
 mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path);
-/* Sets a graph's edges from lines of ids. If the graph has no nodes yet, every id becomes a node; else ids are node
- * numbers. False on failure. */
-bool mo_load_numbered_edges(mo_graph *graph, const char *path);
-/* Sets a graph's edges from a table or from words, and its nodes if it has none yet. False on failure. */
-bool mo_load_named_edges(mo_graph *graph, const char *path);
+/* Sets a graph's edges from a table, or from lines of ids or of words, and its nodes if it has none yet: every id or
+ * name. Ids are numbers of nodes if the graph has nodes without names. False on failure. */
+bool mo_load_edges(mo_graph *graph, const char *path);
 /* Returns whether an edge of a table or text has that name as an end; also false on failure. */
 bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name);
 /* The form of a file or folder that only Python reads (foreign.c), such as "GML"; NULL: it is none that is known. */

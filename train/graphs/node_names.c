@@ -2,6 +2,7 @@
 #include "train/graphs/node_names.h"
 #include "tensor/hidden.h"
 #include "train/graph.h"
+#include "train/graphs/graph_build.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -86,12 +87,109 @@ struct mo_node_names *mo_node_names_of_words(mo_context *ctx, mo_words *words, i
     return NULL;
 }
 
-/* The number that a text spells, or -1. */
-static int64_t number_of_text(const char *text) {
+/* ---- the order of nodes that no file lists ---- */
+
+bool mo_is_whole_text(const char *text) {
+    const char *digits = text + (*text == '-');
+    size_t n = strspn(digits, "0123456789");
+    return n > 0 && !digits[n] && (*digits != '0' || (n == 1 && digits == text));
+}
+
+/* Orders whole numbers of any length by their value. */
+static int word_by_whole_number(const void *a, const void *b) {
+    const char *x = ((const mo_word *)a)->text, *y = ((const mo_word *)b)->text;
+    if ((*x == '-') != (*y == '-'))
+        return *x == '-' ? -1 : 1;
+    size_t m = strlen(x), n = strlen(y);
+    int magnitude = m != n ? (m > n) - (m < n) : strcmp(x, y);
+    return *x == '-' ? -magnitude : magnitude;
+}
+
+static int word_by_place(const void *a, const void *b) {
+    const mo_word *x = a, *y = b;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Moves the first of each group of equal sorted texts to the front; returns their number, and whether all are whole
+ * numbers. */
+static int64_t keep_distinct(mo_word *sorted, int64_t n, bool *whole) {
+    int64_t kept = 0;
+    *whole = true;
+    for (int64_t i = 0; i < n; i++)
+        if (kept == 0 || strcmp(sorted[i].text, sorted[kept - 1].text) != 0) {
+            sorted[kept++] = sorted[i];
+            *whole = *whole && mo_is_whole_text(sorted[i].text);
+        }
+    return kept;
+}
+
+/* The number that a text spells; false if it spells none, or one beyond 64 bits. */
+static bool number_of_text(const char *text, int64_t *number) {
     char *end;
     errno = 0;
-    long long number = strtoll(text, &end, 10);
-    return errno || end == text || *end || number < 0 ? -1 : number;
+    *number = strtoll(text, &end, 10);
+    return !errno && end != text && !*end;
+}
+
+/* The numbers of n words, as an array; NULL if one is beyond 64 bits, or out of memory. */
+static int64_t *numbers_of_words(mo_context *ctx, const mo_word *word, int64_t n) {
+    int64_t *number = mo_host_array(ctx, n, sizeof *number);
+    for (int64_t i = 0; number && i < n; i++)
+        if (!number_of_text(word[i].text, &number[i])) {
+            free(number);
+            return NULL;
+        }
+    return number;
+}
+
+bool mo_graph_name_nodes(mo_graph *graph, const mo_words *words) {
+    mo_context *ctx = graph->ctx;
+    mo_word *word = mo_words_sort(ctx, words);
+    mo_words names = {0};
+    bool whole = false;
+    int64_t n = word ? keep_distinct(word, words->n, &whole) : 0, repeated;
+    if (n >= MO_GRAPH_LARGEST)
+        mo_fail(ctx, MO_UNSUPPORTED, "%s: expected fewer than 2^31 nodes, found %lld", graph->source, (long long)n);
+    if (n > 0)
+        qsort(word, (size_t)n, sizeof *word, whole ? word_by_whole_number : word_by_place);
+    int64_t *number = whole && mo_ok(ctx) ? numbers_of_words(ctx, word, n) : NULL;
+    bool numbers = number, from_0 = numbers && (n == 0 || (number[0] == 0 && number[n - 1] == n - 1));
+    graph->nodes = n;
+    graph->node_numbers = numbers && !from_0;
+    if (graph->node_numbers)
+        graph->names = mo_node_names_of_ids(ctx, number, n);
+    else
+        free(number);
+    for (int64_t i = 0; !numbers && i < n && mo_ok(ctx); i++)
+        mo_words_add(ctx, &names, word[i].text);
+    if (!numbers && mo_ok(ctx))
+        graph->names = mo_node_names_of_words(ctx, &names, &repeated);
+    if (graph->names)
+        graph->names->order = whole ? MO_NAMES_BY_VALUE : MO_NAMES_AS_THEY_APPEAR;
+    mo_words_release(&names);
+    free(word);
+    return mo_ok(ctx);
+}
+
+bool mo_graph_list_nodes(mo_graph *graph, mo_words *words, int64_t *repeated) {
+    bool numbers = true, positions = true;
+    int64_t number, n = words->n;
+    for (int64_t i = 0; i < n && numbers; i++) {
+        const char *text = mo_words_get(words, i);
+        numbers = mo_is_whole_text(text) && number_of_text(text, &number);
+        positions = positions && numbers && number == i;
+    }
+    graph->nodes = n;
+    graph->names = mo_node_names_of_words(graph->ctx, words, repeated);
+    graph->node_numbers = numbers && !positions;
+    if (!graph->names)
+        return false;
+    graph->names->order = MO_NAMES_LISTED;
+    if (positions) {
+        mo_node_names_release(graph->names);
+        graph->names = NULL;
+    }
+    return true;
 }
 
 void mo_node_names_release(struct mo_node_names *names) {
@@ -107,9 +205,11 @@ int64_t mo_graph_find_example(const mo_graph *graph, const char *name) {
     if (!graph || !name)
         return -1;
     const struct mo_node_names *names = graph->names;
-    int64_t number = number_of_text(name);
+    int64_t number;
+    if ((!names || names->id) && !(mo_is_whole_text(name) && number_of_text(name, &number)))
+        return -1;
     if (!names)
-        return number < mo_graph_examples(graph) ? number : -1;
+        return number >= 0 && number < mo_graph_examples(graph) ? number : -1;
     if (names->id)
         return mo_find_sorted(names->id, names->n, number);
     const mo_word *word = find_word(names->sorted, names->n, name);

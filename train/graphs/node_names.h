@@ -5,6 +5,8 @@
 
 #include "tensor/inside.h"
 
+struct mo_graph;
+
 /* ---- a list of texts in one block of memory, and its order ---- */
 
 /* Zero-initialise; release. */
@@ -32,9 +34,14 @@ void mo_words_release(mo_words *w);
 
 /* ---- the names of nodes ---- */
 
+/* The order of the nodes: their names' values, the names' first appearance, or that of a file that lists one node per
+ * row, which its other arrays by row follow. */
+typedef enum mo_name_order { MO_NAMES_BY_VALUE, MO_NAMES_AS_THEY_APPEAR, MO_NAMES_LISTED } mo_name_order;
+
 /* Either numbers in rising order, or texts. */
 struct mo_node_names {
     int64_t n;
+    mo_name_order order;
     int64_t *id;     /* [n]; NULL: texts */
     mo_words words;  /* name of node i */
     mo_word *sorted; /* [n] */
@@ -46,5 +53,15 @@ struct mo_node_names *mo_node_names_of_ids(mo_context *ctx, int64_t *id, int64_t
  * *repeated receives the first position at which a name repeats, or -1. */
 struct mo_node_names *mo_node_names_of_words(mo_context *ctx, mo_words *words, int64_t *repeated);
 void mo_node_names_release(struct mo_node_names *names);
+
+/* Makes a file's list of distinct texts, which it takes over, the names of the graph's nodes, in its order. *repeated
+ * as above. False on failure, or if a name repeats. */
+bool mo_graph_list_nodes(struct mo_graph *graph, mo_words *words, int64_t *repeated);
+
+/* Whether a text is a whole number as it is usually spelled: -7, 0, 20, of any length, and not 007 or +7. */
+bool mo_is_whole_text(const char *text);
+/* Makes the distinct texts of a list the names of a graph's nodes, and sets their number: if all are whole numbers, by
+ * value, and 0 .. n - 1 need no names; else as they first appear. False on failure. */
+bool mo_graph_name_nodes(struct mo_graph *graph, const mo_words *words);
 
 #endif

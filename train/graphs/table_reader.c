@@ -95,7 +95,30 @@ bool mo_is_number_text(const char *text) {
 }
 
 bool mo_is_pair_heading(const char *u, const char *v) {
-    return (!strcasecmp(u, "from") && !strcasecmp(v, "to")) || (!strcasecmp(u, "source") && !strcasecmp(v, "target"));
+    static const char *const pairs[][2] = {{"from", "to"}, {"source", "target"}, {"src", "dst"}, {"node1", "node2"},
+        {"node_1", "node_2"}, {"id1", "id2"}, {"id_1", "id_2"}}; /* as in graphs/sources.py */
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (!strcasecmp(u, pairs[i][0]) && !strcasecmp(v, pairs[i][1]))
+            return true;
+    return false;
+}
+
+int64_t mo_name_column(const mo_table *heading, int64_t first) {
+    for (int64_t i = first; i < heading->n; i++) {
+        const char *text = heading->field[i];
+        size_t n = strlen(text);
+        if (!strcasecmp(text, "id") || !strcasecmp(text, "node") || !strcasecmp(text, "name") ||
+            !strcasecmp(text, "nodeid") || (n > 3 && !strcasecmp(text + n - 3, "_id")))
+            return i;
+    }
+    return -1;
+}
+
+int64_t mo_class_column(const mo_table *heading) {
+    for (int64_t i = 0; i < heading->n; i++)
+        if (!strcasecmp(heading->field[i], "label") || !strcasecmp(heading->field[i], "class"))
+            return i;
+    return -1;
 }
 
 bool mo_note_left_out(mo_context *ctx, char **note, const char *path, const char *what) {

@@ -31,8 +31,13 @@ void mo_table_close(mo_table *t);
 
 /* Whether a field is a number; headings never are. */
 bool mo_is_number_text(const char *text);
-/* Whether two fields are a usual heading of pairs: `from` and `to`, or `source` and `target`. */
+/* Whether two fields are a usual heading of pairs, in any case: from, to; source, target; src, dst; node1, node2;
+ * id1, id2; the last two also with an underscore. */
 bool mo_is_pair_heading(const char *u, const char *v);
+/* The column, from `first` on, whose heading names nodes (id, node, name, .._id) or classes (label, class), in any
+ * case; -1: none. */
+int64_t mo_name_column(const mo_table *heading, int64_t first);
+int64_t mo_class_column(const mo_table *heading);
 /* Append to *note, a text that lists content of files that is not data: `what`, or a header's n fields, and the file's
  * name unless path is NULL, as in "from, to (edges.csv)". Return false when out of memory. */
 bool mo_note_left_out(mo_context *ctx, char **note, const char *path, const char *what);

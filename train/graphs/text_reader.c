@@ -205,14 +205,17 @@ bool mo_text_integer(mo_text_reader *r, const char *what, int64_t *value) {
 bool mo_text_integer_in(mo_text_reader *r, const char *what, int64_t low, int64_t high, int64_t *value) {
     skip_blanks(r);
     const char *p = r->cursor + (*r->cursor == '-');
-    int64_t magnitude = 0;
-    bool digits = *p >= '0' && *p <= '9';
-    for (; *p >= '0' && *p <= '9' && magnitude <= MO_TEXT_LARGEST; p++)
-        magnitude = 10 * magnitude + (*p - '0');
+    int64_t magnitude = 0, most = high > MO_TEXT_LARGEST ? INT64_MAX : MO_TEXT_LARGEST;
+    bool digits = *p >= '0' && *p <= '9', fits = true;
+    for (; *p >= '0' && *p <= '9' && fits; p++) {
+        fits = magnitude <= (most - (*p - '0')) / 10;
+        magnitude = fits ? 10 * magnitude + (*p - '0') : magnitude;
+    }
     *value = *r->cursor == '-' ? -magnitude : magnitude;
     char expected[200];
-    if (magnitude > MO_TEXT_LARGEST)
-        snprintf(expected, sizeof expected, "%s (an integer of at most 2^53)", what);
+    if (!fits)
+        snprintf(expected, sizeof expected, "%s (an integer %s)", what,
+            most > MO_TEXT_LARGEST ? "below 2^63; longer ones belong in a .csv" : "of at most 2^53");
     else if (!digits || (*p != '\0' && *p != ' ' && *p != '\t' && *p != ','))
         snprintf(expected, sizeof expected, "%s (an integer)", what);
     else if (*value < low || *value > high)

@@ -46,7 +46,7 @@ bool mo_text_blank(mo_text_reader *r);
 char *mo_text_word(mo_text_reader *r);
 /* Reads one integer of magnitude at most MO_TEXT_LARGEST, which a blank, a comma or the line's end must follow. */
 bool mo_text_integer(mo_text_reader *r, const char *what, int64_t *value);
-/* mo_text_integer, within low..high. */
+/* mo_text_integer, within low..high; high may be up to INT64_MAX. */
 bool mo_text_integer_in(mo_text_reader *r, const char *what, int64_t low, int64_t high, int64_t *value);
 /* Skips blanks and one comma; raises if there is none. */
 bool mo_text_comma(mo_text_reader *r);

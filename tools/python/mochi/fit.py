@@ -14,6 +14,7 @@ import numpy as np
 from . import checked, errors
 from ._library import ffi, lib
 from .context import Context, default_context, failed, struck
+from .graphs import aligned
 from .graphs.sources import array_of, number_classes
 from .handle import Handle, struct
 from .heads import Head, head
@@ -108,7 +109,8 @@ def few_shot_score(
     Z : array_like
         Embeddings [n, d]; computed in float64 if they are float64, else in float32.
     y : array_like
-        Labels [n], as for `graph`; unlabelled rows are left out.
+        Labels [n], as for `graph`; unlabelled rows are left out. Beside a DataFrame Z, a Series, DataFrame or dict is aligned by
+        its index.
     heads : sequence of str, Head or estimator
         Readouts, by name (`mochi.head_names`) or your own; or classifiers and pipelines of scikit-learn, which are fitted on the
         same episodes, without `lam`, `tune` and `scaling`.
@@ -201,6 +203,8 @@ def _labelled_rows(what, Z, y):
     rows = array_of(Z) if hasattr(Z, "__array__") else np.asarray(Z)
     if rows.ndim != 2 or rows.dtype.kind not in "biuf":
         raise errors.InvalidError(f"{what}: rows of {rows.dtype} {list(rows.shape)}, expected numbers [n, d]")
+    if hasattr(Z, "iloc") and aligned.has_keys(y) and not (hasattr(y, "index") and Z.index.equals(y.index)):
+        y = aligned.labels(f"{what}: labels", y, Z.index.tolist())
     label, values = number_classes(y, len(rows))
     if len(values) < 2:
         raise errors.InvalidError(f"{what}: labels of {len(values)} classes, expected two or more")

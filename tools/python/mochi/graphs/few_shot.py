@@ -17,6 +17,7 @@ from ..handle import Handle, struct
 from ..heads import Head
 from ..heads import head as head_of
 from ..tensor import constant
+from . import aligned
 from .graph import Graph
 from .sources import array_of, number_classes, plain_labels
 
@@ -133,10 +134,11 @@ class FewShot(Handle):
         return self._frame(found, examples) if as_frame else found
 
     def score(self, labels: Any) -> float:
-        """The accuracy on examples with known labels: a dict, a Series or an array, as for `fit`."""
-        examples, values = None, list(labels)
-        if hasattr(labels, "items"):
-            examples, values = map(list, zip(*labels.items(), strict=True))
+        """The accuracy on examples with known labels: a dict, a Series, a DataFrame or an array, as for `fit`."""
+        if aligned.has_keys(labels):
+            examples, values = map(list, zip(*aligned.label_pairs("score", labels), strict=True))
+        else:
+            examples, values = None, list(labels)
         found, plain = self.predict(examples), plain_labels(values)
         if len(found) != len(plain) or not any(value is not None for value in plain):
             raise errors.InvalidError(f"score: {len(plain)} labels, expected one or more, of {len(found)} examples")
@@ -197,6 +199,11 @@ class FewShot(Handle):
     def _numbers_of(self, examples):
         """The numbers of examples given by name (or by number without names), or marked by a mask."""
         name = self.graph.name if self.graph._owned is not None else "few-shot"
+        if any(hasattr(examples, part) for part in ("adjacency", "edge_index", "tocoo", "columns")):
+            raise errors.InvalidError(
+                f"{name}: a {type(examples).__name__}, expected examples of the graph that the readout was fitted on; what is new "
+                "joins a graph, or a set of graphs, with the labelled examples, on which `few_shot` is fitted again"
+            )
         if isinstance(examples, (str, int, np.integer)):
             examples = [examples]
         elif hasattr(examples, "__array__"):
@@ -261,14 +268,22 @@ def options_of(g: Graph, weights: Any, head: str | Head | None, lam: float, expe
     """(the library's options, objects to keep alive); experts: rows [nodes, w], in a dict by name or in a sequence."""
     readout, lam = None if head is None else head_of(head), checked.real("few_shot: lam", lam)
     options, kept = struct("mo_few_shot_options", weights=weights, cache=cache_folder(), head=readout, lam=lam)
+    if not isinstance(experts, dict) and hasattr(experts, "iloc"):
+        experts = (experts,)
     named = experts if isinstance(experts, dict) else {f"rows {i}": rows for i, rows in enumerate(experts)}
     list_of = ffi.new("mo_expert[]", len(named))
     for at, (name, rows) in zip(list_of, named.items(), strict=True):
-        expert, held = struct("mo_expert", name=str(name), rows=constant(array_of(rows), context=g.context))
+        expert, held = struct("mo_expert", name=str(name), rows=constant(_expert_rows(g, name, rows), context=g.context))
         at.name, at.rows = expert.name, expert.rows
         kept += held
     options.experts, options.n_experts = list_of if named else ffi.NULL, len(named)
     return options, [*kept, list_of]
+
+
+def _expert_rows(g, name, rows):
+    """The rows of an expert in the order of the nodes."""
+    names = range(g.nodes) if g.names is None or g.graphs > 1 else g.names
+    return array_of(aligned.rows(f"few-shot: expert {name}", rows, names))
 
 
 def _called(g, ids):
@@ -287,8 +302,8 @@ def _called(g, ids):
 
 def _labelled(g, labels):
     """(ids rising, classes 0 .. C - 1 of each, values of the classes)."""
-    if hasattr(labels, "items"):
-        pairs = list(labels.items())
+    if aligned.has_keys(labels):
+        pairs = aligned.label_pairs("few-shot: labels", labels)
         ids = np.array([g.find(example) for example, _ in pairs], np.int64)
         values = plain_labels([value for _, value in pairs])
         mask = not isinstance(labels, dict) and _is_mask(values)

@@ -15,6 +15,7 @@ from .._library import ffi, lib
 from ..context import Context, default_context
 from ..handle import Handle
 from ..tensor import arrays_of, lists_of
+from . import aligned
 from .sources import array_of, members_of, parts_of
 
 TASKS = {"nc": lib.MO_TASK_NC, "lp": lib.MO_TASK_LP, "gc": lib.MO_TASK_GC}
@@ -269,10 +270,10 @@ def graph(
     source: Any,
     x: Any = None,
     y: Any = None,
-    nodes: int | None = None,
+    nodes: int | Sequence | None = None,
     name: str | None = None,
     context: Context | None = None,
-    weights: bool = True,
+    weights: bool | str = True,
 ) -> Graph:
     """Makes a graph from a name, a file, arrays or an object of another library.
 
@@ -281,23 +282,31 @@ def graph(
     source : str, path or object
         A data set's name (`mochi data list`) or file, in any format of train/FORMATS.md; a matrix of scipy.sparse [n, n], or an
         array [n, n], whose nonzero entries are edges; an array of edges [edges, 2] or [2, edges] of node numbers, or [edges, 2]
-        of names; a pandas table with two such columns and optionally one of weights, or a square adjacency by names; a graph of
+        of names; a pandas table of edges: columns "source" and "target" (or "from" and "to", "src" and "dst", "node1"
+        and "node2", "id1" and "id2"), or else its first two, and optionally "weight"; or a square adjacency by names; a graph of
         networkx; a ``Data`` of PyTorch Geometric (edge_index, x, y, masks); a graph of DGL (edges(), ndata: feat, label, masks);
         a `Graph`, returned unchanged if nothing else is given.
-    x : array_like, scipy.sparse matrix or str
+    x : array_like, scipy.sparse matrix, pandas.DataFrame, dict or str
         Node attributes [n, d], instead of the source's; or the name of a node attribute of the source.
-    y : array_like or str
-        Labels of the nodes [n], all whole numbers, texts, bytes or bools; None, NaN, pandas.NA, masked entries, "", -1 and
-        other negative numbers mean unlabelled, and the texts "nan" and "None" are classes. Or the name of a node attribute.
-    nodes : int
-        The number of nodes, for an array of edges; None: the largest node number plus 1.
+    y : array_like, pandas.Series, pandas.DataFrame, dict or str
+        Labels of the nodes [n], all whole numbers, texts, bytes or bools; None, NaN, pandas.NA, masked entries, negative numbers
+        and the texts "", "NaN", "NA", "N/A", "<NA>", "None", "null", "?" and "-1" mean unlabelled. Or the name of a node attribute.
+    nodes : int or sequence
+        The number of nodes, for an array of edges; or the names of all nodes, also of those without edges. None: the nodes of the
+        edges; for an array of numbers all numbers to the largest.
     name : str
         Name in messages; None: the source's.
 
-    weights : bool
-        Use the weights of the source's edges: values of a matrix, the third column of a table, "weight" of networkx, edge_weight.
+    weights : bool or str
+        Use the weights of the source's edges: values of a matrix, a table's column "weight", "weights", "w" or "edge_weight",
+        "weight" of networkx, edge_weight; or the name of the column or attribute that holds them.
         Embeddings then propagate by the weighted adjacency; columns that count neighbours or walks count edges. An edge's weight
         is the largest of its entries; one of weight 0 is no edge.
+
+    The names of the nodes (`Graph.names`) are in one order: those of networkx in that of `G.nodes`, those of nodes= as listed, all
+    others, if they are whole numbers, by value, else as they first appear. An array or list as x or y follows this order; what has
+    keys (a DataFrame or Series by its index, a dict) is aligned by them: a key that is no node is refused, as is, in x, a node
+    without a row. The ids of a table are names, also if they are numbers.
 
     Edges have no directions: if the source has them, or weights that cannot be used, a warning says so, and `Graph.ignored` lists
     them.
@@ -310,7 +319,8 @@ def graph(
     >>> square.nodes, square.edges, square.y.tolist(), square.classes.tolist()
     (4, 4, [1, 0, -1, 1], ['blue', 'red'])
     """
-    plain = x is None and y is None and nodes is None and name is None and checked.flag("graph: weights", weights)
+    plain = x is None and y is None and nodes is None and name is None
+    plain = plain and not isinstance(weights, str) and checked.flag("graph: weights", weights)
     if isinstance(source, Graph) and plain and context in (None, source.context):
         return source
     context = context or (source.context if isinstance(source, Graph) else default_context())
@@ -334,43 +344,102 @@ def _converted(context, path):
 
 
 def graph_set(
-    sources: Sequence[Any], y: Any = None, name: str | None = None, context: Context | None = None, weights: bool = True
+    sources: Any,
+    y: Any = None,
+    name: str | None = None,
+    context: Context | None = None,
+    weights: bool | str = True,
+    x: Any = None,
+    names: Sequence | None = None,
 ) -> Graph:
     """Makes a set of graphs, each with one label.
 
     Parameters
     ----------
-    sources : sequence
-        Sources as for `graph`, all with attributes of one width or all without; a y of one number is a graph's label.
-    y : array_like
-        A label for each graph, instead of the sources'.
-    weights : bool
+    sources : sequence, dict, pandas.Series or torch_geometric.data.Batch
+        Sources as for `graph`, all with attributes of one width or all without; a y of one number is a graph's label. The keys of
+        a dict, or the index of a Series, are the graphs' names. A graph without nodes stands as one node without edges.
+    y : array_like, pandas.Series, pandas.DataFrame or dict
+        A label for each graph, instead of the sources': in their order, or by their names.
+    weights : bool or str
         As for `graph`.
+    x : sequence, dict, pandas.Series or str
+        Attributes of the nodes of each graph, in the order of the sources or by their names; or the name of a node attribute.
+    names : sequence
+        The names of the graphs, `Graph.names`; None: the keys of the sources, if they have any.
     """
     context = context or default_context()
-    parts = [parts_of(source, None, None, None, weights) for source in sources]
+    given, names = _named_sources(sources, names)
+    called = list(range(len(given))) if names is None else names
+    of_each = _xs_of(x, called)
+    parts = [parts_of(source, own, None, None, weights) for source, own in zip(given, of_each, strict=True)]
     if len(parts) < 2:
         raise errors.InvalidError(f"graph_set: {len(parts)} graphs, expected 2 or more")
+    width = next((p["x"].shape[1] for p in parts if p.get("x") is not None and p["nodes"]), None)
+    empty = [called[i] for i, p in enumerate(parts) if not p["nodes"]]
+    if empty:
+        warnings.warn(f"graph_set: graphs without nodes stand as one node: {aligned.some(empty)}", stacklevel=2)
+    parts = [p if p["nodes"] else _lone_node(p, width) for p in parts]
     offset = np.cumsum([0] + [p["nodes"] for p in parts])
     whole: dict[str, Any] = {
         "nodes": int(offset[-1]),
         "u": np.concatenate([p["u"] + o for p, o in zip(parts, offset, strict=False)]),
         "v": np.concatenate([p["v"] + o for p, o in zip(parts, offset, strict=False)]),
         "offset": offset,
-        **{key: [word for p in parts for word in p.get(key, ())] for key in ("ignored", "told")},
+        "names": names,
+        **{key: [word for p in parts for word in p.get(key, ())] for key in ("ignored", "told", "unread")},
     }
     if any(p.get("weight") is not None for p in parts):
-        of_each = [np.ones(len(p["u"]), np.float32) if p.get("weight") is None else p["weight"] for p in parts]
-        whole["weight"] = np.concatenate(of_each)
+        every = [np.ones(len(p["u"]), np.float32) if p.get("weight") is None else p["weight"] for p in parts]
+        whole["weight"] = np.concatenate(every)
     if y is None and any(p.get("y") is not None for p in parts):
         y = [_label_of(i, p.get("y")) for i, p in enumerate(parts)]
-    whole["y"] = y
+    whole["y"] = None if y is None else aligned.labels("graph_set: y", y, called)
     xs = [p.get("x") for p in parts]
     if any(x is not None for x in xs):
         if any(x is None for x in xs) or len({x.shape[1] for x in xs}) > 1:
             raise errors.InvalidError("graph_set: attributes of several widths, expected one width or none")
         whole["x"] = np.concatenate([array_of(x.toarray() if hasattr(x, "toarray") else x) for x in xs])
     return _told(_assembled(context, whole, name, "graph_set"))
+
+
+def _named_sources(sources, names):
+    """(the sources in a list, their names or None)."""
+    keys = None
+    if hasattr(sources, "to_data_list"):
+        sources = sources.to_data_list()
+    elif isinstance(sources, dict):
+        keys, sources = list(sources), list(sources.values())
+    elif hasattr(sources, "iloc") and not hasattr(sources, "columns"):
+        keys, sources = sources.index.tolist(), sources.tolist()
+    elif hasattr(sources, "columns") or hasattr(sources, "edge_index") or hasattr(sources, "is_directed"):
+        raise errors.InvalidError(f"graph_set: a {type(sources).__name__}, expected several graphs, in a list or a dict by name")
+    sources, names = list(sources), keys if names is None else list(names)
+    if names is not None and (len(names) != len(sources) or len(set(names)) < len(names)):
+        raise errors.InvalidError(f"graph_set: {len(names)} names of {len(sources)} graphs, expected a different one for each")
+    if names == list(range(len(sources))):
+        names = None
+    return sources, names
+
+
+def _xs_of(x, names):
+    """The attributes, or their name, for each of the graphs of that name."""
+    if x is None or isinstance(x, str):
+        return [x] * len(names)
+    if not isinstance(x, dict) and not (hasattr(x, "iloc") and not hasattr(x, "columns")):
+        x = dict(zip(names, x, strict=True)) if len(x) == len(names) else {}
+    missing = [name for name in names if name not in x]
+    strangers = [key for key in x.keys() if key not in set(names)]
+    if missing or strangers:
+        raise errors.InvalidError(f"graph_set: x has nothing for {aligned.some(missing) or 'no graph'}, and something for "
+                                  f"{aligned.some(strangers) or 'no other'}; expected attributes of each of {len(names)} graphs")
+    return [x[name] for name in names]
+
+
+def _lone_node(parts, width):
+    """A graph without nodes, which is one node without edges, and has a label if it came with one."""
+    made = {**parts, "nodes": 1, "x": None if width is None else np.zeros((1, width))}
+    return made if parts.get("y") is None or len(array_of(parts["y"]).reshape(-1)) == 1 else {**made, "y": None}
 
 
 def _told(made):
@@ -398,6 +467,9 @@ def _assembled(context, parts, name, caller):
         found, edges = " and ".join(ignored), len(parts["u"])
         text = f"edges have weights of 0 or more, and no directions, here; their {found} are ignored, of {edges} entries"
         warnings.warn(f"{caller}: {text}", stacklevel=3)
+    if parts.get("unread"):
+        unread = ", ".join(map(repr, dict.fromkeys(parts["unread"])))
+        warnings.warn(f"{caller}: columns of the table are not read: {unread}; weights=NAME takes one as weights", stacklevel=3)
     members, values = members_of(parts)
     told = sorted({*ignored, *parts.get("told", ())}, reverse=True)
     return _remade(members, _label(name), parts.get("names"), values, told, context)

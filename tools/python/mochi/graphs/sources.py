@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import collections
+import re
+import warnings
 from typing import Any
 
 import numpy as np
 
 from .. import checked, errors
+from . import aligned
 
 LARGEST = 2**63
 MOST_NODES = 2**31 - 2  # as train/graphs/graph_build.h: numbers of nodes are int32
 WEIGHTS_OF_DGL = ("weight", "w", "edge_weight")
+FREE_NODES, GAP_PER_EDGE = 2**20, 100  # the nodes that an array of numbers can claim, and each edge beside
+_WHOLE = re.compile(r"0|-?[1-9][0-9]*")
+_UNKNOWN = {"", "NaN", "nan", "NAN", "NA", "N/A", "n/a", "<NA>", "None", "null", "NULL", "?"}  # as in label_column.c
+_NEGATIVE, _POINT_ZERO = re.compile(r"-[0-9]+(\.0*)?"), re.compile(r"[0-9]+(\.0*)")
+_PAIRS = (
+    ("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2"), ("node_1", "node_2"), ("id1", "id2"), ("id_1", "id_2"),
+)  # fmt: skip
+_WEIGHTS = ("weight", "weights", "w", "edge_weight")
 _MASKS = {"train": "train", "validation": "val", "test": "test"}
 
 
@@ -28,33 +40,64 @@ def array_of(value):
 
 def parts_of(source, x, y, nodes, weights=True):
     """Nodes, ends of edges u and v; and, if present, weights, attributes, labels, names, the division, and what was ignored."""
-    nodes = None if nodes is None else checked.whole("graph: nodes", nodes, 0, MOST_NODES)
+    if nodes is not None and (hasattr(nodes, "__len__") or hasattr(nodes, "__iter__")):
+        nodes = _listed(nodes)
+    elif nodes is not None:
+        nodes = checked.whole("graph: nodes", nodes, 0, MOST_NODES)
+    if not isinstance(weights, str):
+        weights = checked.flag("graph: weights", weights)
     if hasattr(source, "adjacency") and hasattr(source, "offsets"):
         parts = _of_mochi(source)
     elif hasattr(source, "edge_index"):
-        parts = _of_pyg(source)
+        parts = _of_pyg(source, weights)
     elif hasattr(source, "ndata") and hasattr(source, "edges"):
-        parts = _of_dgl(source)
+        parts = _of_dgl(source, weights)
     elif hasattr(source, "nodes") and hasattr(source, "is_directed"):
-        parts = _of_networkx(source, x, y)
+        parts = _of_networkx(source, x, y, weights)
     elif hasattr(source, "tocoo"):
         parts = _of_sparse(source)
     else:
-        parts = _of_edges(source, nodes)
+        parts = _of_edges(source, nodes, weights)
     if not weights:
         parts.update(weight=None, ignored=tuple(name for name in parts.get("ignored", ()) if name != "weights"))
-    x, y = (_attribute(source, parts, a) if isinstance(a, str) else a for a in (x, y))
-    parts["x"] = x if x is not None else parts.get("x")
-    parts["y"] = y if y is not None else parts.get("y")
-    if nodes is not None and nodes != parts["nodes"]:
+    if isinstance(nodes, list):
+        parts = _called(parts, nodes)
+    elif nodes is not None and nodes != parts["nodes"]:
         raise errors.InvalidError(f"graph: nodes is {nodes}, the source has {parts['nodes']}")
+    names = range(parts["nodes"]) if parts.get("names") is None else parts["names"]
+    x, y = (_attribute(source, parts, a) if isinstance(a, str) else a for a in (x, y))
+    if x is not None:
+        parts["x"] = aligned.rows("graph: x", x, range(parts["nodes"]) if "offset" in parts else names)
+    if y is not None:
+        graphs = len(parts["offset"]) - 1 if "offset" in parts else None
+        parts["y"] = aligned.labels("graph: y", y, range(graphs) if graphs and parts.get("names") is None else names)
+    return parts
+
+
+def _listed(nodes):
+    """A list of names: each once, in the order that is asked for."""
+    names = nodes.tolist() if hasattr(nodes, "tolist") else list(nodes)
+    if isinstance(nodes, str) or len(set(names)) < len(names):
+        twice = next((name for i, name in enumerate(names) if name in names[:i]), nodes)
+        raise errors.InvalidError(f"graph: nodes has {twice!r} twice, expected a list of different names")
+    return names
+
+
+def _called(parts, names):
+    """The parts with the names listed by the caller, in that order."""
+    if parts.get("names") is None:
+        if len(names) != parts["nodes"]:
+            raise errors.InvalidError(f"graph: nodes lists {len(names)} names, the source has {parts['nodes']} nodes")
+        return {**parts, "names": names}
+    if parts["names"] != names:
+        raise errors.InvalidError("graph: the source has names of its own, expected nodes for edges alone")
     return parts
 
 
 def _attribute(source, parts, name):
     found = parts.get("attributes", {})
     if name not in found:
-        known = ", ".join(map(str, found)) or "none"
+        known = ", ".join(map(str, parts.get("known", found))) or "none"
         raise errors.InvalidError(f"graph: no attribute {name!r} of the nodes of a {type(source).__name__}; found: {known}")
     return found[name]
 
@@ -115,43 +158,101 @@ def _of_dense(matrix, names=None):
     return {"nodes": len(matrix), "u": u, "v": v, "names": names, **values}
 
 
-def _of_names(u, v, weights):
-    """Edges between names, which are numbered in the order in which they come."""
+def in_order(names):
+    """Distinct names in the order of a graph's nodes: whole numbers by their value, else as they first appear."""
+    found = list(dict.fromkeys(names))
+    if all(isinstance(name, int) for name in found):
+        return sorted(found)
+    if all(isinstance(name, str) and _WHOLE.fullmatch(name) for name in found):
+        return sorted(found, key=int)
+    return found
+
+
+def _of_names(u, v, values, nodes=None):
+    """Edges between names, which become the nodes, unless nodes lists those."""
     ends = [end.item() if isinstance(end, np.generic) else end for pair in zip(u, v, strict=True) for end in pair]
-    number: dict[Any, int] = {}
     for i, end in enumerate(ends):
-        if is_missing(end) or not isinstance(end, (str, int)):
+        if is_missing(end) or isinstance(end, bool) or not isinstance(end, (str, int)):
             raise errors.InvalidError(f"graph: edge {i // 2} has the end {end!r}, expected a name")
-        number.setdefault(end, len(number))
+    names = in_order(ends) if nodes is None else nodes
+    number: dict[Any, int] = {name: i for i, name in enumerate(names)}
+    strangers = [end for end in dict.fromkeys(ends) if end not in number]
+    if strangers:
+        raise errors.InvalidError(f"graph: edges have {len(strangers)} ends that nodes does not list: {aligned.some(strangers)}")
     ids = np.array([number[end] for end in ends], np.int64).reshape(-1, 2)
-    return {"nodes": len(number), "u": ids[:, 0], "v": ids[:, 1], "names": list(number), **_of_values(weights, len(ids))}
+    return {"nodes": len(names), "u": ids[:, 0], "v": ids[:, 1], "names": names, **_of_values(values, len(ids))}
 
 
-def _of_table(table):
+def _of_ids(u, v, values):
+    """Edges between whole numbers, which are names, unless they are 0 .. n - 1."""
+    names, number = np.unique(np.concatenate([u, v]), return_inverse=True)
+    plain = np.array_equal(names, np.arange(len(names)))
+    ends = {"u": number[: len(u)].reshape(-1), "v": number[len(u) :].reshape(-1)}
+    return {"nodes": len(names), **ends, "names": None if plain else names.tolist(), **_of_values(values, len(u))}
+
+
+def _columns_of(table, weights):
+    """(the two columns of ends, that of weights or None, the names of columns that are not read)."""
+    heads = [str(name).strip().lower() for name in table.columns]
+    kept = [i for i, head in enumerate(heads) if head and not (i == 0 and head.startswith("unnamed: "))]
+    pair = next((p for p in _PAIRS if set(p) <= set(heads)), None)
+    ends = [heads.index(head) for head in pair] if pair else kept[:2]
+    weight: int | None
+    if isinstance(weights, str):
+        if weights not in list(table.columns):
+            raise errors.InvalidError(f"graph: no column {weights!r} of weights; found: {', '.join(map(repr, table.columns))}")
+        weight = list(table.columns).index(weights)
+    else:
+        weight = next((i for i in kept if heads[i] in _WEIGHTS and i not in ends), None)
+    others = [i for i in kept if i not in ends and i != weight]
+    if len(kept) < 2 or (not pair and len(others) > 1):
+        raise errors.InvalidError(
+            f"graph: a table of the columns {', '.join(map(repr, table.columns))}, expected source and target, or two columns of "
+            f"ends, or a square adjacency"
+        )
+    return ends, weight, [table.columns[i] for i in others]
+
+
+def _of_table(table, nodes, weights):
     """A pandas table: two columns of ends and optionally one of weights, or an adjacency by names."""
     if len(table.columns) == len(table) > 0 and table.index.equals(table.columns):
         return _of_dense(table.to_numpy(), table.index.tolist())
-    if len(table.columns) not in (2, 3):
-        raise errors.InvalidError(f"graph: a table of {len(table.columns)} columns, expected two of ends, or a square adjacency")
-    weights = table.iloc[:, 2] if len(table.columns) == 3 else None
-    ends = [table.iloc[:, i] for i in (0, 1)]
-    if any(column.dtype.kind not in "iuf" and str(column.dtype)[:3] not in ("Int", "UIn") for column in ends):
-        return _of_names(ends[0].tolist(), ends[1].tolist(), weights)
-    u, v = (checked.indices(f"graph: column {column.name!r}", column) for column in ends)
-    return {"nodes": _number_after(u, v), "u": u, "v": v, **_of_values(weights, len(u))}
+    at, weight, unread = _columns_of(table, weights)
+    values = None if weight is None else table.iloc[:, weight]
+    ends = [table.iloc[:, i] for i in at]
+    numbers = all(column.dtype.kind in "iuf" or str(column.dtype)[:3] in ("Int", "UIn") for column in ends)
+    if numbers:
+        u, v = (_whole_column(column) for column in ends)
+    if not numbers or isinstance(nodes, list):
+        named = [end.tolist() for end in ((u, v) if numbers else [end.astype(object) for end in ends])]
+        parts = _of_names(named[0], named[1], values, nodes if isinstance(nodes, list) else None)
+    elif nodes is not None:
+        parts = {"nodes": nodes, "u": u, "v": v, **_of_values(values, len(u))}
+    else:
+        parts = _of_ids(u, v, values)
+    return {**parts, "unread": unread}
 
 
-def _of_edges(edges, nodes):
+def _whole_column(column):
+    """The whole numbers of a column, also of one that pandas has made of floats."""
+    if column.dtype.kind == "f":
+        values = column.to_numpy(float)
+        if not (np.isfinite(values).all() and (values == np.floor(values)).all()):
+            raise errors.InvalidError(f"graph: column {column.name!r} of {column.dtype}, expected whole numbers without gaps")
+        return values.astype(np.int64)
+    return checked.indices(f"graph: column {column.name!r}", column)
+
+
+def _of_edges(edges, nodes, weights):
     if hasattr(edges, "iloc") and hasattr(edges, "columns"):
-        parts = _of_table(edges)
-        return parts if nodes is None or "names" in parts else {**parts, "nodes": nodes}
+        return _of_table(edges, nodes, weights)
     ends = array_of(edges)
     if not ends.size and ends.ndim == 1:
         ends = np.zeros((0, 2), np.int64)
     if ends.ndim == 2 and ends.shape[0] == ends.shape[1] > 2:
         return _of_dense(ends)
-    if ends.ndim == 2 and ends.shape[1] == 2 and ends.dtype.kind in "UO":
-        return _of_names(ends[:, 0], ends[:, 1], None)
+    if ends.ndim == 2 and ends.shape[1] == 2 and (ends.dtype.kind in "UO" or isinstance(nodes, list)):
+        return _of_names(ends[:, 0].tolist(), ends[:, 1].tolist(), None, nodes if isinstance(nodes, list) else None)
     if ends.ndim != 2 or 2 not in ends.shape or ends.dtype.kind not in "iu":
         third = "; weights are the third column of a pandas table" if ends.shape[1:] == (3,) else ""
         raise errors.InvalidError(
@@ -159,26 +260,33 @@ def _of_edges(edges, nodes):
             f"integers{third}"
         )
     u, v = checked.indices("graph: edges", ends.T if ends.shape[1] == 2 else ends)
-    return {"nodes": _number_after(u, v) if nodes is None else nodes, "u": u, "v": v, "ignored": ()}
+    found = _number_after(u, v)
+    if nodes is None and found > FREE_NODES + GAP_PER_EDGE * len(u):
+        raise errors.InvalidError(
+            f"graph: {len(u)} edges with the end {found - 1}: an array holds node numbers, 0 .. n - 1; ids are the columns of a "
+            "pandas table, or listed by nodes="
+        )
+    return {"nodes": found if nodes is None else nodes, "u": u, "v": v, "ignored": ()}
 
 
-def _of_networkx(g, x, y):
+def _of_networkx(g, x, y, weights):
     names = list(g.nodes)
     number = {name: i for i, name in enumerate(names)}
     u, v = np.array([(number[e[0]], number[e[1]]) for e in g.edges], np.int64).reshape(-1, 2).T
-    weights = [weight for *_, weight in g.edges(data="weight", default=1)]
-    values = _of_values(weights, len(u), g.is_directed() and _directed(u, v, len(names)))
+    told = weights if isinstance(weights, str) else "weight"
+    values = _of_values([weight for *_, weight in g.edges(data=told, default=1)], len(u), g.is_directed() and _directed(u, v, len(names)))
     found: dict[str, Any] = {a: [g.nodes[n].get(a) for n in names] for a in (x, y) if isinstance(a, str)}
     found = {a: values for a, values in found.items() if any(value is not None for value in values)}
+    known = list(dict.fromkeys(key for n in names for key in g.nodes[n]))
     if isinstance(x, str) and x in found:
         missing = next((name for name, row in zip(names, found[x], strict=True) if row is None), None)
         if missing is not None:
             raise errors.InvalidError(f"graph: the node {missing!r} has no attribute {x!r}, which others have")
         found[x] = np.array([np.asarray(row, float).reshape(-1) for row in found[x]])
-    return {"nodes": len(names), "u": u, "v": v, "names": names, "attributes": found, **values}
+    return {"nodes": len(names), "u": u, "v": v, "names": names, "attributes": found, "known": known, **values}
 
 
-def _of_pyg(data):
+def _of_pyg(data, weights):
     ends = checked.indices("graph: edge_index", array_of(data.edge_index))
     if ends.ndim != 2 or len(ends) != 2:
         raise errors.InvalidError(f"graph: edge_index {list(ends.shape)}, expected [2, edges]")
@@ -187,9 +295,10 @@ def _of_pyg(data):
     if nodes is None:
         nodes = len(x) if x is not None else _number_after(u, v)
     keys = getattr(data, "keys", ())
-    weights, told = (getattr(data, name, None) for name in ("edge_weight", "edge_attr"))  # attributes can be kinds of edges
-    values = _of_values(weights, len(u), _directed(u, v, int(nodes)))
-    if told is not None and bool((array_of(told) != 1).any()):
+    key = weights if isinstance(weights, str) else "edge_weight"
+    given, told = (getattr(data, name, None) for name in (key, "edge_attr"))  # attributes can be kinds of edges
+    values = _of_values(given, len(u), _directed(u, v, int(nodes)))
+    if told is not None and key != "edge_attr" and bool((array_of(told) != 1).any()):
         values["ignored"] = ("weights", *values["ignored"])
     return {
         "nodes": int(nodes), "u": u, "v": v,
@@ -200,10 +309,11 @@ def _of_pyg(data):
     }  # fmt: skip
 
 
-def _of_dgl(g):
+def _of_dgl(g, told):
     u, v = (array_of(end).astype(np.int64) for end in g.edges())
     nodes, of_nodes = int(g.num_nodes()), {name: g.ndata[name] for name in g.ndata}
-    weights = next((g.edata[name] for name in WEIGHTS_OF_DGL if name in getattr(g, "edata", ())), None)
+    keys = (told,) if isinstance(told, str) else WEIGHTS_OF_DGL
+    weights = next((g.edata[name] for name in keys if name in getattr(g, "edata", ())), None)
     return {
         "nodes": nodes, "u": u, "v": v, "attributes": of_nodes, "division": _division(of_nodes.get),
         "x": array_of(of_nodes["feat"]) if "feat" in of_nodes else None,
@@ -306,8 +416,8 @@ def number_classes(values: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
 def plain_labels(values: Any) -> list:
     """Labels as Python's int, bool, str or bytes, all of one type, with None for unlabelled.
 
-    Unlabelled are None, NaN, pandas.NA, masked entries, "", and -1 and every other negative whole number. Texts are unchanged:
-    "nan" and "None" are classes, even if NumPy has made them, as in ``np.array(["a", np.nan])``.
+    Unlabelled are None, NaN, pandas.NA, masked entries, every negative whole number, and the texts that mark what is unknown
+    (_UNKNOWN), also where NumPy has made them, as in ``np.array(["a", np.nan])``. "1.0" is the class "1".
     """
     if isinstance(values, np.ma.MaskedArray):
         array = np.array(values.tolist(), object)
@@ -317,6 +427,10 @@ def plain_labels(values: Any) -> list:
     if array.ndim != 1:
         raise errors.InvalidError(f"labels {list(array.shape)}, expected one for each example")
     plain = [_plain_label(value) for value in array.tolist()]
+    marks = collections.Counter(v for v, found in zip(array.tolist(), plain, strict=True) if found is None and isinstance(v, str) and v)
+    if marks:
+        counts = ", ".join(f"{n} {mark!r}" for mark, n in marks.items())
+        warnings.warn(f"labels: {counts} count as unknown", stacklevel=4)
     found = {type(value).__name__: repr(value) for value in reversed(plain) if value is not None}
     if len(found) > 1:
         kinds, values = " and ".join(sorted(found)), " and ".join(found[kind] for kind in sorted(found))
@@ -344,7 +458,11 @@ def _plain_label(value):
     if isinstance(value, (str, bytes)):
         if (0 if isinstance(value, bytes) else "\0") in tuple(value):
             raise errors.InvalidError(f"label {value!r}, expected a text without zeroes")
-        return (str.__str__(value) if isinstance(value, str) else bytes(value)) or None
+        text = str.__str__(value) if isinstance(value, str) else bytes(value).decode("latin-1")
+        if text in _UNKNOWN or _NEGATIVE.fullmatch(text):
+            return None
+        text = text[: -len(point[1])] if (point := _POINT_ZERO.fullmatch(text)) else text
+        return text if isinstance(value, str) else text.encode("latin-1")
     if not isinstance(value, (int, float)):
         raise errors.InvalidError(f"labels of {type(value).__name__}, expected whole numbers or texts")
     if not -LARGEST <= value < LARGEST or value != int(value):

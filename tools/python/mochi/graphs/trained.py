@@ -138,9 +138,10 @@ class Trained:
         ----------
         g : Graph
             Or what `graph` takes.
-        labels : dict, pandas.Series or array_like
-            {example: class}, examples by the graph's names, or by number if it has none; or one class for each example, of any
-            type that `graph` takes; or a mask, bool [examples], that selects the graph's own labels. None: call `FewShot.fit`
+        labels : dict, pandas.Series, pandas.DataFrame or array_like
+            {example: class}, examples by the graph's names, or by number if it has none: the index of a Series or of a table of
+            one column, or the first of two columns; or one class for each example, in the order of the graph's names, of any type
+            that `graph` takes; or a mask, bool [examples], that selects the graph's own labels. None: call `FewShot.fit`
             later.
         head : str
             The readout; None: the one that the weights were trained with.
@@ -151,7 +152,8 @@ class Trained:
             left-out labels no worse, for at most 100,000 examples; "never", for a set: a prediction reads only its own graph and
             the labelled ones.
         experts : sequence or dict of array_like
-            Your own rows [nodes, w], in a sequence or in a dict by name, as a further comparison of nodes.
+            Your own rows [nodes, w], in a sequence or in a dict by name, as a further comparison of nodes; those of a DataFrame
+            are aligned by its index.
 
         Source: train/few_shot/
         """
@@ -169,7 +171,7 @@ class Trained:
         ----------
         g : Graph
             Or what `graph` takes.
-        pairs : array_like
+        pairs : array_like or pandas.DataFrame
             [n, 2], nodes by the graph's names, or by number if it has none.
         head, lam : str, float
             The readout and its penalty, as for `few_shot`.
@@ -179,7 +181,7 @@ class Trained:
         numpy.ndarray
             float64 [n], as `mochi predict --task lp` writes them; NaN for a linked pair, or for a node paired with itself.
         """
-        g, pairs = graph(g), list(pairs)
+        g, pairs = graph(g), _pairs_of(pairs)
         wrong = next((p for p in pairs if isinstance(p, (str, bytes)) or not hasattr(p, "__len__") or len(p) != 2), None)
         if wrong is not None:
             raise errors.InvalidError(f"score_links: {wrong!r} among the pairs, expected two nodes")
@@ -201,6 +203,15 @@ class Trained:
 
     def __reduce__(self):
         return Trained, (self.weights,)
+
+
+def _pairs_of(pairs):
+    """A list of pairs; those of a table are its two columns."""
+    if not hasattr(pairs, "columns"):
+        return list(pairs)
+    if len(pairs.columns) != 2:
+        raise errors.InvalidError(f"score_links: a table of {len(pairs.columns)} columns, expected two, of nodes")
+    return list(zip(*(pairs.iloc[:, i].tolist() for i in (0, 1)), strict=True))
 
 
 def _features_of(g, options):
