@@ -11,6 +11,8 @@ from .unpickle import Refused
 
 CLASSES = ("class", "y", "label", "club", "value")  # attributes that give the class, in order of preference
 
+UNKNOWN = {"NaN", "nan", "NAN", "NA", "N/A", "n/a", "<NA>", "None", "null", "NULL", "?"}  # as in train/graphs/label_column.c
+
 
 class Graph:
     """A graph: names of the nodes, attributes of each node and of the graph, and edges: two names and a weight or None."""
@@ -54,8 +56,9 @@ class Graph:
 def plain(value):
     """Returns a number as float, or a text without surrounding blanks; "" for any other type."""
     if isinstance(value, (bool, int, float)):
-        return float(value)
-    return value.strip() if isinstance(value, str) else ""
+        return float(value) if value == value else ""
+    text = value.strip() if isinstance(value, str) else ""
+    return "" if text in UNKNOWN else text
 
 
 def text_of(value):
