@@ -128,6 +128,10 @@ typedef enum mo_transductive {
     MO_TRANSDUCTIVE_NEVER
 } mo_transductive;
 
+/* Node attributes of a single graph: with columns of another scale brought to that of the others and constant columns
+ * left out (train/graphs/attribute_scale.c), or as they are. AUTO: as the weights were trained. */
+typedef enum mo_attributes { MO_ATTRIBUTES_AUTO, MO_ATTRIBUTES_SCALED, MO_ATTRIBUTES_RAW } mo_attributes;
+
 /* Your own expert, given by rows [nodes, w], float32 or float64. Its kernel is 1 + <x, y> for rows x and y scaled to
  * unit length (a zero row stays zero). Both fields are borrowed for the call. */
 typedef struct mo_expert {
@@ -144,6 +148,7 @@ typedef struct mo_few_shot_options {
                           * gives the bytes needed before anything is computed; 0: the free memory */
     int64_t labels;      /* most labels of a later fit that `memory` must cover; 0: covers mo_few_shot_suggest alone */
     mo_transductive transductive;
+    mo_attributes attributes;
     mo_tensor *rows; /* NULL, or your own embeddings [examples, d], float32 or float64, which are copied: the head
                       * (NULL: ridge) reads them unchanged; weights, cache, memory and transductive must not be set */
     int n_experts;   /* your own experts, added to the mixture of kernels of nodes */

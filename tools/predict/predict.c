@@ -82,6 +82,7 @@ static const option table[] = {
         .choices = "no|yes|auto|never", OF_CLASSES},
     {OPTION_NAMES, "expert", "ROWS.npy,..", AT(experts),
         "your own feature rows of the nodes, which are compared in addition to those of the weights", OF_CLASSES},
+    ATTRIBUTES_OPTION(predict_options, few_shot.attributes, "as for the weights"),
     KEEPING_OPTIONS(predict_options, few_shot.memory, cache),
     THREADS_OPTION(predict_options, device.threads),
     DEVICE_OPTIONS(predict_options, device),
@@ -116,7 +117,8 @@ static void check_options(void *options, const struct argp_state *state) {
         refuse_command_line(
             state, EXIT_USAGE, "--out: expected a file .csv, .tsv or .jsonl of links, found '%s'", o->out);
     refuse_given(&o->given, "demo-labels", links, "links are fitted to those of the graph itself");
-    refuse_given(&o->given, "labels demo-labels transductive expert", o->readout, "a saved readout has its own");
+    refuse_given(
+        &o->given, "labels demo-labels transductive expert attributes", o->readout, "a saved readout has its own");
     refuse_given(&o->given, "save", o->experts.count > 0, "a readout is saved without rows of --expert");
     refuse_given(&o->given, "pca", npy, "an array of classes has no places");
     refuse_math_on_cpu(&o->given, &o->device);

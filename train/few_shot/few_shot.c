@@ -126,6 +126,8 @@ mo_code mo_few_shot_candidate(mo_context *ctx, const mo_few_shot_options *o, con
         *candidate =
             (mo_candidate){.features = "trained", .transductive = on, .model = mo_weights_model_as(weights, &choice)};
         *features = weights->features;
+        if (o->attributes)
+            features->attributes = o->attributes;
         features->cache = o->cache;
         features->memory = o->memory;
         features->notice = o->notice;
@@ -181,6 +183,11 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o, const
         return;
     }
     if (mo_few_shot_candidate(f->ctx, o, read, &f->candidate, &features) != MO_OK)
+        return;
+    mo_graph *loaded = f->source.graph;
+    f->source.graph = mo_graph_scale(loaded, &features);
+    mo_graph_release(loaded);
+    if (!f->source.graph)
         return;
     if (features.form == MO_FEATURES_OF_EXAMPLES)
         f->max_rows = MO_EXAMPLE_ROWS;

@@ -455,6 +455,11 @@ static void link_scorer_fill(
     s->t = mo_tape_create(s->ctx, MO_EVAL);
     if (mo_few_shot_candidate(s->ctx, options, weights, &s->candidate, &o) != MO_OK)
         return;
+    mo_graph *loaded = s->graph;
+    s->graph = mo_graph_scale(loaded, &o);
+    mo_graph_release(loaded);
+    if (!s->graph)
+        return;
     double bytes = (double)s->graph->nodes * PAIR_MATRICES * o.dim * sizeof(float);
     if (s->memory > 0 && bytes > (double)s->memory)
         mo_fail_memory(s->graph, "links", bytes, (double)s->memory, true);
