@@ -125,6 +125,8 @@ static json_t *graph_object(const mo_graph *graph, const counted *c) {
                graph->left_out, "headers", graph->headers));
     if (graph->weight)
         json_object_set_new(o, "weighted", json_true());
+    if (graph->recoded)
+        json_object_set_new(o, "recoded", json_string(graph->recoded));
     mo_graph *scaled = mo_graph_scale((mo_graph *)graph, &(mo_feature_options){0});
     if (scaled && scaled->scaled)
         json_object_set_new(o, "scaled", json_string(scaled->scaled));

@@ -137,6 +137,8 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_sh
     int64_t *count = count_labels(known);
     print_not_data("", p->graph->left_out, p->graph->headers);
     print_not_data("", known->left_out, known->headers);
+    if (p->graph->recoded)
+        fprintf(stderr, "attributes: %s\n", p->graph->recoded);
     int64_t least = print_counts(known, count);
     print_never_predicted(p);
     print_single(known, count);

@@ -20,12 +20,13 @@
 /* ---- the features of a source, and the place where they are made and kept ---- */
 
 static void tell_source(const mo_pool *pool, const mo_graph *graph, mo_task task, int64_t links) {
-    char line[512];
+    char line[1024];
     if (!pool->notice)
         return;
-    snprintf(line, sizeof line, "features: %s:%s, %" PRId64 " nodes, %" PRId64 " edges%s%s%.300s", graph->name,
+    snprintf(line, sizeof line, "features: %s:%s, %" PRId64 " nodes, %" PRId64 " edges%s%s%.300s%s%.300s", graph->name,
         mo_task_name(task), graph->nodes, graph->nnz / 2 - links, links ? " after masking" : "",
-        graph->left_out ? "; left out: " : "", graph->left_out ? graph->left_out : "");
+        graph->left_out ? "; left out: " : "", graph->left_out ? graph->left_out : "",
+        graph->recoded ? "; attributes: " : "", graph->recoded ? graph->recoded : "");
     pool->notice(line, pool->state);
 }
 

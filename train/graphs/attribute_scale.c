@@ -133,29 +133,29 @@ static void centre_column(column *c, const double *x, int64_t n) {
         c->deviation = sqrt(squares / (double)n);
 }
 
-/* Collects the entries of each centred column, and finds its median and deviation. */
+/* Finds the median and the deviation of each centred column. */
 static bool centre_columns(const mo_graph *g, column *all) {
-    int64_t *end = mo_host_array(g->ctx, g->features + 1, sizeof *end), n = g->nodes;
-    for (int64_t j = 0; end && j < g->features; j++)
-        end[j + 1] = end[j] + (all[j].how == CENTRED ? all[j].entries : 0); /* until the entries are there: its start */
-    float *value = end ? mo_host_array(g->ctx, end[g->features], sizeof *value) : NULL;
-    double *x = value ? mo_host_array(g->ctx, n, sizeof *x) : NULL;
-    for (int64_t e = 0; x && e < g->feature_nnz; e++)
-        if (all[g->feature_column[e]].how == CENTRED && g->feature_value[e] != 0)
-            value[end[g->feature_column[e]]++] = g->feature_value[e];
-    for (int64_t j = 0; x && j < g->features; j++) {
-        if (all[j].how != CENTRED)
+    int64_t *start = NULL, n = g->nodes;
+    float *value = NULL;
+    double *x = mo_host_array(g->ctx, n, sizeof *x);
+    bool *wanted = mo_host_array(g->ctx, g->features, sizeof *wanted);
+    for (int64_t j = 0; wanted && j < g->features; j++)
+        wanted[j] = all[j].how == CENTRED;
+    bool done = wanted && x && mo_graph_gather_columns(g, wanted, &start, &value);
+    for (int64_t j = 0; done && j < g->features; j++) {
+        if (!wanted[j])
             continue;
         memset(x, 0, (size_t)n * sizeof *x);
-        for (int64_t i = 0; i < all[j].entries && i < n; i++) /* a file can list an entry twice */
-            x[i] = value[end[j] - all[j].entries + i];
+        for (int64_t i = 0; start[j] + i < start[j + 1] && i < n; i++) /* a file can list an entry twice */
+            x[i] = value[start[j] + i];
         qsort(x, (size_t)n, sizeof *x, by_value);
         centre_column(&all[j], x, n);
     }
-    free(end);
+    free(wanted);
+    free(start);
     free(value);
     free(x);
-    return mo_ok(g->ctx);
+    return done;
 }
 
 /* ---- the graph with the scaled values ---- */

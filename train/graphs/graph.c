@@ -72,6 +72,7 @@ void mo_graph_release(mo_graph *graph) {
         free(graph->class_name[c]);
     free(graph->class_name);
     forget_feature_names(graph);
+    free(graph->recoded);
     mo_node_names_release(graph->names);
     free(graph->division);
     free(graph);
@@ -176,7 +177,7 @@ mo_graph *mo_graph_finish(mo_graph *graph) {
         if (graph->graph_offset)
             graph->graph_offset[1] = graph->nodes;
     }
-    if (mo_ok(graph->ctx))
+    if (mo_ok(graph->ctx) && mo_graph_fill_gaps(graph))
         leave_out_features(graph);
     if (!mo_ok(graph->ctx) || !hash_content(graph)) {
         mo_graph_release(graph);
