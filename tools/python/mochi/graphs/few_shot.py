@@ -257,7 +257,12 @@ def cache_folder() -> Any:
     return ffi.new("char[]", os.fsencode(folder)) if folder else ffi.NULL
 
 
-def options_of(g: Graph, weights: Any, head: str | Head | None, lam: float, experts: Any = ()) -> tuple[Any, list]:
+ATTRIBUTES = ("auto", "scaled", "raw")  # in the order of mo_attributes
+
+
+def options_of(
+    g: Graph, weights: Any, head: str | Head | None, lam: float, experts: Any = (), attributes: str = "auto"
+) -> tuple[Any, list]:
     """(the library's options, objects to keep alive); experts: rows [nodes, w], in a dict by name or in a sequence."""
     readout, lam = None if head is None else head_of(head), checked.real("few_shot: lam", lam)
     options, kept = struct("mo_few_shot_options", weights=weights, cache=cache_folder(), head=readout, lam=lam)
@@ -267,6 +272,7 @@ def options_of(g: Graph, weights: Any, head: str | Head | None, lam: float, expe
         expert, held = struct("mo_expert", name=str(name), rows=constant(array_of(rows), context=g.context))
         at.name, at.rows = expert.name, expert.rows
         kept += held
+    options.attributes = checked.choice("attributes", attributes, ATTRIBUTES)
     options.experts, options.n_experts = list_of if named else ffi.NULL, len(named)
     return options, [*kept, list_of]
 
