@@ -327,7 +327,7 @@ def _of_columns(table, nodes):
             numbers[name] = values
         else:
             texts[name] = "".join(_text_of(name, value) + "\0" for value in values.tolist())
-    made = {}
+    made: dict[str, Any] = {}
     if numbers:
         dense = np.zeros((nodes, len(numbers)))
         for i, values in enumerate(numbers.values()):
