@@ -788,3 +788,25 @@ def test_a_column_of_another_scale_does_not_drown_the_others():
     assert np.array_equal(mochi.features(constant, hop=0), mochi.features(cora, hop=0))
     with pytest.raises(mochi.InvalidError, match="attributes is 'none', expected 'auto', 'scaled', 'raw'"):
         best.few_shot(cora, labels, attributes="none")
+
+
+def test_nodes_that_no_label_reaches_get_the_shares_of_the_labels():
+    cora = mochi.graph("cora")
+    alone = np.random.default_rng(1).permutation(cora.nodes)[:134]
+    kept = np.ones(cora.nodes, bool)
+    kept[alone] = False
+    indptr, column = cora.adjacency
+    row = np.repeat(np.arange(cora.nodes), np.diff(indptr))
+    edges = np.c_[row, column][kept[row] & kept[column]]
+    g = mochi.graph(edges, nodes=cora.nodes, y=cora.y)
+    labels = {int(u): int(c) for c in range(7) for u in np.flatnonzero(kept & (cora.y == c))[: 5 if c == 3 else 4]}
+    fitted = mochi.load("best").few_shot(g, labels)
+    reached, found = fitted.reached(), fitted.predict_proba()
+    assert not reached[alone].any() and reached[list(labels)].all()
+    prior = np.bincount(list(labels.values())) / len(labels)
+    assert np.allclose(found[~reached], prior) and (fitted.predict()[~reached] == 3).all()
+    assert fitted.reached([alone[0], list(labels)[0]]).tolist() == [False, True]
+    linked = np.isin(np.arange(cora.nodes), edges)
+    assert 0.85 < reached[linked].mean() < 1  # the others are in components without a label
+    words = mochi.load("best").few_shot(mochi.graph(edges, nodes=cora.nodes, x=cora.x, y=cora.y), labels)
+    assert words.reached().all()  # attributes of neighbours are alike

@@ -187,9 +187,12 @@ static bool predict(
         .what = set ? "graph" : "node",
         .all = o->probabilities,
         .least = o->least,
+        .fit = f,
         .known = known,
         .truth = find_truth(graph, known),
         .plane = plane};
+    for (int64_t i = 0; fine && i < n; i++)
+        p.unreached += !mo_few_shot_reaches(f, id[i]);
     mo_few_shot_cover cover = {0};
     fine = fine && (o->quiet || mo_few_shot_cover_of(f, id, n, &cover) == MO_OK);
     phase_end();

@@ -130,6 +130,12 @@ void print_number_of_predictions(const predictions *p) {
     if (unsure)
         fprintf(stderr, ", %" PRId64 " of them below %g and left without a label", unsure, p->least);
     fputc('\n', stderr);
+    if (p->unreached)
+        fprintf(stderr,
+            "no label reaches %" PRId64
+            " %s%s, by edges or by attributes that tell the classes apart: nothing is known "
+            "of them, and each gets the classes' shares of the labels (column reached: no)\n",
+            p->unreached, p->what, p->unreached == 1 ? "" : "s");
 }
 
 void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p) {

@@ -455,19 +455,18 @@ static void link_scorer_fill(
     s->t = mo_tape_create(s->ctx, MO_EVAL);
     if (mo_few_shot_candidate(s->ctx, options, weights, &s->candidate, &o) != MO_OK)
         return;
-    mo_graph *loaded = s->graph;
-    s->graph = mo_graph_scale(loaded, &o);
-    mo_graph_release(loaded);
-    if (!s->graph)
-        return;
     double bytes = (double)s->graph->nodes * PAIR_MATRICES * o.dim * sizeof(float);
     if (s->memory > 0 && bytes > (double)s->memory)
         mo_fail_memory(s->graph, "links", bytes, (double)s->memory, true);
     else if (o.form != MO_FEATURES_OF_EXAMPLES)
         mo_fail(s->ctx, MO_UNSUPPORTED, "links: the weights read rows of nodes, expected those of pairs (best)");
-    else
+    mo_graph *scaled = mo_graph_scale(s->graph, &o);
+    if (scaled) {
+        mo_graph_release(s->graph);
+        s->graph = scaled;
         s->links =
             support ? link_support_take(s->graph, support, &s->support) : link_support_draw(s->graph, &s->support);
+    }
     if (s->links && list_fit(s) && divide_memory(s, bytes, MOST_PAIRS)) /* before the SVD */
         s->own = mo_task_features_open(s->links->masked, MO_TASK_LP, s->links, &o);
     if (s->own)

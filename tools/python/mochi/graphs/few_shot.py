@@ -159,8 +159,17 @@ class FewShot(Handle):
         found = self._rows(lib.gate_mo_few_shot_probabilities, examples)
         return self._frame(found, examples) if as_frame else found
 
+    def reached(self, examples: Sequence | None = None) -> np.ndarray:
+        """Whether a label reaches each example, bool [n], by edges or by attributes that tell the classes apart.
+
+        Of the others nothing is known: `predict_proba` gives each the classes' shares of the labels.
+        """
+        ids = np.arange(self.graph.examples) if examples is None else self._numbers_of(examples)
+        p = self.pointer()
+        return np.array([lib.mo_few_shot_reaches(p, int(i)) for i in ids], bool)
+
     def logits(self, examples: Sequence | None = None) -> np.ndarray:
-        """Logits, float64 [n, C]."""
+        """Logits, float64 [n, C], also of examples that no label reaches."""
         return self._rows(lib.gate_mo_few_shot_logits, examples)
 
     decision_function = logits
