@@ -37,7 +37,7 @@ typedef struct predictions {
     const char *what;          /* "node" or "graph" */
     bool all;                  /* writes every class's probability, not only the largest */
     double least;              /* examples whose largest probability is smaller get no label */
-    const mo_few_shot *fit;    /* tells which examples no label reaches */
+    const mo_few_shot *fit;    /* tells which examples no label reaches; NULL: all are reached */
     int64_t unreached;         /* how many these are; if any, a column `reached` says which */
     const mo_labels *known;
     truth_kind truth;

@@ -130,7 +130,7 @@ mo_code mo_few_shot_reach(mo_few_shot *f) {
 }
 
 bool mo_few_shot_reaches(const mo_few_shot *f, int64_t id) {
-    return !f->reached || f->reached[id];
+    return !f || !f->reached || f->reached[id];
 }
 
 void mo_few_shot_prior(const mo_few_shot *f, double *p) {
