@@ -20,6 +20,7 @@ typedef struct embed_options {
     mo_context_options device; /* device, math mode and threads */
     int hop, argc;
     char **argv;
+    mo_attributes attributes;
     bool json, quiet;
     given_options given;
 } embed_options;
@@ -45,6 +46,7 @@ static const option table[] = {
     {OPTION_INT, "hop", "K", AT(hop), "the hop of --weights none, 0 to 3 (default 2)", 0, 3},
     MAX_ROWS_OPTION(embed_options, max_rows,
         "rows encoded at once; 0: all (default 2048 with rows of examples, as `best`; else 32768)"),
+    ATTRIBUTES_OPTION(embed_options, attributes, "as for the weights"),
     KEEPING_OPTIONS(embed_options, memory, cache),
     THREADS_OPTION(embed_options, device.threads),
     DEVICE_OPTIONS(embed_options, device),
@@ -193,18 +195,21 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
     mo_feature_options features =
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};
     features.memory = o->memory;
+    features.attributes = o->attributes ? o->attributes : features.attributes;
     count_block(o, graph, weights != NULL, &features);
     features.notice = o->quiet ? NULL : print_notice;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     if (o->labels && !graph->n_labels)
         mo_fail(ctx, MO_INVALID, "--labels: %s has none", graph->name);
     mo_row_names_fit(graph, o->out);
-    mo_source source = {.graph = graph, .task = graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC};
+    mo_source source = {.task = graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC};
     phase_begin(o->quiet, "mochi embed: features of %.80s", graph->name);
-    if (mo_ok(ctx))
-        source.features = mo_task_features_open(graph, source.task, NULL, &features);
+    source.graph = mo_ok(ctx) ? mo_graph_scale(graph, &features) : NULL;
+    if (source.graph)
+        source.features = mo_task_features_open(source.graph, source.task, NULL, &features);
     bool written = !mo_ok(ctx) || write_arrays(ctx, o, weights, &source);
     mo_features_release(source.features);
+    mo_graph_release(source.graph);
     return written;
 }
 

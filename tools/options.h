@@ -133,6 +133,14 @@ void take_expand(void *unused, const char *text, const struct argp_state *state)
         EXPAND_OPTION, {                                                                                               \
         OPTION_TEXT, "cache", "DIR", offsetof(T, c), "save computed features in this folder (default $MOCHI_CACHE)"    \
     }
+/* What the features are made of; f: mo_attributes. */
+#define ATTRIBUTES_OPTION(T, f, by_default)                                                                            \
+    {                                                                                                                  \
+        OPTION_CHOICE, "attributes", "HOW", offsetof(T, f),                                                            \
+            "attributes of a single graph's nodes: scaled, with columns of another scale brought to that of the "      \
+            "others and constant columns left out, or raw (default: " by_default ")",                                  \
+            .low = MO_ATTRIBUTES_SCALED, .choices = "scaled|raw"                                                       \
+    }
 /* Where features are kept; f: mo_feature_place. */
 #define PLACE_OPTION(T, f)                                                                                             \
     {                                                                                                                  \

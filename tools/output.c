@@ -56,6 +56,8 @@ void print_not_data(const char *name, const char *left_out, const char *headers)
 void print_left_out(const mo_graph *graph) {
     if (graph)
         print_not_data(graph->name, graph->left_out, graph->headers);
+    if (graph && graph->recoded)
+        fprintf(stderr, "%s: attributes: %s\n", graph->name, graph->recoded);
 }
 
 void print_event(const char *line, void *state) {

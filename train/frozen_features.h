@@ -40,8 +40,9 @@ typedef struct mo_feature_options {
     mo_combine combine;   /* structure and attributes: summed, the attributes' columns in reverse order; or d/2 columns
                            * of each side by side */
     mo_feature_norm norm; /* for rows of nodes; ignored for rows of examples, which have their own norms */
-    uint64_t seed;        /* seed of the test matrices */
-    const char *cache;    /* folder of cached features, or NULL */
+    mo_attributes attributes; /* AUTO: SCALED */
+    uint64_t seed;            /* seed of the test matrices */
+    const char *cache;        /* folder of cached features, or NULL */
     /* The most bytes that may be in use while the features are made; and then, while they are held, together with what
      * `beside` and `encoded` need. If a graph needs more, its hop stack becomes a file in the cache folder. 0: the free
      * memory and swap. */
@@ -71,6 +72,11 @@ typedef struct mo_features {
 
 /* D^-1/2 A D^-1/2, with zero rows for isolated nodes; declared symmetric. */
 MO_API mo_csr *mo_normalized_adjacency(const mo_graph *graph, mo_dtype real);
+/* The graph as features read it: with its attributes on one scale (train/graphs/attribute_scale.c), unless the options
+ * say MO_ATTRIBUTES_RAW. It holds the graph, shares all of its arrays but the attributes, and has its hash. Returns the
+ * graph itself, held, if no column changes. Tells options->notice which columns do. The caller releases the result;
+ * NULL on failure. */
+MO_API mo_graph *mo_graph_scale(mo_graph *graph, const mo_feature_options *options);
 /* Computes the features of options->form, or loads them from the cache. Rows of nodes: a set of graphs gets one basis
  * per graph; task and links are ignored. Rows of examples: nodes (w = d), links of the masked graph, positives before
  * negatives (w bands of singular values), or graphs of a set. Returns NULL on failure. */

@@ -35,8 +35,12 @@ struct mo_graph {
     int64_t *feature_pointer; /* [nodes + 1], CSR, or NULL */
     int32_t *feature_column;
     float *feature_value;
-    int64_t n_labels; /* nodes (single graph) or graphs (set of graphs); 0: no labels */
-    int64_t *label;   /* 0 .. classes - 1, or -1: unlabelled */
+    char **feature_name;     /* [features], the columns' names in the file; NULL: they have none */
+    char *recoded;           /* for users: columns made of words, and gaps that were filled; NULL: none */
+    struct mo_graph *loaded; /* the held graph from which mo_graph_scale made this one; NULL: it is as it was loaded */
+    char *scaled;            /* for users: the columns that mo_graph_scale changed; NULL: none */
+    int64_t n_labels;        /* nodes (single graph) or graphs (set of graphs); 0: no labels */
+    int64_t *label;          /* 0 .. classes - 1, or -1: unlabelled */
     int64_t classes;
     int64_t divisions; /* number of divisions that came with the data set, independent of each other */
     uint8_t *division; /* [divisions, nodes]: the mo_division of each node; NULL if none came. Not hashed */

@@ -177,6 +177,9 @@ MO_API mo_few_shot *mo_few_shot_open_as(
 /* The embeddings of all N examples of a few-shot object in the plane of their first two principal components: xy
  * [N, 2], row-major. Needs no fit. Returns the status. */
 MO_API mo_code mo_few_shot_plane(mo_few_shot *f, double *xy);
+/* Whether a label of the last fit reaches an example (train/few_shot/few_shot_reach.c). If none does, its probabilities
+ * are the classes' shares of the labels. */
+MO_API bool mo_few_shot_reaches(const mo_few_shot *f, int64_t id);
 
 /* How well the labelled examples cover other examples (train/few_shot/few_shot_cover.c). */
 typedef struct mo_few_shot_cover {

@@ -117,10 +117,9 @@ MO_API mo_model *mo_model_open(mo_context *ctx, const char *path_or_name);
 
 /* How the readout uses unlabelled examples. OFF: only through the features. ON: the readout is fitted again on its own
  * predictions for all examples, with classes assumed of equal size. AUTO: ON, unless it predicts held-out labels worse
- * than OFF by more than 0.02 nats of cross-entropy; always OFF for more than 100,000 examples or if their rows do not
- * fit in memory. NEVER: not at all. NEVER needs a set of graphs and the weights' own readout, which then compares
- * graphs by statistics and vocabularies of the labelled graphs, without the trained embedding, so that a prediction
- * does not depend on other unlabelled graphs. */
+ * than OFF by more than 0.02 nats of cross-entropy; OFF for over 100,000 examples or if their rows do not fit in
+ * memory. NEVER: not at all, for a set of graphs and the weights' own readout, which then compares graphs by statistics
+ * and vocabularies of the labelled ones: a prediction does not depend on other unlabelled graphs. */
 typedef enum mo_transductive {
     MO_TRANSDUCTIVE_OFF,
     MO_TRANSDUCTIVE_ON,
@@ -128,6 +127,8 @@ typedef enum mo_transductive {
     MO_TRANSDUCTIVE_NEVER
 } mo_transductive;
 
+/* Node attributes: on one scale (train/graphs/attribute_scale.c), or as they are. AUTO: as for the weights. */
+typedef enum mo_attributes { MO_ATTRIBUTES_AUTO, MO_ATTRIBUTES_SCALED, MO_ATTRIBUTES_RAW } mo_attributes;
 /* Your own expert, given by rows [nodes, w], float32 or float64. Its kernel is 1 + <x, y> for rows x and y scaled to
  * unit length (a zero row stays zero). Both fields are borrowed for the call. */
 typedef struct mo_expert {
@@ -144,6 +145,7 @@ typedef struct mo_few_shot_options {
                           * gives the bytes needed before anything is computed; 0: the free memory */
     int64_t labels;      /* most labels of a later fit that `memory` must cover; 0: covers mo_few_shot_suggest alone */
     mo_transductive transductive;
+    mo_attributes attributes;
     mo_tensor *rows; /* NULL, or your own embeddings [examples, d], float32 or float64, which are copied: the head
                       * (NULL: ridge) reads them unchanged; weights, cache, memory and transductive must not be set */
     int n_experts;   /* your own experts, added to the mixture of kernels of nodes */
@@ -152,16 +154,14 @@ typedef struct mo_few_shot_options {
     void *notice_state;
 } mo_few_shot_options;
 
-/* Estimates from labelled examples left out of a fit: one example of each class at a time; with 3 to 8 examples per
- * class also two at a time, to extrapolate the accuracy to a fit on all labels. The interval is Wilson's (1927) for
- * held_out / 1.6 trials (train/few_shot/few_shot_held_out.c). */
+/* Estimates from labelled examples left out of a fit, one of each class at a time; with 3 to 8 per class also two, to
+ * extrapolate to a fit on all labels. The interval: Wilson's (1927) for held_out / 1.6 trials (few_shot_held_out.c). */
 typedef struct mo_few_shot_estimate {
     int64_t classes, labelled, held_out; /* held_out: examples that were left out once */
     int64_t small_classes;               /* number of classes with one example, which cannot be left out */
     double accuracy, low, high;          /* mean over classes, and its 95% interval; NaN without held-out examples */
     double baseline; /* the accuracy of a ridge on features two hops away alone, estimated in the same way; NaN if the
-                        readout does not mix kernels of nodes, or centres represent a large support
-                        (train/few_shot/README.md) */
+                        readout does not mix kernels of nodes, or has centres (train/few_shot/README.md) */
     double temperature;      /* of the probabilities */
     double nll;              /* mean cross-entropy of the held-out labels, in nats; NaN without any */
     bool transductive;       /* whether the readout was fitted again on its predictions */

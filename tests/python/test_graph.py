@@ -87,8 +87,10 @@ def test_a_graph_of_networkx_keeps_the_names_of_its_nodes(square):
     assert made.find("c") == 2
     with pytest.raises(ValueError, match="'e' is none of its 4"):
         made.find("e")
-    with pytest.raises(ValueError, match="the node 'd' has no attribute 'kind'"):
-        mochi.graph(g, x="kind")
+    assert mochi.graph(g, x="kind").x[:, 1].tolist() == [y < 0 for y in Y]  # marks the gap
+    g.nodes["d"]["feat"] = None
+    with pytest.raises(ValueError, match="the node 'd' has no attribute 'feat'"):
+        mochi.graph(g, x="feat")
     with pytest.raises(ValueError, match="no attribute 'nope'"):
         mochi.graph(g, y="nope")
 
@@ -718,3 +720,95 @@ def test_cone_of_known_geometry():
     for wrong in (np.zeros((5, 2)), np.full((4, 2), np.nan)):
         with pytest.raises(ValueError, match="a row for each node"):
             cone.measure(wrong, path)
+
+
+def shop(x, y=None):
+    """Two rings of 30 nodes, joined once, with attributes."""
+    edges = [(i, (i + step) % 30 + 30 * half) for half in (0, 1) for i in range(30 * half, 30 * half + 30) for step in (1, 3)]
+    return mochi.graph(np.array([*edges, (0, 30)]), x=x, y=y, name="shop")
+
+
+ROWS = [
+    [None if i % 9 == 4 else 20 + i, ("red", "blue", None)[i % 3], ("yes", "No")[i % 2], 900.0 * i * i, i % 2 == 0]
+    for i in range(60)
+]
+NAMES = ["age", "brand", "member", "income", "new"]
+
+
+def check_columns(g, names):
+    age, brand, member, income, new = names
+    words = [f"{brand}=blue", f"{brand}=red", f"{brand} missing"]
+    assert sorted(g.columns) == sorted([age, *words, member, income, new, f"{age} missing"])
+    x = dict(zip(g.columns, g.x.T, strict=True))
+    assert x[f"{brand}=red"].tolist() == [i % 3 == 0 for i in range(60)]
+    assert x[f"{brand} missing"].tolist() == [i % 3 == 2 for i in range(60)]
+    assert x[member].tolist() == x[new].tolist() == [i % 2 == 0 for i in range(60)]
+    known = [20 + i for i in range(60) if i % 9 != 4]
+    assert x[age].tolist() == [np.median(known) if i % 9 == 4 else 20 + i for i in range(60)]
+    assert x[f"{age} missing"].tolist() == [i % 9 == 4 for i in range(60)]
+    assert g.scaled == f"put on one scale: {', '.join(name for name in g.columns if name in (age, income))}"
+
+
+def test_columns_of_words_truths_and_gaps_become_numbers():
+    check_columns(shop(np.array(ROWS, object)), [f"column {i}" for i in range(5)])
+
+
+def test_a_table_of_pandas_is_read_as_a_file_is():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(ROWS, columns=NAMES)
+    check_columns(shop(table), NAMES)
+    typed = table.astype({"age": "Int64", "brand": "category", "member": "string", "new": "boolean"})
+    check_columns(shop(typed), NAMES)
+    kinds = shop(pandas.DataFrame({"kind": pandas.Categorical([i % 3 for i in range(60)]), "x": np.arange(60.0)}))
+    assert kinds.columns == ["kind=0", "kind=1", "kind=2", "x"]
+    for joined in (pandas.Timestamp("2021-03-04"), "2021-03-04"):
+        with pytest.raises(mochi.FormatError, match="attribute joined of node 0: found '2021-03-04.*a date has no zero"):
+            shop(table.assign(joined=joined))
+    with pytest.raises(mochi.InvalidError, match="attribute 'tags' has .*expected numbers, texts, booleans or gaps"):
+        shop(table.assign(tags=[["a"]] * 60))
+
+
+def test_a_column_of_another_scale_does_not_drown_the_others():
+    cora = mochi.graph("cora")
+    labels = {int(u): int(c) for c in range(7) for u in np.flatnonzero(cora.y == c)[:4]}
+    best = mochi.load("best")
+    rest = np.setdiff1d(np.arange(cora.nodes), list(labels))
+
+    def right(g, **options):
+        return 100 * float(np.mean(best.few_shot(g, labels, **options).predict(rest) == cora.y[rest]))
+
+    alone, draws = right(cora), np.random.default_rng(0)
+    assert cora.scaled is None
+    constant = mochi.graph(cora, x=np.c_[cora.x, np.full(cora.nodes, 1000)])
+    income = mochi.graph(cora, x=np.c_[cora.x, draws.lognormal(10, 1, cora.nodes)])
+    assert constant.scaled == "the same for all nodes, left out: column 1433"
+    assert income.scaled == "put on one scale: column 1433"
+    assert right(constant) == alone and abs(right(income) - alone) < 2.5
+    assert right(constant, attributes="raw") < alone - 5
+    assert np.array_equal(best.embed(constant), best.embed(cora))
+    assert not np.array_equal(best.embed(constant, attributes="raw"), best.embed(cora))
+    assert np.array_equal(mochi.features(constant, hop=0), mochi.features(cora, hop=0))
+    with pytest.raises(mochi.InvalidError, match="attributes is 'none', expected 'auto', 'scaled', 'raw'"):
+        best.few_shot(cora, labels, attributes="none")
+
+
+def test_nodes_that_no_label_reaches_get_the_shares_of_the_labels():
+    cora = mochi.graph("cora")
+    alone = np.random.default_rng(1).permutation(cora.nodes)[:134]
+    kept = np.ones(cora.nodes, bool)
+    kept[alone] = False
+    indptr, column = cora.adjacency
+    row = np.repeat(np.arange(cora.nodes), np.diff(indptr))
+    edges = np.c_[row, column][kept[row] & kept[column]]
+    g = mochi.graph(edges, nodes=cora.nodes, y=cora.y)
+    labels = {int(u): int(c) for c in range(7) for u in np.flatnonzero(kept & (cora.y == c))[: 5 if c == 3 else 4]}
+    fitted = mochi.load("best").few_shot(g, labels)
+    reached, found = fitted.reached(), fitted.predict_proba()
+    assert not reached[alone].any() and reached[list(labels)].all()
+    prior = np.bincount(list(labels.values())) / len(labels)
+    assert np.allclose(found[~reached], prior) and (fitted.predict()[~reached] == 3).all()
+    assert fitted.reached([alone[0], list(labels)[0]]).tolist() == [False, True]
+    linked = np.isin(np.arange(cora.nodes), edges)
+    assert 0.85 < reached[linked].mean() < 1  # the others are in components without a label
+    words = mochi.load("best").few_shot(mochi.graph(edges, nodes=cora.nodes, x=cora.x, y=cora.y), labels)
+    assert words.reached().all()  # attributes of neighbours are alike

@@ -150,6 +150,12 @@ static json_t *graph_object(const mo_graph *graph, const counted *c) {
         json_object_set_new(o, "names", called);
     if (graph->weight)
         json_object_set_new(o, "weighted", json_true());
+    if (graph->recoded)
+        json_object_set_new(o, "recoded", json_string(graph->recoded));
+    mo_graph *scaled = mo_graph_scale((mo_graph *)graph, &(mo_feature_options){0});
+    if (scaled && scaled->scaled)
+        json_object_set_new(o, "scaled", json_string(scaled->scaled));
+    mo_graph_release(scaled);
     if (graph->divisions)
         json_object_set_new(o, "divisions", json_integer(graph->divisions));
     return o;

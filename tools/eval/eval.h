@@ -34,6 +34,7 @@ typedef struct eval_options {
     const char *cache, *draws; /* folders, or NULL */
     int64_t memory;            /* most bytes for the features of a graph; 0: the free memory */
     mo_feature_place place;
+    mo_attributes attributes;
     mo_context_options device; /* device, math mode and threads */
     bool json, quiet;
     mo_transductive transductive; /* OFF, ON or AUTO: the further columns of --transductive */

@@ -126,6 +126,7 @@ static const option table[] = {
         "predict --labels` reads, and .test.csv, with the classes of the data; for links also .graph.npz, the graph "
         "without the test edges"},
     MAX_ROWS_OPTION(eval_options, evaluation.max_rows, "rows encoded at once; 0: all of an episode (default 32768)"),
+    ATTRIBUTES_OPTION(eval_options, attributes, "as for the weights"),
     PLACE_OPTION(eval_options, place),
     KEEPING_OPTIONS(eval_options, memory, cache),
     DEVICE_OPTIONS(eval_options, device),

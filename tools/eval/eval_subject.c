@@ -121,6 +121,7 @@ static void take_settings(const eval_options *o, subject *s) {
     if (!weights)
         s->features.dim = s->mochi.encoder.dim = o->dim;
     s->features.memory = o->memory;
+    s->features.attributes = o->attributes ? o->attributes : s->features.attributes;
     s->features.place = o->place;
     s->features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     s->lambda = o->lambda > 0 ? o->lambda : weights ? weights->lambda : s->mochi.lambda;

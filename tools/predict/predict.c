@@ -87,6 +87,7 @@ static const option table[] = {
         "your own feature rows of the nodes, which are compared in addition to those of the weights; the nodes are in "
         "ROWS.names.txt, one per line, if the data has names",
         OF_CLASSES},
+    ATTRIBUTES_OPTION(predict_options, few_shot.attributes, "as for the weights"),
     KEEPING_OPTIONS(predict_options, few_shot.memory, cache),
     THREADS_OPTION(predict_options, device.threads),
     DEVICE_OPTIONS(predict_options, device),
@@ -121,7 +122,8 @@ static void check_options(void *options, const struct argp_state *state) {
         refuse_command_line(
             state, EXIT_USAGE, "--out: expected a file .csv, .tsv or .jsonl of links, found '%s'", o->out);
     refuse_given(&o->given, "demo-labels", links, "links are fitted to those of the graph itself");
-    refuse_given(&o->given, "labels demo-labels transductive expert", o->readout, "a saved readout has its own");
+    refuse_given(
+        &o->given, "labels demo-labels transductive expert attributes", o->readout, "a saved readout has its own");
     refuse_given(&o->given, "save", o->experts.count > 0, "a readout is saved without rows of --expert");
     refuse_given(&o->given, "pca", npy, "an array of classes has no places");
     refuse_math_on_cpu(&o->given, &o->device);
@@ -192,9 +194,12 @@ static bool predict(
         .what = set ? "graph" : "node",
         .all = o->probabilities,
         .least = o->least,
+        .fit = f,
         .known = known,
         .truth = find_truth(graph, known),
         .plane = plane};
+    for (int64_t i = 0; fine && i < n; i++)
+        p.unreached += !mo_few_shot_reaches(f, id[i]);
     mo_few_shot_cover cover = {0};
     fine = fine && (o->quiet || mo_few_shot_cover_of(f, id, n, &cover) == MO_OK);
     phase_end();

@@ -37,6 +37,8 @@ typedef struct predictions {
     const char *what;          /* "node" or "graph" */
     bool all;                  /* writes every class's probability, not only the largest */
     double least;              /* examples whose largest probability is smaller get no label */
+    const mo_few_shot *fit;    /* tells which examples no label reaches; NULL: all are reached */
+    int64_t unreached;         /* how many these are; if any, a column `reached` says which */
     const mo_labels *known;
     truth_kind truth;
     const double *plane; /* [examples, 2]: where a picture of the embeddings shows each example, for `mochi-report`. If
@@ -73,6 +75,7 @@ typedef struct example {
     int64_t id, best;           /* best: the class with the largest probability, the first if several share it */
     const char *label;          /* NULL: below `least` */
     const double *row;          /* probabilities; NULL: the label is known */
+    bool reached;               /* whether a label reaches it */
     double probability, margin; /* probability: of `best`; margin: its distance from the second largest */
 } example;
 example predicted_example(const predictions *p, int64_t i);

@@ -78,28 +78,28 @@ static bool write_pair_list(const mo_graph *graph, const pair_list *p, const cha
     return close_table(graph->ctx, &t);
 }
 
-static bool predict_pairs(mo_link_scorer *scorer, const mo_graph *graph, const char *pairs, const char *path) {
-    mo_link_support asked;
-    bool fine = mo_link_support_read(graph, pairs, false, &asked);
-    pair_list p = {.n = asked.n, .u = asked.u, .v = asked.v};
+static bool predict_pairs(
+    mo_link_scorer *scorer, const mo_graph *graph, const mo_link_support *asked, const char *path) {
+    pair_list p = {.n = asked->n, .u = asked->u, .v = asked->v};
     p.score = needed(calloc((size_t)p.n + 1, sizeof *p.score));
-    fine = fine && score_pair_list(scorer, graph, &p) && write_pair_list(graph, &p, path);
+    bool fine = score_pair_list(scorer, graph, &p) && write_pair_list(graph, &p, path);
     free(p.score);
-    mo_link_support_release(&asked);
     return fine;
 }
 
 bool predict_links(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const link_request *r) {
-    mo_link_support given = {0};
+    mo_link_support given = {0}, asked = {0};
     bool fine = r->readout  ? load_link_readout(r->readout, graph, o, weights, &given)
                 : r->labels ? mo_link_support_read(graph, r->labels, true, &given)
                             : true;
+    fine = fine && mo_link_support_read(graph, r->pairs, false, &asked); /* its mistakes show before the long work */
     phase_begin(!o->notice, "mochi predict: features of %.80s", graph->name);
     mo_link_scorer *scorer = fine ? mo_link_scorer_open(graph, o, weights, given.n ? &given : NULL) : NULL;
     fine = scorer && (!r->save || save_link_readout(r->save, graph, o, weights, mo_link_scorer_support(scorer)));
     phase_begin(!o->notice, "mochi predict: links of %.80s", graph->name);
-    fine = fine && predict_pairs(scorer, graph, r->pairs, r->out);
+    fine = fine && predict_pairs(scorer, graph, &asked, r->out);
     mo_link_scorer_release(scorer);
     mo_link_support_release(&given);
+    mo_link_support_release(&asked);
     return fine;
 }

@@ -10,6 +10,7 @@
 static const char format[] = "mochi readout 2", link_format[] = "mochi link readout";
 
 const char *const transductive_names[4] = {"no", "yes", "auto", "never"};
+static const char *const attribute_names[2] = {"scaled", "raw"};
 
 /* ---- digests of weights and data ---- */
 
@@ -31,8 +32,10 @@ static json_t *pack_readout(
     char weights[33], data[33], lambda[40];
     take_digests(graph, read, weights, data);
     snprintf(lambda, sizeof lambda, "%.17g", o->lambda);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "format", kind, "weights", weights, "data", data, "head",
-        o->head ? o->head->name : "", "lambda", lambda, "transductive", transductive_names[o->transductive]);
+    mo_attributes attributes = o->attributes ? o->attributes : read->features.attributes;
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "format", kind, "weights", weights, "data", data, "head",
+        o->head ? o->head->name : "", "lambda", lambda, "transductive", transductive_names[o->transductive],
+        "attributes", attribute_names[attributes == MO_ATTRIBUTES_RAW]);
 }
 
 /* Raises if a saved fit belongs to other weights or other data. */
@@ -66,6 +69,9 @@ static kept_fit open_readout(
         o->lambda = kept_real(&f, "lambda", false);
         o->transductive = (mo_transductive)kept_word(&f, "transductive", transductive_names, 4);
         o->head = kept_head(&f);
+        bool told = json_object_get(f.metadata, "attributes"); /* a fit of an older version does not tell: raw */
+        o->attributes =
+            !told || kept_word(&f, "attributes", attribute_names, 2) ? MO_ATTRIBUTES_RAW : MO_ATTRIBUTES_SCALED;
     }
     return f;
 }

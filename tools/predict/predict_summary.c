@@ -130,6 +130,12 @@ void print_number_of_predictions(const predictions *p) {
     if (unsure)
         fprintf(stderr, ", %" PRId64 " of them below %g and left without a label", unsure, p->least);
     fputc('\n', stderr);
+    if (p->unreached)
+        fprintf(stderr,
+            "no label reaches %" PRId64
+            " %s%s, by edges or by attributes that tell the classes apart: nothing is known "
+            "of them, and each gets the classes' shares of the labels (column reached: no)\n",
+            p->unreached, p->what, p->unreached == 1 ? "" : "s");
 }
 
 void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p) {
@@ -137,6 +143,8 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_sh
     int64_t *count = count_labels(known);
     print_not_data("", p->graph->left_out, p->graph->headers);
     print_not_data("", known->left_out, known->headers);
+    if (p->graph->recoded)
+        fprintf(stderr, "attributes: %s\n", p->graph->recoded);
     int64_t least = print_counts(known, count);
     print_never_predicted(p);
     print_single(known, count);

@@ -19,6 +19,7 @@ example predicted_example(const predictions *p, int64_t i) {
         .best = best,
         .label = row[best] < p->least ? NULL : p->name[best],
         .row = row,
+        .reached = mo_few_shot_reaches(p->fit, p->id[i]),
         .probability = row[best],
         .margin = row[best] - second};
 }
@@ -30,8 +31,8 @@ static void visit_examples(
     int64_t n_known = p->plane ? known->n : 0;
     for (int64_t i = 0, k = 0; i < p->n || k < n_known;) {
         bool is_known = k < n_known && (i == p->n || known->id[k] < p->id[i]);
-        example e =
-            is_known ? (example){.id = known->id[k], .label = known->name[known->label[k]]} : predicted_example(p, i);
+        example e = is_known ? (example){.id = known->id[k], .label = known->name[known->label[k]], .reached = true}
+                             : predicted_example(p, i);
         visit(p, &e, state);
         k += is_known;
         i += !is_known;
@@ -55,6 +56,8 @@ static void put_table_line(const predictions *p, const example *e, void *state) 
         fprintf(t->out, "%c%.6f%c%.6f", t->comma, e->probability, t->comma, e->margin);
     else
         fprintf(t->out, "%c%c", t->comma, t->comma);
+    if (p->unreached)
+        fprintf(t->out, "%c%s", t->comma, e->reached ? "yes" : "no");
     if (p->plane)
         put_place(t, p, e);
     for (int64_t c = 0; p->all && c < p->classes; c++)
@@ -67,6 +70,8 @@ static void put_table_line(const predictions *p, const example *e, void *state) 
 
 static void put_table(table_file *t, const predictions *p) {
     fprintf(t->out, "%s%clabel%cprobability%cmargin", p->what, t->comma, t->comma, t->comma);
+    if (p->unreached)
+        fprintf(t->out, "%creached", t->comma);
     if (p->plane)
         fprintf(t->out, "%cknown%ctruth%cx%cy", t->comma, t->comma, t->comma, t->comma);
     for (int64_t c = 0; p->all && c < p->classes; c++) {
@@ -86,6 +91,8 @@ static void put_json_line(const predictions *p, const example *e, void *state) {
         json_object_set_new(line, "probability", json_real(e->probability));
         json_object_set_new(line, "margin", json_real(e->margin));
     }
+    if (p->unreached)
+        json_object_set_new(line, "reached", json_boolean(e->reached));
     if (p->plane) {
         json_object_set_new(line, "known", json_boolean(!e->row));
         json_object_set_new(line, "truth", truth ? json_string(truth) : json_null());

@@ -5,6 +5,7 @@
  *                      paper      paper++     released                  best
  *   encoder            GAMLP, 512 wide                                  invariant, of features 256 wide
  *   two SVDs           side by side           summed                    apart
+ *   attributes         as they are                                      on one scale
  *   before the hops    nothing                LayerNorm                 the mean row norm divided out
  *   hop layers         linear                 linear, ReLU              none
  *   episodes per step  1          3           3 (1 with 2 layers)       3
@@ -30,6 +31,7 @@ const char *const recipe_names[N_RECIPES] = {"paper", "paper++", "released", "be
 static void make_best(recipe *r) {
     r->features.form = MO_FEATURES_OF_EXAMPLES;
     r->features.dim = 256;
+    r->features.attributes = MO_ATTRIBUTES_SCALED;
     r->invariant = mo_invariant_defaults();
     r->model.head = &mo_head_mixture;
     snprintf(r->head, sizeof r->head, "%s", r->model.head->name);
@@ -48,7 +50,7 @@ recipe recipe_defaults(int number) {
         .pool = parse_names(NULL, "--pool", DEFAULT_POOL),
         .model = mo_mochi_defaults(),
         .head = "ridge",
-        .features = {.hops = 3, .power_iterations = 2},
+        .features = {.hops = 3, .power_iterations = 2, .attributes = MO_ATTRIBUTES_RAW},
         .hop_activation = released,
         .link_share = 0.2,
         .family = {1, 1, 1},

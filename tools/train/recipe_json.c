@@ -149,11 +149,12 @@ static bool read_setting(recipe *r, const option *row, json_t *value) {
 static bool read_settings(recipe *r, json_t *o, json_error_t *error) {
     /* A file may lack these, which are younger than the form of the file, and max-rows, which is written if it is set.
      */
-    static const char optional[] = "hops smoothing weight-decay clip hop-activation feature-norm max-rows";
+    static const char optional[] = "hops smoothing weight-decay clip hop-activation feature-norm attributes max-rows";
     bool headed = r->number != RECIPE_BEST || json_object_get(o, "head");
     char key[64];
     r->hop_activation = 1; /* of runs that are older than the two options */
     r->features.norm = MO_FEATURE_NORM_LAYER;
+    r->features.attributes = MO_ATTRIBUTES_RAW;
     for (const option *row = train_line.table; row->kind != OPTION_END; row++) {
         json_t *value = has_setting(r, row, headed) ? json_object_get(o, key_of(row, key)) : NULL;
         bool needs = has_setting(r, row, headed) && (value || !is_among(row->name, optional));

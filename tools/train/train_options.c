@@ -99,6 +99,7 @@ static const option table[] = {
     {OPTION_CHOICE, "feature-norm", "WHICH", AT(recipe.features.norm),
         "normalisation of the rows before the hops: none (default), or layer, LayerNorm without affine (released)",
         .choices = "layer|none"},
+    ATTRIBUTES_OPTION(train_options, recipe.features.attributes, "scaled; recipes of the article raw"),
     {OPTION_INT, "hops", "L", AT(recipe.features.hops), "hops read in addition to the node's own row (default 3)", 0,
         12},
     {OPTION_CHOICE, "hop-activation", "WHICH", AT(recipe.hop_activation),

@@ -20,12 +20,13 @@
 /* ---- the features of a source, and the place where they are made and kept ---- */
 
 static void tell_source(const mo_pool *pool, const mo_graph *graph, mo_task task, int64_t links) {
-    char line[512];
+    char line[1024];
     if (!pool->notice)
         return;
-    snprintf(line, sizeof line, "features: %s:%s, %" PRId64 " nodes, %" PRId64 " edges%s%s%.300s", graph->name,
+    snprintf(line, sizeof line, "features: %s:%s, %" PRId64 " nodes, %" PRId64 " edges%s%s%.300s%s%.300s", graph->name,
         mo_task_name(task), graph->nodes, graph->nnz / 2 - links, links ? " after masking" : "",
-        graph->left_out ? "; left out: " : "", graph->left_out ? graph->left_out : "");
+        graph->left_out ? "; left out: " : "", graph->left_out ? graph->left_out : "",
+        graph->recoded ? "; attributes: " : "", graph->recoded ? graph->recoded : "");
     pool->notice(line, pool->state);
 }
 
@@ -199,15 +200,21 @@ static mo_source *add_task(mo_pool *pool, mo_graph *graph, mo_task task) {
     return s;
 }
 
-static mo_code add_graph(mo_pool *pool, mo_graph *graph, unsigned tasks, double link_share) {
+/* Takes over the graph as it was loaded, unless it is in the pool already. */
+static mo_code add_graph(mo_pool *pool, mo_graph *loaded, unsigned tasks, double link_share) {
     mo_context *ctx = pool->ctx;
-    mo_graph *known = find_graph(pool, graph), *used = known ? known : graph;
+    mo_graph *known = find_graph(pool, loaded);
+    mo_graph *graph = known ? mo_graph_hold(known) : mo_graph_scale(loaded, &pool->options);
     bool taken = known != NULL, any = false;
+    if (!known || (known != loaded && known->loaded != loaded))
+        mo_graph_release(loaded);
+    if (!graph)
+        return mo_code_of(ctx);
     pool->version++;
     for (int task = 0; task < MO_TASKS && mo_ok(ctx); task++) {
-        if (!(tasks ? tasks >> task & 1 : mo_graph_has_task(used, (mo_task)task)))
+        if (!(tasks ? tasks >> task & 1 : mo_graph_has_task(graph, (mo_task)task)))
             continue;
-        mo_source *s = add_task(pool, used, (mo_task)task);
+        mo_source *s = add_task(pool, graph, (mo_task)task);
         if (!s)
             break;
         any = true;
@@ -222,7 +229,7 @@ static mo_code add_graph(mo_pool *pool, mo_graph *graph, unsigned tasks, double 
     }
     if (mo_ok(ctx) && !any)
         mo_fail(ctx, MO_INVALID, "pool: %s serves no task: expected labels, or a single graph", graph->name);
-    if (known ? known != graph : !taken)
+    if (known || !taken)
         mo_graph_release(graph);
     return mo_context_status(ctx)->code;
 }

@@ -24,6 +24,11 @@ static inline int64_t degree(const mo_graph *graph, int64_t u) {
     return graph->row_pointer[u + 1] - graph->row_pointer[u];
 }
 
+/* Marks the cache entries of a graph with scaled attributes; increase its number when the scale changes. */
+static inline const char *mo_scale_key(const mo_graph *graph) {
+    return graph->scaled ? " attributes scaled 1" : "";
+}
+
 /* blocks.c: "basis" [2, nodes, d], of mean norm 1, and "spectrum" [2, d], from the cache or computed. */
 bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
 /* blocks.c, pairs/pair_reader.c, sets/graph_rows.c: add "blocks", "spectrum", "extras" and the parts for their task. */

@@ -194,9 +194,9 @@ static bool propagate_hops(const mo_graph *graph, mo_tensor *hops) {
 
 /* Writes the key: everything that hop 0 depends on. */
 static void write_hop_key(const mo_graph *graph, const mo_feature_options *o, char *key, size_t bytes) {
-    snprintf(key, bytes, "format %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d combine %d seed %" PRIu64 "%s",
+    snprintf(key, bytes, "format %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d combine %d seed %" PRIu64 "%s%s",
         FORMAT, graph->hash[0], graph->hash[1], o->dim, o->power_iterations, (int)o->combine, o->seed,
-        o->norm == MO_FEATURE_NORM_NONE ? " norm none" : "");
+        o->norm == MO_FEATURE_NORM_NONE ? " norm none" : "", mo_scale_key(graph));
 }
 
 /* The content of a cache entry: hop 0 and the quality of its SVDs, [residual, orthogonality]. */

@@ -126,6 +126,8 @@ mo_code mo_few_shot_candidate(mo_context *ctx, const mo_few_shot_options *o, con
         *candidate =
             (mo_candidate){.features = "trained", .transductive = on, .model = mo_weights_model_as(weights, &choice)};
         *features = weights->features;
+        if (o->attributes)
+            features->attributes = o->attributes;
         features->cache = o->cache;
         features->memory = o->memory;
         features->notice = o->notice;
@@ -182,6 +184,11 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o, const
     }
     if (mo_few_shot_candidate(f->ctx, o, read, &f->candidate, &features) != MO_OK)
         return;
+    mo_graph *scaled = mo_graph_scale(f->source.graph, &features);
+    if (!scaled)
+        return;
+    mo_graph_release(f->source.graph);
+    f->source.graph = scaled;
     if (features.form == MO_FEATURES_OF_EXAMPLES)
         f->max_rows = MO_EXAMPLE_ROWS;
     if (f->source.task == MO_TASK_NC)
@@ -243,7 +250,9 @@ mo_few_shot *mo_few_shot_open_as(
 static void few_shot_forget(mo_few_shot *f) {
     free(f->id);
     free(f->label);
+    free(f->reached);
     f->id = f->label = NULL;
+    f->reached = NULL;
     f->n = f->classes = 0;
     f->temperature = 1;
     f->estimate = (mo_few_shot_estimate){0};
@@ -336,8 +345,8 @@ mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label,
     f->classes = classes;
     f->n = n;
     mo_try(f->ctx); /* a failed fit must not raise a second error for its missing held-out figures */
-    if (few_shot_sort(f, id, label))
-        mo_few_shot_hold_out(f);
+    if (few_shot_sort(f, id, label) && mo_few_shot_hold_out(f) == MO_OK)
+        mo_few_shot_reach(f);
     mo_tried(f->ctx);
     return mo_code_of(f->ctx);
 }

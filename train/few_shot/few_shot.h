@@ -5,6 +5,9 @@
 #include "train/inside.h"
 
 enum { MO_FEW_SHOT_ROWS = 4096 /* examples whose logits are computed together */ };
+/* From this assortativity on neighbours' attributes are alike: the similarity of neighbours' attributes, in standard
+ * deviations (mo_example_kernels_assortativity; train/evaluation/RESULTS.md). */
+#define MO_ALIKE 0.8
 
 struct mo_few_shot {
     mo_context *ctx;
@@ -22,6 +25,7 @@ struct mo_few_shot {
     int64_t classes;
     int n_experts; /* experts in the mixture of kernels behind the last logits; 0: no mixture */
     mo_expert_share expert[MO_MAX_EXPERTS];
+    uint8_t *reached;   /* [nodes]: whether a label reaches the node (few_shot_reach.c); NULL: all */
     double temperature; /* applied to the probabilities; 1 without held-out examples */
     mo_few_shot_estimate estimate;
 };
@@ -61,6 +65,10 @@ void mo_few_shot_whole_release(mo_few_shot_whole *whole);
 
 /* few_shot_rows.c: owned embeddings [N, d] of all examples, with d at most 512. The null tensor on failure. */
 mo_tensor *mo_few_shot_short_rows(mo_few_shot *f);
+
+/* few_shot_reach.c: finds which nodes the labels reach; the probabilities [classes] of the others. */
+mo_code mo_few_shot_reach(mo_few_shot *f);
+void mo_few_shot_prior(const mo_few_shot *f, double *p);
 
 /* few_shot_held_out.c: sets the temperature and the estimate from the labelled examples alone. Returns the status. */
 mo_code mo_few_shot_hold_out(mo_few_shot *f);

@@ -30,10 +30,6 @@ static const double shared = 1.6;
 /* Nats per label by which a transductive readout can look worse and still be chosen. It looks worse than it is, because
  * its folds hold out an eighth of the labels, and the folds of the other readout only one label of each class. */
 static const double tie = 0.02;
-/* If no label can be held out, the transductive readout is chosen if the assortativity is at least this. Assortativity
- * is the similarity of neighbours' attributes, in standard deviations (mo_example_kernels_assortativity;
- * train/evaluation/RESULTS.md). */
-static const double alike = 0.8;
 
 /* The held-out examples of one fold, and the n fitted ones (id, label); each array has room for all examples. */
 typedef struct partition {
@@ -225,8 +221,8 @@ mo_code mo_few_shot_hold_out(mo_few_shot *f) {
             return mo_code_of(f->ctx);
         e[on] = f->estimate;
     }
-    int chosen =
-        isnan(e[0].nll) ? mo_example_kernels_assortativity(f->source.kernels) >= alike : e[1].nll <= e[0].nll + tie;
+    bool alike = mo_example_kernels_assortativity(f->source.kernels) >= MO_ALIKE;
+    int chosen = isnan(e[0].nll) ? alike : e[1].nll <= e[0].nll + tie; /* NaN: no label can be held out */
     f->candidate.transductive = chosen;
     f->estimate = e[chosen];
     f->estimate.baseline = e[0].baseline;

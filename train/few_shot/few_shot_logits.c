@@ -246,6 +246,9 @@ mo_code mo_few_shot_probabilities(mo_few_shot *f, const int64_t *id, int64_t n, 
     if (mo_few_shot_logits(f, id, n, p) != MO_OK)
         return f ? mo_code_of(f->ctx) : MO_INVALID;
     for (int64_t i = 0; i < n; i++)
-        mo_softmax_logits(p + i * f->classes, f->classes, f->temperature);
+        if (mo_few_shot_reaches(f, id[i]))
+            mo_softmax_logits(p + i * f->classes, f->classes, f->temperature);
+        else
+            mo_few_shot_prior(f, p + i * f->classes);
     return mo_code_of(f->ctx);
 }

@@ -460,9 +460,13 @@ static void link_scorer_fill(
         mo_fail_memory(s->graph, "links", bytes, (double)s->memory, true);
     else if (o.form != MO_FEATURES_OF_EXAMPLES)
         mo_fail(s->ctx, MO_UNSUPPORTED, "links: the weights read rows of nodes, expected those of pairs (best)");
-    else
+    mo_graph *scaled = mo_graph_scale(s->graph, &o);
+    if (scaled) {
+        mo_graph_release(s->graph);
+        s->graph = scaled;
         s->links =
             support ? link_support_take(s->graph, support, &s->support) : link_support_draw(s->graph, &s->support);
+    }
     if (s->links && list_fit(s) && divide_memory(s, bytes, MOST_PAIRS)) /* before the SVD */
         s->own = mo_task_features_open(s->links->masked, MO_TASK_LP, s->links, &o);
     if (s->own)

@@ -24,15 +24,38 @@ mo_graph *mo_graph_new(mo_context *ctx, const char *name, const char *source) {
     return graph;
 }
 
+static void forget_feature_names(mo_graph *graph) {
+    for (int64_t j = 0; graph->feature_name && j < graph->features; j++)
+        free(graph->feature_name[j]);
+    free(graph->feature_name);
+    graph->feature_name = NULL;
+}
+
 mo_graph *mo_graph_hold(mo_graph *graph) {
     if (graph)
         graph->holders++;
     return graph;
 }
 
+/* Releases a graph of mo_graph_scale, which shares all else with the graph that was loaded. */
+static void release_scaled(mo_graph *graph) {
+    if (graph->division != graph->loaded->division)
+        free(graph->division);
+    free(graph->feature_pointer);
+    free(graph->feature_column);
+    free(graph->feature_value);
+    free(graph->scaled);
+    mo_graph_release(graph->loaded);
+    free(graph);
+}
+
 void mo_graph_release(mo_graph *graph) {
     if (!graph || graph->holders-- > 0)
         return;
+    if (graph->loaded) {
+        release_scaled(graph);
+        return;
+    }
     free(graph->name);
     free(graph->source);
     free(graph->left_out);
@@ -48,6 +71,8 @@ void mo_graph_release(mo_graph *graph) {
     for (int64_t c = 0; graph->class_name && c < graph->classes; c++)
         free(graph->class_name[c]);
     free(graph->class_name);
+    forget_feature_names(graph);
+    free(graph->recoded);
     mo_node_names_release(graph->names);
     free(graph->division);
     free(graph);
@@ -115,6 +140,7 @@ static void leave_out_features(mo_graph *graph) {
     free(graph->feature_pointer);
     free(graph->feature_column);
     free(graph->feature_value);
+    forget_feature_names(graph);
     graph->feature_pointer = NULL;
     graph->feature_column = NULL;
     graph->feature_value = NULL;
@@ -151,7 +177,7 @@ mo_graph *mo_graph_finish(mo_graph *graph) {
         if (graph->graph_offset)
             graph->graph_offset[1] = graph->nodes;
     }
-    if (mo_ok(graph->ctx))
+    if (mo_ok(graph->ctx) && mo_graph_fill_gaps(graph))
         leave_out_features(graph);
     if (!mo_ok(graph->ctx) || !hash_content(graph)) {
         mo_graph_release(graph);

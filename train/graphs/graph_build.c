@@ -4,6 +4,7 @@
  * sort each row of the upper triangle; one sweep drops repetitions, another mirrors the triangle. */
 #include "train/graphs/graph_build.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,4 +220,28 @@ bool mo_graph_set_features(mo_graph *graph, const float *value, int64_t columns,
     }
     free(sorted);
     return done;
+}
+
+bool mo_graph_gather_columns(const mo_graph *graph, const bool *wanted, int64_t **start, float **value) {
+    int64_t columns = graph->features, *at = mo_host_array(graph->ctx, columns, sizeof *at);
+    *start = mo_host_array(graph->ctx, columns + 1, sizeof **start);
+    for (int pass = 0; pass < 2 && mo_ok(graph->ctx); pass++) { /* count, then copy */
+        for (int64_t e = 0; e < graph->feature_nnz; e++) {
+            int32_t j = graph->feature_column[e];
+            float x = graph->feature_value[e];
+            if (!wanted[j] || x == 0 || isnan(x))
+                continue;
+            if (pass)
+                (*value)[at[j]] = x;
+            at[j]++;
+        }
+        for (int64_t j = 0; j < columns && !pass; j++) {
+            (*start)[j + 1] = (*start)[j] + at[j];
+            at[j] = (*start)[j];
+        }
+        if (!pass)
+            *value = mo_host_array(graph->ctx, (*start)[columns], sizeof **value);
+    }
+    free(at);
+    return mo_ok(graph->ctx);
 }

@@ -4,6 +4,7 @@
 #define MO_GRAPH_BUILD_H
 
 #include "tensor/hidden.h"
+#include "train/graphs/node_names.h"
 #include "train/inside.h"
 
 #define MO_GRAPH_LARGEST ((int64_t)INT32_MAX) /* bound of nodes and of features, as columns are int32 */
@@ -57,6 +58,15 @@ bool mo_graph_take_labels(mo_graph *graph, const mo_labels *labels);
 /* Sets the node features: the columns of value [nodes, columns], then one-hot columns of kind [nodes] (NULL: none), one
  * per distinct kind, sorted. */
 bool mo_graph_set_features(mo_graph *graph, const float *value, int64_t columns, const int64_t *kind);
+/* attribute_texts.c: appends a column of texts [nodes] as columns of numbers. A value NaN of a feature is a gap, which
+ * mo_graph_finish fills and marks. name: NULL if the columns have no names; path starts error messages. */
+bool mo_graph_add_texts(mo_graph *graph, const char *path, const char *name, const mo_words *text);
+bool mo_graph_fill_gaps(mo_graph *graph);
+/* Whether a text stands for a value that is missing. */
+bool mo_is_gap(const char *text);
+/* The entries of the wanted columns of the features that are neither 0 nor NaN: those of column j are value[start[j]]
+ * to value[start[j + 1] - 1]. The caller frees both arrays, even on failure. */
+bool mo_graph_gather_columns(const mo_graph *graph, const bool *wanted, int64_t **start, float **value);
 /* The place of v among the columns of row u, or -1. */
 int64_t mo_graph_place(const mo_graph *graph, int64_t u, int64_t v);
 /* Adds to graph->left_out. */

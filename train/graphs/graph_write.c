@@ -92,6 +92,11 @@ static void add_names(mo_arrays *arrays, const mo_graph *graph, const char *key,
     mo_words_release(&words);
 }
 
+static const char *feature_name(const mo_graph *graph, int64_t j, char number[24]) {
+    (void)number;
+    return graph->feature_name[j];
+}
+
 mo_arrays *mo_graph_arrays(const mo_graph *graph) {
     mo_arrays *arrays = graph ? mo_arrays_create(graph->ctx) : NULL;
     if (!arrays)
@@ -99,6 +104,8 @@ mo_arrays *mo_graph_arrays(const mo_graph *graph) {
     add_adjacency(arrays, graph);
     if (graph->features > 0)
         add_features(arrays, graph);
+    if (graph->feature_name)
+        add_names(arrays, graph, "attr_names", graph->features, false, feature_name);
     if (graph->n_labels > 0)
         add_member(arrays, "labels", MO_I64, graph->n_labels, graph->label);
     if (graph->division)

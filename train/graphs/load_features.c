@@ -1,11 +1,12 @@
 /* train/graphs/load_features.c - a folder of a user's own tables: edges and optionally node features and labels.
  *
  * edges.txt, .csv or .tsv have lines of two numbers or names. features.npy [nodes, columns] has any numbers, row i for
- * node i; features.csv or .tsv have the name of a node, then one number per column, with or without a header, and give
- * the order of the nodes; for features.mtx the error gives the command that makes features.npy. labels.npy or .txt have
- * one label per node, a class number from 0 or a class name (label_column.c); names.txt has the names of the rows,
- * which arrays need unless the nodes are called 0 .. n - 1; labels.csv or .tsv have columns node and class (labels.c).
- * A label file with another name raises, so that labels are never silently ignored. */
+ * node i; features.csv or .tsv have the name of a node, then its attributes, with or without a header, and give
+ * the order of the nodes; columns of words and gaps become numbers (attribute_texts.c); for features.mtx the error
+ * gives the command that makes features.npy. labels.npy or .txt have one label per node, a class number from 0 or a
+ * class name (label_column.c); names.txt has the names of the rows, which arrays need unless the nodes are called 0 ..
+ * n - 1; labels.csv or .tsv have columns node and class (labels.c). A label file with another name raises, so that
+ * labels are never silently ignored. */
 #include "tensor/files/file.h"
 #include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
@@ -29,8 +30,8 @@
 
 static bool are_finite(mo_context *ctx, const char *path, const float *value, const int64_t sizes[2]) {
     for (int64_t i = 0; i < sizes[0] * sizes[1]; i++)
-        if (!isfinite(value[i])) {
-            mo_fail(ctx, MO_INVALID, "%s: row %lld, column %lld: expected a finite float32, found %g", path,
+        if (isinf(value[i])) {
+            mo_fail(ctx, MO_INVALID, "%s: row %lld, column %lld: expected a finite float32 or NaN, found %g", path,
                 (long long)(i / sizes[1]), (long long)(i % sizes[1]), (double)value[i]);
             return false;
         }
@@ -132,13 +133,16 @@ static bool take_classes(mo_graph *graph, const char *path, const node_columns *
 
 /* ---- features as a table ---- */
 
-/* The arrays that grow as the table is read: names, and the capacities of the graph's arrays. */
+/* A table as it is read. Columns in which a field is neither a number nor a gap are texts, and are kept whole. */
 typedef struct feature_table {
     mo_graph *graph;
     node_columns *at;
-    mo_words names;
-    int64_t columns; /* fields of the first line, with the name; 0: not read yet */
-    int64_t values, pointers, capacity;
+    mo_words names, heading;            /* of the nodes; of the columns, if there is a header */
+    int64_t columns;                    /* fields of the first line, with the name; 0: not read yet */
+    int64_t values, pointers, capacity; /* capacities of the graph's arrays, which grow */
+    mo_words *text;                     /* [columns]: the fields of a column of texts */
+    bool *is_text;                      /* [columns] */
+    bool again;                         /* another column has turned out to be one of texts */
 } feature_table;
 
 static bool keep_feature(feature_table *t, int64_t column, float value) {
@@ -152,23 +156,26 @@ static bool keep_feature(feature_table *t, int64_t column, float value) {
     return true;
 }
 
-/* Whether the first line is a header: its name field is missing or in no edge, or another field is no number. */
+/* Whether the first line is a header: its name field is empty or in no edge. */
 static bool is_feature_header(const mo_table *row, const char *edges) {
-    for (int64_t i = 1; i < row->n; i++)
-        if (!mo_is_number_text(row->field[i]))
-            return true;
     return !*row->field[0] || !mo_edges_have_name(row->ctx, edges, row->field[0]);
 }
 
 static bool take_feature(feature_table *t, const mo_table *row, int64_t column) {
     const char *text = row->field[column];
+    if (t->is_text[column])
+        return mo_words_add(row->ctx, &t->text[column], text);
     if (text[0] == '0' && !text[1])
         return true;
+    if (mo_is_gap(text))
+        return keep_feature(t, column, NAN);
     char *end;
     float value = (float)mo_read_number(text, &end);
-    if (end == text || *end || !isfinite(value))
-        return mo_table_unexpected(row, "a finite number", text);
-    return value == 0 || keep_feature(t, column - 1, value);
+    if (end == text || *end || !isfinite(value)) {
+        t->is_text[column] = t->again = true;
+        return true;
+    }
+    return value == 0 || keep_feature(t, column, value);
 }
 
 static bool take_node(feature_table *t, const mo_table *row) {
@@ -187,41 +194,93 @@ static bool take_node(feature_table *t, const mo_table *row) {
     return true;
 }
 
+static bool take_heading(feature_table *t, const mo_table *row) {
+    for (int64_t i = 0; i < row->n; i++)
+        if (!mo_words_add(row->ctx, &t->heading, row->field[i]))
+            return false;
+    return true;
+}
+
+/* Reads the rows, until a column turns out to be one of texts. */
 static void read_nodes(feature_table *t, const char *path, const char *edges) {
-    mo_graph *graph = t->graph;
+    mo_context *ctx = t->graph->ctx;
     mo_table row;
-    bool fine = mo_table_open(&row, graph->ctx, path, false);
-    while (fine && mo_table_next(&row) && arrange_row(t->at, &row)) {
-        bool header = row.row == 0 && is_feature_header(&row, edges);
-        if (header)
-            mo_note_header(graph->ctx, &graph->headers, path, row.field, row.n);
-        t->columns = t->columns ? t->columns : row.n;
-        if (t->columns < 2 && !t->at->nodes)
+    bool fine = mo_table_open(&row, ctx, path, false), header = t->heading.n > 0;
+    while (fine && !t->again && mo_table_next(&row) && arrange_row(t->at, &row)) {
+        bool first = row.row == 0, heads = first && (header || is_feature_header(&row, edges));
+        if (heads && !header)
+            mo_note_header(ctx, &t->graph->headers, path, row.field, row.n);
+        if (first && row.n < 2 && !t->at->nodes)
             mo_table_columns(&row, 2, "a node's name and one feature or more");
-        fine = mo_ok(graph->ctx) && mo_table_columns(&row, t->columns, "as the first line has") &&
-               (header || take_node(t, &row));
+        if (!t->columns && mo_ok(ctx)) {
+            t->text = mo_host_array(ctx, row.n, sizeof *t->text);
+            t->is_text = mo_host_array(ctx, row.n, sizeof *t->is_text);
+            t->columns = row.n;
+        }
+        fine = mo_ok(ctx) && mo_table_columns(&row, t->columns, "as the first line has") &&
+               (heads ? header || take_heading(t, &row) : take_node(t, &row));
     }
     mo_table_close(&row);
+}
+
+/* Numbers the columns of numbers from 0, names them, and appends those of texts. */
+static bool settle_columns(feature_table *t, const char *path) {
+    mo_graph *g = t->graph;
+    int64_t *place = mo_host_array(g->ctx, t->columns, sizeof *place);
+    bool named = t->heading.n > 0;
+    g->feature_name = place && named ? mo_host_array(g->ctx, t->columns, sizeof *g->feature_name) : NULL;
+    for (int64_t i = 1; place && i < t->columns && mo_ok(g->ctx); i++) {
+        place[i] = g->features;
+        if (!t->is_text[i] && named)
+            g->feature_name[g->features] = mo_text_copy(g->ctx, mo_words_get(&t->heading, i));
+        g->features += !t->is_text[i];
+    }
+    for (int64_t e = 0; mo_ok(g->ctx) && e < g->feature_nnz; e++)
+        g->feature_column[e] = (int32_t)place[g->feature_column[e]];
+    for (int64_t i = 1; i < t->columns && mo_ok(g->ctx); i++)
+        if (t->is_text[i])
+            mo_graph_add_texts(g, path, named ? mo_words_get(&t->heading, i) : NULL, &t->text[i]);
+    free(place);
+    return mo_ok(g->ctx);
+}
+
+/* Forgets the rows that were read, and what is known of the columns if `all`. */
+static void forget_rows(feature_table *t, bool all) {
+    for (int64_t i = 0; t->text && i < t->columns; i++)
+        mo_words_release(&t->text[i]);
+    mo_words_release(&t->names);
+    if (!all) {
+        t->graph->feature_nnz = 0;
+        t->again = false;
+        return;
+    }
+    mo_words_release(&t->heading);
+    free(t->text);
+    free(t->is_text);
 }
 
 static bool read_feature_table(mo_graph *graph, const char *path, const char *edges, node_columns *at) {
     mo_context *ctx = graph->ctx;
     feature_table t = {.graph = graph, .at = at};
     int64_t repeated = -1;
-    read_nodes(&t, path, edges);
+    do {
+        forget_rows(&t, false);
+        read_nodes(&t, path, edges);
+    } while (mo_ok(ctx) && t.again);
     if (mo_ok(ctx) && t.names.n == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected a line for each node, found none", path);
     if (mo_ok(ctx) && (t.names.n >= MO_GRAPH_LARGEST || t.columns >= MO_GRAPH_LARGEST))
         mo_fail(ctx, MO_UNSUPPORTED, "%s: expected fewer than 2^31 nodes and columns", path);
-    graph->features = t.columns - 1;
+    if (mo_ok(ctx) && !mo_graph_list_nodes(graph, &t.names, &repeated) && repeated >= 0)
+        mo_fail(ctx, MO_FORMAT, "%s: node %lld of %lld has the name of one before it", path, (long long)repeated + 1,
+            (long long)graph->nodes);
+    if (mo_ok(ctx))
+        settle_columns(&t, path);
     if (graph->features == 0) { /* nodes.csv may have names alone */
         free(graph->feature_pointer);
         graph->feature_pointer = NULL;
     }
-    if (mo_ok(ctx) && !mo_graph_list_nodes(graph, &t.names, &repeated) && repeated >= 0)
-        mo_fail(ctx, MO_FORMAT, "%s: node %lld of %lld has the name of one before it", path, (long long)repeated + 1,
-            (long long)graph->nodes);
-    mo_words_release(&t.names);
+    forget_rows(&t, true);
     return mo_ok(ctx);
 }
 

@@ -7,7 +7,9 @@
  * each part of the one division that came with the graph; else splits_train, splits_val, splits_test [divisions,
  * nodes]: masks of several divisions. With graph_offset the file is a set of graphs: graph g has the nodes from
  * graph_offset[g] on, and one class. names_number or names_text: names of the nodes, or of the graphs of a set;
- * class_names_number or class_names_text: names of the classes. Integers may have any width. */
+ * class_names_number or class_names_text: names of the classes; attr_names_text: of the features. attr_texts_text:
+ * further features as texts, column after column, whose names are attr_texts_names_text (attribute_texts.c). A NaN in
+ * attr_data is a gap. Integers may have any width. */
 #include "tensor/files/file.h"
 #include "tensor/files/foreign_text.h"
 #include "train/graphs/graph_build.h"
@@ -136,8 +138,8 @@ static bool npz_texts(const npz_members *m, const char *key, int64_t expected, m
     return mo_ok(m->ctx);
 }
 
-/* Reads the values of a CSR matrix, which must be finite as float32. */
-static float *read_values(const npz_members *m, const char *key, const npz_csr *csr) {
+/* Reads the values of a CSR matrix, which must be finite as float32; gaps: or NaN. */
+static float *read_values(const npz_members *m, const char *key, const npz_csr *csr, bool gaps) {
     mo_tensor *T = find_vector(m, key, csr->nnz);
     mo_dtype dtype = T ? mo_tensor_dtype(T) : MO_DTYPES;
     if (T && (dtype == MO_F16 || dtype == MO_BF16)) {
@@ -149,9 +151,10 @@ static float *read_values(const npz_members *m, const char *key, const npz_csr *
     for (int64_t i = 0, row = 0; value && i < csr->nnz; i++) {
         while (csr->pointer[row + 1] <= i)
             row++;
-        if (!isfinite(value[i])) {
-            mo_fail(m->ctx, MO_INVALID, "%s: %s[%lld] (row %lld, column %lld): expected a finite float32, found %g",
-                m->path, key, (long long)i, (long long)row, (long long)csr->column[i], (double)value[i]);
+        if (isinf(value[i]) || (isnan(value[i]) && !gaps)) {
+            mo_fail(m->ctx, MO_INVALID, "%s: %s[%lld] (row %lld, column %lld): expected a finite float32%s, found %g",
+                m->path, key, (long long)i, (long long)row, (long long)csr->column[i], gaps ? " or NaN" : "",
+                (double)value[i]);
             free(value);
             value = NULL;
         }
@@ -188,8 +191,8 @@ static bool check_pointers(
 }
 
 /* Reads PREFIX_shape, PREFIX_indptr, PREFIX_indices and, if it exists, PREFIX_data, and checks that pointers start at
- * 0, never fall and end at nnz, that columns lie in range and values are finite. Release in any case. */
-static bool npz_read_csr(const npz_members *m, const char *prefix, npz_csr *csr) {
+ * 0, never fall and end at nnz, that columns lie in range and values are finite (gaps: or NaN). Release in any case. */
+static bool npz_read_csr(const npz_members *m, const char *prefix, bool gaps, npz_csr *csr) {
     char key[64];
     int64_t count;
     *csr = (npz_csr){0};
@@ -206,7 +209,7 @@ static bool npz_read_csr(const npz_members *m, const char *prefix, npz_csr *csr)
         return false;
     snprintf(key, sizeof key, "%s_data", prefix);
     if (npz_has(m, key))
-        csr->value = read_values(m, key, csr);
+        csr->value = read_values(m, key, csr, gaps);
     return mo_ok(m->ctx);
 }
 
@@ -269,7 +272,7 @@ static bool add_entries(const npz_members *m, mo_graph *graph, const npz_csr *cs
 static bool read_adjacency(const npz_members *m, mo_graph *graph) {
     npz_csr csr;
     mo_edges edges = {0};
-    bool done = npz_read_csr(m, "adj", &csr);
+    bool done = npz_read_csr(m, "adj", false, &csr);
     if (done && csr.rows != csr.columns) {
         mo_fail(m->ctx, MO_FORMAT, "%s: adj_shape: expected a square matrix, found %lld x %lld", m->path,
             (long long)csr.rows, (long long)csr.columns);
@@ -286,7 +289,7 @@ static bool read_adjacency(const npz_members *m, mo_graph *graph) {
 
 static bool read_npz_features(const npz_members *m, mo_graph *graph) {
     npz_csr csr;
-    bool done = npz_read_csr(m, "attr", &csr);
+    bool done = npz_read_csr(m, "attr", !graph->graph_offset, &csr);
     if (done && csr.rows != graph->nodes) {
         mo_fail(m->ctx, MO_FORMAT, "%s: attr_shape: expected %lld rows, one per node, found %lld", m->path,
             (long long)graph->nodes, (long long)csr.rows);
@@ -456,12 +459,48 @@ static bool read_class_names(const npz_members *m, mo_graph *graph) {
     return mo_ok(m->ctx);
 }
 
+/* Copies a list of texts; owned: free each text and the list. NULL on failure. */
+static char **copy_texts(const npz_members *m, const char *key, int64_t n) {
+    mo_words words = {0};
+    char **copy = npz_texts(m, key, n, &words) ? mo_host_array(m->ctx, n, sizeof *copy) : NULL;
+    for (int64_t i = 0; copy && i < n; i++)
+        copy[i] = mo_text_copy(m->ctx, mo_words_get(&words, i));
+    mo_words_release(&words);
+    return copy;
+}
+
+/* Appends columns of texts to the features: their names, and the texts, column after column. */
+static bool read_attribute_texts(const npz_members *m, mo_graph *graph) {
+    const mo_tensor *T = mo_arrays_find(m->arrays, "attr_texts_names_text");
+    const uint8_t *bytes = T && mo_tensor_dtype(T) == MO_U8 ? mo_host_values(T, MO_U8) : NULL;
+    int64_t columns = 0, n = graph->nodes;
+    for (int64_t i = 0; bytes && i < mo_numel(T); i++)
+        columns += !bytes[i];
+    free((void *)bytes);
+    mo_words names = {0}, texts = {0};
+    bool done =
+        npz_texts(m, "attr_texts_names_text", columns, &names) && npz_texts(m, "attr_texts_text", columns * n, &texts);
+    for (int64_t j = 0; done && j < columns; j++) {
+        mo_words column = {0};
+        for (int64_t i = 0; i < n && done; i++)
+            done = mo_words_add(m->ctx, &column, mo_words_get(&texts, j * n + i));
+        done = done && mo_graph_add_texts(graph, m->path, mo_words_get(&names, j), &column);
+        mo_words_release(&column);
+    }
+    mo_words_release(&names);
+    mo_words_release(&texts);
+    return done;
+}
+
 static bool read_npz_graph(const npz_members *m, mo_graph *graph) {
     return read_adjacency(m, graph) &&
            (!(npz_has(m, "attr_shape") || npz_has(m, "attr_indptr") || npz_has(m, "attr_indices")) ||
                read_npz_features(m, graph)) &&
            (!npz_has(m, "labels") || read_npz_labels(m, graph)) && (graph->graph_offset || read_division(m, graph)) &&
            (!(npz_has(m, "names_number") || npz_has(m, "names_text")) || read_names(m, graph)) &&
+           (!npz_has(m, "attr_names_text") ||
+               (graph->feature_name = copy_texts(m, "attr_names_text", graph->features))) &&
+           (!npz_has(m, "attr_texts_text") || read_attribute_texts(m, graph)) &&
            (!(npz_has(m, "class_names_number") || npz_has(m, "class_names_text")) || read_class_names(m, graph)) &&
            mo_ok(m->ctx);
 }

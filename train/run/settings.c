@@ -45,6 +45,8 @@ static json_t *describe_features(const mo_pool *pool) {
         pool->link_share));
     if (o->norm == MO_FEATURE_NORM_NONE) /* a run.json without this member means LayerNorm */
         mo_describe(&all, "norm", json_string("none"));
+    if (o->attributes != MO_ATTRIBUTES_RAW) /* without this member: raw */
+        mo_describe(&all, "attributes", json_string("scaled"));
     return mo_description_end(&all);
 }
 

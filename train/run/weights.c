@@ -84,6 +84,7 @@ static char *encode_weights_metadata(mo_model *model, const mo_weights_about *o)
     mo_describe(&metadata, "combine", json_string(features->combine == MO_COMBINE_CONCAT ? "concat" : "sum"));
     if (features->form == MO_FEATURES_OF_NODES)
         mo_describe(&metadata, "feature_norm", json_string(features->norm == MO_FEATURE_NORM_NONE ? "none" : "layer"));
+    mo_describe(&metadata, "attributes", json_string(features->attributes == MO_ATTRIBUTES_RAW ? "raw" : "scaled"));
     put_number(&metadata, "power_iterations", features->power_iterations < 0 ? -1 : features->power_iterations);
     snprintf(key, sizeof key, "%" PRIu64, features->seed);
     mo_describe(&metadata, "feature_seed", json_string(key));
@@ -268,6 +269,10 @@ static void read_weights_features(const reading *r, mo_weights *w) {
     w->features.combine = get_word(r, "combine", "sum", "concat") ? MO_COMBINE_CONCAT : MO_COMBINE_SUM;
     if (json_object_get(r->metadata, "feature_norm")) /* a file without the member means LayerNorm */
         w->features.norm = get_word(r, "feature_norm", "layer", "none") ? MO_FEATURE_NORM_NONE : MO_FEATURE_NORM_LAYER;
+    if (json_object_get(r->metadata, "attributes"))
+        w->features.attributes = get_word(r, "attributes", "scaled", "raw") ? MO_ATTRIBUTES_RAW : MO_ATTRIBUTES_SCALED;
+    else /* files of older versions; the rows of `best` do not depend on it where the columns have one scale */
+        w->features.attributes = weights_kind_is(w, MO_KIND_INVARIANT) ? MO_ATTRIBUTES_SCALED : MO_ATTRIBUTES_RAW;
     w->features.seed = get_seed(r, "feature_seed");
     for (int task = 0; task < MO_TASKS; task++) {
         snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));

@@ -149,9 +149,10 @@ static void expect_graph(const corpus *c, int i, const mo_graph *graph) {
         fail_msg("line %d: %s", i + 1, mo_context_status(c->s->ctx)->message);
     for (int64_t v = 0; v < graph->n_labels; v++)
         labels += graph->label[v] >= 0;
-    snprintf(found, sizeof found, "= %d %d %d %d%s%s%s%s", (int)graph->nodes, (int)(graph->nnz / 2), (int)labels,
+    snprintf(found, sizeof found, "= %d %d %d %d%s%s%s%s%s%s", (int)graph->nodes, (int)(graph->nnz / 2), (int)labels,
         (int)graph->features, graph->left_out ? " " : "", graph->left_out ? graph->left_out : "",
-        graph->headers ? " header: " : "", graph->headers ? graph->headers : "");
+        graph->headers ? " header: " : "", graph->headers ? graph->headers : "", graph->recoded ? " recoded: " : "",
+        graph->recoded ? graph->recoded : "");
     if (strcmp(found, c->line[i]) != 0)
         fail_msg("line %d: expected '%s', found '%s'", i + 1, c->line[i], found);
 }

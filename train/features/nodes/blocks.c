@@ -86,8 +86,8 @@ static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_op
 }
 
 static void write_blocks_key(const mo_graph *graph, const mo_feature_options *o, char *key, size_t bytes) {
-    snprintf(key, bytes, "blocks %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d seed %" PRIu64, FORMAT,
-        graph->hash[0], graph->hash[1], o->dim, o->power_iterations, o->seed);
+    snprintf(key, bytes, "blocks %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d seed %" PRIu64 "%s", FORMAT,
+        graph->hash[0], graph->hash[1], o->dim, o->power_iterations, o->seed, mo_scale_key(graph));
 }
 
 bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {

@@ -161,8 +161,17 @@ class FewShot(Handle):
         found = self._rows(lib.gate_mo_few_shot_probabilities, examples)
         return self._frame(found, examples) if as_frame else found
 
+    def reached(self, examples: Sequence | None = None) -> np.ndarray:
+        """Whether a label reaches each example, bool [n], by edges or by attributes that tell the classes apart.
+
+        Of the others nothing is known: `predict_proba` gives each the classes' shares of the labels.
+        """
+        ids = np.arange(self.graph.examples) if examples is None else self._numbers_of(examples)
+        p = self.pointer()
+        return np.array([lib.mo_few_shot_reaches(p, int(i)) for i in ids], bool)
+
     def logits(self, examples: Sequence | None = None) -> np.ndarray:
-        """Logits, float64 [n, C]."""
+        """Logits, float64 [n, C], also of examples that no label reaches."""
         return self._rows(lib.gate_mo_few_shot_logits, examples)
 
     decision_function = logits
@@ -264,7 +273,12 @@ def cache_folder() -> Any:
     return ffi.new("char[]", os.fsencode(folder)) if folder else ffi.NULL
 
 
-def options_of(g: Graph, weights: Any, head: str | Head | None, lam: float, experts: Any = ()) -> tuple[Any, list]:
+ATTRIBUTES = ("auto", "scaled", "raw")  # in the order of mo_attributes
+
+
+def options_of(
+    g: Graph, weights: Any, head: str | Head | None, lam: float, experts: Any = (), attributes: str = "auto"
+) -> tuple[Any, list]:
     """(the library's options, objects to keep alive); experts: rows [nodes, w], in a dict by name or in a sequence."""
     readout, lam = None if head is None else head_of(head), checked.real("few_shot: lam", lam)
     options, kept = struct("mo_few_shot_options", weights=weights, cache=cache_folder(), head=readout, lam=lam)
@@ -276,6 +290,7 @@ def options_of(g: Graph, weights: Any, head: str | Head | None, lam: float, expe
         expert, held = struct("mo_expert", name=str(name), rows=constant(_expert_rows(g, name, rows), context=g.context))
         at.name, at.rows = expert.name, expert.rows
         kept += held
+    options.attributes = checked.choice("attributes", attributes, ATTRIBUTES)
     options.experts, options.n_experts = list_of if named else ffi.NULL, len(named)
     return options, [*kept, list_of]
 

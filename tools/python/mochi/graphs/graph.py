@@ -147,6 +147,21 @@ class Graph:
         return dense
 
     @property
+    def columns(self) -> list[str] | None:
+        """The names of the columns of `x`; None: they have none."""
+        p = self.pointer()
+        return [ffi.string(p.feature_name[j]).decode() for j in range(p.features)] if p.feature_name else None
+
+    @property
+    def scaled(self) -> str | None:
+        """The columns of `x` that readouts bring to the scale of the others or leave out; None: they see `x` unchanged."""
+        options = ffi.new("mo_feature_options *")
+        made = self.context.call(lib.gate_mo_graph_scale, self.pointer(), options)
+        with Handle(self.context, made, release=lib.gate_mo_graph_release) as read:
+            told = read.pointer().scaled
+            return ffi.string(told).decode() if told else None
+
+    @property
     def y(self) -> np.ndarray | None:
         """int64 [examples], the classes that the graph came with, 0 .. C - 1, -1 if unlabelled; None: it has none."""
         p = self.pointer()
@@ -287,7 +302,10 @@ def graph(
         networkx; a ``Data`` of PyTorch Geometric (edge_index, x, y, masks); a graph of DGL (edges(), ndata: feat, label, masks);
         a `Graph`, returned unchanged if nothing else is given.
     x : array_like, scipy.sparse matrix, pandas.DataFrame, dict or str
-        Node attributes [n, d], instead of the source's; or the name of a node attribute of the source.
+        Node attributes [n, d], instead of the source's; or the name of a node attribute of the source. Columns of a table, or of
+        an array of objects, may be numbers, booleans or texts: "yes" and "no" become 1 and 0, and each word of two nodes or more
+        a column of 0 and 1; dates are refused. A gap (None, NaN, pandas.NA, "", "NA") becomes the column's median, and a 1 in a
+        column that marks gaps. Readouts see columns of another scale brought to that of the others (`Graph.scaled`).
     y : array_like, pandas.Series, pandas.DataFrame, dict or str
         Labels of the nodes [n], all whole numbers, texts, bytes or bools; None, NaN, pandas.NA, masked entries, negative numbers
         and the texts "", "NaN", "NA", "N/A", "<NA>", "None", "null", "?" and "-1" mean unlabelled. Or the name of a node attribute.

@@ -18,7 +18,7 @@ OPTIONS = {
     "layers": "model.encoder.layers", "dropout": "model.encoder.dropout", "lam": "model.lambda", "max_rows": "max_rows",
     "seed": "seed",
 }  # fmt: skip
-OTHERS = ("hops", "k", "q", "temperature", "head")
+OTHERS = ("hops", "k", "q", "temperature", "head", "attributes")
 
 
 class Recipe:
@@ -65,6 +65,8 @@ class Recipe:
             setattr(r.plan, f"{option}_max", high)
         elif option == "temperature":
             r.model.temperature = checked.choice(what, value, TEMPERATURES)
+        elif option == "attributes":
+            r.features.attributes = 1 + checked.choice(what, value, ("scaled", "raw"))
         elif option == "head":
             self._head = head(value)
             r.model.head, r.head = self._head.pointer, self._head.name.encode()

@@ -280,9 +280,12 @@ def _of_networkx(g, x, y, weights):
     known = list(dict.fromkeys(key for n in names for key in g.nodes[n]))
     if isinstance(x, str) and x in found:
         missing = next((name for name, row in zip(names, found[x], strict=True) if row is None), None)
-        if missing is not None:
+        if missing is not None and any(hasattr(row, "__len__") and not isinstance(row, (str, bytes)) for row in found[x]):
             raise errors.InvalidError(f"graph: the node {missing!r} has no attribute {x!r}, which others have")
-        found[x] = np.array([np.asarray(row, float).reshape(-1) for row in found[x]])
+        if not all(row is None or isinstance(row, (str, bytes, bool, int, float)) for row in found[x]):
+            found[x] = np.array([np.asarray(row, float).reshape(-1) for row in found[x]])
+        else:
+            found[x] = np.array(found[x], object)
     return {"nodes": len(names), "u": u, "v": v, "names": names, "attributes": found, "known": known, **values}
 
 
@@ -383,6 +386,9 @@ def _rows(name, indptr, indices, shape):
 
 
 def _attributes(x, nodes):
+    table = _columns_of(x)
+    if table is not None:
+        return _of_columns(table, nodes)
     if hasattr(x, "tocsr"):
         rows = x.tocsr()
         rows.sum_duplicates()
@@ -390,16 +396,76 @@ def _attributes(x, nodes):
     else:
         dense = array_of(x)
         if dense.ndim != 2 or dense.dtype.kind not in "biuf":
-            raise errors.InvalidError(f"graph: x of {dense.dtype} {list(dense.shape)}, expected numbers [{nodes}, d]")
+            raise errors.InvalidError(f"graph: x of {dense.dtype} {list(dense.shape)}, expected columns [{nodes}, d]")
         shape, (row, column) = dense.shape, np.nonzero(dense)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(dense)))]).astype(np.int64)
         value = dense[row, column]
     if shape[0] != nodes:
         raise errors.InvalidError(f"graph: x {list(shape)}, expected a row for each of {nodes} nodes")
-    value = np.asarray(value, np.float32)
-    if not np.isfinite(value).all():
+    with np.errstate(over="ignore"):
+        value = np.asarray(value, np.float32)
+    if np.isinf(value).any():
         raise errors.InvalidError("graph: x has numbers that are not finite in float32")
     return {**_rows("attr", indptr, column, shape), "attr_data": value}
+
+
+def _columns_of(x):
+    """The columns [(name, values)] of a table: of pandas, or an array of objects or texts; None for other attributes."""
+    if hasattr(x, "to_frame") and hasattr(x, "iloc"):
+        x = x.to_frame()
+    if hasattr(x, "iloc") and hasattr(x, "columns"):
+        return [(name, x.iloc[:, i]) for i, name in enumerate(x.columns)]
+    if hasattr(x, "tocsr") or getattr(getattr(x, "dtype", None), "kind", "O") not in "OUST":
+        return None
+    values = array_of(x)
+    if values.dtype.kind not in "OUST" or values.ndim not in (1, 2):
+        return None
+    return [(f"column {i}", column) for i, column in enumerate(values.reshape(len(values), -1).T)]
+
+
+def _of_columns(table, nodes):
+    """Columns of numbers, and those of texts, which the library reads (train/graphs/attribute_texts.c)."""
+    numbers, texts = {}, {}
+    for name, values in table:
+        if len(values) != nodes:
+            raise errors.InvalidError(f"graph: x [{len(values)}, {len(table)}], expected a row for each of {nodes} nodes")
+        name = str(name).replace("\0", "")
+        if str(values.dtype) == "category" and values.cat.categories.dtype.kind in "biuf":
+            kinds = {f"{name}={kind}": (values == kind).fillna(False) for kind in values.cat.categories}
+            numbers.update({**kinds, **({f"{name} missing": values.isna()} if values.isna().any() else {})})
+        elif getattr(values.dtype, "kind", "O") in "biuf":
+            numbers[name] = values
+        else:
+            texts[name] = "".join(_text_of(name, value) + "\0" for value in values.tolist())
+    made: dict[str, Any] = {}
+    if numbers:
+        dense = np.zeros((nodes, len(numbers)))
+        for i, values in enumerate(numbers.values()):
+            dense[:, i] = values.to_numpy(float, na_value=np.nan) if hasattr(values, "to_numpy") else values
+        made.update(_attributes(dense, nodes), attr_names_text=_bytes_of("".join(name + "\0" for name in numbers)))
+    if texts:
+        made["attr_texts_text"] = _bytes_of("".join(texts.values()))
+        made["attr_texts_names_text"] = _bytes_of("".join(name + "\0" for name in texts))
+    return made
+
+
+def _bytes_of(text):
+    return np.frombuffer(text.encode(errors="replace"), np.uint8)
+
+
+def _text_of(name, value):
+    """A value of a column of objects as the library reads it in a table; "": a gap."""
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if is_missing(value):
+        return ""
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    if isinstance(value, (bool, int, float, str)) or hasattr(value, "isoformat"):
+        return str(value).replace("\0", "")
+    raise errors.InvalidError(
+        f"graph: attribute {name!r} has {value!r}, a {type(value).__name__}, expected numbers, texts, booleans or gaps"
+    )
 
 
 def number_classes(values: Any, n: int) -> tuple[np.ndarray, np.ndarray]:

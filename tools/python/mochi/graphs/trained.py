@@ -14,7 +14,7 @@ from ..context import Context, default_context
 from ..handle import Handle, struct
 from ..heads import Head
 from ..tensor import Leaf, arrays_of
-from .few_shot import FewShot, cache_folder, integers, options_of, reals, task_of
+from .few_shot import ATTRIBUTES, FewShot, cache_folder, integers, options_of, reals, task_of
 from .graph import graph
 
 MAX_ROWS = 32768  # rows that are encoded at once, as in the program
@@ -26,6 +26,7 @@ def features(
     dim: int | None = None,
     hops: int = 3,
     seed: int = 0,
+    attributes: str = "scaled",
 ) -> np.ndarray:
     """Frozen features of a graph: two truncated SVDs, of the adjacency and the attributes, and their hops.
 
@@ -41,6 +42,8 @@ def features(
         The number of hops, l.
     seed : int
         Of the test matrices of the randomised SVD.
+    attributes : str
+        "scaled": columns of another scale are brought to that of the others (`Graph.scaled`); or "raw".
 
     Returns
     -------
@@ -53,6 +56,7 @@ def features(
     if hop is not None and (not isinstance(hop, (int, np.integer)) or not 0 <= hop <= hops):
         raise errors.InvalidError(f"features: hop {hop}, expected one of 0 .. {hops}")
     options, _ = struct("mo_feature_options", hops=hops, power_iterations=2, seed=seed, dim=512 if dim is None else dim)
+    options.attributes = checked.choice("features: attributes", attributes, ATTRIBUTES)
     with _features_of(g, options) as made:
         if hop is None:
             return arrays_of(g.context, made.pointer().arrays)["hops"]
@@ -104,17 +108,21 @@ class Trained:
         context, weights = next(iter(self._made.items()))
         return arrays_of(context, weights.pointer().arrays)
 
-    def embed(self, g: Any) -> np.ndarray:
+    def embed(self, g: Any, attributes: str = "auto") -> np.ndarray:
         """Embeddings of the nodes, or of the graphs of a set: float32 [examples, d], as `mochi embed` writes them.
 
         Parameters
         ----------
         g : Graph
             Or what `graph` takes.
+        attributes : str
+            As for `few_shot`.
         """
         g = graph(g)
         weights = self._in(g.context)
         options = ffi.new("mo_feature_options *", weights.features)
+        if attributes != "auto":
+            options.attributes = checked.choice("embed: attributes", attributes, ATTRIBUTES)
         choice = ffi.new("mo_model_choice *")
         if weights.head[0] != b"\0" and not lib.mo_find_head(weights.head):
             choice.head = lib.mo_find_head(b"ridge")  # no head is used here: any can replace the user's own
@@ -131,6 +139,7 @@ class Trained:
         lam: float = 0.0,
         transductive: bool | str = "auto",
         experts: Any = (),
+        attributes: str = "auto",
     ) -> FewShot:
         """Predicts the labels of a graph's examples from a few given ones, as `mochi predict` does.
 
@@ -154,14 +163,18 @@ class Trained:
         experts : sequence or dict of array_like
             Your own rows [nodes, w], in a sequence or in a dict by name, as a further comparison of nodes; those of a DataFrame
             are aligned by its index.
+        attributes : str
+            "scaled": columns of another scale are brought to that of the others, and constant ones left out (`Graph.scaled`);
+            "raw": as they are; "auto": as for the weights.
 
         Source: train/few_shot/
         """
         g = graph(g)
-        options, kept = options_of(g, self.weights, head, lam, experts)
+        options, kept = options_of(g, self.weights, head, lam, experts, attributes)
         options.transductive = checked.choice("few_shot: transductive", transductive, (False, True, "auto", "never"))
         made = FewShot(g, options, kept, labels, self._in(g.context))  # the weights that were read, whatever the file is now
         made._made = self, {"head": head, "lam": lam, "transductive": transductive, "experts": experts}
+        made._made[1]["attributes"] = attributes
         return made
 
     def score_links(self, g: Any, pairs: Sequence, head: str | Head | None = None, lam: float = 0.0) -> np.ndarray:
@@ -217,8 +230,9 @@ def _pairs_of(pairs):
 def _features_of(g, options):
     """Features of all nodes or graphs."""
     options.cache = folder = cache_folder()
-    made = g.context.call(lib.gate_mo_task_features_open, g.pointer(), task_of(g), ffi.NULL, options)
-    return Handle(g.context, made, keep=(g.owned(), folder), release=lib.gate_mo_features_release)
+    read = Handle(g.context, g.context.call(lib.gate_mo_graph_scale, g.pointer(), options), release=lib.gate_mo_graph_release)
+    made = g.context.call(lib.gate_mo_task_features_open, read.pointer(), task_of(g), ffi.NULL, options)
+    return Handle(g.context, made, keep=(read, folder), release=lib.gate_mo_features_release)
 
 
 def _source(g, made):

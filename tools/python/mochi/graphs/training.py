@@ -149,7 +149,7 @@ def train(
         Steps; 0: only at the end.
     **options
         Replace the recipe's: steps, lr, lr_min, weight_decay, clip, k and q (a number, or bounds), max_classes, head,
-        lam, temperature, dim, hops, layers, dropout, power_iterations, link_share, families, episodes_per_step, max_rows, seed.
+        lam, temperature, attributes, dim, hops, layers, dropout, power_iterations, link_share, families, episodes_per_step, max_rows, seed.
 
     Source: train/run/
     """
