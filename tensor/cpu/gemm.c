@@ -199,7 +199,7 @@ void REAL(gemm_cpu)(mo_context *ctx, const mo_gemm *g) {
         REAL(reduce_cpu)(ctx, MO_REDUCE_SUM, &g->A, &sums);
     }
     product p = product_of(g);
-    if (p.batch * p.m * p.n == 0)
+    if (p.batch * p.m * p.n == 0 || !can_multiply(ctx, sizeof(real)))
         return;
     operand A = operand_of(&g->A, p.axes, &p.A), B = operand_of(&g->B, p.axes, &p.B);
     merge_rows(&p);

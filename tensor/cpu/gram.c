@@ -104,7 +104,7 @@ void REAL(gram_cpu)(mo_context *ctx, const mo_view *X, const mo_view *Y) {
     g.batch = leading(X, down);
     g.transposed = X->stride[along] != 1;
     g.ld = X->stride[g.transposed ? along : down];
-    if (g.n * g.batch == 0)
+    if (g.n * g.batch == 0 || !can_multiply(ctx, sizeof(real)))
         return;
     if (ctx->math == MO_MATH_BF16 && sizeof(real) == sizeof(float)) { /* gemm_cpu rounds X to bf16, BLAS does not */
         mo_view turned = *X;

@@ -135,6 +135,8 @@ void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info) {
         factor_small_batch(ctx, a, batch, n, status);
         return;
     }
+    if (n >= BLOCKED_FROM && !can_multiply(ctx, sizeof(real)))
+        return;
     /* A single matrix stays outside the region below: `factor` has parallel regions of its own, and nested regions
      * start new threads, even inside a region of one thread. */
     if (batch == 1) {

@@ -60,6 +60,10 @@ static inline int threads_for(const mo_context *ctx, int64_t elements) {
 /* free_threads for a kernel whose threads call BLAS at the same time; 1 if BLAS cannot take that. */
 int blas_threads(const mo_context *ctx);
 
+/* Makes the library ready that multiplies matrices with entries of real_bytes (blas_gemm), before threads share the
+ * work. Returns false after raising MO_MEMORY. */
+bool can_multiply(mo_context *ctx, size_t real_bytes);
+
 /* The number of rows, of n elements each, that make one task. */
 static inline int64_t task_rows(int64_t n) {
     return max_of(1, MO_TASK / max_of(1, n));
