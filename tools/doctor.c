@@ -19,8 +19,8 @@ static const option table[] = {
 
 static const char about[] =
     "Describes the machine: processor, caches and memory; the BLAS library, the kernels that it uses on this "
-    "processor and those that it would choose by itself; the speed of float32 products, and of --math bf16 products "
-    "if the processor has them; whether BLAS may be called from several threads; the GPU; versions of libraries. "
+    "processor and those that it would choose by itself; the speed of float32 products, and of --math bf16 products; "
+    "whether BLAS may be called from several threads; the GPU; versions of libraries. "
     "Other kernels: OPENBLAS_CORETYPE=Haswell mochi doctor.";
 
 const command_line doctor_line = {.table = table, .about = about};

@@ -1,9 +1,8 @@
-/* tensor/cpu/lu.c - LU with partial pivoting, and solving with it: the plain loop nest, then the fast ways.
+/* tensor/cpu/lu.c - LU with partial pivoting, and solving with it: the plain loop nest, then LAPACK.
  *
  * To LAPACK the row-major A is A^T, so getrf finds P A^T = L U, that is A = U^T L^T P. In the row-major buffer U^T is
  * the lower triangle, L^T the upper one with a unit diagonal, and the pivots exchange columns of A. Only getrs and
  * log_abs_det, which reads the diagonal, use this form. */
-#include "tensor/cpu/fast/lu_small.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
@@ -31,8 +30,7 @@ static void subtract_rows(const real *restrict A, int64_t n, int64_t j, real *re
 }
 
 /* Factors one finite matrix: row j of U^T and L^T after row j - 1 (a column of M = A^T at a time: Golub and Van Loan
- * 2013, 3.2.5). Returns the first zero pivot, counted from 1, or 0. A lane in lu_small.c does the same operations in
- * the same order, so the bits are the same. */
+ * 2013, 3.2.5). Returns the first zero pivot, counted from 1, or 0. */
 static int factor_plain(real *A, int64_t n, int32_t *pivot) {
     int singular = 0;
     for (int64_t j = 0; j < n; j++) {
@@ -131,19 +129,6 @@ static int factor(real *A, int64_t n, int32_t *pivot, real *work) {
     return n == 0 || estimate_condition(A, n, norm, work) <= 1 / epsilon ? 0 : -2;
 }
 
-/* ---- small matrices, side by side ---- */
-
-static void factor_small(mo_context *ctx, real *A, int64_t batch, int64_t n, int32_t *pivot, int32_t *info) {
-    int threads = matrix_threads(ctx, batch, (double)(n * n * (n + 24)) / 3);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-        for (int64_t b = 0; b < batch; b += LANES)
-            getrf_small(A + b * n * n, min_of(LANES, batch - b), n, pivot + b * n, info + b);
-    }
-}
-
 /* ---- the kernels ---- */
 
 void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info) {
@@ -151,19 +136,15 @@ void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, co
     real *a = A->data;
     int32_t *pivots = pivot->data, *status = info->data;
     ctx->counters.factorizations += batch;
-    if (n <= SMALL_MATRIX && batch >= FEW) {
-        factor_small(ctx, a, batch, n, pivots, status);
-        return;
-    }
     int threads = matrix_threads(ctx, batch, (double)n * (double)n * (double)n / 3);
-    int64_t each = ceil_div(n, LANES) * LANES; /* whole vectors */
+    int64_t each = ceil_div(n, 64) * 64; /* whole cache lines */
     real *scratch = cpu_workspace(ctx, (size_t)(workspace_count(batch, threads) * each) * sizeof(real));
     if (!scratch)
         return;
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic) nowait
+#pragma omp for schedule(dynamic, max_of(1, 8192 / (n * n + 1))) nowait
         for (int64_t b = 0; b < batch; b++)
             status[b] = factor(a + b * n * n, n, pivots + b * n, scratch + workspace_of(b, batch, threads) * each);
     }
@@ -203,35 +184,12 @@ static void solve_columns(const columns *s, bool transposed) {
         exchange(s, i);
 }
 
-/* Solves LANES systems of the batch (fewer at its end), from number `first` on. */
-static void solve_group(bool transposed, const mo_view *LU, const mo_view *pivot, const mo_view *B, int64_t first) {
-    int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1];
-    small_systems s = {.count = min_of(LANES, matrix_count(B) - first), .n = n, .m = m, .transposed = transposed};
-    for (int64_t l = 0; l < s.count; l++) {
-        s.factor[l] = (const real *)LU->data + batch_offset(B, LU, first + l);
-        s.pivot[l] = (const int32_t *)pivot->data + batch_offset(B, pivot, first + l);
-        s.B[l] = (real *)B->data + (first + l) * n * m;
-    }
-    getrs_small(&s);
-}
-
 void REAL(getrs_cpu)(mo_context *ctx, bool transposed, const mo_view *LU, const mo_view *pivot, const mo_view *B) {
     int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1], batch = matrix_count(B);
     if (batch * n * m == 0)
         return;
-    bool small = lanes_pay(batch, n, m);
     int64_t strips = ceil_div(m, STRIP), tasks = batch * strips;
-    int threads = matrix_threads(ctx, tasks, (double)n * (double)n * (double)(min_of(m, STRIP) + (small ? 4 : 0)));
-    if (small) {
-#pragma omp parallel num_threads(threads) if (threads > 1)
-        {
-            const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-            for (int64_t b = 0; b < batch; b += LANES)
-                solve_group(transposed, LU, pivot, B, b);
-        }
-        return;
-    }
+    int threads = matrix_threads(ctx, tasks, (double)n * (double)n * (double)min_of(m, STRIP));
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();

@@ -23,7 +23,7 @@ __attribute__((visibility("default"))) int posix_memalign(void **memory, size_t 
 enum { M = 70, N = 90, K = 300 };
 static float A[M * K], B[K * N], C[M * N];
 
-/* C = op(A) op(B) of whole numbers, whose sums are exact in any order. */
+/* C = 2 op(A) op(B) of whole numbers, whose sums are exact in any order; then the same by 3 A B - 0.5 C. */
 static void check_product(enum CBLAS_TRANSPOSE op_A, enum CBLAS_TRANSPOSE op_B) {
     for (int i = 0; i < M * K; i++)
         A[i] = (float)(i * 7 % 13 - 6);
@@ -33,6 +33,7 @@ static void check_product(enum CBLAS_TRANSPOSE op_A, enum CBLAS_TRANSPOSE op_B) 
         C[i] = NAN;
     bool turned_A = op_A == CblasTrans, turned_B = op_B == CblasTrans;
     sgemm_onednn(CblasRowMajor, op_A, op_B, M, N, K, 2, A, turned_A ? M : K, B, turned_B ? K : N, 0, C, N);
+    sgemm_onednn(CblasRowMajor, op_A, op_B, M, N, K, 3, A, turned_A ? M : K, B, turned_B ? K : N, -0.5f, C, N);
     for (int i = 0; i < M; i++)
         for (int j = 0; j < N; j++) {
             double sum = 0;
@@ -41,6 +42,24 @@ static void check_product(enum CBLAS_TRANSPOSE op_A, enum CBLAS_TRANSPOSE op_B) 
             if ((double)C[i * N + j] != sum)
                 fail_msg("entry (%d, %d) is %g, expected %g", i, j, (double)C[i * N + j], sum);
         }
+}
+
+/* The same of bf16, which these whole numbers are. */
+static void check_bf16(bool turned_A, bool turned_B) {
+    static uint16_t narrow_A[M * K], narrow_B[K * N];
+    static float D[M * N];
+    uint32_t word;
+    check_product(turned_A ? CblasTrans : CblasNoTrans, turned_B ? CblasTrans : CblasNoTrans);
+    for (int i = 0; i < M * K; i++)
+        narrow_A[i] = (uint16_t)(memcpy(&word, &A[i], 4), word >> 16);
+    for (int i = 0; i < K * N; i++)
+        narrow_B[i] = (uint16_t)(memcpy(&word, &B[i], 4), word >> 16);
+    memcpy(D, C, sizeof D);
+    bf16_gemm_onednn(
+        turned_A, turned_B, M, N, K, 3, narrow_A, turned_A ? M : K, narrow_B, turned_B ? K : N, -0.5f, D, N);
+    for (int i = 0; i < M * N; i++)
+        if (D[i] != C[i]) /* 3 A B - 0.5 (2 A B) */
+            fail_msg("entry %d of bf16 is %g, expected %g", i, (double)D[i], (double)C[i]);
 }
 
 TEST(without_room_for_code_it_does_not_start) {
@@ -55,11 +74,19 @@ TEST(without_room_for_code_it_does_not_start) {
     assert_true(onednn_start());
 }
 
+/* The first makes oneDNN generate its code for bf16, which onednn_start does only where it is of use. */
+TEST(products_of_bf16_are_those_of_float32) {
+    assert_true(onednn_start());
+    for (int way = 0; way < 4; way++)
+        check_bf16(way & 1, way & 2);
+}
+
 TEST(a_product_without_memory_is_computed) {
     assert_true(onednn_start());
     for (int way = 0; way < 4; way++) {
         short_of_memory = true;
         check_product(way & 1 ? CblasTrans : CblasNoTrans, way & 2 ? CblasTrans : CblasNoTrans);
+        check_bf16(way & 1, way & 2);
         short_of_memory = false;
     }
     assert_true(refused > 0);
