@@ -112,6 +112,19 @@ void bf16_gemm_onednn(bool transposed_A, bool transposed_B, int64_t m, int64_t n
         }
 }
 
+const char *onednn_kernels(void) {
+    static const struct {
+        unsigned isa;
+        const char *name;
+    } known[] = {{dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx"}, {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16"},
+        {dnnl_cpu_isa_avx512_core, "avx512_core"}, {dnnl_cpu_isa_avx2, "avx2"}, {dnnl_cpu_isa_sse41, "sse41"}};
+    unsigned has = dnnl_get_effective_cpu_isa();
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if ((has & known[i].isa) == known[i].isa)
+            return known[i].name;
+    return "plain";
+}
+
 bool onednn_start(void) {
     static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
     static atomic_bool started;

@@ -19,6 +19,9 @@ void sgemm_onednn(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE op_A, enum CBLAS_
     blasint k, float alpha, const float *A, blasint lda, const float *B, blasint ldb, float beta, float *C,
     blasint ldc);
 
+/* The name of the instructions that oneDNN uses, "avx512_core"; "" without oneDNN. */
+const char *onednn_kernels(void);
+
 /* Returns whether the processor multiplies bf16 faster than float32. */
 bool onednn_has_bf16(void);
 
@@ -30,6 +33,10 @@ void bf16_gemm_onednn(bool transposed_A, bool transposed_B, int64_t m, int64_t n
 
 static inline bool onednn_start(void) {
     return true;
+}
+
+static inline const char *onednn_kernels(void) {
+    return "";
 }
 
 static inline bool onednn_has_bf16(void) {
