@@ -1,5 +1,4 @@
 /* tensor/context.c - a context: one device and its handles, counters, registry and status. */
-#include "tensor/cpu/fast/avx512.h"
 #include "tensor/cpu/fast/blas_guard.h"
 #include "tensor/cpu/fast/threads.h"
 #include "tensor/cpu/tasks.h"
@@ -44,8 +43,6 @@ static void check_options(mo_context *ctx, const mo_context_options *o) {
     }
     if ((unsigned)o->math > MO_MATH_BF16 || (o->math == MO_MATH_TF32 && o->device != MO_CUDA))
         mo_fail(ctx, MO_UNSUPPORTED, "context: math %d, expected fp32 or bf16 (tf32 on cuda alone)", (int)o->math);
-    if (o->math == MO_MATH_BF16 && o->device == MO_CPU && !avx512_has_bf16())
-        mo_fail(ctx, MO_UNSUPPORTED, "context: math bf16: this processor has no AVX512-BF16 (expected fp32)");
     if (o->index < 0 || o->device_memory < 0 || ((o->index || o->device_memory) && o->device != MO_CUDA))
         mo_fail(ctx, MO_INVALID, "context: device %d of %lld bytes, expected 0 or more (on cuda alone)", o->index,
             (long long)o->device_memory);

@@ -70,8 +70,8 @@ typedef struct mo_context_options {
     /* CPU threads that a kernel may use; 0: omp_get_max_threads() of the calling thread, at most its processors and 64.
      * A number is lowered to that of the processors, or of OMP_NUM_THREADS if larger, and of OpenBLAS's buffers. */
     int threads;
-    /* MO_MATH_TF32: only on MO_CUDA. MO_MATH_BF16 on MO_CPU needs AVX512-BF16 (else MO_UNSUPPORTED); subnormal factors
-     * and sums then count as zero. */
+    /* MO_MATH_TF32: only on MO_CUDA. MO_MATH_BF16: float32 factors of products are rounded; subnormal factors, and on
+     * some processors sums, then count as zero. */
     mo_math math;
     int index;             /* MO_CUDA: number of the device among those that CUDA_VISIBLE_DEVICES leaves visible */
     int64_t device_memory; /* MO_CUDA: bytes of device memory that the context may hold; 0: no bound */

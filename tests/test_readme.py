@@ -124,7 +124,7 @@ class Installation:
         self.environment = dict(os.environ, PATH=f"{prefix}/bin:{os.environ['PATH']}", LC_ALL="C.UTF-8", MOCHI_DATA=str(DATA),
                                 MOCHI_EMBEDDED=f"{prefix}/share/mochi/data", MOCHI_CACHE=f"{folder}/cache",
                                 LD_LIBRARY_PATH=str(package.parent.parent), PKG_CONFIG_PATH=str(package.parent),
-                                PKG_CONFIG_SYSROOT_DIR=folder, OPENBLAS_CORETYPE="Haswell")
+                                PKG_CONFIG_SYSROOT_DIR=folder, OPENBLAS_CORETYPE="Haswell", ONEDNN_MAX_CPU_ISA="AVX2")
 
     def run(self, command):
         here = ROOT if command.startswith("tools/") else self.here

@@ -1,5 +1,6 @@
 /* tools/doctor.c - `mochi doctor`: describes the machine, and checks that the program uses it well. */
-#include "tools/core.h"
+#include "tensor/cpu/fast/blas_core.h"
+#include "tensor/cpu/fast/onednn.h"
 #include "tools/machine.h"
 #include "tools/options.h"
 #include "tools/versions.h"
@@ -19,9 +20,10 @@ static const option table[] = {
 
 static const char about[] =
     "Describes the machine: processor, caches and memory; the BLAS library, the kernels that it uses on this "
-    "processor and those that it would choose by itself; the speed of float32 products, and of --math bf16 products "
-    "if the processor has them; whether BLAS may be called from several threads; the GPU; versions of libraries. "
-    "Other kernels: OPENBLAS_CORETYPE=Haswell mochi doctor.";
+    "processor and those that it chose by itself; the instructions that oneDNN uses; the speed of float32 products, "
+    "and of --math bf16 products; "
+    "whether BLAS may be called from several threads; the GPU; versions of libraries. "
+    "Other kernels: OPENBLAS_CORETYPE=Haswell ONEDNN_MAX_CPU_ISA=AVX2 mochi doctor.";
 
 const command_line doctor_line = {.table = table, .about = about};
 
@@ -56,9 +58,9 @@ static json_t *examine(int wanted) {
     if (!mo_device_libraries(MO_CUDA, libraries, sizeof libraries))
         libraries[0] = 0;
     json_t *all = machine_object();
-    json_object_update_new(
-        all, json_pack("{s:i, s:b, s:s?, s:s?, s:s?}", "threads", threads, "blas_is_safe", safe, "blas",
-                 blas_core() ? blas_build() : NULL, "core", blas_core(), "core_of_openblas", blas_core_of_openblas()));
+    json_object_update_new(all, json_pack("{s:i, s:b, s:s?, s:s?, s:s?, s:s}", "threads", threads, "blas_is_safe", safe,
+                                    "blas", blas_core() ? blas_build() : NULL, "core", blas_core(), "core_of_openblas",
+                                    blas_core_before(), "onednn", onednn_kernels()));
     json_object_update_new(all,
         json_pack("{s:o, s:o, s:b, s:s, s:s, s:o}", "float32_gflops", json_number(measure_mode(threads, MO_MATH_FP32)),
             "bf16_gflops", json_number(measure_mode(threads, MO_MATH_BF16)), "gpu", has_gpu, "gpu_note", gpu,

@@ -3,7 +3,6 @@
  * Exit codes: 0 success, 1 failure (with one line on standard error), 2 wrong usage; 130, 143 and 129: SIGINT, SIGTERM
  * or SIGHUP ended the run after its checkpoint was written. */
 #include "tools/command.h"
-#include "tools/core.h"
 #include "tools/memory.h"
 #include "tools/options.h"
 
@@ -140,7 +139,6 @@ static int help_command(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    choose_blas_core(argv);
     argp_err_exit_status = EXIT_USAGE;
     watch_output();
     signal(SIGXFSZ, SIG_IGN); /* so that a write beyond `ulimit -f` fails with an error instead of a kill */

@@ -1,6 +1,6 @@
 /* tools/output.c - the program's output: errors on standard error, JSON lines on standard output. */
+#include "tensor/cpu/fast/blas_core.h"
 #include "tools/command.h"
-#include "tools/core.h"
 #include "tools/memory.h"
 #include "tools/progress.h"
 #include "tools/versions.h"

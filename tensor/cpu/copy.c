@@ -1,4 +1,4 @@
-/* tensor/cpu/copy.c - copies between any two dtypes and strides, and fills. Compiled once.
+/* tensor/cpu/copy.c - copies between any two dtypes and strides, rounded copies, and fills. Compiled once.
  *
  * Elements of equal dtypes are copied bit by bit. Elements of different dtypes pass through double in short blocks:
  * every stored type but int64 converts to double exactly, so each value is rounded once. Reals become integers by
@@ -177,6 +177,45 @@ void copy_cpu(mo_context *ctx, const mo_view *x, const mo_view *y) {
     copy_arguments p = {.x = x->data, .y = y->data, .from = x->dtype, .to = y->dtype};
     loop_nest_run(ctx, &N, x->dtype == y->dtype ? move_row : convert_row, &p);
 }
+
+/* ---- rounding to bf16, the upper half of a float ---- */
+
+typedef struct rounding {
+    const uint32_t *x;
+    void *y;
+    bool narrow; /* y is bf16, else float32 */
+} rounding;
+
+/* The bits of a float, rounded to the nearest even of its upper halves; the lower half is 0. */
+static inline uint32_t rounded_bits(uint32_t x) {
+    uint32_t magnitude = x & 0x7fffffff, nearest = x + 0x7fff + (x >> 16 & 1);
+    uint32_t y = magnitude > 0x7f800000 ? x | 0x400000 : nearest; /* NaN stays NaN */
+    return (magnitude < 0x800000 ? 0 : y) & 0xffff0000;
+}
+
+static void round_row(const void *arguments, int64_t n, const int64_t *at, const int64_t *step) {
+    const rounding *p = arguments;
+    const uint32_t *restrict x = p->x + at[0];
+    uint32_t *restrict y = (uint32_t *)p->y + (p->narrow ? 0 : at[1]);
+    uint16_t *restrict narrow = (uint16_t *)p->y + (p->narrow ? at[1] : 0);
+    if (p->narrow)
+        for (int64_t j = 0; j < n; j++)
+            narrow[j * step[1]] = (uint16_t)(rounded_bits(x[j * step[0]]) >> 16);
+    else if (step[0] == 1 && step[1] == 1)
+        for (int64_t j = 0; j < n; j++)
+            y[j] = rounded_bits(x[j]);
+    else
+        for (int64_t j = 0; j < n; j++)
+            y[j * step[1]] = rounded_bits(x[j * step[0]]);
+}
+
+void round_cpu(mo_context *ctx, const mo_view *x, const mo_view *y) {
+    rounding p = {.x = x->data, .y = y->data, .narrow = y->dtype == MO_BF16};
+    loop_nest N = loop_nest_of(2, (const mo_view *[]){x, y});
+    loop_nest_run(ctx, &N, round_row, &p);
+}
+
+/* ---- fills ---- */
 
 typedef struct fill_arguments {
     char *y;

@@ -1,5 +1,6 @@
 /* tensor/cpu/cpu.c - the CPU backend: memory, and the tables of its kernels. */
 #include "tensor/cpu/fast/blas_guard.h"
+#include "tensor/cpu/fast/onednn.h"
 #include "tensor/cpu/fast/threads.h"
 #include "tensor/cpu/loop_nest.h"
 #include "tensor/cpu/processor.h"
@@ -55,6 +56,13 @@ int free_threads(const mo_context *ctx) {
 int blas_threads(const mo_context *ctx) {
     const cpu_state *state = ctx->backend_state;
     return state->serial_blas ? 1 : free_threads(ctx);
+}
+
+bool can_multiply(mo_context *ctx, size_t real_bytes) {
+    if (real_bytes != sizeof(float) || onednn_start())
+        return true;
+    mo_fail(ctx, MO_MEMORY, "context: out of memory: oneDNN needs 32 MiB of addresses for its code (ulimit -v)");
+    return false;
 }
 
 bool mo_context_blas_is_safe(const mo_context *ctx) {

@@ -2,9 +2,11 @@
  *
  * The plain loop nest is run_loops in product.c, beside the tiles that go to BLAS. A transposed view is a BLAS flag;
  * only operands without a unit stride are packed. Batch and tiles form one list of independent tasks. Batch axes over
- * which B is constant are merged with the rows of A if the strides allow it. Large products of float32 go to kernels of
- * our own if there are vectors of 512 bits (fast/packed_product.c). In the mode bf16 the entries of float32 A and B are
- * rounded; alpha, beta and the addends stay float32. */
+ * which B is constant are merged with the rows of A if the strides allow it.
+ *
+ * In the mode bf16 the entries of float32 A and B are rounded; alpha, beta and the addends stay float32. Large products
+ * are then of bf16 if the processor multiplies bf16 faster than float32; all others are of the rounded float32. */
+#include "tensor/cpu/fast/onednn.h"
 #include "tensor/cpu/fast/product.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/loop_nest.h"
@@ -14,9 +16,9 @@
 
 enum {
     TASK_FLOP = 500000,
-    STRIP = 2048,          /* elements of C for which one task adds the pieces */
-    LEAST_SIDE = 16,       /* least side of a product that is packed: a smaller one does not fill the kernels' tiles */
-    LEAST_PACKED = 1 << 20 /* least multiplications per matrix of a product that is packed */
+    STRIP = 2048,         /* elements of C for which one task adds the pieces */
+    NARROW_SIDE = 16,     /* least side of a product of bf16: a smaller one does not fill the instructions */
+    NARROW_FROM = 1 << 20 /* least multiplications per matrix of a product of bf16 */
 };
 
 /* Describes the last two axes of v to BLAS. Returns false if neither has unit stride. */
@@ -39,18 +41,19 @@ static bool describe(const mo_view *v, int axes, matrix *M) {
     return false;
 }
 
-/* An operand of the product. If BLAS cannot read it, `packed` is the view of a copy. */
+/* An operand of the product. If BLAS cannot read it, or if it is rounded, `packed` is the view of a copy. */
 typedef struct operand {
     const mo_view *view;
     mo_view packed;
+    bool rounded;
     int64_t length; /* elements of the copy; 0: no copy */
 } operand;
 
-static operand operand_of(const mo_view *v, int axes, matrix *M) {
-    operand X = {.view = v};
-    if (describe(v, axes, M))
+static operand operand_of(const mo_view *v, int axes, bool rounded, matrix *M) {
+    operand X = {.view = v, .rounded = rounded};
+    if (describe(v, axes, M) && !rounded)
         return X;
-    X.packed = packed_view(v);
+    X.packed = packed_as_stored(v);
     X.length = ceil_div(leading(&X.packed, v->ndim), 16) * 16;
     mo_view full = X.packed;
     for (int i = 0; i < v->ndim; i++)
@@ -67,7 +70,8 @@ static real *pack(mo_context *ctx, operand *X, real *scratch, matrix *M) {
     for (int i = 0; i < source.ndim; i++)
         source.shape[i] = X->packed.shape[i];
     X->packed.data = scratch;
-    copy_cpu(ctx, &source, &X->packed);
+    X->packed.dtype = M->narrow ? MO_BF16 : X->packed.dtype;
+    (X->rounded ? round_cpu : copy_cpu)(ctx, &source, &X->packed);
     M->data = scratch;
     return scratch + X->length;
 }
@@ -174,21 +178,10 @@ static void run_pieces(mo_context *ctx, const product *p, real *partial) {
     run_tasks(threads, p->batch * s.strips, 0, add_pieces, &s);
 }
 
-/* In bf16, small products round their factors too, so that the rounding of a product does not depend on its size. */
-static const avx512_kernels *packed_kernels(const mo_context *ctx, const product *p) {
-    if (sizeof(real) != sizeof(float))
-        return NULL;
-    if (ctx->math == MO_MATH_BF16)
-        return &avx512_bf16;
-    bool large = p->m >= LEAST_SIDE && p->n >= LEAST_SIDE && p->k >= LEAST_SIDE && p->m * p->n * p->k >= LEAST_PACKED;
-    return large && avx512_has_f32() ? &avx512_f32 : NULL;
-}
-
-/* The length, in reals, of the product's scratch memory; copies of operands are not counted. */
-static int64_t scratch_length(const mo_context *ctx, const product *p) {
-    if (p->packed)
-        return (int64_t)(packed_product_bytes(p, ctx->threads) / sizeof(real));
-    return p->pieces_k > 1 ? p->batch * p->pieces_k * p->m * p->n : 0;
+/* Returns whether a product whose factors are rounded is one of bf16. */
+static bool is_narrow(const product *p) {
+    return p->m >= NARROW_SIDE && p->n >= NARROW_SIDE && p->k >= NARROW_SIDE && p->m * p->n * p->k >= NARROW_FROM &&
+           onednn_has_bf16();
 }
 
 void REAL(gemm_cpu)(mo_context *ctx, const mo_gemm *g) {
@@ -197,21 +190,19 @@ void REAL(gemm_cpu)(mo_context *ctx, const mo_gemm *g) {
         REAL(reduce_cpu)(ctx, MO_REDUCE_SUM, &g->A, &sums);
     }
     product p = product_of(g);
-    if (p.batch * p.m * p.n == 0)
+    if (p.batch * p.m * p.n == 0 || !can_multiply(ctx, sizeof(real)))
         return;
-    operand A = operand_of(&g->A, p.axes, &p.A), B = operand_of(&g->B, p.axes, &p.B);
+    bool rounded = rounds_factors(ctx, sizeof(real));
+    operand A = operand_of(&g->A, p.axes, rounded, &p.A), B = operand_of(&g->B, p.axes, rounded, &p.B);
     merge_rows(&p);
-    p.packed = packed_kernels(ctx, &p);
-    if (!p.packed)
-        product_cut(&p);
-    int64_t length = A.length + B.length + scratch_length(ctx, &p);
+    p.A.narrow = p.B.narrow = rounded && is_narrow(&p);
+    product_cut(&p);
+    int64_t length = A.length + B.length + (p.pieces_k > 1 ? p.batch * p.pieces_k * p.m * p.n : 0);
     real *copies = length ? cpu_workspace(ctx, (size_t)length * sizeof(real)) : NULL;
     if (length && !copies)
         return;
     real *scratch = pack(ctx, &B, pack(ctx, &A, copies, &p.A), &p.B);
-    if (p.packed)
-        packed_product(&p, is_light(&p) ? 1 : free_threads(ctx), scratch);
-    else if (p.pieces_k > 1)
+    if (p.pieces_k > 1)
         run_pieces(ctx, &p, scratch);
     else
         run_tiles(ctx, &p);

@@ -2,6 +2,7 @@
  * batch is short, each block is a task. The sizes alone decide the tasks, so Y has the same bits with any number of
  * threads. */
 #include "tensor/cpu/kernels.h"
+#include "tensor/cpu/loop_nest.h"
 #include "tensor/cpu/matrices.h"
 #include "tensor/cpu/tasks.h"
 
@@ -94,21 +95,32 @@ static void run_blocks(mo_context *ctx, const gram *g) {
     run_tasks(threads, tasks, chunk, run_some, g);
 }
 
+/* Makes X a rounded copy of itself in scratch memory. */
+static bool round_rows(mo_context *ctx, mo_view *X) {
+    mo_view whole = *X, packed = packed_as_stored(X);
+    whole.dtype = packed.dtype;
+    packed.data = cpu_workspace(ctx, (size_t)(leading(&packed, packed.ndim) + 1) * sizeof(real));
+    if (!packed.data)
+        return false;
+    for (int i = 0; i < packed.ndim; i++)
+        whole.shape[i] = packed.shape[i];
+    round_cpu(ctx, &whole, &packed);
+    for (int i = 0; i < packed.ndim; i++)
+        packed.shape[i] = X->shape[i];
+    *X = packed;
+    return true;
+}
+
 void REAL(gram_cpu)(mo_context *ctx, const mo_view *X, const mo_view *Y) {
     int down = X->ndim - 2, along = X->ndim - 1;
     gram g = {.X = *X, .n = X->shape[down], .d = X->shape[along], .blocks = 1, .Y = Y->data};
     g.batch = leading(X, down);
-    g.transposed = X->stride[along] != 1;
-    g.ld = X->stride[g.transposed ? along : down];
-    if (g.n * g.batch == 0)
+    if (g.n * g.batch == 0 || !can_multiply(ctx, sizeof(real)))
         return;
-    if (ctx->math == MO_MATH_BF16 && sizeof(real) == sizeof(float)) { /* gemm_cpu rounds X to bf16, BLAS does not */
-        mo_view turned = *X;
-        turned.shape[down] = g.d, turned.shape[along] = g.n;
-        turned.stride[down] = X->stride[along], turned.stride[along] = X->stride[down];
-        REAL(gemm_cpu)(ctx, &(mo_gemm){.A = *X, .B = turned, .C = *Y, .alpha = 1});
+    if (rounds_factors(ctx, sizeof(real)) && !round_rows(ctx, &g.X))
         return;
-    }
+    g.transposed = g.X.stride[along] != 1;
+    g.ld = g.X.stride[g.transposed ? along : down];
     while (g.batch * g.blocks * (g.blocks + 1) / 2 < TASKS && g.n / (g.blocks + 1) >= LEAST_BLOCK)
         g.blocks++;
     g.pairs = g.blocks * (g.blocks + 1) / 2;

@@ -5,7 +5,7 @@
 #ifndef MO_CPU_LOOP_NEST_H
 #define MO_CPU_LOOP_NEST_H
 
-#include "tensor/storage.h"
+#include "tensor/backend.h"
 
 enum { LOOP_NEST_OPERANDS = 4 };
 
@@ -27,5 +27,20 @@ void loop_nest_run(mo_context *ctx, const loop_nest *N, loop_nest_row *row, cons
 /* Copy and fill of the CPU backend, for every dtype (copy.c). */
 void copy_cpu(mo_context *ctx, const mo_view *x, const mo_view *y);
 void fill_cpu(mo_context *ctx, double value, const mo_view *y);
+/* y = x rounded to bf16, to the nearest even, as factors of products are: x is float32, y float32 or bf16. Subnormal
+ * numbers become 0; NaN and infinity stay, and a number beyond the largest of bf16 becomes infinity. */
+void round_cpu(mo_context *ctx, const mo_view *x, const mo_view *y);
+
+/* packed_view, with the last two axes in the order in which v stores them. */
+static inline mo_view packed_as_stored(const mo_view *v) {
+    int rows = v->ndim - 2, columns = v->ndim - 1;
+    bool turned = v->stride[columns] != 1 && v->stride[rows] == 1;
+    mo_view P = packed_view(v);
+    if (turned) {
+        P.stride[rows] = 1;
+        P.stride[columns] = v->shape[rows];
+    }
+    return P;
+}
 
 #endif

@@ -1,9 +1,8 @@
-/* tensor/cpu/lu.c - LU with partial pivoting, and solving with it: the plain loop nest, then the fast ways.
+/* tensor/cpu/lu.c - LU with partial pivoting, and solving with it: the plain loop nest, then LAPACK.
  *
  * To LAPACK the row-major A is A^T, so getrf finds P A^T = L U, that is A = U^T L^T P. In the row-major buffer U^T is
  * the lower triangle, L^T the upper one with a unit diagonal, and the pivots exchange columns of A. Only getrs and
  * log_abs_det, which reads the diagonal, use this form. */
-#include "tensor/cpu/fast/lu_small.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
@@ -31,8 +30,7 @@ static void subtract_rows(const real *restrict A, int64_t n, int64_t j, real *re
 }
 
 /* Factors one finite matrix: row j of U^T and L^T after row j - 1 (a column of M = A^T at a time: Golub and Van Loan
- * 2013, 3.2.5). Returns the first zero pivot, counted from 1, or 0. A lane in lu_small.c does the same operations in
- * the same order, so the bits are the same. */
+ * 2013, 3.2.5). Returns the first zero pivot, counted from 1, or 0. */
 static int factor_plain(real *A, int64_t n, int32_t *pivot) {
     int singular = 0;
     for (int64_t j = 0; j < n; j++) {
@@ -131,21 +129,12 @@ static int factor(real *A, int64_t n, int32_t *pivot, real *work) {
     return n == 0 || estimate_condition(A, n, norm, work) <= 1 / epsilon ? 0 : -2;
 }
 
-/* ---- small matrices, side by side ---- */
-
 typedef struct batch {
     real *A, *scratch;
     int64_t count, n, each; /* each: reals of a workspace */
     int threads;
     int32_t *pivot, *info;
 } batch;
-
-static void factor_groups(const void *of, task_range some) {
-    const batch *p = of;
-    int64_t n = p->n;
-    for (int64_t b = some.first * LANES; b < min_of(p->count, some.end * LANES); b += LANES)
-        getrf_small(p->A + b * n * n, min_of(LANES, p->count - b), n, p->pivot + b * n, p->info + b);
-}
 
 static void factor_each(const void *of, task_range some) {
     const batch *p = of;
@@ -162,16 +151,11 @@ void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, co
     int64_t n = A->shape[A->ndim - 1];
     batch p = {.A = A->data, .count = matrix_count(A), .n = n, .pivot = pivot->data, .info = info->data};
     ctx->counters.factorizations += p.count;
-    if (n <= SMALL_MATRIX && p.count >= FEW) {
-        int threads = matrix_threads(ctx, p.count, (double)(n * n * (n + 24)) / 3);
-        run_tasks(threads, ceil_div(p.count, LANES), 0, factor_groups, &p);
-        return;
-    }
     p.threads = matrix_threads(ctx, p.count, (double)n * (double)n * (double)n / 3);
-    p.each = ceil_div(n, LANES) * LANES; /* whole vectors */
+    p.each = ceil_div(n, 64) * 64; /* whole cache lines */
     p.scratch = cpu_workspace(ctx, (size_t)(workspace_count(p.count, p.threads) * p.each) * sizeof(real));
     if (p.scratch)
-        run_tasks(p.threads, p.count, 1, factor_each, &p);
+        run_tasks(p.threads, p.count, max_of(1, 8192 / (n * n + 1)), factor_each, &p);
 }
 
 /* ---- solves ---- */
@@ -208,29 +192,11 @@ static void solve_columns(const columns *s, bool transposed) {
         exchange(s, i);
 }
 
-/* Solves LANES systems of the batch (fewer at its end), from number `first` on. */
-static void solve_group(bool transposed, const mo_view *LU, const mo_view *pivot, const mo_view *B, int64_t first) {
-    int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1];
-    small_systems s = {.count = min_of(LANES, matrix_count(B) - first), .n = n, .m = m, .transposed = transposed};
-    for (int64_t l = 0; l < s.count; l++) {
-        s.factor[l] = (const real *)LU->data + batch_offset(B, LU, first + l);
-        s.pivot[l] = (const int32_t *)pivot->data + batch_offset(B, pivot, first + l);
-        s.B[l] = (real *)B->data + (first + l) * n * m;
-    }
-    getrs_small(&s);
-}
-
 /* The systems of a batch; each strip of STRIP columns is a task. */
 typedef struct systems {
     bool transposed;
     const mo_view *LU, *pivot, *B;
 } systems;
-
-static void solve_groups(const void *of, task_range some) {
-    const systems *s = of;
-    for (int64_t group = some.first; group < some.end; group++)
-        solve_group(s->transposed, s->LU, s->pivot, s->B, group * LANES);
-}
 
 static void solve_strips(const void *of, task_range some) {
     const systems *s = of;
@@ -251,12 +217,7 @@ void REAL(getrs_cpu)(mo_context *ctx, bool transposed, const mo_view *LU, const 
     int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1], batch = matrix_count(B);
     if (batch * n * m == 0)
         return;
-    bool small = lanes_pay(batch, n, m);
     int64_t tasks = batch * ceil_div(m, STRIP);
-    int threads = matrix_threads(ctx, tasks, (double)n * (double)n * (double)(min_of(m, STRIP) + (small ? 4 : 0)));
-    const systems s = {transposed, LU, pivot, B};
-    if (small)
-        run_tasks(threads, ceil_div(batch, LANES), 0, solve_groups, &s);
-    else
-        run_tasks(threads, tasks, max_of(1, 8192 / (n * n)), solve_strips, &s);
+    int threads = matrix_threads(ctx, tasks, (double)n * (double)n * (double)min_of(m, STRIP));
+    run_tasks(threads, tasks, max_of(1, 8192 / (n * n)), solve_strips, &(systems){transposed, LU, pivot, B});
 }

@@ -146,6 +146,8 @@ void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info) {
     ctx->counters.factorizations += p.count;
     if (n <= SMALL_MATRIX && p.count >= FEW)
         run_tasks(threads_for(ctx, p.count * n * n), ceil_div(p.count, MATRIX_LANES), 0, factor_groups, &p);
+    else if (n >= BLOCKED_FROM && !can_multiply(ctx, sizeof(real)))
+        return;
     else if (p.count == 1) /* its own blocks are the tasks */
         p.info[0] = factor(p.A, n, blas_threads(ctx));
     else

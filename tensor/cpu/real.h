@@ -13,7 +13,12 @@
 typedef float real;
 #define REAL(name) name##_f32
 #define EPSILON ((double)FLT_EPSILON)
+#ifdef MO_ONEDNN /* meson.build: where oneDNN is */
+#include "tensor/cpu/fast/onednn.h"
+#define blas_gemm sgemm_onednn
+#else
 #define blas_gemm cblas_sgemm
+#endif
 #define blas_gemv cblas_sgemv
 #define blas_symm cblas_ssymm
 #define blas_symv cblas_ssymv

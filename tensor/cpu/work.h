@@ -32,6 +32,15 @@ static inline int threads_for(const mo_context *ctx, int64_t elements) {
 /* free_threads for a kernel whose threads call BLAS at the same time; 1 if BLAS cannot take that. */
 int blas_threads(const mo_context *ctx);
 
+/* Makes the library ready that multiplies matrices with entries of real_bytes (blas_gemm), before threads share the
+ * work. Returns false after raising MO_MEMORY. */
+bool can_multiply(mo_context *ctx, size_t real_bytes);
+
+/* Returns whether products round their factors to bf16. */
+static inline bool rounds_factors(const mo_context *ctx, size_t real_bytes) {
+    return ctx->math == MO_MATH_BF16 && real_bytes == sizeof(float);
+}
+
 /* The number of rows, of n elements each, that make one task. */
 static inline int64_t task_rows(int64_t n) {
     return max_of(1, MO_TASK / max_of(1, n));

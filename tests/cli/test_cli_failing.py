@@ -67,8 +67,7 @@ class Lines:
         self.folder, self.report = pathlib.Path(folder) / "files", pathlib.Path(folder) / "report"
         self.program, self.library = program, pathlib.Path(libraries) / library
         self.environment = {k: v for k, v in os.environ.items() if k != "MOCHI_CACHE"}
-        # otherwise the program would start itself again, without the preloaded library
-        self.environment |= {"OPENBLAS_CORETYPE": os.environ.get("OPENBLAS_CORETYPE", "Haswell"), "OMP_NUM_THREADS": "1"}
+        self.environment |= {"OMP_NUM_THREADS": "1"}
         self.random = random.Random(1)
 
     def filled(self, text):

@@ -1,6 +1,5 @@
 /* tests/train/test_bf16_training.c - training in the mode bf16 on the CPU follows training in float32: 200 steps from
- * the same weights and features, one episode of each family per step. Skipped if the processor has no AVX512-BF16. */
-#include "tensor/cpu/fast/avx512.h"
+ * the same weights and features, one episode of each family per step. */
 #include "tests/device.h"
 #include "tests/parity_run.h"
 #include "tests/worst_of.h"
@@ -10,9 +9,6 @@ static const double tolerance = 5e-3;
 
 TEST_OF(two_hundred_steps_have_the_losses_of_float32, scratch *s) {
     static parity_run full, rounded, again;
-    if (!avx512_has_bf16()) {
-        skip("this processor has no AVX512-BF16");
-    }
     mo_context *ctx[] = {device_context_of(MO_CPU, 1),
         mo_context_create(&(mo_context_options){.threads = 1, .math = MO_MATH_BF16}),
         mo_context_create(&(mo_context_options){.threads = 2, .math = MO_MATH_BF16})};

@@ -45,7 +45,6 @@ class BuildPython(build_py):
         super().run()
         target.write_text(operations.module(extension.ROOT))
         shutil.copy(extension.ROOT / "tools/report/report.py", target.with_name("report.py"))
-        shutil.copy(extension.ROOT / "tools/cores.h", target.with_name("cores.h"))
         target.with_name("tensor.pyi").write_text(operations.methods(extension.ROOT))
         shutil.copy(extension.ROOT / "LICENSE", target.with_name("LICENSE"))
         if os.environ.get("MOCHI_PYTHON_DATA", "inside") == "inside":  # "installed": a package beside has them

@@ -131,7 +131,6 @@ def write_references(app):
     import operations  # noqa: PLC0415 - imports the copy
 
     (SOURCE / "tools/python/mochi/ops.py").write_text(operations.module(SOURCE))
-    (SOURCE / "tools/python/mochi/cores.h").write_bytes((SOURCE / "tools/cores.h").read_bytes())
     (SOURCE / "python").mkdir(exist_ok=True)
     modules = ["mochi", "mochi.ops", "mochi.sklearn", "mochi.torch"]
     body = "Python\n======\n\n" + "".join(

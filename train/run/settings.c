@@ -2,6 +2,8 @@
  * differ. */
 #include "train/run/trainer.h"
 
+#include "tensor/cpu/fast/blas_core.h"
+#include "tensor/cpu/fast/onednn.h"
 #include "tensor/files/file.h"
 #include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
@@ -12,11 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Defined by OpenBLAS alone. */
-extern char *openblas_get_corename(void) __attribute__((weak));
-
 const char *mo_blas_core(void) {
-    return openblas_get_corename ? openblas_get_corename() : "unknown";
+    const char *core = blas_core();
+    return core ? core : "unknown";
 }
 
 /* A model's kind and settings; a number that is not finite becomes null. */
@@ -242,6 +242,7 @@ static char *describe_rank(mo_context *ctx, const mo_ranks *ranks, const char *m
     mo_describe(&d, "version", json_string(MO_VERSION));
     mo_describe(&d, "program", json_string(ranks->program ? ranks->program : ""));
     mo_describe(&d, "blas_core", json_string(mo_blas_core()));
+    mo_describe(&d, "onednn", json_string(onednn_kernels()));
     mo_describe(&d, "deterministic", json_boolean(ranks->deterministic));
     json_t *all = mo_description_end(&d);
     char *text = all ? mo_json_encode(all, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;

@@ -3,6 +3,7 @@
  * A tile is one call of serial BLAS, or a plain loop where the call would cost more than the work. Bias and addend are
  * written to C before the call, which then adds: BLAS would otherwise spend the same pass on zeroing C. */
 #include "tensor/cpu/fast/product.h"
+#include "tensor/cpu/fast/onednn.h"
 #include "tensor/cpu/work.h"
 
 #include <string.h>
@@ -219,42 +220,48 @@ void product_clip(const product *p, const tile *t) {
     }
 }
 
+/* Entry (i, j) of the matrix that lies `offset` entries behind the first of the batch. */
+static const void *matrix_entry(const matrix *M, int64_t offset, int64_t i, int64_t j) {
+    int64_t entry = offset + (M->transposed ? j * M->ld + i : i * M->ld + j);
+    return (const char *)M->data + entry * (int64_t)(M->narrow ? sizeof(uint16_t) : sizeof(real));
+}
+
+/* C := alpha op(A) op(B) + beta C on a tile, over the terms k0 .. k1-1; C points to the tile. */
+static void multiply(const product *p, const tile *t, int64_t k0, int64_t k1, real beta, real *C, int64_t ldc) {
+    const void *A = matrix_entry(&p->A, product_offset(p, p->A.batch_stride, t->b), t->i0, k0);
+    const void *B = matrix_entry(&p->B, product_offset(p, p->B.batch_stride, t->b), k0, t->j0);
+    call g = {.m = t->i1 - t->i0,
+        .n = t->j1 - t->j0,
+        .k = k1 - k0,
+        .A = A,
+        .B = B,
+        .lda = p->A.ld,
+        .ldb = p->B.ld,
+        .ldc = ldc,
+        .transposed_A = p->A.transposed,
+        .transposed_B = p->B.transposed,
+        .C = C,
+        .alpha = p->alpha,
+        .beta = beta};
+#if MO_REAL_BITS == 32 && defined(MO_ONEDNN)
+    if (p->A.narrow)
+        bf16_gemm_onednn(g.transposed_A, g.transposed_B, g.m, g.n, g.k, g.alpha, A, g.lda, B, g.ldb, beta, C, ldc);
+    else
+#endif
+        run_call(&g);
+}
+
 void product_run(const product *p, const tile *t) {
     bool started = p->bias || p->addend;
     if (started)
         product_start(p, t);
-    call g = {.m = t->i1 - t->i0,
-        .n = t->j1 - t->j0,
-        .k = p->k,
-        .A = matrix_entry(&p->A, t->i0, 0) + product_offset(p, p->A.batch_stride, t->b),
-        .B = matrix_entry(&p->B, 0, t->j0) + product_offset(p, p->B.batch_stride, t->b),
-        .lda = p->A.ld,
-        .ldb = p->B.ld,
-        .ldc = p->ldc,
-        .transposed_A = p->A.transposed,
-        .transposed_B = p->B.transposed,
-        .C = matrix_of(p, t) + t->i0 * p->ldc + t->j0,
-        .alpha = p->alpha,
-        .beta = started ? 1 : p->beta};
-    run_call(&g);
+    multiply(p, t, 0, p->k, started ? 1 : p->beta, matrix_of(p, t) + t->i0 * p->ldc + t->j0, p->ldc);
     product_clip(p, t);
 }
 
 void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D) {
-    call g = {.m = p->m,
-        .n = p->n,
-        .k = k1 - k0,
-        .A = matrix_entry(&p->A, 0, k0) + product_offset(p, p->A.batch_stride, b),
-        .B = matrix_entry(&p->B, k0, 0) + product_offset(p, p->B.batch_stride, b),
-        .lda = p->A.ld,
-        .ldb = p->B.ld,
-        .ldc = p->n,
-        .transposed_A = p->A.transposed,
-        .transposed_B = p->B.transposed,
-        .C = D,
-        .alpha = p->alpha,
-        .beta = 0};
-    run_call(&g);
+    const tile all = {.b = b, .i1 = p->m, .j1 = p->n};
+    multiply(p, &all, k0, k1, 0, D, p->n);
 }
 
 void product_finish(const product *p, const tile *t, const real *pieces) {

@@ -2,16 +2,16 @@
 #ifndef MO_CPU_PRODUCT_H
 #define MO_CPU_PRODUCT_H
 
-#include "tensor/cpu/fast/avx512.h"
 #include "tensor/cpu/real.h"
 
 #include <cblas.h>
 
-/* A matrix in the form that BLAS takes: op(data) with leading dimension ld; batch_stride per batch axis. */
+/* A matrix in the form that BLAS takes: op(data) with leading dimension ld; batch_stride per batch axis. narrow: its
+ * entries are bf16, of two bytes. */
 typedef struct matrix {
-    const real *data;
+    const void *data;
     int64_t ld;
-    bool transposed;
+    bool transposed, narrow;
     int64_t batch_stride[MO_MAX_AXES];
 } matrix;
 
@@ -30,17 +30,12 @@ typedef struct product {
     real alpha, beta;
     bool relu;
     int64_t tiles_m, tiles_n, pieces_k;
-    const avx512_kernels *packed; /* kernels that multiply packed operands; NULL: BLAS and loops, by tiles or pieces */
 } product;
 
 /* Rows i0 .. i1-1 and columns j0 .. j1-1 of one matrix of the batch. */
 typedef struct tile {
     int64_t b, i0, i1, j0, j1;
 } tile;
-
-static inline const real *matrix_entry(const matrix *M, int64_t i, int64_t j) {
-    return M->data + (M->transposed ? j * M->ld + i : i * M->ld + j);
-}
 
 #define product_cut REAL(product_cut)
 #define product_tile REAL(product_tile)
@@ -66,27 +61,5 @@ void product_run(const product *p, const tile *t);
 void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D);
 /* C = relu(beta C + bias + addend + the sum of pieces [pieces_k, m, n]) on a tile. */
 void product_finish(const product *p, const tile *t, const real *pieces);
-
-/* ---- packed_product.c: products of packed operands, on several threads: float32 alone ---- */
-
-#if MO_REAL_BITS == 32
-
-/* The number of bytes of scratch that packed_product needs if it is given `threads` threads; a multiple of 64. */
-size_t packed_product_bytes(const product *p, int threads);
-/* Computes all of p by the kernels p->packed. scratch: packed_product_bytes of memory, aligned to 64 bytes. */
-void packed_product(const product *p, int threads, void *scratch);
-
-#else /* float64 has no such kernels: p->packed is NULL */
-
-static inline size_t packed_product_bytes(const product *p, int threads) {
-    (void)p, (void)threads;
-    return 0;
-}
-
-static inline void packed_product(const product *p, int threads, void *scratch) {
-    (void)p, (void)threads, (void)scratch;
-}
-
-#endif
 
 #endif

@@ -427,7 +427,7 @@ void logistic_run_items(mo_context *ctx, int64_t batch, int inside, int64_t each
     logistic_counts single = {.ctx = ctx};
     real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
     real *codes = code->data;
-    if (!scratch)
+    if (!scratch || !can_multiply(ctx, sizeof(real)))
         return;
     if (batch == 1) /* a single item: its products use the threads */
         codes[0] = (real)item(call, inside, scratch, 0, &single);

@@ -60,7 +60,7 @@ def library_folder(processor):
         subprocess.run(["ninja", "-C", folder, "libmochi.a", PROGRAM], check=True)
     except (subprocess.CalledProcessError, OSError) as failure:
         raise SystemExit(
-            f"libmochi was not built ({failure}). It needs a C compiler, pkg-config, OpenBLAS, LAPACKE, libzip, jansson, libcsv "
+            f"libmochi was not built ({failure}). It needs a C compiler, pkg-config, OpenBLAS, LAPACK, libzip, jansson, libcsv "
             f"and xxhash: the lines above name what is missing, and {ROOT}/tools/install brings it on Debian and Ubuntu."
         ) from None
     return folder

@@ -41,7 +41,7 @@ class Context:
     device : str
         "cpu", "cuda" or "cuda:1".
     math : str
-        Arithmetic of float32 products: "fp32", "bf16" (on a CPU with AVX512-BF16) or, on a GPU, "tf32".
+        Arithmetic of float32 products: "fp32", "bf16" (factors are rounded) or, on a GPU, "tf32".
     device_memory : int
         Bytes of GPU memory that the context may hold; 0: no bound.
     """
