@@ -92,7 +92,8 @@ bool predict_links(mo_graph *graph, mo_few_shot_options *o, const mo_weights *we
     bool fine = r->readout  ? load_link_readout(r->readout, graph, o, weights, &given)
                 : r->labels ? mo_link_support_read(graph, r->labels, true, &given)
                             : true;
-    fine = fine && mo_link_support_read(graph, r->pairs, false, &asked); /* its mistakes show before the long work */
+    if (fine && graph->graphs == 1) /* before the long work; a set is refused by the scorer */
+        fine = mo_link_support_read(graph, r->pairs, false, &asked);
     phase_begin(!o->notice, "mochi predict: features of %.80s", graph->name);
     mo_link_scorer *scorer = fine ? mo_link_scorer_open(graph, o, weights, given.n ? &given : NULL) : NULL;
     fine = scorer && (!r->save || save_link_readout(r->save, graph, o, weights, mo_link_scorer_support(scorer)));

@@ -5,8 +5,8 @@
  * positive, and 5% or more negative.
  *
  *     constant, dense                        left out
- *     measured, dense, in a table of units   (x - median) / deviation, within -4 .. 4
- *     off the scale m of its table           brought to it: if dense (x - median) m / deviation, within -4 m .. 4 m,
+ *     measured, dense, in a table of units   (x - median) / deviation, within -2.5 .. 2.5
+ *     off the scale m of its table           brought to it: if dense (x - median) m / deviation, within -2.5 m .. 2.5 m,
  *                                            else x m / r_j
  *     all others                             as they are
  *
@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double band = 10, farthest = 4, balanced = 0.05;
+static const double band = 10, farthest = 2.5, balanced = 0.05;
 static const double quartiles_apart = 1.3489795; /* of a normal distribution, in standard deviations */
 
 typedef enum treatment { KEPT = 0, LEFT_OUT, STRETCHED, CENTRED } treatment;
