@@ -6,7 +6,7 @@
  *
  *     constant, dense                        left out
  *     measured, dense, in a table of units   (x - median) / deviation, within -2.5 .. 2.5
- *     off the scale m of its table           brought to it: if dense (x - median) m / deviation, within -2.5 m .. 2.5 m,
+ *     off the scale m of its table           brought to it: if dense like the above, times m;
  *                                            else x m / r_j
  *     all others                             as they are
  *
