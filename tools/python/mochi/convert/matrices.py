@@ -3,7 +3,7 @@
 
 import numpy
 
-from .archive import adjacency_members, feature_members, named, require, table_members, weights_of
+from .archive import adjacency_members, require, table_members, weights_of
 from .unpickle import Refused
 
 MASKS = {"train": "train", "val": "val", "valid": "val", "test": "test"}
@@ -125,70 +125,11 @@ def _read_dense(path):
     return _of_entries(path, A.shape, row, column, A[row, column])
 
 
-def _first_line(path):
-    import gzip
-
-    try:
-        with (gzip.open(path, "rt") if path.name.endswith(".gz") else open(path, encoding="utf-8-sig")) as lines:
-            return lines.readline().strip()
-    except (OSError, UnicodeDecodeError, EOFError):
-        return ""
-
-
-SOURCES, TARGETS, WEIGHTS = ("source", "from", "src", "u", "node_1", "id_1"), ("target", "to", "dst", "v", "node_2", "id_2"), ("weight", "w")
-
-
-def _columns(path):
-    separator = "\t" if path.name.removesuffix(".gz").endswith(".tsv") else ","
-    return separator, [name.strip().strip('"').lower() for name in _first_line(path).split(separator)]
-
-
-def _is_edge_table(path):
-    """A table with a header of two ends and further columns, as Gephi and pandas export it."""
-    if not path.is_file() or not path.name.removesuffix(".gz").endswith((".csv", ".tsv")):
-        return False
-    _, names = _columns(path)
-    ends = any(name in names for name in SOURCES) and any(name in names for name in TARGETS)
-    return ends and len(names) > (3 if any(name in names for name in WEIGHTS) else 2)
-
-
-def _read_edge_table(path):
-    import pandas
-
-    from .archive import ordered
-
-    separator, names = _columns(path)
-    try:
-        table = pandas.read_csv(path, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    except (ValueError, pandas.errors.ParserError) as error:
-        raise Refused(f"{path}: expected a table ({error})") from error
-    table.columns = names[: len(table.columns)]
-    ends = [table[next(name for name in known if name in names)].str.strip() for known in (SOURCES, TARGETS)]
-    weight = next((table[name] for name in WEIGHTS if name in names), None)
-    for column in ends:
-        empty = numpy.flatnonzero(column == "")
-        require(not len(empty), f"{path}:{2 + sum(empty[:1])}", f"a node in column {column.name!r}", "nothing")
-    nodes = ordered([*ends[0], *ends[1]])
-    number = {name: i for i, name in enumerate(nodes)}
-    u, v = (numpy.array([number[name] for name in column], int) for column in ends)
-    values = None if weight is None else weights_of(path, [float(x) if x else 1.0 for x in _numbers(path, weight)])
-    return {**adjacency_members(len(nodes), u, v, values), **named("names", nodes)}
-
-
-def _numbers(path, column):
-    for i, text in enumerate(column, 2):
-        try:
-            yield float(text) if text else None
-        except ValueError as error:
-            raise Refused(f"{path}:{i}: expected a number in column {column.name!r}, found {text!r}") from error
-
-
 FORMS = (
     ("Matrix Market", _is_matrix_market, _read_matrix_market),
     ("SciPy's save_npz", _is_archive("format", "shape", "data"), _read_sparse),
     ("edge_index in an .npz", _is_archive("edge_index"), _read_edge_index),
     ("a dense adjacency or edges as .npy", _is_dense, _read_dense),
-    ("a table of edges with further columns", _is_edge_table, _read_edge_table),
 )
 
 
