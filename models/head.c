@@ -84,14 +84,14 @@ static bool check_inputs(
     }
     int n = mo_ndim(Zs);
     bool fit = n >= 2 && mo_ndim(Ys) == n && mo_ndim(Zq) == n && mo_dim(Zs, -1) == mo_dim(Zq, -1) &&
-               mo_dim(Zs, -2) == mo_dim(Ys, -2) && mo_dim(Zs, -2) >= 1;
+               mo_dim(Zs, -2) == mo_dim(Ys, -2) && mo_dim(Zs, -2) >= 1 && mo_dim(Ys, -1) >= 1;
     for (int i = 0; fit && i < n - 2; i++)
         fit = mo_dim(Zs, i) == mo_dim(Ys, i) && mo_dim(Zs, i) == mo_dim(Zq, i);
     char zs[160], ys[160], zq[160];
     if (!fit)
         mo_fail(ctx, MO_INVALID,
-            "head %s: expected support [.., n_s, d], labels [.., n_s, C], queries [.., n_q, d]; "
-            "got %s, %s, %s",
+            "head %s: expected support [.., n_s, d], labels [.., n_s, C], queries [.., n_q, d], with a row and a class "
+            "at least; got %s, %s, %s",
             head->name, mo_shape_string(Zs, zs, sizeof zs), mo_shape_string(Ys, ys, sizeof ys),
             mo_shape_string(Zq, zq, sizeof zq));
     else if (!mo_dtype_is_real(mo_tensor_dtype(Zs)) || mo_tensor_dtype(Zs) != mo_tensor_dtype(Ys) ||
@@ -463,6 +463,8 @@ mo_tensor *mo_head_apply_rows(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo
     }
     head_call c = call_of(head, Zs, Ys, weight, Zq, parameters);
     mo_tensor *out[2];
+    if (mo_numel(Ys) == 0) /* there is no episode: logits of that shape, for every head */
+        return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zs), Ys));
     return find_padding(t, &c) && treat_offset(t, &c) && call_present(t, &c, out) ? without_absent(t, &c, out[0])
                                                                                   : mo_null_tensor(ctx);
 }

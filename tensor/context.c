@@ -1,9 +1,12 @@
 /* tensor/context.c - a context: one device and its handles, counters, registry and status. */
 #include "tensor/cpu/fast/blas_guard.h"
 #include "tensor/cpu/fast/threads.h"
+#include "tensor/cpu/tasks.h"
+#include "tensor/hidden.h"
 #include "tensor/platform.h"
 #include "tensor/storage.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +163,26 @@ mo_code mo_context_trim(mo_context *ctx) {
     if (mo_ok(ctx))
         ctx->backend->trim(ctx);
     return mo_code_of(ctx);
+}
+
+/* Seconds between two calls of go_on. */
+static const double PATIENCE = 0.05;
+
+bool mo_goes_on(mo_context *ctx) {
+    bool stopped = __atomic_load_n(&ctx->stopped, __ATOMIC_RELAXED);
+    if (!ctx->go_on || stopped || works_for_another())
+        return !stopped;
+    double now = mo_clock(CLOCK_MONOTONIC);
+    if (now < ctx->ask_at)
+        return true;
+    ctx->ask_at = INFINITY; /* ops of go_on itself do not ask */
+    if (!ctx->go_on(ctx, ctx->go_on_state) || !mo_ok(ctx)) {
+        mo_fail(ctx, MO_STATE, "stopped: go_on returned false");
+        stopped = true;
+        __atomic_store_n(&ctx->stopped, true, __ATOMIC_RELAXED);
+    }
+    ctx->ask_at = now + PATIENCE;
+    return !stopped;
 }
 
 void *mo_context_stream(mo_context *ctx) {

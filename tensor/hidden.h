@@ -17,8 +17,8 @@ void mo_tried(mo_context *ctx);
 /* Returns whether ctx is free of errors and value is not NULL. A NULL value raises "function: argument is NULL". */
 bool mo_given(mo_context *ctx, const char *function, const char *argument, const void *value);
 /* Returns whether a long computation should go on: false once the caller's go_on has returned false, which this
- * function then raises. For loops that take longer than a twentieth of a second; may be called in a parallel region,
- * whose first thread asks for all. */
+ * function then raises. For loops that take longer than a twentieth of a second; may be called in run_tasks, whose
+ * caller's thread asks for all. */
 bool mo_goes_on(mo_context *ctx);
 /* Returns whether the calling thread rounds to nearest and keeps subnormal numbers, as a thread does by default. Raises
  * MO_STATE if not, since the bits of results would then differ. */

@@ -3,13 +3,9 @@
 #include "tensor/hidden.h"
 #include "tensor/storage.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 #if defined(__SSE2__)
 #include <immintrin.h>
 #else
@@ -84,34 +80,6 @@ bool mo_given(mo_context *ctx, const char *function, const char *argument, const
     if (!value)
         mo_fail(ctx, MO_INVALID, "%s: %s is NULL", function, argument);
     return mo_ok(ctx) && value;
-}
-
-/* Seconds between two calls of go_on. */
-static const double PATIENCE = 0.05;
-
-static bool is_first_thread(void) {
-#ifdef _OPENMP
-    return omp_get_thread_num() == 0;
-#else
-    return true;
-#endif
-}
-
-bool mo_goes_on(mo_context *ctx) {
-    bool stopped = __atomic_load_n(&ctx->stopped, __ATOMIC_RELAXED);
-    if (!ctx->go_on || stopped || !is_first_thread())
-        return !stopped;
-    double now = mo_clock(CLOCK_MONOTONIC);
-    if (now < ctx->ask_at)
-        return true;
-    ctx->ask_at = INFINITY; /* ops of go_on itself do not ask */
-    if (!ctx->go_on(ctx, ctx->go_on_state) || !mo_ok(ctx)) {
-        mo_fail(ctx, MO_STATE, "stopped: go_on returned false");
-        stopped = true;
-        __atomic_store_n(&ctx->stopped, true, __ATOMIC_RELAXED);
-    }
-    ctx->ask_at = now + PATIENCE;
-    return !stopped;
 }
 
 void mo_clear_error(mo_context *ctx) {

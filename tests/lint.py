@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """tests/lint.py - rules that no other test checks: includes go one way, and only ops/ calls kernels; nothing in the
-library prints, exits or aborts; every function, constant and file that a guide names exists; the table of adjoints has
-every op, and its links lead to the code; codespell, if it is installed, finds no misspelt word.
+library prints, exits or aborts; only run_tasks has threads; every function, constant and file that a guide names
+exists; the table of adjoints has every op, and its links lead to the code; codespell, if it is installed, finds no
+misspelt word.
 
 Usage: tests/lint.py      from any folder; needs no build"""
 import pathlib
@@ -63,6 +64,13 @@ def faults_of_output(path, text):
                 yield f"{path}:{number}: prints or ends the process: {line.strip()}"
 
 
+def faults_of_threads(path, text):
+    allowed = ("tensor/cpu/tasks.c", "tensor/cpu/fast/threads.c")
+    if path.startswith(tuple(f"{room}/" for room in LIBRARY)) and path not in allowed and \
+            re.search(r"^\s*#\s*pragma omp parallel|\bomp_get_thread_num\b", without_comments(text), re.M):
+        yield f"{path}: a parallel region outside run_tasks"
+
+
 def faults_of_guides(known):
     """Lists the names in backquotes that guides have and no source has: mo_function, MO_CONSTANT, file.c."""
     below = [p for top in (*LIBRARY, "tools", "tests", ".ci") for p in (ROOT / top).rglob("*")]
@@ -111,7 +119,7 @@ def main():
     for path, text in sources():
         count += 1
         known.update(re.findall(r"\b(?:mo|MO)_\w+", text))
-        faults += [*faults_of_includes(path, text), *faults_of_output(path, text)]
+        faults += [*faults_of_includes(path, text), *faults_of_output(path, text), *faults_of_threads(path, text)]
     faults += [*faults_of_guides(known), *faults_of_adjoints(), *faults_of_spelling()]
     print(*faults, f"{count} sources, {len(faults)} faults", sep="\n")
     return 1 if faults or count < 100 else 0

@@ -51,19 +51,25 @@ void REAL(gradient_norm_cpu)(
     out[1] = factor < 1 ? factor : 1;
 }
 
+typedef struct parameter {
+    adamw_step step;
+    int64_t n;
+    const real *g;
+    real *m, *v, *p;
+} parameter;
+
+static void update_some(const void *of, task_range some) {
+    const parameter *w = of;
+    int64_t i = some.first * MO_TASK, n = min_of(w->n, some.end * MO_TASK) - i;
+    update(w->step, n, w->g + i, w->m + i, w->v + i, w->p + i);
+}
+
 void REAL(adamw_cpu)(mo_context *ctx, const mo_view *factors, const mo_view *scale, int count, const mo_view *g,
     const mo_view *m, const mo_view *v, const mo_view *p) {
     adamw_step s = step_of(factors->data, ((const double *)scale->data)[1]);
     for (int k = 0; k < count; k++) {
-        int64_t n = leading(&p[k], p[k].ndim);
-        int threads = threads_for(ctx, n);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-        {
-            const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-            for (int64_t i = 0; i < n; i += MO_TASK)
-                update(s, min_of(MO_TASK, n - i), (const real *)g[k].data + i, (real *)m[k].data + i,
-                    (real *)v[k].data + i, (real *)p[k].data + i);
-        }
+        const parameter w = {
+            .step = s, .n = leading(&p[k], p[k].ndim), .g = g[k].data, .m = m[k].data, .v = v[k].data, .p = p[k].data};
+        run_tasks(threads_for(ctx, w.n), ceil_div(w.n, MO_TASK), 0, update_some, &w);
     }
 }

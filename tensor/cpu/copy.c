@@ -4,7 +4,7 @@
  * every stored type but int64 converts to double exactly, so each value is rounded once. Reals become integers by
  * truncation, saturating; NaN becomes 0. */
 #include "tensor/cpu/loop_nest.h"
-#include "tensor/cpu/work.h"
+#include "tensor/cpu/tasks.h"
 #include "tensor/files/conversion.h"
 
 #include <math.h>
@@ -148,12 +148,10 @@ static int transposed_axis(const loop_nest *N) {
     return -1;
 }
 
-static void move_turned(mo_context *ctx, const turn *p) {
+static void move_strips(const void *of, task_range some) {
+    const turn *p = of;
     const loop_nest *N = p->N;
-    int64_t others = N->rows / N->size[p->q];
-    int threads = threads_for(ctx, N->rows * N->n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t task = 0; task < others * p->strips; task++) {
+    for (int64_t task = some.first; task < some.end; task++) {
         int64_t at[2] = {0, 0}, rest = task / p->strips, i0 = task % p->strips * SQUARE;
         for (int i = N->ndim - 2; i >= 0; i--) {
             if (i == p->q)
@@ -173,7 +171,7 @@ void copy_cpu(mo_context *ctx, const mo_view *x, const mo_view *y) {
     if (q >= 0 && N.rows * N.n > 0) {
         turn p = {.N = &N, .q = q, .length = N.n, .x = x->data, .y = y->data, .bytes = bytes};
         p.strips = ceil_div(N.size[q], SQUARE);
-        move_turned(ctx, &p);
+        run_tasks(threads_for(ctx, N.rows * N.n), N.rows / N.size[q] * p.strips, 0, move_strips, &p);
         return;
     }
     copy_arguments p = {.x = x->data, .y = y->data, .from = x->dtype, .to = y->dtype};

@@ -4,7 +4,7 @@
 #include "tensor/cpu/fast/threads.h"
 #include "tensor/cpu/loop_nest.h"
 #include "tensor/cpu/processor.h"
-#include "tensor/cpu/work.h"
+#include "tensor/cpu/tasks.h"
 #include "tensor/platform.h"
 
 #include <stdlib.h>
@@ -142,12 +142,23 @@ static void cpu_download(mo_context *ctx, void *host, const void *device, size_t
     cpu_upload(ctx, host, device, bytes);
 }
 
+typedef struct stretch {
+    char *start;
+    int64_t bytes;
+} stretch;
+
+enum { PIECE = 1 << 20 };
+
+static void zero_pieces(const void *of, task_range some) {
+    const stretch *s = of;
+    int64_t from = some.first * PIECE;
+    memset(s->start + from, 0, (size_t)(min_of(s->bytes, some.end * PIECE) - from));
+}
+
 static void cpu_zero(mo_context *ctx, void *device, size_t bytes) {
-    const size_t piece = 1 << 20;
-    int threads = bytes < 2 * piece ? 1 : free_threads(ctx);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (size_t start = 0; start < bytes; start += piece)
-        memset((char *)device + start, 0, bytes - start < piece ? bytes - start : piece);
+    int threads = bytes < 2 * PIECE ? 1 : free_threads(ctx);
+    const stretch s = {.start = device, .bytes = (int64_t)bytes};
+    run_tasks(threads, (s.bytes + PIECE - 1) / PIECE, 0, zero_pieces, &s);
 }
 
 const mo_backend mo_backend_cpu = {

@@ -54,19 +54,27 @@ static double dense_loss(const real *x, int64_t n, const real *target, double sm
     return sum;
 }
 
+typedef struct losses {
+    const real *x;
+    const mo_view *target;
+    int64_t n;
+    double smoothing;
+    real *y;
+} losses;
+
+static void loss_rows(const void *of, task_range some) {
+    const losses *p = of;
+    bool labels = p->target->dtype == MO_I64;
+    for (int64_t i = some.first; i < some.end; i++) {
+        const real *x = p->x + i * p->n;
+        p->y[i] = (real)(labels ? label_loss(x, p->n, ((const int64_t *)p->target->data)[i], p->smoothing)
+                                : dense_loss(x, p->n, (const real *)p->target->data + i * p->n, p->smoothing));
+    }
+}
+
 void REAL(cross_entropy_cpu)(
     mo_context *ctx, double smoothing, const mo_view *x, const mo_view *target, const mo_view *loss) {
     int64_t n = row_length(x), rows = row_count(x);
-    const real *X = x->data;
-    real *y = loss->data;
-    bool labels = target->dtype == MO_I64;
-    int threads = threads_for(ctx, 8 * rows * n);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-        for (int64_t i = 0; i < rows; i++)
-            y[i] = (real)(labels ? label_loss(X + i * n, n, ((const int64_t *)target->data)[i], smoothing)
-                                 : dense_loss(X + i * n, n, (const real *)target->data + i * n, smoothing));
-    }
+    const losses p = {.x = x->data, .target = target, .n = n, .smoothing = smoothing, .y = loss->data};
+    run_tasks(threads_for(ctx, 8 * rows * n), rows, 0, loss_rows, &p);
 }

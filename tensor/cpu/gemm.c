@@ -8,12 +8,11 @@
  * are then of bf16 if the processor multiplies bf16 faster than float32; all others are of the rounded float32. */
 #include "tensor/cpu/fast/onednn.h"
 #include "tensor/cpu/fast/product.h"
-#include "tensor/cpu/fast/shares.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/loop_nest.h"
+#include "tensor/cpu/tasks.h"
 
 #include <limits.h>
-#include <omp.h>
 
 enum {
     TASK_FLOP = 500000,
@@ -124,7 +123,8 @@ static product product_of(const mo_gemm *g) {
     return p;
 }
 
-static void run_range(const product *p, task_range s) {
+static void run_some(const void *of, task_range s) {
+    const product *p = of;
     for (int64_t i = s.first; i < s.end; i++) {
         tile t = product_tile(p, i);
         product_run(p, &t);
@@ -142,44 +142,42 @@ static void run_tiles(mo_context *ctx, const product *p) {
     double flop = 2.0 * (double)p->m * (double)p->n * (double)p->k / (double)(p->tiles_m * p->tiles_n);
     int64_t chunk = max_of(1, (int64_t)(TASK_FLOP / (flop + 1 + (double)(p->m * p->n))));
     int threads = is_light(p) ? 1 : blas_threads(ctx);
-    if (threads == 1 || tasks <= chunk) {
-        run_range(p, (task_range){0, tasks});
-        return;
-    }
-    shares s;
-    task_range some;
-    share_tasks(&s, threads, tasks, chunk);
-#pragma omp parallel num_threads(threads) private(some)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-        while (take_tasks(&s, &some))
-            run_range(p, some);
+    run_tasks(threads, tasks, chunk, run_some, p);
+}
+
+/* A product whose partial products, over pieces of k, are formed first and then added, a strip of C at a time. */
+typedef struct pieces {
+    const product *p;
+    real *partial;
+    int64_t strips;
+} pieces;
+
+static void form_pieces(const void *of, task_range some) {
+    const pieces *s = of;
+    const product *p = s->p;
+    for (int64_t i = some.first; i < some.end; i++) {
+        int64_t piece = i % p->pieces_k, b = i / p->pieces_k;
+        int64_t k0 = p->k * piece / p->pieces_k, k1 = p->k * (piece + 1) / p->pieces_k;
+        product_piece(p, b, k0, k1, s->partial + i * p->m * p->n);
     }
 }
 
-/* Small C, long k: the partial products are formed in parallel, then added in order of k, a strip of C at a time. */
-static void run_pieces(mo_context *ctx, const product *p, real *partial) {
-    int64_t length = p->m * p->n, strips = min_of(p->m, ceil_div(length, STRIP));
-    int threads = blas_threads(ctx);
-    shares s;
-    task_range some;
-    share_tasks(&s, threads, p->batch * p->pieces_k, 1);
-#pragma omp parallel num_threads(threads) private(some)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-        while (take_tasks(&s, &some)) {
-            int64_t piece = some.first % p->pieces_k, b = some.first / p->pieces_k;
-            int64_t k0 = p->k * piece / p->pieces_k, k1 = p->k * (piece + 1) / p->pieces_k;
-            product_piece(p, b, k0, k1, partial + some.first * length);
-        }
-#pragma omp barrier
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < p->batch * strips; i++) {
-            int64_t b = i / strips, strip = i % strips;
-            tile t = {.b = b, .i0 = p->m * strip / strips, .i1 = p->m * (strip + 1) / strips, .j1 = p->n};
-            product_finish(p, &t, partial + b * p->pieces_k * length);
-        }
+static void add_pieces(const void *of, task_range some) {
+    const pieces *s = of;
+    const product *p = s->p;
+    for (int64_t i = some.first; i < some.end; i++) {
+        int64_t b = i / s->strips, strip = i % s->strips;
+        tile t = {.b = b, .i0 = p->m * strip / s->strips, .i1 = p->m * (strip + 1) / s->strips, .j1 = p->n};
+        product_finish(p, &t, s->partial + b * p->pieces_k * p->m * p->n);
     }
+}
+
+/* Small C, long k: the partial products are formed in parallel, then added in order of k. */
+static void run_pieces(mo_context *ctx, const product *p, real *partial) {
+    const pieces s = {.p = p, .partial = partial, .strips = min_of(p->m, ceil_div(p->m * p->n, STRIP))};
+    int threads = blas_threads(ctx);
+    run_tasks(threads, p->batch * p->pieces_k, 1, form_pieces, &s);
+    run_tasks(threads, p->batch * s.strips, 0, add_pieces, &s);
 }
 
 /* Returns whether a product whose factors are rounded is one of bf16. */

@@ -1,10 +1,10 @@
 /* tensor/cpu/gram.c - Y = X X^T, batched: blocks on and below the diagonal by BLAS, the blocks above by copying. If the
  * batch is short, each block is a task. The sizes alone decide the tasks, so Y has the same bits with any number of
  * threads. */
-#include "tensor/cpu/fast/shares.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/loop_nest.h"
 #include "tensor/cpu/matrices.h"
+#include "tensor/cpu/tasks.h"
 
 enum {
     TASKS = 8,          /* number of tasks: enough for 8 threads */
@@ -82,21 +82,17 @@ static void run_task(const gram *g, int64_t number) {
     gram_mirror(Y, g->n, i0, i1, j0, j1);
 }
 
-static void run_tasks(mo_context *ctx, const gram *g) {
+static void run_some(const void *of, task_range some) {
+    for (int64_t i = some.first; i < some.end; i++)
+        run_task(of, i);
+}
+
+static void run_blocks(mo_context *ctx, const gram *g) {
     int64_t tasks = g->batch * g->pairs;
     double flop = (double)g->n * (double)g->n * (double)g->d / (double)g->pairs;
     int64_t chunk = max_of(1, (int64_t)(TASK_FLOP / (flop + 1)));
     int threads = flop * (double)tasks < MO_PARALLEL_FLOP ? 1 : blas_threads(ctx);
-    shares s;
-    task_range some;
-    share_tasks(&s, threads, tasks, chunk);
-#pragma omp parallel num_threads(threads) private(some) if (threads > 1 && tasks > chunk)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-        while (take_tasks(&s, &some))
-            for (int64_t i = some.first; i < some.end; i++)
-                run_task(g, i);
-    }
+    run_tasks(threads, tasks, chunk, run_some, g);
 }
 
 /* Makes X a rounded copy of itself in scratch memory. */
@@ -128,5 +124,5 @@ void REAL(gram_cpu)(mo_context *ctx, const mo_view *X, const mo_view *Y) {
     while (g.batch * g.blocks * (g.blocks + 1) / 2 < TASKS && g.n / (g.blocks + 1) >= LEAST_BLOCK)
         g.blocks++;
     g.pairs = g.blocks * (g.blocks + 1) / 2;
-    run_tasks(ctx, &g);
+    run_blocks(ctx, &g);
 }

@@ -6,7 +6,6 @@
  * in order. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/lane_sum.h"
-#include "tensor/cpu/work.h"
 #include "tensor/scalar.h"
 
 #include <string.h>
@@ -40,12 +39,19 @@ static void mix_row(const real *w, int64_t step, const real *const *h, int K, in
 
 /* ---- attention ---- */
 
+/* The rows i0 .. i1 - 1. */
+typedef struct row_block {
+    int64_t i0, i1;
+} row_block;
+
 /* Row i of hop k is row k n + i of H, P, H_bar and D. */
 typedef struct attended {
     int64_t n, d, m;
-    int K;
+    int K, k;       /* k: the hop at work */
+    row_block rows; /* the block at work */
     const real *H, *v, *c, *Y_bar;
     real *P, *Y, *a, *H_bar, *D, *E, *z;
+    real *part; /* [2 m + 1] sums for each MO_ATTENTION_ROWS rows */
 } attended;
 
 static attended attended_of(const mo_attention *g) {
@@ -64,11 +70,6 @@ static attended attended_of(const mo_attention *g) {
         .D = g->scratch.data,
         .E = g->query.data};
 }
-
-/* The rows i0 .. i1 - 1. */
-typedef struct row_block {
-    int64_t i0, i1;
-} row_block;
 
 /* The number of blocks, at least one, about equal in size; each begins where a part of the sums begins. */
 static int64_t block_count(int64_t n) {
@@ -148,8 +149,14 @@ static void attend_row(const attended *p, int64_t i) {
     mix_row(a, 1, h, p->K, p->d, p->Y + i * p->d);
 }
 
+static void attend_rows(const void *of, task_range some) {
+    const attended *p = of;
+    for (int64_t i = p->rows.i0 + some.first; i < p->rows.i0 + some.end; i++)
+        attend_row(p, i);
+}
+
 void REAL(hop_attention_cpu)(mo_context *ctx, const mo_attention *g) {
-    const attended p = attended_of(g);
+    attended p = attended_of(g);
     mo_view W_q = swapped(half_of(&g->W, 0)), W_k = repeated(swapped(half_of(&g->W, 1)), p.K);
     for (int64_t b = 0; b < block_count(p.n); b++) {
         row_block r = block_of(p.n, b);
@@ -163,14 +170,8 @@ void REAL(hop_attention_cpu)(mo_context *ctx, const mo_attention *g) {
             .relu = true};
         REAL(gemm_cpu)(ctx, &q);
         REAL(gemm_cpu)(ctx, &keys);
-        int threads = threads_for(ctx, (r.i1 - r.i0) * p.K * (p.m + p.d));
-#pragma omp parallel num_threads(threads) if (threads > 1)
-        {
-            const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-            for (int64_t i = r.i0; i < r.i1; i++)
-                attend_row(&p, i);
-        }
+        p.rows = r;
+        run_tasks(threads_for(ctx, (r.i1 - r.i0) * p.K * (p.m + p.d)), r.i1 - r.i0, 0, attend_rows, &p);
     }
 }
 
@@ -227,29 +228,32 @@ static void multiply_hop(
     REAL(gemm_cpu)(ctx, &rows);
 }
 
-/* Adds a block's share to all gradients. part has [2 m + 1] sums for each MO_ATTENTION_ROWS rows. */
-static void gradient_block(mo_context *ctx, const mo_attention *g, const attended *p, row_block r, real *part) {
-    int64_t width = 2 * p->m + 1, first = r.i0 / MO_ATTENTION_ROWS, last = ceil_div(r.i1, MO_ATTENTION_ROWS);
+static void score_rows(const void *of, task_range some) {
+    const attended *p = of;
+    for (int64_t i = p->rows.i0 + some.first; i < p->rows.i0 + some.end; i++)
+        score_gradients(p, i);
+}
+
+/* Parts of the block's rows for hop p->k. */
+static void gradient_parts(const void *of, task_range some) {
+    const attended *p = of;
+    int64_t width = 2 * p->m + 1, first = p->rows.i0 / MO_ATTENTION_ROWS;
+    for (int64_t b = first + some.first; b < first + some.end; b++)
+        for (int64_t i = b * MO_ATTENTION_ROWS; i < min_of(p->rows.i1, (b + 1) * MO_ATTENTION_ROWS); i++)
+            hop_gradient_row(p, p->k, i, p->D + (i - p->rows.i0) * p->m, p->part + b * width);
+}
+
+/* Adds the share of a block, p->rows, to all gradients. */
+static void gradient_block(mo_context *ctx, const mo_attention *g, attended *p) {
+    const row_block r = p->rows;
+    int64_t parts = ceil_div(r.i1, MO_ATTENTION_ROWS) - r.i0 / MO_ATTENTION_ROWS;
     int threads = threads_for(ctx, (r.i1 - r.i0) * p->K * (p->m + p->d));
     mo_view D = rows_of(g->query, (row_block){0, r.i1 - r.i0});
     D.data = p->D;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-        for (int64_t i = r.i0; i < r.i1; i++)
-            score_gradients(p, i);
-    }
-    for (int k = 0; k < p->K; k++) {
-#pragma omp parallel num_threads(threads) if (threads > 1)
-        {
-            const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-            for (int64_t b = first; b < last; b++)
-                for (int64_t i = b * MO_ATTENTION_ROWS; i < min_of(r.i1, (b + 1) * MO_ATTENTION_ROWS); i++)
-                    hop_gradient_row(p, k, i, p->D + (i - r.i0) * p->m, part + b * width);
-        }
-        multiply_hop(ctx, g, D, k, r, 1, k > 0 || r.i0 > 0);
+    run_tasks(threads, r.i1 - r.i0, 0, score_rows, p);
+    for (p->k = 0; p->k < p->K; p->k++) {
+        run_tasks(threads, parts, 0, gradient_parts, p);
+        multiply_hop(ctx, g, D, p->k, r, 1, p->k > 0 || r.i0 > 0);
     }
     multiply_hop(ctx, g, rows_of(g->query, r), 0, r, 0, r.i0 > 0);
 }
@@ -258,11 +262,13 @@ void REAL(hop_attention_adjoint_cpu)(mo_context *ctx, const mo_attention *g) {
     attended p = attended_of(g);
     int64_t parts = ceil_div(p.n, MO_ATTENTION_ROWS), width = 2 * p.m + 1;
     p.z = p.D + min_of(p.n, BLOCK_ROWS + MO_ATTENTION_ROWS) * p.m;
-    real *part = p.z + p.n * p.K;
-    memset(part, 0, (size_t)(parts * width) * sizeof *part);
-    for (int64_t b = 0; b < block_count(p.n); b++)
-        gradient_block(ctx, g, &p, block_of(p.n, b), part);
-    join_parts(part, parts, width, p.m, g->v_bar.data);
-    join_parts(part + p.m, parts, width, p.m, g->b_bar.data);
-    join_parts(part + 2 * p.m, parts, width, 1, g->c_bar.data);
+    p.part = p.z + p.n * p.K;
+    memset(p.part, 0, (size_t)(parts * width) * sizeof *p.part);
+    for (int64_t b = 0; b < block_count(p.n); b++) {
+        p.rows = block_of(p.n, b);
+        gradient_block(ctx, g, &p);
+    }
+    join_parts(p.part, parts, width, p.m, g->v_bar.data);
+    join_parts(p.part + p.m, parts, width, p.m, g->b_bar.data);
+    join_parts(p.part + 2 * p.m, parts, width, 1, g->c_bar.data);
 }

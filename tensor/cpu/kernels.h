@@ -4,7 +4,7 @@
 #define MO_CPU_KERNELS_H
 
 #include "tensor/cpu/real.h"
-#include "tensor/cpu/work.h"
+#include "tensor/cpu/tasks.h"
 #include "tensor/fits.h"
 
 void REAL(gemm_cpu)(mo_context *ctx, const mo_gemm *g);

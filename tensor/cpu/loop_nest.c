@@ -1,7 +1,7 @@
 /* tensor/cpu/loop_nest.c - strided loops: merges axes once, and hands out rows in tasks that follow from the shape
  * alone. */
 #include "tensor/cpu/loop_nest.h"
-#include "tensor/cpu/work.h"
+#include "tensor/cpu/tasks.h"
 
 #include <stdlib.h>
 
@@ -120,28 +120,33 @@ static void run_part(const loop_nest *N, int64_t r, int64_t parts, int64_t i, co
     row(arguments, (i + 1 == parts ? N->n : part_start(N->n, parts, i + 1)) - start, at, step);
 }
 
+typedef struct nest_run {
+    const loop_nest *N;
+    int64_t parts, groups, step[LOOP_NEST_OPERANDS];
+    loop_nest_row *row;
+    const void *arguments;
+} nest_run;
+
+static void run_some(const void *of, task_range some) {
+    const nest_run *r = of;
+    for (int64_t task = some.first; task < some.end; task++)
+        if (r->parts > 1)
+            run_part(r->N, task / r->parts, r->parts, task % r->parts, r->step, r->row, r->arguments);
+        else
+            run_rows(r->N, r->N->rows * task / r->groups, r->N->rows * (task + 1) / r->groups, r->step, r->row,
+                r->arguments);
+}
+
 void loop_nest_run(mo_context *ctx, const loop_nest *N, loop_nest_row *row, const void *arguments) {
     if (N->rows == 0 || N->n == 0)
         return;
-    int64_t step[LOOP_NEST_OPERANDS];
-    for (int o = 0; o < N->operands; o++)
-        step[o] = N->stride[o][N->ndim - 1];
     int threads = threads_for(ctx, N->rows * N->n);
-    if (threads == 1) {
-        run_rows(N, 0, N->rows, step, row, arguments);
-        return;
+    nest_run r = {.N = N, .parts = 1, .groups = 1, .row = row, .arguments = arguments};
+    for (int o = 0; o < N->operands; o++)
+        r.step[o] = N->stride[o][N->ndim - 1];
+    if (threads > 1) {
+        r.parts = part_count(N->n, MO_TASK);
+        r.groups = part_count(N->rows, task_rows(N->n));
     }
-    int64_t parts = part_count(N->n, MO_TASK), groups = part_count(N->rows, task_rows(N->n));
-    int64_t tasks = parts > 1 ? N->rows * parts : groups;
-#pragma omp parallel num_threads(threads)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-        for (int64_t task = 0; task < tasks; task++) {
-            if (parts > 1)
-                run_part(N, task / parts, parts, task % parts, step, row, arguments);
-            else
-                run_rows(N, N->rows * task / groups, N->rows * (task + 1) / groups, step, row, arguments);
-        }
-    }
+    run_tasks(threads, r.parts > 1 ? N->rows * r.parts : r.groups, 0, run_some, &r);
 }

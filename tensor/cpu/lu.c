@@ -131,23 +131,31 @@ static int factor(real *A, int64_t n, int32_t *pivot, real *work) {
 
 /* ---- the kernels ---- */
 
-void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info) {
-    int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
-    real *a = A->data;
-    int32_t *pivots = pivot->data, *status = info->data;
-    ctx->counters.factorizations += batch;
-    int threads = matrix_threads(ctx, batch, (double)n * (double)n * (double)n / 3);
-    int64_t each = ceil_div(n, 64) * 64; /* whole cache lines */
-    real *scratch = cpu_workspace(ctx, (size_t)(workspace_count(batch, threads) * each) * sizeof(real));
-    if (!scratch)
-        return;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic, max_of(1, 8192 / (n * n + 1))) nowait
-        for (int64_t b = 0; b < batch; b++)
-            status[b] = factor(a + b * n * n, n, pivots + b * n, scratch + workspace_of(b, batch, threads) * each);
+typedef struct batch {
+    real *A, *scratch;
+    int64_t count, n, each; /* each: reals of a workspace */
+    int threads;
+    int32_t *pivot, *info;
+} batch;
+
+static void factor_each(const void *of, task_range some) {
+    const batch *p = of;
+    int64_t n = p->n;
+    for (int64_t b = some.first; b < some.end; b++) {
+        real *own = p->scratch + workspace_of(b, p->count, p->threads, some.thread) * p->each;
+        p->info[b] = factor(p->A + b * n * n, n, p->pivot + b * n, own);
     }
+}
+
+void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info) {
+    int64_t n = A->shape[A->ndim - 1];
+    batch p = {.A = A->data, .count = matrix_count(A), .n = n, .pivot = pivot->data, .info = info->data};
+    ctx->counters.factorizations += p.count;
+    p.threads = matrix_threads(ctx, p.count, (double)n * (double)n * (double)n / 3);
+    p.each = ceil_div(n, 64) * 64; /* whole cache lines */
+    p.scratch = cpu_workspace(ctx, (size_t)(workspace_count(p.count, p.threads) * p.each) * sizeof(real));
+    if (p.scratch)
+        run_tasks(p.threads, p.count, max_of(1, 8192 / (n * n + 1)), factor_each, &p);
 }
 
 /* ---- solves ---- */
@@ -184,25 +192,33 @@ static void solve_columns(const columns *s, bool transposed) {
         exchange(s, i);
 }
 
+/* The systems of a batch; each strip of STRIP columns is a task. */
+typedef struct systems {
+    bool transposed;
+    const mo_view *LU, *pivot, *B;
+} systems;
+
+static void solve_strips(const void *of, task_range some) {
+    const systems *s = of;
+    int64_t n = s->B->shape[s->B->ndim - 2], m = s->B->shape[s->B->ndim - 1], strips = ceil_div(m, STRIP);
+    for (int64_t i = some.first; i < some.end; i++) {
+        int64_t b = i / strips, start = i % strips * STRIP;
+        const columns c = {.LU = (const real *)s->LU->data + batch_offset(s->B, s->LU, b),
+            .pivot = (const int32_t *)s->pivot->data + batch_offset(s->B, s->pivot, b),
+            .n = n,
+            .m = min_of(STRIP, m - start),
+            .ld = m,
+            .B = (real *)s->B->data + b * n * m + start};
+        solve_columns(&c, s->transposed);
+    }
+}
+
 void REAL(getrs_cpu)(mo_context *ctx, bool transposed, const mo_view *LU, const mo_view *pivot, const mo_view *B) {
     int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1], batch = matrix_count(B);
     if (batch * n * m == 0)
         return;
-    int64_t strips = ceil_div(m, STRIP), tasks = batch * strips;
+    int64_t tasks = batch * ceil_div(m, STRIP);
     int threads = matrix_threads(ctx, tasks, (double)n * (double)n * (double)min_of(m, STRIP));
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic, max_of(1, 8192 / (n * n))) nowait
-        for (int64_t i = 0; i < tasks; i++) {
-            int64_t b = i / strips, start = i % strips * STRIP;
-            columns s = {.LU = (const real *)LU->data + batch_offset(B, LU, b),
-                .pivot = (const int32_t *)pivot->data + batch_offset(B, pivot, b),
-                .n = n,
-                .m = min_of(STRIP, m - start),
-                .ld = m,
-                .B = (real *)B->data + b * n * m + start};
-            solve_columns(&s, transposed);
-        }
-    }
+    const systems s = {transposed, LU, pivot, B};
+    run_tasks(threads, tasks, max_of(1, 8192 / (n * n)), solve_strips, &s);
 }

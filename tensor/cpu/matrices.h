@@ -6,10 +6,9 @@
 #define MO_CPU_MATRICES_H
 
 #include "tensor/cpu/lane_sum.h"
-#include "tensor/cpu/work.h"
+#include "tensor/cpu/tasks.h"
 
 #include <cblas.h>
-#include <omp.h>
 
 void lapack_potrf(const char *uplo, const int *n, real *A, const int *lda, int *info);
 void lapack_potri(const char *uplo, const int *n, real *A, const int *lda, int *info);
@@ -65,9 +64,9 @@ static inline int64_t workspace_count(int64_t items, int threads) {
     return max_of(1, min_of(items, threads));
 }
 
-/* The number of the workspace for an item; to be called by the thread that works on the item. */
-static inline int64_t workspace_of(int64_t item, int64_t items, int threads) {
-    return items < threads ? item : omp_get_thread_num();
+/* The number of the workspace for an item that `thread` works on. */
+static inline int64_t workspace_of(int64_t item, int64_t items, int threads, int thread) {
+    return items < threads ? item : thread;
 }
 
 /* The number of threads for a batch of matrices that cost `multiplications` each. */

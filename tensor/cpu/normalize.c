@@ -24,18 +24,6 @@ static void standardize(const real *x, int64_t n, double epsilon, real *restrict
         y[j] = (real)(((double)x[j] - mean) * scale);
 }
 
-void REAL(layer_norm_cpu)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y) {
-    int64_t n = row_length(x), rows = row_count(x);
-    int threads = threads_for(ctx, rows * n);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-        for (int64_t i = 0; i < rows; i++)
-            standardize((const real *)x->data + i * n, n, epsilon, (real *)y->data + i * n);
-    }
-}
-
 /* In double, squares of float32 cannot overflow; squares of float64 beyond 1e154 can. */
 static void to_unit_length(const real *x, int64_t n, double epsilon, real *restrict y) {
     double length = sqrt(squares_about(0, x, n));
@@ -44,14 +32,29 @@ static void to_unit_length(const real *x, int64_t n, double epsilon, real *restr
         y[j] = x[j] * scale;
 }
 
+/* Each row of x [.., n] to one of y. */
+typedef struct normalization {
+    void (*row)(const real *x, int64_t n, double epsilon, real *restrict y);
+    int64_t n;
+    double epsilon;
+    const real *x;
+    real *y;
+} normalization;
+
+static void normalize_some(const void *of, task_range some) {
+    const normalization *p = of;
+    for (int64_t i = some.first; i < some.end; i++)
+        p->row(p->x + i * p->n, p->n, p->epsilon, p->y + i * p->n);
+}
+
+void REAL(layer_norm_cpu)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y) {
+    int64_t n = row_length(x), rows = row_count(x);
+    const normalization p = {standardize, n, epsilon, x->data, y->data};
+    run_tasks(threads_for(ctx, rows * n), rows, 0, normalize_some, &p);
+}
+
 void REAL(l2_normalize_cpu)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y) {
     int64_t n = row_length(x), rows = row_count(x);
-    int threads = threads_for(ctx, rows * n);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-        for (int64_t i = 0; i < rows; i++)
-            to_unit_length((const real *)x->data + i * n, n, epsilon, (real *)y->data + i * n);
-    }
+    const normalization p = {to_unit_length, n, epsilon, x->data, y->data};
+    run_tasks(threads_for(ctx, rows * n), rows, 0, normalize_some, &p);
 }

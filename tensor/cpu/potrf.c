@@ -62,6 +62,21 @@ static void update_rest(const step *s, int64_t r0, int64_t r1) {
         (blasint)s->n, 1, s->A + r0 * s->n + s->k1, (blasint)s->n);
 }
 
+static void solve_strips(const void *of, task_range some) {
+    const step *s = of;
+    for (int64_t i = some.first; i < some.end; i++)
+        solve_panel(s, s->k1 + i * BLOCK, min_of(s->n, s->k1 + (i + 1) * BLOCK));
+}
+
+/* Strip 0 is the last of the matrix: the longest rows first. */
+static void update_strips(const void *of, task_range some) {
+    const step *s = of;
+    for (int64_t j = some.first; j < some.end; j++) {
+        int64_t i = ceil_div(s->n - s->k1, BLOCK) - 1 - j;
+        update_rest(s, s->k1 + i * BLOCK, min_of(s->n, s->k1 + (i + 1) * BLOCK));
+    }
+}
+
 static int factor_blocked(real *A, int64_t n, int threads) {
     for (int64_t k0 = 0; k0 < n; k0 += BLOCK) {
         step s = {.A = A, .n = n, .k0 = k0, .k1 = min_of(n, k0 + BLOCK)};
@@ -70,16 +85,8 @@ static int factor_blocked(real *A, int64_t n, int threads) {
         if (info > 0)
             return info + (int)k0;
         int64_t strips = ceil_div(n - s.k1, BLOCK);
-#pragma omp parallel num_threads(threads) if (threads > 1 && strips > 1)
-        {
-            const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic)
-            for (int64_t i = 0; i < strips; i++)
-                solve_panel(&s, s.k1 + i * BLOCK, min_of(n, s.k1 + (i + 1) * BLOCK));
-#pragma omp for schedule(dynamic)
-            for (int64_t i = strips - 1; i >= 0; i--) /* the longest rows first */
-                update_rest(&s, s.k1 + i * BLOCK, min_of(n, s.k1 + (i + 1) * BLOCK));
-        }
+        run_tasks(threads, strips, 1, solve_strips, &s);
+        run_tasks(threads, strips, 1, update_strips, &s);
     }
     return 0;
 }
@@ -113,42 +120,36 @@ static int factor(real *A, int64_t n, int threads) {
 
 /* ---- small matrices, side by side ---- */
 
-static void factor_small_batch(mo_context *ctx, real *A, int64_t batch, int64_t n, int32_t *info) {
-    int threads = threads_for(ctx, batch * n * n);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-        for (int64_t b = 0; b < batch; b += MATRIX_LANES)
-            potrf_small(A + b * n * n, min_of(MATRIX_LANES, batch - b), n, info + b);
-    }
+typedef struct batch {
+    real *A;
+    int64_t count, n;
+    int32_t *info;
+} batch;
+
+static void factor_groups(const void *of, task_range some) {
+    const batch *p = of;
+    for (int64_t b = some.first * MATRIX_LANES; b < min_of(p->count, some.end * MATRIX_LANES); b += MATRIX_LANES)
+        potrf_small(p->A + b * p->n * p->n, min_of(MATRIX_LANES, p->count - b), p->n, p->info + b);
 }
 
 /* ---- the kernel ---- */
 
+static void factor_each(const void *of, task_range some) {
+    const batch *p = of;
+    for (int64_t b = some.first; b < some.end; b++)
+        p->info[b] = factor(p->A + b * p->n * p->n, p->n, 1);
+}
+
 void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info) {
-    int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
-    real *a = A->data;
-    int32_t *status = info->data;
-    ctx->counters.factorizations += batch;
-    if (n <= SMALL_MATRIX && batch >= FEW) {
-        factor_small_batch(ctx, a, batch, n, status);
+    int64_t n = A->shape[A->ndim - 1];
+    const batch p = {.A = A->data, .count = matrix_count(A), .n = n, .info = info->data};
+    ctx->counters.factorizations += p.count;
+    if (n <= SMALL_MATRIX && p.count >= FEW)
+        run_tasks(threads_for(ctx, p.count * n * n), ceil_div(p.count, MATRIX_LANES), 0, factor_groups, &p);
+    else if (n >= BLOCKED_FROM && !can_multiply(ctx, sizeof(real)))
         return;
-    }
-    if (n >= BLOCKED_FROM && !can_multiply(ctx, sizeof(real)))
-        return;
-    /* A single matrix stays outside the region below: `factor` has parallel regions of its own, and nested regions
-     * start new threads, even inside a region of one thread. */
-    if (batch == 1) {
-        status[0] = factor(a, n, blas_threads(ctx));
-        return;
-    }
-    int threads = matrix_threads(ctx, batch, (double)n * (double)n * (double)n / 6);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic) nowait
-        for (int64_t b = 0; b < batch; b++)
-            status[b] = factor(a + b * n * n, n, 1);
-    }
+    else if (p.count == 1) /* its own blocks are the tasks */
+        p.info[0] = factor(p.A, n, blas_threads(ctx));
+    else
+        run_tasks(matrix_threads(ctx, p.count, (double)n * (double)n * (double)n / 6), p.count, 1, factor_each, &p);
 }

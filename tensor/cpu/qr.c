@@ -52,23 +52,31 @@ static int decompose(const panel *p, real *A, real *R, real *sign) {
     return info;
 }
 
+typedef struct batch {
+    real *A, *R, *scratch;
+    int64_t count, m, n, each; /* each: reals of a workspace */
+    int threads;
+    int32_t *info;
+} batch;
+
+static void decompose_some(const void *of, task_range some) {
+    const batch *q = of;
+    int64_t m = q->m, n = q->n;
+    for (int64_t b = some.first; b < some.end; b++) {
+        real *own = q->scratch + workspace_of(b, q->count, q->threads, some.thread) * q->each;
+        panel p = {.m = m, .n = n, .columns = own, .tau = own + m * n, .work = own + m * n + 2 * n};
+        q->info[b] = decompose(&p, q->A + b * m * n, q->R + b * n * n, p.tau + n);
+    }
+}
+
 void REAL(qr_cpu)(mo_context *ctx, const mo_view *A, const mo_view *R, const mo_view *info) {
-    int64_t m = A->shape[A->ndim - 2], n = A->shape[A->ndim - 1], batch = matrix_count(A);
-    ctx->counters.factorizations += batch;
-    int threads = matrix_threads(ctx, batch, 4 * (double)m * (double)n * (double)n);
+    int64_t m = A->shape[A->ndim - 2], n = A->shape[A->ndim - 1], count = matrix_count(A);
+    ctx->counters.factorizations += count;
+    int threads = matrix_threads(ctx, count, 4 * (double)m * (double)n * (double)n);
     int64_t each = ceil_div(m * n + (2 + WORK_COLUMNS) * n, 16) * 16;
-    real *scratch = cpu_workspace(ctx, (size_t)(workspace_count(batch, threads) * each + 1) * sizeof(real));
+    real *scratch = cpu_workspace(ctx, (size_t)(workspace_count(count, threads) * each + 1) * sizeof(real));
     if (!scratch)
         return;
-    int32_t *status = info->data;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic) nowait
-        for (int64_t b = 0; b < batch; b++) {
-            real *own = scratch + workspace_of(b, batch, threads) * each;
-            panel p = {.m = m, .n = n, .columns = own, .tau = own + m * n, .work = own + m * n + 2 * n};
-            status[b] = decompose(&p, (real *)A->data + b * m * n, (real *)R->data + b * n * n, p.tau + n);
-        }
-    }
+    const batch q = {A->data, R->data, scratch, count, m, n, each, threads, info->data};
+    run_tasks(threads, count, 1, decompose_some, &q);
 }

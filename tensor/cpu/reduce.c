@@ -214,6 +214,11 @@ static void plan(reduction *p) {
     p->blocks = max_of(1, min_of(ceil_div(rows * length, elements), rows));
 }
 
+static void run_some(const void *of, task_range some) {
+    for (int64_t i = some.first; i < some.end; i++)
+        run_task(of, i);
+}
+
 void REAL(reduce_cpu)(mo_context *ctx, mo_reduction kind, const mo_view *x, const mo_view *y) {
     reduction p = reduction_of(kind, x, y);
     plan(&p);
@@ -223,14 +228,7 @@ void REAL(reduce_cpu)(mo_context *ctx, mo_reduction kind, const mo_view *x, cons
         if (!p.partial)
             return;
     }
-    int threads = threads_for(ctx, p.kept.total * p.reduced.total * p.n);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-        for (int64_t i = 0; i < tasks; i++)
-            run_task(&p, i);
-    }
+    run_tasks(threads_for(ctx, p.kept.total * p.reduced.total * p.n), tasks, 0, run_some, &p);
     if (p.blocks > 1)
         for (int64_t i = 0; i < results; i++)
             join_blocks(&p, i);

@@ -87,24 +87,31 @@ static void log_softmax_row(const real *x, int64_t n, real *y) {
         y[i] = (x[i] - shift) - log_sum;
 }
 
-void REAL(softmax_cpu)(mo_context *ctx, bool log, const mo_view *x, const mo_view *y) {
-    int64_t n = row_length(x), rows = row_count(x), together = n <= SHORT ? LANES : 1;
-    const real *X = x->data;
-    real *Y = y->data;
-    int threads = threads_for(ctx, 8 * rows * n);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-        for (int64_t i = 0; i < rows; i += together) {
-            if (n <= SHORT)
-                softmax_short(log, X + i * n, min_of(LANES, rows - i), n, Y + i * n);
-            else if (log)
-                log_softmax_row(X + i * n, n, Y + i * n);
-            else
-                softmax_row(X + i * n, n, Y + i * n);
-        }
+/* Rows of n entries of x, and of g in an adjoint, to rows of y. */
+typedef struct rows {
+    int64_t n, count;
+    bool log;
+    const real *x, *g;
+    real *y;
+} rows;
+
+static void softmax_rows(const void *of, task_range some) {
+    const rows *r = of;
+    int64_t n = r->n, together = n <= SHORT ? LANES : 1;
+    for (int64_t i = some.first * together; i < min_of(r->count, some.end * together); i += together) {
+        if (n <= SHORT)
+            softmax_short(r->log, r->x + i * n, min_of(LANES, r->count - i), n, r->y + i * n);
+        else if (r->log)
+            log_softmax_row(r->x + i * n, n, r->y + i * n);
+        else
+            softmax_row(r->x + i * n, n, r->y + i * n);
     }
+}
+
+void REAL(softmax_cpu)(mo_context *ctx, bool log, const mo_view *x, const mo_view *y) {
+    const rows r = {.n = row_length(x), .count = row_count(x), .log = log, .x = x->data, .y = y->data};
+    int threads = threads_for(ctx, 8 * r.count * r.n);
+    run_tasks(threads, ceil_div(r.count, r.n <= SHORT ? LANES : 1), 0, softmax_rows, &r);
 }
 
 /* Returns the sum of y g, or of g if y is NULL. Short rows are added in order, which is faster for them than
@@ -130,36 +137,34 @@ static void log_softmax_adjoint_row(const real *y, const real *g, int64_t n, rea
         x_bar[i] = g[i] - exp_of(y[i]) * sum;
 }
 
+static void softmax_adjoint_rows(const void *of, task_range some) {
+    const rows *r = of;
+    for (int64_t i = some.first * r->n; i < some.end * r->n; i += r->n)
+        if (r->log)
+            log_softmax_adjoint_row(r->x + i, r->g + i, r->n, r->y + i);
+        else
+            softmax_adjoint_row(r->x + i, r->g + i, r->n, r->y + i);
+}
+
 void REAL(softmax_adjoint_cpu)(
     mo_context *ctx, bool log, const mo_view *y, const mo_view *y_bar, const mo_view *x_bar) {
-    int64_t n = row_length(y), rows = row_count(y);
-    const real *Y = y->data, *G = y_bar->data;
-    real *X = x_bar->data;
-    void (*const row)(const real *, const real *, int64_t, real *restrict) =
-        log ? log_softmax_adjoint_row : softmax_adjoint_row;
-    int threads = threads_for(ctx, 4 * rows * n);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-        for (int64_t i = 0; i < rows; i++)
-            row(Y + i * n, G + i * n, n, X + i * n);
+    const rows r = {.n = row_length(y), .log = log, .x = y->data, .g = y_bar->data, .y = x_bar->data};
+    int64_t count = r.n ? row_count(y) : 0;
+    run_tasks(threads_for(ctx, 4 * count * r.n), count, 0, softmax_adjoint_rows, &r);
+}
+
+static void logsumexp_rows(const void *of, task_range some) {
+    const rows *r = of;
+    for (int64_t i = some.first; i < some.end; i++) {
+        const real *x = r->x + i * r->n;
+        real shift = shift_of(x, r->n);
+        shift = shift == INFINITY ? 0 : shift; /* inf - inf would be NaN; unshifted, the sum is inf */
+        r->y[i] = (real)(shift + log(exponential_sum(x, r->n, shift)));
     }
 }
 
 void REAL(logsumexp_cpu)(mo_context *ctx, const mo_view *x, const mo_view *y) {
-    int64_t n = row_length(x), rows = row_count(x);
-    const real *X = x->data;
-    real *Y = y->data;
-    int threads = threads_for(ctx, 8 * rows * n);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-        for (int64_t i = 0; i < rows; i++) {
-            real shift = shift_of(X + i * n, n);
-            shift = shift == INFINITY ? 0 : shift; /* inf - inf would be NaN; unshifted, the sum is inf */
-            Y[i] = (real)(shift + log(exponential_sum(X + i * n, n, shift)));
-        }
-    }
+    const rows r = {.n = row_length(x), .x = x->data, .y = y->data};
+    int64_t count = row_count(x);
+    run_tasks(threads_for(ctx, 8 * count * r.n), count, 0, logsumexp_rows, &r);
 }

@@ -17,39 +17,52 @@ static void sum_rows(const real *x, int64_t count, int64_t d, int64_t width, dou
         y[j] = (real)(sum[j] * scale);
 }
 
+/* Runs of rows: segment s is rows first[s] .. first[s+1] - 1. */
+typedef struct runs {
+    const int64_t *first;
+    int64_t d;
+    bool mean;
+    const real *x;
+    real *y;
+} runs;
+
+static runs runs_of(bool mean, const mo_view *x, const mo_view *offset, const mo_view *y) {
+    return (runs){.first = offset->data, .d = entry_length(x), .mean = mean, .x = x->data, .y = y->data};
+}
+
+static void sum_some(const void *of, task_range some) {
+    const runs *p = of;
+    int64_t chunks = ceil_div(p->d, CHUNK);
+    for (int64_t i = some.first; i < some.end; i++) {
+        int64_t s = i / chunks, start = i % chunks * CHUNK, count = p->first[s + 1] - p->first[s];
+        double scale = p->mean && count > 0 ? 1.0 / (double)count : 1;
+        sum_rows(p->x + p->first[s] * p->d + start, count, p->d, min_of(CHUNK, p->d - start), scale,
+            p->y + s * p->d + start);
+    }
+}
+
 void REAL(segment_sum_cpu)(mo_context *ctx, bool mean, const mo_view *x, const mo_view *offset, const mo_view *y) {
-    int64_t segments = offset->shape[0] - 1, d = entry_length(x), chunks = ceil_div(d, CHUNK);
-    const int64_t *first = offset->data;
-    int threads = threads_for(ctx, (first[segments] - first[0]) * d);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic, 4) nowait
-        for (int64_t i = 0; i < segments * chunks; i++) {
-            int64_t s = i / chunks, start = i % chunks * CHUNK, count = first[s + 1] - first[s];
-            const real *rows = (const real *)x->data + first[s] * d + start;
-            double scale = mean && count > 0 ? 1.0 / (double)count : 1;
-            sum_rows(rows, count, d, min_of(CHUNK, d - start), scale, (real *)y->data + s * d + start);
+    int64_t segments = offset->shape[0] - 1;
+    const runs p = runs_of(mean, x, offset, y);
+    int threads = threads_for(ctx, (p.first[segments] - p.first[0]) * p.d);
+    run_tasks(threads, segments * ceil_div(p.d, CHUNK), 4, sum_some, &p);
+}
+
+static void spread_some(const void *of, task_range some) {
+    const runs *p = of;
+    for (int64_t s = some.first; s < some.end; s++) {
+        const real *restrict row = p->x + s * p->d;
+        real scale = p->mean ? (real)(1.0 / (double)max_of(1, p->first[s + 1] - p->first[s])) : 1;
+        for (int64_t i = p->first[s]; i < p->first[s + 1]; i++) {
+            real *restrict out = p->y + i * p->d;
+            for (int64_t j = 0; j < p->d; j++)
+                out[j] = row[j] * scale;
         }
     }
 }
 
 void REAL(segment_spread_cpu)(mo_context *ctx, bool mean, const mo_view *x, const mo_view *offset, const mo_view *y) {
-    int64_t segments = offset->shape[0] - 1, d = entry_length(x);
-    const int64_t *first = offset->data;
-    int threads = threads_for(ctx, (first[segments] - first[0]) * d);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic, 4) nowait
-        for (int64_t s = 0; s < segments; s++) {
-            const real *restrict row = (const real *)x->data + s * d;
-            real scale = mean ? (real)(1.0 / (double)max_of(1, first[s + 1] - first[s])) : 1;
-            for (int64_t i = first[s]; i < first[s + 1]; i++) {
-                real *restrict out = (real *)y->data + i * d;
-                for (int64_t j = 0; j < d; j++)
-                    out[j] = row[j] * scale;
-            }
-        }
-    }
+    int64_t segments = offset->shape[0] - 1;
+    const runs p = runs_of(mean, x, offset, y);
+    run_tasks(threads_for(ctx, (p.first[segments] - p.first[0]) * p.d), segments, 4, spread_some, &p);
 }

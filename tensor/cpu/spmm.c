@@ -10,11 +10,12 @@
 enum { ROWS = 32, AHEAD = 4 };
 
 typedef struct csr_view {
+    mo_context *ctx;
     const int64_t *first;
     const int32_t *column;
     const real *value, *X;
     real *Y;
-    int64_t d, X_stride, Y_stride;
+    int64_t nnz, d, X_stride, Y_stride;
 } csr_view;
 
 static void add_four(const csr_view *A, int64_t k, real *restrict y) {
@@ -31,24 +32,35 @@ static void add_one(const csr_view *A, int64_t k, real *restrict y) {
         y[j] += v * x[j];
 }
 
-static void multiply_row(const csr_view *A, int64_t i, int64_t nnz) {
+static void multiply_row(const csr_view *A, int64_t i) {
     real *y = A->Y + i * A->Y_stride;
     memset(y, 0, (size_t)A->d * sizeof(real));
     int64_t k = A->first[i], end = A->first[i + 1];
     for (; k + 4 <= end; k += 4) {
-        for (int64_t next = k + AHEAD; next < min_of(nnz, k + AHEAD + 4); next++)
+        for (int64_t next = k + AHEAD; next < min_of(A->nnz, k + AHEAD + 4); next++)
             fetch_row(A->X + A->column[next] * A->X_stride, A->d);
         add_four(A, k, y);
     }
     for (; k < end; k++) {
-        if (k + AHEAD < nnz)
+        if (k + AHEAD < A->nnz)
             fetch_row(A->X + A->column[k + AHEAD] * A->X_stride, A->d);
         add_one(A, k, y);
     }
 }
 
+static void multiply_rows(const void *of, task_range some) {
+    const csr_view *A = of;
+    bool on = true;
+    for (int64_t i = some.first; i < some.end; i++) {
+        on = i % ROWS ? on : mo_goes_on(A->ctx);
+        if (on)
+            multiply_row(A, i);
+    }
+}
+
 void REAL(spmm_cpu)(mo_context *ctx, const mo_csr_view *M, const mo_view *X, const mo_view *Y) {
-    csr_view A = {.first = M->row_pointer.data,
+    csr_view A = {.ctx = ctx,
+        .first = M->row_pointer.data,
         .column = M->column.data,
         .value = M->values.data,
         .X = X->data,
@@ -56,19 +68,9 @@ void REAL(spmm_cpu)(mo_context *ctx, const mo_csr_view *M, const mo_view *X, con
         .d = X->shape[1],
         .X_stride = X->stride[0],
         .Y_stride = Y->stride[0]};
-    int64_t n = Y->shape[0], nnz = n > 0 ? A.first[n] : 0;
+    int64_t n = Y->shape[0];
+    A.nnz = n > 0 ? A.first[n] : 0;
     if (A.d == 0)
         return;
-    int threads = threads_for(ctx, (n + nnz) * A.d);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-        bool on = true;
-#pragma omp for schedule(dynamic, ROWS) nowait
-        for (int64_t i = 0; i < n; i++) {
-            on = i % ROWS ? on : mo_goes_on(ctx);
-            if (on)
-                multiply_row(&A, i, nnz);
-        }
-    }
+    run_tasks(threads_for(ctx, (n + A.nnz) * A.d), n, ROWS, multiply_rows, &A);
 }

@@ -24,24 +24,32 @@ static int decompose(real *A, int64_t n, real *w, real *work, int64_t length) {
     return info;
 }
 
+typedef struct batch {
+    real *A, *w, *scratch;
+    int64_t count, n, length, each; /* length: reals that LAPACK asks for; each: reals of a workspace */
+    int threads;
+    int32_t *info;
+} batch;
+
+static void decompose_some(const void *of, task_range some) {
+    const batch *p = of;
+    int64_t n = p->n;
+    for (int64_t b = some.first; b < some.end; b++) {
+        real *own = p->scratch + workspace_of(b, p->count, p->threads, some.thread) * p->each;
+        p->info[b] = decompose(p->A + b * n * n, n, p->w + b * n, own, p->length);
+    }
+}
+
 void REAL(syevd_cpu)(mo_context *ctx, const mo_view *A, const mo_view *w, const mo_view *info) {
-    int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
-    ctx->counters.factorizations += batch;
-    int threads = matrix_threads(ctx, batch, 9 * (double)n * (double)n * (double)n);
+    int64_t n = A->shape[A->ndim - 1], count = matrix_count(A);
+    ctx->counters.factorizations += count;
+    int threads = matrix_threads(ctx, count, 9 * (double)n * (double)n * (double)n);
     /* The workspace that LAPACK asks for, in reals; its integers, no larger than reals, follow. */
     int64_t length = 1 + 6 * n + 2 * n * n;
     int64_t each = ceil_div(length + 3 + 5 * n, 16) * 16;
-    real *scratch = cpu_workspace(ctx, (size_t)(workspace_count(batch, threads) * each) * sizeof(real));
+    real *scratch = cpu_workspace(ctx, (size_t)(workspace_count(count, threads) * each) * sizeof(real));
     if (!scratch)
         return;
-    real *a = A->data, *values = w->data;
-    int32_t *status = info->data;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic) nowait
-        for (int64_t b = 0; b < batch; b++)
-            status[b] =
-                decompose(a + b * n * n, n, values + b * n, scratch + workspace_of(b, batch, threads) * each, length);
-    }
+    const batch p = {A->data, w->data, scratch, count, n, length, each, threads, info->data};
+    run_tasks(threads, count, 1, decompose_some, &p);
 }

@@ -98,16 +98,17 @@ static void solve_group(const triangle *t, const mo_view *T, const mo_view *B, i
     from_lanes(x, m, count, n, m, to);
 }
 
-static void solve_groups(mo_context *ctx, const triangle *t, const mo_view *T, const mo_view *B) {
-    int64_t batch = matrix_count(B), m = B->shape[B->ndim - 1];
-    int threads = matrix_threads(ctx, batch, (double)(t->n * t->n * (m + 4)));
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(static) nowait
-        for (int64_t b = 0; b < batch; b += LANES)
-            solve_group(t, T, B, b);
-    }
+/* The systems of a batch; each strip of `width` columns is a task. */
+typedef struct systems {
+    const triangle *t;
+    const mo_view *T, *B;
+    int64_t width;
+} systems;
+
+static void solve_groups(const void *of, task_range some) {
+    const systems *s = of;
+    for (int64_t group = some.first; group < some.end; group++)
+        solve_group(s->t, s->T, s->B, group * LANES);
 }
 
 /* ---- the kernel ---- */
@@ -120,26 +121,29 @@ static int64_t strip_width(int64_t batch, int64_t m) {
     return width;
 }
 
+static void solve_strips(const void *of, task_range some) {
+    const systems *s = of;
+    int64_t n = s->t->n, m = s->B->shape[s->B->ndim - 1], strips = ceil_div(m, s->width);
+    for (int64_t i = some.first; i < some.end; i++) {
+        int64_t b = i / strips, start = i % strips * s->width;
+        triangle own = *s->t;
+        own.T = (const real *)s->T->data + batch_offset(s->B, s->T, b);
+        solve_triangle(&own, (real *)s->B->data + b * n * m + start, min_of(s->width, m - start), m);
+    }
+}
+
 void REAL(trsm_cpu)(mo_context *ctx, mo_triangle which, const mo_view *T, const mo_view *B) {
     int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1], batch = matrix_count(B);
     triangle t = {.n = n, .lower = mo_triangle_is_lower(which), .transposed = mo_triangle_is_transposed(which)};
+    systems s = {.t = &t, .T = T, .B = B};
     if (batch * n * m == 0)
         return;
     if (lanes_pay(batch, n, m)) {
-        solve_groups(ctx, &t, T, B);
+        run_tasks(matrix_threads(ctx, batch, (double)(n * n * (m + 4))), ceil_div(batch, LANES), 0, solve_groups, &s);
         return;
     }
-    int64_t width = strip_width(batch, m), strips = ceil_div(m, width), tasks = batch * strips;
-    int threads = matrix_threads(ctx, tasks, (double)n * (double)n * (double)min_of(m, width) / 2);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic, max_of(1, 8192 / (n * n))) nowait
-        for (int64_t i = 0; i < tasks; i++) {
-            int64_t b = i / strips, start = i % strips * width;
-            triangle own = t;
-            own.T = (const real *)T->data + batch_offset(B, T, b);
-            solve_triangle(&own, (real *)B->data + b * n * m + start, min_of(width, m - start), m);
-        }
-    }
+    s.width = strip_width(batch, m);
+    int64_t tasks = batch * ceil_div(m, s.width);
+    int threads = matrix_threads(ctx, tasks, (double)n * (double)n * (double)min_of(m, s.width) / 2);
+    run_tasks(threads, tasks, max_of(1, 8192 / (n * n)), solve_strips, &s);
 }

@@ -7,10 +7,6 @@
 
 #include "tensor/storage.h"
 
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
 enum {
     MO_TASK = 16384,           /* elements per task of an elementwise kernel: 64 KiB of float32 */
     MO_PARALLEL_FROM = 32768,  /* with fewer elements, waking a thread costs more than it saves */
@@ -24,30 +20,6 @@ static inline int64_t min_of(int64_t a, int64_t b) {
 static inline int64_t max_of(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
-
-/* The threads of a region are the host's too, which can have set other modes in them: a region begins with
- *     const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
- * which makes the thread round to nearest and keep subnormal numbers, and gives the host its modes back at the end. */
-#if defined(__SSE2__)
-enum { UNUSUAL_MODES = 0xE040 }; /* bits of MXCSR: rounding mode; FTZ and DAZ */
-static inline unsigned usual_mode(void) {
-    unsigned before = _mm_getcsr();
-    if (before & UNUSUAL_MODES)
-        _mm_setcsr(before & ~(unsigned)UNUSUAL_MODES);
-    return before;
-}
-static inline void restore_mode(const unsigned *before) {
-    if (*before & UNUSUAL_MODES)
-        _mm_setcsr(*before);
-}
-#else
-static inline unsigned usual_mode(void) {
-    return 0;
-}
-static inline void restore_mode(const unsigned *before) {
-    (void)before;
-}
-#endif
 
 /* The context's threads; 1 while other programs want the processors (fast/threads.c). */
 int free_threads(const mo_context *ctx);

@@ -55,7 +55,7 @@ DISK = (
     ("compare $/eval.jsonl paper --json", ""),
     ("data convert $/run/weights.safetensors @/w.safetensors", ""),
     ("data info $/run/weights.safetensors --json", ""),
-    ("data convert tests/graphs/club.gml @/club.npz", ""),
+    ("data convert tests/graphs/club.npz @/club.npz", ""),
     (TRAIN + " --checkpoint-every 1 --quiet", ""),
     RESUME,
 )

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of tools/data/unpickle.py: what it refuses. Skipped (77) if no Python has NumPy. tests/cli/forms.cases has the forms of
-data sets that tools/data/convert.py reads by it."""
+"""Tests of tools/python/mochi/convert/unpickle.py: what it refuses. Skipped (77) if no Python has NumPy. tests/cli/forms.cases has the forms of
+data sets that tools/python/mochi/convert reads by it."""
 
 import array
 import importlib.util
@@ -20,7 +20,7 @@ if not importlib.util.find_spec("numpy"):
         sys.exit(77)
     os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "tools" / "data"))
+sys.path.insert(0, str(ROOT / "tools/python/mochi/convert"))
 import unpickle  # noqa: E402
 
 

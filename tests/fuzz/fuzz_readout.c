@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const char small[] = "tests/fuzz/seeds/small.safetensors";
     if (!ctx) {
         ctx = mo_context_create(&(mo_context_options){.threads = 1});
-        graph = mo_graph_open(ctx, "tests/graphs/club.gml");
+        graph = mo_graph_open(ctx, "tests/graphs/club.npz");
         w = mo_weights_read(ctx, small);
         if (!w || !graph)
             fuzz_fail("seeds", mo_context_status(ctx)->message);

@@ -38,7 +38,7 @@ TEST_OF(rows_and_labels_of_different_length_are_refused, mo_context *ctx) {
     assert_true(mo_is_null(mo_head_apply(t, &mo_head_prototype_inner, Z, Ys, Z, NULL)));
     assert_told(ctx, MO_INVALID,
         "head prototype_inner: expected support [.., n_s, d], labels "
-        "[.., n_s, C], queries [.., n_q, d]; got [4, 3], [5, 2], "
+        "[.., n_s, C], queries [.., n_q, d], with a row and a class at least; got [4, 3], [5, 2], "
         "[4, 3]");
     for (int k = 0; k < 2; k++) { /* labels (k = 0) or queries (k = 1) of another batch size */
         mo_tensor *in[3];
@@ -61,6 +61,25 @@ TEST_OF(every_head_passes_the_checker, mo_context *ctx) {
             print_message("%s: %s\n", head->name, r.worst);
     }
     assert_int_equal(failed, 0);
+}
+
+TEST_OF(a_batch_of_no_episodes_has_no_logits, mo_context *ctx) {
+    const mo_head *head;
+    for (int i = 0; (head = mo_head_at(i)); i++) {
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
+        mo_tensor *Zs = mo_full(t, MO_F32, 3, (int64_t[]){0, 6, 4}, 1),
+                  *Ys = mo_full(t, MO_F32, 3, (int64_t[]){0, 6, 2}, 1);
+        mo_tensor *Zq = mo_full(t, MO_F32, 3, (int64_t[]){0, 5, 4}, 1), *parameters[MO_MAX_HEAD_PARAMETERS];
+        assert_int_equal(mo_head_start(t, head, MO_F32, 4, NULL, 0, parameters), MO_OK);
+        mo_tensor *logits = mo_head_apply(t, head, Zs, Ys, Zq, parameters);
+        assert_int_equal(mo_context_status(ctx)->code, MO_OK);
+        assert_int_equal(mo_ndim(logits), 3);
+        assert_true(mo_dim(logits, 0) == 0 && mo_dim(logits, 1) == 5 && mo_dim(logits, 2) == 2);
+        mo_tensor *no_class = mo_full(t, MO_F32, 2, (int64_t[]){6, 0}, 1),
+                  *rows = mo_full(t, MO_F32, 2, (int64_t[]){6, 4}, 1);
+        mo_head_apply(t, head, rows, no_class, rows, parameters);
+        assert_failed(ctx, MO_INVALID, PARTS(head->name, "with a row and a class at least", "[6, 0]"));
+    }
 }
 
 TEST(heads_are_found_by_name) {

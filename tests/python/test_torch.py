@@ -582,6 +582,29 @@ def test_a_penalty_in_a_tensor_is_checked_as_a_number(small, value):
             call(given)
 
 
+@pytest.mark.parametrize("name", ["ridge", "logistic", "lda"])
+def test_compiled_functions_are_transformed(small, name):
+    from torch.func import grad, vmap
+
+    Zs, Ys, Zq, lam = small
+    lam = lam / 4 if name == "lda" else lam
+    many, each = torch.stack([Zs, 1.5 * Zs, -Zs]), torch.stack([lam, 0.5 * lam, 0.9 * lam])
+    f = lambda Zs, lam: HEADS[name](Zs, Ys, Zq, lam)  # noqa: E731
+    g = grad(lambda Zs, lam: f(Zs, lam).square().sum(), (0, 1))
+    for mapped, given in ((None, (many, lam)), (0, (many, each))):
+        want = vmap(f, (0, mapped))(*given)
+        for backend in ("eager", "aot_eager"):
+            torch._dynamo.reset()
+            whole = {"fullgraph": True, "backend": backend}
+            torch.testing.assert_close(torch.compile(vmap(f, (0, mapped)), **whole)(*given), want)
+            torch.testing.assert_close(vmap(torch.compile(f, backend=backend), (0, mapped))(*given), want)
+            torch.testing.assert_close(torch.compile(g, **whole)(Zs, lam), g(Zs, lam))
+    torch._dynamo.reset()
+    solve = torch.compile(vmap(mt.solve_spd, (None, 0)), fullgraph=True, backend="aot_eager")
+    A, B = torch.eye(4, dtype=Zs.dtype) + Zs.T @ Zs, torch.stack([Zs.T, 2 * Zs.T])
+    torch.testing.assert_close(solve(A, B), torch.linalg.solve(A, B))
+
+
 def test_what_a_compiled_function_takes(small):
     Zs, Ys, Zq, _ = (x.float() for x in small)
     label = Ys.argmax(-1)

@@ -1,14 +1,10 @@
 /* tests/tensor/test_arithmetic_modes.c - a thread that does not round to nearest, or flushes subnormal numbers to zero,
  * is refused by name and left unchanged; once it has the usual mode, results have the usual bits. */
 #include "ops/ops.h"
+#include "tests/openmp_workers.h"
 #include "tests/scratch.h"
 
 #include <fenv.h>
-#include <omp.h>
-
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
 
 static const int roundings[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
 enum { ROUNDINGS = sizeof roundings / sizeof *roundings, N = 64 };
@@ -72,19 +68,7 @@ TEST_OF(flushing_to_zero_is_refused, scratch *s) {
 }
 
 #if defined(__x86_64__)
-enum { WORKERS = 4, FLUSHES = 0x8040, ELEMENTS = 1 << 15, SQUARE = 128 };
-
-/* Sets the flags in every thread of OpenMP but the calling one; returns how many had `before`. */
-static int set_in_workers(int threads, unsigned before, unsigned flags) {
-    int had = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : had)
-    if (omp_get_thread_num() > 0) {
-        unsigned control = _mm_getcsr();
-        had += (control & FLUSHES) == before;
-        _mm_setcsr((control & ~(unsigned)FLUSHES) | flags);
-    }
-    return had;
-}
+enum { WORKERS = 4, ELEMENTS = 1 << 15, SQUARE = 128 };
 
 static void compute_subnormal(mo_context *ctx, double *product, double *square) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
@@ -95,7 +79,6 @@ static void compute_subnormal(mo_context *ctx, double *product, double *square) 
     expect_ok(ctx);
 }
 
-/* A host with its own regions of OpenMP, compiled with -ffast-math: the threads are the same. */
 TEST(threads_that_flush_to_zero_change_no_bit_and_keep_their_mode) {
     HELD(mo_context) *one = mo_context_create(&(mo_context_options){.threads = 1});
     double *product[2], *square[2];

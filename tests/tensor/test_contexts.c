@@ -346,6 +346,32 @@ static void make_features(mo_context *ctx) {
     mo_few_shot_release(mo_few_shot_open(graph, MO_TASK_NC, NULL));
 }
 
+/* Ops for up to two seconds; returns whether go_on ended them. */
+static bool was_stopped(patience *p) {
+    double limit = mo_clock(CLOCK_MONOTONIC) + 2;
+    p->caller = pthread_self();
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1, .go_on = until_then, .go_on_state = p});
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    while (mo_ok(ctx) && mo_clock(CLOCK_MONOTONIC) < limit) {
+        mo_sin(t, mo_full(t, MO_F64, 1, (int64_t[]){8}, 0.5));
+        mo_tape_reset(t);
+    }
+    bool stopped = mo_context_status(ctx)->code == MO_STATE;
+    mo_tape_release(t);
+    mo_context_release(ctx);
+    return stopped;
+}
+
+/* Each thread of a host's own region is the caller of its context, whatever its number. */
+TEST(every_thread_of_a_hosts_region_asks_go_on) {
+    patience p[2] = {{0}};
+    bool stopped[2] = {false};
+#pragma omp parallel num_threads(2)
+    stopped[omp_get_thread_num()] = was_stopped(&p[omp_get_thread_num()]);
+    for (int i = 0; i < 2; i++)
+        assert_true(stopped[i] && p[i].asked > 0 && p[i].elsewhere == 0);
+}
+
 TEST(long_work_ends_when_go_on_says_so) {
     static const struct {
         const char *name;

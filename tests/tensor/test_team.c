@@ -1,12 +1,13 @@
 /* tests/tensor/test_team.c - a context starts its threads once: no kernel ends or starts one, even if it has few
- * matrices to distribute. */
+ * matrices to distribute, and none asks OpenMP for what OpenMP needs memory for. */
+
 #include "autograd/autograd.h"
 #include "ops/ops.h"
 #include "tensor/inside.h"
 
 #include <dirent.h>
 
-#include "tests/suite.h"
+#include "tests/openmp_memory.h"
 
 enum { THREADS = 4, MOST = 256, SIZE = 48 };
 
@@ -58,3 +59,30 @@ TEST(no_kernel_ends_a_thread) {
     mo_tape_release(t);
     assert_int_equal(mo_context_release(ctx), MO_OK);
 }
+
+#ifdef OPENMP_IS_COUNTED
+/* Kernels on few and on many elements, so that some use one thread and some all. */
+static void run_kernels(mo_tape *t) {
+    const int64_t many = 100000;
+    mo_tensor *x = mo_full(t, MO_F32, 1, &many, 0.25), *rows = mo_reshape(t, x, 2, (int64_t[]){1000, 100});
+    mo_tensor *picked = mo_gather_rows(t, rows, mo_argmax(t, mo_transpose(t, rows), MO_AXIS(-1)));
+    mo_item(mo_sum(t, mo_softmax(t, mo_matmul(t, mo_transpose(t, rows), rows), MO_AXIS(-1)), MO_ALL, MO_DROP_AXES));
+    mo_item(mo_sum(t, mo_layer_norm(t, picked, 1e-5), MO_ALL, MO_DROP_AXES));
+    for (int64_t batch = 1; batch <= 2 * THREADS; batch++)
+        factor_and_fit(t, batch);
+}
+
+TEST(kernels_leave_openmp_no_allocation_to_fail) {
+    for (int threads = 1; threads <= THREADS; threads += THREADS - 1) {
+        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        run_kernels(t); /* all threads work once: their team is kept, and this thread's settings, which onednn.c sets */
+        watch_openmp();
+        run_kernels(t);
+        expect_nothing_asked();
+        assert_int_equal(mo_context_status(ctx)->code, MO_OK);
+        mo_tape_release(t);
+        assert_int_equal(mo_context_release(ctx), MO_OK);
+    }
+}
+#endif

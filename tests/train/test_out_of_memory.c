@@ -34,8 +34,8 @@ static double store(mo_context *ctx, scratch *s) {
 
 /* Reads graphs in every format. */
 static double load(mo_context *ctx, scratch *s) {
-    static const char *const names[] = {"tests/graphs/edges.txt.gz", "tests/graphs/lists.txt", "tests/graphs/club.gml",
-        "tests/graphs/TINY", "tests/graphs/train.txt", "mutag"};
+    static const char *const names[] = {"tests/graphs/edges.txt.gz", "tests/graphs/lists.npz", "tests/graphs/club.npz",
+        "tests/graphs/TINY", "mutag"};
     double value = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         HELD(mo_graph) *graph = mo_graph_open(ctx, names[i]);
@@ -46,7 +46,7 @@ static double load(mo_context *ctx, scratch *s) {
 
 /* Returns a set of eight paths and rings of different sizes. */
 static mo_graph *small_set(mo_context *ctx) {
-    return mo_graph_open(ctx, "tests/graphs/rings.txt");
+    return mo_graph_open(ctx, "tests/graphs/rings.npz");
 }
 
 static bool add_loss(const mo_step_report *r, void *sum) {
@@ -230,7 +230,7 @@ static double episodes(mo_context *ctx, scratch *unused) {
     o.encoder.dim = 8;
     o.encoder.hops = 2;
     HELD(mo_model) *m = mo_mochi_create(ctx, MO_F32, &o, 1);
-    HELD(mo_pool) *pool = mo_pool_for(ctx, m, (const char *[]){"tests/graphs/rings.txt"}, 1);
+    HELD(mo_pool) *pool = mo_pool_for(ctx, m, (const char *[]){"tests/graphs/rings.npz"}, 1);
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
     mo_plan_options plan = {.k_min = 1, .k_max = 1, .q_min = 1, .q_max = 1, .max_classes = 8, .seed = 1};
     mo_episode e;

@@ -13,8 +13,8 @@ import sys
 import numpy
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "data"))
-from graph_npz import adjacency_members, feature_members, write_npz  # noqa: E402
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "python/mochi"))
+from convert.archive import adjacency_members, feature_members, write_npz  # noqa: E402
 
 NODES, CLASSES, DEGREE, WORDS = 2000, 5, 10, 500
 OWN, OTHER = 0.06, 0.03  # probability of each word of a node's class, of every other word

@@ -48,8 +48,8 @@ static const option described[] = {JSON, EXPAND_OPTION, {OPTION_END}};
 const command_line data_info_line = {.table = described,
     .words = "NAME|PATH...",
     .about =
-        "Describes a graph or a file: a name of `mochi data list`; a graph as .npz, GML, TU folder, adjacency list, "
-        "edge list, interaction lists (train.txt), or a folder of edges.csv (or .txt), features.csv (or .npy) and, "
+        "Describes a graph or a file: a name of `mochi data list`; a graph as .npz, TU folder, edge list, or a "
+        "folder of edges.csv (or .txt), features.csv (or .npy) and, "
         "optionally, labels.csv (or .npy, .txt); an array (.npy, .npz); or weights (.safetensors). Of the features of "
         "a TU set, the first columns are its attributes. For a data set of the manifest also prints the licence, the "
         "citation and the expected counts.\vExamples:\n"
@@ -69,7 +69,7 @@ const command_line data_convert_line = {.table = (const option[]){EXPAND_OPTION,
     .words = "NAME|PATH OUT.npz|OUT.safetensors",
     .about = "Writes any graph that `mochi data info` can read as .npz. Adds digests of the tensors to weights and "
              "checkpoints of older versions, which lack them.\vExamples:\n"
-             "  mochi data convert football.gml football.npz\n"
+             "  mochi data convert tu/MUTAG mutag.npz\n"
              "  mochi data convert runs/a/weights.safetensors runs/a/weights.safetensors",
     .take_word = take_convert_word};
 

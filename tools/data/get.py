@@ -158,11 +158,11 @@ def download(name, file, path, options):
 
 def complete(entry, options, stage):
     """Converts the staged files if the set needs it; returns the counts by `mochi data verify`."""
-    name, script = entry["name"], HERE / "convert.py"
+    name = entry["name"]
     if "convert" in entry:
-        form, *paths = entry["convert"]
-        if subprocess.run(["python3", "-B", script, form, *(stage / path for path in paths)]).returncode:
-            raise Refused(f"{name}: {script} could not convert the files")
+        package = next(path for path in (HERE / "convert", HERE / "../python/mochi/convert") if path.exists())
+        if subprocess.run(["python3", "-B", package, *(stage / path for path in entry["convert"])]).returncode:
+            raise Refused(f"{name}: {package} could not convert the files")
     whole, states, errors = verify(name, options, stage)
     if whole:
         return next((line["counts"] for line in states.values() if "counts" in line), {})

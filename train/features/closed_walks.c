@@ -17,18 +17,17 @@
  * n, so if K such least ranks sum to r, the estimate of n is (K - 1) / r (Cohen 1997). */
 #include "train/features/closed_walks.h"
 
+#include "tensor/cpu/tasks.h"
 #include "tensor/hidden.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 
 mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, const mo_walk_ends *w) {
     const int64_t *first = graph->row_pointer;
     const int32_t *column = graph->column;
-    double *share = w->share + omp_get_thread_num() * graph->nodes;
-    int32_t *count = w->count + omp_get_thread_num() * graph->nodes;
-    double du = (double)degree(graph, u);
+    double *share = w->share, du = (double)degree(graph, u);
+    int32_t *count = w->count;
     mo_closed_walks out = {{0}, 0, 0, 0};
     for (int64_t i = first[u]; i < first[u + 1]; i++)
         for (int64_t j = first[column[i]]; j < first[column[i] + 1]; j++) {
@@ -138,15 +137,29 @@ static void describe_walks(const mo_graph *g, const surroundings *s, int64_t u, 
         near[g->column[e]] = false;
 }
 
+/* The listed nodes, with scratch near [threads, nodes]. */
+typedef struct listed_nodes {
+    const mo_graph *g;
+    const surroundings *s;
+    const int64_t *node;
+    bool *near;
+    mo_closed_walks *out;
+} listed_nodes;
+
+static void describe_some(const void *of, task_range some) {
+    const listed_nodes *l = of;
+    for (int64_t i = some.first; i < some.end; i++)
+        if (mo_goes_on(l->g->ctx))
+            describe_walks(l->g, l->s, l->node[i], l->near + some.thread * l->g->nodes, &l->out[i]);
+}
+
 static bool describe_all(
     const mo_graph *g, const surroundings *s, const int64_t *node, int64_t n, mo_closed_walks *out) {
     bool *near = mo_host_array(g->ctx, mo_context_threads(g->ctx) * g->nodes, sizeof *near);
     if (!near)
         return false;
-#pragma omp parallel for num_threads(mo_context_threads(g->ctx)) schedule(dynamic, FEW)
-    for (int64_t i = 0; i < n; i++)
-        if (mo_goes_on(g->ctx))
-            describe_walks(g, s, node[i], near + omp_get_thread_num() * g->nodes, &out[i]);
+    const listed_nodes l = {.g = g, .s = s, .node = node, .near = near, .out = out};
+    run_tasks(mo_context_threads(g->ctx), n, FEW, describe_some, &l);
     free(near);
     return true;
 }
@@ -168,35 +181,60 @@ static void least_of_neighbours(const mo_graph *g, const ranks *rank, int64_t u,
         take_least(least, rank[g->column[e]]);
 }
 
+/* AT_ONCE rankings from `first` on. */
+typedef struct rankings {
+    const mo_graph *g;
+    int first;
+    ranks *own, *near; /* [nodes]: a node's ranks; the least of its neighbours */
+    const int64_t *node;
+    double *sum;
+} rankings;
+
+static void draw_ranks(const void *of, task_range some) {
+    const rankings *w = of;
+    for (int64_t u = some.first; u < some.end; u++) {
+        mo_random r = mo_random_at(1, MO_PURPOSE_WALK, (uint64_t)u);
+        r.index = (uint64_t)w->first / 2;
+        for (int k = 0; k < AT_ONCE; k += 2) { /* 64 random bits give two ranks */
+            uint64_t bits = mo_random_bits(&r);
+            w->own[u][k] = -log1pf(-((float)(bits >> 32) + 0.5F) * 0x1p-32F);
+            w->own[u][k + 1] = -log1pf(-((float)(uint32_t)bits + 0.5F) * 0x1p-32F);
+        }
+    }
+}
+
+static void find_least_near(const void *of, task_range some) {
+    const rankings *w = of;
+    for (int64_t u = some.first; u < some.end; u++)
+        least_of_neighbours(w->g, w->own, u, w->near[u]);
+}
+
+static void add_least(const void *of, task_range some) {
+    const rankings *w = of;
+    for (int64_t i = some.first; i < some.end; i++) {
+        ranks least;
+        least_of_neighbours(w->g, w->near, w->node[i], least);
+        for (int k = 0; k < AT_ONCE; k++)
+            w->sum[i] += least[k];
+    }
+}
+
 /* For each listed node and each of the RANKS rankings, finds the least rank among the nodes that it reaches; sum [n]
  * receives the sum over the rankings. AT_ONCE rankings are drawn at a time. */
 static bool sum_least_ranks(const mo_graph *g, const int64_t *node, int64_t n, double *sum) {
-    ranks *own = mo_host_array(g->ctx, g->nodes, sizeof *own), *near = mo_host_array(g->ctx, g->nodes, sizeof *near);
+    rankings w = {.g = g,
+        .own = mo_host_array(g->ctx, g->nodes, sizeof(ranks)),
+        .near = mo_host_array(g->ctx, g->nodes, sizeof(ranks)),
+        .node = node,
+        .sum = sum};
     int threads = mo_context_threads(g->ctx);
-    for (int first = 0; first < RANKS && own && near; first += AT_ONCE) {
-#pragma omp parallel for num_threads(threads) schedule(dynamic, TASK)
-        for (int64_t u = 0; u < g->nodes; u++) {
-            mo_random r = mo_random_at(1, MO_PURPOSE_WALK, (uint64_t)u);
-            r.index = (uint64_t)first / 2;
-            for (int k = 0; k < AT_ONCE; k += 2) { /* 64 random bits give two ranks */
-                uint64_t bits = mo_random_bits(&r);
-                own[u][k] = -log1pf(-((float)(bits >> 32) + 0.5F) * 0x1p-32F);
-                own[u][k + 1] = -log1pf(-((float)(uint32_t)bits + 0.5F) * 0x1p-32F);
-            }
-        }
-#pragma omp parallel for num_threads(threads) schedule(dynamic, TASK)
-        for (int64_t u = 0; u < g->nodes; u++)
-            least_of_neighbours(g, own, u, near[u]);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, TASK)
-        for (int64_t i = 0; i < n; i++) {
-            ranks least;
-            least_of_neighbours(g, near, node[i], least);
-            for (int k = 0; k < AT_ONCE; k++)
-                sum[i] += least[k];
-        }
+    for (; w.first < RANKS && w.own && w.near; w.first += AT_ONCE) {
+        run_tasks(threads, g->nodes, TASK, draw_ranks, &w);
+        run_tasks(threads, g->nodes, TASK, find_least_near, &w);
+        run_tasks(threads, n, TASK, add_least, &w);
     }
-    free(own);
-    free(near);
+    free(w.own);
+    free(w.near);
     return mo_ok(g->ctx);
 }
 

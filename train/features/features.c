@@ -12,6 +12,7 @@
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
+#include "tensor/cpu/tasks.h"
 #include "tensor/storage.h"
 #include "train/features/example_rows.h"
 #include "train/features/feature_memory.h"
@@ -45,19 +46,17 @@ static mo_view rows_of_hop(const mo_tensor *hops, int64_t k, int64_t first, int6
 
 /* ---- hop 0: X0, normalised as the options ask, for each graph ---- */
 
-/* One computation of features, shared by its threads. */
+/* One computation of features. */
 typedef struct first_hop {
     const mo_graph *graph;
     const mo_feature_options *options;
     mo_tensor *hops;          /* [.., nodes, dim]: hop 0 is to be filled */
     mo_basis_quality quality; /* the largest errors over all graphs */
-    mo_status failure;        /* error of the first failed graph in the set's order */
-    int64_t failed;           /* that graph's number; the number of graphs if none failed */
 } first_hop;
 
-static void worsen_quality(first_hop *j, mo_basis_quality quality) {
-    j->quality.residual = fmax(j->quality.residual, quality.residual);
-    j->quality.orthogonality = fmax(j->quality.orthogonality, quality.orthogonality);
+static void worsen_quality(mo_basis_quality *all, mo_basis_quality quality) {
+    all->residual = fmax(all->residual, quality.residual);
+    all->orthogonality = fmax(all->orthogonality, quality.orthogonality);
 }
 
 static int64_t nodes_of(const mo_graph *graph, int64_t g) {
@@ -81,45 +80,71 @@ static mo_basis_quality compute_graph(const first_hop *j, mo_tape *t, int64_t g,
     return quality;
 }
 
-/* Keeps the failure of the first failed graph in the set's order, whatever the order in which threads finish. */
-static void settle_graph(first_hop *j, mo_context *own, int64_t g, mo_basis_quality quality) {
-#pragma omp critical(mo_first_hop)
-    {
-        worsen_quality(j, quality);
-        if (!mo_ok(own) && g < j->failed) {
-            j->failed = g;
-            j->failure = *mo_context_status(own);
-        }
+/* One of the threads that share the graphs of a set. */
+typedef struct worker {
+    mo_context *ctx;
+    mo_tape *t;
+    mo_basis_quality quality; /* the largest errors over its graphs */
+    mo_status failure;        /* error of its first failed graph in the set's order */
+    int64_t failed;           /* that graph's number; the number of graphs if none failed */
+} worker;
+
+typedef struct set_of_graphs {
+    const first_hop *j;
+    const mo_tensor *hops;
+    worker *thread; /* [threads] */
+} set_of_graphs;
+
+static bool open_workers(mo_context *ctx, worker *w, int n, int64_t graphs) {
+    for (int i = 0; i < n; i++) {
+        w[i].failed = graphs;
+        w[i].ctx = mo_context_create(&(mo_context_options){.threads = 1});
+        w[i].t = mo_ok(w[i].ctx) ? mo_tape_create(w[i].ctx, MO_EVAL) : NULL;
+        if (!w[i].t)
+            mo_fail(ctx, MO_MEMORY, "features: out of memory for a thread's context");
     }
-    mo_clear_error(own);
+    return mo_ok(ctx);
+}
+
+static void compute_some(const void *of, task_range some) {
+    const set_of_graphs *set = of;
+    worker *w = &set->thread[some.thread];
+    for (int64_t g = some.first; g < some.end && mo_goes_on(set->j->graph->ctx); g++) {
+        worsen_quality(&w->quality, compute_graph(set->j, w->t, g, set->hops));
+        if (!mo_ok(w->ctx) && g < w->failed) {
+            w->failed = g;
+            w->failure = *mo_context_status(w->ctx);
+        }
+        mo_clear_error(w->ctx);
+        mo_tape_reset(w->t);
+    }
+}
+
+/* Raises the failure of the first failed graph in the set's order, whatever the order in which threads finish. */
+static void close_workers(first_hop *j, worker *w, int n) {
+    const worker *first = w;
+    for (int i = 0; i < n; i++) {
+        worsen_quality(&j->quality, w[i].quality);
+        first = w[i].failed < first->failed ? &w[i] : first;
+        mo_tape_release(w[i].t);
+        mo_context_release(w[i].ctx);
+    }
+    if (first->failed < j->graph->graphs)
+        mo_fail(j->graph->ctx, first->failure.code, "features: graph %" PRId64 " of '%s': %s", first->failed,
+            j->graph->name, first->failure.message);
 }
 
 /* Computes the graphs of a set on the threads of the CPU context that owns `hops`. */
 static bool compute_set(first_hop *j, const mo_context *host, const mo_tensor *hops) {
     mo_context *ctx = j->graph->ctx;
-    bool started = true;
-    j->failed = j->graph->graphs;
-#pragma omp parallel num_threads(mo_context_blas_is_safe(host) ? mo_context_threads(host) : 1)
-    {
-        mo_context *own = mo_context_create(&(mo_context_options){.threads = 1});
-        mo_tape *t = mo_ok(own) ? mo_tape_create(own, MO_EVAL) : NULL;
-        if (!t)
-#pragma omp atomic write
-            started = false;
-#pragma omp for schedule(dynamic)
-        for (int64_t g = 0; g < j->graph->graphs; g++)
-            if (t && mo_goes_on(ctx)) {
-                settle_graph(j, own, g, compute_graph(j, t, g, hops));
-                mo_tape_reset(t);
-            }
-        mo_tape_release(t);
-        mo_context_release(own);
-    }
-    if (!started)
-        mo_fail(ctx, MO_MEMORY, "features: out of memory for a thread's context");
-    else if (j->failed < j->graph->graphs)
-        mo_fail(ctx, j->failure.code, "features: graph %" PRId64 " of '%s': %s", j->failed, j->graph->name,
-            j->failure.message);
+    int threads = mo_context_blas_is_safe(host) ? mo_context_threads(host) : 1;
+    const set_of_graphs set = {.j = j, .hops = hops, .thread = mo_host_array(ctx, threads, sizeof *set.thread)};
+    if (!set.thread)
+        return false;
+    if (open_workers(ctx, set.thread, threads, j->graph->graphs))
+        run_tasks(threads, j->graph->graphs, 1, compute_some, &set);
+    close_workers(j, set.thread, threads);
+    free(set.thread);
     return mo_ok(ctx);
 }
 
@@ -143,7 +168,7 @@ static bool compute_first_hop(first_hop *j) {
     mo_context *ctx = j->graph->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     if (t && j->graph->graphs == 1)
-        worsen_quality(j, compute_graph(j, t, 0, j->hops));
+        worsen_quality(&j->quality, compute_graph(j, t, 0, j->hops));
     else if (t && mo_context_device(ctx) == MO_CPU)
         compute_set(j, ctx, j->hops);
     else if (t)

@@ -1,11 +1,11 @@
 /* train/features/gram_blocks.c - kernels between listed rows of a matrix, and standardised columns. */
 #include "train/features/gram_blocks.h"
+#include "tensor/cpu/tasks.h"
 #include "tensor/hidden.h"
 #include "train/features/example_rows.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,14 +92,31 @@ static void compare_row(const mo_sparse_rows *X, const int32_t *place, const col
         K[j] = (float)(1 + sum[j] * inverse);
 }
 
+typedef struct cosines {
+    mo_context *ctx;
+    const mo_sparse_rows *X;
+    const int32_t *place;
+    const column_lists *l;
+    const mo_row_pairs *p;
+    double *sums; /* [threads, n_b] */
+    float *K;
+} cosines;
+
+static void compare_rows(const void *of, task_range some) {
+    const cosines *c = of;
+    int64_t n_b = c->p->n_b;
+    for (int64_t i = some.first; i < some.end; i++)
+        if (mo_goes_on(c->ctx))
+            compare_row(c->X, c->place, c->l, c->p->a[i], n_b, c->sums + some.thread * n_b, c->K + i * n_b);
+}
+
 bool mo_cosine_block(mo_context *ctx, const mo_sparse_rows *X, int32_t *place, const mo_row_pairs *p, float *K) {
     column_lists l;
-    double *sums = mo_host_array(ctx, mo_context_threads(ctx) * p->n_b, sizeof *sums); /* for each thread */
+    double *sums = mo_host_array(ctx, mo_context_threads(ctx) * p->n_b, sizeof *sums);
     bool listed = list_columns(ctx, X, place, p, &l);
-#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, FEW) if (listed && p->n_a > 1)
-    for (int64_t i = 0; i < p->n_a; i++)
-        if (listed && mo_goes_on(ctx))
-            compare_row(X, place, &l, p->a[i], p->n_b, sums + omp_get_thread_num() * p->n_b, K + i * p->n_b);
+    const cosines all = {.ctx = ctx, .X = X, .place = place, .l = &l, .p = p, .sums = sums, .K = K};
+    if (listed)
+        run_tasks(mo_context_threads(ctx), p->n_a, FEW, compare_rows, &all);
     for (int64_t c = 0; c < l.n; c++)
         place[l.column[c]] = -1;
     free(l.column);
@@ -112,18 +129,30 @@ bool mo_cosine_block(mo_context *ctx, const mo_sparse_rows *X, int32_t *place, c
 
 /* ---- Gaussians of dense rows ---- */
 
+typedef struct gaussians {
+    const float *X;
+    int64_t columns;
+    float rate;
+    const mo_row_pairs *p;
+    float *K;
+} gaussians;
+
+static void measure_rows(const void *of, task_range some) {
+    const gaussians *g = of;
+    for (int64_t i = some.first; i < some.end; i++)
+        for (int64_t j = 0; j < g->p->n_b; j++) {
+            const float *x = g->X + g->p->a[i] * g->columns, *y = g->X + g->p->b[j] * g->columns;
+            float squares = 0;
+            for (int64_t c = 0; c < g->columns; c++)
+                squares += (x[c] - y[c]) * (x[c] - y[c]);
+            g->K[i * g->p->n_b + j] = 1 + expf(g->rate * squares);
+        }
+}
+
 void mo_gaussian_block(
     mo_context *ctx, const float *X, int64_t columns, int64_t varying, const mo_row_pairs *p, float *K) {
-    float rate = -1 / (2 * (float)varying);
-#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, FEW) if (p->n_a > 1)
-    for (int64_t i = 0; i < p->n_a; i++)
-        for (int64_t j = 0; j < p->n_b; j++) {
-            const float *x = X + p->a[i] * columns, *y = X + p->b[j] * columns;
-            float squares = 0;
-            for (int64_t c = 0; c < columns; c++)
-                squares += (x[c] - y[c]) * (x[c] - y[c]);
-            K[i * p->n_b + j] = 1 + expf(rate * squares);
-        }
+    const gaussians g = {.X = X, .columns = columns, .rate = -1 / (2 * (float)varying), .p = p, .K = K};
+    run_tasks(mo_context_threads(ctx), p->n_a, FEW, measure_rows, &g);
 }
 
 /* ---- standardised columns ---- */

@@ -1,20 +1,20 @@
 /* train/fit/diagnosis.c - how the geometry of embeddings affects prototypes under inner products (paper, section 2):
  * the offset of the embeddings' mean relative to the spread of the classes, which boundaries between two classes miss
  * the rows of both, and which prototypes lie in or near the convex hull of the other prototypes. */
+#include "tensor/cpu/tasks.h"
 #include "tensor/hidden.h"
 #include "train/episodes/plan_members.h"
 #include "train/fit/fit_parts.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
-void mo_geometry_progress(const mo_geometry *g, const char *part, int64_t *done, int64_t of) {
+void mo_geometry_progress(const mo_geometry *g, const char *part, int thread, int64_t *done, int64_t of) {
     int64_t now;
 #pragma omp atomic capture
     now = ++*done;
-    if (g->options->progress && omp_get_thread_num() == 0)
+    if (g->options->progress && thread == 0)
         g->options->progress(part, now, of, g->options->state);
 }
 
@@ -90,20 +90,28 @@ static void see_sides(
     }
 }
 
-/* Threads take classes in turn, each with its own scores; class c writes only row c of side [C, C]. */
-static void see_all_sides(
-    const mo_geometry *g, const mo_members *m, const double *columns, double *score, uint8_t *side) {
-    int64_t done = 0;
-#pragma omp parallel for num_threads(mo_context_threads(g->ctx)) schedule(dynamic)
-    for (int64_t c = 0; c < g->C; c++) {
-        see_sides(g, m, c, columns, score + omp_get_thread_num() * g->C, side + c * g->C);
-        mo_geometry_progress(g, "boundaries of pairs", &done, g->C);
+/* Threads take classes, each with its own scores; class c writes only row c of side. */
+typedef struct boundaries {
+    const mo_geometry *g;
+    const mo_members *m;
+    const double *columns; /* [d, C] */
+    double *score;         /* [threads, C] */
+    uint8_t *side;         /* [C, C] */
+    int64_t *done;
+} boundaries;
+
+static void see_some(const void *of, task_range some) {
+    const boundaries *b = of;
+    int64_t C = b->g->C;
+    for (int64_t c = some.first; c < some.end; c++) {
+        see_sides(b->g, b->m, c, b->columns, b->score + some.thread * C, b->side + c * C);
+        mo_geometry_progress(b->g, "boundaries of pairs", some.thread, b->done, C);
     }
 }
 
 /* Counts pairs of classes whose boundary misses their rows: x->pairs and x->missed. False on failure. */
 static bool count_missed(const mo_geometry *g, mo_diagnosis *x) {
-    int64_t C = g->C;
+    int64_t C = g->C, done = 0;
     mo_members m = {0};
     double *columns = mo_host_array(g->ctx, g->d * C, sizeof *columns);
     double *score = mo_host_array(g->ctx, mo_context_threads(g->ctx) * C, sizeof *score);
@@ -111,8 +119,9 @@ static bool count_missed(const mo_geometry *g, mo_diagnosis *x) {
     for (int64_t i = 0; columns && i < g->d * C; i++)
         columns[i] = g->P[i % C * g->d + i / C];
     bool fine = mo_ok(g->ctx) && mo_members_of_labels(g->ctx, g->E->graph->label, g->n, C, &m);
+    const boundaries b = {.g = g, .m = &m, .columns = columns, .score = score, .side = side, .done = &done};
     if (fine)
-        see_all_sides(g, &m, columns, score, side);
+        run_tasks(mo_context_threads(g->ctx), C, 1, see_some, &b);
     x->pairs = C * (C - 1) / 2;
     for (int64_t a = 0; fine && a < C; a++)
         for (int64_t b = 0; b < a; b++)

@@ -5,9 +5,10 @@
  * to hold one, and those on a device, go one after another with all threads inside an op. */
 #include "train/fit/fit_parts.h"
 
+#include "tensor/cpu/tasks.h"
 #include "tensor/storage.h"
 
-#include <omp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { CREW_NUMBERS = 1 << 27 }; /* bound on the doubles in the rows and matrices of all members */
@@ -47,7 +48,7 @@ void mo_fit_crew_release(mo_fit_crew *crew) {
 }
 
 static void crew_tell(const mo_fit_job *job, int64_t done) {
-    if (job->progress && omp_get_thread_num() == 0)
+    if (job->progress)
         job->progress(job->title, done, job->draws->episodes, job->state);
 }
 
@@ -63,43 +64,39 @@ static bool run_in_turn(const mo_fitting *f, const mo_fit_job *job) {
     return fine;
 }
 
-/* State shared by the threads: next episode to take, number of episodes done, first episode that failed. */
+/* State shared by the threads: next episode to take, number of episodes done, first episode that failed; number of
+ * members that could start. */
 typedef struct progress {
-    int64_t next, done, failed;
+    atomic_llong next, done, failed;
+    atomic_int joined;
     mo_status status;
 } progress;
 
 static int64_t crew_take(progress *p) {
-    int64_t number;
-#pragma omp atomic capture
-    number = p->next++;
-    int64_t failed;
-#pragma omp atomic read
-    failed = p->failed;
-    return number < failed ? number : INT64_MAX;
+    int64_t number = p->next++;
+    return number < p->failed ? number : INT64_MAX;
 }
 
 static void crew_settle(progress *p, mo_context *ctx, int64_t number) {
 #pragma omp critical(mo_fit_crew_settle)
     if (number < p->failed) {
-#pragma omp atomic write
         p->failed = number;
         p->status = *mo_context_status(ctx);
     }
     mo_clear_error(ctx);
 }
 
-/* A member's share of the work. Returns false if it could not start. */
-static bool crew_work(mo_fitting *f, const mo_fit_job *job, progress *p) {
+/* A member's share of the work, on a thread of that number; thread 0, the caller's, tells the progress. Returns false
+ * if it could not start. */
+static bool crew_work(mo_fitting *f, const mo_fit_job *job, int thread, progress *p) {
     mo_fit_space space = {0};
     bool ready = mo_fit_space_create(f->ctx, job, &space);
-    for (int64_t i = crew_take(p); ready && i < job->draws->episodes; i = crew_take(p)) {
+    for (int64_t i; ready && (i = crew_take(p)) < job->draws->episodes;) {
         if (!mo_fit_episode(f, job, i, &space))
             crew_settle(p, f->ctx, i);
-        int64_t done;
-#pragma omp atomic capture
-        done = ++p->done;
-        crew_tell(job, done);
+        int64_t done = ++p->done;
+        if (thread == 0)
+            crew_tell(job, done);
     }
     mo_fit_space_release(&space);
     mo_tape_reset(f->t);
@@ -107,27 +104,40 @@ static bool crew_work(mo_fitting *f, const mo_fit_job *job, progress *p) {
     return ready;
 }
 
-/* Works as one of the threads, in its own context, with the caller's settings. */
-static bool crew_join(mo_fit_crew *crew, const mo_fit_job *job, int number, progress *p) {
-    mo_fitting *own = &crew->member[number], f = crew->own;
+/* Works in the context of a member, with the caller's settings. */
+static bool crew_join(mo_fit_crew *crew, const mo_fit_job *job, task_range member, progress *p) {
+    mo_fitting *own = &crew->member[member.first], f = crew->own;
     if (!open_member(own, crew->own.Z))
         return false;
     f.ctx = own->ctx;
     f.t = own->t;
     f.Z = own->Z;
-    return crew_work(&f, job, p);
+    return crew_work(&f, job, member.thread, p);
 }
 
-static bool run_at_once(mo_fit_crew *crew, const mo_fit_job *job, int threads) {
+typedef struct joint_run {
+    mo_fit_crew *crew;
+    const mo_fit_job *job;
+    int members; /* that work */
+    progress *p;
+} joint_run;
+
+static void join_one(const void *of, task_range member) {
+    const joint_run *r = of;
+    bool needed = member.first < r->members && r->p->next < r->job->draws->episodes;
+    if (needed && crew_join(r->crew, r->job, member, r->p))
+        r->p->joined++;
+}
+
+static bool run_at_once(mo_fit_crew *crew, const mo_fit_job *job, int members) {
     mo_context *ctx = crew->own.ctx;
     progress p = {.failed = INT64_MAX};
-    int joined = 0;
-#pragma omp parallel num_threads(crew->n) reduction(+ : joined)
-    if (omp_get_thread_num() < threads)
-        joined += crew_join(crew, job, omp_get_thread_num(), &p);
+    const joint_run r = {.crew = crew, .job = job, .members = members, .p = &p};
+    run_tasks(crew->n, crew->n, 1, join_one, &r);
+    join_one(&r, (task_range){0}); /* what is left where a thread that had no memory took the caller's task too */
     if (p.failed < INT64_MAX)
         mo_fail(ctx, p.status.code, "%s", p.status.message);
-    else if (joined == 0)
+    else if (p.joined == 0)
         mo_fail(ctx, MO_MEMORY, "fit: out of memory for a thread's context");
     return mo_ok(ctx);
 }

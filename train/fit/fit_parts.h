@@ -123,9 +123,9 @@ typedef struct mo_geometry {
     double *rows; /* [n, d]: the rows Z */
 } mo_geometry;
 
-/* Adds 1 to *done, which all threads share; on the caller's thread, reports *done of `of` to the options' progress
+/* Adds 1 to *done, which all threads share; on thread 0, the caller's, reports *done of `of` to the options' progress
  * function. */
-void mo_geometry_progress(const mo_geometry *g, const char *part, int64_t *done, int64_t of);
+void mo_geometry_progress(const mo_geometry *g, const char *part, int thread, int64_t *done, int64_t of);
 /* Writes the distance of each of the n >= 2 points X [n, d] to the convex hull of the other points. Returns false on
  * failure. */
 bool mo_hull_leave_one_out(const mo_geometry *g, const double *X, int64_t n, int64_t d, double *distance);

@@ -12,12 +12,12 @@
  * The nearest point of the affine hull is a least-squares problem in the differences to the first point, solved by an
  * orthonormal basis that grows by one vector per point (Gram-Schmidt, twice). No Gram matrix squares the condition
  * number, so a distance of 0 is computed as rounding error, not as its root. */
+#include "tensor/cpu/tasks.h"
 #include "tensor/hidden.h"
 #include "train/fit/fit_parts.h"
 
 #include <float.h>
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -247,6 +247,25 @@ double mo_hull_distance(mo_context *ctx, const double *points, int64_t n, int64_
     return distance;
 }
 
+typedef struct left_out {
+    const mo_geometry *g;
+    const double *X;
+    int64_t n, d;
+    corral *own; /* of each thread, or of each point */
+    bool of_points;
+    double *distance;
+    int64_t *done;
+} left_out;
+
+static void leave_some_out(const void *of, task_range some) {
+    const left_out *w = of;
+    for (int64_t p = some.first; p < some.end; p++) {
+        corral *c = &w->own[w->of_points ? p : some.thread];
+        w->distance[p] = hull_measure(c, w->X, p, w->X + p * w->d);
+        mo_geometry_progress(w->g, "distances to the hull", some.thread, w->done, w->n);
+    }
+}
+
 bool mo_hull_leave_one_out(const mo_geometry *g, const double *X, int64_t n, int64_t d, double *distance) {
     int all = mo_context_threads(g->ctx), threads = all < n ? all : (int)n;
     corral *own = mo_host_array(g->ctx, threads, sizeof *own);
@@ -254,12 +273,10 @@ bool mo_hull_leave_one_out(const mo_geometry *g, const double *X, int64_t n, int
     for (int i = 0; ready && i < threads; i++)
         ready = hull_reserve(g->ctx, n - 1, d, &own[i]);
     int64_t done = 0;
-#pragma omp parallel for num_threads(all) schedule(dynamic) if (ready)
-    for (int64_t p = 0; p < (ready ? n : 0); p++) {
-        corral *c = &own[threads < all ? p : omp_get_thread_num()];
-        distance[p] = hull_measure(c, X, p, X + p * d);
-        mo_geometry_progress(g, "distances to the hull", &done, n);
-    }
+    const left_out w = {
+        .g = g, .X = X, .n = n, .d = d, .own = own, .of_points = threads < all, .distance = distance, .done = &done};
+    if (ready)
+        run_tasks(all, n, 1, leave_some_out, &w);
     for (int64_t p = 0; ready && p < n; p++)
         check_hull_distance(g->ctx, distance[p]);
     for (int i = 0; own && i < threads; i++) {

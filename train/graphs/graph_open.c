@@ -29,56 +29,57 @@
 /* A name that mo_graph_open accepts. */
 typedef struct graph_name {
     const char *name;
-    const char *path; /* below mo_data_folder */
+    const char *path;   /* below mo_data_folder */
+    const char *before; /* what an older version downloaded there, which is to be converted; NULL: the same */
 } graph_name;
 
 static const graph_name graph_names[] = {
-    {"cora", "cora/planetoid_cora.npz"},
-    {"citeseer", "citeseer/planetoid_citeseer.npz"},
-    {"pubmed", "pubmed/planetoid_pubmed.npz"},
-    {"cora-linqs", "cora/gnn-benchmark/cora.npz"},
-    {"citeseer-linqs", "citeseer/gnn-benchmark/citeseer.npz"},
-    {"photo", "amazon_photo/amazon_electronics_photo.npz"},
-    {"computers", "amazon_computers/amazon_electronics_computers.npz"},
-    {"physics", "coauthor_physics/ms_academic_phy.npz"},
-    {"mutag", "tu/MUTAG"},
-    {"proteins", "tu/PROTEINS"},
-    {"enzymes", "tu/ENZYMES"},
-    {"imdb-binary", "tu/IMDB-BINARY"},
-    {"dd", "tu/DD"},
-    {"collab", "tu/COLLAB/COLLAB.txt"},
-    {"reddit-binary", "tu/REDDIT-BINARY/REDDIT-BINARY.txt"},
-    {"gnutella06", "snap/p2p-Gnutella06.txt.gz"},
-    {"epinions1", "snap/soc-Epinions1.txt.gz"},
-    {"enron", "snap/email-Enron.txt.gz"},
-    {"astroph", "snap/ca-AstroPh.txt.gz"},
-    {"cs", "coauthor_cs/ms_academic_cs.npz"},
-    {"arxiv", "ogb/arxiv.npz"},
-    {"fitness", "cstag/Fitness.npz"},
-    {"goodreads", "anygraph/Goodreads.npz"},
-    {"gowalla", "gowalla"},
-    {"collab-links", "ogb/collab.npz"},
-    {"web-stanford", "snap/web-Stanford.txt.gz"},
-    {"roadnet-pa", "snap/roadNet-PA.txt.gz"},
-    {"nci1", "tu/NCI1"},
-    {"products-tech", "anygraph/products_tech.npz"},
-    {"yelp2018", "yelp2018"},
-    {"yelp-text", "anygraph/yelp_textfeat.npz"},
-    {"products-home", "anygraph/products_home.npz"},
-    {"steam-text", "anygraph/steam_textfeat.npz"},
-    {"amazon-text", "anygraph/amazon_textfeat.npz"},
-    {"amazon-book", "amazon-book"},
-    {"citation-2019", "anygraph/citation-2019.npz"},
-    {"citation-classic", "anygraph/citation-classic.npz"},
-    {"ppa", "ogb/ppa.npz"},
-    {"reddit-multi-5k", "tu/REDDIT-MULTI-5K"},
-    {"ogbg-ppa", "ogb/ppa-graphs.npz"},
-    {"karate", "classics/karate_club_networkx.gml"},
-    {"football", "classics/football.gml"},
-    {"lesmis", "classics/lesmis.gml"},
-    {"polbooks", "classics/polbooks.gml"},
-    {"dolphins", "classics/dolphins.gml"},
-    {NULL, NULL},
+    {"cora", "cora/planetoid_cora.npz", NULL},
+    {"citeseer", "citeseer/planetoid_citeseer.npz", NULL},
+    {"pubmed", "pubmed/planetoid_pubmed.npz", NULL},
+    {"cora-linqs", "cora/gnn-benchmark/cora.npz", NULL},
+    {"citeseer-linqs", "citeseer/gnn-benchmark/citeseer.npz", NULL},
+    {"photo", "amazon_photo/amazon_electronics_photo.npz", NULL},
+    {"computers", "amazon_computers/amazon_electronics_computers.npz", NULL},
+    {"physics", "coauthor_physics/ms_academic_phy.npz", NULL},
+    {"mutag", "tu/MUTAG", NULL},
+    {"proteins", "tu/PROTEINS", NULL},
+    {"enzymes", "tu/ENZYMES", NULL},
+    {"imdb-binary", "tu/IMDB-BINARY", NULL},
+    {"dd", "tu/DD", NULL},
+    {"collab", "tu/COLLAB.npz", "tu/COLLAB/COLLAB.txt"},
+    {"reddit-binary", "tu/REDDIT-BINARY.npz", "tu/REDDIT-BINARY/REDDIT-BINARY.txt"},
+    {"gnutella06", "snap/p2p-Gnutella06.txt.gz", NULL},
+    {"epinions1", "snap/soc-Epinions1.txt.gz", NULL},
+    {"enron", "snap/email-Enron.txt.gz", NULL},
+    {"astroph", "snap/ca-AstroPh.txt.gz", NULL},
+    {"cs", "coauthor_cs/ms_academic_cs.npz", NULL},
+    {"arxiv", "ogb/arxiv.npz", NULL},
+    {"fitness", "cstag/Fitness.npz", NULL},
+    {"goodreads", "anygraph/Goodreads.npz", NULL},
+    {"gowalla", "gowalla.npz", "gowalla"},
+    {"collab-links", "ogb/collab.npz", NULL},
+    {"web-stanford", "snap/web-Stanford.txt.gz", NULL},
+    {"roadnet-pa", "snap/roadNet-PA.txt.gz", NULL},
+    {"nci1", "tu/NCI1", NULL},
+    {"products-tech", "anygraph/products_tech.npz", NULL},
+    {"yelp2018", "yelp2018.npz", "yelp2018"},
+    {"yelp-text", "anygraph/yelp_textfeat.npz", NULL},
+    {"products-home", "anygraph/products_home.npz", NULL},
+    {"steam-text", "anygraph/steam_textfeat.npz", NULL},
+    {"amazon-text", "anygraph/amazon_textfeat.npz", NULL},
+    {"amazon-book", "amazon-book.npz", "amazon-book"},
+    {"citation-2019", "anygraph/citation-2019.npz", NULL},
+    {"citation-classic", "anygraph/citation-classic.npz", NULL},
+    {"ppa", "ogb/ppa.npz", NULL},
+    {"reddit-multi-5k", "tu/REDDIT-MULTI-5K", NULL},
+    {"ogbg-ppa", "ogb/ppa-graphs.npz", NULL},
+    {"karate", "classics/karate.npz", "classics/karate_club_networkx.gml"},
+    {"football", "classics/football.npz", "classics/football.gml"},
+    {"lesmis", "classics/lesmis.npz", "classics/lesmis.gml"},
+    {"polbooks", "classics/polbooks.npz", "classics/polbooks.gml"},
+    {"dolphins", "classics/dolphins.npz", "classics/dolphins.gml"},
+    {NULL, NULL, NULL},
 };
 
 /* The entry of a name in any case; NULL if unknown. */
@@ -150,7 +151,7 @@ static bool locate_graph(const graph_name *entry, char *path, size_t bytes, bool
 /* A graph's name from its path: "cora" from "data/cora.npz", "COLLAB" from "COLLAB.txt.gz", "MUTAG" from
  * "tu/MUTAG/". */
 static void name_of_path(const char *path, char *name, size_t bytes) {
-    static const char *const endings[] = {".gz", ".npz", ".txt", ".gml", ".csv", ".tsv"};
+    static const char *const endings[] = {".gz", ".npz", ".txt", ".csv", ".tsv"};
     size_t stop = strlen(path);
     while (stop > 1 && path[stop - 1] == '/')
         stop--;
@@ -184,77 +185,14 @@ static bool read_head(mo_context *ctx, const char *path, char *head, size_t byte
     return true;
 }
 
-/* Whether the first line is one integer: the number of graphs of adjacency lists. */
-static bool lone_integer(const char *head) {
-    head += strspn(head, " \t");
-    size_t digits = strspn(head, "0123456789");
-    head += digits;
-    head += strspn(head, " \t\r");
-    return digits > 0 && (*head == '\n' || *head == '\0');
-}
-
-/* ---- files that must be converted to .npz first ---- */
-
-static const char *const foreign[] = {".graphml", ".graphml.gz", ".json", ".mtx", ".mtx.gz", NULL};
-
-bool mo_is_foreign(const char *path) {
-    for (int i = 0; foreign[i]; i++)
-        if (mo_path_ends_with(path, foreign[i]))
-            return true;
-    return false;
-}
-
-void mo_fail_foreign(mo_context *ctx, const char *path) {
-    char found[PATH_MAX], script[PATH_MAX], made[PATH_MAX];
-    if ((!mo_data_file("convert.py", found, sizeof found) &&
-            !mo_data_file("../../tools/data/convert.py", found, sizeof found)) ||
-        !realpath(found, script))
-        snprintf(script, sizeof script, "tools/data/convert.py");
-    snprintf(made, sizeof made, "%s", path);
-    size_t stop = strlen(made);
-    while (stop > 1 && made[stop - 1] == '/')
-        made[--stop] = '\0';
-    for (int i = 0; foreign[i]; i++)
-        if (mo_path_ends_with(made, foreign[i]))
-            stop = strlen(made) - strlen(foreign[i]);
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    bool features = strncmp(base, "features.mtx", 12) == 0;
-    mo_fail(ctx, MO_UNSUPPORTED,
-        "%s: expected a form that mochi reads, found GraphML, node-link JSON or Matrix Market: convert it by python3 "
-        "'%s' "
-        "%s '%s' '%.*s%s'",
-        path, script, features ? "features" : "graph", path, (int)stop, made, features ? ".npy" : ".npz");
-}
-
-/* Whether the folder has graphs as GraphML or JSON; a run's folder, which has JSON too, does not count. */
-static bool has_foreign(const char *folder) {
-    char run[PATH_MAX];
-    DIR *listing = opendir(folder);
-    bool found = false;
-    for (struct dirent *entry; listing && !found && (entry = readdir(listing));)
-        found = mo_is_foreign(entry->d_name);
-    if (listing)
-        closedir(listing);
-    return found && !mo_text_find(folder, "run.json", run, sizeof run);
-}
-
 static mo_graph *open_folder(mo_context *ctx, const char *name, const char *folder, bool with_attributes) {
     if (mo_is_features(folder))
         return mo_load_features(ctx, name, folder);
-    if (mo_is_interactions(folder))
-        return mo_load_interactions(ctx, name, folder, true);
-    if (mo_is_tu(folder) || !has_foreign(folder))
+    const char *form = mo_is_tu(folder) ? NULL : mo_foreign_form(folder);
+    if (!form)
         return mo_load_tu(ctx, name, folder, with_attributes);
-    mo_fail_foreign(ctx, folder);
+    mo_fail_foreign(ctx, folder, form, NULL);
     return NULL;
-}
-
-/* train.txt and test.txt are known as LightGCN's by name: their content alone could be another format's. */
-static mo_graph *open_text(mo_context *ctx, const char *name, const char *path, const char *head) {
-    if (strcmp(name, "train") == 0 || strcmp(name, "test") == 0)
-        return mo_load_interactions(ctx, name, path, false);
-    return lone_integer(head) && !mo_is_table(path) ? mo_load_adjacency_list(ctx, name, path)
-                                                    : mo_load_edge_list(ctx, name, path);
 }
 
 static mo_graph *open_path(mo_context *ctx, const char *name, const char *path, bool with_attributes) {
@@ -272,20 +210,31 @@ static mo_graph *open_path(mo_context *ctx, const char *name, const char *path, 
     }
     if (mo_path_ends_with(path, ".npz"))
         return mo_load_npz(ctx, name, path);
-    if (mo_is_foreign(path)) {
-        mo_fail_foreign(ctx, path);
+    const char *form = mo_foreign_form(path);
+    if (form) {
+        mo_fail_foreign(ctx, path, form, NULL);
         return NULL;
     }
     if (!read_head(ctx, path, head, sizeof head))
         return NULL;
-    if (memcmp(head, "PK\003\004", 4) == 0)
-        return mo_load_npz(ctx, name, path);
-    if (mo_path_ends_with(path, ".gml") || mo_path_ends_with(path, ".gml.gz"))
-        return mo_load_gml(ctx, name, path);
-    return open_text(ctx, name, path, head);
+    return memcmp(head, "PK\003\004", 4) == 0 ? mo_load_npz(ctx, name, path) : mo_load_edge_list(ctx, name, path);
 }
 
 /* ---- by name or path ---- */
+
+/* Raises how to convert what an older version downloaded for a name. Returns false if there is nothing. */
+static bool fail_before(mo_context *ctx, const graph_name *entry) {
+    char folder[PATH_MAX], found[PATH_MAX], made[2 * PATH_MAX];
+    if (!entry->before || !mo_data_folder(folder, sizeof folder) ||
+        !(is_readable(found, sizeof found, folder, entry->before, "") ||
+            is_readable(found, sizeof found, folder, entry->before, ".gz")))
+        return false;
+    const char *form = mo_is_features(found) ? NULL : mo_foreign_form(found);
+    snprintf(made, sizeof made, "%s/%s", folder, entry->path);
+    if (form)
+        mo_fail_foreign(ctx, found, form, made);
+    return form;
+}
 
 /* Adds the available names to a message, as far as there is room. */
 static void fail_unknown(mo_context *ctx, const char *name, const graph_name *entry) {
@@ -310,7 +259,7 @@ static bool may_be_graph(const char *path) {
     struct stat status;
     if (stat(path, &status) != 0)
         return false;
-    return S_ISREG(status.st_mode) || mo_is_features(path) || mo_is_interactions(path) || mo_is_tu(path);
+    return S_ISREG(status.st_mode) || mo_is_features(path) || mo_is_tu(path) || mo_foreign_form(path);
 }
 
 /* Raises if the known graph at `path` and another graph in the current folder have this name, so that neither is
@@ -353,7 +302,8 @@ mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path) {
         name_of_path(name_or_path, name, sizeof name);
         return open_path(ctx, name, name_or_path, true);
     }
-    fail_unknown(ctx, name_or_path, entry);
+    if (!entry || !fail_before(ctx, entry))
+        fail_unknown(ctx, name_or_path, entry);
     return NULL;
 }
 

@@ -261,8 +261,8 @@ mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder
     if (mo_ok(ctx) && find_one(ctx, folder, feature_files, path, sizeof path)) {
         if (mo_is_table(path))
             read_feature_table(graph, path, edges);
-        else if (mo_is_foreign(path))
-            mo_fail_foreign(ctx, path);
+        else if (!mo_path_ends_with(path, ".npy") && !mo_path_ends_with(path, ".npy.gz"))
+            mo_fail_foreign(ctx, path, "Matrix Market", NULL);
         else
             read_features_file(graph, path);
     }

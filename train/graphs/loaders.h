@@ -15,8 +15,6 @@ mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path);
  * (with_attributes) NAME_node_attributes.txt. */
 mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder, bool with_attributes);
 bool mo_is_tu(const char *folder);
-/* A set of graphs as adjacency lists, plain or gzipped. */
-mo_graph *mo_load_adjacency_list(mo_context *ctx, const char *name, const char *path);
 /* SNAP's edge list, plain or gzipped. */
 mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path);
 /* Sets a graph's edges from lines of ids. If the graph has no nodes yet, every id becomes a node; else ids are node
@@ -26,15 +24,10 @@ bool mo_load_numbered_edges(mo_graph *graph, const char *path);
 bool mo_load_named_edges(mo_graph *graph, const char *path);
 /* Returns whether an edge of a table or text has that name as an end; also false on failure. */
 bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name);
-/* GML, plain or gzipped. */
-mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path);
-/* Returns whether a file's name has the ending of GraphML, node-link JSON or Matrix Market. */
-bool mo_is_foreign(const char *path);
-/* Raises MO_UNSUPPORTED with the command that converts a file or folder of such files. */
-void mo_fail_foreign(mo_context *ctx, const char *path);
-/* LightGCN's interaction lists: one file, or a folder's train.txt and test.txt together. */
-mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *path, bool folder);
-bool mo_is_interactions(const char *folder);
+/* The form of a file or folder that only Python reads (foreign.c), such as "GML"; NULL: it is none that is known. */
+const char *mo_foreign_form(const char *path);
+/* Raises MO_UNSUPPORTED with the form and the command that converts the path; `made`: where to, NULL: beside it. */
+void mo_fail_foreign(mo_context *ctx, const char *path, const char *form, const char *made);
 /* A folder with edges and optionally features and labels (train/FORMATS.md). */
 mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder);
 bool mo_is_features(const char *folder);

@@ -58,18 +58,26 @@ static void multiply_rows(const lanes *panel, const panel_rows *p, const real *X
     }
 }
 
-void panels_product(const panels *p, const real *X, int64_t m, real *Y) {
-    int64_t row = panels_row(p->columns), from = panels_row(p->depth), count = (p->columns + PANEL - 1) / PANEL;
+typedef struct factors {
+    const panels *p;
+    const real *X;
+    int64_t m;
+    real *Y;
+} factors;
+
+static void multiply_panels(const void *of, task_range some) {
+    const factors *f = of;
+    const panels *p = f->p;
+    int64_t row = panels_row(p->columns), from = panels_row(p->depth), m = f->m;
     int64_t blocks = (m + ROWS - 1) / ROWS, each = blocks ? (m + blocks - 1) / blocks : 0;
-#pragma omp parallel num_threads(p->threads) if (p->threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for nowait
-        for (int64_t k = 0; k < count; k++) {
-            const panel_rows rows = {p->depth, from, row, row - k * PANEL >= PANEL ? 2 : 1};
-            for (int64_t r = 0; r < m; r += each)
-                multiply_rows((const lanes *)(p->numbers + k * PANEL * p->depth), &rows, X + r * from,
-                    m - r < each ? m - r : each, Y + r * row + k * PANEL);
-        }
+    for (int64_t k = some.first; k < some.end; k++) {
+        const panel_rows rows = {p->depth, from, row, row - k * PANEL >= PANEL ? 2 : 1};
+        for (int64_t r = 0; r < m; r += each)
+            multiply_rows((const lanes *)(p->numbers + k * PANEL * p->depth), &rows, f->X + r * from,
+                m - r < each ? m - r : each, f->Y + r * row + k * PANEL);
     }
+}
+
+void panels_product(const panels *p, const real *X, int64_t m, real *Y) {
+    run_tasks(p->threads, (p->columns + PANEL - 1) / PANEL, 0, multiply_panels, &(factors){p, X, m, Y});
 }

@@ -4,8 +4,8 @@
  * pthread, all alive at once, and ends them; then OpenMP starts its own, whose stacks fit in the same memory.
  *
  * GCC's OpenMP ends the threads that a smaller team leaves out and starts others for the next larger one, which takes
- * longer than a small kernel and can fail for want of memory. So every parallel region has all of the context's threads
- * or one (workspace_count in tensor/cpu/matrices.h). */
+ * longer than a small kernel and can fail for want of memory. So run_tasks (tensor/cpu/tasks.c) uses all of the
+ * context's threads or one (workspace_count in tensor/cpu/matrices.h). */
 #include "tensor/cpu/fast/threads.h"
 
 #include "tensor/hidden.h"

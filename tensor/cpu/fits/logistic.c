@@ -162,10 +162,23 @@ static void find_gradients(const regression *g, logistic_fit *const *f, int coun
     }
 }
 
+/* Fits, of which those that are `there` are moved. */
+typedef struct arrivals {
+    const regression *g;
+    logistic_fit **f;
+    const bool *there;
+} arrivals;
+
+static void move_some(const void *of, task_range some) {
+    const arrivals *a = of;
+    for (int64_t k = some.first; k < some.end; k++)
+        if (a->there[k])
+            a->f[k]->moves = move(a->g, a->f[k]);
+}
+
 /* Runs fits to their tolerances. Returns false if a fit fails: a Newton step reaches its limit, or rounding leaves no
  * direction along which the objective falls. */
 static bool minimise(const regression *g, logistic_fit **f, int count) {
-    int threads = g->s.threads;
     bool there[MO_FOLDS_AT_ONCE + 1], fine = true;
     logistic_fit *at[MO_FOLDS_AT_ONCE + 1];
     find_gradients(g, f, count);
@@ -178,14 +191,7 @@ static bool minimise(const regression *g, logistic_fit **f, int count) {
         if (count == 0)
             return true;
         logistic_cg_step(&g->s, f, count, there);
-#pragma omp parallel num_threads(threads) if (threads > 1 && count > 1)
-        {
-            const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic) nowait
-            for (int k = 0; k < count; k++)
-                if (there[k])
-                    f[k]->moves = move(g, f[k]);
-        }
+        run_tasks(g->s.threads, count, 1, move_some, &(arrivals){g, f, there});
         for (int k = 0; k < count; k++)
             if (there[k] && f[k]->moves) {
                 fine = fine && f[k]->steps < f[k]->limit;

@@ -8,6 +8,7 @@
 #include "tensor/scalar.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 /* ---- the inverse of a symmetric positive definite matrix, for preconditioners that are applied many times ---- */
 
@@ -361,35 +362,68 @@ static bool step(const logistic_space *s, logistic_fit *f, double curvature, con
     return sqrt(dot(f->r, f->r, N)) <= f->target || f->steps >= f->limit;
 }
 
+/* Fits and the products of each. */
+typedef struct cg_step {
+    const logistic_space *s;
+    logistic_fit *const *f;
+    const real *Hp;
+    double *curvature;
+    bool *there;
+} cg_step;
+
+static void direct_some(const void *of, task_range some) {
+    const cg_step *c = of;
+    int64_t rows = c->s->row * c->s->C;
+    for (int64_t k = some.first; k < some.end; k++)
+        c->curvature[k] = direct(c->s, c->f[k], c->s->outputs + rows * k, c->s->inputs + rows * k);
+}
+
+static void step_some(const void *of, task_range some) {
+    const cg_step *c = of;
+    int64_t N = c->s->width * c->s->C;
+    for (int64_t k = some.first; k < some.end; k++)
+        c->there[k] = step(c->s, c->f[k], c->curvature[k], c->Hp + N * k);
+}
+
 void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count, bool *there) {
-    int64_t N = s->width * s->C, rows = s->row * s->C;
-    int threads = s->threads;
+    int64_t N = s->width * s->C;
     double curvature[MO_FOLDS_AT_ONCE + 1];
+    cg_step c = {.s = s, .f = f, .curvature = curvature, .there = there};
     for (int k = 0; k < count; k++)
         memcpy(s->inputs + N * k, f[k]->r, (size_t)N * sizeof(real));
     logistic_product(s, s->inputs, count, s->outputs);
-#pragma omp parallel num_threads(threads) if (threads > 1 && count > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic) nowait
-        for (int k = 0; k < count; k++)
-            curvature[k] = direct(s, f[k], s->outputs + rows * k, s->inputs + rows * k);
-    }
-    const real *Hp = logistic_pull(s, count);
-#pragma omp parallel num_threads(threads) if (threads > 1 && count > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic) nowait
-        for (int k = 0; k < count; k++)
-            there[k] = step(s, f[k], curvature[k], Hp + N * k);
-    }
+    run_tasks(s->threads, count, 1, direct_some, &c);
+    c.Hp = logistic_pull(s, count);
+    run_tasks(s->threads, count, 1, step_some, &c);
 }
 
 /* ---- items of a batch ---- */
 
+typedef struct items {
+    mo_context *ctx;
+    int64_t batch, each; /* each: reals of a workspace */
+    int threads;
+    logistic_item *item;
+    const void *call;
+    real *scratch, *codes;
+    atomic_int *factorizations, *steps;
+} items;
+
+static void run_some(const void *of, task_range some) {
+    const items *p = of;
+    logistic_counts own = {.ctx = p->ctx};
+    for (int64_t b = some.first; b < some.end; b++) {
+        real *scratch = p->scratch + p->each * workspace_of(b, p->batch, p->threads, some.thread);
+        p->codes[b] = (real)p->item(p->call, 1, scratch, b, &own);
+    }
+    atomic_fetch_add(p->factorizations, own.factorizations);
+    atomic_fetch_add(p->steps, own.steps);
+}
+
 void logistic_run_items(mo_context *ctx, int64_t batch, int inside, int64_t each, logistic_item *item, const void *call,
     const mo_view *code) {
-    int threads = batch > 1 ? blas_threads(ctx) : 1, factorizations = 0, steps = 0;
+    int threads = batch > 1 ? blas_threads(ctx) : 1;
+    atomic_int factorizations = 0, steps = 0;
     logistic_counts single = {.ctx = ctx};
     real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
     real *codes = code->data;
@@ -398,17 +432,8 @@ void logistic_run_items(mo_context *ctx, int64_t batch, int inside, int64_t each
     if (batch == 1) /* a single item: its products use the threads */
         codes[0] = (real)item(call, inside, scratch, 0, &single);
     else
-#pragma omp parallel num_threads(threads)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic) reduction(+ : factorizations, steps) nowait
-        for (int64_t b = 0; b < batch; b++) {
-            logistic_counts own = {.ctx = ctx};
-            codes[b] = (real)item(call, 1, scratch + each * workspace_of(b, batch, threads), b, &own);
-            factorizations += own.factorizations;
-            steps += own.steps;
-        }
-    }
+        run_tasks(threads, batch, 1, run_some,
+            &(items){ctx, batch, each, threads, item, call, scratch, codes, &factorizations, &steps});
     ctx->counters.factorizations += factorizations + single.factorizations;
     ctx->counters.fit_steps += steps + single.steps;
 }

@@ -24,6 +24,7 @@
 #include "tensor/cpu/matrices.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum { IDLE = 50, STUCK = 100, SWEEPS = 4, FIRST_STEPS = 16, WALK_STEPS = 64 };
@@ -450,6 +451,25 @@ static double run_item(svm_fit *f, const mo_svm_call *g, int64_t b) {
     return worst;
 }
 
+typedef struct items {
+    const mo_svm_call *g;
+    const svm_fit *sizes;
+    int64_t batch, each; /* each: reals of a workspace */
+    int threads;
+    real *scratch;
+    atomic_llong *steps;
+} items;
+
+static void run_some(const void *of, task_range some) {
+    const items *p = of;
+    for (int64_t b = some.first; b < some.end; b++) {
+        svm_fit f = *p->sizes;
+        svm_layout(&f, p->scratch + p->each * workspace_of(b, p->batch, p->threads, some.thread));
+        ((real *)p->g->violation.data)[b] = (real)run_item(&f, p->g, b);
+        atomic_fetch_add(p->steps, f.all_steps);
+    }
+}
+
 void REAL(svm_cpu)(mo_context *ctx, const mo_svm_call *g) {
     int64_t batch = g->Y.shape[0];
     svm_fit sizes = {.working.ctx = ctx, .n = g->Y.shape[1], .C = g->Y.shape[2], .most = g->most_steps};
@@ -458,17 +478,7 @@ void REAL(svm_cpu)(mo_context *ctx, const mo_svm_call *g) {
     real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
     if (!scratch)
         return;
-    int64_t steps = 0;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const unsigned mode __attribute__((cleanup(restore_mode))) = usual_mode();
-#pragma omp for schedule(dynamic) reduction(+ : steps) nowait
-        for (int64_t b = 0; b < batch; b++) {
-            svm_fit f = sizes;
-            svm_layout(&f, scratch + each * workspace_of(b, batch, threads));
-            ((real *)g->violation.data)[b] = (real)run_item(&f, g, b);
-            steps += f.all_steps;
-        }
-    }
+    atomic_llong steps = 0;
+    run_tasks(threads, batch, 1, run_some, &(items){g, &sizes, batch, each, threads, scratch, &steps});
     ctx->counters.fit_steps += steps;
 }

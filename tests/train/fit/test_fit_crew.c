@@ -1,6 +1,9 @@
 /* tests/train/fit/test_fit_crew.c - episodes distributed over threads: the figures and errors of one thread. */
 #include "tests/labelled_rows.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 typedef struct rows {
     int n;
     mo_fit_row row[64];
@@ -16,13 +19,13 @@ static void on_row(const mo_fit_row *row, void *state) {
 }
 
 /* Fits all heads at two k, one of them larger than a class, with this many threads. */
-static mo_code run(const mo_head *const *heads, int n, int threads, bool tune, rows *x) {
+static mo_code run(const mo_head *const *heads, int n, int threads, void (*told)(const mo_fit_row *, void *), rows *x) {
     HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
     HELD(mo_embeddings) *E = make(&(scratch){.ctx = ctx}, MO_F32, 1);
     const mo_fit_options options = {
-        .n_shots = 2, .shots = (int64_t[]){4, 18}, .episodes = 37, .queries = 5, .ways = 64, .tune = tune};
+        .n_shots = 2, .shots = (int64_t[]){4, 18}, .episodes = 37, .queries = 5, .ways = 64};
     *x = (rows){0};
-    return mo_fit(E, heads, n, &options, on_row, x);
+    return mo_fit(E, heads, n, &options, told, x);
 }
 
 /* Fails unless figures are equal; NaN equals NaN. */
@@ -50,10 +53,10 @@ TEST(the_first_failure_is_the_one_that_is_told) {
     head.name = "fails";
     head.logits = fails_now_and_then;
     head.cross_validate = NULL;
-    assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 1, false, &one), MO_NUMERICAL);
+    assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 1, on_row, &one), MO_NUMERICAL);
     assert_non_null(strstr(one.failure, "begins with -"));
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 4, false, &many), MO_NUMERICAL);
+        assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 4, on_row, &many), MO_NUMERICAL);
         assert_string_equal(many.failure, one.failure);
         assert_int_equal(many.n, 4);
         assert_same_figures(&many.row[1], &one.row[1]); /* the other head is still fitted */
@@ -71,6 +74,44 @@ TEST(a_wrong_call_ends_the_run) {
     head.name = "wrong";
     head.logits = asks_for_too_much;
     head.cross_validate = NULL;
-    assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 4, false, &x), MO_INVALID);
+    assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 4, on_row, &x), MO_INVALID);
     assert_int_equal(x.n, 0);
 }
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+static atomic_bool starve;
+static atomic_int starved;
+static pthread_t fed; /* the only thread for which calloc has memory */
+
+void *__libc_calloc(size_t n, size_t bytes);
+void *calloc(size_t n, size_t bytes);
+
+void *calloc(size_t n, size_t bytes) {
+    if (!starve || pthread_equal(fed, pthread_self()))
+        return __libc_calloc(n, bytes);
+    starved++;
+    return NULL;
+}
+
+static void starve_after_row(const mo_fit_row *row, void *state) {
+    on_row(row, state);
+    starve = true;
+}
+
+/* Members start in the first job, and have no memory for the next ones. */
+TEST(a_member_without_memory_leaves_its_episodes_to_the_others) {
+    static rows one, many;
+    run((const mo_head *[]){&mo_head_prototype_inner, &mo_head_ridge}, 2, 1, on_row, &one);
+    fed = pthread_self();
+    for (int i = 0; i < 20; i++) {
+        mo_code code =
+            run((const mo_head *[]){&mo_head_prototype_inner, &mo_head_ridge}, 2, 4, starve_after_row, &many);
+        starve = false;
+        assert_int_equal(code, MO_OK);
+        assert_int_equal(many.n, one.n);
+        for (int k = 0; k < one.n; k++)
+            assert_same_figures(&many.row[k], &one.row[k]);
+    }
+    assert_true(starved > 0);
+}
+#endif

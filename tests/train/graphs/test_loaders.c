@@ -31,18 +31,10 @@ static const known data_sets[] = {
     {"enzymes", "tu/ENZYMES", 600, 19580, 37282, 3, 19580, 6, 0, 0, 0, {100, 100, 100, 100, 100, 100}},
     {"imdb-binary", "tu/IMDB-BINARY", 1000, 19773, 96531, 0, 0, 2, 0, 193062, 0, {500, 500}},
     {"dd", "tu/DD", 1178, 334925, 843046, 82, 334925, 2, 0, 0, 0, {691, 487}},
-    {"collab", "tu/COLLAB/COLLAB.txt", 5000, 372474, 12286079, 0, 0, 3, 2837, 0, 0, {2600, 775, 1625}},
-    {"reddit-binary", "tu/REDDIT-BINARY/REDDIT-BINARY.txt", 2000, 859254, 995508, 0, 0, 2, 0, 0, 0, {1000, 1000}},
     {"gnutella06", "snap/p2p-Gnutella06.txt.gz", 1, 8717, 31525, 0, 0, 0, 0, 0, 0, {0}},
     {"epinions1", "snap/soc-Epinions1.txt.gz", 1, 75879, 405740, 0, 0, 0, 0, 0, 0, {0}},
     {"enron", "snap/email-Enron.txt.gz", 1, 36692, 183831, 0, 0, 0, 0, 0, 0, {0}},
     {"astroph", "snap/ca-AstroPh.txt.gz", 1, 18772, 198050, 0, 0, 0, 60, 0, 0, {0}},
-    {"gowalla", "gowalla", 1, 29858 + 40981, 810128 + 217242, 0, 0, 0, 0, 0, 0, {0}},
-    {"karate", "classics/karate_club_networkx.gml", 1, 34, 78, 0, 0, 2, 0, 0, 0, {17, 17}},
-    {"football", "classics/football.gml", 1, 115, 613, 0, 0, 12, 0, 0, 0, {9, 8, 11, 12, 10, 5, 13, 8, 10, 12, 7, 10}},
-    {"lesmis", "classics/lesmis.gml", 1, 77, 254, 0, 0, 0, 0, 0, 0, {0}},
-    {"polbooks", "classics/polbooks.gml", 1, 105, 441, 0, 0, 3, 0, 0, 0, {49, 43, 13}},
-    {"dolphins", "classics/dolphins.gml", 1, 62, 159, 0, 0, 0, 0, 0, 0, {0}},
 };
 enum { DATA_SETS = sizeof data_sets / sizeof *data_sets };
 

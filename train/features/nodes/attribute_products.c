@@ -11,6 +11,7 @@
  * one of its neighbours, is first requested. */
 #include "autograd/inside.h"
 #include "ops/rules/in_place.h"
+#include "tensor/cpu/tasks.h"
 #include "train/features/example_rows.h"
 #include "train/features/nodes/attribute_rows.h"
 
@@ -44,19 +45,33 @@ static void scatter_row(const mo_attribute_rows *x, int64_t u, double c, float *
         W[g->feature_column[e] * TILE + j] += (float)(c * g->feature_value[e]);
 }
 
-/* Writes the rows of n nodes as columns: rows of X to own [columns, TILE], rows of P X to near [columns, TILE]. */
-static void fill_tile(const mo_attribute_rows *x, const int64_t *node, int64_t n, float *own, float *near) {
+typedef struct tile {
+    const mo_attribute_rows *x;
+    const int64_t *node;
+    int64_t n;
+    float *own, *near; /* [columns, TILE] */
+} tile;
+
+/* A task fills LINE columns. */
+static void fill_lines(const void *of, task_range some) {
+    const tile *t = of;
+    const mo_attribute_rows *x = t->x;
     const mo_graph *g = x->graph;
-    size_t bytes = (size_t)(g->features * TILE) * sizeof *own;
-    memset(own, 0, bytes);
-    memset(near, 0, bytes);
-#pragma omp parallel for num_threads(mo_context_threads(g->ctx)) schedule(static, LINE) if (n > LINE)
-    for (int64_t j = 0; j < n; j++) {
-        int64_t u = node[j];
-        scatter_row(x, u, x->scale[u], own, j);
+    for (int64_t j = some.first * LINE; j < min_of(t->n, some.end * LINE); j++) {
+        int64_t u = t->node[j];
+        scatter_row(x, u, x->scale[u], t->own, j);
         for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++)
-            scatter_row(x, g->column[e], x->scale[g->column[e]] / (double)degree(g, u), near, j);
+            scatter_row(x, g->column[e], x->scale[g->column[e]] / (double)degree(g, u), t->near, j);
     }
+}
+
+/* Writes the rows of n nodes as columns: rows of X to own, rows of P X to near. */
+static void fill_tile(const tile *t) {
+    const mo_graph *g = t->x->graph;
+    size_t bytes = (size_t)(g->features * TILE) * sizeof *t->own;
+    memset(t->own, 0, bytes);
+    memset(t->near, 0, bytes);
+    run_tasks(mo_context_threads(g->ctx), (t->n + LINE - 1) / LINE, 0, fill_lines, t);
 }
 
 /* The attributes of the listed nodes, at unit length. */
@@ -107,17 +122,17 @@ static int64_t place_nodes(const mo_graph *g, const mo_row_pairs *p, mo_attribut
 /* Computes the newest rows of both tables. X: the attributes of these rows' nodes; b: the nodes of the columns. */
 static void make_rows(const mo_attribute_rows *x, mo_attribute_products *t, const int64_t *b, const mo_csr *X) {
     int64_t m = x->graph->features, first = (t->met - X->rows) * t->n;
-    float *tile = mo_host_array(X->ctx, 2 * m * TILE, sizeof *tile);
-    for (int64_t j = 0; j < t->n && tile; j += TILE) {
+    float *W = mo_host_array(X->ctx, 2 * m * TILE, sizeof *W);
+    for (int64_t j = 0; j < t->n && W; j += TILE) {
         int64_t columns = t->n - j < TILE ? t->n - j : TILE;
-        mo_view own = view_of(tile, m, columns, TILE), near = view_of(tile + m * TILE, m, columns, TILE);
+        mo_view own = view_of(W, m, columns, TILE), near = view_of(W + m * TILE, m, columns, TILE);
         mo_view to_own = view_of(t->own + first + j, X->rows, columns, t->n);
         mo_view to_near = view_of(t->near + first + j, X->rows, columns, t->n);
-        fill_tile(x, b + j, columns, own.data, near.data);
+        fill_tile(&(tile){.x = x, .node = b + j, .n = columns, .own = own.data, .near = near.data});
         mo_spmm_into(X, 0, &own, &to_own);
         mo_spmm_into(X, 0, &near, &to_near);
     }
-    free(tile);
+    free(W);
 }
 
 static void create_tables(const mo_graph *g, mo_context *host, int64_t n, mo_attribute_products *t) {
@@ -185,6 +200,24 @@ static void combine_row(const mo_attribute_rows *x, const mo_attribute_products 
     }
 }
 
+/* Kernels between the nodes a and the nodes of the tables' columns. */
+typedef struct combination {
+    const mo_attribute_rows *x;
+    const mo_attribute_products *t;
+    const mo_row_pairs *p;
+    const float *mean; /* [2, n_a, n]: <p_i, x_j> and <p_i, p_j> */
+    float *K;
+    int64_t stride; /* floats between rows of K */
+} combination;
+
+static void combine_some(const void *of, task_range some) {
+    const combination *c = of;
+    int64_t n_a = c->p->n_a, n = c->t->n;
+    for (int64_t i = some.first; i < some.end; i++)
+        combine_row(
+            c->x, c->t, c->p, i, c->mean + i * n, c->mean + (n_a + i) * n, c->K + i * c->stride, n_a * c->stride);
+}
+
 /* Computes the kernels between the nodes a and the nodes of the tables' columns; rows of K are `stride` floats
  * apart. */
 static bool combine_rows(const mo_attribute_rows *x, mo_context *host, const mo_attribute_products *t,
@@ -197,9 +230,8 @@ static bool combine_rows(const mo_attribute_rows *x, mo_context *host, const mo_
         mo_view mean_own = view_of(mean, p->n_a, t->n, t->n), mean_near = view_of(mean + size, p->n_a, t->n, t->n);
         mo_spmm_into(P, 0, &own, &mean_own);
         mo_spmm_into(P, 0, &near, &mean_near);
-#pragma omp parallel for num_threads(mo_context_threads(host)) schedule(static) if (p->n_a > 1)
-        for (int64_t i = 0; i < p->n_a; i++)
-            combine_row(x, t, p, i, mean + i * t->n, mean + size + i * t->n, K + i * stride, p->n_a * stride);
+        const combination c = {.x = x, .t = t, .p = p, .mean = mean, .K = K, .stride = stride};
+        run_tasks(mo_context_threads(host), p->n_a, 0, combine_some, &c);
     }
     mo_csr_release(P);
     free(mean);

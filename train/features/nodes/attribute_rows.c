@@ -6,11 +6,11 @@
  * only the columns where r is not zero. */
 #include "train/features/nodes/attribute_rows.h"
 
+#include "tensor/cpu/tasks.h"
 #include "tensor/hidden.h"
 #include "train/features/example_rows.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,17 +122,34 @@ static void find_lengths(const mo_attribute_rows *x, int64_t u, double *own, dou
     }
 }
 
+/* Nodes whose rows threads expand, each in its own scratch. */
+typedef struct expansion {
+    const mo_attribute_rows *x;
+    const int64_t *node; /* NULL: all */
+    int64_t n;
+    double *scratch; /* [threads, 2, columns]: a node's own row, then the neighbours' mean */
+    float *out;
+} expansion;
+
+static void find_some_lengths(const void *of, task_range some) {
+    const expansion *w = of;
+    int64_t m = w->x->graph->features;
+    double *own = w->scratch + some.thread * 2 * m;
+    for (int64_t u = some.first; u < some.end; u++)
+        if (mo_goes_on(w->x->graph->ctx))
+            find_lengths(w->x, u, own, own + m);
+}
+
+static double *expansion_scratch(const mo_graph *g) {
+    return mo_host_array(g->ctx, mo_context_threads(g->ctx) * g->features, 2 * sizeof(double));
+}
+
 static bool find_all_lengths(const mo_attribute_rows *x) {
     const mo_graph *g = x->graph;
-    int64_t m = g->features;
-    double *scratch = mo_host_array(g->ctx, mo_context_threads(g->ctx) * m, 2 * sizeof *scratch);
-#pragma omp parallel for num_threads(mo_context_threads(g->ctx)) schedule(dynamic, TASK)
-    for (int64_t u = 0; u < g->nodes; u++) {
-        double *own = scratch + omp_get_thread_num() * 2 * m;
-        if (scratch && mo_goes_on(g->ctx))
-            find_lengths(x, u, own, own + m);
-    }
-    free(scratch);
+    const expansion w = {.x = x, .n = g->nodes, .scratch = expansion_scratch(g)};
+    if (w.scratch)
+        run_tasks(mo_context_threads(g->ctx), w.n, TASK, find_some_lengths, &w);
+    free(w.scratch);
     return mo_ok(g->ctx);
 }
 
@@ -168,25 +185,28 @@ static void write_row(const mo_attribute_rows *x, mo_attribute_kind kind, int64_
         out[c] = (float)((a[kind] * own[c] + b[kind] * near[c] - mean[c]) * inverse);
 }
 
+static void fill_some(const void *of, task_range some) {
+    const expansion *w = of;
+    const mo_attribute_rows *x = w->x;
+    int64_t m = x->graph->features;
+    double *own = w->scratch + some.thread * 2 * m;
+    for (int64_t i = some.first; i < some.end && mo_goes_on(x->graph->ctx); i++) {
+        int64_t u = w->node[i];
+        memset(own, 0, (size_t)m * 2 * sizeof *own);
+        add_row(x, u, x->scale[u], own);
+        add_neighbours(x, u, own + m);
+        for (int kind = 0; kind < MO_ATTRIBUTE_KINDS; kind++)
+            write_row(x, (mo_attribute_kind)kind, u, own, w->out + (kind * w->n + i) * m);
+    }
+}
+
 bool mo_attribute_rows_fill(const mo_attribute_rows *x, const int64_t *node, int64_t n, float *out) {
     const mo_graph *g = x->graph;
-    int64_t m = g->features;
-    double *scratch = mo_host_array(g->ctx, mo_context_threads(g->ctx) * m, 2 * sizeof *scratch);
-    if (!scratch)
-        return false;
-#pragma omp parallel for num_threads(mo_context_threads(g->ctx)) schedule(dynamic, FEW) if (n > 1)
-    for (int64_t i = 0; i < n; i++) {
-        double *own = scratch + omp_get_thread_num() * 2 * m; /* the node's own row, then the neighbours' mean */
-        if (!mo_goes_on(g->ctx))
-            continue;
-        memset(own, 0, (size_t)m * 2 * sizeof *own);
-        add_row(x, node[i], x->scale[node[i]], own);
-        add_neighbours(x, node[i], own + m);
-        for (int kind = 0; kind < MO_ATTRIBUTE_KINDS; kind++)
-            write_row(x, (mo_attribute_kind)kind, node[i], own, out + (kind * n + i) * m);
-    }
-    free(scratch);
-    return true;
+    const expansion w = {.x = x, .node = node, .n = n, .scratch = expansion_scratch(g), .out = out};
+    if (w.scratch)
+        run_tasks(mo_context_threads(g->ctx), n, FEW, fill_some, &w);
+    free(w.scratch);
+    return w.scratch;
 }
 
 /* ---- assortativity ---- */

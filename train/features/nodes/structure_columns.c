@@ -12,6 +12,7 @@
  * which is then no outlier. */
 #include "train/features/nodes/structure_columns.h"
 
+#include "tensor/cpu/tasks.h"
 #include "tensor/hidden.h"
 #include "train/features/closed_walks.h"
 #include "train/features/gram_blocks.h"
@@ -45,15 +46,27 @@ static const double RESTART = 0.15;
 
 typedef float row[COLUMNS];
 
-/* Column `to` becomes P times column `from`. */
-static void average_neighbours(const mo_graph *graph, row *S, int from, int to) {
-#pragma omp parallel for num_threads(mo_context_threads(graph->ctx)) schedule(dynamic, TASK)
-    for (int64_t u = 0; u < graph->nodes; u++) {
+typedef struct average {
+    const mo_graph *graph;
+    row *S;
+    int from, to;
+} average;
+
+static void average_some(const void *of, task_range some) {
+    const average *a = of;
+    const mo_graph *graph = a->graph;
+    for (int64_t u = some.first; u < some.end; u++) {
         double sum = 0;
         for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)
-            sum += S[graph->column[e]][from];
-        S[u][to] = degree(graph, u) ? (float)(sum / (double)degree(graph, u)) : 0;
+            sum += a->S[graph->column[e]][a->from];
+        a->S[u][a->to] = degree(graph, u) ? (float)(sum / (double)degree(graph, u)) : 0;
     }
+}
+
+/* Column `to` becomes P times column `from`. */
+static void average_neighbours(const mo_graph *graph, row *S, int from, int to) {
+    const average a = {.graph = graph, .S = S, .from = from, .to = to};
+    run_tasks(mo_context_threads(graph->ctx), graph->nodes, TASK, average_some, &a);
 }
 
 /* Columns computed from the degrees of a node and its neighbours. */
@@ -101,23 +114,38 @@ int64_t mo_most_exact_walks(const mo_graph *graph) {
     return all <= EXACT_WALKS ? INT64_MAX : share > EXACT_WALKS_OF_NODE ? share : EXACT_WALKS_OF_NODE;
 }
 
+/* The nodes with at most `most` two-step walks. */
+typedef struct exact_nodes {
+    const mo_graph *graph;
+    int64_t most;
+    mo_walk_ends ends; /* of each thread */
+    row *S;
+} exact_nodes;
+
+static void describe_some(const void *of, task_range some) {
+    const exact_nodes *w = of;
+    const mo_graph *graph = w->graph;
+    mo_walk_ends own = mo_walk_ends_of(&w->ends, some.thread, graph->nodes);
+    for (int64_t u = some.first; u < some.end; u++) {
+        describe_degrees(graph, u, w->S[u]);
+        if (walks_of_two(graph, u) <= w->most && mo_goes_on(graph->ctx)) {
+            mo_closed_walks walks = mo_closed_walks_of(graph, u, &own);
+            put_walks(graph, u, &walks, w->S[u]);
+        }
+    }
+}
+
 /* Lists nodes with more than `most` two-step walks, in order, in busy [nodes], and describes all others; returns the
  * number of busy nodes, or -1 on failure. */
 static int64_t describe_exactly(const mo_graph *graph, int64_t most, row *S, int64_t *busy) {
-    int64_t each = mo_context_threads(graph->ctx) * graph->nodes;
-    mo_walk_ends w = {
-        mo_host_array(graph->ctx, each, sizeof *w.share), mo_host_array(graph->ctx, each, sizeof *w.count)};
-    int64_t n_busy = 0, nodes = mo_ok(graph->ctx) ? graph->nodes : 0;
-#pragma omp parallel for num_threads(mo_context_threads(graph->ctx)) schedule(dynamic, TASK)
-    for (int64_t u = 0; u < nodes; u++) {
-        describe_degrees(graph, u, S[u]);
-        if (walks_of_two(graph, u) <= most && mo_goes_on(graph->ctx)) {
-            mo_closed_walks walks = mo_closed_walks_of(graph, u, &w);
-            put_walks(graph, u, &walks, S[u]);
-        }
-    }
-    free(w.share);
-    free(w.count);
+    int64_t each = mo_context_threads(graph->ctx) * graph->nodes, n_busy = 0;
+    const mo_walk_ends ends = {
+        mo_host_array(graph->ctx, each, sizeof *ends.share), mo_host_array(graph->ctx, each, sizeof *ends.count)};
+    const exact_nodes w = {.graph = graph, .most = most, .ends = ends, .S = S};
+    if (mo_ok(graph->ctx))
+        run_tasks(mo_context_threads(graph->ctx), graph->nodes, TASK, describe_some, &w);
+    free(ends.share);
+    free(ends.count);
     for (int64_t u = 0; u < graph->nodes; u++)
         if (walks_of_two(graph, u) > most)
             busy[n_busy++] = u;
@@ -136,23 +164,35 @@ static bool describe_nodes(const mo_graph *graph, int64_t most, row *S) {
     return done;
 }
 
-/* Writes log(n PageRank). rank: r_u; share: r_u / d_u. */
+/* rank: r_u; share: r_u / d_u. */
+typedef struct page_ranks {
+    const mo_graph *graph;
+    double *share, *rank;
+} page_ranks;
+
+static void rank_some(const void *of, task_range some) {
+    const page_ranks *p = of;
+    const mo_graph *graph = p->graph;
+    for (int64_t u = some.first; u < some.end; u++) {
+        double sum = 0;
+        for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)
+            sum += p->share[graph->column[e]];
+        p->rank[u] = RESTART / (double)graph->nodes + (1 - RESTART) * sum;
+    }
+}
+
+/* Writes log(n PageRank). */
 static bool rank_nodes(const mo_graph *graph, row *S) {
     int64_t n = graph->nodes;
     double *share = mo_host_array(graph->ctx, n, sizeof *share), *rank = mo_host_array(graph->ctx, n, sizeof *rank);
+    const page_ranks p = {.graph = graph, .share = share, .rank = rank};
     bool done = share && rank;
     for (int64_t u = 0; u < n && done; u++)
         rank[u] = 1 / (double)n;
     for (int round = 0; round < ROUNDS && done; round++) {
         for (int64_t u = 0; u < n; u++)
             share[u] = degree(graph, u) ? rank[u] / (double)degree(graph, u) : 0;
-#pragma omp parallel for num_threads(mo_context_threads(graph->ctx)) schedule(dynamic, TASK)
-        for (int64_t u = 0; u < n; u++) {
-            double sum = 0;
-            for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)
-                sum += share[graph->column[e]];
-            rank[u] = RESTART / (double)n + (1 - RESTART) * sum;
-        }
+        run_tasks(mo_context_threads(graph->ctx), n, TASK, rank_some, &p);
     }
     for (int64_t u = 0; u < n && done; u++)
         S[u][LOG_RANK] = (float)log((double)n * rank[u]);

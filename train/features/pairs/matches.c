@@ -6,13 +6,14 @@
  * largest values; the mean and the larger of the two means; the cosine of the attributes, unweighted and weighted by
  * log(n / n_j), n_j the number of nodes with attribute j. Of more than 64 neighbours, 64 at even distances are
  * taken. */
+#include "tensor/cpu/tasks.h"
 #include "tensor/hidden.h"
 #include "train/features/pairs/pair_columns.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_NEIGHBOURS = 64 };
+enum { MOST_NEIGHBOURS = 64, TASK = 256 };
 
 /* Largest and mean of <x_w, x_v> over the neighbours w of u; zeros if u has none. */
 static void match(const mo_graph *graph, int64_t u, int64_t v, const float *x, int64_t d, double out[2]) {
@@ -57,40 +58,64 @@ static bool weigh(const mo_graph *graph, bool by_rarity, double *weight, double 
     return true;
 }
 
+typedef struct cosines {
+    const mo_pair_list *p;
+    const double *weight, *length;
+    float *column;
+} cosines;
+
+static void put_some_cosines(const void *of, task_range some) {
+    const cosines *c = of;
+    int64_t *const *end = c->p->end;
+    for (int64_t i = some.first; i < some.end; i++) {
+        double lengths = c->length[end[0][i]] * c->length[end[1][i]];
+        if (lengths > 0 && mo_goes_on(c->p->graph->ctx))
+            c->column[i * MO_MATCH_COLUMNS] =
+                (float)(sparse_product(c->p->graph, end[0][i], end[1][i], c->weight) / lengths);
+    }
+}
+
 static bool put_cosines(const mo_pair_list *p, bool by_rarity, float *column) {
     const mo_graph *graph = p->graph;
     mo_context *ctx = graph->ctx;
     double *weight = mo_host_array(ctx, graph->features, sizeof *weight),
            *length = mo_host_array(ctx, graph->nodes, sizeof *length);
     bool fine = weight && length && weigh(graph, by_rarity, weight, length);
-#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 256) if (fine)
-    for (int64_t i = 0; i < (fine ? p->n : 0); i++) {
-        double lengths = length[p->end[0][i]] * length[p->end[1][i]];
-        if (lengths > 0 && mo_goes_on(ctx))
-            column[i * MO_MATCH_COLUMNS] = (float)(sparse_product(graph, p->end[0][i], p->end[1][i], weight) / lengths);
-    }
+    const cosines all = {.p = p, .weight = weight, .length = length, .column = column};
+    if (fine)
+        run_tasks(mo_context_threads(ctx), p->n, TASK, put_some_cosines, &all);
     free(weight);
     free(length);
     return fine;
 }
 
-bool mo_pair_matches(const mo_pair_list *p, const float *x, int64_t d, float *out) {
-    const mo_graph *graph = p->graph;
-    if (graph->features == 0)
-        return true;
-#pragma omp parallel for num_threads(mo_context_threads(graph->ctx)) schedule(dynamic, 256)
-    for (int64_t i = 0; i < p->n; i++) {
+typedef struct matches {
+    const mo_pair_list *p;
+    const float *x; /* [nodes, d] */
+    int64_t d;
+    float *out;
+} matches;
+
+static void match_some(const void *of, task_range some) {
+    const matches *m = of;
+    const mo_pair_list *p = m->p;
+    for (int64_t i = some.first; i < some.end && mo_goes_on(p->graph->ctx); i++) {
         double a[2], b[2];
-        if (!mo_goes_on(graph->ctx))
-            continue;
-        match(graph, p->end[0][i], p->end[1][i], x, d, a);
-        match(graph, p->end[1][i], p->end[0][i], x, d, b);
-        float *row = out + i * MO_MATCH_COLUMNS;
+        match(p->graph, p->end[0][i], p->end[1][i], m->x, m->d, a);
+        match(p->graph, p->end[1][i], p->end[0][i], m->x, m->d, b);
+        float *row = m->out + i * MO_MATCH_COLUMNS;
         row[0] = (float)fmax(a[0], b[0]);
         row[1] = (float)fmin(a[0], b[0]);
         row[2] = (float)((a[0] + b[0]) / 2);
         row[3] = (float)((a[1] + b[1]) / 2);
         row[4] = (float)fmax(a[1], b[1]);
     }
+}
+
+bool mo_pair_matches(const mo_pair_list *p, const float *x, int64_t d, float *out) {
+    if (p->graph->features == 0)
+        return true;
+    const matches m = {.p = p, .x = x, .d = d, .out = out};
+    run_tasks(mo_context_threads(p->graph->ctx), p->n, TASK, match_some, &m);
     return put_cosines(p, false, out + 5) && put_cosines(p, true, out + 6);
 }

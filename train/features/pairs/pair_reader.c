@@ -14,6 +14,7 @@
  *
  * A block's hops are computed one after another; memory holds two matrices over all nodes beside the basis. */
 #include "ops/inside.h"
+#include "tensor/cpu/tasks.h"
 #include "tensor/hidden.h"
 #include "tensor/storage.h"
 #include "train/features/pairs/pair_columns.h"
@@ -22,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNTS = 8, MAX_BANDS = 33 };
+enum { COUNTS = 8, MAX_BANDS = 33, TASK = 256 };
 #define EQUAL 1e-5 /* singular values whose logarithms differ by at most this count as equal */
 
 /* The share of the sum of n_uj n_vj over columns first .. stop - 1 that goes to a band. */
@@ -60,22 +61,40 @@ static void find_segments(mo_pair_reader *p, const float *l) {
     }
 }
 
-/* The bands of every pair from the unit rows x [nodes, d], and their sum as an extra. */
-static void put_bands(const mo_pair_reader *r, const mo_pair_list *p, int row, const float *x, mo_pair_values *values) {
-    int64_t d = r->dim;
-    float *bands = values->part[MO_PAIR_BANDS].x + row * p->n * r->n_bands;
-#pragma omp parallel for num_threads(mo_context_threads(r->ctx))
-    for (int64_t i = 0; i < p->n; i++) {
-        const float *u = x + p->end[0][i] * d, *v = x + p->end[1][i] * d;
-        float *out = bands + i * r->n_bands, sum = 0;
+/* Columns of all pairs. */
+typedef struct columns {
+    const mo_pair_reader *r;
+    const mo_pair_list *p;
+    int row;        /* the block and the hop: block (hops + 1) + hop */
+    const float *x; /* [nodes, d]: their unit rows */
+    float *bands, *extras;
+} columns;
+
+static void put_some_bands(const void *of, task_range some) {
+    const columns *c = of;
+    const mo_pair_reader *r = c->r;
+    for (int64_t i = some.first; i < some.end; i++) {
+        const float *u = c->x + c->p->end[0][i] * r->dim, *v = c->x + c->p->end[1][i] * r->dim;
+        float *out = c->bands + i * r->n_bands, sum = 0;
         for (int s = 0; s < r->n_segments; s++) {
             const band_part *g = &r->segments[s];
             out[g->band] += g->share * mo_pair_product(u + g->first, v + g->first, g->stop - g->first);
         }
         for (int band = 0; band < r->n_bands; band++)
             sum += out[band];
-        values->part[MO_PAIR_EXTRAS].x[i * r->n_extras + COUNTS + row] = sum;
+        c->extras[i * r->n_extras + COUNTS + c->row] = sum;
     }
+}
+
+/* The bands of every pair from the unit rows x [nodes, d], and their sum as an extra. */
+static void put_bands(const mo_pair_reader *r, const mo_pair_list *p, int row, const float *x, mo_pair_values *values) {
+    const columns c = {.r = r,
+        .p = p,
+        .row = row,
+        .x = x,
+        .bands = values->part[MO_PAIR_BANDS].x + row * p->n * r->n_bands,
+        .extras = values->part[MO_PAIR_EXTRAS].x};
+    run_tasks(mo_context_threads(r->ctx), p->n, 0, put_some_bands, &c);
 }
 
 /* Computes the hops of one block at unit length, one at a time. */
@@ -124,11 +143,15 @@ static void count_pair(const mo_graph *graph, int64_t u, int64_t v, float *x) {
         x[c] = (float)all[c];
 }
 
+static void count_some(const void *of, task_range some) {
+    const columns *c = of;
+    for (int64_t i = some.first; i < some.end && mo_goes_on(c->r->ctx); i++)
+        count_pair(c->r->graph, c->p->end[0][i], c->p->end[1][i], c->extras + i * c->r->n_extras);
+}
+
 static void put_counts(const mo_pair_reader *r, const mo_pair_list *p, float *extras) {
-#pragma omp parallel for num_threads(mo_context_threads(r->ctx)) schedule(dynamic, 256)
-    for (int64_t i = 0; i < p->n; i++)
-        if (mo_goes_on(r->ctx))
-            count_pair(r->graph, p->end[0][i], p->end[1][i], extras + i * r->n_extras);
+    const columns c = {.r = r, .p = p, .extras = extras};
+    run_tasks(mo_context_threads(r->ctx), p->n, TASK, count_some, &c);
 }
 
 /* ---- all columns ---- */

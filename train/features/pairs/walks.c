@@ -9,12 +9,14 @@
  *     (A~^4)_uv = sum_b (1 / d_b) sum_w s_w / d_w / (d_u d_v)^(1/2)  over b in N(v), w in N(b).
  * u is the end with more two-step walks; s is computed once for all pairs with that u. A pair then costs time in
  * proportion to the two-step walks from v. */
+#include "tensor/cpu/tasks.h"
 #include "tensor/hidden.h"
 #include "train/features/pairs/pair_columns.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
+
+enum { TASK = 256, FEW = 16 };
 
 /* A pair by its ends: `from` is u in the formulas above. */
 typedef struct walk {
@@ -40,19 +42,28 @@ static int64_t two_steps(const mo_graph *graph, int64_t u) {
     return n;
 }
 
+typedef struct walks {
+    const mo_pair_list *p;
+    walk *list;
+} walks;
+
+static void list_some(const void *of, task_range some) {
+    const walks *w = of;
+    for (int64_t i = some.first; i < some.end; i++) {
+        int64_t u = w->p->end[0][i], v = w->p->end[1][i];
+        bool swap = two_steps(w->p->graph, u) < two_steps(w->p->graph, v);
+        w->list[i] = swap ? (walk){v, u, i} : (walk){u, v, i};
+    }
+}
+
 static walk *order_walks(const mo_pair_list *p) {
     mo_context *ctx = p->graph->ctx;
-    walk *list = mo_host_array(ctx, p->n, sizeof *list);
-#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 256) if (list)
-    for (int64_t i = 0; i < p->n; i++)
-        if (list) {
-            int64_t u = p->end[0][i], v = p->end[1][i];
-            bool swap = two_steps(p->graph, u) < two_steps(p->graph, v);
-            list[i] = swap ? (walk){v, u, i} : (walk){u, v, i};
-        }
-    if (list)
-        qsort(list, (size_t)p->n, sizeof *list, compare_walks);
-    return list;
+    const walks w = {.p = p, .list = mo_host_array(ctx, p->n, sizeof *w.list)};
+    if (w.list) {
+        run_tasks(mo_context_threads(ctx), p->n, TASK, list_some, &w);
+        qsort(w.list, (size_t)p->n, sizeof *w.list, compare_walks);
+    }
+    return w.list;
 }
 
 static void find_reach(const mo_graph *graph, int64_t u, const reach *r) {
@@ -115,22 +126,31 @@ static int64_t find_groups(const walk *list, int64_t n, int64_t *group) {
     return groups;
 }
 
+/* Walks by groups of pairs with one node `from`. */
+typedef struct groups {
+    const mo_graph *graph;
+    const walk *list;
+    const int64_t *first; /* of each group */
+    reach r;              /* [threads, nodes] */
+    float *out;
+} groups;
+
+static void describe_some(const void *of, task_range some) {
+    const groups *w = of;
+    int64_t at = some.thread * w->graph->nodes;
+    const reach own = {w->r.share + at, w->r.count + at};
+    for (int64_t g = some.first; g < some.end && mo_goes_on(w->graph->ctx); g++)
+        describe_group(w->graph, w->list + w->first[g], w->first[g + 1] - w->first[g], &own, w->out);
+}
+
 bool mo_pair_walks(const mo_pair_list *p, float *out) {
     mo_context *ctx = p->graph->ctx;
     walk *list = order_walks(p);
-    int64_t *group = mo_host_array(ctx, p->n + 1, sizeof *group), groups = 0;
-    int64_t nodes = p->graph->nodes, threads = mo_context_threads(ctx);
-    reach r = {
-        mo_host_array(ctx, threads * nodes, sizeof(double)), mo_host_array(ctx, threads * nodes, sizeof(double))};
+    int64_t *group = mo_host_array(ctx, p->n + 1, sizeof *group), each = mo_context_threads(ctx) * p->graph->nodes;
+    const reach r = {mo_host_array(ctx, each, sizeof(double)), mo_host_array(ctx, each, sizeof(double))};
+    const groups w = {.graph = p->graph, .list = list, .first = group, .r = r, .out = out};
     if (mo_ok(ctx))
-        groups = find_groups(list, p->n, group);
-#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 16) if (groups > 1)
-    for (int64_t g = 0; g < groups; g++) {
-        int64_t at = omp_get_thread_num() * nodes;
-        if (mo_goes_on(ctx))
-            describe_group(
-                p->graph, list + group[g], group[g + 1] - group[g], &(reach){r.share + at, r.count + at}, out);
-    }
+        run_tasks(mo_context_threads(ctx), find_groups(list, p->n, group), FEW, describe_some, &w);
     free(r.share);
     free(r.count);
     free(list);

@@ -12,10 +12,13 @@
  * unit length. */
 #include "train/features/sets/set_blocks.h"
 
+#include "tensor/cpu/tasks.h"
 #include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+enum { TASK = 64, FEW = 16 };
 
 static void describe_node(const mo_graph *graph, int64_t u, const mo_walk_ends *w, mo_set_structure *s) {
     float *x = s->x + u * MO_STRUCTURE;
@@ -30,18 +33,31 @@ static void describe_node(const mo_graph *graph, int64_t u, const mo_walk_ends *
     x[MO_DEGREE_BUCKETS + MO_RETURNS] = (float)log1p(d);
 }
 
+typedef struct set_nodes {
+    const mo_graph *graph;
+    mo_walk_ends ends; /* of each thread */
+    mo_set_structure *s;
+} set_nodes;
+
+static void describe_some(const void *of, task_range some) {
+    const set_nodes *w = of;
+    mo_walk_ends own = mo_walk_ends_of(&w->ends, some.thread, w->graph->nodes);
+    for (int64_t u = some.first; u < some.end; u++)
+        describe_node(w->graph, u, &own, w->s);
+}
+
 bool mo_set_structure_find(const mo_graph *graph, mo_set_structure *s) {
     mo_context *ctx = graph->ctx;
     *s = (mo_set_structure){mo_host_array(ctx, graph->nodes * MO_STRUCTURE, sizeof *s->x),
         mo_host_array(ctx, graph->nodes * 2, sizeof *s->closed)};
     int64_t each = mo_context_threads(ctx) * graph->nodes;
-    mo_walk_ends w = {mo_host_array(ctx, each, sizeof *w.share), mo_host_array(ctx, each, sizeof *w.count)};
-    int64_t nodes = mo_ok(ctx) ? graph->nodes : 0;
-#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 64)
-    for (int64_t u = 0; u < nodes; u++)
-        describe_node(graph, u, &w, s);
-    free(w.share);
-    free(w.count);
+    const mo_walk_ends ends = {
+        mo_host_array(ctx, each, sizeof *ends.share), mo_host_array(ctx, each, sizeof *ends.count)};
+    const set_nodes w = {.graph = graph, .ends = ends, .s = s};
+    if (mo_ok(ctx))
+        run_tasks(mo_context_threads(ctx), graph->nodes, TASK, describe_some, &w);
+    free(ends.share);
+    free(ends.count);
     return mo_ok(ctx);
 }
 
@@ -119,17 +135,29 @@ static void write_statistics(const sums *a, float *out) {
         out[j] = (float)all[j];
 }
 
+typedef struct statistics {
+    const mo_graph *graph;
+    const mo_set_structure *s;
+    int64_t *parent; /* [nodes] */
+    float *out;
+} statistics;
+
+static void count_some(const void *of, task_range some) {
+    const statistics *w = of;
+    for (int64_t g = some.first; g < some.end; g++) {
+        sums a = add_statistics(w->graph, w->s, g, w->parent);
+        write_statistics(&a, w->out + g * MO_STATISTICS);
+    }
+}
+
 bool mo_set_statistics(const mo_graph *graph, const mo_set_structure *s, float *out) {
     mo_context *ctx = graph->ctx;
     int64_t *parent = mo_host_array(ctx, graph->nodes, sizeof *parent);
     for (int64_t u = 0; parent && u < graph->nodes; u++)
         parent[u] = u;
-#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 16) if (parent)
-    for (int64_t g = 0; g < graph->graphs; g++)
-        if (parent) {
-            sums a = add_statistics(graph, s, g, parent);
-            write_statistics(&a, out + g * MO_STATISTICS);
-        }
+    const statistics w = {.graph = graph, .s = s, .parent = parent, .out = out};
+    if (parent)
+        run_tasks(mo_context_threads(ctx), graph->graphs, FEW, count_some, &w);
     free(parent);
     mo_standardize((mo_rows){out, 1, graph->graphs, MO_STATISTICS}, NULL, 0, MO_EXTRAS_EPSILON, NULL);
     for (int64_t i = 0; i < graph->graphs * MO_STATISTICS; i++)

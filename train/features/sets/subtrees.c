@@ -11,13 +11,14 @@
 #include "train/features/sets/set_blocks.h"
 
 #include "ops/inside.h"
+#include "tensor/cpu/tasks.h"
 #include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 3, SUBTREE_STREAM = 3, MOST_KINDS = 128 };
+enum { ROUNDS = 3, SUBTREE_STREAM = 3, MOST_KINDS = 128, FEW = 16 };
 
 /* The nodes of one colour in one graph. */
 typedef struct entry {
@@ -99,14 +100,22 @@ static int64_t count_colours(const uint64_t *colour, int64_t n, int64_t g, int t
     return kinds;
 }
 
-/* Writes all colours of graph g to its part of the list, (ROUNDS + 1) entries per node; unused entries have count 0.
- * colour and other: scratch [nodes], used for this graph's nodes only. */
-static void colour_graph(
-    const mo_graph *graph, const bool *kind, int64_t g, uint64_t *colour, uint64_t *other, entry *list) {
+/* A list with (ROUNDS + 1) entries per node of a set, and what fills it; unused entries have count 0. */
+typedef struct colouring {
+    const mo_graph *graph;
+    const bool *kind;
+    uint64_t *colour, *other; /* scratch [nodes]: a graph uses those of its nodes */
+    entry *list;
+} colouring;
+
+/* Writes all colours of graph g to its part of the list. */
+static void colour_graph(const colouring *w, int64_t g) {
+    const mo_graph *graph = w->graph;
+    uint64_t *colour = w->colour, *other = w->other;
     int64_t first = graph->graph_offset[g], n = graph->graph_offset[g + 1] - first;
-    entry *out = list + first * (ROUNDS + 1);
+    entry *out = w->list + first * (ROUNDS + 1);
     for (int64_t u = first; u < first + n; u++)
-        colour[u] = first_colour(graph, kind, u);
+        colour[u] = first_colour(graph, w->kind, u);
     if (graph->features > 0)
         out += count_colours(colour + first, n, g, 0, other + first, out);
     for (int t = 1; t <= ROUNDS; t++) {
@@ -122,6 +131,11 @@ static void colour_graph(
     }
 }
 
+static void colour_some(const void *of, task_range some) {
+    for (int64_t g = some.first; g < some.end; g++)
+        colour_graph(of, g);
+}
+
 /* The entries of all graphs, by colour and then by graph; *n: their number. */
 static entry *list_entries(const mo_graph *graph, int64_t *n) {
     mo_context *ctx = graph->ctx;
@@ -129,11 +143,10 @@ static entry *list_entries(const mo_graph *graph, int64_t *n) {
              *other = mo_host_array(ctx, graph->nodes, sizeof *other);
     entry *list = mo_host_array(ctx, graph->nodes * (ROUNDS + 1), sizeof *list);
     bool *kind = find_kinds(graph);
+    const colouring w = {.graph = graph, .kind = kind, .colour = colour, .other = other, .list = list};
     *n = 0;
-#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 16) if (mo_ok(ctx))
-    for (int64_t g = 0; g < graph->graphs; g++)
-        if (colour && other && list && kind)
-            colour_graph(graph, kind, g, colour, other, list);
+    if (mo_ok(ctx))
+        run_tasks(mo_context_threads(ctx), graph->graphs, FEW, colour_some, &w);
     for (int64_t i = 0; mo_ok(ctx) && i < graph->nodes * (ROUNDS + 1); i++)
         if (list[i].count)
             list[(*n)++] = list[i];

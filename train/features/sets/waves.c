@@ -7,14 +7,14 @@
  * over pairs of nodes. Rows are centred over the set and have unit length. Only the products h.w are computed,
  *     h.w = x.w_0 + A~ (x.w_1 + A~ x.w_2),
  * from scaled attributes (scaled_set.c), without an SVD. s^2 is the mean of (h.w)^2 over nodes and w. */
+#include "tensor/cpu/tasks.h"
 #include "tensor/hidden.h"
 #include "train/features/sets/set_blocks.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 
-enum { DIRECTIONS = MO_WAVES / 2, GAMMAS = 2, STEPS = 3, WAVE_STREAM = 4 };
+enum { DIRECTIONS = MO_WAVES / 2, GAMMAS = 2, STEPS = 3, WAVE_STREAM = 4, FEW = 4 };
 
 typedef struct waves {
     const mo_graph *graph;
@@ -97,22 +97,39 @@ static void average_waves(waves *v, int64_t g, const float *z, int64_t n) {
         means[j] /= (double)n;
 }
 
+typedef void wave_reader(waves *v, int64_t g, const float *z, int64_t n);
+
+typedef struct projections {
+    waves *v;
+    wave_reader *then;
+    int64_t most;   /* nodes of the largest graph */
+    float *scratch; /* [threads, 2, most, DIRECTIONS] */
+} projections;
+
+static void project_some(const void *of, task_range some) {
+    const projections *p = of;
+    const mo_graph *graph = p->v->graph;
+    float *z = p->scratch + some.thread * 2 * p->most * DIRECTIONS;
+    for (int64_t g = some.first; g < some.end && mo_goes_on(graph->ctx); g++) {
+        int64_t first = graph->graph_offset[g], n = graph->graph_offset[g + 1] - first;
+        if (n > 0)
+            p->then(p->v, g, project(p->v, first, n, z, z + p->most * DIRECTIONS), n);
+    }
+}
+
 /* Calls `then` for every graph g with the projections z of its n nodes. */
-static bool each_wave(waves *v, void (*then)(waves *v, int64_t g, const float *z, int64_t n)) {
+static bool each_wave(waves *v, wave_reader *then) {
     const mo_graph *graph = v->graph;
     mo_context *ctx = graph->ctx;
     int64_t most = 1;
     for (int64_t g = 0; g < graph->graphs; g++)
         if (graph->graph_offset[g + 1] - graph->graph_offset[g] > most)
             most = graph->graph_offset[g + 1] - graph->graph_offset[g];
-    float *scratch = mo_host_array(ctx, mo_context_threads(ctx) * 2 * most * DIRECTIONS, sizeof *scratch);
-#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 4)
-    for (int64_t g = 0; g < graph->graphs; g++) {
-        int64_t first = graph->graph_offset[g], n = graph->graph_offset[g + 1] - first;
-        float *z = scratch + omp_get_thread_num() * 2 * most * DIRECTIONS;
-        if (scratch && n > 0 && mo_goes_on(ctx))
-            then(v, g, project(v, first, n, z, z + most * DIRECTIONS), n);
-    }
+    int threads = mo_context_threads(ctx);
+    float *scratch = mo_host_array(ctx, threads * 2 * most * DIRECTIONS, sizeof *scratch);
+    const projections p = {.v = v, .then = then, .most = most, .scratch = scratch};
+    if (scratch)
+        run_tasks(threads, graph->graphs, FEW, project_some, &p);
     free(scratch);
     return mo_ok(ctx);
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import checked, errors
+from .. import checked, convert, errors
 from .._library import ffi, lib
 from ..context import Context, default_context
 from ..handle import Handle
@@ -316,8 +317,20 @@ def graph(
     if isinstance(source, (str, os.PathLike)):
         if not plain:
             raise errors.InvalidError(f"graph: {source} has all of its own, found x, y, nodes, name or weights beside it")
-        return _told(Graph(context, context.call(lib.gate_mo_graph_open, context.pointer, os.fsencode(source))))
+        return _told(_converted(context, source) or Graph(context, context.call(lib.gate_mo_graph_open, context.pointer, os.fsencode(source))))
     return _told(_assembled(context, parts_of(source, x, y, nodes, weights), name, "graph"))
+
+
+def _converted(context, path):
+    """The graph of a file that the library does not read itself; None: it reads it."""
+    if not os.path.exists(path) or not (form := convert.form_of(path)):
+        return None
+    try:
+        members = form.read(pathlib.Path(path))
+    except convert.Refused as error:
+        raise errors.FormatError(str(error)) from error
+    name = pathlib.Path(path).name.split(".")[0]
+    return _remade(members, _label(name), None, None, (), context)
 
 
 def graph_set(
@@ -386,9 +399,13 @@ def _assembled(context, parts, name, caller):
         text = f"edges have weights of 0 or more, and no directions, here; their {found} are ignored, of {edges} entries"
         warnings.warn(f"{caller}: {text}", stacklevel=3)
     members, values = members_of(parts)
-    label = "".join(c if c.isalnum() or c in "-_. " else "_" for c in name or "graph")[:LARGEST_NAME] or "graph"
     told = sorted({*ignored, *parts.get("told", ())}, reverse=True)
-    return _remade(members, label, parts.get("names"), values, told, context)
+    return _remade(members, _label(name), parts.get("names"), values, told, context)
+
+
+def _label(name):
+    """A name in messages."""
+    return "".join(c if c.isalnum() or c in "-_. " else "_" for c in name or "graph")[:LARGEST_NAME] or "graph"
 
 
 def _remade(members, name, names, class_values, ignored, context=None):

@@ -23,7 +23,7 @@ def call(name: str, inputs: list[torch.Tensor], parameters: dict[str, Any]) -> t
         x.to(like.dtype) if isinstance(x, torch.Tensor) else torch.full((), x, dtype=like.dtype, device=like.device)
         for x in learned.values()
     ]
-    y = _call(name, [*wide, *tensors], " ".join([*learned, *fixed]), [float(value) for value in fixed.values()])
+    y = Call.apply(name, " ".join([*learned, *fixed]), tuple(float(value) for value in fixed.values()), *wide, *tensors)
     return y if given is None else y.to(given)
 
 
@@ -63,15 +63,66 @@ def _shapes(bar, name, tensors, needs, names, numbers):
     return [x.new_empty(x.shape) for x, need in zip(tensors, needs, strict=True) if need]
 
 
-def _keep(ctx, inputs, output):
-    ctx.name, tensors, ctx.names, ctx.numbers = inputs
-    ctx.needs = [x.requires_grad for x in tensors]
-    ctx.save_for_backward(*tensors)
+class Call(torch.autograd.Function):
+    """`mochi::call` with its adjoint, which torch.func takes under torch.compile too; an op registered with an adjoint it refuses."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(name, names, numbers, *tensors):
+        """The value."""
+        return _call(name, list(tensors), names, list(numbers))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        """Keeps the tensors."""
+        ctx.name, ctx.names, ctx.numbers, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
+    def backward(ctx, bar):
+        """The adjoints of the tensors that need one."""
+        needs = list(ctx.needs_input_grad[3:])
+        found = iter(_adjoint(bar, ctx.name, list(ctx.saved_tensors), needs, ctx.names, list(ctx.numbers)))
+        return None, None, None, *[next(found) if need else None for need in needs]
 
 
-def _backward(ctx, bar):
-    found = iter(_adjoint(bar, ctx.name, list(ctx.saved_tensors), ctx.needs, ctx.names, ctx.numbers))
-    return None, [next(found) if need else None for need in ctx.needs], None, None if ctx.numbers else []
+def _map_call(info, dims, name, tensors, names, numbers):
+    """A call under vmap: at once, if only rows and labels are mapped, else item by item."""
+    taken, whole = _items(tensors, dims[1], len(names.split()) - len(numbers))
+    if whole:
+        return _call(name, whole(info.batch_size), names, numbers), 0
+    return torch.stack([_call(name, taken(i), names, numbers) for i in range(info.batch_size)]), 0
 
 
-_call.register_autograd(_backward, setup_context=_keep)
+def _map_adjoint(info, dims, bar, name, tensors, needs, names, numbers):
+    """Adjoints under vmap; those of parameters are each item's own."""
+    last = len(names.split()) - len(numbers)
+    taken, whole = _items([*tensors, bar], [*dims[2], dims[0]], last, 1)
+    if whole and not any(needs[len(tensors) - last :]):
+        *given, bars = whole(info.batch_size)
+        return _adjoint(bars, name, given, needs, names, numbers), [0] * sum(needs)
+    each = [taken(i) for i in range(info.batch_size)]
+    found = [_adjoint(bar, name, given, needs, names, numbers) for *given, bar in each]
+    return [torch.stack(g) for g in zip(*found, strict=True)], [0] * sum(needs)
+
+
+def _items(tensors, dims, parameters, after=0):
+    """(the tensors of item i; the tensors of all items with a leading axis, or None where one of the parameters is mapped).
+
+    parameters: the number of tensors, before the last `after`, that are parameters.
+    """
+    first = len(tensors) - after - parameters
+
+    def taken(i):
+        return [x if d is None else x.select(d, i) for x, d in zip(tensors, dims, strict=True)]
+
+    def whole(size):
+        rows = [x.expand(size, *x.shape) if d is None else x.movedim(d, 0) for x, d in zip(tensors, dims, strict=True)]
+        return [*rows[:first], *tensors[first : first + parameters], *rows[first + parameters :]]
+
+    return taken, whole if all(d is None for d in dims[first : first + parameters]) else None
+
+
+_call.register_vmap(_map_call)
+_adjoint.register_vmap(_map_adjoint)

@@ -239,10 +239,24 @@ class Node(torch.autograd.Function):
         return super(torch.autograd.Function, cls.plain).apply(*inputs)  # type: ignore[misc]  # of PyTorch's C base
 
 
+def _untraced(f):
+    """f, which PyTorch's compiler leaves alone where it meets it, as in a function that vmap calls.
+
+    torch.compiler.disable at the definition would import the compiler with this module.
+    """
+
+    def called(*inputs):
+        return (torch.compiler.disable(f) if torch.compiler.is_dynamo_compiling() else f)(*inputs)
+
+    called.__doc__ = f.__doc__
+    return called
+
+
 class Function(Node):
     """y = f(*inputs)."""
 
     @staticmethod
+    @_untraced
     def forward(asked, *inputs):
         """Records f, and gives its value."""
         asked.record = record = asked.recorded(inputs)
@@ -283,6 +297,7 @@ class Adjoint(Node):
     """`Gradient` of f by the tape of a record of f; its own adjoint is that of the gradient, and so on to any order."""
 
     @staticmethod
+    @_untraced
     def forward(asked, *given):
         """Asks the tape of the record; given: the adjoints of the results, and all inputs."""
         n, inputs = asked.n, given[asked.n :]

@@ -1,0 +1,87 @@
+"""Graphs as other programs write them: read here, and written as the .npz that every door of mochi reads.
+
+    python3 -m mochi.convert IN OUT.npz
+
+IN is a file or a folder; `FORMS` lists what is read, and `form_of` recognises it. Names of nodes and weights of edges are kept.
+Needs NumPy, and for most forms networkx, SciPy or pandas: what is missing is named. The package stands alone, so that it also
+runs as a folder, `python3 FOLDER/convert IN OUT.npz`, where no `mochi` is installed.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .archive import write_npz, write_whole
+from .unpickle import Refused
+
+__all__ = ["FORMS", "Form", "Refused", "convert", "form_of", "main", "members_of"]
+
+
+class Form(NamedTuple):
+    """A form of graphs: its name, whether a path is of it, and the members of mochi's .npz for a path."""
+
+    name: str
+    fits: Callable[[pathlib.Path], bool]
+    read: Callable[[pathlib.Path], dict[str, Any]]
+
+
+def _forms():
+    from . import matrices, networks, releases
+
+    return (*networks.FORMS, *releases.FORMS, *matrices.FORMS, *networks.OF_FOLDERS)
+
+
+FORMS = [Form(*form) for form in _forms()]
+
+
+def form_of(path) -> Form | None:
+    """The form of a file or folder; None: it is none of these, or one that mochi reads itself."""
+    path = pathlib.Path(path)
+    return next((form for form in FORMS if form.fits(path)), None)
+
+
+def members_of(path) -> dict[str, Any]:
+    """The members of mochi's .npz. Raises `Refused`, OSError, or ModuleNotFoundError for a package that is not there."""
+    path = pathlib.Path(path)
+    if not path.exists():
+        raise FileNotFoundError(2, "No such file or directory", str(path))
+    form = form_of(path)
+    if not form:
+        known = ", ".join(form.name for form in FORMS)
+        raise Refused(f"{path}: expected one of {known}; found none of them (npz, tables and TU folders are read as they are)")
+    return form.read(path)
+
+
+def convert(source, out) -> None:
+    """Writes the graph as .npz, whole or not at all; or, where `out` ends in .npy, a Matrix Market file as features."""
+    if str(out).endswith(".npy"):
+        import numpy
+
+        from .matrices import features_of
+
+        table = features_of(pathlib.Path(source))
+        write_whole(out, lambda file: numpy.save(file, table, allow_pickle=False))
+    elif str(out).endswith(".npz"):
+        write_npz(out, members_of(source))
+    else:
+        raise Refused(f"{out}: expected a name that ends in .npz, or in .npy for features")
+
+
+def main(arguments) -> int | str:
+    """Runs the command line; returns the exit status, or the line that says what is wrong."""
+    if len(arguments) != 2 or arguments[0].startswith("-"):
+        return f"{__doc__}\nForms: {', '.join(form.name for form in FORMS)}."
+    try:
+        convert(*arguments)
+    except ModuleNotFoundError as error:
+        return f"mochi.convert: {arguments[0]} needs {error.name}: pip install {error.name} (Debian: apt-get install python3-{error.name})"
+    except (Refused, OSError, EOFError) as error:
+        return f"mochi.convert: {error}"
+    return 0
+
+
+if sys.version_info < (3, 9):
+    raise ImportError("mochi.convert needs Python 3.9")

@@ -1,0 +1,109 @@
+/* train/graphs/foreign.c - graphs that Python reads (tools/python/mochi/convert): which form a path has, and the
+ * command that converts it. Python looks more closely; here the form only has to be named. */
+#include "tensor/files/foreign_text.h"
+#include "train/graphs/loaders.h"
+#include "train/graphs/text_reader.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct ending {
+    const char *text, *form;
+} ending;
+
+/* Of files, plain or gzipped. */
+static const ending of_files[] = {{".gml", "GML"}, {".graphml", "GraphML"}, {".gexf", "GEXF"}, {".net", "Pajek"},
+    {".paj", "Pajek"}, {".adjlist", "lists of neighbours"}, {".json", "node-link JSON"}, {".mtx", "Matrix Market"},
+    {".npy", "an array"}, {NULL, NULL}};
+/* Of a file that tells the form of its folder; a name without a point is the whole name. */
+static const ending of_folders[] = {{".content", "LINQS"}, {"edges.csv", "MUSAE"}, {"edge.csv", "OGB"},
+    {"train.txt", "LightGCN's interactions"}, {"test.txt", "LightGCN's interactions"}, {"trn_mat.pkl", "AnyGraph"},
+    {".graph", "Planetoid"}, {".gml", "GML"}, {".graphml", "GraphML"}, {".gexf", "GEXF"}, {".json", "node-link JSON"},
+    {NULL, NULL}};
+
+static const char *form_of_ending(const ending *known, const char *path) {
+    size_t stop = strlen(path);
+    if (mo_path_ends_with(path, ".gz"))
+        stop -= 3;
+    for (; known->text; known++) {
+        size_t length = strlen(known->text);
+        if (stop >= length && strncmp(path + stop - length, known->text, length) == 0)
+            return known->form;
+    }
+    return NULL;
+}
+
+/* The form of a folder; that of a run has JSON too, but is none. */
+static const char *form_of_folder(const char *folder) {
+    char run[PATH_MAX];
+    DIR *listing = opendir(folder);
+    const char *form = NULL;
+    for (struct dirent *entry; listing && !form && (entry = readdir(listing));)
+        form = form_of_ending(of_folders, entry->d_name);
+    if (listing)
+        closedir(listing);
+    return form && mo_text_find(folder, "run.json", run, sizeof run) ? NULL : form;
+}
+
+/* Whether the first line is one integer, the number of graphs of DGCNN's lists. */
+static bool begins_with_a_count(const char *path) {
+    char line[32];
+    gzFile file = gzopen(path, "rb");
+    bool found = file && gzgets(file, line, sizeof line);
+    if (file)
+        gzclose(file);
+    if (!found)
+        return false;
+    size_t digits = strspn(line, "0123456789"), rest = strspn(line + digits, " \t\r\n");
+    return digits > 0 && line[digits + rest] == '\0' && line[digits] != '\0';
+}
+
+const char *mo_foreign_form(const char *path) {
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return NULL;
+    if (S_ISDIR(status.st_mode))
+        return form_of_folder(path);
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *form = form_of_ending(of_files, path);
+    if (form || !S_ISREG(status.st_mode))
+        return form;
+    if (strncmp(name, "train.txt", 9) == 0 || strncmp(name, "test.txt", 8) == 0)
+        return "LightGCN's interactions";
+    bool text = mo_path_ends_with(path, ".txt") || mo_path_ends_with(path, ".txt.gz");
+    return text && begins_with_a_count(path) ? "DGCNN's lists of graphs" : NULL;
+}
+
+/* Writes the path of the .npz beside a file or folder, or of the .npy that features become. */
+static void name_beside(const char *path, bool features, char *made, size_t bytes) {
+    size_t stop = strlen(path);
+    while (stop > 1 && path[stop - 1] == '/')
+        stop--;
+    if (stop > 3 && strncmp(path + stop - 3, ".gz", 3) == 0)
+        stop -= 3;
+    size_t point = stop;
+    while (point > 0 && path[point - 1] != '.' && path[point - 1] != '/')
+        point--;
+    if (point > 1 && path[point - 1] == '.' && path[point - 2] != '/' && path[point - 2] != '.')
+        stop = point - 1;
+    snprintf(made, bytes, "%.*s%s", (int)stop, path, features ? ".npy" : ".npz");
+}
+
+void mo_fail_foreign(mo_context *ctx, const char *path, const char *form, const char *made) {
+    char found[PATH_MAX], folder[PATH_MAX], command[2 * PATH_MAX], beside[PATH_MAX + 8];
+    bool there = mo_data_file("convert/__main__.py", found, sizeof found) ||
+                 mo_data_file("../../tools/python/mochi/convert/__main__.py", found, sizeof found);
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    if (there && realpath(found, folder)) {
+        *strrchr(folder, '/') = '\0';
+        snprintf(command, sizeof command, "'%s'", folder);
+    } else {
+        snprintf(command, sizeof command, "-m mochi.convert");
+    }
+    name_beside(path, strncmp(base, "features.mtx", 12) == 0, beside, sizeof beside);
+    mo_fail(ctx, MO_UNSUPPORTED, "%s: expected a form that mochi reads, found %s: convert it by python3 %s '%s' '%s'",
+        path, form, command, path, made ? made : beside);
+}
