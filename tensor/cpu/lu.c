@@ -129,6 +129,8 @@ static int factor(real *A, int64_t n, int32_t *pivot, real *work) {
     return n == 0 || estimate_condition(A, n, norm, work) <= 1 / epsilon ? 0 : -2;
 }
 
+/* ---- the kernels ---- */
+
 typedef struct batch {
     real *A, *scratch;
     int64_t count, n, each; /* each: reals of a workspace */
@@ -144,8 +146,6 @@ static void factor_each(const void *of, task_range some) {
         p->info[b] = factor(p->A + b * n * n, n, p->pivot + b * n, own);
     }
 }
-
-/* ---- the kernels ---- */
 
 void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info) {
     int64_t n = A->shape[A->ndim - 1];
@@ -219,5 +219,6 @@ void REAL(getrs_cpu)(mo_context *ctx, bool transposed, const mo_view *LU, const 
         return;
     int64_t tasks = batch * ceil_div(m, STRIP);
     int threads = matrix_threads(ctx, tasks, (double)n * (double)n * (double)min_of(m, STRIP));
-    run_tasks(threads, tasks, max_of(1, 8192 / (n * n)), solve_strips, &(systems){transposed, LU, pivot, B});
+    const systems s = {transposed, LU, pivot, B};
+    run_tasks(threads, tasks, max_of(1, 8192 / (n * n)), solve_strips, &s);
 }

@@ -13,6 +13,7 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -125,12 +126,28 @@ const char *onednn_kernels(void) {
     return "plain";
 }
 
+/* OpenMP keeps a thread's settings from the first time that they are set, in memory without which it ends the process:
+ * so this happens here, where the memory has just been there. */
+static bool keep_settings(void) {
+    static _Thread_local bool kept;
+    void *room = kept ? NULL : malloc(1024);
+    if (!kept && !room)
+        return false;
+    free(room);
+    if (!kept)
+        omp_set_num_threads(omp_get_max_threads());
+    kept = true;
+    return true;
+}
+
 bool onednn_start(void) {
     static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
     static atomic_bool started;
     const float ones[] = {1, 1, 1, 1};
     const uint16_t narrow_ones[] = {0x3f80, 0x3f80, 0x3f80, 0x3f80};
     float C[4];
+    if (!keep_settings())
+        return false;
     if (started)
         return true;
     pthread_mutex_lock(&starting);
