@@ -386,7 +386,7 @@ def _rows(name, indptr, indices, shape):
 
 
 def _attributes(x, nodes):
-    table = _columns_of(x)
+    table = _attribute_columns(x)
     if table is not None:
         return _of_columns(table, nodes)
     if hasattr(x, "tocsr"):
@@ -409,7 +409,7 @@ def _attributes(x, nodes):
     return {**_rows("attr", indptr, column, shape), "attr_data": value}
 
 
-def _columns_of(x):
+def _attribute_columns(x):
     """The columns [(name, values)] of a table: of pandas, or an array of objects or texts; None for other attributes."""
     if hasattr(x, "to_frame") and hasattr(x, "iloc"):
         x = x.to_frame()
