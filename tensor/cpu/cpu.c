@@ -1,4 +1,5 @@
 /* tensor/cpu/cpu.c - the CPU backend: memory, and the tables of its kernels. */
+#include "tensor/cpu/fast/blas_core.h"
 #include "tensor/cpu/fast/blas_guard.h"
 #include "tensor/cpu/fast/onednn.h"
 #include "tensor/cpu/fast/threads.h"
@@ -36,6 +37,9 @@ static bool can_run(mo_context *ctx) {
 }
 
 static bool cpu_open(mo_context *ctx) {
+#if defined(__x86_64__)
+    blas_core(); /* so that a program which links libmochi.a has blas_core.c, whose constructor chooses the kernels */
+#endif
     cpu_state *state = mo_host_alloc(ctx, sizeof *state);
     if (!state)
         return false;

@@ -285,7 +285,7 @@ def _of_networkx(g, x, y, weights):
         if not all(row is None or isinstance(row, (str, bytes, bool, int, float)) for row in found[x]):
             found[x] = np.array([np.asarray(row, float).reshape(-1) for row in found[x]])
         else:
-            found[x] = np.array(found[x], object)
+            found[x] = np.array(found[x], object).reshape(-1, 1)
     return {"nodes": len(names), "u": u, "v": v, "names": names, "attributes": found, "known": known, **values}
 
 
