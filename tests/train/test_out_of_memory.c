@@ -34,8 +34,8 @@ static double store(mo_context *ctx, scratch *s) {
 
 /* Reads graphs in every format. */
 static double load(mo_context *ctx, scratch *s) {
-    static const char *const names[] = {"tests/graphs/edges.txt.gz", "tests/graphs/lists.npz", "tests/graphs/club.npz",
-        "tests/graphs/TINY", "mutag"};
+    static const char *const names[] = {
+        "tests/graphs/edges.txt.gz", "tests/graphs/lists.npz", "tests/graphs/club.npz", "tests/graphs/TINY", "mutag"};
     double value = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         HELD(mo_graph) *graph = mo_graph_open(ctx, names[i]);
