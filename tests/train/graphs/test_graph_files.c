@@ -209,17 +209,14 @@ TEST(every_case_is_read_or_refused_as_it_says) {
 
 /* Every truncation of a gzipped file is refused, and so is a wrong checksum. */
 TEST_OF(truncated_and_flipped_gzip_is_refused, scratch *s) {
-    static const char *const files[] = {"tests/graphs/edges.txt.gz"};
-    for (int i = 0; i < 2; i++) {
-        HELD(bytes) whole = read_bytes(files[i]);
-        for (size_t n = 3; n <= whole.n; n++) {
-            if (n == whole.n)
-                whole.data[n - 5] ^= 1; /* a bit of the CRC-32 */
-            const char *path = scratch_write(s, "cut.txt.gz", whole.data, n);
-            assert_null(mo_graph_open(s->ctx, path));
-            assert_true(after(mo_context_status(s->ctx)->message, path) != NULL);
-            assert_failed(s->ctx, MO_FORMAT, PARTS("expected", "found"));
-        }
+    HELD(bytes) whole = read_bytes("tests/graphs/edges.txt.gz");
+    for (size_t n = 3; n <= whole.n; n++) {
+        if (n == whole.n)
+            whole.data[n - 5] ^= 1; /* a bit of the CRC-32 */
+        const char *path = scratch_write(s, "cut.txt.gz", whole.data, n);
+        assert_null(mo_graph_open(s->ctx, path));
+        assert_true(after(mo_context_status(s->ctx)->message, path) != NULL);
+        assert_failed(s->ctx, MO_FORMAT, PARTS("expected", "found"));
     }
     scratch_files(s, true);
 }
