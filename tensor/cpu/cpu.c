@@ -38,7 +38,8 @@ static bool can_run(mo_context *ctx) {
 
 static bool cpu_open(mo_context *ctx) {
 #if defined(__x86_64__)
-    blas_core(); /* so that a program which links libmochi.a has blas_core.c, whose constructor chooses the kernels */
+    blas_core_before(); /* so that a program which links libmochi.a has blas_core.c, whose constructor chooses the
+                           kernels */
 #endif
     cpu_state *state = mo_host_alloc(ctx, sizeof *state);
     if (!state)

@@ -16,32 +16,10 @@ enum {
     FEW = 4                    /* fewer matrices than this leave too many lanes idle */
 };
 
-/* One entry of LANES matrices. Comparing two vectors gives words of 0 and -1. */
+/* One entry of LANES matrices. */
 typedef real lanes __attribute__((vector_size(64)));
-#if MO_REAL_BITS == 32
-typedef int32_t lane_words __attribute__((vector_size(64)));
-#else
-typedef int64_t lane_words __attribute__((vector_size(64)));
-#endif
 
 #define LANE_FUNCTION static inline __attribute__((always_inline))
-
-LANE_FUNCTION lanes lanes_of(real x) {
-    return x - (lanes){0};
-}
-
-/* Returns the entries of a where the condition holds, and the entries of b elsewhere. */
-LANE_FUNCTION lanes lanes_choose(lane_words condition, lanes a, lanes b) {
-    return (lanes)((condition & (lane_words)a) | (~condition & (lane_words)b));
-}
-
-LANE_FUNCTION lanes lanes_abs(lanes x) {
-    return (lanes)((lane_words)x & ~(lane_words)(-(lanes){0})); /* clears the sign bit, the only bit of -0 */
-}
-
-LANE_FUNCTION lanes lanes_max(lanes a, lanes b) {
-    return lanes_choose(a > b, a, b);
-}
 
 /* The distance between rows of n vectors. It is odd: with an even one, columns would fall on few sets of the cache. */
 LANE_FUNCTION int64_t lane_row(int64_t n) {
@@ -136,15 +114,15 @@ static inline bool lanes_pay(int64_t batch, int64_t n, int64_t m) {
 typedef struct lane_system {
     const lanes *W;
     int64_t row, n, m;
-    bool lower, transposed, unit; /* T is lower; op(T) = T^T; T has ones on its diagonal, not stored */
+    bool lower, transposed; /* T is lower; op(T) = T^T */
 } lane_system;
 
 LANE_FUNCTION void substitute(lane_system s, lanes *restrict x) {
     bool down = s.lower != s.transposed;
     for (int64_t step = 0; step < s.n; step++) {
         int64_t k = down ? step : s.n - 1 - step, first = down ? k + 1 : 0, last = down ? s.n : k;
-        lanes inverse = s.unit ? lanes_of(1) : 1 / s.W[k * s.row + k];
-        for (int64_t c = 0; c < s.m && !s.unit; c++)
+        lanes inverse = 1 / s.W[k * s.row + k];
+        for (int64_t c = 0; c < s.m; c++)
             x[k * s.m + c] *= inverse;
         for (int64_t i = first; i < last; i++) {
             lanes w = s.transposed ? s.W[k * s.row + i] : s.W[i * s.row + k];
