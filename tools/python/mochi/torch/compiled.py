@@ -87,41 +87,33 @@ class Call(torch.autograd.Function):
         return None, None, None, *[next(found) if need else None for need in needs]
 
 
+def _item(tensors, dims, i):
+    """The tensors of item i of a map."""
+    return [x if d is None else x.select(d, i) for x, d in zip(tensors, dims, strict=True)]
+
+
+def _stacked(tensors, dims, size):
+    """The tensors of all items, with a leading axis."""
+    return [x.expand(size, *x.shape) if d is None else x.movedim(d, 0) for x, d in zip(tensors, dims, strict=True)]
+
+
 def _map_call(info, dims, name, tensors, names, numbers):
     """A call under vmap: at once, if only rows and labels are mapped, else item by item."""
-    taken, whole = _items(tensors, dims[1], len(names.split()) - len(numbers))
-    if whole:
-        return _call(name, whole(info.batch_size), names, numbers), 0
-    return torch.stack([_call(name, taken(i), names, numbers) for i in range(info.batch_size)]), 0
+    size, of, n = info.batch_size, dims[1], len(tensors) - (len(names.split()) - len(numbers))  # n: before the parameters
+    if not any(d is not None for d in of[n:]):
+        return _call(name, [*_stacked(tensors[:n], of[:n], size), *tensors[n:]], names, numbers), 0
+    return torch.stack([_call(name, _item(tensors, of, i), names, numbers) for i in range(size)]), 0
 
 
 def _map_adjoint(info, dims, bar, name, tensors, needs, names, numbers):
     """Adjoints under vmap; those of parameters are each item's own."""
-    last = len(names.split()) - len(numbers)
-    taken, whole = _items([*tensors, bar], [*dims[2], dims[0]], last, 1)
-    if whole and not any(needs[len(tensors) - last :]):
-        *given, bars = whole(info.batch_size)
-        return _adjoint(bars, name, given, needs, names, numbers), [0] * sum(needs)
-    each = [taken(i) for i in range(info.batch_size)]
-    found = [_adjoint(bar, name, given, needs, names, numbers) for *given, bar in each]
+    size, of, n = info.batch_size, dims[2], len(tensors) - (len(names.split()) - len(numbers))
+    if not any(d is not None for d in of[n:]) and not any(needs[n:]):
+        (bars,), rows = _stacked([bar], dims[:1], size), _stacked(tensors[:n], of[:n], size)
+        return _adjoint(bars, name, [*rows, *tensors[n:]], needs, names, numbers), [0] * sum(needs)
+    each = [_item([bar, *tensors], [dims[0], *of], i) for i in range(size)]
+    found = [_adjoint(bar, name, given, needs, names, numbers) for bar, *given in each]
     return [torch.stack(g) for g in zip(*found, strict=True)], [0] * sum(needs)
-
-
-def _items(tensors, dims, parameters, after=0):
-    """(the tensors of item i; the tensors of all items with a leading axis, or None where one of the parameters is mapped).
-
-    parameters: the number of tensors, before the last `after`, that are parameters.
-    """
-    first = len(tensors) - after - parameters
-
-    def taken(i):
-        return [x if d is None else x.select(d, i) for x, d in zip(tensors, dims, strict=True)]
-
-    def whole(size):
-        rows = [x.expand(size, *x.shape) if d is None else x.movedim(d, 0) for x, d in zip(tensors, dims, strict=True)]
-        return [*rows[:first], *tensors[first : first + parameters], *rows[first + parameters :]]
-
-    return taken, whole if all(d is None for d in dims[first : first + parameters]) else None
 
 
 _call.register_vmap(_map_call)
