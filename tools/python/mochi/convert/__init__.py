@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from . import matrices, networks, releases
 from .archive import write_npz, write_whole
 from .unpickle import Refused
 
@@ -28,13 +29,7 @@ class Form(NamedTuple):
     read: Callable[[pathlib.Path], dict[str, Any]]
 
 
-def _forms():
-    from . import matrices, networks, releases
-
-    return (*networks.FORMS, *releases.FORMS, *matrices.FORMS, *networks.OF_FOLDERS)
-
-
-FORMS = [Form(*form) for form in _forms()]
+FORMS = [Form(*form) for form in (*networks.FORMS, *releases.FORMS, *matrices.FORMS, *networks.OF_FOLDERS)]
 
 
 def form_of(path) -> Form | None:
@@ -60,9 +55,7 @@ def convert(source, out) -> None:
     if str(out).endswith(".npy"):
         import numpy
 
-        from .matrices import features_of
-
-        table = features_of(pathlib.Path(source))
+        table = matrices.features_of(pathlib.Path(source))
         write_whole(out, lambda file: numpy.save(file, table, allow_pickle=False))
     elif str(out).endswith(".npz"):
         write_npz(out, members_of(source))

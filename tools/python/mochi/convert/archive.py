@@ -3,12 +3,16 @@
 import io
 import os
 import pathlib
+import re
 import zipfile
 
 import numpy
 
 from .unpickle import Refused
 
+WHOLE = re.compile(r"0|-?[1-9][0-9]*")
+# Texts that mark a label as unknown, beside the empty one; as in train/graphs/label_column.c.
+UNKNOWN = {"NaN", "nan", "NAN", "NA", "N/A", "n/a", "<NA>", "None", "null", "NULL", "?"}
 EPOCH = (1980, 1, 1, 0, 0, 0)  # one date for all zip members, so that equal graphs give equal bytes
 
 
@@ -86,19 +90,20 @@ def texts(words):
 def named(key, names):
     """The member with names of nodes, graphs or classes: numbers if all are whole numbers, else texts; none for 0 .. n - 1."""
     names = list(names)
-    whole = [int(name) for name in names if str(name).lstrip("-").isascii() and str(name).lstrip("-").isdigit() and str(int(name)) == str(name)]
+    whole = [int(name) for name in names if WHOLE.fullmatch(str(name))]
     if len(whole) == len(names) and all(-(2**63) <= name < 2**63 for name in whole):
         return {} if whole == list(range(len(names))) else {f"{key}_number": numpy.array(whole, "<i8")}
     return {f"{key}_text": texts(map(str, names))}
 
 
-def ordered(names):
-    """Names in the order that a graph has: whole numbers by value, others as they come."""
-    names = list(dict.fromkeys(names))
-    try:
-        return sorted(names, key=int) if all(str(int(name)) == str(name) for name in names) else names
-    except (TypeError, ValueError):
-        return names
+def in_order(names):
+    """Distinct names in the order of a graph's nodes: whole numbers by their value, else as they first appear."""
+    found = list(dict.fromkeys(names))
+    if all(isinstance(name, int) for name in found):
+        return sorted(found)
+    if all(isinstance(name, str) and WHOLE.fullmatch(name) for name in found):
+        return sorted(found, key=int)
+    return found
 
 
 def feature_members(shape, row, column, value):

@@ -6,12 +6,11 @@ import re
 
 import numpy
 
-from .archive import adjacency_members, feature_members, named, ordered, texts, weights_of
+from .archive import UNKNOWN, adjacency_members, feature_members, in_order, named, texts, weights_of
 from .unpickle import Refused
 
 CLASSES = ("class", "y", "label", "club", "value")  # attributes that give the class, in order of preference
 
-UNKNOWN = {"NaN", "nan", "NAN", "NA", "N/A", "n/a", "<NA>", "None", "null", "NULL", "?"}  # as in train/graphs/label_column.c
 
 
 class Graph:
@@ -37,7 +36,7 @@ class Graph:
 
     def order(self):
         """Puts the nodes into the order of their names: whole numbers by value, others as they come."""
-        self.of_node = {name: self.of_node[name] for name in ordered(self.of_node)}
+        self.of_node = {name: self.of_node[name] for name in in_order(self.of_node)}
         return self
 
     @property

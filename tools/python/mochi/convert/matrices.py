@@ -1,6 +1,5 @@
 """Adjacencies and edges as arrays: Matrix Market, SciPy's save_npz, edge_index, dense matrices."""
 
-
 import numpy
 
 from .archive import adjacency_members, require, table_members, weights_of

@@ -1,6 +1,7 @@
 """Graphs that networkx reads, and node-link JSON; a folder of such files is a set."""
 
 import gzip
+import io
 import json
 import re
 
@@ -69,7 +70,7 @@ def read_gml(path):
 
 def read_gexf(path):
     """GEXF, as Gephi writes it."""
-    return [_labelled(_read(path, "GEXF", lambda networkx, text: networkx.read_gexf(_lines(text))), path, DRAWN)]
+    return [_labelled(_read(path, "GEXF", lambda networkx, text: networkx.read_gexf(io.BytesIO(text.encode()))), path, DRAWN)]
 
 
 def read_pajek(path):
@@ -80,12 +81,6 @@ def read_pajek(path):
 def read_adjlist(path):
     """Lists of neighbours: a node, then the nodes that it has edges to."""
     return [_labelled(_read(path, "lists of neighbours", lambda networkx, text: networkx.parse_adjlist(text.splitlines())), path)]
-
-
-def _lines(text):
-    import io
-
-    return io.BytesIO(text.encode())
 
 
 def read_graphml(path):

@@ -10,7 +10,7 @@ import json
 import numpy
 
 from . import unpickle
-from .archive import adjacency_members, feature_members, named, ordered, require, table_members, texts
+from .archive import adjacency_members, feature_members, in_order, named, require, table_members, texts
 from .unpickle import Refused
 
 # ---- pickles ----
@@ -245,7 +245,7 @@ def read_linqs(folder):
     for i, words in _opened(content):
         require(len(words) > 2 and words[0] not in rows, f"{content}:{i}", "a paper of its own, its words and its class", " ".join(words[:3]))
         rows[words[0]] = (i, words[1:-1], words[-1])
-    names = ordered(rows)
+    names = in_order(rows)
     widths = {len(rows[name][1]) for name in names}
     require(len(widths) == 1, content, "as many words in each line", sorted(widths))
     number = {name: i for i, name in enumerate(names)}
@@ -287,7 +287,7 @@ def read_musae(folder):
         key = next((name for name in ("new_id", "id", "node", "numeric_id") if name in rows[0]), None)
         require(column and key, target, f"columns id and one of {', '.join(MUSAE_CLASSES)}", ", ".join(rows[0]))
         classes = {row[key]: row[column] for row in rows}
-    nodes = ordered([*classes, *features, *(end for pair in ends for end in pair)])
+    nodes = in_order([*classes, *features, *(end for pair in ends for end in pair)])
     number = {name: i for i, name in enumerate(nodes)}
     members = {**adjacency_members(len(nodes), *numpy.array([[number[end] for end in pair] for pair in ends], int).reshape(-1, 2).T), **named("names", nodes)}
     entries = [(number[node], int(column)) for node, columns in features.items() for column in columns]
@@ -312,8 +312,8 @@ def read_ego(path):
     if own.is_file():
         rows[path.stem] = [float(x) for x in _opened(own)[0][1]]
     pairs = [words[:2] for i, words in _opened(path)]
-    others = ordered([*(name for name in rows if name != path.stem), *(end for pair in pairs for end in pair)])
-    nodes = ordered([path.stem, *others])
+    others = in_order([*(name for name in rows if name != path.stem), *(end for pair in pairs for end in pair)])
+    nodes = in_order([path.stem, *others])
     number, width = {name: i for i, name in enumerate(nodes)}, max(map(len, rows.values()), default=0)
     ends = [[number[end] for end in pair] for pair in [*pairs, *((path.stem, other) for other in others)]]
     table = numpy.array([rows.get(name, [0.0] * width) for name in nodes])

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from .. import checked, errors
+from ..convert.archive import UNKNOWN, in_order, pointers
 from . import aligned
 
 LARGEST = 2**63
 MOST_NODES = 2**31 - 2  # as train/graphs/graph_build.h: numbers of nodes are int32
 WEIGHTS_OF_DGL = ("weight", "w", "edge_weight")
 FREE_NODES, GAP_PER_EDGE = 2**20, 100  # the nodes that an array of numbers can claim, and each edge beside
-_WHOLE = re.compile(r"0|-?[1-9][0-9]*")
-_UNKNOWN = {"", "NaN", "nan", "NAN", "NA", "N/A", "n/a", "<NA>", "None", "null", "NULL", "?"}  # as in label_column.c
 _NEGATIVE, _POINT_ZERO = re.compile(r"-[0-9]+(\.0*)?"), re.compile(r"[0-9]+(\.0*)")
 _PAIRS = (
     ("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2"), ("node_1", "node_2"), ("id1", "id2"), ("id_1", "id_2"),
@@ -156,16 +155,6 @@ def _of_dense(matrix, names=None):
     u, v = np.nonzero(matrix)
     values = _of_values(matrix[u, v], len(u), _directed(u, v, len(matrix)))
     return {"nodes": len(matrix), "u": u, "v": v, "names": names, **values}
-
-
-def in_order(names):
-    """Distinct names in the order of a graph's nodes: whole numbers by their value, else as they first appear."""
-    found = list(dict.fromkeys(names))
-    if all(isinstance(name, int) for name in found):
-        return sorted(found)
-    if all(isinstance(name, str) and _WHOLE.fullmatch(name) for name in found):
-        return sorted(found, key=int)
-    return found
 
 
 def _of_names(u, v, values, nodes=None):
@@ -378,7 +367,7 @@ def _compressed(u, v, nodes):
             wrong = int(np.flatnonzero((end < 0) | (end >= nodes))[0])
             raise errors.InvalidError(f"graph: edge {wrong}: {u[wrong]}, {v[wrong]}, expected nodes 0 .. {nodes - 1}")
     order = np.argsort(u, kind="stable")
-    return np.concatenate([[0], np.cumsum(np.bincount(u, minlength=nodes))]).astype(np.int64), order
+    return pointers(u, nodes), order
 
 
 def _rows(name, indptr, indices, shape):
@@ -398,7 +387,7 @@ def _attributes(x, nodes):
         if dense.ndim != 2 or dense.dtype.kind not in "biuf":
             raise errors.InvalidError(f"graph: x of {dense.dtype} {list(dense.shape)}, expected columns [{nodes}, d]")
         shape, (row, column) = dense.shape, np.nonzero(dense)
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(dense)))]).astype(np.int64)
+        indptr = pointers(row, len(dense))
         value = dense[row, column]
     if shape[0] != nodes:
         raise errors.InvalidError(f"graph: x {list(shape)}, expected a row for each of {nodes} nodes")
@@ -483,7 +472,7 @@ def plain_labels(values: Any) -> list:
     """Labels as Python's int, bool, str or bytes, all of one type, with None for unlabelled.
 
     Unlabelled are None, NaN, pandas.NA, masked entries, every negative whole number, and the texts that mark what is unknown
-    (_UNKNOWN), also where NumPy has made them, as in ``np.array(["a", np.nan])``. "1.0" is the class "1".
+    (`UNKNOWN`), also where NumPy has made them, as in ``np.array(["a", np.nan])``. "1.0" is the class "1".
     """
     if isinstance(values, np.ma.MaskedArray):
         array = np.array(values.tolist(), object)
@@ -525,7 +514,7 @@ def _plain_label(value):
         if (0 if isinstance(value, bytes) else "\0") in tuple(value):
             raise errors.InvalidError(f"label {value!r}, expected a text without zeroes")
         text = str.__str__(value) if isinstance(value, str) else bytes(value).decode("latin-1")
-        if text in _UNKNOWN or _NEGATIVE.fullmatch(text):
+        if not text or text in UNKNOWN or _NEGATIVE.fullmatch(text):
             return None
         text = text[: -len(point[1])] if (point := _POINT_ZERO.fullmatch(text)) else text
         return text if isinstance(value, str) else text.encode("latin-1")
