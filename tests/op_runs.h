@@ -112,8 +112,9 @@ static inline void op_cotangents(const op_case *c, mo_tensor *const *out, mo_ten
     }
 }
 
-/* Runs the op on `in`, which replaces the case's inputs, and computes the gradients of the inputs that need one. If the
- * op fails, returns an empty result, and the context has the error. */
+/* Runs the op on `in`, which replaces the case's inputs, and computes the gradients of the inputs that need one; by the
+ * op's adjoint, if it has one, for which only the first output has a cotangent. If the op fails, returns an empty
+ * result, and the context has the error. */
 static inline op_result op_case_run(op_case *c, mo_tape *t, mo_tensor *const *in) {
     op_result result;
     mo_tensor *out[MO_MAX_OUTPUTS], *gs[MO_MAX_OUTPUTS] = {0}, *xs[MO_MAX_INPUTS], *grads[MO_MAX_INPUTS];
@@ -132,7 +133,7 @@ static inline op_result op_case_run(op_case *c, mo_tape *t, mo_tensor *const *in
         }
     op_cotangents(c, out, gs);
     if (nx)
-        mo_grad(t, out, gs, mo_op_outputs(c->op), xs, grads, nx, MO_ALLOW_UNUSED);
+        mo_grad(t, out, gs, c->op->adjoint ? 1 : mo_op_outputs(c->op), xs, grads, nx, MO_ALLOW_UNUSED);
     for (int k = 0; k < nx && mo_ok(c->ctx); k++)
         result.grad[which[k]] = op_value_of(grads[k]);
     for (int i = 0; i < mo_op_outputs(c->op); i++)
