@@ -19,6 +19,10 @@ import extension
 import operations
 
 
+# The packages of Debian whose libraries auditwheel puts into a wheel for other machines, by how their names begin.
+CARRIED = ("libcsv3", "libdnnl", "libgfortran", "libgomp", "libjansson", "libopenblas0", "libquadmath", "libxxhash", "libzip", "zlib1g")
+
+
 class BuildExtension(build_ext):
     """Builds the library first, and links it."""
 
@@ -47,6 +51,10 @@ class BuildPython(build_py):
         shutil.copy(extension.ROOT / "tools/report/report.py", target.with_name("report.py"))
         target.with_name("tensor.pyi").write_text(operations.methods(extension.ROOT))
         shutil.copy(extension.ROOT / "LICENSE", target.with_name("LICENSE"))
+        for licence in pathlib.Path("/usr/share/doc").glob("*/copyright") if "MOCHI_PYTHON_KERNELS" in os.environ else ():
+            if licence.parent.name.startswith(CARRIED) and not licence.parent.name.endswith("-dev"):
+                (target.parent / "licences").mkdir(exist_ok=True)
+                shutil.copy(licence, target.parent / "licences" / f"{licence.parent.name}.txt")
         if os.environ.get("MOCHI_PYTHON_DATA", "inside") == "inside":  # "installed": a package beside has them
             data = target.parent / "mochi-data"
             data.mkdir(exist_ok=True)
