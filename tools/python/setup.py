@@ -19,8 +19,15 @@ import extension
 import operations
 
 
-# The packages of Debian whose libraries auditwheel puts into a wheel for other machines, by how their names begin.
-CARRIED = ("libcsv3", "libdnnl", "libgfortran", "libgomp", "libjansson", "libopenblas0", "libquadmath", "libxxhash", "libzip", "zlib1g")
+def licences_of(library):
+    """The licences of the shared libraries that a file loads, by the package that each belongs to; Debian's, or none."""
+    if not shutil.which("dpkg"):
+        return {}
+    loaded = re.findall(r"=> (/\S+)", subprocess.run(["ldd", library], capture_output=True, text=True).stdout)
+    owners = subprocess.run(["dpkg", "-S", *map(os.path.realpath, loaded)], capture_output=True, text=True).stdout
+    packages = {line.partition(":")[0] for line in owners.splitlines()}
+    texts = {package: pathlib.Path("/usr/share/doc", package, "copyright") for package in packages}
+    return {package: text for package, text in texts.items() if text.exists()}
 
 
 class BuildExtension(build_ext):
@@ -35,6 +42,11 @@ class BuildExtension(build_ext):
         ext.sources = [os.path.abspath(source) for source in ext.sources]
         self.force = True  # the flags may have changed
         super().build_extension(ext)
+        if "MOCHI_PYTHON_KERNELS" in os.environ:  # a wheel for other machines takes the libraries along (auditwheel)
+            texts = pathlib.Path(self.build_lib, "mochi", "licences")
+            texts.mkdir(parents=True, exist_ok=True)
+            for package, text in licences_of(self.get_ext_fullpath(ext.name)).items():
+                shutil.copy(text, texts / f"{package}.txt")
 
 
 class BuildPython(build_py):
@@ -51,10 +63,6 @@ class BuildPython(build_py):
         shutil.copy(extension.ROOT / "tools/report/report.py", target.with_name("report.py"))
         target.with_name("tensor.pyi").write_text(operations.methods(extension.ROOT))
         shutil.copy(extension.ROOT / "LICENSE", target.with_name("LICENSE"))
-        for licence in pathlib.Path("/usr/share/doc").glob("*/copyright") if "MOCHI_PYTHON_KERNELS" in os.environ else ():
-            if licence.parent.name.startswith(CARRIED) and not licence.parent.name.endswith("-dev"):
-                (target.parent / "licences").mkdir(exist_ok=True)
-                shutil.copy(licence, target.parent / "licences" / f"{licence.parent.name}.txt")
         if os.environ.get("MOCHI_PYTHON_DATA", "inside") == "inside":  # "installed": a package beside has them
             data = target.parent / "mochi-data"
             data.mkdir(exist_ok=True)
