@@ -11,21 +11,14 @@ typedef struct mo_storage {
     void *data; /* device memory */
     size_t bytes;
     int64_t references;
-    uint64_t version;            /* rises with every in-place change */
-    struct mo_arena *arena;      /* NULL: the backend's own allocation */
-    struct mo_chunk *chunk;      /* the arena's bookkeeping */
-    struct mo_mapped_file *file; /* the file that data is a window onto; NULL: memory */
-    bool borrowed;               /* data belongs to another storage, or to the user, and is not freed */
-    mo_done done;                /* for the user's memory: called when the storage is gone; may be NULL */
+    uint64_t version;       /* rises with every in-place change */
+    struct mo_arena *arena; /* NULL: the backend's own allocation */
+    struct mo_chunk *chunk; /* the arena's bookkeeping */
+    bool mapped;            /* data is a window onto a file */
+    bool borrowed;          /* data belongs to another storage, or to the user, and is not freed */
+    mo_done done;           /* for the user's memory: called when the storage is gone; may be NULL */
     void *done_state;
 } mo_storage;
-
-/* The file behind a storage. It stays open, so that its bytes can also be read without the mapping. */
-typedef struct mo_mapped_file {
-    int fd;
-    int64_t offset; /* where the storage's first byte lies in the file */
-    char *path;     /* the name in error messages */
-} mo_mapped_file;
 
 /* The call that freed the value of a header that still exists. */
 typedef enum mo_freed {
