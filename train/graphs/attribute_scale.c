@@ -4,7 +4,7 @@
  * than 0 and 1; dense if more than half of its entries are not 0; a coordinate if 5% or more of its entries are
  * positive, and 5% or more negative.
  *
- *     constant, dense                        left out
+ *     constant, dense                        left out: the columns behind it move up
  *     measured, dense, in a table of units   (x - median) / deviation, within -2.5 .. 2.5
  *     off the scale m of its table           brought to it: if dense like the above, times m;
  *                                            else x m / r_j
@@ -38,6 +38,7 @@ typedef struct column {
     treatment how;
     double median, deviation; /* of a centred column */
     double factor;
+    int32_t number; /* among the columns that are not left out */
 } column;
 
 /* ---- what the columns are ---- */
@@ -104,10 +105,11 @@ static double median_length(const mo_graph *g, const column *all) {
 
 /* ---- what is done with them ---- */
 
-/* Returns whether any column changes. */
+/* Also numbers the columns that stay. Returns whether any column changes. */
 static bool choose_treatments(const mo_graph *g, column *all) {
     bool units = is_table_of_units(g, all), changes = false;
     double scale = units ? 1 : median_length(g, all);
+    int32_t kept = 0;
     for (int64_t j = 0; j < g->features; j++) {
         column *c = &all[j];
         double r = c->entries ? length_of(c) : scale;
@@ -117,6 +119,8 @@ static bool choose_treatments(const mo_graph *g, column *all) {
                  : off                                    ? STRETCHED
                                                           : KEPT;
         c->factor = c->how == STRETCHED ? scale / r : c->how == CENTRED ? scale : 1;
+        c->number = kept;
+        kept += c->how != LEFT_OUT;
         changes |= c->how != KEPT;
     }
     return changes;
@@ -178,7 +182,7 @@ static int64_t write_rows(
                 continue;
             seen[j] = u + 1;
             if (to) {
-                to->feature_column[at] = j;
+                to->feature_column[at] = all[j].number;
                 to->feature_value[at] = scaled_value(&all[j], g->feature_value[e]);
             }
             at++;
@@ -186,7 +190,7 @@ static int64_t write_rows(
         for (int64_t i = 0; i < n; i++)
             if (seen[centred[i]] != u + 1) {
                 if (to) {
-                    to->feature_column[at] = centred[i];
+                    to->feature_column[at] = all[centred[i]].number;
                     to->feature_value[at] = scaled_value(&all[centred[i]], 0);
                 }
                 at++;
@@ -215,6 +219,21 @@ static bool fill_scaled(const mo_graph *g, const column *all, mo_graph *scaled) 
     free(seen);
     free(centred);
     return mo_ok(ctx);
+}
+
+/* Counts the columns that stay, and gathers their names, which are the loaded graph's. */
+static bool keep_columns(const mo_graph *g, const column *all, mo_graph *scaled) {
+    scaled->features = scaled->attributes = 0;
+    scaled->feature_name = g->feature_name ? mo_host_array(g->ctx, g->features, sizeof *scaled->feature_name) : NULL;
+    for (int64_t j = 0; mo_ok(g->ctx) && j < g->features; j++) {
+        if (all[j].how == LEFT_OUT)
+            continue;
+        if (g->feature_name)
+            scaled->feature_name[scaled->features] = g->feature_name[j];
+        scaled->features++;
+        scaled->attributes += j < g->attributes;
+    }
+    return mo_ok(g->ctx);
 }
 
 /* Adds to text "put on one scale: age, income" or "the same for all nodes, left out: region", if there are any. */
@@ -251,10 +270,11 @@ static mo_graph *make_scaled(mo_graph *g, const column *all) {
     scaled->feature_pointer = NULL;
     scaled->feature_column = NULL;
     scaled->feature_value = NULL;
+    scaled->feature_name = NULL;
     name_columns(g, all, false, text, sizeof text);
     name_columns(g, all, true, text, sizeof text);
     scaled->scaled = mo_text_copy(g->ctx, text);
-    if (scaled->scaled && fill_scaled(g, all, scaled)) {
+    if (scaled->scaled && keep_columns(g, all, scaled) && fill_scaled(g, all, scaled)) {
         scaled->features = scaled->feature_nnz ? scaled->features : 0;
         return scaled;
     }
