@@ -125,7 +125,9 @@ def test_marks_of_the_unknown_are_told():
         fit = mochi.load("best").few_shot(g, ["a", "NA", "b", "NA", "?"])
     assert fit.labelled.tolist() == [0, 2]
     assert mochi.graph([[0, 1]], y=["1.0", "1"]).classes.tolist() == ["1"]
-    assert mochi.graph([[0, 1], [1, 2]], y=["none", "Na", "a"]).classes.tolist() == ["Na", "a", "none"]
+    with pytest.warns(UserWarning, match="labels: 1 'none', 1 'Na' count as unknown"):
+        assert mochi.graph([[0, 1], [1, 2]], y=["none", "Na", "a"]).classes.tolist() == ["a"]
+    assert mochi.graph([[0, 1], [1, 2]], y=["no", "nay", "a"]).classes.tolist() == ["a", "nay", "no"]
 
 
 def test_pairs_of_a_table_are_scored(shop):

@@ -83,11 +83,6 @@ static bool is_table_of_units(const mo_graph *g, const column *all) {
     return 2 * units > measured;
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median r_j of the columns that are not empty; 0 without any. */
 static double median_length(const mo_graph *g, const column *all) {
     double *length = mo_host_array(g->ctx, g->features, sizeof *length), median = 0;
@@ -95,10 +90,8 @@ static double median_length(const mo_graph *g, const column *all) {
     for (int64_t j = 0; length && j < g->features; j++)
         if (all[j].entries)
             length[n++] = length_of(&all[j]);
-    if (n) {
-        qsort(length, (size_t)n, sizeof *length, by_value);
-        median = length[n / 2];
-    }
+    if (n)
+        median = mo_sorted_median(length, n);
     free(length);
     return median;
 }
@@ -127,38 +120,24 @@ static bool choose_treatments(const mo_graph *g, column *all) {
 }
 
 /* Sets median and deviation of a column from its sorted values [n]. */
-static void centre_column(column *c, const double *x, int64_t n) {
+static void centre_column(void *columns, int64_t j, double median, const double *x, int64_t n) {
+    column *c = &((column *)columns)[j];
     double squares = 0;
-    c->median = (x[(n - 1) / 2] + x[n / 2]) / 2;
+    c->median = median;
     c->deviation = (x[n - 1 - n / 4] - x[n / 4]) / quartiles_apart;
     for (int64_t i = 0; i < n; i++)
-        squares += (x[i] - c->median) * (x[i] - c->median);
+        squares += (x[i] - median) * (x[i] - median);
     if (!(c->deviation > 0))
         c->deviation = sqrt(squares / (double)n);
 }
 
 /* Finds the median and the deviation of each centred column. */
 static bool centre_columns(const mo_graph *g, column *all) {
-    int64_t *start = NULL, n = g->nodes;
-    float *value = NULL;
-    double *x = mo_host_array(g->ctx, n, sizeof *x);
-    bool *wanted = mo_host_array(g->ctx, g->features, sizeof *wanted);
-    for (int64_t j = 0; wanted && j < g->features; j++)
-        wanted[j] = all[j].how == CENTRED;
-    bool done = wanted && x && mo_graph_gather_columns(g, wanted, &start, &value);
-    for (int64_t j = 0; done && j < g->features; j++) {
-        if (!wanted[j])
-            continue;
-        memset(x, 0, (size_t)n * sizeof *x);
-        for (int64_t i = 0; start[j] + i < start[j + 1] && i < n; i++) /* a file can list an entry twice */
-            x[i] = value[start[j] + i];
-        qsort(x, (size_t)n, sizeof *x, by_value);
-        centre_column(&all[j], x, n);
-    }
-    free(wanted);
-    free(start);
-    free(value);
-    free(x);
+    bool *centred = mo_host_array(g->ctx, g->features, sizeof *centred);
+    for (int64_t j = 0; centred && j < g->features; j++)
+        centred[j] = all[j].how == CENTRED;
+    bool done = centred && mo_graph_sort_columns(g, centred, centre_column, all);
+    free(centred);
     return done;
 }
 

@@ -182,11 +182,8 @@ bool mo_label_column_of(const mo_tensor *label, const char *name, mo_label_colum
 /* ---- texts ---- */
 
 const char *mo_plain_label(const char *text, char plain[64]) {
-    static const char *const marks[] = {
-        "NaN", "nan", "NAN", "NA", "N/A", "n/a", "<NA>", "None", "null", "NULL", "?"}; /* as in graphs/sources.py */
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (!strcmp(text, marks[i]))
-            return "";
+    if (mo_is_unknown(text))
+        return "";
     size_t digits = strspn(text + (*text == '-'), "0123456789");
     const char *end = text + (*text == '-') + digits;
     bool point = *end == '.';

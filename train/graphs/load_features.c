@@ -167,7 +167,7 @@ static bool take_feature(feature_table *t, const mo_table *row, int64_t column) 
         return mo_words_add(row->ctx, &t->text[column], text);
     if (text[0] == '0' && !text[1])
         return true;
-    if (mo_is_gap(text))
+    if (mo_is_unknown(text))
         return keep_feature(t, column, NAN);
     char *end;
     float value = (float)mo_read_number(text, &end);

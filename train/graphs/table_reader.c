@@ -94,6 +94,15 @@ bool mo_is_number_text(const char *text) {
     return begins && end != text && !*end;
 }
 
+bool mo_is_unknown(const char *text) {
+    static const char *const marks[] = {
+        "", "?", "NA", "N/A", "<NA>", "NaN", "None", "null"}; /* as convert/archive.py */
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (!strcasecmp(text, marks[i]))
+            return true;
+    return false;
+}
+
 bool mo_is_pair_heading(const char *u, const char *v) {
     static const char *const pairs[][2] = {{"from", "to"}, {"source", "target"}, {"src", "dst"}, {"node1", "node2"},
         {"node_1", "node_2"}, {"id1", "id2"}, {"id_1", "id_2"}}; /* as in graphs/sources.py */

@@ -31,6 +31,9 @@ void mo_table_close(mo_table *t);
 
 /* Whether a field is a number; headings never are. */
 bool mo_is_number_text(const char *text);
+/* Whether a field marks what is unknown, of classes as of attributes: nothing, ?, NA, N/A, <NA>, NaN, None or null, in
+ * any case. */
+bool mo_is_unknown(const char *text);
 /* Whether two fields are a usual heading of pairs, in any case: from, to; source, target; src, dst; node1, node2;
  * id1, id2; the last two also with an underscore. */
 bool mo_is_pair_heading(const char *u, const char *v);

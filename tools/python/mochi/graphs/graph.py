@@ -308,7 +308,8 @@ def graph(
         column that marks gaps. Readouts see columns of another scale brought to that of the others (`Graph.scaled`).
     y : array_like, pandas.Series, pandas.DataFrame, dict or str
         Labels of the nodes [n], all whole numbers, texts, bytes or bools; None, NaN, pandas.NA, masked entries, negative numbers
-        and the texts "", "NaN", "NA", "N/A", "<NA>", "None", "null", "?" and "-1" mean unlabelled. Or the name of a node attribute.
+        and the texts "", "NaN", "NA", "N/A", "<NA>", "None", "null" (in any case), "?" and "-1" mean unlabelled. Or the name of
+        a node attribute.
     nodes : int or sequence
         The number of nodes, for an array of edges; or the names of all nodes, also of those without edges. None: the nodes of the
         edges; for an array of numbers all numbers to the largest.

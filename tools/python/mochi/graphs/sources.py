@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import checked, errors
-from ..convert.archive import UNKNOWN, in_order, pointers
+from ..convert.archive import in_order, is_unknown, pointers
 from . import aligned
 
 LARGEST = 2**63
@@ -472,7 +472,7 @@ def plain_labels(values: Any) -> list:
     """Labels as Python's int, bool, str or bytes, all of one type, with None for unlabelled.
 
     Unlabelled are None, NaN, pandas.NA, masked entries, every negative whole number, and the texts that mark what is unknown
-    (`UNKNOWN`), also where NumPy has made them, as in ``np.array(["a", np.nan])``. "1.0" is the class "1".
+    (`convert.archive.UNKNOWN`, in any case), also where NumPy has made them, as in ``np.array(["a", np.nan])``. "1.0" is the class "1".
     """
     if isinstance(values, np.ma.MaskedArray):
         array = np.array(values.tolist(), object)
@@ -514,7 +514,7 @@ def _plain_label(value):
         if (0 if isinstance(value, bytes) else "\0") in tuple(value):
             raise errors.InvalidError(f"label {value!r}, expected a text without zeroes")
         text = str.__str__(value) if isinstance(value, str) else bytes(value).decode("latin-1")
-        if not text or text in UNKNOWN or _NEGATIVE.fullmatch(text):
+        if is_unknown(text) or _NEGATIVE.fullmatch(text):
             return None
         text = text[: -len(point[1])] if (point := _POINT_ZERO.fullmatch(text)) else text
         return text if isinstance(value, str) else text.encode("latin-1")
