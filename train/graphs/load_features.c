@@ -205,7 +205,7 @@ static bool take_heading(feature_table *t, const mo_table *row) {
 static void read_nodes(feature_table *t, const char *path, const char *edges) {
     mo_context *ctx = t->graph->ctx;
     mo_table row;
-    bool fine = mo_table_open(&row, ctx, path, false), header = t->heading.n > 0;
+    bool fine = mo_table_open(&row, ctx, path, MO_TABLE_CSV), header = t->heading.n > 0;
     while (fine && !t->again && mo_table_next(&row) && arrange_row(t->at, &row)) {
         bool first = row.row == 0, heads = first && (header || is_feature_header(&row, edges));
         if (heads && !header)
