@@ -487,8 +487,8 @@ def _assembled(context, parts, name, caller):
         text = f"edges have weights of 0 or more, and no directions, here; their {found} are ignored, of {edges} entries"
         warnings.warn(f"{caller}: {text}", stacklevel=3)
     if parts.get("unread"):
-        unread = ", ".join(map(repr, dict.fromkeys(parts["unread"])))
-        warnings.warn(f"{caller}: columns of the table are not read: {unread}; weights=NAME takes one as weights", stacklevel=3)
+        unread = ", ".join(dict.fromkeys(parts["unread"]))
+        warnings.warn(f"{caller}: not read: {unread}; weights=NAME takes one as weights", stacklevel=3)
     members, values = members_of(parts)
     told = sorted({*ignored, *parts.get("told", ())}, reverse=True)
     return _remade(members, _label(name), parts.get("names"), values, told, context)
