@@ -74,12 +74,12 @@ struct mo_context {
     void *on_error_state;
     bool (*go_on)(mo_context *ctx, void *state);
     void *go_on_state;
-    double ask_at;    /* the time from which go_on is called again */
-    bool stopped;     /* go_on has returned false; read by all threads of a region, written by its first */
-    int tries;        /* calls of mo_try without their mo_tried */
-    bool told;        /* on_error has been called with this error */
-    bool debug;       /* no header is freed or used again before the context is released */
-    const char *file; /* source file from the last call of mo_tape_at, or NULL */
+    double ask_at;       /* the time from which go_on is called again */
+    bool stopped;        /* go_on has returned false; read by all threads of a region, written by its first */
+    int tries;           /* calls of mo_hold_errors without their mo_release_errors */
+    bool handler_called; /* on_error has been called with this error */
+    bool debug;          /* no header is freed or used again before the context is released */
+    const char *file;    /* source file from the last call of mo_tape_at, or NULL */
     int line;
     mo_device device;
     mo_math math;
@@ -103,7 +103,7 @@ struct mo_context {
     int64_t empty_bytes;        /* bytes_live right after the context was made */
     struct mo_profile *profile; /* for autograd/, in one block; NULL: profiling never started */
     bool profiling;
-    const mo_arrays *promised; /* tensors of the file from which parameters will be read; NULL: none */
+    const mo_arrays *expected_parameters; /* tensors of the file from which parameters will be read; NULL: none */
 };
 
 struct mo_csr {

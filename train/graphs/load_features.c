@@ -167,7 +167,7 @@ static bool take_feature(feature_table *t, const mo_table *row, int64_t column) 
         return mo_words_add(row->ctx, &t->text[column], text);
     if (text[0] == '0' && !text[1])
         return true;
-    if (mo_is_gap(text))
+    if (mo_is_unknown(text))
         return keep_feature(t, column, NAN);
     char *end;
     float value = (float)mo_read_number(text, &end);
@@ -205,7 +205,7 @@ static bool take_heading(feature_table *t, const mo_table *row) {
 static void read_nodes(feature_table *t, const char *path, const char *edges) {
     mo_context *ctx = t->graph->ctx;
     mo_table row;
-    bool fine = mo_table_open(&row, ctx, path, false), header = t->heading.n > 0;
+    bool fine = mo_table_open(&row, ctx, path, MO_TABLE_CSV), header = t->heading.n > 0;
     while (fine && !t->again && mo_table_next(&row) && arrange_row(t->at, &row)) {
         bool first = row.row == 0, heads = first && (header || is_feature_header(&row, edges));
         if (heads && !header)

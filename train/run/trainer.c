@@ -167,9 +167,9 @@ mo_code mo_trainer_resume(mo_trainer *trainer) {
     if (mo_ok(trainer->ctx) && trainer->started)
         mo_fail(trainer->ctx, MO_STATE, "resume: the run has taken steps already, expected a new trainer");
     trainer->resumed = mo_ok(trainer->ctx);
-    mo_try(trainer->ctx);
+    mo_hold_errors(trainer->ctx);
     mo_trainer_start(trainer);
-    mo_tried(trainer->ctx);
+    mo_release_errors(trainer->ctx);
     trainer->resumed = trainer->started;
     return mo_code_of(trainer->ctx);
 }
@@ -203,7 +203,7 @@ mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report 
     mo_step_report r;
     bool more = true;
     trainer->running = true;
-    mo_try(trainer->ctx);
+    mo_hold_errors(trainer->ctx);
     while (more && trainer->step < o->steps) {
         bool taken = mo_trainer_step(trainer, &r) == MO_OK;
         more = mo_trainer_agree(trainer, taken && (!report || report(&r, state)));
@@ -217,7 +217,7 @@ mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report 
     }
     keep_last_good(trainer);
     trainer->running = false;
-    mo_tried(trainer->ctx);
+    mo_release_errors(trainer->ctx);
     return mo_context_status(trainer->ctx)->code;
 }
 
