@@ -762,7 +762,7 @@ def test_a_table_of_pandas_is_read_as_a_file_is():
     kinds = shop(pandas.DataFrame({"kind": pandas.Categorical([i % 3 for i in range(60)]), "x": np.arange(60.0)}))
     assert kinds.columns == ["kind=0", "kind=1", "kind=2", "x"]
     for joined in (pandas.Timestamp("2021-03-04"), "2021-03-04"):
-        with pytest.raises(mochi.FormatError, match="attribute joined of node 0: found '2021-03-04.*a date has no zero"):
+        with pytest.raises(mochi.FormatError, match="attribute joined of row 0: found '2021-03-04.*a date has no zero"):
             shop(table.assign(joined=joined))
     with pytest.raises(mochi.InvalidError, match="attribute 'tags' has .*expected numbers, texts, booleans or gaps"):
         shop(table.assign(tags=[["a"]] * 60))
@@ -781,7 +781,7 @@ def test_a_column_of_another_scale_does_not_drown_the_others():
     assert cora.scaled is None
     constant = mochi.graph(cora, x=np.c_[cora.x, np.full(cora.nodes, 1000)])
     income = mochi.graph(cora, x=np.c_[cora.x, draws.lognormal(10, 1, cora.nodes)])
-    assert constant.scaled == "the same for all nodes, left out: column 1433"
+    assert constant.scaled == "the same in all rows, left out: column 1433"
     assert income.scaled == "put on one scale: column 1433"
     assert right(constant) == alone and abs(right(income) - alone) < 2.5
     assert right(constant, attributes="raw") < alone - 5

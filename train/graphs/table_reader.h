@@ -8,8 +8,9 @@
 
 #include <csv.h>
 
-/* A table that is read row by row; close it even if opening failed. Fields are separated by commas, or by tabs if the
- * first line has one; quotes as in RFC 4180. Empty lines are skipped. */
+/* A table that is read row by row; close it even if opening failed. The first line tells what separates
+ * fields: tabs if it has one; semicolons if it has one and no comma but between digits, and 2,5 is then 2.5; else
+ * commas. Quotes as in RFC 4180. Empty lines are skipped. */
 typedef struct mo_table {
     mo_context *ctx;
     const char *path;     /* for messages */
@@ -34,8 +35,9 @@ bool mo_is_number_text(const char *text);
 /* Whether two fields are a usual heading of pairs, in any case: from, to; source, target; src, dst; node1, node2;
  * id1, id2; the last two also with an underscore. */
 bool mo_is_pair_heading(const char *u, const char *v);
-/* The column, from `first` on, whose heading names nodes (id, node, name, .._id) or classes (label, class), in any
- * case; -1: none. */
+/* Whether a heading is one of names: id, node, name, .._id, in any case, or ..Id. */
+bool mo_is_name_heading(const char *text);
+/* The column, from `first` on, whose heading is one of names, or of classes (label, class, in any case); -1: none. */
 int64_t mo_name_column(const mo_table *heading, int64_t first);
 int64_t mo_class_column(const mo_table *heading);
 /* Append to *note, a text that lists content of files that is not data: `what`, or a header's n fields, and the file's
