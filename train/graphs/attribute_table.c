@@ -201,7 +201,7 @@ bool mo_attribute_table_read(
 
 /* ---- classes ---- */
 
-bool mo_graph_take_class_texts(mo_graph *graph, const char *path, const mo_words *class, bool *own) {
+bool mo_graph_take_class_texts(mo_graph *graph, const char *path, const mo_words *class, int64_t many, bool *own) {
     mo_context *ctx = graph->ctx;
     mo_label_column column = {0};
     mo_words plain = {0};
@@ -211,7 +211,7 @@ bool mo_graph_take_class_texts(mo_graph *graph, const char *path, const mo_words
         mo_words_add(ctx, &plain, mo_plain_label(mo_words_get(class, i), number));
     bool fine = mo_ok(ctx) && mo_label_column_of_texts(ctx, path, &plain, &column) &&
                 mo_labels_of(ctx, column.value, NULL, graph->nodes, &labels);
-    *own = fine && labels.n > 1 && labels.classes == labels.n;
+    *own = fine && labels.n >= many && labels.classes == labels.n;
     if (fine && !*own && labels.n > 0 && mo_graph_take_labels(graph, &labels)) {
         graph->class_numbers = !column.name;
         graph->class_name = column.name ? column.name : labels.name;

@@ -6,6 +6,7 @@
 #include "tensor/files/file.h"
 #include "tensor/files/npy.h"
 #include "tensor/files/number_text.h"
+#include "train/graphs/loaders.h"
 #include "train/graphs/row_names.h"
 #include "train/graphs/table_reader.h"
 #include "train/graphs/text_reader.h"
@@ -69,7 +70,10 @@ static mo_tensor *choose_array(mo_context *ctx, const mo_arrays *arrays, const c
     char names[256] = "";
     for (int64_t i = 0; !T && i < arrays->count && strlen(names) < 200; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", i ? ", " : "", arrays->items[i].name);
-    if (!T)
+    bool sparse = !name && mo_arrays_find(arrays, "indptr") && mo_arrays_find(arrays, "indices");
+    if (!T && sparse)
+        mo_fail_foreign_rows(ctx, path, "SciPy's save_npz", NULL);
+    else if (!T)
         mo_fail(ctx, MO_INVALID, "%s: expected %s%s, found %" PRId64 " arrays of numbers (%s)%s", path,
             name ? "an array named " : "one array, or ", name ? name : "FILE:NAME", arrays->count, names,
             mo_path_ends_with(path, ".npz") ? "; labels that are texts are read from .npy, .txt, .csv and .tsv" : "");

@@ -87,7 +87,7 @@ static bool take_classes(mo_graph *graph, const char *path, const mo_words *clas
     bool others = graph->n_labels, own = false;
     if (class->n == 0 || class->n != graph->nodes)
         return true;
-    if (!others && !mo_graph_take_class_texts(graph, path, class, &own))
+    if (!others && !mo_graph_take_class_texts(graph, path, class, 2, &own))
         return false;
     return (!others && !own) || mo_note_left_out(graph->ctx, &graph->left_out, path,
                                     own ? "the column of labels, which differ from node to node"
