@@ -813,3 +813,16 @@ def test_nodes_that_no_label_reaches_get_the_shares_of_the_labels():
     assert 0.85 < reached[linked].mean() < 1  # the others are in components without a label
     words = mochi.load("best").few_shot(mochi.graph(edges, nodes=cora.nodes, x=cora.x, y=cora.y), labels)
     assert words.reached().all()  # attributes of neighbours are alike
+
+
+def test_labels_among_the_attributes_are_refused():
+    """A column of labels left in the attributes says nothing of the nodes to predict."""
+    pandas = pytest.importorskip("pandas")
+    topic = ["sport", "sport", None, None, "food", "food", None]
+    nodes = pandas.DataFrame({"page": list("abcdefg"), "views": range(7), "topic": topic}).set_index("page")
+    edges = pandas.DataFrame({"from": list("abcdefg"), "to": list("bcadfge")})
+    model = mochi.load("best")
+    with pytest.raises(mochi.InvalidError, match="the attribute 'topic' is known of just the 4 nodes that have a label"):
+        model.few_shot(mochi.graph(edges, x=nodes), nodes.topic)
+    g = mochi.graph(edges, x=nodes[["views"]], y=nodes.topic)
+    assert model.few_shot(g, g.y >= 0).predict(["c", "g"]).tolist() == ["sport", "food"]
