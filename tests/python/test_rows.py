@@ -237,3 +237,19 @@ def test_the_program_prints_the_lines_that_make_its_rows(tmp_path):
         fit = fit.strip().replace("mochi", PROGRAM, 1) + " --head lda --shots 8 --queries 9 --json --quiet"
         line = subprocess.run(fit, shell=True, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.splitlines()[1]
         assert json.loads(line)["accuracy"] > 85
+
+
+@pytest.mark.parametrize(
+    ("name", "absent", "package"),
+    [("a.parquet", "pyarrow", "pyarrow"), ("a.h5ad", "anndata", "anndata"), ("a.svm", "sklearn.datasets", "scikit-learn"), ("a.arff", "pandas", "pandas"), ("a.mat", "scipy.io", "scipy")],
+)  # fmt: skip
+def test_a_package_that_is_not_there_is_named_with_its_installation(tmp_path, name, absent, package):
+    (tmp_path / name).write_text("x")
+    hide = f"import sys; sys.modules[{absent!r}] = None; import mochi, mochi.convert as c\n"
+    if package == "pyarrow":
+        hide += "sys.modules['fastparquet'] = None\n"
+    told = rf"{name} needs {package}: pip install {package}"
+    converted = subprocess.run([sys.executable, "-c", hide + f"sys.exit(c.main([{name!r}, 'out.csv']))"], cwd=tmp_path, capture_output=True, text=True)
+    assert converted.returncode == 1 and f"mochi.convert: {told}" in converted.stderr
+    read = subprocess.run([sys.executable, "-c", hide + f"mochi.rows({name!r}, label='y')"], cwd=tmp_path, capture_output=True, text=True)
+    assert f"ModuleNotFoundError: {told}" in read.stderr

@@ -23,6 +23,7 @@ from .unpickle import Refused
 
 __all__ = ["FORMS", "Form", "Refused", "convert", "form_of", "main", "members_of", "needed"]
 OTHER_NAMES = {"sklearn": "scikit-learn"}  # of a module's package in PyPI
+NOT_IN_DEBIAN = {"pyarrow"}  # 12
 
 
 class Form(NamedTuple):
@@ -56,8 +57,10 @@ def members_of(path) -> dict[str, Any]:
 
 def needed(source, error) -> str:
     """The sentence on a package that is not there."""
-    package = OTHER_NAMES.get(error.name, error.name)
-    return f"{source} needs {package}: pip install {package} (Debian, where it has one: apt-get install python3-{error.name})"
+    module = error.name.partition(".")[0]
+    package = OTHER_NAMES.get(module, module)
+    debian = "" if module in NOT_IN_DEBIAN else f" (Debian: apt-get install python3-{module})"
+    return f"{source} needs {package}: pip install {package}{debian}"
 
 
 def convert(source, out, label=None) -> None:
