@@ -184,8 +184,14 @@ bool mo_note_comments(mo_graph *graph, const char *path, int64_t lines) {
 }
 
 bool mo_is_table(const char *path) {
-    return mo_path_ends_with(path, ".csv") || mo_path_ends_with(path, ".csv.gz") || mo_path_ends_with(path, ".tsv") ||
-           mo_path_ends_with(path, ".tsv.gz");
+    static const char *const endings[] = {".csv", ".csv.gz", ".tsv", ".tsv.gz"};
+    size_t n = strlen(path);
+    bool table = false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t length = strlen(endings[i]);
+        table |= n >= length && !strcasecmp(path + n - length, endings[i]);
+    }
+    return table;
 }
 
 bool mo_table_unexpected(const mo_table *t, const char *expected, const char *found) {

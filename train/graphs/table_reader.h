@@ -46,7 +46,7 @@ bool mo_note_left_out(mo_context *ctx, char **note, const char *path, const char
 bool mo_note_header(mo_context *ctx, char **note, const char *path, const char *const *field, int64_t n);
 /* Adds the number of comment lines of an edge list to its note, if there are any. */
 bool mo_note_comments(mo_graph *graph, const char *path, int64_t lines);
-/* Whether a file is read as a table: .csv or .tsv, plain or gzipped. */
+/* Whether a file is read as a table: .csv or .tsv in any case, plain or gzipped. */
 bool mo_is_table(const char *path);
 /* Raises MO_FORMAT: "PATH:LINE: expected <expected>, found <found>"; returns false. */
 bool mo_table_unexpected(const mo_table *t, const char *expected, const char *found);

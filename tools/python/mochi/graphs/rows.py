@@ -76,7 +76,7 @@ def rows(source: Any, label: str | None = None, context: Context | None = None) 
     if not isinstance(source, (str, os.PathLike)):
         raise errors.InvalidError(f"rows: {type(source).__name__}, expected a path or a DataFrame of pandas")
     path = pathlib.Path(source)
-    if str(path).endswith(TABLES):
+    if str(path).lower().endswith(TABLES):
         return _of_table(context, path, label)
     if not path.exists():
         raise errors.FileError(f"{path}: no such file")
