@@ -207,11 +207,18 @@ bool mo_graph_take_class_texts(mo_graph *graph, const char *path, const mo_words
     mo_words plain = {0};
     mo_labels labels = {0};
     char number[64];
-    for (int64_t i = 0; i < class->n && mo_ok(ctx); i++)
-        mo_words_add(ctx, &plain, mo_plain_label(mo_words_get(class, i), number));
+    mo_unknown_marks marks = {0};
+    for (int64_t i = 0; i < class->n && mo_ok(ctx); i++) {
+        const char *text = mo_words_get(class, i), *known = mo_plain_label(text, number);
+        if (!*known)
+            mo_unknown_marks_count(&marks, text);
+        mo_words_add(ctx, &plain, known);
+    }
     bool fine = mo_ok(ctx) && mo_label_column_of_texts(ctx, path, &plain, &column) &&
                 mo_labels_of(ctx, column.value, NULL, graph->nodes, &labels);
     *own = fine && labels.n >= many && labels.classes == labels.n;
+    if (fine && !*own && marks.kinds > 0) /* an empty field needs no words */
+        fine = mo_unknown_marks_note(ctx, &marks, path, class->n, &graph->left_out);
     if (fine && !*own && labels.n > 0 && mo_graph_take_labels(graph, &labels)) {
         graph->class_numbers = !column.name;
         graph->class_name = column.name ? column.name : labels.name;

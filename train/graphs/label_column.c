@@ -201,6 +201,31 @@ const char *mo_plain_label(const char *text, char plain[64]) {
     return *text == '-' ? "" : plain;
 }
 
+void mo_unknown_marks_count(mo_unknown_marks *m, const char *text) {
+    int64_t k = 0;
+    while (k < m->kinds && strcmp(m->text[k], text) != 0)
+        k++;
+    if (!*text || k == 6) {
+        ++*(*text ? &m->others : &m->empty);
+        return;
+    }
+    if (k == m->kinds)
+        snprintf(m->text[m->kinds++], sizeof m->text[0], "%s", text);
+    m->n[k]++;
+}
+
+bool mo_unknown_marks_note(mo_context *ctx, const mo_unknown_marks *m, const char *path, int64_t rows, char **note) {
+    int64_t open = m->empty + m->others;
+    char marks[160] = "", what[240];
+    for (int64_t k = 0; k < m->kinds; k++) {
+        open += m->n[k];
+        snprintf(marks + strlen(marks), sizeof marks - strlen(marks), "%s%" PRId64 " '%s'", k ? ", " : ": ", m->n[k],
+            m->text[k]);
+    }
+    snprintf(what, sizeof what, "no class in %" PRId64 " of %" PRId64 " lines%s", open, rows, marks);
+    return !open || mo_note_left_out(ctx, note, path, what);
+}
+
 /* The label texts of a file or array, and where each stands. */
 typedef struct label_texts {
     mo_context *ctx;

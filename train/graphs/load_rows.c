@@ -191,8 +191,9 @@ static bool take_classes(mo_graph *graph, const char *path, const char *label, c
     if (graph->classes == 1)
         snprintf(one, sizeof one, "'%.40s' alone", mo_graph_class_name(graph, 0, number));
     return graph->classes > 1 ||
-           mo_fail(ctx, MO_INVALID, "%s: expected labels of two classes or more in the column %.60s, found %s", path,
-               label, own ? "another label in each row" : one);
+           mo_fail(ctx, MO_INVALID, "%s: expected labels of two classes or more in the column %.60s, found %s%s%s%s",
+               path, label, own ? "another label in each row" : one, graph->left_out ? " (" : "",
+               graph->left_out ? graph->left_out : "", graph->left_out ? ")" : "");
 }
 
 mo_graph *mo_rows_open(mo_context *ctx, const char *path, const char *label, const mo_feature_options *options) {

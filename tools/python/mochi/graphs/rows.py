@@ -34,7 +34,7 @@ class Rows(NamedTuple):
     columns : list of str or None
         The names of the columns of `x`.
     notes : tuple of str
-        What became of the columns of a table.
+        What became of the columns of a table, and what marked labels as unknown.
     """
 
     x: np.ndarray
@@ -110,7 +110,7 @@ def _of_table(context, path, label):
     made = context.call(lib.gate_mo_rows_open, context.pointer, ffi.new("char[]", os.fsencode(path)), column, options)
     with Graph(context, made) as read:
         p = read.pointer()
-        notes = tuple(ffi.string(text).decode() for text in (p.recoded, p.scaled) if text)
+        notes = tuple(ffi.string(text).decode() for text in (p.left_out, p.recoded, p.scaled) if text)
         x = read.x
         assert x is not None  # the library refuses a table without attributes
         return Rows(x, read.y, read.classes, read.names, read.columns, notes)
