@@ -136,6 +136,10 @@ def test_parquet_and_feather(tmp_path):
     np.testing.assert_array_equal(rows.x, Z)
     with pytest.raises(mochi.FormatError, match="expected labels named 'none'.*text"):
         mochi.rows(tmp_path / "z.parquet", label="none")
+    pandas.DataFrame({"source": ["a", "b"], "target": ["b", "c"]}).to_parquet(tmp_path / "edges.parquet")  # edges are a table too
+    with pytest.raises(mochi.UnsupportedError, match=r"found Parquet: convert it by .*edges\.csv'"):
+        mochi.graph(tmp_path / "edges.parquet")
+    assert mochi.graph(converted(tmp_path / "edges.parquet", tmp_path / "edges.csv")).names == ["a", "b", "c"]
 
 
 def test_anndata(tmp_path):

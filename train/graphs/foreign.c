@@ -75,6 +75,7 @@ const char *mo_foreign_form(const char *path) {
     if (S_ISDIR(status.st_mode))
         return form_of_folder(path);
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *form = form_of_ending(of_files, path);
+    form = form ? form : form_of_ending(of_tables, path); /* of edges */
     if (form || !S_ISREG(status.st_mode))
         return form;
     if (strncmp(name, "train.txt", 9) == 0 || strncmp(name, "test.txt", 8) == 0)
@@ -114,7 +115,11 @@ void mo_fail_foreign(mo_context *ctx, const char *path, const char *form, const 
     char converter[PATH_MAX + 8], beside[PATH_MAX + 8];
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     name_converter(converter, sizeof converter);
-    name_beside(path, strncmp(base, "features.mtx", 12) == 0 ? ".npy" : ".npz", beside, sizeof beside);
+    name_beside(path,
+        strncmp(base, "features.mtx", 12) == 0 ? ".npy"
+        : form_of_ending(of_tables, path)      ? ".csv"
+                                               : ".npz",
+        beside, sizeof beside);
     mo_fail(ctx, MO_UNSUPPORTED, "%s: expected a form that mochi reads, found %s: convert it by python3 %s '%s' '%s'",
         path, form, converter, path, made ? made : beside);
 }
