@@ -2,6 +2,7 @@
  * its outputs into contributions to the gradients of its inputs. The sweep loops over a list, so a tape of any length
  * needs no stack. */
 #include "autograd/slots.h"
+#include "autograd/watch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -93,13 +94,28 @@ static void collect(run *r, const mo_node *node, const bool *needs, mo_tensor **
             mo_contribute(t, mo_slot_of(&r->slots, node->in[i]), in_bar[i], r->flags & MO_CREATE_GRAPH);
 }
 
-/* Runs a vjp. The vjp may turn recording on and take gradients itself; unless a graph is being created, the nodes that
- * it records are dropped with its tensors. */
-static void call_vjp(run *r, mo_vjp *v) {
+/* Returns whether the op's kernels have set the gradients: they compute no graph, and name no op to anomaly mode. */
+static bool call_adjoint(mo_vjp *v) {
+    mo_tape *t = v->t;
+    if (v->create_graph || t->anomaly || !v->op->adjoint)
+        return false;
+    if (!t->ctx->profiling)
+        return v->op->adjoint(v);
+    mo_watch_start start = mo_watch_begin(t->ctx);
+    bool done = v->op->adjoint(v);
+    if (done)
+        mo_watch_adjoint(v, start);
+    return done;
+}
+
+/* Runs a node's rule, one of its two. It may turn recording on and take gradients itself; unless a graph is being
+ * created, the nodes that it records are dropped with its tensors. */
+static void call_rule(run *r, mo_vjp *v) {
     mo_tape *t = r->t;
     mo_scope scope = mo_scope_open(t);
     mo_running outer = mo_tape_enter(t, v->op->name, __builtin_frame_address(0));
-    v->op->vjp(v);
+    if (!call_adjoint(v) && mo_ok(t->ctx))
+        v->op->vjp(v);
     mo_tape_leave(t, &outer);
     t->mode = scope.mode;
     t->recording = scope.recording;
@@ -148,7 +164,7 @@ static void visit(run *r, mo_node *node) {
         .in_bar = in_bar,
         .create_graph = (r->flags & MO_CREATE_GRAPH) != 0,
         .n_saved = node->n_saved};
-    call_vjp(r, &v);
+    call_rule(r, &v);
     collect(r, node, needs, in_bar, mark);
     t->visiting = outer;
     for (int i = 0; i < node->n_out; i++)

@@ -904,13 +904,13 @@ mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_
         return result;
     }
     verdict v = {0};
-    mo_try(ctx);
+    mo_hold_errors(ctx);
     for (int i = 0; i < mo_n_samples(op); i++) {
         problem p = {.ctx = ctx, .v = &v, .r = mo_random_at(seed, MO_PURPOSE_CHECK, (uint64_t)i)};
         check_sample(op, &op->samples[i], order, order == 0 ? 1e-10 : order == 1 ? 1e-6 : 1e-5, &p);
         v.result.samples++;
     }
-    mo_tried(ctx);
+    mo_release_errors(ctx);
     return result_of(&v, "nothing was compared: no sample has a real input that is differentiated, and a real output");
 }
 
@@ -982,7 +982,7 @@ mo_check_result mo_check_function(mo_context *ctx, mo_function f, void *state, m
     }
     problem p = {.ctx = ctx, .f = f, .state = state, .n_in = n_in, .n_out = n_out, .v = &v, .sample = "given"};
     p.r = mo_random_at(seed, MO_PURPOSE_CHECK, 0);
-    mo_try(ctx);
+    mo_hold_errors(ctx);
     for (int i = 0; i < n_in; i++) {
         p.in[i] = in[i];
         p.inputs[i] = (mo_sample_input){.draw = MO_DRAW_NORMAL, .ndim = mo_ndim(in[i])};
@@ -999,6 +999,6 @@ mo_check_result mo_check_function(mo_context *ctx, mo_function f, void *state, m
         if (p.other[i] != in[i])
             mo_tensor_release(p.other[i]);
     v.result.samples = 1;
-    mo_tried(ctx);
+    mo_release_errors(ctx);
     return result_of(&v, "nothing was compared: no input needs a gradient, or no output is real");
 }

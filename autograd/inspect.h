@@ -39,13 +39,13 @@ typedef struct mo_profile_entry {
     const mo_op *op;
     bool backward;
     const mo_op *vjp_of; /* the op whose rule called it; NULL: forward, or the sum of contributions to a gradient */
+    bool adjoint;        /* the adjoint of the op, instead of its forward; vjp_of is the same op */
     int64_t calls;
     double seconds;      /* time of checks, execution and recording, without the ops that it called itself */
     double flops, bytes; /* bytes of its inputs and outputs; 0 for views */
 } mo_profile_entry;
 
-/* Counts the ops of every tape of the context from now on, starting at zero. While profiling is off, it costs an op one
- * test. Returns the status. */
+/* Counts the ops of all tapes of the context, from zero; while off, it costs an op one test. Returns the status. */
 MO_API mo_code mo_profile_start(mo_context *ctx);
 MO_API void mo_profile_stop(mo_context *ctx);
 /* Writes the first `capacity` entries, forward before backward, slowest first; returns the number of entries. */

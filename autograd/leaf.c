@@ -10,7 +10,7 @@ enum { LARGEST_ABSENT = 1 << 20, MEMORY_STEP = 64 };
 /* Compares a parameter, before memory is allocated for it, with the tensor of that name in the file from which it will
  * be read: the sizes in the file's metadata can be false. */
 static void compare_with_promised(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape) {
-    const mo_tensor *X = mo_arrays_find(ctx->promised, name);
+    const mo_tensor *X = mo_arrays_find(ctx->expected_parameters, name);
     char want[160], got[160] = "absent";
     double bytes = (double)mo_dtype_size(dtype);
     for (int a = 0; a < ndim; a++)
@@ -27,7 +27,7 @@ static bool may_be(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, 
     if (mo_ok(ctx) && !mo_dtype_is_real(dtype))
         mo_fail(ctx, MO_MISMATCH, "parameter %s: dtype %s, expected float32 or float64", name ? name : "",
             mo_dtype_name(dtype));
-    if (mo_ok(ctx) && ctx->promised && name && shape)
+    if (mo_ok(ctx) && ctx->expected_parameters && name && shape)
         compare_with_promised(ctx, name, dtype, ndim, shape);
     return mo_ok(ctx);
 }

@@ -70,23 +70,24 @@ struct mo_op {
     uint64_t reads_in;      /* bit i: the vjp reads the value of input i */
     unsigned reads_out;     /* bit i: the vjp reads the value of output i */
     bool is_view;           /* outputs share the storage of input 0 and are made by forward itself */
-    /* The only check of the inputs against the op's rules: its errors name what was expected and found. Declares
-     * outputs with mo_call_output. NULL: the inputs must have one real dtype and one shape, which are the output's
-     * too. */
+    /* The only check of the inputs against the op's rules; declares outputs (mo_call_output). Errors name what was
+     * expected and found. NULL: the inputs have one real dtype and one shape, the output's too. */
     bool (*shape)(mo_call *c);
     /* Computes the outputs (already allocated, contiguous); saves by-products with mo_call_save. It may run graph code
      * and take gradients itself (mo_tape_set_mode(t, MO_RECORD)); that graph is freed on return. */
     void (*forward)(mo_call *c);
-    /* NULL: the op has no derivative (such as argmax, or an adjoint that is never recorded); backward through it raises
-     * an error that names the op. */
+    /* Written with ops: gradients have gradients. NULL: no derivative (argmax); backward raises an error. */
     void (*vjp)(mo_vjp *v);
+    /* NULL, or the same gradients by kernels, where none is recorded: sets in_bar (mo_tape_tensor) and returns true, or
+     * does nothing and returns false, whereupon vjp is called. */
+    bool (*adjoint)(mo_vjp *v);
     /* FLOPs of one execution (a multiply-add counts 2), for the profiler; NULL: one per output element. */
     double (*flops)(const mo_call *c);
     const mo_sample *samples; /* MO_SAMPLES(array) */
     int n_samples;
 };
 
-#define MO_OP_ABI 4
+#define MO_OP_ABI 5
 /* The object that a shared library of ops exports under the name mo_ops. */
 typedef struct mo_op_list {
     int abi;     /* MO_OP_ABI */

@@ -429,9 +429,9 @@ static mo_code with_error_back(mo_context *ctx, const mo_status *before) {
     mo_code code = ctx->status.code;
     if (before->code != MO_OK) {
         ctx->status = *before;
-        ctx->told = true;
+        ctx->handler_called = true;
     }
-    mo_tried(ctx);
+    mo_release_errors(ctx);
     return code;
 }
 
@@ -444,7 +444,7 @@ mo_code mo_tape_print(const mo_tape *t, const mo_print_options *options, mo_writ
     if (!mo_tape_lives(t, "tape_print"))
         return mo_code_of(ctx);
     mo_status before = ctx->status;
-    mo_try(ctx);
+    mo_hold_errors(ctx);
     mo_clear_error(ctx);
     printer p = {.ctx = ctx, .t = t, .options = options ? options : &plain, .loss = -1, .write = write, .state = state};
     if (number_values(&p))
@@ -472,7 +472,7 @@ mo_code mo_tape_write(mo_tape *t, const mo_print_options *options, const char *p
     if (!mo_tape_lives(t, "tape_write") || !mo_given(ctx, "tape_write", "the path", path))
         return mo_code_of(ctx);
     mo_status before = ctx->status;
-    mo_try(ctx);
+    mo_hold_errors(ctx);
     mo_clear_error(ctx);
     printer p = {.ctx = ctx, .t = t, .options = options ? options : &plain, .loss = -1};
     if (number_values(&p)) {

@@ -3,7 +3,8 @@
  * An entry is an op in one place: in the forward pass, or in the rule (vjp) of an op. Its seconds run from entering to
  * leaving mo_apply, less the seconds of the ops that it called itself, so that the sum over entries counts no time
  * twice. Its bytes count each distinct element of inputs and outputs once, which is the least that the algorithm must
- * touch. A kernel can move fewer bytes if they are in a cache; many kernels move more. */
+ * touch. A kernel can move fewer bytes if they are in a cache; many kernels move more. An adjoint counts the FLOPs of
+ * the forward for each factor of its products: twice, or once if the first input needs no gradient. */
 #include "autograd/watch.h"
 #include "tensor/hidden.h"
 
@@ -73,31 +74,51 @@ static double touched(const mo_tensor *T) {
     return n;
 }
 
-static mo_profile_entry *find_entry(mo_context *ctx, const mo_op *op, bool backward, const mo_op *vjp_of) {
+/* Ends a measurement. Returns the entry of the same place as `at`, made if need be, with the time added; NULL without
+ * memory, or if the execution failed. */
+static mo_profile_entry *add_time(mo_context *ctx, mo_watch_start start, mo_profile_entry at) {
+    mo_context_wait(ctx);
     struct mo_profile *p = ctx->profile;
-    for (int i = 0; i < p->count; i++)
-        if (p->entries[i].op == op && p->entries[i].vjp_of == vjp_of && p->entries[i].backward == backward)
-            return &p->entries[i];
-    if (p->count == p->capacity && !(p = resize(ctx, 2 * p->capacity)))
+    double elapsed = mo_clock(CLOCK_MONOTONIC) - start.seconds, inner = p->inner;
+    p->inner = start.inner + elapsed;
+    int i = 0;
+    while (i < p->count && (p->entries[i].op != at.op || p->entries[i].vjp_of != at.vjp_of ||
+                               p->entries[i].backward != at.backward || p->entries[i].adjoint != at.adjoint))
+        i++;
+    if (!mo_ok(ctx) || (i == p->capacity && !(p = resize(ctx, 2 * p->capacity))))
         return NULL;
-    p->entries[p->count] = (mo_profile_entry){.op = op, .backward = backward, .vjp_of = vjp_of};
-    return &p->entries[p->count++];
+    if (i == p->count)
+        p->entries[p->count++] = at;
+    p->entries[i].calls++;
+    p->entries[i].seconds += elapsed - inner;
+    return &p->entries[i];
+}
+
+void mo_watch_adjoint(const mo_vjp *v, mo_watch_start start) {
+    const mo_op *op = v->op;
+    mo_profile_entry *e =
+        add_time(v->t->ctx, start, (mo_profile_entry){.op = op, .backward = true, .vjp_of = op, .adjoint = true});
+    if (!e)
+        return;
+    mo_call forward = {.t = v->t, .ctx = v->t->ctx, .op = op, .n_in = v->n_in, .n_out = v->n_out};
+    forward.attributes = v->attributes;
+    for (int i = 0; i < v->n_in; i++) {
+        forward.in[i] = v->in[i];
+        e->bytes += touched(v->in[i]) + (v->needs[i] && v->in_bar[i] ? touched(v->in_bar[i]) : 0);
+    }
+    for (int i = 0; i < v->n_out; i++) {
+        forward.out[i] = v->out[i];
+        e->bytes += v->out_bar[i] ? touched(v->out_bar[i]) : 0;
+    }
+    double flops = op->flops ? op->flops(&forward) : (double)mo_numel(v->out[0]);
+    e->flops += v->needs[0] ? 2 * flops : flops;
 }
 
 void mo_watch_end(const mo_call *c, mo_watch_start start) {
-    mo_context *ctx = c->ctx;
-    mo_context_wait(ctx);
-    double elapsed = mo_clock(CLOCK_MONOTONIC) - start.seconds, inner = ctx->profile->inner;
-    ctx->profile->inner = start.inner + elapsed;
-    if (!mo_ok(ctx))
-        return;
     const mo_op *rule = c->t->visiting && c->op != &mo_op_accumulate ? c->t->visiting->op : NULL;
-    mo_profile_entry *e = find_entry(ctx, c->op, mo_in_backward(c), rule);
-    if (!e)
-        return;
-    e->calls++;
-    e->seconds += elapsed - inner;
-    if (c->op->is_view)
+    mo_profile_entry *e =
+        add_time(c->ctx, start, (mo_profile_entry){.op = c->op, .backward = mo_in_backward(c), .vjp_of = rule});
+    if (!e || c->op->is_view)
         return;
     for (int i = 0; i < c->n_in; i++)
         e->bytes += touched(c->in[i]);

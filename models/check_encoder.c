@@ -82,7 +82,7 @@ mo_check_result mo_check_encoder(mo_context *ctx, const mo_encoder *encoder, int
         return r;
     }
     const mo_readout_options ridge = {.head = &mo_head_ridge};
-    mo_try(ctx);
+    mo_hold_errors(ctx);
     problem p = {mo_encoder_create(ctx, MO_F64, encoder, (mo_encoder_rows){HOPS, DIM}, &ridge, seed), seed};
     if (p.model)
         r = check(ctx, &p, order);
@@ -92,6 +92,6 @@ mo_check_result mo_check_encoder(mo_context *ctx, const mo_encoder *encoder, int
         snprintf(r.worst, sizeof r.worst, "%.250s", mo_context_status(ctx)->message);
         mo_clear_error(ctx);
     }
-    mo_tried(ctx);
+    mo_release_errors(ctx);
     return r;
 }

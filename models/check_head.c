@@ -206,7 +206,7 @@ static double asymmetry(problem *p, uint64_t seed) {
 
 static void check_head_sample(problem *p, const mo_head_sample *s, int order, uint64_t seed, mo_check_result *result) {
     mo_check_result r = {0};
-    mo_try(p->ctx);
+    mo_hold_errors(p->ctx);
     if (mo_ok(p->ctx))
         r = mo_check_function(p->ctx, head_function, p, p->in, p->n_in, 1, order, order == 1 ? 1e-6 : 1e-5, seed);
     double apart = s->batch && mo_ok(p->ctx) ? batch_error(p) : 0;
@@ -244,7 +244,7 @@ static void check_head_sample(problem *p, const mo_head_sample *s, int order, ui
             "a class without a support row changes another class's logit by %.3g; set .separate_classes = false",
             disturbed);
     }
-    mo_tried(p->ctx);
+    mo_release_errors(p->ctx);
     result->samples++;
     if (result->pass && (!r.pass || r.error > result->error)) /* keeps the first failure */
         memcpy(result->worst, r.worst, sizeof r.worst);

@@ -130,30 +130,13 @@ MO_API const mo_gamlp_options *mo_mochi_encoder(const mo_model *m);
 typedef struct mo_invariant_options {
     int hops;         /* 3 */
     double smoothing; /* label smoothing: 0.1 */
-    unsigned without; /* parts left out, bits 1 << mo_invariant_part (below); 0: none */
 } mo_invariant_options;
 
 /* The options that mo_invariant_create uses if it is given NULL. */
 MO_API mo_invariant_options mo_invariant_defaults(void);
 
-/* Parts of the encoder that can be left out. The encoder without any of them is the first form of `best`. */
-typedef enum mo_invariant_part {
-    MO_PART_DIFFUSED = 0, /* nodes: rows diffused by personalised PageRank, beside the hops */
-    MO_PART_INITIAL,      /* the untrained encoder's row beside the trained one */
-    MO_PART_STATISTICS,   /* graphs: counts and shares of nodes, edges, triangles, cycles */
-    MO_PART_SUBTREES,     /* graphs: the Weisfeiler-Lehman optimal assignment kernel */
-    MO_PART_WAVES,        /* graphs: random Fourier features of the nodes' hops */
-    MO_PART_WALKS,        /* links: walks of two to four steps between both ends */
-    MO_PART_MATCHES,      /* links: one end's attributes compared with the attributes of the other end's neighbours */
-    MO_INVARIANT_PARTS
-} mo_invariant_part;
-#define MO_ALL_PARTS ((1u << MO_INVARIANT_PARTS) - 1)
-
-/* Reads part names, separated by blanks or commas, as bits 1 << part: "diffused", "initial", "statistics", "subtrees",
- * "waves", "walks", "matches". Returns false at an unknown name and writes it, cut to fit, to `word`. */
-MO_API bool mo_invariant_read_parts(const char *list, unsigned *parts, char *word, size_t bytes);
-/* Writes the names of the bits in `parts`, separated by blanks. */
-MO_API void mo_invariant_write_parts(unsigned parts, char *list, size_t bytes);
+/* The encoder's parts, as weights files and run.json list them. Files of older versions may lack some. */
+#define MO_ALL_PARTS "diffused initial statistics subtrees waves walks matches"
 
 /* Returns whether the encoder was built for this library and is complete; if not, raises MO_INVALID with the field. */
 MO_API bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder);

@@ -48,9 +48,6 @@ enum {
 /* The state of the encoder's table. */
 typedef struct invariant {
     mo_invariant_options options;
-    char parts[128];      /* names of the encoder's parts, separated by blanks */
-    int n;                /* number of its parameters */
-    int at[N_PARAMETERS]; /* index of each possible parameter in `parameter`; -1: its part is left out */
     mo_encoder_parameter parameter[N_PARAMETERS];
     double hop[BLOCKS * MO_MAX_INPUTS], weight[MO_TASKS][PARTS]; /* first values */
 } invariant;
@@ -244,18 +241,9 @@ static const mo_own_readout invariant_readout = {
 
 /* ---- the encoder ---- */
 
-static bool has_part(const invariant *m, mo_invariant_part part) {
-    return !(m->options.without >> part & 1);
-}
-
-/* Whether a task's embeddings include the initial encoder's rows. For links they brought no gain. */
-static bool reads_initial(const invariant *m, mo_task task) {
-    return has_part(m, MO_PART_INITIAL) && task != MO_TASK_LP;
-}
-
-/* How many rows an embedding is made of: the trained one, and the initial one if the task reads it. */
-static int sides_of(const invariant *m, mo_task task) {
-    return reads_initial(m, task) ? 2 : 1;
+/* How many rows an embedding is made of: the trained one and the initial one, which for links brought no gain. */
+static int sides_of(mo_task task) {
+    return task == MO_TASK_LP ? 1 : 2;
 }
 
 /* The tensors read from an episode. Extras and spectrum are required, and the blocks or, of nodes, "mixed" [BLOCKS,
@@ -275,18 +263,18 @@ enum {
 static const struct {
     const char *name;
     int axis; /* axis of the rows; -1: the same for all rows */
-    int part; /* the part that reads the tensor; -1: every encoder does */
+    bool optional;
 } rows_read[ROWS] = {
-    {"blocks", 2, -1},
-    {"extras", 0, -1},
-    {"spectrum", -1, -1},
-    {"diffused", 2, MO_PART_DIFFUSED},
-    {"statistics", 0, MO_PART_STATISTICS},
-    {"subtrees", 0, MO_PART_SUBTREES},
-    {"waves", 0, MO_PART_WAVES},
-    {"walks", 0, MO_PART_WALKS},
-    {"matches", 0, MO_PART_MATCHES},
-    {"mixed", 2, -1},
+    {"blocks", 2, false},
+    {"extras", 0, false},
+    {"spectrum", -1, false},
+    {"diffused", 2, true},
+    {"statistics", 0, true},
+    {"subtrees", 0, true},
+    {"waves", 0, true},
+    {"walks", 0, true},
+    {"matches", 0, true},
+    {"mixed", 2, false},
 };
 _Static_assert((int)ROWS <= (int)MO_MAX_SLICED, "an encoder reads few tensors");
 
@@ -294,9 +282,8 @@ _Static_assert((int)ROWS <= (int)MO_MAX_SLICED, "an encoder reads few tensors");
 typedef struct episode {
     const invariant *m;
     mo_task task;
-    mo_tensor *rows[ROWS];              /* NULL: not in the episode, or its part is left out */
-    mo_tensor *parameter[N_PARAMETERS]; /* NULL: left out */
-    mo_tensor *initial[N_PARAMETERS];   /* the parameters' first values */
+    mo_tensor *rows[ROWS];                                      /* NULL: not in the episode */
+    mo_tensor *parameter[N_PARAMETERS], *initial[N_PARAMETERS]; /* initial: the parameters' first values */
 } episode;
 
 /* ---- sides: the trained parameters and, for nodes and graphs, the initial ones ---- */
@@ -389,7 +376,7 @@ static mo_tensor *embed_side(mo_tape *t, const episode *e, mo_tensor *h, int sid
 static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
     mo_tensor *const *const side[] = {e->parameter, e->initial};
     mo_tensor *z[2];
-    int sides = sides_of(e->m, e->task);
+    int sides = sides_of(e->task);
     mo_tensor *h = unit_blocks(t, e, side, sides);
     for (int s = 0; s < sides; s++)
         z[s] = embed_side(t, e, h, s, side[s]);
@@ -410,8 +397,7 @@ static bool find_rows(mo_tape *t, const mo_episode *given, episode *e) {
     mo_context *ctx = mo_tape_context(t);
     bool mixed = given->task == MO_TASK_NC && has_rows(given, "mixed");
     for (int i = 0; i < ROWS && mo_ok(ctx); i++) {
-        int part = rows_read[i].part;
-        bool wanted = part < 0 || (has_rows(given, rows_read[i].name) && has_part(e->m, (mo_invariant_part)part));
+        bool wanted = !rows_read[i].optional || has_rows(given, rows_read[i].name);
         if (wanted && i != (mixed ? ROW_BLOCKS : ROW_MIXED))
             e->rows[i] = mo_episode_rows(t, given, rows_read[i].name);
     }
@@ -427,7 +413,7 @@ static bool check_blocks(mo_context *ctx, const episode *e) {
     const mo_tensor *H = main_rows(e), *l = e->rows[ROW_SPECTRUM], *x = e->rows[ROW_EXTRAS];
     char blocks[160], spectrum[160], more[160];
     bool mixed = !e->rows[ROW_BLOCKS];
-    int hops = mixed ? sides_of(e->m, e->task) : e->m->options.hops + 1;
+    int hops = mixed ? sides_of(e->task) : e->m->options.hops + 1;
     if (mo_ndim(H) != 4 || mo_dim(H, 0) != BLOCKS || mo_dim(H, 1) != hops || mo_ndim(l) != 2 ||
         mo_dim(l, 0) != BLOCKS || mo_dim(l, 1) != mo_dim(H, 3) || mo_ndim(x) != 2 || mo_dim(x, 0) != mo_dim(H, 2))
         mo_fail(ctx, MO_INVALID, "invariant: expected %s [2, %d, n, d], spectrum [2, d], extras [n, p]; got %s, %s, %s",
@@ -452,18 +438,17 @@ static bool check_parts(mo_context *ctx, const episode *e) {
 }
 
 /* Sets the parameters and their first values from P, which lists first all parameters, then all first values. */
-static void set_parameters(const mo_encoder *encoder, mo_tensor *const *P, episode *e) {
-    for (int i = 0; i < N_PARAMETERS; i++)
-        if (e->m->at[i] >= 0) {
-            e->parameter[i] = P[e->m->at[i]];
-            e->initial[i] = encoder->reads_first ? P[encoder->n_parameters + e->m->at[i]] : NULL;
-        }
+static void set_parameters(mo_tensor *const *P, episode *e) {
+    for (int i = 0; i < N_PARAMETERS; i++) {
+        e->parameter[i] = P[i];
+        e->initial[i] = P[N_PARAMETERS + i];
+    }
 }
 
 static mo_tensor *encode_block(mo_tape *t, const mo_block *b) {
     episode e = {.m = b->encoder->state, .task = b->task};
     memcpy(e.rows, b->rows, sizeof e.rows);
-    set_parameters(b->encoder, b->parameters, &e);
+    set_parameters(b->parameters, &e);
     return invariant_embed_rows(t, &e);
 }
 
@@ -476,7 +461,7 @@ static mo_tensor *invariant_encode(
         return mo_null_tensor(ctx);
     int64_t n = mo_dim(main_rows(&e), 2);
     mo_blocks b = {.all = {.encoder = encoder, .task = given->task, .last = n, .all = n},
-        .n_parameters = encoder->n_parameters * (encoder->reads_first ? 2 : 1),
+        .n_parameters = 2 * N_PARAMETERS,
         .parameters = P,
         .max_rows = given->max_rows,
         .encode = encode_block};
@@ -489,19 +474,12 @@ mo_tensor *mo_invariant_hop_weights(mo_tape *t, const mo_model *m) {
     if (!mo_ok(m->ctx) || m->encoder.whole != invariant_encode)
         return NULL;
     episode e = {.m = m->encoder.state};
-    set_parameters(&m->encoder, m->first, &e);
+    set_parameters(m->first, &e);
     mo_tensor *const *const side[] = {e.parameter, e.initial};
-    return hop_weights(t, side, sides_of(e.m, MO_TASK_NC), has_part(e.m, MO_PART_DIFFUSED));
+    return hop_weights(t, side, sides_of(MO_TASK_NC), true);
 }
 
 /* ---- parameters ---- */
-
-static bool uses_parameter(const invariant *m, int i) {
-    if (i == DIFFUSED)
-        return has_part(m, MO_PART_DIFFUSED);
-    return i != SET_WEIGHT || has_part(m, MO_PART_STATISTICS) || has_part(m, MO_PART_SUBTREES) ||
-           has_part(m, MO_PART_WAVES);
-}
 
 /* Hops from 2 on start above hops 0 and 1, attributes start above structure, and extras have a first weight per
  * task. */
@@ -523,11 +501,7 @@ static void list_parameters(invariant *m) {
         [DIFFUSED] = {.name = "diffused", .ndim = 2, .shape = {BLOCKS, DIFFUSED_ROWS}},
         [SET_WEIGHT] = {.name = "set_log_weight", .ndim = 1, .shape = {SET_BLOCKS}},
     };
-    for (int i = 0; i < N_PARAMETERS; i++) {
-        m->at[i] = uses_parameter(m, i) ? m->n : -1;
-        if (m->at[i] >= 0)
-            m->parameter[m->n++] = all[i];
-    }
+    memcpy(m->parameter, all, sizeof all);
 }
 
 /* ---- the table ---- */
@@ -535,8 +509,8 @@ static void list_parameters(invariant *m) {
 static int invariant_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
     const invariant *m = encoder->state;
     list[0] = (mo_setting){.key = "hops", .number = m->options.hops};
-    list[1] = (mo_setting){.key = "parts", .word = m->parts};
-    return m->parts[0] ? 2 : 1;
+    list[1] = (mo_setting){.key = "parts", .word = MO_ALL_PARTS};
+    return 2;
 }
 
 mo_invariant_options mo_invariant_defaults(void) {
@@ -554,15 +528,14 @@ mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant
         return NULL;
     }
     m->options = o;
-    mo_invariant_write_parts(MO_ALL_PARTS & ~o.without, m->parts, sizeof m->parts);
     fill_first_values(m);
     list_parameters(m);
     const mo_encoder encoder = {.name = "invariant",
         .of_examples = true,
-        .n_parameters = m->n,
+        .n_parameters = N_PARAMETERS,
         .parameters = m->parameter,
         .whole = invariant_encode,
-        .reads_first = has_part(m, MO_PART_INITIAL),
+        .reads_first = true,
         .settings = invariant_settings,
         .state = m,
         .release = free};
@@ -570,45 +543,4 @@ mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant
     if (model)
         mo_model_own_readout(model, &invariant_readout, o.smoothing);
     return mo_model_made(model);
-}
-
-/* ---- lists of parts, as weights files and options write them ---- */
-
-static const char *const part_names[MO_INVARIANT_PARTS] = {
-    "diffused", "initial", "statistics", "subtrees", "waves", "walks", "matches"};
-
-/* Returns the part whose name is the first n characters of `name`, or MO_INVARIANT_PARTS. */
-static int find_part(const char *name, size_t n) {
-    int part = 0;
-    while (part < MO_INVARIANT_PARTS && (strlen(part_names[part]) != n || strncmp(part_names[part], name, n) != 0))
-        part++;
-    return part;
-}
-
-bool mo_invariant_read_parts(const char *list, unsigned *parts, char *word, size_t bytes) {
-    static const char between[] = ", ";
-    if (!list || !parts)
-        return false;
-    *parts = 0;
-    for (size_t n; *(list += strspn(list, between)); list += n) {
-        n = strcspn(list, between);
-        int part = find_part(list, n);
-        if (part == MO_INVARIANT_PARTS) {
-            if (word)
-                snprintf(word, bytes, "%.*s", (int)n, list);
-            return false;
-        }
-        *parts |= 1u << part;
-    }
-    return true;
-}
-
-void mo_invariant_write_parts(unsigned parts, char *list, size_t bytes) {
-    size_t at = 0;
-    if (!list || !bytes)
-        return;
-    list[0] = 0;
-    for (int part = 0; part < MO_INVARIANT_PARTS; part++)
-        if (parts >> part & 1 && at < bytes)
-            at += (size_t)snprintf(list + at, bytes - at, "%s%s", at ? " " : "", part_names[part]);
 }

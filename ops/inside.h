@@ -30,7 +30,7 @@ typedef struct mo_folds {
  * labels and probabilities (or, of a support vector machine, of numbers near 1), is about lambda / |X_i|^2; and
  * multipliers of size 1 / lambda of equal rows with different labels cancel in the weights. Weights of 30 rows of norm
  * 230 were off by 8% at lambda = 0.1, of norm 2.3 by 1e-4 at 0.001. */
-bool mo_fit_is_hidden(mo_tape *t, mo_tensor *X, mo_tensor *lambda);
+bool mo_fit_needs_float64(mo_tape *t, mo_tensor *X, mo_tensor *lambda);
 /* A fit ends when its gradient is at most `tolerance` (for a fit without a fold, 10 `tolerance`) times the terms that
  * cancel in it; tolerance 0: at the level of rounding. */
 typedef struct mo_fold_options {

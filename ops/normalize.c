@@ -10,9 +10,10 @@
  * l2_normalize: dM = <Y, dX> where |X| > epsilon, else 0; dY = (dX - Y dM) / M, hence
  *     X_bar = (Y_bar - Y * sum(Y * Y_bar) [|X| > epsilon]) / M.
  * The rules compute r and M again, by ops, so that gradients of gradients include them. */
-#include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/rows.h"
+#include "tensor/backend.h"
+#include "tensor/storage.h"
 
 #include <math.h>
 
@@ -93,7 +94,7 @@ static void l2_normalize_forward(mo_call *c) {
         mo_kernels_of(c->ctx, y.dtype)->l2_normalize(c->ctx, epsilon, &x, &y);
 }
 
-mo_tensor *mo_l2_normalize_rule(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *Y_bar, double epsilon) {
+mo_tensor *mo_l2_normalize_gradient(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *Y_bar, double epsilon) {
     mo_tensor *above = mo_scale(t, mo_row_norm(t, X), 1, -epsilon), *M = mo_scale(t, mo_relu(t, above), 1, epsilon);
     mo_tensor *along = mo_relu_mask(t, row_sum(t, mo_mul(t, Y, Y_bar)), above);
     return mo_div(t, mo_sub(t, Y_bar, mo_mul(t, Y, along)), M);
@@ -101,7 +102,7 @@ mo_tensor *mo_l2_normalize_rule(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tenso
 
 static void l2_normalize_vjp(mo_vjp *v) {
     double epsilon = ((const guard *)v->attributes)->epsilon;
-    v->in_bar[0] = mo_l2_normalize_rule(v->t, v->in[0], v->out[0], v->out_bar[0], epsilon);
+    v->in_bar[0] = mo_l2_normalize_gradient(v->t, v->in[0], v->out[0], v->out_bar[0], epsilon);
 }
 
 const mo_op mo_op_l2_normalize = {

@@ -152,10 +152,10 @@ MO_API mo_tensor *mo_gather_rows(mo_tape *t, mo_tensor *X, mo_tensor *index);
 MO_API mo_tensor *mo_scatter_add_rows(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t n); /* the adjoint */
 MO_API mo_tensor *mo_take_along(mo_tape *t, mo_tensor *X, mo_tensor *index); /* [.., m], int64 [.., k] -> [.., k] */
 MO_API mo_tensor *mo_put_along(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t m); /* the adjoint */
-/* Row s is the sum or mean of rows offset[s] .. offset[s+1]-1 of X [n, ..], 0 if there are none; offset int64 [S + 1],
- * from 0 to n. */
+/* Row s: the sum or mean of rows offset[s] .. offset[s+1]-1 of X [n, ..], or 0; offset int64 [S + 1], from 0 to n */
 MO_API mo_tensor *mo_segment_sum(mo_tape *t, mo_tensor *X, mo_tensor *offset);
 MO_API mo_tensor *mo_segment_mean(mo_tape *t, mo_tensor *X, mo_tensor *offset);
+MO_API mo_tensor *mo_segment_spread(mo_tape *t, mo_tensor *X, mo_tensor *offset, int64_t n); /* the sum's adjoint */
 /* A X: A [n, m] sparse, X [m, d] -> [n, d]; A must outlive the tape */
 MO_API mo_tensor *mo_spmm(mo_tape *t, const mo_csr *A, mo_tensor *X);
 

@@ -1,14 +1,14 @@
 /* ops/piecewise.c - piecewise linear functions entry by entry, and their slopes: |x|, leaky ReLU, clamp.
  *
  * X of any shape -> Y of the same shape; float32 or float64. abs: |x|. leaky_relu: x where x > 0, a x elsewhere. clamp:
- * min(max(x, a), b) with a <= b. slope: the derivative of one of these functions at X. The function of a NaN is NaN;
- * its slope there is NaN for abs, a for leaky_relu, 0 for clamp. Errors: other dtypes, bounds out of order. Saved:
- * nothing.
+ * min(max(x, a), b) with a <= b. The function of a NaN is NaN; its slope there is NaN for abs, a for leaky_relu, 0 for
+ * clamp. Errors: other dtypes, bounds out of order. Saved: nothing.
  *
  * dY = slope(X) dX, hence X_bar = Y_bar * slope(X). At the kinks: |x| has slope 0 at 0, leaky_relu has a there, clamp
  * has 1 on its bounds. The slope itself is flat wherever it has a derivative: no gradient. */
 #include "ops/inside.h"
 #include "ops/rules/maps.h"
+#include "tensor/backend.h"
 #include "tensor/storage.h"
 
 /* The state of an op: which function it computes, and that function's slope. */
@@ -21,17 +21,13 @@ typedef struct bounds {
     double a, b;
 } bounds;
 
-/* The options of the op slope: which slope it computes, and its parameters. */
-typedef struct slope_of {
-    mo_map1 slope;
-    bounds at;
-} slope_of;
-
-extern const mo_op mo_op_slope;
-
+/* The slope is a constant of the sweep, so a kernel makes it without an op. */
 static void piecewise_vjp(mo_vjp *v) {
-    slope_of o = {.slope = ((const piecewise *)v->op->state)->slope, .at = *(const bounds *)v->attributes};
-    mo_tensor *slope = mo_apply(v->t, &mo_op_slope, v->in, 1, &o);
+    mo_tensor *X = mo_contiguous(v->t, v->in[0]), *slope = mo_tape_tensor(v->t, X->dtype, X->ndim, X->shape);
+    const bounds *at = v->attributes;
+    mo_view x = mo_tensor_view(X), y = mo_tensor_view(slope);
+    if (mo_ok(X->ctx))
+        mo_kernels_of(X->ctx, X->dtype)->map1(X->ctx, ((const piecewise *)v->op->state)->slope, at->a, at->b, &x, &y);
     v->in_bar[0] = mo_mul(v->t, v->out_bar[0], slope);
 }
 
@@ -108,29 +104,3 @@ const mo_op mo_op_clamp = {
 mo_tensor *mo_clamp(mo_tape *t, mo_tensor *X, double a, double b) {
     return mo_apply(t, &mo_op_clamp, (mo_tensor *[]){X}, 1, &(bounds){a, b});
 }
-
-/* ---- slope ---- */
-
-static void slope_forward(mo_call *c) {
-    const slope_of *o = c->attributes;
-    mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
-    mo_kernels_of(c->ctx, y.dtype)->map1(c->ctx, o->slope, o->at.a, o->at.b, &x, &y);
-}
-
-static void slope_vjp(mo_vjp *v) {
-    (void)v; /* flat: no gradient */
-}
-
-static const mo_sample slope_samples[] = {
-    {"abs", "[3, 4]", &(const slope_of){MO_MAP_SIGN}},
-    {"leaky_relu", "[5]", &(const slope_of){MO_MAP_LEAKY_STEP, {.a = 0.1}}},
-    {"clamp", "distinct[3, 4]", &(const slope_of){MO_MAP_CLAMP_MASK, {-0.3, 0.5}}},
-};
-
-const mo_op mo_op_slope = {
-    .name = "slope",
-    .attributes_size = sizeof(slope_of),
-    .forward = slope_forward,
-    .vjp = slope_vjp,
-    MO_SAMPLES(slope_samples),
-};

@@ -5,10 +5,11 @@
  *
  * With U = X / M and M = max(|X|, epsilon) (normalize.c), dY = s dU + U ds, hence
  *     s_bar = <U, Y_bar>,   X_bar = s (Y_bar - U <U, Y_bar> [|X| > epsilon]) / M for each row;
- * one pass computes both gradients if the device has a kernel for it (fused/scale_unit_adjoint.c). */
-#include "ops/fused/fused.h"
+ * one pass computes both gradients if the device has a kernel for it. */
 #include "ops/inside.h"
+#include "ops/rules/rows.h"
 #include "ops/rules/shapes.h"
+#include "tensor/backend.h"
 
 #include <string.h>
 
@@ -44,13 +45,31 @@ static void scale_unit_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *X = v->in[0], *s = v->in[1], *Y_bar = v->out_bar[0];
     double epsilon = ((const guard *)v->attributes)->epsilon;
-    if (mo_scale_unit_adjoint(v))
-        return;
     mo_tensor *U = mo_l2_normalize(t, X, epsilon);
     if (v->needs[0])
-        v->in_bar[0] = mo_l2_normalize_rule(t, X, U, mo_mul(t, Y_bar, s), epsilon);
+        v->in_bar[0] = mo_l2_normalize_gradient(t, X, U, mo_mul(t, Y_bar, s), epsilon);
     if (v->needs[1])
         v->in_bar[1] = mo_sum_to(t, mo_mul(t, Y_bar, U), 0, NULL);
+}
+
+/* One pass over rows, which can lie in a wider matrix. */
+static bool scale_unit_adjoint(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *X = v->in[0], *G = v->out_bar[0];
+    const mo_kernels *k = mo_kernels_of(X->ctx, X->dtype);
+    if (!k->scale_unit_adjoint)
+        return false;
+    mo_tensor *X_bar = mo_tape_tensor(t, X->dtype, X->ndim, X->shape);
+    mo_tensor *along = mo_tape_tensor(t, X->dtype, X->ndim - 1, X->shape);
+    bool in_place = G->ndim == 2 && mo_tensor_view(G).stride[1] == 1;
+    mo_view x = mo_tensor_view(mo_contiguous(t, X)), s = mo_tensor_view(v->in[1]);
+    mo_view g = mo_tensor_view(in_place ? G : mo_contiguous(t, G));
+    mo_view x_bar = mo_tensor_view(X_bar), each = mo_tensor_view(along);
+    if (mo_ok(X->ctx))
+        k->scale_unit_adjoint(X->ctx, ((const guard *)v->attributes)->epsilon, &x, &s, &g, &x_bar, &each);
+    v->in_bar[0] = X_bar;
+    v->in_bar[1] = v->needs[1] ? mo_sum_to(t, along, 0, NULL) : NULL;
+    return true;
 }
 
 static double scale_unit_flops(const mo_call *c) {
@@ -73,6 +92,7 @@ const mo_op mo_op_scale_unit = {
     .shape = scale_unit_shape,
     .forward = scale_unit_forward,
     .vjp = scale_unit_vjp,
+    .adjoint = scale_unit_adjoint,
     .flops = scale_unit_flops,
     MO_SAMPLES(scale_unit_samples),
 };

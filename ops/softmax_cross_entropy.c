@@ -10,10 +10,10 @@
  *     dL = -1/n sum_i [ sum_c t_ic dx_ic - (sum_c t_ic) sum_k p_ik dx_ik + (1 - s) sum_c log p_ic d target_ic ],
  *     logits_bar = (T p - t) L_bar / n,   T_i = sum_c t_ic, which is 1 for labels and for rows that sum to 1,
  *     target_bar = -(1 - s) log p L_bar / n. */
-#include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/indices.h"
 #include "ops/rules/shapes.h"
+#include "tensor/backend.h"
 
 static bool softmax_cross_entropy_shape(mo_call *c) {
     const mo_tensor *X = c->in[0], *target = c->in[1];
@@ -48,25 +48,42 @@ static void softmax_cross_entropy_forward(mo_call *c) {
     k->map1(c->ctx, MO_MAP_SCALE, 1 / (double)X->shape[0], 0, &total, &y);
 }
 
-static void softmax_cross_entropy_vjp(mo_vjp *v) {
-    mo_tensor *X = v->in[0], *target = v->in[1], *L_bar = v->out_bar[0];
-    double n = (double)X->shape[0], s = *(const double *)v->attributes;
-    if (v->needs[0] && !mo_cross_entropy_adjoint(v))
-        v->in_bar[0] = mo_cross_entropy_rule(v->t, X, target, L_bar, s);
-    if (v->needs[1]) { /* -(1 - s) log p L_bar / n */
-        mo_tensor *log_p = mo_log_softmax(v->t, X, MO_AXIS(-1));
-        v->in_bar[1] = mo_mul(v->t, mo_scale(v->t, log_p, s - 1, 0), mo_scale(v->t, L_bar, 1 / n, 0));
-    }
-}
-
 /* Returns (T p - t) L_bar / n. */
-mo_tensor *mo_cross_entropy_rule(mo_tape *t, mo_tensor *X, mo_tensor *target, mo_tensor *L_bar, double s) {
+static mo_tensor *logits_gradient(mo_tape *t, mo_tensor *X, mo_tensor *target, mo_tensor *L_bar, double s) {
     double n = (double)mo_dim(X, 0), C = (double)mo_dim(X, 1);
     bool labels = mo_tensor_dtype(target) == MO_I64;
     mo_tensor *y = labels ? mo_one_hot(t, target, mo_dim(X, 1), X->dtype) : target, *p = mo_softmax(t, X, MO_AXIS(-1));
     y = s == 0 ? y : mo_scale(t, y, 1 - s, s / C);
     p = labels ? p : mo_mul(t, p, mo_sum(t, y, MO_AXIS(1), MO_KEEP_AXES));
     return mo_mul(t, mo_sub(t, p, y), mo_scale(t, L_bar, 1 / n, 0));
+}
+
+static void softmax_cross_entropy_vjp(mo_vjp *v) {
+    mo_tensor *X = v->in[0], *target = v->in[1], *L_bar = v->out_bar[0];
+    double n = (double)X->shape[0], s = *(const double *)v->attributes;
+    if (v->needs[0])
+        v->in_bar[0] = logits_gradient(v->t, X, target, L_bar, s);
+    if (v->needs[1]) { /* -(1 - s) log p L_bar / n */
+        mo_tensor *log_p = mo_log_softmax(v->t, X, MO_AXIS(-1));
+        v->in_bar[1] = mo_mul(v->t, mo_scale(v->t, log_p, s - 1, 0), mo_scale(v->t, L_bar, 1 / n, 0));
+    }
+}
+
+/* The gradient of the logits in one kernel. The loss has checked the labels, which cannot have changed since on a
+ * device, where alone there is a kernel. */
+static bool softmax_cross_entropy_adjoint(mo_vjp *v) {
+    const mo_tensor *X = v->in[0];
+    const mo_kernels *k = mo_kernels_of(X->ctx, X->dtype);
+    if (v->needs[1] || !k->cross_entropy_adjoint)
+        return false;
+    mo_view x = mo_tensor_view(mo_contiguous(v->t, v->in[0])), target = mo_tensor_view(mo_contiguous(v->t, v->in[1]));
+    mo_view g = mo_tensor_view(v->out_bar[0]);
+    mo_tensor *X_bar = mo_tape_tensor(v->t, X->dtype, X->ndim, X->shape);
+    mo_view x_bar = mo_tensor_view(X_bar);
+    if (mo_ok(X->ctx))
+        k->cross_entropy_adjoint(X->ctx, *(const double *)v->attributes, &x, &target, &g, &x_bar);
+    v->in_bar[0] = X_bar;
+    return true;
 }
 
 static double softmax_cross_entropy_flops(const mo_call *c) {
@@ -93,6 +110,7 @@ const mo_op mo_op_softmax_cross_entropy = {
     .shape = softmax_cross_entropy_shape,
     .forward = softmax_cross_entropy_forward,
     .vjp = softmax_cross_entropy_vjp,
+    .adjoint = softmax_cross_entropy_adjoint,
     .flops = softmax_cross_entropy_flops,
     MO_SAMPLES(softmax_cross_entropy_samples),
 };

@@ -10,10 +10,10 @@
  *     A_bar = -B_bar X^T, on the symmetric matrices its symmetric part: ½ (M + M^T) with M = -B_bar X^T.
  * B_bar is this op again on (A, X_bar) with the saved factor: backward never factorizes, at any order, and yet
  * differentiates through A. The factor is a by-product of A, not a value of its own. */
-#include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/factor.h"
 #include "ops/rules/shapes.h"
+#include "tensor/backend.h"
 
 #include <math.h>
 #include <string.h>

@@ -49,7 +49,7 @@ static bool fail(mo_context *ctx, const mo_check *c, int64_t position, mo_found 
     return false;
 }
 
-static bool look_now(mo_context *ctx, const mo_check *c) {
+static bool check_on_host(mo_context *ctx, const mo_check *c) {
     piece v, bound;
     size_t bytes = mo_dtype_size(c->values.dtype);
     int64_t n = leading(&c->values, c->values.ndim);
@@ -77,7 +77,7 @@ bool mo_check_values(mo_context *ctx, const mo_check *check) {
     if (!mo_ok(ctx))
         return false;
     if (!ctx->backend->check)
-        return look_now(ctx, check);
+        return check_on_host(ctx, check);
     ctx->backend->check(ctx, check);
     return mo_ok(ctx);
 }

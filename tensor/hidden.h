@@ -10,10 +10,10 @@
 
 /* The code of the context's status; MO_INVALID if ctx is NULL. */
 mo_code mo_code_of(const mo_context *ctx);
-/* Between mo_try and mo_tried, which nest, on_error is not called, since the library can still clear the error. If an
- * error stands at the outermost mo_tried, on_error is called then. */
-void mo_try(mo_context *ctx);
-void mo_tried(mo_context *ctx);
+/* Between mo_hold_errors and mo_release_errors, which nest, on_error is not called, since the library can still clear
+ * the error. If an error stands at the outermost mo_release_errors, on_error is called then. */
+void mo_hold_errors(mo_context *ctx);
+void mo_release_errors(mo_context *ctx);
 /* Returns whether ctx is free of errors and value is not NULL. A NULL value raises "function: argument is NULL". */
 bool mo_given(mo_context *ctx, const char *function, const char *argument, const void *value);
 /* Returns whether a long computation should go on: false once the caller's go_on has returned false, which this

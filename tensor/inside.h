@@ -10,7 +10,7 @@
 /* Returns the name of a code: "invalid", "numerical", ... */
 MO_API const char *mo_code_name(mo_code code);
 /* Clears the context's error if its code is `code`; returns whether the context is free of errors afterwards. */
-MO_API bool mo_forgive(mo_context *ctx, mo_code code);
+MO_API bool mo_clear_if(mo_context *ctx, mo_code code);
 
 /* Counters of one context since its creation, for tests and reports. */
 typedef struct mo_counters {

@@ -36,7 +36,6 @@ typedef int cpu_set_t;
 #define RUSAGE_THREAD RUSAGE_SELF /* counts the preemptions of the other threads too */
 #define fdatasync(fd) fsync(fd)
 #define pthread_attr_setsigmask_np(attributes, set) ((void)(set)) /* a signal may interrupt the thread's calls */
-#define posix_fadvise(fd, from, bytes, advice) fcntl(fd, F_RDADVISE, &(struct radvisory){from, (int)(bytes)})
 enum { _SC_LEVEL1_DCACHE_SIZE = -1, _SC_LEVEL2_CACHE_SIZE = -1, _SC_LEVEL3_CACHE_SIZE = -1 }; /* sysconf: unknown */
 
 /* Allocates `bytes` bytes for an empty file and sets its size. Returns 0 or the error number. */

@@ -23,19 +23,19 @@ static void append_place(mo_context *ctx) {
 }
 
 static void tell(mo_context *ctx) {
-    if (ctx->status.code == MO_OK || ctx->tries || ctx->told)
+    if (ctx->status.code == MO_OK || ctx->tries || ctx->handler_called)
         return;
-    ctx->told = true;
+    ctx->handler_called = true;
     if (ctx->on_error)
         ctx->on_error(&ctx->status, ctx->on_error_state);
 }
 
-void mo_try(mo_context *ctx) {
+void mo_hold_errors(mo_context *ctx) {
     if (ctx)
         ctx->tries++;
 }
 
-void mo_tried(mo_context *ctx) {
+void mo_release_errors(mo_context *ctx) {
     if (!ctx)
         return;
     ctx->tries--;
@@ -87,10 +87,10 @@ void mo_clear_error(mo_context *ctx) {
         return;
     ctx->stopped = false;
     ctx->status = (mo_status){0};
-    ctx->told = false;
+    ctx->handler_called = false;
 }
 
-bool mo_forgive(mo_context *ctx, mo_code code) {
+bool mo_clear_if(mo_context *ctx, mo_code code) {
     if (mo_context_status(ctx)->code == code)
         mo_clear_error(ctx);
     return mo_ok(ctx);

@@ -24,44 +24,24 @@ mo_storage *mo_storage_create(mo_context *ctx, size_t bytes) {
     return S;
 }
 
-static void close_file(mo_mapped_file *file) {
-    if (!file)
-        return;
-    if (file->fd >= 0)
-        close(file->fd);
-    free(file->path);
-    free(file);
-}
-
-static mo_mapped_file *open_file(mo_context *ctx, int fd, int64_t offset, const char *path) {
-    mo_mapped_file *file = calloc(1, sizeof *file);
-    if (file)
-        *file = (mo_mapped_file){fcntl(fd, F_DUPFD_CLOEXEC, 0), offset, strdup(path)};
-    if (file && file->fd >= 0 && file->path)
-        return file;
-    mo_fail(ctx, errno == ENOMEM ? MO_MEMORY : MO_IO, "'%s': cannot keep it open: %s", path, strerror(errno));
-    close_file(file);
-    return NULL;
-}
-
 mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes, const char *path, bool writable) {
     int protection = PROT_READ | (writable ? PROT_WRITE : 0);
     mo_storage *S = mo_host_alloc(ctx, sizeof *S);
-    mo_mapped_file *file = S ? open_file(ctx, fd, offset, path) : NULL;
-    void *data = file ? mmap(NULL, bytes ? bytes : 1, protection, MAP_SHARED, fd, offset) : MAP_FAILED;
-    if (file && data == MAP_FAILED)
+    void *data = S ? mmap(NULL, bytes ? bytes : 1, protection, MAP_SHARED, fd, offset) : MAP_FAILED;
+    if (S && data == MAP_FAILED) {
         mo_fail(ctx, MO_IO, "'%s': cannot map %zu bytes: %s", path, bytes, strerror(errno));
-    if (data == MAP_FAILED) {
-        close_file(file);
         mo_host_free(ctx, S, sizeof *S);
         return NULL;
     }
-    *S = (mo_storage){.ctx = ctx, .data = data, .bytes = bytes, .references = 1, .file = file};
+    if (S && !writable) /* rows are read in any order, and announced: no page beside them is worth its memory */
+        madvise(data, bytes ? bytes : 1, MADV_RANDOM);
+    if (S)
+        *S = (mo_storage){.ctx = ctx, .data = data, .bytes = bytes, .references = 1, .mapped = true};
     return S;
 }
 
 void mo_tensor_unload(const mo_tensor *T) {
-    if (T->storage && T->storage->file)
+    if (T->storage && T->storage->mapped)
         madvise(T->storage->data, T->storage->bytes, MADV_DONTNEED);
 }
 
@@ -75,9 +55,8 @@ void mo_storage_release(mo_storage *S) {
         return;
     if (S->arena) {
         mo_arena_free(S->arena, S);
-    } else if (S->file) {
-        munmap(S->data, S->bytes);
-        close_file(S->file);
+    } else if (S->mapped) {
+        munmap(S->data, S->bytes ? S->bytes : 1);
         mo_host_free(S->ctx, S, sizeof *S);
     } else {
         mo_done done = S->done;

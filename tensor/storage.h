@@ -11,21 +11,14 @@ typedef struct mo_storage {
     void *data; /* device memory */
     size_t bytes;
     int64_t references;
-    uint64_t version;            /* rises with every in-place change */
-    struct mo_arena *arena;      /* NULL: the backend's own allocation */
-    struct mo_chunk *chunk;      /* the arena's bookkeeping */
-    struct mo_mapped_file *file; /* the file that data is a window onto; NULL: memory */
-    bool borrowed;               /* data belongs to another storage, or to the user, and is not freed */
-    mo_done done;                /* for the user's memory: called when the storage is gone; may be NULL */
+    uint64_t version;       /* rises with every in-place change */
+    struct mo_arena *arena; /* NULL: the backend's own allocation */
+    struct mo_chunk *chunk; /* the arena's bookkeeping */
+    bool mapped;            /* data is a window onto a file */
+    bool borrowed;          /* data belongs to another storage, or to the user, and is not freed */
+    mo_done done;           /* for the user's memory: called when the storage is gone; may be NULL */
     void *done_state;
 } mo_storage;
-
-/* The file behind a storage. It stays open, so that its bytes can also be read without the mapping. */
-typedef struct mo_mapped_file {
-    int fd;
-    int64_t offset; /* where the storage's first byte lies in the file */
-    char *path;     /* the name in error messages */
-} mo_mapped_file;
 
 /* The call that freed the value of a header that still exists. */
 typedef enum mo_freed {
@@ -81,12 +74,12 @@ struct mo_context {
     void *on_error_state;
     bool (*go_on)(mo_context *ctx, void *state);
     void *go_on_state;
-    double ask_at;    /* the time from which go_on is called again */
-    bool stopped;     /* go_on has returned false; read by all threads of a region, written by its first */
-    int tries;        /* calls of mo_try without their mo_tried */
-    bool told;        /* on_error has been called with this error */
-    bool debug;       /* no header is freed or used again before the context is released */
-    const char *file; /* source file from the last call of mo_tape_at, or NULL */
+    double ask_at;       /* the time from which go_on is called again */
+    bool stopped;        /* go_on has returned false; read by all threads of a region, written by its first */
+    int tries;           /* calls of mo_hold_errors without their mo_release_errors */
+    bool handler_called; /* on_error has been called with this error */
+    bool debug;          /* no header is freed or used again before the context is released */
+    const char *file;    /* source file from the last call of mo_tape_at, or NULL */
     int line;
     mo_device device;
     mo_math math;
@@ -110,7 +103,7 @@ struct mo_context {
     int64_t empty_bytes;        /* bytes_live right after the context was made */
     struct mo_profile *profile; /* for autograd/, in one block; NULL: profiling never started */
     bool profiling;
-    const mo_arrays *promised; /* tensors of the file from which parameters will be read; NULL: none */
+    const mo_arrays *expected_parameters; /* tensors of the file from which parameters will be read; NULL: none */
 };
 
 struct mo_csr {

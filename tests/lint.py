@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIBRARY = ("tensor", "autograd", "ops", "models", "train")
-TRAIN = ("ranks", "graphs", "svd", "features", "episodes", "evaluation")
+TRAIN = ("graphs", "svd", "features", "episodes", "evaluation")
 ARROWS = (  # a room includes only rooms to its left
     ("", (*LIBRARY, "tools")),
     ("train/", (*TRAIN, "run")),

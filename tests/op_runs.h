@@ -102,13 +102,20 @@ static inline op_value op_value_of(const mo_tensor *T) {
     return v;
 }
 
-/* Draws standard normal cotangents for the real outputs, and NULL for the others; the caller releases these leaves. */
+/* The outputs that have a cotangent: all, or the first alone, for which an op's adjoint is there. */
+static inline int op_outputs_used(const mo_op *op) {
+    return op->adjoint ? 1 : mo_op_outputs(op);
+}
+
+/* Draws standard normal cotangents for the real outputs that are used, and NULL for the others; the caller releases
+ * these leaves. */
 static inline void op_cotangents(const op_case *c, mo_tensor *const *out, mo_tensor **gs) {
     mo_random r = mo_random_at(18, MO_PURPOSE_CHECK, 0);
     for (int i = 0; i < mo_op_outputs(c->op); i++) {
         mo_sample_input like = {.draw = MO_DRAW_CONSTANT, .ndim = out[i]->ndim};
         memcpy(like.shape, out[i]->shape, sizeof like.shape);
-        gs[i] = mo_dtype_is_real(out[i]->dtype) ? mo_sample_tensor(c->ctx, &like, out[i]->dtype, &r) : NULL;
+        bool used = i < op_outputs_used(c->op) && mo_dtype_is_real(out[i]->dtype);
+        gs[i] = used ? mo_sample_tensor(c->ctx, &like, out[i]->dtype, &r) : NULL;
     }
 }
 
@@ -132,7 +139,7 @@ static inline op_result op_case_run(op_case *c, mo_tape *t, mo_tensor *const *in
         }
     op_cotangents(c, out, gs);
     if (nx)
-        mo_grad(t, out, gs, mo_op_outputs(c->op), xs, grads, nx, MO_ALLOW_UNUSED);
+        mo_grad(t, out, gs, op_outputs_used(c->op), xs, grads, nx, MO_ALLOW_UNUSED);
     for (int k = 0; k < nx && mo_ok(c->ctx); k++)
         result.grad[which[k]] = op_value_of(grads[k]);
     for (int i = 0; i < mo_op_outputs(c->op); i++)

@@ -12,9 +12,9 @@ static inline mo_code sparse_svd(mo_tape *t, const mo_csr *A, int rank, int powe
         .rank = rank, .power_iterations = power_iterations, .exact_below = MO_SVD_EXACT_BELOW, .seed = seed};
     mo_svd svd;
     mo_code code = mo_svd_compute(t, A, &options, &svd);
-    *U = mo_mul(t, svd.U, svd.turn);
+    *U = mo_mul(t, svd.U, svd.column_sign);
     *S = svd.S;
-    *V = svd.V ? mo_mul(t, svd.V, svd.turn) : mo_mul(t, *U, svd.sign ? svd.sign : svd.turn);
+    *V = svd.V ? mo_mul(t, svd.V, svd.column_sign) : mo_mul(t, *U, svd.sign ? svd.sign : svd.column_sign);
     if (residual)
         *residual = svd.residual;
     return code;

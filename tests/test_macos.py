@@ -18,7 +18,7 @@ SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROOMS = ("tensor/", "autograd/", "ops/", "models/", "train/", "tools/")
 TARGETS = {"arm64-apple-macos13": ([], ROOMS), "x86_64-apple-macos13": (["-march=x86-64-v3"], ("tensor/",))}  # flags, and the rooms to compile
-OTHERS = ["zip.h", "zipconf.h", "xxhash.h", "csv.h", "jansson.h", "jansson_config.h", "argp.h", "nettle", "Random123", "stb"]
+OTHERS = ["zip.h", "zipconf.h", "xxhash.h", "csv.h", "jansson.h", "jansson_config.h", "argp.h", "Random123", "stb"]
 
 
 def sources(build):

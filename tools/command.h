@@ -18,8 +18,8 @@ command_function train_command, eval_command, compare_command, embed_command, su
 /* The subcommands' options (options.h); for `data` also each action's. */
 struct command_line;
 extern const struct command_line train_line, eval_line, compare_line, embed_line, suggest_line, predict_line,
-    explain_line, fit_line, data_line, data_list_line, data_info_line, data_verify_line, data_convert_line,
-    gradcheck_line, new_line, graph_line, lab_line, pitfalls_line, doctor_line;
+    explain_line, fit_line, data_line, data_list_line, data_info_line, data_convert_line, gradcheck_line, new_line,
+    graph_line, lab_line, pitfalls_line, doctor_line;
 
 /* ---- values.c: parse an option's text. A bad value ends the program with one line and EXIT_USAGE. ---- */
 

@@ -40,7 +40,6 @@ static const command commands[] = {
     {"data", "list, describe, get and convert graphs", data_command, &data_line},
     {"data list", "list the graphs that every command knows by name", NULL, &data_list_line},
     {"data info", "describe a graph or a file", NULL, &data_info_line},
-    {"data verify", "compare the data folder with the manifest", NULL, &data_verify_line},
     {"data convert", "write a graph as .npz, or add digests to older weights", NULL, &data_convert_line},
     {"explain", "explain an op, a readout or a method line by line", explain_command, &explain_line},
     {"lab", "experiments on gradients: error, memory and time", lab_command, &lab_line},

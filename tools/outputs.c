@@ -3,7 +3,7 @@
  * word of the command line that names a file or folder counts as read. */
 #include "tools/command.h"
 #include "tools/memory.h"
-#include "tools/ranks.h"
+#include "tools/ranks/ranks.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -180,7 +180,7 @@ MO_API mo_tensor *mo_embedding_rows_read(mo_context *ctx, const char *path);
 typedef struct mo_prototype {
     double norm;     /* |p_c|, not normalised */
     double distance; /* to the convex hull of the other prototypes */
-    bool inside;     /* `distance` is 0 up to rounding, so for no z is <z, p_c> the only largest score */
+    bool inside;     /* `distance` is at most 1e-7, so for no z is <z, p_c> the only largest score */
     bool included;   /* epsilon-inclusion: `distance` is below epsilon */
     double x, y;     /* in the plane of the first two principal components of the prototypes, not normalised */
     bool outer;      /* a corner of the convex hull of all prototypes in that plane */

@@ -38,7 +38,7 @@ struct mo_graph {
     char **feature_name;     /* [features], the columns' names in the file; NULL: they have none */
     char *recoded;           /* for users: columns made of words, and gaps that were filled; NULL: none */
     struct mo_graph *loaded; /* the held graph from which mo_graph_scale made this one; NULL: it is as it was loaded */
-    char *scaled;            /* for users: the columns that mo_graph_scale changed; NULL: none */
+    char *scaled;            /* for users: the columns that mo_graph_scale changed or left out; NULL: none */
     int64_t n_labels;        /* nodes (single graph) or graphs (set of graphs); 0: no labels */
     int64_t *label;          /* 0 .. classes - 1, or -1: unlabelled */
     int64_t classes;

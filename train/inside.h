@@ -65,30 +65,6 @@ MO_API mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report);
 /* Writes out/checkpoint.safetensors. Returns the status. */
 MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
 
-/* ---- ranks: processes that share a run (train/run/README.md) ---- */
-
-/* One of `size` processes, and its functions to send and receive messages; messages between two processes arrive in
- * order. */
-typedef struct mo_ranks {
-    int rank, size;
-    const char *program;     /* identifies the code; all ranks raise if they have different programs */
-    const char *const *host; /* at rank 0: [size] names for run.json, or NULL */
-    bool deterministic;      /* results bitwise equal to one process: devices do not add up gradients */
-    void (*send)(void *state, int to, const void *data, size_t bytes);
-    void (*receive)(void *state, int from, void *data, size_t bytes);
-    void *state;
-    bool *parted; /* set to true once all ranks know of a failure, after which no rank waits for a message; or NULL */
-} mo_ranks;
-/* Every rank calls this function. Returns, on every rank, whether no rank has failed and all ranks want to go on. The
- * failure of one rank becomes the error of all. */
-MO_API bool mo_ranks_agree(mo_context *ctx, const mo_ranks *ranks, bool go_on);
-/* From now on the trainer, new and with equal settings on every rank, computes its share of each step's episodes: the
- * weights get the same bits as with one process. If every rank has its own device and NCCL, and none asks for
- * `deterministic`, the devices add up the gradients in their own order: the weights then agree with those of one
- * process to rounding. MO_INVALID if two ranks have one device. Rank 0 reads and writes the run's files. `ranks` is
- * copied, its pointers borrowed; a size of 1 changes nothing. Returns the status. */
-MO_API mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks);
-
 /* ---- weights: the files of mo_trainer_finish, and converted released weights ---- */
 
 typedef struct mo_trained_graph {

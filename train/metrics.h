@@ -67,8 +67,10 @@ MO_API double mo_fit_temperature(
 
 /* ---- prototypes ---- */
 
-/* Euclidean distance of p [d] to the convex hull of n >= 1 points [n, d], exact to rounding (Wolfe 1976); weight [n]
- * (may be NULL): receives the convex combination nearest to p. Returns NaN on failure, with the status set. */
+/* Euclidean distance of p [d] to the convex hull of n >= 1 points [n, d], by projected gradients: never below the
+ * distance but by rounding, and above it by at most about 1e-7 of the largest distance to a point where p lies in the
+ * hull, else 1e-12. weight [n] (may be NULL): receives the convex combination nearest to p. Returns NaN on failure,
+ * with the status set. */
 MO_API double mo_hull_distance(
     mo_context *ctx, const double *points, int64_t n, int64_t d, const double *p, double *weight);
 

@@ -103,7 +103,7 @@ MO_API void mo_trainer_release(mo_trainer *trainer);
 /* Continues from out/checkpoint.safetensors (weights, moments, step), whose settings must be equal to this run's,
  * except for what other_rate allows. */
 MO_API mo_code mo_trainer_resume(mo_trainer *trainer);
-/* Takes all remaining steps. Each draws episodes, adds up their gradients along a fixed binary tree, clips, updates by
+/* Takes all remaining steps. Each draws episodes, adds up their gradients in their order, clips, updates by
  * AdamW and writes a log line. report (may be NULL) returns false to stop early, after which a checkpoint is written. A
  * step that fails numerically changes nothing and, on the CPU, writes a checkpoint of the state before it. */
 MO_API mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report *r, void *state), void *state);

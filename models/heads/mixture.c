@@ -46,7 +46,7 @@ static mo_tensor *of_each_pair(mo_tape *t, mo_tensor *X) {
 
 /* Returns L of the file comment from predictions [.., E, R, n_s, C]. With soft labels y the factor of class c is
  * 1 + y_ic / (n_c - 1). */
-static mo_tensor *without_lack(
+static mo_tensor *where_labelled(
     mo_tape *t, mo_tensor *Yloo, mo_tensor *Ys, mo_tensor *weight /* [.., n_s, 1] or NULL */) {
     mo_tensor *counted = weight ? mo_mul(t, Ys, weight) : Ys;
     mo_tensor *n_c = mo_sum(t, counted, MO_AXIS(mo_ndim(Ys) - 2), MO_KEEP_AXES);
@@ -117,7 +117,7 @@ static mo_mixed_experts mix_experts(
     if (!mo_ok(ctx))
         return none;
     mo_tensor *weight = mix->weight ? mo_with_axis(t, mix->weight, MO_AXIS(-1), 1) : NULL;
-    mo_tensor *labels = counted_labels(t, Ys, weight), *L = without_lack(t, Yloo, Ys, weight);
+    mo_tensor *labels = counted_labels(t, Ys, weight), *L = where_labelled(t, Yloo, Ys, weight);
     mo_tensor *T = mo_ok(ctx) ? best_temperature(t, L, labels, mix->doublings) : NULL;
     if (!mo_ok(ctx))
         return none;

@@ -105,7 +105,7 @@ static mo_tensor *svm_weights(
     int64_t most = most_steps(t, parameters[MAX_ITER]);
     if (!has_few_rows(t, Zs) || most < 0)
         return mo_null_tensor(mo_tape_context(t));
-    if (mo_fit_is_hidden(t, Zs, lambda))
+    if (mo_fit_needs_float64(t, Zs, lambda))
         for (int i = 0; i < 4 && in[i]; i++)
             in[i] = mo_cast(t, in[i], MO_F64);
     return svm_fit(t, in[0], in[1], in[3], in[2], most);
@@ -131,7 +131,7 @@ static mo_tensor *svm_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, m
     int64_t most = most_steps(t, parameters[MAX_ITER]);
     if (!has_few_rows(t, Zs) || most < 0)
         return *held = mo_null_tensor(mo_tape_context(t));
-    if (mo_fit_is_hidden(t, Zs, lambda) ||
+    if (mo_fit_needs_float64(t, Zs, lambda) ||
         !mo_svm_folds(t, (mo_tensor *[]){mo_matmul(t, Z1, Z1t), Ys, lambda}, folds, most, out))
         return mo_refit_folds(t, svm_logits, Zs, Ys, Zq, parameters, folds, held);
     *held = out[1];

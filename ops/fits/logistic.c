@@ -22,7 +22,7 @@
  * rows. Its fits share one preconditioner, and end at a tolerance or at rounding. It has no derivative: it serves to
  * inspect a fit.
  *
- * mo_logistic and mo_logistic_folds compute in float64 where float32 would hide the fit (mo_fit_is_hidden). */
+ * mo_logistic and mo_logistic_folds compute in float64 where float32 would hide the fit (mo_fit_needs_float64). */
 #include "autograd/tape.h"
 #include "ops/fits/fits.h"
 #include "ops/rules/shapes.h"
@@ -91,7 +91,7 @@ static bool check_lambda(mo_call *c, double least) {
     return mo_ok(c->ctx);
 }
 
-bool mo_fit_is_hidden(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
+bool mo_fit_needs_float64(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
     if (mo_tensor_dtype(X) != MO_F32)
         return false;
     mo_tensor *squares = mo_sum(t, mo_square(t, mo_stop_gradient(t, X)), MO_AXIS(-1), MO_DROP_AXES);
@@ -229,7 +229,7 @@ static void widen(mo_tape *t, mo_tensor *in[3]) {
     mo_context *ctx = mo_tape_context(t);
     bool valid = mo_ok(ctx) && mo_tensor_dtype(in[0]) == MO_F32 && mo_ndim(in[0]) >= 2 && mo_numel(in[0]) > 0 &&
                  mo_numel(in[2]) > 0;
-    if (valid && mo_logistic_is_dual(t, in[0], in[2]) && mo_fit_is_hidden(t, in[0], in[2]))
+    if (valid && mo_logistic_is_dual(t, in[0], in[2]) && mo_fit_needs_float64(t, in[0], in[2]))
         for (int i = 0; i < 3; i++)
             in[i] = mo_cast(t, in[i], MO_F64);
 }
@@ -289,13 +289,13 @@ bool mo_logistic_folds(
     mo_tensor *wide[3];
     if (ready)
         widen(t, memcpy(wide, in, sizeof wide));
-    mo_try(ctx);
+    mo_hold_errors(ctx);
     bool applied = mo_apply_folds(t, &mo_op_logistic_folds, ready ? wide : in, folds, options, out);
     if (applied && ready && mo_context_status(ctx)->code == MO_NUMERICAL) {
         mo_clear_error(ctx); /* a fit did not converge: mo_logistic will say which and why */
         applied = false;
     }
-    mo_tried(ctx);
+    mo_release_errors(ctx);
     for (int i = 0; i < 2 && applied && ready; i++)
         out[i] = mo_cast(t, out[i], mo_tensor_dtype(in[0]));
     return applied;

@@ -8,12 +8,12 @@
  * E = sum_k D_k:
  *     H_k_bar = a_k Y_bar + D_k W_k (+ E W_q for k = 0),   W_bar = [E^T H_0 | sum_k D_k^T H_k],   b_bar = 1^T E,
  *     v_bar = sum_k z_k^T P_k,   c_bar = sum z.
- * If only Y has a cotangent and the vjp is not recorded, hop_attention_adjoint computes these gradients in one op;
- * otherwise differentiable ops do, so that gradients of gradients exist. */
-#include "ops/fused/fused.h"
+ * Written with ops these passes over [K, n, m] take 1.03 to 1.07 times a step of nc15, lp and nc64 in float32, and 1.08
+ * to 1.16 times in bf16 (two threads of Zen 5), so that forward and adjoint have kernels. */
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/shapes.h"
+#include "tensor/backend.h"
 
 #include <inttypes.h>
 
@@ -86,7 +86,7 @@ static mo_tensor *sum_gradient(mo_vjp *v) {
     return D ? mo_add(t, D, P_bar) : P_bar;
 }
 
-static void hop_attention_by_ops(mo_vjp *v) {
+static void hop_attention_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *H = v->in[H_IN], *W = v->in[W_IN], *Y_bar = v->out_bar[0], *D = sum_gradient(v);
     int64_t K = mo_dim(H, 0), n = mo_dim(H, 1), d = mo_dim(H, 2), m = mo_dim(W, 0);
@@ -109,9 +109,34 @@ static void hop_attention_by_ops(mo_vjp *v) {
         v->in_bar[B_IN] = mo_sum(t, E, MO_AXIS(0), MO_DROP_AXES);
 }
 
-static void hop_attention_vjp(mo_vjp *v) {
-    if (!mo_hop_attention_adjoint(v))
-        hop_attention_by_ops(v);
+/* ---- the same gradients by one kernel, if only Y has a cotangent ---- */
+
+static bool hop_attention_adjoint(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *H = v->in[H_IN], *W = v->in[W_IN];
+    if (!v->out_bar[0] || v->out_bar[1] || v->out_bar[2])
+        return false;
+    int64_t K = H->shape[0], n = H->shape[1], m = W->shape[0];
+    for (int i = 0; i < v->n_in; i++)
+        v->in_bar[i] = mo_tape_tensor(t, H->dtype, v->in[i]->ndim, v->in[i]->shape);
+    mo_tensor *E = mo_tape_tensor(t, H->dtype, 2, (int64_t[]){n, m});
+    mo_tensor *scratch = mo_tape_tensor(t, H->dtype, 1, (int64_t[]){mo_attention_scratch(K, n, m)});
+    const mo_attention g = {.H = mo_tensor_view(mo_contiguous(t, H)),
+        .W = mo_tensor_view(W),
+        .v = mo_tensor_view(mo_contiguous(t, v->in[V_IN])),
+        .a = mo_tensor_view(v->out[1]),
+        .P = mo_tensor_view(v->out[2]),
+        .Y_bar = mo_tensor_view(mo_contiguous(t, v->out_bar[0])),
+        .H_bar = mo_tensor_view(v->in_bar[H_IN]),
+        .W_bar = mo_tensor_view(v->in_bar[W_IN]),
+        .b_bar = mo_tensor_view(v->in_bar[B_IN]),
+        .v_bar = mo_tensor_view(v->in_bar[V_IN]),
+        .c_bar = mo_tensor_view(v->in_bar[C_IN]),
+        .query = mo_tensor_view(E),
+        .scratch = mo_tensor_view(scratch)};
+    if (mo_ok(H->ctx))
+        mo_kernels_of(H->ctx, H->dtype)->hop_attention_adjoint(H->ctx, &g);
+    return true;
 }
 
 static double hop_attention_flops(const mo_call *c) {
@@ -138,6 +163,7 @@ const mo_op mo_op_hop_attention = {
     .shape = hop_attention_shape,
     .forward = hop_attention_forward,
     .vjp = hop_attention_vjp,
+    .adjoint = hop_attention_adjoint,
     .flops = hop_attention_flops,
     MO_SAMPLES(hop_attention_samples),
 };

@@ -4,13 +4,13 @@
  * float64, X of any strides. Errors: sizes that do not fit. Saved: nothing beyond inputs and output.
  *
  * Each hop is the layer of linear.c: with D = act'(S) Y_bar = [Y > 0] o Y_bar,
- *     X_k_bar = D_k W_k,   W_k_bar = D_k^T X_k,   b_k_bar = sum of the rows of D_k (hop_gradient.c).
+ *     X_k_bar = D_k W_k,   W_k_bar = D_k^T X_k,   b_k_bar = sum of the rows of D_k .
  * All hops are in one tensor, so that the mask is one pass and hop_attention reads them as one tall matrix. */
-#include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
+#include "tensor/backend.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -104,37 +104,73 @@ static void hop_layers_forward(mo_call *c) {
     mo_multiply(c->ctx, g, K);
 }
 
-/* Computes the weight gradients of all hops as two tensors, and sets the gradients of the inputs to parts of these. */
-static void weight_gradients(mo_vjp *v, mo_tensor *D) {
+static mo_tensor *sum_gradient(mo_vjp *v) {
+    bool relu = ((const hop_layers_options *)v->attributes)->relu;
+    return relu ? mo_relu_mask(v->t, v->out_bar[0], v->out[0]) : v->out_bar[0];
+}
+
+/* D_k W_k, hop by hop. */
+static void rows_gradient(mo_vjp *v, mo_tensor *D) {
     mo_tape *t = v->t;
-    mo_tensor *W_bar, *b_bar;
-    mo_hop_gradient(t, D, v->in[0], &W_bar, &b_bar);
-    for (int i = 1; i < v->n_in; i++) {
-        int64_t k = (i - 1) / 2;
-        if (v->needs[i] && i % 2)
-            v->in_bar[i] = mo_hop_of(t, W_bar, k);
-        else if (v->needs[i])
-            v->in_bar[i] = mo_reshape(t, mo_slice(t, b_bar, MO_AXIS(0), k, k + 1), 1, v->in[i]->shape);
-    }
+    mo_tensor *X = v->in[0], *X_bar[MOST_HOPS];
+    int K = v->needs[0] ? (int)mo_dim(X, 0) : 0;
+    for (int k = 0; k < K; k++)
+        X_bar[k] = mo_reshape(
+            t, mo_matmul(t, mo_hop_of(t, D, k), v->in[1 + 2 * k]), 3, (int64_t[]){1, mo_dim(X, 1), mo_dim(X, 2)});
+    v->in_bar[0] = K ? mo_concat(t, X_bar, K, MO_AXIS(0)) : NULL;
 }
 
 static void hop_layers_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
-    mo_tensor *X = v->in[0], *Y_bar = v->out_bar[0], *X_bar[MOST_HOPS];
-    bool relu = ((const hop_layers_options *)v->attributes)->relu;
-    mo_tensor *D = relu ? mo_relu_mask(t, Y_bar, v->out[0]) : Y_bar;
-    int K = (int)mo_dim(X, 0);
-    bool weights = false;
-    for (int i = 1; i < v->n_in; i++)
-        weights = weights || v->needs[i];
-    if (weights)
-        weight_gradients(v, D);
-    if (!v->needs[0])
+    mo_tensor *D = sum_gradient(v);
+    for (int i = 1; i < v->n_in; i += 2)
+        if (v->needs[i] || v->needs[i + 1])
+            mo_linear_gradient(
+                t, mo_hop_of(t, D, i / 2), mo_hop_of(t, v->in[0], i / 2), &v->in_bar[i], &v->in_bar[i + 1]);
+    rows_gradient(v, D);
+}
+
+/* W_bar_k = D_k^T X_k and b_bar_k = 1^T D_k of all hops: as one batch, where the CPU, which has no `gemms`, multiplies
+ * hop by hop (multiply_batch). */
+static void multiply_weights(mo_context *ctx, const mo_gemm *all) {
+    const mo_kernels *kernels = mo_kernels_of(ctx, all->C.dtype);
+    if (kernels->gemms) {
+        kernels->gemms(ctx, all, 1);
         return;
-    for (int k = 0; k < K; k++) /* D_k W_k */
-        X_bar[k] = mo_reshape(
-            t, mo_matmul(t, mo_hop_of(t, D, k), v->in[1 + 2 * k]), 3, (int64_t[]){1, mo_dim(X, 1), mo_dim(X, 2)});
-    v->in_bar[0] = mo_concat(t, X_bar, K, MO_AXIS(0));
+    }
+    for (int64_t k = 0; k < all->A.shape[0]; k++) {
+        mo_gemm g = *all;
+        g.A = mo_hop_view(all->A, k);
+        g.B = mo_hop_view(all->B, k);
+        g.C = mo_hop_view(all->C, k);
+        g.row_sums = mo_window(all->row_sums, 0, k, 1);
+        g.row_sums.ndim = 1;
+        g.row_sums.shape[0] = all->row_sums.shape[1];
+        g.row_sums.stride[0] = all->row_sums.stride[1];
+        kernels->gemm(ctx, &g);
+    }
+}
+
+/* The weight gradients of all hops in two tensors, of which each hop's are parts. */
+static bool hop_layers_adjoint(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *X = v->in[0], *D = sum_gradient(v);
+    int64_t K = mo_dim(X, 0), out = mo_dim(D, 2);
+    mo_tensor *W_bar = mo_tape_tensor(t, X->dtype, 3, (int64_t[]){K, out, mo_dim(X, 2)});
+    mo_tensor *b_bar = mo_tape_tensor(t, X->dtype, 2, (int64_t[]){K, out});
+    const mo_gemm all = {.A = mo_swap_view(mo_tensor_view(D)),
+        .B = mo_tensor_view(X),
+        .C = mo_tensor_view(W_bar),
+        .row_sums = mo_tensor_view(b_bar),
+        .alpha = 1};
+    if (mo_ok(X->ctx))
+        multiply_weights(X->ctx, &all);
+    for (int i = 1; i < v->n_in; i += 2) {
+        v->in_bar[i] = mo_hop_of(t, W_bar, i / 2);
+        v->in_bar[i + 1] = mo_reshape(t, mo_slice(t, b_bar, MO_AXIS(0), i / 2, i / 2 + 1), 1, &out);
+    }
+    rows_gradient(v, D);
+    return true;
 }
 
 static double hop_layers_flops(const mo_call *c) {
@@ -160,6 +196,7 @@ const mo_op mo_op_hop_layers = {
     .shape = hop_layers_shape,
     .forward = hop_layers_forward,
     .vjp = hop_layers_vjp,
+    .adjoint = hop_layers_adjoint,
     .flops = hop_layers_flops,
     MO_SAMPLES(hop_layers_samples),
 };

@@ -6,10 +6,11 @@
  *
  * S = X W^T + b, Y = act(S). dY = act'(S) dS, and relu'(S) = [Y > 0], so with D = act'(S) Y_bar over flat rows
  *     X_bar = D W,   W_bar = D^T X,   b_bar = sum of the rows of D. */
-#include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
+#include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
+#include "tensor/backend.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -72,29 +73,41 @@ void mo_linear_gradient(mo_tape *t, mo_tensor *D, mo_tensor *X, mo_tensor **W_ba
         *b_bar = mo_sum(t, D, MO_AXIS(0), MO_DROP_AXES);
 }
 
-/* Sets the gradients of W and b that are wanted, from D [rows, out]. Returns the gradient of X, with leading axes as
- * rows, or NULL if it is not wanted. */
-static mo_tensor *layer_gradients(mo_vjp *v, mo_tensor *D) {
-    mo_tape *t = v->t;
-    mo_tensor *X = v->needs[1] ? mo_flat_rows(t, v->in[0]) : NULL, *W = v->in[1], *bar[2];
-    bool wanted_b = v->n_in > B_IN && v->needs[B_IN];
-    if (v->needs[0] && v->needs[1] && wanted_b) {
-        mo_tensor *X_bar = mo_linear_adjoint(t, (mo_tensor *[]){D, X, W}, bar);
-        v->in_bar[1] = bar[0];
-        v->in_bar[B_IN] = bar[1];
-        return X_bar;
-    }
-    mo_linear_gradient(t, D, X, v->needs[1] ? &v->in_bar[1] : NULL, wanted_b ? &v->in_bar[B_IN] : NULL);
-    return v->needs[0] ? mo_matmul(t, D, W) : NULL;
+/* Returns D over flat rows. */
+static mo_tensor *sum_gradient(mo_vjp *v) {
+    bool relu = ((const linear_options *)v->attributes)->relu;
+    return mo_flat_rows(v->t, relu ? mo_relu_mask(v->t, v->out_bar[0], v->out[0]) : v->out_bar[0]);
 }
 
 static void linear_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
-    const linear_options *o = v->attributes;
-    mo_tensor *X = v->in[0], *Y_bar = v->out_bar[0], *D = o->relu ? mo_relu_mask(t, Y_bar, v->out[0]) : Y_bar;
-    mo_tensor *X_bar = layer_gradients(v, mo_flat_rows(t, D));
+    mo_tensor *X = v->in[0], *D = sum_gradient(v), *flat = v->needs[1] ? mo_flat_rows(t, X) : NULL;
+    bool wanted_b = v->n_in > B_IN && v->needs[B_IN];
+    mo_linear_gradient(t, D, flat, v->needs[1] ? &v->in_bar[1] : NULL, wanted_b ? &v->in_bar[B_IN] : NULL);
     if (v->needs[0])
-        v->in_bar[0] = X->ndim == 2 ? X_bar : mo_reshape(t, X_bar, X->ndim, X->shape);
+        v->in_bar[0] = mo_reshape(t, mo_matmul(t, D, v->in[1]), X->ndim, X->shape);
+}
+
+/* All gradients of a layer, whose two products are queued together. */
+static bool linear_adjoint(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *X = v->in[0], *W = v->in[1];
+    if (v->n_in == B_IN || !v->needs[0] || !v->needs[1] || !v->needs[B_IN])
+        return false;
+    mo_tensor *D = sum_gradient(v), *flat = mo_flat_rows(t, X);
+    mo_tensor *X_bar = mo_tape_tensor(t, X->dtype, 2, flat->shape);
+    v->in_bar[1] = mo_tape_tensor(t, X->dtype, 2, W->shape);
+    v->in_bar[B_IN] = mo_tape_tensor(t, X->dtype, 1, W->shape);
+    const mo_gemm g[] = {{.A = mo_swap_view(mo_tensor_view(D)),
+                             .B = mo_tensor_view(flat),
+                             .C = mo_tensor_view(v->in_bar[1]),
+                             .row_sums = mo_tensor_view(v->in_bar[B_IN]),
+                             .alpha = 1},
+        {.A = mo_tensor_view(D), .B = mo_tensor_view(W), .C = mo_tensor_view(X_bar), .alpha = 1}};
+    if (mo_ok(X->ctx))
+        mo_multiply(X->ctx, g, 2);
+    v->in_bar[0] = mo_reshape(t, X_bar, X->ndim, X->shape);
+    return true;
 }
 
 static double linear_flops(const mo_call *c) {
@@ -121,6 +134,7 @@ const mo_op mo_op_linear = {
     .shape = linear_shape,
     .forward = linear_forward,
     .vjp = linear_vjp,
+    .adjoint = linear_adjoint,
     .flops = linear_flops,
     MO_SAMPLES(linear_samples),
 };

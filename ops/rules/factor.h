@@ -38,6 +38,10 @@ mo_tensor *mo_factor_spd(mo_call *c, mo_failure failure, mo_tensor **info);
  * failure. */
 bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pivot, mo_tensor **info);
 
+/* Does all of mo_solve_spd's forward in one kernel and returns true; or does nothing and returns false, if there is
+ * none. */
+bool mo_solve_spd_at_once(mo_call *c);
+
 /* Returns A^-1 B for an A whose factor L is known; differentiable in A and B. */
 mo_tensor *mo_solve_spd_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *L);
 /* Returns A^-1 B (transposed: A^-T B) for an A whose LU and pivots are known; differentiable in A and B. */

@@ -18,4 +18,7 @@ bool mo_call_rows(mo_call *c);
  * of dtype. */
 bool mo_call_per_row(mo_call *c, mo_dtype dtype);
 
+/* Returns X_bar of Y = mo_l2_normalize(X), by ops (normalize.c). */
+mo_tensor *mo_l2_normalize_gradient(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *Y_bar, double epsilon);
+
 #endif

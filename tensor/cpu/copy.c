@@ -112,18 +112,18 @@ static void move_row(const void *arguments, int64_t n, const int64_t *at, const 
 }
 
 /* A copy that transposes: y has unit stride along the last axis of the loop nest, x along axis q. */
-typedef struct turn {
+typedef struct transposing_copy {
     const loop_nest *N;
     int q;
     int64_t strips, length; /* number of strips of axis q; length of the last axis */
     const char *x;
     char *y;
     size_t bytes;
-} turn;
+} transposing_copy;
 
 /* Copies rows i0 .. i1-1 of axis q in squares, so that every fetched line of x is used up before it leaves the
  * cache. */
-static void move_strip(const turn *p, int64_t x0, int64_t y0, int64_t i0, int64_t i1) {
+static void move_strip(const transposing_copy *p, int64_t x0, int64_t y0, int64_t i0, int64_t i1) {
     int64_t x_step = p->N->stride[0][p->N->ndim - 1], y_step = p->N->stride[1][p->q];
     for (int64_t j0 = 0; j0 < p->length; j0 += SQUARE)
         for (int64_t i = i0; i < i1; i++) {
@@ -149,7 +149,7 @@ static int transposed_axis(const loop_nest *N) {
 }
 
 static void move_strips(const void *of, task_range some) {
-    const turn *p = of;
+    const transposing_copy *p = of;
     const loop_nest *N = p->N;
     for (int64_t task = some.first; task < some.end; task++) {
         int64_t at[2] = {0, 0}, rest = task / p->strips, i0 = task % p->strips * SQUARE;
@@ -169,7 +169,7 @@ void copy_cpu(mo_context *ctx, const mo_view *x, const mo_view *y) {
     size_t bytes = mo_dtype_size(x->dtype);
     int q = x->dtype == y->dtype && (bytes == 4 || bytes == 8) ? transposed_axis(&N) : -1;
     if (q >= 0 && N.rows * N.n > 0) {
-        turn p = {.N = &N, .q = q, .length = N.n, .x = x->data, .y = y->data, .bytes = bytes};
+        transposing_copy p = {.N = &N, .q = q, .length = N.n, .x = x->data, .y = y->data, .bytes = bytes};
         p.strips = ceil_div(N.size[q], SQUARE);
         run_tasks(threads_for(ctx, N.rows * N.n), N.rows / N.size[q] * p.strips, 0, move_strips, &p);
         return;

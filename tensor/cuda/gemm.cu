@@ -390,7 +390,7 @@ static bool batch_may_ride(const mo_gemm *g, const product *p) {
 }
 
 /* Whether bias, relu and sums of the product have the form of one of the library's epilogues. */
-static bool may_ride(const mo_gemm *g, const product *p) {
+static bool fits_epilogue(const mo_gemm *g, const product *p) {
     bool forward = g->bias.data || g->relu;
     bool batch = p->axes || g->C.ndim != 2;
     if ((batch && !batch_may_ride(g, p)) || g->beta != 0 || !unit_stride(&g->bias) || !unit_stride(&g->row_sums))
@@ -401,7 +401,7 @@ static bool may_ride(const mo_gemm *g, const product *p) {
 /* Makes bias, relu and sums the library's epilogue. Returns false if the library has no such epilogue. */
 static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     const seam_gemm plain = p->call;
-    if (!may_ride(g, p) || !library_first(ctx, true))
+    if (!fits_epilogue(g, p) || !library_first(ctx, true))
         return false;
     p->call.A = p->B.data;
     p->call.B = p->A.data;

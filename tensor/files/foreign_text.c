@@ -1,6 +1,7 @@
 /* tensor/files/foreign_text.c - text of files and names of files, made fit for a one-line message. */
 #include "tensor/files/foreign_text.h"
 
+#include <stdint.h>
 #include <string.h>
 
 /* The length of the UTF-8 sequence at s; 0 if there is none (overlong forms and surrogates do not count). */
@@ -21,9 +22,13 @@ static size_t utf8_length(const unsigned char *s, size_t n) {
 }
 
 bool mo_is_utf8(const char *text, size_t n) {
-    for (size_t i = 0, length; i < n; i += length)
-        if (!(length = utf8_length((const unsigned char *)text + i, n - i)))
+    for (size_t i = 0, length; i < n; i += length) {
+        uint64_t eight = ~UINT64_C(0);
+        memcpy(&eight, text + i, n - i >= 8 ? 8 : 0);
+        length = eight & UINT64_C(0x8080808080808080) ? utf8_length((const unsigned char *)text + i, n - i) : 8;
+        if (!length)
             return false;
+    }
     return true;
 }
 

@@ -48,6 +48,7 @@ typedef struct rule {
     const char *part; /* part of the checker's message; or NULL */
     double factor;    /* of rules with a wrong factor */
     enum place where;
+    bool (*adjoint)(mo_vjp *v);
 } rule;
 
 /* ---- Y = X^3 ---- */
@@ -68,6 +69,16 @@ static void cube_times(mo_vjp *v) {
     cube_right(v);
     if (here[r->where])
         v->in_bar[0] = mo_scale(v->t, v->in_bar[0], r->factor, 0);
+}
+
+static bool cube_adjoint(mo_vjp *v) {
+    cube_times(v);
+    return true;
+}
+
+static bool cube_no_adjoint(mo_vjp *v) {
+    (void)v;
+    return false;
 }
 
 static void cube_power(mo_vjp *v) {
@@ -286,6 +297,14 @@ static const family rows = {&mo_op_gather_rows, .sample = {.name = "picked", .in
 
 static const rule rules[] = {
     {NULL, &cube, cube_right, 1, 0, NULL},
+    {NULL, &cube, cube_right, 1, 0, NULL, 1, EVERYWHERE, cube_adjoint},
+    {NULL, &cube, cube_right, 1, 0, NULL, 1, EVERYWHERE, cube_no_adjoint},
+    {"a factor of the adjoint", &cube, cube_right, 1, 0, "no other input needs a gradient than 0", 1 + 1e-5, EVERYWHERE,
+        cube_adjoint},
+    {"a factor of the adjoint of a batch", &cube, cube_right, 1, 0, NULL, 1.1, IN_BATCH, cube_adjoint},
+    {"a factor of the adjoint in float32", &cube, cube_right, 1, 0, NULL, 1.1, IN_FLOAT32, cube_adjoint},
+    {"an adjoint, right, beside a wrong vjp", &cube, cube_power, 1, 0, NULL, 1, EVERYWHERE, cube_adjoint},
+    {"an adjoint that reads X, undeclared", &cube, cube_nothing, 0, 0, NULL, 1, EVERYWHERE, cube_adjoint},
     {"a factor of 1 + 1e-5", &cube, cube_times, 1, 0, "input 0: vjp", 1 + 1e-5, EVERYWHERE},
     {"the sign", &cube, cube_times, 1, 0, NULL, -1, EVERYWHERE},
     {"the power", &cube, cube_power, 1, 0, NULL},
@@ -335,6 +354,7 @@ static mo_op op_of(const rule *r) {
     op.reads_in = r->reads_in;
     op.reads_out = r->reads_out;
     op.vjp = r->vjp;
+    op.adjoint = r->adjoint;
     op.samples = &f->sample;
     op.n_samples = 1;
     return op;

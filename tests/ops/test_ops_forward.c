@@ -102,6 +102,4 @@ TEST(threads_give_equal_bits) {
     compare_threads_of_long(ctx, "solve_spd", 1, 5003, MO_F32);
     compare_threads_of_wide(ctx, "svm_dual", 1, (int64_t[][3]){{256, 24, 24}, {256, 24, 4}, {256}});
     compare_threads_of_wide(ctx, "hop_attention", 0, (int64_t[][3]){{4, 300, 64}, {64, 128}, {64}, {1, 64}, {1}});
-    compare_threads_of_wide(ctx, "hop_attention_adjoint", 0,
-        (int64_t[][3]){{4, 300, 64}, {64, 128}, {1, 64}, {300, 4}, {4, 300, 64}, {300, 64}});
 }

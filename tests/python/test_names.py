@@ -97,14 +97,14 @@ def test_ids_of_a_table_are_names_in_the_order_of_their_values():
 
 def test_columns_are_found_by_their_headers():
     ends = pandas.DataFrame({"id": [9, 8, 7], "weight": [1.0, 2, 3], "target": list("bca"), "source": list("abc"), "when": [5, 6, 7]})
-    with pytest.warns(UserWarning, match="columns of the table are not read: 'id', 'when'"):
+    with pytest.warns(UserWarning, match="not read: column 'id', column 'when'; weights=NAME"):
         g = mochi.graph(ends)
     assert g.names == ["a", "b", "c"] and sorted(set(g.weights.tolist())) == [1, 2, 3]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nameless = ends[["source", "target"]].reset_index().rename(columns={"index": "Unnamed: 0"})
         assert mochi.graph(nameless).names == ["a", "b", "c"] and mochi.graph(nameless).weights is None
-    with pytest.warns(UserWarning, match="not read: 'when'"):
+    with pytest.warns(UserWarning, match="not read: column 'when'"):
         assert mochi.graph(ends[["source", "target", "when"]]).weights is None
     times = pandas.DataFrame({"x": list("ab"), "y": list("bc"), "t": [3, 4]})
     assert mochi.graph(times, weights="t").weights.tolist() == [3, 3, 4, 4]
@@ -113,6 +113,12 @@ def test_columns_are_found_by_their_headers():
     with pytest.raises(ValueError, match="the columns 'x', 'y', 't', 'z', expected source and target"):
         mochi.graph(times.assign(z=1))
     called = networkx.Graph([("a", "b", {"times": 3}), ("b", "c", {"times": 4})])
+    with pytest.warns(UserWarning, match="not read: edge attribute 'times'; weights=NAME takes one as weights"):
+        assert mochi.graph(called).weights is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert mochi.graph(called, weights=False).weights is None
+        assert mochi.graph(networkx.karate_club_graph()).weights is not None
     assert mochi.graph(called, weights="times").weights.tolist() == [3, 3, 4, 4]
     called.add_node("a", feature=1.0)
     with pytest.raises(ValueError, match="no attribute 'feat' .*found: feature"):
@@ -125,7 +131,9 @@ def test_marks_of_the_unknown_are_told():
         fit = mochi.load("best").few_shot(g, ["a", "NA", "b", "NA", "?"])
     assert fit.labelled.tolist() == [0, 2]
     assert mochi.graph([[0, 1]], y=["1.0", "1"]).classes.tolist() == ["1"]
-    assert mochi.graph([[0, 1], [1, 2]], y=["none", "Na", "a"]).classes.tolist() == ["Na", "a", "none"]
+    with pytest.warns(UserWarning, match="labels: 1 'none', 1 'Na' count as unknown"):
+        assert mochi.graph([[0, 1], [1, 2]], y=["none", "Na", "a"]).classes.tolist() == ["a"]
+    assert mochi.graph([[0, 1], [1, 2]], y=["no", "nay", "a"]).classes.tolist() == ["a", "nay", "no"]
 
 
 def test_pairs_of_a_table_are_scored(shop):

@@ -163,10 +163,8 @@ CALLS = {
 }
 # Ops without a Python function: steps of other ops, or their gradients.
 INTERNAL = {
-    "accumulate", "hop_attention", "hop_attention_adjoint", "hop_gradient", "hop_layers",
-    "implicit_solve", "linear_adjoint", "logistic_folds", "logistic_solve", "recompute",
-    "relu_mask", "scale_unit", "scale_unit_adjoint", "segment_spread", "slope", "softmax_adjoint",
-    "softmax_cross_entropy_adjoint", "svm_dual", "svm_folds", "implicit",
+    "accumulate", "hop_attention", "hop_layers", "implicit_solve", "logistic_folds", "logistic_solve",
+    "recompute", "relu_mask", "scale_unit", "svm_dual", "svm_folds", "implicit",
 }  # fmt: skip
 
 

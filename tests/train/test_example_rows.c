@@ -22,33 +22,26 @@ static mo_tensor *embed_copies(mo_context *ctx, mo_model *model, bool for_model,
     return Z;
 }
 
-/* For a model, one without the initial row, and one without diffused rows. */
 TEST_OF(sums_made_for_one_model_are_its_sums_of_all_hops, scratch *s) {
-    static const unsigned without[] = {0, 1u << MO_PART_INITIAL, 1u << MO_PART_DIFFUSED};
     const char *folder = scratch_folder(s, "sums");
-    for (int i = 0; i < 3; i++) {
-        HELD(mo_model) *model =
-            mo_invariant_create(s->ctx, MO_F32, &(mo_invariant_options){.hops = 3, .without = without[i]});
-        mo_random r = mo_random_at(2, MO_PURPOSE_CHECK, 2);
-        for (int j = 0; j < mo_model_n_parameters(model); j++) {
-            mo_tensor *p = mo_model_parameter(model, j);
-            float *x = mo_tensor_view(p).data;
-            for (int64_t k = 0; k < mo_numel(p); k++)
-                x[k] += (float)mo_random_normal(&r);
-        }
-        HELD(mo_tensor) *all = embed_copies(s->ctx, model, false, NULL),
-                        *sums = embed_copies(s->ctx, model, true, NULL),
-                        *disk = embed_copies(s->ctx, model, true, folder),
-                        *again = embed_copies(s->ctx, model, true, folder);
-        const float *a = mo_tensor_view(all).data, *b = mo_tensor_view(sums).data;
-        assert_int_equal(mo_numel(all), mo_numel(sums));
-        for (int64_t k = 0; k < mo_numel(all); k++)
-            if (!(fabs((double)(a[k] - b[k])) < 1e-5))
-                fail_msg("without %u, entry %lld: %g of all hops, %g of sums", without[i], (long long)k, (double)a[k],
-                    (double)b[k]);
-        assert_memory_equal(b, mo_tensor_view(disk).data, (size_t)mo_numel(sums) * sizeof *b);
-        assert_memory_equal(b, mo_tensor_view(again).data, (size_t)mo_numel(sums) * sizeof *b);
+    HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_random r = mo_random_at(2, MO_PURPOSE_CHECK, 2);
+    for (int j = 0; j < mo_model_n_parameters(model); j++) {
+        mo_tensor *p = mo_model_parameter(model, j);
+        float *x = mo_tensor_view(p).data;
+        for (int64_t k = 0; k < mo_numel(p); k++)
+            x[k] += (float)mo_random_normal(&r);
     }
+    HELD(mo_tensor) *all = embed_copies(s->ctx, model, false, NULL), *sums = embed_copies(s->ctx, model, true, NULL),
+                    *disk = embed_copies(s->ctx, model, true, folder),
+                    *again = embed_copies(s->ctx, model, true, folder);
+    const float *a = mo_tensor_view(all).data, *b = mo_tensor_view(sums).data;
+    assert_int_equal(mo_numel(all), mo_numel(sums));
+    for (int64_t k = 0; k < mo_numel(all); k++)
+        if (!(fabs((double)(a[k] - b[k])) < 1e-5))
+            fail_msg("entry %lld: %g of all hops, %g of sums", (long long)k, (double)a[k], (double)b[k]);
+    assert_memory_equal(b, mo_tensor_view(disk).data, (size_t)mo_numel(sums) * sizeof *b);
+    assert_memory_equal(b, mo_tensor_view(again).data, (size_t)mo_numel(sums) * sizeof *b);
 }
 
 /* Computes the expected counts of a pair from a dense adjacency. */

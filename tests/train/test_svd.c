@@ -31,8 +31,8 @@ static result decompose(mo_context *ctx, const mo_csr *A, int rank, int power_it
     expect_ok(ctx);
     assert_true(svd.orthogonality < (mo_tensor_dtype(svd.U) == MO_F64 ? 1e-12 : 1e-5));
     mo_tensor *V = svd.V ? svd.V : mo_mul(t, svd.U, svd.sign);
-    return (result){mo_csr_rows(A), mo_csr_columns(A), rank, host(t, mo_mul(t, svd.U, svd.turn)), host(t, svd.S),
-        host(t, mo_mul(t, V, svd.turn)), svd.residual};
+    return (result){mo_csr_rows(A), mo_csr_columns(A), rank, host(t, mo_mul(t, svd.U, svd.column_sign)), host(t, svd.S),
+        host(t, mo_mul(t, V, svd.column_sign)), svd.residual};
 }
 
 /* Returns the largest |X^T X - I| for X [n, r], entry (a, b) times the relative weights of both columns; weight NULL:

@@ -90,7 +90,7 @@ static void print_profile(mo_context *ctx, double rate) {
     printf("%-24s %-24s %8s %11s %6s %10s %8s %6s %11s %7s\n", "op", "where", "calls", "ms", "time", "GFLOP", "GFLOP/s",
         "GEMM", "MB", "GB/s");
     for (const mo_profile_entry *e = entries; e < entries + n; e++) {
-        snprintf(where, sizeof where, "vjp of %s", e->vjp_of ? e->vjp_of->name : "");
+        snprintf(where, sizeof where, e->adjoint ? "adjoint" : "vjp of %s", e->vjp_of ? e->vjp_of->name : "");
         print_row(rate, seconds, e->op->name, e->vjp_of ? where : e->backward ? "backward" : "forward", e);
         add_entry(&sums[e->backward], e);
     }

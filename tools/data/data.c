@@ -1,4 +1,5 @@
-/* tools/data/data.c - `mochi data`: lists, describes, checks and converts graphs; get.py downloads them. */
+/* tools/data/data.c - `mochi data`: lists, describes and converts graphs; downloads.py gets and verifies
+ * them. */
 #include "tools/data/data.h"
 
 #include "tensor/platform.h"
@@ -57,14 +58,6 @@ const command_line data_info_line = {.table = described,
         "  mochi data info runs/a/weights.safetensors Z.npy --json",
     .take_word = take_data_word};
 
-const command_line data_verify_line = {.table = described,
-    .words = "[NAME...]",
-    .about =
-        "Compares the files in the data folder with the manifest: their SHA-256, then the counts of what is read from "
-        "them.\vExample:\n"
-        "  mochi data verify",
-    .take_word = take_data_word};
-
 const command_line data_convert_line = {.table = (const option[]){EXPAND_OPTION, {OPTION_END}},
     .words = "NAME|PATH OUT.npz|OUT.safetensors",
     .about = "Writes any graph that `mochi data info` can read as .npz. Adds digests of the tensors to weights and "
@@ -79,7 +72,7 @@ static const struct {
     data_action *run;
     int fewest, most; /* numbers of words */
 } actions[] = {{"list", &data_list_line, data_list, 0, 0}, {"info", &data_info_line, data_info, 1, INT_MAX},
-    {"verify", &data_verify_line, data_verify, 0, INT_MAX}, {"convert", &data_convert_line, data_convert, 2, 2}};
+    {"convert", &data_convert_line, data_convert, 2, 2}};
 
 const command_line data_line = {.table = (const option[]){{OPTION_END}},
     .words = "list|info|get|verify|convert [OPTION...]",
@@ -117,16 +110,6 @@ const json_t *manifest_find(const json_t *manifest, const char *name) {
     json_t *entry;
     json_array_foreach(manifest, i, entry) if (!strcasecmp(text_of(entry, "name"), name)) return entry;
     return NULL;
-}
-
-bool find_data_file(const char *path, char found[PATH_MAX]) {
-    char folder[PATH_MAX];
-    for (int packed = 0; packed < 2 && mo_data_folder(folder, sizeof folder); packed++) {
-        int length = snprintf(found, PATH_MAX, "%s/%s%s", folder, path, packed ? ".gz" : "");
-        if (length > 0 && length < PATH_MAX && access(found, F_OK) == 0)
-            return true;
-    }
-    return false;
 }
 
 /* ---- list ---- */
@@ -204,25 +187,25 @@ bool data_convert(mo_context *ctx, const data_options *o, const json_t *m) {
 
 /* ---- the command ---- */
 
-/* Replaces this process by get.py, which calls this program to identify the files it downloads. Returns only on
+/* Replaces this process by downloads.py, which calls this program to count what is in the files. Returns only on
  * failure. */
-static int get_by_python(int argc, char **argv) {
+static int run_downloads(int argc, char **argv) {
     char script[PATH_MAX], folder[PATH_MAX], own[PATH_MAX];
     char **words = needed(calloc((size_t)argc + 4, sizeof *words));
     if (!mo_program_path(own, sizeof own))
         strcpy(own, "mochi");
-    if (!mo_data_file("get.py", script, sizeof script) &&
-        !mo_data_file("../../tools/data/get.py", script, sizeof script)) {
-        fputs("mochi: get.py: not found among the files of the program\n", stderr);
+    if (!mo_data_file("downloads.py", script, sizeof script) &&
+        !mo_data_file("../../tools/data/downloads.py", script, sizeof script)) {
+        fputs("mochi: downloads.py: not found among the files of the program\n", stderr);
     } else if (!mo_data_folder(folder, sizeof folder)) {
         fputs("mochi: data folder: expected MOCHI_DATA or HOME to name it, found neither\n", stderr);
     } else {
         setenv("MOCHI_PROGRAM", own, 1);
         setenv("MOCHI_DATA", folder, 1);
         memcpy(words, (char *[]){"python3", "-B", script}, 3 * sizeof *words);
-        memcpy(words + 3, argv + 1, (size_t)(argc - 1) * sizeof *words);
+        memcpy(words + 3, argv, (size_t)argc * sizeof *words);
         execvp("python3", words);
-        fprintf(stderr, "mochi: data get: expected python3, found none: %s\n", strerror(errno));
+        fprintf(stderr, "mochi: data %s: expected python3, found none: %s\n", argv[0], strerror(errno));
     }
     free(words);
     return EXIT_FAILED;
@@ -241,8 +224,8 @@ int data_command(int argc, char **argv) {
     data_options o = {0};
     const char *name = argc > 1 ? argv[1] : "";
     size_t a = 0;
-    if (!strcmp(name, "get"))
-        return get_by_python(argc - 1, argv + 1);
+    if (!strcmp(name, "get") || !strcmp(name, "verify"))
+        return run_downloads(argc - 1, argv + 1);
     while (a < sizeof actions / sizeof *actions && strcmp(name, actions[a].name) != 0)
         a++;
     if (a == sizeof actions / sizeof *actions) {
@@ -263,7 +246,7 @@ int data_command(int argc, char **argv) {
         return EXIT_USAGE;
     }
     mo_context *ctx = open_context(1);
-    bool asks = actions[a].run == data_info || actions[a].run == data_verify || o.all; /* needs the manifest */
+    bool asks = actions[a].run == data_info || o.all; /* needs the manifest */
     json_t *m = ctx && asks ? read_manifest(ctx) : NULL;
     bool fine = ctx && (m || !asks) && actions[a].run(ctx, &o, m);
     fine = ctx && went_well(ctx) && fine;

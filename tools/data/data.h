@@ -14,12 +14,10 @@ typedef struct data_options {
 /* Runs an action on o->words, which need not be in the manifest m; m is NULL for `convert`, and for `list` without
  * --all. Returns true on success; a failure is raised or has been reported. */
 typedef bool data_action(mo_context *ctx, const data_options *o, const json_t *m);
-data_action data_list, data_info, data_verify, data_convert;
+data_action data_list, data_info, data_convert;
 
 /* Whether the context has no error; reports an error and clears it. */
 bool went_well(mo_context *ctx);
-/* Finds a file in the data folder, plain or gzipped, and writes its path to `found`. Returns false if there is none. */
-bool find_data_file(const char *path, char found[PATH_MAX]);
 
 /* Returns the manifest's entry of this name, ignoring case; NULL if there is none. */
 const json_t *manifest_find(const json_t *manifest, const char *name);
@@ -28,10 +26,5 @@ const char *text_of(const json_t *o, const char *key);
 /* How the downloads of an entry are checked: "verified" if each has a SHA-256, else "unverified"; "by hand" if the
  * entry has no download. */
 const char *trust_of(const json_t *entry);
-/* Returns a new object with a loaded graph's counts: graphs, nodes, edges, features, classes. For a TU set, features
- * leave out the node attributes, as when the set is opened by name. */
-json_t *find_counts(const mo_graph *graph);
-/* Returns the name of the first count that differs between the entry and `found`; NULL if none does. */
-const char *find_other_count(const json_t *entry, const json_t *found);
 
 #endif

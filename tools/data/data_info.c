@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- arrays ---- */
 
@@ -54,13 +55,16 @@ static json_t *arrays_object(mo_context *ctx, const char *path, const char *kind
 
 /* ---- an entry of the manifest compared with a graph ---- */
 
-json_t *find_counts(const mo_graph *graph) {
+/* Returns a new object with a loaded graph's counts: graphs, nodes, edges, features, classes. For a TU set, features
+ * leave out the node attributes, as when the set is opened by name. */
+static json_t *find_counts(const mo_graph *graph) {
     return json_pack("{s:I, s:I, s:I, s:I, s:I}", "graphs", (json_int_t)graph->graphs, "nodes",
         (json_int_t)graph->nodes, "edges", (json_int_t)graph->nnz / 2, "features",
         (json_int_t)(graph->features - graph->attributes), "classes", (json_int_t)graph->classes);
 }
 
-const char *find_other_count(const json_t *entry, const json_t *found) {
+/* Returns the name of the first count that differs between the entry and `found`; NULL if none does. */
+static const char *find_other_count(const json_t *entry, const json_t *found) {
     const char *name;
     json_t *n;
     json_object_foreach((json_t *)found, name, n) {
@@ -159,6 +163,17 @@ static json_t *graph_object(const mo_graph *graph, const counted *c) {
     if (graph->divisions)
         json_object_set_new(o, "divisions", json_integer(graph->divisions));
     return o;
+}
+
+/* Finds a file in the data folder, plain or gzipped, and writes its path to `found`. Returns false if there is none. */
+static bool find_data_file(const char *path, char found[PATH_MAX]) {
+    char folder[PATH_MAX];
+    for (int packed = 0; packed < 2 && mo_data_folder(folder, sizeof folder); packed++) {
+        int length = snprintf(found, PATH_MAX, "%s/%s%s", folder, path, packed ? ".gz" : "");
+        if (length > 0 && length < PATH_MAX && access(found, F_OK) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* Opens a graph by name or path. If none is found and the manifest has an entry for the name, opens the file where

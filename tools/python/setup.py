@@ -19,6 +19,17 @@ import extension
 import operations
 
 
+def licences_of(library):
+    """The licences of the shared libraries that a file loads, by the package that each belongs to; Debian's, or none."""
+    if not shutil.which("dpkg"):
+        return {}
+    loaded = re.findall(r"=> (/\S+)", subprocess.run(["ldd", library], capture_output=True, text=True).stdout)
+    owners = subprocess.run(["dpkg", "-S", *map(os.path.realpath, loaded)], capture_output=True, text=True).stdout
+    packages = {line.partition(":")[0] for line in owners.splitlines()}
+    texts = {package: pathlib.Path("/usr/share/doc", package, "copyright") for package in packages}
+    return {package: text for package, text in texts.items() if text.exists()}
+
+
 class BuildExtension(build_ext):
     """Builds the library first, and links it."""
 
@@ -31,6 +42,11 @@ class BuildExtension(build_ext):
         ext.sources = [os.path.abspath(source) for source in ext.sources]
         self.force = True  # the flags may have changed
         super().build_extension(ext)
+        if "MOCHI_PYTHON_KERNELS" in os.environ:  # a wheel for other machines takes the libraries along (auditwheel)
+            texts = pathlib.Path(self.build_lib, "mochi", "licences")
+            texts.mkdir(parents=True, exist_ok=True)
+            for package, text in licences_of(self.get_ext_fullpath(ext.name)).items():
+                shutil.copy(text, texts / f"{package}.txt")
 
 
 class BuildPython(build_py):

@@ -65,11 +65,7 @@ static json_t *setting_of(const recipe *r, const option *row) {
 
 /* Adds what is no number or choice, where it is not the recipe's own. */
 static void write_others(const recipe *r, json_t *o, bool headed) {
-    char parts[128];
     const double *family = r->family;
-    mo_invariant_write_parts(MO_ALL_PARTS & ~r->invariant.without, parts, sizeof parts);
-    if (r->number == RECIPE_BEST)
-        json_object_set_new(o, "parts", json_string(parts));
     if (headed)
         json_object_set_new(o, "head", json_string(r->head));
     if (r->encoder)
@@ -176,19 +172,16 @@ static void read_pool(recipe *r, const json_t *pool) {
 
 /* Reads what is no number or choice. */
 static bool read_others(recipe *r, json_t *o, json_error_t *error) {
-    const char *parts = "", *head = NULL, *encoder = NULL;
+    const char *parts = MO_ALL_PARTS, *head = NULL, *encoder = NULL;
     double *family = r->family;
-    unsigned used;
     if (json_unpack_ex(o, error, 0, "{s?s, s?s, s?s, s?F, s?[F, F, F]}", "parts", &parts, "head", &head, "encoder",
             &encoder, "lr_min", &r->adamw.lr_min, "families", &family[MO_TASK_NC], &family[MO_TASK_LP],
             &family[MO_TASK_GC]))
         return false;
-    if (!mo_invariant_read_parts(parts, &used, error->text, sizeof error->text)) {
-        snprintf(error->text, sizeof error->text, "parts are unknown");
+    if (strcmp(parts, MO_ALL_PARTS) != 0) {
+        snprintf(error->text, sizeof error->text, "parts of the encoder were left out, which this version cannot do");
         return false;
     }
-    if (r->number == RECIPE_BEST)
-        r->invariant.without = MO_ALL_PARTS & ~used;
     if (head) {
         r->model.head = open_head(head, error->text, sizeof error->text);
         snprintf(r->head, sizeof r->head, "%s", head);

@@ -1,7 +1,7 @@
 /* tools/train/train.c - `mochi train`: meta-trains on a pool of graphs. */
 #include "tools/interrupt.h"
 #include "tools/progress.h"
-#include "tools/ranks.h"
+#include "tools/ranks/ranks.h"
 #include "tools/train/train_options.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 typedef struct run {
     const train_options *options;
     progress progress;
-    mo_ranks ranks;
+    ranks_group ranks;
     bool lost_output;
     int64_t done, episodes, replayed; /* steps done, and episodes and replays of this process */
 } run;
@@ -138,12 +138,18 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     options.other_rate = o->new_lr > 0;
     mo_trainer *trainer = model ? mo_trainer_create(model, pool, &options) : NULL;
     int code = EXIT_FAILED;
-    bool made = now->ranks.size > 1 ? mo_ranks_agree(ctx, &now->ranks, true) : trainer != NULL;
-    if (!made || mo_trainer_share(trainer, &now->ranks) != MO_OK || (o->resume && mo_trainer_resume(trainer) != MO_OK))
-        report_run(ctx, now);
-    else
+    bool made = now->ranks.size > 1 ? ranks_agree(ctx, &now->ranks, true) : trainer != NULL;
+    ranks_share *share = NULL;
+    if (made && now->ranks.size > 1)
+        ranks_join(trainer, &now->ranks, o->resume, &share);
+    else if (made && o->resume)
+        mo_trainer_resume(trainer);
+    if (made && mo_ok(ctx))
         code = run_trainer(ctx, pool, model, trainer, now);
+    else
+        report_run(ctx, now);
     mo_trainer_release(trainer);
+    ranks_leave(share);
     mo_model_release(model);
     free(text);
     return code;
@@ -178,14 +184,14 @@ static mo_pool *open_run_pool(mo_context *ctx, run *now) {
 
 static int train_in_context(mo_context *ctx, run *now) {
     mo_pool *pool = open_run_pool(ctx, now);
-    bool opened = now->ranks.size > 1 ? mo_ranks_agree(ctx, &now->ranks, true) : pool != NULL;
+    bool opened = now->ranks.size > 1 ? ranks_agree(ctx, &now->ranks, true) : pool != NULL;
     int code = opened ? train_on_pool(ctx, pool, now) : report_run(ctx, now);
     mo_pool_release(pool);
     return code;
 }
 
 /* Chooses the device if --device has no number: the processes of a host use its devices in turn. */
-static void choose_device(train_options *o, const mo_ranks *ranks) {
+static void choose_device(train_options *o, const ranks_group *ranks) {
     bool free_choice = ranks->size > 1 && o->device.device == MO_CUDA && !o->numbered;
     int devices = free_choice ? mo_device_count(MO_CUDA) : 0;
     if (devices > 1)

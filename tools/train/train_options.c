@@ -37,12 +37,6 @@ static void take_train_head(void *of, const char *text, const struct argp_state 
     snprintf(r->head, sizeof r->head, "%s", text);
 }
 
-static void take_without(void *without, const char *text, const struct argp_state *state) {
-    char word[64];
-    if (!mo_invariant_read_parts(text, without, word, sizeof word))
-        usage_error(state, "--without", "parts of the invariant encoder", word);
-}
-
 static void take_train_device(void *options, const char *text, const struct argp_state *state) {
     train_options *o = options;
     o->numbered = strchr(text, ':') != NULL;
@@ -104,10 +98,6 @@ static const option table[] = {
         12},
     {OPTION_CHOICE, "hop-activation", "WHICH", AT(recipe.hop_activation),
         "activation of each hop's layer: none (default), or relu (released)", .choices = "none|relu"},
-    {OPTION_OTHER, "without", "PARTS", AT(recipe.invariant.without),
-        "parts to leave out of the encoder of the recipe best, separated by commas: diffused, initial, statistics, "
-        "subtrees, waves, walks, matches",
-        .choices = "diffused|initial|statistics|subtrees|waves|walks|matches", .take = take_without},
     {OPTION_REAL, "dropout", "RATE", AT(recipe.model.encoder.dropout), "dropout after every ReLU (default 0)", 0, 0.99},
     {OPTION_INT, "power-iterations", "N", AT(recipe.features.power_iterations),
         "power iterations of the randomized SVD; -1: until converged (default 2)", -1, 100},
@@ -181,20 +171,17 @@ const command_line train_line = {.table = table, .about = about, .end = check_ou
 
 /* Refuses options of the recipe's encoder if --encoder replaces it. */
 static void refuse_by_encoder(const train_options *o) {
-    refuse_given(
-        &o->given, "layers hop-activation dropout without", true, "expected no --encoder: it replaces the recipe's");
+    refuse_given(&o->given, "layers hop-activation dropout", true, "expected no --encoder: it replaces the recipe's");
     refuse_given(&o->given, "feature-norm combine", o->recipe.encoder->of_examples,
         "the encoder reads rows of examples, which always keep structure and attributes separate");
 }
 
-/* Refuses options of other encoders for the recipe `best`, options of a head if `best`'s own readout is used, and
- * --without for the other recipes, whose encoders have no parts. */
+/* Refuses options of other encoders for the recipe `best`, and options of a head if `best`'s own readout is used. */
 static void refuse_by_recipe(const train_options *o) {
     bool best = o->recipe.number == RECIPE_BEST;
     refuse_given(&o->given, OPTIONS_OF_GAMLP, best, BEST_HAS_OTHERS);
     refuse_given(&o->given, OPTIONS_OF_HEADS, reads_itself(&o->recipe),
         "the recipe best's own readout, mixture, has its own; name another --head or --recipe");
-    refuse_given(&o->given, "without", !best, "expected --recipe best: only its encoder has parts to leave out");
 }
 
 bool replays(const train_options *o) {

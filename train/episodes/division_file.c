@@ -28,7 +28,7 @@ static bool add_example(example_list *l, int64_t id, int64_t line) {
 /* Reads the first column of a table, with or without a header. */
 static void read_list_table(example_list *l) {
     mo_table row;
-    bool fine = mo_table_open(&row, l->graph->ctx, l->path, false);
+    bool fine = mo_table_open(&row, l->graph->ctx, l->path, MO_TABLE_CSV);
     while (fine && mo_table_next(&row)) {
         const char *text = row.field[0];
         bool number = text[0] == '-' || (text[0] >= '0' && text[0] <= '9');

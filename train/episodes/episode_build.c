@@ -3,7 +3,7 @@
  *
  * Only the plan's rows are read. Rows of nodes: each node once, in rising order; for graphs, all nodes of each graph,
  * one graph after another. The episode's indices number these rows or graphs. Rows of examples: the support's, then the
- * queries'. If the features are in the context's memory (resident), the encoder gathers the rows of nodes itself. */
+ * queries'. If the features are in the context's memory, the encoder gathers the rows of nodes itself. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "train/episodes/episode_kernels.h"
@@ -47,6 +47,10 @@ static mo_tensor *gather_examples(
     int64_t *row = mo_tape_scratch(t, outer * n, sizeof *row);
     if (!row)
         return mo_null_tensor(t->ctx);
+    if (mo_ok(t->ctx) && !fetched) { /* else they were announced when the episode was planned */
+        mo_row_stack s = mo_row_stack_of(X, mo_ndim(X) - 2);
+        mo_announce_rows(&s, example, n);
+    }
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < n; i++)
             row[o * n + i] = o * E + example[i];
@@ -169,7 +173,7 @@ bool mo_list_rows(mo_host_arena *host, const mo_source *source, const mo_plan *p
     return true;
 }
 
-int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_tensor *array[MO_MOST_PIECES]) {
+int mo_episode_arrays(const mo_source *source, const mo_tensor *array[MO_MOST_PIECES]) {
     static const char *const first[] = {"hops", "blocks", "mixed", "extras"};
     const char *name[MO_MOST_PIECES + 2];
     int n = 0, names = 0;
@@ -181,7 +185,7 @@ int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_t
         name[names++] = mo_part_rows[i].name;
     for (int i = 0; i < names; i++) {
         const mo_tensor *X = source->features ? mo_arrays_find(source->features->arrays, name[i]) : NULL;
-        if (X && !mo_rows_resident(ctx, X))
+        if (X && mo_context_device(X->ctx) == MO_CPU)
             array[n++] = X;
     }
     return n;
@@ -189,14 +193,14 @@ int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_t
 
 /* ---- tensors ---- */
 
-/* Rows of nodes at every hop: fetched rows, or, if all rows are resident, an index into them. */
+/* Rows of nodes at every hop: copies, or, if all rows are in memory, an index into them. */
 static mo_named hop_rows(mo_tape *t, const mo_row_list *r, const mo_fetched *fetched) {
     mo_context *ctx = t->ctx;
     mo_tensor *hops = mo_arrays_find(r->source->features->arrays, "hops");
     if (mo_ok(ctx) && (!hops || mo_ndim(hops) != 3))
         mo_fail(ctx, MO_INVALID, "episode: the features of %s have no \"hops\"", r->source->graph->name);
-    if (mo_ok(ctx) && !mo_rows_resident(ctx, hops))
-        return (mo_named){"hops", fetch_episode_rows(t, hops, r->row, r->n, fetched), NULL};
+    if (mo_ok(ctx) && !mo_rows_in_memory(ctx, hops))
+        return (mo_named){"hops", gather_examples(t, hops, r->row, r->n, fetched), NULL};
     int64_t K = mo_ok(ctx) ? mo_dim(hops, 0) : 0, nodes = mo_ok(ctx) ? mo_dim(hops, 1) : 0;
     int64_t *row = mo_ok(ctx) ? mo_tape_scratch(t, K * r->n, sizeof *row) : NULL;
     if (!row)

@@ -29,8 +29,8 @@ typedef struct mo_fetched {
     size_t offset[MO_MOST_PIECES];
 } mo_fetched;
 
-/* Lists the arrays outside the context's memory from which an episode reads rows; returns their number. */
-int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_tensor *array[MO_MOST_PIECES]);
+/* Lists the arrays in host memory or in mapped files from which an episode reads rows; returns their number. */
+int mo_episode_arrays(const mo_source *source, const mo_tensor *array[MO_MOST_PIECES]);
 /* The tensors of the episode. Rows that are not resident come from `fetched`; if it is NULL, they are fetched now. */
 mo_code mo_episode_tensors(
     mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_fetched *fetched, mo_episode *e);

@@ -1,10 +1,10 @@
 /* train/episodes/prefetch.c - plans a run's episodes ahead and fetches their rows, in two slots.
  *
- * When an episode is taken, the next one is planned, and its rows in files are announced to the system, which reads
- * them from the disk while the episode is computed. Once the work of the episode is queued, the next one's rows are
- * copied into page-locked memory, while a GPU computes. Episodes take the slots in turn, so the host waits only for the
- * upload of the episode before this one before it copies rows of the next one. Episodes with resident rows need no
- * fetching. */
+ * When an episode is taken, the next one is planned, and its rows in mapped files are announced to the system, which
+ * reads them from the disk while the episode is computed. A CPU then gathers them like any tensor. For a GPU, once the
+ * work of the episode is queued, the next one's rows are copied into page-locked memory, while the GPU computes.
+ * Episodes take the slots in turn, so the host waits only for the upload of the episode before this one before it
+ * copies rows of the next one. */
 #include "tensor/platform.h"
 #include "tensor/storage.h"
 #include "train/episodes/episode_rows.h"
@@ -80,11 +80,16 @@ static void plan_episode(mo_prefetch *p, slot *s, uint64_t number) {
     s->version = p->pool->version;
     *f = (mo_fetched){.buffer = &s->buffer};
     if (mo_pool_plan(p->pool, number, p->order, &p->options, &s->source, &s->plan) == MO_OK &&
-        mo_list_rows(s->host, s->source, &s->plan, &s->rows, ctx))
-        f->n = mo_episode_arrays(ctx, s->source, f->array);
-    for (int i = 0; i < f->n; i++) {
-        s->stack[i] = mo_row_stack_of(f->array[i], f->array[i]->ndim - 2);
-        mo_announce_rows(&s->stack[i], s->rows.row, s->rows.n);
+        mo_list_rows(s->host, s->source, &s->plan, &s->rows, ctx)) {
+        const mo_tensor *array[MO_MOST_PIECES];
+        for (int i = 0, n = mo_episode_arrays(s->source, array); i < n; i++) {
+            mo_row_stack rows = mo_row_stack_of(array[i], array[i]->ndim - 2);
+            mo_announce_rows(&rows, s->rows.row, s->rows.n);
+            if (!mo_rows_resident(ctx, array[i])) {
+                s->stack[f->n] = rows;
+                f->array[f->n++] = array[i];
+            }
+        }
     }
     s->failed = ctx->status;
     mo_clear_error(ctx);
@@ -104,7 +109,7 @@ static void fetch_episode(mo_prefetch *p, slot *s) {
     }
     if (f->n && mo_sent(p->ctx, &s->buffer) == MO_OK && prefetch_reserve(p, s, bytes))
         for (int i = 0; i < f->n; i++)
-            mo_read_rows(p->ctx, &s->stack[i], s->rows.row, s->rows.n, (char *)s->buffer.data + f->offset[i]);
+            mo_read_rows(&s->stack[i], s->rows.row, s->rows.n, (char *)s->buffer.data + f->offset[i]);
     s->failed = p->ctx->status;
     mo_clear_error(p->ctx);
 }
@@ -125,7 +130,7 @@ mo_code mo_prefetch_take(
     *source = s->source;
     ctx->status = s->failed;
     if (mo_ok(ctx))
-        mo_episode_tensors(t, &s->plan, &s->rows, s->fetched.n ? &s->fetched : NULL, e);
+        mo_episode_tensors(t, &s->plan, &s->rows, &s->fetched, e);
     s->planned = false;
     p->at = (p->at + 1) % SLOTS;
     if (mo_ok(ctx))

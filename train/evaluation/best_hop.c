@@ -61,7 +61,7 @@ static void add_fetched_accuracies(
 
 static bool has_fetched_hops(const mo_context *ctx, const mo_source *s) {
     const mo_tensor *hops = mo_has_example_rows(s) ? NULL : mo_arrays_find(s->features->arrays, "hops");
-    return hops && !mo_rows_resident(ctx, hops);
+    return hops && !mo_rows_in_memory(ctx, hops);
 }
 
 int mo_best_hop(mo_context *ctx, const mo_pool *pool, mo_task task, const mo_head *head, double lambda, uint64_t seed) {

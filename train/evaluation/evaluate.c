@@ -237,7 +237,7 @@ mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate
         return mo_code_of(ctx);
     ev.own = *source;
     ev.source = &ev.own;
-    mo_try(ctx);
+    mo_hold_errors(ctx);
     if (prepare_evaluation(&ev)) {
         if (source->task == MO_TASK_LP)
             mo_evaluate_links(&ev);
@@ -247,6 +247,6 @@ mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate
     if (mo_ok(ctx))
         visit_all(&ev, visit, state);
     finish_evaluation(&ev);
-    mo_tried(ctx);
+    mo_release_errors(ctx);
     return mo_context_status(ctx)->code;
 }

@@ -26,7 +26,7 @@ static inline int64_t degree(const mo_graph *graph, int64_t u) {
 
 /* Marks the cache entries of a graph with scaled attributes; increase its number when the scale changes. */
 static inline const char *mo_scale_key(const mo_graph *graph) {
-    return graph->scaled ? " attributes scaled 1" : "";
+    return graph->scaled ? " attributes scaled 2" : "";
 }
 
 /* blocks.c: "basis" [2, nodes, d], of mean norm 1, and "spectrum" [2, d], from the cache or computed. */

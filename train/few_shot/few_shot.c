@@ -241,9 +241,9 @@ mo_few_shot *mo_few_shot_open_as(
     mo_graph *graph, mo_task task, const mo_few_shot_options *options, const mo_weights *weights) {
     mo_few_shot_options o = options ? *options : (mo_few_shot_options){0};
     mo_context *ctx = graph ? graph->ctx : o.rows ? mo_tensor_context(o.rows) : NULL;
-    mo_try(ctx); /* on_error must not be called for cache errors, which are cleared */
+    mo_hold_errors(ctx); /* on_error must not be called for cache errors, which are cleared */
     mo_few_shot *f = open_few_shot(ctx, graph, task, o, weights);
-    mo_tried(ctx);
+    mo_release_errors(ctx);
     return f;
 }
 
@@ -380,10 +380,10 @@ mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label,
         return mo_code_of(f->ctx);
     f->classes = classes;
     f->n = n;
-    mo_try(f->ctx); /* a failed fit must not raise a second error for its missing held-out figures */
+    mo_hold_errors(f->ctx); /* a failed fit must not raise a second error for its missing held-out figures */
     if (few_shot_sort(f, id, label) && mo_few_shot_hold_out(f) == MO_OK)
         mo_few_shot_reach(f);
-    mo_tried(f->ctx);
+    mo_release_errors(f->ctx);
     return mo_code_of(f->ctx);
 }
 

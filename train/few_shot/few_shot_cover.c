@@ -62,8 +62,8 @@ static bool cover_nearest(mo_few_shot *f, mo_tensor *L, const int64_t *id, int64
         for (int64_t i = 0; i < rows; i++) {
             nearest[first + i] = -INFINITY;
             for (int64_t j = 0; j < few; j++)
-                if (!(self && j == first + i))
-                    nearest[first + i] = fmax(nearest[first + i], (double)s[i * few + j]);
+                if (!(self && j == first + i) && s[i * few + j] > nearest[first + i]) /* GCC 12 for Arm fails at fmax */
+                    nearest[first + i] = s[i * few + j];
         }
     }
     mo_tape_release(t);

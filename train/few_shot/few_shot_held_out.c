@@ -116,7 +116,7 @@ static double few_shot_class_accuracy(const mo_few_shot *f, const double *logits
 }
 
 /* Extrapolates to all labels from the accuracies without one and without two labels per class. */
-static double few_shot_carry_on(const mo_few_shot *f, double one, double two) {
+static double few_shot_extrapolate(const mo_few_shot *f, double one, double two) {
     double k = (double)f->n / (double)f->classes;
     return isnan(one) || isnan(two) ? one : fmin(1, fmax(0, one + (k - 2) / k * (one - two)));
 }
@@ -127,7 +127,7 @@ static double few_shot_carry_on(const mo_few_shot *f, double one, double two) {
 static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], const int64_t *count, int64_t *label) {
     int64_t C = f->classes, held = 0;
     double one = few_shot_class_accuracy(f, logits, count), interval[2];
-    f->estimate.baseline = few_shot_carry_on(f, few_shot_class_accuracy(f, logits + f->n * C, count), two[1]);
+    f->estimate.baseline = few_shot_extrapolate(f, few_shot_class_accuracy(f, logits + f->n * C, count), two[1]);
     for (int64_t c = 0, i = 0; c < C; c++) {
         for (int64_t end = i + count[c]; i < end; i++)
             if (!isnan(logits[i * C])) {
@@ -141,7 +141,7 @@ static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], 
     f->estimate.accuracy = f->estimate.low = f->estimate.high = NAN;
     if (!held)
         return;
-    f->estimate.accuracy = few_shot_carry_on(f, one, two[0]);
+    f->estimate.accuracy = few_shot_extrapolate(f, one, two[0]);
     mo_wilson(f->estimate.accuracy, (double)held / shared, interval);
     f->estimate.low = interval[0];
     f->estimate.high = interval[1];
@@ -166,7 +166,7 @@ static bool few_shot_hold_folds(mo_few_shot *f, const int64_t *count, partition 
             logits[p->at[i / C] * C + i % C] = buffer[i];
             logits[all + p->at[i / C] * C + i % C] = buffer[all + i];
         }
-        if (!mo_forgive(f->ctx, MO_NUMERICAL))
+        if (!mo_clear_if(f->ctx, MO_NUMERICAL))
             return false;
     }
     return true;
@@ -193,7 +193,7 @@ static mo_code few_shot_estimate(mo_few_shot *f) {
         double *buffer = logits + 2 * f->n * f->classes, two[2];
         if (few_shot_hold_folds(f, count, &p, logits, buffer)) {
             few_shot_accuracy_without_two(f, count, &p, buffer, two);
-            if (mo_forgive(f->ctx, MO_NUMERICAL))
+            if (mo_clear_if(f->ctx, MO_NUMERICAL))
                 few_shot_judge(f, logits, two, count, label);
         }
         f->estimate.temperature = f->temperature;

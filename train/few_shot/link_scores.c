@@ -108,7 +108,7 @@ static void read_pairs(const mo_graph *graph, const char *path, bool labelled, m
     mo_context *ctx = graph->ctx;
     int64_t **array[] = {&s->u, &s->v, &s->linked, &s->fit}, capacity[4] = {0};
     mo_table row;
-    bool fine = mo_table_open(&row, ctx, path, true);
+    bool fine = mo_table_open_pipe(&row, ctx, path);
     while (fine && mo_table_next(&row)) {
         pair p = {.fit = 1};
         bool header = row.row == 0 && is_pair_header(graph, &row);

@@ -111,23 +111,4 @@ void mo_fit_crew_release(mo_fit_crew *crew);
  * takes an episode. Returns false on failure and raises the error of the first failed episode. */
 bool mo_fit_crew_run(mo_fit_crew *crew, const mo_fit_job *job);
 
-/* ---- hull.c, and the part of a diagnosis that it reads (diagnosis.c) ---- */
-
-typedef struct mo_geometry {
-    mo_context *ctx;
-    const mo_embeddings *E;
-    const mo_diagnosis_options *options;
-    int64_t n, d, C;
-    double *P;    /* [C, d]: the prototypes */
-    double *mean; /* [d], of all rows */
-    double *rows; /* [n, d]: the rows Z */
-} mo_geometry;
-
-/* Adds 1 to *done, which all threads share; on thread 0, the caller's, reports *done of `of` to the options' progress
- * function. */
-void mo_geometry_progress(const mo_geometry *g, const char *part, int thread, int64_t *done, int64_t of);
-/* Writes the distance of each of the n >= 2 points X [n, d] to the convex hull of the other points. Returns false on
- * failure. */
-bool mo_hull_leave_one_out(const mo_geometry *g, const double *X, int64_t n, int64_t d, double *distance);
-
 #endif

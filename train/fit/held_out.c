@@ -18,7 +18,7 @@
 
 enum { MOST_FOLDS = 5, SYSTEM_NUMBERS = 1 << 22 };
 
-/* A fit without a solution is no error here (mo_forgive): it leaves NaN. */
+/* A fit without a solution is no error here (mo_clear_if): it leaves NaN. */
 static void set_nan(double *x, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         x[i] = NAN;
@@ -54,7 +54,7 @@ bool mo_leave_one_out(
     set_nan(logits, n_values * block);
     for (int64_t v = 0; v < n_values; v += most) {
         leave_out(f, p, values + v, n_values - v < most ? n_values - v : most, logits + v * block);
-        if (!mo_forgive(f->ctx, MO_NUMERICAL))
+        if (!mo_clear_if(f->ctx, MO_NUMERICAL))
             return false;
     }
     return true;
@@ -190,7 +190,7 @@ static bool validate_by_refits(const mo_fitting *f, const mo_fit_problem *p, con
             bool found = mo_fit_logits(f, &one, values[v], buffer);
             for (int64_t i = 0; found && i < one.n_q; i++)
                 memcpy(logits + (v * rows + s.at[i]) * C, buffer + i * C, (size_t)C * sizeof *buffer);
-            fine = mo_forgive(f->ctx, MO_NUMERICAL);
+            fine = mo_clear_if(f->ctx, MO_NUMERICAL);
         }
     }
     free(s.fitted);
@@ -209,7 +209,7 @@ bool mo_cross_validate(const mo_fitting *f, const mo_fit_problem *p, int64_t k, 
         set_nan(logits, n_values * p->n_s * f->classes);
     }
     if (fine && !validate_by_shortcut(f, p, fold, values, n_values, logits, query))
-        fine = mo_forgive(f->ctx, MO_NUMERICAL) && (!query || mo_fit_logits(f, p, values[0], query)) &&
+        fine = mo_clear_if(f->ctx, MO_NUMERICAL) && (!query || mo_fit_logits(f, p, values[0], query)) &&
                validate_by_refits(f, p, fold, values, n_values, logits);
     free(fold);
     free(count);

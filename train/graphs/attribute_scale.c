@@ -4,7 +4,7 @@
  * than 0 and 1; dense if more than half of its entries are not 0; a coordinate if 5% or more of its entries are
  * positive, and 5% or more negative.
  *
- *     constant, dense                        left out
+ *     constant, dense                        left out: the columns behind it move up
  *     measured, dense, in a table of units   (x - median) / deviation, within -2.5 .. 2.5
  *     off the scale m of its table           brought to it: if dense like the above, times m;
  *                                            else x m / r_j
@@ -38,6 +38,7 @@ typedef struct column {
     treatment how;
     double median, deviation; /* of a centred column */
     double factor;
+    int32_t number; /* among the columns that are not left out */
 } column;
 
 /* ---- what the columns are ---- */
@@ -82,11 +83,6 @@ static bool is_table_of_units(const mo_graph *g, const column *all) {
     return 2 * units > measured;
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median r_j of the columns that are not empty; 0 without any. */
 static double median_length(const mo_graph *g, const column *all) {
     double *length = mo_host_array(g->ctx, g->features, sizeof *length), median = 0;
@@ -94,20 +90,19 @@ static double median_length(const mo_graph *g, const column *all) {
     for (int64_t j = 0; length && j < g->features; j++)
         if (all[j].entries)
             length[n++] = length_of(&all[j]);
-    if (n) {
-        qsort(length, (size_t)n, sizeof *length, by_value);
-        median = length[n / 2];
-    }
+    if (n)
+        median = mo_sorted_median(length, n);
     free(length);
     return median;
 }
 
 /* ---- what is done with them ---- */
 
-/* Returns whether any column changes. */
+/* Also numbers the columns that stay. Returns whether any column changes. */
 static bool choose_treatments(const mo_graph *g, column *all) {
     bool units = is_table_of_units(g, all), changes = false;
     double scale = units ? 1 : median_length(g, all);
+    int32_t kept = 0;
     for (int64_t j = 0; j < g->features; j++) {
         column *c = &all[j];
         double r = c->entries ? length_of(c) : scale;
@@ -117,44 +112,32 @@ static bool choose_treatments(const mo_graph *g, column *all) {
                  : off                                    ? STRETCHED
                                                           : KEPT;
         c->factor = c->how == STRETCHED ? scale / r : c->how == CENTRED ? scale : 1;
+        c->number = kept;
+        kept += c->how != LEFT_OUT;
         changes |= c->how != KEPT;
     }
     return changes;
 }
 
 /* Sets median and deviation of a column from its sorted values [n]. */
-static void centre_column(column *c, const double *x, int64_t n) {
+static void centre_column(void *columns, int64_t j, double median, const double *x, int64_t n) {
+    column *c = &((column *)columns)[j];
     double squares = 0;
-    c->median = (x[(n - 1) / 2] + x[n / 2]) / 2;
+    c->median = median;
     c->deviation = (x[n - 1 - n / 4] - x[n / 4]) / quartiles_apart;
     for (int64_t i = 0; i < n; i++)
-        squares += (x[i] - c->median) * (x[i] - c->median);
+        squares += (x[i] - median) * (x[i] - median);
     if (!(c->deviation > 0))
         c->deviation = sqrt(squares / (double)n);
 }
 
 /* Finds the median and the deviation of each centred column. */
 static bool centre_columns(const mo_graph *g, column *all) {
-    int64_t *start = NULL, n = g->nodes;
-    float *value = NULL;
-    double *x = mo_host_array(g->ctx, n, sizeof *x);
-    bool *wanted = mo_host_array(g->ctx, g->features, sizeof *wanted);
-    for (int64_t j = 0; wanted && j < g->features; j++)
-        wanted[j] = all[j].how == CENTRED;
-    bool done = wanted && x && mo_graph_gather_columns(g, wanted, &start, &value);
-    for (int64_t j = 0; done && j < g->features; j++) {
-        if (!wanted[j])
-            continue;
-        memset(x, 0, (size_t)n * sizeof *x);
-        for (int64_t i = 0; start[j] + i < start[j + 1] && i < n; i++) /* a file can list an entry twice */
-            x[i] = value[start[j] + i];
-        qsort(x, (size_t)n, sizeof *x, by_value);
-        centre_column(&all[j], x, n);
-    }
-    free(wanted);
-    free(start);
-    free(value);
-    free(x);
+    bool *centred = mo_host_array(g->ctx, g->features, sizeof *centred);
+    for (int64_t j = 0; centred && j < g->features; j++)
+        centred[j] = all[j].how == CENTRED;
+    bool done = centred && mo_graph_sort_columns(g, centred, centre_column, all);
+    free(centred);
     return done;
 }
 
@@ -178,7 +161,7 @@ static int64_t write_rows(
                 continue;
             seen[j] = u + 1;
             if (to) {
-                to->feature_column[at] = j;
+                to->feature_column[at] = all[j].number;
                 to->feature_value[at] = scaled_value(&all[j], g->feature_value[e]);
             }
             at++;
@@ -186,7 +169,7 @@ static int64_t write_rows(
         for (int64_t i = 0; i < n; i++)
             if (seen[centred[i]] != u + 1) {
                 if (to) {
-                    to->feature_column[at] = centred[i];
+                    to->feature_column[at] = all[centred[i]].number;
                     to->feature_value[at] = scaled_value(&all[centred[i]], 0);
                 }
                 at++;
@@ -215,6 +198,21 @@ static bool fill_scaled(const mo_graph *g, const column *all, mo_graph *scaled) 
     free(seen);
     free(centred);
     return mo_ok(ctx);
+}
+
+/* Counts the columns that stay, and gathers their names, which are the loaded graph's. */
+static bool keep_columns(const mo_graph *g, const column *all, mo_graph *scaled) {
+    scaled->features = scaled->attributes = 0;
+    scaled->feature_name = g->feature_name ? mo_host_array(g->ctx, g->features, sizeof *scaled->feature_name) : NULL;
+    for (int64_t j = 0; mo_ok(g->ctx) && j < g->features; j++) {
+        if (all[j].how == LEFT_OUT)
+            continue;
+        if (g->feature_name)
+            scaled->feature_name[scaled->features] = g->feature_name[j];
+        scaled->features++;
+        scaled->attributes += j < g->attributes;
+    }
+    return mo_ok(g->ctx);
 }
 
 /* Adds to text "put on one scale: age, income" or "the same in all rows, left out: region", if there are any. */
@@ -251,10 +249,11 @@ static mo_graph *make_scaled(mo_graph *g, const column *all) {
     scaled->feature_pointer = NULL;
     scaled->feature_column = NULL;
     scaled->feature_value = NULL;
+    scaled->feature_name = NULL;
     name_columns(g, all, false, text, sizeof text);
     name_columns(g, all, true, text, sizeof text);
     scaled->scaled = mo_text_copy(g->ctx, text);
-    if (scaled->scaled && fill_scaled(g, all, scaled)) {
+    if (scaled->scaled && keep_columns(g, all, scaled) && fill_scaled(g, all, scaled)) {
         scaled->features = scaled->feature_nnz ? scaled->features : 0;
         return scaled;
     }

@@ -68,7 +68,7 @@ static bool take_attribute(attribute_table *t, int64_t column, const char *text)
         return mo_words_add(t->graph->ctx, &t->text[column], text);
     if (text[0] == '0' && !text[1])
         return true;
-    if (mo_is_gap(text))
+    if (mo_is_unknown(text))
         return keep_value(t, column, NAN);
     char *end;
     float value = (float)mo_read_number(text, &end);
@@ -124,7 +124,7 @@ static bool take_heading(attribute_table *t, const mo_table *row, const char *pa
 static void read_rows(attribute_table *t, const char *path, const char *edges) {
     mo_context *ctx = t->graph->ctx;
     mo_table row;
-    bool fine = mo_table_open(&row, ctx, path, false), known = t->heading.n > 0;
+    bool fine = mo_table_open(&row, ctx, path, MO_TABLE_CSV), known = t->heading.n > 0;
     while (fine && !t->again && mo_table_next(&row)) {
         fine = mo_table_columns(&row, t->at->fields, "as the first line has");
         bool heads = fine && row.row == 0 && (known || is_header(&row, edges, t->at));

@@ -1,6 +1,6 @@
 /* train/graphs/attribute_texts.c - attributes as people have them become numbers: columns of texts, and gaps.
  *
- * A gap is an empty field, ?, NA, N/A, NaN, None or null, in any case. By its other values a column of texts is
+ * A gap is a text of mo_is_unknown. By its other values a column of texts is
  *
  *     yes or no (also true, false, y, n, t, f)   1 and 0
  *     numbers, if half of the values are numbers those numbers; a value that is none raises
@@ -28,11 +28,6 @@ static bool is_among(const char *text, const char *const *words) {
         if (!strcasecmp(text, *words))
             return true;
     return false;
-}
-
-bool mo_is_gap(const char *text) {
-    static const char *const gaps[] = {"", "?", "NA", "N/A", "NaN", "<NA>", "None", "null", NULL};
-    return is_among(text, gaps);
 }
 
 /* 1 for yes, 0 for no, -1 for another text. */
@@ -80,7 +75,7 @@ static bool find_kind(const mo_graph *g, const char *path, const char *column, c
     for (int64_t i = 0; i < text->n; i++) {
         const char *x = mo_words_get(text, i);
         char *end;
-        bool gap = mo_is_gap(x), finite = isfinite((float)mo_read_number(x, &end)), is_number = end != x && !*end;
+        bool gap = mo_is_unknown(x), finite = isfinite((float)mo_read_number(x, &end)), is_number = end != x && !*end;
         if (!gap && is_number && !finite)
             return refuse_value(g, path, column, i, x, number);
         if (!gap && is_date(x))
@@ -165,7 +160,7 @@ static bool append_words(mo_graph *g, const char *name, const mo_words *text, bo
     const char **word = mo_host_array(ctx, n + 1, sizeof *word);
     mo_word *sorted = mo_words_sort(ctx, text);
     for (int64_t i = 0, end; mo_ok(ctx) && i < n; i = end) {
-        bool gap = mo_is_gap(sorted[i].text);
+        bool gap = mo_is_unknown(sorted[i].text);
         for (end = i; end < n && !strcmp(sorted[end].text, sorted[i].text); end++)
             place[sorted[end].at] = gap ? -2 : -1;
         if (gap || end - i < 2) {
@@ -206,7 +201,7 @@ static bool append_numbers(mo_graph *g, const char *name, const mo_words *text, 
     for (int64_t u = 0; place && value && u < text->n; u++) {
         const char *x = mo_words_get(text, u);
         int truth = kind == YES_OR_NO ? truth_of(x) : -1;
-        value[u] = mo_is_gap(x) ? NAN : truth >= 0 ? (float)truth : (float)mo_read_number(x, NULL);
+        value[u] = mo_is_unknown(x) ? NAN : truth >= 0 ? (float)truth : (float)mo_read_number(x, NULL);
         place[u] = value[u] != 0 ? 0 : -1;
     }
     char **names = mo_ok(ctx) && named ? name_columns(ctx, name, NULL, 1) : NULL, what[160];
@@ -236,32 +231,19 @@ typedef struct holed_column {
     float median;
 } holed_column;
 
-static int by_value(const void *a, const void *b) {
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
+static void take_median(void *columns, int64_t j, double median, const double *x, int64_t n) {
+    (void)x;
+    (void)n;
+    ((holed_column *)columns)[j].median = (float)median;
 }
 
-/* Finds the medians of the columns with gaps over the nodes without one, where a missing entry is 0. */
+/* Finds the medians of the columns with gaps; of gaps alone it is 0. */
 static bool find_medians(const mo_graph *g, holed_column *all) {
-    int64_t *start = NULL;
-    float *value = NULL, *x = mo_host_array(g->ctx, g->nodes, sizeof *x);
-    bool *wanted = mo_host_array(g->ctx, g->features, sizeof *wanted);
-    for (int64_t j = 0; wanted && j < g->features; j++)
-        wanted[j] = all[j].gaps > 0;
-    bool done = wanted && x && mo_graph_gather_columns(g, wanted, &start, &value);
-    for (int64_t j = 0; done && j < g->features; j++) {
-        int64_t known = g->nodes - all[j].gaps, n = start[j + 1] - start[j];
-        if (!wanted[j] || known < 1)
-            continue;
-        memset(x, 0, (size_t)g->nodes * sizeof *x);
-        memcpy(x, value + start[j], (size_t)(n < known ? n : known) * sizeof *x);
-        qsort(x, (size_t)known, sizeof *x, by_value);
-        all[j].median = x[(known - 1) / 2] + (x[known / 2] - x[(known - 1) / 2]) / 2;
-    }
-    free(wanted);
-    free(start);
-    free(value);
-    free(x);
+    bool *holed = mo_host_array(g->ctx, g->features, sizeof *holed);
+    for (int64_t j = 0; holed && j < g->features; j++)
+        holed[j] = all[j].gaps > 0;
+    bool done = holed && mo_graph_sort_columns(g, holed, take_median, all);
+    free(holed);
     return done;
 }
 

@@ -18,8 +18,8 @@ typedef struct ending {
 /* Of files, plain or gzipped. */
 static const ending of_files[] = {{".gml", "GML"}, {".graphml", "GraphML"}, {".gexf", "GEXF"}, {".net", "Pajek"},
     {".paj", "Pajek"}, {".adjlist", "lists of neighbours"}, {".json", "node-link JSON"}, {".mtx", "Matrix Market"},
-    {".npy", "an array"}, {NULL, NULL}};
-/* Of a file that tells the form of its folder; a name without a point is the whole name. */
+    {".npy", "a dense adjacency or edges as .npy"}, {NULL, NULL}};
+/* Of a file that tells the form of its folder; of two, the first here: MUSAE has .json too. */
 static const ending of_folders[] = {{".content", "LINQS"}, {"edges.csv", "MUSAE"}, {"edge.csv", "OGB"},
     {"train.txt", "LightGCN's interactions"}, {"test.txt", "LightGCN's interactions"}, {"trn_mat.pkl", "AnyGraph"},
     {".graph", "Planetoid"}, {".gml", "GML"}, {".graphml", "GraphML"}, {".gexf", "GEXF"}, {".json", "node-link JSON"},
@@ -31,14 +31,15 @@ static const ending of_tables[] = {{".parquet", "Parquet"}, {".pq", "Parquet"}, 
 static const ending of_arrays[] = {
     {".svm", "svmlight"}, {".libsvm", "svmlight"}, {".svmlight", "svmlight"}, {".mat", "MATLAB's form"}, {NULL, NULL}};
 
-static const char *form_of_ending(const ending *known, const char *path) {
+/* The first ending of the list that the path has; NULL: none. */
+static const ending *find_ending(const ending *known, const char *path) {
     size_t stop = strlen(path);
     if (mo_path_ends_with(path, ".gz"))
         stop -= 3;
     for (; known->text; known++) {
         size_t length = strlen(known->text);
         if (stop >= length && strncmp(path + stop - length, known->text, length) == 0)
-            return known->form;
+            return known;
     }
     return NULL;
 }
@@ -47,25 +48,52 @@ static const char *form_of_ending(const ending *known, const char *path) {
 static const char *form_of_folder(const char *folder) {
     char run[PATH_MAX];
     DIR *listing = opendir(folder);
-    const char *form = NULL;
-    for (struct dirent *entry; listing && !form && (entry = readdir(listing));)
-        form = form_of_ending(of_folders, entry->d_name);
+    const ending *first = NULL;
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
+        const ending *found = find_ending(of_folders, entry->d_name);
+        first = found && (!first || found < first) ? found : first;
+    }
     if (listing)
         closedir(listing);
-    return form && mo_text_find(folder, "run.json", run, sizeof run) ? NULL : form;
+    return !first || mo_text_find(folder, "run.json", run, sizeof run) ? NULL : first->form;
+}
+
+static bool read_first_line(const char *path, char *line, int bytes) {
+    gzFile file = gzopen(path, "rb");
+    bool found = file && gzgets(file, line, bytes);
+    if (file)
+        gzclose(file);
+    return found;
 }
 
 /* Whether the first line is one integer, the number of graphs of DGCNN's lists. */
 static bool begins_with_a_count(const char *path) {
     char line[32];
-    gzFile file = gzopen(path, "rb");
-    bool found = file && gzgets(file, line, sizeof line);
-    if (file)
-        gzclose(file);
-    if (!found)
+    if (!read_first_line(path, line, sizeof line))
         return false;
     size_t digits = strspn(line, "0123456789"), rest = strspn(line + digits, " \t\r\n");
     return digits > 0 && line[digits + rest] == '\0' && line[digits] != '\0';
+}
+
+/* Whether the first line has the columns of CSTAG: without them a third column would be no weight, and lost. */
+static bool begins_as_cstag(const char *path) {
+    char line[512], *rest = line;
+    int found = 0;
+    if (!read_first_line(path, line, sizeof line))
+        return false;
+    line[strcspn(line, "\r\n")] = '\0';
+    for (const char *word; (word = strsep(&rest, ","));)
+        found += !strcmp(word, "node_id") || !strcmp(word, "label") || !strcmp(word, "neighbour");
+    return found == 3;
+}
+
+/* Whether a file EGO.edges has EGO.feat beside it. */
+static bool has_features_of_an_ego(const char *path) {
+    char beside[PATH_MAX];
+    size_t stop = strlen(path) - strlen(".edges");
+    struct stat status;
+    int length = snprintf(beside, sizeof beside, "%.*s.feat", (int)stop, path);
+    return length > 0 && (size_t)length < sizeof beside && stat(beside, &status) == 0 && S_ISREG(status.st_mode);
 }
 
 const char *mo_foreign_form(const char *path) {
@@ -74,14 +102,30 @@ const char *mo_foreign_form(const char *path) {
         return NULL;
     if (S_ISDIR(status.st_mode))
         return form_of_folder(path);
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *form = form_of_ending(of_files, path);
-    form = form ? form : form_of_ending(of_tables, path); /* of edges */
-    if (form || !S_ISREG(status.st_mode))
-        return form;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const ending *known = find_ending(of_files, path);
+    known = known ? known : find_ending(of_tables, path); /* of edges */
+    if (known || !S_ISREG(status.st_mode))
+        return known ? known->form : NULL;
     if (strncmp(name, "train.txt", 9) == 0 || strncmp(name, "test.txt", 8) == 0)
         return "LightGCN's interactions";
+    if (mo_path_ends_with(path, ".edges") && has_features_of_an_ego(path))
+        return "SNAP's ego networks";
+    if (mo_path_ends_with(path, ".csv") && begins_as_cstag(path))
+        return "CSTAG";
     bool text = mo_path_ends_with(path, ".txt") || mo_path_ends_with(path, ".txt.gz");
     return text && begins_with_a_count(path) ? "DGCNN's lists of graphs" : NULL;
+}
+
+const char *mo_foreign_arrays(const mo_arrays *arrays) {
+    static const char *const of_scipy[] = {"indices", "row", "offsets"};
+    bool matrix = mo_arrays_find(arrays, "shape") && mo_arrays_find(arrays, "data"), entries = false;
+    for (int i = 0; i < 3; i++)
+        entries |= mo_arrays_find(arrays, of_scipy[i]) != NULL;
+    return mo_arrays_find(arrays, "adj_shape")    ? NULL
+           : mo_arrays_find(arrays, "edge_index") ? "edge_index in an .npz"
+           : matrix && entries                    ? "SciPy's save_npz"
+                                                  : NULL;
 }
 
 /* Writes the path beside a file or folder that has another ending. */
@@ -117,7 +161,8 @@ void mo_fail_foreign(mo_context *ctx, const char *path, const char *form, const 
     name_converter(converter, sizeof converter);
     name_beside(path,
         strncmp(base, "features.mtx", 12) == 0 ? ".npy"
-        : form_of_ending(of_tables, path)      ? ".csv"
+        : find_ending(of_tables, path)         ? ".csv"
+        : mo_path_ends_with(path, ".npz")      ? ".graph.npz"
                                                : ".npz",
         beside, sizeof beside);
     mo_fail(ctx, MO_UNSUPPORTED, "%s: expected a form that mochi reads, found %s: convert it by python3 %s '%s' '%s'",
@@ -125,13 +170,13 @@ void mo_fail_foreign(mo_context *ctx, const char *path, const char *form, const 
 }
 
 const char *mo_foreign_rows(const char *path) {
-    const char *form = form_of_ending(of_tables, path);
-    return form ? form : form_of_ending(of_arrays, path);
+    const ending *table = find_ending(of_tables, path), *known = table ? table : find_ending(of_arrays, path);
+    return known ? known->form : NULL;
 }
 
 void mo_fail_foreign_rows(mo_context *ctx, const char *path, const char *form, const char *label) {
     char converter[PATH_MAX + 8], made[PATH_MAX + 8], option[300] = "", fit[2 * PATH_MAX + 300];
-    bool table = form_of_ending(of_tables, path), sparse = mo_path_ends_with(path, ".npz");
+    bool table = find_ending(of_tables, path), sparse = mo_path_ends_with(path, ".npz");
     name_converter(converter, sizeof converter);
     name_beside(path, table ? ".csv" : sparse ? ".npy" : ".npz", made, sizeof made);
     if (label)

@@ -44,6 +44,7 @@ static void release_scaled(mo_graph *graph) {
     free(graph->feature_pointer);
     free(graph->feature_column);
     free(graph->feature_value);
+    free(graph->feature_name); /* the names themselves are the loaded graph's */
     free(graph->scaled);
     mo_graph_release(graph->loaded);
     free(graph);

@@ -222,26 +222,66 @@ bool mo_graph_set_features(mo_graph *graph, const float *value, int64_t columns,
     return done;
 }
 
-bool mo_graph_gather_columns(const mo_graph *graph, const bool *wanted, int64_t **start, float **value) {
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double mo_sorted_median(double *x, int64_t n) {
+    qsort(x, (size_t)n, sizeof *x, by_value);
+    return (x[(n - 1) / 2] + x[n / 2]) / 2;
+}
+
+/* The entries of the wanted columns: those of column j that are neither 0 nor gaps are value[start[j]] to
+ * value[start[j + 1] - 1]; gaps[j] counts its gaps. */
+typedef struct gathered_columns {
+    int64_t *start, *gaps;
+    float *value;
+} gathered_columns;
+
+static bool gather_columns(const mo_graph *graph, const bool *wanted, gathered_columns *c) {
     int64_t columns = graph->features, *at = mo_host_array(graph->ctx, columns, sizeof *at);
-    *start = mo_host_array(graph->ctx, columns + 1, sizeof **start);
+    c->start = mo_host_array(graph->ctx, columns + 1, sizeof *c->start);
+    c->gaps = mo_host_array(graph->ctx, columns, sizeof *c->gaps);
     for (int pass = 0; pass < 2 && mo_ok(graph->ctx); pass++) { /* count, then copy */
         for (int64_t e = 0; e < graph->feature_nnz; e++) {
             int32_t j = graph->feature_column[e];
             float x = graph->feature_value[e];
+            c->gaps[j] += !pass && isnan(x);
             if (!wanted[j] || x == 0 || isnan(x))
                 continue;
             if (pass)
-                (*value)[at[j]] = x;
+                c->value[at[j]] = x;
             at[j]++;
         }
         for (int64_t j = 0; j < columns && !pass; j++) {
-            (*start)[j + 1] = (*start)[j] + at[j];
-            at[j] = (*start)[j];
+            c->start[j + 1] = c->start[j] + at[j];
+            at[j] = c->start[j];
         }
         if (!pass)
-            *value = mo_host_array(graph->ctx, (*start)[columns], sizeof **value);
+            c->value = mo_host_array(graph->ctx, c->start[columns], sizeof *c->value);
     }
     free(at);
     return mo_ok(graph->ctx);
+}
+
+bool mo_graph_sort_columns(const mo_graph *graph, const bool *wanted, mo_take_column *take, void *state) {
+    gathered_columns c = {0};
+    double *x = mo_host_array(graph->ctx, graph->nodes, sizeof *x);
+    bool done = x && gather_columns(graph, wanted, &c);
+    for (int64_t j = 0; done && j < graph->features; j++) {
+        int64_t n = graph->nodes - c.gaps[j];
+        if (!wanted[j] || n < 1)
+            continue;
+        memset(x, 0, (size_t)n * sizeof *x);
+        for (int64_t i = 0; c.start[j] + i < c.start[j + 1] && i < n; i++) /* a file can list an entry twice */
+            x[i] = c.value[c.start[j] + i];
+        double median = mo_sorted_median(x, n);
+        take(state, j, median, x, n);
+    }
+    free(c.start);
+    free(c.gaps);
+    free(c.value);
+    free(x);
+    return done;
 }

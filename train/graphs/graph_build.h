@@ -62,11 +62,12 @@ bool mo_graph_set_features(mo_graph *graph, const float *value, int64_t columns,
  * mo_graph_finish fills and marks. name: NULL if the columns have no names; path starts error messages. */
 bool mo_graph_add_texts(mo_graph *graph, const char *path, const char *name, const mo_words *text);
 bool mo_graph_fill_gaps(mo_graph *graph);
-/* Whether a text stands for a value that is missing. */
-bool mo_is_gap(const char *text);
-/* The entries of the wanted columns of the features that are neither 0 nor NaN: those of column j are value[start[j]]
- * to value[start[j + 1] - 1]. The caller frees both arrays, even on failure. */
-bool mo_graph_gather_columns(const mo_graph *graph, const bool *wanted, int64_t **start, float **value);
+/* Sorts the n values x, and returns their median. */
+double mo_sorted_median(double *x, int64_t n);
+/* Calls take for each wanted column j of the features, with its values x [n], sorted, and their median. The values are
+ * those of the nodes without a gap; a node without an entry has 0. A column of gaps alone is passed over. */
+typedef void mo_take_column(void *state, int64_t j, double median, const double *x, int64_t n);
+bool mo_graph_sort_columns(const mo_graph *graph, const bool *wanted, mo_take_column *take, void *state);
 /* The place of v among the columns of row u, or -1. */
 int64_t mo_graph_place(const mo_graph *graph, int64_t u, int64_t v);
 /* Adds to graph->left_out. */

@@ -9,7 +9,6 @@
 #include "train/graphs/loaders.h"
 #include "train/graphs/row_names.h"
 #include "train/graphs/table_reader.h"
-#include "train/graphs/text_reader.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -70,9 +69,9 @@ static mo_tensor *choose_array(mo_context *ctx, const mo_arrays *arrays, const c
     char names[256] = "";
     for (int64_t i = 0; !T && i < arrays->count && strlen(names) < 200; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", i ? ", " : "", arrays->items[i].name);
-    bool sparse = !name && mo_arrays_find(arrays, "indptr") && mo_arrays_find(arrays, "indices");
-    if (!T && sparse)
-        mo_fail_foreign_rows(ctx, path, "SciPy's save_npz", NULL);
+    const char *form = T || name ? NULL : mo_foreign_arrays(arrays);
+    if (form && !mo_arrays_find(arrays, "edge_index"))
+        mo_fail_foreign_rows(ctx, path, form, NULL);
     else if (!T)
         mo_fail(ctx, MO_INVALID, "%s: expected %s%s, found %" PRId64 " arrays of numbers (%s)%s", path,
             name ? "an array named " : "one array, or ", name ? name : "FILE:NAME", arrays->count, names,
@@ -186,11 +185,8 @@ bool mo_label_column_of(const mo_tensor *label, const char *name, mo_label_colum
 /* ---- texts ---- */
 
 const char *mo_plain_label(const char *text, char plain[64]) {
-    static const char *const marks[] = {
-        "NaN", "nan", "NAN", "NA", "N/A", "n/a", "<NA>", "None", "null", "NULL", "?"}; /* as in graphs/sources.py */
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (!strcmp(text, marks[i]))
-            return "";
+    if (mo_is_unknown(text))
+        return "";
     size_t digits = strspn(text + (*text == '-'), "0123456789");
     const char *end = text + (*text == '-') + digits;
     bool point = *end == '.';
@@ -328,18 +324,11 @@ static bool refuse_real_numbers(const label_texts *t) {
 }
 
 static bool read_label_lines(label_texts *t) {
-    mo_text_reader r;
-    bool fine = mo_text_open(&r, t->ctx, t->path);
-    while (fine && mo_text_line(&r)) {
-        mo_text_blank(&r);
-        size_t length = strlen(r.cursor);
-        while (length > 0 && strchr(" \t", r.cursor[length - 1]))
-            r.cursor[--length] = '\0';
-        if (!mo_is_utf8(r.cursor, length))
-            mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected text in UTF-8", t->path, r.line);
-        fine = mo_ok(t->ctx) && add_label(t, r.cursor, r.line);
-    }
-    mo_text_close(&r);
+    mo_table row;
+    bool fine = mo_table_open(&row, t->ctx, t->path, MO_TABLE_CELLS);
+    while (fine && mo_table_next(&row))
+        fine = add_label(t, row.field[0], row.line);
+    mo_table_close(&row);
     return mo_ok(t->ctx);
 }
 
@@ -359,7 +348,7 @@ static int64_t find_label_column(const label_texts *t, const mo_table *header) {
 static bool read_label_table(label_texts *t) {
     mo_table row;
     int64_t column =
-        mo_table_open(&row, t->ctx, t->path, false) && mo_table_next(&row) ? find_label_column(t, &row) : -1;
+        mo_table_open(&row, t->ctx, t->path, MO_TABLE_CSV) && mo_table_next(&row) ? find_label_column(t, &row) : -1;
     while (column >= 0 && mo_ok(t->ctx) && mo_table_next(&row))
         if (row.n > column || mo_table_columns(&row, column + 1, "or more")) {
             add_label(t, row.field[column], row.line);

@@ -24,9 +24,8 @@ bool mo_label_column_read(mo_context *ctx, const char *path, mo_label_column *co
 /* Takes labels from texts (of mo_plain_label): whole numbers if all texts are, else class names. A real number counts
  * as a name. Raises if two texts spell one number (1 and 01); path starts the message. */
 bool mo_label_column_of_texts(mo_context *ctx, const char *path, const mo_words *words, mo_label_column *column);
-/* One rule for texts as labels, in every file: "" for what marks the unknown (nothing, NaN, NA, N/A, <NA>, None, null,
- * ?, and any negative whole number), 1 for 1.0, else the text itself. A number of up to 63 digits is written to plain.
- */
+/* One rule for texts as labels, in every file: "" for what marks the unknown (mo_is_unknown, and any negative whole
+ * number), 1 for 1.0, else the text itself. A number of up to 63 digits is written to plain. */
 const char *mo_plain_label(const char *text, char plain[64]);
 /* The marks of the unknown that a file has, and how often. Zero-initialise. */
 typedef struct mo_unknown_marks {

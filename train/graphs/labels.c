@@ -145,7 +145,7 @@ static bool read_label_file(label_table *t, const char *path, mo_labels *labels)
     mo_table row;
     label_columns at = {0};
     int64_t rows = 0;
-    bool fine = mo_table_open(&row, ctx, path, true);
+    bool fine = mo_table_open_pipe(&row, ctx, path);
     while (fine && mo_table_next(&row)) {
         at = row.row == 0 ? find_label_columns(&row) : at;
         if (!arrange_label(&at, &row))

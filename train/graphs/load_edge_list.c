@@ -12,7 +12,6 @@
 #include "train/graphs/loaders.h"
 #include "train/graphs/node_names.h"
 #include "train/graphs/table_reader.h"
-#include "train/graphs/text_reader.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,32 +26,30 @@ typedef struct edge_ids {
     int64_t count, capacity, comments; /* comments: lines */
 } edge_ids;
 
-static bool add_line(mo_text_reader *r, int64_t highest, edge_ids *ids) {
-    if (!mo_host_array_grow(r->ctx, &ids->id, &ids->capacity, ids->count + 2, sizeof *ids->id))
+static bool add_line(const mo_table *row, int64_t highest, edge_ids *ids) {
+    if (!mo_host_array_grow(row->ctx, &ids->id, &ids->capacity, ids->count + 2, sizeof *ids->id))
         return false;
-    for (int end = 0; end < 2; end++) {
-        if (!mo_text_integer_in(r, "a node id", 0, highest, &ids->id[ids->count]))
+    for (int end = 0; end < 2; end++)
+        if (!mo_table_integer(row, end, "a node id", 0, highest, &ids->id[ids->count + end]))
             return false;
-        ids->count++;
-    }
-    if (mo_text_blank(r))
-        return true;
-    return mo_text_unexpected(r,
-        "the end of the line after two node ids (a third column may be times: keep two, as awk '{print $1, $2}' does, "
-        "or write weights as the third column of a .csv)");
+    ids->count += 2;
+    return row->n == 2 || mo_table_unexpected(row,
+                              "the end of the line after two node ids (a third column may be times: keep two, as awk "
+                              "'{print $1, $2}' does, or write weights as the third column of a .csv)",
+                              row->field[2]);
 }
 
 /* Reads lines "u v" of ids in 0..highest; raises if the file has no edge. */
 static bool read_ids(mo_context *ctx, const char *path, int64_t highest, edge_ids *ids) {
-    mo_text_reader r;
-    bool fine = mo_text_open(&r, ctx, path);
-    while (fine && mo_text_data_line(&r))
-        fine = add_line(&r, highest, ids);
-    mo_text_close(&r);
-    ids->comments = r.comments;
+    mo_table row;
+    bool fine = mo_table_open(&row, ctx, path, MO_TABLE_WORDS);
+    while (fine && mo_table_next(&row))
+        fine = add_line(&row, highest, ids);
+    mo_table_close(&row);
+    ids->comments = row.comments;
     if (mo_ok(ctx) && ids->count == 0)
-        mo_fail(
-            ctx, MO_FORMAT, "%s: expected lines of two node ids, found no edge in %lld lines", path, (long long)r.line);
+        mo_fail(ctx, MO_FORMAT, "%s: expected lines of two node ids, found no edge in %lld lines", path,
+            (long long)row.line);
     return mo_ok(ctx);
 }
 
@@ -157,27 +154,6 @@ static void release_named_edges(named_edges *e) {
     free(e->weight);
 }
 
-/* ---- names in text ---- */
-
-static bool add_line_of_words(mo_text_reader *r, named_edges *e) {
-    char *u = mo_text_word(r), *v = mo_text_word(r);
-    if (!u || !v || !mo_text_blank(r))
-        return mo_text_unexpected(r, v ? "the end of the line after the names of two nodes" : "the names of two nodes");
-    if (!mo_is_utf8(u, strlen(u)) || !mo_is_utf8(v, strlen(v)))
-        return mo_text_unexpected(r, "names in UTF-8");
-    return add_named_edge(r->ctx, e, u, v, r->line);
-}
-
-static bool read_lines_of_words(mo_context *ctx, const char *path, named_edges *e) {
-    mo_text_reader r;
-    bool fine = mo_text_open(&r, ctx, path);
-    while (fine && mo_text_data_line(&r))
-        fine = add_line_of_words(&r, e);
-    e->comments = r.comments;
-    mo_text_close(&r);
-    return mo_ok(ctx);
-}
-
 /* ---- names in tables ---- */
 
 enum { MOST_HEADINGS = 64 }; /* columns among which a heading of pairs is looked for */
@@ -245,15 +221,26 @@ static bool take_edge_row(mo_context *ctx, const mo_table *row, const edge_colum
     return add_named_edge(ctx, e, u, v, row->line) && (!weighted || add_weight(ctx, e, row->field[at->weight]));
 }
 
-static bool read_edge_table(mo_context *ctx, const char *path, named_edges *e) {
+/* Takes a line of a text that has blanks between names. */
+static bool take_edge_words(mo_context *ctx, const mo_table *row, named_edges *e) {
+    if (row->n != 2)
+        return mo_table_unexpected(row,
+            row->n < 2 ? "the names of two nodes" : "the end of the line after the names of two nodes",
+            row->field[row->n < 2 ? 0 : 2]);
+    return add_named_edge(ctx, e, row->field[0], row->field[1], row->line);
+}
+
+static bool read_named_edges(mo_context *ctx, const char *path, named_edges *e) {
     mo_table row;
     edge_columns at = {0};
-    bool fine = mo_table_open(&row, ctx, path, false), header = false;
+    bool csv = mo_is_table(path), header = false;
+    bool fine = mo_table_open(&row, ctx, path, csv ? MO_TABLE_CSV : MO_TABLE_WORDS);
     while (fine && mo_table_next(&row)) {
-        fine = row.row > 0 || find_edge_columns(ctx, &row, &at, e, &header);
+        fine = !csv || row.row > 0 || find_edge_columns(ctx, &row, &at, e, &header);
         if (fine && (row.row > 0 || !header))
-            fine = take_edge_row(ctx, &row, &at, e);
+            fine = csv ? take_edge_row(ctx, &row, &at, e) : take_edge_words(ctx, &row, e);
     }
+    e->comments = row.comments;
     mo_table_close(&row);
     return mo_ok(ctx);
 }
@@ -335,10 +322,6 @@ static bool join_named_ends(mo_graph *graph, const char *path, const named_edges
     return true;
 }
 
-static bool read_named_edges(mo_context *ctx, const char *path, named_edges *e) {
-    return mo_is_table(path) ? read_edge_table(ctx, path, e) : read_lines_of_words(ctx, path, e);
-}
-
 bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name) {
     named_edges e = {0};
     bool found = false;
@@ -374,18 +357,16 @@ static bool load_named_edges(mo_graph *graph, const char *path) {
 
 /* Whether the first edge of a text joins words that are not numbers. */
 static bool has_names(mo_context *ctx, const char *path) {
-    mo_text_reader r;
-    bool names = false, line = mo_text_open(&r, ctx, path) && mo_text_data_line(&r);
-    if (line && *r.cursor && strchr("([{*", *r.cursor))
-        mo_text_unexpected(&r, *r.cursor == '*'
-                                   ? "an edge list, two nodes per line (this is Pajek's form, which networkx reads)"
-                                   : "an edge list, two nodes per line with a blank between, without brackets");
-    else if (line)
-        for (int end = 0; end < 2; end++) {
-            const char *word = mo_text_word(&r);
-            names |= word && word[strspn(word, "+-.,0123456789")] != '\0';
-        }
-    mo_text_close(&r);
+    mo_table row;
+    bool names = false, found = mo_table_open(&row, ctx, path, MO_TABLE_WORDS) && mo_table_next(&row);
+    if (found && strchr("([{*", *row.field[0]))
+        mo_table_unexpected(&row,
+            *row.field[0] == '*' ? "an edge list, two nodes per line (this is Pajek's form, which networkx reads)"
+                                 : "an edge list, two nodes per line with a blank between, without brackets",
+            row.field[0]);
+    for (int end = 0; found && end < 2 && end < row.n; end++)
+        names |= row.field[end][strspn(row.field[end], "+-.,0123456789")] != '\0';
+    mo_table_close(&row);
     return mo_ok(ctx) && names;
 }
 

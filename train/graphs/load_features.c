@@ -68,7 +68,7 @@ static bool read_features_file(mo_graph *graph, const char *path) {
  * stand anywhere and the class beside the attributes. */
 static void find_columns(mo_context *ctx, const char *path, bool nodes, mo_attribute_columns *c) {
     mo_table first;
-    if (mo_table_open(&first, ctx, path, false) && mo_table_next(&first) &&
+    if (mo_table_open(&first, ctx, path, MO_TABLE_CSV) && mo_table_next(&first) &&
         (nodes || first.n > 1 || mo_table_columns(&first, 2, "a node's name and one feature or more")) &&
         mo_attribute_columns_create(ctx, first.n, c)) {
         bool nameless = first.n > 1 && !*first.field[0]; /* as pandas' numbers of rows */

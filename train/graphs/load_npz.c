@@ -518,7 +518,10 @@ mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const 
 
 mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path) {
     mo_arrays *arrays = mo_npz_read(ctx, path);
-    mo_graph *graph = arrays ? mo_graph_from_arrays(arrays, name, path) : NULL;
+    const char *form = arrays ? mo_foreign_arrays(arrays) : NULL;
+    mo_graph *graph = arrays && !form ? mo_graph_from_arrays(arrays, name, path) : NULL;
+    if (form)
+        mo_fail_foreign(ctx, path, form, NULL);
     mo_arrays_release(arrays);
     return graph;
 }

@@ -114,7 +114,7 @@ static bool are_distinct(mo_context *ctx, const mo_words *text) {
     mo_word *sorted = mo_words_sort(ctx, text);
     bool distinct = sorted && text->n > 0;
     for (int64_t i = 0; distinct && i < text->n; i++)
-        distinct = !mo_is_gap(sorted[i].text) && (i == 0 || strcmp(sorted[i].text, sorted[i - 1].text) != 0);
+        distinct = !mo_is_unknown(sorted[i].text) && (i == 0 || strcmp(sorted[i].text, sorted[i - 1].text) != 0);
     free(sorted);
     return distinct;
 }
@@ -157,7 +157,7 @@ static bool find_columns(mo_graph *graph, const char *path, const char *label, m
     mo_context *ctx = graph->ctx;
     mo_table row;
     name_columns c = {0};
-    bool fine = mo_table_open(&row, ctx, path, false) && mo_table_next(&row);
+    bool fine = mo_table_open(&row, ctx, path, MO_TABLE_CSV) && mo_table_next(&row);
     if (mo_ok(ctx) && !fine)
         mo_fail(ctx, MO_FORMAT, "%s: expected a header with the names of the columns, found an empty file", path);
     int64_t class_at = fine ? find_label(&row, label) : -1;

@@ -9,7 +9,7 @@
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/node_names.h"
-#include "train/graphs/text_reader.h"
+#include "train/graphs/table_reader.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -45,24 +45,25 @@ bool mo_is_tu(const char *folder) {
 
 /* Reads the whole file, one integer per line. */
 static int64_t *read_column(mo_context *ctx, const char *path, const char *what, int64_t *count) {
-    mo_text_reader r;
+    mo_table row;
     int64_t *value = NULL, capacity = 0;
-    bool fine = mo_text_open(&r, ctx, path), ended = false;
+    bool fine = mo_table_open(&row, ctx, path, MO_TABLE_NUMBERS), ended = false;
     *count = 0;
-    while (fine && mo_text_line(&r)) {
-        if (mo_text_blank(&r)) {
+    while (fine && mo_table_next(&row)) {
+        if (row.n == 0) {
             ended = true; /* only the end can have blank lines, as entry i must be on line i */
             continue;
         }
         if (ended) {
-            mo_text_unexpected(&r, "the end of the file after a blank line");
+            mo_table_unexpected(&row, "the end of the file after a blank line", row.field[0]);
             break;
         }
         fine = mo_host_array_grow(ctx, &value, &capacity, *count + 1, sizeof *value) &&
-               mo_text_integer(&r, what, &value[*count]) && mo_text_finished(&r);
+               mo_table_integer(&row, 0, what, -MO_TABLE_LARGEST, MO_TABLE_LARGEST, &value[*count]) &&
+               mo_table_columns(&row, 1, what);
         *count += fine;
     }
-    mo_text_close(&r);
+    mo_table_close(&row);
     if (mo_ok(ctx) && *count == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected %s on every line, found an empty file", path, what);
     if (!mo_ok(ctx)) {
@@ -100,27 +101,26 @@ static int64_t graph_of(const mo_graph *graph, int64_t node) {
     return mo_find_row(graph->graph_offset, graph->graphs, node);
 }
 
-static bool read_edge(mo_text_reader *r, const mo_graph *graph, int64_t nodes, mo_edges *edges) {
+static bool read_edge(const mo_table *row, const mo_graph *graph, int64_t nodes, mo_edges *edges) {
     int64_t u, v;
-    if (!mo_text_integer_in(r, "a node", 1, nodes, &u) || !mo_text_comma(r) ||
-        !mo_text_integer_in(r, "a node", 1, nodes, &v) || !mo_text_finished(r)) {
+    if (!mo_table_integer(row, 0, "a node", 1, nodes, &u) || !mo_table_integer(row, 1, "a node", 1, nodes, &v) ||
+        !mo_table_columns(row, 2, "the nodes of an edge"))
         return false;
-    }
     int64_t g = graph_of(graph, u - 1);
     if (v - 1 < graph->graph_offset[g] || v - 1 >= graph->graph_offset[g + 1])
-        return mo_fail(r->ctx, MO_FORMAT,
-            "%s:%lld: expected an edge within one graph, found %lld (graph %lld), %lld (graph %lld)", r->path,
-            (long long)r->line, (long long)u, (long long)g + 1, (long long)v, (long long)graph_of(graph, v - 1) + 1);
-    return mo_edges_add(r->ctx, edges, u - 1, v - 1);
+        return mo_fail(row->ctx, MO_FORMAT,
+            "%s:%lld: expected an edge within one graph, found %lld (graph %lld), %lld (graph %lld)", row->path,
+            (long long)row->line, (long long)u, (long long)g + 1, (long long)v, (long long)graph_of(graph, v - 1) + 1);
+    return mo_edges_add(row->ctx, edges, u - 1, v - 1);
 }
 
 static bool read_tu_edges(mo_graph *graph, const char *path, int64_t nodes) {
-    mo_text_reader r;
+    mo_table row;
     mo_edges edges = {0};
-    bool fine = mo_text_open(&r, graph->ctx, path);
-    while (fine && mo_text_line(&r))
-        fine = mo_text_blank(&r) || read_edge(&r, graph, nodes, &edges);
-    mo_text_close(&r);
+    bool fine = mo_table_open(&row, graph->ctx, path, MO_TABLE_NUMBERS);
+    while (fine && mo_table_next(&row))
+        fine = row.n == 0 || read_edge(&row, graph, nodes, &edges);
+    mo_table_close(&row);
     fine = mo_ok(graph->ctx) && mo_graph_set_edges(graph, nodes, &edges);
     mo_edges_release(&edges);
     return fine;
@@ -170,46 +170,37 @@ typedef struct attributes {
     int64_t n, capacity, columns;
 } attributes;
 
-static bool read_attribute(mo_text_reader *r, attributes *a) {
-    if (!mo_host_array_grow(r->ctx, &a->value, &a->capacity, a->n + 1, sizeof *a->value))
-        return false;
-    char *end = r->cursor;
-    float value = mo_text_blank(r) ? 0 : (float)mo_read_number(r->cursor, &end);
-    if (end == r->cursor || !isfinite(value) || !strchr(", \t", *end))
-        return mo_text_unexpected(r, "an attribute of a node (a finite float32)");
-    r->cursor = end;
-    a->value[a->n++] = value;
-    return true;
-}
-
-static bool read_node_attributes(mo_text_reader *r, attributes *a) {
-    int64_t before = a->n;
-    bool fine = read_attribute(r, a);
-    while (fine && !mo_text_blank(r))
-        fine = mo_text_comma(r) && read_attribute(r, a);
-    int64_t found = a->n - before;
-    a->columns = before ? a->columns : found;
-    if (fine && found != a->columns)
-        mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected %lld attributes, as in line 1, found %lld", r->path,
-            (long long)r->line, (long long)a->columns, (long long)found);
-    return mo_ok(r->ctx);
+static bool read_node_attributes(const mo_table *row, attributes *a) {
+    static const char expected[] = "an attribute of a node (a finite float32)";
+    for (int64_t i = 0; i < row->n; i++) {
+        char *end;
+        float value = (float)mo_read_number(row->field[i], &end);
+        if (end == row->field[i] || *end || !isfinite(value))
+            return mo_table_unexpected(row, expected, row->field[i]);
+        if (!mo_host_array_grow(row->ctx, &a->value, &a->capacity, a->n + 1, sizeof *a->value))
+            return false;
+        a->value[a->n++] = value;
+    }
+    a->columns = row->row > 0 ? a->columns : row->n;
+    return row->n > 0 ? mo_table_columns(row, a->columns, "as in line 1") : mo_table_unexpected(row, expected, "");
 }
 
 /* Reads one line per node; only blank lines may follow. */
 static bool read_attributes(mo_context *ctx, const char *path, int64_t nodes, attributes *a) {
-    mo_text_reader r;
+    mo_table row;
     char lines[96];
     snprintf(lines, sizeof lines, "%lld lines (as NAME_graph_indicator.txt says)", (long long)nodes);
-    bool fine = mo_text_open(&r, ctx, path);
+    bool fine = mo_table_open(&row, ctx, path, MO_TABLE_NUMBERS);
     for (int64_t i = 0; fine && i < nodes; i++) {
-        bool found = mo_text_line(&r);
+        bool found = mo_table_next(&row);
         if (!found && mo_ok(ctx))
-            mo_fail(ctx, MO_FORMAT, "%s:%lld: expected %s, found the end of the file", path, (long long)r.line, lines);
-        fine = found && read_node_attributes(&r, a);
+            mo_fail(
+                ctx, MO_FORMAT, "%s:%lld: expected %s, found the end of the file", path, (long long)row.line, lines);
+        fine = found && read_node_attributes(&row, a);
     }
-    while (fine && mo_text_line(&r))
-        fine = mo_text_blank(&r) || mo_text_unexpected(&r, lines);
-    mo_text_close(&r);
+    while (fine && mo_table_next(&row))
+        fine = row.n == 0 || mo_table_unexpected(&row, lines, row.field[0]);
+    mo_table_close(&row);
     return mo_ok(ctx);
 }
 

@@ -24,6 +24,8 @@ bool mo_load_edges(mo_graph *graph, const char *path);
 bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name);
 /* The form of a file or folder that only Python reads (foreign.c), such as "GML"; NULL: it is none that is known. */
 const char *mo_foreign_form(const char *path);
+/* The same for the arrays of an .npz. */
+const char *mo_foreign_arrays(const mo_arrays *arrays);
 /* Raises MO_UNSUPPORTED with the form and the command that converts the path; `made`: where to, NULL: beside it. */
 void mo_fail_foreign(mo_context *ctx, const char *path, const char *form, const char *made);
 /* The form of rows that only Python reads, by a file's name, such as "Parquet"; NULL: it is none that is known. */

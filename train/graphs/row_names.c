@@ -3,7 +3,7 @@
 
 #include "tensor/files/file.h"
 #include "tensor/hidden.h"
-#include "train/graphs/text_reader.h"
+#include "train/graphs/table_reader.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -28,16 +28,12 @@ bool mo_row_names_path(const char *array, char *path, size_t bytes) {
 }
 
 bool mo_name_lines_read(mo_context *ctx, const char *path, mo_words *names) {
-    mo_text_reader r;
-    bool fine = mo_text_open(&r, ctx, path);
-    while (fine && mo_text_line(&r)) {
-        if (!*r.cursor)
-            fine = mo_text_unexpected(&r, "the name of a row");
-        else if (!mo_is_utf8(r.cursor, strlen(r.cursor)))
-            fine = mo_fail(ctx, MO_FORMAT, "%s:%" PRId64 ": expected text in UTF-8", path, r.line);
-        fine = fine && mo_words_add(ctx, names, r.cursor);
-    }
-    mo_text_close(&r);
+    mo_table row;
+    bool fine = mo_table_open(&row, ctx, path, MO_TABLE_LINES);
+    while (fine && mo_table_next(&row))
+        fine = *row.field[0] ? mo_words_add(ctx, names, row.field[0])
+                             : mo_table_unexpected(&row, "the name of a row", row.field[0]);
+    mo_table_close(&row);
     if (mo_ok(ctx) && names->n == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected a name per line, found none", path);
     return mo_ok(ctx);

@@ -1,5 +1,5 @@
-/* train/graphs/table_reader.c - the rows of CSV and TSV. libcsv splits lines into fields; the text reader unpacks,
- * bounds and counts the lines. */
+/* train/graphs/table_reader.c - the rows of tables. The text reader unpacks, bounds and counts the lines; libcsv splits
+ * those of CSV, all others are split where they are read. */
 #include "train/graphs/table_reader.h"
 
 #include "tensor/files/file.h"
@@ -12,6 +12,109 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+static bool start_table(mo_table *t, mo_context *ctx, const char *path, mo_table_form form, bool pipe) {
+    *t = (mo_table){.ctx = ctx, .row = -1, .form = form};
+    t->open = mo_ok(ctx) && (pipe ? mo_text_open_pipe(&t->text, ctx, path) : mo_text_open(&t->text, ctx, path));
+    t->path = t->text.path;
+    t->parses =
+        t->open && form == MO_TABLE_CSV && csv_init(&t->parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) == 0;
+    return t->open;
+}
+
+bool mo_table_open(mo_table *t, mo_context *ctx, const char *path, mo_table_form form) {
+    return start_table(t, ctx, path, form, false);
+}
+
+bool mo_table_open_pipe(mo_table *t, mo_context *ctx, const char *path) {
+    return start_table(t, ctx, path, MO_TABLE_CSV, true);
+}
+
+void mo_table_close(mo_table *t) {
+    if (t->parses)
+        csv_free(&t->parser);
+    mo_text_close(&t->text);
+    mo_words_release(&t->words);
+    free(t->field);
+    free(t->stop);
+}
+
+/* ---- lines that are split where they are read ---- */
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
+static char *skip_blanks(char *text) {
+    while (is_blank(*text))
+        text++;
+    return text;
+}
+
+static bool add_field(mo_table *t, const char *text) {
+    if (t->n == t->fields_room && !mo_host_array_grow(t->ctx, &t->field, &t->fields_room, t->n + 1, sizeof *t->field))
+        return false;
+    t->field[t->n++] = text;
+    return true;
+}
+
+static bool split_words(mo_table *t, char *text) {
+    for (text = skip_blanks(text); *text; text = skip_blanks(text)) {
+        if (!add_field(t, text))
+            return false;
+        while (*text && !is_blank(*text))
+            text++;
+        if (*text)
+            *text++ = '\0';
+    }
+    return true;
+}
+
+/* Adds the text up to `end` as a field, without the blanks around it. */
+static bool add_trimmed(mo_table *t, char *text, char *end) {
+    text = skip_blanks(text);
+    while (end > text && is_blank(end[-1]))
+        end--;
+    *end = '\0';
+    return add_field(t, text);
+}
+
+static bool split_numbers(mo_table *t, char *text, char *end) {
+    char *comma;
+    for (; (comma = memchr(text, ',', (size_t)(end - text))); text = comma + 1)
+        if (!add_trimmed(t, text, comma))
+            return false;
+    return (t->n == 0 && !*skip_blanks(text)) || add_trimmed(t, text, end);
+}
+
+static bool is_comment(const mo_table *t, const char *text) {
+    return *text == '#' || (t->row < 0 && (*text == '%' || strncmp(text, "//", 2) == 0));
+}
+
+static bool is_text(const mo_table *t) {
+    return mo_is_utf8(t->text.text, t->text.length) ||
+           mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected text in UTF-8", t->path, t->line);
+}
+
+static bool next_line(mo_table *t) {
+    mo_text_reader *r = &t->text;
+    bool line = mo_text_line(r);
+    if (t->form == MO_TABLE_WORDS)
+        for (char *text; line && (!*(text = skip_blanks(r->text)) || is_comment(t, text)); line = mo_text_line(r))
+            t->comments += *text != '\0';
+    t->line = r->line;
+    t->n = 0;
+    if (!line || !is_text(t))
+        return false;
+    t->row++;
+    char *end = r->text + r->length;
+    return t->form == MO_TABLE_WORDS     ? split_words(t, r->text)
+           : t->form == MO_TABLE_NUMBERS ? split_numbers(t, r->text, end)
+           : t->form == MO_TABLE_CELLS   ? add_trimmed(t, r->text, end)
+                                         : add_field(t, r->text);
+}
+
+/* ---- CSV ---- */
 
 /* Turns a number with a decimal comma into one with a point: between semicolons, 2,5 is 2.5. */
 static void set_decimal_point(char *text) {
@@ -37,23 +140,6 @@ static void on_row(int end, void *state) {
     (void)end;
     if (mo_host_array_grow(t->ctx, &t->stop, &t->rows_room, t->rows + 1, sizeof *t->stop))
         t->stop[t->rows++] = t->words.n;
-}
-
-bool mo_table_open(mo_table *t, mo_context *ctx, const char *path, bool pipe) {
-    *t = (mo_table){.ctx = ctx, .row = -1};
-    bool open = mo_ok(ctx) && (pipe ? mo_text_open_pipe(&t->text, ctx, path) : mo_text_open(&t->text, ctx, path));
-    t->path = t->text.path;
-    t->parses = open && csv_init(&t->parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) == 0;
-    return t->parses;
-}
-
-void mo_table_close(mo_table *t) {
-    if (t->parses)
-        csv_free(&t->parser);
-    mo_text_close(&t->text);
-    mo_words_release(&t->words);
-    free(t->field);
-    free(t->stop);
 }
 
 static bool feed_csv(mo_table *t, const char *text, size_t bytes) {
@@ -83,10 +169,8 @@ static bool feed_line(mo_table *t) {
     if (mo_text_line(r)) {
         t->line = r->line;
         if (r->line == 1)
-            csv_set_delim(&t->parser, delimiter_of(r->cursor));
-        if (!mo_is_utf8(r->cursor, strlen(r->cursor)))
-            return mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected text in UTF-8", t->path, t->line);
-        return feed_csv(t, r->cursor, strlen(r->cursor)) && feed_csv(t, "\n", 1);
+            csv_set_delim(&t->parser, delimiter_of(r->text));
+        return is_text(t) && feed_csv(t, r->text, r->length) && feed_csv(t, "\n", 1);
     }
     t->ended = true;
     if (mo_ok(t->ctx) && csv_fini(&t->parser, on_field, on_row, t) != 0)
@@ -96,8 +180,8 @@ static bool feed_line(mo_table *t) {
 }
 
 bool mo_table_next(mo_table *t) {
-    if (!t->parses)
-        return false;
+    if (!t->open || t->form != MO_TABLE_CSV)
+        return t->open && next_line(t);
     if (t->next == t->rows)
         t->next = t->rows = t->words.n = t->words.bytes = 0;
     while (t->rows == 0 && !t->ended)
@@ -115,11 +199,22 @@ bool mo_table_next(mo_table *t) {
     return true;
 }
 
+/* ---- fields ---- */
+
 bool mo_is_number_text(const char *text) {
     char *end;
     bool begins = text[strspn(text, "+-.")] >= '0' && text[strspn(text, "+-.")] <= '9';
     mo_read_number(text, &end);
     return begins && end != text && !*end;
+}
+
+bool mo_is_unknown(const char *text) {
+    static const char *const marks[] = {
+        "", "?", "NA", "N/A", "<NA>", "NaN", "None", "null"}; /* as convert/archive.py */
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (!strcasecmp(text, marks[i]))
+            return true;
+    return false;
 }
 
 bool mo_is_pair_heading(const char *u, const char *v) {
@@ -204,8 +299,30 @@ bool mo_table_unexpected(const mo_table *t, const char *expected, const char *fo
 bool mo_table_columns(const mo_table *t, int64_t columns, const char *names) {
     if (t->n == columns)
         return true;
-    return mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected %" PRId64 " columns, %s, found %" PRId64, t->path,
-        t->line, columns, names, t->n);
+    return mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected %" PRId64 " column%s, %s, found %" PRId64, t->path,
+        t->line, columns, columns == 1 ? "" : "s", names, t->n);
+}
+
+bool mo_table_integer(const mo_table *t, int64_t i, const char *what, int64_t low, int64_t high, int64_t *value) {
+    const char *text = i < t->n ? t->field[i] : "", *p = text + (*text == '-');
+    int64_t magnitude = 0, most = high > MO_TABLE_LARGEST ? INT64_MAX : MO_TABLE_LARGEST;
+    bool digits = *p >= '0' && *p <= '9', fits = true;
+    for (; *p >= '0' && *p <= '9' && fits; p++) {
+        fits = magnitude <= (most - (*p - '0')) / 10;
+        magnitude = fits ? 10 * magnitude + (*p - '0') : magnitude;
+    }
+    *value = *text == '-' ? -magnitude : magnitude;
+    if (digits && fits && !*p && *value >= low && *value <= high)
+        return true;
+    char expected[200];
+    if (!fits)
+        snprintf(expected, sizeof expected, "%s (an integer %s)", what,
+            most > MO_TABLE_LARGEST ? "below 2^63; longer ones belong in a .csv" : "of at most 2^53");
+    else if (!digits || *p)
+        snprintf(expected, sizeof expected, "%s (an integer)", what);
+    else
+        snprintf(expected, sizeof expected, "%s (an integer in %lld..%lld)", what, (long long)low, (long long)high);
+    return mo_table_unexpected(t, expected, text);
 }
 
 int64_t mo_table_example(const mo_table *t, const mo_graph *graph, const char *what) {

@@ -1,4 +1,4 @@
-/* train/graphs/text_reader.c - lines of integers from plain or gzipped text, through zlib, which reads both. */
+/* train/graphs/text_reader.c - lines of plain or gzipped text, through zlib, which reads both. */
 #include "train/graphs/text_reader.h"
 
 #include "tensor/files/file.h"
@@ -65,7 +65,7 @@ void mo_text_close(mo_text_reader *r) {
         gzclose(r->file);
     free(r->buffer);
     r->file = NULL;
-    r->buffer = r->cursor = NULL;
+    r->buffer = r->text = NULL;
 }
 
 static bool make_room(mo_text_reader *r) {
@@ -132,111 +132,18 @@ bool mo_text_line(mo_text_reader *r) {
     if (!newline && scanned == 0)
         return false;
     size_t length = newline ? (size_t)(newline - (r->buffer + r->start)) : scanned;
-    r->cursor = r->buffer + r->start;
+    r->text = r->buffer + r->start;
     r->start += length + (newline ? 1 : 0);
     r->line++;
-    if (memchr(r->cursor, '\0', length))
+    if (memchr(r->text, '\0', length))
         return mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected text, found a zero byte", r->path, (long long)r->line);
-    if (length > 0 && r->cursor[length - 1] == '\r')
+    if (length > 0 && r->text[length - 1] == '\r')
         length--;
-    r->cursor[length] = '\0';
-    if (r->line == 1 && strncmp(r->cursor, "\xef\xbb\xbf", 3) == 0)
-        r->cursor += 3;
+    r->text[length] = '\0';
+    r->length = length;
+    if (r->line == 1 && strncmp(r->text, "\xef\xbb\xbf", 3) == 0) {
+        r->text += 3;
+        r->length -= 3;
+    }
     return true;
-}
-
-static inline void skip_blanks(mo_text_reader *r) {
-    while (*r->cursor == ' ' || *r->cursor == '\t')
-        r->cursor++;
-}
-
-bool mo_text_blank(mo_text_reader *r) {
-    skip_blanks(r);
-    return *r->cursor == '\0';
-}
-
-bool mo_text_data_line(mo_text_reader *r) {
-    while (mo_text_line(r)) {
-        if (mo_text_blank(r))
-            continue;
-        if (*r->cursor != '#' && (r->begun || (*r->cursor != '%' && strncmp(r->cursor, "//", 2) != 0))) {
-            r->begun = true;
-            return true;
-        }
-        r->comments++;
-    }
-    return false;
-}
-
-char *mo_text_word(mo_text_reader *r) {
-    if (mo_text_blank(r))
-        return NULL;
-    char *word = r->cursor;
-    r->cursor += strcspn(word, " \t");
-    if (*r->cursor)
-        *r->cursor++ = '\0';
-    return word;
-}
-
-/* Writes a word in quotes: at most 24 characters, of which those that could garble a terminal become '?'. */
-static void quote_word(const char *word, char *quoted, size_t bytes) {
-    if (*word == '\0') {
-        snprintf(quoted, bytes, "the end of the line");
-        return;
-    }
-    size_t n = 0;
-    quoted[n++] = '"';
-    for (; n < 25 && *word && (n == 1 || !strchr(" \t", *word)); word++)
-        quoted[n++] = *word >= 32 && *word < 127 ? *word : '?';
-    snprintf(quoted + n, bytes - n, "%s\"", *word && !strchr(" \t", *word) ? "..." : "");
-}
-
-bool mo_text_unexpected(mo_text_reader *r, const char *expected) {
-    char found[40];
-    skip_blanks(r);
-    quote_word(r->cursor, found, sizeof found);
-    return mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected %s, found %s", r->path, (long long)r->line, expected, found);
-}
-
-bool mo_text_integer(mo_text_reader *r, const char *what, int64_t *value) {
-    return mo_text_integer_in(r, what, -MO_TEXT_LARGEST, MO_TEXT_LARGEST, value);
-}
-
-bool mo_text_integer_in(mo_text_reader *r, const char *what, int64_t low, int64_t high, int64_t *value) {
-    skip_blanks(r);
-    const char *p = r->cursor + (*r->cursor == '-');
-    int64_t magnitude = 0, most = high > MO_TEXT_LARGEST ? INT64_MAX : MO_TEXT_LARGEST;
-    bool digits = *p >= '0' && *p <= '9', fits = true;
-    for (; *p >= '0' && *p <= '9' && fits; p++) {
-        fits = magnitude <= (most - (*p - '0')) / 10;
-        magnitude = fits ? 10 * magnitude + (*p - '0') : magnitude;
-    }
-    *value = *r->cursor == '-' ? -magnitude : magnitude;
-    char expected[200];
-    if (!fits)
-        snprintf(expected, sizeof expected, "%s (an integer %s)", what,
-            most > MO_TEXT_LARGEST ? "below 2^63; longer ones belong in a .csv" : "of at most 2^53");
-    else if (!digits || (*p != '\0' && *p != ' ' && *p != '\t' && *p != ','))
-        snprintf(expected, sizeof expected, "%s (an integer)", what);
-    else if (*value < low || *value > high)
-        snprintf(expected, sizeof expected, "%s (an integer in %lld..%lld)", what, (long long)low, (long long)high);
-    else {
-        r->cursor += p - r->cursor;
-        return true;
-    }
-    return mo_text_unexpected(r, expected);
-}
-
-bool mo_text_comma(mo_text_reader *r) {
-    skip_blanks(r);
-    if (*r->cursor != ',')
-        return mo_text_unexpected(r, "a comma");
-    r->cursor++;
-    return true;
-}
-
-bool mo_text_finished(mo_text_reader *r) {
-    if (mo_text_blank(r))
-        return true;
-    return mo_text_unexpected(r, "the end of the line");
 }

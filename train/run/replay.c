@@ -35,12 +35,12 @@ typedef struct captured {
     int64_t step; /* the captured step */
 } captured;
 
-typedef struct replay {
+typedef struct mo_replay {
     mo_context *ctx;
     int64_t episodes;
     int n;
     captured shape[SHAPES];
-} replay;
+} mo_replay;
 
 /* ---- shapes ---- */
 
@@ -98,7 +98,7 @@ static bool same_shape(const captured *a, const captured *b) {
 }
 
 /* The entry of the episode's shape, made if the shape is new; NULL if there are too many shapes. */
-static captured *find_captured(replay *r, int place, const mo_episode *e) {
+static captured *find_captured(mo_replay *r, int place, const mo_episode *e) {
     captured now = describe_episode(place, e);
     for (int i = 0; i < r->n; i++)
         if (same_shape(&r->shape[i], &now))
@@ -112,7 +112,7 @@ static captured *find_captured(replay *r, int place, const mo_episode *e) {
 /* ---- inputs ---- */
 
 /* Copies the inputs that lie on the tape to tensors of this entry, made at the first call. */
-static bool take_inputs(replay *r, captured *s, const mo_episode *e) {
+static bool take_inputs(mo_replay *r, captured *s, const mo_episode *e) {
     mo_context *ctx = r->ctx;
     mo_episode given = e ? *e : (mo_episode){0};
     mo_tensor **from[INPUTS], **to[INPUTS];
@@ -136,13 +136,13 @@ static bool take_inputs(replay *r, captured *s, const mo_episode *e) {
 /* ---- work ---- */
 
 /* Clears the failure of a capture: the work then runs directly and raises its own errors. */
-static bool forgive_capture(replay *r, captured *s) {
+static bool forgive_capture(mo_replay *r, captured *s) {
     mo_clear_error(r->ctx);
     s->tries++;
     return false;
 }
 
-static bool capture_step(replay *r, captured *s, mo_step_work work, mo_trainer *trainer) {
+static bool capture_step(mo_replay *r, captured *s, mo_step_work work, mo_trainer *trainer) {
     mo_context *ctx = r->ctx;
     mo_capture_release(s->capture);
     s->capture = NULL;
@@ -155,8 +155,7 @@ static bool capture_step(replay *r, captured *s, mo_step_work work, mo_trainer *
     return s->capture ? true : forgive_capture(r, s);
 }
 
-static bool replay_work(mo_trainer *trainer, void *state, int place, const mo_episode *e, mo_step_work work) {
-    replay *r = state;
+bool mo_replay_perform(mo_replay *r, mo_trainer *trainer, int place, const mo_episode *e, mo_step_work work) {
     captured *s = mo_ok(r->ctx) ? find_captured(r, place, e) : NULL;
     mo_episode own;
     if (!s || s->seen++ < WARM || s->tries == TRIES || (!take_inputs(r, s, e) && !forgive_capture(r, s))) {
@@ -174,25 +173,22 @@ static bool replay_work(mo_trainer *trainer, void *state, int place, const mo_ep
     return false;
 }
 
-/* ---- watching ---- */
+/* ---- replay ---- */
 
-static void release_replay(mo_trainer *trainer, void *state) {
-    replay *r = state;
-    (void)trainer;
-    for (int i = 0; i < r->n; i++) {
+void mo_replay_release(mo_replay *r) {
+    for (int i = 0; r && i < r->n; i++) {
         mo_capture_release(r->shape[i].capture);
         for (int j = 0; j < r->shape[i].n; j++)
             mo_tensor_release(r->shape[i].own[j]);
     }
-    mo_host_free(r->ctx, r, sizeof *r);
+    if (r)
+        mo_host_free(r->ctx, r, sizeof *r);
 }
 
-void mo_watch_replay(mo_trainer *trainer) {
-    static const mo_watcher replaying = {.on = {[MO_RELEASED] = release_replay}, .perform = replay_work};
+mo_replay *mo_replay_create(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
-    replay *r = mo_require_capture(ctx, "train") ? mo_host_alloc(ctx, sizeof *r) : NULL;
-    if (!r)
-        return;
-    *r = (replay){.ctx = ctx, .episodes = trainer->options.episodes_per_step};
-    mo_watch(trainer, &replaying, r);
+    mo_replay *r = mo_require_capture(ctx, "train") ? mo_host_alloc(ctx, sizeof *r) : NULL;
+    if (r)
+        *r = (mo_replay){.ctx = ctx, .episodes = trainer->options.episodes_per_step};
+    return r;
 }

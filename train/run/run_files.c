@@ -1,4 +1,4 @@
-/* train/run/run_files.c - the watcher that writes the files of a run: run.json, log, checkpoints and weights.
+/* train/run/run_files.c - the files of a run: run.json, log, checkpoints and weights.
  *
  * No file is written before a run starts (at its first step, or when it is resumed), and the folder must be new, empty,
  * or the run's own. A run makes and locks its log, then writes run.json, then its first checkpoint. A log without lines
@@ -172,7 +172,7 @@ static void open_log(mo_trainer *trainer, bool make) {
         close(log);
 }
 
-static void unlock_log(mo_trainer *trainer) {
+void mo_files_close(mo_trainer *trainer) {
     if (trainer->log >= 0)
         close(trainer->log);
     trainer->log = -1;
@@ -225,9 +225,8 @@ static void write_log_line(const mo_trainer *trainer, char *text) {
 }
 
 /* Writes the step's line to the log, unbuffered. */
-static void log_step(mo_trainer *trainer, void *state) {
+void mo_files_log(mo_trainer *trainer) {
     char *text = encode_log_line(trainer);
-    (void)state;
     if (text)
         write_log_line(trainer, text);
     else
@@ -235,7 +234,7 @@ static void log_step(mo_trainer *trainer, void *state) {
     free(text);
 }
 
-/* ---- the watcher ---- */
+/* ---- a run ---- */
 
 static void restore(mo_trainer *trainer) {
     /* Takes the log's lock, so that no other process writes a checkpoint. A run that has begun may lack a log. */
@@ -263,15 +262,14 @@ static void start_folder(mo_trainer *trainer) {
         require_empty(ctx, trainer->options.out);
 }
 
-static void start_files(mo_trainer *trainer, void *state) {
+void mo_files_start(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
-    (void)state;
     if (trainer->resumed)
         restore(trainer);
     else
         start_folder(trainer);
     if (!mo_ok(ctx)) {
-        unlock_log(trainer);
+        mo_files_close(trainer);
         return;
     }
     mo_write_run(trainer); /* before the checkpoint: a run that has only run.json resumes at step 0 */
@@ -281,11 +279,6 @@ static void start_files(mo_trainer *trainer, void *state) {
     cut_log(trainer);
     if (mo_ok(ctx))
         tidy_folder(trainer->options.out);
-}
-
-static void save(mo_trainer *trainer, void *state) {
-    (void)state;
-    mo_checkpoint_write(trainer);
 }
 
 /* The candidate that reads single hops, under the model's head or, without one, the ridge. */
@@ -299,12 +292,11 @@ static mo_candidate hop_candidate(mo_model *model) {
     return (mo_candidate){.head = head ? head : &mo_head_ridge, .lambda = lambda > 0 ? lambda : MO_HOP_LAMBDA};
 }
 
-static void write_weights(mo_trainer *trainer, void *state) {
+void mo_files_finish(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     char path[MO_PATH];
     int best_hop[MO_TASKS];
     mo_candidate hop = hop_candidate(trainer->model);
-    (void)state;
     for (int task = 0; task < MO_TASKS; task++)
         best_hop[task] =
             mo_best_hop(ctx, trainer->pool, (mo_task)task, hop.head, hop.lambda, trainer->options.plan.seed);
@@ -313,14 +305,3 @@ static void write_weights(mo_trainer *trainer, void *state) {
     if (mo_ok(ctx))
         mo_weights_write(ctx, trainer->model, &about, mo_run_path(trainer, "weights.safetensors", path));
 }
-
-static void close_log(mo_trainer *trainer, void *state) {
-    (void)state;
-    unlock_log(trainer);
-}
-
-const mo_watcher mo_run_files = {.on = {[MO_STARTS] = start_files,
-                                     [MO_TAKEN] = log_step,
-                                     [MO_SAVES] = save,
-                                     [MO_FINISHES] = write_weights,
-                                     [MO_RELEASED] = close_log}};

@@ -3,7 +3,6 @@
 #include "train/run/trainer.h"
 
 #include "tensor/cpu/fast/blas_core.h"
-#include "tensor/cpu/fast/onednn.h"
 #include "tensor/files/file.h"
 #include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
@@ -113,14 +112,6 @@ json_t *mo_run_settings(mo_context *ctx, mo_model *model, const mo_pool *pool, c
 
 /* ---- differences ---- */
 
-typedef struct difference {
-    char path[256]; /* "trainer.adamw.lr" */
-    const json_t *kept, *now;
-    bool other_rate; /* rates are not compared */
-} difference;
-
-static bool settings_differ(difference *d, const json_t *kept, const json_t *now);
-
 static bool is_rate(const char *path) {
     static const char *const rates[] = {"trainer.adamw.lr", "trainer.adamw.lr_min", "settings.lr", "settings.lr_min"};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
@@ -130,16 +121,16 @@ static bool is_rate(const char *path) {
 }
 
 /* Compares the two members of that key and everything below them. Returns whether they differ. */
-static bool differ_below(difference *d, const char *key, const json_t *kept, const json_t *now) {
+static bool differ_below(mo_difference *d, const char *key, const json_t *kept, const json_t *now) {
     size_t length = strlen(d->path);
     snprintf(d->path + length, sizeof d->path - length, "%s%s", length ? "." : "", key);
-    if (!(d->other_rate && is_rate(d->path)) && settings_differ(d, kept, now))
+    if (!(d->other_rate && is_rate(d->path)) && mo_settings_differ(d, kept, now))
         return true;
     d->path[length] = 0;
     return false;
 }
 
-static bool settings_differ(difference *d, const json_t *kept, const json_t *now) {
+bool mo_settings_differ(mo_difference *d, const json_t *kept, const json_t *now) {
     const char *key;
     json_t *value;
     d->kept = kept;
@@ -164,29 +155,21 @@ static bool settings_differ(difference *d, const json_t *kept, const json_t *now
     return !kept || !now || !json_equal(kept, now);
 }
 
-static char *encode_settings(const json_t *value) {
+char *mo_setting_text(const json_t *value) {
     return value ? mo_json_encode(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-}
-
-/* file: the file that holds the settings d->kept; NULL: they are rank 0's. */
-static void fail_difference(mo_context *ctx, const char *file, const difference *d) {
-    char *before = encode_settings(d->kept), *after = encode_settings(d->now);
-    const char *kept = before ? before : "nothing", *now = after ? after : "nothing";
-    if (file)
-        mo_fail(
-            ctx, MO_INVALID, "resume: %s was written with %s = %.200s, this run has %.200s", file, d->path, kept, now);
-    else
-        mo_fail(ctx, MO_INVALID, "train: expected %s = %.200s, as rank 0 has it, found %.200s", d->path, kept, now);
-    free(before);
-    free(after);
 }
 
 mo_code mo_compare_settings(
     mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate) {
-    difference d = {.other_rate = other_rate};
-    if (settings_differ(&d, kept, now))
-        fail_difference(ctx, label, &d);
-    return mo_context_status(ctx)->code;
+    mo_difference d = {.other_rate = other_rate};
+    if (!mo_settings_differ(&d, kept, now))
+        return mo_code_of(ctx);
+    char *before = mo_setting_text(d.kept), *after = mo_setting_text(d.now);
+    mo_fail(ctx, MO_INVALID, "resume: %s was written with %s = %.200s, this run has %.200s", label, d.path,
+        before ? before : "nothing", after ? after : "nothing");
+    free(before);
+    free(after);
+    return mo_code_of(ctx);
 }
 
 mo_code mo_write_run(const mo_trainer *trainer) {
@@ -195,7 +178,7 @@ mo_code mo_write_run(const mo_trainer *trainer) {
     json_t *run = json_copy(trainer->settings);
     bool whole = !json_object_set_new(run, "version", json_string(MO_VERSION)) &&
                  !json_object_set_new(run, "blas_core", json_string(trainer->blas_core)) &&
-                 (!trainer->processes || !json_object_set(run, "ranks", trainer->processes));
+                 (!trainer->beside || !json_object_update(run, trainer->beside));
     char *text = whole ? mo_json_encode(run, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     if (text) {
         size_t length = strlen(text);
@@ -210,6 +193,7 @@ mo_code mo_write_run(const mo_trainer *trainer) {
 }
 
 json_t *mo_read_run(mo_context *ctx, const char *path) {
+    static const char *const beside[] = {"version", "blas_core", "ranks"}; /* what does not decide the result */
     char label[MO_LABEL], quoted[256], why[JSON_ERROR_TEXT_LENGTH];
     json_error_t error;
     mo_file_bytes bytes;
@@ -227,59 +211,7 @@ json_t *mo_read_run(mo_context *ctx, const char *path) {
         json_decref(settings);
         return NULL;
     }
-    json_object_del(settings, "version");
-    json_object_del(settings, "blas_core");
-    json_object_del(settings, "ranks");
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        json_object_del(settings, beside[i]);
     return settings;
-}
-
-/* ---- whether the processes of a run have the same program and settings ---- */
-
-/* The settings and everything else that must be equal on every rank. NULL on failure. */
-static char *describe_rank(mo_context *ctx, const mo_ranks *ranks, const char *mine) {
-    json_error_t error;
-    mo_description d = mo_description_of(mine ? mo_json_decode(mine, strlen(mine), 0, &error) : NULL);
-    mo_describe(&d, "version", json_string(MO_VERSION));
-    mo_describe(&d, "program", json_string(ranks->program ? ranks->program : ""));
-    mo_describe(&d, "blas_core", json_string(mo_blas_core()));
-    mo_describe(&d, "onednn", json_string(onednn_kernels()));
-    mo_describe(&d, "deterministic", json_boolean(ranks->deterministic));
-    json_t *all = mo_description_end(&d);
-    char *text = all ? mo_json_encode(all, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(all);
-    if (!text)
-        mo_fail(ctx, MO_MEMORY, "out of memory for what the processes compare");
-    return text;
-}
-
-static void compare_texts(mo_context *ctx, const char *first, size_t n, const char *mine) {
-    json_error_t error;
-    json_t *of_first = mo_json_decode(first, n, 0, &error), *now = mo_json_decode(mine, strlen(mine), 0, &error);
-    difference d = {0};
-    if (!of_first || !now)
-        mo_fail(ctx, MO_MEMORY, "train: out of memory for what the processes compare");
-    else if (settings_differ(&d, of_first, now))
-        fail_difference(ctx, NULL, &d);
-    json_decref(of_first);
-    json_decref(now);
-}
-
-bool mo_ranks_compare(mo_context *ctx, const mo_ranks *ranks, const char *mine) {
-    if (!mo_ranks_agree(ctx, ranks, true))
-        return false;
-    char *text = describe_rank(ctx, ranks, mine);
-    uint64_t n = text ? strlen(text) : 0;
-    mo_ranks_broadcast(ranks, &n, sizeof n);
-    char *first = mo_ok(ctx) ? mo_host_alloc(ctx, n + 1) : NULL;
-    bool same = mo_ranks_agree(ctx, ranks, true);
-    if (same) {
-        if (!ranks->rank)
-            memcpy(first, text, n);
-        mo_ranks_broadcast(ranks, first, n);
-        compare_texts(ctx, first, n, text);
-        same = mo_ranks_agree(ctx, ranks, true);
-    }
-    mo_host_free(ctx, first, n + 1);
-    free(text);
-    return same;
 }

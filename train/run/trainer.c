@@ -1,4 +1,4 @@
-/* train/run/trainer.c - a run: created, started or resumed, stepped, finished; and its watchers. */
+/* train/run/trainer.c - a run: created, started or resumed, stepped, finished. */
 #include "train/run/trainer.h"
 #include "tensor/hidden.h"
 
@@ -11,9 +11,9 @@ static bool check_trainer_options(mo_context *ctx, mo_model *model, const mo_poo
     bool of_examples = pool->options.form == MO_FEATURES_OF_EXAMPLES;
     if (o->steps < 1)
         mo_fail(ctx, MO_INVALID, "train: steps is %" PRId64 ", expected 1 or more", o->steps);
-    else if (o->episodes_per_step < 1 || o->episodes_per_step >= 1 << MO_TREE_LEVELS)
+    else if (o->episodes_per_step < 1 || o->episodes_per_step > MO_MOST_EPISODES)
         mo_fail(ctx, MO_INVALID, "train: episodes_per_step is %d, expected 1 to %d", o->episodes_per_step,
-            (1 << MO_TREE_LEVELS) - 1);
+            MO_MOST_EPISODES);
     else if (of_examples && pool->options.dim > MO_LARGEST_UNPROVEN_DIM) /* a reader would refuse the weights */
         mo_fail(ctx, MO_INVALID, "train: rows of examples are %d wide, expected 1 to %d", pool->options.dim,
             MO_LARGEST_UNPROVEN_DIM);
@@ -47,8 +47,11 @@ static bool create_buffers(mo_trainer *trainer) {
     trainer->record = mo_host_alloc(ctx, (size_t)E * sizeof *trainer->record);
     trainer->figures = mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){E, 2});
     trainer->host_figures = mo_host_alloc(ctx, 2 * (size_t)E * sizeof *trainer->host_figures);
-    if (E > 1)
-        trainer->tree = mo_sum_tree_create(ctx, trainer->parameter, trainer->n);
+    trainer->sum = E > 1 ? mo_host_alloc(ctx, bytes) : NULL;
+    for (int i = 0; trainer->sum && i < trainer->n && mo_ok(ctx); i++) {
+        const mo_tensor *P = trainer->parameter[i];
+        trainer->sum[i] = mo_tensor_create(ctx, P->dtype, P->ndim, P->shape);
+    }
     trainer->end = E;
     return mo_ok(ctx);
 }
@@ -68,9 +71,8 @@ static bool create_parts(mo_trainer *trainer, const mo_trainer_options *options)
     int E = options->episodes_per_step;
     trainer->episodes = mo_prefetch_create(trainer->pool, E > 1 ? MO_FAMILY_IN_TURN : MO_FAMILY_DRAWN, &options->plan,
         (uint64_t)options->steps * (uint64_t)E);
-    mo_watch(trainer, &mo_run_files, NULL);
     if (options->replay)
-        mo_watch_replay(trainer);
+        trainer->replay = mo_replay_create(trainer);
     return mo_ok(ctx) && trainer->tape && trainer->episodes;
 }
 
@@ -110,18 +112,21 @@ void mo_trainer_release(mo_trainer *trainer) {
     size_t bytes = (size_t)trainer->n * sizeof *trainer->parameter;
     size_t E = (size_t)trainer->options.episodes_per_step;
     mo_context_wait(ctx); /* a queued check can still read this trainer */
-    mo_tell(trainer, MO_RELEASED);
+    mo_files_close(trainer);
+    mo_replay_release(trainer->replay);
     mo_host_free(ctx, trainer->record, E * sizeof *trainer->record);
     mo_tensor_release(trainer->figures);
     mo_host_free(ctx, trainer->host_figures, 2 * E * sizeof *trainer->host_figures);
     mo_host_free(ctx, trainer->parameter, bytes);
     mo_host_free(ctx, trainer->grad, bytes);
-    mo_sum_tree_release(trainer->tree);
+    for (int i = 0; trainer->sum && i < trainer->n; i++)
+        mo_tensor_release(trainer->sum[i]);
+    mo_host_free(ctx, trainer->sum, bytes);
     mo_prefetch_release(trainer->episodes);
     mo_optimizer_release(trainer->optimizer);
     mo_tape_release(trainer->tape);
     json_decref(trainer->settings);
-    json_decref(trainer->processes);
+    json_decref(trainer->beside);
     mo_model_release(trainer->model);
     mo_pool_release(trainer->pool);
     free((char *)trainer->options.out);
@@ -130,38 +135,27 @@ void mo_trainer_release(mo_trainer *trainer) {
     mo_host_free(ctx, trainer, sizeof *trainer);
 }
 
-/* ---- watchers ---- */
+/* ---- hooks ---- */
 
-void mo_watch(mo_trainer *trainer, const mo_watcher *watcher, void *state) {
-    trainer->watcher[trainer->n_watchers].hooks = watcher;
-    trainer->watcher[trainer->n_watchers++].state = state;
-}
-
-void mo_unwatch(mo_trainer *trainer, const mo_watcher *watcher) {
-    int n = 0;
-    for (int i = 0; i < trainer->n_watchers; i++)
-        if (trainer->watcher[i].hooks != watcher)
-            trainer->watcher[n++] = trainer->watcher[i];
-    trainer->n_watchers = n;
-}
-
-void mo_tell(mo_trainer *trainer, mo_moment moment) {
-    for (int i = 0; i < trainer->n_watchers; i++)
-        if (trainer->watcher[i].hooks->on[moment])
-            trainer->watcher[i].hooks->on[moment](trainer, trainer->watcher[i].state);
+void mo_trainer_hook(mo_trainer *trainer, const mo_trainer_hooks *hooks, int first, int end, bool files) {
+    trainer->hooks = *hooks;
+    trainer->hooked = true;
+    trainer->first = first;
+    trainer->end = end;
+    trainer->without_files = !files;
 }
 
 bool mo_trainer_agree(mo_trainer *trainer, bool go_on) {
-    trainer->go_on = mo_ok(trainer->ctx) && go_on;
-    mo_tell(trainer, MO_AGREES);
-    return trainer->go_on;
+    go_on = mo_ok(trainer->ctx) && go_on;
+    return trainer->hooked ? trainer->hooks.go_on(trainer, trainer->hooks.state, go_on) : go_on;
 }
 
 /* ---- a run ---- */
 
 mo_code mo_trainer_start(mo_trainer *trainer) {
     if (!trainer->started) {
-        mo_tell(trainer, MO_STARTS);
+        if (!trainer->without_files)
+            mo_files_start(trainer);
         trainer->started = mo_ok(trainer->ctx);
     }
     return mo_code_of(trainer->ctx);
@@ -173,9 +167,9 @@ mo_code mo_trainer_resume(mo_trainer *trainer) {
     if (mo_ok(trainer->ctx) && trainer->started)
         mo_fail(trainer->ctx, MO_STATE, "resume: the run has taken steps already, expected a new trainer");
     trainer->resumed = mo_ok(trainer->ctx);
-    mo_try(trainer->ctx);
+    mo_hold_errors(trainer->ctx);
     mo_trainer_start(trainer);
-    mo_tried(trainer->ctx);
+    mo_release_errors(trainer->ctx);
     trainer->resumed = trainer->started;
     return mo_code_of(trainer->ctx);
 }
@@ -183,7 +177,8 @@ mo_code mo_trainer_resume(mo_trainer *trainer) {
 mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
     if (!trainer)
         return MO_INVALID;
-    mo_tell(trainer, MO_SAVES);
+    if (!trainer->without_files)
+        mo_checkpoint_write(trainer);
     return mo_code_of(trainer->ctx);
 }
 
@@ -208,7 +203,7 @@ mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report 
     mo_step_report r;
     bool more = true;
     trainer->running = true;
-    mo_try(trainer->ctx);
+    mo_hold_errors(trainer->ctx);
     while (more && trainer->step < o->steps) {
         bool taken = mo_trainer_step(trainer, &r) == MO_OK;
         more = mo_trainer_agree(trainer, taken && (!report || report(&r, state)));
@@ -222,7 +217,7 @@ mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report 
     }
     keep_last_good(trainer);
     trainer->running = false;
-    mo_tried(trainer->ctx);
+    mo_release_errors(trainer->ctx);
     return mo_context_status(trainer->ctx)->code;
 }
 
@@ -230,7 +225,8 @@ mo_code mo_trainer_finish(mo_trainer *trainer) {
     if (!trainer)
         return MO_INVALID;
     mo_trainer_start(trainer); /* starts a run of zero steps, which can be finished too */
-    mo_tell(trainer, MO_FINISHES);
+    if (!trainer->without_files)
+        mo_files_finish(trainer);
     mo_trainer_agree(trainer, true);
     return mo_code_of(trainer->ctx);
 }

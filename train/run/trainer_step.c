@@ -1,10 +1,9 @@
 /* train/run/trainer_step.c - one optimizer step: draws and fetches each episode, encodes it and computes its loss on
- * one tape; backward gives its gradients, which are added along a fixed binary tree over the episodes (sum_tree.c); the
- * optimizer takes the step with their sum. Watchers (trainer.h) write the log, replay steps and exchange sums with
- * other processes.
+ * one tape; backward gives its gradients, which are added in the order of the episodes; the optimizer takes the step
+ * with their sum.
  *
  * The loss is the mean over episodes. With one episode the optimizer reads the tape's gradients; with several, memory
- * holds one episode and one sum of gradients per level of the tree. */
+ * holds one episode and one sum of gradients. */
 #include "train/evaluation/evaluation.h"
 #include "train/run/trainer.h"
 
@@ -93,8 +92,16 @@ static uint64_t episode_number(const mo_trainer *trainer, int j) {
     return (uint64_t)trainer->step * (uint64_t)trainer->options.episodes_per_step + (uint64_t)j;
 }
 
+static void add_gradients(const mo_trainer *trainer, bool first) {
+    for (int i = 0; i < trainer->n && mo_ok(trainer->ctx); i++)
+        if (first)
+            mo_tensor_copy(trainer->sum[i], trainer->grad[i]);
+        else
+            mo_accumulate_in_place(trainer->tape, trainer->sum[i], trainer->grad[i]);
+}
+
 /* Encodes episode j, computes its loss and goes backward. With several episodes per step, adds its gradients to the
- * tree; with one, updates the weights. */
+ * sum; with one, updates the weights. */
 static void queue_episode(mo_trainer *trainer, int j, const mo_episode *e) {
     mo_tape *t = trainer->tape;
     int E = trainer->options.episodes_per_step;
@@ -108,30 +115,29 @@ static void queue_episode(mo_trainer *trainer, int j, const mo_episode *e) {
         loss = mo_scale(t, loss, 1.0 / E, 0);
     mo_grad(t, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
     if (E > 1) {
-        mo_sum_tree_push(trainer->tree, t, trainer->first, j, 0, trainer->grad);
+        trainer->gradient = trainer->sum;
+        if (trainer->hooked && mo_ok(trainer->ctx))
+            trainer->hooks.sum(trainer, trainer->hooks.state, trainer->grad);
+        else
+            add_gradients(trainer, j == 0);
         return;
     }
     trainer->gradient = trainer->grad;
     mo_optimizer_apply(trainer->optimizer, trainer->gradient);
 }
 
-/* Updates the weights after several episodes; if other processes computed some, share.c has added the gradients. */
-static void queue_update(mo_trainer *trainer, int episodes, const mo_episode *e) {
+/* Updates the weights after several episodes. */
+static void queue_update(mo_trainer *trainer, int place, const mo_episode *e) {
+    (void)place;
     (void)e;
-    if (trainer->end - trainer->first == episodes)
-        trainer->gradient = mo_sum_tree_join(trainer->tree, trainer->tape, trainer->first, trainer->end);
     mo_optimizer_apply(trainer->optimizer, trainer->gradient);
 }
 
-/* Does the work at a place of the step directly, or lets a watcher do it. */
 static void perform(mo_trainer *trainer, int place, const mo_episode *e, mo_step_work work) {
-    for (int i = 0; i < trainer->n_watchers; i++)
-        if (trainer->watcher[i].hooks->perform) {
-            trainer->report.replayed +=
-                trainer->watcher[i].hooks->perform(trainer, trainer->watcher[i].state, place, e, work) && e;
-            return;
-        }
-    work(trainer, place, e);
+    if (trainer->replay)
+        trainer->report.replayed += mo_replay_perform(trainer->replay, trainer, place, e, work) && e;
+    else
+        work(trainer, place, e);
 }
 
 static void run_episode(mo_trainer *trainer, int j) {
@@ -146,7 +152,6 @@ static void run_episode(mo_trainer *trainer, int j) {
     e.max_rows = trainer->options.max_rows;
     trainer->record[j] =
         (mo_episode_record){.asked = mo_numel(e.query_label), .source = source - trainer->pool->source};
-    trainer->place = j;
     perform(trainer, j, &e, queue_episode);
     mo_prefetch_ahead(trainer->episodes); /* the device is busy now */
 }
@@ -169,14 +174,16 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     mo_optimizer_advance(trainer->optimizer, r->lr);
     for (int j = trainer->first; j < trainer->end && mo_ok(ctx); j++)
         run_episode(trainer, j);
-    mo_tell(trainer, MO_SUMMED);
+    if (trainer->hooked)
+        trainer->gradient = trainer->hooks.sum(trainer, trainer->hooks.state, NULL);
     if (o->episodes_per_step > 1 && mo_ok(ctx))
         perform(trainer, o->episodes_per_step, NULL, queue_update);
     mo_optimizer_norm(trainer->optimizer, &r->gradient_norm);
     mo_read_figures(trainer); /* with the norm above, the only wait of a step, after all of it has been queued */
     if (mo_ok(ctx)) {
         report_step(trainer, start);
-        mo_tell(trainer, MO_TAKEN);
+        if (!trainer->without_files)
+            mo_files_log(trainer);
         trainer->step++;
     } else {
         if (trainer->optimizer->step > before)

@@ -285,14 +285,12 @@ static void read_weights_features(const reading *r, mo_weights *w) {
 
 static void read_invariant(const reading *r, mo_weights *w) {
     w->features.form = MO_FEATURES_OF_EXAMPLES;
-    const char *list = json_string_value(json_object_get(r->metadata, "parts"));
-    unsigned parts;
-    char word[64];
-    if (!mo_invariant_read_parts(
-            list ? list : "", &parts, word, sizeof word)) /* files of the first format have no list */
-        mo_fail(
-            r->ctx, MO_FORMAT, "weights: %s: expected parts of the invariant encoder, found \"%.40s\"", r->path, word);
-    w->invariant.without = MO_ALL_PARTS & ~parts;
+    const char *parts = json_string_value(json_object_get(r->metadata, "parts"));
+    if (parts && strcmp(parts, MO_ALL_PARTS) != 0)
+        mo_fail(r->ctx, MO_FORMAT,
+            "weights: %s was trained with only the parts \"%.60s\" of the invariant encoder; this version has no "
+            "encoder without the others: train it again",
+            r->path, parts);
     w->invariant.hops = get_integer(r, "hops", 0, MO_MAX_INPUTS - 1);
     require_width(r, w, "encoder.hop", w->invariant.hops + 1);
     w->invariant.smoothing = get_number(r, "smoothing", 0, 1);
@@ -558,10 +556,10 @@ mo_model *mo_weights_model_as(const mo_weights *w, const mo_model_choice *choice
     if (mo_ok(ctx) && w->head[0] && !choice->head && !mo_find_head(w->head))
         mo_fail(ctx, MO_UNSUPPORTED, "weights: they were trained with the head %s, which is not one of the library's",
             w->head);
-    ctx->promised = w->arrays;
+    ctx->expected_parameters = w->arrays;
     if (mo_ok(ctx) && check_encoder(w, choice->encoder))
         model = (weights_kind_is(w, MO_KIND_MOCHI) ? make_mochi : make_weights_encoder)(w, choice);
-    ctx->promised = NULL;
+    ctx->expected_parameters = NULL;
     if (!model || choice->untrained || mo_model_load(model, w->arrays) == MO_OK)
         return model;
     mo_model_release(model);

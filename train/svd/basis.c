@@ -47,7 +47,7 @@ mo_tensor *mo_structure_basis(side *s, const mo_csr *A) {
     mo_tape *t = s->t;
     mo_svd svd = decompose_side(s, A);
     mo_tensor *weight = mo_mul(t, mo_sqrt(t, svd.S), mo_scale(t, svd.sign, 1, 1));
-    mo_tensor *P = mo_mul(t, svd.U, mo_mul(t, weight, svd.turn));
+    mo_tensor *P = mo_mul(t, svd.U, mo_mul(t, weight, svd.column_sign));
     return basis_padded(s, P, 0, s->width - s->svd.rank);
 }
 
@@ -62,7 +62,7 @@ static mo_tensor *reversed_columns(mo_tape *t, mo_tensor *P) {
 mo_tensor *mo_attribute_basis(side *s, const mo_csr *X, bool reversed) {
     mo_tape *t = s->t;
     mo_svd svd = decompose_side(s, X);
-    mo_tensor *P = mo_mul(t, svd.U, mo_mul(t, mo_sqrt(t, svd.S), svd.turn));
+    mo_tensor *P = mo_mul(t, svd.U, mo_mul(t, mo_sqrt(t, svd.S), svd.column_sign));
     int64_t more = s->width - s->svd.rank;
     return reversed ? basis_padded(s, reversed_columns(t, P), more, 0) : basis_padded(s, P, 0, more);
 }

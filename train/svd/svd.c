@@ -375,7 +375,7 @@ static mo_tensor *column_signs(mo_tape *t, mo_tensor *U) {
 mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *options, mo_svd *svd) {
     problem p = {.t = t, .A = A, .options = options};
     mo_tensor *null = mo_null_tensor(t->ctx);
-    *svd = (mo_svd){.U = null, .S = null, .turn = null};
+    *svd = (mo_svd){.U = null, .S = null, .column_sign = null};
     if (!set_up(&p))
         return t->ctx->status.code;
     double *theta = mo_host_array(t->ctx, p.q, sizeof *theta), *s = mo_host_array(t->ctx, p.r, sizeof *s);
@@ -383,7 +383,7 @@ mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *option
         (p.symmetric ? decompose_symmetric : decompose_general)(&p, theta, s, svd);
     free(theta);
     free(s);
-    svd->turn = column_signs(t, svd->U);
-    mo_tape_sweep(t, p.mark, (mo_tensor *[]){svd->U, svd->S, svd->V, svd->sign, svd->turn}, 5);
+    svd->column_sign = column_signs(t, svd->U);
+    mo_tape_sweep(t, p.mark, (mo_tensor *[]){svd->U, svd->S, svd->V, svd->sign, svd->column_sign}, 5);
     return t->ctx->status.code;
 }

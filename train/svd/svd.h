@@ -16,10 +16,10 @@ typedef struct mo_svd {
     mo_tensor *V;     /* [m, r]: A^T U / S, with errors of rounding times S[0] / S; 0 where that is more than a square
                        * root of rounding. NULL if A is declared symmetric: then V = U diag(sign) */
     mo_tensor *sign;  /* [r] signs of the eigenvalues, 1 or -1; NULL if A is not declared symmetric */
-    mo_tensor *turn;  /* [r] of 1 and -1: in U diag(turn) the entry of largest magnitude of each column, or the first of
-                       * several that are equal to rounding, is positive */
-    double residual;  /* |A V - U S|_F / |A|_F */
-    double orthogonality; /* the largest |U^T U - I| */
+    mo_tensor *column_sign; /* [r] of 1 and -1: in U diag(column_sign) the entry of largest magnitude of each column, or
+                             * the first of several that are equal to rounding, is positive */
+    double residual;        /* |A V - U S|_F / |A|_F */
+    double orthogonality;   /* the largest |U^T U - I| */
 } mo_svd;
 
 enum {

@@ -90,7 +90,7 @@ static real scale_residual(const adjoint *a) {
     int64_t N = s->width * s->C;
     double most = 0;
     for (int64_t i = 0; i < N; i++)
-        most = fmax(most, fabs((double)a->fit.r[i]));
+        most = fabs((double)a->fit.r[i]) > most ? fabs((double)a->fit.r[i]) : most; /* GCC 12 for Arm fails at fmax */
     if (!(most > 0) || !isfinite(most) || ilogb(most) > 0)
         return 1;
     double limit = sizeof(real) == sizeof(double) ? DBL_MAX_EXP : FLT_MAX_EXP;

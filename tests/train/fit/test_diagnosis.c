@@ -108,8 +108,8 @@ static void on_progress(const char *part, int64_t done, int64_t of, void *state)
     t->last = of;
 }
 
-/* Inner products only decide the order in which candidates are tried. Rows are prototypes (one per class), far from the
- * origin, in fewer and in more dimensions than there are points. */
+/* Blocks of points are measured in units of the mean distance and from the mean, a point alone from itself. Rows are
+ * prototypes (one per class), far from the origin, in fewer and in more dimensions than there are points. */
 TEST_OF(hull_distances_are_those_of_each_point_alone, scratch *s) {
     enum { POINTS = 70, MOST = 90 };
     static double z[POINTS * MOST], others[(POINTS - 1) * MOST];
@@ -130,7 +130,7 @@ TEST_OF(hull_distances_are_those_of_each_point_alone, scratch *s) {
             memcpy(others, z, (size_t)(p * d) * sizeof *z);
             memcpy(others + p * d, z + (p + 1) * d, (size_t)((POINTS - 1 - p) * d) * sizeof *z);
             double alone = mo_hull_distance(s->ctx, others, POINTS - 1, d, z + p * d, NULL);
-            assert_true(x.prototype[p].distance == alone / x.mean_distance);
+            assert_true(fabs(x.prototype[p].distance - alone / x.mean_distance) <= 1e-12);
         }
     }
 }

@@ -63,7 +63,8 @@ static double residual(const instance *h, const double *w, double x[DIM]) {
 }
 
 /* Checks that the weights are in the simplex, that x has the stated length, and that x q_j >= |x|^2 for all j up to
- * rounding. This bounds how much nearer another point of the hull can be: |x| - |x*| <= (|x|^2 - min_j x q_j) / |x|. */
+ * the solver's tolerance, unless x is 0 up to its root. This bounds how much nearer another point of the hull can be:
+ * |x| - |x*| <= (|x|^2 - min_j x q_j) / |x|. */
 TEST_OF(distances_meet_the_optimality_conditions, scratch *s) {
     for (int number = 0; number < INSTANCES; number++) {
         instance h = make(number);
@@ -77,7 +78,7 @@ TEST_OF(distances_meet_the_optimality_conditions, scratch *s) {
             sum += w[j];
             assert_true(w[j] >= 0);
         }
-        bool optimal = length <= 1e-12 * h.scale || gap <= 1e-10 * h.scale * length;
+        bool optimal = length <= 1e-8 * h.scale || gap <= 1e-10 * h.scale * length;
         if (!(fabs(sum - 1) <= 1e-14 * (double)h.n) || !(fabs(distance - length) <= 1e-14 * h.scale) || !optimal)
             fail_msg("instance %d: distance %g, |x| %g, sum %.17g, gap %g", number, distance, length, sum, gap);
     }
@@ -94,7 +95,7 @@ TEST_OF(many_points_in_many_dimensions, scratch *s) {
     double distance = mo_hull_distance(s->ctx, points, n, d, p, w);
     assert_true(fabs(distance - 1 / sqrt(n)) <= 1e-14);
     for (int i = 0; i < n; i++)
-        assert_true(fabs(w[i] - 1.0 / n) <= 1e-14);
+        assert_true(fabs(w[i] - 1.0 / n) <= 1e-12);
 }
 
 TEST_OF(bad_input_is_refused, scratch *s) {

@@ -1,4 +1,5 @@
 /* tests/train/graphs/test_attribute_scale.c - which columns of attributes are brought to another scale, and how. */
+#include "tensor/hidden.h"
 #include "tests/scratch.h"
 
 enum { NODES = 40 };
@@ -100,15 +101,35 @@ TEST_OF(a_column_of_another_scale_is_centred_if_dense, scratch *s) {
     assert_string_equal(g->scaled, "put on one scale: column 3, column 4; the same in all rows, left out: column 2");
     double squares = 0;
     for (int64_t u = 0; u < NODES; u++) {
-        assert_true(entry(g, u, 0) == third(u) && entry(g, u, 1) == half(u) && entry(g, u, 2) == 0);
-        assert_true(fabs(entry(g, u, 3)) <= 2.5);
-        assert_true((entry(g, u, 4) == 0) == (rare(u) == 0));
-        squares += entry(g, u, 4) * entry(g, u, 4) / 4; /* of 4 entries */
+        assert_true(entry(g, u, 0) == third(u) && entry(g, u, 1) == half(u));
+        assert_true(fabs(entry(g, u, 2)) <= 2.5);
+        assert_true((entry(g, u, 3) == 0) == (rare(u) == 0));
+        squares += entry(g, u, 3) * entry(g, u, 3) / 4; /* of 4 entries */
     }
     assert_true(fabs(squares - 1) < 1e-5); /* the length of the other columns' entries */
-    assert_true(entry(g, 5, 3) < 0 && entry(g, 35, 3) > 0);
+    assert_true(entry(g, 5, 2) < 0 && entry(g, 35, 2) > 0);
     assert_memory_equal(g->hash, graph->hash, sizeof g->hash);
     assert_true(entry(graph, 0, 2) == 1000); /* what was loaded stays */
+}
+
+/* Not only empty: without its number, so that sums over columns are cut as if the column had never been there. */
+TEST_OF(a_constant_column_leaves_the_graph_of_the_others, scratch *s) {
+    column_of *const columns[] = {thousand, third, income, one, half}, *const others[] = {third, income, half};
+    static const char *const names[] = {"height", "third", "income", "one", "half"};
+    HELD(mo_graph) *graph = ring(s->ctx, columns, 5), *without = ring(s->ctx, others, 3);
+    graph->feature_name = mo_host_array(s->ctx, 5, sizeof *graph->feature_name);
+    for (int j = 0; j < 5; j++)
+        graph->feature_name[j] = mo_text_copy(s->ctx, names[j]);
+    HELD(mo_graph) *g = scaled(graph), *expected = scaled(without);
+    assert_string_equal(g->scaled, "put on one scale: income; the same in all rows, left out: height, one");
+    assert_int_equal(g->features, 3);
+    assert_string_equal(g->feature_name[0], "third");
+    assert_string_equal(g->feature_name[1], "income");
+    assert_string_equal(g->feature_name[2], "half");
+    assert_int_equal(g->feature_nnz, expected->feature_nnz);
+    size_t entries = (size_t)g->feature_nnz;
+    assert_memory_equal(g->feature_column, expected->feature_column, entries * sizeof *g->feature_column);
+    assert_memory_equal(g->feature_value, expected->feature_value, entries * sizeof *g->feature_value);
 }
 
 TEST_OF(a_table_of_units_gets_one_scale, scratch *s) {

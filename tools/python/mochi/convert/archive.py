@@ -11,9 +11,13 @@ import numpy
 from .unpickle import Refused
 
 WHOLE = re.compile(r"0|-?[1-9][0-9]*")
-# Texts that mark a label as unknown, beside the empty one; as in train/graphs/label_column.c.
-UNKNOWN = {"NaN", "nan", "NAN", "NA", "N/A", "n/a", "<NA>", "None", "null", "NULL", "?"}
+UNKNOWN = {"", "?", "na", "n/a", "<na>", "nan", "none", "null"}  # as in train/graphs/table_reader.c
 EPOCH = (1980, 1, 1, 0, 0, 0)  # one date for all zip members, so that equal graphs give equal bytes
+
+
+def is_unknown(text):
+    """Whether a text marks a class or an attribute as unknown, in any case."""
+    return text.lower() in UNKNOWN
 
 
 def require(condition, path, expected, found):

@@ -6,7 +6,7 @@ import re
 
 import numpy
 
-from .archive import UNKNOWN, adjacency_members, feature_members, in_order, named, texts, weights_of
+from .archive import adjacency_members, feature_members, in_order, is_unknown, named, texts, weights_of
 from .unpickle import Refused
 
 CLASSES = ("class", "y", "label", "club", "value")  # attributes that give the class, in order of preference
@@ -57,7 +57,7 @@ def plain(value):
     if isinstance(value, (bool, int, float)):
         return float(value) if value == value else ""
     text = value.strip() if isinstance(value, str) else ""
-    return "" if text in UNKNOWN else text
+    return "" if is_unknown(text) else text
 
 
 def text_of(value):

@@ -9,7 +9,7 @@ import re
 
 import numpy
 
-from .archive import UNKNOWN, require, write_npz, write_whole
+from .archive import is_unknown, require, write_npz, write_whole
 from .unpickle import Refused
 
 LARGEST = 2**32  # bytes of rows that were sparse
@@ -163,7 +163,7 @@ def numbered(path, y):
     """Labels as numbers 0 .. C - 1, negative: unknown, and the classes; numbers of svmlight are all classes, and so are -1 and 1 alone."""
     if y.dtype.kind in "US":
         y = numpy.char.strip(y.astype(str))
-        known = ~numpy.isin(y, [*UNKNOWN, ""])
+        known = ~numpy.array([is_unknown(text) for text in y], bool)
     else:
         real = y.astype(float)
         known = ~numpy.isnan(real)

@@ -308,7 +308,8 @@ def graph(
         column that marks gaps. Readouts see columns of another scale brought to that of the others (`Graph.scaled`).
     y : array_like, pandas.Series, pandas.DataFrame, dict or str
         Labels of the nodes [n], all whole numbers, texts, bytes or bools; None, NaN, pandas.NA, masked entries, negative numbers
-        and the texts "", "NaN", "NA", "N/A", "<NA>", "None", "null", "?" and "-1" mean unlabelled. Or the name of a node attribute.
+        and the texts "", "NaN", "NA", "N/A", "<NA>", "None", "null" (in any case), "?" and "-1" mean unlabelled. Or the name of
+        a node attribute.
     nodes : int or sequence
         The number of nodes, for an array of edges; or the names of all nodes, also of those without edges. None: the nodes of the
         edges; for an array of numbers all numbers to the largest.
@@ -488,8 +489,8 @@ def _assembled(context, parts, name, caller):
         text = f"edges have weights of 0 or more, and no directions, here; their {found} are ignored, of {edges} entries"
         warnings.warn(f"{caller}: {text}", stacklevel=3)
     if parts.get("unread"):
-        unread = ", ".join(map(repr, dict.fromkeys(parts["unread"])))
-        warnings.warn(f"{caller}: columns of the table are not read: {unread}; weights=NAME takes one as weights", stacklevel=3)
+        unread = ", ".join(dict.fromkeys(parts["unread"]))
+        warnings.warn(f"{caller}: not read: {unread}; weights=NAME takes one as weights", stacklevel=3)
     members, values = members_of(parts)
     told = sorted({*ignored, *parts.get("told", ())}, reverse=True)
     return _remade(members, _label(name), parts.get("names"), values, told, context)

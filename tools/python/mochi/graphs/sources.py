@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import checked, errors
-from ..convert.archive import UNKNOWN, in_order, pointers
+from ..convert.archive import in_order, is_unknown, pointers
 from . import aligned
 
 LARGEST = 2**63
@@ -34,7 +34,7 @@ def array_of(value):
     return np.asarray(value)
 
 
-# ---- parts of a graph: {"nodes", "u", "v", "weight", "x", "y", "names", "division", "offset", "ignored", "told"} ----
+# ---- parts of a graph: {"nodes", "u", "v", "weight", "x", "y", "names", "division", "offset", "ignored", "unread", "told"} ----
 
 
 def parts_of(source, x, y, nodes, weights=True):
@@ -219,7 +219,7 @@ def _of_table(table, nodes, weights):
         parts = {"nodes": nodes, "u": u, "v": v, **_of_values(values, len(u))}
     else:
         parts = _of_ids(u, v, values)
-    return {**parts, "unread": unread}
+    return {**parts, "unread": [f"column {name!r}" for name in unread]}
 
 
 def _whole_column(column):
@@ -275,7 +275,9 @@ def _of_networkx(g, x, y, weights):
             found[x] = np.array([np.asarray(row, float).reshape(-1) for row in found[x]])
         else:
             found[x] = np.array(found[x], object).reshape(-1, 1)
-    return {"nodes": len(names), "u": u, "v": v, "names": names, "attributes": found, "known": known, **values}
+    of_edges = dict.fromkeys(key for *_, attributes in g.edges(data=True) for key in attributes) if weights else {}
+    unread = [f"edge attribute {key!r}" for key in of_edges if key != told]
+    return {"nodes": len(names), "u": u, "v": v, "names": names, "attributes": found, "known": known, "unread": unread, **values}
 
 
 def _of_pyg(data, weights):
@@ -305,12 +307,15 @@ def _of_dgl(g, told):
     u, v = (array_of(end).astype(np.int64) for end in g.edges())
     nodes, of_nodes = int(g.num_nodes()), {name: g.ndata[name] for name in g.ndata}
     keys = (told,) if isinstance(told, str) else WEIGHTS_OF_DGL
-    weights = next((g.edata[name] for name in keys if name in getattr(g, "edata", ())), None)
+    of_edges = getattr(g, "edata", {})
+    read = next((name for name in keys if name in of_edges), None)
+    unread = [f"edge attribute {name!r}" for name in of_edges if told and name != read]
     return {
         "nodes": nodes, "u": u, "v": v, "attributes": of_nodes, "division": _division(of_nodes.get),
         "x": array_of(of_nodes["feat"]) if "feat" in of_nodes else None,
         "y": array_of(of_nodes["label"]) if "label" in of_nodes else None,
-        **_of_values(weights, len(u), _directed(u, v, nodes)),
+        "unread": unread,
+        **_of_values(None if read is None else of_edges[read], len(u), _directed(u, v, nodes)),
     }  # fmt: skip
 
 
@@ -472,7 +477,7 @@ def plain_labels(values: Any) -> list:
     """Labels as Python's int, bool, str or bytes, all of one type, with None for unlabelled.
 
     Unlabelled are None, NaN, pandas.NA, masked entries, every negative whole number, and the texts that mark what is unknown
-    (`UNKNOWN`), also where NumPy has made them, as in ``np.array(["a", np.nan])``. "1.0" is the class "1".
+    (`convert.archive.UNKNOWN`, in any case), also where NumPy has made them, as in ``np.array(["a", np.nan])``. "1.0" is the class "1".
     """
     if isinstance(values, np.ma.MaskedArray):
         array = np.array(values.tolist(), object)
@@ -514,7 +519,7 @@ def _plain_label(value):
         if (0 if isinstance(value, bytes) else "\0") in tuple(value):
             raise errors.InvalidError(f"label {value!r}, expected a text without zeroes")
         text = str.__str__(value) if isinstance(value, str) else bytes(value).decode("latin-1")
-        if not text or text in UNKNOWN or _NEGATIVE.fullmatch(text):
+        if is_unknown(text) or _NEGATIVE.fullmatch(text):
             return None
         text = text[: -len(point[1])] if (point := _POINT_ZERO.fullmatch(text)) else text
         return text if isinstance(value, str) else text.encode("latin-1")

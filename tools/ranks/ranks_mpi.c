@@ -1,5 +1,6 @@
-/* tools/ranks_mpi.c - the shared object that sends messages by MPI. An MPI error ends all processes, as by default. */
-#include "tools/ranks.h"
+/* tools/ranks/ranks_mpi.c - the shared object that sends messages by MPI. An MPI error ends all processes, as by
+ * default. */
+#include "tools/ranks/ranks.h"
 
 #include <mpi.h>
 

@@ -1,12 +1,12 @@
-/* tools/ranks.c - joins the processes that mpirun or a scheduler started; it recognises them by environment variables.
- * Only such processes load MPI, through the shared object ranks_mpi.so: loading it takes a tenth of the program's
- * start, and a program built with MPI also runs without it. */
-#include "tools/ranks.h"
+/* tools/ranks/start.c - joins the processes that mpirun or a scheduler started; it recognises them by environment
+ * variables. Only such processes load MPI, through the shared object ranks_mpi.so: loading it takes a tenth of the
+ * program's start, and a program built with MPI also runs without it. */
+#include "tools/ranks/ranks.h"
 
 #include "tensor/platform.h"
 #include "tools/digest.h"
 #include "tools/memory.h"
-#include "tools/ranks_place.h"
+#include "tools/ranks/ranks_place.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -110,7 +110,7 @@ static char *digest_code(const char *engine) {
 }
 
 /* Collects the names of the hosts, one per rank. Returns them at rank 0; NULL elsewhere. */
-static const char *const *gather_hosts(const mo_ranks *ranks) {
+static const char *const *gather_hosts(const ranks_group *ranks) {
     char mine[256] = "";
     gethostname(mine, sizeof mine - 1);
     if (ranks->rank) {
@@ -129,7 +129,7 @@ static const char *const *gather_hosts(const mo_ranks *ranks) {
 
 /* Returns false and prints one line if several processes were started, but MPI sees each one alone. */
 static bool join_ranks(
-    mo_ranks *ranks, const ranks_engine *engine, const char *path, started told, const char *command) {
+    ranks_group *ranks, const ranks_engine *engine, const char *path, started told, const char *command) {
     engine->begin(&ranks->rank, &ranks->size);
     if (ranks->size == 1) {
         engine->end();
@@ -149,10 +149,10 @@ static bool join_ranks(
     return true;
 }
 
-bool ranks_open(mo_ranks *ranks, const char *command) {
+bool ranks_open(ranks_group *ranks, const char *command) {
     char path[8192];
     started told = read_environment();
-    *ranks = (mo_ranks){.size = 1};
+    *ranks = (ranks_group){.size = 1};
     if (told.size == 1 || (told.size == 0 && !getenv("PMIX_RANK")))
         return true;
     if (find_engine(path, sizeof path)) {
@@ -167,7 +167,7 @@ bool ranks_open(mo_ranks *ranks, const char *command) {
     return told.size <= 1;
 }
 
-void ranks_close(mo_ranks *ranks) {
+void ranks_close(ranks_group *ranks) {
     if (ranks->size == 1)
         return;
     const ranks_engine *engine = ranks->state;

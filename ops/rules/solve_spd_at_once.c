@@ -1,7 +1,7 @@
-/* ops/fused/solve_spd_at_once.c - the factor of an SPD system, its info and both solves in one kernel, if the device
+/* ops/rules/solve_spd_at_once.c - the factor of an SPD system, its info and both solves in one kernel, if the device
  * has such a kernel for this size; solve_spd.c has the op and its adjoint. */
-#include "ops/fused/fused.h"
 #include "ops/rules/factor.h"
+#include "tensor/backend.h"
 
 #include <math.h>
 

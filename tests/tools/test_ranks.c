@@ -1,7 +1,8 @@
-/* tests/train/test_ranks.c - a run that several ranks share has the bits of one process, however episodes are
+/* tests/tools/test_ranks.c - a run that several ranks share has the bits of one process, however episodes are
  * distributed; if ranks do not fit together, or one fails, all end. Ranks are threads of this process; messages wait in
  * lists, one for each pair of ranks. */
 #include "tests/training_run.h"
+#include "tools/ranks/ranks.h"
 
 #include <pthread.h>
 
@@ -67,10 +68,10 @@ static void fake_world_open(fake_world *w) {
     *w = (fake_world){.lock = PTHREAD_MUTEX_INITIALIZER, .arrived = PTHREAD_COND_INITIALIZER};
 }
 
-static mo_ranks fake_ranks(fake_world *w, int rank, int size) {
+static ranks_group fake_ranks(fake_world *w, int rank, int size) {
     static const char *const host[MOST_RANKS] = {"first", "second", "third", "fourth"};
     w->place[rank] = (struct fake_place){.world = w, .rank = rank};
-    return (mo_ranks){.rank = rank,
+    return (ranks_group){.rank = rank,
         .size = size,
         .program = "fake",
         .host = size <= 4 ? host : NULL,
@@ -92,128 +93,14 @@ static void fake_world_run(fake_world *w, int size, void *(*work)(void *), void 
     assert_int_equal(w->waiting, 0);
 }
 
-/* ---- sums ---- */
-
-enum { TENSORS = 2, VALUES = 7 }; /* one tensor of 3 values, one of 4 */
-
-/* Returns value i of the gradient of episode j, such that sums in another order are unlikely to be equal. */
-static float gradient_value(int E, int j, int i) {
-    mo_random r = mo_random_at((uint64_t)E, MO_PURPOSE_CHECK, (uint64_t)(j * VALUES + i));
-    return (float)(mo_random_uniform(&r) - 0.5) * (float)(1 << (j * 5 + i) % 11);
-}
-
-/* Sums 2^level episodes from j on, as the sum of two halves. */
-static float sum_of_node(int E, int level, int j, int i) {
-    if (level == 0)
-        return gradient_value(E, j, i);
-    return sum_of_node(E, level - 1, j, i) + sum_of_node(E, level - 1, j + (1 << (level - 1)), i);
-}
-
-/* Sums the episodes from j to E: splits their number into powers of two, the largest first, and adds the parts from the
- * smallest on. */
-static float sum_of_tree(int E, int j, int i) {
-    int level = 0;
-    while (2 << level <= E - j)
-        level++;
-    float first = sum_of_node(E, level, j, i);
-    return j + (1 << level) == E ? first : first + sum_of_tree(E, j + (1 << level), i);
-}
-
-/* Writes the gradients of episode j to X. */
-static void write_gradient(mo_tensor *const *X, int E, int j) {
-    float x[VALUES];
-    for (int i = 0; i < VALUES; i++)
-        x[i] = gradient_value(E, j, i);
-    mo_tensor_write(X[0], x, 3 * sizeof *x);
-    mo_tensor_write(X[1], x + 3, 4 * sizeof *x);
-}
-
-/* A rank that sums its episodes' gradients and takes part in the sum over ranks. */
-typedef struct adding {
-    mo_ranks ranks;
-    int E;
-    float got[VALUES];
-    mo_code code;
-} adding;
-
-static void *add_up(void *state) {
-    adding *a = state;
-    const mo_ranks *r = &a->ranks;
-    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1});
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_RECORD);
-    mo_tensor *X[TENSORS] = {
-        mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){3}), mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){2, 2})};
-    mo_sum_tree *tree = mo_sum_tree_create(ctx, X, TENSORS);
-    mo_sum_tree_reserve(tree);
-    int first = mo_ranks_first(a->E, r->size, r->rank);
-    for (int j = first; j < mo_ranks_first(a->E, r->size, r->rank + 1); j++) {
-        write_gradient(X, a->E, j);
-        mo_sum_tree_push(tree, t, first, j, 0, X);
-    }
-    mo_tensor *const *total = mo_sum_tree_share(tree, t, r, a->E, NULL);
-    mo_tensor_read(total[0], a->got, 3 * sizeof *a->got);
-    mo_tensor_read(total[1], a->got + 3, 4 * sizeof *a->got);
-    mo_sum_tree_release(tree);
-    for (int i = 0; i < TENSORS; i++)
-        mo_tensor_release(X[i]);
-    a->code = mo_context_status(ctx)->code;
-    return NULL;
-}
-
-/* Returns how many nodes of the tree the episodes first .. end - 1 make. A node of 2^l episodes begins at a multiple of
- * 2^l. */
-static size_t count_nodes(int first, int end) {
-    size_t n = 0;
-    for (int size; first < end; first += size, n++)
-        for (size = 1; first % (2 * size) == 0 && first + 2 * size <= end; size *= 2)
-            ;
-    return n;
-}
-
-/* Returns how many sums the ranks send: each rank its nodes and those of the ranks that sent to it, and rank 0 the
- * total to each other rank. */
-static size_t count_sums(int E, int W) {
-    size_t n = (size_t)W - 1;
-    for (int r = 1; r < W; r++) {
-        int above = r + (r & -r);
-        n += count_nodes(mo_ranks_first(E, W, r), mo_ranks_first(E, W, above < W ? above : W));
-    }
-    return n;
-}
-
-static void expect_sum(int E, int W) {
-    static fake_world world;
-    static adding a[MOST_RANKS];
-    fake_world_open(&world);
-    for (int r = 0; r < W; r++)
-        a[r] = (adding){.ranks = fake_ranks(&world, r, W), .E = E};
-    fake_world_run(&world, W, add_up, a, sizeof *a);
-    assert_int_equal(world.bytes, count_sums(E, W) * TENSORS * 256); /* a part takes a multiple of 256 bytes */
-    for (int r = 0; r < W; r++) {
-        assert_in_range(mo_ranks_first(E, W, r + 1) - mo_ranks_first(E, W, r), E / W, (E + W - 1) / W);
-        assert_int_equal(a[r].code, MO_OK);
-        for (int i = 0; i < VALUES; i++) {
-            float expected = sum_of_tree(E, 0, i);
-            if (memcmp(&a[r].got[i], &expected, sizeof expected))
-                fail_msg(
-                    "%d episodes, rank %d of %d: value %d is %.9g, expected %.9g", E, r, W, i, a[r].got[i], expected);
-        }
-    }
-}
-
-TEST(sums_of_any_ranks_are_those_of_one) {
-    for (int E = 1; E <= 20; E++)
-        for (int W = 2; W <= E; W++)
-            expect_sum(E, W);
-    expect_sum(MOST_RANKS, MOST_RANKS);
-    expect_sum(MOST_RANKS, MOST_RANKS - 1);
-}
-
 /* ---- whole runs ---- */
+
+enum { MOST_MEMBERS = 7 };
 
 typedef struct member {
     training_run run;
-    mo_ranks ranks;
+    ranks_share *share;
+    ranks_group ranks;
     bool resume;
     int64_t until, taken; /* until: steps after which this rank stops; taken: its steps at the end */
 } member;
@@ -227,7 +114,7 @@ static bool member_goes_on(const mo_step_report *r, void *state) {
 static void *run_member(void *state) {
     member *m = state;
     mo_trainer *trainer = m->run.trainer;
-    if (mo_trainer_share(trainer, &m->ranks) != MO_OK || (m->resume && mo_trainer_resume(trainer) != MO_OK))
+    if (ranks_join(trainer, &m->ranks, m->resume, &m->share) != MO_OK)
         return NULL;
     if (mo_trainer_run(trainer, member_goes_on, m) == MO_OK && trainer->step == trainer->options.steps)
         mo_trainer_finish(trainer);
@@ -242,16 +129,22 @@ static void open_members(member *m, fake_world *world, int size, const run_optio
 }
 
 static void close_members(member *m, int size) {
-    for (int r = 0; r < size; r++)
+    for (int r = 0; r < size; r++) {
+        mo_trainer_release(m[r].run.trainer);
+        ranks_leave(m[r].share);
+        m[r].run.trainer = NULL;
         run_close(&m[r].run);
+    }
 }
 
 static fake_world shared_world; /* of share_run */
 
 /* Runs to the end, or until rank `stopper` stops after `until` steps. */
 static void share_run(const run_options *o, int size, const char *folder, bool resume, int stopper, int64_t until) {
-    member m[4];
-    run_options each[4] = {*o, *o, *o, *o};
+    member m[MOST_MEMBERS];
+    run_options each[MOST_MEMBERS] = {*o};
+    for (int r = 1; r < size; r++)
+        each[r] = *o;
     open_members(m, &shared_world, size, each, folder);
     for (int r = 0; r < size; r++)
         m[r].resume = resume;
@@ -272,7 +165,7 @@ TEST_OF(any_number_of_ranks_gives_the_same_run, scratch *s) {
         o.episodes = episodes[k];
         const char *one = scratch_folder(s, "one");
         run_until(&o, one, false, o.steps);
-        for (int size = 2; size <= 4 && size <= o.episodes; size++) {
+        for (int size = 2; size <= o.episodes; size++) {
             const char *several = scratch_folder(s, "several");
             share_run(&o, size, several, false, 0, o.steps);
             assert_same_run(one, several);
@@ -334,7 +227,7 @@ TEST(more_ranks_than_episodes_are_refused) {
 
 /* A rank that fails at one of its messages with gradients. */
 typedef struct watched {
-    mo_ranks ranks;
+    ranks_group ranks;
     mo_context *ctx;
     size_t bytes;        /* bytes of a sum of gradients */
     int fails_at, calls; /* such messages */
@@ -359,7 +252,7 @@ static void watched_receive(void *state, int from, void *data, size_t bytes) {
 
 static void watch_member(member *m, watched *w, int fails_at) {
     const mo_trainer *trainer = m->run.trainer;
-    size_t bytes = mo_sum_tree_bytes(trainer->parameter, trainer->n);
+    size_t bytes = ranks_gradient_bytes(trainer);
     *w = (watched){.ranks = m->ranks, .ctx = m->run.ctx, .bytes = bytes, .fails_at = fails_at};
     m->ranks.send = watched_send;
     m->ranks.receive = watched_receive;
@@ -392,8 +285,8 @@ static void expect_failure_at(scratch *s, int failed, int call) {
 
 TEST(a_failure_amid_messages_ends_all) {
     for (int failed = 0; failed < 3; failed++)
-        for (int call = 0; call < (failed ? 2 : 4); call++) /* each other rank has two messages with rank 0: its sum and
-                                                             * the total */
+        for (int call = 0; call < (failed ? 3 : 4);
+             call++) /* the sum comes and goes, and rank 0 sends the total to two */
             expect_failure_at(*state, failed, call);
 }
 
@@ -407,7 +300,7 @@ static bool spoil(const mo_step_report *r, void *state) {
 
 static void *run_spoiled(void *state) {
     member *m = state;
-    if (mo_trainer_share(m->run.trainer, &m->ranks) == MO_OK)
+    if (ranks_join(m->run.trainer, &m->ranks, false, &m->share) == MO_OK)
         mo_trainer_run(m->run.trainer, spoil, m);
     return NULL;
 }

@@ -1,20 +1,16 @@
-/* train/run/ranks.c - messages between the processes of one run. They travel along a binomial tree: in round i, each
- * rank whose lowest set bit is i sends to the rank without that bit. The order of the messages is fixed; no result
+/* tools/ranks/messages.c - messages between the processes of one run. They travel along a binomial tree: in round i,
+ * each rank whose lowest set bit is i sends to the rank without that bit. The order of the messages is fixed; no result
  * depends on time. */
-#include "train/run/trainer.h"
+#include "tools/ranks/ranks.h"
 
 #include <stdio.h>
 #include <string.h>
 
-int mo_ranks_first(int E, int size, int rank) {
+int ranks_first(int E, int size, int rank) {
     return (int)((int64_t)E * rank / size);
 }
 
-int mo_ranks_end(const mo_ranks *ranks, int rank, int bit) {
-    return rank + bit < ranks->size ? rank + bit : ranks->size;
-}
-
-void mo_ranks_broadcast(const mo_ranks *ranks, void *data, size_t bytes) {
+void ranks_broadcast(const ranks_group *ranks, void *data, size_t bytes) {
     int lowest = ranks->rank & -ranks->rank;
     if (ranks->rank)
         ranks->receive(ranks->state, ranks->rank - lowest, data, bytes);
@@ -32,7 +28,7 @@ typedef struct verdict {
 } verdict;
 
 /* The failure of one rank becomes the failure of every rank. */
-static void share_failure(mo_context *ctx, const mo_ranks *ranks, const verdict *v) {
+static void share_failure(mo_context *ctx, const ranks_group *ranks, const verdict *v) {
     char message[sizeof mo_context_status(NULL)->message] = "";
     bool mine = ranks->rank == v->rank;
     if (mine)
@@ -41,14 +37,14 @@ static void share_failure(mo_context *ctx, const mo_ranks *ranks, const verdict 
         ranks->send(ranks->state, 0, message, sizeof message);
     if (!ranks->rank && v->rank)
         ranks->receive(ranks->state, v->rank, message, sizeof message);
-    mo_ranks_broadcast(ranks, message, sizeof message);
+    ranks_broadcast(ranks, message, sizeof message);
     if (mine)
         return;
     mo_clear_error(ctx);
     mo_fail(ctx, (mo_code)v->code, "rank %d of %d: %.900s", v->rank, ranks->size, message);
 }
 
-bool mo_ranks_agree(mo_context *ctx, const mo_ranks *ranks, bool go_on) {
+bool ranks_agree(mo_context *ctx, const ranks_group *ranks, bool go_on) {
     if (!ctx || !ranks)
         return ctx && mo_ok(ctx) && go_on;
     if (ranks->parted && *ranks->parted)
@@ -68,7 +64,7 @@ bool mo_ranks_agree(mo_context *ctx, const mo_ranks *ranks, bool go_on) {
         else
             v = other;
     }
-    mo_ranks_broadcast(ranks, &v, sizeof v);
+    ranks_broadcast(ranks, &v, sizeof v);
     if (v.code)
         share_failure(ctx, ranks, &v);
     if (v.code && ranks->parted)

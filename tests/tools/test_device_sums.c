@@ -1,10 +1,11 @@
-/* tests/train/test_device_sums.c - ranks with one device each add up gradients by one collective sum per step: the run
+/* tests/tools/test_device_sums.c - ranks with one device each add up gradients by one collective sum per step: the run
  * of one process up to rounding, or bit for bit if asked. If a sum fails, all ranks end. Ranks are processes;
  * messages go through sockets, one per pair of ranks. Skipped with fewer than three CUDA devices; the emulated device
  * counts as any number. */
 #include "tests/device.h"
 #include "tests/training_run.h"
 #include "tests/worst_of.h"
+#include "tools/ranks/ranks.h"
 
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -46,7 +47,7 @@ static void forked_receive(void *state, int from, void *data, size_t bytes) {
 
 /* Runs `work` in a process for each rank. No context may exist before, as threads and devices do not survive a fork.
  * Returns whether all processes ended without failure. */
-static bool fork_ranks(int size, void (*work)(const mo_ranks *ranks, void *state), void *state) {
+static bool fork_ranks(int size, void (*work)(const ranks_group *ranks, void *state), void *state) {
     forked_ranks all = {{{0}}};
     pid_t pid[MOST_FORKED];
     bool well = true;
@@ -66,7 +67,7 @@ static bool fork_ranks(int size, void (*work)(const mo_ranks *ranks, void *state
                 if (q != other)
                     close(all.socket[other][q]);
         forked_place place = {&all, r};
-        mo_ranks ranks = {.rank = r,
+        ranks_group ranks = {.rank = r,
             .size = size,
             .program = "forked",
             .send = forked_send,
@@ -177,9 +178,9 @@ static void note_parameters(const mo_trainer *trainer, outcome *out) {
     }
 }
 
-static void take_part(const mo_ranks *ranks, void *state) {
+static void take_part(const ranks_group *ranks, void *state) {
     const shared_run *s = state;
-    mo_ranks mine = *ranks;
+    ranks_group mine = *ranks;
     progress_of_rank p = {s, &s->of[ranks->rank], ranks->rank == ranks->size - 1};
     run_options o = usual_run;
     o.device = MO_CUDA;
@@ -187,6 +188,7 @@ static void take_part(const mo_ranks *ranks, void *state) {
     o.episodes = EPISODES;
     o.steps = STEPS;
     mine.deterministic = s->deterministic;
+    ranks_share *share = NULL;
     HELD(training_run) run = run_open(&o, s->folder);
     watch_sums(run.ctx);
     if (s->fail_first) {
@@ -195,7 +197,7 @@ static void take_part(const mo_ranks *ranks, void *state) {
             setenv("MOCHI_CUDA_HOST_FAIL", s->fail_first, 1);
     }
     if (ranks->size > 1)
-        mo_trainer_share(run.trainer, &mine);
+        ranks_join(run.trainer, &mine, false, &share);
     if (mo_trainer_run(run.trainer, note_step, &p) == MO_OK)
         mo_trainer_finish(run.trainer);
     note_parameters(run.trainer, p.out);
@@ -203,9 +205,12 @@ static void take_part(const mo_ranks *ranks, void *state) {
     p.out->code = mo_context_status(run.ctx)->code;
     snprintf(p.out->message, sizeof p.out->message, "%s", mo_context_status(run.ctx)->message);
     unsetenv("MOCHI_CUDA_HOST_FAIL");
+    mo_trainer_release(run.trainer);
+    run.trainer = NULL;
+    ranks_leave(share);
 }
 
-static void look_at_machine(const mo_ranks *ranks, void *state) {
+static void look_at_machine(const ranks_group *ranks, void *state) {
     char text[512];
     machine->devices = mo_device_count(MO_CUDA);
     machine->emulated = mo_device_describe(MO_CUDA, text, sizeof text) && strstr(text, "emulated");
