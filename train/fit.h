@@ -29,6 +29,10 @@ MO_API mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *
  * only one, the one named `label`, or FILE:NAME). Texts that are all whole numbers become these numbers, others are
  * classes in byte order, empty ones unlabelled. Real numbers are an error. */
 MO_API mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char *labels);
+/* Takes the labelled rows of a table (mo_rows_open). */
+MO_API mo_embeddings *mo_embeddings_of_rows(const mo_graph *rows);
+/* Attributes [n, d] of n rows of a table, float32. The null tensor on failure. */
+MO_API mo_tensor *mo_rows_attributes(const mo_graph *rows, const int64_t *id, int64_t n);
 MO_API void mo_embeddings_release(mo_embeddings *E);
 
 /* Progress of long work, called from the calling thread: `done` of `of` units of a part are done. */

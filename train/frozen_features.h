@@ -77,6 +77,9 @@ MO_API mo_csr *mo_normalized_adjacency(const mo_graph *graph, mo_dtype real);
  * graph itself, held, if no column changes. Tells options->notice which columns do. The caller releases the result;
  * NULL on failure. */
 MO_API mo_graph *mo_graph_scale(mo_graph *graph, const mo_feature_options *options);
+/* Reads a table with a header as rows without edges (train/graphs/load_rows.c): its column `label` as their labels, the
+ * others as names and as attributes, scaled as mo_graph_scale does. NULL on failure. */
+MO_API mo_graph *mo_rows_open(mo_context *ctx, const char *path, const char *label, const mo_feature_options *options);
 /* Computes the features of options->form, or loads them from the cache. Rows of nodes: a set of graphs gets one basis
  * per graph; task and links are ignored. Rows of examples: nodes (w = d), links of the masked graph, positives before
  * negatives (w bands of singular values), or graphs of a set. Returns NULL on failure. */

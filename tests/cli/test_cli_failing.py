@@ -35,6 +35,7 @@ MEMORY = (
     ("eval --weights $/run/weights.safetensors --data mutag --shots 4 --seeds 2 --threads 1 --json --quiet", ""),
     ("embed --weights $/run/weights.safetensors --data mutag --out @/Z.npy --threads 1 --json", ""),
     ("fit $/Z.npy $/y.npy --head ridge,svm,prototype_inner --shots 2,4 --episodes 2 --queries 4 --threads 1 --json", ""),
+    ("fit $/people.csv --label kind --head lda --out @/p.csv --threads 1", ""),
     ("gradcheck solve_spd --json", ""),
     ("compare $/eval.jsonl paper --json", ""),
     ("predict --data mutag --labels $/seeds.csv --out @/p.jsonl --save @/readout.safetensors --threads 1", ""),
@@ -100,6 +101,8 @@ class Lines:
         for name, kind, shape, data in (("Z", "<f4", "(90, 4)", struct.pack("<360f", *rows)), ("y", "<i8", "(90,)", struct.pack("<90q", *label))):
             header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
             (source / f"{name}.npy").write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + f"{header:117}\n".encode() + data)
+        rows = (f"p{i},{i * 7 % 20 or ''},{('Rome', 'Oslo')[i % 3 > 0]},{('yes', 'no')[i % 2]},{'abc?'[i % 4]}\n" for i in range(24))
+        (source / "people.csv").write_text("name,age,city,member,kind\n" + "".join(rows))
         (source / "seeds.csv").write_text("graph,kind\n0,yes\n1,no\n2,no\n3,yes\n")
         for words in (TRAIN.replace("@", "$") + " --quiet", "eval --weights $/run/weights.safetensors --data mutag --shots 4 --seeds 2 --json --quiet",
                       "predict --data mutag --labels $/seeds.csv --save $/readout.safetensors --quiet"):

@@ -27,6 +27,7 @@ SUITE = "seeds 2\nmutag:gc %d\n"
 WRITTEN = {"pairs.csv": "from,to\n0,5000\n7,9\n", "A.csv": "2,1\n0,3\n", "seeds.csv": "graph,label\n0,a\n1,b\n2,b\n3,a\n4,b\n5,a\n",
            "few.txt": "".join(f"{i}\n" for i in range(0, 600, 2)), "rest.txt": "".join(f"{i}\n" for i in range(1, 600, 6)),
            "one.suite": SUITE % 4, "two.suite": SUITE % 8,
+           "people.csv": "age,kind\n" + "".join(f"{20 + i * 7 % 40 + 9 * (i % 2)},{'abc'[i % 2] if i % 3 else ''}\n" for i in range(60)),
            "units/edges.csv": "from,to\n" + "".join(f"n{i},n{(i + step) % 60}\n" for i in range(60) for step in (1, 7)),
            "units/labels.csv": "node,label\n" + "".join(f"n{i},{'ab'[i // 30]}\n" for i in range(60)),
            "units/features.csv": "name,age,income\n" + "".join(f"n{i},{20 + i * 7 % 40},{90 + i * i // 8}\n" for i in range(60))}

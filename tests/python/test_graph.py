@@ -788,7 +788,7 @@ def test_a_table_of_pandas_is_read_as_a_file_is():
     kinds = shop(pandas.DataFrame({"kind": pandas.Categorical([i % 3 for i in range(60)]), "x": np.arange(60.0)}))
     assert kinds.columns == ["kind=0", "kind=1", "kind=2", "x"]
     for joined in (pandas.Timestamp("2021-03-04"), "2021-03-04"):
-        with pytest.raises(mochi.FormatError, match="attribute joined of node 0: found '2021-03-04.*a date has no zero"):
+        with pytest.raises(mochi.FormatError, match="attribute joined of row 0: found '2021-03-04.*a date has no zero"):
             shop(table.assign(joined=joined))
     with pytest.raises(mochi.InvalidError, match="attribute 'tags' has .*expected numbers, texts, booleans or gaps"):
         shop(table.assign(tags=[["a"]] * 60))
@@ -807,7 +807,7 @@ def test_a_column_of_another_scale_does_not_drown_the_others():
     assert cora.scaled is None
     constant = mochi.graph(cora, x=np.c_[cora.x, np.full(cora.nodes, 1000)])
     income = mochi.graph(cora, x=np.c_[cora.x, draws.lognormal(10, 1, cora.nodes)])
-    assert constant.scaled == "the same for all nodes, left out: column 1433"
+    assert constant.scaled == "the same in all rows, left out: column 1433"
     assert income.scaled == "put on one scale: column 1433"
     assert right(constant) == alone and abs(right(income) - alone) < 2.5
     assert right(constant, attributes="raw") < alone - 5
@@ -840,3 +840,16 @@ def test_nodes_that_no_label_reaches_get_the_shares_of_the_labels():
     assert 0.85 < reached[linked].mean() < 1  # the others are in components without a label
     words = mochi.load("best").few_shot(mochi.graph(edges, nodes=cora.nodes, x=cora.x, y=cora.y), labels)
     assert words.reached().all()  # attributes of neighbours are alike
+
+
+def test_labels_among_the_attributes_are_refused():
+    """A column of labels left in the attributes says nothing of the nodes to predict."""
+    pandas = pytest.importorskip("pandas")
+    topic = ["sport", "sport", None, None, "food", "food", None]
+    nodes = pandas.DataFrame({"page": list("abcdefg"), "views": range(7), "topic": topic}).set_index("page")
+    edges = pandas.DataFrame({"from": list("abcdefg"), "to": list("bcadfge")})
+    model = mochi.load("best")
+    with pytest.raises(mochi.InvalidError, match="the attribute 'topic' is known of just the 4 nodes that have a label"):
+        model.few_shot(mochi.graph(edges, x=nodes), nodes.topic)
+    g = mochi.graph(edges, x=nodes[["views"]], y=nodes.topic)
+    assert model.few_shot(g, g.y >= 0).predict(["c", "g"]).tolist() == ["sport", "food"]

@@ -1,4 +1,4 @@
-/* tools/fit/fit.c - `mochi fit`: compares heads on embeddings from array files, and diagnoses the embeddings. */
+/* tools/fit/fit.c - `mochi fit`: compares heads on embeddings from array files or a table, and diagnoses them. */
 #include "tools/fit/fit.h"
 #include "tensor/hidden.h"
 #include "tools/digest.h"
@@ -136,11 +136,12 @@ static void take_fit_row(const mo_fit_row *row, void *state) {
 /* Prints the first line of --json: the command and its inputs. Returns false if standard output was lost. */
 static bool print_fit_run(const report *r) {
     const fit_options *o = r->options;
+    const char *labels = o->label ? o->rows : o->labels;
     json_t *line = command_object(o->argc, o->argv);
-    json_t *more = json_pack("{s:i, s:I, s:I, s:I, s:{s:s, s:o}, s:{s:s, s:o}}", "threads", mo_context_threads(r->ctx),
-        "seed", (json_int_t)o->fit.seed, "episodes", (json_int_t)o->fit.episodes, "unlabelled",
-        (json_int_t)r->E->unlabelled, "rows", "file", o->rows, "xxh3", file_digest(r->ctx, o->rows), "labels", "file",
-        o->labels, "xxh3", file_digest(r->ctx, o->labels));
+    json_t *more = json_pack("{s:i, s:I, s:I, s:I, s:{s:s, s:o}, s:{s:s, s:o, s:s*}}", "threads",
+        mo_context_threads(r->ctx), "seed", (json_int_t)o->fit.seed, "episodes", (json_int_t)o->fit.episodes,
+        "unlabelled", (json_int_t)r->E->unlabelled, "rows", "file", o->rows, "xxh3", file_digest(r->ctx, o->rows),
+        "labels", "file", labels, "xxh3", file_digest(r->ctx, labels), "column", o->label);
     json_object_update_new(line, more);
     if (r->split.split)
         json_object_update_new(
@@ -232,6 +233,26 @@ static void run_fits(report *r) {
     release_rows(r);
 }
 
+/* Reads the table of --label, says how, and takes its labelled rows. */
+static mo_embeddings *open_table(mo_context *ctx, const fit_options *o, mo_graph **table) {
+    mo_feature_options options = {.notice = o->quiet ? NULL : print_notice};
+    *table = mo_rows_open(ctx, o->rows, o->label, &options);
+    mo_embeddings *E = mo_embeddings_of_rows(*table);
+    if (E && !E->unlabelled && uses_one_head(o))
+        mo_fail(ctx, MO_INVALID,
+            "%s: expected rows to predict, with nothing or a mark of the unknown in the column %.60s, found none",
+            o->rows, o->label);
+    if (mo_ok(ctx) && !o->quiet)
+        print_left_out(*table);
+    if (E && E->unlabelled && !uses_one_head(o) && !o->quiet)
+        fprintf(stderr,
+            "%" PRId64
+            " rows have no label; to predict them: mochi fit '%s' --label '%s' --head ridge --tune loo --out "
+            "predictions.csv\n",
+            E->unlabelled, o->rows, o->label);
+    return E;
+}
+
 int fit_command(int argc, char **argv) {
     fit_options o;
     parse_fit_options(&o, argc, argv);
@@ -240,18 +261,22 @@ int fit_command(int argc, char **argv) {
     if (!ctx)
         return EXIT_FAILED;
     mo_embeddings *E = NULL;
+    mo_graph *table = NULL;
     report r = {.ctx = ctx, .options = &o, .watched = !o.quiet && can_redraw(stderr)};
-    bool tool = o.save || o.predict || o.readout;
-    if (!o.readout)
+    bool tool = uses_one_head(&o);
+    if (!o.readout && !o.labels)
+        r.E = E = open_table(ctx, &o, &table);
+    else if (!o.readout)
         r.E = E = mo_embeddings_open(ctx, o.rows, o.labels);
     if (tool && mo_ok(ctx))
-        r.lost_output = !use_fit(ctx, &o, E);
+        r.lost_output = !use_fit(ctx, &o, E, table);
     for (int64_t c = 0; !tool && E && !o.json && c < E->graph->classes; c++)
         make_printable(E->name[c]);
     if (!tool && E)
         run_fits(&r);
     int code = !mo_ok(ctx) ? report_failure(ctx) : r.lost_output ? EXIT_FAILED : EXIT_FINE;
     mo_embeddings_release(E);
+    mo_graph_release(table);
     mo_context_release(ctx);
     return code;
 }

@@ -10,6 +10,7 @@ enum { FIT_HEADS = 32, FIT_SHOTS = 64 };
 
 typedef struct fit_options {
     const char *rows, *labels, *draws;
+    const char *label;                          /* the column of the table `rows` that has the labels, or NULL */
     const char *train, *test;                   /* files that list the rows of a split, or NULL */
     const char *save, *readout, *predict, *out; /* the files, or NULL, of the readout to write, the readout to read, the
                                                  * rows to predict, and the predictions */
@@ -29,6 +30,8 @@ typedef struct fit_options {
     given_options given;
 } fit_options;
 
+/* Whether the command fits one head on all labelled rows, to keep it or to predict by it. */
+bool uses_one_head(const fit_options *o);
 /* Reads the command line; ends the program on wrong usage. */
 void parse_fit_options(fit_options *o, int argc, char **argv);
 
@@ -82,8 +85,9 @@ bool save_row_readout(mo_context *ctx, const char *path, const mo_row_readout *r
 /* Reads a readout; release r even on failure. Returns false on failure. */
 bool load_row_readout(mo_context *ctx, const char *path, mo_row_readout *r);
 
-/* `mochi fit` with --save, --predict or --readout: fits one head on the rows of E (NULL: reads the readout), saves it
- * and predicts. Returns whether everything was written. */
-bool use_fit(mo_context *ctx, const fit_options *o, const mo_embeddings *E);
+/* `mochi fit` with one head: fits it on the rows of E (NULL: reads the readout), saves it, and predicts the rows of a
+ * file or those of the table that have no label. table: the rows of --label, or NULL. Returns whether everything was
+ * written. */
+bool use_fit(mo_context *ctx, const fit_options *o, const mo_embeddings *E, const mo_graph *table);
 
 #endif

@@ -1,11 +1,13 @@
 /* tools/fit/fit_options.c - the command line of `mochi fit`, and the refusal of options without effect. */
 #include "tools/fit/fit.h"
 #include "tools/predict/predict.h"
+#include "train/graphs/loaders.h"
+#include "train/graphs/table_reader.h"
 
 #include <string.h>
 
 #define DEFAULT_HEADS "ridge,logistic,prototype_euclidean,prototype_inner"
-#define MEASURES_NOTHING "--save, --readout and --predict measure nothing, and learn from all rows"
+#define MEASURES_NOTHING "--save, --readout, --predict and --out measure nothing, and learn from all rows"
 
 static void add_head(fit_options *o, const mo_head *head, const char *text, const struct argp_state *state) {
     if (o->n_heads == FIT_HEADS)
@@ -37,6 +39,9 @@ static void take_shots(void *options, const char *text, const struct argp_state 
 #define AT(field) offsetof(fit_options, field)
 
 static const option table[] = {
+    {OPTION_TEXT, "label", "COLUMN", AT(label),
+        "the rows are a table with a header (.csv, .tsv): the column that has their labels", .not_with = "readout",
+        .why = "a saved readout has labels of its own"},
     {OPTION_GROUP, .help = "Heads:"},
     {OPTION_OTHER, "head", "NAMES", 0,
         "readouts, comma-separated, of " HEADS ", FILE.so, or all (default " DEFAULT_HEADS ")", .choices = HEADS,
@@ -71,18 +76,20 @@ static const option table[] = {
         "numbers of the rows to test on; without it, all rows but those of --train"},
     {OPTION_GROUP, .help = "One head as a tool, in place of episodes (expects --head NAME):"},
     {OPTION_OUTPUT, "save", "FILE", AT(save),
-        "save the head fitted to all labelled rows (safetensors, with those rows)", .choices = ".safetensors"},
+        "save the head fitted to all labelled rows (safetensors, with those rows)", .choices = ".safetensors",
+        .not_with = "label", .why = "a table's columns are read with all of its rows: expected arrays"},
     {OPTION_TEXT, "predict", "ROWS", AT(predict),
-        "predict the rows of a file by the head fitted to all labelled rows, or by that of --readout"},
+        "predict the rows of a file by the head fitted to all labelled rows, or by that of --readout",
+        .not_with = "label",
+        .why = "a table's own rows without a label are predicted: add those rows to it, and give --out FILE"},
     {OPTION_TEXT, "readout", "FILE", AT(readout), "instead of Z and y: a head that --save wrote, for --predict",
         .needs = "predict", .why = "expected --predict ROWS, which it is for"},
     {OPTION_OUTPUT, "out", "FILE", AT(out),
-        "the predictions, as `mochi predict` writes them: .csv, .tsv, .jsonl or .npy (default: CSV on standard output)",
-        .choices = PREDICTIONS, .needs = "predict", .why = "expected --predict ROWS"},
-    {OPTION_FLAG, "probabilities", NULL, AT(probabilities), "also the probability of every class", .needs = "predict",
-        .why = "expected --predict ROWS"},
-    {OPTION_REAL, "min-confidence", "P", AT(least), "rows whose probability is below P get no label", 0, 1,
-        .needs = "predict", .why = "expected --predict ROWS"},
+        "the predictions, as `mochi predict` writes them: .csv, .tsv, .jsonl or .npy (default: CSV on standard "
+        "output); with --label those of the table's rows without a label",
+        .choices = PREDICTIONS},
+    {OPTION_FLAG, "probabilities", NULL, AT(probabilities), "also the probability of every class"},
+    {OPTION_REAL, "min-confidence", "P", AT(least), "rows whose probability is below P get no label", 0, 1},
     {OPTION_GROUP, .help = "Output:"},
     {OPTION_FLAG, "sweep", NULL, AT(fit.sweep),
         "each head's figures at every value of its lambda (or shrinkage) that --tune tries, and in how many episodes "
@@ -115,6 +122,9 @@ static const char about[] =
     "unlabelled) "
     "or a text (empty: unlabelled), as such an array, as .txt with one label a line, or as .csv or .tsv with a header "
     "(its only column, the one named label, or FILE:NAME). Unlabelled rows are left out; real numbers are refused. "
+    "Or one table with a header, .csv or .tsv, and --label COLUMN: all other columns are attributes, read and scaled "
+    "as "
+    "those of a graph's nodes (numbers, words, yes and no, gaps), but a column of names. "
     "Computes in float32, or in float64 where the rows are float64 or "
     "integers that float32 cannot hold.\v"
     "Of the prototypes, prototype_euclidean takes distances to class means, as prototypical networks and nearest "
@@ -137,7 +147,9 @@ static const char about[] =
     "Examples:\n"
     "  mochi fit Z.npy y.npy\n"
     "  mochi fit cora.npz:Z cora.npz:y --head ridge,logistic,lda --shots 4,16 --tune loo\n"
-    "  mochi fit Z.npy y.npy --diagnose --json";
+    "  mochi fit Z.npy y.npy --diagnose --json\n"
+    "  mochi fit customers.csv --label churn\n"
+    "  mochi fit customers.csv --label churn --head ridge --tune loo --out predictions.csv";
 
 static void take_file(void *options, const char *word, const struct argp_state *state) {
     fit_options *o = options;
@@ -148,17 +160,23 @@ static void take_file(void *options, const char *word, const struct argp_state *
 
 static void check_files(void *options, const struct argp_state *state) {
     const fit_options *o = options;
+    bool table = o->label || (o->rows && !o->labels && (mo_is_table(o->rows) || mo_foreign_rows(o->rows)));
     if (o->readout && o->rows)
         refuse_command_line(state, EXIT_USAGE, "--readout: it has rows and labels of its own, expected no others");
-    if (!o->readout && !o->labels)
-        refuse_command_line(state, EXIT_USAGE, "expected two files, rows and labels: mochi fit Z.npy y.npy");
+    if (o->label && o->labels)
+        refuse_command_line(
+            state, EXIT_USAGE, "--label: expected one file, the table with that column, found '%s' too", o->labels);
+    if (!o->readout && !(table ? o->rows : o->labels))
+        refuse_command_line(state, EXIT_USAGE,
+            "expected two files, rows and labels: mochi fit Z.npy y.npy; or a table and its column of labels: mochi "
+            "fit table.csv --label COLUMN");
     if (o->standardise + o->centre + o->normalise > 1)
         refuse_command_line(
             state, EXIT_USAGE, "expected one of --standardise, --centre and --normalise, found several");
 }
 
 const command_line fit_line = {
-    .table = table, .words = "Z y", .about = about, .take_word = take_file, .end = check_files};
+    .table = table, .words = "Z y | TABLE --label COLUMN", .about = about, .take_word = take_file, .end = check_files};
 
 /* ---- options without effect ---- */
 
@@ -179,9 +197,13 @@ static void refuse_confusion(const fit_options *o) {
     refuse_given(&o->given, "confusion", !there, "expected one of the heads of --head");
 }
 
+bool uses_one_head(const fit_options *o) {
+    return o->save || o->readout || o->predict || (o->label && o->out);
+}
+
 static void refuse_fit_options(const fit_options *o) {
     const given_options *g = &o->given;
-    bool lambda = false, tunable = false, one = o->save || o->readout || o->predict, split = o->train || o->test;
+    bool lambda = false, tunable = false, one = uses_one_head(o), split = o->train || o->test;
     for (int i = 0; i < o->n_heads; i++) {
         lambda |= head_has(o->heads[i], "lambda");
         tunable |= may_tune(o->heads[i]);
@@ -191,8 +213,14 @@ static void refuse_fit_options(const fit_options *o) {
         MEASURES_NOTHING);
     refuse_given(
         g, "head lambda tune seed standardise centre normalise save", o->readout, "a saved readout has its own");
-    refuse_given(g, o->save ? "save" : "predict", !o->readout && (!is_given(g, "head") || o->n_heads != 1),
-        "expected one head: --head NAME");
+    refuse_given(g, "out probabilities min-confidence", !o->predict && !o->label,
+        "expected --predict ROWS, or --label COLUMN of a table with rows to predict");
+    refuse_given(g, "probabilities min-confidence", !o->predict && !o->out, "expected --out FILE");
+    refuse_given(g,
+        o->save      ? "save"
+        : o->predict ? "predict"
+                     : "out",
+        !o->readout && (!is_given(g, "head") || o->n_heads != 1), "expected one head: --head NAME");
     bool held_out = split || one;
     for (int i = 0; i < o->fit.n_shots; i++)
         held_out |= o->shots[i] > 1;

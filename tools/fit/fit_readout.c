@@ -113,17 +113,11 @@ static void print_fit_summary(const mo_row_readout *r) {
     fputc('\n', stderr);
 }
 
-/* Predicts the rows of a file and writes the predictions. */
-static bool predict_rows(mo_context *ctx, const fit_options *o, const mo_row_readout *r) {
-    mo_tensor *rows = mo_embedding_rows_read(ctx, o->predict);
-    if (!mo_ok(ctx)) {
-        mo_tensor_release(rows);
-        return false;
-    }
+/* Predicts rows, called by the names of `named` at the numbers `id`, and writes the predictions. */
+static bool predict_rows(mo_context *ctx, const fit_options *o, const mo_row_readout *r, const mo_tensor *rows,
+    const mo_graph *named, const int64_t *id) {
     int64_t m = mo_dim(rows, 0);
     double *probability = needed(malloc((size_t)(m * r->classes) * sizeof *probability + 1));
-    int64_t *id = needed(malloc((size_t)m * sizeof *id + 1));
-    mo_graph *named = mo_named_rows(ctx, o->predict, m);
     predictions p = {.graph = named,
         .n = m,
         .classes = r->classes,
@@ -133,25 +127,48 @@ static bool predict_rows(mo_context *ctx, const fit_options *o, const mo_row_rea
         .what = "row",
         .all = o->probabilities,
         .least = o->least};
-    for (int64_t i = 0; i < m; i++)
-        id[i] = i;
-    bool written = named && mo_row_readout_probabilities(r, rows, probability) == MO_OK;
+    bool written = mo_row_readout_probabilities(r, rows, probability) == MO_OK;
     if (written && !o->quiet)
         print_number_of_predictions(&p);
     written = written && write_predictions(ctx, &p, o->out);
+    free(probability);
+    return written;
+}
+
+/* Predicts the rows of a file. */
+static bool predict_file(mo_context *ctx, const fit_options *o, const mo_row_readout *r) {
+    mo_tensor *rows = mo_embedding_rows_read(ctx, o->predict);
+    int64_t m = mo_ok(ctx) ? mo_dim(rows, 0) : 0, *id = needed(malloc((size_t)m * sizeof *id + 1));
+    mo_graph *named = mo_ok(ctx) ? mo_named_rows(ctx, o->predict, m) : NULL;
+    for (int64_t i = 0; i < m; i++)
+        id[i] = i;
+    bool written = named && predict_rows(ctx, o, r, rows, named, id);
     mo_graph_release(named);
     mo_tensor_release(rows);
-    free(probability);
     free(id);
     return written;
 }
 
-bool use_fit(mo_context *ctx, const fit_options *o, const mo_embeddings *E) {
+/* Predicts the rows of a table that have no label. */
+static bool predict_unlabelled(mo_context *ctx, const fit_options *o, const mo_row_readout *r, const mo_graph *table) {
+    int64_t m = 0, *id = needed(malloc((size_t)table->nodes * sizeof *id + 1));
+    for (int64_t i = 0; i < table->nodes; i++)
+        if (table->label[i] < 0)
+            id[m++] = i;
+    mo_tensor *rows = mo_ok(ctx) ? mo_rows_attributes(table, id, m) : NULL;
+    bool written = mo_ok(ctx) && predict_rows(ctx, o, r, rows, table, id);
+    mo_tensor_release(rows);
+    free(id);
+    return written;
+}
+
+bool use_fit(mo_context *ctx, const fit_options *o, const mo_embeddings *E, const mo_graph *table) {
     mo_row_readout r = {0};
     bool fine = E ? mo_row_readout_fit(E, o->heads[0], &o->fit, &r) == MO_OK : load_row_readout(ctx, o->readout, &r);
     if (fine && E && !o->quiet)
         print_fit_summary(&r);
-    fine = fine && (!o->save || save_row_readout(ctx, o->save, &r)) && (!o->predict || predict_rows(ctx, o, &r));
+    fine = fine && (!o->save || save_row_readout(ctx, o->save, &r)) && (!o->predict || predict_file(ctx, o, &r)) &&
+           (!table || predict_unlabelled(ctx, o, &r, table));
     mo_row_readout_release(&r);
     return fine;
 }

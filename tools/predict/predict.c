@@ -45,7 +45,8 @@ static const option table[] = {
         "several files, separated by commas; or FILE.npy, for each example a whole number, negative if unknown, or a "
         "text, empty if unknown, with the examples in FILE.names.txt, one per line, if the data has names; for links, "
         "CSV or TSV with columns from, to, linked (yes, no) and, optionally, fit "
-        "(how many times the fit counts the link; default 1)"},
+        "(how many times the fit counts the link; default 1); default: the data's own labels, where others are "
+        "unknown"},
     {OPTION_INT64, "demo-labels", "N", AT(demo),
         "instead of --labels, to try the command: the data's own labels of the first N nodes, or graphs of a set, of "
         "each class",
@@ -114,8 +115,6 @@ static void check_options(void *options, const struct argp_state *state) {
         refuse_command_line(state, EXIT_USAGE, "--task lp needs --pairs FILE");
     else if (links && o->task != MO_TASK_LP)
         refuse_command_line(state, EXIT_USAGE, "--pairs needs --task lp");
-    else if (!links && !o->labels && !o->readout && !o->demo)
-        refuse_command_line(state, EXIT_USAGE, "expected one of --labels FILE, --readout FILE and --demo-labels N");
     else if (!links && o->labels && o->readout)
         refuse_command_line(state, EXIT_USAGE, "expected one of --labels FILE and --readout FILE");
     else if (links && npy)
@@ -203,8 +202,9 @@ static bool predict(
     mo_few_shot_cover cover = {0};
     fine = fine && (o->quiet || mo_few_shot_cover_of(f, id, n, &cover) == MO_OK);
     phase_end();
-    if (fine && !o->quiet && o->demo)
-        fprintf(stderr, "labels of %" PRId64 " %ss taken from the data, as a demonstration\n", known->n, p.what);
+    if (fine && !o->quiet && !o->labels && !o->readout)
+        fprintf(stderr, "labels of %" PRId64 " %ss taken from the data%s\n", known->n, p.what,
+            o->demo ? ", as a demonstration" : "");
     if (fine && !o->quiet)
         print_summary(known, f, &cover, &p);
     fine = fine && (!o->save || save_readout(o->save, graph, &o->few_shot, weights, known));
@@ -234,8 +234,8 @@ int predict_command(int argc, char **argv) {
     const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out};
     bool written = weights && (links          ? predict_links(graph, &o.few_shot, weights, &asked)
                                   : o.readout ? load_readout(o.readout, graph, &o.few_shot, weights, &known)
-                                  : o.demo    ? take_demo_labels(graph, o.demo, &known)
-                                              : read_known(graph, o.labels, &known));
+                                  : o.labels  ? read_known(graph, o.labels, &known)
+                                              : take_own_labels(graph, o.demo, &known));
     if (written && known.classes == 1)
         written = mo_fail(ctx, MO_INVALID,
             "%s: expected labels of two classes or more, found one, '%.40s' (%" PRId64 " label%s%s%s)",

@@ -7,9 +7,9 @@
 /* Reads labels of a graph's examples: a table as for mo_labels_read, or .npy with one entry per example (a whole
  * number, negative: unknown; or a text, empty: unknown). Returns false on failure; the status names file and line. */
 bool read_known(const mo_graph *graph, const char *labels, mo_labels *known);
-/* Takes the data's own labels of the first n examples of each class, or of all if a class has fewer. Returns false on
- * failure, also if the data have no labels. */
-bool take_demo_labels(const mo_graph *graph, int64_t n, mo_labels *known);
+/* Takes the data's own labels: of the first n examples of each class, or of all if a class has fewer; or all, if n is
+ * 0, where other examples have none. Returns false on failure, also if the data have no labels, or none to predict. */
+bool take_own_labels(const mo_graph *graph, int64_t n, mo_labels *known);
 
 /* With fewer labels per class than this, predictions print ROUGH_PROBABILITIES: the temperature that calibrates
  * probabilities then depends on a handful of left-out examples. */

@@ -12,16 +12,21 @@ bool read_known(const mo_graph *graph, const char *labels, mo_labels *known) {
     return (mo_path_ends_with(labels, ".npy") ? mo_labels_read_column : mo_labels_read)(graph, labels, known);
 }
 
-bool take_demo_labels(const mo_graph *graph, int64_t n, mo_labels *known) {
+bool take_own_labels(const mo_graph *graph, int64_t n, mo_labels *known) {
     int64_t *count = needed(calloc((size_t)graph->classes + 1, sizeof *count));
     double *mask = needed(calloc((size_t)graph->n_labels + 1, sizeof *mask));
     for (int64_t i = 0; i < graph->n_labels; i++)
-        mask[i] = graph->label[i] >= 0 && count[graph->label[i]]++ < n;
+        mask[i] = graph->label[i] >= 0 && (count[graph->label[i]]++ < n || !n);
     bool fine = mo_labels_of(graph->ctx, graph->label ? graph->label : count, mask, graph->n_labels, known);
-    if (fine && known->n == 0)
+    if (fine && known->n == 0 && n > 0)
         fine = mo_fail(graph->ctx, MO_INVALID,
             "%s: expected data with labels to take for --demo-labels, found none: give some by --labels FILE",
             graph->name);
+    else if (fine && n == 0 && (known->n == 0 || known->n == graph->n_labels))
+        fine = mo_fail(graph->ctx, MO_INVALID,
+            "%s: expected one of --labels FILE, --readout FILE and --demo-labels N, as the data %s", graph->name,
+            known->n ? "have a label of every example"
+                     : "have no labels (in a folder: a column `label` of nodes.csv, or labels.csv)");
     for (int64_t c = 0, k = 0; fine && c < graph->classes; c++)
         if (count[c]) { /* mo_labels_of has named the class by its number */
             char number[24];

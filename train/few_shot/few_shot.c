@@ -315,6 +315,41 @@ static int64_t few_shot_check_labels(mo_few_shot *f, const int64_t *id, const in
     return mo_ok(f->ctx) ? most + 1 : 0;
 }
 
+/* Returns whether the name of an attribute is that of the marks of a column's gaps (attribute_texts.c), as its length
+ * without the ending; 0: it is not. */
+static size_t is_mark_of_gaps(const char *name) {
+    static const char ending[] = " missing";
+    size_t n = strlen(name), length = strlen(ending);
+    return n > length && strcmp(name + n - length, ending) == 0 ? n - length : 0;
+}
+
+/* Raises if the gaps of an attribute are just the nodes without a label: then it holds the labels, as a rule, and says
+ * nothing of the nodes to predict. */
+static bool refuse_labels_as_attribute(const mo_few_shot *f, const int64_t *id, int64_t n) {
+    const mo_graph *g = f->source.graph;
+    int64_t unknown = g->nodes - n;
+    if (!g->feature_name || g->graphs > 1 || unknown < 2)
+        return true;
+    int64_t *gaps = mo_host_array(f->ctx, g->features, sizeof *gaps);
+    bool *known = mo_host_array(f->ctx, g->nodes, sizeof *known);
+    for (int64_t i = 0; known && i < n; i++)
+        known[id[i]] = true;
+    for (int64_t u = 0; gaps && known && u < g->nodes; u++)
+        for (int64_t e = g->feature_pointer[u]; e < g->feature_pointer[u + 1]; e++)
+            if (g->feature_value[e] != 0) /* a gap of a labelled node rules the column out */
+                gaps[g->feature_column[e]] += known[u] ? g->nodes : 1;
+    for (int64_t j = 0; gaps && known && j < g->features && mo_ok(f->ctx); j++)
+        if (gaps[j] == unknown && is_mark_of_gaps(g->feature_name[j]))
+            mo_fail(f->ctx, MO_INVALID,
+                "%s: the attribute '%.*s' is known of just the %" PRId64
+                " nodes that have a label: if it has the labels, call its column `label` in nodes.csv, else leave it "
+                "out",
+                g->name, (int)is_mark_of_gaps(g->feature_name[j]), g->feature_name[j], n);
+    free(gaps);
+    free(known);
+    return mo_ok(f->ctx);
+}
+
 /* Copies the labels in the order of an episode: by class, and within a class as given. */
 static bool few_shot_sort(mo_few_shot *f, const int64_t *id, const int64_t *label) {
     mo_members own;
@@ -338,6 +373,7 @@ mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label,
         return mo_code_of(f->ctx);
     few_shot_forget(f);
     int64_t classes = few_shot_check_labels(f, id, label, n);
+    classes = classes && refuse_labels_as_attribute(f, id, n) ? classes : 0;
     f->id = classes ? mo_host_array(f->ctx, n, sizeof *f->id) : NULL;
     f->label = f->id ? mo_host_array(f->ctx, n, sizeof *f->label) : NULL;
     if (!f->label)

@@ -1,9 +1,11 @@
-/* train/fit/embeddings.c - rows and labels from array files, checked once, so that heads get finite numbers and classes
- * numbered from 0. */
+/* train/fit/embeddings.c - rows and labels from array files and tables, checked once, so that heads get finite numbers
+ * and classes numbered from 0. */
 #include "tensor/hidden.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
+#include "train/graphs/loaders.h"
 #include "train/graphs/row_names.h"
+#include "train/graphs/table_reader.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -189,11 +191,23 @@ static bool bind_labels(mo_context *ctx, const char *rows, int64_t n, const char
     return mo_ok(ctx);
 }
 
+/* Reads rows of an array file; refuses a table, whose labels are a column, and what only Python reads. */
+static mo_tensor *read_rows(mo_context *ctx, const char *path) {
+    if (mo_is_table(path))
+        mo_fail(ctx, MO_INVALID,
+            "%s: expected rows in an array, such as Z.npy; those of a table have their labels in a column of it: mochi "
+            "fit '%s' --label COLUMN",
+            path, path);
+    else if (mo_foreign_rows(path))
+        mo_fail_foreign_rows(ctx, path, mo_foreign_rows(path), NULL);
+    return mo_ok(ctx) ? mo_array_read(ctx, path) : mo_null_tensor(ctx);
+}
+
 mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char *labels) {
     if (!mo_given(ctx, "embeddings", "the path of the rows", rows) ||
         !mo_given(ctx, "embeddings", "the path of the labels", labels))
         return NULL;
-    mo_tensor *Z = mo_array_read(ctx, rows);
+    mo_tensor *Z = read_rows(ctx, rows);
     mo_label_column column = {0};
     mo_embeddings *E = NULL;
     bool read = !mo_is_null(Z) && mo_label_column_read(ctx, labels, &column);
@@ -209,10 +223,44 @@ mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char 
     return E;
 }
 
+mo_tensor *mo_rows_attributes(const mo_graph *rows, const int64_t *id, int64_t n) {
+    mo_context *ctx = rows ? rows->ctx : NULL;
+    if (!mo_given(ctx, "rows", "the numbers of the rows", id))
+        return rows ? mo_null_tensor(ctx) : NULL;
+    int64_t d = rows->features;
+    float *x = mo_host_array(ctx, n * d, sizeof *x);
+    for (int64_t i = 0; x && i < n; i++)
+        for (int64_t e = rows->feature_pointer[id[i]]; e < rows->feature_pointer[id[i] + 1]; e++)
+            x[i * d + rows->feature_column[e]] = rows->feature_value[e];
+    mo_tensor *X = x ? mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){n, d}, x) : mo_null_tensor(ctx);
+    free(x);
+    return X;
+}
+
+mo_embeddings *mo_embeddings_of_rows(const mo_graph *rows) {
+    if (!rows || !mo_ok(rows->ctx))
+        return NULL;
+    mo_context *ctx = rows->ctx;
+    int64_t n = rows->nodes, *all = mo_host_array(ctx, n, sizeof *all);
+    mo_label_column column = {.n = n, .value = mo_host_array(ctx, n, sizeof *column.value)};
+    column.name = rows->class_numbers ? NULL : rows->class_name; /* borrowed */
+    for (int64_t i = 0; mo_ok(ctx) && i < n; i++) {
+        int64_t c = rows->label[i];
+        all[i] = i;
+        column.value[i] = c >= 0 && rows->class_numbers ? strtoll(rows->class_name[c], NULL, 10) : c;
+    }
+    mo_tensor *X = mo_ok(ctx) ? mo_rows_attributes(rows, all, n) : mo_null_tensor(ctx);
+    mo_embeddings *E = mo_ok(ctx) ? make_embeddings(X, &column, rows->source) : NULL;
+    mo_tensor_release(X);
+    free(column.value);
+    free(all);
+    return E;
+}
+
 mo_tensor *mo_embedding_rows_read(mo_context *ctx, const char *path) {
     if (!mo_given(ctx, "embeddings", "the path of the rows", path))
         return mo_null_tensor(ctx);
-    mo_tensor *Z = mo_array_read(ctx, path);
+    mo_tensor *Z = read_rows(ctx, path);
     mo_embeddings E = {0};
     int64_t n = mo_ok(ctx) && mo_ndim(Z) > 0 ? mo_dim(Z, 0) : 0;
     mo_dtype dtype = mo_ok(ctx) ? choose_dtype(Z, path) : MO_F32;

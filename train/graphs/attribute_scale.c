@@ -215,7 +215,7 @@ static bool keep_columns(const mo_graph *g, const column *all, mo_graph *scaled)
     return mo_ok(g->ctx);
 }
 
-/* Adds to text "put on one scale: age, income" or "the same for all nodes, left out: region", if there are any. */
+/* Adds to text "put on one scale: age, income" or "the same in all rows, left out: region", if there are any. */
 static void name_columns(const mo_graph *g, const column *all, bool left_out, char *text, size_t bytes) {
     enum { MOST_NAMED = 6 };
     int64_t n = 0;
@@ -228,8 +228,8 @@ static void name_columns(const mo_graph *g, const column *all, bool left_out, ch
         snprintf(text + used, bytes - used, "%s%.60s",
             n > 1       ? ", "
             : !left_out ? "put on one scale: "
-            : used      ? "; the same for all nodes, left out: "
-                        : "the same for all nodes, left out: ",
+            : used      ? "; the same in all rows, left out: "
+                        : "the same in all rows, left out: ",
             g->feature_name ? g->feature_name[j] : number);
     }
     size_t used = strlen(text);

@@ -57,12 +57,13 @@ static bool is_date(const char *text) {
 
 typedef enum text_kind { NUMBERS, YES_OR_NO, WORDS } text_kind;
 
-/* Raises at a node's value: "PATH: attribute joined of node ann: found '2021-03-04', expected ..". */
+/* Raises at a node's value: "PATH: attribute joined of 'ann': found '2021-03-04', expected ..". */
 static bool refuse_value(
     const mo_graph *g, const char *path, const char *column, int64_t node, const char *text, const char *expected) {
     char number[24], shown[48];
-    return mo_fail(g->ctx, MO_FORMAT, "%s: attribute %s of node %s: found '%s', expected %s", path, column,
-        mo_graph_example_name(g, node, number), mo_quote(text, strlen(text), shown, sizeof shown), expected);
+    return mo_fail(g->ctx, MO_FORMAT, "%s: attribute %s of %s%s%s: found '%s', expected %s", path, column,
+        g->names ? "'" : "row ", mo_graph_example_name(g, node, number), g->names ? "'" : "",
+        mo_quote(text, strlen(text), shown, sizeof shown), expected);
 }
 
 /* Finds the kind of a column. Returns false after raising. */
@@ -177,9 +178,10 @@ static bool append_words(mo_graph *g, const char *name, const mo_words *text, bo
         place[u] = place[u] == -2 ? columns : place[u];
     }
     char what[400];
-    snprintf(what, sizeof what, "%.100s as %lld columns of 0 and 1", name, (long long)columns);
+    snprintf(
+        what, sizeof what, "%.100s as %lld column%s of 0 and 1", name, (long long)columns, columns == 1 ? "" : "s");
     if (lone)
-        snprintf(what + strlen(what), 100, ", without %lld word%s of one node", (long long)lone, lone == 1 ? "" : "s");
+        snprintf(what + strlen(what), 100, ", without %lld word%s found once", (long long)lone, lone == 1 ? "" : "s");
     columns += gaps > 0; /* its name is that of a NULL word */
     char **names = mo_ok(ctx) && named ? name_columns(ctx, name, word, columns) : NULL;
     bool done =

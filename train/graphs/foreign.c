@@ -1,5 +1,5 @@
-/* train/graphs/foreign.c - graphs that Python reads (tools/python/mochi/convert): which form a path has, and the
- * command that converts it. Python looks more closely; here the form only has to be named. */
+/* train/graphs/foreign.c - graphs and rows that Python reads (tools/python/mochi/convert): which form a path has, and
+ * the command that converts it. Python looks more closely; here the form only has to be named. */
 #include "tensor/files/foreign_text.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/text_reader.h"
@@ -24,6 +24,12 @@ static const ending of_folders[] = {{".content", "LINQS"}, {"edges.csv", "MUSAE"
     {"train.txt", "LightGCN's interactions"}, {"test.txt", "LightGCN's interactions"}, {"trn_mat.pkl", "AnyGraph"},
     {".graph", "Planetoid"}, {".gml", "GML"}, {".graphml", "GraphML"}, {".gexf", "GEXF"}, {".json", "node-link JSON"},
     {NULL, NULL}};
+
+/* Of rows: tables, which become .csv, all others arrays in .npz. */
+static const ending of_tables[] = {{".parquet", "Parquet"}, {".pq", "Parquet"}, {".feather", "Feather"},
+    {".arff", "ARFF"}, {".h5ad", "AnnData"}, {NULL, NULL}};
+static const ending of_arrays[] = {
+    {".svm", "svmlight"}, {".libsvm", "svmlight"}, {".svmlight", "svmlight"}, {".mat", "MATLAB's form"}, {NULL, NULL}};
 
 /* The first ending of the list that the path has; NULL: none. */
 static const ending *find_ending(const ending *known, const char *path) {
@@ -98,6 +104,7 @@ const char *mo_foreign_form(const char *path) {
         return form_of_folder(path);
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const ending *known = find_ending(of_files, path);
+    known = known ? known : find_ending(of_tables, path); /* of edges */
     if (known || !S_ISREG(status.st_mode))
         return known ? known->form : NULL;
     if (strncmp(name, "train.txt", 9) == 0 || strncmp(name, "test.txt", 8) == 0)
@@ -121,8 +128,8 @@ const char *mo_foreign_arrays(const mo_arrays *arrays) {
                                                   : NULL;
 }
 
-/* Writes the path of the .npz beside a file or folder, or of the .npy that features become. */
-static void name_beside(const char *path, bool features, char *made, size_t bytes) {
+/* Writes the path beside a file or folder that has another ending. */
+static void name_beside(const char *path, const char *made_ending, char *made, size_t bytes) {
     size_t stop = strlen(path);
     while (stop > 1 && path[stop - 1] == '/')
         stop--;
@@ -133,24 +140,58 @@ static void name_beside(const char *path, bool features, char *made, size_t byte
         point--;
     if (point > 1 && path[point - 1] == '.' && path[point - 2] != '/' && path[point - 2] != '.')
         stop = point - 1;
-    snprintf(made, bytes, "%.*s%s", (int)stop, path,
-        features                          ? ".npy"
-        : mo_path_ends_with(path, ".npz") ? ".graph.npz"
-                                          : ".npz");
+    snprintf(made, bytes, "%.*s%s", (int)stop, path, made_ending);
+}
+
+/* Writes the words that run the converter, behind `python3`. */
+static void name_converter(char *command, size_t bytes) {
+    char found[PATH_MAX], folder[PATH_MAX];
+    bool there = mo_data_file("convert/__main__.py", found, sizeof found) ||
+                 mo_data_file("../../tools/python/mochi/convert/__main__.py", found, sizeof found);
+    snprintf(command, bytes, "-m mochi.convert");
+    if (there && realpath(found, folder)) {
+        *strrchr(folder, '/') = '\0';
+        snprintf(command, bytes, "'%s'", folder);
+    }
 }
 
 void mo_fail_foreign(mo_context *ctx, const char *path, const char *form, const char *made) {
-    char found[PATH_MAX], folder[PATH_MAX], command[2 * PATH_MAX], beside[PATH_MAX + 8];
-    bool there = mo_data_file("convert/__main__.py", found, sizeof found) ||
-                 mo_data_file("../../tools/python/mochi/convert/__main__.py", found, sizeof found);
+    char converter[PATH_MAX + 8], beside[PATH_MAX + 8];
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    if (there && realpath(found, folder)) {
-        *strrchr(folder, '/') = '\0';
-        snprintf(command, sizeof command, "'%s'", folder);
-    } else {
-        snprintf(command, sizeof command, "-m mochi.convert");
-    }
-    name_beside(path, strncmp(base, "features.mtx", 12) == 0, beside, sizeof beside);
+    name_converter(converter, sizeof converter);
+    name_beside(path,
+        strncmp(base, "features.mtx", 12) == 0 ? ".npy"
+        : find_ending(of_tables, path)         ? ".csv"
+        : mo_path_ends_with(path, ".npz")      ? ".graph.npz"
+                                               : ".npz",
+        beside, sizeof beside);
     mo_fail(ctx, MO_UNSUPPORTED, "%s: expected a form that mochi reads, found %s: convert it by python3 %s '%s' '%s'",
-        path, form, command, path, made ? made : beside);
+        path, form, converter, path, made ? made : beside);
+}
+
+const char *mo_foreign_rows(const char *path) {
+    const ending *table = find_ending(of_tables, path), *known = table ? table : find_ending(of_arrays, path);
+    return known ? known->form : NULL;
+}
+
+void mo_fail_foreign_rows(mo_context *ctx, const char *path, const char *form, const char *label) {
+    char converter[PATH_MAX + 8], made[PATH_MAX + 8], option[300] = "", fit[2 * PATH_MAX + 300];
+    bool table = find_ending(of_tables, path), sparse = mo_path_ends_with(path, ".npz");
+    name_converter(converter, sizeof converter);
+    name_beside(path, table ? ".csv" : sparse ? ".npy" : ".npz", made, sizeof made);
+    if (label)
+        snprintf(option, sizeof option, " --label '%.256s'", label);
+    if (table)
+        snprintf(fit, sizeof fit, "'%s'%s", made, label ? option : " --label COLUMN");
+    else
+        snprintf(fit, sizeof fit, sparse ? "'%s' y.npy" : "'%s:Z' '%s:y'", made, made);
+    if (form)
+        mo_fail(ctx, MO_UNSUPPORTED,
+            "%s: expected rows that mochi reads, found %s: convert them by python3 %s '%s' '%s'%s, then mochi fit %s",
+            path, form, converter, path, made, option, fit);
+    else
+        mo_fail(ctx, MO_UNSUPPORTED,
+            "%s: expected a table with a header, .csv or .tsv, whose column --label names; rows in an array have their "
+            "labels in another: mochi fit Z.npy y.npy",
+            path);
 }

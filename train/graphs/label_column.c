@@ -6,6 +6,7 @@
 #include "tensor/files/file.h"
 #include "tensor/files/npy.h"
 #include "tensor/files/number_text.h"
+#include "train/graphs/loaders.h"
 #include "train/graphs/row_names.h"
 #include "train/graphs/table_reader.h"
 
@@ -68,7 +69,10 @@ static mo_tensor *choose_array(mo_context *ctx, const mo_arrays *arrays, const c
     char names[256] = "";
     for (int64_t i = 0; !T && i < arrays->count && strlen(names) < 200; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", i ? ", " : "", arrays->items[i].name);
-    if (!T)
+    const char *form = T || name ? NULL : mo_foreign_arrays(arrays);
+    if (form && !mo_arrays_find(arrays, "edge_index"))
+        mo_fail_foreign_rows(ctx, path, form, NULL);
+    else if (!T)
         mo_fail(ctx, MO_INVALID, "%s: expected %s%s, found %" PRId64 " arrays of numbers (%s)%s", path,
             name ? "an array named " : "one array, or ", name ? name : "FILE:NAME", arrays->count, names,
             mo_path_ends_with(path, ".npz") ? "; labels that are texts are read from .npy, .txt, .csv and .tsv" : "");
@@ -191,6 +195,31 @@ const char *mo_plain_label(const char *text, char plain[64]) {
         return text;
     snprintf(plain, 64, "%.*s", (int)digits, text);
     return *text == '-' ? "" : plain;
+}
+
+void mo_unknown_marks_count(mo_unknown_marks *m, const char *text) {
+    int64_t k = 0;
+    while (k < m->kinds && strcmp(m->text[k], text) != 0)
+        k++;
+    if (!*text || k == 6) {
+        ++*(*text ? &m->others : &m->empty);
+        return;
+    }
+    if (k == m->kinds)
+        snprintf(m->text[m->kinds++], sizeof m->text[0], "%s", text);
+    m->n[k]++;
+}
+
+bool mo_unknown_marks_note(mo_context *ctx, const mo_unknown_marks *m, const char *path, int64_t rows, char **note) {
+    int64_t open = m->empty + m->others;
+    char marks[160] = "", what[240];
+    for (int64_t k = 0; k < m->kinds; k++) {
+        open += m->n[k];
+        snprintf(marks + strlen(marks), sizeof marks - strlen(marks), "%s%" PRId64 " '%s'", k ? ", " : ": ", m->n[k],
+            m->text[k]);
+    }
+    snprintf(what, sizeof what, "no class in %" PRId64 " of %" PRId64 " lines%s", open, rows, marks);
+    return !open || mo_note_left_out(ctx, note, path, what);
 }
 
 /* The label texts of a file or array, and where each stands. */

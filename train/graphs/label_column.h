@@ -27,6 +27,14 @@ bool mo_label_column_of_texts(mo_context *ctx, const char *path, const mo_words 
 /* One rule for texts as labels, in every file: "" for what marks the unknown (mo_is_unknown, and any negative whole
  * number), 1 for 1.0, else the text itself. A number of up to 63 digits is written to plain. */
 const char *mo_plain_label(const char *text, char plain[64]);
+/* The marks of the unknown that a file has, and how often. Zero-initialise. */
+typedef struct mo_unknown_marks {
+    char text[6][12];
+    int64_t n[6], kinds, empty, others;
+} mo_unknown_marks;
+void mo_unknown_marks_count(mo_unknown_marks *marks, const char *text);
+/* Notes how many of a file's lines have no class, and what marks that, if there are any. False when out of memory. */
+bool mo_unknown_marks_note(mo_context *ctx, const mo_unknown_marks *marks, const char *path, int64_t rows, char **note);
 /* Whether a text is a number that is not whole: a value for regression, not a class. */
 bool mo_is_real_text(const char *text);
 /* Drops empty texts behind the first n labels; returns whether there are n labels. */

@@ -17,15 +17,9 @@ typedef struct label_entry {
     const char *path;       /* borrowed */
 } label_entry;
 
-/* The marks of the unknown that a file has, and how often. */
-typedef struct unknown_marks {
-    char text[6][12];
-    int64_t n[6], kinds, empty, others;
-} unknown_marks;
-
 typedef struct label_table {
     const mo_graph *graph;
-    unknown_marks marks; /* of one file */
+    mo_unknown_marks marks; /* of one file */
     label_entry *entry;
     int64_t n, capacity;
     int64_t rows; /* lines that are no header */
@@ -63,41 +57,13 @@ static bool is_label_header(const mo_graph *graph, const mo_table *row) {
     return !mo_is_number_text(row->field[0]) && mo_graph_find_example(graph, row->field[0]) < 0;
 }
 
-static void count_mark(unknown_marks *m, const char *text) {
-    int64_t k = 0;
-    while (k < m->kinds && strcmp(m->text[k], text) != 0)
-        k++;
-    if (!*text || k == 6) {
-        ++*(*text ? &m->others : &m->empty);
-        return;
-    }
-    if (k == m->kinds)
-        snprintf(m->text[m->kinds++], sizeof m->text[0], "%s", text);
-    m->n[k]++;
-}
-
-/* Notes how many of a file's lines have no class, and what marks that. */
-static bool note_marks(label_table *t, const char *path, int64_t rows, mo_labels *labels) {
-    const unknown_marks *m = &t->marks;
-    int64_t open = m->empty + m->others;
-    char marks[160] = "", what[240];
-    for (int64_t k = 0; k < m->kinds; k++) {
-        open += m->n[k];
-        snprintf(marks + strlen(marks), sizeof marks - strlen(marks), "%s%" PRId64 " '%s'", k ? ", " : ": ", m->n[k],
-            m->text[k]);
-    }
-    snprintf(what, sizeof what, "no class in %" PRId64 " of %" PRId64 " lines%s", open, rows, marks);
-    t->marks = (unknown_marks){0};
-    return !open || mo_note_left_out(t->graph->ctx, &labels->left_out, path, what);
-}
-
 /* Adds the label of a row, unless its class is a mark of the unknown. */
 static bool take_label(label_table *t, const mo_table *row, const char *path) {
     char plain[64];
     const char *class = mo_plain_label(row->field[1], plain);
     int64_t id = mo_table_example(row, t->graph, t->graph->graphs > 1 ? "graphs" : "nodes");
     if (id >= 0 && !*class)
-        count_mark(&t->marks, row->field[1]);
+        mo_unknown_marks_count(&t->marks, row->field[1]);
     if (id < 0 || !*class)
         return id >= 0;
     if (mo_is_real_text(class))
@@ -192,7 +158,9 @@ static bool read_label_file(label_table *t, const char *path, mo_labels *labels)
     }
     t->rows += rows;
     mo_table_close(&row);
-    return mo_ok(ctx) && note_marks(t, path, rows, labels);
+    bool noted = mo_ok(ctx) && mo_unknown_marks_note(ctx, &t->marks, path, rows, &labels->left_out);
+    t->marks = (mo_unknown_marks){0};
+    return noted;
 }
 
 /* Reads the file at `path` or, if there is none, the files that commas separate. names: a copy of path, which is

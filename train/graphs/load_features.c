@@ -10,6 +10,7 @@
 #include "tensor/files/file.h"
 #include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
+#include "train/graphs/attribute_table.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/loaders.h"
@@ -63,225 +64,34 @@ static bool read_features_file(mo_graph *graph, const char *path) {
 
 /* ---- which columns of a table hold the names and the classes ---- */
 
-/* Of features.csv and of nodes.csv, as DGL, Gephi and Neo4j have it, where the name may stand anywhere and the class
- * beside the attributes. */
-typedef struct node_columns {
-    bool nodes, index; /* index: the first column has no heading and is left out, as pandas' numbers of rows */
-    int64_t fields, name_at, class_at; /* fields: of the first row; class_at -1: none */
-    mo_words class;                    /* the classes of the rows */
-} node_columns;
-
-static void find_columns(node_columns *c, const mo_table *first) {
-    bool nameless = first->n > 1 && !*first->field[0];
-    int64_t name = c->nodes ? mo_name_column(first, 0) : nameless ? mo_name_column(first, 1) : 0;
-    mo_words_release(&c->class);
-    c->fields = first->n;
-    c->name_at = name < 0 || (!c->nodes && name > 1) ? 0 : name;
-    c->index = c->name_at > 0 && nameless;
-    c->class_at = c->nodes ? mo_class_column(first) : -1;
-    c->class_at = c->class_at == c->name_at ? -1 : c->class_at;
-}
-
-/* Puts the fields of a row in the order name, attributes, and keeps its class. */
-static bool arrange_row(node_columns *c, mo_table *row) {
-    if (row->row == 0)
-        find_columns(c, row);
-    if (c->name_at == 0 && c->class_at < 0)
-        return true;
-    if (!mo_table_columns(row, c->fields, "as the first line has"))
-        return false;
-    const char *name = row->field[c->name_at];
-    if (c->class_at >= 0 && row->row > 0 && !mo_words_add(row->ctx, &c->class, row->field[c->class_at]))
-        return false;
-    int64_t n = 0;
-    for (int64_t i = 0; i < row->n; i++)
-        if (i != c->name_at && i != c->class_at && !(c->index && i == 0))
-            row->field[n++] = row->field[i];
-    memmove(row->field + 1, row->field, (size_t)n * sizeof *row->field);
-    row->field[0] = name;
-    row->n = n + 1;
-    return true;
+/* Finds the columns of features.csv or, if `nodes`, of nodes.csv, as DGL, Gephi and Neo4j have it, where the name may
+ * stand anywhere and the class beside the attributes. */
+static void find_columns(mo_context *ctx, const char *path, bool nodes, mo_attribute_columns *c) {
+    mo_table first;
+    if (mo_table_open(&first, ctx, path, MO_TABLE_CSV) && mo_table_next(&first) &&
+        (nodes || first.n > 1 || mo_table_columns(&first, 2, "a node's name and one feature or more")) &&
+        mo_attribute_columns_create(ctx, first.n, c)) {
+        bool nameless = first.n > 1 && !*first.field[0]; /* as pandas' numbers of rows */
+        int64_t name = nodes ? mo_name_column(&first, 0) : nameless ? mo_name_column(&first, 1) : 0;
+        c->name_at = name < 0 || (!nodes && name > 1) ? 0 : name;
+        c->left_out[0] = c->name_at > 0 && nameless;
+        c->class_at = nodes ? mo_class_column(&first) : -1;
+        c->class_at = c->class_at == c->name_at ? -1 : c->class_at;
+    }
+    mo_table_close(&first);
 }
 
 /* Makes the column of classes the graph's labels; notes it instead if there are other labels, or if it holds a text of
  * each node's own, as Gephi's Label does. */
-static bool take_classes(mo_graph *graph, const char *path, const node_columns *c) {
-    mo_context *ctx = graph->ctx;
-    mo_label_column column = {0};
-    mo_words plain = {0};
-    char number[64];
-    if (c->class.n == 0 || c->class.n != graph->nodes)
+static bool take_classes(mo_graph *graph, const char *path, const mo_words *class) {
+    bool others = graph->n_labels, own = false;
+    if (class->n == 0 || class->n != graph->nodes)
         return true;
-    for (int64_t i = 0; i < c->class.n && mo_ok(ctx); i++)
-        mo_words_add(ctx, &plain, mo_plain_label(mo_words_get(&c->class, i), number));
-    mo_labels labels = {0};
-    bool fine = mo_ok(ctx) && mo_label_column_of_texts(ctx, path, &plain, &column) &&
-                mo_labels_of(ctx, column.value, NULL, graph->nodes, &labels);
-    bool own = fine && labels.n > 1 && labels.classes == labels.n;
-    if (fine && (graph->n_labels || own))
-        fine = mo_note_left_out(ctx, &graph->left_out, path,
-            own ? "the column of labels, which differ from node to node" : "the column of labels, as there are others");
-    else if (fine && labels.n > 0 && mo_graph_take_labels(graph, &labels)) {
-        graph->class_name = column.name ? column.name : labels.name;
-        *(column.name ? &column.name : &labels.name) = NULL; /* now owned by the graph */
-    }
-    mo_labels_release(&labels);
-    mo_label_column_release(&column);
-    mo_words_release(&plain);
-    return mo_ok(ctx);
-}
-
-/* ---- features as a table ---- */
-
-/* A table as it is read. Columns in which a field is neither a number nor a gap are texts, and are kept whole. */
-typedef struct feature_table {
-    mo_graph *graph;
-    node_columns *at;
-    mo_words names, heading;            /* of the nodes; of the columns, if there is a header */
-    int64_t columns;                    /* fields of the first line, with the name; 0: not read yet */
-    int64_t values, pointers, capacity; /* capacities of the graph's arrays, which grow */
-    mo_words *text;                     /* [columns]: the fields of a column of texts */
-    bool *is_text;                      /* [columns] */
-    bool again;                         /* another column has turned out to be one of texts */
-} feature_table;
-
-static bool keep_feature(feature_table *t, int64_t column, float value) {
-    mo_graph *g = t->graph;
-    int64_t needed = g->feature_nnz + 1;
-    if (!mo_host_array_grow(g->ctx, &g->feature_column, &t->values, needed, sizeof *g->feature_column) ||
-        !mo_host_array_grow(g->ctx, &g->feature_value, &t->capacity, needed, sizeof *g->feature_value))
+    if (!others && !mo_graph_take_class_texts(graph, path, class, 2, &own))
         return false;
-    g->feature_column[g->feature_nnz] = (int32_t)column;
-    g->feature_value[g->feature_nnz++] = value;
-    return true;
-}
-
-/* Whether the first line is a header: its name field is empty or in no edge. */
-static bool is_feature_header(const mo_table *row, const char *edges) {
-    return !*row->field[0] || !mo_edges_have_name(row->ctx, edges, row->field[0]);
-}
-
-static bool take_feature(feature_table *t, const mo_table *row, int64_t column) {
-    const char *text = row->field[column];
-    if (t->is_text[column])
-        return mo_words_add(row->ctx, &t->text[column], text);
-    if (text[0] == '0' && !text[1])
-        return true;
-    if (mo_is_unknown(text))
-        return keep_feature(t, column, NAN);
-    char *end;
-    float value = (float)mo_read_number(text, &end);
-    if (end == text || *end || !isfinite(value)) {
-        t->is_text[column] = t->again = true;
-        return true;
-    }
-    return value == 0 || keep_feature(t, column, value);
-}
-
-static bool take_node(feature_table *t, const mo_table *row) {
-    mo_graph *g = t->graph;
-    int64_t node = t->names.n;
-    if (!*row->field[0])
-        return mo_table_unexpected(row, "the name of a node", row->field[0]);
-    for (int64_t i = 1; i < row->n; i++)
-        if (!take_feature(t, row, i))
-            return false;
-    if (!mo_words_add(g->ctx, &t->names, row->field[0]) ||
-        !mo_host_array_grow(g->ctx, &g->feature_pointer, &t->pointers, node + 2, sizeof *g->feature_pointer))
-        return false;
-    g->feature_pointer[0] = 0;
-    g->feature_pointer[node + 1] = g->feature_nnz;
-    return true;
-}
-
-static bool take_heading(feature_table *t, const mo_table *row) {
-    for (int64_t i = 0; i < row->n; i++)
-        if (!mo_words_add(row->ctx, &t->heading, row->field[i]))
-            return false;
-    return true;
-}
-
-/* Reads the rows, until a column turns out to be one of texts. */
-static void read_nodes(feature_table *t, const char *path, const char *edges) {
-    mo_context *ctx = t->graph->ctx;
-    mo_table row;
-    bool fine = mo_table_open(&row, ctx, path, MO_TABLE_CSV), header = t->heading.n > 0;
-    while (fine && !t->again && mo_table_next(&row) && arrange_row(t->at, &row)) {
-        bool first = row.row == 0, heads = first && (header || is_feature_header(&row, edges));
-        if (heads && !header)
-            mo_note_header(ctx, &t->graph->headers, path, row.field, row.n);
-        if (first && row.n < 2 && !t->at->nodes)
-            mo_table_columns(&row, 2, "a node's name and one feature or more");
-        if (!t->columns && mo_ok(ctx)) {
-            t->text = mo_host_array(ctx, row.n, sizeof *t->text);
-            t->is_text = mo_host_array(ctx, row.n, sizeof *t->is_text);
-            t->columns = row.n;
-        }
-        fine = mo_ok(ctx) && mo_table_columns(&row, t->columns, "as the first line has") &&
-               (heads ? header || take_heading(t, &row) : take_node(t, &row));
-    }
-    mo_table_close(&row);
-}
-
-/* Numbers the columns of numbers from 0, names them, and appends those of texts. */
-static bool settle_columns(feature_table *t, const char *path) {
-    mo_graph *g = t->graph;
-    int64_t *place = mo_host_array(g->ctx, t->columns, sizeof *place);
-    bool named = t->heading.n > 0;
-    g->feature_name = place && named ? mo_host_array(g->ctx, t->columns, sizeof *g->feature_name) : NULL;
-    for (int64_t i = 1; place && i < t->columns && mo_ok(g->ctx); i++) {
-        place[i] = g->features;
-        if (!t->is_text[i] && named)
-            g->feature_name[g->features] = mo_text_copy(g->ctx, mo_words_get(&t->heading, i));
-        g->features += !t->is_text[i];
-    }
-    for (int64_t e = 0; mo_ok(g->ctx) && e < g->feature_nnz; e++)
-        g->feature_column[e] = (int32_t)place[g->feature_column[e]];
-    for (int64_t i = 1; i < t->columns && mo_ok(g->ctx); i++)
-        if (t->is_text[i])
-            mo_graph_add_texts(g, path, named ? mo_words_get(&t->heading, i) : NULL, &t->text[i]);
-    free(place);
-    return mo_ok(g->ctx);
-}
-
-/* Forgets the rows that were read, and what is known of the columns if `all`. */
-static void forget_rows(feature_table *t, bool all) {
-    for (int64_t i = 0; t->text && i < t->columns; i++)
-        mo_words_release(&t->text[i]);
-    mo_words_release(&t->names);
-    if (!all) {
-        t->graph->feature_nnz = 0;
-        t->again = false;
-        return;
-    }
-    mo_words_release(&t->heading);
-    free(t->text);
-    free(t->is_text);
-}
-
-static bool read_feature_table(mo_graph *graph, const char *path, const char *edges, node_columns *at) {
-    mo_context *ctx = graph->ctx;
-    feature_table t = {.graph = graph, .at = at};
-    int64_t repeated = -1;
-    do {
-        forget_rows(&t, false);
-        read_nodes(&t, path, edges);
-    } while (mo_ok(ctx) && t.again);
-    if (mo_ok(ctx) && t.names.n == 0)
-        mo_fail(ctx, MO_FORMAT, "%s: expected a line for each node, found none", path);
-    if (mo_ok(ctx) && (t.names.n >= MO_GRAPH_LARGEST || t.columns >= MO_GRAPH_LARGEST))
-        mo_fail(ctx, MO_UNSUPPORTED, "%s: expected fewer than 2^31 nodes and columns", path);
-    if (mo_ok(ctx) && !mo_graph_list_nodes(graph, &t.names, &repeated) && repeated >= 0)
-        mo_fail(ctx, MO_FORMAT, "%s: node %lld of %lld has the name of one before it", path, (long long)repeated + 1,
-            (long long)graph->nodes);
-    if (mo_ok(ctx))
-        settle_columns(&t, path);
-    if (graph->features == 0) { /* nodes.csv may have names alone */
-        free(graph->feature_pointer);
-        graph->feature_pointer = NULL;
-    }
-    forget_rows(&t, true);
-    return mo_ok(ctx);
+    return (!others && !own) || mo_note_left_out(graph->ctx, &graph->left_out, path,
+                                    own ? "the column of labels, which differ from node to node"
+                                        : "the column of labels, as there are others");
 }
 
 /* ---- names.txt: one name per line, which the rows of features.npy and of the labels follow ---- */
@@ -461,16 +271,19 @@ mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder
     if (mo_ok(ctx) && !found)
         mo_fail(
             ctx, MO_FORMAT, "%s: expected edges.txt, edges.csv or edges.tsv beside the features, found none", folder);
-    node_columns at = {.class_at = -1};
+    mo_attribute_columns columns = {0};
+    mo_words class = {0};
     bool features = mo_ok(ctx) && find_one(ctx, folder, feature_files, path, sizeof path);
-    at.nodes = mo_ok(ctx) && !features && find_one(ctx, folder, node_files, path, sizeof path);
-    if (features || at.nodes) {
-        if (mo_is_table(path))
-            read_feature_table(graph, path, edges, &at);
-        else if (!mo_path_ends_with(path, ".npy") && !mo_path_ends_with(path, ".npy.gz"))
+    bool nodes = mo_ok(ctx) && !features && find_one(ctx, folder, node_files, path, sizeof path);
+    if (features || nodes) {
+        if (mo_is_table(path)) {
+            find_columns(ctx, path, nodes, &columns);
+            mo_attribute_table_read(graph, path, edges, &columns, &class);
+        } else if (!mo_path_ends_with(path, ".npy") && !mo_path_ends_with(path, ".npy.gz")) {
             mo_fail_foreign(ctx, path, "Matrix Market", NULL);
-        else
+        } else {
             read_features_file(graph, path);
+        }
     }
     char names[PATH_MAX];
     if (mo_ok(ctx) && mo_text_find(folder, "names.txt", names, sizeof names)) {
@@ -480,8 +293,9 @@ mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder
         else
             read_node_names(graph, names);
     }
-    if (mo_ok(ctx) && mo_load_edges(graph, edges) && load_labels(graph, folder) && take_classes(graph, path, &at))
-        note_unread_files(graph, folder, at.nodes);
-    mo_words_release(&at.class);
+    if (mo_ok(ctx) && mo_load_edges(graph, edges) && load_labels(graph, folder) && take_classes(graph, path, &class))
+        note_unread_files(graph, folder, nodes);
+    mo_words_release(&class);
+    mo_attribute_columns_release(&columns);
     return mo_graph_finish(graph);
 }

@@ -28,6 +28,11 @@ const char *mo_foreign_form(const char *path);
 const char *mo_foreign_arrays(const mo_arrays *arrays);
 /* Raises MO_UNSUPPORTED with the form and the command that converts the path; `made`: where to, NULL: beside it. */
 void mo_fail_foreign(mo_context *ctx, const char *path, const char *form, const char *made);
+/* The form of rows that only Python reads, by a file's name, such as "Parquet"; NULL: it is none that is known. */
+const char *mo_foreign_rows(const char *path);
+/* Raises MO_UNSUPPORTED with the form and the commands that make rows of it and fit them; form NULL: with what a table
+ * is. label: the name of the labels in the file, or NULL. */
+void mo_fail_foreign_rows(mo_context *ctx, const char *path, const char *form, const char *label);
 /* A folder with edges and optionally features and labels (train/FORMATS.md). */
 mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder);
 bool mo_is_features(const char *folder);

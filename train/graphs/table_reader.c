@@ -6,6 +6,7 @@
 #include "tensor/files/number_text.h"
 #include "tensor/hidden.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,9 +116,22 @@ static bool next_line(mo_table *t) {
 
 /* ---- CSV ---- */
 
+/* Turns a number with a decimal comma into one with a point: between semicolons, 2,5 is 2.5. */
+static void set_decimal_point(char *text) {
+    char *comma = strchr(text, ',');
+    size_t whole = strspn(text + strspn(text, "+-"), "0123456789") + strspn(text, "+-");
+    if (comma != text + whole || comma[1] < '0' || comma[1] > '9')
+        return;
+    *comma = '.';
+    if (!mo_is_number_text(text))
+        *comma = ',';
+}
+
 static void on_field(void *text, size_t bytes, void *state) {
     mo_table *t = state;
     (void)bytes; /* CSV_APPEND_NULL ends the text */
+    if (text && csv_get_delim(&t->parser) == ';')
+        set_decimal_point(text);
     mo_words_add(t->ctx, &t->words, text ? text : "");
 }
 
@@ -136,12 +150,26 @@ static bool feed_csv(mo_table *t, const char *text, size_t bytes) {
         memory ? "out of memory for a field" : "expected a quote at an end of a field, found one inside");
 }
 
+/* The mark between the fields, by the first line; a comma between digits can be a decimal point. */
+static unsigned char delimiter_of(const char *line) {
+    bool quoted = false, comma = false, semicolon = false;
+    if (strchr(line, '\t'))
+        return CSV_TAB;
+    for (const char *c = line; *c; c++) {
+        bool decimal = c > line && isdigit((unsigned char)c[-1]) && isdigit((unsigned char)c[1]);
+        quoted ^= *c == '"';
+        comma |= *c == ',' && !quoted && !decimal;
+        semicolon |= *c == ';' && !quoted;
+    }
+    return semicolon && !comma ? ';' : CSV_COMMA;
+}
+
 static bool feed_line(mo_table *t) {
     mo_text_reader *r = &t->text;
     if (mo_text_line(r)) {
         t->line = r->line;
         if (r->line == 1)
-            csv_set_delim(&t->parser, strchr(r->text, '\t') ? CSV_TAB : CSV_COMMA);
+            csv_set_delim(&t->parser, delimiter_of(r->text));
         return is_text(t) && feed_csv(t, r->text, r->length) && feed_csv(t, "\n", 1);
     }
     t->ended = true;
@@ -198,14 +226,17 @@ bool mo_is_pair_heading(const char *u, const char *v) {
     return false;
 }
 
+bool mo_is_name_heading(const char *text) {
+    size_t n = strlen(text);
+    bool camel = n > 2 && islower((unsigned char)text[n - 3]) && text[n - 2] == 'I' && strchr("dD", text[n - 1]);
+    return !strcasecmp(text, "id") || !strcasecmp(text, "node") || !strcasecmp(text, "name") || camel ||
+           !strcasecmp(text, "nodeid") || (n > 3 && strchr("_ ", text[n - 3]) && !strcasecmp(text + n - 2, "id"));
+}
+
 int64_t mo_name_column(const mo_table *heading, int64_t first) {
-    for (int64_t i = first; i < heading->n; i++) {
-        const char *text = heading->field[i];
-        size_t n = strlen(text);
-        if (!strcasecmp(text, "id") || !strcasecmp(text, "node") || !strcasecmp(text, "name") ||
-            !strcasecmp(text, "nodeid") || (n > 3 && !strcasecmp(text + n - 3, "_id")))
+    for (int64_t i = first; i < heading->n; i++)
+        if (mo_is_name_heading(heading->field[i]))
             return i;
-    }
     return -1;
 }
 
@@ -248,8 +279,14 @@ bool mo_note_comments(mo_graph *graph, const char *path, int64_t lines) {
 }
 
 bool mo_is_table(const char *path) {
-    return mo_path_ends_with(path, ".csv") || mo_path_ends_with(path, ".csv.gz") || mo_path_ends_with(path, ".tsv") ||
-           mo_path_ends_with(path, ".tsv.gz");
+    static const char *const endings[] = {".csv", ".csv.gz", ".tsv", ".tsv.gz"};
+    size_t n = strlen(path);
+    bool table = false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t length = strlen(endings[i]);
+        table |= n >= length && !strcasecmp(path + n - length, endings[i]);
+    }
+    return table;
 }
 
 bool mo_table_unexpected(const mo_table *t, const char *expected, const char *found) {
@@ -262,10 +299,8 @@ bool mo_table_unexpected(const mo_table *t, const char *expected, const char *fo
 bool mo_table_columns(const mo_table *t, int64_t columns, const char *names) {
     if (t->n == columns)
         return true;
-    bool semicolons = t->n == 1 && strchr(t->field[0], ';');
-    return mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected %" PRId64 " column%s, %s, found %" PRId64 "%s", t->path,
-        t->line, columns, columns == 1 ? "" : "s", names, t->n,
-        semicolons ? ": fields are separated by commas or tabs, and this line has ';'" : "");
+    return mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected %" PRId64 " column%s, %s, found %" PRId64, t->path,
+        t->line, columns, columns == 1 ? "" : "s", names, t->n);
 }
 
 bool mo_table_integer(const mo_table *t, int64_t i, const char *what, int64_t low, int64_t high, int64_t *value) {

@@ -11,7 +11,8 @@
 
 /* How a line becomes fields. */
 typedef enum mo_table_form {
-    MO_TABLE_CSV,     /* commas or, if the first line has one, tabs between them; quotes as in RFC 4180 */
+    MO_TABLE_CSV, /* quotes as in RFC 4180; between them tabs if the first line has one; semicolons if it has one and no
+                   * comma but between digits, and 2,5 is then 2.5; else commas */
     MO_TABLE_WORDS,   /* blanks between them; a comment starts with '#' or, above the first row, '%' or "//": below, a
                        * name may start so */
     MO_TABLE_NUMBERS, /* commas between them, and blanks around */
@@ -51,8 +52,9 @@ bool mo_is_unknown(const char *text);
 /* Whether two fields are a usual heading of pairs, in any case: from, to; source, target; src, dst; node1, node2;
  * id1, id2; the last two also with an underscore. */
 bool mo_is_pair_heading(const char *u, const char *v);
-/* The column, from `first` on, whose heading names nodes (id, node, name, .._id) or classes (label, class), in any
- * case; -1: none. */
+/* Whether a heading is one of names: id, node, name, .._id, in any case, or ..Id. */
+bool mo_is_name_heading(const char *text);
+/* The column, from `first` on, whose heading is one of names, or of classes (label, class, in any case); -1: none. */
 int64_t mo_name_column(const mo_table *heading, int64_t first);
 int64_t mo_class_column(const mo_table *heading);
 /* Append to *note, a text that lists content of files that is not data: `what`, or a header's n fields, and the file's
@@ -61,7 +63,7 @@ bool mo_note_left_out(mo_context *ctx, char **note, const char *path, const char
 bool mo_note_header(mo_context *ctx, char **note, const char *path, const char *const *field, int64_t n);
 /* Adds the number of comment lines of an edge list to its note, if there are any. */
 bool mo_note_comments(mo_graph *graph, const char *path, int64_t lines);
-/* Whether a file is read as a table: .csv or .tsv, plain or gzipped. */
+/* Whether a file is read as a table: .csv or .tsv in any case, plain or gzipped. */
 bool mo_is_table(const char *path);
 /* Raises MO_FORMAT: "PATH:LINE: expected <expected>, found <found>"; returns false. */
 bool mo_table_unexpected(const mo_table *t, const char *expected, const char *found);

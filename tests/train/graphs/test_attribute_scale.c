@@ -98,7 +98,7 @@ TEST_OF(columns_of_one_scale_stay, scratch *s) {
 TEST_OF(a_column_of_another_scale_is_centred_if_dense, scratch *s) {
     column_of *const columns[] = {third, half, thousand, income, rare};
     HELD(mo_graph) *graph = ring(s->ctx, columns, 5), *g = scaled(graph);
-    assert_string_equal(g->scaled, "put on one scale: column 3, column 4; the same for all nodes, left out: column 2");
+    assert_string_equal(g->scaled, "put on one scale: column 3, column 4; the same in all rows, left out: column 2");
     double squares = 0;
     for (int64_t u = 0; u < NODES; u++) {
         assert_true(entry(g, u, 0) == third(u) && entry(g, u, 1) == half(u));
@@ -121,7 +121,7 @@ TEST_OF(a_constant_column_leaves_the_graph_of_the_others, scratch *s) {
     for (int j = 0; j < 5; j++)
         graph->feature_name[j] = mo_text_copy(s->ctx, names[j]);
     HELD(mo_graph) *g = scaled(graph), *expected = scaled(without);
-    assert_string_equal(g->scaled, "put on one scale: income; the same for all nodes, left out: height, one");
+    assert_string_equal(g->scaled, "put on one scale: income; the same in all rows, left out: height, one");
     assert_int_equal(g->features, 3);
     assert_string_equal(g->feature_name[0], "third");
     assert_string_equal(g->feature_name[1], "income");
@@ -135,7 +135,7 @@ TEST_OF(a_constant_column_leaves_the_graph_of_the_others, scratch *s) {
 TEST_OF(a_table_of_units_gets_one_scale, scratch *s) {
     column_of *const columns[] = {age, income, third, one};
     HELD(mo_graph) *graph = ring(s->ctx, columns, 4), *g = scaled(graph);
-    assert_string_equal(g->scaled, "put on one scale: column 0, column 1; the same for all nodes, left out: column 3");
+    assert_string_equal(g->scaled, "put on one scale: column 0, column 1; the same in all rows, left out: column 3");
     double sum = 0, squares = 0;
     for (int64_t u = 0; u < NODES; u++) {
         sum += entry(g, u, 0) / NODES;

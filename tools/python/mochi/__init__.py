@@ -28,6 +28,7 @@ from .errors import (
 )
 from .graphs.few_shot import Estimate, FewShot
 from .graphs.graph import Graph, graph, graph_set
+from .graphs.rows import Rows, rows
 from .fit import diagnose, few_shot_score
 from .functions import Op, recompute
 from .heads import Head, head, head_names
@@ -49,9 +50,9 @@ __version__ = _ffi.string(_lib.door_version()).decode()
 __all__ = [
     "AdamW", "BusyError", "Check", "Context", "Error", "Estimate", "FewShot", "FileError", "ForkError", "FormatError",
     "Graph", "Head", "Health", "InvalidError", "MismatchError", "NumericalError", "Op", "OutOfMemoryError", "Random",
-    "Report", "Run", "SGD", "Sparse", "StateError", "Step", "Tape", "Tensor", "Trained", "UnsupportedError", "constant",
+    "Report", "Rows", "Run", "SGD", "Sparse", "StateError", "Step", "Tape", "Tensor", "Trained", "UnsupportedError", "constant",
     "cosine", "current_tape", "default_context", "diagnose", "einsum", "features", "few_shot_score", "grad", "gradcheck", "graph",
-    "graph_set", "head", "head_names", "implicit", "load", "ops", "parameter", "recompute",
+    "graph_set", "head", "head_names", "implicit", "load", "ops", "parameter", "recompute", "rows",
     "set_default_context", "solve", "solve_check", "train",
     "value_and_grad",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""python3 -m mochi.convert IN OUT.npz; or, without the package mochi, python3 FOLDER/convert IN OUT.npz."""
+"""python3 -m mochi.convert IN OUT; or, without the package mochi, python3 FOLDER/convert IN OUT."""
 
 import importlib.util
 import os

@@ -358,6 +358,8 @@ def _converted(context, path):
         members = form.read(pathlib.Path(path))
     except convert.Refused as error:
         raise errors.FormatError(str(error)) from error
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(convert.needed(path, error), name=error.name) from error
     name = pathlib.Path(path).name.split(".")[0]
     return _remade(members, _label(name), None, None, (), context)
 
