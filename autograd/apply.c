@@ -3,7 +3,7 @@
 #include "autograd/watch.h"
 
 #include "tensor/files/number_text.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <stdio.h>
 #include <string.h>

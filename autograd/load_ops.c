@@ -1,6 +1,6 @@
 /* autograd/load_ops.c - ops from a shared object: its exported mo_ops, checked for the version it was built for. */
 #include "tensor/files/file.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include "autograd/inside.h"
 

@@ -14,7 +14,7 @@
 #include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * touch. A kernel can move fewer bytes if they are in a cache; many kernels move more. An adjoint counts the FLOPs of
  * the forward for each factor of its products: twice, or once if the first input needs no gradient. */
 #include "autograd/watch.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "autograd/inside.h"
 #include "tensor/arena.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 /* One recorded execution. The arrays follow the node in the tape's arena `graph`. */
 typedef struct mo_node {

@@ -2,7 +2,7 @@
  * rows encoded all at once. */
 #include "models/model.h"
 #include "tensor/files/number_text.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <math.h>
 #include <stdio.h>

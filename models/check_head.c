@@ -4,7 +4,7 @@
  * Labels are soft (rows of positive numbers that sum to 1), so that derivatives by labels are checked too. */
 #include "models/model.h"
 #include "tensor/files/number_text.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * episode's rows, at once or in blocks of rows: memory holds one block and the results, however large the episode. */
 #include "models/model.h"
 #include "tensor/files/file.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>

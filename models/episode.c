@@ -1,6 +1,6 @@
 /* models/episode.c - the tensors of an episode, found by name by the encoders that read them. */
 #include "models/model.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <string.h>
 

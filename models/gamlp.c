@@ -7,7 +7,7 @@
  *     z = h + W_3 relu(W_2 relu(W_1 h + b_1) + b_2) + b_3   (3 layers), or W_2 relu(W_1 h + b_1) + b_2   (2 layers)
  * The mean over a graph's nodes commutes with the last layer, which is linear, and is taken before it. */
 #include "models/model.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <math.h>
 #include <stdio.h>

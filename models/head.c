@@ -3,8 +3,8 @@
 #include "models/heads/heads.h"
 #include "models/model.h"
 #include "tensor/files/file.h"
-#include "tensor/hidden.h"
-#include "tensor/storage.h"
+#include "tensor/library.h"
+#include "tensor/objects.h"
 
 #include <dlfcn.h>
 

@@ -4,7 +4,7 @@
  * T = exp(log_temp) multiplies the head's logits (`logit`, as in the paper's text), or scales every example to norm T
  * before the head (`embed`, as in the released program). Loss: the smoothed cross-entropy of the queries. */
 #include "models/model.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <math.h>
 #include <stdio.h>

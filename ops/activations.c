@@ -11,7 +11,7 @@
  * the third is composed of other ops, so that derivatives of every order exist. */
 #include "ops/inside.h"
 #include "ops/rules/maps.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 static void map(mo_call *c, mo_map1 f) {
     mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);

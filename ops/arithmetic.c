@@ -11,7 +11,7 @@
  * numbers a and b: X_bar = a Y_bar. */
 #include "ops/inside.h"
 #include "ops/rules/maps.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 /* Sets the gradient of input i: bar, summed over the axes along which the input was broadcast. */
 static void give(mo_vjp *v, int i, mo_tensor *bar) {

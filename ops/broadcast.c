@@ -8,7 +8,7 @@
  * X_bar is Y_bar summed over the repeated axes. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <inttypes.h>
 #include <string.h>

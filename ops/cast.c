@@ -7,7 +7,7 @@
  * Between real dtypes the cast is the identity up to rounding: X_bar is Y_bar in the dtype of X. Other dtypes carry no
  * gradient. */
 #include "ops/inside.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 typedef struct target {
     mo_dtype dtype;

@@ -7,7 +7,7 @@
  * <Y_bar, dY> = sum_i <the slice of Y_bar that X_i fills, dX_i>, so X_i_bar is that slice. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * sum of Y_bar in the other direction. */
 #include "ops/inside.h"
 #include "ops/rules/rows.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 static void cumsum_forward(mo_call *c) {
     mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]);

@@ -7,8 +7,8 @@
  *
  * M does not depend on X: dY = M * dX, hence X_bar = M * Y_bar. */
 #include "ops/inside.h"
-#include "tensor/hidden.h"
-#include "tensor/storage.h"
+#include "tensor/library.h"
+#include "tensor/objects.h"
 
 typedef struct dropout {
     double rate;

@@ -8,7 +8,7 @@
  *     neg: -Y_bar      exp: Y_bar * Y      log: Y_bar / X      sqrt: Y_bar / (2 Y)      square: 2 Y_bar * X */
 #include "ops/inside.h"
 #include "ops/rules/maps.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 static const mo_sample elementwise_samples[] = {
     {"matrix", "[3, 4]"},

@@ -8,7 +8,7 @@
  *     gather_rows: X_bar = scatter_add_rows(Y_bar),   scatter_add_rows: X_bar = gather_rows(Y_bar). */
 #include "ops/inside.h"
 #include "ops/rules/indices.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <inttypes.h>
 #include <string.h>

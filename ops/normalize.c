@@ -13,7 +13,7 @@
 #include "ops/inside.h"
 #include "ops/rules/rows.h"
 #include "tensor/backend.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <math.h>
 

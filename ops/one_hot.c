@@ -4,7 +4,7 @@
  * 0 .. classes-1, named with its position. No derivative: labels are integers. */
 #include "ops/inside.h"
 #include "ops/rules/indices.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "ops/inside.h"
 #include "ops/rules/maps.h"
 #include "tensor/backend.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 /* The state of an op: which function it computes, and that function's slope. */
 typedef struct piecewise {

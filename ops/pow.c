@@ -11,7 +11,7 @@
  * for B > 0) and NaN for B < 0, and the adjoint of A is 0 if B is 0 too; for A < 0 the adjoint of B is NaN. */
 #include "ops/inside.h"
 #include "ops/rules/maps.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 static void pow_vjp(mo_vjp *v) {
     mo_tape *t = v->t;

@@ -11,8 +11,8 @@
  * derivatives of F, but F then takes as much memory as without checkpointing. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
-#include "tensor/hidden.h"
-#include "tensor/storage.h"
+#include "tensor/library.h"
+#include "tensor/objects.h"
 
 #include <string.h>
 

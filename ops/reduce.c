@@ -8,7 +8,7 @@
  * sum over those axes that broadcasting to the shape of X has repeated. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * is linear in A, so A_bar = relu_mask(Z_bar, Y); it is flat in Y, which has no gradient. */
 #include "ops/inside.h"
 #include "ops/rules/maps.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 static void relu_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_relu_mask(v->t, v->out_bar[0], v->out[0]);

@@ -6,7 +6,7 @@
  * dY = <X, dX> / Y, hence X_bar = X * Y_bar / Y, and 0 at X = 0. */
 #include "ops/inside.h"
 #include "tensor/backend.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <string.h>
 

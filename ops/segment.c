@@ -10,7 +10,7 @@
 #include "ops/composed/segments.h"
 #include "ops/inside.h"
 #include "ops/rules/indices.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <inttypes.h>
 #include <string.h>

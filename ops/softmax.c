@@ -12,7 +12,7 @@
 #include "ops/inside.h"
 #include "ops/rules/rows.h"
 #include "tensor/backend.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 static void run_rows(mo_call *c, bool log) {
     mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]);

@@ -6,7 +6,7 @@
  * dY = A dX; <Y_bar, A dX> = <A^T Y_bar, dX>, hence X_bar = A^T Y_bar: this op on the transposed matrix, built once and
  * owned by A (A itself if it was declared symmetric). */
 #include "ops/inside.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <inttypes.h>
 

@@ -9,7 +9,7 @@
 #include "ops/inside.h"
 #include "ops/rules/indices.h"
 #include "ops/rules/shapes.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <inttypes.h>
 #include <string.h>

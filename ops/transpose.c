@@ -6,8 +6,8 @@
  *
  * Elements only move: <Y_bar, dY> = <P^-1 Y_bar, dX> for the permutation P, so X_bar = P^-1 Y_bar. */
 #include "ops/inside.h"
-#include "tensor/hidden.h"
-#include "tensor/storage.h"
+#include "tensor/library.h"
+#include "tensor/objects.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #ifndef MO_ARENA_H
 #define MO_ARENA_H
 
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 typedef struct mo_arena mo_arena;
 

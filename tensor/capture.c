@@ -1,5 +1,5 @@
 /* tensor/capture.c - capture of a device's queued work, and its replay. */
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 struct mo_capture {
     mo_context *ctx;

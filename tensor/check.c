@@ -1,7 +1,7 @@
 /* tensor/check.c - conditions checked on the host, over pieces of the values. */
 #include "tensor/check.h"
 
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <math.h>
 

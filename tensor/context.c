@@ -2,9 +2,9 @@
 #include "tensor/cpu/fast/blas_guard.h"
 #include "tensor/cpu/fast/threads.h"
 #include "tensor/cpu/tasks.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
+#include "tensor/objects.h"
 #include "tensor/platform.h"
-#include "tensor/storage.h"
 
 #include <math.h>
 #include <stdio.h>

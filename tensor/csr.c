@@ -1,5 +1,5 @@
 /* tensor/csr.c - sparse matrices in compressed rows: int64 row pointers, int32 columns. */
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

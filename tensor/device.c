@@ -1,6 +1,6 @@
 /* tensor/device.c - from a device to its backend: the CPU's is part of the library; CUDA's is a shared object, opened
  * on first use. */
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* tensor/fits.c - fits run on the processor: for another device, the inputs are copied to the host and the outputs
  * back. A fit makes many decisions on few numbers, for which a device would wait. */
 #include "tensor/fits.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* tensor/host_array.c - host arrays for loaders. They are malloc'd, not counted by the context: a graph is read once
  * and outlives every tape, and a container that ends the process on a failed realloc (stb_ds) is not fit for millions
  * of edges. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <stdlib.h>
 #include <string.h>

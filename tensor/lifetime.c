@@ -3,7 +3,7 @@
  *
  * A node holds pointers to its inputs. A released tensor is therefore buried: its header, without its value, stays
  * until every tape that had nodes at that moment has been reset; in debug mode until its context is released. */
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <inttypes.h>
 #include <stdio.h>

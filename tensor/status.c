@@ -1,7 +1,7 @@
 /* tensor/status.c - the sticky status of a context: the first error wins and stays until it is cleared. */
 #include "tensor/files/number_text.h"
-#include "tensor/hidden.h"
-#include "tensor/storage.h"
+#include "tensor/library.h"
+#include "tensor/objects.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* tensor/storage.c - reference-counted memory, and the arithmetic of shapes and strides. */
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include "tensor/arena.h"
 #include "tensor/platform.h"

@@ -1,5 +1,5 @@
 /* tensor/tensor.c - tensors that own their storage, and windows onto it. */
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* tensor/values.c - moving the values of a tensor: read, write, send, copy, fill, text, and reading one item. */
 #include "tensor/files/number_text.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <math.h>
 #include <stdlib.h>

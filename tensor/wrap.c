@@ -1,5 +1,5 @@
 /* tensor/wrap.c - tensors onto memory of the caller. */
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <inttypes.h>
 

@@ -3,7 +3,7 @@
 #define MO_TESTS_HOST_MATRICES_H
 
 #include "ops/inside.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tests/device.h"
 #include "tests/scratch.h"
 

@@ -5,7 +5,7 @@
 
 #include "autograd/sample.h"
 #include "ops/inside.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tests/device.h"
 #include "tests/scratch.h"
 

@@ -3,7 +3,7 @@
 #define SCRATCH_H
 
 #include "autograd/autograd.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tests/folder.h"
 #include "tests/held.h"
 

@@ -2,7 +2,7 @@
  * rate. */
 #include "tools/machine.h"
 
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "tensor/platform.h"
 #include "tools/synthetic.h"
 

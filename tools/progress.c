@@ -3,7 +3,7 @@
  * Loss and accuracies are exponential means over about the last fifty steps, as single episodes vary too much. */
 #include "tools/progress.h"
 
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -12,7 +12,7 @@
  * A class without support has M_c = 0 and the logit -infinity. Raises MO_NUMERICAL if s = 0 and the covariance has a
  * rank below d, and for every s if all residuals are 0 up to rounding, as with one row per class. */
 #include "models/heads/heads.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -31,7 +31,7 @@
  *
  * As a head: one expert, 1 + <x, y>, with the penalties lambda / 10, lambda and 10 lambda, and T_e = 4. */
 #include "models/heads/heads.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <math.h>
 #include <stdlib.h>

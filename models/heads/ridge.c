@@ -14,7 +14,7 @@
  * A row of weight w counts as w rows: X_i and Y_i are scaled by s_i = sqrt(w_i), and the means are weighted. In the
  * dual form of the unpenalised intercept, s then takes the place of 1: K s = 0. */
 #include "models/heads/heads.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <inttypes.h>
 

@@ -19,7 +19,7 @@
  * float32, with 20 copies of each of 20 rows [20, 256], the errors of that formula at lambda = 0.03 and 0.001 are 2e-2
  * and 0.7. The scaled dual form has errors of 4e-7, the scaled primal form errors of 3e-4 and 1e-2. */
 #include "models/heads/heads.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 /* Returns (A + lambda I)^-1 [B | C] for each penalty. */
 static mo_tensor *solve_both(mo_tape *t, mo_tensor *A, mo_tensor *lambda, mo_tensor *B, mo_tensor *C) {

@@ -10,7 +10,7 @@
  *     W = (Zs^T Zs + r Z^T Z + lambda I)^-1 (Zs^T Ys + r Z^T P).
  * One factorization of size d + 1 serves all rounds. Besides Z, memory holds only arrays [N, C]. */
 #include "models/heads/heads.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 /* The support's labels placed among all N rows. times [N, 1]: how often the support has the row; Y [N, C]: the row's
  * label, or 0; mine [N, 1]: 1 for rows in the support, else 0. */

@@ -4,7 +4,7 @@
  * accuracy is the mean over rows i of one_hot(labels)[i, argmax(logits_i)]. It is flat wherever it has a derivative, so
  * no gradient flows through it. Errors: no rows; a label outside 0 .. C-1, named with its position. */
 #include "ops/inside.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <string.h>
 

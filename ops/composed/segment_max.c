@@ -9,7 +9,7 @@
  * the largest entry, the first of equal ones, as in mo_max. The pairs depend on the offsets alone. The offsets are read
  * on the host, which waits for a GPU's queued work. */
 #include "ops/composed/segments.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <inttypes.h>
 #include <string.h>

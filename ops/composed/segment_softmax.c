@@ -7,7 +7,7 @@
  * max),
  *     Y = E / P^T P E,   X_bar = Y * (Y_bar - P^T P (Y * Y_bar)). */
 #include "ops/composed/segments.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 mo_tensor *mo_segment_softmax(mo_tape *t, mo_tensor *X, mo_tensor *offset) {
     mo_context *ctx = mo_tape_context(t);

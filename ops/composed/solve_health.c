@@ -10,8 +10,8 @@
  * rounding where it comes near the epsilon of float64. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
-#include "tensor/hidden.h"
-#include "tensor/storage.h"
+#include "tensor/library.h"
+#include "tensor/objects.h"
 
 #include <float.h>
 #include <inttypes.h>

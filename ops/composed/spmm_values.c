@@ -6,7 +6,7 @@
  *     Y_r = sum over e in row r of v_e X_c(e),   v_bar_e = <Y_bar_r(e), X_c(e)>,   X_bar = A^T Y_bar.
  * The rows X_c(e) are formed, [nnz, d]; mo_spmm, whose values need no gradient, does not need that memory. */
 #include "ops/inside.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <inttypes.h>
 

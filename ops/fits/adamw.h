@@ -5,7 +5,7 @@
 #ifndef MO_ADAMW_H
 #define MO_ADAMW_H
 
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 /* The norm of n contiguous gradients of one dtype: squares [n] = |G[i]|^2, each summed in an order fixed by its shape;
  * scale = [|g|, min(1, bound / (|g| + 1e-6))], where |g|^2 is the sum of squares; scale[1] is 1 if bound is 0. squares

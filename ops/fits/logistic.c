@@ -26,7 +26,7 @@
 #include "autograd/tape.h"
 #include "ops/fits/fits.h"
 #include "ops/rules/shapes.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #define MO_FACTOR_H
 
 #include "autograd/inside.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 /* What happens if a matrix has no factor. */
 typedef enum mo_failure {

@@ -6,7 +6,7 @@
 #define MO_IN_PLACE_H
 
 #include "autograd/inside.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 /* Z := alpha X B + beta Z; Z contiguous in its last axis. */
 void mo_matmul_into(double alpha, const mo_tensor *X, const mo_tensor *B, double beta, mo_tensor *Z);

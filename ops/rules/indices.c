@@ -2,7 +2,7 @@
 #include "ops/rules/indices.h"
 
 #include "ops/rules/checks.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <inttypes.h>
 

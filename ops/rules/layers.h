@@ -4,7 +4,7 @@
 #define MO_LAYERS_H
 
 #include "autograd/inside.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 /* Returns hop k of V [K, n, d] as a matrix view; mo_hop_of returns hop k of X by ops. */
 mo_view mo_hop_view(mo_view V, int64_t k);

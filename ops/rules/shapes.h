@@ -4,7 +4,7 @@
 
 #include "autograd/inside.h"
 #include "ops/ops.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 /* Broadcasts the leading axes, all but the last `trailing`, of inputs i and j of c. Writes the common leading shape and
  * its number of axes; raises and returns false if they do not broadcast. */

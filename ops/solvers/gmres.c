@@ -7,7 +7,7 @@
  * products; H, the rotations and the number of completed steps belong to each item and are kept on the host in
  * float64. */
 #include "ops/solvers/krylov.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <math.h>
 #include <string.h>

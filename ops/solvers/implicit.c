@@ -15,7 +15,7 @@
 #include "ops/solvers/implicit.h"
 #include "ops/rules/shapes.h"
 #include "ops/solvers/solver.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <inttypes.h>
 #include <math.h>

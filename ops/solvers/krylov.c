@@ -1,6 +1,6 @@
 /* ops/solvers/krylov.c - inner products item by item, and residuals of solutions, for the Krylov methods. */
 #include "ops/solvers/krylov.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <math.h>
 

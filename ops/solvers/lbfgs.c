@@ -7,7 +7,7 @@
  * Overton 2013), fulfils the weak Wolfe conditions, so that <s, y> > 0. Items of a batch have their own pairs and
  * steps; a finished item does not move. Steps are plain numbers, which unrolled iterations do not differentiate. */
 #include "ops/solvers/solver.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <float.h>
 #include <math.h>

@@ -4,7 +4,7 @@
  * points that satisfy the first-order conditions (Facchinei and Pang 2003, 1.5.8). The gradient is taken by autograd,
  * so that F is graph code again and differentiable itself. */
 #include "ops/solvers/solver.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <inttypes.h>
 #include <string.h>

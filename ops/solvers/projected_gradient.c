@@ -8,7 +8,7 @@
  * starts again at 1 if <y - x', x' - x> > 0. Items of a batch have their own h and theta (not the parameters theta of
  * f): plain numbers, which unrolled iterations do not differentiate. */
 #include "ops/solvers/solver.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <math.h>
 

@@ -14,7 +14,7 @@
  * X is composed of ops with s held fixed: this is the projection onto the plane of a face, which has the same
  * derivative. X has a kink where an entry equals tau; s excludes that entry. */
 #include "ops/inside.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 /* Returns s, which is 1 where V > tau, else 0; not recorded. */
 static mo_tensor *support(mo_tape *t, mo_tensor *V) {

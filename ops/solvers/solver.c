@@ -1,8 +1,8 @@
 /* ops/solvers/solver.c - the common part of all iterative solvers: checks the start, decides when to stop, and makes
  * the solution differentiable. */
 #include "ops/solvers/solver.h"
-#include "tensor/hidden.h"
-#include "tensor/storage.h"
+#include "tensor/library.h"
+#include "tensor/objects.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #ifndef MO_CPU_REAL_H
 #define MO_CPU_REAL_H
 
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <float.h>
 

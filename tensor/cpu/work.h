@@ -5,7 +5,7 @@
 #ifndef MO_CPU_WORK_H
 #define MO_CPU_WORK_H
 
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 enum {
     MO_TASK = 16384,           /* elements per task of an elementwise kernel: 64 KiB of float32 */

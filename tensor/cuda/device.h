@@ -9,7 +9,7 @@
 #include <cstring>
 
 extern "C" {
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 }
 
 /* The error that a check writes on the device; `now`: the number of steps that a replay is ahead of the captured

@@ -2,7 +2,7 @@
 #include "tensor/files/arrays.h"
 
 #include "tensor/files/file.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,8 +10,8 @@
  * user's link could otherwise choose which file is overwritten. */
 #include "tensor/files/file.h"
 
+#include "tensor/objects.h"
 #include "tensor/platform.h"
-#include "tensor/storage.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #define MO_FILE_H
 
 #include "tensor/files/foreign_text.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <sys/types.h>
 

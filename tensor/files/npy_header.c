@@ -7,7 +7,7 @@
 #include "tensor/files/npy.h"
 
 #include "tensor/files/file.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include "tensor/files/arrays.h"
 #include "tensor/files/file.h"
 #include "tensor/files/npy.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <errno.h>
 #include <inttypes.h>

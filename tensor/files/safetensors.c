@@ -4,7 +4,7 @@
 #include "tensor/files/arrays.h"
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <inttypes.h>
 #include <stdio.h>

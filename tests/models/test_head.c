@@ -1,6 +1,6 @@
 /* tests/models/test_head.c - what is checked on a head, its arguments, weights and result; values computed by hand;
  * every head of the library passes the checker, whose own test is test_wrong_rules.c. */
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tests/drawn.h"
 #include "tests/largest_difference.h"
 #include "tests/rows_outside.h"

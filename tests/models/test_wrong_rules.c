@@ -1,6 +1,6 @@
 /* tests/models/test_wrong_rules.c - the checkers of ops and heads, at their defaults, find planted mistakes, and pass
  * the right rule. */
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tests/scratch.h"
 
 /* ---- forwards, as graph code ---- */

@@ -1,6 +1,6 @@
 /* tests/ops/test_views.c - which reshapes are views, which memory views share, and the messages for bad indices. */
 #include "ops/inside.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tests/drawn.h"
 
 /* Returns 0, 1, 2 .. in this shape. */

@@ -38,8 +38,7 @@ def in_a_process(level):
 def main():
     from mochi import _library
 
-    flags = _library.processor()[0]
-    here = [level for level in LEVELS if _library.LEVELS[level] <= flags]
+    here = [level for level in LEVELS if _library.LEVELS[level] <= _library.instructions()]
     for level in here:
         found = in_a_process(level)
         print(f"{level}: {found}")

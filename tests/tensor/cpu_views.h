@@ -2,7 +2,7 @@
 #ifndef MO_TESTS_CPU_VIEWS_H
 #define MO_TESTS_CPU_VIEWS_H
 
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tests/suite.h"
 
 static const mo_dtype REALS[] = {MO_F32, MO_F64};

@@ -1,6 +1,6 @@
 /* tests/tensor/test_bad_npz.c - .npz files that are damaged, contradict themselves or hold members that cannot be
  * read. */
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tests/crafted.h"
 
 static const fixtures around_all = {scratch_create, scratch_release}, around_each = {NULL, remove_files};

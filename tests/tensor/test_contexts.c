@@ -7,7 +7,7 @@
  *     tsan/tests/test_contexts
  * and so test_fit_crew, test_trainer and test_feature_place. */
 #include "ops/inside.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "tests/folder.h"
 #include "tests/planted.h"
 #include "train/inside.h"

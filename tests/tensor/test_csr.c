@@ -1,5 +1,5 @@
 /* tests/tensor/test_csr.c - sparse matrices: refused arrays, the transpose, the claim of symmetry. */
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tests/scratch.h"
 
 static void expect_refusal(

@@ -1,7 +1,7 @@
 /* tests/tensor/test_libraries.c - the vendor's libraries and our kernels give the same results, and our kernels compute
  * what a library refuses. Skipped if there is no CUDA device. */
 #include "ops/inside.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tests/device.h"
 #include "tests/scratch.h"
 #include "tests/worst_of.h"

@@ -6,7 +6,7 @@
  * all. Sums are float32 in every mode, with at most k roundings. */
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tests/drawn.h"
 #include "tests/worst_of.h"
 

@@ -1,7 +1,7 @@
 /* tests/tensor/test_npy.c - .npy: round trips, files that NumPy wrote (tests/arrays), and truncated files.
  * tests/cli/arrays.cases has headers that contradict their data. */
 #include "tensor/files/file.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tests/crafted.h"
 
 static const fixtures around_all = {scratch_create, scratch_release}, around_each = {NULL, remove_files};

@@ -1,5 +1,5 @@
 /* tests/tensor/test_tensor.c - contexts, status and tensors: values in and out, errors that stay, released memory. */
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tests/scratch.h"
 
 TEST_OF(the_first_error_wins_and_stays_until_cleared, mo_context *ctx) {

@@ -1,6 +1,6 @@
 /* tests/train/test_node_kernels.c - the kernels between nodes against dense matrices in float64, on small graphs with
  * an isolated node, a node without attributes and a constant column; their properties; and bad input. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "tests/drawn_graphs.h"
 #include "tests/train/dense.h"
 #include "tests/worst_of.h"

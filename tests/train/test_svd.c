@@ -1,7 +1,7 @@
 /* tests/train/test_svd.c - the truncated SVD of graphs with awkward spectra (multiple, paired, missing, dense) against
  * dense eigenvalues, of attribute matrices, tall, wide and rank-deficient, and the orthonormal bases that it is made
  * of; refusals. Whole runs (test_trainer.c, tests/cli/train.cases) have equal bits at any thread count. */
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tests/scratch.h"
 #include "tests/sparse_svd.h"
 #include "tests/worst_of.h"

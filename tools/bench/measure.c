@@ -1,7 +1,7 @@
 /* tools/bench/measure.c - runs a case, measures time and memory, and prints its line. */
 #include "tools/bench/bench.h"
 
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* tools/fit/fit.c - `mochi fit`: compares heads on embeddings from array files or a table, and diagnoses them. */
 #include "tools/fit/fit.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "tools/digest.h"
 #include "tools/memory.h"
 #include "tools/progress.h"

@@ -6,7 +6,7 @@
 
 #include "tools/memory.h"
 
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <math.h>
 #include <stdio.h>

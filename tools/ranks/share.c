@@ -5,7 +5,7 @@
  * up the gradients themselves, as one buffer per step and in NCCL's order, unless equal bits are asked for. All ranks
  * then have the same bits, but agree with one process only to rounding. Only rank 0 writes files. */
 #include "tensor/files/number_text.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "tools/ranks/ranks.h"
 #include "train/run/trainer.h"
 

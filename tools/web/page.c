@@ -19,7 +19,7 @@
 #include "autograd/sample.h"
 #include "autograd/tape.h"
 #include "models/inside.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "tools/input.h"
 #include "tools/lessons/lab.h"
 #include "tools/memory.h"

@@ -1,5 +1,5 @@
 /* train/episodes/division_file.c - divides examples by a user's lists of training and test examples. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/episodes/plan_members.h"
 #include "train/graphs/table_reader.h"
 #include "train/inside.h"

@@ -2,7 +2,7 @@
 #include "train/lists.h"
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/table_reader.h"
 

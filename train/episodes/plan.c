@@ -2,7 +2,7 @@
  *
  * One stream gives, in this order: k, q, the classes in the order of their labels, the members class by class, and the
  * order of support and of query. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/episodes/plan_members.h"
 #include "train/graphs/draw.h"
 

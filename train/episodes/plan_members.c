@@ -1,6 +1,6 @@
 /* train/episodes/plan_members.c - the classes of a few-shot problem, their examples, and the memory of a plan. */
 #include "train/episodes/plan_members.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <stdlib.h>
 #include <string.h>

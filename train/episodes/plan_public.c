@@ -1,6 +1,6 @@
 /* train/episodes/plan_public.c - protocol "public": the division of nodes that came with the graph, on which other
  * methods report accuracy; for graphs without one, divisions drawn as in GraphAny. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/episodes/plan_members.h"
 #include "train/graphs/draw.h"
 

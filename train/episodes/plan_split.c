@@ -3,7 +3,7 @@
  * The test part is a tenth of the labelled examples, independent of class and k. In each class the support for k is the
  * beginning of the support for any larger k; a class with fewer than k training members uses all of them, then repeats
  * some. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/episodes/plan_members.h"
 #include "train/graphs/draw.h"
 

@@ -7,8 +7,8 @@
  * struct in that context shares its arrays. */
 #include "train/episodes/pool.h"
 #include "tensor/files/number_text.h"
-#include "tensor/hidden.h"
-#include "tensor/storage.h"
+#include "tensor/library.h"
+#include "tensor/objects.h"
 #include "train/features/feature_memory.h"
 
 #include <inttypes.h>

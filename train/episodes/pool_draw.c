@@ -1,6 +1,6 @@
 /* train/episodes/pool_draw.c - episode `number` of a pool: its family (task), its source, then its examples, all a
  * function of (seed, number). */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/episodes/pool.h"
 
 /* With several episodes per step the families take turns in this order, as in the released program. */

@@ -5,8 +5,8 @@
  * work of the episode is queued, the next one's rows are copied into page-locked memory, while the GPU computes.
  * Episodes take the slots in turn, so the host waits only for the upload of the episode before this one before it
  * copies rows of the next one. */
+#include "tensor/objects.h"
 #include "tensor/platform.h"
-#include "tensor/storage.h"
 #include "train/episodes/episode_rows.h"
 #include "train/episodes/pool.h"
 

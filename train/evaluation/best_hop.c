@@ -1,6 +1,6 @@
 /* train/evaluation/best_hop.c - the hop on whose raw rows a head is most accurate, chosen on the training pool
  * alone. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/row_stack.h"

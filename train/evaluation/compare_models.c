@@ -1,6 +1,6 @@
 /* train/evaluation/compare_models.c - two models on the same numbered episodes of a pool, compared by paired
  * differences. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/evaluation/evaluation.h"
 
 #include <math.h>

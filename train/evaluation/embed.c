@@ -1,7 +1,7 @@
 /* train/evaluation/embed.c - the embeddings of every node or graph of a data set, in blocks of rows, each graph encoded
  * once; and the rows of a source that a head reads if there is no model. */
-#include "tensor/hidden.h"
-#include "tensor/storage.h"
+#include "tensor/library.h"
+#include "tensor/objects.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"

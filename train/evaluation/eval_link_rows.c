@@ -3,7 +3,7 @@
  * The source's rows come from the graph without any held-out link. Test links can use a larger graph: all edges except
  * the test links. The rows of test pairs are computed from it and appended to the source's rows. All columns are
  * standardised by the rows that heads are fitted on, so no statistic of the test part enters. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/pairs/pair_columns.h"
 #include "train/graphs/graph_build.h"

@@ -8,7 +8,7 @@
  * a test link's rows come from all edges except the test links (eval_link_rows.c). */
 #include "train/evaluation/evaluation.h"
 
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/episodes/plan_members.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* train/evaluation/eval_split.c - few-shot accuracy on nodes and graphs under each protocol: `split` (test part at
  * natural frequencies), `episode` (balanced) and `public` (the graph's own divisions). Each plan is drawn once for all
  * candidates, so that their differences are paired. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/evaluation/evaluation.h"
 #include "train/metrics.h"
 

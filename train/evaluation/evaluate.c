@@ -1,7 +1,7 @@
 /* train/evaluation/evaluate.c - evaluation of candidates on one source: each candidate encodes every node or graph once
  * (a model of rows of examples only those of each plan), then its head is fitted on these rows, with the same plans for
  * all. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/evaluation/evaluation.h"
 
 #include "train/features/example_kernels.h"

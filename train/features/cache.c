@@ -8,7 +8,7 @@
 
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -18,7 +18,7 @@
 #include "train/features/closed_walks.h"
 
 #include "tensor/cpu/tasks.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* train/features/example_kernels.c - kernels between nodes or between graphs, depending on the source. */
 #include "train/features/example_kernels.h"
 
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/features/feature_memory.h"
 #include "train/svd/adjacency.h"
 

@@ -10,7 +10,7 @@
 
 #include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "train/features/nodes/diffuse.h"
 #include "train/svd/svd.h"
 

@@ -13,7 +13,7 @@
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
 #include "tensor/cpu/tasks.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "train/features/example_rows.h"
 #include "train/features/feature_memory.h"
 #include "train/features/sets/set_blocks.h"

@@ -1,7 +1,7 @@
 /* train/features/gram_blocks.c - kernels between listed rows of a matrix, and standardised columns. */
 #include "train/features/gram_blocks.h"
 #include "tensor/cpu/tasks.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/features/example_rows.h"
 
 #include <inttypes.h>

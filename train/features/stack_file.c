@@ -7,8 +7,8 @@
 #include "train/features/stack_file.h"
 
 #include "tensor/files/file.h"
+#include "tensor/objects.h"
 #include "tensor/platform.h"
-#include "tensor/storage.h"
 
 #include <errno.h>
 #include <fcntl.h>

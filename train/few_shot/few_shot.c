@@ -3,7 +3,7 @@
  * model and no features are made. */
 #include "train/few_shot/few_shot.h"
 #include "models/inside.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/plan_members.h"
 #include "train/evaluation/evaluation.h"

@@ -16,7 +16,7 @@
  * accuracy on the unlabelled examples. The temperature minimises the held-out cross-entropy with Platt's targets
  * (mo_fit_temperature). A mixture of kernels keeps the temperatures that it has fitted to all labels itself. The
  * estimate does not change the predicted classes. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/features/example_kernels.h"
 #include "train/few_shot/few_shot.h"
 

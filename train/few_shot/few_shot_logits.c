@@ -7,7 +7,7 @@
 #include "train/features/example_kernels.h"
 #include "train/few_shot/few_shot.h"
 
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * in turn, are found by the class whose other labels have the most alike attributes. This class must be right more
  * often than the largest class, by 3 standard deviations of that count and by 0.4 of the rest to certainty. Graphs of a
  * set, and rows that the user gives, are always reached. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/features/example_kernels.h"
 #include "train/few_shot/few_shot.h"
 

@@ -13,7 +13,7 @@
  *
  * The pairs of the fit come from a table, or are drawn from the graph itself. */
 #include "tensor/files/file.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/plan_members.h"
 #include "train/evaluation/evaluation.h"

@@ -1,5 +1,5 @@
 /* train/fit/confusion.c - counts which classes a head mistakes for which. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/inside.h"
 
 #include <math.h>

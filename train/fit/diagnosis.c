@@ -2,7 +2,7 @@
  * the offset of the embeddings' mean relative to the spread of the classes, which boundaries between two classes miss
  * the rows of both, and which prototypes lie in or near the convex hull of the other prototypes. */
 #include "autograd/tape.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/episodes/plan_members.h"
 #include "train/inside.h"
 

@@ -1,6 +1,6 @@
 /* train/fit/draws.c - the problems that heads are compared on: planned episodes, stored side by side for batches, or
  * one split given by the user. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/inside.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* train/fit/embeddings.c - rows and labels from array files and tables, checked once, so that heads get finite numbers
  * and classes numbered from 0. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/loaders.h"

@@ -1,6 +1,6 @@
 /* train/fit/fit.c - heads side by side on the same episodes of labelled embeddings: measures accuracy and calibration,
  * also after regularisation and temperature are fitted to the support alone. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/fit/fit_parts.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include "train/fit/fit_parts.h"
 
 #include "tensor/cpu/tasks.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

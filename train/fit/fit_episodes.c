@@ -1,7 +1,7 @@
 /* train/fit/fit_episodes.c - runs one head on an episode, which chooses a value and a temperature by its support, then
  * predicts its queries. */
 #include "models/model.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/episodes/episode_rows.h"
 #include "train/fit/fit_parts.h"
 

@@ -8,7 +8,7 @@
  * (mo_head.cross_validate) computes all folds and the queries in one call; if that finds no solution, and for other
  * heads, each fold is fitted separately. Leaving one row out of a balanced support biases the fit against the row's
  * class. Such fits are good enough to rank penalties, but too pessimistic to fit a temperature. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/fit/fit_parts.h"
 
 #include <inttypes.h>

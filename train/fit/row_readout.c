@@ -1,6 +1,6 @@
 /* train/fit/row_readout.c - a head, kept with the rows it is fitted on, that predicts rows given later. A head is a
  * function of its support, so every block of predicted rows fits it again, to the same bits. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/fit/fit_parts.h"
 
 #include <inttypes.h>

@@ -17,7 +17,7 @@
  * column's quartiles or, if they are equal, the root mean square distance from the median.
  *
  * Sets of graphs are left to train/features/sets/scaled_set.c, which scales every measured column. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/graphs/graph_build.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "train/graphs/attribute_table.h"
 
 #include "tensor/files/number_text.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/table_reader.h"

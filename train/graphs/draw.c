@@ -1,6 +1,6 @@
 /* train/graphs/draw.c - seeded choices without repetition. */
 #include "train/graphs/draw.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <stdlib.h>
 

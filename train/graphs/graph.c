@@ -1,5 +1,5 @@
 /* train/graphs/graph.c - makes a graph from host arrays; accessors, hash, release. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/node_names.h"
 #include "train/graphs/table_reader.h"

@@ -3,7 +3,7 @@
 #ifndef MO_GRAPH_BUILD_H
 #define MO_GRAPH_BUILD_H
 
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/graphs/node_names.h"
 #include "train/inside.h"
 

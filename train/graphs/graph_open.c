@@ -5,7 +5,7 @@
  * All other graphs are searched below mo_data_folder, text also gzipped. train/data/manifest.json lists the origin of
  * each name. */
 #include "tensor/files/foreign_text.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/data_folders.h"
 #include "train/graph.h"
 #include "train/graphs/loaders.h"

@@ -1,6 +1,6 @@
 /* train/graphs/graph_write.c - a graph as .npz in the form that load_npz.c describes: the upper triangle of the
  * adjacency, with values if edges have weights. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/node_names.h"
 

@@ -1,5 +1,5 @@
 /* train/graphs/labels.c - the classes of a few examples, from a table (example, class) or from an array. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/table_reader.h"

@@ -3,7 +3,7 @@
  *
  * Edges and non-edges u < v are numbered row by row; two binary searches turn such a rank into a pair, so that the
  * pairs of a large graph are never listed and a dense graph rejects no draws. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/graphs/draw.h"
 #include "train/graphs/graph_build.h"
 

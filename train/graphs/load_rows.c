@@ -11,7 +11,7 @@
  * Other columns of these kinds whose fields all differ, and any column of the last, are left out; all else are
  * attributes. */
 #include "tensor/files/foreign_text.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/graphs/attribute_table.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/loaders.h"

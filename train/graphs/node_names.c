@@ -1,6 +1,6 @@
 /* train/graphs/node_names.c - lists of texts, and the names of a graph's nodes in the file it was read from. */
 #include "train/graphs/node_names.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/graph.h"
 #include "train/graphs/graph_build.h"
 

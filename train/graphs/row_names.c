@@ -2,7 +2,7 @@
 #include "train/graphs/row_names.h"
 
 #include "tensor/files/file.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/graphs/table_reader.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "tensor/platform.h"
 #include "train/run/trainer.h"
 

@@ -2,7 +2,7 @@
 #ifndef MO_OPTIMIZER_H
 #define MO_OPTIMIZER_H
 
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "train/inside.h"
 
 struct mo_optimizer {

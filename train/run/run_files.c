@@ -10,7 +10,7 @@
  * files and steps. The system releases the lock whenever the process ends. */
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "tensor/platform.h"
 #include "train/run/trainer.h"
 

@@ -1,6 +1,6 @@
 /* train/run/trainer.c - a run: created, started or resumed, stepped, finished. */
 #include "train/run/trainer.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "train/graphs/loaders.h"
 #include "train/run/trainer.h"
 

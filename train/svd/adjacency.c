@@ -1,6 +1,6 @@
 /* train/svd/adjacency.c - the normalised adjacency D^-1/2 A D^-1/2, and node features as a sparse matrix. */
 #include "train/svd/adjacency.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <float.h>
 #include <inttypes.h>

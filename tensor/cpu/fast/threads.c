@@ -8,7 +8,7 @@
  * context's threads or one (workspace_count in tensor/cpu/matrices.h). */
 #include "tensor/cpu/fast/threads.h"
 
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "tensor/platform.h"
 
 #include <errno.h>

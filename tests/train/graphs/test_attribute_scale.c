@@ -1,5 +1,5 @@
 /* tests/train/graphs/test_attribute_scale.c - which columns of attributes are brought to another scale, and how. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "tests/scratch.h"
 
 enum { NODES = 40 };

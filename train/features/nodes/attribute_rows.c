@@ -7,7 +7,7 @@
 #include "train/features/nodes/attribute_rows.h"
 
 #include "tensor/cpu/tasks.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/features/example_rows.h"
 
 #include <math.h>

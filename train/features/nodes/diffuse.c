@@ -9,7 +9,7 @@
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 
 enum { BLOCK_ROWS = 4096 };
 

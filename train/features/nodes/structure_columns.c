@@ -13,7 +13,7 @@
 #include "train/features/nodes/structure_columns.h"
 
 #include "tensor/cpu/tasks.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/features/closed_walks.h"
 #include "train/features/gram_blocks.h"
 

@@ -7,7 +7,7 @@
  * log(n / n_j), n_j the number of nodes with attribute j. Of more than 64 neighbours, 64 at even distances are
  * taken. */
 #include "tensor/cpu/tasks.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/features/pairs/pair_columns.h"
 
 #include <math.h>

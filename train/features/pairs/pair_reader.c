@@ -15,8 +15,8 @@
  * A block's hops are computed one after another; memory holds two matrices over all nodes beside the basis. */
 #include "ops/inside.h"
 #include "tensor/cpu/tasks.h"
-#include "tensor/hidden.h"
-#include "tensor/storage.h"
+#include "tensor/library.h"
+#include "tensor/objects.h"
 #include "train/features/pairs/pair_columns.h"
 
 #include <math.h>

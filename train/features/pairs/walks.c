@@ -10,7 +10,7 @@
  * u is the end with more two-step walks; s is computed once for all pairs with that u. A pair then costs time in
  * proportion to the two-step walks from v. */
 #include "tensor/cpu/tasks.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/features/pairs/pair_columns.h"
 
 #include <math.h>

@@ -20,7 +20,7 @@
  * not depend on other graphs, except for rounding and the choice of which feature columns are attributes. */
 #include "train/features/example_kernels.h"
 
-#include "tensor/storage.h"
+#include "tensor/objects.h"
 #include "train/features/sets/set_blocks.h"
 
 #include <math.h>

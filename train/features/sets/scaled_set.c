@@ -3,7 +3,7 @@
  * Columns of 0 and 1 are one-hot labels and stay. All other columns have units of their own (an ENZYMES node has a
  * length of up to 761 beside its one-hot label) and are divided by their standard deviation over the nodes of the set;
  * a column that does not vary becomes 0. */
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/features/sets/set_blocks.h"
 
 #include <math.h>

@@ -13,7 +13,7 @@
 #include "train/features/sets/set_blocks.h"
 
 #include "tensor/cpu/tasks.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 
 #include "ops/inside.h"
 #include "tensor/cpu/tasks.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  *     h.w = x.w_0 + A~ (x.w_1 + A~ x.w_2),
  * from scaled attributes (scaled_set.c), without an SVD. s^2 is the mean of (h.w)^2 over nodes and w. */
 #include "tensor/cpu/tasks.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 #include "train/features/sets/set_blocks.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* tensor/hidden.h - declarations of tensor/ for the library's own code: neither installed nor exported. */
-#ifndef MO_TENSOR_HIDDEN_H
-#define MO_TENSOR_HIDDEN_H
+/* tensor/library.h - declarations of tensor/ for the library's own code: neither installed nor exported. */
+#ifndef MO_TENSOR_LIBRARY_H
+#define MO_TENSOR_LIBRARY_H
 
 #include "tensor/inside.h"
 

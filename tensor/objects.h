@@ -1,9 +1,9 @@
-/* tensor/storage.h - the structs of a context, a tensor and its storage (library internal). */
-#ifndef MO_STORAGE_H
-#define MO_STORAGE_H
+/* tensor/objects.h - the structs of a context, a tensor and its storage (library internal). */
+#ifndef MO_OBJECTS_H
+#define MO_OBJECTS_H
 
 #include "tensor/backend.h"
-#include "tensor/hidden.h"
+#include "tensor/library.h"
 
 /* Reference-counted memory behind tensors. On release it goes back to its arena, or to the backend. */
 typedef struct mo_storage {
