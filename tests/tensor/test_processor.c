@@ -17,5 +17,5 @@ TEST(a_processor_is_refused_by_its_name) {
 TEST(the_extensions_that_are_lacked_are_named) {
     assert_null(processor_lacks(LEVEL_ANY));
     const char *lacked = processor_lacks(LEVEL_AVX512);
-    assert_true(!lacked || strstr(lacked, "AVX") || strstr(lacked, "SSE"));
+    assert_true(!lacked || strstr(lacked, "AVX") || strstr(lacked, "SSE") || strstr(lacked, "x86-64"));
 }
