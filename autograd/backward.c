@@ -103,8 +103,7 @@ static bool call_adjoint(mo_vjp *v) {
         return v->op->adjoint(v);
     mo_watch_start start = mo_watch_begin(t->ctx);
     bool done = v->op->adjoint(v);
-    if (done)
-        mo_watch_adjoint(v, start);
+    mo_watch_adjoint(v, start, done);
     return done;
 }
 

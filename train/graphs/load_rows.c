@@ -69,7 +69,7 @@ static int64_t find_label(const mo_table *header, const char *label) {
 /* What may make a column one of names; the larger is the better. */
 typedef enum name_kind { NO_NAMES = 0, INDEX, FIRST, HEADED } name_kind;
 
-/* The columns, and the fields of those that may hold names. */
+/* The columns of the table. Where one may hold names, its fields are kept. */
 typedef struct name_columns {
     int64_t fields;
     name_kind *kind;  /* [fields] */
