@@ -102,10 +102,11 @@ mo_tensor *mo_fetch_range(mo_tape *t, mo_tensor *X, int axis, int64_t first, int
     if (!mo_ok(t->ctx))
         return mo_null_tensor(t->ctx);
     mo_row_stack s = mo_row_stack_of(X, axis);
-    for (int64_t o = 0; s.mapped && o < s.outer; o++)
-        announce(&s, o * s.rows + first, last - first);
-    if (mo_rows_resident(t->ctx, X))
+    if (mo_rows_resident(t->ctx, X)) {
+        for (int64_t o = 0; s.mapped && o < s.outer; o++)
+            announce(&s, o * s.rows + first, last - first);
         return mo_slice(t, X, MO_AXIS(axis), first, last);
+    }
     s.data += (size_t)first * s.width;
     memcpy(shape, X->shape, sizeof shape);
     shape[axis] = last - first;
@@ -117,11 +118,12 @@ mo_tensor *mo_fetch_block(mo_tape *t, mo_tensor *X, int64_t outer, int64_t first
         return mo_null_tensor(t->ctx);
     int64_t n = last - first, shape[] = {n, mo_dim(X, 2)};
     mo_row_stack s = mo_row_stack_of(X, 1);
-    if (s.mapped)
-        announce(&s, outer * s.rows + first, n);
-    if (mo_rows_resident(t->ctx, X))
+    if (mo_rows_resident(t->ctx, X)) {
+        if (s.mapped)
+            announce(&s, outer * s.rows + first, n);
         return mo_reshape(
             t, mo_slice(t, mo_slice(t, X, MO_AXIS(0), outer, outer + 1), MO_AXIS(1), first, last), 2, shape);
+    }
     s.data += (size_t)(outer * s.rows + first) * s.width;
     s.outer = 1;
     return fetch_first(t, &s, X, 2, shape, n);
