@@ -52,12 +52,8 @@ MO_API mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *n
 
 /* ---- encoder: parameters, and graph code from an episode's rows to embeddings ---- */
 
-#define MO_ENCODER_ABI 4
-enum {
-    MO_MAX_ENCODER_PARAMETERS = 36,
-    MO_MAX_ENCODER_SETTINGS = 16,
-    MO_MAX_SETTINGS = MO_MAX_ENCODER_SETTINGS + 8 /* of encoder and readout together */
-};
+#define MO_ENCODER_ABI 5
+enum { MO_MAX_ENCODER_PARAMETERS = 36 };
 #define MO_ENCODER_DIM (-1)    /* as an axis of a parameter's shape: d, the width of rows of nodes */
 #define MO_ENCODER_BLOCKS (-2) /* as an axis of a parameter's shape: l + 1, the number of hops with hop 0 */
 
@@ -70,12 +66,6 @@ typedef struct mo_encoder_parameter {
     int64_t fan_in;       /* 0: the size of the parameter's last axis */
     const double *values; /* all initial values, row-major; NULL: drawn at random */
 } mo_encoder_parameter;
-
-/* One setting, as weights files keep it: a word, or a number if word is NULL. */
-typedef struct mo_setting {
-    const char *key, *word;
-    double number;
-} mo_setting;
 
 /* Returns embeddings Z [n, k], for any k, of the n rows that the episode carries. A row of Z must depend on the same
  * row of the inputs alone, so that rows can be encoded in blocks. Rows of nodes: "hops" [l + 1, n, d]
@@ -99,8 +89,10 @@ typedef struct mo_encoder {
     mo_tensor *(*whole)(
         mo_tape *t, const struct mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *e, mo_random *r);
     bool reads_first; /* pass `whole` the parameters' first values after the parameters */
-    /* Returns the number of settings. NULL: "hops" and "dim". */
-    int (*settings)(const struct mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]);
+    /* The encoder's options, which weights files keep, and the table of their members (tensor/files/fields.h). NULL:
+     * "hops" and "dim". */
+    const struct mo_field *fields;
+    const void *options;
     void *state;
     /* Called with `state` when a model of the encoder is released, or when making one from a valid encoder fails. NULL:
      * no call. */

@@ -193,17 +193,17 @@ static mo_tensor *gamlp_encode(
 
 /* ---- the table, and MOCHI ---- */
 
-static bool gamlp_check_options(mo_context *ctx, const mo_gamlp_options *o) {
-    if (o->dim < 1 || o->dim > 1 << 16)
-        mo_fail(ctx, MO_INVALID, "gamlp: dim is %d, expected 1 to 65536", o->dim);
-    else if (o->hops < 0 || o->hops > MAX_HOPS)
-        mo_fail(ctx, MO_INVALID, "gamlp: hops is %d, expected 0 to %d", o->hops, MAX_HOPS);
-    else if (o->layers != 2 && o->layers != 3)
-        mo_fail(ctx, MO_INVALID, "gamlp: layers is %d, expected 2 or 3", o->layers);
-    else if (!(o->dropout >= 0 && o->dropout < 1))
-        mo_fail(ctx, MO_INVALID, "gamlp: dropout is %g, expected 0 or more and below 1", o->dropout);
-    return mo_ok(ctx);
-}
+#define AT(member) offsetof(mo_gamlp_options, member)
+const mo_field mo_gamlp_fields[] = {
+    {MO_FIELD_INT, "dim", NULL, AT(dim), NULL, 1, 65536},
+    {MO_FIELD_INT, "hops", NULL, AT(hops), NULL, 0, MAX_HOPS},
+    {MO_FIELD_INT, "layers", "2|3", AT(layers), "layers of the output MLP; 3 has a residual", 2, 3, "2|3"},
+    {MO_FIELD_EITHER, "hop_activation", "WHICH", AT(relu_hops), "activation of each hop's layer",
+        .choices = "none|relu"},
+    {MO_FIELD_REAL, "dropout", "RATE", AT(dropout), "dropout after every ReLU", 0, 0.99},
+    {MO_FIELDS_END},
+};
+#undef AT
 
 /* Adds the weight [out, in] and the bias of layer part[number]. */
 static void add_layer(gamlp_table *g, const char *part, int number, int64_t out, int64_t in) {
@@ -214,45 +214,17 @@ static void add_layer(gamlp_table *g, const char *part, int number, int64_t out,
     }
 }
 
-static int gamlp_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
-    const mo_gamlp_options *o = &((const gamlp_table *)encoder->state)->options;
-    const mo_setting all[] = {
-        {.key = "dim", .number = o->dim},
-        {.key = "hops", .number = o->hops},
-        {.key = "layers", .number = o->layers},
-        {.key = "relu_hops", .number = o->relu_hops},
-        {.key = "dropout", .number = o->dropout},
-    };
-    memcpy(list, all, sizeof all);
-    return sizeof all / sizeof *all;
-}
-
 mo_mochi_options mo_mochi_defaults(void) {
     return (mo_mochi_options){
         .encoder = {.dim = 512, .hops = 3, .layers = 3, .relu_hops = true},
-        .temperature = MO_TEMPERATURE_LOGIT,
-        .smoothing = 0.1,
-        .head = &mo_head_ridge,
-        .lambda = 10,
+        .readout = {.head = &mo_head_ridge, .lambda = 10, .smoothing = 0.1},
     };
-}
-
-static bool mochi_check_options(mo_context *ctx, const mo_mochi_options *o) {
-    if (!mo_head_validate(ctx, o->head))
-        return false;
-    if (o->head == &mo_head_ridge && !(o->lambda > 0))
-        mo_fail(ctx, MO_INVALID, "head ridge: lambda is %g, expected more than 0", o->lambda);
-    else if (!(o->smoothing >= 0 && o->smoothing < 1))
-        mo_fail(ctx, MO_INVALID, "mochi: smoothing is %g, expected 0 or more and below 1", o->smoothing);
-    return mo_ok(ctx);
 }
 
 mo_model *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options *options, uint64_t seed) {
     mo_mochi_options o = options ? *options : mo_mochi_defaults();
     int d = o.encoder.dim;
-    if (!o.head)
-        o.head = &mo_head_ridge;
-    if (!mo_ok(ctx) || !mochi_check_options(ctx, &o) || !gamlp_check_options(ctx, &o.encoder))
+    if (!mo_ok(ctx) || !mo_fields_check(ctx, "gamlp", mo_gamlp_fields, &o.encoder))
         return NULL;
     gamlp_table *g = calloc(1, sizeof *g);
     if (!g) {
@@ -270,13 +242,15 @@ mo_model *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options
         .n_parameters = g->n,
         .parameters = g->parameter,
         .whole = gamlp_encode,
-        .settings = gamlp_settings,
+        .fields = mo_gamlp_fields,
+        .options = &g->options,
         .state = g,
         .release = free};
     mo_model *m = mo_model_make(ctx, real, &encoder, (mo_encoder_rows){o.encoder.hops, d}, seed);
-    mo_readout_options readout = {o.head, o.lambda, o.temperature, o.smoothing, {d, d, d}};
+    for (int task = 0; task < MO_TASKS; task++)
+        o.readout.width[task] = d;
     if (m)
-        mo_model_put_head(m, &readout, true, seed);
+        mo_model_put_head(m, &o.readout, true, seed);
     return mo_model_made(m);
 }
 

@@ -5,6 +5,7 @@
 
 #include "models/models.h"
 #include "ops/inside.h"
+#include "tensor/files/fields.h"
 
 /* ---- heads ---- */
 
@@ -103,9 +104,10 @@ mo_model *mo_model_hold(mo_model *m);
  * head per task and its temperatures are left as they are unless arrays has all of them, and so is a head shared by all
  * tasks if arrays has none of its tensors. Returns the status. */
 MO_API mo_code mo_model_load(mo_model *m, const mo_arrays *arrays);
-/* Lists the settings that weights files keep as metadata beside the encoder's name; returns their number. */
-MO_API int mo_model_settings(const mo_model *m, mo_setting list[MO_MAX_SETTINGS]);
-/* Returns the value of a numeric setting; NaN if the model has no such setting. */
+/* Adds to an object what weights files and run.json keep of a model: its kind, and the options of encoder and readout,
+ * as JSON values or as texts (mo_fields_write). Returns false if memory runs out. */
+bool mo_model_describe(const mo_model *m, json_t *object, bool as_text);
+/* Returns the value of a numeric option; NaN if the model has no such option. */
 MO_API double mo_model_setting(const mo_model *m, const char *key);
 /* Embeddings of an episode's rows. Nodes: [N, d], or [G, d] for its graphs if e->segment is set. Examples: [n, d], the
  * support before the queries. r: dropout's random position, or NULL. */
@@ -120,7 +122,12 @@ MO_API mo_tensor *mo_model_readout(
  * cannot do this. */
 MO_API mo_tensor *mo_model_transduce(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all);
 
+/* The members of mo_readout_options: those of every head, and the widths at which it learns. */
+extern MO_API const mo_field mo_readout_fields[], mo_width_fields[];
+
 /* ---- GAMLP ---- */
+
+extern MO_API const mo_field mo_gamlp_fields[]; /* the members of mo_gamlp_options */
 
 /* For diagnosis of a model of mo_mochi_create: returns the mixed hops [N, d] and writes the attention [N, l + 1]. */
 MO_API mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_model *m, mo_tensor *hops, mo_random *r, mo_tensor **attention);
@@ -135,8 +142,7 @@ typedef struct mo_invariant_options {
 /* The options that mo_invariant_create uses if it is given NULL. */
 MO_API mo_invariant_options mo_invariant_defaults(void);
 
-/* The encoder's parts, as weights files and run.json list them. Files of older versions may lack some. */
-#define MO_ALL_PARTS "diffused initial statistics subtrees waves walks matches"
+extern MO_API const mo_field mo_invariant_fields[];
 
 /* Returns whether the encoder was built for this library and is complete; if not, raises MO_INVALID with the field. */
 MO_API bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder);

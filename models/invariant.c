@@ -506,12 +506,11 @@ static void list_parameters(invariant *m) {
 
 /* ---- the table ---- */
 
-static int invariant_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
-    const invariant *m = encoder->state;
-    list[0] = (mo_setting){.key = "hops", .number = m->options.hops};
-    list[1] = (mo_setting){.key = "parts", .word = MO_ALL_PARTS};
-    return 2;
-}
+const mo_field mo_invariant_fields[] = {
+    {MO_FIELD_INT, "hops", NULL, offsetof(mo_invariant_options, hops), NULL, 0, MO_MAX_INPUTS - 1},
+    {MO_FIELD_REAL, "smoothing", NULL, offsetof(mo_invariant_options, smoothing), NULL, 0, 0.999},
+    {MO_FIELDS_END},
+};
 
 mo_invariant_options mo_invariant_defaults(void) {
     return (mo_invariant_options){.hops = 3, .smoothing = 0.1};
@@ -519,10 +518,9 @@ mo_invariant_options mo_invariant_defaults(void) {
 
 mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options) {
     mo_invariant_options o = options ? *options : mo_invariant_defaults();
-    if (mo_ok(ctx) && (o.hops < 0 || o.hops >= MO_MAX_INPUTS || !(o.smoothing >= 0 && o.smoothing < 1)))
-        mo_fail(ctx, MO_INVALID, "invariant: %d hops and smoothing %g, expected 0 to %d, and 0 or more and below 1",
-            o.hops, o.smoothing, MO_MAX_INPUTS - 1);
-    invariant *m = mo_ok(ctx) ? calloc(1, sizeof *m) : NULL;
+    if (!mo_ok(ctx) || !mo_fields_check(ctx, "invariant", mo_invariant_fields, &o))
+        return NULL;
+    invariant *m = calloc(1, sizeof *m);
     if (!m) {
         mo_fail(ctx, MO_MEMORY, "invariant: out of memory");
         return NULL;
@@ -536,7 +534,8 @@ mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant
         .parameters = m->parameter,
         .whole = invariant_encode,
         .reads_first = true,
-        .settings = invariant_settings,
+        .fields = mo_invariant_fields,
+        .options = &m->options,
         .state = m,
         .release = free};
     mo_model *model = mo_model_make(ctx, real, &encoder, (mo_encoder_rows){.hops = o.hops}, 0);

@@ -6,6 +6,7 @@
 #include "models/model.h"
 #include "tensor/objects.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,19 +134,11 @@ void mo_model_own_readout(mo_model *m, const mo_own_readout *readout, double smo
 }
 
 static bool check_readout(mo_context *ctx, const mo_readout_options *o) {
+    char label[80];
     if (!mo_head_validate(ctx, o->head))
         return false;
-    if (!(o->smoothing >= 0 && o->smoothing < 1))
-        mo_fail(
-            ctx, MO_INVALID, "head %s: smoothing is %g, expected 0 or more and below 1", o->head->name, o->smoothing);
-    else if (!(o->lambda >= 0))
-        mo_fail(ctx, MO_INVALID, "head %s: lambda is %g, expected above 0, or 0 for the head's own", o->head->name,
-            o->lambda);
-    for (int task = 0; task < MO_TASKS && mo_ok(ctx); task++)
-        if (o->width[task] < 0)
-            mo_fail(ctx, MO_INVALID, "head %s: embeddings of %s are %lld wide, expected 0 (none) or more",
-                o->head->name, mo_task_name((mo_task)task), (long long)o->width[task]);
-    return mo_ok(ctx);
+    snprintf(label, sizeof label, "head %.60s", o->head->name);
+    return mo_fields_check(ctx, label, mo_readout_fields, o) && mo_fields_check(ctx, label, mo_width_fields, o);
 }
 
 void mo_model_put_head(mo_model *m, const mo_readout_options *options, bool one_head, uint64_t seed) {
@@ -251,37 +244,56 @@ mo_code mo_model_load(mo_model *m, const mo_arrays *arrays) {
     return mo_code_of(m->ctx);
 }
 
-int mo_model_settings(const mo_model *m, mo_setting list[MO_MAX_SETTINGS]) {
-    static const char *const width[MO_TASKS] = {"width_nc", "width_lp", "width_gc"};
-    int n = 0;
-    if (!m)
-        return 0;
-    const mo_readout_options *o = &m->options;
-    if (m->encoder.settings) {
-        n = m->encoder.settings(&m->encoder, list);
-    } else {
-        list[n++] = (mo_setting){.key = "hops", .number = m->rows.hops};
-        list[n++] = (mo_setting){.key = "dim", .number = m->rows.dim};
-    }
-    list[n++] = (mo_setting){.key = "smoothing", .number = o->smoothing};
-    if (m->readout)
-        return n;
-    list[n++] = (mo_setting){.key = "lambda", .number = o->lambda};
-    list[n++] = (mo_setting){.key = "temperature", .word = o->temperature == MO_TEMPERATURE_EMBED ? "embed" : "logit"};
-    list[n++] = (mo_setting){.key = "head", .word = o->head->name};
+#define AT(member) offsetof(mo_readout_options, member)
+const mo_field mo_readout_fields[] = {
+    {MO_FIELD_REAL, "lambda", "L", AT(lambda), "the head's penalty; 0: the head's own", 0},
+    {MO_FIELD_CHOICE, "temperature", "WHERE", AT(temperature),
+        "learned temperature on the logit, or on the unit-norm embed(ding)", .choices = "logit|embed"},
+    {MO_FIELD_REAL, "smoothing", "S", AT(smoothing), "label smoothing of the loss, 0 or more and below 1", 0, 0.999},
+    {MO_FIELDS_END},
+};
+const mo_field mo_width_fields[] = {
+    {MO_FIELD_INT64, "width_nc", NULL, AT(width[MO_TASK_NC]), NULL, 0, 1 << 30, .optional = true},
+    {MO_FIELD_INT64, "width_lp", NULL, AT(width[MO_TASK_LP]), NULL, 0, 1 << 30, .optional = true},
+    {MO_FIELD_INT64, "width_gc", NULL, AT(width[MO_TASK_GC]), NULL, 0, 1 << 30, .optional = true},
+    {MO_FIELDS_END},
+};
+#undef AT
+
+static const mo_field rows_fields[] = {
+    {MO_FIELD_INT, "hops", .at = offsetof(mo_encoder_rows, hops)},
+    {MO_FIELD_INT, "dim", .at = offsetof(mo_encoder_rows, dim)},
+    {MO_FIELDS_END},
+};
+
+/* The options of the model's encoder, and the table of their members. */
+static const mo_field *encoder_fields(const mo_model *m, const void **options) {
+    *options = m->encoder.fields ? m->encoder.options : &m->rows;
+    return m->encoder.fields ? m->encoder.fields : rows_fields;
+}
+
+bool mo_model_describe(const mo_model *m, json_t *object, bool as_text) {
+    const void *options;
+    const mo_field *fields = encoder_fields(m, &options);
     bool learns = m->n_parameters > m->encoder.n_parameters + 1;
-    for (int task = 0; task < MO_TASKS && learns && !m->one_head; task++)
-        list[n++] = (mo_setting){.key = width[task], .number = (double)o->width[task]};
-    return n;
+    if (json_object_set_new(object, "kind", json_string(m->encoder.name)) ||
+        !mo_fields_write(fields, options, object, as_text))
+        return false;
+    if (m->readout)
+        return true;
+    return mo_fields_write(mo_readout_fields, &m->options, object, as_text) &&
+           !json_object_set_new(object, "head", json_string(m->options.head->name)) &&
+           (!learns || m->one_head || mo_fields_write(mo_width_fields, &m->options, object, as_text));
 }
 
 double mo_model_setting(const mo_model *m, const char *key) {
-    mo_setting list[MO_MAX_SETTINGS];
-    int n = key ? mo_model_settings(m, list) : 0;
-    for (int i = 0; i < n; i++)
-        if (!strcmp(list[i].key, key) && !list[i].word)
-            return list[i].number;
-    return NAN;
+    const void *options = NULL;
+    const mo_field *f = m && key ? mo_field_find(encoder_fields(m, &options), key, NULL) : NULL;
+    if (m && key && !f && !m->readout) {
+        f = mo_field_find(mo_readout_fields, key, NULL);
+        options = &m->options;
+    }
+    return f ? mo_field_number(f, options) : NAN;
 }
 
 /* ---- embeddings, readout, loss ---- */

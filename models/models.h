@@ -83,10 +83,7 @@ typedef struct mo_gamlp_options {
 
 typedef struct mo_mochi_options {
     mo_gamlp_options encoder;
-    mo_temperature temperature; /* exp(log_temp) multiplies the logits, or the examples at unit norm */
-    double smoothing;           /* label smoothing; mo_mochi_defaults: 0.1 */
-    const mo_head *head;        /* NULL: ridge */
-    double lambda;              /* value of the head's parameter lambda, if it has one; mo_mochi_defaults: 10 */
+    mo_readout_options readout; /* width: ignored, as all tasks share one head, d wide */
 } mo_mochi_options;
 
 /* Makes MOCHI. Its parameters are "encoder.*" under the published names, drawn from U(+-1/sqrt(fan_in)) by the seed,

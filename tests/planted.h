@@ -87,7 +87,7 @@ static inline mo_model *planted_model(mo_context *ctx, uint64_t seed) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = PLANTED_DIM;
     o.encoder.hops = PLANTED_HOPS;
-    o.lambda = 1;
+    o.readout.lambda = 1;
     mo_model *model = mo_mochi_create(ctx, MO_F32, &o, seed);
     assert_non_null(model);
     return model;

@@ -36,12 +36,9 @@ void usage_error(const struct argp_state *state, const char *option, const char 
 /* Returns the name that is nearest to a misspelt word, or NULL if none is near. NULLs among the names are skipped. */
 const char *nearest_name(const char *word, const char *const *names, int n);
 int64_t parse_integer(const struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high);
-double parse_real(const struct argp_state *state, const char *option, const char *text, double low, double high);
 /* text: "4G", "500M" or a plain number of bytes. */
 int64_t parse_bytes(const struct argp_state *state, const char *option, const char *text);
 double parse_positive(const struct argp_state *state, const char *option, const char *text);
-/* text: "8:32", or "8" for both ends. */
-void parse_range(const struct argp_state *state, const char *option, const char *text, int64_t range[2]);
 /* Returns the index of text among the n choices. */
 int parse_choice(
     const struct argp_state *state, const char *option, const char *text, const char *const *choices, int n);

@@ -18,47 +18,129 @@ static bool is_option(const option *row) {
     return row->kind != OPTION_GROUP;
 }
 
-void split_choices(const option *row, choice_list *list) {
-    char *rest = list->text;
-    snprintf(list->text, sizeof list->text, "%s", row->choices);
-    for (list->n = 0; rest && list->n < MOST_CHOICES;)
-        list->word[list->n++] = strsep(&rest, "|");
+mo_field option_field(const option *row) {
+    return (mo_field){
+        (mo_field_kind)row->kind, row->name, row->value, row->field, row->help, row->low, row->high, row->choices};
 }
 
-static void take_choice(const option *row, int *field, const char *text, const struct argp_state *state) {
-    char name[48];
-    choice_list list;
-    split_choices(row, &list);
-    snprintf(name, sizeof name, "--%s", row->name);
-    *field = (int)row->low + parse_choice(state, name, text, list.word, list.n);
+bool is_among(const char *name, const char *list) {
+    size_t n = strlen(name);
+    const char *found = list;
+    while ((found = strstr(found, name)) && ((found > list && found[-1] != ' ') || (found[n] && found[n] != ' ')))
+        found += n;
+    return found;
+}
+
+/* ---- the members of structs, as options ---- */
+
+/* The one table with members that a process reads, made when it is first asked for. */
+static struct {
+    const command_line *line;
+    int n;
+    option row[MOST_OPTIONS + 1];
+    char name[MOST_OPTIONS][32], help[MOST_OPTIONS][512];
+} expanded;
+
+/* A member's value as --help shows it. */
+static const char *short_value(const mo_field *f, const void *options, char text[64]) {
+    double number = mo_field_number(f, options);
+    if (!isnan(number))
+        snprintf(text, 64, "%.12g", number);
+    else
+        mo_field_text(f, options, text, 64);
+    return text;
+}
+
+/* Adds the member's value in each preset to its meaning: "(default 400; paper, paper++ 10000)". Presets with equal
+ * values share them, and those of the first preset's value are not named. */
+static void put_defaults(const mo_field *f, size_t base, const char *name, char help[512]) {
+    int n = 0;
+    const preset *p = expanded.line->presets ? expanded.line->presets(&n) : NULL;
+    char value[64], other[64], shown[256] = "";
+    bool told[16] = {false};
+    for (int i = 0; i < n && i < 16; i++) {
+        if (told[i] || is_among(name, p[i].lacks))
+            continue;
+        short_value(f, (const char *)p[i].options + base, value);
+        size_t used = strlen(shown);
+        snprintf(shown + used, sizeof shown - used, "%s%s", used ? "; " : "", i ? p[i].name : "default");
+        for (int j = i + 1; j < n && j < 16; j++) {
+            if (told[j] || strcmp(value, short_value(f, (const char *)p[j].options + base, other)) != 0)
+                continue;
+            told[j] = true;
+            used = strlen(shown);
+            if (i && !is_among(name, p[j].lacks))
+                snprintf(shown + used, sizeof shown - used, ", %s", p[j].name);
+        }
+        used = strlen(shown);
+        snprintf(shown + used, sizeof shown - used, " %s", value);
+    }
+    snprintf(help, 512, "%s%s%s%s", f->help, *shown ? " (" : "", shown, *shown ? ")" : "");
+}
+
+static void expand_fields(const mo_field *table, size_t base) {
+    for (const mo_field *f = table; f->kind; f++) {
+        bool nested = f->kind == MO_FIELD_STRUCT;
+        if (f->help) {
+            assert(expanded.n < MOST_OPTIONS);
+            option *row = &expanded.row[expanded.n];
+            char *name = expanded.name[expanded.n], *help = expanded.help[expanded.n++];
+            snprintf(name, sizeof *expanded.name, "%s", f->key);
+            for (char *c = name; *c; c++)
+                *c = *c == '_' ? '-' : *c;
+            if (nested)
+                snprintf(help, sizeof *expanded.help, "%s", f->help);
+            else
+                put_defaults(f, base, name, help);
+            *row = (option){nested ? OPTION_GROUP : (option_kind)f->kind, name, f->value, base + f->at, help, f->low,
+                f->high, f->choices};
+        }
+        if (nested)
+            expand_fields(f->table, base + f->at);
+    }
+}
+
+const option *option_table(const command_line *line) {
+    const option *row = line->table;
+    while (row->kind && row->kind != OPTION_FIELDS)
+        row++;
+    if (!row->kind || expanded.line == line)
+        return row->kind ? expanded.row : line->table;
+    expanded.line = line;
+    for (row = line->table; row->kind; row++)
+        if (row->kind == OPTION_FIELDS)
+            expand_fields(row->fields, row->field);
+        else
+            expanded.row[expanded.n++] = *row;
+    return expanded.row;
+}
+
+/* ---- values ---- */
+
+static void take_member(
+    const mo_field *f, const char *name, void *options, const char *text, const struct argp_state *state) {
+    char expected[256];
+    json_t *value = json_string(text);
+    if (!mo_field_read(f, value, options))
+        usage_error(state, name, mo_field_expected(f, expected, sizeof expected), text);
+    json_decref(value);
 }
 
 static void take_value(const option *row, void *options, const char *text, const struct argp_state *state) {
     void *field = (char *)options + row->field;
     char name[48];
     snprintf(name, sizeof name, "--%s", row->name);
-    int64_t low = (int64_t)row->low, high = row->high ? (int64_t)row->high : INT64_MAX;
-    switch (row->kind) {
+    const mo_field member = option_field(row), word = {MO_FIELD_CHOICE, .choices = row->choices};
+    int choice;
+    switch ((int)row->kind) {
     case OPTION_FLAG:
         *(bool *)field = true;
-        break;
-    case OPTION_INT:
-        *(int *)field = (int)parse_integer(state, name, text, low, high < INT_MAX ? high : INT_MAX);
-        break;
-    case OPTION_INT64:
-        *(int64_t *)field = parse_integer(state, name, text, low, high);
-        break;
-    case OPTION_REAL:
-        *(double *)field = parse_real(state, name, text, row->low, row->high);
-        break;
-    case OPTION_POSITIVE:
-        *(double *)field = parse_positive(state, name, text);
         break;
     case OPTION_TEXT:
         *(const char **)field = text;
         break;
     case OPTION_WORD:
-        take_choice(row, &(int){0}, text, state);
+        take_member(&word, name, &choice, text, state);
         *(const char **)field = text;
         break;
     case OPTION_NAMES:
@@ -66,12 +148,6 @@ static void take_value(const option *row, void *options, const char *text, const
         *(names *)field = parse_names(state, name, text);
         if (row->high && ((names *)field)->count > row->high)
             usage_error(state, name, row->high == 8 ? "at most 8 names" : "fewer names", text);
-        break;
-    case OPTION_CHOICE:
-        take_choice(row, field, text, state);
-        break;
-    case OPTION_RANGE:
-        parse_range(state, name, text, field);
         break;
     case OPTION_BYTES:
         *(int64_t *)field = parse_bytes(state, name, text);
@@ -86,8 +162,11 @@ static void take_value(const option *row, void *options, const char *text, const
     case OPTION_ENCODER:
         *(const mo_encoder **)field = parse_encoder(state, text);
         break;
-    default:
+    case OPTION_OTHER:
         row->take(field, text, state);
+        break;
+    default:
+        take_member(&member, name, options, text, state);
     }
 }
 
@@ -110,11 +189,11 @@ static error_t take_argument(int key, char *text, struct argp_state *state) {
     reading *r = state->input;
     if (key >= FIRST_KEY && key < FIRST_KEY + MOST_OPTIONS) {
         r->given->given[key - FIRST_KEY] = true;
-        take_value(&r->line->table[key - FIRST_KEY], r->options, text, state);
+        take_value(&r->given->table[key - FIRST_KEY], r->options, text, state);
     } else if (key == ARGP_KEY_ARG && r->line->take_word) {
         r->line->take_word(r->options, text, state);
     } else if (key == ARGP_KEY_ARG) {
-        bool data = find_option(r->line->table, "data")->kind; /* most words beside options are meant to be the data */
+        bool data = find_option(r->given->table, "data")->kind; /* most words beside options are meant to be the data */
         refuse_command_line(state, EXIT_USAGE, "'%s': expected options only%s%s%s", text,
             data ? "; did you mean --data " : "", data ? text : "", data ? "?" : "");
     } else if (key == ARGP_KEY_END && r->line->end) {
@@ -197,10 +276,10 @@ void read_command_line(const command_line *line, int argc, char **argv, void *op
         .doc = line->about,
         .help_filter = name_heads};
     reading r = {.line = line, .options = options, .given = given};
-    given->table = line->table;
+    given->table = option_table(line);
     given->command = argv[0];
-    list_for_argp(line->table, list);
-    look_for_unknown(line->table, argc, argv);
+    list_for_argp(given->table, list);
+    look_for_unknown(given->table, argc, argv);
     error_t code = argp_parse(&argp, argc, argv, 0, NULL, &r);
     if (code == ENOMEM)
         end_out_of_memory();
@@ -277,7 +356,7 @@ void print_manual(const char *command, const char *summary, const command_line *
     printf(". ");
     put_for_manual(line->about, strcspn(line->about, "\v"));
     printf("\n\n");
-    for (const option *row = line->table; row->kind; row++) {
+    for (const option *row = option_table(line); row->kind; row++) {
         if (is_option(row))
             printf("*--%s*%s%s%s\n\t", row->name, row->value ? " _" : "", row->value ? row->value : "",
                 row->value ? "_" : "");
@@ -311,7 +390,7 @@ static void put_choices(const char *choices) {
 }
 
 void print_completions(const command_line *line, const char *before) {
-    for (const option *row = line->table; row->kind; row++) {
+    for (const option *row = option_table(line); row->kind; row++) {
         if (!is_option(row) || !row->value || strncmp(before, "--", 2) != 0 || strcmp(before + 2, row->name) != 0)
             continue;
         if (row->kind == OPTION_HEAD || (row->choices && !strcmp(row->choices, HEADS)))
@@ -321,7 +400,7 @@ void print_completions(const command_line *line, const char *before) {
             put_choices(row->choices);
         return; /* else files */
     }
-    for (const option *row = line->table; row->kind; row++)
+    for (const option *row = option_table(line); row->kind; row++)
         if (is_option(row))
             printf("--%s\n", row->name);
     /* Lists the lower-case words, which the user types literally: "hull" of "hull Z y". */

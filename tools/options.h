@@ -7,25 +7,26 @@
 
 #include <stddef.h>
 
-/* The kind of an option's value, and the type of its field. */
+/* The kind of an option's value, and the type of its field. The first are kinds of mo_field (tensor/files/fields.h),
+ * with its rules for `low`, `high` and `choices`. */
 typedef enum option_kind {
-    OPTION_END,      /* ends the table */
-    OPTION_GROUP,    /* a heading of --help, the field `help`; not an option */
-    OPTION_FLAG,     /* bool; the option takes no value */
-    OPTION_INT,      /* int from `low` to `high` */
-    OPTION_INT64,    /* int64_t, at least `low` and, unless `high` is 0, at most `high` */
-    OPTION_REAL,     /* double from `low` to `high` */
-    OPTION_POSITIVE, /* double above 0 */
-    OPTION_TEXT,     /* const char *, borrowed from the command line */
-    OPTION_WORD,     /* const char *, one of `choices`, borrowed from the command line */
-    OPTION_NAMES,    /* names, owned; separated by commas; unless `high` is 0, at most `high` names */
-    OPTION_CHOICE,   /* enum or int: `low` + the index of the word in `choices` */
-    OPTION_RANGE,    /* int64_t[2]: "8:32" or "8" */
-    OPTION_BYTES,    /* int64_t: "4G" */
-    OPTION_OUTPUT,   /* const char *: a file to write, with a suffix of `choices`; without choices a folder */
-    OPTION_HEAD,     /* const mo_head * */
-    OPTION_ENCODER,  /* const mo_encoder * */
-    OPTION_OTHER,    /* parsed by `take`, which gets the field or, if `field` is 0, the command's whole options */
+    OPTION_END = MO_FIELDS_END,          /* ends the table */
+    OPTION_CHOICE = MO_FIELD_CHOICE,     /* enum or int */
+    OPTION_INT = MO_FIELD_INT,           /* int */
+    OPTION_INT64 = MO_FIELD_INT64,       /* int64_t */
+    OPTION_REAL = MO_FIELD_REAL,         /* double */
+    OPTION_POSITIVE = MO_FIELD_POSITIVE, /* double above 0 */
+    OPTION_GROUP = 32,                   /* a heading of --help, the field `help`; not an option */
+    OPTION_FIELDS,  /* every member in `fields` that has a meaning, as an option or group of its own */
+    OPTION_FLAG,    /* bool; the option takes no value */
+    OPTION_TEXT,    /* const char *, borrowed from the command line */
+    OPTION_WORD,    /* const char *, one of `choices`, borrowed from the command line */
+    OPTION_NAMES,   /* names, owned; separated by commas; unless `high` is 0, at most `high` names */
+    OPTION_BYTES,   /* int64_t: "4G" */
+    OPTION_OUTPUT,  /* const char *: a file to write, with a suffix of `choices`; without choices a folder */
+    OPTION_HEAD,    /* const mo_head * */
+    OPTION_ENCODER, /* const mo_encoder * */
+    OPTION_OTHER,   /* parsed by `take`, which gets the field or, if `field` is 0, the command's whole options */
 } option_kind;
 
 typedef struct option_row {
@@ -39,16 +40,11 @@ typedef struct option_row {
     const char *needs, *not_with; /* an option without which, or with which, this one has no effect */
     const char *why;              /* the sentence that explains `needs` or `not_with` */
     void (*take)(void *field, const char *text, const struct argp_state *state);
+    const mo_field *fields; /* of OPTION_FIELDS: the members of the struct at `field` */
 } option;
 
-/* The words that an option of kind OPTION_CHOICE or OPTION_WORD takes; pointers into `text`, so it is not copied. */
-enum { MOST_CHOICES = 16 };
-typedef struct choice_list {
-    char text[256];
-    const char *word[MOST_CHOICES];
-    int n;
-} choice_list;
-void split_choices(const option *row, choice_list *list);
+/* The row as a member of the command's options, if its kind is one of mo_field. */
+mo_field option_field(const option *row);
 
 /* Which options a command line gave: given[i] for row i of the table. Zero-initialise. */
 enum { MOST_OPTIONS = 64 };
@@ -59,9 +55,16 @@ typedef struct given_options {
     bool given[MOST_OPTIONS];
 } given_options;
 
+/* Options of one name, from which the defaults in --help are taken; `lacks` lists options that have no effect there. */
+typedef struct preset {
+    const char *name, *lacks;
+    const void *options;
+} preset;
+
 typedef struct command_line {
     const option *table;
-    const char *words; /* the words beside the options, for --help; NULL: none */
+    const preset *(*presets)(int *n); /* the first has the defaults; NULL: help texts tell them */
+    const char *words;                /* the words beside the options, for --help; NULL: none */
     const char *about; /* what the command does; after \v the text below the options of --help, with examples */
     /* take_word is called for each word beside the options, in order; if NULL, words are refused. end, unless NULL, is
      * called after the whole command line. */
@@ -69,6 +72,10 @@ typedef struct command_line {
     void (*end)(void *options, const struct argp_state *state);
 } command_line;
 
+/* The command's table, with a row for each member that OPTION_FIELDS stands for. */
+const option *option_table(const command_line *line);
+/* Whether a list of names, separated by blanks, has this one. */
+bool is_among(const char *name, const char *list);
 /* Parses the command line into `options` and records the given options in `given` (not NULL). Ends the program if a
  * word is wrong, an option has no effect beside another, or an output cannot be written. argv[0] is "mochi eval". */
 void read_command_line(const command_line *line, int argc, char **argv, void *options, given_options *given);

@@ -88,32 +88,11 @@ static bool scan_real(const char *text, double *value) {
     return end != text && *end == '\0' && isfinite(*value);
 }
 
-double parse_real(const struct argp_state *state, const char *option, const char *text, double low, double high) {
-    double value;
-    if (scan_real(text, &value) && value >= low && value <= high)
-        return value;
-    char expected[96];
-    snprintf(expected, sizeof expected, "a number from %g to %g", low, high);
-    usage_error(state, option, expected, text);
-    return low;
-}
-
 double parse_positive(const struct argp_state *state, const char *option, const char *text) {
     double value;
     if (!scan_real(text, &value) || value <= 0)
         usage_error(state, option, "a number above 0", text);
     return value;
-}
-
-void parse_range(const struct argp_state *state, const char *option, const char *text, int64_t range[2]) {
-    const char *end;
-    if (scan_integer(text, &end, &range[0])) {
-        range[1] = range[0];
-        bool whole = *end == '\0' || (*end == ':' && scan_integer(end + 1, &end, &range[1]) && *end == '\0');
-        if (whole && range[0] >= 1 && range[0] <= range[1] && range[1] <= INT32_MAX)
-            return;
-    }
-    usage_error(state, option, "A:B with 1 <= A <= B, or one number", text);
 }
 
 int parse_choice(

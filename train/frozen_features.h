@@ -36,7 +36,7 @@ typedef struct mo_feature_options {
     mo_feature_place place; /* for pools; mo_task_features_open heeds only ON_DISK, else it uses the graph's context */
     int dim;                /* d; MOCHI has 512, the recipe `best` 256 */
     int hops;               /* l; the recipes have 3 */
-    int power_iterations;   /* of the randomized SVD; the recipes have 2. Negative: until the SVD has converged */
+    int power_iterations;   /* of the randomized SVD; the recipes have 2. -1: until the SVD has converged */
     mo_combine combine;   /* structure and attributes: summed, the attributes' columns in reverse order; or d/2 columns
                            * of each side by side */
     mo_feature_norm norm; /* for rows of nodes; ignored for rows of examples, which have their own norms */

@@ -14,6 +14,10 @@
 /* Holds a graph, beside its owner: it is freed once both have released it. Returns the graph. */
 mo_graph *mo_graph_hold(mo_graph *graph);
 
+/* The members of mo_feature_options that decide the features, of mo_plan_options, of mo_adamw_options and of
+ * mo_trainer_options (tensor/files/fields.h). */
+extern MO_API const mo_field mo_feature_fields[], mo_plan_fields[], mo_adamw_fields[], mo_trainer_fields[];
+
 /* ---- pool: graphs to train on, with their features and links; episodes as tensors ---- */
 
 struct mo_source {
@@ -78,7 +82,7 @@ typedef struct mo_weights {
     mo_arrays *arrays;
     char kind[64];                  /* the encoder's name, such as "mochi" or "invariant" */
     mo_feature_options features;    /* cache: NULL; the form gives the rows that the model reads */
-    mo_mochi_options mochi;         /* if kind is "mochi"; head: NULL if it is not one of the library's */
+    mo_gamlp_options gamlp;         /* if kind is "mochi" */
     mo_invariant_options invariant; /* if kind is "invariant" */
     mo_readout_options readout;     /* if the model has a head; readout.head: NULL if it is not the library's */
     char head[64];                  /* the head's name; "" if the readout is the model's own */

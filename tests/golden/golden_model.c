@@ -12,9 +12,9 @@ enum { MAX_PARAMETERS = GOLDEN_PARAMETERS };
 mo_model *golden_model(golden *g, mo_temperature temperature, double lambda) {
     mo_mochi_options o = mo_mochi_defaults();
     char name[64];
-    o.temperature = temperature;
-    o.lambda = lambda;
-    o.smoothing = golden_number(g, "", "smoothing", 0.1);
+    o.readout.temperature = temperature;
+    o.readout.lambda = lambda;
+    o.readout.smoothing = golden_number(g, "", "smoothing", 0.1);
     o.encoder.hops = -1;
     do
         snprintf(name, sizeof name, "encoder.input_proj.%d.bias", ++o.encoder.hops);

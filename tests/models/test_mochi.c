@@ -42,11 +42,11 @@ TEST_OF(loading_names_what_is_missing_and_changes_nothing, mo_context *ctx) {
 TEST_OF(wrong_options_and_rows_are_named, mo_context *ctx) {
     mo_mochi_options o = small(4);
     assert_null(mo_mochi_create(ctx, MO_F64, &o, 1));
-    assert_told(ctx, MO_INVALID, "gamlp: layers is 4, expected 2 or 3");
+    assert_told(ctx, MO_INVALID, "gamlp: layers is 4, expected an integer from 2 to 3");
     o = small(3);
-    o.lambda = -1;
+    o.readout.lambda = -1;
     assert_null(mo_mochi_create(ctx, MO_F64, &o, 1));
-    assert_told(ctx, MO_INVALID, "head ridge: lambda is -1, expected more than 0");
+    assert_told(ctx, MO_INVALID, "head ridge: lambda is -1, expected a number of at least 0");
     o = small(3);
     HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);

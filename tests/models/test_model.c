@@ -13,12 +13,16 @@ static mo_tensor *own_encode(
     return e->segment ? mo_segment_mean(t, Z, e->segment) : Z;
 }
 
-static int own_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
-    list[0] = (mo_setting){.key = "hops", .number = PLANTED_HOPS};
-    list[1] = (mo_setting){.key = "dim", .number = PLANTED_DIM};
-    list[2] = (mo_setting){.key = "flavour", .word = "plain"};
-    return 3;
-}
+typedef struct own_options {
+    int hops, dim, flavour;
+} own_options;
+static const own_options options = {PLANTED_HOPS, PLANTED_DIM, 1};
+static const mo_field own_fields[] = {
+    {MO_FIELD_INT, "hops", .at = offsetof(own_options, hops)},
+    {MO_FIELD_INT, "dim", .at = offsetof(own_options, dim)},
+    {MO_FIELD_CHOICE, "flavour", .at = offsetof(own_options, flavour), .choices = "sweet|plain"},
+    {MO_FIELDS_END},
+};
 
 static const mo_encoder_parameter parameters[] = {
     {.name = "W", .spread = 1, .ndim = 2, .shape = {MO_ENCODER_DIM, OWN_WIDTH}}};
@@ -36,7 +40,8 @@ static const mo_encoder own = {.abi = MO_ENCODER_ABI,
     .n_parameters = 1,
     .parameters = parameters,
     .whole = own_encode,
-    .settings = own_settings,
+    .fields = own_fields,
+    .options = &options,
     .state = &scale,
     .release = own_release};
 
@@ -115,23 +120,20 @@ TEST_OF(an_encoder_of_ones_own_is_all_that_is_known, scratch *s) {
     assert_int_equal(released, 2);
 }
 
-static int many_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
-    for (int i = 0; i < MO_MAX_ENCODER_SETTINGS; i++)
-        list[i] = (mo_setting){.key = "flavour", .number = i};
-    return MO_MAX_ENCODER_SETTINGS;
-}
-
-/* An encoder with the largest allowed number of settings leaves room for the settings of a head with parameters. */
-TEST_OF(the_readouts_settings_have_room, scratch *s) {
-    mo_setting list[4 * MO_MAX_SETTINGS];
-    mo_encoder wordy = own;
+/* Weights files and run.json keep an encoder's options and its head's, as texts and as values. */
+TEST_OF(a_model_describes_itself, scratch *s) {
     mo_readout_options mlp = {.head = &mo_head_mlp, .width = {OWN_WIDTH, OWN_WIDTH, OWN_WIDTH}};
-    wordy.settings = many_settings;
-    HELD(mo_model) *m =
-        mo_encoder_create(s->ctx, MO_F32, &wordy, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &mlp, 1);
-    int n = mo_model_settings(m, list);
-    assert_true(n > MO_MAX_ENCODER_SETTINGS && n <= MO_MAX_SETTINGS);
-    assert_string_equal(list[n - 1].key, "width_gc");
+    HELD(mo_model) *m = mo_encoder_create(s->ctx, MO_F32, &own, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &mlp, 1);
+    for (int as_text = 0; as_text < 2; as_text++) {
+        json_t *object = json_object(), *width;
+        assert_true(mo_model_describe(m, object, as_text));
+        assert_string_equal(json_string_value(json_object_get(object, "kind")), "own");
+        assert_string_equal(json_string_value(json_object_get(object, "flavour")), "plain");
+        assert_string_equal(json_string_value(json_object_get(object, "head")), "mlp");
+        width = json_object_get(object, "width_gc");
+        assert_int_equal(as_text ? atoi(json_string_value(width)) : json_integer_value(width), OWN_WIDTH);
+        json_decref(object);
+    }
 }
 
 /* If creation fails, the encoder's state is released, whether its rows or its readout were wrong. */

@@ -161,7 +161,7 @@ def test_progress_is_a_bar_or_lines(tmp_path, capsys, monkeypatch):
 
 def test_wrong_arguments_say_so(tmp_path):
     for wrong, message in (
-        ({"recipe": "worst"}, "expected 'paper'"), ({"temperature": "hot"}, "expected 'logit'"),
+        ({"recipe": "worst"}, "expected 'paper'"), ({"temperature": "hot"}, "expected logit or embed"),
         ({"steps": 0}, "steps is 0"), ({"pool": ["no-such-graph"]}, "no-such-graph"), ({"head": "none"}, "expected one of"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
@@ -182,3 +182,13 @@ def test_wrong_arguments_say_so(tmp_path):
     (tmp_path / "full" / "mine.txt").write_text("")
     with pytest.raises(mochi.Error, match="mine.txt|empty"):
         mochi.train(tmp_path / "full", progress=False, **SMALL)
+
+
+def test_every_setting_is_a_keyword():
+    """What the program writes to run.json under "settings" can be given to `mochi.train`, and comes out unchanged."""
+    for name in ("paper", "best"):
+        settings = json.loads(Recipe(name, ["mutag"]).text())
+        given = {key.replace("lambda", "lam"): value for key, value in settings.items() if key not in ("recipe", "pool")}
+        assert len(given) > 12 and json.loads(Recipe(name, ["mutag"], **given).text()) == settings
+        other = json.loads(Recipe(name, ["mutag"], weight_decay=0.5, k=(3, 4), attributes="raw").text())
+        assert (other["weight_decay"], other["k"], other["attributes"]) == (0.5, [3, 4], "raw")

@@ -104,12 +104,12 @@ TEST_OF(weights_tell_how_to_use_them, scratch *s) {
     run_until(&o, folder, false, o.steps);
     HELD(mo_weights) *w = mo_weights_read(s->ctx, path);
     assert_non_null(w);
-    assert_int_equal(w->mochi.encoder.dim, PLANTED_DIM);
-    assert_int_equal(w->mochi.encoder.layers, 3);
-    assert_true(w->mochi.encoder.relu_hops);
-    assert_true(w->mochi.lambda == 1 && w->mochi.smoothing == 0.1);
-    assert_ptr_equal(w->mochi.head, &mo_head_ridge);
-    assert_int_equal(w->mochi.temperature, MO_TEMPERATURE_LOGIT);
+    assert_int_equal(w->gamlp.dim, PLANTED_DIM);
+    assert_int_equal(w->gamlp.layers, 3);
+    assert_true(w->gamlp.relu_hops);
+    assert_true(w->readout.lambda == 1 && w->readout.smoothing == 0.1);
+    assert_ptr_equal(w->readout.head, &mo_head_ridge);
+    assert_int_equal(w->readout.temperature, MO_TEMPERATURE_LOGIT);
     assert_int_equal(w->features.dim, PLANTED_DIM);
     assert_int_equal(w->features.seed, 7);
     for (int task = 0; task < MO_TASKS; task++)
@@ -181,10 +181,10 @@ TEST_OF(weights_without_metadata_are_the_released_program, scratch *s) {
         HELD(mo_model) *model = mo_mochi_create(s->ctx, MO_F32, &o, 1);
         HELD(mo_weights) *w = mo_weights_read(s->ctx, write_weights(s, model, NULL));
         assert_non_null(w);
-        assert_int_equal(w->mochi.encoder.dim, 8);
-        assert_int_equal(w->mochi.encoder.hops, 2);
-        assert_int_equal(w->mochi.encoder.layers, layers);
-        assert_int_equal(w->mochi.temperature, MO_TEMPERATURE_EMBED);
+        assert_int_equal(w->gamlp.dim, 8);
+        assert_int_equal(w->gamlp.hops, 2);
+        assert_int_equal(w->gamlp.layers, layers);
+        assert_int_equal(w->readout.temperature, MO_TEMPERATURE_EMBED);
         assert_int_equal(w->best_hop[MO_TASK_NC], -1);
         assert_int_equal(mo_model_load(model, w->arrays), MO_OK);
     }

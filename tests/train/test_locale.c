@@ -108,7 +108,7 @@ TEST_OF(runs_write_and_resume_the_same_files, scratch *s) {
     const char *plain = scratch_folder(s, "plain");
     run_until(&o, plain, false, 8);
     HELD(mo_weights) *right = mo_weights_read(s->ctx, scratch_path(s, "plain/weights.safetensors"));
-    assert_true(right && right->mochi.smoothing > 0 && right->mochi.smoothing < 1);
+    assert_true(right && right->readout.smoothing > 0 && right->readout.smoothing < 1);
     for (int i = 0; i < LOCALES; i++) {
         enter_locale(i);
         const char *other = scratch_folder(s, "other");
@@ -117,7 +117,7 @@ TEST_OF(runs_write_and_resume_the_same_files, scratch *s) {
         HELD(mo_weights) *w = mo_weights_read(s->ctx, scratch_path(s, "other/weights.safetensors"));
         leave_locale();
         assert_non_null(w);
-        assert_memory_equal(&w->mochi, &right->mochi, sizeof w->mochi);
+        assert_memory_equal(&w->readout, &right->readout, sizeof w->readout);
         assert_true(w->lambda == right->lambda);
         assert_same_run(plain, other); /* parses the logs in the locale C */
         assert_same_bytes(run_file(plain, "run.json"), run_file(other, "run.json"));

@@ -132,7 +132,7 @@ static bool start_training(mo_context *ctx, training *s, const bench_options *o)
     mo_mochi_options options = mo_mochi_defaults();
     options.encoder.dim = o->dim;
     options.encoder.layers = LAYERS;
-    options.temperature = MO_TEMPERATURE_EMBED;
+    options.readout.temperature = MO_TEMPERATURE_EMBED;
     mo_adamw_options adamw = {
         .lr = 3e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1};
     s->lr = adamw.lr;

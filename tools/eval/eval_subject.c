@@ -62,16 +62,16 @@ static mo_model *make_model(
         return mo_weights_model_as(s->weights, &c);
     }
     mo_mochi_options options = s->mochi;
-    options.head = head;
+    options.readout.head = head;
     if (o->lambda > 0)
-        options.lambda = o->lambda;
+        options.readout.lambda = o->lambda;
     return mo_mochi_create(ctx, MO_F32, &options, seed);
 }
 
 /* The readout of the weights: a head; for the recipe `best` the mixture of ridges. */
 static const mo_head *own_head(const subject *s) {
-    if (!s->weights || !strcmp(s->weights->kind, "mochi"))
-        return s->mochi.head;
+    if (!s->weights)
+        return s->mochi.readout.head;
     return s->weights->head[0] ? s->weights->readout.head : &mo_head_mixture;
 }
 
@@ -116,7 +116,7 @@ static void choose_label(const eval_options *o, const subject *others, int n, su
 
 static void take_settings(const eval_options *o, subject *s) {
     const mo_weights *weights = s->weights;
-    s->mochi = weights ? weights->mochi : mo_mochi_defaults();
+    s->mochi = weights ? (mo_mochi_options){weights->gamlp, weights->readout} : mo_mochi_defaults();
     s->features = weights ? weights->features : (mo_feature_options){.hops = 3, .power_iterations = 2};
     if (!weights)
         s->features.dim = s->mochi.encoder.dim = o->dim;
@@ -124,7 +124,7 @@ static void take_settings(const eval_options *o, subject *s) {
     s->features.attributes = o->attributes ? o->attributes : s->features.attributes;
     s->features.place = o->place;
     s->features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
-    s->lambda = o->lambda > 0 ? o->lambda : weights ? weights->lambda : s->mochi.lambda;
+    s->lambda = o->lambda > 0 ? o->lambda : weights ? weights->lambda : s->mochi.readout.lambda;
     for (int task = 0; task < MO_TASKS; task++)
         s->best_hop[task] = o->hop >= 0 ? o->hop : weights ? weights->best_hop[task] : -1;
 }

@@ -26,6 +26,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AT(member) offsetof(recipe, member)
+const mo_field recipe_fields[] = {
+    {MO_FIELD_REAL, "link_share", "S", AT(link_share),
+        "share of each graph's edges that link episodes predict and its features do not use", 0.001, 0.9},
+    {MO_FIELD_SEED, "seed", "S", AT(seed), "seed of all random numbers; equal seeds give equal weights"},
+    {MO_FIELD_STRUCT, "features", NULL, AT(features), "The features", .table = mo_feature_fields},
+    {MO_FIELD_STRUCT, "encoder", NULL, AT(model.encoder), "The encoder", .table = mo_gamlp_fields},
+    {MO_FIELD_STRUCT, "readout", NULL, AT(model.readout), "The readout", .table = mo_readout_fields},
+    {MO_FIELD_STRUCT, "training", NULL, AT(training), "The steps", .table = mo_trainer_fields},
+    {MO_FIELDS_END},
+};
+#undef AT
+
 const char *const recipe_names[N_RECIPES] = {"paper", "paper++", "released", "best"};
 
 static void make_best(recipe *r) {
@@ -33,14 +46,15 @@ static void make_best(recipe *r) {
     r->features.dim = 256;
     r->features.attributes = MO_ATTRIBUTES_SCALED;
     r->invariant = mo_invariant_defaults();
-    r->model.head = &mo_head_mixture;
-    snprintf(r->head, sizeof r->head, "%s", r->model.head->name);
-    r->model.lambda = 3; /* rows have unit norm, as for the ridge on single hops */
-    r->steps = 400;
-    r->adamw.lr = 1e-2;
-    r->plan =
+    r->model.readout.head = &mo_head_mixture;
+    snprintf(r->head, sizeof r->head, "%s", r->model.readout.head->name);
+    r->model.readout.lambda = 3; /* rows have unit norm, as for the ridge on single hops */
+    r->training.steps = 400;
+    r->training.adamw.lr = 1e-2;
+    r->training.plan =
         (mo_plan_options){.k_min = 4, .k_max = 64, .q_min = 24, .q_max = 24, .max_classes = 64, .log_uniform = true};
-    r->plan.k_times[MO_TASK_LP] = r->plan.q_times[MO_TASK_LP] = r->plan.q_times[MO_TASK_GC] = 2;
+    int *k_times = r->training.plan.k_times, *q_times = r->training.plan.q_times;
+    k_times[MO_TASK_LP] = q_times[MO_TASK_LP] = q_times[MO_TASK_GC] = 2;
 }
 
 recipe recipe_defaults(int number) {
@@ -51,32 +65,32 @@ recipe recipe_defaults(int number) {
         .model = mo_mochi_defaults(),
         .head = "ridge",
         .features = {.hops = 3, .power_iterations = 2, .attributes = MO_ATTRIBUTES_RAW},
-        .hop_activation = released,
         .link_share = 0.2,
         .family = {1, 1, 1},
-        .steps = released ? 12991 : 10000,
-        .episodes_per_step = number == RECIPE_PAPER ? 1 : 3,
-        .adamw = {.lr = 3e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
-        .plan = {.k_min = 8, .k_max = 32, .q_min = 16, .q_max = 64, .max_classes = 64},
+        .training = {.steps = released ? 12991 : 10000,
+            .episodes_per_step = number == RECIPE_PAPER ? 1 : 3,
+            .adamw = {.lr = 3e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
+            .plan = {.k_min = 8, .k_max = 32, .q_min = 16, .q_max = 64, .max_classes = 64}},
     };
     if (number == RECIPE_PAPER || number == RECIPE_PAPER_PLUS) {
         r.features.combine = MO_COMBINE_CONCAT;
         r.features.norm = MO_FEATURE_NORM_NONE;
     }
     if (released) {
-        r.model.temperature = MO_TEMPERATURE_EMBED;
-        r.adamw.lr_min = 1e-5;
-        r.plan.k_min = r.plan.k_max = 96;
-        r.plan.q_min = r.plan.q_max = 192;
+        r.model.readout.temperature = MO_TEMPERATURE_EMBED;
+        r.training.adamw.lr_min = 1e-5;
+        r.training.plan.k_min = r.training.plan.k_max = 96;
+        r.training.plan.q_min = r.training.plan.q_max = 192;
     }
     r.features.dim = r.model.encoder.dim;
+    r.model.encoder.relu_hops = released;
     if (number == RECIPE_BEST)
         make_best(&r);
     return r;
 }
 
 bool reads_itself(const recipe *r) {
-    return r->number == RECIPE_BEST && !r->encoder && r->model.head == &mo_head_mixture;
+    return r->number == RECIPE_BEST && !r->encoder && r->model.readout.head == &mo_head_mixture;
 }
 
 /* Sets width[task] to the width of the task's embeddings, by encoding one example. */
@@ -88,18 +102,11 @@ static void measure_embeddings(mo_model *encoder, const mo_pool *pool, int64_t w
     }
 }
 
-static mo_readout_options readout_of(const recipe *r) {
-    return (mo_readout_options){.head = r->model.head,
-        .lambda = r->model.lambda,
-        .temperature = r->model.temperature,
-        .smoothing = r->model.smoothing};
-}
-
 /* For a head over the user's encoder, or over the encoder of `best`, first measures the width of the embeddings: the
  * head's tensors have that size. */
 mo_model *recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
     mo_encoder_rows rows = {r->features.hops, r->features.dim};
-    mo_readout_options ridge = {.smoothing = 0}, o = readout_of(r);
+    mo_readout_options ridge = {.smoothing = 0}, o = r->model.readout;
     if (!r->encoder && r->number != RECIPE_BEST)
         return mo_mochi_create(ctx, MO_F32, &r->model, r->seed);
     mo_model *model = r->encoder ? mo_encoder_create(ctx, MO_F32, r->encoder, rows, &ridge, r->seed)
@@ -108,14 +115,6 @@ mo_model *recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
         return model;
     measure_embeddings(model, pool, o.width);
     return mo_model_under_head(model, &o, r->seed);
-}
-
-mo_trainer_options recipe_training(const recipe *r) {
-    return (mo_trainer_options){.steps = r->steps,
-        .episodes_per_step = r->episodes_per_step,
-        .adamw = r->adamw,
-        .plan = r->plan,
-        .max_rows = r->max_rows};
 }
 
 void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file, const char *name) {
@@ -139,9 +138,8 @@ void recipe_settle(recipe *r) {
         r->features.form = r->encoder->of_examples ? MO_FEATURES_OF_EXAMPLES : MO_FEATURES_OF_NODES;
     r->model.encoder.dim = r->features.dim;
     r->model.encoder.hops = r->invariant.hops = r->features.hops;
-    r->model.encoder.relu_hops = r->hop_activation;
-    r->invariant.smoothing = r->model.smoothing;
-    r->features.seed = r->plan.seed = r->seed;
-    if (r->adamw.lr_min > r->adamw.lr)
-        r->adamw.lr_min = r->adamw.lr;
+    r->invariant.smoothing = r->model.readout.smoothing;
+    r->features.seed = r->training.plan.seed = r->seed;
+    if (r->training.adamw.lr_min > r->training.adamw.lr)
+        r->training.adamw.lr_min = r->training.adamw.lr;
 }

@@ -19,16 +19,19 @@ typedef struct recipe {
     char head[1024];                /* the value of --head, possibly a path; "mixture": the own readout of the
                                      * recipe `best` */
     mo_feature_options features;
-    int hop_activation; /* of each hop's layer in GAMLP: 0 none, 1 relu */
+    mo_trainer_options training; /* those that are settings (mo_trainer_fields); the others are zero */
     double link_share;
     double family[MO_TASKS]; /* relative frequency of each task, if a step has one episode */
-    int64_t steps;
-    int episodes_per_step;
-    int64_t max_rows; /* most rows per block; 0: no blocks. Blocks change the order of sums, and so the weights' bits */
-    mo_adamw_options adamw;
-    mo_plan_options plan;
     uint64_t seed;
 } recipe;
+
+/* The members that are options of `mochi train`, settings in run.json and keyword arguments in Python: those of the
+ * structs within it that have a meaning, the link share and the seed. */
+extern const mo_field recipe_fields[];
+
+/* Options that not every recipe has. */
+#define OPTIONS_OF_GAMLP "layers combine feature-norm hop-activation dropout"
+#define OPTIONS_OF_HEADS "lambda temperature"
 
 /* Returns the settings of a named recipe, on the embedded pool. */
 recipe recipe_defaults(int number);
@@ -36,8 +39,6 @@ recipe recipe_defaults(int number);
 bool reads_itself(const recipe *r);
 /* Returns a new model of the recipe for the graphs of a pool; NULL on failure. */
 mo_model *recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool);
-/* Returns the trainer options that the recipe fixes; all others are zero. */
-mo_trainer_options recipe_training(const recipe *r);
 /* Raises if the weights in a file have another recipe than `name` (NULL: any). */
 void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file, const char *name);
 /* Raises if the weights in a file need a user's encoder other than `encoder`. */
@@ -45,6 +46,9 @@ void require_encoder(mo_context *ctx, const mo_weights *weights, const char *fil
 /* Makes fields agree that follow from others: the seeds, the form of features, what both encoders have, and lr_min at
  * most lr. */
 void recipe_settle(recipe *r);
+/* Sets a setting by its key ("weight_decay") from JSON text. Returns false and what was expected; "" if no setting has
+ * that key. */
+bool recipe_set(recipe *r, const char *key, const char *value, char expected[256]);
 /* Returns the settings as JSON text, to be freed; NULL if out of memory. */
 char *recipe_text(const recipe *r);
 /* Reads the settings of a run from folder/run.json. *text receives the settings as written there, to be freed; *math

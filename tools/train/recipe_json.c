@@ -14,17 +14,9 @@
 
 /* ---- which options are settings ---- */
 
-static bool is_among(const char *name, const char *list) {
-    size_t n = strlen(name);
-    const char *found = strstr(list, name);
-    return found && (found == list || found[-1] == ' ') && (found[n] == ' ' || !found[n]);
-}
-
 /* Returns whether an option of `mochi train` is a number or a choice in the recipe, and so a setting. */
 static bool is_setting(const option *row) {
-    bool plain = row->kind == OPTION_INT || row->kind == OPTION_INT64 || row->kind == OPTION_REAL ||
-                 row->kind == OPTION_POSITIVE || row->kind == OPTION_CHOICE || row->kind == OPTION_RANGE;
-    return plain && row->field < sizeof(recipe);
+    return (int)row->kind < OPTION_GROUP && row->field < sizeof(recipe);
 }
 
 /* Returns whether the recipe's model has the setting. headed: a head replaces the readout of `best`. */
@@ -34,34 +26,17 @@ static bool has_setting(const recipe *r, const option *row, bool headed) {
            !(own && is_among(row->name, OPTIONS_OF_HEADS));
 }
 
-/* Writes the key of a setting: its option's name with underscores. */
-static const char *key_of(const option *row, char key[64]) {
+/* The setting as a member of the recipe; key: its option's name with underscores. */
+static mo_field member_of(const option *row, char key[64]) {
+    mo_field f = option_field(row);
     snprintf(key, 64, "%s", row->name);
     for (char *c = key; *c; c++)
         *c = *c == '-' ? '_' : *c;
-    return key;
+    f.key = key;
+    return f;
 }
 
 /* ---- writing ---- */
-
-static json_t *setting_of(const recipe *r, const option *row) {
-    const void *field = (const char *)r + row->field;
-    const int64_t *whole = field;
-    choice_list list;
-    switch (row->kind) {
-    case OPTION_INT:
-        return json_integer(*(const int *)field);
-    case OPTION_INT64:
-        return json_integer(*whole);
-    case OPTION_RANGE:
-        return json_pack("[I, I]", (json_int_t)whole[0], (json_int_t)whole[1]);
-    case OPTION_CHOICE:
-        split_choices(row, &list);
-        return json_string(list.word[*(const int *)field - (int)row->low]);
-    default:
-        return json_real(*(const double *)field);
-    }
-}
 
 /* Adds what is no number or choice, where it is not the recipe's own. */
 static void write_others(const recipe *r, json_t *o, bool headed) {
@@ -73,8 +48,6 @@ static void write_others(const recipe *r, json_t *o, bool headed) {
     if (family[0] != 1 || family[1] != 1 || family[2] != 1)
         json_object_set_new(
             o, "families", json_pack("[f, f, f]", family[MO_TASK_NC], family[MO_TASK_LP], family[MO_TASK_GC]));
-    if (!r->max_rows)
-        json_object_del(o, "max_rows");
 }
 
 char *recipe_text(const recipe *r) {
@@ -85,10 +58,9 @@ char *recipe_text(const recipe *r) {
         json_array_append_new(pool, json_string(r->pool.items[i]));
     json_object_set_new(o, "recipe", json_string(recipe_names[r->number]));
     json_object_set_new(o, "pool", pool);
-    for (const option *row = train_line.table; row->kind != OPTION_END; row++)
+    for (const option *row = option_table(&train_line); row->kind != OPTION_END; row++)
         if (has_setting(r, row, headed))
-            json_object_set_new(o, key_of(row, key), setting_of(r, row));
-    json_object_set_new(o, "lr_min", json_real(r->adamw.lr_min));
+            mo_fields_write((mo_field[]){member_of(row, key), {MO_FIELDS_END}}, r, o, false);
     write_others(r, o, headed);
     /* fifteen digits restore every number typed with at most fifteen */
     char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(15));
@@ -106,55 +78,30 @@ static int find_name(const char *name, const char *const *table, int n) {
     return -1;
 }
 
-/* Sets the setting's field. Returns whether the value is one that the option takes. */
-static bool read_setting(recipe *r, const option *row, json_t *value) {
-    void *field = (char *)r + row->field;
-    int64_t whole = json_integer_value(value), low = (int64_t)row->low,
-            high = row->high ? (int64_t)row->high : INT32_MAX;
-    double real = json_number_value(value);
-    json_int_t range[2];
-    choice_list list;
-    int choice;
-    switch (row->kind) {
-    case OPTION_INT:
-        *(int *)field = (int)whole;
-        return json_is_integer(value) && whole >= low && whole <= high;
-    case OPTION_INT64:
-        *(int64_t *)field = whole;
-        return json_is_integer(value) && whole >= low && (!row->high || whole <= high);
-    case OPTION_RANGE:
-        if (json_unpack(value, "[I, I!]", &range[0], &range[1]))
-            return false;
-        memcpy(field, (int64_t[]){range[0], range[1]}, 2 * sizeof(int64_t));
-        return 1 <= range[0] && range[0] <= range[1] && range[1] <= INT32_MAX;
-    case OPTION_CHOICE:
-        split_choices(row, &list);
-        choice = find_name(json_string_value(value), list.word, list.n);
-        *(int *)field = (int)row->low + choice;
-        return choice >= 0;
-    case OPTION_POSITIVE:
-        *(double *)field = real;
-        return json_is_number(value) && real > 0;
-    default:
-        *(double *)field = real;
-        return json_is_number(value) && real >= row->low && real <= row->high;
+bool recipe_set(recipe *r, const char *key, const char *value, char expected[256]) {
+    char name[64];
+    json_t *given = json_loads(value, JSON_DECODE_ANY, NULL);
+    bool read = false;
+    expected[0] = 0;
+    for (const option *row = option_table(&train_line); row->kind != OPTION_END; row++) {
+        mo_field f = member_of(row, name);
+        if (!is_setting(row) || strcmp(name, key) != 0)
+            continue;
+        read = mo_field_read(&f, given, r);
+        mo_field_expected(&f, expected, 256);
     }
+    json_decref(given);
+    return read;
 }
 
 /* Reads the settings that are numbers or choices. */
 static bool read_settings(recipe *r, json_t *o, json_error_t *error) {
-    /* A file may lack these, which are younger than the form of the file, and max-rows, which is written if it is set.
-     */
-    static const char optional[] = "hops smoothing weight-decay clip hop-activation feature-norm attributes max-rows";
     bool headed = r->number != RECIPE_BEST || json_object_get(o, "head");
     char key[64];
-    r->hop_activation = 1; /* of runs that are older than the two options */
-    r->features.norm = MO_FEATURE_NORM_LAYER;
-    r->features.attributes = MO_ATTRIBUTES_RAW;
-    for (const option *row = train_line.table; row->kind != OPTION_END; row++) {
-        json_t *value = has_setting(r, row, headed) ? json_object_get(o, key_of(row, key)) : NULL;
-        bool needs = has_setting(r, row, headed) && (value || !is_among(row->name, optional));
-        if (needs && !(value && read_setting(r, row, value))) {
+    for (const option *row = option_table(&train_line); row->kind != OPTION_END; row++) {
+        const mo_field f = member_of(row, key);
+        const json_t *value = json_object_get(o, key);
+        if (has_setting(r, row, headed) && !mo_field_read(&f, value, r)) {
             snprintf(error->text, sizeof error->text,
                 value ? "%s is no value of --%s" : "%s is missing, the value of --%s", key, row->name);
             return false;
@@ -172,25 +119,20 @@ static void read_pool(recipe *r, const json_t *pool) {
 
 /* Reads what is no number or choice. */
 static bool read_others(recipe *r, json_t *o, json_error_t *error) {
-    const char *parts = MO_ALL_PARTS, *head = NULL, *encoder = NULL;
+    const char *head = NULL, *encoder = NULL;
     double *family = r->family;
-    if (json_unpack_ex(o, error, 0, "{s?s, s?s, s?s, s?F, s?[F, F, F]}", "parts", &parts, "head", &head, "encoder",
-            &encoder, "lr_min", &r->adamw.lr_min, "families", &family[MO_TASK_NC], &family[MO_TASK_LP],
-            &family[MO_TASK_GC]))
+    if (json_unpack_ex(o, error, 0, "{s?s, s?s, s?[F, F, F]}", "head", &head, "encoder", &encoder, "families",
+            &family[MO_TASK_NC], &family[MO_TASK_LP], &family[MO_TASK_GC]))
         return false;
-    if (strcmp(parts, MO_ALL_PARTS) != 0) {
-        snprintf(error->text, sizeof error->text, "parts of the encoder were left out, which this version cannot do");
-        return false;
-    }
     if (head) {
-        r->model.head = open_head(head, error->text, sizeof error->text);
+        r->model.readout.head = open_head(head, error->text, sizeof error->text);
         snprintf(r->head, sizeof r->head, "%s", head);
     }
     if (encoder) {
         r->encoder = open_encoder(encoder, error->text, sizeof error->text);
         snprintf(r->encoder_file, sizeof r->encoder_file, "%s", encoder);
     }
-    return r->model.head && (!encoder || r->encoder);
+    return r->model.readout.head && (!encoder || r->encoder);
 }
 
 /* Fills r from the object that recipe_text makes. */

@@ -19,7 +19,7 @@ typedef struct run {
 static bool on_step(const mo_step_report *r, void *state) {
     run *now = state;
     now->done = r->step + 1;
-    now->episodes += now->options->recipe.episodes_per_step;
+    now->episodes += now->options->recipe.training.episodes_per_step;
     now->replayed += r->replayed;
     now->lost_output = !progress_step(&now->progress, r);
     return !now->lost_output && !*interruption();
@@ -58,7 +58,7 @@ static int report_step(const mo_context *ctx, const run *now) {
         fprintf(stderr,
             "mochi: %s/checkpoint.safetensors is of the last good step; continue at a lower rate with: mochi train "
             "--out %s --resume --new-lr %g\n",
-            o->out, o->out, o->recipe.adamw.lr / 2);
+            o->out, o->out, o->recipe.training.adamw.lr / 2);
     return code;
 }
 
@@ -66,7 +66,7 @@ enum { HELD_OUT_EPISODES = 20 };
 
 /* Returns an episode number above those of the training run, for episodes that training has not seen. */
 static uint64_t first_held_out(const recipe *r) {
-    uint64_t trained = (uint64_t)r->steps * (uint64_t)r->episodes_per_step, usual = (uint64_t)1 << 40;
+    uint64_t trained = (uint64_t)r->training.steps * (uint64_t)r->training.episodes_per_step, usual = (uint64_t)1 << 40;
     return trained > usual ? trained : usual;
 }
 
@@ -76,7 +76,7 @@ static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_
     const recipe *r = &now->options->recipe;
     mo_model *models[2] = {model, recipe_model(ctx, r, pool)};
     mo_paired figures[MO_TASKS];
-    mo_code code = mo_compare_models(pool, models, &r->plan, first_held_out(r), HELD_OUT_EPISODES, figures);
+    mo_code code = mo_compare_models(pool, models, &r->training.plan, first_held_out(r), HELD_OUT_EPISODES, figures);
     for (int task = 0; task < MO_TASKS && code == MO_OK; task++)
         if (figures[task].difference + figures[task].ci95 < 0)
             fprintf(stderr,
@@ -99,7 +99,7 @@ static int report_interruption(const run *now) {
 /* Trains to the end or until interrupted. Returns the exit code. */
 static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model *model, mo_trainer *trainer, run *now) {
     const train_options *o = now->options;
-    now->progress = progress_start(now->progress.form, o->recipe.steps);
+    now->progress = progress_start(now->progress.form, o->recipe.training.steps);
     catch_interrupts(SA_RESTART);
     mo_trainer_run(trainer, on_step, now);
     progress_end(&now->progress);
@@ -108,7 +108,7 @@ static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model *model, mo
     if (now->lost_output)
         return EXIT_FAILED; /* the exit handler of watch_output reports it */
     bool by_another = now->ranks.size > 1 && now->episodes > 0;
-    if (now->done < o->recipe.steps && (*interruption() || by_another))
+    if (now->done < o->recipe.training.steps && (*interruption() || by_another))
         return report_interruption(now);
     if (mo_trainer_finish(trainer) != MO_OK)
         return report_run(ctx, now);
@@ -130,7 +130,7 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     const recipe *r = &o->recipe;
     char *text = o->kept_text ? NULL : recipe_text(r);
     mo_model *model = recipe_model(ctx, r, pool);
-    mo_trainer_options options = recipe_training(r);
+    mo_trainer_options options = r->training;
     options.checkpoint_every = o->checkpoint_every;
     options.replay = replays(o);
     options.out = o->out;

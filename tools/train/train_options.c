@@ -33,7 +33,7 @@ static void take_train_encoder(void *of, const char *text, const struct argp_sta
 
 static void take_train_head(void *of, const char *text, const struct argp_state *state) {
     recipe *r = of;
-    r->model.head = parse_head(state, text);
+    r->model.readout.head = parse_head(state, text);
     snprintf(r->head, sizeof r->head, "%s", text);
 }
 
@@ -57,24 +57,11 @@ static const option table[] = {
         "that the article trains on, or the part of them available offline; or a file of that form "
         "(train/episodes/README.md)",
         .choices = "paper|paper-offline|@graphs", .take = take_train_pool},
-    {OPTION_REAL, "link-share", "S", AT(recipe.link_share),
-        "share of each graph's edges that link episodes predict and its features do not use (default 0.2)", 0.001, 0.9},
-    {OPTION_INT64, "max-classes", "C", AT(recipe.plan.max_classes), "most classes per episode (default 64)", 2,
-        1 << 20},
-    {OPTION_RANGE, "k", "A:B", AT(recipe.plan.k_min), /* and k_max, which follows it */
-        "support examples per class, drawn between A and B (default 4:64, twice that for links; paper 8:32; released "
-        "96)"},
-    {OPTION_RANGE, "q", "A:B", AT(recipe.plan.q_min),
-        "query examples per class (default 24, twice that for links and graphs; paper 16:64; released 192)"},
     {OPTION_GROUP, .help = "The model"},
     {OPTION_CHOICE, "recipe", "NAME", AT(recipe_number),
         "best: an encoder of 28 numbers whose input does not depend on the basis of an SVD (default); paper: as the "
         "article says; paper++: with one episode of each task family per step; released: as the authors' program does",
         .choices = RECIPES},
-    {OPTION_INT, "layers", "2|3", AT(recipe.model.encoder.layers),
-        "layers of the output MLP; 3 has a residual (default 3)", 2, 3, .choices = "2|3"},
-    {OPTION_INT, "dim", "D", AT(recipe.features.dim), "width of features and embeddings (default 256; paper 512)", 1,
-        65536},
     {OPTION_OTHER, "encoder", "FILE.so", AT(recipe),
         "your own encoder in place of the recipe's (`mochi new encoder NAME` writes one to start from)",
         .take = take_train_encoder},
@@ -82,41 +69,7 @@ static const option table[] = {
         "readout that the encoder learns under: " HEADS ", or FILE.so with your own (default mixture, which in the "
         "recipe best is its own readout; else ridge)",
         .choices = HEADS, .take = take_train_head},
-    {OPTION_POSITIVE, "lambda", "L", AT(recipe.model.lambda),
-        "the head's penalty (default 10; 3 for best under a head other than its own)"},
-    {OPTION_CHOICE, "temperature", "WHERE", AT(recipe.model.temperature),
-        "learned temperature on the logit, or on the unit-norm embed(ding) (default logit; released embed)",
-        .choices = "logit|embed"},
-    {OPTION_CHOICE, "combine", "HOW", AT(recipe.features.combine),
-        "the SVDs of adjacency and node features: concat, half of the width each (default), or their sum (released)",
-        .choices = "sum|concat"},
-    {OPTION_CHOICE, "feature-norm", "WHICH", AT(recipe.features.norm),
-        "normalisation of the rows before the hops: none (default), or layer, LayerNorm without affine (released)",
-        .choices = "layer|none"},
-    ATTRIBUTES_OPTION(train_options, recipe.features.attributes, "scaled; recipes of the article raw"),
-    {OPTION_INT, "hops", "L", AT(recipe.features.hops), "hops read in addition to the node's own row (default 3)", 0,
-        12},
-    {OPTION_CHOICE, "hop-activation", "WHICH", AT(recipe.hop_activation),
-        "activation of each hop's layer: none (default), or relu (released)", .choices = "none|relu"},
-    {OPTION_REAL, "dropout", "RATE", AT(recipe.model.encoder.dropout), "dropout after every ReLU (default 0)", 0, 0.99},
-    {OPTION_INT, "power-iterations", "N", AT(recipe.features.power_iterations),
-        "power iterations of the randomized SVD; -1: until converged (default 2)", -1, 100},
-    {OPTION_GROUP, .help = "The optimiser"},
-    {OPTION_INT64, "steps", "N", AT(recipe.steps), "optimiser steps (default 400; paper 10000; released 12991)", 1,
-        INT32_MAX},
-    {OPTION_INT, "episodes-per-step", "E", AT(recipe.episodes_per_step),
-        "episodes per step, whose losses are averaged, 1 to 65535; from 2 on the task families take turns (default 3; "
-        "paper 1)",
-        1, 65535},
-    {OPTION_POSITIVE, "lr", "RATE", AT(recipe.adamw.lr),
-        "learning rate at the start of the cosine schedule (default 1e-2; paper 3e-4)"},
-    {OPTION_REAL, "weight-decay", "D", AT(recipe.adamw.weight_decay),
-        "decoupled weight decay of all parameters, 0 or more (default 1e-4)", 0, 1e6},
-    {OPTION_REAL, "clip", "NORM", AT(recipe.adamw.clip), "clip the gradient to this norm; 0: no clipping (default 1)",
-        0, 1e300},
-    {OPTION_REAL, "smoothing", "S", AT(recipe.model.smoothing),
-        "label smoothing of the loss, 0 or more and below 1 (default 0.1)", 0, 0.999},
-    SEED_OPTION(train_options, recipe.seed, "all random numbers; equal seeds give equal weights"),
+    {OPTION_FIELDS, .field = AT(recipe), .fields = recipe_fields},
     {OPTION_GROUP, .help = "The run"},
     {OPTION_TEXT, "out", "RUN", AT(out),
         "folder for weights.safetensors, checkpoint.safetensors, log.jsonl and run.json"},
@@ -126,9 +79,6 @@ static const option table[] = {
         .needs = "resume", .why = "expected --resume: it changes the rate of a run that continues"},
     {OPTION_INT64, "checkpoint-every", "N", AT(checkpoint_every),
         "steps between checkpoints; 0: only at the end (default 500)"},
-    MAX_ROWS_OPTION(train_options, recipe.max_rows,
-        "rows encoded at once; backward encodes them once more, and memory holds one such block; 0: all of an episode "
-        "(default 0)"),
     PLACE_OPTION(train_options, place),
     KEEPING_OPTIONS(train_options, memory, cache),
     {OPTION_OTHER, "device", "NAME", 0, "cpu, cuda, or cuda:N for GPU N, from 0 (default: cpu)",
@@ -165,7 +115,20 @@ static void check_out(void *options, const struct argp_state *state) {
         refuse_command_line(state, EXIT_USAGE, "--out RUN is missing: the folder that the run is written to");
 }
 
-const command_line train_line = {.table = table, .about = about, .end = check_out};
+static const preset *train_presets(int *n) {
+    static const int number[N_RECIPES] = {RECIPE_BEST, RECIPE_PAPER, RECIPE_PAPER_PLUS, RECIPE_RELEASED};
+    static recipe of[N_RECIPES];
+    static preset all[N_RECIPES];
+    for (int i = 0; i < N_RECIPES && !all[i].name; i++) {
+        of[i] = recipe_defaults(number[i]);
+        free_names(&of[i].pool);
+        all[i] = (preset){recipe_names[number[i]], number[i] == RECIPE_BEST ? OPTIONS_OF_GAMLP : "", &of[i]};
+    }
+    *n = N_RECIPES;
+    return all;
+}
+
+const command_line train_line = {.table = table, .presets = train_presets, .about = about, .end = check_out};
 
 /* ---- options without effect ---- */
 
@@ -185,7 +148,7 @@ static void refuse_by_recipe(const train_options *o) {
 }
 
 bool replays(const train_options *o) {
-    const mo_plan_options *p = &o->recipe.plan;
+    const mo_plan_options *p = &o->recipe.training.plan;
     bool repeats = p->k_min == p->k_max && p->q_min == p->q_max;
     return o->device.device != MO_CPU && (o->replay == REPLAY_YES || (o->replay == REPLAY_AUTO && repeats));
 }
@@ -193,8 +156,8 @@ bool replays(const train_options *o) {
 static void refuse_train_options(const train_options *o) {
     const given_options *g = &o->given;
     (o->recipe.encoder ? refuse_by_encoder : refuse_by_recipe)(o);
-    refuse_given(
-        g, "lambda", !head_has(o->recipe.model.head, "lambda"), "the head of --head has no parameter of that name");
+    refuse_given(g, "lambda", !head_has(o->recipe.model.readout.head, "lambda"),
+        "the head of --head has no parameter of that name");
     refuse_given(g, "replay", o->device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");
     refuse_given(g, "deterministic", o->device.device == MO_CPU,
         "expected --device cuda; on the cpu every number of processes gives the same weights");
@@ -270,10 +233,10 @@ static void take_math_of_run(train_options *o, mo_math kept) {
 /* Writes the new learning rate into the run's settings. */
 static void take_new_rate(train_options *o) {
     json_t *settings = json_loads(o->kept_text, 0, NULL);
-    o->recipe.adamw.lr = o->new_lr;
+    o->recipe.training.adamw.lr = o->new_lr;
     recipe_settle(&o->recipe);
-    json_object_set_new(settings, "lr", json_real(o->recipe.adamw.lr));
-    json_object_set_new(settings, "lr_min", json_real(o->recipe.adamw.lr_min));
+    json_object_set_new(settings, "lr", json_real(o->recipe.training.adamw.lr));
+    json_object_set_new(settings, "lr_min", json_real(o->recipe.training.adamw.lr_min));
     free(o->kept_text);
     o->kept_text = needed(json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(17)));
     json_decref(settings);
@@ -301,7 +264,7 @@ bool parse_train_options(train_options *o, int argc, char **argv) {
     refuse_train_options(o);
     if (o->recipe.number == RECIPE_RELEASED && o->recipe.model.encoder.layers == 2 && !o->resume &&
         !is_given(&o->given, "episodes-per-step"))
-        o->recipe.episodes_per_step = 1; /* with two layers, the released program has one episode per step */
+        o->recipe.training.episodes_per_step = 1; /* with two layers, the released program has one episode per step */
     recipe_settle(&o->recipe);
     return true;
 }

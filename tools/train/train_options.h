@@ -25,10 +25,6 @@ typedef struct train_options {
     given_options given;
 } train_options;
 
-/* Options that not every recipe has. */
-#define OPTIONS_OF_GAMLP "layers combine feature-norm hop-activation dropout"
-#define OPTIONS_OF_HEADS "lambda temperature"
-
 /* Reads the command line; ends the program on wrong usage. Returns false if the settings of the run to resume cannot be
  * read; the function has then reported why. */
 bool parse_train_options(train_options *o, int argc, char **argv);

@@ -9,6 +9,21 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define AT(member) offsetof(mo_plan_options, member)
+const mo_field mo_plan_fields[] = {
+    {MO_FIELD_RANGE, "k", "A:B", AT(k_min), /* and k_max, which follows it */
+        "support examples per class, drawn between A and B"},
+    {MO_FIELD_RANGE, "q", "A:B", AT(q_min), "query examples per class"},
+    {MO_FIELD_INT64, "max_classes", "C", AT(max_classes), "most classes per episode", 2, 1 << 20},
+    {MO_FIELD_SEED, "seed", NULL, AT(seed)},
+    {MO_FIELD_EITHER, "log_uniform", NULL, AT(log_uniform), .choices = "no|yes"},
+    {MO_FIELD_FACTORS, "k_times", NULL, AT(k_times), .high = MO_TASKS},
+    {MO_FIELD_FACTORS, "q_times", NULL, AT(q_times), .high = MO_TASKS},
+    {MO_FIELD_EITHER, "support_first", NULL, AT(support_first), .choices = "no|yes"},
+    {MO_FIELDS_END},
+};
+#undef AT
+
 typedef struct drawing {
     mo_random r;
     mo_context *ctx;

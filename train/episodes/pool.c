@@ -281,10 +281,13 @@ mo_pool *mo_pool_create(
         pool->options.notice = notice;
         pool->options.notice_state = state;
     }
+    if (options->attributes == MO_ATTRIBUTES_AUTO)
+        pool->options.attributes = MO_ATTRIBUTES_SCALED;
     pool->options.cache = options->cache ? strdup(options->cache) : NULL;
-    if (!options->cache || pool->options.cache)
+    if (options->cache && !pool->options.cache)
+        mo_fail(ctx, MO_MEMORY, "pool: out of memory");
+    if (mo_fields_check(ctx, "pool", mo_feature_fields, &pool->options))
         return pool;
-    mo_fail(ctx, MO_MEMORY, "pool: out of memory");
     mo_pool_release(pool);
     return NULL;
 }

@@ -27,6 +27,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define AT(member) offsetof(mo_feature_options, member)
+const mo_field mo_feature_fields[] = {
+    {MO_FIELD_INT, "dim", "D", AT(dim), "width of features and embeddings", 1, 65536},
+    {MO_FIELD_CHOICE, "combine", "HOW", AT(combine),
+        "the SVDs of adjacency and node features: concat, half of the width each, or their sum",
+        .choices = "sum|concat"},
+    {MO_FIELD_CHOICE, "feature_norm", "WHICH", AT(norm),
+        "normalisation of the rows before the hops: none, or layer, LayerNorm without affine", .choices = "layer|none",
+        .optional = true},
+    {MO_FIELD_CHOICE, "attributes", "HOW", AT(attributes),
+        "attributes of a single graph's nodes: scaled, with columns of another scale brought to that of the others "
+        "and constant columns left out, or raw",
+        .low = MO_ATTRIBUTES_SCALED, .choices = "scaled|raw", .optional = true},
+    {MO_FIELD_INT, "hops", "L", AT(hops), "hops read in addition to the node's own row", 0, 12},
+    {MO_FIELD_INT, "power_iterations", "N", AT(power_iterations),
+        "power iterations of the randomized SVD; -1: until converged", -1, 10000},
+    {MO_FIELD_SEED, "feature_seed", NULL, AT(seed)},
+    {MO_FIELDS_END},
+};
+#undef AT
+
 #define NORM_EPSILON 1e-5 /* of LayerNorm */
 
 enum { FORMAT = 7 }; /* increase FORMAT when equal settings give other values */

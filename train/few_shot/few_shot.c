@@ -109,7 +109,7 @@ static bool few_shot_options_check(mo_context *ctx, const mo_few_shot_options *o
 /* The head that reads the embeddings; NULL: the weights' own readout, which is no head. */
 static const mo_head *few_shot_head(const mo_weights *w, const mo_head *head) {
     bool own = strcmp(w->kind, "invariant") == 0 && !w->head[0] && (!head || head == &mo_head_mixture);
-    return own ? NULL : head ? head : strcmp(w->kind, "mochi") == 0 ? w->mochi.head : w->readout.head;
+    return own ? NULL : head ? head : w->readout.head;
 }
 
 mo_code mo_few_shot_candidate(mo_context *ctx, const mo_few_shot_options *o, const mo_weights *read,

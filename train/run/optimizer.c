@@ -13,6 +13,19 @@
 #include <math.h>
 #include <string.h>
 
+#define AT(member) offsetof(mo_adamw_options, member)
+const mo_field mo_adamw_fields[] = {
+    {MO_FIELD_POSITIVE, "lr", "RATE", AT(lr), "learning rate at the start of the cosine schedule"},
+    {MO_FIELD_REAL, "lr_min", "RATE", AT(lr_min), "learning rate at the end of the schedule, at most --lr"},
+    {MO_FIELD_REAL, "beta1", NULL, AT(beta1)},
+    {MO_FIELD_REAL, "beta2", NULL, AT(beta2)},
+    {MO_FIELD_REAL, "epsilon", NULL, AT(epsilon)},
+    {MO_FIELD_REAL, "weight_decay", "D", AT(weight_decay), "decoupled weight decay of all parameters", 0, 1e6},
+    {MO_FIELD_REAL, "clip", "NORM", AT(clip), "clip the gradient to this norm; 0: no clipping"},
+    {MO_FIELDS_END},
+};
+#undef AT
+
 /* Half a cosine from lr down to lr_min (Loshchilov and Hutter 2017). */
 double mo_cosine(double lr, double lr_min, int64_t step, int64_t steps) {
     if (steps < 1)

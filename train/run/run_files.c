@@ -282,14 +282,10 @@ void mo_files_start(mo_trainer *trainer) {
 }
 
 /* The candidate that reads single hops, under the model's head or, without one, the ridge. */
-static mo_candidate hop_candidate(mo_model *model) {
-    mo_setting list[MO_MAX_SETTINGS];
-    const mo_head *head = NULL;
-    double lambda = mo_model_setting(model, "lambda");
-    for (int i = mo_model_settings(model, list) - 1; i >= 0; i--)
-        if (list[i].word && !strcmp(list[i].key, "head"))
-            head = mo_find_head(list[i].word);
-    return (mo_candidate){.head = head ? head : &mo_head_ridge, .lambda = lambda > 0 ? lambda : MO_HOP_LAMBDA};
+static mo_candidate hop_candidate(const mo_model *model) {
+    const mo_readout_options *o = &model->options;
+    return (mo_candidate){
+        .head = o->head ? o->head : &mo_head_ridge, .lambda = o->head && o->lambda > 0 ? o->lambda : MO_HOP_LAMBDA};
 }
 
 void mo_files_finish(mo_trainer *trainer) {

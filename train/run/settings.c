@@ -18,34 +18,21 @@ const char *mo_blas_core(void) {
     return core ? core : "unknown";
 }
 
-/* A model's kind and settings; a number that is not finite becomes null. */
-static mo_description describe_model(mo_model *model) {
-    mo_setting list[MO_MAX_SETTINGS];
-    int n = mo_model_settings(model, list);
-    mo_description d = mo_description_of(json_pack("{s:s}", "kind", model->encoder.name));
-    for (int i = 0; i < n; i++)
-        mo_describe(&d, list[i].key,
-            list[i].word               ? json_string(list[i].word)
-            : isfinite(list[i].number) ? json_real(list[i].number)
-                                       : json_null());
-    return d;
-}
-
 const char *mo_hash_digits(const mo_graph *graph, char digits[40]) {
     snprintf(digits, 40, "%016" PRIx64 "%016" PRIx64, graph->hash[1], graph->hash[0]);
     return digits;
 }
 
+static json_t *describe_model(const mo_model *model) {
+    mo_description all = mo_description_of(json_object());
+    all.whole = all.whole && mo_model_describe(model, all.object, false);
+    return mo_description_end(&all);
+}
+
 static json_t *describe_features(const mo_pool *pool) {
-    const mo_feature_options *o = &pool->options;
-    mo_description all = mo_description_of(json_pack("{s:s, s:i, s:i, s:i, s:s, s:I, s:f}", "form",
-        mo_feature_form_name(o->form), "dim", o->dim, "hops", o->hops, "power_iterations", o->power_iterations,
-        "combine", o->combine == MO_COMBINE_CONCAT ? "concat" : "sum", "seed", (json_int_t)o->seed, "link_share",
-        pool->link_share));
-    if (o->norm == MO_FEATURE_NORM_NONE) /* a run.json without this member means LayerNorm */
-        mo_describe(&all, "norm", json_string("none"));
-    if (o->attributes != MO_ATTRIBUTES_RAW) /* without this member: raw */
-        mo_describe(&all, "attributes", json_string("scaled"));
+    mo_description all = mo_description_of(
+        json_pack("{s:s, s:f}", "form", mo_feature_form_name(pool->options.form), "link_share", pool->link_share));
+    all.whole = all.whole && mo_fields_write(mo_feature_fields, &pool->options, all.object, false);
     return mo_description_end(&all);
 }
 
@@ -62,24 +49,9 @@ static json_t *describe_pool(const mo_pool *pool) {
     return mo_description_end(&list);
 }
 
-static json_t *describe_trainer(const mo_trainer_options *o) {
-    const mo_adamw_options *a = &o->adamw;
-    const mo_plan_options *p = &o->plan;
-    mo_description k_times = mo_description_of(json_array()), q_times = mo_description_of(json_array());
-    for (int task = 0; task < MO_TASKS; task++) {
-        mo_describe(&k_times, NULL, json_integer(p->k_times[task]));
-        mo_describe(&q_times, NULL, json_integer(p->q_times[task]));
-    }
-    json_t *adamw = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "lr", a->lr, "lr_min", a->lr_min, "beta1",
-        a->beta1, "beta2", a->beta2, "epsilon", a->epsilon, "weight_decay", a->weight_decay, "clip", a->clip);
-    json_t *episodes = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o}", "k_min", (json_int_t)p->k_min,
-        "k_max", (json_int_t)p->k_max, "q_min", (json_int_t)p->q_min, "q_max", (json_int_t)p->q_max, "max_classes",
-        (json_int_t)p->max_classes, "seed", (json_int_t)p->seed, "log_uniform", p->log_uniform, "k_times",
-        mo_description_end(&k_times), "q_times", mo_description_end(&q_times));
-    mo_description all = mo_description_of(json_pack("{s:I, s:i, s:o, s:o}", "steps", (json_int_t)o->steps,
-        "episodes_per_step", o->episodes_per_step, "adamw", adamw, "episodes", episodes));
-    if (o->max_rows) /* blocks change the order of summation */
-        mo_describe(&all, "max_rows", json_integer(o->max_rows));
+static json_t *describe_trainer(const mo_trainer_options *options) {
+    mo_description all = mo_description_of(json_object());
+    all.whole = all.whole && mo_fields_write(mo_trainer_fields, options, all.object, false);
     return mo_description_end(&all);
 }
 
@@ -98,10 +70,9 @@ json_t *mo_run_settings(mo_context *ctx, mo_model *model, const mo_pool *pool, c
         json_decref(own);
         return NULL;
     }
-    mo_description of_model = describe_model(model);
-    mo_description all = mo_description_of(
-        json_pack("{s:o, s:o, s:o, s:o, s:o}", "settings", own, "model", mo_description_end(&of_model), "features",
-            describe_features(pool), "trainer", describe_trainer(options), "pool", describe_pool(pool)));
+    mo_description all =
+        mo_description_of(json_pack("{s:o, s:o, s:o, s:o, s:o}", "settings", own, "model", describe_model(model),
+            "features", describe_features(pool), "trainer", describe_trainer(options), "pool", describe_pool(pool)));
     if (ctx->math != MO_MATH_FP32)
         mo_describe(&all, "math", json_string(math_names[ctx->math]));
     json_t *settings = mo_description_end(&all);

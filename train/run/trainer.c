@@ -6,23 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AT(member) offsetof(mo_trainer_options, member)
+const mo_field mo_trainer_fields[] = {
+    {MO_FIELD_INT64, "steps", "N", AT(steps), "optimiser steps", 1, INT32_MAX},
+    {MO_FIELD_INT, "episodes_per_step", "E", AT(episodes_per_step),
+        "episodes per step, whose losses are averaged, 1 to 65535; from 2 on the task families take turns", 1,
+        MO_MOST_EPISODES},
+    {MO_FIELD_STRUCT, "adamw", NULL, AT(adamw), .table = mo_adamw_fields},
+    {MO_FIELD_STRUCT, "episodes", NULL, AT(plan), .table = mo_plan_fields},
+    {MO_FIELD_INT64, "max_rows", "N", AT(max_rows),
+        "rows encoded at once; backward encodes them once more, and memory holds one such block; 0: all of an episode"},
+    {MO_FIELDS_END},
+};
+#undef AT
+
 static bool check_trainer_options(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *o) {
     double hops = mo_model_setting(model, "hops"), dim = mo_model_setting(model, "dim");
     bool of_examples = pool->options.form == MO_FEATURES_OF_EXAMPLES;
-    if (o->steps < 1)
-        mo_fail(ctx, MO_INVALID, "train: steps is %" PRId64 ", expected 1 or more", o->steps);
-    else if (o->episodes_per_step < 1 || o->episodes_per_step > MO_MOST_EPISODES)
-        mo_fail(ctx, MO_INVALID, "train: episodes_per_step is %d, expected 1 to %d", o->episodes_per_step,
-            MO_MOST_EPISODES);
-    else if (of_examples && pool->options.dim > MO_LARGEST_UNPROVEN_DIM) /* a reader would refuse the weights */
+    if (!mo_fields_check(ctx, "train", mo_trainer_fields, o))
+        return false;
+    if (of_examples && pool->options.dim > MO_LARGEST_UNPROVEN_DIM) /* a reader would refuse the weights */
         mo_fail(ctx, MO_INVALID, "train: rows of examples are %d wide, expected 1 to %d", pool->options.dim,
             MO_LARGEST_UNPROVEN_DIM);
     else if (o->checkpoint_every < 0)
         mo_fail(ctx, MO_INVALID, "train: checkpoint_every is %" PRId64 ", expected 0 or more", o->checkpoint_every);
-    else if (o->max_rows < 0)
-        mo_fail(ctx, MO_INVALID, "train: max_rows is %" PRId64 ", expected 0 (all) or more", o->max_rows);
-    else if (!(o->adamw.lr >= 0) || !(o->adamw.lr_min >= 0))
-        mo_fail(ctx, MO_INVALID, "train: lr is %g and lr_min %g, expected 0 or more", o->adamw.lr, o->adamw.lr_min);
     else if (!o->out || !*o->out)
         mo_fail(ctx, MO_INVALID, "train: expected a folder for the run");
     else if (of_examples != model->encoder.of_examples)
@@ -31,8 +38,6 @@ static bool check_trainer_options(mo_context *ctx, mo_model *model, const mo_poo
     else if ((!of_examples && dim != pool->options.dim) || hops != pool->options.hops)
         mo_fail(ctx, MO_INVALID, "train: the pool has %d hops of width %d, the model reads %g of width %g",
             pool->options.hops, pool->options.dim, hops, dim);
-    else if (o->adamw.lr == 0 && o->adamw.lr_min == 0 && o->adamw.epsilon == 0)
-        mo_fail(ctx, MO_INVALID, "train: the options of adamw are all zero; expected a rate, such as 3e-4");
     return mo_ok(ctx);
 }
 

@@ -31,11 +31,20 @@
 
 /* ---- writing ---- */
 
-static void put_number(mo_description *metadata, const char *key, double value) {
-    char text[40];
-    mo_format(text, sizeof text, "%.17g", value);
-    mo_describe(metadata, key, json_string(text));
-}
+/* The ridge on single hops, beside which weights are judged. */
+static const mo_field hop_fields[] = {
+    {MO_FIELD_INT, "best_hop_nc", .at = offsetof(mo_weights, best_hop[MO_TASK_NC]), .low = -1, .high = 12},
+    {MO_FIELD_INT, "best_hop_lp", .at = offsetof(mo_weights, best_hop[MO_TASK_LP]), .low = -1, .high = 12},
+    {MO_FIELD_INT, "best_hop_gc", .at = offsetof(mo_weights, best_hop[MO_TASK_GC]), .low = -1, .high = 12},
+    {MO_FIELD_REAL, "hop_lambda", .at = offsetof(mo_weights, lambda)},
+    {MO_FIELDS_END},
+};
+
+/* The rows that an encoder from outside reads. */
+static const mo_field rows_fields[] = {
+    {MO_FIELD_CHOICE, "rows", .at = offsetof(mo_feature_options, form), .choices = "nodes|examples"},
+    {MO_FIELDS_END},
+};
 
 /* Returns whether an earlier source has the same graph, or one with equal content. */
 static bool is_listed(const mo_pool *pool, int i) {
@@ -66,33 +75,18 @@ static void put_pool(mo_description *metadata, const mo_pool *pool) {
 }
 
 static char *encode_weights_metadata(mo_model *model, const mo_weights_about *o) {
-    const mo_feature_options *features = o->features;
     mo_description metadata = mo_description_of(json_object());
-    char key[32];
-    mo_setting list[MO_MAX_SETTINGS];
-    int n = mo_model_settings(model, list);
     mo_describe(&metadata, "format", json_string(MO_WEIGHTS_FORMAT));
-    mo_describe(&metadata, "kind", json_string(model->encoder.name));
-    for (int i = 0; i < n; i++)
-        if (list[i].word)
-            mo_describe(&metadata, list[i].key, json_string(list[i].word));
-        else
-            put_number(&metadata, list[i].key, list[i].number);
+    mo_feature_options features = *o->features;
+    if (features.attributes == MO_ATTRIBUTES_AUTO)
+        features.attributes = MO_ATTRIBUTES_SCALED;
+    metadata.whole = metadata.whole && mo_fields_write(mo_feature_fields, &features, metadata.object, true) &&
+                     mo_model_describe(model, metadata.object, true);
     if (strcmp(model->encoder.name, MO_KIND_MOCHI) != 0 && strcmp(model->encoder.name, MO_KIND_INVARIANT) != 0)
-        mo_describe(&metadata, "rows", json_string(model->encoder.of_examples ? "examples" : "nodes"));
-    put_number(&metadata, "dim", features->dim);
-    mo_describe(&metadata, "combine", json_string(features->combine == MO_COMBINE_CONCAT ? "concat" : "sum"));
-    if (features->form == MO_FEATURES_OF_NODES)
-        mo_describe(&metadata, "feature_norm", json_string(features->norm == MO_FEATURE_NORM_NONE ? "none" : "layer"));
-    mo_describe(&metadata, "attributes", json_string(features->attributes == MO_ATTRIBUTES_RAW ? "raw" : "scaled"));
-    put_number(&metadata, "power_iterations", features->power_iterations < 0 ? -1 : features->power_iterations);
-    snprintf(key, sizeof key, "%" PRIu64, features->seed);
-    mo_describe(&metadata, "feature_seed", json_string(key));
-    for (int task = 0; task < MO_TASKS; task++) {
-        snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));
-        put_number(&metadata, key, o->best_hop[task]);
-    }
-    put_number(&metadata, "hop_lambda", o->hop_lambda);
+        metadata.whole = metadata.whole && mo_fields_write(rows_fields, o->features, metadata.object, true);
+    mo_weights hop = {.lambda = o->hop_lambda};
+    memcpy(hop.best_hop, o->best_hop, sizeof hop.best_hop);
+    metadata.whole = metadata.whole && mo_fields_write(hop_fields, &hop, metadata.object, true);
     if (o->recipe)
         mo_describe(&metadata, "recipe", json_string(o->recipe));
     if (o->pool)
@@ -143,46 +137,12 @@ static const char *get_text(const reading *r, const char *key) {
     return text ? text : "";
 }
 
-static double get_number(const reading *r, const char *key, double least, double most) {
-    const char *text = get_text(r, key);
-    char *end;
-    double value = mo_read_number(text, &end);
-    if (end != text && !*end && value >= least && value <= most)
-        return value;
-    mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected %s as a number of %g to %g, found \"%.40s\"", r->path, key, least,
-        most, text);
-    return least;
-}
-
-static int get_integer(const reading *r, const char *key, int least, int most) {
-    double value = get_number(r, key, least, most);
-    if (value != trunc(value))
-        mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected %s as a whole number, found \"%.40s\"", r->path, key,
-            get_text(r, key));
-    return (int)value;
-}
-
-static uint64_t get_seed(const reading *r, const char *key) {
-    const char *text = get_text(r, key);
-    errno = 0;
-    uint64_t seed = strtoull(text, NULL, 10);
-    if (errno || !*text || text[strspn(text, "0123456789")])
-        mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected %s as a whole number of 0 to 2^64 - 1, found \"%.40s\"",
-            r->path, key, text);
-    return seed;
-}
-
-/* Reads a setting that is one of the words `no` and `yes`; returns whether it is `yes`. */
-static bool get_word(const reading *r, const char *key, const char *no, const char *yes) {
-    const char *text = get_text(r, key);
-    if (strcmp(text, no) != 0 && strcmp(text, yes) != 0)
-        mo_fail(
-            r->ctx, MO_FORMAT, "weights: %s: expected %s to be %s or %s, found \"%.40s\"", r->path, key, no, yes, text);
-    return strcmp(text, yes) == 0;
-}
-
-static mo_temperature get_temperature(const reading *r) {
-    return get_word(r, "temperature", "logit", "embed") ? MO_TEMPERATURE_EMBED : MO_TEMPERATURE_LOGIT;
+/* Reads the members of a struct of options. */
+static void read_fields(const reading *r, const mo_field *table, void *options) {
+    char label[MO_PATH + 16];
+    snprintf(label, sizeof label, "weights: %.4095s", r->path);
+    if (mo_ok(r->ctx))
+        mo_fields_read(r->ctx, label, table, r->metadata, options);
 }
 
 /* Raises if a tensor is missing or its last axis has another size. Sizes in the metadata are only claims, and features
@@ -198,10 +158,8 @@ static void require_width(const reading *r, const mo_weights *w, const char *nam
         width);
 }
 
-/* The setting dim. Raises if it is large and no tensor has an axis of that size, because a false value would allocate
- * much memory. */
-static int get_dim(const reading *r, const mo_weights *w) {
-    int dim = get_integer(r, "dim", 1, LARGEST_DIM);
+/* Raises if dim is large and no tensor has an axis of that size, because a false value would allocate much memory. */
+static void require_dim(const reading *r, const mo_weights *w, int dim) {
     bool there = dim <= MO_LARGEST_UNPROVEN_DIM;
     for (int64_t i = 0; i < w->arrays->count && !there; i++)
         for (int a = 0; a < mo_ndim(w->arrays->items[i].tensor) && !there; a++)
@@ -209,25 +167,14 @@ static int get_dim(const reading *r, const mo_weights *w) {
     if (!there)
         mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected dim to be the size of a tensor or at most %d, found %d",
             r->path, MO_LARGEST_UNPROVEN_DIM, dim);
-    return dim;
 }
 
-static void read_mochi(const reading *r, mo_weights *w) {
-    mo_mochi_options *o = &w->mochi;
+static void read_gamlp(const reading *r, mo_weights *w) {
     char last[64];
-    o->encoder.dim = get_dim(r, w);
-    o->encoder.hops = get_integer(r, "hops", 0, MOST_HOPS);
-    snprintf(last, sizeof last, "encoder.input_proj.%d.weight", o->encoder.hops);
-    require_width(r, w, "encoder.input_proj.0.weight", o->encoder.dim);
-    require_width(r, w, last, o->encoder.dim);
-    o->encoder.layers = get_integer(r, "layers", 2, 3);
-    o->encoder.relu_hops = get_number(r, "relu_hops", 0, 1) > 0;
-    o->encoder.dropout = get_number(r, "dropout", 0, 1);
-    o->smoothing = get_number(r, "smoothing", 0, 1);
-    o->lambda = get_number(r, "lambda", 0, DBL_MAX);
-    o->temperature = get_temperature(r);
-    snprintf(w->head, sizeof w->head, "%s", get_text(r, "head"));
-    o->head = mo_find_head(w->head);
+    read_fields(r, mo_gamlp_fields, &w->gamlp);
+    snprintf(last, sizeof last, "encoder.input_proj.%d.weight", w->gamlp.hops);
+    require_width(r, w, "encoder.input_proj.0.weight", w->gamlp.dim);
+    require_width(r, w, last, w->gamlp.dim);
 }
 
 /* The number of values in the tensors of the head that reads a task's embeddings. */
@@ -244,62 +191,33 @@ static int64_t elements_of_head(const mo_weights *w, mo_task task) {
 /* Reads the readout of an encoder that was trained with a head. */
 static void read_readout(const reading *r, mo_weights *w) {
     mo_readout_options *o = &w->readout;
-    char key[32];
     snprintf(w->head, sizeof w->head, "%s", get_text(r, "head"));
     o->head = mo_find_head(w->head);
-    o->lambda = get_number(r, "lambda", 0, DBL_MAX);
-    o->temperature = get_temperature(r);
-    o->smoothing = get_number(r, "smoothing", 0, 1);
-    for (int task = 0; task < MO_TASKS; task++) {
-        snprintf(key, sizeof key, "width_%s", mo_task_name((mo_task)task));
-        o->width[task] = json_object_get(r->metadata, key) ? (int64_t)get_number(r, key, 0, 1 << 30) : 0;
+    read_fields(r, mo_readout_fields, o);
+    read_fields(r, mo_width_fields, o);
+    for (int task = 0; task < MO_TASKS; task++)
         if (o->width[task] > elements_of_head(w, (mo_task)task))
             mo_fail(r->ctx, MO_FORMAT,
-                "weights: %s: expected tensors of the head for embeddings %" PRId64 " wide (%s), found %" PRId64
+                "weights: %s: expected tensors of the head for embeddings %" PRId64 " wide (width_%s), found %" PRId64
                 " numbers",
-                r->path, o->width[task], key, elements_of_head(w, (mo_task)task));
-    }
+                r->path, o->width[task], mo_task_name((mo_task)task), elements_of_head(w, (mo_task)task));
 }
 
 static void read_weights_features(const reading *r, mo_weights *w) {
-    char key[32];
-    w->features.dim = get_dim(r, w);
-    w->features.hops = get_integer(r, "hops", 0, MOST_HOPS);
-    w->features.power_iterations = get_integer(r, "power_iterations", -1, 10000);
-    w->features.combine = get_word(r, "combine", "sum", "concat") ? MO_COMBINE_CONCAT : MO_COMBINE_SUM;
-    if (json_object_get(r->metadata, "feature_norm")) /* a file without the member means LayerNorm */
-        w->features.norm = get_word(r, "feature_norm", "layer", "none") ? MO_FEATURE_NORM_NONE : MO_FEATURE_NORM_LAYER;
-    if (json_object_get(r->metadata, "attributes"))
-        w->features.attributes = get_word(r, "attributes", "scaled", "raw") ? MO_ATTRIBUTES_RAW : MO_ATTRIBUTES_SCALED;
-    else /* files of older versions; the rows of `best` do not depend on it where the columns have one scale */
-        w->features.attributes = weights_kind_is(w, MO_KIND_INVARIANT) ? MO_ATTRIBUTES_SCALED : MO_ATTRIBUTES_RAW;
-    w->features.seed = get_seed(r, "feature_seed");
-    for (int task = 0; task < MO_TASKS; task++) {
-        snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));
-        w->best_hop[task] = get_integer(r, key, -1, w->features.hops);
-    }
-    w->lambda = get_number(r, "hop_lambda", 0, DBL_MAX);
+    /* What weights without these members were trained on. */
+    w->features.norm = MO_FEATURE_NORM_LAYER;
+    w->features.attributes = weights_kind_is(w, MO_KIND_INVARIANT) ? MO_ATTRIBUTES_SCALED : MO_ATTRIBUTES_RAW;
+    read_fields(r, mo_feature_fields, &w->features);
+    require_dim(r, w, w->features.dim);
+    read_fields(r, hop_fields, w);
     const char *recipe = json_string_value(json_object_get(r->metadata, "recipe"));
     snprintf(w->recipe, sizeof w->recipe, "%s", recipe ? recipe : "");
 }
 
 static void read_invariant(const reading *r, mo_weights *w) {
     w->features.form = MO_FEATURES_OF_EXAMPLES;
-    const char *parts = json_string_value(json_object_get(r->metadata, "parts"));
-    if (parts && strcmp(parts, MO_ALL_PARTS) != 0)
-        mo_fail(r->ctx, MO_FORMAT,
-            "weights: %s was trained with only the parts \"%.60s\" of the invariant encoder; this version has no "
-            "encoder without the others: train it again",
-            r->path, parts);
-    w->invariant.hops = get_integer(r, "hops", 0, MO_MAX_INPUTS - 1);
+    read_fields(r, mo_invariant_fields, &w->invariant);
     require_width(r, w, "encoder.hop", w->invariant.hops + 1);
-    w->invariant.smoothing = get_number(r, "smoothing", 0, 1);
-    const mo_tensor *hop = mo_arrays_find(w->arrays, "encoder.hop");
-    if (mo_ok(r->ctx) && mo_ndim(hop) == 3)
-        mo_fail(r->ctx, MO_FORMAT,
-            "weights: %s has the two experts and the learned readout of an older version, which this version lacks; "
-            "train it again",
-            r->path);
 }
 
 static bool get_hash(const char *text, uint64_t hash[2]) {
@@ -338,16 +256,16 @@ static void read_own(const reading *r, mo_weights *w) {
     snprintf(w->kind, sizeof w->kind, "%s", get_text(r, "kind"));
     bool mochi = weights_kind_is(w, MO_KIND_MOCHI), invariant = weights_kind_is(w, MO_KIND_INVARIANT);
     if (mochi)
-        read_mochi(r, w);
+        read_gamlp(r, w);
     else if (invariant)
         read_invariant(r, w);
     else if (mo_ok(r->ctx) && !json_object_get(r->metadata, "rows"))
         mo_fail(r->ctx, MO_FORMAT,
             "weights: %s: expected kind to be mochi or invariant, found \"%.40s\" and no rows that it reads", r->path,
             w->kind);
-    else if (mo_ok(r->ctx) && get_word(r, "rows", "nodes", "examples"))
-        w->features.form = MO_FEATURES_OF_EXAMPLES;
-    if (!mochi && json_object_get(r->metadata, "head"))
+    else
+        read_fields(r, rows_fields, &w->features);
+    if (mochi || json_object_get(r->metadata, "head"))
         read_readout(r, w);
     if (mo_ok(r->ctx))
         read_weights_features(r, w);
@@ -377,16 +295,17 @@ static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
             MOST_HOPS, name);
         return;
     }
-    mo_mochi_options *o = &w->mochi;
-    *o = mo_mochi_defaults();
+    mo_mochi_options o = mo_mochi_defaults();
+    o.encoder.dim = (int)mo_dim(first, 0);
+    o.encoder.hops = hops - 1;
+    o.encoder.layers = mo_arrays_find(w->arrays, "encoder.out_mlp.6.weight") ? 3 : 2;
+    o.readout.temperature = MO_TEMPERATURE_EMBED;
+    w->gamlp = o.encoder;
+    w->readout = o.readout;
     snprintf(w->kind, sizeof w->kind, "%s", MO_KIND_MOCHI);
-    snprintf(w->head, sizeof w->head, "%s", o->head->name);
-    o->temperature = MO_TEMPERATURE_EMBED;
-    o->encoder.dim = (int)mo_dim(first, 0);
-    o->encoder.hops = hops - 1;
-    o->encoder.layers = mo_arrays_find(w->arrays, "encoder.out_mlp.6.weight") ? 3 : 2;
-    w->features = (mo_feature_options){.dim = o->encoder.dim, .hops = o->encoder.hops, .power_iterations = 2};
-    w->lambda = o->lambda;
+    snprintf(w->head, sizeof w->head, "%s", o.readout.head->name);
+    w->features = (mo_feature_options){.dim = o.encoder.dim, .hops = o.encoder.hops, .power_iterations = 2};
+    w->lambda = o.readout.lambda;
     snprintf(w->recipe, sizeof w->recipe, "released");
     for (int task = 0; task < MO_TASKS; task++)
         w->best_hop[task] = -1;
@@ -498,11 +417,11 @@ mo_seen mo_weights_seen(const mo_weights *w, const mo_graph *graph) {
 /* ---- the model ---- */
 
 static mo_model *make_mochi(const mo_weights *w, const mo_model_choice *c) {
-    mo_mochi_options o = w->mochi;
+    mo_mochi_options o = {w->gamlp, w->readout};
     if (c->head)
-        o.head = c->head;
+        o.readout.head = c->head;
     if (c->lambda > 0)
-        o.lambda = c->lambda;
+        o.readout.lambda = c->lambda;
     return mo_mochi_create(w->ctx, MO_F32, &o, c->seed);
 }
 

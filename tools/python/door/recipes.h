@@ -4,25 +4,18 @@ typedef struct names {
     int count;
 } names;
 typedef struct recipe {
-    int number;
     names pool;
     mo_mochi_options model;
-    mo_invariant_options invariant;
     char head[1024];
     mo_feature_options features;
+    mo_trainer_options training;
     double link_share, family[3];
-    int64_t steps;
-    int episodes_per_step;
-    int64_t max_rows;
-    mo_adamw_options adamw;
-    mo_plan_options plan;
-    uint64_t seed;
     ...;
 } recipe;
 recipe recipe_defaults(int number);
 bool reads_itself(const recipe *r);
-mo_trainer_options recipe_training(const recipe *r);
 void recipe_settle(recipe *r);
+bool recipe_set(recipe *r, const char *key, const char *value, char expected[256]);
 char *recipe_text(const recipe *r);
 void free_names(names *list);
 void free(void *text);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from .. import checked, errors
@@ -9,16 +10,6 @@ from .._library import ffi, lib
 from ..heads import head
 
 RECIPES = ("paper", "paper++", "released", "best")  # in the order of RECIPE_PAPER .. in recipe.h
-TEMPERATURES = ("logit", "embed")
-# The program's fields for settings that can replace a recipe's.
-OPTIONS = {
-    "dim": "features.dim", "power_iterations": "features.power_iterations", "link_share": "link_share", "families": "family",
-    "steps": "steps", "episodes_per_step": "episodes_per_step", "lr": "adamw.lr", "lr_min": "adamw.lr_min",
-    "weight_decay": "adamw.weight_decay", "clip": "adamw.clip", "max_classes": "plan.max_classes",
-    "layers": "model.encoder.layers", "dropout": "model.encoder.dropout", "lam": "model.lambda", "max_rows": "max_rows",
-    "seed": "seed",
-}  # fmt: skip
-OTHERS = ("hops", "k", "q", "temperature", "head", "attributes")
 
 
 class Recipe:
@@ -31,7 +22,7 @@ class Recipe:
     pool : list of str
         The graphs, as run.json names them.
     **given
-        Any of OPTIONS and OTHERS.
+        Settings of the program, by the names of its options with underscores (`lam` for `lambda`); `head` and `families`.
     """
 
     def __init__(self, name: str, pool: list[str], **given: Any):
@@ -42,40 +33,30 @@ class Recipe:
         r.pool.items, r.pool.count = self._items, len(pool)
         for option, value in given.items():
             self._set(option, value)
-        if given.get("lr_min", 0) > r.adamw.lr:
-            raise errors.InvalidError(f"train: lr_min is {given['lr_min']}, expected {r.adamw.lr}, the lr, or less")
+        if given.get("lr_min", 0) > r.training.adamw.lr:
+            raise errors.InvalidError(f"train: lr_min is {given['lr_min']}, expected {r.training.adamw.lr}, the lr, or less")
         lib.recipe_settle(r)
         self._refuse(name == "best", given)
 
     def _set(self, option, value):
-        r, what = self.settings, f"train: {option}"
-        if option in ("lam", "lr", "lr_min"):
-            checked.real(what, value, 0)
-        if option in OPTIONS:
-            *outer, last = OPTIONS[option].split(".")
-            place = r
-            for name in outer:
-                place = getattr(place, name)
-            setattr(place, last, value)
-        elif option == "hops":
-            r.model.encoder.hops = r.invariant.hops = value
-        elif option in ("k", "q"):
-            low, high = (value, value) if isinstance(value, int) else value
-            setattr(r.plan, f"{option}_min", low)
-            setattr(r.plan, f"{option}_max", high)
-        elif option == "temperature":
-            r.model.temperature = checked.choice(what, value, TEMPERATURES)
-        elif option == "attributes":
-            r.features.attributes = 1 + checked.choice(what, value, ("scaled", "raw"))
-        elif option == "head":
+        r = self.settings
+        if option == "head":
             self._head = head(value)
-            r.model.head, r.head = self._head.pointer, self._head.name.encode()
+            r.model.readout.head, r.head = self._head.pointer, self._head.name.encode()
+        elif option == "families":
+            r.family = value
         else:
-            raise TypeError(f"train: an unknown option {option!r}, expected one of {', '.join((*OPTIONS, *OTHERS))}")
+            expected = ffi.new("char[256]")
+            key = "lambda" if option == "lam" else option
+            if lib.recipe_set(r, key.encode(), json.dumps(value, default=lambda v: v.item()).encode(), expected):
+                return
+            if not ffi.string(expected):
+                raise TypeError(f"train: an unknown option {option!r}; see `mochi train --help`")
+            raise errors.InvalidError(f"train: {option} is {value!r}, expected {ffi.string(expected).decode()}")
 
     def _refuse(self, best, given):
         """Refuses settings without effect on the run, as `mochi train` does."""
-        readout = self.settings.model.head
+        readout = self.settings.model.readout.head
         reads_itself = lib.reads_itself(self.settings)
         parameters = [ffi.string(p.name) for p in readout.parameters[0 : readout.n_parameters]]
         for option, why in (

@@ -149,7 +149,7 @@ def train(
         Steps; 0: only at the end.
     **options
         Replace the recipe's: steps, lr, lr_min, weight_decay, clip, k and q (a number, or bounds), max_classes, head,
-        lam, temperature, attributes, dim, hops, layers, dropout, power_iterations, link_share, families, episodes_per_step, max_rows, seed.
+        lam, ..: any option of `mochi train` that is a setting, with underscores; and families.
 
     Source: train/run/
     """
@@ -165,7 +165,7 @@ def train(
         opened = stack.enter_context(_opened(context, settings, paths, handle))
         made = context.call(lib.gate_mo_recipe_model, context.pointer, settings.settings, opened.pointer())
         model = stack.enter_context(Handle(context, made, release=lib.gate_mo_model_release))
-        o = ffi.new("mo_trainer_options *", lib.recipe_training(settings.settings))
+        o = ffi.new("mo_trainer_options *", settings.settings.training)
         kept = ffi.new("char[]", os.fsencode(out)), ffi.new("char[]", settings.text().encode())
         o.out, o.settings, o.checkpoint_every = *kept, checkpoint_every
         made = context.call(lib.gate_mo_trainer_create, model.pointer(), opened.pointer(), o)
