@@ -246,7 +246,7 @@ mo_code mo_model_load(mo_model *m, const mo_arrays *arrays) {
 
 #define AT(member) offsetof(mo_readout_options, member)
 const mo_field mo_readout_fields[] = {
-    {MO_FIELD_REAL, "lambda", "L", AT(lambda), "the head's penalty; 0: the head's own", 0},
+    {MO_FIELD_REAL, "lambda", "L", AT(lambda), "the head's penalty", 0},
     {MO_FIELD_CHOICE, "temperature", "WHERE", AT(temperature),
         "learned temperature on the logit, or on the unit-norm embed(ding)", .choices = "logit|embed"},
     {MO_FIELD_REAL, "smoothing", "S", AT(smoothing), "label smoothing of the loss, 0 or more and below 1", 0, 0.999},

@@ -158,6 +158,7 @@ static void refuse_train_options(const train_options *o) {
     (o->recipe.encoder ? refuse_by_encoder : refuse_by_recipe)(o);
     refuse_given(g, "lambda", !head_has(o->recipe.model.readout.head, "lambda"),
         "the head of --head has no parameter of that name");
+    refuse_given(g, "lambda", o->recipe.model.readout.lambda == 0, "expected a number above 0, found '0'");
     refuse_given(g, "replay", o->device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");
     refuse_given(g, "deterministic", o->device.device == MO_CPU,
         "expected --device cuda; on the cpu every number of processes gives the same weights");
