@@ -120,5 +120,5 @@ TEST_OF(options_out_of_their_domain_are_named, scratch *s) {
     assert_failed(s->ctx, MO_INVALID, PARTS("head ridge: smoothing is 2"));
     o = (mo_readout_options){.head = &mo_head_svm, .width = {0, -1, 0}};
     assert_null(mo_model_under_head(mo_invariant_create(s->ctx, MO_F32, NULL), &o, 0));
-    assert_failed(s->ctx, MO_INVALID, PARTS("head svm: embeddings of lp are -1 wide"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("head svm: width_lp is -1"));
 }

@@ -83,14 +83,14 @@ TEST_OF(rows_that_do_not_fit_are_named, scratch *s) {
     assert_failed(s->ctx, MO_INVALID, PARTS("invariant: expected blocks [2, 4, n, d]", "[2, 6]"));
     mo_invariant_options bad = {.hops = 99, .smoothing = 0.1};
     assert_null(mo_invariant_create(s->ctx, MO_F32, &bad));
-    assert_failed(s->ctx, MO_INVALID, PARTS("invariant: 99 hops"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("invariant: hops is 99"));
 }
 
 TEST_OF(a_pool_of_the_other_form_is_refused, scratch *s) {
     HELD(mo_pool) *nodes = planted_pool(s->ctx), *examples = pool_of_copies(s->ctx, NULL);
     HELD(mo_model) *invariant = mo_invariant_create(s->ctx, MO_F32, NULL);
     HELD(mo_model) *mochi = planted_model(s->ctx, 1);
-    mo_trainer_options o = {.steps = 1, .episodes_per_step = 1, .plan = planted_plans(1), .out = s->folder};
+    mo_trainer_options o = planted_steps(1, 1, 1e-3, s->folder);
     assert_null(mo_trainer_create(invariant, nodes, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("rows of nodes", "invariant reads rows of examples"));
     assert_null(mo_trainer_create(mochi, examples, &o));

@@ -172,6 +172,7 @@ static void require_dim(const reading *r, const mo_weights *w, int dim) {
 static void read_gamlp(const reading *r, mo_weights *w) {
     char last[64];
     read_fields(r, mo_gamlp_fields, &w->gamlp);
+    require_dim(r, w, w->gamlp.dim);
     snprintf(last, sizeof last, "encoder.input_proj.%d.weight", w->gamlp.hops);
     require_width(r, w, "encoder.input_proj.0.weight", w->gamlp.dim);
     require_width(r, w, last, w->gamlp.dim);
