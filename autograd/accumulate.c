@@ -61,7 +61,7 @@ void mo_accumulate_in_place(mo_tape *t, mo_tensor *A, const mo_tensor *B) {
         accumulate_watched(t, A, B);
         return;
     }
-    bool profiling = t->ctx->profiling;
+    bool profiling = t->ctx->engine->profiling;
     mo_watch_start start = {0};
     if (profiling)
         start = mo_watch_begin(t->ctx);

@@ -232,7 +232,7 @@ mo_code mo_apply_all(
     static const _Alignas(16) char zeros[MO_MAX_ATTRIBUTES];
     mo_call c = {.t = t, .ctx = t->ctx, .op = op, .n_in = n_in, .n_out = mo_op_outputs(op)};
     c.attributes = attributes || !op->attributes_size ? attributes : zeros;
-    if (!t->ctx->profiling)
+    if (!t->ctx->engine->profiling)
         return execute(&c, in, out);
     mo_watch_start start = mo_watch_begin(t->ctx);
     mo_code code = execute(&c, in, out);

@@ -99,7 +99,7 @@ static bool call_adjoint(mo_vjp *v) {
     mo_tape *t = v->t;
     if (v->create_graph || t->anomaly || !v->op->adjoint)
         return false;
-    if (!t->ctx->profiling)
+    if (!t->ctx->engine->profiling)
         return v->op->adjoint(v);
     mo_watch_start start = mo_watch_begin(t->ctx);
     bool done = v->op->adjoint(v);

@@ -24,6 +24,10 @@ typedef struct mo_parameter_form {
  * parameter. P[i] behaves like a parameter made by mo_parameter; on failure every P[i] is the null tensor. */
 MO_API void mo_parameters(mo_context *ctx, mo_dtype dtype, int n, const mo_parameter_form *form, mo_tensor **P);
 
+/* Until it is called with NULL, a parameter with a name must have the shape of that tensor in `file`, which is
+ * borrowed; checked before memory is allocated for it, as the sizes in a file's metadata can be false. */
+void mo_expect_parameters(mo_context *ctx, const mo_arrays *file);
+
 /* The ops registered in a context. */
 MO_API int mo_n_ops(const mo_context *ctx);
 MO_API const mo_op *mo_op_at(const mo_context *ctx, int i);

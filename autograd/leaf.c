@@ -10,7 +10,7 @@ enum { LARGEST_ABSENT = 1 << 20, MEMORY_STEP = 64 };
 /* Compares a parameter, before memory is allocated for it, with the tensor of that name in the file from which it will
  * be read: the sizes in the file's metadata can be false. */
 static void compare_with_promised(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape) {
-    const mo_tensor *X = mo_arrays_find(ctx->expected_parameters, name);
+    const mo_tensor *X = mo_arrays_find(ctx->engine->expected_parameters, name);
     char want[160], got[160] = "absent";
     double bytes = (double)mo_dtype_size(dtype);
     for (int a = 0; a < ndim; a++)
@@ -22,12 +22,18 @@ static void compare_with_promised(mo_context *ctx, const char *name, mo_dtype dt
         mo_fail(ctx, MO_FORMAT, "weights: %s is %s, expected %s", name, got, want);
 }
 
+void mo_expect_parameters(mo_context *ctx, const mo_arrays *file) {
+    mo_engine *engine = mo_engine_of(ctx);
+    if (engine)
+        engine->expected_parameters = file;
+}
+
 /* Returns whether a parameter of this dtype and shape may be made; raises if not. */
 static bool may_be(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape) {
     if (mo_ok(ctx) && !mo_dtype_is_real(dtype))
         mo_fail(ctx, MO_MISMATCH, "parameter %s: dtype %s, expected float32 or float64", name ? name : "",
             mo_dtype_name(dtype));
-    if (mo_ok(ctx) && ctx->expected_parameters && name && shape)
+    if (mo_ok(ctx) && ctx->engine && ctx->engine->expected_parameters && name && shape)
         compare_with_promised(ctx, name, dtype, ndim, shape);
     return mo_ok(ctx);
 }

@@ -2,7 +2,7 @@
 #include "tensor/files/file.h"
 #include "tensor/objects.h"
 
-#include "autograd/inside.h"
+#include "autograd/tape.h"
 
 #include <dlfcn.h>
 
@@ -14,11 +14,12 @@ mo_code mo_load_ops(mo_context *ctx, const char *path) {
         return mo_code_of(ctx);
     if (list->n < 1 || !list->ops)
         mo_fail(ctx, MO_FORMAT, "load ops: %s lists no ops", path);
-    int before = ctx->n_ops;
+    int before = mo_n_ops(ctx);
     for (int i = 0; mo_ok(ctx) && i < list->n; i++)
         mo_register_op(ctx, list->ops[i]);
     if (!mo_ok(ctx)) { /* registers all ops or none */
-        ctx->n_ops = before;
+        if (ctx->engine)
+            ctx->engine->n_ops = before;
         dlclose(object);
     }
     return ctx->status.code;

@@ -20,49 +20,49 @@ struct mo_profile {
 };
 
 static struct mo_profile *resize(mo_context *ctx, int capacity) {
-    struct mo_profile *p = realloc(ctx->profile, sizeof *p + (size_t)capacity * sizeof *p->entries);
+    mo_engine *engine = mo_engine_of(ctx);
+    struct mo_profile *p = engine ? realloc(engine->profile, sizeof *p + (size_t)capacity * sizeof *p->entries) : NULL;
     if (!p) {
         mo_fail(ctx, MO_MEMORY, "profile: out of memory for %d entries", capacity);
         return NULL;
     }
     p->capacity = capacity;
-    ctx->profile = p;
+    engine->profile = p;
     return p;
 }
 
 mo_code mo_profile_start(mo_context *ctx) {
     if (!mo_ok(ctx))
         return mo_code_of(ctx);
-    struct mo_profile *p = resize(ctx, ctx->profile ? ctx->profile->capacity : 64);
+    struct mo_profile *p = resize(ctx, ctx->engine && ctx->engine->profile ? ctx->engine->profile->capacity : 64);
     if (p) {
         p->count = 0;
         p->seconds = p->inner = 0;
         p->since = mo_clock(CLOCK_MONOTONIC);
-        ctx->profiling = true;
+        ctx->engine->profiling = true;
     }
     return ctx->status.code;
 }
 
 void mo_profile_stop(mo_context *ctx) {
-    if (!ctx)
+    if (!ctx || !ctx->engine)
         return;
-    if (ctx->profiling)
-        ctx->profile->seconds = mo_profile_seconds(ctx);
-    ctx->profiling = false;
+    if (ctx->engine->profiling)
+        ctx->engine->profile->seconds = mo_profile_seconds(ctx);
+    ctx->engine->profiling = false;
 }
 
 double mo_profile_seconds(const mo_context *ctx) {
-    if (!ctx || !ctx->profile)
-        return 0;
-    return ctx->profiling ? mo_clock(CLOCK_MONOTONIC) - ctx->profile->since : ctx->profile->seconds;
+    const struct mo_profile *p = ctx && ctx->engine ? ctx->engine->profile : NULL;
+    return !p ? 0 : ctx->engine->profiling ? mo_clock(CLOCK_MONOTONIC) - p->since : p->seconds;
 }
 
 /* ---- one execution ---- */
 
 mo_watch_start mo_watch_begin(mo_context *ctx) {
     mo_context_wait(ctx); /* a device works ahead of the host: only finished work can be timed */
-    mo_watch_start start = {.seconds = mo_clock(CLOCK_MONOTONIC), .inner = ctx->profile->inner};
-    ctx->profile->inner = 0;
+    mo_watch_start start = {.seconds = mo_clock(CLOCK_MONOTONIC), .inner = ctx->engine->profile->inner};
+    ctx->engine->profile->inner = 0;
     return start;
 }
 
@@ -78,7 +78,7 @@ static double touched(const mo_tensor *T) {
  * memory, or if the execution failed. */
 static mo_profile_entry *add_time(mo_context *ctx, mo_watch_start start, mo_profile_entry at) {
     mo_context_wait(ctx);
-    struct mo_profile *p = ctx->profile;
+    struct mo_profile *p = ctx->engine->profile;
     double elapsed = mo_clock(CLOCK_MONOTONIC) - start.seconds, inner = p->inner;
     p->inner = start.inner + elapsed;
     int i = 0;
@@ -97,7 +97,7 @@ static mo_profile_entry *add_time(mo_context *ctx, mo_watch_start start, mo_prof
 void mo_watch_adjoint(const mo_vjp *v, mo_watch_start start, bool done) {
     const mo_op *op = v->op;
     if (!done) { /* the enclosing op keeps the time of the ops that it had called */
-        v->t->ctx->profile->inner += start.inner;
+        v->t->ctx->engine->profile->inner += start.inner;
         return;
     }
     mo_profile_entry *e =
@@ -143,7 +143,7 @@ static int compare_entries(const void *a, const void *b) {
 }
 
 int mo_profile_entries(const mo_context *ctx, mo_profile_entry *entries, int capacity) {
-    struct mo_profile *p = ctx ? ctx->profile : NULL;
+    struct mo_profile *p = ctx && ctx->engine ? ctx->engine->profile : NULL;
     if (!p)
         return 0;
     qsort(p->entries, (size_t)p->count, sizeof *p->entries, compare_entries);

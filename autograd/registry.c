@@ -1,9 +1,29 @@
-/* autograd/registry.c - the ops of a context by name, as checker, profiler and printer list them. */
+/* autograd/registry.c - what a context keeps for its tapes: above all its ops by name, as checker, profiler and printer
+ * list them. */
 #include "autograd/sample.h"
 #include "autograd/tape.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static void free_engine(mo_engine *engine) {
+    mo_tape_free_remains(engine->remains);
+    free(engine->ops);
+    free(engine->profile);
+    free(engine);
+}
+
+mo_engine *mo_engine_of(mo_context *ctx) {
+    if (ctx->engine)
+        return ctx->engine;
+    ctx->engine = calloc(1, sizeof *ctx->engine);
+    ctx->free_engine = free_engine;
+    if (!ctx->engine)
+        mo_fail(ctx, MO_MEMORY, "engine: out of memory");
+    return ctx->engine;
+}
+
+/* ---- the registry ---- */
 
 bool mo_check_op_form(mo_context *ctx, const char *what, const mo_op *op) {
     if (!op->name || !op->forward)
@@ -29,33 +49,34 @@ mo_code mo_register_op(mo_context *ctx, const mo_op *op) {
         mo_fail(ctx, MO_INVALID, "register: op %s has no samples, so that nothing could check it", op->name);
     else if (mo_find_op(ctx, op->name))
         mo_fail(ctx, MO_INVALID, "register: there is an op named %s already", op->name);
-    if (!mo_ok(ctx))
+    mo_engine *engine = mo_ok(ctx) ? mo_engine_of(ctx) : NULL;
+    if (!engine)
         return ctx->status.code;
-    if (ctx->n_ops == ctx->capacity_ops) {
-        int capacity = ctx->capacity_ops ? 2 * ctx->capacity_ops : 64;
-        const mo_op **grown = realloc(ctx->ops, (size_t)capacity * sizeof *grown);
+    if (engine->n_ops == engine->capacity_ops) {
+        int capacity = engine->capacity_ops ? 2 * engine->capacity_ops : 64;
+        const mo_op **grown = realloc(engine->ops, (size_t)capacity * sizeof *grown);
         if (!grown) {
             mo_fail(ctx, MO_MEMORY, "register: out of memory for %d ops", capacity);
             return ctx->status.code;
         }
-        ctx->ops = grown;
-        ctx->capacity_ops = capacity;
+        engine->ops = grown;
+        engine->capacity_ops = capacity;
     }
-    ctx->ops[ctx->n_ops++] = op;
+    engine->ops[engine->n_ops++] = op;
     return MO_OK;
 }
 
 int mo_n_ops(const mo_context *ctx) {
-    return ctx ? ctx->n_ops : 0;
+    return ctx && ctx->engine ? ctx->engine->n_ops : 0;
 }
 
 const mo_op *mo_op_at(const mo_context *ctx, int i) {
-    return ctx && i >= 0 && i < ctx->n_ops ? ctx->ops[i] : NULL;
+    return i >= 0 && i < mo_n_ops(ctx) ? ctx->engine->ops[i] : NULL;
 }
 
 const mo_op *mo_find_op(const mo_context *ctx, const char *name) {
-    for (int i = 0; ctx && name && i < ctx->n_ops; i++)
-        if (!strcmp(ctx->ops[i]->name, name))
-            return ctx->ops[i];
+    for (int i = 0; name && i < mo_n_ops(ctx); i++)
+        if (!strcmp(ctx->engine->ops[i]->name, name))
+            return ctx->engine->ops[i];
     return NULL;
 }

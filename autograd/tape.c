@@ -6,7 +6,7 @@
 enum { MOST_REMAINS = 1 << 20 }; /* bytes */
 
 mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode) {
-    mo_tape *t = ctx ? mo_host_alloc(ctx, sizeof *t) : NULL;
+    mo_tape *t = ctx && mo_engine_of(ctx) ? mo_host_alloc(ctx, sizeof *t) : NULL;
     if (!t)
         return NULL;
     t->ctx = ctx;
@@ -146,9 +146,8 @@ void mo_tape_reset(mo_tape *t) {
     mo_holder_emptied(t->ctx, &t->holder);
 }
 
-/* Frees released tapes with their marked headers, which were kept only to report a use after release. */
-static void free_remains(void *tape) {
-    for (mo_tape *t = tape, *older; t; t = older) {
+void mo_tape_free_remains(mo_tape *t) {
+    for (mo_tape *older; t; t = older) {
         older = t->older;
         t->ctx->counters.bytes_live += t->remains;
         mo_host_arena_release(t->host);
@@ -164,15 +163,14 @@ static void keep_remains(mo_tape *t) {
     size_t bytes = sizeof *t + mo_host_arena_bytes(t->host) + mo_host_arena_bytes(t->dead);
     t->released = true;
     if (bytes > MOST_REMAINS && !ctx->debug) {
-        free_remains(t);
+        mo_tape_free_remains(t);
         return;
     }
     if (ctx->debug)
-        t->older = ctx->remains;
-    else if (ctx->remains)
-        ctx->free_remains(ctx->remains);
-    ctx->remains = t;
-    ctx->free_remains = free_remains;
+        t->older = ctx->engine->remains;
+    else
+        mo_tape_free_remains(ctx->engine->remains);
+    ctx->engine->remains = t;
     t->remains = (int64_t)bytes;
     ctx->counters.bytes_live -= t->remains;
 }
@@ -192,7 +190,7 @@ void mo_tape_release(mo_tape *t) {
     if (complete)
         keep_remains(t);
     else
-        free_remains(t);
+        mo_tape_free_remains(t);
 }
 
 /* Makes room for one more pointer in a growing list. */

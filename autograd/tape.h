@@ -6,6 +6,20 @@
 #include "tensor/arena.h"
 #include "tensor/objects.h"
 
+/* What a context keeps for the tapes on it. */
+typedef struct mo_engine {
+    const mo_op **ops; /* the registry, filled by ops/ and by users */
+    int n_ops, capacity_ops;
+    mo_tape *remains;           /* the tape that was released last; in debug mode the others follow by `older` */
+    struct mo_profile *profile; /* in one block; NULL: profiling never started */
+    bool profiling;
+    const mo_arrays *expected_parameters; /* tensors of the file from which parameters will be read; NULL: none */
+} mo_engine;
+/* The engine of a context, made at the first call; NULL after raising MO_MEMORY. A tape's context has one. */
+mo_engine *mo_engine_of(mo_context *ctx);
+/* Frees released tapes with their marked headers, which were kept only to report a use after release. */
+void mo_tape_free_remains(mo_tape *t);
+
 /* One recorded execution. The arrays follow the node in the tape's arena `graph`. */
 typedef struct mo_node {
     const mo_op *op;

@@ -14,7 +14,7 @@ typedef struct mo_watch_start {
     double inner; /* seconds of the ops that the enclosing op had called before this one */
 } mo_watch_start;
 
-/* profile.c: called before and after one execution, or one adjoint, only while ctx->profiling. done: whether the
+/* profile.c: called before and after one execution, or one adjoint, only while profiling. done: whether the
  * adjoint has set the gradients; it is not counted otherwise. */
 mo_watch_start mo_watch_begin(mo_context *ctx);
 void mo_watch_end(const mo_call *c, mo_watch_start start);

@@ -135,12 +135,10 @@ mo_code mo_context_release(mo_context *ctx) {
         return MO_STATE;
     if (ctx->backend->close)
         ctx->backend->close(ctx);
-    if (ctx->remains)
-        ctx->free_remains(ctx->remains);
+    if (ctx->engine)
+        ctx->free_engine(ctx->engine);
     mo_free_all_buried(ctx);
     mo_free_released_csr(ctx, UINT64_MAX);
-    free(ctx->ops);
-    free(ctx->profile);
     free(ctx);
     return MO_OK;
 }

@@ -90,20 +90,15 @@ struct mo_context {
     void *backend_state; /* handles and streams of the backend */
     mo_counters counters;
     mo_tensor null_tensor;
-    const struct mo_op **ops; /* the registry, filled by ops/ and by users */
-    int n_ops, capacity_ops;
     mo_tensor *tensors;              /* the user's tensors, which belong to no tape; the newest first */
     mo_tensor *buried, *last_buried; /* headers of released tensors that nodes can point to; a list through `next` */
     uint64_t burials;
     mo_holder *tapes;
-    void *remains; /* for autograd/: the tape that was released last, and the function that frees it */
-    void (*free_remains)(void *remains);
     int64_t n_csr;
-    mo_csr *released;           /* the newest of the released matrices that stay */
-    int64_t empty_bytes;        /* bytes_live right after the context was made */
-    struct mo_profile *profile; /* for autograd/, in one block; NULL: profiling never started */
-    bool profiling;
-    const mo_arrays *expected_parameters; /* tensors of the file from which parameters will be read; NULL: none */
+    mo_csr *released;         /* the newest of the released matrices that stay */
+    int64_t empty_bytes;      /* bytes_live right after the context was made */
+    struct mo_engine *engine; /* what autograd/ keeps with a context, and the function that frees it; NULL: nothing */
+    void (*free_engine)(struct mo_engine *engine);
 };
 
 struct mo_csr {

@@ -476,10 +476,10 @@ mo_model *mo_weights_model_as(const mo_weights *w, const mo_model_choice *choice
     if (mo_ok(ctx) && w->head[0] && !choice->head && !mo_find_head(w->head))
         mo_fail(ctx, MO_UNSUPPORTED, "weights: they were trained with the head %s, which is not one of the library's",
             w->head);
-    ctx->expected_parameters = w->arrays;
+    mo_expect_parameters(ctx, w->arrays);
     if (mo_ok(ctx) && check_encoder(w, choice->encoder))
         model = (weights_kind_is(w, MO_KIND_MOCHI) ? make_mochi : make_weights_encoder)(w, choice);
-    ctx->expected_parameters = NULL;
+    mo_expect_parameters(ctx, NULL);
     if (!model || choice->untrained || mo_model_load(model, w->arrays) == MO_OK)
         return model;
     mo_model_release(model);
