@@ -5,12 +5,10 @@
 enum { OWN_WIDTH = 4 };
 
 /* Z = X_2 W. */
-static mo_tensor *own_encode(
-    mo_tape *t, const mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *e, mo_random *r) {
-    mo_tensor *X = mo_slice(t, mo_episode_rows(t, e, "hops"), MO_AXIS(0), 2, 3);
+static mo_tensor *own_encode(mo_tape *t, const mo_encoding *x) {
+    mo_tensor *X = mo_slice(t, mo_episode_rows(t, x->episode, "hops"), MO_AXIS(0), 2, 3);
     X = mo_reshape(t, X, 2, (int64_t[]){-1, PLANTED_DIM});
-    mo_tensor *Z = mo_scale(t, mo_matmul(t, X, parameters[0]), *(const double *)encoder->state, 0);
-    return e->segment ? mo_segment_mean(t, Z, e->segment) : Z;
+    return mo_scale(t, mo_matmul(t, X, x->parameters[0]), *(const double *)x->encoder->state, 0);
 }
 
 static int own_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
@@ -35,7 +33,7 @@ static const mo_encoder own = {.abi = MO_ENCODER_ABI,
     .name = "own",
     .n_parameters = 1,
     .parameters = parameters,
-    .whole = own_encode,
+    .encode = own_encode,
     .settings = own_settings,
     .state = &scale,
     .release = own_release};
