@@ -102,7 +102,7 @@ TEST_OF(an_encoder_of_ones_own_is_all_that_is_known, scratch *s) {
     assert_non_null(w);
     assert_string_equal(w->kind, "own");
     assert_non_null(strstr(w->arrays->metadata, "\"flavour\":\"plain\""));
-    assert_int_equal(w->features.form, MO_FEATURES_OF_NODES);
+    assert_int_equal(w->features.form, MO_ROWS_PER_NODE);
     assert_int_equal(mo_model_load(read, w->arrays), MO_OK);
     assert_same_parameters(model, read);
     assert_null(mo_weights_model(w));

@@ -130,7 +130,7 @@ static const option table[] = {
         "rows encoded at once; backward encodes them once more, and memory holds one such block; 0: all of an episode "
         "(default 0)"),
     PLACE_OPTION(train_options, place),
-    KEEPING_OPTIONS(train_options, memory, cache),
+    KEEPING_OPTIONS(train_options, cache),
     {OPTION_OTHER, "device", "NAME", 0, "cpu, cuda, or cuda:N for GPU N, from 0 (default: cpu)",
         .choices = "cpu|cuda|cuda:1", .take = take_train_device},
     MATH_OPTIONS(train_options, device),

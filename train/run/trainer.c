@@ -8,7 +8,7 @@
 
 static bool check_trainer_options(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *o) {
     double hops = mo_model_setting(model, "hops"), dim = mo_model_setting(model, "dim");
-    bool of_examples = pool->options.form == MO_FEATURES_OF_EXAMPLES;
+    bool of_examples = pool->options.form == MO_ROWS_PER_EXAMPLE;
     if (o->steps < 1)
         mo_fail(ctx, MO_INVALID, "train: steps is %" PRId64 ", expected 1 or more", o->steps);
     else if (o->episodes_per_step < 1 || o->episodes_per_step > MO_MOST_EPISODES)

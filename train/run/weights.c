@@ -82,7 +82,7 @@ static char *encode_weights_metadata(mo_model *model, const mo_weights_about *o)
         mo_describe(&metadata, "rows", json_string(model->encoder.of_examples ? "examples" : "nodes"));
     put_number(&metadata, "dim", features->dim);
     mo_describe(&metadata, "combine", json_string(features->combine == MO_COMBINE_CONCAT ? "concat" : "sum"));
-    if (features->form == MO_FEATURES_OF_NODES)
+    if (features->form == MO_ROWS_PER_NODE)
         mo_describe(&metadata, "feature_norm", json_string(features->norm == MO_FEATURE_NORM_NONE ? "none" : "layer"));
     mo_describe(&metadata, "attributes", json_string(features->attributes == MO_ATTRIBUTES_RAW ? "raw" : "scaled"));
     put_number(&metadata, "power_iterations", features->power_iterations < 0 ? -1 : features->power_iterations);
@@ -284,7 +284,7 @@ static void read_weights_features(const reading *r, mo_weights *w) {
 }
 
 static void read_invariant(const reading *r, mo_weights *w) {
-    w->features.form = MO_FEATURES_OF_EXAMPLES;
+    w->features.form = MO_ROWS_PER_EXAMPLE;
     const char *parts = json_string_value(json_object_get(r->metadata, "parts"));
     if (parts && strcmp(parts, MO_ALL_PARTS) != 0)
         mo_fail(r->ctx, MO_FORMAT,
@@ -346,7 +346,7 @@ static void read_own(const reading *r, mo_weights *w) {
             "weights: %s: expected kind to be mochi or invariant, found \"%.40s\" and no rows that it reads", r->path,
             w->kind);
     else if (mo_ok(r->ctx) && get_word(r, "rows", "nodes", "examples"))
-        w->features.form = MO_FEATURES_OF_EXAMPLES;
+        w->features.form = MO_ROWS_PER_EXAMPLE;
     if (!mochi && json_object_get(r->metadata, "head"))
         read_readout(r, w);
     if (mo_ok(r->ctx))
