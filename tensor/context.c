@@ -224,8 +224,12 @@ const mo_kernels *mo_kernels_of(mo_context *ctx, mo_dtype dtype) {
     return NULL;
 }
 
+bool mo_has_room(const mo_context *ctx, size_t bytes) {
+    return !ctx->memory || (double)ctx->host_held + (double)bytes <= (double)ctx->memory;
+}
+
 bool mo_within_bound(mo_context *ctx, size_t bytes) {
-    if (!ctx->memory || (double)ctx->host_held + (double)bytes <= (double)ctx->memory)
+    if (mo_has_room(ctx, bytes))
         return true;
     const double mib = 1 << 20;
     return mo_fail(ctx, MO_MEMORY,

@@ -154,7 +154,9 @@ bool mo_context_in_use(mo_context *ctx);
 /* Remembers on the host that a scalar (float32 or float64) has just been set to the value. */
 void mo_tensor_remember(mo_tensor *T, double value);
 
-/* Returns whether the context may hold `bytes` more of host memory; raises MO_MEMORY if its bound forbids it. */
+/* Return whether the context may hold `bytes` more of host memory; mo_within_bound raises MO_MEMORY if its bound forbids
+ * it. */
+bool mo_has_room(const mo_context *ctx, size_t bytes);
 bool mo_within_bound(mo_context *ctx, size_t bytes);
 /* Host memory, counted in mo_counters; raises MO_MEMORY on failure. mo_host_free takes the same size. */
 void *mo_host_alloc(mo_context *ctx, size_t bytes);

@@ -186,7 +186,10 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};
     features.attributes = o->attributes ? o->attributes : features.attributes;
     int64_t rows = features.form == MO_ROWS_PER_NODE ? graph->nodes : mo_graph_examples(graph);
-    features.encoded = o->max_rows > 0 && o->max_rows < rows ? o->max_rows : rows;
+    if (weights)
+        features.encoded = o->max_rows > 0 && o->max_rows < rows ? o->max_rows : rows;
+    else
+        features.beside = features.dim;
     features.notice = o->quiet ? NULL : print_notice;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     if (o->labels && !graph->n_labels)

@@ -255,7 +255,7 @@ void take_expand(void *unused, const char *text, const struct argp_state *state)
 
 void take_memory(void *unused, const char *text, const struct argp_state *state) {
     (void)unused;
-    set_memory(parse_bytes(state, "memory", text));
+    set_memory(parse_bytes(state, "--memory", text));
 }
 
 /* ---- the manual page and completion ---- */

@@ -165,7 +165,7 @@ TEST_OF(what_is_free_decides_where_a_stack_lies, scratch *s) {
     notices t;
     mo_feature_options o = cached(MO_FEATURES_ON_DISK, folder, &t);
     o.place = MO_FEATURES_AUTO;
-    o.beside = (100 << 20) / 4 / graph->nodes; /* numbers per node that the caller needs beside the features */
+    o.encoded = (100 << 20) / (4.3 * (WIDE_HOPS + 1) * o.dim * 4); /* rows that the caller encodes at once: 100 MiB */
     free_bytes = 120 << 20;
     double inside, outside;
     assert_null(mo_task_features_open(graph, MO_TASK_NC, NULL, &o));

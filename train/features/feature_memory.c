@@ -4,7 +4,8 @@
  * features, this result is held while the SVD of the features needs three more matrices, which are narrower if there
  * are few features. About fifty small float64 matrices (ritz.c), as measured, and the libraries' memory are added. The
  * hop stack is made after all of these are freed, but for the bases of separate blocks; a few hops stay in memory while
- * it is written. Afterwards the features are held, beside what their user holds and encodes. */
+ * it is written. Afterwards the features are held, beside what their user holds and encodes:
+ * rows, and three float64 matrices as wide as these (a Gram matrix and its factors). */
 #include "train/features/feature_memory.h"
 
 #include "tensor/files/foreign_text.h"
@@ -16,7 +17,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { REAL = 4, SMALL = 400, LIBRARIES = 24 << 20 };
+static const double SLACK = 1.125; /* arenas are not full (tensor/arena.c) */
+enum { REAL = 4, SMALL = 400, GRAM = 24, LIBRARIES = 24 << 20 };
 
 /* Bytes to encode rows by a model of this library, as measured: the invariant encoder for rows of examples, else
  * MOCHI. */
@@ -33,10 +35,10 @@ double mo_estimate_memory(const mo_graph *graph, const mo_feature_options *o, in
     double copies = 16 * (double)graph->feature_nnz; /* of the node features, and of their transpose */
     double svd = SMALL * q * q + fmax(3 * n * q * REAL, hop + 3 * n * narrow * REAL + copies);
     double bases = blocks ? 2 * hop : 0;
-    double making = in_place ? 0 : bases + (kept ? bases : (blocks ? MO_DIFFUSED + 4 : 3) * hop);
-    double using = n * (double)o->beside * REAL + encoding_bytes(o);
+    double making = in_place ? hop : bases + (kept ? bases : (blocks ? MO_DIFFUSED + 4 : 3) * hop);
+    double wide = (double)o->beside, using = n * wide * REAL + GRAM * wide * wide + encoding_bytes(o);
     double base = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz + LIBRARIES;
-    return base + fmax(bases + svd, (double)kept * hop + fmax(making, using));
+    return SLACK * (base + fmax(bases + svd, (double)kept * hop + fmax(making, using)));
 }
 
 double mo_memory_left(const mo_context *ctx) {

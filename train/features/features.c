@@ -50,7 +50,7 @@ static mo_view rows_of_hop(const mo_tensor *hops, int64_t k, int64_t first, int6
 typedef struct first_hop {
     const mo_graph *graph;
     const mo_feature_options *options;
-    mo_tensor *hops;          /* [.., nodes, dim]: hop 0 is to be filled */
+    mo_tensor *hops;          /* [1, nodes, dim]: hop 0, to be filled */
     mo_basis_quality quality; /* the largest errors over all graphs */
 } first_hop;
 
@@ -199,28 +199,37 @@ static void write_hop_key(const mo_graph *graph, const mo_feature_options *o, ch
         o->norm == MO_FEATURE_NORM_NONE ? " norm none" : "", mo_scale_key(graph));
 }
 
-/* The content of a cache entry: hop 0 and the quality of its SVDs, [residual, orthogonality]. */
-static mo_arrays *kept_arrays(mo_tensor *hops) {
-    mo_arrays *kept = mo_arrays_create(hops->ctx);
-    if (kept && mo_arrays_take(kept, "x0", mo_tensor_first(hops)) == MO_OK)
-        mo_arrays_take(kept, "svd", mo_tensor_create(hops->ctx, MO_F64, 1, (int64_t[]){2}));
+/* The content of a cache entry: hop 0 [1, nodes, d] and the quality of its SVDs, [residual, orthogonality]. */
+static mo_arrays *kept_arrays(mo_tensor *X0) {
+    mo_arrays *kept = mo_ok(X0->ctx) ? mo_arrays_create(X0->ctx) : NULL;
+    if (kept && mo_arrays_take(kept, "x0", mo_tensor_first(X0)) == MO_OK)
+        mo_arrays_take(kept, "svd", mo_tensor_create(X0->ctx, MO_F64, 1, (int64_t[]){2}));
     return kept;
 }
 
-/* Fills the stack: hop 0 from the cache or computed, then the other hops. Returns whether the cache had hop 0. */
+/* Fills the stack: hop 0 from the cache or computed, then the other hops. A stack in memory is opened once the memory
+ * of the SVD is free. Returns whether the cache had hop 0. */
 static bool fill_hops(first_hop *j, const char *key, mo_stack_file *s) {
     mo_context *ctx = j->graph->ctx;
-    mo_arrays *kept = mo_ok(ctx) ? kept_arrays(j->hops) : NULL;
+    mo_tensor *X0 = mo_tensor_uninitialized(ctx, MO_F32, 3, (int64_t[]){1, j->graph->nodes, j->options->dim});
+    mo_arrays *kept = kept_arrays(X0);
     mo_tensor *svd = mo_ok(ctx) ? mo_arrays_find(kept, "svd") : NULL;
+    j->hops = X0;
     bool found = svd && mo_cache_load(&s->cache, key, kept);
     if (svd && !found && compute_first_hop(j)) {
         mo_tensor_write(svd, &j->quality, sizeof s->quality);
         if (!s->on_disk) /* else the file itself keeps all hops */
             mo_cache_store(&s->cache, key, kept);
     }
-    if (svd && mo_ok(ctx) && mo_tensor_read(svd, s->quality, sizeof s->quality) == MO_OK)
-        propagate_hops(j->graph, j->hops);
+    mo_tensor *hops = s->on_disk ? s->rows : mo_stack_open(s);
+    if (mo_ok(ctx) && mo_tensor_read(svd, s->quality, sizeof s->quality) == MO_OK) {
+        mo_view x = rows_of_hop(X0, 0, 0, j->graph->nodes), y = rows_of_hop(hops, 0, 0, j->graph->nodes);
+        mo_copy_into(ctx, &x, &y);
+    }
     mo_arrays_release(kept);
+    mo_tensor_release(X0);
+    if (mo_ok(ctx))
+        propagate_hops(j->graph, hops);
     return found;
 }
 
@@ -240,8 +249,9 @@ static bool make_hops(const mo_graph *graph, const mo_feature_options *o, mo_fea
             .key = hops,
             .ndim = 3,
             .shape = {o->hops + 1, graph->nodes, o->dim}};
-        j.hops = mo_stack_open(&s);
-        f->from_cache = s.whole || (mo_ok(ctx) && fill_hops(&j, key, &s));
+        if (on_disk)
+            mo_stack_open(&s);
+        f->from_cache = s.whole || fill_hops(&j, key, &s);
         mo_arrays_take(f->arrays, "hops", mo_stack_close(&s));
         f->svd_residual = s.quality[0];
         f->svd_orthogonality = s.quality[1];

@@ -187,7 +187,13 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o, const
         mo_example_kernels_add(f->source.kernels, f->source.graph, &o->experts[i]);
     if (mo_ok(f->ctx) && f->candidate.transductive)
         f->all = mo_embed_population(f->candidate.model, &f->source, f->max_rows);
-    else if (mo_ok(f->ctx) && !f->candidate.model->encoder.of_examples)
+    if (f->chooses && !mo_ok(f->ctx) && mo_clear_if(f->ctx, MO_MEMORY)) { /* what was to be chosen is too large */
+        f->chooses = false;
+        f->candidate.transductive = MO_TRANSDUCTIVE_OFF;
+        mo_tensor_release(f->all.Z);
+        f->all = (mo_population){0};
+    }
+    if (mo_ok(f->ctx) && !f->candidate.transductive && !f->candidate.model->encoder.of_examples)
         f->rows = mo_embed_all(f->candidate.model, &f->source, f->max_rows);
 }
 

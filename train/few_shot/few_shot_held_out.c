@@ -225,7 +225,12 @@ mo_code mo_few_shot_hold_out(mo_few_shot *f) {
     mo_few_shot_estimate e[2];
     for (int on = 0; on < 2; on++) {
         f->candidate.transductive = on;
-        if (few_shot_estimate(f) != MO_OK)
+        bool done = few_shot_estimate(f) == MO_OK;
+        if (!done && on && mo_clear_if(f->ctx, MO_MEMORY)) { /* the readout is larger than the bound of memory */
+            f->candidate.transductive = MO_TRANSDUCTIVE_OFF;
+            return few_shot_estimate(f);
+        }
+        if (!done)
             return mo_code_of(f->ctx);
         e[on] = f->estimate;
     }
