@@ -1,5 +1,6 @@
-/* models/encoder.c - encoders: checks of an encoder's table, loading from a shared object, and running an encoder on an
- * episode's rows, at once or in blocks of rows: memory holds one block and the results, however large the episode. */
+/* models/encoder.c - encoders: rows encoded in blocks, so that memory holds one block and the results, however large
+ * the episode; checks of an encoder's table; loading from a shared object; and running an encoder on an episode's rows.
+ */
 #include "models/model.h"
 #include "tensor/files/file.h"
 #include "tensor/library.h"
@@ -8,93 +9,78 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define ROWS_OF_ALL                                                                                                    \
+    "spectrum" /* the tensor that belongs to all rows; of any other, rows lie along the last axis but one */
+
 /* ---- encoding in blocks of rows ---- */
 
-bool mo_needs_blocks(mo_context *ctx, int64_t n, int64_t max_rows) {
-    if (mo_ok(ctx) && max_rows < 0)
-        mo_fail(ctx, MO_INVALID, "encode: max_rows is %" PRId64 ", expected 0 (all) or more", max_rows);
-    return mo_ok(ctx) && max_rows > 0 && n > max_rows;
-}
-
-/* One call of an encoder on a block: its state beside the tensors. */
+/* The state of one call on a block, beside its tensors. */
 typedef struct one_block {
-    mo_encode_block encode;
-    mo_block block;
+    mo_encoding x;
     mo_random r;
-    bool has[MO_MAX_SLICED], indexed[MO_MAX_SLICED];
+    mo_task task;
+    int n_rows;
+    const char *name[MO_MAX_ROWS];
+    bool indexed[MO_MAX_ROWS];
 } one_block;
 
-/* in: each tensor of rows that there is, followed by its index if it has one, then the parameters. */
-static mo_tensor *encode_one(mo_tape *t, mo_tensor *const *in, int n, void *state) {
-    one_block *one = state;
-    mo_tensor *rows[MO_MAX_SLICED] = {0};
+/* in: each tensor of rows, followed by its index if it has one, then the parameters. */
+static mo_tensor *encode_block(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    one_block *b = state;
+    mo_episode rows = {.task = b->task, .n_rows = b->n_rows};
     int at = 0;
     (void)n;
-    for (int i = 0; i < MO_MAX_SLICED; i++)
-        if (one->has[i]) {
-            mo_tensor *X = in[at++];
-            rows[i] = one->indexed[i] ? mo_gather_indexed(t, X, in[at++]) : X;
-        }
-    if (one->block.r)
-        one->block.r = &one->r;
-    one->block.rows = rows;
-    one->block.parameters = in + at;
-    return one->encode(t, &one->block);
-}
-
-static mo_tensor *encode_rows(mo_tape *t, const mo_blocks *b, int64_t first, int64_t last) {
-    mo_tensor *in[2 * MO_MAX_SLICED + 2 * MO_MAX_ENCODER_PARAMETERS];
-    one_block one = {.encode = b->encode, .block = b->all};
-    bool part = last - first < b->all.all;
-    int n = 0;
-    for (int i = 0; i < MO_MAX_SLICED; i++) {
-        const mo_sliced *rows = &b->rows[i];
-        one.has[i] = rows->tensor;
-        one.indexed[i] = rows->index;
-        if (!rows->tensor)
-            continue;
-        bool whole = !part || rows->index || rows->axis < 0;
-        in[n++] = whole ? rows->tensor : mo_slice(t, rows->tensor, MO_AXIS(rows->axis), first, last);
-        if (rows->index)
-            in[n++] = part ? mo_slice(t, rows->index, MO_AXIS(1), first, last) : rows->index;
+    for (int i = 0; i < b->n_rows; i++) {
+        mo_tensor *X = in[at++], *index = b->indexed[i] ? in[at++] : NULL;
+        rows.rows[i] = (mo_named){b->name[i], X, index};
     }
-    memcpy(in + n, b->parameters, (size_t)b->n_parameters * sizeof *in);
-    n += b->n_parameters;
-    one.block.first = first;
-    one.block.last = last;
-    if (b->all.r)
-        one.r = *b->all.r;
-    return part ? mo_recompute(t, encode_one, in, n, &one, sizeof one) : encode_one(t, in, n, &one);
+    b->x.parameters = in + at;
+    b->x.episode = &rows;
+    b->x.r = b->x.r ? &b->r : NULL;
+    return b->x.encoder->encode(t, &b->x);
 }
 
-static mo_tensor *join(mo_tape *t, const mo_blocks *b, mo_tensor *const *part, int n) {
-    if (b->join != MO_ADD_BLOCKS)
-        return mo_concat(t, part, n, MO_AXIS(b->join));
-    mo_tensor *sum = part[0];
-    for (int i = 1; i < n; i++)
-        sum = mo_add(t, sum, part[i]);
-    return sum;
+static mo_tensor *encode_rows(mo_tape *t, const mo_encoding *x, int64_t first, int64_t last) {
+    mo_tensor *in[2 * MO_MAX_ROWS + 2 * MO_MAX_ENCODER_PARAMETERS];
+    const mo_episode *e = x->episode;
+    one_block b = {.x = *x, .task = e->task, .n_rows = e->n_rows};
+    int n = 0, parameters = x->encoder->n_parameters * (x->encoder->reads_first ? 2 : 1);
+    for (int i = 0; i < e->n_rows; i++) {
+        mo_tensor *X = e->rows[i].tensor, *index = e->rows[i].index;
+        bool of_all = index || !strcmp(e->rows[i].name, ROWS_OF_ALL);
+        b.name[i] = e->rows[i].name;
+        b.indexed[i] = index;
+        in[n++] = of_all ? X : mo_slice(t, X, MO_AXIS(mo_ndim(X) - 2), first, last);
+        if (index)
+            in[n++] = mo_slice(t, index, MO_AXIS(1), first, last);
+    }
+    memcpy(in + n, x->parameters, (size_t)parameters * sizeof *in);
+    b.x.first = x->first + first;
+    b.x.n = b.x.max_rows = last - first;
+    if (x->r)
+        b.r = *x->r;
+    return mo_recompute(t, encode_block, in, n + parameters, &b, sizeof b);
 }
 
 /* Encodes rows first .. last-1 as a tree whose leaves are blocks, since one op joins at most MO_MAX_INPUTS tensors. */
-static mo_tensor *encode_tree(mo_tape *t, const mo_blocks *b, int64_t first, int64_t last) {
+static mo_tensor *encode_tree(mo_tape *t, const mo_encoding *x, int64_t first, int64_t last) {
     mo_tensor *part[MO_MAX_INPUTS];
-    int64_t rows = b->max_rows;
+    int64_t rows = x->max_rows;
     int n = 0;
     if (last - first <= rows)
-        return encode_rows(t, b, first, last);
+        return encode_rows(t, x, first, last);
     while ((last - first - 1) / rows >= MO_MAX_INPUTS)
         rows *= MO_MAX_INPUTS;
     for (int64_t at = first; at < last && mo_ok(mo_tape_context(t)); at += rows)
-        part[n++] = encode_tree(t, b, at, last - at < rows ? last : at + rows);
-    return n ? join(t, b, part, n) : mo_null_tensor(mo_tape_context(t));
+        part[n++] = encode_tree(t, x, at, last - at < rows ? last : at + rows);
+    return n ? mo_concat(t, part, n, MO_AXIS(0)) : mo_null_tensor(mo_tape_context(t));
 }
 
-mo_tensor *mo_encode_blocks(mo_tape *t, const mo_blocks *b) {
+mo_tensor *mo_in_blocks(mo_tape *t, const mo_encoding *x) {
     mo_context *ctx = mo_tape_context(t);
-    if (mo_needs_blocks(ctx, b->all.all, b->max_rows))
-        return encode_tree(t, b, 0, b->all.all);
-    return mo_ok(ctx) ? encode_rows(t, b, 0, b->all.all) : mo_null_tensor(ctx);
+    if (!mo_given(ctx, "encode", "the rows", x) || !mo_ok(ctx))
+        return mo_null_tensor(ctx);
+    return encode_tree(t, x, 0, x->n);
 }
 
 /* ---- the checks of an encoder ---- */
@@ -136,7 +122,7 @@ bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder) {
              (encoder->n_parameters && !encoder->parameters))
         mo_fail(ctx, MO_INVALID, "encoder %s: %d parameters, expected a table of 0 to %d", encoder->name,
             encoder->n_parameters, MO_MAX_ENCODER_PARAMETERS);
-    else if (!encoder->encode && !encoder->whole)
+    else if (!encoder->encode)
         mo_fail(ctx, MO_INVALID, "encoder %s: it has no encode", encoder->name);
     for (int i = 0; mo_ok(ctx) && i < encoder->n_parameters; i++)
         validate_parameter(ctx, encoder, i);
@@ -153,63 +139,63 @@ const mo_encoder *mo_load_encoder(mo_context *ctx, const char *path) {
     return NULL;
 }
 
-/* ---- rows ---- */
+/* ---- the embeddings of an episode ---- */
 
-/* The tensors of rows that an encoder reads, and the axes of their rows (mo_sliced): of nodes "hops", of examples the
- * others. */
-static const struct {
-    const char *name;
-    int axis;
-} rows_read[] = {{"hops", 1}, {"blocks", 2}, {"extras", 0}, {"spectrum", -1}};
-enum { OF_NODES = 1, READ = sizeof rows_read / sizeof *rows_read };
+/* The tensor that gives the number of rows: "hops" of nodes, "blocks" of examples or, of nodes, their sums. */
+static mo_named main_rows(const mo_episode *e) {
+    static const char *const name[] = {"hops", "blocks", "mixed"};
+    for (int i = 0; i < e->n_rows; i++)
+        for (int k = 0; k < 3; k++)
+            if (!strcmp(e->rows[i].name, name[k]))
+                return e->rows[i];
+    return (mo_named){0};
+}
 
-static bool check_rows(const mo_model *m, const mo_tensor *first, const char *name) {
+/* Checks the rows, whose shape follows from the model, if the episode has them; an encoder's own mo_episode_rows raises
+ * if not. */
+static bool check_rows(const mo_model *m, const mo_named *rows) {
     bool of_examples = m->encoder.of_examples;
     int axes = of_examples ? 4 : 3;
+    const mo_tensor *X = rows->tensor;
     char got[160];
-    if (mo_ok(m->ctx) && (mo_is_null(first) || mo_ndim(first) != axes || mo_dim(first, axes - 3) != m->rows.hops + 1 ||
-                             (!of_examples && mo_dim(first, -1) != m->rows.dim)))
-        mo_fail(m->ctx, MO_INVALID, "encoder %s: %s is %s, expected [%s%d, n, %d]", m->encoder.name, name,
-            mo_is_null(first) ? "null" : mo_shape_string(first, got, sizeof got), of_examples ? "2, " : "",
-            m->rows.hops + 1, of_examples ? (int)mo_dim(first, -1) : m->rows.dim);
+    if (mo_ok(m->ctx) && rows->name && !strcmp(rows->name, of_examples ? "blocks" : "hops") &&
+        (mo_is_null(X) || mo_ndim(X) != axes || mo_dim(X, axes - 3) != m->rows.hops + 1 ||
+            (!of_examples && mo_dim(X, -1) != m->rows.dim)))
+        mo_fail(m->ctx, MO_INVALID, "encoder %s: %s is %s, expected [%s%d, n, %d]", m->encoder.name, rows->name,
+            mo_is_null(X) ? "null" : mo_shape_string(X, got, sizeof got), of_examples ? "2, " : "", m->rows.hops + 1,
+            of_examples ? (int)mo_dim(X, -1) : m->rows.dim);
     return mo_ok(m->ctx);
 }
 
-/* Calls the encoder on an episode that holds the block's rows alone. */
-static mo_tensor *encode_block(mo_tape *t, const mo_block *b) {
-    mo_context *ctx = mo_tape_context(t);
-    mo_episode own = {.task = b->task};
+static bool check_embeddings(const mo_model *m, const mo_tensor *Z, int64_t n) {
     char got[160];
-    if (!mo_ok(ctx))
-        return mo_null_tensor(ctx);
-    for (int i = 0; i < READ; i++)
-        if (b->rows[i])
-            own.rows[own.n_rows++] = (mo_named){rows_read[i].name, b->rows[i], NULL};
-    mo_tensor *Z = b->encoder->encode(t, b->parameters, &own);
-    mo_dtype real = mo_tensor_dtype(own.rows[0].tensor);
-    if (mo_ok(ctx) &&
-        (mo_is_null(Z) || mo_ndim(Z) != 2 || mo_dim(Z, 0) != b->last - b->first || mo_tensor_dtype(Z) != real))
-        mo_fail(ctx, MO_INVALID, "encoder %s: it returned %s %s, expected [%" PRId64 ", k] %s", b->encoder->name,
+    if (mo_ok(m->ctx) && (mo_is_null(Z) || mo_ndim(Z) != 2 || mo_dim(Z, 0) != n || mo_tensor_dtype(Z) != m->real))
+        mo_fail(m->ctx, MO_INVALID, "encoder %s: it returned %s %s, expected [%" PRId64 ", k] %s", m->encoder.name,
             mo_is_null(Z) ? "no tensor" : mo_shape_string(Z, got, sizeof got),
-            mo_is_null(Z) ? "" : mo_dtype_name(mo_tensor_dtype(Z)), b->last - b->first, mo_dtype_name(real));
-    return mo_ok(ctx) ? Z : mo_null_tensor(ctx);
+            mo_is_null(Z) ? "" : mo_dtype_name(mo_tensor_dtype(Z)), n, mo_dtype_name(m->real));
+    return mo_ok(m->ctx);
 }
 
-mo_tensor *mo_encode_rows(mo_tape *t, const mo_model *m, const mo_episode *e) {
-    bool of_examples = m->encoder.of_examples;
-    mo_blocks b = {.all = {.encoder = &m->encoder, .task = e->task},
-        .n_parameters = m->encoder.n_parameters,
-        .parameters = m->parameter,
-        .max_rows = e->max_rows,
-        .encode = encode_block};
-    for (int i = of_examples ? OF_NODES : 0; i < (of_examples ? READ : OF_NODES); i++) {
-        mo_named rows = mo_episode_named(t, e, rows_read[i].name);
-        b.rows[i] = (mo_sliced){rows.tensor, rows.index, rows_read[i].axis};
-    }
-    const mo_sliced *first = &b.rows[of_examples ? OF_NODES : 0];
-    if (!check_rows(m, first->tensor, rows_read[of_examples ? OF_NODES : 0].name))
+mo_tensor *mo_encode_episode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r) {
+    mo_episode rows = {.task = e->task};
+    for (int i = 0; i < e->n_rows; i++)
+        if (strcmp(e->rows[i].name, "kernels") != 0 && strcmp(e->rows[i].name, "query kernels") != 0)
+            rows.rows[rows.n_rows++] = e->rows[i];
+    mo_named first = main_rows(&rows);
+    if (mo_ok(m->ctx) && e->max_rows < 0)
+        mo_fail(m->ctx, MO_INVALID, "encode: max_rows is %" PRId64 ", expected 0 (all) or more", e->max_rows);
+    if (!check_rows(m, &first))
         return mo_null_tensor(m->ctx);
-    b.all.last = b.all.all = mo_dim(first->index ? first->index : first->tensor, first->index ? 1 : -2);
-    mo_tensor *Z = mo_encode_blocks(t, &b);
-    return e->segment && mo_ok(m->ctx) ? mo_segment_mean(t, Z, e->segment) : Z;
+    int64_t n = first.index ? mo_dim(first.index, 1) : first.tensor ? mo_dim(first.tensor, -2) : 0;
+    const mo_encoding x = {.encoder = &m->encoder,
+        .parameters = m->first,
+        .episode = &rows,
+        .n = n,
+        .max_rows = e->max_rows > 0 && e->max_rows < n ? e->max_rows : n,
+        .all = n,
+        .r = r};
+    mo_tensor *Z = m->encoder.encode(t, &x);
+    if (!check_embeddings(m, Z, n))
+        return mo_null_tensor(m->ctx);
+    return e->segment ? mo_segment_mean(t, Z, e->segment) : Z;
 }

@@ -44,7 +44,7 @@ typedef struct mo_episode {
                                 * pairs of nodes, in standard deviations over random pairs; 0: not more alike, or
                                 * unknown */
     bool inductive;            /* gc: the readout's only experts are the episode's kernels; embeddings are not used */
-    int64_t max_rows; /* rows per block; backward encodes each block again. 0: all rows at once, kept in memory */
+    int64_t max_rows; /* rows encoded at once; backward encodes each block of rows again. 0: all rows, kept in memory */
 } mo_episode;
 
 /* Returns the rows of that name, gathered by their index if any. Raises MO_INVALID with the name if there are none. */
@@ -67,15 +67,28 @@ typedef struct mo_encoder_parameter {
     const double *values; /* all initial values, row-major; NULL: drawn at random */
 } mo_encoder_parameter;
 
-/* Returns embeddings Z [n, k], for any k, of the n rows that the episode carries. A row of Z must depend on the same
- * row of the inputs alone, so that rows can be encoded in blocks. Rows of nodes: "hops" [l + 1, n, d]
- * (mo_episode_rows). Rows of examples: "blocks" [2, l + 1, n, d], "spectrum" [2, d] and "extras" [n, p]
- * (models/invariant.c). The episode passed has no labels. parameters: in the order of the encoder's table. */
-typedef mo_tensor *(*mo_encode)(mo_tape *t, mo_tensor *const *parameters, const mo_episode *e);
+/* One call of an encoder: rows first .. first + n - 1 of the `all` rows of an episode. */
+typedef struct mo_encoding {
+    const struct mo_encoder *encoder;
+    mo_tensor *const *parameters; /* in the order of the encoder's table */
+    const mo_episode *episode;    /* the task and these n rows, without labels */
+    int64_t n, max_rows;          /* max_rows: at most so many rows are encoded at once (mo_in_blocks) */
+    int64_t first, all;
+    mo_random *r; /* dropout's random position at row 0, or NULL */
+} mo_encoding;
 
-/* An encoder is one `const mo_encoder`. The library adds head, temperature, loss, encoding in blocks of rows, means
- * over graphs, products of links and weights files, so that every head works with every encoder. Several threads may
- * call its functions at once, each with a context of its own. */
+/* Returns embeddings Z [n, k], for any k, of the n rows. A row of Z must depend on the same row of the inputs alone.
+ * Rows of nodes: "hops" [l + 1, n, d] (mo_episode_rows). Rows of examples: "blocks" [2, l + 1, n, d], "spectrum" [2, d]
+ * and "extras" [n, p] (models/invariant.c). If n exceeds max_rows, returns mo_in_blocks. */
+typedef mo_tensor *(*mo_encode)(mo_tape *t, const mo_encoding *x);
+/* The embeddings of all n rows: calls the encoder for each block of at most max_rows rows, and again in backward
+ * (mo_recompute), so that memory holds one block and the results. The order of all sums, forward and backward, depends
+ * on the numbers of rows alone. */
+MO_API mo_tensor *mo_in_blocks(mo_tape *t, const mo_encoding *x);
+
+/* An encoder is one `const mo_encoder`. The library adds head, temperature, loss, means over graphs, products of links
+ * and weights files, so that every head works with every encoder. Several threads may call its functions at once, each
+ * with a context of its own. */
 typedef struct mo_encoder {
     int abi;          /* MO_ENCODER_ABI */
     size_t size;      /* sizeof(mo_encoder) of the program that made it */
@@ -83,12 +96,9 @@ typedef struct mo_encoder {
     bool of_examples; /* reads rows of examples; false: rows of nodes */
     int n_parameters;
     const mo_encoder_parameter *parameters;
-    mo_encode encode; /* NULL: the encoder has `whole` instead */
-    /* The fields below are 0 for most encoders. whole: encodes the whole episode -> [n, k] and itself handles blocks of
-     * e->max_rows rows and means over graphs. r: dropout's random position, or NULL. */
-    mo_tensor *(*whole)(
-        mo_tape *t, const struct mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *e, mo_random *r);
-    bool reads_first; /* pass `whole` the parameters' first values after the parameters */
+    mo_encode encode;
+    /* The fields below are 0 for most encoders. */
+    bool reads_first; /* mo_encoding.parameters lists the parameters' first values after the parameters */
     /* The encoder's options, which weights files keep, and the table of their members (tensor/files/fields.h). NULL:
      * "hops" and "dim". */
     const struct mo_field *fields;

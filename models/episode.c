@@ -9,27 +9,16 @@ const char *mo_task_name(mo_task task) {
     return (unsigned)task < MO_TASKS ? names[task] : "unknown";
 }
 
-mo_named mo_episode_named(mo_tape *t, const mo_episode *e, const char *name) {
+/* The rows of X at `index`. */
+static mo_tensor *gather_indexed(mo_tape *t, mo_tensor *X, mo_tensor *index) {
     mo_context *ctx = mo_tape_context(t);
-    if (!mo_given(ctx, "episode", "the episode", e) || !mo_given(ctx, "episode", "the name of rows", name))
-        return (mo_named){name, mo_null_tensor(ctx), NULL};
-    for (int i = 0; i < e->n_rows; i++)
-        if (!strcmp(e->rows[i].name, name))
-            return e->rows[i];
-    mo_fail(ctx, MO_INVALID, "episode: no rows named \"%s\", which the encoder reads, among its %d", name, e->n_rows);
-    return (mo_named){name, mo_null_tensor(ctx), NULL};
-}
-
-mo_tensor *mo_gather_indexed(mo_tape *t, mo_tensor *X, mo_tensor *index) {
-    mo_context *ctx = mo_tape_context(t);
-    if (!index || !mo_ok(ctx))
-        return X;
-    if (mo_ndim(X) != 3 || mo_ndim(index) != 2 || mo_dim(index, 0) != mo_dim(X, 0)) {
+    if (mo_ok(ctx) && (mo_ndim(X) != 3 || mo_ndim(index) != 2 || mo_dim(index, 0) != mo_dim(X, 0))) {
         char rows[160], at[160];
         mo_fail(ctx, MO_INVALID, "episode: rows %s with an index %s, expected [K, n, d] and [K, N]",
             mo_shape_string(X, rows, sizeof rows), mo_shape_string(index, at, sizeof at));
-        return mo_null_tensor(ctx);
     }
+    if (!mo_ok(ctx))
+        return mo_null_tensor(ctx);
     int64_t K = mo_dim(X, 0), N = mo_dim(index, 1), d = mo_dim(X, 2);
     mo_tensor *flat = mo_reshape(t, X, 2, (int64_t[]){K * mo_dim(X, 1), d});
     index = mo_reshape(t, mo_contiguous(t, index), 1, (int64_t[]){K * N});
@@ -37,8 +26,14 @@ mo_tensor *mo_gather_indexed(mo_tape *t, mo_tensor *X, mo_tensor *index) {
 }
 
 mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *name) {
-    mo_named rows = mo_episode_named(t, e, name);
-    return mo_gather_indexed(t, rows.tensor, rows.index);
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_given(ctx, "episode", "the episode", e) || !mo_given(ctx, "episode", "the name of rows", name))
+        return mo_null_tensor(ctx);
+    for (int i = 0; i < e->n_rows; i++)
+        if (!strcmp(e->rows[i].name, name))
+            return e->rows[i].index ? gather_indexed(t, e->rows[i].tensor, e->rows[i].index) : e->rows[i].tensor;
+    mo_fail(ctx, MO_INVALID, "episode: no rows named \"%s\", which the encoder reads, among its %d", name, e->n_rows);
+    return mo_null_tensor(ctx);
 }
 
 static mo_tensor *examples_of(mo_tape *t, mo_tensor *Z, mo_tensor *const index[2]) {

@@ -4,8 +4,7 @@
  * For a node with hop rows x_0 .. x_l:
  *     h_k = relu(W_k x_k + b_k)                          (relu_hops; else linear)
  *     s_k = v . relu(W_a [h_0 ; h_k] + b_a) + c,  a = softmax(s),  h = sum_k a_k h_k
- *     z = h + W_3 relu(W_2 relu(W_1 h + b_1) + b_2) + b_3   (3 layers), or W_2 relu(W_1 h + b_1) + b_2   (2 layers)
- * The mean over a graph's nodes commutes with the last layer, which is linear, and is taken before it. */
+ *     z = h + W_3 relu(W_2 relu(W_1 h + b_1) + b_2) + b_3   (3 layers), or W_2 relu(W_1 h + b_1) + b_2   (2 layers) */
 #include "models/model.h"
 #include "tensor/library.h"
 
@@ -15,7 +14,6 @@
 #include <string.h>
 
 enum { MAX_HOPS = 12 };
-enum { HOPS, SEGMENT }; /* the tensors of an episode that are read */
 
 typedef struct linear_layer {
     mo_tensor *weight, *bias; /* [out, in], [out] */
@@ -54,13 +52,13 @@ static bool drops(mo_tape *t, const gamlp *m, const mo_random *r) {
 }
 
 /* Dropout numbers the entries over all rows of the episode, so that its draws do not depend on the division into
- * blocks. b->r: NULL without dropout. */
-static mo_tensor *drop(mo_tape *t, const gamlp *m, mo_tensor *X, const mo_block *b) {
-    if (!b->r)
+ * blocks. */
+static mo_tensor *drop(mo_tape *t, const gamlp *m, mo_tensor *X, const mo_encoding *x) {
+    if (!drops(t, m, x->r))
         return X;
-    mo_random at = *b->r;
-    at.index += (uint64_t)(b->first * m->options.dim);
-    b->r->index += (uint64_t)(b->all * m->options.dim);
+    mo_random at = *x->r;
+    at.index += (uint64_t)(x->first * m->options.dim);
+    x->r->index += (uint64_t)(x->all * m->options.dim);
     return mo_dropout(t, X, m->options.dropout, &at);
 }
 
@@ -75,17 +73,17 @@ static bool check_hops(mo_tape *t, const gamlp *m, const mo_tensor *hops) {
 }
 
 /* Returns the hops H [K, n, d] after dropout, hop by hop. */
-static mo_tensor *drop_hops(mo_tape *t, const gamlp *m, mo_tensor *H, const mo_block *b) {
+static mo_tensor *drop_hops(mo_tape *t, const gamlp *m, mo_tensor *H, const mo_encoding *x) {
     int K = m->options.hops + 1;
     mo_tensor *hop[MAX_HOPS + 1];
-    if (!b->r)
+    if (!drops(t, m, x->r))
         return H;
     for (int k = 0; k < K; k++)
-        hop[k] = drop(t, m, mo_slice(t, H, MO_AXIS(0), k, k + 1), b);
+        hop[k] = drop(t, m, mo_slice(t, H, MO_AXIS(0), k, k + 1), x);
     return mo_concat(t, hop, K, MO_AXIS(0));
 }
 
-static mo_tensor *mix(mo_tape *t, const gamlp *m, mo_tensor *hops, const mo_block *rows, mo_tensor **attention) {
+static mo_tensor *mix(mo_tape *t, const gamlp *m, mo_tensor *hops, const mo_encoding *x, mo_tensor **attention) {
     int K = m->options.hops + 1;
     mo_tensor *W[MAX_HOPS + 1], *b[MAX_HOPS + 1];
     const linear_layer *layer = m->attention;
@@ -93,7 +91,7 @@ static mo_tensor *mix(mo_tape *t, const gamlp *m, mo_tensor *hops, const mo_bloc
         W[k] = m->input[k].weight;
         b[k] = m->input[k].bias;
     }
-    mo_tensor *H = drop_hops(t, m, mo_hop_layers(t, hops, W, b, K, m->options.relu_hops), rows);
+    mo_tensor *H = drop_hops(t, m, mo_hop_layers(t, hops, W, b, K, m->options.relu_hops), x);
     return mo_hop_attention(
         t, H, (mo_tensor *[]){layer[0].weight, layer[0].bias, layer[1].weight, layer[1].bias}, attention);
 }
@@ -104,91 +102,24 @@ mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_model *model, mo_tensor *hops, mo_r
     if (!mo_given(mo_tape_context(t), "gamlp", "a model of mo_mochi_create", mo_mochi_encoder(model)))
         return *a;
     gamlp m = gamlp_of(&model->encoder, model->first);
-    if (!check_hops(t, &m, hops))
-        return *a;
-    return mix(t, &m, hops, &(mo_block){.all = mo_dim(hops, 1), .r = drops(t, &m, r) ? r : NULL}, a);
+    return check_hops(t, &m, hops) ? mix(t, &m, hops, &(mo_encoding){.all = mo_dim(hops, 1), .r = r}, a) : *a;
 }
 
-/* Runs all layers but the last. Returns the input of the last layer; *h: the mixed hops that a residual adds. */
-static mo_tensor *hidden(mo_tape *t, const gamlp *m, const mo_block *b, mo_tensor **h) {
-    mo_tensor *attention, *z = *h = mix(t, m, b->rows[HOPS], b, &attention);
-    for (int i = 0; i < m->options.layers - 1; i++)
-        z = drop(t, m, mo_linear_relu(t, z, m->output[i].weight, m->output[i].bias), b);
-    return z;
-}
-
-static bool residual(const gamlp *m) {
-    return m->options.layers == 3;
-}
-
-static mo_tensor *last_layer(mo_tape *t, const gamlp *m, mo_tensor *z, mo_tensor *h) {
-    z = mo_linear(t, z, m->output[m->options.layers - 1].weight, m->output[m->options.layers - 1].bias);
-    return residual(m) ? mo_add(t, z, h) : z;
-}
-
-/* ---- an episode, or a block of its rows ---- */
-
-static mo_tensor *encode_nodes(mo_tape *t, const mo_block *b) {
-    gamlp m = gamlp_of(b->encoder, b->parameters);
-    mo_tensor *h, *z = hidden(t, &m, b, &h);
-    return last_layer(t, &m, z, h);
-}
-
-/* All graphs at once: the means of their nodes. */
-static mo_tensor *encode_graphs(mo_tape *t, const mo_block *b) {
-    gamlp m = gamlp_of(b->encoder, b->parameters);
-    mo_tensor *segment = b->rows[SEGMENT], *h, *z = mo_segment_mean(t, hidden(t, &m, b, &h), segment);
-    return last_layer(t, &m, z, residual(&m) ? mo_segment_mean(t, h, segment) : h);
-}
-
-/* Clips offset [G + 1], which counts all rows, to the rows of this block. In the last block, offsets are not clipped
- * above, so that the segment sum reports offsets past the end. */
-static mo_tensor *offsets_within(mo_tape *t, mo_tensor *offset, const mo_block *b) {
-    mo_tensor *place = mo_scale(t, mo_cast(t, offset, MO_F64), 1, -(double)b->first);
-    return mo_cast(t, mo_clamp(t, place, 0, b->last < b->all ? (double)(b->last - b->first) : INFINITY), MO_I64);
-}
-
-/* Sums [z | h] (only z without a residual) over the block's rows of each graph. */
-static mo_tensor *sum_graphs(mo_tape *t, const mo_block *b) {
-    gamlp m = gamlp_of(b->encoder, b->parameters);
-    mo_tensor *h, *z = hidden(t, &m, b, &h), *offset = offsets_within(t, b->rows[SEGMENT], b);
-    z = mo_segment_sum(t, z, offset);
-    return residual(&m) ? mo_concat(t, (mo_tensor *[]){z, mo_segment_sum(t, h, offset)}, 2, MO_AXIS(1)) : z;
-}
-
-/* Divides the sums [G, d] or [G, 2 d] by the graphs' sizes and applies the last layer. */
-static mo_tensor *finish_graphs(mo_tape *t, const gamlp *m, mo_tensor *sums, mo_tensor *segment) {
-    int64_t G = mo_dim(segment, 0) - 1, d = m->options.dim;
-    mo_tensor *offset = mo_cast(t, segment, MO_F64);
-    mo_tensor *count = mo_sub(t, mo_slice(t, offset, MO_AXIS(0), 1, G + 1), mo_slice(t, offset, MO_AXIS(0), 0, G));
-    count = mo_reshape(t, mo_cast(t, count, mo_tensor_dtype(m->input[0].weight)), 2, (int64_t[]){G, 1});
-    sums = mo_div_or_zero(t, sums, count);
-    return last_layer(
-        t, m, mo_slice(t, sums, MO_AXIS(1), 0, d), residual(m) ? mo_slice(t, sums, MO_AXIS(1), d, 2 * d) : NULL);
-}
-
-static mo_tensor *gamlp_encode(
-    mo_tape *t, const mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *e, mo_random *r) {
-    mo_context *ctx = mo_tape_context(t);
-    gamlp m = gamlp_of(encoder, parameters);
-    mo_named rows = mo_episode_named(t, e, "hops");
-    if (!mo_ok(ctx) || !check_hops(t, &m, rows.tensor))
-        return mo_null_tensor(ctx);
-    int64_t N = mo_dim(rows.index ? rows.index : rows.tensor, 1);
-    bool in_blocks = mo_needs_blocks(ctx, N, e->max_rows), dropped = drops(t, &m, r);
-    const mo_blocks b = {.all = {.encoder = encoder, .last = N, .all = N, .r = dropped ? r : NULL},
-        .rows = {[HOPS] = {rows.tensor, rows.index, 1}, [SEGMENT] = {e->segment, NULL, -1}},
-        .n_parameters = encoder->n_parameters,
-        .parameters = parameters,
-        .max_rows = e->max_rows,
-        .join = in_blocks && e->segment ? MO_ADD_BLOCKS : 0,
-        .encode = !e->segment ? encode_nodes
-                  : in_blocks ? sum_graphs
-                              : encode_graphs};
-    mo_tensor *z = mo_encode_blocks(t, &b);
-    if (dropped)
-        r->index += (uint64_t)((m.options.hops + m.options.layers) * N * m.options.dim);
-    return in_blocks && e->segment ? finish_graphs(t, &m, z, e->segment) : z;
+static mo_tensor *gamlp_encode(mo_tape *t, const mo_encoding *x) {
+    gamlp m = gamlp_of(x->encoder, x->parameters);
+    int last = m.options.layers - 1;
+    mo_tensor *attention;
+    if (x->n > x->max_rows) {
+        mo_tensor *Z = mo_in_blocks(t, x);
+        if (drops(t, &m, x->r)) /* each block draws from a position of its own */
+            x->r->index += (uint64_t)((m.options.hops + m.options.layers) * x->n * m.options.dim);
+        return Z;
+    }
+    mo_tensor *h = mix(t, &m, mo_episode_rows(t, x->episode, "hops"), x, &attention), *z = h;
+    for (int i = 0; i < last; i++)
+        z = drop(t, &m, mo_linear_relu(t, z, m.output[i].weight, m.output[i].bias), x);
+    z = mo_linear(t, z, m.output[last].weight, m.output[last].bias);
+    return m.options.layers == 3 ? mo_add(t, z, h) : z;
 }
 
 /* ---- the table, and MOCHI ---- */
@@ -241,7 +172,7 @@ mo_model *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options
     const mo_encoder encoder = {.name = "mochi",
         .n_parameters = g->n,
         .parameters = g->parameter,
-        .whole = gamlp_encode,
+        .encode = gamlp_encode,
         .fields = mo_gamlp_fields,
         .options = &g->options,
         .state = g,
@@ -255,5 +186,5 @@ mo_model *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options
 }
 
 const mo_gamlp_options *mo_mochi_encoder(const mo_model *m) {
-    return m && m->encoder.whole == gamlp_encode ? &((const gamlp_table *)m->encoder.state)->options : NULL;
+    return m && m->encoder.encode == gamlp_encode ? &((const gamlp_table *)m->encoder.state)->options : NULL;
 }

@@ -262,23 +262,21 @@ enum {
 
 static const struct {
     const char *name;
-    int axis; /* axis of the rows; -1: the same for all rows */
     bool optional;
 } rows_read[ROWS] = {
-    {"blocks", 2, false},
-    {"extras", 0, false},
-    {"spectrum", -1, false},
-    {"diffused", 2, true},
-    {"statistics", 0, true},
-    {"subtrees", 0, true},
-    {"waves", 0, true},
-    {"walks", 0, true},
-    {"matches", 0, true},
-    {"mixed", 2, false},
+    {"blocks", false},
+    {"extras", false},
+    {"spectrum", false},
+    {"diffused", true},
+    {"statistics", true},
+    {"subtrees", true},
+    {"waves", true},
+    {"walks", true},
+    {"matches", true},
+    {"mixed", false},
 };
-_Static_assert((int)ROWS <= (int)MO_MAX_SLICED, "an encoder reads few tensors");
 
-/* One episode, or a block of its rows. */
+/* The rows of an episode, or of a block of it. */
 typedef struct episode {
     const invariant *m;
     mo_task task;
@@ -445,33 +443,19 @@ static void set_parameters(mo_tensor *const *P, episode *e) {
     }
 }
 
-static mo_tensor *encode_block(mo_tape *t, const mo_block *b) {
-    episode e = {.m = b->encoder->state, .task = b->task};
-    memcpy(e.rows, b->rows, sizeof e.rows);
-    set_parameters(b->parameters, &e);
+static mo_tensor *invariant_encode(mo_tape *t, const mo_encoding *x) {
+    mo_context *ctx = mo_tape_context(t);
+    episode e = {.m = x->encoder->state, .task = x->episode->task};
+    if (x->n > x->max_rows)
+        return mo_in_blocks(t, x);
+    if (!find_rows(t, x->episode, &e) || !check_blocks(ctx, &e) || !check_parts(ctx, &e))
+        return mo_null_tensor(ctx);
+    set_parameters(x->parameters, &e);
     return invariant_embed_rows(t, &e);
 }
 
-static mo_tensor *invariant_encode(
-    mo_tape *t, const mo_encoder *encoder, mo_tensor *const *P, const mo_episode *given, mo_random *r) {
-    mo_context *ctx = mo_tape_context(t);
-    episode e = {.m = encoder->state, .task = given->task};
-    (void)r;
-    if (!find_rows(t, given, &e) || !check_blocks(ctx, &e) || !check_parts(ctx, &e))
-        return mo_null_tensor(ctx);
-    int64_t n = mo_dim(main_rows(&e), 2);
-    mo_blocks b = {.all = {.encoder = encoder, .task = given->task, .last = n, .all = n},
-        .n_parameters = 2 * N_PARAMETERS,
-        .parameters = P,
-        .max_rows = given->max_rows,
-        .encode = encode_block};
-    for (int i = 0; i < ROWS; i++)
-        b.rows[i] = (mo_sliced){e.rows[i], NULL, rows_read[i].axis};
-    return mo_encode_blocks(t, &b);
-}
-
 mo_tensor *mo_invariant_hop_weights(mo_tape *t, const mo_model *m) {
-    if (!mo_ok(m->ctx) || m->encoder.whole != invariant_encode)
+    if (!mo_ok(m->ctx) || m->encoder.encode != invariant_encode)
         return NULL;
     episode e = {.m = m->encoder.state};
     set_parameters(m->first, &e);
@@ -532,7 +516,7 @@ mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant
         .of_examples = true,
         .n_parameters = N_PARAMETERS,
         .parameters = m->parameter,
-        .whole = invariant_encode,
+        .encode = invariant_encode,
         .reads_first = true,
         .fields = mo_invariant_fields,
         .options = &m->options,

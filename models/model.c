@@ -313,7 +313,7 @@ mo_tensor *mo_model_encode(mo_tape *t, const mo_model *m, const mo_episode *e, m
     if (!given(t, m, e))
         return mo_null_tensor(mo_tape_context(t));
     const char *section = mo_tape_section(t, "encoder");
-    mo_tensor *Z = m->encoder.whole ? m->encoder.whole(t, &m->encoder, m->first, e, r) : mo_encode_rows(t, m, e);
+    mo_tensor *Z = mo_encode_episode(t, m, e, r);
     mo_tape_section(t, section);
     return Z;
 }

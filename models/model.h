@@ -21,7 +21,7 @@ mo_model *mo_model_made(mo_model *m);
 /* ---- encoder.c ---- */
 
 /* Returns the embeddings of an episode's rows, or their means over graphs if e->segment is set. */
-mo_tensor *mo_encode_rows(mo_tape *t, const mo_model *m, const mo_episode *e);
+mo_tensor *mo_encode_episode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r);
 
 /* ---- episode.c ---- */
 
@@ -32,11 +32,6 @@ void mo_episode_examples(
 /* Logits of the queries Zq by a head fitted on the support's embeddings Zs, with its labels and weights. */
 mo_tensor *mo_episode_readout(
     mo_tape *t, const mo_episode *e, const mo_head *head, mo_tensor *Zs, mo_tensor *Zq, mo_tensor *const *parameters);
-/* Returns the entry of that name as the episode holds it, without its index applied (mo_gather_indexed). If there is
- * none, raises an error and returns an entry with a null tensor. */
-mo_named mo_episode_named(mo_tape *t, const mo_episode *e, const char *name);
-/* Returns the rows of X at `index`, or X if index is NULL. */
-mo_tensor *mo_gather_indexed(mo_tape *t, mo_tensor *X, mo_tensor *index);
 
 /* ---- head.c ---- */
 
@@ -45,43 +40,5 @@ mo_tensor *mo_gather_indexed(mo_tape *t, mo_tensor *X, mo_tensor *index);
  * one; NULL: no copies. It reaches only a head that has `weighted`; for another the copies are rows like any. */
 mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *Zq, mo_tensor *const *parameters);
-
-/* ---- blocks of rows (encoder.c) ---- */
-
-enum { MO_MAX_SLICED = 10 };
-
-/* One tensor that an encoder reads; its rows lie along `axis` (-1: it belongs to all rows), or are gathered by `index`
- * (mo_named). */
-typedef struct mo_sliced {
-    mo_tensor *tensor, *index; /* tensor NULL: the episode lacks it; index NULL: none */
-    int axis;
-} mo_sliced;
-
-/* Rows first .. last-1 of the `all` rows of an episode, as an encoder reads them. */
-typedef struct mo_block {
-    const mo_encoder *encoder;
-    mo_task task;
-    int64_t first, last, all;
-    mo_random *r;                               /* dropout's position at the episode's first row; NULL: no dropout */
-    mo_tensor *const *rows, *const *parameters; /* rows [MO_MAX_SLICED]: NULL where the episode lacks them */
-} mo_block;
-typedef mo_tensor *(*mo_encode_block)(mo_tape *t, const mo_block *b);
-
-/* The member `join` below: the axis along which the blocks are concatenated, or MO_ADD_BLOCKS for their sum. */
-enum { MO_ADD_BLOCKS = -1 };
-typedef struct mo_blocks {
-    mo_block all; /* first 0, last = all; rows and parameters are not read */
-    mo_sliced rows[MO_MAX_SLICED];
-    int n_parameters;
-    mo_tensor *const *parameters;
-    int64_t max_rows; /* of a block; 0: all rows at once */
-    int join;
-    mo_encode_block encode;
-} mo_blocks;
-/* Returns whether n rows are encoded in blocks; raises if max_rows is below 0. */
-bool mo_needs_blocks(mo_context *ctx, int64_t n, int64_t max_rows);
-/* Encodes all rows at once or, if max_rows is smaller, block by block by mo_recompute, so that backward encodes them
- * again. The order of all sums, forward and backward, depends on the numbers of rows alone. */
-mo_tensor *mo_encode_blocks(mo_tape *t, const mo_blocks *b);
 
 #endif

@@ -174,6 +174,7 @@ mo_storage *mo_arena_storage(mo_arena *a, size_t bytes) {
     chunk *c = find_chunk(a, size);
     if (!c) {
         size_t shared = a->total < LEAST_SLAB ? LEAST_SLAB : a->total < MOST_SHARED ? a->total : MOST_SHARED;
+        shared = a->on_host && !mo_has_room(a->ctx, shared) ? size : shared; /* the last room is not for several */
         if (!add_slab(a, size > shared ? size : shared))
             return NULL;
         c = find_chunk(a, size);

@@ -46,6 +46,8 @@ static void check_options(mo_context *ctx, const mo_context_options *o) {
     if (o->index < 0 || o->device_memory < 0 || ((o->index || o->device_memory) && o->device != MO_CUDA))
         mo_fail(ctx, MO_INVALID, "context: device %d of %lld bytes, expected 0 or more (on cuda alone)", o->index,
             (long long)o->device_memory);
+    if (o->memory < 0)
+        mo_fail(ctx, MO_INVALID, "context: memory is %lld bytes, expected 0 (no bound) or more", (long long)o->memory);
 }
 
 /* Opens the device's backend; on failure the CPU's, so that the context can be used in its error state. Returns false
@@ -72,6 +74,7 @@ mo_context *mo_context_create(const mo_context_options *options) {
     ctx->device = o.device;
     ctx->math = o.math;
     ctx->index = o.index;
+    ctx->memory = o.memory > 0 ? o.memory : 0;
     ctx->device_memory = o.device_memory;
     ctx->debug = o.debug;
     ctx->on_error = o.on_error;
@@ -219,27 +222,49 @@ const mo_kernels *mo_kernels_of(mo_context *ctx, mo_dtype dtype) {
     return NULL;
 }
 
-static void count_allocation(mo_context *ctx, size_t bytes) {
+bool mo_has_room(const mo_context *ctx, size_t bytes) {
+    return !ctx->memory || (double)ctx->host_held + (double)bytes <= (double)ctx->memory;
+}
+
+bool mo_within_bound(mo_context *ctx, size_t bytes) {
+    if (mo_has_room(ctx, bytes))
+        return true;
+    const double mib = 1 << 20;
+    return mo_fail(ctx, MO_MEMORY,
+        "out of memory: %.1fM asked, %.1fM held, %.1fM allowed: raise --memory (memory of the context's options)",
+        (double)bytes / mib, (double)ctx->host_held / mib, (double)ctx->memory / mib);
+}
+
+static void count_allocation(mo_context *ctx, size_t bytes, bool of_host) {
     ctx->counters.allocations++;
+    ctx->host_held += of_host ? (int64_t)bytes : 0;
     ctx->counters.bytes_live += (int64_t)bytes;
     if (ctx->counters.bytes_live > ctx->counters.bytes_peak)
         ctx->counters.bytes_peak = ctx->counters.bytes_live;
 }
 
 void *mo_host_alloc(mo_context *ctx, size_t bytes) {
+    if (!mo_within_bound(ctx, bytes))
+        return NULL;
     void *block = calloc(1, bytes ? bytes : 1);
     if (!block) {
         mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes of host memory", bytes);
         return NULL;
     }
-    count_allocation(ctx, bytes);
+    count_allocation(ctx, bytes, true);
     return block;
+}
+
+/* Counts memory that is given back. */
+static void count_free(mo_context *ctx, size_t bytes, bool of_host) {
+    ctx->counters.bytes_live -= (int64_t)bytes;
+    ctx->host_held -= of_host ? (int64_t)bytes : 0;
 }
 
 void mo_host_free(mo_context *ctx, void *block, size_t bytes) {
     if (!block)
         return;
-    ctx->counters.bytes_live -= (int64_t)bytes;
+    count_free(ctx, bytes, true);
     free(block);
 }
 
@@ -255,19 +280,22 @@ static void fail_device_memory(mo_context *ctx, size_t bytes) {
 }
 
 void *mo_device_alloc(mo_context *ctx, size_t bytes) {
+    bool of_host = ctx->backend == &mo_backend_cpu;
+    if (of_host && !mo_within_bound(ctx, bytes))
+        return NULL;
     void *block = ctx->backend->alloc(ctx, bytes ? bytes : 1);
     if (!block) {
         fail_device_memory(ctx, bytes);
         return NULL;
     }
-    count_allocation(ctx, bytes);
+    count_allocation(ctx, bytes, of_host);
     return block;
 }
 
 void mo_device_free(mo_context *ctx, void *block, size_t bytes) {
     if (!block)
         return;
-    ctx->counters.bytes_live -= (int64_t)bytes;
+    count_free(ctx, bytes, ctx->backend == &mo_backend_cpu);
     ctx->backend->free(ctx, block, bytes ? bytes : 1);
 }
 
@@ -285,11 +313,13 @@ bool mo_pin(mo_context *ctx, size_t bytes, mo_pinned *p) {
         *p = (mo_pinned){.data = mo_host_alloc(ctx, bytes), .bytes = bytes};
         return p->data != NULL;
     }
+    if (!mo_within_bound(ctx, bytes))
+        return false;
     if (!ctx->backend->pin(ctx, bytes, p)) {
         mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes of page-locked host memory", bytes);
         return false;
     }
-    count_allocation(ctx, bytes);
+    count_allocation(ctx, bytes, true);
     return true;
 }
 
@@ -298,7 +328,7 @@ void mo_unpin(mo_context *ctx, mo_pinned *p) {
         return;
     if (ctx->backend->unpin) {
         ctx->backend->unpin(ctx, p);
-        ctx->counters.bytes_live -= (int64_t)p->bytes;
+        count_free(ctx, p->bytes, true);
     } else {
         mo_host_free(ctx, p->data, p->bytes);
     }

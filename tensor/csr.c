@@ -208,6 +208,7 @@ static void free_csr(mo_csr *A) {
         return;
     }
     ctx->counters.bytes_live -= (int64_t)sizeof *A;
+    ctx->host_held -= (int64_t)sizeof *A;
     *A = (mo_csr){.ctx = ctx,
         .rows = A->rows,
         .columns = A->columns,

@@ -41,7 +41,7 @@ static block *add_block(mo_host_arena *arena, size_t bytes) {
     size_t size = FIRST_BLOCK;
     if (arena->current)
         size = arena->current->size < LAST_DOUBLING ? 2 * arena->current->size : arena->current->size;
-    return insert_block(arena, size < bytes ? bytes : size);
+    return insert_block(arena, size < bytes || !mo_has_room(arena->ctx, sizeof(block) + size) ? bytes : size);
 }
 
 void *mo_host_arena_alloc(mo_host_arena *arena, size_t bytes) {

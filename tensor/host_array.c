@@ -1,7 +1,7 @@
-/* tensor/host_array.c - host arrays for loaders. They are malloc'd, not counted by the context: a graph is read once
- * and outlives every tape, and a container that ends the process on a failed realloc (stb_ds) is not fit for millions
- * of edges. */
-#include "tensor/library.h"
+/* tensor/host_array.c - host arrays for loaders. They are malloc'd, and the context counts each only while it is made:
+ * a graph is read once and outlives every tape, and a container that ends the process on a failed realloc (stb_ds) is
+ * not fit for millions of edges. */
+#include "tensor/objects.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,8 @@ void *mo_host_array(mo_context *ctx, int64_t count, size_t element) {
         mo_fail(ctx, MO_MEMORY, "array of %lld elements of %zu bytes: the size overflows", (long long)count, element);
         return NULL;
     }
+    if (!mo_within_bound(ctx, bytes))
+        return NULL;
     void *array = calloc(bytes ? bytes : 1, 1);
     if (!array)
         mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes for an array of %lld elements", bytes, (long long)count);
@@ -30,6 +32,8 @@ bool mo_host_array_grow(mo_context *ctx, void *array, int64_t *capacity, int64_t
     if (__builtin_mul_overflow((size_t)wanted, element, &bytes) || bytes > PTRDIFF_MAX)
         return mo_fail(
             ctx, MO_MEMORY, "array of %lld elements of %zu bytes: the size overflows", (long long)wanted, element);
+    if (!mo_within_bound(ctx, bytes))
+        return false;
     void *grown = realloc(old, bytes);
     if (!grown)
         return mo_fail(

@@ -84,8 +84,9 @@ struct mo_context {
     mo_device device;
     mo_math math;
     int threads, index;
-    int64_t device_memory; /* bytes of device memory that the context may hold; 0: no bound */
-    double max_expand;     /* limit for compressed files (tensor/files/file.h) */
+    int64_t memory, host_held; /* bytes of host memory that the context may hold (0: no bound), and that it holds */
+    int64_t device_memory;     /* bytes of device memory that the context may hold; 0: no bound */
+    double max_expand;         /* limit for compressed files (tensor/files/file.h) */
     const mo_backend *backend;
     void *backend_state; /* handles and streams of the backend */
     mo_counters counters;
@@ -148,6 +149,10 @@ bool mo_context_in_use(mo_context *ctx);
 /* Remembers on the host that a scalar (float32 or float64) has just been set to the value. */
 void mo_tensor_remember(mo_tensor *T, double value);
 
+/* Return whether the context may hold `bytes` more of host memory; mo_within_bound raises MO_MEMORY if its bound forbids
+ * it. */
+bool mo_has_room(const mo_context *ctx, size_t bytes);
+bool mo_within_bound(mo_context *ctx, size_t bytes);
 /* Host memory, counted in mo_counters; raises MO_MEMORY on failure. mo_host_free takes the same size. */
 void *mo_host_alloc(mo_context *ctx, size_t bytes);
 void mo_host_free(mo_context *ctx, void *block, size_t bytes);

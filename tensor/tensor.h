@@ -73,9 +73,12 @@ typedef struct mo_context_options {
     /* MO_MATH_TF32: only on MO_CUDA. MO_MATH_BF16: float32 factors of products are rounded; subnormal factors, and on
      * some processors sums, then count as zero. */
     mo_math math;
-    int index;             /* MO_CUDA: number of the device among those that CUDA_VISIBLE_DEVICES leaves visible */
-    int64_t device_memory; /* MO_CUDA: bytes of device memory that the context may hold; 0: no bound */
-    double max_expand;     /* files may expand to, or claim, 64 MiB plus this many times their size; 0: 32 times */
+    int index; /* MO_CUDA: number of the device among those that CUDA_VISIBLE_DEVICES leaves visible */
+    /* The most bytes that the context may hold, 0: no bound; an allocation beyond raises MO_MEMORY. memory: of host
+     * memory, for tensors, tapes and scratch; an array of a graph or of a loader counts while it is made.
+     * device_memory: of the device, for MO_CUDA. */
+    int64_t memory, device_memory;
+    double max_expand; /* files may expand to, or claim, 64 MiB plus this many times their size; 0: 32 times */
     /* For finding mistakes: every use of a freed tensor raises an error that names it. The headers of all tensors (256
      * bytes each) and all tapes are kept until the context is released. Results have the same bits as without. */
     bool debug;

@@ -31,7 +31,7 @@ static inline mo_graph *graph_of_copies(mo_context *ctx) {
 
 static inline mo_feature_options example_features(const char *cache) {
     return (mo_feature_options){
-        .form = MO_FEATURES_OF_EXAMPLES, .dim = ROW_DIM, .hops = 3, .power_iterations = 2, .seed = 7, .cache = cache};
+        .form = MO_ROWS_PER_EXAMPLE, .dim = ROW_DIM, .hops = 3, .power_iterations = 2, .seed = 7, .cache = cache};
 }
 
 static inline mo_pool *pool_of_copies(mo_context *ctx, const char *cache) {

@@ -11,7 +11,8 @@ enum { SMALL_STACK_HOPS = 3 /* at most */ };
 /* Reads the stack from the folder, or makes it there unless read_only. Returns a number that depends on all of its
  * values; 0 on failure. */
 static inline double small_stack_of(mo_context *ctx, const char *folder, const char *key, int hops, void *read_only) {
-    mo_stack_file s = {.cache = {.ctx = ctx, .folder = folder}, .key = key, .ndim = 3, .shape = {hops, 3, 2}};
+    mo_stack_file s = {
+        .on_disk = true, .cache = {.ctx = ctx, .folder = folder}, .key = key, .ndim = 3, .shape = {hops, 3, 2}};
     mo_tensor *rows = mo_stack_open(&s);
     double sum = 0;
     float x[6 * SMALL_STACK_HOPS];

@@ -36,8 +36,8 @@ static inline training_run run_open(const run_options *o, const char *folder) {
         .ctx = mo_context_create(&(mo_context_options){.device = o->device, .index = o->index, .threads = o->threads})};
     mo_feature_options features = o->features ? *o->features : planted_features();
     run.pool = planted_pool_of(run.ctx, &features);
-    run.model = features.form == MO_FEATURES_OF_EXAMPLES ? mo_invariant_create(run.ctx, MO_F32, NULL)
-                                                         : planted_model(run.ctx, o->seed);
+    run.model = features.form == MO_ROWS_PER_EXAMPLE ? mo_invariant_create(run.ctx, MO_F32, NULL)
+                                                     : planted_model(run.ctx, o->seed);
     mo_trainer_options options = planted_steps(o->steps, o->episodes, o->lr, folder);
     options.adamw.weight_decay = 1e-4;
     options.plan.seed = o->seed;

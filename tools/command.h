@@ -114,6 +114,8 @@ void print_left_out(const mo_graph *graph);
 void print_event(const char *line, void *state);
 /* Sets max_expand for all contexts opened later. */
 void set_max_expand(double ratio);
+/* The most bytes that contexts opened later may hold (mo_context_options.memory). */
+void set_memory(int64_t bytes);
 /* Opens a context; on failure reports it and returns NULL. */
 mo_context *open_context(int threads);
 /* As open_context, on the device in options. */

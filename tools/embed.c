@@ -16,7 +16,7 @@
 typedef struct embed_options {
     const char *weights, *recipe, *data, *out, *labels, *cache;
     const mo_encoder *encoder; /* the user's encoder, for weights trained with it; or NULL */
-    int64_t max_rows, memory;
+    int64_t max_rows;
     mo_context_options device; /* device, math mode and threads */
     int hop, argc;
     char **argv;
@@ -47,7 +47,7 @@ static const option table[] = {
     MAX_ROWS_OPTION(embed_options, max_rows,
         "rows encoded at once; 0: all (default 2048 with rows of examples, as `best`; else 32768)"),
     ATTRIBUTES_OPTION(embed_options, attributes, "as for the weights"),
-    KEEPING_OPTIONS(embed_options, memory, cache),
+    KEEPING_OPTIONS(embed_options, cache),
     THREADS_OPTION(embed_options, device.threads),
     DEVICE_OPTIONS(embed_options, device),
     JSON_OPTION(embed_options, json, "one JSON object per file on standard output, nothing else"),
@@ -180,23 +180,16 @@ static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weigh
                           (print_embed_file(ctx, o, &labels, 1, graph->name) && write_names(o, graph, o->labels)));
 }
 
-/* Sets how much memory a block of embeddings needs beside the features, so that --memory covers both. */
-static void count_block(const embed_options *e, const mo_graph *graph, bool encoded, mo_feature_options *o) {
-    int64_t rows = encoded && o->form == MO_FEATURES_OF_NODES ? graph->nodes : mo_graph_examples(graph);
-    int64_t block = e->max_rows > 0 && e->max_rows < rows ? e->max_rows : rows;
-    if (encoded)
-        o->encoded = block;
-    else
-        o->beside = block * o->dim * (int64_t)sizeof(float);
-}
-
 /* Computes the features of a graph, then writes its embeddings. Returns false if standard output was lost. */
 static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weights *weights, mo_graph *graph) {
     mo_feature_options features =
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};
-    features.memory = o->memory;
     features.attributes = o->attributes ? o->attributes : features.attributes;
-    count_block(o, graph, weights != NULL, &features);
+    int64_t rows = features.form == MO_ROWS_PER_NODE ? graph->nodes : mo_graph_examples(graph);
+    if (weights)
+        features.encoded = o->max_rows > 0 && o->max_rows < rows ? o->max_rows : rows;
+    else
+        features.beside = features.dim;
     features.notice = o->quiet ? NULL : print_notice;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     if (o->labels && !graph->n_labels)
@@ -222,7 +215,7 @@ int embed_command(int argc, char **argv) {
     mo_weights *weights = strcmp(o.weights, "none") ? mo_weights_read(ctx, o.weights) : NULL;
     require_recipe(ctx, weights, o.weights, o.recipe);
     if (o.max_rows < 0)
-        o.max_rows = weights && weights->features.form == MO_FEATURES_OF_EXAMPLES ? MO_EXAMPLE_ROWS : 32768;
+        o.max_rows = weights && weights->features.form == MO_ROWS_PER_EXAMPLE ? MO_EXAMPLE_ROWS : 32768;
     require_encoder(ctx, weights, o.weights, o.encoder);
     phase_begin(o.quiet, "mochi embed: reading %.80s", o.data);
     mo_graph *graph = mo_ok(ctx) ? mo_graph_open(ctx, o.data) : NULL;

@@ -332,6 +332,11 @@ void take_expand(void *unused, const char *text, const struct argp_state *state)
     set_max_expand(parse_positive(state, "--max-expand", text));
 }
 
+void take_memory(void *unused, const char *text, const struct argp_state *state) {
+    (void)unused;
+    set_memory(parse_bytes(state, "--memory", text));
+}
+
 /* ---- the manual page and completion ---- */
 
 /* Prints a text of a table in scdoc syntax; the names of the heads replace @heads. */

@@ -132,11 +132,13 @@ void take_device(void *device, const char *text, const struct argp_state *state)
             .take = take_expand                                                                                        \
     }
 void take_expand(void *unused, const char *text, const struct argp_state *state);
-/* For commands that make features: m is the int64_t field of --memory, c the text field of --cache. */
-#define KEEPING_OPTIONS(T, m, c)                                                                                       \
-    {OPTION_BYTES, "memory", "SIZE", offsetof(T, m),                                                                   \
-        "the most memory for a graph's features and the arrays to compute them, such as 500M or 4G; a larger hop "     \
-        "stack becomes a file in --cache (default: the free memory)"},                                                 \
+void take_memory(void *unused, const char *text, const struct argp_state *state);
+/* For commands that make features: c is the text field of --cache. --memory holds for all contexts opened later. */
+#define KEEPING_OPTIONS(T, c)                                                                                          \
+    {OPTION_OTHER, "memory", "SIZE", 0,                                                                                \
+        "the most memory that arrays may take, such as 500M or 4G: what would take more ends with an error; hop "      \
+        "stacks for which it, or the free memory, is too small become files in --cache (default: no bound)",           \
+        .take = take_memory},                                                                                          \
         EXPAND_OPTION, {                                                                                               \
         OPTION_TEXT, "cache", "DIR", offsetof(T, c), "save computed features in this folder (default $MOCHI_CACHE)"    \
     }

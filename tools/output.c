@@ -66,9 +66,14 @@ void print_event(const char *line, void *state) {
 }
 
 static double max_expand; /* for the contexts to open; 0: the library's default */
+static int64_t memory;    /* likewise; 0: no bound */
 
 void set_max_expand(double ratio) {
     max_expand = ratio;
+}
+
+void set_memory(int64_t bytes) {
+    memory = bytes;
 }
 
 mo_context *open_context(int threads) {
@@ -82,6 +87,7 @@ bool debug_mode(void) {
 
 mo_context *open_context_on(mo_context_options options) {
     options.max_expand = max_expand;
+    options.memory = memory;
     options.debug = debug_mode();
     mo_context *ctx = mo_context_create(&options);
     if (ctx && mo_ok(ctx))

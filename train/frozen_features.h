@@ -16,7 +16,7 @@ typedef enum mo_feature_norm { MO_FEATURE_NORM_LAYER = 0, MO_FEATURE_NORM_NONE }
 
 /* Rows of nodes, as in the paper; or rows of examples (nodes, links or graphs), from which an invariant encoder
  * (models/invariant.c) computes a result that does not depend on the SVD's choice of basis. */
-typedef enum mo_feature_form { MO_FEATURES_OF_NODES = 0, MO_FEATURES_OF_EXAMPLES } mo_feature_form;
+typedef enum mo_feature_form { MO_ROWS_PER_NODE = 0, MO_ROWS_PER_EXAMPLE } mo_feature_form;
 
 MO_API const char *mo_feature_form_name(mo_feature_form form); /* "nodes", "examples" */
 
@@ -43,12 +43,11 @@ typedef struct mo_feature_options {
     mo_attributes attributes; /* AUTO: SCALED */
     uint64_t seed;            /* seed of the test matrices */
     const char *cache;        /* folder of cached features, or NULL */
-    /* The most bytes that may be in use while the features are made; and then, while they are held, together with what
-     * `beside` and `encoded` need. If a graph needs more, its hop stack becomes a file in the cache folder. 0: the free
-     * memory and swap. */
-    int64_t memory;
-    int64_t beside, encoded; /* of the features' user: bytes that it needs beside them; rows encoded at once */
-    mo_notice notice;        /* receives the cache's events and the progress of stack files; may be NULL */
+    /* Of the features' user, for the estimate of memory (train/features/feature_memory.h): float32 numbers per node
+     * that it holds beside them; rows encoded at once. If the context's bound, or the free memory, is too small for
+     * all, the hop stack becomes a file in the cache folder. */
+    int64_t beside, encoded;
+    mo_notice notice; /* receives the cache's events and the progress of stack files; may be NULL */
     void *notice_state;
     /* The one model that will read rows of nodes, borrowed while they are made, or NULL. A model of the kind
      * "invariant" reads sums over the hops: "mixed" [2, sums, nodes, d] then replaces "blocks", in half the memory. */

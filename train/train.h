@@ -140,14 +140,11 @@ typedef struct mo_few_shot_options {
     const char *weights; /* as for mo_model_open; NULL: "best" */
     const mo_head *head; /* NULL: the readout that the weights were trained with */
     double lambda;       /* the head's parameter lambda (raises if the head has none); 0: the trained value */
-    const char *cache;   /* folder of cached features; NULL: none */
-    int64_t memory;      /* most bytes to use in all; beyond it, features become a file in the cache folder, or an error
-                          * gives the bytes needed before anything is computed; 0: the free memory */
-    int64_t labels;      /* most labels of a later fit that `memory` must cover; 0: covers mo_few_shot_suggest alone */
+    const char *cache;   /* folder of cached features, and of hop stacks for which memory is too small; NULL: none */
     mo_transductive transductive;
     mo_attributes attributes;
     mo_tensor *rows; /* NULL, or your own embeddings [examples, d], float32 or float64, which are copied: the head
-                      * (NULL: ridge) reads them unchanged; weights, cache, memory and transductive must not be set */
+                      * (NULL: ridge) reads them unchanged; weights, cache and transductive must not be set */
     int n_experts;   /* your own experts, added to the mixture of kernels of nodes */
     const struct mo_expert *experts;
     void (*notice)(const char *line, void *state); /* receives events of the cache and progress of files; may be NULL */

@@ -14,6 +14,7 @@
 #include "tensor/platform.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -207,7 +208,7 @@ static bool try_names(place *at, int (*make)(const place *at, int fd), int *fd) 
 
 static int create_named(const place *at, int fd) {
     (void)fd;
-    return openat(at->folder, at->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    return openat(at->folder, at->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 }
 
 /* Gives the open file fd, which has none, a name. Returns false on failure. */
@@ -223,7 +224,7 @@ static int name_unnamed(const place *at, int fd) {
 
 /* Creates the new file, without a name if the file system can do that. Returns its descriptor, -1 on failure. */
 static int create_temporary(mo_context *ctx, const char *label, place *at) {
-    int fd = access("/proc/self/fd", X_OK) == 0 ? openat(at->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    int fd = access("/proc/self/fd", X_OK) == 0 ? openat(at->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666) : -1;
     if (fd < 0 && !try_names(at, create_named, &fd)) {
         mo_fail(ctx, MO_IO, "%s: cannot create a temporary file in its folder: %s", label, strerror(errno));
         return -1;
@@ -316,6 +317,16 @@ bool mo_file_append(mo_file_writer *w, const void *bytes, size_t n) {
         w->done += (size_t)put;
     }
     return true;
+}
+
+int mo_file_reserve(mo_file_writer *w, int64_t bytes) {
+    int reason;
+    do
+        reason = posix_fallocate(w->fd, 0, bytes);
+    while (reason == EINTR);
+    if (reason)
+        mo_fail(w->ctx, MO_IO, "%s: cannot reserve %" PRId64 " bytes: %s", w->label, bytes, strerror(reason));
+    return reason ? -1 : w->fd;
 }
 
 mo_code mo_file_finish(mo_file_writer *w) {

@@ -35,6 +35,10 @@ ssize_t mo_read_at(int fd, void *bytes, size_t n, int64_t offset);
 /* Opens a regular file to change it in place. The path must not be a symbolic link, and the file must have no other
  * name, so that no file elsewhere is changed. Returns -1 on failure; label starts the message. */
 int mo_file_open_own(mo_context *ctx, const char *label, const char *path, int flags);
+/* Gives the file that is being written (mo_file_start) its full size on the disk, so that a write to a mapped page
+ * cannot run out of it. Returns its descriptor, to map it and read it, the writer's; -1 on failure. mo_file_append
+ * still starts at its first byte. */
+int mo_file_reserve(mo_file_writer *w, int64_t bytes);
 /* fsync, repeated if a signal interrupts it. */
 int mo_file_sync(int fd);
 

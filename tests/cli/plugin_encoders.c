@@ -22,8 +22,10 @@
 #endif
 
 /* Applies one layer to the weighted sum of the hops' rows. */
-static mo_tensor *encode(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
-    mo_tensor *X = mo_episode_rows(t, e, "hops");
+static mo_tensor *encode(mo_tape *t, const mo_encoding *x) {
+    if (x->n > x->max_rows)
+        return mo_in_blocks(t, x);
+    mo_tensor *X = mo_episode_rows(t, x->episode, "hops"), *const *parameter = x->parameters;
     mo_tensor *a = mo_reshape(t, mo_softmax(t, parameter[0], MO_AXIS(0)), 3, (int64_t[]){-1, 1, 1});
     mo_tensor *Z = mo_matmul(t, mo_sum(t, mo_mul(t, X, a), MO_AXIS(0), MO_DROP_AXES), PLUGIN_WEIGHT);
     return PLUGIN_ROWS;

@@ -31,8 +31,8 @@ static mo_tensor *no_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor 
     return mo_null_tensor(mo_tape_context(t));
 }
 
-static mo_tensor *no_rows(mo_tape *t, mo_tensor *const *parameters, const mo_episode *e) {
-    (void)parameters, (void)e;
+static mo_tensor *no_rows(mo_tape *t, const mo_encoding *x) {
+    (void)x;
     return mo_null_tensor(mo_tape_context(t));
 }
 

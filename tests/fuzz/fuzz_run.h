@@ -18,7 +18,7 @@ static inline void fuzz_expect_ok(const mo_context *ctx) {
 }
 
 static inline mo_pool *fuzz_pool(mo_context *ctx) {
-    mo_feature_options features = {.form = MO_FEATURES_OF_EXAMPLES, .dim = 4, .hops = 3, .power_iterations = 1};
+    mo_feature_options features = {.form = MO_ROWS_PER_EXAMPLE, .dim = 4, .hops = 3, .power_iterations = 1};
     mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
     mo_pool_add(pool, mo_graph_open(ctx, "mutag"), 1u << MO_TASK_GC);
     fuzz_expect_ok(ctx);

@@ -3,19 +3,24 @@
 #include "tests/copies.h"
 
 /* Z = (sum_k a_k X_k) W + b, an encoder that reads the hops X_k of nodes. */
-static mo_tensor *encode(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
-    assert_null(e->support_label); /* the library passes no labels to an encoder */
-    mo_tensor *X = mo_episode_rows(t, e, "hops");
+static mo_tensor *encode(mo_tape *t, const mo_encoding *x) {
+    mo_tensor *const *parameter = x->parameters;
+    assert_null(x->episode->support_label); /* the library passes no labels to an encoder */
+    if (x->n > x->max_rows)
+        return mo_in_blocks(t, x);
+    mo_tensor *X = mo_episode_rows(t, x->episode, "hops");
     mo_tensor *a = mo_reshape(t, parameter[0], 3, (int64_t[]){-1, 1, 1});
     mo_tensor *Z = mo_matmul(t, mo_sum(t, mo_mul(t, X, a), MO_AXIS(0), MO_DROP_AXES), parameter[1]);
     return mo_add(t, Z, parameter[2]);
 }
 
 /* Returns the scaled attributes of hop 0, with the extras beside them. */
-static mo_tensor *encode_examples(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
-    mo_tensor *H = mo_episode_rows(t, e, "blocks"), *extras = mo_episode_rows(t, e, "extras");
+static mo_tensor *encode_examples(mo_tape *t, const mo_encoding *x) {
+    if (x->n > x->max_rows)
+        return mo_in_blocks(t, x);
+    mo_tensor *H = mo_episode_rows(t, x->episode, "blocks"), *extras = mo_episode_rows(t, x->episode, "extras");
     mo_tensor *X = mo_slice(t, mo_slice(t, H, MO_AXIS(0), 1, 2), MO_AXIS(1), 0, 1);
-    X = mo_mul(t, mo_reshape(t, X, 2, (int64_t[]){mo_dim(H, 2), mo_dim(H, 3)}), parameter[0]);
+    X = mo_mul(t, mo_reshape(t, X, 2, (int64_t[]){mo_dim(H, 2), mo_dim(H, 3)}), x->parameters[0]);
     return mo_concat(t, (mo_tensor *[]){X, extras}, 2, MO_AXIS(1));
 }
 

@@ -57,7 +57,7 @@ TEST_OF(wrong_options_and_rows_are_named, mo_context *ctx) {
     mo_clear_error(ctx);
     e.rows[0] = (mo_named){"hops", mo_full(t, MO_F64, 3, (int64_t[]){4, 3, DIM + 1}, 0), NULL};
     assert_true(mo_is_null(mo_model_encode(t, m, &e, NULL)));
-    assert_told(ctx, MO_INVALID, "gamlp: hop rows [4, 3, 7], expected [4, N, 6]");
+    assert_told(ctx, MO_INVALID, "encoder mochi: hops is [4, 3, 7], expected [4, n, 6]");
     mo_tensor *index[] = {mo_full(t, MO_I64, 2, (int64_t[]){3, 2}, 0), mo_full(t, MO_I64, 1, (int64_t[]){4}, 0)};
     for (int i = 0; i < 2; i++) {
         e.rows[0] = (mo_named){"hops", mo_full(t, MO_F64, 3, (int64_t[]){4, 3, DIM}, 0), index[i]};

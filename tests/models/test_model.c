@@ -5,12 +5,10 @@
 enum { OWN_WIDTH = 4 };
 
 /* Z = X_2 W. */
-static mo_tensor *own_encode(
-    mo_tape *t, const mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *e, mo_random *r) {
-    mo_tensor *X = mo_slice(t, mo_episode_rows(t, e, "hops"), MO_AXIS(0), 2, 3);
+static mo_tensor *own_encode(mo_tape *t, const mo_encoding *x) {
+    mo_tensor *X = mo_slice(t, mo_episode_rows(t, x->episode, "hops"), MO_AXIS(0), 2, 3);
     X = mo_reshape(t, X, 2, (int64_t[]){-1, PLANTED_DIM});
-    mo_tensor *Z = mo_scale(t, mo_matmul(t, X, parameters[0]), *(const double *)encoder->state, 0);
-    return e->segment ? mo_segment_mean(t, Z, e->segment) : Z;
+    return mo_scale(t, mo_matmul(t, X, x->parameters[0]), *(const double *)x->encoder->state, 0);
 }
 
 typedef struct own_options {
@@ -39,7 +37,7 @@ static const mo_encoder own = {.abi = MO_ENCODER_ABI,
     .name = "own",
     .n_parameters = 1,
     .parameters = parameters,
-    .whole = own_encode,
+    .encode = own_encode,
     .fields = own_fields,
     .options = &options,
     .state = &scale,
@@ -109,7 +107,7 @@ TEST_OF(an_encoder_of_ones_own_is_all_that_is_known, scratch *s) {
     assert_non_null(w);
     assert_string_equal(w->kind, "own");
     assert_non_null(strstr(w->arrays->metadata, "\"flavour\":\"plain\""));
-    assert_int_equal(w->features.form, MO_FEATURES_OF_NODES);
+    assert_int_equal(w->features.form, MO_ROWS_PER_NODE);
     assert_int_equal(mo_model_load(read, w->arrays), MO_OK);
     assert_same_parameters(model, read);
     assert_null(mo_weights_model(w));

@@ -58,8 +58,10 @@ def test_a_context_is_pickled_with_all_that_it_was_made_with():
         assert (again.threads, again.device, again.math, again.device_memory) == (2, "cpu", "fp32", 0)
         assert repr(again) == repr(made) == "mochi.Context(threads=2, device='cpu')"
     made.math, made.device_memory, made.device = "tf32", 1 << 30, "cuda:1"  # settings of a context on a GPU
-    assert made.__reduce__() == (mochi.Context, (2, "cuda:1", "tf32", 1 << 30))
+    assert made.__reduce__() == (mochi.Context, (2, "cuda:1", "tf32", 1 << 30, 0))
     assert repr(made) == "mochi.Context(threads=2, device='cuda:1', math='tf32', device_memory=1073741824)"
+    bound = pickle.loads(pickle.dumps(mochi.Context(threads=2, memory=1 << 20)))
+    assert bound.memory == 1 << 20 and repr(bound) == "mochi.Context(threads=2, device='cpu', memory=1048576)"
     low = mochi.Context(threads=1, math="bf16")
     X = np.random.default_rng(0).normal(size=(64, 64)).astype("float32")
     products = []
@@ -78,12 +80,22 @@ def test_wrong_options_are_refused():
     for options in (
         {"threads": 1.5}, {"threads": True}, {"threads": "x"}, {"threads": 2000}, {"device": "cuda:x"}, {"device": "cpu:1"},
         {"device": 0}, {"device": "cpu:"}, {"math": None}, {"device_memory": -1}, {"device_memory": float("nan")},
+        {"memory": -1}, {"memory": 0.5},
     ):  # fmt: skip
         with pytest.raises(mochi.InvalidError, match="[Cc]ontext"):
             mochi.Context(**options)
     for wrong in ("x", 2, float("nan"), None):
         with pytest.raises(mochi.InvalidError, match="anomaly"):
             mochi.Tape(anomaly=wrong)
+
+
+def test_a_bound_of_memory_refuses_what_exceeds_it():
+    context = mochi.Context(threads=1, memory=1 << 20)
+    with mochi.Tape(context=context):
+        X = mochi.constant(np.ones(1000), context=context)
+        with pytest.raises(mochi.OutOfMemoryError, match=r"asked, .* held, 1\.0M allowed"):
+            X.reshape(1000, 1) * X
+        assert (X * 2.0).numpy()[0] == 2
 
 
 def test_the_second_thread_in_a_context_raises():

@@ -131,7 +131,7 @@ BARE_TEST(a_capture_that_a_library_breaks_falls_back) {
     scratch *s = *state;
     const char *plain = scratch_folder(s, "plain");
     mo_feature_options features = planted_features();
-    features.form = MO_FEATURES_OF_EXAMPLES;
+    features.form = MO_ROWS_PER_EXAMPLE;
     run_options o = short_run();
     o.features = &features;
     o.steps = 2 * STEPS;

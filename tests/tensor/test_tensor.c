@@ -161,6 +161,35 @@ BARE_TEST(an_unknown_device_gives_a_context_in_error) {
     assert_int_equal(mo_context_status(ctx)->code, MO_UNSUPPORTED);
 }
 
+/* A bound of memory counts what the context holds: tensors, tapes, and an array of a loader while it is made. */
+TEST(a_bound_refuses_with_what_is_asked_held_and_allowed) {
+    enum { MIB = 1 << 20 };
+    HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1, .memory = 4 * MIB});
+    mo_tensor *half = mo_tensor_create(ctx, MO_U8, 1, (int64_t[]){2 * MIB});
+    expect_ok(ctx);
+    int64_t held = ctx->host_held;
+    assert_true(mo_is_null(mo_tensor_create(ctx, MO_U8, 1, (int64_t[]){2 * MIB})));
+    assert_failed(
+        ctx, MO_MEMORY, PARTS("out of memory: 2.0M asked, 2.0M held, 4.0M allowed: raise --memory (memory of"));
+    assert_int_equal(ctx->host_held, held);
+    assert_null(mo_host_array(ctx, 2 * MIB, 1));
+    assert_failed(ctx, MO_MEMORY, PARTS("2.0M asked, 2.0M held, 4.0M allowed"));
+    int64_t capacity = 0, *grown = NULL;
+    assert_false(mo_host_array_grow(ctx, &grown, &capacity, 2 * MIB, 1));
+    assert_failed(ctx, MO_MEMORY, PARTS("2.0M held, 4.0M allowed"));
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    assert_true(mo_is_null(mo_full(t, MO_F64, 1, (int64_t[]){MIB}, 1)));
+    assert_failed(ctx, MO_MEMORY, PARTS("8.0M asked", "4.0M allowed"));
+    mo_tape_release(t);
+    mo_tensor_release(half);
+    mo_tensor *again = mo_tensor_create(ctx, MO_U8, 1, (int64_t[]){3 * MIB}); /* what was given back can be taken */
+    expect_ok(ctx);
+    mo_tensor_release(again);
+    mo_context *wrong = mo_context_create(&(mo_context_options){.memory = -1});
+    assert_failed(wrong, MO_INVALID, PARTS("context: memory is -1 bytes, expected 0 (no bound) or more"));
+    mo_context_release(wrong);
+}
+
 TEST_OF(counters_return_to_where_they_were, mo_context *ctx) {
     mo_counters before = mo_context_counters(ctx);
     mo_tensor *T = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){1000});

@@ -116,7 +116,7 @@ TEST_OF(weights_tell_how_to_use_them, scratch *s) {
         assert_in_range(w->best_hop[task], 0, PLANTED_HOPS);
     assert_non_null(strstr(w->arrays->metadata, "\"recipe\""));
     assert_string_equal(w->recipe, "paper++");
-    assert_true(w->features.form == MO_FEATURES_OF_NODES && w->lambda == 1);
+    assert_true(w->features.form == MO_ROWS_PER_NODE && w->lambda == 1);
     HELD(mo_model) *model = mo_weights_model(w), *opened = mo_model_open(s->ctx, path);
     assert_non_null(model);
     assert_true(mo_model_setting(model, "dim") == PLANTED_DIM);

@@ -148,7 +148,7 @@ TEST_OF(arrays_of_a_readout_have_one_length, scratch *s) {
 TEST_OF(small_files_are_refused_damaged, scratch *s) {
     mo_feature_options features = planted_features();
     run_options o = usual_run;
-    features.form = MO_FEATURES_OF_EXAMPLES;
+    features.form = MO_ROWS_PER_EXAMPLE;
     o.features = &features;
     const char *folder = scratch_folder(s, "run");
     run_until(&o, folder, false, o.steps);

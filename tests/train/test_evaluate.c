@@ -64,7 +64,7 @@ TEST_OF(probabilities_have_figures, scratch *s) {
  * nodes. */
 TEST_OF(copies_are_no_evidence, scratch *s) {
     mo_feature_options examples = planted_features(), nodes = planted_features();
-    examples.form = MO_FEATURES_OF_EXAMPLES;
+    examples.form = MO_ROWS_PER_EXAMPLE;
     examples.dim = nodes.dim = 64;
     HELD(mo_model) *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     const mo_candidate c[] = {{.features = "x0", .hop = 0, .head = &mo_head_mixture, .lambda = 10},

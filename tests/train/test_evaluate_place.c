@@ -68,11 +68,11 @@ TEST_OF(rows_on_disk_evaluate_as_those_in_memory, scratch *s) {
     const char *cache = scratch_folder(s, "cache");
     HELD(mo_context) *ctx = device_context(test_device());
     int others = 0;
-    for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
+    for (int form = MO_ROWS_PER_NODE; form <= MO_ROWS_PER_EXAMPLE; form++) {
         HELD(mo_pool) *host = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_HOST, cache);
         HELD(mo_pool) *disk = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_DISK, cache);
         HELD(mo_model) *model =
-            form == MO_FEATURES_OF_EXAMPLES ? mo_invariant_create(ctx, MO_F32, NULL) : planted_model(ctx, 1);
+            form == MO_ROWS_PER_EXAMPLE ? mo_invariant_create(ctx, MO_F32, NULL) : planted_model(ctx, 1);
         compare_sources(ctx, host, disk, model);
         others += compare_best_hops(ctx, host, disk);
     }
@@ -114,7 +114,7 @@ TEST(features_are_made_in_full_precision) {
     HELD(mo_context) *full = device_context(MO_CUDA);
     HELD(mo_context) *rounded =
         mo_context_create(&(mo_context_options){.device = MO_CUDA, .threads = 1, .math = MO_MATH_BF16});
-    for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
+    for (int form = MO_ROWS_PER_NODE; form <= MO_ROWS_PER_EXAMPLE; form++) {
         HELD(mo_pool) *a = pool_at(full, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
         HELD(mo_pool) *b = pool_at(rounded, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
         for (int i = 0; i < mo_pool_size(a); i++) {

@@ -64,7 +64,7 @@ static void expect_same(scratch *s, const mo_feature_options *features, int epis
 
 TEST_OF(every_place_gives_the_same_bits, scratch *s) {
     const char *cache = scratch_folder(s, "cache");
-    for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++)
+    for (int form = MO_ROWS_PER_NODE; form <= MO_ROWS_PER_EXAMPLE; form++)
         for (int episodes = 1; episodes <= 3; episodes += 2) {
             const char *folder = scratch_folder(s, "whole");
             run_on_device((mo_feature_form)form, episodes, 1, folder);
@@ -83,7 +83,7 @@ TEST_OF(second_step_on_allocates_nothing, scratch *s) {
     for (int i = step == 2 ? 2 : 0; i < 6; i += step) {
         static const mo_feature_place place[] = {MO_FEATURES_ON_DEVICE, MO_FEATURES_ON_HOST, MO_FEATURES_ON_DISK};
         HELD(mo_context) *ctx = device_context(test_device());
-        mo_feature_options features = placed(place[i / 2], MO_FEATURES_OF_NODES, cache);
+        mo_feature_options features = placed(place[i / 2], MO_ROWS_PER_NODE, cache);
         HELD(mo_pool) *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
         mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
         HELD(mo_model) *model = planted_model(ctx, 1);
@@ -144,7 +144,7 @@ static void run_wide(scratch *s, int graphs, int64_t *held, int64_t *most) {
     const char *folder = scratch_folder(s, "run");
     const char *cache = scratch_folder(s, "cache");
     HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = 1});
-    mo_feature_options features = placed(MO_FEATURES_ON_DISK, MO_FEATURES_OF_NODES, cache);
+    mo_feature_options features = placed(MO_FEATURES_ON_DISK, MO_ROWS_PER_NODE, cache);
     features.dim = WIDE_DIM;
     HELD(mo_pool) *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
     for (int i = 0; i < graphs; i++)

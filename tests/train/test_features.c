@@ -163,7 +163,7 @@ TEST_OF(wrong_settings_and_values_are_named, scratch *s) {
     assert_failed(
         s->ctx, MO_NUMERICAL, PARTS("features: 'drawn': feature 3 of node 2 is nan, expected a finite value"));
     mo_feature_options examples = plain;
-    examples.form = MO_FEATURES_OF_EXAMPLES;
+    examples.form = MO_ROWS_PER_EXAMPLE;
     graph->feature_value[13] = 3e38f; /* its square overflows float32 */
     for (int i = 0; i < 2; i++) {
         assert_null(mo_task_features_open(graph, MO_TASK_NC, NULL, i ? &examples : &plain));

@@ -80,12 +80,12 @@ static void hide_waves(const mo_arrays *arrays) {
 
 static fixture open_fixture(mo_context *ctx, mo_graph *graph) {
     mo_feature_options o = planted_features();
-    o.form = MO_FEATURES_OF_EXAMPLES;
+    o.form = MO_ROWS_PER_EXAMPLE;
     o.dim = WIDTH;
     fixture f = {.pool = mo_pool_create(ctx, &o, 0.2, NULL, NULL)};
     mo_pool_add(f.pool, graph, 1u << (graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC));
     f.source = *mo_pool_source(f.pool, 0);
-    f.source.kernels = mo_example_kernels_create(&f.source, 0);
+    f.source.kernels = mo_example_kernels_create(&f.source);
     hide_waves(f.source.features->arrays);
     f.model = mo_invariant_create(ctx, MO_F32, NULL);
     assert_true(mo_ok(ctx));

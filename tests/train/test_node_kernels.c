@@ -143,7 +143,7 @@ static void expect_kernel(
 /* Compares every expert of the graph with its dense rows. */
 static void expect_experts(const mo_graph *graph, const mo_features *f, const char *const *names, int n_names) {
     HELD(mo_example_kernels) *k =
-        mo_example_kernels_create(&(mo_source){.graph = (mo_graph *)graph, .features = (mo_features *)f}, 0);
+        mo_example_kernels_create(&(mo_source){.graph = (mo_graph *)graph, .features = (mo_features *)f});
     expect_ok(graph->ctx);
     assert_int_equal(mo_example_kernels_count(k), n_names);
     int64_t a[N_A], b[N_B], n = graph->nodes;
@@ -191,7 +191,7 @@ static mo_graph *odd_graph(mo_context *ctx, uint64_t seed) {
 }
 
 static mo_features *features_of(const mo_graph *graph) {
-    mo_feature_options o = {.form = MO_FEATURES_OF_EXAMPLES, .dim = 16, .hops = 3, .power_iterations = 2, .seed = 3};
+    mo_feature_options o = {.form = MO_ROWS_PER_EXAMPLE, .dim = 16, .hops = 3, .power_iterations = 2, .seed = 3};
     mo_features *f = mo_task_features_open(graph, MO_TASK_NC, NULL, &o);
     expect_ok(graph->ctx);
     return f;
@@ -233,7 +233,7 @@ TEST_OF(rows_equal_to_the_mean_are_zero, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, one, M, 9);
     for (int64_t e = 0; e < graph->feature_nnz; e++)
         graph->feature_value[e] = (float)(1 + e % M) / 3;
-    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph}, 0);
+    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph});
     static float K[5 * N * N];
     int64_t nodes[N];
     for (int i = 0; i < N; i++)
@@ -253,7 +253,7 @@ TEST_OF(what_is_kept_between_calls_changes_nothing, scratch *s) {
         HELD(mo_graph) *graph = draw_graph(s->ctx, more, M, 8);
         graph->features = sparse ? 40 * M : M;
         assert_int_equal(mo_attributes_are_sparse(graph), sparse);
-        HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph}, 0);
+        HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph});
         draw_lists(MORE, a, b);
         assert_int_equal(mo_example_kernels_gram(k, a, N_A, b, N_B, whole), MO_OK);
         assert_int_equal(mo_example_kernels_gram(k, b, N_B, a, N_A, part), MO_OK); /* another list */
@@ -375,7 +375,7 @@ static mo_code add_rows(mo_example_kernels *k, const char *name, const float *ro
 TEST_OF(rows_of_a_user_are_an_expert, scratch *s) {
     enum { W = 5 };
     HELD(mo_graph) *graph = draw_graph(s->ctx, one, 0, 6);
-    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph}, 0);
+    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph});
     int64_t a[N_A], b[N_B];
     static float rows[N * W], K[3 * N_A * N_B];
     static double X[N * W];
@@ -424,7 +424,7 @@ TEST_OF(assortativity_is_that_of_dense_rows, scratch *s) {
                     for (int64_t c = 0; c < M; c++)
                         graph->feature_value[u * M + c] += before[graph->column[e] * M + c] / (float)degree(graph, u);
         }
-        HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph}, 0);
+        HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph});
         double expected = assortativity_of(graph);
         assert_true(times ? expected > 1 : fabs(expected) < 0.3);
         assert_true(fabs(mo_example_kernels_assortativity(k) - expected) < 0.05);
@@ -434,16 +434,18 @@ TEST_OF(assortativity_is_that_of_dense_rows, scratch *s) {
 
 TEST_OF(empty_lists_and_wrong_nodes_and_too_little_memory, scratch *s) {
     HELD(mo_graph) *graph = draw_graph(s->ctx, one, M, 7);
-    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph}, 0);
+    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph});
     int64_t node = 3, beyond = N;
     float K[5];
     assert_int_equal(mo_example_kernels_gram(k, NULL, 0, &node, 1, NULL), MO_OK);
     assert_int_equal(mo_example_kernels_gram(k, &node, 1, NULL, 0, NULL), MO_OK);
     assert_int_equal(mo_example_kernels_gram(k, &node, 1, &beyond, 1, K), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("node 60, expected 0 to 59"));
-    assert_null(mo_example_kernels_create(&(mo_source){.graph = graph}, 1000));
-    assert_failed(s->ctx, MO_MEMORY, PARTS("of memory; the limit is 0.0M: give --memory "));
+    s->ctx->memory = s->ctx->host_held + 1000;
+    assert_null(mo_example_kernels_create(&(mo_source){.graph = graph}));
+    assert_failed(s->ctx, MO_MEMORY, PARTS("M asked, ", "M held, ", "M allowed: raise --memory "));
+    s->ctx->memory = 0;
     HELD(mo_graph) *several = draw_graph(s->ctx, set, 0, 7);
-    assert_null(mo_example_kernels_create(&(mo_source){.graph = several}, 0));
+    assert_null(mo_example_kernels_create(&(mo_source){.graph = several}));
     assert_failed(s->ctx, MO_INVALID, PARTS("has 7 graphs, expected one"));
 }

@@ -58,7 +58,7 @@ static bool add_loss(const mo_step_report *r, void *sum) {
 static double train(mo_context *ctx, scratch *s) {
     double sum = 0;
     const char *folder = scratch_folder(s, "run");
-    mo_feature_options features = {.form = MO_FEATURES_OF_EXAMPLES, .dim = 4, .hops = 3, .power_iterations = 1};
+    mo_feature_options features = {.form = MO_ROWS_PER_EXAMPLE, .dim = 4, .hops = 3, .power_iterations = 1};
     HELD(mo_pool) *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
     if (pool)
         mo_pool_add(pool, small_set(ctx), 1u << MO_TASK_GC);
@@ -133,7 +133,7 @@ static double compare_nodes(mo_context *ctx, scratch *s) {
         mo_closed_walks walks = {0};
         if (graph && mo_graph_set_features(graph, x, COLUMNS, NULL) && sparse)
             graph->features = 100 * COLUMNS;
-        HELD(mo_example_kernels) *k = graph ? mo_example_kernels_create(&(mo_source){.graph = graph}, 1 << 20) : NULL;
+        HELD(mo_example_kernels) *k = graph ? mo_example_kernels_create(&(mo_source){.graph = graph}) : NULL;
         HELD(mo_tensor) *mine = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){N, COLUMNS}, x);
         if (k && mo_example_kernels_add(k, graph, &(mo_expert){"mine", mine}) == MO_OK &&
             mo_example_kernels_count(k) == EXPERTS)
@@ -170,7 +170,7 @@ static double compare_graphs(mo_context *ctx, scratch *s) {
             offset[g] = 4 * g;
     }
     HELD(mo_example_kernels) *k =
-        set && mo_ok(ctx) ? mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC}, 1 << 20) : NULL;
+        set && mo_ok(ctx) ? mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC}) : NULL;
     if (k && mo_example_kernels_count(k) == EXPERTS)
         mo_example_kernels_gram(k, graph, 2, graph, 2, K);
     for (int i = 0; i < EXPERTS * 4; i++)

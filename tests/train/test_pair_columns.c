@@ -97,7 +97,7 @@ TEST_OF(bands_are_parts_of_inner_products_and_counts_those_of_neighbours, scratc
     enum { DIM = 16, BANDS = 5, LAST_HOP = 2 };
     HELD(mo_graph) *graph = planted_graph(s->ctx, "planted", 60, 3, 0.25, 0.03, 1);
     const mo_feature_options o = {
-        .form = MO_FEATURES_OF_EXAMPLES, .dim = DIM, .hops = LAST_HOP, .power_iterations = 2, .seed = 1};
+        .form = MO_ROWS_PER_EXAMPLE, .dim = DIM, .hops = LAST_HOP, .power_iterations = 2, .seed = 1};
     int64_t n = graph->nodes, first[PAIRS], second[PAIRS], *end[2] = {first, second};
     draw_pairs(graph, end);
     mo_pair_reader *r = mo_pair_reader_open(graph, &o);

@@ -32,7 +32,7 @@ static run_options replayed_run(mo_feature_form form, mo_feature_place place, in
 }
 
 static run_options example_run(int episodes) {
-    return replayed_run(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE, episodes, 3);
+    return replayed_run(MO_ROWS_PER_EXAMPLE, MO_FEATURES_ON_DEVICE, episodes, 3);
 }
 
 static void take_steps(const run_options *o, const char *folder, event before, trace *at) {
@@ -73,14 +73,14 @@ static int compare(scratch *s, run_options o, event before) {
 /* With rows of examples every family has one shape, which is recorded at its third episode. */
 TEST(one_shape_is_replayed_from_its_third_episode_on) {
     for (int place = MO_FEATURES_ON_DEVICE; place <= MO_FEATURES_ON_HOST; place++) {
-        run_options o = replayed_run(MO_FEATURES_OF_EXAMPLES, (mo_feature_place)place, 3, 3);
+        run_options o = replayed_run(MO_ROWS_PER_EXAMPLE, (mo_feature_place)place, 3, 3);
         assert_int_equal(compare(*state, o, NULL), 3 * (STEPS - 2));
     }
 }
 
 /* 30 graphs per class, of which 32 are asked for: the weights of copies are inputs of the replay too. */
 TEST(supports_with_copies_are_replayed) {
-    run_options o = replayed_run(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE, 3, 16);
+    run_options o = replayed_run(MO_ROWS_PER_EXAMPLE, MO_FEATURES_ON_DEVICE, 3, 16);
     o.steps = 5;
     assert_int_equal(compare(*state, o, NULL), 3 * (5 - 2));
 }
@@ -89,7 +89,7 @@ TEST(supports_with_copies_are_replayed) {
 TEST(shapes_that_change_are_computed_as_they_are) {
     static const mo_feature_place place[] = {MO_FEATURES_ON_DEVICE, MO_FEATURES_ON_HOST};
     for (int i = 0; i < 2; i++) {
-        run_options o = replayed_run(MO_FEATURES_OF_NODES, place[i], 2 * i + 1, 3);
+        run_options o = replayed_run(MO_ROWS_PER_NODE, place[i], 2 * i + 1, 3);
         int replayed = compare(*state, o, NULL);
         assert_true(replayed > 0 && replayed < o.episodes * (STEPS - 2));
         o.shots = 0;

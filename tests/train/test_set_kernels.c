@@ -172,8 +172,7 @@ static void expect_experts(const mo_graph *set, const char *const *names, int n_
     int64_t all[GRAPHS];
     for (int g = 0; g < GRAPHS; g++)
         all[g] = GRAPHS - 1 - g;
-    HELD(mo_example_kernels) *k =
-        mo_example_kernels_create(&(mo_source){.graph = (mo_graph *)set, .task = MO_TASK_GC}, 0);
+    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = (mo_graph *)set, .task = MO_TASK_GC});
     expect_ok(set->ctx);
     assert_int_equal(mo_example_kernels_count(k), n_names);
     assert_int_equal(mo_example_kernels_gram(k, all, GRAPHS, all, GRAPHS, found), MO_OK);
@@ -227,7 +226,7 @@ TEST(parts_and_threads_change_nothing) {
     for (int threads = 1; threads <= 3; threads += 2) {
         HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
         HELD(mo_graph) *set = drawn_set(ctx, (set_options){GRAPHS, true, A});
-        HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC}, 0);
+        HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC});
         if (threads == 1)
             assert_int_equal(mo_example_kernels_gram(k, every, GRAPHS, every, GRAPHS, all), MO_OK);
         assert_int_equal(mo_example_kernels_gram(k, a, 4, b, 3, part), MO_OK);
@@ -251,7 +250,7 @@ TEST_OF(inductive_kernels_ask_the_labelled_graphs_alone, scratch *s) {
         HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){GRAPHS, true, A, .other = drawn ? SAME : 0});
         for (int inductive = 0; inductive < 2; inductive++) {
             HELD(mo_example_kernels) *k =
-                mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC, .inductive = inductive}, 0);
+                mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC, .inductive = inductive});
             assert_int_equal(mo_example_kernels_count(k), EXPERTS);
             assert_int_equal(mo_example_kernels_refer(k, every, GRAPHS), MO_OK);
             assert_int_equal(mo_example_kernels_gram(k, every, GRAPHS, every, GRAPHS, all[inductive]), MO_OK);
@@ -273,7 +272,7 @@ TEST_OF(inductive_kernels_ask_the_labelled_graphs_alone, scratch *s) {
 TEST_OF(inductive_kernels_before_any_label, scratch *s) {
     HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){GRAPHS, true, A});
     HELD(mo_example_kernels) *k =
-        mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC, .inductive = true}, 0);
+        mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC, .inductive = true});
     int64_t graph = 3, beyond = GRAPHS;
     float K[5];
     assert_int_equal(mo_example_kernels_gram(k, &graph, 1, &graph, 1, K), MO_STATE);
@@ -288,14 +287,16 @@ TEST_OF(inductive_kernels_before_any_label, scratch *s) {
 
 TEST_OF(empty_lists_and_wrong_graphs_and_too_little_memory, scratch *s) {
     HELD(mo_graph) *set = drawn_set(s->ctx, (set_options){GRAPHS, true, A}), *single = draw_graph(s->ctx, small, 0, 3);
-    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC}, 0);
+    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC});
     int64_t graph = 3, beyond = GRAPHS;
     float K[5];
     assert_int_equal(mo_example_kernels_gram(k, NULL, 0, &graph, 1, NULL), MO_OK);
     assert_int_equal(mo_example_kernels_gram(k, &beyond, 1, &graph, 1, K), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("graph 24, expected 0 to 23"));
-    assert_null(mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC}, 1000));
-    assert_failed(s->ctx, MO_MEMORY, PARTS("of memory; the limit is 0.0M: give --memory "));
-    assert_null(mo_example_kernels_create(&(mo_source){.graph = single, .task = MO_TASK_GC}, 0));
+    s->ctx->memory = s->ctx->host_held + 1000;
+    assert_null(mo_example_kernels_create(&(mo_source){.graph = set, .task = MO_TASK_GC}));
+    assert_failed(s->ctx, MO_MEMORY, PARTS("M asked, ", "M held, ", "M allowed: raise --memory "));
+    s->ctx->memory = 0;
+    assert_null(mo_example_kernels_create(&(mo_source){.graph = single, .task = MO_TASK_GC}));
     assert_failed(s->ctx, MO_INVALID, PARTS("has 1 graph, expected a set"));
 }

@@ -29,7 +29,7 @@ static void append_kernels(bytes *all, mo_graph *graph, mo_task task, int64_t ex
     int64_t list[ROWS];
     for (int64_t i = 0; i < ROWS; i++)
         list[i] = i * 7 % examples;
-    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph, .task = task}, 0);
+    HELD(mo_example_kernels) *k = mo_example_kernels_create(&(mo_source){.graph = graph, .task = task});
     expect_ok(graph->ctx);
     size_t n = (size_t)mo_example_kernels_count(k) * ROWS * ROWS;
     HELD_MEMORY float *K = calloc(n, sizeof *K);
@@ -50,7 +50,7 @@ static void append_nodes(bytes *all, mo_context *ctx, bool sparse) {
 /* Rows of nodes and of links, and walks of every node from samples. */
 static void append_graph(bytes *all, mo_context *ctx) {
     mo_feature_options o = plain;
-    o.form = MO_FEATURES_OF_EXAMPLES;
+    o.form = MO_ROWS_PER_EXAMPLE;
     HELD(mo_graph) *graph = draw_graph(ctx, larger, 9, 2);
     HELD(mo_links) *links = mo_links_create(graph, 0.5, 300, 3);
     append_features(all, graph, MO_TASK_NC, NULL, &o);
@@ -68,7 +68,7 @@ static void append_set(bytes *all, mo_context *ctx) {
     mo_feature_options o = plain;
     HELD(mo_graph) *graphs = drawn_set(ctx, (set_options){.graphs = GRAPHS, .labelled = true, .attributes = 3});
     append_features(all, graphs, MO_TASK_NC, NULL, &o);
-    o.form = MO_FEATURES_OF_EXAMPLES;
+    o.form = MO_ROWS_PER_EXAMPLE;
     append_features(all, graphs, MO_TASK_GC, NULL, &o);
     append_kernels(all, graphs, MO_TASK_GC, GRAPHS);
 }

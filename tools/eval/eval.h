@@ -32,7 +32,6 @@ typedef struct eval_options {
     int dim;                   /* width of untrained encoders */
     double lambda;             /* 0: not given */
     const char *cache, *draws; /* folders, or NULL */
-    int64_t memory;            /* most bytes for the features of a graph; 0: the free memory */
     mo_feature_place place;
     mo_attributes attributes;
     mo_context_options device; /* device, math mode and threads */

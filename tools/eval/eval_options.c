@@ -128,7 +128,7 @@ static const option table[] = {
     MAX_ROWS_OPTION(eval_options, evaluation.max_rows, "rows encoded at once; 0: all of an episode (default 32768)"),
     ATTRIBUTES_OPTION(eval_options, attributes, "as for the weights"),
     PLACE_OPTION(eval_options, place),
-    KEEPING_OPTIONS(eval_options, memory, cache),
+    KEEPING_OPTIONS(eval_options, cache),
     DEVICE_OPTIONS(eval_options, device),
     THREADS_OPTION(eval_options, device.threads),
     JSON_OPTION(eval_options, json,

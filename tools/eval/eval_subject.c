@@ -53,7 +53,7 @@ static mo_model *make_model(
     mo_context *ctx, const eval_options *o, const subject *s, const mo_head *head, bool untrained) {
     uint64_t seed = o->evaluation.seed;
     if (s->weights) {
-        bool own = s->weights->features.form == MO_FEATURES_OF_NODES;
+        bool own = s->weights->features.form == MO_ROWS_PER_NODE;
         mo_model_choice c = {.encoder = o->encoder,
             .head = head,
             .lambda = own ? o->lambda : s->lambda,
@@ -78,7 +78,7 @@ static const mo_head *own_head(const subject *s) {
 /* Adds the trained model with every head. For the first subject also adds the untrained model (except for "none") and
  * the single hops; if the readout is the mixture of the recipe `best`, a ridge reads the hops. */
 static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, bool first) {
-    bool of_examples = s->features.form == MO_FEATURES_OF_EXAMPLES, given = o->n_heads || o->dot;
+    bool of_examples = s->features.form == MO_ROWS_PER_EXAMPLE, given = o->n_heads || o->dot;
     int n_heads = given ? o->n_heads : 1;
     for (int i = 0; i < n_heads + o->dot && mo_ok(ctx); i++) {
         const mo_head *head = i == n_heads ? &dot : given ? o->heads[i] : own_head(s);
@@ -120,7 +120,6 @@ static void take_settings(const eval_options *o, subject *s) {
     s->features = weights ? weights->features : (mo_feature_options){.hops = 3, .power_iterations = 2};
     if (!weights)
         s->features.dim = s->mochi.encoder.dim = o->dim;
-    s->features.memory = o->memory;
     s->features.attributes = o->attributes ? o->attributes : s->features.attributes;
     s->features.place = o->place;
     s->features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");

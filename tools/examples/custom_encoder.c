@@ -1,6 +1,6 @@
 /* Defines an encoder, trains it on one graph, evaluates it on another under two heads, and computes embeddings.
  *     Z = sum_k softmax(a)_k X_k W_k      X_k [n, d] the rows k hops out, W_k [d, 32]
- * These ten lines are the whole encoder: the library has head, temperature, loss, links, graphs and weights files.
+ * These dozen lines are the whole encoder: the library has head, temperature, loss, links, graphs and weights files.
  * As a program:       cc custom_encoder.c $(pkg-config --cflags --libs mochi) -o custom_encoder && ./custom_encoder
  * As a shared object: cc -shared -fPIC custom_encoder.c $(pkg-config --cflags --libs mochi) -o custom_encoder.so
  *                     mochi gradcheck --encoder ./custom_encoder.so
@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static mo_tensor *encode_ring(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
-    mo_tensor *X = mo_episode_rows(t, e, "hops"); /* [l + 1, n, d] */
+static mo_tensor *encode_ring(mo_tape *t, const mo_encoding *x) {
+    if (x->n > x->max_rows)
+        return mo_in_blocks(t, x); /* calls this function for each block of rows */
+    mo_tensor *X = mo_episode_rows(t, x->episode, "hops"), *const *parameter = x->parameters; /* X [l + 1, n, d] */
     mo_tensor *a = mo_reshape(t, mo_softmax(t, parameter[0], MO_AXIS(0)), 3, (int64_t[]){-1, 1, 1});
     return mo_sum(t, mo_mul(t, mo_matmul(t, X, parameter[1]), a), MO_AXIS(0), MO_DROP_AXES);
 }

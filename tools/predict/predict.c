@@ -89,7 +89,7 @@ static const option table[] = {
         "ROWS.names.txt, one per line, if the data has names",
         OF_CLASSES},
     ATTRIBUTES_OPTION(predict_options, few_shot.attributes, "as for the weights"),
-    KEEPING_OPTIONS(predict_options, few_shot.memory, cache),
+    KEEPING_OPTIONS(predict_options, cache),
     THREADS_OPTION(predict_options, device.threads),
     DEVICE_OPTIONS(predict_options, device),
     {OPTION_FLAG, "quiet", NULL, AT(quiet), "no summary on standard error", OF_CLASSES},
@@ -166,7 +166,6 @@ static bool predict(
     bool set = graph->graphs > 1;
     int64_t examples = mo_graph_examples(graph);
     mo_task task = o->task < 0 ? set ? MO_TASK_GC : MO_TASK_NC : (mo_task)o->task;
-    o->few_shot.labels = known->n;
     if (o->out && mo_path_ends_with(o->out, ".npy"))
         mo_row_names_fit(graph, o->out);
     phase_begin(o->quiet, "mochi predict: features of %.80s", graph->name);

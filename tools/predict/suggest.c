@@ -33,7 +33,7 @@ static const option table[] = {
     {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
         .choices = "best|free"},
     ATTRIBUTES_OPTION(suggest_options, few_shot.attributes, "as for the weights"),
-    KEEPING_OPTIONS(suggest_options, few_shot.memory, cache),
+    KEEPING_OPTIONS(suggest_options, cache),
     THREADS_OPTION(suggest_options, device.threads),
     DEVICE_OPTIONS(suggest_options, device),
     {OPTION_END},

@@ -42,7 +42,7 @@ const mo_field recipe_fields[] = {
 const char *const recipe_names[N_RECIPES] = {"paper", "paper++", "released", "best"};
 
 static void make_best(recipe *r) {
-    r->features.form = MO_FEATURES_OF_EXAMPLES;
+    r->features.form = MO_ROWS_PER_EXAMPLE;
     r->features.dim = 256;
     r->features.attributes = MO_ATTRIBUTES_SCALED;
     r->invariant = mo_invariant_defaults();
@@ -135,7 +135,7 @@ void require_encoder(mo_context *ctx, const mo_weights *weights, const char *fil
 
 void recipe_settle(recipe *r) {
     if (r->encoder)
-        r->features.form = r->encoder->of_examples ? MO_FEATURES_OF_EXAMPLES : MO_FEATURES_OF_NODES;
+        r->features.form = r->encoder->of_examples ? MO_ROWS_PER_EXAMPLE : MO_ROWS_PER_NODE;
     r->model.encoder.dim = r->features.dim;
     r->model.encoder.hops = r->invariant.hops = r->features.hops;
     r->invariant.smoothing = r->model.readout.smoothing;

@@ -159,7 +159,6 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
 static mo_pool *open_run_pool(mo_context *ctx, run *now) {
     const train_options *o = now->options;
     mo_feature_options features = o->recipe.features;
-    features.memory = o->memory;
     features.place = o->place;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     bool new_folder = run_leads(now) && !o->resume && access(o->out, F_OK) != 0;

@@ -80,7 +80,7 @@ static const option table[] = {
     {OPTION_INT64, "checkpoint-every", "N", AT(checkpoint_every),
         "steps between checkpoints; 0: only at the end (default 500)"},
     PLACE_OPTION(train_options, place),
-    KEEPING_OPTIONS(train_options, memory, cache),
+    KEEPING_OPTIONS(train_options, cache),
     {OPTION_OTHER, "device", "NAME", 0, "cpu, cuda, or cuda:N for GPU N, from 0 (default: cpu)",
         .choices = "cpu|cuda|cuda:1", .take = take_train_device},
     MATH_OPTIONS(train_options, device),

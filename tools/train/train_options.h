@@ -11,7 +11,6 @@ enum { REPLAY_AUTO, REPLAY_YES, REPLAY_NO };
 typedef struct train_options {
     recipe recipe; /* first, so that an option's field in the recipe has one offset in both */
     const char *out, *cache;
-    int64_t memory; /* most bytes for the features of a graph; 0: the free memory */
     mo_feature_place place;
     int replay; /* REPLAY_AUTO .. */
     bool deterministic;

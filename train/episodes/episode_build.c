@@ -3,7 +3,7 @@
  *
  * Only the plan's rows are read. Rows of nodes: each node once, in rising order; for graphs, all nodes of each graph,
  * one graph after another. The episode's indices number these rows or graphs. Rows of examples: the support's, then the
- * queries'. If the features are in the context's memory, the encoder gathers the rows of nodes itself. */
+ * queries'. Of features of the tape's context, in memory or in a file, the encoder gathers the rows of nodes itself. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "train/episodes/episode_kernels.h"
@@ -16,54 +16,12 @@
 
 /* ---- rows of examples, as tensors of the tape ---- */
 
-/* Returns rows of X, which is not resident, as a tensor [.., n, w] of the tape: from `fetched` if it has them, else
- * reads them now. */
-static mo_tensor *fetch_episode_rows(
-    mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n, const mo_fetched *fetched) {
-    int64_t shape[MO_MAX_AXES];
-    int piece = 0;
-    while (fetched && piece < fetched->n && fetched->array[piece] != X)
-        piece++;
-    if (!fetched || piece == fetched->n)
-        return mo_fetch_rows(t, X, row, n);
-    memcpy(shape, X->shape, sizeof shape);
-    shape[X->ndim - 2] = n;
-    mo_tensor *T = mo_tape_tensor(t, mo_tensor_dtype(X), X->ndim, shape);
-    mo_send(T, fetched->buffer, fetched->offset[piece]);
-    return T;
-}
-
-/* The rows `example` of a features tensor [.., E, w], in that order: [.., n, w]. */
-static mo_tensor *gather_examples(
-    mo_tape *t, mo_tensor *X, const int64_t *example, int64_t n, const mo_fetched *fetched) {
-    int64_t E = mo_dim(X, -2), w = mo_dim(X, -1), outer = 1, shape[MO_MAX_AXES];
-    if (mo_ok(t->ctx) && !mo_rows_resident(t->ctx, X))
-        return fetch_episode_rows(t, X, example, n, fetched);
-    for (int i = 0; i < mo_ndim(X); i++)
-        shape[i] = mo_dim(X, i);
-    shape[mo_ndim(X) - 2] = n;
-    for (int i = 0; i < mo_ndim(X) - 2; i++)
-        outer *= shape[i];
-    int64_t *row = mo_tape_scratch(t, outer * n, sizeof *row);
-    if (!row)
-        return mo_null_tensor(t->ctx);
-    if (mo_ok(t->ctx) && !fetched) { /* else they were announced when the episode was planned */
-        mo_row_stack s = mo_row_stack_of(X, mo_ndim(X) - 2);
-        mo_announce_rows(&s, example, n);
-    }
-    for (int64_t o = 0; o < outer; o++)
-        for (int64_t i = 0; i < n; i++)
-            row[o * n + i] = o * E + example[i];
-    mo_tensor *index = mo_from(t, MO_I64, 1, (int64_t[]){outer * n}, row);
-    return mo_reshape(t, mo_gather_rows(t, mo_reshape(t, X, 2, (int64_t[]){outer * E, w}), index), mo_ndim(X), shape);
-}
-
 /* Tensors that exist for some tasks only, besides "blocks", "spectrum" and "extras". */
 const mo_part_row mo_part_rows[] = {{"statistics", 0}, {"subtrees", 0}, {"waves", 0}, {"walks", MO_EXTRAS_LIMIT},
     {"matches", MO_EXTRAS_LIMIT}, {NULL, 0}};
 
 void mo_example_tensors(
-    mo_tape *t, const mo_source *source, const int64_t *example, int64_t n, const mo_fetched *fetched, mo_episode *e) {
+    mo_tape *t, const mo_source *source, const int64_t *example, int64_t n, const mo_ready_rows *ready, mo_episode *e) {
     const mo_arrays *arrays = source->features->arrays;
     mo_tensor *mixed = mo_arrays_find(arrays, "mixed"), *blocks = mixed ? mixed : mo_arrays_find(arrays, "blocks"),
               *spectrum = mo_arrays_find(arrays, "spectrum"), *extras = mo_arrays_find(arrays, "extras");
@@ -71,10 +29,10 @@ void mo_example_tensors(
         mo_fail(t->ctx, MO_INVALID, "episode: the features of %s have no \"blocks\"", source->graph->name);
         return;
     }
-    mo_tensor *H = gather_examples(t, blocks, example, n, fetched);
+    mo_tensor *H = mo_gather_listed(t, blocks, example, n, ready);
     if (source->task == MO_TASK_LP)
         H = mo_clamp(t, H, -MO_BLOCK_LIMIT, MO_BLOCK_LIMIT);
-    mo_tensor *x = mo_clamp(t, gather_examples(t, extras, example, n, fetched), -MO_EXTRAS_LIMIT, MO_EXTRAS_LIMIT);
+    mo_tensor *x = mo_clamp(t, mo_gather_listed(t, extras, example, n, ready), -MO_EXTRAS_LIMIT, MO_EXTRAS_LIMIT);
     int64_t hops = mixed ? mo_dim(H, 1) - 1 : source->features->hops + 1; /* only kernels read the last mixed row */
     if (spectrum->ctx != t->ctx)
         spectrum = mo_fetch_range(t, spectrum, 0, 0, mo_dim(spectrum, 0));
@@ -89,7 +47,7 @@ void mo_example_tensors(
         double most = mo_part_rows[i].limit;
         if (!X)
             continue;
-        X = gather_examples(t, X, example, n, fetched);
+        X = mo_gather_listed(t, X, example, n, ready);
         e->rows[e->n_rows++] = (mo_named){mo_part_rows[i].name, most > 0 ? mo_clamp(t, X, -most, most) : X, NULL};
     }
 }
@@ -193,18 +151,22 @@ int mo_episode_arrays(const mo_source *source, const mo_tensor *array[MO_MOST_PI
 
 /* ---- tensors ---- */
 
-/* Rows of nodes at every hop: copies, or, if all rows are in memory, an index into them. */
-static mo_named hop_rows(mo_tape *t, const mo_row_list *r, const mo_fetched *fetched) {
+/* Rows of nodes at every hop: an index into the graph's rows or, if they are of another context, copies. */
+static mo_named hop_rows(mo_tape *t, const mo_row_list *r, const mo_ready_rows *ready) {
     mo_context *ctx = t->ctx;
     mo_tensor *hops = mo_arrays_find(r->source->features->arrays, "hops");
     if (mo_ok(ctx) && (!hops || mo_ndim(hops) != 3))
         mo_fail(ctx, MO_INVALID, "episode: the features of %s have no \"hops\"", r->source->graph->name);
-    if (mo_ok(ctx) && !mo_rows_in_memory(ctx, hops))
-        return (mo_named){"hops", gather_examples(t, hops, r->row, r->n, fetched), NULL};
+    if (mo_ok(ctx) && hops->ctx != ctx)
+        return (mo_named){"hops", mo_gather_listed(t, hops, r->row, r->n, ready), NULL};
     int64_t K = mo_ok(ctx) ? mo_dim(hops, 0) : 0, nodes = mo_ok(ctx) ? mo_dim(hops, 1) : 0;
     int64_t *row = mo_ok(ctx) ? mo_tape_scratch(t, K * r->n, sizeof *row) : NULL;
     if (!row)
         return (mo_named){"hops", mo_null_tensor(ctx), NULL};
+    if (!ready) {
+        mo_row_stack s = mo_row_stack_of(hops, 1);
+        mo_announce_rows(&s, r->row, r->n);
+    }
     for (int64_t k = 0; k < K; k++)
         for (int64_t i = 0; i < r->n; i++)
             row[k * r->n + i] = k * nodes + r->row[i];
@@ -253,11 +215,12 @@ bool mo_has_example_rows(const mo_source *source) {
     return arrays && (mo_arrays_find(arrays, "blocks") || mo_arrays_find(arrays, "mixed"));
 }
 
-static void put_nodes(mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_fetched *fetched, mo_episode *e) {
+static void put_nodes(
+    mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_ready_rows *ready, mo_episode *e) {
     e->n_rows = 1;
     if (r->segment)
         e->segment = mo_from(t, MO_I64, 1, (int64_t[]){r->examples + 1}, r->segment);
-    e->rows[0] = hop_rows(t, r, fetched);
+    e->rows[0] = hop_rows(t, r, ready);
     for (int side = 0; !r->in_order && side < (plan->task == MO_TASK_LP ? 2 : 1); side++) {
         e->support[side] = example_positions(t, r, plan->support[side], plan->n_support);
         e->query[side] = example_positions(t, r, plan->query[side], plan->n_query);
@@ -265,12 +228,12 @@ static void put_nodes(mo_tape *t, const mo_plan *plan, const mo_row_list *r, con
 }
 
 mo_code mo_episode_tensors(
-    mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_fetched *fetched, mo_episode *e) {
+    mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_ready_rows *ready, mo_episode *e) {
     *e = (mo_episode){.task = plan->task, .classes = plan->classes};
     if (mo_has_example_rows(r->source))
-        mo_example_tensors(t, r->source, r->row, r->n, fetched, e);
+        mo_example_tensors(t, r->source, r->row, r->n, ready, e);
     else
-        put_nodes(t, plan, r, fetched, e);
+        put_nodes(t, plan, r, ready, e);
     e->support_label = mo_from(t, MO_I64, 1, &plan->n_support, plan->support_label);
     e->support_weight = mo_plan_weight(t, plan);
     e->class_weight = mo_class_weight(t, plan->support_label, plan->n_support, plan->classes);

@@ -7,8 +7,6 @@
 #include "train/episodes/pool.h"
 #include "train/features/row_stack.h"
 
-enum { MO_MOST_PIECES = 8 /* the most arrays from which an episode reads rows */ };
-
 /* The rows of an episode; the lists are in a host arena. */
 typedef struct mo_row_list {
     const mo_source *source;
@@ -21,19 +19,11 @@ typedef struct mo_row_list {
 /* Returns false on failure. The source and the arena must outlive the list; the plan need not. */
 bool mo_list_rows(mo_host_arena *host, const mo_source *source, const mo_plan *plan, mo_row_list *r, mo_context *ctx);
 
-/* Fetched rows. */
-typedef struct mo_fetched {
-    const mo_pinned *buffer;
-    int n;
-    const mo_tensor *array[MO_MOST_PIECES]; /* [n]: each array read, and where its rows begin in the buffer */
-    size_t offset[MO_MOST_PIECES];
-} mo_fetched;
-
 /* Lists the arrays in host memory or in mapped files from which an episode reads rows; returns their number. */
 int mo_episode_arrays(const mo_source *source, const mo_tensor *array[MO_MOST_PIECES]);
-/* The tensors of the episode. Rows that are not resident come from `fetched`; if it is NULL, they are fetched now. */
+/* The tensors of the episode. ready: its rows, made ready; NULL: they are read now. */
 mo_code mo_episode_tensors(
-    mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_fetched *fetched, mo_episode *e);
+    mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_ready_rows *ready, mo_episode *e);
 /* mo_support_weight: support_weight of mo_episode, int64 [n], from the ids [n] of a support's examples; NULL if the
  * support repeats no example, or on failure. mo_plan_weight: the same for a plan. */
 mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t n);
@@ -50,6 +40,6 @@ mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan);
 mo_tensor *mo_class_weight(mo_tape *t, const int64_t *label, int64_t n, int64_t classes);
 /* Gives the episode e the rows of n examples, as tensors of the tape. */
 void mo_example_tensors(
-    mo_tape *t, const mo_source *source, const int64_t *example, int64_t n, const mo_fetched *fetched, mo_episode *e);
+    mo_tape *t, const mo_source *source, const int64_t *example, int64_t n, const mo_ready_rows *ready, mo_episode *e);
 
 #endif

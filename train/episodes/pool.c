@@ -9,7 +9,9 @@
 #include "tensor/files/number_text.h"
 #include "tensor/library.h"
 #include "tensor/objects.h"
+#include "train/features/example_rows.h"
 #include "train/features/feature_memory.h"
+#include "train/features/nodes/diffuse.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -30,12 +32,21 @@ static void tell_source(const mo_pool *pool, const mo_graph *graph, mo_task task
     pool->notice(line, pool->state);
 }
 
+static const double FOR_STEPS = 0.25; /* this share of a device's memory is left for episodes and gradients */
+
 static mo_feature_place choose_place(const mo_pool *pool, const mo_graph *graph, mo_task task) {
-    double needed, left;
+    const mo_feature_options *o = &pool->options;
+    bool blocks = o->form == MO_ROWS_PER_EXAMPLE;
+    size_t held, unused;
     char line[512];
-    if (pool->options.place != MO_FEATURES_AUTO)
-        return pool->options.place;
-    if (mo_features_fit(pool->ctx, graph, task, &pool->options, &needed, &left))
+    if (o->place != MO_FEATURES_AUTO)
+        return o->place;
+    if (!mo_device_memory(pool->ctx, &held, &unused))
+        return MO_FEATURES_ON_DEVICE;
+    int64_t rows = !blocks ? o->hops + 1 : task == MO_TASK_NC ? MO_BLOCKS * (o->hops + 1 + MO_DIFFUSED) : 0;
+    double needed = mo_estimate_memory(graph, o, rows); /* rows of links and of graphs are small */
+    double left = (double)unused - FOR_STEPS * (double)(held + unused);
+    if (needed <= left)
         return MO_FEATURES_ON_DEVICE;
     mo_format(line, sizeof line,
         "features: %s:%s need %.2f GB, the device has %.2f GB left for features: they stay in host memory", graph->name,
@@ -51,7 +62,8 @@ static mo_context *context_of(mo_pool *pool, mo_feature_place place) {
     if (place == MO_FEATURES_ON_DEVICE || mo_context_device(ctx) == MO_CPU)
         return ctx;
     if (!pool->host)
-        pool->host = mo_context_create(&(mo_context_options){.threads = mo_context_threads(ctx)});
+        pool->host =
+            mo_context_create(&(mo_context_options){.threads = mo_context_threads(ctx), .memory = ctx->memory});
     if (!pool->host)
         mo_fail(ctx, MO_MEMORY, "features: out of memory for a context of the CPU");
     return pool->host;
@@ -331,7 +343,7 @@ mo_pool *mo_pool_for(mo_context *ctx, mo_model *model, const char *const *names,
         return NULL;
     double dim = mo_model_setting(model, "dim");
     mo_feature_options options = {
-        .form = model->encoder.of_examples ? MO_FEATURES_OF_EXAMPLES : MO_FEATURES_OF_NODES,
+        .form = model->encoder.of_examples ? MO_ROWS_PER_EXAMPLE : MO_ROWS_PER_NODE,
         .dim = dim >= 1 ? (int)dim : 256, /* no `dim`: the model reads any width; recipe `best` has 256 */
         .hops = (int)mo_model_setting(model, "hops"),
         .power_iterations = 2,

@@ -6,22 +6,19 @@
  * Episodes take the slots in turn, so the host waits only for the upload of the episode before this one before it
  * copies rows of the next one. */
 #include "tensor/objects.h"
-#include "tensor/platform.h"
 #include "train/episodes/episode_rows.h"
 #include "train/episodes/pool.h"
 
-enum { SLOTS = 2, ALIGNMENT = 256 };
+enum { SLOTS = 2 };
 
 typedef struct slot {
-    bool planned, ready; /* ready: the rows are in the buffer */
+    bool planned, fetched; /* fetched: the rows are ready */
     uint64_t number, version;
     const mo_source *source;
     mo_plan plan;
     mo_host_arena *host;
     mo_row_list rows;
-    mo_pinned buffer;
-    mo_row_stack stack[MO_MOST_PIECES]; /* the arrays from which rows are fetched */
-    mo_fetched fetched;
+    mo_ready_rows ready;
     mo_status failed; /* the error of planning or fetching, raised when the episode is taken */
 } slot;
 
@@ -54,64 +51,42 @@ void mo_prefetch_release(mo_prefetch *p) {
         return;
     for (int i = 0; i < SLOTS; i++) {
         mo_plan_release(&p->slot[i].plan);
-        mo_unpin(p->ctx, &p->slot[i].buffer);
+        mo_unpin(p->ctx, &p->slot[i].ready.buffer);
         mo_host_arena_release(p->slot[i].host);
     }
     mo_host_free(p->ctx, p, sizeof *p);
 }
 
-/* Makes room for `bytes` bytes; grows by at least half of the old room. */
-static bool prefetch_reserve(mo_prefetch *p, slot *s, size_t bytes) {
-    size_t more = s->buffer.bytes + s->buffer.bytes / 2;
-    if (bytes <= s->buffer.bytes)
-        return true;
-    mo_unpin(p->ctx, &s->buffer);
-    return mo_pin(p->ctx, bytes > more ? bytes : more, &s->buffer);
+/* The error of a slot's work is raised when its episode is taken. */
+static void hold_failure(mo_prefetch *p, slot *s) {
+    s->failed = p->ctx->status;
+    mo_clear_error(p->ctx);
 }
 
 static void plan_episode(mo_prefetch *p, slot *s, uint64_t number) {
-    mo_context *ctx = p->ctx;
-    mo_fetched *f = &s->fetched;
+    const mo_tensor *array[MO_MOST_PIECES];
     mo_plan_release(&s->plan);
     mo_host_arena_reset(s->host);
     s->planned = true;
-    s->ready = false;
+    s->fetched = false;
     s->number = number;
     s->version = p->pool->version;
-    *f = (mo_fetched){.buffer = &s->buffer};
     if (mo_pool_plan(p->pool, number, p->order, &p->options, &s->source, &s->plan) == MO_OK &&
-        mo_list_rows(s->host, s->source, &s->plan, &s->rows, ctx)) {
-        const mo_tensor *array[MO_MOST_PIECES];
+        mo_list_rows(s->host, s->source, &s->plan, &s->rows, p->ctx))
         for (int i = 0, n = mo_episode_arrays(s->source, array); i < n; i++) {
             mo_row_stack rows = mo_row_stack_of(array[i], array[i]->ndim - 2);
             mo_announce_rows(&rows, s->rows.row, s->rows.n);
-            if (!mo_rows_resident(ctx, array[i])) {
-                s->stack[f->n] = rows;
-                f->array[f->n++] = array[i];
-            }
         }
-    }
-    s->failed = ctx->status;
-    mo_clear_error(ctx);
+    hold_failure(p, s);
 }
 
-/* Copies the rows of the slot's episode into its buffer, once the upload of the episode before has read the buffer. */
 static void fetch_episode(mo_prefetch *p, slot *s) {
-    mo_fetched *f = &s->fetched;
-    size_t bytes = 0;
-    if (s->ready || s->failed.code)
+    const mo_tensor *array[MO_MOST_PIECES];
+    if (s->fetched || s->failed.code)
         return;
-    s->ready = true;
-    for (int i = 0; i < f->n; i++) {
-        f->offset[i] = bytes;
-        bytes += (size_t)(s->stack[i].outer * s->rows.n) * s->stack[i].width;
-        bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    }
-    if (f->n && mo_sent(p->ctx, &s->buffer) == MO_OK && prefetch_reserve(p, s, bytes))
-        for (int i = 0; i < f->n; i++)
-            mo_read_rows(&s->stack[i], s->rows.row, s->rows.n, (char *)s->buffer.data + f->offset[i]);
-    s->failed = p->ctx->status;
-    mo_clear_error(p->ctx);
+    s->fetched = true;
+    mo_make_ready(p->ctx, array, mo_episode_arrays(s->source, array), s->rows.row, s->rows.n, &s->ready);
+    hold_failure(p, s);
 }
 
 static void plan_where_missing(mo_prefetch *p, slot *s, uint64_t number) {
@@ -130,7 +105,7 @@ mo_code mo_prefetch_take(
     *source = s->source;
     ctx->status = s->failed;
     if (mo_ok(ctx))
-        mo_episode_tensors(t, &s->plan, &s->rows, &s->fetched, e);
+        mo_episode_tensors(t, &s->plan, &s->rows, &s->ready, e);
     s->planned = false;
     p->at = (p->at + 1) % SLOTS;
     if (mo_ok(ctx))

@@ -3,7 +3,6 @@
 #include "tensor/library.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
-#include "train/features/row_stack.h"
 
 enum { EPISODES = 5, QUERIES = 30, MAX_CLASSES = 64, MAX_HOPS = 64 };
 static const int64_t shots[] = {4, 8, 16, 32};
@@ -17,8 +16,8 @@ static bool draw_problem(const mo_source *s, int i, uint64_t seed, mo_plan *plan
     return mo_plan_draw(s->graph, s->links, s->task, (uint64_t)i, &options, plan) == MO_OK;
 }
 
-/* Adds to total[hop] the accuracies on one source, over episodes that all hops share. */
-static void add_source_accuracies(
+/* Adds to total[hop] the accuracies on one source with rows of examples, over episodes that all hops share. */
+static void add_accuracies_of_examples(
     mo_tape *t, const mo_source *s, mo_candidate candidate, uint64_t seed, double *total) {
     mo_context *ctx = mo_tape_context(t);
     for (int hop = 0; hop <= s->features->hops && mo_ok(ctx); hop++) {
@@ -37,14 +36,14 @@ static void add_source_accuracies(
 
 /* The examples' rows at one hop or, for graphs, means over each graph's nodes. */
 static mo_tensor *episode_hop(mo_tape *t, const mo_episode *e, int hop) {
-    mo_tensor *hops = e->rows[0].tensor, *X = mo_slice(t, hops, MO_AXIS(0), hop, hop + 1);
+    mo_tensor *hops = mo_episode_rows(t, e, "hops"), *X = mo_slice(t, hops, MO_AXIS(0), hop, hop + 1);
     X = mo_reshape(t, X, 2, (int64_t[]){mo_dim(hops, 1), mo_dim(hops, 2)});
     return e->segment ? mo_segment_mean(t, X, e->segment) : X;
 }
 
-/* As add_source_accuracies, for a hop stack outside the context's memory. Fetches each episode's rows, because a whole
- * hop can exceed memory. */
-static void add_fetched_accuracies(
+/* As add_accuracies_of_examples, for rows of nodes. Reads each episode's rows, because a whole hop can exceed memory.
+ */
+static void add_accuracies_of_nodes(
     mo_tape *t, const mo_source *s, mo_candidate candidate, uint64_t seed, double *total) {
     mo_context *ctx = mo_tape_context(t);
     for (int i = 0; i < SHOTS * EPISODES && mo_ok(ctx); i++) {
@@ -59,11 +58,6 @@ static void add_fetched_accuracies(
     }
 }
 
-static bool has_fetched_hops(const mo_context *ctx, const mo_source *s) {
-    const mo_tensor *hops = mo_has_example_rows(s) ? NULL : mo_arrays_find(s->features->arrays, "hops");
-    return hops && !mo_rows_in_memory(ctx, hops);
-}
-
 int mo_best_hop(mo_context *ctx, const mo_pool *pool, mo_task task, const mo_head *head, double lambda, uint64_t seed) {
     if (!mo_given(ctx, "best_hop", "the pool", pool) || !mo_given(ctx, "best_hop", "the head", head))
         return -1;
@@ -76,7 +70,8 @@ int mo_best_hop(mo_context *ctx, const mo_pool *pool, mo_task task, const mo_hea
     for (int i = 0; t && i < pool->n; i++)
         if (pool->source[i].task == task) {
             const mo_source *s = &pool->source[i];
-            (has_fetched_hops(ctx, s) ? add_fetched_accuracies : add_source_accuracies)(t, s, candidate, seed, total);
+            (mo_has_example_rows(s) ? add_accuracies_of_examples : add_accuracies_of_nodes)(
+                t, s, candidate, seed, total);
             sources++;
         }
     mo_tape_release(t);

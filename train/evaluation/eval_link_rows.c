@@ -76,7 +76,7 @@ static void copy_between(mo_tensor *to, const mo_tensor *from) {
 mo_features *mo_link_test_features(const mo_source *s, const mo_link_test *test) {
     mo_context *ctx = s->graph->ctx;
     const mo_features *own = s->features;
-    mo_feature_options o = {.form = MO_FEATURES_OF_EXAMPLES,
+    mo_feature_options o = {.form = MO_ROWS_PER_EXAMPLE,
         .dim = own->dim,
         .hops = own->hops,
         .power_iterations = own->power_iterations,

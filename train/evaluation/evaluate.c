@@ -122,14 +122,14 @@ static void open_kernels(mo_evaluation *ev) {
         read |= ev->candidate[i].model && ev->candidate[i].model->readout;
     read &= ev->own.task != MO_TASK_LP;
     if (read && !ev->own.kernels)
-        ev->kernels = ev->own.kernels = mo_example_kernels_create(&ev->own, 0);
+        ev->kernels = ev->own.kernels = mo_example_kernels_create(&ev->own);
     ev->experts = read && mo_ok(ev->ctx) ? mo_expert_count(&ev->own) : 0;
     ev->inductive = ev->own;
     ev->inductive.inductive = true;
     ev->inductive.kernels = NULL;
     for (int i = 0; i < ev->n; i++)
         if (ev->candidate[i].transductive == MO_TRANSDUCTIVE_NEVER && !ev->inductive.kernels)
-            ev->inductive.kernels = mo_example_kernels_create(&ev->inductive, 0);
+            ev->inductive.kernels = mo_example_kernels_create(&ev->inductive);
 }
 
 static bool prepare_evaluation(mo_evaluation *ev) {

@@ -2,7 +2,6 @@
 #include "train/features/example_kernels.h"
 
 #include "tensor/library.h"
-#include "train/features/feature_memory.h"
 #include "train/svd/adjacency.h"
 
 #include <inttypes.h>
@@ -10,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool kernels_are_valid(const mo_source *source, int64_t memory) {
+static bool kernels_are_valid(const mo_source *source) {
     const mo_graph *graph = source->graph;
     mo_context *ctx = graph->ctx;
     bool nodes = source->task == MO_TASK_NC;
@@ -21,13 +20,11 @@ static bool kernels_are_valid(const mo_source *source, int64_t memory) {
             nodes ? "kernels: '%s' has %" PRId64 " graphs, expected one"
                   : "kernels: '%s' has %" PRId64 " graph, expected a set",
             graph->name, graph->graphs);
-    return mo_ok(ctx) &&
-           mo_kernels_fit(graph, nodes ? mo_node_experts_bytes(graph) : mo_graph_experts_bytes(graph), memory) &&
-           mo_features_fit_products(graph);
+    return mo_ok(ctx) && mo_features_fit_products(graph);
 }
 
-mo_example_kernels *mo_example_kernels_create(const mo_source *source, int64_t memory) {
-    mo_example_kernels *k = kernels_are_valid(source, memory) ? mo_host_array(source->graph->ctx, 1, sizeof *k) : NULL;
+mo_example_kernels *mo_example_kernels_create(const mo_source *source) {
+    mo_example_kernels *k = kernels_are_valid(source) ? mo_host_array(source->graph->ctx, 1, sizeof *k) : NULL;
     if (!k)
         return NULL;
     k->graph = source->graph;

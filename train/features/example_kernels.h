@@ -15,11 +15,10 @@ typedef struct mo_example_kernels {
 } mo_example_kernels;
 
 /* source: its graph and features are borrowed until release; features NULL: no expert H. With source->inductive call
- * mo_example_kernels_refer before reading kernels of graphs. memory: the most bytes to use (0: the free memory); if the
- * kernels need more, raises MO_MEMORY, with the bytes needed, before the work. Raises MO_UNSUPPORTED for links,
+ * mo_example_kernels_refer before reading kernels of graphs. Raises MO_UNSUPPORTED for links,
  * MO_INVALID for nodes of a set or graphs of a single graph, and MO_NUMERICAL for attributes whose squares float32
  * cannot hold. Bits do not depend on the number of threads. Returns NULL on failure. */
-mo_example_kernels *mo_example_kernels_create(const mo_source *source, int64_t memory);
+mo_example_kernels *mo_example_kernels_create(const mo_source *source);
 void mo_example_kernels_release(mo_example_kernels *k);
 
 /* mo_example_kernels_count: the number of experts (NULL: 0). mo_example_kernels_name: the name of expert e, borrowed.
@@ -50,9 +49,6 @@ mo_code mo_example_kernels_gram(
 /* Adds an expert's name, a copy. Returns false after raising. */
 bool mo_kernels_name(mo_example_kernels *k, const char *name);
 
-/* The bytes needed to make the experts. */
-double mo_node_experts_bytes(const mo_graph *graph);
-double mo_graph_experts_bytes(const mo_graph *set);
 /* Make the experts, and add their names. Return false on failure. */
 bool mo_node_experts_make(mo_example_kernels *k, const mo_features *nodes);
 bool mo_graph_experts_make(mo_example_kernels *k, bool inductive);

@@ -2,8 +2,8 @@
  * of a graph or of a set of graphs.
  *
  * hops[0] = LayerNorm(X0), or X0 if the options say so, hops[k] = A~ hops[k-1], all in one tensor. The cache holds
- * hops[0]; the other hops are faster to compute than to read. A stack above the limit of memory is a file
- * (stack_file.c).
+ * hops[0]; the other hops are faster to compute than to read. A stack for which memory is too small is a file of the
+ * cache, whose rows are mapped (stack_file.c).
  *
  * Every graph of a set has its own SVD, so threads share the graphs, each thread with a context of one thread. Kernels
  * give the same bits at any thread count, so each graph's features do too. For a device these threads also compute hop
@@ -71,7 +71,7 @@ static mo_view rows_of_hop(const mo_tensor *hops, int64_t k, int64_t first, int6
 typedef struct first_hop {
     const mo_graph *graph;
     const mo_feature_options *options;
-    mo_tensor *hops;          /* [.., nodes, dim]: hop 0 is to be filled */
+    mo_tensor *hops;          /* [1, nodes, dim]: hop 0, to be filled */
     mo_basis_quality quality; /* the largest errors over all graphs */
 } first_hop;
 
@@ -198,7 +198,7 @@ static bool compute_first_hop(first_hop *j) {
     return mo_ok(ctx);
 }
 
-/* ---- in memory ---- */
+/* ---- all hops ---- */
 
 static bool propagate_hops(const mo_graph *graph, mo_tensor *hops) {
     mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
@@ -220,83 +220,71 @@ static void write_hop_key(const mo_graph *graph, const mo_feature_options *o, ch
         o->norm == MO_FEATURE_NORM_NONE ? " norm none" : "", mo_scale_key(graph));
 }
 
-/* The content of a cache entry: hop 0 and the quality of its SVDs, [residual, orthogonality]. */
-static mo_arrays *kept_arrays(mo_tensor *hops) {
-    mo_arrays *kept = mo_arrays_create(hops->ctx);
-    if (kept && mo_arrays_take(kept, "x0", mo_tensor_first(hops)) == MO_OK)
-        mo_arrays_take(kept, "svd", mo_tensor_create(hops->ctx, MO_F64, 1, (int64_t[]){2}));
+/* The content of a cache entry: hop 0 [1, nodes, d] and the quality of its SVDs, [residual, orthogonality]. */
+static mo_arrays *kept_arrays(mo_tensor *X0) {
+    mo_arrays *kept = mo_ok(X0->ctx) ? mo_arrays_create(X0->ctx) : NULL;
+    if (kept && mo_arrays_take(kept, "x0", mo_tensor_first(X0)) == MO_OK)
+        mo_arrays_take(kept, "svd", mo_tensor_create(X0->ctx, MO_F64, 1, (int64_t[]){2}));
     return kept;
 }
 
-static bool fill_hop_features(first_hop *j, mo_features *f) {
-    char key[256];
+/* Fills the stack: hop 0 from the cache or computed, then the other hops. A stack in memory is opened once the memory
+ * of the SVD is free. Returns whether the cache had hop 0. */
+static bool fill_hops(first_hop *j, const char *key, mo_stack_file *s) {
     mo_context *ctx = j->graph->ctx;
-    mo_cache cache = mo_cache_of(ctx, j->options);
-    mo_arrays *kept = kept_arrays(j->hops);
-    if (!mo_ok(ctx)) {
-        mo_arrays_release(kept);
-        return false;
+    mo_tensor *X0 = mo_tensor_uninitialized(ctx, MO_F32, 3, (int64_t[]){1, j->graph->nodes, j->options->dim});
+    mo_arrays *kept = kept_arrays(X0);
+    mo_tensor *svd = mo_ok(ctx) ? mo_arrays_find(kept, "svd") : NULL;
+    j->hops = X0;
+    bool found = svd && mo_cache_load(&s->cache, key, kept);
+    if (svd && !found && compute_first_hop(j)) {
+        mo_tensor_write(svd, &j->quality, sizeof s->quality);
+        if (!s->on_disk) /* else the file itself keeps all hops */
+            mo_cache_store(&s->cache, key, kept);
     }
-    double quality[2];
-    mo_tensor *svd = mo_arrays_find(kept, "svd");
-    write_hop_key(j->graph, j->options, key, sizeof key);
-    f->from_cache = mo_cache_load(&cache, key, kept);
-    if (!f->from_cache && compute_first_hop(j)) {
-        mo_tensor_write(svd, &j->quality, sizeof quality);
-        mo_cache_store(&cache, key, kept);
-    }
-    if (mo_ok(ctx) && mo_tensor_read(svd, quality, sizeof quality) == MO_OK) {
-        f->svd_residual = quality[0];
-        f->svd_orthogonality = quality[1];
+    mo_tensor *hops = s->on_disk ? s->rows : mo_stack_open(s);
+    if (mo_ok(ctx) && mo_tensor_read(svd, s->quality, sizeof s->quality) == MO_OK) {
+        mo_view x = rows_of_hop(X0, 0, 0, j->graph->nodes), y = rows_of_hop(hops, 0, 0, j->graph->nodes);
+        mo_copy_into(ctx, &x, &y);
     }
     mo_arrays_release(kept);
-    return mo_ok(ctx) && propagate_hops(j->graph, j->hops);
-}
-
-/* ---- on disk ---- */
-
-static bool store_first_hop(first_hop *j, mo_features *f) {
-    char key[256], hops[300];
-    mo_context *ctx = j->graph->ctx;
-    const mo_feature_options *o = j->options;
-    write_hop_key(j->graph, o, key, sizeof key);
-    snprintf(hops, sizeof hops, "%s hops %d float32", key, o->hops);
-    mo_stack_file s = {
-        .cache = mo_cache_of(ctx, o), .key = hops, .ndim = 3, .shape = {o->hops + 1, j->graph->nodes, o->dim}};
-    j->hops = mo_stack_open(&s);
-    if (mo_ok(ctx) && !s.whole && compute_first_hop(j)) {
-        propagate_hops(j->graph, j->hops);
-        s.quality[0] = j->quality.residual;
-        s.quality[1] = j->quality.orthogonality;
-    }
-    f->from_cache = s.whole;
-    mo_tensor *stack = mo_stack_close(&s);
-    f->svd_residual = s.quality[0];
-    f->svd_orthogonality = s.quality[1];
-    return mo_arrays_take(f->arrays, "hops", stack) == MO_OK;
-}
-
-static bool hold_first_hop(first_hop *j, mo_features *f) {
-    const mo_feature_options *o = j->options;
-    j->hops = mo_tensor_uninitialized(j->graph->ctx, MO_F32, 3, (int64_t[]){o->hops + 1, j->graph->nodes, o->dim});
-    return mo_arrays_take(f->arrays, "hops", j->hops) == MO_OK && fill_hop_features(j, f);
+    mo_tensor_release(X0);
+    if (mo_ok(ctx))
+        propagate_hops(j->graph, hops);
+    return found;
 }
 
 /* Computes rows of nodes: hop 0 and the other hops, in memory or in a file. */
 static bool make_hops(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
+    mo_context *ctx = graph->ctx;
     mo_graph scaled = *graph;
     float *own = NULL;
+    char key[256], hops[300];
     first_hop j = {.graph = &scaled, .options = o};
-    bool disk = mo_hops_go_to_disk(graph, o, 1, 0);
-    bool made = mo_ok(graph->ctx) && mo_set_scale(&scaled, &own) && (disk ? store_first_hop : hold_first_hop)(&j, f);
+    bool on_disk = mo_hops_go_to_disk(graph, o, o->hops + 1);
+    if (mo_ok(ctx) && mo_set_scale(&scaled, &own)) {
+        write_hop_key(&scaled, o, key, sizeof key);
+        snprintf(hops, sizeof hops, "%s hops %d float32", key, o->hops);
+        mo_stack_file s = {.on_disk = on_disk,
+            .cache = mo_cache_of(ctx, o),
+            .key = hops,
+            .ndim = 3,
+            .shape = {o->hops + 1, graph->nodes, o->dim}};
+        if (on_disk)
+            mo_stack_open(&s);
+        f->from_cache = s.whole || fill_hops(&j, key, &s);
+        mo_arrays_take(f->arrays, "hops", mo_stack_close(&s));
+        f->svd_residual = s.quality[0];
+        f->svd_orthogonality = s.quality[1];
+    }
     free(own);
-    return made;
+    return mo_ok(ctx);
 }
 
 /* ---- features of a task ---- */
 
 const char *mo_feature_form_name(mo_feature_form form) {
-    return form == MO_FEATURES_OF_EXAMPLES ? "examples" : "nodes";
+    return form == MO_ROWS_PER_EXAMPLE ? "examples" : "nodes";
 }
 
 static bool features_valid(
@@ -320,7 +308,7 @@ mo_features *mo_task_features_open(
     if (!graph || !mo_given(graph->ctx, "features", "options", o))
         return NULL;
     mo_context *ctx = graph->ctx;
-    bool of_examples = o->form == MO_FEATURES_OF_EXAMPLES;
+    bool of_examples = o->form == MO_ROWS_PER_EXAMPLE;
     mo_features *f = features_valid(graph, task, links, o, of_examples) ? mo_host_array(ctx, 1, sizeof *f) : NULL;
     if (!f)
         return NULL;

@@ -4,20 +4,13 @@
 #include "train/features/row_stack.h"
 
 #include "autograd/tape.h"
+#include "ops/inside.h"
 #include "tensor/platform.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE = 4096 };
-
-bool mo_rows_resident(const mo_context *ctx, const mo_tensor *X) {
-    return X->ctx == ctx;
-}
-
-bool mo_rows_in_memory(const mo_context *ctx, const mo_tensor *X) {
-    return X->ctx == ctx && !X->storage->mapped;
-}
+enum { PAGE = 4096, ALIGNMENT = 256 };
 
 mo_row_stack mo_row_stack_of(const mo_tensor *X, int axis) {
     mo_row_stack s = {.outer = 1,
@@ -63,10 +56,40 @@ void mo_read_rows(const mo_row_stack *s, const int64_t *row, int64_t n, char *ou
         }
 }
 
-/* The listed rows of an array as a tensor of the tape; shape [ndim]: theirs. */
-static mo_tensor *fetch(mo_tape *t, const mo_row_stack *s, const mo_tensor *like, int ndim, const int64_t *shape,
-    const int64_t *row, int64_t n) {
-    mo_tensor *T = mo_tape_tensor(t, like->dtype, ndim, shape);
+/* ---- listed rows ---- */
+
+/* Makes room for `bytes` bytes; grows by at least half of the old room. */
+static bool reserve(mo_context *ctx, mo_pinned *buffer, size_t bytes) {
+    size_t more = buffer->bytes + buffer->bytes / 2;
+    if (bytes <= buffer->bytes)
+        return true;
+    mo_unpin(ctx, buffer);
+    return mo_pin(ctx, bytes > more ? bytes : more, buffer);
+}
+
+void mo_make_ready(
+    mo_context *ctx, const mo_tensor *const *array, int arrays, const int64_t *row, int64_t n, mo_ready_rows *ready) {
+    mo_row_stack stack[MO_MOST_PIECES];
+    size_t bytes = 0;
+    ready->n = 0;
+    for (int i = 0; i < arrays; i++)
+        if (array[i]->ctx != ctx) {
+            int k = ready->n++;
+            stack[k] = mo_row_stack_of(array[i], array[i]->ndim - 2);
+            ready->array[k] = array[i];
+            ready->offset[k] = bytes;
+            bytes += (size_t)(stack[k].outer * n) * stack[k].width;
+            bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        }
+    if (ready->n && mo_sent(ctx, &ready->buffer) == MO_OK && reserve(ctx, &ready->buffer, bytes))
+        for (int k = 0; k < ready->n; k++)
+            mo_read_rows(&stack[k], row, n, (char *)ready->buffer.data + ready->offset[k]);
+}
+
+/* The listed rows of an array of another context, as a tensor of the tape; shape [ndim]: theirs. */
+static mo_tensor *copy_listed(
+    mo_tape *t, const mo_row_stack *s, mo_dtype dtype, int ndim, const int64_t *shape, const int64_t *row, int64_t n) {
+    mo_tensor *T = mo_tape_tensor(t, dtype, ndim, shape);
     size_t bytes = (size_t)(s->outer * n) * s->width;
     char *host = mo_ok(t->ctx) ? mo_host_array(t->ctx, (int64_t)bytes, 1) : NULL;
     if (host) {
@@ -78,21 +101,49 @@ static mo_tensor *fetch(mo_tape *t, const mo_row_stack *s, const mo_tensor *like
     return T;
 }
 
-mo_tensor *mo_fetch_rows(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n) {
+/* The listed rows of an array of the tape's context, gathered by the op. */
+static mo_tensor *gather_own(
+    mo_tape *t, mo_tensor *X, const mo_row_stack *s, const int64_t *shape, const int64_t *row, int64_t n) {
+    int64_t total = s->outer * n, *at = mo_host_array(t->ctx, total, sizeof *at), w = shape[X->ndim - 1];
+    for (int64_t i = 0; at && i < total; i++)
+        at[i] = i / n * s->rows + row[i % n];
+    mo_tensor *index = at ? mo_from(t, MO_I64, 1, &total, at) : mo_null_tensor(t->ctx);
+    free(at);
+    mo_tensor *flat = mo_reshape(t, X, 2, (int64_t[]){s->outer * s->rows, w});
+    return mo_reshape(t, mo_gather_rows(t, flat, index), X->ndim, shape);
+}
+
+mo_tensor *mo_gather_listed(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n, const mo_ready_rows *ready) {
     int64_t shape[MO_MAX_AXES];
+    int piece = 0;
+    if (!mo_ok(t->ctx))
+        return mo_null_tensor(t->ctx);
     mo_row_stack s = mo_row_stack_of(X, X->ndim - 2);
     memcpy(shape, X->shape, sizeof shape);
     shape[X->ndim - 2] = n;
-    return fetch(t, &s, X, X->ndim, shape, row, n);
+    if (X->ctx == t->ctx) {
+        if (!ready)
+            mo_announce_rows(&s, row, n);
+        return gather_own(t, X, &s, shape, row, n);
+    }
+    while (ready && piece < ready->n && ready->array[piece] != X)
+        piece++;
+    if (!ready || piece == ready->n)
+        return copy_listed(t, &s, X->dtype, X->ndim, shape, row, n);
+    mo_tensor *T = mo_tape_tensor(t, X->dtype, X->ndim, shape);
+    mo_send(T, &ready->buffer, ready->offset[piece]);
+    return T;
 }
 
-/* Fetches n consecutive rows, the first of which is the array's first. */
-static mo_tensor *fetch_first(
-    mo_tape *t, const mo_row_stack *s, const mo_tensor *like, int ndim, const int64_t *shape, int64_t n) {
+/* ---- ranges ---- */
+
+/* Copies n consecutive rows, the first of which is the array's first. */
+static mo_tensor *copy_first(
+    mo_tape *t, const mo_row_stack *s, mo_dtype dtype, int ndim, const int64_t *shape, int64_t n) {
     int64_t *row = mo_host_array(t->ctx, n, sizeof *row);
     for (int64_t i = 0; row && i < n; i++)
         row[i] = i;
-    mo_tensor *T = row ? fetch(t, s, like, ndim, shape, row, n) : mo_null_tensor(t->ctx);
+    mo_tensor *T = row ? copy_listed(t, s, dtype, ndim, shape, row, n) : mo_null_tensor(t->ctx);
     free(row);
     return T;
 }
@@ -102,7 +153,7 @@ mo_tensor *mo_fetch_range(mo_tape *t, mo_tensor *X, int axis, int64_t first, int
     if (!mo_ok(t->ctx))
         return mo_null_tensor(t->ctx);
     mo_row_stack s = mo_row_stack_of(X, axis);
-    if (mo_rows_resident(t->ctx, X)) {
+    if (X->ctx == t->ctx) {
         for (int64_t o = 0; s.mapped && o < s.outer; o++)
             announce(&s, o * s.rows + first, last - first);
         return mo_slice(t, X, MO_AXIS(axis), first, last);
@@ -110,7 +161,7 @@ mo_tensor *mo_fetch_range(mo_tape *t, mo_tensor *X, int axis, int64_t first, int
     s.data += (size_t)first * s.width;
     memcpy(shape, X->shape, sizeof shape);
     shape[axis] = last - first;
-    return fetch_first(t, &s, X, X->ndim, shape, last - first);
+    return copy_first(t, &s, X->dtype, X->ndim, shape, last - first);
 }
 
 mo_tensor *mo_fetch_block(mo_tape *t, mo_tensor *X, int64_t outer, int64_t first, int64_t last) {
@@ -118,7 +169,7 @@ mo_tensor *mo_fetch_block(mo_tape *t, mo_tensor *X, int64_t outer, int64_t first
         return mo_null_tensor(t->ctx);
     int64_t n = last - first, shape[] = {n, mo_dim(X, 2)};
     mo_row_stack s = mo_row_stack_of(X, 1);
-    if (mo_rows_resident(t->ctx, X)) {
+    if (X->ctx == t->ctx) {
         if (s.mapped)
             announce(&s, outer * s.rows + first, n);
         return mo_reshape(
@@ -126,5 +177,5 @@ mo_tensor *mo_fetch_block(mo_tape *t, mo_tensor *X, int64_t outer, int64_t first
     }
     s.data += (size_t)(outer * s.rows + first) * s.width;
     s.outer = 1;
-    return fetch_first(t, &s, X, 2, shape, n);
+    return copy_first(t, &s, X->dtype, 2, shape, n);
 }

@@ -34,11 +34,12 @@ bool mo_cache_load(const mo_cache *cache, const char *key, const mo_arrays *arra
 /* Stores arrays; makes the folder if it is missing. Arrays of more than 4 GiB in all are not stored. */
 void mo_cache_store(const mo_cache *cache, const char *key, const mo_arrays *arrays);
 
-/* ---- stack_file.c: hop stacks in mapped files ---- */
+/* ---- stack_file.c: hop stacks, in memory or in mapped files of the cache ---- */
 
-/* A hop stack in a file. The caller sets cache, key, shape, ndim and, before mo_stack_close, quality; mo_stack_open
- * sets the rest. */
+/* A hop stack. The caller sets on_disk, cache, key, shape, ndim and, before mo_stack_close, quality; mo_stack_open sets
+ * the rest. */
 typedef struct mo_stack_file {
+    bool on_disk; /* false: the rows are in memory, and no file is read or written */
     mo_cache cache;
     const char *key; /* everything that the values depend on */
     int64_t shape[MO_MAX_AXES];
@@ -46,18 +47,19 @@ typedef struct mo_stack_file {
     double quality[2]; /* residual and orthogonality of the SVDs, stored with the rows */
     bool whole;        /* the file is complete: nothing to compute */
     mo_tensor *rows;
-    int fd; /* descriptor of the file or, until `whole`, of the locked partial file */
-    char *path, *partial;
+    char *path;
+    int fd; /* of the file that is read or written; -1: none */
+    struct mo_file_writer *writer;
 } mo_stack_file;
 
-#define MO_STACK_ENDING ".npy" /* ending of the file's name; while it is written, MO_STACK_ENDING ".partial" */
+#define MO_STACK_ENDING ".npy" /* ending of the file's name */
 enum { MO_STACK_PAGE = 4096 /* bytes before the data */ };
 
-/* Opens the float32 rows of that key: read-only if they exist; else writable, and other processes that open them wait.
- * Borrowed until mo_stack_close, which must be called even on failure; returns the null tensor on failure. */
+/* Opens the float32 rows of that key: read-only if they exist; else for the caller to fill, uninitialized. Borrowed
+ * until mo_stack_close, which must be called even on failure; returns the null tensor on failure. */
 mo_tensor *mo_stack_open(mo_stack_file *s);
-/* Finishes a file that was filled, with the quality, or removes it after a failure. Returns the rows, read-only, owned;
- * the null tensor on failure. */
+/* Puts a file that was filled in place, with the quality; after a failure nothing is left of it. Returns the rows,
+ * owned, read-only if they are in a file; the null tensor on failure. */
 mo_tensor *mo_stack_close(mo_stack_file *s);
 
 #endif

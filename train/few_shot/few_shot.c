@@ -35,10 +35,10 @@ static bool accepts_lambda(mo_context *ctx, double lambda, const mo_head *head) 
 static bool given_rows_check(mo_context *ctx, const mo_graph *graph, const mo_few_shot_options *o) {
     char shape[64];
     mo_dtype real = mo_tensor_dtype(o->rows);
-    if (o->weights || o->transductive || o->cache || o->memory || o->n_experts)
+    if (o->weights || o->transductive || o->cache || o->n_experts)
         mo_fail(ctx, MO_INVALID,
-            "few-shot: rows are embeddings already, expected no weights, cache, memory, experts or transductive "
-            "readout beside them");
+            "few-shot: rows are embeddings already, expected no weights, cache, experts or transductive readout beside "
+            "them");
     else if (mo_tensor_context(o->rows) != ctx)
         mo_fail(ctx, MO_INVALID, "few-shot: expected rows of the graph's context, found those of another one");
     else if (mo_ndim(o->rows) != 2 || mo_dim(o->rows, 0) < 1 || mo_dim(o->rows, 1) < 1 ||
@@ -75,7 +75,7 @@ static void take_rows(mo_few_shot *f, const mo_few_shot_options *o) {
 
 /* ---- the object ---- */
 
-/* The most examples for which a transductive readout may be chosen; a row takes 8 KB with the weights "best". */
+/* The most examples for which a transductive readout may be chosen. */
 enum { MOST_CHOSEN = 100000 };
 
 static bool few_shot_check(mo_context *ctx, const mo_graph *graph, mo_task task) {
@@ -97,9 +97,6 @@ static bool few_shot_options_check(mo_context *ctx, const mo_few_shot_options *o
     if ((unsigned)o->transductive > MO_TRANSDUCTIVE_NEVER)
         mo_fail(
             ctx, MO_INVALID, "few-shot: transductive is %d, expected a value of mo_transductive", (int)o->transductive);
-    else if (o->memory < 0)
-        mo_fail(ctx, MO_INVALID, "few-shot: memory is %" PRId64 " bytes, expected 0 (no bound) or more",
-            (int64_t)o->memory);
     else if (o->n_experts < 0 || (o->n_experts && !o->experts))
         mo_fail(ctx, MO_INVALID, "few-shot: %d experts%s, expected 0 or more, with their list", o->n_experts,
             o->experts ? "" : " in a NULL list");
@@ -129,7 +126,6 @@ mo_code mo_few_shot_candidate(mo_context *ctx, const mo_few_shot_options *o, con
         if (o->attributes)
             features->attributes = o->attributes;
         features->cache = o->cache;
-        features->memory = o->memory;
         features->notice = o->notice;
         features->notice_state = o->notice_state;
     }
@@ -137,42 +133,21 @@ mo_code mo_few_shot_candidate(mo_context *ctx, const mo_few_shot_options *o, con
     return mo_code_of(ctx);
 }
 
-/* Bytes of a mixture of kernels, fitted on `labels` examples and applied to `queries`. The constants are bytes per pair
- * of centres, per label and centre, and per query and centre, as measured (22,470 nodes, 256 to 6,000 labels). */
-static double bytes_of_mixture(double labels, double queries) {
-    const double of_systems = 450, of_rows = 150, of_queries = 100;
-    double m = fmin(labels, MO_MOST_CENTRES);
-    return fmax(of_systems * m * m + (labels > m ? of_rows * labels * m : 0), of_queries * queries * m);
+/* Tells the estimate of memory what is held and encoded beside the features: a block of rows; the embeddings of all
+ * nodes, and of all examples for a transductive readout. */
+static void count_user(const mo_few_shot *f, bool transductive, mo_feature_options *features) {
+    bool examples = features->form == MO_ROWS_PER_EXAMPLE;
+    int64_t N = mo_graph_examples(f->source.graph);
+    features->encoded = N < f->max_rows ? N : f->max_rows;
+    features->beside = transductive ? 8 * features->dim + 4 : examples ? 0 : features->dim;
 }
 
-/* Bytes needed beside the features: for a block of rows that are encoded, and for the readout. of_kernel and
- * of_systems, the bytes per entry of the readout's kernel and systems, were measured with the recipe `best`. */
-static double bytes_beside(
-    const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features, bool transductive) {
-    const double of_kernel = 14, of_systems = 150, population = 3, gathered = 0.1, together = 65536, of_all = 90;
-    bool examples = features->form == MO_FEATURES_OF_EXAMPLES;
-    int64_t N = mo_graph_examples(f->source.graph), queries = N < MO_FEW_SHOT_ROWS ? N : MO_FEW_SHOT_ROWS;
-    double n = (double)N, d = examples ? 8.0 * features->dim + 4 : features->dim, labels = (double)o->labels;
-    double encoded = mo_encoding_bytes(features, N < f->max_rows ? N : f->max_rows);
-    double kept = examples ? 0 : n * d * sizeof(float), shorter = d < 512 ? d : 512;
-    if (transductive) /* kernels between all examples and the support */
-        return encoded + n * d * sizeof(float) + population * d * d * sizeof(double) +
-               of_all * n * fmin(labels, MO_MOST_CENTRES);
-    if (!o->labels) /* for suggestions: the short rows of all examples */
-        return kept + n * shorter * sizeof(float) +
-               fmax(encoded, 3.5 * (n < together ? n : together) * shorter * sizeof(float));
-    if (mo_few_shot_mixes_kernels(f))
-        return kept + encoded + bytes_of_mixture(labels, (double)queries);
-    double read = examples ? encoded + gathered * mo_encoding_bytes(features, queries) : 0;
-    return kept + fmax(encoded, fmax(read + of_kernel * (double)queries * labels, of_systems * labels * labels));
-}
-
-/* Returns whether a transductive readout can be chosen: the model has one, the examples are few enough and their rows
- * fit in half of the memory. */
-static bool may_choose(mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
-    double room = f->memory = o->memory > 0 ? (double)o->memory : mo_free_memory("");
+/* Returns whether a transductive readout can be chosen: the model has one, the examples are few enough and, by the
+ * estimate, memory suffices with the hop stack on disk. Each fit decides once more (few_shot_held_out.c). */
+static bool may_choose(const mo_few_shot *f, mo_feature_options features) {
+    count_user(f, true, &features);
     return f->candidate.model->readout && mo_graph_examples(f->source.graph) <= MOST_CHOSEN &&
-           bytes_beside(f, o, features, true) <= room / 2; /* the other half is for the features */
+           mo_estimate_memory(f->source.graph, &features, 0) <= mo_memory_left(f->ctx);
 }
 
 /* Makes the model and the features and, if rows are nodes, embeds all examples. */
@@ -189,7 +164,7 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o, const
         return;
     mo_graph_release(f->source.graph);
     f->source.graph = scaled;
-    if (features.form == MO_FEATURES_OF_EXAMPLES)
+    if (features.form == MO_ROWS_PER_EXAMPLE)
         f->max_rows = MO_EXAMPLE_ROWS;
     if (f->source.task == MO_TASK_NC)
         features.reader = f->candidate.model;
@@ -201,18 +176,24 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o, const
             f->source.graph->name, f->source.task == MO_TASK_GC ? "with a head" : "labels of nodes");
         return;
     }
-    f->chooses = o->transductive == MO_TRANSDUCTIVE_AUTO && may_choose(f, o, &features);
+    f->chooses = o->transductive == MO_TRANSDUCTIVE_AUTO && may_choose(f, features);
     if (f->chooses)
         f->candidate.transductive = MO_TRANSDUCTIVE_ON;
-    features.beside = (int64_t)bytes_beside(f, o, &features, f->candidate.transductive);
+    count_user(f, f->candidate.transductive, &features);
     f->source.features = mo_task_features_open(f->source.graph, f->source.task, NULL, &features);
     if (mo_ok(f->ctx) && f->candidate.model->readout)
-        f->source.kernels = mo_example_kernels_create(&f->source, o->memory);
+        f->source.kernels = mo_example_kernels_create(&f->source);
     for (int i = 0; i < o->n_experts && mo_ok(f->ctx); i++)
         mo_example_kernels_add(f->source.kernels, f->source.graph, &o->experts[i]);
     if (mo_ok(f->ctx) && f->candidate.transductive)
         f->all = mo_embed_population(f->candidate.model, &f->source, f->max_rows);
-    else if (mo_ok(f->ctx) && !f->candidate.model->encoder.of_examples)
+    if (f->chooses && !mo_ok(f->ctx) && mo_clear_if(f->ctx, MO_MEMORY)) { /* what was to be chosen is too large */
+        f->chooses = false;
+        f->candidate.transductive = MO_TRANSDUCTIVE_OFF;
+        mo_tensor_release(f->all.Z);
+        f->all = (mo_population){0};
+    }
+    if (mo_ok(f->ctx) && !f->candidate.transductive && !f->candidate.model->encoder.of_examples)
         f->rows = mo_embed_all(f->candidate.model, &f->source, f->max_rows);
 }
 
@@ -394,7 +375,6 @@ mo_tensor *mo_few_shot_chosen(
         .candidate = *candidate,
         .all = *all,
         .chooses = true,
-        .memory = INFINITY,
         .t = t,
         .max_rows = MO_EXAMPLE_ROWS};
     mo_context *ctx = f.ctx;

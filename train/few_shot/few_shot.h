@@ -16,7 +16,6 @@ struct mo_few_shot {
     mo_tensor *rows;        /* embeddings of all examples [N, d]; NULL: the model embeds rows of examples itself */
     mo_population all;      /* for a transductive readout; else null */
     bool chooses;           /* each fit decides whether to set candidate.transductive */
-    double memory;          /* bytes that a chosen readout may take */
     mo_tape *t;             /* MO_EVAL */
     int64_t max_rows;
     int64_t n;      /* labelled examples, in rising order of their classes and, within a class, as they were given */

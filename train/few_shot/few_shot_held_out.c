@@ -17,7 +17,9 @@
  * (mo_fit_temperature). A mixture of kernels keeps the temperatures that it has fitted to all labels itself. The
  * estimate does not change the predicted classes. */
 #include "tensor/library.h"
+#include "train/episodes/episode_kernels.h"
 #include "train/features/example_kernels.h"
+#include "train/features/feature_memory.h"
 #include "train/few_shot/few_shot.h"
 
 #include <math.h>
@@ -204,20 +206,31 @@ static mo_code few_shot_estimate(mo_few_shot *f) {
     return mo_context_status(f->ctx)->code;
 }
 
-/* Bytes of a transductive readout per example and class, as measured (20,000 nodes, 500 and 1,500 classes): logits of
- * every expert and penalty. */
-static const double of_class = 450;
+/* Returns whether half of the memory that is left holds a transductive readout, whose kernels have a number for each
+ * example and label, and whose logits have one for each example and class, in several arrays each: bytes per pair, as
+ * measured (20,000 nodes, 500 and 1,500 classes). */
+static bool few_shot_transduces(const mo_few_shot *f) {
+    const double of_label = 90, of_class = 450;
+    double labels = (double)(f->n < MO_MOST_CENTRES ? f->n : MO_MOST_CENTRES);
+    double bytes = (double)mo_graph_examples(f->source.graph) * (of_label * labels + of_class * (double)f->classes);
+    return bytes <= mo_memory_left(f->ctx) / 2;
+}
 
 mo_code mo_few_shot_hold_out(mo_few_shot *f) {
-    bool fits = of_class * (double)mo_graph_examples(f->source.graph) * (double)f->classes <= f->memory / 2;
+    bool fits = f->chooses && few_shot_transduces(f);
     if (f->chooses && !fits)
         f->candidate.transductive = MO_TRANSDUCTIVE_OFF;
-    if (!f->chooses || !fits)
+    if (!fits)
         return few_shot_estimate(f);
     mo_few_shot_estimate e[2];
     for (int on = 0; on < 2; on++) {
         f->candidate.transductive = on;
-        if (few_shot_estimate(f) != MO_OK)
+        bool done = few_shot_estimate(f) == MO_OK;
+        if (!done && on && mo_clear_if(f->ctx, MO_MEMORY)) { /* the readout is larger than the bound of memory */
+            f->candidate.transductive = MO_TRANSDUCTIVE_OFF;
+            return few_shot_estimate(f);
+        }
+        if (!done)
             return mo_code_of(f->ctx);
         e[on] = f->estimate;
     }

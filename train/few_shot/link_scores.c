@@ -8,12 +8,13 @@
  *
  * Pairs are scored a block of queries at a time. A block has the support's rows, then the queries' rows. A readout in
  * two steps (mo_own_readout) learns from the support once and is applied to a block in parts, because the memory of its
- * kernels grows with the queries. Without a limit of memory a part is a whole block; the rounding of a product depends
- * on its number of rows, so that scores of smaller parts may differ in their last digits.
+ * kernels grows with the queries. Unless the context has a low bound of memory, a part is a whole block; the rounding
+ * of a product depends on its number of rows, so that scores of smaller parts may differ in their last digits.
  *
  * The pairs of the fit come from a table, or are drawn from the graph itself. */
 #include "tensor/files/file.h"
 #include "tensor/library.h"
+#include "tensor/objects.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/plan_members.h"
 #include "train/evaluation/evaluation.h"
@@ -31,28 +32,24 @@
 
 enum {
     MOST_SUPPORT = 512,   /* most links, and most other pairs, drawn for the fit */
-    PAIR_MATRICES = 7,    /* matrices [nodes, dim] held at once by the SVD, or by the basis and a pass over the hops */
     LINK_QUERIES = 16384, /* pairs of a block, scored at once */
     MOST_PAIRS = 1 << 20, /* most pairs whose columns are computed together */
     LEAST_PAIRS = 1 << 16,
-    LEAST_PART = 1024,      /* fewest queries in a part of a block */
-    BYTES_PER_PAIR = 640,   /* the columns of a pair */
-    BYTES_PER_QUERY = 8192, /* the embedding of a query, and temporaries to compute it */
-    BYTES_PER_KERNEL = 40,  /* ten float32 matrices [queries, centres] */
-    BYTES_PER_SYSTEM = 160  /* for each support example and centre: systems and solutions of all penalties */
+    SMALL_PART = 1024,   /* queries in a part of a block, under a bound of less than FOR_WHOLE_BLOCKS bytes */
+    BYTES_PER_PAIR = 640 /* the columns of a pair */
 };
+
+static const int64_t FOR_WHOLE_BLOCKS = (int64_t)4 << 30;
 
 struct mo_link_scorer {
     mo_context *ctx;
     mo_graph *graph; /* borrowed */
     mo_candidate candidate;
-    int64_t memory;          /* the options' limit, in bytes */
     mo_link_support support; /* links before others */
     mo_links *links;         /* the support as links */
     int64_t n_fit, *fit;     /* [n_fit]: fitted pairs in order, each as often as it is fitted */
     mo_features *own;        /* rows of the support, from the graph without its links */
     mo_pair_reader *reader;  /* reads the whole graph */
-    int64_t part;            /* queries in a part of a block, as memory allows */
     mo_tape *t;
     mo_tensor *alpha; /* the solution of a readout in two steps, owned; else NULL */
 };
@@ -239,34 +236,11 @@ static mo_links *link_support_take(const mo_graph *graph, const mo_link_support 
     return NULL;
 }
 
-/* ---- memory ---- */
-
-/* The bytes needed by a block that is read in parts of `part` queries, or by the fit before it if the fit needs
- * more. */
-static double block_bytes(const mo_link_scorer *s, int64_t part) {
-    double n = (double)s->n_fit, m = fmin(n, MO_MOST_CENTRES);
-    bool kept = s->candidate.model->readout;
-    double queries =
-        (double)BYTES_PER_QUERY * LINK_QUERIES + m * BYTES_PER_KERNEL * (double)(kept ? part : LINK_QUERIES);
-    return fmax(queries, n * m * BYTES_PER_SYSTEM);
-}
-
-/* Divides the memory that the limit allows beside `base` bytes between the readout and a chunk: at most `most` pairs,
- * whose columns are computed together. Returns the number of pairs of a chunk, a multiple of LINK_QUERIES; 0, with an
- * error, if the memory does not suffice. */
-static int64_t divide_memory(mo_link_scorer *s, double base, double most) {
-    double left = (double)s->memory - base, least = LEAST_PAIRS * (double)BYTES_PER_PAIR;
-    s->part = LINK_QUERIES;
-    while (s->memory > 0 && s->part > LEAST_PART && block_bytes(s, s->part) + least > left / 2)
-        s->part /= 2;
-    left -= block_bytes(s, s->part);
-    double need = base + block_bytes(s, s->part) + least, free = s->memory ? INFINITY : mo_free_memory("");
-    if (s->memory > 0 && mo_ok(s->ctx) && left < least)
-        mo_fail_memory(s->graph, "links", need, (double)s->memory, true);
-    if (mo_ok(s->ctx) && need > free)
-        mo_fail_memory(s->graph, "links", need, free, false);
-    double pairs = s->memory > 0 ? fmin(most, left / BYTES_PER_PAIR) : most;
-    return mo_ok(s->ctx) ? (int64_t)pairs / LINK_QUERIES * LINK_QUERIES : 0;
+/* The number of pairs whose columns are computed together, in one pass over all nodes: a multiple of LINK_QUERIES.
+ * Under a bound of memory they take a quarter of what is left, if that suffices for LEAST_PAIRS. */
+static int64_t pairs_together(const mo_context *ctx) {
+    double pairs = ctx->memory ? mo_memory_left(ctx) / 4 / BYTES_PER_PAIR : MOST_PAIRS;
+    return (int64_t)fmin(fmax(pairs, LEAST_PAIRS), MOST_PAIRS) / LINK_QUERIES * LINK_QUERIES;
 }
 
 /* ---- a block of queries ---- */
@@ -374,8 +348,9 @@ static void score_in_parts(mo_link_scorer *s, const mo_source *source, const mo_
     const mo_model *m = s->candidate.model;
     mo_tensor *Z[2];
     bool embedded = embed_block(s, source, plan, Z);
-    for (int64_t first = 0; embedded && first < plan->n_query && mo_ok(s->ctx); first += s->part, mo_tape_reset(s->t)) {
-        int64_t stop = first + s->part < plan->n_query ? first + s->part : plan->n_query;
+    int64_t part = s->ctx->memory && s->ctx->memory < FOR_WHOLE_BLOCKS ? SMALL_PART : LINK_QUERIES;
+    for (int64_t first = 0; embedded && first < plan->n_query && mo_ok(s->ctx); first += part, mo_tape_reset(s->t)) {
+        int64_t stop = first + part < plan->n_query ? first + part : plan->n_query;
         const mo_episode e = {.task = MO_TASK_LP, .classes = 2, .centres = mo_plan_centres(s->t, plan)};
         mo_tensor *Zq = mo_slice(s->t, Z[1], MO_AXIS(0), first, stop);
         read_margins(s, m->readout->apply(s->t, m, &e, Z[0], s->alpha, Zq), score + first);
@@ -455,10 +430,7 @@ static void link_scorer_fill(
     s->t = mo_tape_create(s->ctx, MO_EVAL);
     if (mo_few_shot_candidate(s->ctx, options, weights, &s->candidate, &o) != MO_OK)
         return;
-    double bytes = (double)s->graph->nodes * PAIR_MATRICES * o.dim * sizeof(float);
-    if (s->memory > 0 && bytes > (double)s->memory)
-        mo_fail_memory(s->graph, "links", bytes, (double)s->memory, true);
-    else if (o.form != MO_FEATURES_OF_EXAMPLES)
+    if (o.form != MO_ROWS_PER_EXAMPLE)
         mo_fail(s->ctx, MO_UNSUPPORTED, "links: the weights read rows of nodes, expected those of pairs (best)");
     mo_graph *scaled = mo_graph_scale(s->graph, &o);
     if (scaled) {
@@ -467,7 +439,7 @@ static void link_scorer_fill(
         s->links =
             support ? link_support_take(s->graph, support, &s->support) : link_support_draw(s->graph, &s->support);
     }
-    if (s->links && list_fit(s) && divide_memory(s, bytes, MOST_PAIRS)) /* before the SVD */
+    if (s->links && list_fit(s))
         s->own = mo_task_features_open(s->links->masked, MO_TASK_LP, s->links, &o);
     if (s->own)
         s->reader = mo_pair_reader_open(s->graph, &o);
@@ -485,7 +457,7 @@ mo_link_scorer *mo_link_scorer_open(
     mo_link_scorer *s = mo_ok(ctx) ? mo_host_array(ctx, 1, sizeof *s) : NULL;
     if (!s)
         return NULL;
-    *s = (mo_link_scorer){.ctx = ctx, .graph = mo_graph_hold(graph), .memory = options ? options->memory : 0};
+    *s = (mo_link_scorer){.ctx = ctx, .graph = mo_graph_hold(graph)};
     link_scorer_fill(s, options ? options : &none, weights, support);
     if (mo_ok(ctx))
         return s;
@@ -518,9 +490,8 @@ mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t 
     if (!mo_given(s->ctx, "links", "u", u) || !mo_given(s->ctx, "links", "v", v) ||
         !mo_given(s->ctx, "links", "score", score) || !link_scorer_check(s->ctx, s->graph, u, v, n))
         return mo_code_of(s->ctx);
-    double nodes = (double)s->graph->nodes * PAIR_MATRICES * (double)s->reader->dim * sizeof(float);
-    int64_t chunk = divide_memory(s, nodes + 24.0 * (double)n, MOST_PAIRS);
-    for (int64_t first = 0; chunk && first < n && mo_ok(s->ctx); first += chunk)
+    int64_t chunk = pairs_together(s->ctx);
+    for (int64_t first = 0; first < n && mo_ok(s->ctx); first += chunk)
         score_pairs(s, u + first, v + first, n - first < chunk ? n - first : chunk, score + first);
     return mo_code_of(s->ctx);
 }

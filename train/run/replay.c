@@ -155,22 +155,25 @@ static bool capture_step(mo_replay *r, captured *s, mo_step_work work, mo_traine
     return s->capture ? true : forgive_capture(r, s);
 }
 
-bool mo_replay_perform(mo_replay *r, mo_trainer *trainer, int place, const mo_episode *e, mo_step_work work) {
-    captured *s = mo_ok(r->ctx) ? find_captured(r, place, e) : NULL;
-    mo_episode own;
-    if (!s || s->seen++ < WARM || s->tries == TRIES || (!take_inputs(r, s, e) && !forgive_capture(r, s))) {
-        work(trainer, place, e);
+/* Returns whether the work was replayed; if not, it is still to be done, on *e. own: memory for the copied inputs. */
+static bool replays(mo_trainer *trainer, int place, const mo_episode **e, mo_step_work work, mo_episode *own) {
+    mo_replay *r = trainer->replay;
+    captured *s = r && mo_ok(r->ctx) ? find_captured(r, place, *e) : NULL;
+    if (!s || s->seen++ < WARM || s->tries == TRIES || (!take_inputs(r, s, *e) && !forgive_capture(r, s)))
         return false;
-    }
-    own = s->e; /* resetting the tape frees the tensors of e */
+    *own = s->e; /* resetting the tape frees the tensors of e */
+    *e = *e ? own : NULL;
     mo_tape_reset(trainer->tape);
-    if (s->capture && mo_capture_replay(s->capture, trainer->step - s->step))
-        return true;
-    if (mo_ok(r->ctx) && capture_step(r, s, work, trainer) && mo_capture_replay(s->capture, 0))
-        return true;
-    if (mo_ok(r->ctx))
-        work(trainer, place, e ? &own : NULL);
-    return false;
+    return (s->capture && mo_capture_replay(s->capture, trainer->step - s->step)) ||
+           (mo_ok(r->ctx) && capture_step(r, s, work, trainer) && mo_capture_replay(s->capture, 0));
+}
+
+void mo_run_or_replay(mo_trainer *trainer, int place, const mo_episode *e, mo_step_work work) {
+    mo_episode own;
+    if (replays(trainer, place, &e, work, &own))
+        trainer->report.replayed += e != NULL;
+    else if (mo_ok(trainer->ctx))
+        work(trainer, place, e);
 }
 
 /* ---- replay ---- */

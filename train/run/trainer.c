@@ -22,7 +22,7 @@ const mo_field mo_trainer_fields[] = {
 
 static bool check_trainer_options(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *o) {
     double hops = mo_model_setting(model, "hops"), dim = mo_model_setting(model, "dim");
-    bool of_examples = pool->options.form == MO_FEATURES_OF_EXAMPLES;
+    bool of_examples = pool->options.form == MO_ROWS_PER_EXAMPLE;
     if (!mo_fields_check(ctx, "train", mo_trainer_fields, o))
         return false;
     if (of_examples && pool->options.dim > MO_LARGEST_UNPROVEN_DIM) /* a reader would refuse the weights */

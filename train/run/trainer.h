@@ -18,10 +18,9 @@ typedef void (*mo_step_work)(mo_trainer *trainer, int place, const mo_episode *e
 /* Returns NULL on failure. */
 struct mo_replay *mo_replay_create(mo_trainer *trainer);
 void mo_replay_release(struct mo_replay *replay);
-/* Performs `work` directly or by a capture. May reset the tape, which frees the values of e; the trainer reads no value
- * on the tape afterwards. Returns whether the work was replayed from a capture. */
-bool mo_replay_perform(
-    struct mo_replay *replay, mo_trainer *trainer, int place, const mo_episode *e, mo_step_work work);
+/* Does `work` directly or, if the trainer captures its steps, by a capture. May reset the tape, which frees the values
+ * of e; the trainer reads no value on the tape afterwards. */
+void mo_run_or_replay(mo_trainer *trainer, int place, const mo_episode *e, mo_step_work work);
 
 /* ---- hooks of a program that spreads the episodes of a step over several trainers (tools/ranks/) ---- */
 

@@ -92,7 +92,20 @@ static uint64_t episode_number(const mo_trainer *trainer, int j) {
     return (uint64_t)trainer->step * (uint64_t)trainer->options.episodes_per_step + (uint64_t)j;
 }
 
-static void add_gradients(const mo_trainer *trainer, bool first) {
+/* Encodes episode j and returns its loss, whose figures are kept. */
+static mo_tensor *episode_loss(mo_trainer *trainer, int j, const mo_episode *e) {
+    mo_tape *t = trainer->tape;
+    mo_random dropout = mo_random_at(trainer->options.plan.seed, MO_PURPOSE_DROPOUT, episode_number(trainer, j));
+    mo_tensor *logits, *loss = mo_model_loss(t, trainer->model, e, &dropout, &logits);
+    note_figures(trainer, j, loss, logits, e->query_label);
+    return loss;
+}
+
+static void add_gradients(mo_trainer *trainer, bool first) {
+    if (trainer->hooked && mo_ok(trainer->ctx)) {
+        trainer->hooks.sum(trainer, trainer->hooks.state, trainer->grad);
+        return;
+    }
     for (int i = 0; i < trainer->n && mo_ok(trainer->ctx); i++)
         if (first)
             mo_tensor_copy(trainer->sum[i], trainer->grad[i]);
@@ -100,46 +113,29 @@ static void add_gradients(const mo_trainer *trainer, bool first) {
             mo_accumulate_in_place(trainer->tape, trainer->sum[i], trainer->grad[i]);
 }
 
-/* Encodes episode j, computes its loss and goes backward. With several episodes per step, adds its gradients to the
- * sum; with one, updates the weights. */
+/* Queues the work of episode j: encode, loss, backward, and the optimizer's step; with several episodes per step, the
+ * sum of their gradients in its place. */
 static void queue_episode(mo_trainer *trainer, int j, const mo_episode *e) {
-    mo_tape *t = trainer->tape;
     int E = trainer->options.episodes_per_step;
-    mo_random dropout = mo_random_at(trainer->options.plan.seed, MO_PURPOSE_DROPOUT, episode_number(trainer, j));
-    mo_tensor *Zs, *Zq;
-    mo_model_embed(t, trainer->model, e, &dropout, &Zs, &Zq);
-    mo_tensor *logits = mo_keep(mo_model_readout(t, trainer->model, e, Zs, Zq, NULL));
-    mo_tensor *loss = mo_softmax_cross_entropy(t, logits, e->query_label, trainer->model->options.smoothing);
-    note_figures(trainer, j, loss, logits, e->query_label);
+    mo_tensor *loss = episode_loss(trainer, j, e);
     if (E > 1)
-        loss = mo_scale(t, loss, 1.0 / E, 0);
-    mo_grad(t, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
-    if (E > 1) {
-        trainer->gradient = trainer->sum;
-        if (trainer->hooked && mo_ok(trainer->ctx))
-            trainer->hooks.sum(trainer, trainer->hooks.state, trainer->grad);
-        else
-            add_gradients(trainer, j == 0);
-        return;
-    }
-    trainer->gradient = trainer->grad;
-    mo_optimizer_apply(trainer->optimizer, trainer->gradient);
+        loss = mo_scale(trainer->tape, loss, 1.0 / E, 0);
+    mo_grad(trainer->tape, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
+    trainer->gradient = E > 1 ? trainer->sum : trainer->grad;
+    if (E > 1)
+        add_gradients(trainer, j == 0);
+    else
+        mo_optimizer_apply(trainer->optimizer, trainer->gradient);
 }
 
-/* Updates the weights after several episodes. */
+/* Queues the optimizer's step after several episodes. */
 static void queue_update(mo_trainer *trainer, int place, const mo_episode *e) {
     (void)place;
     (void)e;
     mo_optimizer_apply(trainer->optimizer, trainer->gradient);
 }
 
-static void perform(mo_trainer *trainer, int place, const mo_episode *e, mo_step_work work) {
-    if (trainer->replay)
-        trainer->report.replayed += mo_replay_perform(trainer->replay, trainer, place, e, work) && e;
-    else
-        work(trainer, place, e);
-}
-
+/* Draws episode j, fetches its rows, and runs its work or replays it. */
 static void run_episode(mo_trainer *trainer, int j) {
     uint64_t number = episode_number(trainer, j);
     const mo_source *source;
@@ -152,7 +148,7 @@ static void run_episode(mo_trainer *trainer, int j) {
     e.max_rows = trainer->options.max_rows;
     trainer->record[j] =
         (mo_episode_record){.asked = mo_numel(e.query_label), .source = source - trainer->pool->source};
-    perform(trainer, j, &e, queue_episode);
+    mo_run_or_replay(trainer, j, &e, queue_episode);
     mo_prefetch_ahead(trainer->episodes); /* the device is busy now */
 }
 
@@ -177,7 +173,7 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     if (trainer->hooked)
         trainer->gradient = trainer->hooks.sum(trainer, trainer->hooks.state, NULL);
     if (o->episodes_per_step > 1 && mo_ok(ctx))
-        perform(trainer, o->episodes_per_step, NULL, queue_update);
+        mo_run_or_replay(trainer, o->episodes_per_step, NULL, queue_update);
     mo_optimizer_norm(trainer->optimizer, &r->gradient_norm);
     mo_read_figures(trainer); /* with the norm above, the only wait of a step, after all of it has been queued */
     if (mo_ok(ctx)) {

@@ -216,7 +216,7 @@ static void read_weights_features(const reading *r, mo_weights *w) {
 }
 
 static void read_invariant(const reading *r, mo_weights *w) {
-    w->features.form = MO_FEATURES_OF_EXAMPLES;
+    w->features.form = MO_ROWS_PER_EXAMPLE;
     read_fields(r, mo_invariant_fields, &w->invariant);
     require_width(r, w, "encoder.hop", w->invariant.hops + 1);
 }

@@ -44,9 +44,13 @@ class Context:
         Arithmetic of float32 products: "fp32", "bf16" (factors are rounded) or, on a GPU, "tf32".
     device_memory : int
         Bytes of GPU memory that the context may hold; 0: no bound.
+    memory : int
+        Bytes of host memory that the context may hold, beyond which `OutOfMemoryError` is raised; 0: no bound.
     """
 
-    def __init__(self, threads: int = 0, device: str = "cpu", math: str = "fp32", device_memory: int = 0) -> None:
+    def __init__(
+        self, threads: int = 0, device: str = "cpu", math: str = "fp32", device_memory: int = 0, memory: int = 0
+    ) -> None:
         name, colon, index = device.partition(":") if isinstance(device, str) else (device, "", "")
         if name not in DEVICES or math not in MATH or (colon and not (index.isascii() and index.isdigit())):
             raise errors.InvalidError(
@@ -57,8 +61,9 @@ class Context:
         options.threads = checked.whole("Context: threads", threads, 0, MOST_THREADS)
         options.index = checked.whole("Context: device", int(index or 0), 0, 2**31 - 1)
         options.device_memory = checked.whole("Context: device_memory", device_memory)
+        options.memory = checked.whole("Context: memory", memory)
         options.go_on = lib.door_go_on
-        self.device, self.math, self.device_memory = device, math, int(device_memory)
+        self.device, self.math, self.device_memory, self.memory = device, math, int(device_memory), int(memory)
         self._own(lib.mo_context_create(options), owned=True)
         if not lib.mo_ok(self.pointer):
             raise errors.of_status(lib.mo_context_status(self.pointer))
@@ -72,7 +77,7 @@ class Context:
             return known
         borrowed = cls.__new__(cls)
         borrowed.device = "cpu" if lib.mo_context_device(pointer) == lib.MO_CPU else "cuda"
-        borrowed.math, borrowed.device_memory = "fp32", 0
+        borrowed.math, borrowed.device_memory, borrowed.memory = "fp32", 0, 0
         borrowed._own(pointer, owned=False)
         return borrowed
 
@@ -215,11 +220,11 @@ class Context:
 
     def __repr__(self):
         math = "" if self.math == "fp32" else f", math={self.math!r}"
-        memory = f", device_memory={self.device_memory}" if self.device_memory else ""
+        memory = "".join(f", {name}={getattr(self, name)}" for name in ("device_memory", "memory") if getattr(self, name))
         return f"mochi.Context(threads={self.threads}, device={self.device!r}{math}{memory})"
 
     def __reduce__(self):
-        return Context, (self.threads, self.device, self.math, self.device_memory)
+        return Context, (self.threads, self.device, self.math, self.device_memory, self.memory)
 
 
 def failed(context, exception, what):

@@ -207,16 +207,17 @@ static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
     free(x);
 }
 
-/* The rows' name and shape, and the file that holds them if they stay on disk. */
-static mo_stack_file describe_rows(
-    const mo_graph *graph, const mo_feature_options *o, const mixture *m, const mo_features *f, char key[400]) {
+/* The stack of rows, in memory or in a file. */
+static mo_stack_file describe_rows(const mo_graph *graph, const mo_feature_options *o, bool on_disk, const mixture *m,
+    const mo_features *f, char key[400]) {
     char basis[256];
     write_blocks_key(graph, o, basis, sizeof basis);
     if (m->sums)
         snprintf(key, 400, "%s sums %016" PRIx64 " float32", basis, XXH3_64bits(m->c, sizeof m->c));
     else
         snprintf(key, 400, "%s hops %d diffused %d float32", basis, o->hops, MO_DIFFUSED);
-    return (mo_stack_file){.cache = mo_cache_of(graph->ctx, o),
+    return (mo_stack_file){.on_disk = on_disk,
+        .cache = mo_cache_of(graph->ctx, o),
         .key = key,
         .ndim = 4,
         .shape = {MO_BLOCKS, m->sums ? m->sums : o->hops + 1 + MO_DIFFUSED, graph->nodes, o->dim},
@@ -248,16 +249,14 @@ static void put_rows(
     const mo_graph *graph, const mo_feature_options *o, bool disk, mixture *m, mo_features *basis, mo_features *f) {
     char key[400];
     const char *name = m->sums ? "mixed" : "blocks";
-    mo_stack_file s = describe_rows(graph, o, m, f, key);
-    mo_tensor *rows = disk ? mo_stack_open(&s) /* else uninitialized: a page takes memory only once it is written */
-                           : take_array(f, name, mo_tensor_uninitialized(graph->ctx, MO_F32, s.ndim, s.shape));
+    mo_stack_file s = describe_rows(graph, o, disk, m, f, key);
+    mo_tensor *rows = mo_stack_open(&s); /* uninitialized: a page takes memory only once it is written */
     mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){graph->nodes, 1});
     if (mo_ok(graph->ctx) && !s.whole)
         fill_rows(graph, m, basis, rows);
     if (mo_ok(graph->ctx))
         put_degrees(graph, extras);
-    if (disk)
-        mo_arrays_take(f->arrays, name, mo_stack_close(&s));
+    mo_arrays_take(f->arrays, name, mo_stack_close(&s));
 }
 
 /* Makes the rows from the basis, hop 0 of the blocks, which is not kept among the features. */
@@ -268,7 +267,7 @@ bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_feature
     if (t)
         read_mixture(t, o, &m);
     mo_tape_release(t);
-    bool disk = mo_hops_go_to_disk(graph, o, MO_BLOCKS, m.sums);
+    bool disk = mo_hops_go_to_disk(graph, o, MO_BLOCKS * (m.sums ? m.sums : o->hops + 1 + MO_DIFFUSED));
     mo_features basis = {.arrays = mo_ok(ctx) ? mo_arrays_create(ctx) : NULL};
     if (basis.arrays && mo_open_basis(graph, o, &basis)) {
         f->svd_residual = basis.svd_residual;

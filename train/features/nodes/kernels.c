@@ -236,16 +236,6 @@ bool mo_node_experts_add(mo_example_kernels *all, const char *name, float *rows,
     return add_maker(all, name, (row_maker){fill_given, 1, w, rows, NULL});
 }
 
-/* The kept arrays, and temporaries of the structure columns and sampled walks. */
-double mo_node_experts_bytes(const mo_graph *graph) {
-    int threads = mo_context_threads(graph->ctx);
-    double n = (double)graph->nodes, m = graph->features > 1 ? (double)graph->features : 0;
-    double kept = n * (12 + 4 * MO_STRUCTURE_COLUMNS) +
-                  (m > 0 ? 8 * (n * (1 + 2 * MO_ATTRIBUTE_KINDS) + m * MO_ATTRIBUTE_KINDS) : 0);
-    bool sampled = mo_most_exact_walks(graph) < INT64_MAX;
-    return kept + threads * (12 * n + 16 * m) + 16 * n + (sampled ? 150 * n + 2 * (double)graph->nnz : 0);
-}
-
 /* A hop of block b of a tensor [MO_BLOCKS, hops, nodes, d]. */
 static mo_row_stack hop_of_block(const mo_tensor *blocks, int b, int64_t hop) {
     mo_row_stack s = mo_row_stack_of(blocks, 2);

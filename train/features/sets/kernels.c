@@ -268,13 +268,6 @@ static bool name_experts(mo_example_kernels *all) {
 
 /* ---- make, query, release ---- */
 
-/* Subtrees' colours and columns are counted as if no two nodes shared one. */
-double mo_graph_experts_bytes(const mo_graph *set) {
-    double n = (double)set->nodes, F = (double)set->features, G = (double)set->graphs;
-    double subtrees = 4 * n * (24 + 24 + 12), columns = 4 * G * (ST + 3 * (5 * F + DEGREES + 2));
-    return 4 * n * F + n * (4 * MO_STRUCTURE + 16 + 4 * NODE_COLUMNS) + subtrees + columns;
-}
-
 bool mo_graph_experts_make(mo_example_kernels *all, bool inductive) {
     graph_experts *k = all->graphs = mo_host_array(all->graph->ctx, 1, sizeof *k);
     if (!k)
