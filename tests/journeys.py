@@ -5,7 +5,7 @@ branches, their files and lines, by the sources alone.
 Usage: tests/journeys.py [--at REVISION] [--list] [JOURNEY|ROOT[,ROOT..]]..
 
 Without names, the three journeys: `solve` (mo_solve_spd and its gradient on a CPU), `step` (one step of the recipe best,
-above the ops), `predict` (mochi predict, from file to predictions, above the ops). A call is any mention of a function's
+without its files, above the ops), `predict` (mochi predict, from file to predictions, above the ops). A call is any mention of a function's
 name; a mention of a table (an op, a head, an encoder) reaches the functions in it, and a member of the CPU's table of
 kernels the kernel of that name. --at counts an old tree too, by the same rule."""
 
@@ -19,7 +19,7 @@ ROOMS = ("tensor", "autograd", "ops", "models", "train", "tools")
 # Roots; rooms whose functions are not entered (calls into them are counted as one op or kernel each); files left out.
 JOURNEYS = {
     "solve": (["mo_solve_spd", "mo_backward", "mo_op_solve_spd"], (), r"tensor/(cuda|plain|files)/|train/|models/|tools/|/gradcheck|/print|/sample"),
-    "step": (["mo_trainer_step", "mo_invariant_create"], ("tensor", "autograd", "ops"), r"tools/"),
+    "step": (["mo_take_step", "mo_trainer_step", "invariant_encode", "invariant_readout"], ("tensor", "autograd", "ops"), r"tools/|train/run/(trainer|checkpoint|run_files)\.c"),
     "predict": (["predict_command"], ("tensor", "autograd", "ops"), r"tensor/|tools/(ranks|explain|lessons|eval|fit|bench)/"),
 }
 NAME = re.compile(r"[A-Za-z_]\w*")
@@ -59,7 +59,7 @@ class Tree:
             for name, body, lines, table, static in definitions(text):
                 words, before, _ = self.local.get((path, name), (set(), 0, True))
                 self.local[path, name] = words | set(NAME.findall(body)), before + lines, not table
-                if not static or path.endswith(".h"):
+                if not static or path.endswith(".h") or name in ("invariant_encode", "invariant_readout"):
                     self.public.setdefault(name, (path, name))
             if path.startswith("tensor/cpu") and ".name" in text:
                 self.kernels |= dict(re.findall(r"\.(\w+) = (\w+)", text))

@@ -166,6 +166,21 @@ mo_code mo_trainer_start(mo_trainer *trainer) {
     return mo_code_of(trainer->ctx);
 }
 
+mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
+    if (!trainer)
+        return MO_INVALID;
+    if (mo_ok(trainer->ctx) && trainer->step >= trainer->options.steps)
+        mo_fail(trainer->ctx, MO_STATE, "train: all %" PRId64 " steps have been taken", trainer->options.steps);
+    if (mo_trainer_start(trainer) == MO_OK && mo_take_step(trainer)) {
+        if (!trainer->without_files)
+            mo_files_log(trainer);
+        trainer->step++;
+    }
+    if (report && mo_ok(trainer->ctx))
+        *report = trainer->report;
+    return mo_code_of(trainer->ctx);
+}
+
 mo_code mo_trainer_resume(mo_trainer *trainer) {
     if (!trainer)
         return MO_INVALID;

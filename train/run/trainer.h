@@ -91,6 +91,9 @@ static inline const mo_source *mo_episode_source(const mo_trainer *trainer, int 
 mo_code mo_trainer_start(mo_trainer *trainer);
 /* Returns whether the run goes on: nothing has failed, `go_on`, and the hook agrees. */
 bool mo_trainer_agree(mo_trainer *trainer, bool go_on);
+/* Takes one step of a run that has been started and writes trainer->report, but neither counts it nor writes files; a
+ * step that fails changes nothing, and the error names it. Returns whether it was taken. */
+bool mo_take_step(mo_trainer *trainer);
 /* Waits for the figures of this trainer's episodes. */
 void mo_read_figures(mo_trainer *trainer);
 

@@ -152,16 +152,10 @@ static void run_episode(mo_trainer *trainer, int j) {
     mo_prefetch_ahead(trainer->episodes); /* the device is busy now */
 }
 
-mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
-    if (!trainer)
-        return MO_INVALID;
+bool mo_take_step(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     const mo_trainer_options *o = &trainer->options;
     double start = mo_clock(CLOCK_MONOTONIC);
-    if (mo_ok(ctx) && trainer->step >= o->steps)
-        mo_fail(ctx, MO_STATE, "train: all %" PRId64 " steps have been taken", o->steps);
-    if (mo_trainer_start(trainer) != MO_OK)
-        return mo_context_status(ctx)->code;
     mo_step_report *r = &trainer->report;
     *r = (mo_step_report){.step = trainer->step, .steps = o->steps};
     r->lr = mo_cosine(o->adamw.lr, o->adamw.lr_min, trainer->step, o->steps);
@@ -178,16 +172,11 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     mo_read_figures(trainer); /* with the norm above, the only wait of a step, after all of it has been queued */
     if (mo_ok(ctx)) {
         report_step(trainer, start);
-        if (!trainer->without_files)
-            mo_files_log(trainer);
-        trainer->step++;
     } else {
         if (trainer->optimizer->step > before)
             mo_optimizer_withdraw(trainer->optimizer);
         name_step(trainer);
     }
     mo_tape_reset(trainer->tape); /* joins the tape's blocks of memory, so that the next step allocates none */
-    if (report && mo_ok(ctx))
-        *report = *r;
-    return mo_context_status(ctx)->code;
+    return mo_ok(ctx);
 }
