@@ -474,24 +474,6 @@ mo_tensor *mo_head_apply(
     return mo_head_apply_rows(t, head, Zs, Ys, NULL, Zq, parameters);
 }
 
-mo_tensor *mo_head_validate_folds(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
-    mo_context *ctx = mo_tape_context(t);
-    if (!mo_given(ctx, "head", "held", held))
-        return mo_null_tensor(ctx);
-    *held = mo_null_tensor(ctx);
-    if (!check_call(ctx, head, Zs, Ys, Zq, parameters))
-        return mo_null_tensor(ctx);
-    head_call c = call_of(head, Zs, Ys, NULL, Zq, parameters);
-    if (!treat_offset(t, &c))
-        return mo_null_tensor(ctx);
-    mo_tensor *logits = head->cross_validate(t, c.Zs, c.Ys, c.Zq, c.parameter, folds, held);
-    if (!mo_ok(ctx))
-        return *held = mo_null_tensor(ctx);
-    *held = mo_cast(t, *held, c.given);
-    return mo_cast(t, logits, c.given);
-}
-
 mo_code mo_head_fit(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *const *parameters, mo_tensor **W, mo_tensor **b) {
     mo_context *ctx = mo_tape_context(t);

@@ -11,7 +11,7 @@
 
 #include "ops/ops.h"
 
-#define MO_HEAD_ABI 7
+#define MO_HEAD_ABI 8
 #define MO_MAX_HEAD_PARAMETERS 8
 #define MO_HEAD_DIM (-1) /* as an axis of a parameter's shape: d */
 
@@ -35,12 +35,6 @@ typedef mo_tensor *(*mo_head_weighted)(
  * exist only for weights above 0. */
 typedef void (*mo_head_linear)(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *const *parameters, mo_tensor **W, mo_tensor **b);
-
-struct mo_folds;
-/* Returns the logits of the queries; *held receives the logits of the support rows, each from a fit without the row's
- * fold (models/inside.h). A head provides this if it is cheaper than one fit per fold. */
-typedef mo_tensor *(*mo_head_cross_validate)(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const struct mo_folds *folds, mo_tensor **held);
 
 /* A parameter of a head. ndim 0: a hyper-parameter, a scalar tensor with the initial value `value`, within low .. high
  * if low < high. Otherwise a tensor that training learns; its initial values are drawn from U(-value, value) /
@@ -79,8 +73,7 @@ typedef struct mo_head {
     int order;                 /* the highest order of derivative that exists: 1 or 2 */
     int n_samples;             /* 0: the checker uses its own samples */
     const mo_head_sample *samples;
-    mo_head_cross_validate cross_validate; /* NULL: the caller fits fold by fold */
-    mo_head_weighted weighted;             /* NULL: row weights reach the head by `linear`, or not at all */
+    mo_head_weighted weighted; /* NULL: row weights reach the head by `linear`, or not at all */
     mo_head_offset offset;
     bool separate_classes; /* a class without a support row changes no logit of another. false: such classes are left
                             * out of the fit, and episodes of a batch that lack unlike classes are fitted one by one */

@@ -8,18 +8,10 @@
 
 /* ---- heads ---- */
 
-/* The most folds that a head's cross_validate takes. The held-out logits that cross_validate writes are
- * [.., stop[n - 1], C], defined up to a constant per row, without a gradient. */
-enum { MO_MAX_FOLDS = 64 };
-
 /* Returns head i of the library, counted from 0; NULL after the last one. */
 MO_API const mo_head *mo_head_at(int i);
 /* Returns whether the head was built for this library and is complete; if not, raises MO_INVALID with the field. */
 MO_API bool mo_head_validate(mo_context *ctx, const mo_head *head);
-
-/* Calls the head's cross_validate (models/head.h), with rows as mo_head_apply passes them on. */
-MO_API mo_tensor *mo_head_validate_folds(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held);
 
 /* Returns whether rows [.., n_s, d] are float32 and lie so far from 0, compared with the distances between them, that a
  * fit that depends on the offset needs float64. Reads on the host. */

@@ -1,4 +1,4 @@
-/* models/heads/heads.c - the heads of the library, and the rows inside and outside a fold of the support. */
+/* models/heads/heads.c - the heads of the library, and what several of them compute. */
 #include "models/heads/heads.h"
 #include "models/inside.h"
 #include <string.h>
@@ -62,36 +62,4 @@ int64_t mo_rank(mo_tape *t, mo_tensor *A) {
     mo_tensor *count = mo_sum(t, mo_greater_equal(t, w, bound), last, MO_DROP_AXES);
     mo_tensor *fewest = mo_neg(t, mo_max(t, mo_neg(t, count), MO_ALL, MO_DROP_AXES));
     return mo_ok(mo_tape_context(t)) ? (int64_t)mo_item(fewest) : -1;
-}
-
-/* ---- folds of consecutive support rows ---- */
-
-mo_tensor *mo_fold_rows(mo_tape *t, mo_tensor *X, const mo_folds *folds, int f) {
-    if (mo_is_null(X))
-        return X;
-    int axis = mo_ndim(X) - 2;
-    return mo_slice(t, X, MO_AXIS(axis), mo_fold_start(folds, f), f < folds->n ? folds->stop[f] : mo_dim(X, axis));
-}
-
-mo_tensor *mo_fold_concat(mo_tape *t, mo_tensor *const *rows, const mo_folds *folds) {
-    return mo_is_null(rows[0]) ? rows[0] : mo_concat(t, rows, folds->n, MO_AXIS(mo_ndim(rows[0]) - 2));
-}
-
-static mo_tensor *outside(mo_tape *t, mo_tensor *X, const mo_folds *folds, int f) {
-    if (mo_is_null(X))
-        return X;
-    int axis = mo_ndim(X) - 2;
-    mo_tensor *above = mo_slice(t, X, MO_AXIS(axis), 0, mo_fold_start(folds, f));
-    mo_tensor *below = mo_slice(t, X, MO_AXIS(axis), folds->stop[f], mo_dim(X, axis));
-    return mo_concat(t, (mo_tensor *[]){above, below}, 2, MO_AXIS(axis));
-}
-
-mo_tensor *mo_refit_folds(mo_tape *t, mo_head_logits logits, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
-    mo_tensor *rows[MO_MAX_FOLDS];
-    for (int f = 0; f < folds->n; f++)
-        rows[f] =
-            logits(t, outside(t, Zs, folds, f), outside(t, Ys, folds, f), mo_fold_rows(t, Zs, folds, f), parameters);
-    *held = mo_fold_concat(t, rows, folds);
-    return logits(t, Zs, Ys, Zq, parameters);
 }

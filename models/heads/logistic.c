@@ -38,31 +38,6 @@ static void linear_penalised(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
     mo_divide_weights(t, unique(t, Wb, Zs, parameters[0]), W, b);
 }
 
-static mo_tensor *logistic_logits(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *W, *b;
-    logistic_linear(t, Zs, Ys, NULL, parameters, &W, &b);
-    return mo_add(t, mo_matmul(t, Zq, W), b);
-}
-
-/* Fits all rows and all folds in one op if the op can, else one by one. Float32 fits end at a coarser tolerance than
- * rounding allows. On Cora's hop rows, with 4, 16, 64 and 512 rows per class, the logits then differ from a float64
- * fit's by 2e-4 to 5e-4 (root mean square), and the logits of held-out rows by 2e-3 to 5e-3. At scikit-learn's default
- * tolerance they would differ by up to 0.14. */
-static mo_tensor *logistic_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
-    bool narrow = mo_tensor_dtype(Zs) == MO_F32;
-    const mo_fold_options options = {MO_INTERCEPT_FREE, narrow ? 3e-4 : 0, 0};
-    mo_tensor *out[2], *in[] = {Zs, Ys, parameters[0]};
-    if (mo_logistic_folds(t, in, folds, &options, out)) {
-        mo_tensor *W, *b;
-        *held = out[1];
-        mo_divide_weights(t, out[0], &W, &b);
-        return mo_add(t, mo_matmul(t, Zq, W), b);
-    }
-    return mo_refit_folds(t, logistic_logits, Zs, Ys, Zq, parameters, folds, held);
-}
-
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 0, .high = 1e300}};
 
 static const mo_head_sample samples[] = {
@@ -79,7 +54,6 @@ const mo_head mo_head_logistic = {
     .n_parameters = 1,
     .parameters = parameters,
     .linear = logistic_linear,
-    .cross_validate = logistic_cross_validate,
     .order = 2,
     .n_samples = 4,
     .samples = samples,

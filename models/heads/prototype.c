@@ -60,21 +60,6 @@ static mo_tensor *prototype_fit(
     return compare(t, &all, episode[2], parameters);
 }
 
-/* Without a fold, the class sums are the sums of all rows minus the fold's sums. */
-static mo_tensor *fit_folds(mo_tape *t, comparison compare, mo_tensor *const episode[3], mo_tensor *const *parameters,
-    const mo_folds *folds, mo_tensor **held) {
-    mo_tensor *rows[MO_MAX_FOLDS];
-    class_sums all = sum_classes(t, episode[0], episode[1]);
-    for (int f = 0; f < folds->n; f++) {
-        mo_tensor *Z_F = mo_fold_rows(t, episode[0], folds, f);
-        class_sums own = sum_classes(t, Z_F, mo_fold_rows(t, episode[1], folds, f));
-        class_sums rest = {mo_sub(t, all.rows, own.rows), mo_sub(t, all.count, own.count)};
-        rows[f] = compare(t, &rest, Z_F, parameters);
-    }
-    *held = mo_fold_concat(t, rows, folds);
-    return compare(t, &all, episode[2], parameters);
-}
-
 /* ---- the four comparisons, as heads ---- */
 
 static mo_tensor *inner_product(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
@@ -86,11 +71,6 @@ static mo_tensor *inner_product_weighted(
     return prototype_fit(t, by_inner_product, (mo_tensor *[]){Zs, Ys, Zq, weight}, parameters);
 }
 
-static mo_tensor *inner_product_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
-    return fit_folds(t, by_inner_product, (mo_tensor *[]){Zs, Ys, Zq}, parameters, folds, held);
-}
-
 static mo_tensor *euclidean(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     return prototype_fit(t, by_distance, (mo_tensor *[]){Zs, Ys, Zq, NULL}, parameters);
 }
@@ -98,11 +78,6 @@ static mo_tensor *euclidean(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor 
 static mo_tensor *euclidean_weighted(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
     return prototype_fit(t, by_distance, (mo_tensor *[]){Zs, Ys, Zq, weight}, parameters);
-}
-
-static mo_tensor *euclidean_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
-    const mo_folds *folds, mo_tensor **held) {
-    return fit_folds(t, by_distance, (mo_tensor *[]){Zs, Ys, Zq}, parameters, folds, held);
 }
 
 static mo_tensor *cosine(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
@@ -114,11 +89,6 @@ static mo_tensor *cosine_weighted(
     return prototype_fit(t, by_cosine, (mo_tensor *[]){Zs, Ys, Zq, weight}, parameters);
 }
 
-static mo_tensor *cosine_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
-    const mo_folds *folds, mo_tensor **held) {
-    return fit_folds(t, by_cosine, (mo_tensor *[]){Zs, Ys, Zq}, parameters, folds, held);
-}
-
 static mo_tensor *centred(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     return prototype_fit(t, about_the_mean, (mo_tensor *[]){Zs, Ys, Zq, NULL}, parameters);
 }
@@ -128,11 +98,6 @@ static mo_tensor *centred_weighted(
     return prototype_fit(t, about_the_mean, (mo_tensor *[]){Zs, Ys, Zq, weight}, parameters);
 }
 
-static mo_tensor *centred_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
-    const mo_folds *folds, mo_tensor **held) {
-    return fit_folds(t, about_the_mean, (mo_tensor *[]){Zs, Ys, Zq}, parameters, folds, held);
-}
-
 static const mo_head_parameter scale[] = {{.name = "scale", .value = 10}};
 
 const mo_head mo_head_prototype_inner = {
@@ -140,7 +105,6 @@ const mo_head mo_head_prototype_inner = {
     .size = sizeof(mo_head),
     .name = "prototype_inner",
     .logits = inner_product,
-    .cross_validate = inner_product_folds,
     .weighted = inner_product_weighted,
     .order = 2,
     .separate_classes = true,
@@ -151,7 +115,6 @@ const mo_head mo_head_prototype_euclidean = {
     .size = sizeof(mo_head),
     .name = "prototype_euclidean",
     .logits = euclidean,
-    .cross_validate = euclidean_folds,
     .weighted = euclidean_weighted,
     .order = 2,
     .offset = MO_OFFSET_FREE,
@@ -165,7 +128,6 @@ const mo_head mo_head_prototype_cosine = {
     .n_parameters = 1,
     .parameters = scale,
     .logits = cosine,
-    .cross_validate = cosine_folds,
     .weighted = cosine_weighted,
     .order = 2,
     .offset = MO_OFFSET_ANGLE,
@@ -177,7 +139,6 @@ const mo_head mo_head_prototype_centred = {
     .size = sizeof(mo_head),
     .name = "prototype_centred",
     .logits = centred,
-    .cross_validate = centred_folds,
     .weighted = centred_weighted,
     .order = 2,
     .offset = MO_OFFSET_FREE,

@@ -155,7 +155,6 @@ const mo_head mo_head_ridge = {
     .parameters = parameters,
     .logits = ridge_logits,
     .linear = ridge_linear,
-    .cross_validate = mo_ridge_cross_validate,
     .order = 2,
     .n_samples = 4,
     .samples = samples,

@@ -124,22 +124,6 @@ static mo_tensor *svm_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
     return mo_cast(t, logits, mo_tensor_dtype(Zq));
 }
 
-/* Fits all rows and all folds in one op if the op can, else one by one. */
-static mo_tensor *svm_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
-    mo_tensor *out[2], *lambda = parameters[LAMBDA], *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
-    int64_t most = most_steps(t, parameters[MAX_ITER]);
-    if (!has_few_rows(t, Zs) || most < 0)
-        return *held = mo_null_tensor(mo_tape_context(t));
-    if (mo_fit_needs_float64(t, Zs, lambda) ||
-        !mo_svm_folds(t, (mo_tensor *[]){mo_matmul(t, Z1, Z1t), Ys, lambda}, folds, most, out))
-        return mo_refit_folds(t, svm_logits, Zs, Ys, Zq, parameters, folds, held);
-    *held = out[1];
-    mo_tensor *W, *b;
-    mo_divide_weights(t, mo_div(t, mo_matmul(t, Z1t, mo_sub(t, Ys, out[0])), lambda), &W, &b);
-    return mo_add(t, mo_matmul(t, Zq, W), b);
-}
-
 static const mo_head_parameter parameters[] = {
     [LAMBDA] = {.name = "lambda", .value = 1, .low = 1e-12, .high = 1e12},
     [MAX_ITER] = {.name = "max_iter", .value = 0, .low = 0, .high = MOST_STEPS, .fixed = true},
@@ -160,7 +144,6 @@ const mo_head mo_head_svm = {
     .parameters = parameters,
     .logits = svm_logits,
     .linear = svm_linear,
-    .cross_validate = svm_cross_validate,
     .order = 1,
     .n_samples = 4,
     .samples = samples,

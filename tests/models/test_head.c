@@ -164,50 +164,6 @@ TEST_OF(prototypes_give_the_values_worked_by_hand, mo_context *ctx) {
     assert_true(fabs(x[0] + 1) < 1e-12 && fabs(x[1] + 5) < 1e-12);
 }
 
-/* Returns logits without their mean over classes, as held-out logits are defined up to a constant per row. */
-static mo_tensor *centred(mo_tape *t, mo_tensor *logits) {
-    return mo_sub(t, logits, mo_mean(t, logits, MO_AXIS(1), MO_KEEP_AXES));
-}
-
-/* The folds have 20 rows together; the last two rows are in every fit. */
-static void check_held_rows(mo_context *ctx, const mo_head *head, int n_folds) {
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-    int64_t stop[20];
-    mo_folds folds = {.n = n_folds, .stop = stop};
-    for (int f = 0; f < n_folds; f++)
-        stop[f] = 20 * (f + 1) / n_folds;
-    mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS], *held;
-    mo_tensor *Z = drawn(t, MO_F64, 9, 2, (int64_t[]){22, 4}), *Q = drawn(t, MO_F64, 10, 2, (int64_t[]){5, 4});
-    int64_t label[22];
-    for (int i = 0; i < 22; i++)
-        label[i] = i % 3;
-    mo_tensor *Y = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){22}, label), 3, MO_F64);
-    mo_head_start(t, head, MO_F64, 4, NULL, 1, parameters);
-    mo_tensor *logits = head->cross_validate(t, Z, Y, Q, parameters, &folds, &held);
-    expect_ok(ctx);
-    assert_true(largest_difference(logits, mo_head_apply(t, head, Z, Y, Q, parameters)) < 1e-7);
-    for (int f = 0, first = 0; f < folds.n; first = (int)stop[f++]) {
-        int64_t last = stop[f];
-        mo_tensor *rest = rows_outside(t, Z, first, last), *of_rest = rows_outside(t, Y, first, last);
-        mo_tensor *rows = mo_slice(t, Z, MO_AXIS(0), first, last), *found = mo_slice(t, held, MO_AXIS(0), first, last);
-        mo_tensor *expected = mo_head_apply(t, head, rest, of_rest, rows, parameters);
-        if (!(largest_difference(centred(t, found), centred(t, expected)) < 1e-6))
-            fail_msg("head %s, fold %d: held-out logits are not those of a fit without the fold", head->name, f);
-    }
-}
-
-TEST_OF(held_out_logits_are_those_of_fits_without_the_fold, mo_context *ctx) {
-    const mo_head *head;
-    int checked = 0;
-    for (int i = 0; (head = mo_head_at(i)); i++)
-        if (head->cross_validate) {
-            check_held_rows(ctx, head, 3);
-            check_held_rows(ctx, head, 20); /* more than MO_FOLDS_AT_ONCE: some heads fit them one by one */
-            checked++;
-        }
-    assert_true(checked >= 7);
-}
-
 /* ---- classes without support, padding, rows far from 0 ---- */
 
 enum { BATCH = 2, SUPPORT = 12, QUERIES = 5, WIDTH = 6, CLASSES = 4 };

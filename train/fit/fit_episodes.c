@@ -162,7 +162,7 @@ static bool choose_value(
     if (job->n_values == 0 || d->most < 2)
         return true;
     if (!(ridge ? mo_leave_one_out(f, p, job->values, job->n_values, s->held)
-                : mo_cross_validate(f, p, d->most, repeated, job->values, job->n_values, s->held, NULL)))
+                : mo_cross_validate(f, p, d->most, repeated, job->values, job->n_values, s->held)))
         return false;
     for (int v = 0; v < job->n_values; v++)
         if (!isnan(temper_draw(d, p->support_label, s->held + v * d->n_support * d->classes, s, &nll)) &&
@@ -211,8 +211,8 @@ bool mo_fit_episode(const mo_fitting *f, const mo_fit_job *job, int64_t e, mo_fi
     job->tally[e] = (mo_fit_tally){0};
     if (!choose_value(f, job, &p, s, &value))
         return false;
-    if (!(d->most > 1 ? mo_cross_validate(f, &p, d->most, d->small_classes > 0, &value, 1, s->held, s->logits)
-                      : mo_fit_logits(f, &p, value, s->logits)))
+    if (!mo_fit_logits(f, &p, value, s->logits) ||
+        (d->most > 1 && !mo_cross_validate(f, &p, d->most, d->small_classes > 0, &value, 1, s->held)))
         return false;
     for (int64_t i = 0; i < d->n_query * d->classes; i++)
         if (!isfinite(s->logits[i]))

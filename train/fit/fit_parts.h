@@ -34,11 +34,10 @@ bool mo_fit_logits(const mo_fitting *f, const mo_fit_problem *p, double value, d
 
 /* mo_leave_one_out leaves out one row at a time, in closed form, for the head ridge only. */
 bool mo_leave_one_out(const mo_fitting *f, const mo_fit_problem *p, const double *values, int n_values, double *logits);
-/* Leaves out one fold at a time, at most 5 folds, for any head; uses the head's cross_validate if it has one. k:
- * support rows per class; repeated: rows may repeat. query (may be NULL): receives the logits of mo_fit_logits at
- * values[0]. */
+/* Leaves out one fold at a time, at most 5 folds, for any head. k: support rows per class; repeated: rows may
+ * repeat. */
 bool mo_cross_validate(const mo_fitting *f, const mo_fit_problem *p, int64_t k, bool repeated, const double *values,
-    int n_values, double *logits, double *query);
+    int n_values, double *logits);
 
 /* Parts of the functions above. mo_fit_parameters: the head's parameters, the tuned one set to value, on a tape that is
  * reset first. mo_fit_rows: rows [m, d] of Z by number. mo_fit_one_hot: labels as [m, C]. */

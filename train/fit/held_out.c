@@ -2,11 +2,9 @@
  * episode that may be used to choose its regularisation and temperature.
  *
  * Leave-one-out for ridge, in closed form, all penalties from one call (models/heads/ridge_loo.c). Cross-validation for
- * any head: within each class, distinct rows go to the folds in turn, so that fits stay balanced and no copy of a
- * held-out row is fitted; a class with one distinct row keeps it in every fit. Rows are scaled (fit_episodes.c) by the
- * fitted rows or, if one call gives all fits, by the whole support (scaling reads no labels). A head with cheap folds
- * (mo_head.cross_validate) computes all folds and the queries in one call; if that finds no solution, and for other
- * heads, each fold is fitted separately. Leaving one row out of a balanced support biases the fit against the row's
+ * any head, one fit per fold: within each class, distinct rows go to the folds in turn, so that fits stay balanced and
+ * no copy of a held-out row is fitted; a class with one distinct row keeps it in every fit. Rows are scaled
+ * (fit_episodes.c) by the fitted rows. Leaving one row out of a balanced support biases the fit against the row's
  * class. Such fits are good enough to rank penalties, but too pessimistic to fit a temperature. */
 #include "tensor/library.h"
 #include "train/fit/fit_parts.h"
@@ -60,7 +58,7 @@ bool mo_leave_one_out(
     return true;
 }
 
-/* ---- cross-validation, by the head's shortcut ---- */
+/* ---- cross-validation ---- */
 
 /* The fold of each support row; -1: in every fit. count: [classes]. */
 static void assign_folds(
@@ -77,77 +75,6 @@ static void assign_folds(
         if (count[label[i]] < 2)
             fold[i] = -1;
 }
-
-/* Support rows sorted by fold (fold[]: from assign_folds), rows without a fold last. */
-typedef struct sorted {
-    int64_t *at, *row, *label; /* [n_s]: a row's position, number and class */
-    int64_t stop[MOST_FOLDS];
-    mo_folds folds; /* folds that have rows */
-} sorted;
-
-static bool sort_by_fold(const mo_fitting *f, const mo_fit_problem *p, const int8_t *fold, sorted *s) {
-    int64_t n = 0;
-    s->at = mo_host_array(f->ctx, 3 * p->n_s, sizeof *s->at);
-    if (!s->at)
-        return false;
-    s->row = s->at + p->n_s;
-    s->label = s->row + p->n_s;
-    s->folds = (mo_folds){0, s->stop};
-    for (int number = 0; number <= MOST_FOLDS; number++) {
-        int64_t first = n;
-        for (int64_t i = 0; i < p->n_s; i++)
-            if (fold[i] == (number < MOST_FOLDS ? number : -1)) {
-                s->at[n] = i;
-                s->row[n] = p->support[i];
-                s->label[n++] = p->support_label[i];
-            }
-        if (n > first && number < MOST_FOLDS)
-            s->stop[s->folds.n++] = n;
-    }
-    return true;
-}
-
-/* Copies the held-out logits [held, C] of one value to the positions of their rows. */
-static bool take_held(const mo_fitting *f, const sorted *s, mo_tensor *held, double *logits) {
-    int64_t C = f->classes, n = s->stop[s->folds.n - 1];
-    double *buffer = mo_host_array(f->ctx, n * C, sizeof *buffer);
-    bool fine = buffer && mo_read_as(held, MO_F64, buffer);
-    for (int64_t i = 0; fine && i < n; i++)
-        memcpy(logits + s->at[i] * C, buffer + i * C, (size_t)C * sizeof *buffer);
-    free(buffer);
-    return fine;
-}
-
-static bool apply_shortcut(
-    const mo_fitting *f, const mo_fit_problem *p, const sorted *s, double value, double *logits, double *query) {
-    mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS], *held = mo_null_tensor(f->ctx);
-    if (!mo_fit_parameters(f, value, parameters))
-        return false;
-    mo_tensor *Zs = mo_fit_rows(f, s->row, p->n_s), *Ys = mo_fit_one_hot(f, s->label, p->n_s);
-    mo_tensor *Zq = query ? mo_fit_rows(f, p->query, p->n_q) : mo_slice(f->t, Zs, MO_AXIS(0), 0, 1);
-    mo_fit_scale(f, &Zs, &Zq);
-    mo_tensor *all = mo_head_validate_folds(f->t, f->head, Zs, Ys, Zq, parameters, &s->folds, &held);
-    int64_t n_held = s->stop[s->folds.n - 1] * f->classes, n_all = mo_dim(Zq, 0) * f->classes;
-    if (mo_ok(f->ctx) && (mo_numel(held) != n_held || mo_numel(all) != n_all))
-        mo_fail(f->ctx, MO_INVALID,
-            "head %s: its cross-validation gave %" PRId64 " logits of held-out rows and %" PRId64
-            " of queries, expected %" PRId64 " and %" PRId64,
-            f->head->name, mo_numel(held), mo_numel(all), n_held, n_all);
-    return mo_ok(f->ctx) && take_held(f, s, held, logits) && (!query || mo_read_as(all, MO_F64, query));
-}
-
-/* Returns false if the head has no shortcut, or if a fit of the shortcut fails. The caller then fits fold by fold. */
-static bool validate_by_shortcut(const mo_fitting *f, const mo_fit_problem *p, const int8_t *fold, const double *values,
-    int n_values, double *logits, double *query) {
-    sorted s = {0};
-    bool found = f->head->cross_validate && sort_by_fold(f, p, fold, &s) && s.folds.n > 0;
-    for (int v = 0; found && v < n_values; v++)
-        found = apply_shortcut(f, p, &s, values[v], logits + v * p->n_s * f->classes, v ? NULL : query);
-    free(s.at);
-    return found;
-}
-
-/* ---- cross-validation, fold by fold ---- */
 
 /* One fold: fitted rows and held-out rows. */
 typedef struct split {
@@ -177,7 +104,8 @@ static mo_fit_problem divide_fold(const mo_fit_problem *p, const int8_t *fold, i
     return (mo_fit_problem){fitted, held, s->fitted, s->fitted_label, s->held};
 }
 
-static bool validate_by_refits(const mo_fitting *f, const mo_fit_problem *p, const int8_t *fold, const double *values,
+/* Writes the logits of each value [values, n_s, C]; a fit that finds no solution leaves NaN. */
+static bool refit_folds(const mo_fitting *f, const mo_fit_problem *p, const int8_t *fold, const double *values,
     int n_values, double *logits) {
     int64_t rows = p->n_s, C = f->classes;
     split s = {0};
@@ -199,18 +127,14 @@ static bool validate_by_refits(const mo_fitting *f, const mo_fit_problem *p, con
 }
 
 bool mo_cross_validate(const mo_fitting *f, const mo_fit_problem *p, int64_t k, bool repeated, const double *values,
-    int n_values, double *logits, double *query) {
+    int n_values, double *logits) {
     int folds = k < MOST_FOLDS ? (int)k : MOST_FOLDS;
     int64_t *count = mo_host_array(f->ctx, f->classes, sizeof *count);
     int8_t *fold = mo_host_array(f->ctx, p->n_s, sizeof *fold);
     bool fine = count && fold;
-    if (fine) {
+    if (fine)
         assign_folds(p->support, p->support_label, p->n_s, folds, repeated, count, fold);
-        set_nan(logits, n_values * p->n_s * f->classes);
-    }
-    if (fine && !validate_by_shortcut(f, p, fold, values, n_values, logits, query))
-        fine = mo_clear_if(f->ctx, MO_NUMERICAL) && (!query || mo_fit_logits(f, p, values[0], query)) &&
-               validate_by_refits(f, p, fold, values, n_values, logits);
+    fine = fine && refit_folds(f, p, fold, values, n_values, logits);
     free(fold);
     free(count);
     return fine;

@@ -52,7 +52,6 @@ TEST(the_first_failure_is_the_one_that_is_told) {
     static rows one, many;
     head.name = "fails";
     head.logits = fails_now_and_then;
-    head.cross_validate = NULL;
     assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 1, on_row, &one), MO_NUMERICAL);
     assert_non_null(strstr(one.failure, "begins with -"));
     for (int i = 0; i < 20; i++) {
@@ -73,7 +72,6 @@ TEST(a_wrong_call_ends_the_run) {
     static rows x;
     head.name = "wrong";
     head.logits = asks_for_too_much;
-    head.cross_validate = NULL;
     assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 4, on_row, &x), MO_INVALID);
     assert_int_equal(x.n, 0);
 }
