@@ -240,8 +240,9 @@ mo_mochi_options mo_mochi_defaults(void) {
 static bool mochi_check_options(mo_context *ctx, const mo_mochi_options *o) {
     if (!mo_head_validate(ctx, o->head))
         return false;
-    if (o->head == &mo_head_ridge && !(o->lambda > 0))
-        mo_fail(ctx, MO_INVALID, "head ridge: lambda is %g, expected more than 0", o->lambda);
+    if (!(o->lambda >= 0))
+        mo_fail(ctx, MO_INVALID, "head %s: lambda is %g, expected above 0, or 0 for the head's own", o->head->name,
+            o->lambda);
     else if (!(o->smoothing >= 0 && o->smoothing < 1))
         mo_fail(ctx, MO_INVALID, "mochi: smoothing is %g, expected 0 or more and below 1", o->smoothing);
     return mo_ok(ctx);

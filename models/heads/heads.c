@@ -33,6 +33,13 @@ mo_tensor *mo_weighted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
     return weight ? mo_mul(t, Ys, mo_with_axis(t, weight, MO_AXIS(-1), 1)) : Ys;
 }
 
+mo_tensor *mo_rows_of_groups(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t groups, int64_t h) {
+    if (mo_is_null(X))
+        return X;
+    mo_tensor *rows = mo_gather_rows(t, X, mo_from(t, MO_I64, 1, (int64_t[]){groups * h}, row));
+    return mo_reshape(t, rows, 3, (int64_t[]){groups, h, mo_dim(X, 1)});
+}
+
 double mo_least(mo_tape *t, mo_tensor *X) {
     return -mo_item(mo_max(t, mo_neg(t, mo_stop_gradient(t, X)), MO_ALL, MO_DROP_AXES));
 }
@@ -47,10 +54,19 @@ mo_tensor *mo_root_columns(mo_tape *t, mo_tensor *weight) {
 }
 
 void mo_divide_weights(mo_tape *t, mo_tensor *Wb, mo_tensor **W, mo_tensor **b) {
+    *W = *b = Wb;
+    if (mo_is_null(Wb))
+        return;
     int rows = mo_ndim(Wb) - 2;
     int64_t d = mo_dim(Wb, -2) - 1;
     *W = mo_slice(t, Wb, MO_AXIS(rows), 0, d);
     *b = mo_slice(t, Wb, MO_AXIS(rows), d, d + 1);
+}
+
+mo_tensor *mo_join_weights(mo_tape *t, mo_tensor *W, mo_tensor *b) {
+    if (mo_is_null(W) || mo_is_null(b))
+        return mo_null_tensor(mo_tape_context(t));
+    return mo_concat(t, (mo_tensor *[]){W, b}, 2, MO_AXIS(mo_ndim(W) - 2));
 }
 
 int64_t mo_rank(mo_tape *t, mo_tensor *A) {

@@ -2,9 +2,9 @@
  *
  * [W; b] minimises the cross-entropy of the support, summed over its rows, plus lambda / 2 |W|^2 ("logistic": the
  * intercept b is not penalised, as in scikit-learn, whose C is 1 / lambda) or plus lambda / 2 (|W|^2 + |b|^2)
- * ("logistic_penalised"). logits = Zq W + b, so softmax(logits) are class probabilities. Without a penalty on b the
- * op raises for a class without support; mo_head_apply leaves such a class out. lambda = 0 needs rows that are not
- * separable and have full rank. Gradients of both orders flow to Zs, Ys, Zq and lambda. */
+ * ("logistic_penalised"). The state is W and b as one matrix, so softmax(logits) are class probabilities. Without a
+ * penalty on b the op raises for a class without support; mo_head_apply leaves such a class out. lambda = 0 needs rows
+ * that are not separable and have full rank. Gradients of both orders flow to Zs, Ys, Zq and lambda. */
 #include "models/heads/heads.h"
 
 #include <inttypes.h>
@@ -25,17 +25,15 @@ static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *la
 }
 
 /* Labels times weights weight the fit, because mo_logistic counts each row by the sum of its labels. */
-static void logistic_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
-    mo_tensor **W, mo_tensor **b) {
-    mo_tensor *Wb = mo_logistic(t, Zs, mo_weighted_labels(t, Ys, weight), parameters[0], MO_INTERCEPT_FREE);
-    mo_divide_weights(t, unique(t, Wb, Zs, parameters[0]), W, b);
+static void logistic_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    mo_tensor *W = mo_logistic(t, s->Zs, mo_weighted_labels(t, s->Ys, s->weight), parameters[0], MO_INTERCEPT_FREE);
+    mo_state_put(state, "W", unique(t, W, s->Zs, parameters[0]));
 }
 
-static void linear_penalised(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
-    mo_tensor **W, mo_tensor **b) {
-    mo_tensor *X = mo_append_ones(t, Zs);
-    mo_tensor *Wb = mo_logistic(t, X, mo_weighted_labels(t, Ys, weight), parameters[0], MO_INTERCEPT_NONE);
-    mo_divide_weights(t, unique(t, Wb, Zs, parameters[0]), W, b);
+static void penalised_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    mo_tensor *X = mo_append_ones(t, s->Zs);
+    mo_tensor *W = mo_logistic(t, X, mo_weighted_labels(t, s->Ys, s->weight), parameters[0], MO_INTERCEPT_NONE);
+    mo_state_put(state, "W", unique(t, W, s->Zs, parameters[0]));
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 0, .high = 1e300}};
@@ -53,7 +51,7 @@ const mo_head mo_head_logistic = {
     .name = "logistic",
     .n_parameters = 1,
     .parameters = parameters,
-    .linear = logistic_linear,
+    .fit = logistic_fit,
     .order = 2,
     .n_samples = 4,
     .samples = samples,
@@ -66,7 +64,7 @@ const mo_head mo_head_logistic_penalised = {
     .name = "logistic_penalised",
     .n_parameters = 1,
     .parameters = parameters,
-    .linear = linear_penalised,
+    .fit = penalised_fit,
     .order = 2,
     .n_samples = 4,
     .samples = samples,

@@ -76,7 +76,7 @@ recipe recipe_defaults(int number) {
 }
 
 bool reads_itself(const recipe *r) {
-    return r->number == RECIPE_BEST && !r->encoder && r->model.head == &mo_head_mixture;
+    return r->number == RECIPE_BEST && !r->encoder && r->model.head->kernels;
 }
 
 /* Sets width[task] to the width of the task's embeddings, by encoding one example. */

@@ -108,7 +108,7 @@ static bool few_shot_options_check(mo_context *ctx, const mo_few_shot_options *o
 
 /* The head that reads the embeddings; NULL: the weights' own readout, which is no head. */
 static const mo_head *few_shot_head(const mo_weights *w, const mo_head *head) {
-    bool own = strcmp(w->kind, "invariant") == 0 && !w->head[0] && (!head || head == &mo_head_mixture);
+    bool own = strcmp(w->kind, "invariant") == 0 && !w->head[0] && (!head || head->kernels);
     return own ? NULL : head ? head : strcmp(w->kind, "mochi") == 0 ? w->mochi.head : w->readout.head;
 }
 
@@ -171,7 +171,7 @@ static double bytes_beside(
  * fit in half of the memory. */
 static bool may_choose(mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
     double room = f->memory = o->memory > 0 ? (double)o->memory : mo_free_memory("");
-    return f->candidate.model->readout && mo_graph_examples(f->source.graph) <= MOST_CHOSEN &&
+    return f->candidate.model->reads_kernels && mo_graph_examples(f->source.graph) <= MOST_CHOSEN &&
            bytes_beside(f, o, features, true) <= room / 2; /* the other half is for the features */
 }
 
@@ -194,7 +194,7 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o, const
     if (f->source.task == MO_TASK_NC)
         features.reader = f->candidate.model;
     f->source.inductive = o->transductive == MO_TRANSDUCTIVE_NEVER;
-    if (f->source.inductive && (f->source.task != MO_TASK_GC || !f->candidate.model->readout)) {
+    if (f->source.inductive && (f->source.task != MO_TASK_GC || !f->candidate.model->reads_kernels)) {
         mo_fail(f->ctx, MO_UNSUPPORTED,
             "few-shot: inductive kernels are those of a set of graphs, read by the weights' own readout; %s is asked "
             "for %s",
@@ -206,7 +206,7 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o, const
         f->candidate.transductive = MO_TRANSDUCTIVE_ON;
     features.beside = (int64_t)bytes_beside(f, o, &features, f->candidate.transductive);
     f->source.features = mo_task_features_open(f->source.graph, f->source.task, NULL, &features);
-    if (mo_ok(f->ctx) && f->candidate.model->readout)
+    if (mo_ok(f->ctx) && f->candidate.model->reads_kernels)
         f->source.kernels = mo_example_kernels_create(&f->source, o->memory);
     for (int i = 0; i < o->n_experts && mo_ok(f->ctx); i++)
         mo_example_kernels_add(f->source.kernels, f->source.graph, &o->experts[i]);
@@ -251,6 +251,7 @@ static void few_shot_forget(mo_few_shot *f) {
     free(f->id);
     free(f->label);
     free(f->reached);
+    mo_few_shot_forget_fit(f);
     f->id = f->label = NULL;
     f->reached = NULL;
     f->n = f->classes = 0;

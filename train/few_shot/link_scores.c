@@ -54,7 +54,7 @@ struct mo_link_scorer {
     mo_pair_reader *reader;  /* reads the whole graph */
     int64_t part;            /* queries in a part of a block, as memory allows */
     mo_tape *t;
-    mo_tensor *alpha; /* the solution of a readout in two steps, owned; else NULL */
+    mo_state state; /* the fitted readout, owned */
 };
 
 /* ---- from a table ---- */
@@ -245,9 +245,7 @@ static mo_links *link_support_take(const mo_graph *graph, const mo_link_support 
  * more. */
 static double block_bytes(const mo_link_scorer *s, int64_t part) {
     double n = (double)s->n_fit, m = fmin(n, MO_MOST_CENTRES);
-    bool kept = s->candidate.model->readout;
-    double queries =
-        (double)BYTES_PER_QUERY * LINK_QUERIES + m * BYTES_PER_KERNEL * (double)(kept ? part : LINK_QUERIES);
+    double queries = (double)BYTES_PER_QUERY * LINK_QUERIES + m * BYTES_PER_KERNEL * (double)part;
     return fmax(queries, n * m * BYTES_PER_SYSTEM);
 }
 
@@ -354,15 +352,16 @@ static void read_margins(mo_link_scorer *s, mo_tensor *Y, double *score) {
  * place among the rows of a product. */
 static bool embed_block(mo_link_scorer *s, const mo_source *source, const mo_plan *plan, mo_tensor *Z[2]) {
     const mo_model *m = s->candidate.model;
-    mo_tensor *Zs, *Zq, *share;
+    mo_tensor *Zs, *Zq;
     mo_episode e;
     Z[0] = Z[1] = NULL;
     if (mo_episode_build(s->t, source, plan, &e) == MO_OK) {
         mo_model_embed(s->t, m, &e, NULL, &Zs, &Zq);
         Z[0] = mo_tensor_clone(s->ctx, Zs);
         Z[1] = mo_tensor_clone(s->ctx, Zq);
-        if (!s->alpha && mo_ok(s->ctx))
-            s->alpha = mo_tensor_clone(s->ctx, m->readout->learn(s->t, m, &e, Zs, &share));
+        mo_state state;
+        if (!s->state.n && mo_ok(s->ctx) && mo_model_fit(s->t, m, &e, Zs, false, &state) == MO_OK)
+            mo_state_clone(s->ctx, &state, &s->state);
     }
     mo_tape_reset(s->t);
     return mo_ok(s->ctx);
@@ -376,9 +375,9 @@ static void score_in_parts(mo_link_scorer *s, const mo_source *source, const mo_
     bool embedded = embed_block(s, source, plan, Z);
     for (int64_t first = 0; embedded && first < plan->n_query && mo_ok(s->ctx); first += s->part, mo_tape_reset(s->t)) {
         int64_t stop = first + s->part < plan->n_query ? first + s->part : plan->n_query;
-        const mo_episode e = {.task = MO_TASK_LP, .classes = 2, .centres = mo_plan_centres(s->t, plan)};
+        const mo_episode e = {.task = MO_TASK_LP, .classes = 2};
         mo_tensor *Zq = mo_slice(s->t, Z[1], MO_AXIS(0), first, stop);
-        read_margins(s, m->readout->apply(s->t, m, &e, Z[0], s->alpha, Zq), score + first);
+        read_margins(s, mo_model_apply(s->t, m, &e, &s->state, Zq), score + first);
     }
     mo_tensor_release(Z[0]);
     mo_tensor_release(Z[1]);
@@ -389,12 +388,8 @@ static void score_block(mo_link_scorer *s, const query_block *b, double *score) 
     mo_source source = {.graph = s->graph, .task = MO_TASK_LP, .links = s->links};
     source.features = open_block_rows(s, b);
     mo_tape_reset(s->t);
-    if (source.features && plan_block(s, b, &plan)) {
-        if (s->candidate.model->readout)
-            score_in_parts(s, &source, &plan, score);
-        else
-            read_margins(s, mo_candidate_logits(s->t, &source, &s->candidate, NULL, &plan, 0, NULL), score);
-    }
+    if (source.features && plan_block(s, b, &plan))
+        score_in_parts(s, &source, &plan, score);
     mo_tape_reset(s->t);
     mo_plan_release(&plan);
     mo_features_release(source.features);
@@ -501,7 +496,7 @@ void mo_link_scorer_release(mo_link_scorer *s) {
     mo_links_release(s->links);
     mo_link_support_release(&s->support);
     mo_model_release(s->candidate.model);
-    mo_tensor_release(s->alpha);
+    mo_state_release(&s->state);
     mo_tape_release(s->t);
     mo_graph_release(s->graph);
     free(s->fit);

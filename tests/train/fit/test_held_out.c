@@ -36,7 +36,7 @@ TEST_OF(held_out_rows_are_those_of_explicit_refits, scratch *s) {
     for (int64_t e = 2; e < 5; e++) {
         mo_fit_problem p = support_of(&d, e);
         assert_true(mo_leave_one_out(&f, &p, &(double){NAN}, 1, held[0]));
-        assert_true(mo_cross_validate(&f, &p, 4, false, &(double){NAN}, 1, held[1]));
+        assert_true(mo_cross_validate(&f, &p, 4, false, &(double){NAN}, 1, held[1], NULL));
         for (int64_t i = 0; i < d.n_support; i++) {
             bool others[4 * C], outside[4 * C];
             int place[C] = {0}, fold[4 * C];
@@ -71,7 +71,7 @@ TEST_OF(copies_of_a_held_out_row_are_never_fitted, scratch *s) {
     for (int64_t e = 0; e < d.episodes; e++) {
         double held[6 * C * C];
         mo_fit_problem b = support_of(&d, e);
-        assert_true(mo_cross_validate(&f, &b, 6, true, &(double){NAN}, 1, held));
+        assert_true(mo_cross_validate(&f, &b, 6, true, &(double){NAN}, 1, held, NULL));
         for (int64_t i = 0; i < d.n_support; i++) {
             bool copied = false, alone = true;
             for (int64_t j = 0; j < d.n_support; j++) {
