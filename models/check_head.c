@@ -12,8 +12,8 @@
 #include <string.h>
 
 enum { INPUTS = 3, MAX_IN = INPUTS + MO_MAX_HEAD_PARAMETERS + 1 };
-/* The values that a check differentiates: the logits; the logits of a support with copies; a linear fit to weighted
- * rows. */
+/* The logits that a check differentiates: of plain rows; of a support with copies, by a head that is not linear in the
+ * queries; of weighted rows, by a linear head. */
 enum { PLAIN = 0, COPIES, WEIGHTS, CHECKS };
 
 /* One sample. in: the float64 leaves Zs, Ys, Zq, the head's parameters and, for a weighted fit, the rows' weights.
@@ -23,7 +23,7 @@ typedef struct problem {
     const mo_head *head;
     mo_tensor *in[MAX_IN], *weight;
     int n_in;
-    bool fits; /* checks a linear fit, whose row weights are the last input */
+    bool fits; /* the row weights are the last input */
 } problem;
 
 static const mo_head_sample own_samples[] = {
@@ -101,17 +101,22 @@ static void release_problem(problem *p) {
     mo_tensor_release(p->weight);
 }
 
+/* Logits of a head whose rows are taken as they are: complete, as in an episode of the library. */
+static mo_tensor *weighted_logits(
+    mo_tape *t, const problem *p, const mo_head *head, mo_tensor *const *in, mo_tensor *weight) {
+    const mo_support support = {.Zs = in[0], .Ys = in[1], .weight = weight, .complete = !p->fits};
+    mo_state state;
+    if (mo_head_fit(t, head, &support, in + INPUTS, &state) != MO_OK)
+        return mo_null_tensor(p->ctx);
+    return mo_state_apply(t, &state, in[2], NULL);
+}
+
 static void head_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)n_in;
     (void)n_out;
     const problem *p = state;
-    mo_tensor *W, *b;
-    if (!p->fits)
-        out[0] = mo_head_apply_weighted(t, p->head, in[0], in[1], p->weight, in[2], in + INPUTS);
-    else {
-        mo_head_fit(t, p->head, in[0], in[1], in[p->n_in - 1], in + INPUTS, &W, &b);
-        out[0] = mo_add(t, mo_matmul(t, in[2], W), b);
-    }
+    out[0] =
+        p->fits ? weighted_logits(t, p, p->head, in, in[p->n_in - 1]) : weighted_logits(t, p, p->head, in, p->weight);
 }
 
 /* Returns the largest difference between the logits of a batch and of its episodes one by one, divided by the largest
@@ -157,9 +162,13 @@ static double shift_error(problem *p) {
     mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
     mo_tensor *logits[2];
     plain.offset = MO_OFFSET_KEPT;
-    for (int k = 0; k < 2; k++)
-        logits[k] = mo_head_apply_weighted(
-            t, &plain, mo_scale(t, p->in[0], 1, k), p->in[1], p->weight, mo_scale(t, p->in[2], 1, k), p->in + INPUTS);
+    for (int k = 0; k < 2; k++) {
+        mo_tensor *in[MAX_IN];
+        memcpy(in, p->in, sizeof in);
+        in[0] = mo_scale(t, p->in[0], 1, k);
+        in[2] = mo_scale(t, p->in[2], 1, k);
+        logits[k] = weighted_logits(t, p, &plain, in, p->weight);
+    }
     double error = largest_gap(t, logits[0], logits[1]);
     mo_tape_release(t);
     return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
@@ -170,8 +179,11 @@ static double absent_class_error(problem *p) {
     mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
     mo_tensor *none = mo_scale(t, mo_slice(t, p->in[1], MO_AXIS(-1), 0, 1), 0, 0);
     mo_tensor *Ys = mo_concat(t, (mo_tensor *[]){p->in[1], none}, 2, MO_AXIS(-1));
-    mo_tensor *logits = mo_head_apply_weighted(t, p->head, p->in[0], p->in[1], p->weight, p->in[2], p->in + INPUTS);
-    mo_tensor *more = mo_head_apply_weighted(t, p->head, p->in[0], Ys, p->weight, p->in[2], p->in + INPUTS);
+    mo_tensor *in[MAX_IN];
+    memcpy(in, p->in, sizeof in);
+    mo_tensor *logits = weighted_logits(t, p, p->head, in, p->weight);
+    in[1] = Ys;
+    mo_tensor *more = weighted_logits(t, p, p->head, in, p->weight);
     double error = largest_gap(t, logits, mo_slice(t, more, MO_AXIS(-1), 0, mo_dim(p->in[1], -1)));
     mo_tape_release(t);
     return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
@@ -272,7 +284,8 @@ mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, u
         batch |= samples[i].batch > 0;
     for (int i = 0; i < n + !batch; i++) /* one more sample, a batch, if the head's samples have none */
         for (int check = PLAIN; check < CHECKS; check++) {
-            if ((check == COPIES && !head->weighted) || (check == WEIGHTS && !head->linear))
+            bool linear = head->fit && !head->apply;
+            if ((check == COPIES && (!head->fit || linear)) || (check == WEIGHTS && !linear))
                 continue;
             mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, (uint64_t)i);
             problem p = {.ctx = ctx, .head = head};

@@ -58,8 +58,18 @@ void mo_episode_examples(
     *Zq = mo_slice(t, Z, MO_AXIS(rows), n_s, n);
 }
 
-mo_tensor *mo_episode_readout(
-    mo_tape *t, const mo_episode *e, const mo_head *head, mo_tensor *Zs, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, mo_tensor_dtype(Zs));
-    return mo_head_apply_weighted(t, head, Zs, Ys, e->support_weight, Zq, parameters);
+mo_support mo_episode_support(mo_tape *t, const mo_episode *e, const mo_head *head, mo_tensor *Zs) {
+    mo_dtype real = mo_tensor_dtype(Zs);
+    bool weighted = head->leaves_out && e->support_weight;
+    return (mo_support){.Zs = Zs,
+        .Ys = mo_one_hot(t, e->support_label, e->classes, real),
+        .weight = weighted ? mo_cast(t, e->support_weight, real) : NULL,
+        .complete = true};
+}
+
+mo_tensor *mo_episode_find(const mo_episode *e, const char *name) {
+    for (int i = 0; i < e->n_rows; i++)
+        if (!strcmp(e->rows[i].name, name))
+            return e->rows[i].tensor;
+    return NULL;
 }

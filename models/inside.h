@@ -9,22 +9,16 @@
 
 /* ---- heads ---- */
 
-/* The most folds that a head's cross_validate takes. The held-out logits that cross_validate writes are
- * [.., stop[n - 1], C], defined up to a constant per row, without a gradient. */
-enum { MO_MAX_FOLDS = 64 };
-
 /* Returns head i of the library, counted from 0; NULL after the last one. */
 MO_API const mo_head *mo_head_at(int i);
 /* Returns whether the head was built for this library and is complete; if not, raises MO_INVALID with the field. */
 MO_API bool mo_head_validate(mo_context *ctx, const mo_head *head);
 
-/* Calls the head's cross_validate (models/head.h), with rows as mo_head_apply passes them on. */
-MO_API mo_tensor *mo_head_validate_folds(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held);
-
-/* Returns whether rows [.., n_s, d] are float32 and lie so far from 0, compared with the distances between them, that a
- * fit that depends on the offset needs float64. Reads on the host. */
-MO_API bool mo_rows_lie_far(mo_tape *t, mo_tensor *Zs);
+/* mo_state_save adds a state to the arrays of a file, as "state.NAME" and "state" [d, classes, axes, real].
+ * mo_state_load makes a state of them, owned, for the head that it was saved of; applied, it gives the bits of the
+ * saved state. Both return the status. Release the state even on failure. */
+MO_API mo_code mo_state_save(const mo_state *state, mo_arrays *arrays);
+MO_API mo_code mo_state_load(mo_context *ctx, const mo_head *head, const mo_arrays *arrays, mo_state *state);
 
 /* ---- ridge ---- */
 
@@ -54,29 +48,24 @@ typedef struct mo_refitted {
  * Z; labels Ys [n_s, C]), on all rows, assuming classes of equal size (transduce.c). */
 MO_API mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,
     const mo_refitted *readout, const mo_transduction *options);
+/* mo_ridge_transduce of the first expert of a fitted mixture; K [E, N, m]: the kernels of all rows. Raises
+ * MO_UNSUPPORTED for a state without experts. */
+mo_tensor *mo_state_transduce(
+    mo_tape *t, const mo_state *state, mo_tensor *K, const mo_population *all, mo_tensor *support, mo_tensor *Ys);
+/* 1 + exp(-|x - y|^2) from 1 + <x, y>, for rows of unit length. */
+mo_tensor *mo_gaussian_kernel(mo_tape *t, mo_tensor *K);
+
+/* mo_state_held_out of one group by expert e under penalty r alone, [h, C], from a state of the head mixture. */
+MO_API mo_tensor *mo_expert_without(
+    mo_tape *t, const mo_state *state, int64_t e, int64_t r, const int64_t *row, int64_t h);
 
 /* ---- model: for trainers, evaluations and weights files ---- */
 
 MO_API const char *mo_task_name(mo_task task); /* "nc", "lp", "gc" */
 
-/* An encoder's own readout, used in place of a head: `learn` returns alpha [E, m, C] from the support, `apply` the
- * logits [n_q, C] of the queries. share: receives the shares [E, R] of experts and penalties. */
-typedef struct mo_own_readout {
-    mo_tensor *(*learn)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor **share);
-    mo_tensor *(*apply)(
-        mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *alpha, mo_tensor *Zq);
-    mo_tensor *(*transduce)(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all);
-    /* Leave-out logits, for episodes of nodes or graphs that have no centres. `invert` writes two tensors that describe
-     * the fit of all rows. From these, `without` returns the logits [h, C] of the rows row[0 .. h - 1] by a readout
-     * fitted without these rows, and writes to `each` the logits [E, R, h, C] of every single expert and penalty. */
-    void (*invert)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *inverted[2]);
-    mo_tensor *(*without)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2],
-        const int64_t *row, int64_t h, mo_tensor **each);
-} mo_own_readout;
-
-/* Returns the number of experts that use embeddings: 1 for nodes ("T", a linear kernel), 2 for links and graphs ("T"
- * and "Tg", a Gaussian kernel), 0 if inductive. They precede the episode's kernels in the mixture. name (may be NULL):
- * receives their names. */
+/* Returns the number of experts that use embeddings, in a head of kernels: 1 for nodes ("T", a linear kernel), 2 for
+ * links and graphs ("T" and "Tg", a Gaussian kernel), 0 if inductive. They precede the episode's kernels. name (may be
+ * NULL): receives their names. */
 int mo_own_experts(mo_task task, bool inductive, const char *const **name);
 
 enum { MO_MAX_PARAMETERS = MO_MAX_ENCODER_PARAMETERS + 1 + MO_TASKS * MO_MAX_HEAD_PARAMETERS };
@@ -89,12 +78,12 @@ struct mo_model {
     mo_encoder_rows rows;
     int n_parameters; /* the encoder's parameters, then log_temp and the head's */
     mo_tensor *parameter[MO_MAX_PARAMETERS];
-    mo_tensor *first[2 * MO_MAX_ENCODER_PARAMETERS];   /* the encoder's parameters, borrowed, then their first values */
-    const mo_own_readout *readout;                     /* NULL: head and temperature */
-    mo_readout_options options;                        /* the encoder's own readout uses only `smoothing` */
-    uint64_t seed;                                     /* draws the head's first values */
-    bool one_head;                                     /* one head and temperature for all tasks, at one width */
-    mo_tensor *log_temp;                               /* scalar, or [tasks]; a parameter, as are the tensors of head */
+    mo_tensor *first[2 * MO_MAX_ENCODER_PARAMETERS]; /* the encoder's parameters, borrowed, then their first values */
+    bool reads_kernels;         /* the head reads the episode's kernels, and its logits take no temperature */
+    mo_readout_options options; /* head: not NULL */
+    uint64_t seed;              /* draws the head's first values */
+    bool one_head;              /* one head and temperature for all tasks, at one width */
+    mo_tensor *log_temp;        /* scalar, or [tasks]; a parameter, as are the tensors of head */
     mo_tensor *head[MO_TASKS][MO_MAX_HEAD_PARAMETERS]; /* one task's constants and learned tensors; else NULL */
 };
 
@@ -112,11 +101,21 @@ MO_API double mo_model_setting(const mo_model *m, const char *key);
 /* Embeddings of an episode's rows. Nodes: [N, d], or [G, d] for its graphs if e->segment is set. Examples: [n, d], the
  * support before the queries. r: dropout's random position, or NULL. */
 MO_API mo_tensor *mo_model_encode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r);
-/* Fits the readout on the support's embeddings and returns the queries' logits [n_q, C]. share may be NULL. If the
- * encoder has its own readout, *share becomes the share [E, R] of each expert and penalty, where the experts on
- * embeddings (mo_own_experts) precede the episode's "kernels"; else NULL. */
+/* Fits the readout on the support's embeddings and returns the queries' logits [n_q, C]. share may be NULL. *share
+ * becomes the share [E, R] of each expert and penalty, where the experts on embeddings (mo_own_experts) precede the
+ * episode's "kernels"; NULL for a readout without experts. */
 MO_API mo_tensor *mo_model_readout(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq, mo_tensor **share);
+/* The two halves of mo_model_readout: fits the head on the support's embeddings Zs, and gives the logits of rows Zq,
+ * for which the episode has the "query kernels" if the head reads kernels. held_out: as in mo_support. mo_model_fit
+ * returns the status. */
+MO_API mo_code mo_model_fit(
+    mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, bool held_out, mo_state *state);
+MO_API mo_tensor *mo_model_apply(
+    mo_tape *t, const mo_model *m, const mo_episode *e, const mo_state *state, mo_tensor *Zq);
+/* mo_state_held_out of such a state, at the model's temperature for the task. */
+MO_API mo_tensor *mo_model_held_out(
+    mo_tape *t, const mo_model *m, mo_task task, const mo_state *state, const int64_t *row, int64_t groups, int64_t h);
 /* Logits [N, C] of all rows, from the labels of the support e->support[0] (row numbers of `all`) and from the
  * embeddings of the unlabelled rows, assuming classes of equal size. Raises MO_UNSUPPORTED if the model's readout
  * cannot do this. */

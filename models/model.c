@@ -1,4 +1,4 @@
-/* models/model.c - a model is an encoder, a head and a temperature; or an encoder with a readout of its own.
+/* models/model.c - a model is an encoder, a head and a temperature; or an encoder and a head of kernels.
  *
  * An example is a row (nodes), the product of two rows (links) or the mean of a graph's rows (graphs). The temperature
  * T = exp(log_temp) multiplies the head's logits (`logit`, as in the paper's text), or scales every example to norm T
@@ -100,7 +100,7 @@ static void drop_readout(mo_model *m) {
         }
     for (; m->n_parameters > m->encoder.n_parameters; m->n_parameters--)
         mo_tensor_release(m->parameter[m->n_parameters - 1]);
-    m->readout = NULL;
+    m->reads_kernels = false;
     m->log_temp = NULL;
     m->options.head = NULL;
 }
@@ -128,8 +128,9 @@ mo_model *mo_model_made(mo_model *m) {
     return NULL;
 }
 
-void mo_model_own_readout(mo_model *m, const mo_own_readout *readout, double smoothing) {
-    m->readout = readout;
+void mo_model_put_kernels(mo_model *m, const mo_head *head, double smoothing) {
+    m->reads_kernels = true;
+    m->options.head = head;
     m->options.smoothing = smoothing;
 }
 
@@ -219,7 +220,7 @@ static bool shapes_agree(const mo_tensor *P, const mo_tensor *X, char want[160],
 static int n_loaded(const mo_model *m, const mo_arrays *arrays) {
     char want[160], got[160];
     int head = m->encoder.n_parameters + m->one_head, found = 0, fitting = 0;
-    if (m->readout)
+    if (m->reads_kernels)
         return m->n_parameters;
     for (int i = head; i < m->n_parameters; i++) {
         const mo_tensor *X = mo_arrays_find(arrays, mo_tensor_name(m->parameter[i]));
@@ -279,7 +280,7 @@ bool mo_model_describe(const mo_model *m, json_t *object, bool as_text) {
     if (json_object_set_new(object, "kind", json_string(m->encoder.name)) ||
         !mo_fields_write(fields, options, object, as_text))
         return false;
-    if (m->readout)
+    if (m->reads_kernels)
         return true;
     return mo_fields_write(mo_readout_fields, &m->options, object, as_text) &&
            !json_object_set_new(object, "head", json_string(m->options.head->name)) &&
@@ -289,7 +290,7 @@ bool mo_model_describe(const mo_model *m, json_t *object, bool as_text) {
 double mo_model_setting(const mo_model *m, const char *key) {
     const void *options = NULL;
     const mo_field *f = m && key ? mo_field_find(encoder_fields(m, &options), key, NULL) : NULL;
-    if (m && key && !f && !m->readout) {
+    if (m && key && !f && !m->reads_kernels) {
         f = mo_field_find(mo_readout_fields, key, NULL);
         options = &m->options;
     }
@@ -340,50 +341,154 @@ static bool head_of_task(mo_tape *t, const mo_model *m, mo_task task, int64_t d,
     return mo_ok(m->ctx);
 }
 
-static mo_tensor *read_by_head(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
-    mo_tensor *head[MO_MAX_HEAD_PARAMETERS], *log_temp = m->log_temp;
-    if (!mo_ok(m->ctx) || !head_of_task(t, m, m->one_head ? 0 : e->task, mo_dim(Zs, -1), head))
-        return mo_null_tensor(m->ctx);
+/* ---- a head of kernels ---- */
+
+int mo_own_experts(mo_task task, bool inductive, const char *const **name) {
+    static const char *const names[] = {"T", "Tg"};
+    if (name)
+        *name = names;
+    return inductive ? 0 : task == MO_TASK_NC ? 1 : 2;
+}
+
+/* How much to trust T before labels are seen. T helps where neighbours share a class, and their attributes are then
+ * alike too; friendship graphs are an exception, because their attributes are unrelated to the class asked for. Trust
+ * stops growing at two standard deviations. Where T is right, its logits from few labels are too even, so the
+ * expected temperature grows with trust. */
+static double trust_in_own(const mo_episode *e) {
+    return fmin(fmax(e->assortativity, 0), 2);
+}
+
+/* The experts T (1 + <x, y>) and Tg (1 + exp(-|x - y|^2)) are kernels of the rows; those that the episode carries are
+ * further ones. An inductive episode has only these. */
+static mo_support kernel_support(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs) {
+    static const mo_row_kernels of_rows[] = {MO_ROWS_UNUSED, MO_ROWS_LINEAR, MO_ROWS_GAUSSIAN};
+    mo_support s = mo_episode_support(t, e, m->options.head, Zs);
+    s.of_rows = of_rows[mo_own_experts(e->task, e->inductive, NULL)];
+    s.kernels = mo_episode_find(e, "kernels");
+    s.centres = e->centres;
+    s.class_weight = e->class_weight;
+    s.trust = trust_in_own(e);
+    return s;
+}
+
+/* Fits a head of kernels, whose parameters have the values of its table, in float64. */
+static mo_code fit_kernels(mo_tape *t, const mo_model *m, const mo_support *s, mo_state *state) {
+    mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
+    if (mo_ok(m->ctx) &&
+        mo_head_start(t, m->options.head, MO_F64, mo_dim(s->Zs, -1), NULL, m->seed, parameter) == MO_OK)
+        mo_head_fit(t, m->options.head, s, parameter, state);
+    return mo_code_of(m->ctx);
+}
+
+/* ---- a head and a temperature ---- */
+
+/* T = exp(log_temp). */
+static mo_tensor *temperature_of(mo_tape *t, const mo_model *m, mo_task task) {
+    mo_tensor *log_temp = m->log_temp;
     if (!m->one_head)
-        log_temp = mo_reshape(t, mo_slice(t, log_temp, MO_AXIS(0), e->task, e->task + 1), 0, NULL);
-    mo_tensor *T = mo_exp(t, log_temp);
-    bool logit = m->options.temperature == MO_TEMPERATURE_LOGIT;
-    if (!logit) {
-        Zs = mo_scale_unit(t, Zs, T, 1e-12);
-        Zq = mo_scale_unit(t, Zq, T, 1e-12);
-    }
-    mo_tensor *logits = mo_episode_readout(t, e, m->options.head, Zs, Zq, head);
-    return logit ? mo_mul(t, logits, T) : logits;
+        log_temp = mo_reshape(t, mo_slice(t, log_temp, MO_AXIS(0), task, task + 1), 0, NULL);
+    return mo_exp(t, log_temp);
+}
+
+/* Scales rows to norm T if the temperature is one of embeddings. */
+static mo_tensor *tempered_rows(mo_tape *t, const mo_model *m, mo_tensor *Z, mo_tensor *T) {
+    return m->options.temperature == MO_TEMPERATURE_LOGIT ? Z : mo_scale_unit(t, Z, T, 1e-12);
+}
+
+static mo_code fit_head(
+    mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, bool held_out, mo_state *state) {
+    mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
+    if (!mo_ok(m->ctx) || !head_of_task(t, m, m->one_head ? 0 : e->task, mo_dim(Zs, -1), parameter))
+        return mo_code_of(m->ctx);
+    mo_tensor *T = m->options.temperature == MO_TEMPERATURE_LOGIT ? NULL : temperature_of(t, m, e->task);
+    mo_support s = mo_episode_support(t, e, m->options.head, tempered_rows(t, m, Zs, T));
+    s.held_out = held_out;
+    return mo_head_fit(t, m->options.head, &s, parameter, state);
+}
+
+mo_code mo_model_fit(
+    mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, bool held_out, mo_state *state) {
+    if (!given(t, m, e) || !mo_given(mo_tape_context(t), "model", "the state", state))
+        return mo_code_of(mo_tape_context(t));
+    *state = (mo_state){0};
+    if (!m->reads_kernels)
+        return fit_head(t, m, e, Zs, held_out, state);
+    mo_support s = kernel_support(t, m, e, Zs);
+    s.held_out = held_out;
+    return fit_kernels(t, m, &s, state);
+}
+
+mo_tensor *mo_model_apply(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_state *state, mo_tensor *Zq) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!given(t, m, e))
+        return mo_null_tensor(ctx);
+    if (m->reads_kernels)
+        return mo_state_apply(t, state, Zq, mo_episode_find(e, "query kernels"));
+    mo_tensor *T = mo_ok(ctx) ? temperature_of(t, m, e->task) : mo_null_tensor(ctx);
+    mo_tensor *logits = mo_state_apply(t, state, tempered_rows(t, m, Zq, T), NULL);
+    return m->options.temperature == MO_TEMPERATURE_LOGIT ? mo_mul(t, logits, T) : logits;
+}
+
+mo_tensor *mo_model_held_out(
+    mo_tape *t, const mo_model *m, mo_task task, const mo_state *state, const int64_t *row, int64_t groups, int64_t h) {
+    if (!mo_given(mo_tape_context(t), "model", "the model", m))
+        return mo_null_tensor(mo_tape_context(t));
+    mo_tensor *logits = mo_state_held_out(t, state, row, groups, h);
+    bool scaled = !m->reads_kernels && m->options.temperature == MO_TEMPERATURE_LOGIT;
+    return scaled && mo_ok(mo_tape_context(t)) ? mo_mul(t, logits, temperature_of(t, m, task)) : logits;
 }
 
 mo_tensor *mo_model_readout(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq, mo_tensor **share) {
-    mo_tensor *logits, *shares = NULL;
+    mo_context *ctx = mo_tape_context(t);
+    mo_state state;
     if (share)
         *share = NULL;
     if (!given(t, m, e))
-        return mo_null_tensor(mo_tape_context(t));
+        return mo_null_tensor(ctx);
     const char *section = mo_tape_section(t, "head");
-    if (m->readout) {
-        mo_tensor *alpha = m->readout->learn(t, m, e, Zs, &shares);
-        if (share)
-            *share = shares;
-        logits = m->readout->apply(t, m, e, Zs, alpha, Zq);
-    } else {
-        logits = read_by_head(t, m, e, Zs, Zq);
-    }
+    bool fitted = mo_model_fit(t, m, e, Zs, false, &state) == MO_OK;
+    mo_tensor *logits = fitted ? mo_model_apply(t, m, e, &state, Zq) : mo_null_tensor(ctx);
+    if (share && fitted)
+        *share = mo_state_find(&state, "share");
     mo_tape_section(t, section);
     return logits;
 }
 
+/* A row of the population is [x | 1], so that 1 + <x, y> is a product of rows. */
+static mo_tensor *population_kernels(
+    mo_tape *t, const mo_episode *e, mo_tensor *Z, mo_tensor *Zst, mo_tensor *further) {
+    int n = 0;
+    mo_tensor *part[3], *K = mo_matmul(t, Z, Zst);
+    int own = mo_own_experts(e->task, e->inductive, NULL);
+    if (own > 0)
+        part[n++] = mo_with_axis(t, K, MO_AXIS(0), 1);
+    if (own > 1)
+        part[n++] = mo_with_axis(t, mo_gaussian_kernel(t, K), MO_AXIS(0), 1);
+    if (further)
+        part[n++] = mo_cast(t, further, mo_tensor_dtype(Z));
+    return n > 1 ? mo_concat(t, part, n, MO_AXIS(0)) : part[0];
+}
+
 mo_tensor *mo_model_transduce(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
     mo_context *ctx = mo_tape_context(t);
+    mo_state state;
     if (!given(t, m, e) || !mo_given(ctx, "model", "population", all))
         return mo_null_tensor(ctx);
-    if (m->readout)
-        return m->readout->transduce(t, m, e, all);
-    mo_fail(ctx, MO_UNSUPPORTED, "the model %s has no transductive readout", m->encoder.name);
-    return mo_null_tensor(ctx);
+    if (!m->reads_kernels || e->inductive) {
+        mo_fail(ctx, MO_UNSUPPORTED, "the model %s has no transductive readout", m->encoder.name);
+        return mo_null_tensor(ctx);
+    }
+    mo_tensor *Zs = mo_gather_rows(t, all->Z, e->support[0]);
+    mo_tensor *Zst = mo_transpose(t, e->centres ? mo_gather_rows(t, Zs, e->centres) : Zs);
+    mo_support s = kernel_support(t, m, e, Zs);
+    s.kernels = population_kernels(t, e, Zs, Zst, s.kernels);
+    s.of_rows = MO_ROWS_UNUSED;
+    s.trusted = mo_own_experts(e->task, false, NULL);
+    if (fit_kernels(t, m, &s, &state) != MO_OK)
+        return mo_null_tensor(ctx);
+    mo_tensor *K = population_kernels(t, e, all->Z, Zst, mo_episode_find(e, "query kernels"));
+    return mo_state_transduce(t, &state, K, all, e->support[0], s.Ys);
 }
 
 mo_tensor *mo_model_logits(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r) {

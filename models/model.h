@@ -10,8 +10,8 @@
  * if out of memory or after an error in the context. Other failures are set in the context, and mo_model_made then
  * returns NULL. */
 mo_model *mo_model_make(mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows, uint64_t seed);
-/* Gives the model its encoder's own readout, which is borrowed. */
-void mo_model_own_readout(mo_model *m, const mo_own_readout *readout, double smoothing);
+/* Gives the model a head of kernels, which reads those of the episode and takes no temperature. */
+void mo_model_put_kernels(mo_model *m, const mo_head *head, double smoothing);
 /* Replaces the readout by a head. one_head: all tasks share one head of one width; else one head per task. Failures are
  * set in the context. */
 void mo_model_put_head(mo_model *m, const mo_readout_options *options, bool one_head, uint64_t seed);
@@ -29,16 +29,11 @@ mo_tensor *mo_encode_episode(mo_tape *t, const mo_model *m, const mo_episode *e,
  * nodes and graphs [N, d] are selected by number, and a link is the product of its two ends. */
 void mo_episode_examples(
     mo_tape *t, const mo_episode *e, mo_tensor *Z, bool of_examples, mo_tensor **Zs, mo_tensor **Zq);
-/* Logits of the queries Zq by a head fitted on the support's embeddings Zs, with its labels and weights. */
-mo_tensor *mo_episode_readout(
-    mo_tape *t, const mo_episode *e, const mo_head *head, mo_tensor *Zs, mo_tensor *Zq, mo_tensor *const *parameters);
-
-/* ---- head.c ---- */
-
-/* A head's logits for an episode of the library, whose classes all have a support row and whose rows are no padding: no
- * value is read on the host for that. weight: the number of copies of each row, of any dtype, and 0 at all copies but
- * one; NULL: no copies. It reaches only a head that has `weighted`; for another the copies are rows like any. */
-mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
-    mo_tensor *Zq, mo_tensor *const *parameters);
+/* The support of an episode of the library, whose classes all have a support row and whose rows are no padding: no
+ * value is read on the host for that. Copies of a row reach a head that leaves rows out as one row with a weight; for
+ * another they are rows like any. */
+mo_support mo_episode_support(mo_tape *t, const mo_episode *e, const mo_head *head, mo_tensor *Zs);
+/* Returns the entry's tensor, or NULL if there is none. */
+mo_tensor *mo_episode_find(const mo_episode *e, const char *name);
 
 #endif

@@ -71,6 +71,12 @@ def faults_of_threads(path, text):
         yield f"{path}: a parallel region outside run_tasks"
 
 
+def faults_of_addresses(path, text):
+    """A head is asked by the fields of its table, not by its address."""
+    if not path.startswith("tests/") and re.search(r"[!=]= *&mo_(head|own|readout)", without_comments(text)):
+        yield f"{path}: compares a head's address"
+
+
 def faults_of_guides(known):
     """Lists the names in backquotes that guides have and no source has: mo_function, MO_CONSTANT, file.c."""
     below = [p for top in (*LIBRARY, "tools", "tests", ".ci") for p in (ROOT / top).rglob("*")]
@@ -119,7 +125,8 @@ def main():
     for path, text in sources():
         count += 1
         known.update(re.findall(r"\b(?:mo|MO)_\w+", text))
-        faults += [*faults_of_includes(path, text), *faults_of_output(path, text), *faults_of_threads(path, text)]
+        faults += [*faults_of_includes(path, text), *faults_of_output(path, text), *faults_of_threads(path, text),
+                   *faults_of_addresses(path, text)]
     faults += [*faults_of_guides(known), *faults_of_adjoints(), *faults_of_spelling()]
     print(*faults, f"{count} sources, {len(faults)} faults", sep="\n")
     return 1 if faults or count < 100 else 0

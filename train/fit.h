@@ -143,9 +143,9 @@ typedef void (*mo_fit_visit)(const mo_fit_row *row, void *state);
  * Held-out rows come from cross-validation of the support: 5 balanced folds (k folds if k < 5), all copies of a row in
  * one fold. The temperature minimises their cross-entropy with Platt's targets; there is none at k = 1. Tuning takes
  * the value with the least cross-entropy of held-out rows at their temperature, or the head's own if no value does
- * better than chance; for the head ridge it holds out one row at a time, in closed form. A head without a fit at some k
- * (MO_NUMERICAL) gets a row with the reason; the other heads go on, and the first such failure is the status at the
- * end. Returns the status. */
+ * better than chance; for a head with mo_head.leave_one_out it holds out one row at a time. A head without a fit at
+ * some k (MO_NUMERICAL) gets a row with the reason; the other heads go on, and the first such failure is the status at
+ * the end. Returns the status. */
 MO_API mo_code mo_fit(const mo_embeddings *E, const mo_head *const *heads, int n, const mo_fit_options *options,
     mo_fit_visit visit, void *state);
 

@@ -108,7 +108,7 @@ MO_API mo_model *mo_weights_model(const mo_weights *weights);
 /* Changes to a trained model when it is made from its weights. */
 typedef struct mo_model_choice {
     const mo_encoder *encoder; /* the encoder that the weights name, if it is not one of the library's; else NULL */
-    const mo_head *head;       /* NULL: as trained; mo_head_mixture: an "invariant" model's own readout */
+    const mo_head *head;       /* NULL: as trained; one of kernels: an "invariant" model's own readout */
     double lambda;             /* the head's parameter lambda; 0: the trained value */
     bool untrained;            /* take initial values, drawn from the seed, instead of the weights */
     uint64_t seed;

@@ -1,4 +1,4 @@
-/* models/heads/heads.c - the heads of the library, and the rows inside and outside a fold of the support. */
+/* models/heads/heads.c - the heads of the library, and what several of them compute. */
 #include "models/heads/heads.h"
 #include "models/inside.h"
 #include <string.h>
@@ -33,6 +33,13 @@ mo_tensor *mo_weighted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
     return weight ? mo_mul(t, Ys, mo_with_axis(t, weight, MO_AXIS(-1), 1)) : Ys;
 }
 
+mo_tensor *mo_rows_of_groups(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t groups, int64_t h) {
+    if (mo_is_null(X))
+        return X;
+    mo_tensor *rows = mo_gather_rows(t, X, mo_from(t, MO_I64, 1, (int64_t[]){groups * h}, row));
+    return mo_reshape(t, rows, 3, (int64_t[]){groups, h, mo_dim(X, 1)});
+}
+
 double mo_least(mo_tape *t, mo_tensor *X) {
     return -mo_item(mo_max(t, mo_neg(t, mo_stop_gradient(t, X)), MO_ALL, MO_DROP_AXES));
 }
@@ -47,10 +54,19 @@ mo_tensor *mo_root_columns(mo_tape *t, mo_tensor *weight) {
 }
 
 void mo_divide_weights(mo_tape *t, mo_tensor *Wb, mo_tensor **W, mo_tensor **b) {
+    *W = *b = Wb;
+    if (mo_is_null(Wb))
+        return;
     int rows = mo_ndim(Wb) - 2;
     int64_t d = mo_dim(Wb, -2) - 1;
     *W = mo_slice(t, Wb, MO_AXIS(rows), 0, d);
     *b = mo_slice(t, Wb, MO_AXIS(rows), d, d + 1);
+}
+
+mo_tensor *mo_join_weights(mo_tape *t, mo_tensor *W, mo_tensor *b) {
+    if (mo_is_null(W) || mo_is_null(b))
+        return mo_null_tensor(mo_tape_context(t));
+    return mo_concat(t, (mo_tensor *[]){W, b}, 2, MO_AXIS(mo_ndim(W) - 2));
 }
 
 int64_t mo_rank(mo_tape *t, mo_tensor *A) {
@@ -62,36 +78,4 @@ int64_t mo_rank(mo_tape *t, mo_tensor *A) {
     mo_tensor *count = mo_sum(t, mo_greater_equal(t, w, bound), last, MO_DROP_AXES);
     mo_tensor *fewest = mo_neg(t, mo_max(t, mo_neg(t, count), MO_ALL, MO_DROP_AXES));
     return mo_ok(mo_tape_context(t)) ? (int64_t)mo_item(fewest) : -1;
-}
-
-/* ---- folds of consecutive support rows ---- */
-
-mo_tensor *mo_fold_rows(mo_tape *t, mo_tensor *X, const mo_folds *folds, int f) {
-    if (mo_is_null(X))
-        return X;
-    int axis = mo_ndim(X) - 2;
-    return mo_slice(t, X, MO_AXIS(axis), mo_fold_start(folds, f), f < folds->n ? folds->stop[f] : mo_dim(X, axis));
-}
-
-mo_tensor *mo_fold_concat(mo_tape *t, mo_tensor *const *rows, const mo_folds *folds) {
-    return mo_is_null(rows[0]) ? rows[0] : mo_concat(t, rows, folds->n, MO_AXIS(mo_ndim(rows[0]) - 2));
-}
-
-static mo_tensor *outside(mo_tape *t, mo_tensor *X, const mo_folds *folds, int f) {
-    if (mo_is_null(X))
-        return X;
-    int axis = mo_ndim(X) - 2;
-    mo_tensor *above = mo_slice(t, X, MO_AXIS(axis), 0, mo_fold_start(folds, f));
-    mo_tensor *below = mo_slice(t, X, MO_AXIS(axis), folds->stop[f], mo_dim(X, axis));
-    return mo_concat(t, (mo_tensor *[]){above, below}, 2, MO_AXIS(axis));
-}
-
-mo_tensor *mo_refit_folds(mo_tape *t, mo_head_logits logits, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
-    mo_tensor *rows[MO_MAX_FOLDS];
-    for (int f = 0; f < folds->n; f++)
-        rows[f] =
-            logits(t, outside(t, Zs, folds, f), outside(t, Ys, folds, f), mo_fold_rows(t, Zs, folds, f), parameters);
-    *held = mo_fold_concat(t, rows, folds);
-    return logits(t, Zs, Ys, Zq, parameters);
 }

@@ -6,10 +6,14 @@
 
 /* Divides Wb [.., d + 1, C] into W [.., d, C] and b [.., 1, C]. */
 void mo_divide_weights(mo_tape *t, mo_tensor *Wb, mo_tensor **W, mo_tensor **b);
+/* Returns W [.., d, C] with b [.., 1, C] as its last row. */
+mo_tensor *mo_join_weights(mo_tape *t, mo_tensor *W, mo_tensor *b);
 /* Returns the square roots of row weights [.., n], as columns [.., n, 1]. Their gradient is 0 where a weight is 0. */
 mo_tensor *mo_root_columns(mo_tape *t, mo_tensor *weight);
 /* Returns labels times row weights [.., n_s], or the labels if weight is NULL. */
 mo_tensor *mo_weighted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight);
+/* Rows row[groups, h] of X [n, c]: [groups, h, c]. */
+mo_tensor *mo_rows_of_groups(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t groups, int64_t h);
 /* The least value of X, read on the host; NaN after an error. */
 double mo_least(mo_tape *t, mo_tensor *X);
 /* Returns the rank of a symmetric A [.., n, n], for error messages about singular systems: the number of eigenvalues
@@ -31,6 +35,10 @@ void mo_kernel_inverse(mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *lambd
  * K(query, support) alpha, and leave-one-out predictions Yloo [.., R, n_s, C]. weight: as in mo_ridge_loo_fit. */
 void mo_kernel_loo_fit(
     mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda, mo_tensor **alpha, mo_tensor **Yloo);
+
+/* The second half of mo_kernel_loo_fit, from G and *alpha of rows and labels Ys that were multiplied by `root` (NULL:
+ * by nothing). */
+void mo_leave_one_out_of(mo_tape *t, mo_tensor *G, mo_tensor *Ys, mo_tensor *root, mo_tensor **alpha, mo_tensor **Yloo);
 
 /* Returns the shares of experts and penalties: a softmax over the last two axes of X [.., E, R] together. */
 mo_tensor *mo_softmax_of_pairs(mo_tape *t, mo_tensor *X);
@@ -54,7 +62,13 @@ typedef struct mo_mixed_experts {
 } mo_mixed_experts;
 /* Mixes ridges with kernels K [.., E, n_s, n_s] of the support. `learned` is alpha [.., E, n_s, C]; a query's logits
  * are sum_e k_e(query, support) alpha_e. Raises MO_INVALID with the shapes if these do not fit together. */
-mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix);
+/* all (may be NULL): receives the results from which mo_kernel_mixture_without starts, if no row is repeated. */
+typedef struct mo_inverted_mixture {
+    mo_tensor *G;     /* [E, R, n_s, n_s] */
+    mo_tensor *alpha; /* [E, R, n_s, C] */
+} mo_inverted_mixture;
+mo_mixed_experts mo_kernel_mixture(
+    mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix, mo_inverted_mixture *all);
 
 /* mo_kernel_mixture for a large support that m of its rows, the centres, represent. Shares and temperatures come from
  * the centres alone: kernels Km [.., E, m, m], labels Ym [.., m, C], and mix, whose weights are [.., m]. The ridges are
@@ -63,35 +77,8 @@ mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, cons
 mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_tensor *Ys, mo_tensor *Ym,
     mo_tensor *class_weight, const mo_expert_mixture *mix);
 
-/* The results of the fits to all rows (mixture.c) from which mo_kernel_mixture_without starts. */
-typedef struct mo_inverted_mixture {
-    mo_tensor *G;     /* [E, R, n_s, n_s] */
-    mo_tensor *alpha; /* [E, R, n_s, C] */
-} mo_inverted_mixture;
-mo_inverted_mixture mo_kernel_mixture_invert(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix);
 /* Logits [h, C] of the rows row[0 .. h - 1] by a mixture that was fitted without these rows; no gradient flows. mix
- * must have no repeated rows. each (may be NULL) receives the logits [E, R, h, C] of every single expert and
- * penalty. */
+ * must have no repeated rows, and its lambda is not read. */
 mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all, mo_tensor *Ys,
-    const mo_expert_mixture *mix, const int64_t *row, int64_t h, mo_tensor **each);
-
-/* ---- cross-validation over folds of consecutive support rows ---- */
-
-static inline int64_t mo_fold_start(const mo_folds *folds, int f) {
-    return f ? folds->stop[f - 1] : 0;
-}
-
-/* Rows of X [.., n_s, columns] in fold f; f = folds->n gives the rows after the last fold. */
-mo_tensor *mo_fold_rows(mo_tape *t, mo_tensor *X, const mo_folds *folds, int f);
-/* Concatenates the rows of all folds in order. */
-mo_tensor *mo_fold_concat(mo_tape *t, mo_tensor *const *rows, const mo_folds *folds);
-
-/* Cross-validates a head by its `logits`: one fit per fold, on the rows outside it (mo_head_cross_validate). */
-mo_tensor *mo_refit_folds(mo_tape *t, mo_head_logits logits, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held);
-
-/* The cross_validate function of the head ridge (ridge_folds.c). */
-mo_tensor *mo_ridge_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held);
-
+    const mo_expert_mixture *mix, const int64_t *row, int64_t h);
 #endif

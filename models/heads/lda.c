@@ -90,8 +90,8 @@ static mo_tensor *whitened_means(mo_tape *t, mo_tensor *R, mo_tensor *M, mo_tens
     return mo_div(t, mo_sub(t, Mt, mo_mul(t, mo_matmul(t, Rt, inner), b)), a);
 }
 
-static void lda_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
-    mo_tensor **W, mo_tensor **b) {
+static void lda_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    mo_tensor *Zs = s->Zs, *Ys = s->Ys, *weight = s->weight;
     mo_axes last = MO_AXIS(-1);
     mo_tensor *w = weight ? mo_div(t, weight, mo_mean(t, weight, last, MO_KEEP_AXES)) : NULL;
     mo_tensor *own = w ? mo_with_axis(t, w, MO_AXIS(-1), 1) : NULL;
@@ -102,15 +102,16 @@ static void lda_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weig
     mo_tensor *M = mo_div_or_zero(t, mo_matmul(t, Yt, Zs), count);
     mo_tensor *R = mo_sub(t, Zs, mo_matmul(t, Ys, M));
     mo_tensor *total = mo_sum(t, mo_square(t, mo_stop_gradient(t, Zs)), MO_AXES(-1, -2), MO_KEEP_AXES);
-    *W = whitened_means(t, own ? mo_mul(t, R, mo_root_columns(t, w)) : R, M, total, parameters[0]);
-    mo_tensor *quadratic = mo_sum(t, mo_mul(t, M, mo_transpose(t, *W)), last, MO_KEEP_AXES);
+    mo_tensor *W = whitened_means(t, own ? mo_mul(t, R, mo_root_columns(t, w)) : R, M, total, parameters[0]);
+    mo_tensor *quadratic = mo_sum(t, mo_mul(t, M, mo_transpose(t, W)), last, MO_KEEP_AXES);
     /* -infinity is chosen, as the derivative of the logarithm at 0 has no value */
     mo_dtype real = mo_tensor_dtype(Zs);
     mo_tensor *prior =
         mo_log(t, mo_scale(t, mo_where(t, count, count, mo_scalar(t, real, 1)), 1 / (double)mo_dim(Zs, -2), 0));
     prior = mo_where(t, count, prior, mo_scalar(t, real, -INFINITY));
-    *b = mo_transpose(t, mo_sub(t, prior, mo_scale(t, quadratic, 0.5, 0)));
-    *b = mo_sub(t, *b, mo_matmul(t, z, *W));
+    mo_tensor *b = mo_transpose(t, mo_sub(t, prior, mo_scale(t, quadratic, 0.5, 0)));
+    b = mo_sub(t, b, mo_matmul(t, z, W));
+    mo_state_put(state, "W", mo_join_weights(t, W, b));
 }
 
 static const mo_head_parameter parameters[] = {{.name = "shrinkage", .value = 0.1, .low = 0, .high = 1}};
@@ -128,7 +129,7 @@ const mo_head mo_head_lda = {
     .name = "lda",
     .n_parameters = 1,
     .parameters = parameters,
-    .linear = lda_linear,
+    .fit = lda_fit,
     .order = 2,
     .n_samples = 4,
     .samples = samples,

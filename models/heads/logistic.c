@@ -2,9 +2,9 @@
  *
  * [W; b] minimises the cross-entropy of the support, summed over its rows, plus lambda / 2 |W|^2 ("logistic": the
  * intercept b is not penalised, as in scikit-learn, whose C is 1 / lambda) or plus lambda / 2 (|W|^2 + |b|^2)
- * ("logistic_penalised"). logits = Zq W + b, so softmax(logits) are class probabilities. Without a penalty on b the
- * op raises for a class without support; mo_head_apply leaves such a class out. lambda = 0 needs rows that are not
- * separable and have full rank. Gradients of both orders flow to Zs, Ys, Zq and lambda. */
+ * ("logistic_penalised"). The state is W and b as one matrix, so softmax(logits) are class probabilities. Without a
+ * penalty on b the op raises for a class without support; mo_head_apply leaves such a class out. lambda = 0 needs rows
+ * that are not separable and have full rank. Gradients of both orders flow to Zs, Ys, Zq and lambda. */
 #include "models/heads/heads.h"
 
 #include <inttypes.h>
@@ -25,42 +25,15 @@ static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *la
 }
 
 /* Labels times weights weight the fit, because mo_logistic counts each row by the sum of its labels. */
-static void logistic_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
-    mo_tensor **W, mo_tensor **b) {
-    mo_tensor *Wb = mo_logistic(t, Zs, mo_weighted_labels(t, Ys, weight), parameters[0], MO_INTERCEPT_FREE);
-    mo_divide_weights(t, unique(t, Wb, Zs, parameters[0]), W, b);
+static void logistic_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    mo_tensor *W = mo_logistic(t, s->Zs, mo_weighted_labels(t, s->Ys, s->weight), parameters[0], MO_INTERCEPT_FREE);
+    mo_state_put(state, "W", unique(t, W, s->Zs, parameters[0]));
 }
 
-static void linear_penalised(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
-    mo_tensor **W, mo_tensor **b) {
-    mo_tensor *X = mo_append_ones(t, Zs);
-    mo_tensor *Wb = mo_logistic(t, X, mo_weighted_labels(t, Ys, weight), parameters[0], MO_INTERCEPT_NONE);
-    mo_divide_weights(t, unique(t, Wb, Zs, parameters[0]), W, b);
-}
-
-static mo_tensor *logistic_logits(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *W, *b;
-    logistic_linear(t, Zs, Ys, NULL, parameters, &W, &b);
-    return mo_add(t, mo_matmul(t, Zq, W), b);
-}
-
-/* Fits all rows and all folds in one op if the op can, else one by one. Float32 fits end at a coarser tolerance than
- * rounding allows. On Cora's hop rows, with 4, 16, 64 and 512 rows per class, the logits then differ from a float64
- * fit's by 2e-4 to 5e-4 (root mean square), and the logits of held-out rows by 2e-3 to 5e-3. At scikit-learn's default
- * tolerance they would differ by up to 0.14. */
-static mo_tensor *logistic_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
-    bool narrow = mo_tensor_dtype(Zs) == MO_F32;
-    const mo_fold_options options = {MO_INTERCEPT_FREE, narrow ? 3e-4 : 0, 0};
-    mo_tensor *out[2], *in[] = {Zs, Ys, parameters[0]};
-    if (mo_logistic_folds(t, in, folds, &options, out)) {
-        mo_tensor *W, *b;
-        *held = out[1];
-        mo_divide_weights(t, out[0], &W, &b);
-        return mo_add(t, mo_matmul(t, Zq, W), b);
-    }
-    return mo_refit_folds(t, logistic_logits, Zs, Ys, Zq, parameters, folds, held);
+static void penalised_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    mo_tensor *X = mo_append_ones(t, s->Zs);
+    mo_tensor *W = mo_logistic(t, X, mo_weighted_labels(t, s->Ys, s->weight), parameters[0], MO_INTERCEPT_NONE);
+    mo_state_put(state, "W", unique(t, W, s->Zs, parameters[0]));
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 0, .high = 1e300}};
@@ -78,8 +51,7 @@ const mo_head mo_head_logistic = {
     .name = "logistic",
     .n_parameters = 1,
     .parameters = parameters,
-    .linear = logistic_linear,
-    .cross_validate = logistic_cross_validate,
+    .fit = logistic_fit,
     .order = 2,
     .n_samples = 4,
     .samples = samples,
@@ -92,7 +64,7 @@ const mo_head mo_head_logistic_penalised = {
     .name = "logistic_penalised",
     .n_parameters = 1,
     .parameters = parameters,
-    .linear = linear_penalised,
+    .fit = penalised_fit,
     .order = 2,
     .n_samples = 4,
     .samples = samples,

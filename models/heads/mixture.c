@@ -29,7 +29,9 @@
  *     f(q) = k(q, centres) alpha,  alpha = L^-T (Phi^T Phi + r I)^-1 Phi^T Y.
  * Shares and temperatures are computed as above, from the centres alone.
  *
- * As a head: one expert, 1 + <x, y>, with the penalties lambda / 10, lambda and 10 lambda, and T_e = 4. */
+ * As a head: the experts are the kernels of the rows, 1 + <x, y> and perhaps 1 + exp(-|x - y|^2 / mean |x|^2), and the
+ * given ones, with the penalties lambda / 10, lambda and 10 lambda. The kernels of the rows have the prior 1 and T_e =
+ * 4, both more with the caller's trust in them. */
 #include "models/heads/heads.h"
 #include "tensor/library.h"
 
@@ -169,15 +171,23 @@ static mo_tensor *fit_weight(mo_tape *t, const mo_expert_mixture *mix) {
     return mix->weight ? mix->weight : mix->class_weight;
 }
 
-mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix) {
+mo_mixed_experts mo_kernel_mixture(
+    mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix, mo_inverted_mixture *all) {
     mo_context *ctx = mo_tape_context(t);
+    if (all)
+        *all = (mo_inverted_mixture){mo_null_tensor(ctx), mo_null_tensor(ctx)};
     if (!kernel_mixture_check(ctx, K, Ys, mix))
         return (mo_mixed_experts){mo_null_tensor(ctx), mo_null_tensor(ctx), mo_null_tensor(ctx)};
     int64_t E = mo_dim(K, -3);
-    mo_tensor *weight = fit_weight(t, mix);
-    weight = weight ? mo_with_axis(t, weight, MO_AXIS(-2), E) : NULL;
-    mo_tensor *Y = mo_with_axis(t, Ys, MO_AXIS(-3), E), *alpha, *Yloo;
-    mo_kernel_loo_fit(t, K, Y, weight, of_every_problem(t, mix->lambda, K), &alpha, &Yloo);
+    mo_tensor *weight = fit_weight(t, mix), *G, *alpha, *Yloo;
+    mo_tensor *root = weight ? mo_root_columns(t, mo_with_axis(t, weight, MO_AXIS(-2), E)) : NULL;
+    mo_tensor *Y = mo_with_axis(t, Ys, MO_AXIS(-3), E);
+    if (root)
+        mo_scale_rows(t, root, &K, &Y);
+    mo_kernel_inverse(t, K, Y, of_every_problem(t, mix->lambda, K), &G, &alpha);
+    if (all)
+        *all = (mo_inverted_mixture){G, alpha};
+    mo_leave_one_out_of(t, G, Y, root, &alpha, &Yloo);
     return mix_experts(t, alpha, Yloo, Ys, mix);
 }
 
@@ -188,7 +198,7 @@ static const double centre_ridge = 1e-3;
 mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_tensor *Ys, mo_tensor *Ym,
     mo_tensor *class_weight, const mo_expert_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);
-    mo_mixed_experts fit = mo_kernel_mixture(t, Km, Ym, mix);
+    mo_mixed_experts fit = mo_kernel_mixture(t, Km, Ym, mix, NULL);
     if (!mo_ok(ctx))
         return fit;
     int64_t E = mo_dim(Km, -3), R = mo_dim(mix->lambda, 0);
@@ -217,18 +227,6 @@ mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_
  * which takes products with h = |J| columns instead of a factorization. With class weights b_i, rows and labels are
  * multiplied by sqrt(b_i), and f and Yloo are divided by sqrt(b_i) at the end; the b_i are not recomputed without J. */
 
-mo_inverted_mixture mo_kernel_mixture_invert(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix) {
-    mo_context *ctx = mo_tape_context(t);
-    mo_inverted_mixture all = {mo_null_tensor(ctx), mo_null_tensor(ctx)};
-    if (!kernel_mixture_check(ctx, K, Ys, mix))
-        return all;
-    if (mix->class_weight)
-        mo_scale_rows(t, mo_root_columns(t, mix->class_weight), &K, &Ys);
-    mo_kernel_inverse(
-        t, K, mo_with_axis(t, Ys, MO_AXIS(-3), mo_dim(K, -3)), of_every_problem(t, mix->lambda, K), &all.G, &all.alpha);
-    return all;
-}
-
 /* Rows row[0 .. h - 1] of every matrix of X [E, R, n, c]: [E, R, h, c]. */
 static mo_tensor *rows_of_pairs(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t h) {
     int64_t E = mo_dim(X, 0), R = mo_dim(X, 1), n = mo_dim(X, 2), c = mo_dim(X, 3), count = E * R * h;
@@ -254,10 +252,8 @@ static mo_tensor *weights_without(mo_tape *t, int64_t n, const int64_t *row, int
 }
 
 mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all, mo_tensor *Ys,
-    const mo_expert_mixture *mix, const int64_t *row, int64_t h, mo_tensor **each) {
+    const mo_expert_mixture *mix, const int64_t *row, int64_t h) {
     mo_context *ctx = mo_tape_context(t);
-    if (each)
-        *each = mo_null_tensor(ctx);
     if (!mo_ok(ctx) || h < 1)
         return mo_null_tensor(ctx);
     int64_t n = mo_dim(all->G, 2), C = mo_dim(Ys, -1);
@@ -279,35 +275,201 @@ mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all,
         B = mo_div(t, B, rows_of_pairs(t, root, row, h));
     }
     mo_tensor *Yloo = mo_sub(t, Y, error), *own = mo_sub(t, Y_J, B);
-    if (each)
-        *each = own;
     mo_mixed_experts fit = mix_experts(t, own, Yloo, Ys, &others);
     return mo_sum(t, fit.learned, MO_AXIS(0), MO_DROP_AXES);
 }
 
-/* ---- as a head of rows ---- */
+/* ---- as a head of kernels ---- */
 
-static mo_tensor *mixture_weighted(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
-    static const double ratio[] = {0.1, 1, 10};
-    mo_dtype real = mo_tensor_dtype(Zs);
-    mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 1, (int64_t[]){3}, ratio), real), *W, *Yloo;
-    mo_expert_mixture mix = {.lambda = mo_mul(t, grid, parameters[0]),
-        .prior = mo_full(t, real, 1, (int64_t[]){1}, 0),
-        .doublings = mo_full(t, real, 1, (int64_t[]){1}, 2),
-        .sharpness = parameters[1],
-        .weight = weight};
-    mo_ridge_loo_fit(t, Zs, Ys, weight, of_every_problem(t, mix.lambda, Zs), MO_RIDGE_AUTO, &W, &Yloo);
-    if (!mo_ok(mo_tape_context(t)))
-        return mo_null_tensor(mo_tape_context(t));
-    mo_axes expert = MO_AXIS(mo_ndim(W) - 3);
-    mo_mixed_experts mixed = mix_experts(t, mo_with_axis(t, W, expert, 1), mo_with_axis(t, Yloo, expert, 1), Ys, &mix);
-    return mo_matmul(t, mo_append_ones(t, Zq), mo_sum(t, mixed.learned, expert, MO_DROP_AXES));
+/* trusted_prior: the prior of the kernels of the rows, to which the caller's trust is added (other experts: 0).
+ * usual_doublings: log2 of the temperature expected of any expert; for the kernels of the rows the trust is added. */
+static const double trusted_prior = 1, usual_doublings = 2;
+
+/* Rows have unit length, so |x - y|^2 = 2 - 2 <x, y> = 4 - 2 K. */
+mo_tensor *mo_gaussian_kernel(mo_tape *t, mo_tensor *K) {
+    return mo_scale(t, mo_exp(t, mo_scale(t, K, 2, -4)), 1, 1);
 }
 
-static mo_tensor *mixture_logits(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return mixture_weighted(t, Zs, Ys, NULL, Zq, parameters);
+/* The number of kernels that are made of the rows. */
+static int kernels_of_rows(mo_row_kernels of_rows) {
+    return of_rows == MO_ROWS_UNUSED ? 0 : of_rows == MO_ROWS_GAUSSIAN ? 2 : 1;
+}
+
+/* Returns all kernels [E, n, m]: `own` ones made of the rows X [n, d] and Y [m, d], then the given ones. */
+static mo_tensor *all_kernels(mo_tape *t, mo_tensor *X, mo_tensor *Y, int own, mo_tensor *given) {
+    mo_tensor *part[3], *K = own ? mo_scale(t, mo_matmul(t, X, mo_transpose(t, Y)), 1, 1) : NULL;
+    int n = 0;
+    if (own > 0)
+        part[n++] = mo_with_axis(t, K, MO_AXIS(0), 1);
+    if (own > 1)
+        part[n++] = mo_with_axis(t, mo_gaussian_kernel(t, K), MO_AXIS(0), 1);
+    if (given)
+        part[n++] = given;
+    if (n == 0)
+        mo_fail(mo_tape_context(t), MO_INVALID, "mixture: expected kernels, found none and rows that are not read");
+    return n > 1 ? mo_concat(t, part, n, MO_AXIS(0)) : n ? part[0] : mo_null_tensor(mo_tape_context(t));
+}
+
+/* Rows `at` of every matrix of K [E, n, m]. */
+static mo_tensor *rows_of_each(mo_tape *t, mo_tensor *K, mo_tensor *at) {
+    static const int swapped[] = {1, 0, 2};
+    int64_t E = mo_dim(K, 0), n = mo_dim(K, 1), m = mo_dim(K, 2);
+    mo_tensor *rows = mo_reshape(t, mo_contiguous(t, mo_permute(t, K, swapped)), 2, (int64_t[]){n, E * m});
+    rows = mo_reshape(t, mo_gather_rows(t, rows, at), 3, (int64_t[]){mo_numel(at), E, m});
+    return mo_contiguous(t, mo_permute(t, rows, swapped));
+}
+
+static mo_tensor *gathered_weights(mo_tape *t, mo_tensor *weight, mo_tensor *at) {
+    int64_t n = mo_numel(at);
+    return mo_reshape(t, mo_gather_rows(t, mo_with_axis(t, weight, MO_AXIS(1), 1), at), 1, &n);
+}
+
+/* The penalties lambda / 10, lambda and 10 lambda. */
+static mo_tensor *penalties(mo_tape *t, mo_tensor *lambda, mo_dtype real) {
+    static const double ratio[] = {0.1, 1, 10};
+    mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 1, (int64_t[]){3}, ratio), mo_tensor_dtype(lambda));
+    return mo_cast(t, mo_mul(t, grid, lambda), real);
+}
+
+static mo_expert_mixture mixture_of(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, int64_t E, int own) {
+    double prior[MO_MAX_EXPERTS] = {0}, doublings[MO_MAX_EXPERTS];
+    mo_dtype real = mo_tensor_dtype(s->Ys);
+    if (E > MO_MAX_EXPERTS)
+        mo_fail(
+            mo_tape_context(t), MO_INVALID, "mixture: %lld kernels, expected at most %d", (long long)E, MO_MAX_EXPERTS);
+    if (!mo_ok(mo_tape_context(t)))
+        return (mo_expert_mixture){0};
+    for (int i = 0; i < E; i++) {
+        prior[i] = i < own ? trusted_prior + s->trust : 0;
+        doublings[i] = usual_doublings + (i < own ? s->trust : 0);
+    }
+    return (mo_expert_mixture){.lambda = penalties(t, parameters[0], real),
+        .prior = mo_cast(t, mo_from(t, MO_F64, 1, &E, prior), real),
+        .doublings = mo_cast(t, mo_from(t, MO_F64, 1, &E, doublings), real),
+        .sharpness = mo_cast(t, parameters[1], real),
+        .weight = s->weight,
+        .class_weight = s->class_weight ? mo_cast(t, s->class_weight, real) : NULL};
+}
+
+/* The mixture of a large support, whose centres give shares and temperatures. */
+static mo_mixed_experts fit_centres(mo_tape *t, const mo_support *s, mo_tensor *K, mo_expert_mixture mix) {
+    mo_tensor *class_weight = mix.class_weight;
+    if (mix.weight)
+        mix.weight = gathered_weights(t, mix.weight, s->centres);
+    if (class_weight)
+        mix.class_weight = gathered_weights(t, class_weight, s->centres);
+    return mo_centred_mixture(
+        t, K, rows_of_each(t, K, s->centres), s->Ys, mo_gather_rows(t, s->Ys, s->centres), class_weight, &mix);
+}
+
+/* State: "alpha" [E, m, C], "rows" [m, d] that represent the support, unless no kernel is made of rows, "share",
+ * "factor" and "lambda" (mo_mixed_experts); to hold rows out, the inverses and what mix_experts reads. */
+static void fit_kernels(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    mo_tensor *rows = s->centres ? mo_gather_rows(t, s->Zs, s->centres) : s->Zs;
+    int own = kernels_of_rows(s->of_rows);
+    mo_tensor *K = all_kernels(t, s->Zs, rows, own, s->kernels ? mo_cast(t, s->kernels, mo_tensor_dtype(s->Ys)) : NULL);
+    mo_inverted_mixture all;
+    if (!mo_ok(mo_tape_context(t)))
+        return;
+    mo_expert_mixture mix = mixture_of(t, s, parameters, mo_dim(K, 0), own + s->trusted);
+    if (!mo_ok(mo_tape_context(t)))
+        return;
+    bool holds = s->held_out && !s->centres && !s->weight;
+    mo_mixed_experts fit =
+        s->centres ? fit_centres(t, s, K, mix) : mo_kernel_mixture(t, K, s->Ys, &mix, holds ? &all : NULL);
+    mo_state_put(state, "alpha", fit.learned);
+    if (own)
+        mo_state_put(state, "rows", rows);
+    mo_state_put(state, "share", fit.share);
+    mo_state_put(state, "factor", fit.factor);
+    mo_state_put(state, "lambda", mix.lambda);
+    if (!holds)
+        return;
+    mo_state_put(state, "inverse", all.G);
+    mo_state_put(state, "dual", all.alpha);
+    mo_state_put(state, "prior", mix.prior);
+    mo_state_put(state, "doublings", mix.doublings);
+    mo_state_put(state, "sharpness", mix.sharpness);
+    if (mix.class_weight)
+        mo_state_put(state, "class_weight", mix.class_weight);
+}
+
+/* Without further kernels the one expert is a ridge of rows, whose form is the smaller one, and the head is linear. */
+static void fit_rows(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    mo_expert_mixture mix = mixture_of(t, s, parameters, 1, 1);
+    mo_tensor *W, *Yloo;
+    if (!mo_ok(mo_tape_context(t)))
+        return;
+    mo_ridge_loo_fit(t, s->Zs, s->Ys, s->weight, of_every_problem(t, mix.lambda, s->Zs), MO_RIDGE_AUTO, &W, &Yloo);
+    if (!mo_ok(mo_tape_context(t)))
+        return;
+    mo_axes expert = MO_AXIS(mo_ndim(W) - 3);
+    mo_mixed_experts fit = mix_experts(t, mo_with_axis(t, W, expert, 1), mo_with_axis(t, Yloo, expert, 1), s->Ys, &mix);
+    if (!mo_ok(mo_tape_context(t)))
+        return;
+    mo_state_put(state, "W", mo_sum(t, fit.learned, expert, MO_DROP_AXES));
+    mo_state_put(state, "share", fit.share);
+}
+
+static void mixture_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    bool of_rows = !s->kernels && s->of_rows == MO_ROWS_LINEAR && !s->centres && !s->class_weight && !s->held_out;
+    (of_rows ? fit_rows : fit_kernels)(t, s, parameters, state);
+}
+
+static mo_tensor *mixture_apply(mo_tape *t, const mo_state *state, mo_tensor *Zq, mo_tensor *kernels) {
+    mo_tensor *W = mo_state_find(state, "W"), *rows = mo_state_find(state, "rows");
+    if (W)
+        return mo_matmul(t, mo_append_ones(t, Zq), W);
+    mo_tensor *alpha = mo_state_get(t, state, "alpha");
+    if (!mo_ok(mo_tape_context(t)))
+        return alpha;
+    int64_t own = mo_dim(alpha, 0) - (kernels ? mo_dim(kernels, 0) : 0);
+    if (own < 0 || own > 2 || (own > 0 && !rows)) {
+        mo_fail(mo_tape_context(t), MO_INVALID,
+            "mixture: %lld kernels of queries, expected those of a fit of %lld experts",
+            (long long)(kernels ? mo_dim(kernels, 0) : 0), (long long)mo_dim(alpha, 0));
+        return mo_null_tensor(mo_tape_context(t));
+    }
+    mo_tensor *logits = mo_matmul(t, all_kernels(t, Zq, rows, (int)own, kernels), alpha);
+    return mo_sum(t, logits, MO_AXIS(0), MO_DROP_AXES);
+}
+
+static mo_inverted_mixture inverted_of(mo_tape *t, const mo_state *state) {
+    mo_context *ctx = mo_tape_context(t);
+    if (mo_ok(ctx) && !mo_state_find(state, "inverse"))
+        mo_fail(ctx, MO_UNSUPPORTED, "mixture: rows are held out of a support without centres and repeated rows");
+    return (mo_inverted_mixture){mo_state_get(t, state, "inverse"), mo_state_get(t, state, "dual")};
+}
+
+static mo_tensor *mixture_held_out(mo_tape *t, const mo_state *state, const int64_t *row, int64_t groups, int64_t h) {
+    const mo_inverted_mixture all = inverted_of(t, state);
+    const mo_expert_mixture mix = {.prior = mo_state_get(t, state, "prior"),
+        .doublings = mo_state_get(t, state, "doublings"),
+        .sharpness = mo_state_get(t, state, "sharpness"),
+        .class_weight = mo_state_find(state, "class_weight")};
+    mo_tensor *Ys = mo_state_get(t, state, "Ys"), *logits = NULL;
+    for (int64_t g = 0; g < groups && mo_ok(mo_tape_context(t)); g++) {
+        mo_tensor *own = mo_kernel_mixture_without(t, &all, Ys, &mix, row + g * h, h);
+        own = mo_with_axis(t, own, MO_AXIS(0), 1);
+        logits = logits ? mo_concat(t, (mo_tensor *[]){logits, own}, 2, MO_AXIS(0)) : own;
+    }
+    return mo_ok(mo_tape_context(t)) ? logits : mo_null_tensor(mo_tape_context(t));
+}
+
+mo_tensor *mo_expert_without(mo_tape *t, const mo_state *state, int64_t e, int64_t r, const int64_t *row, int64_t h) {
+    const mo_inverted_mixture all = inverted_of(t, state);
+    if (!mo_ok(mo_tape_context(t)))
+        return mo_null_tensor(mo_tape_context(t));
+    mo_tensor *in[] = {all.G, all.alpha};
+    for (int i = 0; i < 2; i++)
+        in[i] = mo_slice(t, mo_slice(t, in[i], MO_AXIS(0), e, e + 1), MO_AXIS(1), r, r + 1);
+    mo_tensor *G_Jt = rows_of_pairs(t, in[0], row, h), *G_JJ = rows_of_pairs(t, mo_transpose(t, G_Jt), row, h);
+    mo_tensor *B = mo_solve_spd(t, G_JJ, rows_of_pairs(t, in[1], row, h));
+    mo_tensor *Y = rows_of_pairs(t, of_each_pair(t, mo_state_get(t, state, "Ys")), row, h);
+    mo_tensor *class_weight = mo_state_find(state, "class_weight");
+    if (class_weight)
+        B = mo_div(t, B, rows_of_pairs(t, of_each_pair(t, mo_root_columns(t, class_weight)), row, h));
+    return mo_reshape(t, mo_sub(t, Y, B), 2, (int64_t[]){h, mo_dim(Y, 3)});
 }
 
 static const mo_head_parameter parameters[] = {
@@ -321,8 +483,11 @@ const mo_head mo_head_mixture = {
     .name = "mixture",
     .n_parameters = 2,
     .parameters = parameters,
-    .logits = mixture_logits,
+    .fit = mixture_fit,
+    .apply = mixture_apply,
+    .held_out = mixture_held_out,
     .order = 2,
-    .weighted = mixture_weighted,
     .offset = MO_OFFSET_WIDE,
+    .leaves_out = true,
+    .kernels = true,
 };

@@ -102,14 +102,17 @@ static mo_tensor *mean_of_rows(mo_tape *t, mo_tensor *X, mo_tensor *weight) {
     return mo_mean(t, weight ? mo_mul(t, X, weight) : X, MO_AXIS(-2), MO_KEEP_AXES);
 }
 
-static mo_tensor *mlp_weighted(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
+/* The names of the weights in the state, in their order. */
+static const char *const weight_name[N_WEIGHTS] = {"W1", "b1", "W2", "b2"};
+
+static void mlp_fit_state(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    mo_tensor *Zs = s->Zs, *Ys = s->Ys, *weight = s->weight;
     mo_mode mode = mo_tape_mode(t);
     mo_axes last = MO_AXIS(-1);
     int64_t d = mo_dim(Zs, -1), h = mo_dim(parameters[W1], 1), C = mo_dim(Ys, -1);
     int64_t steps = number_of_steps(t, parameters[STEPS]);
     if (steps < 0)
-        return mo_null_tensor(mo_tape_context(t));
+        return;
     bool graph = mode == MO_RECORD && (mo_needs_grad(Zs) || mo_needs_grad(Ys));
     for (int i = 0; i <= B1; i++)
         graph |= mode == MO_RECORD && mo_needs_grad(parameters[i]);
@@ -117,7 +120,7 @@ static mo_tensor *mlp_weighted(
     mo_tensor *w1 = weight ? mo_div(t, weight, mo_mean(t, weight, last, MO_KEEP_AXES)) : NULL;
     Ys = mo_weighted_labels(t, Ys, w1);
     w1 = w1 ? mo_with_axis(t, w1, last, 1) : NULL;
-    mo_tensor *mean = mean_of_rows(t, Zs, w1), *X = mo_sub(t, Zs, mean), *Q = mo_sub(t, Zq, mean);
+    mo_tensor *mean = mean_of_rows(t, Zs, w1), *X = mo_sub(t, Zs, mean);
     mo_tensor *squares = w1 ? mo_mul(t, mo_square(t, X), w1) : mo_square(t, X);
     mo_tensor *scale = mo_sqrt(t, mo_scale(t, mo_mean(t, squares, MO_AXES(-2, -1), MO_KEEP_AXES), 1, 1e-12));
     X = mo_div(t, X, scale);
@@ -128,15 +131,19 @@ static mo_tensor *mlp_weighted(
         [OUT_BIAS] = first_weight(t, X, NULL, 1, C),
     };
     mlp_fit(t, X, Ys, parameters[LR], steps, graph, w);
-    if (!graph)
-        mo_tape_set_mode(t, mode);
-    mo_tensor *mlp_logits = mlp_forward(t, mo_matmul(t, mo_div(t, Q, scale), w[IN]), w);
     mo_tape_set_mode(t, mode);
-    return mlp_logits;
+    for (int i = 0; i < N_WEIGHTS; i++) /* without a graph, the steps' own gradients end here */
+        mo_state_put(state, weight_name[i], graph ? w[i] : mo_stop_gradient(t, w[i]));
+    mo_state_put(state, "mean", mean);
+    mo_state_put(state, "scale", scale);
 }
 
-static mo_tensor *mlp_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return mlp_weighted(t, Zs, Ys, NULL, Zq, parameters);
+static mo_tensor *mlp_apply(mo_tape *t, const mo_state *state, mo_tensor *Zq, mo_tensor *kernels) {
+    mo_tensor *w[N_WEIGHTS], *Q = mo_sub(t, Zq, mo_state_get(t, state, "mean"));
+    (void)kernels;
+    for (int i = 0; i < N_WEIGHTS; i++)
+        w[i] = mo_state_get(t, state, weight_name[i]);
+    return mlp_forward(t, mo_matmul(t, mo_div(t, Q, mo_state_get(t, state, "scale")), w[IN]), w);
 }
 
 static const mo_head_parameter parameters[] = {
@@ -158,8 +165,8 @@ const mo_head mo_head_mlp = {
     .name = "mlp",
     .n_parameters = N_PARAMETERS,
     .parameters = parameters,
-    .logits = mlp_logits,
-    .weighted = mlp_weighted,
+    .fit = mlp_fit_state,
+    .apply = mlp_apply,
     .order = 2,
     .n_samples = 3,
     .samples = samples,

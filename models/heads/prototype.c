@@ -13,8 +13,10 @@ typedef struct class_sums {
     mo_tensor *rows, *count;
 } class_sums;
 
-/* Compares prototypes and queries in one of the four ways; returns the logits of the queries. */
-typedef mo_tensor *(*comparison)(mo_tape *t, const class_sums *s, mo_tensor *Zq, mo_tensor *const *parameters);
+/* One of the four ways to compare prototypes and queries, the data of a head. */
+typedef struct comparison {
+    mo_tensor *(*logits)(mo_tape *t, const class_sums *s, mo_tensor *Zq, mo_tensor *const *parameters);
+} comparison;
 
 static class_sums sum_classes(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys) {
     mo_tensor *Yt = mo_transpose(t, Ys);
@@ -54,94 +56,54 @@ static mo_tensor *about_the_mean(mo_tape *t, const class_sums *s, mo_tensor *Zq,
     return by_inner_product(t, &centred, mo_sub(t, Zq, mean), parameters);
 }
 
-static mo_tensor *prototype_fit(
-    mo_tape *t, comparison compare, mo_tensor *const episode[4], mo_tensor *const *parameters) {
-    class_sums all = sum_classes(t, episode[0], mo_weighted_labels(t, episode[1], episode[3]));
-    return compare(t, &all, episode[2], parameters);
+/* ---- the functions of all four heads ---- */
+
+static void prototype_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    class_sums all = sum_classes(t, s->Zs, mo_weighted_labels(t, s->Ys, s->weight));
+    mo_state_put(state, "sums", all.rows);
+    mo_state_put(state, "counts", all.count);
+    if (state->head->n_parameters)
+        mo_state_put(state, "scale", parameters[0]);
 }
 
-/* Without a fold, the class sums are the sums of all rows minus the fold's sums. */
-static mo_tensor *fit_folds(mo_tape *t, comparison compare, mo_tensor *const episode[3], mo_tensor *const *parameters,
-    const mo_folds *folds, mo_tensor **held) {
-    mo_tensor *rows[MO_MAX_FOLDS];
-    class_sums all = sum_classes(t, episode[0], episode[1]);
-    for (int f = 0; f < folds->n; f++) {
-        mo_tensor *Z_F = mo_fold_rows(t, episode[0], folds, f);
-        class_sums own = sum_classes(t, Z_F, mo_fold_rows(t, episode[1], folds, f));
-        class_sums rest = {mo_sub(t, all.rows, own.rows), mo_sub(t, all.count, own.count)};
-        rows[f] = compare(t, &rest, Z_F, parameters);
-    }
-    *held = mo_fold_concat(t, rows, folds);
-    return compare(t, &all, episode[2], parameters);
+static mo_tensor *compare(mo_tape *t, const mo_state *state, const class_sums *s, mo_tensor *Zq) {
+    mo_tensor *scale = state->head->n_parameters ? mo_state_get(t, state, "scale") : NULL;
+    const comparison *by = state->head->data;
+    return by->logits(t, s, Zq, &scale);
+}
+
+static mo_tensor *prototype_apply(mo_tape *t, const mo_state *state, mo_tensor *Zq, mo_tensor *kernels) {
+    const class_sums all = {mo_state_get(t, state, "sums"), mo_state_get(t, state, "counts")};
+    (void)kernels;
+    return compare(t, state, &all, Zq);
+}
+
+/* Without a group, the class sums are those of all rows minus the group's. */
+static mo_tensor *prototype_held_out(mo_tape *t, const mo_state *state, const int64_t *row, int64_t groups, int64_t h) {
+    mo_tensor *weight = mo_state_find(state, "weight");
+    mo_tensor *Y = mo_weighted_labels(t, mo_state_get(t, state, "Ys"), weight);
+    mo_tensor *Z = mo_rows_of_groups(t, mo_state_get(t, state, "Zs"), row, groups, h);
+    class_sums own = sum_classes(t, Z, mo_rows_of_groups(t, Y, row, groups, h));
+    class_sums rest = {
+        mo_sub(t, mo_state_get(t, state, "sums"), own.rows), mo_sub(t, mo_state_get(t, state, "counts"), own.count)};
+    return compare(t, state, &rest, Z);
 }
 
 /* ---- the four comparisons, as heads ---- */
 
-static mo_tensor *inner_product(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return prototype_fit(t, by_inner_product, (mo_tensor *[]){Zs, Ys, Zq, NULL}, parameters);
-}
-
-static mo_tensor *inner_product_weighted(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return prototype_fit(t, by_inner_product, (mo_tensor *[]){Zs, Ys, Zq, weight}, parameters);
-}
-
-static mo_tensor *inner_product_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
-    return fit_folds(t, by_inner_product, (mo_tensor *[]){Zs, Ys, Zq}, parameters, folds, held);
-}
-
-static mo_tensor *euclidean(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return prototype_fit(t, by_distance, (mo_tensor *[]){Zs, Ys, Zq, NULL}, parameters);
-}
-
-static mo_tensor *euclidean_weighted(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return prototype_fit(t, by_distance, (mo_tensor *[]){Zs, Ys, Zq, weight}, parameters);
-}
-
-static mo_tensor *euclidean_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
-    const mo_folds *folds, mo_tensor **held) {
-    return fit_folds(t, by_distance, (mo_tensor *[]){Zs, Ys, Zq}, parameters, folds, held);
-}
-
-static mo_tensor *cosine(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return prototype_fit(t, by_cosine, (mo_tensor *[]){Zs, Ys, Zq, NULL}, parameters);
-}
-
-static mo_tensor *cosine_weighted(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return prototype_fit(t, by_cosine, (mo_tensor *[]){Zs, Ys, Zq, weight}, parameters);
-}
-
-static mo_tensor *cosine_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
-    const mo_folds *folds, mo_tensor **held) {
-    return fit_folds(t, by_cosine, (mo_tensor *[]){Zs, Ys, Zq}, parameters, folds, held);
-}
-
-static mo_tensor *centred(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return prototype_fit(t, about_the_mean, (mo_tensor *[]){Zs, Ys, Zq, NULL}, parameters);
-}
-
-static mo_tensor *centred_weighted(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return prototype_fit(t, about_the_mean, (mo_tensor *[]){Zs, Ys, Zq, weight}, parameters);
-}
-
-static mo_tensor *centred_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
-    const mo_folds *folds, mo_tensor **held) {
-    return fit_folds(t, about_the_mean, (mo_tensor *[]){Zs, Ys, Zq}, parameters, folds, held);
-}
-
+static const comparison inner_product = {by_inner_product}, distance = {by_distance}, cosine = {by_cosine},
+                        centred = {about_the_mean};
 static const mo_head_parameter scale[] = {{.name = "scale", .value = 10}};
 
 const mo_head mo_head_prototype_inner = {
     .abi = MO_HEAD_ABI,
     .size = sizeof(mo_head),
     .name = "prototype_inner",
-    .logits = inner_product,
-    .cross_validate = inner_product_folds,
-    .weighted = inner_product_weighted,
+    .fit = prototype_fit,
+    .apply = prototype_apply,
+    .held_out = prototype_held_out,
+    .leave_one_out = true,
+    .data = &inner_product,
     .order = 2,
     .separate_classes = true,
 };
@@ -150,9 +112,11 @@ const mo_head mo_head_prototype_euclidean = {
     .abi = MO_HEAD_ABI,
     .size = sizeof(mo_head),
     .name = "prototype_euclidean",
-    .logits = euclidean,
-    .cross_validate = euclidean_folds,
-    .weighted = euclidean_weighted,
+    .fit = prototype_fit,
+    .apply = prototype_apply,
+    .held_out = prototype_held_out,
+    .leave_one_out = true,
+    .data = &distance,
     .order = 2,
     .offset = MO_OFFSET_FREE,
     .separate_classes = true,
@@ -164,9 +128,11 @@ const mo_head mo_head_prototype_cosine = {
     .name = "prototype_cosine",
     .n_parameters = 1,
     .parameters = scale,
-    .logits = cosine,
-    .cross_validate = cosine_folds,
-    .weighted = cosine_weighted,
+    .fit = prototype_fit,
+    .apply = prototype_apply,
+    .held_out = prototype_held_out,
+    .leave_one_out = true,
+    .data = &cosine,
     .order = 2,
     .offset = MO_OFFSET_ANGLE,
     .separate_classes = true,
@@ -176,9 +142,11 @@ const mo_head mo_head_prototype_centred = {
     .abi = MO_HEAD_ABI,
     .size = sizeof(mo_head),
     .name = "prototype_centred",
-    .logits = centred,
-    .cross_validate = centred_folds,
-    .weighted = centred_weighted,
+    .fit = prototype_fit,
+    .apply = prototype_apply,
+    .held_out = prototype_held_out,
+    .leave_one_out = true,
+    .data = &centred,
     .order = 2,
     .offset = MO_OFFSET_FREE,
     .separate_classes = true,

@@ -17,6 +17,7 @@
 #include "tensor/library.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 static void check_rank(mo_tape *t, mo_tensor *K, const mo_tensor *lambda);
 static bool check_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *lambda);
@@ -27,10 +28,10 @@ static mo_tensor *ridge_solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_te
     return mo_solve_spd(t, mo_add_diag(t, K, lambda), B);
 }
 
-/* How K = X X^T is computed. mo_gram costs half but rounds differently from mo_matmul. The logits of `ridge` and
+/* How K = X X^T is computed. mo_gram costs half but rounds differently from mo_matmul. `ridge` and
  * ridge_loo.c keep mo_matmul, because the shipped weights were trained with it. svm.c keeps mo_matmul too, because for
  * almost equal rows the rounding of K decides which rows become support vectors. */
-typedef enum { BY_PRODUCT, BY_GRAM, BY_GRAM_CENTRED } ridge_squares;
+typedef enum { BY_PRODUCT, BY_GRAM_CENTRED } ridge_squares;
 
 /* Uses the caller's view Xt = X^T: with a second view of X, backward would copy a gradient before adding it. */
 static mo_tensor *squares_of(mo_tape *t, mo_tensor *X, mo_tensor *Xt, ridge_squares squares) {
@@ -50,14 +51,6 @@ static mo_tensor *ridge_fit(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *l
     if (squares == BY_GRAM_CENTRED)
         K = s ? mo_add(t, K, mo_matmul(t, s, mo_transpose(t, s))) : mo_scale(t, K, 1, 1);
     return mo_matmul(t, Xt, ridge_solve(t, K, lambda, Y));
-}
-
-static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *X = mo_append_ones(t, Zs), *lambda = parameters[0];
-    if (!check_fit(t, "ridge", Zs, Ys, lambda))
-        return mo_null_tensor(mo_tape_context(t));
-    mo_tensor *W = ridge_fit(t, X, Ys, lambda, MO_RIDGE_AUTO, BY_PRODUCT, NULL);
-    return mo_matmul(t, mo_append_ones(t, Zq), W);
 }
 
 /* Raises MO_NUMERICAL if a scalar lambda is 0 and K lacks full rank. */
@@ -111,11 +104,69 @@ void mo_ridge_fit(
     mo_divide_weights(t, ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, form, BY_PRODUCT, NULL), W, b);
 }
 
-static void ridge_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
-    mo_tensor **W, mo_tensor **b) {
-    mo_tensor *s = weight ? mo_root_columns(t, weight) : NULL, *X = mo_append_ones(t, Zs);
-    mo_tensor *Y = s ? mo_mul(t, Ys, s) : Ys;
-    mo_divide_weights(t, ridge_fit(t, s ? mo_mul(t, X, s) : X, Y, parameters[0], MO_RIDGE_AUTO, BY_GRAM, NULL), W, b);
+/* The fit by an inverse, which held_out reads: "inverse" G = (X X^T + lambda I)^-1 with "dual" G Y, or, in the primal
+ * form, "inverse" (X^T X + lambda I)^-1. Returns W. */
+static mo_tensor *inverted_fit(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_state *state) {
+    mo_tensor *Xt = mo_transpose(t, X);
+    bool dual = mo_dim(X, -2) <= mo_dim(X, -1);
+    mo_tensor *K = dual ? mo_matmul(t, X, Xt) : mo_matmul(t, Xt, X), *G, *alpha;
+    check_rank(t, K, lambda);
+    mo_kernel_inverse(t, K, dual ? Y : mo_matmul(t, Xt, Y), mo_reshape(t, lambda, 1, (int64_t[]){1}), &G, &alpha);
+    G = mo_reshape(t, mo_contiguous(t, G), 2, (int64_t[]){mo_dim(K, 0), mo_dim(K, 0)});
+    alpha = mo_reshape(t, mo_contiguous(t, alpha), 2, (int64_t[]){mo_dim(K, 0), mo_dim(Y, 1)});
+    mo_state_put(state, "inverse", G);
+    if (dual)
+        mo_state_put(state, "dual", alpha);
+    return dual ? mo_matmul(t, Xt, alpha) : alpha;
+}
+
+static void ridge_fit_state(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    mo_tensor *root = s->weight ? mo_root_columns(t, s->weight) : NULL, *X = mo_append_ones(t, s->Zs), *Y = s->Ys;
+    if (!check_fit(t, "ridge", s->Zs, s->Ys, parameters[0]))
+        return;
+    X = root ? mo_mul(t, X, root) : X;
+    Y = root ? mo_mul(t, Y, root) : Y;
+    mo_tensor *W = s->held_out && mo_ndim(X) == 2 ? inverted_fit(t, X, Y, parameters[0], state)
+                                                  : ridge_fit(t, X, Y, parameters[0], MO_RIDGE_AUTO, BY_PRODUCT, NULL);
+    mo_state_put(state, "W", W);
+}
+
+/* Blocks row[g] x row[g] of A [n, n]: [groups, h, h]. */
+static mo_tensor *diagonal_blocks(mo_tape *t, mo_tensor *A, const int64_t *row, int64_t groups, int64_t h) {
+    int64_t n = mo_dim(A, 0), count = groups * h * h;
+    int64_t *at = mo_host_array(mo_tape_context(t), count, sizeof *at);
+    for (int64_t i = 0; at && i < count; i++)
+        at[i] = row[i / h] * n + row[i / (h * h) * h + i % h];
+    mo_tensor *index = at ? mo_from(t, MO_I64, 1, &count, at) : mo_null_tensor(mo_tape_context(t));
+    free(at);
+    mo_tensor *flat = mo_reshape(t, mo_contiguous(t, A), 2, (int64_t[]){n * n, 1});
+    return mo_reshape(t, mo_gather_rows(t, flat, index), 3, (int64_t[]){groups, h, h});
+}
+
+/* Without the rows J (Allen 1974; in blocks: ridge_loo.c's formulas with the block of J in place of one row):
+ *     dual    Y_J - G_JJ^-1 alpha_J        primal  (I - H_JJ)^-1 (X_J W - H_JJ Y_J),  H_JJ = X_J (X^T X + lambda I)^-1
+ * X_J^T */
+static mo_tensor *ridge_held_out(mo_tape *t, const mo_state *state, const int64_t *row, int64_t groups, int64_t h) {
+    mo_tensor *inverse = mo_state_get(t, state, "inverse"), *dual = mo_state_find(state, "dual");
+    mo_tensor *weight = mo_state_find(state, "weight"), *Y = mo_state_get(t, state, "Ys"), *logits;
+    mo_tensor *root = weight ? mo_root_columns(t, weight) : NULL;
+    Y = mo_rows_of_groups(t, root ? mo_mul(t, Y, root) : Y, row, groups, h);
+    if (mo_is_null(inverse) || mo_is_null(Y))
+        return mo_null_tensor(mo_tape_context(t));
+    if (dual) {
+        mo_tensor *alpha = mo_rows_of_groups(t, dual, row, groups, h);
+        mo_tensor *G = diagonal_blocks(t, inverse, row, groups, h);
+        logits = mo_sub(t, Y, h == 1 ? mo_div(t, alpha, G) : mo_solve_spd(t, G, alpha));
+    } else {
+        mo_tensor *X = mo_append_ones(t, mo_state_get(t, state, "Zs"));
+        X = mo_rows_of_groups(t, root ? mo_mul(t, X, root) : X, row, groups, h);
+        mo_tensor *H = mo_matmul(t, mo_matmul(t, X, inverse), mo_transpose(t, X)),
+                  *one = mo_scalar(t, mo_tensor_dtype(H), 1);
+        mo_tensor *rest = mo_add_diag(t, mo_neg(t, H), one);
+        mo_tensor *B = mo_sub(t, mo_matmul(t, X, mo_state_get(t, state, "W")), mo_matmul(t, H, Y));
+        logits = h == 1 ? mo_div(t, B, rest) : mo_solve_spd(t, rest, B);
+    }
+    return root ? mo_div_or_zero(t, logits, mo_rows_of_groups(t, root, row, groups, h)) : logits;
 }
 
 static void fit_about_means(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda,
@@ -132,10 +183,12 @@ static void fit_about_means(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor 
     *b = mo_sub(t, y, mo_matmul(t, z, *W));
 }
 
-static void linear_intercept(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
-    mo_tensor **W, mo_tensor **b) {
-    if (may_fit(t, "ridge_intercept", Zs, Ys, parameters[0], W, b))
-        fit_about_means(t, Zs, Ys, weight, parameters[0], MO_RIDGE_AUTO, W, b);
+static void intercept_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    mo_tensor *W, *b;
+    if (!check_fit(t, "ridge_intercept", s->Zs, s->Ys, parameters[0]))
+        return;
+    fit_about_means(t, s->Zs, s->Ys, s->weight, parameters[0], MO_RIDGE_AUTO, &W, &b);
+    mo_state_put(state, "W", mo_join_weights(t, W, b));
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 10, .low = 0, .high = 1e300}};
@@ -153,9 +206,9 @@ const mo_head mo_head_ridge = {
     .name = "ridge",
     .n_parameters = 1,
     .parameters = parameters,
-    .logits = ridge_logits,
-    .linear = ridge_linear,
-    .cross_validate = mo_ridge_cross_validate,
+    .fit = ridge_fit_state,
+    .held_out = ridge_held_out,
+    .leave_one_out = true,
     .order = 2,
     .n_samples = 4,
     .samples = samples,
@@ -169,7 +222,7 @@ const mo_head mo_head_ridge_intercept = {
     .name = "ridge_intercept",
     .n_parameters = 1,
     .parameters = parameters,
-    .linear = linear_intercept,
+    .fit = intercept_fit,
     .order = 2,
     .n_samples = 4,
     .samples = samples,

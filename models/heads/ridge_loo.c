@@ -67,6 +67,11 @@ void mo_kernel_loo_fit(mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *weigh
     if (root)
         mo_scale_rows(t, root, &K, &Ys);
     mo_kernel_inverse(t, K, Ys, lambda, &G, alpha);
+    mo_leave_one_out_of(t, G, Ys, root, alpha, Yloo);
+}
+
+void mo_leave_one_out_of(
+    mo_tape *t, mo_tensor *G, mo_tensor *Ys, mo_tensor *root, mo_tensor **alpha, mo_tensor **Yloo) {
     mo_tensor *G_ii = mo_diagonal(t, G);
     *Yloo = mo_sub(t, mo_with_axis(t, Ys, MO_AXIS(-3), 1), mo_div(t, *alpha, mo_with_axis(t, G_ii, MO_AXIS(-1), 1)));
     if (root) {

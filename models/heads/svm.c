@@ -111,33 +111,9 @@ static mo_tensor *svm_weights(
     return svm_fit(t, in[0], in[1], in[3], in[2], most);
 }
 
-static void svm_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
-    mo_tensor **W, mo_tensor **b) {
-    mo_tensor *Wb = svm_weights(t, Zs, Ys, weight, parameters);
-    mo_divide_weights(t, mo_cast(t, Wb, mo_tensor_dtype(Zs)), W, b);
-}
-
-static mo_tensor *svm_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *Wb = svm_weights(t, Zs, Ys, NULL, parameters), *W, *b;
-    mo_divide_weights(t, Wb, &W, &b);
-    mo_tensor *logits = mo_add(t, mo_matmul(t, mo_cast(t, Zq, mo_tensor_dtype(Wb)), W), b);
-    return mo_cast(t, logits, mo_tensor_dtype(Zq));
-}
-
-/* Fits all rows and all folds in one op if the op can, else one by one. */
-static mo_tensor *svm_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
-    mo_tensor *out[2], *lambda = parameters[LAMBDA], *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
-    int64_t most = most_steps(t, parameters[MAX_ITER]);
-    if (!has_few_rows(t, Zs) || most < 0)
-        return *held = mo_null_tensor(mo_tape_context(t));
-    if (mo_fit_needs_float64(t, Zs, lambda) ||
-        !mo_svm_folds(t, (mo_tensor *[]){mo_matmul(t, Z1, Z1t), Ys, lambda}, folds, most, out))
-        return mo_refit_folds(t, svm_logits, Zs, Ys, Zq, parameters, folds, held);
-    *held = out[1];
-    mo_tensor *W, *b;
-    mo_divide_weights(t, mo_div(t, mo_matmul(t, Z1t, mo_sub(t, Ys, out[0])), lambda), &W, &b);
-    return mo_add(t, mo_matmul(t, Zq, W), b);
+/* The weights stay in float64 if float32 is too narrow for the fit: it is too narrow for logits then. */
+static void svm_fit_state(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    mo_state_put(state, "W", svm_weights(t, s->Zs, s->Ys, s->weight, parameters));
 }
 
 static const mo_head_parameter parameters[] = {
@@ -158,9 +134,7 @@ const mo_head mo_head_svm = {
     .name = "svm",
     .n_parameters = 2,
     .parameters = parameters,
-    .logits = svm_logits,
-    .linear = svm_linear,
-    .cross_validate = svm_cross_validate,
+    .fit = svm_fit_state,
     .order = 1,
     .n_samples = 4,
     .samples = samples,

@@ -88,3 +88,31 @@ mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *s
         logits = refit(t, &s, balanced_predictions(t, &s.labels, logits, o->sharpness), readout);
     return logits;
 }
+
+mo_tensor *mo_state_transduce(
+    mo_tape *t, const mo_state *state, mo_tensor *K, const mo_population *all, mo_tensor *support, mo_tensor *Ys) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_ok(ctx))
+        return mo_null_tensor(ctx);
+    if (!mo_state_find(state, "share")) {
+        mo_fail(ctx, MO_UNSUPPORTED, "head %s: its state has no experts to refit", state->head->name);
+        return mo_null_tensor(ctx);
+    }
+    mo_axes experts = MO_AXIS(0);
+    mo_tensor *logits = mo_matmul(t, K, mo_state_get(t, state, "alpha"));
+    mo_tensor *share = mo_slice(t, mo_state_get(t, state, "share"), experts, 0, 1);
+    mo_tensor *factor = mo_slice(t, mo_state_get(t, state, "factor"), experts, 0, 1);
+    mo_tensor *log_lambda = mo_log(t, mo_state_get(t, state, "lambda"));
+    if (!mo_ok(ctx))
+        return mo_null_tensor(ctx);
+    mo_tensor *own = mo_sum(t, mo_slice(t, logits, experts, 0, 1), experts, MO_DROP_AXES);
+    logits = mo_sum(t, logits, experts, MO_DROP_AXES);
+    mo_tensor *mean = mo_div_or_zero(t, mo_sum(t, mo_mul(t, share, log_lambda), MO_ALL, MO_DROP_AXES),
+        mo_sum(t, share, MO_ALL, MO_DROP_AXES)); /* the expert's penalty: the mean of log lambda, weighted by share */
+    const mo_refitted readout = {.logits = logits,
+        .fixed = mo_sub(t, logits, own),
+        .scale = mo_sum(t, factor, MO_ALL, MO_DROP_AXES),
+        .lambda = mo_exp(t, mean)};
+    const mo_transduction o = {.rounds = 5, .sharpness = mo_scalar(t, mo_tensor_dtype(logits), 1)};
+    return mo_ridge_transduce(t, all, support, Ys, &readout, &o);
+}

@@ -25,8 +25,10 @@ TEST_OF(a_head_of_another_build_is_refused, mo_context *ctx) {
     snprintf(message, sizeof message, "head: abi %d and size 8, expected %d and %zu: rebuild it against this library",
         MO_HEAD_ABI, MO_HEAD_ABI, sizeof old);
     assert_refused(ctx, &small, 4, message);
-    empty.logits = NULL;
-    assert_refused(ctx, &empty, 4, "head prototype_inner: it has neither logits nor a linear fit nor a residual");
+    empty.fit = NULL;
+    empty.apply = NULL;
+    empty.held_out = NULL;
+    assert_refused(ctx, &empty, 4, "head prototype_inner: it has 0 of fit, logits and residual, expected one of them");
     mo_head untold = mo_head_prototype_inner;
     untold.n_samples = 3;
     assert_refused(ctx, &untold, 4, "head prototype_inner: 3 samples without a table of them");
@@ -126,9 +128,9 @@ TEST_OF(a_weight_of_a_row_counts_equal_rows, mo_context *ctx) {
                 }
             }
             assert_int_equal(mo_head_start(t, heads[h], MO_F64, d, NULL, 0, parameters), MO_OK);
-            mo_head_fit(t, heads[h], Z, mo_from(t, MO_F64, 2, (int64_t[]){ROWS, 3}, Y),
+            mo_head_linear(t, heads[h], Z, mo_from(t, MO_F64, 2, (int64_t[]){ROWS, 3}, Y),
                 mo_from(t, MO_F64, 1, (int64_t[]){ROWS}, weight), parameters, &W[0], &b[0]);
-            mo_head_fit(t, heads[h], mo_from(t, MO_F64, 2, (int64_t[]){SEVERAL, d}, many_Z),
+            mo_head_linear(t, heads[h], mo_from(t, MO_F64, 2, (int64_t[]){SEVERAL, d}, many_Z),
                 mo_from(t, MO_F64, 2, (int64_t[]){SEVERAL, 3}, many_Y), NULL, parameters, &W[1], &b[1]);
             assert_true(mo_ok(ctx));
             assert_true(largest_difference(W[0], W[1]) < 1e-7);
@@ -140,12 +142,12 @@ TEST_OF(weights_that_do_not_fit_are_named, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){4, 2}, 0.5);
     mo_tensor *lambda = mo_scalar(t, MO_F64, 1), *W, *b;
-    mo_head_fit(t, &mo_head_ridge, Z, Y, mo_full(t, MO_F64, 1, (int64_t[]){3}, 1), &lambda, &W, &b);
+    mo_head_linear(t, &mo_head_ridge, Z, Y, mo_full(t, MO_F64, 1, (int64_t[]){3}, 1), &lambda, &W, &b);
     assert_failed(ctx, MO_INVALID, PARTS("head ridge: expected weights [.., n_s]", "got [3], [4, 3]"));
     assert_true(mo_is_null(W) && mo_is_null(b));
-    mo_head_fit(t, &mo_head_ridge, Z, Y, mo_full(t, MO_F64, 1, (int64_t[]){4}, -1), &lambda, &W, &b);
+    mo_head_linear(t, &mo_head_ridge, Z, Y, mo_full(t, MO_F64, 1, (int64_t[]){4}, -1), &lambda, &W, &b);
     assert_failed(ctx, MO_INVALID, PARTS("head ridge: a row has the weight -1, expected 0 or more"));
-    mo_head_fit(t, &mo_head_prototype_cosine, Z, Y, NULL, &lambda, &W, &b);
+    mo_head_linear(t, &mo_head_prototype_cosine, Z, Y, NULL, &lambda, &W, &b);
     assert_failed(ctx, MO_UNSUPPORTED, PARTS("head prototype_cosine: its logits are not linear in the queries"));
 }
 
@@ -162,50 +164,6 @@ TEST_OF(prototypes_give_the_values_worked_by_hand, mo_context *ctx) {
     assert_int_equal(
         mo_tensor_read(mo_head_apply(t, &mo_head_prototype_euclidean, Zs, Ys, Zq, NULL), x, sizeof x), MO_OK);
     assert_true(fabs(x[0] + 1) < 1e-12 && fabs(x[1] + 5) < 1e-12);
-}
-
-/* Returns logits without their mean over classes, as held-out logits are defined up to a constant per row. */
-static mo_tensor *centred(mo_tape *t, mo_tensor *logits) {
-    return mo_sub(t, logits, mo_mean(t, logits, MO_AXIS(1), MO_KEEP_AXES));
-}
-
-/* The folds have 20 rows together; the last two rows are in every fit. */
-static void check_held_rows(mo_context *ctx, const mo_head *head, int n_folds) {
-    HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
-    int64_t stop[20];
-    mo_folds folds = {.n = n_folds, .stop = stop};
-    for (int f = 0; f < n_folds; f++)
-        stop[f] = 20 * (f + 1) / n_folds;
-    mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS], *held;
-    mo_tensor *Z = drawn(t, MO_F64, 9, 2, (int64_t[]){22, 4}), *Q = drawn(t, MO_F64, 10, 2, (int64_t[]){5, 4});
-    int64_t label[22];
-    for (int i = 0; i < 22; i++)
-        label[i] = i % 3;
-    mo_tensor *Y = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){22}, label), 3, MO_F64);
-    mo_head_start(t, head, MO_F64, 4, NULL, 1, parameters);
-    mo_tensor *logits = head->cross_validate(t, Z, Y, Q, parameters, &folds, &held);
-    expect_ok(ctx);
-    assert_true(largest_difference(logits, mo_head_apply(t, head, Z, Y, Q, parameters)) < 1e-7);
-    for (int f = 0, first = 0; f < folds.n; first = (int)stop[f++]) {
-        int64_t last = stop[f];
-        mo_tensor *rest = rows_outside(t, Z, first, last), *of_rest = rows_outside(t, Y, first, last);
-        mo_tensor *rows = mo_slice(t, Z, MO_AXIS(0), first, last), *found = mo_slice(t, held, MO_AXIS(0), first, last);
-        mo_tensor *expected = mo_head_apply(t, head, rest, of_rest, rows, parameters);
-        if (!(largest_difference(centred(t, found), centred(t, expected)) < 1e-6))
-            fail_msg("head %s, fold %d: held-out logits are not those of a fit without the fold", head->name, f);
-    }
-}
-
-TEST_OF(held_out_logits_are_those_of_fits_without_the_fold, mo_context *ctx) {
-    const mo_head *head;
-    int checked = 0;
-    for (int i = 0; (head = mo_head_at(i)); i++)
-        if (head->cross_validate) {
-            check_held_rows(ctx, head, 3);
-            check_held_rows(ctx, head, 20); /* more than MO_FOLDS_AT_ONCE: some heads fit them one by one */
-            checked++;
-        }
-    assert_true(checked >= 7);
 }
 
 /* ---- classes without support, padding, rows far from 0 ---- */
@@ -296,10 +254,10 @@ TEST_OF(a_linear_fit_gives_an_absent_class_the_bias_minus_infinity, mo_context *
         episodes e = draw_episodes(t, head, MO_F64, 0);
         mo_tensor *none = mo_scale(t, mo_slice(t, e.Ys, MO_AXIS(-1), 0, 1), 0, 0), *W, *b, *W_more, *b_more;
         mo_tensor *more = mo_concat(t, (mo_tensor *[]){e.Ys, none}, 2, MO_AXIS(-1));
-        if (!head->linear)
+        if (head->apply)
             continue;
-        mo_head_fit(t, head, e.Zs, e.Ys, NULL, e.parameters, &W, &b);
-        mo_head_fit(t, head, e.Zs, more, NULL, e.parameters, &W_more, &b_more);
+        mo_head_linear(t, head, e.Zs, e.Ys, NULL, e.parameters, &W, &b);
+        mo_head_linear(t, head, e.Zs, more, NULL, e.parameters, &W_more, &b_more);
         expect_ok(ctx);
         assert_true(largest_difference(W, mo_slice(t, W_more, MO_AXIS(-1), 0, CLASSES)) < 1e-9);
         assert_true(largest_difference(b, mo_slice(t, b_more, MO_AXIS(-1), 0, CLASSES)) < 1e-9);
@@ -327,7 +285,10 @@ TEST_OF(a_row_of_weight_0_changes_nothing, mo_context *ctx) {
             mo_tensor *noise = mo_from(t, MO_F64, 3, (int64_t[]){BATCH, SUPPORT, 1}, junk);
             mo_tensor *Zs = mo_require_grad(mo_contiguous(t, mo_add(t, e.Zs, noise)));
             mo_tensor *Ys = marked ? mo_mul(t, e.Ys, column) : e.Ys;
-            mo_tensor *logits = mo_head_apply_rows(t, head, Zs, Ys, marked ? NULL : weight, e.Zq, e.parameters);
+            mo_support support = {.Zs = Zs, .Ys = Ys, .weight = marked ? NULL : weight};
+            mo_state state;
+            assert_int_equal(mo_head_fit(t, head, &support, e.parameters, &state), MO_OK);
+            mo_tensor *logits = mo_state_apply(t, &state, e.Zq, NULL);
             mo_tensor *own[3], *all[] = {e.Zs, e.Ys, e.Zq};
             for (int k = 0; k < 3; k++) {
                 own[k] = mo_slice(t, all[k], MO_AXIS(0), 1, 2);
@@ -345,17 +306,25 @@ TEST_OF(a_row_of_weight_0_changes_nothing, mo_context *ctx) {
         }
 }
 
+static mo_tensor *shifted_logits(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    (void)parameters;
+    return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zs), Ys));
+}
+
 TEST_OF(an_episode_of_padding_alone_is_named, mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     episodes e = draw_episodes(t, &mo_head_ridge, MO_F64, 0);
     double w[BATCH * SUPPORT] = {1, 1, 1};
     mo_tensor *weight = mo_from(t, MO_F64, 2, (int64_t[]){BATCH, SUPPORT}, w);
-    assert_true(mo_is_null(mo_head_apply_rows(t, &mo_head_ridge, e.Zs, e.Ys, weight, e.Zq, e.parameters)));
+    const mo_support support = {.Zs = e.Zs, .Ys = e.Ys, .weight = weight};
+    mo_state state;
+    mo_head_fit(t, &mo_head_ridge, &support, e.parameters, &state);
     assert_failed(ctx, MO_INVALID, PARTS("head ridge: episode 1 has no support row"));
-    mo_head own = mo_head_prototype_inner;
-    own.weighted = NULL;
-    assert_true(mo_is_null(mo_head_apply_rows(t, &own, e.Zs, e.Ys, weight, e.Zq, e.parameters)));
-    assert_failed(ctx, MO_UNSUPPORTED, PARTS("head prototype_inner: it takes no weights of rows"));
+    const mo_head own = {.abi = MO_HEAD_ABI, .size = sizeof own, .name = "own", .logits = shifted_logits, .order = 2};
+    mo_head_fit(t, &own, &support, NULL, &state);
+    assert_int_equal(state.n, 0);
+    assert_failed(ctx, MO_UNSUPPORTED, PARTS("head own: it takes no weights of rows"));
 }
 
 /* Returns the gradient by Zs of mixed logits, of which a number for each query is left out: it is the largest part of
@@ -400,12 +369,6 @@ TEST_OF(cosines_that_float32_cannot_tell_apart_are_refused, mo_context *ctx) {
     assert_failed(ctx, MO_NUMERICAL, PARTS("head prototype_cosine: the rows lie so far from 0", "centre the rows"));
 }
 
-static mo_tensor *shifted_logits(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    (void)parameters;
-    return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zs), Ys));
-}
-
 static mo_tensor *mixing_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     return mo_scale(t, shifted_logits(t, Zs, Ys, Zq, parameters), (double)mo_dim(Ys, -1), 0);
 }
@@ -424,25 +387,20 @@ TEST_OF(a_head_that_claims_too_much_is_found, mo_context *ctx) {
     assert_non_null(strstr(r.worst, "set .separate_classes = false"));
 }
 
-static void wrong_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
-    mo_tensor **W, mo_tensor **b) {
-    (void)Ys;
-    (void)weight;
+static void wrong_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
     (void)parameters;
-    if (mo_dim(Zs, -2) == 3)
-        return; /* writes nothing */
-    *W = mo_scalar(t, MO_F32, 1);
-    *b = mo_from(t, MO_I64, 1, (int64_t[]){2}, (int64_t[]){1, 2});
+    if (mo_dim(s->Zs, -2) != 3) /* else it puts nothing */
+        mo_state_put(state, "W", mo_scalar(t, MO_F32, 1));
 }
 
 TEST_OF(results_of_a_linear_fit_are_checked, mo_context *ctx) {
-    const mo_head own = {.abi = MO_HEAD_ABI, .size = sizeof own, .name = "own", .linear = wrong_linear, .order = 1};
+    const mo_head own = {.abi = MO_HEAD_ABI, .size = sizeof own, .name = "own", .fit = wrong_fit, .order = 1};
     for (int64_t n = 3; n <= 4; n++) {
         HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
         mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){n, 3}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){n, 2}, 0.5);
-        const char *part = n == 3 ? "gave W no tensor and b no tensor" : "gave W [] float32 and b [2] int64";
+        const char *part = n == 3 ? "gave W no tensor" : "gave W []";
         mo_tensor *W, *b;
-        assert_int_equal(mo_head_fit(t, &own, Z, Y, NULL, NULL, &W, &b), MO_INVALID);
+        assert_int_equal(mo_head_linear(t, &own, Z, Y, NULL, NULL, &W, &b), MO_INVALID);
         assert_true(mo_is_null(W) && mo_is_null(b));
         assert_failed(ctx, MO_INVALID, PARTS("head own: its linear fit", part));
         assert_true(mo_is_null(mo_head_apply(t, &own, Z, Y, Z, NULL)));

@@ -483,9 +483,10 @@ static mo_tensor *triangular_system(
     return mo_sub(t, mo_add(t, mo_matmul(t, mo_triu(t, gram), W), mo_mul(t, W, parameters[0])), b);
 }
 
-static mo_tensor *weighted_without_gradient(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return mo_head_mixture.weighted(t, mo_stop_gradient(t, Zs), Ys, weight, Zq, parameters);
+static void fit_without_gradient(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    mo_support cut = *s;
+    cut.Zs = s->weight ? mo_stop_gradient(t, s->Zs) : s->Zs;
+    mo_head_mixture.fit(t, &cut, parameters, state);
 }
 
 static const mo_head_parameter lambda = {.name = "lambda", .value = 1};
@@ -539,7 +540,7 @@ TEST_OF(wrong_heads_are_caught, mo_context *ctx) {
             failed++;
         }
     mo_head weighted = mo_head_mixture;
-    weighted.weighted = weighted_without_gradient;
+    weighted.fit = fit_without_gradient;
     mo_check_result r = mo_check_head(ctx, &weighted, 1, 0);
     assert_true(!r.pass && strstr(r.worst, "input 0") && mo_ok(ctx));
     assert_int_equal(failed, 0);

@@ -100,3 +100,32 @@ def test_weights_and_absent_classes():
         np.testing.assert_allclose(found[:, :3], own, atol=1e-9)
     with mochi.Tape(), pytest.raises(mochi.UnsupportedError, match="takes no weights of rows"):
         mochi.Head("mine", logits=lambda Zs, Ys, Zq: Zq @ (Zs.T @ Ys))(Zs, Ys, Zq, weight=weight)
+
+
+def test_a_fit_is_kept_saved_and_loaded(tmp_path):
+    def of_logits(Zs, Ys, Zq, lam):
+        return ridge(Zs, Ys, Zq, lam)
+
+    def residual(W, Zs, Ys, lam):
+        Z = ops.append_ones(Zs)
+        return ops.transpose(Z) @ ops.tanh(Z @ W - Ys) + W * lam
+
+    own = [
+        mochi.Head("of_logits", logits=of_logits, parameters={"lam": 2.0}),
+        mochi.Head("of_residual", residual=residual, parameters={"lam": 2.0}, symmetric=True),
+    ]
+    for head in [*map(mochi.head, mochi.head_names()), *own]:
+        with mochi.Tape():
+            expected = head(Zs, Ys, Zq).numpy()
+        fit = head.fitted(Zs, Ys)
+        np.testing.assert_array_equal(fit(Zq), expected, err_msg=head.name)
+        np.testing.assert_allclose(np.vstack([fit(Zq[:3]), fit(Zq[3:])]), expected, rtol=1e-9, atol=1e-9)
+        fit.save(tmp_path / "state.safetensors")
+        again = head.load(tmp_path / "state.safetensors")
+        assert sorted(again.names) == sorted(fit.names)
+        np.testing.assert_array_equal(again(Zq), expected, err_msg=head.name)
+    with pytest.raises(mochi.Error, match="head lda: its state has no W"):
+        mochi.head("prototype_inner").fitted(Zs, Ys).save(tmp_path / "other.safetensors")
+        mochi.head("lda").load(tmp_path / "other.safetensors")(Zq)
+    with pytest.raises(mochi.Error, match="expected real rows of 2 axes and width 5"):
+        mochi.head("ridge").fitted(Zs, Ys)(Zq[:, :4])

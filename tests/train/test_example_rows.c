@@ -235,8 +235,13 @@ TEST_OF(an_evaluation_encodes_in_blocks, scratch *s) {
     mo_feature_options o = example_features(NULL);
     HELD(mo_pool) *pool = mo_pool_create(s->ctx, &o, MO_EVAL_LINK_SHARE, NULL, NULL);
     mo_pool_add(pool, planted_graph(s->ctx, "planted", 400, 2, 0.08, 0.01, 4), 1u << MO_TASK_NC | 1u << MO_TASK_LP);
-    mo_head ridge = mo_head_ridge;
-    ridge.logits = kept_logits;
+    const mo_head ridge = {.abi = MO_HEAD_ABI,
+        .size = sizeof ridge,
+        .name = "ridge",
+        .n_parameters = 1,
+        .parameters = mo_head_ridge.parameters,
+        .logits = kept_logits,
+        .order = 2};
     HELD(mo_model) *model =
         mo_model_under_head(mo_invariant_create(s->ctx, MO_F32, NULL), &(mo_readout_options){.head = &ridge}, 1);
     mo_candidate c = {.features = "random", .model = model, .head = &ridge};

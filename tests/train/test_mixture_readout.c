@@ -229,13 +229,12 @@ TEST_OF(a_fit_without_some_rows_is_read_from_that_of_all, scratch *s) {
         few.label = plan.support_label;
         few.n = plan.n_support;
         few.classes = CLASSES;
-        mo_few_shot_whole *whole = mo_few_shot_fit_whole(&few);
-        assert_non_null(whole);
-        assert_int_equal(mo_few_shot_without(&few, whole, at, HELD, read, hop), MO_OK);
+        assert_true(mo_few_shot_fit_whole(&few));
+        assert_int_equal(mo_few_shot_without(&few, at, HELD, read, hop), MO_OK);
         assert_int_equal(mo_few_shot_read(&few, &support, id, HELD, fitted), MO_OK);
         for (int j = 0; j < HELD * CLASSES; j++)
             assert_true(fabs(read[j] - fitted[j]) < 1e-3 * (1 + fabs(fitted[j])) && isfinite(hop[j]) == (i == 0));
-        mo_few_shot_whole_release(whole);
+        mo_few_shot_forget_fit(&few);
     }
 }
 

@@ -182,7 +182,7 @@ static bool has_lambda(const subject *s, bool of_models) {
     bool has = false;
     for (int i = 0; i < s->n_candidates; i++)
         has |= (s->candidates[i].model != NULL) == of_models && head_has(s->candidates[i].head, "lambda") &&
-               s->candidates[i].head != &mo_head_mixture;
+               !s->candidates[i].head->kernels;
     return has;
 }
 

@@ -85,10 +85,10 @@ static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, b
         const mo_head *readout = head == &dot ? &mo_head_ridge : head;
         if (of_examples && head == &dot)
             continue;
-        bool mixture = of_examples && !given && !o->encoder && head == &mo_head_mixture;
+        bool mixture = of_examples && !given && !o->encoder && head->kernels;
         if (s->weights)
             add_model(s, make_model(ctx, o, s, readout, false), head, s->label);
-        if (s->weights && head == &mo_head_mixture && s->n_candidates)
+        if (s->weights && head->kernels && s->n_candidates)
             add_transductive(s, o->transductive);
         if (first && strcmp(s->file, "none") != 0)
             add_model(s, make_model(ctx, o, s, readout, true), head, "random");

@@ -90,7 +90,7 @@ recipe recipe_defaults(int number) {
 }
 
 bool reads_itself(const recipe *r) {
-    return r->number == RECIPE_BEST && !r->encoder && r->model.readout.head == &mo_head_mixture;
+    return r->number == RECIPE_BEST && !r->encoder && r->model.readout.head->kernels;
 }
 
 /* Sets width[task] to the width of the task's embeddings, by encoding one example. */

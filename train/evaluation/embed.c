@@ -193,7 +193,7 @@ int64_t mo_embedding_width(mo_model *model, const mo_source *source) {
 static bool check_population(mo_model *model, const mo_source *source) {
     mo_context *ctx = source->graph->ctx;
     if (mo_given(ctx, "embed", "the model", model) &&
-        !(model->encoder.of_examples && model->readout && source->task != MO_TASK_LP))
+        !(model->encoder.of_examples && model->reads_kernels && source->task != MO_TASK_LP))
         mo_fail(ctx, MO_UNSUPPORTED, "embed: the model %s has no transductive readout of %s:%s", model->encoder.name,
             source->graph->name, mo_task_name(source->task));
     return mo_ok(ctx);

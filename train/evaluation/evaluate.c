@@ -60,7 +60,8 @@ static bool check_evaluation(
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d has neither a model nor a head", i);
         else if (!c[i].model && c[i].transductive)
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d is transductive and has no model", i);
-        else if (c[i].transductive == MO_TRANSDUCTIVE_NEVER && (!c[i].model->readout || source->task != MO_TASK_GC))
+        else if (c[i].transductive == MO_TRANSDUCTIVE_NEVER &&
+                 (!c[i].model->reads_kernels || source->task != MO_TASK_GC))
             mo_fail(ctx, MO_INVALID,
                 "evaluate: candidate %d is inductive, expected a model with a readout of its own, and graphs", i);
     for (int i = 0; i < n && mo_ok(ctx); i++)
@@ -119,7 +120,7 @@ void mo_eval_release_rows(mo_tensor **rows, int n) {
 static void open_kernels(mo_evaluation *ev) {
     bool read = false;
     for (int i = 0; i < ev->n; i++)
-        read |= ev->candidate[i].model && ev->candidate[i].model->readout;
+        read |= ev->candidate[i].model && ev->candidate[i].model->reads_kernels;
     read &= ev->own.task != MO_TASK_LP;
     if (read && !ev->own.kernels)
         ev->kernels = ev->own.kernels = mo_example_kernels_create(&ev->own);
@@ -184,7 +185,7 @@ static void finish_evaluation(mo_evaluation *ev) {
 /* Mean shares of a candidate's experts at a shot; returns their number, 0 if its readout has none. */
 static int mean_shares(const mo_evaluation *ev, int c, int shot, mo_expert_share out[MO_MAX_EXPERTS]) {
     const mo_candidate *candidate = &ev->candidate[c];
-    if (!candidate->model || !candidate->model->readout || candidate->transductive)
+    if (!candidate->model || !candidate->model->reads_kernels || candidate->transductive)
         return 0;
     for (int e = 0; e < ev->experts; e++) {
         out[e].name = mo_expert_name(&ev->own, e);

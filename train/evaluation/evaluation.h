@@ -61,6 +61,12 @@ mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_can
 /* Logits of the episode's queries; rows: the candidate's embeddings [E, d] that the episode's indices refer to. */
 mo_tensor *mo_episode_logits(
     mo_tape *t, const mo_candidate *candidate, const mo_episode *e, mo_tensor *rows, mo_tensor **share);
+/* The candidate's head. Its two halves on an episode, as mo_model_fit and mo_model_apply. */
+const mo_head *mo_candidate_head(const mo_candidate *candidate);
+mo_code mo_candidate_fit(
+    mo_tape *t, const mo_candidate *candidate, const mo_episode *e, mo_tensor *Zs, bool held_out, mo_state *state);
+mo_tensor *mo_candidate_apply(
+    mo_tape *t, const mo_candidate *candidate, const mo_episode *e, const mo_state *state, mo_tensor *Zq);
 /* Logits of the plan's queries by the model's transductive readout. */
 mo_tensor *mo_population_logits(
     mo_tape *t, const mo_source *source, const mo_candidate *candidate, const mo_population *all, const mo_plan *plan);

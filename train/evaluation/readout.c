@@ -27,7 +27,7 @@ static mo_tensor *embed_and_read(
     mo_source of_readout = *source;
     mo_tensor *Zs, *Zq;
     mo_episode e;
-    if (!model->readout)
+    if (!model->reads_kernels)
         of_readout.kernels = NULL;
     if (mo_episode_build(t, &of_readout, plan, &e) != MO_OK)
         return mo_null_tensor(mo_tape_context(t));
@@ -36,17 +36,39 @@ static mo_tensor *embed_and_read(
     return mo_model_readout(t, model, &e, Zs, Zq, share);
 }
 
+const mo_head *mo_candidate_head(const mo_candidate *c) {
+    return c->model ? c->model->options.head : c->head;
+}
+
+mo_code mo_candidate_fit(
+    mo_tape *t, const mo_candidate *c, const mo_episode *e, mo_tensor *Zs, bool held_out, mo_state *state) {
+    mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
+    if (c->model)
+        return mo_model_fit(t, c->model, e, Zs, held_out, state);
+    *state = (mo_state){0};
+    if (mo_head_start(
+            t, c->head, mo_tensor_dtype(Zs), mo_dim(Zs, -1), c->lambda > 0 ? &c->lambda : NULL, 0, parameter) != MO_OK)
+        return mo_code_of(mo_tape_context(t));
+    mo_support s = mo_episode_support(t, e, c->head, Zs);
+    s.held_out = held_out;
+    return mo_head_fit(t, c->head, &s, parameter, state);
+}
+
+mo_tensor *mo_candidate_apply(
+    mo_tape *t, const mo_candidate *c, const mo_episode *e, const mo_state *state, mo_tensor *Zq) {
+    return c->model ? mo_model_apply(t, c->model, e, state, Zq) : mo_state_apply(t, state, Zq, NULL);
+}
+
 mo_tensor *mo_episode_logits(
     mo_tape *t, const mo_candidate *c, const mo_episode *e, mo_tensor *rows, mo_tensor **share) {
     mo_tensor *Zs, *Zq;
+    mo_state state;
     mo_episode_examples(t, e, rows, false, &Zs, &Zq);
     if (c->model)
         return mo_model_readout(t, c->model, e, Zs, Zq, share);
-    mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
-    mo_dtype real = mo_tensor_dtype(rows);
-    if (mo_head_start(t, c->head, real, mo_dim(rows, -1), c->lambda > 0 ? &c->lambda : NULL, 0, parameter) != MO_OK)
+    if (mo_candidate_fit(t, c, e, Zs, false, &state) != MO_OK)
         return mo_null_tensor(mo_tape_context(t));
-    return mo_episode_readout(t, e, c->head, Zs, Zq, parameter);
+    return mo_candidate_apply(t, c, e, &state, Zq);
 }
 
 mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_candidate *c, mo_tensor *rows,

@@ -105,7 +105,7 @@ static bool few_shot_options_check(mo_context *ctx, const mo_few_shot_options *o
 
 /* The head that reads the embeddings; NULL: the weights' own readout, which is no head. */
 static const mo_head *few_shot_head(const mo_weights *w, const mo_head *head) {
-    bool own = strcmp(w->kind, "invariant") == 0 && !w->head[0] && (!head || head == &mo_head_mixture);
+    bool own = strcmp(w->kind, "invariant") == 0 && !w->head[0] && (!head || head->kernels);
     return own ? NULL : head ? head : w->readout.head;
 }
 
@@ -146,7 +146,7 @@ static void count_user(const mo_few_shot *f, bool transductive, mo_feature_optio
  * estimate, memory suffices with the hop stack on disk. Each fit decides once more (few_shot_held_out.c). */
 static bool may_choose(const mo_few_shot *f, mo_feature_options features) {
     count_user(f, true, &features);
-    return f->candidate.model->readout && mo_graph_examples(f->source.graph) <= MOST_CHOSEN &&
+    return f->candidate.model->reads_kernels && mo_graph_examples(f->source.graph) <= MOST_CHOSEN &&
            mo_estimate_memory(f->source.graph, &features, 0) <= mo_memory_left(f->ctx);
 }
 
@@ -169,7 +169,7 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o, const
     if (f->source.task == MO_TASK_NC)
         features.reader = f->candidate.model;
     f->source.inductive = o->transductive == MO_TRANSDUCTIVE_NEVER;
-    if (f->source.inductive && (f->source.task != MO_TASK_GC || !f->candidate.model->readout)) {
+    if (f->source.inductive && (f->source.task != MO_TASK_GC || !f->candidate.model->reads_kernels)) {
         mo_fail(f->ctx, MO_UNSUPPORTED,
             "few-shot: inductive kernels are those of a set of graphs, read by the weights' own readout; %s is asked "
             "for %s",
@@ -181,7 +181,7 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o, const
         f->candidate.transductive = MO_TRANSDUCTIVE_ON;
     count_user(f, f->candidate.transductive, &features);
     f->source.features = mo_task_features_open(f->source.graph, f->source.task, NULL, &features);
-    if (mo_ok(f->ctx) && f->candidate.model->readout)
+    if (mo_ok(f->ctx) && f->candidate.model->reads_kernels)
         f->source.kernels = mo_example_kernels_create(&f->source);
     for (int i = 0; i < o->n_experts && mo_ok(f->ctx); i++)
         mo_example_kernels_add(f->source.kernels, f->source.graph, &o->experts[i]);
@@ -232,6 +232,7 @@ static void few_shot_forget(mo_few_shot *f) {
     free(f->id);
     free(f->label);
     free(f->reached);
+    mo_few_shot_forget_fit(f);
     f->id = f->label = NULL;
     f->reached = NULL;
     f->n = f->classes = 0;

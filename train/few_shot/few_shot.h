@@ -9,6 +9,13 @@ enum { MO_FEW_SHOT_ROWS = 4096 /* examples whose logits are computed together */
  * deviations (mo_example_kernels_assortativity; train/evaluation/RESULTS.md). */
 #define MO_ALIKE 0.8
 
+/* A readout fitted on labelled examples, owned. */
+typedef struct mo_fitted_examples {
+    mo_state state;
+    int64_t n, *id;          /* [n]: the examples */
+    int64_t m, *centre, *of; /* [m]: positions and ids of the centres that stand for a large support; m = 0: none do */
+} mo_fitted_examples;
+
 struct mo_few_shot {
     mo_context *ctx;
     mo_source source; /* owns its features and kernels; holds its graph (made without edges if rows alone are given) */
@@ -22,7 +29,8 @@ struct mo_few_shot {
     int64_t *id;    /* [n] */
     int64_t *label; /* [n]: 0 .. classes - 1 */
     int64_t classes;
-    int n_experts; /* experts in the mixture of kernels behind the last logits; 0: no mixture */
+    mo_fitted_examples fitted; /* the readout of all labelled examples, once it is fitted */
+    int n_experts;             /* experts in the mixture of kernels behind the last logits; 0: no mixture */
     mo_expert_share expert[MO_MAX_EXPERTS];
     uint8_t *reached;   /* [nodes]: whether a label reaches the node (few_shot_reach.c); NULL: all */
     double temperature; /* applied to the probabilities; 1 without held-out examples */
@@ -51,16 +59,14 @@ bool mo_few_shot_mixes_kernels(const mo_few_shot *f);
 /* few_shot_logits.c: returns whether the readout has centres, a part of the labelled examples that represents all. */
 bool mo_few_shot_reads_centres(const mo_few_shot *f);
 
-/* few_shot_logits.c: mo_few_shot_fit_whole fits all labelled examples once, which makes fits without some of them
- * cheap. It returns NULL if the readout has no such shortcut, if centres stand for the examples, or on failure.
+/* few_shot_logits.c: mo_few_shot_fit_whole fits all labelled examples and returns whether this makes fits without some
+ * of them cheap: the head has a closed form, no centres stand for the examples, and the readout is not transductive.
  * mo_few_shot_without gives the logits [n, classes] of the labelled examples at at[0 .. n - 1] by the fit without them,
  * and in hop the logits of a ridge on the features two hops away alone (NaN if there is none); it returns the
  * status. */
-typedef struct mo_few_shot_whole mo_few_shot_whole;
-mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f);
-mo_code mo_few_shot_without(
-    mo_few_shot *f, const mo_few_shot_whole *whole, const int64_t *at, int64_t n, double *logits, double *hop);
-void mo_few_shot_whole_release(mo_few_shot_whole *whole);
+bool mo_few_shot_fit_whole(mo_few_shot *f);
+mo_code mo_few_shot_without(mo_few_shot *f, const int64_t *at, int64_t n, double *logits, double *hop);
+void mo_few_shot_forget_fit(mo_few_shot *f);
 
 /* few_shot_rows.c: owned embeddings [N, d] of all examples, with d at most 512. The null tensor on failure. */
 mo_tensor *mo_few_shot_short_rows(mo_few_shot *f);

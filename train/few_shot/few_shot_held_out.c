@@ -37,8 +37,8 @@ static const double tie = 0.02;
 typedef struct partition {
     int64_t *id, *label, *held, *at; /* at: positions of the held examples in f->id */
     int64_t n, n_held;
-    int64_t folds;            /* the most folds */
-    mo_few_shot_whole *whole; /* a fit of all labelled examples, which gives the fits of the folds; or NULL */
+    int64_t folds; /* the most folds */
+    bool whole;    /* the fit of all labelled examples gives the fits of the folds */
 } partition;
 
 /* Returns whether fold j holds example number `within` of a class with n examples; two: folds hold examples j and j + 1
@@ -68,7 +68,7 @@ static void few_shot_split(const mo_few_shot *f, const int64_t *count, int64_t j
  * without a solution leaves its examples out of the estimate. */
 static bool few_shot_read_fold(mo_few_shot *f, const partition *p, double *logits, double *hop) {
     if (p->whole)
-        return mo_few_shot_without(f, p->whole, p->at, p->n_held, logits, hop) == MO_OK;
+        return mo_few_shot_without(f, p->at, p->n_held, logits, hop) == MO_OK;
     mo_few_shot_support rest = {p->id, p->label, p->n, f->classes};
     for (int64_t i = 0; i < p->n_held * f->classes; i++)
         hop[i] = NAN;
@@ -199,7 +199,7 @@ static mo_code few_shot_estimate(mo_few_shot *f) {
                 few_shot_judge(f, logits, two, count, label);
         }
         f->estimate.temperature = f->temperature;
-        mo_few_shot_whole_release(p.whole);
+        mo_few_shot_forget_fit(f);
     }
     free(numbers);
     free(logits);

@@ -1,6 +1,6 @@
 /* train/few_shot/few_shot_logits.c - logits and probabilities of examples, in blocks, so that memory does not grow with
- * the graph. Neither the blocks nor the bits depend on the number of threads. The model's own readout is fitted once
- * for all blocks. */
+ * the graph. Neither the blocks nor the bits depend on the number of threads. A readout is fitted once for all
+ * blocks, and the one of all labelled examples once for all calls. */
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
@@ -13,10 +13,149 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Logits of n query examples: at most MO_FEW_SHOT_ROWS, or any number by a transductive readout, which computes all
- * logits anyway. zero: labels for the plan's queries, which no readout reads. */
-static mo_code few_shot_head_block(
-    mo_few_shot *f, const mo_few_shot_support *s, const int64_t *query, int64_t n, int64_t *zero, double *logits) {
+/* Whether the head reads the kernels of the source. */
+static bool reads_kernels(const mo_few_shot *f) {
+    return f->candidate.model && f->candidate.model->reads_kernels;
+}
+
+bool mo_few_shot_mixes_kernels(const mo_few_shot *f) {
+    return reads_kernels(f) && !f->candidate.transductive;
+}
+
+bool mo_few_shot_reads_centres(const mo_few_shot *f) {
+    return mo_few_shot_mixes_kernels(f) && f->n > MO_MOST_CENTRES;
+}
+
+/* ---- a readout fitted on a support ---- */
+
+static bool few_shot_choose_centres(mo_few_shot *f, const mo_few_shot_support *s, mo_fitted_examples *r) {
+    r->n = s->n;
+    r->id = mo_host_array(f->ctx, s->n, sizeof *r->id);
+    if (!r->id)
+        return false;
+    memcpy(r->id, s->id, (size_t)s->n * sizeof *r->id);
+    if (!reads_kernels(f))
+        return true;
+    r->centre = mo_host_array(f->ctx, 2 * MO_MOST_CENTRES, sizeof *r->centre);
+    if (!r->centre)
+        return false;
+    r->of = r->centre + MO_MOST_CENTRES;
+    r->m = mo_choose_centres(f->ctx, s->id, s->label, s->n, s->classes, r->centre);
+    for (int64_t i = 0; i < r->m; i++)
+        r->of[i] = s->id[r->centre[i]];
+    return mo_ok(f->ctx);
+}
+
+static void release_fitted(mo_fitted_examples *r) {
+    mo_state_release(&r->state);
+    free(r->id);
+    free(r->centre);
+    *r = (mo_fitted_examples){0};
+}
+
+static mo_kernel_examples few_shot_examples(const mo_fitted_examples *r, const int64_t *query, int64_t n) {
+    return (mo_kernel_examples){r->id, query, r->m ? r->of : r->id, r->n, n, r->m ? r->m : r->n};
+}
+
+/* Embeddings [n, d] of examples, as the support of an episode. */
+static mo_tensor *few_shot_embed(
+    mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n, int64_t classes, mo_episode *e) {
+    mo_tensor *Z, *none;
+    *e = (mo_episode){.task = f->source.task, .classes = classes, .max_rows = f->max_rows};
+    e->support_label = mo_from(f->t, MO_I64, 1, &n, label);
+    if (f->rows)
+        return mo_gather_rows(f->t, f->rows, mo_from(f->t, MO_I64, 1, &n, id));
+    e->class_weight = mo_class_weight(f->t, label, n, classes);
+    mo_example_tensors(f->t, &f->source, id, n, NULL, e);
+    mo_model_embed(f->t, f->candidate.model, e, NULL, &Z, &none);
+    return Z;
+}
+
+static bool few_shot_learn(mo_few_shot *f, const mo_few_shot_support *s, bool held_out, mo_fitted_examples *r) {
+    mo_episode e;
+    mo_state state = {0};
+    mo_tape_reset(f->t);
+    if (!few_shot_choose_centres(f, s, r))
+        return false;
+    const mo_kernel_examples of = few_shot_examples(r, NULL, 0);
+    mo_tensor *Zs = few_shot_embed(f, s->id, s->label, s->n, s->classes, &e);
+    if (reads_kernels(f)) {
+        e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
+        mo_put_kernels(f->t, &f->source, &of, &e);
+    }
+    if (mo_ok(f->ctx) && mo_candidate_fit(f->t, &f->candidate, &e, Zs, held_out, &state) == MO_OK)
+        mo_state_clone(f->ctx, &state, &r->state);
+    return mo_ok(f->ctx);
+}
+
+/* Reads the experts' shares from a fit. */
+static void read_shares(mo_few_shot *f, const mo_fitted_examples *r) {
+    mo_tape_reset(f->t);
+    f->n_experts = mo_shares_of(f->t, &f->source, mo_state_find(&r->state, "share"), f->expert);
+}
+
+/* Fits all labelled examples, if they are not fitted yet. */
+static bool few_shot_fit_all(mo_few_shot *f, bool held_out) {
+    const mo_few_shot_support all = {f->id, f->label, f->n, f->classes};
+    return f->fitted.state.n || few_shot_learn(f, &all, held_out, &f->fitted);
+}
+
+void mo_few_shot_forget_fit(mo_few_shot *f) {
+    release_fitted(&f->fitted);
+}
+
+/* Logits of n queries; zero [n]: labels, which no readout reads. */
+static mo_code few_shot_apply(
+    mo_few_shot *f, const mo_fitted_examples *r, const int64_t *query, int64_t n, const int64_t *zero, double *logits) {
+    const mo_kernel_examples of = few_shot_examples(r, query, n);
+    mo_episode e;
+    mo_tape_reset(f->t);
+    mo_tensor *Zq = few_shot_embed(f, query, zero, n, r->state.classes, &e);
+    if (reads_kernels(f))
+        mo_put_query_kernels(f->t, &f->source, &of, &e);
+    if (mo_ok(f->ctx))
+        mo_read_as(mo_candidate_apply(f->t, &f->candidate, &e, &r->state, Zq), MO_F64, logits);
+    return mo_code_of(f->ctx);
+}
+
+/* ---- without some of the labelled examples ---- */
+
+bool mo_few_shot_fit_whole(mo_few_shot *f) {
+    if (f->candidate.transductive || mo_few_shot_reads_centres(f) || !mo_candidate_head(&f->candidate)->held_out)
+        return false;
+    mo_few_shot_forget_fit(f);
+    return few_shot_fit_all(f, true);
+}
+
+/* The index of the expert on H, the features two hops away; -1: there is none. */
+static int find_hop(const mo_few_shot *f) {
+    int e = mo_few_shot_mixes_kernels(f) ? mo_expert_count(&f->source) - 1 : -1;
+    while (e >= 0 && strcmp(mo_expert_name(&f->source, e), "H") != 0)
+        e--;
+    return e;
+}
+
+mo_code mo_few_shot_without(mo_few_shot *f, const int64_t *at, int64_t n, double *logits, double *hop) {
+    const mo_state *s = &f->fitted.state;
+    const mo_model *m = f->candidate.model;
+    int expert = find_hop(f);
+    mo_tape_reset(f->t);
+    mo_tensor *Y = m ? mo_model_held_out(f->t, m, f->source.task, s, at, 1, n) : mo_state_held_out(f->t, s, at, 1, n);
+    mo_read_as(Y, MO_F64, logits);
+    for (int64_t i = 0; i < n * f->classes; i++)
+        hop[i] = NAN;
+    if (expert >= 0 && mo_ok(f->ctx)) {
+        int64_t middle = mo_dim(mo_state_find(s, "share"), 1) / 2;
+        mo_read_as(mo_expert_without(f->t, s, expert, middle, at, n), MO_F64, hop);
+    }
+    return mo_code_of(f->ctx);
+}
+
+/* ---- all queries ---- */
+
+/* Logits of all queries by a transductive readout, which computes the logits of all examples anyway. */
+static mo_code few_shot_transduce(mo_few_shot *f, const mo_few_shot_support *s, const int64_t *query, int64_t n,
+    const int64_t *zero, double *logits) {
     mo_plan plan = {.task = f->source.task,
         .classes = s->classes,
         .n_support = s->n,
@@ -24,199 +163,35 @@ static mo_code few_shot_head_block(
         .support = {(int64_t *)s->id, NULL},
         .query = {(int64_t *)query, NULL},
         .support_label = (int64_t *)s->label,
-        .query_label = zero};
+        .query_label = (int64_t *)zero};
     mo_tape_reset(f->t);
-    mo_tensor *Y = f->candidate.transductive
-                       ? mo_population_logits(f->t, &f->source, &f->candidate, &f->all, &plan)
-                       : mo_candidate_logits(f->t, &f->source, &f->candidate, f->rows, &plan, f->max_rows, NULL);
-    mo_read_as(Y, MO_F64, logits);
+    mo_read_as(mo_population_logits(f->t, &f->source, &f->candidate, &f->all, &plan), MO_F64, logits);
     return mo_code_of(f->ctx);
 }
 
-/* ---- a readout of the model's own ---- */
-
-/* The support's embeddings, the readout's solution, and the centres that stand for a large support; owned. */
-typedef struct fitted {
-    mo_tensor *Zs, *alpha;
-    int64_t m, *centre, *id; /* [m]: positions and ids of the centres; m = 0: the support needs none */
-} fitted;
-
-static bool few_shot_choose_centres(mo_few_shot *f, const mo_few_shot_support *s, fitted *r) {
-    r->centre = mo_host_array(f->ctx, 2 * MO_MOST_CENTRES, sizeof *r->centre);
-    if (!r->centre)
-        return false;
-    r->id = r->centre + MO_MOST_CENTRES;
-    r->m = mo_choose_centres(f->ctx, s->id, s->label, s->n, s->classes, r->centre);
-    for (int64_t i = 0; i < r->m; i++)
-        r->id[i] = s->id[r->centre[i]];
-    return mo_ok(f->ctx);
-}
-
-static mo_kernel_examples few_shot_examples(
-    const mo_few_shot_support *s, const fitted *r, const int64_t *query, int64_t n) {
-    return (mo_kernel_examples){s->id, query, r->m ? r->id : s->id, s->n, n, r->m ? r->m : s->n};
-}
-
-/* Embeddings [n, d] of examples, the support of an episode. */
-static mo_tensor *few_shot_embed(
-    mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n, int64_t classes, mo_episode *e) {
-    mo_tensor *Z, *none;
-    *e = (mo_episode){.task = f->source.task, .classes = classes, .max_rows = f->max_rows};
-    e->support_label = mo_from(f->t, MO_I64, 1, &n, label);
-    e->class_weight = mo_class_weight(f->t, label, n, classes);
-    mo_example_tensors(f->t, &f->source, id, n, NULL, e);
-    mo_model_embed(f->t, f->candidate.model, e, NULL, &Z, &none);
-    return Z;
-}
-
-static bool few_shot_learn(mo_few_shot *f, const mo_few_shot_support *s, fitted *r) {
-    const mo_model *m = f->candidate.model;
-    mo_tensor *share = NULL;
-    mo_episode e;
-    mo_tape_reset(f->t);
-    if (!few_shot_choose_centres(f, s, r))
-        return false;
-    const mo_kernel_examples of = few_shot_examples(s, r, NULL, 0);
-    mo_tensor *Zs = few_shot_embed(f, s->id, s->label, s->n, s->classes, &e);
-    e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
-    mo_put_kernels(f->t, &f->source, &of, &e);
-    mo_tensor *alpha = mo_ok(f->ctx) ? m->readout->learn(f->t, m, &e, Zs, &share) : mo_null_tensor(f->ctx);
-    r->Zs = mo_tensor_clone(f->ctx, Zs);
-    r->alpha = mo_tensor_clone(f->ctx, alpha);
-    f->n_experts = mo_shares_of(f->t, &f->source, share, f->expert);
-    return mo_ok(f->ctx);
-}
-
-/* As few_shot_head_block. */
-static mo_code few_shot_own_block(mo_few_shot *f, const fitted *r, const mo_few_shot_support *s, const int64_t *query,
-    int64_t n, int64_t *zero, double *logits) {
-    const mo_model *m = f->candidate.model;
-    const mo_kernel_examples of = few_shot_examples(s, r, query, n);
-    mo_episode e;
-    mo_tape_reset(f->t);
-    mo_tensor *Zq = few_shot_embed(f, query, zero, n, s->classes, &e);
-    e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
-    mo_put_query_kernels(f->t, &f->source, &of, &e);
-    mo_tensor *Y = mo_ok(f->ctx) ? m->readout->apply(f->t, m, &e, r->Zs, r->alpha, Zq) : mo_null_tensor(f->ctx);
-    mo_read_as(Y, MO_F64, logits);
+/* By the readout that is fitted, block by block. */
+static mo_code few_shot_apply_blocks(mo_few_shot *f, const mo_fitted_examples *r, const int64_t *query, int64_t n_query,
+    const int64_t *zero, double *logits) {
+    for (int64_t first = 0; first < n_query && mo_ok(f->ctx); first += MO_FEW_SHOT_ROWS) {
+        int64_t n = n_query - first < MO_FEW_SHOT_ROWS ? n_query - first : MO_FEW_SHOT_ROWS;
+        few_shot_apply(f, r, query + first, n, zero, logits + first * r->state.classes);
+    }
     return mo_code_of(f->ctx);
-}
-
-/* ---- without some of the support ---- */
-
-struct mo_few_shot_whole {
-    mo_tensor *inverted[2]; /* owned */
-};
-
-bool mo_few_shot_mixes_kernels(const mo_few_shot *f) {
-    const mo_model *m = f->candidate.model;
-    return m && m->readout && !f->candidate.transductive;
-}
-
-bool mo_few_shot_reads_centres(const mo_few_shot *f) {
-    return mo_few_shot_mixes_kernels(f) && f->n > MO_MOST_CENTRES;
-}
-
-mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f) {
-    const mo_model *m = f->candidate.model;
-    bool able = mo_few_shot_mixes_kernels(f) && f->n <= MO_MOST_CENTRES;
-    mo_few_shot_whole *whole = able ? mo_host_array(f->ctx, 1, sizeof *whole) : NULL;
-    const mo_kernel_examples of = {f->id, NULL, f->id, f->n, 0, f->n};
-    mo_tensor *inverted[2];
-    mo_episode e;
-    if (!whole)
-        return NULL;
-    mo_tape_reset(f->t);
-    mo_tensor *Zs = few_shot_embed(f, f->id, f->label, f->n, f->classes, &e);
-    mo_put_kernels(f->t, &f->source, &of, &e);
-    if (mo_ok(f->ctx))
-        m->readout->invert(f->t, m, &e, Zs, inverted);
-    for (int i = 0; i < 2 && mo_ok(f->ctx); i++)
-        whole->inverted[i] = mo_tensor_clone(f->ctx, inverted[i]);
-    if (mo_ok(f->ctx))
-        return whole;
-    mo_few_shot_whole_release(whole);
-    return NULL;
-}
-
-/* The index of the expert on H, the features two hops away; -1: there is none. */
-static int find_hop(const mo_few_shot *f) {
-    int e = mo_expert_count(&f->source) - 1;
-    while (e >= 0 && strcmp(mo_expert_name(&f->source, e), "H") != 0)
-        e--;
-    return e;
-}
-
-/* Writes the logits [n, classes] of one expert under the middle penalty, taken from the logits `each` [E, R, n,
- * classes]. */
-static void read_expert(mo_few_shot *f, mo_tensor *each, int expert, int64_t n, double *logits) {
-    for (int64_t i = 0; i < n * f->classes; i++)
-        logits[i] = NAN;
-    if (expert < 0 || !mo_ok(f->ctx))
-        return;
-    int64_t middle = mo_dim(each, 1) / 2;
-    mo_tensor *own =
-        mo_slice(f->t, mo_slice(f->t, each, MO_AXIS(0), expert, expert + 1), MO_AXIS(1), middle, middle + 1);
-    mo_read_as(own, MO_F64, logits);
-}
-
-mo_code mo_few_shot_without(
-    mo_few_shot *f, const mo_few_shot_whole *whole, const int64_t *at, int64_t n, double *logits, double *hop) {
-    const mo_model *m = f->candidate.model;
-    mo_tensor *each = NULL;
-    mo_episode e = {.task = f->source.task,
-        .classes = f->classes,
-        .inductive = f->source.inductive,
-        .assortativity = mo_example_kernels_assortativity(f->source.kernels)};
-    mo_tape_reset(f->t);
-    e.support_label = mo_from(f->t, MO_I64, 1, &f->n, f->label);
-    e.class_weight = mo_class_weight(f->t, f->label, f->n, f->classes);
-    mo_tensor *Y =
-        mo_ok(f->ctx) ? m->readout->without(f->t, m, &e, whole->inverted, at, n, &each) : mo_null_tensor(f->ctx);
-    read_expert(f, each, find_hop(f), n, hop);
-    mo_read_as(Y, MO_F64, logits);
-    return mo_code_of(f->ctx);
-}
-
-void mo_few_shot_whole_release(mo_few_shot_whole *whole) {
-    for (int i = 0; whole && i < 2; i++)
-        mo_tensor_release(whole->inverted[i]);
-    free(whole);
-}
-
-/* ---- all blocks ---- */
-
-static void forget_fitted(fitted *r) {
-    mo_tensor_release(r->Zs);
-    mo_tensor_release(r->alpha);
-    free(r->centre);
-}
-
-/* Sets the experts' shares for a transductive readout, which does not report them: few_shot_learn fits the same experts
- * to the support and notes their shares; the rest of its fit is dropped. */
-static void few_shot_find_shares(mo_few_shot *f, const mo_few_shot_support *s) {
-    fitted r = {0};
-    few_shot_learn(f, s, &r);
-    forget_fitted(&r);
 }
 
 mo_code mo_few_shot_read(
     mo_few_shot *f, const mo_few_shot_support *s, const int64_t *query, int64_t n_query, double *logits) {
-    const mo_candidate *c = &f->candidate;
-    int64_t most = n_query < MO_FEW_SHOT_ROWS || c->transductive ? n_query : MO_FEW_SHOT_ROWS;
-    int64_t *zero = mo_host_array(f->ctx, most, sizeof *zero);
-    bool own = mo_few_shot_mixes_kernels(f);
-    fitted r = {0};
+    int64_t *zero = mo_host_array(f->ctx, n_query, sizeof *zero);
+    bool all = s->id == f->id && s->n == f->n;
+    mo_fitted_examples own = {0}, *r = all ? &f->fitted : &own;
     f->n_experts = 0;
-    bool fine = zero && (!own || few_shot_learn(f, s, &r));
-    for (int64_t first = 0; fine && first < n_query && mo_ok(f->ctx); first += most) {
-        int64_t n = n_query - first < most ? n_query - first : most;
-        if (own)
-            few_shot_own_block(f, &r, s, query + first, n, zero, logits + first * s->classes);
-        else
-            few_shot_head_block(f, s, query + first, n, zero, logits + first * s->classes);
-    }
-    forget_fitted(&r);
+    if (zero && f->candidate.transductive)
+        few_shot_transduce(f, s, query, n_query, zero, logits);
+    else if (zero && (all ? few_shot_fit_all(f, false) : few_shot_learn(f, s, false, r)))
+        few_shot_apply_blocks(f, r, query, n_query, zero, logits);
+    if (zero && mo_ok(f->ctx) && reads_kernels(f) && (!all || few_shot_fit_all(f, false)))
+        read_shares(f, r);
+    release_fitted(&own);
     free(zero);
     return mo_code_of(f->ctx);
 }
@@ -237,9 +212,7 @@ mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double 
     if (!mo_ok(f->ctx) || !mo_few_shot_are_examples(f, id, n))
         return mo_code_of(f->ctx);
     mo_few_shot_support all = {f->id, f->label, f->n, f->classes};
-    if (mo_few_shot_read(f, &all, id, n, logits) == MO_OK && f->candidate.transductive)
-        few_shot_find_shares(f, &all);
-    return mo_code_of(f->ctx);
+    return mo_few_shot_read(f, &all, id, n, logits);
 }
 
 mo_code mo_few_shot_probabilities(mo_few_shot *f, const int64_t *id, int64_t n, double *p) {

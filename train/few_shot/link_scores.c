@@ -6,8 +6,8 @@
  * because the scored pairs are no links in it. All columns are standardised by the fitted rows, so that a score does
  * not depend on the other pairs, beyond rounding.
  *
- * Pairs are scored a block of queries at a time. A block has the support's rows, then the queries' rows. A readout in
- * two steps (mo_own_readout) learns from the support once and is applied to a block in parts, because the memory of its
+ * Pairs are scored a block of queries at a time. A block has the support's rows, then the queries' rows. A head
+ * of kernels is fitted on the support once and is applied to a block in parts, because the memory of its
  * kernels grows with the queries. Unless the context has a low bound of memory, a part is a whole block; the rounding
  * of a product depends on its number of rows, so that scores of smaller parts may differ in their last digits.
  *
@@ -51,7 +51,7 @@ struct mo_link_scorer {
     mo_features *own;        /* rows of the support, from the graph without its links */
     mo_pair_reader *reader;  /* reads the whole graph */
     mo_tape *t;
-    mo_tensor *alpha; /* the solution of a readout in two steps, owned; else NULL */
+    mo_state state; /* the fitted readout, owned */
 };
 
 /* ---- from a table ---- */
@@ -328,15 +328,16 @@ static void read_margins(mo_link_scorer *s, mo_tensor *Y, double *score) {
  * place among the rows of a product. */
 static bool embed_block(mo_link_scorer *s, const mo_source *source, const mo_plan *plan, mo_tensor *Z[2]) {
     const mo_model *m = s->candidate.model;
-    mo_tensor *Zs, *Zq, *share;
+    mo_tensor *Zs, *Zq;
     mo_episode e;
     Z[0] = Z[1] = NULL;
     if (mo_episode_build(s->t, source, plan, &e) == MO_OK) {
         mo_model_embed(s->t, m, &e, NULL, &Zs, &Zq);
         Z[0] = mo_tensor_clone(s->ctx, Zs);
         Z[1] = mo_tensor_clone(s->ctx, Zq);
-        if (!s->alpha && mo_ok(s->ctx))
-            s->alpha = mo_tensor_clone(s->ctx, m->readout->learn(s->t, m, &e, Zs, &share));
+        mo_state state;
+        if (!s->state.n && mo_ok(s->ctx) && mo_model_fit(s->t, m, &e, Zs, false, &state) == MO_OK)
+            mo_state_clone(s->ctx, &state, &s->state);
     }
     mo_tape_reset(s->t);
     return mo_ok(s->ctx);
@@ -351,9 +352,9 @@ static void score_in_parts(mo_link_scorer *s, const mo_source *source, const mo_
     int64_t part = s->ctx->memory && s->ctx->memory < FOR_WHOLE_BLOCKS ? SMALL_PART : LINK_QUERIES;
     for (int64_t first = 0; embedded && first < plan->n_query && mo_ok(s->ctx); first += part, mo_tape_reset(s->t)) {
         int64_t stop = first + part < plan->n_query ? first + part : plan->n_query;
-        const mo_episode e = {.task = MO_TASK_LP, .classes = 2, .centres = mo_plan_centres(s->t, plan)};
+        const mo_episode e = {.task = MO_TASK_LP, .classes = 2};
         mo_tensor *Zq = mo_slice(s->t, Z[1], MO_AXIS(0), first, stop);
-        read_margins(s, m->readout->apply(s->t, m, &e, Z[0], s->alpha, Zq), score + first);
+        read_margins(s, mo_model_apply(s->t, m, &e, &s->state, Zq), score + first);
     }
     mo_tensor_release(Z[0]);
     mo_tensor_release(Z[1]);
@@ -364,12 +365,8 @@ static void score_block(mo_link_scorer *s, const query_block *b, double *score) 
     mo_source source = {.graph = s->graph, .task = MO_TASK_LP, .links = s->links};
     source.features = open_block_rows(s, b);
     mo_tape_reset(s->t);
-    if (source.features && plan_block(s, b, &plan)) {
-        if (s->candidate.model->readout)
-            score_in_parts(s, &source, &plan, score);
-        else
-            read_margins(s, mo_candidate_logits(s->t, &source, &s->candidate, NULL, &plan, 0, NULL), score);
-    }
+    if (source.features && plan_block(s, b, &plan))
+        score_in_parts(s, &source, &plan, score);
     mo_tape_reset(s->t);
     mo_plan_release(&plan);
     mo_features_release(source.features);
@@ -473,7 +470,7 @@ void mo_link_scorer_release(mo_link_scorer *s) {
     mo_links_release(s->links);
     mo_link_support_release(&s->support);
     mo_model_release(s->candidate.model);
-    mo_tensor_release(s->alpha);
+    mo_state_release(&s->state);
     mo_tape_release(s->t);
     mo_graph_release(s->graph);
     free(s->fit);

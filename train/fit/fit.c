@@ -38,13 +38,13 @@ int mo_fit_regularisation(const mo_head *head) {
 }
 
 /* Sets the values that tuning tries, ascending. For a share: a fixed grid. For a penalty: six decades about the scale
- * of the rows, in finer steps for the head ridge, which fits all values in one closed form. */
+ * of the rows, in finer steps for a head that leaves rows out in closed form. */
 static void choose_values(const run *r, bool tune, mo_fit_job *job) {
     static const double shares[] = {0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9};
     const mo_head_parameter *p = r->crew.own.tuned >= 0 ? &r->crew.own.head->parameters[r->crew.own.tuned] : NULL;
     bool share = p && is_share(p);
     job->n_values = 0;
-    int step = r->crew.own.head == &mo_head_ridge || share ? 1 : 2;
+    int step = r->crew.own.head->leave_one_out || share ? 1 : 2;
     for (int i = 0; tune && p && i < (share ? 8 : 13); i += step) {
         double value = share ? p->low + shares[i] * (p->high - p->low) : r->scale * pow(10, 0.5 * i - 4);
         if (!(p->low < p->high) || (value >= p->low && value <= p->high))

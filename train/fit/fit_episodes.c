@@ -111,10 +111,13 @@ bool mo_fit_logits(const mo_fitting *f, const mo_fit_problem *p, double value, d
     mo_tensor *Zs = mo_fit_rows(f, p->support, p->n_s), *Zq = mo_fit_rows(f, p->query, p->n_q);
     mo_tensor *Ys = mo_fit_one_hot(f, p->support_label, p->n_s);
     mo_fit_scale(f, &Zs, &Zq);
-    mo_tensor *weight = f->head->weighted ? mo_support_weight(f->t, p->support, p->n_s) : NULL;
-    weight = weight ? mo_cast(f->t, weight, mo_tensor_dtype(Zs)) : NULL;
-    return mo_ok(f->ctx) &&
-           mo_read_as(mo_head_apply_rows(f->t, f->head, Zs, Ys, weight, Zq, parameters), MO_F64, logits);
+    mo_support s = {.Zs = Zs, .Ys = Ys};
+    mo_state state;
+    if (f->head->leaves_out)
+        s.weight = mo_support_weight(f->t, p->support, p->n_s);
+    s.weight = s.weight ? mo_cast(f->t, s.weight, mo_tensor_dtype(Zs)) : NULL;
+    return mo_ok(f->ctx) && mo_head_fit(f->t, f->head, &s, parameters, &state) == MO_OK &&
+           mo_read_as(mo_state_apply(f->t, &state, Zq, NULL), MO_F64, logits);
 }
 
 bool mo_fit_quarters(const mo_fitting *f, uint8_t *part) {
@@ -156,12 +159,12 @@ static double temper_draw(const mo_draws *d, const int64_t *label, const double 
 static bool choose_value(
     const mo_fitting *f, const mo_fit_job *job, const mo_fit_problem *p, mo_fit_space *s, double *value) {
     const mo_draws *d = job->draws;
-    bool repeated = d->small_classes > 0, ridge = f->head == &mo_head_ridge && !repeated;
+    bool repeated = d->small_classes > 0, alone = f->head->leave_one_out && !repeated;
     double least = INFINITY, nll = INFINITY;
     *value = job->values[job->n_values];
     if (job->n_values == 0 || d->most < 2)
         return true;
-    if (!(ridge ? mo_leave_one_out(f, p, job->values, job->n_values, s->held)
+    if (!(alone ? mo_leave_one_out(f, p, job->values, job->n_values, s->held)
                 : mo_cross_validate(f, p, d->most, repeated, job->values, job->n_values, s->held, NULL)))
         return false;
     for (int v = 0; v < job->n_values; v++)

@@ -32,11 +32,10 @@ bool mo_fit_logits(const mo_fitting *f, const mo_fit_problem *p, double value, d
  * logits are NaN if there is no such fit, because a row cannot be held out or a system has no solution. Return false on
  * failure. */
 
-/* mo_leave_one_out leaves out one row at a time, in closed form, for the head ridge only. */
+/* mo_leave_one_out leaves out one row at a time, for a head with mo_head.leave_one_out and rows that do not repeat. */
 bool mo_leave_one_out(const mo_fitting *f, const mo_fit_problem *p, const double *values, int n_values, double *logits);
-/* Leaves out one fold at a time, at most 5 folds, for any head; uses the head's cross_validate if it has one. k:
- * support rows per class; repeated: rows may repeat. query (may be NULL): receives the logits of mo_fit_logits at
- * values[0]. */
+/* Leaves out one fold at a time, at most 5 folds, for any head. k: support rows per class; repeated: rows may repeat.
+ * query (may be NULL): receives the logits of the queries by the fit of all rows at values[0]. */
 bool mo_cross_validate(const mo_fitting *f, const mo_fit_problem *p, int64_t k, bool repeated, const double *values,
     int n_values, double *logits, double *query);
 

@@ -1,13 +1,12 @@
 /* train/fit/held_out.c - predicts support rows by fits without them. The support rows are the only labelled rows of an
  * episode that may be used to choose its regularisation and temperature.
  *
- * Leave-one-out for ridge, in closed form, all penalties from one call (models/heads/ridge_loo.c). Cross-validation for
- * any head: within each class, distinct rows go to the folds in turn, so that fits stay balanced and no copy of a
- * held-out row is fitted; a class with one distinct row keeps it in every fit. Rows are scaled (fit_episodes.c) by the
- * fitted rows or, if one call gives all fits, by the whole support (scaling reads no labels). A head with cheap folds
- * (mo_head.cross_validate) computes all folds and the queries in one call; if that finds no solution, and for other
- * heads, each fold is fitted separately. Leaving one row out of a balanced support biases the fit against the row's
- * class. Such fits are good enough to rank penalties, but too pessimistic to fit a temperature. */
+ * Leave-one-out for a head that has it in closed form at about the cost of a fit. Cross-validation for any head: within
+ * each class, distinct rows go to the folds in turn, so that fits stay balanced and no copy of a held-out row is
+ * fitted; a class with one distinct row keeps it in every fit. A head with a closed form (mo_head.held_out) is fitted
+ * once for all folds, on rows scaled by the whole support (scaling reads no labels); another, and rows that repeat,
+ * once for each fold, on rows scaled by the fitted ones. Leaving one row out of a balanced support biases the fit
+ * against the row's class. Such fits are good enough to rank penalties, but too pessimistic to fit a temperature. */
 #include "tensor/library.h"
 #include "train/fit/fit_parts.h"
 
@@ -16,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FOLDS = 5, SYSTEM_NUMBERS = 1 << 22 };
+enum { MOST_FOLDS = 5 };
 
 /* A fit without a solution is no error here (mo_clear_if): it leaves NaN. */
 static void set_nan(double *x, int64_t n) {
@@ -24,43 +23,39 @@ static void set_nan(double *x, int64_t n) {
         x[i] = NAN;
 }
 
-/* ---- leave-one-out ---- */
+/* ---- by the closed form of the head ---- */
 
-/* Logits [R, n_s, C] of the penalties values[0 .. R - 1] at once. */
-static void leave_out(const mo_fitting *f, const mo_fit_problem *p, const double *values, int64_t R, double *logits) {
-    double own = f->lambda ? *f->lambda : f->head->parameters[0].value;
-    double *lambda = mo_host_array(f->ctx, R, sizeof *lambda);
-    for (int64_t i = 0; lambda && i < R; i++)
-        lambda[i] = isnan(values[i]) ? own : values[i];
-    mo_tape_reset(f->t);
-    if (lambda) {
-        mo_tensor *Zs = mo_fit_rows(f, p->support, p->n_s), *W, *Yloo;
-        mo_tensor *Ys = mo_fit_one_hot(f, p->support_label, p->n_s);
-        mo_fit_scale(f, &Zs, NULL);
-        mo_tensor *L = mo_from(f->t, MO_F64, 1, &R, lambda);
-        mo_dtype real = mo_ok(f->ctx) && mo_rows_lie_far(f->t, Zs) ? MO_F64 : mo_tensor_dtype(f->Z);
-        mo_ridge_loo_fit(f->t, mo_cast(f->t, Zs, real), mo_cast(f->t, Ys, real), NULL, mo_cast(f->t, L, real),
-            MO_RIDGE_AUTO, &W, &Yloo);
-        mo_read_as(Yloo, MO_F64, logits);
-    }
-    free(lambda);
+/* Fits the support of a problem at a value of the tuned parameter, to hold rows out of it. Zq (may be NULL):
+ * receives the queries, scaled as the support. */
+static bool fit_support(const mo_fitting *f, const mo_fit_problem *p, double value, mo_tensor **Zq, mo_state *state) {
+    mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS];
+    if (!mo_fit_parameters(f, value, parameters))
+        return false;
+    mo_support s = {.Zs = mo_fit_rows(f, p->support, p->n_s), .held_out = true};
+    if (Zq)
+        *Zq = mo_fit_rows(f, p->query, p->n_q);
+    s.Ys = mo_fit_one_hot(f, p->support_label, p->n_s);
+    mo_fit_scale(f, &s.Zs, Zq);
+    return mo_head_fit(f->t, f->head, &s, parameters, state) == MO_OK;
 }
 
-/* The penalties are taken in groups whose systems fit in a few megabytes. */
 bool mo_leave_one_out(
     const mo_fitting *f, const mo_fit_problem *p, const double *values, int n_values, double *logits) {
-    int64_t block = p->n_s * f->classes, width = mo_dim(f->Z, 1) + 1;
-    int64_t order = p->n_s < width ? p->n_s : width, most = 1 + SYSTEM_NUMBERS / (p->n_s * order);
+    int64_t block = p->n_s * f->classes, *row = mo_host_array(f->ctx, p->n_s, sizeof *row);
+    for (int64_t i = 0; row && i < p->n_s; i++)
+        row[i] = i;
     set_nan(logits, n_values * block);
-    for (int64_t v = 0; v < n_values; v += most) {
-        leave_out(f, p, values + v, n_values - v < most ? n_values - v : most, logits + v * block);
-        if (!mo_clear_if(f->ctx, MO_NUMERICAL))
-            return false;
+    for (int v = 0; row && v < n_values && mo_ok(f->ctx); v++) {
+        mo_state state;
+        if (fit_support(f, p, values[v], NULL, &state))
+            mo_read_as(mo_state_held_out(f->t, &state, row, p->n_s, 1), MO_F64, logits + v * block);
+        mo_clear_if(f->ctx, MO_NUMERICAL);
     }
-    return true;
+    free(row);
+    return mo_ok(f->ctx);
 }
 
-/* ---- cross-validation, by the head's shortcut ---- */
+/* ---- cross-validation ---- */
 
 /* The fold of each support row; -1: in every fit. count: [classes]. */
 static void assign_folds(
@@ -77,77 +72,6 @@ static void assign_folds(
         if (count[label[i]] < 2)
             fold[i] = -1;
 }
-
-/* Support rows sorted by fold (fold[]: from assign_folds), rows without a fold last. */
-typedef struct sorted {
-    int64_t *at, *row, *label; /* [n_s]: a row's position, number and class */
-    int64_t stop[MOST_FOLDS];
-    mo_folds folds; /* folds that have rows */
-} sorted;
-
-static bool sort_by_fold(const mo_fitting *f, const mo_fit_problem *p, const int8_t *fold, sorted *s) {
-    int64_t n = 0;
-    s->at = mo_host_array(f->ctx, 3 * p->n_s, sizeof *s->at);
-    if (!s->at)
-        return false;
-    s->row = s->at + p->n_s;
-    s->label = s->row + p->n_s;
-    s->folds = (mo_folds){0, s->stop};
-    for (int number = 0; number <= MOST_FOLDS; number++) {
-        int64_t first = n;
-        for (int64_t i = 0; i < p->n_s; i++)
-            if (fold[i] == (number < MOST_FOLDS ? number : -1)) {
-                s->at[n] = i;
-                s->row[n] = p->support[i];
-                s->label[n++] = p->support_label[i];
-            }
-        if (n > first && number < MOST_FOLDS)
-            s->stop[s->folds.n++] = n;
-    }
-    return true;
-}
-
-/* Copies the held-out logits [held, C] of one value to the positions of their rows. */
-static bool take_held(const mo_fitting *f, const sorted *s, mo_tensor *held, double *logits) {
-    int64_t C = f->classes, n = s->stop[s->folds.n - 1];
-    double *buffer = mo_host_array(f->ctx, n * C, sizeof *buffer);
-    bool fine = buffer && mo_read_as(held, MO_F64, buffer);
-    for (int64_t i = 0; fine && i < n; i++)
-        memcpy(logits + s->at[i] * C, buffer + i * C, (size_t)C * sizeof *buffer);
-    free(buffer);
-    return fine;
-}
-
-static bool apply_shortcut(
-    const mo_fitting *f, const mo_fit_problem *p, const sorted *s, double value, double *logits, double *query) {
-    mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS], *held = mo_null_tensor(f->ctx);
-    if (!mo_fit_parameters(f, value, parameters))
-        return false;
-    mo_tensor *Zs = mo_fit_rows(f, s->row, p->n_s), *Ys = mo_fit_one_hot(f, s->label, p->n_s);
-    mo_tensor *Zq = query ? mo_fit_rows(f, p->query, p->n_q) : mo_slice(f->t, Zs, MO_AXIS(0), 0, 1);
-    mo_fit_scale(f, &Zs, &Zq);
-    mo_tensor *all = mo_head_validate_folds(f->t, f->head, Zs, Ys, Zq, parameters, &s->folds, &held);
-    int64_t n_held = s->stop[s->folds.n - 1] * f->classes, n_all = mo_dim(Zq, 0) * f->classes;
-    if (mo_ok(f->ctx) && (mo_numel(held) != n_held || mo_numel(all) != n_all))
-        mo_fail(f->ctx, MO_INVALID,
-            "head %s: its cross-validation gave %" PRId64 " logits of held-out rows and %" PRId64
-            " of queries, expected %" PRId64 " and %" PRId64,
-            f->head->name, mo_numel(held), mo_numel(all), n_held, n_all);
-    return mo_ok(f->ctx) && take_held(f, s, held, logits) && (!query || mo_read_as(all, MO_F64, query));
-}
-
-/* Returns false if the head has no shortcut, or if a fit of the shortcut fails. The caller then fits fold by fold. */
-static bool validate_by_shortcut(const mo_fitting *f, const mo_fit_problem *p, const int8_t *fold, const double *values,
-    int n_values, double *logits, double *query) {
-    sorted s = {0};
-    bool found = f->head->cross_validate && sort_by_fold(f, p, fold, &s) && s.folds.n > 0;
-    for (int v = 0; found && v < n_values; v++)
-        found = apply_shortcut(f, p, &s, values[v], logits + v * p->n_s * f->classes, v ? NULL : query);
-    free(s.at);
-    return found;
-}
-
-/* ---- cross-validation, fold by fold ---- */
 
 /* One fold: fitted rows and held-out rows. */
 typedef struct split {
@@ -177,7 +101,8 @@ static mo_fit_problem divide_fold(const mo_fit_problem *p, const int8_t *fold, i
     return (mo_fit_problem){fitted, held, s->fitted, s->fitted_label, s->held};
 }
 
-static bool validate_by_refits(const mo_fitting *f, const mo_fit_problem *p, const int8_t *fold, const double *values,
+/* Writes the logits of each value [values, n_s, C]; a fit that finds no solution leaves NaN. */
+static bool refit_folds(const mo_fitting *f, const mo_fit_problem *p, const int8_t *fold, const double *values,
     int n_values, double *logits) {
     int64_t rows = p->n_s, C = f->classes;
     split s = {0};
@@ -198,19 +123,46 @@ static bool validate_by_refits(const mo_fitting *f, const mo_fit_problem *p, con
     return fine;
 }
 
+/* Writes the logits [n_s, C] of each fold by one fit of the support; a failure of the fit, or of one fold's system,
+ * leaves NaN. */
+static bool hold_folds_out(
+    const mo_fitting *f, const mo_fit_problem *p, const int8_t *fold, double value, double *logits, double *query) {
+    int64_t C = f->classes, n = p->n_s;
+    mo_tensor *Zq = NULL;
+    mo_state state;
+    int64_t *row = mo_host_array(f->ctx, n, sizeof *row);
+    double *buffer = mo_host_array(f->ctx, n * C, sizeof *buffer);
+    bool fitted = row && buffer && fit_support(f, p, value, query ? &Zq : NULL, &state);
+    bool fine = fitted && (!query || mo_read_as(mo_state_apply(f->t, &state, Zq, NULL), MO_F64, query));
+    for (int number = 0; fine && number < MOST_FOLDS; number++) {
+        int64_t h = 0;
+        for (int64_t i = 0; i < n; i++)
+            if (fold[i] == number)
+                row[h++] = i;
+        bool held = h && mo_read_as(mo_state_held_out(f->t, &state, row, 1, h), MO_F64, buffer);
+        for (int64_t i = 0; held && i < h; i++)
+            memcpy(logits + row[i] * C, buffer + i * C, (size_t)C * sizeof *buffer);
+        fine = mo_clear_if(f->ctx, MO_NUMERICAL);
+    }
+    free(row);
+    free(buffer);
+    return fine || (!query && mo_clear_if(f->ctx, MO_NUMERICAL));
+}
+
 bool mo_cross_validate(const mo_fitting *f, const mo_fit_problem *p, int64_t k, bool repeated, const double *values,
     int n_values, double *logits, double *query) {
     int folds = k < MOST_FOLDS ? (int)k : MOST_FOLDS;
-    int64_t *count = mo_host_array(f->ctx, f->classes, sizeof *count);
+    int64_t *count = mo_host_array(f->ctx, f->classes, sizeof *count), block = p->n_s * f->classes;
     int8_t *fold = mo_host_array(f->ctx, p->n_s, sizeof *fold);
-    bool fine = count && fold;
+    bool fine = count && fold, closed = f->head->held_out && !repeated;
     if (fine) {
         assign_folds(p->support, p->support_label, p->n_s, folds, repeated, count, fold);
-        set_nan(logits, n_values * p->n_s * f->classes);
+        set_nan(logits, n_values * block);
     }
-    if (fine && !validate_by_shortcut(f, p, fold, values, n_values, logits, query))
-        fine = mo_clear_if(f->ctx, MO_NUMERICAL) && (!query || mo_fit_logits(f, p, values[0], query)) &&
-               validate_by_refits(f, p, fold, values, n_values, logits);
+    for (int v = 0; fine && closed && v < n_values; v++)
+        fine = hold_folds_out(f, p, fold, values[v], logits + v * block, v ? NULL : query);
+    if (fine && !closed)
+        fine = (!query || mo_fit_logits(f, p, values[0], query)) && refit_folds(f, p, fold, values, n_values, logits);
     free(fold);
     free(count);
     return fine;

@@ -464,7 +464,7 @@ static mo_model *make_weights_encoder(const mo_weights *w, const mo_model_choice
         return mo_encoder_create(ctx, MO_F32, c->encoder, rows, &o, c->seed);
     }
     mo_model *model = mo_invariant_create(ctx, MO_F32, &w->invariant);
-    bool own = !w->head[0] && (!c->head || c->head == &mo_head_mixture);
+    bool own = !w->head[0] && (!c->head || c->head->kernels);
     return own ? model : mo_model_under_head(model, &o, c->seed);
 }
 

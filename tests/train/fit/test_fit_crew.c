@@ -44,15 +44,13 @@ static mo_tensor *fails_now_and_then(
     mo_tensor *corner = mo_slice(t, mo_slice(t, Zs, MO_AXIS(0), 0, 1), MO_AXIS(1), 0, 1);
     if (mo_item(corner) < 0)
         mo_fail(mo_tape_context(t), MO_NUMERICAL, "begins with %.9g", mo_item(corner));
-    return mo_head_prototype_inner.logits(t, Zs, Ys, Zq, parameters);
+    return mo_head_apply(t, &mo_head_prototype_inner, Zs, Ys, Zq, parameters);
 }
 
 TEST(the_first_failure_is_the_one_that_is_told) {
-    mo_head head = mo_head_prototype_inner;
+    const mo_head head = {
+        .abi = MO_HEAD_ABI, .size = sizeof head, .name = "fails", .logits = fails_now_and_then, .order = 2};
     static rows one, many;
-    head.name = "fails";
-    head.logits = fails_now_and_then;
-    head.cross_validate = NULL;
     assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 1, on_row, &one), MO_NUMERICAL);
     assert_non_null(strstr(one.failure, "begins with -"));
     for (int i = 0; i < 20; i++) {
@@ -69,11 +67,9 @@ static mo_tensor *asks_for_too_much(
 }
 
 TEST(a_wrong_call_ends_the_run) {
-    mo_head head = mo_head_prototype_inner;
+    const mo_head head = {
+        .abi = MO_HEAD_ABI, .size = sizeof head, .name = "wrong", .logits = asks_for_too_much, .order = 2};
     static rows x;
-    head.name = "wrong";
-    head.logits = asks_for_too_much;
-    head.cross_validate = NULL;
     assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 4, on_row, &x), MO_INVALID);
     assert_int_equal(x.n, 0);
 }

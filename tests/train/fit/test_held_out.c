@@ -55,39 +55,6 @@ TEST_OF(held_out_rows_are_those_of_explicit_refits, scratch *s) {
     }
 }
 
-/* Compares every head that has a shortcut with refits, in dual and primal form (k C below and above D + 1), with
- * repeated rows, and with a fold that takes the rest of a class. */
-TEST_OF(shortcuts_of_cross_validation_say_what_refits_say, scratch *s) {
-    enum { MOST = 9 * C };
-    HELD(mo_embeddings) *E = make(s, MO_F64, 2);
-    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
-    const mo_head *head;
-    int shortcuts = 0;
-    for (int i = 0; (head = mo_head_at(i)); i++)
-        for (int64_t k = 2; head->cross_validate && k <= 9; k++) {
-            mo_head plain = *head;
-            plain.cross_validate = NULL;
-            mo_fitting quick = fitting(E, head, t), slow = fitting(E, &plain, t);
-            mo_fit_options options = defaults;
-            bool repeated = k % 2;
-            options.queries = repeated ? 34 : 5;
-            HELD(mo_draws) d;
-            mo_draws_create(E, k, &options, &d);
-            double held[2][MOST * C], query[2][34 * C * C];
-            mo_fit_problem b = support_of(&d, 1);
-            b.n_q = d.n_query;
-            b.query = d.query + d.n_query;
-            assert_true(mo_cross_validate(&quick, &b, k, repeated, &(double){NAN}, 1, held[0], query[0]));
-            assert_true(mo_cross_validate(&slow, &b, k, repeated, &(double){NAN}, 1, held[1], query[1]));
-            for (int64_t j = 0; j < b.n_s * C; j++)
-                assert_true(isnan(held[0][j]) ? isnan(held[1][j]) : fabs(held[0][j] - held[1][j]) <= 1e-9);
-            for (int64_t j = 0; j < b.n_q * C; j++)
-                assert_true(fabs(query[0][j] - query[1][j]) <= 1e-9);
-            shortcuts++;
-        }
-    assert_true(shortcuts >= 5 * 8);
-}
-
 /* 20 rows per class and k + q = 40, so rows repeat: a copy in the fit would give the held-out row's label away, since
  * with a tiny penalty a fit repeats its labels exactly. */
 TEST_OF(copies_of_a_held_out_row_are_never_fitted, scratch *s) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -154,12 +155,54 @@ class Head:
 
         Source: models/head.h
         """
-        inputs = (Zs, Ys, Zq) if weight is None else (Zs, Ys, Zq, weight)
-        tape, given, values = self._inputs(inputs, parameters, seed)
-        rows = given[3] if weight is not None else ffi.NULL
-        zs, ys, zq = given[:3]
-        result = tape.context.call(lib.gate_mo_head_apply_rows, tape.pointer, self.pointer, zs, ys, rows, zq, values)
+        if weight is not None:
+            tape, (zs, ys, zq, rows), values = self._inputs((Zs, Ys, Zq, weight), parameters, seed)
+            state = self._state(tape, zs, ys, rows, values)
+            result = tape.context.call(lib.gate_mo_state_apply, tape.pointer, state, zq, ffi.NULL)
+        else:
+            tape, (zs, ys, zq), values = self._inputs((Zs, Ys, Zq), parameters, seed)
+            result = tape.context.call(lib.gate_mo_head_apply, tape.pointer, self.pointer, zs, ys, zq, values)
         return Tensor(result, tape) if result else tape.fail()
+
+    def _state(self, tape, Zs, Ys, weight, values):
+        """A mo_state on the tape, of a fit to the pointers of tensors."""
+        support, state = ffi.new("mo_support *"), ffi.new("mo_state *")
+        support.Zs, support.Ys, support.weight = Zs, Ys, weight
+        tape.context.call(lib.gate_mo_head_fit, tape.pointer, self.pointer, support, values, state)
+        return state
+
+    def fitted(
+        self, Zs: ArrayLike, Ys: ArrayLike, weight: ArrayLike | None = None, seed: int = 0, **parameters: ArrayLike
+    ) -> Fitted:
+        """The fit to a support [n_s, d] with labels [n_s, C], kept: it gives logits of any rows, and can be saved.
+
+        Examples
+        --------
+        >>> Zs, Ys = np.eye(4), np.repeat(np.eye(2), 2, axis=0)
+        >>> fit = mochi.head("lda").at(shrinkage=0.5).fitted(Zs, Ys)
+        >>> fit(Zs).argmax(axis=1)
+        array([0, 0, 1, 1])
+        """
+        from .tape import Tape
+
+        with Tape() as tape:
+            inputs = (Zs, Ys) if weight is None else (Zs, Ys, weight)
+            tape, given, values = self._inputs(inputs, parameters, seed)
+            state = self._state(tape, *given[:2], given[2] if weight is not None else ffi.NULL, values)
+            kept = ffi.new("mo_state *")
+            tape.context.call(lib.gate_mo_state_clone, tape.context.pointer, state, kept)
+        return Fitted(self, tape.context, kept)
+
+    def load(self, path: str, context: Context | None = None) -> Fitted:
+        """A fit of this head from the file that `Fitted.save` or `mochi fit --save` wrote."""
+        context = context or default_context()
+        arrays = context.call(lib.gate_mo_safetensors_read, context.pointer, os.fsencode(path))
+        try:
+            state = ffi.new("mo_state *")
+            context.call(lib.gate_mo_state_load, context.pointer, self.pointer, arrays, state)
+        finally:
+            context.call(lib.gate_mo_arrays_release, arrays)
+        return Fitted(self, context, state)
 
     def fit(
         self, Zs: ArrayLike, Ys: ArrayLike, weight: ArrayLike | None = None, seed: int = 0, **parameters: ArrayLike
@@ -175,7 +218,7 @@ class Head:
         tape, given, values = self._inputs(inputs, parameters, seed)
         out = room(2)
         given = given if weight is not None else [*given, ffi.NULL]
-        tape.context.call(lib.gate_mo_head_fit, tape.pointer, self.pointer, *given, values, out, out + 1)
+        tape.context.call(lib.gate_mo_head_linear, tape.pointer, self.pointer, *given, values, out, out + 1)
         return Tensor(out[0], tape), Tensor(out[1], tape)
 
     def _inputs(self, inputs, parameters, seed):
@@ -223,6 +266,38 @@ class Head:
         if not lib.mo_find_head(self.pointer.name):
             raise TypeError(f"head {self.name} of Python cannot be pickled")
         return head, (self.name,)
+
+
+class Fitted:
+    """A fitted head: named tensors, which give the logits of any rows, bit by bit as the fit did."""
+
+    def __init__(self, head: Head, context: Context, state: Any) -> None:
+        self.head, self._context = head, context
+        self._state = ffi.gc(state, lib.mo_state_release)
+
+    def __call__(self, Z: ArrayLike) -> np.ndarray:
+        """Logits [n, C] of rows [n, d]."""
+        from .tape import Tape
+
+        with Tape(context=self._context) as tape:
+            rows = Tensor(input_of(Z, tape, Z), tape)
+            result = self._context.call(lib.gate_mo_state_apply, tape.pointer, self._state, rows.pointer(), ffi.NULL)
+            return (Tensor(result, tape) if result else tape.fail()).numpy()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the tensors."""
+        return [ffi.string(self._state.name[i]).decode() for i in range(self._state.n)]
+
+    def save(self, path: str) -> None:
+        """Writes the tensors to a safetensors file; `head.load(path)` reads it."""
+        context = self._context
+        arrays = context.call(lib.gate_mo_arrays_create, context.pointer)
+        try:
+            context.call(lib.gate_mo_state_save, self._state, arrays)
+            context.call(lib.gate_mo_safetensors_write, arrays, b"{}", os.fsencode(path))
+        finally:
+            context.call(lib.gate_mo_arrays_release, arrays)
 
 
 def head(name: str | Head) -> Head:
