@@ -21,8 +21,8 @@ bool mo_fit_shape(mo_call *c, const char *what, int64_t height);
  */
 mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[5], mo_tensor *saved, bool free_intercept);
 
-/* Returns whether a fit uses the dual, with a coordinate for each row: 4 n <= 5 d, and lambda > 0 in every item
- * of the batch. Where n is from d to 5/4 d, folds take 1.5 times as long in the primal. */
+/* Returns whether a fit uses the dual, with a coordinate for each row: n <= d, and lambda > 0 in every item of the
+ * batch. */
 bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda);
 
 /* Makes memory for the preconditioners of fits of X [.., n, d] (`saved` in tensor/fits.h). */

@@ -88,7 +88,7 @@ bool mo_fit_needs_float64(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
 }
 
 bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
-    return 4 * mo_dim(X, -2) <= 5 * mo_dim(X, -1) && least(t, lambda) > 0;
+    return mo_dim(X, -2) <= mo_dim(X, -1) && least(t, lambda) > 0;
 }
 
 mo_tensor *mo_class_sum(mo_tape *t, mo_tensor *X) {
