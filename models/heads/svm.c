@@ -10,7 +10,7 @@
  * terms the same scale. Linearly dependent support vectors, such as equal rows, make the system singular, so it is not
  * factorized; but the weights are unique, so the adjoint of v lies in the system's range, and conjugate gradients stay
  * in this range. The gradient follows from the implicit function theorem; it reaches Zs, Ys, Zq and lambda, and has
- * only first order. At most 4,096 support rows.
+ * only first order. At most 16,384 support rows.
  *
  * A row of weight w counts as w rows: w times its loss is the loss of w Z1_i at the margin w.
  *
@@ -63,8 +63,8 @@ static mo_tensor *differentiable(
     return mo_add(t, theta[THETA_A0], svm_onto_face(t, solved, mask, share));
 }
 
-/* With more rows, K takes more than 128 MiB and a fit takes minutes. */
-enum { MOST_ROWS = 4096, MOST_STEPS = 16777216 };
+/* With more rows, K takes more than 2 GiB in float64. */
+enum { MOST_ROWS = 16384, MOST_STEPS = 16777216 };
 enum { LAMBDA = 0, MAX_ITER };
 
 static bool has_few_rows(mo_tape *t, mo_tensor *Zs) {

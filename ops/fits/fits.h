@@ -6,32 +6,23 @@
 #include "ops/inside.h"
 #include "tensor/fits.h"
 
-/* Attributes of a fit. folds: number of folds to be left out in turn, or 0; fold f ends before row stop[f], where the
- * next fold begins. tolerance: as in tensor/fits.h. */
+/* Attributes of a fit. */
 typedef struct fit_options {
     bool free_intercept;
-    int folds;
-    int64_t stop[MO_FOLDS_AT_ONCE];
-    double tolerance;
     int64_t most_steps; /* of a support vector machine */
 } fit_options;
 
-/* Checks the inputs of a fit: rows [.., n, d], labels Y [.., n, C], lambda [] or [..], and the folds. Output 0 gets the
- * leading axes, then `height` and C; output 1, if there are folds, the axes of Y with stop[folds - 1] rows. what: the
- * rows and their shape, for a message. */
+/* Checks the inputs of a fit: rows [.., n, d], labels Y [.., n, C], lambda [] or [..]. The output gets the leading
+ * axes, then `height` and C. what: the rows and their shape, for a message. */
 bool mo_fit_shape(mo_call *c, const char *what, int64_t height);
-/* Applies an op with folds to in = rows, Y and lambda, without gradients. Returns false, having done nothing, if lambda
- * is not above 0 or there are no folds or more than MO_FOLDS_AT_ONCE. */
-bool mo_apply_folds(mo_tape *t, const mo_op *op, mo_tensor *const in[3], const mo_folds *folds,
-    const mo_fold_options *options, mo_tensor *out[2]);
 
 /* Returns U with H[U] = B, where H is the Hessian at the logits F; the class means of U are 0, the class means of B are
  * ignored. in: X, F, row weights, lambda, B; differentiable in all of them. saved: the preconditioner, from logistic.c.
  */
 mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[5], mo_tensor *saved, bool free_intercept);
 
-/* Returns whether a fit uses the dual, with a coordinate for each row: 4 n <= 5 d, and lambda > 0 in every item
- * of the batch. Where n is from d to 5/4 d, folds take 1.5 times as long in the primal. */
+/* Returns whether a fit uses the dual, with a coordinate for each row: n <= d, and lambda > 0 in every item of the
+ * batch. */
 bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda);
 
 /* Makes memory for the preconditioners of fits of X [.., n, d] (`saved` in tensor/fits.h). */

@@ -1,5 +1,4 @@
-/* ops/fits/logistic.c - multinomial logistic regression, solved by Newton's method, batched; also without each fold of
- * its rows (logistic_folds).
+/* ops/fits/logistic.c - multinomial logistic regression, solved by Newton's method, batched.
  *
  * X [.., n, d], Y [.., n, C], lambda [] or [..] -> W [.., d, C], or [.., d + 1, C] with a free intercept as last row:
  *     W = argmin sum_i -<Y_i, log softmax(Phi W)_i> + ½ lambda |W|^2,   Phi = X, or [X | 1],
@@ -18,11 +17,7 @@
  *     X_bar = -(R U_0^T + S[E] W_0^T),   Y_bar = E - <P, E> 1^T,   lambda_bar = -<U_0, W_0>.
  * This is the implicit function theorem (Krantz and Parks 2002; Bengio 2000 for hyper-parameters).
  *
- * logistic_folds also gives `held` [.., stop[folds - 1], C]: the logits of each fold's rows by the fit of all other
- * rows. Its fits share one preconditioner, and end at a tolerance or at rounding. It has no derivative: it serves to
- * inspect a fit.
- *
- * mo_logistic and mo_logistic_folds compute in float64 where float32 would hide the fit (mo_fit_needs_float64). */
+ * mo_logistic computes in float64 where float32 would hide the fit (mo_fit_needs_float64). */
 #include "autograd/tape.h"
 #include "ops/fits/fits.h"
 #include "ops/rules/shapes.h"
@@ -32,7 +27,6 @@
 
 bool mo_fit_shape(mo_call *c, const char *what, int64_t height) {
     const mo_tensor *X = c->in[0], *Y = c->in[1], *lambda = c->in[2];
-    const fit_options *o = c->attributes;
     int leading = X->ndim - 2;
     size_t batch = (size_t)(leading > 0 ? leading : 0) * sizeof *X->shape;
     int64_t size[MO_MAX_AXES];
@@ -44,14 +38,9 @@ bool mo_fit_shape(mo_call *c, const char *what, int64_t height) {
         return mo_call_fail(c, MO_INVALID, "expected a row, a column and a class at least");
     if (lambda->ndim && (lambda->ndim != leading || memcmp(X->shape, lambda->shape, batch) != 0))
         return mo_call_fail(c, MO_INVALID, "expected lambda as a scalar or with the leading axes of the labels");
-    for (int f = 0; f < o->folds; f++)
-        if (o->stop[f] <= (f ? o->stop[f - 1] : 0) || o->stop[f] > mo_dim(X, -2))
-            return mo_call_fail(c, MO_INVALID, "fold %d ends at row %lld", f, (long long)o->stop[f]);
     memcpy(size, Y->shape, sizeof size);
     size[leading] = height;
-    mo_call_output(c, 0, X->dtype, X->ndim, size);
-    size[leading] = o->folds ? o->stop[o->folds - 1] : 0;
-    return !o->folds || mo_call_output(c, 1, X->dtype, X->ndim, size);
+    return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
 static bool logistic_shape(mo_call *c) {
@@ -95,11 +84,11 @@ bool mo_fit_needs_float64(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
     if (mo_tensor_dtype(X) != MO_F32)
         return false;
     mo_tensor *squares = mo_sum(t, mo_square(t, mo_stop_gradient(t, X)), MO_AXIS(-1), MO_DROP_AXES);
-    return mo_item(mo_max(t, squares, MO_ALL, MO_DROP_AXES)) > 1e4 * least(t, lambda);
+    return mo_item(mo_max(t, squares, MO_ALL, MO_DROP_AXES)) > 1e3 * least(t, lambda);
 }
 
 bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
-    return 4 * mo_dim(X, -2) <= 5 * mo_dim(X, -1) && least(t, lambda) > 0;
+    return mo_dim(X, -2) <= mo_dim(X, -1) && least(t, lambda) > 0;
 }
 
 mo_tensor *mo_class_sum(mo_tape *t, mo_tensor *X) {
@@ -132,9 +121,8 @@ static void logistic_forward(mo_call *c) {
     mo_tape *t = c->t;
     const fit_options *o = c->attributes;
     mo_tensor *X = c->in[0], *saved = NULL, *code;
-    bool recording = t->recording, saves = recording && !o->folds;
-    mo_logistic_call g = {
-        .free_intercept = o->free_intercept, .folds = o->folds, .stop = o->stop, .tolerance = o->tolerance};
+    bool recording = t->recording, saves = recording;
+    mo_logistic_call g = {.free_intercept = o->free_intercept};
     t->recording = false; /* the checks are not part of the graph */
     double lambda = least(t, c->in[2]);
     bool fine = check_lambda(c, lambda) && check_support(c, c->in[1], !o->free_intercept && lambda > 0);
@@ -143,8 +131,6 @@ static void logistic_forward(mo_call *c) {
     g.Y = mo_batch_view(mo_call_dense(c, 1), 2);
     g.lambda = mo_batch_view(mo_call_dense(c, 2), 0);
     g.W = mo_batch_view(mo_tensor_view(c->out[0]), 2);
-    if (o->folds)
-        g.held = mo_batch_view(mo_tensor_view(c->out[1]), 2);
     code = mo_call_temporary(c, X->dtype, 1, g.X.shape);
     g.code = mo_tensor_view(code);
     if (saves) {
@@ -193,7 +179,6 @@ static double logistic_flops(
 }
 
 static const fit_options penalised = {false}, with_intercept = {true};
-static const fit_options two_folds = {true, 2, {2, 4}, 0}, one_fold = {false, 1, {3}, 0};
 
 static const mo_sample logistic_samples[] = {
     {"more rows than columns", "[7, 3] positive[7, 3] positive[]", &penalised},
@@ -239,64 +224,4 @@ mo_tensor *mo_logistic(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda
     mo_tensor *in[] = {X, Y, lambda};
     widen(t, in);
     return mo_cast(t, mo_apply(t, &mo_op_logistic, in, 3, &o), mo_tensor_dtype(X));
-}
-
-/* ---- folds ---- */
-
-static const mo_sample logistic_folds_samples[] = {
-    {"intercept, rows behind the last fold", "[5, 7] positive[5, 3] positive[]", &two_folds},
-    {"batch, lambda for each", "[3, 4, 4] positive[3, 4, 2] positive[3]", &one_fold},
-    {"more rows than columns", "[7, 3] positive[7, 3] positive[]", &two_folds},
-    {"labels of more rows", "[5, 3] positive[7, 3] positive[]", &two_folds,
-        .error = "logistic_folds: expected rows [.., n, d]"},
-    {"lambda of another shape", "[5, 7] positive[5, 3] positive[3]", &two_folds,
-        .error = "logistic_folds: expected lambda as a scalar"},
-    {"a fold behind the last row", "[3, 7] positive[3, 3] positive[]", &two_folds,
-        .error = "logistic_folds: fold 1 ends at row 4"},
-};
-
-const mo_op mo_op_logistic_folds = {
-    .name = "logistic_folds",
-    .n_in = 3,
-    .n_out = 2,
-    .attributes_size = sizeof(fit_options),
-    .shape = logistic_shape,
-    .forward = logistic_forward,
-    MO_SAMPLES(logistic_folds_samples),
-};
-
-bool mo_apply_folds(mo_tape *t, const mo_op *op, mo_tensor *const in[3], const mo_folds *folds,
-    const mo_fold_options *options, mo_tensor *out[2]) {
-    mo_context *ctx = mo_tape_context(t);
-    const char *what = op->name;
-    if (out)
-        out[0] = out[1] = mo_null_tensor(ctx);
-    if (!mo_given(ctx, what, "in", in) || !mo_given(ctx, what, "folds", folds) || !mo_given(ctx, what, "out", out) ||
-        !mo_given(ctx, what, "the stop of its folds", folds->stop) || !mo_given(ctx, what, "options", options) ||
-        folds->n < 1 || folds->n > MO_FOLDS_AT_ONCE || !(least(t, in[2]) > 0))
-        return false;
-    fit_options o = {options->intercept == MO_INTERCEPT_FREE, folds->n, {0}, options->tolerance, options->most_steps};
-    memcpy(o.stop, folds->stop, (size_t)o.folds * sizeof *o.stop);
-    mo_tensor *fixed[] = {mo_stop_gradient(t, in[0]), mo_stop_gradient(t, in[1]), mo_stop_gradient(t, in[2])};
-    mo_apply_all(t, op, fixed, 3, &o, out);
-    return true;
-}
-
-bool mo_logistic_folds(
-    mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, const mo_fold_options *options, mo_tensor *out[2]) {
-    mo_context *ctx = mo_tape_context(t);
-    bool ready = ctx && mo_ok(ctx) && in && out;
-    mo_tensor *wide[3];
-    if (ready)
-        widen(t, memcpy(wide, in, sizeof wide));
-    mo_hold_errors(ctx);
-    bool applied = mo_apply_folds(t, &mo_op_logistic_folds, ready ? wide : in, folds, options, out);
-    if (applied && ready && mo_context_status(ctx)->code == MO_NUMERICAL) {
-        mo_clear_error(ctx); /* a fit did not converge: mo_logistic will say which and why */
-        applied = false;
-    }
-    mo_release_errors(ctx);
-    for (int i = 0; i < 2 && applied && ready; i++)
-        out[i] = mo_cast(t, out[i], mo_tensor_dtype(in[0]));
-    return applied;
 }

@@ -3,7 +3,7 @@
  *
  * X [.., n, d], logits F [.., n, C], row weights T [.., n, 1], lambda [] or [..], B [.., d (+ 1), C] -> U like B. H, S
  * and mu are as in logistic.c. The class sums of U are 0, and B's class means are removed before the solve, so H may
- * map class means to 0. float32 or float64. By conjugate gradients (tensor/cpu/fits/logistic_solve.c), with the factor
+ * map class means to 0. float32 or float64. By conjugate gradients (tensor/cpu/fits/logistic.c), with the factor
  * that logistic.c saved: backward never factorizes, at any order. Errors: sizes, no rows, conjugate gradients that do
  * not converge. Saved: the preconditioner.
  *
@@ -47,7 +47,7 @@ static void logistic_solve_forward(mo_call *c) {
     mo_tape *t = c->t;
     mo_tensor *saved, *code;
     bool recording = t->recording;
-    mo_logistic_solve_call g = {.free_intercept = ((const options *)c->attributes)->free_intercept};
+    mo_logistic_call g = {.free_intercept = ((const options *)c->attributes)->free_intercept};
     t->recording = false;
     g.dual = mo_logistic_is_dual(t, c->in[0], c->in[3]);
     g.factored = c->n_in > SYSTEM;
@@ -56,11 +56,11 @@ static void logistic_solve_forward(mo_call *c) {
     for (int i = 0; i < SYSTEM; i++)
         *views[i] = mo_batch_view(mo_call_dense(c, i), i == 3 ? 0 : 2);
     g.saved = mo_tensor_view(saved);
-    g.U = mo_batch_view(mo_tensor_view(c->out[0]), 2);
+    g.W = mo_batch_view(mo_tensor_view(c->out[0]), 2);
     code = mo_call_temporary(c, c->in[0]->dtype, 1, g.X.shape);
     g.code = mo_tensor_view(code);
     if (mo_ok(c->ctx)) {
-        mo_fit_logistic_solve(c->ctx, &g);
+        mo_fit_logistic(c->ctx, &g);
         mo_check_fits(c, code);
     }
     t->recording = recording;

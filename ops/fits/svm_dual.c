@@ -1,5 +1,5 @@
 /* ops/fits/svm_dual.c - the dual variables of the multiclass support vector machine of Crammer and Singer (2001),
- * batched; also without each fold of the rows (svm_folds).
+ * batched.
  *
  * K [.., n, n] symmetric positive semidefinite, Y [.., n, C] rows that sum to 1 (one-hot), lambda > 0 [] or [..],
  * margins m [.., n] (1 if left out) -> alpha [.., n, C], rows in the simplex, that minimises
@@ -8,9 +8,8 @@
  *     sum_i max_c (X_i W_c + m_i (1 - Y_ic)) - <Y_i, X_i W> + lambda / 2 |W|^2,
  * are W = X^T (Y - alpha) / lambda. The solution is exact: an alpha at its bound is exactly 0, and the other alpha
  * solve their linear system. float32 or float64. Errors: sizes; lambda not above 0; a value that is not finite; no
- * convergence within the given passes over K. svm_folds also gives `held` [.., stop[folds - 1], C]: the logits of each
- * fold's rows by the machine of all other rows. The ops have no derivative: models/heads/svm.c differentiates through
- * the optimality conditions instead. */
+ * convergence within the given passes over K. The op has no derivative: models/heads/svm.c differentiates through the
+ * optimality conditions instead. */
 #include "ops/fits/fits.h"
 #include "ops/rules/checks.h"
 #include "ops/rules/shapes.h"
@@ -75,15 +74,13 @@ static void svm_dual_forward(mo_call *c) {
     const fit_options *o = c->attributes;
     if (!check_above_zero(c, c->in[2], 1, fail_lambda))
         return;
-    mo_svm_call g = {.folds = o->folds, .stop = o->stop, .most_steps = most_steps(o, c->in[1])};
+    mo_svm_call g = {.most_steps = most_steps(o, c->in[1])};
     g.K = mo_batch_view(mo_call_dense(c, 0), 2);
     g.Y = mo_batch_view(mo_call_dense(c, 1), 2);
     mo_tensor *violation = mo_call_temporary(c, c->in[2]->dtype, 1, g.Y.shape);
     g.lambda = mo_batch_view(mo_call_dense(c, 2), 0);
     g.alpha = mo_batch_view(mo_tensor_view(c->out[0]), 2);
     g.violation = mo_tensor_view(violation);
-    if (o->folds)
-        g.held = mo_batch_view(mo_tensor_view(c->out[1]), 2);
     if (c->n_in == 4)
         g.margin = mo_batch_view(mo_call_dense(c, 3), 1);
     if (!mo_ok(c->ctx))
@@ -120,27 +117,4 @@ mo_tensor *mo_svm_dual_variables(
     for (int i = 0; i < n; i++)
         in[i] = mo_stop_gradient(t, in[i]);
     return mo_apply(t, &mo_op_svm_dual, in, n, &o);
-}
-
-static const fit_options two_folds = {false, 2, {2, 4}, 0};
-
-static const mo_sample svm_folds_samples[] = {
-    {"rows behind the last fold", "spd[5, 5] positive[5, 3] positive[]", &two_folds},
-    {"batch, lambda for each", "spd[3, 6, 6] positive[3, 6, 2] positive[3]", &two_folds},
-    {"labels of more rows", "spd[5, 5] positive[7, 3] positive[]", &two_folds,
-        .error = "svm_folds: expected K [.., n, n]"},
-};
-
-const mo_op mo_op_svm_folds = {
-    .name = "svm_folds",
-    .n_in = 3,
-    .n_out = 2,
-    .attributes_size = sizeof(fit_options),
-    .shape = svm_dual_shape,
-    .forward = svm_dual_forward,
-    MO_SAMPLES(svm_folds_samples),
-};
-
-bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, int64_t most_steps, mo_tensor *out[2]) {
-    return mo_apply_folds(t, &mo_op_svm_folds, in, folds, &(mo_fold_options){.most_steps = most_steps}, out);
 }

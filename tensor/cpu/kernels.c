@@ -43,6 +43,5 @@ const mo_kernels REAL(kernels_cpu) = {
 
 const mo_fits REAL(fits_cpu) = {
     .logistic = REAL(logistic_cpu),
-    .logistic_solve = REAL(logistic_solve_cpu),
     .svm = REAL(svm_cpu),
 };

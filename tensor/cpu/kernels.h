@@ -44,7 +44,6 @@ void REAL(hop_attention_cpu)(mo_context *ctx, const mo_attention *g);
 void REAL(hop_attention_adjoint_cpu)(mo_context *ctx, const mo_attention *g);
 
 void REAL(logistic_cpu)(mo_context *ctx, const mo_logistic_call *g);
-void REAL(logistic_solve_cpu)(mo_context *ctx, const mo_logistic_solve_call *g);
 void REAL(svm_cpu)(mo_context *ctx, const mo_svm_call *g);
 
 void REAL(dropout_mask_cpu)(mo_context *ctx, double rate, const mo_random *r, const mo_view *mask);

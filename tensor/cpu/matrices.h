@@ -27,6 +27,11 @@ void potrf_small(real *A, int64_t count, int64_t n, int32_t *info);
 
 enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* SMALL_MATRIX: up to this order plain loops beat LAPACK */
 
+/* n rounded up to whole vectors of 64 bytes. */
+static inline int64_t padded(int64_t n) {
+    return (n + LANE_SUM - 1) / LANE_SUM * LANE_SUM;
+}
+
 /* <x, y>, summed in double. */
 static inline double dot(const real *x, const real *y, int64_t n) {
     lane_sum sum = {0};

@@ -222,7 +222,7 @@ static void fit_with(int threads, mo_dtype real, const problem *p, double *W, si
         mo_tensor_release(own[i]);
 }
 
-/* So large that its products use several threads (tensor/cpu/fits/logistic.h), with columns of one scale and of many:
+/* So large that its products use several threads (tensor/cpu/fits/logistic.c), with columns of one scale and of many:
  * the optimum is reached, with the same bits at any thread count. */
 TEST_OF(a_large_problem_reaches_its_optimum_at_any_thread_count, mo_context *ctx) {
     enum { D = 256, C = 5, LENGTH = (D + 1) * C };

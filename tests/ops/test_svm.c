@@ -163,12 +163,12 @@ TEST_OF(rows_that_are_no_numbers_are_an_error, mo_tape *t) {
     }
 }
 
-/* 4097 rows are more than the kernel matrix may have. */
+/* 16385 rows are more than the kernel matrix may have. */
 TEST_OF(many_rows_are_refused_by_name, mo_tape *t) {
     mo_context *ctx = mo_tape_context(t);
-    mo_tensor *Z = mo_full(t, MO_F32, 2, (int64_t[]){4097, 2}, 1), *lambda = mo_scalar(t, MO_F32, 1);
+    mo_tensor *Z = mo_full(t, MO_F32, 2, (int64_t[]){16385, 2}, 1), *lambda = mo_scalar(t, MO_F32, 1);
     assert_true(mo_is_null(svm_logits(t, Z, Z, lambda)));
-    assert_failed(ctx, MO_UNSUPPORTED, PARTS("4097 rows, expected at most 4096", "scikit-learn's LinearSVC"));
+    assert_failed(ctx, MO_UNSUPPORTED, PARTS("16385 rows, expected at most 16384", "scikit-learn's LinearSVC"));
 }
 
 /* Columns of sizes 1 to 1e5: the fit ends, and says what to do. */

@@ -164,8 +164,8 @@ CALLS = {
 }
 # Ops without a Python function: steps of other ops, or their gradients.
 INTERNAL = {
-    "accumulate", "hop_attention", "hop_layers", "implicit_solve", "logistic_folds", "logistic_solve",
-    "recompute", "relu_mask", "scale_unit", "svm_dual", "svm_folds", "implicit",
+    "accumulate", "hop_attention", "hop_layers", "implicit_solve", "logistic_solve",
+    "recompute", "relu_mask", "scale_unit", "svm_dual", "implicit",
 }  # fmt: skip
 
 

@@ -1,5 +1,4 @@
-/* tensor/cpu/fits/svm.c - the Crammer-Singer machine by its dual, on all rows and without each fold (tensor/fits.h):
- * each item of the batch on one thread.
+/* tensor/cpu/fits/svm.c - the Crammer-Singer machine by its dual (tensor/fits.h): each item of the batch on one thread.
  *
  * At the start alpha_i = Y_i, and row i has no part in the weights. A row whose alpha_i stays Y_i does not change the
  * problem. So each round works on the other rows alone, the working rows: those whose alpha has moved, and those whose
@@ -7,9 +6,6 @@
  * that are 0, and steps on the face of the other alpha. On the right face a step of the second kind gives the solution,
  * up to rounding. Optimality: in every row g = F - m Y, m the row's margin, is largest where alpha > 0. Below, Y of a
  * working row stands for m Y.
- *
- * All fits of an item share K. The fit without a fold starts from the fit of all rows. The alpha of the fold's rows are
- * set to Y and stay there, so that these rows have no part in the weights; the fit also gives their logits.
  *
  * With logits F = K (Y - alpha) / lambda and g = F - Y the gradient in alpha is -g.
  * - A sweep over the rows (Crammer and Singer 2001; Keerthi et al. 2008): with the other rows fixed, the best alpha_i
@@ -19,7 +15,6 @@
  *   the face; the step towards it ends where an alpha becomes 0, or is projected, so that many alpha become 0.
  * Fits of 15 few-shot shapes take 5 times as long in the mean without the projection, 1.3 times if each face is walked
  * to its end, and up to 2.1 times if all rows are working rows. */
-#include "tensor/cpu/fast/panels.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
@@ -36,7 +31,7 @@ enum { IDLE = 50, STUCK = 100, SWEEPS = 4, FIRST_STEPS = 16, WALK_STEPS = 64 };
 typedef struct svm_working {
     mo_context *ctx; /* asked whether to go on */
     int64_t n, C, row;
-    panels K;
+    real *K;                       /* [n, row] */
     int64_t *number;               /* [n]: number of the row in the fit */
     real *step;                    /* [row]: lambda / K_ii */
     real *share, *sum;             /* [row]: 1 / the number of alpha above 0 (0 if only one is); scratch */
@@ -71,17 +66,15 @@ static real simplex_threshold(const real *x, int64_t n, real size) {
 
 /* F -= K_i best / lambda, where best is the change of alpha_i, for the `moved` classes in w->moved. */
 static void move_logits(const svm_working *w, int64_t i, int64_t moved) {
-    for (int64_t first = 0; first < w->row; first += PANEL) {
-        const lanes *k = (const lanes *)(w->K.numbers + first * w->n + i * PANEL);
-        bool two = w->row - first >= PANEL;
-        for (int64_t m = 0; m < moved; m++) {
-            lanes *F = (lanes *)(w->F + w->moved[m] * w->row + first);
-            real change = w->best[w->moved[m]];
-            F[0] -= change * k[0];
-            if (two)
-                F[1] -= change * k[1];
-        }
-    }
+    for (int64_t m = 0; m < moved; m++)
+        add_scaled(w->F + w->moved[m] * w->row, -w->best[w->moved[m]], w->K + i * w->row, w->row);
+}
+
+/* Y = X K / lambda */
+static void multiply_kernel(const svm_working *w, const real *X, real *Y) {
+    blasint row = (blasint)w->row;
+    blas_gemm(
+        CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)w->C, row, (blasint)w->n, 1, X, row, w->K, row, 0, Y, row);
 }
 
 /* Sets each working row in turn to its optimum with the other rows fixed. */
@@ -145,7 +138,7 @@ static bool minimise_face(const svm_working *w, int64_t limit, double size, int6
     double rr = dot(w->r, w->r, N), noise = 8 * EPSILON * size;
     double target = fmax(rr * 16 * EPSILON * EPSILON, (double)(w->n * w->C) * noise * noise);
     for (int64_t k = 0; k < limit && rr > target && mo_goes_on(w->ctx); k++) {
-        panels_product(&w->K, w->p, w->C, w->q);
+        multiply_kernel(w, w->p, w->q);
         ++*passes;
         double curvature = dot(w->p, w->q, N), pp = dot(w->p, w->p, N);
         bool flat = !(curvature > 16 * EPSILON * pp / (double)least_step);
@@ -212,7 +205,7 @@ static bool face_search(const svm_working *w, int64_t *passes) {
         bool whole = project_step(w, length);
         if (!whole) {
             double fall = 0;
-            panels_product(&w->K, w->p, w->C, w->q);
+            multiply_kernel(w, w->p, w->q);
             ++*passes;
             for (int64_t i = 0; i < N; i++)
                 fall += (double)w->p[i] * ((double)w->F[i] - (double)w->Y[i]);
@@ -242,17 +235,16 @@ static bool svm_face_step(const svm_working *w, int64_t limit, double size, bool
 typedef struct svm_fit {
     int64_t n, C;
     real lambda;
-    const real *K, *Y, *margin;   /* [n, n], [n, C], [n] or NULL: ones */
-    int64_t held_first, held_end; /* held-out rows: their alpha stays Y */
-    real *alpha;                  /* [n, C]: a feasible start, then the solution */
-    real *F;                      /* [C, panels_row(n)]: logits K (Y - alpha) / lambda of all rows */
+    const real *K, *Y, *margin; /* [n, n], [n, C], [n] or NULL: ones */
+    real *alpha;                /* [n, C]: a feasible start, then the solution */
+    real *F;                    /* [C, padded(n)]: logits K (Y - alpha) / lambda of all rows */
     svm_working working;
-    int64_t most, steps, all_steps; /* passes over K: the most of a fit, of this fit so far, of all fits so far */
+    int64_t most, steps; /* passes over K: the most of a fit, and so far */
 } svm_fit;
 
 /* F = K (Y - alpha) / lambda */
 static void refresh(const svm_fit *f) {
-    int64_t n = f->n, row = panels_row(n);
+    int64_t n = f->n, row = padded(n);
     memset(f->F, 0, (size_t)(f->C * row) * sizeof(real));
     for (int64_t i = 0; i < n; i++)
         for (int64_t c = 0; c < f->C; c++) {
@@ -272,7 +264,7 @@ static real margin_of(const svm_fit *f, int64_t i) {
 /* Returns the largest g of row i minus the smallest g with alpha > 0; 0 if K_ii is 0, INFINITY if a value is not
  * finite. Raises *size to the largest magnitude of the row's logits. */
 static double row_violation(const svm_fit *f, int64_t i, double *size) {
-    int64_t row = panels_row(f->n);
+    int64_t row = padded(f->n);
     real top = -(real)INFINITY, low = (real)INFINITY, own = f->K[i * f->n + i];
     for (int64_t c = 0; c < f->C; c++) {
         real F = f->F[c * row + i], g = F - margin_of(f, i) * f->Y[i * f->C + c];
@@ -285,19 +277,15 @@ static double row_violation(const svm_fit *f, int64_t i, double *size) {
     return own > 0 ? (double)(top - low) : 0;
 }
 
-static bool is_held(const svm_fit *f, int64_t i) {
-    return i >= f->held_first && i < f->held_end;
-}
-
 /* Returns the largest violation, and chooses the working rows. */
 static double violation(svm_fit *f, double *size) {
     double worst = 0;
     *size = 1;
     f->working.n = 0;
     for (int64_t i = 0; i < f->n; i++) {
-        double own = is_held(f, i) ? 0 : row_violation(f, i, size);
+        double own = row_violation(f, i, size);
         worst = fmax(worst, own);
-        if (!is_held(f, i) && f->K[i * f->n + i] > 0 &&
+        if (f->K[i * f->n + i] > 0 &&
             (own > 0 || memcmp(f->Y + i * f->C, f->alpha + i * f->C, (size_t)f->C * sizeof(real)) != 0))
             f->working.number[f->working.n++] = i;
     }
@@ -307,20 +295,13 @@ static double violation(svm_fit *f, double *size) {
 /* Gathers K between the working rows, and what the fit has of them. */
 static void take(svm_fit *f) {
     svm_working *w = &f->working;
-    int64_t n = w->n, C = f->C, from = panels_row(f->n), row = panels_row(n);
+    int64_t n = w->n, C = f->C, from = padded(f->n), row = padded(n);
     w->row = row;
-    w->K = (panels){w->K.numbers, n, n, 1};
-    real scale = 1 / f->lambda, *to = w->K.numbers;
-    for (int64_t first = 0; first < n; first += PANEL) {
-        const int64_t *column = w->number + first;
-        int64_t columns = min_of(PANEL, n - first);
-        for (int64_t k = 0; k < n; k++, to += PANEL) {
-            const real *K = f->K + w->number[k] * f->n;
-            for (int64_t j = 0; j < columns; j++)
-                to[j] = scale * K[column[j]];
-            for (int64_t j = columns; j < PANEL; j++)
-                to[j] = 0;
-        }
+    real scale = 1 / f->lambda;
+    for (int64_t k = 0; k < n; k++) {
+        const real *K = f->K + w->number[k] * f->n;
+        for (int64_t j = 0; j < row; j++)
+            w->K[k * row + j] = j < n ? scale * K[w->number[j]] : 0;
     }
     memset(w->Y, 0, (size_t)(C * row) * sizeof(real));
     memset(w->alpha, 0, (size_t)(C * row) * sizeof(real));
@@ -393,12 +374,11 @@ static double fit_rows(svm_fit *f) {
  * F, alpha and the working rows. */
 static int64_t svm_layout(svm_fit *f, real *scratch) {
     svm_working *w = &f->working;
-    int64_t row = panels_row(f->n), N = f->C * row, at = 0, classes = panels_row(f->C);
+    int64_t row = padded(f->n), N = f->C * row, at = 0, classes = padded(f->C);
     real *number, *moved;
-    real **arrays[] = {&f->F, &f->alpha, &w->K.numbers, &w->step, &w->share, &w->sum, &w->Y, &w->alpha, &w->F,
-        &w->movable, &w->v, &w->r, &w->p, &w->q, &w->best, &number, &moved};
-    const int64_t length[] = {
-        N, N, panels_length(f->n, f->n), row, row, row, N, N, N, N, N, N, N, N, classes, 2 * row, 2 * classes};
+    real **arrays[] = {&f->F, &f->alpha, &w->K, &w->step, &w->share, &w->sum, &w->Y, &w->alpha, &w->F, &w->movable,
+        &w->v, &w->r, &w->p, &w->q, &w->best, &number, &moved};
+    const int64_t length[] = {N, N, f->n * row, row, row, row, N, N, N, N, N, N, N, N, classes, 2 * row, 2 * classes};
     w->C = f->C;
     for (size_t i = 0; i < sizeof length / sizeof *length; i++) {
         *arrays[i] = scratch ? scratch + at : NULL;
@@ -421,10 +401,9 @@ static void start_in_simplex(real *alpha, int64_t C) {
         alpha[c] = C == 1 ? 1 : alpha[c] > threshold ? alpha[c] - threshold : 0;
 }
 
-/* Runs the fits of an item until one fails. Returns the violation of the fit that failed, below 0 if none did. */
+/* Returns the violation of the item's fit; below 0 if it succeeded. */
 static double run_item(svm_fit *f, const mo_svm_call *g, int64_t b) {
-    int64_t n = f->n, C = f->C, row = panels_row(n), bytes = n * C * (int64_t)sizeof(real);
-    real *alpha = (real *)g->alpha.data + b * n * C, *held = (real *)g->held.data + b * entry_length(&g->held);
+    int64_t n = f->n, C = f->C, bytes = n * C * (int64_t)sizeof(real);
     f->K = entry_of(&g->K, b);
     f->Y = entry_of(&g->Y, b);
     f->margin = g->margin.data ? entry_of(&g->margin, b) : NULL;
@@ -432,22 +411,8 @@ static double run_item(svm_fit *f, const mo_svm_call *g, int64_t b) {
     memcpy(f->alpha, f->Y, (size_t)bytes);
     for (int64_t i = 0; i < n; i++)
         start_in_simplex(f->alpha + i * C, C);
-    f->held_first = f->held_end = 0;
     double worst = fit_rows(f);
-    f->all_steps = f->steps;
-    memcpy(alpha, f->alpha, (size_t)bytes);
-    for (int k = 0; k < g->folds && worst < 0; k++) {
-        f->held_first = f->held_end;
-        f->held_end = g->stop[k];
-        memcpy(f->alpha, alpha, (size_t)bytes);
-        memcpy(f->alpha + f->held_first * C, f->Y + f->held_first * C,
-            (size_t)((f->held_end - f->held_first) * C) * sizeof(real));
-        worst = fit_rows(f);
-        f->all_steps += f->steps;
-        for (int64_t i = f->held_first; i < f->held_end; i++)
-            for (int64_t c = 0; c < C; c++)
-                held[i * C + c] = f->F[c * row + i];
-    }
+    memcpy((real *)g->alpha.data + b * n * C, f->alpha, (size_t)bytes);
     return worst;
 }
 
@@ -466,7 +431,7 @@ static void run_some(const void *of, task_range some) {
         svm_fit f = *p->sizes;
         svm_layout(&f, p->scratch + p->each * workspace_of(b, p->batch, p->threads, some.thread));
         ((real *)p->g->violation.data)[b] = (real)run_item(&f, p->g, b);
-        atomic_fetch_add(p->steps, f.all_steps);
+        atomic_fetch_add(p->steps, f.steps);
     }
 }
 
