@@ -299,6 +299,27 @@ void mo_device_free(mo_context *ctx, void *block, size_t bytes) {
     ctx->backend->free(ctx, block, bytes ? bytes : 1);
 }
 
+mo_tensor *mo_tensor_reserve(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape) {
+    int64_t bound = ctx->memory;
+    ctx->memory = 0;
+    mo_tensor *T = mo_tensor_uninitialized(ctx, dtype, ndim, shape);
+    ctx->memory = bound;
+    if (mo_ok(ctx) && ctx->backend == &mo_backend_cpu) {
+        T->storage->uncounted = true;
+        ctx->host_held -= (int64_t)T->storage->bytes;
+    }
+    return T;
+}
+
+bool mo_tensor_count(const mo_tensor *T) {
+    mo_storage *S = T->storage;
+    if (!S || !S->uncounted || !mo_within_bound(T->ctx, S->bytes))
+        return mo_ok(T->ctx);
+    S->uncounted = false;
+    T->ctx->host_held += (int64_t)S->bytes;
+    return true;
+}
+
 bool mo_device_memory(mo_context *ctx, size_t *held, size_t *left) {
     if (!ctx->backend->memory)
         return false;

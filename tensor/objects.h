@@ -16,6 +16,7 @@ typedef struct mo_storage {
     struct mo_chunk *chunk; /* the arena's bookkeeping */
     bool mapped;            /* data is a window onto a file */
     bool borrowed;          /* data belongs to another storage, or to the user, and is not freed */
+    bool uncounted;         /* mo_tensor_reserve: the bytes do not count as held yet */
     mo_done done;           /* for the user's memory: called when the storage is gone; may be NULL */
     void *done_state;
 } mo_storage;
@@ -149,8 +150,8 @@ bool mo_context_in_use(mo_context *ctx);
 /* Remembers on the host that a scalar (float32 or float64) has just been set to the value. */
 void mo_tensor_remember(mo_tensor *T, double value);
 
-/* Return whether the context may hold `bytes` more of host memory; mo_within_bound raises MO_MEMORY if its bound forbids
- * it. */
+/* Return whether the context may hold `bytes` more of host memory; mo_within_bound raises MO_MEMORY if its bound
+ * forbids it. */
 bool mo_has_room(const mo_context *ctx, size_t bytes);
 bool mo_within_bound(mo_context *ctx, size_t bytes);
 /* Host memory, counted in mo_counters; raises MO_MEMORY on failure. mo_host_free takes the same size. */
@@ -188,6 +189,11 @@ mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes
 mo_tensor *mo_tensor_onto(mo_context *ctx, mo_storage *S, mo_dtype dtype, int ndim, const int64_t *shape);
 /* mo_tensor_create without the zeros: the caller writes every element before it is read. */
 mo_tensor *mo_tensor_uninitialized(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
+/* As mo_tensor_uninitialized, for memory that is written once other memory has been freed: until then the system gives
+ * it no pages, and its bytes count as held only from mo_tensor_count on. That returns false, and raises MO_MEMORY, if
+ * the context's bound forbids them. */
+mo_tensor *mo_tensor_reserve(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
+bool mo_tensor_count(const mo_tensor *T);
 /* A tensor of the CPU onto the bytes of an open file from `offset` (a multiple of the page size) on, read-only unless
  * `writable`. The caller may close the file. path is its name in errors. Returns the null tensor on failure. */
 mo_tensor *mo_tensor_map(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, int fd, int64_t offset,

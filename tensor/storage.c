@@ -61,6 +61,7 @@ void mo_storage_release(mo_storage *S) {
     } else {
         mo_done done = S->done;
         void *state = S->done_state;
+        S->ctx->host_held += S->uncounted ? (int64_t)S->bytes : 0; /* which mo_device_free takes off */
         if (!S->borrowed)
             mo_device_free(S->ctx, S->data, S->bytes);
         mo_host_free(S->ctx, S, sizeof *S);

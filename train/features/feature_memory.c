@@ -17,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double SLACK = 1.125; /* arenas are not full (tensor/arena.c) */
+static const double ARENA = 1.125; /* an arena's bytes for one in use (tensor/arena.c) */
 enum { REAL = 4, SMALL = 400, GRAM = 24, LIBRARIES = 24 << 20 };
 
 /* Bytes to encode rows by a model of this library, as measured: the invariant encoder for rows of examples, else
@@ -29,16 +29,16 @@ static double encoding_bytes(const mo_feature_options *o) {
 }
 
 double mo_estimate_memory(const mo_graph *graph, const mo_feature_options *o, int64_t kept) {
-    bool blocks = o->form == MO_ROWS_PER_EXAMPLE, in_place = kept && (!blocks || o->reader);
+    bool blocks = o->form == MO_ROWS_PER_EXAMPLE;
     double n = (double)graph->nodes, hop = n * o->dim * REAL;
     double q = o->dim + MO_SVD_OVERSAMPLING, narrow = fmin(q, (double)graph->features);
     double copies = 16 * (double)graph->feature_nnz; /* of the node features, and of their transpose */
     double svd = SMALL * q * q + fmax(3 * n * q * REAL, hop + 3 * n * narrow * REAL + copies);
     double bases = blocks ? 2 * hop : 0;
-    double making = in_place ? hop : bases + (kept ? bases : (blocks ? MO_DIFFUSED + 4 : 3) * hop);
+    double making = !kept ? bases + (blocks ? MO_DIFFUSED + 4 : 3) * hop : blocks && !o->reader ? 2 * bases : 0;
     double wide = (double)o->beside, using = n * wide * REAL + GRAM * wide * wide + encoding_bytes(o);
     double base = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz + LIBRARIES;
-    return SLACK * (base + fmax(bases + svd, (double)kept * hop + fmax(making, using)));
+    return base + fmax(bases + ARENA * svd, (double)kept * hop + fmax(making, ARENA * using));
 }
 
 double mo_memory_left(const mo_context *ctx) {

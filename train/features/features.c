@@ -249,7 +249,7 @@ static bool fill_hops(first_hop *j, const char *key, mo_stack_file *s) {
     }
     mo_arrays_release(kept);
     mo_tensor_release(X0);
-    if (mo_ok(ctx))
+    if (mo_ok(ctx) && mo_tensor_count(hops))
         propagate_hops(j->graph, hops);
     return found;
 }

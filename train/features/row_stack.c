@@ -86,30 +86,44 @@ void mo_make_ready(
             mo_read_rows(&stack[k], row, n, (char *)ready->buffer.data + ready->offset[k]);
 }
 
-/* The listed rows of an array of another context, as a tensor of the tape; shape [ndim]: theirs. */
-static mo_tensor *copy_listed(
-    mo_tape *t, const mo_row_stack *s, mo_dtype dtype, int ndim, const int64_t *shape, const int64_t *row, int64_t n) {
-    mo_tensor *T = mo_tape_tensor(t, dtype, ndim, shape);
-    size_t bytes = (size_t)(s->outer * n) * s->width;
-    char *host = mo_ok(t->ctx) ? mo_host_array(t->ctx, (int64_t)bytes, 1) : NULL;
-    if (host) {
-        mo_announce_rows(s, row, n);
-        mo_read_rows(s, row, n, host);
-        mo_tensor_write(T, host, bytes);
+/* ---- rows as a tensor of the tape ---- */
+
+/* A tape of X's context: t, or one for bring_to. */
+static mo_tape *tape_of(mo_tape *t, const mo_tensor *X) {
+    return X->ctx == t->ctx ? t : mo_tape_create(X->ctx, MO_EVAL);
+}
+
+/* Returns V of the tape `own` as a tensor of t: V itself, or a copy of a CPU's V, after which `own` is released. */
+static mo_tensor *bring_to(mo_tape *t, mo_tape *own, mo_tensor *V) {
+    if (own == t)
+        return V;
+    if (!own) {
+        mo_fail(t->ctx, MO_MEMORY, "episode: out of memory for a tape of the rows' context");
+        return mo_null_tensor(t->ctx);
     }
-    free(host);
+    mo_context *ctx = V->ctx;
+    V = mo_contiguous(own, V);
+    mo_tensor *T = mo_ok(ctx) ? mo_tape_tensor(t, V->dtype, V->ndim, V->shape) : mo_null_tensor(t->ctx);
+    if (mo_ok(ctx))
+        mo_tensor_write(T, mo_tensor_view(V).data, (size_t)mo_numel(V) * mo_dtype_size(V->dtype));
+    else
+        mo_fail(t->ctx, mo_context_status(ctx)->code, "%s", mo_context_status(ctx)->message);
+    mo_clear_error(ctx);
+    mo_tape_release(own);
     return T;
 }
 
-/* The listed rows of an array of the tape's context, gathered by the op. */
-static mo_tensor *gather_own(
-    mo_tape *t, mo_tensor *X, const mo_row_stack *s, const int64_t *shape, const int64_t *row, int64_t n) {
-    int64_t total = s->outer * n, *at = mo_host_array(t->ctx, total, sizeof *at), w = shape[X->ndim - 1];
+/* The listed rows of X [.., E, w], gathered by the op on a tape of X's context. */
+static mo_tensor *gather(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n) {
+    mo_row_stack s = mo_row_stack_of(X, X->ndim - 2);
+    int64_t total = s.outer * n, *at = mo_host_array(X->ctx, total, sizeof *at), shape[MO_MAX_AXES];
+    memcpy(shape, X->shape, sizeof shape);
+    shape[X->ndim - 2] = n;
     for (int64_t i = 0; at && i < total; i++)
-        at[i] = i / n * s->rows + row[i % n];
-    mo_tensor *index = at ? mo_from(t, MO_I64, 1, &total, at) : mo_null_tensor(t->ctx);
+        at[i] = i / n * s.rows + row[i % n];
+    mo_tensor *index = at ? mo_from(t, MO_I64, 1, &total, at) : mo_null_tensor(X->ctx);
     free(at);
-    mo_tensor *flat = mo_reshape(t, X, 2, (int64_t[]){s->outer * s->rows, w});
+    mo_tensor *flat = mo_reshape(t, X, 2, (int64_t[]){s.outer * s.rows, shape[X->ndim - 1]});
     return mo_reshape(t, mo_gather_rows(t, flat, index), X->ndim, shape);
 }
 
@@ -118,64 +132,39 @@ mo_tensor *mo_gather_listed(mo_tape *t, mo_tensor *X, const int64_t *row, int64_
     int piece = 0;
     if (!mo_ok(t->ctx))
         return mo_null_tensor(t->ctx);
-    mo_row_stack s = mo_row_stack_of(X, X->ndim - 2);
-    memcpy(shape, X->shape, sizeof shape);
-    shape[X->ndim - 2] = n;
-    if (X->ctx == t->ctx) {
-        if (!ready)
-            mo_announce_rows(&s, row, n);
-        return gather_own(t, X, &s, shape, row, n);
-    }
     while (ready && piece < ready->n && ready->array[piece] != X)
         piece++;
-    if (!ready || piece == ready->n)
-        return copy_listed(t, &s, X->dtype, X->ndim, shape, row, n);
-    mo_tensor *T = mo_tape_tensor(t, X->dtype, X->ndim, shape);
-    mo_send(T, &ready->buffer, ready->offset[piece]);
-    return T;
-}
-
-/* ---- ranges ---- */
-
-/* Copies n consecutive rows, the first of which is the array's first. */
-static mo_tensor *copy_first(
-    mo_tape *t, const mo_row_stack *s, mo_dtype dtype, int ndim, const int64_t *shape, int64_t n) {
-    int64_t *row = mo_host_array(t->ctx, n, sizeof *row);
-    for (int64_t i = 0; row && i < n; i++)
-        row[i] = i;
-    mo_tensor *T = row ? copy_listed(t, s, dtype, ndim, shape, row, n) : mo_null_tensor(t->ctx);
-    free(row);
-    return T;
+    if (ready && piece < ready->n) {
+        memcpy(shape, X->shape, sizeof shape);
+        shape[X->ndim - 2] = n;
+        mo_tensor *T = mo_tape_tensor(t, X->dtype, X->ndim, shape);
+        mo_send(T, &ready->buffer, ready->offset[piece]);
+        return T;
+    }
+    mo_row_stack s = mo_row_stack_of(X, X->ndim - 2);
+    if (!ready)
+        mo_announce_rows(&s, row, n);
+    mo_tape *own = tape_of(t, X);
+    return bring_to(t, own, gather(own, X, row, n));
 }
 
 mo_tensor *mo_fetch_range(mo_tape *t, mo_tensor *X, int axis, int64_t first, int64_t last) {
-    int64_t shape[MO_MAX_AXES];
     if (!mo_ok(t->ctx))
         return mo_null_tensor(t->ctx);
     mo_row_stack s = mo_row_stack_of(X, axis);
-    if (X->ctx == t->ctx) {
-        for (int64_t o = 0; s.mapped && o < s.outer; o++)
-            announce(&s, o * s.rows + first, last - first);
-        return mo_slice(t, X, MO_AXIS(axis), first, last);
-    }
-    s.data += (size_t)first * s.width;
-    memcpy(shape, X->shape, sizeof shape);
-    shape[axis] = last - first;
-    return copy_first(t, &s, X->dtype, X->ndim, shape, last - first);
+    for (int64_t o = 0; s.mapped && o < s.outer; o++)
+        announce(&s, o * s.rows + first, last - first);
+    mo_tape *own = tape_of(t, X);
+    return bring_to(t, own, mo_slice(own, X, MO_AXIS(axis), first, last));
 }
 
 mo_tensor *mo_fetch_block(mo_tape *t, mo_tensor *X, int64_t outer, int64_t first, int64_t last) {
     if (!mo_ok(t->ctx))
         return mo_null_tensor(t->ctx);
-    int64_t n = last - first, shape[] = {n, mo_dim(X, 2)};
     mo_row_stack s = mo_row_stack_of(X, 1);
-    if (X->ctx == t->ctx) {
-        if (s.mapped)
-            announce(&s, outer * s.rows + first, n);
-        return mo_reshape(
-            t, mo_slice(t, mo_slice(t, X, MO_AXIS(0), outer, outer + 1), MO_AXIS(1), first, last), 2, shape);
-    }
-    s.data += (size_t)(outer * s.rows + first) * s.width;
-    s.outer = 1;
-    return copy_first(t, &s, X->dtype, 2, shape, n);
+    if (s.mapped)
+        announce(&s, outer * s.rows + first, last - first);
+    mo_tape *own = tape_of(t, X);
+    mo_tensor *V = mo_slice(own, mo_slice(own, X, MO_AXIS(0), outer, outer + 1), MO_AXIS(1), first, last);
+    return bring_to(t, own, mo_reshape(own, V, 2, (int64_t[]){last - first, mo_dim(X, 2)}));
 }

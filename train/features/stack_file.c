@@ -130,7 +130,7 @@ mo_tensor *mo_stack_open(mo_stack_file *s) {
     s->writer = NULL;
     s->path = NULL;
     if (!s->on_disk)
-        return s->rows = mo_tensor_uninitialized(ctx, MO_F32, s->ndim, s->shape);
+        return s->rows = mo_tensor_reserve(ctx, MO_F32, s->ndim, s->shape);
     s->path = mo_cache_path(&s->cache, s->key, MO_STACK_ENDING);
     if (s->path && !open_whole(s) && mo_ok(ctx)) {
         s->writer = mo_file_start(ctx, s->path);
@@ -155,7 +155,7 @@ mo_tensor *mo_stack_close(mo_stack_file *s) {
         close(s->fd);
     }
     free(s->path);
-    if (mo_ok(ctx))
+    if (mo_ok(ctx) && mo_tensor_count(rows))
         return rows;
     mo_tensor_release(rows);
     return mo_null_tensor(ctx);

@@ -55,8 +55,9 @@ typedef struct mo_stack_file {
 #define MO_STACK_ENDING ".npy" /* ending of the file's name */
 enum { MO_STACK_PAGE = 4096 /* bytes before the data */ };
 
-/* Opens the float32 rows of that key: read-only if they exist; else for the caller to fill, uninitialized. Borrowed
- * until mo_stack_close, which must be called even on failure; returns the null tensor on failure. */
+/* Opens the float32 rows of that key: read-only if they exist; else for the caller to fill, in memory from
+ * mo_tensor_reserve. Borrowed until mo_stack_close, which must be called even on failure; returns the null tensor on
+ * failure. */
 mo_tensor *mo_stack_open(mo_stack_file *s);
 /* Puts a file that was filled in place, with the quality; after a failure nothing is left of it. Returns the rows,
  * owned, read-only if they are in a file; the null tensor on failure. */

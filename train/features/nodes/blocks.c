@@ -230,7 +230,7 @@ static void fill_rows(const mo_graph *graph, mixture *m, mo_features *basis, mo_
     mo_tensor *P = mo_arrays_find(basis->arrays, "basis");
     mo_csr *A = mo_ok(ctx) ? mo_normalized_adjacency(graph, MO_F32) : NULL;
     mo_tape *t = A ? mo_tape_create(ctx, MO_EVAL) : NULL;
-    if (t && !m->sums)
+    if (t && !m->sums && mo_tensor_count(rows))
         propagate_blocks(t, A, P, rows);
     if (t && m->sums) {
         mo_tensor *last = mo_slice(t, rows, MO_AXIS(1), m->sums - 1, m->sums);
@@ -238,7 +238,8 @@ static void fill_rows(const mo_graph *graph, mixture *m, mo_features *basis, mo_
         mo_tape_reset(t);
         mo_arrays_release(basis->arrays); /* from here on, P_b is in the last row */
         basis->arrays = NULL;
-        mix_blocks(t, A, m, rows);
+        if (mo_tensor_count(rows))
+            mix_blocks(t, A, m, rows);
     }
     mo_tape_release(t);
     mo_csr_release(A);
