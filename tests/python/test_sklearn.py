@@ -556,3 +556,24 @@ def test_the_program_prints_the_same_figures(tmp_path, dtype):
         for figure in ("head", "k", "accuracy", "ci95", "nll", "brier", "ece", "ece_temperature"):
             printed = a[figure] if figure in ("head", "k") else float(f"{a[figure]:.9g}")
             assert printed == b[figure], figure
+
+
+@pytest.mark.parametrize("intercept", ["penalised", "free"])
+def test_many_sparse_rows_need_no_matrix_of_their_number(intercept, monkeypatch):
+    """Fitted by conjugate gradients, without an eigendecomposition of 1,200 rows, and as the dense rows are."""
+    from scipy import sparse
+
+    rng = np.random.default_rng(3)
+    X, label, weight = sparse.random_array((1200, 1500), density=0.02, rng=rng, format="csr"), np.arange(1200) % 3, rng.random(1200)
+    estimator = RidgeHead(lam=0.3, intercept=intercept, calibrated=False)
+    dense = estimator.fit(X.toarray(), label, weight).weights_
+    monkeypatch.setattr("mochi.sklearn._rotated", None)
+    assert np.abs(estimator.fit(X, label, weight).weights_ - dense).max() < 1e-7 * np.abs(dense).max()
+
+
+def test_svm_follows_the_scale_of_the_rows():
+    """At lam = 1 small rows would have nearly equal logits: the intercept alone would decide."""
+    rows, label, Xq, right = embedded(16, 64, 10.0, 0)
+    found = [SVMHead().fit(scale * rows, label).score(scale * Xq, right) for scale in (1, 1e-3)]
+    assert abs(found[0] - found[1]) < 0.04
+    assert SVMHead(lam=1.0).fit(rows, label).lam_ == 1

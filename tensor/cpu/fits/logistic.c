@@ -237,54 +237,6 @@ static double curve(const newton *s, real kappa, const real *F, real *Q) {
     return along;
 }
 
-/* Sets R, by which the weights' gradient is Phi^T R + mu V, and r to the coordinates of B minus that gradient. *terms
- * is the size of what cancels in r. Returns the rounding of r if logits round by |X_i| |V_c|; *noise: if they round as
- * in the dual, where V_c is a sum of rows that can cancel. */
-static double find_residual(newton *s, double *terms, double *noise) {
-    blasint C = (blasint)s->C, n = (blasint)s->n, m = (blasint)s->m, d = (blasint)s->d, width = (blasint)s->width;
-    double size = 0, most = 0, rest = 0;
-    if (!s->fits)
-        curve(s, 0, s->F, s->R);
-    for (int64_t c = 0; c < C; c++) {
-        const real *A = s->A + c * width;
-        double length = dot(s->V + c * s->across, s->V + c * s->across, d), longest = 0;
-        for (int64_t j = 0; s->dual && j < n; j++)
-            longest += (double)(s->squares[j] * A[j] * A[j]);
-        for (int64_t i = 0; i < n; i++) {
-            int64_t at = c * s->row + i;
-            real w = s->T[i] * s->P[at], a = s->dual ? s->lambda * A[i] : 0, share = s->dual ? 1 : 1 / s->D[i];
-            s->R[at] = s->fits ? w - s->Y[at] : s->R[at];
-            real p = s->fits ? w : s->R[at], bent = w * (1 - s->P[at]);
-            double moves = (double)(share * bent * bent * s->squares[i]), own = (double)(share * (p * p + a * a));
-            size += own + moves * length;
-            most += own + moves * fmax(length, longest);
-            rest += (double)(share * s->R[at] * s->R[at]);
-        }
-    }
-    *terms = 2 * sqrt(rest);
-    *noise = EPSILON * sqrt(most);
-    for (int64_t at = 0; at < s->width * s->C; at += s->width)
-        for (int64_t j = 0; j < s->width; j++) {
-            bool penalised = s->dual || j < s->d;
-            s->r[at + j] = s->B[at + j] - (penalised ? s->lambda * s->A[at + j] : 0) - (s->dual ? s->R[at + j] : 0);
-        }
-    if (!s->dual) {
-        blas_gemm(
-            CblasRowMajor, CblasNoTrans, CblasNoTrans, C, d, n, -1, s->R, (blasint)s->row, s->X, d, 1, s->r, width);
-        for (int64_t c = 0; c < C && s->free_intercept; c++)
-            s->r[c * width + d] -= (real)lane_sum_row(s->R + c * s->row, n);
-        blas_trsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, C, m, 1, s->factor, m, s->r, width);
-    }
-    for (int64_t j = 0; j < s->width; j++) { /* class means differ from 0 by rounding, which H would not reduce */
-        real mean = 0;
-        for (int64_t at = j; at < s->width * s->C; at += s->width)
-            mean += s->r[at] / (real)s->C;
-        for (int64_t at = j; at < s->width * s->C; at += s->width)
-            s->r[at] -= mean;
-    }
-    return EPSILON * sqrt(size);
-}
-
 /* Y = the logits of coordinates X; `pull`: pull(X) in the primal. Columns of Y are tasks, so that Y has the same bits
  * with any number of threads. */
 typedef struct product {
@@ -317,6 +269,52 @@ static void multiply_some(const void *of, task_range some) {
 
 static void multiply_by(const newton *s, bool pull, const real *X, real *Y) {
     run_tasks(s->threads, ((pull ? s->m : s->n) + TASK - 1) / TASK, 0, multiply_some, &(product){s, pull, X, Y});
+}
+
+/* Sets R, by which the weights' gradient is Phi^T R + mu V, and r to the coordinates of B minus that gradient. *terms
+ * is the size of what cancels in r. Returns the rounding of r if logits round by |X_i| |V_c|; *noise: if they round as
+ * in the dual, where V_c is a sum of rows that can cancel. */
+static double find_residual(newton *s, double *terms, double *noise) {
+    blasint C = (blasint)s->C, n = (blasint)s->n, m = (blasint)s->m, d = (blasint)s->d, width = (blasint)s->width;
+    double size = 0, most = 0, rest = 0;
+    if (!s->fits)
+        curve(s, 0, s->F, s->R);
+    for (int64_t c = 0; c < C; c++) {
+        const real *A = s->A + c * width;
+        double length = dot(s->V + c * s->across, s->V + c * s->across, d), longest = 0;
+        for (int64_t j = 0; s->dual && j < n; j++)
+            longest += (double)(s->squares[j] * A[j] * A[j]);
+        for (int64_t i = 0; i < n; i++) {
+            int64_t at = c * s->row + i;
+            real w = s->T[i] * s->P[at], a = s->dual ? s->lambda * A[i] : 0, share = s->dual ? 1 : 1 / s->D[i];
+            s->R[at] = s->fits ? w - s->Y[at] : s->R[at];
+            real p = s->fits ? w : s->R[at], bent = w * (1 - s->P[at]);
+            double moves = (double)(share * bent * bent * s->squares[i]), own = (double)(share * (p * p + a * a));
+            size += own + moves * length;
+            most += own + moves * fmax(length, longest);
+            rest += (double)(share * s->R[at] * s->R[at]);
+        }
+    }
+    *terms = 2 * sqrt(rest);
+    *noise = EPSILON * sqrt(most);
+    for (int64_t at = 0; at < s->width * s->C; at += s->width)
+        for (int64_t j = 0; j < s->width; j++) {
+            bool penalised = s->dual || j < s->d;
+            s->r[at + j] = s->B[at + j] - (penalised ? s->lambda * s->A[at + j] : 0) - (s->dual ? s->R[at + j] : 0);
+        }
+    if (!s->dual) {
+        blas_trsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, C, m, 1, s->factor, m, s->r, width);
+        multiply_by(s, true, s->R, s->Hp); /* not L^-1 (Phi^T R), whose rounding L^-1 would raise */
+        add_scaled(s->r, -1, s->Hp, s->width * s->C);
+    }
+    for (int64_t j = 0; j < s->width; j++) { /* class means differ from 0 by rounding, which H would not reduce */
+        real mean = 0;
+        for (int64_t at = j; at < s->width * s->C; at += s->width)
+            mean += s->r[at] / (real)s->C;
+        for (int64_t at = j; at < s->width * s->C; at += s->width)
+            s->r[at] -= mean;
+    }
+    return EPSILON * sqrt(size);
 }
 
 /* Solves H x = r by at most `limit` conjugate gradients, until |r| <= target. Then changes x from coordinates to a

@@ -31,6 +31,7 @@ MOST_DENSE = 2**31  # if X is sparse: the most bytes of dense rows that a fit ma
 MOST_KEPT = 2**24  # bytes of rows up to which a fit's tape keeps its memory for the next fit
 BLOCK = 4096  # rows that are predicted together: float32 rows become float64 by this number
 FOLDS = 5  # of sparse rows, for a temperature
+MOST_FACTORED = 1024  # if X is sparse: the most rows or columns for which a ridge factors a matrix
 
 
 class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -45,7 +46,7 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
     temperature_ : float
         For the probabilities: 1, or calibrated; with several labels per row an array [L].
     lam_ : float
-        Of a ridge and of the estimators that choose it: the penalty of the fit.
+        Of a ridge, an SVM and the estimators that choose it: the penalty of the fit, if C is not given.
     n_iter_ : numpy.ndarray or None
         Iterations of the fit [1]: conjugate gradients of logistic, passes over the kernel of the SVM; None for a head in closed form.
     n_features_in_ : int
@@ -85,7 +86,7 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
         Parameters
         ----------
         X : array_like or sparse matrix
-            Embeddings [n, d]. For sparse rows a ridge stores min(n, d)^2 numbers, another head n min(n, d).
+            Embeddings [n, d]. For sparse rows a ridge stores min(n, d)^2 numbers, at most 1,024^2; another head n min(n, d).
         y : array_like
             Labels [n] of any type, of two classes or more. None and NaN are refused; "" and -1 are classes, as everywhere
             in scikit-learn. For ridge and logistic also [n, L] of 0 and 1: several labels per row.
@@ -170,9 +171,13 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
         return X.astype(np.float64, copy=False) @ self.weights_[:-1] + self.weights_[-1]
 
     def _temperature(self, X, label, weight):
-        if sparse.issparse(X) and 8 * X.shape[0] * min(X.shape) > MOST_DENSE:
+        if self._by_folds(X):
             return self._temperature_of_folds(X, label, weight)
         return self._readout(X, label, weight).temperature
+
+    def _by_folds(self, X):
+        """Whether the temperature comes from refits without each fold: X is too large for what a readout holds."""
+        return sparse.issparse(X) and 8 * X.shape[0] * min(X.shape) > MOST_DENSE
 
     def _temperature_of_folds(self, X, label, weight):
         """The temperature for rows that are too many to be dense: each fold is predicted by a fit of the others."""
@@ -306,12 +311,15 @@ class RidgeHead(_HeadClassifier):
         self.lam_ = _penalty(X, weight) if self.lam is None else self.lam
 
     def _fitted(self, X, Y, weight):
-        """More than d sparse rows are fitted by X^T X [d, d], the primal system of models/heads/ridge.c."""
-        if not sparse.issparse(X) or X.shape[0] <= X.shape[1]:
+        """More than d sparse rows are fitted by X^T X [d, d], the primal system of models/heads/ridge.c; many rows of many columns
+        by conjugate gradients, without a matrix of either size."""
+        if not sparse.issparse(X) or (X.shape[0] <= X.shape[1] and min(X.shape) <= MOST_FACTORED):
             return super()._fitted(X, Y, weight)
         name, parameters = self._head()
         head(name).at(**parameters)  # checks lam
-        w = np.ones(len(Y)) if weight is None else weight
+        lam, w = parameters["lam"], np.ones(len(Y)) if weight is None else weight
+        if min(X.shape) > MOST_FACTORED and lam > 0:
+            return _ridge_of_many(X, Y, w, lam, name == "ridge_intercept")
         Xw = X.T.multiply(w).tocsr()
         G, B, s, total = (Xw @ X).toarray(), Xw @ Y, Xw @ np.ones(len(Y)), w.sum()
         if name == "ridge":
@@ -319,8 +327,11 @@ class RidgeHead(_HeadClassifier):
         else:
             G, B = G - np.outer(s, s / total), B - np.outer(s, w @ Y / total)
         with Tape(mode="eval"):
-            W = ops.solve_spd(G + parameters["lam"] * np.eye(len(G)), B).numpy()
+            W = ops.solve_spd(G + lam * np.eye(len(G)), B).numpy()
         return (W[:-1], W[-1:]) if name == "ridge" else (W, (w @ Y - s @ W)[None] / total)
+
+    def _by_folds(self, X):
+        return super()._by_folds(X) or (sparse.issparse(X) and min(X.shape) > MOST_FACTORED)
 
 
 class LogisticHead(_HeadClassifier):
@@ -424,7 +435,7 @@ class SVMHead(_HeadClassifier):
     Parameters
     ----------
     lam : float
-        The penalty, above 0.
+        The penalty, above 0. None: it follows the scale of the rows, as `RidgeHead` has it.
     centred : bool
         Fit the rows minus their mean. The intercept is penalised like the weights, so without centring, rows far from 0 are
         fitted worse and more slowly.
@@ -449,11 +460,12 @@ class SVMHead(_HeadClassifier):
     _name = "svm"
     _iterates = True
 
-    _parameters = {"lam": "lam", "max_iter": "max_iter"}
+    _parameters = {"lam": "lam_", "max_iter": "max_iter"}
+    lam_: float
 
     def __init__(
         self,
-        lam: float = 1.0,
+        lam: float | None = None,
         centred: bool = True,
         calibrated: bool = False,
         C: float | None = None,
@@ -466,6 +478,9 @@ class SVMHead(_HeadClassifier):
         self.C = C
         self.class_weight = class_weight
         self.max_iter = max_iter
+
+    def _tune(self, X, label, weight):
+        self.lam_ = _penalty(X, weight) if self.lam is None else self.lam
 
     @property
     def _scaling(self):
@@ -596,6 +611,34 @@ def _penalty(X, weight):
             square[i : i + 64], s[i : i + 64] = w @ part**2 / w.sum(), w @ (part - mean[i : i + 64]) ** 2 / w.sum()
     varying = np.sort(s[s > 1e-12 * square])
     return FOLLOWED * float(np.minimum(s, MOST_COLUMN * varying[(len(varying) - 1) // 2]).sum()) if len(varying) else 10.0
+
+
+def _ridge_of_many(X, Y, w, lam, free):
+    """(W, b) of a ridge of sparse rows [n, d] with weights w, by conjugate gradients for (Phi^T w Phi + lam) W = Phi^T w Y, where
+    Phi = [X | 1] with the intercept's column penalised too or, if it is free, X minus its mean (Hestenes and Stiefel 1952)."""
+    total, ones = w.sum(), np.ones((len(w), 1))
+    mean, target = (w @ X) / total, w @ Y / total
+
+    def logits(V):
+        return X @ V - mean @ V if free else X @ V[:-1] + V[-1]
+
+    def pull(R):
+        R = R * w[:, None]
+        return X.T @ R - np.outer(mean, R.sum(0)) if free else np.concatenate([X.T @ R, ones.T @ R])
+
+    R = pull(Y - target if free else Y)
+    V, P, square = np.zeros_like(R), R, (R * R).sum(0)
+    least = 1e-20 * square
+    for _ in range(10 * len(R)):
+        active = square > least
+        if not active.any():
+            break
+        H = pull(logits(P)) + lam * P
+        step = np.where(active, square, 0) / np.where(active, (P * H).sum(0), 1)
+        V, R = V + step * P, R - step * H
+        square, before = (R * R).sum(0), square
+        P = R + np.where(active, square / np.where(active, before, 1), 0) * P
+    return (V, (target - mean @ V)[None]) if free else (V[:-1], V[-1:])
 
 
 def _distinct(X, label, weight):
