@@ -46,7 +46,7 @@ TEST_OF(wrong_options_and_rows_are_named, mo_context *ctx) {
     o = small(3);
     o.lambda = -1;
     assert_null(mo_mochi_create(ctx, MO_F64, &o, 1));
-    assert_told(ctx, MO_INVALID, "head ridge: lambda is -1, expected more than 0");
+    assert_told(ctx, MO_INVALID, "head ridge: lambda is -1, expected above 0, or 0 for the head's own");
     o = small(3);
     HELD(mo_model) *m = mo_mochi_create(ctx, MO_F64, &o, 1);
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
