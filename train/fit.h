@@ -153,15 +153,15 @@ MO_API mo_code mo_fit(const mo_embeddings *E, const mo_head *const *heads, int n
 
 /* A head fitted on rows, to predict rows given later. Zero-initialise; release. */
 typedef struct mo_row_readout {
-    mo_tensor *Z;            /* [n, d]: the rows it was fitted on */
-    int64_t *label, classes; /* [n] */
-    char **name;             /* [classes] */
-    const mo_head *head;     /* borrowed */
-    double lambda, value;    /* lambda (NaN: the head's own); the value that tuning chose */
-    double temperature;      /* of the probabilities */
+    mo_state state;           /* the fitted head */
+    mo_tensor *mean, *spread; /* [1, d]: of the rows before their scaling; NULL where `scaling` reads none */
+    mo_dtype real;            /* of the rows */
+    int64_t classes;
+    char **name;        /* [classes] */
+    double value;       /* that tuning chose; NaN: the head's own */
+    double temperature; /* of the probabilities */
     mo_scaling scaling;
-    uint64_t seed;
-    int64_t held_out, right; /* numbers of support rows, as in mo_fit_choice */
+    int64_t n, held_out, right; /* numbers of support rows; held_out and right: as in mo_fit_choice */
 } mo_row_readout;
 
 /* Fits a head on the support of options->split, or on all rows. Returns the status; release even on failure. */

@@ -79,8 +79,7 @@ bool fit_print_confusion_objects(const mo_embeddings *E, const mo_fit_row *row, 
 
 /* ---- fit_readout.c ---- */
 
-/* Writes a readout: the rows it was fitted on, their labels, and the head and its settings as metadata. Returns false
- * on failure. */
+/* Writes a readout: its state, and the head and its settings as metadata. Returns false on failure. */
 bool save_row_readout(mo_context *ctx, const char *path, const mo_row_readout *r);
 /* Reads a readout; release r even on failure. Returns false on failure. */
 bool load_row_readout(mo_context *ctx, const char *path, mo_row_readout *r);

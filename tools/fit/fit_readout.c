@@ -1,18 +1,18 @@
 /* tools/fit/fit_readout.c - the part of `mochi fit` that predicts instead of measuring. It fits one readout, saves it
- * (the rows it was fitted on, their labels, the head and its settings) and applies it to rows without labels. */
+ * (its state, the scaling of its rows and its temperature) and applies it to rows without labels. */
 #include "tools/fit/fit.h"
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
 #include "train/graphs/row_names.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char format[] = "mochi readout of rows";
+static const char format[] = "mochi readout of rows 2";
+static const char *const row_types[] = {"float32", "float64"};
 static const char *const scalings[MO_SCALINGS] = {"none", "centre", "standardise", "normalise"};
 
 /* Writes a number as text; NaN as "none". */
@@ -21,81 +21,73 @@ static void print_real(double value, char text[40]) {
 }
 
 bool save_row_readout(mo_context *ctx, const char *path, const mo_row_readout *r) {
-    int64_t n = mo_dim(r->Z, 0);
-    char lambda[40], value[40], temperature[40], seed[24];
-    if (mo_find_head(r->head->name) != r->head) {
-        mo_fail(ctx, MO_UNSUPPORTED, "--save: the readout is %s, which is not one of the library's", r->head->name);
+    char value[40], temperature[40];
+    if (!mo_find_head(r->state.head->name)) {
+        mo_fail(
+            ctx, MO_UNSUPPORTED, "--save: the readout is %s, which is not one of the library's", r->state.head->name);
         return false;
     }
-    print_real(r->lambda, lambda);
     print_real(r->value, value);
     print_real(r->temperature, temperature);
-    snprintf(seed, sizeof seed, "%" PRIu64, r->seed);
     json_t *metadata =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "format", format, "head", r->head->name, "lambda", lambda,
-            "regularisation", value, "scaling", scalings[r->scaling], "seed", seed, "temperature", temperature);
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "format", format, "head", r->state.head->name, "regularisation",
+            value, "scaling", scalings[r->scaling], "temperature", temperature, "rows", row_types[r->real == MO_F64]);
     mo_arrays *arrays = mo_arrays_create(ctx);
-    mo_arrays_take(arrays, "rows", mo_tensor_clone(ctx, r->Z));
-    mo_arrays_take(arrays, "label", mo_tensor_create_from(ctx, MO_I64, 1, &n, r->label));
+    mo_state_save(&r->state, arrays);
+    if (r->mean)
+        mo_arrays_take(arrays, "mean", mo_tensor_clone(ctx, r->mean));
+    if (r->spread)
+        mo_arrays_take(arrays, "spread", mo_tensor_clone(ctx, r->spread));
     return write_kept(ctx, path, arrays, metadata, r->name, r->classes);
 }
 
 /* ---- reading ---- */
 
-static void take_settings(const kept_fit *f, mo_row_readout *r) {
-    r->head = kept_head(f);
-    const char *seed = kept_text(f, "seed");
-    r->lambda = kept_real(f, "lambda", true);
+/* Returns the settings' head; NULL after an error. */
+static const mo_head *take_settings(const kept_fit *f, mo_row_readout *r) {
+    const mo_head *head = kept_head(f);
     r->value = kept_real(f, "regularisation", true);
     r->temperature = kept_real(f, "temperature", false);
     r->scaling = (mo_scaling)kept_word(f, "scaling", scalings, MO_SCALINGS);
-    errno = 0;
-    r->seed = seed ? strtoull(seed, NULL, 10) : 0;
-    if (seed && (!*seed || errno || seed[strspn(seed, "0123456789")]))
-        mo_fail(f->ctx, MO_FORMAT, "%s: expected a whole number of 0 to 2^64 - 1 as its seed, found '%.40s'", f->path,
-            seed);
-    else if (!r->head)
+    r->real = kept_word(f, "rows", row_types, 2) ? MO_F64 : MO_F32;
+    if (mo_ok(f->ctx) && !head)
         mo_fail(f->ctx, MO_UNSUPPORTED, "%s: expected the name of its readout, found none", f->path);
-    else if (!(r->temperature > 0))
+    else if (mo_ok(f->ctx) && !(r->temperature > 0))
         mo_fail(f->ctx, MO_FORMAT, "%s: expected a temperature above 0, found %g", f->path, r->temperature);
+    return mo_ok(f->ctx) ? head : NULL;
 }
 
-/* Checks and takes the rows and one label for each; every class must have a row. */
-static void take_rows(const kept_fit *f, mo_row_readout *r) {
-    mo_context *ctx = f->ctx;
-    const char *path = f->path;
-    const mo_tensor *T = mo_arrays_find(f->arrays, "rows");
-    mo_dtype real = T ? mo_tensor_dtype(T) : MO_F32;
-    if (!T || mo_ndim(T) != 2 || mo_dim(T, 0) < 1 || mo_dim(T, 1) < 1 || (real != MO_F32 && real != MO_F64)) {
-        mo_fail(ctx, MO_FORMAT, "%s: expected the array rows, float32 or float64 [n, d]", path);
+/* Takes [1, d] numbers of the rows' dtype. */
+static mo_tensor *take_scale(const kept_fit *f, const char *name, const mo_row_readout *r) {
+    const mo_tensor *T = mo_arrays_find(f->arrays, name);
+    if (mo_ok(f->ctx) &&
+        (!T || mo_ndim(T) != 2 || mo_dim(T, 0) != 1 || mo_dim(T, 1) != r->state.d || mo_tensor_dtype(T) != r->real))
+        mo_fail(f->ctx, MO_FORMAT, "%s: expected the array %s, %s [1, %" PRId64 "]", f->path, name,
+            mo_dtype_name(r->real), r->state.d);
+    return mo_ok(f->ctx) ? mo_tensor_clone(f->ctx, T) : NULL;
+}
+
+/* Takes the state, whose classes are those of the names, and the scaling. */
+static void take_state(const kept_fit *f, const mo_head *head, mo_row_readout *r) {
+    if (mo_state_load(f->ctx, head, f->arrays, &r->state) != MO_OK)
         return;
-    }
-    int64_t n = mo_dim(T, 0);
-    r->Z = mo_tensor_create(ctx, real, 2, (int64_t[]){n, mo_dim(T, 1)});
-    mo_tensor_copy(r->Z, T);
-    r->label = kept_numbers(f, "label", &n);
-    int64_t *count = needed(calloc((size_t)r->classes + 1, sizeof *count));
-    for (int64_t i = 0; mo_ok(ctx) && i < n; i++)
-        if (r->label[i] < 0 || r->label[i] >= r->classes)
-            mo_fail(ctx, MO_FORMAT, "%s: label %" PRId64 " is %" PRId64 ", expected 0 to %" PRId64, path, i,
-                r->label[i], r->classes - 1);
-        else
-            count[r->label[i]]++;
-    for (int64_t c = 0; mo_ok(ctx) && c < r->classes; c++)
-        if (!count[c])
-            mo_fail(ctx, MO_FORMAT, "%s: expected rows of every class, found none of class %.40s", path, r->name[c]);
-    free(count);
+    if (r->state.classes != r->classes || r->state.axes != 2)
+        mo_fail(f->ctx, MO_FORMAT, "%s: a readout of %" PRId64 " classes, expected %" PRId64 " as it has names",
+            f->path, r->state.classes, r->classes);
+    if (r->scaling == MO_SCALING_CENTRE || r->scaling == MO_SCALING_STANDARDISE)
+        r->mean = take_scale(f, "mean", r);
+    if (r->scaling == MO_SCALING_STANDARDISE)
+        r->spread = take_scale(f, "spread", r);
 }
 
 bool load_row_readout(mo_context *ctx, const char *path, mo_row_readout *r) {
     *r = (mo_row_readout){0};
     kept_fit f = open_kept(ctx, path, format, "`mochi fit --save`");
-    if (mo_ok(ctx))
-        take_settings(&f, r);
+    const mo_head *head = mo_ok(ctx) ? take_settings(&f, r) : NULL;
     if (mo_ok(ctx))
         r->name = kept_names(&f, &r->classes);
     if (mo_ok(ctx))
-        take_rows(&f, r);
+        take_state(&f, head, r);
     release_kept(&f);
     return mo_ok(ctx);
 }
@@ -103,8 +95,8 @@ bool load_row_readout(mo_context *ctx, const char *path, mo_row_readout *r) {
 /* ---- applied ---- */
 
 static void print_fit_summary(const mo_row_readout *r) {
-    fprintf(stderr, "%s on %" PRId64 " rows of %" PRId64 ", %" PRId64 " classes", r->head->name, mo_dim(r->Z, 0),
-        mo_dim(r->Z, 1), r->classes);
+    fprintf(stderr, "%s on %" PRId64 " rows of %" PRId64 ", %" PRId64 " classes", r->state.head->name, r->n, r->state.d,
+        r->classes);
     if (!isnan(r->value))
         fprintf(stderr, ", regularisation %.3g chosen by its held-out rows", r->value);
     if (r->held_out)

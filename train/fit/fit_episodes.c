@@ -30,31 +30,28 @@ bool mo_fit_parameters(const mo_fitting *f, double value, mo_tensor **parameters
 
 /* ---- rows scaled by the support alone, so that no query depends on another ---- */
 
-/* z / |z|; a zero row stays zero. */
-static mo_tensor *scale_normalise(mo_tape *t, mo_tensor *Z) {
-    return mo_div_or_zero(t, Z, mo_row_norm(t, Z));
+void mo_fit_measure(mo_tape *t, mo_scaling scaling, mo_tensor *Zs, mo_tensor **mean, mo_tensor **spread) {
+    bool centred = scaling == MO_SCALING_CENTRE || scaling == MO_SCALING_STANDARDISE;
+    *mean = centred ? mo_mean(t, Zs, MO_AXIS(0), MO_KEEP_AXES) : NULL;
+    *spread = scaling == MO_SCALING_STANDARDISE
+                  ? mo_sqrt(t, mo_mean(t, mo_square(t, mo_sub(t, Zs, *mean)), MO_AXIS(0), MO_KEEP_AXES))
+                  : NULL;
+}
+
+/* A zero row stays zero; so does a column that is constant in the support, which carries no information. */
+mo_tensor *mo_fit_rescale(mo_tape *t, mo_scaling scaling, mo_tensor *mean, mo_tensor *spread, mo_tensor *Z) {
+    if (scaling == MO_SCALING_NORMALISE)
+        return mo_div_or_zero(t, Z, mo_row_norm(t, Z));
+    Z = mean ? mo_sub(t, Z, mean) : Z;
+    return spread ? mo_div_or_zero(t, Z, spread) : Z;
 }
 
 void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq) {
-    mo_tape *t = f->t;
-    if (f->scaling == MO_SCALING_NONE)
-        return;
-    if (f->scaling == MO_SCALING_NORMALISE) {
-        *Zs = scale_normalise(t, *Zs);
-        if (Zq)
-            *Zq = scale_normalise(t, *Zq);
-        return;
-    }
-    mo_tensor *mean = mo_mean(t, *Zs, MO_AXIS(0), MO_KEEP_AXES);
-    *Zs = mo_sub(t, *Zs, mean);
+    mo_tensor *mean, *spread;
+    mo_fit_measure(f->t, f->scaling, *Zs, &mean, &spread);
+    *Zs = mo_fit_rescale(f->t, f->scaling, mean, spread, *Zs);
     if (Zq)
-        *Zq = mo_sub(t, *Zq, mean);
-    if (f->scaling == MO_SCALING_CENTRE)
-        return;
-    mo_tensor *spread = mo_sqrt(t, mo_mean(t, mo_square(t, *Zs), MO_AXIS(0), MO_KEEP_AXES));
-    *Zs = mo_div_or_zero(t, *Zs, spread); /* a column that is constant in the support carries no information */
-    if (Zq)
-        *Zq = mo_div_or_zero(t, *Zq, spread);
+        *Zq = mo_fit_rescale(f->t, f->scaling, mean, spread, *Zq);
 }
 
 /* Writes the variances and the mean squares of the d columns of Z, by blocks of rows. Returns false on failure. */

@@ -48,6 +48,10 @@ mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t m);
 int mo_fit_regularisation(const mo_head *head);
 /* Scales rows [m, d] by the support Zs, as the head reads them; Zq may be NULL. */
 void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq);
+/* The two halves of mo_fit_scale: the support's mean and spread [1, d], NULL where the scaling reads none; and the rows
+ * Z scaled by them. */
+void mo_fit_measure(mo_tape *t, mo_scaling scaling, mo_tensor *Zs, mo_tensor **mean, mo_tensor **spread);
+mo_tensor *mo_fit_rescale(mo_tape *t, mo_scaling scaling, mo_tensor *mean, mo_tensor *spread, mo_tensor *Z);
 /* The scale of the rows that penalties are tried about: the sum of the variances of the columns after scaling, in which
  * no column counts more than 100 times the median of the columns that vary. A column in other units than the rest would
  * otherwise carry every penalty beyond the others, and a mean far from 0 too. 1 if no column varies. */
