@@ -188,7 +188,8 @@ class Head:
         with Tape() as tape:
             inputs = (Zs, Ys) if weight is None else (Zs, Ys, weight)
             tape, given, values = self._inputs(inputs, parameters, seed)
-            state = self._state(tape, *given[:2], given[2] if weight is not None else ffi.NULL, values)
+            rows = given[2] if weight is not None else ffi.NULL
+            state = self._state(tape, given[0], given[1], rows, values)
             kept = ffi.new("mo_state *")
             tape.context.call(lib.gate_mo_state_clone, tape.context.pointer, state, kept)
         return Fitted(self, tape.context, kept)
