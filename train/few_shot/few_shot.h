@@ -78,8 +78,8 @@ void mo_few_shot_prior(const mo_few_shot *f, double *p);
 /* few_shot_held_out.c: sets the temperature and the estimate from the labelled examples alone. Returns the status. */
 mo_code mo_few_shot_hold_out(mo_few_shot *f);
 
-/* link_support.c: the pairs as links, held out of the graph: those given or, for NULL, drawn. Writes them in order to s,
- * which the caller releases even on failure. Returns NULL on failure. */
+/* link_support.c: the pairs as links, held out of the graph: those given or, for NULL, drawn. Writes them in order to
+ * s, which the caller releases even on failure. Returns NULL on failure. */
 mo_links *mo_link_support_take(const mo_graph *graph, const mo_link_support *given, mo_link_support *s);
 
 #endif
