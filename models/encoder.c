@@ -78,7 +78,8 @@ static mo_tensor *encode_tree(mo_tape *t, const mo_encoding *x, int64_t first, i
 
 mo_tensor *mo_in_blocks(mo_tape *t, const mo_encoding *x) {
     mo_context *ctx = mo_tape_context(t);
-    if (!mo_given(ctx, "encode", "the rows", x) || !mo_ok(ctx))
+    if (!mo_given(ctx, "encode", "the rows", x) || !mo_given(ctx, "encode", "the encoder", x->encoder) ||
+        !mo_given(ctx, "encode", "the episode", x->episode))
         return mo_null_tensor(ctx);
     return encode_tree(t, x, 0, x->n);
 }

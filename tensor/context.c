@@ -223,7 +223,7 @@ const mo_kernels *mo_kernels_of(mo_context *ctx, mo_dtype dtype) {
 }
 
 bool mo_has_room(const mo_context *ctx, size_t bytes) {
-    return !ctx->memory || (double)ctx->host_held + (double)bytes <= (double)ctx->memory;
+    return !ctx || !ctx->memory || (double)ctx->host_held + (double)bytes <= (double)ctx->memory;
 }
 
 bool mo_within_bound(mo_context *ctx, size_t bytes) {

@@ -15,7 +15,7 @@
 
 const mo_field *mo_field_find(const mo_field *table, const char *key, size_t *outer) {
     size_t at = 0;
-    for (const mo_field *f = table; f->kind; f++) {
+    for (const mo_field *f = table; f && key && f->kind; f++) {
         const mo_field *found = f->kind == MO_FIELD_STRUCT ? mo_field_find(f->table, key, &at)
                                 : strcmp(f->key, key)      ? NULL
                                                            : f;
@@ -50,8 +50,10 @@ static int index_of(const char *choices, const char *word) {
 
 const char *mo_field_expected(const mo_field *f, char *text, size_t bytes) {
     char word[64], next[64];
-    bool real = f->kind == MO_FIELD_REAL;
+    bool real = f && f->kind == MO_FIELD_REAL;
     size_t used = 0;
+    if (!f || !text)
+        return "";
     switch (f->kind) {
     case MO_FIELD_EITHER:
     case MO_FIELD_CHOICE:
@@ -87,7 +89,7 @@ const char *mo_field_expected(const mo_field *f, char *text, size_t bytes) {
 
 static bool within(const mo_field *f, double value) {
     bool whole = f->kind == MO_FIELD_INT || f->kind == MO_FIELD_INT64;
-    double most = f->high ? f->high : f->kind == MO_FIELD_INT ? INT_MAX : INFINITY;
+    double most = f->high ? f->high : f->kind == MO_FIELD_INT ? (double)INT_MAX : HUGE_VAL;
     if (!isfinite(value) || (whole && value != trunc(value)))
         return false;
     return f->kind == MO_FIELD_POSITIVE ? value > 0 : value >= f->low && value <= most;
@@ -98,6 +100,8 @@ static bool range_is_valid(const int64_t range[2]) {
 }
 
 double mo_field_number(const mo_field *f, const void *options) {
+    if (!f || !options)
+        return NAN;
     const void *member = (const char *)options + f->at;
     bool real = f->kind == MO_FIELD_REAL || f->kind == MO_FIELD_POSITIVE;
     return real                        ? *(const double *)member
@@ -128,6 +132,8 @@ static bool is_valid(const mo_field *f, const void *options) {
 
 bool mo_fields_check(mo_context *ctx, const char *label, const mo_field *table, const void *options) {
     char value[64], expected[160];
+    if (!mo_given(ctx, "fields", "the table", table) || !mo_given(ctx, "fields", "the options", options))
+        return false;
     for (const mo_field *f = table; f->kind && mo_ok(ctx); f++) {
         if (f->kind == MO_FIELD_STRUCT)
             mo_fields_check(ctx, label, f->table, (const char *)options + f->at);
@@ -141,6 +147,8 @@ bool mo_fields_check(mo_context *ctx, const char *label, const mo_field *table, 
 /* ---- writing ---- */
 
 const char *mo_field_text(const mo_field *f, const void *options, char *text, size_t bytes) {
+    if (!f || !options || !text)
+        return "";
     const void *member = (const char *)options + f->at;
     const int64_t *whole = member;
     switch (f->kind) {
@@ -216,7 +224,7 @@ static json_t *value_of(const mo_field *f, const void *options) {
 
 bool mo_fields_write(const mo_field *table, const void *options, json_t *object, bool as_text) {
     char text[64];
-    for (const mo_field *f = table; f->kind; f++)
+    for (const mo_field *f = table; f && options && f->kind; f++)
         if (json_object_set_new(object, f->key,
                 as_text ? json_string(mo_field_text(f, options, text, sizeof text)) : value_of(f, options)))
             return false;
@@ -292,6 +300,8 @@ static bool read_factors(const mo_field *f, const json_t *value, int *factor) {
 }
 
 bool mo_field_read(const mo_field *f, const json_t *value, void *options) {
+    if (!f || !options)
+        return false;
     void *member = (char *)options + f->at;
     int64_t range[2];
     uint64_t seed;
@@ -334,6 +344,8 @@ bool mo_field_read(const mo_field *f, const json_t *value, void *options) {
 
 mo_code mo_fields_read(mo_context *ctx, const char *label, const mo_field *table, const json_t *object, void *options) {
     char expected[160];
+    if (!mo_given(ctx, "fields", "the table", table) || !mo_given(ctx, "fields", "the options", options))
+        return mo_code_of(ctx);
     for (const mo_field *f = table; f->kind && mo_ok(ctx); f++) {
         const json_t *value = json_object_get(object, f->key);
         if (f->kind == MO_FIELD_STRUCT)

@@ -17,6 +17,7 @@
  * (mo_fit_temperature). A mixture of kernels keeps the temperatures that it has fitted to all labels itself. The
  * estimate does not change the predicted classes. */
 #include "tensor/library.h"
+#include "tensor/objects.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/features/example_kernels.h"
 #include "train/features/feature_memory.h"
@@ -226,7 +227,7 @@ mo_code mo_few_shot_hold_out(mo_few_shot *f) {
     for (int on = 0; on < 2; on++) {
         f->candidate.transductive = on;
         bool done = few_shot_estimate(f) == MO_OK;
-        if (!done && on && mo_clear_if(f->ctx, MO_MEMORY)) { /* the readout is larger than the bound of memory */
+        if (!done && on && f->ctx->memory && mo_clear_if(f->ctx, MO_MEMORY)) { /* it is larger than the bound */
             f->candidate.transductive = MO_TRANSDUCTIVE_OFF;
             return few_shot_estimate(f);
         }

@@ -307,6 +307,7 @@ static double find_residual(newton *s, double *terms, double *noise) {
         multiply_by(s, true, s->R, s->Hp); /* not L^-1 (Phi^T R), whose rounding L^-1 would raise */
         add_scaled(s->r, -1, s->Hp, s->width * s->C);
     }
+    double whole = s->fits ? 0 : dot(s->r, s->r, s->width * s->C); /* a mean taken off leaves its own rounding */
     for (int64_t j = 0; j < s->width; j++) { /* class means differ from 0 by rounding, which H would not reduce */
         real mean = 0;
         for (int64_t at = j; at < s->width * s->C; at += s->width)
@@ -314,7 +315,7 @@ static double find_residual(newton *s, double *terms, double *noise) {
         for (int64_t at = j; at < s->width * s->C; at += s->width)
             s->r[at] -= mean;
     }
-    return EPSILON * sqrt(size);
+    return EPSILON * (sqrt(size) + sqrt(whole));
 }
 
 /* Solves H x = r by at most `limit` conjugate gradients, until |r| <= target. Then changes x from coordinates to a
