@@ -4,6 +4,7 @@
 #include "train/few_shot/few_shot.h"
 #include "models/inside.h"
 #include "tensor/library.h"
+#include "tensor/objects.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/plan_members.h"
 #include "train/evaluation/evaluation.h"
@@ -185,9 +186,11 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o, const
         f->source.kernels = mo_example_kernels_create(&f->source);
     for (int i = 0; i < o->n_experts && mo_ok(f->ctx); i++)
         mo_example_kernels_add(f->source.kernels, f->source.graph, &o->experts[i]);
-    if (mo_ok(f->ctx) && f->candidate.transductive)
+    bool refits = mo_ok(f->ctx) && f->candidate.transductive;
+    if (refits)
         f->all = mo_embed_population(f->candidate.model, &f->source, f->max_rows);
-    if (f->chooses && !mo_ok(f->ctx) && mo_clear_if(f->ctx, MO_MEMORY)) { /* what was to be chosen is too large */
+    if (refits && f->chooses && f->ctx->memory && !mo_ok(f->ctx) && mo_clear_if(f->ctx, MO_MEMORY)) {
+        /* all examples are too many for the bound of memory */
         f->chooses = false;
         f->candidate.transductive = MO_TRANSDUCTIVE_OFF;
         mo_tensor_release(f->all.Z);
