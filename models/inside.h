@@ -113,9 +113,9 @@ MO_API mo_code mo_model_fit(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, bool held_out, mo_state *state);
 MO_API mo_tensor *mo_model_apply(
     mo_tape *t, const mo_model *m, const mo_episode *e, const mo_state *state, mo_tensor *Zq);
-/* mo_state_held_out of such a state, at the model's temperature for the task. */
+/* mo_state_held_out of such a state, at the model's temperature, which the state has. */
 MO_API mo_tensor *mo_model_held_out(
-    mo_tape *t, const mo_model *m, mo_task task, const mo_state *state, const int64_t *row, int64_t groups, int64_t h);
+    mo_tape *t, const mo_model *m, const mo_state *state, const int64_t *row, int64_t groups, int64_t h);
 /* Logits [N, C] of all rows, from the labels of the support e->support[0] (row numbers of `all`) and from the
  * embeddings of the unlabelled rows, assuming classes of equal size. Raises MO_UNSUPPORTED if the model's readout
  * cannot do this. */

@@ -400,10 +400,12 @@ static mo_code fit_head(
     mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
     if (!mo_ok(m->ctx) || !head_of_task(t, m, m->one_head ? 0 : e->task, mo_dim(Zs, -1), parameter))
         return mo_code_of(m->ctx);
-    mo_tensor *T = m->options.temperature == MO_TEMPERATURE_LOGIT ? NULL : temperature_of(t, m, e->task);
+    mo_tensor *T = temperature_of(t, m, e->task);
     mo_support s = mo_episode_support(t, e, m->options.head, tempered_rows(t, m, Zs, T));
     s.held_out = held_out;
-    return mo_head_fit(t, m->options.head, &s, parameter, state);
+    if (mo_head_fit(t, m->options.head, &s, parameter, state) == MO_OK)
+        mo_state_put(state, "temperature", T);
+    return mo_code_of(m->ctx);
 }
 
 mo_code mo_model_fit(
@@ -424,18 +426,18 @@ mo_tensor *mo_model_apply(mo_tape *t, const mo_model *m, const mo_episode *e, co
         return mo_null_tensor(ctx);
     if (m->reads_kernels)
         return mo_state_apply(t, state, Zq, mo_episode_find(e, "query kernels"));
-    mo_tensor *T = mo_ok(ctx) ? temperature_of(t, m, e->task) : mo_null_tensor(ctx);
+    mo_tensor *T = mo_state_get(t, state, "temperature");
     mo_tensor *logits = mo_state_apply(t, state, tempered_rows(t, m, Zq, T), NULL);
     return m->options.temperature == MO_TEMPERATURE_LOGIT ? mo_mul(t, logits, T) : logits;
 }
 
 mo_tensor *mo_model_held_out(
-    mo_tape *t, const mo_model *m, mo_task task, const mo_state *state, const int64_t *row, int64_t groups, int64_t h) {
+    mo_tape *t, const mo_model *m, const mo_state *state, const int64_t *row, int64_t groups, int64_t h) {
     if (!mo_given(mo_tape_context(t), "model", "the model", m))
         return mo_null_tensor(mo_tape_context(t));
     mo_tensor *logits = mo_state_held_out(t, state, row, groups, h);
     bool scaled = !m->reads_kernels && m->options.temperature == MO_TEMPERATURE_LOGIT;
-    return scaled && mo_ok(mo_tape_context(t)) ? mo_mul(t, logits, temperature_of(t, m, task)) : logits;
+    return scaled ? mo_mul(t, logits, mo_state_get(t, state, "temperature")) : logits;
 }
 
 mo_tensor *mo_model_readout(
