@@ -31,7 +31,8 @@ class Context:
     """A device, its threads, and everything made in it.
 
     Tensors and tapes keep their context alive. A context serves one thread at a time: if a second thread calls while the first is
-    inside, `BusyError` is raised. In a forked child every call raises `ForkError`.
+    inside, `BusyError` is raised. In a forked child every call raises `ForkError`. ``with mochi.Context(threads=1):`` makes it the
+    thread's default context inside.
 
     Parameters
     ----------
@@ -46,8 +47,6 @@ class Context:
         Bytes of GPU memory that the context may hold; None: no bound.
     memory : int
         Bytes of host memory that the context may hold, beyond which `OutOfMemoryError` is raised; None: no bound.
-
-    ``with mochi.Context(threads=1):`` makes it the thread's default context inside.
     """
 
     def __init__(

@@ -75,7 +75,7 @@ class AdamW(Optimizer):
     parameters : sequence of Tensor
         Leaves; each step writes them.
     clip : float
-        The largest gradient norm; None: no clipping.
+        The largest gradient norm, or None.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class SGD(Optimizer):
     parameters : sequence of Tensor
         Leaves; each step writes them.
     clip : float
-        The largest gradient norm; None: no clipping.
+        The largest gradient norm, or None.
     """
 
     def __init__(
