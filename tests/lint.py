@@ -110,6 +110,14 @@ def faults_of_adjoints():
         yield "ops/ADJOINTS.md: the table of adjoints has no links"
 
 
+def faults_of_version():
+    """The version stands in tensor.h; the build and the page of changes repeat it."""
+    version = re.search(r'MO_VERSION "([^"]+)"', (ROOT / "tensor/tensor.h").read_text())[1]
+    for path, repeated in (("meson.build", f"version: '{version}'"), ("tools/guides/changes.md", f"\n## {version}\n")):
+        if repeated not in (ROOT / path).read_text():
+            yield f"{path}: is not of version {version}, which tensor/tensor.h declares"
+
+
 def faults_of_spelling():
     """Lists what codespell finds in sources, guides and tests; nothing if it is not installed."""
     files = subprocess.run(["git", "ls-files", "*.c", "*.h", "*.cu", "*.py", "*.md", "*.js", "*.html", "*.cases"], cwd=ROOT,
@@ -127,7 +135,7 @@ def main():
         known.update(re.findall(r"\b(?:mo|MO)_\w+", text))
         faults += [*faults_of_includes(path, text), *faults_of_output(path, text), *faults_of_threads(path, text),
                    *faults_of_addresses(path, text)]
-    faults += [*faults_of_guides(known), *faults_of_adjoints(), *faults_of_spelling()]
+    faults += [*faults_of_guides(known), *faults_of_adjoints(), *faults_of_version(), *faults_of_spelling()]
     print(*faults, f"{count} sources, {len(faults)} faults", sep="\n")
     return 1 if faults or count < 100 else 0
 
