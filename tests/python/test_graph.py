@@ -118,7 +118,7 @@ def test_pyg_and_dgl_are_read_by_their_interfaces(square):
 
 
 def test_features_that_only_number_the_nodes_are_left_out_with_a_warning(square):
-    with pytest.warns(UserWarning, match="graph airports: left out: 4 feature columns that number the nodes"):
+    with pytest.warns(mochi.DataWarning, match="graph airports: left out: 4 feature columns that number the nodes"):
         made = mochi.graph(EDGES, x=np.eye(4)[[2, 0, 3, 1]], y=Y, name="airports")
     assert made.x is None and square.x is not None
 
@@ -179,7 +179,7 @@ def test_one_list_of_marks_of_the_unknown(tmp_path):
     (tmp_path / "twice/edges.csv").write_text("from,to\n" + "".join(f"{u},{v}\n" for u, v in itertools.pairwise(twice)))
     rows = "".join(f"{n},{words[i // 2]}\n" for i, n in enumerate(twice))
     (tmp_path / "twice/features.csv").write_text("name,word\n" + rows)
-    with pytest.warns(UserWarning, match="count as unknown"):
+    with pytest.warns(mochi.DataWarning, match="count as unknown"):
         given = mochi.graph(edges, nodes=names, y=words)
     known = sorted(w for w in words if not is_unknown(w))
     assert mochi.graph(tmp_path).classes.tolist() == given.classes.tolist() == known
@@ -355,10 +355,10 @@ def test_names_and_classes_survive_a_file(tmp_path):
         assert fit.labelled.tolist() == [names[2], names[9]] and set(fit.suggest(3).tolist()) < set(names)
         assert pickle.loads(pickle.dumps(read)).names == names
     pairs = mochi.graph(rings([(i, 0) for i in range(12)]))
-    with pytest.warns(UserWarning, match="names of examples became texts"):
+    with pytest.warns(mochi.DataWarning, match="names of examples became texts"):
         assert again(pairs).names[3] == "(3, 0)"
     assert pickle.loads(pickle.dumps(pairs)).names[3] == (3, 0)
-    with pytest.warns(UserWarning, match="names of examples are left out"):
+    with pytest.warns(mochi.DataWarning, match="names of examples are left out"):
         assert again(mochi.graph(rings([1, "1", *range(2, 12)]))).names is None
 
 

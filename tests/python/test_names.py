@@ -97,14 +97,14 @@ def test_ids_of_a_table_are_names_in_the_order_of_their_values():
 
 def test_columns_are_found_by_their_headers():
     ends = pandas.DataFrame({"id": [9, 8, 7], "weight": [1.0, 2, 3], "target": list("bca"), "source": list("abc"), "when": [5, 6, 7]})
-    with pytest.warns(UserWarning, match="not read: column 'id', column 'when'; weights=NAME"):
+    with pytest.warns(mochi.DataWarning, match="not read: column 'id', column 'when'; weights=NAME"):
         g = mochi.graph(ends)
     assert g.names == ["a", "b", "c"] and sorted(set(g.weights.tolist())) == [1, 2, 3]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nameless = ends[["source", "target"]].reset_index().rename(columns={"index": "Unnamed: 0"})
         assert mochi.graph(nameless).names == ["a", "b", "c"] and mochi.graph(nameless).weights is None
-    with pytest.warns(UserWarning, match="not read: column 'when'"):
+    with pytest.warns(mochi.DataWarning, match="not read: column 'when'"):
         assert mochi.graph(ends[["source", "target", "when"]]).weights is None
     times = pandas.DataFrame({"x": list("ab"), "y": list("bc"), "t": [3, 4]})
     assert mochi.graph(times, weights="t").weights.tolist() == [3, 3, 4, 4]
@@ -113,7 +113,7 @@ def test_columns_are_found_by_their_headers():
     with pytest.raises(ValueError, match="the columns 'x', 'y', 't', 'z', expected source and target"):
         mochi.graph(times.assign(z=1))
     called = networkx.Graph([("a", "b", {"times": 3}), ("b", "c", {"times": 4})])
-    with pytest.warns(UserWarning, match="not read: edge attribute 'times'; weights=NAME takes one as weights"):
+    with pytest.warns(mochi.DataWarning, match="not read: edge attribute 'times'; weights=NAME takes one as weights"):
         assert mochi.graph(called).weights is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -127,11 +127,11 @@ def test_columns_are_found_by_their_headers():
 
 def test_marks_of_the_unknown_are_told():
     g = mochi.graph([[0, 1], [1, 2], [2, 3], [3, 4]])
-    with pytest.warns(UserWarning, match="labels: 2 'NA', 1 '\\?' count as unknown"):
+    with pytest.warns(mochi.DataWarning, match="labels: 2 'NA', 1 '\\?' count as unknown"):
         fit = mochi.load("best").few_shot(g, ["a", "NA", "b", "NA", "?"])
     assert fit.labelled.tolist() == [0, 2]
     assert mochi.graph([[0, 1]], y=["1.0", "1"]).classes.tolist() == ["1"]
-    with pytest.warns(UserWarning, match="labels: 1 'none', 1 'Na' count as unknown"):
+    with pytest.warns(mochi.DataWarning, match="labels: 1 'none', 1 'Na' count as unknown"):
         assert mochi.graph([[0, 1], [1, 2]], y=["none", "Na", "a"]).classes.tolist() == ["a"]
     assert mochi.graph([[0, 1], [1, 2]], y=["no", "nay", "a"]).classes.tolist() == ["a", "nay", "no"]
 
@@ -203,8 +203,8 @@ def test_a_batch_and_graphs_without_nodes():
     batch = types.SimpleNamespace(to_data_list=lambda: data, edge_index=None)
     assert mochi.graph_set(batch).graphs == 2 and mochi.graph_set(batch).y.tolist() == [0, 1]
     empty = types.SimpleNamespace(edge_index=np.zeros((2, 0), int), num_nodes=0, x=np.zeros((0, 2)), y=np.array([1]))
-    with pytest.warns(UserWarning, match="graphs without nodes stand as one node: 1"):
+    with pytest.warns(mochi.DataWarning, match="graphs without nodes stand as one node: 1"):
         made = mochi.graph_set([data[0], empty, data[1]])
     assert made.graphs == 3 and made.y.tolist() == [0, 1, 1] and np.diff(made.offsets).tolist() == [3, 1, 3]
-    with pytest.warns(UserWarning, match="stand as one node: 'none'"):
+    with pytest.warns(mochi.DataWarning, match="stand as one node: 'none'"):
         assert mochi.graph_set({"none": networkx.Graph(), **rings()}, y={"m3": 1}).y.tolist() == [-1, -1, 0, -1, -1]

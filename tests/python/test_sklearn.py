@@ -413,6 +413,17 @@ def test_the_table_of_fit():
         assert row["accuracy"] == pytest.approx(row["outcomes"].mean())
         assert np.isnan(row["ece_temperature"]) == (row["k"] == 1)
     assert few_shot_score(Z, names, "ridge", shots=[5], episodes=7, queries=10)[0]["accuracy"] == rows[2]["accuracy"]
+    pairs = rows.against("ridge")
+    assert [(p["head"], p["k"]) for p in pairs] == [("svm", 1), ("svm", 5)]
+    d = rows[3]["outcomes"] - rows[2]["outcomes"]
+    assert pairs[1]["difference"] == pytest.approx(d.mean()) and pairs[1]["ci95"] >= 0
+    assert repr(rows).count("\n") == 4 and f"{rows[0]['accuracy']:.1f} ±" in repr(rows)
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(rows.to_frame(), pandas.DataFrame) and rows.to_frame()["head"].tolist() == ["ridge", "svm"] * 2
+    with pytest.raises(mochi.InvalidError, match="'lda', expected one of"):
+        rows.against("lda")
+    with pytest.raises(mochi.InvalidError, match="outcomes=True"):
+        few_shot_score(Z, names, "ridge", shots=[5], episodes=3).against("ridge")
     other = few_shot_score(Z, names, "ridge", shots=[5], episodes=7, queries=10, seed=1)[0]
     assert other["accuracy"] != rows[2]["accuracy"]
     tuned = few_shot_score(Z, names, "ridge", shots=[5], episodes=7, queries=10, tune=True)[0]

@@ -15,7 +15,9 @@ from ._library import lib as _lib
 from .context import Context, default_context, set_default_context
 from .errors import (
     BusyError,
+    DataWarning,
     Error,
+    EstimateWarning,
     FileError,
     ForkError,
     FormatError,
@@ -48,7 +50,8 @@ _attach()
 __version__ = _ffi.string(_lib.door_version()).decode()
 
 __all__ = [
-    "AdamW", "BusyError", "Check", "Context", "Error", "Estimate", "FewShot", "FileError", "ForkError", "FormatError",
+    "AdamW", "BusyError", "Check", "Context", "DataWarning", "Error", "Estimate", "EstimateWarning", "FewShot", "FileError",
+    "ForkError", "FormatError",
     "Graph", "Head", "Health", "InvalidError", "MismatchError", "NumericalError", "Op", "OutOfMemoryError", "Random",
     "Report", "Rows", "Run", "SGD", "Sparse", "StateError", "Step", "Tape", "Tensor", "Trained", "UnsupportedError", "constant",
     "cosine", "current_tape", "default_context", "diagnose", "einsum", "features", "few_shot_score", "grad", "gradcheck", "graph",

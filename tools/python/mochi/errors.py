@@ -61,6 +61,14 @@ class ForkError(StateError):
     """The context belongs to the process that this one was forked from."""
 
 
+class DataWarning(UserWarning):
+    """Data are read otherwise than they are written: left out, renamed, or taken as unknown."""
+
+
+class EstimateWarning(UserWarning):
+    """A figure rests on few labels or rows."""
+
+
 KINDS = (
     InvalidError, MismatchError, NumericalError, FormatError, FileError, OutOfMemoryError, UnsupportedError, StateError,
 )  # fmt: skip

@@ -85,6 +85,44 @@ def door_fit_progress(part, done, of, state):
     visit.guarded(visit.progress or (lambda *_: None), ffi.string(part).decode(), done, of)
 
 
+class Scores(list):
+    """The rows of `few_shot_score`, dicts, in a list that prints as a table."""
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas DataFrame."""
+        import pandas
+
+        return pandas.DataFrame([{k: v for k, v in row.items() if k != "outcomes"} for row in self])
+
+    def against(self, head: str) -> list[dict[str, Any]]:
+        """For each k and other head: its accuracy less that of `head` on the same episodes, with half its 95% interval.
+
+        Needs the outcomes of ``few_shot_score(.., outcomes=True)``.
+        """
+        base = {row["k"]: row for row in self if row["head"] == head}
+        if not base:
+            raise errors.InvalidError(f"Scores.against: {head!r}, expected one of {sorted({row['head'] for row in self})}")
+        if not all("outcomes" in row for row in self):
+            raise errors.InvalidError("Scores.against: no outcomes of episodes: few_shot_score(.., outcomes=True)")
+        found = []
+        for row in self:
+            if row["head"] != head and not (row["failure"] or base[row["k"]]["failure"]):
+                d = np.ascontiguousarray(row["outcomes"] - base[row["k"]]["outcomes"], np.float64)
+                summary = lib.mo_summarize(ffi.from_buffer("double[]", d), len(d))
+                found.append({"head": row["head"], "k": row["k"], "difference": summary.mean, "ci95": summary.ci95})
+        return found
+
+    def __repr__(self) -> str:
+        lines = [f"{'head':24}{'k':>4}{'accuracy':>15}{'nll':>8}{'ECE':>7}{'calibrated':>12}{'seconds':>9}"]
+        for row in self:
+            ece, calibrated = 100 * row.get("ece", np.nan), 100 * row.get("ece_temperature", np.nan)
+            figures = "" if row["failure"] else (
+                f"{row['accuracy']:8.1f} ± {row['ci95']:4.1f}{row['nll']:8.3f}{ece:7.1f}{calibrated:12.1f}{row['seconds']:9.2f}"
+            )  # fmt: skip
+            lines.append(f"{row['head']:24}{row['k']:4}" + (figures or f"  {row['failure']}"))
+        return "\n".join(lines)
+
+
 def few_shot_score(
     Z: Any,
     y: Any,
@@ -101,7 +139,7 @@ def few_shot_score(
     outcomes: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
     context: Context | None = None,
-) -> list[dict[str, Any]]:
+) -> Scores:
     """Few-shot accuracy and calibration of heads on labelled embeddings, all on the same episodes.
 
     Parameters
@@ -136,11 +174,11 @@ def few_shot_score(
 
     Returns
     -------
-    list of dict
-        For each k and head: head, k, accuracy and ci95 in percent (mean over episodes and half width of its 95% interval), nll,
+    Scores
+        A list of dicts that prints as a table; `to_frame` and `against` read it. For each k and head: head, k, accuracy and ci95 in percent (mean over episodes and half width of its 95% interval), nll,
         brier, ece, ece_temperature (after a temperature fitted to held-out rows of the support; NaN at k = 1), seconds, repeated
         (number of classes with fewer than k + queries rows, whose rows are drawn repeatedly, with a warning), failure (why a head
-        has no fit, or None). ``pandas.DataFrame(rows)`` is the table.
+        has no fit, or None).
 
     Source: train/fit/fit.c
 
@@ -150,8 +188,8 @@ def few_shot_score(
     >>> y = np.arange(90) % 3
     >>> Z = 5 * np.eye(3)[y] + rng.normal(size=(90, 3))
     >>> rows = mochi.few_shot_score(Z, y, ["ridge"], shots=(4,), episodes=5, queries=10)
-    >>> rows[0]["head"], rows[0]["k"], rows[0]["accuracy"] > 90
-    ('ridge', 4, True)
+    >>> rows[0]["head"], rows[0]["k"], rows[0]["accuracy"] > 90, rows.to_frame().shape[0]
+    ('ridge', 4, True, 1)
     """
     context = context or default_context()
     rows, label, values = _labelled_rows("few_shot_score", Z, y)
@@ -192,8 +230,8 @@ def few_shot_score(
         finally:
             context.call(lib.gate_mo_draws_release, draws)
     for warning in visit.warned:
-        warnings.warn(warning, stacklevel=2)
-    return sorted(visit.rows, key=lambda row: ks.index(row["k"]) if row["k"] in ks else 0)  # the heads of a k together
+        warnings.warn(warning, errors.EstimateWarning, stacklevel=2)
+    return Scores(sorted(visit.rows, key=lambda row: ks.index(row["k"]) if row["k"] in ks else 0))  # the heads of a k together
 
 
 def _labelled_rows(what, Z, y):

@@ -157,7 +157,8 @@ class FewShot(Handle):
         and 20 above the accuracy with one label per class, up to 20 below and 19 above with two.
         """
         if 0 < self._fewest < 4:
-            warnings.warn(f"few-shot: probabilities are rough below 4 labels of a class, found {self._fewest}", stacklevel=2)
+            text = f"few-shot: probabilities are rough below 4 labels of a class, found {self._fewest}"
+            warnings.warn(text, errors.EstimateWarning, stacklevel=2)
         found = self._rows(lib.gate_mo_few_shot_probabilities, examples)
         return self._frame(found, examples) if as_frame else found
 

@@ -227,7 +227,7 @@ class Graph:
             if there != here:
                 wrong, lost = next((a, b) for a, b in zip(here, there or [None] * len(here), strict=True) if a != b)
                 became = "are left out" if there is None else f"became texts: {wrong!r} is {lost!r} there"
-                warnings.warn(f"Graph.save: names of {what} {became}", stacklevel=2)
+                warnings.warn(f"Graph.save: names of {what} {became}", errors.DataWarning, stacklevel=2)
 
     def to_scipy(self) -> Any:
         """The adjacency as a scipy.sparse.csr_array [nodes, nodes] of the weights, or ones."""
@@ -399,7 +399,7 @@ def graph_set(
     width = next((p["x"].shape[1] for p in parts if p.get("x") is not None and p["nodes"]), None)
     empty = [called[i] for i, p in enumerate(parts) if not p["nodes"]]
     if empty:
-        warnings.warn(f"graph_set: graphs without nodes stand as one node: {aligned.some(empty)}", stacklevel=2)
+        warnings.warn(f"graph_set: graphs without nodes stand as one node: {aligned.some(empty)}", errors.DataWarning, stacklevel=2)
     parts = [p if p["nodes"] else _lone_node(p, width) for p in parts]
     offset = np.cumsum([0] + [p["nodes"] for p in parts])
     whole: dict[str, Any] = {
@@ -467,7 +467,7 @@ def _told(made):
     """Returns the graph, after warning of what the library left out of its source."""
     if made._live().left_out:
         text = ffi.string(made._live().left_out).decode(errors="replace")
-        warnings.warn(f"graph {made.name}: left out: {text}", stacklevel=3)
+        warnings.warn(f"graph {made.name}: left out: {text}", errors.DataWarning, stacklevel=3)
     return made
 
 
@@ -487,10 +487,10 @@ def _assembled(context, parts, name, caller):
     if ignored:
         found, edges = " and ".join(ignored), len(parts["u"])
         text = f"edges have weights of 0 or more, and no directions, here; their {found} are ignored, of {edges} entries"
-        warnings.warn(f"{caller}: {text}", stacklevel=3)
+        warnings.warn(f"{caller}: {text}", errors.DataWarning, stacklevel=3)
     if parts.get("unread"):
         unread = ", ".join(dict.fromkeys(parts["unread"]))
-        warnings.warn(f"{caller}: not read: {unread}; weights=NAME takes one as weights", stacklevel=3)
+        warnings.warn(f"{caller}: not read: {unread}; weights=NAME takes one as weights", errors.DataWarning, stacklevel=3)
     members, values = members_of(parts)
     told = sorted({*ignored, *parts.get("told", ())}, reverse=True)
     return _remade(members, _label(name), parts.get("names"), values, told, context)

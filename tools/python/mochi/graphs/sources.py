@@ -490,7 +490,7 @@ def plain_labels(values: Any) -> list:
     marks = collections.Counter(v for v, found in zip(array.tolist(), plain, strict=True) if found is None and isinstance(v, str) and v)
     if marks:
         counts = ", ".join(f"{n} {mark!r}" for mark, n in marks.items())
-        warnings.warn(f"labels: {counts} count as unknown", stacklevel=4)
+        warnings.warn(f"labels: {counts} count as unknown", errors.DataWarning, stacklevel=4)
     found = {type(value).__name__: repr(value) for value in reversed(plain) if value is not None}
     if len(found) > 1:
         kinds, values = " and ".join(sorted(found)), " and ".join(found[kind] for kind in sorted(found))
