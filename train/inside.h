@@ -23,8 +23,9 @@ extern MO_API const mo_field mo_feature_fields[], mo_plan_fields[], mo_adamw_fie
 struct mo_source {
     mo_graph *graph;
     mo_task task;
-    mo_links *links;                    /* lp: the held-out links and non-edges; else NULL */
-    mo_features *features;              /* for lp: of the masked graph; placed as mo_feature_place says */
+    mo_links *links;       /* lp: the held-out links and non-edges; else NULL */
+    mo_features *features; /* for lp: of the masked graph; placed as mo_feature_place says */
+    mo_tensor *rows;       /* nodes that are rows of a file: their embeddings [n, d], borrowed, in place of features */
     struct mo_example_kernels *kernels; /* further kernels for the readout of nodes or graphs, borrowed; or NULL */
     bool inductive;                     /* gc: the readout reads only kernels that need no unlabelled graph */
     bool owns_graph, owns_features;     /* false: another source of the same graph owns them */

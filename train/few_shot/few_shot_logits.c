@@ -137,11 +137,9 @@ static int find_hop(const mo_few_shot *f) {
 
 mo_code mo_few_shot_without(mo_few_shot *f, const int64_t *at, int64_t n, double *logits, double *hop) {
     const mo_state *s = &f->fitted.state;
-    const mo_model *m = f->candidate.model;
     int expert = find_hop(f);
     mo_tape_reset(f->t);
-    mo_tensor *Y = m ? mo_model_held_out(f->t, m, s, at, 1, n) : mo_state_held_out(f->t, s, at, 1, n);
-    mo_read_as(Y, MO_F64, logits);
+    mo_read_as(mo_candidate_held_out(f->t, &f->candidate, s, at, 1, n), MO_F64, logits);
     for (int64_t i = 0; i < n * f->classes; i++)
         hop[i] = NAN;
     if (expert >= 0 && mo_ok(f->ctx)) {
