@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char format[] = "mochi readout of rows 2";
 static const char *const row_types[] = {"float32", "float64"};
 static const char *const scalings[MO_SCALINGS] = {"none", "centre", "standardise", "normalise"};
 
@@ -29,12 +28,11 @@ bool save_row_readout(mo_context *ctx, const char *path, const mo_row_readout *r
     }
     print_real(r->value, value);
     print_real(r->temperature, temperature);
-    json_t *metadata =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "format", format, "head", r->state.head->name, "regularisation",
-            value, "scaling", scalings[r->scaling], "temperature", temperature, "rows", row_types[r->real == MO_F64]);
+    json_t *metadata = json_pack("{s:s, s:s, s:s, s:s, s:s}", "head", r->state.head->name, "regularisation", value,
+        "scaling", scalings[r->scaling], "temperature", temperature, "rows", row_types[r->real == MO_F64]);
     mo_arrays *arrays = mo_arrays_create(ctx);
     mo_state_save(&r->state, arrays);
-    return write_kept(ctx, path, arrays, metadata, r->name, r->classes);
+    return write_kept(ctx, path, KEPT_ROWS, arrays, metadata, r->name, r->classes);
 }
 
 /* ---- reading ---- */
@@ -77,7 +75,7 @@ static void take_state(const kept_fit *f, const mo_head *head, mo_row_readout *r
 
 bool load_row_readout(mo_context *ctx, const char *path, mo_row_readout *r) {
     *r = (mo_row_readout){0};
-    kept_fit f = open_kept(ctx, path, format, "`mochi fit --save`");
+    kept_fit f = open_kept(ctx, path, KEPT_ROWS);
     const mo_head *head = mo_ok(ctx) ? take_settings(&f, r) : NULL;
     if (mo_ok(ctx))
         r->name = kept_names(&f, &r->classes);

@@ -185,9 +185,9 @@ mo_tensor *mo_candidate_apply(
     mo_tape *t, const mo_candidate *candidate, const mo_episode *e, const mo_state *state, mo_tensor *Zq);
 mo_tensor *mo_candidate_held_out(
     mo_tape *t, const mo_candidate *candidate, const mo_state *state, const int64_t *row, int64_t groups, int64_t h);
-/* Logits of the plan's queries by the model's transductive readout. */
-mo_tensor *mo_population_logits(
-    mo_tape *t, const mo_source *source, const mo_candidate *candidate, const mo_population *all, const mo_plan *plan);
+/* Logits of the plan's queries by the model's transductive readout. state: as mo_model_transduce. */
+mo_tensor *mo_population_logits(mo_tape *t, const mo_source *source, const mo_candidate *candidate,
+    const mo_population *all, const mo_plan *plan, mo_state *state);
 /* train/few_shot/few_shot.c: float64 logits of the plan's queries, divided by their temperature, by the readout that
  * MO_TRANSDUCTIVE_AUTO chooses from the plan's support. */
 mo_tensor *mo_few_shot_chosen(

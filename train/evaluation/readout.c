@@ -125,13 +125,13 @@ static bool put_kernels_of_all(mo_tape *t, const mo_source *source, const mo_pla
     return mo_ok(mo_tape_context(t));
 }
 
-mo_tensor *mo_population_logits(
-    mo_tape *t, const mo_source *source, const mo_candidate *c, const mo_population *all, const mo_plan *plan) {
+mo_tensor *mo_population_logits(mo_tape *t, const mo_source *source, const mo_candidate *c, const mo_population *all,
+    const mo_plan *plan, mo_state *state) {
     mo_episode e;
     plan_episode(t, source, c, plan, &e);
     if (!put_kernels_of_all(t, source, plan, &e))
         return mo_null_tensor(mo_tape_context(t));
-    return mo_gather_rows(t, mo_model_transduce(t, c->model, &e, all), e.query[0]);
+    return mo_gather_rows(t, mo_model_transduce(t, c->model, &e, all, state), e.query[0]);
 }
 
 /* ---- a reader's candidate on one problem ---- */
@@ -148,7 +148,7 @@ static mo_candidate candidate_at(const mo_reader *r, double value) {
 
 static mo_tensor *queries_of(const mo_reader *r, const mo_candidate *c, const mo_plan *plan, mo_tensor **share) {
     if (c->transductive == MO_TRANSDUCTIVE_ON)
-        return mo_population_logits(r->t, r->source, c, r->all, plan);
+        return mo_population_logits(r->t, r->source, c, r->all, plan, NULL);
     if (c->transductive == MO_TRANSDUCTIVE_AUTO)
         return mo_few_shot_chosen(r->t, r->source, c, r->all, plan);
     return mo_candidate_logits(r->t, r->source, c, r->rows, plan, r->max_rows, share);
