@@ -169,7 +169,7 @@ def few_shot_score(
     handle = ffi.new_handle(visit)
     number = checked.whole("few_shot_score: seed", seed, 0, 2**64 - 1)
     place = checked.choice("few_shot_score: scaling", scaling, SCALINGS)
-    pointers = [h.pointer for h in used]
+    pointers = [h._pointer for h in used]
     candidates = ffi.new("mo_candidate[]", len(used))
     name = ffi.new("char[]", b"rows")
     for candidate, pointer in zip(candidates, pointers, strict=True):
@@ -186,7 +186,7 @@ def few_shot_score(
                 _read_split(context, E, split, plan, len(rows))
                 options.split, options.n_shots = plan, 1
             if used:
-                given = context.pointer, E.pointer().source, candidates, len(used), options
+                given = context._pointer, E._live().source, candidates, len(used), options
                 context.call(lib.gate_mo_evaluate, *given, lib.door_fit_row, handle)
             for estimator in filter(_is_estimator, listed):
                 for k in ks if split is None else ks[:1]:
@@ -216,7 +216,7 @@ def _labelled_rows(what, Z, y):
 def embeddings_of(context, rows, label, what):
     """The library's embeddings of labelled rows; what: their name in messages."""
     given = constant(rows, context=context), constant(label, context=context)
-    made = context.call(lib.gate_mo_embeddings_create, given[0].pointer(), given[1].pointer(), what.encode())
+    made = context.call(lib.gate_mo_embeddings_create, given[0]._live(), given[1]._live(), what.encode())
     return Handle(context, made, release=lib.gate_mo_embeddings_release)
 
 
@@ -231,7 +231,7 @@ def _estimated(estimator, E, rows, values, k, options, visit):
     context, own = E.context, options.split == ffi.NULL
     name, started = type(estimator).__name__, time.perf_counter()
     n, small, left = int(options.episodes) if own else 1, 0, 0
-    numbers = np.frombuffer(ffi.buffer(E.pointer().row, 8 * lib.mo_dim(E.pointer().Z, 0)), np.int64)
+    numbers = np.frombuffer(ffi.buffer(E._live().row, 8 * lib.mo_dim(E._live().Z, 0)), np.int64)
     sums, right = ffi.new("mo_calibration *"), []
     for episode in range(n):
         plan = _drawn(context, E, k, episode, options) if own else options.split
@@ -271,7 +271,7 @@ def _drawn(context, E, k, episode, options):
     q, ways, seed = int(options.queries), int(options.ways), int(options.seed)
     drawn = ffi.new("mo_plan_options *", {"k_min": k, "k_max": k, "q_min": q, "q_max": q, "max_classes": ways, "seed": seed})
     plan = ffi.new("mo_plan *")
-    context.call(lib.gate_mo_plan_draw, E.pointer().graph, ffi.NULL, lib.MO_TASK_NC, episode, drawn, plan)
+    context.call(lib.gate_mo_plan_draw, E._live().graph, ffi.NULL, lib.MO_TASK_NC, episode, drawn, plan)
     return plan
 
 
@@ -316,7 +316,7 @@ def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = Non
     found = ffi.new("mo_diagnosis *")
     with embeddings_of(context, rows, label, "diagnose") as E:
         try:
-            context.call(lib.gate_mo_diagnose, E.pointer(), options, found)
+            context.call(lib.gate_mo_diagnose, E._live(), options, found)
             told: dict[str, Any] = {name: getattr(found, name) for name in ("offset", "spread", "radius", "mean_distance")}
             prototypes = found.prototype[0 : found.classes]
             told["classes"] = values
@@ -330,8 +330,8 @@ def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = Non
 def _lambda_of(heads, lam, tune, one_row):
     """The penalty, if a head has one; refuses an option without effect, as `mochi fit` does."""
     checked.flag("few_shot_score: tune", tune)
-    parameters = [p for h in heads for p in h.pointer.parameters[0 : h.pointer.n_parameters] if p.ndim == 0]
-    has = any(_has_lambda(h.pointer) for h in heads)
+    parameters = [p for h in heads for p in h._pointer.parameters[0 : h._pointer.n_parameters] if p.ndim == 0]
+    has = any(_has_lambda(h._pointer) for h in heads)
     why = None
     if lam is not None and (tune or not has):
         why = "lam beside tune, which chooses it" if tune else "lam, which none of the heads has"
@@ -359,7 +359,7 @@ def _read_split(context, E, split, plan, n):
                 path = os.path.join(folder, f"{'test' if i else 'train'}.npy")
                 np.save(path, _rows_of(rows, n))
                 paths[i] = ffi.new("char[]", os.fsencode(path))
-        context.call(lib.gate_mo_split_read, E.pointer(), *paths, plan)
+        context.call(lib.gate_mo_split_read, E._live(), *paths, plan)
 
 
 def _rows_of(rows, n):

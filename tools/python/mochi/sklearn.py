@@ -207,10 +207,10 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
         name, parameters = self._head()
         context, readout = default_context(), ffi.new("mo_row_readout *")
         chosen = head(name).at(**parameters)
-        candidate = struct("mo_candidate", head=chosen.pointer, scaling=self._scaling)[0]
+        candidate = struct("mo_candidate", head=chosen._pointer, scaling=self._scaling)[0]
         with embeddings_of(context, X, label.astype(np.int64), name) as E:
             try:
-                context.call(lib.gate_mo_row_readout_fit, E.pointer(), candidate, ffi.NULL, tune, readout)
+                context.call(lib.gate_mo_row_readout_fit, E._live(), candidate, ffi.NULL, tune, readout)
                 return ffi.new("mo_row_readout *", readout[0])  # its numbers; what it points to is released
             finally:
                 context.call(lib.gate_mo_row_readout_release, readout)
