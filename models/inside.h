@@ -53,11 +53,14 @@ typedef struct mo_refitted {
 /* Returns logits [N, C] of all rows: refits the readout, which was fitted on the support (int64 [n_s], row numbers of
  * Z; labels Ys [n_s, C]), on all rows, assuming classes of equal size (transduce.c). */
 MO_API mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,
-    const mo_refitted *readout, const mo_transduction *options);
+    const mo_refitted *readout, const mo_transduction *options, mo_tensor **W);
 /* mo_ridge_transduce of the first expert of a fitted mixture; K [E, N, m]: the kernels of all rows. Raises
  * MO_UNSUPPORTED for a state without experts. */
 mo_tensor *mo_state_transduce(
-    mo_tape *t, const mo_state *state, mo_tensor *K, const mo_population *all, mo_tensor *support, mo_tensor *Ys);
+    mo_tape *t, mo_state *state, mo_tensor *K, const mo_population *all, mo_tensor *support, mo_tensor *Ys);
+/* The logits of rows Z [n, d + 1] of the population, with kernels K [E, n, m], by a state that mo_state_transduce has
+ * refitted: it puts "refitted" [d + 1, C] into the state. */
+mo_tensor *mo_state_apply_transduced(mo_tape *t, const mo_state *state, mo_tensor *K, mo_tensor *Z);
 /* 1 + exp(-|x - y|^2) from 1 + <x, y>, for rows of unit length. */
 mo_tensor *mo_gaussian_kernel(mo_tape *t, mo_tensor *K);
 
@@ -124,8 +127,12 @@ MO_API mo_tensor *mo_model_held_out(
     mo_tape *t, const mo_model *m, const mo_state *state, const int64_t *row, int64_t groups, int64_t h);
 /* Logits [N, C] of all rows, from the labels of the support e->support[0] (row numbers of `all`) and from the
  * embeddings of the unlabelled rows, assuming classes of equal size. Raises MO_UNSUPPORTED if the model's readout
- * cannot do this. */
-MO_API mo_tensor *mo_model_transduce(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all);
+ * cannot do this. state (may be NULL): receives the readout, which mo_model_apply_transduced applies to rows Zq
+ * [n, d + 1] of the population, for which the episode has the "query kernels". */
+MO_API mo_tensor *mo_model_transduce(
+    mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all, mo_state *state);
+MO_API mo_tensor *mo_model_apply_transduced(
+    mo_tape *t, const mo_model *m, const mo_episode *e, const mo_state *state, mo_tensor *Zq);
 
 /* The members of mo_readout_options: those of every head, and the widths at which it learns. */
 extern MO_API const mo_field mo_readout_fields[], mo_width_fields[];

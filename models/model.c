@@ -472,9 +472,12 @@ static mo_tensor *population_kernels(
     return n > 1 ? mo_concat(t, part, n, MO_AXIS(0)) : part[0];
 }
 
-mo_tensor *mo_model_transduce(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
+static const char population_rows[] = "population";
+
+mo_tensor *mo_model_transduce(
+    mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all, mo_state *state) {
     mo_context *ctx = mo_tape_context(t);
-    mo_state state;
+    mo_state own;
     if (!given(t, m, e) || !mo_given(ctx, "model", "population", all))
         return mo_null_tensor(ctx);
     if (!m->reads_kernels || e->inductive) {
@@ -482,15 +485,27 @@ mo_tensor *mo_model_transduce(mo_tape *t, const mo_model *m, const mo_episode *e
         return mo_null_tensor(ctx);
     }
     mo_tensor *Zs = mo_gather_rows(t, all->Z, e->support[0]);
-    mo_tensor *Zst = mo_transpose(t, e->centres ? mo_gather_rows(t, Zs, e->centres) : Zs);
+    mo_tensor *rows = e->centres ? mo_gather_rows(t, Zs, e->centres) : Zs, *Zst = mo_transpose(t, rows);
     mo_support s = kernel_support(t, m, e, Zs);
     s.kernels = population_kernels(t, e, Zs, Zst, s.kernels);
     s.of_rows = MO_ROWS_UNUSED;
     s.trusted = mo_own_experts(e->task, false, NULL);
-    if (fit_kernels(t, m, &s, &state) != MO_OK)
+    state = state ? state : &own;
+    if (fit_kernels(t, m, &s, state) != MO_OK)
         return mo_null_tensor(ctx);
+    mo_state_put(state, population_rows, rows);
     mo_tensor *K = population_kernels(t, e, all->Z, Zst, mo_episode_find(e, "query kernels"));
-    return mo_state_transduce(t, &state, K, all, e->support[0], s.Ys);
+    return mo_state_transduce(t, state, K, all, e->support[0], s.Ys);
+}
+
+mo_tensor *mo_model_apply_transduced(
+    mo_tape *t, const mo_model *m, const mo_episode *e, const mo_state *state, mo_tensor *Zq) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_tensor *rows = given(t, m, e) ? mo_state_get(t, state, population_rows) : mo_null_tensor(ctx);
+    if (!mo_ok(ctx))
+        return mo_null_tensor(ctx);
+    mo_tensor *K = population_kernels(t, e, Zq, mo_transpose(t, rows), mo_episode_find(e, "query kernels"));
+    return mo_state_apply_transduced(t, state, K, Zq);
 }
 
 mo_tensor *mo_model_logits(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r) {

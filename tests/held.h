@@ -106,10 +106,6 @@ static inline void held_mo_embeddings(mo_embeddings **embeddings) {
     mo_embeddings_release(*embeddings);
 }
 
-static inline void held_mo_draws(mo_draws *draws) {
-    mo_draws_release(draws);
-}
-
 static inline void held_mo_diagnosis(mo_diagnosis *diagnosis) {
     mo_diagnosis_release(diagnosis);
 }

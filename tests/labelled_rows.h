@@ -41,4 +41,30 @@ static inline mo_embeddings *make(scratch *s, mo_dtype real, double noise) {
     return embeddings_of(s->ctx, real, N, D, z, y);
 }
 
+/* Few-shot problems of the rows, as `mochi fit` measures heads on them. */
+static inline mo_eval_options usual_problems(int64_t episodes) {
+    static const int64_t four[] = {4};
+    return (mo_eval_options){.protocol = MO_PROTOCOL_EPISODE,
+        .n_shots = 1,
+        .shots = four,
+        .episodes = episodes,
+        .queries = 5,
+        .hold_out = true};
+}
+
+/* Evaluates n heads with this scaling; lambda (NULL: its own) is that of each. */
+static inline mo_code evaluate_heads(const mo_embeddings *E, const mo_head *const *heads, int n, const double *lambda,
+    mo_scaling scaling, const mo_eval_options *o, mo_eval_visit visit, void *state) {
+    mo_candidate c[8];
+    assert_in_range(n, 1, 8);
+    for (int i = 0; i < n; i++)
+        c[i] = (mo_candidate){.features = "rows",
+            .head = heads[i],
+            .fixed = lambda,
+            .value = lambda ? *lambda : 0,
+            .scaling = scaling,
+            .seed = o->seed};
+    return mo_evaluate(mo_tensor_context(E->Z), E->source, c, n, o, visit, state);
+}
+
 #endif

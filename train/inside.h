@@ -23,8 +23,9 @@ extern MO_API const mo_field mo_feature_fields[], mo_plan_fields[], mo_adamw_fie
 struct mo_source {
     mo_graph *graph;
     mo_task task;
-    mo_links *links;                    /* lp: the held-out links and non-edges; else NULL */
-    mo_features *features;              /* for lp: of the masked graph; placed as mo_feature_place says */
+    mo_links *links;       /* lp: the held-out links and non-edges; else NULL */
+    mo_features *features; /* for lp: of the masked graph; placed as mo_feature_place says */
+    mo_tensor *rows;       /* nodes that are rows of a file: their embeddings [n, d], borrowed, in place of features */
     struct mo_example_kernels *kernels; /* further kernels for the readout of nodes or graphs, borrowed; or NULL */
     bool inductive;                     /* gc: the readout reads only kernels that need no unlabelled graph */
     bool owns_graph, owns_features;     /* false: another source of the same graph owns them */
@@ -154,6 +155,13 @@ MO_API mo_code mo_compare_models(const mo_pool *pool, mo_model *const models[2],
  * may change; NULL: reads those of the options. */
 MO_API mo_few_shot *mo_few_shot_open_as(
     mo_graph *graph, mo_task task, const mo_few_shot_options *options, const mo_weights *weights);
+/* mo_few_shot_save adds the fit to the arrays of a file: its state, and what was found by leaving labels out.
+ * mo_few_shot_restore takes such a fit in place of fitting; id and label [n] are those of the fit, and the object is of
+ * the same weights, data and options, with transductive ON or OFF as the fit had chosen. It then gives the same bits.
+ * Both return the status. */
+MO_API mo_code mo_few_shot_save(mo_few_shot *f, mo_arrays *arrays);
+MO_API mo_code mo_few_shot_restore(
+    mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n, const mo_arrays *arrays);
 /* The embeddings of all N examples of a few-shot object in the plane of their first two principal components: xy
  * [N, 2], row-major. Needs no fit. Returns the status. */
 MO_API mo_code mo_few_shot_plane(mo_few_shot *f, double *xy);
@@ -193,9 +201,11 @@ MO_API void mo_link_support_release(mo_link_support *s);
  * scored pairs get their rows from the whole graph. All rows are standardised by the support's moments. */
 typedef struct mo_link_scorer mo_link_scorer;
 /* weights: as for mo_few_shot_open_as. support: pairs with their `linked` as in the graph; NULL: drawn from the graph,
- * as by mo_few_shot_links. Returns NULL on failure. */
-MO_API mo_link_scorer *mo_link_scorer_open(
-    mo_graph *graph, const mo_few_shot_options *options, const mo_weights *weights, const mo_link_support *support);
+ * as by mo_few_shot_links. fitted: arrays to which mo_link_scorer_save has added the fit on this support; NULL: it is
+ * fitted. Returns NULL on failure. */
+MO_API mo_link_scorer *mo_link_scorer_open(mo_graph *graph, const mo_few_shot_options *options,
+    const mo_weights *weights, const mo_link_support *support, const mo_arrays *fitted);
+MO_API mo_code mo_link_scorer_save(const mo_link_scorer *s, mo_arrays *arrays);
 MO_API void mo_link_scorer_release(mo_link_scorer *s);
 /* The support that the scorer was fitted on, borrowed. */
 MO_API const mo_link_support *mo_link_scorer_support(const mo_link_scorer *s);

@@ -4,6 +4,7 @@
 #define MO_METRICS_H
 
 #include "tensor/inside.h"
+#include "train/evaluate.h"
 
 /* ---- links ---- */
 
@@ -36,18 +37,6 @@ MO_API void mo_softmax_logits(double *logits, int64_t n, double temperature);
 MO_API double mo_platt_smoothing(int64_t n, int64_t classes);
 
 /* ---- classes: calibration of the probabilities softmax(logits / temperature) ---- */
-
-#define MO_ECE_BINS 15
-
-/* Sums over the predictions counted so far; zero-initialise. */
-typedef struct mo_calibration {
-    int64_t n, right;  /* numbers of all and of correct predictions (the first largest logit is the label's) */
-    double nll, brier; /* sums of -log p_label and of |p - one-hot|^2 over the classes (Brier 1950) */
-    struct {
-        int64_t n, right;
-        double confidence; /* sum of the largest probabilities */
-    } bin[MO_ECE_BINS];    /* by confidence: bin b holds (b / 15, (b + 1) / 15] */
-} mo_calibration;
 
 /* Counts n predictions: logits [n, classes], labels 0 .. classes - 1. */
 MO_API void mo_calibration_add(

@@ -44,10 +44,10 @@ typedef struct system {
     double r;
 } system;
 
+/* Returns c W. */
 static mo_tensor *refit(mo_tape *t, const system *s, mo_tensor *P, const mo_refitted *readout) {
     mo_tensor *B = mo_add(t, s->Zs_Ys, mo_scale(t, mo_matmul(t, s->Zt, P), s->r, 0));
-    mo_tensor *W = mo_mul(t, mo_cholesky_solve(t, s->L, B), readout->scale);
-    return mo_add(t, readout->fixed, mo_matmul(t, s->Z, W));
+    return mo_mul(t, mo_cholesky_solve(t, s->L, B), readout->scale);
 }
 
 static bool ridge_transduce_check(mo_context *ctx, const mo_population *all, const mo_tensor *support,
@@ -73,8 +73,10 @@ static bool ridge_transduce_check(mo_context *ctx, const mo_population *all, con
 }
 
 mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,
-    const mo_refitted *readout, const mo_transduction *o) {
+    const mo_refitted *readout, const mo_transduction *o, mo_tensor **W) {
     mo_context *ctx = mo_tape_context(t);
+    if (W)
+        *W = mo_null_tensor(ctx);
     if (!ridge_transduce_check(ctx, all, support, Ys, readout, o))
         return mo_null_tensor(ctx);
     system s = {.Z = all->Z, .Zt = mo_transpose(t, all->Z)};
@@ -84,13 +86,25 @@ mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *s
     mo_tensor *G = mo_add(t, mo_gram(t, Zst), mo_scale(t, all->gram, s.r, 0));
     s.L = mo_cholesky(t, mo_add_diag(t, G, readout->lambda));
     s.Zs_Ys = mo_matmul(t, Zst, Ys);
-    for (int round = 0; round < o->rounds; round++)
-        logits = refit(t, &s, balanced_predictions(t, &s.labels, logits, o->sharpness), readout);
+    for (int round = 0; round < o->rounds; round++) {
+        mo_tensor *own = refit(t, &s, balanced_predictions(t, &s.labels, logits, o->sharpness), readout);
+        logits = mo_add(t, readout->fixed, mo_matmul(t, s.Z, own));
+        if (W)
+            *W = own;
+    }
     return logits;
 }
 
+/* The logits [n, C] of all experts but the first, and that of the first, from the kernels K [E, n, m]. */
+static mo_tensor *split_logits(mo_tape *t, const mo_state *state, mo_tensor *K, mo_tensor **first) {
+    mo_axes experts = MO_AXIS(0);
+    mo_tensor *logits = mo_matmul(t, K, mo_state_get(t, state, "alpha"));
+    *first = mo_sum(t, mo_slice(t, logits, experts, 0, 1), experts, MO_DROP_AXES);
+    return mo_sub(t, mo_sum(t, logits, experts, MO_DROP_AXES), *first);
+}
+
 mo_tensor *mo_state_transduce(
-    mo_tape *t, const mo_state *state, mo_tensor *K, const mo_population *all, mo_tensor *support, mo_tensor *Ys) {
+    mo_tape *t, mo_state *state, mo_tensor *K, const mo_population *all, mo_tensor *support, mo_tensor *Ys) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
@@ -99,20 +113,25 @@ mo_tensor *mo_state_transduce(
         return mo_null_tensor(ctx);
     }
     mo_axes experts = MO_AXIS(0);
-    mo_tensor *logits = mo_matmul(t, K, mo_state_get(t, state, "alpha"));
+    mo_tensor *own, *W, *fixed = split_logits(t, state, K, &own);
     mo_tensor *share = mo_slice(t, mo_state_get(t, state, "share"), experts, 0, 1);
     mo_tensor *factor = mo_slice(t, mo_state_get(t, state, "factor"), experts, 0, 1);
     mo_tensor *log_lambda = mo_log(t, mo_state_get(t, state, "lambda"));
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
-    mo_tensor *own = mo_sum(t, mo_slice(t, logits, experts, 0, 1), experts, MO_DROP_AXES);
-    logits = mo_sum(t, logits, experts, MO_DROP_AXES);
     mo_tensor *mean = mo_div_or_zero(t, mo_sum(t, mo_mul(t, share, log_lambda), MO_ALL, MO_DROP_AXES),
         mo_sum(t, share, MO_ALL, MO_DROP_AXES)); /* the expert's penalty: the mean of log lambda, weighted by share */
-    const mo_refitted readout = {.logits = logits,
-        .fixed = mo_sub(t, logits, own),
+    const mo_refitted readout = {.logits = mo_add(t, fixed, own),
+        .fixed = fixed,
         .scale = mo_sum(t, factor, MO_ALL, MO_DROP_AXES),
         .lambda = mo_exp(t, mean)};
-    const mo_transduction o = {.rounds = 5, .sharpness = mo_scalar(t, mo_tensor_dtype(logits), 1)};
-    return mo_ridge_transduce(t, all, support, Ys, &readout, &o);
+    const mo_transduction o = {.rounds = 5, .sharpness = mo_scalar(t, mo_tensor_dtype(fixed), 1)};
+    mo_tensor *logits = mo_ridge_transduce(t, all, support, Ys, &readout, &o, &W);
+    mo_state_put(state, "refitted", W);
+    return logits;
+}
+
+mo_tensor *mo_state_apply_transduced(mo_tape *t, const mo_state *state, mo_tensor *K, mo_tensor *Z) {
+    mo_tensor *own, *fixed = split_logits(t, state, K, &own);
+    return mo_add(t, fixed, mo_matmul(t, Z, mo_state_get(t, state, "refitted")));
 }

@@ -24,7 +24,8 @@ static mo_tensor *numbers(mo_context *ctx, const uint8_t *data, int64_t n, int64
 
 static bool write_file(mo_context *ctx, const uint8_t *data, size_t size, const char *path) {
     static const char *const names[] = {"state.W", "state.sums", "state.counts", "state.centre", "state.present",
-        "state.scale", "mean", "spread", "state.W1", "state.b1", "state.W2", "state.b2", "state.mean"};
+        "state.scale", "state.rows.mean", "state.rows.spread", "state.W1", "state.b1", "state.W2", "state.b2",
+        "state.mean"};
     const uint8_t *bar = memchr(data, '|', size);
     size_t length = bar ? (size_t)(bar - data) : size, left = size - length;
     json_t *metadata = json_loadb((const char *)data, length, 0, NULL);

@@ -98,7 +98,7 @@ static mo_tensor *transduce(mo_tape *t, mo_tensor *Z, mo_tensor *lambda_Z, const
         .fixed = mo_from(t, MO_F64, 2, (int64_t[]){N, C}, p->fixed),
         .scale = mo_scalar(t, MO_F64, scale),
         .lambda = lambda_Z};
-    return mo_ridge_transduce(t, &all, support_rows(t), support_labels(t), &readout, &o);
+    return mo_ridge_transduce(t, &all, support_rows(t), support_labels(t), &readout, &o, NULL);
 }
 
 TEST_OF(every_round_equals_the_formulas_in_loops, mo_context *ctx) {

@@ -5,7 +5,7 @@
  * -Dtests=true -Db_sanitize=thread -Db_lundef=false && ninja -C tsan
  *   OMP_TOOL_LIBRARIES=libarcher.so TSAN_OPTIONS=ignore_noninstrumented_modules=1:suppressions=tests/tsan.supp \
  *     tsan/tests/test_contexts
- * and so test_fit_crew, test_trainer and test_feature_place. */
+ * and so test_crew, test_trainer and test_feature_place. */
 #include "ops/inside.h"
 #include "tensor/library.h"
 #include "tests/folder.h"

@@ -33,7 +33,8 @@ static bool reads_readout(subject *s) {
     mo_labels known = {0};
     mo_few_shot_options o = {.weights = s->weights};
     HELD(mo_weights) *w = mo_weights_read(s->ctx, s->weights);
-    bool read = load_readout(s->path, s->graph, &o, w, &known);
+    HELD(mo_arrays) *fitted = NULL;
+    bool read = load_readout(s->path, s->graph, &o, w, &known, &fitted);
     mo_labels_release(&known);
     return read;
 }
@@ -103,7 +104,9 @@ static void write_readout(subject *of, const char *folder) {
     assert_true(mo_labels_of(of->ctx, (int64_t[]){0, 1, -1, 1, 0, -1}, NULL, 6, &known));
     snprintf(of->path, sizeof of->path, "%s/readout.safetensors", folder);
     HELD(mo_weights) *w = mo_weights_read(of->ctx, of->weights);
-    assert_true(save_readout(of->path, graph, &o, w, &known));
+    HELD(mo_few_shot) *f = mo_few_shot_open_as(graph, MO_TASK_NC, &o, w);
+    assert_int_equal(mo_few_shot_fit(f, known.id, known.label, known.n), MO_OK);
+    assert_true(save_readout(of->path, graph, &o, w, &known, f));
     mo_labels_release(&known);
 }
 

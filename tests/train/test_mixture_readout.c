@@ -247,7 +247,7 @@ static void expect_what_other_experts_know(scratch *s, mo_graph *graph) {
     for (uint64_t i = 0; i < 10; i++) {
         HELD(mo_plan) plan = draw_plan(&f, SHOTS, i);
         mo_tape_reset(t);
-        sum += mo_plan_accuracy(t, mo_population_logits(t, &f.source, &c, &all, &plan), &plan) / 10;
+        sum += mo_plan_accuracy(t, mo_population_logits(t, &f.source, &c, &all, &plan, NULL), &plan) / 10;
     }
     assert_true(sum > plain - 5);
     mo_tensor_release(all.Z);

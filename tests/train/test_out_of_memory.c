@@ -92,8 +92,8 @@ static double predict(mo_context *ctx, scratch *s) {
     return value;
 }
 
-static void add_row(const mo_fit_row *row, void *sum) {
-    *(double *)sum += row->failure ? 0 : row->accuracy + row->nll;
+static void add_row(const mo_eval_row *row, void *sum) {
+    *(double *)sum += row->failure ? 0 : row->mean + row->nll;
 }
 
 /* Fits heads on episodes of rows, and diagnoses the prototypes. */
@@ -105,14 +105,20 @@ static double fit(mo_context *ctx, scratch *s) {
         z[i] = (float)((i * 29 % 31) / 31.0 + (i / 2 % 2 ? 1 : 0));
     for (int i = 0; i < 24; i++)
         y[i] = i % 2;
-    static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_svm, &mo_head_prototype_inner};
+    static const mo_candidate c[] = {{.features = "rows", .head = &mo_head_ridge},
+        {.features = "rows", .head = &mo_head_svm}, {.features = "rows", .head = &mo_head_prototype_inner}};
     HELD(mo_tensor) *Z = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){24, 2}, z);
     HELD(mo_tensor) *label = mo_tensor_create_from(ctx, MO_I64, 1, (int64_t[]){24}, y);
     HELD(mo_embeddings) *E = mo_ok(ctx) ? mo_embeddings_create(Z, label, "rows") : NULL;
-    mo_fit_options o = {.n_shots = 1, .shots = (int64_t[]){3}, .episodes = 2, .queries = 2, .ways = 64};
+    const mo_eval_options o = {.protocol = MO_PROTOCOL_EPISODE,
+        .n_shots = 1,
+        .shots = (int64_t[]){3},
+        .episodes = 2,
+        .queries = 2,
+        .hold_out = true};
     HELD(mo_diagnosis) d = {0};
     mo_diagnosis_options diagnosed = {.epsilon = 0.1};
-    if (E && mo_fit(E, heads, 3, &o, add_row, &sum) == MO_OK && mo_diagnose(E, &diagnosed, &d) == MO_OK)
+    if (E && mo_evaluate(ctx, E->source, c, 3, &o, add_row, &sum) == MO_OK && mo_diagnose(E, &diagnosed, &d) == MO_OK)
         sum += d.offset;
     return mo_ok(ctx) ? sum : 0;
 }

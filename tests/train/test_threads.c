@@ -73,18 +73,18 @@ static void append_set(bytes *all, mo_context *ctx) {
     append_kernels(all, graphs, MO_TASK_GC, GRAPHS);
 }
 
-static void on_row(const mo_fit_row *row, void *all) {
-    const double figures[] = {row->accuracy, row->nll, row->brier};
+static void on_row(const mo_eval_row *row, void *all) {
+    const double figures[] = {row->mean, row->nll, row->brier};
     bytes_append(all, figures, sizeof figures);
 }
 
 /* Figures of fits and of the geometry of rows. */
 static void append_rows(bytes *all, mo_context *ctx) {
-    const mo_fit_options options = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 9, .queries = 5, .ways = 64};
+    const mo_eval_options options = usual_problems(9);
     const mo_head *heads[] = {&mo_head_prototype_inner, &mo_head_ridge};
     HELD(mo_embeddings) *E = make(&(scratch){.ctx = ctx}, MO_F32, 1);
     HELD(mo_diagnosis) x = {0};
-    assert_int_equal(mo_fit(E, heads, 2, &options, on_row, all), MO_OK);
+    assert_int_equal(evaluate_heads(E, heads, 2, NULL, MO_SCALING_NONE, &options, on_row, all), MO_OK);
     assert_int_equal(mo_diagnose(E, &(mo_diagnosis_options){.epsilon = 0.1}, &x), MO_OK);
     bytes_append(all, x.prototype, (size_t)x.classes * sizeof *x.prototype);
 }

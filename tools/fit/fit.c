@@ -16,14 +16,15 @@ typedef struct report {
     mo_context *ctx;
     const fit_options *options;
     const mo_embeddings *E;
-    mo_fit_row *rows; /* all rows, with copies of their outcomes */
+    mo_eval_row *rows; /* all rows, with copies of their outcomes */
     int n_rows;
-    mo_fit_row *swept;                 /* stretchy buffer (stb_ds): the rows of --sweep */
-    mo_draws split;                    /* the split that --train and --test give */
+    mo_eval_row *swept;                /* stretchy buffer (stb_ds): the rows of --sweep */
+    mo_plan split;                     /* the split that --train and --test give; else no support */
     mo_confusion confusion[FIT_SHOTS]; /* one per row of the head of --confusion */
     int confused[FIT_SHOTS], n_confused;
     mo_arrays *draws; /* the draws to write with --draws; else NULL */
     int64_t classes;  /* of an episode; 0: a split, whose classes differ in size */
+    char unfit[256];  /* why the first head without a fit has none; "": all have one */
     bool lost_output;
     bool watched; /* shows progress, as standard error is a terminal */
     bool drawn;   /* a progress line is on the terminal now */
@@ -53,7 +54,7 @@ static void clear_progress(report *r) {
     r->part = NULL;
 }
 
-static void warn_of_small_classes(const report *r, const mo_draws *d) {
+static void warn_of_small_classes(const report *r, const mo_eval_row *d) {
     if (r->options->quiet)
         return;
     if (d->small_classes)
@@ -66,47 +67,47 @@ static void warn_of_small_classes(const report *r, const mo_draws *d) {
             d->left_out == 1 ? "class of one row is" : "classes of one row are");
 }
 
-static void keep_draw(const report *r, int64_t k, const char *what, const int64_t *numbers, int64_t rows) {
+/* Keeps what all episodes have at `offset` of a plan, n numbers each. Row numbers are counted as in the file, where
+ * unlabelled rows count too. */
+static void keep_draw(const report *r, const mo_eval_row *row, const char *what, size_t offset, int64_t n, bool rows) {
     char name[64];
-    snprintf(name, sizeof name, "k%" PRId64 "_%s", k, what);
-    int64_t shape[] = {r->options->fit.episodes, rows};
-    mo_tensor *T = mo_tensor_create_from(r->ctx, MO_I64, 2, shape, numbers);
-    mo_arrays_take(r->draws, name, T);
-}
-
-/* Keeps the row numbers of a draw, counted as in the file, where unlabelled rows count too. */
-static void keep_rows(const report *r, int64_t k, const char *what, const int64_t *numbers, int64_t rows) {
-    int64_t n = r->options->fit.episodes * rows, *given = needed(calloc((size_t)n + 1, sizeof *given));
-    for (int64_t i = 0; i < n; i++)
-        given[i] = r->E->row[numbers[i]];
-    keep_draw(r, k, what, given, rows);
-    free(given);
+    snprintf(name, sizeof name, "k%" PRId64 "_%s", row->k, what);
+    int64_t shape[] = {row->n_plans, n}, *all = needed(calloc((size_t)(row->n_plans * n) + 1, sizeof *all));
+    for (int64_t i = 0; i < row->n_plans * n; i++) {
+        const int64_t *own = *(int64_t *const *)((const char *)&row->plans[i / n] + offset);
+        all[i] = rows ? r->E->row[own[i % n]] : own[i % n];
+    }
+    mo_arrays_take(r->draws, name, mo_tensor_create_from(r->ctx, MO_I64, 2, shape, all));
+    free(all);
 }
 
 /* Called at the first head of each k: warns about small classes, and keeps the draws. */
-static void on_draws(report *r, const mo_draws *d) {
-    warn_of_small_classes(r, d);
-    r->classes = d->split ? 0 : d->classes;
+static void on_draws(report *r, const mo_eval_row *row) {
+    const mo_plan *first = row->plans;
+    warn_of_small_classes(r, row);
+    r->classes = row->split ? 0 : row->classes;
     char name[64];
-    snprintf(name, sizeof name, "k%" PRId64 "_support", d->k);
+    snprintf(name, sizeof name, "k%" PRId64 "_support", row->k);
     if (!r->draws || mo_arrays_find(r->draws, name)) /* a k given twice draws the same episodes */
         return;
-    keep_rows(r, d->k, "support", d->support, d->n_support);
-    keep_draw(r, d->k, "support_label", d->support_label, d->n_support);
-    keep_rows(r, d->k, "query", d->query, d->n_query);
-    keep_draw(r, d->k, "query_label", d->query_label, d->n_query);
+    keep_draw(r, row, "support", offsetof(mo_plan, support[0]), first->n_support, true);
+    keep_draw(r, row, "support_label", offsetof(mo_plan, support_label), first->n_support, false);
+    keep_draw(r, row, "query", offsetof(mo_plan, query[0]), first->n_query, true);
+    keep_draw(r, row, "query_label", offsetof(mo_plan, query_label), first->n_query, false);
 }
 
 /* Keeps a row of the table with its outcomes and its confusion matrix, which later output reads. */
-static void keep_fit_row(report *r, const mo_fit_row *row) {
+static void keep_fit_row(report *r, const mo_eval_row *row) {
     const char *head = r->options->confusion;
-    mo_fit_row *kept = &r->rows[r->n_rows];
+    mo_eval_row *kept = &r->rows[r->n_rows];
     *kept = *row;
     kept->predicted = NULL;
-    kept->draws = row->draws->split ? row->draws : NULL;
-    if (row->outcome) {
-        size_t bytes = (size_t)row->n_outcomes * sizeof *row->outcome;
-        kept->outcome = memcpy(needed(malloc(bytes + 1)), row->outcome, bytes);
+    kept->values = NULL;
+    if (row->failure && !r->unfit[0])
+        snprintf(r->unfit, sizeof r->unfit, "%s", row->failure);
+    if (!row->failure) {
+        size_t bytes = (size_t)row->n * sizeof *row->values;
+        kept->values = memcpy(needed(malloc(bytes + 1)), row->values, bytes);
     }
     if (head && row->predicted && !strcmp(head, row->head)) {
         mo_confusion_count(r->E, row, &r->confusion[r->n_confused]);
@@ -115,7 +116,7 @@ static void keep_fit_row(report *r, const mo_fit_row *row) {
     r->n_rows++;
 }
 
-static void take_fit_row(const mo_fit_row *row, void *state) {
+static void take_fit_row(const mo_eval_row *row, void *state) {
     report *r = state;
     clear_progress(r);
     if (row->swept) {
@@ -125,7 +126,7 @@ static void take_fit_row(const mo_fit_row *row, void *state) {
         return;
     }
     if (r->n_rows % r->options->n_heads == 0)
-        on_draws(r, row->draws);
+        on_draws(r, row);
     keep_fit_row(r, row);
     if (!r->options->json)
         fit_print_row(row);
@@ -143,7 +144,7 @@ static bool print_fit_run(const report *r) {
         "unlabelled", (json_int_t)r->E->unlabelled, "rows", "file", o->rows, "xxh3", file_digest(r->ctx, o->rows),
         "labels", "file", labels, "xxh3", file_digest(r->ctx, labels), "column", o->label);
     json_object_update_new(line, more);
-    if (r->split.split)
+    if (r->split.n_support)
         json_object_update_new(
             line, json_pack("{s:s*, s:s*, s:I, s:I}", "train", o->train, "test", o->test, "train_rows",
                       (json_int_t)r->split.n_support, "test_rows", (json_int_t)r->split.n_query));
@@ -179,7 +180,7 @@ static void compare_fits(report *r) {
     else if (o->pairs)
         fit_print_pairs(r->rows, r->n_rows, o->n_heads);
     for (int i = 0; i < r->n_confused && mo_ok(r->ctx); i++) {
-        const mo_fit_row *row = &r->rows[r->confused[i]];
+        const mo_eval_row *row = &r->rows[r->confused[i]];
         if (!o->json)
             fit_print_confusion(r->E, row, &r->confusion[i]);
         else
@@ -191,10 +192,10 @@ static void compare_fits(report *r) {
 
 static void release_rows(report *r) {
     for (int i = 0; r->rows && i < r->n_rows; i++)
-        free((double *)r->rows[i].outcome);
+        free((double *)r->rows[i].values);
     for (int i = 0; i < r->n_confused; i++)
         mo_confusion_release(&r->confusion[i]);
-    mo_draws_release(&r->split);
+    mo_plan_release(&r->split);
     arrfree(r->swept);
     free(r->rows);
 }
@@ -204,20 +205,23 @@ static void run_fits(report *r) {
     r->rows = needed(calloc((size_t)o->n_heads * (size_t)o->fit.n_shots, sizeof *r->rows));
     r->draws = o->draws ? mo_arrays_create(r->ctx) : NULL;
     if (o->train || o->test)
-        mo_draws_read(r->E, o->train, o->test, &r->split);
+        mo_split_read(r->E, o->train, o->test, &r->split);
+    const mo_plan *split = r->split.n_support ? &r->split : NULL;
     if (mo_ok(r->ctx) && !o->json)
-        fit_print_title(r->E, o->rows, o->fit.ways, &r->split);
+        fit_print_title(r->E, o->rows, o->fit.ways, split);
     else if (mo_ok(r->ctx))
         r->lost_output = !print_fit_run(r);
-    mo_fit_options fit = o->fit;
+    mo_candidate heads[FIT_HEADS];
+    for (int i = 0; i < o->n_heads; i++)
+        heads[i] = fit_candidate(o, i);
+    mo_eval_options fit = o->fit;
     fit.progress = show_fit_progress;
     fit.state = r;
-    fit.split = r->split.split ? &r->split : NULL;
-    mo_fit(r->E, o->heads, o->n_heads, &fit, take_fit_row, r);
+    fit.split = split;
+    fit.n_shots = split ? 1 : o->fit.n_shots;
+    if (mo_ok(r->ctx))
+        mo_evaluate(r->ctx, r->E->source, heads, o->n_heads, &fit, take_fit_row, r);
     clear_progress(r);
-    mo_status unfit = *mo_context_status(r->ctx);
-    if (unfit.code == MO_NUMERICAL) /* if a head cannot be fitted, only its own row lacks figures */
-        mo_clear_error(r->ctx);
     if (mo_ok(r->ctx) && r->draws)
         mo_npz_write(r->draws, o->draws);
     if (mo_ok(r->ctx))
@@ -227,8 +231,8 @@ static void run_fits(report *r) {
         fit_print_norm_line(r->rows, r->n_rows);
     } else if (mo_ok(r->ctx) && (!o->json || o->diagnose))
         diagnose_fit(r);
-    if (mo_ok(r->ctx) && unfit.code == MO_NUMERICAL)
-        mo_fail(r->ctx, unfit.code, "%s", unfit.message);
+    if (mo_ok(r->ctx) && r->unfit[0])
+        mo_fail(r->ctx, MO_NUMERICAL, "%s", r->unfit);
     mo_arrays_release(r->draws);
     release_rows(r);
 }

@@ -19,7 +19,8 @@ typedef struct fit_options {
     const mo_head *heads[FIT_HEADS];
     int n_heads;
     int64_t shots[FIT_SHOTS];
-    mo_fit_options fit;
+    mo_eval_options fit;
+    mo_scaling scaling;
     double lambda, epsilon;
     mo_context_options device; /* device, math mode and threads */
     const char *tune;          /* "loo", or NULL */
@@ -32,26 +33,28 @@ typedef struct fit_options {
 
 /* Whether the command fits one head on all labelled rows, to keep it or to predict by it. */
 bool uses_one_head(const fit_options *o);
+/* Head i as a candidate. */
+mo_candidate fit_candidate(const fit_options *o, int i);
 /* Reads the command line; ends the program on wrong usage. */
 void parse_fit_options(fit_options *o, int argc, char **argv);
 
 /* ---- fit_report.c ---- */
 
 /* Print the table: a title and column names, then one line per row. The title names the data, the rows of a split, and
- * the number of classes in an episode if the data have more. */
-void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_draws *split);
-void fit_print_row(const mo_fit_row *row);
+ * the number of classes in an episode if the data have more. split: NULL for episodes. */
+void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_plan *split);
+void fit_print_row(const mo_eval_row *row);
 /* Prints the geometry, then the sentence of fit_print_norm_line or, if `whole`, a line for each class and each row.
  * rows: all rows of the table. */
 void fit_print_diagnosis(
-    const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows, bool whole, double epsilon);
+    const mo_embeddings *E, const mo_diagnosis *x, const mo_eval_row *rows, int n_rows, bool whole, double epsilon);
 /* Prints one sentence on the row of the table (a head at a k) whose mean confidence differs most between the queries in
  * the lowest and in the highest quarter of the norms |z| of embeddings. */
-void fit_print_norm_line(const mo_fit_row *rows, int n_rows);
+void fit_print_norm_line(const mo_eval_row *rows, int n_rows);
 
 /* Print a row and the diagnosis as JSON lines; return false if a line could not be written. */
-bool fit_print_row_object(const mo_fit_row *row);
-bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows);
+bool fit_print_row_object(const mo_eval_row *row);
+bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, const mo_eval_row *rows, int n_rows);
 
 /* ---- fit_compare.c ---- */
 
@@ -59,23 +62,23 @@ bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, 
  * interval of the paired difference contains 0. Prints nothing if there are fewer than two heads or two outcomes.
  * If no head's interval lies above chance, which is 1 / classes (0: unknown), says so instead. rows: n_heads per k,
  * with their outcomes. */
-void fit_print_verdict(const mo_fit_row *rows, int n_rows, int n_heads, int64_t classes);
+void fit_print_verdict(const mo_eval_row *rows, int n_rows, int n_heads, int64_t classes);
 /* Prints every difference of two heads with its interval, and * if the interval leaves out 0. */
-void fit_print_pairs(const mo_fit_row *rows, int n_rows, int n_heads);
+void fit_print_pairs(const mo_eval_row *rows, int n_rows, int n_heads);
 /* Prints the differences as JSON lines; returns false if a line could not be written. */
-bool fit_print_pair_objects(const mo_fit_row *rows, int n_rows, int n_heads);
+bool fit_print_pair_objects(const mo_eval_row *rows, int n_rows, int n_heads);
 
 /* Prints the rows of a sweep: figures for each value of the regularisation, and how often --tune chose it. */
-void fit_print_sweep(const mo_fit_row *rows, int n_rows);
-bool fit_print_sweep_objects(const mo_fit_row *rows, int n_rows);
+void fit_print_sweep(const mo_eval_row *rows, int n_rows);
+bool fit_print_sweep_objects(const mo_eval_row *rows, int n_rows);
 
 /* ---- fit_confusion.c ---- */
 
 /* Prints the confusion matrix (of at most 20 classes), the figures of each class and the ten worst pairs. row must be a
  * fitted row; call this inside its visit. */
-void fit_print_confusion(const mo_embeddings *E, const mo_fit_row *row, const mo_confusion *confusion);
+void fit_print_confusion(const mo_embeddings *E, const mo_eval_row *row, const mo_confusion *confusion);
 /* As fit_print_confusion, as JSON lines with the whole matrix; returns false if a line could not be written. */
-bool fit_print_confusion_objects(const mo_embeddings *E, const mo_fit_row *row, const mo_confusion *confusion);
+bool fit_print_confusion_objects(const mo_embeddings *E, const mo_eval_row *row, const mo_confusion *confusion);
 
 /* ---- fit_readout.c ---- */
 

@@ -8,17 +8,17 @@
 enum { MOST_HEADS = 32 };
 
 /* Returns the mean of a - b in percent, paired; n is 0 if the two have fewer than two outcomes, or not equally many. */
-static mo_summary subtract_heads(const mo_fit_row *a, const mo_fit_row *b) {
-    bool paired = a->outcome && b->outcome && a->n_outcomes == b->n_outcomes && a->n_outcomes > 1;
-    return paired ? mo_summarize_pairs(a->outcome, b->outcome, a->n_outcomes) : (mo_summary){0};
+static mo_summary subtract_heads(const mo_eval_row *a, const mo_eval_row *b) {
+    bool paired = a->values && b->values && a->n == b->n && a->n > 1;
+    return paired ? mo_summarize_pairs(a->values, b->values, a->n) : (mo_summary){0};
 }
 
 static bool heads_are_apart(mo_summary d) {
     return fabs(d.mean) > d.ci95;
 }
 
-static void print_problem(const mo_fit_row *row) {
-    if (row->draws && row->draws->split)
+static void print_problem(const mo_eval_row *row) {
+    if (row->split)
         printf("on the split: ");
     else
         printf("k = %" PRId64 ": ", row->k);
@@ -26,27 +26,27 @@ static void print_problem(const mo_fit_row *row) {
 
 /* The accuracy of guessing in percent, if no head's interval lies above it; else NaN. Episodes have equally many
  * queries of each class; a division that the user gave (classes: 0) has not. */
-static double chance_of_all(const mo_fit_row *rows, int n, int64_t classes) {
+static double chance_of_all(const mo_eval_row *rows, int n, int64_t classes) {
     double chance = classes ? 100.0 / (double)classes : NAN;
     for (int i = 0; i < n; i++)
-        if (rows[i].accuracy - rows[i].ci95 > chance)
+        if (rows[i].mean - rows[i].ci95 > chance)
             chance = NAN;
     return chance;
 }
 
 /* Prints the verdict on n heads at one k. */
-static void print_one_verdict(const mo_fit_row *rows, int n, int64_t classes, bool first) {
-    const mo_fit_row *best = NULL, *near[MOST_HEADS];
+static void print_one_verdict(const mo_eval_row *rows, int n, int64_t classes, bool first) {
+    const mo_eval_row *best = NULL, *near[MOST_HEADS];
     int found = 0, others = -1;
     for (int i = 0; i < n; i++)
-        if (rows[i].outcome && rows[i].n_outcomes > 1) {
-            best = !best || rows[i].accuracy > best->accuracy ? &rows[i] : best;
+        if (rows[i].values && rows[i].n > 1) {
+            best = !best || rows[i].mean > best->mean ? &rows[i] : best;
             others++;
         }
     if (others < 1)
         return;
     for (int i = 0; i < n && found < MOST_HEADS; i++)
-        if (&rows[i] != best && rows[i].outcome && !heads_are_apart(subtract_heads(best, &rows[i])))
+        if (&rows[i] != best && rows[i].values && !heads_are_apart(subtract_heads(best, &rows[i])))
             near[found++] = &rows[i];
     fputs(first ? "\nverdict " : "        ", stdout);
     print_problem(best);
@@ -68,12 +68,12 @@ static void print_one_verdict(const mo_fit_row *rows, int n, int64_t classes, bo
     putchar('\n');
 }
 
-void fit_print_verdict(const mo_fit_row *rows, int n_rows, int n_heads, int64_t classes) {
+void fit_print_verdict(const mo_eval_row *rows, int n_rows, int n_heads, int64_t classes) {
     for (int i = 0; i + n_heads <= n_rows; i += n_heads)
         print_one_verdict(rows + i, n_heads, classes, i == 0);
 }
 
-void fit_print_pairs(const mo_fit_row *rows, int n_rows, int n_heads) {
+void fit_print_pairs(const mo_eval_row *rows, int n_rows, int n_heads) {
     printf("\n%6s  %-20s%-22s%s\n", "k", "head", "minus the head", "accuracy %, paired");
     for (int first = 0; first + n_heads <= n_rows; first += n_heads)
         for (int i = first; i < first + n_heads; i++)
@@ -85,7 +85,7 @@ void fit_print_pairs(const mo_fit_row *rows, int n_rows, int n_heads) {
             }
 }
 
-bool fit_print_pair_objects(const mo_fit_row *rows, int n_rows, int n_heads) {
+bool fit_print_pair_objects(const mo_eval_row *rows, int n_rows, int n_heads) {
     bool written = true;
     for (int first = 0; first + n_heads <= n_rows; first += n_heads)
         for (int i = first; i < first + n_heads; i++)
@@ -102,29 +102,29 @@ bool fit_print_pair_objects(const mo_fit_row *rows, int n_rows, int n_heads) {
 
 /* ---- a sweep ---- */
 
-void fit_print_sweep(const mo_fit_row *rows, int n_rows) {
+void fit_print_sweep(const mo_eval_row *rows, int n_rows) {
     if (n_rows)
         printf("\n%6s  %-20s%12s%16s%9s%10s%9s\n", "k", "head", "value", "accuracy %", "nll", "held out",
             rows[0].chosen >= 0 ? "chosen" : "");
     for (int i = 0; i < n_rows; i++) {
-        const mo_fit_row *r = &rows[i];
+        const mo_eval_row *r = &rows[i];
         printf("%6" PRId64 "  %-20s%12.4g", r->k, r->head, r->value);
         if (r->failure)
             printf("%16s%9s%10s", r->failure, "-", "-");
         else
-            printf("%8.2f ±%6.2f%9.3f%10.3f", r->accuracy, r->ci95, r->nll, r->held_nll);
+            printf("%8.2f ±%6.2f%9.3f%10.3f", r->mean, r->ci95, r->nll, r->held_nll);
         if (r->chosen >= 0)
             printf("%9" PRId64, r->chosen);
         putchar('\n');
     }
 }
 
-bool fit_print_sweep_objects(const mo_fit_row *rows, int n_rows) {
+bool fit_print_sweep_objects(const mo_eval_row *rows, int n_rows) {
     bool written = true;
     for (int i = 0; i < n_rows && written; i++) {
-        const mo_fit_row *r = &rows[i];
+        const mo_eval_row *r = &rows[i];
         json_t *o = json_pack("{s:s, s:I, s:s, s:f, s:o, s:o, s:o, s:o, s:o, s:s*}", "kind", "fit sweep", "k",
-            (json_int_t)r->k, "head", r->head, "value", r->value, "accuracy", json_number(r->accuracy), "ci95",
+            (json_int_t)r->k, "head", r->head, "value", r->value, "accuracy", json_number(r->mean), "ci95",
             json_number(r->ci95), "nll", json_number(r->nll), "ece", json_number(r->ece), "held_nll",
             json_number(r->held_nll), "error", r->failure);
         if (r->chosen >= 0)

@@ -54,7 +54,7 @@ static void print_classes(const mo_embeddings *E, const mo_confusion *x, int wid
     }
 }
 
-void fit_print_confusion(const mo_embeddings *E, const mo_fit_row *row, const mo_confusion *x) {
+void fit_print_confusion(const mo_embeddings *E, const mo_eval_row *row, const mo_confusion *x) {
     int width = name_width(E);
     int64_t pair[2 * WORST_PAIRS], pairs = mo_confusion_worst(x, WORST_PAIRS, pair);
     printf("\n%s, k = %" PRId64 ": which classes are taken for which\n", row->head, row->k);
@@ -68,7 +68,7 @@ void fit_print_confusion(const mo_embeddings *E, const mo_fit_row *row, const mo
     }
 }
 
-static json_t *confusion_object(const char *kind, const mo_fit_row *row) {
+static json_t *confusion_object(const char *kind, const mo_eval_row *row) {
     return json_pack("{s:s, s:s, s:I}", "kind", kind, "head", row->head, "k", (json_int_t)row->k);
 }
 
@@ -77,7 +77,7 @@ static bool print_line_of(json_t *o, json_t *more) {
     return print_json(o);
 }
 
-static bool print_matrix_object(const mo_embeddings *E, const mo_fit_row *row, const mo_confusion *x) {
+static bool print_matrix_object(const mo_embeddings *E, const mo_eval_row *row, const mo_confusion *x) {
     json_t *names = json_array(), *matrix = json_array();
     for (int64_t c = 0; c < x->classes; c++) {
         json_t *line = json_array();
@@ -90,7 +90,7 @@ static bool print_matrix_object(const mo_embeddings *E, const mo_fit_row *row, c
         confusion_object("fit confusion", row), json_pack("{s:o, s:o}", "classes", names, "count", matrix));
 }
 
-bool fit_print_confusion_objects(const mo_embeddings *E, const mo_fit_row *row, const mo_confusion *x) {
+bool fit_print_confusion_objects(const mo_embeddings *E, const mo_eval_row *row, const mo_confusion *x) {
     int64_t pair[2 * WORST_PAIRS], pairs = mo_confusion_worst(x, WORST_PAIRS, pair);
     bool written = print_matrix_object(E, row, x);
     for (int64_t c = 0; written && c < x->classes; c++) {

@@ -234,17 +234,26 @@ static void refuse_fit_options(const fit_options *o) {
     refuse_math_on_cpu(g, &o->device);
 }
 
+mo_candidate fit_candidate(const fit_options *o, int i) {
+    return (mo_candidate){.features = "rows",
+        .head = o->heads[i],
+        .fixed = is_given(&o->given, "lambda") && head_has(o->heads[i], "lambda"),
+        .value = o->lambda,
+        .seed = o->fit.seed,
+        .scaling = o->scaling};
+}
+
 void parse_fit_options(fit_options *o, int argc, char **argv) {
     *o = (fit_options){.argc = argc, .argv = argv, .epsilon = 0.1, .shots = {4, 8, 16, 32, 64}};
-    o->fit = (mo_fit_options){.n_shots = 5, .episodes = 100, .queries = 30, .ways = 64};
+    o->fit = (mo_eval_options){
+        .protocol = MO_PROTOCOL_EPISODE, .n_shots = 5, .episodes = 100, .queries = 30, .ways = 64, .hold_out = true};
     read_command_line(&fit_line, argc, argv, o, &o->given);
     o->fit.shots = o->shots;
     o->fit.tune = o->tune;
-    o->fit.lambda = is_given(&o->given, "lambda") ? &o->lambda : NULL;
-    o->fit.scaling = o->standardise ? MO_SCALING_STANDARDISE
-                     : o->centre    ? MO_SCALING_CENTRE
-                     : o->normalise ? MO_SCALING_NORMALISE
-                                    : o->fit.scaling;
+    o->scaling = o->standardise ? MO_SCALING_STANDARDISE
+                 : o->centre    ? MO_SCALING_CENTRE
+                 : o->normalise ? MO_SCALING_NORMALISE
+                                : MO_SCALING_NONE;
     if (!o->n_heads)
         take_fit_heads(o, DEFAULT_HEADS, NULL);
     refuse_fit_options(o);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char format[] = "mochi readout of rows 2";
 static const char *const row_types[] = {"float32", "float64"};
 static const char *const scalings[MO_SCALINGS] = {"none", "centre", "standardise", "normalise"};
 
@@ -29,16 +28,11 @@ bool save_row_readout(mo_context *ctx, const char *path, const mo_row_readout *r
     }
     print_real(r->value, value);
     print_real(r->temperature, temperature);
-    json_t *metadata =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "format", format, "head", r->state.head->name, "regularisation",
-            value, "scaling", scalings[r->scaling], "temperature", temperature, "rows", row_types[r->real == MO_F64]);
+    json_t *metadata = json_pack("{s:s, s:s, s:s, s:s, s:s}", "head", r->state.head->name, "regularisation", value,
+        "scaling", scalings[r->scaling], "temperature", temperature, "rows", row_types[r->real == MO_F64]);
     mo_arrays *arrays = mo_arrays_create(ctx);
     mo_state_save(&r->state, arrays);
-    if (r->mean)
-        mo_arrays_take(arrays, "mean", mo_tensor_clone(ctx, r->mean));
-    if (r->spread)
-        mo_arrays_take(arrays, "spread", mo_tensor_clone(ctx, r->spread));
-    return write_kept(ctx, path, arrays, metadata, r->name, r->classes);
+    return write_kept(ctx, path, KEPT_ROWS, arrays, metadata, r->name, r->classes);
 }
 
 /* ---- reading ---- */
@@ -57,14 +51,13 @@ static const mo_head *take_settings(const kept_fit *f, mo_row_readout *r) {
     return mo_ok(f->ctx) ? head : NULL;
 }
 
-/* Takes [1, d] numbers of the rows' dtype. */
-static mo_tensor *take_scale(const kept_fit *f, const char *name, const mo_row_readout *r) {
-    const mo_tensor *T = mo_arrays_find(f->arrays, name);
+/* Raises unless the state has [1, d] numbers of the rows' dtype to scale them by. */
+static void check_scale(const kept_fit *f, const char *name, const mo_row_readout *r) {
+    const mo_tensor *T = mo_state_find(&r->state, name);
     if (mo_ok(f->ctx) &&
         (!T || mo_ndim(T) != 2 || mo_dim(T, 0) != 1 || mo_dim(T, 1) != r->state.d || mo_tensor_dtype(T) != r->real))
-        mo_fail(f->ctx, MO_FORMAT, "%s: expected the array %s, %s [1, %" PRId64 "]", f->path, name,
+        mo_fail(f->ctx, MO_FORMAT, "%s: expected the array state.%s, %s [1, %" PRId64 "]", f->path, name,
             mo_dtype_name(r->real), r->state.d);
-    return mo_ok(f->ctx) ? mo_tensor_clone(f->ctx, T) : NULL;
 }
 
 /* Takes the state, whose classes are those of the names, and the scaling. */
@@ -75,14 +68,14 @@ static void take_state(const kept_fit *f, const mo_head *head, mo_row_readout *r
         mo_fail(f->ctx, MO_FORMAT, "%s: a readout of %" PRId64 " classes, expected %" PRId64 " as it has names",
             f->path, r->state.classes, r->classes);
     if (r->scaling == MO_SCALING_CENTRE || r->scaling == MO_SCALING_STANDARDISE)
-        r->mean = take_scale(f, "mean", r);
+        check_scale(f, "rows.mean", r);
     if (r->scaling == MO_SCALING_STANDARDISE)
-        r->spread = take_scale(f, "spread", r);
+        check_scale(f, "rows.spread", r);
 }
 
 bool load_row_readout(mo_context *ctx, const char *path, mo_row_readout *r) {
     *r = (mo_row_readout){0};
-    kept_fit f = open_kept(ctx, path, format, "`mochi fit --save`");
+    kept_fit f = open_kept(ctx, path, KEPT_ROWS);
     const mo_head *head = mo_ok(ctx) ? take_settings(&f, r) : NULL;
     if (mo_ok(ctx))
         r->name = kept_names(&f, &r->classes);
@@ -156,7 +149,8 @@ static bool predict_unlabelled(mo_context *ctx, const fit_options *o, const mo_r
 
 bool use_fit(mo_context *ctx, const fit_options *o, const mo_embeddings *E, const mo_graph *table) {
     mo_row_readout r = {0};
-    bool fine = E ? mo_row_readout_fit(E, o->heads[0], &o->fit, &r) == MO_OK : load_row_readout(ctx, o->readout, &r);
+    const mo_candidate c = fit_candidate(o, 0);
+    bool fine = E ? mo_row_readout_fit(E, &c, NULL, o->fit.tune, &r) == MO_OK : load_row_readout(ctx, o->readout, &r);
     if (fine && E && !o->quiet)
         print_fit_summary(&r);
     fine = fine && (!o->save || save_row_readout(ctx, o->save, &r)) && (!o->predict || predict_file(ctx, o, &r)) &&

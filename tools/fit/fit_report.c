@@ -8,7 +8,7 @@
 
 static const char *const quarters[MO_NORM_PARTS] = {"lowest", "second", "third", "highest"};
 
-void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_draws *split) {
+void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_plan *split) {
     int64_t least = E->count[0], most = E->count[0];
     for (int64_t c = 1; c < E->graph->classes; c++) {
         least = E->count[c] < least ? E->count[c] : least;
@@ -22,7 +22,7 @@ void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, con
     if (E->unlabelled)
         printf("%" PRId64 " of %" PRId64 " rows are unlabelled and left out\n", E->unlabelled,
             E->unlabelled + mo_dim(E->Z, 0));
-    if (split->split)
+    if (split)
         printf("a split: %" PRId64 " rows of %" PRId64 " classes to learn from, %" PRId64
                " to test on; k: rows of the smallest class\n",
             split->n_support, split->classes, split->n_query);
@@ -42,13 +42,13 @@ static void print_number(const char *format, int columns, double value) {
         printf(format, columns, value);
 }
 
-void fit_print_row(const mo_fit_row *r) {
+void fit_print_row(const mo_eval_row *r) {
     if (r->failure) {
         printf("%6" PRId64 "  %-20s%16s  %s\n", r->k, r->head, "-", r->failure);
         fflush(stdout);
         return;
     }
-    printf("%6" PRId64 "  %-20s%8.2f ±", r->k, r->head, r->accuracy);
+    printf("%6" PRId64 "  %-20s%8.2f ±", r->k, r->head, r->mean);
     print_number("%*.2f", 6, r->ci95);
     print_number("%*.3f", 9, r->nll);
     print_number("%*.3f", 8, r->brier);
@@ -58,11 +58,11 @@ void fit_print_row(const mo_fit_row *r) {
     fflush(stdout);
 }
 
-bool fit_print_row_object(const mo_fit_row *r) {
+bool fit_print_row_object(const mo_eval_row *r) {
     return print_json(json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s*}", "head", r->head, "k",
-        (json_int_t)r->k, "accuracy", json_number(r->accuracy), "ci95", json_number(r->ci95), "nll",
-        json_number(r->nll), "brier", json_number(r->brier), "ece", json_number(r->ece), "ece_temperature",
-        json_number(r->ece_temperature), "seconds", json_number(r->seconds), "error", r->failure));
+        (json_int_t)r->k, "accuracy", json_number(r->mean), "ci95", json_number(r->ci95), "nll", json_number(r->nll),
+        "brier", json_number(r->brier), "ece", json_number(r->ece), "ece_temperature", json_number(r->ece_temperature),
+        "seconds", json_number(r->seconds), "error", r->failure));
 }
 
 /* ---- diagnosis ---- */
@@ -115,7 +115,7 @@ static void print_prototypes(const mo_embeddings *E, const mo_diagnosis *x) {
 }
 
 /* Prints confidence and accuracy of the queries in each quarter of the norms |z|. */
-static void print_norms(const mo_fit_row *rows, int n_rows) {
+static void print_norms(const mo_eval_row *rows, int n_rows) {
     printf("\nconfidence / accuracy of queries by |z|, in quarters of all rows\n%6s  %-20s", "k", "head");
     for (int part = 0; part < MO_NORM_PARTS; part++)
         printf("%14s", quarters[part]);
@@ -130,8 +130,8 @@ static void print_norms(const mo_fit_row *rows, int n_rows) {
     }
 }
 
-void fit_print_norm_line(const mo_fit_row *rows, int n_rows) {
-    const mo_fit_row *worst = rows;
+void fit_print_norm_line(const mo_eval_row *rows, int n_rows) {
+    const mo_eval_row *worst = rows;
     double largest = -1;
     for (int i = 0; i < n_rows; i++) {
         const mo_calibration *part = rows[i].by_norm;
@@ -149,7 +149,7 @@ void fit_print_norm_line(const mo_fit_row *rows, int n_rows) {
 }
 
 void fit_print_diagnosis(
-    const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows, bool whole, double epsilon) {
+    const mo_embeddings *E, const mo_diagnosis *x, const mo_eval_row *rows, int n_rows, bool whole, double epsilon) {
     print_geometry(E, x, epsilon);
     if (whole) {
         print_prototypes(E, x);
@@ -168,7 +168,7 @@ static bool print_prototype_object(const mo_embeddings *E, const mo_diagnosis *x
         p->flagged, "plane", json_number(p->x), json_number(p->y), "name", E->texts ? E->name[c] : NULL));
 }
 
-static bool print_norm_object(const mo_fit_row *r, int part) {
+static bool print_norm_object(const mo_eval_row *r, int part) {
     const mo_calibration *c = &r->by_norm[part];
     return print_json(json_pack("{s:s, s:s, s:I, s:s, s:I, s:o, s:o, s:o}", "diagnosis", "norm", "head", r->head, "k",
         (json_int_t)r->k, "quarter", quarters[part], "queries", (json_int_t)c->n, "accuracy",
@@ -177,7 +177,7 @@ static bool print_norm_object(const mo_fit_row *r, int part) {
 }
 
 /* Prints the calibration over all queries, whatever the norms of their rows, one entry per bin of confidence. */
-static bool print_fit_reliability_object(const mo_fit_row *r) {
+static bool print_fit_reliability_object(const mo_eval_row *r) {
     mo_calibration all = {0};
     for (int part = 0; part < MO_NORM_PARTS; part++)
         mo_calibration_merge(&all, &r->by_norm[part]);
@@ -185,7 +185,7 @@ static bool print_fit_reliability_object(const mo_fit_row *r) {
     return json_object_update_new(o, calibration_bins(&all)) == 0 && print_json(o);
 }
 
-bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows) {
+bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, const mo_eval_row *rows, int n_rows) {
     bool written = print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:I}", "diagnosis", "offset", "offset",
         json_number(x->offset), "spread", json_number(x->spread), "radius", json_number(x->radius), "mean_distance",
         json_number(x->mean_distance), "pairs", (json_int_t)x->pairs, "pairs_missed", (json_int_t)x->missed));

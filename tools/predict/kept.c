@@ -1,5 +1,4 @@
-/* tools/predict/kept.c - the file of a saved fit: safetensors with the data that the readout was fitted to, and its
- * settings as text metadata. Data and settings determine the readout: applying it fits it again, to the same bits. */
+/* tools/predict/kept.c - the file of a saved readout: safetensors with its state, and its settings as text metadata. */
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
 
@@ -8,18 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-kept_fit open_kept(mo_context *ctx, const char *path, const char *format, const char *what) {
+static const char format[] = "mochi readout 3";
+static const char *const kinds[] = {"rows", "examples", "links"};
+static const char *const commands[] = {
+    "mochi fit --save", "mochi predict --save", "mochi predict --save` of `--task lp"};
+
+kept_fit open_kept(mo_context *ctx, const char *path, kept_kind kind) {
     kept_fit f = {.ctx = ctx, .path = path, .arrays = mo_safetensors_read(ctx, path)};
-    const char *metadata = f.arrays ? f.arrays->metadata : NULL;
+    const char *metadata = f.arrays ? f.arrays->metadata : NULL, *what = commands[kind];
     f.metadata = metadata ? json_loads(metadata, 0, NULL) : NULL;
     const char *found = json_string_value(json_object_get(f.metadata, "format"));
+    const char *of = json_string_value(json_object_get(f.metadata, "of"));
     if (mo_ok(ctx) && !found)
-        mo_fail(ctx, MO_FORMAT, "%s: expected a file of %s, found no format in its metadata", path, what);
-    else if (mo_ok(ctx) && !strcmp(found, "mochi readout"))
-        mo_fail(ctx, MO_FORMAT,
-            "%s: saved by an older version, whose readout is gone; fit and save it again (--labels)", path);
+        mo_fail(ctx, MO_FORMAT, "%s: expected a file of `%s`, found no format in its metadata", path, what);
+    else if (mo_ok(ctx) && !strcmp(found, format) && (!of || strcmp(of, kinds[kind]) != 0))
+        mo_fail(ctx, MO_FORMAT, "%s: expected a file of `%s`, found a readout of %.40s", path, what, of ? of : "none");
+    else if (mo_ok(ctx) && strcmp(found, format) != 0 && !strncmp(found, "mochi", 5) && strstr(found, " readout"))
+        mo_fail(ctx, MO_FORMAT, "%s: saved by an older version (%.40s); fit and save it again (%s)", path, found,
+            kind == KEPT_ROWS ? "--save" : "--labels");
     else if (mo_ok(ctx) && strcmp(found, format) != 0)
-        mo_fail(ctx, MO_FORMAT, "%s: expected a file of %s, found %.40s", path, what, found);
+        mo_fail(ctx, MO_FORMAT, "%s: expected a file of `%s`, found %.40s", path, what, found);
     if (mo_ok(ctx)) { /* a saved fit must have digests: mo_safetensors_read verifies only those that a file has */
         kept_text(&f, "xxh3_header");
         kept_text(&f, "xxh3_tensors");
@@ -122,11 +129,14 @@ int64_t *kept_numbers(const kept_fit *f, const char *name, int64_t *n) {
     return host;
 }
 
-bool write_kept(mo_context *ctx, const char *path, mo_arrays *arrays, json_t *metadata, char *const *name, int64_t n) {
+bool write_kept(mo_context *ctx, const char *path, kept_kind kind, mo_arrays *arrays, json_t *metadata,
+    char *const *name, int64_t n) {
     json_t *names = json_array();
     for (int64_t c = 0; c < n; c++)
         json_array_append_new(names, json_string(name[c]));
     char *classes = needed(json_dumps(names, JSON_COMPACT));
+    json_object_set_new(metadata, "format", json_string(format));
+    json_object_set_new(metadata, "of", json_string(kinds[kind]));
     json_object_set_new(metadata, "classes", json_string(classes));
     char *text = needed(json_dumps(metadata, JSON_COMPACT));
     if (mo_ok(ctx))

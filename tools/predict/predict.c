@@ -60,8 +60,8 @@ static const option table[] = {
         "FILE.names.txt); default: CSV on standard output",
         .choices = PREDICTIONS},
     {OPTION_OUTPUT, "save", "FILE", AT(save),
-        "save the fit: labels, readout and the digests of weights and data (safetensors)", .choices = ".safetensors",
-        .not_with = "readout", .why = "it is saved already"},
+        "save the fit: the state of the readout, its labels and the digests of weights and data (safetensors)",
+        .choices = ".safetensors", .not_with = "readout", .why = "it is saved already"},
     {OPTION_TEXT, "readout", "FILE", AT(readout),
         "instead of --labels: a fit that --save wrote, for the same weights and data; gives the same predictions, "
         "byte by byte"},
@@ -160,9 +160,9 @@ static mo_expert *read_experts(const mo_graph *graph, const predict_options *o) 
     return experts;
 }
 
-/* Fits the readout and writes the predictions. Returns whether everything was written. */
-static bool predict(
-    mo_context *ctx, predict_options *o, mo_graph *graph, const mo_weights *weights, const mo_labels *known) {
+/* Fits the readout, unless it is fitted, and writes the predictions. Returns whether everything was written. */
+static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const mo_weights *weights,
+    const mo_labels *known, const mo_arrays *fitted) {
     bool set = graph->graphs > 1;
     int64_t examples = mo_graph_examples(graph);
     mo_task task = o->task < 0 ? set ? MO_TASK_GC : MO_TASK_NC : (mo_task)o->task;
@@ -179,7 +179,10 @@ static bool predict(
     int64_t *id = needed(malloc((size_t)examples * sizeof *id + 1)), n = list_unknown(known, examples, id);
     double *probability = needed(malloc((size_t)(n * known->classes) * sizeof *probability + 1));
     phase_begin(o->quiet, "mochi predict: labels of %" PRId64 " %ss", n, set ? "graph" : "node");
-    mo_few_shot_fit(f, known->id, known->label, known->n);
+    if (fitted)
+        mo_few_shot_restore(f, known->id, known->label, known->n, fitted);
+    else
+        mo_few_shot_fit(f, known->id, known->label, known->n);
     double *plane = o->pca ? needed(malloc((size_t)examples * 2 * sizeof *plane + 1)) : NULL;
     bool fine = mo_ok(ctx) && mo_few_shot_probabilities(f, id, n, probability) == MO_OK;
     fine = fine && (!plane || mo_few_shot_plane(f, plane) == MO_OK);
@@ -206,7 +209,7 @@ static bool predict(
             o->demo ? ", as a demonstration" : "");
     if (fine && !o->quiet)
         print_summary(known, f, &cover, &p);
-    fine = fine && (!o->save || save_readout(o->save, graph, &o->few_shot, weights, known));
+    fine = fine && (!o->save || save_readout(o->save, graph, &o->few_shot, weights, known, f));
     fine = fine && write_predictions(ctx, &p, o->out);
     mo_few_shot_release(f);
     free(plane);
@@ -224,6 +227,7 @@ int predict_command(int argc, char **argv) {
     if (!ctx)
         return EXIT_FAILED;
     mo_labels known = {0};
+    mo_arrays *fitted = NULL;
     phase_begin(o.quiet, "mochi predict: reading %.80s", o.data);
     mo_graph *graph = mo_graph_open(ctx, o.data);
     const char *file = o.few_shot.weights ? o.few_shot.weights : "best";
@@ -232,7 +236,7 @@ int predict_command(int argc, char **argv) {
     bool links = o.pairs;
     const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out};
     bool written = weights && (links          ? predict_links(graph, &o.few_shot, weights, &asked)
-                                  : o.readout ? load_readout(o.readout, graph, &o.few_shot, weights, &known)
+                                  : o.readout ? load_readout(o.readout, graph, &o.few_shot, weights, &known, &fitted)
                                   : o.labels  ? read_known(graph, o.labels, &known)
                                               : take_own_labels(graph, o.demo, &known));
     if (written && known.classes == 1)
@@ -245,7 +249,7 @@ int predict_command(int argc, char **argv) {
             "%s: expected classes, found %" PRId64 " of them in %" PRId64
             " labels, as a column of ids or names has: more than %d classes need %d labels each on average",
             o.labels ? o.labels : o.data, known.classes, known.n, MOST_RARE_CLASSES, LEAST_MEAN);
-    written = written && (links || predict(ctx, &o, graph, weights, &known));
+    written = written && (links || predict(ctx, &o, graph, weights, &known, fitted));
     phase_end();
     if (written && links && !o.quiet)
         print_left_out(graph); /* for nodes the summary prints it */
@@ -253,6 +257,7 @@ int predict_command(int argc, char **argv) {
         say_seen(graph, weights, file);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_labels_release(&known);
+    mo_arrays_release(fitted);
     mo_weights_release(weights);
     mo_graph_release(graph);
     mo_context_release(ctx);

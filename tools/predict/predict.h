@@ -80,23 +80,24 @@ typedef struct example {
 } example;
 example predicted_example(const predictions *p, int64_t i);
 
-/* ---- a saved fit: the labels, the readout, and the digests of weights and data ---- */
+/* ---- a saved fit: the state of the readout, its labels, and the digests of weights and data ---- */
 
 extern const char *const transductive_names[4]; /* names of mo_transductive, in order */
 
 /* Writes labels and readout with the digests of weights and data. Returns false on failure. */
 bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *weights,
-    const mo_labels *known);
+    const mo_labels *known, mo_few_shot *f);
 /* Reads a saved fit and sets head and lambda of o from it. Raises if weights or data differ: every coordinate of a
- * graph's features depends on the whole graph, so a readout is valid for one graph only. */
-bool load_readout(
-    const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, mo_labels *known);
+ * graph's features depends on the whole graph, so a readout is valid for one graph only. fitted: receives the arrays,
+ * for mo_few_shot_restore; owned. */
+bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
+    mo_labels *known, mo_arrays **fitted);
 
 /* As save_readout and load_readout, for a readout of links, whose labels are pairs of nodes. */
 bool save_link_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *weights,
-    const mo_link_support *support);
+    const mo_link_scorer *scorer);
 bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
-    mo_link_support *support);
+    mo_link_support *support, mo_arrays **fitted);
 
 /* ---- kept.c: the file of a saved fit, for any command: arrays, and texts as metadata ---- */
 
@@ -108,9 +109,10 @@ typedef struct kept_fit {
     json_t *metadata;
 } kept_fit;
 
-/* Opens a file whose metadata have this format. what: its name in messages, such as "`mochi predict --save`". Release
- * it even on failure. */
-kept_fit open_kept(mo_context *ctx, const char *path, const char *format, const char *what);
+/* What a saved readout reads; a file of one kind says which. */
+typedef enum kept_kind { KEPT_ROWS, KEPT_EXAMPLES, KEPT_LINKS } kept_kind;
+/* Opens a file of a readout of that kind. Release it even on failure. */
+kept_fit open_kept(mo_context *ctx, const char *path, kept_kind kind);
 void release_kept(kept_fit *f);
 /* Returns the text of a key; NULL after an error. */
 const char *kept_text(const kept_fit *f, const char *key);
@@ -128,6 +130,7 @@ enum { ANY_LENGTH = -1 };
 int64_t *kept_numbers(const kept_fit *f, const char *name, int64_t *n);
 
 /* Writes a saved fit; takes over arrays and metadata. name [n] is stored as "classes". Returns false on failure. */
-bool write_kept(mo_context *ctx, const char *path, mo_arrays *arrays, json_t *metadata, char *const *name, int64_t n);
+bool write_kept(mo_context *ctx, const char *path, kept_kind kind, mo_arrays *arrays, json_t *metadata,
+    char *const *name, int64_t n);
 
 #endif

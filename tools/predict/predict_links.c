@@ -89,17 +89,19 @@ static bool predict_pairs(
 
 bool predict_links(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const link_request *r) {
     mo_link_support given = {0}, asked = {0};
-    bool fine = r->readout  ? load_link_readout(r->readout, graph, o, weights, &given)
+    mo_arrays *fitted = NULL;
+    bool fine = r->readout  ? load_link_readout(r->readout, graph, o, weights, &given, &fitted)
                 : r->labels ? mo_link_support_read(graph, r->labels, true, &given)
                             : true;
     if (fine && graph->graphs == 1) /* before the long work; a set is refused by the scorer */
         fine = mo_link_support_read(graph, r->pairs, false, &asked);
     phase_begin(!o->notice, "mochi predict: features of %.80s", graph->name);
-    mo_link_scorer *scorer = fine ? mo_link_scorer_open(graph, o, weights, given.n ? &given : NULL) : NULL;
-    fine = scorer && (!r->save || save_link_readout(r->save, graph, o, weights, mo_link_scorer_support(scorer)));
+    mo_link_scorer *scorer = fine ? mo_link_scorer_open(graph, o, weights, given.n ? &given : NULL, fitted) : NULL;
+    fine = scorer && (!r->save || save_link_readout(r->save, graph, o, weights, scorer));
     phase_begin(!o->notice, "mochi predict: links of %.80s", graph->name);
     fine = fine && predict_pairs(scorer, graph, &asked, r->out);
     mo_link_scorer_release(scorer);
+    mo_arrays_release(fitted);
     mo_link_support_release(&given);
     mo_link_support_release(&asked);
     return fine;

@@ -1,13 +1,10 @@
-/* tools/predict/predict_readout.c - the readouts that `mochi predict` saves: the labelled examples and their classes,
- * or pairs of nodes, linked ones first; and the digests of weights and data. */
+/* tools/predict/predict_readout.c - the readouts that `mochi predict` saves: the state, the labelled examples and their
+ * classes, or pairs of nodes, linked ones first; and the digests of weights and data. */
 #include "tools/predict/predict.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-/* format 2: the mixture of kernels reads nodes and graphs; a fit of format 1 would give other predictions */
-static const char format[] = "mochi readout 2", link_format[] = "mochi link readout";
 
 const char *const transductive_names[4] = {"no", "yes", "auto", "never"};
 static const char *const attribute_names[2] = {"scaled", "raw"};
@@ -28,14 +25,14 @@ static void take_digests(const mo_graph *graph, const mo_weights *read, char wei
 
 /* Returns the settings of a readout, for a new file. */
 static json_t *pack_readout(
-    const char *kind, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *read) {
+    const mo_graph *graph, const mo_few_shot_options *o, mo_transductive transductive, const mo_weights *read) {
     char weights[33], data[33], lambda[40];
     take_digests(graph, read, weights, data);
     snprintf(lambda, sizeof lambda, "%.17g", o->lambda);
     mo_attributes attributes = o->attributes ? o->attributes : read->features.attributes;
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "format", kind, "weights", weights, "data", data, "head",
-        o->head ? o->head->name : "", "lambda", lambda, "transductive", transductive_names[o->transductive],
-        "attributes", attribute_names[attributes == MO_ATTRIBUTES_RAW]);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "weights", weights, "data", data, "head",
+        o->head ? o->head->name : "", "lambda", lambda, "transductive", transductive_names[transductive], "attributes",
+        attribute_names[attributes == MO_ATTRIBUTES_RAW]);
 }
 
 /* Raises if a saved fit belongs to other weights or other data. */
@@ -60,36 +57,47 @@ static void check_belongs(
 
 /* Opens a saved fit for these weights and data, and sets the readout in o. */
 static kept_fit open_readout(
-    const char *path, const char *kind, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *read) {
-    const char *what = kind == format ? "`mochi predict --save`" : "`mochi predict --save` of links";
-    kept_fit f = open_kept(graph->ctx, path, kind, what);
+    const char *path, kept_kind kind, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *read) {
+    kept_fit f = open_kept(graph->ctx, path, kind);
     if (mo_ok(f.ctx))
         check_belongs(&f, graph, o, read);
     if (mo_ok(f.ctx)) {
         o->lambda = kept_real(&f, "lambda", false);
         o->transductive = (mo_transductive)kept_word(&f, "transductive", transductive_names, 4);
         o->head = kept_head(&f);
-        bool told = json_object_get(f.metadata, "attributes"); /* a fit of an older version does not tell: raw */
-        o->attributes =
-            !told || kept_word(&f, "attributes", attribute_names, 2) ? MO_ATTRIBUTES_RAW : MO_ATTRIBUTES_SCALED;
+        o->attributes = kept_word(&f, "attributes", attribute_names, 2) ? MO_ATTRIBUTES_RAW : MO_ATTRIBUTES_SCALED;
     }
     return f;
+}
+
+/* Releases a saved fit but its arrays, which go to *fitted; NULL after an error. */
+static void give_arrays(kept_fit *f, mo_arrays **fitted) {
+    if (mo_ok(f->ctx)) {
+        *fitted = f->arrays;
+        f->arrays = NULL;
+    }
+    release_kept(f);
 }
 
 /* ---- labels of examples ---- */
 
 bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *weights,
-    const mo_labels *known) {
+    const mo_labels *known, mo_few_shot *f) {
     mo_context *ctx = graph->ctx;
     mo_arrays *arrays = mo_arrays_create(ctx);
+    mo_transductive chosen = o->transductive == MO_TRANSDUCTIVE_NEVER ? MO_TRANSDUCTIVE_NEVER
+                             : mo_few_shot_expect(f).transductive     ? MO_TRANSDUCTIVE_ON
+                                                                      : MO_TRANSDUCTIVE_OFF;
+    mo_few_shot_save(f, arrays);
     mo_arrays_take(arrays, "id", mo_tensor_create_from(ctx, MO_I64, 1, &known->n, known->id));
     mo_arrays_take(arrays, "label", mo_tensor_create_from(ctx, MO_I64, 1, &known->n, known->label));
-    return write_kept(ctx, path, arrays, pack_readout(format, graph, o, weights), known->name, known->classes);
+    json_t *settings = pack_readout(graph, o, chosen, weights);
+    return write_kept(ctx, path, KEPT_EXAMPLES, arrays, settings, known->name, known->classes);
 }
 
-bool load_readout(
-    const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, mo_labels *known) {
-    kept_fit f = open_readout(path, format, graph, o, weights);
+bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
+    mo_labels *known, mo_arrays **fitted) {
+    kept_fit f = open_readout(path, KEPT_EXAMPLES, graph, o, weights);
     *known = (mo_labels){.n = ANY_LENGTH};
     if (mo_ok(f.ctx))
         known->name = kept_names(&f, &known->classes);
@@ -100,7 +108,7 @@ bool load_readout(
         if (known->label[i] < 0 || known->label[i] >= known->classes || (i && known->id[i] <= known->id[i - 1]))
             mo_fail(f.ctx, MO_FORMAT,
                 "%s: label %" PRId64 " is not one of its classes, or its examples are not in rising order", path, i);
-    release_kept(&f);
+    give_arrays(&f, fitted);
     return mo_ok(graph->ctx);
 }
 
@@ -109,18 +117,21 @@ bool load_readout(
 static const char *const column_name[] = {"from", "to", "linked", "fit"};
 
 bool save_link_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *weights,
-    const mo_link_support *support) {
+    const mo_link_scorer *scorer) {
+    const mo_link_support *support = mo_link_scorer_support(scorer);
     mo_context *ctx = graph->ctx;
     const int64_t *const column[] = {support->u, support->v, support->linked, support->fit};
     mo_arrays *arrays = mo_arrays_create(ctx);
     for (int i = 0; i < 4; i++)
         mo_arrays_take(arrays, column_name[i], mo_tensor_create_from(ctx, MO_I64, 1, &support->n, column[i]));
-    return write_kept(ctx, path, arrays, pack_readout(link_format, graph, o, weights), (char *[]){"no", "yes"}, 2);
+    mo_link_scorer_save(scorer, arrays);
+    json_t *settings = pack_readout(graph, o, o->transductive, weights);
+    return write_kept(ctx, path, KEPT_LINKS, arrays, settings, (char *[]){"no", "yes"}, 2);
 }
 
 bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
-    mo_link_support *support) {
-    kept_fit f = open_readout(path, link_format, graph, o, weights);
+    mo_link_support *support, mo_arrays **fitted) {
+    kept_fit f = open_readout(path, KEPT_LINKS, graph, o, weights);
     *support = (mo_link_support){.n = ANY_LENGTH};
     int64_t **const column[] = {&support->u, &support->v, &support->linked, &support->fit};
     for (int i = 0; i < 4; i++)
@@ -130,6 +141,6 @@ bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_opti
         if (support->u[i] < 0 || support->u[i] >= graph->nodes || support->v[i] < 0 || support->v[i] >= graph->nodes ||
             support->fit[i] < 0 || support->fit[i] > 1 << 20)
             mo_fail(f.ctx, MO_FORMAT, "%s: pair %" PRId64 " is not one of nodes of %s", path, i, graph->name);
-    release_kept(&f);
+    give_arrays(&f, fitted);
     return mo_ok(graph->ctx);
 }

@@ -216,4 +216,8 @@ void mo_evaluate_links(mo_evaluation *ev) {
             ev->source->graph->name, links->n_positive, links->n_negative);
     for (int64_t repeat = 0; repeat < ev->repeats && mo_ok(ev->ctx); repeat++)
         evaluate_seed(ev, repeat);
+    for (int shot = 0; shot < ev->options->n_shots && mo_ok(ev->ctx); shot++)
+        for (int c = 0; c < ev->n; c++)
+            if (shot == 0 || !ev->candidate[c].dot)
+                mo_eval_visit_rows(ev, c, shot, &(mo_eval_row){.value = NAN, .held_nll = NAN});
 }

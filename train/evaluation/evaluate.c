@@ -1,6 +1,6 @@
 /* train/evaluation/evaluate.c - evaluation of candidates on one source: each candidate encodes every node or graph once
- * (a model of rows of examples only those of each plan), then its head is fitted on these rows, with the same plans for
- * all. */
+ * (a model of rows of examples only those of each plan; rows of a file are encoded already), then its head is fitted on
+ * these rows, with the same plans for all. */
 #include "tensor/library.h"
 #include "train/evaluation/evaluation.h"
 
@@ -44,12 +44,15 @@ double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int met
 static bool check_evaluation(
     mo_context *ctx, const mo_source *source, const mo_candidate *c, int n, const mo_eval_options *o) {
     bool links = source->task == MO_TASK_LP, episodes = !links && o->protocol == MO_PROTOCOL_EPISODE;
-    bool public = o->protocol == MO_PROTOCOL_PUBLIC;
+    bool public = o->protocol == MO_PROTOCOL_PUBLIC, chooses = o->hold_out || o->tune || o->sweep;
     int64_t repeats = episodes ? o->episodes : o->seeds;
     if (public && (source->task != MO_TASK_NC || o->n_shots != 1))
         mo_fail(ctx, MO_INVALID, "evaluate: protocol public of %s %s and %d numbers of shots, expected nodes and one",
             source->graph->name, mo_task_name(source->task), o->n_shots);
-    else if (repeats < 1 && !public)
+    else if (o->split && (o->n_shots != 1 || links || source->task == MO_TASK_GC || o->split->n_support < 1))
+        mo_fail(ctx, MO_INVALID, "evaluate: a split of %s %s and %d numbers of shots, expected nodes or rows and one",
+            source->graph->name, mo_task_name(source->task), o->n_shots);
+    else if (repeats < 1 && !public && !o->split)
         mo_fail(ctx, MO_INVALID, "evaluate: %s is %" PRId64 ", expected 1 or more", episodes ? "episodes" : "seeds",
             repeats);
     for (int i = 0; i < o->n_shots && mo_ok(ctx); i++)
@@ -58,6 +61,16 @@ static bool check_evaluation(
     for (int i = 0; i < n && mo_ok(ctx); i++)
         if (!c[i].model && !c[i].head)
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d has neither a model nor a head", i);
+        else if (!c[i].model && !mo_head_validate(ctx, c[i].head))
+            break;
+        else if (c[i].model && (source->rows || o->tune || o->sweep))
+            mo_fail(ctx, MO_INVALID, "evaluate: candidate %d is a model, expected a head alone %s", i,
+                source->rows ? "on rows that are embeddings already" : "whose regularisation is tuned");
+        else if (chooses && (c[i].transductive || links))
+            mo_fail(ctx, MO_INVALID, "evaluate: candidate %d holds no rows of its support out %s", i,
+                links ? "of links" : "as it is transductive");
+        else if ((unsigned)c[i].scaling >= MO_SCALINGS)
+            mo_fail(ctx, MO_INVALID, "evaluate: scaling is %d, expected 0 to %d", (int)c[i].scaling, MO_SCALINGS - 1);
         else if (!c[i].model && c[i].transductive)
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d is transductive and has no model", i);
         else if (c[i].transductive == MO_TRANSDUCTIVE_NEVER &&
@@ -68,7 +81,7 @@ static bool check_evaluation(
         if (c[i].dot && (!links || mo_has_example_rows(source)))
             mo_fail(ctx, MO_INVALID, "evaluate: inner products score links by rows of nodes; %s %s has none",
                 source->graph->name, mo_task_name(source->task));
-    if (mo_ok(ctx) && (!source->features || (links && !source->links)))
+    if (mo_ok(ctx) && ((!source->features && !source->rows) || (links && !source->links)))
         mo_fail(ctx, MO_INVALID, "evaluate: %s lacks %s", source->graph->name,
             source->features ? "held-out links" : "features");
     return mo_ok(ctx);
@@ -136,8 +149,8 @@ static void open_kernels(mo_evaluation *ev) {
 static bool prepare_evaluation(mo_evaluation *ev) {
     bool links = ev->source->task == MO_TASK_LP;
     ev->metrics = links ? MO_LINK_METRICS : ev->options->calibration ? MO_CLASS_METRICS : 1;
-    ev->repeats = ev->options->seeds;
-    if (!links && ev->options->protocol != MO_PROTOCOL_SPLIT)
+    ev->repeats = ev->options->split ? 1 : ev->options->seeds;
+    if (!links && !ev->options->split && ev->options->protocol != MO_PROTOCOL_SPLIT)
         ev->repeats = ev->options->protocol == MO_PROTOCOL_EPISODE ? ev->options->episodes
                       : ev->source->graph->divisions > 1           ? ev->source->graph->divisions
                                                                    : 1;
@@ -148,12 +161,20 @@ static bool prepare_evaluation(mo_evaluation *ev) {
     ev->value = mo_host_array(ev->ctx, cells * (ev->metrics + ev->experts) * ev->repeats, sizeof *ev->value);
     ev->small = mo_host_array(ev->ctx, ev->options->n_shots, sizeof *ev->small);
     ev->failure = mo_host_array(ev->ctx, cells, sizeof *ev->failure);
-    ev->t = mo_ok(ev->ctx) ? mo_tape_create(ev->ctx, MO_EVAL) : NULL;
+    ev->t = mo_crew_create(ev->ctx, &ev->crew) ? ev->crew.own.t : NULL;
+    const mo_source *s = ev->source;
+    ev->part = s->rows ? mo_host_array(ev->ctx, mo_dim(s->rows, 0), sizeof *ev->part) : NULL;
+    if (ev->part && mo_ok(ev->ctx))
+        mo_norm_quarters(ev->t, s->rows, ev->part);
     for (int i = 0; i < ev->n && mo_ok(ev->ctx); i++) {
         const mo_candidate *c = &ev->candidate[i];
         ev->rows[i] = mo_eval_known_rows(ev, ev->rows, i);
         if (ev->rows[i])
             continue;
+        if (s->rows) {
+            ev->rows[i] = s->rows;
+            continue;
+        }
         if (c->transductive && c->transductive != MO_TRANSDUCTIVE_NEVER)
             ev->all[i] = mo_embed_population(c->model, ev->source, ev->options->max_rows);
         else if (c->model && c->model->encoder.of_examples)
@@ -167,16 +188,18 @@ static bool prepare_evaluation(mo_evaluation *ev) {
 }
 
 static void finish_evaluation(mo_evaluation *ev) {
-    mo_eval_release_rows(ev->rows, ev->n);
+    if (!ev->source->rows)
+        mo_eval_release_rows(ev->rows, ev->n);
     for (int i = 0; ev->all && i < ev->n; i++) {
         mo_tensor_release(ev->all[i].Z);
         mo_tensor_release(ev->all[i].gram);
     }
-    mo_tape_release(ev->t);
+    mo_crew_release(&ev->crew);
     mo_example_kernels_release(ev->kernels);
     mo_example_kernels_release(ev->inductive.kernels);
     free(ev->rows);
     free(ev->all);
+    free(ev->part);
     free(ev->value);
     free(ev->small);
     free(ev->failure);
@@ -194,44 +217,64 @@ static int mean_shares(const mo_evaluation *ev, int c, int shot, mo_expert_share
     return ev->experts;
 }
 
-static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state) {
+/* The figures of the queries of a caller's split, 100 or 0 each; NULL on failure. */
+static double *split_outcomes(const mo_evaluation *ev, const mo_eval_row *row) {
+    const mo_plan *p = row->plans;
+    double *outcome = mo_host_array(ev->ctx, p->n_query, sizeof *outcome);
+    for (int64_t i = 0; outcome && i < p->n_query; i++)
+        outcome[i] = row->predicted[i] == ev->source->graph->label[p->query[0][i]] ? 100 : 0;
+    return outcome;
+}
+
+/* Sets the interval and the values of the accuracy on a caller's split; they are those of its queries. */
+static void put_outcomes(const double *outcome, mo_eval_row *row) {
+    double interval[2];
+    row->n = row->plans->n_query;
+    row->values = outcome;
+    mo_wilson(row->mean / 100, (double)row->n, interval);
+    row->ci95 = 50 * (interval[1] - interval[0]);
+}
+
+void mo_eval_visit_rows(const mo_evaluation *ev, int c, int shot, const mo_eval_row *more) {
     const mo_source *s = ev->source;
-    for (int c = 0; c < ev->n; c++)
-        for (int shot = 0; shot < (ev->candidate[c].dot ? 1 : ev->options->n_shots); shot++)
-            for (int metric = 0; metric < ev->metrics; metric++) {
-                const mo_candidate *candidate = &ev->candidate[c];
-                const double *values = mo_eval_values(ev, c, shot, metric);
-                const char *why = ev->failure[c * ev->options->n_shots + shot];
-                mo_summary summary = mo_summarize(values, ev->repeats);
-                mo_expert_share experts[MO_MAX_EXPERTS];
-                int n_experts = mean_shares(ev, c, shot, experts);
-                mo_eval_row row = {.data = s->graph->name,
-                    .task = mo_task_name(s->task),
-                    .head = candidate->head ? candidate->head->name : candidate->model->encoder.name,
-                    .features = candidate->features,
-                    .k = candidate->dot ? 0
-                         : ev->public_k ? ev->public_k
-                                        : ev->options->shots[shot],
-                    .metric = s->task == MO_TASK_LP ? mo_link_metric_name(metric) : mo_class_metric_name(metric),
-                    .mean = summary.mean,
-                    .ci95 = summary.ci95,
-                    .sd = summary.sd,
-                    .n = summary.n,
-                    .values = values,
-                    .n_test = ev->n_test,
-                    .classes = ev->classes,
-                    .small_classes = candidate->dot ? 0 : ev->small[shot],
-                    .left_out = ev->left_out,
-                    .n_experts = n_experts,
-                    .experts = experts,
-                    .failure = why[0] ? why : NULL};
-                visit(&row, state);
-            }
+    const mo_candidate *candidate = &ev->candidate[c];
+    const mo_eval_options *o = ev->options;
+    const char *why = ev->failure[c * o->n_shots + shot];
+    mo_expert_share experts[MO_MAX_EXPERTS];
+    double *outcome = more->split && more->predicted ? split_outcomes(ev, more) : NULL;
+    bool links = s->task == MO_TASK_LP;
+    for (int metric = 0; metric < ev->metrics && mo_ok(ev->ctx); metric++) {
+        mo_eval_row row = *more;
+        row.data = s->graph->name;
+        row.task = mo_task_name(s->task);
+        row.head = candidate->head ? candidate->head->name : candidate->model->encoder.name;
+        row.features = candidate->features;
+        row.k = candidate->dot ? 0 : o->split ? o->split->k : ev->public_k ? ev->public_k : o->shots[shot];
+        row.metric = links ? mo_link_metric_name(metric) : mo_class_metric_name(metric);
+        row.values = mo_eval_values(ev, c, shot, metric);
+        mo_summary summary = mo_summarize(row.values, ev->repeats);
+        row.mean = summary.mean;
+        row.ci95 = summary.ci95;
+        row.sd = summary.sd;
+        row.n = summary.n;
+        row.n_test = ev->n_test;
+        row.classes = ev->classes;
+        row.small_classes = candidate->dot ? 0 : ev->small[shot];
+        row.left_out = ev->left_out;
+        row.n_experts = mean_shares(ev, c, shot, experts);
+        row.experts = experts;
+        row.failure = why[0] ? why : NULL;
+        if (outcome && metric == 0)
+            put_outcomes(outcome, &row);
+        ev->visit(&row, ev->state);
+    }
+    free(outcome);
 }
 
 mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
     const mo_eval_options *options, mo_eval_visit visit, void *state) {
-    mo_evaluation ev = {.ctx = ctx, .source = source, .candidate = candidates, .n = n, .options = options};
+    mo_evaluation ev = {
+        .ctx = ctx, .candidate = candidates, .n = n, .options = options, .visit = visit, .state = state};
     if (!mo_given(ctx, "evaluate", "the source", source) || !mo_given(ctx, "evaluate", "its graph", source->graph) ||
         !mo_given(ctx, "evaluate", "options", options) || !mo_given(ctx, "evaluate", "candidates", candidates) ||
         !check_evaluation(ctx, source, candidates, n, options))
@@ -245,8 +288,6 @@ mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate
         else
             mo_evaluate_classes(&ev);
     }
-    if (mo_ok(ctx))
-        visit_all(&ev, visit, state);
     finish_evaluation(&ev);
     mo_release_errors(ctx);
     return mo_context_status(ctx)->code;

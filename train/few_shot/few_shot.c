@@ -347,26 +347,32 @@ static bool few_shot_sort(mo_few_shot *f, const int64_t *id, const int64_t *labe
     return grouped;
 }
 
-mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n) {
-    if (!f)
-        return MO_INVALID;
+bool mo_few_shot_label(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n) {
     if (!mo_given(f->ctx, "few-shot", "ids", id) || !mo_given(f->ctx, "few-shot", "labels", label))
-        return mo_code_of(f->ctx);
+        return false;
     if (n < 0)
         mo_fail(f->ctx, MO_INVALID, "few-shot: %" PRId64 " labelled examples, expected 2 or more", n);
     if (!mo_ok(f->ctx))
-        return mo_code_of(f->ctx);
+        return false;
     few_shot_forget(f);
     int64_t classes = few_shot_check_labels(f, id, label, n);
     classes = classes && refuse_labels_as_attribute(f, id, n) ? classes : 0;
     f->id = classes ? mo_host_array(f->ctx, n, sizeof *f->id) : NULL;
     f->label = f->id ? mo_host_array(f->ctx, n, sizeof *f->label) : NULL;
     if (!f->label)
-        return mo_code_of(f->ctx);
+        return false;
     f->classes = classes;
     f->n = n;
+    return few_shot_sort(f, id, label);
+}
+
+mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n) {
+    if (!f)
+        return MO_INVALID;
+    if (!mo_few_shot_label(f, id, label, n))
+        return mo_code_of(f->ctx);
     mo_hold_errors(f->ctx); /* a failed fit must not raise a second error for its missing held-out figures */
-    if (few_shot_sort(f, id, label) && mo_few_shot_hold_out(f) == MO_OK)
+    if (mo_few_shot_hold_out(f) == MO_OK)
         mo_few_shot_reach(f);
     mo_release_errors(f->ctx);
     return mo_code_of(f->ctx);

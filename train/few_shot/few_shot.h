@@ -67,6 +67,10 @@ bool mo_few_shot_reads_centres(const mo_few_shot *f);
 bool mo_few_shot_fit_whole(mo_few_shot *f);
 mo_code mo_few_shot_without(mo_few_shot *f, const int64_t *at, int64_t n, double *logits, double *hop);
 void mo_few_shot_forget_fit(mo_few_shot *f);
+/* few_shot_logits.c: the readout of all labelled examples, fitted if it is not yet; NULL on failure. */
+const mo_fitted_examples *mo_few_shot_fitted(mo_few_shot *f);
+/* few_shot.c: checks the labels and takes them in place of those of an earlier fit. Returns false on failure. */
+bool mo_few_shot_label(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n);
 
 /* few_shot_rows.c: owned embeddings [N, d] of all examples, with d at most 512. The null tensor on failure. */
 mo_tensor *mo_few_shot_short_rows(mo_few_shot *f);

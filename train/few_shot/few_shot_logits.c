@@ -9,6 +9,7 @@
 
 #include "tensor/library.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,19 +72,38 @@ static mo_tensor *few_shot_embed(
     return Z;
 }
 
+/* A problem of the support, whose query is its first example. zero: one label, which no readout reads. */
+static mo_plan few_shot_plan(const mo_few_shot *f, const mo_few_shot_support *s, int64_t *zero) {
+    return (mo_plan){.task = f->source.task,
+        .classes = s->classes,
+        .n_support = s->n,
+        .n_query = 1,
+        .support = {(int64_t *)s->id, NULL},
+        .query = {(int64_t *)s->id, NULL},
+        .support_label = (int64_t *)s->label,
+        .query_label = zero};
+}
+
 static bool few_shot_learn(mo_few_shot *f, const mo_few_shot_support *s, bool held_out, mo_fitted_examples *r) {
     mo_episode e;
     mo_state state = {0};
     mo_tape_reset(f->t);
     if (!few_shot_choose_centres(f, s, r))
         return false;
-    const mo_kernel_examples of = few_shot_examples(r, NULL, 0);
-    mo_tensor *Zs = few_shot_embed(f, s->id, s->label, s->n, s->classes, &e);
-    if (reads_kernels(f)) {
-        e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
-        mo_put_kernels(f->t, &f->source, &of, &e);
+    if (f->candidate.transductive) {
+        const mo_plan plan = few_shot_plan(f, s, &(int64_t){0});
+        mo_population_logits(f->t, &f->source, &f->candidate, &f->all, &plan, &state);
+    } else {
+        const mo_kernel_examples of = few_shot_examples(r, NULL, 0);
+        mo_tensor *Zs = few_shot_embed(f, s->id, s->label, s->n, s->classes, &e);
+        if (reads_kernels(f)) {
+            e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
+            mo_put_kernels(f->t, &f->source, &of, &e);
+        }
+        if (mo_ok(f->ctx))
+            mo_candidate_fit(f->t, &f->candidate, &e, Zs, held_out, &state);
     }
-    if (mo_ok(f->ctx) && mo_candidate_fit(f->t, &f->candidate, &e, Zs, held_out, &state) == MO_OK)
+    if (mo_ok(f->ctx))
         mo_state_clone(f->ctx, &state, &r->state);
     return mo_ok(f->ctx);
 }
@@ -100,6 +120,10 @@ static bool few_shot_fit_all(mo_few_shot *f, bool held_out) {
     return f->fitted.state.n || few_shot_learn(f, &all, held_out, &f->fitted);
 }
 
+const mo_fitted_examples *mo_few_shot_fitted(mo_few_shot *f) {
+    return few_shot_fit_all(f, false) ? &f->fitted : NULL;
+}
+
 void mo_few_shot_forget_fit(mo_few_shot *f) {
     release_fitted(&f->fitted);
 }
@@ -110,11 +134,19 @@ static mo_code few_shot_apply(
     const mo_kernel_examples of = few_shot_examples(r, query, n);
     mo_episode e;
     mo_tape_reset(f->t);
-    mo_tensor *Zq = few_shot_embed(f, query, zero, n, r->state.classes, &e);
+    bool all = f->candidate.transductive;
+    mo_tensor *Zq = NULL;
+    if (all) {
+        e = (mo_episode){.task = f->source.task, .classes = r->state.classes};
+        Zq = mo_gather_rows(f->t, f->all.Z, mo_from(f->t, MO_I64, 1, &n, query));
+    } else
+        Zq = few_shot_embed(f, query, zero, n, r->state.classes, &e);
     if (reads_kernels(f))
         mo_put_query_kernels(f->t, &f->source, &of, &e);
     if (mo_ok(f->ctx))
-        mo_read_as(mo_candidate_apply(f->t, &f->candidate, &e, &r->state, Zq), MO_F64, logits);
+        mo_read_as(all ? mo_model_apply_transduced(f->t, f->candidate.model, &e, &r->state, Zq)
+                       : mo_candidate_apply(f->t, &f->candidate, &e, &r->state, Zq),
+            MO_F64, logits);
     return mo_code_of(f->ctx);
 }
 
@@ -137,11 +169,9 @@ static int find_hop(const mo_few_shot *f) {
 
 mo_code mo_few_shot_without(mo_few_shot *f, const int64_t *at, int64_t n, double *logits, double *hop) {
     const mo_state *s = &f->fitted.state;
-    const mo_model *m = f->candidate.model;
     int expert = find_hop(f);
     mo_tape_reset(f->t);
-    mo_tensor *Y = m ? mo_model_held_out(f->t, m, s, at, 1, n) : mo_state_held_out(f->t, s, at, 1, n);
-    mo_read_as(Y, MO_F64, logits);
+    mo_read_as(mo_candidate_held_out(f->t, &f->candidate, s, at, 1, n), MO_F64, logits);
     for (int64_t i = 0; i < n * f->classes; i++)
         hop[i] = NAN;
     if (expert >= 0 && mo_ok(f->ctx)) {
@@ -152,22 +182,6 @@ mo_code mo_few_shot_without(mo_few_shot *f, const int64_t *at, int64_t n, double
 }
 
 /* ---- all queries ---- */
-
-/* Logits of all queries by a transductive readout, which computes the logits of all examples anyway. */
-static mo_code few_shot_transduce(mo_few_shot *f, const mo_few_shot_support *s, const int64_t *query, int64_t n,
-    const int64_t *zero, double *logits) {
-    mo_plan plan = {.task = f->source.task,
-        .classes = s->classes,
-        .n_support = s->n,
-        .n_query = n,
-        .support = {(int64_t *)s->id, NULL},
-        .query = {(int64_t *)query, NULL},
-        .support_label = (int64_t *)s->label,
-        .query_label = (int64_t *)zero};
-    mo_tape_reset(f->t);
-    mo_read_as(mo_population_logits(f->t, &f->source, &f->candidate, &f->all, &plan), MO_F64, logits);
-    return mo_code_of(f->ctx);
-}
 
 /* By the readout that is fitted, block by block. */
 static mo_code few_shot_apply_blocks(mo_few_shot *f, const mo_fitted_examples *r, const int64_t *query, int64_t n_query,
@@ -185,9 +199,7 @@ mo_code mo_few_shot_read(
     bool all = s->id == f->id && s->n == f->n;
     mo_fitted_examples own = {0}, *r = all ? &f->fitted : &own;
     f->n_experts = 0;
-    if (zero && f->candidate.transductive)
-        few_shot_transduce(f, s, query, n_query, zero, logits);
-    else if (zero && (all ? few_shot_fit_all(f, false) : few_shot_learn(f, s, false, r)))
+    if (zero && (all ? few_shot_fit_all(f, false) : few_shot_learn(f, s, false, r)))
         few_shot_apply_blocks(f, r, query, n_query, zero, logits);
     if (zero && mo_ok(f->ctx) && reads_kernels(f) && (!all || few_shot_fit_all(f, false)))
         read_shares(f, r);

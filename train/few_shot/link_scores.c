@@ -175,8 +175,8 @@ static bool link_scorer_check(mo_context *ctx, const mo_graph *graph, const int6
     return mo_ok(ctx);
 }
 
-static void link_scorer_fill(
-    mo_link_scorer *s, const mo_few_shot_options *options, const mo_weights *weights, const mo_link_support *support) {
+static void link_scorer_fill(mo_link_scorer *s, const mo_few_shot_options *options, const mo_weights *weights,
+    const mo_link_support *support, const mo_arrays *fitted) {
     mo_feature_options o;
     s->t = mo_tape_create(s->ctx, MO_EVAL);
     if (mo_few_shot_candidate(s->ctx, options, weights, &s->candidate, &o) != MO_OK)
@@ -190,14 +190,17 @@ static void link_scorer_fill(
         s->links = mo_link_support_take(s->graph, support, &s->support);
     }
     s->own = s->links ? mo_task_features_open(s->links->masked, MO_TASK_LP, s->links, &o) : NULL;
-    if (s->own)
+    if (s->own && !fitted)
         fit_readout(s);
+    else if (s->own && mo_state_load(s->ctx, mo_candidate_head(&s->candidate), fitted, &s->state) == MO_OK &&
+             (s->state.classes != 2 || s->state.axes != 2))
+        mo_fail(s->ctx, MO_FORMAT, "links: a readout of %" PRId64 " classes, expected 2", s->state.classes);
     if (mo_ok(s->ctx))
         s->reader = mo_pair_reader_open(s->graph, &o);
 }
 
-mo_link_scorer *mo_link_scorer_open(
-    mo_graph *graph, const mo_few_shot_options *options, const mo_weights *weights, const mo_link_support *support) {
+mo_link_scorer *mo_link_scorer_open(mo_graph *graph, const mo_few_shot_options *options, const mo_weights *weights,
+    const mo_link_support *support, const mo_arrays *fitted) {
     if (!graph)
         return NULL;
     mo_context *ctx = graph->ctx;
@@ -209,7 +212,7 @@ mo_link_scorer *mo_link_scorer_open(
     if (!s)
         return NULL;
     *s = (mo_link_scorer){.ctx = ctx, .graph = mo_graph_hold(graph)};
-    link_scorer_fill(s, options ? options : &none, weights, support);
+    link_scorer_fill(s, options ? options : &none, weights, support, fitted);
     if (mo_ok(ctx))
         return s;
     mo_link_scorer_release(s);
@@ -228,6 +231,10 @@ void mo_link_scorer_release(mo_link_scorer *s) {
     mo_tape_release(s->t);
     mo_graph_release(s->graph);
     free(s);
+}
+
+mo_code mo_link_scorer_save(const mo_link_scorer *s, mo_arrays *arrays) {
+    return s ? mo_state_save(&s->state, arrays) : MO_INVALID;
 }
 
 const mo_link_support *mo_link_scorer_support(const mo_link_scorer *s) {
@@ -254,7 +261,7 @@ mo_code mo_few_shot_links(
     if (!mo_given(ctx, "links", "u", u) || !mo_given(ctx, "links", "v", v) || !mo_given(ctx, "links", "score", score) ||
         !link_scorer_check(ctx, graph, u, v, n))
         return mo_code_of(ctx);
-    mo_link_scorer *s = mo_link_scorer_open(graph, options, NULL, NULL);
+    mo_link_scorer *s = mo_link_scorer_open(graph, options, NULL, NULL, NULL);
     mo_link_scorer_score(s, u, v, n, score);
     mo_link_scorer_release(s);
     return mo_code_of(ctx);

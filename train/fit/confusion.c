@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-mo_code mo_confusion_count(const mo_embeddings *E, const mo_fit_row *row, mo_confusion *confusion) {
+mo_code mo_confusion_count(const mo_embeddings *E, const mo_eval_row *row, mo_confusion *confusion) {
     if (confusion)
         *confusion = (mo_confusion){0};
     if (!E)
@@ -16,8 +16,10 @@ mo_code mo_confusion_count(const mo_embeddings *E, const mo_fit_row *row, mo_con
         return mo_code_of(ctx);
     int64_t C = confusion->classes = E->graph->classes;
     confusion->count = mo_host_array(ctx, C * C, sizeof *confusion->count);
-    for (int64_t i = 0; confusion->count && i < row->draws->episodes * row->draws->n_query; i++)
-        confusion->count[E->graph->label[row->draws->query[i]] * C + row->predicted[i]]++;
+    const int64_t *predicted = row->predicted;
+    for (int64_t i = 0; confusion->count && i < row->n_plans; i++)
+        for (int64_t q = 0; q < row->plans[i].n_query; q++)
+            confusion->count[E->graph->label[row->plans[i].query[0][q]] * C + *predicted++]++;
     return mo_code_of(ctx);
 }
 

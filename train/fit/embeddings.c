@@ -115,8 +115,9 @@ static void take_labels(mo_embeddings *E, const mo_label_column *column, int64_t
     mo_context *ctx = mo_tensor_context(E->Z);
     const int64_t *label = column->value;
     mo_graph *graph = E->graph = mo_graph_from_edges(ctx, name, n, 0, NULL, NULL);
-    if (!graph || !mo_graph_set_classes(graph, label, n))
+    if (!graph || !mo_graph_set_classes(graph, label, n) || !(E->source = mo_host_array(ctx, 1, sizeof *E->source)))
         return;
+    *E->source = (mo_source){.graph = graph, .task = MO_TASK_NC, .rows = E->Z};
     E->value = mo_host_array(ctx, graph->classes, sizeof *E->value);
     E->count = mo_host_array(ctx, graph->classes, sizeof *E->count);
     E->texts = column->name;
@@ -284,6 +285,7 @@ void mo_embeddings_release(mo_embeddings *E) {
         free(E->name[c]);
     mo_tensor_release(E->Z);
     mo_graph_release(E->graph);
+    free(E->source);
     free(E->name);
     free(E->row);
     free(E->value);

@@ -1,7 +1,7 @@
 /* train/fit/row_readout.c - a fitted head that predicts rows given later: its state, the scaling of its rows and a
  * temperature. */
 #include "tensor/library.h"
-#include "train/fit/fit_parts.h"
+#include "train/evaluation/evaluation.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,92 +12,70 @@ enum { READOUT_ROWS = 16384 /* rows that are predicted together */ };
 
 /* ---- the fit ---- */
 
-static void keep_choice(const mo_fit_row *row, void *state) {
+static void keep_choice(const mo_eval_row *row, void *state) {
     if (row->choice)
-        *(mo_fit_choice *)state = *row->choice;
+        *(mo_eval_choice *)state = *row->choice;
 }
 
 /* One problem whose support is the split's, or all rows, numbered in `all`. A problem needs a query: the first support
  * row. */
-static mo_draws readout_problem(const mo_embeddings *E, const mo_draws *split, int64_t *all) {
-    mo_draws d = {.episodes = 1, .split = true, .n_support = mo_dim(E->Z, 0), .classes = E->graph->classes};
-    d.support = all;
-    d.support_label = E->graph->label;
-    d.k = INT64_MAX;
-    for (int64_t i = 0; all && i < d.n_support; i++)
+static mo_plan readout_problem(const mo_embeddings *E, const mo_plan *split, int64_t *all) {
+    mo_plan p = {.task = MO_TASK_NC, .k = INT64_MAX, .n_support = mo_dim(E->Z, 0), .classes = E->graph->classes};
+    p.support[0] = all;
+    p.support_label = E->graph->label;
+    for (int64_t i = 0; all && i < p.n_support; i++)
         all[i] = i;
-    for (int64_t c = 0; c < d.classes; c++) {
-        d.k = E->count[c] < d.k ? E->count[c] : d.k;
-        d.most = E->count[c] > d.most ? E->count[c] : d.most;
-    }
+    for (int64_t c = 0; c < p.classes; c++)
+        p.k = E->count[c] < p.k ? E->count[c] : p.k;
     if (split)
-        d = *split;
-    d.n_query = 1;
-    d.query = d.support;
-    d.query_label = d.support_label;
-    return d;
+        p = *split;
+    p.n_query = 1;
+    p.query[0] = p.support[0];
+    p.query_label = p.support_label;
+    return p;
 }
 
-static void keep_names(const mo_embeddings *E, const mo_draws *d, mo_row_readout *r) {
+static void keep_names(const mo_embeddings *E, const mo_plan *p, mo_row_readout *r) {
     mo_context *ctx = mo_tensor_context(E->Z);
-    r->name = mo_host_array(ctx, d->classes, sizeof *r->name);
-    r->classes = r->name ? d->classes : 0;
-    for (int64_t i = 0; r->name && i < d->n_support; i++)
-        if (!r->name[d->support_label[i]])
-            r->name[d->support_label[i]] = mo_text_copy(ctx, E->name[E->graph->label[d->support[i]]]);
+    r->name = mo_host_array(ctx, p->classes, sizeof *r->name);
+    r->classes = r->name ? p->classes : 0;
+    for (int64_t i = 0; r->name && i < p->n_support; i++)
+        if (!r->name[p->support_label[i]])
+            r->name[p->support_label[i]] = mo_text_copy(ctx, E->name[E->graph->label[p->support[0][i]]]);
 }
 
-/* Fits the head on the rows of the problem, at the value that was chosen. */
-static void keep_fit(
-    const mo_embeddings *E, const mo_head *head, const mo_fit_options *o, const mo_draws *d, mo_row_readout *r) {
-    mo_fitting f = {.ctx = mo_tensor_context(E->Z),
-        .t = mo_tape_create(mo_tensor_context(E->Z), MO_EVAL),
-        .Z = E->Z,
-        .head = head,
-        .classes = d->classes,
-        .lambda = o->lambda,
-        .tuned = mo_fit_regularisation(head),
-        .seed = o->seed,
-        .scaling = o->scaling};
-    mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS], *mean, *spread;
-    if (mo_ok(f.ctx) && mo_fit_parameters(&f, r->value, parameters)) {
-        mo_support s = {.Zs = mo_fit_rows(&f, d->support, d->n_support)};
-        mo_state state;
-        s.Ys = mo_fit_one_hot(&f, d->support_label, d->n_support);
-        mo_fit_measure(f.t, f.scaling, s.Zs, &mean, &spread);
-        s.Zs = mo_fit_rescale(f.t, f.scaling, mean, spread, s.Zs);
-        if (mo_head_fit(f.t, head, &s, parameters, &state) == MO_OK)
-            mo_state_clone(f.ctx, &state, &r->state);
-        r->mean = mean && mo_ok(f.ctx) ? mo_tensor_clone(f.ctx, mean) : NULL;
-        r->spread = spread && mo_ok(f.ctx) ? mo_tensor_clone(f.ctx, spread) : NULL;
-    }
-    mo_tape_release(f.t);
+/* Fits the candidate to the support of the problem, at the value that was chosen. */
+static void keep_fit(const mo_embeddings *E, const mo_candidate *c, const mo_plan *p, mo_row_readout *r) {
+    mo_context *ctx = mo_tensor_context(E->Z);
+    mo_reader reader = {
+        .ctx = ctx, .t = mo_tape_create(ctx, MO_EVAL), .source = E->source, .candidate = *c, .rows = E->Z};
+    mo_state state;
+    if (mo_reader_fit(&reader, p, r->value, false, NULL, &state))
+        mo_state_clone(ctx, &state, &r->state);
+    mo_tape_release(reader.t);
 }
 
 mo_code mo_row_readout_fit(
-    const mo_embeddings *E, const mo_head *head, const mo_fit_options *options, mo_row_readout *r) {
+    const mo_embeddings *E, const mo_candidate *candidate, const mo_plan *split, bool tune, mo_row_readout *r) {
     if (r)
         *r = (mo_row_readout){0};
     if (!E)
         return MO_INVALID;
     mo_context *ctx = mo_tensor_context(E->Z);
-    if (!mo_given(ctx, "readout", "the head", head) || !mo_given(ctx, "readout", "options", options) ||
-        !mo_given(ctx, "readout", "the readout", r))
+    if (!mo_given(ctx, "readout", "the candidate", candidate) || !mo_given(ctx, "readout", "the readout", r))
         return mo_code_of(ctx);
     int64_t *all = mo_host_array(ctx, mo_dim(E->Z, 0), sizeof *all);
-    mo_draws d = readout_problem(E, options->split, all);
-    mo_fit_choice choice = {.value = NAN, .temperature = NAN};
-    mo_fit_options o = *options;
-    o.split = &d;
-    o.sweep = false;
-    bool fitted = all && mo_fit(E, &head, 1, &o, keep_choice, &choice) == MO_OK;
+    mo_plan p = readout_problem(E, split, all);
+    mo_eval_choice choice = {.value = NAN, .temperature = NAN};
+    const mo_eval_options o = {.n_shots = 1, .shots = &p.k, .split = &p, .hold_out = true, .tune = tune};
+    bool measured = all && mo_evaluate(ctx, E->source, candidate, 1, &o, keep_choice, &choice) == MO_OK;
     r->value = choice.value;
-    r->scaling = options->scaling;
+    r->scaling = candidate->scaling;
     r->real = mo_tensor_dtype(E->Z);
-    r->n = d.n_support;
-    if (fitted) {
-        keep_names(E, &d, r);
-        keep_fit(E, head, &o, &d, r);
+    r->n = p.n_support;
+    if (measured) {
+        keep_names(E, &p, r);
+        keep_fit(E, candidate, &p, r);
     }
     r->temperature = isnan(choice.temperature) ? 1 : choice.temperature;
     r->held_out = choice.held_out;
@@ -112,8 +90,6 @@ void mo_row_readout_release(mo_row_readout *r) {
     for (int64_t c = 0; r->name && c < r->classes; c++)
         free(r->name[c]);
     mo_state_release(&r->state);
-    mo_tensor_release(r->mean);
-    mo_tensor_release(r->spread);
     free(r->name);
     *r = (mo_row_readout){0};
 }
@@ -128,8 +104,8 @@ static mo_context *context_of(const mo_row_readout *r) {
 static bool predict_block(mo_tape *t, const mo_row_readout *r, const void *rows, int64_t m, double *logits) {
     mo_tape_reset(t);
     mo_tensor *Zq = mo_from(t, r->real, 2, (int64_t[]){m, r->state.d}, rows);
-    Zq = mo_fit_rescale(t, r->scaling, r->mean, r->spread, Zq);
-    mo_tensor *Y = mo_state_apply(t, &r->state, Zq, NULL);
+    const mo_candidate c = {.head = r->state.head, .scaling = r->scaling};
+    mo_tensor *Y = mo_candidate_apply(t, &c, NULL, &r->state, Zq);
     if (mo_ok(mo_tape_context(t)) && mo_dim(Y, 1) != r->classes)
         return mo_fail(mo_tape_context(t), MO_FORMAT, "readout: a state of %" PRId64 " classes with names of %" PRId64,
             mo_dim(Y, 1), r->classes);

@@ -4,14 +4,14 @@
 typedef struct seen {
     int64_t predicted[N], n;
     double accuracy;
-    mo_fit_choice choice;
+    mo_eval_choice choice;
 } seen;
 
-static void on_row(const mo_fit_row *row, void *state) {
+static void on_row(const mo_eval_row *row, void *state) {
     seen *x = state;
-    x->n = row->draws->n_query;
+    x->n = row->n;
     memcpy(x->predicted, row->predicted, (size_t)x->n * sizeof *x->predicted);
-    x->accuracy = row->accuracy;
+    x->accuracy = row->mean;
     x->choice = *row->choice;
 }
 
@@ -19,20 +19,23 @@ TEST_OF(predictions_are_those_of_the_split, scratch *s) {
     static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_logistic, &mo_head_prototype_inner, &mo_head_lda};
     enum { LEARNED = 30 };
     HELD(mo_embeddings) *E = make(s, MO_F64, 1.5);
-    HELD(mo_draws) d;
+    HELD(mo_plan) split;
     double z[N * D];
-    assert_int_equal(mo_draws_read(E, write_first(s, LEARNED), NULL, &d), MO_OK);
+    assert_int_equal(mo_split_read(E, write_first(s, LEARNED), NULL, &split), MO_OK);
     mo_tensor_read(E->Z, z, sizeof z);
     HELD(mo_tensor) *rest = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){N - LEARNED, D}, z + LEARNED * D);
     for (int h = 0; h < 4; h++)
         for (int tuned = 0; tuned < 2; tuned++) {
-            const mo_fit_options options = {.split = &d, .tune = tuned, .scaling = MO_SCALING_STANDARDISE};
+            const mo_candidate c = {.features = "rows", .head = heads[h], .scaling = MO_SCALING_STANDARDISE};
+            mo_eval_options options = usual_problems(1);
+            options.split = &split;
+            options.tune = tuned;
             seen x = {0};
             mo_row_readout r;
             double p[N * C];
-            assert_int_equal(mo_fit(E, &heads[h], 1, &options, on_row, &x), MO_OK);
+            assert_int_equal(mo_evaluate(s->ctx, E->source, &c, 1, &options, on_row, &x), MO_OK);
             assert_int_equal(x.n, N - LEARNED);
-            assert_int_equal(mo_row_readout_fit(E, heads[h], &options, &r), MO_OK);
+            assert_int_equal(mo_row_readout_fit(E, &c, &split, tuned, &r), MO_OK);
             assert_int_equal(r.held_out, LEARNED);
             assert_int_equal(r.right, x.choice.right);
             assert_true(isnan(r.value) ? isnan(x.choice.value) : r.value == x.choice.value);

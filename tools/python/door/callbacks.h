@@ -7,7 +7,7 @@ bool door_op_shape(mo_call *c);
 void door_op_forward(mo_call *c);
 void door_op_vjp(mo_vjp *v);
 void door_notice(const char *line, void *state);
-void door_fit_row(const mo_fit_row *row, void *state);
+void door_fit_row(const mo_eval_row *row, void *state);
 void door_fit_progress(const char *part, int64_t done, int64_t of, void *state);
 bool door_report(const mo_step_report *r, void *state);
 bool door_go_on(mo_context *ctx, void *state);

@@ -23,6 +23,7 @@ from .tensor import constant
 SCALINGS = ("none", "centre", "standardise", "normalise")  # as mo_scaling
 EPISODES: dict[str, Any] = {"shots": (4, 8, 16, 32, 64), "episodes": 100, "queries": 30, "ways": 64}
 FIGURES = ("accuracy", "ci95", "nll", "brier", "ece", "ece_temperature", "seconds")
+FIELDS = {"accuracy": "mean"}  # of mo_eval_row
 
 
 class _Visit:
@@ -48,9 +49,8 @@ class _Visit:
         self.stopped = True
         failed(self.context, exception, "few_shot_score")
 
-    def repeated(self, k, draws):
-        """The number of classes whose rows are drawn repeatedly; warns of them as `mochi fit` does."""
-        small, left = draws.small_classes, draws.left_out
+    def repeated(self, k, small, left):
+        """The number of classes whose rows are drawn repeatedly; warns of them as `mochi fit` does. left: classes left out."""
         have = "class has" if small == 1 else "classes have"
         rows = "class of one row is" if left == 1 else "classes of one row are"
         few = f"{small} {have} fewer than k + {self.queries} rows; theirs are divided between support and queries"
@@ -62,12 +62,12 @@ class _Visit:
     def take(self, row):
         """A row of the table."""
         found = {"head": ffi.string(row.head).decode(), "k": row.k}
-        found.update((name, getattr(row, name)) for name in FIGURES)
-        found["repeated"] = self.repeated(row.k, row.draws) if row.draws else 0
+        found.update((name, getattr(row, FIELDS.get(name, name)) if not row.failure else float("nan")) for name in FIGURES)
+        found["seconds"] = row.seconds
+        found["repeated"] = 0 if row.split else self.repeated(row.k, row.small_classes, row.left_out)
         found["failure"] = ffi.string(row.failure).decode(errors="replace") if row.failure else None
         if self.outcomes:
-            values = np.frombuffer(ffi.buffer(row.outcome, 8 * row.n_outcomes)).copy() if row.outcome else np.zeros(0)
-            found["outcomes"] = values
+            found["outcomes"] = np.zeros(0) if row.failure else np.frombuffer(ffi.buffer(row.values, 8 * row.n)).copy()
         self.rows.append(found)
 
 
@@ -180,7 +180,7 @@ def few_shot_score(
         (number of classes with fewer than k + queries rows, whose rows are drawn repeatedly, with a warning), failure (why a head
         has no fit, or None).
 
-    Source: train/fit/fit.c
+    Source: train/evaluation/problems.c
 
     Examples
     --------
@@ -205,30 +205,32 @@ def few_shot_score(
     lam = _lambda_of(used, lam, tune, split is None and all(k == 1 for k in ks))
     visit = _Visit(context, progress, outcomes, queries)
     handle = ffi.new_handle(visit)
-    penalty = None if lam is None else ffi.new("double *", lam)
     number = checked.whole("few_shot_score: seed", seed, 0, 2**64 - 1)
-    told = {"progress": lib.door_fit_progress, "state": handle}
-    told["scaling"] = checked.choice("few_shot_score: scaling", scaling, SCALINGS)
+    place = checked.choice("few_shot_score: scaling", scaling, SCALINGS)
+    pointers = [h._pointer for h in used]
+    candidates = ffi.new("mo_candidate[]", len(used))
+    name = ffi.new("char[]", b"rows")
+    for candidate, pointer in zip(candidates, pointers, strict=True):
+        candidate.features, candidate.head, candidate.seed, candidate.scaling = name, pointer, number, place
+        candidate.fixed, candidate.value = lam is not None and _has_lambda(pointer), lam or 0.0
     options, kept = struct(
-        "mo_fit_options", n_shots=len(ks), shots=ffi.new("int64_t[]", ks), seed=number, tune=tune, lam=penalty, **sizes, **told
-    )
-    pointers = ffi.new("mo_head *[]", [h._pointer for h in used])
-    draws = ffi.new("mo_draws *")
+        "mo_eval_options", protocol=lib.MO_PROTOCOL_EPISODE, n_shots=len(ks), shots=ffi.new("int64_t[]", ks), seed=number,
+        tune=tune, hold_out=True, progress=lib.door_fit_progress, state=handle, **sizes,
+    )  # fmt: skip
+    plan = ffi.new("mo_plan *")
     with embeddings_of(context, rows, label, "few_shot_score") as E:
         try:
             if split is not None:
-                _read_split(context, E, split, draws, len(rows))
-                options.split = draws
+                _read_split(context, E, split, plan, len(rows))
+                options.split, options.n_shots = plan, 1
             if used:
-                context.call(lib.gate_mo_fit, E._live(), pointers, len(used), options, lib.door_fit_row, handle)
+                given = context._pointer, E._live().source, candidates, len(used), options
+                context.call(lib.gate_mo_evaluate, *given, lib.door_fit_row, handle)
             for estimator in filter(_is_estimator, listed):
                 for k in ks if split is None else ks[:1]:
                     visit.rows.append(_estimated(estimator, E, rows, values, k, options, visit))
-        except errors.NumericalError:
-            if not any(row["failure"] for row in visit.rows):
-                raise
         finally:
-            context.call(lib.gate_mo_draws_release, draws)
+            context.call(lib.gate_mo_plan_release, plan)
     for warning in visit.warned:
         warnings.warn(warning, errors.EstimateWarning, stacklevel=2)
     return Scores(sorted(visit.rows, key=lambda row: ks.index(row["k"]) if row["k"] in ks else 0))  # the heads of a k together
@@ -261,43 +263,54 @@ def _is_estimator(head):
 
 
 def _estimated(estimator, E, rows, values, k, options, visit):
-    """The row of an estimator of scikit-learn on the episodes of k, in the figures of `mo_fit_row`."""
+    """The row of an estimator of scikit-learn on the episodes of k, in the figures of `mo_eval_row`."""
     from sklearn.base import clone
 
     context, own = E.context, options.split == ffi.NULL
-    draws = ffi.new("mo_draws *") if own else options.split
     name, started = type(estimator).__name__, time.perf_counter()
-    try:
-        if own:
-            context.call(lib.gate_mo_draws_create, E._live(), k, options, draws)
-        numbers = np.frombuffer(ffi.buffer(E._live().row, 8 * lib.mo_dim(E._live().Z, 0)), np.int64)
-        parts = [
-            np.frombuffer(ffi.buffer(getattr(draws, part), 8 * draws.episodes * size), np.int64).reshape(draws.episodes, size)
-            for part, size in (
-                ("support", draws.n_support), ("support_label", draws.n_support),
-                ("query", draws.n_query), ("query_label", draws.n_query),
-            )
-        ]  # fmt: skip
-        found, sums, right = {"head": name, "k": int(draws.k)}, ffi.new("mo_calibration *"), []
-        for done, (support, label, query, answer) in enumerate(zip(*parts, strict=True)):
-            fitted = clone(estimator).fit(rows[numbers[support]], label)
-            P = _log_probabilities(fitted, rows[numbers[query]], draws.classes)
-            given = ffi.from_buffer("double[]", P), ffi.from_buffer("int64_t[]", np.ascontiguousarray(answer))
-            lib.mo_calibration_add(sums, *given, len(answer), P.shape[1], 1.0)
-            right.append(100.0 * (P.argmax(1) == answer))
-            (visit.progress or (lambda *_: None))(name, done + 1, int(draws.episodes))
-        outcome = np.concatenate(right) if draws.split else np.array([one.mean() for one in right])
-        summary = lib.mo_summarize(ffi.from_buffer("double[]", outcome), len(outcome))
-        n = sums.n
-        found.update(accuracy=summary.mean, ci95=summary.ci95, nll=sums.nll / n, brier=sums.brier / n)
-        found.update(ece=lib.mo_calibration_ece(sums), ece_temperature=float("nan"), seconds=time.perf_counter() - started)
-        if not hasattr(estimator, "predict_proba"):
-            found.update(nll=float("nan"), brier=float("nan"), ece=float("nan"))
-        found.update(repeated=visit.repeated(k, draws) if own else 0, failure=None)
-        return {**found, "outcomes": outcome} if visit.outcomes else found
-    finally:
-        if own:
-            context.call(lib.gate_mo_draws_release, draws)
+    n, small, left = int(options.episodes) if own else 1, 0, 0
+    numbers = np.frombuffer(ffi.buffer(E._live().row, 8 * lib.mo_dim(E._live().Z, 0)), np.int64)
+    sums, right = ffi.new("mo_calibration *"), []
+    for episode in range(n):
+        plan = _drawn(context, E, k, episode, options) if own else options.split
+        try:
+            support, label, query, answer = (
+                np.frombuffer(ffi.buffer(part, 8 * size), np.int64).copy()
+                for part, size in (
+                    (plan.support[0], plan.n_support), (plan.support_label, plan.n_support),
+                    (plan.query[0], plan.n_query), (plan.query_label, plan.n_query),
+                )
+            )  # fmt: skip
+            classes, k = plan.classes, int(plan.k)
+            small, left = max(small, plan.small_classes), plan.left_out
+        finally:
+            if own:
+                context.call(lib.gate_mo_plan_release, plan)
+        fitted = clone(estimator).fit(rows[numbers[support]], label)
+        P = _log_probabilities(fitted, rows[numbers[query]], classes)
+        given = ffi.from_buffer("double[]", P), ffi.from_buffer("int64_t[]", np.ascontiguousarray(answer))
+        lib.mo_calibration_add(sums, *given, len(answer), P.shape[1], 1.0)
+        right.append(100.0 * (P.argmax(1) == answer))
+        (visit.progress or (lambda *_: None))(name, episode + 1, n)
+    found = {"head": name, "k": k}
+    outcome = np.array([one.mean() for one in right]) if own else np.concatenate(right)
+    summary = lib.mo_summarize(ffi.from_buffer("double[]", outcome), len(outcome))
+    n = sums.n
+    found.update(accuracy=summary.mean, ci95=summary.ci95, nll=sums.nll / n, brier=sums.brier / n)
+    found.update(ece=lib.mo_calibration_ece(sums), ece_temperature=float("nan"), seconds=time.perf_counter() - started)
+    if not hasattr(estimator, "predict_proba"):
+        found.update(nll=float("nan"), brier=float("nan"), ece=float("nan"))
+    found.update(repeated=visit.repeated(k, small, left) if own else 0, failure=None)
+    return {**found, "outcomes": outcome} if visit.outcomes else found
+
+
+def _drawn(context, E, k, episode, options):
+    """The plan of an episode; release it."""
+    q, ways, seed = int(options.queries), int(options.ways), int(options.seed)
+    drawn = ffi.new("mo_plan_options *", {"k_min": k, "k_max": k, "q_min": q, "q_max": q, "max_classes": ways, "seed": seed})
+    plan = ffi.new("mo_plan *")
+    context.call(lib.gate_mo_plan_draw, E._live().graph, ffi.NULL, lib.MO_TASK_NC, episode, drawn, plan)
+    return plan
 
 
 def _log_probabilities(fitted, rows, classes):
@@ -356,7 +369,7 @@ def _lambda_of(heads, lam, tune, one_row):
     """The penalty, if a head has one; refuses an option without effect, as `mochi fit` does."""
     checked.flag("few_shot_score: tune", tune)
     parameters = [p for h in heads for p in h._pointer.parameters[0 : h._pointer.n_parameters] if p.ndim == 0]
-    has = any(ffi.string(p.name) == b"lambda" for p in parameters)
+    has = any(_has_lambda(h._pointer) for h in heads)
     why = None
     if lam is not None and (tune or not has):
         why = "lam beside tune, which chooses it" if tune else "lam, which none of the heads has"
@@ -369,7 +382,11 @@ def _lambda_of(heads, lam, tune, one_row):
     return None if lam is None else checked.real("few_shot_score: lam", lam, 0)
 
 
-def _read_split(context, E, split, draws, n):
+def _has_lambda(pointer):
+    return any(p.ndim == 0 and ffi.string(p.name) == b"lambda" for p in pointer.parameters[0 : pointer.n_parameters])
+
+
+def _read_split(context, E, split, plan, n):
     """One problem given by the user, as lists of rows that the program can read."""
     if not isinstance(split, (tuple, list)) or len(split) != 2 or all(rows is None for rows in split):
         raise errors.InvalidError("few_shot_score: split, expected (rows to learn, rows to test), one of them may be None")
@@ -380,7 +397,7 @@ def _read_split(context, E, split, draws, n):
                 path = os.path.join(folder, f"{'test' if i else 'train'}.npy")
                 np.save(path, _rows_of(rows, n))
                 paths[i] = ffi.new("char[]", os.fsencode(path))
-        context.call(lib.gate_mo_draws_read, E._live(), *paths, draws)
+        context.call(lib.gate_mo_split_read, E._live(), *paths, plan)
 
 
 def _rows_of(rows, n):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from typing import Any
@@ -295,7 +296,8 @@ class Fitted:
         arrays = context.call(lib.gate_mo_arrays_create, context._pointer)
         try:
             context.call(lib.gate_mo_state_save, self._state, arrays)
-            context.call(lib.gate_mo_safetensors_write, arrays, b"{}", os.fsencode(path))
+            told = json.dumps({"format": "mochi readout 3", "of": "logits", "head": self.head.name})
+            context.call(lib.gate_mo_safetensors_write, arrays, told.encode(), os.fsencode(path))
         finally:
             context.call(lib.gate_mo_arrays_release, arrays)
 

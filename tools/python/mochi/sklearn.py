@@ -206,10 +206,11 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
             X = np.multiply(*_rotated(X)) if X.shape[0] <= X.shape[1] else X.toarray()
         name, parameters = self._head()
         context, readout = default_context(), ffi.new("mo_row_readout *")
-        options, chosen = struct("mo_fit_options", scaling=self._scaling, tune=tune)[0], head(name).at(**parameters)
+        chosen = head(name).at(**parameters)
+        candidate = struct("mo_candidate", head=chosen._pointer, scaling=self._scaling)[0]
         with embeddings_of(context, X, label.astype(np.int64), name) as E:
             try:
-                context.call(lib.gate_mo_row_readout_fit, E._live(), chosen._pointer, options, readout)
+                context.call(lib.gate_mo_row_readout_fit, E._live(), candidate, ffi.NULL, tune, readout)
                 return ffi.new("mo_row_readout *", readout[0])  # its numbers; what it points to is released
             finally:
                 context.call(lib.gate_mo_row_readout_release, readout)
@@ -396,7 +397,7 @@ class RidgeHeadCV(_Tuned, RidgeHead):
     lam_ : float
         The penalty; with several labels per row, the last label's.
 
-    Source: train/fit/held_out.c
+    Source: train/evaluation/held_out.c
 
     Examples
     --------

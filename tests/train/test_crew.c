@@ -1,4 +1,4 @@
-/* tests/train/fit/test_fit_crew.c - episodes distributed over threads: the figures and errors of one thread. */
+/* tests/train/test_crew.c - problems distributed over threads: the figures and errors of one thread. */
 #include "tests/labelled_rows.h"
 
 #include <pthread.h>
@@ -6,11 +6,11 @@
 
 typedef struct rows {
     int n;
-    mo_fit_row row[64];
+    mo_eval_row row[64];
     char failure[512];
 } rows;
 
-static void on_row(const mo_fit_row *row, void *state) {
+static void on_row(const mo_eval_row *row, void *state) {
     rows *x = state;
     assert_in_range(x->n, 0, 63);
     if (row->failure)
@@ -19,19 +19,21 @@ static void on_row(const mo_fit_row *row, void *state) {
 }
 
 /* Fits all heads at two k, one of them larger than a class, with this many threads. */
-static mo_code run(const mo_head *const *heads, int n, int threads, void (*told)(const mo_fit_row *, void *), rows *x) {
+static mo_code run(
+    const mo_head *const *heads, int n, int threads, void (*told)(const mo_eval_row *, void *), rows *x) {
     HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});
     HELD(mo_embeddings) *E = make(&(scratch){.ctx = ctx}, MO_F32, 1);
-    const mo_fit_options options = {
-        .n_shots = 2, .shots = (int64_t[]){4, 18}, .episodes = 37, .queries = 5, .ways = 64};
+    mo_eval_options options = usual_problems(37);
+    options.n_shots = 2;
+    options.shots = (int64_t[]){4, 18};
     *x = (rows){0};
-    return mo_fit(E, heads, n, &options, told, x);
+    return evaluate_heads(E, heads, n, NULL, MO_SCALING_NONE, &options, told, x);
 }
 
 /* Fails unless figures are equal; NaN equals NaN. */
-static void assert_same_figures(const mo_fit_row *a, const mo_fit_row *b) {
-    const double x[] = {a->accuracy, a->ci95, a->nll, a->brier, a->ece, a->ece_temperature};
-    const double y[] = {b->accuracy, b->ci95, b->nll, b->brier, b->ece, b->ece_temperature};
+static void assert_same_figures(const mo_eval_row *a, const mo_eval_row *b) {
+    const double x[] = {a->mean, a->ci95, a->nll, a->brier, a->ece, a->ece_temperature};
+    const double y[] = {b->mean, b->ci95, b->nll, b->brier, b->ece, b->ece_temperature};
     assert_string_equal(a->head, b->head);
     assert_int_equal(a->k, b->k);
     assert_memory_equal(x, y, sizeof x);
@@ -51,10 +53,10 @@ TEST(the_first_failure_is_the_one_that_is_told) {
     const mo_head head = {
         .abi = MO_HEAD_ABI, .size = sizeof head, .name = "fails", .logits = fails_now_and_then, .order = 2};
     static rows one, many;
-    assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 1, on_row, &one), MO_NUMERICAL);
+    assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 1, on_row, &one), MO_OK);
     assert_non_null(strstr(one.failure, "begins with -"));
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 4, on_row, &many), MO_NUMERICAL);
+        assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 4, on_row, &many), MO_OK);
         assert_string_equal(many.failure, one.failure);
         assert_int_equal(many.n, 4);
         assert_same_figures(&many.row[1], &one.row[1]); /* the other head is still fitted */
@@ -89,7 +91,7 @@ void *calloc(size_t n, size_t bytes) {
     return NULL;
 }
 
-static void starve_after_row(const mo_fit_row *row, void *state) {
+static void starve_after_row(const mo_eval_row *row, void *state) {
     on_row(row, state);
     starve = true;
 }

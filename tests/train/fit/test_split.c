@@ -1,4 +1,4 @@
-/* tests/train/fit/test_fit_split.c - a user's own split, the outcomes of heads on it, and confusion matrices. */
+/* tests/train/fit/test_split.c - a user's own split, the outcomes of heads on it, and confusion matrices. */
 #include "tests/labelled_rows.h"
 
 /* Rows 0 .. 7 with the labels 5, none, 9, 9, 5, none, 7, 5. */
@@ -16,15 +16,15 @@ typedef struct seen {
 } seen;
 
 /* Checks the head of nearest class means on the split: prototypes 0 for class 5 and 4.5 for class 9. */
-static void on_split_row(const mo_fit_row *row, void *state) {
+static void on_split_row(const mo_eval_row *row, void *state) {
     seen *x = state;
-    assert_true(row->draws->split);
-    assert_int_equal(row->n_outcomes, 2);
-    assert_true(fabs(row->accuracy - 50) <= 1e-9);
+    assert_true(row->split);
+    assert_int_equal(row->n, 2);
+    assert_true(fabs(row->mean - 50) <= 1e-9);
     double interval[2];
     mo_wilson(0.5, 2, interval);
     assert_true(fabs(row->ci95 - 50 * (interval[1] - interval[0])) <= 1e-9);
-    assert_memory_equal(row->outcome, ((double[]){100, 0}), 16);
+    assert_memory_equal(row->values, ((double[]){100, 0}), 16);
     assert_memory_equal(row->predicted, ((int64_t[]){0, 2}), 16); /* class numbers of 5, 7, 9 */
     assert_int_equal(mo_confusion_count(x->E, row, &x->confusion), MO_OK);
 }
@@ -34,11 +34,12 @@ TEST_OF(the_outcomes_of_a_split_are_those_of_its_rows, scratch *s) {
                *test = scratch_write(s, "test.txt", "4\n7\n", 4);
     HELD(mo_embeddings) *E = eight_rows(s);
     seen x = {.E = E};
-    HELD(mo_draws) d;
-    assert_int_equal(mo_draws_read(x.E, train, test, &d), MO_OK);
-    const mo_fit_options options = {.split = &d};
-    assert_int_equal(
-        mo_fit(x.E, (const mo_head *[]){&mo_head_prototype_euclidean}, 1, &options, on_split_row, &x), MO_OK);
+    HELD(mo_plan) split;
+    assert_int_equal(mo_split_read(x.E, train, test, &split), MO_OK);
+    mo_eval_options options = usual_problems(1);
+    options.split = &split;
+    const mo_head *const heads[] = {&mo_head_prototype_euclidean};
+    assert_int_equal(evaluate_heads(x.E, heads, 1, NULL, MO_SCALING_NONE, &options, on_split_row, &x), MO_OK);
     assert_int_equal(x.confusion.classes, 3);
     assert_memory_equal(x.confusion.count, ((int64_t[]){1, 0, 1, 0, 0, 0, 0, 0, 0}), 72);
     mo_class_figures five = mo_confusion_class(&x.confusion, 0), seven = mo_confusion_class(&x.confusion, 1);
@@ -50,7 +51,7 @@ TEST_OF(the_outcomes_of_a_split_are_those_of_its_rows, scratch *s) {
 
 /* For episodes: compares counts with the share of right predictions, and paired differences with the definition of
  * their interval. */
-static void on_episode_row(const mo_fit_row *row, void *state) {
+static void on_episode_row(const mo_eval_row *row, void *state) {
     seen *x = state;
     mo_confusion c;
     int64_t right = 0, all = 0;
@@ -61,26 +62,25 @@ static void on_episode_row(const mo_fit_row *row, void *state) {
         all += c.count[i];
     }
     assert_int_equal(all, 40 * 5 * C);
-    assert_true(fabs(row->accuracy - 100.0 * (double)right / (double)all) <= 1e-9);
-    assert_int_equal(row->n_outcomes, 40);
+    assert_true(fabs(row->mean - 100.0 * (double)right / (double)all) <= 1e-9);
+    assert_int_equal(row->n, 40);
     for (int64_t e = 0; e < 40; e++)
-        sum += row->outcome[e] / 40;
-    assert_true(fabs(row->accuracy - sum) <= 1e-9);
+        sum += row->values[e] / 40;
+    assert_true(fabs(row->mean - sum) <= 1e-9);
     if (x->rows++ == 0)
-        memcpy(x->first, row->outcome, 40 * sizeof *row->outcome);
+        memcpy(x->first, row->values, 40 * sizeof *row->values);
     else
-        x->pair = mo_summarize_pairs(x->first, row->outcome, 40);
+        x->pair = mo_summarize_pairs(x->first, row->values, 40);
     mo_confusion_release(&c);
 }
 
 TEST_OF(heads_are_compared_episode_by_episode, scratch *s) {
     HELD(mo_embeddings) *E = make(s, MO_F64, 1.5);
     seen x = {.E = E};
-    const mo_fit_options options = {
-        .n_shots = 1, .shots = (int64_t[]){4}, .episodes = 40, .queries = 5, .ways = 64, .seed = 3};
-    assert_int_equal(
-        mo_fit(x.E, (const mo_head *[]){&mo_head_ridge, &mo_head_prototype_inner}, 2, &options, on_episode_row, &x),
-        MO_OK);
+    mo_eval_options options = usual_problems(40);
+    options.seed = 3;
+    const mo_head *const heads[] = {&mo_head_ridge, &mo_head_prototype_inner};
+    assert_int_equal(evaluate_heads(x.E, heads, 2, NULL, MO_SCALING_NONE, &options, on_episode_row, &x), MO_OK);
     assert_int_equal(x.pair.n, 40);
     assert_true(x.pair.ci95 > 0 && isfinite(x.pair.mean));
 }

@@ -1,4 +1,4 @@
-/* tests/train/fit/test_scaling.c - rows scaled by their support, against rows scaled by the test. */
+/* tests/train/test_scaling.c - rows scaled by their support, against rows scaled by the test. */
 #include "tests/labelled_rows.h"
 
 enum { LEARNED = 24 };
@@ -38,25 +38,25 @@ static void scale_by_hand(mo_scaling scaling, double *x) {
     }
 }
 
-static void on_row(const mo_fit_row *row, void *state) {
-    mo_fit_row **at = state;
+static void on_row(const mo_eval_row *row, void *state) {
+    mo_eval_row **at = state;
     *(*at)++ = *row;
 }
 
 /* Fits heads on a split that learns from the first LEARNED rows. lambda: a fixed penalty. */
-static void fit_rows(scratch *s, const double *rows, mo_scaling scaling, mo_fit_row *result) {
+static void fit_rows(scratch *s, const double *rows, mo_scaling scaling, mo_eval_row *result) {
     static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_logistic, &mo_head_prototype_inner};
     HELD(mo_embeddings) *E = embeddings_of(s->ctx, MO_F64, N, D, rows, y);
-    HELD(mo_draws) d;
-    assert_int_equal(mo_draws_read(E, write_first(s, LEARNED), NULL, &d), MO_OK);
-    const double lambda = 0.7;
-    const mo_fit_options options = {.split = &d, .scaling = scaling, .lambda = &lambda};
-    assert_int_equal(mo_fit(E, heads, 3, &options, on_row, &result), MO_OK);
+    HELD(mo_plan) split;
+    assert_int_equal(mo_split_read(E, write_first(s, LEARNED), NULL, &split), MO_OK);
+    mo_eval_options options = usual_problems(1);
+    options.split = &split;
+    assert_int_equal(evaluate_heads(E, heads, 3, &(double){0.7}, scaling, &options, on_row, &result), MO_OK);
 }
 
 TEST_OF(rows_are_scaled_as_by_hand, scratch *s) {
     double x[N * D];
-    mo_fit_row plain[3], found[3], expected[3];
+    mo_eval_row plain[3], found[3], expected[3];
     draw_rows();
     fit_rows(s, z, MO_SCALING_NONE, plain);
     for (mo_scaling scaling = MO_SCALING_CENTRE; scaling < MO_SCALINGS; scaling++) {
@@ -65,7 +65,7 @@ TEST_OF(rows_are_scaled_as_by_hand, scratch *s) {
         fit_rows(s, z, scaling, found);
         for (int h = 0; h < 3; h++) {
             assert_true(fabs(found[h].nll - expected[h].nll) <= 1e-9 * expected[h].nll);
-            assert_true(fabs(found[h].accuracy - expected[h].accuracy) <= 1e-9);
+            assert_true(fabs(found[h].mean - expected[h].mean) <= 1e-9);
             assert_true(fabs(found[h].nll - plain[h].nll) > 1e-6 || h == 1); /* h = 1, logistic, has an intercept that
                                                                               * absorbs the mean */
         }
@@ -75,9 +75,10 @@ TEST_OF(rows_are_scaled_as_by_hand, scratch *s) {
 TEST_OF(unknown_scalings_are_refused, scratch *s) {
     draw_rows();
     HELD(mo_embeddings) *E = embeddings_of(s->ctx, MO_F64, N, D, z, y);
-    const mo_fit_options options = {
-        .n_shots = 1, .shots = (int64_t[]){2}, .episodes = 1, .queries = 2, .ways = 9, .scaling = MO_SCALINGS};
-    mo_fit_row row, *at = &row;
-    assert_int_equal(mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &at), MO_INVALID);
+    mo_eval_row row, *at = &row;
+    const mo_eval_options options = usual_problems(1);
+    assert_int_equal(
+        evaluate_heads(E, (const mo_head *[]){&mo_head_ridge}, 1, NULL, MO_SCALINGS, &options, on_row, &at),
+        MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("scaling is 4, expected 0 to 3"));
 }
