@@ -54,8 +54,8 @@ typedef enum mo_scaling {
 typedef struct mo_fit_options {
     int n_shots;
     const int64_t *shots;      /* k: support rows per class */
-    int64_t episodes, queries; /* queries: per class. `mochi fit` takes 100 and 30 */
-    int64_t ways;              /* if the rows have more classes, an episode draws this number; `mochi fit` takes 64 */
+    int64_t episodes, queries; /* queries: per class. `mochi readouts` takes 100 and 30 */
+    int64_t ways; /* if the rows have more classes, an episode draws this number; `mochi readouts` takes 64 */
     uint64_t seed;
     const double *lambda;         /* the lambda of every head that has one; NULL: each head's own */
     const struct mo_draws *split; /* one problem given by the user instead of episodes; NULL: episodes */

@@ -21,7 +21,7 @@ typedef struct predict_options {
     mo_few_shot_options few_shot;
     names experts;
     mo_context_options device;
-    bool probabilities, pca, quiet;
+    bool probabilities, pca, json, quiet;
     given_options given;
 } predict_options;
 
@@ -92,7 +92,9 @@ static const option table[] = {
     KEEPING_OPTIONS(predict_options, cache),
     THREADS_OPTION(predict_options, device.threads),
     DEVICE_OPTIONS(predict_options, device),
-    {OPTION_FLAG, "quiet", NULL, AT(quiet), "no summary on standard error", OF_CLASSES},
+    JSON_OPTION(predict_options, json,
+        "the summary as one JSON object on standard output and, without --out, one per prediction; nothing else"),
+    {OPTION_FLAG, "quiet", NULL, AT(quiet), "no summary on standard error"},
     {OPTION_END},
 };
 
@@ -190,6 +192,7 @@ static bool predict(
         .probability = probability,
         .name = known->name,
         .what = set ? "graph" : "node",
+        .json = o->json,
         .all = o->probabilities,
         .least = o->least,
         .fit = f,
@@ -199,13 +202,14 @@ static bool predict(
     for (int64_t i = 0; fine && i < n; i++)
         p.unreached += !mo_few_shot_reaches(f, id[i]);
     mo_few_shot_cover cover = {0};
-    fine = fine && (o->quiet || mo_few_shot_cover_of(f, id, n, &cover) == MO_OK);
+    fine = fine && ((o->quiet && !o->json) || mo_few_shot_cover_of(f, id, n, &cover) == MO_OK);
     phase_end();
-    if (fine && !o->quiet && !o->labels && !o->readout)
+    if (fine && !o->quiet && !o->json && !o->labels && !o->readout)
         fprintf(stderr, "labels of %" PRId64 " %ss taken from the data%s\n", known->n, p.what,
             o->demo ? ", as a demonstration" : "");
-    if (fine && !o->quiet)
+    if (fine && !o->quiet && !o->json)
         print_summary(known, f, &cover, &p);
+    fine = fine && (!o->json || print_summary_object(known, f, &cover, &p));
     fine = fine && (!o->save || save_readout(o->save, graph, &o->few_shot, weights, known));
     fine = fine && write_predictions(ctx, &p, o->out);
     mo_few_shot_release(f);
@@ -230,7 +234,7 @@ int predict_command(int argc, char **argv) {
     mo_weights *weights =
         graph ? mo_weights_read(ctx, file) : NULL; /* once: what is saved and printed is what is used */
     bool links = o.pairs;
-    const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out};
+    const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out, o.json};
     bool written = weights && (links          ? predict_links(graph, &o.few_shot, weights, &asked)
                                   : o.readout ? load_readout(o.readout, graph, &o.few_shot, weights, &known)
                                   : o.labels  ? read_known(graph, o.labels, &known)

@@ -78,8 +78,8 @@ static void print_never_predicted(const predictions *p) {
     free_names(&missing);
 }
 
-/* Prints the share of correct predictions, by the data's own labels. */
-static void print_truth(const predictions *p) {
+/* Counts the predictions that the data's own labels can check; returns how many of these are right. */
+static int64_t count_right(const predictions *p, int64_t *checked) {
     int64_t right = 0, n = 0;
     for (int64_t i = 0; i < p->n; i++) {
         char number[24];
@@ -87,6 +87,12 @@ static void print_truth(const predictions *p) {
         n += truth != NULL;
         right += truth && !strcmp(p->name[predicted_example(p, i).best], truth);
     }
+    *checked = n;
+    return right;
+}
+
+static void print_truth(const predictions *p) {
+    int64_t n, right = count_right(p, &n);
     if (n > 0)
         fprintf(stderr, "of the data's own labels %" PRId64 " of %" PRId64 " are as predicted: %.1f%%\n", right, n,
             100.0 * (double)right / (double)n);
@@ -165,4 +171,25 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_sh
     print_cover(cover, p->what);
     print_number_of_predictions(p);
     print_truth(p);
+}
+
+bool print_summary_object(
+    const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p) {
+    mo_few_shot_estimate e = mo_few_shot_expect(f);
+    mo_expert_share share[MO_MAX_EXPERTS];
+    int n = mo_few_shot_experts(f, share);
+    int64_t checked, right = count_right(p, &checked), *count = count_labels(known);
+    json_t *labels = json_object(), *shares = json_object();
+    for (int64_t c = 0; c < known->classes; c++)
+        json_object_set_new(labels, known->name[c], json_integer(count[c]));
+    for (int i = 0; i < n; i++)
+        json_object_set_new(shares, share[i].name, json_number(share[i].share));
+    free(count);
+    return print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "kind",
+        "predict", "labels", labels, "expected_accuracy", json_number(e.accuracy), "low", json_number(e.low), "high",
+        json_number(e.high), "held_out", (json_int_t)e.held_out, "refit", e.transductive, "other_accuracy",
+        json_number(e.other), "baseline", json_number(e.baseline), "experts", shares, "far",
+        cover->labelled > 0 ? json_number(cover->far) : json_null(), "far_usual",
+        cover->labelled > 0 ? json_number(cover->most) : json_null(), "predictions", (json_int_t)p->n, "checked",
+        (json_int_t)checked, "right", (json_int_t)right));
 }

@@ -130,7 +130,7 @@ bool write_predictions(mo_context *ctx, const predictions *p, const char *path) 
     }
     table_file t;
     open_table(&t, path);
-    if (path && mo_path_ends_with(path, ".jsonl"))
+    if (path ? mo_path_ends_with(path, ".jsonl") : p->json)
         visit_examples(p, put_json_line, t.out);
     else
         put_table(&t, p);

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import pickle
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..heads import head as head_of
 from ..tensor import constant
 from . import aligned
 from .graph import Graph
+from .labelling import label_examples
 from .sources import array_of, number_classes, plain_labels
 
 
@@ -104,6 +105,38 @@ class FewShot(Handle):
         self._given = dict(zip(_called(self.graph, known).tolist(), classes[label].tolist(), strict=True))
         self._fewest = int(np.bincount(label, minlength=1).min())
         return self
+
+    def _forget(self):
+        """Leaves no fit."""
+        self._known, self.classes = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._given, self._fewest = None, 0
+
+    def label(self, ask: Callable[[str], str] | None = None, show: Callable[[str], None] | None = None) -> dict[Any, Any]:
+        """Labels the graph with you: shows an example with its attributes and neighbours, the most useful first, reads its class,
+        fits again, and tells the expected accuracy; the loop of `mochi label` for notebooks and plain terminals.
+
+        Answers are a class (a new one too), Enter for the one that is predicted, s to skip, u to undo, q (or Ctrl-C) to leave.
+
+        Parameters
+        ----------
+        ask : callable
+            ask(prompt) returns an answer; None: `input`, which notebooks show as a field.
+        show : callable
+            show(text) prints; None: `print`.
+
+        Returns
+        -------
+        dict
+            The labels {example: class}, those that were fitted before too; the readout is fitted on them, if they have two classes.
+
+        Examples
+        --------
+        >>> fit = mochi.load("best").few_shot(mochi.graph("kitchen"))
+        >>> answers = iter(["main", "dessert", "s", "q"])
+        >>> fit.label(ask=lambda prompt: next(answers), show=lambda text: None)
+        {"shepherd's pie": 'main', 'carrot cake': 'dessert'}
+        """
+        return label_examples(self, ask, show)
 
     @property
     def labelled(self) -> np.ndarray:

@@ -1,5 +1,5 @@
-/* tools/fit/fit_report.c - the table of `mochi fit` and the diagnosis below it. */
-#include "tools/fit/fit.h"
+/* tools/readouts/readouts_report.c - the table of `mochi readouts` and the diagnosis below it. */
+#include "tools/readouts/readouts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 
 static const char *const quarters[MO_NORM_PARTS] = {"lowest", "second", "third", "highest"};
 
-void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_draws *split) {
+void readouts_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_draws *split) {
     int64_t least = E->count[0], most = E->count[0];
     for (int64_t c = 1; c < E->graph->classes; c++) {
         least = E->count[c] < least ? E->count[c] : least;
@@ -42,7 +42,7 @@ static void print_number(const char *format, int columns, double value) {
         printf(format, columns, value);
 }
 
-void fit_print_row(const mo_fit_row *r) {
+void readouts_print_row(const mo_fit_row *r) {
     if (r->failure) {
         printf("%6" PRId64 "  %-20s%16s  %s\n", r->k, r->head, "-", r->failure);
         fflush(stdout);
@@ -58,7 +58,7 @@ void fit_print_row(const mo_fit_row *r) {
     fflush(stdout);
 }
 
-bool fit_print_row_object(const mo_fit_row *r) {
+bool readouts_print_row_object(const mo_fit_row *r) {
     return print_json(json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s*}", "head", r->head, "k",
         (json_int_t)r->k, "accuracy", json_number(r->accuracy), "ci95", json_number(r->ci95), "nll",
         json_number(r->nll), "brier", json_number(r->brier), "ece", json_number(r->ece), "ece_temperature",
@@ -130,7 +130,7 @@ static void print_norms(const mo_fit_row *rows, int n_rows) {
     }
 }
 
-void fit_print_norm_line(const mo_fit_row *rows, int n_rows) {
+void readouts_print_norm_line(const mo_fit_row *rows, int n_rows) {
     const mo_fit_row *worst = rows;
     double largest = -1;
     for (int i = 0; i < n_rows; i++) {
@@ -148,14 +148,14 @@ void fit_print_norm_line(const mo_fit_row *rows, int n_rows) {
             worst->head, worst->k, mean_confidence(low), accuracy_of(low), mean_confidence(high), accuracy_of(high));
 }
 
-void fit_print_diagnosis(
+void readouts_print_diagnosis(
     const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows, bool whole, double epsilon) {
     print_geometry(E, x, epsilon);
     if (whole) {
         print_prototypes(E, x);
         print_norms(rows, n_rows);
     } else {
-        fit_print_norm_line(rows, n_rows);
+        readouts_print_norm_line(rows, n_rows);
     }
 }
 
@@ -185,7 +185,8 @@ static bool print_fit_reliability_object(const mo_fit_row *r) {
     return json_object_update_new(o, calibration_bins(&all)) == 0 && print_json(o);
 }
 
-bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows) {
+bool readouts_print_diagnosis_objects(
+    const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows) {
     bool written = print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:I}", "diagnosis", "offset", "offset",
         json_number(x->offset), "spread", json_number(x->spread), "radius", json_number(x->radius), "mean_distance",
         json_number(x->mean_distance), "pairs", (json_int_t)x->pairs, "pairs_missed", (json_int_t)x->missed));
