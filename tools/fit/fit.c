@@ -66,7 +66,7 @@ static void check_files(void *options, const struct argp_state *state) {
         refuse_command_line(state, EXIT_USAGE, "--readout: it has rows and labels of its own, expected no others");
     if (!o->readout)
         check_row_files(&o->in, "fit", state);
-    if (!o->save && !o->predict && !o->in.label)
+    if (!o->save && !o->predict && !o->in.label && !o->readout)
         refuse_command_line(state, EXIT_USAGE,
             "expected what the fit is for: --save FILE or --predict ROWS; `mochi readouts %s %s` compares readouts",
             o->in.rows, o->in.labels ? o->in.labels : "--label COLUMN");

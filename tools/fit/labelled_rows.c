@@ -57,7 +57,8 @@ bool settle_row_options(labelled_rows *in, const given_options *given) {
     refuse_given(given, "lambda", !lambda, "none of these heads has it");
     refuse_given(given, "tune", !tunable, "none of these heads has a regularisation");
     if (in->standardise + in->centre + in->normalise > 1)
-        refuse_given(given, "standardise centre normalise", true, "expected one of the three, found several");
+        refuse_given(given, "standardise centre normalise", true,
+            "expected one of --standardise, --centre and --normalise, found several");
     in->fit.tune = in->tune;
     in->fit.lambda = is_given(given, "lambda") ? &in->lambda : NULL;
     in->fit.scaling = in->standardise ? MO_SCALING_STANDARDISE

@@ -37,6 +37,8 @@ typedef struct predictions {
     const char *what;          /* "node" or "graph" */
     bool json;                 /* without a file, writes JSON lines in place of CSV */
     bool all;                  /* writes every class's probability, not only the largest */
+    double coverage;           /* of sets of classes, in a column `set`; 0: no such column */
+    double bound;              /* mo_few_shot_set_bound */
     double least;              /* examples whose largest probability is smaller get no label */
     const mo_few_shot *fit;    /* tells which examples no label reaches; NULL: all are reached */
     int64_t unreached;         /* how many these are; if any, a column `reached` says which */
@@ -70,6 +72,9 @@ typedef struct link_request {
 /* Writes the pairs in the format of out's suffix (.csv, .tsv or .jsonl; NULL: on standard output, as CSV or JSON
  * lines): from, to, score, and whether they are linked. Linked pairs have no score. Returns false on failure. */
 bool predict_links(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const link_request *r);
+/* Prints why the example of that name is predicted as it is, as text or as one JSON object. Returns false on failure.
+ */
+bool explain_prediction(mo_few_shot *f, const mo_graph *graph, const mo_labels *known, const char *name, bool json);
 /* Prints the number of labels, the expected accuracy and the number of predictions on standard error. */
 void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p);
 void print_number_of_predictions(const predictions *p);
@@ -85,6 +90,8 @@ typedef struct example {
     double probability, margin; /* probability: of `best`; margin: its distance from the second largest */
 } example;
 example predicted_example(const predictions *p, int64_t i);
+/* Whether a class belongs to an example's set of classes; row: its probabilities. */
+bool is_in_set(const predictions *p, const double *row, int64_t c);
 
 /* ---- a saved fit: the labels, the readout, and the digests of weights and data ---- */
 
