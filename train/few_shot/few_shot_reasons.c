@@ -35,10 +35,15 @@ static mo_tensor **state_slot(mo_state *s, const char *name) {
     return NULL;
 }
 
+/* Whether the fit is a mixture of kernels, whose state has the inverses of all experts. */
+static bool mixes(const mo_state *s) {
+    return s->head->kernels && mo_state_find(s, "factor");
+}
+
 /* Raises unless the fit tells what each label adds; returns the number of experts. */
 static int64_t check_reasons(mo_few_shot *f) {
     const mo_state *s = &f->fitted.state;
-    bool mixture = s->head == &mo_head_mixture && !f->fitted.m, rows = s->head == &mo_head_ridge;
+    bool mixture = mixes(s), rows = !strcmp(s->head->name, "ridge");
     if (!mo_ok(f->ctx))
         return 0;
     if (f->fitted.m)
@@ -83,7 +88,7 @@ static mo_tensor *ridge_votes(mo_few_shot *f) {
 /* What each label adds for the example q by expert e, into h [n]. */
 static bool read_votes(mo_few_shot *f, int64_t e, int64_t q, double *h) {
     mo_state votes = f->fitted.state;
-    bool mixture = votes.head == &mo_head_mixture;
+    bool mixture = mixes(&votes);
     mo_tape_reset(f->t);
     mo_tensor *made = mo_contiguous(f->t, mixture ? mixture_votes(f, e) : ridge_votes(f));
     mo_tensor *own = mo_ok(f->ctx) ? mo_tensor_clone(f->ctx, made) : NULL; /* the application resets the tape */
@@ -110,7 +115,7 @@ static void fill_reasons(mo_few_shot *f, int64_t q, mo_few_shot_reasons *r) {
     memcpy(r->id, f->id, (size_t)n * sizeof *r->id);
     memcpy(r->label, f->label, (size_t)n * sizeof *r->label);
     for (int64_t e = 0; e < E && read_votes(f, e, q, r->weight + e * n); e++)
-        r->expert[e] = f->fitted.state.head == &mo_head_mixture ? mo_expert_name(&f->source, (int)e) : "T";
+        r->expert[e] = mixes(&f->fitted.state) ? mo_expert_name(&f->source, (int)e) : "T";
 }
 
 mo_code mo_few_shot_explain(mo_few_shot *f, int64_t example, mo_few_shot_reasons *r) {
