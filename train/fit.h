@@ -103,6 +103,8 @@ typedef struct mo_fit_row {
                             * of correct queries and half of Wilson's interval */
     double nll, brier, ece;
     double ece_temperature; /* ece with a temperature per episode, fitted to held-out rows of its support; NaN: none */
+    double auc, top; /* mo_ranking: area under the curve, one class against the rest; accuracy of the MO_TOP first
+                      * classes, in percent */
     double seconds;
     mo_calibration by_norm[MO_NORM_PARTS]; /* of the queries in each quarter of the rows' |z|, lowest first */
     const mo_draws *draws;                 /* borrowed for the call, like the pointers below; NULL without a fit */

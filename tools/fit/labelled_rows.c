@@ -23,12 +23,13 @@ void check_row_files(const labelled_rows *in, const char *command, const struct 
             command, command);
 }
 
-void take_row_heads(labelled_rows *in, const char *text, const struct argp_state *state) {
+void take_row_heads(labelled_rows *in, const char *text, const mo_head *further, const struct argp_state *state) {
     names list = parse_names(state, "--head", text);
     in->n_heads = 0;
     for (int i = 0; i < list.count; i++) {
         bool all = !strcmp(list.items[i], "all");
-        const mo_head *head = all ? mo_head_at(0) : parse_head(state, list.items[i]);
+        bool other = further && !strcmp(list.items[i], further->name);
+        const mo_head *head = all ? mo_head_at(0) : other ? further : parse_head(state, list.items[i]);
         for (int j = 0; head; head = all ? mo_head_at(++j) : NULL) {
             if (in->n_heads == ROW_HEADS)
                 usage_error(state, "--head", "at most 32 heads", text);

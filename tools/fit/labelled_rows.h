@@ -47,8 +47,8 @@ typedef struct labelled_rows {
 void take_row_file(labelled_rows *in, const char *word, const struct argp_state *state);
 /* Ends the program unless the files and the scaling fit together. command: "readouts", for the message. */
 void check_row_files(const labelled_rows *in, const char *command, const struct argp_state *state);
-/* Takes a list of heads. */
-void take_row_heads(labelled_rows *in, const char *text, const struct argp_state *state);
+/* Takes a list of heads, of which `further` (NULL: none) is one that the library has not. */
+void take_row_heads(labelled_rows *in, const char *text, const mo_head *further, const struct argp_state *state);
 /* Sets in->fit from the options that were given, and refuses those that no head of the list reads. Returns whether one
  * of the heads has a regularisation to tune. */
 bool settle_row_options(labelled_rows *in, const given_options *given);

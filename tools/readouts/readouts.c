@@ -128,10 +128,11 @@ static void take_fit_row(const mo_fit_row *row, void *state) {
     if (r->n_rows % r->options->in.n_heads == 0)
         on_draws(r, row->draws);
     keep_fit_row(r, row);
+    double f1 = readouts_macro_f1(r->E, row);
     if (!r->options->json)
-        readouts_print_row(row);
+        readouts_print_row(row, r->options, f1);
     else if (!r->lost_output)
-        r->lost_output = !readouts_print_row_object(row);
+        r->lost_output = !readouts_print_row_object(row, f1);
 }
 
 /* Prints the first line of --json: the command and its inputs. Returns false if standard output was lost. */
@@ -207,7 +208,7 @@ static void run_fits(report *r) {
     if (o->train || o->test)
         mo_draws_read(r->E, o->train, o->test, &r->split);
     if (mo_ok(r->ctx) && !o->json)
-        readouts_print_title(r->E, o->in.rows, o->in.fit.ways, &r->split);
+        readouts_print_title(r->E, o, &r->split);
     else if (mo_ok(r->ctx))
         r->lost_output = !print_fit_run(r);
     mo_fit_options fit = o->in.fit;

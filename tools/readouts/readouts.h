@@ -4,6 +4,11 @@
 
 #include "tools/fit/labelled_rows.h"
 
+/* ---- knn.c ---- */
+
+/* The k nearest support rows vote; 2 axes only. */
+extern const mo_head knn_head;
+
 /* ---- readouts_options.c ---- */
 
 enum { MOST_SHOTS = 64 };
@@ -18,7 +23,7 @@ typedef struct readouts_options {
     mo_context_options device; /* device, math mode and threads */
     int argc;
     char **argv;
-    bool diagnose, no_geometry, pairs, json;
+    bool diagnose, no_geometry, pairs, metrics, plot, json;
     given_options given;
 } readouts_options;
 
@@ -29,8 +34,11 @@ void parse_readouts_options(readouts_options *o, int argc, char **argv);
 
 /* Print the table: a title and column names, then one line per row. The title names the data, the rows of a split, and
  * the number of classes in an episode if the data have more. */
-void readouts_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_draws *split);
-void readouts_print_row(const mo_fit_row *row);
+void readouts_print_title(const mo_embeddings *E, const readouts_options *o, const mo_draws *split);
+/* f1: macro-F1 in percent, NaN without a fit. */
+void readouts_print_row(const mo_fit_row *row, const readouts_options *o, double f1);
+/* The mean of the classes' F1 over the predictions of a row, inside its visit; NaN without a fit. */
+double readouts_macro_f1(const mo_embeddings *E, const mo_fit_row *row);
 /* Prints the geometry, then the sentence of readouts_print_norm_line or, if `whole`, a line for each class and each
  * row. rows: all rows of the table. */
 void readouts_print_diagnosis(
@@ -40,7 +48,7 @@ void readouts_print_diagnosis(
 void readouts_print_norm_line(const mo_fit_row *rows, int n_rows);
 
 /* Print a row and the diagnosis as JSON lines; return false if a line could not be written. */
-bool readouts_print_row_object(const mo_fit_row *row);
+bool readouts_print_row_object(const mo_fit_row *row, double f1);
 bool readouts_print_diagnosis_objects(
     const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows);
 

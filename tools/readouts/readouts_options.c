@@ -7,7 +7,7 @@
 #define DEFAULT_HEADS "ridge,logistic,prototype_euclidean,prototype_inner"
 
 static void take_heads(void *options, const char *text, const struct argp_state *state) {
-    take_row_heads(&((readouts_options *)options)->in, text, state);
+    take_row_heads(&((readouts_options *)options)->in, text, &knn_head, state);
 }
 
 static void take_shots(void *options, const char *text, const struct argp_state *state) {
@@ -21,8 +21,10 @@ static const option table[] = {
     LABEL_OPTION(readouts_options, in, .low = 0),
     {OPTION_GROUP, .help = "Heads:"},
     {OPTION_OTHER, "head", "NAMES", 0,
-        "readouts, comma-separated, of " HEADS ", FILE.so, or all (default " DEFAULT_HEADS ")", .choices = HEADS,
-        .take = take_heads},
+        "readouts, comma-separated, of " HEADS
+        ", knn (the 5 nearest support rows vote), FILE.so, or all of the library's "
+        "(default " DEFAULT_HEADS ")",
+        .choices = HEADS, .take = take_heads},
     {OPTION_OTHER, "shots", "LIST", 0, "support rows per class (default 4,8,16,32,64)", .take = take_shots},
     {OPTION_REAL, "lambda", "L", AT(in.lambda),
         "penalty of the heads that have one, 0 or more (default: each head's own)", 0, 1e300, .not_with = "tune",
@@ -53,6 +55,14 @@ static const option table[] = {
     {OPTION_FLAG, "sweep", NULL, AT(in.fit.sweep),
         "each head's figures at every value of its lambda (or shrinkage) that --tune tries, and in how many episodes "
         "--tune loo chose it"},
+    {OPTION_FLAG, "metrics", NULL, AT(metrics),
+        "also macro-F1 over all queries, the area under the curve of one class against the rest, and the accuracy of "
+        "the "
+        "three first classes (--json has them always)",
+        .not_with = "json", .why = "--json has them always"},
+    {OPTION_FLAG, "plot", NULL, AT(plot),
+        "also draw the accuracies and their intervals, from 0 to 100%, beside the table", .not_with = "json",
+        .why = "--json prints no table"},
     {OPTION_FLAG, "pairs", NULL, AT(pairs),
         "the difference of every two heads on the same problems, with its 95% interval; * if it does not contain 0"},
     {OPTION_TEXT, "confusion", "HEAD", AT(confusion),
@@ -145,7 +155,7 @@ void parse_readouts_options(readouts_options *o, int argc, char **argv) {
     read_command_line(&readouts_line, argc, argv, o, &o->given);
     o->in.fit.shots = o->shots;
     if (!o->in.n_heads)
-        take_row_heads(&o->in, DEFAULT_HEADS, NULL);
+        take_row_heads(&o->in, DEFAULT_HEADS, &knn_head, NULL);
     bool tunable = settle_row_options(&o->in, &o->given);
     refuse_given(&o->given, "sweep", !tunable, "none of these heads has a regularisation");
     refuse_readouts_options(o);

@@ -70,12 +70,14 @@ static bool set_aside(mo_context *ctx, mo_status *first, mo_status *status) {
 /* Adds up the figures of all episodes, in order. */
 static void sum_up_fit(const mo_fit_job *job, mo_fit_row *row) {
     mo_calibration plain = {0}, scaled = {0};
+    mo_ranking ranking = {0};
     bool tempered = true;
     for (int64_t i = 0; i < job->draws->episodes; i++) {
         const mo_fit_tally *y = &job->tally[i];
         for (int part = 0; part < MO_NORM_PARTS; part++)
             mo_calibration_merge(&row->by_norm[part], &y->by_norm[part]);
         mo_calibration_merge(&scaled, &y->scaled);
+        mo_ranking_merge(&ranking, &y->ranking);
         tempered &= y->tempered;
     }
     for (int part = 0; part < MO_NORM_PARTS; part++)
@@ -91,6 +93,8 @@ static void sum_up_fit(const mo_fit_job *job, mo_fit_row *row) {
     row->nll = plain.nll / (double)plain.n;
     row->brier = plain.brier / (double)plain.n;
     row->ece = mo_calibration_ece(&plain);
+    row->auc = ranking.problems ? ranking.auc / (double)ranking.problems : NAN;
+    row->top = 100.0 * (double)ranking.top / (double)ranking.n;
     row->ece_temperature = tempered ? mo_calibration_ece(&scaled) : NAN;
 }
 
@@ -133,6 +137,8 @@ static bool measure_job(run *r, mo_fit_job *job, head_space *s, mo_fit_row *row)
         .brier = NAN,
         .ece = NAN,
         .ece_temperature = NAN,
+        .auc = NAN,
+        .top = NAN,
         .value = NAN,
         .held_nll = NAN,
         .draws = job->draws};

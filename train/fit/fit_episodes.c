@@ -201,6 +201,7 @@ static void count_queries(const mo_fit_job *job, int64_t e, const double *logits
     job->accuracy[e] = 100.0 * (double)right / (double)d->n_query;
     y->tempered = !isnan(temperature);
     mo_calibration_add(&y->scaled, logits, label, d->n_query, d->classes, T);
+    mo_ranking_add(&y->ranking, logits, label, d->n_query, d->classes);
 }
 
 bool mo_fit_episode(const mo_fitting *f, const mo_fit_job *job, int64_t e, mo_fit_space *s) {

@@ -66,7 +66,8 @@ enum { MO_FIT_VALUES = 13 };
 /* The sums over the queries of an episode. */
 typedef struct mo_fit_tally {
     mo_calibration by_norm[MO_NORM_PARTS], scaled; /* scaled: at the fitted temperatures */
-    bool tempered;                                 /* there were held-out rows to fit a temperature to */
+    mo_ranking ranking;
+    bool tempered; /* there were held-out rows to fit a temperature to */
 } mo_fit_tally;
 
 typedef struct mo_fit_job {

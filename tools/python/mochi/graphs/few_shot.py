@@ -234,7 +234,7 @@ class FewShot(Handle):
         share = checked.real("predict_sets: coverage", coverage)
         if not 0 < share < 1:
             raise errors.InvalidError(f"predict_sets: coverage {coverage}, expected one between 0 and 1")
-        sets = found >= self.context.call(lib.gate_mo_few_shot_set_bound, self.pointer(), share)
+        sets = found >= self.context.call(lib.gate_mo_few_shot_set_bound, self._live(), share)
         sets[np.arange(len(sets)), np.argmax(found, 1)] = True
         return sets
 
@@ -254,7 +254,7 @@ class FewShot(Handle):
         (i,) = self._numbers_of([example])
         found = ffi.new("mo_few_shot_reasons *")
         try:
-            self.context.call(lib.gate_mo_few_shot_explain, self.pointer(), int(i), found)
+            self.context.call(lib.gate_mo_few_shot_explain, self._live(), int(i), found)
             n, experts = found.n, found.experts
             weight = np.frombuffer(ffi.buffer(found.weight, 8 * n * experts)).reshape(experts, n).copy()
             ids = np.frombuffer(ffi.buffer(found.id, 8 * n), np.int64).copy()

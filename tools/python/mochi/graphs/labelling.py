@@ -68,7 +68,7 @@ def refit(fit: Any, labels: dict) -> None:
 
 def describe(graph: Graph, example: Any, labels: dict) -> str:
     """An example in words: its attributes, and its neighbours with their classes where these are known."""
-    i, p, lines = graph.find(example), graph.pointer(), [str(example)]
+    i, p, lines = graph.find(example), graph._live(), [str(example)]
     if graph.graphs > 1:
         return lines[0]
     at = range(p.feature_pointer[i], p.feature_pointer[i + 1]) if p.features else range(0)
