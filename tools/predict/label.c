@@ -247,36 +247,23 @@ static bool take_known_labels(labelling *l) {
 
 /* Fits the labels again, if there are two classes. */
 static void fit_labels(labelling *l) {
-    int64_t n = 0, *rank = needed(malloc((size_t)l->classes.count * sizeof *rank + 1));
-    int64_t *id = needed(malloc(2 * (size_t)l->examples * sizeof *id + 1)), *label = id + l->examples;
-    l->of = needed(realloc(l->of, (size_t)l->classes.count * sizeof *l->of + 1));
-    l->fitted = 0;
-    for (int64_t c = 0; c < l->classes.count; c++) {
-        int64_t i = 0;
-        while (i < l->examples && l->class_of[i] != c)
-            i++;
-        rank[c] = l->fitted;
-        if (i < l->examples)
-            l->of[l->fitted++] = c;
-    }
-    for (int64_t i = 0; i < l->examples; i++)
-        if (l->class_of[i] >= 0) {
-            id[n] = i;
-            label[n++] = rank[l->class_of[i]];
-        }
+    mo_labels known = {0};
     l->before = l->accuracy;
     l->accuracy = NAN;
-    if (l->fitted < 2 || mo_few_shot_fit(l->few_shot, id, label, n) != MO_OK)
-        l->fitted = 0;
+    l->fitted = 0;
+    l->changed = false;
+    if (mo_labels_of(l->ctx, l->class_of, NULL, l->examples, &known) && known.classes > 1 &&
+        mo_few_shot_fit(l->few_shot, known.id, known.label, known.n) == MO_OK) {
+        l->of = needed(realloc(l->of, (size_t)known.classes * sizeof *l->of));
+        for (; l->fitted < known.classes; l->fitted++)
+            l->of[l->fitted] = strtoll(known.name[l->fitted], NULL, 10); /* mo_labels_of names a class by its number */
+        l->accuracy = mo_few_shot_expect(l->few_shot).accuracy;
+    }
+    mo_labels_release(&known);
     if (mo_context_status(l->ctx)->code == MO_NUMERICAL) { /* more labels may do: the session goes on */
         printf("no prediction: %s\n", mo_context_status(l->ctx)->message);
         mo_clear_error(l->ctx);
     }
-    if (l->fitted)
-        l->accuracy = mo_few_shot_expect(l->few_shot).accuracy;
-    l->changed = false;
-    free(id);
-    free(rank);
 }
 
 /* Says what the labels are worth. */
