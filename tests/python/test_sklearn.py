@@ -442,7 +442,7 @@ def test_rows_that_are_drawn_repeatedly_are_told():
 def test_the_program_warns_in_the_same_words(tmp_path):
     np.save(tmp_path / "Z.npy", Z)
     np.save(tmp_path / "y.npy", np.array([*y[:-1], 9]))
-    command = [PROGRAM, "fit", tmp_path / "Z.npy", tmp_path / "y.npy", "--head", "ridge", "--shots", "4,99", "--episodes", "2"]
+    command = [PROGRAM, "readouts", tmp_path / "Z.npy", tmp_path / "y.npy", "--head", "ridge", "--shots", "4,99", "--episodes", "2"]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
     with pytest.warns(UserWarning) as caught:
         few_shot_score(Z, np.array([*y[:-1], 9]), "ridge", shots=(4, 99), episodes=2)
@@ -548,7 +548,7 @@ def test_the_program_prints_the_same_figures(tmp_path, dtype):
     rows, heads = Z.astype(dtype), ["ridge", "logistic", "prototype_euclidean"]
     np.save(tmp_path / "Z.npy", rows)
     np.save(tmp_path / "y.npy", y.astype(np.int64))
-    command = [PROGRAM, "fit", tmp_path / "Z.npy", tmp_path / "y.npy", "--head", ",".join(heads), "--shots", "2,4"]
+    command = [PROGRAM, "readouts", tmp_path / "Z.npy", tmp_path / "y.npy", "--head", ",".join(heads), "--shots", "2,4"]
     said = subprocess.run([*command, "--episodes", "9", "--seed", "3", "--json"], check=True, capture_output=True, text=True)
     theirs = [line for line in map(json.loads, said.stdout.splitlines()) if "accuracy" in line and "k" in line]
     mine = few_shot_score(rows, y, heads, shots=(2, 4), episodes=9, seed=3)
