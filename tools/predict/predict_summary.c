@@ -114,7 +114,7 @@ static void print_sets(const predictions *p, int64_t held_out) {
     double held, size = set_size(p, &held);
     if (p->bound <= 0) {
         fprintf(stderr, "sets of %.3g%%: every class, as it takes %.0f labels left out in turn, found %" PRId64 "\n",
-            100 * p->coverage, ceil(p->coverage / (1 - p->coverage)), held_out);
+            100 * p->coverage, ceil(p->coverage / (1 - p->coverage) - 1e-9), held_out);
         return;
     }
     fprintf(stderr, "sets of %.3g%%: %.2f classes on average", 100 * p->coverage, size);

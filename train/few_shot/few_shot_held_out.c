@@ -173,7 +173,7 @@ static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], 
 }
 
 double mo_few_shot_set_bound(const mo_few_shot *f, double coverage) {
-    double rank = f ? ceil((double)(f->n_scores + 1) * coverage) : INFINITY;
+    double rank = f ? ceil((double)(f->n_scores + 1) * coverage - 1e-9) : INFINITY; /* 10 times 0.9 is 9 */
     if (!f || !(coverage > 0 && coverage < 1) || rank > (double)f->n_scores)
         return 0;
     return 1 - f->score[(int64_t)rank - 1];
