@@ -11,7 +11,8 @@ typedef void (*mo_write)(const char *text, void *state);
 typedef enum mo_print_format {
     MO_PRINT_TEXT = 0,
     MO_PRINT_DOT,
-    MO_PRINT_TAPE /* mo_tape_write alone: a safetensors file whose metadata hold the graph (print.c) */
+    MO_PRINT_JSON, /* `graph` of the metadata of a .tape file (print.c), on one line */
+    MO_PRINT_TAPE  /* mo_tape_write alone: a safetensors file whose metadata hold the graph (print.c) */
 } mo_print_format;
 
 /* A name for a tensor in a printed graph: "loss", "gradient of W". */

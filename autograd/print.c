@@ -371,19 +371,27 @@ static void keep_elements(printer *p, mo_arrays *arrays, char kind, int64_t inde
     mo_arrays_append(arrays, name, mo_tensor_clone(p->ctx, T)); /* the name is unique by construction */
 }
 
-static void write_tape_file(printer *p, const char *path) {
+/* Returns the graph as JSON text, owned; NULL without memory. */
+static char *graph_text(const printer *p) {
     json_t *values = json_array(), *nodes = json_array();
-    mo_arrays *arrays = mo_arrays_create(p->ctx);
-    bool ok = arrays != NULL;
-    for (int64_t i = 0; i < p->n && ok; i++) {
+    bool ok = true;
+    for (int64_t i = 0; i < p->n && ok; i++)
         ok = json_array_append_new(values, json_value(p, &p->values[i])) == 0;
-        keep_elements(p, arrays, 'v', i, p->values[i].tensor);
-        keep_elements(p, arrays, 'g', i, p->values[i].gradient);
-    }
     for (int64_t i = 0; i < p->t->n_nodes && ok; i++)
         ok = json_array_append_new(nodes, json_node(p, p->t->nodes[i])) == 0;
     json_t *graph = json_pack("{s:o, s:o, s:I}", "values", values, "nodes", nodes, "loss", (json_int_t)p->loss);
     char *text = ok && graph ? mo_json_encode(graph, MO_JSON_FLAGS) : NULL;
+    json_decref(graph);
+    return text;
+}
+
+static void write_tape_file(printer *p, const char *path) {
+    mo_arrays *arrays = mo_arrays_create(p->ctx);
+    for (int64_t i = 0; i < p->n && arrays; i++) {
+        keep_elements(p, arrays, 'v', i, p->values[i].tensor);
+        keep_elements(p, arrays, 'g', i, p->values[i].gradient);
+    }
+    char *text = arrays ? graph_text(p) : NULL;
     json_t *metadata =
         text ? json_pack("{s:s, s:s, s:s}", "format", "mochi-tape", "version", "1", "graph", text) : NULL;
     char *written = metadata ? mo_json_encode(metadata, MO_JSON_FLAGS) : NULL;
@@ -394,13 +402,27 @@ static void write_tape_file(printer *p, const char *path) {
     free(written);
     free(text);
     json_decref(metadata);
-    json_decref(graph);
     mo_arrays_release(arrays);
 }
 
 /* ---- the calls ---- */
 
+static void print_json_graph(printer *p) {
+    char *text = graph_text(p);
+    if (!text)
+        mo_fail(p->ctx, MO_MEMORY, "tape: out of memory for its graph");
+    else
+        p->write(text, p->state);
+    if (text)
+        p->write("\n", p->state);
+    free(text);
+}
+
 static void print_graph(printer *p) {
+    if (p->options->format == MO_PRINT_JSON) {
+        print_json_graph(p);
+        return;
+    }
     bool dot = p->options->format == MO_PRINT_DOT;
     int64_t next = 0;
     if (dot)

@@ -120,10 +120,10 @@ typedef struct mo_head {
     const void *data; /* for the head's functions, which find it by state->head */
 } mo_head;
 
-/* mo_find_head returns the library's head of this name, such as "ridge" or "logistic" (`mochi fit --head` lists them),
- * or NULL. mo_load_head returns the head that a shared object exports as `const mo_head mo_head_plugin`; a path without
- * a slash is a file in the current folder; the object stays loaded. mo_load_head returns NULL on failure, and the
- * status names the file. */
+/* mo_find_head returns the library's head of this name, such as "ridge" or "logistic" (`mochi readouts --head` lists
+ * them), or NULL. mo_load_head returns the head that a shared object exports as `const mo_head mo_head_plugin`; a path
+ * without a slash is a file in the current folder; the object stays loaded. mo_load_head returns NULL on failure, and
+ * the status names the file. */
 MO_API const mo_head *mo_find_head(const char *name);
 MO_API const mo_head *mo_load_head(mo_context *ctx, const char *path);
 /* Writes the head's parameters at their initial values, as constants of the tape, to out[0 .. n_parameters - 1]. lambda

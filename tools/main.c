@@ -27,36 +27,51 @@ typedef struct command {
     const char *name, *summary;
     command_function *run; /* NULL: `name` is an action of the command listed before it */
     const command_line *line;
+    const char *reader; /* the heading of --help under which this command and the next ones stand; NULL: as before */
 } command;
 
 static const command commands[] = {
+    {"label", "label a graph node by node, and see the predictions grow", label_command, &label_line, "Label a graph:"},
     {"predict", "the labels of a graph's nodes, or of a set's graphs, from a few", predict_command, &predict_line},
     {"suggest", "which nodes of a graph, or graphs of a set, to label next", suggest_command, &suggest_line},
-    {"fit", "accuracy and calibration of readouts on your own embeddings", fit_command, &fit_line},
-    {"train", "meta-train an encoder on a pool of graphs", train_command, &train_line},
-    {"eval", "few-shot accuracy of weights and baselines on other graphs", eval_command, &eval_line},
-    {"compare", "evaluations side by side, or beside the paper's tables", compare_command, &compare_line},
-    {"embed", "write the embeddings of a graph's nodes, or of a set's graphs", embed_command, &embed_line},
     {"data", "list, describe, get and convert graphs", data_command, &data_line},
     {"data list", "list the graphs that every command knows by name", NULL, &data_list_line},
     {"data info", "describe a graph or a file", NULL, &data_info_line},
     {"data convert", "write a graph as .npz, or add digests to older weights", NULL, &data_convert_line},
-    {"explain", "explain an op, a readout or a method line by line", explain_command, &explain_line},
-    {"lab", "experiments on gradients: error, memory and time", lab_command, &lab_line},
-    {"graph", "the ops of one training step, as text or for graphviz", graph_command, &graph_line},
-    {"pitfalls", "where prototypes fail and a ridge does not", pitfalls_command, &pitfalls_line},
+    {"readouts", "accuracy and calibration of readouts, side by side", readouts_command, &readouts_line,
+        "Readouts on your own embeddings or table:"},
+    {"fit", "fit one readout, save it, predict rows by it", fit_command, &fit_line},
+    {"train", "meta-train an encoder on a pool of graphs", train_command, &train_line, "Train and evaluate:"},
+    {"eval", "few-shot accuracy of weights and baselines on other graphs", eval_command, &eval_line},
+    {"compare", "evaluations side by side, or beside the paper's tables", compare_command, &compare_line},
+    {"embed", "write the embeddings of a graph's nodes, or of a set's graphs", embed_command, &embed_line},
+    {"new", "a head, an encoder or an op of your own to start from", new_command, &new_line,
+        "Write your own head, encoder or op:"},
     {"gradcheck", "check derivatives of ops and heads against differences", gradcheck_command, &gradcheck_line},
-    {"new", "a head, an encoder or an op of your own to start from", new_command, &new_line},
-    {"doctor", "describe this machine and how the program uses it", doctor_command, &doctor_line},
+    {"tape", "the ops of one training step, as text or for graphviz", tape_command, &tape_line},
+    {"explain", "explain an op, a readout or a method line by line", explain_command, &explain_line, "Learn:"},
+    {"lab", "experiments on gradients: error, memory and time", lab_command, &lab_line},
+    {"pitfalls", "where prototypes fail and a ridge does not", pitfalls_command, &pitfalls_line},
+    {"doctor", "whether the program runs well on this machine, and what to do", doctor_command, &doctor_line,
+        "If something is wrong or slow:"},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
+/* Commands that had another name, and what to type instead. */
+static const char *const renamed[][2] = {
+    {"graph", "the tape of a training step is shown by `mochi tape`, a graph by `mochi data info`"},
+    {"report", "mochi-report writes the page of figures; see mochi-report --help"},
+};
+
 static void print_help(void) {
-    puts("Usage: mochi COMMAND [OPTION...]     a graph foundation model, meta-trained through a ridge solve\n");
-    for (int i = 0; i < N_COMMANDS; i++)
+    puts("Usage: mochi COMMAND [OPTION...]     a graph foundation model, meta-trained through a ridge solve");
+    for (int i = 0; i < N_COMMANDS; i++) {
+        if (commands[i].reader)
+            printf("\n%s\n", commands[i].reader);
         if (commands[i].run)
             printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+    }
     puts("\n`mochi help COMMAND` has its options, with examples; `mochi --version` the version.\n"
          "Graphs are named by `mochi data list`, or by paths. With --json a command writes one JSON\n"
          "object per line on standard output and nothing else. Exit status: 0 fine, 1 failed, 2 wrong\n"
@@ -109,8 +124,9 @@ static int run_command(int argc, char **argv) {
         argv[1] = full_name; /* argp prints it as the program's name in help and errors */
         return chosen->run(argc - 1, argv + 1);
     }
-    if (!strcmp(argv[1], "report"))
-        refuse_command_line(NULL, EXIT_USAGE, "mochi-report writes the page of figures; see mochi-report --help");
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (!strcmp(argv[1], renamed[i][0]))
+            refuse_command_line(NULL, EXIT_USAGE, "%s", renamed[i][1]);
     const char *names[N_COMMANDS];
     for (int i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i].run ? commands[i].name : NULL;

@@ -234,7 +234,7 @@ static void refuse_useless(const given_options *g) {
 
 /* Returns whether the value of the option "--<word>" is the next word. Ends the program if the word is no option, nor
  * the beginning of one. */
-static bool value_follows(const option *table, const char *word, const char *command) {
+static bool value_follows(const command_line *line, const option *table, const char *word, const char *command) {
     const char *names[MOST_OPTIONS + 3] = {"help", "usage", "version"};
     size_t n = strcspn(word, "=");
     char spelt[32];
@@ -250,6 +250,9 @@ static bool value_follows(const option *table, const char *word, const char *com
     if (known)
         return value && !word[n];
     snprintf(spelt, sizeof spelt, "%.*s", (int)n, word);
+    if (line->other && find_option(option_table(line->other), spelt)->kind)
+        refuse_command_line(
+            NULL, EXIT_USAGE, "--%s is no option of %s; it is one of %s", spelt, command, line->other_is);
     const char *near = nearest_name(spelt, names, count);
     refuse_command_line(NULL, EXIT_USAGE, "no option is named '--%.*s'%s%s%s; see %s --help", (int)n, word,
         near ? "; did you mean '--" : "", near ? near : "", near ? "'" : "", command);
@@ -257,14 +260,14 @@ static bool value_follows(const option *table, const char *word, const char *com
 
 /* Ends the program if an option is unknown: argp would not say which one is near, and would print its control
  * characters. */
-static void look_for_unknown(const option *table, int argc, char **argv) {
+static void look_for_unknown(const command_line *line, const option *table, int argc, char **argv) {
     bool value = false; /* the word before is an option whose value comes next */
     for (int i = 1; i < argc && (value || strcmp(argv[i], "--") != 0); i++) {
         bool dashed = !value && argv[i][0] == '-', named = dashed && argv[i][1] == '-';
         for (const char *at = argv[i]; dashed && !named && *at; at++)
             if (*at != printable(*at))
                 refuse_command_line(NULL, EXIT_USAGE, "no option is named '%s'; see %s --help", argv[i], argv[0]);
-        value = named && value_follows(table, argv[i] + 2, argv[0]);
+        value = named && value_follows(line, table, argv[i] + 2, argv[0]);
     }
 }
 
@@ -279,7 +282,7 @@ void read_command_line(const command_line *line, int argc, char **argv, void *op
     given->table = option_table(line);
     given->command = argv[0];
     list_for_argp(given->table, list);
-    look_for_unknown(given->table, argc, argv);
+    look_for_unknown(line, given->table, argc, argv);
     error_t code = argp_parse(&argp, argc, argv, 0, NULL, &r);
     if (code == ENOMEM)
         end_out_of_memory();

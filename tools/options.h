@@ -70,6 +70,8 @@ typedef struct command_line {
      * called after the whole command line. */
     void (*take_word)(void *options, const char *word, const struct argp_state *state);
     void (*end)(void *options, const struct argp_state *state);
+    const struct command_line *other; /* a command with options that may be looked for here; NULL: none */
+    const char *other_is;             /* its name and what it does, for the refusal of such an option */
 } command_line;
 
 /* The command's table, with a row for each member that OPTION_FIELDS stands for. */

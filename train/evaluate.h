@@ -92,10 +92,12 @@ typedef struct mo_eval_row {
     /* Nodes, graphs and rows: over all queries of all problems, with probabilities softmax(logits). NaN and 0 if only
      * accuracies of a graph's examples are asked for. */
     double nll, brier, ece, ece_temperature; /* ece_temperature: at each problem's own temperature; NaN: none */
-    mo_calibration by_norm[MO_NORM_PARTS];   /* of rows: the queries in each quarter of the rows' |z|, lowest first;
-                                              * else all are in the first */
-    double seconds;                          /* that the candidate took at this k, for all its metrics */
-    const struct mo_plan *plans;             /* [n_plans]: the problems */
+    double auc, top; /* of rows of a file: area under the curve, one class against the rest; accuracy of the first three
+                      * classes, in percent (mo_ranking) */
+    mo_calibration by_norm[MO_NORM_PARTS]; /* of rows: the queries in each quarter of the rows' |z|, lowest first;
+                                            * else all are in the first */
+    double seconds;                        /* that the candidate took at this k, for all its metrics */
+    const struct mo_plan *plans;           /* [n_plans]: the problems */
     int64_t n_plans;
     const int64_t *predicted;     /* of the queries of all problems, one after another: classes of the graph; or NULL */
     const mo_eval_choice *choice; /* [n_plans] */

@@ -169,6 +169,28 @@ MO_API mo_code mo_few_shot_plane(mo_few_shot *f, double *xy);
  * are the classes' shares of the labels. */
 MO_API bool mo_few_shot_reaches(const mo_few_shot *f, int64_t id);
 
+/* The least probability of a class that belongs to an example's set of classes, if sets shall hold the right class with
+ * probability `coverage` (train/few_shot/few_shot_held_out.c); 0: every class does, as too few labels were held out. */
+MO_API double mo_few_shot_set_bound(const mo_few_shot *f, double coverage);
+
+/* Why an example is predicted as it is: each label adds to the logit of its own class, by way of each expert's kernel.
+ * Owned; release. */
+typedef struct mo_few_shot_reasons {
+    int64_t n, classes;
+    int experts;
+    int64_t *id, *label; /* [n]: the labelled examples and their classes */
+    double *weight; /* [experts, n]: what a label adds. logit_c is the sum over experts and the examples of class c, up
+                     * to the rounding of the readout's solves */
+    double *logit;  /* [classes] */
+    const char *expert[MO_MAX_EXPERTS]; /* names, as of mo_few_shot_experts */
+    bool refitted; /* predictions are of a refit on the readout's own predictions; the reasons are of the readout before
+                    */
+} mo_few_shot_reasons;
+/* The reasons for an example, by the labels of the last fit. Raises MO_UNSUPPORTED unless the readout is that of the
+ * weights, with at most 1024 labels, or the head ridge. Returns the status; release the reasons even on failure. */
+MO_API mo_code mo_few_shot_explain(mo_few_shot *f, int64_t example, mo_few_shot_reasons *reasons);
+MO_API void mo_few_shot_reasons_release(mo_few_shot_reasons *reasons);
+
 /* How well the labelled examples cover other examples (train/few_shot/few_shot_cover.c). */
 typedef struct mo_few_shot_cover {
     int64_t labelled, others; /* compared examples, at most 4096 of each; no figure if `labelled` is 0 */

@@ -54,6 +54,22 @@ MO_API double mo_calibration_ece(const mo_calibration *c);
 MO_API double mo_fit_temperature(
     const double *logits, const int64_t *label, int64_t n, int64_t classes, double smoothing, double *nll);
 
+/* ---- classes: how the logits rank them ---- */
+
+enum { MO_TOP = 3 };
+/* Sums over problems; zero-initialise. */
+typedef struct mo_ranking {
+    int64_t n, top;   /* numbers of all predictions, and of those whose label is among the MO_TOP first classes */
+    double auc;       /* sum over problems of the area under the curve of a class's probability, one class against the
+                       * rest, mean over the classes that have both sides */
+    int64_t problems; /* that have such a class */
+} mo_ranking;
+
+/* Counts the n predictions of a problem: logits [n, classes], labels 0 .. classes - 1. Equal logits of a row rank by
+ * class; ties between rows count half. Returns false without memory. */
+MO_API bool mo_ranking_add(mo_ranking *r, const double *logits, const int64_t *label, int64_t n, int64_t classes);
+MO_API void mo_ranking_merge(mo_ranking *r, const mo_ranking *other);
+
 /* ---- prototypes ---- */
 
 /* Euclidean distance of p [d] to the convex hull of n >= 1 points [n, d], by projected gradients: never below the

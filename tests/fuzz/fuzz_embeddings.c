@@ -1,6 +1,6 @@
-/* tests/fuzz/fuzz_embeddings.c - reads any bytes as the files of `mochi fit`: labels, ended by '|', then rows. If the
- * first byte is 'l' the labels are a .csv, if another letter or a digit a .txt, else an .npy array. A .csv without rows
- * behind it is a table of rows with a column label. */
+/* tests/fuzz/fuzz_embeddings.c - reads any bytes as the files of `mochi readouts`: labels, ended by '|', then rows. If
+ * the first byte is 'l' the labels are a .csv, if another letter or a digit a .txt, else an .npy array. A .csv without
+ * rows behind it is a table of rows with a column label. */
 #include "fuzz_files.h"
 #include "train/fit.h"
 #include "train/frozen_features.h"

@@ -233,7 +233,7 @@ def test_the_program_prints_the_lines_that_make_its_rows(tmp_path):
     except ImportError:
         pass  # test_parquet_and_feather is skipped by name
     for words, code in cases:
-        refused = subprocess.run([PROGRAM, "fit", *words], cwd=tmp_path, capture_output=True, text=True)
+        refused = subprocess.run([PROGRAM, "readouts", *words], cwd=tmp_path, capture_output=True, text=True)
         assert refused.returncode == code and "convert them by " in refused.stderr, words
         convert, fit = refused.stderr.split("convert them by ")[1].split(", then ")
         convert = convert.replace("python3", f"{sys.executable} -B", 1)

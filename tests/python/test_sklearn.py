@@ -1,4 +1,4 @@
-"""Heads as estimators of scikit-learn, and few_shot_score, the table of `mochi fit` in Python."""
+"""Heads as estimators of scikit-learn, and few_shot_score, the table of `mochi readouts` in Python."""
 
 import json
 import os
@@ -264,7 +264,7 @@ def test_the_temperature_is_that_of_mochi_fit():
     train, test = np.arange(0, 400, 5), np.setdiff1d(np.arange(400), np.arange(0, 400, 5))
     for estimator, head in ((LogisticHead(0.01, calibrated=True), "logistic"), (RidgeHead(10.0), "ridge")):
         made = estimator.fit(Z[train], y[train])
-        # The folds take rows in turn: an estimator's in an order of its own, mochi fit's as they were given.
+        # The folds take rows in turn: an estimator's in an order of its own, mochi readouts's as they were given.
         rows = [*sorted(train, key=lambda i: (y[i], Z[i].tobytes())), *test]
         (row,) = few_shot_score(Z[rows], y[rows], head, split=(np.arange(len(train)), None), lam=made.lam)
         assert row["accuracy"] == pytest.approx(100 * made.score(Z[test], y[test]))
@@ -453,11 +453,11 @@ def test_rows_that_are_drawn_repeatedly_are_told():
 def test_the_program_warns_in_the_same_words(tmp_path):
     np.save(tmp_path / "Z.npy", Z)
     np.save(tmp_path / "y.npy", np.array([*y[:-1], 9]))
-    command = [PROGRAM, "fit", tmp_path / "Z.npy", tmp_path / "y.npy", "--head", "ridge", "--shots", "4,99", "--episodes", "2"]
+    command = [PROGRAM, "readouts", tmp_path / "Z.npy", tmp_path / "y.npy", "--head", "ridge", "--shots", "4,99", "--episodes", "2"]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
     with pytest.warns(UserWarning) as caught:
         few_shot_score(Z, np.array([*y[:-1], 9]), "ridge", shots=(4, 99), episodes=2)
-    mine = {str(w.message).replace("few_shot_score", "mochi fit") for w in caught}
+    mine = {str(w.message).replace("few_shot_score", "mochi readouts") for w in caught}
     assert mine == {line for line in said.splitlines() if "k = " in line} and len(mine) == 3
 
 
@@ -559,7 +559,7 @@ def test_the_program_prints_the_same_figures(tmp_path, dtype):
     rows, heads = Z.astype(dtype), ["ridge", "logistic", "prototype_euclidean"]
     np.save(tmp_path / "Z.npy", rows)
     np.save(tmp_path / "y.npy", y.astype(np.int64))
-    command = [PROGRAM, "fit", tmp_path / "Z.npy", tmp_path / "y.npy", "--head", ",".join(heads), "--shots", "2,4"]
+    command = [PROGRAM, "readouts", tmp_path / "Z.npy", tmp_path / "y.npy", "--head", ",".join(heads), "--shots", "2,4"]
     said = subprocess.run([*command, "--episodes", "9", "--seed", "3", "--json"], check=True, capture_output=True, text=True)
     theirs = [line for line in map(json.loads, said.stdout.splitlines()) if "accuracy" in line and "k" in line]
     mine = few_shot_score(rows, y, heads, shots=(2, 4), episodes=9, seed=3)

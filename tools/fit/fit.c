@@ -1,284 +1,199 @@
-/* tools/fit/fit.c - `mochi fit`: compares heads on embeddings from array files or a table, and diagnoses them. */
+/* tools/fit/fit.c - `mochi fit`: fits one readout to all labelled rows, saves it, and predicts rows by it. */
 #include "tools/fit/fit.h"
-#include "tensor/library.h"
-#include "tools/digest.h"
 #include "tools/memory.h"
-#include "tools/progress.h"
+#include "tools/predict/predict.h"
+#include "train/graphs/row_names.h"
 
 #include <inttypes.h>
-#include <stb/stb_ds.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The rows of the table that the program keeps, and the state of its output. */
-typedef struct report {
-    mo_context *ctx;
-    const fit_options *options;
-    const mo_embeddings *E;
-    mo_eval_row *rows; /* all rows, with copies of their outcomes */
-    int n_rows;
-    mo_eval_row *swept;                /* stretchy buffer (stb_ds): the rows of --sweep */
-    mo_plan split;                     /* the split that --train and --test give; else no support */
-    mo_confusion confusion[FIT_SHOTS]; /* one per row of the head of --confusion */
-    int confused[FIT_SHOTS], n_confused;
-    mo_arrays *draws; /* the draws to write with --draws; else NULL */
-    int64_t classes;  /* of an episode; 0: a split, whose classes differ in size */
-    char unfit[256];  /* why the first head without a fit has none; "": all have one */
-    bool lost_output;
-    bool watched; /* shows progress, as standard error is a terminal */
-    bool drawn;   /* a progress line is on the terminal now */
-    const char *part;
-    double started, shown_at;
-} report;
+#define AT(field) offsetof(fit_options, field)
+#define ITS_OWN .not_with = "readout", .why = "a saved readout has its own"
 
-/* Redraws the line of progress of `part`, if this part has run for half a second or more. */
-static void show_fit_progress(const char *part, int64_t done, int64_t of, void *state) {
-    report *r = state;
-    double now = mo_clock(CLOCK_MONOTONIC);
-    if (r->part != part) {
-        r->part = part;
-        r->started = now;
+static const option table[] = {
+    LABEL_OPTION(fit_options, in, ITS_OWN),
+    {OPTION_GROUP, .help = "The readout:"},
+    {OPTION_HEAD, "head", "NAME", AT(in.heads),
+        "the readout: " HEADS ", or FILE.so (default: ridge, as with --tune loo)", ITS_OWN},
+    {OPTION_REAL, "lambda", "L", AT(in.lambda), "penalty of a head that has one, 0 or more", 0, 1e300,
+        .not_with = "tune", .why = "--tune loo chooses it"},
+    {OPTION_WORD, "tune", "loo", AT(in.tune),
+        "choose the head's regularisation by labelled rows that are held out in turn", .choices = "loo", ITS_OWN},
+    SCALING_OPTIONS(fit_options, in),
+    SEED_OPTION(fit_options, in.fit.seed, "the folds of rows that are held out"),
+    {OPTION_OUTPUT, "save", "FILE", AT(save), "save the readout (safetensors, with its rows)",
+        .choices = ".safetensors", .not_with = "label",
+        .why = "a table's columns are read with all of its rows: expected arrays"},
+    {OPTION_TEXT, "readout", "FILE", AT(readout), "instead of Z and y: a readout that --save wrote, for --predict",
+        .needs = "predict", .why = "expected --predict ROWS, which it is for"},
+    {OPTION_GROUP, .help = "Predictions:"},
+    {OPTION_TEXT, "predict", "ROWS", AT(predict), "predict the rows of a file", .not_with = "label",
+        .why = "a table's own rows without a label are predicted: add those rows to it, and give --out FILE"},
+    {OPTION_OUTPUT, "out", "FILE", AT(out),
+        "the predictions, as `mochi predict` writes them: .csv, .tsv, .jsonl or .npy (default: CSV on standard "
+        "output); with --label those of the table's rows without a label",
+        .choices = PREDICTIONS},
+    {OPTION_FLAG, "probabilities", NULL, AT(probabilities), "also the probability of every class"},
+    {OPTION_REAL, "min-confidence", "P", AT(least), "rows whose probability is below P get no label", 0, 1},
+    {OPTION_GROUP, .help = "Output:"},
+    THREADS_OPTION(fit_options, device.threads),
+    EXPAND_OPTION,
+    DEVICE_OPTIONS(fit_options, device),
+    JSON_OPTION(fit_options, json,
+        "one JSON object of the fit on standard output and, without --out, one per predicted row; nothing else"),
+    {OPTION_FLAG, "quiet", NULL, AT(in.quiet), "no summary on standard error"},
+    {OPTION_END},
+};
+
+static const char about[] = "Fits one readout to all labelled rows, saves it and predicts rows by it; `mochi readouts` "
+                            "says which readout suits "
+                            "them. " ROWS_HELP " Of a table, the rows without a label are predicted.\vExamples:\n"
+                            "  mochi fit customers.csv --label churn --out predictions.csv\n"
+                            "  mochi fit Z.npy y.npy --head logistic --tune loo --save readout.safetensors\n"
+                            "  mochi fit --readout readout.safetensors --predict new.npy --out predictions.csv\n"
+                            "  mochi fit Z.npy y.npy --predict new.npy --probabilities";
+
+static void take_file(void *options, const char *word, const struct argp_state *state) {
+    take_row_file(&((fit_options *)options)->in, word, state);
+}
+
+static void check_files(void *options, const struct argp_state *state) {
+    const fit_options *o = options;
+    if (o->readout && o->in.rows)
+        refuse_command_line(state, EXIT_USAGE, "--readout: it has rows and labels of its own, expected no others");
+    if (!o->readout)
+        check_row_files(&o->in, "fit", state);
+    if (!o->save && !o->predict && !o->in.label && !o->readout)
+        refuse_command_line(state, EXIT_USAGE,
+            "expected what the fit is for: --save FILE or --predict ROWS; `mochi readouts %s %s` compares readouts",
+            o->in.rows, o->in.labels ? o->in.labels : "--label COLUMN");
+}
+
+const command_line fit_line = {.table = table,
+    .words = "Z y | TABLE --label COLUMN",
+    .about = about,
+    .take_word = take_file,
+    .end = check_files,
+    .other = &readouts_line,
+    .other_is = "`mochi readouts`, which compares readouts on drawn problems"};
+
+static void parse_fit_options(fit_options *o, int argc, char **argv) {
+    *o = (fit_options){0};
+    read_command_line(&fit_line, argc, argv, o, &o->given);
+    const given_options *g = &o->given;
+    refuse_given(g, "lambda seed standardise centre normalise save", o->readout, "a saved readout has its own");
+    refuse_given(g, "out probabilities min-confidence", !o->predict && !o->in.label,
+        "expected --predict ROWS, or --label COLUMN of a table with rows to predict");
+    o->in.n_heads = 1;
+    if (!o->in.heads[0]) {
+        o->in.heads[0] = mo_find_head("ridge");
+        o->in.tune = is_given(g, "lambda") ? NULL : "loo";
     }
-    if (!r->watched || now - r->started < 0.5 || now - r->shown_at < 0.1)
-        return;
-    r->shown_at = now;
-    r->drawn = redraw(stderr, "%s: %" PRId64 " of %" PRId64, part, done, of);
+    settle_row_options(&o->in, g);
+    refuse_math_on_cpu(g, &o->device);
 }
 
-/* Clears the progress line before other output. */
-static void clear_progress(report *r) {
-    if (r->drawn)
-        clear_line(stderr);
-    r->drawn = false;
-    r->part = NULL;
+static void print_fit_summary(const mo_row_readout *r) {
+    fprintf(stderr, "%s on %" PRId64 " rows of %" PRId64 ", %" PRId64 " classes", r->state.head->name, r->n, r->state.d,
+        r->classes);
+    if (!isnan(r->value))
+        fprintf(stderr, ", regularisation %.3g chosen by its held-out rows", r->value);
+    if (r->held_out)
+        fprintf(stderr, "; held out in turn, %" PRId64 " of %" PRId64 " are predicted right: %.1f%%", r->right,
+            r->held_out, 100.0 * (double)r->right / (double)r->held_out);
+    fputc('\n', stderr);
 }
 
-static void warn_of_small_classes(const report *r, const mo_eval_row *d) {
-    if (r->options->quiet)
-        return;
-    if (d->small_classes)
-        fprintf(stderr,
-            "mochi fit: k = %" PRId64 ": %" PRId64 " %s fewer than k + %" PRId64
-            " rows; theirs are divided between support and queries and drawn repeatedly\n",
-            d->k, d->small_classes, d->small_classes == 1 ? "class has" : "classes have", r->options->fit.queries);
-    if (d->left_out)
-        fprintf(stderr, "mochi fit: k = %" PRId64 ": %" PRId64 " %s left out\n", d->k, d->left_out,
-            d->left_out == 1 ? "class of one row is" : "classes of one row are");
+/* Predicts rows, called by the names of `named` at the numbers `id`, and writes the predictions. */
+static bool predict_rows(mo_context *ctx, const fit_options *o, const mo_row_readout *r, const mo_tensor *rows,
+    const mo_graph *named, const int64_t *id) {
+    int64_t m = mo_dim(rows, 0);
+    double *probability = needed(malloc((size_t)(m * r->classes) * sizeof *probability + 1));
+    predictions p = {.graph = named,
+        .n = m,
+        .classes = r->classes,
+        .id = id,
+        .probability = probability,
+        .name = r->name,
+        .what = "row",
+        .json = o->json,
+        .all = o->probabilities,
+        .least = o->least};
+    bool written = mo_row_readout_probabilities(r, rows, probability) == MO_OK;
+    if (written && !o->in.quiet && !o->json)
+        print_number_of_predictions(&p);
+    written = written && write_predictions(ctx, &p, o->out);
+    free(probability);
+    return written;
 }
 
-/* Keeps what all episodes have at `offset` of a plan, n numbers each. Row numbers are counted as in the file, where
- * unlabelled rows count too. */
-static void keep_draw(const report *r, const mo_eval_row *row, const char *what, size_t offset, int64_t n, bool rows) {
-    char name[64];
-    snprintf(name, sizeof name, "k%" PRId64 "_%s", row->k, what);
-    int64_t shape[] = {row->n_plans, n}, *all = needed(calloc((size_t)(row->n_plans * n) + 1, sizeof *all));
-    for (int64_t i = 0; i < row->n_plans * n; i++) {
-        const int64_t *own = *(int64_t *const *)((const char *)&row->plans[i / n] + offset);
-        all[i] = rows ? r->E->row[own[i % n]] : own[i % n];
-    }
-    mo_arrays_take(r->draws, name, mo_tensor_create_from(r->ctx, MO_I64, 2, shape, all));
-    free(all);
+/* Predicts the rows of a file. */
+static bool predict_file(mo_context *ctx, const fit_options *o, const mo_row_readout *r) {
+    mo_tensor *rows = mo_embedding_rows_read(ctx, o->predict);
+    int64_t m = mo_ok(ctx) ? mo_dim(rows, 0) : 0, *id = needed(malloc((size_t)m * sizeof *id + 1));
+    mo_graph *named = mo_ok(ctx) ? mo_named_rows(ctx, o->predict, m) : NULL;
+    for (int64_t i = 0; i < m; i++)
+        id[i] = i;
+    bool written = named && predict_rows(ctx, o, r, rows, named, id);
+    mo_graph_release(named);
+    mo_tensor_release(rows);
+    free(id);
+    return written;
 }
 
-/* Called at the first head of each k: warns about small classes, and keeps the draws. */
-static void on_draws(report *r, const mo_eval_row *row) {
-    const mo_plan *first = row->plans;
-    warn_of_small_classes(r, row);
-    r->classes = row->split ? 0 : row->classes;
-    char name[64];
-    snprintf(name, sizeof name, "k%" PRId64 "_support", row->k);
-    if (!r->draws || mo_arrays_find(r->draws, name)) /* a k given twice draws the same episodes */
-        return;
-    keep_draw(r, row, "support", offsetof(mo_plan, support[0]), first->n_support, true);
-    keep_draw(r, row, "support_label", offsetof(mo_plan, support_label), first->n_support, false);
-    keep_draw(r, row, "query", offsetof(mo_plan, query[0]), first->n_query, true);
-    keep_draw(r, row, "query_label", offsetof(mo_plan, query_label), first->n_query, false);
+/* Predicts the rows of a table that have no label. */
+static bool predict_unlabelled(mo_context *ctx, const fit_options *o, const mo_row_readout *r, const mo_graph *table) {
+    int64_t m = 0, *id = needed(malloc((size_t)table->nodes * sizeof *id + 1));
+    for (int64_t i = 0; i < table->nodes; i++)
+        if (table->label[i] < 0)
+            id[m++] = i;
+    mo_tensor *rows = mo_ok(ctx) ? mo_rows_attributes(table, id, m) : NULL;
+    bool written = mo_ok(ctx) && predict_rows(ctx, o, r, rows, table, id);
+    mo_tensor_release(rows);
+    free(id);
+    return written;
 }
 
-/* Keeps a row of the table with its outcomes and its confusion matrix, which later output reads. */
-static void keep_fit_row(report *r, const mo_eval_row *row) {
-    const char *head = r->options->confusion;
-    mo_eval_row *kept = &r->rows[r->n_rows];
-    *kept = *row;
-    kept->predicted = NULL;
-    kept->values = NULL;
-    if (row->failure && !r->unfit[0])
-        snprintf(r->unfit, sizeof r->unfit, "%s", row->failure);
-    if (!row->failure) {
-        size_t bytes = (size_t)row->n * sizeof *row->values;
-        kept->values = memcpy(needed(malloc(bytes + 1)), row->values, bytes);
-    }
-    if (head && row->predicted && !strcmp(head, row->head)) {
-        mo_confusion_count(r->E, row, &r->confusion[r->n_confused]);
-        r->confused[r->n_confused++] = r->n_rows;
-    }
-    r->n_rows++;
+/* Prints what was fitted, as JSON; false if the line could not be written. */
+static bool print_fit_object(const mo_row_readout *r) {
+    return print_json(json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:I, s:I}", "kind", "readout", "head",
+        r->state.head->name, "rows", (json_int_t)r->n, "columns", (json_int_t)r->state.d, "classes",
+        (json_int_t)r->classes, "regularisation", json_number(r->value), "temperature", json_number(r->temperature),
+        "held_out", (json_int_t)r->held_out, "right", (json_int_t)r->right));
 }
 
-static void take_fit_row(const mo_eval_row *row, void *state) {
-    report *r = state;
-    clear_progress(r);
-    if (row->swept) {
-        arrput(r->swept, *row);
-        if (row->failure)
-            arrlast(r->swept).failure = "no fit";
-        return;
-    }
-    if (r->n_rows % r->options->n_heads == 0)
-        on_draws(r, row);
-    keep_fit_row(r, row);
-    if (!r->options->json)
-        fit_print_row(row);
-    else if (!r->lost_output)
-        r->lost_output = !fit_print_row_object(row);
-}
-
-/* Prints the first line of --json: the command and its inputs. Returns false if standard output was lost. */
-static bool print_fit_run(const report *r) {
-    const fit_options *o = r->options;
-    const char *labels = o->label ? o->rows : o->labels;
-    json_t *line = command_object(o->argc, o->argv);
-    json_t *more = json_pack("{s:i, s:I, s:I, s:I, s:{s:s, s:o}, s:{s:s, s:o, s:s*}}", "threads",
-        mo_context_threads(r->ctx), "seed", (json_int_t)o->fit.seed, "episodes", (json_int_t)o->fit.episodes,
-        "unlabelled", (json_int_t)r->E->unlabelled, "rows", "file", o->rows, "xxh3", file_digest(r->ctx, o->rows),
-        "labels", "file", labels, "xxh3", file_digest(r->ctx, labels), "column", o->label);
-    json_object_update_new(line, more);
-    if (r->split.n_support)
-        json_object_update_new(
-            line, json_pack("{s:s*, s:s*, s:I, s:I}", "train", o->train, "test", o->test, "train_rows",
-                      (json_int_t)r->split.n_support, "test_rows", (json_int_t)r->split.n_query));
-    if (mo_ok(r->ctx))
-        return print_json(line);
-    json_decref(line);
-    return true;
-}
-
-static void diagnose_fit(report *r) {
-    const mo_diagnosis_options options = {.epsilon = r->options->epsilon, .progress = show_fit_progress, .state = r};
-    mo_diagnosis x = {0};
-    bool measured = mo_diagnose(r->E, &options, &x) == MO_OK;
-    clear_progress(r);
-    if (measured) {
-        if (!r->options->json)
-            fit_print_diagnosis(r->E, &x, r->rows, r->n_rows, r->options->diagnose, r->options->epsilon);
-        else if (!r->lost_output)
-            r->lost_output = !fit_print_diagnosis_objects(r->E, &x, r->rows, r->n_rows);
-    }
-    mo_diagnosis_release(&x);
-}
-
-/* Prints the comparison of the heads, and the class-by-class figures of the head of --confusion. */
-static void compare_fits(report *r) {
-    const fit_options *o = r->options;
-    if (o->json)
-        r->lost_output = r->lost_output || !fit_print_sweep_objects(r->swept, (int)arrlen(r->swept));
-    else
-        fit_print_sweep(r->swept, (int)arrlen(r->swept));
-    if (o->pairs && o->json)
-        r->lost_output = r->lost_output || !fit_print_pair_objects(r->rows, r->n_rows, o->n_heads);
-    else if (o->pairs)
-        fit_print_pairs(r->rows, r->n_rows, o->n_heads);
-    for (int i = 0; i < r->n_confused && mo_ok(r->ctx); i++) {
-        const mo_eval_row *row = &r->rows[r->confused[i]];
-        if (!o->json)
-            fit_print_confusion(r->E, row, &r->confusion[i]);
-        else
-            r->lost_output = r->lost_output || !fit_print_confusion_objects(r->E, row, &r->confusion[i]);
-    }
-    if (!o->json)
-        fit_print_verdict(r->rows, r->n_rows, o->n_heads, r->classes);
-}
-
-static void release_rows(report *r) {
-    for (int i = 0; r->rows && i < r->n_rows; i++)
-        free((double *)r->rows[i].values);
-    for (int i = 0; i < r->n_confused; i++)
-        mo_confusion_release(&r->confusion[i]);
-    mo_plan_release(&r->split);
-    arrfree(r->swept);
-    free(r->rows);
-}
-
-static void run_fits(report *r) {
-    const fit_options *o = r->options;
-    r->rows = needed(calloc((size_t)o->n_heads * (size_t)o->fit.n_shots, sizeof *r->rows));
-    r->draws = o->draws ? mo_arrays_create(r->ctx) : NULL;
-    if (o->train || o->test)
-        mo_split_read(r->E, o->train, o->test, &r->split);
-    const mo_plan *split = r->split.n_support ? &r->split : NULL;
-    if (mo_ok(r->ctx) && !o->json)
-        fit_print_title(r->E, o->rows, o->fit.ways, split);
-    else if (mo_ok(r->ctx))
-        r->lost_output = !print_fit_run(r);
-    mo_candidate heads[FIT_HEADS];
-    for (int i = 0; i < o->n_heads; i++)
-        heads[i] = fit_candidate(o, i);
-    mo_eval_options fit = o->fit;
-    fit.progress = show_fit_progress;
-    fit.state = r;
-    fit.split = split;
-    fit.n_shots = split ? 1 : o->fit.n_shots;
-    if (mo_ok(r->ctx))
-        mo_evaluate(r->ctx, r->E->source, heads, o->n_heads, &fit, take_fit_row, r);
-    clear_progress(r);
-    if (mo_ok(r->ctx) && r->draws)
-        mo_npz_write(r->draws, o->draws);
-    if (mo_ok(r->ctx))
-        compare_fits(r);
-    if (mo_ok(r->ctx) && o->no_geometry) {
-        putchar('\n');
-        fit_print_norm_line(r->rows, r->n_rows);
-    } else if (mo_ok(r->ctx) && (!o->json || o->diagnose))
-        diagnose_fit(r);
-    if (mo_ok(r->ctx) && r->unfit[0])
-        mo_fail(r->ctx, MO_NUMERICAL, "%s", r->unfit);
-    mo_arrays_release(r->draws);
-    release_rows(r);
-}
-
-/* Reads the table of --label, says how, and takes its labelled rows. */
-static mo_embeddings *open_table(mo_context *ctx, const fit_options *o, mo_graph **table) {
-    mo_feature_options options = {.notice = o->quiet ? NULL : print_notice};
-    *table = mo_rows_open(ctx, o->rows, o->label, &options);
-    mo_embeddings *E = mo_embeddings_of_rows(*table);
-    if (E && !E->unlabelled && uses_one_head(o))
-        mo_fail(ctx, MO_INVALID,
-            "%s: expected rows to predict, with nothing or a mark of the unknown in the column %.60s, found none",
-            o->rows, o->label);
-    if (mo_ok(ctx) && !o->quiet)
-        print_left_out(*table);
-    if (E && E->unlabelled && !uses_one_head(o) && !o->quiet)
-        fprintf(stderr,
-            "%" PRId64
-            " rows have no label; to predict them: mochi fit '%s' --label '%s' --head ridge --tune loo --out "
-            "predictions.csv\n",
-            E->unlabelled, o->rows, o->label);
-    return E;
+/* Fits the readout to the rows of E, or (NULL) reads it; saves it and predicts. Returns whether all was written. */
+static bool use_fit(mo_context *ctx, const fit_options *o, const mo_embeddings *E, const mo_graph *table) {
+    mo_row_readout r = {0};
+    const mo_candidate c = row_candidate(&o->in, 0);
+    bool fine =
+        E ? mo_row_readout_fit(E, &c, NULL, o->in.fit.tune, &r) == MO_OK : load_row_readout(ctx, o->readout, &r);
+    if (fine && E && !o->in.quiet && !o->json)
+        print_fit_summary(&r);
+    fine = fine && (!o->json || print_fit_object(&r)) && (!o->save || save_row_readout(ctx, o->save, &r)) &&
+           (!o->predict || predict_file(ctx, o, &r)) && (!table || predict_unlabelled(ctx, o, &r, table));
+    mo_row_readout_release(&r);
+    return fine;
 }
 
 int fit_command(int argc, char **argv) {
     fit_options o;
     parse_fit_options(&o, argc, argv);
-
     mo_context *ctx = open_context_on(o.device);
     if (!ctx)
         return EXIT_FAILED;
-    mo_embeddings *E = NULL;
     mo_graph *table = NULL;
-    report r = {.ctx = ctx, .options = &o, .watched = !o.quiet && can_redraw(stderr)};
-    bool tool = uses_one_head(&o);
-    if (!o.readout && !o.labels)
-        r.E = E = open_table(ctx, &o, &table);
-    else if (!o.readout)
-        r.E = E = mo_embeddings_open(ctx, o.rows, o.labels);
-    if (tool && mo_ok(ctx))
-        r.lost_output = !use_fit(ctx, &o, E, table);
-    for (int64_t c = 0; !tool && E && !o.json && c < E->graph->classes; c++)
-        make_printable(E->name[c]);
-    if (!tool && E)
-        run_fits(&r);
-    int code = !mo_ok(ctx) ? report_failure(ctx) : r.lost_output ? EXIT_FAILED : EXIT_FINE;
+    mo_embeddings *E = o.readout ? NULL : open_labelled_rows(ctx, &o.in, &table);
+    if (table && E && !E->unlabelled)
+        mo_fail(ctx, MO_INVALID,
+            "%s: expected rows to predict, with nothing or a mark of the unknown in the column %.60s, found none; "
+            "`mochi readouts` compares readouts on rows with labels",
+            o.in.rows, o.in.label);
+    bool written = mo_ok(ctx) && use_fit(ctx, &o, E, table);
+    int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_embeddings_release(E);
     mo_graph_release(table);
     mo_context_release(ctx);

@@ -1,5 +1,4 @@
-/* tools/fit/fit_readout.c - the part of `mochi fit` that predicts instead of measuring. It fits one readout, saves it
- * (its state, the scaling of its rows and its temperature) and applies it to rows without labels. */
+/* tools/fit/fit_readout.c - the file of a fitted readout: its state, the scaling of its rows and its temperature. */
 #include "tools/fit/fit.h"
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
@@ -83,78 +82,4 @@ bool load_row_readout(mo_context *ctx, const char *path, mo_row_readout *r) {
         take_state(&f, head, r);
     release_kept(&f);
     return mo_ok(ctx);
-}
-
-/* ---- applied ---- */
-
-static void print_fit_summary(const mo_row_readout *r) {
-    fprintf(stderr, "%s on %" PRId64 " rows of %" PRId64 ", %" PRId64 " classes", r->state.head->name, r->n, r->state.d,
-        r->classes);
-    if (!isnan(r->value))
-        fprintf(stderr, ", regularisation %.3g chosen by its held-out rows", r->value);
-    if (r->held_out)
-        fprintf(stderr, "; held out in turn, %" PRId64 " of %" PRId64 " are predicted right: %.1f%%", r->right,
-            r->held_out, 100.0 * (double)r->right / (double)r->held_out);
-    fputc('\n', stderr);
-}
-
-/* Predicts rows, called by the names of `named` at the numbers `id`, and writes the predictions. */
-static bool predict_rows(mo_context *ctx, const fit_options *o, const mo_row_readout *r, const mo_tensor *rows,
-    const mo_graph *named, const int64_t *id) {
-    int64_t m = mo_dim(rows, 0);
-    double *probability = needed(malloc((size_t)(m * r->classes) * sizeof *probability + 1));
-    predictions p = {.graph = named,
-        .n = m,
-        .classes = r->classes,
-        .id = id,
-        .probability = probability,
-        .name = r->name,
-        .what = "row",
-        .all = o->probabilities,
-        .least = o->least};
-    bool written = mo_row_readout_probabilities(r, rows, probability) == MO_OK;
-    if (written && !o->quiet)
-        print_number_of_predictions(&p);
-    written = written && write_predictions(ctx, &p, o->out);
-    free(probability);
-    return written;
-}
-
-/* Predicts the rows of a file. */
-static bool predict_file(mo_context *ctx, const fit_options *o, const mo_row_readout *r) {
-    mo_tensor *rows = mo_embedding_rows_read(ctx, o->predict);
-    int64_t m = mo_ok(ctx) ? mo_dim(rows, 0) : 0, *id = needed(malloc((size_t)m * sizeof *id + 1));
-    mo_graph *named = mo_ok(ctx) ? mo_named_rows(ctx, o->predict, m) : NULL;
-    for (int64_t i = 0; i < m; i++)
-        id[i] = i;
-    bool written = named && predict_rows(ctx, o, r, rows, named, id);
-    mo_graph_release(named);
-    mo_tensor_release(rows);
-    free(id);
-    return written;
-}
-
-/* Predicts the rows of a table that have no label. */
-static bool predict_unlabelled(mo_context *ctx, const fit_options *o, const mo_row_readout *r, const mo_graph *table) {
-    int64_t m = 0, *id = needed(malloc((size_t)table->nodes * sizeof *id + 1));
-    for (int64_t i = 0; i < table->nodes; i++)
-        if (table->label[i] < 0)
-            id[m++] = i;
-    mo_tensor *rows = mo_ok(ctx) ? mo_rows_attributes(table, id, m) : NULL;
-    bool written = mo_ok(ctx) && predict_rows(ctx, o, r, rows, table, id);
-    mo_tensor_release(rows);
-    free(id);
-    return written;
-}
-
-bool use_fit(mo_context *ctx, const fit_options *o, const mo_embeddings *E, const mo_graph *table) {
-    mo_row_readout r = {0};
-    const mo_candidate c = fit_candidate(o, 0);
-    bool fine = E ? mo_row_readout_fit(E, &c, NULL, o->fit.tune, &r) == MO_OK : load_row_readout(ctx, o->readout, &r);
-    if (fine && E && !o->quiet)
-        print_fit_summary(&r);
-    fine = fine && (!o->save || save_row_readout(ctx, o->save, &r)) && (!o->predict || predict_file(ctx, o, &r)) &&
-           (!table || predict_unlabelled(ctx, o, &r, table));
-    mo_row_readout_release(&r);
-    return fine;
 }

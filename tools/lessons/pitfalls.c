@@ -545,7 +545,7 @@ static const option table[] = {
 static const char about[] =
     "Shows how class means fail as a readout under inner products: the paper's three synthetic experiments.\n\n"
     "origin: all embeddings are moved by one vector; distances stay, prototypes fall to chance, ridge does not.\n"
-    "hull: the mean of a class with two modes lies where other classes win; `mochi fit Z y --diagnose` tests your "
+    "hull: the mean of a class with two modes lies where other classes win; `mochi readouts Z y --diagnose` tests your "
     "embeddings for it.\n"
     "calibration: confidence against accuracy; one temperature cannot undo a shift or unequal norms.\vExamples:\n"
     "  mochi pitfalls all --json > pitfalls.jsonl; mochi-report pitfalls.jsonl --out pitfalls.html\n"

@@ -14,14 +14,15 @@
 #include <string.h>
 
 typedef struct predict_options {
-    const char *data, *labels, *pairs, *out, *save, *readout, *cache;
+    const char *data, *labels, *pairs, *out, *save, *readout, *cache, *explain;
+    double coverage;
     int task;     /* -1: node or graph classification, by the data */
     int64_t demo; /* labels of each class to take from the data; 0: none */
     double least;
     mo_few_shot_options few_shot;
     names experts;
     mo_context_options device;
-    bool probabilities, pca, quiet;
+    bool probabilities, pca, json, quiet;
     given_options given;
 } predict_options;
 
@@ -73,6 +74,14 @@ static const option table[] = {
     {OPTION_REAL, "min-confidence", "P", AT(least),
         "examples whose probability is below P get no label; probabilities are rough below 4 labels of a class", 0, 1,
         OF_CLASSES},
+    {OPTION_REAL, "sets", "P", AT(coverage),
+        "also a set of classes for each example, which has the right one with probability P: the classes whose "
+        "probability is not below what it is, at P, for labels left out in turn (column set, a|b; JSON: a list)",
+        0.01, 0.999, OF_CLASSES},
+    {OPTION_TEXT, "explain", "NODE", AT(explain),
+        "instead of predictions: why this node, or graph of a set, is predicted as it is: what each label adds to the "
+        "logits, and by which kernel",
+        .not_with = "out", .why = "the reasons are printed in place of predictions"},
     {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
         .choices = "best|free"},
     {OPTION_HEAD, "head", "NAME|FILE.so", AT(few_shot.head),
@@ -92,7 +101,9 @@ static const option table[] = {
     KEEPING_OPTIONS(predict_options, cache),
     THREADS_OPTION(predict_options, device.threads),
     DEVICE_OPTIONS(predict_options, device),
-    {OPTION_FLAG, "quiet", NULL, AT(quiet), "no summary on standard error", OF_CLASSES},
+    JSON_OPTION(predict_options, json,
+        "the summary as one JSON object on standard output and, without --out, one per prediction; nothing else"),
+    {OPTION_FLAG, "quiet", NULL, AT(quiet), "no summary on standard error"},
     {OPTION_END},
 };
 
@@ -102,6 +113,7 @@ static const char about[] =
     "pairs of nodes without a link.\vExamples:\n"
     "  mochi predict --data cora --demo-labels 4 --out predictions.csv\n"
     "  mochi predict --data cora --labels seeds.csv --out predictions.csv\n"
+    "  mochi predict --data kitchen --labels mine.csv --explain paella\n"
     "  mochi predict --data cora --task lp --pairs pairs.csv --out links.csv\n"
     "  mochi predict --data mutag --labels y.npy --head logistic --probabilities";
 
@@ -124,6 +136,9 @@ static void check_options(void *options, const struct argp_state *state) {
     refuse_given(
         &o->given, "labels demo-labels transductive expert attributes", o->readout, "a saved readout has its own");
     refuse_given(&o->given, "save", o->experts.count > 0, "a readout is saved without rows of --expert");
+    refuse_given(&o->given, "pairs probabilities pca min-confidence sets", o->explain,
+        "--explain prints reasons in place of predictions");
+    refuse_given(&o->given, "sets", npy, "an array of classes has no sets");
     refuse_given(&o->given, "pca", npy, "an array of classes has no places");
     refuse_math_on_cpu(&o->given, &o->device);
 }
@@ -193,6 +208,9 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
         .probability = probability,
         .name = known->name,
         .what = set ? "graph" : "node",
+        .json = o->json,
+        .coverage = o->coverage,
+        .bound = mo_few_shot_set_bound(f, o->coverage),
         .all = o->probabilities,
         .least = o->least,
         .fit = f,
@@ -202,15 +220,17 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
     for (int64_t i = 0; fine && i < n; i++)
         p.unreached += !mo_few_shot_reaches(f, id[i]);
     mo_few_shot_cover cover = {0};
-    fine = fine && (o->quiet || mo_few_shot_cover_of(f, id, n, &cover) == MO_OK);
+    fine = fine && ((o->quiet && !o->json) || mo_few_shot_cover_of(f, id, n, &cover) == MO_OK);
     phase_end();
-    if (fine && !o->quiet && !o->labels && !o->readout)
+    if (fine && !o->quiet && !o->json && !o->labels && !o->readout)
         fprintf(stderr, "labels of %" PRId64 " %ss taken from the data%s\n", known->n, p.what,
             o->demo ? ", as a demonstration" : "");
-    if (fine && !o->quiet)
+    if (fine && !o->quiet && !o->json)
         print_summary(known, f, &cover, &p);
+    fine = fine && (!o->json || o->explain || print_summary_object(known, f, &cover, &p));
     fine = fine && (!o->save || save_readout(o->save, graph, &o->few_shot, weights, known, f));
-    fine = fine && write_predictions(ctx, &p, o->out);
+    fine = fine &&
+           (o->explain ? explain_prediction(f, graph, known, o->explain, o->json) : write_predictions(ctx, &p, o->out));
     mo_few_shot_release(f);
     free(plane);
     free(probability);
@@ -234,7 +254,7 @@ int predict_command(int argc, char **argv) {
     mo_weights *weights =
         graph ? mo_weights_read(ctx, file) : NULL; /* once: what is saved and printed is what is used */
     bool links = o.pairs;
-    const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out};
+    const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out, o.json};
     bool written = weights && (links          ? predict_links(graph, &o.few_shot, weights, &asked)
                                   : o.readout ? load_readout(o.readout, graph, &o.few_shot, weights, &known, &fitted)
                                   : o.labels  ? read_known(graph, o.labels, &known)

@@ -35,7 +35,10 @@ typedef struct predictions {
     const double *probability; /* [n, classes] */
     char *const *name;         /* [classes] */
     const char *what;          /* "node" or "graph" */
+    bool json;                 /* without a file, writes JSON lines in place of CSV */
     bool all;                  /* writes every class's probability, not only the largest */
+    double coverage;           /* of sets of classes, in a column `set`; 0: no such column */
+    double bound;              /* mo_few_shot_set_bound */
     double least;              /* examples whose largest probability is smaller get no label */
     const mo_few_shot *fit;    /* tells which examples no label reaches; NULL: all are reached */
     int64_t unreached;         /* how many these are; if any, a column `reached` says which */
@@ -57,19 +60,27 @@ const char *true_class(const predictions *p, int64_t id, char number[24]);
 #define PREDICTIONS ".csv, .tsv, .jsonl or .npy"
 
 /* Writes the predictions in the format of path's suffix, whole or not at all: .csv, .tsv, .jsonl, or .npy (int64:
- * numbers of the classes, -1 below `least`). path NULL: CSV on standard output. Returns false on failure. */
+ * numbers of the classes, -1 below `least`). path NULL: CSV or JSON lines on standard output. Returns false on failure.
+ */
 bool write_predictions(mo_context *ctx, const predictions *p, const char *path);
 /* Which links to score: a file of pairs, and a readout, which is fitted on the file `labels`, read from a saved fit, or
  * (both NULL) fitted on drawn pairs. */
 typedef struct link_request {
     const char *pairs, *labels, *readout, *save, *out;
+    bool json;
 } link_request;
-/* Writes the pairs in the format of out's suffix (.csv, .tsv or .jsonl; NULL: CSV on standard output): from, to, score,
- * and whether they are linked. Linked pairs have no score. Returns false on failure. */
+/* Writes the pairs in the format of out's suffix (.csv, .tsv or .jsonl; NULL: on standard output, as CSV or JSON
+ * lines): from, to, score, and whether they are linked. Linked pairs have no score. Returns false on failure. */
 bool predict_links(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const link_request *r);
+/* Prints why the example of that name is predicted as it is, as text or as one JSON object. Returns false on failure.
+ */
+bool explain_prediction(mo_few_shot *f, const mo_graph *graph, const mo_labels *known, const char *name, bool json);
 /* Prints the number of labels, the expected accuracy and the number of predictions on standard error. */
 void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p);
 void print_number_of_predictions(const predictions *p);
+/* The same facts as one JSON object; false if the line could not be written. */
+bool print_summary_object(
+    const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p);
 /* A row of the table: a prediction, or a known label. */
 typedef struct example {
     int64_t id, best;           /* best: the class with the largest probability, the first if several share it */
@@ -79,6 +90,8 @@ typedef struct example {
     double probability, margin; /* probability: of `best`; margin: its distance from the second largest */
 } example;
 example predicted_example(const predictions *p, int64_t i);
+/* Whether a class belongs to an example's set of classes; row: its probabilities. */
+bool is_in_set(const predictions *p, const double *row, int64_t c);
 
 /* ---- a saved fit: the state of the readout, its labels, and the digests of weights and data ---- */
 

@@ -64,8 +64,8 @@ static void put_pair_line(FILE *out, const mo_graph *graph, const pair_list *p, 
     putc('\n', out);
 }
 
-static bool write_pair_list(const mo_graph *graph, const pair_list *p, const char *path) {
-    bool lines = path && mo_path_ends_with(path, ".jsonl");
+static bool write_pair_list(const mo_graph *graph, const pair_list *p, const char *path, bool json) {
+    bool lines = path ? mo_path_ends_with(path, ".jsonl") : json;
     table_file t;
     open_table(&t, path);
     if (!lines)
@@ -79,10 +79,10 @@ static bool write_pair_list(const mo_graph *graph, const pair_list *p, const cha
 }
 
 static bool predict_pairs(
-    mo_link_scorer *scorer, const mo_graph *graph, const mo_link_support *asked, const char *path) {
+    mo_link_scorer *scorer, const mo_graph *graph, const mo_link_support *asked, const link_request *r) {
     pair_list p = {.n = asked->n, .u = asked->u, .v = asked->v};
     p.score = needed(calloc((size_t)p.n + 1, sizeof *p.score));
-    bool fine = score_pair_list(scorer, graph, &p) && write_pair_list(graph, &p, path);
+    bool fine = score_pair_list(scorer, graph, &p) && write_pair_list(graph, &p, r->out, r->json);
     free(p.score);
     return fine;
 }
@@ -99,7 +99,7 @@ bool predict_links(mo_graph *graph, mo_few_shot_options *o, const mo_weights *we
     mo_link_scorer *scorer = fine ? mo_link_scorer_open(graph, o, weights, given.n ? &given : NULL, fitted) : NULL;
     fine = scorer && (!r->save || save_link_readout(r->save, graph, o, weights, scorer));
     phase_begin(!o->notice, "mochi predict: links of %.80s", graph->name);
-    fine = fine && predict_pairs(scorer, graph, &asked, r->out);
+    fine = fine && predict_pairs(scorer, graph, &asked, r);
     mo_link_scorer_release(scorer);
     mo_arrays_release(fitted);
     mo_link_support_release(&given);

@@ -78,8 +78,8 @@ static void print_never_predicted(const predictions *p) {
     free_names(&missing);
 }
 
-/* Prints the share of correct predictions, by the data's own labels. */
-static void print_truth(const predictions *p) {
+/* Counts the predictions that the data's own labels can check; returns how many of these are right. */
+static int64_t count_right(const predictions *p, int64_t *checked) {
     int64_t right = 0, n = 0;
     for (int64_t i = 0; i < p->n; i++) {
         char number[24];
@@ -87,6 +87,44 @@ static void print_truth(const predictions *p) {
         n += truth != NULL;
         right += truth && !strcmp(p->name[predicted_example(p, i).best], truth);
     }
+    *checked = n;
+    return right;
+}
+
+/* The mean number of classes in a set and, of the examples whose label the data know, the share whose set has it (NaN:
+ * none). */
+static double set_size(const predictions *p, double *held) {
+    int64_t size = 0, right = 0, n = 0;
+    for (int64_t i = 0; i < p->n; i++) {
+        const double *row = p->probability + i * p->classes;
+        char number[24];
+        const char *truth = true_class(p, p->id[i], number);
+        n += truth != NULL;
+        for (int64_t c = 0; c < p->classes; c++)
+            if (is_in_set(p, row, c)) {
+                size++;
+                right += truth && !strcmp(p->name[c], truth);
+            }
+    }
+    *held = n ? (double)right / (double)n : NAN;
+    return p->n ? (double)size / (double)p->n : NAN;
+}
+
+static void print_sets(const predictions *p, int64_t held_out) {
+    double held, size = set_size(p, &held);
+    if (p->bound <= 0) {
+        fprintf(stderr, "sets of %.3g%%: every class, as it takes %.0f labels left out in turn, found %" PRId64 "\n",
+            100 * p->coverage, ceil(p->coverage / (1 - p->coverage) - 1e-9), held_out);
+        return;
+    }
+    fprintf(stderr, "sets of %.3g%%: %.2f classes on average", 100 * p->coverage, size);
+    if (!isnan(held))
+        fprintf(stderr, "; %.1f%% have the data's own label", 100 * held);
+    putc('\n', stderr);
+}
+
+static void print_truth(const predictions *p) {
+    int64_t n, right = count_right(p, &n);
     if (n > 0)
         fprintf(stderr, "of the data's own labels %" PRId64 " of %" PRId64 " are as predicted: %.1f%%\n", right, n,
             100.0 * (double)right / (double)n);
@@ -163,6 +201,31 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_sh
         fputs(ROUGH_PROBABILITIES "\n", stderr);
     print_experts(f);
     print_cover(cover, p->what);
+    if (p->coverage > 0)
+        print_sets(p, e.held_out);
     print_number_of_predictions(p);
     print_truth(p);
+}
+
+bool print_summary_object(
+    const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p) {
+    mo_few_shot_estimate e = mo_few_shot_expect(f);
+    mo_expert_share share[MO_MAX_EXPERTS];
+    int n = mo_few_shot_experts(f, share);
+    int64_t checked, right = count_right(p, &checked), *count = count_labels(known);
+    json_t *labels = json_object(), *shares = json_object();
+    for (int64_t c = 0; c < known->classes; c++)
+        json_object_set_new(labels, known->name[c], json_integer(count[c]));
+    for (int i = 0; i < n; i++)
+        json_object_set_new(shares, mo_expert_words(share[i].name), json_number(share[i].share));
+    free(count);
+    double held = NAN, size = p->coverage > 0 ? set_size(p, &held) : NAN;
+    return print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o}",
+        "kind", "predict", "labels", labels, "expected_accuracy", json_number(e.accuracy), "low", json_number(e.low),
+        "high", json_number(e.high), "held_out", (json_int_t)e.held_out, "refit", e.transductive, "other_accuracy",
+        json_number(e.other), "baseline", json_number(e.baseline), "experts", shares, "far",
+        cover->labelled > 0 ? json_number(cover->far) : json_null(), "far_usual",
+        cover->labelled > 0 ? json_number(cover->most) : json_null(), "predictions", (json_int_t)p->n, "checked",
+        (json_int_t)checked, "right", (json_int_t)right, "set_size", json_number(size), "set_coverage",
+        json_number(held)));
 }

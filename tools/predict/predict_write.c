@@ -24,6 +24,23 @@ example predicted_example(const predictions *p, int64_t i) {
         .margin = row[best] - second};
 }
 
+bool is_in_set(const predictions *p, const double *row, int64_t c) {
+    return row[c] >= p->bound || c == mo_first_largest(row, p->classes);
+}
+
+/* Writes the classes of an example's set as one field, with a bar between them. */
+static void put_set(table_file *t, const predictions *p, const double *row) {
+    size_t bytes = 1;
+    for (int64_t c = 0; c < p->classes; c++)
+        bytes += strlen(p->name[c]) + 1;
+    char *text = needed(calloc(1, bytes)), *end = text;
+    for (int64_t c = 0; c < p->classes; c++)
+        if (is_in_set(p, row, c))
+            end += sprintf(end, "%s%s", end > text ? "|" : "", p->name[c]);
+    put_field(t, text);
+    free(text);
+}
+
 /* Calls visit for every prediction, by rising id; if p->plane is set, for every known example too. */
 static void visit_examples(
     const predictions *p, void (*visit)(const predictions *p, const example *e, void *state), void *state) {
@@ -56,6 +73,11 @@ static void put_table_line(const predictions *p, const example *e, void *state) 
         fprintf(t->out, "%c%.6f%c%.6f", t->comma, e->probability, t->comma, e->margin);
     else
         fprintf(t->out, "%c%c", t->comma, t->comma);
+    if (p->coverage > 0) {
+        putc(t->comma, t->out);
+        if (e->row)
+            put_set(t, p, e->row);
+    }
     if (p->unreached)
         fprintf(t->out, "%c%s", t->comma, e->reached ? "yes" : "no");
     if (p->plane)
@@ -70,6 +92,8 @@ static void put_table_line(const predictions *p, const example *e, void *state) 
 
 static void put_table(table_file *t, const predictions *p) {
     fprintf(t->out, "%s%clabel%cprobability%cmargin", p->what, t->comma, t->comma, t->comma);
+    if (p->coverage > 0)
+        fprintf(t->out, "%cset", t->comma);
     if (p->unreached)
         fprintf(t->out, "%creached", t->comma);
     if (p->plane)
@@ -91,6 +115,12 @@ static void put_json_line(const predictions *p, const example *e, void *state) {
         json_object_set_new(line, "probability", json_real(e->probability));
         json_object_set_new(line, "margin", json_real(e->margin));
     }
+    json_t *set = p->coverage > 0 && e->row ? json_array() : NULL;
+    for (int64_t c = 0; set && c < p->classes; c++)
+        if (is_in_set(p, e->row, c))
+            json_array_append_new(set, json_string(p->name[c]));
+    if (set)
+        json_object_set_new(line, "set", set);
     if (p->unreached)
         json_object_set_new(line, "reached", json_boolean(e->reached));
     if (p->plane) {
@@ -130,7 +160,7 @@ bool write_predictions(mo_context *ctx, const predictions *p, const char *path) 
     }
     table_file t;
     open_table(&t, path);
-    if (path && mo_path_ends_with(path, ".jsonl"))
+    if (path ? mo_path_ends_with(path, ".jsonl") : p->json)
         visit_examples(p, put_json_line, t.out);
     else
         put_table(&t, p);

@@ -14,6 +14,7 @@ typedef struct suggest_options {
     int64_t n;
     mo_few_shot_options few_shot;
     mo_context_options device;
+    bool json, quiet;
     given_options given;
 } suggest_options;
 
@@ -36,6 +37,9 @@ static const option table[] = {
     KEEPING_OPTIONS(suggest_options, cache),
     THREADS_OPTION(suggest_options, device.threads),
     DEVICE_OPTIONS(suggest_options, device),
+    {OPTION_FLAG, "json", NULL, AT(json), "one JSON object per example on standard output", .not_with = "out",
+        .why = "--out writes a table"},
+    {OPTION_FLAG, "quiet", NULL, AT(quiet), "no notices on standard error"},
     {OPTION_END},
 };
 
@@ -56,6 +60,17 @@ static void check_options(void *options, const struct argp_state *state) {
 
 const command_line suggest_line = {.table = table, .about = about, .end = check_options};
 
+static bool print_suggestions(const mo_graph *graph, const int64_t *id, int64_t n) {
+    bool written = true;
+    char number[24];
+    for (int64_t i = 0; i < n && written; i++) {
+        json_t *name = graph->names ? json_string(mo_graph_example_name(graph, id[i], number)) : json_integer(id[i]);
+        written = print_json(json_pack("{s:s, s:I, s:o}", "kind", "suggest", "rank", (json_int_t)i + 1,
+            graph->graphs > 1 ? "graph" : "node", name));
+    }
+    return written;
+}
+
 static bool write_suggestions(const mo_graph *graph, const char *path, const int64_t *id, int64_t n) {
     table_file t;
     open_table(&t, path);
@@ -70,12 +85,12 @@ static bool write_suggestions(const mo_graph *graph, const char *path, const int
 /* Makes the list and writes it. Returns whether it was written. */
 static bool suggest(const suggest_options *o, mo_graph *graph, const mo_labels *known) {
     int64_t *id = needed(calloc((size_t)o->n, sizeof *id));
-    phase_begin(false, "mochi suggest: features of %.80s", graph->name);
+    phase_begin(o->quiet, "mochi suggest: features of %.80s", graph->name);
     mo_few_shot *f = mo_few_shot_open(graph, graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC, &o->few_shot);
-    phase_begin(false, "mochi suggest: choosing %" PRId64, o->n);
+    phase_begin(o->quiet, "mochi suggest: choosing %" PRId64, o->n);
     bool fine = mo_few_shot_suggest(f, known->id, known->n, o->n, id) == MO_OK;
     phase_end();
-    fine = fine && write_suggestions(graph, o->out, id, o->n);
+    fine = fine && (o->json ? print_suggestions(graph, id, o->n) : write_suggestions(graph, o->out, id, o->n));
     mo_few_shot_release(f);
     free(id);
     return fine;
@@ -85,14 +100,15 @@ int suggest_command(int argc, char **argv) {
     suggest_options o = {.n = 20};
     read_command_line(&suggest_line, argc, argv, &o, &o.given);
     o.few_shot.cache = o.cache ? o.cache : getenv("MOCHI_CACHE");
-    o.few_shot.notice = print_event;
+    o.few_shot.notice = o.quiet ? NULL : print_event;
     mo_context *ctx = open_context_on(o.device);
     if (!ctx)
         return EXIT_FAILED;
     mo_labels known = {0};
-    phase_begin(false, "mochi suggest: reading %.80s", o.data);
+    phase_begin(o.quiet, "mochi suggest: reading %.80s", o.data);
     mo_graph *graph = mo_graph_open(ctx, o.data);
-    print_left_out(graph);
+    if (!o.quiet)
+        print_left_out(graph);
     if (graph && o.labels)
         read_known(graph, o.labels, &known);
     bool written = mo_ok(ctx) && suggest(&o, graph, &known);

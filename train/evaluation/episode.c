@@ -58,8 +58,8 @@ static mo_eval_choice describe_choice(
     return choice;
 }
 
-/* Writes the problem's figures and predictions, and sums up its queries. */
-static void count_queries(mo_job *job, int64_t i, const double *logits, double temperature) {
+/* Writes the problem's figures and predictions, and sums up its queries. Returns false without memory. */
+static bool count_queries(mo_context *ctx, mo_job *job, int64_t i, const double *logits, double temperature) {
     const mo_plan *p = &job->plan[i];
     mo_tally *y = &job->tally[i];
     mo_calibration all = {0};
@@ -71,6 +71,8 @@ static void count_queries(mo_job *job, int64_t i, const double *logits, double t
         if (job->part)
             mo_calibration_add(&y->by_norm[job->part[p->query[0][q]]], own, &p->query_label[q], 1, C, 1);
     }
+    if (job->part && !mo_ranking_add(&y->ranking, logits, p->query_label, p->n_query, C))
+        return mo_fail(ctx, MO_MEMORY, "evaluate: out of memory to rank the queries");
     if (!job->part && (job->metrics > 1 || job->hold_out))
         mo_calibration_add(&y->by_norm[0], logits, p->query_label, p->n_query, C, 1);
     for (int part = 0; part < MO_NORM_PARTS; part++)
@@ -82,6 +84,7 @@ static void count_queries(mo_job *job, int64_t i, const double *logits, double t
     y->tempered = !isnan(temperature);
     if (job->hold_out)
         mo_calibration_add(&y->scaled, logits, p->query_label, p->n_query, C, y->tempered ? temperature : 1);
+    return true;
 }
 
 /* Fits the candidate at a value: logits of the queries and, if `held`, of the held-out rows. */
@@ -110,8 +113,7 @@ static bool run_problem(const mo_reader *r, mo_job *job, int64_t i, mo_job_space
     if (held)
         T = temper_problem(p, s->held, s, &nll);
     job->choice[i] = describe_choice(p, held ? s->held : NULL, value, T, nll);
-    count_queries(job, i, s->logits, T);
-    return true;
+    return count_queries(r->ctx, job, i, s->logits, T);
 }
 
 bool mo_job_run(const mo_reader *r, mo_job *job, int64_t i, mo_job_space *s) {

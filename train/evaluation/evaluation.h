@@ -24,6 +24,7 @@ enum { MO_TUNED_VALUES = 13 };
 /* The sums over the queries of a problem. */
 typedef struct mo_tally {
     mo_calibration by_norm[MO_NORM_PARTS], scaled; /* scaled: at the fitted temperature */
+    mo_ranking ranking;                            /* of rows of a file */
     bool tempered;                                 /* there were held-out rows to fit a temperature to */
 } mo_tally;
 

@@ -112,11 +112,13 @@ static double scale_of_rows(mo_evaluation *ev) {
 /* Adds up the figures of all problems, in order. */
 static void sum_up(const mo_job *job, mo_eval_row *row) {
     mo_calibration plain = {0}, scaled = {0};
+    mo_ranking ranking = {0};
     bool tempered = job->hold_out;
     for (int64_t i = 0; i < job->n; i++) {
         for (int part = 0; part < MO_NORM_PARTS; part++)
             mo_calibration_merge(&row->by_norm[part], &job->tally[i].by_norm[part]);
         mo_calibration_merge(&scaled, &job->tally[i].scaled);
+        mo_ranking_merge(&ranking, &job->tally[i].ranking);
         tempered &= job->tally[i].tempered;
     }
     for (int part = 0; part < MO_NORM_PARTS; part++)
@@ -125,6 +127,8 @@ static void sum_up(const mo_job *job, mo_eval_row *row) {
     row->brier = plain.brier / (double)plain.n;
     row->ece = mo_calibration_ece(&plain);
     row->ece_temperature = tempered ? mo_calibration_ece(&scaled) : NAN;
+    row->auc = ranking.problems ? ranking.auc / (double)ranking.problems : NAN;
+    row->top = ranking.n ? 100.0 * (double)ranking.top / (double)ranking.n : NAN;
     row->predicted = job->predicted;
     row->choice = job->choice;
 }
@@ -152,6 +156,8 @@ static bool measure_job(mo_evaluation *ev, mo_job *job, mo_eval_row *row) {
         .brier = NAN,
         .ece = NAN,
         .ece_temperature = NAN,
+        .auc = NAN,
+        .top = NAN,
         .value = NAN,
         .held_nll = NAN,
         .plans = job->plan,

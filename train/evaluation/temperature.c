@@ -2,8 +2,8 @@
  *
  * The cross-entropy f(beta) = mean_i (log sum_c exp(beta x_ic) - beta sum_c t_ic x_ic) is convex in beta = 1 / T:
  *     f'  = mean_i (E_p x - E_t x),   f'' = mean_i Var_p x,   p = softmax(beta x), t the (smoothed) target.
- * Newton's method, kept inside a shrinking interval on which f' changes sign. Every episode of `mochi fit` waits for
- * this method, so the exponentials of several rows are computed in SIMD lanes: the file is compiled like the
+ * Newton's method, kept inside a shrinking interval on which f' changes sign. Every episode of `mochi readouts` waits
+ * for this method, so the exponentials of several rows are computed in SIMD lanes: the file is compiled like the
  * kernels. */
 #include "train/metrics.h"
 

@@ -235,10 +235,12 @@ static void few_shot_forget(mo_few_shot *f) {
     free(f->id);
     free(f->label);
     free(f->reached);
+    free(f->score);
     mo_few_shot_forget_fit(f);
     f->id = f->label = NULL;
     f->reached = NULL;
-    f->n = f->classes = 0;
+    f->score = NULL;
+    f->n = f->classes = f->n_scores = 0;
     f->temperature = 1;
     f->estimate = (mo_few_shot_estimate){0};
 }

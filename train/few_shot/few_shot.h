@@ -35,6 +35,8 @@ struct mo_few_shot {
     uint8_t *reached;   /* [nodes]: whether a label reaches the node (few_shot_reach.c); NULL: all */
     double temperature; /* applied to the probabilities; 1 without held-out examples */
     mo_few_shot_estimate estimate;
+    double *score; /* [n_scores], rising: 1 minus the probability of its label, for each held-out example; owned */
+    int64_t n_scores;
 };
 
 /* few_shot.c: the model of the weights that are read already, or (NULL) that the options name, owned by the candidate,
@@ -53,6 +55,10 @@ typedef struct mo_few_shot_support {
 } mo_few_shot_support;
 mo_code mo_few_shot_read(
     mo_few_shot *f, const mo_few_shot_support *support, const int64_t *query, int64_t n_query, double *logits);
+
+/* few_shot_logits.c: fits all labelled examples, if they are not fitted yet, and applies a state of their readout's
+ * form (NULL: its own) to one example: logits [state->classes]; NULL: only fits. Returns the status. */
+mo_code mo_few_shot_apply_state(mo_few_shot *f, const mo_state *state, int64_t example, double *logits);
 
 /* few_shot_logits.c: returns whether the readout is the mixture of kernels and not transductive. */
 bool mo_few_shot_mixes_kernels(const mo_few_shot *f);

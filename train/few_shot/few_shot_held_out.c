@@ -15,7 +15,13 @@
  * 2004); the factor below is measured (train/evaluation/RESULTS.md): at least 90 of 100 intervals then contain the
  * accuracy on the unlabelled examples. The temperature minimises the held-out cross-entropy with Platt's targets
  * (mo_fit_temperature). A mixture of kernels keeps the temperatures that it has fitted to all labels itself. The
- * estimate does not change the predicted classes. */
+ * estimate does not change the predicted classes.
+ *
+ * A set of classes that holds the right one with probability P (split conformal prediction: Vovk, Gammerman, Shafer
+ * 2005; by left-out fits: Barber et al. 2021): with n held-out scores 1 - p(label), rising, it has the classes whose
+ * score is at most the ceil((n + 1) P)-th; every class if there are too few scores. The labels of a fold are fitted
+ * with one label per class less than those that predict, so the sets are rather too large; where labels are drawn
+ * otherwise than the examples that are predicted, as with equally many per class, nothing is guaranteed. */
 #include "tensor/library.h"
 #include "tensor/objects.h"
 #include "train/episodes/episode_kernels.h"
@@ -124,6 +130,11 @@ static double few_shot_extrapolate(const mo_few_shot *f, double one, double two)
     return isnan(one) || isnan(two) ? one : fmin(1, fmax(0, one + (k - 2) / k * (one - two)));
 }
 
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 /* Makes the estimate from held-out logits [2, n, classes]: [0] by the readout, [1] by the features two hops away. NaN
  * rows were not held out; moves the other rows together in place. two: the accuracies without two labels per class, or
  * NaN. */
@@ -153,6 +164,19 @@ static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], 
     mo_calibration sums = {0};
     mo_calibration_add(&sums, logits, label, held, C, f->temperature);
     f->estimate.nll = sums.nll / (double)held;
+    f->n_scores = held;
+    for (int64_t i = 0; i < held; i++) {
+        mo_softmax_logits(logits + i * C, C, f->temperature);
+        f->score[i] = 1 - logits[i * C + label[i]];
+    }
+    qsort(f->score, (size_t)held, sizeof *f->score, by_value);
+}
+
+double mo_few_shot_set_bound(const mo_few_shot *f, double coverage) {
+    double rank = f ? ceil((double)(f->n_scores + 1) * coverage - 1e-9) : INFINITY; /* 10 times 0.9 is 9 */
+    if (!f || !(coverage > 0 && coverage < 1) || rank > (double)f->n_scores)
+        return 0;
+    return 1 - f->score[(int64_t)rank - 1];
 }
 
 /* Fits every fold. logits, buffer [2, n, classes]: [0] by the readout, [1] by the features two hops away. */
@@ -177,9 +201,12 @@ static bool few_shot_hold_folds(mo_few_shot *f, const int64_t *count, partition 
 
 /* Sets estimate and temperature for the current candidate. */
 static mo_code few_shot_estimate(mo_few_shot *f) {
+    free(f->score);
+    f->n_scores = 0;
+    f->score = mo_host_array(f->ctx, f->n, sizeof *f->score);
     int64_t *numbers = mo_host_array(f->ctx, 5 * f->n + f->classes, sizeof *numbers);
     double *logits = mo_host_array(f->ctx, 4 * f->n * f->classes, sizeof *logits);
-    if (numbers && logits) {
+    if (numbers && logits && f->score) {
         partition p = {numbers, numbers + f->n, numbers + 2 * f->n, numbers + 3 * f->n, 0, 0,
             mo_few_shot_reads_centres(f) || f->candidate.transductive ? FOLDS_OF_MANY : MOST_FOLDS,
             mo_few_shot_fit_whole(f)};
@@ -224,16 +251,26 @@ mo_code mo_few_shot_hold_out(mo_few_shot *f) {
     if (!fits)
         return few_shot_estimate(f);
     mo_few_shot_estimate e[2];
+    double *without = NULL; /* the scores of the readout that is not transductive */
+    int64_t n_without = 0;
     for (int on = 0; on < 2; on++) {
         f->candidate.transductive = on;
         bool done = few_shot_estimate(f) == MO_OK;
         if (!done && on && f->ctx->memory && mo_clear_if(f->ctx, MO_MEMORY)) { /* it is larger than the bound */
             f->candidate.transductive = MO_TRANSDUCTIVE_OFF;
+            free(without);
             return few_shot_estimate(f);
         }
-        if (!done)
+        if (!done) {
+            free(without);
             return mo_code_of(f->ctx);
+        }
         e[on] = f->estimate;
+        if (!on) {
+            without = f->score;
+            n_without = f->n_scores;
+            f->score = NULL;
+        }
     }
     bool alike = mo_example_kernels_assortativity(f->source.kernels) >= MO_ALIKE;
     int chosen = isnan(e[0].nll) ? alike : e[1].nll <= e[0].nll + tie; /* NaN: no label can be held out */
@@ -243,5 +280,10 @@ mo_code mo_few_shot_hold_out(mo_few_shot *f) {
     f->estimate.other = e[!chosen].accuracy;
     f->estimate.other_nll = e[!chosen].nll;
     f->temperature = e[chosen].temperature;
+    free(chosen ? without : f->score);
+    if (!chosen) {
+        f->score = without;
+        f->n_scores = n_without;
+    }
     return MO_OK;
 }

@@ -128,9 +128,9 @@ void mo_few_shot_forget_fit(mo_few_shot *f) {
     release_fitted(&f->fitted);
 }
 
-/* Logits of n queries; zero [n]: labels, which no readout reads. */
-static mo_code few_shot_apply(
-    mo_few_shot *f, const mo_fitted_examples *r, const int64_t *query, int64_t n, const int64_t *zero, double *logits) {
+/* Logits of n queries by a state fitted on the examples of r; zero [n]: labels, which no readout reads. */
+static mo_code few_shot_apply(mo_few_shot *f, const mo_fitted_examples *r, const mo_state *state, const int64_t *query,
+    int64_t n, const int64_t *zero, double *logits) {
     const mo_kernel_examples of = few_shot_examples(r, query, n);
     mo_episode e;
     mo_tape_reset(f->t);
@@ -144,9 +144,16 @@ static mo_code few_shot_apply(
     if (reads_kernels(f))
         mo_put_query_kernels(f->t, &f->source, &of, &e);
     if (mo_ok(f->ctx))
-        mo_read_as(all ? mo_model_apply_transduced(f->t, f->candidate.model, &e, &r->state, Zq)
-                       : mo_candidate_apply(f->t, &f->candidate, &e, &r->state, Zq),
+        mo_read_as(all ? mo_model_apply_transduced(f->t, f->candidate.model, &e, state, Zq)
+                       : mo_candidate_apply(f->t, &f->candidate, &e, state, Zq),
             MO_F64, logits);
+    return mo_code_of(f->ctx);
+}
+
+mo_code mo_few_shot_apply_state(mo_few_shot *f, const mo_state *state, int64_t example, double *logits) {
+    static const int64_t none = 0;
+    if (few_shot_fit_all(f, false) && logits)
+        few_shot_apply(f, &f->fitted, state ? state : &f->fitted.state, &example, 1, &none, logits);
     return mo_code_of(f->ctx);
 }
 
@@ -188,7 +195,7 @@ static mo_code few_shot_apply_blocks(mo_few_shot *f, const mo_fitted_examples *r
     const int64_t *zero, double *logits) {
     for (int64_t first = 0; first < n_query && mo_ok(f->ctx); first += MO_FEW_SHOT_ROWS) {
         int64_t n = n_query - first < MO_FEW_SHOT_ROWS ? n_query - first : MO_FEW_SHOT_ROWS;
-        few_shot_apply(f, r, query + first, n, zero, logits + first * r->state.classes);
+        few_shot_apply(f, r, &r->state, query + first, n, zero, logits + first * r->state.classes);
     }
     return mo_code_of(f->ctx);
 }

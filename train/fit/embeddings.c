@@ -197,7 +197,7 @@ static mo_tensor *read_rows(mo_context *ctx, const char *path) {
     if (mo_is_table(path))
         mo_fail(ctx, MO_INVALID,
             "%s: expected rows in an array, such as Z.npy; those of a table have their labels in a column of it: mochi "
-            "fit '%s' --label COLUMN",
+            "readouts '%s' --label COLUMN",
             path, path);
     else if (mo_foreign_rows(path))
         mo_fail_foreign_rows(ctx, path, mo_foreign_rows(path), NULL);

@@ -187,11 +187,12 @@ void mo_fail_foreign_rows(mo_context *ctx, const char *path, const char *form, c
         snprintf(fit, sizeof fit, sparse ? "'%s' y.npy" : "'%s:Z' '%s:y'", made, made);
     if (form)
         mo_fail(ctx, MO_UNSUPPORTED,
-            "%s: expected rows that mochi reads, found %s: convert them by python3 %s '%s' '%s'%s, then mochi fit %s",
+            "%s: expected rows that mochi reads, found %s: convert them by python3 %s '%s' '%s'%s, then mochi readouts "
+            "%s",
             path, form, converter, path, made, option, fit);
     else
         mo_fail(ctx, MO_UNSUPPORTED,
             "%s: expected a table with a header, .csv or .tsv, whose column --label names; rows in an array have their "
-            "labels in another: mochi fit Z.npy y.npy",
+            "labels in another: mochi readouts Z.npy y.npy",
             path);
 }

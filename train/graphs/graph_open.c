@@ -3,7 +3,7 @@
  * Embedded graphs are NAME.npz in the first of these folders that has it: $MOCHI_EMBEDDED (if it is set, only this),
  * the folder mochi-data beside the shared library (in the Python package), the installed data folder, the source tree.
  * All other graphs are searched below mo_data_folder, text also gzipped. train/data/manifest.json lists the origin of
- * each name. */
+ * each name but kitchen, which was written for mochi. */
 #include "tensor/files/foreign_text.h"
 #include "tensor/library.h"
 #include "train/data_folders.h"
@@ -74,6 +74,7 @@ static const graph_name graph_names[] = {
     {"ppa", "ogb/ppa.npz", NULL},
     {"reddit-multi-5k", "tu/REDDIT-MULTI-5K", NULL},
     {"ogbg-ppa", "ogb/ppa-graphs.npz", NULL},
+    {"kitchen", "kitchen.npz", NULL},
     {"karate", "classics/karate.npz", "classics/karate_club_networkx.gml"},
     {"football", "classics/football.npz", "classics/football.gml"},
     {"lesmis", "classics/lesmis.npz", "classics/lesmis.gml"},

@@ -204,7 +204,7 @@ static bool find_edge_columns(mo_context *ctx, const mo_table *row, edge_columns
     if (n < 2 || (n > 3 && !pair && !(nameless && n == 4)))
         return mo_table_columns(row, 2,
             "the ends of an edge (a third: its weight, in every line; more: with a header that has source and target; "
-            "a table of rows without edges: mochi fit TABLE --label COLUMN)");
+            "a table of rows without edges: mochi readouts TABLE --label COLUMN)");
     return !*header || (mo_note_header(ctx, &e->header, row->path, row->field, n) && note_unread(ctx, row, at, e));
 }
 

@@ -28,7 +28,7 @@ from .errors import (
     StateError,
     UnsupportedError,
 )
-from .graphs.few_shot import Estimate, FewShot
+from .graphs.few_shot import Estimate, Explanation, FewShot
 from .graphs.graph import Graph, graph, graph_set
 from .graphs.rows import Rows, rows
 from .fit import diagnose, few_shot_score
@@ -50,8 +50,8 @@ _attach()
 __version__ = _ffi.string(_lib.door_version()).decode()
 
 __all__ = [
-    "AdamW", "BusyError", "Check", "Context", "DataWarning", "Error", "Estimate", "EstimateWarning", "FewShot", "FileError",
-    "ForkError", "FormatError",
+    "AdamW", "BusyError", "Check", "Context", "DataWarning", "Error", "Estimate", "EstimateWarning", "Explanation", "FewShot",
+    "FileError", "ForkError", "FormatError",
     "Graph", "Head", "Health", "InvalidError", "MismatchError", "NumericalError", "Op", "OutOfMemoryError", "Random",
     "Report", "Rows", "Run", "SGD", "Sparse", "StateError", "Step", "Tape", "Tensor", "Trained", "UnsupportedError", "constant",
     "cosine", "current_tape", "default_context", "diagnose", "einsum", "features", "few_shot_score", "grad", "gradcheck", "graph",

@@ -1,4 +1,4 @@
-"""Compares heads on labelled embeddings, as `mochi fit` does."""
+"""Compares heads on labelled embeddings, as `mochi readouts` does."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Visit:
         failed(self.context, exception, "few_shot_score")
 
     def repeated(self, k, small, left):
-        """The number of classes whose rows are drawn repeatedly; warns of them as `mochi fit` does. left: classes left out."""
+        """The number of classes whose rows are drawn repeatedly; warns of them as `mochi readouts` does. left: classes left out."""
         have = "class has" if small == 1 else "classes have"
         rows = "class of one row is" if left == 1 else "classes of one row are"
         few = f"{small} {have} fewer than k + {self.queries} rows; theirs are divided between support and queries"
@@ -322,7 +322,7 @@ def _log_probabilities(fitted, rows, classes):
 
 
 def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = None) -> dict[str, Any]:
-    """The effect of the embeddings' geometry on prototypes, as in `mochi fit`.
+    """The effect of the embeddings' geometry on prototypes, as in `mochi readouts`.
 
     Parameters
     ----------
@@ -366,7 +366,7 @@ def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = Non
 
 
 def _lambda_of(heads, lam, tune, one_row):
-    """The penalty, if a head has one; refuses an option without effect, as `mochi fit` does."""
+    """The penalty, if a head has one; refuses an option without effect, as `mochi readouts` does."""
     checked.flag("few_shot_score: tune", tune)
     parameters = [p for h in heads for p in h._pointer.parameters[0 : h._pointer.n_parameters] if p.ndim == 0]
     has = any(_has_lambda(h._pointer) for h in heads)

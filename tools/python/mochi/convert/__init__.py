@@ -4,7 +4,7 @@
     python3 -m mochi.convert ROWS OUT.csv|OUT.npz|OUT.npy [--label NAME]
 
 GRAPH is a file or a folder; `FORMS` lists what is read, and `form_of` recognises it. Names of nodes and weights of edges are kept.
-ROWS are for `mochi fit` (rows.py): a table becomes .csv, an array .npz with Z and y, or .npy without labels; NAME is that of the
+ROWS are for `mochi readouts` (rows.py): a table becomes .csv, an array .npz with Z and y, or .npy without labels; NAME is that of the
 labels, where a file does not say which they are.
 Needs NumPy, and for most forms networkx, SciPy or pandas: what is missing is named. The package stands alone, so that it also
 runs as a folder, `python3 FOLDER/convert IN OUT.npz`, where no `mochi` is installed.
@@ -64,7 +64,7 @@ def needed(source, error) -> str:
 
 
 def convert(source, out, label=None) -> None:
-    """Writes the graph as .npz, or rows for `mochi fit`, whole or not at all; a Matrix Market file as .npy are features."""
+    """Writes the graph as .npz, or rows for `mochi readouts`, whole or not at all; a Matrix Market file as .npy are features."""
     path = pathlib.Path(source)
     if not path.exists():
         raise FileNotFoundError(2, "No such file or directory", str(path))

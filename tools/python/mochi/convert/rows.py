@@ -1,4 +1,4 @@
-"""Rows with labels, as `mochi fit` and `mochi.rows` take them: tables become .csv, arrays .npz with Z and y, or .npy.
+"""Rows with labels, as `mochi readouts` and `mochi.rows` take them: tables become .csv, arrays .npz with Z and y, or .npy.
 
 A form of tables is read as a pandas.DataFrame, whose columns the library reads as attributes; a form of arrays as numbers [n, d].
 """
@@ -225,7 +225,7 @@ def write_table(table, out):
 
 
 def convert_rows(path, out, label):
-    """Writes the rows of a file for `mochi fit`."""
+    """Writes the rows of a file for `mochi readouts`."""
     table = table_of(path, label)
     if table is not None:
         require(str(out).endswith(".csv"), out, "a name that ends in .csv for a table", "another")

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import pickle
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..heads import head as head_of
 from ..tensor import constant
 from . import aligned
 from .graph import Graph
+from .labelling import label_examples
 from .sources import array_of, number_classes, plain_labels
 
 
@@ -65,6 +66,42 @@ class Estimate:
         return f"expected accuracy {100 * self.accuracy:.1f}% {interval}, from {self.held_out} labels left out"
 
 
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """Why an example is predicted as it is.
+
+    Attributes
+    ----------
+    example, label
+        The example, and its predicted class.
+    labels : list of (example, class, float)
+        The labelled examples, and what each adds to the logit of its own class; those that add most come first.
+    kernels : dict
+        {kernel: {class: what it adds to the class's logit by all labels}}.
+    logits : dict
+        {class: logit}: the sums of either.
+
+    Examples
+    --------
+    >>> labels = {"apple pie": "dessert", "brownies": "dessert", "beef stew": "main", "burger": "main"}
+    >>> isinstance(mochi.load("best").few_shot(mochi.graph("kitchen"), labels).explain("cheesecake"), mochi.Explanation)
+    True
+    """
+
+    example: Any
+    label: Any
+    labels: list[tuple[Any, Any, float]]
+    kernels: dict[str, dict[Any, float]]
+    logits: dict[Any, float]
+
+    def __str__(self) -> str:
+        lines = [f"{self.example}: {self.label}; each label adds to the logit of its own class:"]
+        lines += [f"  {added:+9.3f}   {name}, {label}" for name, label, added in self.labels[:8]]
+        if len(self.labels) > 8:
+            lines.append(f"              {len(self.labels) - 8} others")
+        return "\n".join(lines)
+
+
 class FewShot(Handle):
     """A readout of a graph's examples, fitted on a few labels; made by `Trained.few_shot`.
 
@@ -104,6 +141,38 @@ class FewShot(Handle):
         self._given = dict(zip(_called(self.graph, known).tolist(), classes[label].tolist(), strict=True))
         self._fewest = int(np.bincount(label, minlength=1).min())
         return self
+
+    def _forget(self):
+        """Leaves no fit."""
+        self._known, self.classes = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._given, self._fewest = None, 0
+
+    def label(self, ask: Callable[[str], str] | None = None, show: Callable[[str], None] | None = None) -> dict[Any, Any]:
+        """Labels the graph with you: shows an example with its attributes and neighbours, the most useful first, reads its class,
+        fits again, and tells the expected accuracy; the loop of `mochi label` for notebooks and plain terminals.
+
+        Answers are a class (a new one too), Enter for the one that is predicted, s to skip, u to undo, q (or Ctrl-C) to leave.
+
+        Parameters
+        ----------
+        ask : callable
+            ask(prompt) returns an answer; None: `input`, which notebooks show as a field.
+        show : callable
+            show(text) prints; None: `print`.
+
+        Returns
+        -------
+        dict
+            The labels {example: class}, those that were fitted before too; the readout is fitted on them, if they have two classes.
+
+        Examples
+        --------
+        >>> fit = mochi.load("best").few_shot(mochi.graph("kitchen"))
+        >>> answers = iter(["main", "dessert", "s", "q"])
+        >>> fit.label(ask=lambda prompt: next(answers), show=lambda text: None)
+        {'cottage pie': 'main', 'carrot cake': 'dessert'}
+        """
+        return label_examples(self, ask, show)
 
     @property
     def labelled(self) -> np.ndarray:
@@ -161,6 +230,58 @@ class FewShot(Handle):
             warnings.warn(text, errors.EstimateWarning, stacklevel=2)
         found = self._rows(lib.gate_mo_few_shot_probabilities, examples)
         return self._frame(found, examples) if as_frame else found
+
+    def predict_sets(self, coverage: float = 0.9, examples: Sequence | None = None) -> np.ndarray:
+        """The classes of each example that are as probable as held-out labels show the right one to be, bool [n, C].
+
+        A set has the right class with probability `coverage`, as far as the labels are drawn as the examples are (conformal
+        prediction, Vovk et al. 2005); with fewer than coverage / (1 - coverage) labels left out in turn it has every class.
+        """
+        found = self._rows(lib.gate_mo_few_shot_probabilities, examples)
+        share = checked.real("predict_sets: coverage", coverage)
+        if not 0 < share < 1:
+            raise errors.InvalidError(f"predict_sets: coverage {coverage}, expected one between 0 and 1")
+        sets = found >= self.context.call(lib.gate_mo_few_shot_set_bound, self._live(), share)
+        sets[np.arange(len(sets)), np.argmax(found, 1)] = True
+        return sets
+
+    def explain(self, example: Any) -> Explanation:
+        """Why an example is predicted as it is: what each label adds to the logit of its own class, by way of each kernel.
+
+        The parts add up to the logits of the readout before it is refitted on its own predictions (if it is). The readout is that
+        of the weights, with at most 1024 labels, or "ridge".
+
+        Examples
+        --------
+        >>> labels = {"apple pie": "dessert", "brownies": "dessert", "beef stew": "main", "burger": "main"}
+        >>> why = mochi.load("best").few_shot(mochi.graph("kitchen"), labels).explain("cheesecake")
+        >>> print(why.label, len(why.labels), why.logits["dessert"] > why.logits["main"])
+        dessert 4 True
+        """
+        (i,) = self._numbers_of([example])
+        found = ffi.new("mo_few_shot_reasons *")
+        try:
+            self.context.call(lib.gate_mo_few_shot_explain, self._live(), int(i), found)
+            n, experts = found.n, found.experts
+            weight = np.frombuffer(ffi.buffer(found.weight, 8 * n * experts)).reshape(experts, n).copy()
+            ids = np.frombuffer(ffi.buffer(found.id, 8 * n), np.int64).copy()
+            label = self.classes[np.frombuffer(ffi.buffer(found.label, 8 * n), np.int64)]
+            logit = np.frombuffer(ffi.buffer(found.logit, 8 * found.classes)).copy()
+            names = [ffi.string(lib.mo_expert_words(found.expert[e])).decode() for e in range(experts)]
+        finally:
+            lib.mo_few_shot_reasons_release(found)
+        adds = weight.sum(0)
+        order = np.argsort(-np.abs(adds), kind="stable")
+        called = _called(self.graph, ids)
+        return Explanation(
+            example=example,
+            label=self.predict([example])[0],
+            labels=[(called[k], label[k], float(adds[k])) for k in order],
+            kernels={
+                name: {c: float(row[label == c].sum()) for c in self.classes.tolist()} for name, row in zip(names, weight, strict=True)
+            },
+            logits=dict(zip(self.classes.tolist(), logit.tolist(), strict=True)),
+        )
 
     def reached(self, examples: Sequence | None = None) -> np.ndarray:
         """Whether a label reaches each example, bool [n], by edges or by attributes that tell the classes apart.

@@ -1,4 +1,4 @@
-"""Rows with labels from a table or a file, for readouts: attributes as numbers, as `mochi fit TABLE --label COLUMN` has them."""
+"""Rows with labels from a table or a file, for readouts: attributes as numbers, as `mochi readouts TABLE --label COLUMN` has them."""
 
 from __future__ import annotations
 

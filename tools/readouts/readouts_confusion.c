@@ -1,5 +1,6 @@
-/* tools/fit/fit_confusion.c - the confusion matrix of one head, the figures of its classes and its worst pairs. */
-#include "tools/fit/fit.h"
+/* tools/readouts/readouts_confusion.c - the confusion matrix of one head, the figures of its classes and its worst
+ * pairs. */
+#include "tools/readouts/readouts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -54,7 +55,7 @@ static void print_classes(const mo_embeddings *E, const mo_confusion *x, int wid
     }
 }
 
-void fit_print_confusion(const mo_embeddings *E, const mo_eval_row *row, const mo_confusion *x) {
+void readouts_print_confusion(const mo_embeddings *E, const mo_eval_row *row, const mo_confusion *x) {
     int width = name_width(E);
     int64_t pair[2 * WORST_PAIRS], pairs = mo_confusion_worst(x, WORST_PAIRS, pair);
     printf("\n%s, k = %" PRId64 ": which classes are taken for which\n", row->head, row->k);
@@ -90,7 +91,7 @@ static bool print_matrix_object(const mo_embeddings *E, const mo_eval_row *row, 
         confusion_object("fit confusion", row), json_pack("{s:o, s:o}", "classes", names, "count", matrix));
 }
 
-bool fit_print_confusion_objects(const mo_embeddings *E, const mo_eval_row *row, const mo_confusion *x) {
+bool readouts_print_confusion_objects(const mo_embeddings *E, const mo_eval_row *row, const mo_confusion *x) {
     int64_t pair[2 * WORST_PAIRS], pairs = mo_confusion_worst(x, WORST_PAIRS, pair);
     bool written = print_matrix_object(E, row, x);
     for (int64_t c = 0; written && c < x->classes; c++) {

@@ -1,5 +1,5 @@
-/* tools/fit/fit_compare.c - compares heads: paired differences of accuracy, and a verdict. */
-#include "tools/fit/fit.h"
+/* tools/readouts/readouts_compare.c - compares heads: paired differences of accuracy, and a verdict. */
+#include "tools/readouts/readouts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -68,12 +68,12 @@ static void print_one_verdict(const mo_eval_row *rows, int n, int64_t classes, b
     putchar('\n');
 }
 
-void fit_print_verdict(const mo_eval_row *rows, int n_rows, int n_heads, int64_t classes) {
+void readouts_print_verdict(const mo_eval_row *rows, int n_rows, int n_heads, int64_t classes) {
     for (int i = 0; i + n_heads <= n_rows; i += n_heads)
         print_one_verdict(rows + i, n_heads, classes, i == 0);
 }
 
-void fit_print_pairs(const mo_eval_row *rows, int n_rows, int n_heads) {
+void readouts_print_pairs(const mo_eval_row *rows, int n_rows, int n_heads) {
     printf("\n%6s  %-20s%-22s%s\n", "k", "head", "minus the head", "accuracy %, paired");
     for (int first = 0; first + n_heads <= n_rows; first += n_heads)
         for (int i = first; i < first + n_heads; i++)
@@ -85,7 +85,7 @@ void fit_print_pairs(const mo_eval_row *rows, int n_rows, int n_heads) {
             }
 }
 
-bool fit_print_pair_objects(const mo_eval_row *rows, int n_rows, int n_heads) {
+bool readouts_print_pair_objects(const mo_eval_row *rows, int n_rows, int n_heads) {
     bool written = true;
     for (int first = 0; first + n_heads <= n_rows; first += n_heads)
         for (int i = first; i < first + n_heads; i++)
@@ -102,7 +102,7 @@ bool fit_print_pair_objects(const mo_eval_row *rows, int n_rows, int n_heads) {
 
 /* ---- a sweep ---- */
 
-void fit_print_sweep(const mo_eval_row *rows, int n_rows) {
+void readouts_print_sweep(const mo_eval_row *rows, int n_rows) {
     if (n_rows)
         printf("\n%6s  %-20s%12s%16s%9s%10s%9s\n", "k", "head", "value", "accuracy %", "nll", "held out",
             rows[0].chosen >= 0 ? "chosen" : "");
@@ -119,7 +119,7 @@ void fit_print_sweep(const mo_eval_row *rows, int n_rows) {
     }
 }
 
-bool fit_print_sweep_objects(const mo_eval_row *rows, int n_rows) {
+bool readouts_print_sweep_objects(const mo_eval_row *rows, int n_rows) {
     bool written = true;
     for (int i = 0; i < n_rows && written; i++) {
         const mo_eval_row *r = &rows[i];

@@ -1,5 +1,5 @@
-/* tools/fit/fit_report.c - the table of `mochi fit` and the diagnosis below it. */
-#include "tools/fit/fit.h"
+/* tools/readouts/readouts_report.c - the table of `mochi readouts` and the diagnosis below it. */
+#include "tools/readouts/readouts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,11 @@
 
 static const char *const quarters[MO_NORM_PARTS] = {"lowest", "second", "third", "highest"};
 
-void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_plan *split) {
+enum { PLOT = 41 /* columns: one for 2.5% */ };
+
+void readouts_print_title(const mo_embeddings *E, const readouts_options *o, const mo_plan *split) {
+    const char *rows = o->in.rows;
+    int64_t ways = o->in.fit.ways;
     int64_t least = E->count[0], most = E->count[0];
     for (int64_t c = 1; c < E->graph->classes; c++) {
         least = E->count[c] < least ? E->count[c] : least;
@@ -28,7 +32,12 @@ void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, con
             split->n_support, split->classes, split->n_query);
     else if (ways < E->graph->classes)
         printf("%" PRId64 " of %" PRId64 " classes take part in an episode (--ways)\n", ways, E->graph->classes);
-    printf("\n%6s  %-20s%16s%9s%8s%8s%8s%9s\n", "k", "head", "accuracy %", "nll", "brier", "ece", "ece(T)", "seconds");
+    printf("\n%6s  %-20s%16s%9s%8s%8s%8s", "k", "head", "accuracy %", "nll", "brier", "ece", "ece(T)");
+    if (o->metrics)
+        printf("%8s%8s%8s", "F1 %", "AUC", "top 3 %");
+    if (o->plot)
+        printf("  %-*s%s", PLOT - 4, "0", "100%");
+    printf("%9s\n", "seconds");
     fflush(stdout);
 }
 
@@ -42,7 +51,33 @@ static void print_number(const char *format, int columns, double value) {
         printf(format, columns, value);
 }
 
-void fit_print_row(const mo_eval_row *r) {
+double readouts_macro_f1(const mo_embeddings *E, const mo_eval_row *row) {
+    mo_confusion x = {0};
+    double sum = 0;
+    int64_t classes = 0;
+    if (row->predicted && mo_confusion_count(E, row, &x) == MO_OK)
+        for (int64_t c = 0; c < x.classes; c++) {
+            mo_class_figures f = mo_confusion_class(&x, c);
+            sum += f.n && f.f1 > 0 ? f.f1 : 0; /* a class that is never predicted counts as 0 */
+            classes += f.n > 0;
+        }
+    mo_confusion_release(&x);
+    return classes ? 100 * sum / (double)classes : NAN;
+}
+
+/* Draws an accuracy and its interval: "    |--o--|   ". */
+static void draw_accuracy(const mo_eval_row *r) {
+    double low = r->mean - r->ci95, high = r->mean + r->ci95;
+    char line[PLOT + 1];
+    for (int i = 0; i < PLOT; i++) {
+        double left = 100.0 * (i - 0.5) / (PLOT - 1), right = 100.0 * (i + 0.5) / (PLOT - 1);
+        line[i] = r->mean >= left && r->mean < right ? 'o' : high >= left && low < right ? '-' : ' ';
+    }
+    line[PLOT] = 0;
+    printf("  %s", line);
+}
+
+void readouts_print_row(const mo_eval_row *r, const readouts_options *o, double f1) {
     if (r->failure) {
         printf("%6" PRId64 "  %-20s%16s  %s\n", r->k, r->head, "-", r->failure);
         fflush(stdout);
@@ -54,15 +89,23 @@ void fit_print_row(const mo_eval_row *r) {
     print_number("%*.3f", 8, r->brier);
     print_number("%*.3f", 8, r->ece);
     print_number("%*.3f", 8, r->ece_temperature);
+    if (o->metrics) {
+        print_number("%*.2f", 8, f1);
+        print_number("%*.3f", 8, r->auc);
+        print_number("%*.2f", 8, r->top);
+    }
+    if (o->plot)
+        draw_accuracy(r);
     printf("%9.3f\n", r->seconds);
     fflush(stdout);
 }
 
-bool fit_print_row_object(const mo_eval_row *r) {
-    return print_json(json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s*}", "head", r->head, "k",
-        (json_int_t)r->k, "accuracy", json_number(r->mean), "ci95", json_number(r->ci95), "nll", json_number(r->nll),
-        "brier", json_number(r->brier), "ece", json_number(r->ece), "ece_temperature", json_number(r->ece_temperature),
-        "seconds", json_number(r->seconds), "error", r->failure));
+bool readouts_print_row_object(const mo_eval_row *r, double f1) {
+    return print_json(json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s*}", "head", r->head,
+        "k", (json_int_t)r->k, "accuracy", json_number(r->mean), "ci95", json_number(r->ci95), "nll",
+        json_number(r->nll), "brier", json_number(r->brier), "ece", json_number(r->ece), "ece_temperature",
+        json_number(r->ece_temperature), "macro_f1", json_number(f1), "auc", json_number(r->auc), "top3",
+        json_number(r->top), "seconds", json_number(r->seconds), "error", r->failure));
 }
 
 /* ---- diagnosis ---- */
@@ -130,7 +173,7 @@ static void print_norms(const mo_eval_row *rows, int n_rows) {
     }
 }
 
-void fit_print_norm_line(const mo_eval_row *rows, int n_rows) {
+void readouts_print_norm_line(const mo_eval_row *rows, int n_rows) {
     const mo_eval_row *worst = rows;
     double largest = -1;
     for (int i = 0; i < n_rows; i++) {
@@ -148,14 +191,14 @@ void fit_print_norm_line(const mo_eval_row *rows, int n_rows) {
             worst->head, worst->k, mean_confidence(low), accuracy_of(low), mean_confidence(high), accuracy_of(high));
 }
 
-void fit_print_diagnosis(
+void readouts_print_diagnosis(
     const mo_embeddings *E, const mo_diagnosis *x, const mo_eval_row *rows, int n_rows, bool whole, double epsilon) {
     print_geometry(E, x, epsilon);
     if (whole) {
         print_prototypes(E, x);
         print_norms(rows, n_rows);
     } else {
-        fit_print_norm_line(rows, n_rows);
+        readouts_print_norm_line(rows, n_rows);
     }
 }
 
@@ -185,7 +228,8 @@ static bool print_fit_reliability_object(const mo_eval_row *r) {
     return json_object_update_new(o, calibration_bins(&all)) == 0 && print_json(o);
 }
 
-bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, const mo_eval_row *rows, int n_rows) {
+bool readouts_print_diagnosis_objects(
+    const mo_embeddings *E, const mo_diagnosis *x, const mo_eval_row *rows, int n_rows) {
     bool written = print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:I}", "diagnosis", "offset", "offset",
         json_number(x->offset), "spread", json_number(x->spread), "radius", json_number(x->radius), "mean_distance",
         json_number(x->mean_distance), "pairs", (json_int_t)x->pairs, "pairs_missed", (json_int_t)x->missed));

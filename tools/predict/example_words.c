@@ -1,0 +1,63 @@
+/* tools/predict/example_words.c - a node, or a graph of a set, in words. */
+#include "tools/predict/example_words.h"
+
+#include <inttypes.h>
+
+enum { MOST_ATTRIBUTES = 12, MOST_NEIGHBOURS = 8 }; /* that are named */
+
+void print_safely(FILE *out, const char *text) {
+    for (; *text; text++)
+        putc(printable(*text), out);
+}
+
+/* The columns that are not 0: "minutes 35, served hot, oven"; without names their numbers. */
+static void print_attributes(FILE *out, const mo_graph *given, int64_t id) {
+    const mo_graph *g = given->loaded ? given->loaded : given; /* in the units of the file */
+    int64_t first = g->features ? g->feature_pointer[id] : 0, stop = g->features ? g->feature_pointer[id + 1] : 0;
+    for (int64_t k = first; k < stop && k < first + MOST_ATTRIBUTES; k++) {
+        fputs(k > first ? ", " : g->feature_name ? "   " : "   attributes ", out);
+        if (g->feature_name)
+            print_safely(out, g->feature_name[g->feature_column[k]]);
+        else
+            fprintf(out, "%" PRId32, g->feature_column[k]);
+        if (g->feature_value && g->feature_value[k] != 1)
+            fprintf(out, g->feature_name ? " %.6g" : " (%.6g)", (double)g->feature_value[k]);
+    }
+    if (stop > first + MOST_ATTRIBUTES)
+        fprintf(out, " and %" PRId64 " more", stop - first - MOST_ATTRIBUTES);
+    if (stop > first)
+        putc('\n', out);
+}
+
+static void print_neighbours(
+    FILE *out, const mo_graph *g, int64_t id, const int64_t *class_of, char *const *class_name) {
+    int64_t first = g->row_pointer[id], n = g->row_pointer[id + 1] - first, named = 0;
+    char number[24];
+    fputs(n ? "   beside " : "   beside no other", out);
+    for (int known = 1; known >= 0; known--) /* those whose class is known come first */
+        for (int64_t k = first; k < first + n && named < MOST_NEIGHBOURS; k++) {
+            int64_t other = g->column[k];
+            if ((class_of[other] >= 0) != known)
+                continue;
+            fputs(named++ ? ", " : "", out);
+            print_safely(out, mo_graph_example_name(g, other, number));
+            if (known) {
+                fputs(" (", out);
+                print_safely(out, class_name[class_of[other]]);
+                putc(')', out);
+            }
+        }
+    if (n > named)
+        fprintf(out, " and %" PRId64 " more", n - named);
+    putc('\n', out);
+}
+
+void print_example_words(FILE *out, const mo_graph *g, int64_t id, const int64_t *class_of, char *const *class_name) {
+    if (g->graphs > 1) {
+        int64_t a = g->graph_offset[id], b = g->graph_offset[id + 1];
+        fprintf(out, "   %" PRId64 " nodes, %" PRId64 " edges\n", b - a, (g->row_pointer[b] - g->row_pointer[a]) / 2);
+        return;
+    }
+    print_attributes(out, g, id);
+    print_neighbours(out, g, id, class_of, class_name);
+}
