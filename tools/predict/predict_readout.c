@@ -104,10 +104,16 @@ bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *
     known->id = kept_numbers(&f, "id", &known->n);
     known->label = kept_numbers(&f, "label", &known->n);
     known->n = mo_ok(f.ctx) ? known->n : 0;
+    int64_t most = -1;
     for (int64_t i = 0; i < known->n; i++)
         if (known->label[i] < 0 || known->label[i] >= known->classes || (i && known->id[i] <= known->id[i - 1]))
             mo_fail(f.ctx, MO_FORMAT,
                 "%s: label %" PRId64 " is not one of its classes, or its examples are not in rising order", path, i);
+        else
+            most = known->label[i] > most ? known->label[i] : most;
+    if (mo_ok(f.ctx) && most != known->classes - 1)
+        mo_fail(f.ctx, MO_FORMAT, "%s: labels of %" PRId64 " classes, expected %" PRId64 " as it has names", path,
+            most + 1, known->classes);
     give_arrays(&f, fitted);
     return mo_ok(graph->ctx);
 }
