@@ -218,6 +218,47 @@ def test_a_penalty_is_chosen_by_held_out_rows():
         assert estimator.lam_ > 0 and estimator.fit(Z[train], names[train]).lam_ == estimator.lam_
 
 
+@pytest.mark.parametrize("shape", [(24, 40), (60, 9)], ids=["wide", "tall"])
+@pytest.mark.parametrize("free", [False, True], ids=["penalised", "free"])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_a_ridge_without_rows_is_the_fit_of_the_others(shape, free, kind):
+    from mochi.ridges import Ridges
+    from scipy import sparse
+
+    rng, head = np.random.default_rng(0), mochi.head("ridge_intercept" if free else "ridge")
+    X = np.where(rng.random(shape) < 0.5, rng.normal(size=shape), 0) + (5.0 if kind == "dense" else 0.0)
+    Y = np.eye(3)[np.arange(len(X)) % 3]
+
+    def fit(rows, lam):
+        with mochi.Tape():
+            return [x.numpy() for x in head.fit(X[rows], Y[rows], lam=lam)]
+
+    ridges, every = Ridges(sparse.csr_array(X) if kind == "sparse" else X, Y, free), np.arange(len(X))
+    for found, expected in zip(ridges.weights(0.7), fit(every, 0.7), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+    parts = [every[:1], every[1:12:2], every[20:24]]
+    expected = [(X[J] @ W + b, J) for J in parts for W, b in [fit(np.setdiff1d(every, J), 0.7)]]
+    np.testing.assert_allclose(ridges.without(parts, 0.7), np.concatenate([logits for logits, _ in expected]), atol=1e-9)
+    for lam, logits in zip((0.01, 30.0), ridges.alone((0.01, 30.0)), strict=True):
+        alone = [X[i] @ W + b for i in every for W, b in [fit(np.delete(every, i), lam)]]
+        np.testing.assert_allclose(logits.T, np.concatenate(alone), atol=1e-8)
+
+
+def test_penalties_to_try_can_be_given():
+    from sklearn.linear_model import RidgeClassifierCV
+
+    theirs = RidgeClassifierCV(alphas=[3.0]).fit(Z, y)
+    made = RidgeHeadCV(intercept="free", alphas=[3.0]).fit(Z, y)
+    assert made.lam_ == 3
+    np.testing.assert_allclose(2 * made.coef_, theirs.coef_, atol=1e-10)
+    assert RidgeHeadCV(alphas=[1e5, 1e9, 1.0]).fit(Z, y).lam_ == 1
+    for wrong, what in (([0.0], "alphas is 0"), ([1.0, np.nan], "alphas is nan"), ("x", "alphas is 'x'")):
+        with pytest.raises(ValueError, match=what):
+            RidgeHeadCV(alphas=wrong).fit(Z, y)
+    with pytest.raises(ValueError, match="alphas"):
+        RidgeHeadCV(alphas=[]).fit(Z, y)
+
+
 def test_estimators_of_scikit_learn_are_scored_on_the_same_episodes():
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

@@ -24,6 +24,7 @@ from .fit import embeddings_of, few_shot_score
 from .graphs.sources import is_missing
 from .handle import struct
 from .heads import FOLLOWED, MOST_COLUMN, head
+from .ridges import Ridges
 from .tape import Tape, idle
 from .tensor import constant
 
@@ -31,6 +32,7 @@ MOST_DENSE = 2**31  # if X is sparse: the most bytes of dense rows that a fit ma
 MOST_KEPT = 2**24  # bytes of rows up to which a fit's tape keeps its memory for the next fit
 BLOCK = 4096  # rows that are predicted together: float32 rows become float64 by this number
 FOLDS = 5  # of sparse rows, for a temperature
+SAME = 1e-6  # cross-entropies that differ by less than this share are equal: a larger penalty can just scale the logits
 MOST_FACTORED = 1024  # if X is sparse: the most rows or columns for which a ridge factors a matrix
 
 
@@ -182,21 +184,15 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
     def _temperature_of_folds(self, X, label, weight):
         """The temperature for rows that are too many to be dense: each fold is predicted by a fit of the others."""
         kept = _distinct(X, label, weight)
-        X, label = X[kept], label[kept].astype(np.int64)
-        Y, fold = np.eye(label.max() + 1), np.empty(len(label), int)
-        for c in range(len(Y)):
-            rows = np.flatnonzero(label == c)
-            fold[rows] = np.arange(len(rows)) % FOLDS if len(rows) > 1 else -1  # -1: in every fit
-        order, held = [], []
-        for k in range(FOLDS):
-            order.append(np.flatnonzero(fold == k))
-            W, b = self._fitted(X[fold != k], Y[label[fold != k]], None)
-            held.append(X[order[-1]] @ W + b)
-        (n, C), label = (sum(map(len, held)), len(Y)), label[np.concatenate(order)]
-        if n == 0:
-            return 1.0
-        logits, given = ffi.from_buffer("double[]", np.concatenate(held)), ffi.from_buffer("int64_t[]", label)
-        return lib.mo_fit_temperature(logits, given, n, C, lib.mo_platt_smoothing(n, C), ffi.NULL)
+        X, label = X[kept], label[kept]
+        Y = np.eye(label.max() + 1)[label]
+
+        def without(rows):
+            others = np.setdiff1d(np.arange(len(label)), rows)
+            W, b = self._fitted(X[others], Y[others], None)
+            return X[rows] @ W + b
+
+        return _temperature_of(label, lambda parts: np.concatenate([without(rows) for rows in parts]))
 
     def _readout(self, X, label, weight, tune=False):
         """The readout of `mochi fit` on the distinct rows: its temperature, and the regularisation it chooses."""
@@ -297,6 +293,7 @@ class RidgeHead(_HeadClassifier):
     _name = "intercept", {"penalised": "ridge", "free": "ridge_intercept"}
     _parameters = {"lam": "lam_"}
     _several = True
+    _ridges = None
     lam_: float
 
     def __init__(
@@ -307,12 +304,45 @@ class RidgeHead(_HeadClassifier):
         self.calibrated = calibrated
         self.class_weight = class_weight
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None):
+        try:
+            return super().fit(X, y, sample_weight)
+        finally:
+            self._ridges = None
+
+    fit.__doc__ = _HeadClassifier.fit.__doc__
+
     def _tune(self, X, label, weight):
         self.lam_ = _penalty(X, weight) if self.lam is None else self.lam
+        if self.calibrated and not self._by_folds(X):
+            self._take_ridges(X, label, weight)
+
+    def _take_ridges(self, X, label, weight):
+        """Keeps the ridges of the distinct rows for the rest of the fit; returns these rows."""
+        name, parameters = self._head()
+        head(name).at(**parameters)  # checks lam
+        kept = _distinct(X, label, weight)
+        whole, X, label = len(kept) == X.shape[0] and weight is None, X[kept], label[kept]
+        if sparse.issparse(X) and 8 * X.shape[0] * min(X.shape) > MOST_DENSE:
+            raise errors.InvalidError(
+                f"{type(self).__name__}: sparse rows {list(X.shape)} take {X.shape[0]} x {min(X.shape)} dense numbers; "
+                "RidgeHead takes less"
+            )
+        ridges = Ridges(X, np.eye(max(2, label.max() + 1))[label], self.intercept == "free")
+        self._ridges = ridges, label, whole
+        return X
+
+    def _temperature(self, X, label, weight):
+        if self._ridges is None:
+            return self._temperature_of_folds(X, label, weight)
+        ridges, label, _ = self._ridges
+        return _temperature_of(label, lambda parts: ridges.without(parts, self.lam_))
 
     def _fitted(self, X, Y, weight):
         """More than d sparse rows are fitted by X^T X [d, d], the primal system of models/heads/ridge.c; many rows of many columns
         by conjugate gradients, without a matrix of either size."""
+        if self._ridges is not None and self._ridges[2] and self.lam_ > 0:  # lam 0 needs rows of full rank, which a fit checks
+            return self._ridges[0].weights(self.lam_)
         if not sparse.issparse(X) or (X.shape[0] <= X.shape[1] and min(X.shape) <= MOST_FACTORED):
             return super()._fitted(X, Y, weight)
         name, parameters = self._head()
@@ -373,30 +403,25 @@ class LogisticHead(_HeadClassifier):
         self.class_weight = class_weight
 
 
-class _Tuned(_HeadClassifier):
-    """Chooses lam by held-out rows of the training set, as ``few_shot_score(tune=True)`` does."""
-
-    _parameters = {"lam": "lam_"}
-    lam_: float
-
-    def _tune(self, X, label, weight):
-        self.lam_ = _penalty(X, weight) if isinstance(self, RidgeHead) else 1.0  # if no penalty does better than chance
-        value = self._readout(X, label, weight, tune=True).value
-        self.lam_ = value if value == value else self.lam_
-
-
-class RidgeHeadCV(_Tuned, RidgeHead):
+class RidgeHeadCV(RidgeHead):
     """`RidgeHead` that chooses its penalty by leave-one-out in closed form.
 
-    It tries the penalties of ``mochi fit --tune``, 1e-4 to 100 times the rows' scale (`RidgeHead`), and takes the one with the
-    least cross-entropy of left-out rows at their temperature.
+    It takes the penalty with the least cross-entropy of left-out rows at their temperature. One eigendecomposition serves all
+    penalties.
+
+    Parameters
+    ----------
+    alphas : array_like
+        The penalties to try, above 0. None: those of ``mochi fit --tune``, 1e-4 to 100 times the rows' scale (`RidgeHead`).
+    intercept, calibrated, class_weight
+        As of `RidgeHead`.
 
     Attributes
     ----------
     lam_ : float
         The penalty; with several labels per row, the last label's.
 
-    Source: train/fit/held_out.c
+    Source: tools/python/mochi/ridges.py
 
     Examples
     --------
@@ -406,13 +431,36 @@ class RidgeHeadCV(_Tuned, RidgeHead):
     True
     """
 
-    def __init__(self, intercept: str = "penalised", calibrated: bool = True, class_weight: Any = None):
+    def __init__(
+        self, intercept: str = "penalised", calibrated: bool = True, class_weight: Any = None, alphas: Any = None
+    ):
         self.intercept = intercept
         self.calibrated = calibrated
         self.class_weight = class_weight
+        self.alphas = alphas
+
+    def _tune(self, X, label, weight):
+        scale = _scale(X, weight)
+        self.lam_ = FOLLOWED * scale or 10.0  # if no penalty does better than chance
+        rows = self._take_ridges(X, label, weight)
+        ridges, label, _ = self._ridges
+        least = (1 - SAME) * np.log(ridges.Y.shape[1])
+        if self.alphas is not None:
+            lams = np.sort([checked.real("RidgeHeadCV: alphas", lam, 1e-300) for lam in np.ravel(self.alphas).tolist()])
+            if len(lams) == 0:
+                raise errors.InvalidError("RidgeHeadCV: alphas, expected one penalty or more, found none")
+        else:
+            scale = scale if rows.shape[0] == X.shape[0] and weight is None else _scale(rows, None)
+            lams = (scale or 1.0) * 10.0 ** np.arange(-4, 2.5, 0.5)
+        if np.bincount(label).max() < 2:
+            return
+        for lam, logits in zip(lams, ridges.alone(lams), strict=True):
+            nll = _at_temperature(logits.T, label)[1] if np.isfinite(logits).all() else np.inf
+            if nll <= least * (1 + SAME):  # of penalties that do equally well, the largest
+                self.lam_, least = lam, min(least, nll)
 
 
-class LogisticHeadCV(_Tuned, LogisticHead):
+class LogisticHeadCV(LogisticHead):
     """`LogisticHead` that chooses its penalty by cross-validation in five folds; as `RidgeHeadCV` otherwise.
 
     Examples
@@ -423,10 +471,18 @@ class LogisticHeadCV(_Tuned, LogisticHead):
     True
     """
 
+    _parameters = {"lam": "lam_"}
+    lam_: float
+
     def __init__(self, intercept: str = "free", calibrated: bool = False, class_weight: Any = None):
         self.intercept = intercept
         self.calibrated = calibrated
         self.class_weight = class_weight
+
+    def _tune(self, X, label, weight):
+        self.lam_ = 1.0  # if no penalty does better than chance
+        value = self._readout(X, label, weight, tune=True).value
+        self.lam_ = value if value == value else self.lam_
 
 
 class SVMHead(_HeadClassifier):
@@ -599,18 +655,40 @@ class PrototypeHead(_HeadClassifier):
 
 def _penalty(X, weight):
     """The penalty of a ridge that follows the rows' scale (`RidgeHead`)."""
+    return FOLLOWED * _scale(X, weight) or 10.0
+
+
+def _scale(X, weight):
+    """The sum of the variances of the columns, in which none counts more than MOST_COLUMN times the median; 0 if none varies."""
     w = np.ones(X.shape[0]) if weight is None else weight
     mean = (w @ X) / w.sum()
     if sparse.issparse(X):
-        square = w @ X.multiply(X) / w.sum()
-        s = np.maximum(square - mean**2, 0)
+        s = np.maximum(w @ X.multiply(X) / w.sum() - mean**2, 0)
     else:
-        square, s = np.empty((2, X.shape[1]))
-        for i in range(0, X.shape[1], 64):  # columns at a time, so that no copy of X is made
-            part = X[:, i : i + 64]
-            square[i : i + 64], s[i : i + 64] = w @ part**2 / w.sum(), w @ (part - mean[i : i + 64]) ** 2 / w.sum()
-    varying = np.sort(s[s > 1e-12 * square])
-    return FOLLOWED * float(np.minimum(s, MOST_COLUMN * varying[(len(varying) - 1) // 2]).sum()) if len(varying) else 10.0
+        s = np.zeros(X.shape[1])
+        for i in range(0, len(X), 256):  # rows at a time, so that no copy of X is made
+            part = X[i : i + 256] - mean
+            s += w[i : i + 256] @ (part * part) / w.sum()
+    varying = np.sort(s[s > 1e-12 * (s + mean**2)])
+    return float(np.minimum(s, MOST_COLUMN * varying[(len(varying) - 1) // 2]).sum()) if len(varying) else 0.0
+
+
+def _temperature_of(label, without):
+    """The temperature from the logits without(folds) of the rows of each fold by a fit of the others; 1 if there are none. Within
+    each class rows go to the folds in turn; the row of a class of one is in every fit."""
+    fold = np.full(len(label), -1)
+    for c in range(label.max() + 1):
+        rows = np.flatnonzero(label == c)
+        fold[rows] = np.arange(len(rows)) % FOLDS if len(rows) > 1 else -1
+    parts = [rows for rows in (np.flatnonzero(fold == k) for k in range(FOLDS)) if len(rows)]
+    return _at_temperature(without(parts), label[np.concatenate(parts)])[0] if parts else 1.0
+
+
+def _at_temperature(logits, label):
+    """(the temperature that fits these logits best, their mean cross-entropy at it)."""
+    nll, (n, C) = ffi.new("double *"), logits.shape
+    given = ffi.from_buffer("double[]", np.ascontiguousarray(logits)), ffi.from_buffer("int64_t[]", label.astype(np.int64))
+    return lib.mo_fit_temperature(*given, n, C, lib.mo_platt_smoothing(n, C), nll), nll[0]
 
 
 def _ridge_of_many(X, Y, w, lam, free):
