@@ -33,6 +33,8 @@ MOST_KEPT = 2**24  # bytes of rows up to which a fit's tape keeps its memory for
 BLOCK = 4096  # rows that are predicted together: float32 rows become float64 by this number
 FOLDS = 5  # of sparse rows, for a temperature
 SAME = 1e-6  # cross-entropies that differ by less than this share are equal: a larger penalty can just scale the logits
+SVM_SHARE = 0.9  # of the rows' scale: the penalty of a support vector machine that follows it
+MANY = 2**20  # numbers in the rows of a logistic fit, from which on it is tried in float32
 MOST_FACTORED = 1024  # if X is sparse: the most rows or columns for which a ridge factors a matrix
 
 
@@ -96,8 +98,9 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
             Weights of the rows [n], 0 or more: a row of weight 2 counts as two rows. A calibrated temperature and a chosen
             penalty count each distinct row of a weight above 0 once, in an order that does not depend on that of the rows.
         """
-        for name in ("calibrated", "centred"):
-            checked.flag(f"{type(self).__name__}: {name}", getattr(self, name, False))
+        checked.flag(f"{type(self).__name__}: calibrated", self.calibrated)
+        if getattr(self, "centred", None) is not None:
+            checked.flag(f"{type(self).__name__}: centred", self.centred)
         _refuse_unlabelled(self, y)
         X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=self._sparse and "csr", multi_output=self._several)
         weight = sample_weight
@@ -379,6 +382,10 @@ class LogisticHead(_HeadClassifier):
         1 / lam, as scikit-learn names it; lam is not read then.
     class_weight : dict or "balanced"
         Weights of the classes; "balanced": inverse to their rows.
+    tol : float
+        The largest entry of the gradient of the mean loss with which a fit may end. A fit of 2^20 numbers or more is tried in
+        float32, at half the time or less, and done again in float64 if its gradient in float64 is larger; smaller fits, and all if
+        tol is 0, end at the rounding of float64. scikit-learn's fits often end above their own tol, at max_iter.
 
     Source: models/heads/logistic.c
 
@@ -394,13 +401,45 @@ class LogisticHead(_HeadClassifier):
     _iterates = True
 
     def __init__(
-        self, lam: float = 1.0, intercept: str = "free", calibrated: bool = False, C: Any = None, class_weight: Any = None
+        self,
+        lam: float = 1.0,
+        intercept: str = "free",
+        calibrated: bool = False,
+        C: Any = None,
+        class_weight: Any = None,
+        tol: float = 1e-5,
     ):
         self.lam = lam
         self.intercept = intercept
         self.calibrated = calibrated
         self.C = C
         self.class_weight = class_weight
+        self.tol = tol
+
+    def _fitted(self, X, Y, weight):
+        tol = checked.real(f"{type(self).__name__}: tol", self.tol, 0)
+        if tol > 0 and not sparse.issparse(X) and X.size >= MANY:
+            W, b = self._fitted_in_float32(X, Y, weight)
+            if W is not None and self._gradient(X, Y, weight, W, b) <= tol:
+                return W, b
+        return super()._fitted(X, Y, weight)
+
+    def _fitted_in_float32(self, X, Y, weight):
+        """(W, b) in float64 of a fit in float32; None without one."""
+        narrow = (None if x is None else x.astype(np.float32) for x in (X, Y, weight))
+        try:
+            with np.errstate(over="ignore"):
+                return (x.astype(np.float64) for x in _fit_dense(self._head(), *narrow))
+        except errors.NumericalError:  # float64 is wider, and names what it finds
+            return None, None
+
+    def _gradient(self, X, Y, weight, W, b):
+        """The largest entry of the gradient of the mean loss."""
+        w, F = np.ones(len(X)) if weight is None else weight, X @ W + b
+        P = np.exp(F - F.max(1, keepdims=True))
+        R, lam = (P / P.sum(1, keepdims=True) - Y) * w[:, None], self._head()[1]["lam"]
+        of_b = R.sum(0) + (lam * b if self.intercept == "penalised" else 0)
+        return max(np.abs(X.T @ R + lam * W).max(), np.abs(of_b).max()) / w.sum()
 
 
 class RidgeHeadCV(RidgeHead):
@@ -474,10 +513,13 @@ class LogisticHeadCV(LogisticHead):
     _parameters = {"lam": "lam_"}
     lam_: float
 
-    def __init__(self, intercept: str = "free", calibrated: bool = False, class_weight: Any = None):
+    def __init__(
+        self, intercept: str = "free", calibrated: bool = False, class_weight: Any = None, tol: float = 1e-5
+    ):
         self.intercept = intercept
         self.calibrated = calibrated
         self.class_weight = class_weight
+        self.tol = tol
 
     def _tune(self, X, label, weight):
         self.lam_ = 1.0  # if no penalty does better than chance
@@ -488,13 +530,17 @@ class LogisticHeadCV(LogisticHead):
 class SVMHead(_HeadClassifier):
     """The support vector machine of several classes of Crammer and Singer (2001).
 
+    A column whose variance is more than 100 times the median column's is scaled down to that for the fit: a column in other units
+    than the rest would take part in nearly every kernel and make the fit slow. `coef_` is for the rows as given.
+
     Parameters
     ----------
     lam : float
-        The penalty, above 0. None: it follows the scale of the rows, as `RidgeHead` has it.
+        The penalty, above 0. None: it follows the scale of the rows, three times that of `RidgeHead`.
     centred : bool
-        Fit the rows minus their mean. The intercept is penalised like the weights, so without centring, rows far from 0 are
-        fitted worse and more slowly.
+        Fit the rows minus their mean; False: as they are. The intercept is penalised like the weights, so without centring, rows
+        far from 0 are fitted worse and more slowly, and with it, few rows that share a direction by 1% worse. None: minus the part
+        of the mean that is longer than the rows' spread, the root of their mean squared distance to it; sparse rows as they are.
     calibrated : bool
         Fit a temperature of the probabilities to held-out rows of the training set.
     C : float
@@ -503,7 +549,6 @@ class SVMHead(_HeadClassifier):
         Weights of the classes; "balanced": inverse to their rows.
     max_iter : int
         The most passes over the kernel of the rows before `NumericalError` is raised; 0: as many as take a few seconds.
-        Columns of unlike size take many: standardise them first.
 
     Source: models/heads/svm.c
 
@@ -522,7 +567,7 @@ class SVMHead(_HeadClassifier):
     def __init__(
         self,
         lam: float | None = None,
-        centred: bool = True,
+        centred: bool | None = None,
         calibrated: bool = False,
         C: float | None = None,
         class_weight: Any = None,
@@ -536,7 +581,7 @@ class SVMHead(_HeadClassifier):
         self.max_iter = max_iter
 
     def _tune(self, X, label, weight):
-        self.lam_ = _penalty(X, weight) if self.lam is None else self.lam
+        self.lam_ = SVM_SHARE * _scale(X, weight) or 10.0 if self.lam is None else self.lam
 
     @property
     def _scaling(self):
@@ -546,10 +591,27 @@ class SVMHead(_HeadClassifier):
     def _sparse(self):
         return not self.centred  # centred rows are dense
 
+    def _placed(self, X, weight):
+        """(the rows as they are fitted, what was subtracted from them [d] or None, what their columns were multiplied by or None)."""
+        s, most = _variances(X, weight)
+        factor = np.sqrt(most / np.maximum(s, most)) if (s > most).any() else None
+        center = None if sparse.issparse(X) or self.centred is False else np.average(X, 0, weight)
+        if self.centred is None and center is not None:
+            length, spread = np.linalg.norm(center), np.sqrt(np.minimum(s, most).sum())
+            center = center * (1 - spread / length) if length > spread else None
+        X = X if center is None else X - center
+        if factor is not None:
+            X = X.multiply(factor).tocsr() if sparse.issparse(X) else X * factor
+        return X, center, factor
+
     def _fitted(self, X, Y, weight):
-        center = np.average(X, 0, weight)[None] if self.centred else None
-        W, b = super()._fitted(X if center is None else X - center, Y, weight)
-        return W, b if center is None else b - center @ W
+        X, center, factor = self._placed(X, weight)
+        W, b = super()._fitted(X, Y, weight)
+        W = W if factor is None else W * factor[:, None]
+        return W, b if center is None else b - center[None] @ W
+
+    def _readout(self, X, label, weight, tune=False):
+        return super()._readout(self._placed(X, weight)[0], label, weight, tune)
 
 
 class LDAHead(_HeadClassifier):
@@ -659,7 +721,13 @@ def _penalty(X, weight):
 
 
 def _scale(X, weight):
-    """The sum of the variances of the columns, in which none counts more than MOST_COLUMN times the median; 0 if none varies."""
+    """The sum of the variances of the columns, in which none counts more than `_variances` says; 0 if none varies."""
+    s, most = _variances(X, weight)
+    return float(np.minimum(s, most).sum())
+
+
+def _variances(X, weight):
+    """(the variances of the columns, MOST_COLUMN times the lower median of those above rounding), 0 in columns below it."""
     w = np.ones(X.shape[0]) if weight is None else weight
     mean = (w @ X) / w.sum()
     if sparse.issparse(X):
@@ -669,8 +737,9 @@ def _scale(X, weight):
         for i in range(0, len(X), 256):  # rows at a time, so that no copy of X is made
             part = X[i : i + 256] - mean
             s += w[i : i + 256] @ (part * part) / w.sum()
-    varying = np.sort(s[s > 1e-12 * (s + mean**2)])
-    return float(np.minimum(s, MOST_COLUMN * varying[(len(varying) - 1) // 2]).sum()) if len(varying) else 0.0
+    s[s <= 1e-12 * (s + mean**2)] = 0
+    varying = np.sort(s[s > 0])
+    return s, MOST_COLUMN * varying[(len(varying) - 1) // 2] if len(varying) else 0.0
 
 
 def _temperature_of(label, without):
