@@ -237,10 +237,13 @@ typedef struct mo_implicit_options {
 } mo_implicit_options;
 
 /* The solution x_star [.., item ..] of F(x_star, theta) = 0, found by any means, as a function of theta: returns its
- * value, with the derivative dx = -(dF/dx)^-1 (dF/dtheta) dtheta. No gradient flows to x_star itself. Differentiable
- * any number of times; the iterations for linear systems are not recorded. options may be NULL. */
+ * value, with the derivative dx = -J^-1 (dF/dtheta) dtheta, where J = dF/dx. No gradient flows to x_star itself.
+ * Differentiable any number of times; iterations for linear systems are not recorded. options may be NULL. */
 MO_API mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residual, mo_tensor *const *theta, int n,
     const mo_implicit_options *options);
+/* The u of J u = b or, transposed, J^T u = b, with J at any (x, theta); likewise differentiable in b, x and theta. */
+MO_API mo_tensor *mo_implicit_solve(mo_tape *t, mo_tensor *b, mo_tensor *x, mo_residual residual,
+    mo_tensor *const *theta, int n, bool transposed, const mo_implicit_options *options);
 
 typedef struct mo_solver_options {
     mo_implicit_options implicit; /* batch axes, state, accept, report, and how adjoint systems are solved */

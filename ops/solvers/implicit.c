@@ -22,6 +22,28 @@
 #include <stdio.h>
 #include <string.h>
 
+bool mo_implicit_open(mo_context *ctx, const char *name, mo_implicit_problem *p, mo_residual function,
+    mo_tensor *const *theta, int n, const mo_implicit_options *options) {
+    p->n = n;
+    if (options)
+        p->options = *options;
+    const mo_implicit_options *o = &p->options;
+    if (mo_ok(ctx) && (n < 0 || n > MO_MAX_THETA))
+        mo_fail(ctx, MO_INVALID, "%s: %d tensors theta, expected 0 to %d", name, n, MO_MAX_THETA);
+    if (mo_ok(ctx) && o->state_size > MO_MAX_STATE)
+        mo_fail(ctx, MO_INVALID, "%s: %zu bytes of state, expected at most %d: pass state_size 0 and keep it", name,
+            o->state_size, MO_MAX_STATE);
+    if (mo_ok(ctx) && o->iterations < 0)
+        mo_fail(ctx, MO_INVALID, "%s: %d iterations of a linear system, expected 0 (the default) or more", name,
+            o->iterations);
+    if (!mo_given(ctx, name, "the function", (void *)(uintptr_t)function) ||
+        (n && !mo_given(ctx, name, "theta", theta)) || (o->state_size && !mo_given(ctx, name, "the state", o->state)))
+        return false;
+    if (o->state_size)
+        memcpy(p->state, o->state, o->state_size);
+    return true;
+}
+
 static bool implicit_shape(mo_call *c) {
     const mo_implicit_problem *p = c->attributes;
     const mo_tensor *x = c->in[0];
@@ -90,7 +112,7 @@ static void implicit_vjp(mo_vjp *v) {
     const mo_implicit_problem *p = v->attributes;
     mo_tensor *x = v->out[0], *const *theta = v->in + 1;
     mo_tensor *const *factors = mo_implicit_is_dense(p, x) ? v->saved : NULL;
-    mo_tensor *u = mo_implicit_solve(t, p, v->out_bar[0], x, theta, factors, true);
+    mo_tensor *u = mo_implicit_solve_open(t, p, v->out_bar[0], x, theta, factors, true);
     mo_tape_set_mode(t, MO_RECORD);
     mo_implicit_graph g;
     mo_tensor *at[MO_MAX_THETA], *bar[MO_MAX_THETA];
@@ -124,22 +146,9 @@ static const mo_op mo_op_implicit = {
 mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residual, mo_tensor *const *theta, int n,
     const mo_implicit_options *options) {
     mo_context *ctx = mo_tape_context(t);
-    mo_implicit_problem p = {.residual = residual, .n = n};
-    if (options)
-        p.options = *options;
-    if (mo_ok(ctx) && (n < 0 || n > MO_MAX_THETA))
-        mo_fail(ctx, MO_INVALID, "implicit: %d tensors theta, expected 0 to %d", n, MO_MAX_THETA);
-    if (mo_ok(ctx) && p.options.state_size > sizeof p.state)
-        mo_fail(ctx, MO_INVALID, "implicit: %zu bytes of state, expected at most %d: pass state_size 0 and keep it",
-            p.options.state_size, MO_MAX_STATE);
-    if (mo_ok(ctx) && p.options.iterations < 0)
-        mo_fail(ctx, MO_INVALID, "implicit: %d iterations, expected 0 (the default) or more", p.options.iterations);
-    if (!mo_given(ctx, "implicit", "the residual", (void *)(uintptr_t)residual) ||
-        (n && !mo_given(ctx, "implicit", "theta", theta)) ||
-        (p.options.state_size && !mo_given(ctx, "implicit", "the state", p.options.state)))
+    mo_implicit_problem p = {.residual = residual};
+    if (!mo_implicit_open(ctx, "implicit", &p, residual, theta, n, options))
         return mo_null_tensor(ctx);
-    if (p.options.state_size)
-        memcpy(p.state, p.options.state, p.options.state_size);
     mo_tensor *in[1 + MO_MAX_THETA] = {x_star};
     for (int i = 0; i < n; i++)
         in[1 + i] = theta[i];

@@ -20,6 +20,10 @@ typedef struct mo_implicit_graph {
     mo_tensor *x, *theta[MO_MAX_THETA], *F;
 } mo_implicit_graph;
 
+/* Checks what a caller of `name` passes, the function included, and writes it to p, all but p->residual. options may be
+ * NULL. Returns false in the error state. */
+bool mo_implicit_open(mo_context *ctx, const char *name, mo_implicit_problem *p, mo_residual function,
+    mo_tensor *const *theta, int n, const mo_implicit_options *options);
 void *mo_implicit_state(const mo_implicit_problem *p);
 /* Returns the tolerance of linear systems, by the options or the default for `real`. */
 double mo_implicit_tolerance(const mo_implicit_problem *p, mo_dtype real);
@@ -51,9 +55,8 @@ void mo_jacobian_open(mo_tape *t, mo_jacobian *J);
 bool mo_implicit_factor(
     mo_call *c, const mo_implicit_problem *p, const mo_implicit_graph *g, mo_tensor **LU, mo_tensor **pivot);
 
-/* Returns J^-1 b (transposed: J^-T b) with J = dF/dx at (x, theta); differentiable in b, x and theta. factors: LU and
- * pivot of J, or NULL if they are not known. */
-mo_tensor *mo_implicit_solve(mo_tape *t, const mo_implicit_problem *p, mo_tensor *b, mo_tensor *x,
+/* mo_implicit_solve of a problem that is open. factors: LU and pivot of J, or NULL if they are not known. */
+mo_tensor *mo_implicit_solve_open(mo_tape *t, const mo_implicit_problem *p, mo_tensor *b, mo_tensor *x,
     mo_tensor *const *theta, mo_tensor *const *factors, bool transposed);
 
 #endif

@@ -36,6 +36,8 @@ static bool implicit_solve_shape(mo_call *c) {
         return mo_call_fail(c, MO_INVALID, "%d inputs, expected %d", c->n_in, expected);
     if (!mo_call_real(c, 0, 1))
         return false;
+    if (o->problem.options.batch_axes < 0 || o->problem.options.batch_axes > x->ndim)
+        return mo_call_fail(c, MO_INVALID, "%d batch axes, expected 0 to %d", o->problem.options.batch_axes, x->ndim);
     if (!mo_same_shape(b, x))
         return mo_call_fail(c, MO_INVALID, "expected the right-hand side and x in one shape");
     return mo_call_output(c, 0, x->dtype, x->ndim, x->shape);
@@ -133,7 +135,7 @@ static void implicit_solve_forward(mo_call *c) {
     solve_by_factors(c, LU, pivot);
 }
 
-mo_tensor *mo_implicit_solve(mo_tape *t, const mo_implicit_problem *p, mo_tensor *b, mo_tensor *x,
+mo_tensor *mo_implicit_solve_open(mo_tape *t, const mo_implicit_problem *p, mo_tensor *b, mo_tensor *x,
     mo_tensor *const *theta, mo_tensor *const *factors, bool transposed) {
     mo_tensor *in[MO_MAX_INPUTS] = {b, x};
     int n = 2;
@@ -145,13 +147,22 @@ mo_tensor *mo_implicit_solve(mo_tape *t, const mo_implicit_problem *p, mo_tensor
     return mo_apply(t, &mo_op_implicit_solve, in, n, &o);
 }
 
+mo_tensor *mo_implicit_solve(mo_tape *t, mo_tensor *b, mo_tensor *x, mo_residual residual, mo_tensor *const *theta,
+    int n, bool transposed, const mo_implicit_options *options) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_implicit_problem p = {.residual = residual};
+    if (!mo_implicit_open(ctx, "implicit_solve", &p, residual, theta, n, options))
+        return mo_null_tensor(ctx);
+    return mo_implicit_solve_open(t, &p, b, x, theta, NULL, transposed);
+}
+
 static void implicit_solve_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     const solve_options *o = v->attributes;
     bool dense = o->factored || mo_implicit_is_dense(&o->problem, v->in[1]);
     mo_tensor *u = v->out[0], *x = v->in[1], *const *theta = v->in + 2;
     mo_tensor *b_bar =
-        mo_implicit_solve(t, &o->problem, v->out_bar[0], x, theta, dense ? v->saved : NULL, !o->transposed);
+        mo_implicit_solve_open(t, &o->problem, v->out_bar[0], x, theta, dense ? v->saved : NULL, !o->transposed);
     mo_tensor *left = o->transposed ? u : b_bar, *right = o->transposed ? b_bar : u;
     v->in_bar[0] = b_bar;
     mo_tape_set_mode(t, MO_RECORD);

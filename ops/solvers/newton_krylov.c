@@ -52,7 +52,7 @@ mo_tensor *mo_newton_krylov(
         step.options.accept = true; /* the line search decides whether the direction is useful */
         if (!s.o.unrolled)
             step.options.tolerance = fmax(mo_implicit_tolerance(&s.p, mo_tensor_dtype(x0)), fmin(1e-2, s.residual));
-        mo_tensor *d = mo_implicit_solve(t, &step, mo_neg(t, state[1]), state[0], s.theta, NULL, false);
+        mo_tensor *d = mo_implicit_solve_open(t, &step, mo_neg(t, state[1]), state[0], s.theta, NULL, false);
         mo_tensor *alpha = backtrack(&s, state[0], state[1], d, active);
         state[0] = mo_add(t, state[0], mo_mul(t, alpha, d));
         state[1] = mo_solver_F(&s, state[0]);

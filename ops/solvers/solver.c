@@ -14,43 +14,28 @@ mo_tensor *mo_item_residual(mo_tape *t, mo_tensor *F, mo_tensor *x, int batch_ax
     return mo_div(t, mo_item_dot(t, F, F, batch_axes), size);
 }
 
-static void check(mo_solver *s, mo_tensor *x0, mo_residual f, mo_tensor *const *theta, int n) {
-    const mo_implicit_options *o = &s->o.implicit;
-    if (!mo_given(s->ctx, s->name, "the function", (void *)(uintptr_t)f) ||
-        (n > 0 && !mo_given(s->ctx, s->name, "theta", theta)) ||
-        (o->state_size && !mo_given(s->ctx, s->name, "the state", o->state)))
-        return;
-    if (n < 0 || n > MO_MAX_THETA)
-        mo_fail(s->ctx, MO_INVALID, "%s: %d tensors theta, expected 0 to %d", s->name, n, MO_MAX_THETA);
-    else if (mo_is_null(x0))
+static bool check_start(mo_solver *s, mo_tensor *x0) {
+    int axes = s->o.implicit.batch_axes;
+    if (mo_is_null(x0))
         mo_fail(s->ctx, MO_INVALID, "%s: the start is null", s->name);
     else if (!mo_dtype_is_real(x0->dtype))
         mo_fail(
             s->ctx, MO_MISMATCH, "%s: the start is %s, expected float32 or float64", s->name, mo_dtype_name(x0->dtype));
-    else if (o->batch_axes < 0 || o->batch_axes > x0->ndim)
-        mo_fail(s->ctx, MO_INVALID, "%s: %d batch axes, expected 0 to %d", s->name, o->batch_axes, x0->ndim);
-    else if (s->o.iterations < 0 || o->iterations < 0)
-        mo_fail(s->ctx, MO_INVALID, "%s: %d iterations, %d for a linear system, expected 0 (the default) or more",
-            s->name, s->o.iterations, o->iterations);
+    else if (axes < 0 || axes > x0->ndim)
+        mo_fail(s->ctx, MO_INVALID, "%s: %d batch axes, expected 0 to %d", s->name, axes, x0->ndim);
+    else if (s->o.iterations < 0)
+        mo_fail(s->ctx, MO_INVALID, "%s: %d iterations, expected 0 (the default) or more", s->name, s->o.iterations);
     else if (s->o.memory < 0)
         mo_fail(s->ctx, MO_INVALID, "%s: a memory of %d pairs, expected 0 (the default) or more", s->name, s->o.memory);
-    else if (o->state_size > MO_MAX_STATE)
-        mo_fail(
-            s->ctx, MO_INVALID, "%s: %zu bytes of state, expected at most %d", s->name, o->state_size, MO_MAX_STATE);
+    return mo_ok(s->ctx);
 }
 
 bool mo_solver_open(mo_solver *s, mo_tape *t, mo_tensor *x0, mo_residual f, mo_tensor *const *theta, int n) {
     s->t = t;
     s->ctx = mo_tape_context(t);
     s->mode = mo_tape_mode(t);
-    if (mo_ok(s->ctx))
-        check(s, x0, f, theta, n);
-    if (!mo_ok(s->ctx))
+    if (!mo_implicit_open(s->ctx, s->name, &s->p, f, theta, n, &s->o.implicit) || !check_start(s, x0))
         return false;
-    s->p.n = n;
-    s->p.options = s->o.implicit;
-    if (s->o.implicit.state_size)
-        memcpy(s->p.state, s->o.implicit.state, s->o.implicit.state_size);
     s->given = theta;
     for (int i = 0; i < n; i++)
         s->theta[i] = s->o.unrolled ? theta[i] : mo_stop_gradient(t, theta[i]);

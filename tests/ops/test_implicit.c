@@ -187,6 +187,27 @@ TEST_OF(a_symmetry_that_is_not_there_is_named, fixture *f) {
 
 /* ---- errors ---- */
 
+TEST_OF(a_system_with_the_jacobian_is_solved, fixture *f) {
+    draw(f, MO_F64, 2, 3, false);
+    mo_tape *t = f->t;
+    mo_tensor *x = solve_cubic(t, f->theta, 30), *b = mo_scale(t, mo_square(t, x), .5, 1);
+    mo_tensor *J = cubic_jacobian(t, x, f->theta, 2, NULL);
+    for (int i = 0; i < 4; i++) {
+        bool transposed = i & 1;
+        mo_implicit_options o = {.batch_axes = 1, .dense_limit = i & 2 ? -1 : 0};
+        mo_tensor *u = mo_implicit_solve(t, b, x, cubic, f->theta, 2, transposed, &o);
+        mo_tensor *column = mo_reshape(t, u, 3, (int64_t[]){2, 3, 1});
+        mo_tensor *Ju = mo_reshape(t, mo_matmul(t, transposed ? mo_transpose(t, J) : J, column), 2, (int64_t[]){2, 3});
+        expect_near(mo_item(mo_sum(t, mo_abs(t, mo_sub(t, Ju, b)), MO_ALL, MO_DROP_AXES)), 0, 1e-8);
+    }
+    mo_implicit_solve(t, b, x, NULL, f->theta, 2, false, NULL);
+    assert_failed(f->ctx, MO_INVALID, PARTS("implicit_solve: the function is NULL"));
+    mo_implicit_solve(t, b, x, cubic, f->theta, 2, false, &(mo_implicit_options){.batch_axes = 3});
+    assert_failed(f->ctx, MO_INVALID, PARTS("implicit_solve: 3 batch axes, expected 0 to 2"));
+    mo_implicit_solve(t, NULL, x, cubic, f->theta, 2, false, NULL);
+    assert_failed(f->ctx, MO_INVALID, PARTS("implicit_solve: input 0 is null"));
+}
+
 static mo_tensor *misshapen(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
     return mo_sum(t, cubic(t, x, theta, n, state), MO_AXIS(0), MO_DROP_AXES);
 }

@@ -58,7 +58,7 @@ def test_memory_of_a_gpu_comes_in_behind_its_owners_stream(writer, reader, old):
 
 
 def address(tensor):
-    view = tensor.context.call(lib.gate_mo_tensor_view, tensor.pointer())
+    view = tensor.context.call(lib.gate_mo_tensor_view, tensor._live())
     return int(ffi.cast("uintptr_t", view.data))
 
 
@@ -93,7 +93,7 @@ def test_the_owner_gets_its_memory_back_once(writer, reader):
     assert given == [reader.stream] and tape._core.lent == before + 1
     del leaf
     gc.collect()
-    reader.drain()
+    reader._drain()
     assert tape._core.lent == before
 
 
@@ -121,7 +121,7 @@ def test_our_stream_is_behind_a_consumer_that_lets_go(writer, reader):
     capsule = product(writer).__dlpack__(stream=reader.stream)
     del capsule
     gc.collect()
-    writer.drain()
+    writer._drain()
     assert np.array_equal(mochi.constant(Unordered(read), context=writer).numpy(), 3 * X)
 
 

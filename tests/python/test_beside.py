@@ -14,7 +14,7 @@ Y = np.array([0, 1, 0, -1])
 
 
 def same(a, b):
-    return [a.pointer().hash[i] for i in (0, 1)] == [b.pointer().hash[i] for i in (0, 1)]
+    return [a._live().hash[i] for i in (0, 1)] == [b._live().hash[i] for i in (0, 1)]
 
 
 # ---- JAX ----

@@ -55,10 +55,10 @@ def test_tensors_of_another_context_or_tape_are_refused():
 def test_a_context_is_pickled_with_all_that_it_was_made_with():
     made = mochi.Context(threads=2)
     for again in (pickle.loads(pickle.dumps(made)), copy.copy(made), copy.deepcopy(made)):
-        assert (again.threads, again.device, again.math, again.device_memory) == (2, "cpu", "fp32", 0)
+        assert (again.threads, again.device, again.math, again.device_memory) == (2, "cpu", "fp32", None)
         assert repr(again) == repr(made) == "mochi.Context(threads=2, device='cpu')"
     made.math, made.device_memory, made.device = "tf32", 1 << 30, "cuda:1"  # settings of a context on a GPU
-    assert made.__reduce__() == (mochi.Context, (2, "cuda:1", "tf32", 1 << 30, 0))
+    assert made.__reduce__() == (mochi.Context, (2, "cuda:1", "tf32", 1 << 30, None))
     assert repr(made) == "mochi.Context(threads=2, device='cuda:1', math='tf32', device_memory=1073741824)"
     bound = pickle.loads(pickle.dumps(mochi.Context(threads=2, memory=1 << 20)))
     assert bound.memory == 1 << 20 and repr(bound) == "mochi.Context(threads=2, device='cpu', memory=1048576)"
@@ -318,7 +318,7 @@ def test_what_cannot_be_copied_or_pickled_says_so():
         assert (A @ np.ones((1, 1), np.float32)).item() == 1
     report = mochi.Report()
     with mochi.Tape():
-        mochi.solve("newton_krylov", lambda x: x * x - 2.0, np.ones(2), [], report=report)
+        mochi.root(lambda x: x * x - 2.0, np.ones(2), [], report=report)
     again = pickle.loads(pickle.dumps(report))
     assert repr(again) == repr(copy.copy(report)) == repr(report) and again.iterations == report.iterations > 0
 

@@ -55,14 +55,14 @@ def test_an_exception_in_a_function_comes_out_as_it_is():
         mochi.gradcheck(broken, [np.ones(2)])
     with mochi.Tape() as tape:
         with pytest.raises(KeyError, match="mine") as caught:
-            mochi.implicit(lambda w, a: broken(w), np.zeros(2), [mochi.parameter(np.ones(2))])
+            mochi.root(lambda w, a: broken(w), np.zeros(2), [mochi.parameter(np.ones(2))])
         assert any(entry.name == "broken" for entry in caught.traceback)
         with pytest.raises(mochi.InvalidError, match="matmul"):
-            mochi.implicit(asks, np.zeros(2), [mochi.parameter(np.ones(3))])
+            mochi.root(asks, np.zeros(2), [mochi.parameter(np.ones(3))])
         with pytest.raises(KeyboardInterrupt):
-            mochi.implicit(interrupted, np.zeros(2), [mochi.parameter(np.ones(2))])
+            mochi.root(interrupted, np.zeros(2), [mochi.parameter(np.ones(2))])
         with pytest.raises(mochi.StateError, match="in use"):
-            mochi.implicit(lambda w, a: tape.reset(), np.zeros(2), [mochi.parameter(np.ones(2))])
+            mochi.root(lambda w, a: tape.reset(), np.zeros(2), [mochi.parameter(np.ones(2))])
         assert (mochi.parameter(np.ones(2)) * 2.0).sum().item() == 4
 
 
@@ -76,7 +76,7 @@ def test_an_implicit_solution_has_the_gradient_of_the_solve(limit):
     report = mochi.Report()
     with mochi.Tape() as tape:
         options = {"symmetric": True, "dense_limit": limit, "report": report}
-        w = mochi.implicit(lambda w, b: (w[None] @ SPD)[0] - b, np.zeros(4), [b], **options)
+        w = mochi.root(lambda w, b: (w[None] @ SPD)[0] - b, np.zeros(4), [b], **options)
         gc.collect()
         (g,) = tape.grad((w * np.array([1.0, 0, 0, 0])).sum(), [b], create_graph=True)
     np.testing.assert_allclose(w.numpy(), np.linalg.solve(SPD, b.numpy()), rtol=1e-8)
@@ -94,7 +94,7 @@ def test_a_solution_found_elsewhere_and_a_jacobian():
 
     a = mochi.parameter(np.array([4.0, 9.0]))
     with mochi.Tape() as tape:
-        w = mochi.implicit(lambda w, a: w * w - a, np.array([2.0, 3.0]), [a], solver=None, jacobian=jacobian)
+        w = mochi.implicit(lambda w, a: w * w - a, np.array([2.0, 3.0]), [a], jacobian=jacobian)
         (g,) = tape.grad(w.sum(), [a])
     np.testing.assert_allclose(g.numpy(), [1 / 4, 1 / 6], rtol=1e-12)
     assert calls
@@ -105,15 +105,15 @@ def test_a_solution_found_elsewhere_and_a_jacobian():
 def test_minimisers():
     a = mochi.parameter(np.array([0.2, 0.5, 0.9]))
     with mochi.Tape() as tape:
-        x = mochi.solve("lbfgs", lambda x, a: ((x - a) ** 2).sum() + (x**4).sum(), np.zeros(3), [a])
+        x = mochi.minimize(lambda x, a: ((x - a) ** 2).sum() + (x**4).sum(), np.zeros(3), [a])
         (g,) = tape.grad(x.sum(), [a])
-        p = mochi.solve("projected_gradient", lambda x, a: ((x - a) ** 2).sum(), np.full(3, 1 / 3), [a])
+        p = mochi.minimize(lambda x, a: ((x - a) ** 2).sum(), np.full(3, 1 / 3), [a], method="projected_gradient")
     v = x.numpy()
     np.testing.assert_allclose(4 * v**3 + 2 * (v - a.numpy()), 0, atol=1e-8)
     np.testing.assert_allclose(g.numpy(), 2 / (2 + 12 * v**2), rtol=1e-6)
     assert abs(p.numpy().sum() - 1) < 1e-12
-    with mochi.Tape(), pytest.raises(ValueError, match="expected one of newton_krylov"):
-        mochi.solve("bicg", None, np.zeros(3), [a])
+    with mochi.Tape(), pytest.raises(ValueError, match="expected one of lbfgs"):
+        mochi.minimize(None, np.zeros(3), [a], method="bicg")
 
 
 def test_recompute_has_the_gradient_of_its_function():
@@ -132,7 +132,7 @@ def test_tensors_of_a_callback_are_gone_when_it_returns():
         return w - a
 
     with mochi.Tape():
-        mochi.implicit(residual, np.zeros(2), [mochi.parameter(np.ones(2))])
+        mochi.root(residual, np.zeros(2), [mochi.parameter(np.ones(2))])
     for tensor in seen:
         with pytest.raises(mochi.StateError, match="callback"):
             tensor.numpy()
@@ -143,7 +143,7 @@ def test_what_a_function_was_shown_stays_with_its_holder():
     cube = mochi.Op(lambda x: x**3, lambda y_bar, y, x: (y_bar * 3.0 * x * x,), name="cube")
     with mochi.Tape() as tape:
         a = W * 2.0
-        w = mochi.implicit(lambda w, a: w - a, np.zeros(2), [a])
+        w = mochi.root(lambda w, a: w - a, np.zeros(2), [a])
         y = cube(w)
         (g,) = tape.grad(y.sum(), [W])
         assert [x.numpy().tolist() for x in (a, w, y, g)] == [[2, 2], [2, 2], [8, 8], [24, 24]]
@@ -264,9 +264,11 @@ def test_values_that_would_be_ignored_are_refused():
         ):  # fmt: skip
             with pytest.raises(ValueError, match=f"{next(iter(options))} is"):
                 mochi.implicit(cube, np.ones(2), [a], **options)
-        for options in ({"tolerance": -1}, {"tolerance": np.nan}, {"iterations": -1}, {"memory": 3}, {"unrolled": "x"}):
+        for options in ({"tolerance": -1}, {"tolerance": np.nan}, {"iterations": 0}, {"memory": 3}, {"unrolled": "x"}):
             with pytest.raises(ValueError, match=f"{next(iter(options))} is"):
-                mochi.solve("newton_krylov", cube, np.ones(2), [a], **options)
+                mochi.minimize(cube, np.ones(2), [a], method="projected_gradient", **options)
+        with pytest.raises(ValueError, match="transposed is"):
+            mochi.implicit_solve(cube, np.ones(2), np.ones(2), [a], transposed="x")
         with pytest.raises(ValueError, match="spd is"):
             mochi.solve_check(A, b, b, spd=2)
     for wrong in ((-1, 0, 0, 4), (1, np.nan, 0, 4), (1, 0, -1, 4), (1, 0, 5, 4), (1, 0, 0, 0), (1, 0, 1.5, 4)):

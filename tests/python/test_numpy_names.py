@@ -110,7 +110,7 @@ def test_heads_and_ops_are_freed():
 
     heads, made = [], []
     for _ in range(200):
-        head = mochi.Head("mine", logits=lambda Zs, Ys, Zq: Zq @ Zs.T @ Ys)
+        head = mochi.Head("mine", logits=lambda Zs, Ys, Zq: Zq @ Zs.mT @ Ys)
         double = mochi.Op(lambda x: 2 * x, lambda y_bar, y, x: y_bar * 2.0)
         W = mochi.parameter(X)
         with mochi.Tape() as tape:

@@ -42,11 +42,11 @@ class Sample:
     def __init__(self, context, key, parts):
         self.name, number, real = key
         self.context, self.parts, self.real = context, parts, real
-        self.op = lib.mo_find_op(context.pointer, self.name.encode())
+        self.op = lib.mo_find_op(context._pointer, self.name.encode())
         self.sample = self.op.samples[number]
         self.attributes = ffi.new("char[1024]")
         if self.sample.prepare:
-            self.sample.prepare(context.pointer, REALS[real], self.attributes)
+            self.sample.prepare(context._pointer, REALS[real], self.attributes)
         elif self.sample.attributes != ffi.NULL:
             ffi.memmove(self.attributes, self.sample.attributes, self.op.attributes_size)
         self.inputs = []
@@ -56,17 +56,17 @@ class Sample:
 
     def close(self):
         if self.sample.finish:
-            self.sample.finish(self.context.pointer, self.attributes)
+            self.sample.finish(self.context._pointer, self.attributes)
 
     def unpack(self, layout):
         return struct.unpack_from("=" + layout, bytes(ffi.buffer(self.attributes)))
 
     def apply(self, tape):
         """Applies the op through its descriptor; returns the results."""
-        inputs = ffi.new("mo_tensor *[]", [x.pointer() for x in self.inputs] or [ffi.NULL])
+        inputs = ffi.new("mo_tensor *[]", [x._live() for x in self.inputs] or [ffi.NULL])
         out = ffi.new("mo_tensor *[4]")
         given = (self.op, inputs, len(self.inputs), self.attributes, out)
-        self.context.call(lib.gate_mo_apply_all, tape.pointer, *given)
+        self.context.call(lib.gate_mo_apply_all, tape._pointer, *given)
         return [mochi.Tensor(out[i], tape) for i in range(self.op.n_out or 1)]
 
     def compare(self, tape, results, what):
@@ -115,7 +115,7 @@ class Matrix:
     def __init__(self, s):
         (self.number,) = s.unpack("Q")
 
-    def pointer(self):
+    def _live(self):
         return ffi.cast("mo_csr *", self.number)
 
 
@@ -198,7 +198,7 @@ def test_every_sample_has_the_bits_of_c_by_its_function(samples, context):
         del tape
         s.close()
     print(called, "samples of", len(functions), "functions")
-    registered = {ffi.string(lib.mo_op_at(context.pointer, i).name).decode() for i in range(lib.mo_n_ops(context.pointer))}
+    registered = {ffi.string(lib.mo_op_at(context._pointer, i).name).decode() for i in range(lib.mo_n_ops(context._pointer))}
     assert functions == registered - INTERNAL
 
 

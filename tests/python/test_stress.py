@@ -39,7 +39,7 @@ def act(r, context, things):
             leaves = [t for t in tensors if t.tape is None and t.requires_grad]
             return (tape.grad(x.sum(), leaves[:2], create_graph=r.random() < 0.5) or [None])[0]
         if kind == 9:
-            return mochi.implicit(lambda w, a: w - a * 0.5, np.zeros((3, 3)), [y])
+            return mochi.root(lambda w, a: w - a * 0.5, np.zeros((3, 3)), [y])
         if kind == 10:
             return np.from_dlpack(x)
     return r.choice([tape.reset, tape.reset, tape.release])()
@@ -66,13 +66,13 @@ def work(seed, calls, outcome, held):
             if i % 1000 == 999:
                 things.clear()
                 gc.collect()
-                context.drain()
-                last = lib.mo_context_counters(context.pointer).bytes_live
+                context._drain()
+                last = lib.mo_context_counters(context._pointer).bytes_live
                 held.append(resident())
         things.clear()
         gc.collect()
-        context.drain()
-        outcome.append((errors, last, lib.mo_context_counters(context.pointer).bytes_live))
+        context._drain()
+        outcome.append((errors, last, lib.mo_context_counters(context._pointer).bytes_live))
     except BaseException as error:
         outcome.append(error)
         raise
@@ -149,7 +149,7 @@ def test_calls_of_ops_heads_and_fits_leave_nothing():
             once(i, X, Y, W, own, context)
             if i * 10 // CALLS != (i + 1) * 10 // CALLS:
                 gc.collect()
-                context.drain()
+                context._drain()
                 held.append(resident())
                 live.append(context.counters["bytes_live"])
     finally:

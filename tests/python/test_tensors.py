@@ -136,7 +136,7 @@ def test_backward_releases_the_values_that_python_does_not_hold():
                 x = (x * 1.0).tanh()
                 kept.append(x if hold else None)
             tape.grad(x.sum(), [big])
-            held.append(mochi._library.lib.mo_context_counters(tape.context.pointer).tape_live)
+            held.append(mochi._library.lib.mo_context_counters(tape.context._pointer).tape_live)
             del x, kept
     assert held[1] - held[0] >= 6 * 8 << 18
 
@@ -161,7 +161,7 @@ def test_an_array_of_a_callback_is_a_copy():
         return w - a
 
     with mochi.Tape() as tape:
-        mochi.implicit(residual, np.zeros(100), [mochi.parameter(np.ones(100))])
+        mochi.root(residual, np.zeros(100), [mochi.parameter(np.ones(100))])
         tape.reset()
         more = [mochi.constant(np.ones(100)) * 5.0 for _ in range(50)]
     assert mochi.gradcheck(lambda x: (seen.append(np.asarray(x * 0.0 + 3.0)), x * x)[1], [np.ones(3)])
@@ -226,7 +226,31 @@ def test_indices_that_no_axis_has_are_refused():
         for wrong in (2, (0, 0, 0, 0), "a", (0, 3)):
             with pytest.raises(IndexError):
                 X[wrong]
-        assert len(X) == 2 and X.T.shape == (2, 4, 3)
+        assert len(X) == 2 and X.mT.shape == (2, 4, 3)
+        with pytest.raises(mochi.InvalidError, match="mT swaps the last two"):
+            X.T  # noqa: B018  NumPy reverses all axes, PyTorch swaps two
+
+
+def test_a_tensor_says_what_it_is_in_words_of_numpy():
+    x = mochi.constant(np.ones((2, 2), np.float32))
+    assert x.dtype == "float32" == x.dtype and x.dtype == np.float32 and np.dtype("float32") == x.dtype and x.dtype != np.float64
+    assert np.zeros(1, x.dtype).dtype == np.float32 and {x.dtype: 1}["float32"] and x.dtype != 3
+    assert x.tolist() == [[1, 1], [1, 1]] and x.device == "cpu"
+    with mochi.Tape():
+        assert x.T.shape == (2, 2) and x[0].T.shape == (2,)
+
+
+def test_a_context_is_the_default_inside_with():
+    before = mochi.default_context()
+    with mochi.Context(threads=1) as one:
+        assert mochi.default_context() is one and mochi.constant(np.ones(2)).context is one
+        with mochi.Context(threads=1) as two, one:
+            assert mochi.default_context() is one is not two
+        assert mochi.default_context() is one
+    assert mochi.default_context() is before
+    for wrong in ({"threads": 0}, {"memory": 0}, {"device_memory": -1}):
+        with pytest.raises(mochi.InvalidError, match=next(iter(wrong))):
+            mochi.Context(**wrong)
 
 
 def test_a_mask_as_index_takes_its_true_rows():

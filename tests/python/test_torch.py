@@ -12,7 +12,7 @@ import mochi.torch as mt  # noqa: E402
 from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
 
 REAL = torch.float64
-SECOND_ORDER = [name for name in mochi.head_names() if mochi.head(name).pointer.order > 1]
+SECOND_ORDER = [name for name in mochi.head_names() if mochi.head(name)._pointer.order > 1]
 
 
 def episode(batch=(2,), n_s=6, n_q=4, d=3, classes=2, seed=0):
@@ -65,7 +65,7 @@ def test_derivatives_with_absent_classes_and_padding(name):
         return torch.cat([found[0, :, :3].flatten(), found[1, :, :2].flatten()])
 
     assert gradcheck(logits, (Zs, Zq))
-    second = name not in mochi.head_names() or mochi.head(name).pointer.order > 1
+    second = name not in mochi.head_names() or mochi.head(name)._pointer.order > 1
     assert not second or gradgradcheck(logits, (Zs, Zq))
     loss = torch.nn.functional.cross_entropy(f(Zs, label, Zq, **options).flatten(0, 1), torch.tensor([0, 1, 2, 0, 1, 1, 0, 0]))
     bars = torch.autograd.grad(loss, (Zs, Zq), create_graph=second)
@@ -175,7 +175,7 @@ def test_the_named_heads_are_those_of_the_library():
         assert torch.equal(call(Zs, label, Zq), mt.readout(name, Zs, label, Zq))
     assert torch.equal(mt.ridge(Zs, label, Zq, 10.0, bias="free"), mt.readout("ridge_intercept", Zs, label, Zq))
     assert torch.equal(mt.prototype(Zs, label, Zq, "cosine"), mt.readout("prototype_cosine", Zs, label, Zq))
-    own = mochi.Head("mine", logits=lambda Zs, Ys, Zq: Zq @ (Zs.T @ Ys))
+    own = mochi.Head("mine", logits=lambda Zs, Ys, Zq: Zq @ (Zs.mT @ Ys))
     mine, theirs = mt.readout(own, Zs[0], label[0], Zq[0]), Zq[0] @ (Zs[0].mT @ one_hot(label[0]))
     torch.testing.assert_close(mine, theirs)
 
@@ -191,7 +191,7 @@ def test_solves_and_implicit_functions():
     theta = torch.tensor([0.3, 1.7], dtype=REAL, requires_grad=True)
 
     def cube(theta):
-        return mt.implicit(lambda w, theta: w * w * w + w - theta, torch.zeros(2, dtype=REAL), theta)
+        return mt.root(lambda w, theta: w * w * w + w - theta, torch.zeros(2, dtype=REAL), theta)
 
     w = cube(theta)
     torch.testing.assert_close(w**3 + w, theta)
@@ -238,7 +238,7 @@ def pairs():
     lam, eye = torch.tensor(1.3, dtype=REAL, requires_grad=True), torch.eye(3, dtype=REAL)
     A, B = (torch.randn(2, 3, n, dtype=REAL, generator=torch.Generator().manual_seed(n)) for n in (3, 2))
     A, B = (A + 3 * eye).requires_grad_(), B.requires_grad_()
-    ours = mt.function(lambda A, B: mochi.ops.tanh(A @ B) @ B.T)
+    ours = mt.function(lambda A, B: mochi.ops.tanh(A @ B) @ B.mT)
     return {
         "solve": (mt.solve, torch.linalg.solve, [A, B]),
         "solve_spd": (lambda A, B: mt.solve_spd(A @ A.mT, B), lambda A, B: torch.linalg.solve(A @ A.mT, B), [A, B]),

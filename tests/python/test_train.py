@@ -76,7 +76,7 @@ def own_ridge(name):
 
     def logits(Zs, Ys, Zq, lam):
         A, B = mochi.ops.append_ones(Zs), mochi.ops.append_ones(Zq)
-        return (B @ A.T) @ mochi.ops.solve_spd(mochi.ops.add_diag(A @ A.T, lam), Ys)
+        return (B @ A.mT) @ mochi.ops.solve_spd(mochi.ops.add_diag(A @ A.mT, lam), Ys)
 
     return mochi.Head(name, logits=logits, parameters={"lambda": (10.0, 0.0, 1e6)})
 

@@ -36,7 +36,7 @@ def residual(w: mochi.Tensor, a: mochi.Tensor) -> mochi.Tensor:
     return w * w - a
 
 
-assert_type(mochi.implicit(residual, np.ones(2), [W[0, :2]]), mochi.Tensor)
+assert_type(mochi.root(residual, np.ones(2), [W[0, :2]]), mochi.Tensor)
 assert_type(mochi.gradcheck(ops.tanh, [X]).passed, bool)
 assert_type(mochi.head("ridge")(X, X, X, lam=1.0), mochi.Tensor)
 assert_type(mochi.cosine(0.1, 0.0, 1, 10), float)

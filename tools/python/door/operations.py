@@ -140,7 +140,7 @@ class Argument:
         elif kind == "mo_random *NAME":
             self.name, self.given = "random", ["random.position"]
         elif kind == "const mo_csr *NAME":
-            self.given = [f"tape.holds({name}).pointer()"]
+            self.given = [f"tape._holds({name})._live()"]
         elif kind.split()[0] in ENUMS:
             own = kind.split()[0]
             self.default = '"lower"' if own == "mo_triangle" else '"none"'
@@ -236,7 +236,7 @@ def pointers(found):
 
 
 def body(op, found):
-    given = ["tape.gate", "tape.pointer"]
+    given = ["tape._gate", "tape._pointer"]
     for a in found:
         if a.is_list:
             given += [f"{a.name}_", f"{a.name}_count"]
@@ -250,11 +250,11 @@ def body(op, found):
         lines.append(f"out = _room({outputs})")
         given += [f"out + {i}" for i in range(outputs)]
         lines.append(f"_lib.gate_mo_{op}({', '.join(given)})")
-        lines.append("tape.check()")
+        lines.append("tape._check()")
         lines.append(f"return {', '.join(f'Tensor(out[{i}], tape)' for i in range(outputs))}")
     else:
         lines.append(f"result = _lib.gate_mo_{op}({', '.join(given)})")
-        lines.append("return Tensor(result, tape) if result else tape.fail()")
+        lines.append("return Tensor(result, tape) if result else tape._fail()")
     return "\n".join(f"    {line}" for line in lines)
 
 

@@ -36,7 +36,7 @@ from .numpy_names import einsum
 from .operators import attach as _attach
 from .optimizers import SGD, AdamW, cosine
 from .random import Random
-from .solvers import Check, Health, Report, gradcheck, implicit, solve, solve_check
+from .solvers import Check, Health, Report, gradcheck, implicit, implicit_solve, minimize, root, solve_check
 from .sparse import Sparse
 from .tape import Tape, current_tape
 from .tensor import Tensor, constant, parameter
@@ -52,7 +52,6 @@ __all__ = [
     "Graph", "Head", "Health", "InvalidError", "MismatchError", "NumericalError", "Op", "OutOfMemoryError", "Random",
     "Report", "Rows", "Run", "SGD", "Sparse", "StateError", "Step", "Tape", "Tensor", "Trained", "UnsupportedError", "constant",
     "cosine", "current_tape", "default_context", "diagnose", "einsum", "features", "few_shot_score", "grad", "gradcheck", "graph",
-    "graph_set", "head", "head_names", "implicit", "load", "ops", "parameter", "recompute", "rows",
-    "set_default_context", "solve", "solve_check", "train",
-    "value_and_grad",
+    "graph_set", "head", "head_names", "implicit", "implicit_solve", "load", "minimize", "ops", "parameter", "recompute", "root",
+    "rows", "set_default_context", "solve_check", "train", "value_and_grad",
 ]  # fmt: skip

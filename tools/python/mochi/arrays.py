@@ -16,7 +16,24 @@ NUMPY: dict[int, np.dtype] = {
 # The library's number of each NumPy dtype. Keys are dtypes, because NumPy takes 3 us to give a dtype's name. The same
 # type in another byte order is another key.
 STORED = {dtype: number for number, dtype in NUMPY.items()}
-NAMES = {lib.MO_BF16: "bfloat16", **{number: dtype.name for number, dtype in NUMPY.items()}}
+
+
+class DType(str):
+    """The name of a dtype, which is also equal to NumPy's dtype or type of that name; NumPy has no bfloat16."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        if isinstance(other, str):
+            return str.__eq__(self, other)
+        return isinstance(other, (np.dtype, type)) and np.dtype(other).name == str(self)
+
+    def __ne__(self, other):
+        return not self == other
+
+
+NAMES: dict[int, str] = {lib.MO_BF16: DType("bfloat16"), **{number: DType(dtype.name) for number, dtype in NUMPY.items()}}
 NUMBERS = {name: number for number, name in NAMES.items()}
 # The type in which the library stores other integers: the next wider one that holds all values.
 WIDER = {"bool": "uint8", "int8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
@@ -107,12 +124,12 @@ def wrapped(context, array):
 def wrap(context, view, owner):
     """A tensor outside any tape that shares a view's memory; its owner lives until the library is done with it."""
     state = lend(owner)
-    tensor = lib.gate_mo_tensor_wrap(context.gate, context.pointer, view, lib.door_done, state)
+    tensor = lib.gate_mo_tensor_wrap(context._gate, context._pointer, view, lib.door_done, state)
     if not tensor:
         failure = lib.door_failed()
         door_done(state)
         lib.door_put_failure(failure)
-        context.fail()
+        context._fail()
     return tensor
 
 
@@ -120,7 +137,7 @@ def uploaded(context, array):
     """A tensor of no tape on the context's device with the values of an array."""
     array = np.asarray(storable(array), order="C")
     shape, host = ffi.new("int64_t[]", array.shape or (0,)), ffi.cast("void *", address_of(array))
-    return context.call(lib.gate_mo_tensor_create_from, context.pointer, number_of(array.dtype), array.ndim, shape, host)
+    return context.call(lib.gate_mo_tensor_create_from, context._pointer, number_of(array.dtype), array.ndim, shape, host)
 
 
 def placed(context, array):
@@ -133,8 +150,8 @@ def copied(tape, array):
     array = np.asarray(storable(array), order="C")
     shape = ffi.new("int64_t[]", array.shape or (0,))
     host = ffi.cast("void *", address_of(array))
-    tensor = lib.gate_mo_from(tape.gate, tape.pointer, number_of(array.dtype), array.ndim, shape, host)
-    return tensor or tape.fail()
+    tensor = lib.gate_mo_from(tape._gate, tape._pointer, number_of(array.dtype), array.ndim, shape, host)
+    return tensor or tape._fail()
 
 
 class Export:
@@ -143,12 +160,12 @@ class Export:
     def __init__(self, tensor):
         if tensor.context.device != "cpu":
             raise errors.UnsupportedError("the tensor is on a GPU: copy it by numpy(), or take it by DLPack")
-        view = tensor.context.call(lib.gate_mo_tensor_view, tensor.pointer())
+        view = tensor.context.call(lib.gate_mo_tensor_view, tensor._live())
         if view.dtype not in NUMPY:
             raise errors.UnsupportedError("NumPy has no bfloat16: cast to float32 first")
         dtype = NUMPY[view.dtype]
         shape = tuple(view.shape[0 : view.ndim])
-        self.owner = tensor.lent()
+        self.owner = tensor._lent()
         self.__array_interface__ = {
             "version": 3,
             "data": (address(view.data), True),
@@ -160,9 +177,9 @@ class Export:
 
 def copy_of(tensor):
     """An array with a tensor's values."""
-    number = lib.mo_tensor_dtype(tensor.pointer())
+    number = lib.mo_tensor_dtype(tensor._live())
     if number not in NUMPY:
         raise errors.UnsupportedError("NumPy has no bfloat16: cast to float32 first")
     array = np.empty(tensor.shape, NUMPY[number])
-    tensor.context.call(lib.gate_mo_tensor_read, tensor.pointer(), ffi.cast("void *", address_of(array)), array.nbytes)
+    tensor.context.call(lib.gate_mo_tensor_read, tensor._live(), ffi.cast("void *", address_of(array)), array.nbytes)
     return array

@@ -31,26 +31,28 @@ class Context:
     """A device, its threads, and everything made in it.
 
     Tensors and tapes keep their context alive. A context serves one thread at a time: if a second thread calls while the first is
-    inside, `BusyError` is raised. In a forked child every call raises `ForkError`.
+    inside, `BusyError` is raised. In a forked child every call raises `ForkError`. ``with mochi.Context(threads=1):`` makes it the
+    thread's default context inside.
 
     Parameters
     ----------
     threads : int
-        CPU threads that a kernel may use; 0: the processors that this thread may run on, and no more than OMP_NUM_THREADS or
+        CPU threads that a kernel may use; None: the processors that this thread may run on, and no more than OMP_NUM_THREADS or
         ``threadpoolctl.threadpool_limits`` allow. Results do not depend on it.
     device : str
         "cpu", "cuda" or "cuda:1".
     math : str
         Arithmetic of float32 products: "fp32", "bf16" (factors are rounded) or, on a GPU, "tf32".
     device_memory : int
-        Bytes of GPU memory that the context may hold; 0: no bound.
+        Bytes of GPU memory that the context may hold; None: no bound.
     memory : int
-        Bytes of host memory that the context may hold, beyond which `OutOfMemoryError` is raised; 0: no bound.
+        Bytes of host memory that the context may hold, beyond which `OutOfMemoryError` is raised; None: no bound.
     """
 
     def __init__(
-        self, threads: int = 0, device: str = "cpu", math: str = "fp32", device_memory: int = 0, memory: int = 0
-    ) -> None:
+        self, threads: int | None = None, device: str = "cpu", math: str = "fp32", device_memory: int | None = None,
+        memory: int | None = None,
+    ) -> None:  # fmt: skip
         name, colon, index = device.partition(":") if isinstance(device, str) else (device, "", "")
         if name not in DEVICES or math not in MATH or (colon and not (index.isascii() and index.isdigit())):
             raise errors.InvalidError(
@@ -58,71 +60,74 @@ class Context:
             )
         options = ffi.new("mo_context_options *")
         options.device, options.math = DEVICES[name], MATH[math]
-        options.threads = checked.whole("Context: threads", threads, 0, MOST_THREADS)
+        options.threads = 0 if threads is None else checked.whole("Context: threads", threads, 1, MOST_THREADS)
         options.index = checked.whole("Context: device", int(index or 0), 0, 2**31 - 1)
-        options.device_memory = checked.whole("Context: device_memory", device_memory)
-        options.memory = checked.whole("Context: memory", memory)
+        if device_memory is not None:
+            options.device_memory = checked.whole("Context: device_memory", device_memory, 1)
+        if memory is not None:
+            options.memory = checked.whole("Context: memory", memory, 1)
         options.go_on = lib.door_go_on
-        self.device, self.math, self.device_memory, self.memory = device, math, int(device_memory), int(memory)
+        self.device, self.math, self.device_memory, self.memory = device, math, device_memory, memory
         self._own(lib.mo_context_create(options), owned=True)
-        if not lib.mo_ok(self.pointer):
-            raise errors.of_status(lib.mo_context_status(self.pointer))
-        self.call(lib.gate_mo_register_ops, self.pointer)
+        if not lib.mo_ok(self._pointer):
+            raise errors.of_status(lib.mo_context_status(self._pointer))
+        self.call(lib.gate_mo_register_ops, self._pointer)
 
     @classmethod
-    def of(cls, pointer: Any) -> Context:
+    def _of(cls, pointer: Any) -> Context:
         """The context of a pointer of the library; one that the library made itself is borrowed."""
         known = _contexts.get(address(pointer))
         if known is not None:
             return known
         borrowed = cls.__new__(cls)
         borrowed.device = "cpu" if lib.mo_context_device(pointer) == lib.MO_CPU else "cuda"
-        borrowed.math, borrowed.device_memory, borrowed.memory = "fp32", 0, 0
+        borrowed.math, borrowed.device_memory, borrowed.memory = "fp32", None, None
         borrowed._own(pointer, owned=False)
         return borrowed
 
     def _own(self, pointer, owned):
         if not pointer:
             raise errors.OutOfMemoryError("Context: out of memory")
-        self.pointer = pointer
+        self._pointer = pointer
         self.address = address(pointer)
         # An owned context frees its gate itself. In a garbage cycle, ffi.gc could free it before objects whose release
         # goes through it.
         gate = lib.door_gate_create(pointer)
-        self.gate = gate if owned else ffi.gc(gate, lib.door_gate_free)
-        self.handles: set[int] = set()  # addresses of the objects that live
-        self.tapes = {}  # {a tape's address: how many leaves had died when the tape was last empty}
+        self._gate = gate if owned else ffi.gc(gate, lib.door_gate_free)
+        self._handles: set[int] = set()  # addresses of the objects that live
+        self._tapes = {}  # {a tape's address: how many leaves had died when the tape was last empty}
         self._owned = owned
         self._leaving: collections.deque[tuple] = collections.deque()  # (release function, pointer, what must live until then)
         self._dead: collections.deque[tuple] = collections.deque()  # (number, leaf) in the order of their deaths
         self._deaths = 0
         self._given_up = False
+        self._outer: list[Context | None] = []  # the default contexts that `with` has put aside
         _contexts[self.address] = self
 
     @property
     def threads(self) -> int:
         """The number of threads that a kernel may use."""
-        return lib.mo_context_threads(self.pointer)
+        return lib.mo_context_threads(self._pointer)
 
     @property
     def counters(self) -> dict[str, int]:
         """The context's counts since it was made, by name (tensor/inside.h): bytes, peaks, factorizations."""
-        found = self.call(lib.gate_mo_context_counters, self.pointer)
+        found = self.call(lib.gate_mo_context_counters, self._pointer)
         return {name: getattr(found, name) for name, _ in ffi.typeof(found).fields}
 
     @property
     def stream(self) -> int:
         """The stream of the GPU in which the context queues its work, a cudaStream_t as a number; 0 on the CPU."""
-        return address(self.call(lib.gate_mo_context_stream, self.pointer))
+        return address(self.call(lib.gate_mo_context_stream, self._pointer))
 
     def reset_peaks(self) -> None:
         """Resets the peaks among the counters to the current values."""
-        self.call(lib.gate_mo_context_reset_peaks, self.pointer)
+        self.call(lib.gate_mo_context_reset_peaks, self._pointer)
 
     @property
     def forked(self) -> bool:
         """Whether the context belongs to the process that this one was forked from."""
-        return lib.door_is_forked(self.gate)
+        return lib.door_is_forked(self._gate)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Calls a gate of the library and raises its error, if any; returns its result.
@@ -130,48 +135,48 @@ class Context:
         Every function `mo_x` of the headers is here as ``lib.gate_mo_x``, whose first argument is the gate.
         """
         if self._leaving or self._dead:
-            self.drain()
-        result = function(self.gate, *arguments)
+            self._drain()
+        result = function(self._gate, *arguments)
         if lib.door_failed():
-            self.fail()
+            self._fail()
         if errors.pending:
             errors.heed(self.address)
         return result
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Raises the error of this thread's last call into the context, if any."""
         if lib.door_failed():
-            self.fail()
+            self._fail()
 
-    def fail(self) -> NoReturn:
+    def _fail(self) -> NoReturn:
         """Raises the error of this thread's last call into the context."""
         raise errors.last(self.address) or errors.StateError("the tape was released")
 
-    def leave(self, function: Callable[..., Any], pointer: Any, keep: Any = None) -> None:
+    def _leave(self, function: Callable[..., Any], pointer: Any, keep: Any = None) -> None:
         """Releases an object of the context by that gate once no thread is inside, and then lets `keep` go."""
         self._leaving.append((function, pointer, keep))
         if isinstance(pointer, ffi.CData):
-            self.handles.discard(address(pointer))
-        self.drain()
+            self._handles.discard(address(pointer))
+        self._drain()
 
-    def bury(self, leaf: Any) -> None:
+    def _bury(self, leaf: Any) -> None:
         """Releases a tensor of no tape once no tape of the context can point to it."""
         self._dead.append((self._deaths, leaf))
         self._deaths += 1
-        self.drain()
+        self._drain()
 
-    def drain(self) -> None:
+    def _drain(self) -> None:
         """Releases objects that wait for their release, if no thread is inside."""
-        if _exiting or not lib.door_idle(self.gate):
+        if _exiting or not lib.door_idle(self._gate):
             return
         failure = lib.door_failed()  # of a call whose result is queried only after this finalizer
-        self._drain()
+        self._drain_now()
         lib.door_put_failure(failure)
 
-    def _drain(self):
+    def _drain_now(self):
         while self._leaving:
             item = self._leaving.popleft()
-            item[0](self.gate, item[1])
+            item[0](self._gate, item[1])
             if lib.door_failed() == lib.DOOR_BUSY:
                 self._leaving.append(item)
                 return
@@ -182,7 +187,7 @@ class Context:
 
     def _drain_dead(self):
         oldest = self._deaths
-        for tape, since in list(self.tapes.items()):
+        for tape, since in list(self._tapes.items()):
             if lib.mo_tape_nodes(ffi.cast("mo_tape *", tape)):
                 oldest = min(oldest, since)
         while self._dead:
@@ -190,23 +195,23 @@ class Context:
             if item[0] >= oldest:
                 self._dead.appendleft(item)
                 return
-            lib.gate_mo_tensor_release(self.gate, item[1])
+            lib.gate_mo_tensor_release(self._gate, item[1])
             if lib.door_failed() == lib.DOOR_BUSY:
                 self._dead.appendleft(item)
                 return
 
-    def emptied(self, tape: int) -> None:
+    def _emptied(self, tape: int) -> None:
         """Notes that the tape of that address has no nodes any more."""
-        if tape in self.tapes:
-            self.tapes[tape] = self._deaths
+        if tape in self._tapes:
+            self._tapes[tape] = self._deaths
 
     def _release(self):
-        if not (self.tapes or self.handles or self._leaving or self._dead):
-            if lib.mo_context_release(self.pointer) == lib.MO_OK:
+        if not (self._tapes or self._handles or self._leaving or self._dead):
+            if lib.mo_context_release(self._pointer) == lib.MO_OK:
                 self._given_up = False
-                lib.door_gate_free(self.gate)
+                lib.door_gate_free(self._gate)
             else:  # an object still lives, which the collector finalizes after the context
-                lib.mo_clear_error(self.pointer)
+                lib.mo_clear_error(self._pointer)
 
     def __del__(self):
         try:
@@ -214,9 +219,16 @@ class Context:
                 return
             self._owned = False
             self._given_up = True
-            self.drain()
+            self._drain()
         except KeyboardInterrupt:
             again()
+
+    def __enter__(self) -> Context:
+        self._outer.append(set_default_context(self))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        set_default_context(self._outer.pop())
 
     def __repr__(self):
         math = "" if self.math == "fp32" else f", math={self.math!r}"
@@ -231,7 +243,7 @@ def failed(context, exception, what):
     """Makes the library's call that runs a function of Python fail with its exception."""
     errors.hold(context.address, exception)
     text = f"{what}: {type(exception).__name__}: {exception}".encode(errors="replace")
-    lib.door_raise(context.pointer, errors.code_of(exception), text)
+    lib.door_raise(context._pointer, errors.code_of(exception), text)
 
 
 def struck(kind, exception, traceback):
@@ -243,7 +255,7 @@ def struck(kind, exception, traceback):
     if target is not None and hasattr(target, "strike"):
         target.strike(exception)
     elif pointer:
-        failed(Context.of(pointer), exception, "function")
+        failed(Context._of(pointer), exception, "function")
     elif not isinstance(exception, Exception):
         again()
 

@@ -48,7 +48,7 @@ class Shared:
 
     def __del__(self):
         try:
-            self.context.leave(_follow, (self.context.pointer, self.stream), self.lent)
+            self.context._leave(_follow, (self.context._pointer, self.stream), self.lent)
         except KeyboardInterrupt:
             again()
 
@@ -62,7 +62,7 @@ def _order(context, stream):
     if stream == 0:
         raise BufferError("stream 0 is two streams of CUDA: 1 is the device's default one, 2 the thread's")
     handle = ffi.cast("void *", LEGACY_DEFAULT_STREAM if stream is None else stream)
-    context.call(lib.gate_mo_context_order, context.pointer, handle, False)
+    context.call(lib.gate_mo_context_order, context._pointer, handle, False)
     return handle
 
 
@@ -74,10 +74,10 @@ def capsule_of(tensor, max_version=None, dl_device=None, copy=None, stream=None)
     """
     if copy or (dl_device is not None and tuple(dl_device) != device_named(tensor.context.device)):
         raise BufferError("a tensor is given as it is: no copy, and no other device")
-    context, lent = tensor.context, tensor.lent()
+    context, lent = tensor.context, tensor._lent()
     if device_named(context.device)[0] == CUDA and stream != -1:
         lent = Shared(lent, context, _order(context, stream))
-    view = context.call(lib.gate_mo_tensor_view, tensor.pointer())
+    view = context.call(lib.gate_mo_tensor_view, tensor._live())
     versioned = max_version is not None and max_version[0] >= 1
     managed = ffi.new(STRUCTS[versioned] + " *")
     if versioned:
@@ -116,7 +116,7 @@ class Guest:
     def __del__(self):
         try:
             if not _exiting:  # at exit, the owner may be gone already
-                lib.mo_context_wait(self.context.pointer)
+                lib.mo_context_wait(self.context._pointer)
                 self.managed.deleter(self.managed)
         except KeyboardInterrupt:
             again()

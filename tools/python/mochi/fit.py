@@ -174,7 +174,7 @@ def few_shot_score(
     options, kept = struct(
         "mo_fit_options", n_shots=len(ks), shots=ffi.new("int64_t[]", ks), seed=number, tune=tune, lam=penalty, **sizes, **told
     )
-    pointers = ffi.new("mo_head *[]", [h.pointer for h in used])
+    pointers = ffi.new("mo_head *[]", [h._pointer for h in used])
     draws = ffi.new("mo_draws *")
     with embeddings_of(context, rows, label, "few_shot_score") as E:
         try:
@@ -182,7 +182,7 @@ def few_shot_score(
                 _read_split(context, E, split, draws, len(rows))
                 options.split = draws
             if used:
-                context.call(lib.gate_mo_fit, E.pointer(), pointers, len(used), options, lib.door_fit_row, handle)
+                context.call(lib.gate_mo_fit, E._live(), pointers, len(used), options, lib.door_fit_row, handle)
             for estimator in filter(_is_estimator, listed):
                 for k in ks if split is None else ks[:1]:
                     visit.rows.append(_estimated(estimator, E, rows, values, k, options, visit))
@@ -214,7 +214,7 @@ def _labelled_rows(what, Z, y):
 def embeddings_of(context, rows, label, what):
     """The library's embeddings of labelled rows; what: their name in messages."""
     given = constant(rows, context=context), constant(label, context=context)
-    made = context.call(lib.gate_mo_embeddings_create, given[0].pointer(), given[1].pointer(), what.encode())
+    made = context.call(lib.gate_mo_embeddings_create, given[0]._live(), given[1]._live(), what.encode())
     return Handle(context, made, release=lib.gate_mo_embeddings_release)
 
 
@@ -231,8 +231,8 @@ def _estimated(estimator, E, rows, values, k, options, visit):
     name, started = type(estimator).__name__, time.perf_counter()
     try:
         if own:
-            context.call(lib.gate_mo_draws_create, E.pointer(), k, options, draws)
-        numbers = np.frombuffer(ffi.buffer(E.pointer().row, 8 * lib.mo_dim(E.pointer().Z, 0)), np.int64)
+            context.call(lib.gate_mo_draws_create, E._live(), k, options, draws)
+        numbers = np.frombuffer(ffi.buffer(E._live().row, 8 * lib.mo_dim(E._live().Z, 0)), np.int64)
         parts = [
             np.frombuffer(ffi.buffer(getattr(draws, part), 8 * draws.episodes * size), np.int64).reshape(draws.episodes, size)
             for part, size in (
@@ -303,7 +303,7 @@ def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = Non
     found = ffi.new("mo_diagnosis *")
     with embeddings_of(context, rows, label, "diagnose") as E:
         try:
-            context.call(lib.gate_mo_diagnose, E.pointer(), options, found)
+            context.call(lib.gate_mo_diagnose, E._live(), options, found)
             told: dict[str, Any] = {name: getattr(found, name) for name in ("offset", "spread", "radius", "mean_distance")}
             prototypes = found.prototype[0 : found.classes]
             told["classes"] = values
@@ -317,7 +317,7 @@ def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = Non
 def _lambda_of(heads, lam, tune, one_row):
     """The penalty, if a head has one; refuses an option without effect, as `mochi fit` does."""
     checked.flag("few_shot_score: tune", tune)
-    parameters = [p for h in heads for p in h.pointer.parameters[0 : h.pointer.n_parameters] if p.ndim == 0]
+    parameters = [p for h in heads for p in h._pointer.parameters[0 : h._pointer.n_parameters] if p.ndim == 0]
     has = any(ffi.string(p.name) == b"lambda" for p in parameters)
     why = None
     if lam is not None and (tune or not has):
@@ -342,7 +342,7 @@ def _read_split(context, E, split, draws, n):
                 path = os.path.join(folder, f"{'test' if i else 'train'}.npy")
                 np.save(path, _rows_of(rows, n))
                 paths[i] = ffi.new("char[]", os.fsencode(path))
-        context.call(lib.gate_mo_draws_read, E.pointer(), *paths, draws)
+        context.call(lib.gate_mo_draws_read, E._live(), *paths, draws)
 
 
 def _rows_of(rows, n):

@@ -50,7 +50,7 @@ def visited(t, what, function):
 
 
 def _context(t):
-    return Context.of(lib.mo_tape_context(t))
+    return Context._of(lib.mo_tape_context(t))
 
 
 @ffi.def_extern(onerror=struck)
@@ -103,9 +103,9 @@ def recompute(f: Callable[..., Tensor], *inputs: ArrayLike) -> Tensor:
     """
     tape = tape_of(*inputs)
     pointers, n = list_of(inputs, tape)
-    state = tape.holds(ffi.new_handle(tape.holds(f)))
-    result = lib.gate_mo_recompute(tape.gate, tape.pointer, lib.door_graph_code, pointers, n, state, 0)
-    return Tensor(result, tape) if result else tape.fail()
+    state = tape._holds(ffi.new_handle(tape._holds(f)))
+    result = lib.gate_mo_recompute(tape._gate, tape._pointer, lib.door_graph_code, pointers, n, state, 0)
+    return Tensor(result, tape) if result else tape._fail()
 
 
 class Op:
@@ -150,10 +150,10 @@ class Op:
     def __call__(self, *inputs: ArrayLike) -> Any:
         """The result, or a tuple of several, on the tape of the inputs."""
         tape = tape_of(*inputs)
-        tape.holds(self)
+        tape._holds(self)
         pointers, n = list_of(inputs, tape)
         out = room(self.outputs)
-        tape.context.call(lib.gate_mo_apply_all, tape.pointer, self._op, pointers, n, ffi.NULL, out)
+        tape.context.call(lib.gate_mo_apply_all, tape._pointer, self._op, pointers, n, ffi.NULL, out)
         results = tuple(Tensor(out[i], tape) for i in range(self.outputs))
         return results[0] if self.outputs == 1 else results
 

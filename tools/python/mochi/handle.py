@@ -25,9 +25,9 @@ class Handle:
         self._pointer = pointer
         self._keep = keep
         self._release = release or type(self).release
-        context.handles.add(address(pointer))
+        context._handles.add(address(pointer))
 
-    def pointer(self) -> Any:
+    def _live(self) -> Any:
         """The library's pointer; raises `StateError` once the object is closed."""
         if not self._pointer:
             raise errors.StateError(f"the {type(self).__name__} is closed")
@@ -37,7 +37,7 @@ class Handle:
         """Releases the object now, or, if a thread is inside its context, when that thread leaves."""
         pointer, self._pointer = self._pointer, None
         if pointer:
-            self.context.leave(self._release, pointer, self._keep)
+            self.context._leave(self._release, pointer, self._keep)
         self._keep = None
 
     def __enter__(self: Self) -> Self:
@@ -69,9 +69,9 @@ def struct(kind: str, **fields: Any) -> tuple[Any, list]:
     """
     made, kept = ffi.new(f"{kind} *"), []
     for name, value in fields.items():
-        if hasattr(value, "pointer"):
+        if hasattr(value, "_pointer"):
             kept.append(value)
-            value = value.pointer if isinstance(value.pointer, ffi.CData) else value.pointer()
+            value = value._live() if hasattr(value, "_live") else value._pointer
         elif isinstance(value, (str, os.PathLike)):
             value = ffi.new("char[]", os.fsencode(value))
         if value is not None:

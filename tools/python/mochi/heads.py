@@ -54,8 +54,8 @@ class Head:
     Examples
     --------
     >>> def nearest_mean(Zs, Ys, Zq):
-    ...     means = (Ys / Ys.sum(axis=-2, keepdims=True)).T @ Zs
-    ...     return Zq @ means.T - mochi.ops.square(means).sum(axis=-1, keepdims=True).T * 0.5
+    ...     means = (Ys / Ys.sum(axis=-2, keepdims=True)).mT @ Zs
+    ...     return Zq @ means.mT - mochi.ops.square(means).sum(axis=-1, keepdims=True).mT * 0.5
     >>> head = mochi.Head("nearest_mean", logits=nearest_mean)
     >>> bool(head.check())
     True
@@ -82,7 +82,7 @@ class Head:
             self._describe(p, f"head {name}: {key}", value)
             p.name = text
         kind, code = ("logits", logits) if logits else ("residual", residual)
-        self.pointer, self._kept = struct(
+        self._pointer, self._kept = struct(
             "mo_head", abi=lib.MO_HEAD_ABI, size=ffi.sizeof("mo_head"), name=name, n_parameters=len(parameters),
             parameters=self._table, symmetric=symmetric, fixed_labels=fixed_labels, order=order,
             **{kind: ffi.callback(f"mo_head_{kind}", self._code_of(code), onerror=struck)},
@@ -93,7 +93,7 @@ class Head:
 
         def run(t, a, b, c, parameters):
             def on(tape):
-                return function(*tensors(tape, (a, b, c), 3), *tensors(tape, parameters, self.pointer.n_parameters))
+                return function(*tensors(tape, (a, b, c), 3), *tensors(tape, parameters, self._pointer.n_parameters))
 
             return visited(t, f"head {self.name}", on)
 
@@ -114,27 +114,27 @@ class Head:
     def of(cls, pointer: Any) -> Head:
         """The head for a table of the library."""
         head = cls.__new__(cls)
-        head.pointer = pointer
+        head._pointer = pointer
         return head
 
     @property
     def name(self) -> str:
         """The name in error messages and tables."""
-        return ffi.string(self.pointer.name).decode()
+        return ffi.string(self._pointer.name).decode()
 
     @property
     def parameters(self) -> dict[str, float]:
         """The names and initial values of the parameters."""
-        table = self.pointer.parameters[0 : self.pointer.n_parameters]
+        table = self._pointer.parameters[0 : self._pointer.n_parameters]
         names = (ffi.string(p.name).decode() for p in table)
         return {"lam" if name == "lambda" else name: p.value for name, p in zip(names, table, strict=True)}
 
     def at(self, **values: float) -> Head:
         """The same head with other initial parameter values."""
-        at, p = Head.of(ffi.new("mo_head *", self.pointer[0])), self.pointer
+        at, p = Head.of(ffi.new("mo_head *", self._pointer[0])), self._pointer
         at._kept = [self]
         self._known(values)
-        at._table = at.pointer.parameters = ffi.new("mo_head_parameter[]", list(p.parameters[0 : p.n_parameters]))
+        at._table = at._pointer.parameters = ffi.new("mo_head_parameter[]", list(p.parameters[0 : p.n_parameters]))
         for i, name in enumerate(self.parameters):
             at._table[i].value = self._checked(i, name, values.get(name, at._table[i].value))
         return at
@@ -158,17 +158,17 @@ class Head:
         if weight is not None:
             tape, (zs, ys, zq, rows), values = self._inputs((Zs, Ys, Zq, weight), parameters, seed)
             state = self._state(tape, zs, ys, rows, values)
-            result = tape.context.call(lib.gate_mo_state_apply, tape.pointer, state, zq, ffi.NULL)
+            result = tape.context.call(lib.gate_mo_state_apply, tape._pointer, state, zq, ffi.NULL)
         else:
             tape, (zs, ys, zq), values = self._inputs((Zs, Ys, Zq), parameters, seed)
-            result = tape.context.call(lib.gate_mo_head_apply, tape.pointer, self.pointer, zs, ys, zq, values)
-        return Tensor(result, tape) if result else tape.fail()
+            result = tape.context.call(lib.gate_mo_head_apply, tape._pointer, self._pointer, zs, ys, zq, values)
+        return Tensor(result, tape) if result else tape._fail()
 
     def _state(self, tape, Zs, Ys, weight, values):
         """A mo_state on the tape, of a fit to the pointers of tensors."""
         support, state = ffi.new("mo_support *"), ffi.new("mo_state *")
         support.Zs, support.Ys, support.weight = Zs, Ys, weight
-        tape.context.call(lib.gate_mo_head_fit, tape.pointer, self.pointer, support, values, state)
+        tape.context.call(lib.gate_mo_head_fit, tape._pointer, self._pointer, support, values, state)
         return state
 
     def fitted(
@@ -191,16 +191,16 @@ class Head:
             rows = given[2] if weight is not None else ffi.NULL
             state = self._state(tape, given[0], given[1], rows, values)
             kept = ffi.new("mo_state *")
-            tape.context.call(lib.gate_mo_state_clone, tape.context.pointer, state, kept)
+            tape.context.call(lib.gate_mo_state_clone, tape.context._pointer, state, kept)
         return Fitted(self, tape.context, kept)
 
     def load(self, path: str, context: Context | None = None) -> Fitted:
         """A fit of this head from the file that `Fitted.save` or `mochi fit --save` wrote."""
         context = context or default_context()
-        arrays = context.call(lib.gate_mo_safetensors_read, context.pointer, os.fsencode(path))
+        arrays = context.call(lib.gate_mo_safetensors_read, context._pointer, os.fsencode(path))
         try:
             state = ffi.new("mo_state *")
-            context.call(lib.gate_mo_state_load, context.pointer, self.pointer, arrays, state)
+            context.call(lib.gate_mo_state_load, context._pointer, self._pointer, arrays, state)
         finally:
             context.call(lib.gate_mo_arrays_release, arrays)
         return Fitted(self, context, state)
@@ -219,7 +219,7 @@ class Head:
         tape, given, values = self._inputs(inputs, parameters, seed)
         out = room(2)
         given = given if weight is not None else [*given, ffi.NULL]
-        tape.context.call(lib.gate_mo_head_linear, tape.pointer, self.pointer, *given, values, out, out + 1)
+        tape.context.call(lib.gate_mo_head_linear, tape._pointer, self._pointer, *given, values, out, out + 1)
         return Tensor(out[0], tape), Tensor(out[1], tape)
 
     def _inputs(self, inputs, parameters, seed):
@@ -231,12 +231,12 @@ class Head:
         names, out = self.parameters, ffi.new("mo_tensor *[]", lib.MO_MAX_HEAD_PARAMETERS)
         if names:
             real, d = number_of(given[0].dtype), given[0].shape[-1] if given[0].ndim else 0
-            tape.context.call(lib.gate_mo_head_start, tape.pointer, self.pointer, real, d, ffi.NULL, seed, out)
+            tape.context.call(lib.gate_mo_head_start, tape._pointer, self._pointer, real, d, ffi.NULL, seed, out)
         for i, name in enumerate(names):
             if name in parameters:
                 out[i] = input_of(self._checked(i, name, parameters[name]), tape, given[0])
-        tape.holds(self)
-        return tape, [x.pointer() for x in given], out
+        tape._holds(self)
+        return tape, [x._live() for x in given], out
 
     def _known(self, parameters):
         unknown = set(parameters) - set(self.parameters)
@@ -245,7 +245,7 @@ class Head:
 
     def _checked(self, i, name, value):
         """A parameter as it was given; a number outside its bounds is an error."""
-        p = self.pointer.parameters[i]
+        p = self._pointer.parameters[i]
         if p.ndim == 0 and not isinstance(value, Tensor) and np.ndim(value) == 0:
             bounds = (p.low, p.high) if p.low < p.high else ()
             return checked.real(f"head {self.name}: {name}", value, *bounds)
@@ -257,14 +257,14 @@ class Head:
         order: the highest, None: that of the head; first derivatives are always checked.
         """
         context = context or default_context()
-        order = order or self.pointer.order
-        return Check.run(context, lib.gate_mo_check_head, context.pointer, self.pointer, order, seed)
+        order = order or self._pointer.order
+        return Check.run(context, lib.gate_mo_check_head, context._pointer, self._pointer, order, seed)
 
     def __repr__(self):
         return f"mochi.Head({self.name!r}, {self.parameters})"
 
     def __reduce__(self):
-        if not lib.mo_find_head(self.pointer.name):
+        if not lib.mo_find_head(self._pointer.name):
             raise TypeError(f"head {self.name} of Python cannot be pickled")
         return head, (self.name,)
 
@@ -282,8 +282,8 @@ class Fitted:
 
         with Tape(context=self._context) as tape:
             rows = Tensor(input_of(Z, tape, Z), tape)
-            result = self._context.call(lib.gate_mo_state_apply, tape.pointer, self._state, rows.pointer(), ffi.NULL)
-            return (Tensor(result, tape) if result else tape.fail()).numpy()
+            result = self._context.call(lib.gate_mo_state_apply, tape._pointer, self._state, rows._live(), ffi.NULL)
+            return (Tensor(result, tape) if result else tape._fail()).numpy()
 
     @property
     def names(self) -> list[str]:
@@ -293,7 +293,7 @@ class Fitted:
     def save(self, path: str) -> None:
         """Writes the tensors to a safetensors file; `head.load(path)` reads it."""
         context = self._context
-        arrays = context.call(lib.gate_mo_arrays_create, context.pointer)
+        arrays = context.call(lib.gate_mo_arrays_create, context._pointer)
         try:
             context.call(lib.gate_mo_state_save, self._state, arrays)
             context.call(lib.gate_mo_safetensors_write, arrays, b"{}", os.fsencode(path))

@@ -48,7 +48,7 @@ def real_of(like):
 def constant_on(tape, x, dtype):
     """A constant of the tape with a copy of the values; numbers and lists in that dtype."""
     if isinstance(x, (int, float)):
-        return lib.gate_mo_scalar(tape.gate, tape.pointer, dtype_of(dtype or "float32"), x) or tape.fail()
+        return lib.gate_mo_scalar(tape._gate, tape._pointer, dtype_of(dtype or "float32"), x) or tape._fail()
     if x is None:
         raise errors.InvalidError("an input is None, expected a tensor, an array or a number")
     return arrays.copied(tape, arrays.array_of(x, dtype))
@@ -62,7 +62,7 @@ def optional_of(x, tape, like):
 def index_of(x, tape, like):
     """As `input_of`; lists of integers, and arrays of integers of any width, become int64. A mask is refused."""
     if isinstance(x, Tensor):
-        return x.pointer()
+        return x._live()
     array = arrays.array_of(x)
     if array.dtype == bool:
         raise errors.InvalidError(f"an index of bool {list(array.shape)}, expected integers: numpy.flatnonzero of a mask")

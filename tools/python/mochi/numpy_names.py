@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import ops
+from . import errors, ops
 from .tensor import Tensor
 
 
@@ -141,6 +141,13 @@ FUNCTIONS: dict[str, Any] = {
     "cumsum": ops.cumsum, "concatenate": lambda xs, axis=0: ops.concat(xs, axis), "stack": lambda xs, axis=0: ops.stack(xs, axis),
     "clip": ops.clamp, "tril": ops.tril, "triu": ops.triu, "argmax": ops.argmax,
 }  # fmt: skip
+def reversed_axes(x):
+    """The transpose of a matrix. NumPy's reverses all axes, PyTorch's and `mT` swap two: above rank 2 they would differ."""
+    if x.ndim > 2:
+        raise errors.InvalidError(f"T of a tensor of {x.ndim} axes: x.mT swaps the last two, x.permute orders all")
+    return x if x.ndim < 2 else ops.transpose(x)
+
+
 METHODS = {
     "min": minimum_over, "std": std, "prod": prod, "flatten": flatten, "reshape": reshape, "squeeze": squeeze,
     "expand_dims": expand_dims, "astype": ops.cast,

@@ -164,4 +164,4 @@ def attach():
     Tensor.__ne__ = _unequal
     Tensor.__contains__ = _contains
     Tensor.__getitem__ = _item
-    Tensor.T = Tensor.mT = property(ops.transpose)
+    Tensor.T, Tensor.mT = property(numpy_names.reversed_axes), property(ops.transpose)

@@ -24,23 +24,23 @@ class Optimizer(Handle):
 
     release = lib.gate_mo_optimizer_release
 
-    def __init__(self, make: Any, kind: str, parameters: Iterable[Leaf], lr: float, given: dict[str, float]) -> None:
+    def __init__(self, make: Any, kind: str, parameters: Iterable[Leaf], lr: float, given: dict[str, float | None]) -> None:
         parameters = list(parameters)
         if not parameters:
             raise errors.InvalidError(f"{type(self).__name__}: expected a parameter at least")
         context = parameters[0].context
-        options = ffi.new(f"{kind} *", given)
-        pointers = ffi.new("mo_tensor *[]", [p.pointer() for p in parameters])
-        made = context.call(make, context.pointer, pointers, len(parameters), options)
+        options = ffi.new(f"{kind} *", {name: value for name, value in given.items() if value is not None})
+        pointers = ffi.new("mo_tensor *[]", [p._live() for p in parameters])
+        made = context.call(make, context._pointer, pointers, len(parameters), options)
         super().__init__(context, made, keep=parameters)
         self.lr = lr
         self._options = given
 
     def step(self, gradients: Iterable[ArrayLike], lr: float | None = None) -> float:
         """Takes a step with gradients in the order of the parameters; returns their norm before clipping."""
-        pointer = self.pointer()
+        pointer = self._live()
         given = [g if isinstance(g, Tensor) else constant(g, p.dtype) for g, p in zip(gradients, self._keep, strict=True)]
-        pointers = ffi.new("mo_tensor *[]", [g.pointer() for g in given])
+        pointers = ffi.new("mo_tensor *[]", [g._live() for g in given])
         norm = ffi.new("double *")
         rate = self.lr if lr is None else lr
         self.context.call(lib.gate_mo_optimizer_step, pointer, pointers, rate, norm)
@@ -49,17 +49,17 @@ class Optimizer(Handle):
     @property
     def parameters(self) -> list[Leaf]:
         """The leaves that each step writes."""
-        self.pointer()
+        self._live()
         return list(self._keep)
 
     @property
     def steps(self) -> int:
         """The number of steps taken."""
-        return lib.mo_optimizer_steps(self.pointer())
+        return lib.mo_optimizer_steps(self._live())
 
     def _moments(self, order):
         """The tensors of the first or second moments, which the optimiser owns."""
-        pointers = [lib.mo_optimizer_moment(self.pointer(), i, order) for i in range(len(self.parameters))]
+        pointers = [lib.mo_optimizer_moment(self._live(), i, order) for i in range(len(self.parameters))]
         return [Leaf(pointer, self.context, borrowed=True) for pointer in pointers]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -75,7 +75,7 @@ class AdamW(Optimizer):
     parameters : sequence of Tensor
         Leaves; each step writes them.
     clip : float
-        The largest gradient norm; 0: no clipping.
+        The largest gradient norm, or None.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class AdamW(Optimizer):
 
     def __init__(
         self, parameters: Iterable[Leaf], lr: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
-        weight_decay: float = 0.0, clip: float = 0.0,
+        weight_decay: float = 0.0, clip: float | None = None,
     ) -> None:  # fmt: skip
         given = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "weight_decay": weight_decay, "clip": clip}
         super().__init__(lib.gate_mo_adamw_create, "mo_adamw_options", parameters, lr, given)
@@ -104,12 +104,13 @@ class SGD(Optimizer):
     parameters : sequence of Tensor
         Leaves; each step writes them.
     clip : float
-        The largest gradient norm; 0: no clipping.
+        The largest gradient norm, or None.
     """
 
     def __init__(
-        self, parameters: Iterable[Leaf], lr: float = 1e-2, momentum: float = 0.0, weight_decay: float = 0.0, clip: float = 0.0
-    ) -> None:
+        self, parameters: Iterable[Leaf], lr: float = 1e-2, momentum: float = 0.0, weight_decay: float = 0.0,
+        clip: float | None = None,
+    ) -> None:  # fmt: skip
         given = {"momentum": momentum, "weight_decay": weight_decay, "clip": clip}
         super().__init__(lib.gate_mo_sgd_create, "mo_sgd_options", parameters, lr, given)
 
@@ -119,7 +120,7 @@ def _remade(kind, parameters, options, steps, *moments):
     for order, values in zip((FIRST, SECOND), moments, strict=True):
         for tensor, array in zip(made._moments(order), values, strict=True):
             tensor.write(array)
-    made.context.call(lib.gate_mo_optimizer_set_steps, made.pointer(), steps)
+    made.context.call(lib.gate_mo_optimizer_set_steps, made._live(), steps)
     return made
 
 

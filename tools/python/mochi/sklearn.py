@@ -208,7 +208,7 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
         options, chosen = struct("mo_fit_options", scaling=self._scaling, tune=tune)[0], head(name).at(**parameters)
         with embeddings_of(context, X, label.astype(np.int64), name) as E:
             try:
-                context.call(lib.gate_mo_row_readout_fit, E.pointer(), chosen.pointer, options, readout)
+                context.call(lib.gate_mo_row_readout_fit, E._live(), chosen._pointer, options, readout)
                 return ffi.new("mo_row_readout *", readout[0])  # its numbers; what it points to is released
             finally:
                 context.call(lib.gate_mo_row_readout_release, readout)

@@ -77,38 +77,35 @@ def _fill(options, tape, residual, jacobian, report, named):
     if jacobian is not None:
         options.jacobian = lib.door_jacobian
     if report is not None:
-        options.report = tape.holds(report)._struct
-    options.state = tape.holds(ffi.new_handle(tape.holds((residual, jacobian))))
+        options.report = tape._holds(report)._struct
+    options.state = tape._holds(ffi.new_handle(tape._holds((residual, jacobian))))
 
 
 def implicit(
     residual: Callable[..., Tensor],
-    w0: ArrayLike,
+    solution: ArrayLike,
     theta: Sequence[ArrayLike],
-    solver: str | None = "newton_krylov",
     jacobian: Callable[..., Tensor] | None = None,
     report: Report | None = None,
     **options: Any,
 ) -> Tensor:
-    """The w with residual(w, *theta) = 0 near w0, differentiable in theta any number of times.
+    """A w with residual(w, *theta) = 0, found by any means, as a function of theta: differentiable any number of times.
 
-    Its differential is dw = -(dF/dw)^-1 (dF/dtheta) dtheta, whichever method found w; no iteration is recorded.
-    No gradient flows to w0.
+    Its differential is dw = -(dF/dw)^-1 (dF/dtheta) dtheta, whichever method found w. No gradient flows to `solution`. `root`
+    and `minimize` also find w.
 
     Parameters
     ----------
     residual : callable
         F(w, *theta), of the shape of w, written with ops. Every tensor that needs a gradient belongs in theta.
-    w0 : Tensor or array
-        The solver's starting point.
+    solution : Tensor or array
+        w. A residual above the option `residual` raises `NumericalError`.
     theta : sequence of Tensor
         12 at most.
-    solver : str
-        "newton_krylov"; None: w0 is the solution, found by any means.
     jacobian : callable
         dF/dw [.., m, m], without gradient; None: by vjps of F.
     report : Report
-        Receives the solver's figures.
+        Receives the figures.
     **options
         batch_axes, symmetric, dense_limit, tolerance, iterations, restart, residual, accept: as in `mo_implicit_options` of
         ops/ops.h, for the adjoint systems.
@@ -119,73 +116,155 @@ def implicit(
     --------
     >>> a = mochi.parameter([8.0, 27.0], dtype="float64")
     >>> with mochi.Tape() as tape:
-    ...     root = mochi.implicit(lambda w, a: w * w * w - a, np.ones(2), [a])
+    ...     root = mochi.implicit(lambda w, a: w * w * w - a, np.cbrt([8.0, 27.0]), [a])
     ...     (gradient,) = tape.grad(root.sum(), [a])
     >>> root.numpy().round(6).tolist(), (1 / gradient.numpy()).round(6).tolist()
     ([2.0, 3.0], [12.0, 27.0])
     """
-    tape = tape_of(w0, *theta)
-    if solver is not None:
-        return solve(solver, residual, w0, theta, jacobian=jacobian, report=report, implicit=options)
+    tape = tape_of(solution, *theta)
     pointers, n = list_of(theta, tape)
     o = ffi.new("mo_implicit_options *")
     _fill(o, tape, residual, jacobian, report, options)
-    x = input_of(w0, tape, theta[0] if theta else None)
-    result = lib.gate_mo_implicit(tape.gate, tape.pointer, x, lib.door_residual, pointers, n, o)
-    return Tensor(result, tape) if result else tape.fail()
+    x = input_of(solution, tape, theta[0] if theta else None)
+    result = lib.gate_mo_implicit(tape._gate, tape._pointer, x, lib.door_residual, pointers, n, o)
+    return Tensor(result, tape) if result else tape._fail()
 
 
-SOLVERS = {
-    "newton_krylov": lib.gate_mo_newton_krylov,
-    "lbfgs": lib.gate_mo_lbfgs,
-    "projected_gradient": lib.gate_mo_projected_gradient,
-}
-
-
-def solve(
-    solver: str,
-    f: Callable[..., Tensor],
-    x0: ArrayLike,
+def implicit_solve(
+    residual: Callable[..., Tensor],
+    b: ArrayLike,
+    w: ArrayLike,
     theta: Sequence[ArrayLike],
-    tolerance: float = 0.0,
-    iterations: int = 0,
-    memory: int = 0,
-    unrolled: bool = False,
+    transposed: bool = False,
     jacobian: Callable[..., Tensor] | None = None,
     report: Report | None = None,
-    implicit: dict[str, Any] | None = None,
+    **options: Any,
 ) -> Tensor:
-    """The solution that a solver finds from x0, differentiable in theta any number of times.
+    """J^-1 b or J^-T b, where J = dF/dw at (w, theta) is known as graph code for F alone; differentiable in b, w and theta.
 
-    Parameters
-    ----------
-    solver : str
-        "newton_krylov": f is F(x, *theta), 0 at the solution. "lbfgs",
-        "projected_gradient": f is f(x, *theta), one value per item, minimised freely or over the simplex.
-    tolerance, iterations : float, int
-        Bound of |F| / max(1, |x|), and most iterations; 0: the library's (1e-10 in float64, 1e-5 in float32; 1000).
-    memory : int
-        For lbfgs only: number of pairs; 0: 10.
-    unrolled : bool
-        Record and differentiate every iteration instead.
-    implicit : dict
-        Options of the adjoint systems, as for `implicit`.
+    A Newton step, an influence function, the gradient of an outer loss. Small systems are factored, large ones solved by products
+    with J. Parameters as of `implicit`; b and w have one shape.
 
-    Source: ops/solvers/
+    Source: ops/solvers/implicit_solve.c
+
+    Examples
+    --------
+    >>> with mochi.Tape():
+    ...     step = mochi.implicit_solve(lambda w: w * w - 2.0, np.array([1.0, -7.0]), np.array([1.0, 3.0]), [])
+    >>> step.numpy().round(6).tolist()
+    [0.5, -1.166667]
     """
-    if solver not in SOLVERS:
-        raise errors.InvalidError(f"solver {solver!r}, expected one of {', '.join(SOLVERS)}")
-    if memory and solver != "lbfgs":
-        raise errors.InvalidError(f"solve: memory is {memory!r} of {solver}, expected it of lbfgs alone")
+    tape = tape_of(b, w, *theta)
+    pointers, n = list_of(theta, tape)
+    o = ffi.new("mo_implicit_options *")
+    _fill(o, tape, residual, jacobian, report, options)
+    right, at = input_of(b, tape, w), input_of(w, tape, b)
+    flag = checked.flag("implicit_solve: transposed", transposed)
+    result = lib.gate_mo_implicit_solve(tape._gate, tape._pointer, right, at, lib.door_residual, pointers, n, flag, o)
+    return Tensor(result, tape) if result else tape._fail()
+
+
+METHODS = {"lbfgs": lib.gate_mo_lbfgs, "projected_gradient": lib.gate_mo_projected_gradient}
+
+
+def _solved(solver, f, x0, theta, tolerance, iterations, memory, unrolled, jacobian, report, named):
+    """The result of a solver of the library."""
     tape = tape_of(x0, *theta)
     pointers, n = list_of(theta, tape)
     o = ffi.new("mo_solver_options *")
-    o.tolerance, o.iterations = checked.real("solve: tolerance", tolerance, 0), checked.whole("solve: iterations", iterations)
-    o.memory, o.unrolled = checked.whole("solve: memory", memory, 0, MOST_PAIRS), checked.flag("solve: unrolled", unrolled)
-    _fill(o.implicit, tape, f, jacobian, report, implicit or {})
+    o.tolerance = 0 if tolerance is None else checked.real("tolerance", tolerance, 0)
+    o.iterations = 0 if iterations is None else checked.whole("iterations", iterations, 1)
+    o.memory = 0 if memory is None else checked.whole("memory", memory, 1, MOST_PAIRS)
+    o.unrolled = checked.flag("unrolled", unrolled)
+    for name in ("tolerance", "iterations"):  # of the linear systems, as the solver has its own
+        if name in named:
+            raise TypeError(f"{name} is given twice")
+        if "adjoint_" + name in named:
+            named[name] = named.pop("adjoint_" + name)
+    _fill(o.implicit, tape, f, jacobian, report, named)
     x = input_of(x0, tape, theta[0] if theta else None)
-    result = SOLVERS[solver](tape.gate, tape.pointer, x, lib.door_residual, pointers, n, o)
-    return Tensor(result, tape) if result else tape.fail()
+    result = solver(tape._gate, tape._pointer, x, lib.door_residual, pointers, n, o)
+    return Tensor(result, tape) if result else tape._fail()
+
+
+def root(
+    residual: Callable[..., Tensor],
+    x0: ArrayLike,
+    theta: Sequence[ArrayLike],
+    tolerance: float | None = None,
+    iterations: int | None = None,
+    unrolled: bool = False,
+    jacobian: Callable[..., Tensor] | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> Tensor:
+    """The x near x0 with residual(x, *theta) = 0, by Newton steps; differentiable in theta any number of times.
+
+    Parameters
+    ----------
+    residual, theta, jacobian, report
+        As of `implicit`.
+    x0 : Tensor or array
+        The start; no gradient flows to it.
+    tolerance, iterations : float, int
+        Bound of |F| / max(1, |x|), and most iterations; None: 1e-10 in float64, 1e-5 in float32; 1000.
+    unrolled : bool
+        Record and differentiate every iteration instead.
+    **options
+        Those of `implicit`; adjoint_tolerance and adjoint_iterations are for the linear systems.
+
+    Source: ops/solvers/newton_krylov.c
+
+    Examples
+    --------
+    >>> a = mochi.parameter([8.0, 27.0], dtype="float64")
+    >>> with mochi.Tape() as tape:
+    ...     root = mochi.root(lambda w, a: w * w * w - a, np.ones(2), [a])
+    ...     (gradient,) = tape.grad(root.sum(), [a])
+    >>> root.numpy().round(6).tolist(), (1 / gradient.numpy()).round(6).tolist()
+    ([2.0, 3.0], [12.0, 27.0])
+    """
+    solver = lib.gate_mo_newton_krylov
+    return _solved(solver, residual, x0, theta, tolerance, iterations, None, unrolled, jacobian, report, options)
+
+
+def minimize(
+    f: Callable[..., Tensor],
+    x0: ArrayLike,
+    theta: Sequence[ArrayLike],
+    method: str = "lbfgs",
+    tolerance: float | None = None,
+    iterations: int | None = None,
+    memory: int | None = None,
+    unrolled: bool = False,
+    report: Report | None = None,
+    **options: Any,
+) -> Tensor:
+    """The x that minimises f(x, *theta), one value per item; differentiable in theta any number of times.
+
+    Parameters
+    ----------
+    method : str
+        "lbfgs": over all x; "projected_gradient": over x >= 0 whose last axis sums to 1.
+    memory : int
+        For lbfgs only: number of pairs; None: 10.
+
+    The others are those of `root`; |F| is the norm of the gradient. Source: ops/solvers/
+
+    Examples
+    --------
+    >>> a = mochi.parameter([3.0, -1.0], dtype="float64")
+    >>> with mochi.Tape() as tape:
+    ...     x = mochi.minimize(lambda x, a: ((x - a) ** 2).sum() + (x * x).sum(), np.zeros(2), [a])
+    ...     (gradient,) = tape.grad(x.sum(), [a])
+    >>> x.numpy().round(6).tolist(), gradient.numpy().round(6).tolist()
+    ([1.5, -0.5], [0.5, 0.5])
+    """
+    if method not in METHODS:
+        raise errors.InvalidError(f"minimize: method {method!r}, expected one of {', '.join(METHODS)}")
+    if memory is not None and method != "lbfgs":
+        raise errors.InvalidError(f"minimize: memory is {memory!r} of {method}, expected it of lbfgs alone")
+    return _solved(METHODS[method], f, x0, theta, tolerance, iterations, memory, unrolled, None, report, options)
 
 
 class Health:
@@ -233,8 +312,8 @@ def solve_check(A: ArrayLike, B: ArrayLike, X: ArrayLike, spd: bool = False) -> 
     tape = tape_of(A, B, X)
     a, b, x = input_of(A, tape, B), input_of(B, tape, A), input_of(X, tape, A)
     struct = ffi.new("mo_solve_health *")
-    if lib.gate_mo_solve_check(tape.gate, tape.pointer, a, b, x, checked.flag("solve_check: spd", spd), struct):
-        return tape.fail()
+    if lib.gate_mo_solve_check(tape._gate, tape._pointer, a, b, x, checked.flag("solve_check: spd", spd), struct):
+        return tape._fail()
     return Health(struct, tape)
 
 
@@ -310,7 +389,7 @@ def gradcheck(
         results = f(*leaves)
     n_out = len(results) if isinstance(results, (list, tuple)) else 1
     tolerance = tolerance if tolerance is not None else (1e-6 if order == 1 else 1e-5)
-    pointers = ffi.new("mo_tensor *[]", [leaf.pointer() for leaf in leaves])
+    pointers = ffi.new("mo_tensor *[]", [leaf._live() for leaf in leaves])
     state = ffi.new_handle(f)
     given = lib.door_function, state, pointers, len(leaves), n_out, order, tolerance, seed
-    return Check.run(context, lib.gate_mo_check_function, context.pointer, *given)
+    return Check.run(context, lib.gate_mo_check_function, context._pointer, *given)

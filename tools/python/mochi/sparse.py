@@ -53,7 +53,7 @@ class Sparse(Handle):
         self.shape, self.nnz = tuple(shape), len(indices)
         values = ffi.NULL if data is None else ffi.cast("void *", data.ctypes.data)
         made = context.call(
-            lib.gate_mo_csr_create, context.pointer, *self.shape, ffi.from_buffer("int64_t[]", indptr),
+            lib.gate_mo_csr_create, context._pointer, *self.shape, ffi.from_buffer("int64_t[]", indptr),
             ffi.from_buffer("int32_t[]", indices), number_of(np.float32 if data is None else data.dtype), values,
         )  # fmt: skip
         super().__init__(context, made)

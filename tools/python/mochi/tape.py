@@ -28,30 +28,30 @@ _stays: dict[int, Any] = {}  # kept for ever: Python does not learn when the lib
 class Core:
     """The library's tape. It outlives a reset of `Tape` while arrays share its memory."""
 
-    __slots__ = ("pointer", "address", "context", "kept", "lent", "owned", "frame", "gone", "__weakref__")
+    __slots__ = ("_pointer", "address", "context", "kept", "lent", "owned", "frame", "gone", "__weakref__")
 
     def __init__(self, context, pointer, owned):
-        self.context, self.pointer, self.owned = context, pointer, owned
+        self.context, self._pointer, self.owned = context, pointer, owned
         self.address = address(pointer)
         self.kept = []  # matrices and functions that nodes point to
         self.lent, self.gone, self.frame = 0, False, Frame()
         if owned:
-            context.tapes[self.address] = context._deaths
+            context._tapes[self.address] = context._deaths
 
     def __del__(self):
         try:
             if getattr(self, "owned", False):
                 self.gone = True  # a finalizer can revive a Tape of the same garbage cycle, which must see this
                 self.frame.alive = False
-                self.context.leave(_release, self, self.kept)
+                self.context._leave(_release, self, self.kept)
         except KeyboardInterrupt:
             again()
 
 
 def _release(gate, core):
-    lib.gate_mo_tape_release(gate, core.pointer)
+    lib.gate_mo_tape_release(gate, core._pointer)
     if not lib.door_failed():
-        core.context.tapes.pop(core.address, None)
+        core.context._tapes.pop(core.address, None)
 
 
 class Lent:
@@ -86,53 +86,53 @@ class Tape:
         None: this thread's default context.
     """
 
-    __slots__ = ("context", "gate", "pointer", "_core", "_frame", "_mode", "_anomaly", "_depth", "__weakref__")
+    __slots__ = ("context", "_gate", "_pointer", "_core", "_frame", "_mode", "_anomaly", "_depth", "__weakref__")
 
     def __init__(self, mode: str = "record", anomaly: bool = False, context: Context | None = None) -> None:
         self.context = context or default_context()
-        self.gate = self.context.gate
+        self._gate = self.context._gate
         self._mode = checked.choice("Tape: mode", mode, MODES)
         self._anomaly, self._depth = checked.flag("Tape: anomaly", anomaly), 0
         self._frame = Frame()
         self._start()
 
     def _start(self):
-        pointer = self.context.call(lib.gate_mo_tape_create, self.context.pointer, self._mode)
-        core: Any = Core(self.context, pointer or self.fail(), owned=True)
+        pointer = self.context.call(lib.gate_mo_tape_create, self.context._pointer, self._mode)
+        core: Any = Core(self.context, pointer or self._fail(), owned=True)
         if self._anomaly:
             self.context.call(lib.gate_mo_tape_set_anomaly, pointer, True)
         core.frame = self._frame
-        self.pointer, self._core = pointer, core  # in one statement, so that no signal comes between
+        self._pointer, self._core = pointer, core  # in one statement, so that no signal comes between
         _tapes[core.address] = self
 
     @classmethod
-    def of(cls, pointer: Any) -> Tape:
+    def _of(cls, pointer: Any) -> Tape:
         """The tape of a pointer of the library; one that the library made itself is borrowed."""
         known = _tapes.get(address(pointer))
-        if known is not None and known.pointer == pointer:
+        if known is not None and known._pointer == pointer:
             return known
         tape = cls.__new__(cls)
-        tape.context = Context.of(lib.mo_tape_context(pointer))
-        tape.gate, tape.pointer = tape.context.gate, pointer
+        tape.context = Context._of(lib.mo_tape_context(pointer))
+        tape._gate, tape._pointer = tape.context._gate, pointer
         tape._mode, tape._anomaly, tape._depth = lib.MO_RECORD, False, 0
         tape._frame = Frame()
         tape._core = Core(tape.context, pointer, owned=False)
         return tape
 
-    def fail(self) -> NoReturn:
+    def _fail(self) -> NoReturn:
         """Raises the error of this thread's last call."""
-        self.context.fail()
+        self.context._fail()
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Raises the error of this thread's last call, if any."""
-        self.context.check()
+        self.context._check()
 
-    def lend(self) -> Lent:
+    def _lend(self) -> Lent:
         """An object that keeps the memory of the tape's values in place."""
         self._live()
         return Lent(self._core)
 
-    def holds(self, thing: Any) -> Any:
+    def _holds(self, thing: Any) -> Any:
         """Keeps a thing until the tape is reset; returns it. For a tape that the library made, it is kept forever."""
         self._live()
         if self._core.owned:
@@ -148,15 +148,15 @@ class Tape:
             self._start()
         else:
             self._core.frame = self._frame
-            self.context.call(lib.gate_mo_tape_reset, self.pointer)
+            self.context.call(lib.gate_mo_tape_reset, self._pointer)
             self._core.kept.clear()
-            self.context.emptied(self._core.address)
+            self.context._emptied(self._core.address)
 
     def release(self) -> None:
         """Frees the tape; its tensors raise `StateError` from then on."""
         self._leave("release")
         self._frame.alive = False
-        self.pointer, self._core = ffi.NULL, None
+        self._pointer, self._core = ffi.NULL, None
 
     def _leave(self, what):
         self._live()
@@ -166,7 +166,7 @@ class Tape:
         left.alive = False
 
     def _live(self):
-        if not self.pointer or self._core.gone:
+        if not self._pointer or self._core.gone:
             raise errors.StateError("the tape was released")
 
     def grad(
@@ -207,7 +207,7 @@ class Tape:
         flags += lib.MO_ALLOW_UNUSED * bool(allow_unused)
         self._live()
         self._frame.spare()
-        self.context.call(lib.gate_mo_grad, self.pointer, y_list, g_list, n, x_list, out, m, flags)
+        self.context.call(lib.gate_mo_grad, self._pointer, y_list, g_list, n, x_list, out, m, flags)
         return [Tensor(pointer, self) for pointer in out]
 
     def jvp(
@@ -225,19 +225,19 @@ class Tape:
         out = ffi.new("mo_tensor *[]", n)
         flags = lib.MO_CREATE_GRAPH * bool(create_graph) + lib.MO_ALLOW_UNUSED * bool(allow_unused)
         self._live()
-        self.context.call(lib.gate_mo_jvp, self.pointer, y_list, n, x_list, v_list, m, out, flags)
+        self.context.call(lib.gate_mo_jvp, self._pointer, y_list, n, x_list, v_list, m, out, flags)
         return [Tensor(pointer, self) for pointer in out]
 
     def backward(self, loss: Tensor) -> None:
         """Adds the gradient of a scalar to every leaf that needs one (`Leaf.grad`)."""
         self._live()
         self._frame.spare()
-        self.context.call(lib.gate_mo_backward, self.pointer, loss.pointer())
+        self.context.call(lib.gate_mo_backward, self._pointer, loss._live())
 
     @property
     def nodes(self) -> int:
         """The number of ops recorded since the last reset."""
-        return lib.mo_tape_nodes(self.pointer) if self._core and not self._core.gone else 0
+        return lib.mo_tape_nodes(self._pointer) if self._core and not self._core.gone else 0
 
     def __enter__(self) -> Tape:
         self._live()
@@ -255,7 +255,7 @@ class Tape:
         raise errors.UnsupportedError("a Tape cannot be pickled or copied: make a new one, and record on it again")
 
     def __repr__(self):
-        return f"mochi.Tape({self.nodes} nodes)" if self.pointer else "mochi.Tape(released)"
+        return f"mochi.Tape({self.nodes} nodes)" if self._pointer else "mochi.Tape(released)"
 
 
 class Idle(threading.local):
@@ -287,7 +287,7 @@ class Visit:
     """
 
     def __init__(self, pointer):
-        self.tape = Tape.of(pointer)
+        self.tape = Tape._of(pointer)
         self._before: Frame | None = None
         self._outer: tuple[Tape, ...] = ()
 

@@ -62,7 +62,7 @@ class Tensor:
         """The tape that made the tensor; None for a leaf."""
         return self._tape
 
-    def pointer(self):
+    def _live(self):
         """The library's pointer; raises `StateError` if the tensor is gone."""
         if not self._frame.alive:
             self._gone()
@@ -71,63 +71,72 @@ class Tensor:
     def _gone(self):
         raise errors.StateError("the tensor is gone: its tape was reset or released, or its callback has returned")
 
-    def lent(self):
+    def _lent(self):
         """What keeps the memory of the tensor where it is."""
-        return self._tape.lend(), self
+        return self._tape._lend(), self
 
     @property
-    def passing(self):
+    def _passing(self):
         """Whether the tensor was made in a callback, at whose end its memory can be freed."""
         return self._frame.outer is not None
 
     @property
     def shape(self):
         """The sizes of the axes."""
-        pointer = self.pointer()
+        pointer = self._live()
         return tuple(lib.mo_dim(pointer, i) for i in range(lib.mo_ndim(pointer)))
 
     @property
     def ndim(self):
         """The number of axes."""
-        return lib.mo_ndim(self.pointer())
+        return lib.mo_ndim(self._live())
 
     @property
     def size(self):
         """The number of elements."""
-        return lib.mo_numel(self.pointer())
+        return lib.mo_numel(self._live())
 
     @property
     def dtype(self):
-        """The name of the dtype: "float32"."""
-        return NAMES[lib.mo_tensor_dtype(self.pointer())]
+        """The name of the dtype, "float32", which is equal to NumPy's dtype too."""
+        return NAMES[lib.mo_tensor_dtype(self._live())]
+
+    @property
+    def device(self):
+        """Where the values lie: "cpu", "cuda" or "cuda:1"."""
+        return self.context.device
 
     @property
     def requires_grad(self):
         """Whether gradients flow to the tensor."""
-        return lib.mo_needs_grad(self.pointer())
+        return lib.mo_needs_grad(self._live())
 
     @property
     def name(self):
         """The name of a parameter; "" for any other tensor."""
-        return ffi.string(lib.mo_tensor_name(self.pointer())).decode()
+        return ffi.string(lib.mo_tensor_name(self._live())).decode()
 
     def item(self):
         """The one element of a tensor of any shape with one element."""
-        value = self.context.call(lib.gate_mo_item, self.pointer())
+        value = self.context.call(lib.gate_mo_item, self._live())
         return value if self.dtype.startswith(("float", "bfloat")) else int(value)
 
     def numpy(self):
         """An array with a copy of the values."""
         return arrays.copy_of(self)
 
+    def tolist(self):
+        """The values as numbers in lists, as NumPy's `tolist` gives them."""
+        return self.numpy().tolist()
+
     def detach(self):
         """The same values as data: no gradient flows through."""
         tape = self._tape
-        return Tensor(tape.context.call(lib.gate_mo_stop_gradient, tape.pointer, self.pointer()), tape)
+        return Tensor(tape.context.call(lib.gate_mo_stop_gradient, tape._pointer, self._live()), tape)
 
     def __array__(self, dtype=None, copy=None):
         """A read-only view of the values; a copy if dtype differs or a callback made the tensor."""
-        view = np.asarray(arrays.Export(self)) if self.context.device == "cpu" and not self.passing else self.numpy()
+        view = np.asarray(arrays.Export(self)) if self.context.device == "cpu" and not self._passing else self.numpy()
         if dtype is not None and view.dtype != dtype:
             if copy is False:
                 raise ValueError(f"a view of {view.dtype} as {np.dtype(dtype)} needs a copy")
@@ -136,7 +145,7 @@ class Tensor:
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """The memory as a read-only DLPack capsule."""
-        kept = constant(self.numpy(), context=self.context) if self.passing else self
+        kept = constant(self.numpy(), context=self.context) if self._passing else self
         return dlpack.capsule_of(kept, max_version, dl_device, copy, stream)
 
     def __dlpack_device__(self):
@@ -189,7 +198,7 @@ class Leaf(Tensor):
         """The context that the tensor belongs to."""
         return self._context
 
-    def lent(self):
+    def _lent(self):
         """What keeps the memory of the tensor where it is."""
         return self
 
@@ -227,7 +236,7 @@ class Leaf(Tensor):
         try:
             context = getattr(self, "_context", None)
             if context is not None and not self._borrowed:
-                context.bury(self._pointer)
+                context._bury(self._pointer)
         except KeyboardInterrupt:
             again()
 
@@ -245,10 +254,10 @@ def arrays_of(context, pointer):
 
 def lists_of(context, members):
     """Arrays by name as the library's named tensors, on its device."""
-    made = Handle(context, context.call(lib.gate_mo_arrays_create, context.pointer), release=lib.gate_mo_arrays_release)
+    made = Handle(context, context.call(lib.gate_mo_arrays_create, context._pointer), release=lib.gate_mo_arrays_release)
     for name, array in members.items():
         copy = arrays.uploaded(context, np.asarray(array))
-        context.call(lib.gate_mo_arrays_take, made.pointer(), name.encode(), copy)
+        context.call(lib.gate_mo_arrays_take, made._live(), name.encode(), copy)
     return made
 
 
@@ -270,7 +279,7 @@ def parameter(values, name=None, dtype=None, context=None):
     array = np.asarray(array, real, order="C")
     shape = ffi.new("int64_t[]", array.shape or (0,))
     text = ffi.NULL if name is None else name.encode()
-    pointer = context.call(lib.gate_mo_parameter, context.pointer, text, number_of(array.dtype), array.ndim, shape)
+    pointer = context.call(lib.gate_mo_parameter, context._pointer, text, number_of(array.dtype), array.ndim, shape)
     leaf = Leaf(pointer, context)
     leaf.write(array)
     return leaf

@@ -82,8 +82,8 @@ class FewShot(Handle):
     release = lib.gate_mo_few_shot_release
 
     def __init__(self, g: Graph, options: Any, kept: list, labels: Any, weights: Any):
-        made = g.context.call(lib.gate_mo_few_shot_open_as, g.pointer(), task_of(g), options, weights)
-        super().__init__(g.context, made, keep=(g.owned(), kept))
+        made = g.context.call(lib.gate_mo_few_shot_open_as, g._live(), task_of(g), options, weights)
+        super().__init__(g.context, made, keep=(g._held(), kept))
         self.graph = g
         self._examples = g.examples
         self._named = g.names is not None  # read now, as the graph may be closed later
@@ -99,7 +99,7 @@ class FewShot(Handle):
         """Fits the readout on labels, given as for `Trained.few_shot`; returns itself."""
         known, label, classes = _labelled(self.graph, labels)
         self._known, self.classes = np.zeros(0, np.int64), np.zeros(0, np.int64)  # a fit that fails leaves none
-        self.context.call(lib.gate_mo_few_shot_fit, self.pointer(), integers(known), integers(label), len(label))
+        self.context.call(lib.gate_mo_few_shot_fit, self._live(), integers(known), integers(label), len(label))
         self._known, self.classes = known, classes
         self._given = dict(zip(_called(self.graph, known).tolist(), classes[label].tolist(), strict=True))
         self._fewest = int(np.bincount(label, minlength=1).min())
@@ -113,7 +113,7 @@ class FewShot(Handle):
     @property
     def estimate(self) -> Estimate:
         """The expected accuracy, from leaving labels out in turn."""
-        e = self.context.call(lib.gate_mo_few_shot_expect, self.pointer())
+        e = self.context.call(lib.gate_mo_few_shot_expect, self._live())
         return Estimate(**{field.name: getattr(e, field.name) for field in dataclasses.fields(Estimate)})
 
     @overload
@@ -167,7 +167,7 @@ class FewShot(Handle):
         Of the others nothing is known: `predict_proba` gives each the classes' shares of the labels.
         """
         ids = np.arange(self.graph.examples) if examples is None else self._numbers_of(examples)
-        p = self.pointer()
+        p = self._live()
         return np.array([lib.mo_few_shot_reaches(p, int(i)) for i in ids], bool)
 
     def logits(self, examples: Sequence | None = None) -> np.ndarray:
@@ -202,7 +202,7 @@ class FewShot(Handle):
     def _rows(self, gate, examples):
         ids = np.arange(self.graph.examples) if examples is None else self._numbers_of(examples)
         out = np.empty((len(ids), max(1, len(self.classes))))
-        self.context.call(gate, self.pointer(), integers(ids), len(ids), reals(out))
+        self.context.call(gate, self._live(), integers(ids), len(ids), reals(out))
         return out
 
     def _numbers_of(self, examples):
@@ -235,7 +235,7 @@ class FewShot(Handle):
         """The n examples to label next [n], the most useful first (V-optimal design, Fedorov 1972)."""
         out = np.empty(checked.whole("suggest: n", n, 1, self.graph.examples), np.int64)
         known = integers(self._known), len(self._known)
-        self.context.call(lib.gate_mo_few_shot_suggest, self.pointer(), *known, n, integers(out))
+        self.context.call(lib.gate_mo_few_shot_suggest, self._live(), *known, n, integers(out))
         return _called(self.graph, out)
 
     def __repr__(self) -> str:
@@ -277,10 +277,12 @@ ATTRIBUTES = ("auto", "scaled", "raw")  # in the order of mo_attributes
 
 
 def options_of(
-    g: Graph, weights: Any, head: str | Head | None, lam: float, experts: Any = (), attributes: str = "auto"
+    g: Graph, weights: Any, head: str | Head | None, lam: float | None, experts: Any = (), attributes: str = "auto"
 ) -> tuple[Any, list]:
     """(the library's options, objects to keep alive); experts: rows [nodes, w], in a dict by name or in a sequence."""
-    readout, lam = None if head is None else head_of(head), checked.real("few_shot: lam", lam)
+    readout, lam = None if head is None else head_of(head), None if lam is None else checked.real("few_shot: lam", lam)
+    if lam == 0:
+        raise errors.InvalidError("few_shot: lam is 0, expected a number above 0, or None for the trained value")
     options, kept = struct("mo_few_shot_options", weights=weights, cache=cache_folder(), head=readout, lam=lam)
     if not isinstance(experts, dict) and hasattr(experts, "iloc"):
         experts = (experts,)

@@ -49,15 +49,15 @@ class Graph:
         self._number_of = None if names is None else {name: i for i, name in enumerate(names)}
         self.ignored = tuple(ignored)
 
-    def owned(self) -> Handle:
+    def _held(self) -> Handle:
         """The library's graph, for a readout that outlives this object; raises `StateError` once the graph is closed."""
         if self._owned is None:
             raise errors.StateError("the Graph is closed")
         return self._owned
 
-    def pointer(self) -> Any:
+    def _live(self) -> Any:
         """The library's pointer; raises `StateError` once the graph is closed."""
-        return self.owned().pointer()
+        return self._held()._live()
 
     def close(self) -> None:
         """Releases the library's graph once no readout needs it."""
@@ -72,7 +72,7 @@ class Graph:
     @property
     def name(self) -> str:
         """The name in messages."""
-        return ffi.string(self.pointer().name).decode()
+        return ffi.string(self._live().name).decode()
 
     @property
     def names(self) -> list | None:
@@ -83,61 +83,61 @@ class Graph:
 
     def _names_inside(self):
         """The names as the library has them: numbers, or texts."""
-        p, number = self.pointer(), ffi.new("char[24]")
+        p, number = self._live(), ffi.new("char[24]")
         texts = (ffi.string(lib.mo_graph_example_name(p, i, number)).decode() for i in range(self.examples))
         return [int(text) if p.node_numbers else text for text in texts] if p.names else None
 
     @property
     def nodes(self) -> int:
         """The number of nodes; for a set, over all graphs."""
-        return self.pointer().nodes
+        return self._live().nodes
 
     @property
     def edges(self) -> int:
         """The number of undirected edges."""
-        return self.pointer().nnz // 2
+        return self._live().nnz // 2
 
     @property
     def graphs(self) -> int:
         """The number of graphs: 1, or more in a set."""
-        return self.pointer().graphs
+        return self._live().graphs
 
     @property
     def examples(self) -> int:
         """The number of examples: of nodes, or of the graphs of a set."""
-        return lib.mo_graph_examples(self.pointer())
+        return lib.mo_graph_examples(self._live())
 
     @property
     def tasks(self) -> list[str]:
         """The tasks that the graph supports: "nc" (classes of nodes), "lp" (links), "gc" (classes of graphs)."""
-        return [name for name, task in TASKS.items() if lib.mo_graph_has_task(self.pointer(), task)]
+        return [name for name, task in TASKS.items() if lib.mo_graph_has_task(self._live(), task)]
 
     @property
     def dropped(self) -> tuple[int, int]:
         """The numbers of self-loops and of repeated edges that were left out."""
-        return self.pointer().dropped_loops, self.pointer().dropped_duplicates
+        return self._live().dropped_loops, self._live().dropped_duplicates
 
     @property
     def adjacency(self) -> tuple[np.ndarray, np.ndarray]:
         """The adjacency in CSR form, as in scipy.sparse.csr_matrix: indptr [nodes + 1] and indices [2 edges]."""
-        p = self.pointer()
+        p = self._live()
         return _copied(p.row_pointer, p.nodes + 1, np.int64), _copied(p.column, p.nnz, np.int32)
 
     @property
     def weights(self) -> np.ndarray | None:
         """The edges' weights, float32 [2 edges] in the order of `adjacency`; None: they are equal."""
-        p = self.pointer()
+        p = self._live()
         return _copied(p.weight, p.nnz, np.float32) if p.weight else None
 
     @property
     def offsets(self) -> np.ndarray:
         """int64 [graphs + 1]: the first node of each graph, and the number of nodes."""
-        return _copied(self.pointer().graph_offset, self.graphs + 1, np.int64)
+        return _copied(self._live().graph_offset, self.graphs + 1, np.int64)
 
     @property
     def x(self) -> np.ndarray | None:
         """float32 [nodes, d], the node attributes that the graph came with; None: it has none."""
-        p = self.pointer()
+        p = self._live()
         if not p.features:
             return None
         indptr = _copied(p.feature_pointer, p.nodes + 1, np.int64)
@@ -149,22 +149,22 @@ class Graph:
     @property
     def columns(self) -> list[str] | None:
         """The names of the columns of `x`; None: they have none."""
-        p = self.pointer()
+        p = self._live()
         return [ffi.string(p.feature_name[j]).decode() for j in range(p.features)] if p.feature_name else None
 
     @property
     def scaled(self) -> str | None:
         """The columns of `x` that readouts bring to the scale of the others or leave out; None: they see `x` unchanged."""
         options = ffi.new("mo_feature_options *")
-        made = self.context.call(lib.gate_mo_graph_scale, self.pointer(), options)
+        made = self.context.call(lib.gate_mo_graph_scale, self._live(), options)
         with Handle(self.context, made, release=lib.gate_mo_graph_release) as read:
-            told = read.pointer().scaled
+            told = read._live().scaled
             return ffi.string(told).decode() if told else None
 
     @property
     def y(self) -> np.ndarray | None:
         """int64 [examples], the classes that the graph came with, 0 .. C - 1, -1 if unlabelled; None: it has none."""
-        p = self.pointer()
+        p = self._live()
         return _copied(p.label, p.n_labels, np.int64) if p.n_labels else None
 
     @property
@@ -175,7 +175,7 @@ class Graph:
         return self._class_values
 
     def _classes_inside(self):
-        p, number = self.pointer(), ffi.new("char[24]")
+        p, number = self._live(), ffi.new("char[24]")
         if not p.class_name:
             return np.arange(p.classes)
         texts = [ffi.string(lib.mo_graph_class_name(p, c, number)).decode() for c in range(p.classes)]
@@ -193,7 +193,7 @@ class Graph:
         """
         if part not in DIVISION:
             raise errors.InvalidError(f"division {part!r}, expected one of {', '.join(DIVISION)}")
-        p = self.pointer()
+        p = self._live()
         if not p.division:
             return None
         chosen = _copied(p.division, p.divisions * p.nodes, np.uint8) == DIVISION[part]
@@ -208,7 +208,7 @@ class Graph:
             except TypeError:
                 pass  # a name that cannot be hashed
         elif isinstance(name, (str, int, np.integer)) and "\0" not in str(name):
-            found = lib.mo_graph_find_example(self.pointer(), str(name).encode(errors="surrogatepass"))
+            found = lib.mo_graph_find_example(self._live(), str(name).encode(errors="surrogatepass"))
         if isinstance(name, (bool, np.bool_)):  # True == 1, but True is not the name 1
             found = -1
         if not 0 <= found < self.examples:
@@ -220,7 +220,7 @@ class Graph:
 
         Names that are neither all numbers nor all texts are written as texts, with a warning. `ignored` is not written.
         """
-        self.context.call(lib.gate_mo_graph_write, self.pointer(), os.fsencode(path))
+        self.context.call(lib.gate_mo_graph_write, self._live(), os.fsencode(path))
         written = self._names_inside(), self._classes_inside().tolist()
         held = self.names, self.classes.tolist()
         for what, there, here in zip(("examples", "classes"), written, held, strict=True):
@@ -275,7 +275,7 @@ class Graph:
         return f"mochi.Graph({self.name!r}, nodes={self.nodes}, edges={self.edges}{sets}, classes={len(self.classes)})"
 
     def __reduce__(self):
-        made = self.context.call(lib.gate_mo_graph_arrays, self.pointer())
+        made = self.context.call(lib.gate_mo_graph_arrays, self._live())
         with Handle(self.context, made, release=lib.gate_mo_arrays_release):
             members = arrays_of(self.context, made)
         return _remade, (members, self.name, self._names, self._class_values, self.ignored)
@@ -346,7 +346,7 @@ def graph(
     if isinstance(source, (str, os.PathLike)):
         if not plain:
             raise errors.InvalidError(f"graph: {source} has all of its own, found x, y, nodes, name or weights beside it")
-        return _told(_converted(context, source) or Graph(context, context.call(lib.gate_mo_graph_open, context.pointer, os.fsencode(source))))
+        return _told(_converted(context, source) or Graph(context, context.call(lib.gate_mo_graph_open, context._pointer, os.fsencode(source))))
     return _told(_assembled(context, parts_of(source, x, y, nodes, weights), name, "graph"))
 
 
@@ -465,8 +465,8 @@ def _lone_node(parts, width):
 
 def _told(made):
     """Returns the graph, after warning of what the library left out of its source."""
-    if made.pointer().left_out:
-        text = ffi.string(made.pointer().left_out).decode(errors="replace")
+    if made._live().left_out:
+        text = ffi.string(made._live().left_out).decode(errors="replace")
         warnings.warn(f"graph {made.name}: left out: {text}", stacklevel=3)
     return made
 
@@ -505,5 +505,5 @@ def _remade(members, name, names, class_values, ignored, context=None):
     """Makes a graph from arrays in the library's .npz form."""
     context = context or default_context()
     with lists_of(context, members) as given:
-        made = context.call(lib.gate_mo_graph_from_arrays, given.pointer(), name.encode(), name.encode())
+        made = context.call(lib.gate_mo_graph_from_arrays, given._live(), name.encode(), name.encode())
     return Graph(context, made, names, class_values, ignored)

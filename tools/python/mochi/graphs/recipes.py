@@ -42,7 +42,7 @@ class Recipe:
         r = self.settings
         if option == "head":
             self._head = head(value)
-            r.model.readout.head, r.head = self._head.pointer, self._head.name.encode()
+            r.model.readout.head, r.head = self._head._pointer, self._head.name.encode()
         elif option == "families":
             r.family = value
         else:

@@ -107,9 +107,9 @@ def _of_frame(context, table, label, name):
 def _of_table(context, path, label):
     options = ffi.new("mo_feature_options *")
     column = ffi.NULL if label is None else ffi.new("char[]", str(label).encode())
-    made = context.call(lib.gate_mo_rows_open, context.pointer, ffi.new("char[]", os.fsencode(path)), column, options)
+    made = context.call(lib.gate_mo_rows_open, context._pointer, ffi.new("char[]", os.fsencode(path)), column, options)
     with Graph(context, made) as read:
-        p = read.pointer()
+        p = read._live()
         notes = tuple(ffi.string(text).decode() for text in (p.left_out, p.recoded, p.scaled) if text)
         x = read.x
         assert x is not None  # the library refuses a table without attributes

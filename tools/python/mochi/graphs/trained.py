@@ -59,7 +59,7 @@ def features(
     options.attributes = checked.choice("features: attributes", attributes, ATTRIBUTES)
     with _features_of(g, options) as made:
         if hop is None:
-            return arrays_of(g.context, made.pointer().arrays)["hops"]
+            return arrays_of(g.context, made._live().arrays)["hops"]
         return _taken(g.context, g.context.call(lib.gate_mo_embed_hop, _source(g, made), hop))
 
 
@@ -85,9 +85,9 @@ class Trained:
     def _in(self, context):
         """The weights in a context, read once per context."""
         if context not in self._made:
-            read = context.call(lib.gate_mo_weights_read, context.pointer, os.fsencode(self.weights))
+            read = context.call(lib.gate_mo_weights_read, context._pointer, os.fsencode(self.weights))
             self._made[context] = Handle(context, read, release=lib.gate_mo_weights_release)
-        return self._made[context].pointer()
+        return self._made[context]._live()
 
     @property
     def kind(self) -> str:
@@ -100,13 +100,13 @@ class Trained:
         return ffi.string(self._any().recipe).decode()
 
     def _any(self):
-        return next(iter(self._made.values())).pointer()
+        return next(iter(self._made.values()))._live()
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
         """The weights by name."""
         context, weights = next(iter(self._made.items()))
-        return arrays_of(context, weights.pointer().arrays)
+        return arrays_of(context, weights._live().arrays)
 
     def embed(self, g: Any, attributes: str = "auto") -> np.ndarray:
         """Embeddings of the nodes, or of the graphs of a set: float32 [examples, d], as `mochi embed` writes them.
@@ -129,14 +129,14 @@ class Trained:
         made = g.context.call(lib.gate_mo_weights_model_as, weights, choice)
         released = lib.gate_mo_model_release
         with Handle(g.context, made, release=released) as model, _features_of(g, options) as rows:
-            return _taken(g.context, g.context.call(lib.gate_mo_embed_all, model.pointer(), _source(g, rows), MAX_ROWS))
+            return _taken(g.context, g.context.call(lib.gate_mo_embed_all, model._live(), _source(g, rows), MAX_ROWS))
 
     def few_shot(
         self,
         g: Any,
         labels: Any = None,
         head: str | Head | None = None,
-        lam: float = 0.0,
+        lam: float | None = None,
         transductive: bool | str = "auto",
         experts: Any = (),
         attributes: str = "auto",
@@ -155,7 +155,7 @@ class Trained:
         head : str
             The readout; None: the one that the weights were trained with.
         lam : float
-            The readout's penalty, above 0; 0: the trained value.
+            The readout's penalty, above 0; None: the trained value.
         transductive : bool, "auto" or "never"
             Refit the readout on its own predictions for all examples, assuming classes of equal size; "auto": if it predicts
             left-out labels no worse, for at most 100,000 examples; "never", for a set: a prediction reads only its own graph and
@@ -177,7 +177,7 @@ class Trained:
         made._made[1]["attributes"] = attributes
         return made
 
-    def score_links(self, g: Any, pairs: Sequence, head: str | Head | None = None, lam: float = 0.0) -> np.ndarray:
+    def score_links(self, g: Any, pairs: Sequence, head: str | Head | None = None, lam: float | None = None) -> np.ndarray:
         """Scores pairs of nodes that are not linked: the higher, the more likely a link is missing.
 
         Parameters
@@ -199,13 +199,13 @@ class Trained:
         if wrong is not None:
             raise errors.InvalidError(f"score_links: {wrong!r} among the pairs, expected two nodes")
         ends = np.array([[g.find(u), g.find(v)] for u, v in pairs], np.int64).reshape(-1, 2)
-        asked = np.array([u != v and not lib.mo_graph_has_edge(g.pointer(), u, v) for u, v in ends.tolist()], bool)
+        asked = np.array([u != v and not lib.mo_graph_has_edge(g._live(), u, v) for u, v in ends.tolist()], bool)
         score = np.full(len(ends), np.nan)
         if asked.any():
             options, kept = options_of(g, self.weights, head, lam)
             u, v = (np.ascontiguousarray(ends[asked, side]) for side in (0, 1))
             out = np.empty(len(u))
-            given = g.pointer(), options, integers(u), integers(v), len(u), reals(out)
+            given = g._live(), options, integers(u), integers(v), len(u), reals(out)
             g.context.call(lib.gate_mo_few_shot_links, *given)
             del kept
             score[asked] = out
@@ -230,14 +230,14 @@ def _pairs_of(pairs):
 def _features_of(g, options):
     """Features of all nodes or graphs."""
     options.cache = folder = cache_folder()
-    read = Handle(g.context, g.context.call(lib.gate_mo_graph_scale, g.pointer(), options), release=lib.gate_mo_graph_release)
-    made = g.context.call(lib.gate_mo_task_features_open, read.pointer(), task_of(g), ffi.NULL, options)
+    read = Handle(g.context, g.context.call(lib.gate_mo_graph_scale, g._live(), options), release=lib.gate_mo_graph_release)
+    made = g.context.call(lib.gate_mo_task_features_open, read._live(), task_of(g), ffi.NULL, options)
     return Handle(g.context, made, keep=(read, folder), release=lib.gate_mo_features_release)
 
 
 def _source(g, made):
     source = ffi.new("mo_source *")
-    source.graph, source.task, source.features = g.pointer(), task_of(g), made.pointer()
+    source.graph, source.task, source.features = g._live(), task_of(g), made._live()
     return source
 
 

@@ -124,7 +124,7 @@ def train(
     recipe: str = "best",
     progress: bool | Callable[[Step], Any] = True,
     resume: bool = False,
-    checkpoint_every: int = 0,
+    checkpoint_every: int | None = None,
     context: Context | None = None,
     **options: Any,
 ) -> Run:
@@ -146,7 +146,7 @@ def train(
     resume : bool
         Continue a stopped run, with the same arguments.
     checkpoint_every : int
-        Steps; 0: only at the end.
+        Steps; None: only at the end.
     **options
         Replace the recipe's: steps, lr, lr_min, weight_decay, clip, k and q (a number, or bounds), max_classes, head,
         lam, ..: any option of `mochi train` that is a setting, with underscores; and families.
@@ -161,24 +161,24 @@ def train(
         watch = _Watch(context, run, report, tell)
         handle = ffi.new_handle(watch)
         check = lib.gate_mo_run_check if resume else lib.gate_mo_run_folder
-        context.call(check, context.pointer, os.fsencode(out))
+        context.call(check, context._pointer, os.fsencode(out))
         opened = stack.enter_context(_opened(context, settings, paths, handle))
-        made = context.call(lib.gate_mo_recipe_model, context.pointer, settings.settings, opened.pointer())
+        made = context.call(lib.gate_mo_recipe_model, context._pointer, settings.settings, opened._live())
         model = stack.enter_context(Handle(context, made, release=lib.gate_mo_model_release))
         o = ffi.new("mo_trainer_options *", settings.settings.training)
         kept = ffi.new("char[]", os.fsencode(out)), ffi.new("char[]", settings.text().encode())
-        o.out, o.settings, o.checkpoint_every = *kept, checkpoint_every
-        made = context.call(lib.gate_mo_trainer_create, model.pointer(), opened.pointer(), o)
+        o.out, o.settings, o.checkpoint_every = *kept, checkpoint_every or 0
+        made = context.call(lib.gate_mo_trainer_create, model._live(), opened._live(), o)
         trainer = stack.enter_context(Handle(context, made, keep=kept, release=lib.gate_mo_trainer_release))
         if resume:
-            context.call(lib.gate_mo_trainer_resume, trainer.pointer())
+            context.call(lib.gate_mo_trainer_resume, trainer._live())
         with _interruptible(watch):
-            context.call(lib.gate_mo_trainer_run, trainer.pointer(), lib.door_report, handle)
+            context.call(lib.gate_mo_trainer_run, trainer._live(), lib.door_report, handle)
         if watch.failure is not None:
             raise watch.failure
         run.finished = not run.history or run.history[-1].step + 1 == o.steps
         if run.finished:
-            context.call(lib.gate_mo_trainer_finish, trainer.pointer())
+            context.call(lib.gate_mo_trainer_finish, trainer._live())
     return run
 
 
@@ -190,7 +190,7 @@ def _named(pool, folder):
         if isinstance(g, Graph):
             os.mkdir(os.path.join(folder, str(i)))
             path = os.path.join(folder, str(i), g.name.replace("/", "_") + ".npz")
-            g.context.call(lib.gate_mo_graph_write, g.pointer(), os.fsencode(path))
+            g.context.call(lib.gate_mo_graph_write, g._live(), os.fsencode(path))
             names.append(g.name + tasks)
             paths.append(path + tasks)
         else:
@@ -205,7 +205,7 @@ def _opened(context, settings, paths, handle):
     list_of, folder = ffi.new("char *[]", kept), cache_folder()
     features.cache = folder
     given = list_of, len(paths), features, settings.settings.link_share, lib.door_notice, handle
-    made = context.call(lib.gate_mo_pool_open, context.pointer, *given)
+    made = context.call(lib.gate_mo_pool_open, context._pointer, *given)
     pool = Handle(context, made, keep=(kept, folder), release=lib.gate_mo_pool_release)
     context.call(lib.gate_mo_pool_set_families, made, ffi.addressof(settings.settings.family, 0))
     return pool

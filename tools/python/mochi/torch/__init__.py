@@ -30,13 +30,14 @@ from .._library import lib
 from ..heads import FOLLOWED, MOST_COLUMN, Head
 from ..heads import head as _head
 from ..solvers import implicit as _implicit
+from ..solvers import root as _root
 from ..tape import current_tape
 from ..tensor import Tensor
 from . import compiled
 from .nodes import DEVICES, LOW, apply, value_of
 
 __all__ = [
-    "LogisticHead", "ProtoHead", "RidgeHead", "SVMHead", "function", "implicit", "lda", "logistic", "prototype", "readout",
+    "LogisticHead", "ProtoHead", "RidgeHead", "SVMHead", "function", "implicit", "lda", "logistic", "prototype", "readout", "root",
     "ridge", "solve", "solve_spd", "svm",
 ]  # fmt: skip
 
@@ -208,12 +209,12 @@ def _ridge(bias):
     """
 
     def primal(Zs, Ys, Zq, lam):
-        return Zq @ _ops.solve_spd(_ops.add_diag(_ops.gram(Zs.T), lam), Zs.T @ Ys)
+        return Zq @ _ops.solve_spd(_ops.add_diag(_ops.gram(Zs.mT), lam), Zs.mT @ Ys)
 
     def dual(Zs, Ys, Zq, lam):
         K = _ops.gram(Zs)
         D = _ops.solve_spd(_ops.add_diag(K + 1.0 if bias else K, lam), Ys)
-        logits = Zq @ (Zs.T @ D)
+        logits = Zq @ (Zs.mT @ D)
         return logits + D.sum(-2, keepdims=True) if bias else logits
 
     def fit(Zs, Ys, Zq, lam, weight=None):
@@ -227,7 +228,7 @@ def _ridge(bias):
             root = used if weight is None else _ops.where(used, _ops.sqrt(_ops.where(used, weight, 1.0)), 0.0)
             Zs, Ys = (_ops.where(used[..., None], X, 0.0) * root[..., None] for X in (Zs, Ys))
         real = Zs.dtype
-        if Zs.context.call(lib.gate_mo_rows_lie_far, current_tape().pointer, Zs.pointer()):
+        if Zs.context.call(lib.gate_mo_rows_lie_far, current_tape()._pointer, Zs._live()):
             Zs, Ys, Zq = (_ops.cast(X, "float64") for X in (Zs, Ys, Zq))
             lam = _ops.cast(lam, "float64") if isinstance(lam, Tensor) else lam
         logits = _ops.cast((dual if Zs.shape[-2] <= Zs.shape[-1] else primal)(Zs, Ys, Zq, lam), real)
@@ -296,21 +297,22 @@ def logistic(
 
 
 def svm(
-    Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0, max_iter: int = 0, **options: Any
+    Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0, max_iter: int | None = None,
+    **options: Any,
 ) -> torch.Tensor:
     """Scores of the multi-class support vector machine: `readout` of the head svm, of first order.
 
     Parameters
     ----------
     max_iter : int
-        The most passes over the kernel of the rows before `NumericalError` is raised; 0: as many as take a few seconds.
+        The most passes over the kernel of the rows before `NumericalError` is raised; None: as many as take a few seconds.
         Columns of unlike size take many: standardise them.
     **options
         `ways` and `weight` of `readout`.
 
     Source: Crammer and Singer 2001; Lee et al. 2019 (MetaOptNet)
     """
-    return readout("svm", Zs, Ys, Zq, lam=lam, max_iter=max_iter, **options)
+    return readout("svm", Zs, Ys, Zq, lam=lam, max_iter=max_iter or 0, **options)
 
 
 def lda(
@@ -341,8 +343,8 @@ def solve(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     return compiled.call("solve", [A, B], {}) if torch.compiler.is_compiling() else apply(_batched(_ops.solve), A, B)
 
 
-def implicit(residual: Callable, w0: torch.Tensor, *theta: torch.Tensor, **options: Any) -> torch.Tensor:
-    """The w with residual(w, *theta) = 0 near w0, differentiable in theta: `mochi.implicit` for tensors of PyTorch.
+def root(residual: Callable, w0: torch.Tensor, *theta: torch.Tensor, **options: Any) -> torch.Tensor:
+    """The w with residual(w, *theta) = 0 near w0, differentiable in theta: `mochi.root` for tensors of PyTorch.
 
     Parameters
     ----------
@@ -353,10 +355,14 @@ def implicit(residual: Callable, w0: torch.Tensor, *theta: torch.Tensor, **optio
     theta : Tensor
         The tensors that F depends on.
     **options
-        Of `mochi.implicit`.
+        Of `mochi.root`.
     """
+    return apply(lambda w0, *theta: _root(residual, w0, theta, **options), w0.detach(), *theta)
 
-    return apply(lambda w0, *theta: _implicit(residual, w0, theta, **options), w0.detach(), *theta)
+
+def implicit(residual: Callable, solution: torch.Tensor, *theta: torch.Tensor, **options: Any) -> torch.Tensor:
+    """A w with residual(w, *theta) = 0, found by any means, as a function of theta: `mochi.implicit` for tensors of PyTorch."""
+    return apply(lambda w, *theta: _implicit(residual, w, theta, **options), solution.detach(), *theta)
 
 
 class _Head(torch.nn.Module):

@@ -53,7 +53,7 @@ def leaf_of(x, needs, tape):
     else:
         leaf = constant(x if array is None else array, context=context)
     if needs:
-        context.call(lib.gate_mo_require_grad, leaf.pointer())
+        context.call(lib.gate_mo_require_grad, leaf._live())
     return leaf
 
 
