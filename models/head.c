@@ -268,6 +268,10 @@ static bool treat_offset(mo_tape *t, head_call *c) {
     return mo_ok(mo_tape_context(t));
 }
 
+bool mo_rows_lie_far(mo_tape *t, mo_tensor *Zs) {
+    return mo_tensor_dtype(Zs) == MO_F32 && lies_far(t, &(head_call){.of.Zs = Zs, .given = MO_F32}, FAR);
+}
+
 /* Treats padding, classes without a support row and rows far from 0; reads no value if the support is complete. */
 static bool prepare_call(mo_tape *t, head_call *c) {
     if (!c->of.complete)
@@ -549,17 +553,21 @@ static bool check_call(
 
 mo_tensor *mo_head_apply(
     mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    const mo_support support = {.Zs = Zs, .Ys = Ys};
+    return mo_head_apply_weighted(t, head, &(mo_support){.Zs = Zs, .Ys = Ys}, Zq, parameters);
+}
+
+mo_tensor *mo_head_apply_weighted(
+    mo_tape *t, const mo_head *head, const mo_support *support, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_tensor *out[2];
     if (mo_is_null(Zq)) {
         mo_fail(mo_tape_context(t), MO_INVALID, "head %s: an input is the null tensor", head ? head->name : "");
         return mo_null_tensor(mo_tape_context(t));
     }
-    if (!check_call(t, head, &support, Zq, parameters))
+    if (!check_call(t, head, support, Zq, parameters))
         return mo_null_tensor(mo_tape_context(t));
-    if (mo_numel(Ys) == 0) /* there is no episode: logits of that shape, for every head */
-        return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zs), Ys));
-    head_call c = call_of(head, &support, Zq, parameters);
+    if (mo_numel(support->Ys) == 0) /* there is no episode: logits of that shape, for every head */
+        return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, support->Zs), support->Ys));
+    head_call c = call_of(head, support, Zq, parameters);
     return prepare_call(t, &c) && call_episodes(t, &c, out) ? out[0] : mo_null_tensor(mo_tape_context(t));
 }
 

@@ -13,6 +13,12 @@
 MO_API const mo_head *mo_head_at(int i);
 /* Returns whether the head was built for this library and is complete; if not, raises MO_INVALID with the field. */
 MO_API bool mo_head_validate(mo_context *ctx, const mo_head *head);
+/* mo_head_apply to a support whose rows may have weights: each episode of the batch may lack classes of its own. */
+MO_API mo_tensor *mo_head_apply_weighted(
+    mo_tape *t, const mo_head *head, const mo_support *support, mo_tensor *Zq, mo_tensor *const *parameters);
+/* Returns whether rows [.., n_s, d] are float32 and lie so far from 0, compared with the distances between them, that a
+ * fit that depends on the offset needs float64, as mo_head_apply then takes. Reads on the host. */
+MO_API bool mo_rows_lie_far(mo_tape *t, mo_tensor *Zs);
 
 /* mo_state_save adds a state to the arrays of a file, as "state.NAME" and "state" [d, classes, axes, real].
  * mo_state_load makes a state of them, owned, for the head that it was saved of; applied, it gives the bits of the

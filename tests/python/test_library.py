@@ -39,6 +39,13 @@ def test_every_function_of_the_headers_has_a_gate(header):
         assert hasattr(lib, f"gate_{name}") or name in WITHOUT_GATE, name
 
 
+def test_the_package_calls_what_the_library_has():
+    """mochi.torch is tested where PyTorch is alone: a name that is gone would be found by its users."""
+    package = ROOT / "tools/python/mochi"
+    used = {name for path in package.rglob("*.py") for name in re.findall(r"\blib\.((?:gate_|mo_|MO_|door_)\w+)", path.read_text())}
+    assert len(used) > 150 and {name for name in used if not hasattr(lib, name)} == {"gate_mo_x"}  # in a docstring
+
+
 def test_every_op_of_the_header_has_a_function():
     by_hand = {"register_ops", "recompute", "implicit", "implicit_solve", "newton_krylov", "lbfgs"}
     by_hand |= {"projected_gradient", "solve_check"}

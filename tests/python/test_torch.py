@@ -31,6 +31,58 @@ def one_hot(label, classes=2):
     return torch.nn.functional.one_hot(label, classes).to(REAL)
 
 
+@pytest.mark.parametrize("natural", [False, True])
+def test_episodes_of_a_data_loader(natural):
+    """Support and queries are of the episode's classes alone and share no row; an episode depends on its number alone."""
+    y = torch.arange(300) % 10
+    y[y == 9] = torch.arange(30) % 9  # nine classes
+    X = torch.stack([torch.arange(300.0), y.to(REAL)], 1)
+    data = torch.utils.data.TensorDataset(X, y)
+    sizes = {"ways": 4, "shots": 3, "queries": 5, "episodes": 10, "natural": natural, "seed": 3}
+    sampler, seen = mt.EpisodeSampler(y, batch=4, **sizes), []
+    for workers in (0, 2):
+        batches = [sampler.split(*b) for b in torch.utils.data.DataLoader(data, batch_sampler=sampler, num_workers=workers)]
+        assert [len(b[0]) for b in batches] == [4, 4, 2] and len(sampler) == 3
+        seen.append([torch.cat(part) for part in zip(*batches, strict=True)])
+    assert all(torch.equal(a, b) for a, b in zip(*seen, strict=True))
+    Zs, ys, Zq, yq = seen[0]
+    for i in range(10):
+        rows = torch.cat([Zs[i], Zq[i]])
+        classes = rows[:, 1].unique()
+        assert len(rows[:, 0].unique()) == 32 and len(classes) == 4 and len(Zs[i]) == 12
+        assert torch.equal(classes[torch.cat([ys[i], yq[i]])], rows[:, 1]) and len(ys[i].unique()) == 4
+        if not natural:
+            assert ys[i].bincount().tolist() == [3] * 4 and yq[i].bincount().tolist() == [5] * 4
+    assert not natural or any(ys[i].bincount().tolist() != [3] * 4 for i in range(10))
+    own = [mt.EpisodeSampler(y, rank=rank, ranks=3, **sizes) for rank in range(3)]
+    alone = list(mt.EpisodeSampler(y, **sizes))
+    assert [row for i in range(10) for row in [list(own[i % 3])[i // 3]]] == alone
+    sampler = mt.EpisodeSampler(y, **sizes)
+    sampler.set_epoch(1)
+    assert list(sampler) != alone
+
+
+def test_episodes_that_cannot_be_drawn_are_refused():
+    y = torch.tensor([0] * 30 + [1] * 30 + [2] * 3)
+    for wrong, words in (
+        ({"ways": 3}, "2 of 3 classes have 20 rows, expected 3"), ({"ways": 3, "natural": True}, "have 63 rows, expected 60"),
+        ({"ways": 0}, "ways is 0"), ({"ways": 2, "rank": 2, "ranks": 2}, "rank is 2"), ({"ways": 2, "natural": 3}, "natural is 3"),
+        ({"ways": 4, "natural": True}, "3 of 3 classes have rows, expected 4"), ({"ways": 2, "seed": -1}, "seed is -1"),
+    ):  # fmt: skip
+        if "63" in words:
+            mt.EpisodeSampler(y, **wrong)  # 60 rows of 63: they suffice
+            continue
+        with pytest.raises(mochi.InvalidError, match=words):
+            mt.EpisodeSampler(y, **wrong)
+    with pytest.raises(mochi.InvalidError, match="smallest classes have 33 rows, expected 40"):
+        mt.EpisodeSampler(y, ways=2, natural=True)
+    sampler = mt.EpisodeSampler(y, ways=2)
+    with pytest.raises(mochi.InvalidError, match="39 rows and 39 labels, expected a multiple of 40"):
+        sampler.split(torch.zeros(39, 2), y[:39])
+    unlabelled = [float("nan")] * 20 + [0.0] * 20 + [1.0] * 20
+    assert all(row >= 20 for rows in mt.EpisodeSampler(unlabelled, ways=2) for row in rows)
+
+
 @pytest.mark.parametrize("name", mochi.head_names())
 def test_gradcheck_of_every_head(name):
     Zs, label, Zq = episode()

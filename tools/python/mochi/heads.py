@@ -155,13 +155,12 @@ class Head:
 
         Source: models/head.h
         """
+        support = ffi.new("mo_support *")
         if weight is not None:
-            tape, (zs, ys, zq, rows), values = self._inputs((Zs, Ys, Zq, weight), parameters, seed)
-            state = self._state(tape, zs, ys, rows, values)
-            result = tape.context.call(lib.gate_mo_state_apply, tape._pointer, state, zq, ffi.NULL)
+            tape, (support.Zs, support.Ys, zq, support.weight), values = self._inputs((Zs, Ys, Zq, weight), parameters, seed)
         else:
-            tape, (zs, ys, zq), values = self._inputs((Zs, Ys, Zq), parameters, seed)
-            result = tape.context.call(lib.gate_mo_head_apply, tape._pointer, self._pointer, zs, ys, zq, values)
+            tape, (support.Zs, support.Ys, zq), values = self._inputs((Zs, Ys, Zq), parameters, seed)
+        result = tape.context.call(lib.gate_mo_head_apply_weighted, tape._pointer, self._pointer, support, zq, values)
         return Tensor(result, tape) if result else tape._fail()
 
     def _state(self, tape, Zs, Ys, weight, values):

@@ -34,10 +34,11 @@ from ..solvers import root as _root
 from ..tape import current_tape
 from ..tensor import Tensor
 from . import compiled
+from .episodes import EpisodeSampler
 from .nodes import DEVICES, LOW, apply, value_of
 
 __all__ = [
-    "LogisticHead", "ProtoHead", "RidgeHead", "SVMHead", "function", "implicit", "lda", "logistic", "prototype", "readout", "root",
+    "EpisodeSampler", "LogisticHead", "ProtoHead", "RidgeHead", "SVMHead", "function", "implicit", "lda", "logistic", "prototype", "readout", "root",
     "ridge", "solve", "solve_spd", "svm",
 ]  # fmt: skip
 
