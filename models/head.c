@@ -240,10 +240,6 @@ static bool lies_far(mo_tape *t, const head_call *c, double ratio) {
     return mo_least(t, mo_sub(t, mo_scale(t, spread, ratio, 0), far)) < 0;
 }
 
-bool mo_rows_lie_far(mo_tape *t, mo_tensor *Zs) {
-    return mo_tensor_dtype(Zs) == MO_F32 && lies_far(t, &(head_call){.of.Zs = Zs, .given = MO_F32}, FAR);
-}
-
 static void widen(mo_tape *t, head_call *c) {
     mo_tensor **in[] = {&c->of.Zs, &c->of.Ys, &c->of.weight, &c->counted, &c->present};
     for (size_t i = 0; i < sizeof in / sizeof *in; i++)

@@ -26,10 +26,6 @@ MO_API bool mo_rows_lie_far(mo_tape *t, mo_tensor *Zs);
 MO_API mo_code mo_state_save(const mo_state *state, mo_arrays *arrays);
 MO_API mo_code mo_state_load(mo_context *ctx, const mo_head *head, const mo_arrays *arrays, mo_state *state);
 
-/* Returns whether rows [.., n_s, d] are float32 and lie so far from 0, compared with the distances between them, that a
- * fit that depends on the offset needs float64. Reads on the host. */
-MO_API bool mo_rows_lie_far(mo_tape *t, mo_tensor *Zs);
-
 /* ---- ridge ---- */
 
 /* Ridge over a grid of R penalties, with a penalised bias column. Zs [.., n_s, d], Ys [.., n_s, C], lambda [.., R] > 0,
