@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from . import ops
@@ -90,9 +91,9 @@ class Ridges:
                 found.append(self.X[rows] @ W[:-1] + W[-1])
         return np.concatenate(found)
 
-    def alone(self, lams: Sequence[float]) -> np.ndarray:
+    def alone(self, penalties: ArrayLike) -> np.ndarray:
         """Logits [values, C, n] of each row by a fit without it, at each penalty above 0."""
-        (n, C), d, lams = self.Y.shape, self.X.shape[1], np.asarray(lams)[:, None]
+        (n, C), d, lams = self.Y.shape, self.X.shape[1], np.asarray(penalties)[:, None]
         A, shift = self.gram, np.zeros(d)
         if self.free and not self.dual:
             shift = A[d, :d] / n

@@ -296,7 +296,7 @@ class RidgeHead(_HeadClassifier):
     _name = "intercept", {"penalised": "ridge", "free": "ridge_intercept"}
     _parameters = {"lam": "lam_"}
     _several = True
-    _ridges = None
+    _ridges: Any = None
     lam_: float
 
     def __init__(
