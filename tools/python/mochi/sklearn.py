@@ -496,7 +496,7 @@ class RidgeHeadCV(RidgeHead):
         for lam, logits in zip(lams, ridges.alone(lams), strict=True):
             nll = _at_temperature(logits.T, label)[1] if np.isfinite(logits).all() else np.inf
             if nll <= least * (1 + SAME):  # of penalties that do equally well, the largest
-                self.lam_, least = lam, min(least, nll)
+                self.lam_, least = float(lam), min(least, nll)
 
 
 class LogisticHeadCV(LogisticHead):
