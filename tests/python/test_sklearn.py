@@ -218,6 +218,81 @@ def test_a_penalty_is_chosen_by_held_out_rows():
         assert estimator.lam_ > 0 and estimator.fit(Z[train], names[train]).lam_ == estimator.lam_
 
 
+@pytest.mark.parametrize("shape", [(24, 40), (60, 9)], ids=["wide", "tall"])
+@pytest.mark.parametrize("free", [False, True], ids=["penalised", "free"])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_a_ridge_without_rows_is_the_fit_of_the_others(shape, free, kind):
+    from mochi.ridges import Ridges
+    from scipy import sparse
+
+    rng, head = np.random.default_rng(0), mochi.head("ridge_intercept" if free else "ridge")
+    X = np.where(rng.random(shape) < 0.5, rng.normal(size=shape), 0) + (5.0 if kind == "dense" else 0.0)
+    Y = np.eye(3)[np.arange(len(X)) % 3]
+
+    def fit(rows, lam):
+        with mochi.Tape():
+            return [x.numpy() for x in head.fit(X[rows], Y[rows], lam=lam)]
+
+    ridges, every = Ridges(sparse.csr_array(X) if kind == "sparse" else X, Y, free), np.arange(len(X))
+    for found, expected in zip(ridges.weights(0.7), fit(every, 0.7), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+    parts = [every[:1], every[1:12:2], every[20:24]]
+    expected = [(X[J] @ W + b, J) for J in parts for W, b in [fit(np.setdiff1d(every, J), 0.7)]]
+    np.testing.assert_allclose(ridges.without(parts, 0.7), np.concatenate([logits for logits, _ in expected]), atol=1e-9)
+    for lam, logits in zip((0.01, 30.0), ridges.alone((0.01, 30.0)), strict=True):
+        alone = [X[i] @ W + b for i in every for W, b in [fit(np.delete(every, i), lam)]]
+        np.testing.assert_allclose(logits.T, np.concatenate(alone), atol=1e-8)
+
+
+def test_penalties_to_try_can_be_given():
+    from sklearn.linear_model import RidgeClassifierCV
+
+    theirs = RidgeClassifierCV(alphas=[3.0]).fit(Z, y)
+    made = RidgeHeadCV(intercept="free", alphas=[3.0]).fit(Z, y)
+    assert made.lam_ == 3
+    np.testing.assert_allclose(2 * made.coef_, theirs.coef_, atol=1e-10)
+    assert RidgeHeadCV(alphas=[1e5, 1e9, 1.0]).fit(Z, y).lam_ == 1
+    for wrong, what in (([0.0], "alphas is 0"), ([1.0, np.nan], "alphas is nan"), ("x", "alphas is 'x'")):
+        with pytest.raises(ValueError, match=what):
+            RidgeHeadCV(alphas=wrong).fit(Z, y)
+    with pytest.raises(ValueError, match="alphas"):
+        RidgeHeadCV(alphas=[]).fit(Z, y)
+
+
+def test_a_logistic_fit_of_many_rows_ends_below_its_tolerance(monkeypatch):
+    from sklearn.linear_model import LogisticRegression
+
+    X, label, _, _ = embedded(100, 64, 10.0, 0)
+    w, one_hot = 0.5 + np.arange(500) % 3, np.eye(5)[label]
+
+    def measure(made, own):
+        """(objective, largest gradient of the mean loss) of [W | b]."""
+        W, b = made.coef_, made.intercept_
+        F = X @ W.T + b
+        R = (np.exp(F - np.logaddexp.reduce(F, 1)[:, None]) - one_hot) * own[:, None]
+        free = getattr(made, "intercept", "free") == "free"
+        loss = own @ (np.logaddexp.reduce(F, 1) - F[np.arange(500), label]) + (W**2).sum() / 2 + (not free) * (b**2).sum() / 2
+        of_b = R.sum(0) + (0 if free else b)
+        return loss, max(np.abs(R.T @ X + W).max(), np.abs(of_b).max()) / own.sum()
+
+    with warnings.catch_warnings(action="ignore"):  # it does not converge
+        theirs = LogisticRegression().fit(X, label)
+    exact = LogisticHead(tol=0).fit(X, label)
+    monkeypatch.setattr(mochi.sklearn, "MANY", 0)
+    made, ones = LogisticHead().fit(X, label), np.ones(500)
+    assert 1e-12 < measure(made, ones)[1] < 1e-5 and measure(exact, ones)[1] < 1e-12
+    assert measure(exact, ones)[0] <= measure(made, ones)[0] < measure(theirs, ones)[0]
+    for other in (LogisticHead(intercept="penalised"), LogisticHead(class_weight=None, tol=1e-4)):
+        assert 1e-12 < measure(other.fit(X, label, sample_weight=w), w)[1] < 1e-4
+    assert measure(LogisticHead(tol=0).fit(X, label), ones)[1] < 1e-12
+    X += 1e3  # float32 is too narrow now
+    assert measure(LogisticHead().fit(X, label), ones)[1] < 1e-8
+    with pytest.raises(ValueError, match="tol is -1"):
+        LogisticHead(tol=-1).fit(X, label)
+    with pytest.raises(mochi.errors.NumericalError, match="separable"):
+        LogisticHead(lam=0.0).fit(np.eye(5)[label], label)
+
+
 def test_estimators_of_scikit_learn_are_scored_on_the_same_episodes():
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -250,7 +325,40 @@ def test_an_svm_of_rows_far_from_0_is_better_centred():
     label = far[:, 0] > 100
     assert SVMHead().fit(far, label).score(far, label) > 0.9
     assert 0.6 < SVMHead(centred=False).fit(far, label).score(far, label) < 0.9
-    assert np.allclose(SVMHead().fit(Z, y).logits(Z), SVMHead(centred=False).fit(Z - Z.mean(0), y).logits(Z - Z.mean(0)))
+    centred, plain = SVMHead(centred=True).fit(Z, y), SVMHead(centred=False).fit(Z - Z.mean(0), y)
+    assert np.allclose(centred.logits(Z), plain.logits(Z - Z.mean(0)))
+
+
+def test_an_svm_is_as_accurate_as_that_of_scikit_learn():
+    from sklearn.svm import LinearSVC
+
+    for k, d, below in ((4, 64, 1.5), (16, 64, 0), (16, 200, 0.5)):
+        margins = []
+        for seed in range(6):
+            X, label, Xq, right = embedded(k, d, 10.0, seed)
+            margins.append(100 * (SVMHead().fit(X, label).score(Xq, right) - LinearSVC().fit(X, label).score(Xq, right)))
+        assert np.mean(margins) > -below, (k, d, margins)
+
+
+def test_a_column_in_other_units_does_not_make_an_svm_slow():
+    """Times 1e4, such a column took 220 times as many passes over the kernel, times 1e6 more than there are."""
+    made = {}
+    for size in (1.0, 1e4, 1e8):
+        X, label, Xq, right = embedded(16, 64, 10.0, 0)
+        X[:, 3], Xq[:, 3] = size * X[:, 3], size * Xq[:, 3]
+        made[size] = SVMHead(calibrated=True).fit(X, label)
+        assert made[size].n_iter_[0] < 2000
+        assert made[size].score(Xq, right) > made[1.0].score(embedded(16, 64, 10.0, 0)[2], right) - 0.03
+    assert 0.1 < made[1e8].temperature_ < 0.4
+    weight = np.arange(80) % 3
+    rows = np.repeat(np.arange(80), weight)
+    weighted, again = SVMHead().fit(X, label, sample_weight=weight), SVMHead().fit(X[rows], label[rows])
+    np.testing.assert_allclose(weighted.logits(X), again.logits(X), atol=1e-6)
+
+
+def test_an_svm_takes_more_than_4096_rows():
+    X, label, Xq, right = embedded(830, 64, 10.0, 0)
+    assert len(X) > 4096 and SVMHead().fit(X, label).score(Xq, right) > 0.95
 
 
 def test_two_classes_have_one_decision():
@@ -512,7 +620,7 @@ def test_options_without_effect_are_refused():
     for estimator, message in (
         (RidgeHead(-1), "lam is -1"), (RidgeHead(float("nan")), "lam is nan"),
         (RidgeHead(calibrated="x"), "calibrated is 'x'"),
-        (LogisticHead(-1), "lam is -1"), (SVMHead(float("inf")), "lam is inf"), (SVMHead(centred=None), "centred is None"),
+        (LogisticHead(-1), "lam is -1"), (SVMHead(float("inf")), "lam is inf"), (SVMHead(centred="x"), "centred is 'x'"),
         (LDAHead(1.5), "shrinkage is 1.5"), (LDAHead(-1), "shrinkage is -1"), (PrototypeHead("cosine", scale=-1), "scale is -1"),
         (PrototypeHead("cosine", scale=float("nan")), "scale is nan"), (PrototypeHead(scale="x"), "scale is 'x'"),
     ):  # fmt: skip

@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { IDLE = 50, STUCK = 100, SWEEPS = 4, FIRST_STEPS = 16, WALK_STEPS = 64 };
+enum { IDLE = 50, STUCK = 100, SWEEPS = 4, FIRST_STEPS = 16, WALK_STEPS = 64, COLUMNS = 512 };
 
 /* ---- steps among the working rows ---- */
 
@@ -70,11 +70,18 @@ static void move_logits(const svm_working *w, int64_t i, int64_t moved) {
         add_scaled(w->F + w->moved[m] * w->row, -w->best[w->moved[m]], w->K + i * w->row, w->row);
 }
 
-/* Y = X K / lambda */
+/* Y = X K / lambda, by columns of Y that stay in cache while all rows of K add to them. BLAS would copy K to serve the
+ * few rows of X, and multiply by the zeros, which most entries of X are (2,000 rows of 5 classes: a fit of 1.2 s
+ * instead of 4.2; as fast for 25 to 200 rows). */
 static void multiply_kernel(const svm_working *w, const real *X, real *Y) {
-    blasint row = (blasint)w->row;
-    blas_gemm(
-        CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)w->C, row, (blasint)w->n, 1, X, row, w->K, row, 0, Y, row);
+    memset(Y, 0, (size_t)(w->C * w->row) * sizeof(real));
+    for (int64_t first = 0; first < w->row; first += COLUMNS) {
+        int64_t columns = min_of(COLUMNS, w->row - first);
+        for (int64_t i = 0; i < w->n; i++)
+            for (int64_t c = 0; c < w->C; c++)
+                if (X[c * w->row + i] != 0)
+                    add_scaled(Y + c * w->row + first, X[c * w->row + i], w->K + i * w->row + first, columns);
+    }
 }
 
 /* Sets each working row in turn to its optimum with the other rows fixed. */

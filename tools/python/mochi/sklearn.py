@@ -24,6 +24,7 @@ from .fit import embeddings_of, few_shot_score
 from .graphs.sources import is_missing
 from .handle import struct
 from .heads import FOLLOWED, MOST_COLUMN, head
+from .ridges import Ridges
 from .tape import Tape, idle
 from .tensor import constant
 
@@ -31,6 +32,9 @@ MOST_DENSE = 2**31  # if X is sparse: the most bytes of dense rows that a fit ma
 MOST_KEPT = 2**24  # bytes of rows up to which a fit's tape keeps its memory for the next fit
 BLOCK = 4096  # rows that are predicted together: float32 rows become float64 by this number
 FOLDS = 5  # of sparse rows, for a temperature
+SAME = 1e-6  # cross-entropies that differ by less than this share are equal: a larger penalty can just scale the logits
+SVM_SHARE = 0.9  # of the rows' scale: the penalty of a support vector machine that follows it
+MANY = 2**20  # numbers in the rows of a logistic fit, from which on it is tried in float32
 MOST_FACTORED = 1024  # if X is sparse: the most rows or columns for which a ridge factors a matrix
 
 
@@ -94,8 +98,9 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
             Weights of the rows [n], 0 or more: a row of weight 2 counts as two rows. A calibrated temperature and a chosen
             penalty count each distinct row of a weight above 0 once, in an order that does not depend on that of the rows.
         """
-        for name in ("calibrated", "centred"):
-            checked.flag(f"{type(self).__name__}: {name}", getattr(self, name, False))
+        checked.flag(f"{type(self).__name__}: calibrated", self.calibrated)
+        if getattr(self, "centred", None) is not None:
+            checked.flag(f"{type(self).__name__}: centred", self.centred)
         _refuse_unlabelled(self, y)
         X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=self._sparse and "csr", multi_output=self._several)
         weight = sample_weight
@@ -182,21 +187,15 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
     def _temperature_of_folds(self, X, label, weight):
         """The temperature for rows that are too many to be dense: each fold is predicted by a fit of the others."""
         kept = _distinct(X, label, weight)
-        X, label = X[kept], label[kept].astype(np.int64)
-        Y, fold = np.eye(label.max() + 1), np.empty(len(label), int)
-        for c in range(len(Y)):
-            rows = np.flatnonzero(label == c)
-            fold[rows] = np.arange(len(rows)) % FOLDS if len(rows) > 1 else -1  # -1: in every fit
-        order, held = [], []
-        for k in range(FOLDS):
-            order.append(np.flatnonzero(fold == k))
-            W, b = self._fitted(X[fold != k], Y[label[fold != k]], None)
-            held.append(X[order[-1]] @ W + b)
-        (n, C), label = (sum(map(len, held)), len(Y)), label[np.concatenate(order)]
-        if n == 0:
-            return 1.0
-        logits, given = ffi.from_buffer("double[]", np.concatenate(held)), ffi.from_buffer("int64_t[]", label)
-        return lib.mo_fit_temperature(logits, given, n, C, lib.mo_platt_smoothing(n, C), ffi.NULL)
+        X, label = X[kept], label[kept]
+        Y = np.eye(label.max() + 1)[label]
+
+        def without(rows):
+            others = np.setdiff1d(np.arange(len(label)), rows)
+            W, b = self._fitted(X[others], Y[others], None)
+            return X[rows] @ W + b
+
+        return _temperature_of(label, lambda parts: np.concatenate([without(rows) for rows in parts]))
 
     def _readout(self, X, label, weight, tune=False):
         """The readout of `mochi fit` on the distinct rows: its temperature, and the regularisation it chooses."""
@@ -298,6 +297,7 @@ class RidgeHead(_HeadClassifier):
     _name = "intercept", {"penalised": "ridge", "free": "ridge_intercept"}
     _parameters = {"lam": "lam_"}
     _several = True
+    _ridges: Any = None
     lam_: float
 
     def __init__(
@@ -308,12 +308,45 @@ class RidgeHead(_HeadClassifier):
         self.calibrated = calibrated
         self.class_weight = class_weight
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None):
+        try:
+            return super().fit(X, y, sample_weight)
+        finally:
+            self._ridges = None
+
+    fit.__doc__ = _HeadClassifier.fit.__doc__
+
     def _tune(self, X, label, weight):
         self.lam_ = _penalty(X, weight) if self.lam is None else self.lam
+        if self.calibrated and not self._by_folds(X):
+            self._take_ridges(X, label, weight)
+
+    def _take_ridges(self, X, label, weight):
+        """Keeps the ridges of the distinct rows for the rest of the fit; returns these rows."""
+        name, parameters = self._head()
+        head(name).at(**parameters)  # checks lam
+        kept = _distinct(X, label, weight)
+        whole, X, label = len(kept) == X.shape[0] and weight is None, X[kept], label[kept]
+        if sparse.issparse(X) and 8 * X.shape[0] * min(X.shape) > MOST_DENSE:
+            raise errors.InvalidError(
+                f"{type(self).__name__}: sparse rows {list(X.shape)} take {X.shape[0]} x {min(X.shape)} dense numbers; "
+                "RidgeHead takes less"
+            )
+        ridges = Ridges(X, np.eye(max(2, label.max() + 1))[label], self.intercept == "free")
+        self._ridges = ridges, label, whole
+        return X
+
+    def _temperature(self, X, label, weight):
+        if self._ridges is None:
+            return self._temperature_of_folds(X, label, weight)
+        ridges, label, _ = self._ridges
+        return _temperature_of(label, lambda parts: ridges.without(parts, self.lam_))
 
     def _fitted(self, X, Y, weight):
         """More than d sparse rows are fitted by X^T X [d, d], the primal system of models/heads/ridge.c; many rows of many columns
         by conjugate gradients, without a matrix of either size."""
+        if self._ridges is not None and self._ridges[2] and self.lam_ > 0:  # lam 0 needs rows of full rank, which a fit checks
+            return self._ridges[0].weights(self.lam_)
         if not sparse.issparse(X) or (X.shape[0] <= X.shape[1] and min(X.shape) <= MOST_FACTORED):
             return super()._fitted(X, Y, weight)
         name, parameters = self._head()
@@ -350,6 +383,10 @@ class LogisticHead(_HeadClassifier):
         1 / lam, as scikit-learn names it; lam is not read then.
     class_weight : dict or "balanced"
         Weights of the classes; "balanced": inverse to their rows.
+    tol : float
+        The largest entry of the gradient of the mean loss with which a fit may end. A fit of 2^20 numbers or more is tried in
+        float32, at half the time or less, and done again in float64 if its gradient in float64 is larger; smaller fits, and all if
+        tol is 0, end at the rounding of float64. scikit-learn's fits often end above their own tol, at max_iter.
 
     Source: models/heads/logistic.c
 
@@ -365,39 +402,66 @@ class LogisticHead(_HeadClassifier):
     _iterates = True
 
     def __init__(
-        self, lam: float = 1.0, intercept: str = "free", calibrated: bool = False, C: Any = None, class_weight: Any = None
+        self,
+        lam: float = 1.0,
+        intercept: str = "free",
+        calibrated: bool = False,
+        C: Any = None,
+        class_weight: Any = None,
+        tol: float = 1e-5,
     ):
         self.lam = lam
         self.intercept = intercept
         self.calibrated = calibrated
         self.C = C
         self.class_weight = class_weight
+        self.tol = tol
+
+    def _fitted(self, X, Y, weight):
+        tol = checked.real(f"{type(self).__name__}: tol", self.tol, 0)
+        if tol > 0 and not sparse.issparse(X) and X.size >= MANY:
+            W, b = self._fitted_in_float32(X, Y, weight)
+            if W is not None and self._gradient(X, Y, weight, W, b) <= tol:
+                return W, b
+        return super()._fitted(X, Y, weight)
+
+    def _fitted_in_float32(self, X, Y, weight):
+        """(W, b) in float64 of a fit in float32; None without one."""
+        narrow = (None if x is None else x.astype(np.float32) for x in (X, Y, weight))
+        try:
+            with np.errstate(over="ignore"):
+                return (x.astype(np.float64) for x in _fit_dense(self._head(), *narrow))
+        except errors.NumericalError:  # float64 is wider, and names what it finds
+            return None, None
+
+    def _gradient(self, X, Y, weight, W, b):
+        """The largest entry of the gradient of the mean loss."""
+        w, F = np.ones(len(X)) if weight is None else weight, X @ W + b
+        P = np.exp(F - F.max(1, keepdims=True))
+        R, lam = (P / P.sum(1, keepdims=True) - Y) * w[:, None], self._head()[1]["lam"]
+        of_b = R.sum(0) + (lam * b if self.intercept == "penalised" else 0)
+        return max(np.abs(X.T @ R + lam * W).max(), np.abs(of_b).max()) / w.sum()
 
 
-class _Tuned(_HeadClassifier):
-    """Chooses lam by held-out rows of the training set, as ``few_shot_score(tune=True)`` does."""
-
-    _parameters = {"lam": "lam_"}
-    lam_: float
-
-    def _tune(self, X, label, weight):
-        self.lam_ = _penalty(X, weight) if isinstance(self, RidgeHead) else 1.0  # if no penalty does better than chance
-        value = self._readout(X, label, weight, tune=True).value
-        self.lam_ = value if value == value else self.lam_
-
-
-class RidgeHeadCV(_Tuned, RidgeHead):
+class RidgeHeadCV(RidgeHead):
     """`RidgeHead` that chooses its penalty by leave-one-out in closed form.
 
-    It tries the penalties of ``mochi fit --tune``, 1e-4 to 100 times the rows' scale (`RidgeHead`), and takes the one with the
-    least cross-entropy of left-out rows at their temperature.
+    It takes the penalty with the least cross-entropy of left-out rows at their temperature. One eigendecomposition serves all
+    penalties.
+
+    Parameters
+    ----------
+    alphas : array_like
+        The penalties to try, above 0. None: those of ``mochi fit --tune``, 1e-4 to 100 times the rows' scale (`RidgeHead`).
+    intercept, calibrated, class_weight
+        As of `RidgeHead`.
 
     Attributes
     ----------
     lam_ : float
         The penalty; with several labels per row, the last label's.
 
-    Source: train/evaluation/held_out.c
+    Source: tools/python/mochi/ridges.py
 
     Examples
     --------
@@ -407,13 +471,36 @@ class RidgeHeadCV(_Tuned, RidgeHead):
     True
     """
 
-    def __init__(self, intercept: str = "penalised", calibrated: bool = True, class_weight: Any = None):
+    def __init__(
+        self, intercept: str = "penalised", calibrated: bool = True, class_weight: Any = None, alphas: Any = None
+    ):
         self.intercept = intercept
         self.calibrated = calibrated
         self.class_weight = class_weight
+        self.alphas = alphas
+
+    def _tune(self, X, label, weight):
+        scale = _scale(X, weight)
+        self.lam_ = FOLLOWED * scale or 10.0  # if no penalty does better than chance
+        rows = self._take_ridges(X, label, weight)
+        ridges, label, _ = self._ridges
+        least = (1 - SAME) * np.log(ridges.Y.shape[1])
+        if self.alphas is not None:
+            lams = np.sort([checked.real("RidgeHeadCV: alphas", lam, 1e-300) for lam in np.ravel(self.alphas).tolist()])
+            if len(lams) == 0:
+                raise errors.InvalidError("RidgeHeadCV: alphas, expected one penalty or more, found none")
+        else:
+            scale = scale if rows.shape[0] == X.shape[0] and weight is None else _scale(rows, None)
+            lams = (scale or 1.0) * 10.0 ** np.arange(-4, 2.5, 0.5)
+        if np.bincount(label).max() < 2:
+            return
+        for lam, logits in zip(lams, ridges.alone(lams), strict=True):
+            nll = _at_temperature(logits.T, label)[1] if np.isfinite(logits).all() else np.inf
+            if nll <= least * (1 + SAME):  # of penalties that do equally well, the largest
+                self.lam_, least = float(lam), min(least, nll)
 
 
-class LogisticHeadCV(_Tuned, LogisticHead):
+class LogisticHeadCV(LogisticHead):
     """`LogisticHead` that chooses its penalty by cross-validation in five folds; as `RidgeHeadCV` otherwise.
 
     Examples
@@ -424,22 +511,37 @@ class LogisticHeadCV(_Tuned, LogisticHead):
     True
     """
 
-    def __init__(self, intercept: str = "free", calibrated: bool = False, class_weight: Any = None):
+    _parameters = {"lam": "lam_"}
+    lam_: float
+
+    def __init__(
+        self, intercept: str = "free", calibrated: bool = False, class_weight: Any = None, tol: float = 1e-5
+    ):
         self.intercept = intercept
         self.calibrated = calibrated
         self.class_weight = class_weight
+        self.tol = tol
+
+    def _tune(self, X, label, weight):
+        self.lam_ = 1.0  # if no penalty does better than chance
+        value = self._readout(X, label, weight, tune=True).value
+        self.lam_ = value if value == value else self.lam_
 
 
 class SVMHead(_HeadClassifier):
     """The support vector machine of several classes of Crammer and Singer (2001).
 
+    A column whose variance is more than 100 times the median column's is scaled down to that for the fit: a column in other units
+    than the rest would take part in nearly every kernel and make the fit slow. `coef_` is for the rows as given.
+
     Parameters
     ----------
     lam : float
-        The penalty, above 0. None: it follows the scale of the rows, as `RidgeHead` has it.
+        The penalty, above 0. None: it follows the scale of the rows, three times that of `RidgeHead`.
     centred : bool
-        Fit the rows minus their mean. The intercept is penalised like the weights, so without centring, rows far from 0 are
-        fitted worse and more slowly.
+        Fit the rows minus their mean; False: as they are. The intercept is penalised like the weights, so without centring, rows
+        far from 0 are fitted worse and more slowly, and with it, few rows that share a direction by 1% worse. None: minus the part
+        of the mean that is longer than the rows' spread, the root of their mean squared distance to it; sparse rows as they are.
     calibrated : bool
         Fit a temperature of the probabilities to held-out rows of the training set.
     C : float
@@ -448,7 +550,6 @@ class SVMHead(_HeadClassifier):
         Weights of the classes; "balanced": inverse to their rows.
     max_iter : int
         The most passes over the kernel of the rows before `NumericalError` is raised; 0: as many as take a few seconds.
-        Columns of unlike size take many: standardise them first.
 
     Source: models/heads/svm.c
 
@@ -467,7 +568,7 @@ class SVMHead(_HeadClassifier):
     def __init__(
         self,
         lam: float | None = None,
-        centred: bool = True,
+        centred: bool | None = None,
         calibrated: bool = False,
         C: float | None = None,
         class_weight: Any = None,
@@ -481,7 +582,7 @@ class SVMHead(_HeadClassifier):
         self.max_iter = max_iter
 
     def _tune(self, X, label, weight):
-        self.lam_ = _penalty(X, weight) if self.lam is None else self.lam
+        self.lam_ = SVM_SHARE * _scale(X, weight) or 10.0 if self.lam is None else self.lam
 
     @property
     def _scaling(self):
@@ -491,10 +592,27 @@ class SVMHead(_HeadClassifier):
     def _sparse(self):
         return not self.centred  # centred rows are dense
 
+    def _placed(self, X, weight):
+        """(the rows as they are fitted, what was subtracted from them [d] or None, what their columns were multiplied by or None)."""
+        s, most = _variances(X, weight)
+        factor = np.sqrt(most / np.maximum(s, most)) if (s > most).any() else None
+        center = None if sparse.issparse(X) or self.centred is False else np.average(X, 0, weight)
+        if self.centred is None and center is not None:
+            length, spread = np.linalg.norm(center), np.sqrt(np.minimum(s, most).sum())
+            center = center * (1 - spread / length) if length > spread else None
+        X = X if center is None else X - center
+        if factor is not None:
+            X = X.multiply(factor).tocsr() if sparse.issparse(X) else X * factor
+        return X, center, factor
+
     def _fitted(self, X, Y, weight):
-        center = np.average(X, 0, weight)[None] if self.centred else None
-        W, b = super()._fitted(X if center is None else X - center, Y, weight)
-        return W, b if center is None else b - center @ W
+        X, center, factor = self._placed(X, weight)
+        W, b = super()._fitted(X, Y, weight)
+        W = W if factor is None else W * factor[:, None]
+        return W, b if center is None else b - center[None] @ W
+
+    def _readout(self, X, label, weight, tune=False):
+        return super()._readout(self._placed(X, weight)[0], label, weight, tune)
 
 
 class LDAHead(_HeadClassifier):
@@ -600,18 +718,47 @@ class PrototypeHead(_HeadClassifier):
 
 def _penalty(X, weight):
     """The penalty of a ridge that follows the rows' scale (`RidgeHead`)."""
+    return FOLLOWED * _scale(X, weight) or 10.0
+
+
+def _scale(X, weight):
+    """The sum of the variances of the columns, in which none counts more than `_variances` says; 0 if none varies."""
+    s, most = _variances(X, weight)
+    return float(np.minimum(s, most).sum())
+
+
+def _variances(X, weight):
+    """(the variances of the columns, MOST_COLUMN times the lower median of those above rounding), 0 in columns below it."""
     w = np.ones(X.shape[0]) if weight is None else weight
     mean = (w @ X) / w.sum()
     if sparse.issparse(X):
-        square = w @ X.multiply(X) / w.sum()
-        s = np.maximum(square - mean**2, 0)
+        s = np.maximum(w @ X.multiply(X) / w.sum() - mean**2, 0)
     else:
-        square, s = np.empty((2, X.shape[1]))
-        for i in range(0, X.shape[1], 64):  # columns at a time, so that no copy of X is made
-            part = X[:, i : i + 64]
-            square[i : i + 64], s[i : i + 64] = w @ part**2 / w.sum(), w @ (part - mean[i : i + 64]) ** 2 / w.sum()
-    varying = np.sort(s[s > 1e-12 * square])
-    return FOLLOWED * float(np.minimum(s, MOST_COLUMN * varying[(len(varying) - 1) // 2]).sum()) if len(varying) else 10.0
+        s = np.zeros(X.shape[1])
+        for i in range(0, len(X), 256):  # rows at a time, so that no copy of X is made
+            part = X[i : i + 256] - mean
+            s += w[i : i + 256] @ (part * part) / w.sum()
+    s[s <= 1e-12 * (s + mean**2)] = 0
+    varying = np.sort(s[s > 0])
+    return s, MOST_COLUMN * varying[(len(varying) - 1) // 2] if len(varying) else 0.0
+
+
+def _temperature_of(label, without):
+    """The temperature from the logits without(folds) of the rows of each fold by a fit of the others; 1 if there are none. Within
+    each class rows go to the folds in turn; the row of a class of one is in every fit."""
+    fold = np.full(len(label), -1)
+    for c in range(label.max() + 1):
+        rows = np.flatnonzero(label == c)
+        fold[rows] = np.arange(len(rows)) % FOLDS if len(rows) > 1 else -1
+    parts = [rows for rows in (np.flatnonzero(fold == k) for k in range(FOLDS)) if len(rows)]
+    return _at_temperature(without(parts), label[np.concatenate(parts)])[0] if parts else 1.0
+
+
+def _at_temperature(logits, label):
+    """(the temperature that fits these logits best, their mean cross-entropy at it)."""
+    nll, (n, C) = ffi.new("double *"), logits.shape
+    given = ffi.from_buffer("double[]", np.ascontiguousarray(logits)), ffi.from_buffer("int64_t[]", label.astype(np.int64))
+    return lib.mo_fit_temperature(*given, n, C, lib.mo_platt_smoothing(n, C), nll), nll[0]
 
 
 def _ridge_of_many(X, Y, w, lam, free):
