@@ -43,7 +43,6 @@ static const command commands[] = {
     {"fit", "fit one readout, save it, predict rows by it", fit_command, &fit_line},
     {"train", "meta-train an encoder on a pool of graphs", train_command, &train_line, "Train and evaluate:"},
     {"eval", "few-shot accuracy of weights and baselines on other graphs", eval_command, &eval_line},
-    {"compare", "evaluations side by side, or beside the paper's tables", compare_command, &compare_line},
     {"embed", "write the embeddings of a graph's nodes, or of a set's graphs", embed_command, &embed_line},
     {"new", "a head, an encoder or an op of your own to start from", new_command, &new_line,
         "Write your own head, encoder or op:"},
@@ -61,6 +60,7 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 /* Commands that had another name, and what to type instead. */
 static const char *const renamed[][2] = {
     {"graph", "the tape of a training step is shown by `mochi tape`, a graph by `mochi data info`"},
+    {"compare", "evaluations are compared by `mochi-report EVAL.jsonl .. --text`, with each other and with the paper"},
     {"report", "mochi-report writes the page of figures; see mochi-report --help"},
 };
 

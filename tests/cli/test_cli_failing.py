@@ -37,7 +37,6 @@ MEMORY = (
     ("readouts $/Z.npy $/y.npy --head ridge,svm,prototype_inner --shots 2,4 --episodes 2 --queries 4 --threads 1 --json", ""),
     ("fit $/people.csv --label kind --head lda --out @/p.csv --threads 1", ""),
     ("gradcheck solve_spd --json", ""),
-    ("compare $/eval.jsonl paper --json", ""),
     ("predict --data mutag --labels $/seeds.csv --out @/p.jsonl --save @/readout.safetensors --threads 1", ""),
     ("predict --data mutag --readout $/readout.safetensors --threads 1 --quiet", ""),
     ("suggest --data mutag --n 4 --out @/next.csv --threads 2", ""),  # here threads end during the run
@@ -53,7 +52,6 @@ DISK = (
     ("fit $/Z.npy $/y.npy --head ridge --save @/r.safetensors --threads 1 --quiet", ""),
     ("readouts $/Z.npy $/y.npy --head ridge --shots 2 --episodes 2 --queries 4 --draws @/d.npz --threads 1 --json", "cp $/Z.npy @/d.npz"),
     ("eval --weights $/run/weights.safetensors --data mutag --shots 4 --seeds 1 --draws @/draws --threads 1 --json --quiet", ""),
-    ("compare $/eval.jsonl paper --json", ""),
     ("data convert $/run/weights.safetensors @/w.safetensors", ""),
     ("data info $/run/weights.safetensors --json", ""),
     ("data convert tests/graphs/club.npz @/club.npz", ""),
@@ -104,12 +102,10 @@ class Lines:
         rows = (f"p{i},{i * 7 % 20 or ''},{('Rome', 'Oslo')[i % 3 > 0]},{('yes', 'no')[i % 2]},{'abc?'[i % 4]}\n" for i in range(24))
         (source / "people.csv").write_text("name,age,city,member,kind\n" + "".join(rows))
         (source / "seeds.csv").write_text("graph,kind\n0,yes\n1,no\n2,no\n3,yes\n")
-        for words in (TRAIN.replace("@", "$") + " --quiet", "eval --weights $/run/weights.safetensors --data mutag --shots 4 --seeds 2 --json --quiet",
+        for words in (TRAIN.replace("@", "$") + " --quiet",
                       "predict --data mutag --labels $/seeds.csv --save $/readout.safetensors --quiet"):
             done = self.run(words)
             assert done.code == 0, done
-            if words.startswith("eval"):
-                (source / "eval.jsonl").write_text(done.out)
         shutil.copytree(source / "run", source / "stopped")
         (source / "stopped/weights.safetensors").unlink()
 

@@ -20,9 +20,7 @@ MADE = {"@/y.npy": "embed --weights none --data enzymes --out @/Z.npy --labels @
         "@/done": "RUN_OF --quiet --out @/done",
         "@/own": "RUN_OF --quiet --encoder $/encoder_good.so --recipe paper --out @/own",
         "@/kept.safetensors": "predict --data mutag --labels @/seeds.csv --save @/kept.safetensors --quiet",
-        "@/rows.safetensors": "fit @/Z.npy @/y.npy --head ridge --save @/rows.safetensors --quiet",
-        "@/a.jsonl": "CORA --head ridge,prototype_inner --json --seed 0",
-        "@/b.jsonl": "CORA --head ridge,prototype_inner --json --seed 1"}
+        "@/rows.safetensors": "fit @/Z.npy @/y.npy --head ridge --save @/rows.safetensors --quiet"}
 SUITE = "seeds 2\nmutag:gc %d\n"
 WRITTEN = {"pairs.csv": "from,to\n0,5000\n7,9\n", "A.csv": "2,1\n0,3\n", "seeds.csv": "graph,label\n0,a\n1,b\n2,b\n3,a\n4,b\n5,a\n",
            "few.txt": "".join(f"{i}\n" for i in range(0, 600, 2)), "rest.txt": "".join(f"{i}\n" for i in range(1, 600, 6)),

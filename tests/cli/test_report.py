@@ -149,7 +149,7 @@ class Pages(unittest.TestCase):
             share = {key[2:]: m / max(v for other, v in mean.items() if other[2:] == key[2:]) for key, m in mean.items() if key[:2] == (i, f)}
             expected = ((share["nc", 4] + share["nc", 8]) / 2 + share["gc", 4] + share["lp", 512]) / 3
             self.assertAlmostEqual(report.aggregate(drawn)[i, f, "ridge"], expected)
-        paper, hours = report.read_paper()
+        paper, hours = report.read_published("paper")
         self.assertEqual(hours["MOCHI"], 0.4)
         beside = report.aggregate([[cell("mine", 4, 34.94), links("mine", 512), {**links("mine", 4), "mean": 9}], paper])  # only k = 512 of links is compared with the paper
         auc = {x["features"]: x["mean"] for x in paper if (x["data"], x["task"], x["metric"]) == ("cora", "lp", "auc")}

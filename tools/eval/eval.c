@@ -49,8 +49,8 @@ static void evaluate_suite(evaluation *e) {
 
 /* Returns whether there is a figure with these features and this task (NULL: any task). */
 static bool has_figure(const evaluation *e, const char *features, const char *task) {
-    for (int i = 0; i < arrlen(e->rows.items); i++)
-        if (!strcmp(e->rows.items[i].features, features) && (!task || !strcmp(e->rows.items[i].task, task)))
+    for (int i = 0; i < arrlen(e->rows); i++)
+        if (!strcmp(e->rows[i].features, features) && (!task || !strcmp(e->rows[i].task, task)))
             return true;
     return false;
 }
@@ -71,16 +71,13 @@ static void print_baselines(const evaluation *e) {
 }
 
 static void print_legend(const evaluation *e) {
-    bool public = e->options->evaluation.protocol == MO_PROTOCOL_PUBLIC, several = !public;
-    for (int i = 0; i < arrlen(e->rows.items); i++)
-        several |= e->rows.items[i].n > 1;
-    printf("\n%s\n", !several ? "one split, plain accuracy" : "± is the half width of the 95% interval over n");
+    bool several = e->options->evaluation.protocol != MO_PROTOCOL_PUBLIC;
+    for (int i = 0; i < arrlen(e->rows); i++)
+        several |= e->rows[i].n > 1;
+    printf("\n%s\n",
+        !several ? "one split, plain accuracy"
+                 : "± is the half width of the 95% interval over n; * marks a difference whose interval leaves out 0");
     print_baselines(e);
-    if (e->in_paper && public)
-        puts("other methods: figures as published (sources: public.json among the embedded data)");
-    else if (e->in_paper)
-        puts("paper: figures of its tables under that head; paper best: the best of all its methods; ± is one standard "
-             "deviation over 3 seeds");
     print_seen(e->seen);
     for (int i = 0; i < e->absent.count; i++)
         printf("%s%s%s", i ? ", " : "not run, as the data are not there: ", e->absent.items[i],
@@ -112,16 +109,11 @@ static int end_evaluation(evaluation *e) {
 
 static int evaluate_in_context(evaluation *e) {
     const eval_options *o = e->options;
-    char why[256];
-    bool public = o->evaluation.protocol == MO_PROTOCOL_PUBLIC;
-    if (!o->json && !results_read(&e->paper, public ? "public" : "paper", why, sizeof why))
-        mo_fail(e->ctx, MO_FORMAT, "%s", why);
     if (o->suite && mo_ok(e->ctx))
         take_suite(e);
     evaluate_choices(e);
     int code = end_evaluation(e);
-    results_free(&e->rows);
-    results_free(&e->paper);
+    free_figures(e->rows);
     free_names(&e->absent);
     free_seen(e->seen);
     mo_suite_release(e->suite);

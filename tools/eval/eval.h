@@ -94,11 +94,10 @@ typedef struct evaluation {
     subject subjects[MAX_WEIGHTS]; /* [n_subjects]; only the first has baselines */
     int n_subjects;
     mo_suite *suite;
-    results rows, paper; /* rows: all figures so far */
-    names absent;        /* missing data sets with their task: "cs nc" */
-    seen_graphs seen;    /* graphs that any of the weights have seen */
-    bool lost_output;    /* standard output failed: stop */
-    bool in_paper;
+    figure *rows;     /* stb_ds array: all figures so far */
+    names absent;     /* missing data sets with their task: "cs nc" */
+    seen_graphs seen; /* graphs that any of the weights have seen */
+    bool lost_output; /* standard output failed: stop */
 } evaluation;
 
 /* Opens, evaluates and releases one data set, once for each subject; task: -1 for all. Prints its table or, with
@@ -116,7 +115,7 @@ bool print_eval_run(const eval_options *o, const subject *subjects, int n);
 bool print_eval_data(const mo_source *source);
 /* Prints a task of a suite whose data set is not installed. */
 bool print_eval_absent(const mo_suite_task *task);
-/* Returns a new object of kind "cell" for a figure. */
-json_t *eval_cell(const evaluation *e, const mo_eval_row *row);
+/* Returns a new object of kind "cell" for a figure; block: the head whose table shows it. */
+json_t *eval_cell(const evaluation *e, const mo_eval_row *row, const char *block, mo_seen seen);
 
 #endif

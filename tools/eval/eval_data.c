@@ -19,6 +19,16 @@ static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
     return !e->options->metrics || e->options->metrics >> metric & 1;
 }
 
+/* Returns whether the weights of a row were trained on the row's graph; MO_UNSEEN for baselines, which have no
+ * weights. */
+static mo_seen seen_of(const evaluation *e, const mo_eval_row *r) {
+    for (const subject *s = e->subjects; s < e->subjects + e->n_subjects; s++)
+        for (int i = 0; i < s->n_candidates; i++)
+            if (s->candidates[i].encoder == TRAINED && !strcmp(s->candidates[i].features, r->features))
+                return s->seen;
+    return MO_UNSEEN;
+}
+
 static void take_eval_row(const mo_eval_row *r, void *state) {
     evaluation *e = state;
     if (!is_wanted(e, r))
@@ -26,12 +36,11 @@ static void take_eval_row(const mo_eval_row *r, void *state) {
     if (r->failure && !e->options->quiet)
         fprintf(stderr, "no figure: %s %s, %s head on %s, k = %lld: %s\n", r->data, r->task, r->head, r->features,
             (long long)r->k, r->failure);
-    json_t *cell = eval_cell(e, r);
-    results_add_cell(&e->rows, cell);
+    const char *block = e->subjects[0].block_head ? e->subjects[0].block_head : r->head;
+    const mo_seen seen = seen_of(e, r);
+    add_figure(&e->rows, r, block, eval_protocol_name(e->options, r->task), seen);
     if (e->options->json && !e->lost_output)
-        e->lost_output = !print_json(cell);
-    else
-        json_decref(cell);
+        e->lost_output = !print_json(eval_cell(e, r, block, seen));
 }
 
 static void print_eval_notice(const char *line, void *state) {
@@ -124,7 +133,7 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
 void evaluate_name(evaluation *e, const char *name, int task) {
     char restricted[4096];
     const char *item = task >= 0 ? restricted : name;
-    int first = (int)arrlen(e->rows.items);
+    const int first = (int)arrlen(e->rows);
     if (task >= 0)
         snprintf(restricted, sizeof restricted, "%s:%s", name, mo_task_name((mo_task)task));
     for (int j = 0; j < e->n_subjects && mo_ok(e->ctx) && !e->lost_output; j++) {
@@ -134,15 +143,11 @@ void evaluate_name(evaluation *e, const char *name, int task) {
             evaluate_source(e, s, mo_pool_source(pool, i));
         mo_pool_release(pool);
     }
-    if (mo_ok(e->ctx) && !e->options->json)
-        e->in_paper |= print_eval_tables(&e->rows, first, &e->paper, e->subjects[0].label);
-    const results *rows = &e->rows;
-    for (int i = first; mo_ok(e->ctx) && e->options->json && i < arrlen(rows->items) && !e->lost_output; i++)
-        if (starts_table(rows, first, i)) {
-            figure_table t = make_table(&rows, 1, i);
-            e->lost_output = !print_pair_objects(&t, NULL);
-            release_table(&t);
-        }
+    const int n = (int)arrlen(e->rows) - first;
+    if (mo_ok(e->ctx) && n > 0 && !e->options->json)
+        print_eval_tables(e->rows + first, n, e->subjects[0].label);
+    else if (mo_ok(e->ctx) && n > 0 && !e->lost_output)
+        e->lost_output = !print_eval_pairs(e->rows + first, n);
 }
 
 void report_absent(evaluation *e, const mo_suite_task *t) {

@@ -53,25 +53,8 @@ static mo_task task_of(const mo_eval_row *r) {
     return (mo_task)task;
 }
 
-/* Returns the head whose table shows a figure if another head made the figure, else NULL. */
-static const char *eval_block_of(const evaluation *e, const mo_eval_row *r) {
-    const char *head = e->subjects[0].block_head;
-    return head && strcmp(head, r->head) != 0 ? head : NULL;
-}
-
-/* Returns whether the weights of a row were trained on the row's graph; MO_UNSEEN for baselines, which have no
- * weights. */
-static mo_seen seen_of(const evaluation *e, const mo_eval_row *r) {
-    for (const subject *s = e->subjects; s < e->subjects + e->n_subjects; s++)
-        for (int i = 0; i < s->n_candidates; i++)
-            if (s->candidates[i].encoder == TRAINED && !strcmp(s->candidates[i].features, r->features))
-                return s->seen;
-    return MO_UNSEEN;
-}
-
-json_t *eval_cell(const evaluation *e, const mo_eval_row *r) {
+json_t *eval_cell(const evaluation *e, const mo_eval_row *r, const char *block, mo_seen seen) {
     const eval_options *o = e->options;
-    const char *block = eval_block_of(e, r);
     mo_protocol protocol = strcmp(r->task, "lp") ? o->evaluation.protocol : MO_PROTOCOL_SPLIT;
     json_t *values = json_array();
     for (int64_t i = 0; i < r->n; i++)
@@ -79,8 +62,7 @@ json_t *eval_cell(const evaluation *e, const mo_eval_row *r) {
     json_t *cell = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o, s:I, s:o, s:o}", "kind", "cell",
         "data", r->data, "task", r->task, "protocol", eval_protocol_name(o, r->task), "features", r->features, "head",
         r->head, "k", (json_int_t)r->k, "metric", r->metric, "mean", json_number(r->mean), "sd", json_number(r->sd),
-        "ci95", json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values, "seen",
-        json_seen(seen_of(e, r)));
+        "ci95", json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values, "seen", json_seen(seen));
     static const char *const repeats[] = {"seeds", "episodes", "divisions"};
     if (protocol != MO_PROTOCOL_PUBLIC || r->n > 1)
         json_object_set_new(cell, repeats[protocol], json_integer(r->n));
@@ -90,7 +72,7 @@ json_t *eval_cell(const evaluation *e, const mo_eval_row *r) {
     }
     if (r->left_out)
         json_object_set_new(cell, "left_out", json_integer(r->left_out));
-    if (block)
+    if (strcmp(block, r->head) != 0)
         json_object_set_new(cell, "block", json_string(block));
     json_t *experts = r->n_experts ? json_object() : NULL;
     for (int i = 0; i < r->n_experts; i++)

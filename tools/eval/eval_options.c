@@ -141,8 +141,8 @@ static const option table[] = {
 static const char about[] =
     "Few-shot evaluation on graphs outside the training pool. Columns: `trained`, the encoder of the weights; "
     "`untrained`, the same encoder before its first step; `raw features` and `best hop`, the same head on the frozen "
-    "features and on their best hop, without an encoder (with --json random, x0 and hop); the paper's figures beside "
-    "them if it has any.\v"
+    "features and on their best hop, without an encoder (with --json random, x0 and hop). `mochi-report EVAL.jsonl "
+    "--text` shows what --json wrote beside the paper's figures, or beside other evaluations.\v"
     "Values are in percent: mean ± half width of the 95% interval (Student's t). † marks figures on a graph that the "
     "weights were trained on, ? those where their file does not say.\n\n"
     "Examples:\n"

@@ -2,21 +2,101 @@
  * between columns. These are paired, since all readouts use the same splits or episodes. */
 #include "tools/eval/table.h"
 
+#include "tools/memory.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stb/stb_ds.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-/* ---- making a table ---- */
+/* ---- figures ---- */
 
-static bool same_table(const result *a, const result *b) {
+/* Copies a name for printing, without terminal control characters. */
+static void put_printable(char *to, size_t bytes, const char *text) {
+    snprintf(to, bytes, "%s", text);
+    make_printable(to);
+}
+
+void add_figure(figure **list, const mo_eval_row *row, const char *block, const char *protocol, mo_seen seen) {
+    figure x = {.protocol = protocol,
+        .k = row->k,
+        .mean = row->mean,
+        .ci95 = row->ci95,
+        .n = row->n,
+        .small_classes = row->small_classes,
+        .left_out = row->left_out,
+        .classes = row->classes,
+        .seen = seen};
+    put_printable(x.data, sizeof x.data, row->data);
+    put_printable(x.task, sizeof x.task, row->task);
+    put_printable(x.features, sizeof x.features, row->features);
+    put_printable(x.head, sizeof x.head, row->head);
+    put_printable(x.metric, sizeof x.metric, row->metric);
+    put_printable(x.block, sizeof x.block, block);
+    mo_describe_shares(row->experts, row->n_experts, x.experts, sizeof x.experts);
+    if (row->n > 0) {
+        x.values = needed(calloc((size_t)row->n, sizeof *x.values));
+        memcpy(x.values, row->values, (size_t)row->n * sizeof *x.values);
+    }
+    arrput(*list, x);
+}
+
+void free_figures(figure *list) {
+    for (int i = 0; i < arrlen(list); i++)
+        free(list[i].values);
+    arrfree(list);
+}
+
+/* Returns whether two figures have the same data set, task and metric. */
+static bool same_subject(const figure *a, const figure *b) {
+    return !strcasecmp(a->data, b->data) && !strcmp(a->task, b->task) && !strcmp(a->metric, b->metric);
+}
+
+static bool same_table(const figure *a, const figure *b) {
     return same_subject(a, b) && !strcmp(a->block, b->block);
 }
 
-bool starts_table(const results *list, int first, int i) {
-    int earlier = first;
-    while (earlier < i && !same_table(&list->items[earlier], &list->items[i]))
+/* Returns the figure of a subject at k under a head, NULL if there is none. Inner products have no k: their figure
+ * stands at every k. */
+static const figure *find_figure(
+    const figure *list, int n, const figure *subject, int64_t k, const char *features, const char *block) {
+    for (int i = 0; i < n; i++) {
+        const figure *x = &list[i];
+        if (same_subject(x, subject) && (x->k == k || (x->k == 0 && !strcmp(x->task, "lp"))) &&
+            !strcmp(x->features, features) && !strcmp(x->block, block))
+            return x;
+    }
+    return NULL;
+}
+
+/* ---- making a table ---- */
+
+/* A column: the figures with the same features. */
+typedef struct table_column {
+    const char *features, *title;
+    const char *other_head; /* the head of the column's figures if it is not the table's; else NULL */
+    mo_seen seen;           /* whether the weights of the column's figures have seen the graph */
+} table_column;
+
+typedef struct table_row {
+    int64_t k;
+    const figure *first, *cell[MAX_COLUMNS]; /* first: the first figure at this k; cell: NULL if a column has none */
+} table_row;
+
+typedef struct figure_table {
+    const figure *subject; /* the figure that the table starts with */
+    int n;
+    table_column column[MAX_COLUMNS];
+    table_row *rows; /* stb_ds array */
+} figure_table;
+
+/* Returns whether item i is the first figure of its table. */
+static bool starts_table(const figure *list, int i) {
+    int earlier = 0;
+    while (earlier < i && !same_table(&list[earlier], &list[i]))
         earlier++;
     return earlier == i;
 }
@@ -30,89 +110,55 @@ static const char *title_of(const char *features) {
     return features;
 }
 
-static table_column *add_column(figure_table *t, const results *list, const char *features, const char *title) {
+/* Returns the index of the column with these features; -1 if there is none. */
+static int find_column(const figure_table *t, const char *features) {
     for (int i = 0; i < t->n; i++)
-        if (t->column[i].list == list && !strcmp(t->column[i].features, features))
-            return &t->column[i];
-    if (t->n == MAX_COLUMNS)
-        return NULL;
-    table_column *c = &t->column[t->n++];
-    *c = (table_column){.list = list};
-    snprintf(c->features, sizeof c->features, "%s", features);
-    snprintf(c->title, sizeof c->title, "%s", title);
-    return c;
-}
-
-/* Returns whether a figure x belongs to the table of the figure `row`. A published figure does if find_result finds it
- * for that row, unless it is one of list->best, the second copies of the best methods' figures. */
-static bool is_of_table(const results *list, const result *x, const result *row) {
-    if (!list->paper)
-        return same_table(row, x);
-    return strcmp(x->features, list->best) != 0 && find_result(list, row, row->k, x->features, row->block) == x;
-}
-
-/* Adds the columns that a list has in the table of the figure `row`. */
-static void add_columns(figure_table *t, const results *list, const result *row) {
-    static const char *const paper_columns[][2] = {
-        {"MOCHI", "paper MOCHI"}, {"MOCHI++", "MOCHI++"}, {"paper best", "paper best"}};
-    bool tables =
-        list->paper && !strcmp(list->label, "paper"); /* shows only the paper's own methods and the best of all */
-    for (int i = 0; tables && i < 3; i++)
-        if (find_result(list, row, row->k, paper_columns[i][0], row->block))
-            add_column(t, list, paper_columns[i][0], paper_columns[i][1]);
-    for (int i = 0; !tables && i < arrlen(list->items); i++) {
-        const result *x = &list->items[i];
-        const int n = t->n;
-        table_column *c = is_of_table(list, x, row) ? add_column(t, list, x->features, title_of(x->features)) : NULL;
-        if (c && t->n > n && !list->paper && strcmp(x->head, x->block) != 0)
-            c->other_head = x->head;
-        if (c && x->seen > c->seen)
-            c->seen = x->seen;
-    }
-}
-
-static void add_rows(figure_table *t, const results *list, int first) {
-    for (int i = first; i < arrlen(list->items); i++) {
-        const result *x = &list->items[i];
-        int row = 0;
-        while (row < arrlen(t->rows) && t->rows[row].k != x->k)
-            row++;
-        if (same_table(t->subject, x) && row == arrlen(t->rows))
-            arrput(t->rows, ((table_row){.k = x->k, .first = x}));
-    }
-}
-
-figure_table make_table(const results *const *lists, int n, int first) {
-    figure_table t = {.subject = &lists[0]->items[first]};
-    add_rows(&t, lists[0], first);
-    add_columns(&t, lists[0], t.subject);
-    t.own = t.n;
-    for (int i = 1; i < n; i++)
-        for (int row = 0, before = t.n; row < arrlen(t.rows) && t.n == before; row++)
-            add_columns(&t, lists[i], t.rows[row].first);
-    for (int row = 0; row < arrlen(t.rows); row++)
-        for (int i = 0; i < t.n; i++)
-            t.rows[row].cell[i] =
-                find_result(t.column[i].list, t.subject, t.rows[row].k, t.column[i].features, t.subject->block);
-    return t;
-}
-
-void release_table(figure_table *t) {
-    arrfree(t->rows);
-}
-
-int find_column(const figure_table *t, const char *features) {
-    for (int i = 0; i < t->own; i++)
         if (!strcmp(t->column[i].features, features))
             return i;
     return -1;
 }
 
+/* Adds a figure of the table: its column and its row, if they are new. */
+static void take_figure(figure_table *t, const figure *x) {
+    int column = find_column(t, x->features), row = 0;
+    if (column < 0 && t->n < MAX_COLUMNS) {
+        column = t->n++;
+        t->column[column] = (table_column){.features = x->features,
+            .title = title_of(x->features),
+            .other_head = strcmp(x->head, x->block) ? x->head : NULL};
+    }
+    if (column >= 0 && x->seen > t->column[column].seen)
+        t->column[column].seen = x->seen;
+    while (row < arrlen(t->rows) && t->rows[row].k != x->k)
+        row++;
+    if (row == arrlen(t->rows))
+        arrput(t->rows, ((table_row){.k = x->k, .first = x}));
+}
+
+/* Makes the table that starts with the figure `first`, with columns in order of appearance. Free its rows. */
+static figure_table make_table(const figure *list, int n, int first) {
+    figure_table t = {.subject = &list[first]};
+    for (int i = first; i < n; i++)
+        if (same_table(t.subject, &list[i]))
+            take_figure(&t, &list[i]);
+    for (int row = 0; row < arrlen(t.rows); row++)
+        for (int i = 0; i < t.n; i++)
+            t.rows[row].cell[i] =
+                find_figure(list, n, t.subject, t.rows[row].k, t.column[i].features, t.subject->block);
+    return t;
+}
+
 /* ---- printing it ---- */
+
+/* Returns the mark behind a title or a star: "†" if the weights were trained on the graph, "?" if they may have been,
+ * else "". */
+static const char *seen_mark(mo_seen seen) {
+    return seen == MO_SEEN ? "†" : seen == MO_SEEN_UNKNOWN ? "?" : "";
+}
 
 /* Prints the number of public splits, seeds or episodes that a mean is over. For links this is the number of splits,
  * which are called seeds. */
-static void print_repeats(const result *x) {
+static void print_repeats(const figure *x) {
     if (!strcmp(x->protocol, "public")) {
         printf(x->n > 1 ? ", n = %" PRId64 " public splits" : ", the public split", x->n);
         return;
@@ -121,8 +167,8 @@ static void print_repeats(const result *x) {
     printf(", n = %" PRId64 " %s%s", x->n, episodes ? "episode" : "seed", x->n == 1 ? "" : "s");
 }
 
-void print_subject(const figure_table *t) {
-    const result *x = t->subject;
+static void print_subject(const figure_table *t) {
+    const figure *x = t->subject;
     int others = 0;
     printf("\n%s %s, %s head", x->data, x->task, x->block);
     for (int i = 0; i < t->n; i++)
@@ -133,7 +179,7 @@ void print_subject(const figure_table *t) {
     putchar('\n');
 }
 
-void print_titles(const figure_table *t) {
+static void print_titles(const figure_table *t) {
     printf("%6s", "k");
     for (int i = 0; i < t->n; i++) {
         int room = t->column[i].seen ? 11 : 12; /* the mark is one column wide, but printf counts its bytes */
@@ -141,7 +187,7 @@ void print_titles(const figure_table *t) {
     }
 }
 
-void print_value(double mean, double width) {
+static void print_value(double mean, double width) {
     if (isnan(mean))
         printf("  %12s", "-");
     else if (isnan(width))
@@ -151,11 +197,11 @@ void print_value(double mean, double width) {
                                                  * given for it */
 }
 
-void print_row(const figure_table *t, const table_row *row) {
+static void print_row(const figure_table *t, const table_row *row) {
     printf("%6" PRId64, row->k);
     for (int i = 0; i < t->n; i++) {
-        const result *x = row->cell[i];
-        print_value(x ? x->mean : NAN, !x ? NAN : t->column[i].list->paper ? x->sd : x->ci95);
+        const figure *x = row->cell[i];
+        print_value(x ? x->mean : NAN, x ? x->ci95 : NAN);
     }
 }
 
@@ -164,7 +210,7 @@ static void print_small_classes(const figure_table *t) {
     int said = 0;
     bool episode = !strcmp(t->subject->protocol, "episode");
     for (int row = 0; row < arrlen(t->rows); row++) {
-        const result *x = t->rows[row].first;
+        const figure *x = t->rows[row].first;
         if (x->small_classes)
             printf("%s%" PRId64 " of %" PRId64 " %s at k = %" PRId64,
                 said++    ? ", "
@@ -178,7 +224,7 @@ static void print_small_classes(const figure_table *t) {
 }
 
 /* Prints one line if a problem omits classes. */
-static void print_left_out_classes(const result *x) {
+static void print_left_out_classes(const figure *x) {
     bool divided = !strcmp(x->protocol, "public");
     const char *classes = x->left_out == 1 ? "class" : "classes";
     if (x->left_out && divided)
@@ -192,7 +238,7 @@ static void print_left_out_classes(const result *x) {
 static void print_experts(const figure_table *t, const char *trained) {
     int said = 0, column = find_column(t, trained);
     for (int row = 0; row < arrlen(t->rows) && column >= 0; row++) {
-        const result *x = t->rows[row].cell[column];
+        const figure *x = t->rows[row].cell[column];
         if (x && x->experts[0])
             printf("%s k = %" PRId64 " %s", said++ ? ";" : "decided by:", x->k, x->experts);
     }
@@ -200,7 +246,68 @@ static void print_experts(const figure_table *t, const char *trained) {
         putchar('\n');
 }
 
+/* ---- differences between columns ---- */
+
+/* The difference of two means and the half width of its 95% interval. */
+typedef struct difference {
+    double mean, ci95;
+    mo_seen seen; /* whether the weights of either figure have seen the graph */
+} difference;
+
+static bool leaves_out_zero(difference d) {
+    return fabs(d.mean) > d.ci95;
+}
+
+/* Subtracts the figures of two cells, repeat by repeat; returns false if one is missing or they have no spread. */
+static bool subtract_figures(const figure *a, const figure *b, difference *d) {
+    if (!a || !b || a->n != b->n || a->n < 2)
+        return false;
+    *d = (difference){
+        a->mean - b->mean, mo_summarize_pairs(a->values, b->values, a->n).ci95, a->seen > b->seen ? a->seen : b->seen};
+    return true;
+}
+
+/* Prints a difference at k, after `before` others of its line. */
+static void print_difference(int before, int64_t k, difference d) {
+    printf("%s k = %" PRId64 " %+.1f ± %.1f%s", before ? "," : "", k, d.mean, d.ci95, leaves_out_zero(d) ? "*" : "");
+}
+
+static void print_differences(const figure_table *t, const char *features, const char *other) {
+    int found = 0, a = find_column(t, features), b = find_column(t, other);
+    for (int row = 0; row < arrlen(t->rows) && a >= 0 && b >= 0; row++) {
+        difference d;
+        if (!subtract_figures(t->rows[row].cell[a], t->rows[row].cell[b], &d))
+            continue;
+        if (!found)
+            printf("%s%s - %s, paired:", title_of(features), seen_mark(d.seen), title_of(other));
+        print_difference(found++, t->rows[row].k, d);
+    }
+    if (found)
+        putchar('\n');
+}
+
+/* Prints how a table's head differs from the head `other` in the column `trained` or, if there is none, in the last
+ * column. */
+static void print_heads(const figure_table *t, const figure *list, int n, const char *other, const char *trained) {
+    int found = 0, column = find_column(t, trained);
+    if (column < 0)
+        column = t->n - 1;
+    const char *head = t->subject->block, *features = t->column[column].features;
+    for (int row = 0; row < arrlen(t->rows) && strcmp(head, other) != 0; row++) {
+        difference d;
+        if (!subtract_figures(
+                t->rows[row].cell[column], find_figure(list, n, t->subject, t->rows[row].k, features, other), &d))
+            continue;
+        if (!found)
+            printf("%s head - %s head, %s, paired:", head, other, title_of(features));
+        print_difference(found++, t->rows[row].k, d);
+    }
+    if (found)
+        putchar('\n');
+}
+
 static void print_table(const figure_table *t, const char *trained) {
+    static const char *const baselines[] = {"random", "free", "x0", "hop"};
     print_subject(t);
     print_titles(t);
     putchar('\n');
@@ -212,143 +319,55 @@ static void print_table(const figure_table *t, const char *trained) {
     print_left_out_classes(t->subject);
     if (!strcmp(t->subject->metric, "accuracy"))
         print_experts(t, trained);
-    print_pairs(t, trained);
-}
-
-/* ---- differences between columns ---- */
-
-bool leaves_out_zero(difference d) {
-    return fabs(d.mean) > d.ci95;
-}
-
-/* Subtracts column b from column a; returns false if the figures cannot be paired. */
-static bool subtract_columns(const table_row *row, int a, int b, difference *d) {
-    if (a < 0 || b < 0 || !row->cell[a] || !row->cell[b])
-        return false;
-    *d = subtract_results(row->cell[a], row->cell[b]);
-    return d->paired;
-}
-
-/* Prints a difference at k, after `before` others of its line. */
-static void print_difference(int before, int64_t k, difference d) {
-    printf("%s k = %" PRId64 " %+.1f ± %.1f%s", before ? "," : "", k, d.mean, d.ci95, leaves_out_zero(d) ? "*" : "");
-}
-
-static void print_differences(const figure_table *t, const char *features, const char *other) {
-    int found = 0, a = find_column(t, features), b = find_column(t, other);
-    for (int row = 0; row < arrlen(t->rows); row++) {
-        difference d;
-        if (!subtract_columns(&t->rows[row], a, b, &d))
-            continue;
-        if (!found)
-            printf("%s%s - %s, paired:", title_of(features), seen_mark(d.seen), title_of(other));
-        print_difference(found++, t->rows[row].k, d);
-    }
-    if (found)
-        putchar('\n');
-}
-
-/* Prints how a table's head differs from the head of its subject's first table, in the column `trained` or, if there is
- * none, in the last column of the first list. Prints nothing below the first table. */
-static void print_heads(const figure_table *t, const results *list, int first, const char *trained) {
-    int found = 0, column = find_column(t, trained);
-    if (column < 0)
-        column = t->own - 1;
-    while (!same_subject(&list->items[first], t->subject))
-        first++;
-    const char *head = t->subject->block, *other = list->items[first].block, *features = t->column[column].features;
-    for (int row = 0; row < arrlen(t->rows) && strcmp(head, other) != 0; row++) {
-        const result *x = t->rows[row].cell[column],
-                     *y = find_result(list, t->subject, t->rows[row].k, features, other);
-        difference d = {0};
-        if (x && y)
-            d = subtract_results(x, y);
-        if (!d.paired)
-            continue;
-        if (!found)
-            printf("%s head - %s head, %s, paired:", head, other, title_of(features));
-        print_difference(found++, t->rows[row].k, d);
-    }
-    if (found)
-        putchar('\n');
-}
-
-typedef enum verdict { WITHIN_NOISE, WORSE } verdict;
-
-/* Prints at which k the column `features` is within noise of the column `other`, or worse. Prints nothing if there is
- * no such k. */
-static void print_verdict(const figure_table *t, const char *features, const char *other, verdict v) {
-    const char *metric = t->subject->metric;
-    bool loss = !strcmp(metric, "nll") || !strcmp(metric, "ece");
-    int found = 0, a = find_column(t, features), b = find_column(t, other);
-    for (int row = 0; row < arrlen(t->rows); row++) {
-        difference d;
-        if (!subtract_columns(&t->rows[row], a, b, &d) ||
-            (v == WORSE ? !((loss ? -d.mean : d.mean) + d.ci95 < 0) : leaves_out_zero(d)))
-            continue;
-        if (!found++ && v == WORSE)
-            printf("%s is worse than %s%s:", title_of(features), title_of(other), loss ? " (less is better)" : "");
-        else if (found == 1)
-            printf("%s is within noise of %s at k =", title_of(features), title_of(other));
-        printf("%s%s %" PRId64, found > 1 ? "," : "", v == WORSE ? " k =" : "", t->rows[row].k);
-        if (v == WORSE)
-            printf(" (%s%.1f ± %.1f)", loss ? "+" : "", d.mean, d.ci95);
-    }
-    if (found)
-        putchar('\n');
-}
-
-void print_pairs(const figure_table *t, const char *features) {
-    static const char *const others[] = {"random", "free", "x0", "hop"};
     for (int i = 0; i < 4; i++)
-        if (strcmp(features, others[i]) != 0)
-            print_differences(t, features, others[i]);
-    for (verdict v = WITHIN_NOISE; v <= WORSE; v++)
-        for (int i = 0; i < 4; i++)
-            if (strcmp(features, others[i]) != 0)
-                print_verdict(t, features, others[i], v);
+        if (strcmp(trained, baselines[i]) != 0)
+            print_differences(t, trained, baselines[i]);
 }
 
-bool print_eval_tables(const results *list, int first, const results *paper, const char *trained) {
-    bool any = false;
-    for (int i = first; i < arrlen(list->items); i++)
-        if (starts_table(list, first, i)) {
-            figure_table t = make_table((const results *[]){list, paper}, 2, i);
+void print_eval_tables(const figure *list, int n, const char *trained) {
+    for (int i = 0; i < n; i++)
+        if (starts_table(list, i)) {
+            figure_table t = make_table(list, n, i);
+            int first = 0;
+            while (!same_subject(&list[first], t.subject))
+                first++;
             print_table(&t, trained);
-            print_heads(&t, list, first, trained);
-            any |= t.n > t.own;
-            release_table(&t);
+            print_heads(&t, list, n, list[first].block, trained);
+            arrfree(t.rows);
         }
     fflush(stdout);
-    return any;
 }
 
-bool print_pair_objects(const figure_table *t, const char *label) {
-    const result *x = t->subject;
+json_t *json_seen(mo_seen seen) {
+    return seen == MO_SEEN_UNKNOWN ? json_null() : json_boolean(seen == MO_SEEN);
+}
+
+static bool print_pair(const figure_table *t, const table_row *row, int a, int b) {
+    const figure *x = t->subject;
+    difference d;
+    if (!subtract_figures(row->cell[a], row->cell[b], &d))
+        return true;
+    return print_json(json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:o, s:o, s:b, s:b, s:o}", "kind", "pair",
+        "data", x->data, "task", x->task, "metric", x->metric, "k", (json_int_t)row->k, "head", x->block, "features",
+        t->column[a].features, "other_features", t->column[b].features, "difference", json_number(d.mean), "ci95",
+        json_number(d.ci95), "paired", true, "apart", leaves_out_zero(d), "seen", json_seen(d.seen)));
+}
+
+bool print_eval_pairs(const figure *list, int n) {
     bool written = true;
-    for (int row = 0; row < arrlen(t->rows); row++)
-        for (int a = 0; a < t->own; a++)
-            for (int b = a + 1; b < t->own && written; b++) {
-                difference d;
-                if (!subtract_columns(&t->rows[row], a, b, &d))
-                    continue;
-                json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:o, s:o, s:b, s:b, s:o}", "kind",
-                    "pair", "data", x->data, "task", x->task, "metric", x->metric, "k", (json_int_t)t->rows[row].k,
-                    "head", x->block, "features", t->column[a].features, "other_features", t->column[b].features,
-                    "difference", json_number(d.mean), "ci95", json_number(d.ci95), "paired", d.paired, "apart",
-                    leaves_out_zero(d), "seen", json_seen(d.seen));
-                if (label)
-                    json_object_set_new(o, "file", json_string(label));
-                written = print_json(o);
-            }
+    for (int i = 0; i < n && written; i++)
+        if (starts_table(list, i)) {
+            figure_table t = make_table(list, n, i);
+            for (int row = 0; row < arrlen(t.rows); row++)
+                for (int a = 0; a < t.n; a++)
+                    for (int b = a + 1; b < t.n && written; b++)
+                        written = print_pair(&t, &t.rows[row], a, b);
+            arrfree(t.rows);
+        }
     return written;
 }
 
 /* ---- graphs that the weights were trained on ---- */
-
-const char *seen_mark(mo_seen seen) {
-    return seen == MO_SEEN ? "†" : seen == MO_SEEN_UNKNOWN ? "?" : "";
-}
 
 void note_seen(seen_graphs graphs, const char *data, mo_seen seen) {
     for (int i = 0; i < graphs[seen].count; i++)

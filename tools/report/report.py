@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""mochi-report: one HTML page of trainings, evaluations, predictions and measurements.
+"""mochi-report: one HTML page of trainings, evaluations, predictions and measurements; or evaluations compared, as text.
 
 Reads folders of `mochi train`, tables of `mochi predict` and the lines that other commands print with --json, and writes one HTML
 file that has no script and loads nothing. Each section is a method of Report that yields blocks, which TEMPLATE writes.
+With --text it prints the tables of evaluations beside each other and beside published figures, by Python's own modules alone.
 """
 
 import argparse
 import csv
+import functools
 import gzip
 import io
 import json
@@ -31,7 +33,7 @@ class Refused(Exception):
 KINDS = {
     "run": ("kind", "run", "command:l versions:o weights?w rows?o labels?o"),
     "data": ("kind", "data", "data:t task:t xxh3:t nodes:i edges:i graphs:i classes:i"),
-    "cell": ("kind", "cell", "data:t task:t protocol:t features:t head:t k:i metric:t mean:n sd:n ci95:n block?t"),
+    "cell": ("kind", "cell", "data:t task:t protocol:t features:t head:t k:i metric:t mean:n sd:n ci95:n block?t values?v"),
     "absent": ("kind", "absent", "data:t task:t reason:t"),
     "pair": ("kind", "pair", "data:t task:t metric:t k:i head:t features:t other_features:t difference:n ci95:n paired:f apart:f"),
     "fit": ("ece_temperature", None, "head:t k:i accuracy:n ci95:n nll:n brier:n ece:n ece_temperature:n macro_f1?n auc?n top3?n"
@@ -193,21 +195,22 @@ def read_table(path, data):
 PAPER_LINKS_K = 512
 
 
-def read_paper():
-    """Reads the paper's figures, as cells, and its hours of training."""
+def read_published(name):
+    """Reads published figures, as cells, and hours of training: `paper`, the paper's; `public`, other methods' on the public split."""
     here = os.path.dirname(os.path.realpath(__file__))
     folders = [os.environ[name] for name in ("MOCHI_EMBEDDED",) if name in os.environ] or [
         f"{here}/mochi-data", f"{here}/../../train/data", f"{here}/../share/mochi/data", f"{sys.prefix}/share/mochi/data"]
-    path = next((f"{folder}/paper.json" for folder in folders if os.path.exists(f"{folder}/paper.json")), f"{folders[0]}/paper.json")
+    path = next((path for folder in folders if os.path.exists(path := f"{folder}/{name}.json")), f"{folders[0]}/{name}.json")
     root, cells = parse(read_bytes(path), path), []
     for table, row in ((table, row) for table in root["tables"] for row in table["rows"]):
         for method, mean, sd in zip(table["methods"], row["mean"], row["sd"]):
             links = table["task"] == "lp"  # one column of links stands for both of MOCHI's readouts
             heads = [method["head"]] if not links else ["mlp", "ridge"] if method["features"].startswith("MOCHI") else [""]
             cells += [{**row, "task": table["task"], "k": row.get("k", 0), "features": method["features"], "head": head,
-                       "protocol": table.get("protocol", "split"), "mean": mean, "sd": NAN if sd is None else sd, "paper": True}
+                       "protocol": table.get("protocol", "split"), "mean": mean, "sd": NAN if sd is None else sd,
+                       "n": table["seeds"], "paper": True}
                       for head in heads if mean is not None]
-    return cells, root["hours"]
+    return cells, root.get("hours")
 
 
 def aggregate(lists):
@@ -390,13 +393,13 @@ class Report:
     def __init__(self, paths):
         self.lines: dict[str, list] = {kind: [] for kind in KINDS}
         self.files, self.runs, self.tables = [], [], []
-        self.paper, self.hours = read_paper()
+        self.paper, self.hours = read_published("paper")
         for path in paths:
             if os.path.isdir(path):
                 self.runs.append(read_run(path))
                 continue
             data = read_bytes(path)
-            self.files.append({"path": path, "bytes": len(data), "digest": digest(data), "lines": len(lines_of(data))})
+            self.files.append({"path": path, "data": data, "lines": len(lines_of(data))})
             if path.removesuffix(".gz").endswith((".csv", ".tsv")):
                 self.tables.append(read_table(path, data))
             else:
@@ -705,7 +708,7 @@ class Report:
                        + [(name.replace("blas_core", "BLAS kernels"), run[name]) for name in ("blas_core", "processor") if run.get(name)]
                        + [(f"{what}: {w.get('file', '')}", w.get("xxh3", "")) for what, w in files]
                        + [(f"{x['data']} ({x['task']})", x["xxh3"]) for x in self.lines["data"] if x["#run"] is run])
-            yield ("p", f"{file['lines']} lines, {file['bytes']} bytes, digest {file['digest']}", "soft")
+            yield ("p", f"{file['lines']} lines, {len(file['data'])} bytes, digest {digest(file['data'])}", "soft")
         yield "To repeat it"
 
     def sections(self):
@@ -747,6 +750,190 @@ class Report:
             yield f"{t['path']} has {len(t['rows']) - known} predictions from {known} labels{right}."
         for x in sorted(self.lines["fit"], key=lambda x: math.isnan(x["accuracy"]) or -x["accuracy"])[:1]:
             yield f"Of the readouts on embeddings, head {x['head']} at k = {x['k']} is the most accurate, {x['accuracy']:.1f}%."
+
+
+# ---- evaluations as text ----
+
+LOSSES = ("nll", "ece")
+
+
+@functools.cache
+def student_975(v):
+    """The quantile 0.975 of Student's t at v degrees of freedom."""
+    def inside(angle):  # P(|t| < sqrt(v) tan(angle)): Abramowitz and Stegun 26.7.3 for odd v, 26.7.4 for even v
+        c, total = math.cos(angle), 0.0
+        term = c if v % 2 else 1.0
+        for j in range(v % 2, v - 1, 2):
+            total += term
+            term *= (j + 1) / (j + 2) * c * c
+        return (angle + math.sin(angle) * total) * 2 / math.pi if v % 2 else math.sin(angle) * total
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if inside(middle) < 0.95 else (low, middle)
+    return math.sqrt(v) * math.tan(low)
+
+
+def difference(a, b):
+    """The difference of two cells and the half width of its 95% interval: of the values in pairs if both have as many by one protocol,
+    else Welch's (1947); NaN if there are too few values."""
+    mean, (x, y) = a["mean"] - b["mean"], (c.get("values", []) for c in (a, b))
+    if len(x) == len(y) > 1 and a["protocol"] == b["protocol"]:
+        gaps = [p - q for p, q in zip(x, y)]
+        spread = math.sqrt(sum((gap - fmean(gaps)) ** 2 for gap in gaps) / (len(gaps) - 1) / len(gaps))
+        return mean, student_975(len(gaps) - 1) * spread, True
+    n = [c.get("n", len(c.get("values", []))) for c in (a, b)]
+    if min(n) < 2 or math.isnan(a["sd"] + b["sd"]):
+        return mean, NAN, False
+    parts = [c["sd"] ** 2 / m for c, m in zip((a, b), n)]
+    if not sum(parts):
+        return mean, 0.0, False
+    degrees = sum(parts) ** 2 / sum(part ** 2 / (m - 1) for part, m in zip(parts, n))
+    return mean, student_975(int(degrees)) * math.sqrt(sum(parts)), False
+
+
+def mark(*cells):
+    """† if weights were trained on the graph, ? if they may have been."""
+    seen = [seen_of(c) for c in cells if not c.get("paper")]
+    return "†" if True in seen else "?" if None in seen else ""
+
+
+def table_of(c):
+    """What the figures of one table have in common."""
+    return c["data"].lower(), c["task"], c["metric"], c.get("block", c["head"])
+
+
+class Comparison:
+    """The cells of evaluations, a list a file, beside published ones."""
+
+    def __init__(self, report):
+        cells = report.lines["cell"]
+        files = [i for i in range(len(report.files)) if any(c["#file"] == i for c in cells)]
+        if not files:
+            raise Refused("--text: expected lines of mochi eval --json, found none")
+        self.lists = [[c for c in cells if c["#file"] == i] for i in files]
+        self.labels = [os.path.basename(report.files[i]["path"]).partition(".")[0] for i in files]
+        self.published = {"paper": report.paper, "public": read_published("public")[0]}
+        self.differences = self.apart = 0
+        self.seen = {"†": {}, "?": {}}
+
+    def source(self, subject):
+        return "public" if subject["protocol"] == "public" else "paper"
+
+    def published_at(self, subject, k):
+        """The published figures for a table's subject at k. Public divisions have their own number of labels. The paper gives no k for
+        links: its figures stand at k = 512 and without a k."""
+        (data, task, metric, _), public = table_of(subject), subject["protocol"] == "public"
+        return [x for x in self.published[self.source(subject)] if (x["data"].lower(), x["task"], x["metric"]) == (data, task, metric)
+                and (public or (k in (0, PAPER_LINKS_K) if task == "lp" else x["k"] == k)) and (x["protocol"] == "public") == public]
+
+    def find(self, i, subject, k, features):
+        """The figure of a file; those of links without a k stand at every k."""
+        return next((c for c in self.lists[i] if table_of(c) == table_of(subject) and c["features"] == features
+                     and (c["k"] == k or c["task"] == "lp" and c["k"] == 0)), None)
+
+    def columns(self, subject, ks):
+        """The columns of a table: (title of the file or "", features, {k: cell})."""
+        for i, label in enumerate(self.labels):
+            of_table = [c for c in self.lists[i] if table_of(c) == table_of(subject)]
+            for features in dict.fromkeys(c["features"] for c in of_table):
+                yield i, features, {k: c for k in ks if (c := self.find(i, subject, k, features))}
+        source, head = self.source(subject), table_of(subject)[3]
+        at = {k: self.published_at(subject, k) for k in ks}
+        heads = ("", "ridge" if head == "mixture" else head)  # the paper's tables have no mixture; ridge is the closest of its readouts
+        shown = [(k, x) for k in ks for x in at[k] if source == "public" or x["features"].startswith("MOCHI") and (
+            x["task"] == "lp" or x["head"] in heads)]
+        for features in dict.fromkeys(x["features"] for _, x in shown):
+            yield source, features, {k: x for k, x in reversed(shown) if x["features"] == features}
+        if any(at.values()):
+            yield source, f"{source} best", {k: max(at[k], key=lambda x: x["mean"]) for k in ks if at[k]}
+
+    def table(self, subject):
+        ks = list(dict.fromkeys(c["k"] for c in self.lists[0] if table_of(c) == table_of(subject)))
+        columns = list(self.columns(subject, ks))
+        n = len(subject.get("values", []))
+        unit = "hundredths of a nat" if subject["metric"] == "nll" else "%"
+        repeats = {"public": "public split", "episode": "episode"}.get(subject["protocol"], "seed") + "s" * (n != 1)
+        yield ""
+        yield f"{subject['data']} {subject['task']}, {table_of(subject)[3]} head, {subject['metric']} in {unit}, n = {n} {repeats}"
+        own, pairs = columns[0][1], []  # a difference is of the first file's first column and, of each other list, the same or its first or best
+        for i in [*range(1, len(self.labels)), self.source(subject)]:
+            of_list = [c for c in columns if c[0] == i]
+            if of_list:
+                pairs.append(of_list[-1] if isinstance(i, str) else next((c for c in of_list if c[1] == own), of_list[0]))
+        name = {i: label for i, label in enumerate(self.labels)}
+        if len(self.labels) > 1:
+            yield " " * 6 + "".join(f"  {name.get(i, i) if not at or columns[at - 1][0] != i else '':>12.12}" for at, (i, *_) in enumerate(columns))
+        marks = [mark(*cells.values()) for *_, cells in columns]
+        for sign in filter(None, marks):
+            self.seen[sign][subject["data"]] = True
+        paper = {"MOCHI": "paper MOCHI"}
+        yield f"{'k':>6}" + "".join(f"  {paper.get(f, f) if i == 'paper' else f:>{12 - len(sign)}.{12 - len(sign)}}{sign}"
+                                    for (i, f, _), sign in zip(columns, marks)) + "".join(f"  {'- ' + str(name.get(i, i)):>12.12} " for i, *_ in pairs)
+        for k in ks:
+            line = f"{k:6}"
+            for i, _, cells in columns:
+                line += "  " + value(cells.get(k), cells[k]["sd" if isinstance(i, str) else "ci95"] if k in cells else NAN)
+            for _, _, cells in pairs:
+                a, b = columns[0][2].get(k), cells.get(k)
+                if not a or not b or math.isnan(a["mean"] + b["mean"]):
+                    line += "  " + value(None) + " "
+                    continue
+                mean, half, _ = difference(a, b)
+                self.differences += 1
+                self.apart += abs(mean) > half
+                line += "  " + value({"mean": mean}, half) + ("*" if abs(mean) > half else " ") + mark(a, b)
+            yield line
+        for i in range(len(self.labels)):
+            for line in self.baselines([c for c in columns if c[0] == i], ks, subject["metric"]):
+                yield f"{name[i]}: {line}" if len(self.labels) > 1 else line
+
+    def baselines(self, columns, ks, metric):
+        """How a file's first column differs from each baseline, and where it is no better."""
+        gaps = []
+        for base in ("untrained", "free", "raw features", "best hop"):
+            for _, features, cells in columns[1:]:
+                both = [(k, columns[0][2][k], cells[k]) for k in ks if features == base and k in columns[0][2] and k in cells]
+                found = [(k, *gap[:2]) for k, a, b in both if (gap := difference(a, b))[2]]
+                if found:
+                    gaps.append((base, found))
+                    yield (f"{columns[0][1]}{mark(*columns[0][2].values())} - {base}, paired:"
+                           + ",".join(f" k = {k} {d:+.1f} ± {half:.1f}" + "*" * (abs(d) > half) for k, d, half in found))
+        for base, found in gaps:
+            near = [str(k) for k, d, half in found if abs(d) <= half]
+            if near:
+                yield f"{columns[0][1]} is within noise of {base} at k = {', '.join(near)}"
+        loss = metric in LOSSES
+        for base, found in gaps:
+            worse = [f" k = {k} ({'+' * loss}{d:.1f} ± {half:.1f})" for k, d, half in found if (-d if loss else d) + half < 0]
+            if worse:
+                yield f"{columns[0][1]} is worse than {base}{' (less is better)' * loss}:" + ",".join(worse)
+
+    def lines(self, heads, metrics):
+        """Yields the lines of every table of the first file, with these heads and metrics (none: all)."""
+        for option, wanted, found in (("head", heads, {table_of(c)[3] for c in self.lists[0]}), ("metric", metrics, {c["metric"] for c in self.lists[0]})):
+            for name in wanted:
+                if name not in found:
+                    raise Refused(f"--{option}: no figure of {self.labels[0]} has '{name}'")
+        subjects = {}
+        for c in self.lists[0]:
+            subjects.setdefault(table_of(c), c)
+        for subject in subjects.values():
+            if (not heads or table_of(subject)[3] in heads) and (not metrics or subject["metric"] in metrics):
+                yield from self.table(subject)
+        yield ""
+        yield "± is the half width of the 95% interval, for published figures one standard deviation"
+        yield f"{self.differences} differences, {self.apart} with an interval that leaves out 0 (*)"
+        for sign, meaning in (("†", "the weights were trained on this graph"), ("?", "whether the weights were trained on this graph is unknown")):
+            if self.seen[sign]:
+                yield f"{sign} {meaning}: {', '.join(self.seen[sign])}"
+
+
+def value(cell, half=NAN):
+    """A figure in 12 columns."""
+    if cell is None or math.isnan(cell["mean"]):
+        return f"{'-':>12}"
+    return f"{cell['mean']:5.1f} " + (" " * 6 if math.isnan(half) else f"± {half:4.1f}")
 
 
 # ---- the page ----
@@ -847,9 +1034,27 @@ def main(words=None):
                                      "train --out runs/a; mochi eval --weights runs/a/weights.safetensors --json > eval.jsonl; mochi-report "
                                      "runs/a eval.jsonl --out report.html")
     parser.add_argument("input", nargs="+", metavar="INPUT", help="a folder of mochi train; a table .csv or .tsv of mochi predict (with places: "
-                        "--pca); or lines of mochi eval, fit (--diagnose), pitfalls or lab with --json")
-    parser.add_argument("--out", required=True, metavar="FILE.html", help="the page")
+                        "--pca); or lines of mochi eval or readouts (--diagnose) with --json")
+    parser.add_argument("--out", metavar="FILE.html", help="write the page")
+    parser.add_argument("--text", action="store_true", help="print the tables of mochi eval beside each other and beside the paper's figures or, "
+                        "by protocol public, other methods'; what is behind the first file's figures, and by how much")
+    parser.add_argument("--head", default="", metavar="NAMES", help="with --text: only figures of these readouts, separated by commas")
+    parser.add_argument("--metric", default="", metavar="NAMES", help="with --text: only figures of these metrics, such as accuracy,auc")
     o = parser.parse_args(words)
+    if bool(o.out) == o.text:
+        parser.error("expected either --out FILE.html or --text")
+    if not o.text and (o.head or o.metric):
+        parser.error("--head and --metric choose figures of --text")
+    if o.text:
+        try:
+            heads, metrics = ([name for name in text.split(",") if name] for text in (o.head, o.metric))
+            for line in Comparison(Report(o.input)).lines(heads, metrics):
+                print(re.sub("[\x00-\x1f\x7f-\x9f]", "?", line))
+        except Refused as why:
+            parser.exit(1, f"mochi-report: {why}\n")
+        except BrokenPipeError:  # the reader of the pipe has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return
     new = f"{o.out}.{os.getpid()}.new"
     if not o.out.endswith(".html"):
         parser.error(f"--out: expected a file .html, found '{o.out}'")
