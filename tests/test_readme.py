@@ -142,11 +142,11 @@ def check_figures(guides, place, options):
     if not shutil.which("pkg-config"):
         print("skipped: figures, no pkg-config, which the commands find an installation by")
         return False
-    core = re.search(r'"blas_core": ?"(\w+)"', place.run("mochi pitfalls origin --seeds 1 --json").stdout)
+    core = re.search(r'"blas_core": ?"(\w+)"', place.run("mochi eval --weights none --hop 0 --dim 4 --data mutag --shots 2 --seeds 1 --quiet --json").stdout)
     if not core or core[1] != "Haswell":
         print(f"skipped: figures, expected the BLAS core Haswell, found {core[1] if core else 'none'}")
         return False
-    if '"onednn":""' in place.run("mochi pitfalls origin --seeds 1 --json").stdout.replace(" ", ""):
+    if '"onednn":""' in place.run("mochi eval --weights none --hop 0 --dim 4 --data mutag --shots 2 --seeds 1 --quiet --json").stdout.replace(" ", ""):
         print("skipped: figures, which are those of oneDNN's products; this build has none")
         return False
     for guide in guides:

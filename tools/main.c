@@ -49,8 +49,6 @@ static const command commands[] = {
     {"gradcheck", "check derivatives of ops and heads against differences", gradcheck_command, &gradcheck_line},
     {"tape", "the ops of one training step, as text or for graphviz", tape_command, &tape_line},
     {"explain", "explain an op, a readout or a method line by line", explain_command, &explain_line, "Learn:"},
-    {"lab", "experiments on gradients: error, memory and time", lab_command, &lab_line},
-    {"pitfalls", "where prototypes fail and a ridge does not", pitfalls_command, &pitfalls_line},
     {"doctor", "whether the program runs well on this machine, and what to do", doctor_command, &doctor_line,
         "If something is wrong or slow:"},
 };
@@ -61,6 +59,8 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 static const char *const renamed[][2] = {
     {"graph", "the tape of a training step is shown by `mochi tape`, a graph by `mochi data info`"},
     {"compare", "evaluations are compared by `mochi-report EVAL.jsonl .. --text`, with each other and with the paper"},
+    {"lab", "experiments on gradients are the room Lab of mochi.html; see tools/guides/teaching.md"},
+    {"pitfalls", "where prototypes fail is the notebook pitfalls, of tools/python/notebooks/pitfalls.md"},
     {"report", "mochi-report writes the page of figures; see mochi-report --help"},
 };
 

@@ -45,16 +45,14 @@ def python_of_report():
 
 def write_report(mochi, folder):
     """A report in which a path is longer than a phone's width."""
-    lines, evaluation = (os.path.join(folder, name) for name in ("pitfalls.jsonl", "eval.jsonl"))
+    evaluation = os.path.join(folder, "eval.jsonl")
     weights = os.path.join(folder, "a-path-that-is-longer-than-a-phone-is-wide", "weights.safetensors")
     os.mkdir(os.path.dirname(weights))
     shutil.copy(os.path.join(os.path.dirname(__file__), "..", "..", "train", "data", "best.safetensors"), weights)
-    with open(lines, "w") as file:
-        file.write(run([mochi, "pitfalls", "all", "--seeds", "3", "--json"]))
     with open(evaluation, "w") as file:
         file.write(run([mochi, "eval", "--weights", weights, "--data", "mutag", "--shots", "4,16", "--seeds", "2",
                         "--quiet", "--json"]))
-    run([python_of_report(), REPORT, lines, evaluation, "--out", os.path.join(folder, "report.html")])
+    run([python_of_report(), REPORT, evaluation, "--out", os.path.join(folder, "report.html")])
 
 
 def write_lesson(mochi, topic, path, *options):

@@ -1,12 +1,14 @@
 """The notebooks: every cell of a page runs; if nbclient and matplotlib are installed, the notebook made of the page has
 its figures."""
 
+import json
 import os
 import pathlib
 import sys
 import types
 
 import mochi
+import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -15,7 +17,7 @@ sys.path.insert(0, str(FOLDER))
 import notebook  # noqa: E402  splits a page into cells
 
 NOTEBOOKS = sorted(FOLDER.glob("*.md"))
-FIGURES = {"lecture": 1, "meta_learning": 0, "own_head": 0, "readouts": 1}
+FIGURES = {"lecture": 1, "meta_learning": 0, "own_head": 0, "pitfalls": 2, "readouts": 1}
 
 OF_TORCH = ("meta_learning",)
 
@@ -65,6 +67,26 @@ def test_every_cell_runs(path, monkeypatch, capsys):
         if torch:
             torch.set_default_dtype(torch.float32)
     assert capsys.readouterr().out
+    if path.stem == "pitfalls":
+        expect_figures_of_another_program(names)
+
+
+def expect_figures_of_another_program(names):
+    """Both programs' means are over 20 seeds with different draws: they differ by at most five standard errors of the difference,
+    or 0.001 if the draws do not vary."""
+    theirs = json.loads((ROOT / "tests/golden/synthetic.json").read_text())
+    found = [(theirs["translation"][name], theirs["translation"].get(f"{name}_sd"), values) for name, values in names["origin"].items()]
+    hull, sds = theirs["convex_hull"], theirs["convex_hull"]["sd"]
+    found += [(hull[name], sds.get(name), values) for name, values in names["hull"].items() if name in hull]
+    for setting, figures in names["calibration"].items():
+        part = theirs["calibration"][setting]
+        for name, values in figures.items():
+            key = name.replace("logistic", "logreg")
+            found.append((part[key], part.get("sd", {}).get(key), values))
+    assert len(found) == 2 + 9 + 2 * 4 and list(names["T"]) == theirs["translation"]["t"] and list(names["DELTA"]) == hull["delta"]
+    for mean, sd, values in found:
+        error = np.hypot(np.std(values, axis=0, ddof=1), 0 if sd is None else sd) / np.sqrt(20)
+        assert np.all(abs(np.mean(values, axis=0) - mean) <= 5 * error + 1e-3), (mean, np.mean(values, axis=0))
 
 
 @notebooks

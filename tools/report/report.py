@@ -43,15 +43,9 @@ KINDS = {
                   " epsilon_included:f plane:p"),
     "norm": ("diagnosis", "norm", "head:t k:i quarter:t accuracy:n confidence:n ece:n"),
     "readout": ("diagnosis", "reliability", "head:t k:i n:b right:b confidence:b"),
-    "pitfall": ("kind", "pitfall", "pitfall:t setting:t x:n head:t metric:t mean:n ci95:n values:v"),
-    "reliability": ("kind", "reliability", "setting:t head:t n:b right:b confidence:b"),
-    "adjoint": ("iterations", None, "method:t iterations:i error:n peak_bytes:n ms:n"),
-    "conditioning": ("kappa", None, "arithmetic:t kappa:n value_error:n gradient_error:n"),
-    "truncation": ("radius", None, "radius:t steps:i solution_error:n unrolled_error:n implicit_error:n neumann_error:n"),
 }
 # The page's names for the baselines of a cell or a pair.
 BASELINES = {"random": "untrained", "x0": "raw features", "hop": "best hop"}
-LABS = ("adjoint", "conditioning", "truncation")
 
 
 def is_number(v, types=(int, float)):
@@ -376,14 +370,6 @@ ROUGH = ("probabilities are rough below 4 labels of a class: over 25 graphs thei
          "20 above it with 1, up to 20 below and 19 above with 2")
 EVAL_NOTE = ("Bars are 95% intervals. untrained: the encoder before its first step; raw features, best hop: the readout alone, on the SVD of "
              "attributes and graph and on its hops; the paper's own figures, where it has them, with one standard deviation over 3 seeds")
-HULL_NOTE = ("The paper says that the three classes coincide at delta = 0, that predictions are at chance there, and that p_A enters the "
-             "hull of p_B and p_C as delta grows. In its set-up A is 1.5 above B and C at every delta: p_A stays outside, and the recall "
-             "of A falls because the norms of p_B and p_C grow.")
-CALIBRATION_NOTE = ("How much a shift harms depends on its direction: the ece of shifted prototypes has a standard deviation of 0.2 over "
-                    "draws, so a mean of 20 may lie 0.1 from the paper's. And one temperature need not help on every draw: that of the "
-                    "least cross-entropy on the support did harm on 5% of 400 draws.")
-PAPER_ECE = {("shifted", "prototype_inner"): 0.44, ("shifted", "temperature"): 0.22, ("radius", "prototype_inner"): 0.12,
-             ("radius", "temperature"): 0.08}
 
 
 class Report:
@@ -422,7 +408,7 @@ class Report:
             o = parse(line, place)
             kind = next((kind for kind, (sign, value, _) in KINDS.items() if sign in o and value in (None, o[sign])), None)
             if not kind:
-                raise Refused(f"{place}: expected a line of mochi eval, fit, pitfalls or lab with --json, found another object")
+                raise Refused(f"{place}: expected a line of mochi eval or readouts with --json, found another object")
             check(o, KINDS[kind][2], place)
             run = o if kind == "run" else run
             o["#file"], o["#run"] = len(self.files) - 1, run
@@ -650,43 +636,6 @@ class Report:
                  ("outer" if x["outer"] else "interior") + ", inside the hull" * x["inside"] + ", flagged" * x["flagged"]] for x in lines])
             yield f"Hull of the prototypes: {path}"
 
-    def pitfalls(self):
-        lines, charts = self.lines["pitfall"], []
-        if not lines:
-            return
-        for setting, metric, x, title in (("t", "accuracy", "t, the shift", "Accuracy as all embeddings move by t"),
-                                          ("delta", "recall_A", "delta, half the distance of A's modes", "Recall of A, the class of two modes"),
-                                          ("delta", "accuracy", "delta, half the distance of A's modes", "Accuracy over the three classes")):
-            some = [o for o in lines if (o["setting"], o["metric"]) == (setting, metric)]
-            charts += [chart(title, x, "%", grouped(some, "head", "x", "mean", "ci95", 2))] if some else []
-        for setting, title in (("shifted", "Reliability: all classes shifted"), ("radius", "Reliability: classes at unequal radii")):
-            told = [o for o in self.lines["reliability"] if o["setting"] == setting]
-            charts += [reliability(title, told, 2)] if told else []
-        yield ("p", f"The paper's experiments, {min(len(o['values']) for o in lines)} draws.", "soft")
-        yield ("figures", charts)
-        if any(o["setting"] == "delta" for o in lines):
-            yield ("p", HULL_NOTE)
-        accuracy = {(o["setting"], o["head"]): o for o in lines if o["metric"] == "accuracy"}
-        errors = [(o, (o["setting"], o["head"])) for o in lines if o["metric"] == "ece"]
-        if errors:
-            yield ("table", ["calibration", Left("readout"), "ECE", "paper", "accuracy %"], [
-                [*of, figure(o["mean"], 4, o["ci95"]), figure(PAPER_ECE.get(of, 0.001), 3),
-                 figure(accuracy[of]["mean"], 1, accuracy[of]["ci95"]) if of in accuracy else "–"] for o, of in errors])
-            yield ("p", CALIBRATION_NOTE)
-        yield "Where prototypes fail: synthetic"
-
-    def labs(self):
-        """Shows tables of `mochi lab`: the first member names a line, the second is x, every other member has its own
-        chart."""
-        for lab in LABS:
-            series, x, *panels = (pair.split(":")[0] for pair in KINDS[lab][2].split())
-            for path, lines in self.by_file(lab).items():
-                yield ("figures", [chart(y.replace("_", " "), x, y.replace("_", " "), grouped(lines, series, x, y, colour=0), xscale="log",
-                                         yscale="log") for y in panels])
-                yield ("fold", [("table", [series, x, *panels], [[o[series], *(f"{o[name]:.3g}" for name in (x, *panels))] for o in lines])],
-                       "All figures as a table")
-                yield f"mochi lab {lab}: {path}"
-
     def repeat(self):
         yield ("p", "Digests are XXH3-128, as xxhsum -H2 prints them. Equal seeds give equal bits at any thread count, on one set of BLAS "
                "kernels.", "soft")
@@ -713,7 +662,7 @@ class Report:
 
     def sections(self):
         """Yields (heading, blocks) for every section that is not empty."""
-        for section in (self.predictions, self.evaluations, self.costs, self.trainings, self.fits, self.hulls, self.pitfalls, self.labs,
+        for section in (self.predictions, self.evaluations, self.costs, self.trainings, self.fits, self.hulls,
                         self.repeat):
             blocks: list = []
             for part in section():

@@ -1,4 +1,4 @@
-// tools/web/lab.js - the room Lab: the experiments of `mochi lab`, measured cell by cell in this browser.
+// tools/web/lab.js - the room Lab: experiments on gradients, measured cell by cell in this browser.
 import { chart, choice, el, short } from './view.js';
 
 const problems = [['1', 'logistic regression, a penalty a feature'], ['0', 'ridge regression, a penalty a feature'], ['2', 'the root x of A x + x³ = θ']];

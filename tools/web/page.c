@@ -8,7 +8,7 @@
  *     episode HEAD LAMBDA NS NQ C NG SHIFT     NS + NQ lines "x y class" follow, then NG lines "x y"
  *     solve                                    a 2 x 2 system in three precisions; A, B and X_bar follow, 8 numbers
  *     unroll N RHO K                           gradients through K steps, and the implicit one
- *     labs                                     the experiments of `mochi lab`
+ *     labs                                     the experiments of the room Lab
  *     lab NAME PROBLEM SERIES X                one row of one experiment
  *     exercises, judge NUMBER                  exercises.c; the formula to judge follows
  *     suite NUMBER ORDER                       the checker on one op of the library
@@ -21,8 +21,8 @@
 #include "models/inside.h"
 #include "tensor/library.h"
 #include "tools/input.h"
-#include "tools/lessons/lab.h"
 #include "tools/memory.h"
+#include "tools/web/lab/lab.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -437,35 +437,34 @@ static json_t *list_labs(const request *r) {
         for (int i = 0; i < e->n_x; i++)
             json_array_append_new(x, json_real(e->x[i]));
         for (int i = 0; i < LAB_COLUMNS && e->columns[i].name; i++)
-            json_array_append_new(columns, json_string(e->columns[i].head));
+            json_array_append_new(columns, json_string(e->columns[i].name));
         json_array_append_new(labs,
-            json_pack("{s:s, s:s, s:o, s:s, s:o, s:o, s:s}", "name", e->name, "series_name", e->series_head, "series",
-                series, "x_name", e->x_head, "x", x, "columns", columns, "reading", e->reading ? e->reading : ""));
+            json_pack("{s:s, s:s, s:o, s:s, s:o, s:o, s:s}", "name", e->name, "series_name", e->series_name, "series",
+                series, "x_name", e->x_name, "x", x, "columns", columns, "reading", e->reading ? e->reading : ""));
     }
     return json_pack("{s:o}", "labs", labs);
 }
 
 static json_t *lab(const request *r) {
-    lab_options o = {.problem = (int)number_of(r, 2), .threads = 1, .runs = 1};
-    const int series = (int)number_of(r, 3);
+    const int problem = (int)number_of(r, 2), series = (int)number_of(r, 3);
     const lab_experiment *const *at = experiments;
     while (*at && strcmp((*at)->name, r->word[1]) != 0)
         at++;
     const lab_experiment *e = *at;
     double y[LAB_COLUMNS] = {0};
     char lines[256] = "";
-    if (!e || o.problem < 0 || o.problem > 2 || series < 0 || series >= LAB_SERIES || !e->series[series]) {
+    if (!e || problem < 0 || problem > 2 || series < 0 || series >= LAB_SERIES || !e->series[series]) {
         mo_fail(r->ctx, MO_INVALID, "lab: no experiment %s with such a series", r->word[1]);
         return json_object();
     }
-    void *state = e->open(r->ctx, &o, lines, sizeof lines);
+    void *state = e->open(r->ctx, problem, lines, sizeof lines);
     if (mo_ok(r->ctx))
-        e->measure(state, &o, series, number_of(r, 4), y);
+        e->measure(state, series, number_of(r, 4), y);
     e->close(state);
     json_t *row = json_object();
     for (int i = 0; i < LAB_COLUMNS && e->columns[i].name; i++)
         json_object_set_new(
-            row, e->columns[i].head, json_number(y[i] / (e->columns[i].unit > 0 ? e->columns[i].unit : 1)));
+            row, e->columns[i].name, json_number(y[i] / (e->columns[i].unit > 0 ? e->columns[i].unit : 1)));
     return json_pack("{s:s, s:o}", "about", lines, "row", row);
 }
 

@@ -1,14 +1,14 @@
-/* tools/lessons/lab_systems.c - two experiments on linear systems A X = B with a known spectrum.
+/* tools/web/lab/lab_systems.c - two experiments on linear systems A X = B with a known spectrum.
  *
- * `mochi lab conditioning`: how large the errors of X and of the gradient in A become as the condition number of A
+ * conditioning: how large the errors of X and of the gradient in A become as the condition number of A
  * grows. The systems are solved in float64, in float32, and in float32 with A rounded to the 11 bits of TF32. The
  * float32 and TF32 solutions are also refined by steps X += A^-1 (B - A X), with the residual in float64 and the factor
  * of the rough A.
  *
- * `mochi lab truncation`: K steps X <- X - (A X - B), each of which shrinks the error by the spectral radius of I - A.
+ * truncation: K steps X <- X - (A X - B), each of which shrinks the error by the spectral radius of I - A.
  * Three gradients of <X_bar, X> in A are compared: through the steps; by the implicit function theorem at X_K; and by
  * the same theorem with K terms of a Neumann series in place of its solve. */
-#include "tools/lessons/lab.h"
+#include "tools/web/lab/lab.h"
 
 #include "tools/memory.h"
 
@@ -147,18 +147,19 @@ static void solve_one_way(
     }
 }
 
-static void *open_conditioning(mo_context *ctx, const lab_options *o, char *lines, size_t bytes) {
-    linear_system *s = open_system(ctx, o->n ? o->n : 24);
+static void *open_conditioning(mo_context *ctx, int problem, char *lines, size_t bytes) {
+    (void)problem;
+    linear_system *s = open_system(ctx, 24);
     snprintf(lines, bytes, "A solve and its gradient against the condition number, n = %d", (int)s->n);
     return s;
 }
 
 /* Measures one way to solve at condition number kappa: singular values fall from 1 to 1 / kappa, in geometric
  * progression. */
-static void measure_way(void *state, const lab_options *o, int way, double kappa, double *y) {
+static void measure_way(void *state, int way, double kappa, double *y) {
     linear_system *s = state;
     mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
-    mo_random r = mo_random_at(o->seed, MO_PURPOSE_CHECK, 100 + (uint64_t)log10(kappa));
+    mo_random r = mo_random_at(0, MO_PURPOSE_CHECK, 100 + (uint64_t)log10(kappa));
     double *values = needed(malloc((size_t)s->n * sizeof *values));
     mo_tensor *X, *A_bar;
     for (int64_t i = 0; i < s->n; i++)
@@ -177,15 +178,12 @@ static void measure_way(void *state, const lab_options *o, int way, double kappa
 
 const lab_experiment lab_conditioning = {
     .name = "conditioning",
-    .without = "problem method iterations runs",
     .series_name = "arithmetic",
-    .series_head = "arithmetic",
     .series = {"float64", "float32", "float32 refined", "tf32", "tf32 refined"},
     .x_name = "kappa",
-    .x_head = "kappa",
     .n_x = 7,
     .x = {1, 1e2, 1e4, 1e6, 1e8, 1e10, 1e12},
-    .columns = {{"value_error", "value", "%9.1e", 0}, {"gradient_error", "gradient", "%9.1e", 0}},
+    .columns = {{"value", 0}, {"gradient", 0}},
     .reading = "The error is about kappa times the precision, in the gradient as in the value; a matrix that is "
                "singular to working precision has none (-). Refinement gives float64's digits back as long as "
                "kappa times the precision of the rough factor stays below 1.",
@@ -230,18 +228,19 @@ static double neumann_error(mo_tape *t, const linear_system *s, int terms, mo_te
     return lab_relative_error(gradient_of(t, u, mo_stop_gradient(t, w_K)), s->A_bar, s->n * s->n);
 }
 
-static void *open_truncation(mo_context *ctx, const lab_options *o, char *lines, size_t bytes) {
-    linear_system *s = open_system(ctx, o->n ? o->n : 12);
+static void *open_truncation(mo_context *ctx, int problem, char *lines, size_t bytes) {
+    (void)problem;
+    linear_system *s = open_system(ctx, 12);
     snprintf(lines, bytes, "Gradients of K steps against those of the solution, n = %d", (int)s->n);
     return s;
 }
 
 /* Draws A with eigenvalues from 1 - radius to 1, so that a step of length 1 shrinks the error by the radius. */
-static void measure_steps(void *state, const lab_options *o, int which, double steps, double *y) {
+static void measure_steps(void *state, int which, double steps, double *y) {
     static const double radius[] = {0.5, 0.9, 0.99};
     linear_system *s = state;
     mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
-    mo_random r = mo_random_at(o->seed, MO_PURPOSE_CHECK, 200 + (uint64_t)which);
+    mo_random r = mo_random_at(0, MO_PURPOSE_CHECK, 200 + (uint64_t)which);
     double *values = needed(malloc((size_t)s->n * sizeof *values));
     mo_tensor *w;
     for (int64_t i = 0; i < s->n; i++)
@@ -261,14 +260,10 @@ static void measure_steps(void *state, const lab_options *o, int which, double s
 
 const lab_experiment lab_truncation = {
     .name = "truncation",
-    .without = "problem method runs",
-    .series_name = "radius",
-    .series_head = "contraction",
+    .series_name = "contraction",
     .series = {"radius 0.5", "radius 0.9", "radius 0.99"},
-    .x_name = "steps",
-    .x_head = "K",
-    .columns = {{"solution_error", "w_K", "%9.1e", 0}, {"unrolled_error", "unrolled", "%9.1e", 0},
-        {"implicit_error", "implicit", "%9.1e", 0}, {"neumann_error", "neumann", "%9.1e", 0}},
+    .x_name = "K",
+    .columns = {{"w_K", 0}, {"unrolled", 0}, {"implicit", 0}, {"neumann", 0}},
     .reading = "w_K and the implicit gradient are off by the same part, at most radius^K. The gradient through the "
                "steps, and a series cut after K terms, lag behind: w and the adjoint are both cut.",
     .open = open_truncation,

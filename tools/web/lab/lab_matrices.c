@@ -1,5 +1,5 @@
-/* tools/lessons/lab_matrices.c - the matrices that experiments draw, and how far one is from another. */
-#include "tools/lessons/lab.h"
+/* tools/web/lab/lab_matrices.c - the matrices that experiments draw, and how far one is from another. */
+#include "tools/web/lab/lab.h"
 
 #include "tools/memory.h"
 

@@ -1,8 +1,8 @@
-/* tools/lessons/lab_adjoint.c - `mochi lab adjoint`: the gradient of a loss in the hyper-parameters theta of an inner
+/* tools/web/lab/lab_adjoint.c - experiment adjoint: the gradient of a loss in the hyper-parameters theta of an inner
  * problem F(w, theta) = 0, which iterations w <- w - h F(w, theta) solve. Four methods are compared by their error
  * against differences, memory and time. The gradient is useful: following it finds penalties, or a right-hand side,
  * whose solution does well on held-out data. */
-#include "tools/lessons/lab.h"
+#include "tools/web/lab/lab.h"
 
 #include "tools/memory.h"
 
@@ -131,7 +131,7 @@ static mo_tensor *held_distance(mo_tape *t, const problem *p, mo_tensor *x) {
     return mo_mean(t, mo_square(t, mo_sub(t, x, p->held_targets)), MO_ALL, MO_DROP_AXES);
 }
 
-const char *const lab_problems[] = {"ridge", "logistic", "root", NULL};
+static const char *const lab_problems[] = {"ridge", "logistic", "root"};
 
 static const problem_kind kinds[] = {
     {"ridge regression, one penalty a feature", 2, {FEATURES, 1}, ridge_residual, ridge_jacobian, held_squares,
@@ -315,12 +315,11 @@ static void take_differences(problem *p) {
     free(theta);
 }
 
-static void *open_problem(mo_context *ctx, const lab_options *o, char *lines, size_t bytes) {
-    const problem_kind *kind = &kinds[o->problem];
+static void *open_problem(mo_context *ctx, int which, char *lines, size_t bytes) {
+    const problem_kind *kind = &kinds[which];
     problem *p = needed(calloc(1, sizeof *p));
     *p = (problem){.ctx = ctx, .kind = *kind};
-    p->kind.shape[0] = o->n ? o->n : kind->shape[0];
-    mo_random r = mo_random_at(o->seed, MO_PURPOSE_CHECK, (uint64_t)o->problem);
+    mo_random r = mo_random_at(0, MO_PURPOSE_CHECK, (uint64_t)which);
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     if (!t)
         return p;
@@ -332,30 +331,19 @@ static void *open_problem(mo_context *ctx, const lab_options *o, char *lines, si
     take_differences(p);
     snprintf(lines, bytes,
         "%s: %s\ngradient in %lld hyper-parameters, error relative to central differences in float64",
-        lab_problems[o->problem], kind->meaning, (long long)mo_numel(p->theta));
+        lab_problems[which], kind->meaning, (long long)mo_numel(p->theta));
     return p;
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Writes y[0] = the error, y[1] = the tape's peak bytes, y[2] = the median time in milliseconds. */
-static void measure_method(void *state, const lab_options *o, int method, double iterations, double *y) {
+/* Writes y[0] = the error, y[1] = the tape's peak bytes, y[2] = the time in milliseconds. */
+static void measure_method(void *state, int method, double iterations, double *y) {
     problem *p = state;
-    double *times = needed(malloc((size_t)o->runs * sizeof *times));
     mo_context_reset_peaks(p->ctx);
     y[0] = gradient_error(p, method, (int)iterations); /* the first run warms up */
     y[1] = (double)mo_context_counters(p->ctx).tape_peak;
-    for (int i = 0; mo_ok(p->ctx) && i < o->runs; i++) {
-        double start = mo_clock(CLOCK_MONOTONIC);
-        gradient_error(p, method, (int)iterations);
-        times[i] = mo_clock(CLOCK_MONOTONIC) - start;
-    }
-    qsort(times, (size_t)o->runs, sizeof *times, by_value);
-    y[2] = 1e3 * times[o->runs / 2];
-    free(times);
+    double start = mo_clock(CLOCK_MONOTONIC);
+    gradient_error(p, method, (int)iterations);
+    y[2] = 1e3 * (mo_clock(CLOCK_MONOTONIC) - start);
 }
 
 static void close_problem(void *state) {
@@ -369,13 +357,10 @@ static void close_problem(void *state) {
 
 const lab_experiment lab_adjoint = {
     .name = "adjoint",
-    .without = "",
     .series_name = "method",
-    .series_head = "method",
     .series = {"analytic", "unrolled", "implicit", "neumann"},
     .x_name = "iterations",
-    .x_head = "iterations",
-    .columns = {{"error", "error", "%9.1e", 0}, {"peak_bytes", "tape KiB", "%10.1f", 1024}, {"ms", "ms", "%9.3f", 0}},
+    .columns = {{"error", 0}, {"tape KiB", 1024}, {"ms", 0}},
     .open = open_problem,
     .measure = measure_method,
     .close = close_problem,
