@@ -182,6 +182,18 @@ class Pages(unittest.TestCase):
         self.assertEqual(page.count("<svg class='chart'"), 3 + 1 + 1 + 2)
         self.assertEqual(page.count("<figure>"), 7)
 
+    def test_intervals_of_differences(self):
+        for v, t in ((1, 12.706205), (2, 4.302653), (3, 3.182446), (9, 2.262157), (100, 1.983972)):  # of scipy.stats.t.ppf(0.975, v)
+            self.assertAlmostEqual(report.student_975(v), t, places=5)
+        a, b = (cell("a", 4, sum(v) / 3, values=v, sd=s) for v, s in (([50, 52, 54], 2.0), ([40, 41, 42], 1.0)))
+        mean, half, paired = report.difference(a, b)  # of 10, 11, 12
+        self.assertTrue(paired and mean == 11)
+        self.assertAlmostEqual(half, 4.302653 / math.sqrt(3), places=5)
+        mean, half, paired = report.difference(a, {**b, "protocol": "episode"})  # Welch: variance 5 / 3, 50 / 17 degrees, rounded down
+        self.assertFalse(paired)
+        self.assertAlmostEqual(half, 4.302653 * math.sqrt(5 / 3), places=5)
+        self.assertTrue(math.isnan(report.difference(a, {**b, "values": [41]})[1]))
+
     def test_predictions_have_a_picture_and_the_least_sure(self):
         rows = "".join(f"n{i},{'ba'[i % 2]},0.{99 - i},0.1,no,{'ba'[i % 3 > 0]},0.{i},{i % 5}\n" for i in range(30))
         page = self.page(self.put("p.csv", PLACED + "s1,a,,,yes,a,0,0\n\"s2 <b>\",b,,,yes,b,1,1\n" + rows))
