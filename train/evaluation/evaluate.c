@@ -61,7 +61,7 @@ static bool check_evaluation(
     for (int i = 0; i < n && mo_ok(ctx); i++)
         if (!c[i].model && !c[i].head)
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d has neither a model nor a head", i);
-        else if (!c[i].model && !mo_head_validate(ctx, c[i].head))
+        else if (!c[i].model && !c[i].dot && !mo_head_validate(ctx, c[i].head))
             break;
         else if (c[i].model && (source->rows || o->tune || o->sweep))
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d is a model, expected a head alone %s", i,
