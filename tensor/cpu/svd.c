@@ -5,17 +5,11 @@
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
-/* The workspace that LAPACK asks for, in reals. */
-static int64_t workspace_length(int n, int k) {
-    int query = -1, info, ignored;
-    real length = 0, none = 0;
-    lapack_gesdd("O", &n, &k, &none, &n, &none, &none, &n, &none, &k, &length, &query, &ignored, &info);
-    return (int64_t)((double)length * (1 + EPSILON)) + 1; /* a float may be the length rounded down */
-}
+#include <limits.h>
 
 typedef struct batch {
     real *A, *U, *s, *scratch;
-    int64_t count, k, n, length, each; /* length: reals that LAPACK asks for; each: reals of a workspace */
+    int64_t count, k, n, length, each; /* length: reals for LAPACK; each: reals of a workspace */
     int threads;
     int32_t *info;
 } batch;
@@ -24,7 +18,7 @@ static int decompose(const batch *p, int64_t b, real *work) {
     int64_t size = p->k * p->n;
     if (!all_finite(p->A + b * size, size))
         return -1;
-    int k = (int)p->k, n = (int)p->n, length = (int)p->length, info;
+    int k = (int)p->k, n = (int)p->n, length = (int)min_of(p->length, INT_MAX), info;
     real *U = p->U + b * p->k * p->k, unused;
     lapack_gesdd("O", &n, &k, p->A + b * size, &n, p->s + b * p->k, &unused, &n, U, &k, work, &length,
         (int *)(work + p->length), &info);
@@ -43,8 +37,8 @@ void REAL(svd_cpu)(mo_context *ctx, const mo_view *A, const mo_view *U, const mo
     if (k == 0)
         return;
     int threads = matrix_threads(ctx, count, 6 * (double)n * (double)k * (double)k);
-    int64_t length = workspace_length((int)n, (int)k);
-    int64_t each = ceil_div(length + 8 * k, 16) * 16; /* LAPACK's integers, no larger than reals, follow its reals */
+    /* The workspace with which LAPACK works at once and in blocks, in reals; its integers, no larger, follow. */
+    int64_t length = 7 * k + 5 * k * k + (k + 64) * n, each = ceil_div(length + 8 * k, 16) * 16;
     real *scratch = cpu_workspace(ctx, (size_t)(workspace_count(count, threads) * each) * sizeof(real));
     if (!scratch)
         return;

@@ -219,13 +219,8 @@ void lapack_gesdd(const char *job, const int *rows, const int *columns, real *A,
     const int *ldu, real *VT, const int *leading_v, real *work, const int *length, int *iwork, int *info) {
     enum { MOST_SWEEPS = 60 };
     const int64_t m = *rows, n = *columns, ld = *leading, ldvt = *leading_v;
-    (void)job, (void)U, (void)ldu, (void)iwork;
-    *info = 0;
-    if (*length == -1) {
-        *work = 1;
-        return;
-    }
     double largest = 0;
+    (void)job, (void)U, (void)ldu, (void)work, (void)length, (void)iwork;
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < m; i++)
             largest = fmax(largest, fabs((double)A_(i, j)));
@@ -244,7 +239,7 @@ void lapack_gesdd(const char *job, const int *rows, const int *columns, real *A,
     }
     *info = turned;
     for (int64_t j = 0; j < n; j++)
-        s[j] = (real)(sqrt(column_product(&A_(0, j), &A_(0, j), m)) * largest);
+        s[j] = (real)sqrt(column_product(&A_(0, j), &A_(0, j), m));
     for (int64_t j = 0; j < n; j++) {
         int64_t most = j;
         for (int64_t k = j + 1; k < n; k++)
@@ -256,10 +251,10 @@ void lapack_gesdd(const char *job, const int *rows, const int *columns, real *A,
             for (int64_t i = 0; i < n; i++)
                 swap(&VT[j + i * ldvt], &VT[most + i * ldvt]);
         }
-        double size = sqrt(column_product(&A_(0, j), &A_(0, j), m));
-        for (int64_t i = 0; i < m && size > 0; i++)
-            A_(i, j) = (real)((double)A_(i, j) / size);
-        if (!(size > 0))
+        if (!(s[j] > 0))
             complete(A, ld, m, j);
+        for (int64_t i = 0; i < m && s[j] > 0; i++)
+            A_(i, j) /= s[j];
+        s[j] = (real)((double)s[j] * largest);
     }
 }
