@@ -12,44 +12,12 @@
 #include "ops/inside.h"
 #include "ops/rules/factor.h"
 #include "ops/rules/shapes.h"
-
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
+#include "ops/rules/spectrum.h"
 
 static bool eigh_shape(mo_call *c) {
     const mo_tensor *A = c->in[0];
     return mo_call_real(c, 0, 0) && mo_call_square(c, 0) && mo_call_output(c, 0, A->dtype, A->ndim - 1, A->shape) &&
            mo_call_output(c, 1, A->dtype, A->ndim, A->shape);
-}
-
-/* V = U with each column times the sign of its entry of largest magnitude. */
-static void fix_signs(mo_call *c, mo_view U, mo_view V) {
-    const mo_kernels *k = mo_kernels_of(c->ctx, U.dtype);
-    mo_view columns = mo_swap_view(U);
-    mo_tensor *rows = mo_call_temporary(c, U.dtype, U.ndim, columns.shape);
-    mo_tensor *magnitudes = mo_call_temporary(c, U.dtype, U.ndim, columns.shape);
-    mo_tensor *places = mo_call_temporary(c, MO_I64, U.ndim - 1, U.shape);
-    mo_tensor *signs = mo_call_temporary(c, U.dtype, U.ndim - 1, U.shape);
-    mo_view row = mo_tensor_view(rows), magnitude = mo_tensor_view(magnitudes), place = mo_tensor_view(places),
-            sign = mo_tensor_view(signs);
-    if (!mo_ok(c->ctx) || !mo_numel(rows))
-        return;
-    c->ctx->backend->copy(c->ctx, &columns, &row);
-    k->map1(c->ctx, MO_MAP_ABS, 0, 0, &row, &magnitude);
-    k->argmax(c->ctx, &magnitude, &place);
-    int last = U.ndim - 1; /* axis of the magnitudes among which the largest is found */
-    place.shape[last] = place.stride[last] = sign.shape[last] = sign.stride[last] = 1;
-    place.ndim = sign.ndim = U.ndim;
-    mo_view entry = magnitude;
-    entry.shape[last] = 1;
-    mo_contiguous_strides(entry.ndim, entry.shape, entry.stride);
-    k->take_along(c->ctx, &row, &place, &entry);
-    k->map1(c->ctx, MO_MAP_SIGN, 0, 0, &entry, &sign);
-    mo_view by_column = mo_swap_view(sign); /* [.., 1, n], equal in every row */
-    by_column.shape[last - 1] = U.shape[last];
-    by_column.stride[last - 1] = 0;
-    k->map2(c->ctx, MO_MAP_MUL, &U, &by_column, &V);
 }
 
 static void eigh_forward(mo_call *c) {
@@ -62,51 +30,7 @@ static void eigh_forward(mo_call *c) {
     c->ctx->backend->copy(c->ctx, &a, &u);
     mo_kernels_of(c->ctx, A->dtype)->syevd(c->ctx, &u, &w, &i);
     if (mo_check_factor_info(c, info, "has eigenvalues that did not converge (%d)"))
-        fix_signs(c, u, V);
-}
-
-/* ---- distinct eigenvalues ---- */
-
-static bool fail_gap(mo_context *ctx, const mo_tensor *w, int64_t position, double gap) {
-    int64_t n = mo_dim(w, -1);
-    char which[80] = "the matrix";
-    if (w->ndim > 1)
-        snprintf(which, sizeof which, "matrix %" PRId64 " of %" PRId64, position / n, mo_numel(w) / n);
-    mo_fail(ctx, MO_NUMERICAL,
-        "eigh: a gradient through V was asked for, but eigenvalues %" PRId64 " and %" PRId64
-        " of %s agree to a relative %.3g: V has no derivative there",
-        position % n - 1, position % n, which, gap);
-    return false;
-}
-
-/* Raises if two neighbours are too close among the n rising eigenvalues from position `first` on, which lie on the
- * device. */
-static bool check_matrix(mo_context *ctx, const mo_tensor *w, const double *values, int64_t first, int64_t n) {
-    enum { PIECE = 256 };
-    double least = w->dtype == MO_F64 ? 1e-8 : 1e-4, ends[2], piece[PIECE];
-    ctx->backend->download(ctx, &ends[0], values + first, sizeof *ends);
-    ctx->backend->download(ctx, &ends[1], values + first + n - 1, sizeof *ends);
-    double scale = fmax(fabs(ends[0]), fabs(ends[1]));
-    for (int64_t start = 0; start + 1 < n; start += PIECE - 1) { /* consecutive pieces share an eigenvalue */
-        int64_t count = n - start < PIECE ? n - start : PIECE;
-        ctx->backend->download(ctx, piece, values + first + start, (size_t)count * sizeof *piece);
-        for (int64_t i = 1; i < count; i++)
-            if (piece[i] - piece[i - 1] <= least * scale)
-                return fail_gap(ctx, w, first + start + i, scale > 0 ? (piece[i] - piece[i - 1]) / scale : 0);
-    }
-    return true;
-}
-
-static bool check_gaps(mo_tape *t, const mo_tensor *w) {
-    int64_t n = mo_dim(w, -1), total = mo_numel(w);
-    mo_tensor *copy = mo_tape_tensor(t, MO_F64, w->ndim, w->shape);
-    if (mo_is_null(copy) || mo_tensor_copy(copy, w) != MO_OK)
-        return false;
-    mo_view values = mo_tensor_view(copy);
-    for (int64_t first = 0; first < total; first += n)
-        if (!check_matrix(mo_tape_context(t), w, values.data, first, n))
-            return false;
-    return true;
+        mo_fix_signs(c, u, u, V);
 }
 
 /* Returns F * (V^T V_bar), the part of M that comes through the eigenvectors. */
@@ -124,7 +48,7 @@ static void eigh_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *w = v->out[0], *V = v->out[1], *w_bar = v->out_bar[0], *V_bar = v->out_bar[1], *inner = NULL;
     if (V_bar) {
-        if (!check_gaps(t, w))
+        if (!mo_check_spectrum(t, w, &(mo_spectrum){"eigh", "V", "eigenvalue", false}))
             return;
         inner = eigenvector_term(t, w, V, V_bar);
     }

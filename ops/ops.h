@@ -26,13 +26,11 @@ MO_API mo_tensor *mo_gram(mo_tape *t, mo_tensor *X); /* X X^T: [.., n, d] -> [..
 /* X W^T + b: X [.., in], W [out, in], b [out] or NULL -> [.., out] */
 MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b);
 
-/* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, qr.c, eigh.c: batch axes broadcast ---- */
-/* X with A X = B for A [.., n, n] and B [.., n, m]. mo_solve: A regular; mo_solve_spd: A symmetric positive definite;
- * only its lower triangle is read. */
+/* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, qr.c, eigh.c, svd.c, least_squares.c ---- */
+/* X with A X = B: A [.., n, n], B [.., n, m]. mo_solve_spd: A symmetric positive definite, lower triangle read. */
 MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* As mo_solve and mo_solve_spd, but a system that cannot be solved is no error: its X, and the gradients of its A and
- * B, are NaN. */
+/* As mo_solve and mo_solve_spd, but a system without a solution is no error: its X and its gradients are NaN. */
 MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* X with T X = B or T^T X = B, as `triangle` says, for T [.., n, n] (the other triangle is ignored) and B [.., n, m] */
@@ -42,11 +40,15 @@ MO_API mo_tensor *mo_cholesky(mo_tape *t, mo_tensor *A); /* L with A = L L^T, lo
 MO_API mo_tensor *mo_cholesky_solve(mo_tape *t, mo_tensor *L, mo_tensor *B);
 /* Q [.., m, n] with orthonormal columns and R [.., n, n] upper, diagonal > 0, with A = Q R; m >= n, full rank */
 MO_API void mo_qr(mo_tape *t, mo_tensor *A, mo_tensor **Q, mo_tensor **R);
-/* The X that minimises |A X - B|, by QR: A [.., m, n] of full column rank, B [.., m, k] -> [.., n, k] */
-MO_API mo_tensor *mo_least_squares(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* w [.., n] in rising order and V [.., n, n] (columns) with A V = V diag(w), A symmetric; the entry of largest
- * magnitude of each column is positive */
+/* w [.., n] rising and V [.., n, n] with A V = V diag(w), A symmetric; the largest entry of a column is positive */
 MO_API void mo_eigh(mo_tape *t, mo_tensor *A, mo_tensor **w, mo_tensor **V);
+
+/* U [.., m, k], s [.., k] >= 0 falling and V [.., n, k], k = min(m, n), with A = U diag(s) V^T and orthonormal columns;
+ * the largest entry of a column of U is positive */
+MO_API void mo_svd(mo_tape *t, mo_tensor *A, mo_tensor **U, mo_tensor **s, mo_tensor **V);
+/* A^+ B, the X of least norm that minimises |A X - B|: A [.., m, n] of any rank, B [.., m, k] -> [.., n, k]. Singular
+ * values up to rcond < 1 times the largest count as 0; rcond < 0: the machine epsilon times max(m, n) */
+MO_API mo_tensor *mo_least_squares(mo_tape *t, mo_tensor *A, mo_tensor *B, double rcond);
 
 /* ---- logdet.c, fits/logistic.c ---- */
 MO_API mo_tensor *mo_logdet(mo_tape *t, mo_tensor *A);      /* symmetric positive definite [.., n, n] -> [..] */
@@ -102,12 +104,10 @@ MO_API mo_tensor *mo_softplus(mo_tape *t, mo_tensor *X); /* log(1 + e^x) */
 MO_API mo_tensor *mo_gelu(mo_tape *t, mo_tensor *X);     /* x Phi(x), the exact form */
 
 /* ---- reduce.c, max.c, logsumexp.c: over a set of axes; an empty set gives X, or 0 for mo_var ---- */
-/* Whether a reduction removes the axes that it reduces over, or keeps them with size 1. */
-typedef enum mo_reduced { MO_DROP_AXES = 0, MO_KEEP_AXES } mo_reduced;
+typedef enum mo_reduced { MO_DROP_AXES = 0, MO_KEEP_AXES } mo_reduced; /* reduced axes: removed, or of size 1 */
 MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
 MO_API mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
-/* The variance: squared distances from the mean, summed and divided by n - correction; correction 0 is biased, 1
- * unbiased */
+/* The variance: squared distances from the mean, summed and divided by n - correction; unbiased for correction 1 */
 MO_API mo_tensor *mo_var(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced, int64_t correction);
 MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced); /* ties: gradient to the first */
 MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);

@@ -142,9 +142,3 @@ void mo_qr(mo_tape *t, mo_tensor *A, mo_tensor **Q, mo_tensor **R) {
     if (R)
         *R = out[1];
 }
-
-mo_tensor *mo_least_squares(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    mo_tensor *Q, *R;
-    mo_qr(t, A, &Q, &R);
-    return mo_solve_triangular(t, R, mo_matmul(t, mo_transpose(t, Q), B), MO_UPPER);
-}

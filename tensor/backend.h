@@ -206,6 +206,9 @@ typedef struct mo_kernels {
     void (*syevd)(mo_context *ctx, const mo_view *A, const mo_view *w, const mo_view *info);
     /* A [.., m, n], m >= n, contiguous: becomes Q (thin), R [.., n, n] upper, diagonal >= 0. info as for syevd. */
     void (*qr)(mo_context *ctx, const mo_view *A, const mo_view *R, const mo_view *info);
+    /* A [.., k, n], k <= n, contiguous, = U diag(s) V^T: becomes V^T, of orthonormal rows; U [.., k, k] orthogonal, s
+     * [.., k] falling. info as for syevd. */
+    void (*svd)(mo_context *ctx, const mo_view *A, const mo_view *U, const mo_view *s, const mo_view *info);
 
     void (*map1)(mo_context *ctx, mo_map1 f, double a, double b, const mo_view *x, const mo_view *y);
     /* y may be x1 itself. */

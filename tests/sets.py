@@ -35,10 +35,10 @@ def measured(fit, y, drawn, coverage):
     """(share of sets with the right class, mean size); NaN where too few labels tell."""
     names = fit.graph.names
     fit.fit({i if names is None else names[i]: c for i, c in drawn.items()})
-    others = np.setdiff1d(np.flatnonzero(np.isin(y, fit.classes)), list(drawn))
+    others = np.setdiff1d(np.flatnonzero(np.isin(y, fit.classes_)), list(drawn))
     sets = fit.predict_sets(coverage)[others]
-    right = sets[np.arange(len(others)), np.searchsorted(fit.classes, y[others])]
-    return (float("nan"), len(fit.classes)) if sets.all() else (right.mean(), sets.sum(1).mean())
+    right = sets[np.arange(len(others)), np.searchsorted(fit.classes_, y[others])]
+    return (float("nan"), len(fit.classes_)) if sets.all() else (right.mean(), sets.sum(1).mean())
 
 
 def main():

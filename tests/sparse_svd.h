@@ -10,7 +10,7 @@ static inline mo_code sparse_svd(mo_tape *t, const mo_csr *A, int rank, int powe
     mo_tensor **U, mo_tensor **S, mo_tensor **V, double *residual) {
     mo_svd_options options = {
         .rank = rank, .power_iterations = power_iterations, .exact_below = MO_SVD_EXACT_BELOW, .seed = seed};
-    mo_svd svd;
+    mo_svd_factors svd;
     mo_code code = mo_svd_compute(t, A, &options, &svd);
     *U = mo_mul(t, svd.U, svd.column_sign);
     *S = svd.S;

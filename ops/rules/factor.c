@@ -34,7 +34,7 @@ static bool systems_broadcast(const mo_tensor *A, const mo_tensor *B, int *ndim,
     if (mo_is_null(A) || mo_is_null(B) || A->ndim < 2 || B->ndim < 2 || mo_same_leading(A, B, A->ndim - 2))
         return false;
     *ndim = mo_broadcast_shape(A->ndim - 2, A->shape, B->ndim - 2, B->shape, shape);
-    return *ndim >= 0 && mo_dim(A, -1) == mo_dim(A, -2) && mo_dim(A, -1) == mo_dim(B, -2);
+    return *ndim >= 0 && mo_dim(A, -2) == mo_dim(B, -2);
 }
 
 /* Returns B [.., n, k] as [n, .., k], so that its batch becomes columns; `back` undoes that. */
@@ -63,6 +63,7 @@ mo_tensor *mo_apply_system(mo_tape *t, const mo_op *op, mo_tensor *A, mo_tensor 
     int64_t columns = mo_numel(B) / (size[0] ? size[0] : 1);
     mo_tensor *wide = mo_reshape(t, turned, 2, (int64_t[]){size[0], columns});
     mo_tensor *X = mo_apply(t, op, (mo_tensor *[]){A, wide}, 2, attributes);
+    size[0] = mo_is_null(X) ? 0 : X->shape[0];
     return mo_is_null(X) ? X : turn_columns(t, mo_reshape(t, X, B->ndim, size), true);
 }
 
@@ -160,4 +161,29 @@ bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pi
     if (failure == MO_FAIL_ITEM)
         mo_fill_failed(c, *info, *pivot, 1); /* any valid row number: the rows are NaN */
     return resolve_info(c, failure, *info, *LU, "is singular (pivot %d is 0)");
+}
+
+/* The kernel takes matrices with at least as many columns as rows; of a tall A it decomposes A^T = V diag(s) U^T. */
+bool mo_factor_svd(mo_call *c, bool kept, const mo_tensor *s, mo_tensor **wide, mo_tensor **square) {
+    const mo_tensor *A = c->in[0];
+    mo_view a = mo_tensor_view(A), w, p, values = mo_tensor_view(s), i;
+    a = mo_dim(A, -2) > mo_dim(A, -1) ? mo_swap_view(a) : a;
+    int64_t size[MO_MAX_AXES];
+    memcpy(size, a.shape, sizeof size);
+    size[a.ndim - 1] = size[a.ndim - 2];
+    mo_tensor *info = mo_factor_info(c, A);
+    *wide = kept ? mo_tape_tensor(c->t, A->dtype, a.ndim, a.shape) : mo_call_temporary(c, A->dtype, a.ndim, a.shape);
+    *square = kept ? mo_tape_tensor(c->t, A->dtype, a.ndim, size) : mo_call_temporary(c, A->dtype, a.ndim, size);
+    if (!mo_ok(c->ctx))
+        return false;
+    w = mo_tensor_view(*wide), p = mo_tensor_view(*square), i = mo_tensor_view(info);
+    c->ctx->backend->copy(c->ctx, &a, &w);
+    mo_kernels_of(c->ctx, A->dtype)->svd(c->ctx, &w, &p, &values, &i);
+    return mo_check_factor_info(c, info, "has singular values that did not converge (%d)");
+}
+
+void mo_svd_views(const mo_tensor *A, const mo_tensor *wide, const mo_tensor *square, mo_view *U, mo_view *V) {
+    bool tall = mo_dim(A, -2) > mo_dim(A, -1);
+    *(tall ? U : V) = mo_swap_view(mo_tensor_view(wide));
+    *(tall ? V : U) = mo_tensor_view(square);
 }

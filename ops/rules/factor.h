@@ -38,6 +38,13 @@ mo_tensor *mo_factor_spd(mo_call *c, mo_failure failure, mo_tensor **info);
  * failure. */
 bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pivot, mo_tensor **info);
 
+/* Decomposes input 0, A [.., m, n] = U diag(s) V^T with k = min(m, n), writes s [.., k], and the vectors to *wide
+ * [.., k, max(m, n)] and *square [.., k, k], as mo_svd_views reads them. `kept`: they may be saved; else they are freed
+ * when forward returns. Returns false on failure. */
+bool mo_factor_svd(mo_call *c, bool kept, const mo_tensor *s, mo_tensor **wide, mo_tensor **square);
+/* Writes U [.., m, k] and V [.., n, k], views of the factors of A; a pair of columns has any sign. */
+void mo_svd_views(const mo_tensor *A, const mo_tensor *wide, const mo_tensor *square, mo_view *U, mo_view *V);
+
 /* Does all of mo_solve_spd's forward in one kernel and returns true; or does nothing and returns false, if there is
  * none. */
 bool mo_solve_spd_at_once(mo_call *c);

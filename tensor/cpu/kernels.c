@@ -13,6 +13,7 @@ const mo_kernels REAL(kernels_cpu) = {
     .getrs = REAL(getrs_cpu),
     .syevd = REAL(syevd_cpu),
     .qr = REAL(qr_cpu),
+    .svd = REAL(svd_cpu),
     .map1 = REAL(map1_cpu),
     .map2 = REAL(map2_cpu),
     .where = REAL(where_cpu),

@@ -16,6 +16,7 @@ void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, co
 void REAL(getrs_cpu)(mo_context *ctx, bool transposed, const mo_view *LU, const mo_view *pivot, const mo_view *B);
 void REAL(syevd_cpu)(mo_context *ctx, const mo_view *A, const mo_view *w, const mo_view *info);
 void REAL(qr_cpu)(mo_context *ctx, const mo_view *A, const mo_view *R, const mo_view *info);
+void REAL(svd_cpu)(mo_context *ctx, const mo_view *A, const mo_view *U, const mo_view *s, const mo_view *info);
 
 void REAL(map1_cpu)(mo_context *ctx, mo_map1 f, double a, double b, const mo_view *x, const mo_view *y);
 void REAL(map2_cpu)(mo_context *ctx, mo_map2 f, const mo_view *x1, const mo_view *x2, const mo_view *y);

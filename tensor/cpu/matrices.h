@@ -19,6 +19,8 @@ void lapack_geqrf(
     const int *m, const int *n, real *A, const int *lda, real *tau, real *work, const int *lwork, int *info);
 void lapack_orgqr(const int *m, const int *n, const int *k, real *A, const int *lda, const real *tau, real *work,
     const int *lwork, int *info);
+void lapack_gesdd(const char *job, const int *m, const int *n, real *A, const int *lda, real *s, real *U,
+    const int *ldu, real *VT, const int *ldvt, real *work, const int *lwork, int *iwork, int *info);
 
 #define potrf_small REAL(potrf_small)
 

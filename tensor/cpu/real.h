@@ -31,6 +31,7 @@ typedef float real;
 #define lapack_syevd ssyevd_
 #define lapack_geqrf sgeqrf_
 #define lapack_orgqr sorgqr_
+#define lapack_gesdd sgesdd_
 #elif MO_REAL_BITS == 64
 typedef double real;
 #define REAL(name) name##_f64
@@ -48,6 +49,7 @@ typedef double real;
 #define lapack_syevd dsyevd_
 #define lapack_geqrf dgeqrf_
 #define lapack_orgqr dorgqr_
+#define lapack_gesdd dgesdd_
 #else
 #error "MO_REAL_BITS is 32 or 64"
 #endif

@@ -12,6 +12,7 @@ template <typename real> static constexpr mo_kernels table() {
     k.getrs = getrs_cuda<real>;
     k.syevd = syevd_cuda<real>;
     k.qr = qr_cuda<real>;
+    k.svd = svd_cuda<real>;
     k.map1 = map1_cuda<real>;
     k.map2 = map2_cuda<real>;
     k.where = where_cuda<real>;

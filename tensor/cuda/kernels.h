@@ -21,6 +21,8 @@ template <typename real>
 void getrs_cuda(mo_context *ctx, bool transposed, const mo_view *LU, const mo_view *pivot, const mo_view *B);
 template <typename real> void syevd_cuda(mo_context *ctx, const mo_view *A, const mo_view *w, const mo_view *info);
 template <typename real> void qr_cuda(mo_context *ctx, const mo_view *A, const mo_view *R, const mo_view *info);
+template <typename real>
+void svd_cuda(mo_context *ctx, const mo_view *A, const mo_view *U, const mo_view *s, const mo_view *info);
 
 template <typename real>
 void map1_cuda(mo_context *ctx, mo_map1 f, double a, double b, const mo_view *x, const mo_view *y);

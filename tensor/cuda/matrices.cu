@@ -75,6 +75,20 @@ template <typename real> void find_not_finite(mo_context *ctx, const mo_view *A,
         seam_of(ctx), batch, length, static_cast<const real *>(A->data), info);
 }
 
+template <typename real>
+static __global__ void clear_kernel(int64_t batch, int64_t length, const int32_t *bad, real *A) {
+    for (int64_t i = first_item(); i < batch * length; i += item_step())
+        if (bad[i / length])
+            A[i] = 0;
+}
+
+template <typename real> void clear_not_finite(mo_context *ctx, const mo_view *A, int32_t *info) {
+    int64_t batch = matrix_count(A), length = A->shape[A->ndim - 2] * A->shape[A->ndim - 1];
+    find_not_finite<real>(ctx, A, info);
+    mo_launch(clear_kernel<real>, blocks_for(batch * length), dim3(block_threads), 0, seam_of(ctx), batch, length,
+        static_cast<const int32_t *>(info), static_cast<real *>(A->data));
+}
+
 static __global__ void settle_kernel(int64_t batch, const int32_t *found, int32_t *info) {
     for (int64_t b = first_item(); b < batch; b += item_step())
         if (info[b] == 0)
@@ -87,3 +101,5 @@ void settle_info(mo_context *ctx, const int32_t *found, int32_t *info, int64_t b
 
 template void find_not_finite<float>(mo_context *, const mo_view *, int32_t *);
 template void find_not_finite<double>(mo_context *, const mo_view *, int32_t *);
+template void clear_not_finite<float>(mo_context *, const mo_view *, int32_t *);
+template void clear_not_finite<double>(mo_context *, const mo_view *, int32_t *);

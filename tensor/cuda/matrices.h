@@ -48,6 +48,9 @@ template <typename real> size_t triangles_bytes(const mo_view *B);
 /* info[b] = -1 where matrix b of A has a value that is not finite; the rest of info does not change. */
 template <typename real> void find_not_finite(mo_context *ctx, const mo_view *A, int32_t *info);
 
+/* The same, and sets these matrices to zero: the library's iterations need not end on them. */
+template <typename real> void clear_not_finite(mo_context *ctx, const mo_view *A, int32_t *info);
+
 /* info[b] = found[b], the library's info, where info[b] is 0. */
 void settle_info(mo_context *ctx, const int32_t *found, int32_t *info, int64_t batch);
 

@@ -8,13 +8,6 @@
 
 constexpr int64_t most_batched = 1 << 24; /* most elements in one call, whose workspace is several times as large */
 
-template <typename real>
-static __global__ void clear_kernel(int64_t batch, int64_t length, const int32_t *bad, real *A) {
-    for (int64_t i = first_item(); i < batch * length; i += item_step())
-        if (bad[i / length])
-            A[i] = 0;
-}
-
 template <typename real> static __global__ void transpose_kernel(int64_t batch, int64_t n, real *A) {
     for (int64_t item = first_item(); item < batch * n * n; item += item_step()) {
         int64_t row = item / n, i = row % n, j = item % n;
@@ -53,9 +46,7 @@ template <typename real> void syevd_cuda(mo_context *ctx, const mo_view *A, cons
     if (!found)
         return;
     dim3 blocks = blocks_for(batch * n * n);
-    find_not_finite<real>(ctx, A, words);
-    mo_launch(clear_kernel<real>, blocks, dim3(block_threads), 0, seam_of(ctx), batch, n * n,
-        static_cast<const int32_t *>(words), a);
+    clear_not_finite<real>(ctx, A, words);
     decompose<real>(ctx, A, static_cast<real *>(w->data), found);
     mo_launch(transpose_kernel<real>, blocks, dim3(block_threads), 0, seam_of(ctx), batch, n, a);
     settle_info(ctx, found, words, batch);

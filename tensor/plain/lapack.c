@@ -178,3 +178,83 @@ void lapack_syevd(const char *job, const char *uplo, const int *order, real *A, 
         }
     }
 }
+
+/* ---- A = U diag(s) V^T by rotations of pairs of columns (Golub and Van Loan 8.6.3) ---- */
+
+static double column_product(const real *x, const real *y, int64_t m) {
+    double sum = 0;
+    for (int64_t i = 0; i < m; i++)
+        sum += (double)x[i] * (double)y[i];
+    return sum;
+}
+
+/* Makes columns p and q of A orthogonal, and turns rows p and q of VT with them; returns whether they were not. */
+static bool orthogonalize(real *A, int64_t ld, int64_t m, real *VT, int64_t ldvt, int64_t n, int64_t p, int64_t q) {
+    double a = column_product(&A_(0, p), &A_(0, p), m), b = column_product(&A_(0, q), &A_(0, q), m);
+    double c = column_product(&A_(0, p), &A_(0, q), m), half = (b - a) / (2 * c);
+    if (!(fabs(c) > EPSILON * sqrt(a) * sqrt(b)))
+        return false;
+    double tangent = copysign(1, half) / (fabs(half) + hypot(1, half)), cosine = 1 / hypot(1, tangent);
+    rotate(&A_(0, p), &A_(0, q), m, 1, cosine, cosine * tangent);
+    rotate(VT + p, VT + q, n, ldvt, cosine, cosine * tangent);
+    return true;
+}
+
+/* Makes column k a unit vector orthogonal to the columns before it: what is left of a unit vector, twice. */
+static void complete(real *A, int64_t ld, int64_t m, int64_t k) {
+    double size = 0;
+    for (int64_t unit = 0; unit < m && size < 0.5 / (double)m; unit++) {
+        for (int64_t i = 0; i < m; i++)
+            A_(i, k) = i == unit;
+        for (int64_t j = 0; j < 2 * k; j++)
+            add_scaled(&A_(0, k), -(real)column_product(&A_(0, j % k), &A_(0, k), m), &A_(0, j % k), m);
+        size = column_product(&A_(0, k), &A_(0, k), m);
+    }
+    for (int64_t i = 0; i < m; i++)
+        A_(i, k) = (real)((double)A_(i, k) / sqrt(size));
+}
+
+/* Job "O" for m >= n: U, in the place of A, s falling, and VT. A is scaled, so that no square over- or underflows. */
+void lapack_gesdd(const char *job, const int *rows, const int *columns, real *A, const int *leading, real *s, real *U,
+    const int *ldu, real *VT, const int *leading_v, real *work, const int *length, int *iwork, int *info) {
+    enum { MOST_SWEEPS = 60 };
+    const int64_t m = *rows, n = *columns, ld = *leading, ldvt = *leading_v;
+    double largest = 0;
+    (void)job, (void)U, (void)ldu, (void)work, (void)length, (void)iwork;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < m; i++)
+            largest = fmax(largest, fabs((double)A_(i, j)));
+    for (int64_t j = 0; j < n; j++) {
+        for (int64_t i = 0; i < m && largest > 0; i++)
+            A_(i, j) = (real)((double)A_(i, j) / largest);
+        for (int64_t i = 0; i < n; i++)
+            VT[i + j * ldvt] = i == j;
+    }
+    bool turned = true;
+    for (int sweep = 0; turned && sweep < MOST_SWEEPS; sweep++) {
+        turned = false;
+        for (int64_t p = 0; p < n; p++)
+            for (int64_t q = p + 1; q < n; q++)
+                turned |= orthogonalize(A, ld, m, VT, ldvt, n, p, q);
+    }
+    *info = turned;
+    for (int64_t j = 0; j < n; j++)
+        s[j] = (real)sqrt(column_product(&A_(0, j), &A_(0, j), m));
+    for (int64_t j = 0; j < n; j++) {
+        int64_t most = j;
+        for (int64_t k = j + 1; k < n; k++)
+            most = s[k] > s[most] ? k : most;
+        if (most != j) {
+            swap(&s[j], &s[most]);
+            for (int64_t i = 0; i < m; i++)
+                swap(&A_(i, j), &A_(i, most));
+            for (int64_t i = 0; i < n; i++)
+                swap(&VT[j + i * ldvt], &VT[most + i * ldvt]);
+        }
+        if (!(s[j] > 0))
+            complete(A, ld, m, j);
+        for (int64_t i = 0; i < m && s[j] > 0; i++)
+            A_(i, j) /= s[j];
+        s[j] = (real)((double)s[j] * largest);
+    }
+}

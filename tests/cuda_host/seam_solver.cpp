@@ -150,3 +150,41 @@ const char *seam_orgqr(
     });
     return nullptr;
 }
+
+template <typename real>
+static void singular_vectors(int m, int n, real *A, int lda, real *values, real *VT, int ldvt, std::int32_t *info) {
+    int query = -1;
+    real best = 0;
+    std::vector<int> integers((std::size_t)(8 * n));
+    lapack<real>::gesdd("O", &m, &n, A, &lda, values, nullptr, &lda, VT, &ldvt, &best, &query, integers.data(), info);
+    int words = (int)best + 1;
+    std::vector<real> work((std::size_t)words);
+    lapack<real>::gesdd(
+        "O", &m, &n, A, &lda, values, nullptr, &lda, VT, &ldvt, work.data(), &words, integers.data(), info);
+    for (int j = 1; j < n; j += 2) { /* flips signs, which a library can choose freely */
+        for (int i = 0; i < m; i++)
+            A[(std::int64_t)j * lda + i] = -A[(std::int64_t)j * lda + i];
+        for (int i = 0; i < n; i++)
+            VT[(std::int64_t)i * ldvt + j] = -VT[(std::int64_t)i * ldvt + j];
+    }
+}
+
+const char *seam_gesvd(seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, void *values, void *VT,
+    int64_t ldvt, int32_t *info) {
+    if (const char *why = refusal(s, "seam_gesvd", (std::size_t)(m + n) * 256))
+        return why;
+    int rows = require_size(m, "gesvd: m"), columns = require_size(n, "gesvd: n"), ld = require_size(lda, "gesvd: lda");
+    int ld_vt = require_size(ldvt, "gesvd: ldvt");
+    if (m < n)
+        violation("gesvd: %lld rows, %lld columns", (long long)m, (long long)n);
+    require_matrices({A, type, m, n, lda, 0, 1}, true, "gesvd: A");
+    require_matrices({VT, type, n, n, ldvt, 0, 1}, true, "gesvd: VT");
+    require_vector(values, n, size_of(type), "gesvd: s");
+    require_vector(info, 1, sizeof *info, "gesvd: info");
+    enqueue_typed(s, type, [=](auto *of) {
+        using real = std::remove_pointer_t<decltype(of)>;
+        singular_vectors(rows, columns, static_cast<real *>(A), ld, static_cast<real *>(values),
+            static_cast<real *>(VT), ld_vt, info);
+    });
+    return nullptr;
+}

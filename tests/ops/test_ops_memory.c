@@ -101,7 +101,6 @@ static double composed(mo_context *ctx, scratch *unused) {
     take(&s, mo_solve_spd_or_nan(t, s.S, s.B));
     take(&s, mo_solve(t, s.S, mo_stack(t, both, 2, MO_AXIS(0))));
     take(&s, mo_cholesky_solve(t, mo_cholesky(t, s.S), s.B));
-    take(&s, mo_least_squares(t, s.A, s.B));
     take(&s, mo_var(t, s.A, MO_AXIS(0), MO_DROP_AXES, 1));
     take(&s, mo_mean(t, mo_with_axis(t, s.A, MO_AXIS(1), 2), MO_AXIS(0), MO_KEEP_AXES));
     take(&s, mo_mse(t, s.A, s.B));

@@ -202,7 +202,7 @@ TEST_OF(what_is_missing_is_named, fixture *f) {
         assert_failed(f->ctx, MO_INVALID, PARTS("the state is NULL"));
     }
     mo_implicit(f->t, x0, NULL, NULL, 0, NULL);
-    assert_failed(f->ctx, MO_INVALID, PARTS("implicit: the residual is NULL"));
+    assert_failed(f->ctx, MO_INVALID, PARTS("implicit: the function is NULL"));
     mo_implicit(f->t, x0, affine, f->theta, 2, &sized.implicit);
     assert_failed(f->ctx, MO_INVALID, PARTS("implicit: the state is NULL"));
     mo_recompute(f->t, NULL, &x0, 1, NULL, 0);
@@ -220,5 +220,5 @@ TEST_OF(negative_limits_are_refused, fixture *f) {
         }
     mo_implicit_options options = {.iterations = -3};
     mo_implicit(f->t, f->theta[1], affine, f->theta, 2, &options);
-    assert_failed(f->ctx, MO_INVALID, PARTS("implicit: -3 iterations, expected 0"));
+    assert_failed(f->ctx, MO_INVALID, PARTS("implicit: -3 iterations of a linear system, expected 0"));
 }

@@ -159,7 +159,7 @@ def test_a_missing_label_beside_texts_is_no_class(square, absent):
         assert g.classes.tolist() == ["a", "b"] and g.y.tolist() == [1, 0, -1, 0]
     for labels in (values, column, dict(enumerate(values))):
         fit = mochi.load("best").few_shot(square, labels)
-        assert fit.classes.tolist() == ["a", "b"] and fit.labelled.tolist() == [0, 1, 3]
+        assert fit.classes_.tolist() == ["a", "b"] and fit.labelled.tolist() == [0, 1, 3]
 
 
 def test_one_list_of_marks_of_the_unknown(tmp_path):
@@ -201,7 +201,7 @@ def test_missing_labels_of_pandas_are_no_class(square):
             assert g.y.tolist() == [1, 0, -1, 0] and len(g.classes) == 2
         for labels in (form, form.to_dict()) if form.dtype != "boolean" else ({0: True, 1: False},):
             fit = mochi.load("best").few_shot(square, labels)
-            assert fit.classes.tolist() == g.classes.tolist() and set(fit.labelled.tolist()) <= {0, 1, 3}
+            assert fit.classes_.tolist() == g.classes.tolist() and set(fit.labelled.tolist()) <= {0, 1, 3}
 
 
 def test_labels_of_any_one_type_are_classes():
@@ -240,7 +240,7 @@ def test_a_mask_of_labels_is_one_in_every_form(square):
         pass
     for form in forms:
         fit = mochi.load("best").few_shot(square, form)
-        assert fit.classes.tolist() == expected and fit.labelled.tolist() == [0, 1]
+        assert fit.classes_.tolist() == expected and fit.labelled.tolist() == [0, 1]
         assert len(fit.predict(form)) == 2
     for wrong in (mask[:3], [*mask, True], [True, None, False, True]):
         with pytest.raises(ValueError, match="mask"):

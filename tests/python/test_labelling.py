@@ -27,14 +27,14 @@ def test_labels_are_fitted_and_shown_in_words(fit):
     labels, lines = told(fit, "main", "dessert", "q")
     assert list(labels.items()) == [("cottage pie", "main"), ("carrot cake", "dessert")]
     assert any("minutes 80, served=hot, oven" in line and "beside leek and potato soup" in line for line in lines)
-    assert list(fit.classes) == ["dessert", "main"] and set(fit.labelled) == set(labels)
+    assert list(fit.classes_) == ["dessert", "main"] and set(fit.labelled) == set(labels)
     assert fit.predict(["beef stew"])[0] == "main"
 
 
 def test_enter_takes_the_prediction_and_undo_takes_it_back(fit):
     labels, lines = told(fit, "", "main", "dessert", "", "u", "u")
     assert sum("expected a class" in line for line in lines) == 1  # nothing is predicted before two classes
-    assert labels == {"cottage pie": "main"} and len(fit.classes) == 0  # one class leaves no fit
+    assert labels == {"cottage pie": "main"} and len(fit.classes_) == 0  # one class leaves no fit
     assert "nothing to undo" in told(fit, "u")[1]
 
 

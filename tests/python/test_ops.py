@@ -141,6 +141,7 @@ CALLS = {
     "layer_norm": lambda s, x: ops.layer_norm(x[0], *s.unpack("d")),
     "logistic": lambda s, x: ops.logistic(*x, s.unpack("?")[0]),
     "leaky_relu": lambda s, x: ops.leaky_relu(x[0], s.unpack("dd")[0]),
+    "least_squares": lambda s, x: None if any(s.unpack("??xxxxxxd")[:2]) else ops.least_squares(*x, s.unpack("??xxxxxxd")[2]),
     "linear": linear,
     "logsumexp": lambda s, x: ops.logsumexp(x[0], -1),
     "max": lambda s, x: ops.max(x[0], -1),

@@ -117,7 +117,7 @@ def test_an_interrupt_in_a_function_comes_out():
 
 def test_a_head_that_is_right_at_order_1_alone_is_caught():
     def means(Zs, Ys, Zq, lam):
-        return (Zq @ (Ys.T @ Zs).T) * lam
+        return (Zq @ (Ys.mT @ Zs).mT) * lam
 
     right = mochi.Head("means", logits=means, parameters={"lambda": 1.0}).check()
     assert right, right.worst

@@ -17,6 +17,7 @@ extern __typeof__(dgetrf_) plain_getrf;
 extern __typeof__(dsyevd_) plain_syevd;
 extern __typeof__(dgeqrf_) plain_geqrf;
 extern __typeof__(dorgqr_) plain_orgqr;
+extern __typeof__(dgesdd_) plain_gesdd;
 
 enum { M = 7, N = 5, K = 6, LD = 9, SIZE = LD * LD };
 
@@ -138,4 +139,30 @@ TEST(eigenvalues_are_those_of_lapack_and_vectors_up_to_sign) {
     for (int j = 0; j < n; j++)
         for (int i = 0; i < n; i++)
             assert_true(fabs(fabs(m.C[j * LD + i]) - fabs(m.D[j * LD + i])) <= 1e-12);
+}
+
+/* Of full rank; with a column twice; zero. */
+TEST(singular_values_are_those_of_lapack_and_the_factors_give_the_matrix) {
+    int rows = M, n = N, ld = LD, info, other, places[100], length = 600;
+    double s[LD], plain_s[LD], unused, VT[SIZE], work[600], gram[SIZE], back[SIZE];
+    for (int kind = 0; kind < 3; kind++) {
+        matrices m = drawn(5);
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < N; j++)
+                m.C[j * LD + i] = kind == 2 ? 0 : m.B[(kind == 1 && j == N - 1 ? 1 : j) * LD + i];
+        memcpy(m.A, m.C, sizeof m.A);
+        memcpy(m.D, m.C, sizeof m.D);
+        dgesdd_("O", &rows, &n, m.C, &ld, s, &unused, &ld, VT, &ld, work, &length, places, &info);
+        plain_gesdd("O", &rows, &n, m.D, &ld, plain_s, &unused, &ld, VT, &ld, work, &length, places, &other);
+        assert_int_equal(other, 0);
+        assert_same(s, plain_s, n);
+        cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, N, N, M, 1, m.D, LD, m.D, LD, 0, gram, LD);
+        for (int k = 0; k < N * N; k++)
+            assert_true(fabs(gram[k / N * LD + k % N] - (k / N == k % N)) < 1e-13);
+        for (int j = 0; j < N; j++)
+            cblas_dscal(M, plain_s[j], m.D + j * LD, 1);
+        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, M, N, N, 1, m.D, LD, VT, LD, 0, back, LD);
+        for (int k = 0; k < M * N; k++)
+            assert_true(fabs(back[k / M * LD + k % M] - m.A[k / M * LD + k % M]) < 1e-13);
+    }
 }

@@ -26,7 +26,7 @@ static result decompose(mo_context *ctx, const mo_csr *A, int rank, int power_it
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_svd_options options = {
         .rank = rank, .power_iterations = power_iterations, .exact_below = exact_below, .seed = 5};
-    mo_svd svd;
+    mo_svd_factors svd;
     mo_svd_compute(t, A, &options, &svd);
     expect_ok(ctx);
     assert_true(svd.orthogonality < (mo_tensor_dtype(svd.U) == MO_F64 ? 1e-12 : 1e-5));

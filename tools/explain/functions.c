@@ -135,6 +135,10 @@ static mo_tensor *eigenvalue_gaps(mo_tape *t, mo_tensor *w) {
     return mo_div_or_zero(t, off, mo_mul(t, off, mo_sub(t, row, column)));
 }
 
+static mo_tensor *least_squares(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_least_squares(t, A, B, -1);
+}
+
 /* Returns the largest |eigenvalue| of a symmetric A. */
 static mo_tensor *spectral_radius(mo_tape *t, mo_tensor *A) {
     mo_tensor *w, *V;
@@ -332,7 +336,7 @@ const lesson_function lesson_functions[] = {
     {"solve", .of_two = mo_solve},
     {"solve_spd", .of_two = mo_solve_spd},
     {"substitute", .of_two = substitute},
-    {"least_squares", .of_two = mo_least_squares},
+    {"least_squares", .of_two = least_squares},
     {"linear_root", .of_two = linear_root},
     {"cubic_root", .of_two = cubic_root},
     {"gradient", .of_two = gradient},

@@ -28,6 +28,7 @@ bool mo_ranking_add(mo_ranking *r, const double *logits, const int64_t *label, i
         return false;
     double *p = malloc((size_t)(n * classes) * sizeof *p), *side = malloc(2 * (size_t)n * sizeof *side), sum = 0;
     int64_t both = 0;
+    bool fine = p && side;
     for (int64_t i = 0; p && side && i < n; i++) {
         memcpy(p + i * classes, logits + i * classes, (size_t)classes * sizeof *p);
         mo_softmax_logits(p + i * classes, classes, 1);
@@ -42,6 +43,7 @@ bool mo_ranking_add(mo_ranking *r, const double *logits, const int64_t *label, i
         if (own && others) {
             mo_measure_links((mo_scores){side, own, side + n, others}, 1, 1, metric);
             sum += metric[MO_AUC];
+            fine &= !isnan(metric[MO_AUC]); /* which lacked memory */
             both++;
         }
     }
@@ -49,7 +51,6 @@ bool mo_ranking_add(mo_ranking *r, const double *logits, const int64_t *label, i
         r->auc += sum / (double)both;
         r->problems++;
     }
-    bool fine = p && side;
     free(p);
     free(side);
     return fine;

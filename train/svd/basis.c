@@ -28,8 +28,8 @@ void mo_tell_quality(const mo_feature_options *o, const mo_graph *graph, const m
     o->notice(line, o->notice_state);
 }
 
-static mo_svd decompose_side(side *s, const mo_csr *M) {
-    mo_svd svd;
+static mo_svd_factors decompose_side(side *s, const mo_csr *M) {
+    mo_svd_factors svd;
     int64_t least = M->rows < M->columns ? M->rows : M->columns;
     s->svd.rank = (int)(s->width < least ? s->width : least);
     mo_svd_compute(s->t, M, &s->svd, &svd);
@@ -45,7 +45,7 @@ static mo_tensor *basis_padded(side *s, mo_tensor *P, int64_t before, int64_t af
 
 mo_tensor *mo_structure_basis(side *s, const mo_csr *A) {
     mo_tape *t = s->t;
-    mo_svd svd = decompose_side(s, A);
+    mo_svd_factors svd = decompose_side(s, A);
     mo_tensor *weight = mo_mul(t, mo_sqrt(t, svd.S), mo_scale(t, svd.sign, 1, 1));
     mo_tensor *P = mo_mul(t, svd.U, mo_mul(t, weight, svd.column_sign));
     return basis_padded(s, P, 0, s->width - s->svd.rank);
@@ -61,7 +61,7 @@ static mo_tensor *reversed_columns(mo_tape *t, mo_tensor *P) {
 
 mo_tensor *mo_attribute_basis(side *s, const mo_csr *X, bool reversed) {
     mo_tape *t = s->t;
-    mo_svd svd = decompose_side(s, X);
+    mo_svd_factors svd = decompose_side(s, X);
     mo_tensor *P = mo_mul(t, svd.U, mo_mul(t, mo_sqrt(t, svd.S), svd.column_sign));
     int64_t more = s->width - s->svd.rank;
     return reversed ? basis_padded(s, reversed_columns(t, P), more, 0) : basis_padded(s, P, 0, more);

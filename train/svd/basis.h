@@ -6,7 +6,7 @@
 #include "train/inside.h"
 #include "train/svd/svd.h"
 
-/* The quality of several decompositions: the largest residual and the largest orthogonality error (mo_svd). */
+/* The quality of several decompositions: the largest residual and the largest orthogonality error (mo_svd_factors). */
 typedef struct mo_basis_quality {
     double residual, orthogonality;
 } mo_basis_quality;

@@ -149,7 +149,7 @@ static bool has_converged(const problem *p, double residual, double before) {
 /* ---- eigenpairs of a symmetric matrix ---- */
 
 /* S and signs of the eigenvalues theta; overwrites theta. */
-static void put_values(problem *p, double *theta, double *s, mo_svd *svd) {
+static void put_values(problem *p, double *theta, double *s, mo_svd_factors *svd) {
     put_singular_values(p, theta, s);
     for (int64_t j = 0; j < p->r; j++)
         theta[j] = theta[j] < 0 && s[j] > 0 ? -1 : 1;
@@ -157,7 +157,7 @@ static void put_values(problem *p, double *theta, double *s, mo_svd *svd) {
     svd->sign = vector_of(p, theta);
 }
 
-static void svd_symmetric_exact(problem *p, double *theta, double *s, mo_svd *svd) {
+static void svd_symmetric_exact(problem *p, double *theta, double *s, mo_svd_factors *svd) {
     mo_tape *t = p->t;
     mo_tensor *T = mo_spmm(t, p->A, mo_eye(t, p->real, p->n));
     mo_tensor *W = mo_leading_eigenvectors(t, T, p->r, p->rounding, theta);
@@ -193,7 +193,7 @@ static void svd_symmetric_iterate(problem *p, mo_tensor **panel, int count) {
 
 /* Extracts the Ritz vectors to panel[2] and computes their residual through panel[0]. */
 static void svd_symmetric_extract(
-    problem *p, mo_tensor **panel, int64_t wanted, double *theta, double *s, mo_svd *svd) {
+    problem *p, mo_tensor **panel, int64_t wanted, double *theta, double *s, mo_svd_factors *svd) {
     mo_tape *t = p->t;
     bool images = p->options->power_iterations != 0;
     svd->orthogonality = mo_ritz_pairs(t, p->A, panel, images, wanted, p->rounding, theta);
@@ -208,7 +208,7 @@ static void svd_symmetric_extract(
 
 /* Power iterations, two at a time and starting from the Ritz vectors, until the residual is at the level of rounding,
  * or near it and no longer falling. */
-static void svd_symmetric_converge(problem *p, mo_tensor **panel, double *theta, double *s, mo_svd *svd) {
+static void svd_symmetric_converge(problem *p, mo_tensor **panel, double *theta, double *s, mo_svd_factors *svd) {
     double before = INFINITY;
     for (int done = 0; done < MOST_ITERATIONS && mo_ok(p->t->ctx); done += 2) {
         svd_symmetric_iterate(p, panel, 2);
@@ -222,7 +222,7 @@ static void svd_symmetric_converge(problem *p, mo_tensor **panel, double *theta,
     }
 }
 
-static void decompose_symmetric(problem *p, double *theta, double *s, mo_svd *svd) {
+static void decompose_symmetric(problem *p, double *theta, double *s, mo_svd_factors *svd) {
     if (p->exact) {
         svd_symmetric_exact(p, theta, s, svd);
         return;
@@ -281,7 +281,7 @@ static mo_tensor *svd_general_iterate(problem *p, mo_tensor *Q, int count) {
     return Q;
 }
 
-static void svd_general_extract(problem *p, mo_tensor *Q, double *theta, double *s, mo_svd *svd) {
+static void svd_general_extract(problem *p, mo_tensor *Q, double *theta, double *s, mo_svd_factors *svd) {
     mo_tape *t = p->t;
     mo_tensor *B = mo_spmm(p->t, p->At, Q);
     mo_tensor *W = mo_cast(t, mo_leading_eigenvectors(t, mo_tall_gram(t, B, B), p->r, p->rounding, theta), p->real);
@@ -301,7 +301,7 @@ static void svd_general_extract(problem *p, mo_tensor *Q, double *theta, double 
 
 /* Power iterations, four at a time, until the residual is at the level of rounding, or near it and no longer
  * falling. */
-static void svd_general_converge(problem *p, mo_tensor *Q, double *theta, double *s, mo_svd *svd) {
+static void svd_general_converge(problem *p, mo_tensor *Q, double *theta, double *s, mo_svd_factors *svd) {
     double before = INFINITY;
     for (int done = 0; done < MOST_ITERATIONS && mo_ok(p->t->ctx); done += 4) {
         if (done > 0)
@@ -314,7 +314,7 @@ static void svd_general_converge(problem *p, mo_tensor *Q, double *theta, double
     }
 }
 
-static void decompose_general(problem *p, double *theta, double *s, mo_svd *svd) {
+static void decompose_general(problem *p, double *theta, double *s, mo_svd_factors *svd) {
     int count = p->exact ? 0 : p->options->power_iterations;
     mo_tensor *Q = first_basis(p);
     if (count < 0) {
@@ -372,10 +372,10 @@ static mo_tensor *column_signs(mo_tape *t, mo_tensor *U) {
     return signs;
 }
 
-mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *options, mo_svd *svd) {
+mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *options, mo_svd_factors *svd) {
     problem p = {.t = t, .A = A, .options = options};
     mo_tensor *null = mo_null_tensor(t->ctx);
-    *svd = (mo_svd){.U = null, .S = null, .column_sign = null};
+    *svd = (mo_svd_factors){.U = null, .S = null, .column_sign = null};
     if (!set_up(&p))
         return t->ctx->status.code;
     double *theta = mo_host_array(t->ctx, p.q, sizeof *theta), *s = mo_host_array(t->ctx, p.r, sizeof *s);

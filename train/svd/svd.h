@@ -11,7 +11,7 @@ typedef struct mo_svd_options {
     uint64_t seed, stream; /* of the test matrix */
 } mo_svd_options;
 
-typedef struct mo_svd {
+typedef struct mo_svd_factors {
     mo_tensor *U, *S; /* [n, r], [r] */
     mo_tensor *V;     /* [m, r]: A^T U / S, with errors of rounding times S[0] / S; 0 where that is more than a square
                        * root of rounding. NULL if A is declared symmetric: then V = U diag(sign) */
@@ -20,7 +20,7 @@ typedef struct mo_svd {
                              * the first of several that are equal to rounding, is positive */
     double residual;        /* |A V - U S|_F / |A|_F */
     double orthogonality;   /* the largest |U^T U - I| */
-} mo_svd;
+} mo_svd_factors;
 
 enum {
     MO_SVD_EXACT_BELOW = 64,
@@ -29,6 +29,6 @@ enum {
 };
 
 /* Computes on tape t; only the result stays on the tape. Returns the status. */
-mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *options, mo_svd *svd);
+mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *options, mo_svd_factors *svd);
 
 #endif

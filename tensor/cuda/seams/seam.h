@@ -178,6 +178,9 @@ const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, i
 /* Replaces the reflections of seam_geqrf by the first n columns of Q. */
 const char *seam_orgqr(
     seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, const void *tau, int32_t *info);
+/* A [m, n] = U diag(s) V^T, m >= n: U takes the place of A; s [n], falling; VT [n, n]. info as LAPACK's. */
+const char *seam_gesvd(seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, void *values, void *VT,
+    int64_t ldvt, int32_t *info);
 
 /* ---- seam_dnn: work that our kernels can do too. The functions return false, and queue nothing, if the library is
  * missing or refuses ---- */

@@ -165,3 +165,17 @@ const char *seam_orgqr(
                    : cusolverDnSorgqr(s->solver, rows, columns, columns, A, ld, tau, s->workspace, length, info);
     return text_of(code);
 }
+
+const char *seam_gesvd(seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, void *values, void *VT,
+    int64_t ldvt, int32_t *info) {
+    size_t device = 0, host = 0;
+    cudaDataType t = type_of(type);
+    cusolverStatus_t code = cusolverDnXgesvd_bufferSize(
+        s->solver, s->parameters, 'O', 'S', m, n, t, A, lda, t, values, t, NULL, lda, t, VT, ldvt, t, &device, &host);
+    const char *reason = code ? NULL : find_workspaces(s, device, host);
+    if (reason)
+        return reason;
+    return text_of(code ? code
+                        : cusolverDnXgesvd(s->solver, s->parameters, 'O', 'S', m, n, t, A, lda, t, values, t, NULL, lda,
+                              t, VT, ldvt, t, s->workspace, device, s->host_workspace, host, info));
+}

@@ -13,6 +13,7 @@ import headers
 OPTIONAL = {"linear": {"b"}}
 DEFAULTS = {
     "axis": "-1", "smoothing": "0.0", "correction": "0", "epsilon": "1e-12", "before": "0", "after": "0", "b": "0.0",
+    "rcond": "-1.0",
 }  # fmt: skip
 OWN_DEFAULTS = {
     ("layer_norm", "epsilon"): "1e-5", ("concat", "axis"): "0", ("stack", "axis"): "0", ("clamp", "b"): None,

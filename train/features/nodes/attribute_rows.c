@@ -18,6 +18,9 @@ enum { TASK = 64, FEW = 8, PAIRS = 16384 };
 /* A row whose squared distance to the mean is at most this share of the sum of their squared lengths counts as the
  * mean. */
 static const double SAME = 1e-11;
+/* The same where products of sparse rows are sums and differences of float32 numbers as large as the rows
+ * (attribute_products.c): what is smaller is their rounding, of which no kernel can be made. */
+static const double ROUNDED = 1e-5;
 
 static bool rows_are_full(const mo_graph *g) {
     bool full = g->feature_nnz == g->nodes * g->features;
@@ -114,11 +117,16 @@ static void find_lengths(const mo_attribute_rows *x, int64_t u, double *own, dou
     } else
         for (int64_t c = 0; c < g->features; c++)
             take_column(x, c, own, near, &sums);
+    double size[MO_ATTRIBUTE_KINDS];
+    for (int kind = 0; kind < MO_ATTRIBUTE_KINDS; kind++)
+        size[kind] = sums.squares[kind] + x->mean[kind].squares;
+    if (!x->full)
+        size[MO_DIFFERENCE] = size[MO_OWN] + size[MO_OF_NEIGHBOURS];
     for (int kind = 0; kind < MO_ATTRIBUTE_KINDS; kind++) {
         const struct mo_attribute_mean *mean = &x->mean[kind];
         double apart = sums.squares[kind] - 2 * sums.along[kind] + mean->squares;
         mean->along[u] = sums.along[kind];
-        mean->inverse[u] = apart > SAME * (sums.squares[kind] + mean->squares) ? 1 / sqrt(apart) : 0;
+        mean->inverse[u] = apart > (x->full ? SAME : ROUNDED) * size[kind] ? 1 / sqrt(apart) : 0;
     }
 }
 

@@ -31,7 +31,7 @@ class Estimate:
     ----------
     accuracy, low, high : float
         The expected accuracy, mean over classes, and its 95% interval (Wilson 1927); NaN without held-out examples.
-    classes, labelled, held_out, small_classes : int
+    n_classes, labelled, held_out, small_classes : int
         Numbers of: classes; labelled examples; examples left out; classes with one example, which cannot be left out.
     temperature : float
         Of the probabilities.
@@ -48,7 +48,7 @@ class Estimate:
     accuracy: float
     low: float
     high: float
-    classes: int
+    n_classes: int
     labelled: int
     held_out: int
     small_classes: int
@@ -109,7 +109,7 @@ class FewShot(Handle):
 
     Attributes
     ----------
-    classes : numpy.ndarray
+    classes_ : numpy.ndarray
         The labels' values, rising [C]; columns of logits and probabilities are in this order.
 
     Arguments and results give an example by its name if the graph has names (`Graph.names`), else by its number. Results for all
@@ -124,7 +124,7 @@ class FewShot(Handle):
         self.graph = g
         self._examples = g.examples
         self._named = g.names is not None  # read now, as the graph may be closed later
-        self.classes = np.zeros(0, np.int64)
+        self.classes_ = np.zeros(0, np.int64)
         self._fewest = 0
         self._known = np.zeros(0, np.int64)
         self._made: tuple[Any, dict[str, Any]] | None = None  # (the model, the options) with which it was made
@@ -135,16 +135,16 @@ class FewShot(Handle):
     def fit(self, labels: Any) -> FewShot:
         """Fits the readout on labels, given as for `Trained.few_shot`; returns itself."""
         known, label, classes = _labelled(self.graph, labels)
-        self._known, self.classes = np.zeros(0, np.int64), np.zeros(0, np.int64)  # a fit that fails leaves none
+        self._known, self.classes_ = np.zeros(0, np.int64), np.zeros(0, np.int64)  # a fit that fails leaves none
         self.context.call(lib.gate_mo_few_shot_fit, self._live(), integers(known), integers(label), len(label))
-        self._known, self.classes = known, classes
+        self._known, self.classes_ = known, classes
         self._given = dict(zip(_called(self.graph, known).tolist(), classes[label].tolist(), strict=True))
         self._fewest = int(np.bincount(label, minlength=1).min())
         return self
 
     def _forget(self):
         """Leaves no fit."""
-        self._known, self.classes = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._known, self.classes_ = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._given, self._fewest = None, 0
 
     def label(self, ask: Callable[[str], str] | None = None, show: Callable[[str], None] | None = None) -> dict[Any, Any]:
@@ -183,7 +183,7 @@ class FewShot(Handle):
     def estimate(self) -> Estimate:
         """The expected accuracy, from leaving labels out in turn."""
         e = self.context.call(lib.gate_mo_few_shot_expect, self._live())
-        return Estimate(**{field.name: getattr(e, field.name) for field in dataclasses.fields(Estimate)})
+        return Estimate(**{f.name: getattr(e, f.name.removeprefix("n_")) for f in dataclasses.fields(Estimate)})
 
     @overload
     def predict(self, examples: Sequence | None = None, as_frame: Literal[False] = False) -> np.ndarray: ...
@@ -199,7 +199,7 @@ class FewShot(Handle):
         as_frame : bool
             Return a pandas Series, indexed by the examples' names.
         """
-        found = self.classes[np.argmax(self._rows(lib.gate_mo_few_shot_probabilities, examples), 1)]
+        found = self.classes_[np.argmax(self._rows(lib.gate_mo_few_shot_probabilities, examples), 1)]
         return self._frame(found, examples) if as_frame else found
 
     def score(self, labels: Any) -> float:
@@ -265,7 +265,7 @@ class FewShot(Handle):
             n, experts = found.n, found.experts
             weight = np.frombuffer(ffi.buffer(found.weight, 8 * n * experts)).reshape(experts, n).copy()
             ids = np.frombuffer(ffi.buffer(found.id, 8 * n), np.int64).copy()
-            label = self.classes[np.frombuffer(ffi.buffer(found.label, 8 * n), np.int64)]
+            label = self.classes_[np.frombuffer(ffi.buffer(found.label, 8 * n), np.int64)]
             logit = np.frombuffer(ffi.buffer(found.logit, 8 * found.classes)).copy()
             names = [ffi.string(lib.mo_expert_words(found.expert[e])).decode() for e in range(experts)]
         finally:
@@ -278,9 +278,9 @@ class FewShot(Handle):
             label=self.predict([example])[0],
             labels=[(called[k], label[k], float(adds[k])) for k in order],
             kernels={
-                name: {c: float(row[label == c].sum()) for c in self.classes.tolist()} for name, row in zip(names, weight, strict=True)
+                name: {c: float(row[label == c].sum()) for c in self.classes_.tolist()} for name, row in zip(names, weight, strict=True)
             },
-            logits=dict(zip(self.classes.tolist(), logit.tolist(), strict=True)),
+            logits=dict(zip(self.classes_.tolist(), logit.tolist(), strict=True)),
         )
 
     def reached(self, examples: Sequence | None = None) -> np.ndarray:
@@ -305,7 +305,7 @@ class FewShot(Handle):
         index = pandas.Index(_called(self.graph, ids), name="example")
         if found.ndim == 1:
             return pandas.Series(found, index, name="class")
-        return pandas.DataFrame(found, index, pandas.Index(self.classes, name="class"))
+        return pandas.DataFrame(found, index, pandas.Index(self.classes_, name="class"))
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the readout with its graph, labels and weights, for `FewShot.load`."""
@@ -323,7 +323,7 @@ class FewShot(Handle):
 
     def _rows(self, gate, examples):
         ids = np.arange(self.graph.examples) if examples is None else self._numbers_of(examples)
-        out = np.empty((len(ids), max(1, len(self.classes))))
+        out = np.empty((len(ids), max(1, len(self.classes_))))
         self.context.call(gate, self._live(), integers(ids), len(ids), reals(out))
         return out
 
@@ -361,7 +361,7 @@ class FewShot(Handle):
         return _called(self.graph, out)
 
     def __repr__(self) -> str:
-        return f"mochi.FewShot({self.graph.name!r}, labels={len(self._known)}, classes={len(self.classes)})"
+        return f"mochi.FewShot({self.graph.name!r}, labels={len(self._known)}, classes={len(self.classes_)})"
 
     def __reduce__(self):
         if self._made is None:

@@ -27,7 +27,7 @@ def label_examples(fit: Any, ask: Any = None, show: Any = None) -> dict:
         if not queue:
             show("every example is labelled or skipped")
             return labels
-        guess = fit.predict([queue[0]])[0] if len(fit.classes) else None
+        guess = fit.predict([queue[0]])[0] if len(fit.classes_) else None
         show("\n" + describe(fit.graph, queue[0], labels))
         known_classes = ", ".join(sorted(map(str, set(labels.values()))))
         try:
@@ -55,7 +55,7 @@ def label_examples(fit: Any, ask: Any = None, show: Any = None) -> dict:
             answered.append((queue[0], known))
         if answer != "s":
             refit(fit, labels)
-            show(str(fit.estimate) if len(fit.classes) else f"{len(labels)} labels; predictions take two classes")
+            show(str(fit.estimate) if len(fit.classes_) else f"{len(labels)} labels; predictions take two classes")
 
 
 def refit(fit: Any, labels: dict) -> None:
