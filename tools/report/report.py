@@ -764,7 +764,7 @@ class Comparison:
         self.labels = [os.path.basename(report.files[i]["path"]).partition(".")[0] for i in files]
         self.published = {"paper": report.paper, "public": read_published("public")[0]}
         self.differences = self.apart = 0
-        self.seen = {"†": {}, "?": {}}
+        self.seen: dict[str, dict] = {"†": {}, "?": {}}
 
     def source(self, subject):
         return "public" if subject["protocol"] == "public" else "paper"
@@ -864,7 +864,7 @@ class Comparison:
             for name in wanted:
                 if name not in found:
                     raise Refused(f"--{option}: no figure of {self.labels[0]} has '{name}'")
-        subjects = {}
+        subjects: dict = {}
         for c in self.lists[0]:
             subjects.setdefault(table_of(c), c)
         for subject in subjects.values():
