@@ -247,7 +247,7 @@ def test_a_mask_of_labels_is_one_in_every_form(square):
             fit.fit(wrong)
         with pytest.raises(ValueError, match="mask|none of"):
             fit.predict(wrong)
-    assert fit.fit({0: True, 1: False}).classes.tolist() == [False, True]  # in a dict, booleans are classes
+    assert fit.fit({0: True, 1: False}).classes_.tolist() == [False, True]  # in a dict, booleans are classes
 
 
 def rings(names):
@@ -530,7 +530,7 @@ def test_ten_lines_find_the_subjects_of_cora(cora, fitted, seeds):
     accuracy = (fitted.predict(rest) == cora.y[rest]).mean()
     e = fitted.estimate
     assert 0.77 < accuracy < 0.82 and e.low < accuracy < e.high
-    assert (e.classes, e.labelled, e.held_out, e.small_classes) == (7, 28, 28, 0) and "expected accuracy" in str(e)
+    assert (e.n_classes, e.labelled, e.held_out, e.small_classes) == (7, 28, 28, 0) and "expected accuracy" in str(e)
     P, logits = fitted.predict_proba(), fitted.logits()
     assert P.shape == (2708, 7)
     scaled = np.exp((logits - logits.max(1, keepdims=True)) / e.temperature)
