@@ -118,6 +118,15 @@ def faults_of_version():
             yield f"{path}: is not of version {version}, which tensor/tensor.h declares"
 
 
+def faults_of_top_level():
+    """The top level is the rooms, the build and what describes them; a command run there leaves nothing behind."""
+    known = {*LIBRARY, "tools", "tests", "meson.build", "meson_options.txt", "README.md", "LICENSE"}
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+    for name in sorted({path.split("/")[0] for path in listed} - known):
+        if not name.startswith("."):
+            yield f"{name}: at the top level, where {', '.join(sorted(known))} alone belong"
+
+
 def faults_of_spelling():
     """Lists what codespell finds in sources, guides and tests; nothing if it is not installed."""
     files = subprocess.run(["git", "ls-files", "*.c", "*.h", "*.cu", "*.py", "*.md", "*.js", "*.html", "*.cases"], cwd=ROOT,
@@ -135,7 +144,8 @@ def main():
         known.update(re.findall(r"\b(?:mo|MO)_\w+", text))
         faults += [*faults_of_includes(path, text), *faults_of_output(path, text), *faults_of_threads(path, text),
                    *faults_of_addresses(path, text)]
-    faults += [*faults_of_guides(known), *faults_of_adjoints(), *faults_of_version(), *faults_of_spelling()]
+    faults += [*faults_of_guides(known), *faults_of_adjoints(), *faults_of_version(), *faults_of_top_level(),
+               *faults_of_spelling()]
     print(*faults, f"{count} sources, {len(faults)} faults", sep="\n")
     return 1 if faults or count < 100 else 0
 
