@@ -66,6 +66,16 @@ int64_t mo_sort_distinct(int64_t *values, int64_t n) {
     return kept;
 }
 
+static int compare_numbers(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void mo_sort_numbers(double *x, int64_t n) {
+    if (x && n > 1)
+        qsort(x, (size_t)n, sizeof *x, compare_numbers);
+}
+
 int64_t mo_find_sorted(const int64_t *values, int64_t n, int64_t value) {
     int64_t low = 0, high = n;
     while (low < high) {

@@ -42,6 +42,7 @@ typedef struct mo_eval_options {
     bool hold_out; /* the temperature of its probabilities */
     bool tune;     /* also the head's regularisation, for candidates without a model */
     bool sweep;    /* each row is followed by one row per value that tuning tries */
+    bool ranking;  /* rows of a file: also auc and top, which take longer than many a readout (many classes) */
 } mo_eval_options;
 
 /* An expert's weight in a readout of nodes or graphs, 0 to 1; the shares sum to 1. The name is T (the trained
@@ -92,8 +93,8 @@ typedef struct mo_eval_row {
     /* Nodes, graphs and rows: over all queries of all problems, with probabilities softmax(logits). NaN and 0 if only
      * accuracies of a graph's examples are asked for. */
     double nll, brier, ece, ece_temperature; /* ece_temperature: at each problem's own temperature; NaN: none */
-    double auc, top; /* of rows of a file: area under the curve, one class against the rest; accuracy of the first three
-                      * classes, in percent (mo_ranking) */
+    double auc, top; /* with `ranking`, else NaN: area under the curve, one class against the rest; accuracy of the
+                      * first three classes, in percent (mo_ranking) */
     mo_calibration by_norm[MO_NORM_PARTS]; /* of rows: the queries in each quarter of the rows' |z|, lowest first;
                                             * else all are in the first */
     double seconds;                        /* that the candidate took at this k, for all its metrics */

@@ -138,6 +138,9 @@ MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
 /* mo_embed_hop of rows of nodes, block by block, as mo_embed_each. Returns the status. */
 MO_API mo_code mo_embed_hop_each(const mo_source *source, int hop, int64_t max_rows, mo_embed_visit visit, void *state);
 
+/* The index of the head's parameter that tuning chooses: lambda, else its first share (a scalar from 0 to 1); -1: none,
+ * as for NULL. */
+MO_API int mo_regularisation(const mo_head *head);
 MO_API const char *mo_protocol_name(mo_protocol protocol); /* "split", "episode", "public"; else NULL */
 
 /* Two models on the same episodes of a pool: accuracy of each in percent, and their difference (first minus second)

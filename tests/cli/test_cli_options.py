@@ -68,7 +68,7 @@ class Outcome:
         words = " ".join([runner.names.get(first, first), *rest]).split()
         folder = str(runner.folder)
         words = [(folder + w[1:] if w.startswith("@") else w).replace("#", f"{folder}/{self.place}").replace("$", runner.plugins) for w in words]
-        run = subprocess.run([runner.mochi, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
+        run = subprocess.run([runner.mochi, *words], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
         self.raw, self.err, self.code = run.stdout, run.stderr, run.returncode
         self.out = CHANGING.sub("", run.stdout).replace(self.place, "#")
         self.folder = runner.folder
@@ -97,7 +97,7 @@ def has_effect(o, base, line):
 
 class Runner:
     def __init__(self, mochi, options, names, folder):
-        self.mochi, self.options, self.names, self.folder = mochi, options, names, folder
+        self.mochi, self.options, self.names, self.folder = os.path.abspath(mochi), options, names, folder
         self.plugins, self.runs, self.wrong = os.environ.get("MOCHI_PLUGINS", ""), 0, []
         self.bases, self.repeated = {}, set()
 

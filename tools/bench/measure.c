@@ -21,11 +21,6 @@ static double resident_memory(bool peak) {
     return kb * 1024 * 1e-6;
 }
 
-static int compare_times(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Returns the peak memory in MB: on the CPU resident memory; on a device, memory in use with its libraries'
  * workspaces. */
 static double peak_memory(mo_context *ctx) {
@@ -151,7 +146,7 @@ bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state)
     }
     worked = mo_clock(CLOCK_PROCESS_CPUTIME_ID) - worked;
     if (mo_ok(ctx)) {
-        qsort(times, (size_t)o->runs, sizeof *times, compare_times);
+        mo_sort_numbers(times, o->runs);
         record->min_ms = times[0];
         record->med_ms = times[o->runs / 2];
         record->max_ms = times[o->runs - 1];

@@ -2,6 +2,7 @@
 #include "tools/fit/labelled_rows.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/table_reader.h"
+#include "train/inside.h"
 
 #include <string.h>
 
@@ -39,21 +40,11 @@ void take_row_heads(labelled_rows *in, const char *text, const mo_head *further,
     free_names(&list);
 }
 
-/* Whether a head has a lambda, or a parameter between 0 and 1 such as a shrinkage. */
-static bool may_tune(const mo_head *head) {
-    bool may = head_has(head, "lambda");
-    for (int i = 0; i < head->n_parameters; i++) {
-        const mo_head_parameter *p = &head->parameters[i];
-        may |= p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1;
-    }
-    return may;
-}
-
 bool settle_row_options(labelled_rows *in, const given_options *given) {
     bool lambda = false, tunable = false;
     for (int i = 0; i < in->n_heads; i++) {
         lambda |= head_has(in->heads[i], "lambda");
-        tunable |= may_tune(in->heads[i]);
+        tunable |= mo_regularisation(in->heads[i]) >= 0;
     }
     refuse_given(given, "lambda", !lambda, "none of these heads has it");
     refuse_given(given, "tune", !tunable, "none of these heads has a regularisation");

@@ -129,7 +129,7 @@ static void take_fit_row(const mo_eval_row *row, void *state) {
     if (r->n_rows % r->options->in.n_heads == 0)
         on_draws(r, row);
     keep_fit_row(r, row);
-    double f1 = readouts_macro_f1(r->E, row);
+    double f1 = r->options->in.fit.ranking ? readouts_macro_f1(r->E, row) : NAN;
     if (!r->options->json)
         readouts_print_row(row, r->options, f1);
     else if (!r->lost_output)

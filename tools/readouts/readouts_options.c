@@ -157,6 +157,7 @@ void parse_readouts_options(readouts_options *o, int argc, char **argv) {
     o->in.fit.shots = o->shots;
     if (!o->in.n_heads)
         take_row_heads(&o->in, DEFAULT_HEADS, &knn_head, NULL);
+    o->in.fit.ranking = o->metrics || o->json;
     bool tunable = settle_row_options(&o->in, &o->given);
     refuse_given(&o->given, "sweep", !tunable, "none of these heads has a regularisation");
     refuse_readouts_options(o);

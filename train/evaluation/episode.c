@@ -71,7 +71,7 @@ static bool count_queries(mo_context *ctx, mo_job *job, int64_t i, const double 
         if (job->part)
             mo_calibration_add(&y->by_norm[job->part[p->query[0][q]]], own, &p->query_label[q], 1, C, 1);
     }
-    if (job->part && !mo_ranking_add(&y->ranking, logits, p->query_label, p->n_query, C))
+    if (job->ranks && !mo_ranking_add(&y->ranking, logits, p->query_label, p->n_query, C))
         return mo_fail(ctx, MO_MEMORY, "evaluate: out of memory to rank the queries");
     if (!job->part && (job->metrics > 1 || job->hold_out))
         mo_calibration_add(&y->by_norm[0], logits, p->query_label, p->n_query, C, 1);

@@ -33,7 +33,7 @@ typedef struct mo_job {
     const mo_plan *plan; /* [n] */
     int64_t n;
     const uint8_t *part; /* [E]: quarter of |z| of each example, or NULL */
-    bool hold_out;
+    bool hold_out, ranks;
     int n_values; /* number of tuned values; the value after the last is NaN, the head's own */
     double values[MO_TUNED_VALUES + 1];
     int metrics, experts;
@@ -97,8 +97,6 @@ bool mo_cross_validate(
 /* The number of support rows of a problem's largest class; 0 on failure. */
 int64_t mo_most_rows(mo_context *ctx, const mo_plan *plan);
 
-/* tune.c: the index of the head's parameter lambda, else of its first share (a scalar from 0 to 1); -1: none. */
-int mo_regularisation(const mo_head *head);
 /* tune.c: writes the values that tuning tries, ascending, then NaN; returns their number. scale: mo_rows_spread. */
 int mo_tuned_values(const mo_head *head, double scale, double values[MO_TUNED_VALUES + 1]);
 

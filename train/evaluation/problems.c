@@ -63,6 +63,7 @@ static bool open_job(mo_evaluation *ev, int c, int shot, const mo_plan *plan, mo
         .n = ev->repeats,
         .part = ev->part,
         .hold_out = o->hold_out || o->tune || o->sweep,
+        .ranks = o->ranking && ev->part,
         .values = {NAN},
         .metrics = ev->metrics,
         .experts = ev->experts,

@@ -42,11 +42,6 @@ static bool measure_columns(mo_tape *t, mo_tensor *Z, double *mean, double *vari
     return mo_ok(ctx);
 }
 
-static int compare_numbers(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double mo_rows_spread(mo_tape *t, mo_tensor *Z, mo_scaling scaling) {
     static const double rounding = 1e-12, most = 100;
     int64_t d = mo_dim(Z, 1), varying = 0;
@@ -60,7 +55,7 @@ double mo_rows_spread(mo_tape *t, mo_tensor *Z, mo_scaling scaling) {
         for (int64_t j = 0; j < d; j++)
             if (variance[j] > rounding * sorted[j])
                 sorted[varying++] = variance[j];
-        qsort(sorted, (size_t)varying, sizeof *sorted, compare_numbers);
+        mo_sort_numbers(sorted, varying);
         double bound = varying ? most * sorted[(varying - 1) / 2] : 0;
         for (int64_t j = 0; j < d; j++)
             sum += fmin(variance[j], bound);

@@ -11,7 +11,7 @@ static bool is_share(const mo_head_parameter *p) {
 
 int mo_regularisation(const mo_head *head) {
     int share = -1;
-    for (int i = head->n_parameters - 1; i >= 0; i--) {
+    for (int i = head ? head->n_parameters - 1 : -1; i >= 0; i--) {
         const mo_head_parameter *p = &head->parameters[i];
         if (p->ndim == 0 && !strcmp(p->name, "lambda"))
             return i;

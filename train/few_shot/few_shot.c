@@ -240,7 +240,7 @@ static void few_shot_forget(mo_few_shot *f) {
     f->id = f->label = NULL;
     f->reached = NULL;
     f->score = NULL;
-    f->n = f->classes = f->n_scores = 0;
+    f->n = f->classes = 0;
     f->temperature = 1;
     f->estimate = (mo_few_shot_estimate){0};
 }
@@ -361,7 +361,8 @@ bool mo_few_shot_label(mo_few_shot *f, const int64_t *id, const int64_t *label, 
     classes = classes && refuse_labels_as_attribute(f, id, n) ? classes : 0;
     f->id = classes ? mo_host_array(f->ctx, n, sizeof *f->id) : NULL;
     f->label = f->id ? mo_host_array(f->ctx, n, sizeof *f->label) : NULL;
-    if (!f->label)
+    f->score = f->label ? mo_host_array(f->ctx, 2 * n, sizeof *f->score) : NULL;
+    if (!f->score)
         return false;
     f->classes = classes;
     f->n = n;

@@ -35,8 +35,8 @@ struct mo_few_shot {
     uint8_t *reached;   /* [nodes]: whether a label reaches the node (few_shot_reach.c); NULL: all */
     double temperature; /* applied to the probabilities; 1 without held-out examples */
     mo_few_shot_estimate estimate;
-    double *score; /* [n_scores], rising: 1 minus the probability of its label, for each held-out example; owned */
-    int64_t n_scores;
+    double
+        *score; /* [2, n]: for each held-out example 1 minus the probability of its label, rising; room for another */
 };
 
 /* few_shot.c: the model of the weights that are read already, or (NULL) that the options name, owned by the candidate,

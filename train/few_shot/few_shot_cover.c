@@ -70,16 +70,11 @@ static bool cover_nearest(mo_few_shot *f, mo_tensor *L, const int64_t *id, int64
     return mo_ok(f->ctx);
 }
 
-static int cover_compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Computes the shares from the cosines of n labelled and m unlabelled examples; sorts labelled[]. */
 static void cover_count(double *labelled, int64_t n, const double *other, int64_t m, mo_few_shot_cover *cover) {
     int64_t r = (n + 5) / 10, far = 0;
     r = r > 1 ? r : 1;
-    qsort(labelled, (size_t)n, sizeof *labelled, cover_compare);
+    mo_sort_numbers(labelled, n);
     for (int64_t i = 0; i < m; i++)
         far += other[i] < labelled[r - 1];
     cover->labelled = n;

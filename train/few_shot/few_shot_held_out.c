@@ -31,6 +31,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_FOLDS = 64, FOLDS_OF_MANY = 8, LEAST_CORRECTED = 3, MOST_CORRECTED = 8 };
 
@@ -130,11 +131,6 @@ static double few_shot_extrapolate(const mo_few_shot *f, double one, double two)
     return isnan(one) || isnan(two) ? one : fmin(1, fmax(0, one + (k - 2) / k * (one - two)));
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Makes the estimate from held-out logits [2, n, classes]: [0] by the readout, [1] by the features two hops away. NaN
  * rows were not held out; moves the other rows together in place. two: the accuracies without two labels per class, or
  * NaN. */
@@ -164,17 +160,16 @@ static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], 
     mo_calibration sums = {0};
     mo_calibration_add(&sums, logits, label, held, C, f->temperature);
     f->estimate.nll = sums.nll / (double)held;
-    f->n_scores = held;
     for (int64_t i = 0; i < held; i++) {
         mo_softmax_logits(logits + i * C, C, f->temperature);
         f->score[i] = 1 - logits[i * C + label[i]];
     }
-    qsort(f->score, (size_t)held, sizeof *f->score, by_value);
+    mo_sort_numbers(f->score, held);
 }
 
 double mo_few_shot_set_bound(const mo_few_shot *f, double coverage) {
-    double rank = f ? ceil((double)(f->n_scores + 1) * coverage - 1e-9) : INFINITY; /* 10 times 0.9 is 9 */
-    if (!f || !(coverage > 0 && coverage < 1) || rank > (double)f->n_scores)
+    double n = f ? (double)f->estimate.held_out : 0, rank = ceil((n + 1) * coverage - 1e-9); /* 10 times 0.9 is 9 */
+    if (!(coverage > 0 && coverage < 1) || rank > n)
         return 0;
     return 1 - f->score[(int64_t)rank - 1];
 }
@@ -201,12 +196,9 @@ static bool few_shot_hold_folds(mo_few_shot *f, const int64_t *count, partition 
 
 /* Sets estimate and temperature for the current candidate. */
 static mo_code few_shot_estimate(mo_few_shot *f) {
-    free(f->score);
-    f->n_scores = 0;
-    f->score = mo_host_array(f->ctx, f->n, sizeof *f->score);
     int64_t *numbers = mo_host_array(f->ctx, 5 * f->n + f->classes, sizeof *numbers);
     double *logits = mo_host_array(f->ctx, 4 * f->n * f->classes, sizeof *logits);
-    if (numbers && logits && f->score) {
+    if (numbers && logits) {
         partition p = {numbers, numbers + f->n, numbers + 2 * f->n, numbers + 3 * f->n, 0, 0,
             mo_few_shot_reads_centres(f) || f->candidate.transductive ? FOLDS_OF_MANY : MOST_FOLDS,
             mo_few_shot_fit_whole(f)};
@@ -251,26 +243,19 @@ mo_code mo_few_shot_hold_out(mo_few_shot *f) {
     if (!fits)
         return few_shot_estimate(f);
     mo_few_shot_estimate e[2];
-    double *without = NULL; /* the scores of the readout that is not transductive */
-    int64_t n_without = 0;
+    double *without = f->score + f->n; /* the scores of the readout that is not transductive */
     for (int on = 0; on < 2; on++) {
         f->candidate.transductive = on;
         bool done = few_shot_estimate(f) == MO_OK;
         if (!done && on && f->ctx->memory && mo_clear_if(f->ctx, MO_MEMORY)) { /* it is larger than the bound */
             f->candidate.transductive = MO_TRANSDUCTIVE_OFF;
-            free(without);
             return few_shot_estimate(f);
         }
-        if (!done) {
-            free(without);
+        if (!done)
             return mo_code_of(f->ctx);
-        }
         e[on] = f->estimate;
-        if (!on) {
-            without = f->score;
-            n_without = f->n_scores;
-            f->score = NULL;
-        }
+        if (!on)
+            memcpy(without, f->score, (size_t)f->n * sizeof *without);
     }
     bool alike = mo_example_kernels_assortativity(f->source.kernels) >= MO_ALIKE;
     int chosen = isnan(e[0].nll) ? alike : e[1].nll <= e[0].nll + tie; /* NaN: no label can be held out */
@@ -280,10 +265,7 @@ mo_code mo_few_shot_hold_out(mo_few_shot *f) {
     f->estimate.other = e[!chosen].accuracy;
     f->estimate.other_nll = e[!chosen].nll;
     f->temperature = e[chosen].temperature;
-    free(chosen ? without : f->score);
-    if (!chosen) {
-        f->score = without;
-        f->n_scores = n_without;
-    }
+    if (!chosen)
+        memcpy(f->score, without, (size_t)f->n * sizeof *without);
     return MO_OK;
 }

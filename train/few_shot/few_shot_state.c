@@ -8,16 +8,52 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIGURES = 11 };
+/* The figures of an estimate, in the order of the file; the temperature is what the predictions need of them. */
+static const struct figure {
+    enum { COUNT, REAL, FLAG } kind;
+    size_t at;
+} figures[] = {
+    {COUNT, offsetof(mo_few_shot_estimate, held_out)},
+    {COUNT, offsetof(mo_few_shot_estimate, small_classes)},
+    {REAL, offsetof(mo_few_shot_estimate, accuracy)},
+    {REAL, offsetof(mo_few_shot_estimate, low)},
+    {REAL, offsetof(mo_few_shot_estimate, high)},
+    {REAL, offsetof(mo_few_shot_estimate, baseline)},
+    {REAL, offsetof(mo_few_shot_estimate, temperature)},
+    {REAL, offsetof(mo_few_shot_estimate, nll)},
+    {FLAG, offsetof(mo_few_shot_estimate, transductive)},
+    {REAL, offsetof(mo_few_shot_estimate, other)},
+    {REAL, offsetof(mo_few_shot_estimate, other_nll)},
+};
+enum { FIGURES = sizeof figures / sizeof figures[0] };
 
-/* The figures of an estimate, in the order of the file. */
 static void list_figures(const mo_few_shot_estimate *e, double x[FIGURES]) {
-    const double own[FIGURES] = {(double)e->held_out, (double)e->small_classes, e->accuracy, e->low, e->high,
-        e->baseline, e->temperature, e->nll, e->transductive, e->other, e->other_nll};
-    memcpy(x, own, sizeof own);
+    for (int i = 0; i < FIGURES; i++) {
+        const char *from = (const char *)e + figures[i].at;
+        x[i] = figures[i].kind == COUNT  ? (double)*(const int64_t *)from
+               : figures[i].kind == FLAG ? *(const bool *)from
+                                         : *(const double *)from;
+    }
+}
+
+/* Returns whether every count is one of at most n labels, and the temperature positive. */
+static bool take_figures(mo_few_shot_estimate *e, const double x[FIGURES], int64_t n) {
+    for (int i = 0; i < FIGURES; i++) {
+        char *to = (char *)e + figures[i].at;
+        if (figures[i].kind == COUNT && !(x[i] >= 0 && x[i] <= (double)n))
+            return false;
+        if (figures[i].kind == COUNT)
+            *(int64_t *)to = (int64_t)x[i];
+        else if (figures[i].kind == FLAG)
+            *(bool *)to = x[i] != 0;
+        else
+            *(double *)to = x[i];
+    }
+    return e->temperature > 0 && isfinite(e->temperature);
 }
 
 mo_code mo_few_shot_save(mo_few_shot *f, mo_arrays *arrays) {
@@ -35,38 +71,43 @@ mo_code mo_few_shot_save(mo_few_shot *f, mo_arrays *arrays) {
     list_figures(&f->estimate, x);
     if (mo_ok(f->ctx))
         mo_arrays_take(arrays, "estimate", mo_tensor_create_from(f->ctx, MO_F64, 1, (int64_t[]){FIGURES}, x));
+    if (mo_ok(f->ctx) && f->estimate.held_out)
+        mo_arrays_take(arrays, "scores", mo_tensor_create_from(f->ctx, MO_F64, 1, &f->estimate.held_out, f->score));
     return mo_code_of(f->ctx);
 }
 
 static bool load_estimate(mo_few_shot *f, const mo_arrays *arrays) {
     const mo_tensor *T = mo_arrays_find(arrays, "estimate");
     double x[FIGURES] = {0};
+    f->estimate = (mo_few_shot_estimate){.classes = f->classes, .labelled = f->n};
     bool fits = T && mo_tensor_dtype(T) == MO_F64 && mo_ndim(T) == 1 && mo_dim(T, 0) == FIGURES &&
-                mo_tensor_read(T, x, sizeof x) == MO_OK && x[6] > 0 && isfinite(x[6]) && fabs(x[0]) <= (double)f->n &&
-                fabs(x[1]) <= (double)f->n;
+                mo_tensor_read(T, x, sizeof x) == MO_OK && take_figures(&f->estimate, x, f->n);
     if (mo_ok(f->ctx) && !fits)
         mo_fail(f->ctx, MO_FORMAT,
             "few-shot: expected the array estimate, float64 [%d], with a temperature above 0 and counts of labels",
             FIGURES);
     if (!mo_ok(f->ctx))
         return false;
-    f->estimate = (mo_few_shot_estimate){.classes = f->classes,
-        .labelled = f->n,
-        .held_out = (int64_t)x[0],
-        .small_classes = (int64_t)x[1],
-        .accuracy = x[2],
-        .low = x[3],
-        .high = x[4],
-        .baseline = x[5],
-        .temperature = x[6],
-        .nll = x[7],
-        .transductive = x[8] != 0,
-        .other = x[9],
-        .other_nll = x[10]};
     f->temperature = f->estimate.temperature;
     if (f->estimate.transductive != (f->candidate.transductive == MO_TRANSDUCTIVE_ON))
         mo_fail(f->ctx, MO_FORMAT, "few-shot: the state is%s of a transductive readout",
             f->estimate.transductive ? "" : " not");
+    return mo_ok(f->ctx);
+}
+
+/* Reads the scores of the labels left out, from which sets of classes are made. */
+static bool load_scores(mo_few_shot *f, const mo_arrays *arrays) {
+    const mo_tensor *T = mo_arrays_find(arrays, "scores");
+    int64_t n = f->estimate.held_out;
+    if (n == 0)
+        return true;
+    bool fits = T && mo_tensor_dtype(T) == MO_F64 && mo_ndim(T) == 1 && mo_dim(T, 0) == n &&
+                mo_tensor_read(T, f->score, (size_t)n * sizeof *f->score) == MO_OK;
+    for (int64_t i = 0; fits && i < n; i++)
+        fits = f->score[i] >= (i ? f->score[i - 1] : 0) && f->score[i] <= 1;
+    if (mo_ok(f->ctx) && !fits)
+        mo_fail(f->ctx, MO_FORMAT,
+            "few-shot: expected the array scores, float64 [%" PRId64 "], rising from 0 or more to at most 1", n);
     return mo_ok(f->ctx);
 }
 
@@ -113,7 +154,7 @@ mo_code mo_few_shot_restore(
     r->id = mo_host_array(f->ctx, n, sizeof *r->id);
     if (r->id)
         memcpy(r->id, f->id, (size_t)n * sizeof *r->id);
-    if (load_estimate(f, arrays) && load_centres(f, arrays, r) &&
+    if (load_estimate(f, arrays) && load_scores(f, arrays) && load_centres(f, arrays, r) &&
         mo_state_load(f->ctx, mo_candidate_head(&f->candidate), arrays, &r->state) == MO_OK && check_state(f, r))
         mo_few_shot_reach(f);
     return mo_code_of(f->ctx);

@@ -222,13 +222,8 @@ bool mo_graph_set_features(mo_graph *graph, const float *value, int64_t columns,
     return done;
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double mo_sorted_median(double *x, int64_t n) {
-    qsort(x, (size_t)n, sizeof *x, by_value);
+    mo_sort_numbers(x, n);
     return (x[(n - 1) / 2] + x[n / 2]) / 2;
 }
 

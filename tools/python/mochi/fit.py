@@ -107,8 +107,8 @@ class Scores(list):
         found = []
         for row in self:
             if row["head"] != head and not (row["failure"] or base[row["k"]]["failure"]):
-                d = np.ascontiguousarray(row["outcomes"] - base[row["k"]]["outcomes"], np.float64)
-                summary = lib.mo_summarize(ffi.from_buffer("double[]", d), len(d))
+                pair = [np.ascontiguousarray(r["outcomes"], np.float64) for r in (row, base[row["k"]])]
+                summary = lib.mo_summarize_pairs(*[ffi.from_buffer("double[]", x) for x in pair], len(pair[0]))
                 found.append({"head": row["head"], "k": row["k"], "difference": summary.mean, "ci95": summary.ci95})
         return found
 
@@ -368,12 +368,11 @@ def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = Non
 def _lambda_of(heads, lam, tune, one_row):
     """The penalty, if a head has one; refuses an option without effect, as `mochi readouts` does."""
     checked.flag("few_shot_score: tune", tune)
-    parameters = [p for h in heads for p in h._pointer.parameters[0 : h._pointer.n_parameters] if p.ndim == 0]
     has = any(_has_lambda(h._pointer) for h in heads)
     why = None
     if lam is not None and (tune or not has):
         why = "lam beside tune, which chooses it" if tune else "lam, which none of the heads has"
-    elif tune and not (has or any(0 <= p.low < p.high <= 1 for p in parameters)):
+    elif tune and not any(lib.mo_regularisation(h._pointer) >= 0 for h in heads):
         why = "tune, but none of the heads has a regularisation"
     elif tune and one_row:
         why = "tune, but a support of one row a class has no rows to hold out"
