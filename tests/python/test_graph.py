@@ -606,10 +606,39 @@ def test_a_readout_is_kept_scored_and_a_table(tmp_path):
     truth = pandas.Series({names[i]: "a" if club.nodes[i]["club"] == "Mr. Hi" else "b" for i in club})
     assert fitted.score(truth) == (fitted.predict() == truth.to_numpy()).mean() > 0.9
     assert fitted.score({"member 2": fitted.predict(["member 2"])[0]}) == 1
-    fitted.save(tmp_path / "readout")
-    again = mochi.FewShot.load(tmp_path / "readout")
-    assert np.array_equal(again.logits(), fitted.logits()) and again.graph.names == g.names
-    assert again.predict(["member 9"]) == fitted.predict(["member 9"])
+    path = tmp_path / "readout"
+    fitted.save(path)
+    again = mochi.load("best").few_shot(g, readout=path)
+    assert np.array_equal(again.predict_proba(), fitted.predict_proba()) and str(again.estimate) == str(fitted.estimate)
+    assert again.predict(["member 9"]) == fitted.predict(["member 9"]) and again.labelled.tolist() == fitted.labelled.tolist()
+    assert np.array_equal(again.predict_sets(0.5), fitted.predict_sets(0.5))
+    with pytest.raises(mochi.InvalidError, match="of other data"):
+        mochi.load("best").few_shot("karate", readout=path)
+    with pytest.raises(mochi.InvalidError, match="has its own labels"):
+        mochi.load("best").few_shot(g, labels, readout=path)
+    with pytest.raises(mochi.FormatError, match="mochi readout 3 of examples"):
+        mochi.head("ridge").fitted(np.eye(4), np.repeat(np.eye(2), 2, axis=0)).save(path)
+        mochi.load("best").few_shot(g, readout=path)
+
+
+@program
+@pytest.mark.parametrize("transductive", [False, True, "auto", "never"])
+def test_a_kept_readout_is_one_file_with_the_programs(tmp_path, transductive):
+    name = "mutag" if transductive == "never" else "kitchen"
+    path, g, model = tmp_path / "r.safetensors", mochi.graph(name), mochi.load("best")
+    mask = np.zeros(g.examples, bool)
+    mask[np.concatenate([np.flatnonzero(g.y == c)[:4] for c in range(len(g.classes))])] = True
+    fit = model.few_shot(g, mask, transductive=transductive)
+    fit.save(path)
+
+    def predicted(*how):
+        command = [PROGRAM, "predict", "--data", name, "--probabilities", "--quiet", *how]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    words = {False: "no", True: "yes"}.get(transductive, transductive)
+    assert predicted("--readout", path) == predicted("--demo-labels", "4", "--transductive", words, "--save", path)
+    assert np.array_equal(model.few_shot(g, readout=path).predict_proba(), fit.predict_proba())
+    assert model.few_shot(g, readout=path).classes_.tolist() == [str(c) for c in fit.classes_]
 
 
 def test_graphs_of_names_and_tables():

@@ -490,7 +490,8 @@ def test_float32_rows_are_not_copied_for_a_prediction():
     rows = np.random.default_rng(0).normal(size=(40_000, 64)).astype(np.float32)
     for estimator in (RidgeHead(), PrototypeHead("cosine")):
         made = clone(estimator).fit(rows[:200], np.arange(200) % 2)
-        np.testing.assert_allclose(made.logits(rows), made.logits(rows.astype(np.float64)), rtol=1e-12, atol=1e-12)
+        wide = made.logits(rows.astype(np.float64))
+        np.testing.assert_allclose(made.logits(rows), wide, atol=1e-5 * np.abs(wide).max())
         tracemalloc.start()
         made.predict(rows)
         peak = tracemalloc.get_traced_memory()[1]
@@ -696,3 +697,47 @@ def test_svm_follows_the_scale_of_the_rows():
     found = [SVMHead().fit(scale * rows, label).score(scale * Xq, right) for scale in (1, 1e-3)]
     assert abs(found[0] - found[1]) < 0.04
     assert SVMHead(lam=1.0).fit(rows, label).lam_ == 1
+
+
+def test_a_penalty_is_chosen_by_folds_groups_and_a_scorer_as_in_scikit_learn():
+    """The scores of each fold and penalty are those of LogisticRegressionCV at the same C."""
+    from sklearn.linear_model import LogisticRegressionCV
+    from sklearn.model_selection import GroupKFold
+
+    rng = np.random.default_rng(3)
+    y = np.array(["a", "b", "c"])[np.arange(90) % 3]
+    X = rng.normal(size=(90, 6)) + np.eye(3).repeat(2, 1)[np.arange(90) % 3]
+    Cs, groups = np.array([1e-3, 0.03, 1.0, 30.0]), np.arange(90) // 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = LogisticRegressionCV(Cs=Cs, cv=5, scoring="neg_log_loss", tol=1e-9, max_iter=10000, random_state=0).fit(X, y)
+    ours = mochi.sklearn.LogisticHeadCV(Cs=Cs, cv=5, scoring="neg_log_loss", tol=0, max_iter=10000, random_state=0).fit(X, y)
+    expected = next(iter(theirs.scores_.values()))[:, ::-1] if isinstance(theirs.scores_, dict) else theirs.scores_[:, ::-1]
+    assert ours.scores_ == pytest.approx(expected, abs=1e-5) and ours.C_ == pytest.approx(np.ravel(theirs.C_)[0])
+    assert mochi.sklearn.LogisticHeadCV(Cs=Cs).fit(X, y).scores_.shape == (5, 4)
+    copies, owner = np.tile(X, (4, 1)), np.tile(np.arange(90), 4)
+    for name, grid in (("LogisticHeadCV", {"Cs": 5}), ("RidgeHeadCV", {"alphas": [0.1, 10.0, 1000.0]})):
+        one = getattr(mochi.sklearn, name)
+        alone = one(cv=GroupKFold(3), scoring="accuracy", **grid).fit(copies, np.tile(y, 4), groups=owner)
+        assert alone.scores_.shape == (3, 5 if name == "LogisticHeadCV" else 3)
+        assert alone.lam_ >= one(cv=3, scoring="accuracy", **grid).fit(copies, np.tile(y, 4)).lam_  # copies in both parts flatter
+        assert one(cv=[(np.arange(60), np.arange(60, 90))], **grid).fit(X, y, np.ones(90)).scores_.shape[0] == 1
+        assert one(cv=GroupKFold(3), **grid).fit(X, (y[:, None] == ["a", "b"]).astype(int), groups=groups).predict(X).shape == (90, 2)
+        with pytest.raises(ValueError, match="groups, which only cv reads"):
+            one(**grid).fit(X, y, groups=groups)
+    with pytest.raises(ValueError, match="scoring, which needs cv"):
+        mochi.sklearn.RidgeHeadCV(scoring="accuracy").fit(X, y)
+    with pytest.raises(ValueError, match="Cs, expected one penalty or more"):
+        mochi.sklearn.LogisticHeadCV(Cs=[]).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["RidgeHead", "LogisticHead", "SVMHead", "LDAHead", "PrototypeHead"])
+def test_rows_of_float32_are_predicted_in_float32(name):
+    rng = np.random.default_rng(4)
+    y = np.arange(60) % 3
+    X = (rng.normal(size=(60, 5)) + 2 * np.eye(3, 5)[y]).astype(np.float32)
+    for more in ({},) if name != "PrototypeHead" else ({}, {"metric": "cosine"}):
+        fit = getattr(mochi.sklearn, name)(**more).fit(X, y)
+        narrow, wide = fit.logits(X), fit.logits(X.astype(float))
+        assert narrow.dtype == fit.predict_proba(X).dtype == np.float32 and wide.dtype == np.float64
+        assert narrow == pytest.approx(wide, rel=1e-5, abs=1e-5) and (fit.predict(X) == fit.predict(X.astype(float))).all()

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
@@ -30,7 +32,6 @@ from .tensor import constant
 
 MOST_DENSE = 2**31  # if X is sparse: the most bytes of dense rows that a fit may make from it
 MOST_KEPT = 2**24  # bytes of rows up to which a fit's tape keeps its memory for the next fit
-BLOCK = 4096  # rows that are predicted together: float32 rows become float64 by this number
 FOLDS = 5  # of sparse rows, for a temperature
 SAME = 1e-6  # cross-entropies that differ by less than this share are equal: a larger penalty can just scale the logits
 SVM_SHARE = 0.9  # of the rows' scale: the penalty of a support vector machine that follows it
@@ -173,7 +174,8 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
         return X.T @ ((U / size) @ W), b
 
     def _of_rows(self, X):
-        return X.astype(np.float64, copy=False) @ self.weights_[:-1] + self.weights_[-1]
+        W = self.weights_.astype(X.dtype, copy=False)
+        return X @ W[:-1] + W[-1]
 
     def _temperature(self, X, label, weight):
         if self._by_folds(X):
@@ -231,13 +233,10 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
         return self.weights_[:, 1:] - self.weights_[:, :1] if two else self.weights_
 
     def logits(self, X: Any) -> np.ndarray:
-        """Logits of the classes, float64 [n, C], up to a constant per row; with several labels per row, logits of each label."""
+        """Logits of the classes [n, C], up to a constant per row, float32 for rows of float32, else float64; with several labels per
+        row, logits of each label."""
         check_is_fitted(self)
-        real = [np.float64, np.float32]
-        X = validate_data(self, X, dtype=real, reset=False, accept_sparse=self._sparse and "csr")
-        if sparse.issparse(X) or X.dtype == np.float64 or len(X) <= BLOCK:
-            return self._of_rows(X)
-        return np.concatenate([self._of_rows(X[i : i + BLOCK]) for i in range(0, len(X), BLOCK)])
+        return self._of_rows(validate_data(self, X, dtype=[np.float64, np.float32], reset=False, accept_sparse=self._sparse and "csr"))
 
     transform = logits
 
@@ -317,7 +316,10 @@ class RidgeHead(_HeadClassifier):
     fit.__doc__ = _HeadClassifier.fit.__doc__
 
     def _tune(self, X, label, weight):
-        self.lam_ = _penalty(X, weight) if self.lam is None else self.lam
+        self._tune_to(X, label, weight, _penalty(X, weight) if self.lam is None else self.lam)
+
+    def _tune_to(self, X, label, weight, lam):
+        self.lam_ = lam
         if self.calibrated and not self._by_folds(X):
             self._take_ridges(X, label, weight)
 
@@ -387,6 +389,8 @@ class LogisticHead(_HeadClassifier):
         The largest entry of the gradient of the mean loss with which a fit may end. A fit of 2^20 numbers or more is tried in
         float32, at half the time or less, and done again in float64 if its gradient in float64 is larger; smaller fits, and all if
         tol is 0, end at the rounding of float64. scikit-learn's fits often end above their own tol, at max_iter.
+    max_iter, random_state
+        Taken for calls written for scikit-learn, and not read: a fit ends at its optimum, and nothing is drawn.
 
     Source: models/heads/logistic.c
 
@@ -409,6 +413,8 @@ class LogisticHead(_HeadClassifier):
         C: Any = None,
         class_weight: Any = None,
         tol: float = 1e-5,
+        max_iter: int | None = None,
+        random_state: Any = None,
     ):
         self.lam = lam
         self.intercept = intercept
@@ -416,6 +422,8 @@ class LogisticHead(_HeadClassifier):
         self.C = C
         self.class_weight = class_weight
         self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
 
     def _fitted(self, X, Y, weight):
         tol = checked.real(f"{type(self).__name__}: tol", self.tol, 0)
@@ -443,7 +451,49 @@ class LogisticHead(_HeadClassifier):
         return max(np.abs(X.T @ R + lam * W).max(), np.abs(of_b).max()) / w.sum()
 
 
-class RidgeHeadCV(RidgeHead):
+class _Chooses(_HeadClassifier):
+    """Chooses its penalty as scikit-learn's estimators do, by refits without the folds of `cv`, if cv or scoring is given."""
+
+    cv: Any = None
+    scoring: Any = None
+    _groups: Any = None
+    _one: type  # the estimator of one penalty
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None):
+        """Fits the readout, as `RidgeHead.fit`; groups: the group of each row [n], which cv reads."""
+        self._groups = groups
+        if groups is not None and self.cv is None:
+            raise errors.InvalidError(f"{type(self).__name__}: groups, which only cv reads, such as GroupKFold()")
+        try:
+            return super().fit(X, y, sample_weight)
+        finally:
+            self._groups = None
+
+    def _choose(self, X, label, weight, lams):
+        """The penalty with the best mean score of the rows of each fold by a fit of the others; of equal ones the largest."""
+        given = {name: value for name, value in self.get_params().items() if name in self._one().get_params()}
+        given.update(calibrated=False, class_weight=None)
+        scorer = check_scoring(self._one(), scoring=self.scoring) if self.scoring is not None else _log_likelihood
+        y = self.classes_[label] if len(self.classes_) > label.max() else label  # of several labels per row: 0 and 1
+        folds = list(check_cv(self.cv, y, classifier=True).split(X, y, self._groups))
+        self.scores_ = np.empty((len(folds), len(lams)))
+        for i, (inside, outside) in enumerate(folds):
+            for j, lam in enumerate(lams):
+                one = self._one(**{**given, "lam": float(lam)})
+                one.fit(X[inside], y[inside], None if weight is None else weight[inside])
+                self.scores_[i, j] = scorer(one, X[outside], y[outside])
+        mean = self.scores_.mean(0)
+        return float(np.max(lams[mean >= mean.max() - SAME * abs(mean.max())]))
+
+    def _listed(self, name, values):
+        """Penalties, or their inverses, as the user gave them."""
+        found = [checked.real(f"{type(self).__name__}: {name}", value, 1e-300) for value in np.ravel(values).tolist()]
+        if not found:
+            raise errors.InvalidError(f"{type(self).__name__}: {name}, expected one penalty or more, found none")
+        return np.array(found)
+
+
+class RidgeHeadCV(_Chooses, RidgeHead):
     """`RidgeHead` that chooses its penalty by leave-one-out in closed form.
 
     It takes the penalty with the least cross-entropy of left-out rows at their temperature. One eigendecomposition serves all
@@ -455,11 +505,17 @@ class RidgeHeadCV(RidgeHead):
         The penalties to try, above 0. None: those of ``mochi fit --tune``, 1e-4 to 100 times the rows' scale (`RidgeHead`).
     intercept, calibrated, class_weight
         As of `RidgeHead`.
+    cv : int, splitter of scikit-learn or iterable
+        Folds that are left out together, whose rows are refitted. None: single rows, in closed form.
+    scoring : str or callable
+        A scorer of scikit-learn, for the folds; None: the mean log-probability of the rows' labels. Needs cv.
 
     Attributes
     ----------
     lam_ : float
         The penalty; with several labels per row, the last label's.
+    scores_ : numpy.ndarray
+        With cv, of each fold and penalty [folds, values]; with several labels per row, the last label's.
 
     Source: tools/python/mochi/ridges.py
 
@@ -471,25 +527,38 @@ class RidgeHeadCV(RidgeHead):
     True
     """
 
+    _one = RidgeHead
+
     def __init__(
-        self, intercept: str = "penalised", calibrated: bool = True, class_weight: Any = None, alphas: Any = None
+        self,
+        intercept: str = "penalised",
+        calibrated: bool = True,
+        class_weight: Any = None,
+        alphas: Any = None,
+        cv: Any = None,
+        scoring: Any = None,
     ):
         self.intercept = intercept
         self.calibrated = calibrated
         self.class_weight = class_weight
         self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
 
     def _tune(self, X, label, weight):
+        if self.scoring is not None and self.cv is None:
+            raise errors.InvalidError("RidgeHeadCV: scoring, which needs cv, as single rows are left out by cross-entropy")
         scale = _scale(X, weight)
+        lams = None if self.alphas is None else np.sort(self._listed("alphas", self.alphas))
+        if self.cv is not None:
+            lams = (scale or 1.0) * 10.0 ** np.arange(-4, 2.5, 0.5) if lams is None else lams
+            self._tune_to(X, label, weight, self._choose(X, label, weight, lams))
+            return
         self.lam_ = FOLLOWED * scale or 10.0  # if no penalty does better than chance
         rows = self._take_ridges(X, label, weight)
         ridges, label, _ = self._ridges
         least = (1 - SAME) * np.log(ridges.Y.shape[1])
-        if self.alphas is not None:
-            lams = np.sort([checked.real("RidgeHeadCV: alphas", lam, 1e-300) for lam in np.ravel(self.alphas).tolist()])
-            if len(lams) == 0:
-                raise errors.InvalidError("RidgeHeadCV: alphas, expected one penalty or more, found none")
-        else:
+        if lams is None:
             scale = scale if rows.shape[0] == X.shape[0] and weight is None else _scale(rows, None)
             lams = (scale or 1.0) * 10.0 ** np.arange(-4, 2.5, 0.5)
         if np.bincount(label).max() < 2:
@@ -500,8 +569,22 @@ class RidgeHeadCV(RidgeHead):
                 self.lam_, least = float(lam), min(least, nll)
 
 
-class LogisticHeadCV(LogisticHead):
+class LogisticHeadCV(_Chooses, LogisticHead):
     """`LogisticHead` that chooses its penalty by cross-validation in five folds; as `RidgeHeadCV` otherwise.
+
+    Parameters
+    ----------
+    Cs : int or array_like
+        The 1 / lam to try: so many from 1e-4 to 1e4, or those listed. None: those of ``mochi fit --tune``.
+    intercept, calibrated, class_weight, tol, max_iter, random_state
+        As of `LogisticHead`.
+    cv, scoring
+        As of `RidgeHeadCV`; with Cs, or scoring, cv None is five folds, and scoring does not need it.
+
+    Attributes
+    ----------
+    C_ : float
+        1 / lam_, the inverse of the penalty.
 
     Examples
     --------
@@ -511,18 +594,43 @@ class LogisticHeadCV(LogisticHead):
     True
     """
 
-    _parameters = {"lam": "lam_"}
+    _parameters, _one = {"lam": "lam_"}, LogisticHead
     lam_: float
 
     def __init__(
-        self, intercept: str = "free", calibrated: bool = False, class_weight: Any = None, tol: float = 1e-5
+        self,
+        intercept: str = "free",
+        calibrated: bool = False,
+        class_weight: Any = None,
+        tol: float = 1e-5,
+        Cs: Any = None,
+        cv: Any = None,
+        scoring: Any = None,
+        max_iter: int | None = None,
+        random_state: Any = None,
     ):
         self.intercept = intercept
         self.calibrated = calibrated
         self.class_weight = class_weight
         self.tol = tol
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    @property
+    def C_(self) -> float:
+        """1 / lam_."""
+        return 1 / self.lam_
 
     def _tune(self, X, label, weight):
+        if not (self.Cs is None and self.cv is None and self.scoring is None):
+            whole = isinstance(self.Cs, (int, np.integer))
+            Cs = np.logspace(-4, 4, checked.whole("LogisticHeadCV: Cs", self.Cs, 1)) if whole else self.Cs
+            lams = (_scale(X, weight) or 1.0) * 10.0 ** np.arange(-4, 3) if Cs is None else 1 / self._listed("Cs", Cs)
+            self.lam_ = self._choose(X, label, weight, np.sort(lams))
+            return
         self.lam_ = 1.0  # if no penalty does better than chance
         value = self._readout(X, label, weight, tune=True).value
         self.lam_ = value if value == value else self.lam_
@@ -550,6 +658,8 @@ class SVMHead(_HeadClassifier):
         Weights of the classes; "balanced": inverse to their rows.
     max_iter : int
         The most passes over the kernel of the rows before `NumericalError` is raised; 0: as many as take a few seconds.
+    random_state
+        Taken for calls written for scikit-learn, and not read: nothing is drawn.
 
     Source: models/heads/svm.c
 
@@ -573,6 +683,7 @@ class SVMHead(_HeadClassifier):
         C: float | None = None,
         class_weight: Any = None,
         max_iter: int = 0,
+        random_state: Any = None,
     ):
         self.lam = lam
         self.centred = centred
@@ -580,6 +691,7 @@ class SVMHead(_HeadClassifier):
         self.C = C
         self.class_weight = class_weight
         self.max_iter = max_iter
+        self.random_state = random_state
 
     def _tune(self, X, label, weight):
         self.lam_ = SVM_SHARE * _scale(X, weight) or 10.0 if self.lam is None else self.lam
@@ -710,10 +822,17 @@ class PrototypeHead(_HeadClassifier):
     def _of_rows(self, X):
         if self.metric != "cosine":
             return super()._of_rows(X)
-        X = X.astype(np.float64, copy=False)
-        length = sparse.linalg.norm(X, axis=1) if sparse.issparse(X) else np.linalg.norm(X, axis=1)
-        of_means = np.linalg.norm(self.means_, axis=1)
-        return self.scale * (X @ self.means_.T) / np.maximum(np.outer(length, of_means), np.finfo(float).tiny)
+        length = sparse.linalg.norm(X, axis=1) if sparse.issparse(X) else np.sqrt(np.einsum("ij,ij->i", X, X))  # no copy of X
+        means = self.means_.astype(X.dtype, copy=False)
+        of_means = np.linalg.norm(means, axis=1)
+        return self.scale * (X @ means.T) / np.maximum(np.outer(length, of_means), np.finfo(X.dtype).tiny)
+
+
+def _log_likelihood(one, X, y):
+    """The mean log-probability of the labels; those that the fit has not seen say nothing about its penalty."""
+    seen = np.isin(y, one.classes_)
+    told = one.predict_log_proba(X[seen])[np.arange(seen.sum()), np.searchsorted(one.classes_, y[seen])]
+    return told.mean() if len(told) else 0.0
 
 
 def _penalty(X, weight):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import pickle
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
@@ -17,7 +16,7 @@ from ..handle import Handle, struct
 from ..heads import Head
 from ..heads import head as head_of
 from ..tensor import constant
-from . import aligned
+from . import aligned, kept
 from .graph import Graph
 from .labelling import label_examples
 from .sources import array_of, number_classes, plain_labels
@@ -117,34 +116,44 @@ class FewShot(Handle):
     """
 
     release = lib.gate_mo_few_shot_release
+    _given: dict[Any, Any] | None  # the labels of the fit by example
 
-    def __init__(self, g: Graph, options: Any, kept: list, labels: Any, weights: Any):
+    def __init__(self, g: Graph, options: Any, held: list, labels: Any, weights: Any):
         made = g.context.call(lib.gate_mo_few_shot_open_as, g._live(), task_of(g), options, weights)
-        super().__init__(g.context, made, keep=(g._held(), kept))
-        self.graph = g
+        super().__init__(g.context, made, keep=(g._held(), held))
+        self.graph, self._options, self._weights = g, options, weights
         self._examples = g.examples
         self._named = g.names is not None  # read now, as the graph may be closed later
-        self.classes_ = np.zeros(0, np.int64)
-        self._fewest = 0
-        self._known = np.zeros(0, np.int64)
+        self._forget()
         self._made: tuple[Any, dict[str, Any]] | None = None  # (the model, the options) with which it was made
-        self._given: Any = None
         if labels is not None:
             self.fit(labels)
 
     def fit(self, labels: Any) -> FewShot:
         """Fits the readout on labels, given as for `Trained.few_shot`; returns itself."""
         known, label, classes = _labelled(self.graph, labels)
-        self._known, self.classes_ = np.zeros(0, np.int64), np.zeros(0, np.int64)  # a fit that fails leaves none
+        self._forget()  # a fit that fails leaves none
         self.context.call(lib.gate_mo_few_shot_fit, self._live(), integers(known), integers(label), len(label))
-        self._known, self.classes_ = known, classes
+        return self._take(known, label, classes)
+
+    def _take(self, known, label, classes):
+        self._known, self._label, self.classes_ = known, label, classes
         self._given = dict(zip(_called(self.graph, known).tolist(), classes[label].tolist(), strict=True))
         self._fewest = int(np.bincount(label, minlength=1).min())
         return self
 
+    def _restore(self, found):
+        """Takes a saved readout in place of fitting."""
+        self._forget()
+        arrays = found.arrays._live()
+        self.context.call(
+            lib.gate_mo_few_shot_restore, self._live(), integers(found.id), integers(found.label), len(found.id), arrays
+        )
+        return self._take(found.id, found.label, found.classes)
+
     def _forget(self):
         """Leaves no fit."""
-        self._known, self.classes_ = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._known = self._label = self.classes_ = np.zeros(0, np.int64)
         self._given, self._fewest = None, 0
 
     def label(self, ask: Callable[[str], str] | None = None, show: Callable[[str], None] | None = None) -> dict[Any, Any]:
@@ -308,18 +317,9 @@ class FewShot(Handle):
         return pandas.DataFrame(found, index, pandas.Index(self.classes_, name="class"))
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes the readout with its graph, labels and weights, for `FewShot.load`."""
-        with open(path, "wb") as file:
-            pickle.dump(self, file)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike) -> FewShot:
-        """Reads and refits a readout that `save` wrote. It is a pickle: load it only from a source that you trust."""
-        with open(path, "rb") as file:
-            found = pickle.load(file)
-        if not isinstance(found, cls):
-            raise errors.FormatError(f"{os.fspath(path)}: a {type(found).__name__}, expected a FewShot")
-        return found
+        """Writes the fitted readout and its labels, as `mochi predict --save` does: read by `Trained.few_shot` with `readout`, and
+        by `mochi predict --readout`, for the same graph and weights. Nothing is fitted again."""
+        kept.write(path, self, self._options, self._weights, self._label)
 
     def _rows(self, gate, examples):
         ids = np.arange(self.graph.examples) if examples is None else self._numbers_of(examples)

@@ -14,6 +14,7 @@ from ..context import Context, default_context
 from ..handle import Handle, struct
 from ..heads import Head
 from ..tensor import Leaf, arrays_of
+from . import kept
 from .few_shot import ATTRIBUTES, FewShot, cache_folder, integers, options_of, reals, task_of
 from .graph import graph
 
@@ -140,6 +141,7 @@ class Trained:
         transductive: bool | str = "auto",
         experts: Any = (),
         attributes: str = "auto",
+        readout: str | os.PathLike | None = None,
     ) -> FewShot:
         """Predicts the labels of a graph's examples from a few given ones, as `mochi predict` does.
 
@@ -166,16 +168,24 @@ class Trained:
         attributes : str
             "scaled": columns of another scale are brought to that of the others, and constant ones left out (`Graph.scaled`);
             "raw": as they are; "auto": as for the weights.
+        readout : path
+            A file of `FewShot.save` or `mochi predict --save`, in place of labels and what the readout is made of.
 
         Source: train/few_shot/
         """
         g = graph(g)
-        options, kept = options_of(g, self.weights, head, lam, experts, attributes)
+        if readout is not None and (labels is not None or head or lam or transductive != "auto" or len(experts)):
+            raise errors.InvalidError("few_shot: a saved readout has its own labels, head, lam and transductive, and no experts")
+        options, held = options_of(g, self.weights, head, lam, experts, attributes)
         options.transductive = checked.choice("few_shot: transductive", transductive, (False, True, "auto", "never"))
-        made = FewShot(g, options, kept, labels, self._in(g.context))  # the weights that were read, whatever the file is now
+        weights = self._in(g.context)
+        found = None if readout is None else kept.Kept(readout, g, weights)
+        if found is not None:
+            found.set(options)
+        made = FewShot(g, options, held, labels, weights)  # the weights that were read, whatever the file is now
         made._made = self, {"head": head, "lam": lam, "transductive": transductive, "experts": experts}
         made._made[1]["attributes"] = attributes
-        return made
+        return made if found is None else made._restore(found)
 
     def score_links(self, g: Any, pairs: Sequence, head: str | Head | None = None, lam: float | None = None) -> np.ndarray:
         """Scores pairs of nodes that are not linked: the higher, the more likely a link is missing.
@@ -202,12 +212,12 @@ class Trained:
         asked = np.array([u != v and not lib.mo_graph_has_edge(g._live(), u, v) for u, v in ends.tolist()], bool)
         score = np.full(len(ends), np.nan)
         if asked.any():
-            options, kept = options_of(g, self.weights, head, lam)
+            options, held = options_of(g, self.weights, head, lam)
             u, v = (np.ascontiguousarray(ends[asked, side]) for side in (0, 1))
             out = np.empty(len(u))
             given = g._live(), options, integers(u), integers(v), len(u), reals(out)
             g.context.call(lib.gate_mo_few_shot_links, *given)
-            del kept
+            del held
             score[asked] = out
         return score
 
