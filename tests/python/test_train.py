@@ -1,5 +1,6 @@
 """Training from Python: the weights equal the program's byte by byte; progress, Ctrl-C, and resumed runs."""
 
+import inspect
 import json
 import os
 import signal
@@ -190,5 +191,6 @@ def test_every_setting_is_a_keyword():
         settings = json.loads(Recipe(name, ["mutag"]).text())
         given = {key.replace("lambda", "lam"): value for key, value in settings.items() if key not in ("recipe", "pool")}
         assert len(given) > 12 and json.loads(Recipe(name, ["mutag"], **given).text()) == settings
-        other = json.loads(Recipe(name, ["mutag"], weight_decay=0.5, k=(3, 4), attributes="raw").text())
+        assert set(given) <= set(inspect.signature(mochi.train).parameters)
+        other = json.loads(Recipe(name, ["mutag"], weight_decay=0.5, steps=None, k=(3, 4), attributes="raw").text())
         assert (other["weight_decay"], other["k"], other["attributes"]) == (0.5, [3, 4], "raw")

@@ -2,6 +2,7 @@
 #include "tools/predict/example_words.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { MOST_ATTRIBUTES = 12, MOST_NEIGHBOURS = 8 }; /* that are named */
 
@@ -10,12 +11,28 @@ void print_safely(FILE *out, const char *text) {
         putc(printable(*text), out);
 }
 
+/* Whether entry k of a node stands for a gap, whose mark is another of its entries, first to stop - 1. */
+static bool is_filled_gap(const mo_graph *g, int64_t k, int64_t first, int64_t stop) {
+    const char *name = g->feature_name[g->feature_column[k]];
+    size_t n = strlen(name);
+    for (int64_t i = first; i < stop; i++) {
+        const char *other = g->feature_name[g->feature_column[i]];
+        if (!strncmp(other, name, n) && !strcmp(other + n, " missing"))
+            return true;
+    }
+    return false;
+}
+
 /* The columns that are not 0: "minutes 35, served hot, oven"; without names their numbers. */
 static void print_attributes(FILE *out, const mo_graph *given, int64_t id) {
     const mo_graph *g = given->loaded ? given->loaded : given; /* in the units of the file */
     int64_t first = g->features ? g->feature_pointer[id] : 0, stop = g->features ? g->feature_pointer[id + 1] : 0;
+    const char *before = g->feature_name ? "   " : "   attributes ";
     for (int64_t k = first; k < stop && k < first + MOST_ATTRIBUTES; k++) {
-        fputs(k > first ? ", " : g->feature_name ? "   " : "   attributes ", out);
+        if (g->feature_name && is_filled_gap(g, k, first, stop))
+            continue;
+        fputs(before, out);
+        before = ", ";
         if (g->feature_name)
             print_safely(out, g->feature_name[g->feature_column[k]]);
         else

@@ -8,11 +8,13 @@
 #include "tools/progress.h"
 #include "tools/table_file.h"
 #include "train/graphs/label_column.h"
+#include "train/graphs/table_reader.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -154,18 +156,20 @@ static int64_t count_labels(const labelling *l) {
     return n;
 }
 
-/* Writes the labels, in the order of the nodes; the old file is replaced when the new one is complete. */
+/* Writes the labels, class by class in the order of their keys, which the next session then has too, and in a class in
+ * the order of the nodes; the old file is replaced when the new one is complete. */
 static bool save_labels(const labelling *l) {
     table_file t;
     open_table(&t, l->options->labels);
     fprintf(t.out, "%s%clabel\n", l->what, t.comma);
-    for (int64_t i = 0; i < l->examples; i++)
-        if (l->class_of[i] >= 0) {
-            put_example(&t, l->graph, i);
-            putc(t.comma, t.out);
-            put_field(&t, l->classes.items[l->class_of[i]]);
-            putc('\n', t.out);
-        }
+    for (int c = 0; c < l->classes.count; c++)
+        for (int64_t i = 0; i < l->examples; i++)
+            if (l->class_of[i] == c) {
+                put_example(&t, l->graph, i);
+                putc(t.comma, t.out);
+                put_field(&t, l->classes.items[c]);
+                putc('\n', t.out);
+            }
     return close_table(l->ctx, &t);
 }
 
@@ -184,6 +188,14 @@ static int64_t class_number(labelling *l, const char *text) {
         printf("' names no class: in a file it marks the unknown\n");
         return -1;
     }
+    for (int i = 0; i < l->classes.count; i++)
+        if (!strcasecmp(l->classes.items[i], name)) {
+            printf("a class of its own: ");
+            print_safely(stdout, name);
+            printf(" differs from ");
+            print_safely(stdout, l->classes.items[i]);
+            printf(" in case alone\n");
+        }
     append_name(&l->classes, name);
     return l->classes.count - 1;
 }
@@ -218,6 +230,17 @@ static bool has_labels(labelling *l) {
     return labels && mo_ok(l->ctx);
 }
 
+/* Takes the classes in the order of the file, which is that of their keys. */
+static void take_keys(labelling *l) {
+    mo_table row;
+    bool header = true;
+    if (mo_table_open(&row, l->ctx, l->options->labels, MO_TABLE_CELLS))
+        for (; mo_table_next(&row); header = false)
+            if (!header && row.n > 1 && *row.field[1])
+                class_number(l, row.field[1]);
+    mo_table_close(&row);
+}
+
 static void take_labels(labelling *l, const mo_labels *known) {
     for (int64_t i = 0; i < known->n; i++) {
         l->class_of[known->id[i]] = class_number(l, known->name[known->label[i]]);
@@ -234,8 +257,10 @@ static bool take_known_labels(labelling *l) {
     for (int64_t i = 0; i < l->graph->n_labels; i++)
         own += l->graph->label[i] >= 0;
     if (has_labels(l)) {
-        if (read_known(l->graph, l->options->labels, &known))
+        if (read_known(l->graph, l->options->labels, &known)) {
+            take_keys(l);
             take_labels(l, &known);
+        }
     } else if (mo_ok(l->ctx) && own > 0 && own < l->examples && take_own_labels(l->graph, 0, &known)) {
         take_labels(l, &known);
     }
@@ -344,7 +369,7 @@ static bool take_answer(labelling *l, int64_t id, int64_t guess) {
         return true;
     } else if (key == 'u') {
         if (l->at == l->first) {
-            printf("nothing to undo\n");
+            printf("nothing to undo in this session; earlier answers are lines of %s\n", l->options->labels);
             return false;
         }
         l->class_of[l->queue[--l->at]] = -1;
@@ -405,6 +430,8 @@ static void open_labelling(labelling *l) {
         class_number(l, o->classes.items[i]);
     if (!take_known_labels(l) || !save_labels(l)) /* a file that cannot be written is refused before the first answer */
         return;
+    if (!o->quiet)
+        print_left_out(l->graph);
     phase_begin(o->quiet, "mochi label: features of %.80s", l->graph->name);
     l->few_shot = mo_few_shot_open(l->graph, l->graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC, &o->few_shot);
     phase_end();

@@ -91,7 +91,7 @@ typedef struct example {
 } example;
 example predicted_example(const predictions *p, int64_t i);
 /* Whether a class belongs to an example's set of classes; row: its probabilities. */
-bool is_in_set(const predictions *p, const double *row, int64_t c);
+bool is_in_set(const predictions *p, int64_t id, const double *row, int64_t c);
 
 /* ---- a saved fit: the state of the readout, its labels, and the digests of weights and data ---- */
 

@@ -16,6 +16,7 @@ typedef struct explanation {
     const mo_few_shot_reasons *why;
     int64_t best, second; /* the classes of the largest logits */
     int64_t *class_of;    /* [examples] */
+    bool reached;         /* by a label (mo_few_shot_reaches) */
 } explanation;
 
 /* What the label of example i adds to the logit of its class by all experts. */
@@ -86,6 +87,16 @@ static void print_explanation(const explanation *x, int64_t id, int64_t predicte
     print_safely(stdout, x->known->name[predicted]);
     printf(", %.1f%%\n", 100 * probability);
     print_example_words(stdout, x->graph, id, x->class_of, x->known->name);
+    if (x->class_of[id] >= 0) {
+        fputs("it is labelled ", stdout);
+        print_safely(stdout, x->known->name[x->class_of[id]]);
+        puts(", and its own label is among the following");
+    }
+    if (!x->reached) {
+        puts("no label reaches it, by edges or by attributes that tell the classes apart: it gets the classes' shares "
+             "of the labels");
+        return;
+    }
     if (x->why->refitted) {
         fputs("before the refit on its own predictions: ", stdout);
         print_safely(stdout, x->known->name[x->best]);
@@ -119,19 +130,19 @@ static bool print_explanation_object(const explanation *x, int64_t id, int64_t p
             labels, json_pack("{s:o, s:s, s:o, s:o}", "example", name_object(x->graph, r->id[i]), "label",
                         x->known->name[r->label[i]], "adds", json_number(added_by(r, i)), "kernels", kernels));
     }
-    return print_json(json_pack("{s:s, s:o, s:s, s:o, s:b, s:o, s:o}", "kind", "explain", "example",
+    return print_json(json_pack("{s:s, s:o, s:s, s:o, s:b, s:b, s:o, s:o}", "kind", "explain", "example",
         name_object(x->graph, id), "label", x->known->name[predicted], "probability", json_number(probability),
-        "refitted", r->refitted, "logits", logits, "labels", labels));
+        "refitted", r->refitted, "reached", x->reached, "logits", logits, "labels", labels));
 }
 
 bool explain_prediction(mo_few_shot *f, const mo_graph *graph, const mo_labels *known, const char *name, bool json) {
     mo_few_shot_reasons why = {0};
-    explanation x = {.graph = graph, .known = known, .why = &why};
     int64_t id = mo_graph_find_example(graph, name), examples = mo_graph_examples(graph);
     if (id < 0)
         return mo_fail(graph->ctx, MO_INVALID,
             "--explain: expected the name of one of the %" PRId64 " examples of %s, found '%.60s'", examples,
             graph->name, name);
+    explanation x = {.graph = graph, .known = known, .why = &why, .reached = mo_few_shot_reaches(f, id)};
     double *p = needed(calloc((size_t)known->classes + 1, sizeof *p));
     bool fine = mo_few_shot_probabilities(f, &id, 1, p) == MO_OK && mo_few_shot_explain(f, id, &why) == MO_OK;
     x.class_of = needed(malloc((size_t)examples * sizeof *x.class_of + 1));

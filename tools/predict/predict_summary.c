@@ -58,6 +58,20 @@ static void print_single(const mo_labels *known, const int64_t *count) {
     free_names(&single);
 }
 
+/* Names classes that differ in case alone. */
+static void print_alike(const mo_labels *known) {
+    for (int64_t a = 0; a < known->classes; a++)
+        for (int64_t b = a + 1; b < known->classes; b++)
+            if (!strcasecmp(known->name[a], known->name[b])) {
+                names pair = {0};
+                append_name(&pair, known->name[a]);
+                append_name(&pair, known->name[b]);
+                print_classes(&pair);
+                fputs(" differ in case alone, and are two classes\n", stderr);
+                free_names(&pair);
+            }
+}
+
 /* Names the data's own classes that have no label among the known ones. */
 static void print_never_predicted(const predictions *p) {
     const mo_graph *graph = p->graph;
@@ -101,7 +115,7 @@ static double set_size(const predictions *p, double *held) {
         const char *truth = true_class(p, p->id[i], number);
         n += truth != NULL;
         for (int64_t c = 0; c < p->classes; c++)
-            if (is_in_set(p, row, c)) {
+            if (is_in_set(p, p->id[i], row, c)) {
                 size++;
                 right += truth && !strcmp(p->name[c], truth);
             }
@@ -184,6 +198,7 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_sh
     if (p->graph->recoded)
         fprintf(stderr, "attributes: %s\n", p->graph->recoded);
     int64_t least = print_counts(known, count);
+    print_alike(known);
     print_never_predicted(p);
     print_single(known, count);
     free(count);

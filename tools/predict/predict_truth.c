@@ -24,9 +24,10 @@ bool take_own_labels(const mo_graph *graph, int64_t n, mo_labels *known) {
             graph->name);
     else if (fine && n == 0 && (known->n == 0 || known->n == graph->n_labels))
         fine = mo_fail(graph->ctx, MO_INVALID,
-            "%s: expected one of --labels FILE, --readout FILE and --demo-labels N, as the data %s", graph->name,
+            "%s: expected one of --labels FILE, --readout FILE and --demo-labels N, as the data %s%s%s", graph->name,
             known->n ? "have a label of every example"
-                     : "have no labels (in a folder: a column `label` of nodes.csv, or labels.csv)");
+                     : "have no labels (in a folder: a column `label` of nodes.csv, or labels.csv)",
+            graph->left_out ? "; left out: " : "", graph->left_out ? graph->left_out : "");
     for (int64_t c = 0, k = 0; fine && c < graph->classes; c++)
         if (count[c]) { /* mo_labels_of has named the class by its number */
             char number[24];

@@ -24,18 +24,18 @@ example predicted_example(const predictions *p, int64_t i) {
         .margin = row[best] - second};
 }
 
-bool is_in_set(const predictions *p, const double *row, int64_t c) {
-    return row[c] >= p->bound || c == mo_first_largest(row, p->classes);
+bool is_in_set(const predictions *p, int64_t id, const double *row, int64_t c) {
+    return row[c] >= p->bound || c == mo_first_largest(row, p->classes) || !mo_few_shot_reaches(p->fit, id);
 }
 
 /* Writes the classes of an example's set as one field, with a bar between them. */
-static void put_set(table_file *t, const predictions *p, const double *row) {
+static void put_set(table_file *t, const predictions *p, int64_t id, const double *row) {
     size_t bytes = 1;
     for (int64_t c = 0; c < p->classes; c++)
         bytes += strlen(p->name[c]) + 1;
     char *text = needed(calloc(1, bytes)), *end = text;
     for (int64_t c = 0; c < p->classes; c++)
-        if (is_in_set(p, row, c))
+        if (is_in_set(p, id, row, c))
             end += sprintf(end, "%s%s", end > text ? "|" : "", p->name[c]);
     put_field(t, text);
     free(text);
@@ -76,7 +76,7 @@ static void put_table_line(const predictions *p, const example *e, void *state) 
     if (p->coverage > 0) {
         putc(t->comma, t->out);
         if (e->row)
-            put_set(t, p, e->row);
+            put_set(t, p, e->id, e->row);
     }
     if (p->unreached)
         fprintf(t->out, "%c%s", t->comma, e->reached ? "yes" : "no");
@@ -117,7 +117,7 @@ static void put_json_line(const predictions *p, const example *e, void *state) {
     }
     json_t *set = p->coverage > 0 && e->row ? json_array() : NULL;
     for (int64_t c = 0; set && c < p->classes; c++)
-        if (is_in_set(p, e->row, c))
+        if (is_in_set(p, e->id, e->row, c))
             json_array_append_new(set, json_string(p->name[c]));
     if (set)
         json_object_set_new(line, "set", set);

@@ -8,51 +8,44 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The figures of an estimate, in the order of the file; the temperature is what the predictions need of them. */
-static const struct figure {
-    enum { COUNT, REAL, FLAG } kind;
-    size_t at;
-} figures[] = {
-    {COUNT, offsetof(mo_few_shot_estimate, held_out)},
-    {COUNT, offsetof(mo_few_shot_estimate, small_classes)},
-    {REAL, offsetof(mo_few_shot_estimate, accuracy)},
-    {REAL, offsetof(mo_few_shot_estimate, low)},
-    {REAL, offsetof(mo_few_shot_estimate, high)},
-    {REAL, offsetof(mo_few_shot_estimate, baseline)},
-    {REAL, offsetof(mo_few_shot_estimate, temperature)},
-    {REAL, offsetof(mo_few_shot_estimate, nll)},
-    {FLAG, offsetof(mo_few_shot_estimate, transductive)},
-    {REAL, offsetof(mo_few_shot_estimate, other)},
-    {REAL, offsetof(mo_few_shot_estimate, other_nll)},
-};
-enum { FIGURES = sizeof figures / sizeof figures[0] };
+enum { COUNTS = 2, REALS = 8, FIGURES = COUNTS + 1 + REALS };
 
-static void list_figures(const mo_few_shot_estimate *e, double x[FIGURES]) {
-    for (int i = 0; i < FIGURES; i++) {
-        const char *from = (const char *)e + figures[i].at;
-        x[i] = figures[i].kind == COUNT  ? (double)*(const int64_t *)from
-               : figures[i].kind == FLAG ? *(const bool *)from
-                                         : *(const double *)from;
-    }
+/* Points to the figures of an estimate; the file has the counts first, then whether the readout is transductive. */
+static void point_to_figures(mo_few_shot_estimate *e, int64_t *count[COUNTS], double *real[REALS]) {
+    int64_t *const counts[COUNTS] = {&e->held_out, &e->small_classes};
+    double *const reals[REALS] = {
+        &e->accuracy, &e->low, &e->high, &e->baseline, &e->temperature, &e->nll, &e->other, &e->other_nll};
+    memcpy(count, counts, sizeof counts);
+    memcpy(real, reals, sizeof reals);
+}
+
+static void list_figures(mo_few_shot_estimate *e, double x[FIGURES]) {
+    int64_t *count[COUNTS];
+    double *real[REALS];
+    point_to_figures(e, count, real);
+    for (int i = 0; i < COUNTS; i++)
+        x[i] = (double)*count[i];
+    x[COUNTS] = e->transductive;
+    for (int i = 0; i < REALS; i++)
+        x[COUNTS + 1 + i] = *real[i];
 }
 
 /* Returns whether every count is one of at most n labels, and the temperature positive. */
 static bool take_figures(mo_few_shot_estimate *e, const double x[FIGURES], int64_t n) {
-    for (int i = 0; i < FIGURES; i++) {
-        char *to = (char *)e + figures[i].at;
-        if (figures[i].kind == COUNT && !(x[i] >= 0 && x[i] <= (double)n))
+    int64_t *count[COUNTS];
+    double *real[REALS];
+    point_to_figures(e, count, real);
+    for (int i = 0; i < COUNTS; i++) {
+        if (!(x[i] >= 0 && x[i] <= (double)n))
             return false;
-        if (figures[i].kind == COUNT)
-            *(int64_t *)to = (int64_t)x[i];
-        else if (figures[i].kind == FLAG)
-            *(bool *)to = x[i] != 0;
-        else
-            *(double *)to = x[i];
+        *count[i] = (int64_t)x[i];
     }
+    e->transductive = x[COUNTS] != 0;
+    for (int i = 0; i < REALS; i++)
+        *real[i] = x[COUNTS + 1 + i];
     return e->temperature > 0 && isfinite(e->temperature);
 }
 

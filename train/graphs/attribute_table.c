@@ -216,7 +216,8 @@ bool mo_graph_take_class_texts(mo_graph *graph, const char *path, const mo_words
     }
     bool fine = mo_ok(ctx) && mo_label_column_of_texts(ctx, path, &plain, &column) &&
                 mo_labels_of(ctx, column.value, NULL, graph->nodes, &labels);
-    *own = fine && labels.n >= many && labels.classes == labels.n;
+    /* One example of each class is a start; a text of its own for most nodes names them. */
+    *own = fine && labels.n >= many && labels.classes == labels.n && (many > 2 || 2 * labels.n > graph->nodes);
     if (fine && !*own && marks.kinds > 0) /* an empty field needs no words */
         fine = mo_unknown_marks_note(ctx, &marks, path, class->n, &graph->left_out);
     if (fine && !*own && labels.n > 0 && mo_graph_take_labels(graph, &labels)) {

@@ -22,7 +22,8 @@ void mo_attribute_columns_release(mo_attribute_columns *columns);
 bool mo_attribute_table_read(
     mo_graph *graph, const char *path, const char *edges, const mo_attribute_columns *columns, mo_words *class);
 /* Makes a text for each node the labels of the graph, which has none yet; no text marks the unknown (mo_plain_label).
- * Without any there are no labels; nor if there are `many` or more, and all differ (*own). False after raising. */
+ * Without any there are no labels; nor if there are `many` or more, and all differ (*own), but for labels of at most
+ * half of the nodes where `many` is 2. False after raising. */
 bool mo_graph_take_class_texts(mo_graph *graph, const char *path, const mo_words *class, int64_t many, bool *own);
 
 #endif

@@ -19,6 +19,7 @@
 #include "train/graphs/table_reader.h"
 #include "train/graphs/text_reader.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -64,9 +65,34 @@ static bool read_features_file(mo_graph *graph, const char *path) {
 
 /* ---- which columns of a table hold the names and the classes ---- */
 
+/* Whether a text is a word with one letter changed, added, left out, or two neighbours swapped. */
+static bool is_misspelt(const char *text, const char *word) {
+    size_t n = strlen(text), m = strlen(word), begin = 0, end = 0;
+    while (begin < n && begin < m && tolower((unsigned char)text[begin]) == word[begin])
+        begin++;
+    while (end < n - begin && end < m - begin && tolower((unsigned char)text[n - 1 - end]) == word[m - 1 - end])
+        end++;
+    n -= begin + end;
+    m -= begin + end;
+    bool swapped = n == 2 && m == 2 && tolower((unsigned char)text[begin]) == word[begin + 1] &&
+                   tolower((unsigned char)text[begin + 1]) == word[begin];
+    return (n <= 1 && m <= 1 && n + m > 0) || swapped;
+}
+
+/* Notes a column that seems to be meant for the classes: as an attribute it would tell them. */
+static void note_misspelt(mo_graph *graph, const mo_table *heading) {
+    char what[160];
+    for (int64_t i = 0; i < heading->n; i++)
+        if (is_misspelt(heading->field[i], "label") || is_misspelt(heading->field[i], "class")) {
+            snprintf(what, sizeof what, "no column is called label, and %.40s is read as an attribute", heading->field[i]);
+            mo_note_left_out(graph->ctx, &graph->left_out, heading->path, what);
+        }
+}
+
 /* Finds the columns of features.csv or, if `nodes`, of nodes.csv, as DGL, Gephi and Neo4j have it, where the name may
  * stand anywhere and the class beside the attributes. */
-static void find_columns(mo_context *ctx, const char *path, bool nodes, mo_attribute_columns *c) {
+static void find_columns(mo_graph *graph, const char *path, bool nodes, mo_attribute_columns *c) {
+    mo_context *ctx = graph->ctx;
     mo_table first;
     if (mo_table_open(&first, ctx, path, MO_TABLE_CSV) && mo_table_next(&first) &&
         (nodes || first.n > 1 || mo_table_columns(&first, 2, "a node's name and one feature or more")) &&
@@ -77,6 +103,8 @@ static void find_columns(mo_context *ctx, const char *path, bool nodes, mo_attri
         c->left_out[0] = c->name_at > 0 && nameless;
         c->class_at = nodes ? mo_class_column(&first) : -1;
         c->class_at = c->class_at == c->name_at ? -1 : c->class_at;
+        if (nodes && c->class_at < 0)
+            note_misspelt(graph, &first);
     }
     mo_table_close(&first);
 }
@@ -250,7 +278,9 @@ static void note_unread_files(mo_graph *graph, const char *folder, bool nodes) {
         size_t used = strlen(what);
         bool read = is_one_of(file, edge_files) || is_one_of(file, feature_files) || is_one_of(file, other_files) ||
                     (nodes && is_one_of(file, node_files));
-        if (!read && seems_meant(file) && found++ < 3)
+        bool meant =
+            seems_meant(file) || (!graph->features && mo_is_table(file)); /* without attributes any table may be */
+        if (!read && meant && found++ < 3)
             snprintf(what + used, sizeof what - used, "%s%s", used ? ", " : "",
                 mo_quote(file, strlen(file), shown, sizeof shown));
         free(entry[i]);
@@ -277,7 +307,7 @@ mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder
     bool nodes = mo_ok(ctx) && !features && find_one(ctx, folder, node_files, path, sizeof path);
     if (features || nodes) {
         if (mo_is_table(path)) {
-            find_columns(ctx, path, nodes, &columns);
+            find_columns(graph, path, nodes, &columns);
             mo_attribute_table_read(graph, path, edges, &columns, &class);
         } else if (!mo_path_ends_with(path, ".npy") && !mo_path_ends_with(path, ".npy.gz")) {
             mo_fail_foreign(ctx, path, "Matrix Market", NULL);

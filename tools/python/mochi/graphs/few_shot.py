@@ -244,7 +244,8 @@ class FewShot(Handle):
         """The classes of each example that are as probable as held-out labels show the right one to be, bool [n, C].
 
         A set has the right class with probability `coverage`, as far as the labels are drawn as the examples are (conformal
-        prediction, Vovk et al. 2005); with fewer than coverage / (1 - coverage) labels left out in turn it has every class.
+        prediction, Vovk et al. 2005); with fewer than coverage / (1 - coverage) labels left out in turn it has every class, as has that of an example which no label
+        reaches.
         """
         found = self._rows(lib.gate_mo_few_shot_probabilities, examples)
         share = checked.real("predict_sets: coverage", coverage)
@@ -252,6 +253,7 @@ class FewShot(Handle):
             raise errors.InvalidError(f"predict_sets: coverage {coverage}, expected one between 0 and 1")
         sets = found >= self.context.call(lib.gate_mo_few_shot_set_bound, self._live(), share)
         sets[np.arange(len(sets)), np.argmax(found, 1)] = True
+        sets[~self.reached(examples)] = True
         return sets
 
     def explain(self, example: Any) -> Explanation:
@@ -441,6 +443,10 @@ def _called(g, ids):
 
 def _labelled(g, labels):
     """(ids rising, classes 0 .. C - 1 of each, values of the classes)."""
+    if isinstance(labels, (str, os.PathLike)):
+        raise errors.InvalidError(
+            f"few-shot: labels {os.fspath(labels)!r}, expected labels, not a path: read it, as by pandas.read_csv(path, index_col=0)"
+        )
     if aligned.has_keys(labels):
         pairs = aligned.label_pairs("few-shot: labels", labels)
         ids = np.array([g.find(example) for example, _ in pairs], np.int64)

@@ -8,7 +8,7 @@ from .graph import Graph
 from .sources import plain_labels
 
 NEIGHBOURS, ATTRIBUTES = 8, 12  # that are named
-HELP = "a class, or Enter for the one that is predicted; s: skip, u: undo, q: leave"
+HELP = "a class in full, or Enter for the one that is predicted; s: skip, u: undo, q: leave"
 
 
 def label_examples(fit: Any, ask: Any = None, show: Any = None) -> dict:
@@ -36,6 +36,8 @@ def label_examples(fit: Any, ask: Any = None, show: Any = None) -> dict:
             answer = "q"
         if answer == "q":
             return labels
+        if answer == "n":  # a key of `mochi label`, from habit
+            answer = ask("name of the class > ").strip()
         if answer == "s":
             answered.append((queue[0], None))
         elif answer == "u":
@@ -55,7 +57,8 @@ def label_examples(fit: Any, ask: Any = None, show: Any = None) -> dict:
             answered.append((queue[0], known))
         if answer != "s":
             refit(fit, labels)
-            show(str(fit.estimate) if len(fit.classes_) else f"{len(labels)} labels; predictions take two classes")
+            many = f"{len(labels)} label{'s' if len(labels) != 1 else ''}"
+            show(str(fit.estimate) if len(fit.classes_) else f"{many}; predictions take two classes")
 
 
 def refit(fit: Any, labels: dict) -> None:
@@ -74,6 +77,9 @@ def describe(graph: Graph, example: Any, labels: dict) -> str:
     at = range(p.feature_pointer[i], p.feature_pointer[i + 1]) if p.features else range(0)
     names = graph.columns
     cells = [(p.feature_column[k], p.feature_value[k] if p.feature_value else 1.0) for k in at[:ATTRIBUTES]]
+    if names is not None:  # what stands in a gap is no fact: its mark says so
+        gaps = {names[j] for j, _ in cells}
+        cells = [(j, value) for j, value in cells if f"{names[j]} missing" not in gaps]
     told = [f"{j if names is None else names[j]}" + ("" if value == 1 else f" {value:.6g}") for j, value in cells]
     if told:
         lines.append(_listed("   ", told, len(at)))

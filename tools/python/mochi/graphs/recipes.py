@@ -31,6 +31,7 @@ class Recipe:
         self._names = [ffi.new("char[]", word.encode()) for word in pool]
         self._items = ffi.new("char *[]", self._names)
         r.pool.items, r.pool.count = self._items, len(pool)
+        given = {option: value for option, value in given.items() if value is not None}
         for option, value in given.items():
             self._set(option, value)
         if given.get("lr_min", 0) > r.training.adamw.lr:

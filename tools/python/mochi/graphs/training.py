@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
+import json
 import os
 import signal
 import sys
@@ -148,8 +150,8 @@ def train(
     checkpoint_every : int
         Steps; None: only at the end.
     **options
-        Replace the recipe's: steps, lr, lr_min, weight_decay, clip, k and q (a number, or bounds), max_classes, head,
-        lam, ..: any option of `mochi train` that is a setting, with underscores; and families.
+        Replace the recipe's: the settings of `mochi train`, whose ranges are its too; k and q are a number, or bounds. The signature
+        has all by name; None there: the recipe's value.
 
     Source: train/run/
     """
@@ -180,6 +182,19 @@ def train(
         if run.finished:
             context.call(lib.gate_mo_trainer_finish, trainer._live())
     return run
+
+
+def _signature() -> inspect.Signature:
+    """What `help` and editors show: every setting of the recipes by name, with the type of its value."""
+    told = {name: json.loads(Recipe(name, []).text()) for name in ("paper++", "best")}
+    kinds = {key.replace("lambda", "lam"): type(value) for name in told for key, value in told[name].items()}
+    own = [p for p in inspect.signature(train).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    for key in kinds.keys() - {"pool", "recipe"}:
+        own.append(inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kinds[key] | None))
+    return inspect.Signature(sorted(own, key=lambda p: p.kind), return_annotation=Run)
+
+
+train.__signature__ = _signature()  # type: ignore[attr-defined]
 
 
 def _named(pool, folder):
