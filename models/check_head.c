@@ -1,5 +1,5 @@
-/* models/check_head.c - compares a head's derivatives with finite differences, and the logits of a batch with the
- * logits of its episodes one by one.
+/* models/check_head.c - compares a head's derivatives with finite differences, the logits of a batch with the logits of
+ * its episodes one by one, a row of weight 2 with two copies of it, and held_out with fits without the rows.
  *
  * Labels are soft (rows of positive numbers that sum to 1), so that derivatives by labels are checked too. */
 #include "models/model.h"
@@ -189,6 +189,55 @@ static double absent_class_error(problem *p) {
     return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
 }
 
+/* Returns how much logits differ between a support whose first row has weight 2 and one that has this row twice
+ * (largest_gap); INFINITY after an error. */
+static double weight_error(problem *p) {
+    mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
+    mo_tensor *in[MAX_IN], *ones = mo_sum(t, mo_scale(t, p->in[1], 0, 0), MO_AXIS(-1), MO_DROP_AXES);
+    memcpy(in, p->in, sizeof in);
+    int64_t n = mo_dim(ones, -1);
+    mo_tensor *first = mo_scale(t, mo_slice(t, ones, MO_AXIS(-1), 0, 1), 0, 2);
+    mo_tensor *rest = mo_scale(t, mo_slice(t, ones, MO_AXIS(-1), 1, n), 0, 1);
+    mo_tensor *weighted =
+        weighted_logits(t, p, p->head, in, mo_concat(t, (mo_tensor *[]){first, rest}, 2, MO_AXIS(-1)));
+    for (int i = 0; i < 2; i++)
+        in[i] = mo_concat(t, (mo_tensor *[]){p->in[i], mo_slice(t, p->in[i], MO_AXIS(-2), 0, 1)}, 2, MO_AXIS(-2));
+    double error = largest_gap(t, weighted, weighted_logits(t, p, p->head, in, NULL));
+    mo_tape_release(t);
+    return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
+}
+
+/* Returns how much the logits of the first and the last row, left out alone and together, differ between held_out and
+ * fits without them (largest_gap); INFINITY after an error. An episode without leading axes. */
+static double held_out_error(problem *p, mo_tensor *weight) {
+    enum { LEFT = 2 };
+    mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
+    int64_t n = mo_dim(p->in[0], 0), left[LEFT] = {0, n - 1}, kept[64];
+    const mo_support support = {.Zs = p->in[0], .Ys = p->in[1], .weight = weight, .complete = true, .held_out = true};
+    mo_state state;
+    double error = 0;
+    bool fits = n <= 64 && mo_head_fit(t, p->head, &support, p->in + INPUTS, &state) == MO_OK;
+    for (int64_t h = 1; fits && h <= LEFT; h++) /* h rows are left out together */
+        for (int64_t g = 0; g < LEFT / h; g++) {
+            mo_tensor *found = mo_state_held_out(t, &state, left + g * h, 1, h), *in[MAX_IN];
+            int64_t m = 0;
+            memcpy(in, p->in, sizeof in);
+            for (int64_t i = 0; i < n; i++)
+                if (i != left[g * h] && i != left[g * h + h - 1])
+                    kept[m++] = i;
+            mo_tensor *others = mo_from(t, MO_I64, 1, &m, kept);
+            for (int i = 0; i < 2; i++)
+                in[i] = mo_gather_rows(t, p->in[i], others);
+            in[2] = mo_gather_rows(t, p->in[0], mo_from(t, MO_I64, 1, &h, left + g * h));
+            mo_tensor *own = !weight ? NULL : mo_gather_rows(t, weight, others);
+            double apart = largest_gap(t, weighted_logits(t, p, p->head, in, own),
+                mo_reshape(t, found, 2, (int64_t[]){h, mo_dim(p->in[1], 1)}));
+            error = apart <= error ? error : apart;
+        }
+    mo_tape_release(t);
+    return mo_ok(p->ctx) && fits && !isnan(error) ? error : INFINITY;
+}
+
 /* Returns |<J u, v> - <u, J v>| / (|v| |J^T u|) for J = dF/dW of a residual, at random W, u and v. */
 static double asymmetry(problem *p, uint64_t seed) {
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
@@ -226,6 +275,10 @@ static void check_head_sample(problem *p, const mo_head_sample *s, int order, ui
     double skew = claims && mo_ok(p->ctx) ? asymmetry(p, seed) : 0;
     double shifted = p->head->offset == MO_OFFSET_FREE && !p->fits && mo_ok(p->ctx) ? shift_error(p) : 0;
     double disturbed = p->head->separate_classes && !p->fits && mo_ok(p->ctx) ? absent_class_error(p) : 0;
+    /* A head that leaves rows out of fits of its own leaves copies out together with a row of weight 2 alone. */
+    bool plain = order == 1 && !p->fits && !p->weight && !p->head->leaves_out;
+    double miscounted = plain && p->head->fit && mo_ok(p->ctx) ? weight_error(p) : 0;
+    double kept = plain && p->head->held_out && !s->batch && mo_ok(p->ctx) ? held_out_error(p, NULL) : 0;
     if (!mo_ok(p->ctx)) {
         r.pass = false;
         r.error = INFINITY;
@@ -255,6 +308,17 @@ static void check_head_sample(problem *p, const mo_head_sample *s, int order, ui
         mo_format(r.worst, sizeof r.worst,
             "a class without a support row changes another class's logit by %.3g; set .separate_classes = false",
             disturbed);
+    } else if (r.pass && !(miscounted <= 1e-5)) {
+        r.pass = false;
+        r.error = miscounted;
+        mo_format(r.worst, sizeof r.worst,
+            "a row of weight 2 and two copies of it differ by %.3g in a logit: the fit must count the weights "
+            "(s->weight)",
+            miscounted);
+    } else if (r.pass && !(kept <= 1e-6)) {
+        r.pass = false;
+        r.error = kept;
+        mo_format(r.worst, sizeof r.worst, "held_out differs by %.3g in a logit from fits without the rows", kept);
     }
     mo_release_errors(p->ctx);
     result->samples++;

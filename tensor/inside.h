@@ -124,6 +124,9 @@ MO_API mo_code mo_npy_finish(mo_npy_writer *w);
 /* Whether the path is `ending` with something before it: "a.npy" ends with ".npy", ".npy" does not. */
 MO_API bool mo_path_ends_with(const char *path, const char *ending);
 
+/* Sorts n numbers in place. */
+MO_API void mo_sort_numbers(double *x, int64_t n);
+
 /* Writes "[8, 6, 2]" into buffer and returns it. */
 MO_API const char *mo_shape_string(const mo_tensor *T, char *buffer, size_t bytes);
 /* Declares that the matrix equals its transpose, so that adjoints need no second copy. Raises if it does not; returns

@@ -40,8 +40,6 @@ bool mo_read_as(const mo_tensor *T, mo_dtype dtype, void *host);
 void *mo_host_values(const mo_tensor *T, mo_dtype dtype);
 /* Sorts and removes repetitions in place; returns the number of remaining values. */
 int64_t mo_sort_distinct(int64_t *values, int64_t n);
-/* Sorts n numbers in place. */
-MO_API void mo_sort_numbers(double *x, int64_t n);
 /* Position of a value in a rising array, or -1. */
 int64_t mo_find_sorted(const int64_t *values, int64_t n, int64_t value);
 /* start [rows + 1] rises, and start[0] <= place < start[rows]. Returns the row u with start[u] <= place <

@@ -39,11 +39,21 @@ const mo_head *open_head(const char *text, char *why, size_t bytes) {
         mo_context_release(ctx);
     } else if (!(head = mo_find_head(text))) {
         char names[1024];
+        const char *known[32];
+        int n = 0;
+        while (n < 32 && mo_head_at(n)) {
+            known[n] = mo_head_at(n)->name;
+            n++;
+        }
         list_heads(names, sizeof names);
-        bool vague = !strcmp(text, "prototype");
-        snprintf(why, bytes, "no head named '%.80s'%s; there are %s, or FILE.so", text,
-            vague ? " (prototype_euclidean takes distances to class means, prototype_inner inner products)" : "",
-            names);
+        const char *near = nearest_name(text, known, n);
+        bool vague = !strcmp(text, "prototype"), baseline = !strcmp(text, "knn");
+        snprintf(why, bytes, "no head named '%.80s'%s%s%s%s; there are %s, or FILE.so", text,
+            vague      ? " (prototype_euclidean takes distances to class means, prototype_inner inner products)"
+            : baseline ? " (the nearest neighbours are a baseline of `mochi readouts` alone)"
+                       : "",
+            near && !vague && !baseline ? "; did you mean '" : "", near && !vague && !baseline ? near : "",
+            near && !vague && !baseline ? "'" : "", names);
     }
     return head;
 }

@@ -92,9 +92,9 @@ typedef struct mo_eval_row {
 
     /* Nodes, graphs and rows: over all queries of all problems, with probabilities softmax(logits). NaN and 0 if only
      * accuracies of a graph's examples are asked for. */
-    double nll, brier, ece, ece_temperature; /* ece_temperature: at each problem's own temperature; NaN: none */
+    double nll, brier, ece, nll_temperature, ece_temperature; /* .._temperature: at each problem's own; NaN: none */
     double auc, top; /* with `ranking`, else NaN: area under the curve, one class against the rest; accuracy of the
-                      * first three classes, in percent (mo_ranking) */
+                      * first three classes, in percent, of more than three (mo_ranking) */
     mo_calibration by_norm[MO_NORM_PARTS]; /* of rows: the queries in each quarter of the rows' |z|, lowest first;
                                             * else all are in the first */
     double seconds;                        /* that the candidate took at this k, for all its metrics */

@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_path(&folder, "kept.safetensors", path);
     mo_row_readout r = {0};
     if (write_file(ctx, data, size, path)) {
-        bool read = load_row_readout(ctx, path, &r);
+        bool read = load_row_readout(ctx, path, NULL, &r);
         fuzz_check_status(ctx, read);
         if (read)
             apply(ctx, &r);

@@ -54,12 +54,12 @@ def test_episodes_of_a_data_loader(natural):
         if not natural:
             assert ys[i].bincount().tolist() == [3] * 4 and yq[i].bincount().tolist() == [5] * 4
     assert not natural or any(ys[i].bincount().tolist() != [3] * 4 for i in range(10))
-    own = [mt.EpisodeSampler(y, rank=rank, ranks=3, **sizes) for rank in range(3)]
-    alone = list(mt.EpisodeSampler(y, **sizes))
-    assert [row for i in range(10) for row in [list(own[i % 3])[i // 3]]] == alone
+    own = [list(mt.EpisodeSampler(y, rank=rank, ranks=3, **sizes)) for rank in range(3)]
     sampler = mt.EpisodeSampler(y, **sizes)
+    alone, again = list(sampler), list(sampler)  # each pass is an epoch of its own
+    assert [own[i % 3][i // 3] for i in range(10)] == alone != again
     sampler.set_epoch(1)
-    assert list(sampler) != alone
+    assert list(sampler) == again
 
 
 def test_episodes_that_cannot_be_drawn_are_refused():

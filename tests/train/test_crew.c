@@ -32,8 +32,8 @@ static mo_code run(
 
 /* Fails unless figures are equal; NaN equals NaN. */
 static void assert_same_figures(const mo_eval_row *a, const mo_eval_row *b) {
-    const double x[] = {a->mean, a->ci95, a->nll, a->brier, a->ece, a->ece_temperature};
-    const double y[] = {b->mean, b->ci95, b->nll, b->brier, b->ece, b->ece_temperature};
+    const double x[] = {a->mean, a->ci95, a->nll, a->brier, a->ece, a->nll_temperature, a->ece_temperature};
+    const double y[] = {b->mean, b->ci95, b->nll, b->brier, b->ece, b->nll_temperature, b->ece_temperature};
     assert_string_equal(a->head, b->head);
     assert_int_equal(a->k, b->k);
     assert_memory_equal(x, y, sizeof x);

@@ -3,6 +3,7 @@
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
 #include "train/graphs/row_names.h"
+#include "train/inside.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,7 +18,9 @@ static const option table[] = {
     LABEL_OPTION(fit_options, in, ITS_OWN),
     {OPTION_GROUP, .help = "The readout:"},
     {OPTION_HEAD, "head", "NAME", AT(in.heads),
-        "the readout: " HEADS ", or FILE.so (default: ridge, as with --tune loo)", ITS_OWN},
+        "the readout: " HEADS
+        ", or FILE.so (default: ridge, as with --tune loo); with --readout, FILE.so of a readout of "
+        "your own"},
     {OPTION_REAL, "lambda", "L", AT(in.lambda), "penalty of a head that has one, 0 or more", 0, 1e300,
         .not_with = "tune", .why = "--tune loo chooses it"},
     {OPTION_WORD, "tune", "loo", AT(in.tune),
@@ -26,7 +29,8 @@ static const option table[] = {
     SEED_OPTION(fit_options, in.fit.seed, "the folds of rows that are held out"),
     {OPTION_OUTPUT, "save", "FILE", AT(save), "save the readout (safetensors, with its rows)",
         .choices = ".safetensors", .not_with = "label",
-        .why = "a table's columns are read with all of its rows: expected arrays"},
+        .why = "a table's columns are read with all of its rows: add rows to predict to the table, with nothing in its "
+               "column of labels, or give arrays"},
     {OPTION_TEXT, "readout", "FILE", AT(readout), "instead of Z and y: a readout that --save wrote, for --predict",
         .needs = "predict", .why = "expected --predict ROWS, which it is for"},
     {OPTION_GROUP, .help = "Predictions:"},
@@ -68,7 +72,9 @@ static void check_files(void *options, const struct argp_state *state) {
         check_row_files(&o->in, "fit", state);
     if (!o->save && !o->predict && !o->in.label && !o->readout)
         refuse_command_line(state, EXIT_USAGE,
-            "expected what the fit is for: --save FILE or --predict ROWS; `mochi readouts %s %s` compares readouts",
+            "expected what the fit is for: --save FILE or --predict ROWS or, of a table, --label COLUMN; `mochi "
+            "readouts %s "
+            "%s` compares readouts",
             o->in.rows, o->in.labels ? o->in.labels : "--label COLUMN");
 }
 
@@ -87,6 +93,8 @@ static void parse_fit_options(fit_options *o, int argc, char **argv) {
     refuse_given(g, "lambda seed standardise centre normalise save", o->readout, "a saved readout has its own");
     refuse_given(g, "out probabilities min-confidence", !o->predict && !o->in.label,
         "expected --predict ROWS, or --label COLUMN of a table with rows to predict");
+    refuse_given(g, "head", o->readout && o->in.heads[0] && mo_find_head(o->in.heads[0]->name) == o->in.heads[0],
+        "a saved readout has its own");
     o->in.n_heads = 1;
     if (!o->in.heads[0]) {
         o->in.heads[0] = mo_find_head("ridge");
@@ -101,6 +109,8 @@ static void print_fit_summary(const mo_row_readout *r) {
         r->classes);
     if (!isnan(r->value))
         fprintf(stderr, ", regularisation %.3g chosen by its held-out rows", r->value);
+    else if (mo_regularisation(r->state.head) >= 0)
+        fputs(", its own regularisation (--tune loo chooses one)", stderr);
     if (r->held_out)
         fprintf(stderr, "; held out in turn, %" PRId64 " of %" PRId64 " are predicted right: %.1f%%", r->right,
             r->held_out, 100.0 * (double)r->right / (double)r->held_out);
@@ -169,8 +179,8 @@ static bool print_fit_object(const mo_row_readout *r) {
 static bool use_fit(mo_context *ctx, const fit_options *o, const mo_embeddings *E, const mo_graph *table) {
     mo_row_readout r = {0};
     const mo_candidate c = row_candidate(&o->in, 0);
-    bool fine =
-        E ? mo_row_readout_fit(E, &c, NULL, o->in.fit.tune, &r) == MO_OK : load_row_readout(ctx, o->readout, &r);
+    bool fine = E ? mo_row_readout_fit(E, &c, NULL, o->in.fit.tune, &r) == MO_OK
+                  : load_row_readout(ctx, o->readout, is_given(&o->given, "head") ? o->in.heads[0] : NULL, &r);
     if (fine && E && !o->in.quiet && !o->json)
         print_fit_summary(&r);
     fine = fine && (!o->json || print_fit_object(&r)) && (!o->save || save_row_readout(ctx, o->save, &r)) &&

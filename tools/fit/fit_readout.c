@@ -20,11 +20,6 @@ static void print_real(double value, char text[40]) {
 
 bool save_row_readout(mo_context *ctx, const char *path, const mo_row_readout *r) {
     char value[40], temperature[40];
-    if (!mo_find_head(r->state.head->name)) {
-        mo_fail(
-            ctx, MO_UNSUPPORTED, "--save: the readout is %s, which is not one of the library's", r->state.head->name);
-        return false;
-    }
     print_real(r->value, value);
     print_real(r->temperature, temperature);
     json_t *metadata = json_pack("{s:s, s:s, s:s, s:s, s:s}", "head", r->state.head->name, "regularisation", value,
@@ -37,8 +32,8 @@ bool save_row_readout(mo_context *ctx, const char *path, const mo_row_readout *r
 /* ---- reading ---- */
 
 /* Returns the settings' head; NULL after an error. */
-static const mo_head *take_settings(const kept_fit *f, mo_row_readout *r) {
-    const mo_head *head = kept_head(f);
+static const mo_head *take_settings(const kept_fit *f, const mo_head *own, mo_row_readout *r) {
+    const mo_head *head = kept_head(f, own);
     r->value = kept_real(f, "regularisation", true);
     r->temperature = kept_real(f, "temperature", false);
     r->scaling = (mo_scaling)kept_word(f, "scaling", scalings, MO_SCALINGS);
@@ -72,10 +67,10 @@ static void take_state(const kept_fit *f, const mo_head *head, mo_row_readout *r
         check_scale(f, "rows.spread", r);
 }
 
-bool load_row_readout(mo_context *ctx, const char *path, mo_row_readout *r) {
+bool load_row_readout(mo_context *ctx, const char *path, const mo_head *own, mo_row_readout *r) {
     *r = (mo_row_readout){0};
     kept_fit f = open_kept(ctx, path, KEPT_ROWS);
-    const mo_head *head = mo_ok(ctx) ? take_settings(&f, r) : NULL;
+    const mo_head *head = mo_ok(ctx) ? take_settings(&f, own, r) : NULL;
     if (mo_ok(ctx))
         r->name = kept_names(&f, &r->classes);
     if (mo_ok(ctx))

@@ -71,11 +71,17 @@ int kept_word(const kept_fit *f, const char *key, const char *const *words, int 
     return 0;
 }
 
-const mo_head *kept_head(const kept_fit *f) {
+const mo_head *kept_head(const kept_fit *f, const mo_head *own) {
     const char *name = kept_text(f, "head");
     const mo_head *head = name ? mo_find_head(name) : NULL;
-    if (name && *name && !head)
-        mo_fail(f->ctx, MO_UNSUPPORTED, "%s: its readout is %.40s, which is not one of the library's", f->path, name);
+    if (name && !head && own && !strcmp(own->name, name))
+        return own;
+    if (name && own)
+        mo_fail(f->ctx, MO_INVALID, "%s: its readout is %.40s, found %s (--head)", f->path, name, own->name);
+    else if (name && *name && !head)
+        mo_fail(f->ctx, MO_UNSUPPORTED,
+            "%s: its readout is %.40s, which is not one of the library's; expected --head FILE.so beside it", f->path,
+            name);
     return head;
 }
 

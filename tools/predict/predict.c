@@ -85,7 +85,8 @@ static const option table[] = {
     {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
         .choices = "best|free"},
     {OPTION_HEAD, "head", "NAME|FILE.so", AT(few_shot.head),
-        "readout: " HEADS ", or FILE.so (default: that of the weights)", ITS_OWN},
+        "readout: " HEADS
+        ", or FILE.so (default: that of the weights); with --readout, FILE.so of a readout of your own"},
     {OPTION_POSITIVE, "lambda", "L", AT(few_shot.lambda),
         "penalty of a --head that has one (default: that of the weights)", ITS_OWN},
     {OPTION_CHOICE, "transductive", "WHETHER", AT(few_shot.transductive),
@@ -135,6 +136,9 @@ static void check_options(void *options, const struct argp_state *state) {
     refuse_given(&o->given, "demo-labels", links, "links are fitted to those of the graph itself");
     refuse_given(
         &o->given, "labels demo-labels transductive expert attributes", o->readout, "a saved readout has its own");
+    const mo_head *head = o->few_shot.head;
+    refuse_given(
+        &o->given, "head", o->readout && head && mo_find_head(head->name) == head, "a saved readout has its own");
     refuse_given(&o->given, "save", o->experts.count > 0, "a readout is saved without rows of --expert");
     refuse_given(&o->given, "pairs probabilities pca min-confidence sets", o->explain,
         "--explain prints reasons in place of predictions");

@@ -133,8 +133,9 @@ const char *kept_text(const kept_fit *f, const char *key);
 double kept_real(const kept_fit *f, const char *key, bool none);
 /* Returns the index of a key's text in `words`, which has n. */
 int kept_word(const kept_fit *f, const char *key, const char *const *words, int n);
-/* Returns the library's head that the file names; NULL without an error if the text is empty. */
-const mo_head *kept_head(const kept_fit *f);
+/* Returns the library's head that the file names or, if own (may be NULL) has that name, own; NULL without an error if
+ * the text is empty. */
+const mo_head *kept_head(const kept_fit *f, const mo_head *own);
 /* Returns the names of the classes, which are two or more and all different. Owned: free each of *classes names and the
  * list, even on failure. */
 char **kept_names(const kept_fit *f, int64_t *classes);

@@ -64,7 +64,7 @@ static kept_fit open_readout(
     if (mo_ok(f.ctx)) {
         o->lambda = kept_real(&f, "lambda", false);
         o->transductive = (mo_transductive)kept_word(&f, "transductive", transductive_names, 4);
-        o->head = kept_head(&f);
+        o->head = kept_head(&f, o->head);
         o->attributes = kept_word(&f, "attributes", attribute_names, 2) ? MO_ATTRIBUTES_RAW : MO_ATTRIBUTES_SCALED;
     }
     return f;

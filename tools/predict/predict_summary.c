@@ -67,7 +67,7 @@ static void print_alike(const mo_labels *known) {
                 append_name(&pair, known->name[a]);
                 append_name(&pair, known->name[b]);
                 print_classes(&pair);
-                fputs(" differ in case alone, and are two classes\n", stderr);
+                fputs(" spellings that differ in case alone\n", stderr);
                 free_names(&pair);
             }
 }

@@ -32,7 +32,7 @@ void readouts_print_title(const mo_embeddings *E, const readouts_options *o, con
             split->n_support, split->classes, split->n_query);
     else if (ways < E->graph->classes)
         printf("%" PRId64 " of %" PRId64 " classes take part in an episode (--ways)\n", ways, E->graph->classes);
-    printf("\n%6s  %-20s%16s%9s%8s%8s%8s", "k", "head", "accuracy %", "nll", "brier", "ece", "ece(T)");
+    printf("\n%6s  %-20s%16s%9s%8s%8s%8s", "k", "head", "accuracy %", "nll", "nll(T)", "ece", "ece(T)");
     if (o->metrics)
         printf("%8s%8s%8s", "F1 %", "AUC", "top 3 %");
     if (o->plot)
@@ -86,7 +86,7 @@ void readouts_print_row(const mo_eval_row *r, const readouts_options *o, double 
     printf("%6" PRId64 "  %-20s%8.2f ±", r->k, r->head, r->mean);
     print_number("%*.2f", 6, r->ci95);
     print_number("%*.3f", 9, r->nll);
-    print_number("%*.3f", 8, r->brier);
+    print_number("%*.3f", 8, r->nll_temperature);
     print_number("%*.3f", 8, r->ece);
     print_number("%*.3f", 8, r->ece_temperature);
     if (o->metrics) {
@@ -101,11 +101,12 @@ void readouts_print_row(const mo_eval_row *r, const readouts_options *o, double 
 }
 
 bool readouts_print_row_object(const mo_eval_row *r, double f1) {
-    return print_json(json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s*}", "head", r->head,
-        "k", (json_int_t)r->k, "accuracy", json_number(r->mean), "ci95", json_number(r->ci95), "nll",
-        json_number(r->nll), "brier", json_number(r->brier), "ece", json_number(r->ece), "ece_temperature",
-        json_number(r->ece_temperature), "macro_f1", json_number(f1), "auc", json_number(r->auc), "top3",
-        json_number(r->top), "seconds", json_number(r->seconds), "error", r->failure));
+    return print_json(json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s*}", "head",
+        r->head, "k", (json_int_t)r->k, "accuracy", json_number(r->mean), "ci95", json_number(r->ci95), "nll",
+        json_number(r->nll), "brier", json_number(r->brier), "ece", json_number(r->ece), "nll_temperature",
+        json_number(r->nll_temperature), "ece_temperature", json_number(r->ece_temperature), "macro_f1",
+        json_number(f1), "auc", json_number(r->auc), "top3", json_number(r->top), "seconds", json_number(r->seconds),
+        "error", r->failure));
 }
 
 /* ---- diagnosis ---- */

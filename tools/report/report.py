@@ -36,7 +36,7 @@ KINDS = {
     "cell": ("kind", "cell", "data:t task:t protocol:t features:t head:t k:i metric:t mean:n sd:n ci95:n block?t values?v"),
     "absent": ("kind", "absent", "data:t task:t reason:t"),
     "pair": ("kind", "pair", "data:t task:t metric:t k:i head:t features:t other_features:t difference:n ci95:n paired:f apart:f"),
-    "fit": ("ece_temperature", None, "head:t k:i accuracy:n ci95:n nll:n brier:n ece:n ece_temperature:n macro_f1?n auc?n top3?n"
+    "fit": ("ece_temperature", None, "head:t k:i accuracy:n ci95:n nll:n brier:n ece:n nll_temperature?n ece_temperature:n macro_f1?n auc?n top3?n"
             " seconds:n"),
     "geometry": ("diagnosis", "offset", "offset:n spread:n radius:n mean_distance:n pairs:i pairs_missed:i"),
     "prototype": ("diagnosis", "class", "class:i rows:i norm:n hull_distance:n hull_distance_normalised:n inside:f outer:f flagged:f"

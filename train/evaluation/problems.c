@@ -127,9 +127,10 @@ static void sum_up(const mo_job *job, mo_eval_row *row) {
     row->nll = plain.nll / (double)plain.n;
     row->brier = plain.brier / (double)plain.n;
     row->ece = mo_calibration_ece(&plain);
+    row->nll_temperature = tempered ? scaled.nll / (double)scaled.n : NAN;
     row->ece_temperature = tempered ? mo_calibration_ece(&scaled) : NAN;
     row->auc = ranking.problems ? ranking.auc / (double)ranking.problems : NAN;
-    row->top = ranking.n ? 100.0 * (double)ranking.top / (double)ranking.n : NAN;
+    row->top = ranking.n && job->plan[0].classes > 3 ? 100.0 * (double)ranking.top / (double)ranking.n : NAN;
     row->predicted = job->predicted;
     row->choice = job->choice;
 }
@@ -156,6 +157,7 @@ static bool measure_job(mo_evaluation *ev, mo_job *job, mo_eval_row *row) {
     *row = (mo_eval_row){.nll = NAN,
         .brier = NAN,
         .ece = NAN,
+        .nll_temperature = NAN,
         .ece_temperature = NAN,
         .auc = NAN,
         .top = NAN,

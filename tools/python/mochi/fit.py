@@ -22,7 +22,7 @@ from .tensor import constant
 
 SCALINGS = ("none", "centre", "standardise", "normalise")  # as mo_scaling
 EPISODES: dict[str, Any] = {"shots": (4, 8, 16, 32, 64), "episodes": 100, "queries": 30, "ways": 64}
-FIGURES = ("accuracy", "ci95", "nll", "brier", "ece", "ece_temperature", "seconds")
+FIGURES = ("accuracy", "ci95", "nll", "brier", "ece", "nll_temperature", "ece_temperature", "seconds")
 FIELDS = {"accuracy": "mean"}  # of mo_eval_row
 
 
@@ -113,13 +113,13 @@ class Scores(list):
         return found
 
     def __repr__(self) -> str:
-        lines = [f"{'head':24}{'k':>4}{'accuracy':>15}{'nll':>8}{'ECE':>7}{'calibrated':>12}{'seconds':>9}"]
+        lines = [f"{'k':>6}  {'head':20}{'accuracy %':>16}{'nll':>9}{'nll(T)':>8}{'ece':>8}{'ece(T)':>8}{'seconds':>9}"]
         for row in self:
-            ece, calibrated = 100 * row.get("ece", np.nan), 100 * row.get("ece_temperature", np.nan)
-            figures = "" if row["failure"] else (
-                f"{row['accuracy']:8.1f} ± {row['ci95']:4.1f}{row['nll']:8.3f}{ece:7.1f}{calibrated:12.1f}{row['seconds']:9.2f}"
-            )  # fmt: skip
-            lines.append(f"{row['head']:24}{row['k']:4}" + (figures or f"  {row['failure']}"))
+            columns = (("nll", 9), ("nll_temperature", 8), ("ece", 8), ("ece_temperature", 8), ("seconds", 9))
+            told = row["failure"] or f"{row['accuracy']:8.2f} ±{row['ci95']:6.2f}" + "".join(
+                f"{row.get(name, np.nan):{width}.3f}" for name, width in columns
+            )
+            lines.append(f"{row['k']:6}  {row['head']:20}{told}")
         return "\n".join(lines)
 
 
@@ -176,7 +176,7 @@ def few_shot_score(
     -------
     Scores
         A list of dicts that prints as a table; `to_frame` and `against` read it. For each k and head: head, k, accuracy and ci95 in percent (mean over episodes and half width of its 95% interval), nll,
-        brier, ece, ece_temperature (after a temperature fitted to held-out rows of the support; NaN at k = 1), seconds, repeated
+        brier, ece, nll_temperature, ece_temperature (after a temperature fitted to held-out rows of the support; NaN at k = 1), seconds, repeated
         (number of classes with fewer than k + queries rows, whose rows are drawn repeatedly, with a warning), failure (why a head
         has no fit, or None).
 
@@ -297,7 +297,7 @@ def _estimated(estimator, E, rows, values, k, options, visit):
     summary = lib.mo_summarize(ffi.from_buffer("double[]", outcome), len(outcome))
     n = sums.n
     found.update(accuracy=summary.mean, ci95=summary.ci95, nll=sums.nll / n, brier=sums.brier / n)
-    found.update(ece=lib.mo_calibration_ece(sums), ece_temperature=float("nan"), seconds=time.perf_counter() - started)
+    found.update(ece=lib.mo_calibration_ece(sums), nll_temperature=float("nan"), ece_temperature=float("nan"), seconds=time.perf_counter() - started)
     if not hasattr(estimator, "predict_proba"):
         found.update(nll=float("nan"), brier=float("nan"), ece=float("nan"))
     found.update(repeated=visit.repeated(k, small, left) if own else 0, failure=None)

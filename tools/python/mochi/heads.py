@@ -199,6 +199,9 @@ class Head:
         context = context or default_context()
         arrays = context.call(lib.gate_mo_safetensors_read, context._pointer, os.fsencode(path))
         try:
+            named = json.loads(ffi.string(arrays.metadata)).get("head") if arrays.metadata else None
+            if named not in (None, self.name):
+                raise errors.InvalidError(f"{os.fspath(path)}: its head is {named}, found {self.name}")
             state = ffi.new("mo_state *")
             context.call(lib.gate_mo_state_load, context._pointer, self._pointer, arrays, state)
         finally:
@@ -302,10 +305,13 @@ class Fitted:
             context.call(lib.gate_mo_arrays_release, arrays)
 
 
-def head(name: str | Head) -> Head:
-    """The library's head of that name; `head_names()` lists them."""
+def head(name: str | os.PathLike | Head) -> Head:
+    """The library's head of that name, which `head_names()` lists; or the head of a plug-in FILE.so (tools/guides/heads.md)."""
     if isinstance(name, Head):
         return name
+    if isinstance(name, (str, os.PathLike)) and os.fspath(name).endswith((".so", ".dylib")):
+        context = default_context()
+        return Head.of(context.call(lib.gate_mo_load_head, context._pointer, os.fsencode(name)))
     pointer = lib.mo_find_head(name.encode()) if isinstance(name, str) else None
     if not pointer:
         raise errors.InvalidError(f"head {name!r}, expected one of {', '.join(head_names())}")

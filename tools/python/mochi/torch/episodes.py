@@ -76,20 +76,21 @@ class EpisodeSampler(torch.utils.data.Sampler[list[int]]):
             )
 
     def set_epoch(self, epoch: int) -> None:
-        """Chooses other episodes; without a call every pass has the same."""
+        """Chooses the episodes of the next pass; without a call each pass has those of the next epoch."""
         self.epoch = checked.whole("EpisodeSampler: epoch", epoch)
 
     def __len__(self) -> int:
         return -(-len(range(self.rank, self.episodes, self.ranks)) // self.batch)
 
     def __iter__(self) -> Iterator[list[int]]:
-        mine = range(self.rank, self.episodes, self.ranks)
+        mine, epoch = range(self.rank, self.episodes, self.ranks), self.epoch
+        self.epoch += 1
         for first in range(0, len(mine), self.batch):
-            yield [int(row) for i in mine[first : first + self.batch] for row in self._episode(i)]
+            yield [int(row) for i in mine[first : first + self.batch] for row in self._episode(epoch, i)]
 
-    def _episode(self, i):
+    def _episode(self, epoch, i):
         """The rows of episode i: the support, then the queries."""
-        draw = np.random.default_rng((self.seed, self.epoch, i))
+        draw = np.random.default_rng((self.seed, epoch, i))
         rows = [draw.permutation(self._rows[c]) for c in draw.choice(len(self._rows), self.ways, replace=False)]
         n, m = self.ways * self.shots, self.ways * self.queries
         if self.natural:
