@@ -209,11 +209,11 @@ static double weight_error(problem *p) {
 
 /* Returns how much the logits of the first and the last row, left out alone and together, differ between held_out and
  * fits without them (largest_gap); INFINITY after an error. An episode without leading axes. */
-static double held_out_error(problem *p, mo_tensor *weight) {
+static double held_out_error(problem *p) {
     enum { LEFT = 2 };
     mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
     int64_t n = mo_dim(p->in[0], 0), left[LEFT] = {0, n - 1}, kept[64];
-    const mo_support support = {.Zs = p->in[0], .Ys = p->in[1], .weight = weight, .complete = true, .held_out = true};
+    const mo_support support = {.Zs = p->in[0], .Ys = p->in[1], .complete = true, .held_out = true};
     mo_state state;
     double error = 0;
     bool fits = n <= 64 && mo_head_fit(t, p->head, &support, p->in + INPUTS, &state) == MO_OK;
@@ -229,8 +229,7 @@ static double held_out_error(problem *p, mo_tensor *weight) {
             for (int i = 0; i < 2; i++)
                 in[i] = mo_gather_rows(t, p->in[i], others);
             in[2] = mo_gather_rows(t, p->in[0], mo_from(t, MO_I64, 1, &h, left + g * h));
-            mo_tensor *own = !weight ? NULL : mo_gather_rows(t, weight, others);
-            double apart = largest_gap(t, weighted_logits(t, p, p->head, in, own),
+            double apart = largest_gap(t, weighted_logits(t, p, p->head, in, NULL),
                 mo_reshape(t, found, 2, (int64_t[]){h, mo_dim(p->in[1], 1)}));
             error = apart <= error ? error : apart;
         }
@@ -278,7 +277,8 @@ static void check_head_sample(problem *p, const mo_head_sample *s, int order, ui
     /* A head that leaves rows out of fits of its own leaves copies out together with a row of weight 2 alone. */
     bool plain = order == 1 && !p->fits && !p->weight && !p->head->leaves_out;
     double miscounted = plain && p->head->fit && mo_ok(p->ctx) ? weight_error(p) : 0;
-    double kept = plain && p->head->held_out && !s->batch && mo_ok(p->ctx) ? held_out_error(p, NULL) : 0;
+    bool leaves = plain && p->head->held_out && !s->batch && s->support > 2;
+    double kept = leaves && mo_ok(p->ctx) ? held_out_error(p) : 0;
     if (!mo_ok(p->ctx)) {
         r.pass = false;
         r.error = INFINITY;
