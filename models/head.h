@@ -84,10 +84,17 @@ typedef struct mo_head_parameter {
 } mo_head_parameter;
 
 /* What the library does with rows that lie far from 0, compared with the distances between them. KEPT: nothing. FREE:
- * adding one vector to all rows changes no logit, so the head gets rows minus the support's mean. WIDE: float32 rows
- * are computed in float64. ANGLE: directions alone count; float32 rows whose directions rounding makes equal are
- * refused. */
-typedef enum mo_head_offset { MO_OFFSET_KEPT = 0, MO_OFFSET_FREE, MO_OFFSET_WIDE, MO_OFFSET_ANGLE } mo_head_offset;
+ * adding one vector to all rows changes no logit, so the head gets rows minus the support's mean. MEANS: as FREE, for a
+ * head that needs sums of rows alone: many float32 rows are left as they are unless the first of an episode lie far
+ * from 0. WIDE: float32 rows are computed in float64. ANGLE: directions alone count; float32 rows whose directions
+ * rounding makes equal are refused. */
+typedef enum mo_head_offset {
+    MO_OFFSET_KEPT = 0,
+    MO_OFFSET_FREE,
+    MO_OFFSET_WIDE,
+    MO_OFFSET_ANGLE,
+    MO_OFFSET_MEANS
+} mo_head_offset;
 
 /* Sizes that a head is checked on; batch 0: no leading axis. */
 typedef struct mo_head_sample {
