@@ -4,8 +4,8 @@
 Usage: tools/bench/heads_torch.py [--threads N] [--rounds N] [ridge] [prototype]      for the Python that has both
 
 Five ways, 75 queries, float32, gradients to support and queries. Each round times a head and the two ways in which PyTorch
-writes it in turn. Printed: PyTorch's faster way / mochi, the median over the rounds of processor time (wall time with more
-than one thread), for B = 1, 4, 16 and 64 episodes; above 1 mochi is faster. Then the least of all cells and their mean.
+writes it in turn, by the median of its calls. Printed: PyTorch's faster way / mochi, the median over the rounds of processor
+time (wall time with more than one thread), for B = 1, 4, 16 and 64 episodes; above 1 mochi is faster. Then the least of all cells and their mean.
 """
 
 import argparse
@@ -60,11 +60,12 @@ def cell(calls, inputs, rounds, clock):
         call(*inputs).square().mean().backward()
 
     def seconds(call):
-        count, start = 0, clock()
-        while not count or clock() - start < TURN:
+        times, start = [], clock()
+        while not times or clock() - start < TURN:
+            began = clock()
             turn(call)
-            count += 1
-        return (clock() - start) / count
+            times.append(clock() - began)
+        return sorted(times)[len(times) // 2]
 
     for call in calls:
         turn(call)

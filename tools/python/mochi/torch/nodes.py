@@ -41,7 +41,7 @@ class _Devices(threading.local):
 _devices = _Devices()
 
 
-SMALL = 1 << 16  # bytes below which a copy on the tape costs less than sharing the memory
+SMALL = 1 << 19  # bytes below which a copy on the tape costs less than sharing the memory
 
 
 def leaf_of(x, needs, tape):
@@ -61,15 +61,20 @@ REALS = {torch.float32: number_of("float32"), torch.float64: number_of("float64"
 
 
 def leaves_of(inputs, needs, tape):
-    """`leaf_of` each input; small ones of one dtype in one call."""
-    dtype = inputs[0].dtype
-    if dtype not in REALS or not all(x.dtype is dtype and _is_plain(x) and x.nbytes < SMALL for x in inputs):
-        return [leaf_of(x, need, tape) for x, need in zip(inputs, needs, strict=True)]
-    each, out = [], ffi.new("mo_tensor *[]", len(inputs))
-    for x in inputs:
-        each += (x.data_ptr(), x.dim(), *x.shape)
-    tape.context.call(lib.door_copy_in, tape._pointer, REALS[dtype], len(inputs), each, needs, out)
-    return [Tensor(pointer, tape) for pointer in out]
+    """`leaf_of` each input; the small ones of one dtype in one call."""
+    dtype, each, wanted = inputs[0].dtype, [], []
+    small = [dtype in REALS and x.dtype is dtype and x.nbytes < SMALL and _is_plain(x) for x in inputs]
+    for x, need, one in zip(inputs, needs, small, strict=True):
+        if one:
+            each += (x.data_ptr(), x.dim(), *x.shape)
+            wanted.append(need)
+    out = ffi.new("mo_tensor *[]", len(wanted))
+    if wanted:
+        tape.context.call(lib.door_copy_in, tape._pointer, REALS[dtype], len(wanted), each, wanted, out)
+    made = iter(out)
+    return [
+        Tensor(next(made), tape) if one else leaf_of(x, need, tape) for x, need, one in zip(inputs, needs, small, strict=True)
+    ]
 
 
 def _is_plain(x):
