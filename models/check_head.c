@@ -272,7 +272,8 @@ static void check_head_sample(problem *p, const mo_head_sample *s, int order, ui
     double apart = s->batch && mo_ok(p->ctx) ? batch_error(p) : 0;
     bool claims = p->head->symmetric && p->head->residual && !p->fits && !p->weight;
     double skew = claims && mo_ok(p->ctx) ? asymmetry(p, seed) : 0;
-    double shifted = p->head->offset == MO_OFFSET_FREE && !p->fits && mo_ok(p->ctx) ? shift_error(p) : 0;
+    bool free = p->head->offset == MO_OFFSET_FREE || p->head->offset == MO_OFFSET_MEANS;
+    double shifted = free && !p->fits && mo_ok(p->ctx) ? shift_error(p) : 0;
     double disturbed = p->head->separate_classes && !p->fits && mo_ok(p->ctx) ? absent_class_error(p) : 0;
     /* A head that leaves rows out of fits of its own leaves copies out together with a row of weight 2 alone. */
     bool plain = order == 1 && !p->fits && !p->weight && !p->head->leaves_out;

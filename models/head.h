@@ -1,13 +1,13 @@
 /* models/head.h - heads: a readout fitted on the support embeddings of an episode, giving logits for its queries.
  *
  * A head is one `const mo_head`. It has three parts: `fit` makes a state, a list of named tensors, from the support;
- * `apply` makes the logits of any rows from the state; `held_out`, for a head that has a closed form, makes the logits
- * of support rows by fits without them. The library does the rest for all heads alike: padding, classes without a row,
- * rows far from 0, and states that are kept, saved and applied block by block. Two ways to give a head without `fit`:
- * `logits`, one function from support and queries to logits (its state is the support), and `residual`, whose zero the
- * library finds and differentiates. All are graph code: gradients to embeddings, labels and parameters come from the
- * ops. Leading axes ".." are a batch of episodes of equal shapes. Several threads may call the functions at once, each
- * with a context of its own.
+ * `apply` makes the logits of any rows from the state; `held_out`, for a head that has a closed form or can start from
+ * a fit, makes the logits of support rows by fits without them. The library does the rest for all heads alike: padding,
+ * classes without a row, rows far from 0, and states that are kept, saved and applied block by block. Two ways to give
+ * a head without `fit`: `logits`, one function from support and queries to logits (its state is the support), and
+ * `residual`, whose zero the library finds and differentiates. All are graph code: gradients to embeddings, labels and
+ * parameters come from the ops. Leading axes ".." are a batch of episodes of equal shapes. Several threads may call the
+ * functions at once, each with a context of its own.
  *
  * Sizes: n_s = support examples, n_q = queries, C = classes, d = width of an embedding. */
 #ifndef MO_HEAD_H
@@ -84,10 +84,17 @@ typedef struct mo_head_parameter {
 } mo_head_parameter;
 
 /* What the library does with rows that lie far from 0, compared with the distances between them. KEPT: nothing. FREE:
- * adding one vector to all rows changes no logit, so the head gets rows minus the support's mean. WIDE: float32 rows
- * are computed in float64. ANGLE: directions alone count; float32 rows whose directions rounding makes equal are
- * refused. */
-typedef enum mo_head_offset { MO_OFFSET_KEPT = 0, MO_OFFSET_FREE, MO_OFFSET_WIDE, MO_OFFSET_ANGLE } mo_head_offset;
+ * adding one vector to all rows changes no logit, so the head gets rows minus the support's mean. MEANS: as FREE, for a
+ * head that needs sums of rows alone: many float32 rows are left as they are unless the first of an episode lie far
+ * from 0. WIDE: float32 rows are computed in float64. ANGLE: directions alone count; float32 rows whose directions
+ * rounding makes equal are refused. */
+typedef enum mo_head_offset {
+    MO_OFFSET_KEPT = 0,
+    MO_OFFSET_FREE,
+    MO_OFFSET_WIDE,
+    MO_OFFSET_ANGLE,
+    MO_OFFSET_MEANS
+} mo_head_offset;
 
 /* Sizes that a head is checked on; batch 0: no leading axis. */
 typedef struct mo_head_sample {
@@ -102,7 +109,7 @@ typedef struct mo_head {
     const mo_head_parameter *parameters;
     mo_head_fit_state fit;          /* NULL: the head is given by `logits` or `residual`, and takes no weights */
     mo_head_apply_state apply;      /* NULL, with a fit: the head is linear */
-    mo_head_held_out_rows held_out; /* NULL: the caller fits without the rows */
+    mo_head_held_out_rows held_out; /* NULL: the caller fits without the rows, from nothing */
     mo_head_logits logits;
     mo_head_residual residual; /* F; Newton-Krylov from W = 0 finds F(W) = 0, mo_implicit differentiates */
     bool symmetric;            /* dF/dW is symmetric: F is the gradient of a loss */
@@ -145,7 +152,8 @@ MO_API mo_code mo_head_fit(
     mo_tape *t, const mo_head *head, const mo_support *support, mo_tensor *const *parameters, mo_state *state);
 /* Logits [.., n_q, C] of rows Zq, with -infinity for a class without a support row. kernels: as mo_head_apply_state. */
 MO_API mo_tensor *mo_state_apply(mo_tape *t, const mo_state *state, mo_tensor *Zq, mo_tensor *kernels);
-/* Logits [groups, h, C] of support rows row[groups, h] by fits without each group's rows: by the head's closed form.
+/* Logits [groups, h, C] of support rows row[groups, h] by fits without each group's rows: by the head's closed form or,
+ * for logistic and svm, by refits that start from the fit of all rows (logistic: to about 1e-6 of the logits' size).
  * Raises MO_UNSUPPORTED if the head has none, MO_STATE if the state was not fitted with `held_out`. */
 MO_API mo_tensor *mo_state_held_out(mo_tape *t, const mo_state *state, const int64_t *row, int64_t groups, int64_t h);
 /* The same by a new fit per group on the rows outside it, for any head and any number of rows of kernels but centres.

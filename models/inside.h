@@ -19,6 +19,8 @@ MO_API mo_tensor *mo_head_apply_weighted(
 /* Returns whether rows [.., n_s, d] are float32 and lie so far from 0, compared with the distances between them, that a
  * fit that depends on the offset needs float64, as mo_head_apply then takes. Reads on the host. */
 MO_API bool mo_rows_lie_far(mo_tape *t, mo_tensor *Zs);
+/* The same from K = Zs Zs^T [.., n_s, n_s], at a fraction of the time. */
+MO_API bool mo_gram_lies_far(mo_tape *t, mo_tensor *K);
 
 /* mo_state_save adds a state to the arrays of a file, as "state.NAME" and "state" [d, classes, axes, real].
  * mo_state_load makes a state of them, owned, for the head that it was saved of; applied, it gives the bits of the

@@ -19,6 +19,13 @@ MO_API mo_tensor *mo_scale_unit(mo_tape *t, mo_tensor *X, mo_tensor *s, double e
 MO_API mo_tensor *mo_relu_mask(mo_tape *t, mo_tensor *A, mo_tensor *Y);
 
 /* ---- fits/ ---- */
+/* mo_logistic without a derivative. *start [B, ..]: what mo_logistic_without may start from, of each of B fits. */
+mo_tensor *mo_logistic_start(
+    mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept, mo_tensor **start);
+/* The logits [.., n, C] of all rows by fits that leave out the rows whose labels are 0 here, to about 1e-6 of their
+ * size. start [B or 1, ..]: of fits with these rows, of the same X, lambda and intercept. */
+mo_tensor *mo_logistic_without(
+    mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept, mo_tensor *start);
 /* Returns whether float32 has too few digits for a fit of few rows X [.., n, d]: if a row's squared norm is above 1e3
  * times the least lambda. Separable rows are then fitted so closely that what decides the weights, the difference of
  * labels and probabilities (or, of a support vector machine, of numbers near 1), is about lambda / |X_i|^2; and
@@ -33,8 +40,8 @@ enum { MO_SVM_STEPS = 5000 };
 /* alpha [.., n, C] of the Crammer-Singer machine with Gram matrix K [.., n, n], labels Y [.., n, C], lambda > 0 scalar
  * or [..], margin [.., n] (NULL: 1). The machine's weights are X^T (Y - alpha) / lambda. The result has no gradient
  * (models/heads/svm.c differentiates the machine). Raises MO_NUMERICAL if a fit has not converged after most_steps
- * passes over K (0: as MO_SVM_WORK says). */
+ * passes over K (0: as MO_SVM_WORK says). start [.., n, C] (NULL: Y): the alpha of a fit nearby. */
 MO_API mo_tensor *mo_svm_dual_variables(
-    mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda, mo_tensor *margin, int64_t most_steps);
+    mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda, mo_tensor *margin, int64_t most_steps, mo_tensor *start);
 
 #endif

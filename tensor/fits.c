@@ -7,7 +7,7 @@
 
 extern const mo_fits fits_cpu_f32, fits_cpu_f64;
 
-enum { MOST_VIEWS = 9 };
+enum { MOST_VIEWS = 10 };
 
 /* The views of a call: inputs first, then outputs. For a device, view[i]->data is replaced by host memory, and
  * device[i] keeps the view as it was. */
@@ -67,9 +67,9 @@ static const mo_fits *fits_of(mo_dtype dtype) {
 void mo_fit_logistic(mo_context *ctx, const mo_logistic_call *g) {
     mo_logistic_call c = *g;
     host_call h = {.ctx = ctx,
-        .n = 9,
-        .n_in = g->factored ? 7 : 6,
-        .view = {&c.X, &c.lambda, &c.Y, &c.F, &c.T, &c.B, &c.saved, &c.W, &c.code}};
+        .n = 10,
+        .n_in = g->factored ? 8 : 6,
+        .view = {&c.X, &c.lambda, &c.Y, &c.F, &c.T, &c.B, &c.saved, &c.start, &c.W, &c.code}};
     mo_context *host = host_begin(&h);
     if (host)
         fits_of(c.X.dtype)->logistic(host, &c);
@@ -78,7 +78,8 @@ void mo_fit_logistic(mo_context *ctx, const mo_logistic_call *g) {
 
 void mo_fit_svm(mo_context *ctx, const mo_svm_call *g) {
     mo_svm_call c = *g;
-    host_call h = {.ctx = ctx, .n = 6, .n_in = 4, .view = {&c.K, &c.Y, &c.lambda, &c.margin, &c.alpha, &c.violation}};
+    host_call h = {
+        .ctx = ctx, .n = 7, .n_in = 5, .view = {&c.K, &c.Y, &c.lambda, &c.margin, &c.start, &c.alpha, &c.violation}};
     mo_context *host = host_begin(&h);
     if (host)
         fits_of(c.K.dtype)->svm(host, &c);

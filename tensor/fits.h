@@ -20,11 +20,21 @@ typedef enum mo_fit_code {
  * Hessian of such a regression at the logits F [B, n, C] with row weights T [B, n, 1]; the class means of W are 0,
  * those of B [B, m, C] are ignored. The dual needs lambda above 0, and is made for few rows. `saved`, if it has data,
  * is the preconditioner [B, n + 1 + k k] with k = n in the dual, else m: an input if `factored`, from a fit nearby,
- * else an output. A fit ends when its gradient is rounding. All views are contiguous. */
+ * else an output. A fit ends when its gradient is rounding. All views are contiguous.
+ *
+ * A fit may start from another of the same X and lambda with more of the rows: those that only the other has get T = 0
+ * here. `start`, if it has data, is [B or 1, mo_logistic_start_size]: an input if `factored`, else an output. From a
+ * start, W is the logits [B, n, C] of all rows, to about 1e-6 of their size. */
 typedef struct mo_logistic_call {
     bool dual, free_intercept, factored;
-    mo_view X, lambda, Y, F, T, B, W, saved, code; /* code [B]: mo_fit_code */
+    mo_view X, lambda, Y, F, T, B, W, saved, start, code; /* code [B]: mo_fit_code */
 } mo_logistic_call;
+
+/* The preconditioner, the weights in its coordinates, the logits, and X X^T (dual) or the rows in its coordinates. */
+static inline int64_t mo_logistic_start_size(int64_t n, int64_t m, int64_t C, bool dual) {
+    int64_t k = dual ? n : m;
+    return n + 1 + k * k + (k + n) * C + n * k;
+}
 
 /* The dual of the Crammer-Singer machine of each item. alpha >= 0, with rows that sum to 1, minimises tr((Y - alpha)^T
  * K (Y - alpha)) / (2 lambda) + <m Y, alpha>, where m is the margin of each row. violation [B]: the largest violation
@@ -34,6 +44,7 @@ typedef struct mo_svm_call {
     int64_t most_steps;
     mo_view K, Y, lambda, alpha, violation; /* [B, n, n], [B, n, C], [B or 1, 1, 1], [B, n, C], [B] */
     mo_view margin;                         /* [B, n]; data NULL: margins of 1 */
+    mo_view start;                          /* [B, n, C]: where alpha starts; data NULL: at Y */
 } mo_svm_call;
 
 /* The solvers for one float type; they run on the CPU. */

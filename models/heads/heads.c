@@ -1,6 +1,9 @@
 /* models/heads/heads.c - the heads of the library, and what several of them compute. */
 #include "models/heads/heads.h"
 #include "models/inside.h"
+#include "tensor/library.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 const mo_head *mo_head_at(int i) {
@@ -38,6 +41,29 @@ mo_tensor *mo_rows_of_groups(mo_tape *t, mo_tensor *X, const int64_t *row, int64
         return X;
     mo_tensor *rows = mo_gather_rows(t, X, mo_from(t, MO_I64, 1, (int64_t[]){groups * h}, row));
     return mo_reshape(t, rows, 3, (int64_t[]){groups, h, mo_dim(X, 1)});
+}
+
+mo_tensor *mo_rows_outside(mo_tape *t, const mo_tensor *Y, const int64_t *row, int64_t groups, int64_t h) {
+    int64_t n = mo_dim(Y, 0);
+    double *x = mo_host_array(mo_tape_context(t), groups * n, sizeof *x);
+    for (int64_t i = 0; x && i < groups * n; i++)
+        x[i] = 1;
+    for (int64_t i = 0; x && i < groups * h; i++)
+        x[i / h * n + row[i]] = 0;
+    mo_tensor *X = x ? mo_from(t, MO_F64, 3, (int64_t[]){groups, n, 1}, x) : mo_null_tensor(mo_tape_context(t));
+    free(x);
+    return mo_cast(t, X, mo_tensor_dtype(Y));
+}
+
+mo_tensor *mo_rows_of_each(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t groups, int64_t h) {
+    int64_t *at = mo_host_array(mo_tape_context(t), groups * h, sizeof *at);
+    for (int64_t i = 0; at && i < groups * h; i++)
+        at[i] = i / h * mo_dim(X, 1) + row[i];
+    mo_tensor *rows =
+        at && !mo_is_null(X) ? mo_reshape(t, mo_contiguous(t, X), 2, (int64_t[]){-1, mo_dim(X, 2)}) : NULL;
+    rows = rows ? mo_rows_of_groups(t, rows, at, groups, h) : mo_null_tensor(mo_tape_context(t));
+    free(at);
+    return rows;
 }
 
 double mo_least(mo_tape *t, mo_tensor *X) {

@@ -14,6 +14,10 @@ mo_tensor *mo_root_columns(mo_tape *t, mo_tensor *weight);
 mo_tensor *mo_weighted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight);
 /* Rows row[groups, h] of X [n, c]: [groups, h, c]. */
 mo_tensor *mo_rows_of_groups(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t groups, int64_t h);
+/* 1, and 0 at each group's rows, for labels [n, C]: [groups, n, 1]. */
+mo_tensor *mo_rows_outside(mo_tape *t, const mo_tensor *Y, const int64_t *row, int64_t groups, int64_t h);
+/* Rows row[groups, h] of each group's own X [groups, n, C]: [groups, h, C]. */
+mo_tensor *mo_rows_of_each(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t groups, int64_t h);
 /* The least value of X, read on the host; NaN after an error. */
 double mo_least(mo_tape *t, mo_tensor *X);
 /* Returns the rank of a symmetric A [.., n, n], for error messages about singular systems: the number of eigenvalues

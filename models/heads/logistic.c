@@ -24,16 +24,53 @@ static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *la
     return Wb;
 }
 
+/* The rows of the fit: the intercept is a column of ones if it is penalised like the weights. */
+static mo_tensor *rows_of_fit(mo_tape *t, mo_tensor *Zs, mo_intercept intercept) {
+    return intercept == MO_INTERCEPT_FREE ? Zs : mo_append_ones(t, Zs);
+}
+
 /* Labels times weights weight the fit, because mo_logistic counts each row by the sum of its labels. */
+static void fit(
+    mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_intercept intercept, mo_state *state) {
+    mo_tensor *X = rows_of_fit(t, s->Zs, intercept), *Y = mo_weighted_labels(t, s->Ys, s->weight),
+              *lambda = parameters[0];
+    bool starts = s->held_out && mo_ndim(X) == 2;
+    mo_tensor *start,
+        *W = starts ? mo_logistic_start(t, X, Y, lambda, intercept, &start) : mo_logistic(t, X, Y, lambda, intercept);
+    mo_state_put(state, "W", unique(t, W, s->Zs, lambda));
+    if (starts) {
+        mo_state_put(state, "lambda", lambda);
+        mo_state_put(state, "start", start);
+    }
+}
+
+/* Refits that start from the fit of all rows. */
+static mo_tensor *without(
+    mo_tape *t, const mo_state *state, mo_intercept intercept, const int64_t *row, int64_t groups, int64_t h) {
+    mo_tensor *X = rows_of_fit(t, mo_state_get(t, state, "Zs"), intercept);
+    mo_tensor *Y = mo_weighted_labels(t, mo_state_get(t, state, "Ys"), mo_state_find(state, "weight"));
+    if (!mo_ok(mo_tape_context(t)))
+        return X;
+    Y = mo_mul(t, Y, mo_rows_outside(t, Y, row, groups, h));
+    mo_tensor *logits = mo_logistic_without(t, mo_with_axis(t, X, MO_AXIS(0), groups), Y,
+        mo_state_get(t, state, "lambda"), intercept, mo_state_get(t, state, "start"));
+    return mo_rows_of_each(t, logits, row, groups, h);
+}
+
 static void logistic_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
-    mo_tensor *W = mo_logistic(t, s->Zs, mo_weighted_labels(t, s->Ys, s->weight), parameters[0], MO_INTERCEPT_FREE);
-    mo_state_put(state, "W", unique(t, W, s->Zs, parameters[0]));
+    fit(t, s, parameters, MO_INTERCEPT_FREE, state);
 }
 
 static void penalised_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
-    mo_tensor *X = mo_append_ones(t, s->Zs);
-    mo_tensor *W = mo_logistic(t, X, mo_weighted_labels(t, s->Ys, s->weight), parameters[0], MO_INTERCEPT_NONE);
-    mo_state_put(state, "W", unique(t, W, s->Zs, parameters[0]));
+    fit(t, s, parameters, MO_INTERCEPT_NONE, state);
+}
+
+static mo_tensor *logistic_held_out(mo_tape *t, const mo_state *state, const int64_t *row, int64_t groups, int64_t h) {
+    return without(t, state, MO_INTERCEPT_FREE, row, groups, h);
+}
+
+static mo_tensor *penalised_held_out(mo_tape *t, const mo_state *state, const int64_t *row, int64_t groups, int64_t h) {
+    return without(t, state, MO_INTERCEPT_NONE, row, groups, h);
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 0, .high = 1e300}};
@@ -52,6 +89,7 @@ const mo_head mo_head_logistic = {
     .n_parameters = 1,
     .parameters = parameters,
     .fit = logistic_fit,
+    .held_out = logistic_held_out,
     .order = 2,
     .n_samples = 4,
     .samples = samples,
@@ -65,6 +103,7 @@ const mo_head mo_head_logistic_penalised = {
     .n_parameters = 1,
     .parameters = parameters,
     .fit = penalised_fit,
+    .held_out = penalised_held_out,
     .order = 2,
     .n_samples = 4,
     .samples = samples,

@@ -118,7 +118,7 @@ const mo_head mo_head_prototype_euclidean = {
     .leave_one_out = true,
     .data = &distance,
     .order = 2,
-    .offset = MO_OFFSET_FREE,
+    .offset = MO_OFFSET_MEANS,
     .separate_classes = true,
 };
 
@@ -148,6 +148,6 @@ const mo_head mo_head_prototype_centred = {
     .leave_one_out = true,
     .data = &centred,
     .order = 2,
-    .offset = MO_OFFSET_FREE,
+    .offset = MO_OFFSET_MEANS,
     .separate_classes = true,
 };

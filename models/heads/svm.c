@@ -85,35 +85,57 @@ static int64_t most_steps(mo_tape *t, mo_tensor *parameter) {
     return mo_ok(mo_tape_context(t)) ? (int64_t)most : -1;
 }
 
-static mo_tensor *svm_fit(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda, int64_t most) {
-    mo_tensor *Z1 = mo_append_ones(t, Zs), *own = weight ? mo_with_axis(t, weight, MO_AXIS(-1), 1) : NULL;
-    Z1 = own ? mo_mul(t, Z1, own) : Z1;
-    mo_tensor *Z1t = mo_transpose(t, Z1), *K = mo_matmul(t, Z1, Z1t); /* no mo_gram: see ridge.c */
-    mo_tensor *alpha = mo_svm_dual_variables(t, K, Ys, lambda, weight, most), *A;
-    if (mo_needs_grad(K) || mo_needs_grad(lambda) || mo_needs_grad(Ys) || (weight && mo_needs_grad(weight)))
-        A = differentiable(t, K, Ys, own ? mo_mul(t, Ys, own) : Ys, lambda, alpha);
-    else
-        A = mo_sub(t, Ys, alpha);
-    return mo_div(t, mo_matmul(t, Z1t, A), lambda);
-}
+/* The support of a fit: in float64 if float32 is too narrow. */
+typedef struct machine {
+    mo_tensor *Z1, *K, *Ys, *lambda, *weight; /* Z1 = [Zs | 1] times the row weights */
+} machine;
 
-/* Returns [W; b], computed in float64 if float32 is too narrow. */
-static mo_tensor *svm_weights(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters) {
-    mo_tensor *lambda = parameters[LAMBDA], *in[] = {Zs, Ys, lambda, weight};
-    int64_t most = most_steps(t, parameters[MAX_ITER]);
-    if (!has_few_rows(t, Zs) || most < 0)
-        return mo_null_tensor(mo_tape_context(t));
+static machine machine_of(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda) {
+    mo_tensor *in[] = {Zs, Ys, lambda, weight};
     if (mo_fit_needs_float64(t, Zs, lambda))
         for (int i = 0; i < 4 && in[i]; i++)
             in[i] = mo_cast(t, in[i], MO_F64);
-    return svm_fit(t, in[0], in[1], in[3], in[2], most);
+    machine m = {.Z1 = mo_append_ones(t, in[0]), .Ys = in[1], .lambda = in[2], .weight = in[3]};
+    m.Z1 = m.weight ? mo_mul(t, m.Z1, mo_with_axis(t, m.weight, MO_AXIS(-1), 1)) : m.Z1;
+    return m;
 }
 
 /* The weights stay in float64 if float32 is too narrow for the fit: it is too narrow for logits then. */
-static void svm_fit_state(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
-    mo_state_put(state, "W", svm_weights(t, s->Zs, s->Ys, s->weight, parameters));
+static void svm_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    int64_t most = most_steps(t, parameters[MAX_ITER]);
+    if (!has_few_rows(t, s->Zs) || most < 0)
+        return;
+    machine m = machine_of(t, s->Zs, s->Ys, s->weight, parameters[LAMBDA]);
+    mo_tensor *Z1t = mo_transpose(t, m.Z1), *K = mo_matmul(t, m.Z1, Z1t), *A; /* no mo_gram: see ridge.c */
+    mo_tensor *alpha = mo_svm_dual_variables(t, K, m.Ys, m.lambda, m.weight, most, NULL);
+    if (mo_needs_grad(K) || mo_needs_grad(m.lambda) || mo_needs_grad(m.Ys) || (m.weight && mo_needs_grad(m.weight)))
+        A = differentiable(t, K, m.Ys, mo_weighted_labels(t, m.Ys, m.weight), m.lambda, alpha);
+    else
+        A = mo_sub(t, m.Ys, alpha);
+    mo_state_put(state, "W", mo_div(t, mo_matmul(t, Z1t, A), m.lambda));
+    if (s->held_out) {
+        mo_state_put(state, "K", K);
+        mo_state_put(state, "alpha", alpha);
+        mo_state_put(state, "lambda", parameters[LAMBDA]);
+        mo_state_put(state, "max_iter", parameters[MAX_ITER]);
+    }
+}
+
+/* Refits that start at the alpha of all rows. */
+static mo_tensor *svm_held_out(mo_tape *t, const mo_state *state, const int64_t *row, int64_t groups, int64_t h) {
+    mo_tensor *K = mo_state_get(t, state, "K"), *alpha = mo_state_get(t, state, "alpha");
+    machine m = machine_of(t, mo_state_get(t, state, "Zs"), mo_state_get(t, state, "Ys"),
+        mo_state_find(state, "weight"), mo_state_get(t, state, "lambda"));
+    int64_t most = most_steps(t, mo_state_get(t, state, "max_iter"));
+    if (!mo_ok(mo_tape_context(t)))
+        return K;
+    mo_tensor *Y = mo_mul(t, m.Ys, mo_rows_outside(t, m.Ys, row, groups, h)), *weight = m.weight;
+    K = mo_with_axis(t, K, MO_AXIS(0), groups);
+    alpha = mo_svm_dual_variables(t, K, Y, m.lambda, weight ? mo_with_axis(t, weight, MO_AXIS(0), groups) : NULL, most,
+        mo_with_axis(t, alpha, MO_AXIS(0), groups));
+    mo_tensor *F = mo_matmul(t, K, mo_sub(t, Y, alpha));
+    F = weight ? mo_div_or_zero(t, F, mo_with_axis(t, weight, MO_AXIS(-1), 1)) : F;
+    return mo_rows_of_each(t, mo_div(t, F, m.lambda), row, groups, h);
 }
 
 static const mo_head_parameter parameters[] = {
@@ -134,7 +156,8 @@ const mo_head mo_head_svm = {
     .name = "svm",
     .n_parameters = 2,
     .parameters = parameters,
-    .fit = svm_fit_state,
+    .fit = svm_fit,
+    .held_out = svm_held_out,
     .order = 1,
     .n_samples = 4,
     .samples = samples,

@@ -48,6 +48,21 @@ static bool logistic_shape(mo_call *c) {
     return mo_fit_shape(c, "rows [.., n, d]", c->in[0]->ndim ? mo_dim(c->in[0], -1) + o->free_intercept : 0);
 }
 
+/* Three inputs -> the weights and what another fit may start from; with a start -> the logits of all rows. */
+static bool logistic_start_shape(mo_call *c) {
+    const fit_options *o = c->attributes;
+    const mo_tensor *X = c->in[0], *start = c->n_in == 4 ? c->in[3] : NULL;
+    if (!logistic_shape(c))
+        return false;
+    int64_t n = mo_dim(X, -2), m = mo_dim(X, -1) + o->free_intercept, batch = mo_numel(X) / (n * mo_dim(X, -1));
+    int64_t size = mo_logistic_start_size(n, m, mo_dim(c->in[1], -1), mo_logistic_is_dual(c->t, c->in[0], c->in[2]));
+    if (start && (start->ndim != 2 || start->shape[1] != size || (start->shape[0] != 1 && start->shape[0] != batch)))
+        return mo_call_fail(c, MO_INVALID, "expected the start of a fit of the same rows and lambda");
+    if (start)
+        return mo_call_output(c, 0, X->dtype, X->ndim, c->in[1]->shape) && mo_call_output(c, 1, X->dtype, 0, NULL);
+    return mo_call_output(c, 1, X->dtype, 2, (int64_t[]){batch, size});
+}
+
 /* Raises if a row has negative weight, or if a class has no weight although its logit is not penalised. Returns whether
  * all is well. */
 static bool check_support(mo_call *c, mo_tensor *Y, bool penalised) {
@@ -121,7 +136,7 @@ static void logistic_forward(mo_call *c) {
     mo_tape *t = c->t;
     const fit_options *o = c->attributes;
     mo_tensor *X = c->in[0], *saved = NULL, *code;
-    bool recording = t->recording, saves = recording;
+    bool recording = t->recording, saves = recording && c->n_out == 1;
     mo_logistic_call g = {.free_intercept = o->free_intercept};
     t->recording = false; /* the checks are not part of the graph */
     double lambda = least(t, c->in[2]);
@@ -137,6 +152,9 @@ static void logistic_forward(mo_call *c) {
         saved = mo_logistic_saved(c, X, g.dual, g.free_intercept);
         g.saved = mo_tensor_view(saved);
     }
+    g.factored = c->n_in == 4;
+    if (c->n_out == 2)
+        g.start = mo_batch_view(g.factored ? mo_call_dense(c, 3) : mo_tensor_view(c->out[1]), 1);
     if (fine && mo_ok(c->ctx)) {
         mo_fit_logistic(c->ctx, &g);
         mo_check_fits(c, code);
@@ -209,6 +227,17 @@ const mo_op mo_op_logistic = {
     MO_SAMPLES(logistic_samples),
 };
 
+/* Not in the registry: its results are those of the op logistic, and have no derivative. */
+static const mo_op mo_op_logistic_start = {
+    .name = "logistic",
+    .n_in = 3,
+    .max_in = 4,
+    .n_out = 2,
+    .attributes_size = sizeof(fit_options),
+    .shape = logistic_start_shape,
+    .forward = logistic_forward,
+};
+
 /* Converts in = X, Y and lambda to float64 if there are few rows and float32 would hide the fit. */
 static void widen(mo_tape *t, mo_tensor *in[3]) {
     mo_context *ctx = mo_tape_context(t);
@@ -224,4 +253,28 @@ mo_tensor *mo_logistic(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda
     mo_tensor *in[] = {X, Y, lambda};
     widen(t, in);
     return mo_cast(t, mo_apply(t, &mo_op_logistic, in, 3, &o), mo_tensor_dtype(X));
+}
+
+/* Runs mo_op_logistic_start; returns output 0. */
+static mo_tensor *apply_start(mo_tape *t, mo_tensor *in[4], int n, mo_intercept intercept, mo_tensor **start) {
+    const fit_options o = {intercept == MO_INTERCEPT_FREE};
+    mo_dtype real = mo_tensor_dtype(in[0]);
+    mo_tensor *out[2];
+    widen(t, in);
+    for (int i = 0; i < 3; i++)
+        in[i] = mo_stop_gradient(t, in[i]);
+    bool fitted = mo_apply_all(t, &mo_op_logistic_start, in, n, &o, out) == MO_OK;
+    if (start)
+        *start = fitted ? out[1] : mo_null_tensor(mo_tape_context(t));
+    return fitted ? mo_cast(t, out[0], real) : mo_null_tensor(mo_tape_context(t));
+}
+
+mo_tensor *mo_logistic_start(
+    mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept, mo_tensor **start) {
+    return apply_start(t, (mo_tensor *[]){X, Y, lambda, NULL}, 3, intercept, start);
+}
+
+mo_tensor *mo_logistic_without(
+    mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept, mo_tensor *start) {
+    return apply_start(t, (mo_tensor *[]){X, Y, lambda, start}, 4, intercept, NULL);
 }

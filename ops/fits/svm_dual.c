@@ -1,13 +1,12 @@
 /* ops/fits/svm_dual.c - the dual variables of the multiclass support vector machine of Crammer and Singer (2001),
  * batched.
  *
- * K [.., n, n] symmetric positive semidefinite, Y [.., n, C] rows that sum to 1 (one-hot), lambda > 0 [] or [..],
- * margins m [.., n] (1 if left out) -> alpha [.., n, C], rows in the simplex, that minimises
- *     tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <m Y, alpha>.
- * With K = X X^T the machine's weights, which minimise
- *     sum_i max_c (X_i W_c + m_i (1 - Y_ic)) - <Y_i, X_i W> + lambda / 2 |W|^2,
- * are W = X^T (Y - alpha) / lambda. The solution is exact: an alpha at its bound is exactly 0, and the other alpha
- * solve their linear system. float32 or float64. Errors: sizes; lambda not above 0; a value that is not finite; no
+ * K [.., n, n] symmetric positive semidefinite, Y [.., n, C] rows that sum to 1 (one-hot; 0: a row without part),
+ * lambda > 0 [] or [..], margins m [.., n] (1 if left out), alpha's start [.., n, C] (Y if left out) -> alpha [.., n,
+ * C], rows in the simplex, that minimises tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <m Y, alpha>. With K = X X^T
+ * the machine's weights, which minimise sum_i max_c (X_i W_c + m_i (1 - Y_ic)) - <Y_i, X_i W> + lambda / 2 |W|^2, are W
+ * = X^T (Y - alpha) / lambda. The solution is exact: an alpha at its bound is exactly 0, and the other alpha solve
+ * their linear system. float32 or float64. Errors: sizes; lambda not above 0; a value that is not finite; no
  * convergence within the given passes over K. The op has no derivative: models/heads/svm.c differentiates through the
  * optimality conditions instead. */
 #include "ops/fits/fits.h"
@@ -22,8 +21,11 @@ static bool svm_dual_shape(mo_call *c) {
     size_t rows = (size_t)(K->ndim > 1 ? K->ndim - 1 : 0) * sizeof *K->shape;
     if (K->ndim > 1 && mo_dim(K, -1) != mo_dim(K, -2))
         return mo_call_fail(c, MO_INVALID, "expected K [.., n, n]");
-    if (c->n_in == 4 && (c->in[3]->ndim != K->ndim - 1 || memcmp(K->shape, c->in[3]->shape, rows) != 0))
+    if (c->n_in > 3 && (c->in[3]->ndim != K->ndim - 1 || memcmp(K->shape, c->in[3]->shape, rows) != 0))
         return mo_call_fail(c, MO_INVALID, "expected margins with the axes [.., n] of K");
+    if (c->n_in == 5 && (c->in[4]->ndim != c->in[1]->ndim ||
+                            memcmp(c->in[4]->shape, c->in[1]->shape, (size_t)c->in[1]->ndim * sizeof *K->shape) != 0))
+        return mo_call_fail(c, MO_INVALID, "expected a start of the shape of the labels");
     return mo_fit_shape(c, "K [.., n, n]", K->ndim > 1 ? mo_dim(K, -2) : 0);
 }
 
@@ -81,8 +83,10 @@ static void svm_dual_forward(mo_call *c) {
     g.lambda = mo_batch_view(mo_call_dense(c, 2), 0);
     g.alpha = mo_batch_view(mo_tensor_view(c->out[0]), 2);
     g.violation = mo_tensor_view(violation);
-    if (c->n_in == 4)
+    if (c->n_in > 3)
         g.margin = mo_batch_view(mo_call_dense(c, 3), 1);
+    if (c->n_in == 5)
+        g.start = mo_batch_view(mo_call_dense(c, 4), 2);
     if (!mo_ok(c->ctx))
         return;
     mo_fit_svm(c->ctx, &g);
@@ -94,6 +98,7 @@ static const mo_sample svm_dual_samples[] = {
     {"batch, lambda for each", "spd[3, 4, 4] positive[3, 4, 2] positive[3]"},
     {"one row, one class", "spd[1, 1] positive[1, 1] positive[]"},
     {"margins", "spd[2, 5, 5] positive[2, 5, 3] positive[] positive[2, 5]"},
+    {"start", "spd[4, 4] positive[4, 3] positive[] positive[4] positive[4, 3]"},
     {"not square", "[6, 5] positive[6, 3] positive[]", .error = "svm_dual: expected K [.., n, n]"},
     {"lambda of another shape", "spd[6, 6] positive[6, 3] positive[2]",
         .error = "svm_dual: expected lambda as a scalar"},
@@ -102,18 +107,20 @@ static const mo_sample svm_dual_samples[] = {
 const mo_op mo_op_svm_dual = {
     .name = "svm_dual",
     .n_in = 3,
-    .max_in = 4,
+    .max_in = 5,
     .attributes_size = sizeof(fit_options),
     .shape = svm_dual_shape,
     .forward = svm_dual_forward,
     MO_SAMPLES(svm_dual_samples),
 };
 
-mo_tensor *mo_svm_dual_variables(
-    mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda, mo_tensor *margin, int64_t most_steps) {
+mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda, mo_tensor *margin,
+    int64_t most_steps, mo_tensor *start) {
     const fit_options o = {.most_steps = most_steps};
-    mo_tensor *in[] = {K, Y, lambda, margin};
-    int n = margin ? 4 : 3;
+    if (start && !margin)
+        margin = mo_scale(t, mo_diagonal(t, K), 0, 1);
+    mo_tensor *in[] = {K, Y, lambda, margin, start};
+    int n = start ? 5 : margin ? 4 : 3;
     for (int i = 0; i < n; i++)
         in[i] = mo_stop_gradient(t, in[i]);
     return mo_apply(t, &mo_op_svm_dual, in, n, &o);

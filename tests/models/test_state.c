@@ -139,11 +139,51 @@ TEST_OF(held_out_logits_are_those_of_fits_without_the_rows, mo_context *ctx) {
             mo_tensor *own[2] = {held, refit};
             for (int k = 0; k < 2; k++)
                 own[k] = mo_contiguous(t, mo_slice(t, own[k], MO_AXIS(2), 0, CLASSES));
-            if (!(largest_difference(own[0], own[1]) < 1e-8))
+            double most = strncmp(head->name, "logistic", 8) ? 1e-8 : 1e-5; /* its refits end before rounding */
+            if (!(largest_difference(own[0], own[1]) < most))
                 fail_msg("head %s, case %d: held-out logits are not those of fits without the rows", head->name, how);
             closed++;
         }
     assert_true(closed >= 6 * 8);
+}
+
+/* Five folds of 60 rows with fewer columns than rows, and with more: refits that start from the fit of all rows take at
+ * most 0.9 of the steps of refits from nothing, in the mean. */
+TEST_OF(refits_start_from_the_fit_of_all_rows, mo_context *ctx) {
+    enum { N = 60, FOLDS = 5 };
+    static const mo_head *const heads[] = {&mo_head_logistic, &mo_head_logistic_penalised, &mo_head_svm};
+    double y[N * CLASSES] = {0};
+    for (int i = 0; i < N; i++)
+        y[i * CLASSES + i % CLASSES] = 1;
+    for (int k = 0; k < 6; k++) {
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+        int64_t width = k % 2 ? 100 : 10;
+        mo_tensor *Y = mo_from(t, MO_F64, 2, (int64_t[]){N, CLASSES}, y);
+        mo_tensor *means = mo_matmul(t, Y, drawn(t, MO_F64, 2, 2, (int64_t[]){CLASSES, width}));
+        mo_support support = {
+            .Zs = mo_add(t, drawn(t, MO_F64, 1, 2, (int64_t[]){N, width}), mo_scale(t, means, 0.5, 0)),
+            .Ys = Y,
+            .held_out = true};
+        mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS], *logits[2];
+        mo_state state;
+        mo_head_start(t, heads[k / 2], MO_F64, width, &(double){1}, 1, parameter);
+        assert_int_equal(mo_head_fit(t, heads[k / 2], &support, parameter, &state), MO_OK);
+        int64_t steps[2] = {0};
+        for (int fold = 0; fold < FOLDS; fold++)
+            for (int how = 0; how < 2; how++) {
+                int64_t row[N / FOLDS], before = mo_context_counters(ctx).fit_steps;
+                for (int i = 0; i < N / FOLDS; i++)
+                    row[i] = CLASSES * FOLDS * (i / CLASSES) + CLASSES * fold + i % CLASSES;
+                logits[how] = how ? mo_head_refit(t, heads[k / 2], &support, parameter, row, 1, N / FOLDS)
+                                  : mo_state_held_out(t, &state, row, 1, N / FOLDS);
+                steps[how] += mo_context_counters(ctx).fit_steps - before;
+                expect_ok(ctx);
+            }
+        assert_true(largest_difference(logits[0], logits[1]) < 1e-5);
+        if (!(steps[0] <= 9 * steps[1] / 10))
+            fail_msg("head %s, width %d: %d steps, %d from nothing", heads[k / 2]->name, (int)width, (int)steps[0],
+                (int)steps[1]);
+    }
 }
 
 TEST_OF(a_state_that_does_not_fit_is_refused, mo_context *ctx) {

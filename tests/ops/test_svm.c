@@ -58,7 +58,7 @@ TEST_OF(primal_and_dual_values_meet, mo_tape *t) {
             continue;
         draw_problem(t, &p);
         mo_tensor *Xt = mo_transpose(t, p.X), *K = mo_matmul(t, p.X, Xt);
-        mo_tensor *alpha = mo_svm_dual_variables(t, K, p.Y, p.lambda_tensor, NULL, 0), *A = mo_sub(t, p.Y, alpha);
+        mo_tensor *alpha = mo_svm_dual_variables(t, K, p.Y, p.lambda_tensor, NULL, 0, NULL), *A = mo_sub(t, p.Y, alpha);
         if (!mo_ok(ctx))
             fail_msg("problem %zu: %s", i, mo_context_status(ctx)->message);
         mo_tensor *W = mo_scale(t, mo_matmul(t, Xt, A), 1 / p.lambda, 0), *F = mo_matmul(t, p.X, W);

@@ -332,7 +332,7 @@ static void fit_logistic(mo_context *ctx) {
 static void fit_svm(mo_context *ctx) {
     HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *X = drawn_rows(t, 2500, 30, 0), *Y = drawn_rows(t, 2500, 0, 20);
-    mo_svm_dual_variables(t, mo_gram(t, X), Y, mo_scalar(t, MO_F64, 1e-6), NULL, INT64_MAX);
+    mo_svm_dual_variables(t, mo_gram(t, X), Y, mo_scalar(t, MO_F64, 1e-6), NULL, INT64_MAX, NULL);
 }
 
 /* A dense random graph, whose features take minutes. */

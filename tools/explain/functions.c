@@ -270,7 +270,7 @@ static mo_tensor *svm(mo_tape *t, mo_tensor *const *X) {
 
 /* Returns alpha, the dual variables, for X = K, Y, lambda. */
 static mo_tensor *svm_dual(mo_tape *t, mo_tensor *const *X) {
-    return mo_svm_dual_variables(t, X[0], X[1], X[2], NULL, 0);
+    return mo_svm_dual_variables(t, X[0], X[1], X[2], NULL, 0, NULL);
 }
 
 /* Returns the projection Pi onto the directions in which alpha [n, C] can move: each row keeps its sum, zeros stay. Its

@@ -24,25 +24,30 @@ static double temper_problem(const mo_plan *p, const double *held, mo_job_space 
 }
 
 /* Chooses the problem's value by its held-out rows; among values that do equally well, the stronger penalty; if none
- * does better than chance, whose cross-entropy log C every temperature can reach, the head's own. Returns false on
- * failure. */
-static bool choose_value(const mo_reader *r, const mo_job *job, const mo_plan *p, mo_job_space *s, double *value) {
+ * does better than chance, whose cross-entropy log C every temperature can reach, the head's own. *held: s->held begins
+ * with its cross-validation. Returns false on failure. */
+static bool choose_value(
+    const mo_reader *r, const mo_job *job, const mo_plan *p, mo_job_space *s, double *value, bool *held) {
+    int64_t block = p->n_support * p->classes, best = -1;
     bool alone = r->candidate.head && r->candidate.head->leave_one_out && p->small_classes == 0;
     double least = INFINITY, nll = INFINITY;
     *value = job->values[job->n_values];
+    *held = false;
     if (job->n_values == 0)
         return true;
     if (!(alone ? mo_leave_one_out(r, p, job->values, job->n_values, s->held)
                 : mo_cross_validate(r, p, job->values, job->n_values, s->held, NULL)))
         return false;
     for (int v = 0; v < job->n_values; v++)
-        if (!isnan(temper_problem(p, s->held + v * p->n_support * p->classes, s, &nll)) && isfinite(nll) &&
-            nll <= least * (1 + same)) {
+        if (!isnan(temper_problem(p, s->held + v * block, s, &nll)) && isfinite(nll) && nll <= least * (1 + same)) {
             least = fmin(least, nll);
-            *value = job->values[v];
+            best = v;
         }
-    if (least > log((double)p->classes) * (1 - same))
-        *value = job->values[job->n_values];
+    if (best < 0 || least > log((double)p->classes) * (1 - same))
+        return true;
+    *value = job->values[best];
+    *held = !alone;
+    memmove(s->held, s->held + best * block, (size_t)block * sizeof *s->held);
     return true;
 }
 
@@ -87,7 +92,7 @@ static bool count_queries(mo_context *ctx, mo_job *job, int64_t i, const double 
     return true;
 }
 
-/* Fits the candidate at a value: logits of the queries and, if `held`, of the held-out rows. */
+/* Fits the candidate at a value: logits of the queries and, if `held`, of the held-out rows too. */
 static bool read_problem(const mo_reader *r, mo_job *job, int64_t i, double value, bool held, mo_job_space *s) {
     const mo_plan *p = &job->plan[i];
     mo_expert_share experts[MO_MAX_EXPERTS];
@@ -107,8 +112,9 @@ static bool read_problem(const mo_reader *r, mo_job *job, int64_t i, double valu
 static bool run_problem(const mo_reader *r, mo_job *job, int64_t i, mo_job_space *s) {
     const mo_plan *p = &job->plan[i];
     double value = job->values[job->n_values], nll = NAN, T = NAN;
-    bool held = job->hold_out && mo_most_rows(r->ctx, p) > 1;
-    if (!mo_ok(r->ctx) || (held && !choose_value(r, job, p, s, &value)) || !read_problem(r, job, i, value, held, s))
+    bool held = job->hold_out && mo_most_rows(r->ctx, p) > 1, known = false;
+    if (!mo_ok(r->ctx) || (held && !choose_value(r, job, p, s, &value, &known)) ||
+        !read_problem(r, job, i, value, held && !known, s))
         return false;
     if (held)
         T = temper_problem(p, s->held, s, &nll);

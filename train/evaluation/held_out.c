@@ -3,10 +3,11 @@
  *
  * Leave-one-out for a head that has it in closed form at about the cost of a fit. Cross-validation for any head: within
  * each class, distinct rows go to the folds in turn, so that fits stay balanced and no copy of a held-out row is
- * fitted; a class with one distinct row keeps it in every fit. A head with a closed form (mo_head.held_out) is fitted
- * once for all folds, on rows scaled by the whole support (scaling reads no labels); another, and rows that repeat,
- * once for each fold, on rows scaled by the fitted ones. Leaving one row out of a balanced support biases the fit
- * against the row's class. Such fits are good enough to rank penalties, but too pessimistic to fit a temperature. */
+ * fitted; a class with one distinct row keeps it in every fit. A head with mo_head.held_out is fitted once for all
+ * folds, on rows scaled by the whole support (scaling reads no labels): in closed form, or the folds' fits start from
+ * that fit. Another, and rows that repeat, are fitted once for each fold, on rows scaled by the fitted ones. Leaving
+ * one row out of a balanced support biases the fit against the row's class. Such fits are good enough to rank
+ * penalties, but too pessimistic to fit a temperature. */
 #include "tensor/library.h"
 #include "train/evaluation/evaluation.h"
 

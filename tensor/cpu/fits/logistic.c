@@ -13,6 +13,9 @@
  * in the primal, <v, F_v> in the dual. At the end the logits are computed from the weights, and the fit goes on from
  * there if that moves the gradient: the rounding of M and of the steps does not reach the solution.
  *
+ * A fit without some rows J may start from a fit with them, at its weights and by its M. In the dual M loses the rows
+ * first, as (M - Phi_J^T D_J Phi_J)^-1 gives G + G_:J (D_J^-1 - G_JJ)^-1 G_J: (Woodbury), at a fraction of a new M.
+ *
  * Weights and coordinates are [C, width], logits [C, row], padded with zeros to whole lanes. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
@@ -23,6 +26,7 @@
 
 enum { ROUNDS = 400, HALVINGS = 40, ATTEMPTS = 8, REFRESHES = 3, HIDDEN = 256 };
 
+#define ENOUGH 1e-6
 #define LEAST_CURVATURE 3e-3 /* of a row, relative to its weight: elsewhere it can have more than at P */
 
 typedef struct newton {
@@ -31,7 +35,8 @@ typedef struct newton {
     int threads;
     int64_t n, d, m, C, row, width, order, across; /* order: of `factor`, n in the dual, else m; across: rows of V */
     int factorizations, steps;
-    bool fits; /* false: solves H U = B at fixed probabilities */
+    bool fits;           /* false: solves H U = B at fixed probabilities */
+    bool has_K, started; /* started: from another fit, to a gradient of ENOUGH of its terms */
     const real *X;
     real lambda, kappa;
     double least; /* least curvature of the next factor */
@@ -101,6 +106,9 @@ static bool inverse_spd(real *A, int64_t n, int64_t row, real *scratch) {
 static bool factor_rows(newton *s, real ratio) {
     blasint n = (blasint)s->n;
     real *G = s->factor, *u = s->Fr, apart = 0;
+    if (!s->has_K)
+        blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, n, (blasint)s->d, 1, s->X, (blasint)s->d, 0, s->K, n);
+    s->has_K = true;
     for (int64_t i = 0; i < n; i++)
         apart = s->K[i * n + i] > apart ? s->K[i * n + i] : apart;
     /* K's rounding is added, as linearly dependent rows would have no curvature; more for a row so short that rounding
@@ -188,6 +196,54 @@ static void keep_factor(newton *s, real *saved, bool load) {
     memcpy(load ? s->D : saved, load ? saved : s->D, curvatures);
     *(load ? &s->kappa : saved + s->n) = load ? saved[s->n] : s->kappa;
     memcpy(load ? s->factor : saved + s->n + 1, load ? saved + s->n + 1 : s->factor, numbers);
+}
+
+static real *copy_part(real *own, real *kept, int64_t n, bool load) {
+    memcpy(load ? own : kept, load ? kept : own, (size_t)n * sizeof(real));
+    return kept + n;
+}
+
+/* Copies what a fit may start from to `start`, or from it; K, which no fit changes, is shared. */
+static void keep_start(newton *s, real *start, bool load) {
+    keep_factor(s, start, load);
+    start += s->n + 1 + s->order * s->order;
+    for (int64_t c = 0; c < s->C; c++) {
+        start = copy_part(s->A + c * s->width, start, s->order, load);
+        start = copy_part(s->F + c * s->row, start, s->n, load);
+    }
+    if (s->dual && load)
+        s->K = start;
+    else
+        copy_part(s->dual ? s->K : s->Phi, start, s->n * s->order, load);
+    s->has_K |= s->dual && load;
+}
+
+/* Takes the rows without weight out of G. Returns false if they are too many, or if rounding hides the rest. */
+static bool leave_rows_out(newton *s) {
+    int64_t n = s->n, h = 0;
+    for (int64_t i = 0; i < n; i++)
+        h += s->T[i] == 0;
+    if (h == 0 || h > n / 3)
+        return h == 0;
+    real *S = s->Phi, *B = S + h * h; /* D_J^-1 - G_JJ = L L^T; L^-1 G_J: */
+    int info = 0, order = (int)h;
+    for (int64_t i = 0, at = 0; i < n; i++)
+        if (s->T[i] == 0) {
+            memcpy(B + at * n, s->factor + i * n, (size_t)n * sizeof(real));
+            for (int64_t j = 0, to = 0; j < n; j++)
+                if (s->T[j] == 0)
+                    S[at * h + to++] = (i == j ? 1 / s->D[i] : 0) - s->factor[i * n + j];
+            s->D[i] = 0;
+            at++;
+        }
+    lapack_potrf("U", &order, S, &order, &info);
+    if (info != 0)
+        return false;
+    blas_trsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, (blasint)h, (blasint)n, 1, S,
+        (blasint)h, B, (blasint)n);
+    blas_gemm(CblasRowMajor, CblasTrans, CblasNoTrans, (blasint)n, (blasint)n, (blasint)h, 1, B, (blasint)n, B,
+        (blasint)n, 1, s->factor, (blasint)n);
+    return true;
 }
 
 /* ---- one Newton step ---- */
@@ -384,9 +440,13 @@ static real search_step(newton *s, double fall) {
 /* V and F from A, without the rounding of many steps. In the dual the intercept is what the logits have beyond X V. */
 static void refresh_logits(newton *s) {
     blasint C = (blasint)s->C, n = (blasint)s->n, d = (blasint)s->d, row = (blasint)s->row, across = (blasint)s->across;
-    if (s->dual)
-        blas_gemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, C, d, n, 1, s->A, row, s->X, d, 0, s->V, across);
-    blas_gemm(CblasRowMajor, CblasNoTrans, CblasTrans, C, n, d, 1, s->V, across, s->X, d, 0, s->Fr, row);
+    if (s->dual && s->started) {
+        blas_symm(CblasRowMajor, CblasRight, CblasLower, C, n, 1, s->K, n, s->A, row, 0, s->Fr, row);
+    } else {
+        if (s->dual)
+            blas_gemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, C, d, n, 1, s->A, row, s->X, d, 0, s->V, across);
+        blas_gemm(CblasRowMajor, CblasNoTrans, CblasTrans, C, n, d, 1, s->V, across, s->X, d, 0, s->Fr, row);
+    }
     for (int64_t c = 0; c < C; c++) {
         real *F = s->F + c * row, *plain = s->Fr + c * row;
         if (s->dual && s->free_intercept)
@@ -431,6 +491,8 @@ static mo_fit_code iterate(newton *s, bool factored) {
         noise = s->fits ? fmax(near * rounding, 4 * noise) : sqrt(EPSILON) * size;
         if (!isfinite(norm))
             return MO_FIT_UNSOLVED;
+        if (s->started && norm <= ENOUGH * terms)
+            return MO_FIT_SOLVED;
         bool unbounded = s->fits && !(s->lambda > 0) && s->C > 1;
         if (unbounded && separates(s))
             return MO_FIT_INFINITE;
@@ -503,11 +565,27 @@ static mo_fit_code read_labels(newton *s, const mo_logistic_call *g, int64_t b) 
 static mo_fit_code fit_item(newton *s, const mo_logistic_call *g, int64_t b) {
     mo_fit_code code = read_labels(s, g, b);
     s->fits = true;
-    code = code == MO_FIT_SOLVED ? iterate(s, false) : code;
     if (code != MO_FIT_SOLVED)
         return code;
+    s->started = g->factored;
+    if (s->started)
+        keep_start(s, (real *)(uintptr_t)entry_of(&g->start, b), true);
+    code = iterate(s, s->started && (!s->dual || leave_rows_out(s)));
+    if (s->started && code != MO_FIT_SOLVED) {
+        memset(s->A, 0, (size_t)(s->width * s->C) * sizeof(real));
+        memset(s->F, 0, (size_t)(s->row * s->C) * sizeof(real));
+        code = iterate(s, false);
+    }
+    if (code != MO_FIT_SOLVED)
+        return code;
+    if (g->start.data && !s->started)
+        keep_start(s, (real *)g->start.data + b * entry_length(&g->start), false);
     refresh_logits(s); /* V is older if refreshes have not helped */
-    write_weights(s, (real *)g->W.data + b * entry_length(&g->W));
+    real *W = (real *)g->W.data + b * entry_length(&g->W);
+    if (!s->started)
+        write_weights(s, W);
+    for (int64_t i = 0; s->started && i < s->n * s->C; i++)
+        W[i] = s->F[i % s->C * s->row + i / s->C];
     if (g->saved.data)
         keep_factor(s, (real *)g->saved.data + b * entry_length(&g->saved), false);
     return code;
@@ -595,9 +673,6 @@ static void run_some(const void *of, task_range some) {
         s.least = LEAST_CURVATURE;
         for (int64_t i = 0; i < s.n; i++)
             s.squares[i] = (real)dot(s.X + i * s.d, s.X + i * s.d, s.d);
-        if (s.dual && !g->factored)
-            blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, (blasint)s.n, (blasint)s.d, 1, s.X, (blasint)s.d, 0, s.K,
-                (blasint)s.n);
         ((real *)g->code.data)[b] = (real)(g->Y.data ? fit_item : solve_item)(&s, g, b);
         atomic_fetch_add(p->factorizations, s.factorizations);
         atomic_fetch_add(p->steps, g->Y.data ? s.steps : 0);

@@ -1,11 +1,11 @@
 /* tensor/cpu/fits/svm.c - the Crammer-Singer machine by its dual (tensor/fits.h): each item of the batch on one thread.
  *
- * At the start alpha_i = Y_i, and row i has no part in the weights. A row whose alpha_i stays Y_i does not change the
- * problem. So each round works on the other rows alone, the working rows: those whose alpha has moved, and those whose
- * logits violate the optimality conditions. Two kinds of steps alternate: sweeps over the rows, which find the alpha
- * that are 0, and steps on the face of the other alpha. On the right face a step of the second kind gives the solution,
- * up to rounding. Optimality: in every row g = F - m Y, m the row's margin, is largest where alpha > 0. Below, Y of a
- * working row stands for m Y.
+ * At the start alpha_i = Y_i, unless another is given, and row i has no part in the weights. (Nor has it if Y_i is 0.)
+ * A row whose alpha_i stays Y_i does not change the problem. So each round works on the other rows alone, the working
+ * rows: those whose alpha has moved, and those whose logits violate the optimality conditions. Two kinds of steps
+ * alternate: sweeps over the rows, which find the alpha that are 0, and steps on the face of the other alpha. On the
+ * right face a step of the second kind gives the solution, up to rounding. Optimality: in every row g = F - m Y, m the
+ * row's margin, is largest where alpha > 0. Below, Y of a working row stands for m Y.
  *
  * With logits F = K (Y - alpha) / lambda and g = F - Y the gradient in alpha is -g.
  * - A sweep over the rows (Crammer and Singer 2001; Keerthi et al. 2008): with the other rows fixed, the best alpha_i
@@ -40,6 +40,13 @@ typedef struct svm_working {
     real *best;                    /* [C] scratch */
     int64_t *moved;                /* [C] scratch */
 } svm_working;
+
+static bool has_part(const real *Y, int64_t C) {
+    for (int64_t c = 0; c < C; c++)
+        if (Y[c] != 0)
+            return true;
+    return false;
+}
 
 /* Returns the threshold t with sum max(x - t, 0) = size (Michelot 1986); the set of x above t shrinks from pass to
  * pass. */
@@ -268,8 +275,8 @@ static real margin_of(const svm_fit *f, int64_t i) {
     return f->margin ? f->margin[i] : 1;
 }
 
-/* Returns the largest g of row i minus the smallest g with alpha > 0; 0 if K_ii is 0, INFINITY if a value is not
- * finite. Raises *size to the largest magnitude of the row's logits. */
+/* Returns the largest g of row i minus the smallest g with alpha > 0; 0 if K_ii is 0 or the row has no part, INFINITY
+ * if a value is not finite. Raises *size to the largest magnitude of the row's logits. */
 static double row_violation(const svm_fit *f, int64_t i, double *size) {
     int64_t row = padded(f->n);
     real top = -(real)INFINITY, low = (real)INFINITY, own = f->K[i * f->n + i];
@@ -281,7 +288,7 @@ static double row_violation(const svm_fit *f, int64_t i, double *size) {
         low = f->alpha[i * f->C + c] > 0 && g < low ? g : low;
         *size = fmax(*size, (double)(F < 0 ? -F : F));
     }
-    return own > 0 ? (double)(top - low) : 0;
+    return own > 0 && has_part(f->Y + i * f->C, f->C) ? (double)(top - low) : 0;
 }
 
 /* Returns the largest violation, and chooses the working rows. */
@@ -415,9 +422,12 @@ static double run_item(svm_fit *f, const mo_svm_call *g, int64_t b) {
     f->Y = entry_of(&g->Y, b);
     f->margin = g->margin.data ? entry_of(&g->margin, b) : NULL;
     f->lambda = *entry_of(&g->lambda, b);
-    memcpy(f->alpha, f->Y, (size_t)bytes);
+    memcpy(f->alpha, g->start.data ? entry_of(&g->start, b) : f->Y, (size_t)bytes);
     for (int64_t i = 0; i < n; i++)
-        start_in_simplex(f->alpha + i * C, C);
+        if (has_part(f->Y + i * C, C))
+            start_in_simplex(f->alpha + i * C, C);
+        else
+            memset(f->alpha + i * C, 0, (size_t)C * sizeof(real));
     double worst = fit_rows(f);
     memcpy((real *)g->alpha.data + b * n * C, f->alpha, (size_t)bytes);
     return worst;

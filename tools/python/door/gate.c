@@ -103,6 +103,35 @@ static void door_raise(mo_context *ctx, mo_code code, const char *message) {
     mo_fail(ctx, code, "%s", message);
 }
 
+/* Makes constants of the tape from n arrays of one dtype, of which those with needs[i] require a gradient. each:
+ * address, number of axes and sizes of every array, one array after the other. */
+static void door_copy_in(
+    door_gate *gate, mo_tape *t, mo_dtype dtype, int n, const int64_t *each, const bool *needs, mo_tensor **out) {
+    if (!gate_enter(gate))
+        return;
+    for (int i = 0; i < n; i++, each += 2 + each[1]) {
+        out[i] = mo_from(t, dtype, (int)each[1], each + 2, (const void *)(uintptr_t)each[0]);
+        if (needs[i])
+            mo_require_grad(out[i]);
+    }
+    gate_leave(gate);
+}
+
+/* Writes the gradients of y in n tensors to `out` and their values to the addresses `to`; bar: y's adjoint, described
+ * as in door_copy_in. */
+static void door_pull(door_gate *gate, mo_tape *t, mo_tensor *y, const int64_t *bar, mo_tensor *const *xs, int n,
+    mo_tensor **out, const int64_t *to) {
+    if (!gate_enter(gate))
+        return;
+    mo_tensor *y_bar = mo_from(t, mo_tensor_dtype(y), (int)bar[1], bar + 2, (const void *)(uintptr_t)bar[0]);
+    bool done = mo_grad(t, &y, &y_bar, 1, xs, out, n, MO_RETAIN | MO_ALLOW_UNUSED) == MO_OK;
+    for (int i = 0; done && i < n; i++) {
+        size_t bytes = (size_t)mo_numel(out[i]) * mo_dtype_size(mo_tensor_dtype(out[i]));
+        done = mo_tensor_read(out[i], (void *)(uintptr_t)to[i], bytes) == MO_OK;
+    }
+    gate_leave(gate);
+}
+
 static const char *door_version(void) {
     return MO_VERSION;
 }

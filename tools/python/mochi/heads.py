@@ -62,6 +62,8 @@ class Head:
     True
     """
 
+    _listed: list[str] | None = None
+
     def __init__(
         self,
         name: str,
@@ -127,8 +129,14 @@ class Head:
     def parameters(self) -> dict[str, float]:
         """The names and initial values of the parameters."""
         table = self._pointer.parameters[0 : self._pointer.n_parameters]
-        names = (ffi.string(p.name).decode() for p in table)
-        return {"lam" if name == "lambda" else name: p.value for name, p in zip(names, table, strict=True)}
+        return {name: p.value for name, p in zip(self._parameters(), table, strict=True)}
+
+    def _parameters(self):
+        """The names of the parameters, which are read once."""
+        if self._listed is None:
+            names = (ffi.string(p.name).decode() for p in self._pointer.parameters[0 : self._pointer.n_parameters])
+            self._listed = ["lam" if name == "lambda" else name for name in names]
+        return self._listed
 
     def at(self, **values: float) -> Head:
         """The same head with other initial parameter values."""
@@ -230,8 +238,8 @@ class Head:
         parameters = {"lam" if name == "lambda" else name: value for name, value in parameters.items()}
         self._known(parameters)
         tape = tape_of(*inputs, *parameters.values())
-        given = [Tensor(input_of(x, tape, inputs[0]), tape) for x in inputs]
-        names, out = self.parameters, ffi.new("mo_tensor *[]", lib.MO_MAX_HEAD_PARAMETERS)
+        given = [x if getattr(x, "_tape", None) is tape else Tensor(input_of(x, tape, inputs[0]), tape) for x in inputs]
+        names, out = self._parameters(), ffi.new("mo_tensor *[]", lib.MO_MAX_HEAD_PARAMETERS)
         if names:
             real, d = number_of(given[0].dtype), given[0].shape[-1] if given[0].ndim else 0
             tape.context.call(lib.gate_mo_head_start, tape._pointer, self._pointer, real, d, ffi.NULL, seed, out)
@@ -242,7 +250,7 @@ class Head:
         return tape, [x._live() for x in given], out
 
     def _known(self, parameters):
-        unknown = set(parameters) - set(self.parameters)
+        unknown = set(parameters).difference(self._parameters())
         if unknown:
             raise errors.InvalidError(f"head {self.name}: no parameter {sorted(unknown)[0]!r}; it has {list(self.parameters)}")
 
@@ -305,6 +313,9 @@ class Fitted:
             context.call(lib.gate_mo_arrays_release, arrays)
 
 
+_known: dict[str, Head] = {}
+
+
 def head(name: str | os.PathLike | Head) -> Head:
     """The library's head of that name, which `head_names()` lists; or the head of a plug-in FILE.so (tools/guides/heads.md)."""
     if isinstance(name, Head):
@@ -312,10 +323,12 @@ def head(name: str | os.PathLike | Head) -> Head:
     if isinstance(name, (str, os.PathLike)) and os.fspath(name).endswith((".so", ".dylib")):
         context = default_context()
         return Head.of(context.call(lib.gate_mo_load_head, context._pointer, os.fsencode(name)))
+    if isinstance(name, str) and name in _known:
+        return _known[name]
     pointer = lib.mo_find_head(name.encode()) if isinstance(name, str) else None
     if not pointer:
         raise errors.InvalidError(f"head {name!r}, expected one of {', '.join(head_names())}")
-    return Head.of(pointer)
+    return _known.setdefault(name, Head.of(pointer))
 
 
 def head_names() -> list[str]:

@@ -212,27 +212,30 @@ def _ridge(bias):
     def primal(Zs, Ys, Zq, lam):
         return Zq @ _ops.solve_spd(_ops.add_diag(_ops.gram(Zs.mT), lam), Zs.mT @ Ys)
 
-    def dual(Zs, Ys, Zq, lam):
-        K = _ops.gram(Zs)
+    def dual(K, Zs, Ys, Zq, lam):
         D = _ops.solve_spd(_ops.add_diag(K + 1.0 if bias else K, lam), Ys)
         logits = Zq @ (Zs.mT @ D)
         return logits + D.sum(-2, keepdims=True) if bias else logits
 
     def fit(Zs, Ys, Zq, lam, weight=None):
-        labels = Ys.numpy() != 0
+        labels = Ys.numpy()
         if weight is not None or not labels.any(-1).all():
             w = labels.any(-1) * (1.0 if weight is None else weight.numpy())
             if bias:
                 return _head("ridge")(Zs, Ys, Zq, weight=weight, lam=lam)
-            labels = labels & (w > 0)[..., None]
+            labels = (labels != 0) & (w > 0)[..., None]
             used = _ops.cast(w > 0, Zs.dtype)
             root = used if weight is None else _ops.where(used, _ops.sqrt(_ops.where(used, weight, 1.0)), 0.0)
             Zs, Ys = (_ops.where(used[..., None], X, 0.0) * root[..., None] for X in (Zs, Ys))
-        real = Zs.dtype
-        if Zs.context.call(lib.gate_mo_rows_lie_far, current_tape()._pointer, Zs._live()):
+        real, by_rows = Zs.dtype, Zs.shape[-2] <= Zs.shape[-1]
+        K = _ops.gram(Zs) if by_rows else None
+        far = (lib.gate_mo_gram_lies_far, K) if by_rows else (lib.gate_mo_rows_lie_far, Zs)
+        if real == "float32" and Zs.context.call(far[0], current_tape()._pointer, far[1]._live()):
             Zs, Ys, Zq = (_ops.cast(X, "float64") for X in (Zs, Ys, Zq))
             lam = _ops.cast(lam, "float64") if isinstance(lam, Tensor) else lam
-        logits = _ops.cast((dual if Zs.shape[-2] <= Zs.shape[-1] else primal)(Zs, Ys, Zq, lam), real)
+            K = _ops.gram(Zs) if by_rows else None
+        logits = dual(K, Zs, Ys, Zq, lam) if by_rows else primal(Zs, Ys, Zq, lam)
+        logits = logits if logits.dtype == real else _ops.cast(logits, real)
         present = labels.any(-2, keepdims=True)
         return logits if present.all() else _ops.where(present.astype(real), logits, -math.inf)
 

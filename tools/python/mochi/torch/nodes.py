@@ -7,8 +7,8 @@ import torch
 from torch.autograd import forward_ad
 
 from .. import errors
-from .._library import lib
-from ..arrays import copied
+from .._library import ffi, lib
+from ..arrays import copied, number_of
 from ..context import Context, default_context
 from ..dlpack import device_named
 from ..tape import current_tape, idle
@@ -41,7 +41,7 @@ class _Devices(threading.local):
 _devices = _Devices()
 
 
-SMALL = 1 << 16  # bytes below which a copy on the tape costs less than sharing the memory
+SMALL = 1 << 19  # bytes below which a copy on the tape costs less than sharing the memory
 
 
 def leaf_of(x, needs, tape):
@@ -57,6 +57,31 @@ def leaf_of(x, needs, tape):
     return leaf
 
 
+REALS = {torch.float32: number_of("float32"), torch.float64: number_of("float64")}
+
+
+def leaves_of(inputs, needs, tape):
+    """`leaf_of` each input; the small ones of one dtype in one call."""
+    dtype, each, wanted = inputs[0].dtype, [], []
+    small = [dtype in REALS and x.dtype is dtype and x.nbytes < SMALL and _is_plain(x) for x in inputs]
+    for x, need, one in zip(inputs, needs, small, strict=True):
+        if one:
+            each += (x.data_ptr(), x.dim(), *x.shape)
+            wanted.append(need)
+    out = ffi.new("mo_tensor *[]", len(wanted))
+    if wanted:
+        tape.context.call(lib.door_copy_in, tape._pointer, REALS[dtype], len(wanted), each, wanted, out)
+    made = iter(out)
+    return [
+        Tensor(next(made), tape) if one else leaf_of(x, need, tape) for x, need, one in zip(inputs, needs, small, strict=True)
+    ]
+
+
+def _is_plain(x):
+    """Whether a tensor's memory on the host holds its values in order."""
+    return x.is_cpu and x.is_contiguous() and not x.is_neg()
+
+
 class Record:
     """A function recorded on a tape of its own, which lives as long as PyTorch's node."""
 
@@ -64,7 +89,7 @@ class Record:
         self.context = _devices.context_of(inputs[0])
         self.tape, self.home = idle.take(self.context), idle.tapes
         self.needs, self.shapes = tuple(needs), [x.shape for x in inputs]
-        self.leaves = [leaf_of(x, need, self.tape) for x, need in zip(inputs, needs, strict=True)]
+        self.leaves = leaves_of(inputs, self.needs, self.tape)
         with self.tape:
             self.y = f(*self.leaves)  # or a list or tuple of several
 
@@ -76,10 +101,21 @@ class Record:
         """Whether the record fits these inputs; under torch.func a node can be called for part of a batch or for the whole."""
         return [x.shape for x in inputs] == self.shapes and all(a or not b for a, b in zip(self.needs, needs, strict=True))
 
-    def gradients(self, needs, bars):
-        """The adjoints of the inputs that need one, from those of the results."""
+    def gradients(self, needs, bars, inputs):
+        """The adjoints of the inputs that need one, from those of the results, as tensors of PyTorch."""
         xs = [leaf for leaf, need in zip(self.leaves, needs, strict=True) if need]
-        return self.tape.grad(self.y, xs, bars, retain=True, allow_unused=True)
+        likes = [x for x, need in zip(inputs, needs, strict=True) if need]
+        bar = bars[0].contiguous()
+        if not isinstance(self.y, Tensor) or not all(x.dtype in REALS and x.is_cpu for x in (bar, *likes)):
+            bars = [leaf_of(bar, False, self.tape) for bar in bars]
+            found = self.tape.grad(self.y, xs, bars, retain=True, allow_unused=True)
+            return tuple(tensor_of(x, like) for x, like in zip(found, likes, strict=True))
+        found = tuple(torch.empty_like(x, memory_format=torch.contiguous_format) for x in likes)
+        self.context.call(
+            lib.door_pull, self.tape._pointer, self.y._live(), (bar.data_ptr(), bar.dim(), *bar.shape),
+            [x._live() for x in xs], len(xs), ffi.new("mo_tensor *[]", len(xs)), [x.data_ptr() for x in found],
+        )  # fmt: skip
+        return found
 
 
 def tensor_of(x, like):
@@ -87,12 +123,6 @@ def tensor_of(x, like):
     if like.device.type == "cpu":
         return torch.from_numpy(x.numpy())
     return torch.from_dlpack(x).clone()  # in PyTorch's stream, which is behind ours
-
-
-def tensors_of(xs, likes, needs):
-    """PyTorch tensors of xs, the values for those of `likes` that are needed, in their order."""
-    wanted = [like for like, need in zip(likes, needs, strict=True) if need]
-    return tuple(tensor_of(x, like) for x, like in zip(xs, wanted, strict=True))
 
 
 def _spread(values, needs):
@@ -304,8 +334,7 @@ class Adjoint(Node):
         record = asked.record
         if record is None or not record.serves(inputs, asked.needs):
             record = asked.recorded(inputs)
-        bars = [leaf_of(bar, False, record.tape) for bar in given[:n]]
-        return tensors_of(record.gradients(asked.needs, bars), inputs, asked.needs)
+        return record.gradients(asked.needs, given[:n], inputs)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
