@@ -11,7 +11,7 @@ export function derive(place, ask) {
     function line(block, found) {
         const answer = el('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', 'aria-label': `Line ${block.number}: your formula for ${block.text.split(' =')[0]}` });
         const verdict = el('div', { role: 'status' }), formula = el('div');
-        const name = block.latex.split('=')[0], rows = block.matrices[0].rows;
+        const name = block.latex.split('=')[0];
         const reveal = () => {
             shown.add(block.number);
             formula.replaceChildren(...found);
@@ -23,7 +23,7 @@ export function derive(place, ask) {
             verdict.replaceChildren(el('p', { class: right ? 'right' : 'wrong' }, said));
             if (right) reveal();
         };
-        const hint = () => verdict.replaceChildren(el('p', { class: 'quiet' }, `It has ${rows.length} row${rows.length > 1 ? 's' : ''} and ${rows[0].length} column${rows[0].length > 1 ? 's' : ''}. Use the values above it, and gradients already found. Products: A B; transposes: X^T, A^-T; an inner product: <A, B>. In the differential above, the factor beside the d of this value is its adjoint.`));
+        const hint = () => verdict.replaceChildren(el('p', { class: 'quiet' }, block.hint));
         if (shown.has(block.number)) reveal();
         return el('div', { class: 'panel' }, el('h4', {}, `Line ${block.number}: `, tex(`${name} = \\;?`)),
             el('form', { class: 'answer', onsubmit: (event) => (event.preventDefault(), check()) }, answer,
