@@ -177,7 +177,9 @@ static void ask_for_line(lesson *l, const block *line) {
         print_prose(text, 2);
     }
     for (int tries = 0; again;) {
-        printf(tries ? "  again, %d of %d > " : "  > ", tries + 1, TRIES);
+        if (tries)
+            printf("  again, %d of %d", tries + 1, TRIES);
+        printf("  > ");
         char *answer = read_answer();
         again = answer && is_to_try_again(l, line, answer, &tries);
         free(answer);
