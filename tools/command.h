@@ -97,7 +97,10 @@ void parse_pool(const struct argp_state *state, const char *option, const char *
 static inline char printable(char c) {
     return (unsigned char)c < 32 || c == 127 ? '?' : c;
 }
-/* Prints a text in lines of at most 79 columns, each indented by `indent` columns. */
+/* The columns of a line of text on standard output: the terminal's, or COLUMNS where there is none; at most 79. */
+int text_width(void);
+/* Prints a text and a new line, in lines of at most text_width() columns. `indent` columns of the first line are
+ * printed already; the others are indented by as many. */
 void print_wrapped(const char *text, int indent);
 /* Replaces control characters in a text, in place; returns it. */
 char *make_printable(char *text);

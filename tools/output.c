@@ -11,16 +11,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+int text_width(void) {
+    enum { NARROWEST = 30, WIDEST = 79 };
+    struct winsize terminal;
+    const char *given = getenv("COLUMNS");
+    int width = WIDEST;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal) == 0 && terminal.ws_col)
+        width = terminal.ws_col;
+    else if (given && atoi(given) > 0)
+        width = atoi(given);
+    return width < NARROWEST ? NARROWEST : width > WIDEST ? WIDEST : width;
+}
+
 void print_wrapped(const char *text, int indent) {
-    for (int column = 0, n; *(text += strspn(text, " ")); text += n) {
-        n = (int)strcspn(text, " ");
-        if (column && column + 1 + n > 79) {
-            putchar('\n');
-            column = 0;
+    const int width = text_width();
+    for (int column = indent; *text;) {
+        int blanks = (int)strspn(text, " "), word = blanks + (int)strcspn(text + blanks, " ");
+        if (column > indent && column + word > width)
+            printf("\n%*s", column = indent, "");
+        if (column == indent) {
+            text += blanks;
+            word -= blanks;
         }
-        column += printf("%*s%.*s", column ? 1 : indent, "", n, text);
+        column += printf("%.*s", word, text);
+        text += word;
     }
     putchar('\n');
 }

@@ -76,13 +76,15 @@ def write_pages(mochi, folder):
 # ---- the browser ----
 
 
-def open_page(page, folder, *options):
-    """What the browser printed, and the page after its scripts have run. The browser's own requests are blocked."""
+def open_page(page, folder, *options, fonts=None):
+    """What the browser printed, and the page after its scripts have run. The browser's own requests are blocked. fonts:
+    fontconfig's file, in the place of the system's."""
     done = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
                            "--disable-background-networking", "--user-data-dir=" + os.path.join(folder, "profile"),
                            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--enable-logging=stderr",
                            f"--virtual-time-budget={SETTLED}", "--dump-dom", *options, "file://" + page],
-                          capture_output=True, text=True, timeout=200)
+                          capture_output=True, text=True, timeout=200,
+                          env={**os.environ, **({"FONTCONFIG_FILE": fonts} if fonts else {})})
     assert done.returncode == 0 and "</html>" in done.stdout, f"chromium: {done.returncode}: {done.stderr[-500:]}"
     return done
 
@@ -169,7 +171,7 @@ def firefox_draws(page, height, picture, folder):
     assert os.path.exists(picture), f"firefox: {done.returncode}: {done.stderr[-500:]}"
 
 
-def picture_of(formulas, style, folder, browser="chromium"):
+def picture_of(formulas, style, folder, browser="chromium", fonts=None):
     """The rows of a screenshot in which each formula has its own strip."""
     page, picture = (os.path.join(folder, name) for name in ("strips.htm", "strips.png"))
     with open(page, "w") as file:
@@ -179,7 +181,7 @@ def picture_of(formulas, style, folder, browser="chromium"):
     if browser == "firefox":
         firefox_draws(page, STRIP * len(formulas), picture, folder)
     else:
-        open_page(page, folder, "--hide-scrollbars", f"--window-size=500,{STRIP * len(formulas)}", "--screenshot=" + picture)
+        open_page(page, folder, "--hide-scrollbars", f"--window-size=500,{STRIP * len(formulas)}", "--screenshot=" + picture, fonts=fonts)
     rows = pixels(picture)
     return [rows[i * STRIP:(i + 1) * STRIP] for i in range(len(formulas))]
 
@@ -200,6 +202,35 @@ def bars_unseen(adjoints, style, folder, browser="chromium"):
         if len(parts) < 2 or len(parts[0]) > LETTER / 8 or max(columns) - min(columns) < 2 * len(parts[0]):
             unseen.append(adjoint)
     return unseen
+
+
+def plain_fonts(folder):
+    """A file for fontconfig with the three fonts of Debian's fonts-dejavu-core alone, none of them for mathematics; None
+    if they are missing."""
+    found = re.findall(r"^(/\S+/DejaVu(?:Sans|SansMono|Serif)\.ttf)", run(["fc-list", ":", "file"]), re.M)
+    fonts, file = os.path.join(folder, "fonts"), os.path.join(folder, "fonts.conf")
+    os.makedirs(fonts, exist_ok=True)
+    for path in found:
+        shutil.copy(path, fonts)
+    with open(file, "w") as out:
+        out.write(f"<fontconfig><dir>{fonts}</dir><cachedir>{folder}/fontconfig</cachedir></fontconfig>")
+    return file if len(found) == 3 else None
+
+
+def check_greek(names, folder, style):
+    """Letters of formulas must be drawn where no font is for mathematics: were they boxes, they would be alike."""
+    fonts, letters = plain_fonts(folder), set()
+    for name in names:
+        with open(os.path.join(folder, name)) as file:
+            letters |= set(re.findall(r"<mi>[^<]</mi>", file.read()))
+    letters = sorted(letters)
+    assert {"<mi>λ</mi>", "<mi>α</mi>", "<mi>Y</mi>"} <= set(letters), letters
+    if not fonts:
+        return "no fonts-dejavu-core, whose Greek is not tried"
+    drawn = picture_of([f"<math>{letter}</math>" for letter in letters], style, folder, fonts=fonts)
+    alike = [(a, b) for i, a in enumerate(letters) for j, b in enumerate(letters[:i]) if drawn[i] == drawn[j]]
+    assert not alike, alike
+    return f"{len(letters)} letters are told apart without fonts for mathematics"
 
 
 def lecture_formulas(page):
@@ -227,7 +258,7 @@ def check_formulas(names, folder, lecture):
         for formulas, of in seen:
             assert not bars_unseen(formulas, of, folder, browser), (browser, bars_unseen(formulas, of, folder, browser))
         assert bars_unseen(["<math><mi>B</mi></math>"], style, folder, browser), browser
-    return f"{len(adjoints)} adjoints have bars"
+    return f"{len(adjoints)} adjoints have bars; {check_greek(names, folder, style)}"
 
 
 def main():

@@ -97,6 +97,31 @@ const visits = {
     }],
 };
 
+/** What a room must offer on a phone of 390 by 844 pixels; each returns what is wrong. */
+const onPhone = {
+    write: `const tape = $('.seen svg'), box = tape.getBoundingClientRect(), wrong = [];
+        if (box.bottom + scrollY > 844) wrong.push('the tape is below the first screen');
+        if ($('details').open || $('details').getBoundingClientRect().top < box.bottom) wrong.push('matrices before the tape');
+        for (const name of [...$$('main option').map((o) => o.value)]) { $('main select').value = name; $('main select').dispatchEvent(new Event('change')); await wait();
+            const svg = $('.seen svg'); if (svg.getBoundingClientRect().width / svg.viewBox.baseVal.width < 0.85) wrong.push('small letters in the tape of ' + name); }
+        $('details').open = true; return wrong;`,
+    solve: `const plane = $('.seen svg'), wrong = [];
+        for (const slider of $$('input[type=range]')) { slider.scrollIntoView({ block: 'end' }); await wait(); const at = plane.getBoundingClientRect(), under = slider.getBoundingClientRect();
+            if (at.top < -1 || at.bottom > under.top + 1 || under.bottom > 845) wrong.push('the plane is out of sight of ' + slider.ariaLabel); }
+        return wrong;`,
+    lab: `const table = $('table.plain'); $('details').open = true; await wait(); return table.scrollWidth > table.parentElement.clientWidth ? ['the table is too wide'] : [];`,
+};
+/** Every field: no keyboard corrects it, none zooms in on it, all have a minus; a field for an answer shows 35 characters. */
+const fieldsOnPhone = `const wrong = [];
+    for (const input of $$('main input[type=text], main textarea')) {
+        const has = (name, value) => input.getAttribute(name) === value, style = getComputedStyle(input);
+        if (!(has('autocapitalize', 'off') || input.ariaLabel === 'Your name') || !has('autocorrect', 'off') || !has('autocomplete', 'off') || !has('spellcheck', 'false')) wrong.push('corrected: ' + input.ariaLabel);
+        if (input.inputMode) wrong.push('a keyboard without a minus: ' + input.ariaLabel);
+        if (parseFloat(style.fontSize) < 16) wrong.push('zoomed: ' + input.ariaLabel);
+        if (input.closest('.panel form')) { input.value = 'A'.repeat(35); if (input.scrollWidth > input.clientWidth) wrong.push('narrow: ' + input.ariaLabel); input.value = ''; }
+    }
+    return wrong;`;
+
 async function ready(browser) {
     for (let tries = 0; tries < 200; tries++) {
         const at = await browser.evaluate('return document.documentElement.dataset.ready ?? "";').catch(() => '');
@@ -142,6 +167,12 @@ async function times(browser) {
             await browser.size(width);
             for (const name of Object.keys(visits)) {
                 const wide = await browser.evaluate(`${helpers} await room('${name}'); return document.documentElement.scrollWidth - document.documentElement.clientWidth;`); // innerWidth grows with what is too wide
+                if (width === 390 && browser.prefer) { // Chromium has the size that is asked for
+                    await browser.size(390, 844);
+                    const wrong = [...await browser.evaluate(`${helpers} scrollTo(0, 0); ${onPhone[name] ?? 'return [];'}`), ...await browser.evaluate(helpers + fieldsOnPhone)];
+                    if (wrong.length) console.log(`not ok ${name}, on a phone: ${wrong.join('; ')}`), failed++;
+                    await browser.size(390);
+                }
                 if (wide > 0) console.log(`not ok ${name}: ${wide} pixels too wide at ${width}`), failed++;
                 if (folder) await browser.picture(path.join(folder, `${kind}-${name}-${width}.png`));
             }

@@ -24,8 +24,8 @@ static const option table[] = {
     {OPTION_INT64, "seed", "S", offsetof(explain_options, numbers.seed),
         "seed of the random numbers, which replace all that --matrix does not give"},
     {OPTION_FLAG, "step", NULL, offsetof(explain_options, step),
-        "ask for each line of the adjoint before it is shown; answer, or press Enter", .not_with = "json",
-        .why = "--json asks nothing"},
+        "ask for each line of the adjoint before it is shown: three tries, ? for a hint, Enter for the answer",
+        .not_with = "json", .why = "--json asks nothing"},
     JSON_OPTION(explain_options, json,
         "one JSON object: the lesson's blocks, formulas in LaTeX; `mochi-page` makes a page of it"),
     {OPTION_END},
@@ -44,7 +44,7 @@ static const char about[] =
 static void take_topic(void *options, const char *word, const struct argp_state *state) {
     explain_options *o = options;
     char names[MOST_TOPICS][NAME_BYTES];
-    const char *list[MOST_TOPICS], *summary;
+    const char *list[MOST_TOPICS] = {NULL}, *summary;
     const char *const *headings[MOST_TOPICS];
     int n = 0;
     for (const char *const *line = lesson_lines; *line && n < MOST_TOPICS; line++)
@@ -55,18 +55,28 @@ static void take_topic(void *options, const char *word, const struct argp_state 
         }
     if (o->chosen)
         refuse_command_line(state, EXIT_USAGE, "'%s': expected one topic", word);
+    const char *near = nearest_name(word, list, n);
     for (int i = 0; i < n; i++) { /* solve_spd: an op of the topic solve */
         size_t length = strlen(list[i]);
         if (!strncmp(word, list[i], length) && word[length] == '_')
-            refuse_command_line(state, EXIT_USAGE, "no topic is named '%s'; did you mean '%s'?", word, list[i]);
+            near = list[i];
     }
+    if (near && strcmp(near, word) != 0)
+        refuse_command_line(state, EXIT_USAGE, "no topic is named '%s'; did you mean '%s'?", word, near);
     o->chosen = headings[parse_choice(state, "topic", word, list, n)];
 }
 
 static void check_topic(void *options, const struct argp_state *state) {
     const explain_options *o = options;
+    char name[NAME_BYTES], expected[512] = "expected a topic:";
+    const char *summary;
     (void)state;
-    refuse_given(&o->given, "matrix n seed step json", !o->chosen, "expected a topic; `mochi explain` lists them");
+    for (const char *const *line = lesson_lines; *line; line++)
+        if (lesson_heading(*line, name, &summary)) {
+            size_t used = strlen(expected);
+            snprintf(expected + used, sizeof expected - used, " %s", name);
+        }
+    refuse_given(&o->given, "matrix n seed step json", !o->chosen, expected);
 }
 
 const command_line explain_line = {
@@ -104,8 +114,11 @@ int explain_command(int argc, char **argv) {
     read_command_line(&explain_line, argc, argv, &o, &o.given);
     if (o.chosen)
         return explain_topic(&o);
+    const bool beside = text_width() >= 60; /* a topic's name and its summary on one line */
     for (const char *const *line = lesson_lines; *line; line++)
-        if (lesson_heading(*line, name, &summary))
-            printf("%-24s%s\n", name, summary);
+        if (lesson_heading(*line, name, &summary)) {
+            printf(beside ? "%-24s" : "%s\n    ", name);
+            print_wrapped(summary, beside ? 24 : 4);
+        }
     return EXIT_FINE;
 }

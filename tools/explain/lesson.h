@@ -109,16 +109,16 @@ typedef struct lesson_choice {
  * raises an error that names the file and what it should contain. */
 void lesson_open_inputs(lesson *l, const lesson_choice *choice);
 
-/* ---- lesson_text.c, lesson_step.c, lesson_json.c: output of a block ---- */
+/* ---- lesson_text.c, lesson_json.c, lesson_step.c: output of a block, and answers to it ---- */
 
+/* Prints the block. With --step waits before some, and asks for the matrix of a line until standard input has the right
+ * one, or an empty line, or three that are wrong. */
 void put_on_terminal(lesson *l, const block *b);
-/* Asks for the matrix on the terminal, reads the answer from standard input and judges it. */
-void ask_for_matrix(lesson *l, const char *formula, const matrix *m);
 /* Compares the answer (numbers or a formula) to the line `formula` with the matrix: writes one sentence into text,
  * "Right." or the difference. Clears any error that the answer raises. */
 void judge_answer(lesson *l, const char *answer, const char *formula, const matrix *m, char *text, size_t bytes);
-/* Waits for Enter. */
-void wait_for_reader(void);
+/* Writes what may help to find the matrix of a line. */
+void write_hint(const matrix *m, char *text, size_t bytes);
 /* Adds the block to l->json. */
 void put_in_json(lesson *l, const block *b);
 

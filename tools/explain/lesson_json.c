@@ -61,6 +61,11 @@ void put_in_json(lesson *l, const block *b) {
     }
     if (b->kind == BLOCK_LINE || b->kind == BLOCK_AGREE)
         json_object_set_new(o, "differences", rows_of(&b->matrices[0], &b->matrices[1]));
+    if (b->kind == BLOCK_LINE) {
+        char hint[512];
+        write_hint(&b->matrices[0], hint, sizeof hint);
+        json_object_set_new(o, "hint", json_string(hint));
+    }
     if (b->number && b->number == l->answered) {
         char verdict[512];
         judge_answer(l, l->answer, b->text, &b->matrices[0], verdict, sizeof verdict);

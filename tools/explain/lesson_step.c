@@ -1,30 +1,10 @@
-/* tools/explain/lesson_step.c - `mochi explain --step`: asks the reader for the next line before the lesson shows it.
- * The answer is a list of numbers or a formula, which is computed on the lesson's values (expression.c). */
+/* tools/explain/lesson_step.c - judges a reader's answer to a line of a lesson: a list of numbers or a formula, which
+ * is computed on the lesson's values (expression.c). */
 #include "tools/explain/lesson.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Reads a line of standard input; NULL at its end, after which the lesson asks no more questions. */
-static char *read_answer(void) {
-    char *line = NULL;
-    size_t room = 0;
-    fflush(stdout);
-    if (feof(stdin) || getline(&line, &room, stdin) < 0) {
-        free(line);
-        putchar('\n');
-        return NULL;
-    }
-    return line;
-}
-
-void wait_for_reader(void) {
-    if (feof(stdin))
-        return;
-    printf("  -- Enter goes on --");
-    free(read_answer());
-}
 
 /* Returns whether two numbers agree to the digits that a lesson prints. */
 static bool is_near(double a, double b) {
@@ -116,19 +96,10 @@ void judge_answer(lesson *l, const char *answer, const char *formula, const matr
     mo_clear_error(l->ctx);
 }
 
-void ask_for_matrix(lesson *l, const char *formula, const matrix *m) {
-    char text[512];
-    int numbers = m->rows * m->columns;
-    if (feof(stdin))
-        return;
-    printf("\n  %.*s = ?   A formula, or %d number%s (%d x %d, row by row), or Enter: ", (int)strcspn(formula, " "),
-        formula, numbers, numbers == 1 ? "" : "s", m->rows, m->columns);
-    char *answer = read_answer();
-    if (!answer)
-        return;
-    answer[strcspn(answer, "\r\n")] = '\0';
-    judge_answer(l, answer, formula, m, text, sizeof text);
-    if (*text)
-        printf("  %s\n", text);
-    free(answer);
+void write_hint(const matrix *m, char *text, size_t bytes) {
+    snprintf(text, bytes,
+        "It has %d row%s and %d column%s. Use the values above it, and gradients already found. Products: A B; "
+        "transposes: X^T, A^-T; an inner product: <A, B>. In the differential above, the factor beside the d of this "
+        "value is its adjoint.",
+        m->rows, m->rows == 1 ? "" : "s", m->columns, m->columns == 1 ? "" : "s");
 }

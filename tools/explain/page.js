@@ -37,7 +37,8 @@ const STYLE = `:root{--ink:#1a1a1a;--quiet:#595959;--line:#d0d0d0;--paper:#fff;-
 @media (prefers-color-scheme:dark){:root{--ink:#e8e8e6;--quiet:#b0b0ae;--line:#4a4a4a;--paper:#161616;--soft:#222}}
 body{margin:0 auto;max-width:60rem;padding:1rem;font:1rem/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}
 h1{font-size:1.5rem;margin:0}h2{font-size:1.15rem;border-bottom:1px solid var(--line);margin:2rem 0 .5rem}
-math{font-size:1.05em;font-family:"STIX Two Math","Cambria Math","Latin Modern Math","DejaVu Math TeX Gyre",math}
+math{font-size:1.05em;font-family:"STIX Two Math","Cambria Math","Latin Modern Math","DejaVu Math TeX Gyre",math,"DejaVu Serif",serif}
+mi:not([mathvariant]){text-transform:none;font-style:italic;font-family:"STIX Two Text",Cambria,"Latin Modern Roman","DejaVu Serif",serif}
 .formula{overflow:auto hidden;padding:.25rem 0}.formula math{width:fit-content;margin:0}summary{cursor:pointer}
 @media print{:root{--ink:#000;--quiet:#333;--paper:#fff;--soft:#fff}body{max-width:none;font-size:10.5pt}.scroll,.formula{overflow:visible}
 .panel{border:1px solid var(--line)}}`;
@@ -50,7 +51,9 @@ function el(tag, attributes, ...children) {
 }
 
 // Sets a formula as MathML. Drops KaTeX's annotation with the source, which browsers without MathML would show as well.
-// Chromium draws an accent through its letter if no font has a MATH table, so the bar is drawn by the style sheet.
+// Chromium draws an accent through its letter if no font has a MATH table, so the bar is drawn by the style sheet. A letter
+// is an italic of an ordinary font: browsers take U+1D6CC for an italic λ, which is a box where no font is for mathematics.
+// Words such as "log" stay upright.
 function tex(latex, displayMode = false) {
     let set;
     try {
@@ -59,6 +62,7 @@ function tex(latex, displayMode = false) {
         refuse(`${latex}: ${error.message}`);
     }
     const html = set.replace(/<span class="katex">|<\/span>|<semantics>|<\/semantics>|<annotation[^]*?<\/annotation>/g, "")
+    .replace(/<mi>(?=[^<]{2})/g, '<mi mathvariant="normal">')
     .replace(/<mover accent="true">([^]*?)<mo stretchy="true">ˉ<\/mo><\/mover>|<mover accent="true">([^]*?)<mo>ˉ<\/mo><\/mover>/g,
         (_, a, b) => `<mover>${a ?? b}<mo stretchy="false">¯</mo></mover>`);
     return displayMode ? {html: `<div class="formula">${html}</div>\n`} : {html};

@@ -1,17 +1,17 @@
 // tools/web/derive.js - the room Derive: the lessons of `mochi explain`; the reader writes each line of the adjoint.
 import { blocksOf } from '../explain/blocks.mjs';
-import { choice, el, tex } from './view.js';
+import { choice, el, field, tex } from './view.js';
 
 export function derive(place, ask) {
     const { topics } = ask('topics');
     let topic = 'solve', own = '', seed = -1, shown = new Set();
     const lesson = el('div');
-    const numbers = el('textarea', { rows: 3, spellcheck: 'false', placeholder: '4 1 -1\n2 3 1\n-1 1 2', 'aria-label': 'Your numbers for the first matrix, a row a line' });
+    const numbers = field({ rows: 3, placeholder: '4 1 -1\n2 3 1\n-1 1 2', 'aria-label': 'Your numbers for the first matrix, a row a line' }, 'textarea');
     const request = (line = 0, answer = '') => ask(`explain ${topic} -1 ${seed} ${line} ${answer}${own ? `\n${own}` : ''}`);
     function line(block, found) {
-        const answer = el('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', 'aria-label': `Line ${block.number}: your formula for ${block.text.split(' =')[0]}` });
+        const answer = field({ 'aria-label': `Line ${block.number}: your formula for ${block.text.split(' =')[0]}` });
         const verdict = el('div', { role: 'status' }), formula = el('div');
-        const name = block.latex.split('=')[0], rows = block.matrices[0].rows;
+        const name = block.latex.split('=')[0];
         const reveal = () => {
             shown.add(block.number);
             formula.replaceChildren(...found);
@@ -23,7 +23,7 @@ export function derive(place, ask) {
             verdict.replaceChildren(el('p', { class: right ? 'right' : 'wrong' }, said));
             if (right) reveal();
         };
-        const hint = () => verdict.replaceChildren(el('p', { class: 'quiet' }, `It has ${rows.length} row${rows.length > 1 ? 's' : ''} and ${rows[0].length} column${rows[0].length > 1 ? 's' : ''}. Use the values above it, and gradients already found. Products: A B; transposes: X^T, A^-T; an inner product: <A, B>. In the differential above, the factor beside the d of this value is its adjoint.`));
+        const hint = () => verdict.replaceChildren(el('p', { class: 'quiet' }, block.hint));
         if (shown.has(block.number)) reveal();
         return el('div', { class: 'panel' }, el('h4', {}, `Line ${block.number}: `, tex(`${name} = \\;?`)),
             el('form', { class: 'answer', onsubmit: (event) => (event.preventDefault(), check()) }, answer,

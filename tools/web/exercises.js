@@ -1,5 +1,5 @@
 // tools/web/exercises.js - ten exercises, judged by the library's checker of gradients; progress stays in the browser.
-import { el, short, tex } from './view.js';
+import { el, field, short, tex } from './view.js';
 
 const KEY = 'mochi exercises';
 
@@ -26,7 +26,7 @@ export function exercises(place, ask) {
     progress.answers ??= {};
     const count = el('p', { role: 'status' });
     const tell = () => (count.textContent = `${Object.values(progress.answers).filter((a) => a.right).length} of ${list.length} solved.`);
-    const name = el('input', { type: 'text', value: progress.name, 'aria-label': 'Your name', placeholder: 'Your name', oninput: () => ((progress.name = name.value), remember(progress)) });
+    const name = field({ value: progress.name, autocapitalize: 'words', 'aria-label': 'Your name', placeholder: 'Your name', oninput: () => ((progress.name = name.value), remember(progress)) });
 
     function save() {
         const report = { format: 'mochi-exercises', version: 1, name: progress.name, date: new Date().toISOString(),
@@ -37,7 +37,7 @@ export function exercises(place, ask) {
 
     function one(e, i) {
         const before = progress.answers[i];
-        const answer = el('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', value: before?.answer ?? '', 'aria-label': `Exercise ${i + 1}: your formula for ${e.asked}` });
+        const answer = field({ value: before?.answer ?? '', 'aria-label': `Exercise ${i + 1}: your formula for ${e.asked}` });
         const verdict = el('div', { role: 'status' });
         const judge = () => {
             const result = ask(`judge ${i}\n${answer.value}`);

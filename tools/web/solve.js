@@ -81,7 +81,7 @@ export function solve(place, ask) {
             control('Direction of its eigenvector', 'turn', { low: 0, high: 180, step: 1, show: (x) => `${x}°` }),
             control('Direction of B', 'B', { low: -180, high: 180, step: 1, show: (x) => `${x}°` }),
             control('Direction of the loss’s gradient in X', 'bar', { low: -180, high: 180, step: 1, show: (x) => `${x}°` }),
-            control('λ, added to both eigenvalues', 'lambda', { low: 0, high: 2, step: 0.01 }), digits), el('div', { class: 'seen', style: 'max-width:620px' }, plane)),
+            control('λ, added to both eigenvalues', 'lambda', { low: 0, high: 2, step: 0.01 }), digits), el('div', { class: 'seen kept', style: 'max-width:620px' }, plane)),
         el('div', { class: 'charts' }, el('div', {}, el('p', { class: 'quiet prose' }, 'Solid: level sets of ½ xᵀA x − Bᵀx, whose lowest point is the solution X. Dashed, blue: the level sets with ', el('span', { class: 'bar' }, 'X'), ' in the place of B; its lowest point is the adjoint ', el('span', { class: 'bar' }, 'B'), '. One matrix, one factorization, two solves.'),
             numbers), curve));
     draw();

@@ -8,6 +8,10 @@ export function el(tag, attributes = {}, ...children) {
     return fill(document.createElement(tag), attributes, children);
 }
 
+/** A field for formulas or numbers: a phone's keyboard must not correct what is typed, and has to have a minus. */
+export const field = (attributes, tag = 'input') => el(tag, { ...(tag === 'input' ? { type: 'text' } : {}),
+    autocapitalize: 'off', autocorrect: 'off', autocomplete: 'off', spellcheck: 'false', ...attributes });
+
 export function svg(tag, attributes = {}, ...children) {
     return fill(document.createElementNS(NAMES, tag), attributes, children);
 }
@@ -36,7 +40,7 @@ export const matrix = (values, columns, label) => matrixOf(el, values, columns, 
 /** A matrix to type into; a number is dragged sideways to change it. changed is called with the new values. */
 export function editable(name, values, columns, changed) {
     const inputs = values.map((value, i) => {
-        const input = el('input', { type: 'text', inputmode: 'decimal', value: String(value),
+        const input = field({ value: String(value),
             'aria-label': `${name}, row ${Math.floor(i / columns) + 1}, column ${(i % columns) + 1}` });
         let from = null;
         const take = () => {

@@ -1,5 +1,5 @@
 // tools/web/write.js - the room Write: a program of formulas, its tape as a graph, forward and backward step by step.
-import { barred, choice, editable, el, matrix, oncePerFrame, short, svg } from './view.js';
+import { barred, choice, editable, el, field, matrix, oncePerFrame, short, svg } from './view.js';
 
 const examples = {
     first: { title: 'A product, a sum, a square',
@@ -18,7 +18,8 @@ function engineText({ inputs, text }) {
     const heads = inputs.map(([name, values, columns, fixed]) =>
         `    input ${name} ${fixed ? 'fixed' : 'free'}${columns ? ` ${values.length / columns} ${columns}` : ''}: ${values.join(' ')}`);
     const lines = text.split(/[\n;]/).map((line) => line.trim()).filter(Boolean).map((line) => {
-        const formula = line.replace(/'/g, '^T').replace(/\bce\(/g, 'cross_entropy(');
+        const formula = line.replace(/['’]/g, '^T') // phones type ’
+            .replace(/\bce\(/g, 'cross_entropy(');
         const loss = formula.match(/^loss\s*=\s*(.*)$/);
         return loss ? `    loss ${loss[1]}` : `    forward ${formula.replace(/\s*=\s*/, ' = ')}`;
     });
@@ -29,12 +30,11 @@ export function write(place, ask, rules) {
     let program, tape, step = 0, chosen = 0;
     const state = el('div'), tables = el('div', { class: 'flow' }), graph = el('div', { class: 'scroll' });
     const details = el('div', { class: 'panel', 'aria-live': 'polite' });
-    const text = el('textarea', { rows: 5, spellcheck: 'false', 'aria-label': 'The program, a formula a line',
-        oninput: () => ((program.text = text.value), again()) });
+    const text = field({ rows: 5, 'aria-label': 'The program, a formula a line', oninput: () => ((program.text = text.value), again()) }, 'textarea');
     const at = el('input', { type: 'range', min: 0, step: 1, 'aria-label': 'Step of forward and backward',
         oninput: () => ((step = Number(at.value)), draw()) });
     const said = el('span', { class: 'quiet', role: 'status' });
-    const added = el('input', { type: 'text', placeholder: 'W 2 3', 'aria-label': 'A new matrix: name, rows, columns' });
+    const added = field({ placeholder: 'W 2 3', 'aria-label': 'A new matrix: name, rows, columns' });
     const move = (by) => {
         step = Math.max(0, Math.min(Number(at.max), step + by));
         draw();
@@ -86,7 +86,7 @@ export function write(place, ask, rules) {
         draw();
     }
 
-    const wide = () => (innerWidth < 600 ? 88 : 120); // of a box
+    const narrow = () => innerWidth < 600, wide = () => (narrow() ? 88 : 120), between = () => (narrow() ? 18 : 28); // boxes
     const madeBy = (i) => tape.nodes.findIndex((node) => node.out.includes(i));
 
     /** Places each value; its column is the longest path from an input. */
@@ -100,13 +100,13 @@ export function write(place, ask, rules) {
                 depth[i] = Math.max(0, Math.min(...users.map((node) => depth[node.out[0]])) - 1);
             }
         const used = [];
-        return depth.map((column) => ({ x: 4 + column * (wide() + 28), y: 14 + 74 * (used[column] = (used[column] ?? -1) + 1) }));
+        return depth.map((column) => ({ x: 4 + column * (wide() + between()), y: 14 + 74 * (used[column] = (used[column] ?? -1) + 1) }));
     }
 
     function draw() {
         at.value = step;
         const n = tape.nodes.length, backward = step > n, visited = (k) => step >= 2 * n - k;
-        const places = layout();
+        const places = layout(), inside = narrow() ? 6 : 10; // a box, left of its text
         const W = Math.max(...places.map((p) => p.x)) + wide() + 6, H = Math.max(...places.map((p) => p.y)) + 66;
         const edges = tape.nodes.flatMap((node, k) => node.in.flatMap((i) => node.out.map((o) => svg('path', {
             class: `edge${backward && step - n === n - k && tape.values[i].grad ? ' back' : ''}`,
@@ -124,11 +124,11 @@ export function write(place, ask, rules) {
                 'aria-label': `${value.name || op}, ${value.rows} by ${value.columns}, by ${op}${reached ? ', its gradient is known' : ''}${freed ? ', freed' : ''}`,
                 onclick: choose, onkeydown: (event) => ['Enter', ' '].includes(event.key) && (event.preventDefault(), choose()) },
             svg('rect', { width: wide(), height: 48, rx: 6 }),
-            svg('text', { x: 10, y: 20 }, value.name || op),
-            svg('text', { class: 'quiet', x: 10, y: 38 }, value.value?.length === 1 && !later ? short(value.value[0])
+            svg('text', { x: inside, y: 20 }, value.name || op),
+            svg('text', { class: 'quiet', x: inside, y: 38 }, value.value?.length === 1 && !later ? short(value.value[0])
                 : `${k < 0 || !value.name ? '' : op + ' '}${value.rows}×${value.columns}`));
         });
-        graph.replaceChildren(svg('svg', { viewBox: `0 0 ${W} ${H}`, style: `width:${W}px;max-width:max(100%,${Math.round(0.72 * W)}px)`, role: 'group',
+        graph.replaceChildren(svg('svg', { viewBox: `0 0 ${W} ${H}`, style: `width:${W}px;max-width:max(100%,${Math.round((narrow() ? 0.88 : 0.72) * W)}px)`, role: 'group',
             'aria-label': 'The tape as a graph' }, edges, boxes));
         back.disabled = step === 0;
         on.disabled = step === 2 * n;
@@ -163,12 +163,13 @@ export function write(place, ask, rules) {
     place.append(
         el('h2', {}, 'Write'),
         el('p', { class: 'lead' }, 'Write a loss, a formula a line. Every operation that runs leaves a node on the tape; backward walks the tape from its end. Choose a box to see its value, its gradient and the rule that sent it.'),
+        el('p', {}, choice('Start from', Object.entries(examples).map(([key, e]) => [key, e.title]), 'first', load)),
         el('div', { class: 'two' },
-            el('div', {}, el('p', {}, choice('Start from', Object.entries(examples).map(([key, e]) => [key, e.title]), 'first', load)), tables,
-                el('form', { class: 'answer', onsubmit: add }, added, el('button', {}, 'Add a matrix')),
+            el('div', {}, el('details', { open: !narrow() }, el('summary', {}, 'Matrices'), tables,
+                el('form', { class: 'answer', onsubmit: add }, added, el('button', {}, 'Add a matrix'))),
                 el('h3', {}, 'Program'), text, state,
                 el('details', {}, el('summary', {}, 'The language'), el('p', { class: 'quiet' },
                     "A B is a product of matrices, o is entry by entry, / divides, X' or X^T transposes, A^-1 inverts, X^2 squares, <A, B> is an inner product, I the identity with as many rows as the first matrix. Functions: solve solve_spd cholesky logdet sum trace sym exp log softmax ce(X, T) diag tril."))),
-            el('div', {}, el('div', { class: 'answer' }, back, on, at, said), graph, details)));
+            el('div', { class: 'seen' }, el('div', { class: 'answer' }, back, on, at, said), graph, details)));
     load('first');
 }
