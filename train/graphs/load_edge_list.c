@@ -310,7 +310,8 @@ static bool find_named_ends(
 static bool join_named_ends(mo_graph *graph, const char *path, const named_edges *e, mo_edges *edges) {
     int64_t node[2];
     for (int64_t i = 0; i < e->words.n / 2; i++) {
-        if (!find_named_ends(graph, path, e, i, "the table beside it (nodes.csv or features), which has a line for each", node) ||
+        if (!find_named_ends(
+                graph, path, e, i, "the table beside it (nodes.csv or features), which has a line for each", node) ||
             !mo_edges_add(graph->ctx, edges, node[0], node[1]))
             return false;
         if (e->weight && !(e->weight[i] > 0 && isfinite(e->weight[i])))

@@ -84,7 +84,8 @@ static void note_misspelt(mo_graph *graph, const mo_table *heading) {
     char what[160];
     for (int64_t i = 0; i < heading->n; i++)
         if (is_misspelt(heading->field[i], "label") || is_misspelt(heading->field[i], "class")) {
-            snprintf(what, sizeof what, "no column is called label, and %.40s is read as an attribute", heading->field[i]);
+            snprintf(
+                what, sizeof what, "no column is called label, and %.40s is read as an attribute", heading->field[i]);
             mo_note_left_out(graph->ctx, &graph->left_out, heading->path, what);
         }
 }

@@ -194,7 +194,8 @@ def _signature() -> inspect.Signature:
     return inspect.Signature(sorted(own, key=lambda p: p.kind), return_annotation=Run)
 
 
-train.__signature__ = _signature()  # type: ignore[attr-defined]
+if not getattr(lib, "__sphinx_mock__", False):  # there is no library where the site is made
+    train.__signature__ = _signature()  # type: ignore[attr-defined]
 
 
 def _named(pool, folder):
