@@ -1,13 +1,14 @@
 """Is the forward derivative of an inverse made from a Cholesky factor right?
 
 Asked: https://github.com/pytorch/pytorch/issues/196682
-Answer: Yes, as `cholesky_solve(L, I)`: no rule of its own, so none to get wrong. PyTorch 2.15.0 still has the reported number.
+Answer: Yes, as `cholesky_solve(L, I)`: no rule of its own, so none to get wrong. PyTorch 2.15.0 still has the reported
+number.
 """
 
 import numpy as np
-from demand import needs, tell, torch_now
 
 import mochi
+from demand import needs, tell, torch_now
 
 mp = needs("mpmath")
 mp.mp.dps = 40

@@ -1,14 +1,14 @@
 """Does the forward derivative of `cholesky_solve` see that the factor depends on the input?
 
 Asked: https://github.com/pytorch/pytorch/issues/196694
-Answer: Yes: `cholesky_solve` is two `solve_triangular`, whose one rule serves forward and backward. PyTorch 2.15.0 still has the
-reported number forward; its backward is right.
+Answer: Yes: `cholesky_solve` is two `solve_triangular`, whose one rule serves forward and backward. PyTorch 2.15.0 still has
+the reported number forward; its backward is right.
 """
 
 import numpy as np
-from demand import needs, tell, torch_now
 
 import mochi
+from demand import needs, tell, torch_now
 
 mp = needs("mpmath")
 mp.mp.dps = 40

@@ -1,14 +1,14 @@
 """Can I differentiate through a solver, know whether it converged, and have the gradient tested by finite differences?
 
 Asked: https://github.com/OpenSCvx/OpenSCvx/issues/494
-Answer: Yes: `Report` has `converged`, the residual and the iterations, also of the adjoint systems, and `gradcheck` compares the
-gradient through the solver, and the gradient of that gradient, with differences. Too few iterations are an error.
+Answer: Yes: `Report` has `converged`, the residual and the iterations, also of the adjoint systems, and `gradcheck` compares
+the gradient through the solver, and the gradient of that gradient, with differences. Too few iterations are an error.
 """
 
 import numpy as np
-from demand import tell
 
 import mochi
+from demand import tell
 
 
 def solved(a, **options):
@@ -26,5 +26,9 @@ try:
 except mochi.NumericalError:
     refused = True
 good = report.converged and check.passed and refused
-tell("converged, checked twice, refused early", "converged, checked twice, refused early" if good else f"{report} {check} {refused}",
-     "dropped", now=f"largest error of a derivative {check.error:.0e}")  # fmt: skip
+tell(
+    "converged, checked twice, refused early",
+    good or f"{report} {check} {refused}",
+    "dropped",
+    now=f"largest error of a derivative {check.error:.0e}",
+)

@@ -13,7 +13,8 @@ def text(x):
 
 
 def tell(truth, ours, peer, near=1e-9, now=None):
-    """Prints the line. Numbers agree to `near`, relative or absolute; texts agree if they are equal. `now` differs by machine."""
+    """Prints the line; ours: True (the truth), a number, equal to `near`, or a text. `now` is what differs between machines."""
+    ours = truth if str(ours) == "True" else ours
     same = ours == truth if isinstance(truth, str) else abs(ours - truth) <= near * max(1, abs(truth))
     print(f"{NAME}: truth {text(truth)}, ours {text(ours)}, peer as reported {text(peer)}" + (f"; now: {now}" if now else ""))
     sys.exit(not same)

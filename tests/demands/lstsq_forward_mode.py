@@ -5,9 +5,9 @@ Answer: Yes: `tape.jvp` of `least_squares`, tall or wide. PyTorch 2.15.0 has it 
 """
 
 import numpy as np
-from demand import needs, tell, torch_now
 
 import mochi
+from demand import needs, tell, torch_now
 
 mp = needs("mpmath")
 mp.mp.dps = 40

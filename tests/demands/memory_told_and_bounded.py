@@ -1,14 +1,14 @@
 """Can I know the peak of memory of a gradient, and be sure that no later version of my code takes half as much again?
 
 Asked: https://github.com/patrick-kidger/optimistix/issues/218
-Answer: `Context.counters` has the peak in bytes, the same at every run, so a test can hold it; a context with that many bytes
-runs the gradient, one with half of them refuses. Not answered: no figure before a first run.
+Answer: `Context.counters` has the peak in bytes, the same at every run, so a test can hold it; a context with that many
+bytes runs the gradient, one with half of them refuses. Not answered: no figure before a first run.
 """
 
 import numpy as np
-from demand import tell
 
 import mochi
+from demand import tell
 
 x = np.ones((256, 256))
 
@@ -28,5 +28,9 @@ try:
     refused = False
 except mochi.OutOfMemoryError:
     refused = True
-tell("the same bytes thrice, half refused", "the same bytes thrice, half refused" if same and refused else f"{first} {same} {refused}",
-     "half as much again after an update", now=f"{first / 2**20:.1f} MB")  # fmt: skip
+tell(
+    "the same bytes thrice, half refused",
+    same and refused or f"{first} {same} {refused}",
+    "half as much again after an update",
+    now=f"{first / 2**20:.1f} MB",
+)

@@ -6,9 +6,9 @@ pivot for each item, and the reciprocal condition.
 """
 
 import numpy as np
-from demand import tell
 
 import mochi
+from demand import tell
 
 said = []
 for A in ([[np.nan, 0], [0, 1]], [[1.0, 1], [1, 1]]):

@@ -1,14 +1,15 @@
 """If one system of a batch has no solution, do the others survive, and can I tell which failed?
 
 Asked: https://github.com/cvxgrp/diffcp/issues/70
-Answer: Yes: `solve_or_nan` and `solve_spd_or_nan` give NaN for that item alone, in X and in gradients, and `solve_check` has a
-status for each item. `solve` raises an error that names it. Conic programs, of which the question speaks, are no part of libmochi.
+Answer: Yes: `solve_or_nan` and `solve_spd_or_nan` give NaN for that item alone, in X and in gradients, and `solve_check` has
+a status for each item. `solve` raises an error that names it. Conic programs, of which the question speaks, are no part of
+libmochi.
 """
 
 import numpy as np
-from demand import tell
 
 import mochi
+from demand import tell
 
 A = mochi.parameter(np.stack([np.eye(2), np.ones((2, 2)), 2 * np.eye(2)]))
 B = np.ones((3, 2, 1))
@@ -24,4 +25,4 @@ try:
 except mochi.NumericalError as error:
     named = "matrix 1 of 3" in str(error)
 good = items == [[False, True, False]] * 2 and exact and named and (info != 0).tolist() == [False, True, False]
-tell("2 solved, item 1 NaN and named", "2 solved, item 1 NaN and named" if good else f"{items} {info}", "SolverError for the whole batch")
+tell("2 solved, item 1 NaN and named", good or f"{items} {info}", "SolverError for the whole batch")

@@ -1,14 +1,14 @@
 """When memory is short, can queries be predicted in pieces with the same answers?
 
 Asked: https://github.com/PriorLabs/TabPFN/issues/125
-Answer: Yes: a fitted head keeps no query, so you cut where you like. `Context(memory=..)` bounds what arrays take; what would
+Answer: Yes: a fitted head keeps no query, so you may cut anywhere. `Context(memory=..)` bounds what arrays take; what would
 exceed it is an error that a program can catch and answer with smaller pieces, as here.
 """
 
 import numpy as np
-from demand import tell
 
 import mochi
+from demand import tell
 
 rng = np.random.default_rng(0)
 Zs, Ys, Zq = rng.normal(size=(64, 64)), np.eye(4)[np.arange(64) % 4], rng.normal(size=(40_000, 64))

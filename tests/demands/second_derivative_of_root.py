@@ -6,9 +6,9 @@ Answer: Yes: the adjoint of `root` is itself made of ops, so any order exists. F
 """
 
 import numpy as np
-from demand import needs, tell
 
 import mochi
+from demand import needs, tell
 
 mp = needs("mpmath")
 mp.mp.dps = 40

@@ -5,9 +5,9 @@ Answer: Yes: every rule is written with ops, so `grad(grad(f))` is the same mach
 """
 
 import numpy as np
-from demand import needs, tell
 
 import mochi
+from demand import needs, tell
 
 mp = needs("mpmath")
 mp.mp.dps = 40

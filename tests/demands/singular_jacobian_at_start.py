@@ -1,13 +1,14 @@
 """Does a root finder that starts where the Jacobian is singular say so?
 
 Asked: https://github.com/patrick-kidger/optimistix/issues/204
-Answer: Yes: `root` raises "the Jacobian dF/dx is singular to working precision". It does not add that this is the first step.
+Answer: Yes: `root` raises "the Jacobian dF/dx is singular to working precision". It does not add that this is the first
+step.
 """
 
 import numpy as np
-from demand import tell
 
 import mochi
+from demand import tell
 
 x = mochi.parameter([1.0, 2.0], dtype="float64")
 try:

@@ -1,13 +1,14 @@
 """Does a training step of 17 million parameters run, and is an op without a derivative an error instead of an abort?
 
 Asked: https://github.com/ggml-org/llama.cpp/issues/18499
-Answer: Yes: every real op has a rule, which the tests check to the second order; what has none raises, and the program goes on.
+Answer: Yes: the ops have rules, which the tests check to the second order. What has none raises when its gradient is asked
+for, and the program goes on.
 """
 
 import numpy as np
-from demand import tell
 
 import mochi
+from demand import tell
 
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(8, 1024)).astype("float32"), rng.normal(size=(8, 1024)).astype("float32")
@@ -21,9 +22,9 @@ for _ in range(3):
         optimizer.step(tape.grad(loss, W))
 try:
     with mochi.Tape() as tape:
-        tape.grad(mochi.ops.argmax(mochi.parameter(np.eye(2))).sum(), [])
+        tape.grad(mochi.Op(np.cosh, name="cosh")(W[0]).sum(), W[:1])
     raised = False
-except mochi.Error:
-    raised = True
+except mochi.Error as error:
+    raised = "cosh" in str(error)
 good = losses[0] > losses[1] > losses[2] and raised and sum(w.size for w in W) > 16_700_000
-tell("the loss falls, errors are raised", "the loss falls, errors are raised" if good else f"{losses} {raised}", "GGML_ASSERT aborts")
+tell("the loss falls, errors are raised", good or f"{losses} {raised}", "GGML_ASSERT aborts")

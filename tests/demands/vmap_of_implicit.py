@@ -23,4 +23,6 @@ exact = lambda a: mp.findroot(lambda x: a * x**3 - x - 2, 1.5)  # noqa: E731
 truth = [[float(mp.diff(exact, v, n)) for v in (1, 2, 4)] for n in (1, 2)]
 error = max((x - torch.tensor(t, dtype=x.dtype)).abs().max().item() for x, t in zip((first, second), truth, strict=True))
 near = error < 1e-9
-tell(f"{truth[0][0]:.6f}, {truth[1][0]:.6f}", f"{first[0]:.6f}, {second[0]:.6f}" if near else f"error {error:.0e}", "not supported")
+tell(
+    f"{truth[0][0]:.6f}, {truth[1][0]:.6f}", f"{first[0]:.6f}, {second[0]:.6f}" if near else f"error {error:.0e}", "not supported"
+)
