@@ -1,9 +1,10 @@
 /* ops/least_squares.c - X = A^+ B: of all X that minimise |A X - B| the one of least norm; batched.
  *
  * A [.., m, n] of any rank, B [.., m, c] -> X [.., n, c]; leading axes broadcast. float32 or float64. By the singular
- * values, A = U diag(s) V^T: those up to rcond times the largest count as 0 (rcond < 0: eps max(m, n)), which gives the
- * rank. Errors: sizes that differ; an rcond that is not below 1; A not finite, not converged (named). Saved: U, V and
- * 1 / s, 0 beyond the rank.
+ * values, A = U diag(s) V^T: those up to rcond times the largest count as 0, which gives the rank. rcond < 0: eps times
+ * the smaller of max(m, n) and 10 min(m, n): rounding leaves a zero value of a tall matrix near eps whatever m is, and
+ * max(m, n) alone would cut off what is below 0.01 of the largest for 100,000 rows of float32. Errors: sizes that
+ * differ; an rcond that is not below 1; A not finite, not converged (named). Saved: U, V and 1 / s, 0 beyond the rank.
  *
  * A^+ has a derivative only where the rank stays as it is. Then, with P = A^+ (Golub and Pereyra 1973),
  *     dP = -P dA P + P P^T dA^T (I - A P) + (I - P A) dA^T P^T P,   dX = P dB + dP B, hence
@@ -80,7 +81,8 @@ static bool decompose(mo_call *c, mo_tensor *factors[3]) {
     factors[2] = mo_tape_tensor(c->t, A->dtype, A->ndim - 1, size);
     if (!mo_ok(c->ctx) || !mo_factor_svd(c, true, s, &factors[0], &factors[1]))
         return false;
-    invert(c, rcond < 0 ? epsilon * (double)(m > n ? m : n) : rcond, s, factors[2]);
+    int64_t larger = m > n ? m : n, smaller = m > n ? n : m;
+    invert(c, rcond < 0 ? epsilon * (double)(larger < 10 * smaller ? larger : 10 * smaller) : rcond, s, factors[2]);
     return mo_ok(c->ctx);
 }
 

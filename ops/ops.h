@@ -47,7 +47,7 @@ MO_API void mo_eigh(mo_tape *t, mo_tensor *A, mo_tensor **w, mo_tensor **V);
  * the largest entry of a column of U is positive */
 MO_API void mo_svd(mo_tape *t, mo_tensor *A, mo_tensor **U, mo_tensor **s, mo_tensor **V);
 /* A^+ B, the X of least norm that minimises |A X - B|: A [.., m, n] of any rank, B [.., m, k] -> [.., n, k]. Singular
- * values up to rcond < 1 times the largest count as 0; rcond < 0: the machine epsilon times max(m, n) */
+ * values up to rcond < 1 times the largest count as 0; rcond < 0: eps min(max(m, n), 10 min(m, n)) */
 MO_API mo_tensor *mo_least_squares(mo_tape *t, mo_tensor *A, mo_tensor *B, double rcond);
 
 /* ---- logdet.c, fits/logistic.c ---- */

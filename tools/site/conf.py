@@ -27,7 +27,7 @@ napoleon_use_ivar = True
 suppress_warnings = ["myst.header"]  # a guide may begin at a heading of the second level
 
 PAGES = {
-    "Guides": ["predicting", "readouts", "heads", "teaching", "training", "machines", "building", "changes"],
+    "Guides": ["predicting", "readouts", "heads", "teaching", "training", "machines", "building", "asked_elsewhere", "changes"],
     "Reference": ["c/index", "python/index", "ops/ADJOINTS", "tools/python/README", "tools/python/PYTORCH", "train/FORMATS", "train/data/README",
                   "train/evaluation/RESULTS", "tests/PROMISES"],
 }  # fmt: skip

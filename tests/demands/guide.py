@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Writes tools/guides/asked_elsewhere.md from the programs of this folder: their docstrings, and the lines that they print.
+
+Usage: guide.py      in a Python that has mochi; a program that skips keeps its line. tests/python/test_demands.py compares.
+"""
+
+import ast
+import pathlib
+import re
+import subprocess
+import sys
+import textwrap
+
+HERE = pathlib.Path(__file__).resolve().parent
+PAGE = HERE.parents[1] / "tools/guides/asked_elsewhere.md"
+GROUPS = {
+    "Solves and their derivatives": """cholesky_solve_jvp cholesky_inverse_jvp solve_of_identity_151_two_threads
+        lstsq_backward_ill_conditioned lstsq_of_collinear_columns lstsq_forward_mode""",
+    "Batches": """row_alone_equals_row_in_batch large_batch_of_identities one_bad_item_in_a_batch batched_3x3_solve
+        batched_qr""",
+    "When something fails": """nan_input_or_conditioning singular_jacobian_at_start convergence_flag_and_finite_differences
+        training_never_aborts""",
+    "Higher derivatives": "second_derivative_of_root vmap_of_implicit second_derivatives",
+    "Memory": "memory_told_and_bounded grad_keeps_what_the_tape_keeps queries_in_pieces",
+    "Teaching and packages": "gradients_flowing_back wheel_for_314",
+}
+NAMES = " ".join(GROUPS.values()).split()
+OPENING = """# Asked elsewhere
+
+Questions that people asked of other projects, and what libmochi answers. Each has a program in `tests/demands/` that computes
+the truth (by mpmath with 40 digits or more, where it is a number), asserts our answer, and prints both beside what the asker
+reported of the other project. {count} questions; parts of {open} are not answered, and are marked so. The programs run in a clone
+with the package `mochi`, mpmath, and for some PyTorch, whose answer they add; `tests/demands/guide.py` makes this page.
+"""
+
+
+def run(name):
+    """(exit status, line) of a program."""
+    done = subprocess.run([sys.executable, "-W", "ignore", HERE / f"{name}.py"], capture_output=True, text=True, check=False)
+    lines = done.stdout.strip().splitlines()
+    return done.returncode, lines[-1] if lines else done.stderr[-2000:]
+
+
+def stable(line):
+    """The line without what differs between machines."""
+    return line.partition("; now: ")[0]
+
+
+def page(lines):
+    """The page; lines: of the programs that ran, by name. Others keep theirs."""
+    kept = {name: line for line, name in re.findall(r"^    ((\w+): .*)$", PAGE.read_text(), re.M)}
+    texts = {n: ast.get_docstring(ast.parse((HERE / f"{n}.py").read_text())) for n in NAMES}
+    out = [OPENING.format(count=len(texts), open=sum("Not answered" in text for text in texts.values()))]
+    for group, names in GROUPS.items():
+        out.append(f"## {group}\n")
+        for name in names.split():
+            question, asked, answer = re.fullmatch(r"(.*?)\s+Asked: (\S+)\s+Answer: (.*)", texts[name], re.S).groups()
+            project, number = re.fullmatch(r"https://github.com/[\w-]+/([\w.-]+)/\w+/(\d+)", asked).groups()
+            said = textwrap.fill(
+                f"**{question}** ([{project} {number}]({asked})) {answer}", 110, break_long_words=False, break_on_hyphens=False
+            )
+            out.append(f"{said}\n\n    python3 tests/demands/{name}.py\n    "
+                       f"{stable(lines[name]) if name in lines else kept[name]}\n")  # fmt: skip
+    return "\n".join(out)
+
+
+if __name__ == "__main__":
+    ran = {name: run(name) for name in NAMES}
+    for name, (status, line) in ran.items():
+        print(line if status in (0, 77) else f"{name}: failed\n{line}")
+    PAGE.touch()
+    PAGE.write_text(page({name: line for name, (status, line) in ran.items() if status == 0}))
+    sys.exit(any(status not in (0, 77) for status, _ in ran.values()))
