@@ -16,6 +16,7 @@ from ..heads import Head
 from ..tensor import Leaf, arrays_of
 from .few_shot import ATTRIBUTES, FewShot, cache_folder, integers, options_of, reals, task_of
 from .graph import graph
+from .targets import FewShotTargets
 
 MAX_ROWS = 32768  # rows that are encoded at once, as in the program
 
@@ -140,6 +141,8 @@ class Trained:
         transductive: bool | str = "auto",
         experts: Any = (),
         attributes: str = "auto",
+        targets: Any = None,
+        transform: str = "auto",
     ) -> FewShot:
         """Predicts the labels of a graph's examples from a few given ones, as `mochi predict` does.
 
@@ -166,12 +169,23 @@ class Trained:
         attributes : str
             "scaled": columns of another scale are brought to that of the others, and constant ones left out (`Graph.scaled`);
             "raw": as they are; "auto": as for the weights.
+        targets : dict, pandas.Series, pandas.DataFrame or array_like
+            Real numbers in place of labels, given as these; NaN or None: unknown. The result is a `FewShotTargets`.
+        transform : str
+            Of targets: "none"; "log", for targets of widely different sizes; "auto": the one whose left-out targets have the larger
+            density.
 
         Source: train/few_shot/
         """
         g = graph(g)
         options, kept = options_of(g, self.weights, head, lam, experts, attributes)
         options.transductive = checked.choice("few_shot: transductive", transductive, (False, True, "auto", "never"))
+        if targets is not None:
+            if labels is not None:
+                raise errors.InvalidError("few_shot: labels and targets, expected one of them")
+            told = FewShotTargets(g, options, kept, targets, self._in(g.context), transform)
+            told._made = self, {"head": head, "lam": lam, "experts": experts, "attributes": attributes, "transform": transform}
+            return told
         made = FewShot(g, options, kept, labels, self._in(g.context))  # the weights that were read, whatever the file is now
         made._made = self, {"head": head, "lam": lam, "transductive": transductive, "experts": experts}
         made._made[1]["attributes"] = attributes
