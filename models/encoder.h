@@ -45,6 +45,8 @@ typedef struct mo_episode {
                                 * unknown */
     bool inductive;            /* gc: the readout's only experts are the episode's kernels; embeddings are not used */
     int64_t max_rows; /* rows encoded at once; backward encodes each block of rows again. 0: all rows, kept in memory */
+    mo_tensor *support_target; /* [n_s, classes]: real targets in place of classes; NULL: support_label says them */
+    int columns;               /* for targets: how many of "kernels", the last, are those of columns (mo_support) */
 } mo_episode;
 
 /* Returns the rows of that name, gathered by their index if any. Raises MO_INVALID with the name if there are none. */

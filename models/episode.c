@@ -62,8 +62,10 @@ mo_support mo_episode_support(mo_tape *t, const mo_episode *e, const mo_head *he
     mo_dtype real = mo_tensor_dtype(Zs);
     bool weighted = head->leaves_out && e->support_weight;
     return (mo_support){.Zs = Zs,
-        .Ys = mo_one_hot(t, e->support_label, e->classes, real),
+        .Ys =
+            e->support_target ? mo_cast(t, e->support_target, real) : mo_one_hot(t, e->support_label, e->classes, real),
         .weight = weighted ? mo_cast(t, e->support_weight, real) : NULL,
+        .targets = e->support_target,
         .complete = true};
 }
 

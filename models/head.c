@@ -298,6 +298,10 @@ bool mo_gram_lies_far(mo_tape *t, mo_tensor *K) {
 
 /* Treats padding, classes without a support row and rows far from 0; reads no value if the support is complete. */
 static bool prepare_call(mo_tape *t, head_call *c) {
+    if (c->of.targets && c->head->offset == MO_OFFSET_WIDE)
+        widen(t, c);
+    if (c->of.targets)
+        c->of.complete = true;
     if (!c->of.complete)
         return find_padding(t, c) && treat_offset(t, c);
     if (c->of.weight)
@@ -572,6 +576,8 @@ static bool check_call(
         return false;
     if (s->weight && !head->fit)
         mo_fail(ctx, MO_UNSUPPORTED, "head %s: it takes no weights of rows", head->name);
+    if (s->targets && !head->targets)
+        mo_fail(ctx, MO_UNSUPPORTED, "head %s: it reads classes, and no real targets", head->name);
     return mo_ok(ctx);
 }
 

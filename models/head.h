@@ -15,7 +15,7 @@
 
 #include "ops/ops.h"
 
-#define MO_HEAD_ABI 9
+#define MO_HEAD_ABI 10
 #define MO_MAX_HEAD_PARAMETERS 8
 #define MO_HEAD_DIM (-1) /* as an axis of a parameter's shape: d */
 enum { MO_STATE_TENSORS = 24, MO_STATE_NAME = 24 };
@@ -33,11 +33,13 @@ typedef struct mo_support {
     mo_tensor *weight;       /* [.., n_s], 0 or more; NULL: ones. Gradients exist only for weights above 0 */
     bool complete;           /* every class has a support row and no row is padding: no value is read to see it */
     bool held_out;           /* the state is also made for mo_state_held_out; episodes without leading axes */
+    bool targets;            /* Ys are C real targets of each row, for a head with `targets`: no row is padding */
     mo_row_kernels of_rows;  /* the remaining members are read by a head of kernels alone (mo_head.kernels) */
     mo_tensor *kernels;      /* [E, n_s, m]: further kernels between the support and the rows that represent it */
     mo_tensor *centres;      /* int64 [m]: the support rows that represent a large support; NULL: all rows, m = n_s */
     mo_tensor *class_weight; /* [n_s]: how much each row counts in the fit, more in small classes; NULL: 1 each */
     int trusted;             /* the first `trusted` of `kernels` are trusted like those of the rows */
+    int columns;             /* for targets: the last `columns` of `kernels` are trusted more than the others */
     double trust; /* how much more the kernels of the rows are believed than the others before labels are seen */
 } mo_support;
 
@@ -123,6 +125,7 @@ typedef struct mo_head {
     bool leave_one_out;    /* held_out of every row alone costs about one fit */
     bool leaves_out;  /* the fit leaves support rows out of fits of its own, so copies of a row come as one row with a
                        * weight; false: copies may come as rows like any */
+    bool targets;     /* its fit reads real targets too, and its logits are then predictions of these */
     bool kernels;     /* a head of kernels: it reads those of mo_support, and its softmax(logits) need no temperature */
     const void *data; /* for the head's functions, which find it by state->head */
 } mo_head;

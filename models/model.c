@@ -368,6 +368,7 @@ static mo_support kernel_support(mo_tape *t, const mo_model *m, const mo_episode
     s.centres = e->centres;
     s.class_weight = e->class_weight;
     s.trust = trust_in_own(e);
+    s.columns = e->columns;
     return s;
 }
 
@@ -429,6 +430,12 @@ mo_tensor *mo_model_apply(mo_tape *t, const mo_model *m, const mo_episode *e, co
     mo_tensor *T = mo_state_get(t, state, "temperature");
     mo_tensor *logits = mo_state_apply(t, state, tempered_rows(t, m, Zq, T), NULL);
     return m->options.temperature == MO_TEMPERATURE_LOGIT ? mo_mul(t, logits, T) : logits;
+}
+
+mo_tensor *mo_model_spread(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_state *state, mo_tensor *Zq) {
+    if (!given(t, m, e))
+        return mo_null_tensor(mo_tape_context(t));
+    return mo_mixture_spread(t, state, Zq, mo_episode_find(e, "query kernels"), mo_episode_find(e, "query diagonal"));
 }
 
 mo_tensor *mo_model_held_out(

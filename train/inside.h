@@ -176,6 +176,47 @@ MO_API bool mo_few_shot_reaches(const mo_few_shot *f, int64_t id);
  * probability `coverage` (train/few_shot/few_shot_held_out.c); 0: every class does, as too few labels were held out. */
 MO_API double mo_few_shot_set_bound(const mo_few_shot *f, double coverage);
 
+/* ---- real targets (train/graphs/targets.c, train/few_shot/few_shot_targets.c) ---- */
+
+/* Targets of n examples. Owned; release. */
+typedef struct mo_targets {
+    int64_t n, *id; /* [n]; ids rise */
+    double *value;  /* [n] */
+    char *headers;  /* first lines that were read as a header; NULL: none */
+} mo_targets;
+/* Reads CSV or TSV of two columns, example and target (of more, those under node or id, and target), or one column with
+ * a target for each example; a target that is empty or a mark of the unknown is none. Raises with file and line for a
+ * text, an infinite number, two targets of one example; with the file for fewer than three targets and for equal ones.
+ * Returns false on failure. */
+MO_API bool mo_targets_read(const mo_graph *graph, const char *path, mo_targets *targets);
+/* Writes the path of the targets that lie beside the graph: targets.csv in its folder, or, in a TU set without classes,
+ * NAME_graph_attributes.txt. Returns false if there are none. */
+MO_API bool mo_targets_find(const mo_graph *graph, char *path, size_t bytes);
+MO_API void mo_targets_release(mo_targets *targets);
+
+/* Of targets before the fit: none, or their logarithms; AUTO: the one whose left-out targets have the larger density.
+ */
+typedef enum mo_target_transform { MO_TRANSFORM_AUTO = 0, MO_TRANSFORM_NONE, MO_TRANSFORM_LOG } mo_target_transform;
+/* What left-out targets show, in their own unit. */
+typedef struct mo_target_estimate {
+    int64_t labelled, held_out; /* held_out: of more than 1024 targets, the centres */
+    double r2, mae;             /* 1 - squared errors / squared distances to the mean; mean absolute error */
+    bool log;                   /* the fit is of logarithms */
+    double density[2]; /* mean logarithm of the density of a target: of plain targets, and of logarithms (NaN: not
+                          tried) */
+} mo_target_estimate;
+/* Fits n examples with real targets in place of classes, three or more and not all equal; a later fit of either kind
+ * replaces it. Raises MO_UNSUPPORTED for a head that reads classes and for a transductive readout that is asked for,
+ * MO_INVALID for targets that are not finite, and for LOG with a target that is not above 0. Returns the status. */
+MO_API mo_code mo_few_shot_fit_targets(
+    mo_few_shot *f, const int64_t *id, const double *target, int64_t n, mo_target_transform transform);
+MO_API mo_target_estimate mo_few_shot_expect_targets(const mo_few_shot *f);
+/* Predictions [n] of the last fit of targets, in their unit (of logarithms: the median), with the intervals low .. high
+ * [n] that hold a target with probability `coverage`; NaN if too few targets were left out to tell. low and high may be
+ * NULL. Returns the status. */
+MO_API mo_code mo_few_shot_predict_targets(
+    mo_few_shot *f, const int64_t *id, int64_t n, double coverage, double *prediction, double *low, double *high);
+
 /* Why an example is predicted as it is: each label adds to the logit of its own class, by way of each expert's kernel.
  * Owned; release. */
 typedef struct mo_few_shot_reasons {

@@ -85,4 +85,25 @@ mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_
  * must have no repeated rows, and its lambda is not read. */
 mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all, mo_tensor *Ys,
     const mo_expert_mixture *mix, const int64_t *row, int64_t h);
+
+/* ---- mixture_targets.c: real targets in place of classes ---- */
+
+/* The mixture of standardised targets [n_s, C]; formulas in the file. s^2(q) = noise + sum_e (unit_e k_e(q, q) -
+ * k_e(q, S) known_e k_e(S, q)). */
+typedef struct mo_target_mixture {
+    mo_tensor *learned;     /* alpha [E, n_s, C]: predictions are sum_e k_e(q, S) alpha_e */
+    mo_tensor *share;       /* pi [E, R] */
+    mo_tensor *known;       /* [E, n_s, n_s] */
+    mo_tensor *unit;        /* [E] */
+    mo_tensor *noise;       /* scalar */
+    mo_tensor *left_out;    /* [n_s, C]: each row's prediction without it */
+    mo_tensor *left_spread; /* [n_s]: its variance; 0 for a row of weight 0 */
+} mo_target_mixture;
+/* K [E, n_s, n_s]; reads lambda, prior, sharpness and weight of mix. Writes nothing after an error. */
+void mo_mix_targets(mo_tape *t, mo_tensor *K, mo_tensor *Y, const mo_expert_mixture *mix, mo_target_mixture *m);
+/* Returns the standard deviations [1, C] of targets [n_s, C], and writes their means; weight [n_s] or NULL. */
+mo_tensor *mo_target_moments(mo_tape *t, mo_tensor *Y, mo_tensor *weight, mo_tensor **mean);
+/* K [E, n, m] with the mean of the experts' kernels as one more; K itself if E is 1. */
+mo_tensor *mo_with_mean_kernel(mo_tape *t, mo_tensor *K);
+
 #endif

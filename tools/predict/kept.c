@@ -8,9 +8,19 @@
 #include <string.h>
 
 static const char format[] = "mochi readout 3";
-static const char *const kinds[] = {"rows", "examples", "links"};
-static const char *const commands[] = {
-    "mochi fit --save", "mochi predict --save", "mochi predict --save` of `--task lp"};
+static const char *const kinds[] = {"rows", "examples", "links", "targets"};
+static const char *const commands[] = {"mochi fit --save", "mochi predict --save",
+    "mochi predict --save` of `--task lp", "mochi predict --save` of `--targets"};
+
+bool is_kept_as(mo_context *ctx, const char *path, kept_kind kind) {
+    mo_arrays *arrays = mo_safetensors_read(ctx, path);
+    json_t *metadata = arrays && arrays->metadata ? json_loads(arrays->metadata, 0, NULL) : NULL;
+    const char *of = json_string_value(json_object_get(metadata, "of"));
+    bool is = of && !strcmp(of, kinds[kind]);
+    json_decref(metadata);
+    mo_arrays_release(arrays);
+    return is;
+}
 
 kept_fit open_kept(mo_context *ctx, const char *path, kept_kind kind) {
     kept_fit f = {.ctx = ctx, .path = path, .arrays = mo_safetensors_read(ctx, path)};

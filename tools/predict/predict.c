@@ -14,8 +14,9 @@
 #include <string.h>
 
 typedef struct predict_options {
-    const char *data, *labels, *pairs, *out, *save, *readout, *cache, *explain;
-    double coverage;
+    const char *data, *labels, *targets, *pairs, *out, *save, *readout, *cache, *explain;
+    double coverage, interval;
+    int transform;
     int task;     /* -1: node or graph classification, by the data */
     int64_t demo; /* labels of each class to take from the data; 0: none */
     double least;
@@ -48,6 +49,20 @@ static const option table[] = {
         "CSV or TSV with columns from, to, linked (yes, no) and, optionally, fit "
         "(how many times the fit counts the link; default 1); default: the data's own labels, where others are "
         "unknown"},
+    {OPTION_TEXT, "targets", "FILE", AT(targets),
+        "real numbers in place of classes: CSV or TSV with lines NODE,TARGET (empty: unknown), or a column with a "
+        "target "
+        "for each node; predicts the others, with an interval for each; default, in data without labels: targets.csv "
+        "of "
+        "the folder, or the graph attributes of a TU set",
+        .not_with = "labels", .why = "labels are classes, targets are numbers"},
+    {OPTION_CHOICE, "transform", "HOW", AT(transform),
+        "fit the targets as they are (none), or their logarithms (log), for prices and other targets of widely "
+        "different "
+        "sizes; auto (default): the one whose left-out targets have clearly the larger density",
+        .choices = "auto|none|log"},
+    {OPTION_REAL, "interval", "P", AT(interval),
+        "targets: the columns low and high hold a target with probability P (default: 0.9)", 0.01, 0.999},
     {OPTION_INT64, "demo-labels", "N", AT(demo),
         "instead of --labels, to try the command: the data's own labels of the first N nodes, or graphs of a set, of "
         "each class",
@@ -115,6 +130,7 @@ static const char about[] =
     "  mochi predict --data cora --demo-labels 4 --out predictions.csv\n"
     "  mochi predict --data cora --labels seeds.csv --out predictions.csv\n"
     "  mochi predict --data kitchen --labels mine.csv --explain paella\n"
+    "  mochi predict --data houses/ --targets prices.csv --out prices_of_all.csv\n"
     "  mochi predict --data cora --task lp --pairs pairs.csv --out links.csv\n"
     "  mochi predict --data mutag --labels y.npy --head logistic --probabilities";
 
@@ -133,6 +149,10 @@ static void check_options(void *options, const struct argp_state *state) {
     else if (links && npy)
         refuse_command_line(
             state, EXIT_USAGE, "--out: expected a file .csv, .tsv or .jsonl of links, found '%s'", o->out);
+    refuse_given(&o->given,
+        "demo-labels pairs probabilities pca min-confidence sets explain transductive head lambda expert readout",
+        o->targets, "it is of classes, and --targets gives real numbers");
+    refuse_given(&o->given, "transform interval", o->labels || o->demo || links, "it is of --targets");
     refuse_given(&o->given, "demo-labels", links, "links are fitted to those of the graph itself");
     refuse_given(
         &o->given, "labels demo-labels transductive expert attributes", o->readout, "a saved readout has its own");
@@ -177,6 +197,20 @@ static mo_expert *read_experts(const mo_graph *graph, const predict_options *o) 
         experts[i] = (mo_expert){slash ? slash + 1 : path, mo_node_rows_read(graph, path)};
     }
     return experts;
+}
+
+/* Whether real targets are asked for: by a file, a saved readout of them, or those beside data without labels, whose
+ * path is written to `own`. Raises if the data have both and none is named. */
+static bool asks_targets(const predict_options *o, const mo_graph *graph, char *own, size_t bytes) {
+    if (o->pairs || o->labels || o->demo)
+        return false;
+    if (o->readout)
+        return is_kept_as(graph->ctx, o->readout, KEPT_TARGETS);
+    bool found = !o->targets && mo_targets_find(graph, own, bytes);
+    if (found && graph->n_labels > 0)
+        mo_fail(graph->ctx, MO_INVALID, "%s: has labels, and targets in %s: expected one of --labels and --targets",
+            o->data, own);
+    return o->targets || found;
 }
 
 /* Fits the readout, unless it is fitted, and writes the predictions. Returns whether everything was written. */
@@ -243,7 +277,7 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
 }
 
 int predict_command(int argc, char **argv) {
-    predict_options o = {.task = -1, .few_shot.transductive = MO_TRANSDUCTIVE_AUTO};
+    predict_options o = {.task = -1, .interval = 0.9, .few_shot.transductive = MO_TRANSDUCTIVE_AUTO};
     read_command_line(&predict_line, argc, argv, &o, &o.given);
     o.few_shot.cache = o.cache ? o.cache : getenv("MOCHI_CACHE");
     o.few_shot.notice = o.quiet ? NULL : print_event;
@@ -257,12 +291,25 @@ int predict_command(int argc, char **argv) {
     const char *file = o.few_shot.weights ? o.few_shot.weights : "best";
     mo_weights *weights =
         graph ? mo_weights_read(ctx, file) : NULL; /* once: what is saved and printed is what is used */
-    bool links = o.pairs;
+    char own[4096];
+    bool links = o.pairs, real = weights && asks_targets(&o, graph, own, sizeof own);
+    const target_request numbers = {.path = o.targets   ? o.targets
+                                            : o.readout ? NULL
+                                                        : own,
+        .readout = o.readout,
+        .save = o.save,
+        .out = o.out,
+        .transform = (mo_target_transform)o.transform,
+        .coverage = o.interval,
+        .json = o.json,
+        .quiet = o.quiet};
     const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out, o.json};
-    bool written = weights && (links          ? predict_links(graph, &o.few_shot, weights, &asked)
-                                  : o.readout ? load_readout(o.readout, graph, &o.few_shot, weights, &known, &fitted)
-                                  : o.labels  ? read_known(graph, o.labels, &known)
-                                              : take_own_labels(graph, o.demo, &known));
+    bool written = weights && mo_ok(ctx) &&
+                   (real           ? predict_targets(graph, &o.few_shot, weights, &numbers)
+                       : links     ? predict_links(graph, &o.few_shot, weights, &asked)
+                       : o.readout ? load_readout(o.readout, graph, &o.few_shot, weights, &known, &fitted)
+                       : o.labels  ? read_known(graph, o.labels, &known)
+                                   : take_own_labels(graph, o.demo, &known));
     if (written && known.classes == 1)
         written = mo_fail(ctx, MO_INVALID,
             "%s: expected labels of two classes or more, found one, '%.40s' (%" PRId64 " label%s%s%s)",
@@ -273,7 +320,7 @@ int predict_command(int argc, char **argv) {
             "%s: expected classes, found %" PRId64 " of them in %" PRId64
             " labels, as a column of ids or names has: more than %d classes need %d labels each on average",
             o.labels ? o.labels : o.data, known.classes, known.n, MOST_RARE_CLASSES, LEAST_MEAN);
-    written = written && (links || predict(ctx, &o, graph, weights, &known, fitted));
+    written = written && (real || links || predict(ctx, &o, graph, weights, &known, fitted));
     phase_end();
     if (written && links && !o.quiet)
         print_left_out(graph); /* for nodes the summary prints it */

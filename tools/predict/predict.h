@@ -72,6 +72,16 @@ typedef struct link_request {
 /* Writes the pairs in the format of out's suffix (.csv, .tsv or .jsonl; NULL: on standard output, as CSV or JSON
  * lines): from, to, score, and whether they are linked. Linked pairs have no score. Returns false on failure. */
 bool predict_links(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const link_request *r);
+/* Predicts real targets from a file of some (path), or from a saved readout. */
+typedef struct target_request {
+    const char *path, *readout, *save, *out;
+    mo_target_transform transform;
+    double coverage; /* of the intervals */
+    bool json, quiet;
+} target_request;
+/* Writes a line of prediction, low and high for each example without a target, in the format of out's suffix, and the
+ * summary. Returns false on failure. */
+bool predict_targets(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const target_request *r);
 /* Prints why the example of that name is predicted as it is, as text or as one JSON object. Returns false on failure.
  */
 bool explain_prediction(mo_few_shot *f, const mo_graph *graph, const mo_labels *known, const char *name, bool json);
@@ -112,6 +122,13 @@ bool save_link_readout(const char *path, const mo_graph *graph, const mo_few_sho
 bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
     mo_link_support *support, mo_arrays **fitted);
 
+/* As save_readout and load_readout, for real targets: these are kept and fitted again, which takes one solve and gives
+ * the same bits. */
+bool save_target_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o,
+    const mo_weights *weights, const mo_targets *targets, mo_target_transform transform);
+bool load_target_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
+    mo_targets *targets, mo_target_transform *transform);
+
 /* ---- kept.c: the file of a saved fit, for any command: arrays, and texts as metadata ---- */
 
 /* A saved fit, open for reading. The kept_ functions raise if an item is missing or invalid. */
@@ -123,7 +140,9 @@ typedef struct kept_fit {
 } kept_fit;
 
 /* What a saved readout reads; a file of one kind says which. */
-typedef enum kept_kind { KEPT_ROWS, KEPT_EXAMPLES, KEPT_LINKS } kept_kind;
+typedef enum kept_kind { KEPT_ROWS, KEPT_EXAMPLES, KEPT_LINKS, KEPT_TARGETS } kept_kind;
+/* Whether the file is a readout of that kind; raises if it cannot be read. */
+bool is_kept_as(mo_context *ctx, const char *path, kept_kind kind);
 /* Opens a file of a readout of that kind. Release it even on failure. */
 kept_fit open_kept(mo_context *ctx, const char *path, kept_kind kind);
 void release_kept(kept_fit *f);

@@ -1,9 +1,11 @@
 /* tools/predict/predict_readout.c - the readouts that `mochi predict` saves: the state, the labelled examples and their
  * classes, or pairs of nodes, linked ones first; and the digests of weights and data. */
+#include "tools/memory.h"
 #include "tools/predict/predict.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const transductive_names[4] = {"no", "yes", "auto", "never"};
@@ -148,5 +150,40 @@ bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_opti
             support->fit[i] < 0 || support->fit[i] > 1 << 20)
             mo_fail(f.ctx, MO_FORMAT, "%s: pair %" PRId64 " is not one of nodes of %s", path, i, graph->name);
     give_arrays(&f, fitted);
+    return mo_ok(graph->ctx);
+}
+
+/* ---- real targets ---- */
+
+static const char *const transforms[] = {"auto", "none", "log"};
+
+bool save_target_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o,
+    const mo_weights *weights, const mo_targets *targets, mo_target_transform transform) {
+    mo_context *ctx = graph->ctx;
+    mo_arrays *arrays = mo_arrays_create(ctx);
+    mo_arrays_take(arrays, "id", mo_tensor_create_from(ctx, MO_I64, 1, &targets->n, targets->id));
+    mo_arrays_take(arrays, "target", mo_tensor_create_from(ctx, MO_F64, 1, &targets->n, targets->value));
+    json_t *settings = pack_readout(graph, o, MO_TRANSDUCTIVE_OFF, weights);
+    json_object_set_new(settings, "transform", json_string(transforms[transform]));
+    return write_kept(ctx, path, KEPT_TARGETS, arrays, settings, NULL, 0);
+}
+
+bool load_target_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
+    mo_targets *targets, mo_target_transform *transform) {
+    kept_fit f = open_readout(path, KEPT_TARGETS, graph, o, weights);
+    *targets = (mo_targets){.n = ANY_LENGTH};
+    *transform = mo_ok(f.ctx) ? (mo_target_transform)kept_word(&f, "transform", transforms, 3) : MO_TRANSFORM_AUTO;
+    targets->id = kept_numbers(&f, "id", &targets->n);
+    mo_tensor *T = mo_ok(f.ctx) ? mo_arrays_find(f.arrays, "target") : NULL;
+    if (mo_ok(f.ctx) && (!T || mo_tensor_dtype(T) != MO_F64 || mo_ndim(T) != 1 || mo_numel(T) != targets->n))
+        mo_fail(f.ctx, MO_FORMAT, "%s: expected the array target, float64 [%" PRId64 "]", path, targets->n);
+    targets->n = mo_ok(f.ctx) ? targets->n : 0;
+    targets->value = needed(calloc((size_t)targets->n + 1, sizeof *targets->value));
+    if (targets->n)
+        mo_tensor_read(T, targets->value, (size_t)targets->n * sizeof *targets->value);
+    for (int64_t i = 1; i < targets->n && mo_ok(f.ctx); i++)
+        if (targets->id[i] <= targets->id[i - 1])
+            mo_fail(f.ctx, MO_FORMAT, "%s: its examples are not in rising order", path);
+    release_kept(&f);
     return mo_ok(graph->ctx);
 }

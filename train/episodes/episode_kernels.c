@@ -71,6 +71,7 @@ static bool has_kernels(const mo_source *source) {
 void mo_put_kernels(mo_tape *t, const mo_source *source, const mo_kernel_examples *of, mo_episode *e) {
     e->assortativity = mo_example_kernels_assortativity(source->kernels);
     e->inductive = source->inductive;
+    e->columns = source->kernels ? source->kernels->columns : 0;
     if (has_kernels(source))
         put_kernels_between(t, source, "kernels", of->support, of->n_s, of, e);
 }
@@ -79,6 +80,14 @@ void mo_put_query_kernels(mo_tape *t, const mo_source *source, const mo_kernel_e
     e->inductive = source->inductive;
     if (has_kernels(source))
         put_kernels_between(t, source, "query kernels", of->query, of->n_q, of, e);
+    if (!has_kernels(source) || !source->kernels->targets)
+        return;
+    int64_t shape[] = {mo_example_kernels_count(source->kernels), of->n_q};
+    float *D = mo_ok(t->ctx) ? mo_tape_scratch(t, shape[0] * shape[1], sizeof *D) : NULL;
+    if (D) {
+        mo_example_kernels_diagonal(source->kernels, of->query, of->n_q, D);
+        e->rows[e->n_rows++] = (mo_named){"query diagonal", mo_from(t, MO_F32, 2, shape, D), NULL};
+    }
 }
 
 /* Writes the positions of a plan's centres; returns their number. */

@@ -22,7 +22,8 @@ typedef struct mo_kernel_examples {
     int64_t n_s, n_q, n_reference;
 } mo_kernel_examples;
 
-/* Adds the kernels "kernels" [E, n_s, n_reference] or "query kernels" [E, n_q, n_reference] (float32, from the source)
+/* Adds the kernels "kernels" [E, n_s, n_reference] or "query kernels" [E, n_q, n_reference] (float32, from the source;
+ * for real targets also "query diagonal" [E, n_q])
  * of these examples to the episode's rows, or nothing if the source has no kernels. Both functions set the episode's
  * `inductive`, and mo_put_kernels its assortativity. */
 void mo_put_kernels(mo_tape *t, const mo_source *source, const mo_kernel_examples *of, mo_episode *e);

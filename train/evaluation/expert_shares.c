@@ -22,6 +22,11 @@ const char *mo_expert_words(const char *name) {
         {"at", "node attributes"},
         {"atx", "node attributes with labels"},
         {"wl", "subtrees in common"},
+        {"cl", "a line through the own columns"},
+        {"cg", "own columns, by nearness"},
+        {"al", "a line through all columns"},
+        {"ag", "all columns, by nearness"},
+        {"sum", "a sum of all of these"},
     };
     for (size_t i = 0; name && i < sizeof words / sizeof *words; i++)
         if (!strcmp(words[i][0], name))
@@ -36,7 +41,7 @@ int mo_expert_count(const mo_source *source) {
 const char *mo_expert_name(const mo_source *source, int e) {
     const char *const *own;
     int n = mo_own_experts(source->task, source->inductive, &own);
-    return e < n ? own[e] : mo_example_kernels_name(source->kernels, e - n);
+    return e < n ? own[e] : e < mo_expert_count(source) ? mo_example_kernels_name(source->kernels, e - n) : "sum";
 }
 
 int mo_shares_of(mo_tape *t, const mo_source *source, mo_tensor *share, mo_expert_share out[MO_MAX_EXPERTS]) {

@@ -40,6 +40,9 @@ void mo_example_kernels_release(mo_example_kernels *k) {
         return;
     mo_node_experts_release(k->nodes);
     mo_graph_experts_release(k->graphs);
+    mo_example_kernels_for_targets(k, k->made); /* so that `count` has all names */
+    for (int i = 0; i < MO_COLUMN_TABLES; i++)
+        free(k->table[i].x);
     for (int e = 0; e < k->count; e++)
         free(k->name[e]);
     free(k->name);
@@ -112,7 +115,9 @@ mo_code mo_example_kernels_gram(
     mo_context *ctx = k->graph->ctx;
     const mo_row_pairs p = {a, b, n_a, n_b};
     if (mo_ok(ctx) && mo_rows_exist(ctx, &p, mo_graph_examples(k->graph), k->nodes ? "node" : "graph") && n_a > 0 &&
-        n_b > 0)
-        (k->nodes ? mo_node_experts_gram : mo_graph_experts_gram)(k, &p, K);
+        n_b > 0) {
+        K = (k->nodes ? mo_node_experts_gram : mo_graph_experts_gram)(k, &p, K);
+        mo_column_kernels(k, &p, K);
+    }
     return mo_code_of(ctx);
 }

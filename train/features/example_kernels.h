@@ -5,11 +5,21 @@
 
 #include "train/features/gram_blocks.h"
 
+/* Columns of all examples, standardised (target_columns.c). */
+typedef struct mo_column_table {
+    float *x; /* [examples, w]; owned */
+    int64_t w, varying;
+} mo_column_table;
+enum { MO_COLUMN_TABLES = 2 };
+
 typedef struct mo_example_kernels {
-    const mo_graph *graph;         /* borrowed */
-    char **name;                   /* [count]: the experts' names */
-    int count;                     /* number of experts */
-    double assortativity;          /* of nodes: mo_attribute_assortativity; 0 without attributes */
+    const mo_graph *graph;                   /* borrowed */
+    char **name;                             /* [count]: the experts' names */
+    int count;                               /* number of experts */
+    double assortativity;                    /* of nodes: mo_attribute_assortativity; 0 without attributes */
+    mo_column_table table[MO_COLUMN_TABLES]; /* of the kernels for real targets, once they are made */
+    bool made, targets;                      /* targets: these kernels are among the experts, the last `columns` */
+    int columns;
     struct mo_node_experts *nodes; /* one of the two is set */
     struct mo_graph_experts *graphs;
 } mo_example_kernels;
@@ -44,7 +54,18 @@ mo_code mo_example_kernels_refer(mo_example_kernels *k, const int64_t *labelled,
 mo_code mo_example_kernels_gram(
     mo_example_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K);
 
+/* target_columns.c: adds the kernels for real targets to the experts, as the last, or takes them away. Returns false on
+ * failure. */
+bool mo_example_kernels_for_targets(mo_example_kernels *k, bool on);
+/* Writes these kernels [.., n_a, n_b]. */
+void mo_column_kernels(const mo_example_kernels *k, const mo_row_pairs *pairs, float *K);
+/* D [E, n]: the kernels of examples a with themselves; 2 for rows of unit length, also where a row is zero. */
+void mo_example_kernels_diagonal(const mo_example_kernels *k, const int64_t *a, int64_t n, float *D);
+
 /* ---- for nodes/kernels.c and sets/kernels.c ---- */
+
+/* Writes the columns of st, lab and at to x [graphs, stride]; NULL: none. Returns their number. */
+int64_t mo_graph_experts_columns(const mo_example_kernels *k, float *x, int64_t stride);
 
 /* Adds an expert's name, a copy. Returns false after raising. */
 bool mo_kernels_name(mo_example_kernels *k, const char *name);
@@ -54,9 +75,9 @@ bool mo_node_experts_make(mo_example_kernels *k, const mo_features *nodes);
 bool mo_graph_experts_make(mo_example_kernels *k, bool inductive);
 void mo_node_experts_release(struct mo_node_experts *n);
 void mo_graph_experts_release(struct mo_graph_experts *s);
-/* As mo_example_kernels_gram, for lists of examples that are there; neither is empty. */
-void mo_node_experts_gram(mo_example_kernels *k, const mo_row_pairs *pairs, float *K);
-void mo_graph_experts_gram(mo_example_kernels *k, const mo_row_pairs *pairs, float *K);
+/* As mo_example_kernels_gram, for lists of examples that are there; neither is empty. Return where K goes on. */
+float *mo_node_experts_gram(mo_example_kernels *k, const mo_row_pairs *pairs, float *K);
+float *mo_graph_experts_gram(mo_example_kernels *k, const mo_row_pairs *pairs, float *K);
 /* mo_example_kernels_add, for finite rows of a new name: scales them and takes them over, even on failure. */
 bool mo_node_experts_add(mo_example_kernels *k, const char *name, float *rows, int64_t w);
 

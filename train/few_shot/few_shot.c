@@ -231,12 +231,15 @@ mo_few_shot *mo_few_shot_open_as(
     return f;
 }
 
-static void few_shot_forget(mo_few_shot *f) {
+void mo_few_shot_forget(mo_few_shot *f) {
     free(f->id);
     free(f->label);
     free(f->reached);
     free(f->score);
+    free(f->target);
     mo_few_shot_forget_fit(f);
+    mo_example_kernels_for_targets(f->source.kernels, false);
+    f->target = NULL;
     f->id = f->label = NULL;
     f->reached = NULL;
     f->score = NULL;
@@ -248,7 +251,7 @@ static void few_shot_forget(mo_few_shot *f) {
 void mo_few_shot_release(mo_few_shot *f) {
     if (!f)
         return;
-    few_shot_forget(f);
+    mo_few_shot_forget(f);
     mo_tensor_release(f->rows);
     mo_tensor_release(f->all.Z);
     mo_tensor_release(f->all.gram);
@@ -356,7 +359,7 @@ bool mo_few_shot_label(mo_few_shot *f, const int64_t *id, const int64_t *label, 
         mo_fail(f->ctx, MO_INVALID, "few-shot: %" PRId64 " labelled examples, expected 2 or more", n);
     if (!mo_ok(f->ctx))
         return false;
-    few_shot_forget(f);
+    mo_few_shot_forget(f);
     int64_t classes = few_shot_check_labels(f, id, label, n);
     classes = classes && refuse_labels_as_attribute(f, id, n) ? classes : 0;
     f->id = classes ? mo_host_array(f->ctx, n, sizeof *f->id) : NULL;
@@ -409,7 +412,7 @@ mo_tensor *mo_few_shot_chosen(
         Y = mo_from(t, MO_F64, 2, (int64_t[]){plan->n_query, plan->classes}, logits);
         Y = mo_scale(t, Y, 1 / f.temperature, 0);
     }
-    few_shot_forget(&f);
+    mo_few_shot_forget(&f);
     free(logits);
     free(id);
     free(times);

@@ -35,8 +35,11 @@ struct mo_few_shot {
     uint8_t *reached;   /* [nodes]: whether a label reaches the node (few_shot_reach.c); NULL: all */
     double temperature; /* applied to the probabilities; 1 without held-out examples */
     mo_few_shot_estimate estimate;
-    double
-        *score; /* [2, n]: for each held-out example 1 minus the probability of its label, rising; room for another */
+    /* [2, n]: for each held-out example 1 minus the probability of its label, rising, and room for another readout's.
+     * Of targets: distances from the left-out prediction, in its standard deviations. */
+    double *score;
+    double *target; /* [n]: real targets as the fit reads them, in place of classes; NULL: classes */
+    mo_target_estimate told;
 };
 
 /* few_shot.c: the model of the weights that are read already, or (NULL) that the options name, owned by the candidate,
@@ -75,8 +78,13 @@ mo_code mo_few_shot_without(mo_few_shot *f, const int64_t *at, int64_t n, double
 void mo_few_shot_forget_fit(mo_few_shot *f);
 /* few_shot_logits.c: the readout of all labelled examples, fitted if it is not yet; NULL on failure. */
 const mo_fitted_examples *mo_few_shot_fitted(mo_few_shot *f);
+/* few_shot.c: forgets labels, targets and what was found from them. */
+void mo_few_shot_forget(mo_few_shot *f);
 /* few_shot.c: checks the labels and takes them in place of those of an earlier fit. Returns false on failure. */
 bool mo_few_shot_label(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n);
+
+/* few_shot_logits.c: predictions [n] of a fit of targets, and their standard deviations (NULL: not asked for). */
+mo_code mo_few_shot_read_targets(mo_few_shot *f, const int64_t *query, int64_t n, double *prediction, double *spread);
 
 /* few_shot_rows.c: owned embeddings [N, d] of all examples, with d at most 512. The null tensor on failure. */
 mo_tensor *mo_few_shot_short_rows(mo_few_shot *f);

@@ -100,6 +100,10 @@ static bool few_shot_learn(mo_few_shot *f, const mo_few_shot_support *s, bool he
             e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
             mo_put_kernels(f->t, &f->source, &of, &e);
         }
+        if (f->target) {
+            e.support_target = mo_from(f->t, MO_F64, 2, (int64_t[]){s->n, 1}, f->target);
+            e.class_weight = NULL;
+        }
         if (mo_ok(f->ctx))
             mo_candidate_fit(f->t, &f->candidate, &e, Zs, held_out, &state);
     }
@@ -128,9 +132,10 @@ void mo_few_shot_forget_fit(mo_few_shot *f) {
     release_fitted(&f->fitted);
 }
 
-/* Logits of n queries by a state fitted on the examples of r; zero [n]: labels, which no readout reads. */
+/* Logits of n queries by a state fitted on the examples of r; zero [n]: labels, which no readout reads. spread [n]: the
+ * standard deviations of targets, or NULL. */
 static mo_code few_shot_apply(mo_few_shot *f, const mo_fitted_examples *r, const mo_state *state, const int64_t *query,
-    int64_t n, const int64_t *zero, double *logits) {
+    int64_t n, const int64_t *zero, double *logits, double *spread) {
     const mo_kernel_examples of = few_shot_examples(r, query, n);
     mo_episode e;
     mo_tape_reset(f->t);
@@ -147,13 +152,17 @@ static mo_code few_shot_apply(mo_few_shot *f, const mo_fitted_examples *r, const
         mo_read_as(all ? mo_model_apply_transduced(f->t, f->candidate.model, &e, state, Zq)
                        : mo_candidate_apply(f->t, &f->candidate, &e, state, Zq),
             MO_F64, logits);
+    if (mo_ok(f->ctx) && spread)
+        mo_read_as(f->candidate.model ? mo_model_spread(f->t, f->candidate.model, &e, state, Zq)
+                                      : mo_mixture_spread(f->t, state, Zq, NULL, NULL),
+            MO_F64, spread);
     return mo_code_of(f->ctx);
 }
 
 mo_code mo_few_shot_apply_state(mo_few_shot *f, const mo_state *state, int64_t example, double *logits) {
     static const int64_t none = 0;
     if (few_shot_fit_all(f, false) && logits)
-        few_shot_apply(f, &f->fitted, state ? state : &f->fitted.state, &example, 1, &none, logits);
+        few_shot_apply(f, &f->fitted, state ? state : &f->fitted.state, &example, 1, &none, logits, NULL);
     return mo_code_of(f->ctx);
 }
 
@@ -192,10 +201,11 @@ mo_code mo_few_shot_without(mo_few_shot *f, const int64_t *at, int64_t n, double
 
 /* By the readout that is fitted, block by block. */
 static mo_code few_shot_apply_blocks(mo_few_shot *f, const mo_fitted_examples *r, const int64_t *query, int64_t n_query,
-    const int64_t *zero, double *logits) {
+    const int64_t *zero, double *logits, double *spread) {
     for (int64_t first = 0; first < n_query && mo_ok(f->ctx); first += MO_FEW_SHOT_ROWS) {
         int64_t n = n_query - first < MO_FEW_SHOT_ROWS ? n_query - first : MO_FEW_SHOT_ROWS;
-        few_shot_apply(f, r, &r->state, query + first, n, zero, logits + first * r->state.classes);
+        few_shot_apply(
+            f, r, &r->state, query + first, n, zero, logits + first * r->state.classes, spread ? spread + first : NULL);
     }
     return mo_code_of(f->ctx);
 }
@@ -207,10 +217,19 @@ mo_code mo_few_shot_read(
     mo_fitted_examples own = {0}, *r = all ? &f->fitted : &own;
     f->n_experts = 0;
     if (zero && (all ? few_shot_fit_all(f, false) : few_shot_learn(f, s, false, r)))
-        few_shot_apply_blocks(f, r, query, n_query, zero, logits);
+        few_shot_apply_blocks(f, r, query, n_query, zero, logits, NULL);
     if (zero && mo_ok(f->ctx) && reads_kernels(f) && (!all || few_shot_fit_all(f, false)))
         read_shares(f, r);
     release_fitted(&own);
+    free(zero);
+    return mo_code_of(f->ctx);
+}
+
+mo_code mo_few_shot_read_targets(mo_few_shot *f, const int64_t *query, int64_t n, double *prediction, double *spread) {
+    int64_t *zero = mo_host_array(f->ctx, n, sizeof *zero);
+    if (zero && few_shot_fit_all(f, false) &&
+        few_shot_apply_blocks(f, &f->fitted, query, n, zero, prediction, spread) == MO_OK && reads_kernels(f))
+        read_shares(f, &f->fitted);
     free(zero);
     return mo_code_of(f->ctx);
 }
@@ -228,6 +247,10 @@ mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double 
         return mo_code_of(f->ctx);
     if (mo_ok(f->ctx) && f->n == 0)
         mo_fail(f->ctx, MO_STATE, "few-shot: expected labels (mo_few_shot_fit) before predictions, found none");
+    if (mo_ok(f->ctx) && f->target)
+        mo_fail(f->ctx, MO_STATE,
+            "few-shot: expected labels of classes, found a fit of real targets, which has predictions and no "
+            "probabilities");
     if (!mo_ok(f->ctx) || !mo_few_shot_are_examples(f, id, n))
         return mo_code_of(f->ctx);
     mo_few_shot_support all = {f->id, f->label, f->n, f->classes};

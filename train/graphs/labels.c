@@ -67,8 +67,10 @@ static bool take_label(label_table *t, const mo_table *row, const char *path) {
     if (id < 0 || !*class)
         return id >= 0;
     if (mo_is_real_text(class))
-        return mo_table_unexpected(
-            row, "a class, as real numbers are no classes (leave the field empty if it is unknown)", class);
+        return mo_table_unexpected(row,
+            "a class, as real numbers are no classes (leave the field empty if it is unknown; `mochi predict "
+            "--targets` reads real targets)",
+            class);
     if (!mo_host_array_grow(row->ctx, &t->entry, &t->capacity, t->n + 1, sizeof *t->entry))
         return false;
     t->entry[t->n++] = (label_entry){id, row->line, t->words.n, path};

@@ -227,7 +227,7 @@ static const char *const edge_files[] = {"edges.txt", "edges.csv", "edges.tsv", 
 static const char *const feature_files[] = {"features.npy", "features.csv", "features.tsv", "features.mtx", NULL};
 static const char *const node_files[] = {"nodes.csv", "nodes.tsv", NULL};
 static const char *const other_files[] = {
-    "names.txt", "labels.npy", "labels.txt", "labels.csv", "labels.tsv", "labels.names.txt", NULL};
+    "names.txt", "labels.npy", "labels.txt", "labels.csv", "labels.tsv", "labels.names.txt", "targets.csv", NULL};
 
 bool mo_is_features(const char *folder) {
     char path[PATH_MAX];

@@ -3,8 +3,9 @@
  *
  * Classes become 0.. in the order of the sorted distinct graph labels; -1 is a label like any other, since the
  * collection's binary sets have -1 and 1. Node attributes are the first features, unchanged; node labels follow as
- * one-hot features, one column per distinct label. Labels and attributes of edges and attributes of graphs are left
- * out, with a notice, as are graphs without nodes (in Fingerprint); the other graphs keep their numbers as names. */
+ * one-hot features, one column per distinct label. Attributes of graphs are targets where there are no classes
+ * (targets.c). Labels and attributes of edges are left out, and beside classes attributes of graphs, with a notice, as
+ * are graphs without nodes (in Fingerprint); the other graphs keep their numbers as names. */
 #include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
@@ -139,10 +140,13 @@ static int64_t *read_counted(mo_context *ctx, const char *path, const char *what
     return value;
 }
 
-/* Sets the classes of the graphs with nodes; the file has a line for every graph, with nodes or without. Takes over id,
- * whose numbers become the graphs' names if graphs without nodes are left out. */
-static void read_graph_labels(mo_graph *graph, const char *path, int64_t *id) {
-    int64_t all, g = graph->graphs, *value = read_column(graph->ctx, path, "the class of a graph", &all);
+/* Sets the classes of the graphs with nodes; the file has a line for every graph, with nodes or without. A set of real
+ * targets (NAME_graph_attributes.txt) may have no classes. Takes over id, whose numbers become the graphs' names if
+ * graphs without nodes are left out. */
+static void read_graph_labels(mo_graph *graph, const char *path, const char *targets, int64_t *id) {
+    bool classes = access(path, F_OK) == 0 || access(targets, F_OK) != 0;
+    int64_t g = graph->graphs, all = id[g - 1] + 1;
+    int64_t *value = classes ? read_column(graph->ctx, path, "the class of a graph", &all) : NULL;
     if (value && all <= id[g - 1])
         mo_fail(graph->ctx, MO_FORMAT, "%s: expected %lld lines or more (as NAME_graph_indicator.txt says), found %lld",
             path, (long long)id[g - 1] + 1, (long long)all);
@@ -227,7 +231,7 @@ static void leave_out_files(mo_graph *graph, const char *prefix) {
     char path[PATH_MAX + 64];
     for (size_t i = 0; i < sizeof unread / sizeof *unread; i++) {
         snprintf(path, sizeof path, "%s%s", prefix, unread[i]);
-        if (access(path, F_OK) == 0)
+        if (access(path, F_OK) == 0 && (i < 2 || graph->n_labels > 0))
             mo_graph_leave_out(graph, "%s", strrchr(path, '/') + 1);
     }
 }
@@ -242,8 +246,10 @@ static void read_set(mo_graph *graph, const char *prefix, bool with_attributes) 
         free(id);
         return;
     }
+    char targets[PATH_MAX + 64];
     snprintf(path, sizeof path, "%s_graph_labels.txt", prefix);
-    read_graph_labels(graph, path, id);
+    snprintf(targets, sizeof targets, "%s_graph_attributes.txt", prefix);
+    read_graph_labels(graph, path, targets, id);
     if (mo_ok(graph->ctx))
         read_node_files(graph, prefix, with_attributes);
     if (mo_ok(graph->ctx))

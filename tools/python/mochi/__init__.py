@@ -29,6 +29,7 @@ from .errors import (
     UnsupportedError,
 )
 from .graphs.few_shot import Estimate, Explanation, FewShot
+from .graphs.targets import FewShotTargets, TargetEstimate
 from .graphs.graph import Graph, graph, graph_set
 from .graphs.rows import Rows, rows
 from .fit import diagnose, few_shot_score
@@ -51,6 +52,7 @@ __version__ = _ffi.string(_lib.door_version()).decode()
 
 __all__ = [
     "AdamW", "BusyError", "Check", "Context", "DataWarning", "Error", "Estimate", "EstimateWarning", "Explanation", "FewShot",
+    "FewShotTargets", "TargetEstimate",
     "FileError", "ForkError", "FormatError",
     "Graph", "Head", "Health", "InvalidError", "MismatchError", "NumericalError", "Op", "OutOfMemoryError", "Random",
     "Report", "Rows", "Run", "SGD", "Sparse", "StateError", "Step", "Tape", "Tensor", "Trained", "UnsupportedError", "constant",

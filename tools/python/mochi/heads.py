@@ -172,17 +172,21 @@ class Head:
         result = tape.context.call(lib.gate_mo_head_apply_weighted, tape._pointer, self._pointer, support, zq, values)
         return Tensor(result, tape) if result else tape._fail()
 
-    def _state(self, tape, Zs, Ys, weight, values):
+    def _state(self, tape, Zs, Ys, weight, values, targets=False):
         """A mo_state on the tape, of a fit to the pointers of tensors."""
         support, state = ffi.new("mo_support *"), ffi.new("mo_state *")
-        support.Zs, support.Ys, support.weight = Zs, Ys, weight
+        support.Zs, support.Ys, support.weight, support.targets = Zs, Ys, weight, targets
         tape.context.call(lib.gate_mo_head_fit, tape._pointer, self._pointer, support, values, state)
         return state
 
     def fitted(
-        self, Zs: ArrayLike, Ys: ArrayLike, weight: ArrayLike | None = None, seed: int = 0, **parameters: ArrayLike
+        self, Zs: ArrayLike, Ys: ArrayLike, weight: ArrayLike | None = None, seed: int = 0, targets: bool = False,
+        **parameters: ArrayLike,
     ) -> Fitted:
         """The fit to a support [n_s, d] with labels [n_s, C], kept: it gives logits of any rows, and can be saved.
+
+        targets: Ys are C real targets of each row, which "ridge", "ridge_intercept" and "mixture" read; the fit then gives
+        predictions.
 
         Examples
         --------
@@ -197,7 +201,7 @@ class Head:
             inputs = (Zs, Ys) if weight is None else (Zs, Ys, weight)
             tape, given, values = self._inputs(inputs, parameters, seed)
             rows = given[2] if weight is not None else ffi.NULL
-            state = self._state(tape, given[0], given[1], rows, values)
+            state = self._state(tape, given[0], given[1], rows, values, checked.flag("fitted: targets", targets))
             kept = ffi.new("mo_state *")
             tape.context.call(lib.gate_mo_state_clone, tape.context._pointer, state, kept)
         return Fitted(self, tape.context, kept)

@@ -1,4 +1,4 @@
-"""The library's heads as classifiers of scikit-learn.
+"""The library's heads as classifiers and regressors of scikit-learn.
 
 >>> import mochi.sklearn, numpy as np
 >>> Z, y = np.array([[0.0, 1], [0, 2], [1, 0], [2, 0]]), np.array(["up", "up", "right", "right"])
@@ -26,6 +26,7 @@ from .fit import embeddings_of, few_shot_score
 from .graphs.sources import is_missing
 from .handle import struct
 from .heads import FOLLOWED, MOST_COLUMN, head
+from .regressors import RidgeRegressor, RidgeRegressorCV
 from .ridges import Ridges
 from .tape import Tape, idle
 from .tensor import constant
@@ -978,5 +979,6 @@ def _chosen(self, name, choices):
 
 
 __all__ = [
-    "LDAHead", "LogisticHead", "LogisticHeadCV", "PrototypeHead", "RidgeHead", "RidgeHeadCV", "SVMHead", "few_shot_score",
+    "LDAHead", "LogisticHead", "LogisticHeadCV", "PrototypeHead", "RidgeHead", "RidgeHeadCV", "RidgeRegressor",
+    "RidgeRegressorCV", "SVMHead", "few_shot_score",
 ]  # fmt: skip

@@ -189,7 +189,7 @@ static bool remember_list(node_experts *k, const int64_t *b, int64_t n_b) {
     return k->known;
 }
 
-void mo_node_experts_gram(mo_example_kernels *all, const mo_row_pairs *p, float *K) {
+float *mo_node_experts_gram(mo_example_kernels *all, const mo_row_pairs *p, float *K) {
     node_experts *k = all->nodes;
     const mo_graph *graph = k->graph;
     int64_t pairs = p->n_a * p->n_b;
@@ -211,6 +211,7 @@ void mo_node_experts_gram(mo_example_kernels *all, const mo_row_pairs *p, float 
     for (int i = 0; i < k->n_makers && done; i++, K += pairs)
         done = compare_rows(k, &k->maker[i], p, K);
     code_of_both(k);
+    return K;
 }
 
 /* ---- make, add, release ---- */

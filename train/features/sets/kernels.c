@@ -332,13 +332,13 @@ mo_code mo_example_kernels_refer(mo_example_kernels *all, const int64_t *graph, 
     return mo_code_of(ctx);
 }
 
-void mo_graph_experts_gram(mo_example_kernels *all, const mo_row_pairs *p, float *K) {
+float *mo_graph_experts_gram(mo_example_kernels *all, const mo_row_pairs *p, float *K) {
     graph_experts *k = all->graphs;
     mo_context *ctx = k->set->ctx;
     if (k->inductive && !k->labelled) {
         mo_fail(
             ctx, MO_STATE, "kernels: expected the labelled graphs (mo_example_kernels_refer) before inductive kernels");
-        return;
+        return K;
     }
     for (int i = 0; i < GAUSSIANS; i++)
         if (is_expert(k, i)) {
@@ -349,6 +349,16 @@ void mo_graph_experts_gram(mo_example_kernels *all, const mo_row_pairs *p, float
     mo_sparse_rows wl = {k->columns, k->first, k->column, k->value, k->known};
     if (k->columns > 0)
         mo_cosine_block(ctx, &wl, k->place, p, K);
+    return K + (k->columns > 0 ? p->n_a * p->n_b : 0);
+}
+
+int64_t mo_graph_experts_columns(const mo_example_kernels *all, float *x, int64_t stride) {
+    const graph_experts *k = all->graphs;
+    int64_t w = 0;
+    for (int i = 0; i < BOTH; w += k->of[i].w, i++)
+        for (int64_t g = 0; x && g < k->set->graphs; g++)
+            memcpy(x + g * stride + w, k->of[i].x + g * k->of[i].w, (size_t)k->of[i].w * sizeof *x);
+    return w;
 }
 
 void mo_graph_experts_release(graph_experts *k) {

@@ -31,6 +31,8 @@ def _belongings(g: Any, weights: Any) -> dict[str, str]:
 def write(path: str | os.PathLike, fit: Any, options: Any, weights: Any, label: np.ndarray) -> None:
     """Writes a fit; label [n]: the numbers of the classes of the labelled examples."""
     values = fit.classes_.tolist()
+    if not values and len(fit._known):
+        raise errors.UnsupportedError("save: a readout of targets is saved by `mochi predict --targets FILE --save FILE`")
     if options.n_experts:
         raise errors.UnsupportedError("save: a readout is saved without rows of experts")
     if not all(isinstance(v, (str, int, float)) for v in values):

@@ -526,5 +526,5 @@ def _plain_label(value):
     if not isinstance(value, (int, float)):
         raise errors.InvalidError(f"labels of {type(value).__name__}, expected whole numbers or texts")
     if not -LARGEST <= value < LARGEST or value != int(value):
-        raise errors.InvalidError(f"label {value!r}, expected classes: whole numbers below 2^63, or texts")
+        raise errors.InvalidError(f"label {value!r}, expected classes: whole numbers below 2^63, or texts; real numbers are targets: few_shot(g, targets=..)")
     return int(value) if value >= 0 else None

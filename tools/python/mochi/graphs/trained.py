@@ -17,6 +17,7 @@ from ..tensor import Leaf, arrays_of
 from . import kept
 from .few_shot import ATTRIBUTES, FewShot, cache_folder, integers, options_of, reals, task_of
 from .graph import graph
+from .targets import FewShotTargets
 
 MAX_ROWS = 32768  # rows that are encoded at once, as in the program
 
@@ -142,6 +143,8 @@ class Trained:
         experts: Any = (),
         attributes: str = "auto",
         readout: str | os.PathLike | None = None,
+        targets: Any = None,
+        transform: str = "auto",
     ) -> FewShot:
         """Predicts the labels of a graph's examples from a few given ones, as `mochi predict` does.
 
@@ -170,6 +173,11 @@ class Trained:
             "raw": as they are; "auto": as for the weights.
         readout : path
             A file of `FewShot.save` or `mochi predict --save`, in place of labels and what the readout is made of.
+        targets : dict, pandas.Series, pandas.DataFrame or array_like
+            Real numbers in place of labels, given as these; NaN or None: unknown. The result is a `FewShotTargets`.
+        transform : str
+            Of targets: "none"; "log", for targets of widely different sizes; "auto": the one whose left-out targets have the larger
+            density.
 
         Source: train/few_shot/
         """
@@ -182,6 +190,12 @@ class Trained:
         found = None if readout is None else kept.Kept(readout, g, weights)
         if found is not None:
             found.set(options)
+        if targets is not None:
+            if labels is not None or readout is not None:
+                raise errors.InvalidError("few_shot: targets and labels or a saved readout, expected one of them")
+            told = FewShotTargets(g, options, held, targets, weights, transform)
+            told._made = self, {"head": head, "lam": lam, "experts": experts, "attributes": attributes, "transform": transform}
+            return told
         made = FewShot(g, options, held, labels, weights)  # the weights that were read, whatever the file is now
         made._made = self, {"head": head, "lam": lam, "transductive": transductive, "experts": experts}
         made._made[1]["attributes"] = attributes

@@ -1,0 +1,130 @@
+"""Real targets of a graph's examples: `Trained.few_shot(g, targets=...)`."""
+
+import pickle
+
+import mochi
+import numpy as np
+import pytest
+from mochi.sklearn import RidgeRegressor, RidgeRegressorCV
+from sklearn.linear_model import Ridge
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+
+@pytest.fixture(scope="module")
+def model():
+    return mochi.load("best")
+
+
+@pytest.fixture(scope="module")
+def ring():
+    """A ring of named nodes with two attributes, and a line through these with noise, by name."""
+    random = np.random.default_rng(2)
+    X = random.normal(size=(80, 2))
+    names = [f"v{i}" for i in range(80)]
+    edges = [(names[i], names[(i + 1) % 80]) for i in range(80)]
+    y = 5 + X @ [2.0, -1.0] + 0.2 * random.normal(size=80)
+    return mochi.graph(edges, x=dict(zip(names, X, strict=True))), dict(zip(names, y, strict=True))
+
+
+def test_a_line_is_predicted_with_intervals(model, ring):
+    g, y = ring
+    known, rest = dict(list(y.items())[:50]), dict(list(y.items())[50:])
+    fit = model.few_shot(g, targets=known)
+    assert isinstance(fit, mochi.FewShotTargets) and fit.score(rest) > 0.9
+    assert 0.9 < fit.estimate.r2 <= 1 and fit.estimate.labelled == fit.estimate.held_out == 50 and not fit.estimate.log
+    assert "expected R² 0.9" in str(fit.estimate)
+    names = list(rest)
+    truth = np.array(list(rest.values()))
+    for coverage in (0.5, 0.9):
+        low, high = fit.predict_interval(coverage, names).T
+        held = ((low <= truth) & (truth <= high)).mean()
+        assert coverage - 0.3 < held <= 1 and (low < fit.predict(names)).all() and (fit.predict(names) < high).all()
+    assert np.isnan(fit.predict_interval(0.99)).all()  # 50 targets cannot tell
+    assert fit.predict(["v60"], as_frame=True).index.tolist() == ["v60"]
+    with pytest.raises(mochi.StateError, match="has predictions and no probabilities"):
+        fit.predict_proba()
+
+
+def test_a_unit_changes_nothing_but_the_unit(model, ring):
+    g, y = ring
+    known = dict(list(y.items())[:30])
+    one = model.few_shot(g, targets=known, transform="none").predict_interval(0.8)
+    other = model.few_shot(g, targets={name: 1e6 * (v + 3) for name, v in known.items()}, transform="none").predict_interval(0.8)
+    np.testing.assert_allclose(other, 1e6 * (one + 3), rtol=1e-6)
+
+
+def test_logarithms_stay_above_zero_and_classes_come_back(model, ring):
+    g, y = ring
+    prices = {name: float(np.exp(v)) for name, v in list(y.items())[:50]}
+    fit = model.few_shot(g, targets=prices)
+    assert fit.estimate.log and (fit.predict_interval(0.9) > 0).all()
+    plain = model.few_shot(g, targets=prices, transform="none")
+    assert not plain.estimate.log and not np.allclose(plain.predict(), fit.predict())
+    again = pickle.loads(pickle.dumps(fit))
+    np.testing.assert_array_equal(again.predict(), fit.predict())
+
+
+def test_gaps_and_forms_of_targets(model, ring):
+    g, y = ring
+    column = np.full(80, np.nan)
+    column[:20] = list(y.values())[:20]
+    by_array = model.few_shot(g, targets=column).predict()
+    by_dict = model.few_shot(g, targets={**dict(list(y.items())[:20]), "v70": None}).predict()
+    np.testing.assert_array_equal(by_array, by_dict)
+
+
+@pytest.mark.parametrize("targets, words", [
+    ({"v0": 1.0, "v1": 2.0}, "expected 3 targets or more, found 2"),
+    ({"v0": 1.0, "v1": 1.0, "v2": 1.0}, "expected targets that differ"),
+    ({"v0": 1.0, "v1": 2.0, "v2": float("inf")}, "expected a finite number"),
+    ({"v0": 1.0, "v1": 2.0, "v2": "dear"}, "'dear', expected a number"),
+    ({"v0": 1.0, "v1": 2.0, "nobody": 3.0}, "nobody"),
+    ([1.0, 2.0, 3.0], "expected one for each of 80 examples"),
+])  # fmt: skip
+def test_bad_targets_are_refused_in_words(model, ring, targets, words):
+    g, y = ring
+    fit = model.few_shot(g, targets=dict(list(y.items())[:9]))
+    with pytest.raises(mochi.Error, match=words):
+        fit.fit(targets)
+
+
+def test_what_reads_classes_is_refused(model, ring):
+    g, y = ring
+    known = dict(list(y.items())[:9])
+    for options in ({"head": "logistic"}, {"labels": {"v0": 0, "v1": 1}}):
+        with pytest.raises(mochi.Error, match="real targets|labels and targets"):
+            model.few_shot(g, targets=known, **options)
+    with pytest.raises(mochi.InvalidError, match="above 0 for the transform log"):
+        model.few_shot(g, targets={**known, "v0": -1.0}, transform="log")
+
+
+def test_numbers_are_never_classes_in_silence(model, ring):
+    g, y = ring
+    with pytest.raises(mochi.InvalidError, match="targets"):
+        model.few_shot(g, y)
+
+
+@parametrize_with_checks([RidgeRegressor(), RidgeRegressorCV()])
+def test_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_ridge_is_that_of_scikit_learn():
+    random = np.random.default_rng(1)
+    X, w = random.normal(size=(40, 5)) * [1, 10, 0.1, 3, 1], random.uniform(size=40)
+    Y = np.where(random.uniform(size=(40, 2)) < 0.3, 0, X @ random.normal(size=(5, 2)))  # a target of 0 is no gap
+    for y in (Y, Y[:, 0]):
+        Z = (X - np.average(X, 0, w)) / np.sqrt(np.average((X - np.average(X, 0, w)) ** 2, 0, w))
+        expected = Ridge(alpha=2.0).fit(Z, y, w).predict(Z)
+        np.testing.assert_allclose(RidgeRegressor(lam=2.0).fit(X, y, w).predict(X), expected, atol=1e-8)
+
+
+def test_penalties_are_mixed_by_what_is_left_out():
+    random = np.random.default_rng(3)
+    X = random.normal(size=(30, 20))
+    for noise, penalty in ((0.01, 0.01), (30.0, 100.0)):
+        y = X[:, 0] + noise * random.normal(size=30)
+        mixed = RidgeRegressorCV().fit(X, y).coef_
+        weak, strong = (RidgeRegressor(lam=lam).fit(X, y).coef_ for lam in (0.01, 100.0))
+        nearer = weak if penalty < 1 else strong
+        assert np.linalg.norm(mixed - nearer) < 0.5 * np.linalg.norm(weak - strong)

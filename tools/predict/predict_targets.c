@@ -1,0 +1,159 @@
+/* tools/predict/predict_targets.c - `mochi predict --targets`: real numbers in place of classes. */
+#include "tools/memory.h"
+#include "tools/predict/predict.h"
+#include "tools/progress.h"
+#include "tools/table_file.h"
+#include "train/graphs/row_names.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Predictions of n examples. */
+typedef struct predicted_targets {
+    const mo_graph *graph;
+    const char *what; /* "node" or "graph" */
+    int64_t n, *id;
+    double *value; /* [3, n]: prediction, low, high; low and high NaN: too few targets tell */
+} predicted_targets;
+
+static void put_number(table_file *t, double x) {
+    putc(t->comma, t->out);
+    if (isfinite(x))
+        fprintf(t->out, "%.6g", x);
+}
+
+static bool write_targets(mo_context *ctx, const predicted_targets *p, const target_request *r) {
+    table_file t;
+    char number[24];
+    if (r->out && mo_path_ends_with(r->out, ".npy")) {
+        mo_tensor *T = mo_tensor_create_from(ctx, MO_F64, 1, &p->n, p->value);
+        mo_npy_write(T, r->out);
+        mo_tensor_release(T);
+        bool all = p->n == mo_graph_examples(p->graph);
+        return mo_ok(ctx) && mo_row_names_write(p->graph, r->out, all ? NULL : p->id, p->n) == MO_OK;
+    }
+    open_table(&t, r->out);
+    bool lines = r->out ? mo_path_ends_with(r->out, ".jsonl") : r->json;
+    if (!lines)
+        fprintf(t.out, "%s%cprediction%clow%chigh\n", p->what, t.comma, t.comma, t.comma);
+    for (int64_t i = 0; i < p->n; i++) {
+        double low = p->value[p->n + i], high = p->value[2 * p->n + i];
+        if (lines) {
+            const char *name = mo_graph_example_name(p->graph, p->id[i], number);
+            json_t *line =
+                json_pack("{s:o, s:f, s:o, s:o}", p->what, p->graph->names ? json_string(name) : json_integer(p->id[i]),
+                    "prediction", p->value[i], "low", json_number(low), "high", json_number(high));
+            json_dumpf(line, t.out, JSON_COMPACT | JSON_REAL_PRECISION(9));
+            json_decref(line);
+        } else {
+            put_example(&t, p->graph, p->id[i]);
+            put_number(&t, p->value[i]);
+            put_number(&t, low);
+            put_number(&t, high);
+        }
+        putc('\n', t.out);
+    }
+    return close_table(ctx, &t);
+}
+
+enum { FEW_VALUES = 10 /* with fewer whole numbers the targets may be meant as classes */ };
+
+/* The number of different targets, if all are whole and they are fewer than FEW_VALUES; else 0. */
+static int count_whole(const mo_targets *y) {
+    double seen[FEW_VALUES];
+    int n = 0;
+    for (int64_t i = 0; i < y->n; i++) {
+        int k = 0;
+        while (k < n && seen[k] != y->value[i])
+            k++;
+        if (y->value[i] != floor(y->value[i]) || (k == n && n == FEW_VALUES - 1))
+            return 0;
+        seen[k] = y->value[i];
+        n += k == n;
+    }
+    return n;
+}
+
+static void print_target_summary(
+    const mo_few_shot *f, const mo_targets *y, const predicted_targets *p, const target_request *r) {
+    mo_target_estimate e = mo_few_shot_expect_targets(f);
+    mo_expert_share share[MO_MAX_EXPERTS];
+    char text[512];
+    int whole = count_whole(y);
+    print_not_data("", p->graph->left_out, p->graph->headers);
+    print_not_data("", NULL, y->headers);
+    fprintf(stderr, "%" PRId64 " targets%s\n", y->n, r->path ? "" : " of the saved readout");
+    if (whole)
+        fprintf(stderr, "the targets are %d whole numbers: if they are classes, give them by --labels\n", whole);
+    if (!isnan(e.density[0]) && !isnan(e.density[1]))
+        fprintf(stderr, "transform: %s (log density of a target left out: %.3f plain, %.3f as logarithms)\n",
+            e.log ? "logarithms of the targets were fitted" : "none", e.density[0], e.density[1]);
+    else
+        fprintf(stderr, "transform: %s\n", e.log ? "logarithms of the targets were fitted" : "none");
+    fprintf(stderr, "expected R²: %.3f, mean absolute error: %.4g, from %" PRId64 " targets left out in turn\n", e.r2,
+        e.mae, e.held_out);
+    int n = mo_few_shot_experts(f, share);
+    mo_describe_shares(share, n, text, sizeof text);
+    fprintf(stderr, "decided by: %s\n", text);
+    double least = ceil(r->coverage / (1 - r->coverage) - 1e-9);
+    if ((double)e.held_out < least)
+        fprintf(stderr, "no intervals of %.3g%%: they take %.0f targets, found %" PRId64 "\n", 100 * r->coverage, least,
+            e.held_out);
+    else
+        fprintf(stderr, "low to high: holds a target with probability %.3g%%\n", 100 * r->coverage);
+    fprintf(stderr, "%" PRId64 " predictions\n", p->n);
+}
+
+static bool print_target_object(
+    const mo_few_shot *f, const mo_targets *y, const predicted_targets *p, const target_request *r) {
+    mo_target_estimate e = mo_few_shot_expect_targets(f);
+    return print_json(
+        json_pack("{s:s, s:I, s:o, s:o, s:I, s:s, s:f, s:I}", "kind", "predict targets", "targets", (json_int_t)y->n,
+            "expected_r2", json_number(e.r2), "expected_mae", json_number(e.mae), "held_out", (json_int_t)e.held_out,
+            "transform", e.log ? "log" : "none", "interval", r->coverage, "predictions", (json_int_t)p->n));
+}
+
+/* Lists the examples without a target. */
+static void list_others(const mo_targets *y, predicted_targets *p) {
+    int64_t examples = mo_graph_examples(p->graph), at = 0;
+    p->id = needed(malloc((size_t)examples * sizeof *p->id + 1));
+    for (int64_t i = 0; i < examples; i++)
+        if (at < y->n && y->id[at] == i)
+            at++;
+        else
+            p->id[p->n++] = i;
+}
+
+bool predict_targets(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const target_request *r) {
+    mo_context *ctx = graph->ctx;
+    mo_targets y = {0};
+    mo_target_transform how = r->transform;
+    bool set = graph->graphs > 1, fine = r->path ? mo_targets_read(graph, r->path, &y)
+                                                 : load_target_readout(r->readout, graph, o, weights, &y, &how);
+    if (fine && r->out && mo_path_ends_with(r->out, ".npy"))
+        mo_row_names_fit(graph, r->out);
+    if (!fine || !mo_ok(ctx)) {
+        mo_targets_release(&y);
+        return false;
+    }
+    predicted_targets p = {.graph = graph, .what = set ? "graph" : "node"};
+    list_others(&y, &p);
+    p.value = needed(malloc((size_t)p.n * 3 * sizeof *p.value + 1));
+    phase_begin(r->quiet, "mochi predict: targets of %" PRId64 " %ss", p.n, p.what);
+    mo_few_shot *f = mo_few_shot_open_as(graph, set ? MO_TASK_GC : MO_TASK_NC, o, weights);
+    fine = f && mo_few_shot_fit_targets(f, y.id, y.value, y.n, how) == MO_OK &&
+           mo_few_shot_predict_targets(f, p.id, p.n, r->coverage, p.value, p.value + p.n, p.value + 2 * p.n) == MO_OK;
+    phase_end();
+    if (fine && !r->quiet && !r->json)
+        print_target_summary(f, &y, &p, r);
+    fine = fine && (!r->json || print_target_object(f, &y, &p, r)) &&
+           (!r->save || save_target_readout(r->save, graph, o, weights, &y, how)) && write_targets(ctx, &p, r);
+    mo_few_shot_release(f);
+    mo_targets_release(&y);
+    free(p.value);
+    free(p.id);
+    return fine;
+}
