@@ -526,7 +526,7 @@ def test_the_table_of_fit():
     assert [(p["head"], p["k"]) for p in pairs] == [("svm", 1), ("svm", 5)]
     d = rows[3]["outcomes"] - rows[2]["outcomes"]
     assert pairs[1]["difference"] == pytest.approx(d.mean()) and pairs[1]["ci95"] >= 0
-    assert repr(rows).count("\n") == 4 and f"{rows[0]['accuracy']:.1f} ±" in repr(rows)
+    assert repr(rows).count("\n") == 4 and f"{rows[0]['accuracy']:.2f} ±" in repr(rows)
     pandas = pytest.importorskip("pandas")
     assert isinstance(rows.to_frame(), pandas.DataFrame) and rows.to_frame()["head"].tolist() == ["ridge", "svm"] * 2
     with pytest.raises(mochi.InvalidError, match="'lda', expected one of"):

@@ -88,7 +88,7 @@ def test_a_head_of_python_is_trained_through(tmp_path, recipe):
     assert own.check(), own.check().worst
     size = {} if recipe == "best" else {"dim": 16}
     runs = [
-        mochi.train(tmp_path / name, recipe=recipe, head=head, progress=False, **SMALL, **size)
+        mochi.train(tmp_path / name, recipe=recipe, head=head, lam=3.0, progress=False, **SMALL, **size)
         for name, head in (("own", own), ("theirs", "ridge"))
     ]
     assert all(run.finished for run in runs)

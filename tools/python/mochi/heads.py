@@ -332,7 +332,7 @@ def head(name: str | os.PathLike | Head) -> Head:
     pointer = lib.mo_find_head(name.encode()) if isinstance(name, str) else None
     if not pointer:
         raise errors.InvalidError(f"head {name!r}, expected one of {', '.join(head_names())}")
-    return _known.setdefault(name, Head.of(pointer))
+    return _known.setdefault(str(name), Head.of(pointer))
 
 
 def head_names() -> list[str]:

@@ -192,7 +192,7 @@ class Trained:
             found.set(options)
         if targets is not None:
             if labels is not None or readout is not None:
-                raise errors.InvalidError("few_shot: targets and labels or a saved readout, expected one of them")
+                raise errors.InvalidError("few_shot: labels and targets, or a saved readout, expected one of them")
             told = FewShotTargets(g, options, held, targets, weights, transform)
             told._made = self, {"head": head, "lam": lam, "experts": experts, "attributes": attributes, "transform": transform}
             return told

@@ -228,7 +228,7 @@ def _ridge(bias):
             root = used if weight is None else _ops.where(used, _ops.sqrt(_ops.where(used, weight, 1.0)), 0.0)
             Zs, Ys = (_ops.where(used[..., None], X, 0.0) * root[..., None] for X in (Zs, Ys))
         real, by_rows = Zs.dtype, Zs.shape[-2] <= Zs.shape[-1]
-        K = _ops.gram(Zs) if by_rows else None
+        K: Any = _ops.gram(Zs) if by_rows else None
         far = (lib.gate_mo_gram_lies_far, K) if by_rows else (lib.gate_mo_rows_lie_far, Zs)
         if real == "float32" and Zs.context.call(far[0], current_tape()._pointer, far[1]._live()):
             Zs, Ys, Zq = (_ops.cast(X, "float64") for X in (Zs, Ys, Zq))

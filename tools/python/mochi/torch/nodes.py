@@ -62,7 +62,9 @@ REALS = {torch.float32: number_of("float32"), torch.float64: number_of("float64"
 
 def leaves_of(inputs, needs, tape):
     """`leaf_of` each input; the small ones of one dtype in one call."""
-    dtype, each, wanted = inputs[0].dtype, [], []
+    dtype = inputs[0].dtype
+    each: list[Any] = []
+    wanted: list[bool] = []
     small = [dtype in REALS and x.dtype is dtype and x.nbytes < SMALL and _is_plain(x) for x in inputs]
     for x, need, one in zip(inputs, needs, small, strict=True):
         if one:
@@ -107,10 +109,10 @@ class Record:
         likes = [x for x, need in zip(inputs, needs, strict=True) if need]
         bar = bars[0].contiguous()
         if not isinstance(self.y, Tensor) or not all(x.dtype in REALS and x.is_cpu for x in (bar, *likes)):
-            bars = [leaf_of(bar, False, self.tape) for bar in bars]
-            found = self.tape.grad(self.y, xs, bars, retain=True, allow_unused=True)
-            return tuple(tensor_of(x, like) for x, like in zip(found, likes, strict=True))
-        found = tuple(torch.empty_like(x, memory_format=torch.contiguous_format) for x in likes)
+            given = [leaf_of(bar, False, self.tape) for bar in bars]
+            told = self.tape.grad(self.y, xs, given, retain=True, allow_unused=True)
+            return tuple(tensor_of(x, like) for x, like in zip(told, likes, strict=True))
+        found: Any = tuple(torch.empty_like(x, memory_format=torch.contiguous_format) for x in likes)
         self.context.call(
             lib.door_pull, self.tape._pointer, self.y._live(), (bar.data_ptr(), bar.dim(), *bar.shape),
             [x._live() for x in xs], len(xs), ffi.new("mo_tensor *[]", len(xs)), [x.data_ptr() for x in found],
