@@ -585,7 +585,7 @@ class LogisticHeadCV(_Chooses, LogisticHead):
     Attributes
     ----------
     C_ : float
-        1 / lam_, the inverse of the penalty.
+        The inverse of the penalty.
 
     Examples
     --------
@@ -622,7 +622,7 @@ class LogisticHeadCV(_Chooses, LogisticHead):
 
     @property
     def C_(self) -> float:
-        """1 / lam_."""
+        """The inverse of the penalty."""
         return 1 / self.lam_
 
     def _tune(self, X, label, weight):
