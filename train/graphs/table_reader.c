@@ -219,7 +219,8 @@ bool mo_is_unknown(const char *text) {
 
 bool mo_is_pair_heading(const char *u, const char *v) {
     static const char *const pairs[][2] = {{"from", "to"}, {"source", "target"}, {"src", "dst"}, {"node1", "node2"},
-        {"node_1", "node_2"}, {"id1", "id2"}, {"id_1", "id_2"}}; /* as in graphs/sources.py */
+        {"node_1", "node_2"}, {"id1", "id2"}, {"id_1", "id_2"}, {"sender", "recipient"}, {"sender", "receiver"},
+        {"citing", "cited"}}; /* as in graphs/sources.py */
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (!strcasecmp(u, pairs[i][0]) && !strcasecmp(v, pairs[i][1]))
             return true;

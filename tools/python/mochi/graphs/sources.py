@@ -20,6 +20,7 @@ FREE_NODES, GAP_PER_EDGE = 2**20, 100  # the nodes that an array of numbers can 
 _NEGATIVE, _POINT_ZERO = re.compile(r"-[0-9]+(\.0*)?"), re.compile(r"[0-9]+(\.0*)")
 _PAIRS = (
     ("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2"), ("node_1", "node_2"), ("id1", "id2"), ("id_1", "id_2"),
+    ("sender", "recipient"), ("sender", "receiver"), ("citing", "cited"),
 )  # fmt: skip
 _WEIGHTS = ("weight", "weights", "w", "edge_weight")
 _MASKS = {"train": "train", "validation": "val", "test": "test"}
