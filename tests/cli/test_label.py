@@ -256,6 +256,26 @@ class Label(unittest.TestCase):
         self.assertIn("town: 20 nodes, 4 of them labelled", done.stdout)
         self.assertIn("(predicted: Enter)", done.stdout)
         self.assertEqual(rows(self.file), known)
+        later = [line.replace(",coast\n", ",inland\n") if line.startswith("sea 1,") else line for line in lines]
+        later = [line[:-1] + "coast\n" if line.startswith("sea 2,") else line for line in later]
+        (self.folder / "town" / "nodes.csv").write_text("name,height,soil,label\n" + "".join(later))
+        done = self.pipe("q\n")
+        self.assertIn("1 label of town.labels.csv differs from the data's own, and counts", done.stdout)
+        self.assertEqual(rows(self.file), known | {"sea 2": "coast"})
+
+    def test_keys_stay_and_spellings_are_told_apart(self):
+        done = self.pipe("n zebra\nn ape\nn Ape\nq\n")
+        self.assertIn("a class of its own: Ape differs from ape in case alone", done.stdout)
+        self.assertIn("1 zebra  2 ape  3 Ape", self.pipe("q\n").stdout)
+
+    def test_a_folder_that_is_here_has_its_name(self):
+        done = subprocess.run([MOCHI, "label", "--data", "."], input="q\n", cwd=self.folder / "town", capture_output=True, text=True, timeout=100)
+        self.assertIn("answers go to town.labels.csv", done.stdout)
+
+    def test_an_amount_of_one_is_told(self):
+        nodes = [line.replace(",", f",{1 + i % 2},", 1) for i, line in enumerate(NODES)]
+        (self.folder / "town" / "nodes.csv").write_text("name,pages,height,soil\n" + "".join(nodes))
+        self.assertRegex(self.pipe("s\ns\ns\ns\nq\n").stdout, "pages 1,")
 
     def test_a_set_of_graphs_is_labelled_too(self):
         done = subprocess.run([MOCHI, "label", "--data", "mutag", "--classes", "a,b"], input="1\n2\nq\n", cwd=self.folder,

@@ -50,6 +50,24 @@ static bool is_multiple(const matrix *answer, const matrix *m, double factor, bo
     return true;
 }
 
+/* Whether the symmetric part of a square answer is m. */
+static bool is_unsymmetrised(const matrix *answer, const matrix *m) {
+    int n = answer->rows;
+    for (int i = 0; i < n * n; i++)
+        if (!is_near((answer->values[i] + answer->values[i % n * n + i / n]) / 2, m->values[i]))
+            return false;
+    return true;
+}
+
+/* The entry at which two matrices differ most. */
+static int worst_entry(const matrix *answer, const matrix *m) {
+    int worst = 0, n = answer->rows * answer->columns;
+    for (int i = 1; i < n; i++)
+        if (fabs(answer->values[i] - m->values[i]) > fabs(answer->values[worst] - m->values[worst]))
+            worst = i;
+    return worst;
+}
+
 /* Returns a hint if the answer shows one of the most common mistakes, else NULL. */
 static const char *find_slip(const matrix *answer, const matrix *m) {
     bool mirrored = answer->rows == m->columns && answer->columns == m->rows;
@@ -60,7 +78,9 @@ static const char *find_slip(const matrix *answer, const matrix *m) {
     return is_multiple(answer, m, -1, false)   ? "The sign is the other one."
            : is_multiple(answer, m, 2, false)  ? "This is twice what is asked for."
            : is_multiple(answer, m, .5, false) ? "This is half of what is asked for."
-                                               : NULL;
+           : answer->rows == answer->columns && is_unsymmetrised(answer, m)
+               ? "What is asked for is symmetric: take the symmetric part, sym(..)."
+               : NULL;
 }
 
 static void judge_formula(const matrix *answer, const matrix *m, char *text, size_t bytes) {
@@ -73,9 +93,11 @@ static void judge_formula(const matrix *answer, const matrix *m, char *text, siz
     else if (!fits)
         snprintf(text, bytes, "No: this is %d x %d, where %d x %d is asked for.", answer->rows, answer->columns,
             m->rows, m->columns);
-    else
-        snprintf(
-            text, bytes, "No: its first number is %.4f, where %.4f is asked for.", answer->values[0], m->values[0]);
+    else {
+        int at = worst_entry(answer, m);
+        snprintf(text, bytes, "No: in row %d, column %d it is %.4f, where %.4f is asked for.", at / m->columns + 1,
+            at % m->columns + 1, answer->values[at], m->values[at]);
+    }
 }
 
 void judge_answer(lesson *l, const char *answer, const char *formula, const matrix *m, char *text, size_t bytes) {

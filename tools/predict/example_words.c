@@ -23,6 +23,14 @@ static bool is_filled_gap(const mo_graph *g, int64_t k, int64_t first, int64_t s
     return false;
 }
 
+/* Whether a column has values other than 0 and 1, of which 1 says more than that something is there. */
+static bool is_amount(const mo_graph *g, int32_t column) {
+    for (int64_t k = 0; k < g->feature_pointer[g->nodes]; k++)
+        if (g->feature_column[k] == column && g->feature_value[k] != 0 && g->feature_value[k] != 1)
+            return true;
+    return false;
+}
+
 /* The columns that are not 0: "minutes 35, served hot, oven"; without names their numbers. */
 static void print_attributes(FILE *out, const mo_graph *given, int64_t id) {
     const mo_graph *g = given->loaded ? given->loaded : given; /* in the units of the file */
@@ -37,7 +45,7 @@ static void print_attributes(FILE *out, const mo_graph *given, int64_t id) {
             print_safely(out, g->feature_name[g->feature_column[k]]);
         else
             fprintf(out, "%" PRId32, g->feature_column[k]);
-        if (g->feature_value && g->feature_value[k] != 1)
+        if (g->feature_value && (g->feature_value[k] != 1 || is_amount(g, g->feature_column[k])))
             fprintf(out, g->feature_name ? " %.6g" : " (%.6g)", (double)g->feature_value[k]);
     }
     if (stop > first + MOST_ATTRIBUTES)

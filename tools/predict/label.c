@@ -88,11 +88,13 @@ static void check_options(void *options, const struct argp_state *state) {
         size_t n = strlen(o->data);
         while (n > 1 && o->data[n - 1] == '/')
             n--;
-        const char *end = o->data + n, *name = end;
-        while (name > o->data && name[-1] != '/')
+        char *folder = o->data[n - 1] == '.' ? realpath(o->data, NULL) : NULL; /* "." has a name too */
+        const char *data = folder ? folder : o->data, *end = data + (folder ? strlen(folder) : n), *name = end;
+        while (name > data && name[-1] != '/')
             name--;
         char *path = needed(malloc((size_t)(end - name) + sizeof ".labels.csv"));
         sprintf(path, "%.*s.labels.csv", (int)(end - name), name);
+        free(folder);
         o->labels = take_output(state, "--labels", path, ".csv or .tsv");
     }
     refuse_math_on_cpu(&o->given, &o->device);
@@ -234,7 +236,7 @@ static bool has_labels(labelling *l) {
 static void take_keys(labelling *l) {
     mo_table row;
     bool header = true;
-    if (mo_table_open(&row, l->ctx, l->options->labels, MO_TABLE_CELLS))
+    if (mo_table_open(&row, l->ctx, l->options->labels, MO_TABLE_CSV))
         for (; mo_table_next(&row); header = false)
             if (!header && row.n > 1 && *row.field[1])
                 class_number(l, row.field[1]);
@@ -250,7 +252,26 @@ static void take_labels(labelling *l, const mo_labels *known) {
     l->changed = true;
 }
 
-/* Takes the labels of the file or, without a file, those of data that have labels for a part of the nodes. */
+/* Adds what the data have come to know since the file was written, and says where they differ. */
+static void add_own_labels(labelling *l) {
+    int64_t differ = 0;
+    char number[24];
+    for (int64_t i = 0; i < l->graph->n_labels; i++) {
+        int64_t c =
+            l->graph->label[i] < 0 ? -1 : class_number(l, mo_graph_class_name(l->graph, l->graph->label[i], number));
+        if (c >= 0 && l->class_of[i] < 0) {
+            l->class_of[i] = c;
+            l->queue[l->queued++] = i;
+        }
+        differ += c >= 0 && l->class_of[i] != c;
+    }
+    l->at = l->first = l->queued;
+    if (differ)
+        printf("%" PRId64 " label%s of %s differ%s from the data's own, and count%s\n", differ, differ > 1 ? "s" : "",
+            l->options->labels, differ > 1 ? "" : "s", differ > 1 ? "" : "s");
+}
+
+/* Takes the labels of the file, and those of data that have labels for a part of the nodes. */
 static bool take_known_labels(labelling *l) {
     mo_labels known = {0};
     int64_t own = 0;
@@ -260,6 +281,8 @@ static bool take_known_labels(labelling *l) {
         if (read_known(l->graph, l->options->labels, &known)) {
             take_keys(l);
             take_labels(l, &known);
+            if (own > 0 && own < l->examples)
+                add_own_labels(l);
         }
     } else if (mo_ok(l->ctx) && own > 0 && own < l->examples && take_own_labels(l->graph, 0, &known)) {
         take_labels(l, &known);
