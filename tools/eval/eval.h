@@ -59,7 +59,8 @@ typedef struct subject {
     char label[40], transductive_label[2][44];
     mo_feature_options features;
     mo_mochi_options mochi;
-    double lambda;          /* penalty of heads on single hops */
+    double lambda;          /* penalty of heads, but of one's own */
+    bool lambda_given;      /* then of these too */
     const char *block_head; /* the readout whose table shows the figures of all readouts; NULL: each readout has its own
                              * table */
     int best_hop[MO_TASKS];

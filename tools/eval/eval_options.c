@@ -72,7 +72,8 @@ static const option table[] = {
         "their own readout, and every other head reads the embeddings that `mochi embed` writes; dot: links by inner "
         "products, without a readout",
         .choices = HEADS, .take = take_heads},
-    {OPTION_POSITIVE, "lambda", "L", AT(lambda), "ridge penalty (default: the weights' own, else 10)"},
+    {OPTION_POSITIVE, "lambda", "L", AT(lambda),
+        "penalty of the heads (default: the weights' own, else 10; of a FILE.so its own)"},
     {OPTION_INT, "hop", "K", AT(hop), "hop of the baseline `hop` (default: the best on the training pool)", 0, 12},
     {OPTION_OTHER, "pool", "NAMES", 0,
         "graphs on which the best hop is chosen if the weights do not name one (default: the embedded pool)",

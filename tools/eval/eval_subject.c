@@ -12,8 +12,15 @@
 /* Stands for inner products of links where a head is expected. */
 static const mo_head dot = {.name = "dot"};
 
+/* The penalty of a head that is fitted: the one asked for or the weights', but a head of one's own keeps its own (0).
+ */
+static double lambda_of(const subject *s, const mo_head *head) {
+    bool own = head && head != &dot && mo_find_head(head->name) != head;
+    return own && !s->lambda_given ? 0 : s->lambda;
+}
+
 static void add_candidate(subject *s, mo_candidate c) {
-    c.lambda = s->lambda;
+    c.lambda = lambda_of(s, c.head);
     s->candidates[s->n_candidates++] = c;
 }
 
@@ -56,15 +63,14 @@ static mo_model *make_model(
         bool own = s->weights->features.form == MO_ROWS_PER_NODE;
         mo_model_choice c = {.encoder = o->encoder,
             .head = head,
-            .lambda = own ? o->lambda : s->lambda,
+            .lambda = own ? o->lambda : lambda_of(s, head),
             .untrained = untrained,
             .seed = seed};
         return mo_weights_model_as(s->weights, &c);
     }
     mo_mochi_options options = s->mochi;
     options.readout.head = head;
-    if (o->lambda > 0)
-        options.readout.lambda = o->lambda;
+    options.readout.lambda = lambda_of(s, head);
     return mo_mochi_create(ctx, MO_F32, &options, seed);
 }
 
@@ -123,6 +129,7 @@ static void take_settings(const eval_options *o, subject *s) {
     s->features.attributes = o->attributes ? o->attributes : s->features.attributes;
     s->features.place = o->place;
     s->features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
+    s->lambda_given = o->lambda > 0;
     s->lambda = o->lambda > 0 ? o->lambda : weights ? weights->lambda : s->mochi.readout.lambda;
     for (int task = 0; task < MO_TASKS; task++)
         s->best_hop[task] = o->hop >= 0 ? o->hop : weights ? weights->best_hop[task] : -1;

@@ -104,11 +104,13 @@ static void parse_fit_options(fit_options *o, int argc, char **argv) {
     refuse_math_on_cpu(g, &o->device);
 }
 
-static void print_fit_summary(const mo_row_readout *r) {
+static void print_fit_summary(const mo_row_readout *r, const fit_options *o) {
     fprintf(stderr, "%s on %" PRId64 " rows of %" PRId64 ", %" PRId64 " classes", r->state.head->name, r->n, r->state.d,
         r->classes);
     if (!isnan(r->value))
         fprintf(stderr, ", regularisation %.3g chosen by its held-out rows", r->value);
+    else if (is_given(&o->given, "lambda"))
+        fprintf(stderr, ", regularisation %.3g", o->in.lambda);
     else if (mo_regularisation(r->state.head) >= 0)
         fputs(", its own regularisation (--tune loo chooses one)", stderr);
     if (r->held_out)
@@ -182,7 +184,7 @@ static bool use_fit(mo_context *ctx, const fit_options *o, const mo_embeddings *
     bool fine = E ? mo_row_readout_fit(E, &c, NULL, o->in.fit.tune, &r) == MO_OK
                   : load_row_readout(ctx, o->readout, is_given(&o->given, "head") ? o->in.heads[0] : NULL, &r);
     if (fine && E && !o->in.quiet && !o->json)
-        print_fit_summary(&r);
+        print_fit_summary(&r, o);
     fine = fine && (!o->json || print_fit_object(&r)) && (!o->save || save_row_readout(ctx, o->save, &r)) &&
            (!o->predict || predict_file(ctx, o, &r)) && (!table || predict_unlabelled(ctx, o, &r, table));
     mo_row_readout_release(&r);
