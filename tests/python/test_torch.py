@@ -41,6 +41,7 @@ def test_episodes_of_a_data_loader(natural):
     sizes = {"ways": 4, "shots": 3, "queries": 5, "episodes": 10, "natural": natural, "seed": 3}
     sampler, seen = mt.EpisodeSampler(y, batch=4, **sizes), []
     for workers in (0, 2):
+        sampler.set_epoch(0)
         batches = [sampler.split(*b) for b in torch.utils.data.DataLoader(data, batch_sampler=sampler, num_workers=workers)]
         assert [len(b[0]) for b in batches] == [4, 4, 2] and len(sampler) == 3
         seen.append([torch.cat(part) for part in zip(*batches, strict=True)])
