@@ -189,11 +189,6 @@ static double absent_class_error(problem *p) {
     return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
 }
 
-/* Rows of X [.., n, w] times numbers [.., n], as constants of the tape. */
-static mo_tensor *rows_times(mo_tape *t, mo_tensor *X, mo_tensor *x) {
-    return mo_mul(t, X, mo_with_axis(t, x, MO_AXIS(-1), 1));
-}
-
 /* Returns how much logits differ between a support whose first row has weight 2 and whose last row has weight 0, and
  * one that has the first row twice and the last one not (largest_gap); INFINITY after an error. */
 static double weight_error(problem *p) {
@@ -201,13 +196,13 @@ static double weight_error(problem *p) {
     mo_tensor *in[MAX_IN], *zeros = mo_sum(t, mo_scale(t, p->in[1], 0, 0), MO_AXIS(-1), MO_DROP_AXES);
     memcpy(in, p->in, sizeof in);
     int64_t n = mo_dim(zeros, -1);
-    mo_tensor *first = mo_scale(t, mo_slice(t, zeros, MO_AXIS(-1), 0, 1), 0, 1);
+    mo_tensor *first = mo_scale(t, mo_slice(t, zeros, MO_AXIS(-1), 0, 1), 0, 2);
     mo_tensor *rest = mo_scale(t, mo_slice(t, zeros, MO_AXIS(-1), 1, n - 1), 0, 1);
     mo_tensor *last = mo_slice(t, zeros, MO_AXIS(-1), n - 1, n);
-    mo_tensor *there = mo_concat(t, (mo_tensor *[]){first, rest, last}, 3, MO_AXIS(-1));
-    mo_tensor *weight = mo_concat(t, (mo_tensor *[]){mo_scale(t, first, 2, 0), rest, last}, 3, MO_AXIS(-1));
+    mo_tensor *weight = mo_concat(t, (mo_tensor *[]){first, rest, last}, 3, MO_AXIS(-1));
+    mo_tensor *there = mo_with_axis(t, mo_clamp(t, weight, 0, 1), MO_AXIS(-1), 1); /* a row of weight 0 is of zeros */
     for (int i = 0; i < 2; i++)
-        in[i] = rows_times(t, p->in[i], there);
+        in[i] = mo_mul(t, p->in[i], there);
     mo_tensor *weighted = weighted_logits(t, p, p->head, in, weight);
     for (int i = 0; i < 2; i++)
         in[i] = mo_concat(t,
@@ -316,48 +311,36 @@ static void check_head_sample(problem *p, const mo_head_sample *s, int order, ui
     double miscounted = plain && p->head->fit && s->support > 2 && mo_ok(p->ctx) ? weight_error(p) : 0;
     bool leaves = plain && p->head->held_out && !s->batch && s->support > 3 && s->support <= 64;
     double kept = leaves && mo_ok(p->ctx) ? held_out_error(p) : 0;
+    const struct {
+        double found, most;
+        const char *text;
+    } finding[] = {
+        {apart, 1e-10, "the logits of a batch differ by %.3g from the logits of its episodes"},
+        {skew, 1e-8,
+            "dF/dW is declared symmetric, but <J u, v> and <u, J v> differ by %.3g |v| |J u|; set .symmetric = false"},
+        {shifted, 1e-6,
+            ".offset says that a shift of all rows changes no logit, but adding 1 changes one by %.3g; set "
+            "MO_OFFSET_KEPT"},
+        {disturbed, 1e-8,
+            "a class without a support row changes another class's logit by %.3g; set .separate_classes = false"},
+        {miscounted, 1e-5,
+            "a row of weight 2 is not as two copies, or one of weight 0 not as none, by %.3g in a logit: the fit must "
+            "count the weights (s->weight)"},
+        /* logistic stops at a gradient of 1e-6 */
+        {kept, 1e-4, "held_out differs by %.3g in a logit from fits without the rows"},
+    };
     if (!mo_ok(p->ctx)) {
         r.pass = false;
         r.error = INFINITY;
         snprintf(r.worst, sizeof r.worst, "%.250s", mo_context_status(p->ctx)->message);
         mo_clear_error(p->ctx);
-    } else if (r.pass && !(apart <= 1e-10)) {
-        r.pass = false;
-        r.error = apart;
-        mo_format(
-            r.worst, sizeof r.worst, "the logits of a batch differ by %.3g from the logits of its episodes", apart);
-    } else if (r.pass && !(skew <= 1e-8)) {
-        r.pass = false;
-        r.error = skew;
-        mo_format(r.worst, sizeof r.worst,
-            "dF/dW is declared symmetric, but <J u, v> and <u, J v> differ by %.3g |v| |J u|; set .symmetric = false",
-            skew);
-    } else if (r.pass && !(shifted <= 1e-6)) {
-        r.pass = false;
-        r.error = shifted;
-        mo_format(r.worst, sizeof r.worst,
-            ".offset says that a shift of all rows changes no logit, but adding 1 changes one by %.3g; set "
-            "MO_OFFSET_KEPT",
-            shifted);
-    } else if (r.pass && !(disturbed <= 1e-8)) {
-        r.pass = false;
-        r.error = disturbed;
-        mo_format(r.worst, sizeof r.worst,
-            "a class without a support row changes another class's logit by %.3g; set .separate_classes = false",
-            disturbed);
-    } else if (r.pass && !(miscounted <= 1e-5)) {
-        r.pass = false;
-        r.error = miscounted;
-        mo_format(r.worst, sizeof r.worst,
-            "a row of weight 2 is not as two copies, or one of weight 0 not as none, by %.3g in a logit: the fit must "
-            "count the "
-            "weights (s->weight)",
-            miscounted);
-    } else if (r.pass && !(kept <= 1e-4)) { /* logistic stops at a gradient of 1e-6 */
-        r.pass = false;
-        r.error = kept;
-        mo_format(r.worst, sizeof r.worst, "held_out differs by %.3g in a logit from fits without the rows", kept);
     }
+    for (size_t i = 0; i < sizeof finding / sizeof *finding && r.pass; i++)
+        if (!(finding[i].found <= finding[i].most)) {
+            r.pass = false;
+            r.error = finding[i].found;
+            mo_format(r.worst, sizeof r.worst, finding[i].text, finding[i].found);
+        }
     mo_release_errors(p->ctx);
     result->samples++;
     if (result->pass && (!r.pass || r.error > result->error)) /* keeps the first failure */
