@@ -4,25 +4,14 @@ Asked: https://github.com/pytorch/pytorch/issues/143281
 Answer: On a processor, yes. Not answered: on a GPU each matrix is a call of its own, as in the peer.
 """
 
-import time
-
 import numpy as np
 
 import mochi
-from demand import tell, torch_now
+from demand import least, tell, torch_now
 
 A = np.random.default_rng(0).normal(size=(8192, 3, 3)).astype("float32")
 
 ONE = mochi.Context(threads=1)  # as NumPy
-
-
-def least(f):
-    times = []
-    for _ in range(7):
-        start = time.process_time()
-        f()
-        times.append(1e3 * (time.process_time() - start))
-    return min(times)
 
 
 def ours():

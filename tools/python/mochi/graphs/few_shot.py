@@ -116,6 +116,7 @@ class FewShot(Handle):
     """
 
     release = lib.gate_mo_few_shot_release
+    _asked = "labels"  # the argument of Trained.few_shot that a fit is given
     _given: dict[Any, Any] | None  # the labels of the fit by example
 
     def __init__(self, g: Graph, options: Any, held: list, labels: Any, weights: Any):
@@ -244,8 +245,8 @@ class FewShot(Handle):
         """The classes of each example that are as probable as held-out labels show the right one to be, bool [n, C].
 
         A set has the right class with probability `coverage`, as far as the labels are drawn as the examples are (conformal
-        prediction, Vovk et al. 2005); with fewer than coverage / (1 - coverage) labels left out in turn it has every class, as has that of an example which no label
-        reaches.
+        prediction, Vovk et al. 2005). It has every class with fewer than coverage / (1 - coverage) labels left out in turn, and for an
+        example which no label reaches.
         """
         found = self._rows(lib.gate_mo_few_shot_probabilities, examples)
         share = checked.real("predict_sets: coverage", coverage)
@@ -367,13 +368,13 @@ class FewShot(Handle):
 
     def __reduce__(self):
         if self._made is None:
-            raise TypeError("this FewShot cannot be pickled: it was not made by Trained.few_shot")
+            raise TypeError(f"this {type(self).__name__} cannot be pickled: it was not made by Trained.few_shot")
         model, options = self._made
-        return _refitted, (model, self.graph, self._given, options)
+        return _refitted, (model, self.graph, {**options, self._asked: self._given})
 
 
-def _refitted(model, g, labels, options):
-    return model.few_shot(g, labels, **options)
+def _refitted(model, g, options):
+    return model.few_shot(g, **options)
 
 
 def integers(array: np.ndarray) -> Any:

@@ -60,6 +60,8 @@ class FewShotTargets(FewShot):
     (True, True)
     """
 
+    _asked = "targets"
+
     def __init__(self, g: Any, options: Any, kept: list, targets: Any, weights: Any, transform: str):
         self._transform = checked.choice("few_shot: transform", transform, TRANSFORMS)
         super().__init__(g, options, kept, targets, weights)
@@ -123,16 +125,6 @@ class FewShotTargets(FewShot):
 
     def __repr__(self) -> str:
         return f"mochi.FewShotTargets({self.graph.name!r}, targets={len(self._known)})"
-
-    def __reduce__(self):
-        if self._made is None:
-            raise TypeError("this FewShotTargets cannot be pickled: it was not made by Trained.few_shot")
-        model, options = self._made
-        return _refitted, (model, self.graph, self._given, options)
-
-
-def _refitted(model, g, targets, options):
-    return model.few_shot(g, targets=targets, **options)
 
 
 def _numbers(g, targets, what):
