@@ -29,6 +29,21 @@ char *name_heads(int key, const char *text, void *input) {
     return (char *)text;
 }
 
+/* Writes what may have been meant by a name that is no head's; nothing if that is unknown. */
+static void hint_at_head(const char *text, char *hint, size_t bytes) {
+    const char *known[32], *near;
+    int n = 0;
+    for (; n < 32 && mo_head_at(n); n++)
+        known[n] = mo_head_at(n)->name;
+    *hint = 0;
+    if (!strcmp(text, "prototype"))
+        snprintf(hint, bytes, " (prototype_euclidean takes distances to class means, prototype_inner inner products)");
+    else if (!strcmp(text, "knn"))
+        snprintf(hint, bytes, " (the nearest neighbours are a baseline of `mochi readouts` alone)");
+    else if ((near = nearest_name(text, known, n)))
+        snprintf(hint, bytes, "; did you mean '%s'", near);
+}
+
 const mo_head *open_head(const char *text, char *why, size_t bytes) {
     const mo_head *head = NULL;
     if (is_file(text)) {
@@ -38,22 +53,10 @@ const mo_head *open_head(const char *text, char *why, size_t bytes) {
             snprintf(why, bytes, "%s", ctx ? mo_context_status(ctx)->message : "out of memory");
         mo_context_release(ctx);
     } else if (!(head = mo_find_head(text))) {
-        char names[1024];
-        const char *known[32];
-        int n = 0;
-        while (n < 32 && mo_head_at(n)) {
-            known[n] = mo_head_at(n)->name;
-            n++;
-        }
+        char names[1024], hint[160];
         list_heads(names, sizeof names);
-        const char *near = nearest_name(text, known, n);
-        bool vague = !strcmp(text, "prototype"), baseline = !strcmp(text, "knn");
-        snprintf(why, bytes, "no head named '%.80s'%s%s%s%s; there are %s, or FILE.so", text,
-            vague      ? " (prototype_euclidean takes distances to class means, prototype_inner inner products)"
-            : baseline ? " (the nearest neighbours are a baseline of `mochi readouts` alone)"
-                       : "",
-            near && !vague && !baseline ? "; did you mean '" : "", near && !vague && !baseline ? near : "",
-            near && !vague && !baseline ? "'" : "", names);
+        hint_at_head(text, hint, sizeof hint);
+        snprintf(why, bytes, "no head named '%.80s'%s; there are %s, or FILE.so", text, hint, names);
     }
     return head;
 }

@@ -32,6 +32,10 @@ const mo_head *mo_find_head(const char *name) {
     return NULL;
 }
 
+bool mo_head_is_own(const mo_head *head) {
+    return head && mo_find_head(head->name) != head;
+}
+
 mo_tensor *mo_weighted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
     return weight ? mo_mul(t, Ys, mo_with_axis(t, weight, MO_AXIS(-1), 1)) : Ys;
 }

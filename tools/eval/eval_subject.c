@@ -15,7 +15,7 @@ static const mo_head dot = {.name = "dot"};
 /* The penalty of a head that is fitted: the one asked for or the weights', but a head of one's own keeps its own (0).
  */
 static double lambda_of(const subject *s, const mo_head *head) {
-    bool own = head && head != &dot && mo_find_head(head->name) != head;
+    bool own = head != &dot && mo_head_is_own(head);
     return own && !s->lambda_given ? 0 : s->lambda;
 }
 

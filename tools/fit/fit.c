@@ -73,8 +73,7 @@ static void check_files(void *options, const struct argp_state *state) {
     if (!o->save && !o->predict && !o->in.label && !o->readout)
         refuse_command_line(state, EXIT_USAGE,
             "expected what the fit is for: --save FILE or --predict ROWS or, of a table, --label COLUMN; `mochi "
-            "readouts %s "
-            "%s` compares readouts",
+            "readouts %s %s` compares readouts",
             o->in.rows, o->in.labels ? o->in.labels : "--label COLUMN");
 }
 
@@ -93,8 +92,8 @@ static void parse_fit_options(fit_options *o, int argc, char **argv) {
     refuse_given(g, "lambda seed standardise centre normalise save", o->readout, "a saved readout has its own");
     refuse_given(g, "out probabilities min-confidence", !o->predict && !o->in.label,
         "expected --predict ROWS, or --label COLUMN of a table with rows to predict");
-    refuse_given(g, "head", o->readout && o->in.heads[0] && mo_find_head(o->in.heads[0]->name) == o->in.heads[0],
-        "a saved readout has its own");
+    bool library = o->in.heads[0] && !mo_head_is_own(o->in.heads[0]);
+    refuse_given(g, "head", o->readout && library, "a saved readout has its own");
     o->in.n_heads = 1;
     if (!o->in.heads[0]) {
         o->in.heads[0] = mo_find_head("ridge");

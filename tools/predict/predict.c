@@ -156,9 +156,8 @@ static void check_options(void *options, const struct argp_state *state) {
     refuse_given(&o->given, "demo-labels", links, "links are fitted to those of the graph itself");
     refuse_given(
         &o->given, "labels demo-labels transductive expert attributes", o->readout, "a saved readout has its own");
-    const mo_head *head = o->few_shot.head;
-    refuse_given(
-        &o->given, "head", o->readout && head && mo_find_head(head->name) == head, "a saved readout has its own");
+    bool library = o->few_shot.head && !mo_head_is_own(o->few_shot.head);
+    refuse_given(&o->given, "head", o->readout && library, "a saved readout has its own");
     refuse_given(&o->given, "save", o->experts.count > 0, "a readout is saved without rows of --expert");
     refuse_given(&o->given, "pairs probabilities pca min-confidence sets", o->explain,
         "--explain prints reasons in place of predictions");

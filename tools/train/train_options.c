@@ -266,8 +266,7 @@ bool parse_train_options(train_options *o, int argc, char **argv) {
     if (o->recipe.number == RECIPE_RELEASED && o->recipe.model.encoder.layers == 2 && !o->resume &&
         !is_given(&o->given, "episodes-per-step"))
         o->recipe.training.episodes_per_step = 1; /* with two layers, the released program has one episode per step */
-    const mo_head *head = o->recipe.model.readout.head;
-    if (!o->resume && !is_given(&o->given, "lambda") && mo_find_head(head->name) != head)
+    if (!o->resume && !is_given(&o->given, "lambda") && mo_head_is_own(o->recipe.model.readout.head))
         o->recipe.model.readout.lambda = 0; /* a head of one's own keeps its own */
     recipe_settle(&o->recipe);
     return true;

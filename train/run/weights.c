@@ -448,7 +448,7 @@ static mo_readout_options choose_readout(const mo_weights *w, const mo_model_cho
         o.head = c->head;
     if (c->head && strcmp(c->head->name, w->head) != 0) { /* the file's parameters are another head's */
         memset(o.width, 0, sizeof o.width);
-        o.lambda = w->head[0] || mo_find_head(c->head->name) != c->head ? 0 : w->lambda; /* 0: the head's own */
+        o.lambda = w->head[0] || mo_head_is_own(c->head) ? 0 : w->lambda; /* 0: the head's own */
     }
     if (c->lambda > 0)
         o.lambda = c->lambda;

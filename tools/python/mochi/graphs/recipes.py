@@ -36,8 +36,7 @@ class Recipe:
             self._set(option, value)
         if given.get("lr_min", 0) > r.training.adamw.lr:
             raise errors.InvalidError(f"train: lr_min is {given['lr_min']}, expected {r.training.adamw.lr}, the lr, or less")
-        named = r.model.readout.head
-        if "lam" not in given and lib.mo_find_head(named.name) != named:
+        if "lam" not in given and lib.mo_head_is_own(r.model.readout.head):
             setattr(r.model.readout, "lambda", 0.0)  # a head of one's own keeps its own
         lib.recipe_settle(r)
         self._refuse(name == "best", given)
