@@ -179,8 +179,8 @@ MO_API void mo_state_release(mo_state *state);
 /* Checks a head by mo_check_function on its samples: the gradients to embeddings, soft labels and parameters, to 1e-6;
  * at order 2 also their derivatives, to 1e-5; that a batch gives the same logits as its episodes one by one; and that
  * the derivative of a residual is symmetric if `symmetric` says so. If no sample is a batch, the first sample is
- * checked also as a batch. Checks a fit with row weights too, what `offset` and `separate_classes` say, and that
- * held_out gives the logits of fits without the rows. */
+ * checked also as a batch. Checks a fit with row weights too, what `offset` and `separate_classes` say; with order 1,
+ * that a row of weight 2 is as two rows, and that held_out gives the logits of fits without the rows. */
 MO_API mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, uint64_t seed);
 
 #endif

@@ -12,7 +12,13 @@
  * gives the same solution as K, and is regular at lambda = 0 too.
  *
  * A row of weight w counts as w rows: X_i and Y_i are scaled by s_i = sqrt(w_i), and the means are weighted. In the
- * dual form of the unpenalised intercept, s then takes the place of 1: K s = 0. */
+ * dual form of the unpenalised intercept, s then takes the place of 1: K s = 0.
+ *
+ * Held out. The residuals of a fit are (I - H) Y with H = X (X^T X + lambda I)^-1 X^T, and the fit without the rows J
+ * predicts Y_J - (I - H)_JJ^-1 ((I - H) Y)_J (Allen 1974). A factor of I - H cancels:
+ *     dual    I - H = lambda G,  G = (K + lambda I)^-1         primal  I - H = I - X (X^T X + lambda I)^-1 X^T
+ * With an unpenalised intercept H has the further term s s^T / |s|^2. In the dual form then G = (K + s s^T + lambda
+ * I)^-1 - s s^T / (|s|^2 (|s|^2 + lambda)), of which the first part is solved with as above, and G s = 0. */
 #include "models/heads/heads.h"
 #include "tensor/library.h"
 
@@ -104,20 +110,32 @@ void mo_ridge_fit(
     mo_divide_weights(t, ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, form, BY_PRODUCT, NULL), W, b);
 }
 
-/* The fit by an inverse, which held_out reads: "inverse" G = (X X^T + lambda I)^-1 with "dual" G Y, or, in the primal
- * form, "inverse" (X^T X + lambda I)^-1. Returns W. */
-static mo_tensor *inverted_fit(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_state *state) {
-    mo_tensor *Xt = mo_transpose(t, X);
+/* The fit by an inverse, for held_out. s: the columns to which X and Y are orthogonal, or NULL. State: "inverse" G and
+ * "dual" G Y, or, in the primal form, "inverse" (X^T X + lambda I)^-1, "rows" X, "residual" Y - X W and, if given,
+ * "unit" s / |s|. Returns W. */
+static mo_tensor *inverted_fit(
+    mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_tensor *s, mo_state *state) {
+    mo_tensor *Xt = mo_transpose(t, X), *squared = s ? mo_sum(t, mo_square(t, s), MO_ALL, MO_DROP_AXES) : NULL;
     bool dual = mo_dim(X, -2) <= mo_dim(X, -1);
     mo_tensor *K = dual ? mo_matmul(t, X, Xt) : mo_matmul(t, Xt, X), *G, *alpha;
+    mo_tensor *outer = s && dual ? mo_matmul(t, s, mo_transpose(t, s)) : NULL;
+    K = outer ? mo_add(t, K, outer) : K;
     check_rank(t, K, lambda);
     mo_kernel_inverse(t, K, dual ? Y : mo_matmul(t, Xt, Y), mo_reshape(t, lambda, 1, (int64_t[]){1}), &G, &alpha);
     G = mo_reshape(t, mo_contiguous(t, G), 2, (int64_t[]){mo_dim(K, 0), mo_dim(K, 0)});
     alpha = mo_reshape(t, mo_contiguous(t, alpha), 2, (int64_t[]){mo_dim(K, 0), mo_dim(Y, 1)});
+    if (outer)
+        G = mo_sub(t, G, mo_div(t, outer, mo_mul(t, squared, mo_add(t, squared, lambda))));
     mo_state_put(state, "inverse", G);
-    if (dual)
+    if (dual) {
         mo_state_put(state, "dual", alpha);
-    return dual ? mo_matmul(t, Xt, alpha) : alpha;
+        return mo_matmul(t, Xt, alpha);
+    }
+    mo_state_put(state, "rows", X);
+    mo_state_put(state, "residual", mo_sub(t, Y, mo_matmul(t, X, alpha)));
+    if (s)
+        mo_state_put(state, "unit", mo_div(t, s, mo_sqrt(t, squared)));
+    return alpha;
 }
 
 static void ridge_fit_state(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
@@ -126,7 +144,7 @@ static void ridge_fit_state(mo_tape *t, const mo_support *s, mo_tensor *const *p
         return;
     X = root ? mo_mul(t, X, root) : X;
     Y = root ? mo_mul(t, Y, root) : Y;
-    mo_tensor *W = s->held_out && mo_ndim(X) == 2 ? inverted_fit(t, X, Y, parameters[0], state)
+    mo_tensor *W = s->held_out && mo_ndim(X) == 2 ? inverted_fit(t, X, Y, parameters[0], NULL, state)
                                                   : ridge_fit(t, X, Y, parameters[0], MO_RIDGE_AUTO, BY_PRODUCT, NULL);
     mo_state_put(state, "W", W);
 }
@@ -143,52 +161,47 @@ static mo_tensor *diagonal_blocks(mo_tape *t, mo_tensor *A, const int64_t *row, 
     return mo_reshape(t, mo_gather_rows(t, flat, index), 3, (int64_t[]){groups, h, h});
 }
 
-/* Without the rows J (Allen 1974; in blocks: ridge_loo.c's formulas with the block of J in place of one row):
- *     dual    Y_J - G_JJ^-1 alpha_J        primal  (I - H_JJ)^-1 (X_J W - H_JJ Y_J),  H_JJ = X_J (X^T X + lambda I)^-1
- * X_J^T */
 static mo_tensor *ridge_held_out(mo_tape *t, const mo_state *state, const int64_t *row, int64_t groups, int64_t h) {
     mo_tensor *inverse = mo_state_get(t, state, "inverse"), *dual = mo_state_find(state, "dual");
-    mo_tensor *weight = mo_state_find(state, "weight"), *Y = mo_state_get(t, state, "Ys"), *logits;
-    mo_tensor *root = weight ? mo_root_columns(t, weight) : NULL;
+    mo_tensor *weight = mo_state_find(state, "weight"), *Y = mo_state_get(t, state, "Ys");
+    mo_tensor *root = weight ? mo_root_columns(t, weight) : NULL, *rest, *residual;
     Y = mo_rows_of_groups(t, root ? mo_mul(t, Y, root) : Y, row, groups, h);
     if (mo_is_null(inverse) || mo_is_null(Y))
         return mo_null_tensor(mo_tape_context(t));
-    if (dual) {
-        mo_tensor *alpha = mo_rows_of_groups(t, dual, row, groups, h);
-        mo_tensor *G = diagonal_blocks(t, inverse, row, groups, h);
-        logits = mo_sub(t, Y, h == 1 ? mo_div(t, alpha, G) : mo_solve_spd(t, G, alpha));
-    } else {
-        mo_tensor *X = mo_append_ones(t, mo_state_get(t, state, "Zs"));
-        X = mo_rows_of_groups(t, root ? mo_mul(t, X, root) : X, row, groups, h);
-        mo_tensor *H = mo_matmul(t, mo_matmul(t, X, inverse), mo_transpose(t, X)),
-                  *one = mo_scalar(t, mo_tensor_dtype(H), 1);
-        mo_tensor *rest = mo_add_diag(t, mo_neg(t, H), one);
-        mo_tensor *B = mo_sub(t, mo_matmul(t, X, mo_state_get(t, state, "W")), mo_matmul(t, H, Y));
-        logits = h == 1 ? mo_div(t, B, rest) : mo_solve_spd(t, rest, B);
+    residual = mo_rows_of_groups(t, dual ? dual : mo_state_get(t, state, "residual"), row, groups, h);
+    if (dual)
+        rest = diagonal_blocks(t, inverse, row, groups, h);
+    else {
+        mo_tensor *X = mo_rows_of_groups(t, mo_state_get(t, state, "rows"), row, groups, h);
+        mo_tensor *H = mo_matmul(t, mo_matmul(t, X, inverse), mo_transpose(t, X)), *unit = mo_state_find(state, "unit");
+        if (unit) {
+            unit = mo_rows_of_groups(t, unit, row, groups, h);
+            H = mo_add(t, H, mo_matmul(t, unit, mo_transpose(t, unit)));
+        }
+        rest = mo_add_diag(t, mo_neg(t, H), mo_scalar(t, mo_tensor_dtype(H), 1));
     }
+    mo_tensor *logits = mo_sub(t, Y, h == 1 ? mo_div(t, residual, rest) : mo_solve_spd(t, rest, residual));
     return root ? mo_div_or_zero(t, logits, mo_rows_of_groups(t, root, row, groups, h)) : logits;
 }
 
-static void fit_about_means(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda,
-    mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
-    mo_axes rows = MO_AXIS(-2);
-    mo_tensor *w =
-        weight ? mo_with_axis(t, mo_div(t, weight, mo_mean(t, weight, MO_AXIS(-1), MO_KEEP_AXES)), MO_AXIS(-1), 1)
-               : NULL;
-    mo_tensor *z = mo_mean(t, w ? mo_mul(t, Zs, w) : Zs, rows, MO_KEEP_AXES);
-    mo_tensor *y = mo_mean(t, w ? mo_mul(t, Ys, w) : Ys, rows, MO_KEEP_AXES);
-    mo_tensor *X = mo_sub(t, Zs, z), *Y = mo_sub(t, Ys, y);
-    mo_tensor *s = weight ? mo_root_columns(t, weight) : NULL;
-    *W = ridge_fit(t, s ? mo_mul(t, X, s) : X, s ? mo_mul(t, Y, s) : Y, lambda, form, BY_GRAM_CENTRED, s);
-    *b = mo_sub(t, y, mo_matmul(t, z, *W));
-}
-
 static void intercept_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
-    mo_tensor *W, *b;
     if (!check_fit(t, "ridge_intercept", s->Zs, s->Ys, parameters[0]))
         return;
-    fit_about_means(t, s->Zs, s->Ys, s->weight, parameters[0], MO_RIDGE_AUTO, &W, &b);
-    mo_state_put(state, "W", mo_join_weights(t, W, b));
+    mo_axes rows = MO_AXIS(-2);
+    mo_tensor *w = s->weight, *root = w ? mo_root_columns(t, w) : NULL;
+    w = w ? mo_with_axis(t, mo_div(t, w, mo_mean(t, w, MO_AXIS(-1), MO_KEEP_AXES)), MO_AXIS(-1), 1) : NULL;
+    mo_tensor *z = mo_mean(t, w ? mo_mul(t, s->Zs, w) : s->Zs, rows, MO_KEEP_AXES);
+    mo_tensor *y = mo_mean(t, w ? mo_mul(t, s->Ys, w) : s->Ys, rows, MO_KEEP_AXES), *W;
+    mo_tensor *X = mo_sub(t, s->Zs, z), *Y = mo_sub(t, s->Ys, y);
+    X = root ? mo_mul(t, X, root) : X;
+    Y = root ? mo_mul(t, Y, root) : Y;
+    if (s->held_out && mo_ndim(X) == 2) {
+        mo_tensor *one = mo_scalar(t, mo_tensor_dtype(X), 1);
+        one = mo_broadcast_to(t, one, 2, (int64_t[]){mo_dim(X, 0), 1});
+        W = inverted_fit(t, X, Y, parameters[0], root ? root : one, state);
+    } else
+        W = ridge_fit(t, X, Y, parameters[0], MO_RIDGE_AUTO, BY_GRAM_CENTRED, root);
+    mo_state_put(state, "W", mo_join_weights(t, W, mo_sub(t, y, mo_matmul(t, z, W))));
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 10, .low = 0, .high = 1e300}};
@@ -224,6 +237,8 @@ const mo_head mo_head_ridge_intercept = {
     .n_parameters = 1,
     .parameters = parameters,
     .fit = intercept_fit,
+    .held_out = ridge_held_out,
+    .leave_one_out = true,
     .targets = true,
     .order = 2,
     .n_samples = 4,

@@ -164,14 +164,16 @@ static void print_refit(const mo_few_shot_estimate *e) {
         fputs("refit on its own predictions: used (no label can be left out to test it)\n", stderr);
 }
 
-/* Prints the experts' shares in the predictions of a mixture. */
-static void print_experts(const mo_few_shot *f) {
+/* Prints the experts' shares in the predictions of a mixture. tested: labels were left out, by which they were weighed.
+ */
+static void print_experts(const mo_few_shot *f, bool tested) {
     mo_expert_share share[MO_MAX_EXPERTS];
     char text[512];
     int n = mo_few_shot_experts(f, share);
     mo_describe_shares(share, n, text, sizeof text);
     if (n)
-        fprintf(stderr, "decided by: %s\n", text);
+        fprintf(
+            stderr, "decided by: %s%s\n", text, tested ? "" : " (assumed before any label, as none can be left out)");
 }
 
 void print_number_of_predictions(const predictions *p) {
@@ -214,7 +216,7 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_sh
         fprintf(stderr, "features two hops away alone, tested in the same way: %.1f%%\n", 100 * e.baseline);
     if (least < LEAST_CALIBRATED)
         fputs(ROUGH_PROBABILITIES "\n", stderr);
-    print_experts(f);
+    print_experts(f, !isnan(e.accuracy));
     print_cover(cover, p->what);
     if (p->coverage > 0)
         print_sets(p, e.held_out);
