@@ -1,5 +1,5 @@
-// tools/explain/blocks.mjs - shows the blocks of a lesson (`mochi explain --json`, lesson_json.c) as elements: in a
-// document that the reader works in (tools/web/derive.js) or in a page to print (page.js). lesson.css is their style.
+// tools/web/blocks.js - shows the blocks of a lesson (`mochi explain --json`, lesson_json.c) as elements.
+// page.css has their style.
 
 /** At most five digits, without an exponent where that is short. */
 export function short(x) {
@@ -27,15 +27,14 @@ export function matrixOf(el, values, columns, label) {
 }
 
 /** Returns a function for each kind of block, which makes an element or a list of them. tex(latex, display) sets a
- * formula; top is the level of the lesson's heading; line(block, answer) makes a line of the adjoint, with its answer as
- * a list of elements. */
-export function blocksOf({ el, tex, top, line }) {
+ * formula; line(block, answer) makes a line of the adjoint, with its answer as a list of elements. */
+export function blocksOf({ el, tex, line }) {
     const part = (p) => (typeof p === 'string' ? p : p.code ? el('code', {}, p.code) : tex(p.latex));
     const beside = (matrices, labels) => el('div', { class: 'scroll' }, matrices.map((m, i) => matrixOf(el, m.rows.flat(), m.rows[0].length, labels?.[i] ?? tex(m.latex))));
     const compared = (b, ...sides) => [tex(b.latex, true), beside(b.matrices, sides), el('p', { class: 'quiet' }, `Largest difference ${short(b.difference)}.`)];
     return {
-        title: (b) => [el(`h${top}`, {}, b.summary), tex(b.latex, true), el('p', { class: 'quiet' }, b.source)],
-        section: (b) => el(`h${top + 1}`, {}, b.text),
+        title: (b) => [el('h3', {}, b.summary), tex(b.latex, true), el('p', { class: 'quiet' }, b.source)],
+        section: (b) => el('h4', {}, b.text),
         prose: (b) => el('p', { class: 'prose' }, b.parts.map(part)),
         formula: (b) => tex(b.latex, true),
         matrices: (b) => beside(b.matrices),
