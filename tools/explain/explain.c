@@ -26,8 +26,7 @@ static const option table[] = {
     {OPTION_FLAG, "step", NULL, offsetof(explain_options, step),
         "ask for each line of the adjoint before it is shown: three tries, ? for a hint, Enter for the answer",
         .not_with = "json", .why = "--json asks nothing"},
-    JSON_OPTION(explain_options, json,
-        "one JSON object: the lesson's blocks, formulas in LaTeX"),
+    JSON_OPTION(explain_options, json, "one JSON object: the lesson's blocks, formulas in LaTeX"),
     {OPTION_END},
 };
 
