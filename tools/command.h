@@ -56,9 +56,11 @@ void free_names(names *list);
  * ".csv, .tsv or .npy". Returns the path to write: if text is a symbolic link, the path of its target. Ends the program
  * with EXIT_USAGE if no suffix matches. forms NULL: a folder, which is created if its parent exists. */
 const char *take_output(const struct argp_state *state, const char *option, const char *text, const char *forms);
-/* Ends the program if an output cannot be written, or if another word of the command line reads or writes the same
- * file, directly or within a folder. Prints one line; the exit code is EXIT_FAILED or EXIT_USAGE. */
-void check_outputs(int argc, char *const *argv);
+/* Notes a word that may name an input: a path, "-", a graph, FILE:NAME, or a list of these. Borrowed. */
+void note_input(const char *word);
+/* Ends the program if an output cannot be written, or if an input or another output is the same file, directly or
+ * within a folder. Prints one line; the exit code is EXIT_FAILED or EXIT_USAGE. */
+void check_outputs(const char *command);
 
 /* ---- open_head.c ---- */
 

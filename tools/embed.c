@@ -160,7 +160,8 @@ static bool write_names(const embed_options *o, const mo_graph *graph, const cha
     return true;
 }
 
-/* Writes the embeddings and, if asked, the labels: both files or neither. Returns false if standard output was lost. */
+/* Writes the embeddings and, if asked, the labels; if these cannot be written, a new file of embeddings is removed.
+ * Returns false if standard output was lost. */
 static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weights *weights, const mo_source *source) {
     const mo_graph *graph = source->graph;
     embed_file rows = {.path = o->out}, labels = {.path = o->labels, .dtype = MO_I64, .shape = {graph->n_labels, 0}};

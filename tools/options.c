@@ -137,6 +137,7 @@ static void take_value(const option *row, void *options, const char *text, const
         *(bool *)field = true;
         break;
     case OPTION_TEXT:
+    case OPTION_FOLDER:
         *(const char **)field = text;
         break;
     case OPTION_WORD:
@@ -188,10 +189,14 @@ static const option *find_option(const option *table, const char *name) {
 static error_t take_argument(int key, char *text, struct argp_state *state) {
     reading *r = state->input;
     if (key >= FIRST_KEY && key < FIRST_KEY + MOST_OPTIONS) {
+        const option *row = &r->given->table[key - FIRST_KEY];
         r->given->given[key - FIRST_KEY] = true;
-        take_value(&r->given->table[key - FIRST_KEY], r->options, text, state);
+        take_value(row, r->options, text, state);
+        if (text && (row->kind == OPTION_TEXT || row->kind == OPTION_NAMES || row->kind >= OPTION_HEAD))
+            note_input(text);
     } else if (key == ARGP_KEY_ARG && r->line->take_word) {
         r->line->take_word(r->options, text, state);
+        note_input(text);
     } else if (key == ARGP_KEY_ARG) {
         bool data = find_option(r->given->table, "data")->kind; /* most words beside options are meant to be the data */
         refuse_command_line(state, EXIT_USAGE, "'%s': expected options only%s%s%s", text,
@@ -288,7 +293,7 @@ void read_command_line(const command_line *line, int argc, char **argv, void *op
         end_out_of_memory();
     if (code)
         refuse_command_line(NULL, EXIT_FAILED, "%s: %s", argv[0], strerror(code));
-    check_outputs(argc, argv);
+    check_outputs(argv[0]);
     refuse_useless(given);
 }
 

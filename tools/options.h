@@ -19,7 +19,9 @@ typedef enum option_kind {
     OPTION_GROUP = 32,                   /* a heading of --help, the field `help`; not an option */
     OPTION_FIELDS,  /* every member in `fields` that has a meaning, as an option or group of its own */
     OPTION_FLAG,    /* bool; the option takes no value */
-    OPTION_TEXT,    /* const char *, borrowed from the command line */
+    OPTION_TEXT,    /* const char *, borrowed from the command line; it may name an input, as those of NAMES, HEAD,
+                     * ENCODER and OTHER may */
+    OPTION_FOLDER,  /* const char *, likewise: a folder of the program's own files */
     OPTION_WORD,    /* const char *, one of `choices`, borrowed from the command line */
     OPTION_NAMES,   /* names, owned; separated by commas; unless `high` is 0, at most `high` names */
     OPTION_BYTES,   /* int64_t: "4G" */
@@ -142,12 +144,12 @@ void take_memory(void *unused, const char *text, const struct argp_state *state)
         "stacks for which it, or the free memory, is too small become files in --cache (default: no bound)",           \
         .take = take_memory},                                                                                          \
         EXPAND_OPTION, {                                                                                               \
-        OPTION_TEXT, "cache", "DIR", offsetof(T, c), "save computed features in this folder (default $MOCHI_CACHE)"    \
+        OPTION_FOLDER, "cache", "DIR", offsetof(T, c), "save computed features in this folder (default $MOCHI_CACHE)"  \
     }
 /* What the features are made of; f: mo_attributes. */
 #define ATTRIBUTES_OPTION(T, f, by_default)                                                                            \
     {                                                                                                                  \
-        OPTION_CHOICE, "attributes", "HOW", offsetof(T, f),                                                            \
+        OPTION_CHOICE, "attributes", "MODE", offsetof(T, f),                                                           \
             "attributes of a single graph's nodes: scaled, with columns of another scale brought to that of the "      \
             "others and constant columns left out, or raw (default: " by_default ")",                                  \
             .low = MO_ATTRIBUTES_SCALED, .choices = "scaled|raw"                                                       \

@@ -1,12 +1,12 @@
 /* tools/outputs.c - checks the files that a command line asks to write, before any computation: each needs a suffix
- * that the command can write and an existing folder, and the command must not also read it or write it twice. Every
- * word of the command line that names a file or folder counts as read. */
+ * that the command can write and an existing folder, and the command must not also read it or write it twice. */
 #include "tools/command.h"
 #include "tools/memory.h"
 #include "tools/ranks/ranks.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stb/stb_ds.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +25,11 @@ typedef struct output {
 enum { MOST_OUTPUTS = 8 };
 static output outputs[MOST_OUTPUTS]; /* global, as a process runs one command */
 static int n_outputs;
+static const char **inputs; /* stb_ds array of words */
+
+void note_input(const char *word) {
+    arrput(inputs, word);
+}
 
 /* Whether a path ends in one of the suffixes that forms lists: ".csv, .tsv or .npy". */
 static bool has_form(const char *path, const char *forms) {
@@ -155,25 +160,13 @@ static bool is_output(const char *value) {
     return false;
 }
 
-/* Ends the program if a word of the command line names the output, an existing file. */
-static void check_words(const output *o, int argc, char *const *argv, mo_context *ctx) {
-    for (int i = 1; i < argc; i++) {
-        const char *equals = strncmp(argv[i], "--", 2) == 0 ? strchr(argv[i], '=') : NULL;
-        const char *value = equals ? equals + 1 : argv[i];
-        bool cache = strncmp(argv[equals ? i : i - 1], "--cac", 5) == 0; /* --cache names a folder of features, not of
-                                                                          * graphs */
-        if (!cache && !is_output(value) && is_of_list(o, ctx, value))
-            refuse_output(o, argv[0], equals ? argv[i] : value, ctx);
-    }
-}
-
-void check_outputs(int argc, char *const *argv) {
+void check_outputs(const char *command) {
     mo_context *ctx = NULL;
     for (int i = 0; i < n_outputs; i++) {
         output *o = &outputs[i];
         const char *why = find_output(o);
         if (why && ranks_global() == 0) { /* only rank 0 writes */
-            fprintf(stderr, "%s: %s: '%s': %s%s%s\n", argv[0], o->option, o->word, why, errno ? ": " : "",
+            fprintf(stderr, "%s: %s: '%s': %s%s%s\n", command, o->option, o->word, why, errno ? ": " : "",
                 errno ? strerror(errno) : "");
             mo_context_release(ctx);
             exit(EXIT_FAILED);
@@ -181,11 +174,12 @@ void check_outputs(int argc, char *const *argv) {
         for (const output *p = outputs; p < o; p++)
             if ((is_same(&o->folder, &p->folder) && strcmp(o->name, p->name) == 0) ||
                 (o->exists && p->exists && is_same(&o->file, &p->file)))
-                refuse_output(o, argv[0], p->word, ctx);
+                refuse_output(o, command, p->word, ctx);
         if (o->exists && !ctx && !(ctx = open_context(1)))
             exit(EXIT_FAILED);
-        if (o->exists)
-            check_words(o, argc, argv, ctx);
+        for (int k = 0; o->exists && k < arrlen(inputs); k++)
+            if (!is_output(inputs[k]) && is_of_list(o, ctx, inputs[k]))
+                refuse_output(o, command, inputs[k], ctx);
     }
     mo_context_release(ctx);
 }
