@@ -1,8 +1,8 @@
 /* tools/embed.c - `mochi embed`: writes the embeddings of a graph's nodes, or of the graphs of a set, to an .npy file,
  * and optionally their labels. */
-#include "tools/digest.h"
-#include "tools/options.h"
-#include "tools/progress.h"
+#include "tools/cli/digest.h"
+#include "tools/cli/options.h"
+#include "tools/cli/progress.h"
 #include "tools/train/recipe.h"
 #include "train/graphs/row_names.h"
 

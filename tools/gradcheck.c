@@ -1,5 +1,5 @@
 /* tools/gradcheck.c - `mochi gradcheck`: checks the derivatives of ops, heads and encoders by central differences. */
-#include "tools/options.h"
+#include "tools/cli/options.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  *
  * Exit codes: 0 success, 1 failure (with one line on standard error), 2 wrong usage; 130, 143 and 129: SIGINT, SIGTERM
  * or SIGHUP ended the run after its checkpoint was written. */
-#include "tools/command.h"
-#include "tools/memory.h"
-#include "tools/options.h"
+#include "tools/cli/command.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/options.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -3,8 +3,8 @@
 #include "tools/data/data.h"
 
 #include "tensor/platform.h"
-#include "tools/input.h"
-#include "tools/memory.h"
+#include "tools/cli/input.h"
+#include "tools/cli/memory.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* tools/explain/explain.c - `mochi explain`: shows an op, a readout or a method on small numbers, forward and backward,
  * line by line; every line of the adjoint is compared with central differences. */
+#include "tools/cli/options.h"
 #include "tools/explain/lesson.h"
-#include "tools/options.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* tools/predict/predict.c - `mochi predict`: predicts the labels of a graph's nodes, or of the graphs of a set, from a
  * few known ones. */
 #include "tools/predict/predict.h"
-#include "tools/memory.h"
-#include "tools/options.h"
-#include "tools/progress.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/options.h"
+#include "tools/cli/progress.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/row_names.h"
 

@@ -1,6 +1,6 @@
 /* tools/predict/predict_explain.c - `mochi predict --explain`: which labelled examples, by which kernels, make an
  * example's prediction. */
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 #include "tools/predict/example_words.h"
 #include "tools/predict/predict.h"
 

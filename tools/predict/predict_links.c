@@ -1,8 +1,8 @@
 /* tools/predict/predict_links.c - scores pairs of nodes. */
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/table_file.h"
 #include "tools/predict/predict.h"
-#include "tools/progress.h"
-#include "tools/table_file.h"
 
 #include <inttypes.h>
 #include <math.h>

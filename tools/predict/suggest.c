@@ -1,9 +1,9 @@
 /* tools/predict/suggest.c - `mochi suggest`: suggests which nodes of a graph, or graphs of a set, to label next. */
-#include "tools/memory.h"
-#include "tools/options.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/options.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/table_file.h"
 #include "tools/predict/predict.h"
-#include "tools/progress.h"
-#include "tools/table_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
  * them. */
 #include "tools/readouts/readouts.h"
 #include "tensor/library.h"
-#include "tools/digest.h"
-#include "tools/memory.h"
-#include "tools/progress.h"
+#include "tools/cli/digest.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/progress.h"
 
 #include <inttypes.h>
 #include <stb/stb_ds.h>

@@ -5,7 +5,7 @@
  * options that change the defaults. So the order of the words does not matter. */
 #include "tools/train/train_options.h"
 
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -20,8 +20,8 @@
 #include "autograd/tape.h"
 #include "models/inside.h"
 #include "tensor/library.h"
-#include "tools/input.h"
-#include "tools/memory.h"
+#include "tools/cli/input.h"
+#include "tools/cli/memory.h"
 #include "tools/web/lab/lab.h"
 
 #include <math.h>

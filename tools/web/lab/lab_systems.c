@@ -10,7 +10,7 @@
  * the same theorem with K terms of a Neumann series in place of its solve. */
 #include "tools/web/lab/lab.h"
 
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 
 #include <math.h>
 #include <stdio.h>

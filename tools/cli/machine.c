@@ -1,10 +1,10 @@
-/* tools/machine.c - facts about the machine from the operating system (/proc, /sys and sysconf), and its measured
+/* tools/cli/machine.c - facts about the machine from the operating system (/proc, /sys and sysconf), and its measured
  * rate. */
-#include "tools/machine.h"
+#include "tools/cli/machine.h"
 
 #include "tensor/library.h"
 #include "tensor/platform.h"
-#include "tools/synthetic.h"
+#include "tools/cli/synthetic.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* tools/outputs.c - checks the files that a command line asks to write, before any computation: each needs a suffix
- * that the command can write and an existing folder, and the command must not also read it or write it twice. */
-#include "tools/command.h"
-#include "tools/memory.h"
+/* tools/cli/output_guard.c - checks the files that a command line asks to write, before any computation: each needs a
+ * suffix that the command can write and an existing folder, and the command must not also read it or write it twice. */
+#include "tools/cli/command.h"
+#include "tools/cli/memory.h"
 #include "tools/ranks/ranks.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* tools/input.h - files that the program reads as text. */
+/* tools/cli/input.h - files that the program reads as text. */
 #ifndef INPUT_H
 #define INPUT_H
 

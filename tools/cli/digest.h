@@ -1,4 +1,4 @@
-/* tools/digest.h - digests of files, for output lines that list a command's inputs. */
+/* tools/cli/digest.h - digests of files, for output lines that list a command's inputs. */
 #ifndef DIGEST_H
 #define DIGEST_H
 

@@ -1,4 +1,4 @@
-/* tools/command.h - shared by the subcommands: exit codes, option values, messages to the user. */
+/* tools/cli/command.h - shared by the subcommands: exit codes, option values, messages to the user. */
 #ifndef COMMAND_H
 #define COMMAND_H
 
@@ -50,7 +50,7 @@ int parse_integers(const struct argp_state *state, const char *option, const cha
 void append_name(names *list, const char *name);
 void free_names(names *list);
 
-/* ---- outputs.c ---- */
+/* ---- output_guard.c ---- */
 
 /* Parses the value of an option (or a word, "OUT") that names a file to write, with one of the suffixes in `forms`:
  * ".csv, .tsv or .npy". Returns the path to write: if text is a symbolic link, the path of its target. Ends the program
@@ -80,7 +80,7 @@ bool head_has(const mo_head *head, const char *parameter);
 const mo_encoder *open_encoder(const char *text, char *why, size_t bytes);
 const mo_encoder *parse_encoder(const struct argp_state *state, const char *text);
 
-/* ---- open_pool.c ---- */
+/* ---- tools/train/open_pool.c ---- */
 
 /* The graphs to train on. */
 typedef struct pool_choice {
@@ -93,7 +93,7 @@ typedef struct pool_choice {
  * if the file cannot be used. */
 void parse_pool(const struct argp_state *state, const char *option, const char *text, pool_choice *choice);
 
-/* ---- output.c ---- */
+/* ---- print.c ---- */
 
 /* Returns c, or '?' for a control character, which could change the terminal. */
 static inline char printable(char c) {

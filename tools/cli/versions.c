@@ -1,5 +1,5 @@
-/* tools/versions.c - the versions of the loaded libraries. */
-#include "tools/versions.h"
+/* tools/cli/versions.c - the versions of the loaded libraries. */
+#include "tools/cli/versions.h"
 
 #include "tensor/inside.h"
 

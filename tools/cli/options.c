@@ -1,8 +1,8 @@
-/* tools/options.c - reads a command line by a table of options, and prints the table for --help, the manual page and
- * completion; argp formats --help and recognises the options. */
-#include "tools/options.h"
+/* tools/cli/options.c - reads a command line by a table of options, and prints the table for --help, the manual page
+ * and completion; argp formats --help and recognises the options. */
+#include "tools/cli/options.h"
 
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 
 #include <assert.h>
 #include <errno.h>

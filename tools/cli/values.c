@@ -1,6 +1,6 @@
-/* tools/values.c - reads the text of an option as a value: numbers, ranges, choices, lists. */
-#include "tools/command.h"
-#include "tools/memory.h"
+/* tools/cli/values.c - reads the text of an option as a value: numbers, ranges, choices, lists. */
+#include "tools/cli/command.h"
+#include "tools/cli/memory.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* tools/memory.h - ends the program when memory runs out, with one line and EXIT_FAILED, instead of going on with
+/* tools/cli/memory.h - ends the program when memory runs out, with one line and EXIT_FAILED, instead of going on with
  * less. */
 #ifndef MEMORY_H
 #define MEMORY_H

@@ -1,6 +1,6 @@
-/* tools/stb_ds.c - compiles the implementation of stb_ds. It does not check realloc's result, so here its realloc ends
- * the program instead of returning NULL. */
-#include "tools/memory.h"
+/* tools/cli/stb_ds.c - compiles the implementation of stb_ds. It does not check realloc's result, so here its realloc
+ * ends the program instead of returning NULL. */
+#include "tools/cli/memory.h"
 
 #include <stdlib.h>
 

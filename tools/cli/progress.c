@@ -1,7 +1,7 @@
-/* tools/progress.c - shows step, loss, accuracy by family, steps per second and the remaining time.
+/* tools/cli/progress.c - shows step, loss, accuracy by family, steps per second and the remaining time.
  *
  * Loss and accuracies are exponential means over about the last fifty steps, as single episodes vary too much. */
-#include "tools/progress.h"
+#include "tools/cli/progress.h"
 
 #include "tensor/library.h"
 

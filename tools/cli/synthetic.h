@@ -1,4 +1,4 @@
-/* tools/synthetic.h - episodes of standard normal rows, for commands that run a training step without a graph. */
+/* tools/cli/synthetic.h - episodes of standard normal rows, for commands that run a training step without a graph. */
 #ifndef SYNTHETIC_H
 #define SYNTHETIC_H
 

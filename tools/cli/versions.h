@@ -1,4 +1,4 @@
-/* tools/versions.h - versions of the loaded libraries. */
+/* tools/cli/versions.h - versions of the loaded libraries. */
 #ifndef VERSIONS_H
 #define VERSIONS_H
 

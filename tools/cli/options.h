@@ -1,9 +1,9 @@
-/* tools/options.h - a command's options as one table, one row per option. The table gives the parser of the command
+/* tools/cli/options.h - a command's options as one table, one row per option. The table gives the parser of the command
  * line, --help, the manual page, bash completion, and errors for options that would have no effect. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
-#include "tools/command.h"
+#include "tools/cli/command.h"
 
 #include <stddef.h>
 

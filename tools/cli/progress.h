@@ -1,8 +1,8 @@
-/* tools/progress.h - progress output: a redrawn line on a terminal, and the lines of a training run. */
+/* tools/cli/progress.h - progress output: a redrawn line on a terminal, and the lines of a training run. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 
-#include "tools/command.h"
+#include "tools/cli/command.h"
 
 #include <stdio.h>
 

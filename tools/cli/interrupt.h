@@ -1,5 +1,5 @@
-/* tools/interrupt.h - the signals that ask a command to end: SIGINT (Ctrl-C), SIGTERM (service managers, job queues,
- * containers), SIGHUP (a closed terminal). */
+/* tools/cli/interrupt.h - the signals that ask a command to end: SIGINT (Ctrl-C), SIGTERM (service managers, job
+ * queues, containers), SIGHUP (a closed terminal). */
 #ifndef INTERRUPT_H
 #define INTERRUPT_H
 

@@ -1,9 +1,9 @@
-/* tools/output.c - the program's output: errors on standard error, JSON lines on standard output. */
+/* tools/cli/print.c - the program's output: errors on standard error, JSON lines on standard output. */
 #include "tensor/cpu/fast/blas_core.h"
-#include "tools/command.h"
-#include "tools/memory.h"
-#include "tools/progress.h"
-#include "tools/versions.h"
+#include "tools/cli/command.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/versions.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
-/* tools/input.c - files that the program reads as text. */
-#include "tools/input.h"
+/* tools/cli/input.c - files that the program reads as text. */
+#include "tools/cli/input.h"
 
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-/* tools/memory.c - ends the program when memory runs out. */
-#include "tools/memory.h"
+/* tools/cli/memory.c - ends the program when memory runs out. */
+#include "tools/cli/memory.h"
 
-#include "tools/command.h"
+#include "tools/cli/command.h"
 
 #include <errno.h>
 #include <stdlib.h>

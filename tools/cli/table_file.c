@@ -1,7 +1,7 @@
-/* tools/table_file.c - tables of text that the program writes. */
-#include "tools/table_file.h"
+/* tools/cli/table_file.c - tables of text that the program writes. */
+#include "tools/cli/table_file.h"
 
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

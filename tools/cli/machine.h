@@ -1,4 +1,4 @@
-/* tools/machine.h - facts about the machine from the operating system, and its measured rate. */
+/* tools/cli/machine.h - facts about the machine from the operating system, and its measured rate. */
 #ifndef MACHINE_H
 #define MACHINE_H
 

@@ -1,5 +1,5 @@
-/* tools/interrupt.c - the signals that ask a command to end. */
-#include "tools/interrupt.h"
+/* tools/cli/interrupt.c - the signals that ask a command to end. */
+#include "tools/cli/interrupt.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* tools/digest.c - XXH3-128 of a file, read block by block. */
-#include "tools/digest.h"
+/* tools/cli/digest.c - XXH3-128 of a file, read block by block. */
+#include "tools/cli/digest.h"
 
 #include "tensor/inside.h"
-#include "tools/input.h"
-#include "tools/memory.h"
+#include "tools/cli/input.h"
+#include "tools/cli/memory.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,8 +1,9 @@
-/* tools/table_file.h - writes tables of text to standard output, or to a file that is replaced only when complete. */
+/* tools/cli/table_file.h - writes tables of text to standard output, or to a file that is replaced only when complete.
+ */
 #ifndef TABLE_FILE_H
 #define TABLE_FILE_H
 
-#include "tools/command.h"
+#include "tools/cli/command.h"
 
 #include <stdio.h>
 

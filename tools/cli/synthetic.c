@@ -1,5 +1,5 @@
-/* tools/synthetic.c - episodes of standard normal rows, for commands that run a training step without a graph. */
-#include "tools/synthetic.h"
+/* tools/cli/synthetic.c - episodes of standard normal rows, for commands that run a training step without a graph. */
+#include "tools/cli/synthetic.h"
 
 #include <stdlib.h>
 

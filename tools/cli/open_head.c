@@ -1,6 +1,6 @@
-/* tools/open_head.c - finds the head that an option names, in the library or in a user's shared object; also opens a
- * user's encoder. */
-#include "tools/command.h"
+/* tools/cli/open_head.c - finds the head that an option names, in the library or in a user's shared object; also opens
+ * a user's encoder. */
+#include "tools/cli/command.h"
 
 #include <stdio.h>
 #include <string.h>
