@@ -37,7 +37,7 @@ static const command commands[] = {
     {"data", "list, describe, get and convert graphs", data_command, &data_line},
     {"data list", "list the graphs that every command knows by name", NULL, &data_list_line},
     {"data info", "describe a graph or a file", NULL, &data_info_line},
-    {"data convert", "write a graph as .npz, or add digests to older weights", NULL, &data_convert_line},
+    {"data convert", "write a graph as .npz, or add digests to weights", NULL, &data_convert_line},
     {"readouts", "accuracy and calibration of readouts, side by side", readouts_command, &readouts_line,
         "Readouts on your own embeddings or table:"},
     {"fit", "fit one readout, save it, predict rows by it", fit_command, &fit_line},
