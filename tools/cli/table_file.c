@@ -44,3 +44,8 @@ void put_example(table_file *t, const mo_graph *graph, int64_t i) {
     char number[24];
     put_field(t, mo_graph_example_name(graph, i, number));
 }
+
+json_t *json_example(const mo_graph *graph, int64_t i) {
+    char number[24];
+    return graph->names ? json_string(mo_graph_example_name(graph, i, number)) : json_integer(i);
+}

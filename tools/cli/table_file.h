@@ -27,5 +27,7 @@ bool close_table(mo_context *ctx, table_file *t);
 void put_field(table_file *t, const char *text);
 /* Writes an example's name, or its number, as a field. */
 void put_example(table_file *t, const mo_graph *graph, int64_t i);
+/* The same as a new JSON text or number. */
+json_t *json_example(const mo_graph *graph, int64_t i);
 
 #endif

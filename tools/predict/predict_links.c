@@ -46,12 +46,6 @@ static void put_pair(table_file *t, const mo_graph *graph, const pair_list *p, i
         fprintf(t->out, "%c%.6f%cno\n", t->comma, p->score[i], t->comma);
 }
 
-/* Returns a new JSON string: an example's name, or its number if it has none. */
-static json_t *json_example(const mo_graph *graph, int64_t i) {
-    char number[24];
-    return graph->names ? json_string(mo_graph_example_name(graph, i, number)) : json_integer(i);
-}
-
 static void put_pair_line(FILE *out, const mo_graph *graph, const pair_list *p, int64_t i) {
     bool known = isnan(p->score[i]);
     json_t *line = json_pack("{s:o, s:o, s:o, s:s}", "from", json_example(graph, p->u[i]), "to",
