@@ -127,7 +127,7 @@ bool print_json(json_t *object) {
 enum { MOST_SHOWN = 64 }; /* elements of a list that are printed */
 
 /* Prints a value as "2708", "[2, 3]" or "nodes 4, edges 5". */
-static void print_value(const json_t *value) {
+static void print_json_value(const json_t *value) {
     size_t n = json_array_size(value);
     const char *key, *between = "";
     json_t *x;
@@ -143,13 +143,13 @@ static void print_value(const json_t *value) {
     json_object_foreach((json_t *)value, key, x) {
         printf("%s%s ", between, key);
         printf(json_is_array(x) ? "[" : json_is_null(x) ? "none" : "");
-        print_value(x);
+        print_json_value(x);
         printf(json_is_array(x) ? "]" : "");
         between = ", ";
     }
     for (size_t i = 0; i < n && i < MOST_SHOWN; i++) {
         printf("%s", i ? ", " : "");
-        print_value(json_array_get(value, i));
+        print_json_value(json_array_get(value, i));
     }
     if (n > MOST_SHOWN)
         printf(", .. (%zu)", n);
@@ -169,10 +169,10 @@ void print_members(const json_t *o, int indent) {
         printf("%*s%-*s", indent, "", nested || list ? 0 : (int)width + 1, key);
         for (size_t i = 0; list && i < json_array_size(value); i++) {
             printf("\n%*s", indent + 2, "");
-            print_value(json_array_get(value, i));
+            print_json_value(json_array_get(value, i));
         }
         if (!nested && !list)
-            print_value(value);
+            print_json_value(value);
         putchar('\n');
         if (nested)
             print_members(value, indent + 2);
