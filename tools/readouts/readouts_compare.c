@@ -73,7 +73,7 @@ void readouts_print_verdict(const mo_eval_row *rows, int n_rows, int n_heads, in
         print_one_verdict(rows + i, n_heads, classes, i == 0);
 }
 
-static bool print_pair(const mo_eval_row *a, const mo_eval_row *b, bool json) {
+static bool print_head_pair(const mo_eval_row *a, const mo_eval_row *b, bool json) {
     mo_summary d = subtract_heads(a, b);
     if (!d.n)
         return true;
@@ -93,7 +93,7 @@ bool readouts_print_pairs(const mo_eval_row *rows, int n_rows, int n_heads, bool
     for (int first = 0; first + n_heads <= n_rows; first += n_heads)
         for (int i = first; i < first + n_heads; i++)
             for (int j = i + 1; written && j < first + n_heads; j++)
-                written = print_pair(&rows[i], &rows[j], json);
+                written = print_head_pair(&rows[i], &rows[j], json);
     return written;
 }
 

@@ -214,7 +214,7 @@ static double unrolled_error(mo_tape *t, const linear_system *s, int64_t steps) 
 }
 
 /* Returns w_K; nothing is recorded, and each step frees the step before. */
-static mo_tensor *iterate(mo_tape *t, const linear_system *s, int64_t steps) {
+static mo_tensor *step_unrecorded(mo_tape *t, const linear_system *s, int64_t steps) {
     mo_tape_set_mode(t, MO_EVAL);
     mo_tensor *w = mo_scale(t, s->B, 0, 0);
     mo_scope scope = mo_scope_open(t);
@@ -277,7 +277,7 @@ lab_steps lab_measure_steps(mo_context *ctx, int64_t n, double radius, uint64_t 
         grown(ctx, &held);
         y.unrolled = unrolled_error(t, s, K);
         y.unrolled_bytes = grown(ctx, &held);
-        mo_tensor *w = iterate(t, s, K);
+        mo_tensor *w = step_unrecorded(t, s, K);
         y.implicit = implicit_error(t, s, w);
         y.implicit_bytes = grown(ctx, &held);
         y.w = lab_relative_error(w, s->X, n);
