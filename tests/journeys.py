@@ -20,7 +20,7 @@ ROOMS = ("tensor", "autograd", "ops", "models", "train", "tools")
 JOURNEYS = {
     "solve": (["mo_solve_spd", "mo_backward", "mo_op_solve_spd"], (), r"tensor/(cuda|plain|files)/|train/|models/|tools/|/gradcheck|/print|/sample"),
     "step": (["mo_take_step", "mo_trainer_step", "invariant_encode", "invariant_readout"], ("tensor", "autograd", "ops"), r"tools/|train/run/(trainer|checkpoint|run_files)\.c"),
-    "predict": (["predict_command"], ("tensor", "autograd", "ops"), r"tensor/|tools/(ranks|explain|lessons|eval|fit|bench)/"),
+    "predict": (["predict_command"], ("tensor", "autograd", "ops"), r"tensor/|tools/(ranks|explain|eval|fit|bench)/"),
 }
 NAME = re.compile(r"[A-Za-z_]\w*")
 

@@ -2,9 +2,9 @@
  * describes the machine. */
 #include "tensor/cpu/fast/blas_core.h"
 #include "tensor/cpu/fast/onednn.h"
-#include "tools/machine.h"
-#include "tools/options.h"
-#include "tools/versions.h"
+#include "tools/cli/machine.h"
+#include "tools/cli/options.h"
+#include "tools/cli/versions.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* tools/embed.c - `mochi embed`: writes the embeddings of a graph's nodes, or of the graphs of a set, to an .npy file,
  * and optionally their labels. */
-#include "tools/digest.h"
-#include "tools/options.h"
-#include "tools/progress.h"
+#include "tools/cli/digest.h"
+#include "tools/cli/options.h"
+#include "tools/cli/progress.h"
 #include "tools/train/recipe.h"
 #include "train/graphs/row_names.h"
 
@@ -123,6 +123,15 @@ static void write_embeddings(
         mo_npy_finish(f->npy);
 }
 
+/* Prints the object of a written file, with its digest; takes `line`. Returns false if it could not print. */
+static bool print_file_object(mo_context *ctx, const char *path, json_t *line) {
+    json_object_set_new(line, "xxh3", file_digest(ctx, path));
+    if (mo_ok(ctx))
+        return print_json(line);
+    json_decref(line);
+    return true;
+}
+
 /* Prints the path and contents of a written file, as a line or, with --json, an object. Returns false if it could not
  * print. */
 static bool print_embed_file(mo_context *ctx, const embed_options *o, const embed_file *f, int ndim, const char *of) {
@@ -131,15 +140,12 @@ static bool print_embed_file(mo_context *ctx, const embed_options *o, const embe
     snprintf(shape, sizeof shape, ndim == 2 ? "[%" PRId64 ", %" PRId64 "]" : "[%" PRId64 "]", f->shape[0], f->shape[1]);
     if (!o->json)
         return o->quiet || printf("%s: %s %s of %s\n", f->path, dtype, shape, of) > 0;
-    json_t *sizes = json_array(), *digest = file_digest(ctx, f->path);
+    json_t *sizes = json_array();
     for (int i = 0; i < ndim; i++)
         json_array_append_new(sizes, json_integer(f->shape[i]));
-    json_t *line = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "kind", "file", "file", f->path, "holds",
-        ndim == 1 ? "labels" : "embeddings", "data", of, "dtype", dtype, "shape", sizes, "xxh3", digest);
-    if (mo_ok(ctx))
-        return print_json(line);
-    json_decref(line);
-    return true;
+    return print_file_object(ctx, f->path,
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "kind", "file", "file", f->path, "holds",
+            ndim == 1 ? "labels" : "embeddings", "data", of, "dtype", dtype, "shape", sizes));
 }
 
 /* Writes the names of the rows beside an array, and prints that; nothing for examples that have only numbers. Returns
@@ -151,16 +157,12 @@ static bool write_names(const embed_options *o, const mo_graph *graph, const cha
         return true;
     if (!o->json)
         return o->quiet || printf("%s: the names of its rows\n", path) > 0;
-    json_t *digest = file_digest(graph->ctx, path);
-    json_t *line = json_pack("{s:s, s:s, s:s, s:s, s:o}", "kind", "file", "file", path, "holds", "names", "data",
-        graph->name, "xxh3", digest);
-    if (mo_ok(graph->ctx))
-        return print_json(line);
-    json_decref(line);
-    return true;
+    return print_file_object(graph->ctx, path,
+        json_pack("{s:s, s:s, s:s, s:s}", "kind", "file", "file", path, "holds", "names", "data", graph->name));
 }
 
-/* Writes the embeddings and, if asked, the labels: both files or neither. Returns false if standard output was lost. */
+/* Writes the embeddings and, if asked, the labels; if these cannot be written, a new file of embeddings is removed.
+ * Returns false if standard output was lost. */
 static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weights *weights, const mo_source *source) {
     const mo_graph *graph = source->graph;
     embed_file rows = {.path = o->out}, labels = {.path = o->labels, .dtype = MO_I64, .shape = {graph->n_labels, 0}};

@@ -1,5 +1,5 @@
 /* tools/gradcheck.c - `mochi gradcheck`: checks the derivatives of ops, heads and encoders by central differences. */
-#include "tools/options.h"
+#include "tools/cli/options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct gradcheck_options {
     given_options given;
 } gradcheck_options;
 
-static void take_heads(void *options, const char *text, const struct argp_state *state) {
+static void take_checked_heads(void *options, const char *text, const struct argp_state *state) {
     gradcheck_options *o = options;
     names list = parse_names(state, "--head", text);
     const mo_head *head;
@@ -56,7 +56,7 @@ static const option table[] = {
     {OPTION_OTHER, "op", "FILE.so", AT(objects),
         "load the ops of a shared object (its mo_ops) and check those; may be repeated", .take = take_object},
     {OPTION_OTHER, "head", "NAMES", 0, "check heads, separated by commas: all, " HEADS ", or FILE.so with your own",
-        .choices = HEADS, .take = take_heads},
+        .choices = HEADS, .take = take_checked_heads},
     {OPTION_OTHER, "encoder", "FILE.so", AT(encoders), "check an encoder of your own; may be repeated",
         .take = take_encoder},
     THREADS_OPTION(gradcheck_options, threads),

@@ -2,9 +2,9 @@
  *
  * Exit codes: 0 success, 1 failure (with one line on standard error), 2 wrong usage; 130, 143 and 129: SIGINT, SIGTERM
  * or SIGHUP ended the run after its checkpoint was written. */
-#include "tools/command.h"
-#include "tools/memory.h"
-#include "tools/options.h"
+#include "tools/cli/command.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/options.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ static const command commands[] = {
     {"data", "list, describe, get and convert graphs", data_command, &data_line},
     {"data list", "list the graphs that every command knows by name", NULL, &data_list_line},
     {"data info", "describe a graph or a file", NULL, &data_info_line},
-    {"data convert", "write a graph as .npz, or add digests to older weights", NULL, &data_convert_line},
+    {"data convert", "write a graph as .npz, or add digests to weights", NULL, &data_convert_line},
     {"readouts", "accuracy and calibration of readouts, side by side", readouts_command, &readouts_line,
         "Readouts on your own embeddings or table:"},
     {"fit", "fit one readout, save it, predict rows by it", fit_command, &fit_line},

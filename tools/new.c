@@ -1,8 +1,8 @@
 /* tools/new.c - `mochi new head|encoder|op NAME`: writes a plug-in to start from, a renamed example (tools/examples):
  * built as a shared object it is the plug-in, built as a program it tests itself. */
-#include "tools/input.h"
-#include "tools/memory.h"
-#include "tools/options.h"
+#include "tools/cli/input.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/options.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* tools/tape.c - `mochi tape`: prints the tape after one training step of a small MOCHI, or writes it to a file. */
-#include "tools/options.h"
-#include "tools/synthetic.h"
+#include "tools/cli/options.h"
+#include "tools/cli/synthetic.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -361,7 +361,7 @@ bool mo_require_digests(mo_context *ctx, const char *path, const char *metadata)
         return there;
     mo_quote(path, strlen(path), shown, sizeof shown);
     mo_fail(ctx, MO_FORMAT,
-        "%s: expected digests of its header and tensors, found none, as in files of older versions: `mochi data "
+        "%s: expected digests of its header and tensors, found none, as in files of other programs: `mochi data "
         "convert %s NEW.safetensors` adds them",
         shown, shown);
     return false;

@@ -27,10 +27,9 @@ GROUPS = {
 NAMES = " ".join(GROUPS.values()).split()
 OPENING = """# Asked elsewhere
 
-Questions that people asked of other projects, and what libmochi answers. Each has a program in `tests/demands/` that computes
-the truth (by mpmath with 40 digits or more, where it is a number), asserts our answer, and prints both beside what the asker
-reported of the other project. {count} questions; parts of {open} are not answered, and are marked so. The programs run in a clone
-with the package `mochi`, mpmath, and for some PyTorch, whose answer they add; `tests/demands/guide.py` makes this page.
+Questions that people asked of other projects, and what libmochi answers. Each has a program in `tests/demands/`, of the name in its
+last line, that computes the truth (a number by mpmath), asserts our answer, and prints both beside what the asker reported.
+{count} questions; parts of {open} are not answered, and are marked so.
 """
 
 
@@ -59,8 +58,7 @@ def page(lines):
             said = textwrap.fill(
                 f"**{question}** ([{project} {number}]({asked})) {answer}", 110, break_long_words=False, break_on_hyphens=False
             )
-            out.append(f"{said}\n\n    python3 tests/demands/{name}.py\n    "
-                       f"{stable(lines[name]) if name in lines else kept[name]}\n")  # fmt: skip
+            out.append(f"{said}\n\n    {stable(lines[name]) if name in lines else kept[name]}\n")  # fmt: skip
     return "\n".join(out)
 
 

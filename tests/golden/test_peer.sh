@@ -14,7 +14,7 @@ if ! "$python" -c 'import numpy, torch' 2>/dev/null; then
     echo "skipped: $python does not import torch and numpy; MOCHI_PYTHON names one that does"
     exit 77
 fi
-"$python" tools/bench/step_torch.py --check tests/golden/step.npz
+PYTHONDONTWRITEBYTECODE=1 "$python" tests/golden/check_step_torch.py
 if [ ! -f "$peer/mochi_torch.py" ]; then
     echo "skipped: no $peer/mochi_torch.py"
     exit

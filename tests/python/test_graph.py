@@ -6,7 +6,6 @@ import itertools
 import os
 import pathlib
 import pickle
-import runpy
 import subprocess
 import types
 import warnings
@@ -756,25 +755,6 @@ def test_the_program_scores_links_the_same(cora, tmp_path):
     theirs = [row[2] for row in list(csv.reader(text.splitlines()))[1:]]
     assert ["" if s != s else f"{s:.6f}" for s in mochi.load("best").score_links(cora, pairs)] == theirs
 
-
-def test_cone_of_known_geometry():
-    """tools/examples/cone.py on the path 0 - 1 - 2 - 3, whose degrees are 1, 2, 2, 1."""
-    cone = types.SimpleNamespace(**runpy.run_path(str(pathlib.Path(__file__).resolve().parents[2] / "tools/examples/cone.py")))
-    path = mochi.graph(np.array([[0, 1], [1, 2], [2, 3]]), x=X)
-    root = np.sqrt([1, 2, 2, 1])
-    ray = cone.measure(np.outer(3 * root, [0, 1]), path)
-    for name in ("correlation of |z| and sqrt(degree)", "mean cosine of neighbours", "mean cosine of all pairs", "share of rows on its side"):
-        assert abs(ray[name] - 1) < 1e-8
-    assert np.allclose(ray["quartiles of |z| / sqrt(degree)"], 3)
-    cross = cone.measure([[2, 0], [0, 1], [-1, 0], [0, -1]], path)
-    assert abs(cross["mean cosine of neighbours"]) < 1e-8 and abs(cross["mean cosine of all pairs"] + 2 / 6) < 1e-8
-    assert abs(cross["correlation of |z| and sqrt(degree)"] + 1 / 3 ** 0.5) < 1e-8
-    assert abs(cross["|mean| over the root mean square of |z|"] - 0.25 / (7 / 4) ** 0.5) < 1e-8
-    two = cone.measure([[0, 0], [1, 0], [1, 0], [0, 0]], path)
-    assert two["zero rows"] == 2 and abs(two["mean cosine of neighbours"] - 1) < 1e-8
-    for wrong in (np.zeros((5, 2)), np.full((4, 2), np.nan)):
-        with pytest.raises(ValueError, match="a row for each node"):
-            cone.measure(wrong, path)
 
 
 def shop(x, y=None):

@@ -4,6 +4,7 @@ its figures."""
 import json
 import os
 import pathlib
+import re
 import sys
 import types
 
@@ -17,7 +18,7 @@ sys.path.insert(0, str(FOLDER))
 import notebook  # noqa: E402  splits a page into cells
 
 NOTEBOOKS = sorted(FOLDER.glob("*.md"))
-FIGURES = {"lecture": 1, "meta_learning": 0, "own_head": 0, "pitfalls": 2, "rank": 0, "readouts": 1}
+FIGURES = {"exercises": 0, "lecture": 1, "meta_learning": 0, "own_head": 0, "pitfalls": 2, "rank": 0, "readouts": 1}
 
 OF_TORCH = ("meta_learning",)
 
@@ -66,9 +67,29 @@ def test_every_cell_runs(path, monkeypatch, capsys):
         mochi.set_default_context(before)
         if torch:
             torch.set_default_dtype(torch.float32)
-    assert capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert said
     if path.stem == "pitfalls":
         expect_figures_of_another_program(names)
+    if path.stem == "exercises":
+        expect_a_strict_judge(names, said)
+
+
+def expect_a_strict_judge(names, said):
+    """The page's empty functions are refused with a hint, its solutions accepted; a right value without its gradient
+    and a result of another shape are refused too."""
+    verdicts = re.findall(r"^(\w+): (not yet|right)", said, re.M)
+    assert verdicts == [(name, what) for what in ("not yet", "right") for name in names["EXERCISES"]] and said.count("hint: ") == 10
+
+    def weighted(X, y, lam, a):
+        return names["weighted"](X.detach(), y, lam, a)
+
+    right = names["leave_one_out"]
+
+    def leave_one_out(X, y, lam):
+        return right(X, y, lam).reshape(1, 4)
+
+    assert not names["judge"](weighted) and not names["judge"](leave_one_out)
 
 
 def expect_figures_of_another_program(names):

@@ -10,7 +10,8 @@ import mochi
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn")  # of mochi.sklearn
+pytest.importorskip("sklearn")
+import mochi.sklearn  # noqa: E402  examples use it
 
 
 def test_results_are_of_the_public_types():

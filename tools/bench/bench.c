@@ -1,8 +1,8 @@
 /* tools/bench/bench.c - the program mochi-bench: reads its options and runs the benchmark that they choose. */
 #include "tools/bench/bench.h"
-#include "tools/machine.h"
-#include "tools/memory.h"
-#include "tools/options.h"
+#include "tools/cli/machine.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/options.h"
 
 #include <string.h>
 

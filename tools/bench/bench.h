@@ -2,7 +2,7 @@
 #ifndef BENCH_H
 #define BENCH_H
 
-#include "tools/command.h"
+#include "tools/cli/command.h"
 
 typedef struct bench_options {
     names cases; /* names of cases to run; if empty, all cases of the benchmark */

@@ -7,7 +7,7 @@
  * dense matrix. The sparse matrix has DEGREE entries in every row but the first, which has one in every column: a
  * hub. */
 #include "tools/bench/bench.h"
-#include "tools/synthetic.h"
+#include "tools/cli/synthetic.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * of nodes. Readout: Gram matrix and its adjoint, Cholesky n^3 / 3, three pairs of triangular solves, and the products
  * with W, for n = the smaller of n_s (dual) and d + 1 (primal). */
 #include "tools/bench/bench.h"
-#include "tools/synthetic.h"
+#include "tools/cli/synthetic.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -54,7 +54,8 @@ static const char *column(char text[16], const char *format, double value) {
 }
 
 /* rate: FLOP/s of a matrix product; seconds: time of the whole profile. */
-static void print_row(double rate, double seconds, const char *op, const char *where, const mo_profile_entry *e) {
+static void print_profile_row(
+    double rate, double seconds, const char *op, const char *where, const mo_profile_entry *e) {
     char gflop[16], speed[16], share[16], mb[16], bandwidth[16], part[16];
     double flops = e->flops > 0 ? e->flops / e->seconds : NAN;
     printf("%-24.24s %-24.24s %8lld %11.3f %6s %10s %8s %6s %11s %7s\n", op, where, (long long)e->calls,
@@ -86,16 +87,16 @@ static void print_profile(mo_context *ctx, double rate) {
         "GEMM", "MB", "GB/s");
     for (const mo_profile_entry *e = entries; e < entries + n; e++) {
         snprintf(where, sizeof where, e->adjoint ? "adjoint" : "vjp of %s", e->vjp_of ? e->vjp_of->name : "");
-        print_row(rate, seconds, e->op->name, e->vjp_of ? where : e->backward ? "backward" : "forward", e);
+        print_profile_row(rate, seconds, e->op->name, e->vjp_of ? where : e->backward ? "backward" : "forward", e);
         add_entry(&sums[e->backward], e);
     }
     add_entry(&whole, &sums[0]);
     add_entry(&whole, &sums[1]);
-    print_row(rate, seconds, "all ops", "forward", &sums[0]);
-    print_row(rate, seconds, "all ops", "backward", &sums[1]);
-    print_row(rate, seconds, "outside ops", "", &(mo_profile_entry){.seconds = seconds - whole.seconds});
+    print_profile_row(rate, seconds, "all ops", "forward", &sums[0]);
+    print_profile_row(rate, seconds, "all ops", "backward", &sums[1]);
+    print_profile_row(rate, seconds, "outside ops", "", &(mo_profile_entry){.seconds = seconds - whole.seconds});
     whole.seconds = seconds;
-    print_row(rate, seconds, "everything", "", &whole);
+    print_profile_row(rate, seconds, "everything", "", &whole);
     free(entries);
 }
 

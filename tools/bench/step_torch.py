@@ -7,7 +7,6 @@ synthetic episode of standard normal rows. One JSON object per case, with the me
   step_torch.py nc15 --device cuda --math tf32 --form graph  the whole step as a CUDA graph
   step_torch.py nc15 lp nc64 --beside build/tools/bench/mochi-bench [--math bf16]
                                                              both programs in turn, five rounds: least and median of each
-  step_torch.py --check tests/golden/step.npz                loss, logits and gradients are the stored ones, in float64
 
 What it does as ours does, and a literal transcription of the equations would not: the half of the attention layer that reads
 hop 0 is multiplied once; hops lie one after another in memory; the mean over a graph's nodes comes before the last layer; the
@@ -105,18 +104,6 @@ class Model(torch.nn.Module):
         Zs, Zq = (math.prod(Z[index] for index in episode[part]) for part in ("support", "query"))
         temperature = self.log_temp.exp()
         return ridge_logits(functional.normalize(Zs) * temperature, episode["Y"], functional.normalize(Zq) * temperature)
-
-    def published(self):
-        """{published name: (tensor, part of its columns or None)} of the parameters."""
-        d = self.score.shape[1]
-        names = {"encoder.att_mlp.0.bias": self.attention_bias, "encoder.att_mlp.2.weight": self.score,
-                 "encoder.att_mlp.2.bias": self.score_bias, "log_temp": self.log_temp}
-        for k in range(HOPS):
-            names |= {f"encoder.input_proj.{k}.weight": (self.hop_weight, k), f"encoder.input_proj.{k}.bias": (self.hop_bias, k)}
-        for k in range(LAYERS):
-            names |= {f"encoder.out_mlp.{3 * k}.weight": self.out_weight[k], f"encoder.out_mlp.{3 * k}.bias": self.out_bias[k]}
-        columns = {"first": (self.first_weight, slice(0, d)), "hop": (self.hop_attention, slice(d, 2 * d))}
-        return names, columns
 
 
 def graph_mean(nodes, real, device):
@@ -220,42 +207,6 @@ def timed(name, options):
             "min_ms": times[0], "med_ms": times[len(times) // 2], "max_ms": times[-1], "threads": torch.get_num_threads(), **peak}
 
 
-def check(path):
-    """Compares a step with stored vectors of another implementation; returns the largest error."""
-    import numpy as np
-    stored = {name: torch.as_tensor(array) for name, array in np.load(path).items()}
-    model = Model(stored["encoder.out_mlp.0.bias"].numel()).double()
-    names, columns = model.published()
-    part = lambda tensor, k=slice(None): tensor[k] if tensor.dim() else tensor
-    worst = 0.0
-    with torch.no_grad():
-        for name, place in names.items():
-            part(*(place if isinstance(place, tuple) else (place,))).copy_(stored[name])
-        for tensor, where in columns.values():
-            tensor.copy_(stored["encoder.att_mlp.0.weight"][:, where])
-    for task in ("nc", "lp", "gc"):
-        of = {name.split(".", 1)[1]: array for name, array in stored.items() if name.startswith(task + ".")}
-        ends = (["sup", "sup2"], ["qry", "qry2"])
-        episode = {
-            "x": of["x"].unflatten(1, (HOPS, -1)).transpose(0, 1).contiguous(),
-            "Y": functional.one_hot(of["ys"], int(of["C"])).double(),
-            "support": [of[end] for end in ends[0] if end in of], "query": [of[end] for end in ends[1] if end in of],
-            "mean": graph_mean(of["cnt"], torch.float64, "cpu") if task == "gc" else None,
-        }
-        model.zero_grad()
-        logits = model.logits(episode, contextlib.nullcontext)
-        functional.cross_entropy(logits, of["yq"], label_smoothing=0.1).backward()
-        def differs(found, wanted):
-            return float((found - wanted).abs().max() / wanted.abs().max().clamp(min=1e-3))
-        worst = max(worst, differs(logits.detach(), of["embed.logits"]))
-        for name, place in names.items():
-            tensor, k = place if isinstance(place, tuple) else (place, slice(None))
-            worst = max(worst, differs(part(tensor.grad, k), of["embed.grad." + name]))
-        for tensor, where in columns.values():
-            worst = max(worst, differs(tensor.grad, of["embed.grad.encoder.att_mlp.0.weight"][:, where]))
-    return worst
-
-
 def beside(options):
     """Runs mochi-bench and this program in turn; prints a line per case with the least and the median of each."""
     common = [*options.cases, "--math", options.math, "--device", options.device, "--dim", str(options.dim), "--runs", str(options.runs)]
@@ -290,17 +241,12 @@ def main():
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (default: PyTorch's choice)")
     parser.add_argument("--beside", metavar="MOCHI_BENCH", help="run this program in turn with PyTorch")
     parser.add_argument("--rounds", type=int, default=5, help="of --beside")
-    parser.add_argument("--check", metavar="STEP_NPZ")
     options = parser.parse_args()
     for case in options.cases:
         if case not in CASES:
             parser.error(f"no case '{case}', expected {', '.join(CASES)}")
     if options.form == "graph" and options.device == "cpu":
         parser.error("--form graph needs --device cuda")
-    if options.check:
-        worst = check(options.check)
-        print(f"logits and gradients of three episodes: largest relative error {worst:.1e}")
-        sys.exit(worst > 1e-9)
     if not options.cases:
         parser.error("no case, expected " + ", ".join(CASES))
     if options.beside:

@@ -3,8 +3,8 @@
 #include "tools/data/data.h"
 
 #include "tensor/platform.h"
-#include "tools/input.h"
-#include "tools/memory.h"
+#include "tools/cli/input.h"
+#include "tools/cli/memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -61,7 +61,7 @@ const command_line data_info_line = {.table = described,
 const command_line data_convert_line = {.table = (const option[]){EXPAND_OPTION, {OPTION_END}},
     .words = "NAME|PATH OUT.npz|OUT.safetensors",
     .about = "Writes any graph that `mochi data info` can read as .npz. Adds digests of the tensors to weights and "
-             "checkpoints of older versions, which lack them.\vExamples:\n"
+             "checkpoints that another program wrote.\vExamples:\n"
              "  mochi data convert tu/MUTAG mutag.npz\n"
              "  mochi data convert runs/a/weights.safetensors runs/a/weights.safetensors",
     .take_word = take_convert_word};
@@ -80,7 +80,7 @@ const command_line data_line = {.table = (const option[]){{OPTION_END}},
              "  list     list the graphs that every command knows by name\n  info     describe a graph or a file\n"
              "  get      download data sets of the paper and verify them\n"
              "  verify   compare the data folder with the manifest\n"
-             "  convert  write a graph as .npz, or add digests to older weights\n\n"
+             "  convert  write a graph as .npz, or add digests to weights\n\n"
              "mochi data ACTION --help has the options of an action, with examples."};
 
 /* ---- the manifest ---- */

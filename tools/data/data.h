@@ -3,7 +3,7 @@
 #ifndef DATA_H
 #define DATA_H
 
-#include "tools/options.h"
+#include "tools/cli/options.h"
 
 typedef struct data_options {
     names words; /* names or files that the action reads */

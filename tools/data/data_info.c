@@ -3,9 +3,9 @@
  *
  * The kind of a file follows from its name, except that an .npz is a graph if it has the members of one. */
 #include "tensor/files/foreign_text.h"
+#include "tools/cli/digest.h"
+#include "tools/cli/memory.h"
 #include "tools/data/data.h"
-#include "tools/digest.h"
-#include "tools/memory.h"
 #include "train/graphs/node_names.h"
 
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 #ifndef EVAL_H
 #define EVAL_H
 
+#include "tools/cli/options.h"
 #include "tools/eval/table.h"
-#include "tools/options.h"
 
 /* ---- eval_options.c ---- */
 

@@ -2,8 +2,8 @@
  * programs. */
 #include "tools/eval/eval.h"
 
-#include "tools/memory.h"
-#include "tools/table_file.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/table_file.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* tools/eval/eval_json.c - the lines of `mochi eval --json`: the command, its inputs, and one figure per cell. */
 #include "tools/eval/eval.h"
 
-#include "tools/digest.h"
+#include "tools/cli/digest.h"
 
 #include <string.h>
 

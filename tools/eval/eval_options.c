@@ -80,7 +80,7 @@ static const option table[] = {
         .choices = "@graphs|paper|paper-offline", .take = take_eval_pool, .not_with = "hop",
         .why = "--hop says which hop is taken"},
     {OPTION_INT, "dim", "D", AT(dim), "width of the features without weights (default 512)", 1, 65536},
-    {OPTION_CHOICE, "transductive", "WHETHER", AT(transductive),
+    {OPTION_CHOICE, "transductive", "MODE", AT(transductive),
         "for nodes and graphs, further columns for all weights of the recipe best. yes: +T, the readout refitted on "
         "its own predictions for all examples, with equally many assumed per class; for graphs also -T, which uses "
         "statistics and vocabularies of the labelled ones only. auto: +T?, with the refit if held-out labels are then "

@@ -2,7 +2,7 @@
  * between columns. These are paired, since all readouts use the same splits or episodes. */
 #include "tools/eval/table.h"
 
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 
 #include <inttypes.h>
 #include <math.h>

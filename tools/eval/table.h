@@ -3,7 +3,7 @@
 #ifndef TABLE_H
 #define TABLE_H
 
-#include "tools/command.h"
+#include "tools/cli/command.h"
 
 enum { MAX_COLUMNS = 40 };
 

@@ -1,7 +1,7 @@
 /* tools/explain/explain.c - `mochi explain`: shows an op, a readout or a method on small numbers, forward and backward,
  * line by line; every line of the adjoint is compared with central differences. */
+#include "tools/cli/options.h"
 #include "tools/explain/lesson.h"
-#include "tools/options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,7 @@ static const option table[] = {
     {OPTION_FLAG, "step", NULL, offsetof(explain_options, step),
         "ask for each line of the adjoint before it is shown: three tries, ? for a hint, Enter for the answer",
         .not_with = "json", .why = "--json asks nothing"},
-    JSON_OPTION(explain_options, json,
-        "one JSON object: the lesson's blocks, formulas in LaTeX; `mochi-page` makes a page of it"),
+    JSON_OPTION(explain_options, json, "one JSON object: the lesson's blocks, formulas in LaTeX"),
     {OPTION_END},
 };
 
@@ -38,7 +37,7 @@ static const char about[] =
     "1e-6 of its largest number (1, if that is smaller); a nearly singular matrix can cause that.\n\nExamples:\n"
     "  mochi explain solve\n"
     "  mochi explain cholesky --step\n"
-    "  mochi explain solve --matrix A.csv --json | mochi-page > solve.html\n"
+    "  mochi explain solve --matrix A.csv\n"
     "  mochi explain ridge --n 5 --seed 3 | less";
 
 static void take_topic(void *options, const char *word, const struct argp_state *state) {

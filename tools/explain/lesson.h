@@ -7,7 +7,7 @@
 #ifndef LESSON_H
 #define LESSON_H
 
-#include "tools/command.h"
+#include "tools/cli/command.h"
 
 #include <stdio.h>
 

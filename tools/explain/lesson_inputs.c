@@ -1,6 +1,6 @@
 /* tools/explain/lesson_inputs.c - the inputs of a lesson: the topic's own numbers, the reader's matrix, or draws. */
+#include "tools/cli/input.h"
 #include "tools/explain/lesson.h"
-#include "tools/input.h"
 
 #include <errno.h>
 #include <math.h>

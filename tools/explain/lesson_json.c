@@ -1,5 +1,5 @@
-/* tools/explain/lesson_json.c - `mochi explain --json`: a lesson as one object, with formulas in LaTeX, from which
- * page.js makes a page. */
+/* tools/explain/lesson_json.c - `mochi explain --json`: a lesson as one object, with formulas in LaTeX, which
+ * tools/web/blocks.js shows. */
 #include "tools/explain/lesson.h"
 
 #include <math.h>

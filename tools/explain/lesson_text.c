@@ -35,7 +35,7 @@ static void print_prose(const char *text, int indent) {
     print_rest(text, printf("%*s", indent, ""));
 }
 
-static void print_row(const matrix *m, int row) {
+static void print_matrix_row(const matrix *m, int row) {
     for (int j = 0; j < m->columns; j++) {
         double v = m->values[row * m->columns + j];
         v = fabs(v) < 5e-5 ? 0 : v; /* no -0.0000 */
@@ -70,7 +70,7 @@ static void print_beside(const matrix *m, int n, int indent) {
         for (int i = 0; i < n; i++) {
             printf("%*s", i ? GAP : indent, "");
             if (r < m[i].rows)
-                print_row(&m[i], r);
+                print_matrix_row(&m[i], r);
             else
                 printf("%*s", m[i].columns * WIDTH, "");
             if (i + 1 < n)
@@ -104,10 +104,10 @@ static void print_both(const matrix *m, const char *between) {
             printf("%*s%s\n", INDENT, "", between);
         for (int r = 0; r < m->rows; r++) {
             printf("%*s", indent, "");
-            print_row(&m[which], r);
+            print_matrix_row(&m[which], r);
             if (beside) {
                 printf("%*s", BESIDE, r == 0 ? between : "");
-                print_row(&m[1], r);
+                print_matrix_row(&m[1], r);
             }
             putchar('\n');
         }

@@ -1,6 +1,6 @@
 /* tools/fit/fit.c - `mochi fit`: fits one readout to all labelled rows, saves it, and predicts rows by it. */
 #include "tools/fit/fit.h"
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 #include "tools/predict/predict.h"
 #include "train/graphs/row_names.h"
 #include "train/inside.h"

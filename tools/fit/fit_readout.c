@@ -1,6 +1,6 @@
 /* tools/fit/fit_readout.c - the file of a fitted readout: its state, the scaling of its rows and its temperature. */
+#include "tools/cli/memory.h"
 #include "tools/fit/fit.h"
-#include "tools/memory.h"
 #include "tools/predict/predict.h"
 #include "train/graphs/row_names.h"
 

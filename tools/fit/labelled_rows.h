@@ -3,7 +3,7 @@
 #ifndef LABELLED_ROWS_H
 #define LABELLED_ROWS_H
 
-#include "tools/options.h"
+#include "tools/cli/options.h"
 
 enum { ROW_HEADS = 32 };
 

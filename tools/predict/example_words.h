@@ -2,7 +2,7 @@
 #ifndef EXAMPLE_WORDS_H
 #define EXAMPLE_WORDS_H
 
-#include "tools/command.h"
+#include "tools/cli/command.h"
 
 #include <stdio.h>
 

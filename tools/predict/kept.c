@@ -1,5 +1,5 @@
 /* tools/predict/kept.c - the file of a saved readout: safetensors with its state, and its settings as text metadata. */
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 #include "tools/predict/predict.h"
 
 #include <math.h>

@@ -1,12 +1,12 @@
 /* tools/predict/label.c - `mochi label`: shows one node of a graph after another, the most useful first, takes the key
  * of its class, and predicts again. The labels lie in the file after every answer: a killed process loses none. */
-#include "tools/interrupt.h"
-#include "tools/memory.h"
-#include "tools/options.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/options.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/table_file.h"
 #include "tools/predict/example_words.h"
 #include "tools/predict/predict.h"
-#include "tools/progress.h"
-#include "tools/table_file.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/table_reader.h"
 

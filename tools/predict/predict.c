@@ -1,9 +1,9 @@
 /* tools/predict/predict.c - `mochi predict`: predicts the labels of a graph's nodes, or of the graphs of a set, from a
  * few known ones. */
 #include "tools/predict/predict.h"
-#include "tools/memory.h"
-#include "tools/options.h"
-#include "tools/progress.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/options.h"
+#include "tools/cli/progress.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/row_names.h"
 
@@ -56,7 +56,7 @@ static const option table[] = {
         "of "
         "the folder, or the graph attributes of a TU set",
         .not_with = "labels", .why = "labels are classes, targets are numbers"},
-    {OPTION_CHOICE, "transform", "HOW", AT(transform),
+    {OPTION_CHOICE, "transform", "MODE", AT(transform),
         "fit the targets as they are (none), or their logarithms (log), for prices and other targets of widely "
         "different "
         "sizes; auto (default): the one whose left-out targets have clearly the larger density",
@@ -104,7 +104,7 @@ static const option table[] = {
         ", or FILE.so (default: that of the weights); with --readout, FILE.so of a readout of your own"},
     {OPTION_POSITIVE, "lambda", "L", AT(few_shot.lambda),
         "penalty of a --head that has one (default: that of the weights)", ITS_OWN},
-    {OPTION_CHOICE, "transductive", "WHETHER", AT(few_shot.transductive),
+    {OPTION_CHOICE, "transductive", "MODE", AT(few_shot.transductive),
         "refit the readout on its own predictions for all examples, with equally many assumed per class: no; yes; "
         "auto (default): unless labels left out in turn are then predicted worse, and for 100,000 examples or fewer; "
         "never, for a set of graphs: a prediction reads only that graph and the labelled ones",

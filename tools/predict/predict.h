@@ -2,7 +2,7 @@
 #ifndef PREDICT_H
 #define PREDICT_H
 
-#include "tools/command.h"
+#include "tools/cli/command.h"
 
 /* Reads labels of a graph's examples: a table as for mo_labels_read, or .npy with one entry per example (a whole
  * number, negative: unknown; or a text, empty: unknown). Returns false on failure; the status names file and line. */

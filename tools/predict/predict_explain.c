@@ -1,6 +1,7 @@
 /* tools/predict/predict_explain.c - `mochi predict --explain`: which labelled examples, by which kernels, make an
  * example's prediction. */
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/table_file.h"
 #include "tools/predict/example_words.h"
 #include "tools/predict/predict.h"
 
@@ -112,11 +113,6 @@ static void print_explanation(const explanation *x, int64_t id, int64_t predicte
     print_kernels(x);
 }
 
-static json_t *name_object(const mo_graph *graph, int64_t id) {
-    char number[24];
-    return graph->names ? json_string(mo_graph_example_name(graph, id, number)) : json_integer(id);
-}
-
 static bool print_explanation_object(const explanation *x, int64_t id, int64_t predicted, double probability) {
     const mo_few_shot_reasons *r = x->why;
     json_t *logits = json_object(), *labels = json_array();
@@ -127,11 +123,11 @@ static bool print_explanation_object(const explanation *x, int64_t id, int64_t p
         for (int e = 0; e < r->experts; e++)
             json_object_set_new(kernels, mo_expert_words(r->expert[e]), json_number(r->weight[e * r->n + i]));
         json_array_append_new(
-            labels, json_pack("{s:o, s:s, s:o, s:o}", "example", name_object(x->graph, r->id[i]), "label",
+            labels, json_pack("{s:o, s:s, s:o, s:o}", "example", json_example(x->graph, r->id[i]), "label",
                         x->known->name[r->label[i]], "adds", json_number(added_by(r, i)), "kernels", kernels));
     }
     return print_json(json_pack("{s:s, s:o, s:s, s:o, s:b, s:b, s:o, s:o}", "kind", "explain", "example",
-        name_object(x->graph, id), "label", x->known->name[predicted], "probability", json_number(probability),
+        json_example(x->graph, id), "label", x->known->name[predicted], "probability", json_number(probability),
         "refitted", r->refitted, "reached", x->reached, "logits", logits, "labels", labels));
 }
 

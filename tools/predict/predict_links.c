@@ -1,8 +1,8 @@
 /* tools/predict/predict_links.c - scores pairs of nodes. */
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/table_file.h"
 #include "tools/predict/predict.h"
-#include "tools/progress.h"
-#include "tools/table_file.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -44,12 +44,6 @@ static void put_pair(table_file *t, const mo_graph *graph, const pair_list *p, i
         fprintf(t->out, "%c%c%s\n", t->comma, t->comma, p->u[i] == p->v[i] ? "same" : "yes");
     else
         fprintf(t->out, "%c%.6f%cno\n", t->comma, p->score[i], t->comma);
-}
-
-/* Returns a new JSON string: an example's name, or its number if it has none. */
-static json_t *json_example(const mo_graph *graph, int64_t i) {
-    char number[24];
-    return graph->names ? json_string(mo_graph_example_name(graph, i, number)) : json_integer(i);
 }
 
 static void put_pair_line(FILE *out, const mo_graph *graph, const pair_list *p, int64_t i) {

@@ -1,6 +1,6 @@
 /* tools/predict/predict_readout.c - the readouts that `mochi predict` saves: the state, the labelled examples and their
  * classes, or pairs of nodes, linked ones first; and the digests of weights and data. */
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 #include "tools/predict/predict.h"
 
 #include <inttypes.h>

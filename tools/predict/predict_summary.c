@@ -1,6 +1,6 @@
 /* tools/predict/predict_summary.c - the summary of predictions on standard error: the labels, and the expected
  * accuracy. */
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 #include "tools/predict/predict.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* tools/predict/predict_targets.c - `mochi predict --targets`: real numbers in place of classes. */
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/table_file.h"
 #include "tools/predict/predict.h"
-#include "tools/progress.h"
-#include "tools/table_file.h"
 #include "train/graphs/row_names.h"
 
 #include <inttypes.h>

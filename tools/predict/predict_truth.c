@@ -1,6 +1,6 @@
 /* tools/predict/predict_truth.c - reads the labels that a user gives; finds the data's own labels, to check
  * predictions. */
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 #include "tools/predict/predict.h"
 
 #include <inttypes.h>

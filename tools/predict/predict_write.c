@@ -1,7 +1,7 @@
 /* tools/predict/predict_write.c - writes predictions as CSV, TSV, JSON lines or an array; whole or not at all. */
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/table_file.h"
 #include "tools/predict/predict.h"
-#include "tools/table_file.h"
 #include "train/graphs/row_names.h"
 
 #include <inttypes.h>

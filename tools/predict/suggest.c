@@ -1,9 +1,9 @@
 /* tools/predict/suggest.c - `mochi suggest`: suggests which nodes of a graph, or graphs of a set, to label next. */
-#include "tools/memory.h"
-#include "tools/options.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/options.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/table_file.h"
 #include "tools/predict/predict.h"
-#include "tools/progress.h"
-#include "tools/table_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,12 +62,9 @@ const command_line suggest_line = {.table = table, .about = about, .end = check_
 
 static bool print_suggestions(const mo_graph *graph, const int64_t *id, int64_t n) {
     bool written = true;
-    char number[24];
-    for (int64_t i = 0; i < n && written; i++) {
-        json_t *name = graph->names ? json_string(mo_graph_example_name(graph, id[i], number)) : json_integer(id[i]);
+    for (int64_t i = 0; i < n && written; i++)
         written = print_json(json_pack("{s:s, s:I, s:o}", "kind", "suggest", "rank", (json_int_t)i + 1,
-            graph->graphs > 1 ? "graph" : "node", name));
-    }
+            graph->graphs > 1 ? "graph" : "node", json_example(graph, id[i])));
     return written;
 }
 

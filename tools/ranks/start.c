@@ -4,8 +4,8 @@
 #include "tools/ranks/ranks.h"
 
 #include "tensor/platform.h"
-#include "tools/digest.h"
-#include "tools/memory.h"
+#include "tools/cli/digest.h"
+#include "tools/cli/memory.h"
 #include "tools/ranks/ranks_place.h"
 
 #include <dlfcn.h>

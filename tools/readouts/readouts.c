@@ -2,9 +2,9 @@
  * them. */
 #include "tools/readouts/readouts.h"
 #include "tensor/library.h"
-#include "tools/digest.h"
-#include "tools/memory.h"
-#include "tools/progress.h"
+#include "tools/cli/digest.h"
+#include "tools/cli/memory.h"
+#include "tools/cli/progress.h"
 
 #include <inttypes.h>
 #include <stb/stb_ds.h>
@@ -173,14 +173,9 @@ static void diagnose_fit(report *r) {
 /* Prints the comparison of the heads, and the class-by-class figures of the head of --confusion. */
 static void compare_fits(report *r) {
     const readouts_options *o = r->options;
-    if (o->json)
-        r->lost_output = r->lost_output || !readouts_print_sweep_objects(r->swept, (int)arrlen(r->swept));
-    else
-        readouts_print_sweep(r->swept, (int)arrlen(r->swept));
-    if (o->pairs && o->json)
-        r->lost_output = r->lost_output || !readouts_print_pair_objects(r->rows, r->n_rows, o->in.n_heads);
-    else if (o->pairs)
-        readouts_print_pairs(r->rows, r->n_rows, o->in.n_heads);
+    r->lost_output = r->lost_output || !readouts_print_sweep(r->swept, (int)arrlen(r->swept), o->json);
+    if (o->pairs)
+        r->lost_output = r->lost_output || !readouts_print_pairs(r->rows, r->n_rows, o->in.n_heads, o->json);
     for (int i = 0; i < r->n_confused && mo_ok(r->ctx); i++) {
         const mo_eval_row *row = &r->rows[r->confused[i]];
         if (!o->json)

@@ -59,14 +59,12 @@ bool readouts_print_diagnosis_objects(
  * If no head's interval lies above chance, which is 1 / classes (0: unknown), says so instead. rows: n_heads per k,
  * with their outcomes. */
 void readouts_print_verdict(const mo_eval_row *rows, int n_rows, int n_heads, int64_t classes);
-/* Prints every difference of two heads with its interval, and * if the interval leaves out 0. */
-void readouts_print_pairs(const mo_eval_row *rows, int n_rows, int n_heads);
-/* Prints the differences as JSON lines; returns false if a line could not be written. */
-bool readouts_print_pair_objects(const mo_eval_row *rows, int n_rows, int n_heads);
+/* The next two print text or, with json, JSON lines; they return false if a line could not be written. Every difference
+ * of two heads with its interval, and * if the interval leaves out 0. */
+bool readouts_print_pairs(const mo_eval_row *rows, int n_rows, int n_heads, bool json);
 
 /* Prints the rows of a sweep: figures for each value of the regularisation, and how often --tune chose it. */
-void readouts_print_sweep(const mo_eval_row *rows, int n_rows);
-bool readouts_print_sweep_objects(const mo_eval_row *rows, int n_rows);
+bool readouts_print_sweep(const mo_eval_row *rows, int n_rows, bool json);
 
 /* ---- readouts_confusion.c ---- */
 

@@ -73,41 +73,52 @@ void readouts_print_verdict(const mo_eval_row *rows, int n_rows, int n_heads, in
         print_one_verdict(rows + i, n_heads, classes, i == 0);
 }
 
-void readouts_print_pairs(const mo_eval_row *rows, int n_rows, int n_heads) {
-    printf("\n%6s  %-20s%-22s%s\n", "k", "head", "minus the head", "accuracy %, paired");
-    for (int first = 0; first + n_heads <= n_rows; first += n_heads)
-        for (int i = first; i < first + n_heads; i++)
-            for (int j = i + 1; j < first + n_heads; j++) {
-                mo_summary d = subtract_heads(&rows[i], &rows[j]);
-                if (d.n)
-                    printf("%6" PRId64 "  %-20s%-22s%+8.2f ±%6.2f%s\n", rows[i].k, rows[i].head, rows[j].head, d.mean,
-                        d.ci95, heads_are_apart(d) ? "*" : "");
-            }
+static bool print_head_pair(const mo_eval_row *a, const mo_eval_row *b, bool json) {
+    mo_summary d = subtract_heads(a, b);
+    if (!d.n)
+        return true;
+    if (json)
+        return print_json(json_pack("{s:s, s:I, s:s, s:s, s:o, s:o, s:I, s:b}", "kind", "fit pair", "k",
+            (json_int_t)a->k, "head", a->head, "other_head", b->head, "difference", json_number(d.mean), "ci95",
+            json_number(d.ci95), "n", (json_int_t)d.n, "apart", heads_are_apart(d)));
+    printf("%6" PRId64 "  %-20s%-22s%+8.2f ±%6.2f%s\n", a->k, a->head, b->head, d.mean, d.ci95,
+        heads_are_apart(d) ? "*" : "");
+    return true;
 }
 
-bool readouts_print_pair_objects(const mo_eval_row *rows, int n_rows, int n_heads) {
+bool readouts_print_pairs(const mo_eval_row *rows, int n_rows, int n_heads, bool json) {
     bool written = true;
+    if (!json)
+        printf("\n%6s  %-20s%-22s%s\n", "k", "head", "minus the head", "accuracy %, paired");
     for (int first = 0; first + n_heads <= n_rows; first += n_heads)
         for (int i = first; i < first + n_heads; i++)
-            for (int j = i + 1; written && j < first + n_heads; j++) {
-                mo_summary d = subtract_heads(&rows[i], &rows[j]);
-                if (d.n)
-                    written = print_json(json_pack("{s:s, s:I, s:s, s:s, s:o, s:o, s:I, s:b}", "kind", "fit pair", "k",
-                        (json_int_t)rows[i].k, "head", rows[i].head, "other_head", rows[j].head, "difference",
-                        json_number(d.mean), "ci95", json_number(d.ci95), "n", (json_int_t)d.n, "apart",
-                        heads_are_apart(d)));
-            }
+            for (int j = i + 1; written && j < first + n_heads; j++)
+                written = print_head_pair(&rows[i], &rows[j], json);
     return written;
 }
 
 /* ---- a sweep ---- */
 
-void readouts_print_sweep(const mo_eval_row *rows, int n_rows) {
-    if (n_rows)
+static bool print_sweep_object(const mo_eval_row *r) {
+    json_t *o =
+        json_pack("{s:s, s:I, s:s, s:f, s:o, s:o, s:o, s:o, s:o, s:s*}", "kind", "fit sweep", "k", (json_int_t)r->k,
+            "head", r->head, "value", r->value, "accuracy", json_number(r->mean), "ci95", json_number(r->ci95), "nll",
+            json_number(r->nll), "ece", json_number(r->ece), "held_nll", json_number(r->held_nll), "error", r->failure);
+    if (r->chosen >= 0)
+        json_object_set_new(o, "chosen", json_integer(r->chosen));
+    return print_json(o);
+}
+
+bool readouts_print_sweep(const mo_eval_row *rows, int n_rows, bool json) {
+    bool written = true;
+    if (n_rows && !json)
         printf("\n%6s  %-20s%12s%16s%9s%10s%9s\n", "k", "head", "value", "accuracy %", "nll", "held out",
             rows[0].chosen >= 0 ? "chosen" : "");
-    for (int i = 0; i < n_rows; i++) {
-        const mo_eval_row *r = &rows[i];
+    for (const mo_eval_row *r = rows; r < rows + n_rows && written; r++) {
+        if (json) {
+            written = print_sweep_object(r);
+            continue;
+        }
         printf("%6" PRId64 "  %-20s%12.4g", r->k, r->head, r->value);
         if (r->failure)
             printf("%16s%9s%10s", r->failure, "-", "-");
@@ -116,20 +127,6 @@ void readouts_print_sweep(const mo_eval_row *rows, int n_rows) {
         if (r->chosen >= 0)
             printf("%9" PRId64, r->chosen);
         putchar('\n');
-    }
-}
-
-bool readouts_print_sweep_objects(const mo_eval_row *rows, int n_rows) {
-    bool written = true;
-    for (int i = 0; i < n_rows && written; i++) {
-        const mo_eval_row *r = &rows[i];
-        json_t *o = json_pack("{s:s, s:I, s:s, s:f, s:o, s:o, s:o, s:o, s:o, s:s*}", "kind", "fit sweep", "k",
-            (json_int_t)r->k, "head", r->head, "value", r->value, "accuracy", json_number(r->mean), "ci95",
-            json_number(r->ci95), "nll", json_number(r->nll), "ece", json_number(r->ece), "held_nll",
-            json_number(r->held_nll), "error", r->failure);
-        if (r->chosen >= 0)
-            json_object_set_new(o, "chosen", json_integer(r->chosen));
-        written = print_json(o);
     }
     return written;
 }

@@ -6,7 +6,7 @@
 
 #define DEFAULT_HEADS "ridge,logistic,prototype_euclidean,prototype_inner"
 
-static void take_heads(void *options, const char *text, const struct argp_state *state) {
+static void take_compared_heads(void *options, const char *text, const struct argp_state *state) {
     take_row_heads(&((readouts_options *)options)->in, text, &knn_head, state);
 }
 
@@ -24,7 +24,7 @@ static const option table[] = {
         "readouts, comma-separated, of " HEADS
         ", knn (the 5 nearest support rows vote), FILE.so, or all of the library's "
         "(default " DEFAULT_HEADS ")",
-        .choices = HEADS, .take = take_heads},
+        .choices = HEADS, .take = take_compared_heads},
     {OPTION_OTHER, "shots", "LIST", 0, "support rows per class (default 4,8,16,32,64)", .take = take_shots},
     {OPTION_REAL, "lambda", "L", AT(in.lambda),
         "penalty of the heads that have one, 0 or more (default: each head's own)", 0, 1e300, .not_with = "tune",

@@ -29,20 +29,22 @@ class Refused(Exception):
 # ---- required members of --json lines ----
 
 # kind of line: (member `sign` that a line of this kind has, its value or None for any, the members that the page
-# reads). A line is of the first kind that fits. Members are NAME:TYPE if required, NAME?TYPE if optional.
+# reads). A line is of the first kind that fits. Members stand behind their type; NAME? is optional.
 KINDS = {
-    "run": ("kind", "run", "command:l versions:o weights?w rows?o labels?o"),
-    "data": ("kind", "data", "data:t task:t xxh3:t nodes:i edges:i graphs:i classes:i"),
-    "cell": ("kind", "cell", "data:t task:t protocol:t features:t head:t k:i metric:t mean:n sd:n ci95:n block?t values?v"),
-    "absent": ("kind", "absent", "data:t task:t reason:t"),
-    "pair": ("kind", "pair", "data:t task:t metric:t k:i head:t features:t other_features:t difference:n ci95:n paired:f apart:f"),
-    "fit": ("ece_temperature", None, "head:t k:i accuracy:n ci95:n nll:n brier:n ece:n nll_temperature?n ece_temperature:n macro_f1?n auc?n top3?n"
-            " seconds:n"),
-    "geometry": ("diagnosis", "offset", "offset:n spread:n radius:n mean_distance:n pairs:i pairs_missed:i"),
-    "prototype": ("diagnosis", "class", "class:i rows:i norm:n hull_distance:n hull_distance_normalised:n inside:f outer:f flagged:f"
-                  " epsilon_included:f plane:p"),
-    "norm": ("diagnosis", "norm", "head:t k:i quarter:t accuracy:n confidence:n ece:n"),
-    "readout": ("diagnosis", "reliability", "head:t k:i n:b right:b confidence:b"),
+    "run": ("kind", "run", "list command, object versions rows? labels?, weights weights?"),
+    "data": ("kind", "data", "text data task xxh3, integer nodes edges graphs classes"),
+    "cell": ("kind", "cell", "text data task protocol features head metric block?, integer k, number mean sd ci95, "
+        "numbers values?"),
+    "absent": ("kind", "absent", "text data task reason"),
+    "pair": ("kind", "pair", "text data task metric head features other_features, integer k, number difference ci95, "
+        "flag paired apart"),
+    "fit": ("ece_temperature", None, "text head, integer k, "
+        "number accuracy ci95 nll brier ece nll_temperature? ece_temperature macro_f1? auc? top3? seconds"),
+    "geometry": ("diagnosis", "offset", "number offset spread radius mean_distance, integer pairs pairs_missed"),
+    "prototype": ("diagnosis", "class", "integer class rows, number norm hull_distance hull_distance_normalised, "
+        "flag inside outer flagged epsilon_included, place plane"),
+    "norm": ("diagnosis", "norm", "text head quarter, integer k, number accuracy confidence ece"),
+    "readout": ("diagnosis", "reliability", "text head, integer k, bins n right confidence"),
 }
 # The page's names for the baselines of a cell or a pair.
 BASELINES = {"random": "untrained", "x0": "raw features", "hop": "best hop"}
@@ -57,33 +59,34 @@ def is_list(v):
 
 
 TYPES = {
-    "t": ("a text", lambda v: isinstance(v, str)),
-    "i": ("an integer", lambda v: is_number(v, int)),
-    "x": ("a number", is_number),
-    "n": ("a number or null", lambda v: v is None or is_number(v)),
-    "u": ("a number of 0 to 1, or null", lambda v: v is None or is_number(v) and 0 <= v <= 1),
-    "f": ("true or false", lambda v: isinstance(v, bool)),
-    "o": ("an object", lambda v: isinstance(v, dict)),
-    "a": ("an object of numbers", lambda v: isinstance(v, dict) and is_list(list(v.values()))),
-    "w": ("a list of files of weights", lambda v: isinstance(v, list) and all(
+    "text": ("a text", lambda v: isinstance(v, str)),
+    "integer": ("an integer", lambda v: is_number(v, int)),
+    "real": ("a number", is_number),
+    "number": ("a number or null", lambda v: v is None or is_number(v)),
+    "share": ("a number of 0 to 1, or null", lambda v: v is None or is_number(v) and 0 <= v <= 1),
+    "flag": ("true or false", lambda v: isinstance(v, bool)),
+    "object": ("an object", lambda v: isinstance(v, dict)),
+    "figures": ("an object of numbers", lambda v: isinstance(v, dict) and is_list(list(v.values()))),
+    "weights": ("a list of files of weights", lambda v: isinstance(v, list) and all(
         isinstance(w, dict) and all(isinstance(w.get(name), str) for name in ("features", "file", "xxh3")) for w in v)),
-    "l": ("a list", lambda v: isinstance(v, list)),
-    "v": ("a list of numbers", is_list),
-    "p": ("a list of 2 numbers", lambda v: is_list(v) and len(v) == 2),
-    "b": ("a list of 15 numbers", lambda v: is_list(v) and len(v) == 15),
+    "list": ("a list", lambda v: isinstance(v, list)),
+    "numbers": ("a list of numbers", is_list),
+    "place": ("a list of 2 numbers", lambda v: is_list(v) and len(v) == 2),
+    "bins": ("a list of 15 numbers", lambda v: is_list(v) and len(v) == 15),
 }
 
 
 def check(o, members, place):
     """Raises Refused for an object without a required member; replaces null by NaN."""
-    for name, need, letter in re.findall(r"(\w+)([:?])(\w)", members):
-        expected, is_one = TYPES[letter]
-        v = o.get(name, ...)
-        if v is ... and need == "?":
-            continue
-        if not is_one(v):
-            raise Refused(f"{place}: expected the member {name} to be {expected}, found {'none' if v is ... else 'another type'}")
-        o[name] = NAN if v is None else [NAN if x is None else x for x in v] if isinstance(v, list) else v
+    for group in members.split(", "):
+        kind, *names = group.split()
+        expected, is_one = TYPES[kind]
+        for name in (n.rstrip("?") for n in names if n[-1] != "?" or n[:-1] in o):
+            v = o.get(name, ...)
+            if not is_one(v):
+                found = "none" if v is ... else "another type"
+                raise Refused(f"{place}: expected the member {name} to be {expected}, found {found}")
+            o[name] = NAN if v is None else [NAN if x is None else x for x in v] if isinstance(v, list) else v
 
 
 def parse(data, place):
@@ -127,14 +130,14 @@ def read_run(folder):
     """Reads a folder of `mochi train`."""
     about_path, log_path, weights = (os.path.join(folder, name) for name in ("run.json", "log.jsonl", "weights.safetensors"))
     run, log = parse(read_bytes(about_path), about_path), []
-    check(run, "settings:o pool:l version:t blas_core:t", about_path)
-    check(run["settings"], "recipe:t steps:i episodes_per_step:x", about_path)
+    check(run, "object settings, list pool, text version blas_core", about_path)
+    check(run["settings"], "text recipe, integer steps, real episodes_per_step", about_path)
     for graph in run["pool"]:
-        check(graph if isinstance(graph, dict) else {}, "data:t task:t hash:t", about_path)
+        check(graph if isinstance(graph, dict) else {}, "text data task hash", about_path)
     for i, line in enumerate(lines_of(read_bytes(log_path))):
         place = f"{log_path}: line {i + 1}"
         log.append(parse(line, place))
-        check(log[i], "step:i loss:x seconds:x accuracy:a", place)
+        check(log[i], "integer step, real loss seconds, figures accuracy", place)
         if log[i]["step"] != i:
             raise Refused(f"{place}: expected step {i}, found step {log[i]['step']}: the steps of a run follow one another")
     finished = os.path.exists(weights)
@@ -167,7 +170,7 @@ def read_table(path, data):
                 raise Refused(f"{place}: expected {len(header)} columns, as the header has")
             r: dict = dict(zip(["name", *PLACED], [*(row[name] for name in columns[:8 if table["places"] else 4]), "no", "", "", ""]))
             r.update({name: typed(r[name]) for name in ("probability", "margin", "x", "y")}, known={"yes": True, "no": False}.get(r["known"]))
-            check(r, "probability:u margin:u known:f x:n y:n", place)
+            check(r, "share probability margin, flag known, number x y", place)
             if not r["label"] if r["known"] else math.isnan(r["probability"] + r["margin"]):
                 raise Refused(f"{place}: expected {'a label that is known' if r['known'] else 'a probability and a margin'}")
             if table["places"] and math.isnan(r["x"] + r["y"]):

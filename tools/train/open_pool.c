@@ -1,6 +1,6 @@
 /* tools/train/open_pool.c - opens the argument of --pool: graphs, the name of a pool that comes with the program, or a
  * pool file. */
-#include "tools/command.h"
+#include "tools/cli/command.h"
 
 #include <stdio.h>
 #include <stdlib.h>

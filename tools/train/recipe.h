@@ -2,7 +2,7 @@
 #ifndef RECIPE_H
 #define RECIPE_H
 
-#include "tools/command.h"
+#include "tools/cli/command.h"
 
 enum { RECIPE_PAPER, RECIPE_PAPER_PLUS, RECIPE_RELEASED, RECIPE_BEST, N_RECIPES };
 #define RECIPES "paper|paper++|released|best" /* in the order of the enum; choices of an option */

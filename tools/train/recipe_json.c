@@ -4,8 +4,8 @@
  * train_options.c gives the key, the kind of value and its range. */
 #include "tools/train/train_options.h"
 
-#include "tools/input.h"
-#include "tools/memory.h"
+#include "tools/cli/input.h"
+#include "tools/cli/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

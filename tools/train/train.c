@@ -1,6 +1,6 @@
 /* tools/train/train.c - `mochi train`: meta-trains on a pool of graphs. */
-#include "tools/interrupt.h"
-#include "tools/progress.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/progress.h"
 #include "tools/ranks/ranks.h"
 #include "tools/train/train_options.h"
 

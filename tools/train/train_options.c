@@ -5,7 +5,7 @@
  * options that change the defaults. So the order of the words does not matter. */
 #include "tools/train/train_options.h"
 
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static const option table[] = {
     {OPTION_OTHER, "device", "NAME", 0, "cpu, cuda, or cuda:N for GPU N, from 0 (default: cpu)",
         .choices = "cpu|cuda|cuda:1", .take = take_train_device},
     MATH_OPTIONS(train_options, device),
-    {OPTION_CHOICE, "replay", "WHETHER", AT(replay),
+    {OPTION_CHOICE, "replay", "MODE", AT(replay),
         "on cuda, record the work of an episode as a CUDA graph and replay it for later episodes of the same shape; "
         "the weights do not depend on it. auto (default): if --k and --q are single numbers",
         .choices = "auto|yes|no"},

@@ -2,7 +2,7 @@
 #ifndef TRAIN_OPTIONS_H
 #define TRAIN_OPTIONS_H
 
-#include "tools/options.h"
+#include "tools/cli/options.h"
 #include "tools/train/recipe.h"
 
 /* Whether work on a GPU is replayed. AUTO: if every episode of a graph has the same numbers of examples. */

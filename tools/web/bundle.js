@@ -39,7 +39,7 @@ function style() {
 }
 
 const parts = {
-    '/*STYLE*/': style() + here('../explain/lesson.css') + here('page.css'),
+    '/*STYLE*/': style() + here('page.css'),
     '/*KATEX*/': fs.readFileSync(path.join(katex, 'katex.min.js'), 'utf8').replace(/<\/script/g, '<\\/script'),
     '/*WASM*/': zlib.gzipSync(fs.readFileSync(wasm), { level: 9 }).toString('base64'),
     '/*RULES*/': JSON.stringify(rules()).replace(/</g, '\\u003c'),

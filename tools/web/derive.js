@@ -1,5 +1,5 @@
 // tools/web/derive.js - the room Derive: the lessons of `mochi explain`; the reader writes each line of the adjoint.
-import { blocksOf } from '../explain/blocks.mjs';
+import { blocksOf } from './blocks.js';
 import { choice, el, field, tex } from './view.js';
 
 export function derive(place, ask) {
@@ -30,7 +30,7 @@ export function derive(place, ask) {
                 el('button', { class: 'main' }, 'Check'), el('button', { type: 'button', onclick: hint }, 'Hint'), el('button', { type: 'button', onclick: reveal }, 'Show')), verdict, formula);
     }
 
-    const kinds = blocksOf({ el, tex, top: 3, line });
+    const kinds = blocksOf({ el, tex, line });
 
     function tell() {
         const answer = request();

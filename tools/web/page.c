@@ -20,8 +20,8 @@
 #include "autograd/tape.h"
 #include "models/inside.h"
 #include "tensor/library.h"
-#include "tools/input.h"
-#include "tools/memory.h"
+#include "tools/cli/input.h"
+#include "tools/cli/memory.h"
 #include "tools/web/lab/lab.h"
 
 #include <math.h>
@@ -326,92 +326,22 @@ static json_t *solve(const request *r) {
 
 enum { UNROLL_POINTS = 11 };
 
-/* Draws a symmetric A [n, n] with eigenvalues from 1 - rho to 1, and two columns b, w_bar. */
-static void draw_iteration(mo_tape *t, int64_t n, double rho, mo_tensor **A, mo_tensor *column[2]) {
-    mo_random random = mo_random_at(1, MO_PURPOSE_OWN, 0);
-    double w[32];
-    for (int64_t i = 0; i < n; i++)
-        w[i] = 1 - rho + rho * (double)i / (double)(n - 1);
-    *A = mo_require_grad(lab_with_spectrum(t, &random, w, n));
-    for (int c = 0; c < 2; c++)
-        column[c] = lab_normal(t, &random, n, 1);
-}
-
-static mo_tensor *iterate(mo_tape *t, mo_tensor *A, mo_tensor *b, mo_tensor *w, int64_t steps) {
-    for (int64_t k = 0; k < steps; k++)
-        w = mo_sub(t, w, mo_sub(t, mo_matmul(t, A, w), b));
-    return w;
-}
-
-/* Returns -A^-T w_bar w^T: the implicit gradient in A where w is taken for the solution. */
-static mo_tensor *implicit_gradient(mo_tape *t, mo_tensor *A, mo_tensor *w_bar, mo_tensor *w) {
-    return mo_neg(t, mo_matmul(t, mo_solve(t, mo_transpose(t, A), w_bar), mo_transpose(t, w)));
-}
-
-static double distance(mo_tape *t, mo_tensor *X, mo_tensor *exact) {
-    mo_tensor *off = mo_sum(t, mo_square(t, mo_sub(t, X, exact)), MO_ALL, MO_DROP_AXES);
-    return sqrt(mo_item(off) / mo_item(mo_sum(t, mo_square(t, exact), MO_ALL, MO_DROP_AXES)));
-}
-
-static int64_t peak(mo_context *ctx) {
-    int64_t bytes = mo_context_counters(ctx).tape_peak;
-    mo_context_reset_peaks(ctx);
-    return bytes;
-}
-
-/* Returns the gradient in A through K steps from zero, which the tape records. */
-static mo_tensor *unrolled_gradient(mo_tape *t, mo_tensor *A, mo_tensor *column[2], int64_t K) {
-    mo_tensor *G = mo_null_tensor(mo_tape_context(t));
-    mo_scope scope = mo_scope_open(t);
-    mo_tensor *w = iterate(t, A, column[0], mo_scale(t, column[0], 0, 0), K);
-    mo_tensor *loss = mo_sum(t, mo_mul(t, w, column[1]), MO_ALL, MO_DROP_AXES);
-    mo_gradients(t, loss, &A, &G, 1);
-    mo_scope_close(t, &scope, &G, 1);
-    return G;
-}
-
-/* Returns w after `steps` more steps; each step frees the step before. */
-static mo_tensor *advance(mo_tape *t, mo_tensor *A, mo_tensor *b, mo_tensor *w, int64_t steps) {
-    mo_scope scope = mo_scope_open(t);
-    for (int64_t k = 0; k < steps; k++) {
-        w = iterate(t, A, b, w, 1);
-        mo_scope_close(t, &scope, &w, 1);
-    }
-    return w;
-}
-
 static json_t *unroll(const request *r) {
     const int64_t n = (int64_t)number_of(r, 1), most = (int64_t)number_of(r, 3);
-    mo_context *ctx = r->ctx;
-    mo_tape *t = r->t;
     json_t *points = json_array();
-    mo_tensor *A, *column[2];
     if (n < 2 || n > 30 || most < 1 || most > 400) {
-        mo_fail(ctx, MO_INVALID, "unroll: n %d, K %d: expected 2 to 30, 1 to 400", (int)n, (int)most);
+        mo_fail(r->ctx, MO_INVALID, "unroll: n %d, K %d: expected 2 to 30, 1 to 400", (int)n, (int)most);
         return points;
     }
-    draw_iteration(t, n, number_of(r, 2), &A, column);
-    mo_tensor *w_exact = mo_solve(t, A, column[0]), *exact = implicit_gradient(t, A, column[1], w_exact);
-    mo_tensor *w = mo_scale(t, column[0], 0, 0);
     for (int64_t i = 0, K = 0, before = 0; i < UNROLL_POINTS; i++, before = K) {
         K = 1 + (most - 1) * i / (UNROLL_POINTS - 1);
         if (K == before)
             continue;
-        int64_t held = mo_context_counters(ctx).tape_live;
-        peak(ctx);
-        mo_tape_set_mode(t, MO_RECORD);
-        mo_tensor *unrolled = unrolled_gradient(t, A, column, K);
-        int64_t unrolled_bytes = peak(ctx) - held;
-        held = mo_context_counters(ctx).tape_live;
-        mo_tape_set_mode(t, MO_EVAL);
-        w = advance(t, A, column[0], w, K - before);
-        mo_tensor *implicit = implicit_gradient(t, A, column[1], w);
-        int64_t implicit_bytes = peak(ctx) - held;
+        lab_steps y = lab_measure_steps(r->ctx, n, number_of(r, 2), 1, K);
         json_array_append_new(
-            points, json_pack("{s:i, s:o, s:o, s:o, s:i, s:i}", "K", (int)K, "w", json_number(distance(t, w, w_exact)),
-                        "unrolled", json_number(distance(t, unrolled, exact)), "implicit",
-                        json_number(distance(t, implicit, exact)), "unrolled_bytes", (int)unrolled_bytes,
-                        "implicit_bytes", (int)implicit_bytes));
+            points, json_pack("{s:i, s:o, s:o, s:o, s:i, s:i}", "K", (int)K, "w", json_number(y.w), "unrolled",
+                        json_number(y.unrolled), "implicit", json_number(y.implicit), "unrolled_bytes",
+                        (int)y.unrolled_bytes, "implicit_bytes", (int)y.implicit_bytes));
     }
     return json_pack("{s:o}", "points", points);
 }

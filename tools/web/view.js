@@ -1,5 +1,5 @@
 // tools/web/view.js - pieces of the page: elements, formulas, matrices, sliders, charts.
-import { matrixOf, short } from '../explain/blocks.mjs';
+import { matrixOf, short } from './blocks.js';
 
 const NAMES = 'http://www.w3.org/2000/svg';
 

@@ -27,6 +27,14 @@ typedef struct lab_experiment {
 
 extern const lab_experiment lab_adjoint, lab_conditioning, lab_truncation;
 
+/* K steps X <- X - (A X - B) from zero: the relative errors of X_K, and of the gradients of <X_bar, X> in A. */
+typedef struct lab_steps {
+    double w, unrolled, implicit, neumann;
+    int64_t unrolled_bytes, implicit_bytes; /* of the tape at its peak */
+} lab_steps;
+/* n: unknowns; radius: of I - A, by which a step shrinks the error; seed: of A, B and X_bar. */
+lab_steps lab_measure_steps(mo_context *ctx, int64_t n, double radius, uint64_t seed, int64_t K);
+
 /* Returns |x - T| / |x| (Euclidean norms) for a float64 tensor T and n numbers x. */
 double lab_relative_error(mo_tensor *T, const double *x, int64_t n);
 /* Returns standard normal numbers [rows, columns], float64, on the tape. */

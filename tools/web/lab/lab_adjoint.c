@@ -4,7 +4,7 @@
  * whose solution does well on held-out data. */
 #include "tools/web/lab/lab.h"
 
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 
 #include "tensor/library.h"
 

@@ -1,7 +1,7 @@
 /* tools/web/lab/lab_matrices.c - the matrices that experiments draw, and how far one is from another. */
 #include "tools/web/lab/lab.h"
 
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  * the same theorem with K terms of a Neumann series in place of its solve. */
 #include "tools/web/lab/lab.h"
 
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -200,14 +200,30 @@ static mo_tensor *truncation_residual(mo_tape *t, mo_tensor *w, mo_tensor *const
     return mo_sub(t, mo_matmul(t, theta[0], w), s->B);
 }
 
-static double unrolled_error(mo_tape *t, const linear_system *s, int steps, mo_tensor **w) {
-    mo_tensor *A = s->A, *A_bar;
-    *w = mo_scale(t, s->B, 0, 0);
-    for (int k = 0; k < steps; k++)
-        *w = mo_sub(t, *w, mo_sub(t, mo_matmul(t, A, *w), s->B));
-    mo_tensor *loss = mo_sum(t, mo_mul(t, s->X_bar, *w), MO_ALL, MO_DROP_AXES);
-    mo_grad(t, &loss, NULL, 1, &A, &A_bar, 1, MO_RETAIN);
+static mo_tensor *step_once(mo_tape *t, const linear_system *s, mo_tensor *w) {
+    return mo_sub(t, w, mo_sub(t, mo_matmul(t, s->A, w), s->B));
+}
+
+static double unrolled_error(mo_tape *t, const linear_system *s, int64_t steps) {
+    mo_tensor *A = s->A, *A_bar, *w = mo_scale(t, s->B, 0, 0);
+    for (int64_t k = 0; k < steps; k++)
+        w = step_once(t, s, w);
+    mo_tensor *loss = mo_sum(t, mo_mul(t, s->X_bar, w), MO_ALL, MO_DROP_AXES);
+    mo_gradients(t, loss, &A, &A_bar, 1);
     return gradient_error(s, A_bar);
+}
+
+/* Returns w_K; nothing is recorded, and each step frees the step before. */
+static mo_tensor *step_unrecorded(mo_tape *t, const linear_system *s, int64_t steps) {
+    mo_tape_set_mode(t, MO_EVAL);
+    mo_tensor *w = mo_scale(t, s->B, 0, 0);
+    mo_scope scope = mo_scope_open(t);
+    for (int64_t k = 0; k < steps; k++) {
+        w = step_once(t, s, w);
+        mo_scope_close(t, &scope, &w, 1);
+    }
+    mo_tape_set_mode(t, MO_RECORD);
+    return w;
 }
 
 static double implicit_error(mo_tape *t, linear_system *s, mo_tensor *w_K) {
@@ -219,9 +235,9 @@ static double implicit_error(mo_tape *t, linear_system *s, mo_tensor *w_K) {
 }
 
 /* Returns the error of the gradient -u_K w_K^T with u_K = sum_{j<K} (I - A)^j X_bar and K = terms; A is symmetric. */
-static double neumann_error(mo_tape *t, const linear_system *s, int terms, mo_tensor *w_K) {
+static double neumann_error(mo_tape *t, const linear_system *s, int64_t terms, mo_tensor *w_K) {
     mo_tensor *A = mo_stop_gradient(t, s->A), *term = s->X_bar, *u = term;
-    for (int j = 1; j < terms; j++) {
+    for (int64_t j = 1; j < terms; j++) {
         term = mo_sub(t, term, mo_matmul(t, A, term));
         u = mo_add(t, u, term);
     }
@@ -235,27 +251,49 @@ static void *open_truncation(mo_context *ctx, int problem, char *lines, size_t b
     return s;
 }
 
-/* Draws A with eigenvalues from 1 - radius to 1, so that a step of length 1 shrinks the error by the radius. */
-static void measure_steps(void *state, int which, double steps, double *y) {
-    static const double radius[] = {0.5, 0.9, 0.99};
-    linear_system *s = state;
-    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
-    mo_random r = mo_random_at(0, MO_PURPOSE_CHECK, 200 + (uint64_t)which);
-    double *values = needed(malloc((size_t)s->n * sizeof *values));
-    mo_tensor *w;
-    for (int64_t i = 0; i < s->n; i++)
-        values[i] = 1 - radius[which] * (double)i / (double)(s->n - 1);
+/* The most that the tape held since the last call, beyond what it held then. */
+static int64_t grown(mo_context *ctx, int64_t *held) {
+    mo_counters c = mo_context_counters(ctx);
+    int64_t bytes = c.tape_peak - *held;
+    *held = c.tape_live;
+    mo_context_reset_peaks(ctx);
+    return bytes;
+}
+
+/* A has eigenvalues from 1 - radius to 1, so that a step of length 1 shrinks the error by the radius. */
+lab_steps lab_measure_steps(mo_context *ctx, int64_t n, double radius, uint64_t seed, int64_t K) {
+    linear_system *s = open_system(ctx, n);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_random r = mo_random_at(0, MO_PURPOSE_CHECK, seed);
+    double *values = needed(malloc((size_t)n * sizeof *values));
+    lab_steps y = {0};
+    int64_t held = 0;
+    for (int64_t i = 0; i < n; i++)
+        values[i] = 1 - radius * (double)i / (double)(n - 1);
     if (t) {
         draw_system(t, &r, values, s);
         keep_exact(t, s, mo_solve_spd(t, s->A, s->B), mo_solve_spd(t, s->A, s->X_bar));
         s->A = mo_require_grad(s->A);
-        y[1] = unrolled_error(t, s, (int)steps, &w);
-        y[0] = lab_relative_error(w, s->X, s->n);
-        y[2] = implicit_error(t, s, w);
-        y[3] = neumann_error(t, s, (int)steps, w);
+        grown(ctx, &held);
+        y.unrolled = unrolled_error(t, s, K);
+        y.unrolled_bytes = grown(ctx, &held);
+        mo_tensor *w = step_unrecorded(t, s, K);
+        y.implicit = implicit_error(t, s, w);
+        y.implicit_bytes = grown(ctx, &held);
+        y.w = lab_relative_error(w, s->X, n);
+        y.neumann = neumann_error(t, s, K, w);
     }
     free(values);
     mo_tape_release(t);
+    close_system(s);
+    return y;
+}
+
+static void measure_steps(void *state, int which, double steps, double *y) {
+    static const double radius[] = {0.5, 0.9, 0.99};
+    const linear_system *s = state;
+    lab_steps of = lab_measure_steps(s->ctx, s->n, radius[which], 200 + (uint64_t)which, (int64_t)steps);
+    y[0] = of.w, y[1] = of.unrolled, y[2] = of.implicit, y[3] = of.neumann;
 }
 
 const lab_experiment lab_truncation = {
