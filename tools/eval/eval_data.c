@@ -4,8 +4,8 @@
 #include "tools/eval/eval.h"
 #include "tools/memory.h"
 
-#include <stb/stb_ds.h>
 #include <math.h>
+#include <stb/stb_ds.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
