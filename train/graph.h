@@ -49,8 +49,10 @@ struct mo_graph {
     char *left_out; /* for users: other content of the files that was not read (comments, graphs without nodes, features
                      * that number the nodes); NULL: nothing */
     char *headers;  /* for users: first lines that were read as a table's header; NULL: none */
-    struct mo_node_names *names;      /* the examples' names, in their order (mo_graph_name_nodes); NULL: 0 .. n - 1 */
-    char **class_name;                /* [classes], their names in the file; NULL: 0 .. classes - 1 */
+    struct mo_node_names *names; /* the examples' names, in their order (mo_graph_name_nodes); NULL: 0 .. n - 1 */
+    char **class_name;           /* [classes], their names in the file; NULL: 0 .. classes - 1 */
+    int64_t n_counted, *counted; /* [n_counted]: the examples over which means and spreads of features are taken, rising
+                                  * (other_graph.c); NULL: all */
     bool node_numbers, class_numbers; /* whether the nodes' names, and the classes', are whole numbers */
     uint64_t hash[2];                 /* XXH3-128 of the content */
 };

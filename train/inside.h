@@ -159,12 +159,28 @@ MO_API mo_code mo_compare_models(const mo_pool *pool, mo_model *const models[2],
 MO_API mo_few_shot *mo_few_shot_open_as(
     mo_graph *graph, mo_task task, const mo_few_shot_options *options, const mo_weights *weights);
 /* mo_few_shot_save adds the fit to the arrays of a file: its state, and what was found by leaving labels out.
- * mo_few_shot_restore takes such a fit in place of fitting; id and label [n] are those of the fit, and the object is of
- * the same weights, data and options, with transductive ON or OFF as the fit had chosen. It then gives the same bits.
- * Both return the status. */
+ * mo_few_shot_restore takes such a fit in place of fitting; id and label [n] are those of the fit (label NULL: its
+ * targets are among the arrays as "target"), and the object is of the same weights, data and options, with transductive
+ * ON or OFF as the fit had chosen. It then gives the same bits. Both return the status. */
 MO_API mo_code mo_few_shot_save(mo_few_shot *f, mo_arrays *arrays);
 MO_API mo_code mo_few_shot_restore(
     mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n, const mo_arrays *arrays);
+/* As mo_few_shot_restore, for a fit of another graph: old [n] are the examples' numbers in the file, id [n] those in
+ * this one (mo_graph_beside). Nothing is fitted again: features and kernels are this graph's, the weights of the
+ * labelled examples are the fit's. A refit on all examples (transductive) is left out. Raises for a head that is no
+ * mixture of kernels, and if the kernels are others. Returns the status. */
+MO_API mo_code mo_few_shot_move(
+    mo_few_shot *f, const int64_t *old, const int64_t *id, const int64_t *label, int64_t n, const mo_arrays *arrays);
+/* The graph that mo_few_shot_save has put into the arrays of a file; NULL if there is none (it has over 2^26 edges and
+ * attributes), or on failure. */
+MO_API mo_graph *mo_graph_kept(const mo_arrays *arrays, const char *path);
+/* The graph in which a fit on examples old_id [n] of `old` is applied to `now`, whose examples keep their numbers
+ * there; id [n] receives the fit's examples. It is the old one, if nothing but names and the order of columns changed;
+ * `now`, if nodes have no attributes and those of the fit are in it by name; else `now` and, behind it, `old`, whose
+ * means and spreads the features then take, so that examples whose surroundings are as they were have the same rows.
+ * Raises MO_INVALID by name if the two have not the same attributes. Release it; NULL on failure. */
+MO_API mo_graph *mo_graph_beside(
+    const mo_graph *old, const mo_graph *now, const int64_t *old_id, int64_t n, const char *path, int64_t *id);
 /* The embeddings of all N examples of a few-shot object in the plane of their first two principal components: xy
  * [N, 2], row-major. Needs no fit. Returns the status. */
 MO_API mo_code mo_few_shot_plane(mo_few_shot *f, double *xy);
@@ -193,6 +209,10 @@ MO_API bool mo_targets_read(const mo_graph *graph, const char *path, mo_targets 
  * NAME_graph_attributes.txt. Returns false if there are none. */
 MO_API bool mo_targets_find(const mo_graph *graph, char *path, size_t bytes);
 MO_API void mo_targets_release(mo_targets *targets);
+/* As mo_rows_open, with the column `label` as real targets of the rows (NULL: as labels); release them even on failure.
+ */
+MO_API mo_graph *mo_rows_open_targets(
+    mo_context *ctx, const char *path, const char *label, const mo_feature_options *options, mo_targets *targets);
 
 /* Of targets before the fit: none, or their logarithms; AUTO: the one whose left-out targets have the larger density.
  */
@@ -291,6 +311,9 @@ MO_API mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, mo
 MO_API const char *mo_class_metric_name(int i);
 /* "auc", "ap", "mrr", "hits_rank", "hits_ogb", "hits_pooled". */
 MO_API const char *mo_link_metric_name(int i);
+
+#define MO_TARGET_METRICS 3
+MO_API const char *mo_target_metric_name(int i); /* "r2", "mae", "coverage" (train/few_shot/eval_targets.c) */
 
 /* The logits behind mo_few_shot_probabilities. Returns the status. */
 MO_API mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double *logits);

@@ -22,7 +22,7 @@ MADE = {"@/y.npy": "embed --weights none --data enzymes --out @/Z.npy --labels @
         "@/kept.safetensors": "predict --data mutag --labels @/seeds.csv --save @/kept.safetensors --quiet",
         "@/rows.safetensors": "fit @/Z.npy @/y.npy --head ridge --save @/rows.safetensors --quiet"}
 SUITE = "seeds 2\nmutag:gc %d\n"
-WRITTEN = {"pairs.csv": "from,to\n0,5000\n7,9\n", "A.csv": "2,1\n0,3\n", "numbers.csv": "0,1.5\n1,9\n2,4\n3,0.5\n4,2\n5,30\n6,3\n7,1\n8,8\n9,5\n10,2.5\n", "seeds.csv": "graph,label\n0,a\n1,b\n2,b\n3,a\n4,b\n5,a\n",
+WRITTEN = {"prices.csv": "size,price\n1,2\n2,4\n3,7\n4,\n", "pairs.csv": "from,to\n0,5000\n7,9\n", "A.csv": "2,1\n0,3\n", "numbers.csv": "0,1.5\n1,9\n2,4\n3,0.5\n4,2\n5,30\n6,3\n7,1\n8,8\n9,5\n10,2.5\n", "seeds.csv": "graph,label\n0,a\n1,b\n2,b\n3,a\n4,b\n5,a\n",
            "few.txt": "".join(f"{i}\n" for i in range(0, 600, 2)), "rest.txt": "".join(f"{i}\n" for i in range(1, 600, 6)),
            "one.suite": SUITE % 4, "two.suite": SUITE % 8,
            "people.csv": "age,kind\n" + "".join(f"{20 + i * 7 % 40 + 9 * (i % 2)},{'abc'[i % 2] if i % 3 else ''}\n" for i in range(60)),

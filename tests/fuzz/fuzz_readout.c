@@ -66,15 +66,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     mo_clear_error(ctx);
     mo_few_shot_options o = {.weights = small};
     mo_labels known = {0};
-    mo_arrays *fitted = NULL;
-    bool read = written && load_readout(path, graph, &o, w, &known, &fitted);
+    loaded_readout kept = {0};
+    bool read = written && load_readout(path, KEPT_EXAMPLES, graph, &o, w, &known, &kept);
     if (written)
         fuzz_check_status(ctx, read);
     for (int64_t i = 0; read && i < known.n; i++)
         if (known.label[i] < 0 || known.label[i] >= known.classes || (i && known.id[i] <= known.id[i - 1]))
             fuzz_fail("labels", "of no class, or whose examples do not rise");
     mo_clear_error(ctx);
-    mo_arrays_release(fitted);
+    release_readout(&kept);
     mo_labels_release(&known);
     mo_arrays_release(arrays);
     free(metadata);

@@ -9,7 +9,7 @@ typedef struct subject {
     mo_trainer *trainer;
     const mo_cache *cache;
     const mo_arrays *arrays; /* for a cache entry: its arrays */
-    const mo_graph *graph;   /* for a saved readout: its graph; below its weights */
+    mo_graph *graph;         /* for a saved readout: its graph; below its weights */
     const char *weights;
     char path[600];
 } subject;
@@ -33,8 +33,9 @@ static bool reads_readout(subject *s) {
     mo_labels known = {0};
     mo_few_shot_options o = {.weights = s->weights};
     HELD(mo_weights) *w = mo_weights_read(s->ctx, s->weights);
-    HELD(mo_arrays) *fitted = NULL;
-    bool read = load_readout(s->path, s->graph, &o, w, &known, &fitted);
+    loaded_readout kept = {0};
+    bool read = load_readout(s->path, KEPT_EXAMPLES, s->graph, &o, w, &known, &kept);
+    release_readout(&kept);
     mo_labels_release(&known);
     return read;
 }
@@ -115,7 +116,7 @@ static void damage_readout(scratch *s, const char *weights) {
     write_readout(&of, s->folder);
     expect_no_silent_damage(&of, reads_readout);
     assert_int_equal(unlink(of.path), 0);
-    mo_graph_release((mo_graph *)(uintptr_t)of.graph);
+    mo_graph_release(of.graph);
 }
 
 /* Writes the readout again, with right digests and id and label of these lengths. */
@@ -143,7 +144,7 @@ TEST_OF(arrays_of_a_readout_have_one_length, scratch *s) {
         assert_false(reads_readout(&of));
         assert_failed(s->ctx, MO_FORMAT, PARTS("readout.safetensors: expected the array ", "n 1 or more"));
     }
-    mo_graph_release((mo_graph *)(uintptr_t)of.graph);
+    mo_graph_release(of.graph);
     assert_int_equal(unlink(of.path), 0);
 }
 

@@ -128,6 +128,22 @@ static json_t *names_text(const mo_graph *graph) {
     return json_sprintf("%s%s (%s)", text, n > 3 ? ", .." : "", order[names->order]);
 }
 
+/* Describes the real targets beside a graph; NULL if there are none. */
+static json_t *targets_object(const mo_graph *graph) {
+    char path[PATH_MAX];
+    mo_targets y = {0};
+    if (!mo_targets_find(graph, path, sizeof path) || !mo_targets_read(graph, path, &y))
+        return NULL;
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0; i < y.n; i++) {
+        low = fmin(low, y.value[i]);
+        high = fmax(high, y.value[i]);
+    }
+    json_t *o = json_pack("{s:s, s:I, s:f, s:f}", "file", path, "known", (json_int_t)y.n, "min", low, "max", high);
+    mo_targets_release(&y);
+    return o;
+}
+
 static json_t *graph_object(const mo_graph *graph, const counted *c) {
     json_t *classes = json_array(), *tasks = json_array(), *names = graph->class_name ? json_array() : NULL;
     for (int64_t k = 0; k < graph->classes; k++) {
@@ -162,6 +178,9 @@ static json_t *graph_object(const mo_graph *graph, const counted *c) {
     mo_graph_release(scaled);
     if (graph->divisions)
         json_object_set_new(o, "divisions", json_integer(graph->divisions));
+    json_t *targets = targets_object(graph);
+    if (targets)
+        json_object_set_new(o, "targets", targets);
     return o;
 }
 
@@ -253,7 +272,8 @@ bool data_info(mo_context *ctx, const data_options *o, const json_t *m) {
             if (json_integer_value(json_object_get(found, "graphs")) == 1) /* attributes: of sets alone */
                 json_object_del(found, "attributes");
             print_members(found, 2);
-            if (json_is_array(json_object_get(found, "classes")) && !json_array_size(json_object_get(found, "classes")))
+            if (json_is_array(json_object_get(found, "classes")) &&
+                !json_array_size(json_object_get(found, "classes")) && !json_object_get(found, "targets"))
                 printf("  %-19snone; `mochi predict --labels FILE` predicts them from a few of yours\n", "labels");
         }
         json_decref(found);

@@ -65,7 +65,7 @@ static void print_baselines(const evaluation *e) {
         return;
     printf("best hop: the readout on one hop of these features:");
     for (int i = 0, said = 0; i < MO_TASKS; i++)
-        if (has_figure(e, "hop", mo_task_name((mo_task)i)))
+        if (has_figure(e, "hop", mo_task_name((mo_task)i)) || (e->options->targets && i == e->options->task))
             printf("%s %d (%s)", said++ ? "," : " hop", e->subjects[0].best_hop[i], mo_task_name((mo_task)i));
     putchar('\n');
 }

@@ -35,6 +35,7 @@ typedef struct eval_options {
     mo_feature_place place;
     mo_attributes attributes;
     mo_context_options device; /* device, math mode and threads */
+    bool targets;              /* task is that of real targets */
     bool json, quiet;
     mo_transductive transductive; /* OFF, ON or AUTO: the further columns of --transductive */
     int argc;                     /* the command's words; argv[0] is its full name */

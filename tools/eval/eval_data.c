@@ -2,7 +2,9 @@
  * it, collects the figures and prints its table or lines. */
 #include "tools/data/default_data.h"
 #include "tools/eval/eval.h"
+#include "tools/memory.h"
 
+#include <math.h>
 #include <stb/stb_ds.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,6 +131,58 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
     mo_evaluate(e->ctx, source, able, n, &options, take_eval_row, e);
 }
 
+/* The real targets beside a graph, [examples], NaN: unknown; owned. NULL on failure. */
+static double *own_targets(const mo_graph *graph) {
+    char path[4096];
+    mo_targets y = {0};
+    if (mo_ok(graph->ctx) && !mo_targets_find(graph, path, sizeof path))
+        mo_fail(graph->ctx, MO_INVALID,
+            "%s: expected real targets beside the data (targets.csv of the folder, or the graph attributes of a TU set "
+            "without classes), found none",
+            graph->name);
+    if (!mo_ok(graph->ctx) || !mo_targets_read(graph, path, &y))
+        return NULL;
+    double *target = needed(malloc((size_t)mo_graph_examples(graph) * sizeof *target));
+    for (int64_t i = 0; i < mo_graph_examples(graph); i++)
+        target[i] = NAN;
+    for (int64_t i = 0; i < y.n; i++)
+        target[y.id[i]] = y.value[i];
+    mo_targets_release(&y);
+    return target;
+}
+
+/* Evaluates a subject on the real targets of a graph. */
+static void evaluate_targets(evaluation *e, subject *s, const char *name) {
+    mo_eval_options o = e->options->evaluation;
+    mo_candidate able[MAX_CANDIDATES];
+    mo_task task = (mo_task)e->options->task;
+    mo_graph *graph = mo_graph_open(e->ctx, name);
+    double *target = graph ? own_targets(graph) : NULL;
+    if (target && mo_ok(e->ctx) && (task == MO_TASK_GC) != (graph->graphs > 1))
+        mo_fail(e->ctx, MO_INVALID, "%s: expected --task %s", name, graph->graphs > 1 ? "gr" : "nr");
+    mo_source source = {.graph = mo_ok(e->ctx) ? mo_graph_scale(graph, &s->features) : NULL, .task = task};
+    if (source.graph)
+        source.features = mo_task_features_open(source.graph, task, NULL, &s->features);
+    if (source.features && mo_ok(e->ctx)) {
+        choose_hop(e, s, task);
+        s->seen = s->weights ? mo_weights_seen(s->weights, source.graph) : MO_UNSEEN;
+        note_seen(e->seen, source.graph->name, s->seen);
+        e->lost_output |= s == e->subjects && e->options->json && !print_eval_data(&source);
+        int n = choose_candidates(s, &source, able);
+        for (int i = 0; i < n; i++)
+            if (!able[i].model) { /* baselines: the same readout on rows */
+                able[i].head = &mo_head_mixture;
+                able[i].lambda = 0;
+            }
+        o.target = target;
+        mo_evaluate(e->ctx, &source, able, n, &o, take_eval_row, e);
+    }
+    mo_features_release(source.features);
+    mo_graph_release(source.graph);
+    mo_graph_release(graph);
+    free(target);
+}
+
 /* Every subject opens its own pool, as its form of features can differ. */
 void evaluate_name(evaluation *e, const char *name, int task) {
     char restricted[4096];
@@ -138,6 +192,10 @@ void evaluate_name(evaluation *e, const char *name, int task) {
         snprintf(restricted, sizeof restricted, "%s:%s", name, mo_task_name((mo_task)task));
     for (int j = 0; j < e->n_subjects && mo_ok(e->ctx) && !e->lost_output; j++) {
         subject *s = &e->subjects[j];
+        if (e->options->targets) {
+            evaluate_targets(e, s, name);
+            continue;
+        }
         mo_pool *pool = mo_pool_open(e->ctx, &item, 1, &s->features, MO_EVAL_LINK_SHARE, print_eval_notice, e);
         for (int i = 0; pool && i < mo_pool_size(pool) && mo_ok(e->ctx) && !e->lost_output; i++)
             evaluate_source(e, s, mo_pool_source(pool, i));

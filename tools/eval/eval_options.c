@@ -95,9 +95,10 @@ static const option table[] = {
     {OPTION_NAMES, "data", "NAMES", AT(data), "graphs, separated by commas (default: the embedded held-out graphs)",
         .choices = "@graphs", .not_with = "suite", .why = NAMED_BY_SUITE},
     {OPTION_CHOICE, "task", "TASK", AT(task),
-        "only this task: nc (nodes), lp (links) or gc (graphs) (default: all that a graph "
-        "allows)",
-        .choices = "nc|lp|gc", .not_with = "suite", .why = NAMED_BY_SUITE},
+        "only this task: nc (nodes), lp (links) or gc (graphs) (default: all that a graph allows); or real targets of "
+        "nodes (nr) or graphs (gr), which lie beside the data, k of them known: r2 and mae in percent of the mean's, and "
+        "coverage of the 90% interval",
+        .choices = "nc|lp|gc|nr|gr", .not_with = "suite", .why = NAMED_BY_SUITE},
     {OPTION_CHOICE, "protocol", "NAME", AT(evaluation.protocol),
         "split (default): a tenth of the examples is the test set, and the support is drawn from the rest, as in the "
         "paper; episode: balanced episodes; links have a fifth of the edges as the test set under both. public: the "
@@ -269,6 +270,15 @@ void parse_eval_options(eval_options *o, int argc, char **argv) {
     read_command_line(&eval_line, argc, argv, o, &o->given);
     bool public = o->evaluation.protocol == MO_PROTOCOL_PUBLIC;
     o->seeds_said = is_given(&o->given, "seeds");
+    o->targets = o->task >= MO_TASKS;
+    if (o->targets) {
+        o->task = o->task == MO_TASKS ? MO_TASK_NC : MO_TASK_GC;
+        refuse_given(&o->given, "protocol queries seeds metric draws transductive head", true,
+            "real targets are drawn in episodes, predicted by the readout of the weights, and have metrics of their own");
+        o->evaluation.protocol = MO_PROTOCOL_EPISODE;
+        if (!is_given(&o->given, "shots"))
+            o->evaluation.n_shots = 3, memcpy(o->shots, (int64_t[]){16, 64, 256}, 3 * sizeof *o->shots);
+    }
     o->evaluation.shots = o->shots;
     if (public) { /* protocol `public` has only nodes, and its division sets k */
         o->task = o->task < 0 ? MO_TASK_NC : o->task;

@@ -16,6 +16,10 @@
 
 static const option table[] = {
     LABEL_OPTION(fit_options, in, ITS_OWN),
+    {OPTION_TEXT, "target", "COLUMN", AT(target),
+        "in place of --label: the column of real numbers, which a ridge predicts where it is empty, with an interval of "
+        "90%",
+        .not_with = "label", .why = "labels are classes, targets are numbers"},
     {OPTION_GROUP, .help = "The readout:"},
     {OPTION_HEAD, "head", "NAME", AT(in.heads),
         "the readout: " HEADS
@@ -56,6 +60,7 @@ static const char about[] = "Fits one readout to all labelled rows, saves it and
                             "says which readout suits "
                             "them. " ROWS_HELP " Of a table, the rows without a label are predicted.\vExamples:\n"
                             "  mochi fit customers.csv --label churn --out predictions.csv\n"
+                            "  mochi fit houses.csv --target price --out prices.csv\n"
                             "  mochi fit Z.npy y.npy --head logistic --tune loo --save readout.safetensors\n"
                             "  mochi fit --readout readout.safetensors --predict new.npy --out predictions.csv\n"
                             "  mochi fit Z.npy y.npy --predict new.npy --probabilities";
@@ -66,6 +71,11 @@ static void take_file(void *options, const char *word, const struct argp_state *
 
 static void check_files(void *options, const struct argp_state *state) {
     const fit_options *o = options;
+    if (o->target) {
+        if (!o->in.rows || o->in.labels || o->readout)
+            refuse_command_line(state, EXIT_USAGE, "--target: expected one file, the table with that column");
+        return;
+    }
     if (o->readout && o->in.rows)
         refuse_command_line(state, EXIT_USAGE, "--readout: it has rows and labels of its own, expected no others");
     if (!o->readout)
@@ -90,8 +100,13 @@ static void parse_fit_options(fit_options *o, int argc, char **argv) {
     read_command_line(&fit_line, argc, argv, o, &o->given);
     const given_options *g = &o->given;
     refuse_given(g, "lambda seed standardise centre normalise save", o->readout, "a saved readout has its own");
-    refuse_given(g, "out probabilities min-confidence", !o->predict && !o->in.label,
+    refuse_given(g, "out probabilities min-confidence", !o->predict && !o->in.label && !o->target,
         "expected --predict ROWS, or --label COLUMN of a table with rows to predict");
+    if (o->target) {
+        refuse_given(g, "head lambda tune seed standardise centre normalise save predict probabilities min-confidence",
+            true, "real targets of a table are predicted by one ridge, whose penalties their evidence weighs");
+        return;
+    }
     bool library = o->in.heads[0] && !mo_head_is_own(o->in.heads[0]);
     refuse_given(g, "head", o->readout && library, "a saved readout has its own");
     o->in.n_heads = 1;
@@ -190,12 +205,51 @@ static bool use_fit(mo_context *ctx, const fit_options *o, const mo_embeddings *
     return fine;
 }
 
+/* Fits a ridge to the rows of a table that have a target, and predicts the others. Columns have mean 0 and deviation 1
+ * there, so that a penalty means the same whatever their number. */
+static bool fit_targets(mo_context *ctx, const fit_options *o) {
+    mo_targets y = {0};
+    mo_feature_options options = {.notice = o->in.quiet ? NULL : print_notice};
+    mo_graph *table = mo_rows_open_targets(ctx, o->in.rows, o->target, &options, &y);
+    int64_t n = table ? table->nodes : 0, *id = needed(malloc((size_t)n * sizeof *id + 1));
+    for (int64_t i = 0; i < n; i++)
+        id[i] = i;
+    if (table && y.n == n)
+        mo_fail(ctx, MO_INVALID, "%s: expected rows to predict, with nothing in the column %.60s, found none", o->in.rows,
+            o->target);
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *X = table && mo_ok(ctx) ? mo_rows_attributes(table, id, n) : NULL, *mean, *spread;
+    bool fine = X && mo_ok(ctx);
+    if (fine) {
+        mo_tensor *Z = mo_cast(t, X, MO_F64);
+        mo_axes rows = MO_AXIS(0);
+        mean = mo_mean(t, Z, rows, MO_KEEP_AXES);
+        spread = mo_sqrt(t, mo_mean(t, mo_square(t, mo_sub(t, Z, mean)), rows, MO_KEEP_AXES));
+        Z = mo_scale(t, mo_div_or_zero(t, mo_sub(t, Z, mean), spread), 1 / sqrt((double)mo_dim(X, 1)), 0);
+        const mo_few_shot_options of_rows = {.rows = Z, .head = &mo_head_mixture};
+        const target_request r = {.path = o->in.rows, .out = o->out, .coverage = 0.9, .json = o->json, .quiet = o->in.quiet};
+        fine = mo_ok(ctx) && predict_row_targets(table, &y, &of_rows, &r);
+    }
+    mo_tensor_release(X);
+    mo_tape_release(t);
+    mo_targets_release(&y);
+    mo_graph_release(table);
+    free(id);
+    return fine;
+}
+
 int fit_command(int argc, char **argv) {
     fit_options o;
     parse_fit_options(&o, argc, argv);
     mo_context *ctx = open_context_on(o.device);
     if (!ctx)
         return EXIT_FAILED;
+    if (o.target) {
+        bool written = fit_targets(ctx, &o) && mo_ok(ctx);
+        int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
+        mo_context_release(ctx);
+        return code;
+    }
     mo_graph *table = NULL;
     mo_embeddings *E = o.readout ? NULL : open_labelled_rows(ctx, &o.in, &table);
     if (table && E && !E->unlabelled)

@@ -76,11 +76,13 @@ static const option table[] = {
         "FILE.names.txt); default: CSV on standard output",
         .choices = PREDICTIONS},
     {OPTION_OUTPUT, "save", "FILE", AT(save),
-        "save the fit: the state of the readout, its labels and the digests of weights and data (safetensors)",
+        "save the fit: the state of the readout, its labels, its graph and the digests of weights and data "
+        "(safetensors)",
         .choices = ".safetensors", .not_with = "readout", .why = "it is saved already"},
     {OPTION_TEXT, "readout", "FILE", AT(readout),
-        "instead of --labels: a fit that --save wrote, for the same weights and data; gives the same predictions, "
-        "byte by byte"},
+        "instead of --labels: a fit that --save wrote, for the same weights; gives the same predictions for its data, "
+        "byte "
+        "by byte, and predicts other data of the same columns without a new fit"},
     {OPTION_FLAG, "probabilities", NULL, AT(probabilities), "also the probability of every class", OF_CLASSES},
     {OPTION_FLAG, "pca", NULL, AT(pca),
         "for mochi-report: also the examples whose label is known; and for each example its class in the data and its "
@@ -168,15 +170,23 @@ static void check_options(void *options, const struct argp_state *state) {
 
 const command_line predict_line = {.table = table, .about = about, .end = check_options};
 
-/* Writes the numbers of the examples without a known label to id; returns their number. */
-static int64_t list_unknown(const mo_labels *known, int64_t examples, int64_t *id) {
-    int64_t n = 0, at = 0; /* known->id rises */
+int64_t list_unknown(const int64_t *known, int64_t n_known, int64_t examples, int64_t *id) {
+    bool *is_known = needed(calloc((size_t)examples + 1, sizeof *is_known));
+    int64_t n = 0;
+    for (int64_t i = 0; i < n_known; i++)
+        if (known[i] < examples)
+            is_known[known[i]] = true;
     for (int64_t i = 0; i < examples; i++)
-        if (at < known->n && known->id[at] == i)
-            at++;
-        else
+        if (!is_known[i])
             id[n++] = i;
+    free(is_known);
     return n;
+}
+
+void say_elsewhere(const loaded_readout *r, const mo_labels *known, const mo_graph *graph) {
+    if (r->old)
+        fprintf(stderr, "the readout is of other data: nothing is fitted again%s\n",
+            known->id[0] < mo_graph_examples(graph) ? "; its labelled nodes are found in these by name" : "");
 }
 
 /* Prints on standard error if the weights of that name were trained on the graph, or may have been. */
@@ -214,7 +224,7 @@ static bool asks_targets(const predict_options *o, const mo_graph *graph, char *
 
 /* Fits the readout, unless it is fitted, and writes the predictions. Returns whether everything was written. */
 static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const mo_weights *weights,
-    const mo_labels *known, const mo_arrays *fitted) {
+    const mo_labels *known, const loaded_readout *kept) {
     bool set = graph->graphs > 1;
     int64_t examples = mo_graph_examples(graph);
     mo_task task = o->task < 0 ? set ? MO_TASK_GC : MO_TASK_NC : (mo_task)o->task;
@@ -224,18 +234,20 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
     mo_expert *experts = read_experts(graph, o);
     o->few_shot.experts = experts;
     o->few_shot.n_experts = o->experts.count;
-    mo_few_shot *f = mo_few_shot_open_as(graph, task, &o->few_shot, weights);
+    mo_graph *in = kept->in ? kept->in : graph;
+    mo_few_shot *f = mo_few_shot_open_as(in, task, &o->few_shot, weights);
     for (int i = 0; i < o->experts.count; i++)
         mo_tensor_release(experts[i].rows);
     free(experts);
-    int64_t *id = needed(malloc((size_t)examples * sizeof *id + 1)), n = list_unknown(known, examples, id);
+    int64_t *id = needed(malloc((size_t)examples * sizeof *id + 1)),
+            n = list_unknown(known->id, known->n, examples, id);
     double *probability = needed(malloc((size_t)(n * known->classes) * sizeof *probability + 1));
     phase_begin(o->quiet, "mochi predict: labels of %" PRId64 " %ss", n, set ? "graph" : "node");
-    if (fitted)
-        mo_few_shot_restore(f, known->id, known->label, known->n, fitted);
+    if (kept->arrays)
+        restore_readout(f, known, kept);
     else
         mo_few_shot_fit(f, known->id, known->label, known->n);
-    double *plane = o->pca ? needed(malloc((size_t)examples * 2 * sizeof *plane + 1)) : NULL;
+    double *plane = o->pca ? needed(malloc((size_t)mo_graph_examples(in) * 2 * sizeof *plane + 1)) : NULL;
     bool fine = mo_ok(ctx) && mo_few_shot_probabilities(f, id, n, probability) == MO_OK;
     fine = fine && (!plane || mo_few_shot_plane(f, plane) == MO_OK);
     predictions p = {.graph = graph,
@@ -263,6 +275,8 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
         fprintf(stderr, "labels of %" PRId64 " %ss taken from the data%s\n", known->n, p.what,
             o->demo ? ", as a demonstration" : "");
     if (fine && !o->quiet && !o->json)
+        say_elsewhere(kept, known, graph);
+    if (fine && !o->quiet && !o->json)
         print_summary(known, f, &cover, &p);
     fine = fine && (!o->json || o->explain || print_summary_object(known, f, &cover, &p));
     fine = fine && (!o->save || save_readout(o->save, graph, &o->few_shot, weights, known, f));
@@ -284,7 +298,7 @@ int predict_command(int argc, char **argv) {
     if (!ctx)
         return EXIT_FAILED;
     mo_labels known = {0};
-    mo_arrays *fitted = NULL;
+    loaded_readout kept = {0};
     phase_begin(o.quiet, "mochi predict: reading %.80s", o.data);
     mo_graph *graph = mo_graph_open(ctx, o.data);
     const char *file = o.few_shot.weights ? o.few_shot.weights : "best";
@@ -306,7 +320,7 @@ int predict_command(int argc, char **argv) {
     bool written = weights && mo_ok(ctx) &&
                    (real           ? predict_targets(graph, &o.few_shot, weights, &numbers)
                        : links     ? predict_links(graph, &o.few_shot, weights, &asked)
-                       : o.readout ? load_readout(o.readout, graph, &o.few_shot, weights, &known, &fitted)
+                       : o.readout ? load_readout(o.readout, KEPT_EXAMPLES, graph, &o.few_shot, weights, &known, &kept)
                        : o.labels  ? read_known(graph, o.labels, &known)
                                    : take_own_labels(graph, o.demo, &known));
     if (written && known.classes == 1)
@@ -319,7 +333,7 @@ int predict_command(int argc, char **argv) {
             "%s: expected classes, found %" PRId64 " of them in %" PRId64
             " labels, as a column of ids or names has: more than %d classes need %d labels each on average",
             o.labels ? o.labels : o.data, known.classes, known.n, MOST_RARE_CLASSES, LEAST_MEAN);
-    written = written && (real || links || predict(ctx, &o, graph, weights, &known, fitted));
+    written = written && (real || links || predict(ctx, &o, graph, weights, &known, &kept));
     phase_end();
     if (written && links && !o.quiet)
         print_left_out(graph); /* for nodes the summary prints it */
@@ -327,7 +341,7 @@ int predict_command(int argc, char **argv) {
         say_seen(graph, weights, file);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_labels_release(&known);
-    mo_arrays_release(fitted);
+    release_readout(&kept);
     mo_weights_release(weights);
     mo_graph_release(graph);
     mo_context_release(ctx);

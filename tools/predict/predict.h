@@ -82,6 +82,9 @@ typedef struct target_request {
 /* Writes a line of prediction, low and high for each example without a target, in the format of out's suffix, and the
  * summary. Returns false on failure. */
 bool predict_targets(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const target_request *r);
+/* The same for rows of a table, which the options have; r needs no path. */
+bool predict_row_targets(
+    const mo_graph *table, const mo_targets *y, const mo_few_shot_options *o, const target_request *r);
 /* Prints why the example of that name is predicted as it is, as text or as one JSON object. Returns false on failure.
  */
 bool explain_prediction(mo_few_shot *f, const mo_graph *graph, const mo_labels *known, const char *name, bool json);
@@ -105,29 +108,37 @@ bool is_in_set(const predictions *p, int64_t id, const double *row, int64_t c);
 
 /* ---- a saved fit: the state of the readout, its labels, and the digests of weights and data ---- */
 
+/* What a saved readout reads; a file of one kind says which. */
+typedef enum kept_kind { KEPT_ROWS, KEPT_EXAMPLES, KEPT_LINKS, KEPT_TARGETS } kept_kind;
 extern const char *const transductive_names[4]; /* names of mo_transductive, in order */
 
-/* Writes labels and readout with the digests of weights and data. Returns false on failure. */
+/* Writes the labels (label NULL: those of real targets, which the fit has) and the readout, with the digests of weights
+ * and data. Returns false on failure. */
 bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *weights,
     const mo_labels *known, mo_few_shot *f);
-/* Reads a saved fit and sets head and lambda of o from it. Raises if weights or data differ: every coordinate of a
- * graph's features depends on the whole graph, so a readout is valid for one graph only. fitted: receives the arrays,
- * for mo_few_shot_restore; owned. */
-bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
-    mo_labels *known, mo_arrays **fitted);
+/* A fit from a file. */
+typedef struct loaded_readout {
+    mo_arrays *arrays;
+    mo_graph *in; /* the graph in which it is applied (mo_graph_beside); NULL: it is of the data themselves */
+    int64_t *old; /* [n]: the labelled examples in the fit's own graph, if `in` is set */
+} loaded_readout;
+/* Reads a saved fit of labels or of targets (known->label NULL) and sets the readout in o. Raises if the weights are
+ * others, and if the fit is of other data that have other attributes. known->id are examples of r->in. */
+bool load_readout(const char *path, kept_kind kind, mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
+    mo_labels *known, loaded_readout *r);
+/* Takes it as the fit of f, which is open on r->in or the data. */
+mo_code restore_readout(mo_few_shot *f, const mo_labels *known, const loaded_readout *r);
+void release_readout(loaded_readout *r);
+/* Prints on standard error how a readout of other data is applied; nothing for the fit's own data. */
+void say_elsewhere(const loaded_readout *r, const mo_labels *known, const mo_graph *graph);
+/* Writes the numbers of the examples that are not known to id; returns how many. */
+int64_t list_unknown(const int64_t *known, int64_t n_known, int64_t examples, int64_t *id);
 
 /* As save_readout and load_readout, for a readout of links, whose labels are pairs of nodes. */
 bool save_link_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *weights,
     const mo_link_scorer *scorer);
 bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
     mo_link_support *support, mo_arrays **fitted);
-
-/* As save_readout and load_readout, for real targets: these are kept and fitted again, which takes one solve and gives
- * the same bits. */
-bool save_target_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o,
-    const mo_weights *weights, const mo_targets *targets, mo_target_transform transform);
-bool load_target_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
-    mo_targets *targets, mo_target_transform *transform);
 
 /* ---- kept.c: the file of a saved fit, for any command: arrays, and texts as metadata ---- */
 
@@ -139,8 +150,6 @@ typedef struct kept_fit {
     json_t *metadata;
 } kept_fit;
 
-/* What a saved readout reads; a file of one kind says which. */
-typedef enum kept_kind { KEPT_ROWS, KEPT_EXAMPLES, KEPT_LINKS, KEPT_TARGETS } kept_kind;
 /* Whether the file is a readout of that kind; raises if it cannot be read. */
 bool is_kept_as(mo_context *ctx, const char *path, kept_kind kind);
 /* Opens a file of a readout of that kind. Release it even on failure. */

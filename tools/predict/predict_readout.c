@@ -37,32 +37,50 @@ static json_t *pack_readout(
         attribute_names[attributes == MO_ATTRIBUTES_RAW]);
 }
 
-/* Raises if a saved fit belongs to other weights or other data. */
-static void check_belongs(
+/* Raises if a saved fit belongs to other weights. */
+static void check_weights(
     const kept_fit *f, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *read) {
     char weights[33], data[33];
-    const char *of_weights = kept_text(f, "weights"), *of_data = kept_text(f, "data");
-    if (!of_weights || !of_data)
-        return;
+    const char *own = kept_text(f, "weights");
     take_digests(graph, read, weights, data);
-    if (strcmp(weights, of_weights) != 0)
+    if (own && strcmp(weights, own) != 0)
         mo_fail(f->ctx, MO_INVALID,
             "%s: the readout is of other weights than %s (%s, found %s); name its own (--weights), or fit it anew "
             "(--labels)",
-            f->path, o->weights ? o->weights : "best", of_weights, weights);
-    else if (strcmp(data, of_data) != 0)
-        mo_fail(f->ctx, MO_INVALID,
-            "%s: the readout is of other data than %s (%s, found %s); the features of a graph depend on all of it, so "
-            "a changed graph needs its labels anew (--labels)",
-            f->path, graph->name, of_data, data);
+            f->path, o->weights ? o->weights : "best", own, weights);
 }
 
-/* Opens a saved fit for these weights and data, and sets the readout in o. */
+/* Whether the columns have the names of those that the fit has read, which no digest holds. */
+static bool has_columns(const kept_fit *f, const mo_graph *graph) {
+    mo_tensor *T = mo_arrays_find(f->arrays, "graph.attr_names_text");
+    size_t bytes = T && mo_tensor_dtype(T) == MO_U8 ? (size_t)mo_numel(T) : 0, at = 0;
+    char *names = needed(malloc(bytes + 1));
+    if (bytes)
+        mo_tensor_read(T, names, bytes);
+    bool same = true;
+    for (int64_t j = 0; same && bytes && graph->feature_name && j < graph->features; j++) {
+        size_t n = strlen(graph->feature_name[j]) + 1;
+        same = at + n <= bytes && !memcmp(names + at, graph->feature_name[j], n);
+        at += n;
+    }
+    free(names);
+    return same;
+}
+
+/* Whether a saved fit is of this data, by their digests and the names of columns. */
+static bool is_of_data(const kept_fit *f, const mo_graph *graph, const mo_weights *read) {
+    char weights[33], data[33];
+    const char *own = kept_text(f, "data");
+    take_digests(graph, read, weights, data);
+    return own && !strcmp(data, own) && has_columns(f, graph);
+}
+
+/* Opens a saved fit for these weights, and sets the readout in o. */
 static kept_fit open_readout(
     const char *path, kept_kind kind, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *read) {
     kept_fit f = open_kept(graph->ctx, path, kind);
     if (mo_ok(f.ctx))
-        check_belongs(&f, graph, o, read);
+        check_weights(&f, graph, o, read);
     if (mo_ok(f.ctx)) {
         o->lambda = kept_real(&f, "lambda", false);
         o->transductive = (mo_transductive)kept_word(&f, "transductive", transductive_names, 4);
@@ -81,7 +99,7 @@ static void give_arrays(kept_fit *f, mo_arrays **fitted) {
     release_kept(f);
 }
 
-/* ---- labels of examples ---- */
+/* ---- labels or targets of examples ---- */
 
 bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *weights,
     const mo_labels *known, mo_few_shot *f) {
@@ -92,32 +110,70 @@ bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_opt
                                                                       : MO_TRANSDUCTIVE_OFF;
     mo_few_shot_save(f, arrays);
     mo_arrays_take(arrays, "id", mo_tensor_create_from(ctx, MO_I64, 1, &known->n, known->id));
-    mo_arrays_take(arrays, "label", mo_tensor_create_from(ctx, MO_I64, 1, &known->n, known->label));
+    if (known->label)
+        mo_arrays_take(arrays, "label", mo_tensor_create_from(ctx, MO_I64, 1, &known->n, known->label));
     json_t *settings = pack_readout(graph, o, chosen, weights);
-    return write_kept(ctx, path, KEPT_EXAMPLES, arrays, settings, known->name, known->classes);
+    return write_kept(
+        ctx, path, known->label ? KEPT_EXAMPLES : KEPT_TARGETS, arrays, settings, known->name, known->classes);
 }
 
-bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
-    mo_labels *known, mo_arrays **fitted) {
-    kept_fit f = open_readout(path, KEPT_EXAMPLES, graph, o, weights);
+/* Finds where a fit of another graph is applied. */
+static void place_readout(
+    const kept_fit *f, mo_graph *graph, mo_few_shot_options *o, mo_labels *known, loaded_readout *r) {
+    mo_graph *old = mo_graph_kept(f->arrays, f->path);
+    if (!old && mo_ok(f->ctx))
+        mo_fail(f->ctx, MO_INVALID,
+            "%s: the readout is of other data than %s, and its own graph is too large to be kept with it: give the "
+            "labels anew (--labels)",
+            f->path, graph->name);
+    int64_t *id = needed(calloc((size_t)known->n + 1, sizeof *id));
+    r->in = old ? mo_graph_beside(old, graph, known->id, known->n, f->path, id) : NULL;
+    if (r->in && (r->in->hash[0] != old->hash[0] || r->in->hash[1] != old->hash[1])) { /* not the fit's own graph */
+        r->old = known->id;
+        known->id = id;
+        if (o->transductive == MO_TRANSDUCTIVE_ON)
+            o->transductive = MO_TRANSDUCTIVE_OFF;
+    } else
+        free(id);
+    mo_graph_release(old);
+}
+
+bool load_readout(const char *path, kept_kind kind, mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
+    mo_labels *known, loaded_readout *r) {
+    kept_fit f = open_readout(path, kind, graph, o, weights);
+    bool classes = kind == KEPT_EXAMPLES;
     *known = (mo_labels){.n = ANY_LENGTH};
-    if (mo_ok(f.ctx))
+    if (mo_ok(f.ctx) && classes)
         known->name = kept_names(&f, &known->classes);
     known->id = kept_numbers(&f, "id", &known->n);
-    known->label = kept_numbers(&f, "label", &known->n);
+    known->label = classes ? kept_numbers(&f, "label", &known->n) : NULL;
     known->n = mo_ok(f.ctx) ? known->n : 0;
     int64_t most = -1;
     for (int64_t i = 0; i < known->n; i++)
-        if (known->label[i] < 0 || known->label[i] >= known->classes || (i && known->id[i] <= known->id[i - 1]))
+        if ((classes && (known->label[i] < 0 || known->label[i] >= known->classes)) ||
+            (i && known->id[i] <= known->id[i - 1]))
             mo_fail(f.ctx, MO_FORMAT,
                 "%s: label %" PRId64 " is not one of its classes, or its examples are not in rising order", path, i);
         else
-            most = known->label[i] > most ? known->label[i] : most;
+            most = classes && known->label[i] > most ? known->label[i] : most;
     if (mo_ok(f.ctx) && most != known->classes - 1)
         mo_fail(f.ctx, MO_FORMAT, "%s: labels of %" PRId64 " classes, expected %" PRId64 " as it has names", path,
             most + 1, known->classes);
-    give_arrays(&f, fitted);
+    if (mo_ok(f.ctx) && !is_of_data(&f, graph, weights))
+        place_readout(&f, graph, o, known, r);
+    give_arrays(&f, &r->arrays);
     return mo_ok(graph->ctx);
+}
+
+void release_readout(loaded_readout *r) {
+    mo_arrays_release(r->arrays);
+    mo_graph_release(r->in);
+    free(r->old);
+}
+
+mo_code restore_readout(mo_few_shot *f, const mo_labels *known, const loaded_readout *r) {
+    return r->old ? mo_few_shot_move(f, r->old, known->id, known->label, known->n, r->arrays)
+                  : mo_few_shot_restore(f, known->id, known->label, known->n, r->arrays);
 }
 
 /* ---- pairs of nodes ---- */
@@ -140,6 +196,10 @@ bool save_link_readout(const char *path, const mo_graph *graph, const mo_few_sho
 bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
     mo_link_support *support, mo_arrays **fitted) {
     kept_fit f = open_readout(path, KEPT_LINKS, graph, o, weights);
+    if (mo_ok(f.ctx) && !is_of_data(&f, graph, weights))
+        mo_fail(f.ctx, MO_INVALID,
+            "%s: the readout is of other data than %s; links of a changed graph are fitted anew (--pairs)", path,
+            graph->name);
     *support = (mo_link_support){.n = ANY_LENGTH};
     int64_t **const column[] = {&support->u, &support->v, &support->linked, &support->fit};
     for (int i = 0; i < 4; i++)
@@ -150,40 +210,5 @@ bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_opti
             support->fit[i] < 0 || support->fit[i] > 1 << 20)
             mo_fail(f.ctx, MO_FORMAT, "%s: pair %" PRId64 " is not one of nodes of %s", path, i, graph->name);
     give_arrays(&f, fitted);
-    return mo_ok(graph->ctx);
-}
-
-/* ---- real targets ---- */
-
-static const char *const transforms[] = {"auto", "none", "log"};
-
-bool save_target_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o,
-    const mo_weights *weights, const mo_targets *targets, mo_target_transform transform) {
-    mo_context *ctx = graph->ctx;
-    mo_arrays *arrays = mo_arrays_create(ctx);
-    mo_arrays_take(arrays, "id", mo_tensor_create_from(ctx, MO_I64, 1, &targets->n, targets->id));
-    mo_arrays_take(arrays, "target", mo_tensor_create_from(ctx, MO_F64, 1, &targets->n, targets->value));
-    json_t *settings = pack_readout(graph, o, MO_TRANSDUCTIVE_OFF, weights);
-    json_object_set_new(settings, "transform", json_string(transforms[transform]));
-    return write_kept(ctx, path, KEPT_TARGETS, arrays, settings, NULL, 0);
-}
-
-bool load_target_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
-    mo_targets *targets, mo_target_transform *transform) {
-    kept_fit f = open_readout(path, KEPT_TARGETS, graph, o, weights);
-    *targets = (mo_targets){.n = ANY_LENGTH};
-    *transform = mo_ok(f.ctx) ? (mo_target_transform)kept_word(&f, "transform", transforms, 3) : MO_TRANSFORM_AUTO;
-    targets->id = kept_numbers(&f, "id", &targets->n);
-    mo_tensor *T = mo_ok(f.ctx) ? mo_arrays_find(f.arrays, "target") : NULL;
-    if (mo_ok(f.ctx) && (!T || mo_tensor_dtype(T) != MO_F64 || mo_ndim(T) != 1 || mo_numel(T) != targets->n))
-        mo_fail(f.ctx, MO_FORMAT, "%s: expected the array target, float64 [%" PRId64 "]", path, targets->n);
-    targets->n = mo_ok(f.ctx) ? targets->n : 0;
-    targets->value = needed(calloc((size_t)targets->n + 1, sizeof *targets->value));
-    if (targets->n)
-        mo_tensor_read(T, targets->value, (size_t)targets->n * sizeof *targets->value);
-    for (int64_t i = 1; i < targets->n && mo_ok(f.ctx); i++)
-        if (targets->id[i] <= targets->id[i - 1])
-            mo_fail(f.ctx, MO_FORMAT, "%s: its examples are not in rising order", path);
-    release_kept(&f);
     return mo_ok(graph->ctx);
 }

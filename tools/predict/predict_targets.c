@@ -65,7 +65,7 @@ enum { FEW_VALUES = 10 /* with fewer whole numbers the targets may be meant as c
 static int count_whole(const mo_targets *y) {
     double seen[FEW_VALUES];
     int n = 0;
-    for (int64_t i = 0; i < y->n; i++) {
+    for (int64_t i = 0; y->value && i < y->n; i++) { /* NULL: of a saved readout */
         int k = 0;
         while (k < n && seen[k] != y->value[i])
             k++;
@@ -97,7 +97,8 @@ static void print_target_summary(
         e.mae, e.held_out);
     int n = mo_few_shot_experts(f, share);
     mo_describe_shares(share, n, text, sizeof text);
-    fprintf(stderr, "decided by: %s\n", text);
+    if (n)
+        fprintf(stderr, "decided by: %s\n", text);
     double least = ceil(r->coverage / (1 - r->coverage) - 1e-9);
     if ((double)e.held_out < least)
         fprintf(stderr, "no intervals of %.3g%%: they take %.0f targets, found %" PRId64 "\n", 100 * r->coverage, least,
@@ -118,42 +119,66 @@ static bool print_target_object(
 
 /* Lists the examples without a target. */
 static void list_others(const mo_targets *y, predicted_targets *p) {
-    int64_t examples = mo_graph_examples(p->graph), at = 0;
-    p->id = needed(malloc((size_t)examples * sizeof *p->id + 1));
-    for (int64_t i = 0; i < examples; i++)
-        if (at < y->n && y->id[at] == i)
-            at++;
-        else
-            p->id[p->n++] = i;
+    p->id = needed(malloc((size_t)mo_graph_examples(p->graph) * sizeof *p->id + 1));
+    p->n = list_unknown(y->id, y->n, mo_graph_examples(p->graph), p->id);
+}
+
+/* Fits the targets, unless the fit is from a file, and writes the predictions of all others. */
+static bool finish_targets(mo_few_shot *f, predicted_targets *p, const mo_targets *y, const mo_labels *known,
+    const loaded_readout *kept, const target_request *r) {
+    mo_context *ctx = p->graph->ctx;
+    list_others(y, p);
+    p->value = needed(malloc((size_t)p->n * 3 * sizeof *p->value + 1));
+    phase_begin(r->quiet, "mochi: targets of %" PRId64 " %ss", p->n, p->what);
+    bool fine = f && (kept->arrays ? restore_readout(f, known, kept)
+                                   : mo_few_shot_fit_targets(f, y->id, y->value, y->n, r->transform)) == MO_OK;
+    fine = fine && mo_few_shot_predict_targets(
+                       f, p->id, p->n, r->coverage, p->value, p->value + p->n, p->value + 2 * p->n) == MO_OK;
+    phase_end();
+    if (fine && !r->quiet && !r->json) {
+        say_elsewhere(kept, known, p->graph);
+        print_target_summary(f, y, p, r);
+    }
+    return fine && (!r->json || print_target_object(f, y, p, r)) && write_targets(ctx, p, r);
+}
+
+bool predict_row_targets(
+    const mo_graph *table, const mo_targets *y, const mo_few_shot_options *o, const target_request *r) {
+    predicted_targets p = {.graph = table, .what = "row"};
+    mo_few_shot *f = mo_few_shot_open(NULL, MO_TASK_NC, o);
+    bool fine = finish_targets(f, &p, y, NULL, &(loaded_readout){0}, r);
+    mo_few_shot_release(f);
+    free(p.value);
+    free(p.id);
+    return fine;
 }
 
 bool predict_targets(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const target_request *r) {
     mo_context *ctx = graph->ctx;
     mo_targets y = {0};
-    mo_target_transform how = r->transform;
-    bool set = graph->graphs > 1, fine = r->path ? mo_targets_read(graph, r->path, &y)
-                                                 : load_target_readout(r->readout, graph, o, weights, &y, &how);
+    mo_labels known = {0};
+    loaded_readout kept = {0};
+    bool set = graph->graphs > 1,
+         fine = r->path ? mo_targets_read(graph, r->path, &y)
+                        : load_readout(r->readout, KEPT_TARGETS, graph, o, weights, &known, &kept);
     if (fine && r->out && mo_path_ends_with(r->out, ".npy"))
         mo_row_names_fit(graph, r->out);
-    if (!fine || !mo_ok(ctx)) {
-        mo_targets_release(&y);
-        return false;
-    }
+    if (r->path)
+        known = (mo_labels){.n = y.n, .id = y.id};
+    else
+        y = (mo_targets){.n = known.n, .id = known.id};
     predicted_targets p = {.graph = graph, .what = set ? "graph" : "node"};
-    list_others(&y, &p);
-    p.value = needed(malloc((size_t)p.n * 3 * sizeof *p.value + 1));
-    phase_begin(r->quiet, "mochi predict: targets of %" PRId64 " %ss", p.n, p.what);
-    mo_few_shot *f = mo_few_shot_open_as(graph, set ? MO_TASK_GC : MO_TASK_NC, o, weights);
-    fine = f && mo_few_shot_fit_targets(f, y.id, y.value, y.n, how) == MO_OK &&
-           mo_few_shot_predict_targets(f, p.id, p.n, r->coverage, p.value, p.value + p.n, p.value + 2 * p.n) == MO_OK;
-    phase_end();
-    if (fine && !r->quiet && !r->json)
-        print_target_summary(f, &y, &p, r);
-    fine = fine && (!r->json || print_target_object(f, &y, &p, r)) &&
-           (!r->save || save_target_readout(r->save, graph, o, weights, &y, how)) && write_targets(ctx, &p, r);
+    mo_few_shot *f = NULL;
+    if (fine && mo_ok(ctx)) {
+        phase_begin(r->quiet, "mochi predict: features of %.80s", graph->name);
+        f = mo_few_shot_open_as(kept.in ? kept.in : graph, set ? MO_TASK_GC : MO_TASK_NC, o, weights);
+        fine = finish_targets(f, &p, &y, &known, &kept, r) &&
+               (!r->save || save_readout(r->save, graph, o, weights, &known, f));
+    }
     mo_few_shot_release(f);
+    release_readout(&kept);
     mo_targets_release(&y);
     free(p.value);
     free(p.id);
-    return fine;
+    return fine && mo_ok(ctx);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 typedef struct suggest_options {
-    const char *data, *labels, *out, *cache;
+    const char *data, *labels, *targets, *out, *cache;
     int64_t n;
     mo_few_shot_options few_shot;
     mo_context_options device;
@@ -27,6 +27,10 @@ static const option table[] = {
     {OPTION_TEXT, "labels", "FILE", AT(labels),
         "the labels known so far, as `mochi predict` reads them: for example the lists of earlier rounds, separated "
         "by commas"},
+    {OPTION_TEXT, "targets", "FILE", AT(targets),
+        "real targets known so far, as `mochi predict --targets` reads them: the examples are named that most reduce the "
+        "sum of the variances of a ridge's predictions",
+        .not_with = "labels", .why = "labels are classes, targets are numbers"},
     {OPTION_OUTPUT, "out", "FILE", AT(out),
         "a table for `mochi predict --labels`, whose classes you fill in: .csv or .tsv (default: CSV on standard "
         "output)",
@@ -68,10 +72,11 @@ static bool print_suggestions(const mo_graph *graph, const int64_t *id, int64_t 
     return written;
 }
 
-static bool write_suggestions(const mo_graph *graph, const char *path, const int64_t *id, int64_t n) {
+static bool write_suggestions(
+    const mo_graph *graph, const char *path, const char *column, const int64_t *id, int64_t n) {
     table_file t;
     open_table(&t, path);
-    fprintf(t.out, "%s%clabel\n", graph->graphs > 1 ? "graph" : "node", t.comma);
+    fprintf(t.out, "%s%c%s\n", graph->graphs > 1 ? "graph" : "node", t.comma, column);
     for (int64_t i = 0; i < n; i++) {
         put_example(&t, graph, id[i]);
         fprintf(t.out, "%c\n", t.comma);
@@ -87,7 +92,7 @@ static bool suggest(const suggest_options *o, mo_graph *graph, const mo_labels *
     phase_begin(o->quiet, "mochi suggest: choosing %" PRId64, o->n);
     bool fine = mo_few_shot_suggest(f, known->id, known->n, o->n, id) == MO_OK;
     phase_end();
-    fine = fine && (o->json ? print_suggestions(graph, id, o->n) : write_suggestions(graph, o->out, id, o->n));
+    fine = fine && (o->json ? print_suggestions(graph, id, o->n) : write_suggestions(graph, o->out, o->targets ? "target" : "label", id, o->n));
     mo_few_shot_release(f);
     free(id);
     return fine;
@@ -108,7 +113,13 @@ int suggest_command(int argc, char **argv) {
         print_left_out(graph);
     if (graph && o.labels)
         read_known(graph, o.labels, &known);
+    mo_targets y = {0};
+    if (graph && o.targets && mo_targets_read(graph, o.targets, &y))
+        known = (mo_labels){.n = y.n, .id = y.id};
     bool written = mo_ok(ctx) && suggest(&o, graph, &known);
+    if (o.targets)
+        known = (mo_labels){0};
+    mo_targets_release(&y);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_labels_release(&known);
     mo_graph_release(graph);

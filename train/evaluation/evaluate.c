@@ -52,6 +52,9 @@ static bool check_evaluation(
     else if (o->split && (o->n_shots != 1 || links || source->task == MO_TASK_GC || o->split->n_support < 1))
         mo_fail(ctx, MO_INVALID, "evaluate: a split of %s %s and %d numbers of shots, expected nodes or rows and one",
             source->graph->name, mo_task_name(source->task), o->n_shots);
+    else if (o->target && (!episodes || o->split || chooses || o->calibration))
+        mo_fail(ctx, MO_INVALID, "evaluate: real targets of %s %s, expected nodes or graphs and protocol episode",
+            source->graph->name, mo_task_name(source->task));
     else if (repeats < 1 && !public && !o->split)
         mo_fail(ctx, MO_INVALID, "evaluate: %s is %" PRId64 ", expected 1 or more", episodes ? "episodes" : "seeds",
             repeats);
@@ -137,7 +140,7 @@ static void open_kernels(mo_evaluation *ev) {
     read &= ev->own.task != MO_TASK_LP;
     if (read && !ev->own.kernels)
         ev->kernels = ev->own.kernels = mo_example_kernels_create(&ev->own);
-    ev->experts = read && mo_ok(ev->ctx) ? mo_expert_count(&ev->own) : 0;
+    ev->experts = read && !ev->options->target && mo_ok(ev->ctx) ? mo_expert_count(&ev->own) : 0;
     ev->inductive = ev->own;
     ev->inductive.inductive = true;
     ev->inductive.kernels = NULL;
@@ -148,7 +151,8 @@ static void open_kernels(mo_evaluation *ev) {
 
 static bool prepare_evaluation(mo_evaluation *ev) {
     bool links = ev->source->task == MO_TASK_LP;
-    ev->metrics = links ? MO_LINK_METRICS : ev->options->calibration ? MO_CLASS_METRICS : 1;
+    bool targets = ev->options->target;
+    ev->metrics = targets ? MO_TARGET_METRICS : links ? MO_LINK_METRICS : ev->options->calibration ? MO_CLASS_METRICS : 1;
     ev->repeats = ev->options->split ? 1 : ev->options->seeds;
     if (!links && !ev->options->split && ev->options->protocol != MO_PROTOCOL_SPLIT)
         ev->repeats = ev->options->protocol == MO_PROTOCOL_EPISODE ? ev->options->episodes
@@ -246,11 +250,11 @@ void mo_eval_visit_rows(const mo_evaluation *ev, int c, int shot, const mo_eval_
     for (int metric = 0; metric < ev->metrics && mo_ok(ev->ctx); metric++) {
         mo_eval_row row = *more;
         row.data = s->graph->name;
-        row.task = mo_task_name(s->task);
+        row.task = o->target ? (s->task == MO_TASK_NC ? "nr" : "gr") : mo_task_name(s->task);
         row.head = candidate->head ? candidate->head->name : candidate->model->encoder.name;
         row.features = candidate->features;
         row.k = candidate->dot ? 0 : o->split ? o->split->k : ev->public_k ? ev->public_k : o->shots[shot];
-        row.metric = links ? mo_link_metric_name(metric) : mo_class_metric_name(metric);
+        row.metric = o->target ? mo_target_metric_name(metric) : links ? mo_link_metric_name(metric) : mo_class_metric_name(metric);
         row.values = mo_eval_values(ev, c, shot, metric);
         mo_summary summary = mo_summarize(row.values, ev->repeats);
         row.mean = summary.mean;
@@ -283,7 +287,9 @@ mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate
     ev.source = &ev.own;
     mo_hold_errors(ctx);
     if (prepare_evaluation(&ev)) {
-        if (source->task == MO_TASK_LP)
+        if (options->target)
+            mo_evaluate_targets(&ev);
+        else if (source->task == MO_TASK_LP)
             mo_evaluate_links(&ev);
         else
             mo_evaluate_classes(&ev);

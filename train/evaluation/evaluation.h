@@ -215,5 +215,7 @@ mo_features *mo_link_test_features(const mo_source *s, const mo_link_test *test)
 /* problems.c, eval_links.c: compute mo_evaluation.value and visit the rows. */
 void mo_evaluate_classes(mo_evaluation *ev);
 void mo_evaluate_links(mo_evaluation *ev);
+/* train/few_shot/eval_targets.c: the same for real targets. */
+void mo_evaluate_targets(mo_evaluation *ev);
 
 #endif

@@ -24,6 +24,14 @@ static inline int64_t degree(const mo_graph *graph, int64_t u) {
     return graph->row_pointer[u + 1] - graph->row_pointer[u];
 }
 
+/* Over how many examples means and spreads are taken, and the i-th of them. */
+static inline int64_t mo_counted_examples(const mo_graph *graph) {
+    return graph->counted ? graph->n_counted : mo_graph_examples(graph);
+}
+static inline int64_t mo_counted(const mo_graph *graph, int64_t i) {
+    return graph->counted ? graph->counted[i] : i;
+}
+
 /* Marks the cache entries of a graph with scaled attributes; increase its number when the scale changes. */
 static inline const char *mo_scale_key(const mo_graph *graph) {
     return graph->scaled ? " attributes scaled 2" : "";

@@ -94,7 +94,8 @@ bool mo_example_kernels_for_targets(mo_example_kernels *k, bool on) {
         return !k;
     for (int i = 0; on && !k->made && i < MO_COLUMN_TABLES; i++) {
         mo_column_table *c = &k->table[i];
-        c->varying = mo_scale_columns(c->x, mo_graph_examples(k->graph), c->w, NULL, 0, MO_KERNEL_CLIP);
+        c->varying = mo_scale_columns(
+            c->x, mo_graph_examples(k->graph), c->w, k->graph->counted, k->graph->n_counted, MO_KERNEL_CLIP);
         for (int j = 0; j < 2 && c->varying > 0; j++)
             if (!mo_kernels_name(k, names[2 * i + j]))
                 return false;

@@ -83,6 +83,14 @@ void mo_few_shot_forget(mo_few_shot *f);
 /* few_shot.c: checks the labels and takes them in place of those of an earlier fit. Returns false on failure. */
 bool mo_few_shot_label(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n);
 
+/* few_shot_logits.c: embeddings [n, d] of examples, on the object's tape. */
+mo_tensor *mo_few_shot_rows_of(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n, int64_t classes);
+
+enum { MO_LEAST_TARGETS = 3 };
+/* few_shot_targets.c: takes n targets, as the fit reads them, in place of an earlier fit. Returns false on failure. */
+bool mo_few_shot_take_targets(
+    mo_few_shot *f, const int64_t *id, const double *target, int64_t n, mo_target_transform transform);
+
 /* few_shot_logits.c: predictions [n] of a fit of targets, and their standard deviations (NULL: not asked for). */
 mo_code mo_few_shot_read_targets(mo_few_shot *f, const int64_t *query, int64_t n, double *prediction, double *spread);
 

@@ -72,6 +72,11 @@ static mo_tensor *few_shot_embed(
     return Z;
 }
 
+mo_tensor *mo_few_shot_rows_of(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n, int64_t classes) {
+    mo_episode e;
+    return few_shot_embed(f, id, label, n, classes, &e);
+}
+
 /* A problem of the support, whose query is its first example. zero: one label, which no readout reads. */
 static mo_plan few_shot_plan(const mo_few_shot *f, const mo_few_shot_support *s, int64_t *zero) {
     return (mo_plan){.task = f->source.task,

@@ -20,7 +20,6 @@
 #include <string.h>
 
 static const char name[] = "few-shot";
-enum { LEAST_TARGETS = 3 };
 /* By how much the logarithm of the density of all left-out targets must grow for logarithms to be chosen. */
 static const double clearly = 2;
 
@@ -56,8 +55,8 @@ static bool check_targets(mo_few_shot *f, const int64_t *id, const double *y, in
                 y[i]);
     }
     free(times);
-    if (mo_ok(f->ctx) && n < LEAST_TARGETS)
-        mo_fail(f->ctx, MO_INVALID, "%s: expected %d targets or more, found %" PRId64, name, LEAST_TARGETS, n);
+    if (mo_ok(f->ctx) && n < MO_LEAST_TARGETS)
+        mo_fail(f->ctx, MO_INVALID, "%s: expected %d targets or more, found %" PRId64, name, MO_LEAST_TARGETS, n);
     else if (mo_ok(f->ctx) && !varies)
         mo_fail(f->ctx, MO_INVALID, "%s: expected targets that differ, found %g for all %" PRId64 " examples", name,
             y[0], n);
@@ -141,13 +140,10 @@ static bool fit_targets(mo_few_shot *f, const double *y, mo_target_transform how
     return true;
 }
 
-mo_code mo_few_shot_fit_targets(
+bool mo_few_shot_take_targets(
     mo_few_shot *f, const int64_t *id, const double *target, int64_t n, mo_target_transform transform) {
-    if (!f)
-        return MO_INVALID;
-    if (!mo_given(f->ctx, name, "ids", id) || !mo_given(f->ctx, name, "targets", target) || !reads_targets(f) ||
-        !check_targets(f, id, target, n, transform))
-        return mo_code_of(f->ctx);
+    if (!reads_targets(f) || !check_targets(f, id, target, n, transform))
+        return false;
     mo_few_shot_forget(f);
     f->candidate.transductive = MO_TRANSDUCTIVE_OFF;
     mo_example_kernels_for_targets(f->source.kernels, true);
@@ -155,17 +151,26 @@ mo_code mo_few_shot_fit_targets(
     f->label = mo_host_array(f->ctx, n, sizeof *f->label); /* zeros */
     f->target = mo_host_array(f->ctx, n, sizeof *f->target);
     f->score = mo_host_array(f->ctx, n, sizeof *f->score);
-    double *host = mo_host_array(f->ctx, 3 * n, sizeof *host);
-    left_out o = {host, host ? host + n : NULL, host ? host + 2 * n : NULL, 0};
     if (mo_ok(f->ctx)) {
         memcpy(f->id, id, (size_t)n * sizeof *id);
+        memcpy(f->target, target, (size_t)n * sizeof *target);
         f->n = n;
         f->classes = 1;
-        fit_targets(f, target, transform, &o);
     }
-    free(host);
-    if (!mo_ok(f->ctx))
+    return mo_ok(f->ctx);
+}
+
+mo_code mo_few_shot_fit_targets(
+    mo_few_shot *f, const int64_t *id, const double *target, int64_t n, mo_target_transform transform) {
+    if (!f)
+        return MO_INVALID;
+    if (!mo_given(f->ctx, name, "ids", id) || !mo_given(f->ctx, name, "targets", target))
+        return mo_code_of(f->ctx);
+    double *host = mo_host_array(f->ctx, 3 * n, sizeof *host);
+    left_out o = {host, host ? host + n : NULL, host ? host + 2 * n : NULL, 0};
+    if (host && mo_few_shot_take_targets(f, id, target, n, transform) && !fit_targets(f, target, transform, &o))
         mo_few_shot_forget(f);
+    free(host);
     return mo_code_of(f->ctx);
 }
 

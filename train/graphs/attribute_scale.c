@@ -270,19 +270,45 @@ static void tell_scale(const mo_graph *scaled, const mo_feature_options *o) {
     o->notice(line, o->notice_state);
 }
 
+/* The attributes of the nodes that count, alone: a graph that owns its three arrays of attributes, and borrows the
+ * rest. */
+static bool counted_attributes(const mo_graph *g, mo_graph *part) {
+    *part = *g;
+    part->nodes = g->n_counted;
+    part->feature_nnz = 0;
+    part->feature_pointer = mo_host_array(g->ctx, part->nodes + 1, sizeof *part->feature_pointer);
+    part->feature_column = mo_host_array(g->ctx, g->feature_nnz, sizeof *part->feature_column);
+    part->feature_value = mo_host_array(g->ctx, g->feature_nnz, sizeof *part->feature_value);
+    for (int64_t i = 0; mo_ok(g->ctx) && i < part->nodes; i++) {
+        int64_t from = g->feature_pointer[g->counted[i]], n = g->feature_pointer[g->counted[i] + 1] - from;
+        for (int64_t e = 0; e < n; e++) {
+            part->feature_column[part->feature_nnz] = g->feature_column[from + e];
+            part->feature_value[part->feature_nnz++] = g->feature_value[from + e];
+        }
+        part->feature_pointer[i + 1] = part->feature_nnz;
+    }
+    return mo_ok(g->ctx);
+}
+
 mo_graph *mo_graph_scale(mo_graph *graph, const mo_feature_options *o) {
     if (!graph || !mo_ok(graph->ctx))
         return NULL;
     if (o->attributes == MO_ATTRIBUTES_RAW || graph->graphs != 1 || graph->nodes < 2 || !graph->features ||
         graph->scaled)
         return mo_graph_hold(graph);
-    column *all = describe_columns(graph);
-    mo_graph *scaled = NULL;
-    if (all && !choose_treatments(graph, all))
+    mo_graph part, *scaled = NULL;
+    const mo_graph *of = graph->counted ? &part : graph;
+    column *all = !graph->counted || counted_attributes(graph, &part) ? describe_columns(of) : NULL;
+    if (all && !choose_treatments(of, all))
         scaled = mo_graph_hold(graph);
-    else if (all && centre_columns(graph, all))
+    else if (all && centre_columns(of, all))
         scaled = make_scaled(graph, all);
     free(all);
+    if (graph->counted) {
+        free(part.feature_pointer);
+        free(part.feature_column);
+        free(part.feature_value);
+    }
     tell_scale(scaled, o);
     return scaled;
 }

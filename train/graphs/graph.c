@@ -76,6 +76,7 @@ void mo_graph_release(mo_graph *graph) {
     free(graph->recoded);
     mo_node_names_release(graph->names);
     free(graph->division);
+    free(graph->counted);
     free(graph);
 }
 
@@ -165,6 +166,7 @@ static bool hash_content(mo_graph *graph) {
     hash_array(state, graph->feature_column, graph->feature_nnz, sizeof *graph->feature_column);
     hash_array(state, graph->feature_value, graph->feature_nnz, sizeof *graph->feature_value);
     hash_array(state, graph->label, graph->n_labels, sizeof *graph->label);
+    hash_array(state, graph->counted, graph->n_counted, sizeof *graph->counted);
     XXH128_hash_t hash = XXH3_128bits_digest(state);
     graph->hash[0] = hash.low64;
     graph->hash[1] = hash.high64;

@@ -4,7 +4,9 @@
  * sort each row of the upper triangle; one sweep drops repetitions, another mirrors the triangle. */
 #include "train/graphs/graph_build.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,6 +202,20 @@ static bool allocate_features(mo_graph *graph, int64_t columns, int64_t nnz) {
     return mo_ok(graph->ctx);
 }
 
+/* Names the columns `attribute 1` .., and those of kinds `label=KIND`. */
+static bool name_columns(mo_graph *graph, int64_t columns, const int64_t *sorted, int64_t kinds) {
+    char name[40];
+    graph->feature_name = mo_host_array(graph->ctx, columns + kinds, sizeof *graph->feature_name);
+    for (int64_t j = 0; graph->feature_name && j < columns + kinds; j++) {
+        if (j < columns)
+            snprintf(name, sizeof name, "attribute %" PRId64, j + 1);
+        else
+            snprintf(name, sizeof name, "label=%" PRId64, sorted[j - columns]);
+        graph->feature_name[j] = mo_text_copy(graph->ctx, name);
+    }
+    return mo_ok(graph->ctx);
+}
+
 bool mo_graph_set_features(mo_graph *graph, const float *value, int64_t columns, const int64_t *kind) {
     int64_t n = graph->nodes, nnz = kind ? n : 0, kinds = 0;
     int64_t *sorted = kind ? distinct_values(graph->ctx, kind, n, &kinds) : NULL;
@@ -218,6 +234,8 @@ bool mo_graph_set_features(mo_graph *graph, const float *value, int64_t columns,
         }
         graph->feature_pointer[i + 1] = at;
     }
+    if (done && kind) /* so that the kinds of another set can be told from these */
+        done = name_columns(graph, columns, sorted, kinds);
     free(sorted);
     return done;
 }

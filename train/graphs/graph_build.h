@@ -70,6 +70,8 @@ typedef void mo_take_column(void *state, int64_t j, double median, const double 
 bool mo_graph_sort_columns(const mo_graph *graph, const bool *wanted, mo_take_column *take, void *state);
 /* The place of v among the columns of row u, or -1. */
 int64_t mo_graph_place(const mo_graph *graph, int64_t u, int64_t v);
+/* other_graph.c: adds the graph, as it was loaded and without labels, to the arrays of a fit, for mo_graph_kept. */
+void mo_graph_keep(const mo_graph *graph, mo_arrays *arrays);
 /* Adds to graph->left_out. */
 void mo_graph_leave_out(mo_graph *graph, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The last step of a loader: leaves out features that carry no information, sets the offsets of a graph that is not a

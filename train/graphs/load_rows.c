@@ -11,6 +11,7 @@
  * Other columns of these kinds whose fields all differ, and any column of the last, are left out; all else are
  * attributes. */
 #include "tensor/files/foreign_text.h"
+#include "tensor/files/number_text.h"
 #include "tensor/library.h"
 #include "train/graphs/attribute_table.h"
 #include "train/graphs/label_column.h"
@@ -18,6 +19,7 @@
 #include "train/graphs/table_reader.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,8 +185,9 @@ static bool take_classes(mo_graph *graph, const char *path, const char *label, c
     for (int64_t i = 0; i < class->n; i++)
         if (mo_is_real_text(mo_words_get(class, i)))
             return mo_fail(ctx, MO_INVALID,
-                "%s: expected classes in the column %.60s, as real numbers are no classes, found '%.40s'", path, label,
-                mo_words_get(class, i));
+                "%s: expected classes in the column %.60s, as real numbers are no classes, found '%.40s' (`mochi fit "
+                "--target` reads real targets)",
+                path, label, mo_words_get(class, i));
     if (!mo_graph_take_class_texts(graph, path, class, MANY, &own))
         return false;
     char number[24], one[64] = "no label";
@@ -196,7 +199,37 @@ static bool take_classes(mo_graph *graph, const char *path, const char *label, c
                graph->left_out ? graph->left_out : "", graph->left_out ? ")" : "");
 }
 
+/* Reads the column as real targets. */
+static bool take_targets(const mo_graph *graph, const char *path, const char *column, const mo_words *text, mo_targets *y) {
+    y->id = mo_host_array(graph->ctx, text->n, sizeof *y->id);
+    y->value = mo_host_array(graph->ctx, text->n, sizeof *y->value);
+    bool varies = false;
+    for (int64_t i = 0; mo_ok(graph->ctx) && i < text->n; i++) {
+        const char *x = mo_words_get(text, i);
+        char *end, number[24];
+        double value = mo_read_number(x, &end);
+        if (mo_is_unknown(x))
+            continue;
+        if (end == x || *end || !isfinite(value))
+            mo_fail(graph->ctx, MO_FORMAT,
+                "%s: expected a finite number in the column %.60s (nothing if it is unknown), found '%.40s' in row %s",
+                path, column, x, mo_graph_example_name(graph, i, number));
+        y->id[y->n] = i;
+        y->value[y->n++] = value;
+        varies |= value != y->value[0];
+    }
+    if (mo_ok(graph->ctx) && (y->n < 3 || !varies))
+        mo_fail(graph->ctx, MO_INVALID, "%s: expected three targets or more that differ in the column %.60s, found %s%" PRId64,
+            path, column, y->n < 3 ? "" : "one number in all ", y->n);
+    return mo_ok(graph->ctx);
+}
+
 mo_graph *mo_rows_open(mo_context *ctx, const char *path, const char *label, const mo_feature_options *options) {
+    return mo_rows_open_targets(ctx, path, label, options, NULL);
+}
+
+mo_graph *mo_rows_open_targets(
+    mo_context *ctx, const char *path, const char *label, const mo_feature_options *options, mo_targets *y) {
     if (!mo_given(ctx, "rows", "the path of the table", path) || !mo_given(ctx, "rows", "options", options))
         return NULL;
     if (!mo_is_table(path)) {
@@ -211,7 +244,7 @@ mo_graph *mo_rows_open(mo_context *ctx, const char *path, const char *label, con
     mo_words class = {0};
     mo_edges none = {0};
     if (find_columns(graph, path, label, &columns) && mo_attribute_table_read(graph, path, NULL, &columns, &class) &&
-        take_classes(graph, path, label, &class))
+        (y ? take_targets(graph, path, label, &class, y) : take_classes(graph, path, label, &class)))
         mo_graph_set_edges(graph, graph->nodes, &none);
     mo_words_release(&class);
     mo_attribute_columns_release(&columns);

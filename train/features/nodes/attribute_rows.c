@@ -63,13 +63,19 @@ static void find_scales(const mo_attribute_rows *x) {
 static void find_means(mo_attribute_rows *x) {
     const mo_graph *g = x->graph;
     struct mo_attribute_mean *mean = x->mean;
-    for (int64_t v = 0; v < g->nodes; v++) {
+    int64_t n = mo_counted_examples(g);
+    bool *counts = mo_host_array(g->ctx, g->nodes, sizeof *counts);
+    for (int64_t i = 0; counts && i < n; i++)
+        counts[mo_counted(g, i)] = true;
+    for (int64_t v = 0; counts && v < g->nodes; v++) {
         double weight = 0;
         for (int64_t e = g->row_pointer[v]; e < g->row_pointer[v + 1]; e++)
-            weight += 1 / (double)degree(g, g->column[e]);
-        add_row(x, v, x->scale[v] / (double)g->nodes, mean[MO_OWN].row);
-        add_row(x, v, x->scale[v] * weight / (double)g->nodes, mean[MO_OF_NEIGHBOURS].row);
+            weight += counts[g->column[e]] ? 1 / (double)degree(g, g->column[e]) : 0;
+        if (counts[v])
+            add_row(x, v, x->scale[v] / (double)n, mean[MO_OWN].row);
+        add_row(x, v, x->scale[v] * weight / (double)n, mean[MO_OF_NEIGHBOURS].row);
     }
+    free(counts);
     for (int64_t c = 0; c < g->features; c++)
         mean[MO_DIFFERENCE].row[c] = mean[MO_OWN].row[c] - mean[MO_OF_NEIGHBOURS].row[c];
     for (int kind = 0; kind < MO_ATTRIBUTE_KINDS; kind++)

@@ -201,7 +201,7 @@ static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
     for (int64_t i = 0; x && i < graph->nodes; i++)
         x[i] = (float)log1p((double)(graph->row_pointer[i + 1] - graph->row_pointer[i]));
     if (x) {
-        mo_standardize((mo_rows){x, 1, graph->nodes, 1}, NULL, 0, MO_EXTRAS_EPSILON, NULL);
+        mo_standardize((mo_rows){x, 1, graph->nodes, 1}, graph->counted, graph->n_counted, MO_EXTRAS_EPSILON, NULL);
         mo_tensor_write(extras, x, (size_t)graph->nodes * sizeof *x);
     }
     free(x);

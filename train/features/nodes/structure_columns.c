@@ -208,5 +208,5 @@ int mo_structure_columns(const mo_graph *graph, int64_t most, float *out) {
     average_neighbours(graph, S, NEAR_MEAN, NEAR_MEAN_MEAN);
     average_neighbours(graph, S, CLUSTERING, CLUSTERING_MEAN);
     average_neighbours(graph, S, LOG_RANK, RANK_MEAN);
-    return (int)mo_scale_columns(out, graph->nodes, COLUMNS, NULL, 0, MO_KERNEL_CLIP);
+    return (int)mo_scale_columns(out, graph->nodes, COLUMNS, graph->counted, graph->n_counted, MO_KERNEL_CLIP);
 }

@@ -75,15 +75,17 @@ static void pool_graphs(const pooling *p) {
 
 /* Mean and standard deviation of every column over the graphs. Returns the largest deviation. */
 static double find_graph_moments(const pooling *p) {
-    int64_t G = p->graph->graphs, w = 2 * p->columns;
+    int64_t G = mo_counted_examples(p->graph), w = 2 * p->columns;
     double largest = 0;
     for (int64_t j = 0; j < w; j++) {
         double sum = 0, squares = 0;
-        for (int64_t g = 0; g < G; g++)
-            sum += p->rows[g * w + j];
+        for (int64_t i = 0; i < G; i++)
+            sum += p->rows[mo_counted(p->graph, i) * w + j];
         p->center[j] = sum / (double)G;
-        for (int64_t g = 0; g < G; g++)
-            squares += (p->rows[g * w + j] - p->center[j]) * (p->rows[g * w + j] - p->center[j]);
+        for (int64_t i = 0; i < G; i++) {
+            double off = p->rows[mo_counted(p->graph, i) * w + j] - p->center[j];
+            squares += off * off;
+        }
         p->deviation[j] = sqrt(squares / (double)G);
         largest = fmax(largest, p->deviation[j]);
     }
@@ -135,7 +137,8 @@ static void put_extras(const mo_graph *graph, mo_tensor *extras) {
         x[g * EXTRAS + 2] = (float)(ends / fmax(n, 1));
     }
     if (x) {
-        mo_standardize((mo_rows){x, 1, graph->graphs, EXTRAS}, NULL, 0, MO_EXTRAS_EPSILON, NULL);
+        mo_standardize(
+            (mo_rows){x, 1, graph->graphs, EXTRAS}, graph->counted, graph->n_counted, MO_EXTRAS_EPSILON, NULL);
         mo_tensor_write(extras, x, (size_t)(graph->graphs * EXTRAS) * sizeof *x);
     }
     free(x);

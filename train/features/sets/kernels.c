@@ -266,25 +266,7 @@ static bool name_experts(mo_example_kernels *all) {
     return all->graphs->columns == 0 || mo_kernels_name(all, "wl");
 }
 
-/* ---- make, query, release ---- */
-
-bool mo_graph_experts_make(mo_example_kernels *all, bool inductive) {
-    graph_experts *k = all->graphs = mo_host_array(all->graph->ctx, 1, sizeof *k);
-    if (!k)
-        return false;
-    k->set = all->graph;
-    k->inductive = inductive;
-    bool done = find_node_columns(k->set, &k->nodes);
-    find_widths(k);
-    done = done && (inductive || make_columns(k, NULL, 0)) && make_subtrees(k) && name_experts(all);
-    if (!inductive)
-        free_node_columns(&k->nodes);
-    return done;
-}
-
-/* ---- inductive kernels: columns and moments of the labelled graphs ---- */
-
-/* The numbers of the labelled graphs' nodes, [*count]; free() the result. NULL on failure. */
+/* The numbers of the listed graphs' nodes, [*count]; free() the result. NULL on failure. */
 static int64_t *nodes_of(const mo_graph *set, const int64_t *graph, int64_t n, int64_t *count) {
     *count = 0;
     for (int64_t i = 0; i < n; i++)
@@ -295,6 +277,40 @@ static int64_t *nodes_of(const mo_graph *set, const int64_t *graph, int64_t n, i
             node[at++] = u;
     return node;
 }
+
+/* The columns, standardised over all graphs, or over those of the set that count. */
+static bool make_counted_columns(graph_experts *k) {
+    const mo_graph *set = k->set;
+    int64_t n = set->n_counted, count = 0;
+    if (!set->counted)
+        return make_columns(k, NULL, 0);
+    int64_t *node = nodes_of(set, set->counted, n, &count);
+    k->labelled = mo_host_array(set->ctx, n, sizeof *k->labelled);
+    k->n_labelled = n;
+    if (node && k->labelled)
+        memcpy(k->labelled, set->counted, (size_t)n * sizeof *k->labelled);
+    bool done = node && k->labelled && make_columns(k, node, count);
+    free(node);
+    return done;
+}
+
+/* ---- make, query, release ---- */
+
+bool mo_graph_experts_make(mo_example_kernels *all, bool inductive) {
+    graph_experts *k = all->graphs = mo_host_array(all->graph->ctx, 1, sizeof *k);
+    if (!k)
+        return false;
+    k->set = all->graph;
+    k->inductive = inductive;
+    bool done = find_node_columns(k->set, &k->nodes);
+    find_widths(k);
+    done = done && (inductive || make_counted_columns(k)) && make_subtrees(k) && name_experts(all);
+    if (!inductive)
+        free_node_columns(&k->nodes);
+    return done;
+}
+
+/* ---- inductive kernels: columns and moments of the labelled graphs ---- */
 
 static bool list_known(graph_experts *k) {
     k->known = mo_host_array(k->set->ctx, k->columns, sizeof *k->known);

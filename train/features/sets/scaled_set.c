@@ -12,21 +12,28 @@
 /* scale [features]: the factor of each column. Returns whether a factor is not 1. */
 static bool find_scales(const mo_graph *graph, double *scale) {
     mo_context *ctx = graph->ctx;
-    int64_t F = graph->features, n = graph->nodes;
+    int64_t F = graph->features, n = 0;
     double *mean = mo_host_array(ctx, F, sizeof *mean), *squares = mo_host_array(ctx, F, sizeof *squares);
     int64_t *having = mo_host_array(ctx, F, sizeof *having);
     bool *measured = mo_host_array(ctx, F, sizeof *measured), any = false;
-    for (int64_t e = 0; mo_ok(ctx) && e < graph->feature_nnz; e++) {
-        int32_t j = graph->feature_column[e];
-        float x = graph->feature_value[e];
-        mean[j] += x / (double)n;
-        having[j]++;
-        measured[j] |= x != 0 && x != 1;
-    }
-    for (int64_t e = 0; mo_ok(ctx) && e < graph->feature_nnz; e++) {
-        double d = graph->feature_value[e] - mean[graph->feature_column[e]];
-        squares[graph->feature_column[e]] += d * d;
-    }
+    int64_t G = mo_counted_examples(graph);
+    for (int64_t i = 0; i < G; i++)
+        n += graph->graph_offset[mo_counted(graph, i) + 1] - graph->graph_offset[mo_counted(graph, i)];
+    for (int pass = 0; mo_ok(ctx) && pass < 2; pass++) /* means, then squared distances to them */
+        for (int64_t i = 0; i < G; i++) {
+            int64_t g = mo_counted(graph, i), stop = graph->feature_pointer[graph->graph_offset[g + 1]];
+            for (int64_t e = graph->feature_pointer[graph->graph_offset[g]]; e < stop; e++) {
+                int32_t j = graph->feature_column[e];
+                float x = graph->feature_value[e];
+                if (pass) {
+                    squares[j] += (x - mean[j]) * (x - mean[j]);
+                    continue;
+                }
+                mean[j] += x / (double)n;
+                having[j]++;
+                measured[j] |= x != 0 && x != 1;
+            }
+        }
     for (int64_t j = 0; mo_ok(ctx) && j < F; j++) {
         double deviation = sqrt((squares[j] + (double)(n - having[j]) * mean[j] * mean[j]) / (double)n);
         scale[j] = !measured[j] ? 1 : deviation > 1e-6 * fabs(mean[j]) ? 1 / deviation : 0;

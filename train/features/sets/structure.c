@@ -159,7 +159,8 @@ bool mo_set_statistics(const mo_graph *graph, const mo_set_structure *s, float *
     if (parent)
         run_tasks(mo_context_threads(ctx), graph->graphs, FEW, count_some, &w);
     free(parent);
-    mo_standardize((mo_rows){out, 1, graph->graphs, MO_STATISTICS}, NULL, 0, MO_EXTRAS_EPSILON, NULL);
+    mo_standardize(
+        (mo_rows){out, 1, graph->graphs, MO_STATISTICS}, graph->counted, graph->n_counted, MO_EXTRAS_EPSILON, NULL);
     for (int64_t i = 0; i < graph->graphs * MO_STATISTICS; i++)
         out[i] = fminf(fmaxf(out[i], -MO_EXTRAS_LIMIT), MO_EXTRAS_LIMIT);
     mo_unit_rows(out, graph->graphs, MO_STATISTICS);

@@ -138,10 +138,14 @@ static bool each_wave(waves *v, wave_reader *then) {
  * added in the graphs' order. */
 static void find_scale(waves *v) {
     static const double gamma[GAMMAS] = {0.5, 2};
-    double nodes = fmax((double)v->graph->nodes, 1), spread = 0, sums[DIRECTIONS + 1] = {0};
-    for (int64_t g = 0; g < v->graph->graphs; g++)
+    double nodes = 0, spread = 0, sums[DIRECTIONS + 1] = {0};
+    for (int64_t i = 0; i < mo_counted_examples(v->graph); i++) {
+        int64_t g = mo_counted(v->graph, i);
+        nodes += (double)(v->graph->graph_offset[g + 1] - v->graph->graph_offset[g]);
         for (int j = 0; j <= DIRECTIONS; j++)
             sums[j] += v->sums[g * (DIRECTIONS + 1) + j];
+    }
+    nodes = fmax(nodes, 1);
     spread = sums[DIRECTIONS] / nodes;
     for (int j = 0; j < DIRECTIONS; j++) {
         double mean = sums[j] / nodes;
@@ -154,13 +158,13 @@ static void find_scale(waves *v) {
 }
 
 static void write_waves(const waves *v, float *out) {
-    int64_t G = v->graph->graphs;
+    int64_t G = v->graph->graphs, n = mo_counted_examples(v->graph);
     for (int j = 0; j < MO_WAVES; j++) {
         double sum = 0;
+        for (int64_t i = 0; i < n; i++)
+            sum += v->means[mo_counted(v->graph, i) * MO_WAVES + j];
         for (int64_t g = 0; g < G; g++)
-            sum += v->means[g * MO_WAVES + j];
-        for (int64_t g = 0; g < G; g++)
-            out[g * MO_WAVES + j] = (float)(v->means[g * MO_WAVES + j] - sum / (double)G);
+            out[g * MO_WAVES + j] = (float)(v->means[g * MO_WAVES + j] - sum / (double)n);
     }
     mo_unit_rows(out, G, MO_WAVES);
 }
