@@ -1,8 +1,8 @@
 """Losses of real targets, composed of ops: gradients of every order exist, in all they are given.
 
 >>> slope = mochi.grad(lambda w: mochi.losses.huber(w, np.zeros(3)))  # the errors, within -1 .. 1, by their number
->>> slope(np.array([0.3, -3.0, 9.0])).tolist()
-[0.1, -0.3333333333333333, 0.3333333333333333]
+>>> slope(np.array([0.75, -3.0, 9.0])).tolist()
+[0.25, -0.3333333333333333, 0.3333333333333333]
 """
 
 from __future__ import annotations

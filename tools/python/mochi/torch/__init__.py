@@ -231,7 +231,7 @@ def _ridge(bias, targets=False):
         return logits + D.sum(-2, keepdims=True) if bias else logits
 
     def fit(Zs, Ys, Zq, lam, weight=None):
-        labels = np.ones(Ys.shape) if targets else Ys.numpy()
+        labels: Any = np.ones(Ys.shape) if targets else Ys.numpy()
         if weight is not None or not labels.any(-1).all():
             w = labels.any(-1) * (1.0 if weight is None else weight.numpy())
             if bias:
