@@ -88,7 +88,9 @@ def colours(folder, name, n_graphs, rounds=2):
 
 
 def beside(X, A):
-    """Attributes, and these with the neighbours' means."""
+    """Attributes, and these with the neighbours' means; without attributes nothing."""
+    if X is None:
+        return {}
     return {"X": X, "X+PX": np.hstack([X, np.asarray(A @ X / np.maximum(A.sum(1), 1).reshape(-1, 1))])}
 
 
