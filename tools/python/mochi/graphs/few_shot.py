@@ -132,7 +132,7 @@ class FewShot(Handle):
         self._named = g.names is not None  # read now, as the graph may be closed later
         self._forget()
         self._made: tuple[Any, dict[str, Any]] | None = None  # (the model, the options) with which it was made
-        self._apart = False  # the labelled examples are another graph's, which lies beside this one
+        self._moved = False  # whether it is a fit of another graph
 
     def fit(self, labels: Any) -> FewShot:
         """Fits the readout on labels, given as for `Trained.few_shot`; returns itself."""
@@ -191,7 +191,7 @@ class FewShot(Handle):
     @property
     def labelled(self) -> np.ndarray:
         """The labelled examples [n], in the order of their numbers."""
-        return np.array(list(self._given or ()), object) if self._apart else _called(self.graph, self._known)
+        return np.array(list(self._given or ()), object) if self._moved else _called(self.graph, self._known)
 
     @property
     def estimate(self) -> Estimate:
@@ -200,12 +200,11 @@ class FewShot(Handle):
         return Estimate(**{f.name: getattr(e, f.name.removeprefix("n_")) for f in dataclasses.fields(Estimate)})
 
     def on(self, other: Any) -> FewShot:
-        """The fit on another graph, for predictions of its examples.
+        """The fit on another graph, for predictions of its examples: nothing is fitted again.
 
-        Features and kernels are the other graph's; the weights of the labelled examples, what is expected, and the temperature are
-        the fit's. A refit on its own predictions (`transductive`) is left out, and "ridge" and the other heads of embeddings are
-        refused, as coordinates differ between graphs. Targets are fitted more finely than kernels stay: of these the transform is
-        the fit's, and the system of the known examples is solved in the other graph.
+        Examples are compared with the labelled ones by features that have the fit's means and spreads; an example whose
+        surroundings are as they were is predicted as before. A refit on its own predictions (`transductive`) is left out, and
+        "ridge" and the other heads of embeddings are refused, as coordinates differ between graphs.
 
         Parameters
         ----------
@@ -242,17 +241,13 @@ class FewShot(Handle):
         opened = call(lib.gate_mo_few_shot_open_as, inside._live(), task_of(now), options, self._weights)
         Handle.__init__(made, self.context, opened, keep=(inside, self))
         made._take_graph(now, options, self._weights)
-        self._apply(made, ids)
-        made._given, made._apart = self._given, bool(ids.max() >= now.examples)
-        return made
-
-    def _apply(self, made, ids):
-        """Takes the fit to a readout of another graph, where the labelled examples have these ids."""
+        label = integers(self._label) if len(self._label) else ffi.NULL  # of targets there are none
         with lists_of(self.context, {}) as arrays:
-            self.context.call(lib.gate_mo_few_shot_save, self._live(), arrays._live())
-            given = integers(self._known), integers(ids), integers(self._label), len(ids)
-            self.context.call(lib.gate_mo_few_shot_move, made._live(), *given, arrays._live())
-        made._known, made._label, made.classes_, made._fewest = ids, self._label, self.classes_, self._fewest
+            call(lib.gate_mo_few_shot_save, self._live(), arrays._live())
+            call(lib.gate_mo_few_shot_move, made._live(), known[0], integers(ids), label, known[1], arrays._live())
+        made._known, made._label, made.classes_, made._given, made._fewest = ids, self._label, self.classes_, self._given, self._fewest
+        made._moved = True
+        return made
 
     def predict_new(self, rows: Any, edges: Any = (), as_frame: bool = False) -> Any:
         """Predictions for nodes that join the graph, in the order of the rows: `on` the graph with them (`Graph.grown`).
@@ -354,7 +349,7 @@ class FewShot(Handle):
         >>> print(why.label, len(why.labels), why.logits["dessert"] > why.logits["main"])
         dessert 4 True
         """
-        self._together("explain")
+        self._unmoved("explain")
         (i,) = self._numbers_of([example])
         found = ffi.new("mo_few_shot_reasons *")
         try:
@@ -380,9 +375,9 @@ class FewShot(Handle):
             logits=dict(zip(self.classes_.tolist(), logit.tolist(), strict=True)),
         )
 
-    def _together(self, what):
-        if self._apart:
-            raise errors.UnsupportedError(f"{what}: the labelled examples are not in this graph; ask the fit of theirs")
+    def _unmoved(self, what):
+        if self._moved:
+            raise errors.UnsupportedError(f"{what}: a fit of another graph; ask that fit")
 
     def reached(self, examples: Sequence | None = None) -> np.ndarray:
         """Whether a label reaches each example, bool [n], by edges or by attributes that tell the classes apart.
@@ -411,7 +406,7 @@ class FewShot(Handle):
     def save(self, path: str | os.PathLike) -> None:
         """Writes the fitted readout and its labels, as `mochi predict --save` does: read by `Trained.few_shot` with `readout`, and
         by `mochi predict --readout`, for the same graph and weights. Nothing is fitted again."""
-        self._together("save")
+        self._unmoved("save")
         kept.write(path, self, self._options, self._weights, self._label)
 
     def _rows(self, gate, examples):
@@ -448,7 +443,7 @@ class FewShot(Handle):
 
     def suggest(self, n: int) -> np.ndarray:
         """The n examples to label next [n], the most useful first (V-optimal design, Fedorov 1972)."""
-        self._together("suggest")
+        self._unmoved("suggest")
         out = np.empty(checked.whole("suggest: n", n, 1, self.graph.examples), np.int64)
         known = integers(self._known), len(self._known)
         self.context.call(lib.gate_mo_few_shot_suggest, self._live(), *known, n, integers(out))

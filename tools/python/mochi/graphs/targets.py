@@ -76,12 +76,6 @@ class FewShotTargets(FewShot):
         self._given = dict(zip(names, y.tolist(), strict=True))
         return self
 
-    def _apply(self, made, ids):
-        order = np.argsort(ids)
-        y, transform = np.array(list((self._given or {}).values()))[order], TRANSFORMS.index("log" if self.estimate.log else "none")
-        made._known, made._transform = np.ascontiguousarray(ids[order]), transform
-        self.context.call(lib.gate_mo_few_shot_fit_targets, made._live(), integers(made._known), reals(y), len(y), transform)
-
     @property
     def estimate(self) -> TargetEstimate:  # type: ignore[override]
         """The errors to expect, from leaving targets out in turn."""
