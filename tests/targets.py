@@ -2,6 +2,7 @@
 """Measures predictions of real targets beside common regressors: R², mean absolute error, and coverage of the intervals.
 
 Usage: PYTHON tests/targets.py [SET ..] [--labels N,..] [--episodes N] [--seed N] [--rows NAME,..]
+       PYTHON tests/targets.py SET --picture FILE.svg [--labels N] [--seed N]
   PYTHON      one that has the packages mochi and scikit-learn: BUILD/python/environment/bin/python
   SET         folders: edges.csv, features.csv and targets.csv, or the files of a TU set with NAME_graph_attributes.txt;
               or DATA:COLUMN, an attribute of the nodes of the graph DATA, which is then left out of it; DATA:degree, the
@@ -12,6 +13,7 @@ Usage: PYTHON tests/targets.py [SET ..] [--labels N,..] [--episodes N] [--seed N
               neighbours' means (X+PX). Graphs: the numbers of nodes with each label, of edges with each label, and of both
               (counts); the numbers of nodes with each colour of two rounds of Weisfeiler and Leman, which see edge labels,
               beside the counts (WL, without k nearest neighbours)
+  --picture   60 predictions of one subset, with intervals of 90%, beside the targets, in place of the table
 
 Prints the table of train/evaluation/RESULTS.md. R² of an episode is 1 - squared errors / squared distances of the other
 targets to their own mean; negative values count as they are. In brackets: the mean difference mochi - method in R², with half
@@ -193,6 +195,26 @@ class Cells:
         return f"| {where} | {np.array(found['mochi'])[:, 0].mean():.3f} | {' | '.join(cells)} | {absolute} | {share} |"
 
 
+def picture(fit, y, known):
+    """An SVG of the predictions of every k-th of the other targets, with intervals of 90%, over the targets."""
+    fit.fit({(i if fit.graph.names is None else fit.graph.names[i]): float(y[i]) for i in known.tolist()})
+    others = np.setdiff1d(np.arange(len(y)), known)
+    shown = others[:: max(1, len(others) // 60)][:60]
+    found, (low, high) = fit.predict()[shown], fit.predict_interval(0.9)[shown].T
+    least, most, size = min(low.min(), y[shown].min()), max(high.max(), y[shown].max()), 320
+    place = lambda v: 10 + (v - least) / (most - least) * size  # noqa: E731
+    up = lambda v: size + 20 - place(v)  # noqa: E731
+    held = (low <= y[shown]) & (y[shown] <= high)
+    parts = [f'<path d="M10 {up(least):.1f}L{place(most):.1f} 10" stroke="#999"/>']
+    for x, v, a, b, inside in zip(y[shown], found, low, high, held, strict=True):
+        colour = "#1f5fbf" if inside else "#c0392b"
+        parts.append(f'<path d="M{place(x):.1f} {up(a):.1f}V{up(b):.1f}" stroke="{colour}" opacity=".4"/>')
+        parts.append(f'<circle cx="{place(x):.1f}" cy="{up(v):.1f}" r="3" fill="{colour}"/>')
+    text = f"measured, {least:.3g} to {most:.3g}; up: predicted from {len(known)}, with its interval"
+    parts.append(f'<text x="10" y="{size + 44}" font-family="sans-serif" font-size="12">{text}</text>')
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size + 20} {size + 56}">\n' + "\n".join(parts) + "\n</svg>\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("set", nargs="*")
@@ -200,12 +222,19 @@ def main():
     parser.add_argument("--episodes", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows")
+    parser.add_argument("--picture")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning)
     sets = options.set or [str(p) for p in sorted(DATA.iterdir()) if p.is_dir()] if options.set or DATA.is_dir() else []
     if not sets:
         sys.exit(f"no sets in {DATA}")
     model, cells = mochi.load("best"), Cells()
+    if options.picture:
+        g, y, _, _ = opened(sets[0])
+        known = np.sort(np.random.default_rng((options.seed, 0)).permutation(len(y))[: int(options.labels.split(",")[0])])
+        first = (list(range(g.examples)) if g.names is None else g.names)[:3]
+        pathlib.Path(options.picture).write_text(picture(model.few_shot(g, targets=dict(zip(first, [0.0, 1.0, 2.0]))), y, known))
+        return
     print("| set, targets known | mochi | ridge | forest | neighbours | harmonic | mean | MAE: mochi, forest | 50, 80, 90% hold |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     for path in sets:
