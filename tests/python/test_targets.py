@@ -1,6 +1,8 @@
 """Real targets of a graph's examples: `Trained.few_shot(g, targets=...)`."""
 
+import os
 import pickle
+import subprocess
 
 import mochi
 import numpy as np
@@ -62,6 +64,26 @@ def test_logarithms_stay_above_zero_and_classes_come_back(model, ring):
     assert not plain.estimate.log and not np.allclose(plain.predict(), fit.predict())
     again = pickle.loads(pickle.dumps(fit))
     np.testing.assert_array_equal(again.predict(), fit.predict())
+
+
+def test_a_fit_of_targets_is_kept(model, ring, tmp_path):
+    g, y = ring
+    for transform in ("none", "log"):
+        fit, path = model.few_shot(g, targets={v: abs(t) for v, t in list(y.items())[:30]}, transform=transform), tmp_path / "fit"
+        fit.save(path)
+        again = model.few_shot(g, readout=path)
+        assert isinstance(again, mochi.FewShotTargets) and str(again.estimate) == str(fit.estimate)
+        assert again.labelled.tolist() == fit.labelled.tolist()
+        np.testing.assert_array_equal(again.predict_interval(0.8), fit.predict_interval(0.8))
+        np.testing.assert_allclose(pickle.loads(pickle.dumps(again)).predict(), fit.predict(), rtol=1e-6)
+        g.save(tmp_path / "g.npz")
+        program = [os.environ.get("MOCHI_PROGRAM", ""), "predict", "--data", str(tmp_path / "g.npz"), "--readout", str(path), "--quiet"]
+        if "MOCHI_PROGRAM" in os.environ:
+            lines = subprocess.run(program, capture_output=True, text=True, check=True).stdout.splitlines()[1:]
+            told = {line.split(",")[0]: float(line.split(",")[1]) for line in lines}
+            np.testing.assert_allclose(fit.predict(list(told)), list(told.values()), rtol=1e-4)
+    with pytest.raises(mochi.InvalidError, match="one of them"):
+        model.few_shot(g, targets=y, readout=path)
 
 
 def test_gaps_and_forms_of_targets(model, ring):
