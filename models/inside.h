@@ -128,7 +128,8 @@ MO_API mo_tensor *mo_model_apply(
     mo_tape *t, const mo_model *m, const mo_episode *e, const mo_state *state, mo_tensor *Zq);
 /* heads/mixture.c: the standard deviations [n_q, C] of a fit's predictions of rows Zq; diagonal [E, n_q]: the given
  * kernels of each query with itself, of the order of `kernels` [E, n_q, m]; both NULL if there are none. */
-mo_tensor *mo_mixture_spread(mo_tape *t, const mo_state *state, mo_tensor *Zq, mo_tensor *kernels, mo_tensor *diagonal);
+MO_API mo_tensor *mo_mixture_spread(
+    mo_tape *t, const mo_state *state, mo_tensor *Zq, mo_tensor *kernels, mo_tensor *diagonal);
 /* The standard deviations [n_q, C] of such predictions of real targets, by a model that reads kernels
  * (mo_mixture_spread). */
 MO_API mo_tensor *mo_model_spread(

@@ -320,3 +320,33 @@ def test_the_health_of_a_solve():
         assert mochi.solve_check(zero, zero, ops.solve_spd_or_nan(zero, zero), spd=True).rcond.item() == 0
         with pytest.raises(mochi.InvalidError, match="solve_check: expected A"):
             mochi.solve_check(zero, zero, B)
+
+
+@pytest.mark.parametrize("name", ["mean_squared_error", "huber", "gaussian_nll"])
+def test_losses_of_real_targets_have_derivatives_of_three_orders(name):
+    random = np.random.default_rng(3)
+    X, Y, w = random.normal(size=(3, 6, 2))
+    given = [X, np.exp(Y), Y, np.exp(w)] if name == "gaussian_nll" else [X, 3 * Y, np.exp(w)]
+    loss = getattr(mochi.losses, name)
+    f = (lambda *xs: loss(*xs[:-1], weight=xs[-1])) if name != "huber" else lambda a, b, w: loss(a, b, 0.7, w)
+    assert mochi.gradcheck(f, given, order=2)
+    assert mochi.gradcheck(lambda *xs: mochi.grad(lambda *ys: mochi.ops.exp(f(*ys)), range(len(xs)))(*xs)[0], given, order=2)
+
+
+def test_losses_are_their_formulas():
+    random = np.random.default_rng(4)
+    X, Y, v = *random.normal(size=(2, 8)), random.uniform(0.5, 2, 8)
+    e, w = X - Y, random.integers(0, 3, 8).astype(float)
+    of = {
+        "mean_squared_error": (e**2, ()),
+        "huber": (np.where(abs(e) <= 0.5, e**2 / 2, 0.5 * (abs(e) - 0.25)), (0.5,)),
+        "gaussian_nll": ((np.log(2 * np.pi * v) + e**2 / v) / 2, ()),
+    }
+    with mochi.Tape():
+        for name, (expected, options) in of.items():
+            loss, x = getattr(mochi.losses, name), mochi.constant(X)
+            given = (x, v, Y) if name == "gaussian_nll" else (x, Y, *options)
+            assert abs(loss(*given).item() - expected.mean()) < 1e-12
+            assert abs(loss(*given, weight=w).item() - np.average(expected, weights=w)) < 1e-12
+            with pytest.raises(mochi.InvalidError, match="expected one shape"):
+                loss(mochi.constant(X[:, None]), *given[1:])

@@ -211,6 +211,35 @@ def test_ridge_is_the_formula_for_any_axes_of_episodes(of_support, of_queries, n
         torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.parametrize("n_s", [2, 6])  # the dual and the primal system
+@pytest.mark.parametrize("bias", [None, "penalised", "free"])
+def test_targets_are_real_and_zeros_are_targets(n_s, bias):
+    Zs, _, Zq = episode(n_s=n_s)
+    Ys = torch.randn(2, n_s, 2, dtype=REAL, generator=torch.Generator().manual_seed(1))
+    Ys[0, 0], Ys[1, :, 1] = 0, 0  # as labels, padding, and a class without a row
+    lam = torch.tensor(2.0, dtype=REAL, requires_grad=True)
+    weight = torch.rand(2, n_s, dtype=REAL, generator=torch.Generator().manual_seed(2)) + 0.5
+    for w in (None, weight):
+        own = torch.ones(2, n_s, 1, dtype=REAL) if w is None else w[..., None]
+        mean = (lambda X: (own * X).sum(-2, keepdim=True) / own.sum(-2, keepdim=True)) if bias == "free" else lambda X: 0  # noqa: B023
+        Xs, Xq = (with_ones(Zs), with_ones(Zq)) if bias == "penalised" else (Zs - mean(Zs), Zq - mean(Zs))
+        expected = plain_ridge(own.sqrt() * Xs, own.sqrt() * (Ys - mean(Ys)), Xq, 2.0) + mean(Ys)
+        torch.testing.assert_close(mt.ridge(Zs, Ys, Zq, lam, bias, weight=w, targets=True), expected)
+    given = (Zs, Ys.requires_grad_(), Zq, lam)
+    f = lambda Zs, Ys, Zq, lam: mt.ridge(Zs, Ys, Zq, lam, bias, targets=True)  # noqa: E731
+    assert gradcheck(f, given) and gradgradcheck(f, given)
+    assert torch.equal(torch.compile(f, backend="eager")(*given), f(*given))
+    if bias is not None:
+        head = {"penalised": "ridge", "free": "ridge_intercept"}[bias]
+        torch.testing.assert_close(mt.readout(head, Zs, Ys, Zq, lam=lam, targets=True), f(*given))
+    torch.testing.assert_close(mt.ridge(Zs, Ys, Zq, None, bias, targets=True), f(Zs, Ys, Zq, mt._penalty(Zs, Ys + 1)))
+    for wrong in ({"ways": 2}, {"Ys": Ys[..., 0]}):
+        with pytest.raises(mochi.InvalidError, match="expected .*no ways"):
+            mt.ridge(**{"Zs": Zs, "Ys": Ys, "Zq": Zq, "bias": bias, "targets": True, **wrong})
+    with pytest.raises(mochi.UnsupportedError, match="no real targets"):
+        mt.readout("lda", Zs, Ys, Zq, targets=True)
+
+
 def test_the_penalty_has_a_gradient():
     Zs, label, Zq = episode()
     lam = torch.tensor(2.0, dtype=REAL, requires_grad=True)

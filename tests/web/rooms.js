@@ -24,8 +24,8 @@ const helpers = `
 
 /** One visit to each room; it returns what the test then asserts. */
 const visits = {
-    write: [`await room('write'); const boxes = $$('.node').length, broken = [], first = $('main select').value;
-        for (const name of [...$$('main option').map((o) => o.value), first]) { $('main select').value = name; $('main select').dispatchEvent(new Event('change')); await wait(); if ($('.wrong')) broken.push(name + ': ' + $('.wrong').textContent); }
+    write: [`await room('write'); const boxes = $$('.node').length, broken = [], first = $('main select').value, lines = [];
+        for (const name of [...$$('main option').map((o) => o.value), first]) { $('main select').value = name; $('main select').dispatchEvent(new Event('change')); await wait(); if ($('.wrong')) broken.push(name + ': ' + $('.wrong').textContent); if (name === 'line') lines.push($$('.fit circle').length, $$('.fit .back').length, $('.fit').getAttribute('aria-label')); }
         set($('textarea'), 'p = a b\\ns = p + c\\ny = s^3\\nloss = y'); await wait();
         $$('.node').at(-1).dispatchEvent(new MouseEvent('click', { bubbles: true })); await wait();
         const last = $('.panel').textContent; for (let i = 0; i < 3; i++) $('button[aria-label="One step back"]').click();
@@ -33,9 +33,10 @@ const visits = {
         const wrong = $('.wrong')?.textContent; set($('textarea'), 'loss = ' + '('.repeat(50000)); await wait(); const deep = $('.wrong')?.textContent;
         set($('input[placeholder="W 2 3"]'), 'W 2 2'); press('Add a matrix'); set($('textarea'), 'loss = sum(W^2)'); await wait(); const added = $$('.node').length;
         $('nav').dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true })); await wait(); const next = location.hash;
-        return { boxes, broken, last, step, wrong, deep, added, next };`, (r) => {
+        return { boxes, broken, lines, last, step, wrong, deep, added, next };`, (r) => {
         assert(r.boxes >= 6, `boxes: ${r.boxes}`);
         assert.deepStrictEqual(r.broken, []);
+        assert.deepStrictEqual(r.lines, [7, 5, 'The line 0.87619 x + 0.10909']); // Y on x and 1, with lambda 0.5: 9.2 / 10.5, 0.6 / 5.5
         assert.match(r.wrong, /banana/);
         assert.match(r.step, /Backward/);
         assert.match(r.deep, /started anew|expected/);

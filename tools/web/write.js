@@ -9,6 +9,9 @@ const examples = {
     ridge: { title: 'A readout fitted by a ridge', inputs: [['Z', [1, 0, 2, 1, -1, 0, -2, 1], 2],
         ['Y', [1, 0, 1, 0, 0, 1, 0, 1], 2, true], ['Zq', [1, 1, -1, 2], 2], ['y', [1, 0, 0, 1], 2, true],
         ['lambda', [0.5], 0]], text: "K = Z Z' + lambda I\nA = Z' solve_spd(K, Y)\nloss = ce(Zq A, y)" },
+    line: { title: 'A line fitted by a ridge', inputs: [['X', [-2, 1, -1, 1, 0, 1, 1, 1, 2, 1], 2], ['Y', [-1.6, -1, 0.4, 0.6, 2.2], 1],
+        ['Xq', [-1.5, 1, 1.5, 1], 2, true], ['y', [-1, 2], 1, true], ['lambda', [0.5], 0]],
+    text: "K = X X' + lambda I\nA = X' solve_spd(K, Y)\nE = Xq A - y\nloss = sum(E^2)" },
     twice: { title: 'A value used twice', inputs: [['A', [2, 1, 0, 3], 2], ['B', [1, -1], 1]],
         text: "u = A B\nv = A u\nloss = <u, v>" },
 };
@@ -143,11 +146,29 @@ export function write(place, ask, rules) {
         }
     }
 
+    /** The points [x, 1] and targets that a line A is fitted to, the line, its queries, and where the loss falls by moving each
+     * point: minus its gradient. Nothing for a program that has not these matrices. */
+    function fitted() {
+        const [X, Y, A, Xq, y] = ['X', 'Y', 'A', 'Xq', 'y'].map((name) => tape.values.find((value) => value.name === name));
+        const rows = ({ value }) => value.flatMap((x, i) => (i % 2 ? [] : [x]));
+        if (![X, Y, A, Xq, y].every((value) => value?.value) || X.columns !== 2 || A.value.length !== 2 || Y.columns !== 1) return [];
+        const xs = [...rows(X), ...rows(Xq)], ys = [...Y.value, ...y.value], W = 330, H = 200;
+        const place = (all, low, high) => (v) => low + ((v - Math.min(...all) + 0.5) / (Math.max(...all) - Math.min(...all) + 1)) * (high - low);
+        const px = place(xs, 0, W), py = place(ys, H, 0), ends = [Math.min(...xs) - 0.5, Math.max(...xs) + 0.5];
+        const at = (x) => A.value[0] * x + A.value[1], n = Y.value.length, known = X.grad && Y.grad;
+        const line = (x1, y1, x2, y2, style) => svg('line', { x1: px(x1), y1: py(y1), x2: px(x2), y2: py(y2), stroke: 'currentColor', ...style });
+        const arrows = known ? Y.value.map((v, i) => line(xs[i], v, xs[i] - X.grad[2 * i], v - Y.grad[i], { 'stroke-width': 2, class: 'back' })) : [];
+        return [svg('svg', { viewBox: `0 0 ${W} ${H}`, style: `max-width:${W}px`, class: 'fit', role: 'img',
+            'aria-label': `The line ${short(A.value[0])} x + ${short(A.value[1])}` }, line(ends[0], at(ends[0]), ends[1], at(ends[1])), arrows,
+        ys.map((v, i) => svg('circle', { cx: px(xs[i]), cy: py(v), r: 5, fill: i < n ? 'currentColor' : 'none', stroke: 'currentColor' }))),
+        el('p', { class: 'quiet' }, 'Filled points are fitted, hollow ones make the loss. A stroke is minus the gradient by its point: move it so, and the loss falls.')];
+    }
+
     function describe() {
         const value = tape.values[chosen], k = madeBy(chosen), node = tape.nodes[k], rule = node && rules[node.op];
         const name = value.name || node?.op || 'data';
         const off = value.differences && Math.max(...value.differences.map((d, i) => Math.abs(d - value.grad[i])));
-        details.replaceChildren(
+        details.replaceChildren(...fitted(),
             el('h3', {}, name, el('span', { class: 'quiet' }, node ? `   made by ${node.op}` : '   an input')),
             el('div', { class: 'flow' },
                 value.value ? el('div', {}, el('div', { class: 'quiet' }, 'value'), el('div', { class: 'scroll' }, matrix(value.value, value.columns))) : null,

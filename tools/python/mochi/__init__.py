@@ -9,7 +9,7 @@ array([[2., 2., 2.],
        [2., 2., 2.]])
 """
 
-from . import ops
+from . import losses, ops
 from ._library import ffi as _ffi
 from ._library import lib as _lib
 from .context import Context, default_context, set_default_context
@@ -57,6 +57,6 @@ __all__ = [
     "Graph", "Head", "Health", "InvalidError", "MismatchError", "NumericalError", "Op", "OutOfMemoryError", "Random",
     "Report", "Rows", "Run", "SGD", "Sparse", "StateError", "Step", "Tape", "Tensor", "Trained", "UnsupportedError", "constant",
     "cosine", "current_tape", "default_context", "diagnose", "einsum", "features", "few_shot_score", "grad", "gradcheck", "graph",
-    "graph_set", "head", "head_names", "implicit", "implicit_solve", "load", "minimize", "ops", "parameter", "recompute", "root",
+    "graph_set", "head", "head_names", "implicit", "implicit_solve", "load", "losses", "minimize", "ops", "parameter", "recompute", "root",
     "rows", "set_default_context", "solve_check", "train", "value_and_grad",
 ]  # fmt: skip

@@ -16,9 +16,9 @@ from .arrays import number_of
 from .context import Context, default_context, struck
 from .functions import tensors, visited
 from .handle import struct
-from .inputs import input_of, room, tape_of
+from .inputs import input_of, optional_of, room, tape_of
 from .solvers import Check
-from .tensor import Tensor
+from .tensor import Leaf, Tensor, arrays_of, lists_of
 
 
 FOLLOWED, MOST_COLUMN = 0.3, 100.0  # of the penalty of a ridge that follows the rows' scale (mochi.sklearn.RidgeHead)
@@ -155,16 +155,17 @@ class Head:
         Zq: ArrayLike,
         seed: int = 0,
         weight: ArrayLike | None = None,
+        targets: bool = False,
         **parameters: ArrayLike,
     ) -> Tensor:
         """Logits [.., n_q, C] of the queries, by a fit on the support; parameters by name, others at their initial values.
 
         weight [.., n_s], 0 or more: a row of weight 2 counts as two rows, and a row of weight 0, or with zeros as labels,
-        changes nothing. The logit of a class without a support row is -inf.
+        changes nothing. The logit of a class without a support row is -inf. targets: as in `fitted`.
 
         Source: models/head.h
         """
-        support = ffi.new("mo_support *")
+        support = ffi.new("mo_support *", {"targets": checked.flag("targets", targets)})
         if weight is not None:
             tape, (support.Zs, support.Ys, zq, support.weight), values = self._inputs((Zs, Ys, Zq, weight), parameters, seed)
         else:
@@ -172,21 +173,23 @@ class Head:
         result = tape.context.call(lib.gate_mo_head_apply_weighted, tape._pointer, self._pointer, support, zq, values)
         return Tensor(result, tape) if result else tape._fail()
 
-    def _state(self, tape, Zs, Ys, weight, values, targets=False):
+    def _state(self, tape, Zs, Ys, weight, values, targets=False, kernels=ffi.NULL, centres=ffi.NULL):
         """A mo_state on the tape, of a fit to the pointers of tensors."""
         support, state = ffi.new("mo_support *"), ffi.new("mo_state *")
         support.Zs, support.Ys, support.weight, support.targets = Zs, Ys, weight, targets
+        support.kernels, support.centres = kernels, centres
         tape.context.call(lib.gate_mo_head_fit, tape._pointer, self._pointer, support, values, state)
         return state
 
     def fitted(
         self, Zs: ArrayLike, Ys: ArrayLike, weight: ArrayLike | None = None, seed: int = 0, targets: bool = False,
-        **parameters: ArrayLike,
+        kernels: Any = None, centres: ArrayLike | None = None, **parameters: ArrayLike,
     ) -> Fitted:
         """The fit to a support [n_s, d] with labels [n_s, C], kept: it gives logits of any rows, and can be saved.
 
         targets: Ys are C real targets of each row, which "ridge", "ridge_intercept" and "mixture" read; the fit then gives
-        predictions.
+        predictions. For "mixture", kernels [E, n_s, m] of your own between the support and its rows `centres` [m], all if None,
+        beside 1 + <x, y> of the rows.
 
         Examples
         --------
@@ -201,10 +204,11 @@ class Head:
             inputs = (Zs, Ys) if weight is None else (Zs, Ys, weight)
             tape, given, values = self._inputs(inputs, parameters, seed)
             rows = given[2] if weight is not None else ffi.NULL
-            state = self._state(tape, given[0], given[1], rows, values, checked.flag("fitted: targets", targets))
+            own = optional_of(kernels, tape, Zs), optional_of(centres, tape, None)
+            state = self._state(tape, given[0], given[1], rows, values, checked.flag("fitted: targets", targets), *own)
             kept = ffi.new("mo_state *")
             tape.context.call(lib.gate_mo_state_clone, tape.context._pointer, state, kept)
-        return Fitted(self, tape.context, kept)
+        return Fitted(self, tape.context, kept, 0 if kernels is None else len(kernels))
 
     def load(self, path: str, context: Context | None = None) -> Fitted:
         """A fit of this head from the file that `Fitted.save` or `mochi fit --save` wrote."""
@@ -287,18 +291,33 @@ class Head:
 class Fitted:
     """A fitted head: named tensors, which give the logits of any rows, bit by bit as the fit did."""
 
-    def __init__(self, head: Head, context: Context, state: Any) -> None:
+    def __init__(self, head: Head, context: Context, state: Any, kernels: int | None = None) -> None:
         self.head, self._context = head, context
+        self._kernels = kernels  # how many the fit was given; None: a file does not tell
         self._state = ffi.gc(state, lib.mo_state_release)
 
-    def __call__(self, Z: ArrayLike) -> np.ndarray:
-        """Logits [n, C] of rows [n, d]."""
+    def __call__(self, Z: ArrayLike, kernels: ArrayLike | None = None) -> np.ndarray:
+        """Logits [n, C] of rows [n, d]; kernels [E, n, m]: between these and the centres of the fit, if it was given kernels."""
+        return self._applied(lib.gate_mo_state_apply, Z, kernels)
+
+    def spread(self, Z: ArrayLike, kernels: ArrayLike | None = None, diagonal: ArrayLike | None = None) -> np.ndarray:
+        """The standard deviations [n, C] of predictions of real targets by "mixture"; diagonal [E, n]: of rows with themselves."""
+        return self._applied(lib.gate_mo_mixture_spread, Z, kernels, diagonal)
+
+    def _applied(self, gate, Z, *given):
         from .tape import Tape
 
+        given_kernels = 0 if given[0] is None else len(given[0])
+        if self._kernels not in (None, given_kernels):
+            raise errors.InvalidError(f"head {self.head.name}: {given_kernels} kernels, expected {self._kernels} as in the fit")
         with Tape(context=self._context) as tape:
-            rows = Tensor(input_of(Z, tape, Z), tape)
-            result = self._context.call(lib.gate_mo_state_apply, tape._pointer, self._state, rows._live(), ffi.NULL)
+            inputs = [optional_of(x, tape, Z) for x in (Z, *given)]
+            result = self._context.call(gate, tape._pointer, self._state, *inputs)
             return (Tensor(result, tape) if result else tape._fail()).numpy()
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A copy of the tensor of that name."""
+        return Leaf(self._state.tensor[self.names.index(name)], self._context, borrowed=True).numpy().copy()
 
     @property
     def names(self) -> list[str]:
@@ -307,14 +326,27 @@ class Fitted:
 
     def save(self, path: str) -> None:
         """Writes the tensors to a safetensors file; `head.load(path)` reads it."""
-        context = self._context
-        arrays = context.call(lib.gate_mo_arrays_create, context._pointer)
-        try:
-            context.call(lib.gate_mo_state_save, self._state, arrays)
-            told = json.dumps({"format": "mochi readout 3", "of": "logits", "head": self.head.name})
-            context.call(lib.gate_mo_safetensors_write, arrays, told.encode(), os.fsencode(path))
-        finally:
-            context.call(lib.gate_mo_arrays_release, arrays)
+        told = json.dumps({"format": "mochi readout 3", "of": "logits", "head": self.head.name})
+        with self._arrays() as arrays:
+            self._context.call(lib.gate_mo_safetensors_write, arrays._live(), told.encode(), os.fsencode(path))
+
+    def _arrays(self):
+        """The state as named tensors of the library."""
+        arrays = lists_of(self._context, {})
+        self._context.call(lib.gate_mo_state_save, self._state, arrays._live())
+        return arrays
+
+    def __reduce__(self):
+        with self._arrays() as arrays:
+            return _refitted, (self.head, arrays_of(self._context, arrays._live()), self._kernels)
+
+
+def _refitted(head, members, kernels):
+    """A fit from the arrays of its state."""
+    context, state = default_context(), ffi.new("mo_state *")
+    with lists_of(context, members) as arrays:
+        context.call(lib.gate_mo_state_load, context._pointer, head._pointer, arrays._live(), state)
+    return Fitted(head, context, state, kernels)
 
 
 _known: dict[str, Head] = {}

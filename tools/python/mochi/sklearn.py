@@ -26,7 +26,7 @@ from .fit import embeddings_of, few_shot_score
 from .graphs.sources import is_missing
 from .handle import struct
 from .heads import FOLLOWED, MOST_COLUMN, head
-from .regressors import RidgeRegressor, RidgeRegressorCV
+from .regressors import KernelMixtureRegressor, RidgeRegressor, RidgeRegressorCV
 from .ridges import Ridges
 from .tape import Tape, idle
 from .tensor import constant
@@ -979,6 +979,6 @@ def _chosen(self, name, choices):
 
 
 __all__ = [
-    "LDAHead", "LogisticHead", "LogisticHeadCV", "PrototypeHead", "RidgeHead", "RidgeHeadCV", "RidgeRegressor",
+    "KernelMixtureRegressor", "LDAHead", "LogisticHead", "LogisticHeadCV", "PrototypeHead", "RidgeHead", "RidgeHeadCV", "RidgeRegressor",
     "RidgeRegressorCV", "SVMHead", "few_shot_score",
 ]  # fmt: skip

@@ -15,9 +15,9 @@ from .._library import ffi, lib
 from ..handle import Handle, struct
 from ..heads import Head
 from ..heads import head as head_of
-from ..tensor import constant
+from ..tensor import constant, lists_of
 from . import aligned, kept
-from .graph import Graph
+from .graph import Graph, graph
 from .labelling import label_examples
 from .sources import array_of, number_classes, plain_labels
 
@@ -122,13 +122,17 @@ class FewShot(Handle):
     def __init__(self, g: Graph, options: Any, held: list, labels: Any, weights: Any):
         made = g.context.call(lib.gate_mo_few_shot_open_as, g._live(), task_of(g), options, weights)
         super().__init__(g.context, made, keep=(g._held(), held))
+        self._take_graph(g, options, weights)
+        if labels is not None:
+            self.fit(labels)
+
+    def _take_graph(self, g, options, weights):
         self.graph, self._options, self._weights = g, options, weights
         self._examples = g.examples
         self._named = g.names is not None  # read now, as the graph may be closed later
         self._forget()
         self._made: tuple[Any, dict[str, Any]] | None = None  # (the model, the options) with which it was made
-        if labels is not None:
-            self.fit(labels)
+        self._moved = False  # whether it is a fit of another graph
 
     def fit(self, labels: Any) -> FewShot:
         """Fits the readout on labels, given as for `Trained.few_shot`; returns itself."""
@@ -187,7 +191,7 @@ class FewShot(Handle):
     @property
     def labelled(self) -> np.ndarray:
         """The labelled examples [n], in the order of their numbers."""
-        return _called(self.graph, self._known)
+        return np.array(list(self._given or ()), object) if self._moved else _called(self.graph, self._known)
 
     @property
     def estimate(self) -> Estimate:
@@ -195,20 +199,95 @@ class FewShot(Handle):
         e = self.context.call(lib.gate_mo_few_shot_expect, self._live())
         return Estimate(**{f.name: getattr(e, f.name.removeprefix("n_")) for f in dataclasses.fields(Estimate)})
 
+    def on(self, other: Any) -> FewShot:
+        """The fit on another graph, for predictions of its examples: nothing is fitted again.
+
+        Examples are compared with the labelled ones by features that have the fit's means and spreads; an example whose
+        surroundings are as they were is predicted as before. A refit on its own predictions (`transductive`) is left out, and
+        "ridge" and the other heads of embeddings are refused, as coordinates differ between graphs.
+
+        Parameters
+        ----------
+        other : Graph
+            Or what `graph` takes: the fit's graph as it is now, with nodes and edges come and gone, in which most labelled
+            examples still have their names and attributes (without attributes, their edges); or another graph or set, which is
+            then read beside the fit's own. Attributes are those of the fit's graph, matched by name, or refused by name.
+
+        Examples
+        --------
+        >>> labels = {"apple pie": "dessert", "brownies": "dessert", "beef stew": "main", "burger": "main"}
+        >>> fit = mochi.load("best").few_shot(mochi.graph("kitchen"), labels)
+        >>> more = fit.graph.grown({"clafoutis": [40, 0, 0, 1, 1]}, [["clafoutis", "brownies"], ["clafoutis", "apple pie"]])
+        >>> fit.on(more).predict(["clafoutis", "cottage pie"]).tolist()
+        ['dessert', 'main']
+        """
+        now = graph(other)
+        if now.context is not self.context:
+            raise errors.InvalidError(f"{now.name}: expected a graph of the fit's context")
+        if self._options.n_experts:
+            raise errors.UnsupportedError(f"{now.name}: rows of experts are those of {self.graph.name}, and no other graph's")
+        if not len(self._known):
+            raise errors.StateError(f"few-shot: expected {self._asked} before the fit is applied to {now.name}, found none")
+        same = [(list(g._live().hash), g.names, g.columns) for g in (now, self.graph)]
+        if same[0] == same[1]:
+            return self
+        made, ids = type(self).__new__(type(self)), np.empty_like(self._known)
+        options = ffi.new("mo_few_shot_options *", self._options[0])
+        if options.transductive != lib.MO_TRANSDUCTIVE_NEVER:
+            options.transductive = lib.MO_TRANSDUCTIVE_OFF
+        call, known = self.context.call, (integers(self._known), len(self._known))
+        inside = call(lib.gate_mo_graph_beside, self.graph._live(), now._live(), *known, b"few-shot", integers(ids))
+        inside = Handle(self.context, inside, release=lib.gate_mo_graph_release)
+        opened = call(lib.gate_mo_few_shot_open_as, inside._live(), task_of(now), options, self._weights)
+        Handle.__init__(made, self.context, opened, keep=(inside, self))
+        made._take_graph(now, options, self._weights)
+        label = integers(self._label) if len(self._label) else ffi.NULL  # of targets there are none
+        with lists_of(self.context, {}) as arrays:
+            call(lib.gate_mo_few_shot_save, self._live(), arrays._live())
+            call(lib.gate_mo_few_shot_move, made._live(), known[0], integers(ids), label, known[1], arrays._live())
+        made._known, made._label, made.classes_, made._given, made._fewest = ids, self._label, self.classes_, self._given, self._fewest
+        made._moved = True
+        return made
+
+    def predict_new(self, rows: Any, edges: Any = (), as_frame: bool = False) -> Any:
+        """Predictions for nodes that join the graph, in the order of the rows: `on` the graph with them (`Graph.grown`).
+
+        Parameters
+        ----------
+        rows, edges
+            The new nodes' attributes, and their edges, as for `Graph.grown`.
+        as_frame : bool
+            Return a pandas Series, indexed by the nodes' names.
+
+        Examples
+        --------
+        >>> kitchen = mochi.graph("kitchen")
+        >>> labels = {"apple pie": "dessert", "brownies": "dessert", "beef stew": "main", "burger": "main"}
+        >>> fit = mochi.load("best").few_shot(kitchen, labels)
+        >>> clafoutis = {"minutes": 25, "served": "warm", "oven": 0}
+        >>> fit.predict_new({"clafoutis": clafoutis}, [["clafoutis", "brownies"], ["clafoutis", "apple pie"]]).tolist()
+        ['dessert']
+        """
+        more = self.graph.grown(rows, edges)
+        fit: Any = self.on(more)
+        return fit.predict(np.arange(more.nodes) >= self.graph.nodes, as_frame)
+
     @overload
-    def predict(self, examples: Sequence | None = None, as_frame: Literal[False] = False) -> np.ndarray: ...
+    def predict(self, examples: Any = None, as_frame: Literal[False] = False) -> np.ndarray: ...
     @overload
-    def predict(self, examples: Sequence | None = None, *, as_frame: Literal[True]) -> Any: ...
+    def predict(self, examples: Any = None, *, as_frame: Literal[True]) -> Any: ...
     def predict(self, examples=None, as_frame=False):
         """The class of each example [n], with the names used in the labels.
 
         Parameters
         ----------
-        examples : sequence
-            Examples, or a mask, bool [examples]; None: all.
+        examples : sequence or Graph
+            Examples, or a mask, bool [examples]; None: all. Or another graph, for all examples of that (`on`).
         as_frame : bool
             Return a pandas Series, indexed by the examples' names.
         """
+        if _is_graph(examples):
+            return self.on(examples).predict(as_frame=as_frame)
         found = self.classes_[np.argmax(self._rows(lib.gate_mo_few_shot_probabilities, examples), 1)]
         return self._frame(found, examples) if as_frame else found
 
@@ -270,6 +349,7 @@ class FewShot(Handle):
         >>> print(why.label, len(why.labels), why.logits["dessert"] > why.logits["main"])
         dessert 4 True
         """
+        self._unmoved("explain")
         (i,) = self._numbers_of([example])
         found = ffi.new("mo_few_shot_reasons *")
         try:
@@ -294,6 +374,10 @@ class FewShot(Handle):
             },
             logits=dict(zip(self.classes_.tolist(), logit.tolist(), strict=True)),
         )
+
+    def _unmoved(self, what):
+        if self._moved:
+            raise errors.UnsupportedError(f"{what}: a fit of another graph; ask that fit")
 
     def reached(self, examples: Sequence | None = None) -> np.ndarray:
         """Whether a label reaches each example, bool [n], by edges or by attributes that tell the classes apart.
@@ -322,6 +406,7 @@ class FewShot(Handle):
     def save(self, path: str | os.PathLike) -> None:
         """Writes the fitted readout and its labels, as `mochi predict --save` does: read by `Trained.few_shot` with `readout`, and
         by `mochi predict --readout`, for the same graph and weights. Nothing is fitted again."""
+        self._unmoved("save")
         kept.write(path, self, self._options, self._weights, self._label)
 
     def _rows(self, gate, examples):
@@ -333,10 +418,10 @@ class FewShot(Handle):
     def _numbers_of(self, examples):
         """The numbers of examples given by name (or by number without names), or marked by a mask."""
         name = self.graph.name if self.graph._owned is not None else "few-shot"
-        if any(hasattr(examples, part) for part in ("adjacency", "edge_index", "tocoo", "columns")):
+        if _is_graph(examples) or hasattr(examples, "columns"):
             raise errors.InvalidError(
-                f"{name}: a {type(examples).__name__}, expected examples of the graph that the readout was fitted on; what is new "
-                "joins a graph, or a set of graphs, with the labelled examples, on which `few_shot` is fitted again"
+                f"{name}: a {type(examples).__name__}, expected examples of the graph that the readout was fitted on; `on(graph)` is "
+                "the fit on another graph, and `predict_new(rows, edges)` predicts nodes that join this one"
             )
         if isinstance(examples, (str, int, np.integer)):
             examples = [examples]
@@ -358,6 +443,7 @@ class FewShot(Handle):
 
     def suggest(self, n: int) -> np.ndarray:
         """The n examples to label next [n], the most useful first (V-optimal design, Fedorov 1972)."""
+        self._unmoved("suggest")
         out = np.empty(checked.whole("suggest: n", n, 1, self.graph.examples), np.int64)
         known = integers(self._known), len(self._known)
         self.context.call(lib.gate_mo_few_shot_suggest, self._live(), *known, n, integers(out))
@@ -371,6 +457,10 @@ class FewShot(Handle):
             raise TypeError(f"this {type(self).__name__} cannot be pickled: it was not made by Trained.few_shot")
         model, options = self._made
         return _refitted, (model, self.graph, {**options, self._asked: self._given})
+
+
+def _is_graph(source):
+    return any(hasattr(source, part) for part in ("adjacency", "edge_index", "tocoo", "is_directed"))
 
 
 def _refitted(model, g, options):

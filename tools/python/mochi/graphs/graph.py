@@ -16,6 +16,7 @@ from ..context import Context, default_context
 from ..handle import Handle
 from ..tensor import arrays_of, lists_of
 from . import aligned
+from .grown import grown_parts
 from .sources import array_of, members_of, parts_of
 
 TASKS = {"nc": lib.MO_TASK_NC, "lp": lib.MO_TASK_LP, "gc": lib.MO_TASK_GC}
@@ -228,6 +229,25 @@ class Graph:
                 wrong, lost = next((a, b) for a, b in zip(here, there or [None] * len(here), strict=True) if a != b)
                 became = "are left out" if there is None else f"became texts: {wrong!r} is {lost!r} there"
                 warnings.warn(f"Graph.save: names of {what} {became}", errors.DataWarning, stacklevel=2)
+
+    def grown(self, rows: Any, edges: Any = ()) -> Graph:
+        """The graph with further nodes behind its own, for `FewShot.on`; it has no labels.
+
+        Parameters
+        ----------
+        rows : dict, pandas.DataFrame, array_like or list of names
+            Attributes of the new nodes, by name: rows, or dicts of values by the columns' names, as the graph has them (`columns`)
+            or as its source had them (a text for columns like "served=hot"); a gap is filled as the source's were. An array [n, d]
+            if the graph has no names; a list of names if it has no attributes. Other columns are refused by name.
+        edges : array_like
+            [m, 2] ends of new edges, by name, or by number without names; or [m, 3] with weights.
+
+        Examples
+        --------
+        >>> mochi.graph([["a", "b"], ["b", "c"]]).grown(["d"], [["d", "a"]]).names
+        ['a', 'b', 'c', 'd']
+        """
+        return _assembled(self.context, grown_parts(self, rows, edges), self.name, "grown")
 
     def to_scipy(self) -> Any:
         """The adjacency as a scipy.sparse.csr_array [nodes, nodes] of the weights, or ones."""

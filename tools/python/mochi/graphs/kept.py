@@ -13,7 +13,7 @@ from .._library import ffi, lib
 from ..handle import Handle
 from ..tensor import arrays_of, lists_of
 
-FORMAT, OF = "mochi readout 3", "examples"
+FORMAT, OF, OF_TARGETS = "mochi readout 3", "examples", "targets"
 ATTRIBUTES = ("scaled", "raw")  # mo_attributes less 1
 TRANSDUCTIVE = ("no", "yes", "auto", "never")  # in the order of mo_transductive
 
@@ -31,27 +31,27 @@ def _belongings(g: Any, weights: Any) -> dict[str, str]:
 def write(path: str | os.PathLike, fit: Any, options: Any, weights: Any, label: np.ndarray) -> None:
     """Writes a fit; label [n]: the numbers of the classes of the labelled examples."""
     values = fit.classes_.tolist()
-    if not values and len(fit._known):
-        raise errors.UnsupportedError("save: a readout of targets is saved by `mochi predict --targets FILE --save FILE`")
+    real = fit._asked == "targets"
     if options.n_experts:
         raise errors.UnsupportedError("save: a readout is saved without rows of experts")
     if not all(isinstance(v, (str, int, float)) for v in values):
         raise errors.InvalidError("save: expected classes that are texts or numbers, as a file has no others")
-    chosen = TRANSDUCTIVE[3 if options.transductive == 3 else int(fit.estimate.transductive)]
+    chosen = TRANSDUCTIVE[3 if options.transductive == 3 else int(not real and fit.estimate.transductive)]
     attributes = ATTRIBUTES[(options.attributes or weights.features.attributes) - 1]
     told = {
-        "format": FORMAT, "of": OF, "classes": json.dumps([str(v) for v in values]), "values": json.dumps(values),
+        "format": FORMAT, "of": OF_TARGETS if real else OF, "classes": json.dumps([str(v) for v in values]), "values": json.dumps(values),
         **_belongings(fit.graph, weights), "head": ffi.string(options.head.name).decode() if options.head else "",
         "lambda": f"{getattr(options, 'lambda'):.17g}",
         "transductive": chosen, "attributes": attributes,
     }  # fmt: skip
-    with lists_of(fit.context, {"id": fit._known, "label": label}) as arrays:
+    with lists_of(fit.context, {"id": fit._known} if real else {"id": fit._known, "label": label}) as arrays:
         fit.context.call(lib.gate_mo_few_shot_save, fit._live(), arrays._live())
         fit.context.call(lib.gate_mo_safetensors_write, arrays._live(), json.dumps(told).encode(), os.fsencode(path))
 
 
 class Kept:
-    """A file that was read for a graph and weights: `arrays`, the ids and labels, the values of the classes, the settings."""
+    """A file that was read for a graph and weights: `arrays`, the ids, labels and values of the classes or (`real`) the targets as
+    they were fitted, the settings."""
 
     def __init__(self, path: str | os.PathLike, g: Any, weights: Any) -> None:
         self.path, context = os.fspath(path), g.context
@@ -59,7 +59,8 @@ class Kept:
         self.arrays = Handle(context, made, release=lib.gate_mo_arrays_release)
         text = made.metadata
         self.told = json.loads(ffi.string(text)) if text else {}
-        if (self.told.get("format"), self.told.get("of")) != (FORMAT, OF):
+        self.real = self.told.get("of") == OF_TARGETS
+        if self.told.get("format") != FORMAT or self.told.get("of") not in (OF, OF_TARGETS):
             found = f"{self.told.get('format')} of {self.told.get('of')}"
             raise errors.FormatError(f"{self.path}: expected {FORMAT} of {OF} (FewShot.save, mochi predict --save), found {found}")
         for what, digest in _belongings(g, weights).items():
@@ -67,8 +68,10 @@ class Kept:
                 raise errors.InvalidError(f"{self.path}: the readout is of other {what} ({self.told.get(what)}, found {digest})")
         arrays = arrays_of(context, made)
         try:
-            self.id, self.label = (np.asarray(arrays[name], np.int64) for name in ("id", "label"))
-            names = json.loads(self.told["classes"])
+            self.id = np.asarray(arrays["id"], np.int64)
+            self.label = np.zeros(len(self.id), np.int64) if self.real else np.asarray(arrays["label"], np.int64)
+            self.target = arrays["target"] if self.real else None
+            names = [""] if self.real else json.loads(self.told["classes"])
             self.classes = np.array(json.loads(self.told.get("values", "null")) or names)
             self.transductive = TRANSDUCTIVE.index(self.told["transductive"])
             self.attributes = ATTRIBUTES.index(self.told["attributes"]) + 1

@@ -10,7 +10,7 @@ import numpy as np
 from .. import checked, errors
 from .._library import ffi, lib
 from . import aligned
-from .few_shot import FewShot, integers, reals
+from .few_shot import FewShot, _is_graph, integers, reals
 from .sources import array_of, is_missing
 
 TRANSFORMS = ("auto", "none", "log")  # as mo_target_transform
@@ -76,6 +76,15 @@ class FewShotTargets(FewShot):
         self._given = dict(zip(names, y.tolist(), strict=True))
         return self
 
+    def _restore(self, found):
+        """Takes a saved readout in place of fitting."""
+        self._forget()
+        arrays = found.arrays._live()
+        self.context.call(lib.gate_mo_few_shot_restore, self._live(), integers(found.id), ffi.NULL, len(found.id), arrays)
+        self._known = found.id
+        y = np.exp(found.target) if self.estimate.log else found.target
+        self._given = dict(zip(self.labelled.tolist(), y.tolist(), strict=True))
+
     @property
     def estimate(self) -> TargetEstimate:  # type: ignore[override]
         """The errors to expect, from leaving targets out in turn."""
@@ -87,11 +96,14 @@ class FewShotTargets(FewShot):
 
         Parameters
         ----------
-        examples : sequence
-            Examples, or a mask, bool [examples]; None: all.
+        examples : sequence or Graph
+            Examples, or a mask, bool [examples]; None: all. Or another graph, for all examples of that (`on`).
         as_frame : bool
             Return a pandas Series, indexed by the examples' names.
         """
+        if _is_graph(examples):
+            other: Any = self.on(examples)
+            return other.predict(None, as_frame)
         found = self._predicted(examples, None)[0]
         return self._frame(found, examples).rename("target") if as_frame else found
 

@@ -172,7 +172,7 @@ class Trained:
             "scaled": columns of another scale are brought to that of the others, and constant ones left out (`Graph.scaled`);
             "raw": as they are; "auto": as for the weights.
         readout : path
-            A file of `FewShot.save` or `mochi predict --save`, in place of labels and what the readout is made of.
+            A file of `FewShot.save` or `mochi predict --save`, in place of labels or targets and what the readout is made of.
         targets : dict, pandas.Series, pandas.DataFrame or array_like
             Real numbers in place of labels, given as these; NaN or None: unknown. The result is a `FewShotTargets`.
         transform : str
@@ -190,10 +190,13 @@ class Trained:
         found = None if readout is None else kept.Kept(readout, g, weights)
         if found is not None:
             found.set(options)
-        if targets is not None:
-            if labels is not None or readout is not None:
-                raise errors.InvalidError("few_shot: labels and targets, or a saved readout, expected one of them")
+        if targets is not None and (labels is not None or readout is not None):
+            raise errors.InvalidError("few_shot: labels and targets, or a saved readout, expected one of them")
+        if targets is not None or (found is not None and found.real):
             told = FewShotTargets(g, options, held, targets, weights, transform)
+            if found is not None:
+                told._restore(found)
+                transform = "log" if told.estimate.log else "none"
             told._made = self, {"head": head, "lam": lam, "experts": experts, "attributes": attributes, "transform": transform}
             return told
         made = FewShot(g, options, held, labels, weights)  # the weights that were read, whatever the file is now

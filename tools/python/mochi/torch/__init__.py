@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from .. import checked, errors
@@ -102,6 +103,14 @@ def _one_hot(Ys, Zs, ways=None, weight=None):
     return torch.nn.functional.one_hot(labels, -1 if ways is None else checked.whole("ways", ways, 1)).to(Zs.dtype)
 
 
+def _targets(Ys, Zs, ways):
+    """Real targets in the dtype of the rows."""
+    if ways is not None or Ys.dim() != Zs.dim() or Ys.shape[-2] != Zs.shape[-2]:
+        beside = "" if ways is None else f" and ways {ways}"
+        raise errors.InvalidError(f"targets {list(Ys.shape)}{beside} of rows {list(Zs.shape)}, expected [.., n_s, C] and no ways")
+    return Ys.to(Zs.dtype)
+
+
 def _checked(h, parameters):
     """Refuses a tensor out of a parameter's bounds as the number would be; under torch.compile the op does when it runs."""
     given = {name: x for name, x in parameters.items() if isinstance(x, torch.Tensor) and x.numel()}
@@ -149,6 +158,7 @@ def readout(
     *,
     ways: int | None = None,
     weight: torch.Tensor | None = None,
+    targets: bool = False,
     **parameters: Any,
 ) -> torch.Tensor:
     """Logits of the queries by a head fitted on each episode's support.
@@ -170,6 +180,9 @@ def readout(
         Weights of the rows, 0 or more, or a mask; None: ones. A row of weight 2 counts as two rows. A row of weight 0 changes
         nothing, whatever its embedding and label are: with `weight` and `ways` episodes of unlike shots and ways make one batch.
         A one-hot row of zeros has the same effect.
+    targets : bool
+        Ys [.., n_s, C] are C real targets of each row, of which zeros mean nothing special, and the result predicts them; for
+        the heads "ridge" and "ridge_intercept".
     **parameters
         The head's parameters by name: numbers, or tensors, to which gradients flow; default: their initial values.
 
@@ -183,10 +196,10 @@ def readout(
     NumericalError
         If an episode cannot be fitted, for example rows with NaN; the message names the first such episode of the batch.
     """
-    Ys = _one_hot(Ys, Zs, ways, weight)
+    Ys = _targets(Ys, Zs, ways) if targets else _one_hot(Ys, Zs, ways, weight)
     inputs = [Zs, Ys, Zq] if weight is None else [Zs, Ys, Zq, weight.to(Zs.dtype)]
     if torch.compiler.is_compiling() and isinstance(head, str):
-        return compiled.call(f"head {head}", inputs, parameters)
+        return compiled.call(f"{'targets' if targets else 'head'} {head}", inputs, parameters)
     h = _head(head)
     _checked(h, parameters)
     names = [name for name, value in parameters.items() if isinstance(value, torch.Tensor)]
@@ -196,13 +209,13 @@ def readout(
     def fit(*given):
         found = dict(zip(names, given[len(inputs) :], strict=True))
         Zs, Ys, Zq, *rows = given[: len(inputs)]
-        return h(Zs, Ys, Zq, weight=rows[0] if rows else None, **numbers, **found)
+        return h(Zs, Ys, Zq, weight=rows[0] if rows else None, targets=targets, **numbers, **found)
 
     fit.penalties = h.name.startswith("ridge")
     return apply(fit, *inputs, *(_beside(parameters[name], Zs) for name in names))
 
 
-def _ridge(bias):
+def _ridge(bias, targets=False):
     """The ridge of X = Z, or [Z | 1] by the dual system, in which the ones add 1 to every entry of Zs Zs^T.
 
     As models/head.c does for every head, it computes in float64 where float32 rows lie far from 0, takes rows of zeros as
@@ -218,11 +231,11 @@ def _ridge(bias):
         return logits + D.sum(-2, keepdims=True) if bias else logits
 
     def fit(Zs, Ys, Zq, lam, weight=None):
-        labels = Ys.numpy()
+        labels: Any = np.ones(Ys.shape) if targets else Ys.numpy()
         if weight is not None or not labels.any(-1).all():
             w = labels.any(-1) * (1.0 if weight is None else weight.numpy())
             if bias:
-                return _head("ridge")(Zs, Ys, Zq, weight=weight, lam=lam)
+                return _head("ridge")(Zs, Ys, Zq, weight=weight, targets=targets, lam=lam)
             labels = (labels != 0) & (w > 0)[..., None]
             used = _ops.cast(w > 0, Zs.dtype)
             root = used if weight is None else _ops.where(used, _ops.sqrt(_ops.where(used, weight, 1.0)), 0.0)
@@ -251,6 +264,7 @@ def ridge(
     *,
     ways: int | None = None,
     weight: torch.Tensor | None = None,
+    targets: bool = False,
 ) -> torch.Tensor:
     """X_q A with A = argmin |X_s A - Ys|^2 + lam |A|^2, of the episodes' embeddings as in `readout`.
 
@@ -262,25 +276,35 @@ def ridge(
     bias : str
         "penalised": X = [Z | 1], the head ridge; "free": an intercept without penalty, the head ridge_intercept; None: X = Z, as
         in R2-D2.
-    ways, weight
-        Of `readout`.
+    ways, weight, targets
+        Of `readout`: with targets=True, Ys [.., n_s, C] are real.
 
     Source: models/heads/ridge.c; Bertinetto et al. 2019 (R2-D2)
+
+    Examples
+    --------
+    >>> Z, w = torch.randn(8, 20, 3, requires_grad=True), torch.tensor([[1.0], [-2.0], [0.0]])  # 8 episodes of 20 rows
+    >>> Y = (Z @ w + 5).detach()
+    >>> found = mochi.torch.ridge(Z[:, :16], Y[:, :16], Z[:, 16:], lam=1e-3, bias="free", targets=True)
+    >>> loss = torch.nn.functional.mse_loss(found, Y[:, 16:])
+    >>> loss.backward()  # through the fit, into the rows
+    >>> bool(loss < 1e-4), Z.grad.shape
+    (True, torch.Size([8, 20, 3]))
     """
     heads = {"penalised": "ridge", "free": "ridge_intercept"}
     if bias is not None and bias not in heads:
         raise errors.InvalidError(f"ridge: bias {bias!r}, expected 'penalised', 'free' or None")
-    Ys = _one_hot(Ys, Zs, ways, weight)
+    Ys = _targets(Ys, Zs, ways) if targets else _one_hot(Ys, Zs, ways, weight)
     if lam is None:
-        lam = _penalty(Zs, Ys, weight)
+        lam = _penalty(Zs, torch.ones_like(Ys) if targets else Ys, weight)
     elif not isinstance(lam, torch.Tensor) and not torch.compiler.is_compiling():
         lam = checked.real("ridge: lam", lam, 0)
     if torch.compiler.is_compiling():
         inputs = [Zs, Ys, Zq] + ([] if weight is None else [weight.to(Zs.dtype)])
-        return compiled.call(f"ridge {bias}", inputs, {"lam": lam})
+        return compiled.call(f"ridge {bias} {'targets' if targets else ''}", inputs, {"lam": lam})
     if bias == "free" or (bias is not None and (weight is not None or Zs.shape[-2] > Zs.shape[-1])):
-        return readout(heads[bias], Zs, Ys, Zq, lam=lam, weight=weight)
-    f = _ridge(bias is not None)
+        return readout(heads[bias], Zs, Ys, Zq, lam=lam, weight=weight, targets=targets)
+    f = _ridge(bias is not None, targets)
     rows = [] if weight is None else [weight.to(Zs.dtype)]
     if isinstance(lam, torch.Tensor):
         _checked(_head("ridge"), {"lam": lam})
@@ -447,12 +471,13 @@ class ProtoHead(torch.nn.Module):
 
 
 def eager(name: str, inputs: Any, parameters: dict[str, Any]) -> torch.Tensor:
-    """The function that `compiled.call` represents: "solve", "solve_spd", "ridge BIAS" or "head NAME"."""
+    """The function that `compiled.call` represents: "solve", "solve_spd", "ridge BIAS", "head NAME", or these of "targets"."""
     kind, _, which = name.partition(" ")
     if kind in ("solve", "solve_spd"):
         return solve(*inputs) if kind == "solve" else solve_spd(*inputs)
     Zs, Ys, Zq, *rows = inputs
     weight = rows[0] if rows else None
-    if kind == "head":
-        return readout(which, Zs, Ys, Zq, weight=weight, **parameters)
-    return ridge(Zs, Ys, Zq, parameters["lam"], None if which == "None" else which, weight=weight)
+    if kind in ("head", "targets"):
+        return readout(which, Zs, Ys, Zq, weight=weight, targets=kind == "targets", **parameters)
+    bias, _, targets = which.partition(" ")
+    return ridge(Zs, Ys, Zq, parameters["lam"], None if bias == "None" else bias, weight=weight, targets=bool(targets))
