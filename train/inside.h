@@ -27,6 +27,7 @@ struct mo_source {
     mo_features *features; /* for lp: of the masked graph; placed as mo_feature_place says */
     mo_tensor *rows;       /* nodes that are rows of a file: their embeddings [n, d], borrowed, in place of features */
     struct mo_example_kernels *kernels; /* further kernels for the readout of nodes or graphs, borrowed; or NULL */
+    bool similarities;                  /* lp: episodes bring the kernels of the pairs' similarities */
     bool inductive;                     /* gc: the readout reads only kernels that need no unlabelled graph */
     bool owns_graph, owns_features;     /* false: another source of the same graph owns them */
 };
@@ -256,7 +257,8 @@ MO_API int mo_best_hop(
 /* Pairs of nodes known to be linked or not. Owned; release. */
 typedef struct mo_link_support {
     int64_t n, *u, *v, *linked; /* [n]; linked: 0 or 1 */
-    int64_t *fit; /* [n]: how often the readout is fitted on the pair; 0: the pair is only held out of the graph */
+    int64_t *fit;    /* [n]: how often the readout is fitted on the pair; 0: the pair is only held out of the graph */
+    double shift[2]; /* added to the scores of pairs [two steps apart]; 0 for pairs that are given */
 } mo_link_support;
 /* Reads CSV or TSV with a header and the columns from, to and, if `labelled`, linked (yes or no) and, optionally, fit
  * (1 if absent). Returns false on failure; the status names file and line. */
