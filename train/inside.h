@@ -279,6 +279,10 @@ MO_API void mo_link_scorer_release(mo_link_scorer *s);
 MO_API const mo_link_support *mo_link_scorer_support(const mo_link_scorer *s);
 /* As mo_few_shot_links. Returns the status. */
 MO_API mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score);
+/* The `most` partners with the highest scores of each node, highest first, among nodes that it is not linked to:
+ * partner and score [nodes, most], -1 and NaN where there are fewer. Scored are nodes two and three steps away and
+ * those with the nearest rows, some of each for every node (train/features/pairs/candidates.c). Returns the status. */
+MO_API mo_code mo_link_scorer_best(mo_link_scorer *s, int64_t most, int64_t *partner, double *score);
 
 /* How an episode's number determines its task: drawn by the pool's weights, or in turn. */
 typedef enum mo_family_order { MO_FAMILY_DRAWN = 0, MO_FAMILY_IN_TURN } mo_family_order;

@@ -301,6 +301,54 @@ mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t 
     return mo_code_of(s->ctx);
 }
 
+/* Puts v into u's row of the table, whose scores fall, if its score is among the highest; NaN marks a free place. */
+static void rank_partner(int64_t v, double value, int64_t most, int64_t *partner, double *score) {
+    int64_t at = most;
+    while (at > 0 && (isnan(score[at - 1]) || score[at - 1] < value))
+        at--;
+    for (int64_t i = most - 1; i > at; i--) {
+        partner[i] = partner[i - 1];
+        score[i] = score[i - 1];
+    }
+    if (at < most) {
+        partner[at] = v;
+        score[at] = value;
+    }
+}
+
+mo_code mo_link_scorer_best(mo_link_scorer *s, int64_t most, int64_t *partner, double *score) {
+    if (!s)
+        return MO_INVALID;
+    if (!mo_given(s->ctx, "links", "partner", partner) || !mo_given(s->ctx, "links", "score", score))
+        return mo_code_of(s->ctx);
+    int64_t nodes = s->graph->nodes, *key = NULL;
+    if (most < 1 || most > nodes)
+        mo_fail(
+            s->ctx, MO_INVALID, "links: the best %" PRId64 " partners of a node, expected 1 to %" PRId64, most, nodes);
+    int64_t n = mo_ok(s->ctx) ? mo_pair_candidates(s->reader, most, &key) : 0;
+    int64_t *u = mo_host_array(s->ctx, n, sizeof *u), *v = mo_host_array(s->ctx, n, sizeof *v);
+    double *value = mo_host_array(s->ctx, n, sizeof *value);
+    for (int64_t i = 0; mo_ok(s->ctx) && i < n; i++) {
+        u[i] = key[i] / nodes;
+        v[i] = key[i] % nodes;
+    }
+    if (mo_ok(s->ctx) && n)
+        mo_link_scorer_score(s, u, v, n, value);
+    for (int64_t i = 0; mo_ok(s->ctx) && i < nodes * most; i++) {
+        partner[i] = -1;
+        score[i] = NAN;
+    }
+    for (int64_t i = 0; mo_ok(s->ctx) && i < n; i++) {
+        rank_partner(v[i], value[i], most, partner + u[i] * most, score + u[i] * most);
+        rank_partner(u[i], value[i], most, partner + v[i] * most, score + v[i] * most);
+    }
+    free(value);
+    free(u);
+    free(v);
+    free(key);
+    return mo_code_of(s->ctx);
+}
+
 mo_code mo_few_shot_links(
     mo_graph *graph, const mo_few_shot_options *options, const int64_t *u, const int64_t *v, int64_t n, double *score) {
     if (!graph)

@@ -99,4 +99,8 @@ void mo_pair_values_release(mo_pair_values *values);
 /* Fills the arrays; one pass over the hops of all nodes, whatever the number of pairs. Returns the status. */
 mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *list, mo_pair_values *values);
 
+/* candidates.c: lists pairs that are not linked and may be, some with each node, in proportion to n, as u * nodes + v,
+ * u < v, rising, in a new array *key. Returns their number. */
+int64_t mo_pair_candidates(const mo_pair_reader *r, int64_t n, int64_t **key);
+
 #endif
