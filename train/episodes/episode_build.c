@@ -232,9 +232,9 @@ static void put_pair_kernels(mo_tape *t, const mo_row_list *r, int64_t n_s, mo_e
     mo_tensor *all = mo_arrays_find(r->source->features->arrays, mo_pair_parts[MO_PAIR_SIMILARITIES].name);
     mo_tensor *X = all ? mo_gather_listed(t, all, r->row, r->n, NULL) : mo_null_tensor(t->ctx);
     mo_tensor *Xs = mo_slice(t, X, MO_AXIS(0), 0, n_s), *own = e->centres ? mo_gather_rows(t, Xs, e->centres) : Xs;
-    e->rows[e->n_rows++] = (mo_named){"kernels", mo_pair_kernels(t, Xs, own), NULL};
+    e->rows[e->n_rows++] = (mo_named){"kernels", mo_pair_kernel(t, Xs, own), NULL};
     e->rows[e->n_rows++] =
-        (mo_named){"query kernels", mo_pair_kernels(t, mo_slice(t, X, MO_AXIS(0), n_s, r->n), own), NULL};
+        (mo_named){"query kernels", mo_pair_kernel(t, mo_slice(t, X, MO_AXIS(0), n_s, r->n), own), NULL};
 }
 
 mo_code mo_episode_tensors(

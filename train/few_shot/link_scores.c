@@ -137,7 +137,7 @@ static void put_query_kernels(mo_link_scorer *s, const mo_arrays *block, mo_epis
         return;
     mo_tensor *own = mo_arrays_find(s->own->arrays, name), *X = mo_arrays_find(block, name);
     own = mo_gather_rows(s->t, own, mo_from(s->t, MO_I64, 1, &s->n_row, s->row));
-    e->rows[e->n_rows++] = (mo_named){"query kernels", mo_pair_kernels(s->t, X, own), NULL};
+    e->rows[e->n_rows++] = (mo_named){"query kernels", mo_pair_kernel(s->t, X, own), NULL};
 }
 
 /* score = logit of "link" minus logit of "no link". */

@@ -72,8 +72,8 @@ bool mo_pair_is_near(const mo_pair_values *values, int64_t i);
 void mo_pair_similarities(const mo_pair_list *p, const mo_pair_values *values);
 /* The column that the other parts lack, from attributes x as for mo_pair_matches. Returns false on failure. */
 bool mo_pair_neighbours(const mo_pair_list *p, const float *x, int64_t d, float *out);
-/* Returns the kernels [2, n, m] between standardised similarities X [n, w] and Y [m, w]. */
-mo_tensor *mo_pair_kernels(mo_tape *t, mo_tensor *X, mo_tensor *Y);
+/* Returns the kernel [1, n, m] between standardised similarities X [n, w] and Y [m, w]. */
+mo_tensor *mo_pair_kernel(mo_tape *t, mo_tensor *X, mo_tensor *Y);
 
 /* ---- the reader ---- */
 
