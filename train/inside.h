@@ -39,6 +39,11 @@ MO_API mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, c
 /* An empty pool, for graphs made in memory. */
 MO_API mo_pool *mo_pool_create(
     mo_context *ctx, const mo_feature_options *options, double link_share, mo_notice notice, void *state);
+/* Adds a graph by a name as for mo_pool_open. Returns the status. */
+MO_API mo_code mo_pool_add_name(mo_pool *pool, const char *name);
+/* Whether links of graphs that are added from now on, and their pairs without a link, are two steps apart
+ * (mo_links_keep_near); false at first. */
+MO_API void mo_pool_set_near(mo_pool *pool, bool near);
 /* Sets how often each task is drawn, relative to the other tasks (1 each by default), if a step has one episode. A task
  * of weight 0 has no episodes, however many a step has. */
 MO_API void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]);
