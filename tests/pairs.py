@@ -3,11 +3,10 @@
 
 Usage: PYTHON tests/pairs.py [GRAPH ..] [--seeds N] [--test SHARE] [--most N]
   PYTHON   one that has the packages mochi and scipy: BUILD/python/environment/bin/python
-  GRAPH    names of `mochi data list`, or paths (default: the graphs of train/evaluation/RESULTS.md); edges with times are
-           divided by time, once: the last are the test
+  GRAPH    names of `mochi data list`, or paths (default: the graphs of train/evaluation/RESULTS.md)
   --seeds  divisions, the same for every method (default 5)
   --test   share of the links that is taken out and tested (default 0.2)
-  --most   most test links, and most other pairs (default 3000)
+  --most   most test links, and most other pairs (default 2000)
 
 Every method sees the graph without the test links. Each kind of pairs has links and as many pairs without one:
   random   test links; pairs drawn from all that are not linked
@@ -15,7 +14,7 @@ Every method sees the graph without the test links. Each kind of pairs has links
            likely. Links that are farther apart are left out: all other pairs have a common neighbour, so that having none
            would mark a link
 A rank is a test link's among all other pairs, ties counted half; Hits@10 is the share of ranks up to 10. After the
-strongest similarity (of the nine, by its mean over the divisions) stands mochi - strongest with half of its paired 95%
+strongest similarity (of the eight, by its mean over the divisions) stands mochi - strongest with half of its paired 95%
 interval; 'below' marks what lies below by more than that."""
 
 import argparse
@@ -142,7 +141,7 @@ def main():
     parser.add_argument("graph", nargs="*")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--test", type=float, default=0.2)
-    parser.add_argument("--most", type=int, default=3000)
+    parser.add_argument("--most", type=int, default=2000)
     options = parser.parse_args()
     cells = fine = 0
     print("metric, mochi, strongest similarity, mochi - strongest")

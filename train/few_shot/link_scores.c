@@ -33,6 +33,11 @@ enum {
 };
 
 static const int64_t FOR_WHOLE_BLOCKS = (int64_t)4 << 30;
+/* How much more the similarities' kernel is believed than the others, in nats, before drawn pairs are seen. Where the
+ * pairs tell the experts apart it changes nothing; where they do not, a line through similarities orders the likeliest
+ * pairs better than the embedding's Gaussian kernel: on astroph, pairs two steps apart, the share of links above all
+ * but ten other pairs rises from 63 to 70%, on other graphs by -1 to 4 points (tests/pairs.py). */
+static const double similarity_prior = 5;
 static const char shift[] = "shift"; /* of a saved fit: the support's */
 
 struct mo_link_scorer {
@@ -84,7 +89,7 @@ static void list_rows(mo_link_scorer *s, const mo_plan *plan) {
 }
 
 /* Fits the readout, unless it is loaded. */
-static void fit_readout(mo_link_scorer *s, const mo_arrays *fitted) {
+static void fit_readout(mo_link_scorer *s, bool drawn, const mo_arrays *fitted) {
     const mo_source source = {.graph = s->links->masked,
         .task = MO_TASK_LP,
         .links = s->links,
@@ -98,6 +103,7 @@ static void fit_readout(mo_link_scorer *s, const mo_arrays *fitted) {
     if (planned)
         list_rows(s, &plan);
     if (planned && !fitted && mo_episode_build(s->t, &source, &plan, &e) == MO_OK) {
+        e.kernel_prior = drawn ? similarity_prior : 0;
         mo_model_embed(s->t, s->candidate.model, &e, NULL, &Zs, &Zq);
         if (mo_model_fit(s->t, s->candidate.model, &e, Zs, false, &state) == MO_OK)
             mo_state_clone(s->ctx, &state, &s->state);
@@ -233,7 +239,7 @@ static void link_scorer_fill(mo_link_scorer *s, const mo_few_shot_options *optio
     }
     s->own = s->links ? mo_task_features_open(s->links->masked, MO_TASK_LP, s->links, &o) : NULL;
     if (s->own)
-        fit_readout(s, fitted);
+        fit_readout(s, !support, fitted);
     if (s->own && fitted)
         load_shift(s, fitted);
     if (s->own && fitted && mo_state_load(s->ctx, mo_candidate_head(&s->candidate), fitted, &s->state) == MO_OK &&

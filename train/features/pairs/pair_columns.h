@@ -8,8 +8,8 @@
 
 enum { MO_WALK_COLUMNS = 7, MO_MATCH_COLUMNS = 7, MO_SIMILARITY_COLUMNS = 9 };
 /* Columns that similarities.c reads: of the counts, of walks and of matches. */
-enum { MO_COUNT_ADAMIC_ADAR = 0, MO_COUNT_ALLOCATION = 1, MO_COUNT_COMMON = 3 };
-enum { MO_WALK_THREE_STEPS = 2, MO_WALK_CLOSENESS = 3, MO_MATCH_COSINE = 5 };
+enum { MO_COUNT_ADAMIC_ADAR = 0, MO_COUNT_ALLOCATION = 1, MO_COUNT_COMMON = 3, MO_COUNT_JACCARD = 4 };
+enum { MO_WALK_THREE_STEPS = 2, MO_MATCH_COSINE = 5 };
 
 /* n pairs (end[0][i], end[1][i]) of nodes of a graph that lacks their edge. */
 typedef struct mo_pair_list {

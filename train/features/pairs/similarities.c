@@ -5,7 +5,7 @@
  *     log(1 + |N(u) and N(v)|), log(1 + Adamic-Adar), log(1 + 10 resource allocation), log(1 + d_u d_v),
  *     |log(1 + d_u) - log(1 + d_v)|, log(1 + Katz) with Katz = (A^2)_uv + 0.05 (A^3)_uv (Katz 1953, cut off after three
  *     steps and divided by 0.05^2), the cosine of the attributes, the cosine of the neighbours' mean attributes, and
- *     1 / length of the shortest walk of two to four steps (0: none).
+ *     Jaccard.
  * All but preferential attachment d_u d_v, the difference of degrees and the last cosine are made of counts, walks and
  * matches. The neighbours' mean is that of unit rows of the attributes' SVD; of more than 64 neighbours, 64 at even
  * distances are taken.
@@ -25,7 +25,7 @@ enum { MOST_NEIGHBOURS = 64, FEW = 16 };
 static const double katz_decay = 0.05;
 #define FARTHEST 8 /* standard deviations to which kernels clip a column: the tails of counts are long */
 
-enum { COMMON, ADAMIC_ADAR, ALLOCATION, ATTACHMENT, DEGREES, KATZ, COSINE, NEIGHBOURS, CLOSENESS, SIMILARITIES };
+enum { COMMON, ADAMIC_ADAR, ALLOCATION, ATTACHMENT, DEGREES, KATZ, COSINE, NEIGHBOURS, JACCARD, SIMILARITIES };
 _Static_assert((int)SIMILARITIES == (int)MO_SIMILARITY_COLUMNS, "a column of similarities without a name");
 
 typedef struct means {
@@ -82,7 +82,7 @@ void mo_pair_similarities(const mo_pair_list *p, const mo_pair_values *values) {
         out[DEGREES] = (float)fabs(log1p(du) - log1p(dv));
         out[KATZ] = (float)log1p(expm1(count[MO_COUNT_COMMON]) + katz_decay * expm1(walk[MO_WALK_THREE_STEPS]));
         out[COSINE] = values->part[MO_PAIR_MATCHES].x[i * MO_MATCH_COLUMNS + MO_MATCH_COSINE];
-        out[CLOSENESS] = walk[MO_WALK_CLOSENESS];
+        out[JACCARD] = count[MO_COUNT_JACCARD];
     }
 }
 
