@@ -29,6 +29,7 @@ struct mo_graph {
     int64_t *row_pointer;  /* [nodes + 1] */
     int32_t *column;       /* [nnz] */
     float *weight;         /* [nnz], above 0, equal in both directions; NULL: all equal */
+    double *time;          /* [nnz]: of each edge, the earliest that is listed for it; NULL: none came. Not hashed */
     int64_t features;      /* columns of the node features; 0: none */
     int64_t attributes;    /* TU sets: number of leading columns that are attributes, not labels */
     int64_t feature_nnz;
@@ -129,8 +130,8 @@ typedef struct mo_links {
     mo_graph *masked;                   /* the graph without the positives, with the original's features and labels */
 } mo_links;
 
-/* Masks a share of the undirected edges (rounded, at least 1) and draws `negatives` non-edges; seeded. Returns NULL
- * on failure. */
+/* Masks a share of the undirected edges (rounded, at least 1; if edges have times, the last, latest first) and draws
+ * `negatives` non-edges; seeded. Returns NULL on failure. */
 MO_API mo_links *mo_links_create(const mo_graph *graph, double share, int64_t negatives, uint64_t seed);
 MO_API void mo_links_release(mo_links *links);
 /* Whether two nodes have a neighbour in common. */

@@ -169,14 +169,46 @@ mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_
     return rest;
 }
 
+/* An edge by its rank among all. */
+typedef struct dated {
+    double time;
+    int64_t rank, drawn;
+} dated;
+
+/* The latest first; edges of one time in the order in which they were drawn. */
+static int compare_dated(const void *a, const void *b) {
+    const dated *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? 1 : -1;
+    return (x->drawn > y->drawn) - (x->drawn < y->drawn);
+}
+
+/* Ranks of `count` edges: drawn or, if edges have times, the last. NULL on failure. */
+static int64_t *choose_edges(const upper_triangle *upper, mo_random *r, int64_t count) {
+    const mo_graph *graph = upper->graph;
+    int64_t n = upper->edges[graph->nodes];
+    int64_t *rank = mo_draw_distinct(graph->ctx, r, n, graph->time ? n : count);
+    dated *all = rank && graph->time ? mo_host_array(graph->ctx, n, sizeof *all) : NULL;
+    for (int64_t i = 0; all && i < n; i++) {
+        int64_t u = mo_find_row(upper->edges, graph->nodes, rank[i]);
+        all[i] = (dated){graph->time[upper->first[u] + rank[i] - upper->edges[u]], rank[i], i};
+    }
+    if (all)
+        qsort(all, (size_t)n, sizeof *all, compare_dated);
+    for (int64_t i = 0; all && i < count; i++)
+        rank[i] = all[i].rank;
+    free(all);
+    return rank;
+}
+
 static bool draw_positives(mo_links *links, const upper_triangle *upper, double share, uint64_t seed) {
     const mo_graph *graph = upper->graph;
     int64_t n_edges = upper->edges[graph->nodes];
     int64_t count = llround(share * (double)n_edges);
     count = count < 1 ? 1 : count > n_edges ? n_edges : count;
     mo_random r = mo_random_at(seed, MO_PURPOSE_MASK, 0);
-    int64_t *rank = mo_draw_distinct(graph->ctx, &r, n_edges, count);
-    bool fine = rank && write_pairs(upper, edge_of_rank, rank, count, links->positive);
+    int64_t *rank = choose_edges(upper, &r, count);
+    bool fine = rank && mo_ok(graph->ctx) && write_pairs(upper, edge_of_rank, rank, count, links->positive);
     links->n_positive = fine ? count : 0;
     links->masked = fine ? mask_edges(upper, rank, count) : NULL;
     free(rank);
