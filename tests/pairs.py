@@ -15,7 +15,7 @@ Every method sees the graph without the test links. Each kind of pairs has links
            would mark a link
 A rank is a test link's among all other pairs, ties counted half; Hits@10 is the share of ranks up to 10. After the
 strongest similarity (of the eight, by its mean over the divisions) stands mochi - strongest with half of its paired 95%
-interval; 'below' marks what lies below by more than that."""
+interval; 'below' marks what lies below by more than that. The paper's AUC is of its own divisions."""
 
 import argparse
 import os
@@ -33,6 +33,8 @@ GRAPHS = ["cora", "citeseer", "photo", "astroph", MORE / "social/polblogs.npz", 
           MORE / "wikipedia/chameleon.npz", MORE / "citation/dblp.npz"]  # fmt: skip
 PAPER = {"photo": (62.5, 88.5, 97.7), "gowalla": (95.3, 84.3, 97.4), "cora": (99.5, 93.2, 99.5)}  # train/data/paper.json
 METRICS = ("AUC", "Hits@10", "MRR")
+SIMILARITIES = ("common neighbours", "Adamic-Adar", "resource allocation", "preferential attachment", "Jaccard", "Katz", "cosine",
+                "neighbours' cosine")  # fmt: skip
 
 
 def adjacency(g):
@@ -114,26 +116,28 @@ def division(g, A, X, seed, options):
     return found, two.mean()
 
 
-def lines_of(name, found, near):
-    """Prints the table of a graph; returns (cells, those that are not below)."""
-    cells = fine = 0
+def rows_of(name, found, near):
+    """The lines of a graph in both tables; and, of its cells, the number and those that are not below and those lower in mean."""
+    first, second, cells, fine, lower = [], [], 0, 0, 0
     for kind in (kind for kind in ("random", "near") if kind in found[0]):
         kept = [f[kind] for f in found if kind in f]
         shown = {method: np.array([f[method] for f in kept]) for method in kept[0]}
-        others = [method for method in shown if method != "mochi"]
-        of_paper = PAPER.get(name) if kind == "random" else None
-        print(f"{name}, {kind}{f' ({100 * near:.0f}% of the links)' if kind == 'near' else ''}, n = {len(kept)}"
-              + (f"; the paper's AUC: MOCHI {of_paper[0]}, MOCHI++ {of_paper[1]}, best {of_paper[2]}" if of_paper else ""))  # fmt: skip
-        for m, metric in enumerate(METRICS):
+        others, line = [method for method in shown if method != "mochi"], []
+        for m in range(len(METRICS)):
             best = max(others, key=lambda method: shown[method][:, m].mean())
             d = shown["mochi"][:, m] - shown[best][:, m]
             half = scipy.stats.t.ppf(0.975, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else np.nan
             below = d.mean() < -half
-            cells, fine = cells + 1, fine + (not below)
-            print(f"  {metric:8}{shown['mochi'][:, m].mean():6.1f}{shown[best][:, m].mean():7.1f}{d.mean():+7.1f} ± {half:4.1f}"
-                  f"  {best}{'   below' if below else ''}", flush=True)  # fmt: skip
-        print("  AUC of each: " + ", ".join(f"{method} {shown[method][:, 0].mean():.1f}" for method in others), flush=True)
-    return cells, fine
+            cells, fine, lower = cells + 1, fine + (not below), lower + (d.mean() < 0)
+            line.append(f"{shown['mochi'][:, m].mean():.1f} / {shown[best][:, m].mean():.1f} ({d.mean():+.1f} ± {half:.1f}"
+                        f"{' below' if below else ''})")  # fmt: skip
+            strongest = best if m == 0 else strongest
+        title = f"{name}, {kind}"
+        first.append(f"| {title}{f' ({100 * near:.0f}%)' if kind == 'near' else ''} | {' | '.join(line)} | {strongest} |")
+        each = [f"{shown[method][:, 0].mean():.1f}" if method in shown else "" for method in SIMILARITIES]
+        of_paper = [str(x) for x in PAPER[name]] if kind == "random" and name in PAPER else [""] * 3
+        second.append(f"| {title} | {' | '.join(each)} | {shown['mochi'][:, 0].mean():.1f} | {' | '.join(of_paper)} |")
+    return first, second, np.array([cells, fine, lower])
 
 
 def main():
@@ -143,8 +147,8 @@ def main():
     parser.add_argument("--test", type=float, default=0.2)
     parser.add_argument("--most", type=int, default=2000)
     options = parser.parse_args()
-    cells = fine = 0
-    print("metric, mochi, strongest similarity, mochi - strongest")
+    counts, second = np.zeros(3, int), []
+    print(f"| | {' | '.join(METRICS)} | strongest in AUC |\n|---|---|---|---|---|", flush=True)
     for path in options.graph or [str(p) for p in GRAPHS]:
         if not options.graph and os.sep in path and not os.path.exists(path):
             sys.exit(f"{path} is not here: set MOCHI_SHARED")
@@ -152,9 +156,13 @@ def main():
         A, x = adjacency(g), g.x
         X = None if x is None else sp.csr_matrix(x, dtype=float)
         found = [division(g, A, X, seed, options) for seed in range(options.seeds)]
-        of_graph = lines_of(pathlib.Path(path).stem, [f for f, _ in found], np.mean([share for _, share in found]))
-        cells, fine = cells + of_graph[0], fine + of_graph[1]
-    print(f"not below the strongest similarity beyond the paired interval in {fine} of {cells} cells")
+        rows, more, counted = rows_of(g.name.removeprefix("fb100_"), [f for f, _ in found], np.mean([share for _, share in found]))
+        print("\n".join(rows), flush=True)
+        second += more
+        counts += counted
+    print(f"\nAUC of each alone:\n\n| | {' | '.join(SIMILARITIES)} | ours | MOCHI | MOCHI++ | paper's best |")
+    print("|---" * (len(SIMILARITIES) + 5) + "|\n" + "\n".join(second))
+    print(f"\n{counts[1]} of {counts[0]} cells are not below the strongest by more than the interval; in {counts[2]} the mean is lower.")
 
 
 if __name__ == "__main__":
