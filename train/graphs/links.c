@@ -262,6 +262,8 @@ mo_links *mo_links_create(const mo_graph *graph, double share, int64_t negatives
 /* ---- pairs two steps apart ---- */
 
 bool mo_graph_two_steps(const mo_graph *graph, int64_t u, int64_t v) {
+    if (!graph || u < 0 || v < 0 || u >= graph->nodes || v >= graph->nodes)
+        return false;
     int64_t i = graph->row_pointer[u], j = graph->row_pointer[v];
     while (i < graph->row_pointer[u + 1] && j < graph->row_pointer[v + 1]) {
         int32_t a = graph->column[i], b = graph->column[j];

@@ -61,7 +61,7 @@ static void compare_some_means(const void *of, task_range some) {
 }
 
 bool mo_pair_neighbours(const mo_pair_list *p, const float *x, int64_t d, float *out) {
-    int64_t threads = mo_context_threads(p->graph->ctx);
+    int threads = mo_context_threads(p->graph->ctx);
     float *mean = mo_host_array(p->graph->ctx, 2 * threads * d, sizeof *mean);
     if (mean)
         run_tasks(threads, p->n, FEW, compare_some_means, &(means){p, x, d, mean, out});
