@@ -156,7 +156,7 @@ static void check_options(void *options, const struct argp_state *state) {
         o->targets, "it is of classes, and --targets gives real numbers");
     refuse_given(&o->given, "transform interval", o->labels || o->demo || links, "it is of --targets");
     refuse_given(&o->given, "probabilities pca min-confidence sets transductive expert explain", links,
-        "links have no such thing");
+        "links, of --pairs and --best, have no such thing");
     refuse_given(&o->given, "demo-labels", links, "links are fitted to those of the graph itself");
     refuse_given(
         &o->given, "labels demo-labels transductive expert attributes", o->readout, "a saved readout has its own");
