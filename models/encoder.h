@@ -22,7 +22,7 @@ typedef struct mo_named {
 /* Borrowed tensors of one episode. Rows of nodes: one row per node (nc, lp), or the nodes of all graphs (gc); `support`
  * and `query` number nodes or graphs, and a link is two such numbers. Rows of examples ("blocks": [2, hops + 1, n_s +
  * n_q, d]; "spectrum": [2, d]; "extras": [n_s + n_q, p]): the n_s support examples come first, in the order of their
- * labels, then the queries; `support` and `query` are not read. Episodes of nodes or graphs may also carry "kernels"
+ * labels, then the queries; `support` and `query` are not read. Episodes may also carry "kernels"
  * [E, n_s, n_s] of the support and "query kernels" [E, n_q, n_s] between queries and support. They hold the values of E
  * kernels, each with 1 added for the intercept; each kernel is a further expert of the readout. */
 typedef struct mo_episode {
@@ -47,6 +47,7 @@ typedef struct mo_episode {
     int64_t max_rows; /* rows encoded at once; backward encodes each block of rows again. 0: all rows, kept in memory */
     mo_tensor *support_target; /* [n_s, classes]: real targets in place of classes; NULL: support_label says them */
     int columns;               /* for targets: how many of "kernels", the last, are those of columns (mo_support) */
+    double kernel_prior;       /* how much more "kernels" are believed before labels are seen, in nats */
 } mo_episode;
 
 /* Returns the rows of that name, gathered by their index if any. Raises MO_INVALID with the name if there are none. */

@@ -40,7 +40,8 @@ typedef struct mo_support {
     mo_tensor *class_weight; /* [n_s]: how much each row counts in the fit, more in small classes; NULL: 1 each */
     int trusted;             /* the first `trusted` of `kernels` are trusted like those of the rows */
     int columns;             /* for targets: the last `columns` of `kernels` are trusted more than the others */
-    double trust; /* how much more the kernels of the rows are believed than the others before labels are seen */
+    double trust;        /* how much more the kernels of the rows are believed than the others before labels are seen */
+    double kernel_prior; /* of classes: the same for `kernels` that are not trusted, in nats */
 } mo_support;
 
 /* A fitted head: tensors by name. As mo_head_fit makes it, they lie on the tape; mo_state_clone makes one that is

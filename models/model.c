@@ -369,6 +369,7 @@ static mo_support kernel_support(mo_tape *t, const mo_model *m, const mo_episode
     s.class_weight = e->class_weight;
     s.trust = trust_in_own(e);
     s.columns = e->columns;
+    s.kernel_prior = e->kernel_prior;
     return s;
 }
 

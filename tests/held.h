@@ -86,6 +86,10 @@ static inline void held_mo_plan(mo_plan *plan) {
     mo_plan_release(plan);
 }
 
+static inline void held_mo_link_scorer(mo_link_scorer **scorer) {
+    mo_link_scorer_release(*scorer);
+}
+
 static inline void held_mo_pool(mo_pool **pool) {
     mo_pool_release(*pool);
 }

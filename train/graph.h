@@ -29,6 +29,7 @@ struct mo_graph {
     int64_t *row_pointer;  /* [nodes + 1] */
     int32_t *column;       /* [nnz] */
     float *weight;         /* [nnz], above 0, equal in both directions; NULL: all equal */
+    double *time;          /* [nnz]: of each edge, the earliest that is listed for it; NULL: none came. Not hashed */
     int64_t features;      /* columns of the node features; 0: none */
     int64_t attributes;    /* TU sets: number of leading columns that are attributes, not labels */
     int64_t feature_nnz;
@@ -131,10 +132,26 @@ typedef struct mo_links {
     mo_graph *masked;                   /* the graph without the positives, with the original's features and labels */
 } mo_links;
 
-/* Masks a share of the undirected edges (rounded, at least 1) and draws `negatives` non-edges; seeded. Returns NULL
- * on failure. */
+/* Masks a share of the undirected edges (rounded, at least 1; if edges have times, the last, latest first) and draws
+ * `negatives` non-edges; seeded. Returns NULL on failure. */
 MO_API mo_links *mo_links_create(const mo_graph *graph, double share, int64_t negatives, uint64_t seed);
 MO_API void mo_links_release(mo_links *links);
+/* Whether two nodes have a neighbour in common. */
+MO_API bool mo_graph_two_steps(const mo_graph *graph, int64_t u, int64_t v);
+/* Pairs of nodes u < v that are two steps apart in a graph and not linked in `whole`, which has its edges and perhaps
+ * more: `all` of them, of which n are drawn, each set equally likely, in rising order. Owned; release. */
+typedef struct mo_near_pairs {
+    int64_t n, all, *end[2];
+} mo_near_pairs;
+/* Draws `most` pairs, or all if there are fewer. Takes time in proportion to the walks of two steps. Returns false on
+ * failure. */
+MO_API bool mo_near_pairs_draw(
+    const mo_graph *graph, const mo_graph *whole, int64_t most, uint64_t seed, mo_near_pairs *near);
+MO_API void mo_near_pairs_release(mo_near_pairs *near);
+/* Of the links keeps those that are two steps apart in the masked graph, and replaces the pairs without a link by as
+ * many that are two steps apart there, too, so that neither kind is told by its distance. Raises MO_INVALID if there
+ * are fewer than two of a kind. Returns false on failure. */
+MO_API bool mo_links_keep_near(const mo_graph *graph, mo_links *links, uint64_t seed);
 /* A copy of the graph without n of its edges u < v. Returns NULL on failure, as for a pair that is no edge. */
 MO_API mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_t n);
 

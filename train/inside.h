@@ -27,6 +27,7 @@ struct mo_source {
     mo_features *features; /* for lp: of the masked graph; placed as mo_feature_place says */
     mo_tensor *rows;       /* nodes that are rows of a file: their embeddings [n, d], borrowed, in place of features */
     struct mo_example_kernels *kernels; /* further kernels for the readout of nodes or graphs, borrowed; or NULL */
+    bool similarities;                  /* lp: episodes bring the kernels of the pairs' similarities */
     bool inductive;                     /* gc: the readout reads only kernels that need no unlabelled graph */
     bool owns_graph, owns_features;     /* false: another source of the same graph owns them */
 };
@@ -38,6 +39,11 @@ MO_API mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, c
 /* An empty pool, for graphs made in memory. */
 MO_API mo_pool *mo_pool_create(
     mo_context *ctx, const mo_feature_options *options, double link_share, mo_notice notice, void *state);
+/* Adds a graph by a name as for mo_pool_open. Returns the status. */
+MO_API mo_code mo_pool_add_name(mo_pool *pool, const char *name);
+/* Whether links of graphs that are added from now on, and their pairs without a link, are two steps apart
+ * (mo_links_keep_near); false at first. */
+MO_API void mo_pool_set_near(mo_pool *pool, bool near);
 /* Sets how often each task is drawn, relative to the other tasks (1 each by default), if a step has one episode. A task
  * of weight 0 has no episodes, however many a step has. */
 MO_API void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]);
@@ -276,7 +282,8 @@ MO_API int mo_best_hop(
 /* Pairs of nodes known to be linked or not. Owned; release. */
 typedef struct mo_link_support {
     int64_t n, *u, *v, *linked; /* [n]; linked: 0 or 1 */
-    int64_t *fit; /* [n]: how often the readout is fitted on the pair; 0: the pair is only held out of the graph */
+    int64_t *fit;    /* [n]: how often the readout is fitted on the pair; 0: the pair is only held out of the graph */
+    double shift[2]; /* added to the scores of pairs [two steps apart]; 0 for pairs that are given */
 } mo_link_support;
 /* Reads CSV or TSV with a header and the columns from, to and, if `labelled`, linked (yes or no) and, optionally, fit
  * (1 if absent). Returns false on failure; the status names file and line. */
@@ -297,6 +304,10 @@ MO_API void mo_link_scorer_release(mo_link_scorer *s);
 MO_API const mo_link_support *mo_link_scorer_support(const mo_link_scorer *s);
 /* As mo_few_shot_links. Returns the status. */
 MO_API mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score);
+/* The `most` partners with the highest scores of each node, highest first, among nodes that it is not linked to:
+ * partner and score [nodes, most], -1 and NaN where there are fewer. Scored are nodes two and three steps away and
+ * those with the nearest rows, some of each for every node (train/features/pairs/candidates.c). Returns the status. */
+MO_API mo_code mo_link_scorer_best(mo_link_scorer *s, int64_t most, int64_t *partner, double *score);
 
 /* How an episode's number determines its task: drawn by the pool's weights, or in turn. */
 typedef enum mo_family_order { MO_FAMILY_DRAWN = 0, MO_FAMILY_IN_TURN } mo_family_order;

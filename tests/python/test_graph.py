@@ -756,6 +756,23 @@ def test_the_program_scores_links_the_same(cora, tmp_path):
     assert ["" if s != s else f"{s:.6f}" for s in mochi.load("best").score_links(cora, pairs)] == theirs
 
 
+@program
+def test_the_program_finds_the_same_partners(tmp_path):
+    command = [PROGRAM, "predict", "--data", "kitchen", "--task", "lp", "--best", "3", "--quiet"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    theirs = [(row[0], row[1], row[4]) for row in list(csv.reader(text.splitlines()))[1:]]
+    mine = mochi.load("best").best_links("kitchen", 3)
+    assert [(u, v, f"{p:.6f}") for u, v, p in mine] == theirs and len(mine) == 3 * 88
+    g = mochi.graph("kitchen")
+    score = mochi.load("best").score_links(g, [(u, v) for u, v, _ in mine])
+    np.testing.assert_allclose(1 / (1 + np.exp(-score)), [p for *_, p in mine], atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, True, "2", None])
+def test_partners_are_counted_by_whole_numbers(square, n):
+    with pytest.raises(ValueError, match="best_links: n is .*, expected 1 or more"):
+        mochi.load("best").best_links(square, n)
+
 
 def shop(x, y=None):
     """Two rings of 30 nodes, joined once, with attributes."""

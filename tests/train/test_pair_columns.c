@@ -133,6 +133,80 @@ TEST_OF(bands_are_parts_of_inner_products_and_counts_those_of_neighbours, scratc
     mo_pair_reader_release(r);
 }
 
+/* ---- similarities ---- */
+
+enum { SIMILAR_DIM = 16 };
+
+/* Fails unless the raw column of every pair is as `want` says. */
+static void assert_similarity(const char *name, double found, double want, int64_t pair) {
+    if (fabs(found - want) > 2e-4 * fmax(1, fabs(want)))
+        fail_msg("pair %lld, %s: expected %g, found %g", (long long)pair, name, want, found);
+}
+
+/* The rows of a link are those of the graph without it, and without the other links that are held out: with any of
+ * these in it, a degree or a count would differ. */
+TEST_OF(similarities_of_a_link_are_those_of_the_graph_without_it, scratch *s) {
+    HELD(mo_graph) *graph = graph_of_copies(s->ctx);
+    HELD(mo_links) *links = mo_links_create(graph, 0.2, 40, 3);
+    const mo_feature_options o = {
+        .form = MO_ROWS_PER_EXAMPLE, .dim = SIMILAR_DIM, .hops = 2, .power_iterations = 2, .seed = 1};
+    HELD(mo_features) *f = mo_task_features_open(links->masked, MO_TASK_LP, links, &o);
+    expect_ok(s->ctx);
+    HELD_MEMORY float *x = mo_host_values(mo_arrays_find(f->arrays, "similarities"), MO_F32);
+    HELD_MEMORY float *m = mo_host_values(mo_arrays_find(f->arrays, "similarities_moments"), MO_F32);
+    int64_t n = graph->nodes, w = MO_SIMILARITY_COLUMNS, changed = 0;
+    double *A = scaled_adjacency(links->masked, 0, 0), *A2 = product(A, A, n, n), *A3 = product(A2, A, n, n);
+    for (int64_t i = 0; i < links->n_positive + links->n_negative; i++) {
+        bool linked = i < links->n_positive;
+        int64_t at = linked ? i : i - links->n_positive, u = (linked ? links->positive : links->negative)[0][at],
+                v = (linked ? links->positive : links->negative)[1][at];
+        double raw[MO_SIMILARITY_COLUMNS], adamic_adar = 0, allocation = 0;
+        double du = (double)degree(links->masked, u), dv = (double)degree(links->masked, v), common = A2[u * n + v];
+        for (int64_t j = 0; j < w; j++)
+            raw[j] = (double)x[i * w + j] * m[w + j] + m[j];
+        for (int64_t a = 0; a < n; a++)
+            if (A[u * n + a] > 0 && A[v * n + a] > 0) {
+                adamic_adar += 1 / log(fmax((double)degree(links->masked, a), 2));
+                allocation += 1 / (double)degree(links->masked, a);
+            }
+        assert_similarity("common neighbours", raw[0], log1p(common), i);
+        assert_similarity("Adamic-Adar", raw[1], log1p(adamic_adar), i);
+        assert_similarity("resource allocation", raw[2], log1p(10 * allocation), i);
+        assert_similarity("preferential attachment", raw[3], log1p(du * dv), i);
+        assert_similarity("degrees", raw[4], fabs(log1p(du) - log1p(dv)), i);
+        assert_similarity("Katz", raw[5], log1p(common + 0.05 * A3[u * n + v]), i);
+        assert_similarity("cosine", raw[6], u % 5 == v % 5, i); /* the only attribute is a group, one of five */
+        assert_similarity("Jaccard", raw[8], common / fmax(du + dv - common, 1), i);
+        changed += du * dv != (double)(degree(graph, u) * degree(graph, v));
+    }
+    assert_true(changed >= links->n_positive); /* every link, at least */
+}
+
+/* Neighbours of groups 0 .. 4 as rows of five equal singular values: the mean is the share of each group. */
+TEST_OF(the_neighbours_cosine_is_that_of_their_mean_attributes, scratch *s) {
+    HELD(mo_graph) *graph = graph_of_copies(s->ctx);
+    int64_t first[PAIRS], second[PAIRS], *end[2] = {first, second};
+    draw_pairs(graph, end);
+    static float x[NODES * 5];
+    for (int64_t i = 0; i < NODES; i++)
+        x[i * 5 + i % 5] = 1;
+    float out[PAIRS * MO_SIMILARITY_COLUMNS] = {0};
+    assert_true(mo_pair_neighbours(&(mo_pair_list){graph, PAIRS, end}, x, 5, out));
+    for (int i = 0; i < PAIRS; i++) {
+        double sum[2][5] = {{0}}, inner = 0, square[2] = {0};
+        for (int side = 0; side < 2; side++)
+            for (int64_t w = 0; w < NODES; w++)
+                sum[side][w % 5] += mo_graph_has_edge(graph, end[side][i], w);
+        for (int c = 0; c < 5; c++) {
+            inner += sum[0][c] * sum[1][c];
+            square[0] += sum[0][c] * sum[0][c];
+            square[1] += sum[1][c] * sum[1][c];
+        }
+        double lengths = sqrt(square[0] * square[1]);
+        assert_similarity("neighbours", out[i * MO_SIMILARITY_COLUMNS + 7], lengths > 0 ? inner / lengths : 0, i);
+    }
+}
+
 /* ---- diffused rows ---- */
 
 TEST_OF(diffused_rows_are_those_of_the_recursion, scratch *s) {

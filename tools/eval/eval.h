@@ -21,6 +21,7 @@ typedef struct eval_options {
     const mo_head *heads[MAX_HEADS]; /* if n_heads is 0: the head trained with the weights */
     int n_heads;
     const mo_encoder *encoder; /* the user's encoder, for weights trained with it; or NULL */
+    int negatives;             /* of links: 0 random, 1 near */
     bool dot;                  /* also score links by inner products */
     const char *suite;         /* a name or path, or NULL */
     given_options given;

@@ -196,7 +196,9 @@ void evaluate_name(evaluation *e, const char *name, int task) {
             evaluate_targets(e, s, name);
             continue;
         }
-        mo_pool *pool = mo_pool_open(e->ctx, &item, 1, &s->features, MO_EVAL_LINK_SHARE, print_eval_notice, e);
+        mo_pool *pool = mo_pool_create(e->ctx, &s->features, MO_EVAL_LINK_SHARE, print_eval_notice, e);
+        mo_pool_set_near(pool, e->options->negatives);
+        mo_pool_add_name(pool, item);
         for (int i = 0; pool && i < mo_pool_size(pool) && mo_ok(e->ctx) && !e->lost_output; i++)
             evaluate_source(e, s, mo_pool_source(pool, i));
         mo_pool_release(pool);

@@ -107,6 +107,10 @@ static const option table[] = {
         "proportion to the classes, and half of the rest as test nodes; default of --data: cora, citeseer and pubmed, "
         "those that are installed",
         .choices = "split|episode|public"},
+    {OPTION_CHOICE, "negatives", "KIND", AT(negatives),
+        "links: the pairs without a link. random (default): drawn from all, as in the paper; near: links and other "
+        "pairs that are two steps apart, which distance alone does not tell apart",
+        .choices = "random|near"},
     {OPTION_OTHER, "shots", "K,..", 0, "support examples per class (default 4,8,16,32,64,512)", .take = take_shots},
     {OPTION_OTHER, "metric", "NAMES", 0,
         "only these metrics, separated by commas: accuracy, nll (cross-entropy in hundredths of a nat), ece (expected "
@@ -190,7 +194,7 @@ static bool has_lambda(const subject *s, bool of_models) {
 
 const char *eval_protocol_name(const eval_options *o, const char *task) {
     bool links = !strcmp(task, "lp");
-    return links ? "split" : mo_protocol_name(o->evaluation.protocol);
+    return links ? (o->negatives ? "near" : "split") : mo_protocol_name(o->evaluation.protocol);
 }
 
 /* ---- refusals by the command line alone ---- */
@@ -246,6 +250,8 @@ static void refuse_by_tasks(const eval_options *o, const mo_suite *suite) {
     refuse_given(g, "seeds", episodes && !links, "expected --protocol split; for protocol episode use --episodes");
     refuse_given(g, "seeds", o->evaluation.protocol == MO_PROTOCOL_PUBLIC,
         "expected --protocol split; protocol public uses the splits that came with the data");
+    refuse_given(g, "negatives", !links, "expected links");
+    refuse_given(g, "negatives", o->suite, "the suites are those of the paper, whose pairs are random");
     refuse_given(g, "transductive", !classes, "expected nodes or graphs: links have no transductive readout");
     refuse_given(g, "head", o->dot && !links, "dot: expected links; only links are scored by inner products");
     for (int task = 0; task < MO_TASKS; task++)

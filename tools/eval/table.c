@@ -176,6 +176,8 @@ static void print_subject(const figure_table *t) {
             printf("%s%s: %s", others++ ? ", " : " (", t->column[i].title, t->column[i].other_head);
     printf("%s, %s in %s", others ? ")" : "", x->metric, strcmp(x->metric, "nll") ? "%" : "hundredths of a nat");
     print_repeats(x);
+    if (!strcmp(x->task, "lp"))
+        printf(", %s", !strcmp(x->protocol, "near") ? "all pairs two steps apart" : "against random pairs");
     putchar('\n');
 }
 

@@ -18,6 +18,7 @@ typedef struct predict_options {
     double coverage, interval;
     int transform;
     int task;     /* -1: node or graph classification, by the data */
+    int64_t best; /* partners of each node to list; 0: none */
     int64_t demo; /* labels of each class to take from the data; 0: none */
     double least;
     mo_few_shot_options few_shot;
@@ -32,7 +33,6 @@ typedef struct predict_options {
 enum { MOST_RARE_CLASSES = 256, LEAST_MEAN = 3 };
 
 #define AT(field) offsetof(predict_options, field)
-#define OF_CLASSES .not_with = "pairs", .why = "links, of --pairs, have no such thing"
 #define ITS_OWN .not_with = "readout", .why = "a saved readout has its own"
 
 static const option table[] = {
@@ -70,6 +70,10 @@ static const option table[] = {
     {OPTION_TEXT, "pairs", "FILE", AT(pairs),
         "with --task lp: the pairs of nodes to score, CSV or TSV; the readout is fitted to --labels, or to links of "
         "the graph itself"},
+    {OPTION_INT64, "best", "N", AT(best),
+        "with --task lp: the N best partners of each node that it is not linked to, with their probabilities, among "
+        "nodes two and three steps away and those that are most alike",
+        1, INT32_MAX, .not_with = "pairs", .why = "those are the pairs"},
     {OPTION_OUTPUT, "out", "FILE", AT(out),
         "file for the predictions of all other examples, in the form of its suffix: .csv, .tsv, .jsonl (label, "
         "probability, margin to the second class) or .npy (numbers of classes; the examples' names go to "
@@ -81,20 +85,17 @@ static const option table[] = {
         .choices = ".safetensors", .not_with = "readout", .why = "it is saved already"},
     {OPTION_TEXT, "readout", "FILE", AT(readout),
         "instead of --labels: a fit that --save wrote, for the same weights; gives the same predictions for its data, "
-        "byte "
-        "by byte, and predicts other data of the same columns without a new fit"},
-    {OPTION_FLAG, "probabilities", NULL, AT(probabilities), "also the probability of every class", OF_CLASSES},
+        "byte by byte, and predicts other data of the same columns without a new fit"},
+    {OPTION_FLAG, "probabilities", NULL, AT(probabilities), "also the probability of every class"},
     {OPTION_FLAG, "pca", NULL, AT(pca),
         "for mochi-report: also the examples whose label is known; and for each example its class in the data and its "
-        "place in the plane of the embedding's first two principal components (columns known, truth, x, y)",
-        OF_CLASSES},
+        "place in the plane of the embedding's first two principal components (columns known, truth, x, y)"},
     {OPTION_REAL, "min-confidence", "P", AT(least),
-        "examples whose probability is below P get no label; probabilities are rough below 4 labels of a class", 0, 1,
-        OF_CLASSES},
+        "examples whose probability is below P get no label; probabilities are rough below 4 labels of a class", 0, 1},
     {OPTION_REAL, "sets", "P", AT(coverage),
         "also a set of classes for each example, which has the right one with probability P: the classes whose "
         "probability is not below what it is, at P, for labels left out in turn (column set, a|b; JSON: a list)",
-        0.01, 0.999, OF_CLASSES},
+        0.01, 0.999},
     {OPTION_TEXT, "explain", "NODE", AT(explain),
         "instead of predictions: why this node, or graph of a set, is predicted as it is: what each label adds to the "
         "logits, and by which kernel",
@@ -110,11 +111,10 @@ static const option table[] = {
         "refit the readout on its own predictions for all examples, with equally many assumed per class: no; yes; "
         "auto (default): unless labels left out in turn are then predicted worse, and for 100,000 examples or fewer; "
         "never, for a set of graphs: a prediction reads only that graph and the labelled ones",
-        .choices = "no|yes|auto|never", OF_CLASSES},
+        .choices = "no|yes|auto|never"},
     {OPTION_NAMES, "expert", "ROWS.npy,..", AT(experts),
         "your own feature rows of the nodes, which are compared in addition to those of the weights; the nodes are in "
-        "ROWS.names.txt, one per line, if the data has names",
-        OF_CLASSES},
+        "ROWS.names.txt, one per line, if the data has names"},
     ATTRIBUTES_OPTION(predict_options, few_shot.attributes, "as for the weights"),
     KEEPING_OPTIONS(predict_options, cache),
     THREADS_OPTION(predict_options, device.threads),
@@ -133,35 +133,38 @@ static const char about[] =
     "  mochi predict --data cora --labels seeds.csv --out predictions.csv\n"
     "  mochi predict --data kitchen --labels mine.csv --explain paella\n"
     "  mochi predict --data houses/ --targets prices.csv --out prices_of_all.csv\n"
+    "  mochi predict --data cora --task lp --best 10 --out partners.csv\n"
     "  mochi predict --data cora --task lp --pairs pairs.csv --out links.csv\n"
     "  mochi predict --data mutag --labels y.npy --head logistic --probabilities";
 
 /* Checks that the required options are given and fit together. */
 static void check_options(void *options, const struct argp_state *state) {
     const predict_options *o = options;
-    bool links = o->pairs, npy = o->out && mo_path_ends_with(o->out, ".npy");
+    bool links = o->pairs || o->best, npy = o->out && mo_path_ends_with(o->out, ".npy");
     if (!o->data)
         refuse_command_line(state, EXIT_USAGE, "--data NAME is missing");
     else if (o->task == MO_TASK_LP && !links)
-        refuse_command_line(state, EXIT_USAGE, "--task lp needs --pairs FILE");
+        refuse_command_line(state, EXIT_USAGE, "--task lp needs --pairs FILE or --best N");
     else if (links && o->task != MO_TASK_LP)
-        refuse_command_line(state, EXIT_USAGE, "--pairs needs --task lp");
+        refuse_command_line(state, EXIT_USAGE, "--%s needs --task lp", o->pairs ? "pairs" : "best");
     else if (!links && o->labels && o->readout)
         refuse_command_line(state, EXIT_USAGE, "expected one of --labels FILE and --readout FILE");
     else if (links && npy)
         refuse_command_line(
             state, EXIT_USAGE, "--out: expected a file .csv, .tsv or .jsonl of links, found '%s'", o->out);
     refuse_given(&o->given,
-        "demo-labels pairs probabilities pca min-confidence sets explain transductive head lambda expert readout",
+        "demo-labels pairs best probabilities pca min-confidence sets explain transductive head lambda expert readout",
         o->targets, "it is of classes, and --targets gives real numbers");
     refuse_given(&o->given, "transform interval", o->labels || o->demo || links, "it is of --targets");
+    refuse_given(&o->given, "probabilities pca min-confidence sets transductive expert explain", links,
+        "links, of --pairs and --best, have no such thing");
     refuse_given(&o->given, "demo-labels", links, "links are fitted to those of the graph itself");
     refuse_given(
         &o->given, "labels demo-labels transductive expert attributes", o->readout, "a saved readout has its own");
     bool library = o->few_shot.head && !mo_head_is_own(o->few_shot.head);
     refuse_given(&o->given, "head", o->readout && library, "a saved readout has its own");
     refuse_given(&o->given, "save", o->experts.count > 0, "a readout is saved without rows of --expert");
-    refuse_given(&o->given, "pairs probabilities pca min-confidence sets", o->explain,
+    refuse_given(&o->given, "pairs best probabilities pca min-confidence sets", o->explain,
         "--explain prints reasons in place of predictions");
     refuse_given(&o->given, "sets", npy, "an array of classes has no sets");
     refuse_given(&o->given, "pca", npy, "an array of classes has no places");
@@ -211,7 +214,7 @@ static mo_expert *read_experts(const mo_graph *graph, const predict_options *o) 
 /* Whether real targets are asked for: by a file, a saved readout of them, or those beside data without labels, whose
  * path is written to `own`. Raises if the data have both and none is named. */
 static bool asks_targets(const predict_options *o, const mo_graph *graph, char *own, size_t bytes) {
-    if (o->pairs || o->labels || o->demo)
+    if (o->task == MO_TASK_LP || o->labels || o->demo)
         return false;
     if (o->readout)
         return is_kept_as(graph->ctx, o->readout, KEPT_TARGETS);
@@ -305,7 +308,7 @@ int predict_command(int argc, char **argv) {
     mo_weights *weights =
         graph ? mo_weights_read(ctx, file) : NULL; /* once: what is saved and printed is what is used */
     char own[4096];
-    bool links = o.pairs, real = weights && asks_targets(&o, graph, own, sizeof own);
+    bool links = o.task == MO_TASK_LP, real = weights && asks_targets(&o, graph, own, sizeof own);
     const target_request numbers = {.path = o.targets   ? o.targets
                                             : o.readout ? NULL
                                                         : own,
@@ -316,7 +319,7 @@ int predict_command(int argc, char **argv) {
         .coverage = o.interval,
         .json = o.json,
         .quiet = o.quiet};
-    const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out, o.json};
+    const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out, o.best, o.json};
     bool written = weights && mo_ok(ctx) &&
                    (real           ? predict_targets(graph, &o.few_shot, weights, &numbers)
                        : links     ? predict_links(graph, &o.few_shot, weights, &asked)

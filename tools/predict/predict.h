@@ -67,10 +67,12 @@ bool write_predictions(mo_context *ctx, const predictions *p, const char *path);
  * (both NULL) fitted on drawn pairs. */
 typedef struct link_request {
     const char *pairs, *labels, *readout, *save, *out;
+    int64_t best; /* partners to list of each node, in place of the pairs of a file; 0: a file is scored */
     bool json;
 } link_request;
 /* Writes the pairs in the format of out's suffix (.csv, .tsv or .jsonl; NULL: on standard output, as CSV or JSON
- * lines): from, to, score, and whether they are linked. Linked pairs have no score. Returns false on failure. */
+ * lines): from, to, score, whether they are linked, and the probability. Linked pairs have neither score nor
+ * probability. Returns false on failure. */
 bool predict_links(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const link_request *r);
 /* Predicts real targets from a file of some (path), or from a saved readout. */
 typedef struct target_request {

@@ -36,23 +36,29 @@ static bool score_pair_list(mo_link_scorer *scorer, const mo_graph *graph, pair_
     return fine;
 }
 
+/* Of the score, which is the logarithm of odds. */
+static double probability_of(double score) {
+    return 1 / (1 + exp(-score));
+}
+
 static void put_pair(table_file *t, const mo_graph *graph, const pair_list *p, int64_t i) {
     put_example(t, graph, p->u[i]);
     putc(t->comma, t->out);
     put_example(t, graph, p->v[i]);
     if (isnan(p->score[i]))
-        fprintf(t->out, "%c%c%s\n", t->comma, t->comma, p->u[i] == p->v[i] ? "same" : "yes");
+        fprintf(t->out, "%c%c%s%c\n", t->comma, t->comma, p->u[i] == p->v[i] ? "same" : "yes", t->comma);
     else
-        fprintf(t->out, "%c%.6f%cno\n", t->comma, p->score[i], t->comma);
+        fprintf(t->out, "%c%.6f%cno%c%.6f\n", t->comma, p->score[i], t->comma, t->comma, probability_of(p->score[i]));
 }
 
 static void put_pair_line(FILE *out, const mo_graph *graph, const pair_list *p, int64_t i) {
     bool known = isnan(p->score[i]);
-    json_t *line = json_pack("{s:o, s:o, s:o, s:s}", "from", json_example(graph, p->u[i]), "to",
+    json_t *line = json_pack("{s:o, s:o, s:o, s:s, s:o}", "from", json_example(graph, p->u[i]), "to",
         json_example(graph, p->v[i]), "score", json_number(p->score[i]), "linked",
         !known               ? "no"
         : p->u[i] == p->v[i] ? "same"
-                             : "yes");
+                             : "yes",
+        "probability", json_number(probability_of(p->score[i])));
     json_dumpf(line, out, JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(line);
     putc('\n', out);
@@ -63,7 +69,7 @@ static bool write_pair_list(const mo_graph *graph, const pair_list *p, const cha
     table_file t;
     open_table(&t, path);
     if (!lines)
-        fprintf(t.out, "from%cto%cscore%clinked\n", t.comma, t.comma, t.comma);
+        fprintf(t.out, "from%cto%cscore%clinked%cprobability\n", t.comma, t.comma, t.comma, t.comma);
     for (int64_t i = 0; i < p->n; i++)
         if (lines)
             put_pair_line(t.out, graph, p, i);
@@ -81,19 +87,38 @@ static bool predict_pairs(
     return fine;
 }
 
+/* Lists the partners of each node as pairs, in the order of nodes. */
+static bool predict_best(mo_link_scorer *scorer, const mo_graph *graph, const link_request *r) {
+    int64_t nodes = graph->nodes, most = r->best < nodes ? r->best : nodes;
+    pair_list p = {.u = needed(calloc(2 * (size_t)(nodes * most) + 1, sizeof *p.u))};
+    p.v = p.u + nodes * most;
+    p.score = needed(calloc((size_t)(nodes * most) + 1, sizeof *p.score));
+    bool fine = mo_link_scorer_best(scorer, most, p.v, p.score) == MO_OK;
+    for (int64_t i = 0; fine && i < nodes * most; i++)
+        if (p.v[i] >= 0) { /* p.n <= i */
+            p.u[p.n] = i / most;
+            p.v[p.n] = p.v[i];
+            p.score[p.n++] = p.score[i];
+        }
+    fine = fine && write_pair_list(graph, &p, r->out, r->json);
+    free(p.score);
+    free(p.u);
+    return fine;
+}
+
 bool predict_links(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const link_request *r) {
     mo_link_support given = {0}, asked = {0};
     mo_arrays *fitted = NULL;
     bool fine = r->readout  ? load_link_readout(r->readout, graph, o, weights, &given, &fitted)
                 : r->labels ? mo_link_support_read(graph, r->labels, true, &given)
                             : true;
-    if (fine && graph->graphs == 1) /* before the long work; a set is refused by the scorer */
+    if (fine && r->pairs && graph->graphs == 1) /* before the long work; a set is refused by the scorer */
         fine = mo_link_support_read(graph, r->pairs, false, &asked);
     phase_begin(!o->notice, "mochi predict: features of %.80s", graph->name);
     mo_link_scorer *scorer = fine ? mo_link_scorer_open(graph, o, weights, given.n ? &given : NULL, fitted) : NULL;
     fine = scorer && (!r->save || save_link_readout(r->save, graph, o, weights, scorer));
     phase_begin(!o->notice, "mochi predict: links of %.80s", graph->name);
-    fine = fine && predict_pairs(scorer, graph, &asked, r);
+    fine = fine && (r->best ? predict_best(scorer, graph, r) : predict_pairs(scorer, graph, &asked, r));
     mo_link_scorer_release(scorer);
     mo_arrays_release(fitted);
     mo_link_support_release(&given);

@@ -9,7 +9,7 @@
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
 #include "train/episodes/plan_members.h"
-#include "train/features/example_rows.h"
+#include "train/features/pairs/pair_columns.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -227,6 +227,16 @@ static void put_nodes(
     }
 }
 
+/* The kernels between the rows' similarities: of the support, and of the queries, with the support or its centres. */
+static void put_pair_kernels(mo_tape *t, const mo_row_list *r, int64_t n_s, mo_episode *e) {
+    mo_tensor *all = mo_arrays_find(r->source->features->arrays, mo_pair_parts[MO_PAIR_SIMILARITIES].name);
+    mo_tensor *X = all ? mo_gather_listed(t, all, r->row, r->n, NULL) : mo_null_tensor(t->ctx);
+    mo_tensor *Xs = mo_slice(t, X, MO_AXIS(0), 0, n_s), *own = e->centres ? mo_gather_rows(t, Xs, e->centres) : Xs;
+    e->rows[e->n_rows++] = (mo_named){"kernels", mo_pair_kernel(t, Xs, own), NULL};
+    e->rows[e->n_rows++] =
+        (mo_named){"query kernels", mo_pair_kernel(t, mo_slice(t, X, MO_AXIS(0), n_s, r->n), own), NULL};
+}
+
 mo_code mo_episode_tensors(
     mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_ready_rows *ready, mo_episode *e) {
     *e = (mo_episode){.task = plan->task, .classes = plan->classes};
@@ -238,9 +248,11 @@ mo_code mo_episode_tensors(
     e->support_weight = mo_plan_weight(t, plan);
     e->class_weight = mo_class_weight(t, plan->support_label, plan->n_support, plan->classes);
     e->query_label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
-    if (plan->task == MO_TASK_LP)
+    if (plan->task == MO_TASK_LP) {
         e->centres = mo_plan_centres(t, plan);
-    else
+        if (r->source->similarities)
+            put_pair_kernels(t, r, plan->n_support, e);
+    } else
         mo_put_plan_kernels(t, r->source, plan, plan->query[0], plan->n_query, e);
     return mo_context_status(t->ctx)->code;
 }

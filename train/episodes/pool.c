@@ -96,7 +96,7 @@ static void prepare_links(mo_pool *pool, mo_source *s, double share) {
     double nodes = (double)s->graph->nodes, edges = (double)(s->graph->nnz / 2);
     double negatives = fmin(fmax(1, round(share * edges)), nodes * (nodes - 1) / 2 - edges);
     s->links = mo_links_create(s->graph, share, (int64_t)negatives, pool->options.seed);
-    if (!s->links)
+    if (!s->links || (pool->near && !mo_links_keep_near(s->graph, s->links, pool->options.seed)))
         return;
     tell_source(pool, s->graph, MO_TASK_LP, s->links->n_positive);
     open_features(pool, s);
@@ -261,19 +261,29 @@ void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]) {
     memcpy(pool->family, weight, sizeof pool->family);
 }
 
-static void open_name(mo_pool *pool, const char *name) {
+void mo_pool_set_near(mo_pool *pool, bool near) {
+    if (!pool)
+        return;
+    pool->version++;
+    pool->near = near;
+}
+
+mo_code mo_pool_add_name(mo_pool *pool, const char *name) {
+    if (!pool || !mo_given(pool->ctx, "pool", "the name of a data set", name))
+        return pool ? mo_code_of(pool->ctx) : MO_INVALID;
     mo_context *ctx = pool->ctx;
     size_t length;
     double share = pool->link_share;
     int tasks = parse_item(ctx, name, &length, &share);
     char *bare = tasks < 0 ? NULL : mo_host_alloc(ctx, length + 1);
     if (!bare)
-        return;
+        return mo_code_of(ctx);
     memcpy(bare, name, length);
     mo_graph *graph = mo_graph_open(ctx, bare);
     mo_host_free(ctx, bare, length + 1);
     if (graph)
         add_graph(pool, graph, (unsigned)tasks, share);
+    return mo_code_of(ctx);
 }
 
 mo_pool *mo_pool_create(
@@ -310,8 +320,7 @@ mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, const mo
         mo_fail(ctx, MO_INVALID, "pool: expected the name of a data set, found none");
     mo_pool *pool = mo_pool_create(ctx, options, link_share, notice, state);
     for (int i = 0; i < n && pool && mo_ok(ctx); i++)
-        if (mo_given(ctx, "pool", "the name of a data set", names[i]))
-            open_name(pool, names[i]);
+        mo_pool_add_name(pool, names[i]);
     if (mo_ok(ctx))
         return pool;
     mo_pool_release(pool);

@@ -10,6 +10,7 @@ struct mo_pool {
     mo_context *host;           /* a CPU context for features that are not on the device; NULL until there are any */
     mo_feature_options options; /* cache: an owned copy */
     double link_share;
+    bool near;               /* links and other pairs are two steps apart */
     double family[MO_TASKS]; /* relative frequency of each task */
     uint64_t version;        /* increases at each change that can affect the draws */
     mo_notice notice;

@@ -19,7 +19,8 @@
 
 enum { HITS_K = 1000, OGB_K = 50, CHUNK = 16384 };
 
-/* One class of pairs, links or non-edges, in an order drawn by the seed: the first `test` pairs are queries. */
+/* One class of pairs, links or non-edges, in an order drawn by the seed or, of links with times, the latest first: the
+ * first `test` pairs are queries. */
 typedef struct pairs {
     int64_t *const *end; /* [2] */
     int64_t *order, n, test;
@@ -30,7 +31,7 @@ static bool order_pairs(mo_context *ctx, pairs *p, int64_t *const end[2], int64_
     p->order = mo_host_array(ctx, n, sizeof *p->order);
     for (int64_t i = 0; p->order && i < n; i++)
         p->order[i] = i;
-    if (p->order)
+    if (p->order && r)
         mo_random_shuffle(r, p->order, n);
     return p->order;
 }
@@ -196,9 +197,10 @@ static void evaluate_seed(mo_evaluation *ev, int64_t repeat) {
     const mo_links *links = ev->source->links;
     division d = {.ev = ev, .seed = ev->options->seed + (uint64_t)repeat, .source = *ev->source, .rows = ev->rows};
     mo_random r = mo_random_at(d.seed, MO_PURPOSE_SPLIT, 0);
+    bool timed = ev->source->graph->time;
     int64_t test = test_size(links->n_positive), against = test_size(links->n_negative);
     bool ordered =
-        order_pairs(ev->ctx, &d.kind[0], links->positive, links->n_positive, test, &r) &&
+        order_pairs(ev->ctx, &d.kind[0], links->positive, links->n_positive, test, timed ? NULL : &r) &&
         order_pairs(ev->ctx, &d.kind[1], links->negative, links->n_negative, against < test ? against : test, &r);
     d.score = ordered ? mo_host_array(ev->ctx, d.kind[0].test + d.kind[1].test, sizeof *d.score) : NULL;
     if (d.score && mo_has_example_rows(ev->source))

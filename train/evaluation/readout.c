@@ -36,6 +36,7 @@ static mo_tensor *embed_and_read(
     mo_episode e;
     if (!model->reads_kernels)
         of_readout.kernels = NULL;
+    of_readout.similarities = model->reads_kernels;
     if (mo_episode_build(t, &of_readout, plan, &e) != MO_OK)
         return mo_null_tensor(mo_tape_context(t));
     e.max_rows = max_rows;

@@ -7,6 +7,7 @@
 #include "train/graphs/table_reader.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,23 +116,80 @@ static bool reserve_support(mo_context *ctx, int64_t n, mo_link_support *s) {
     return mo_ok(ctx);
 }
 
-/* Draws at most 512 links of the graph and as many other pairs. */
+/* The links of a draw: of those that mo_links_create held out, the ones whose ends have another edge. A link whose end
+ * would be isolated without it gives itself away: no node without edges is left in pairs that are asked for. */
+static void keep_connected(mo_links *links) {
+    int64_t n = 0, *const *end = links->positive;
+    const int64_t *row = links->masked->row_pointer;
+    for (int64_t i = 0; i < links->n_positive; i++) {
+        int64_t u = end[0][i], v = end[1][i];
+        if (row[u] < row[u + 1] && row[v] < row[v + 1]) {
+            end[0][n] = u;
+            end[1][n++] = v;
+        }
+    }
+    links->n_positive = n ? n : links->n_positive;
+}
+
+/* Drops the pairs that are two steps apart, and those beyond `most`. */
+static void keep_far(const mo_graph *masked, int64_t most, mo_links *links) {
+    int64_t n = 0, *const *end = links->negative;
+    for (int64_t i = 0; i < links->n_negative && n < most; i++)
+        if (!mo_graph_two_steps(masked, end[0][i], end[1][i])) {
+            end[0][n] = end[0][i];
+            end[1][n++] = end[1][i];
+        }
+    links->n_negative = n;
+}
+
+/* The logarithm of how much rarer a link is among the graph's pairs of one kind than among the drawn ones. */
+static double rarity(double edges, double links, double pairs, double drawn) {
+    return drawn > 0 && pairs > 0 ? log(edges / links) - log(pairs / drawn) : NAN;
+}
+
+static void put_drawn(mo_link_support *s, int64_t *const end[2], int64_t n, int64_t linked) {
+    for (int64_t i = 0; i < n; i++, s->n++) {
+        s->u[s->n] = end[0][i];
+        s->v[s->n] = end[1][i];
+        s->linked[s->n] = linked;
+        s->fit[s->n] = 1;
+    }
+}
+
+/* Draws at most 512 links of the graph and as many other pairs: half of them two steps apart and half farther, or what
+ * there is. Pairs two steps apart are few among all pairs, but most links are there; with pairs drawn from all alone, a
+ * readout would not learn to tell them apart, and with those alone it would take every farther pair for a link, as
+ * links of the support can be farther apart once they are taken out. s->shift corrects what the draw favours. */
 static bool draw(const mo_graph *graph, mo_link_support *s) {
-    int64_t edges = graph->nnz / 2;
+    mo_context *ctx = graph->ctx;
+    int64_t edges = graph->nnz / 2, most = edges < MOST_SUPPORT ? edges : MOST_SUPPORT;
     double share = MOST_SUPPORT < edges / 10 ? (double)MOST_SUPPORT / (double)edges : 0.1;
-    mo_links *links = mo_links_create(graph, share, edges < MOST_SUPPORT ? edges : MOST_SUPPORT, 0);
+    double others = (double)graph->nodes * (double)(graph->nodes - 1) / 2 - (double)edges;
+    mo_links *links = mo_links_create(graph, share, others < (double)most ? (int64_t)others : most, 0);
     if (!links)
         return false;
-    int64_t p = links->n_positive, others = links->n_negative < p ? links->n_negative : p;
-    if (reserve_support(graph->ctx, p + others, s))
-        for (int64_t i = 0; i < s->n; i++) {
-            s->u[i] = i < p ? links->positive[0][i] : links->negative[0][i - p];
-            s->v[i] = i < p ? links->positive[1][i] : links->negative[1][i - p];
-            s->linked[i] = i < p;
-            s->fit[i] = 1;
-        }
+    keep_connected(links);
+    int64_t p = links->n_positive;
+    mo_graph *masked = mo_graph_without(graph, links->positive, p);
+    mo_near_pairs near = {0};
+    if (masked)
+        keep_far(masked, (p + 1) / 2, links);
+    int64_t far = links->n_negative;
+    if (masked && mo_near_pairs_draw(masked, graph, p - far, 0, &near) && reserve_support(ctx, p + near.n + far, s)) {
+        s->n = 0;
+        put_drawn(s, links->positive, p, 1);
+        put_drawn(s, near.end, near.n, 0);
+        put_drawn(s, links->negative, far, 0);
+        s->shift[0] = rarity((double)edges, (double)p, others - (double)near.all, (double)far);
+        s->shift[1] = rarity((double)edges, (double)p, (double)near.all, (double)near.n);
+        for (int kind = 0; kind < 2; kind++)
+            if (isnan(s->shift[kind])) /* no such pair was drawn */
+                s->shift[kind] = isnan(s->shift[!kind]) ? 0 : s->shift[!kind];
+    }
+    mo_near_pairs_release(&near);
+    mo_graph_release(masked);
     mo_links_release(links);
-    return mo_ok(graph->ctx);
+    return mo_ok(ctx);
 }
 
 /* Checks that the pairs are in the graph, none given twice, and that both links and non-links are fitted. */
@@ -186,6 +244,8 @@ mo_links *mo_link_support_take(const mo_graph *graph, const mo_link_support *giv
     }
     if (links && mo_ok(ctx) && reserve_support(ctx, from->n, s)) {
         sort_pairs(from, s, links);
+        s->shift[0] = from->shift[0];
+        s->shift[1] = from->shift[1];
         links->masked = mo_graph_without(graph, links->positive, links->n_positive);
     }
     mo_link_support_release(&drawn);

@@ -65,6 +65,7 @@ void mo_graph_release(mo_graph *graph) {
     free(graph->row_pointer);
     free(graph->column);
     free(graph->weight);
+    free(graph->time);
     free(graph->feature_pointer);
     free(graph->feature_column);
     free(graph->feature_value);

@@ -14,6 +14,7 @@ void mo_edges_release(mo_edges *edges) {
     free(edges->u);
     free(edges->v);
     free(edges->weight);
+    free(edges->time);
     *edges = (mo_edges){0};
 }
 
@@ -126,6 +127,20 @@ static bool set_weights(mo_graph *graph, const mo_edges *edges) {
     return true;
 }
 
+/* Sets the times, as set_weights the weights. */
+static bool set_times(mo_graph *graph, const mo_edges *edges) {
+    graph->time = mo_host_array(graph->ctx, graph->nnz, sizeof *graph->time);
+    for (int64_t e = 0; graph->time && e < graph->nnz; e++)
+        graph->time[e] = INFINITY;
+    for (int64_t i = 0; graph->time && i < edges->count; i++)
+        for (int turned = 0; turned < 2 && edges->u[i] != edges->v[i]; turned++) {
+            uint32_t u = turned ? edges->v[i] : edges->u[i], v = turned ? edges->u[i] : edges->v[i];
+            double *time = &graph->time[mo_graph_place(graph, u, v)];
+            *time = fmin(*time, edges->time[i]);
+        }
+    return graph->time;
+}
+
 bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges) {
     if (nodes < 0 || nodes >= MO_GRAPH_LARGEST) {
         mo_fail(graph->ctx, MO_INVALID, "graph %s: expected 0..%lld nodes, found %lld", graph->name,
@@ -137,17 +152,19 @@ bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges) {
     int64_t *high_end = mo_host_array(graph->ctx, nodes + 1, sizeof *high_end);
     int64_t *low_end = mo_host_array(graph->ctx, nodes + 1, sizeof *low_end);
     uint32_t *by_high = mo_host_array(graph->ctx, edges->count, sizeof *by_high);
-    uint32_t *own = edges->weight ? mo_host_array(graph->ctx, edges->count, sizeof *own) : NULL;
-    bool done = high_end && low_end && by_high && (own || !edges->weight);
+    bool read_again = edges->weight || edges->time;
+    uint32_t *own = read_again ? mo_host_array(graph->ctx, edges->count, sizeof *own) : NULL;
+    bool done = high_end && low_end && by_high && (own || !read_again);
     if (done) {
         int64_t count = sort_by_high(edges, nodes, high_end, by_high);
         graph->dropped_loops += edges->count - count;
-        uint32_t *by_low = own ? own : edges->u; /* without weights, reuses the memory of the low ends */
+        uint32_t *by_low = own ? own : edges->u; /* if the ends are not read again, reuses the memory of the low ends */
         sort_by_low(by_high, high_end, nodes, low_end, by_low);
         free(by_high);
         by_high = NULL;
         int64_t kept = count ? drop_repeated(by_low, low_end, nodes, &graph->dropped_duplicates) : 0;
-        done = mirror_upper(graph, by_low, low_end, kept) && (!edges->weight || set_weights(graph, edges));
+        done = mirror_upper(graph, by_low, low_end, kept) && (!edges->weight || set_weights(graph, edges)) &&
+               (!edges->time || set_times(graph, edges));
     }
     free(own);
     free(by_high);

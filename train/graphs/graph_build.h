@@ -11,9 +11,10 @@
 
 /* Directed edges in the order of the file; both ends are node numbers below MO_GRAPH_LARGEST. */
 typedef struct mo_edges {
-    int64_t count, capacity_u, capacity_v, capacity_weight;
+    int64_t count, capacity_u, capacity_v, capacity_weight, capacity_time;
     uint32_t *u, *v;
     float *weight; /* NULL: all equal */
+    double *time;  /* NULL: none */
 } mo_edges;
 
 /* Adds an edge; false when out of memory. */
@@ -36,6 +37,14 @@ static inline bool mo_edges_weigh(mo_context *ctx, mo_edges *edges, float weight
     return true;
 }
 
+/* The same for the time of the edge. */
+static inline bool mo_edges_date(mo_context *ctx, mo_edges *edges, double time) {
+    if (!mo_host_array_grow(ctx, &edges->time, &edges->capacity_time, edges->count, sizeof *edges->time))
+        return false;
+    edges->time[edges->count - 1] = time;
+    return true;
+}
+
 void mo_edges_release(mo_edges *edges);
 
 /* An empty graph without nodes; the caller releases it with mo_graph_release. NULL on failure. */
@@ -46,7 +55,7 @@ mo_graph *mo_graph_new(mo_context *ctx, const char *name, const char *source);
 enum { MO_BYTES_A_NODE = 5 * sizeof(int64_t), MO_BYTES_A_COLUMN = 64 * sizeof(double) };
 /* Sets the graph's nodes and its undirected adjacency without loops and duplicates, in O(nodes + edges); counts dropped
  * loops and directed edges listed more than once. The weight of an edge is the largest that is listed for it, in either
- * direction. Takes over the edges. */
+ * direction, its time the earliest. Takes over the edges. */
 bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges);
 /* Sets the labels: the n values (copied) become classes 0.. in the order of the sorted distinct values. */
 bool mo_graph_set_classes(mo_graph *graph, const int64_t *value, int64_t n);

@@ -1,5 +1,5 @@
 /* train/graphs/links.c - link prediction without a leak: edges held out of the adjacency, and a fixed pool of
- * non-edges.
+ * non-edges: of all, or of those two steps apart.
  *
  * Edges and non-edges u < v are numbered row by row; two binary searches turn such a rank into a pair, so that the
  * pairs of a large graph are never listed and a dense graph rejects no draws. */
@@ -169,14 +169,46 @@ mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_
     return rest;
 }
 
+/* An edge by its rank among all. */
+typedef struct dated {
+    double time;
+    int64_t rank, drawn;
+} dated;
+
+/* The latest first; edges of one time in the order in which they were drawn. */
+static int compare_dated(const void *a, const void *b) {
+    const dated *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? 1 : -1;
+    return (x->drawn > y->drawn) - (x->drawn < y->drawn);
+}
+
+/* Ranks of `count` edges: drawn or, if edges have times, the last. NULL on failure. */
+static int64_t *choose_edges(const upper_triangle *upper, mo_random *r, int64_t count) {
+    const mo_graph *graph = upper->graph;
+    int64_t n = upper->edges[graph->nodes];
+    int64_t *rank = mo_draw_distinct(graph->ctx, r, n, graph->time ? n : count);
+    dated *all = rank && graph->time ? mo_host_array(graph->ctx, n, sizeof *all) : NULL;
+    for (int64_t i = 0; all && i < n; i++) {
+        int64_t u = mo_find_row(upper->edges, graph->nodes, rank[i]);
+        all[i] = (dated){graph->time[upper->first[u] + rank[i] - upper->edges[u]], rank[i], i};
+    }
+    if (all)
+        qsort(all, (size_t)n, sizeof *all, compare_dated);
+    for (int64_t i = 0; all && i < count; i++)
+        rank[i] = all[i].rank;
+    free(all);
+    return rank;
+}
+
 static bool draw_positives(mo_links *links, const upper_triangle *upper, double share, uint64_t seed) {
     const mo_graph *graph = upper->graph;
     int64_t n_edges = upper->edges[graph->nodes];
     int64_t count = llround(share * (double)n_edges);
     count = count < 1 ? 1 : count > n_edges ? n_edges : count;
     mo_random r = mo_random_at(seed, MO_PURPOSE_MASK, 0);
-    int64_t *rank = mo_draw_distinct(graph->ctx, &r, n_edges, count);
-    bool fine = rank && write_pairs(upper, edge_of_rank, rank, count, links->positive);
+    int64_t *rank = choose_edges(upper, &r, count);
+    bool fine = rank && mo_ok(graph->ctx) && write_pairs(upper, edge_of_rank, rank, count, links->positive);
     links->n_positive = fine ? count : 0;
     links->masked = fine ? mask_edges(upper, rank, count) : NULL;
     free(rank);
@@ -225,6 +257,120 @@ mo_links *mo_links_create(const mo_graph *graph, double share, int64_t negatives
         return NULL;
     }
     return links;
+}
+
+/* ---- pairs two steps apart ---- */
+
+bool mo_graph_two_steps(const mo_graph *graph, int64_t u, int64_t v) {
+    if (!graph || u < 0 || v < 0 || u >= graph->nodes || v >= graph->nodes)
+        return false;
+    int64_t i = graph->row_pointer[u], j = graph->row_pointer[v];
+    while (i < graph->row_pointer[u + 1] && j < graph->row_pointer[v + 1]) {
+        int32_t a = graph->column[i], b = graph->column[j];
+        if (a == b)
+            return true;
+        i += a < b;
+        j += b < a;
+    }
+    return false;
+}
+
+/* Writes the nodes v > u two steps from u, without a link in `whole`, to list (NULL: only counts them); returns their
+ * number. seen [nodes]: u + 1 marks what was met from u. */
+static int64_t list_near(const mo_graph *graph, const mo_graph *whole, int64_t u, int64_t *seen, int64_t *list) {
+    int64_t n = 0;
+    for (int64_t e = whole->row_pointer[u]; e < whole->row_pointer[u + 1]; e++)
+        seen[whole->column[e]] = u + 1;
+    for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++) {
+        int64_t a = graph->column[e];
+        for (int64_t i = graph->row_pointer[a]; i < graph->row_pointer[a + 1]; i++) {
+            int64_t v = graph->column[i];
+            if (v <= u || seen[v] == u + 1)
+                continue;
+            seen[v] = u + 1;
+            if (list)
+                list[n] = v;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Writes the pairs of rising ranks; first [nodes + 1]: the number of pairs before each node's. */
+static void find_near(const mo_graph *graph, const mo_graph *whole, const int64_t *first, int64_t *seen, int64_t *list,
+    const int64_t *rank, mo_near_pairs *near) {
+    int64_t last = -1;
+    memset(seen, 0, (size_t)graph->nodes * sizeof *seen);
+    for (int64_t i = 0; i < near->n && mo_goes_on(graph->ctx); i++) {
+        int64_t u = mo_find_row(first, graph->nodes, rank[i]);
+        if (u != last)
+            list_near(graph, whole, u, seen, list);
+        last = near->end[0][i] = u;
+        near->end[1][i] = list[rank[i] - first[u]];
+    }
+}
+
+bool mo_near_pairs_draw(
+    const mo_graph *graph, const mo_graph *whole, int64_t most, uint64_t seed, mo_near_pairs *near) {
+    if (!graph || !mo_given(graph->ctx, "near pairs", "the whole graph", whole) ||
+        !mo_given(graph->ctx, "near pairs", "near", near))
+        return false;
+    mo_context *ctx = graph->ctx;
+    int64_t nodes = graph->nodes, *first = mo_host_array(ctx, nodes + 1, sizeof *first),
+            *seen = mo_host_array(ctx, nodes, sizeof *seen), *list = mo_host_array(ctx, nodes, sizeof *list);
+    *near = (mo_near_pairs){0};
+    for (int64_t u = 0; first && seen && list && u < nodes && mo_goes_on(ctx); u++)
+        first[u + 1] = first[u] + list_near(graph, whole, u, seen, NULL);
+    if (mo_ok(ctx)) {
+        mo_random r = mo_random_at(seed, MO_PURPOSE_NEGATIVE, 1);
+        near->all = first[nodes];
+        near->n = most < near->all ? most : near->all;
+        int64_t *rank = mo_draw_distinct(ctx, &r, near->all, near->n);
+        for (int side = 0; side < 2; side++)
+            near->end[side] = mo_host_array(ctx, near->n, sizeof *near->end[side]);
+        if (rank && mo_ok(ctx)) {
+            mo_sort_distinct(rank, near->n);
+            find_near(graph, whole, first, seen, list, rank, near);
+        }
+        free(rank);
+    }
+    free(first);
+    free(seen);
+    free(list);
+    return mo_ok(ctx);
+}
+
+void mo_near_pairs_release(mo_near_pairs *near) {
+    if (!near)
+        return;
+    free(near->end[0]);
+    free(near->end[1]);
+    *near = (mo_near_pairs){0};
+}
+
+bool mo_links_keep_near(const mo_graph *graph, mo_links *links, uint64_t seed) {
+    if (!graph || !links)
+        return false;
+    int64_t n = 0, *const *end = links->positive;
+    for (int64_t i = 0; i < links->n_positive; i++)
+        if (mo_graph_two_steps(links->masked, end[0][i], end[1][i])) {
+            end[0][n] = end[0][i];
+            end[1][n++] = end[1][i];
+        }
+    mo_near_pairs near;
+    if (!mo_near_pairs_draw(links->masked, graph, n, seed, &near))
+        return false;
+    for (int side = 0; side < 2; side++) {
+        free(links->negative[side]);
+        links->negative[side] = near.end[side];
+    }
+    links->n_positive = n;
+    links->n_negative = near.n;
+    return (n > 1 && near.n > 1) || mo_fail(graph->ctx, MO_INVALID,
+                                        "links of graph %s: expected 2 or more held-out links and pairs without one, "
+                                        "both two steps apart, found "
+                                        "%" PRId64 " and %" PRId64,
+                                        graph->name, n, near.n);
 }
 
 void mo_links_release(mo_links *links) {

@@ -122,7 +122,8 @@ typedef struct named_edges {
     mo_words words;
     int64_t *line;
     float *weight;
-    int64_t lines, weights; /* capacities */
+    double *time;                  /* NAN if it is none (NULL: no times) */
+    int64_t lines, weights, times; /* capacities */
     int64_t comments;
     bool decided;          /* it is known whether the file has a header, and its words are not among these */
     char *header, *unread; /* notes: the header, and its columns that are not read; NULL: none */
@@ -152,15 +153,16 @@ static void release_named_edges(named_edges *e) {
     free(e->unread);
     free(e->line);
     free(e->weight);
+    free(e->time);
 }
 
 /* ---- names in tables ---- */
 
 enum { MOST_HEADINGS = 64 }; /* columns among which a heading of pairs is looked for */
 
-/* Where a table has the ends of an edge and its weight (-1: nowhere). */
+/* Where a table has the ends of an edge, its weight and its time (-1: nowhere). */
 typedef struct edge_columns {
-    int64_t n, end[2], weight;
+    int64_t n, end[2], weight, time;
 } edge_columns;
 
 static bool is_weight_heading(const char *text) {
@@ -168,17 +170,50 @@ static bool is_weight_heading(const char *text) {
            !strcasecmp(text, "edge_weight");
 }
 
-/* Notes the columns of the header that hold neither ends nor weights, but for pandas' index, which has no name. */
+static bool is_time_heading(const char *text) {
+    return !strcasecmp(text, "time") || !strcasecmp(text, "timestamp") || !strcasecmp(text, "date");
+}
+
+/* Reads a number, or a date YYYY-MM-DD, perhaps with a time of day HH:MM or HH:MM:SS behind a blank or T, as seconds
+ * since 1970; NAN if it is none of these. */
+static double read_time(const char *text) {
+    static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+    int y, m, d, hour = 0, minute = 0, second = 0, day = 0, all = 0;
+    char *end, mark = 0;
+    double number = mo_read_number(text, &end);
+    if (*text && !*end)
+        return number;
+    int n =
+        sscanf(text, "%4d-%2d-%2d%n%c%2d:%2d%n:%2d%n", &y, &m, &d, &day, &mark, &hour, &minute, &all, &second, &all);
+    bool whole = n == 3 ? !text[day] : (n == 6 || n == 7) && (mark == ' ' || mark == 'T') && !text[all];
+    if (!whole || m < 1 || m > 12 || d < 1 || d > 31)
+        return NAN;
+    int64_t leap = (m > 2 ? y : y - 1), days = 365 * (int64_t)(y - 1970) + before[m - 1] + d - 1;
+    days += leap / 4 - leap / 100 + leap / 400 - (1969 / 4 - 1969 / 100 + 1969 / 400);
+    return 86400.0 * (double)days + 3600.0 * hour + 60.0 * minute + second;
+}
+
+static bool add_time(mo_context *ctx, named_edges *e, const char *text) {
+    int64_t i = e->words.n / 2 - 1;
+    if (!mo_host_array_grow(ctx, &e->time, &e->times, i + 1, sizeof *e->time))
+        return false;
+    e->time[i] = read_time(text);
+    return true;
+}
+
+/* Notes the columns of the header that hold neither ends nor weights nor times, but for pandas' index, which has no
+ * name. */
 static bool note_unread(mo_context *ctx, const mo_table *row, const edge_columns *at, named_edges *e) {
     const char *field[8];
     int64_t n = 0;
     for (int64_t i = 0; i < row->n && n < 8; i++)
-        if (i != at->end[0] && i != at->end[1] && i != at->weight && (i > 0 || *row->field[i]))
+        if (i != at->end[0] && i != at->end[1] && i != at->weight && i != at->time && (i > 0 || *row->field[i]))
             field[n++] = row->field[i];
     char *names = NULL, what[400] = "";
     bool fine = n == 0 || mo_note_header(ctx, &names, NULL, field, n);
     if (fine && n)
-        snprintf(what, sizeof what, "column%s %s: no end of an edge, and not named weight", n > 1 ? "s" : "", names);
+        snprintf(
+            what, sizeof what, "column%s %s: no end of an edge, and not named weight or time", n > 1 ? "s" : "", names);
     free(names);
     return fine && (!n || mo_note_left_out(ctx, &e->unread, row->path, what));
 }
@@ -189,16 +224,19 @@ static bool note_unread(mo_context *ctx, const mo_table *row, const edge_columns
 static bool find_edge_columns(mo_context *ctx, const mo_table *row, edge_columns *at, named_edges *e, bool *header) {
     int64_t n = row->n;
     bool pair = false, nameless = n > 2 && !*row->field[0] && !is_weight_heading(row->field[2]);
-    *at = (edge_columns){n, {nameless, nameless + 1}, -1};
+    *at = (edge_columns){n, {nameless, nameless + 1}, -1, -1};
     for (int64_t i = 0; i < n && i < MOST_HEADINGS && !pair; i++)
         for (int64_t j = 0; j < n && j < MOST_HEADINGS && !pair; j++)
             if ((pair = mo_is_pair_heading(row->field[i], row->field[j])))
-                *at = (edge_columns){n, {i, j}, -1};
+                *at = (edge_columns){n, {i, j}, -1, -1};
     *header = pair || nameless || (n == 3 && !mo_is_number_text(row->field[2]));
     e->decided = *header || n == 3;
     for (int64_t i = 0; *header && i < n && at->weight < 0; i++)
         if (is_weight_heading(row->field[i]) && i != at->end[0] && i != at->end[1])
             at->weight = i;
+    for (int64_t i = 0; *header && i < n && at->time < 0; i++)
+        if (is_time_heading(row->field[i]) && i != at->end[0] && i != at->end[1])
+            at->time = i;
     if (!*header && n == 3)
         at->weight = 2;
     if (n < 2 || (n > 3 && !pair && !(nameless && n == 4)))
@@ -218,7 +256,8 @@ static bool take_edge_row(mo_context *ctx, const mo_table *row, const edge_colum
     const char *u = row->field[at->end[0]], *v = row->field[at->end[1]];
     if ((!*u || !*v) && (row->row > 0 || e->decided))
         return mo_table_unexpected(row, "the name of a node", "");
-    return add_named_edge(ctx, e, u, v, row->line) && (!weighted || add_weight(ctx, e, row->field[at->weight]));
+    return add_named_edge(ctx, e, u, v, row->line) && (!weighted || add_weight(ctx, e, row->field[at->weight])) &&
+           (at->time < 0 || add_time(ctx, e, row->field[at->time]));
 }
 
 /* Takes a line of a text that has blanks between names. */
@@ -287,6 +326,7 @@ static named_edges below_header(mo_graph *graph, const char *path, const named_e
     below.words.n -= 2;
     below.line++;
     below.weight += below.weight != NULL;
+    below.time += below.time != NULL;
     return below;
 }
 
@@ -318,6 +358,11 @@ static bool join_named_ends(mo_graph *graph, const char *path, const named_edges
             return mo_fail(graph->ctx, MO_FORMAT, "%s:%lld: expected a finite weight above 0 in the third column", path,
                 (long long)e->line[i]);
         if (e->weight && !mo_edges_weigh(graph->ctx, edges, e->weight[i]))
+            return false;
+        if (e->time && !isfinite(e->time[i]))
+            return mo_fail(graph->ctx, MO_FORMAT, "%s:%lld: expected a time: a number, or a date as 2024-12-31", path,
+                (long long)e->line[i]);
+        if (e->time && !mo_edges_date(graph->ctx, edges, e->time[i]))
             return false;
     }
     return true;

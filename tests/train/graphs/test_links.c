@@ -162,3 +162,66 @@ TEST_OF(impossible_links_are_errors, scratch *s) {
     assert_failed(s->ctx, MO_INVALID, PARTS("empty", "a single graph with edges", "0 edges"));
     mo_links_release(NULL);
 }
+
+/* ---- pairs two steps apart ---- */
+
+static bool apart_by_two(const mo_graph *graph, int64_t u, int64_t v) {
+    for (int64_t a = 0; a < graph->nodes; a++)
+        if (mo_graph_has_edge(graph, u, a) && mo_graph_has_edge(graph, a, v))
+            return true;
+    return false;
+}
+
+TEST_OF(near_pairs_are_all_that_are_two_steps_apart_and_not_linked, scratch *s) {
+    for (uint64_t trial = 0; trial < 60; trial++) {
+        int64_t nodes = 3 + (int64_t)(trial % 30), all = 0;
+        HELD(mo_graph) *whole = draw_graph(s->ctx, nodes, 0.02 * (double)(trial % 12), trial);
+        HELD(mo_links) *links = mo_links_create(whole, 0.3, 0, trial);
+        mo_near_pairs near;
+        assert_non_null(links);
+        for (int64_t u = 0; u < nodes; u++)
+            for (int64_t v = u + 1; v < nodes; v++) {
+                bool two = apart_by_two(links->masked, u, v);
+                assert_int_equal(mo_graph_two_steps(links->masked, u, v), two);
+                all += two && !mo_graph_has_edge(whole, u, v);
+            }
+        for (int64_t most = 0; most <= all + 1; most += all + 1 > 3 ? (all + 1) / 3 : 1) {
+            assert_true(mo_near_pairs_draw(links->masked, whole, most, trial, &near));
+            assert_int_equal(near.all, all);
+            assert_int_equal(near.n, most < all ? most : all);
+            assert_pairs(whole, near.end, near.n, false);
+            for (int64_t i = 0; i < near.n; i++)
+                assert_true(apart_by_two(links->masked, near.end[0][i], near.end[1][i]));
+            mo_near_pairs_release(&near);
+        }
+    }
+}
+
+/* With negatives two steps apart and links as they come, a link without a common neighbour would give itself away. */
+TEST_OF(near_links_and_other_pairs_all_have_a_common_neighbour, scratch *s) {
+    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "cora");
+    HELD(mo_links) *links = mo_links_create(graph, 0.28, 100, 5);
+    int64_t held = links->n_positive, masked = links->masked->nnz;
+    assert_true(mo_links_keep_near(graph, links, 5));
+    assert_true(links->n_positive > 300 && links->n_positive < held && links->n_negative == links->n_positive);
+    assert_int_equal(links->masked->nnz, masked); /* the links that are left out stay out of the graph */
+    assert_pairs(graph, links->positive, links->n_positive, true);
+    assert_pairs(graph, links->negative, links->n_negative, false);
+    for (int side = 0; side < 2; side++) {
+        int64_t *const *end = side ? links->negative : links->positive;
+        for (int64_t i = 0; i < links->n_positive; i++)
+            assert_true(mo_graph_two_steps(links->masked, end[0][i], end[1][i]));
+    }
+}
+
+TEST_OF(a_graph_without_near_links_is_refused_in_words, scratch *s) {
+    int64_t u[20], v[20];
+    for (int64_t i = 0; i < 20; i++) {
+        u[i] = i;
+        v[i] = (i + 1) % 20;
+    }
+    HELD(mo_graph) *ring = mo_graph_from_edges(s->ctx, "ring", 20, 20, u, v);
+    HELD(mo_links) *links = mo_links_create(ring, 0.3, 5, 0);
+    assert_false(mo_links_keep_near(ring, links, 0));
+    assert_failed(s->ctx, MO_INVALID, PARTS("ring", "both two steps apart, found 0 and 0"));
+}

@@ -9,8 +9,8 @@
  * (Zhou et al. 2009) and of common neighbours, the root of (A~^2)_uv, Jaccard; sum, difference and product of the log
  * degrees; the cosine of every block and hop. Walks: walks.c; matches: matches.c.
  *
- * Rows of links are these columns, standardised over the pairs; "block_moments", "extras_moments", "walks_moments" and
- * "matches_moments" hold the moments.
+ * Rows of links are these columns and those of similarities.c, standardised over the pairs; "block_moments" and the
+ * other names of mo_pair_parts hold the moments.
  *
  * A block's hops are computed one after another; memory holds two matrices over all nodes beside the basis. */
 #include "ops/inside.h"
@@ -114,8 +114,10 @@ static void read_block(
         if (mo_tensor_read(mo_l2_normalize(t, P, 1e-12), host, (size_t)(n * r->dim) * sizeof *host) == MO_OK)
             put_bands(r, p, block * (int)(r->hops + 1) + k, host, values);
         mo_tape_reset(t);
-        if (block == 1 && k == 0 && mo_ok(r->ctx))
+        if (block == 1 && k == 0 && mo_ok(r->ctx)) {
             mo_pair_matches(p, host, r->dim, values->part[MO_PAIR_MATCHES].x);
+            mo_pair_neighbours(p, host, r->dim, values->part[MO_PAIR_SIMILARITIES].x);
+        }
     }
     mo_tensor_release(hop);
 }
@@ -191,7 +193,8 @@ void mo_pair_reader_release(mo_pair_reader *r) {
 }
 
 bool mo_pair_values_reserve(const mo_pair_reader *r, int64_t n, mo_pair_values *values) {
-    const int64_t width[MO_PAIR_PARTS] = {r->n_bands, r->n_extras, MO_WALK_COLUMNS, MO_MATCH_COLUMNS};
+    const int64_t width[MO_PAIR_PARTS] = {
+        r->n_bands, r->n_extras, MO_WALK_COLUMNS, MO_MATCH_COLUMNS, MO_SIMILARITY_COLUMNS};
     for (int i = 0; i < MO_PAIR_PARTS; i++) {
         int64_t outer = i == MO_PAIR_BANDS ? MO_BLOCKS * (r->hops + 1) : 1;
         values->part[i] = (mo_rows){mo_host_array(r->ctx, outer * n * width[i], sizeof(float)), outer, n, width[i]};
@@ -216,6 +219,8 @@ mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *p, mo_pair_va
         for (int block = 0; block < MO_BLOCKS; block++) /* without attributes the second block is zero */
             if (block == 0 || r->graph->features > 0)
                 read_block(r, t, p, block, host, values);
+        if (mo_ok(ctx))
+            mo_pair_similarities(p, values);
     }
     ctx->math = math;
     mo_tape_release(t);
@@ -240,7 +245,7 @@ static bool list_pairs(mo_context *ctx, const mo_links *links, int64_t *end[2]) 
 
 const mo_pair_part mo_pair_parts[MO_PAIR_PARTS] = {{"blocks", "block_moments", MO_BLOCK_EPSILON},
     {"extras", "extras_moments", MO_EXTRAS_EPSILON}, {"walks", "walks_moments", MO_EXTRAS_EPSILON},
-    {"matches", "matches_moments", MO_EXTRAS_EPSILON}};
+    {"matches", "matches_moments", MO_EXTRAS_EPSILON}, {"similarities", "similarities_moments", MO_EXTRAS_EPSILON}};
 
 /* Standardises a part's rows, and stores them and their moments. */
 static void store_part(mo_features *f, const mo_pair_part *part, mo_rows r, mo_tensor *rows) {

@@ -207,6 +207,9 @@ class Trained:
     def score_links(self, g: Any, pairs: Sequence, head: str | Head | None = None, lam: float | None = None) -> np.ndarray:
         """Scores pairs of nodes that are not linked: the higher, the more likely a link is missing.
 
+        A score is the logarithm of the odds that two nodes like these are linked, among all pairs of the graph; 1 / (1 +
+        exp(-score)) is the probability.
+
         Parameters
         ----------
         g : Graph
@@ -237,6 +240,37 @@ class Trained:
             del held
             score[asked] = out
         return score
+
+    def best_links(self, g: Any, n: int = 10, head: str | Head | None = None, lam: float | None = None) -> list[tuple]:
+        """The best partners of every node, among those that it is not linked to.
+
+        Parameters
+        ----------
+        g : Graph
+            Or what `graph` takes.
+        n : int
+            At most that many partners of a node.
+        head, lam : str, float
+            The readout and its penalty, as for `few_shot`.
+
+        Returns
+        -------
+        list of tuple
+            (node, partner, probability) in the order of nodes, the likeliest first, as `mochi predict --task lp --best`
+            writes them; nodes by the graph's names, or by number if it has none.
+        """
+        g = graph(g)
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise errors.InvalidError(f"best_links: n is {n!r}, expected 1 or more")
+        n = min(int(n), g.nodes)
+        options, held = options_of(g, self.weights, head, lam)
+        opened = g.context.call(lib.gate_mo_link_scorer_open, g._live(), options, ffi.NULL, ffi.NULL, ffi.NULL)
+        scorer = Handle(g.context, opened, keep=held, release=lib.gate_mo_link_scorer_release)
+        partner, score = np.empty((g.nodes, n), np.int64), np.empty((g.nodes, n))
+        g.context.call(lib.gate_mo_link_scorer_best, scorer._live(), n, integers(partner), reals(score))
+        at = list(range(g.nodes)) if g.names is None else g.names
+        chance = 1 / (1 + np.exp(-score))
+        return [(at[u], at[v], float(chance[u, i])) for u, row in enumerate(partner.tolist()) for i, v in enumerate(row) if v >= 0]
 
     def __repr__(self) -> str:
         return f"mochi.Trained({self.weights!r})"
