@@ -37,10 +37,10 @@ typedef struct mo_eval_options {
     void (*on_plan)(const mo_source *source, const struct mo_plan *plan, int64_t k, int64_t repeat, void *state);
     mo_progress progress; /* called over a candidate's episodes at one k; or NULL. Not for links */
     void *state;
-    const double *target; /* nodes, graphs: real targets [examples] in place of classes, NaN: unknown; or NULL. Then k is
-                           * their number in all, protocol `episode` (repeats: episodes) predicts all others, and the
+    const double *target; /* nodes, graphs: real targets [examples] in place of classes, NaN: unknown; or NULL. Then k
+                           * is their number in all, protocol `episode` (repeats: episodes) predicts all others, and the
                            * candidates are weights with their own readout, and the head mixture on rows */
-    bool calibration; /* nodes and graphs: evaluate every metric of mo_class_metric_name, not accuracy alone */
+    bool calibration;     /* nodes and graphs: evaluate every metric of mo_class_metric_name, not accuracy alone */
     /* Nodes, graphs and rows: what each episode finds out from its support alone (mo_eval_choice). */
     bool hold_out; /* the temperature of its probabilities */
     bool tune;     /* also the head's regularisation, for candidates without a model */

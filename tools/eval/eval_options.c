@@ -96,7 +96,8 @@ static const option table[] = {
         .choices = "@graphs", .not_with = "suite", .why = NAMED_BY_SUITE},
     {OPTION_CHOICE, "task", "TASK", AT(task),
         "only this task: nc (nodes), lp (links) or gc (graphs) (default: all that a graph allows); or real targets of "
-        "nodes (nr) or graphs (gr), which lie beside the data, k of them known: r2 and mae in percent of the mean's, and "
+        "nodes (nr) or graphs (gr), which lie beside the data, k of them known: r2 and mae in percent of the mean's, "
+        "and "
         "coverage of the 90% interval",
         .choices = "nc|lp|gc|nr|gr", .not_with = "suite", .why = NAMED_BY_SUITE},
     {OPTION_CHOICE, "protocol", "NAME", AT(evaluation.protocol),
@@ -280,7 +281,8 @@ void parse_eval_options(eval_options *o, int argc, char **argv) {
     if (o->targets) {
         o->task = o->task == MO_TASKS ? MO_TASK_NC : MO_TASK_GC;
         refuse_given(&o->given, "protocol queries seeds metric draws transductive head", true,
-            "real targets are drawn in episodes, predicted by the readout of the weights, and have metrics of their own");
+            "real targets are drawn in episodes, predicted by the readout of the weights, and have metrics of their "
+            "own");
         o->evaluation.protocol = MO_PROTOCOL_EPISODE;
         if (!is_given(&o->given, "shots"))
             o->evaluation.n_shots = 3, memcpy(o->shots, (int64_t[]){16, 64, 256}, 3 * sizeof *o->shots);

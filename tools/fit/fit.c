@@ -17,7 +17,8 @@
 static const option table[] = {
     LABEL_OPTION(fit_options, in, ITS_OWN),
     {OPTION_TEXT, "target", "COLUMN", AT(target),
-        "in place of --label: the column of real numbers, which a ridge predicts where it is empty, with an interval of "
+        "in place of --label: the column of real numbers, which a ridge predicts where it is empty, with an interval "
+        "of "
         "90%",
         .not_with = "label", .why = "labels are classes, targets are numbers"},
     {OPTION_GROUP, .help = "The readout:"},
@@ -215,8 +216,8 @@ static bool fit_targets(mo_context *ctx, const fit_options *o) {
     for (int64_t i = 0; i < n; i++)
         id[i] = i;
     if (table && y.n == n)
-        mo_fail(ctx, MO_INVALID, "%s: expected rows to predict, with nothing in the column %.60s, found none", o->in.rows,
-            o->target);
+        mo_fail(ctx, MO_INVALID, "%s: expected rows to predict, with nothing in the column %.60s, found none",
+            o->in.rows, o->target);
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *X = table && mo_ok(ctx) ? mo_rows_attributes(table, id, n) : NULL, *mean, *spread;
     bool fine = X && mo_ok(ctx);
@@ -227,7 +228,8 @@ static bool fit_targets(mo_context *ctx, const fit_options *o) {
         spread = mo_sqrt(t, mo_mean(t, mo_square(t, mo_sub(t, Z, mean)), rows, MO_KEEP_AXES));
         Z = mo_scale(t, mo_div_or_zero(t, mo_sub(t, Z, mean), spread), 1 / sqrt((double)mo_dim(X, 1)), 0);
         const mo_few_shot_options of_rows = {.rows = Z, .head = &mo_head_mixture};
-        const target_request r = {.path = o->in.rows, .out = o->out, .coverage = 0.9, .json = o->json, .quiet = o->in.quiet};
+        const target_request r = {
+            .path = o->in.rows, .out = o->out, .coverage = 0.9, .json = o->json, .quiet = o->in.quiet};
         fine = mo_ok(ctx) && predict_row_targets(table, &y, &of_rows, &r);
     }
     mo_tensor_release(X);

@@ -158,9 +158,9 @@ bool predict_targets(mo_graph *graph, mo_few_shot_options *o, const mo_weights *
     mo_targets y = {0};
     mo_labels known = {0};
     loaded_readout kept = {0};
-    bool set = graph->graphs > 1,
-         fine = r->path ? mo_targets_read(graph, r->path, &y)
-                        : load_readout(r->readout, KEPT_TARGETS, graph, o, weights, &known, &kept);
+    bool set = graph->graphs > 1, fine = r->path
+                                             ? mo_targets_read(graph, r->path, &y)
+                                             : load_readout(r->readout, KEPT_TARGETS, graph, o, weights, &known, &kept);
     if (fine && r->out && mo_path_ends_with(r->out, ".npy"))
         mo_row_names_fit(graph, r->out);
     if (r->path)

@@ -28,7 +28,8 @@ static const option table[] = {
         "the labels known so far, as `mochi predict` reads them: for example the lists of earlier rounds, separated "
         "by commas"},
     {OPTION_TEXT, "targets", "FILE", AT(targets),
-        "real targets known so far, as `mochi predict --targets` reads them: the examples are named that most reduce the "
+        "real targets known so far, as `mochi predict --targets` reads them: the examples are named that most reduce "
+        "the "
         "sum of the variances of a ridge's predictions",
         .not_with = "labels", .why = "labels are classes, targets are numbers"},
     {OPTION_OUTPUT, "out", "FILE", AT(out),
@@ -92,7 +93,8 @@ static bool suggest(const suggest_options *o, mo_graph *graph, const mo_labels *
     phase_begin(o->quiet, "mochi suggest: choosing %" PRId64, o->n);
     bool fine = mo_few_shot_suggest(f, known->id, known->n, o->n, id) == MO_OK;
     phase_end();
-    fine = fine && (o->json ? print_suggestions(graph, id, o->n) : write_suggestions(graph, o->out, o->targets ? "target" : "label", id, o->n));
+    fine = fine && (o->json ? print_suggestions(graph, id, o->n)
+                            : write_suggestions(graph, o->out, o->targets ? "target" : "label", id, o->n));
     mo_few_shot_release(f);
     free(id);
     return fine;

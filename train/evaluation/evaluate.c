@@ -152,7 +152,10 @@ static void open_kernels(mo_evaluation *ev) {
 static bool prepare_evaluation(mo_evaluation *ev) {
     bool links = ev->source->task == MO_TASK_LP;
     bool targets = ev->options->target;
-    ev->metrics = targets ? MO_TARGET_METRICS : links ? MO_LINK_METRICS : ev->options->calibration ? MO_CLASS_METRICS : 1;
+    ev->metrics = targets                    ? MO_TARGET_METRICS
+                  : links                    ? MO_LINK_METRICS
+                  : ev->options->calibration ? MO_CLASS_METRICS
+                                             : 1;
     ev->repeats = ev->options->split ? 1 : ev->options->seeds;
     if (!links && !ev->options->split && ev->options->protocol != MO_PROTOCOL_SPLIT)
         ev->repeats = ev->options->protocol == MO_PROTOCOL_EPISODE ? ev->options->episodes
@@ -254,7 +257,9 @@ void mo_eval_visit_rows(const mo_evaluation *ev, int c, int shot, const mo_eval_
         row.head = candidate->head ? candidate->head->name : candidate->model->encoder.name;
         row.features = candidate->features;
         row.k = candidate->dot ? 0 : o->split ? o->split->k : ev->public_k ? ev->public_k : o->shots[shot];
-        row.metric = o->target ? mo_target_metric_name(metric) : links ? mo_link_metric_name(metric) : mo_class_metric_name(metric);
+        row.metric = o->target ? mo_target_metric_name(metric)
+                     : links   ? mo_link_metric_name(metric)
+                               : mo_class_metric_name(metric);
         row.values = mo_eval_values(ev, c, shot, metric);
         mo_summary summary = mo_summarize(row.values, ev->repeats);
         row.mean = summary.mean;

@@ -77,8 +77,8 @@ static void evaluate_draw(mo_evaluation *ev, int c, int shot, int64_t repeat, dr
     for (int64_t i = 1; i < k; i++)
         varies |= d->known[i] != d->known[0];
     if (varies && mo_few_shot_fit_targets(&f, d->id, d->known, k, MO_TRANSFORM_AUTO) == MO_OK &&
-        mo_few_shot_predict_targets(
-            &f, d->id + k, d->n - k, interval, d->prediction + k, d->low + k, d->high + k) == MO_OK)
+        mo_few_shot_predict_targets(&f, d->id + k, d->n - k, interval, d->prediction + k, d->low + k, d->high + k) ==
+            MO_OK)
         measure_targets(ev, d, k, figure);
     mo_few_shot_forget(&f);
     if (!mo_ok(ev->ctx))
@@ -89,8 +89,8 @@ static void evaluate_draw(mo_evaluation *ev, int c, int shot, int64_t repeat, dr
 
 void mo_evaluate_targets(mo_evaluation *ev) {
     int64_t N = mo_graph_examples(ev->source->graph), evaluated = 0;
-    drawn_targets d = {.id = mo_host_array(ev->ctx, N, sizeof *d.id),
-        .known = mo_host_array(ev->ctx, 4 * N, sizeof *d.known)};
+    drawn_targets d = {
+        .id = mo_host_array(ev->ctx, N, sizeof *d.id), .known = mo_host_array(ev->ctx, 4 * N, sizeof *d.known)};
     if (mo_ok(ev->ctx)) {
         d.prediction = d.known + N;
         d.low = d.prediction + N;

@@ -200,7 +200,8 @@ static bool take_classes(mo_graph *graph, const char *path, const char *label, c
 }
 
 /* Reads the column as real targets. */
-static bool take_targets(const mo_graph *graph, const char *path, const char *column, const mo_words *text, mo_targets *y) {
+static bool take_targets(
+    const mo_graph *graph, const char *path, const char *column, const mo_words *text, mo_targets *y) {
     y->id = mo_host_array(graph->ctx, text->n, sizeof *y->id);
     y->value = mo_host_array(graph->ctx, text->n, sizeof *y->value);
     bool varies = false;
@@ -219,8 +220,9 @@ static bool take_targets(const mo_graph *graph, const char *path, const char *co
         varies |= value != y->value[0];
     }
     if (mo_ok(graph->ctx) && (y->n < 3 || !varies))
-        mo_fail(graph->ctx, MO_INVALID, "%s: expected three targets or more that differ in the column %.60s, found %s%" PRId64,
-            path, column, y->n < 3 ? "" : "one number in all ", y->n);
+        mo_fail(graph->ctx, MO_INVALID,
+            "%s: expected three targets or more that differ in the column %.60s, found %s%" PRId64, path, column,
+            y->n < 3 ? "" : "one number in all ", y->n);
     return mo_ok(graph->ctx);
 }
 
