@@ -2,7 +2,7 @@
  * it, collects the figures and prints its table or lines. */
 #include "tools/data/default_data.h"
 #include "tools/eval/eval.h"
-#include "tools/memory.h"
+#include "tools/cli/memory.h"
 
 #include <math.h>
 #include <stb/stb_ds.h>
