@@ -1,8 +1,8 @@
 /* tools/eval/eval_data.c - evaluates data sets one after another: opens each, runs the candidates of every subject on
  * it, collects the figures and prints its table or lines. */
+#include "tools/cli/memory.h"
 #include "tools/data/default_data.h"
 #include "tools/eval/eval.h"
-#include "tools/cli/memory.h"
 
 #include <math.h>
 #include <stb/stb_ds.h>
