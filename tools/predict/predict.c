@@ -231,6 +231,10 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
     bool set = graph->graphs > 1;
     int64_t examples = mo_graph_examples(graph);
     mo_task task = o->task < 0 ? set ? MO_TASK_GC : MO_TASK_NC : (mo_task)o->task;
+    if (kept->in && (o->explain || o->pca))
+        return mo_fail(ctx, MO_UNSUPPORTED,
+            "--%s: %s is not the data of the fit, whose labelled examples it would show",
+            o->explain ? "explain" : "pca", o->data);
     if (o->out && mo_path_ends_with(o->out, ".npy"))
         mo_row_names_fit(graph, o->out);
     phase_begin(o->quiet, "mochi predict: features of %.80s", graph->name);

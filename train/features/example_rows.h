@@ -28,6 +28,10 @@ static inline int64_t degree(const mo_graph *graph, int64_t u) {
 static inline int64_t mo_counted_examples(const mo_graph *graph) {
     return graph->counted ? graph->n_counted : mo_graph_examples(graph);
 }
+/* The same of a set, which may have one graph. */
+static inline int64_t mo_counted_graphs(const mo_graph *graph) {
+    return graph->counted ? graph->n_counted : graph->graphs;
+}
 static inline int64_t mo_counted(const mo_graph *graph, int64_t i) {
     return graph->counted ? graph->counted[i] : i;
 }

@@ -75,7 +75,7 @@ static void pool_graphs(const pooling *p) {
 
 /* Mean and standard deviation of every column over the graphs. Returns the largest deviation. */
 static double find_graph_moments(const pooling *p) {
-    int64_t G = mo_counted_examples(p->graph), w = 2 * p->columns;
+    int64_t G = mo_counted_graphs(p->graph), w = 2 * p->columns;
     double largest = 0;
     for (int64_t j = 0; j < w; j++) {
         double sum = 0, squares = 0;

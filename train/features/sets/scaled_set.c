@@ -16,7 +16,7 @@ static bool find_scales(const mo_graph *graph, double *scale) {
     double *mean = mo_host_array(ctx, F, sizeof *mean), *squares = mo_host_array(ctx, F, sizeof *squares);
     int64_t *having = mo_host_array(ctx, F, sizeof *having);
     bool *measured = mo_host_array(ctx, F, sizeof *measured), any = false;
-    int64_t G = mo_counted_examples(graph);
+    int64_t G = mo_counted_graphs(graph);
     for (int64_t i = 0; i < G; i++)
         n += graph->graph_offset[mo_counted(graph, i) + 1] - graph->graph_offset[mo_counted(graph, i)];
     for (int pass = 0; mo_ok(ctx) && pass < 2; pass++) /* means, then squared distances to them */

@@ -139,7 +139,7 @@ static bool each_wave(waves *v, wave_reader *then) {
 static void find_scale(waves *v) {
     static const double gamma[GAMMAS] = {0.5, 2};
     double nodes = 0, spread = 0, sums[DIRECTIONS + 1] = {0};
-    for (int64_t i = 0; i < mo_counted_examples(v->graph); i++) {
+    for (int64_t i = 0; i < mo_counted_graphs(v->graph); i++) {
         int64_t g = mo_counted(v->graph, i);
         nodes += (double)(v->graph->graph_offset[g + 1] - v->graph->graph_offset[g]);
         for (int j = 0; j <= DIRECTIONS; j++)
@@ -158,7 +158,7 @@ static void find_scale(waves *v) {
 }
 
 static void write_waves(const waves *v, float *out) {
-    int64_t G = v->graph->graphs, n = mo_counted_examples(v->graph);
+    int64_t G = v->graph->graphs, n = mo_counted_graphs(v->graph);
     for (int j = 0; j < MO_WAVES; j++) {
         double sum = 0;
         for (int64_t i = 0; i < n; i++)
