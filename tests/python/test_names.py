@@ -162,7 +162,7 @@ def test_a_table_of_edges_is_no_example(shop):
     for source in (new, mochi.graph(new)):
         assert set(fit.predict(source)) <= {"a", "b"}
     molecules = mochi.graph_set([networkx.cycle_graph(n) for n in range(3, 9)], y=[0, 1] * 3)
-    with pytest.raises(ValueError, match="joins a graph, or a set of graphs"):
+    with pytest.raises(ValueError, match="of a set of graphs, found a single graph"):
         mochi.load("best").few_shot(molecules, molecules.y).predict(new)
 
 
