@@ -351,7 +351,9 @@ static mo_expert_mixture mixture_of(mo_tape *t, const mo_support *s, mo_tensor *
         return (mo_expert_mixture){0};
     for (int i = 0; i < E; i++) {
         bool trusted = s->targets ? i >= E - s->columns - 1 : i < own; /* of targets the mean kernel is the last */
-        prior[i] = trusted ? trusted_prior + (s->targets ? 0 : s->trust) : s->targets ? 0 : s->kernel_prior;
+        prior[i] = trusted ? trusted_prior : 0;
+        if (!s->targets)
+            prior[i] += trusted ? s->trust : s->kernel_prior;
         doublings[i] = usual_doublings + (i < own ? s->trust : 0);
     }
     return (mo_expert_mixture){.lambda = penalties(t, parameters[0], real, s->targets),

@@ -21,7 +21,7 @@ typedef enum option_kind {
     OPTION_FLAG,    /* bool; the option takes no value */
     OPTION_TEXT,    /* const char *, borrowed from the command line; it may name an input, as those of NAMES, HEAD,
                      * ENCODER and OTHER may */
-    OPTION_FOLDER,  /* const char *, likewise: a folder of the program's own files */
+    OPTION_FOLDER,  /* const char *, borrowed too: a folder where the program keeps files, never an input */
     OPTION_WORD,    /* const char *, one of `choices`, borrowed from the command line */
     OPTION_NAMES,   /* names, owned; separated by commas; unless `high` is 0, at most `high` names */
     OPTION_BYTES,   /* int64_t: "4G" */

@@ -50,7 +50,8 @@ static void check_weights(
             f->path, o->weights ? o->weights : "best", own, weights);
 }
 
-/* Whether the columns have the names of those that the fit has read, which no digest holds. */
+/* Whether the attributes have the names that they had when the readout was fitted. The digest of the data is of values
+ * alone, so that it does not tell. */
 static bool has_columns(const kept_fit *f, const mo_graph *graph) {
     mo_tensor *T = mo_arrays_find(f->arrays, "graph.attr_names_text");
     size_t bytes = T && mo_tensor_dtype(T) == MO_U8 ? (size_t)mo_numel(T) : 0, at = 0;

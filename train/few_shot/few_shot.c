@@ -10,6 +10,7 @@
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_kernels.h"
 #include "train/features/feature_memory.h"
+#include "train/graphs/graph_build.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -305,14 +306,6 @@ static int64_t few_shot_check_labels(mo_few_shot *f, const int64_t *id, const in
     return mo_ok(f->ctx) ? most + 1 : 0;
 }
 
-/* Returns whether the name of an attribute is that of the marks of a column's gaps (attribute_texts.c), as its length
- * without the ending; 0: it is not. */
-static size_t is_mark_of_gaps(const char *name) {
-    static const char ending[] = " missing";
-    size_t n = strlen(name), length = strlen(ending);
-    return n > length && strcmp(name + n - length, ending) == 0 ? n - length : 0;
-}
-
 /* Raises if the gaps of an attribute are just the nodes without a label: then it holds the labels, as a rule, and says
  * nothing of the nodes to predict. */
 static bool refuse_labels_as_attribute(const mo_few_shot *f, const int64_t *id, int64_t n) {
@@ -329,12 +322,12 @@ static bool refuse_labels_as_attribute(const mo_few_shot *f, const int64_t *id, 
             if (g->feature_value[e] != 0) /* a gap of a labelled node rules the column out */
                 gaps[g->feature_column[e]] += known[u] ? g->nodes : 1;
     for (int64_t j = 0; gaps && known && j < g->features && mo_ok(f->ctx); j++)
-        if (gaps[j] == unknown && is_mark_of_gaps(g->feature_name[j]))
+        if (gaps[j] == unknown && mo_gaps_of(g->feature_name[j]))
             mo_fail(f->ctx, MO_INVALID,
                 "%s: the attribute '%.*s' is known of just the %" PRId64
                 " nodes that have a label: if it has the labels, call its column `label` in nodes.csv, else leave it "
                 "out",
-                g->name, (int)is_mark_of_gaps(g->feature_name[j]), g->feature_name[j], n);
+                g->name, (int)mo_gaps_of(g->feature_name[j]), g->feature_name[j], n);
     free(gaps);
     free(known);
     return mo_ok(f->ctx);

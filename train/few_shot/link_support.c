@@ -116,8 +116,8 @@ static bool reserve_support(mo_context *ctx, int64_t n, mo_link_support *s) {
     return mo_ok(ctx);
 }
 
-/* The links of a draw: of those that mo_links_create held out, the ones whose ends have another edge. A link whose end
- * would be isolated without it gives itself away: no node without edges is left in pairs that are asked for. */
+/* Drops links that are the only edge of a node. Once such a link is taken out, its end has no edge, by which the
+ * readout would know it as a link; the pairs that are asked for have no such ends. */
 static void keep_connected(mo_links *links) {
     int64_t n = 0, *const *end = links->positive;
     const int64_t *row = links->masked->row_pointer;

@@ -277,6 +277,12 @@ static bool fill_and_mark(mo_graph *g, const holed_column *all, int64_t gaps, in
     return mo_ok(ctx);
 }
 
+size_t mo_gaps_of(const char *name) {
+    static const char ending[] = " missing";
+    size_t n = strlen(name), length = sizeof ending - 1;
+    return n > length && strcmp(name + n - length, ending) == 0 ? n - length : 0;
+}
+
 bool mo_graph_fill_gaps(mo_graph *g) {
     mo_context *ctx = g->ctx;
     int64_t gaps = 0, marks = 0, columns = g->features;

@@ -71,6 +71,9 @@ bool mo_graph_set_features(mo_graph *graph, const float *value, int64_t columns,
  * mo_graph_finish fills and marks. name: NULL if the columns have no names; path starts error messages. */
 bool mo_graph_add_texts(mo_graph *graph, const char *path, const char *name, const mo_words *text);
 bool mo_graph_fill_gaps(mo_graph *graph);
+/* The length of the name of the column whose gaps a column of that name marks (mo_graph_fill_gaps); 0: it marks none.
+ */
+size_t mo_gaps_of(const char *name);
 /* Sorts the n values x, and returns their median. */
 double mo_sorted_median(double *x, int64_t n);
 /* Calls take for each wanted column j of the features, with its values x [n], sorted, and their median. The values are

@@ -52,10 +52,8 @@ mo_graph *mo_graph_kept(const mo_arrays *arrays, const char *path) {
 
 /* The length of the name of the column that a column was made of; 0: it was made of none. */
 static size_t made_of(const char *name) {
-    static const char gap[] = " missing";
-    size_t n = strlen(name), tail = sizeof gap - 1;
     const char *value = strchr(name, '=');
-    return value ? (size_t)(value - name) : n > tail && !strcmp(name + n - tail, gap) ? n - tail : 0;
+    return value ? (size_t)(value - name) : mo_gaps_of(name);
 }
 
 static int64_t find_column(const mo_graph *g, const char *name) {
