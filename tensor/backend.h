@@ -290,25 +290,6 @@ typedef struct mo_pinned {
     void *mark; /* the backend's event, which the device reaches once it has done the queued copies */
 } mo_pinned;
 
-enum { MO_DEVICE_BYTES = 16, MO_GROUP_BYTES = 128 };
-
-/* Sums over the devices of several processes, one device each. The caller carries messages between the processes. */
-typedef struct mo_collective {
-    const char *(*missing)(void); /* returns NULL, or the reason why sums are not available */
-    /* Writes an identifier of the context's device, unique across machines. */
-    void (*identify)(mo_context *ctx, unsigned char device[MO_DEVICE_BYTES]);
-    /* Makes the name of a group; one process calls it on behalf of all. Returns false if it raised. */
-    bool (*name)(mo_context *ctx, unsigned char name[MO_GROUP_BYTES]);
-    /* Returns once all `size` processes have joined the group; false if it raised. */
-    bool (*join)(mo_context *ctx, const unsigned char name[MO_GROUP_BYTES], int rank, int size);
-    /* Queues x := the sum of the x of all processes, float32 and contiguous, the same bits everywhere. Every process
-     * must call it; a process that cannot raises an error, and the other processes abandon the sum. If a sum never
-     * arrives, the next wait raises. */
-    void (*sum)(mo_context *ctx, const mo_view *x);
-    /* Leaves the group, if one was joined. abandon: also drops a queued sum that may never arrive. */
-    void (*leave)(mo_context *ctx, bool abandon);
-} mo_collective;
-
 typedef struct mo_backend {
     size_t size; /* bytes of this struct: a shared object from another build is refused */
     const char *name;
@@ -361,7 +342,6 @@ typedef struct mo_backend {
      * gone. */
     bool (*capture_replay)(mo_context *ctx, void *capture, int64_t ahead);
     void (*capture_release)(mo_context *ctx, void *capture);
-    const mo_collective *collective; /* NULL: none */
     const mo_kernels *f32, *f64;
 } mo_backend;
 

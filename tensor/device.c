@@ -68,8 +68,3 @@ const mo_backend *mo_backend_of(mo_device device, char *text, size_t bytes) {
     snprintf(text, bytes, "there is no device %d", (int)device);
     return NULL;
 }
-
-const mo_collective *mo_device_sums(const mo_context *ctx) {
-    const mo_collective *sums = ctx->backend->collective;
-    return mo_ok(ctx) && sums && !sums->missing() ? sums : NULL;
-}

@@ -168,9 +168,6 @@ bool mo_device_memory(mo_context *ctx, size_t *held, size_t *left);
 /* Returns whether the device can capture queued work; raises "<what>: ..", MO_UNSUPPORTED, if it cannot. */
 bool mo_require_capture(mo_context *ctx, const char *what);
 
-/* Returns the sums over devices of several processes; NULL if this context cannot compute them. */
-const mo_collective *mo_device_sums(const mo_context *ctx);
-
 /* Makes page-locked memory for copies to the device (backend.h), counted in mo_counters. Returns false after
  * raising. */
 bool mo_pin(mo_context *ctx, size_t bytes, mo_pinned *p);

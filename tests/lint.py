@@ -52,7 +52,7 @@ def faults_of_includes(path, text):
                 yield f"{path}: includes {included}, against the arrow"
     if path.split("/")[0] in ("models", "train", "tools") and KERNEL.search(text):
         yield f"{path}: calls a kernel, which ops alone may"
-    if re.search(r'^#include [<"](cuda|cublas|cusolver|cudnn|nccl)', text, re.M) and \
+    if re.search(r'^#include [<"](cuda|cublas|cusolver|cudnn)', text, re.M) and \
             not path.startswith(("tensor/cuda/", "tests/", "tools/bench/")):
         yield f"{path}: includes a header of CUDA outside tensor/cuda/"
 

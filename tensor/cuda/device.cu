@@ -21,7 +21,6 @@ static void cuda_close(mo_context *ctx) {
     if (!state)
         return;
     if (state->s) {
-        seam_leave(state->s, true); /* a sum that is still queued may never come */
         capture_close(ctx);
         seam_wait(state->s);
         checks_close(ctx);
@@ -252,50 +251,6 @@ static void cuda_order(mo_context *ctx, void *other, bool theirs_first) {
         seam_order(seam_of(ctx), other, theirs_first);
 }
 
-/* ---- sums over the devices of several processes ---- */
-
-static_assert((int)MO_DEVICE_BYTES == (int)SEAM_DEVICE_BYTES && (int)MO_GROUP_BYTES == (int)SEAM_NAME_BYTES,
-    "the seams have names of these sizes");
-
-/* patience_to_join: seconds that processes may take to join. A sum may take least_patience seconds, plus the time of
- * its bytes at `slowest` bytes per second, the rate of a slow network. The time counts from the moment when every
- * process has queued the sum, so that only a device can be late. */
-constexpr double patience_to_join = 120, least_patience = 60, slowest = 1e7;
-
-static void identify_cuda(mo_context *ctx, unsigned char device[MO_DEVICE_BYTES]) {
-    seam_identify(seam_of(ctx), device);
-}
-
-static bool name_cuda(mo_context *ctx, unsigned char name[MO_GROUP_BYTES]) {
-    return cuda_ok(ctx, "no name for the processes", seam_name_group(seam_of(ctx), name));
-}
-
-static bool join_cuda(mo_context *ctx, const unsigned char name[MO_GROUP_BYTES], int rank, int size) {
-    seam_ranks r = {name, rank, size, patience_to_join};
-    return cuda_ok(ctx, "the processes cannot join", seam_join(seam_of(ctx), &r));
-}
-
-static void sum_cuda(mo_context *ctx, const mo_view *x) {
-    int64_t n = leading(x, x->ndim);
-    double patience = least_patience + (double)n * sizeof(float) / slowest;
-    if (n && not_capturing(ctx, "a sum over processes was asked for"))
-        cuda_ok(
-            ctx, "no sum over the processes", seam_sum_ranks(seam_of(ctx), static_cast<float *>(x->data), n, patience));
-}
-
-static void leave_cuda(mo_context *ctx, bool abandon) {
-    seam_leave(seam_of(ctx), abandon);
-}
-
-static const mo_collective collective_cuda = {
-    .missing = seam_no_collective,
-    .identify = identify_cuda,
-    .name = name_cuda,
-    .join = join_cuda,
-    .sum = sum_cuda,
-    .leave = leave_cuda,
-};
-
 extern "C" MO_API const mo_backend mo_backend_cuda;
 const mo_backend mo_backend_cuda = {
     .size = sizeof(mo_backend),
@@ -327,7 +282,6 @@ const mo_backend mo_backend_cuda = {
     .capture_end = capture_end_cuda,
     .capture_replay = capture_replay_cuda,
     .capture_release = capture_release_cuda,
-    .collective = &collective_cuda,
     .f32 = &kernels_cuda_f32,
     .f64 = &kernels_cuda_f64,
 };

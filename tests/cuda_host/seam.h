@@ -7,8 +7,6 @@
 
 namespace cuda_host {
 
-struct group; /* seam_collective.cpp */
-
 stream *stream_of(seam *s);
 /* Returns a failure's text if MOCHI_CUDA_HOST_FAIL names the function, else NULL. */
 const char *planned_failure(const char *function);
@@ -20,8 +18,6 @@ const char *library_failure(seam *s, const char *function);
 bool has_workspace(seam *s, std::size_t bytes);
 /* Records the failure of an operation that has run, for seam_failure. */
 void note_failure(seam *s, const char *text);
-/* The group of processes that the seam has joined; NULL: none. */
-group *&group_of(seam *s);
 /* Whether a kernel may be queued: not after a call that broke the capture. */
 bool kernel_may_queue(seam *s);
 

@@ -20,7 +20,6 @@ struct seam {
     bool broken;         /* the current capture is broken */
     const char *failure; /* the first failure of a queued operation */
     int device;
-    group *joined;
 };
 
 struct seam_event {
@@ -86,12 +85,6 @@ int seam_count(void) {
     return count ? std::atoi(count) : 1;
 }
 
-/* All processes have the same devices, as on one machine. */
-void seam_identify(const seam *s, unsigned char device[SEAM_DEVICE_BYTES]) {
-    std::memset(device, 0, SEAM_DEVICE_BYTES);
-    std::snprintf(reinterpret_cast<char *>(device), SEAM_DEVICE_BYTES, "emulated %d", s->device);
-}
-
 const char *seam_open(seam **s, const seam_choice *which, char *text, size_t bytes) {
     int devices = seam_count();
     if (const char *why = planned_failure("seam_open"))
@@ -101,7 +94,7 @@ const char *seam_open(seam **s, const seam_choice *which, char *text, size_t byt
         return text;
     }
     device_chosen = true;
-    *s = new seam{stream_create(), which->most, 0, nullptr, 0, false, nullptr, which->device, nullptr};
+    *s = new seam{stream_create(), which->most, 0, nullptr, 0, false, nullptr, which->device};
     if (has_workspace(*s, 1 << 12)) /* the workspace for products */
         return nullptr;
     seam_close(*s);
@@ -127,7 +120,6 @@ const char *seam_reason(seam *, const char *text) {
 }
 
 void seam_close(seam *s) {
-    seam_leave(s, true);
     if (s->workspace)
         seam_release(s, s->workspace);
     stream_release(stream_of(s));
@@ -142,7 +134,7 @@ const char *seam_describe(char *text, size_t bytes) {
 }
 
 void seam_libraries(char *text, size_t bytes) {
-    std::snprintf(text, bytes, "twins of cuBLAS, cuSOLVER, cuDNN and NCCL");
+    std::snprintf(text, bytes, "twins of cuBLAS, cuSOLVER and cuDNN");
 }
 
 const char *seam_failure(seam *s) {
@@ -298,10 +290,6 @@ void seam_graph_release(seam_graph *g) {
 
 void cuda_host::note_failure(seam *s, const char *text) {
     s->failure = s->failure ? s->failure : text;
-}
-
-group *&cuda_host::group_of(seam *s) {
-    return s->joined;
 }
 
 bool cuda_host::kernel_may_queue(seam *s) {

@@ -97,10 +97,6 @@ void stream_synchronize(stream *s) {
     run_until(s, s->enqueued);
 }
 
-bool stream_is_idle(const stream *s) {
-    return s->done == s->enqueued;
-}
-
 event event_record(stream *s) {
     if (s->captured)
         violation("an event of a capture");

@@ -43,7 +43,6 @@ void stream_enqueue(stream *s, work w);
 /* Queues bookkeeping of the host, which runs in order even if the device has stopped. */
 void stream_enqueue_books(stream *s, work w);
 void stream_synchronize(stream *s);
-bool stream_is_idle(const stream *s);
 
 /* Whether the device has stopped. It stops at operation MOCHI_CUDA_HOST_STOP (1, 2, ..), counted from when the variable
  * was set: this and later operations do nothing. */

@@ -15,7 +15,6 @@ static char *describe_rank(mo_context *ctx, const ranks_group *ranks, const char
     mo_describe(&d, "program", json_string(ranks->program ? ranks->program : ""));
     mo_describe(&d, "blas_core", json_string(mo_blas_core()));
     mo_describe(&d, "onednn", json_string(onednn_kernels()));
-    mo_describe(&d, "deterministic", json_boolean(ranks->deterministic));
     json_t *all = mo_description_end(&d);
     char *text = all ? mo_json_encode(all, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(all);

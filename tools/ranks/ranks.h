@@ -10,7 +10,6 @@ typedef struct ranks_group {
     int rank, size;
     const char *program;     /* identifies the code; all ranks raise if they have different programs */
     const char *const *host; /* at rank 0: [size] names for run.json, or NULL */
-    bool deterministic;      /* results bitwise equal to one process: devices do not add up gradients */
     void (*send)(void *state, int to, const void *data, size_t bytes);
     void (*receive)(void *state, int from, void *data, size_t bytes);
     void *state;
@@ -51,9 +50,7 @@ bool ranks_compare(mo_context *ctx, const ranks_group *ranks, const char *mine);
 typedef struct ranks_share ranks_share;
 
 /* Starts or resumes the run of a trainer, new and with equal settings on every rank, which from now on computes its
- * share of each step's episodes: the weights get the same bits as with one process. If every rank has its own device
- * and NCCL, and none asks for `deterministic`, the devices add up the gradients in their own order: the weights then
- * agree with those of one process to rounding. MO_INVALID if two ranks have one device. Rank 0 reads and writes the
+ * share of each step's episodes: the weights get the same bits as with one process. Rank 0 reads and writes the
  * run's files. `ranks` is copied, its pointers borrowed. Returns the status; *share is to be released, by ranks_leave,
  * after the trainer, even on failure. */
 mo_code ranks_join(mo_trainer *trainer, const ranks_group *ranks, bool resume, ranks_share **share);

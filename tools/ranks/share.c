@@ -1,9 +1,9 @@
 /* tools/ranks/share.c - several processes share a run: each has the same weights and computes some of the episodes of a
  * step, and every process takes the same step with the sum of all gradients. One process adds them in the order of the
  * episodes. So do several: a rank keeps the gradients of its episodes, adds them one by one to the sum of the ranks
- * before it, and sends this to the next rank; the bits do not depend on the number of processes. Devices with NCCL add
- * up the gradients themselves, as one buffer per step and in NCCL's order, unless equal bits are asked for. All ranks
- * then have the same bits, but agree with one process only to rounding. Only rank 0 writes files. */
+ * before it, and sends this to the next rank; the bits do not depend on the number of processes. On a
+ * device too: the gradients are read into host memory, where the message needs them anyway. Only rank 0 writes files.
+ */
 #include "tensor/files/number_text.h"
 #include "tensor/objects.h"
 #include "tools/ranks/ranks.h"
@@ -17,13 +17,11 @@ enum { PART_ALIGNMENT = 256 };
 struct ranks_share {
     mo_context *ctx;
     ranks_group ranks;
-    int n, own, kept;          /* parameters; this rank's episodes of a step; those whose gradients have come */
-    size_t bytes, count;       /* of the gradients of all parameters, padded: bytes, and float32 numbers */
-    float *sum, *gradients;    /* [count]; [own, count]: of this rank's episodes */
-    mo_tensor *whole, **part;  /* the sum on the device, and its n parts */
-    const mo_collective *sums; /* NULL: devices cannot add up gradients */
-    bool on_devices;           /* devices add up the gradients; false: messages */
-    bool parted;               /* target of ranks.parted if the caller's is NULL */
+    int n, own, kept;         /* parameters; this rank's episodes of a step; those whose gradients have come */
+    size_t bytes, count;      /* of the gradients of all parameters, padded: bytes, and float32 numbers */
+    float *sum, *gradients;   /* [count]; [own, count]: of this rank's episodes */
+    mo_tensor *whole, **part; /* the sum on the device, and its n parts */
+    bool parted;              /* target of ranks.parted if the caller's is NULL */
 };
 
 /* ---- gradients in one buffer ---- */
@@ -63,15 +61,10 @@ static bool make_buffers(const mo_trainer *trainer, ranks_share *s) {
     return mo_ok(ctx);
 }
 
-static void keep_gradients(mo_trainer *trainer, ranks_share *s, mo_tensor *const *gradient) {
+static void keep_gradients(ranks_share *s, mo_tensor *const *gradient) {
     char *to = (char *)(s->gradients + (size_t)s->kept * s->count);
     for (int i = 0; i < s->n && mo_ok(s->ctx); i++) {
-        if (!s->on_devices)
-            mo_tensor_read(gradient[i], to, mo_gradient_bytes(gradient[i]));
-        else if (s->kept == 0)
-            mo_tensor_copy(s->part[i], gradient[i]);
-        else
-            mo_accumulate_in_place(trainer->tape, s->part[i], gradient[i]);
+        mo_tensor_read(gradient[i], to, mo_gradient_bytes(gradient[i]));
         to += part_bytes(gradient[i]);
     }
     s->kept++;
@@ -93,75 +86,6 @@ static void add_in_order(ranks_share *s) {
     if (!r->rank)
         r->receive(r->state, last, s->sum, s->bytes);
     ranks_broadcast(r, s->sum, s->bytes);
-}
-
-/* ---- devices ---- */
-
-/* Returns whether devices can add up this rank's gradients. */
-static bool can_add(const ranks_share *s) {
-    return !s->ranks.deterministic && s->sums;
-}
-
-/* Raises if two ranks use one device: NCCL can then hang. */
-static void compare_devices(mo_context *ctx, const ranks_share *s) {
-    const ranks_group *ranks = &s->ranks;
-    unsigned char mine[MO_DEVICE_BYTES];
-    s->sums->identify(ctx, mine);
-    if (ranks->rank) {
-        ranks->send(ranks->state, 0, mine, sizeof mine);
-        return;
-    }
-    unsigned char(*all)[MO_DEVICE_BYTES] = calloc((size_t)ranks->size, sizeof *all);
-    for (int r = 0; r < ranks->size; r++) {
-        unsigned char got[MO_DEVICE_BYTES];
-        if (r)
-            ranks->receive(ranks->state, r, got, sizeof got);
-        if (all)
-            memcpy(all[r], r ? got : mine, sizeof *all);
-        for (int q = 0; all && q < r; q++)
-            if (!memcmp(all[q], all[r], sizeof *all))
-                mo_fail(ctx, MO_INVALID,
-                    "train: ranks %d and %d have the same device, expected one a rank: start no more processes on a "
-                    "host than it has devices, or ask for deterministic sums, which need none of their own",
-                    q, r);
-    }
-    if (!all)
-        mo_fail(ctx, MO_MEMORY, "train: out of memory for the devices of the ranks");
-    free(all);
-}
-
-/* Decides, equally on every rank, whether the devices add up the gradients, and if so connects them. */
-static void join_devices(mo_trainer *trainer, ranks_share *s) {
-    mo_context *ctx = trainer->ctx;
-    unsigned char name[MO_GROUP_BYTES] = {0};
-    s->sums = mo_device_sums(ctx);
-    if (!mo_trainer_agree(trainer, can_add(s)))
-        return;
-    compare_devices(ctx, s);
-    if (mo_ok(ctx) && !s->ranks.rank)
-        s->sums->name(ctx, name);
-    if (!mo_trainer_agree(trainer, true))
-        return;
-    ranks_broadcast(&s->ranks, name, sizeof name);
-    s->sums->join(ctx, name, s->ranks.rank, s->ranks.size);
-    s->on_devices = mo_trainer_agree(trainer, true);
-    if (!s->on_devices)
-        s->sums->leave(ctx, true);
-}
-
-/* Makes `whole` the sum over all episodes, on every rank. Returns false, with nothing left queued, if a rank has
- * failed. */
-static bool add_on_devices(mo_trainer *trainer, ranks_share *s) {
-    mo_view x = mo_tensor_view(s->whole);
-    if (mo_ok(s->ctx)) {
-        s->whole->storage->version++;
-        s->sums->sum(s->ctx, &x);
-    }
-    if (mo_trainer_agree(trainer, true))
-        return true;
-    s->sums->leave(s->ctx, true); /* a rank that has queued its sum would wait for the failed one */
-    s->on_devices = false;
-    return false;
 }
 
 /* ---- the hooks ---- */
@@ -188,18 +112,16 @@ static void share_records(mo_trainer *trainer, const ranks_group *ranks) {
 static mo_tensor *const *sum(mo_trainer *trainer, void *state, mo_tensor *const *gradient) {
     ranks_share *s = state;
     if (gradient) {
-        keep_gradients(trainer, s, gradient);
+        keep_gradients(s, gradient);
         return NULL;
     }
     s->kept = 0;
-    if (!s->on_devices && !*s->ranks.parted)
+    if (!*s->ranks.parted)
         add_in_order(s);
     mo_read_figures(trainer);
     if (!mo_trainer_agree(trainer, true))
         return NULL;
     share_records(trainer, &s->ranks);
-    if (s->on_devices)
-        return add_on_devices(trainer, s) ? s->part : NULL;
     mo_tensor_write(s->whole, s->sum, s->bytes);
     return s->part;
 }
@@ -238,13 +160,12 @@ static void note_processes(mo_trainer *trainer, const ranks_share *s) {
     bool whole = true;
     for (int r = 0; r < s->ranks.size && s->ranks.host; r++)
         whole &= !json_array_append_new(hosts, json_string(s->ranks.host[r]));
-    trainer->beside = json_pack("{s:{s:i, s:s, s:o}}", "ranks", "size", s->ranks.size, "sums",
-        s->on_devices ? "devices" : "messages", "hosts", hosts);
+    trainer->beside = json_pack("{s:{s:i, s:o}}", "ranks", "size", s->ranks.size, "hosts", hosts);
     if (!whole || !trainer->beside)
         mo_fail(trainer->ctx, MO_MEMORY, "train: out of memory for the names of the processes");
 }
 
-/* Compares the ranks, assigns this rank its episodes and connects the devices. Returns whether no rank has failed. */
+/* Compares the ranks, and assigns this rank its episodes. Returns whether no rank has failed. */
 static bool prepare(mo_trainer *trainer, ranks_share *s) {
     int E = trainer->options.episodes_per_step, rank = s->ranks.rank, size = s->ranks.size;
     int first = ranks_first(E, size, rank), end = ranks_first(E, size, rank + 1);
@@ -258,8 +179,6 @@ static bool prepare(mo_trainer *trainer, ranks_share *s) {
     check_shared(trainer, &s->ranks);
     if (mo_ok(s->ctx))
         make_buffers(trainer, s);
-    if (mo_trainer_agree(trainer, true))
-        join_devices(trainer, s);
     if (mo_ok(s->ctx))
         note_processes(trainer, s);
     return mo_trainer_agree(trainer, true);
@@ -287,8 +206,6 @@ mo_code ranks_join(mo_trainer *trainer, const ranks_group *ranks, bool resume, r
 void ranks_leave(ranks_share *s) {
     if (!s)
         return;
-    if (s->on_devices)
-        s->sums->leave(s->ctx, !mo_ok(s->ctx));
     for (int i = 0; s->part && i < s->n; i++)
         mo_tensor_release(s->part[i]);
     mo_tensor_release(s->whole);

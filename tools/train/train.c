@@ -209,7 +209,6 @@ int train_command(int argc, char **argv) {
     now.progress.form = choose_form(&o);
     if (now.ranks.size > 1 && !o.device.threads)
         o.device.threads = 1;
-    now.ranks.deterministic = o.deterministic;
     choose_device(&o, &now.ranks);
     mo_context *ctx = open_context_on(o.device);
     int code = EXIT_FAILED;

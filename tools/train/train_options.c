@@ -88,9 +88,6 @@ static const option table[] = {
         "on cuda, record the work of an episode as a CUDA graph and replay it for later episodes of the same shape; "
         "the weights do not depend on it. auto (default): if --k and --q are single numbers",
         .choices = "auto|yes|no"},
-    {OPTION_FLAG, "deterministic", NULL, AT(deterministic),
-        "for processes with a GPU each: add up gradients in the order of one process, through host memory instead of "
-        "NCCL, so that weights do not depend on the number of processes"},
     THREADS_OPTION(train_options, device.threads),
     JSON_OPTION(train_options, json, "one JSON object per step on standard output"),
     {OPTION_FLAG, "quiet", NULL, AT(quiet), "no progress", .not_with = "json",
@@ -160,8 +157,6 @@ static void refuse_train_options(const train_options *o) {
         "the head of --head has no parameter of that name");
     refuse_given(g, "lambda", o->recipe.model.readout.lambda == 0, "expected a number above 0, found '0'");
     refuse_given(g, "replay", o->device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");
-    refuse_given(g, "deterministic", o->device.device == MO_CPU,
-        "expected --device cuda; on the cpu every number of processes gives the same weights");
     refuse_math_on_cpu(g, &o->device);
 }
 

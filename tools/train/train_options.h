@@ -12,8 +12,7 @@ typedef struct train_options {
     recipe recipe; /* first, so that an option's field in the recipe has one offset in both */
     const char *out, *cache;
     mo_feature_place place;
-    int replay; /* REPLAY_AUTO .. */
-    bool deterministic;
+    int replay;      /* REPLAY_AUTO .. */
     bool numbered;   /* --device has a number */
     char *kept_text; /* for resumed runs: the settings in run.json, owned */
     bool resume, json, quiet;

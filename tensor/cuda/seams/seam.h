@@ -18,8 +18,6 @@
 extern "C" {
 #endif
 
-enum { SEAM_DEVICE_BYTES = 16, SEAM_NAME_BYTES = 128 };
-
 typedef struct seam seam; /* device, stream, pool, library handles, workspace */
 typedef struct seam_event seam_event;
 typedef struct seam_graph seam_graph;
@@ -38,11 +36,9 @@ void seam_close(seam *s); /* waits for queued work first */
 /* Writes "NVIDIA H200, compute capability 9.0, 139.8 GiB, driver 13.0, runtime 13.0", then each other device after ";
  * cuda:1 ". Returns a reason if there is no device to compute on. */
 const char *seam_describe(char *text, size_t bytes);
-/* Writes "cuBLAS 13.1.0, cuSOLVER 12.0.4, cuDNN 9.19.0, NCCL 2.28.9"; works without a device. */
+/* Writes "cuBLAS 13.1.0, cuSOLVER 12.0.4, cuDNN 9.19.0"; works without a device. */
 void seam_libraries(char *text, size_t bytes);
 int seam_count(void); /* the number of devices that this process may open */
-/* Writes an identifier of the device, unique across machines. */
-void seam_identify(const seam *s, unsigned char device[SEAM_DEVICE_BYTES]);
 /* Returns the first failure of queued work, or NULL, and forgets it. */
 const char *seam_failure(seam *s);
 
@@ -194,26 +190,6 @@ typedef struct seam_rows {
 bool seam_softmax(seam *s, const seam_rows *r, const void *x, void *y);
 /* Computes x_bar from y_bar and from y, which is softmax(x) or its logarithm. */
 bool seam_softmax_adjoint(seam *s, const seam_rows *r, const void *y, const void *y_bar, void *x_bar);
-
-/* ---- seam_collective: sums over the devices of several processes, one device each ---- */
-
-/* Returns the reason why sums over processes are not available, or NULL. */
-const char *seam_no_collective(void);
-/* Makes a name for a group of processes; one process calls it and sends the name to the others. */
-const char *seam_name_group(seam *s, unsigned char name[SEAM_NAME_BYTES]);
-typedef struct seam_ranks {
-    const unsigned char *name;
-    int rank, size;
-    double patience; /* seconds to wait for the other processes */
-} seam_ranks;
-/* Returns once all `size` processes have joined, or one of them has failed. */
-const char *seam_join(seam *s, const seam_ranks *r);
-/* Queues x [n] := the sum of the x of all processes, the same bits everywhere. Every process must call it, in the same
- * order. If the sum has not come after `patience` seconds, or cannot come, seam_wait leaves the group and returns the
- * reason. */
-const char *seam_sum_ranks(seam *s, float *x, int64_t n, double patience);
-/* Leaves the group, if one was joined. abandon: also ends a queued sum, whose x is then undefined. */
-void seam_leave(seam *s, bool abandon);
 
 #ifdef __cplusplus
 }

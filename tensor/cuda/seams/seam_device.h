@@ -11,7 +11,6 @@
 
 struct seam_plans; /* seam_blas.c: a plan for each shape of product */
 struct seam_dnn;   /* seam_dnn.c: cuDNN, opened at its first use */
-struct seam_group; /* seam_collective.c: NCCL, opened when processes join */
 
 struct seam {
     int device;
@@ -35,8 +34,6 @@ struct seam {
     cusolverDnParams_t parameters;
     struct seam_dnn *dnn; /* NULL: not installed, or not opened yet */
     bool looked_for_dnn;
-    struct seam_group *group;  /* NULL: no group was joined */
-    char collective_text[256]; /* NCCL's last message */
 };
 
 /* Remembers a failure that cannot be returned to a caller. Clears the runtime's last error, because libraries check it
@@ -52,10 +49,6 @@ void seam_close_solver(seam *s);
 void seam_close_dnn(seam *s);
 /* Writes ", cuDNN 9.19.0". */
 void seam_describe_dnn(char *text, size_t bytes);
-/* Writes ", NCCL 2.28.9". */
-void seam_describe_collective(char *text, size_t bytes);
-/* Waits for the stream if a sum over processes is queued in it. Returns why the sum will not come, or NULL. */
-const char *seam_wait_for_ranks(seam *s);
 
 typedef struct seam_function {
     const char *name;

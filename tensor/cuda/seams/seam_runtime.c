@@ -106,7 +106,6 @@ const char *seam_open(seam **out, const seam_choice *which, char *text, size_t b
 }
 
 void seam_close(seam *s) {
-    seam_leave(s, true);
     if (s->stream)
         cudaStreamSynchronize(s->stream);
     seam_close_dnn(s);
@@ -155,11 +154,8 @@ void seam_libraries(char *text, size_t bytes) {
     }
     snprintf(
         text, bytes, "cuBLAS %d.%d.%d, cuSOLVER %d.%d.%d", blas[0], blas[1], blas[2], solver[0], solver[1], solver[2]);
-    void (*const others[])(char *, size_t) = {seam_describe_dnn, seam_describe_collective};
-    for (int i = 0; i < 2; i++) {
-        size_t used = strlen(text);
-        others[i](text + used, bytes - used);
-    }
+    size_t used = strlen(text);
+    seam_describe_dnn(text + used, bytes - used);
 }
 
 int seam_count(void) {
@@ -195,8 +191,7 @@ void seam_fill(seam *s, void *device, int byte, size_t bytes) {
 }
 
 const char *seam_wait(seam *s) {
-    const char *reason = seam_wait_for_ranks(s);
-    return reason ? reason : answer_of(cudaStreamSynchronize(s->stream));
+    return answer_of(cudaStreamSynchronize(s->stream));
 }
 
 /* ---- events, graphs, launches ---- */
