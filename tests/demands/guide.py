@@ -27,9 +27,9 @@ GROUPS = {
 NAMES = " ".join(GROUPS.values()).split()
 OPENING = """# Asked elsewhere
 
-Questions that people asked of other projects, and what libmochi answers. Each has a program in `tests/demands/`, of the name in its
-last line, that computes the truth (a number by mpmath), asserts our answer, and prints both beside what the asker reported.
-{count} questions; parts of {open} are not answered, and are marked so.
+{count} questions that people asked of other projects. Each has a program in `tests/demands/`, of the name that is given, which asserts
+our answer beside the truth (a number by mpmath), prints the line shown, and opens with what there is to say beyond this page.
+Parts of {open} are not answered, and are marked so.
 """
 
 
@@ -40,14 +40,14 @@ def run(name):
     return done.returncode, lines[-1] if lines else done.stderr[-2000:]
 
 
-def stable(line):
-    """The line without what differs between machines."""
-    return line.partition("; now: ")[0]
+def shown(line):
+    """The line as the page has it: without what differs between machines, and an answer that is the truth once."""
+    return re.sub(r": truth (.+), ours \1, peer as", r": ours and true \1,", line.partition("; now: ")[0])
 
 
 def page(lines):
     """The page; lines: of the programs that ran, by name. Others keep theirs."""
-    kept = {name: line for line, name in re.findall(r"^    ((\w+): .*)$", PAGE.read_text(), re.M)}
+    kept = {name: shown(line) for line, name in re.findall(r"^    ((\w+): .*)$", PAGE.read_text(), re.M)}
     texts = {n: ast.get_docstring(ast.parse((HERE / f"{n}.py").read_text())) for n in NAMES}
     out = [OPENING.format(count=len(texts), open=sum("Not answered" in text for text in texts.values()))]
     for group, names in GROUPS.items():
@@ -55,10 +55,11 @@ def page(lines):
         for name in names.split():
             question, asked, answer = re.fullmatch(r"(.*?)\s+Asked: (\S+)\s+Answer: (.*)", texts[name], re.S).groups()
             project, number = re.fullmatch(r"https://github.com/[\w-]+/([\w.-]+)/\w+/(\d+)", asked).groups()
-            said = textwrap.fill(
-                f"**{question}** ([{project} {number}]({asked})) {answer}", 110, break_long_words=False, break_on_hyphens=False
-            )
-            out.append(f"{said}\n\n    {stable(lines[name]) if name in lines else kept[name]}\n")  # fmt: skip
+            first, *rest = re.split(r"(?<=[.])\s+(?=[A-Z])", answer)
+            answer = " ".join([first, *(sentence for sentence in rest if sentence.startswith("Not answered"))])
+            said = f"**{question}** ([{project} {number}]({asked})) {answer}"
+            out.append(textwrap.fill(said, 120, break_long_words=False, break_on_hyphens=False) + "\n")
+            out.append(f"    {shown(lines[name]) if name in lines else kept[name]}\n")
     return "\n".join(out)
 
 
