@@ -28,7 +28,7 @@ NAMES = " ".join(GROUPS.values()).split()
 OPENING = """# Asked elsewhere
 
 {count} questions that people asked of other projects. Each has a program in `tests/demands/`, of the name that is given, which asserts
-our answer beside the truth (a number by mpmath), prints the line shown, and opens with what there is to say beyond this page.
+our answer beside the truth (a number by mpmath), prints the line shown, and opens with the reason.
 Parts of {open} are not answered, and are marked so.
 """
 
@@ -56,6 +56,8 @@ def page(lines):
             question, asked, answer = re.fullmatch(r"(.*?)\s+Asked: (\S+)\s+Answer: (.*)", texts[name], re.S).groups()
             project, number = re.fullmatch(r"https://github.com/[\w-]+/([\w.-]+)/\w+/(\d+)", asked).groups()
             first, *rest = re.split(r"(?<=[.])\s+(?=[A-Z])", answer)
+            if "`" not in first:  # a reason, not a name to call
+                first = re.sub(r"^((?:Yes|No)\b[^:]*):.*", r"\1.", first, flags=re.S)
             answer = " ".join([first, *(sentence for sentence in rest if sentence.startswith("Not answered"))])
             said = f"**{question}** ([{project} {number}]({asked})) {answer}"
             out.append(textwrap.fill(said, 120, break_long_words=False, break_on_hyphens=False) + "\n")
