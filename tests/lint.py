@@ -12,6 +12,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools/python/door"))
+import adjoints  # noqa: E402  reads the table of ops/ADJOINTS.md
+
 LIBRARY = ("tensor", "autograd", "ops", "models", "train")
 TRAIN = ("graphs", "svd", "features", "episodes", "evaluation")
 ARROWS = (  # a room includes only rooms to its left
@@ -97,17 +100,15 @@ def faults_of_adjoints():
     """Lists ops that the table of ops/ADJOINTS.md lacks, and links of the page that do not lead to a vjp."""
     ops = ROOT / "ops"
     text = (ops / "ADJOINTS.md").read_text()
-    table = text[text.index("| op | differential"):].split("\n\n")[0]
+    known = {name for row in adjoints.rows(text) for name in re.findall(r"`(\w+)`", " ".join(row[1:4]))}
     link = r"\[(\w+)\]\(([\w/]+\.c)\)"
     for function, file in re.findall(link, text):
         if not (ops / file).exists() or f"\nstatic void {function}(mo_vjp " not in (ops / file).read_text():
             yield f"ops/ADJOINTS.md: {file} has no vjp of the name {function}"
     for file in sorted(ops.rglob("*.c")):
         for name in re.findall(r'^    \.name = "(\w+)"', file.read_text(), re.M):
-            if f"`{name}`" not in table:
+            if name not in known:
                 yield f"ops/ADJOINTS.md: the table of adjoints lacks {name}"
-    if not re.search(link, table):
-        yield "ops/ADJOINTS.md: the table of adjoints has no links"
 
 
 def faults_of_version():
