@@ -81,19 +81,16 @@ from .tensor import Tensor
 def commented(header):
     """{function: (comment, files of its section, the words of the section)}"""
     found, files, words, above = {}, "", "", ""
-    pattern = re.compile(r"/\*(.*?)\*/|MO_API ([^;]*?);[ \t]*(?:/\*(.*?)\*/)?|(\n[ \t]*\n)|(typedef|enum|#define)", re.S)
-    for block, declaration, trailing, gap, other in pattern.findall(header):
-        clean = " ".join(re.sub(r"\n \* ?", "\n", block or trailing or "").split())
-        if clean.startswith("----") and not declaration:
-            files, _, words = clean.strip("- ").partition(":")
-            above = ""
-        elif declaration:
+    for declaration, comment in headers.commented(header):
+        clean = " ".join(re.sub(r"\n \* ?", "\n", comment).split())
+        if declaration.startswith("MO_API"):
             name = re.search(r"\b(mo_\w+)\s*\(", declaration).group(1)
             found[name] = (clean or above, files, words.strip())
-        elif gap or other:
+            continue
+        above = "" if declaration else clean
+        if clean.startswith("----"):
+            files, _, words = clean.strip("- ").partition(":")
             above = ""
-        else:
-            above = clean
     return found
 
 
