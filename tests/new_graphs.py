@@ -10,8 +10,8 @@ Usage: tests/new_graphs.py MOCHI [SET ..] [--labels N] [--episodes N] [--seed N]
 A third of the nodes is held out with its edges. `mochi predict --save` fits labels of the others. Then
   grown    the nodes come back: --readout on the whole graph, against --labels fitted on the whole graph
   apart    the held-out nodes alone, with their edges: --readout there, against the same fit on the whole graph
-Accuracy of the held-out nodes in percent; of targets R² in percent. Differences: applied - fitted on the whole, with half of the
-95% interval over the draws."""
+Prints train/evaluation/results/new_graphs.csv: accuracy of the held-out nodes in percent, of targets R² in percent; and the
+differences applied - fitted on the whole, with half of the 95% interval over the draws."""
 
 import argparse
 import csv
@@ -116,7 +116,9 @@ def main():
         paths = [found[name] for name in SETS if name in found]
     if not paths:
         sys.exit(f"no sets in {DATA}")
-    print("| graph | fitted on the whole | applied, grown - fitted | applied, apart - fitted |\n|---|---|---|---|")
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(["graph", "fitted on the whole %", "grown - fitted points", "± grown - fitted", "apart - fitted points",
+                    "± apart - fitted"])  # fmt: skip
     for path in paths:
         g, figures = Graph(path), []
         for episode in range(o.episodes):
@@ -126,8 +128,9 @@ def main():
         cells = [f"{x[:, 0].mean():.1f}"]
         for column in (1, 2):
             d = x[:, column] - x[:, 0]
-            cells.append(f"{d.mean():+.1f} ± {1.96 * d.std(ddof=1) / np.sqrt(len(d)):.1f}")
-        print(f"| {path.name.removesuffix('.npz')} | " + " | ".join(cells) + " |", flush=True)
+            cells += [f"{d.mean():+.1f}", f"{1.96 * d.std(ddof=1) / np.sqrt(len(d)):.1f}"]
+        table.writerow([path.name.removesuffix(".npz"), *cells])
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

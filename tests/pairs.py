@@ -13,11 +13,12 @@ Every method sees the graph without the test links. Each kind of pairs has links
   near     test links that are two steps apart in the graph without them; pairs two steps apart and not linked, all equally
            likely. Links that are farther apart are left out: all other pairs have a common neighbour, so that having none
            would mark a link
-A rank is a test link's among all other pairs, ties counted half; Hits@10 is the share of ranks up to 10. After the
-strongest similarity (of the eight, by its mean over the divisions) stands mochi - strongest with half of its paired 95%
-interval; 'below' marks what lies below by more than that. The paper's AUC is of its own divisions."""
+Prints train/evaluation/results/pairs.csv. A rank is a test link's among all other pairs, ties counted half; Hits@10 is the share of ranks up to 10. The
+strongest similarity is that of the eight with the highest mean over the divisions; ± is half of the 95% interval of the
+paired difference mochi - strongest. The paper's AUC is of its own divisions."""
 
 import argparse
+import csv
 import os
 import pathlib
 import sys
@@ -117,8 +118,8 @@ def division(g, A, X, seed, options):
 
 
 def rows_of(name, found, near):
-    """The lines of a graph in both tables; and, of its cells, the number and those that are not below and those lower in mean."""
-    first, second, cells, fine, lower = [], [], 0, 0, 0
+    """The rows of a graph; and, of its cells, the number and those that are not below and those lower in mean."""
+    rows, cells, fine, lower = [], 0, 0, 0
     for kind in (kind for kind in ("random", "near") if kind in found[0]):
         kept = [f[kind] for f in found if kind in f]
         shown = {method: np.array([f[method] for f in kept]) for method in kept[0]}
@@ -127,17 +128,13 @@ def rows_of(name, found, near):
             best = max(others, key=lambda method: shown[method][:, m].mean())
             d = shown["mochi"][:, m] - shown[best][:, m]
             half = scipy.stats.t.ppf(0.975, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else np.nan
-            below = d.mean() < -half
-            cells, fine, lower = cells + 1, fine + (not below), lower + (d.mean() < 0)
-            line.append(f"{shown['mochi'][:, m].mean():.1f} / {shown[best][:, m].mean():.1f} ({d.mean():+.1f} ± {half:.1f}"
-                        f"{' below' if below else ''})")  # fmt: skip
+            cells, fine, lower = cells + 1, fine + (d.mean() >= -half), lower + (d.mean() < 0)
+            line += [f"{shown['mochi'][:, m].mean():.1f}", f"{shown[best][:, m].mean():.1f}", f"{d.mean():+.1f}", f"{half:.1f}"]
             strongest = best if m == 0 else strongest
-        title = f"{name}, {kind}"
-        first.append(f"| {title}{f' ({100 * near:.0f}%)' if kind == 'near' else ''} | {' | '.join(line)} | {strongest} |")
         each = [f"{shown[method][:, 0].mean():.1f}" if method in shown else "" for method in SIMILARITIES]
-        of_paper = [str(x) for x in PAPER[name]] if kind == "random" and name in PAPER else [""] * 3
-        second.append(f"| {title} | {' | '.join(each)} | {shown['mochi'][:, 0].mean():.1f} | {' | '.join(of_paper)} |")
-    return first, second, np.array([cells, fine, lower])
+        of_paper = [*PAPER[name]] if kind == "random" and name in PAPER else [""] * 3
+        rows.append([name, kind, f"{100 * near:.0f}" if kind == "near" else "", *line, strongest, *each, *of_paper])
+    return rows, np.array([cells, fine, lower])
 
 
 def main():
@@ -147,8 +144,10 @@ def main():
     parser.add_argument("--test", type=float, default=0.2)
     parser.add_argument("--most", type=int, default=2000)
     options = parser.parse_args()
-    counts, second = np.zeros(3, int), []
-    print(f"| | {' | '.join(METRICS)} | strongest in AUC |\n|---|---|---|---|---|", flush=True)
+    counts, table = np.zeros(3, int), csv.writer(sys.stdout, lineterminator="\n")
+    names = [(f"{m} %", f"{m} of the strongest %", f"{m} difference points", f"± {m}") for m in METRICS]
+    table.writerow(["graph", "pairs", "near links %", *sum(names, ()), "strongest in AUC", *(f"AUC of {s} %" for s in SIMILARITIES),
+                    "AUC of the paper's MOCHI %", "AUC of its MOCHI++ %", "AUC of its best %"])  # fmt: skip
     for path in options.graph or [str(p) for p in GRAPHS]:
         if not options.graph and os.sep in path and not os.path.exists(path):
             sys.exit(f"{path} is not here: set MOCHI_SHARED")
@@ -156,13 +155,12 @@ def main():
         A, x = adjacency(g), g.x
         X = None if x is None else sp.csr_matrix(x, dtype=float)
         found = [division(g, A, X, seed, options) for seed in range(options.seeds)]
-        rows, more, counted = rows_of(g.name.removeprefix("fb100_"), [f for f, _ in found], np.mean([share for _, share in found]))
-        print("\n".join(rows), flush=True)
-        second += more
+        rows, counted = rows_of(g.name.removeprefix("fb100_"), [f for f, _ in found], np.mean([share for _, share in found]))
+        table.writerows(rows)
+        sys.stdout.flush()
         counts += counted
-    print(f"\nAUC of each alone:\n\n| | {' | '.join(SIMILARITIES)} | ours | MOCHI | MOCHI++ | paper's best |")
-    print("|---" * (len(SIMILARITIES) + 5) + "|\n" + "\n".join(second))
-    print(f"\n{counts[1]} of {counts[0]} cells are not below the strongest by more than the interval; in {counts[2]} the mean is lower.")
+    print(f"{counts[1]} of {counts[0]} cells are not below the strongest by more than the interval; in {counts[2]} the mean is lower.",
+          file=sys.stderr)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
-"""Makes the tables of train/evaluation/RESULTS.md whose graphs are not embedded, a row a graph, or compares them.
+"""Makes tables of train/evaluation/results whose graphs are not embedded, or compares them; and their means in RESULTS.md.
 
 Usage: tests/results.py MOCHI TABLE [ROW ..] [--update] [--cache FOLDER]
   TABLE      nodes, sets, training or refit
-  ROW        first cells of its rows (default: all of them, which takes an hour or two)
-  --update   writes what comes out into the page, instead of comparing with it
+  ROW        graphs (default: all of them, which takes an hour or two)
+  --update   writes what comes out into the table and the page, instead of comparing with them
 
 Graphs lie in $MOCHI_SHARED/data (default ../shared/data); without it nothing is compared (77). Figures are compared to
 the digit that is printed, but for one unit of it: sums are rounded in another order on other processors. Columns that
 Mochi does not compute (logistic regression, GraphAny) stay as they are."""
 
 import argparse
+import csv
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "train" / "evaluation" / "RESULTS.md"
+FOLDER = PAGE.parent / "results"
 DATA = pathlib.Path(os.environ.get("MOCHI_SHARED", ROOT.parent / "shared")) / "data"
 SKIPPED = 77
 
@@ -34,11 +35,11 @@ OTHERS = {"Actor": "actor", "Brazil's airports": "brazil_airports", "Chameleon":
 SETS = ("AIDS BZR DHFR ENZYMES IMDB-BINARY IMDB-MULTI KKI Letter-high MSRC_9 MUTAG Mutagenicity PROTEINS PTC_FM PTC_FR PTC_MM "
         "PTC_MR Peking_1 SYNTHETICnew").split()
 
-# (heading above a table, files by row, options of mochi eval, the k that are shown, computed columns). A column is a
-# feature, or two whose difference is shown.
+# (heading above the means, files by graph, options of mochi eval, the k that are shown, computed columns). A column is a
+# feature, or two whose difference is shown, with half its interval beside it.
 TABLES = {
     "nodes": ("## Twenty-five graphs", ALIKE | OTHERS, "--task nc --episodes 40 --shots 1,2,4,16,64", (4, 16, 64),
-              {"best": "trained", "untrained": "random", "best hop, ridge": "hop", "hop 0, ridge": "x0"}),
+              {"best": "trained", "untrained": "random", "best hop ridge": "hop", "hop 0 ridge": "x0"}),
     "sets": ("## Graph sets", {name: name for name in SETS}, "--task gc --episodes 30 --shots 4,16,64 --transductive yes",
              (4, 16, 64), {"best": "trained", "inductive - best": ("trained-T", "trained"), "untrained": "random",
               "best hop": "hop", "raw features": "x0"}),
@@ -73,31 +74,45 @@ def evaluate(mochi, path, options, cache):
     return mean, pair
 
 
-def render(column, figures, shots):
+def cells(column, of, figures, k):
+    """The cells of a column in the row of k, {name: text}."""
     mean, pair = figures
-    if isinstance(column, str):
-        return ", ".join(f"{mean[column, k]:.1f}" for k in shots)
-    return ", ".join("%+.1f ± %.1f" % pair[(*column, k)] for k in shots)
-
-
-def numbers(cell):
-    return [float(x) for x in re.findall(r"[-+]?\d+\.\d+", cell)]
+    if isinstance(of, str):
+        return {f"{column} %": f"{mean[of, k]:.1f}"}
+    difference, half = pair[(*of, k)]
+    return {f"{column} points": f"{difference:+.1f}", f"± {column}": f"{half:.1f}"}
 
 
 def equal(written, found):
-    a, b = numbers(written), numbers(found)
-    return len(a) == len(b) and all(abs(x - y) < 0.11 for x, y in zip(a, b))
+    return written == found or "" not in (written, found) and abs(float(written) - float(found)) < 0.11
 
 
-def means(rows, of_the_ten, names, columns):
-    """Returns the means over all graphs of the computed columns, {place: text}."""
-    rows = [row for row in rows if not row[0].startswith(("mean", "of")) and (not of_the_ten or row[0] in ALIKE)]
-    out = {}
-    for column, of in columns.items():
-        place, paired = names.index(column), isinstance(of, tuple)
-        figures = [numbers(row[place])[::2 if paired else 1] for row in rows]
-        out[place] = ", ".join(("%+.1f" if paired else "%.1f") % (sum(x) / len(rows)) for x in zip(*figures))
-    return out
+def mean_of(rows, column, shots):
+    """The means of a column at each k, as the page has them; a dash where a graph has no figure."""
+    name = next(name for name in (f"{column} %", f"{column} points") if name in rows[0])
+    out = []
+    for k in shots:
+        figures = [row[name] for row in rows if row["k"] == str(k)]
+        if "" in figures:
+            return "–"
+        out.append(("%+.1f" if name.endswith("points") else "%.1f") % (sum(map(float, figures)) / len(figures)))
+    return ", ".join(out)
+
+
+def of_page(rows, heading, shots):
+    """The page with the means of the rows, and what differed."""
+    lines, wrong = PAGE.read_text().split("\n"), []
+    start = next(i for i, line in enumerate(lines) if line.startswith(heading))
+    head = next(i for i in range(start, len(lines)) if lines[i].startswith("| "))
+    names, at = [cell.strip() for cell in lines[head].strip("|").split("|")], head + 2
+    while lines[at].startswith("|"):
+        row = [cell.strip() for cell in lines[at].strip("|").split("|")]
+        some = [r for r in rows if "ten" not in row[0] or r["graph"] in ALIKE]
+        found = [row[0]] + [mean_of(some, name, shots) for name in names[1:]]
+        wrong += [f"{row[0]}, {name}: the page has {a}, its table {b}" for name, a, b in zip(names, row, found) if a != b]
+        lines[at] = "| " + " | ".join(found) + " |"
+        at += 1
+    return "\n".join(lines), wrong
 
 
 def main():
@@ -112,41 +127,30 @@ def main():
     if not DATA.is_dir():
         print(f"results: no data in {DATA}: nothing is compared")
         return SKIPPED
-    lines = PAGE.read_text().split("\n")
-    start = next(i for i, line in enumerate(lines) if line.startswith(heading))
-    head = next(i for i in range(start, len(lines)) if lines[i].startswith("| "))
-    names, wrong, compared = cells(lines[head]), [], 0
-    at = head + 2
-    while lines[at].startswith("|"):
-        row = cells(lines[at])
-        name = row[0].replace(", of the pool", "")
-        path = find(files[name]) if name in files and (not o.rows or name in o.rows) else None
-        if path:
-            figures = evaluate(o.mochi, path, options, o.cache)
+    table = FOLDER / f"{o.table}.csv"
+    with open(table, newline="") as file:
+        rows = list(csv.DictReader(file))
+    wrong, compared = [], 0
+    for name in dict.fromkeys(row["graph"] for row in rows):
+        path = find(files[name]) if not o.rows or name in o.rows else None
+        figures = evaluate(o.mochi, path, options, o.cache) if path else None
+        for row in (row for row in rows if path and row["graph"] == name):
             for column, of in columns.items():
-                found, place = render(of, figures, shots), names.index(column)
-                same = equal(row[place], found)
-                compared += 1
-                if not same:
-                    wrong.append(f"{name}, {column}: the page has {row[place]}, found {found}")
-                row[place] = row[place] if same else found
-            print("| " + " | ".join(row) + " |", flush=True)
-            lines[at] = "| " + " | ".join(row) + " |"
-        at += 1
-    for i in range(head + 2, at):
-        row = cells(lines[i])
-        if row[0].startswith(("mean", "of the ten")):
-            mean = means([cells(line) for line in lines[head + 2:i]], row[0].startswith("of the ten"), names, columns)
-            for place, found in mean.items():
-                compared += 1
-                if not equal(row[place], found):
-                    wrong.append(f"{row[0]}, {names[place]}: the page has {row[place]}, its rows {found}")
-                    row[place] = found
-            lines[i] = "| " + " | ".join(row) + " |"
+                for cell, found in cells(column, of, figures, int(row["k"])).items():
+                    compared += 1
+                    if not equal(row[cell], found):
+                        wrong.append(f"{name}, k = {row['k']}, {cell}: the table has {row[cell]}, found {found}")
+                        row[cell] = found
+            print(*row.values(), sep=",", flush=True)
+    page, of_means = of_page(rows, heading, shots)
     if o.update:
-        PAGE.write_text("\n".join(lines))
-    print(*wrong, f"{compared} cells compared, {len(wrong)} differ", sep="\n")
-    return 1 if (wrong and not o.update) or not compared else 0
+        PAGE.write_text(page)
+        with open(table, "w", newline="") as file:
+            out = csv.DictWriter(file, rows[0], lineterminator="\n")
+            out.writeheader()
+            out.writerows(rows)
+    print(*wrong, *of_means, f"{compared} cells compared, {len(wrong)} differ", sep="\n")
+    return 1 if (wrong + of_means and not o.update) or not compared else 0
 
 
 if __name__ == "__main__":

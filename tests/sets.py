@@ -9,11 +9,12 @@ Usage: PYTHON tests/sets.py [GRAPH ..] [--coverage P] [--shots K,..] [--draws N]
   --shots     labels drawn for each class (default 4,16,64; of a class at most half)
   --draws     of labels, for each graph and number (default 5)
 
-Prints a line per graph: at each number of labels, the share of the other nodes, in %, whose set has their class, and the
-mean number of classes in a set; `all`: too few labels are left out, so that every set has every class. The last lines
-have the mean, and the graphs below P - 0.05."""
+Prints the rows of train/evaluation/results/class_sets.csv: for each graph and number of labels the share of the other nodes
+whose set has their class (empty: too few labels are left out, so that every set has every class), and the mean number of
+classes in a set. On stderr: the means, and the graphs below P - 0.05."""
 
 import argparse
+import csv
 import sys
 
 import mochi
@@ -50,12 +51,12 @@ def main():
     options = parser.parse_args()
     shots = [int(k) for k in options.shots.split(",")]
     rows = results.ALIKE | results.OTHERS
-    model, table, low = mochi.load("best"), [], []
-    print(f"{'sets of ' + format(100 * options.coverage, 'g') + '%':24}" + "".join(f"{'k = ' + str(k):>16}" for k in shots), flush=True)
+    model, table, low, out = mochi.load("best"), [], [], csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow(["graph", "k", "held %", "classes in a set"])
     for name in options.graph or rows:
         path = results.find(rows[name]) if name in rows else name
         if path is None:
-            print(f"{name:24}   not below {results.DATA}")
+            print(f"{name}: not below {results.DATA}", file=sys.stderr)
             continue
         g = mochi.graph(str(path))
         y, fit = g.y, model.few_shot(g)
@@ -65,12 +66,13 @@ def main():
             line.append(np.mean(found, 0))
         table.append(line)
         low += [f"{name}, k = {k}: {100 * right:.1f}" for k, (right, _) in zip(shots, line) if right < options.coverage - 0.05]
-        print(f"{name:24}" + "".join(f"{'all' if np.isnan(r) else format(100 * r, '.1f'):>8}{size:>8.2f}" for r, size in line), flush=True)
+        out.writerows([name, k, "" if np.isnan(r) else f"{100 * r:.1f}", f"{size:.2f}"] for k, (r, size) in zip(shots, line))
+        sys.stdout.flush()
     if not table:
         sys.exit("no graph was found")
     share, size = np.nanmean(np.array(table), 0).T
-    print(f"{'mean of ' + str(len(table)):24}" + "".join(f"{100 * r:>8.1f}{s:>8.2f}" for r, s in zip(share, size)))
-    print(f"below by more than 5 points: {'; '.join(low) or 'none'}")
+    print(f"mean of {len(table)}: " + ", ".join(f"{100 * r:.1f}% {s:.2f} classes" for r, s in zip(share, size)), file=sys.stderr)
+    print(f"below by more than 5 points: {'; '.join(low) or 'none'}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,9 @@ Usage: PYTHON tests/targets.py [SET ..] [--labels N,..] [--episodes N] [--seed N
               beside the counts (WL, without k nearest neighbours)
   --picture   60 predictions of one subset, with intervals of 90%, beside the targets, in place of the table
 
-Prints the table of train/evaluation/RESULTS.md. R² of an episode is 1 - squared errors / squared distances of the other
-targets to their own mean; negative values count as they are. In brackets: the mean difference mochi - method in R², with half
-of its 95% interval over the episodes; an asterisk marks those where mochi is lower by more than that. Penalty, depth and k are
-chosen by cross-validation inside the known targets, as scikit-learn does."""
+Prints rows of train/evaluation/results/targets.csv, and what they sum up to on stderr. R² of an episode is 1 - squared errors / squared distances of the other
+targets to their own mean; negative values count as they are; ± is half of the 95% interval of the paired difference over the
+episodes. Penalty, depth and k are chosen by cross-validation inside the known targets, as scikit-learn does."""
 
 import argparse
 import csv
@@ -169,13 +168,13 @@ def episode(fit, y, rows, A, known, found):
 
 
 class Cells:
-    """The cells of the table: whether mochi is below, and the means of R² by method."""
+    """The figures of the table: whether mochi is below, and the means of R² by method."""
 
     def __init__(self):
         self.of, self.below, self.means = 0, [], {}
 
-    def text(self, where, name, found):
-        """'0.227 (+0.243 ± 0.165)'."""
+    def of_method(self, where, name, found):
+        """R², and mochi - method in R² with half of its interval."""
         mine, own = (np.array(found[key])[:, 0] for key in ("mochi", name))
         self.means.setdefault(name, []).append((mine.mean(), own.mean()))
         d = mine - own
@@ -183,16 +182,15 @@ class Cells:
         self.of += 1
         if d.mean() < -half:
             self.below.append(f"{where}: {name}")
-        return f"{own.mean():.3f} ({d.mean():+.3f} ± {half:.3f}){'*' if d.mean() < -half else ''}"
+        return [f"{own.mean():.3f}", f"{d.mean():+.3f}", f"{half:.3f}"]
 
-    def row(self, where, found, held):
-        """A row of the table."""
-        methods = [[name for name in found if name.partition(",")[0] == kind] for kind in ("ridge", "forest", "neighbours")]
-        cells = ["; ".join(self.text(where, name, found) for name in names) for names in methods]
-        cells += [self.text(where, name, found) if name in found else "" for name in ("harmonic", "mean")]
-        absolute = ", ".join(f"{np.array(found[name])[:, 1].mean():.4g}" for name in ("mochi", *methods[1][:1]))
-        share = ", ".join(f"{100 * h:.1f}" for h in held)
-        return f"| {where} | {np.array(found['mochi'])[:, 0].mean():.3f} | {' | '.join(cells)} | {absolute} | {share} |"
+    def rows(self, where, found, held):
+        """The rows of a cell, one a method."""
+        for name in found:
+            method, _, reads = name.partition(", ")
+            r, absolute = np.array(found[name]).mean(0)
+            three = [f"{r:.3f}", "", ""] if name == "mochi" else self.of_method(" ".join(map(str, where)), name, found)
+            yield [*where, method, reads, *three, f"{absolute:.4g}", *(f"{100 * h:.1f}" if name == "mochi" else "" for h in held)]
 
 
 def picture(fit, y, known):
@@ -235,8 +233,9 @@ def main():
         first = (list(range(g.examples)) if g.names is None else g.names)[:3]
         pathlib.Path(options.picture).write_text(picture(model.few_shot(g, targets=dict(zip(first, [0.0, 1.0, 2.0]))), y, known))
         return
-    print("| set, targets known | mochi | ridge | forest | neighbours | harmonic | mean | MAE: mochi, forest | 50, 80, 90% hold |")
-    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(["set", "known", "of", "subsets", "method", "reads", "R²", "mochi - method", "± mochi - method", "MAE",
+                    *(f"held at {100 * share:.0f}%" for share in COVERAGES)])  # fmt: skip
     for path in sets:
         g, y, rows, A = opened(path)
         rows = rows if options.rows is None else {name: rows[name] for name in options.rows.split(",") if name in rows}
@@ -249,11 +248,12 @@ def main():
                 known = np.sort(np.random.default_rng((options.seed, seed)).permutation(len(y))[:n])
                 episode(fit, y, rows, A, known, found)
             held = np.mean(found.pop("coverage"), 0)
-            print(cells.row(f"{pathlib.Path(path).name}, {n} of {len(y)}", found, held), flush=True)
-    print(f"\nBelow by more than the interval in {len(cells.below)} of {cells.of} comparisons. {'; '.join(cells.below)}")
-    print("Means of R² over the cells that a method has (mochi there):")
+            table.writerows(cells.rows([pathlib.Path(path).name, n, len(y), options.episodes], found, held))
+            sys.stdout.flush()
+    print(f"Below by more than the interval in {len(cells.below)} of {cells.of} comparisons. {'; '.join(cells.below)}", file=sys.stderr)
+    print("Means of R² over the cells that a method has (mochi there):", file=sys.stderr)
     for name, pairs in cells.means.items():
-        print(f"  {name:20}{np.mean([b for _, b in pairs]):8.3f}  ({np.mean([a for a, _ in pairs]):.3f})")
+        print(f"  {name:20}{np.mean([b for _, b in pairs]):8.3f}  ({np.mean([a for a, _ in pairs]):.3f})", file=sys.stderr)
 
 
 if __name__ == "__main__":

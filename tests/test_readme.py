@@ -196,12 +196,6 @@ def check_options(guides, place):
         claim(f"{guide.path.relative_to(ROOT)}: options exist", ", ".join(unknown))
 
 
-def check_example():
-    program = (ROOT / "tools" / "examples" / "first.c").read_text()
-    claim("README.md: the program is tools/examples/first.c", "" if f"```c\n{program}```" in (ROOT / "README.md").read_text()
-          else "expected its text, found another")
-
-
 class Options:
     def __init__(self, words):
         unknown = [w for w in words if w.startswith("-") and w not in ("--long", "--update")]
@@ -216,7 +210,6 @@ def main():
     guides = [Guide(path) for path in GUIDES]
     with tempfile.TemporaryDirectory() as folder:
         place = Installation(options.build, folder)
-        check_example()
         check_options(guides, place)
         compared = check_figures(guides, place, options)
     print(f"{len(failures)} failed")

@@ -158,7 +158,7 @@ typedef struct mo_few_shot_estimate {
     int64_t small_classes;               /* number of classes with one example, which cannot be left out */
     double accuracy, low, high;          /* mean over classes, and its 95% interval; NaN without held-out examples */
     double baseline; /* the accuracy of a ridge on features two hops away alone, estimated in the same way; NaN if the
-                        readout does not mix kernels of nodes, or has centres (train/few_shot/README.md) */
+                        readout does not mix kernels of nodes, or has centres (models/heads/mixture.c) */
     double temperature;      /* of the probabilities */
     double nll;              /* mean cross-entropy of the held-out labels, in nats; NaN without any */
     bool transductive;       /* whether the readout was fitted again on its predictions */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes tools/guides/asked_elsewhere.md from the programs of this folder: their docstrings, and the lines that they print.
+"""Writes tools/guides/asked_elsewhere.md from the docstrings of the programs of this folder. tests/python/test_demands.py compares.
 
-Usage: guide.py      in a Python that has mochi; a program that skips keeps its line. tests/python/test_demands.py compares.
+Usage: guide.py      in a Python that has mochi; runs the programs as well
 """
 
 import ast
@@ -27,9 +27,8 @@ GROUPS = {
 NAMES = " ".join(GROUPS.values()).split()
 OPENING = """# Asked elsewhere
 
-Questions that people asked of other projects, and what libmochi answers. Each has a program in `tests/demands/`, of the name in its
-last line, that computes the truth (a number by mpmath), asserts our answer, and prints both beside what the asker reported.
-{count} questions; parts of {open} are not answered, and are marked so.
+{count} questions that people asked of other projects. Behind each stands its program in `tests/demands/`, which asserts our answer, and
+prints it beside the truth (a number by mpmath) and what the asker reported. Parts of {open} are not answered, and are marked so.
 """
 
 
@@ -40,14 +39,8 @@ def run(name):
     return done.returncode, lines[-1] if lines else done.stderr[-2000:]
 
 
-def stable(line):
-    """The line without what differs between machines."""
-    return line.partition("; now: ")[0]
-
-
-def page(lines):
-    """The page; lines: of the programs that ran, by name. Others keep theirs."""
-    kept = {name: line for line, name in re.findall(r"^    ((\w+): .*)$", PAGE.read_text(), re.M)}
+def page():
+    """The page."""
     texts = {n: ast.get_docstring(ast.parse((HERE / f"{n}.py").read_text())) for n in NAMES}
     out = [OPENING.format(count=len(texts), open=sum("Not answered" in text for text in texts.values()))]
     for group, names in GROUPS.items():
@@ -55,10 +48,12 @@ def page(lines):
         for name in names.split():
             question, asked, answer = re.fullmatch(r"(.*?)\s+Asked: (\S+)\s+Answer: (.*)", texts[name], re.S).groups()
             project, number = re.fullmatch(r"https://github.com/[\w-]+/([\w.-]+)/\w+/(\d+)", asked).groups()
-            said = textwrap.fill(
-                f"**{question}** ([{project} {number}]({asked})) {answer}", 110, break_long_words=False, break_on_hyphens=False
-            )
-            out.append(f"{said}\n\n    {stable(lines[name]) if name in lines else kept[name]}\n")  # fmt: skip
+            first, *rest = re.split(r"(?<=[.])\s+(?=[A-Z])", answer)
+            if "`" not in first:  # a reason, which the program opens with, and no name to call
+                first = re.sub(r"^((?:Yes|No)\b[^:]*):.*", r"\1.", first, flags=re.S)
+            answer = " ".join([first, *(sentence for sentence in rest if sentence.startswith("Not answered"))])
+            said = f"**{question}** ([{project} {number}]({asked}), `{name}.py`) {answer}"
+            out.append(textwrap.fill(said, 120, break_long_words=False, break_on_hyphens=False) + "\n")
     return "\n".join(out)
 
 
@@ -66,6 +61,5 @@ if __name__ == "__main__":
     ran = {name: run(name) for name in NAMES}
     for name, (status, line) in ran.items():
         print(line if status in (0, 77) else f"{name}: failed\n{line}")
-    PAGE.touch()
-    PAGE.write_text(page({name: line for name, (status, line) in ran.items() if status == 0}))
+    PAGE.write_text(page())
     sys.exit(any(status not in (0, 77) for status, _ in ran.values()))

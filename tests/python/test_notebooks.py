@@ -18,7 +18,7 @@ sys.path.insert(0, str(FOLDER))
 import notebook  # noqa: E402  splits a page into cells
 
 NOTEBOOKS = sorted(FOLDER.glob("*.md"))
-FIGURES = {"exercises": 0, "lecture": 1, "meta_learning": 0, "own_head": 0, "pitfalls": 2, "rank": 0, "readouts": 1}
+FIGURES = {"exercises": 0, "lecture": 1, "meta_learning": 0, "own_head": 0, "pitfalls": 2, "rank": 0}
 
 OF_TORCH = ("meta_learning",)
 

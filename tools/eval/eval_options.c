@@ -89,7 +89,7 @@ static const option table[] = {
     {OPTION_GROUP, .help = "Data and protocol"},
     {OPTION_TEXT, "suite", "SUITE|FILE.suite", AT(suite),
         "data sets, tasks, shots, heads and protocol in place of the options below: paper, paper-offline (the "
-        "part available offline), or a file of that form (train/episodes/README.md). Missing data sets are listed as "
+        "part available offline), or a file of that form (train/README.md). Missing data sets are listed as "
         "not run",
         .choices = "paper|paper-offline"},
     {OPTION_NAMES, "data", "NAMES", AT(data), "graphs, separated by commas (default: the embedded held-out graphs)",

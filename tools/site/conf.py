@@ -6,13 +6,15 @@ import re
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent  # the root of a copy of the source tree
-sys.path.insert(0, str(SOURCE / "tools/python"))
+sys.path[:0] = [str(SOURCE / "tools/python"), str(SOURCE / "tools/python/door")]
+import headers  # noqa: E402 - the copy's
+import operations  # noqa: E402
 
 project = "libmochi"
 author = "the authors of libmochi"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "README"
-exclude_patterns = [".github/**", "tests/sources/*/**", "tools/explain/topics"]
+exclude_patterns = [".github/**", "tests/sources/*/**"]
 html_theme = "furo"
 html_title = "libmochi"
 html_copy_source = False
@@ -50,9 +52,6 @@ def add_contents(app, name, text):
 
 # ---- the C API: a comment of a public header documents the declarations below it ----
 
-COMMENT = re.compile(r"/\*(.*?)\*/", re.S)
-DECLARATION = re.compile(r"(?:/\*.*?\*/|[^;{/]|/(?!\*))*(?:\{(?:[^{}]|\{[^{}]*\})*\}[^;]*)?;", re.S)
-
 
 def prose(comment):
     """A comment's text as reStructuredText: markup characters are escaped; indented lines are shown verbatim."""
@@ -82,26 +81,20 @@ def directive(code):
 
 def page_of(header, text):
     """The reStructuredText of a public header."""
-    text = re.sub(r"^#.*(?:\\\n.*)*\n", "", text, flags=re.M)  # the preprocessor's lines
-    opening = COMMENT.match(text)
-    about = prose(opening[1]).partition(" - ")[2]
+    parts = [part for part in headers.commented(text) if any(part)]
+    about = prose(parts[0][1]).partition(" - ")[2]
     lines = [header, "=" * len(header), "", about[:1].upper() + about[1:], ""]
-    at, words, above = opening.end(), "", None
-    while at < len(text.rstrip()):
-        at = re.compile(r"\s*").match(text, at).end()
-        if found := COMMENT.match(text, at):
-            words, at, above = prose(found[1]), found.end(), None
+    words, above = "", None
+    for code, comment in parts[1:]:
+        if not code:
+            words, above = prose(comment), None
             if words.startswith("----"):
                 section, words = words.strip("- "), ""
                 lines += ["", section, "-" * len(section), ""]
             continue
-        found = DECLARATION.match(text, at)
-        if not found:
-            raise ValueError(f"{header}: no declaration at {text[at:at + 80]!r}")
-        code, at = found[0], found.end()
         known = directive(code)
-        if beside := re.compile(r" */\*(.*?)\*/", re.S).match(text, at):
-            words, at, above = f"{words}\n{prose(beside[1])}".strip(), beside.end(), None
+        if comment:
+            words, above = f"{words}\n{prose(comment)}".strip(), None
         if known and known[0] == "function" and above is not None and not words:
             lines.insert(above, f"   {known[1]}")  # one comment documents several functions
             above += 1
@@ -118,17 +111,15 @@ def page_of(header, text):
 
 def write_references(app):
     """Writes the pages c/ and python/, from the headers and the package."""
-    headers = (SOURCE / "headers.txt").read_text().split()[1:]  # without the first, mochi.h, which includes the others
+    public = (SOURCE / "headers.txt").read_text().split()[1:]  # without the first, mochi.h, which includes the others
     (SOURCE / "c").mkdir(exist_ok=True)
     names = []
-    for header in headers:
+    for header in public:
         names.append(header.replace("/", "_").removesuffix(".h"))
         (SOURCE / "c" / f"{names[-1]}.rst").write_text(page_of(header, (SOURCE / header).read_text()))
     (SOURCE / "c/index.md").write_text(
         "# C\n\n`#include <mochi/mochi.h>` has all of these. Sizes and errors: with each declaration.\n\n```{toctree}\n"
         + "\n".join(names) + "\n```\n")  # fmt: skip
-    sys.path.insert(0, str(SOURCE / "tools/python/door"))
-    import operations  # noqa: PLC0415 - imports the copy
 
     (SOURCE / "tools/python/mochi/ops.py").write_text(operations.module(SOURCE))
     (SOURCE / "python").mkdir(exist_ok=True)

@@ -55,7 +55,7 @@ static const option table[] = {
         "tasks, "
         "NAME:lp@0.1 holds out its own share of links (default: the embedded pool); paper or paper-offline: the graphs "
         "that the article trains on, or the part of them available offline; or a file of that form "
-        "(train/episodes/README.md)",
+        "(train/README.md)",
         .choices = "paper|paper-offline|@graphs", .take = take_train_pool},
     {OPTION_GROUP, .help = "The model"},
     {OPTION_CHOICE, "recipe", "NAME", AT(recipe_number),

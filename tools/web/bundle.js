@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-// tools/web/bundle.js - makes mochi.html: bundle.js WASM KATEX ADJOINTS OUT. KATEX: the folder of Debian's libjs-katex.
-// The modules beside this file are joined in the order of their imports; the rules of the ops come from the table of
-// ops/ADJOINTS.md; the fonts that formulas use go in as data.
+// tools/web/bundle.js - makes mochi.html: bundle.js WASM KATEX RULES OUT. KATEX: the folder of Debian's libjs-katex; RULES: what
+// tools/python/door/adjoints.py makes of ops/ADJOINTS.md. The modules beside this file are joined in the order of their imports; the
+// fonts that formulas use go in as data.
 'use strict';
 const fs = require('fs'), path = require('path'), zlib = require('zlib');
 
-const [wasm, katex, readme, out] = process.argv.slice(2);
+const [wasm, katex, rules, out] = process.argv.slice(2);
 const here = (name) => fs.readFileSync(path.join(__dirname, name), 'utf8');
 
 const joined = new Set();
@@ -14,17 +14,6 @@ function join(name) {
     joined.add(name);
     const text = here(name), imports = [...text.matchAll(/^import .* from '(\..*)';$/gm)].map((found) => found[1]);
     return imports.map(join).join('') + text.replace(/^import .*\n|^export \{.*\n/gm, '').replace(/^export /gm, '');
-}
-
-/** {op: {name, differential, adjoint, file}} of the rows "| `op` formula | differential | adjoint | [function](file) |". */
-function rules() {
-    const all = {};
-    for (const row of fs.readFileSync(readme, 'utf8').matchAll(/^\| (`.*) \| \[\w+\]\((\S+)\).*$/gm)) {
-        const [title, differential, adjoint] = row[1].replace(/\\\|/g, '∣').split(' | ').map((cell) => cell.replace(/∣/g, '|').trim());
-        for (const op of title.matchAll(/`(\w+)`/g))
-            all[op[1]] ??= { name: title.replace(/`/g, ''), differential, adjoint, file: row[2] };
-    }
-    return all;
 }
 
 /** KaTeX's style with the fonts of ordinary formulas inside and the others left out. */
@@ -42,7 +31,7 @@ const parts = {
     '/*STYLE*/': style() + here('page.css'),
     '/*KATEX*/': fs.readFileSync(path.join(katex, 'katex.min.js'), 'utf8').replace(/<\/script/g, '<\\/script'),
     '/*WASM*/': zlib.gzipSync(fs.readFileSync(wasm), { level: 9 }).toString('base64'),
-    '/*RULES*/': JSON.stringify(rules()).replace(/</g, '\\u003c'),
+    '/*RULES*/': fs.readFileSync(rules, 'utf8').replace(/</g, '\\u003c'),
     '/*SCRIPT*/': join('main.js').replace(/<\/script/g, '<\\/script'),
 };
 let page = here('page.html');

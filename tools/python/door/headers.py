@@ -1,4 +1,4 @@
-"""The library's public headers as declarations for cffi: preprocessed, without attributes."""
+"""The library's public headers: as declarations for cffi, preprocessed and without attributes; and as they are commented."""
 
 import pathlib
 import re
@@ -7,6 +7,8 @@ import tempfile
 
 # The headers for Python: mochi.h, the program's other declarations, and the drawing of ops' samples.
 HEADERS = ("tools/inside.h", "autograd/sample.h")
+COMMENT = re.compile(r"/\*(.*?)\*/", re.S)
+DECLARATION = re.compile(r"(?:/\*.*?\*/|[^;{/]|/(?!\*))*(?:\{(?:[^{}]|\{[^{}]*\})*\}[^;]*)?;", re.S)
 SYSTEM = ("stdarg.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h")
 
 
@@ -27,6 +29,25 @@ def constants(root, compiler):
     """The macros of the headers whose value is a number."""
     macros = preprocessed(root, compiler, "-dM")
     return dict(re.findall(r"^#define (MO_\w+) \(?(-?\d+)\)?$", macros, re.M))
+
+
+def commented(text):
+    """The declarations of a header with the comment beside each, and the other comments: (declaration or "", comment or ""), in
+    their order; ("", "") where a blank line or the preprocessor's lines part them."""
+    text, at = re.sub(r"^#.*(?:\\\n.*)*\n", "\n", text, flags=re.M).rstrip(), 0
+    while at < len(text):
+        start, at = at, re.compile(r"\s*").match(text, at).end()
+        if text.count("\n", start, at) > 1:
+            yield "", ""
+        if found := COMMENT.match(text, at):
+            yield "", found[1]
+        elif found := DECLARATION.match(text, at):
+            beside = re.compile(r"[ \t]*/\*(.*?)\*/", re.S).match(text, found.end())
+            yield found[0], beside[1] if beside else ""
+            found = beside or found
+        else:
+            raise ValueError(f"no declaration at {text[at : at + 80]!r}")
+        at = found.end()
 
 
 def without_attributes(text):

@@ -7,6 +7,7 @@ import pathlib
 import re
 import textwrap
 
+import adjoints
 import headers
 
 # Inputs for which the header allows NULL: they are optional in Python.
@@ -80,34 +81,22 @@ from .tensor import Tensor
 def commented(header):
     """{function: (comment, files of its section, the words of the section)}"""
     found, files, words, above = {}, "", "", ""
-    pattern = re.compile(r"/\*(.*?)\*/|MO_API ([^;]*?);[ \t]*(?:/\*(.*?)\*/)?|(\n[ \t]*\n)|(typedef|enum|#define)", re.S)
-    for block, declaration, trailing, gap, other in pattern.findall(header):
-        clean = " ".join(re.sub(r"\n \* ?", "\n", block or trailing or "").split())
-        if clean.startswith("----") and not declaration:
-            files, _, words = clean.strip("- ").partition(":")
-            above = ""
-        elif declaration:
+    for declaration, comment in headers.commented(header):
+        clean = " ".join(re.sub(r"\n \* ?", "\n", comment).split())
+        if declaration.startswith("MO_API"):
             name = re.search(r"\b(mo_\w+)\s*\(", declaration).group(1)
             found[name] = (clean or above, files, words.strip())
-        elif gap or other:
-            above = ""
-        else:
-            above = clean
-    return found
-
-
-def adjoints(readme):
-    """{op: (formula, adjoint)} of the table of ops/ADJOINTS.md."""
-    found = {}
-    for line in readme.splitlines():
-        cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        if len(cells) != 4 or not cells[0].startswith("`"):
             continue
-        names = re.findall(r"`(\w+)`", cells[0])
-        formula = cells[0].split("`")[-1].strip(", ")
-        for name in names:
-            found[name] = (formula if len(names) == 1 else "", cells[2] if len(names) == 1 else "")
+        above = "" if declaration else clean
+        if clean.startswith("----"):
+            files, _, words = clean.strip("- ").partition(":")
+            above = ""
     return found
+
+
+def formulas(page):
+    """{op: (formula, adjoint)} of the rows of ops/ADJOINTS.md that have one op."""
+    return {ops[0]: (title.split("`")[-1].strip(", "), adjoint) for ops, title, _, adjoint, _ in adjoints.rows(page) if len(ops) == 1}
 
 
 class Argument:
@@ -274,7 +263,7 @@ def functions_of(root):
 def module(root):
     """The text of mochi/ops.py."""
     notes = commented((root / "ops/ops.h").read_text())
-    table = adjoints((root / "ops/ADJOINTS.md").read_text())
+    table = formulas((root / "ops/ADJOINTS.md").read_text())
     names, methods, parts = [], [], []
     for op, found in functions_of(root):
         names.append(op)
