@@ -84,7 +84,7 @@ def faults_of_guides(known):
     """Lists the names in backquotes that guides have and no source has: mo_function, MO_CONSTANT, file.c."""
     below = [p for top in (*LIBRARY, "tools", "tests", ".ci") for p in (ROOT / top).rglob("*")]
     files = {p.name for p in [*below, *ROOT.iterdir()]}
-    for guide in [ROOT / "README.md", *sorted(p for p in below if p.suffix in (".md", ".lesson") and "sources" not in p.parts)]:
+    for guide in [ROOT / "README.md", *sorted(p for p in below if p.suffix == ".md" and "sources" not in p.parts)]:
         path, text = guide.relative_to(ROOT).as_posix(), guide.read_text()
         for name in sorted(set(re.findall(r"\b(?:mo|MO)_\w+", " ".join(re.findall(r"`([^`\n]+)`", text))))):
             prefix = name.endswith("_") and any(k.startswith(name) for k in known)
@@ -130,7 +130,7 @@ def faults_of_top_level():
 
 def faults_of_spelling():
     """Lists what codespell finds in sources, guides and tests; nothing if it is not installed."""
-    files = subprocess.run(["git", "ls-files", "*.c", "*.h", "*.cu", "*.py", "*.md", "*.lesson", "*.js", "*.html", "*.cases"], cwd=ROOT,
+    files = subprocess.run(["git", "ls-files", "*.c", "*.h", "*.cu", "*.py", "*.md", "*.js", "*.html", "*.cases"], cwd=ROOT,
                            capture_output=True, text=True, check=False).stdout.split()
     if files and shutil.which("codespell"):
         words = "numer,trian,paht,coo,nd,fo,ontext"  # a journal's title, and words of tests and codes

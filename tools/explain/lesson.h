@@ -1,7 +1,7 @@
 /* tools/explain/lesson.h - runs a topic of `mochi explain`.
  *
- * A topic is a text, topics/NAME.lesson: inputs with numbers of its own, the formulas of a loss and of named values
- * that lead to it, and the lesson, in which each line of the adjoint is a formula. Formulas are computed as written
+ * A topic is a text, topics/NAME.md: inputs with numbers of its own, the formulas of a loss and of named values that
+ * lead to it, and the lesson, in which each line of the adjoint is a formula. Formulas are computed as written
  * (expression.c). Every line is compared with mo_grad and with central differences of the loss, which run forward again
  * with the named value moved. */
 #ifndef LESSON_H
