@@ -212,6 +212,8 @@ def readout(
         return h(Zs, Ys, Zq, weight=rows[0] if rows else None, targets=targets, **numbers, **found)
 
     fit.penalties = h.name.startswith("ridge")
+    if weight is None and h.name == "prototype_euclidean":
+        fit.readout = (False, False, False, None)
     return apply(fit, *inputs, *(_beside(parameters[name], Zs) for name in names))
 
 
@@ -304,13 +306,16 @@ def ridge(
         return compiled.call(f"ridge {bias} {'targets' if targets else ''}", inputs, {"lam": lam})
     if bias == "free" or (bias is not None and (weight is not None or Zs.shape[-2] > Zs.shape[-1])):
         return readout(heads[bias], Zs, Ys, Zq, lam=lam, weight=weight, targets=targets)
-    f = _ridge(bias is not None, targets)
+    f = of_tensors = _ridge(bias is not None, targets)
     rows = [] if weight is None else [weight.to(Zs.dtype)]
     if isinstance(lam, torch.Tensor):
         _checked(_head("ridge"), {"lam": lam})
-        f.penalties = True
-        return apply(f, Zs, Ys, Zq, _beside(lam, Zs), *rows)
-    return apply(_batched(lambda Zs, Ys, Zq, *weight: f(Zs, Ys, Zq, lam, *weight)), Zs, Ys, Zq, *rows)
+        f.penalties, given = True, [_beside(lam, Zs)]
+    else:
+        f, given = _batched(lambda Zs, Ys, Zq, *weight: of_tensors(Zs, Ys, Zq, lam, *weight)), []
+    if not rows:
+        f.readout = (True, bias is not None, targets, None if given else lam)
+    return apply(f, Zs, Ys, Zq, *given, *rows)
 
 
 def logistic(

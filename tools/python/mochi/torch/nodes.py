@@ -1,5 +1,6 @@
 """A function written with the library's ops as a PyTorch function: its node holds a tape that computes the adjoint."""
 
+import math
 import threading
 from typing import Any
 
@@ -120,8 +121,69 @@ class Record:
         return found
 
 
+def _at(x):
+    """The address of a PyTorch tensor's memory for the library."""
+    return ffi.cast("void *", x.data_ptr())
+
+
+class Readout:
+    """A ridge or prototypes of episodes in one call of the library without a tape, in place of a Record."""
+
+    @classmethod
+    def of(cls, f, inputs, needs):
+        """The readout at the inputs (Zs, Ys, Zq, or these and lam); None if f is none, or must be computed by ops.
+
+        f.readout: (ridge, bias, targets, lam or None if the last input is lam).
+        """
+        kind = getattr(f, "readout", None)
+        Zs, Ys, Zq, *lam = inputs if kind else [None] * 3
+        if not kind or Zs.dim() < 2 or Zs.shape[:-1] != Ys.shape[:-1] or Zq.shape[:-2] != Zs.shape[:-2]:
+            return None
+        batch, (n, d), (n_q, width), real = Zs.shape[:-2], Zs.shape[-2:], Zq.shape[-2:], Zs.dtype
+        alike = all(x.dtype is real and x.is_cpu and not x.is_neg() for x in inputs)
+        if not alike or real not in REALS or d != width or (needs[1] and not kind[0]):
+            return None
+        if lam and lam[0].shape not in (batch, ()):
+            return None
+        self, context, r = cls(), default_context(), ffi.new("mo_readout *")
+        given = [x.contiguous() for x in inputs]
+        r.dtype, r.ridge, r.bias, r.targets, r.fixed_lambda = REALS[real], *kind[:3], kind[3] or 0.0
+        r.B, r.n, r.n_q, r.d, r.C = math.prod(batch), n, n_q, d, Ys.shape[-1]
+        r.Zs, r.Ys, r.Zq = map(_at, given[:3])
+        if lam:
+            setattr(r, "lambda", _at(given[3]))
+            r.lambdas = lam[0].numel()
+        self.y, self.kept = Zq.new_empty((*batch, n_q, r.C)), Zs.new_empty(lib.mo_readout_kept(r))
+        r.kept, r.logits = _at(self.kept), _at(self.y)
+        self.context, self.r, self.shapes = context, r, [x.shape for x in inputs]
+        return self if context.call(lib.gate_mo_readout_run, context._pointer, r) else None
+
+    def serves(self, inputs, needs):
+        """As of a Record."""
+        return [x.shape for x in inputs] == self.shapes and (self.r.ridge or not needs[1])
+
+    def gradients(self, needs, bars, inputs):
+        """As of a Record."""
+        r, bar = ffi.new("mo_readout *", self.r[0]), bars[0].contiguous()
+        given = [x.contiguous() for x in inputs]
+        r.Zs, r.Ys, r.Zq = map(_at, given[:3])
+        r.logits, r.logits_bar, found = ffi.NULL, _at(bar), []
+        if r.lambdas:
+            setattr(r, "lambda", _at(given[3]))
+        for x, need, name in zip(inputs, needs, ("Zs_bar", "Ys_bar", "Zq_bar", "lambda_bar"), strict=False):
+            if need:
+                found.append(x.new_empty(x.shape if name != "lambda_bar" else r.B))
+                setattr(r, name, _at(found[-1]))
+        self.context.call(lib.gate_mo_readout_run, self.context._pointer, r)
+        if len(needs) > 3 and needs[3]:
+            found[-1] = (found[-1] if inputs[3].dim() else found[-1].sum()).reshape(inputs[3].shape)
+        return tuple(found)
+
+
 def tensor_of(x, like):
     """A PyTorch tensor with the values of one of ours, on the device of `like`."""
+    if isinstance(x, torch.Tensor):
+        return x
     if like.device.type == "cpu":
         return torch.from_numpy(x.numpy())
     return torch.from_dlpack(x).clone()  # in PyTorch's stream, which is behind ours
@@ -159,6 +221,9 @@ class Asked:
 
     def recorded(self, inputs):
         """A record of f at the inputs."""
+        found = Readout.of(self.f, inputs, self.needs)
+        if found is not None:
+            return found
         inner = getattr(self.f, "leaves", self.needs)
         return Record(self.f, inputs, [a or b for a, b in zip(inner, self.needs, strict=True)])
 
