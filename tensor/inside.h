@@ -89,19 +89,19 @@ MO_API int64_t mo_csr_nnz(const mo_csr *A);
 /* Ridge (X = Z, or [Z | 1] with a penalised bias) or Euclidean prototypes, of B episodes: support Zs [B, n, d], labels
  * or targets Ys [B, n, C], queries Zq [B, n_q, d], all contiguous, of one dtype. If logits [B, n_q, C] has memory, the
  * readout is fitted and applied; else its adjoint at logits_bar [B, n_q, C] is written to those of Zs_bar, Ys_bar (of a
- * ridge), Zq_bar and lambda_bar [B] that have memory. The fit writes `kept`, of mo_readout_kept elements, which the
+ * ridge), Zq_bar and lam_bar [B] that have memory. The fit writes `kept`, of mo_readout_kept elements, which the
  * adjoint reads. */
 typedef struct mo_readout {
     mo_dtype dtype;
     bool ridge, bias, targets; /* targets: zeros of Ys mean nothing special */
     int64_t B, n, n_q, d, C;
     const void *Zs, *Ys, *Zq;
-    double fixed_lambda; /* if lambda is NULL */
-    const void *lambda;  /* [lambdas]: 1 or B */
+    double fixed_lambda; /* if lam is NULL */
+    const void *lam;     /* [lambdas], 1 or B penalties */
     int64_t lambdas;
     void *kept, *logits;
     const void *logits_bar;
-    void *Zs_bar, *Ys_bar, *Zq_bar, *lambda_bar;
+    void *Zs_bar, *Ys_bar, *Zq_bar, *lam_bar;
 } mo_readout;
 
 MO_API int64_t mo_readout_kept(const mo_readout *r);

@@ -224,7 +224,7 @@ static bool is_dual(const mo_readout *r) {
 }
 
 static real penalty(const mo_readout *r, int64_t b) {
-    return r->lambda ? ((const real *)r->lambda)[r->lambdas == 1 ? 0 : b] : (real)r->fixed_lambda;
+    return r->lam ? ((const real *)r->lam)[r->lambdas == 1 ? 0 : b] : (real)r->fixed_lambda;
 }
 
 /* ---- ridge ---- */
@@ -353,8 +353,8 @@ static void pull_support(const void *of, task_range some) {
         const real *D = s->D + b * s->m * r->C, *W = s->W + b * r->C * r->d, *Zs = EPISODE(r->Zs, r->n * r->d);
         real *G = s->G + b * s->m * r->C, *V = scratch_of(s, b);
         real *E = V + r->C * r->d, *S = E + rows;
-        if (r->lambda_bar)
-            *EPISODE(r->lambda_bar, 1) = (real)-dot(G, D, s->m * r->C);
+        if (r->lam_bar)
+            *EPISODE(r->lam_bar, 1) = (real)-dot(G, D, s->m * r->C);
         if (is_dual(r) && r->Zs_bar) {
             add_rows(-1, G, Zs, r->n, r->d, r->C, V, weights_of(s, b));
             combine(D, V, G, W, r->n, r->d, r->C, EPISODE(r->Zs_bar, r->n * r->d));

@@ -113,7 +113,7 @@ def _targets(Ys, Zs, ways):
 
 def _checked(h, parameters):
     """Refuses a tensor out of a parameter's bounds as the number would be; under torch.compile the op does when it runs."""
-    given = {name: x for name, x in parameters.items() if isinstance(x, torch.Tensor) and x.numel()}
+    given = parameters and {name: x for name, x in parameters.items() if isinstance(x, torch.Tensor) and x.numel()}
     if not given or torch.compiler.is_compiling():
         return
     for i, name in enumerate(h.parameters):
@@ -211,8 +211,9 @@ def readout(
         Zs, Ys, Zq, *rows = given[: len(inputs)]
         return h(Zs, Ys, Zq, weight=rows[0] if rows else None, targets=targets, **numbers, **found)
 
-    fit.penalties = h.name.startswith("ridge")
-    if weight is None and h.name == "prototype_euclidean":
+    name = h.name
+    fit.penalties = name.startswith("ridge")
+    if weight is None and name == "prototype_euclidean":
         fit.readout = (False, False, False, None)
     return apply(fit, *inputs, *(_beside(parameters[name], Zs) for name in names))
 
