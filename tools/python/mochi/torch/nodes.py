@@ -134,6 +134,12 @@ def _at(x):
 class Readout:
     """A ridge or prototypes of episodes in one call of the library without a tape, in place of a Record."""
 
+    r: Any
+    context: Context
+    shapes: list[torch.Size]
+    kept: torch.Tensor
+    y: Any
+
     @classmethod
     def of(cls, kind, inputs, needs):
         """The readout at the inputs (Zs, Ys, Zq), or these and lam; None if it must be computed by ops.
@@ -153,7 +159,8 @@ class Readout:
             return None
         self, r = cls(), ffi.new("mo_readout *")
         self.r, self.context, self.shapes = r, default_context(), [x.shape for x in inputs]
-        r.dtype, r.ridge, r.bias, r.targets, r.fixed_lambda = REALS[real], *kind[:3], kind[3] or 0.0
+        r.ridge, r.bias, r.targets, lam_number = kind
+        r.dtype, r.fixed_lambda = REALS[real], lam_number or 0.0
         r.B, r.n, r.n_q, r.d, r.C = math.prod(batch), n, of_queries[-2], d, of_labels[-1]
         given = self._given(inputs)  # lives until the call has read it
         self.kept, y = Zs.new_empty(lib.mo_readout_kept(r)), Zs.new_empty((*of_queries[:-1], r.C))
@@ -188,7 +195,7 @@ class Readout:
         again.context, again.r = self.context, ffi.new("mo_readout *", self.r[0])
         r, bar, given = again.r, bars[0].contiguous(), again._given(inputs)
         r.logits, r.logits_bar = ffi.NULL, _at(bar)
-        found = [torch.empty_like(x) if need else None for x, need in zip(given, needs, strict=True)]
+        found: list[Any] = [torch.empty_like(x) if need else None for x, need in zip(given, needs, strict=True)]
         r.Zs_bar, r.Ys_bar, r.Zq_bar = (ffi.NULL if x is None else _at(x) for x in found[:3])
         if needs[3:] == (True,):
             each = given[3].new_empty(r.B)
