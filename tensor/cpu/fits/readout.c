@@ -10,9 +10,8 @@
  *              Zs_bar = (Ys - Zs W) V^T - Zs V W^T,    Ys_bar = Zs V,  lambda_bar = -<V, W>
  * As K_bar = -G D^T has rank C, no product of it with Zs is formed: it would cost n_s / C times as much.
  *
- * Prototypes P_c = Ys_c^T Zs / 1^T Ys_c and logits -|q_i - P_c|^2, by differences, which an offset of all rows leaves
- * exact:  q_bar_i = -2 sum_c L_bar_ic (q_i - P_c),  P_bar_c = 2 sum_i L_bar_ic (q_i - P_c),  Zs_bar = Ys diag(1^T
- * Ys)^-1 P_bar. */
+ * Prototypes P_c = Ys_c^T Zs / 1^T Ys_c and logits -|q_i - P_c|^2, by differences:  q_bar_i = -2 sum_c L_bar_ic (q_i -
+ * P_c),  P_bar_c = 2 sum_i L_bar_ic (q_i - P_c),  Zs_bar = Ys diag(1^T Ys)^-1 P_bar. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
@@ -395,6 +394,10 @@ static void fit_prototypes(const void *of, task_range some) {
                 P[c * r->d + j] /= count[c];
         }
         compare(true, EPISODE(r->Zq, r->n_q * r->d), P, r->n_q, r->d, r->C, logits);
+        double norms = dot(P, P, r->C * r->d) / (double)r->C;
+        double distances = lane_sum_row(logits, r->n_q * r->C) / (double)(r->n_q * r->C);
+        if (sizeof(real) == sizeof(float) && !(norms <= FAR * distances)) /* P would be rounded too coarsely */
+            atomic_store(s->left, true);
         for (int64_t i = 0; i < r->n_q * r->C; i++)
             logits[i] = -logits[i];
     }
