@@ -30,7 +30,7 @@ MO_SCALAR real value1(mo_map1 f, real a, real b, real x) {
     case MO_MAP_ERF:
         return erf(x);
     case MO_MAP_TANH:
-        return tanh(x);
+        return tanh_of(x);
     case MO_MAP_SIGMOID:
         return sigmoid_of(x);
     case MO_MAP_SOFTPLUS:

@@ -85,3 +85,17 @@ void mo_fit_svm(mo_context *ctx, const mo_svm_call *g) {
         fits_of(c.K.dtype)->svm(host, &c);
     host_end(&h);
 }
+
+int64_t mo_readout_kept(const mo_readout *r) {
+    if (!r)
+        return 0;
+    int64_t m = !r->ridge ? 1 : r->n < r->d ? r->n : r->d; /* the order of the ridge's system */
+    return r->B * (r->C * r->d + m * r->C + m * m);
+}
+
+bool mo_readout_run(mo_context *ctx, const mo_readout *r) {
+    if (!mo_given(ctx, "readout", "the readout", r) || ctx->device != MO_CPU)
+        return false;
+    bool empty = r->B < 1 || r->n < 1 || r->n_q < 1 || r->d < 1 || r->C < 1;
+    return !empty && fits_of(r->dtype)->readout(ctx, r);
+}

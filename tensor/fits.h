@@ -6,6 +6,7 @@
 #define MO_FITS_H
 
 #include "tensor/backend.h"
+#include "tensor/inside.h"
 
 /* The outcome of one fit of a batch, stored as a number of the fit's float type. */
 typedef enum mo_fit_code {
@@ -51,6 +52,7 @@ typedef struct mo_svm_call {
 typedef struct mo_fits {
     void (*logistic)(mo_context *ctx, const mo_logistic_call *g);
     void (*svm)(mo_context *ctx, const mo_svm_call *g);
+    bool (*readout)(mo_context *ctx, const mo_readout *r); /* mo_readout_run */
 } mo_fits;
 
 /* Call the CPU's solver; if ctx is on another device, on copies of the views (tensor/fits.c). */

@@ -84,6 +84,32 @@ MO_API int64_t mo_csr_rows(const mo_csr *A);
 MO_API int64_t mo_csr_columns(const mo_csr *A);
 MO_API int64_t mo_csr_nnz(const mo_csr *A);
 
+/* ---- readouts of a batch of episodes in the host's memory, in one call without a tape ---- */
+
+/* Ridge (X = Z, or [Z | 1] with a penalised bias) or Euclidean prototypes, of B episodes: support Zs [B, n, d], labels
+ * or targets Ys [B, n, C], queries Zq [B, n_q, d], all contiguous, of one dtype. If logits [B, n_q, C] has memory, the
+ * readout is fitted and applied; else its adjoint at logits_bar [B, n_q, C] is written to those of Zs_bar, Ys_bar (of a
+ * ridge), Zq_bar and lam_bar [B] that have memory. The fit writes `kept`, of mo_readout_kept elements, which the
+ * adjoint reads. */
+typedef struct mo_readout {
+    mo_dtype dtype;
+    bool ridge, bias, targets; /* targets: zeros of Ys mean nothing special */
+    int64_t B, n, n_q, d, C;
+    const void *Zs, *Ys, *Zq;
+    double fixed_lambda; /* if lam is NULL */
+    const void *lam;     /* [lambdas], 1 or B penalties */
+    int64_t lambdas;
+    void *kept, *logits;
+    const void *logits_bar;
+    void *Zs_bar, *Ys_bar, *Zq_bar, *lam_bar;
+} mo_readout;
+
+MO_API int64_t mo_readout_kept(const mo_readout *r);
+/* Returns false, without an error, if the caller must compute by ops: for another device, for products of bf16, for
+ * labels with padding or a class without a row, for float32 rows far from 0, and for a system that is not positive
+ * definite. */
+MO_API bool mo_readout_run(mo_context *ctx, const mo_readout *r);
+
 /* ---- random numbers ---- */
 
 /* All of the library's purposes except MO_PURPOSE_INIT, in one list, so that no two of them share a sequence. */

@@ -14,6 +14,10 @@ MO_SCALAR real exp_of(real x) {
     return exp(x);
 }
 
+MO_SCALAR real tanh_of(real x) {
+    return tanh(x);
+}
+
 MO_SCALAR real log1p_of(real x) {
     return log1p(x);
 }

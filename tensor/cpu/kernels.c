@@ -45,4 +45,5 @@ const mo_kernels REAL(kernels_cpu) = {
 const mo_fits REAL(fits_cpu) = {
     .logistic = REAL(logistic_cpu),
     .svm = REAL(svm_cpu),
+    .readout = REAL(readout_cpu),
 };

@@ -46,6 +46,7 @@ void REAL(hop_attention_adjoint_cpu)(mo_context *ctx, const mo_attention *g);
 
 void REAL(logistic_cpu)(mo_context *ctx, const mo_logistic_call *g);
 void REAL(svm_cpu)(mo_context *ctx, const mo_svm_call *g);
+bool REAL(readout_cpu)(mo_context *ctx, const mo_readout *r);
 
 void REAL(dropout_mask_cpu)(mo_context *ctx, double rate, const mo_random *r, const mo_view *mask);
 void REAL(random_cpu)(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);

@@ -54,6 +54,8 @@ static void row1(const void *arguments, int64_t n, const int64_t *at, const int6
         return loop1(MO_MAP_LEAKY_STEP, p, n, at, step);
     case MO_MAP_EXP:
         return loop1(MO_MAP_EXP, p, n, at, step);
+    case MO_MAP_TANH:
+        return loop1(MO_MAP_TANH, p, n, at, step);
     case MO_MAP_SIGMOID:
         return loop1(MO_MAP_SIGMOID, p, n, at, step);
     case MO_MAP_SOFTPLUS:

@@ -1,8 +1,10 @@
 """mochi.torch: values and gradients are compared with formulas written in PyTorch and by gradcheck; lifetimes of tapes;
 and training beside PyTorch's solver."""
 
+import gc
 import resource
 import threading
+import weakref
 
 import mochi
 import pytest
@@ -238,6 +240,29 @@ def test_targets_are_real_and_zeros_are_targets(n_s, bias):
             mt.ridge(**{"Zs": Zs, "Ys": Ys, "Zq": Zq, "bias": bias, "targets": True, **wrong})
     with pytest.raises(mochi.UnsupportedError, match="no real targets"):
         mt.readout("lda", Zs, Ys, Zq, targets=True)
+
+
+@pytest.mark.parametrize("real", [torch.float32, REAL])
+@pytest.mark.parametrize(("n_s", "d"), [(6, 37), (40, 21)])  # the dual and the primal system
+def test_readouts_without_a_tape_are_those_with_one(real, n_s, d):
+    """A penalty for each episode, rows that are parts of larger tensors, and a result that frees its memory at once."""
+    g = torch.Generator().manual_seed(0)
+    Z = torch.randn(3, n_s + 5, d + 2, dtype=real, generator=g)[..., 1:-1].requires_grad_()
+    label, lam = one_hot((torch.arange(n_s) % 4).expand(3, n_s), 4).to(real), torch.tensor([0.5, 1, 2], dtype=real).requires_grad_()
+    ones = torch.ones(3, n_s, dtype=real)  # weights go by the tape
+    for f, inputs in (
+        (lambda Z, w: mt.ridge(Z[:, :n_s], label, Z[:, n_s:], lam, None, weight=w), (Z, lam)),
+        (lambda Z, w: mt.prototype(Z[:, :n_s], label, Z[:, n_s:], weight=w), (Z,)),
+    ):
+        ours, theirs = f(Z, None), f(Z, ones)
+        bar = torch.randn(ours.shape, dtype=real, generator=g)
+        for a, b in zip(*((y, *torch.autograd.grad(y, inputs, bar)) for y in (ours, theirs)), strict=True):
+            assert (a - b).norm() <= (1e-5 if real is torch.float32 else 1e-13) * b.norm()
+        gone = weakref.ref(ours)
+        gc.disable()
+        del ours, a
+        assert gone() is None
+        gc.enable()
 
 
 def test_the_penalty_has_a_gradient():

@@ -1,4 +1,4 @@
-/* tests/tensor/test_exponential.c - our e^x and log(1 + u) against the C library's in a wider type. */
+/* tests/tensor/test_exponential.c - our e^x, tanh x and log(1 + u) against the C library's in a wider type. */
 typedef double real;
 #include "tensor/exponential.h"
 #include "tests/suite.h"
@@ -39,6 +39,17 @@ TEST(limits_are_those_of_the_c_library) {
     assert_true(exp_f(INFINITY) == INFINITY && exp_f(-INFINITY) == 0 && isnan(exp_f(NAN)));
     assert_true(exp_d(709.79) == INFINITY && exp_d(-745.2) == 0 && exp_d(-745) > 0);
     assert_true(exp_f(88.73f) == INFINITY && exp_f(-104.1f) == 0 && exp_f(-103) > 0);
+}
+
+TEST(tanh_is_within_3_units_and_odd) {
+    for (double x = 1e-300; x < 50; x *= 1.0007) {
+        assert_within_ulps(tanh_d(x), tanhl(x), 0x1p-52, DBL_MIN, 3);
+        assert_true(tanh_d(-x) == -tanh_d(x));
+    }
+    for (float x = 1e-37f; x < 50; x *= 1.0001f)
+        assert_within_ulps(tanh_f(x), tanhl(x), 0x1p-23, FLT_MIN, 3);
+    assert_true(tanh_d(INFINITY) == 1 && tanh_d(-INFINITY) == -1 && isnan(tanh_d(NAN)) && signbit(tanh_d(-0.0)));
+    assert_true(tanh_f(INFINITY) == 1 && tanh_f(-INFINITY) == -1 && isnan(tanh_f(NAN)) && signbit(tanh_f(-0.0f)));
 }
 
 TEST(log_of_one_plus_u_is_within_3_units) {

@@ -113,7 +113,7 @@ def _targets(Ys, Zs, ways):
 
 def _checked(h, parameters):
     """Refuses a tensor out of a parameter's bounds as the number would be; under torch.compile the op does when it runs."""
-    given = {name: x for name, x in parameters.items() if isinstance(x, torch.Tensor) and x.numel()}
+    given = parameters and {name: x for name, x in parameters.items() if isinstance(x, torch.Tensor) and x.numel()}
     if not given or torch.compiler.is_compiling():
         return
     for i, name in enumerate(h.parameters):
@@ -211,7 +211,10 @@ def readout(
         Zs, Ys, Zq, *rows = given[: len(inputs)]
         return h(Zs, Ys, Zq, weight=rows[0] if rows else None, targets=targets, **numbers, **found)
 
-    fit.penalties = h.name.startswith("ridge")
+    name = h.name
+    fit.penalties = name.startswith("ridge")
+    if weight is None and name == "prototype_euclidean":
+        fit.readout = (False, False, False, None)
     return apply(fit, *inputs, *(_beside(parameters[name], Zs) for name in names))
 
 
@@ -304,13 +307,16 @@ def ridge(
         return compiled.call(f"ridge {bias} {'targets' if targets else ''}", inputs, {"lam": lam})
     if bias == "free" or (bias is not None and (weight is not None or Zs.shape[-2] > Zs.shape[-1])):
         return readout(heads[bias], Zs, Ys, Zq, lam=lam, weight=weight, targets=targets)
-    f = _ridge(bias is not None, targets)
+    f = of_tensors = _ridge(bias is not None, targets)
     rows = [] if weight is None else [weight.to(Zs.dtype)]
     if isinstance(lam, torch.Tensor):
         _checked(_head("ridge"), {"lam": lam})
-        f.penalties = True
-        return apply(f, Zs, Ys, Zq, _beside(lam, Zs), *rows)
-    return apply(_batched(lambda Zs, Ys, Zq, *weight: f(Zs, Ys, Zq, lam, *weight)), Zs, Ys, Zq, *rows)
+        f.penalties, given = True, [_beside(lam, Zs)]
+    else:
+        f, given = _batched(lambda Zs, Ys, Zq, *weight: of_tensors(Zs, Ys, Zq, lam, *weight)), []
+    if not rows:
+        f.readout = (True, bias is not None, targets, None if given else lam)
+    return apply(f, Zs, Ys, Zq, *given, *rows)
 
 
 def logistic(

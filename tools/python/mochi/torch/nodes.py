@@ -1,5 +1,6 @@
 """A function written with the library's ops as a PyTorch function: its node holds a tape that computes the adjoint."""
 
+import math
 import threading
 from typing import Any
 
@@ -99,6 +100,11 @@ class Record:
         if hasattr(self, "home"):
             self.home.append(self.tape)  # the thread that takes the tape resets it
 
+    def result(self, like):
+        """The value of f as a tensor of PyTorch, or a tuple of several, on the device of `like`."""
+        several = isinstance(self.y, (list, tuple))
+        return tuple(tensor_of(y, like) for y in self.y) if several else tensor_of(self.y, like)
+
     def serves(self, inputs, needs):
         """Whether the record fits these inputs; under torch.func a node can be called for part of a batch or for the whole."""
         return [x.shape for x in inputs] == self.shapes and all(a or not b for a, b in zip(self.needs, needs, strict=True))
@@ -118,6 +124,86 @@ class Record:
             [x._live() for x in xs], len(xs), ffi.new("mo_tensor *[]", len(xs)), [x.data_ptr() for x in found],
         )  # fmt: skip
         return found
+
+
+def _at(x):
+    """The address of a PyTorch tensor's memory for the library."""
+    return ffi.cast("void *", x.data_ptr())
+
+
+class Readout:
+    """A ridge or prototypes of episodes in one call of the library without a tape, in place of a Record."""
+
+    r: Any
+    context: Context
+    shapes: list[torch.Size]
+    kept: torch.Tensor
+    y: Any
+
+    @classmethod
+    def of(cls, kind, inputs, needs):
+        """The readout at the inputs (Zs, Ys, Zq), or these and lam; None if it must be computed by ops.
+
+        kind: (ridge, bias, targets, lam or None if it is an input), the attribute `readout` of a function.
+        """
+        Zs, Ys, Zq, *lam = inputs
+        of_support, of_queries, of_labels, real = Zs.shape, Zq.shape, Ys.shape, Zs.dtype
+        if len(of_support) < 2 or of_support[:-1] != of_labels[:-1] or of_support[:-2] != of_queries[:-2]:
+            return None
+        if not (Zs.is_cpu and real in REALS and Ys.dtype is Zq.dtype is real and of_support[-1] == of_queries[-1]):
+            return None
+        if Zs.is_neg() or Ys.is_neg() or Zq.is_neg() or (needs[1] and not kind[0]):
+            return None
+        *batch, n, d = of_support
+        if lam and (lam[0].dtype is not real or lam[0].shape not in ((), tuple(batch))):
+            return None
+        self, r = cls(), ffi.new("mo_readout *")
+        self.r, self.context, self.shapes = r, default_context(), [x.shape for x in inputs]
+        r.ridge, r.bias, r.targets, lam_number = kind
+        r.dtype, r.fixed_lambda = REALS[real], lam_number or 0.0
+        r.B, r.n, r.n_q, r.d, r.C = math.prod(batch), n, of_queries[-2], d, of_labels[-1]
+        given = self._given(inputs)  # lives until the call has read it
+        self.kept, y = Zs.new_empty(lib.mo_readout_kept(r)), Zs.new_empty((*of_queries[:-1], r.C))
+        r.kept, r.logits = _at(self.kept), _at(y)
+        self.y = y
+        return self if self._run(given) else None
+
+    def _given(self, inputs):
+        """Points r to the inputs, which it returns as they lie in memory."""
+        r, given = self.r, [x if x.is_contiguous() else x.contiguous() for x in inputs]
+        r.Zs, r.Ys, r.Zq = _at(given[0]), _at(given[1]), _at(given[2])
+        if len(given) > 3:
+            r.lambdas, r.lam = given[3].numel(), _at(given[3])
+        return given
+
+    def _run(self, given):
+        """Makes the call; given: the tensors whose memory it reads."""
+        return self.context.call(lib.gate_mo_readout_run, self.context._pointer, self.r)
+
+    def result(self, like):
+        """As of a Record; once, since PyTorch's result points to the record."""
+        y, self.y = self.y, None
+        return y
+
+    def serves(self, inputs, needs):
+        """As of a Record."""
+        return [x.shape for x in inputs] == self.shapes and (self.r.ridge or not needs[1])
+
+    def gradients(self, needs, bars, inputs):
+        """As of a Record."""
+        again = Readout()
+        again.context, again.r = self.context, ffi.new("mo_readout *", self.r[0])
+        r, bar, given = again.r, bars[0].contiguous(), again._given(inputs)
+        r.logits, r.logits_bar = ffi.NULL, _at(bar)
+        found: list[Any] = [torch.empty_like(x) if need else None for x, need in zip(given, needs, strict=True)]
+        r.Zs_bar, r.Ys_bar, r.Zq_bar = (ffi.NULL if x is None else _at(x) for x in found[:3])
+        if needs[3:] == (True,):
+            each = given[3].new_empty(r.B)
+            r.lam_bar = _at(each)
+        again._run(given)
+        if needs[3:] == (True,):
+            found[3] = each.sum() if not given[3].dim() else each.reshape(given[3].shape)
+        return tuple(x for x in found if x is not None)
 
 
 def tensor_of(x, like):
@@ -159,6 +245,10 @@ class Asked:
 
     def recorded(self, inputs):
         """A record of f at the inputs."""
+        kind = getattr(self.f, "readout", None)
+        found = kind and Readout.of(kind, inputs, self.needs)
+        if found:
+            return found
         inner = getattr(self.f, "leaves", self.needs)
         return Record(self.f, inputs, [a or b for a, b in zip(inner, self.needs, strict=True)])
 
@@ -292,9 +382,7 @@ class Function(Node):
     def forward(asked, *inputs):
         """Records f, and gives its value."""
         asked.record = record = asked.recorded(inputs)
-        if isinstance(record.y, (list, tuple)):
-            return tuple(tensor_of(y, inputs[0]) for y in record.y)
-        return tensor_of(record.y, inputs[0])
+        return record.result(inputs[0])
 
     @staticmethod
     def setup_context(ctx, inputs, output):
