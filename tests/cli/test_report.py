@@ -167,20 +167,12 @@ class Pages(unittest.TestCase):
         self.has(page, "default-src &#39;none&#39;".replace("&#39;", "'"))
         self.lacks(page, "#fade")
 
-    def test_embeddings_have_their_reliability_and_hull(self):
+    def test_readouts_have_their_figures(self):
         fit = {"head": "ridge", "k": 4, "accuracy": 58.5, "ci95": None, "nll": 1.7, "brier": 0.8, "ece": 0.4, "ece_temperature": None, "seconds": 0.1}
-        told = {"diagnosis": "reliability", "head": "ridge", "k": 4, "n": [0] * 7 + [4] + [0] * 6 + [2], "right": [0] * 7 + [2] + [0] * 6 + [2],
-                "confidence": [0] * 7 + [2] + [0] * 6 + [1.9]}
-        classes = [{"diagnosis": "class", "class": c, "rows": 9, "norm": 1, "hull_distance": 0.5, "hull_distance_normalised": 0.25, "inside": False,
-                    "epsilon_included": False, "outer": c < 3, "flagged": c == 3, "plane": [int(c == 1), int(c == 2)]} for c in range(4)]
-        offset = {"diagnosis": "offset", "offset": 3, "spread": 2, "radius": 1, "mean_distance": 1, "pairs": 6, "pairs_missed": 1}
-        page = self.page(lines(fit, told, offset, *classes))
-        for part in ("Reliability at k = 4", "Prototypes in the plane of their principal components", "interior, flagged", "<td>58.50</td>",
-                     "3 from the origin, 1.50 times the spread within classes; the boundaries of 1 of 6 pairs",
-                     "head ridge at k = 4 is the most accurate, 58.5%"):
+        page = self.page(lines(fit))
+        for part in ("Accuracy against cost", "<td>58.50</td>", "head ridge at k = 4 is the most accurate, 58.5%"):
             self.has(page, part)
-        self.assertEqual(page.count("<svg class='chart'"), 3 + 1 + 1 + 2)
-        self.assertEqual(page.count("<figure>"), 7)
+        self.assertEqual(page.count("<svg class='chart'"), 4)
 
     def test_intervals_of_differences(self):
         for v, t in ((1, 12.706205), (2, 4.302653), (3, 3.182446), (9, 2.262157), (100, 1.983972)):  # of scipy.stats.t.ppf(0.975, v)
@@ -248,7 +240,6 @@ class Pages(unittest.TestCase):
                 (lines(cell("a", 4.5, 1)), "line 1: expected the member k to be an integer"),
                 (lines({**RUN, "weights": [3]}), "line 1: expected the member weights to be a list of files of weights, found another type"),
                 ("[1]\n", "line 1: expected a JSON object, found another value"), ("[" * 100000, "line 1: expected a JSON object"),
-                (lines({"diagnosis": "reliability", "head": "h", "k": 4, "n": [1], "right": [1], "confidence": [1]}), "line 1: expected the member n"),
                 ('{"kind":1,"kind":2}\n', "line 1: expected a JSON object, found a member that is there twice")):
             self.refused(part, self.put("in.jsonl", text))
         self.refused("/no/such.jsonl", "/no/such.jsonl")

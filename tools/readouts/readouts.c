@@ -1,5 +1,4 @@
-/* tools/readouts/readouts.c - `mochi readouts`: compares heads on embeddings from array files or a table, and diagnoses
- * them. */
+/* tools/readouts/readouts.c - `mochi readouts`: compares heads on embeddings from array files or a table. */
 #include "tools/readouts/readouts.h"
 #include "tensor/library.h"
 #include "tools/cli/digest.h"
@@ -156,20 +155,6 @@ static bool print_fit_run(const report *r) {
     return true;
 }
 
-static void diagnose_fit(report *r) {
-    const mo_diagnosis_options options = {.epsilon = r->options->epsilon, .progress = show_fit_progress, .state = r};
-    mo_diagnosis x = {0};
-    bool measured = mo_diagnose(r->E, &options, &x) == MO_OK;
-    clear_progress(r);
-    if (measured) {
-        if (!r->options->json)
-            readouts_print_diagnosis(r->E, &x, r->rows, r->n_rows, r->options->diagnose, r->options->epsilon);
-        else if (!r->lost_output)
-            r->lost_output = !readouts_print_diagnosis_objects(r->E, &x, r->rows, r->n_rows);
-    }
-    mo_diagnosis_release(&x);
-}
-
 /* Prints the comparison of the heads, and the class-by-class figures of the head of --confusion. */
 static void compare_fits(report *r) {
     const readouts_options *o = r->options;
@@ -223,11 +208,6 @@ static void run_fits(report *r) {
         mo_npz_write(r->draws, o->draws);
     if (mo_ok(r->ctx))
         compare_fits(r);
-    if (mo_ok(r->ctx) && o->no_geometry) {
-        putchar('\n');
-        readouts_print_norm_line(r->rows, r->n_rows);
-    } else if (mo_ok(r->ctx) && (!o->json || o->diagnose))
-        diagnose_fit(r);
     if (mo_ok(r->ctx) && r->unfit[0])
         mo_fail(r->ctx, MO_NUMERICAL, "%s", r->unfit);
     mo_arrays_release(r->draws);

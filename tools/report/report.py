@@ -40,11 +40,6 @@ KINDS = {
         "flag paired apart"),
     "fit": ("ece_temperature", None, "text head, integer k, "
         "number accuracy ci95 nll brier ece nll_temperature? ece_temperature macro_f1? auc? top3? seconds"),
-    "geometry": ("diagnosis", "offset", "number offset spread radius mean_distance, integer pairs pairs_missed"),
-    "prototype": ("diagnosis", "class", "integer class rows, number norm hull_distance hull_distance_normalised, "
-        "flag inside outer flagged epsilon_included, place plane"),
-    "norm": ("diagnosis", "norm", "text head quarter, integer k, number accuracy confidence ece"),
-    "readout": ("diagnosis", "reliability", "text head, integer k, bins n right confidence"),
 }
 # The page's names for the baselines of a cell or a pair.
 BASELINES = {"random": "untrained", "x0": "raw features", "hop": "best hop"}
@@ -71,8 +66,6 @@ TYPES = {
         isinstance(w, dict) and all(isinstance(w.get(name), str) for name in ("features", "file", "xxh3")) for w in v)),
     "list": ("a list", lambda v: isinstance(v, list)),
     "numbers": ("a list of numbers", is_list),
-    "place": ("a list of 2 numbers", lambda v: is_list(v) and len(v) == 2),
-    "bins": ("a list of 15 numbers", lambda v: is_list(v) and len(v) == 15),
 }
 
 
@@ -247,8 +240,7 @@ def ratio(a, b):
 DASHES = ["", "", "8 3", "2 3", "8 3 2 3", "5 5", "12 4", "2 6", "4 2"]
 STYLES: dict[str, dict] = {"line": {}, "line+": {"marker": "o", "markersize": 4}, "thin": {"linewidth": 0.8},
           "dots": {"linestyle": "none", "marker": "o", "markersize": 2.4}, "points": {"linestyle": "none", "marker": "o"},
-          "rings": {"linestyle": "none", "marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.3},
-          "stars": {"linestyle": "none", "marker": "x", "markeredgewidth": 1.5}}
+          "rings": {"linestyle": "none", "marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.3}}
 LOOK = {"svg.fonttype": "none", "text.parse_math": False, "axes.unicode_minus": False, "font.size": 12, "lines.scale_dashes": False,
         "text.color": "#fade00", "axes.labelcolor": "#fade00", "axes.edgecolor": "#fade00", "xtick.color": "#fade00",
         "ytick.color": "#fade00", "grid.color": "#fade09", "grid.linewidth": 0.7, "axes.grid": True, "axes.axisbelow": True,
@@ -311,13 +303,6 @@ def grouped(lines, member, x, y, half=None, colour=1):
     texts = dict.fromkeys(o[member] for o in lines)
     return [(text, (colour + i) % 9, "line+", [(o[x], o[y], o[half] if half else NAN) for o in lines if o[member] == text])
             for i, text in enumerate(texts)]
-
-
-def reliability(title, lines, colour):
-    series = [("", 8, "thin", [(0, 0), (1, 1)])]
-    series += [(x["head"], colour + i, "line+", [(c / n, r / n) for n, r, c in zip(x["n"], x["right"], x["confidence"]) if n])
-               for i, x in enumerate(lines)]
-    return chart(title, "confidence", "accuracy", series, ylim=(0, 1.02))
 
 
 # ---- sections ----
@@ -598,46 +583,18 @@ class Report:
 
     def fits(self):
         for path, lines in self.by_file("fit").items():
-            told, at, k = self.by_file("readout").get(path, []), {"xticks": sorted({o["k"] for o in lines})}, "k, labelled rows a class"
+            at, k = {"xticks": sorted({o["k"] for o in lines})}, "k, labelled rows a class"
             charts = [chart(title, x_label, y_label, grouped(lines, "head", x, y, half), xscale="log", **(at if x == "k" else {}))
                       for title, x, y, half, x_label, y_label in (
                           ("Few-shot accuracy", "k", "accuracy", "ci95", k, "accuracy, %"),
                           ("Calibration error of the probabilities", "k", "ece", None, k, "expected calibration error"),
                           ("Calibration error after a temperature", "k", "ece_temperature", None, k, "expected calibration error"),
                           ("Accuracy against cost", "seconds", "accuracy", None, "seconds for all episodes", "accuracy, %"))]
-            charts += [reliability(f"Reliability at k = {k}", [x for x in told if x["k"] == k], 1) for k in dict.fromkeys(x["k"] for x in told)]
             yield ("figures", charts)
             yield ("table", ["head", "k", "accuracy %", "nll", "Brier", "ECE", "ECE after temperature", "seconds"],
                    [[x["head"], x["k"], figure(x["accuracy"], 2, x["ci95"])]
                     + [figure(x[name], 3) for name in ("nll", "brier", "ece", "ece_temperature", "seconds")] for x in lines])
             yield f"Readouts on embeddings: {path}"
-
-    def hulls(self):
-        """The diagnosis of embeddings: the hull of their prototypes."""
-        for path, lines in self.by_file("prototype").items():
-            for o in self.by_file("geometry").get(path, []):
-                yield ("p", f"The mean of all rows is {o['offset']:.3g} from the origin, {ratio(o['offset'], o['spread']):.2f} times the spread "
-                       f"within classes; the boundaries of {o['pairs_missed']} of {o['pairs']} pairs of prototypes have all their rows "
-                       "on one side.")
-            corners = [x["plane"] for x in lines if x["outer"]]
-            middle = [fmean(p[i] for p in corners) if corners else NAN for i in (0, 1)]
-            corners.sort(key=lambda p: math.atan2(p[1] - middle[1], p[0] - middle[0]))
-            where = ["flagged" if x["flagged"] else "on the outer hull" if x["outer"] else "interior" for x in lines]
-            few = len(lines) <= 40  # not for more classes, whose names would overlap
-            yield ("figures", [
-                chart("Prototypes in the plane of their principal components", "first", "second", [("", 8, "thin", corners + corners[:1])] + [
-                    (label, colour, style, [x["plane"] for x, w in zip(lines, where) if w == label]) for label, colour, style in (
-                        ("on the outer hull", 1, "points"), ("interior", 1, "rings"), ("flagged", 2, "stars"))],
-                      aspect="equal", adjustable="datalim", names=[(str(x["class"]), *x["plane"]) for x in lines if few]),
-                chart("Distance to the hull of the others", "class", "in mean distances",
-                      [("", 1, "bars", [(x["class"], x["hull_distance_normalised"]) for x in lines])],
-                      **({"xticks": [x["class"] for x in lines]} if few else {}))])
-            yield ("p", "Distances are measured in the full space, before the projection. Flagged: nearer to the hull of the others than every "
-                   "corner of the outer hull.", "soft")
-            yield ("table", ["class", "rows", "norm", "distance", "normalised", Left("where")], [
-                [x["class"], x["rows"], *(figure(x[name], 3) for name in ("norm", "hull_distance", "hull_distance_normalised")),
-                 ("outer" if x["outer"] else "interior") + ", inside the hull" * x["inside"] + ", flagged" * x["flagged"]] for x in lines])
-            yield f"Hull of the prototypes: {path}"
 
     def repeat(self):
         yield ("p", "Digests are XXH3-128, as xxhsum -H2 prints them. Equal seeds give equal bits at any thread count, on one set of BLAS "
@@ -665,8 +622,7 @@ class Report:
 
     def sections(self):
         """Yields (heading, blocks) for every section that is not empty."""
-        for section in (self.predictions, self.evaluations, self.costs, self.trainings, self.fits, self.hulls,
-                        self.repeat):
+        for section in (self.predictions, self.evaluations, self.costs, self.trainings, self.fits, self.repeat):
             blocks: list = []
             for part in section():
                 if isinstance(part, str):
@@ -901,8 +857,7 @@ TEMPLATE = """\
 <div class='legend'>{% for s in c.series if s.label %}
 <span><svg viewBox='0 0 30 11' aria-hidden='true' style='color:var(--{{ 's%d' % s.colour if s.colour else 'ink' }})'>
 {%- if s.style.startswith('line') %}<path d='M0 5.5H30' stroke='currentColor' stroke-width='2' stroke-dasharray='{{ s.dash }}'/>{% endif %}
-{%- if s.style == 'stars' %}<path d='M12 2.5l6 6m0-6l-6 6' stroke='currentColor' stroke-width='1.5'/>
-{%- elif s.style != 'line' %}<circle cx='15' cy='5.5' r='3.4' stroke='currentColor' fill='{{ 'none' if s.style == 'rings' else 'currentColor' }}'/>
+{%- if s.style != 'line' %}<circle cx='15' cy='5.5' r='3.4' stroke='currentColor' fill='{{ 'none' if s.style == 'rings' else 'currentColor' }}'/>
 {%- endif %}</svg>{{ s.label }}</span>{% endfor %}</div></figure>
 {% endfor %}</div>
 {% elif b[0] == 'table' %}<div class='wide'><table>
@@ -986,7 +941,7 @@ def main(words=None):
                                      "train --out runs/a; mochi eval --weights runs/a/weights.safetensors --json > eval.jsonl; mochi-report "
                                      "runs/a eval.jsonl --out report.html")
     parser.add_argument("input", nargs="+", metavar="INPUT", help="a folder of mochi train; a table .csv or .tsv of mochi predict (with places: "
-                        "--pca); or lines of mochi eval or readouts (--diagnose) with --json")
+                        "--pca); or lines of mochi eval or readouts with --json")
     parser.add_argument("--out", metavar="FILE.html", help="write the page")
     parser.add_argument("--text", action="store_true", help="print the tables of mochi eval beside each other and beside the paper's figures or, "
                         "by protocol public, other methods'; what is behind the first file's figures, and by how much")

@@ -322,7 +322,7 @@ def _log_probabilities(fitted, rows, classes):
 
 
 def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = None) -> dict[str, Any]:
-    """The effect of the embeddings' geometry on prototypes, as in `mochi readouts`.
+    """The effect of the embeddings' geometry on prototypes.
 
     Parameters
     ----------
